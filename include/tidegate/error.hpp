@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+
+namespace tidegate {
+
+/// What kind of mistake an Error reports, for programs that branch on it.
+enum class ErrorCode : std::uint8_t {
+  kBadQuota,     ///< The quota cannot work; the message says why and what would.
+  kBadCharge,    ///< A cost, count, identity or lease id outside its range.
+  kUnsupported,  ///< The algorithm has no such operation, as a debit on `concurrency`.
+  kExhausted,    ///< The store has no room to carry this out safely.
+};
+
+/// A mistake of the caller or a limit of the machine. A denied request is not
+/// an Error: it is a Decision.
+struct Error {
+  ErrorCode code;
+  std::string message;  ///< One sentence for the person who has to act.
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+}  // namespace tidegate

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/fixed_window.hpp"
+
+#include <algorithm>
+
+#include "core/ticks.hpp"
+
+namespace tidegate::fixed_window {
+namespace {
+
+struct Window {
+  State state;
+  bool repaired = false;
+};
+
+Window Read(const State& state, const Quota& quota, Time now) noexcept {
+  const Time start = WindowStart(now, quota.period());
+  const std::int64_t count = std::min(state.count, quota.saturation());
+  if (state.start < start) return {{start, 0}};
+  // One window ahead: the clock is a little behind, keep the later window. More:
+  // the clock was stepped; what was counted belongs to the window we are in.
+  if (state.start - start > quota.period()) return {{start, count}, true};
+  return {{state.start, count}};
+}
+
+void Describe(Outcome& outcome, const Window& window, const Quota& quota, Time now) noexcept {
+  outcome.remaining = std::max<std::int64_t>(quota.limit() - window.state.count, 0);
+  if (window.state.count > 0) outcome.reset_after = window.state.start + quota.period() - now;
+  if (window.repaired) outcome.effect = Effect::kRepaired;
+}
+
+}  // namespace
+
+State Fresh(const Quota& quota, Time now) noexcept {
+  return {WindowStart(now, quota.period()), 0};
+}
+
+Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, std::int64_t count,
+                    Time now) noexcept {
+  Window window = Read(state, quota, now);
+  Outcome outcome;
+  const std::int64_t left = quota.limit() - window.state.count;
+  if (left >= cost) outcome.admitted = count == 1 ? 1 : std::min(left / cost, count);
+  window.state.count += outcome.admitted * cost;
+  Describe(outcome, window, quota, now);
+  if (outcome.admitted > 0 && !window.repaired) outcome.effect = Effect::kCharged;
+  if (outcome.admitted < count || count == 0) {
+    if (cost > quota.limit()) {
+      outcome.never = true;
+    } else if (window.state.count + cost > quota.limit()) {
+      outcome.retry_after = window.state.start + quota.period() - now;
+    }
+  }
+  if (outcome.effect == Effect::kNone) return {state, outcome};
+  return {window.state, outcome};
+}
+
+Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
+                     Time now) noexcept {
+  Window window = Read(state, quota, now);
+  window.state.count = std::min(window.state.count + units, quota.saturation());
+  Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
+  Describe(outcome, window, quota, now);
+  return {window.state, outcome};
+}
+
+Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units, Time charged_at,
+                      Time now) noexcept {
+  Window window = Read(state, quota, now);
+  Outcome outcome;
+  if (WindowStart(charged_at, quota.period()) >= window.state.start) {
+    window.state.count = std::max<std::int64_t>(window.state.count - units, 0);
+    outcome = {.admitted = 1, .effect = Effect::kCharged};
+  }
+  Describe(outcome, window, quota, now);
+  if (outcome.effect == Effect::kNone) return {state, outcome};
+  return {window.state, outcome};
+}
+
+}  // namespace tidegate::fixed_window

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/outcome.hpp"
+#include "tidegate/quota.hpp"
+
+/// One counter per epoch-aligned window. Two full limits may pass within one
+/// period, around a boundary; that is the price of the smallest state.
+namespace tidegate::fixed_window {
+
+struct State {
+  Time start;          ///< Of the window that `count` belongs to.
+  std::int64_t count;  ///< Above the limit after a debit.
+
+  friend bool operator==(const State&, const State&) = default;
+};
+
+[[nodiscard]] State Fresh(const Quota& quota, Time now) noexcept;
+
+[[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
+                                  std::int64_t count, Time now) noexcept;
+[[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
+                                   Time now) noexcept;
+/// Gives back `units` that were charged at `charged_at`; too late once that
+/// window has passed.
+[[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
+                                    Time charged_at, Time now) noexcept;
+
+}  // namespace tidegate::fixed_window

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/outcome.hpp"
+#include "tidegate/quota.hpp"
+
+/// The generic cell rate algorithm: one theoretical arrival time (tat), the
+/// moment at which all that was admitted so far has been paid for. The same law
+/// as the token bucket, kept as a time; docs/adr/0001 says when to take which.
+namespace tidegate::gcra {
+
+struct State {
+  Time tat;           ///< Whole microseconds of the theoretical arrival time.
+  std::int64_t rest;  ///< And this many grains: 0 <= rest < grains_per_tick.
+  /// Grains by which a debit pushed tat beyond a full burst, 0 without one: tells
+  /// a debt from a stepped clock.
+  std::int64_t owed;
+
+  friend bool operator==(const State&, const State&) = default;
+};
+
+[[nodiscard]] State Fresh(const Quota& quota, Time now) noexcept;
+
+/// Admits as many of `count` requests of `cost` each as keep tat within the burst.
+[[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
+                                  std::int64_t count, Time now) noexcept;
+/// Takes `units` whether they are there or not.
+[[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
+                                   Time now) noexcept;
+/// Gives `units` back, up to capacity.
+[[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
+                                    Time now) noexcept;
+
+}  // namespace tidegate::gcra

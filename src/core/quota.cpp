@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidegate/quota.hpp"
+
+#include <array>
+#include <numeric>
+#include <string>
+
+#include "core/ticks.hpp"
+
+namespace tidegate {
+namespace {
+
+/// A quota's capacity stays below 2^51 grains and its debts below 2^52, so that
+/// every sum of the two stays below 2^53, where doubles stop being integers.
+constexpr std::int64_t kCapacityGrains = std::int64_t{1} << 51;
+constexpr std::int64_t kDebtGrains = std::int64_t{1} << 52;
+constexpr Micros kLongestPeriod = std::chrono::hours{24 * 366};
+
+constexpr std::array<std::string_view, kAlgorithms> kNames = {
+    "token_bucket", "sliding_log", "sliding_window", "fixed_window", "gcra", "concurrency"};
+
+bool IsBucket(Algorithm algorithm) noexcept {
+  return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;
+}
+
+/// Its memory grows with its limit.
+bool IsList(Algorithm algorithm) noexcept {
+  return algorithm == Algorithm::kSlidingLog || algorithm == Algorithm::kConcurrency;
+}
+
+std::unexpected<Error> Refuse(std::string why) {
+  return std::unexpected(Error{ErrorCode::kBadQuota, std::move(why)});
+}
+
+Result<void> CheckRanges(const QuotaSpec& spec) {
+  const std::string name{Name(spec.algorithm)};
+  if (spec.limit < 1) {
+    return Refuse("the limit is " + std::to_string(spec.limit) +
+                  ", and a limit below 1 would refuse every request; to refuse all of them, "
+                  "use a deny rule");
+  }
+  if (spec.period < Micros{1} || spec.period > kLongestPeriod) {
+    return Refuse("the period is " + std::to_string(spec.period.count()) +
+                  " us, and a period must be between 1 us and 366 days");
+  }
+  if (spec.burst < 0) {
+    return Refuse("the burst is " + std::to_string(spec.burst) + ", and a burst cannot be negative");
+  }
+  if (spec.burst != 0 && !IsBucket(spec.algorithm)) {
+    return Refuse(name + " has no burst: its limit is all that one period admits; leave burst "
+                         "out, or use token_bucket or gcra");
+  }
+  if (IsList(spec.algorithm) && spec.limit > spec.ceiling) {
+    return Refuse(name + " remembers every unit, so its memory grows with the limit; " +
+                  std::to_string(spec.limit) + " is above the ceiling of " +
+                  std::to_string(spec.ceiling) +
+                  (spec.algorithm == Algorithm::kSlidingLog
+                       ? "; raise the ceiling, or use sliding_window, whose memory is constant"
+                       : "; raise the ceiling, or lower the limit"));
+  }
+  return {};
+}
+
+/// The finest slice that divides the period and keeps limit * slices in range.
+std::optional<Micros> Slice(std::int64_t limit, Micros period) noexcept {
+  for (const std::int64_t base : {std::int64_t{10}, std::int64_t{2}}) {
+    for (std::int64_t slice = 1; period.count() % slice == 0; slice *= base) {
+      const Int128 product = static_cast<Int128>(limit) * (period.count() / slice);
+      if (product <= kCapacityGrains) return Micros{slice};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view Name(Algorithm algorithm) noexcept {
+  return kNames[static_cast<std::size_t>(algorithm)];
+}
+
+std::optional<Algorithm> ParseAlgorithm(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Algorithm>(i);
+  }
+  return std::nullopt;
+}
+
+Result<Quota> Quota::Make(const QuotaSpec& spec) {
+  if (auto ok = CheckRanges(spec); !ok) return std::unexpected(ok.error());
+  Quota q;
+  q.algorithm_ = spec.algorithm;
+  q.limit_ = spec.limit;
+  q.period_ = spec.period;
+  q.capacity_ = spec.burst > 0 ? spec.burst : spec.limit;
+  q.recovery_ = spec.period;
+  q.saturation_ = kDebtGrains;
+
+  if (IsBucket(spec.algorithm)) {
+    const std::int64_t common = std::gcd(spec.limit, spec.period.count());
+    q.grains_per_tick_ = spec.limit / common;
+    q.grains_per_unit_ = spec.period.count() / common;
+    const Int128 grains = static_cast<Int128>(q.capacity_) * q.grains_per_unit_;
+    if (grains > kCapacityGrains || q.grains_per_tick_ > kCapacityGrains) {
+      return Refuse("a burst of " + std::to_string(q.capacity_) + " at " +
+                    std::to_string(spec.limit) + " per " + std::to_string(spec.period.count()) +
+                    " us cannot be counted exactly: burst * period, after cancelling what limit "
+                    "and period share, must stay below 2^51; use a rounder limit, a smaller burst "
+                    "or a shorter period");
+    }
+    const auto full = static_cast<std::int64_t>(grains);
+    q.recovery_ = Micros{CeilDiv(full, q.grains_per_tick_)};
+    q.saturation_ = kDebtGrains / q.grains_per_unit_;
+  } else if (spec.algorithm == Algorithm::kSlidingWindow) {
+    const auto slice = Slice(spec.limit, spec.period);
+    if (!slice) {
+      return Refuse("sliding_window of " + std::to_string(spec.limit) + " per " +
+                    std::to_string(spec.period.count()) +
+                    " us cannot be weighed exactly: limit * period is beyond 2^51; use a period "
+                    "of whole seconds or a smaller limit");
+    }
+    q.slice_ = *slice;
+    q.slices_ = spec.period / *slice;
+    q.recovery_ = 2 * spec.period;
+    q.saturation_ = kDebtGrains / q.slices_;
+  } else if (spec.limit > kCapacityGrains) {
+    return Refuse("the limit is " + std::to_string(spec.limit) +
+                  ", and a limit above 2^51 cannot be counted exactly");
+  }
+  return q;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/sliding_window.hpp"
+
+#include <algorithm>
+
+#include "core/ticks.hpp"
+
+namespace tidegate::sliding_window {
+namespace {
+
+/// The two counters at `at`, `elapsed` slices into the current window.
+struct Windows {
+  State state;
+  std::int64_t elapsed;
+  bool repaired = false;
+};
+
+Windows Read(const State& state, const Quota& quota, Time now) noexcept {
+  const Time start = WindowStart(now, quota.period());
+  const std::int64_t elapsed = (now - start) / quota.slice();
+  const std::int64_t current = std::min(state.current, quota.saturation());
+  const std::int64_t previous = std::min(state.previous, quota.saturation());
+  if (state.start == start) return {{start, current, previous}, elapsed};
+  if (state.start > start) {
+    // One window ahead: keep the later window, at its very start. More: the
+    // clock was stepped; what was counted belongs to where we are.
+    if (state.start - start > quota.period()) return {{start, current, previous}, elapsed, true};
+    return {{state.start, current, previous}, 0};
+  }
+  if (start - state.start <= quota.period()) return {{start, 0, current}, elapsed};
+  return {{start, 0, 0}, elapsed};
+}
+
+/// What is used, in units times slices: the estimate without its division.
+std::int64_t Used(const Windows& w, const Quota& quota) noexcept {
+  return w.state.previous * (quota.slices() - w.elapsed) + w.state.current * quota.slices();
+}
+
+/// The least number of slices into a window at which `before` units of the
+/// window before it leave room for `after`. REQUIRES: 0 <= after < before.
+std::int64_t SlicesUntil(std::int64_t before, std::int64_t after, const Quota& quota) noexcept {
+  return quota.slices() - after * quota.slices() / before;
+}
+
+Micros RetryAfter(const Windows& w, const Quota& quota, std::int64_t cost, Time now) noexcept {
+  const std::int64_t beside_current = quota.limit() - cost - w.state.current;
+  if (beside_current >= 0) {
+    const std::int64_t slices = SlicesUntil(w.state.previous, beside_current, quota);
+    return w.state.start + slices * quota.slice() - now;
+  }
+  // Not in this window: in the next one, where the current is the previous.
+  const std::int64_t slices = SlicesUntil(w.state.current, quota.limit() - cost, quota);
+  return w.state.start + quota.period() + slices * quota.slice() - now;
+}
+
+void Describe(Outcome& outcome, const Windows& w, const Quota& quota, Time now) noexcept {
+  const std::int64_t left = quota.limit() * quota.slices() - Used(w, quota);
+  outcome.remaining = left > 0 ? left / quota.slices() : 0;
+  if (w.state.current > 0) {
+    outcome.reset_after = w.state.start + 2 * quota.period() - now;
+  } else if (w.state.previous > 0) {
+    outcome.reset_after = w.state.start + quota.period() - now;
+  }
+  if (w.repaired) outcome.effect = Effect::kRepaired;
+}
+
+}  // namespace
+
+State Fresh(const Quota& quota, Time now) noexcept {
+  return {WindowStart(now, quota.period()), 0, 0};
+}
+
+Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, std::int64_t count,
+                    Time now) noexcept {
+  Windows w = Read(state, quota, now);
+  Outcome outcome;
+  const bool fits = cost <= quota.limit();
+  const std::int64_t price = fits ? cost * quota.slices() : 0;
+  const std::int64_t left = quota.limit() * quota.slices() - Used(w, quota);
+  if (fits && left >= price) outcome.admitted = count == 1 ? 1 : std::min(left / price, count);
+  w.state.current += outcome.admitted * cost;
+  Describe(outcome, w, quota, now);
+  if (outcome.admitted > 0 && !w.repaired) outcome.effect = Effect::kCharged;
+  if (outcome.admitted < count || count == 0) {
+    outcome.never = !fits;
+    if (fits && left - outcome.admitted * price < price) {
+      outcome.retry_after = RetryAfter(w, quota, cost, now);
+    }
+  }
+  if (outcome.effect == Effect::kNone) return {state, outcome};
+  return {w.state, outcome};
+}
+
+Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
+                     Time now) noexcept {
+  Windows w = Read(state, quota, now);
+  w.state.current = std::min(w.state.current + units, quota.saturation());
+  Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
+  Describe(outcome, w, quota, now);
+  return {w.state, outcome};
+}
+
+Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units, Time charged_at,
+                      Time now) noexcept {
+  Windows w = Read(state, quota, now);
+  const Time window = WindowStart(charged_at, quota.period());
+  Outcome outcome;
+  std::int64_t* counter = window >= w.state.start                    ? &w.state.current
+                          : window >= w.state.start - quota.period() ? &w.state.previous
+                                                                     : nullptr;
+  if (counter != nullptr) {
+    *counter = std::max<std::int64_t>(*counter - units, 0);
+    outcome = {.admitted = 1, .effect = Effect::kCharged};
+  }
+  Describe(outcome, w, quota, now);
+  if (outcome.effect == Effect::kNone) return {state, outcome};
+  return {w.state, outcome};
+}
+
+}  // namespace tidegate::sliding_window

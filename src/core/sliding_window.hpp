@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/outcome.hpp"
+#include "tidegate/quota.hpp"
+
+/// Two counters that estimate a sliding window: the previous window counts with
+/// the share of it that the sliding one still covers, as if its requests had
+/// been spread evenly. Never more than 2 * limit - 1 in any window; see
+/// docs/algorithms/sliding-window.md for the error and where it is reached.
+namespace tidegate::sliding_window {
+
+struct State {
+  Time start;             ///< Of the current epoch-aligned window.
+  std::int64_t current;   ///< Admitted since `start`.
+  std::int64_t previous;  ///< Admitted in the window before.
+
+  friend bool operator==(const State&, const State&) = default;
+};
+
+[[nodiscard]] State Fresh(const Quota& quota, Time now) noexcept;
+
+[[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
+                                  std::int64_t count, Time now) noexcept;
+[[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
+                                   Time now) noexcept;
+/// Gives back `units` that were charged at `charged_at`, in the current or the
+/// previous window; too late once both have passed.
+[[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
+                                    Time charged_at, Time now) noexcept;
+
+}  // namespace tidegate::sliding_window
