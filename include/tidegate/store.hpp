@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tidegate/charge.hpp"
+#include "tidegate/clock.hpp"
+#include "tidegate/decision.hpp"
+#include "tidegate/error.hpp"
+
+namespace tidegate {
+
+/// A refund says which charge it takes back.
+struct Refund {
+  std::string_view id;  ///< Chosen by the caller; the same id applies once per key.
+  /// When the charge was made, if the caller knows. Window algorithms drop a
+  /// refund whose window has passed; without a time it is taken as of now.
+  std::optional<Time> charged_at = std::nullopt;
+};
+
+/// Whether an operation on a key or a lease found something to do.
+enum class Done : std::uint8_t { kApplied, kNothing };
+
+/// What a store holds for one key, for people and consoles.
+struct Inspection {
+  bool tracked = false;  ///< False: nothing is stored, the key counts as full.
+  Decision decision;     ///< What a request would be told, without charging it.
+  struct Field {
+    std::string name;
+    std::string value;
+  };
+  std::vector<Field> state;  ///< As stored: `tokens`, `last_refill`, ...
+};
+
+/// Counters of a store since its start.
+struct StoreStats {
+  std::uint64_t tracked = 0;    ///< Keys with an entry of their own now.
+  std::uint64_t reclaimed = 0;  ///< Entries of fully recovered keys given to new ones.
+  std::uint64_t overflowed = 0;  ///< Charges that fell to a rule's overflow bucket.
+  std::uint64_t repaired = 0;   ///< Stored times found impossibly far ahead.
+  std::uint64_t list_bytes = 0;  ///< Held by logs and leases now.
+};
+
+/// Applies charges. Thread-safe; no call throws on a valid quota.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Applies `count` identical requests, each charging the whole list all or
+  /// nothing; returns how many pass: the first so many of them, exactly as if
+  /// they had come one by one. Fills one Decision per charge, which describes
+  /// the state after the admitted ones: for the first request that did not pass
+  /// if there is one, else for the last that did.
+  ///
+  /// Shadow charges are made only for requests that pass and never refuse one.
+  /// A `concurrency` charge acquires its lease. REQUIRES: as many decisions as charges.
+  [[nodiscard]] virtual Result<std::int64_t> Apply(std::span<const Charge> charges,
+                                                   std::int64_t count,
+                                                   std::span<Decision> decisions) = 0;
+
+  /// Short for one request with one charge.
+  [[nodiscard]] virtual Result<Decision> Apply(const Charge& charge) = 0;
+
+  /// What Apply would answer now; charges nothing, and `remaining` is what is there.
+  [[nodiscard]] virtual Result<Decision> Peek(const Charge& charge) = 0;
+
+  /// Charges the cost whether it is there or not: for costs known only afterwards.
+  [[nodiscard]] virtual Result<Decision> Debit(const Charge& charge) = 0;
+
+  /// Gives the cost back, never beyond capacity. kNothing where the id was
+  /// applied before or the charge's window has passed.
+  [[nodiscard]] virtual Result<Done> Refund(const Charge& charge, const tidegate::Refund& refund) = 0;
+
+  /// Forgets the key: its next request finds a full quota.
+  [[nodiscard]] virtual Result<Done> Reset(const Charge& charge) = 0;
+
+  [[nodiscard]] virtual Result<Inspection> Inspect(const Charge& charge) = 0;
+
+  /// Prolongs the charge's lease to one period from now; kNothing if it is gone.
+  [[nodiscard]] virtual Result<Done> Renew(const Charge& charge) = 0;
+  /// Ends the charge's lease; kNothing if it was gone.
+  [[nodiscard]] virtual Result<Done> Release(const Charge& charge) = 0;
+
+  [[nodiscard]] virtual StoreStats Stats() const = 0;
+};
+
+struct MemoryOptions {
+  /// So many keys are tracked at the least, at under 64 bytes each. When they are all in use, new
+  /// keys share one bucket per rule until one of the tracked has fully recovered.
+  std::size_t max_keys = 1'000'000;
+  /// The most that `sliding_log` and `concurrency` may hold beside that.
+  std::size_t max_list_bytes = 256u << 20;
+  /// Must outlive the store. nullptr: a RealClock of the store's own.
+  const Clock* clock = nullptr;
+};
+
+/// The embedded store: one process, no I/O, one lock bit per key.
+[[nodiscard]] std::unique_ptr<Store> NewMemoryStore(const MemoryOptions& options = {});
+
+}  // namespace tidegate

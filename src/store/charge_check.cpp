@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/charge_check.hpp"
+
+#include <string>
+
+namespace tidegate {
+namespace {
+
+Error Bad(std::string why) { return {ErrorCode::kBadCharge, std::move(why)}; }
+
+Error Unsupported(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
+
+std::optional<Error> CheckOperation(const Charge& charge, Operation operation) {
+  const bool leases = charge.quota->algorithm() == Algorithm::kConcurrency;
+  switch (operation) {
+    case Operation::kDebit:
+      if (leases) return Unsupported("concurrency has nothing to debit: acquire a lease instead");
+      break;
+    case Operation::kRefund:
+      if (leases) return Unsupported("concurrency has nothing to refund: release the lease instead");
+      break;
+    case Operation::kLease:
+      if (!leases) {
+        return Unsupported("only concurrency has leases, and rule '" + std::string(charge.rule) +
+                           "' counts by " + std::string(Name(charge.quota->algorithm())));
+      }
+      break;
+    default:
+      break;
+  }
+  if (leases && operation != Operation::kKey && charge.lease.empty()) {
+    return Bad("a concurrency charge needs a lease id, so that it can be renewed and released");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> CheckCharge(const Charge& charge, Operation operation) {
+  if (charge.quota == nullptr) return Bad("a charge needs a quota");
+  if (charge.rule.empty()) return Bad("a charge needs a rule: its overflow is counted under it");
+  if (charge.identity.empty()) {
+    return Bad("a charge of rule '" + std::string(charge.rule) +
+               "' has an empty identity: all such callers would share one quota");
+  }
+  if (charge.cost < 1 || charge.cost > kMaxCost) {
+    return Bad("the cost is " + std::to_string(charge.cost) +
+               ", and a cost must be between 1 and 2147483647");
+  }
+  if (operation == Operation::kApply && charge.quota->algorithm() != Algorithm::kConcurrency) {
+    return std::nullopt;
+  }
+  return CheckOperation(charge, operation);
+}
+
+std::optional<Error> CheckRequest(std::span<const Charge> charges, std::int64_t count,
+                                  std::span<const Decision> decisions) {
+  if (charges.empty()) return Bad("a request needs at least one charge");
+  if (charges.size() > kMaxCharges) {
+    return Bad("a request of " + std::to_string(charges.size()) +
+               " charges is too large: the most is " + std::to_string(kMaxCharges));
+  }
+  if (decisions.size() != charges.size()) return Bad("there must be one decision per charge");
+  if (count < 1 || count > kMaxCount) {
+    return Bad("the count is " + std::to_string(count) +
+               ", and a count must be between 1 and 2147483647");
+  }
+  for (const Charge& charge : charges) {
+    if (auto bad = CheckCharge(charge)) return bad;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tidegate

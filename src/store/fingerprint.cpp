@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/fingerprint.hpp"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <system_error>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace tidegate {
+namespace {
+
+Fingerprint Join(const Fingerprint& a, const Fingerprint& b) noexcept {
+  Fingerprint both{a.low ^ b.low, a.high ^ b.high};
+  if (both.low == 0) both.low = 1;
+  return both;
+}
+
+}  // namespace
+
+Fingerprinter::Fingerprinter() {
+  static_assert(8 * static_cast<std::size_t>(Role::kLease) + kSecretOfRole <=
+                std::tuple_size_v<decltype(secret_)>);
+  static_assert(kSecretOfRole >= XXH3_SECRET_SIZE_MIN);
+  // 256 bytes arrive whole or not at all, once the system's pool is initialised.
+  while (getrandom(secret_.data(), secret_.size(), 0) != static_cast<ssize_t>(secret_.size())) {
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+  }
+}
+
+Fingerprint Fingerprinter::Hash(std::string_view text, Role role) const noexcept {
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSecret(text.data(), text.size(),
+                              secret_.data() + 8 * static_cast<std::size_t>(role), kSecretOfRole);
+  return {hash.low64, hash.high64};
+}
+
+Fingerprint Fingerprinter::Rule(Algorithm algorithm, std::string_view rule) const noexcept {
+  return Hash(rule, static_cast<Role>(static_cast<int>(Role::kRule) + static_cast<int>(algorithm)));
+}
+
+Fingerprint Fingerprinter::Key(Algorithm algorithm, std::string_view rule,
+                               std::string_view identity) const noexcept {
+  return Join(Hash(identity, Role::kIdentity), Rule(algorithm, rule));
+}
+
+Fingerprint Fingerprinter::Overflow(Algorithm algorithm, std::string_view rule) const noexcept {
+  return Join(Rule(algorithm, rule), {});
+}
+
+Fingerprint Fingerprinter::Mark(const Fingerprint& key, std::string_view id) const noexcept {
+  return Join(Hash(id, Role::kMark), key);
+}
+
+Fingerprint Fingerprinter::Lease(std::string_view id) const noexcept {
+  return Hash(id, Role::kLease);
+}
+
+}  // namespace tidegate

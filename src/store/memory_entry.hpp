@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "store/fingerprint.hpp"
+#include "tidegate/clock.hpp"
+
+namespace tidegate {
+
+inline void SpinPause(int round) noexcept {
+  // The holder may have lost its core: after ~1 us of spinning let it have ours.
+  if (round > 32) {
+    sched_yield();
+  } else {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+}
+
+/// What an entry is when nobody holds its lock: its kind and when it will have
+/// recovered, in one word.
+class Meta {
+ public:
+  /// 0: nothing written yet; 1 + Algorithm: its state; kMark: a refund's id.
+  using Kind = std::uint8_t;
+  static constexpr Kind kBlank = 0;
+  static constexpr Kind kMark = kAlgorithms + 1;
+  static_assert(kMark < 8);
+
+  constexpr Meta() noexcept = default;
+  Meta(Kind kind, Time recovered) noexcept
+      : word_((std::uint64_t{kind} << kShift) | Clip(recovered)) {}
+
+  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>(word_ >> kShift); }
+  /// From then on the entry says no more than a fresh one would.
+  [[nodiscard]] Time recovered() const noexcept {
+    return Time{Micros{static_cast<std::int64_t>(word_ & kTimeBits)}};
+  }
+
+  friend bool operator==(const Meta&, const Meta&) = default;
+
+ private:
+  friend class Entry;
+  static constexpr int kShift = 60;  // 2^60 us are 36,000 years.
+  static constexpr std::uint64_t kTimeBits = (std::uint64_t{1} << kShift) - 1;
+
+  explicit constexpr Meta(std::uint64_t word) noexcept : word_(word) {}
+  static std::uint64_t Clip(Time time) noexcept {
+    const std::int64_t t = time.time_since_epoch().count();
+    return t <= 0 ? 0 : std::min(static_cast<std::uint64_t>(t), kTimeBits);
+  }
+
+  std::uint64_t word_ = 0;
+};
+
+/// One key's state, 32 bytes, with its own lock. The lock takes the place of the
+/// Meta while it is held, so that taking it is one exchange and giving it back
+/// one store. Fresh memory of zeros is a blank, unlocked entry.
+class Entry {
+ public:
+  Meta Lock() noexcept {
+    for (int round = 0;; ++round) {
+      const std::uint64_t word = meta_.exchange(kLocked, std::memory_order_acquire);
+      if (word != kLocked) return Meta{word};
+      while (meta_.load(std::memory_order_relaxed) == kLocked) SpinPause(round++);
+    }
+  }
+  [[nodiscard]] bool TryLock(Meta& meta) noexcept {
+    if (meta_.load(std::memory_order_relaxed) == kLocked) return false;
+    const std::uint64_t word = meta_.exchange(kLocked, std::memory_order_acquire);
+    meta = Meta{word};
+    return word != kLocked;
+  }
+  void Unlock(Meta meta) noexcept { meta_.store(meta.word_, std::memory_order_release); }
+
+  /// A guess without the lock: worth trying to reclaim at `now`?
+  [[nodiscard]] bool SeemsRecovered(Time now) const noexcept {
+    const std::uint64_t word = meta_.load(std::memory_order_relaxed);
+    return word != kLocked && Meta{word}.recovered() <= now;
+  }
+
+  /// The state. REQUIRES for both: the lock is held.
+  template <class T>
+  [[nodiscard]] T Load() const noexcept {
+    static_assert(sizeof(T) <= sizeof(state_) && std::is_trivially_copyable_v<T>);
+    T value;
+    std::memcpy(static_cast<void*>(&value), state_.data(), sizeof(T));
+    return value;
+  }
+  template <class T>
+  void Save(const T& value) noexcept {
+    static_assert(sizeof(T) <= sizeof(state_) && std::is_trivially_copyable_v<T>);
+    std::memcpy(state_.data(), &value, sizeof(T));
+  }
+  void CopyState(const Entry& other) noexcept { state_ = other.state_; }
+
+ private:
+  static constexpr std::uint64_t kLocked = ~std::uint64_t{0};
+
+  std::atomic<std::uint64_t> meta_;
+  std::array<std::uint64_t, 3> state_;
+};
+static_assert(sizeof(Entry) == 32);
+
+/// Four entries and, in a cache line of their own, their fingerprints: a look-up
+/// reads that line, and only the entry that it wants is written to.
+///
+/// A fingerprint changes only under its entry's lock (and its shard's), so who
+/// holds the lock may rely on it; without the lock it is a hint.
+struct alignas(64) Group {
+  static constexpr unsigned kEntries = 4;
+
+  struct Place {
+    std::atomic<std::uint64_t> low;
+    std::atomic<std::uint64_t> high;
+  };
+  std::array<Place, kEntries> places;
+  std::array<Entry, kEntries> entries;
+};
+static_assert(sizeof(Group) == 192);
+
+/// Where an entry is; null if nowhere.
+struct EntryRef {
+  Group* group = nullptr;
+  unsigned slot = 0;
+
+  explicit operator bool() const noexcept { return group != nullptr; }
+  [[nodiscard]] Entry& entry() const noexcept { return group->entries[slot]; }
+  [[nodiscard]] Fingerprint fingerprint() const noexcept {
+    const Group::Place& place = group->places[slot];
+    return {place.low.load(std::memory_order_relaxed), place.high.load(std::memory_order_relaxed)};
+  }
+  void SetFingerprint(const Fingerprint& f) const noexcept {
+    Group::Place& place = group->places[slot];
+    place.low.store(f.low, std::memory_order_relaxed);
+    place.high.store(f.high, std::memory_order_relaxed);
+  }
+};
+
+/// An entry whose lock we hold, and what its Meta said.
+struct LockedEntry {
+  EntryRef ref;
+  Meta meta;
+
+  explicit operator bool() const noexcept { return static_cast<bool>(ref); }
+};
+
+}  // namespace tidegate

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/memory_shard.hpp"
+
+#include <algorithm>
+#include <array>
+
+
+namespace tidegate {
+namespace {
+
+/// How full the table may get: at 85 % with two homes of four, three moves in a
+/// row have always sufficed; a lookup stays at two lines.
+constexpr std::size_t kFullPercent = 85;
+/// Places that one search for a chain of moves looks at before it gives up.
+constexpr std::size_t kSearch = 256;
+/// Groups that one addition to a full table sweeps beside its own two.
+constexpr std::size_t kSweepGroups = 4;
+
+}  // namespace
+
+/// One place on the way from a new key's home to a free place.
+struct MemoryShard::Step {
+  EntryRef from;
+  Group* to;  // The other home of what stands there.
+  std::int32_t before;
+};
+
+std::size_t MemoryShard::GroupsFor(std::size_t keys) noexcept {
+  const std::size_t entries = keys * 100 / kFullPercent + 1;
+  return std::max<std::size_t>(2, (entries + Group::kEntries - 1) / Group::kEntries);
+}
+
+void MemoryShard::Init(Group* groups, std::size_t group_count, std::size_t max_keys,
+                       Dispose dispose, void* context) noexcept {
+  groups_ = groups;
+  group_count_ = group_count;
+  max_keys_ = max_keys;
+  dispose_ = dispose;
+  context_ = context;
+}
+
+LockedEntry MemoryShard::LockOrAddSlowly(const Fingerprint& f, Time now) noexcept {
+  LockShard();
+  // Somebody may have added it meanwhile, or it was on the move.
+  LockedEntry locked = Lock(f);
+  if (!locked) locked = Add(f, now);
+  UnlockShard();
+  return locked;
+}
+
+LockedEntry MemoryShard::Add(const Fingerprint& f, Time now) noexcept {
+  if (full()) SweepLocked(now);
+  Group* first = FirstHome(f);
+  Group* second = SecondHome(f, first);
+  // Empty places first: an entry that has recovered may yet be asked for again.
+  LockedEntry place = TakeEmpty(first);
+  if (!place) place = TakeEmpty(second);
+  if (!place) place = TakeRecovered(first, now);
+  if (!place) place = TakeRecovered(second, now);
+  if (!place && !full()) place = MakeRoom(first, second, now);
+  if (!place) return {};
+  place.ref.SetFingerprint(f);
+  used_.fetch_add(1, std::memory_order_relaxed);
+  return place;
+}
+
+LockedEntry MemoryShard::TakeEmpty(Group* group) noexcept {
+  for (unsigned slot = 0; slot < Group::kEntries && !full(); ++slot) {
+    const EntryRef ref{group, slot};
+    Meta meta;
+    if (ref.fingerprint().low == 0 && ref.entry().TryLock(meta)) return {ref, Meta{}};
+  }
+  return {};
+}
+
+LockedEntry MemoryShard::TakeRecovered(Group* group, Time now) noexcept {
+  for (unsigned slot = 0; slot < Group::kEntries; ++slot) {
+    const EntryRef ref{group, slot};
+    Meta meta;
+    if (ref.fingerprint().low == 0 || !ref.entry().SeemsRecovered(now) ||
+        !ref.entry().TryLock(meta)) {
+      continue;
+    }
+    if (meta.recovered() <= now) {
+      Reclaim({ref, meta});
+      return {ref, Meta{}};
+    }
+    ref.entry().Unlock(meta);
+  }
+  return {};
+}
+
+void MemoryShard::Reclaim(const LockedEntry& locked) noexcept {
+  dispose_(context_, locked.ref.entry(), locked.meta);
+  locked.ref.SetFingerprint({});
+  used_.fetch_sub(1, std::memory_order_relaxed);
+  reclaimed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+LockedEntry MemoryShard::MakeRoom(Group* first, Group* second, Time now) noexcept {
+  // Breadth first: the shortest chain of moves that ends at a free place. Only
+  // who holds the shard's lock moves entries, so fingerprints stand still.
+  std::array<Step, kSearch> steps;
+  std::size_t end = 0;
+  const auto visit = [&](Group* group, std::int32_t before) {
+    for (unsigned slot = 0; slot < Group::kEntries && end < kSearch; ++slot) {
+      const EntryRef ref{group, slot};
+      const Fingerprint f = ref.fingerprint();
+      if (f.low != 0) steps[end++] = {ref, OtherHome(f, group), before};
+    }
+  };
+  visit(first, -1);
+  visit(second, -1);
+  for (std::size_t i = 0; i < end; ++i) {
+    if (!Move(steps[i].from, steps[i].to, now)) {
+      visit(steps[i].to, static_cast<std::int32_t>(i));
+      continue;
+    }
+    // The place of step i is free: pull its chain up, one move at a time.
+    std::int32_t at = static_cast<std::int32_t>(i);
+    while (steps[static_cast<std::size_t>(at)].before >= 0) {
+      at = steps[static_cast<std::size_t>(at)].before;
+      const Step& step = steps[static_cast<std::size_t>(at)];
+      if (!Move(step.from, step.to, now)) return {};
+    }
+    const EntryRef freed = steps[static_cast<std::size_t>(at)].from;
+    Meta meta;
+    if (!freed.entry().TryLock(meta)) return {};
+    return {freed, Meta{}};
+  }
+  return {};
+}
+
+bool MemoryShard::Move(const EntryRef& from, Group* to, Time now) noexcept {
+  // Never waits with a lock held: who locks several entries does so in the order
+  // of their addresses, and a move goes both ways.
+  LockedEntry place = TakeEmpty(to);
+  if (!place) place = TakeRecovered(to, now);
+  if (!place) return false;
+  Meta meta;
+  if (!from.entry().TryLock(meta)) {
+    place.ref.entry().Unlock(Meta{});
+    return false;
+  }
+  place.ref.entry().CopyState(from.entry());
+  place.ref.SetFingerprint(from.fingerprint());
+  from.SetFingerprint({});
+  place.ref.entry().Unlock(meta);
+  from.entry().Unlock(Meta{});
+  return true;
+}
+
+void MemoryShard::Sweep(Time now) noexcept {
+  LockShard();
+  SweepLocked(now);
+  UnlockShard();
+}
+
+void MemoryShard::SweepLocked(Time now) noexcept {
+  for (std::size_t i = 0; i < kSweepGroups; ++i) {
+    Group* group = groups_ + hand_;
+    hand_ = hand_ + 1 == group_count_ ? 0 : hand_ + 1;
+    while (const LockedEntry freed = TakeRecovered(group, now)) {
+      freed.ref.entry().Unlock(freed.meta);
+    }
+  }
+}
+
+void MemoryShard::ForEach(const std::function<void(const EntryRef&, Meta)>& visit) {
+  for (std::size_t i = 0; i < group_count_; ++i) {
+    for (unsigned slot = 0; slot < Group::kEntries; ++slot) {
+      const EntryRef ref{groups_ + i, slot};
+      if (ref.fingerprint().low == 0) continue;
+      const Meta meta = ref.entry().Lock();
+      if (ref.fingerprint().low != 0) visit(ref, meta);
+      ref.entry().Unlock(meta);
+    }
+  }
+}
+
+void MemoryShard::LockShard() noexcept {
+  for (int round = 0; adding_.exchange(true, std::memory_order_acquire);) {
+    while (adding_.load(std::memory_order_relaxed)) SpinPause(round++);
+  }
+}
+
+}  // namespace tidegate

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "store/memory_entry.hpp"
+
+namespace tidegate {
+
+/// A table of entries that never grows, never moves memory and never loses a key
+/// that has not recovered.
+///
+/// Each key has two home groups, told by its fingerprint (a bucketed cuckoo
+/// table): a look-up reads at most two cache lines however full or old the table
+/// is. A new key takes an empty or a recovered place there; if there is none,
+/// one of the others moves to its own other home.
+///
+/// Thread-safe. A known key needs only its entry's lock; adding one takes the
+/// shard's lock first. Who holds an entry's lock never waits for the shard's.
+class MemoryShard {
+ public:
+  /// Gives back what a reclaimed entry owned; called with the entry locked.
+  using Dispose = void (*)(void* context, Entry& entry, Meta meta);
+
+  MemoryShard() = default;
+  MemoryShard(const MemoryShard&) = delete;
+  MemoryShard& operator=(const MemoryShard&) = delete;
+
+  /// How many groups hold `keys` keys with room to move.
+  static std::size_t GroupsFor(std::size_t keys) noexcept;
+
+  /// REQUIRES: called once, before anything else; zeroed memory.
+  void Init(Group* groups, std::size_t group_count, std::size_t max_keys, Dispose dispose,
+            void* context) noexcept;
+
+  void Prefetch(const Fingerprint& f) const noexcept {
+    // All six lines that the key can be in: the misses pass side by side.
+    for (const Group* home : {FirstHome(f), At(f.high)}) {
+      __builtin_prefetch(&home->places);
+      PrefetchToWrite(&home->entries[0]);
+      PrefetchToWrite(&home->entries[2]);
+    }
+  }
+
+  /// The key's entry, locked; null if there is none.
+  [[nodiscard]] LockedEntry Lock(const Fingerprint& f) noexcept {
+    while (const EntryRef ref = Find(f)) {
+      const Meta meta = ref.entry().Lock();
+      if (ref.fingerprint() == f) return {ref, meta};
+      ref.entry().Unlock(meta);  // It moved or was reclaimed before we had the lock.
+    }
+    return {};
+  }
+  /// The same, added if there is none: then its Meta is blank. Null when nothing
+  /// can be reclaimed.
+  [[nodiscard]] LockedEntry LockOrAdd(const Fingerprint& f, Time now) noexcept {
+    if (const LockedEntry known = Lock(f)) return known;
+    return LockOrAddSlowly(f, now);
+  }
+
+  /// Looks at a few entries more, further on each time, and frees the recovered.
+  void Sweep(Time now) noexcept;
+
+  /// Every entry, locked one by one. For the store's end and for tests.
+  void ForEach(const std::function<void(const EntryRef&, Meta)>& visit);
+
+  [[nodiscard]] std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  /// Whether a new key has to take the place of a recovered one.
+  [[nodiscard]] bool full() const noexcept { return used() >= max_keys_; }
+  [[nodiscard]] std::uint64_t reclaimed() const noexcept {
+    return reclaimed_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct Step;  // Of a search for a chain of moves.
+
+  /// Maps 64 random bits to one of the groups without a division.
+  [[nodiscard]] Group* At(std::uint64_t bits) const noexcept {
+    __extension__ typedef unsigned __int128 Wide;
+    return groups_ + static_cast<std::size_t>((static_cast<Wide>(bits) * group_count_) >> 64);
+  }
+  [[nodiscard]] Group* FirstHome(const Fingerprint& f) const noexcept { return At(f.low); }
+  [[nodiscard]] Group* SecondHome(const Fingerprint& f, const Group* first) const noexcept {
+    Group* second = At(f.high);
+    if (second != first) return second;
+    return second + 1 == groups_ + group_count_ ? groups_ : second + 1;
+  }
+  [[nodiscard]] Group* OtherHome(const Fingerprint& f, const Group* home) const noexcept {
+    Group* first = FirstHome(f);
+    return first == home ? SecondHome(f, first) : first;
+  }
+  [[nodiscard]] EntryRef Find(const Fingerprint& f) const noexcept {
+    Group* first = FirstHome(f);
+    if (const EntryRef ref = FindIn(first, f)) return ref;
+    return FindIn(SecondHome(f, first), f);
+  }
+  [[nodiscard]] static EntryRef FindIn(Group* group, const Fingerprint& f) noexcept {
+    for (unsigned slot = 0; slot < Group::kEntries; ++slot) {
+      const Group::Place& place = group->places[slot];
+      if (place.low.load(std::memory_order_relaxed) == f.low &&
+          place.high.load(std::memory_order_relaxed) == f.high) {
+        return {group, slot};
+      }
+    }
+    return {};
+  }
+
+  /// Asks for the line as its owner: another core's copy is fetched and dropped in
+  /// one go, where reading first and writing then would ask twice.
+  static void PrefetchToWrite(const void* line) noexcept {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+  }
+
+  [[nodiscard]] LockedEntry LockOrAddSlowly(const Fingerprint& f, Time now) noexcept;
+  [[nodiscard]] LockedEntry Add(const Fingerprint& f, Time now) noexcept;
+  /// An empty place in `group`, locked; null if there is none or the shard is full.
+  [[nodiscard]] LockedEntry TakeEmpty(Group* group) noexcept;
+  /// A recovered entry's place in `group`, locked and freed.
+  [[nodiscard]] LockedEntry TakeRecovered(Group* group, Time now) noexcept;
+  [[nodiscard]] LockedEntry MakeRoom(Group* first, Group* second, Time now) noexcept;
+  [[nodiscard]] bool Move(const EntryRef& from, Group* to, Time now) noexcept;
+  /// Frees a recovered entry whose lock is held.
+  void Reclaim(const LockedEntry& locked) noexcept;
+  void SweepLocked(Time now) noexcept;
+  void LockShard() noexcept;
+  void UnlockShard() noexcept { adding_.store(false, std::memory_order_release); }
+
+  Group* groups_ = nullptr;
+  std::size_t group_count_ = 0;
+  std::size_t max_keys_ = 0;
+  Dispose dispose_ = nullptr;
+  void* context_ = nullptr;
+
+  // Below: written under the shard's lock, so apart from what look-ups read.
+  alignas(64) std::atomic<bool> adding_{false};
+  std::size_t hand_ = 0;
+  std::atomic<std::uint64_t> used_{0};
+  std::atomic<std::uint64_t> reclaimed_{0};
+};
+
+}  // namespace tidegate

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/memory_store.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <new>
+
+#include "store/charge_check.hpp"
+
+namespace tidegate {
+namespace {
+
+/// Enough that two cores rarely add keys to the same one at the same time; few
+/// enough that each needs little room to spare for an uneven share.
+constexpr std::size_t kMostShards = 64;
+constexpr std::size_t kKeysPerShard = 4096;
+/// Rules with an overflow bucket of their own; beyond, an algorithm's share one.
+constexpr std::size_t kOverflowRules = 65'536;
+
+std::size_t ShardCount(std::size_t max_keys) noexcept {
+  return std::clamp<std::size_t>(std::bit_floor(max_keys / kKeysPerShard + 1), 1, kMostShards);
+}
+
+/// Keys fall on shards at random: five standard deviations above the mean, a
+/// shard of a full store runs out of room once in 3.5 million.
+std::size_t KeysPerShard(std::size_t max_keys, std::size_t shards) noexcept {
+  const double mean = static_cast<double>(max_keys) / static_cast<double>(shards);
+  const double spare = shards == 1 ? 0 : 5 * std::sqrt(mean);
+  return static_cast<std::size_t>(std::ceil(mean + spare));
+}
+
+struct Layout {
+  std::size_t shards;
+  std::size_t keys_per_shard;
+  std::size_t groups_per_shard;
+  std::size_t overflow_groups;
+
+  explicit Layout(std::size_t max_keys) noexcept
+      : shards(ShardCount(max_keys)),
+        keys_per_shard(KeysPerShard(max_keys, shards)),
+        groups_per_shard(MemoryShard::GroupsFor(keys_per_shard)),
+        overflow_groups(MemoryShard::GroupsFor(kOverflowRules)) {}
+
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return (shards * groups_per_shard + overflow_groups) * sizeof(Group);
+  }
+};
+
+}  // namespace
+
+MemoryStore::MemoryStore(const MemoryOptions& options)
+    : clock_(options.clock != nullptr ? options.clock : &real_clock_),
+      budget_(options.max_list_bytes),
+      memory_(Layout(options.max_keys).bytes()) {
+  const Layout layout(options.max_keys);
+  shards_ = std::make_unique<MemoryShard[]>(layout.shards);
+  shard_mask_ = layout.shards - 1;
+  auto* groups = static_cast<Group*>(memory_.data());
+  for (std::size_t i = 0; i < layout.shards; ++i) {
+    shards_[i].Init(groups, layout.groups_per_shard, layout.keys_per_shard, DisposeEntry, this);
+    groups += layout.groups_per_shard;
+  }
+  overflow_.Init(groups, layout.overflow_groups, kOverflowRules, DisposeEntry, this);
+  for (const Algorithm list : {Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
+    const Held last = LastResort(list);
+    const Quota quota = Quota::Make({.algorithm = list, .limit = 4}).value();
+    MemoryCell cell{last.locked, quota, budget_, Spend::kReserve};
+    if (!cell.Open(clock_->Now())) throw std::bad_alloc();
+    last.locked.ref.entry().Unlock(cell.meta());
+  }
+}
+
+MemoryStore::~MemoryStore() {
+  const auto dispose = [this](const EntryRef& ref, Meta meta) {
+    MemoryCell::Dispose(budget_, ref.entry(), meta);
+  };
+  for (const Algorithm list : {Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
+    const LockedEntry last = LastResort(list).locked;
+    dispose(last.ref, last.meta);
+  }
+  // Only lists own memory: without any, do not touch the whole table's pages.
+  if (budget_.used() == 0) return;
+  for (std::size_t i = 0; i <= shard_mask_; ++i) shards_[i].ForEach(dispose);
+  overflow_.ForEach(dispose);
+}
+
+void MemoryStore::DisposeEntry(void* store, Entry& entry, Meta meta) noexcept {
+  MemoryCell::Dispose(static_cast<MemoryStore*>(store)->budget_, entry, meta);
+}
+
+Fingerprint MemoryStore::KeyOf(const Charge& charge) const noexcept {
+  return fingerprinter_.Key(charge.quota->algorithm(), charge.rule, charge.identity);
+}
+
+concurrency::LeaseId MemoryStore::LeaseOf(const Charge& charge) const noexcept {
+  if (charge.quota->algorithm() != Algorithm::kConcurrency) return {};
+  const Fingerprint f = fingerprinter_.Lease(charge.lease);
+  return {f.high, f.low};
+}
+
+MemoryStore::Held MemoryStore::Hold(const Charge& charge, const Fingerprint& key,
+                                    Time now) noexcept {
+  MemoryShard& shard = ShardOf(key);
+  if (const LockedEntry locked = shard.LockOrAdd(key, now)) {
+    MemoryCell cell = CellOf({locked}, charge);
+    if (cell.Open(now)) return {{locked.ref, cell.meta()}};
+    // No memory for its list: leave a blank that anybody may reclaim, and look
+    // for lists that have recovered.
+    locked.ref.entry().Unlock(Meta{});
+    shard.Sweep(now);
+  }
+  overflowed_.fetch_add(1, std::memory_order_relaxed);
+  return HoldOverflow(charge, now);
+}
+
+MemoryStore::Held MemoryStore::HoldOverflow(const Charge& charge, Time now) noexcept {
+  const Algorithm algorithm = charge.quota->algorithm();
+  if (const LockedEntry locked =
+          overflow_.LockOrAdd(fingerprinter_.Overflow(algorithm, charge.rule), now)) {
+    MemoryCell cell = CellOf({locked, Spend::kReserve}, charge);
+    if (cell.Open(now)) return {{locked.ref, cell.meta()}, Spend::kReserve};
+    locked.ref.entry().Unlock(Meta{});
+  }
+  const Held last = LastResort(algorithm);
+  MemoryCell cell = CellOf(last, charge);
+  static_cast<void>(cell.Open(now));  // Cannot fail: its lists were made at the start.
+  return {{last.locked.ref, cell.meta()}, Spend::kReserve};
+}
+
+MemoryStore::Held MemoryStore::LastResort(Algorithm algorithm) noexcept {
+  const auto i = static_cast<unsigned>(algorithm);
+  const EntryRef ref{&last_resort_[i / Group::kEntries], i % Group::kEntries};
+  return {{ref, ref.entry().Lock()}, Spend::kReserve};
+}
+
+void MemoryStore::Note(const Outcome& outcome) noexcept {
+  if (outcome.effect == Effect::kRepaired) repaired_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Result<Decision> MemoryStore::Apply(const Charge& charge) {
+  if (auto bad = CheckCharge(charge)) return std::unexpected(*std::move(bad));
+  const Fingerprint key = KeyOf(charge);
+  ShardOf(key).Prefetch(key);
+  // Read after the prefetch and before the lock: the cache miss and the clock,
+  // some 20 ns each, pass at the same time, and nobody waits for either.
+  const Time now = clock_->Now();
+  const Held held = Hold(charge, key, now);
+  MemoryCell cell = CellOf(held, charge);
+  const Outcome outcome = cell.Apply({charge.cost, 1, LeaseOf(charge)}, now);
+  held.locked.ref.entry().Unlock(cell.meta());
+  Note(outcome);
+  return DecisionOf(charge, outcome, outcome.admitted == 1);
+}
+
+Result<Decision> MemoryStore::Peek(const Charge& charge) {
+  if (auto bad = CheckCharge(charge)) return std::unexpected(*std::move(bad));
+  return InspectEntry(charge, Detail::kDecision).decision;
+}
+
+Result<Inspection> MemoryStore::Inspect(const Charge& charge) {
+  if (auto bad = CheckCharge(charge, Operation::kKey)) return std::unexpected(*std::move(bad));
+  return InspectEntry(charge, Detail::kState);
+}
+
+Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
+  const Fingerprint key = KeyOf(charge);
+  const Time now = clock_->Now();
+  MemoryShard& shard = ShardOf(key);
+  Inspection inspection;
+  Held held{shard.Lock(key)};
+  inspection.tracked = held.locked && held.locked.meta.kind() != Meta::kBlank;
+  if (!held.locked && shard.full()) {
+    const Algorithm algorithm = charge.quota->algorithm();
+    held = {overflow_.Lock(fingerprinter_.Overflow(algorithm, charge.rule)), Spend::kReserve};
+  }
+  // A key without an entry is as good as a fresh one.
+  Group spare{};
+  if (!held.locked) held = {{{&spare, 0}, Meta{}}, Spend::kReserve};
+  MemoryCell cell = CellOf(held, charge);
+  if (cell.Open(now)) {
+    inspection.decision = DecisionOfLook(charge, cell.Look({charge.cost, 0, LeaseOf(charge)}, now));
+    if (inspection.tracked && detail == Detail::kState) inspection.state = cell.Describe();
+  }
+  if (held.locked.ref.group == &spare) {
+    MemoryCell::Dispose(budget_, held.locked.ref.entry(), cell.meta());
+  } else {
+    held.locked.ref.entry().Unlock(cell.meta());
+  }
+  return inspection;
+}
+
+Result<Decision> MemoryStore::Debit(const Charge& charge) {
+  if (auto bad = CheckCharge(charge, Operation::kDebit)) return std::unexpected(*std::move(bad));
+  const Time now = clock_->Now();
+  const Held held = Hold(charge, KeyOf(charge), now);
+  MemoryCell cell = CellOf(held, charge);
+  const Outcome outcome = cell.Debit(charge.cost, now);
+  held.locked.ref.entry().Unlock(cell.meta());
+  Note(outcome);
+  return DecisionOf(charge, outcome, true);
+}
+
+Result<Done> MemoryStore::Reset(const Charge& charge) {
+  if (auto bad = CheckCharge(charge, Operation::kKey)) return std::unexpected(*std::move(bad));
+  const Fingerprint key = KeyOf(charge);
+  const LockedEntry locked = ShardOf(key).Lock(key);
+  if (!locked) return Done::kNothing;
+  MemoryCell::Dispose(budget_, locked.ref.entry(), locked.meta);
+  locked.ref.entry().Unlock(Meta{});
+  return locked.meta.kind() == Meta::kBlank ? Done::kNothing : Done::kApplied;
+}
+
+template <class Operation>
+Result<Done> MemoryStore::OnLease(const Charge& charge, Operation operation) {
+  if (auto bad = CheckCharge(charge, tidegate::Operation::kLease)) {
+    return std::unexpected(*std::move(bad));
+  }
+  const Fingerprint key = KeyOf(charge);
+  const concurrency::LeaseId lease = LeaseOf(charge);
+  const Time now = clock_->Now();
+  const auto applies_to = [&](const Held& held) {
+    if (!held.locked) return false;
+    MemoryCell cell = CellOf(held, charge);
+    const bool found =
+        held.locked.meta.kind() != Meta::kBlank && operation(cell, lease, now).admitted > 0;
+    held.locked.ref.entry().Unlock(cell.meta());
+    return found;
+  };
+  // A lease is in its key's own entry, unless there was no room for one.
+  const Fingerprint overflow = fingerprinter_.Overflow(Algorithm::kConcurrency, charge.rule);
+  const bool found = applies_to({ShardOf(key).Lock(key)}) ||
+                     applies_to({overflow_.Lock(overflow), Spend::kReserve}) ||
+                     applies_to(LastResort(Algorithm::kConcurrency));
+  return found ? Done::kApplied : Done::kNothing;
+}
+
+Result<Done> MemoryStore::Renew(const Charge& charge) {
+  return OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
+    return cell.Renew(lease, now);
+  });
+}
+
+Result<Done> MemoryStore::Release(const Charge& charge) {
+  return OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
+    return cell.Release(lease, now);
+  });
+}
+
+StoreStats MemoryStore::Stats() const {
+  StoreStats stats;
+  for (std::size_t i = 0; i <= shard_mask_; ++i) {
+    stats.tracked += shards_[i].used();
+    stats.reclaimed += shards_[i].reclaimed();
+  }
+  stats.overflowed = overflowed_.load(std::memory_order_relaxed);
+  stats.repaired = repaired_.load(std::memory_order_relaxed);
+  stats.list_bytes = budget_.used();
+  return stats;
+}
+
+std::unique_ptr<Store> NewMemoryStore(const MemoryOptions& options) {
+  return std::make_unique<MemoryStore>(options);
+}
+
+}  // namespace tidegate

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be done to one key: peek, debit, refund, reset, inspect.
+#include "fixture.hpp"
+
+namespace tidegate {
+namespace {
+
+using MemoryKeys = MemoryStoreTest;
+
+TEST_F(MemoryKeys, RulesIdentitiesAndAlgorithmsAreCountedApart) {
+  const Quota bucket = MakeQuota({.limit = 1});
+  const Quota gcra = MakeQuota({.algorithm = Algorithm::kGcra, .limit = 1});
+  EXPECT_TRUE(Decide({"r", "i", &bucket}).allowed);
+  EXPECT_TRUE(Decide({"r2", "i", &bucket}).allowed);
+  EXPECT_TRUE(Decide({"r", "i2", &bucket}).allowed);
+  EXPECT_TRUE(Decide({"r", "i", &gcra}).allowed);
+  EXPECT_FALSE(Decide({"r", "i", &bucket}).allowed);
+  EXPECT_EQ(store_->Stats().tracked, 4u);
+}
+
+TEST_F(MemoryKeys, OddIdentitiesAreJustKeys) {
+  const Quota quota = MakeQuota({.limit = 1});
+  const std::vector<std::string> odd = {std::string("a\0b", 3), "a", "{}", "}{", "a\r\nb",
+                                        "\xff\xfe",  std::string(1 << 20, 'x')};
+  for (const std::string& identity : odd) EXPECT_TRUE(Decide({"r", identity, &quota}).allowed);
+  for (const std::string& identity : odd) EXPECT_FALSE(Decide({"r", identity, &quota}).allowed);
+}
+
+TEST_F(MemoryKeys, PeekChargesNothing) {
+  const Quota quota = MakeQuota({.limit = 5});
+  const Charge charge{"r", "i", &quota, 2};
+  for (int i = 0; i < 3; ++i) {
+    const Decision d = store_->Peek(charge).value();
+    EXPECT_TRUE(d.allowed);
+    EXPECT_EQ(d.remaining, 5);
+    EXPECT_EQ(d.reset_after, 0us);
+  }
+  EXPECT_EQ(store_->Stats().tracked, 0u) << "a look must not take room";
+  EXPECT_EQ(Decide(charge).remaining, 3);
+  EXPECT_EQ(Decide(charge).remaining, 1);
+  const Decision d = store_->Peek(charge).value();
+  EXPECT_FALSE(d.allowed);
+  EXPECT_EQ(d.remaining, 1);
+  EXPECT_EQ(d.retry_after, 200ms);
+  EXPECT_TRUE(store_->Peek({"r", "i", &quota, 6}).value().never);
+}
+
+TEST_F(MemoryKeys, PeekOfEachAlgorithmOnAnUnknownKey) {
+  for (int a = 0; a < kAlgorithms; ++a) {
+    const Quota quota = MakeQuota({.algorithm = static_cast<Algorithm>(a), .limit = 3});
+    const Charge charge{.rule = "r", .identity = "i", .quota = &quota, .lease = "l"};
+    EXPECT_TRUE(store_->Peek(charge).value().allowed);
+    EXPECT_EQ(Remaining(charge), 3);
+  }
+  EXPECT_EQ(store_->Stats().tracked, 0u);
+}
+
+TEST_F(MemoryKeys, DebitGoesIntoDebt) {
+  for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra}) {
+    const Quota quota = MakeQuota({.algorithm = a, .limit = 10});
+    const Charge charge{"debt", "i", &quota, 25};
+    const Decision d = store_->Debit(charge).value();
+    EXPECT_TRUE(d.allowed);
+    EXPECT_EQ(d.remaining, 0);
+    EXPECT_EQ(d.reset_after, 2500ms);
+    const Decision denied = Decide({"debt", "i", &quota});
+    EXPECT_EQ(denied.retry_after, 1600ms) << "15 owed and 1 wanted, 10 a second";
+    clock_.Advance(1600ms);
+    EXPECT_TRUE(Decide({"debt", "i", &quota}).allowed);
+  }
+}
+
+TEST_F(MemoryKeys, RefundsApplyOncePerIdAndNeverExceedCapacity) {
+  for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra, Algorithm::kFixedWindow,
+                            Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
+    const Quota quota = MakeQuota({.algorithm = a, .limit = 10, .period = 1h});
+    SCOPED_TRACE(Name(a));
+    const Charge three{"r", "i", &quota, 3};
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Done::kNothing) << "nothing charged yet";
+    EXPECT_EQ(Decide(three).remaining, 7);
+    EXPECT_EQ(Decide(three).remaining, 4);
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Done::kApplied);
+    EXPECT_EQ(Remaining(three), 7);
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Done::kNothing) << "the same id again";
+    EXPECT_EQ(Remaining(three), 7);
+    EXPECT_EQ(store_->Refund({"r", "i", &quota, 100}, {.id = "y"}).value(), Done::kApplied);
+    EXPECT_EQ(Remaining(three), 10);
+    // The id belongs to its key.
+    EXPECT_TRUE(Decide({"r", "j", &quota}).allowed);
+    EXPECT_EQ(store_->Refund({"r", "j", &quota}, {.id = "x"}).value(), Done::kApplied);
+  }
+}
+
+TEST_F(MemoryKeys, RefundsOfAPassedWindowAreDropped) {
+  const Quota quota = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 10});
+  const Charge charge{"r", "i", &quota};
+  const Time charged = clock_.Now();
+  EXPECT_TRUE(Decide(charge).allowed);
+  clock_.Advance(1s);
+  EXPECT_EQ(Decide(charge).remaining, 9);
+  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = charged}).value(), Done::kNothing);
+  EXPECT_EQ(Remaining(charge), 9);
+  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = clock_.Now()}).value(),
+            Done::kApplied)
+      << "a dropped refund must not use its id up";
+}
+
+TEST_F(MemoryKeys, RefundIdsAreForgottenOnceTheKeyHasRecovered) {
+  const Quota quota = MakeQuota({.limit = 2});
+  const Charge charge{"r", "i", &quota};
+  EXPECT_TRUE(Decide(charge).allowed);
+  EXPECT_EQ(store_->Refund(charge, {.id = "x"}).value(), Done::kApplied);
+  clock_.Advance(2s);
+  EXPECT_TRUE(Decide(charge).allowed);
+  EXPECT_EQ(store_->Refund(charge, {.id = "x"}).value(), Done::kApplied);
+}
+
+TEST_F(MemoryKeys, ResetForgets) {
+  for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kSlidingLog}) {
+    const Quota quota = MakeQuota({.algorithm = a, .limit = 1});
+    const Charge charge{"r", "i", &quota};
+    EXPECT_EQ(store_->Reset(charge).value(), Done::kNothing);
+    EXPECT_TRUE(Decide(charge).allowed);
+    EXPECT_FALSE(Decide(charge).allowed);
+    EXPECT_EQ(store_->Reset(charge).value(), Done::kApplied);
+    EXPECT_FALSE(store_->Inspect(charge).value().tracked);
+    EXPECT_TRUE(Decide(charge).allowed);
+  }
+}
+
+TEST_F(MemoryKeys, InspectShowsTheState) {
+  const Quota quota = MakeQuota({.limit = 5});
+  const Charge charge{"r", "i", &quota};
+  EXPECT_FALSE(store_->Inspect(charge).value().tracked);
+  EXPECT_TRUE(Decide(charge).allowed);
+  const Inspection inspection = store_->Inspect(charge).value();
+  EXPECT_TRUE(inspection.tracked);
+  EXPECT_EQ(inspection.decision.remaining, 4);
+  ASSERT_GE(inspection.state.size(), 2u);
+  EXPECT_EQ(inspection.state[0].name, "tokens");
+  EXPECT_EQ(inspection.state[0].value, "4");
+  EXPECT_EQ(inspection.state[1].name, "last_refill");
+  for (int a = 0; a < kAlgorithms; ++a) {
+    const Quota other = MakeQuota({.algorithm = static_cast<Algorithm>(a), .limit = 3});
+    const Charge c{.rule = "all", .identity = "i", .quota = &other, .lease = "l"};
+    EXPECT_TRUE(Decide(c).allowed);
+    EXPECT_FALSE(store_->Inspect(c).value().state.empty());
+  }
+}
+
+TEST_F(MemoryKeys, AChangedLimitCarriesTheStateOver) {
+  const Quota small = MakeQuota({.limit = 10, .burst = 10});
+  const Quota large = MakeQuota({.limit = 20, .burst = 20});
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(Decide({"r", "i", &small}).allowed);
+  EXPECT_EQ(Decide({"r", "i", &large}).remaining, 1) << "neither reset nor doubled";
+  EXPECT_EQ(Remaining({"r", "i", &small}), 1);
+}
+
+TEST_F(MemoryKeys, RepairsAreCounted) {
+  const Quota quota = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 1});
+  EXPECT_TRUE(Decide({"r", "i", &quota}).allowed);
+  clock_.Advance(-1h);
+  EXPECT_FALSE(Decide({"r", "i", &quota}).allowed);
+  EXPECT_EQ(store_->Stats().repaired, 1u);
+  EXPECT_FALSE(Decide({"r", "i", &quota}).allowed);
+  EXPECT_EQ(store_->Stats().repaired, 1u) << "the repair was not written with the denial";
+  clock_.Advance(1s);
+  EXPECT_TRUE(Decide({"r", "i", &quota}).allowed);
+}
+
+TEST_F(MemoryKeys, UnsupportedOperationsSaySo) {
+  const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1});
+  const Quota bucket = MakeQuota({.limit = 1});
+  const Charge slot{.rule = "r", .identity = "i", .quota = &slots, .lease = "l"};
+  EXPECT_EQ(store_->Debit(slot).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(store_->Refund(slot, {.id = "x"}).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(store_->Renew({"r", "i", &bucket}).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(store_->Release({"r", "i", &bucket}).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(store_->Refund({"r", "i", &bucket}, {.id = ""}).error().code, ErrorCode::kBadCharge);
+}
+
+}  // namespace
+}  // namespace tidegate

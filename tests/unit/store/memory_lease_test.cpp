@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leases of the concurrency algorithm through the store.
+#include "fixture.hpp"
+
+namespace tidegate {
+namespace {
+
+class MemoryLease : public MemoryStoreTest {
+ protected:
+  Charge Lease(std::string_view id, std::int64_t cost = 1) const {
+    return {"jobs", "i", &quota_, cost, Mode::kEnforce, id};
+  }
+
+  const Quota quota_ =
+      MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 10s});
+};
+
+TEST_F(MemoryLease, PlacesAreTakenAndGivenBack) {
+  EXPECT_EQ(Decide(Lease("a")).remaining, 1);
+  EXPECT_EQ(Decide(Lease("b")).remaining, 0);
+  const Decision denied = Decide(Lease("c"));
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denied.retry_after, 10s);
+  EXPECT_EQ(store_->Release(Lease("a")).value(), Done::kApplied);
+  EXPECT_EQ(store_->Release(Lease("a")).value(), Done::kNothing);
+  EXPECT_TRUE(Decide(Lease("c")).allowed);
+}
+
+TEST_F(MemoryLease, AcquiringAgainIsIdempotent) {
+  EXPECT_EQ(Decide(Lease("a")).remaining, 1);
+  EXPECT_EQ(Decide(Lease("a")).remaining, 1);
+  EXPECT_EQ(Decide(Lease("b")).remaining, 0);
+  EXPECT_TRUE(Decide(Lease("a")).allowed) << "who holds a place keeps it in a full house";
+  EXPECT_FALSE(Decide(Lease("c")).allowed);
+}
+
+TEST_F(MemoryLease, CrashedHoldersExpireRenewedOnesStay) {
+  EXPECT_TRUE(Decide(Lease("dead")).allowed);
+  EXPECT_TRUE(Decide(Lease("alive")).allowed);
+  clock_.Advance(9s);
+  EXPECT_EQ(store_->Renew(Lease("alive")).value(), Done::kApplied);
+  EXPECT_FALSE(Decide(Lease("new")).allowed);
+  clock_.Advance(1s);
+  EXPECT_TRUE(Decide(Lease("new")).allowed);
+  EXPECT_FALSE(Decide(Lease("newer")).allowed);
+  EXPECT_EQ(store_->Renew(Lease("dead")).value(), Done::kNothing);
+  clock_.Advance(9s);
+  EXPECT_EQ(store_->Renew(Lease("alive")).value(), Done::kNothing);
+}
+
+TEST_F(MemoryLease, HeavyLeases) {
+  EXPECT_TRUE(Decide(Lease("a", 2)).allowed);
+  EXPECT_FALSE(Decide(Lease("b")).allowed);
+  EXPECT_TRUE(Decide(Lease("c", 3)).never);
+  EXPECT_TRUE(Decide(Lease("a", 1)).allowed) << "the holder may ask for less";
+  EXPECT_TRUE(Decide(Lease("b")).allowed);
+}
+
+TEST_F(MemoryLease, ManyLeases) {
+  const Quota wide =
+      MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 500, .period = 10s});
+  std::vector<std::string> ids;
+  for (int i = 0; i < 501; ++i) ids.push_back("lease-" + std::to_string(i));
+  const auto charge = [&](const std::string& id) {
+    return Charge{"many", "i", &wide, 1, Mode::kEnforce, id};
+  };
+  for (int i = 0; i < 500; ++i) EXPECT_TRUE(Decide(charge(ids[static_cast<std::size_t>(i)])).allowed);
+  EXPECT_FALSE(Decide(charge(ids[500])).allowed);
+  for (int i = 0; i < 500; i += 2) {
+    EXPECT_EQ(store_->Release(charge(ids[static_cast<std::size_t>(i)])).value(), Done::kApplied);
+  }
+  EXPECT_EQ(Remaining(charge(ids[500])), 250);
+}
+
+}  // namespace
+}  // namespace tidegate
