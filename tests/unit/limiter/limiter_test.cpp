@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidegate/limiter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace tidegate {
+namespace {
+
+using namespace std::chrono_literals;
+
+Quota MakeQuota(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
+
+TEST(Limiter, TheExampleOfTheReadme) {
+  ManualClock clock;
+  Limiter limiter({.clock = &clock});
+  const Quota quota = MakeQuota({.limit = 2, .period = 1s});
+  EXPECT_TRUE(limiter.Decide("login", "alice", quota)->allowed);
+  EXPECT_TRUE(limiter.Decide("login", "alice", quota)->allowed);
+  EXPECT_EQ(limiter.Decide("login", "alice", quota)->retry_after, 500ms);
+  EXPECT_TRUE(limiter.Decide("login", "bob", quota)->allowed);
+  EXPECT_FALSE(limiter.Decide("login", "alice", quota, 0).has_value());
+}
+
+TEST(Limiter, OnTheRealClock) {
+  Limiter limiter;
+  const Quota quota = MakeQuota({.limit = 1, .period = 1h});
+  EXPECT_TRUE(limiter.Decide("r", "i", quota)->allowed);
+  const auto denied = limiter.Decide("r", "i", quota);
+  EXPECT_FALSE(denied->allowed);
+  EXPECT_GT(denied->retry_after, 59min);
+  EXPECT_LE(denied->retry_after, 1h);
+}
+
+TEST(Limiter, TheLongestWaitGovernsADenial) {
+  ManualClock clock;
+  Limiter limiter({.clock = &clock});
+  const Quota second = MakeQuota({.limit = 1, .period = 1s});
+  const Quota minute = MakeQuota({.limit = 1, .period = 1min});
+  const Quota wide = MakeQuota({.limit = 100, .period = 1h});
+  const std::array<Charge, 3> charges{
+      Charge{"second", "i", &second}, Charge{"minute", "i", &minute}, Charge{"wide", "i", &wide}};
+  const Verdict first = limiter.Decide(charges).value();
+  EXPECT_TRUE(first.allowed);
+  EXPECT_EQ(first.governing.rule, "second") << "nothing left of it; the first of equals";
+  const Verdict denied = limiter.Decide(charges).value();
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denied.governing.rule, "minute");
+  ASSERT_EQ(denied.decisions.size(), 3u);
+  EXPECT_TRUE(denied.decisions[2].allowed);
+}
+
+TEST(Limiter, TheSmallestShareGovernsWhenAllPass) {
+  ManualClock clock;
+  Limiter limiter({.clock = &clock});
+  const Quota hundred = MakeQuota({.limit = 100});
+  const Quota three = MakeQuota({.limit = 3});
+  const std::array<Charge, 2> charges{Charge{"hundred", "i", &hundred}, Charge{"three", "i", &three}};
+  EXPECT_EQ(limiter.Decide(charges)->governing.rule, "three");
+}
+
+TEST(Limiter, NeverOutweighsAnyWaitAndShadowsDoNotGovern) {
+  ManualClock clock;
+  Limiter limiter({.clock = &clock});
+  const Quota one = MakeQuota({.limit = 1, .period = 24h});
+  const Quota two = MakeQuota({.limit = 2, .period = 1s});
+  EXPECT_TRUE(limiter.Decide("one", "i", one)->allowed);
+  const std::array<Charge, 3> charges{Charge{"shadow", "i", &one, 9, Mode::kShadow},
+                                      Charge{"one", "i", &one},
+                                      Charge{"two", "i", &two, 3}};
+  const Verdict verdict = limiter.Decide(charges).value();
+  EXPECT_FALSE(verdict.allowed);
+  EXPECT_EQ(verdict.governing.rule, "two");
+  EXPECT_TRUE(verdict.governing.never);
+}
+
+TEST(Limiter, AcquireAndRelease) {
+  ManualClock clock;
+  Limiter limiter({.clock = &clock});
+  const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 5s});
+  EXPECT_TRUE(limiter.Acquire("jobs", "i", slots, "a")->allowed);
+  EXPECT_EQ(limiter.Acquire("jobs", "i", slots, "b")->retry_after, 5s);
+  const Charge a{"jobs", "i", &slots, 1, Mode::kEnforce, "a"};
+  EXPECT_EQ(limiter.store().Release(a).value(), Done::kApplied);
+  EXPECT_TRUE(limiter.Acquire("jobs", "i", slots, "b")->allowed);
+}
+
+}  // namespace
+}  // namespace tidegate
