@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Identities such as `user-0000012345`, in a random order, packed one after the
+/// other: walking them reads memory in sequence, as a server finds an identity in
+/// the buffer that it has just received. What misses the cache is the table.
+class Keys {
+ public:
+  /// Each of `distinct` identities once per round, shuffled anew.
+  Keys(std::size_t distinct, int rounds) {
+    std::vector<std::uint32_t> order(distinct);
+    std::iota(order.begin(), order.end(), 0U);
+    std::mt19937_64 random(1);
+    text_.reserve(distinct * static_cast<std::size_t>(rounds));
+    for (int round = 0; round < rounds; ++round) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (const std::uint32_t id : order) {
+        text_.emplace_back();
+        std::snprintf(text_.back().data(), kSize + 1, "user-%010u", id);
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }
+  [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept {
+    return {text_[i].data(), kSize};
+  }
+
+ private:
+  static constexpr std::size_t kSize = 15;
+  std::vector<std::array<char, kSize + 1>> text_;
+};

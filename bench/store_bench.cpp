@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// A keyed decision of the memory store beside a bare hash-table look-up of the
+// same identities, in one run: the ratio is what counts.
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "allocations.hpp"
+#include "keys.hpp"
+#include "tidegate/store.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace tidegate {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Keys& KeysOf(std::int64_t distinct) {
+  static const Keys few(100'000, 8);
+  if (distinct == 100'000) return few;
+  static const Keys many(10'000'000, 1);
+  return many;
+}
+
+/// Far from any limit: every decision is allowed, refilled and written.
+const Quota& QuotaOf(Algorithm algorithm) {
+  static const auto quotas = [] {
+    std::array<std::unique_ptr<Quota>, kAlgorithms> all;
+    for (int i = 0; i < kAlgorithms; ++i) {
+      const auto a = static_cast<Algorithm>(i);
+      QuotaSpec spec{.algorithm = a, .limit = 1'000'000'000, .period = 1h};
+      if (a == Algorithm::kSlidingLog) spec = {.algorithm = a, .limit = 1000, .period = 10ms};
+      if (a == Algorithm::kConcurrency) spec = {.algorithm = a, .limit = 10, .period = 1s};
+      all[static_cast<std::size_t>(i)] = std::make_unique<Quota>(Quota::Make(spec).value());
+    }
+    return all;
+  }();
+  return *quotas[static_cast<std::size_t>(algorithm)];
+}
+
+/// One store per benchmark for the whole run: threads and repetitions share it.
+Store& StoreOf(Algorithm algorithm, std::int64_t distinct) {
+  static std::mutex mutex;
+  static std::map<std::pair<Algorithm, std::int64_t>, std::unique_ptr<Store>> stores;
+  const std::lock_guard lock(mutex);
+  auto& store = stores[{algorithm, distinct}];
+  if (store == nullptr) {
+    store = NewMemoryStore({.max_keys = static_cast<std::size_t>(distinct)});
+    const Keys& keys = KeysOf(distinct);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(distinct); ++i) {
+      benchmark::DoNotOptimize(store->Apply(Charge{"per-key", keys[i], &QuotaOf(algorithm)}));
+    }
+  }
+  return *store;
+}
+
+/// Whether the next key is known before the last answer is. A processor overlaps
+/// the cache misses of independent look-ups; a server that answers one request
+/// after the other cannot have that, nor can anything that takes a lock.
+enum class Order { kOneByOne, kOverlapped };
+
+void Decide(benchmark::State& state, Algorithm algorithm, std::int64_t distinct) {
+  const Keys& keys = KeysOf(distinct);
+  const Quota& quota = QuotaOf(algorithm);
+  Store& store = StoreOf(algorithm, distinct);
+  std::size_t at = keys.size() / 2 * static_cast<std::size_t>(state.thread_index());
+  const std::uint64_t before = AllocationsOfThisThread();
+  for (auto _ : state) {
+    const auto decision = store.Apply(Charge{"per-key", keys[at], &quota});
+    at += decision->remaining < 0 ? 2 : 1;  // Never 2, but only the answer says so.
+    if (at >= keys.size()) at = 0;
+  }
+  state.counters["allocations"] = static_cast<double>(AllocationsOfThisThread() - before);
+  state.SetItemsProcessed(state.iterations());
+}
+
+struct Hash {
+  using is_transparent = void;
+  using is_avalanching = void;
+  std::size_t operator()(std::string_view text) const noexcept {
+    return XXH3_64bits(text.data(), text.size());
+  }
+};
+
+/// What a decision cannot do without: find the state and touch it.
+template <class Map>
+void LookUp(benchmark::State& state, std::int64_t distinct, Order order) {
+  const Keys& keys = KeysOf(distinct);
+  static std::map<std::int64_t, Map> maps;
+  Map& map = maps[distinct];
+  if (map.empty()) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(distinct); ++i) {
+      map[std::string(keys[i])] = {};
+    }
+  }
+  std::size_t at = keys.size() / 2 * static_cast<std::size_t>(state.thread_index());
+  for (auto _ : state) {
+    std::int64_t seen = ++map.find(keys[at])->second[0];
+    if (order == Order::kOverlapped) {
+      benchmark::DoNotOptimize(seen);
+      seen = 0;
+    }
+    at += seen < 0 ? 2 : 1;
+    if (at >= keys.size()) at = 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+using State = std::array<std::int64_t, 3>;
+using FlatMap = boost::unordered_flat_map<std::string, State, Hash, std::equal_to<>>;
+using NodeMap = std::unordered_map<std::string, State, Hash, std::equal_to<>>;
+
+/// Keeps the median of each benchmark beside printing it as usual.
+class Medians final : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.aggregate_name == "median") {
+        const std::string threads = run.run_name.threads;
+        nanoseconds_[run.run_name.function_name + (threads == "threads:2" ? "/2" : "")] =
+            run.GetAdjustedRealTime();
+        if (const auto it = run.counters.find("allocations"); it != run.counters.end()) {
+          allocations_ += it->second.value;
+        }
+      }
+    }
+    ConsoleReporter::ReportRuns(runs);
+  }
+
+  /// The bars of the design, each with what was measured.
+  void PrintBars(std::ostream& out) const {
+    const auto ns = [this](const char* name) { return nanoseconds_.at(name); };
+    const double one = ns("decide/token_bucket/100k");
+    const double two = ns("decide/token_bucket/100k/2");
+    const double floor = std::min(ns("lookup/flat_map/100k/one_by_one"),
+                                  ns("lookup/unordered_map/100k/one_by_one"));
+    const auto bar = [&out](const char* what, double got, const char* unit, bool holds) {
+      out << (holds ? "holds   " : "MISSED  ") << what << ": " << got << unit << "\n";
+    };
+    out << "\n";
+    bar("a keyed token-bucket decision, 100k keys, one thread, <= 100 ns", one, " ns", one <= 100);
+    bar("the same <= 2x the quickest bare look-up", one / floor, "x", one / floor <= 2);
+    // With two threads Google Benchmark tells the time per decision of both together.
+    bar("two threads decide >= 1.8x as much as one", one / two, "x", one / two >= 1.8);
+    bar("allocations while deciding, none", allocations_, "", allocations_ == 0);
+  }
+
+ private:
+  std::map<std::string, double> nanoseconds_;
+  double allocations_ = 0;
+};
+
+void Register() {
+  struct Size {
+    const char* name;
+    std::int64_t keys;
+  };
+  const auto add = [](const std::string& name, auto function) {
+    return benchmark::RegisterBenchmark(name.c_str(), function)->UseRealTime();
+  };
+  for (const auto& [name, keys] : {Size{"100k", 100'000}, Size{"10M", 10'000'000}}) {
+    const std::string at = std::string("/") + name;
+    for (const auto& [how, order] : {std::pair{"/one_by_one", Order::kOneByOne},
+                                     std::pair{"/overlapped", Order::kOverlapped}}) {
+      add("lookup/flat_map" + at + how,
+          [keys, order](benchmark::State& s) { LookUp<FlatMap>(s, keys, order); });
+      add("lookup/unordered_map" + at + how,
+          [keys, order](benchmark::State& s) { LookUp<NodeMap>(s, keys, order); });
+    }
+    for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra, Algorithm::kSlidingWindow,
+                              Algorithm::kFixedWindow, Algorithm::kSlidingLog}) {
+      if (keys > 1'000'000 && a != Algorithm::kTokenBucket) continue;
+      add("decide/" + std::string(Name(a)) + at,
+          [a, keys](benchmark::State& s) { Decide(s, a, keys); })
+          ->ThreadRange(1, 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidegate
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  tidegate::Register();
+  tidegate::Medians reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  reporter.PrintBars(std::cout);
+}
