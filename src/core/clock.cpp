@@ -11,9 +11,9 @@ Micros Monotonic() noexcept {
 }  // namespace
 
 RealClock::RealClock() noexcept
-    : wall_minus_monotonic_(std::chrono::duration_cast<Micros>(
-                                std::chrono::system_clock::now().time_since_epoch()) -
-                            Monotonic()) {}
+    : wall_minus_monotonic_(
+          std::chrono::duration_cast<Micros>(std::chrono::system_clock::now().time_since_epoch()) -
+          Monotonic()) {}
 
 Time RealClock::Now() const noexcept { return Time{wall_minus_monotonic_ + Monotonic()}; }
 

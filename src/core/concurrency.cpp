@@ -101,8 +101,7 @@ void Leases::CopyFrom(const Leases& other) noexcept {
 Plan Acquire(const Leases& leases, const Quota& quota, LeaseId id, std::int64_t cost,
              std::int64_t count, Time now) noexcept {
   Held held = Read(leases, quota, id, now);
-  const std::int64_t own =
-      held.change.own == kNoLease ? 0 : leases.all()[held.change.own].units;
+  const std::int64_t own = held.change.own == kNoLease ? 0 : leases.all()[held.change.own].units;
   Outcome outcome;
   const std::int64_t excess = held.used - own + cost - quota.limit();
   if (excess <= 0 && count > 0) {

@@ -20,7 +20,8 @@ Window Read(const State& state, const Quota& quota, Time now) noexcept {
   // One window ahead: the clock is a little behind, keep the later window. More:
   // the clock was stepped; what was counted belongs to the window we are in.
   if (state.start - start > quota.period()) return {{start, count}, true};
-  return {{state.start, count}};
+  // Aligned anew: the period may have been another one when it was written.
+  return {{WindowStart(state.start, quota.period()), count}};
 }
 
 void Describe(Outcome& outcome, const Window& window, const Quota& quota, Time now) noexcept {
@@ -31,9 +32,7 @@ void Describe(Outcome& outcome, const Window& window, const Quota& quota, Time n
 
 }  // namespace
 
-State Fresh(const Quota& quota, Time now) noexcept {
-  return {WindowStart(now, quota.period()), 0};
-}
+State Fresh(const Quota& quota, Time now) noexcept { return {WindowStart(now, quota.period()), 0}; }
 
 Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, std::int64_t count,
                     Time now) noexcept {

@@ -44,11 +44,13 @@ Result<void> CheckRanges(const QuotaSpec& spec) {
                   " us, and a period must be between 1 us and 366 days");
   }
   if (spec.burst < 0) {
-    return Refuse("the burst is " + std::to_string(spec.burst) + ", and a burst cannot be negative");
+    return Refuse("the burst is " + std::to_string(spec.burst) +
+                  ", and a burst cannot be negative");
   }
   if (spec.burst != 0 && !IsBucket(spec.algorithm)) {
-    return Refuse(name + " has no burst: its limit is all that one period admits; leave burst "
-                         "out, or use token_bucket or gcra");
+    return Refuse(name +
+                  " has no burst: its limit is all that one period admits; leave burst "
+                  "out, or use token_bucket or gcra");
   }
   if (IsList(spec.algorithm) && spec.limit > spec.ceiling) {
     return Refuse(name + " remembers every unit, so its memory grows with the limit; " +

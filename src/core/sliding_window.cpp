@@ -25,7 +25,9 @@ Windows Read(const State& state, const Quota& quota, Time now) noexcept {
     // One window ahead: keep the later window, at its very start. More: the
     // clock was stepped; what was counted belongs to where we are.
     if (state.start - start > quota.period()) return {{start, current, previous}, elapsed, true};
-    return {{state.start, current, previous}, 0};
+    // Aligned anew: the period may have been another one when it was written.
+    const Time later = WindowStart(state.start, quota.period());
+    return {{later, current, previous}, later > start ? 0 : elapsed};
   }
   if (start - state.start <= quota.period()) return {{start, 0, current}, elapsed};
   return {{start, 0, 0}, elapsed};

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/gcra.hpp"
+#include "core/token_bucket.hpp"
+#include "oracle/model.hpp"
+
+namespace tidegate::oracle {
+
+/// What the two buckets have in common. A level is an exact fraction of units
+/// over `period`, so one tick refills exactly `limit`.
+class BucketLaw {
+ public:
+  explicit BucketLaw(const Quota& quota) : law_(Law::Of(quota)) {}
+
+  const Law& law() const { return law_; }
+  Wide Full() const { return law_.capacity * law_.period; }
+  /// From empty to full, by waiting for it.
+  Tick Recovery() const {
+    return Least([&](Tick d) { return d * law_.limit >= Full(); });
+  }
+  /// The stored states count in lowest terms; this many 1/period per grain.
+  Wide Grain() const {
+    return std::gcd(static_cast<Tick>(law_.limit), static_cast<Tick>(law_.period));
+  }
+  /// The level once `units` were taken unconditionally: whole units saturate,
+  /// the part of a unit that was there stays.
+  Wide Debited(Wide level, std::int64_t units) const {
+    const Wide whole = FloorDiv(level, law_.period);
+    const Wide part = level - whole * law_.period;
+    return std::max(whole - units, -law_.saturation) * law_.period + part;
+  }
+
+ private:
+  Law law_;
+};
+
+/// A bucket whose unfinished token is remembered as the time at which it began.
+class TokenBucket : public BucketLaw {
+ public:
+  TokenBucket(const Quota& quota, Tick now)
+      : BucketLaw(quota), whole_(Full()), level_(Full()), since_(now) {}
+
+  /// As somebody reads a stored state under `quota`, which may be a new one.
+  TokenBucket(const Quota& quota, const token_bucket::State& state)
+      : BucketLaw(quota), since_(state.last_refill.time_since_epoch().count()) {
+    whole_ = std::clamp(Wide{state.tokens}, -law().saturation, law().capacity) * law().period;
+    level_ = whole_ + std::min(Wide{state.rest} * Grain(), law().limit - Grain());
+  }
+
+  /// Too far ahead: whole tokens stay, the unfinished one is given up.
+  bool Repair(Tick now) {
+    if (since_ - now <= Recovery()) return false;
+    level_ = whole_;
+    since_ = now;
+    return true;
+  }
+  bool Passes(std::int64_t cost, Tick at) const { return Level(at) >= cost * law().period; }
+  bool IsFresh(Tick at) const { return Level(at) == Full(); }
+  Tick Held(Tick at) const { return std::max(at, since_); }
+  void Take(std::int64_t cost, Tick at) { Set(Level(at) - cost * law().period, at); }
+  void Debit(std::int64_t units, Tick at) { Set(Debited(Level(at), units), at); }
+  bool Refund(std::int64_t units, Tick /*charged_at*/, Tick at, bool /*repaired*/) {
+    Set(std::min(Level(at) + units * law().period, Full()), at);
+    return true;
+  }
+
+ private:
+  Wide Level(Tick at) const { return std::min(level_ + (Held(at) - since_) * law().limit, Full()); }
+  /// Keeps the level, and goes back to the tick at which the unfinished token
+  /// began: a clock that steps back that far takes no whole token away.
+  void Set(Wide level, Tick at) {
+    at = Held(at);
+    whole_ = FloorDiv(level, law().period) * law().period;
+    const Tick back = Least([&](Tick k) { return level - (k + 1) * law().limit < whole_; });
+    level_ = level - back * law().limit;
+    since_ = at - back;
+  }
+
+  Wide whole_;  ///< The tokens among `level_` at `since_`.
+  Wide level_;
+  Tick since_;
+};
+
+/// A bucket kept as the time at which it will be full again, as a fraction of
+/// ticks over `limit`, so one unit moves it by exactly `period`.
+class Gcra : public BucketLaw {
+ public:
+  Gcra(const Quota& quota, Tick now) : BucketLaw(quota), tat_(now * law().limit) {}
+
+  Gcra(const Quota& quota, const gcra::State& state)
+      : BucketLaw(quota),
+        tat_(state.tat.time_since_epoch().count() * law().limit +
+             std::min(state.rest * Grain(), law().limit - Grain())),
+        owed_(std::min(state.owed * Grain(), law().saturation * law().period)) {}
+
+  bool Repair(Tick now) {
+    if (Held(now) - now <= Recovery()) return false;
+    tat_ = now * law().limit + Full() + owed_;
+    return true;
+  }
+  bool Passes(std::int64_t cost, Tick at) const {
+    return Debt(Held(at)) + cost * law().period <= Full();
+  }
+  bool IsFresh(Tick at) const { return Debt(Held(at)) == 0; }
+  /// No clock that runs forward shows a debt above capacity, but for what debits
+  /// added; one that stepped back stands still until that is so again.
+  Tick Held(Tick at) const {
+    return at + Least([&](Tick d) { return Debt(at + d) <= Full() + owed_; });
+  }
+  void Take(std::int64_t cost, Tick at) {
+    const Tick held = Held(at);
+    Set(Debt(held) + cost * law().period, held);
+  }
+  void Debit(std::int64_t units, Tick at) {
+    const Tick held = Held(at);
+    Set(Full() - Debited(Full() - Debt(held), units), held);
+  }
+  bool Refund(std::int64_t units, Tick /*charged_at*/, Tick at, bool /*repaired*/) {
+    const Tick held = Held(at);
+    Set(std::max(Debt(held) - units * law().period, Wide{0}), held);
+    return true;
+  }
+
+ private:
+  Wide Debt(Tick at) const { return std::max(tat_ - at * law().limit, Wide{0}); }
+  void Set(Wide debt, Tick at) {
+    tat_ = at * law().limit + debt;
+    owed_ = std::max(debt - Full(), Wide{0});
+  }
+
+  Wide tat_;
+  Wide owed_ = 0;
+};
+
+}  // namespace tidegate::oracle

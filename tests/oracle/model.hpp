@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "core/outcome.hpp"
+#include "tidegate/quota.hpp"
+
+/// A second opinion on every step. A model knows one thing about its algorithm:
+/// whether one request would pass at a given tick. All that an Outcome tells is
+/// found by asking that question again and again, never by a formula, so that a
+/// mistake in the derivation of a formula cannot be made here too.
+namespace tidegate::oracle {
+
+__extension__ typedef __int128 Wide;
+using Tick = std::int64_t;  ///< Microseconds since the epoch.
+
+/// A quota as a person would write it down, without the integers that steps use.
+struct Law {
+  Wide limit = 1;
+  Wide period = 1;
+  Wide capacity = 1;
+  Wide saturation = 0;
+
+  /// `saturation` is a choice of the implementation, not of the law: taken as told.
+  static Law Of(const Quota& quota) {
+    return {quota.limit(), quota.period().count(), quota.capacity(), quota.saturation()};
+  }
+};
+
+/// The least x >= 0 with predicate(x). REQUIRES: false up to some x, then true.
+template <class Predicate>
+Tick Least(Predicate predicate) {
+  if (predicate(Tick{0})) return 0;
+  Tick low = 0;  // The predicate is false here, and true at `high`.
+  Tick high = 1;
+  while (!predicate(high)) {
+    low = high;
+    if (high > (Tick{1} << 59)) std::abort();  // It never becomes true: the model is wrong.
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const Tick middle = low + (high - low) / 2;
+    (predicate(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+inline Tick FloorDiv(Tick a, Tick b) {
+  Tick q = a / b;
+  while (q * b > a) --q;
+  return q;
+}
+
+inline Wide FloorDiv(Wide a, Wide b) {
+  Wide q = a / b;
+  while (q * b > a) --q;
+  return q;
+}
+
+/// What is left is the greatest cost that would pass.
+template <class Model>
+void Describe(const Model& model, Tick now, Outcome& out) {
+  out.remaining = Least([&](Tick r) { return !model.Passes(r + 1, now); });
+  out.reset_after = Micros{Least([&](Tick d) { return model.IsFresh(now + d); })};
+}
+
+/// `count` requests, one after the other, at one instant.
+template <class Model>
+Outcome StepOneByOne(Model& model, std::int64_t cost, std::int64_t count, Tick now) {
+  Outcome out;
+  const bool repaired = model.Repair(now);
+  while (out.admitted < count && model.Passes(cost, now)) {
+    model.Take(cost, now);
+    ++out.admitted;
+  }
+  out.never = cost > model.law().capacity;
+  const bool asks_when = out.admitted < count || count == 0;
+  if (asks_when && !out.never) {
+    out.retry_after = Micros{Least([&](Tick d) { return model.Passes(cost, now + d); })};
+  }
+  Describe(model, now, out);
+  if (out.admitted > 0) out.effect = Effect::kCharged;
+  if (repaired) out.effect = Effect::kRepaired;
+  return out;
+}
+
+template <class Model>
+Outcome DebitAnyway(Model& model, std::int64_t units, Tick now) {
+  Outcome out;
+  const bool repaired = model.Repair(now);
+  model.Debit(units, now);
+  out.admitted = 1;
+  Describe(model, now, out);
+  out.effect = repaired ? Effect::kRepaired : Effect::kCharged;
+  return out;
+}
+
+/// A refund's `admitted` says whether it was in time to be applied. What it tells
+/// is the state at the tick it runs at: a clock held back may still be behind that.
+template <class Model>
+Outcome GiveBack(Model& model, std::int64_t units, Tick charged_at, Tick now) {
+  Outcome out;
+  const bool repaired = model.Repair(now);
+  const Tick runs = model.Held(now);
+  out.admitted = model.Refund(units, charged_at, now, repaired) ? 1 : 0;
+  Describe(model, runs, out);
+  if (out.reset_after > Micros{0}) out.reset_after += Micros{runs - now};
+  if (out.admitted > 0) out.effect = Effect::kCharged;
+  if (repaired) out.effect = Effect::kRepaired;
+  return out;
+}
+
+}  // namespace tidegate::oracle

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/fixed_window.hpp"
+#include "core/gcra.hpp"
+#include "core/sliding_log.hpp"
+#include "core/sliding_window.hpp"
+#include "core/token_bucket.hpp"
+#include "oracle/buckets.hpp"
+#include "oracle/log.hpp"
+#include "oracle/windows.hpp"
+
+/// The steps under test behind one interface, each beside its oracle.
+namespace tidegate::property {
+
+using oracle::Tick;
+
+inline Time At(Tick tick) { return Time{Micros{tick}}; }
+inline Tick TickOf(Time time) { return time.time_since_epoch().count(); }
+
+struct TokenBucketKit {
+  static constexpr Algorithm kAlgorithm = Algorithm::kTokenBucket;
+  using State = token_bucket::State;
+  using Model = oracle::TokenBucket;
+  static State Fresh(const Quota& q, Time now) { return token_bucket::Fresh(q, now); }
+  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
+    return token_bucket::Step(s, q, cost, n, now);
+  }
+  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
+    return token_bucket::Debit(s, q, units, now);
+  }
+  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time, Time now) {
+    return token_bucket::Refund(s, q, units, now);
+  }
+  static void Change(Model& model, const Quota& q, const State& s) { model = Model(q, s); }
+  static Tick Stored(const State& s, const Quota&) { return TickOf(s.last_refill); }
+  static bool Sound(const State& s, const Quota& q) {
+    return s.rest >= 0 && s.rest < q.grains_per_tick() && s.tokens <= q.capacity() &&
+           s.tokens >= -q.saturation() && (s.tokens < q.capacity() || s.rest == 0);
+  }
+};
+
+struct GcraKit {
+  static constexpr Algorithm kAlgorithm = Algorithm::kGcra;
+  using State = gcra::State;
+  using Model = oracle::Gcra;
+  static State Fresh(const Quota& q, Time now) { return gcra::Fresh(q, now); }
+  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
+    return gcra::Step(s, q, cost, n, now);
+  }
+  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
+    return gcra::Debit(s, q, units, now);
+  }
+  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time, Time now) {
+    return gcra::Refund(s, q, units, now);
+  }
+  static void Change(Model& model, const Quota& q, const State& s) { model = Model(q, s); }
+  static Tick Stored(const State& s, const Quota& q) { return TickOf(s.tat - q.recovery()); }
+  static bool Sound(const State& s, const Quota& q) {
+    return s.rest >= 0 && s.rest < q.grains_per_tick() && s.owed >= 0 &&
+           s.owed <= q.saturation() * q.grains_per_unit();
+  }
+};
+
+struct FixedWindowKit {
+  static constexpr Algorithm kAlgorithm = Algorithm::kFixedWindow;
+  using State = fixed_window::State;
+  using Model = oracle::FixedWindow;
+  static State Fresh(const Quota& q, Time now) { return fixed_window::Fresh(q, now); }
+  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
+    return fixed_window::Step(s, q, cost, n, now);
+  }
+  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
+    return fixed_window::Debit(s, q, units, now);
+  }
+  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time charged, Time now) {
+    return fixed_window::Refund(s, q, units, charged, now);
+  }
+  static void Change(Model& model, const Quota& q, const State&) { model.ChangeQuota(q); }
+  static Tick Stored(const State& s, const Quota&) { return TickOf(s.start); }
+  static bool Sound(const State& s, const Quota& q) {
+    return s.count >= 0 && TickOf(s.start) % q.period().count() == 0;
+  }
+};
+
+struct SlidingWindowKit {
+  static constexpr Algorithm kAlgorithm = Algorithm::kSlidingWindow;
+  using State = sliding_window::State;
+  using Model = oracle::SlidingWindow;
+  static State Fresh(const Quota& q, Time now) { return sliding_window::Fresh(q, now); }
+  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
+    return sliding_window::Step(s, q, cost, n, now);
+  }
+  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
+    return sliding_window::Debit(s, q, units, now);
+  }
+  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time charged, Time now) {
+    return sliding_window::Refund(s, q, units, charged, now);
+  }
+  static void Change(Model& model, const Quota& q, const State&) { model.ChangeQuota(q); }
+  static Tick Stored(const State& s, const Quota&) { return TickOf(s.start); }
+  static bool Sound(const State& s, const Quota& q) {
+    return s.current >= 0 && s.previous >= 0 && TickOf(s.start) % q.period().count() == 0;
+  }
+};
+
+/// Steps kept in a State by value.
+template <class K>
+class Subject {
+ public:
+  using Kit = K;
+  using Model = typename Kit::Model;
+
+  Subject(const Quota& quota, Tick now) : quota_(quota), state_(Kit::Fresh(quota, At(now))) {}
+
+  Model NewModel(Tick now) const { return Model(quota_, now); }
+  const Quota& quota() const { return quota_; }
+  const typename Kit::State& state() const { return state_; }
+  void ChangeQuota(const Quota& quota, Model& model) {
+    quota_ = quota;
+    Kit::Change(model, quota_, state_);
+  }
+
+  Outcome Step(std::int64_t cost, std::int64_t count, Tick now) {
+    return Keep(Kit::Step(state_, quota_, cost, count, At(now)));
+  }
+  Outcome Debit(std::int64_t units, Tick now) {
+    return Keep(Kit::Debit(state_, quota_, units, At(now)));
+  }
+  Outcome Refund(std::int64_t units, Tick charged_at, Tick now) {
+    return Keep(Kit::Refund(state_, quota_, units, At(charged_at), At(now)));
+  }
+  /// The time in the state from which a clock's step back is measured.
+  Tick Stored(Tick) const { return Kit::Stored(state_, quota_); }
+  bool SameState(const Subject& other) const { return state_ == other.state_; }
+  /// Empty, or what is wrong with the last state that a step returned.
+  std::string Fault() const { return fault_; }
+
+ private:
+  Outcome Keep(const Stepped<typename Kit::State>& stepped) {
+    if (stepped.outcome.effect == Effect::kNone) {
+      if (!(stepped.next == state_)) fault_ = "a step without effect changed the state";
+    } else if (!Kit::Sound(stepped.next, quota_)) {
+      fault_ = "the next state is not sound";
+    }
+    state_ = stepped.next;
+    return stepped.outcome;
+  }
+
+  Quota quota_;
+  typename Kit::State state_;
+  std::string fault_;
+};
+
+/// The log in memory of its own, smaller than the limit now and then.
+class LogSubject {
+ public:
+  using Model = oracle::SlidingLog;
+
+  LogSubject(const Quota& quota, Tick, std::uint32_t room)
+      : quota_(quota), memory_(room), log_(memory_.data(), room) {}
+  LogSubject(const LogSubject& other)
+      : quota_(other.quota_),
+        memory_(other.memory_.size()),
+        log_(memory_.data(), other.log_.capacity()) {
+    log_.CopyFrom(other.log_);
+  }
+  LogSubject& operator=(const LogSubject&) = delete;
+
+  Model NewModel(Tick) const { return Model(quota_, memory_.size()); }
+  const Quota& quota() const { return quota_; }
+  const sliding_log::Log& log() const { return log_; }
+  void ChangeQuota(const Quota& quota, Model& model) {
+    quota_ = quota;
+    model.ChangeQuota(quota);
+  }
+
+  Outcome Step(std::int64_t cost, std::int64_t count, Tick now) {
+    return Keep(sliding_log::Step(log_, quota_, cost, count, At(now)));
+  }
+  Outcome Debit(std::int64_t units, Tick now) {
+    return Keep(sliding_log::Debit(log_, quota_, units, At(now)));
+  }
+  Outcome Refund(std::int64_t units, Tick charged_at, Tick now) {
+    const Outcome outcome = sliding_log::Refund(log_, quota_, units, At(charged_at), At(now));
+    Check();
+    return outcome;
+  }
+  Tick Stored(Tick now) const { return log_.size() == 0 ? now : TickOf(log_.Newest().at); }
+  bool SameState(const LogSubject& other) const {
+    if (log_.size() != other.log_.size()) return false;
+    for (std::uint32_t i = 0; i < log_.size(); ++i) {
+      if (!(log_[i] == other.log_[i])) return false;
+    }
+    return true;
+  }
+  std::string Fault() const { return fault_; }
+
+ private:
+  Outcome Keep(const sliding_log::Plan& plan) {
+    if (plan.outcome.effect != Effect::kNone) sliding_log::Commit(log_, quota_, plan.change);
+    Check();
+    return plan.outcome;
+  }
+  void Check() {
+    std::int64_t units = 0;
+    for (std::uint32_t i = 0; i < log_.size(); ++i) {
+      units += log_[i].units;
+      if (log_[i].units <= 0) fault_ = "an entry without units";
+      if (i > 0 && log_[i - 1].at >= log_[i].at) fault_ = "entries out of order";
+    }
+    if (units != log_.units()) fault_ = "units() is not the sum of the entries";
+  }
+
+  Quota quota_;
+  std::vector<sliding_log::Entry> memory_;
+  sliding_log::Log log_;
+  std::string fault_;
+};
+
+}  // namespace tidegate::property

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/gcra.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/core/bucket_tables.hpp"
+
+namespace tidegate {
+namespace {
+
+using Tables = BucketTables<property::GcraKit>;
+
+TEST(Gcra, ThirdsAddUp) { Tables::ThirdsAddUp(); }
+TEST(Gcra, FiveTokensEachMicrosecond) { Tables::FiveTokensEachMicrosecond(); }
+TEST(Gcra, OneInTheLongestPeriod) { Tables::OneInTheLongestPeriod(); }
+TEST(Gcra, TheMostInTheShortestPeriod) { Tables::TheMostInTheShortestPeriod(); }
+TEST(Gcra, BurstOfOne) { Tables::BurstOfOne(); }
+TEST(Gcra, BurstAboveTheLimit) { Tables::BurstAboveTheLimit(); }
+TEST(Gcra, DebitsAndRefunds) { Tables::DebitsAndRefunds(); }
+TEST(Gcra, ClockBehind) { Tables::ClockBehind(); }
+
+TEST(Gcra, KeepsTheFractionOfTheArrivalTime) {
+  const Quota quota = Make(Algorithm::kGcra, 3, 1'000'000);
+  const auto stepped = gcra::Step(gcra::Fresh(quota, At(0)), quota, 1, 1, At(0));
+  EXPECT_EQ(stepped.next, (gcra::State{At(333'333), 1, 0}));
+}
+
+/// A debt reaches further ahead than any burst, and is not taken for a stepped clock.
+TEST(Gcra, ADebtIsNotAClockStep) {
+  property::Subject<property::GcraKit> bucket(Make(Algorithm::kGcra, 10, 1'000'000), 0);
+  Play(bucket, {
+                   {Debit(0, 110), 1, 0, 0, 11'000'000},
+                   {Look(0), 0, 0, 10'100'000, 11'000'000},
+                   {Look(5'000'000), 0, 0, 5'100'000, 6'000'000},
+                   // Behind by one recovery: held. By more: repaired, debt and all.
+                   {Look(-1'000'000), 0, 0, 11'100'000, 12'000'000},
+                   {Look(-1'000'001), 0, 0, 10'100'000, 11'000'000, Beside::kRepaired},
+               });
+}
+
+/// One recovery is 0.6 us, told as 1 us: a clock behind by 1 us is held.
+TEST(Gcra, ARecoveryBelowOneTickIsHeldForOneTick) {
+  property::Subject<property::GcraKit> bucket(Make(Algorithm::kGcra, 5, 3, 1), 1000);
+  Play(bucket, {
+                   {Step(1000, 1), 1, 0, 0, 1},
+                   {Look(999), 0, 0, 2, 2},
+                   {Look(998), 0, 0, 1, 1, Beside::kRepaired},
+               });
+}
+
+TEST(Gcra, AChangedQuotaKeepsTheArrivalTime) {
+  const gcra::State four{At(400'000), 0, 0};  // Four of ten at 10/s.
+  const auto look = [&](std::int64_t limit, std::int64_t burst) {
+    const Quota quota = Make(Algorithm::kGcra, limit, 1'000'000, burst);
+    return gcra::Step(four, quota, 1, 0, At(0)).outcome;
+  };
+  EXPECT_EQ(look(10, 10).remaining, 6);
+  EXPECT_EQ(look(10, 20).remaining, 16);
+  EXPECT_EQ(look(5, 10).remaining, 8);
+  // 400 ms at 100/s are 40 units, far above a burst of 5: as a stepped clock.
+  EXPECT_EQ(look(100, 5).remaining, 0);
+  EXPECT_EQ(look(100, 5).effect, Effect::kRepaired);
+  EXPECT_EQ(look(100, 5).reset_after, Micros{50'000});
+}
+
+/// One tick refills more than the whole burst: no more than the burst is there.
+TEST(Gcra, ALoweredBurstIsNeverExceeded) {
+  const Quota wide = Make(Algorithm::kGcra, 7, 1, 4);
+  const Quota narrow = Make(Algorithm::kGcra, 7, 1, 2);
+  const auto spent = gcra::Step(gcra::Fresh(wide, At(1000)), wide, 4, 1, At(1000));
+  const auto stepped = gcra::Step(spent.next, narrow, 1, 10, At(1000));
+  EXPECT_LE(stepped.outcome.admitted, 2);
+  EXPECT_LE(gcra::Step(spent.next, narrow, 1, 0, At(1000)).outcome.remaining, 2);
+}
+
+}  // namespace
+}  // namespace tidegate

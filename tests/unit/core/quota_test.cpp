@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidegate/quota.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "oracle/buckets.hpp"
+#include "oracle/windows.hpp"
+#include "property/quotas.hpp"
+#include "tidegate/decision.hpp"
+
+namespace tidegate {
+namespace {
+
+using property::kLongest;
+using testing::HasSubstr;
+
+constexpr Algorithm kAll[] = {Algorithm::kTokenBucket,   Algorithm::kSlidingLog,
+                              Algorithm::kSlidingWindow, Algorithm::kFixedWindow,
+                              Algorithm::kGcra,          Algorithm::kConcurrency};
+constexpr Algorithm kBuckets[] = {Algorithm::kTokenBucket, Algorithm::kGcra};
+constexpr Algorithm kOthers[] = {Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
+                                 Algorithm::kFixedWindow, Algorithm::kConcurrency};
+
+/// Refused with a sentence that names what is wrong.
+void ExpectRefused(const QuotaSpec& spec, const std::string& names) {
+  const auto made = Quota::Make(spec);
+  ASSERT_FALSE(made.has_value()) << Name(spec.algorithm) << " should refuse its " << names;
+  EXPECT_EQ(made.error().code, ErrorCode::kBadQuota);
+  EXPECT_THAT(made.error().message, HasSubstr(names));
+}
+
+TEST(Quota, NamesRoundTrip) {
+  ASSERT_EQ(std::size(kAll), std::size_t{kAlgorithms});
+  for (const Algorithm algorithm : kAll) EXPECT_EQ(ParseAlgorithm(Name(algorithm)), algorithm);
+  EXPECT_EQ(Name(Algorithm::kTokenBucket), "token_bucket");
+  EXPECT_EQ(Name(Algorithm::kSlidingLog), "sliding_log");
+  EXPECT_EQ(Name(Algorithm::kSlidingWindow), "sliding_window");
+  EXPECT_EQ(Name(Algorithm::kFixedWindow), "fixed_window");
+  EXPECT_EQ(Name(Algorithm::kGcra), "gcra");
+  EXPECT_EQ(Name(Algorithm::kConcurrency), "concurrency");
+  for (const char* name : {"", "token", "token_bucket ", "Token_Bucket", "gcra\n"}) {
+    EXPECT_EQ(ParseAlgorithm(name), std::nullopt) << name;
+  }
+}
+
+TEST(Rung, HasAName) {
+  EXPECT_EQ(Name(Rung::kStore), "store");
+  EXPECT_EQ(Name(Rung::kCache), "cache");
+  EXPECT_EQ(Name(Rung::kLocal), "local");
+  EXPECT_EQ(Name(Rung::kOpen), "open");
+  EXPECT_EQ(Name(Rung::kClosed), "closed");
+}
+
+TEST(Quota, RefusesALimitBelowOne) {
+  for (const Algorithm algorithm : kAll) {
+    ExpectRefused({algorithm, 0}, "limit");
+    ExpectRefused({algorithm, -1}, "limit");
+    ExpectRefused({algorithm, INT64_MIN}, "limit");
+    EXPECT_TRUE(Quota::Make({algorithm, 1}).has_value());
+  }
+}
+
+TEST(Quota, RefusesAPeriodOutsideOneMicrosecondToALeapYear) {
+  for (const Algorithm algorithm : kAll) {
+    for (const std::int64_t period :
+         {std::int64_t{0}, std::int64_t{-1}, kLongest + 1, INT64_MAX, INT64_MIN}) {
+      ExpectRefused({algorithm, 1, Micros{period}}, "period");
+    }
+    EXPECT_TRUE(Quota::Make({algorithm, 1, Micros{1}}).has_value());
+    EXPECT_TRUE(Quota::Make({algorithm, 1, Micros{kLongest}}).has_value());
+  }
+}
+
+TEST(Quota, OnlyBucketsHaveABurst) {
+  for (const Algorithm algorithm : kOthers) {
+    ExpectRefused({algorithm, 5, Micros{1000}, 5}, "burst");
+    ExpectRefused({algorithm, 5, Micros{1000}, -1}, "burst");
+    EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}})->capacity(), 5);
+  }
+  for (const Algorithm algorithm : kBuckets) {
+    ExpectRefused({algorithm, 5, Micros{1000}, -1}, "burst");
+    ExpectRefused({algorithm, 5, Micros{1000}, INT64_MIN}, "burst");
+    EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}})->capacity(), 5) << "as the limit";
+    EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}, 1})->capacity(), 1);
+    EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}, 900})->capacity(), 900);
+  }
+}
+
+TEST(Quota, ListsHaveACeiling) {
+  for (const Algorithm algorithm : {Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
+    EXPECT_TRUE(Quota::Make({algorithm, 10'000}).has_value());
+    ExpectRefused({algorithm, 10'001}, "ceiling");
+    ExpectRefused({algorithm, 10'001}, "10001");
+    EXPECT_TRUE(Quota::Make({algorithm, 10'001, Micros{1000}, 0, 10'001}).has_value());
+    ExpectRefused({algorithm, 7, Micros{1000}, 0, 6}, "ceiling");
+  }
+  EXPECT_TRUE(Quota::Make({Algorithm::kFixedWindow, 10'001, Micros{1000}, 0, 6}).has_value());
+}
+
+TEST(Quota, RefusesWhatCannotBeCountedExactly) {
+  const std::int64_t most = std::int64_t{1} << 51;
+  for (const Algorithm algorithm : kBuckets) {
+    // One per microsecond: a unit is one grain.
+    EXPECT_TRUE(Quota::Make({algorithm, 1, Micros{1}, most}).has_value());
+    ExpectRefused({algorithm, 1, Micros{1}, most + 1}, "burst");
+    // What limit and period share does not count: 1000/ms is one per microsecond.
+    EXPECT_TRUE(Quota::Make({algorithm, 1000, Micros{1000}, most}).has_value());
+    ExpectRefused({algorithm, 1001, Micros{1000}, most / 1000 + 1}, "2^51");
+    EXPECT_TRUE(Quota::Make({algorithm, 1001, Micros{1000}, most / 1000}).has_value());
+    ExpectRefused({algorithm, 1, Micros{kLongest}, 72}, "2^51");
+    EXPECT_TRUE(Quota::Make({algorithm, 1, Micros{kLongest}, 71}).has_value());
+    ExpectRefused({algorithm, INT64_MAX, Micros{1}, INT64_MAX}, "2^51");
+    ExpectRefused({algorithm, 1, Micros{kLongest}, INT64_MAX}, "2^51");
+  }
+  ExpectRefused({Algorithm::kFixedWindow, most + 1, Micros{1}}, "limit");
+  EXPECT_TRUE(Quota::Make({Algorithm::kFixedWindow, most, Micros{kLongest}}).has_value());
+  // A prime period has no slice but one microsecond.
+  ExpectRefused({Algorithm::kSlidingWindow, most, Micros{999'983}}, "sliding_window");
+  ExpectRefused({Algorithm::kSlidingWindow, INT64_MAX, Micros{1'000'000}}, "limit");
+}
+
+TEST(Quota, RecoveryIsTheTimeFromEmptyToFull) {
+  property::Source source(1);
+  for (int i = 0; i < 2000; ++i) {
+    for (const Algorithm algorithm : kBuckets) {
+      const Quota quota = property::AnyQuota(source, algorithm);
+      EXPECT_EQ(quota.recovery().count(), oracle::BucketLaw(quota).Recovery());
+    }
+  }
+  EXPECT_EQ(Quota::Make({Algorithm::kFixedWindow, 5, Micros{70}})->recovery(), Micros{70});
+  EXPECT_EQ(Quota::Make({Algorithm::kSlidingLog, 5, Micros{70}})->recovery(), Micros{70});
+  EXPECT_EQ(Quota::Make({Algorithm::kConcurrency, 5, Micros{70}})->recovery(), Micros{70});
+  EXPECT_EQ(Quota::Make({Algorithm::kSlidingWindow, 5, Micros{70}})->recovery(), Micros{140});
+}
+
+TEST(Quota, GrainsAreTheRateInLowestTerms) {
+  property::Source source(2);
+  for (int i = 0; i < 2000; ++i) {
+    const Quota quota = property::AnyQuota(source, Algorithm::kGcra);
+    const oracle::Wide tick = quota.grains_per_tick();
+    const oracle::Wide unit = quota.grains_per_unit();
+    EXPECT_TRUE(tick * quota.period().count() == unit * quota.limit());
+    EXPECT_EQ(std::gcd(quota.grains_per_tick(), quota.grains_per_unit()), 1);
+    EXPECT_TRUE(quota.saturation() >= quota.capacity());
+    EXPECT_TRUE((quota.saturation() + quota.capacity()) * unit <= oracle::Wide{1} << 53);
+  }
+}
+
+TEST(Quota, SlicesAreAsFineAsTheyCanBe) {
+  property::Source source(3);
+  for (int i = 0; i < 2000; ++i) {
+    const Quota quota = property::AnyQuota(source, Algorithm::kSlidingWindow);
+    EXPECT_EQ(quota.slice().count(), oracle::SlidingWindow::Slice(oracle::Law::Of(quota)));
+    EXPECT_EQ(quota.slice() * quota.slices(), quota.period());
+    EXPECT_TRUE(quota.saturation() > quota.limit());
+    EXPECT_TRUE(oracle::Wide{2} * quota.saturation() * quota.slices() <= oracle::Wide{1} << 53);
+  }
+  const auto slice = [](std::int64_t limit, std::int64_t period) {
+    return Quota::Make({Algorithm::kSlidingWindow, limit, Micros{period}})->slice().count();
+  };
+  EXPECT_EQ(slice(100, 1'000'000), 1);
+  EXPECT_EQ(slice(2'251'799'813, 1'000'000), 1);
+  EXPECT_EQ(slice(2'251'799'814, 1'000'000), 10);
+  EXPECT_EQ(slice(2'251'799'814 * 10, 1'000'000), 100);
+  // 2^20 us is no multiple of ten: slices are powers of two.
+  EXPECT_EQ(slice(std::int64_t{1} << 31, 1 << 20), 1);
+  EXPECT_EQ(slice((std::int64_t{1} << 31) + 1, 1 << 20), 2);
+  EXPECT_EQ(slice(std::int64_t{1} << 51, 1 << 20), 1 << 20);
+}
+
+TEST(Quota, IsComparedByWhatItSays) {
+  const auto quota = [](std::int64_t limit) { return Quota::Make({.limit = limit}).value(); };
+  EXPECT_EQ(quota(5), quota(5));
+  EXPECT_NE(quota(5), quota(6));
+  EXPECT_EQ(quota(5).algorithm(), Algorithm::kTokenBucket);
+  EXPECT_EQ(quota(5).period(), std::chrono::seconds{1});
+}
+
+}  // namespace
+}  // namespace tidegate

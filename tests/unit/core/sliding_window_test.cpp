@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/sliding_window.hpp"
+
+#include <gtest/gtest.h>
+
+#include "property/quotas.hpp"
+#include "unit/core/table.hpp"
+
+namespace tidegate {
+namespace {
+
+using Window = property::Subject<property::SlidingWindowKit>;
+
+TEST(SlidingWindow, ThePreviousWindowFades) {
+  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 900);
+  Play(window, {
+                   {Look(900), 0, 10, 0, 0},
+                   {Step(900, 1, 10), 10, 0, 0, 1100},
+                   {Step(900, 1), 0, 0, 200, 1100},
+                   {Step(1000, 1), 0, 0, 100, 1000},
+                   {Step(1099, 1), 0, 0, 1, 901},
+                   {Step(1100, 1), 1, 0, 0, 1900},
+                   // 10 * 0.5 + 1: four more; the fifth when 10 * 0.4 + 5 + 1 fits.
+                   {Step(1500, 1, 9), 4, 0, 100, 1500},
+                   {Look(1501), 0, 0, 99, 1499},
+                   // Beside 5 of its own window 6 never fit; in the next, 5 * 0.8 + 6 does.
+                   {Step(1555, 6), 0, 0, 645, 1445},
+                   {Step(2199, 6), 0, 5, 1, 801},
+                   {Step(2200, 6), 1, 0, 0, 1800},
+                   {Step(2200, 11), 0, 0, 0, 1800, Beside::kNever},
+                   {Look(3999), 0, 9, 0, 1},
+                   {Look(4000), 0, 10, 0, 0},
+                   {Look(4'000'000), 0, 10, 0, 0},
+               });
+}
+
+/// The whole limit comes back only when both windows are empty.
+TEST(SlidingWindow, TheWholeLimitAtOnce) {
+  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
+  Play(window, {
+                   {Step(0, 10), 1, 0, 0, 2000},
+                   {Step(0, 10), 0, 0, 2000, 2000},
+                   {Step(1999, 10), 0, 9, 1, 1},
+                   {Step(2000, 10), 1, 0, 0, 2000},
+               });
+}
+
+TEST(SlidingWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
+  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 1000);
+  Play(window, {
+                   {Step(1999, 5), 1, 5, 0, 1001},
+                   {Step(2200, 6), 1, 0, 0, 1800},
+                   // Held at 2000, where 5 + 6 count in full.
+                   {Step(1999, 1), 0, 0, 401, 2001},
+                   {Step(1000, 1), 0, 0, 1400, 3000},
+                   {Step(999, 1), 1, 2, 0, 1001, Beside::kRepaired},
+                   {Refund(999, 2, 500), 1, 4, 0, 1001},
+                   {Refund(999, kMaxCost, -1), 1, 5, 0, 1001},
+                   {Refund(999, 1, -1001), 0, 5, 0, 1001},
+                   {Refund(999, kMaxCost, 5000), 1, 10, 0, 0},
+               });
+}
+
+TEST(SlidingWindow, DebitsPushTheRetryIntoLaterWindows) {
+  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
+  Play(window, {
+                   {Debit(0, 90), 1, 0, 0, 2000},
+                   // 90 * (1 - e) + 1 <= 10 from e = 0.9 of the next window.
+                   {Step(0, 1), 0, 0, 1900, 2000},
+                   {Step(1899, 1), 0, 0, 1, 101},
+                   {Step(1900, 1), 1, 0, 0, 1100},
+               });
+}
+
+TEST(SlidingWindow, CountersSaturate) {
+  const Quota quota = Make(Algorithm::kSlidingWindow, 10, 1000);
+  const sliding_window::State nearly{At(0), quota.saturation() - 1, quota.saturation()};
+  const auto stepped = sliding_window::Debit(nearly, quota, kMaxCost, At(0));
+  EXPECT_EQ(stepped.next.current, quota.saturation());
+  EXPECT_EQ(stepped.outcome.remaining, 0);
+}
+
+/// 2^31-1 a minute fades in slices of 100 us: between them nothing changes.
+TEST(SlidingWindow, FadesInSlices) {
+  const Quota quota = Make(Algorithm::kSlidingWindow, 2'147'483'647, 60'000'000);
+  ASSERT_EQ(quota.slice(), Micros{100});
+  Window window(quota, 0);
+  // One slice frees 2147483647 / 600000 = 3579.13 units, two 7158.27.
+  Play(window, {
+                   {Step(0, kMaxCost), 1, 0, 0, 120'000'000},
+                   {Look(60'000'099), 0, 0, 1, 59'999'901},
+                   {Look(60'000'100, 3'580), 0, 3'579, 100, 59'999'900},
+                   {Look(60'000'199, 3'580), 0, 3'579, 1, 59'999'801},
+                   {Look(60'000'200, 3'580), 0, 7'158, 0, 59'999'800},
+               });
+}
+
+TEST(SlidingWindow, Extremes) {
+  Window shortest(Make(Algorithm::kSlidingWindow, 1, 1), 0);
+  Play(shortest, {
+                     {Step(0, 1, 2), 1, 0, 2, 2},
+                     {Step(1, 1), 0, 0, 1, 1},
+                     {Step(2, 1), 1, 0, 0, 2},
+                 });
+  Window longest(Make(Algorithm::kSlidingWindow, 1, property::kLongest), 0);
+  Play(longest, {
+                    {Step(0, 1), 1, 0, 0, 2 * property::kLongest},
+                    {Step(1, 1), 0, 0, 2 * property::kLongest - 1, 2 * property::kLongest - 1},
+                    {Step(2 * property::kLongest, 1), 1, 0, 0, 2 * property::kLongest},
+                });
+}
+
+}  // namespace
+}  // namespace tidegate
