@@ -29,7 +29,7 @@ inline constexpr int kAlgorithms = 6;
 /// A Quota as a person writes it; Quota::Make checks it.
 struct QuotaSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  std::int64_t limit = 0;                  ///< Units per period; leases for `concurrency`.
+  std::int64_t limit = 0;                   ///< Units per period; leases for `concurrency`.
   Micros period = std::chrono::seconds{1};  ///< The lease time for `concurrency`.
   std::int64_t burst = 0;  ///< Capacity of a bucket; 0: `limit`. Not for other algorithms.
   /// The largest `limit` of the two algorithms whose memory grows with it,

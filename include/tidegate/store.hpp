@@ -41,14 +41,15 @@ struct Inspection {
 
 /// Counters of a store since its start.
 struct StoreStats {
-  std::uint64_t tracked = 0;    ///< Keys with an entry of their own now.
-  std::uint64_t reclaimed = 0;  ///< Entries of fully recovered keys given to new ones.
+  std::uint64_t tracked = 0;     ///< Keys with an entry of their own now.
+  std::uint64_t reclaimed = 0;   ///< Entries of fully recovered keys given to new ones.
   std::uint64_t overflowed = 0;  ///< Charges that fell to a rule's overflow bucket.
-  std::uint64_t repaired = 0;   ///< Stored times found impossibly far ahead.
+  std::uint64_t repaired = 0;    ///< Stored times found impossibly far ahead.
   std::uint64_t list_bytes = 0;  ///< Held by logs and leases now.
 };
 
-/// Applies charges. Thread-safe; no call throws on a valid quota.
+/// Applies charges. Thread-safe. Only Inspect and an Error's message allocate
+/// for the caller; nothing throws but for want of that memory.
 class Store {
  public:
   virtual ~Store() = default;
@@ -76,7 +77,8 @@ class Store {
 
   /// Gives the cost back, never beyond capacity. kNothing where the id was
   /// applied before or the charge's window has passed.
-  [[nodiscard]] virtual Result<Done> Refund(const Charge& charge, const tidegate::Refund& refund) = 0;
+  [[nodiscard]] virtual Result<Done> Refund(const Charge& charge,
+                                            const tidegate::Refund& refund) = 0;
 
   /// Forgets the key: its next request finds a full quota.
   [[nodiscard]] virtual Result<Done> Reset(const Charge& charge) = 0;

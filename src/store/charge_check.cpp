@@ -17,7 +17,8 @@ std::optional<Error> CheckOperation(const Charge& charge, Operation operation) {
       if (leases) return Unsupported("concurrency has nothing to debit: acquire a lease instead");
       break;
     case Operation::kRefund:
-      if (leases) return Unsupported("concurrency has nothing to refund: release the lease instead");
+      if (leases)
+        return Unsupported("concurrency has nothing to refund: release the lease instead");
       break;
     case Operation::kLease:
       if (!leases) {

@@ -18,8 +18,7 @@ enum class Operation : std::uint8_t { kApply, kDebit, kRefund, kLease, kKey };
 /// Why the charge cannot be carried out, if so: one sentence for its caller.
 [[nodiscard]] std::optional<Error> CheckCharge(const Charge& charge,
                                                Operation operation = Operation::kApply);
-[[nodiscard]] std::optional<Error> CheckRequest(std::span<const Charge> charges,
-                                                std::int64_t count,
+[[nodiscard]] std::optional<Error> CheckRequest(std::span<const Charge> charges, std::int64_t count,
                                                 std::span<const Decision> decisions);
 
 /// A step's outcome as the caller is told.
@@ -36,8 +35,7 @@ enum class Operation : std::uint8_t { kApply, kDebit, kRefund, kLease, kKey };
 }
 
 /// Of a look: allowed if it would pass at once.
-[[nodiscard]] inline Decision DecisionOfLook(const Charge& charge,
-                                             const Outcome& look) noexcept {
+[[nodiscard]] inline Decision DecisionOfLook(const Charge& charge, const Outcome& look) noexcept {
   return DecisionOf(charge, look, !look.never && look.retry_after == Micros{0});
 }
 

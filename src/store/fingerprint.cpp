@@ -31,9 +31,8 @@ Fingerprinter::Fingerprinter() {
 }
 
 Fingerprint Fingerprinter::Hash(std::string_view text, Role role) const noexcept {
-  const XXH128_hash_t hash =
-      XXH3_128bits_withSecret(text.data(), text.size(),
-                              secret_.data() + 8 * static_cast<std::size_t>(role), kSecretOfRole);
+  const XXH128_hash_t hash = XXH3_128bits_withSecret(
+      text.data(), text.size(), secret_.data() + 8 * static_cast<std::size_t>(role), kSecretOfRole);
   return {hash.low64, hash.high64};
 }
 

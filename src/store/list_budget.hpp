@@ -3,11 +3,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
-#include <utility>
-
-#include "tidegate/quota.hpp"
 
 namespace tidegate {
 

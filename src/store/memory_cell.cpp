@@ -80,8 +80,8 @@ void Free(ListBudget& budget, concurrency::Leases* leases) noexcept {
 }
 
 std::uint32_t Doubled(std::uint32_t capacity, const Quota& quota) noexcept {
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(
-      quota.limit(), capacity + 1, std::int64_t{capacity} * 2));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(quota.limit(), capacity + 1, std::int64_t{capacity} * 2));
 }
 
 std::string Text(Time time) { return std::to_string(time.time_since_epoch().count()); }
@@ -92,8 +92,8 @@ bool MemoryCell::Open(Time now) noexcept {
   if (meta_.kind() != Meta::kBlank) return true;
   switch (quota_->algorithm()) {
     case Algorithm::kSlidingLog: {
-      const auto first = static_cast<std::uint32_t>(
-          std::min<std::int64_t>(kFirstEntries, quota_->limit()));
+      const auto first =
+          static_cast<std::uint32_t>(std::min<std::int64_t>(kFirstEntries, quota_->limit()));
       Log* log = NewLog(*budget_, first, spend_);
       if (log == nullptr) return false;
       entry_->Save(log);
@@ -248,9 +248,8 @@ std::vector<Inspection::Field> MemoryCell::Describe() const {
     }
     case Algorithm::kGcra: {
       const auto s = entry_->Load<gcra::State>();
-      return {{"tat", Text(s.tat)},
-              {"rest", std::to_string(s.rest)},
-              {"owed", std::to_string(s.owed)}};
+      return {
+          {"tat", Text(s.tat)}, {"rest", std::to_string(s.rest)}, {"owed", std::to_string(s.owed)}};
     }
     case Algorithm::kFixedWindow: {
       const auto s = entry_->Load<fixed_window::State>();

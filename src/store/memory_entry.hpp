@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -82,7 +84,12 @@ class Entry {
   }
   void Unlock(Meta meta) noexcept { meta_.store(meta.word_, std::memory_order_release); }
 
-  /// A guess without the lock: worth trying to reclaim at `now`?
+  /// Guesses without the lock: when it recovers (at once if somebody is just at
+  /// it), and whether it is worth trying to reclaim at `now`.
+  [[nodiscard]] Time SeemsToRecover() const noexcept {
+    const std::uint64_t word = meta_.load(std::memory_order_relaxed);
+    return word == kLocked ? Time{} : Meta{word}.recovered();
+  }
   [[nodiscard]] bool SeemsRecovered(Time now) const noexcept {
     const std::uint64_t word = meta_.load(std::memory_order_relaxed);
     return word != kLocked && Meta{word}.recovered() <= now;
@@ -99,7 +106,9 @@ class Entry {
   template <class T>
   void Save(const T& value) noexcept {
     static_assert(sizeof(T) <= sizeof(state_) && std::is_trivially_copyable_v<T>);
-    std::memcpy(state_.data(), &value, sizeof(T));
+    // Word by word, as it was written: a wider copy would wait for the stores.
+    const auto words = std::bit_cast<std::array<std::uint64_t, sizeof(T) / 8>>(value);
+    for (std::size_t i = 0; i < words.size(); ++i) state_[i] = words[i];
   }
   void CopyState(const Entry& other) noexcept { state_ = other.state_; }
 
@@ -128,22 +137,39 @@ struct alignas(64) Group {
 };
 static_assert(sizeof(Group) == 192);
 
-/// Where an entry is; null if nowhere.
-struct EntryRef {
-  Group* group = nullptr;
-  unsigned slot = 0;
+/// Where an entry is; null if nowhere. One word, the address of its fingerprint:
+/// that the four of them fill a line tells the group and the slot, and what is one
+/// word travels in a register.
+class EntryRef {
+ public:
+  EntryRef() noexcept = default;
+  EntryRef(Group* group, unsigned slot) noexcept : place_(&group->places[slot]) {}
 
-  explicit operator bool() const noexcept { return group != nullptr; }
-  [[nodiscard]] Entry& entry() const noexcept { return group->entries[slot]; }
+  explicit operator bool() const noexcept { return place_ != nullptr; }
+  [[nodiscard]] Group* group() const noexcept {
+    return reinterpret_cast<Group*>(address() & ~(kLine - 1));
+  }
+  [[nodiscard]] Entry& entry() const noexcept {
+    return group()->entries[(address() & (kLine - 1)) / sizeof(Group::Place)];
+  }
   [[nodiscard]] Fingerprint fingerprint() const noexcept {
-    const Group::Place& place = group->places[slot];
-    return {place.low.load(std::memory_order_relaxed), place.high.load(std::memory_order_relaxed)};
+    return {place_->low.load(std::memory_order_relaxed),
+            place_->high.load(std::memory_order_relaxed)};
   }
   void SetFingerprint(const Fingerprint& f) const noexcept {
-    Group::Place& place = group->places[slot];
-    place.low.store(f.low, std::memory_order_relaxed);
-    place.high.store(f.high, std::memory_order_relaxed);
+    place_->low.store(f.low, std::memory_order_relaxed);
+    place_->high.store(f.high, std::memory_order_relaxed);
   }
+
+ private:
+  static constexpr std::uintptr_t kLine = alignof(Group);
+  static_assert(sizeof(Group::places) == kLine && offsetof(Group, places) == 0);
+
+  [[nodiscard]] std::uintptr_t address() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(place_);
+  }
+
+  Group::Place* place_ = nullptr;
 };
 
 /// An entry whose lock we hold, and what its Meta said.

@@ -33,8 +33,8 @@ bool LockBoth(LockedEntry& a, const Fingerprint& fa, LockedEntry& b,
 Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& refund) {
   if (auto bad = CheckCharge(charge, Operation::kRefund)) return std::unexpected(*std::move(bad));
   if (refund.id.empty()) {
-    return std::unexpected(Error{ErrorCode::kBadCharge,
-                                 "a refund needs an id, so that it is applied only once"});
+    return std::unexpected(
+        Error{ErrorCode::kBadCharge, "a refund needs an id, so that it is applied only once"});
   }
   const Fingerprint key = KeyOf(charge);
   const Fingerprint id = fingerprinter_.Mark(key, refund.id);
@@ -47,7 +47,7 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
     entry = ShardOf(key).Lock(key);
     if (!entry) return Done::kNothing;
     entry.ref.entry().Unlock(entry.meta);
-    mark = ShardOf(id).LockOrAdd(id, now);
+    mark = ShardOf(id).LockOrAdd(id);
     if (!mark) {
       return std::unexpected(Error{ErrorCode::kExhausted,
                                    "no room to remember the refund's id, so it was not applied"});
@@ -59,7 +59,7 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   Outcome outcome;
   const bool known = entry.meta.kind() != Meta::kBlank;
   const bool again = mark.meta.kind() == Meta::kMark;
-  MemoryCell cell = CellOf({entry}, charge);
+  MemoryCell cell = CellOf(entry, charge);
   if (known && !again) {
     outcome = cell.Refund(charge.cost, refund.charged_at.value_or(now), now);
     Note(outcome);
@@ -70,6 +70,7 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   }
   entry.ref.entry().Unlock(cell.meta());
   mark.ref.entry().Unlock(mark.meta);
+  ShardOf(key).Wake();
   return outcome.admitted > 0 ? Done::kApplied : Done::kNothing;
 }
 

@@ -50,9 +50,8 @@ class MemoryStore::Request {
     Fingerprint key;     ///< Of the charge.
     EntryRef ref;        ///< Where it is counted...
     Fingerprint holder;  ///< ... and whose entry that is: its own or an overflow's.
-    Spend spend = Spend::kBudget;
-    Meta before;  ///< What its Meta was...
-    Meta pinned;  ///< ... and what it is while we wait for the others' locks.
+    Meta before;         ///< What its Meta was...
+    Meta pinned;         ///< ... and what it is while we wait for the others' locks.
     Wish wish;
     std::optional<MemoryCell> cell;  ///< Of the first item on each entry.
     std::size_t owner = 0;           ///< The item that holds this one's cell.
@@ -75,15 +74,14 @@ class MemoryStore::Request {
   /// Finds or adds every entry, and pins it for the moment until it is locked.
   void Resolve() noexcept {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
-      const Held held = store_.Hold(charges_[i], items_[i].key, now_);
-      const Meta meta = held.locked.meta;
+      const LockedEntry locked = store_.Hold(charges_[i], items_[i].key, now_);
+      const Meta meta = locked.meta;
       Item& item = items_[i];
-      item.ref = held.locked.ref;
-      item.holder = held.locked.ref.fingerprint();
-      item.spend = held.spend;
+      item.ref = locked.ref;
+      item.holder = locked.ref.fingerprint();
       item.before = meta;
       item.pinned = meta.recovered() > now_ ? meta : Meta{meta.kind(), now_ + kPin};
-      held.locked.ref.entry().Unlock(item.pinned);
+      locked.ref.entry().Unlock(item.pinned);
     }
   }
 
@@ -106,7 +104,7 @@ class MemoryStore::Request {
         continue;
       }
       const LockedEntry locked{item.ref, item.ref.entry().Lock()};
-      item.cell = store_.CellOf({locked, item.spend}, charges_[order[at]]);
+      item.cell = store_.CellOf(locked, charges_[order[at]]);
       item.owner = order[at];
       if (item.ref.fingerprint() != item.holder) {
         UnlockAll();
@@ -130,7 +128,8 @@ class MemoryStore::Request {
   MemoryCell& CellOf(std::size_t i) noexcept { return *items_[items_[i].owner].cell; }
   bool Enforces(std::size_t i) const noexcept { return charges_[i].mode == Mode::kEnforce; }
 
-  /// Enforcing charges that fell to one overflow bucket are asked for as one.
+  /// Enforcing charges that fell to one overflow bucket are asked for as one. (Two
+  /// leases among them are held under the first one's id.)
   void Merge() noexcept {
     for (std::size_t i = 1; i < charges_.size(); ++i) {
       for (std::size_t j = 0; j < i && Enforces(i); ++j) {
@@ -162,8 +161,8 @@ class MemoryStore::Request {
         wish.count = items_[i].merged ? 0 : admitted;
         const Outcome outcome = CellOf(i).Apply(wish, now_);
         store_.Note(outcome);
-        decisions[i] = DecisionOf(charges_[i], outcome,
-                                  items_[i].merged || outcome.admitted == admitted);
+        decisions[i] =
+            DecisionOf(charges_[i], outcome, items_[i].merged || outcome.admitted == admitted);
       }
     }
   }

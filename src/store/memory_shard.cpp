@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-
 namespace tidegate {
 namespace {
 
@@ -13,8 +12,11 @@ namespace {
 constexpr std::size_t kFullPercent = 85;
 /// Places that one search for a chain of moves looks at before it gives up.
 constexpr std::size_t kSearch = 256;
-/// Groups that one addition to a full table sweeps beside its own two.
-constexpr std::size_t kSweepGroups = 4;
+/// How often an addition looks for a place before it gives up.
+constexpr int kAttempts = 64;
+/// Groups that one addition to a full table sweeps at the most: some 10 us. It
+/// stops at the first one that had something to free.
+constexpr std::size_t kSweepGroups = 256;
 
 }  // namespace
 
@@ -31,37 +33,51 @@ std::size_t MemoryShard::GroupsFor(std::size_t keys) noexcept {
 }
 
 void MemoryShard::Init(Group* groups, std::size_t group_count, std::size_t max_keys,
-                       Dispose dispose, void* context) noexcept {
+                       const Clock& clock, Dispose dispose, void* context) noexcept {
   groups_ = groups;
   group_count_ = group_count;
   max_keys_ = max_keys;
+  clock_ = &clock;
   dispose_ = dispose;
   context_ = context;
 }
 
-LockedEntry MemoryShard::LockOrAddSlowly(const Fingerprint& f, Time now) noexcept {
+LockedEntry MemoryShard::LockOrAddSlowly(Fingerprint f) noexcept {
   LockShard();
   // Somebody may have added it meanwhile, or it was on the move.
   LockedEntry locked = Lock(f);
-  if (!locked) locked = Add(f, now);
+  if (!locked) locked = Add(f, clock_->Now());
   UnlockShard();
   return locked;
 }
 
-LockedEntry MemoryShard::Add(const Fingerprint& f, Time now) noexcept {
-  if (full()) SweepLocked(now);
-  Group* first = FirstHome(f);
-  Group* second = SecondHome(f, first);
-  // Empty places first: an entry that has recovered may yet be asked for again.
-  LockedEntry place = TakeEmpty(first);
-  if (!place) place = TakeEmpty(second);
-  if (!place) place = TakeRecovered(first, now);
-  if (!place) place = TakeRecovered(second, now);
-  if (!place && !full()) place = MakeRoom(first, second, now);
+LockedEntry MemoryShard::Add(Fingerprint f, Time now) noexcept {
+  LockedEntry place;
+  // A place whose lock somebody holds is passed over, so with room left a search
+  // may come back with nothing: it is worth another look.
+  for (int attempt = 0; !place && attempt < kAttempts; ++attempt) {
+    if (attempt > 0) SpinPause(attempt);
+    if (full()) SweepLocked(now);
+    place = FindPlace(f, now);
+    if (full()) break;
+  }
   if (!place) return {};
   place.ref.SetFingerprint(f);
   used_.fetch_add(1, std::memory_order_relaxed);
+  Wake();  // It may recover before all the others.
   return place;
+}
+
+LockedEntry MemoryShard::FindPlace(Fingerprint f, Time now) noexcept {
+  Group* first = FirstHome(f);
+  Group* second = SecondHome(f, first);
+  // Empty places first: an entry that has recovered may yet be asked for again.
+  if (const LockedEntry place = TakeEmpty(first)) return place;
+  if (const LockedEntry place = TakeEmpty(second)) return place;
+  if (const LockedEntry place = TakeRecovered(first, now)) return place;
+  if (const LockedEntry place = TakeRecovered(second, now)) return place;
+  if (full()) return {};
+  return MakeRoom(first, second, now);
 }
 
 LockedEntry MemoryShard::TakeEmpty(Group* group) noexcept {
@@ -150,20 +166,41 @@ bool MemoryShard::Move(const EntryRef& from, Group* to, Time now) noexcept {
   return true;
 }
 
-void MemoryShard::Sweep(Time now) noexcept {
+void MemoryShard::Sweep() noexcept {
   LockShard();
-  SweepLocked(now);
+  SweepLocked(clock_->Now());
   UnlockShard();
 }
 
 void MemoryShard::SweepLocked(Time now) noexcept {
+  if (now.time_since_epoch().count() < quiet_until_.load(std::memory_order_relaxed)) return;
   for (std::size_t i = 0; i < kSweepGroups; ++i) {
     Group* group = groups_ + hand_;
     hand_ = hand_ + 1 == group_count_ ? 0 : hand_ + 1;
-    while (const LockedEntry freed = TakeRecovered(group, now)) {
-      freed.ref.entry().Unlock(freed.meta);
+    if (SweepGroup(group, now) > 0) {
+      barren_groups_ = 0;
+      earliest_ = Time::max();
+      return;
     }
+    if (++barren_groups_ < group_count_) continue;
+    quiet_until_.store(earliest_.time_since_epoch().count(), std::memory_order_relaxed);
+    barren_groups_ = 0;
+    earliest_ = Time::max();
+    return;
   }
+}
+
+std::size_t MemoryShard::SweepGroup(Group* group, Time now) noexcept {
+  std::size_t freed = 0;
+  while (const LockedEntry place = TakeRecovered(group, now)) {
+    place.ref.entry().Unlock(place.meta);
+    ++freed;
+  }
+  for (unsigned slot = 0; slot < Group::kEntries && freed == 0; ++slot) {
+    const EntryRef ref{group, slot};
+    if (ref.fingerprint().low != 0) earliest_ = std::min(earliest_, ref.entry().SeemsToRecover());
+  }
+  return freed;
 }
 
 void MemoryShard::ForEach(const std::function<void(const EntryRef&, Meta)>& visit) {

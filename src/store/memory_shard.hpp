@@ -33,10 +33,10 @@ class MemoryShard {
   static std::size_t GroupsFor(std::size_t keys) noexcept;
 
   /// REQUIRES: called once, before anything else; zeroed memory.
-  void Init(Group* groups, std::size_t group_count, std::size_t max_keys, Dispose dispose,
-            void* context) noexcept;
+  void Init(Group* groups, std::size_t group_count, std::size_t max_keys, const Clock& clock,
+            Dispose dispose, void* context) noexcept;
 
-  void Prefetch(const Fingerprint& f) const noexcept {
+  void Prefetch(Fingerprint f) const noexcept {
     // All six lines that the key can be in: the misses pass side by side.
     for (const Group* home : {FirstHome(f), At(f.high)}) {
       __builtin_prefetch(&home->places);
@@ -46,7 +46,7 @@ class MemoryShard {
   }
 
   /// The key's entry, locked; null if there is none.
-  [[nodiscard]] LockedEntry Lock(const Fingerprint& f) noexcept {
+  [[nodiscard]] LockedEntry Lock(Fingerprint f) noexcept {
     while (const EntryRef ref = Find(f)) {
       const Meta meta = ref.entry().Lock();
       if (ref.fingerprint() == f) return {ref, meta};
@@ -56,18 +56,22 @@ class MemoryShard {
   }
   /// The same, added if there is none: then its Meta is blank. Null when nothing
   /// can be reclaimed.
-  [[nodiscard]] LockedEntry LockOrAdd(const Fingerprint& f, Time now) noexcept {
+  [[nodiscard]] LockedEntry LockOrAdd(Fingerprint f) noexcept {
     if (const LockedEntry known = Lock(f)) return known;
-    return LockOrAddSlowly(f, now);
+    return LockOrAddSlowly(f);
   }
 
-  /// Looks at a few entries more, further on each time, and frees the recovered.
-  void Sweep(Time now) noexcept;
+  /// Looks at some entries more, further on each time, and frees the recovered.
+  void Sweep() noexcept;
+  /// Says that an entry recovers sooner than it would have by itself.
+  void Wake() noexcept { quiet_until_.store(0, std::memory_order_relaxed); }
 
   /// Every entry, locked one by one. For the store's end and for tests.
   void ForEach(const std::function<void(const EntryRef&, Meta)>& visit);
 
-  [[nodiscard]] std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t used() const noexcept {
+    return used_.load(std::memory_order_relaxed);
+  }
   /// Whether a new key has to take the place of a recovered one.
   [[nodiscard]] bool full() const noexcept { return used() >= max_keys_; }
   [[nodiscard]] std::uint64_t reclaimed() const noexcept {
@@ -82,30 +86,31 @@ class MemoryShard {
     __extension__ typedef unsigned __int128 Wide;
     return groups_ + static_cast<std::size_t>((static_cast<Wide>(bits) * group_count_) >> 64);
   }
-  [[nodiscard]] Group* FirstHome(const Fingerprint& f) const noexcept { return At(f.low); }
-  [[nodiscard]] Group* SecondHome(const Fingerprint& f, const Group* first) const noexcept {
+  [[nodiscard]] Group* FirstHome(Fingerprint f) const noexcept { return At(f.low); }
+  [[nodiscard]] Group* SecondHome(Fingerprint f, const Group* first) const noexcept {
     Group* second = At(f.high);
     if (second != first) return second;
     return second + 1 == groups_ + group_count_ ? groups_ : second + 1;
   }
-  [[nodiscard]] Group* OtherHome(const Fingerprint& f, const Group* home) const noexcept {
+  [[nodiscard]] Group* OtherHome(Fingerprint f, const Group* home) const noexcept {
     Group* first = FirstHome(f);
     return first == home ? SecondHome(f, first) : first;
   }
-  [[nodiscard]] EntryRef Find(const Fingerprint& f) const noexcept {
+  [[nodiscard]] EntryRef Find(Fingerprint f) const noexcept {
     Group* first = FirstHome(f);
     if (const EntryRef ref = FindIn(first, f)) return ref;
     return FindIn(SecondHome(f, first), f);
   }
-  [[nodiscard]] static EntryRef FindIn(Group* group, const Fingerprint& f) noexcept {
-    for (unsigned slot = 0; slot < Group::kEntries; ++slot) {
-      const Group::Place& place = group->places[slot];
-      if (place.low.load(std::memory_order_relaxed) == f.low &&
-          place.high.load(std::memory_order_relaxed) == f.high) {
-        return {group, slot};
-      }
+  [[nodiscard]] static EntryRef FindIn(Group* group, Fingerprint f) noexcept {
+    // All four are compared, without a branch: which of them it is cannot be foretold.
+    unsigned slot = Group::kEntries;
+    for (unsigned i = 0; i < Group::kEntries; ++i) {
+      const Group::Place& place = group->places[i];
+      const std::uint64_t differs = (place.low.load(std::memory_order_relaxed) ^ f.low) |
+                                    (place.high.load(std::memory_order_relaxed) ^ f.high);
+      slot = differs == 0 ? i : slot;
     }
-    return {};
+    return slot == Group::kEntries ? EntryRef{} : EntryRef{group, slot};
   }
 
   /// Asks for the line as its owner: another core's copy is fetched and dropped in
@@ -118,12 +123,16 @@ class MemoryShard {
 #endif
   }
 
-  [[nodiscard]] LockedEntry LockOrAddSlowly(const Fingerprint& f, Time now) noexcept;
-  [[nodiscard]] LockedEntry Add(const Fingerprint& f, Time now) noexcept;
+  [[nodiscard]] LockedEntry LockOrAddSlowly(Fingerprint f) noexcept;
+  [[nodiscard]] LockedEntry Add(Fingerprint f, Time now) noexcept;
+  /// A place in one of the key's homes, locked and empty; null if there is none.
+  [[nodiscard]] LockedEntry FindPlace(Fingerprint f, Time now) noexcept;
   /// An empty place in `group`, locked; null if there is none or the shard is full.
   [[nodiscard]] LockedEntry TakeEmpty(Group* group) noexcept;
   /// A recovered entry's place in `group`, locked and freed.
   [[nodiscard]] LockedEntry TakeRecovered(Group* group, Time now) noexcept;
+  /// Frees what has recovered in `group`; how many.
+  std::size_t SweepGroup(Group* group, Time now) noexcept;
   [[nodiscard]] LockedEntry MakeRoom(Group* first, Group* second, Time now) noexcept;
   [[nodiscard]] bool Move(const EntryRef& from, Group* to, Time now) noexcept;
   /// Frees a recovered entry whose lock is held.
@@ -135,12 +144,19 @@ class MemoryShard {
   Group* groups_ = nullptr;
   std::size_t group_count_ = 0;
   std::size_t max_keys_ = 0;
+  /// What has recovered is asked of the clock anew: the caller's time may be old.
+  const Clock* clock_ = nullptr;
   Dispose dispose_ = nullptr;
   void* context_ = nullptr;
 
   // Below: written under the shard's lock, so apart from what look-ups read.
   alignas(64) std::atomic<bool> adding_{false};
-  std::size_t hand_ = 0;
+  std::size_t hand_ = 0;           // The group that the next sweep begins with.
+  std::size_t barren_groups_ = 0;  // Swept since one had something to free...
+  Time earliest_ = Time::max();    // ... and when the first of theirs recovers.
+  /// Until then nothing recovers, a full round has shown: a flood of new keys into
+  /// a full table costs no sweep. In microseconds.
+  std::atomic<std::int64_t> quiet_until_{0};
   std::atomic<std::uint64_t> used_{0};
   std::atomic<std::uint64_t> reclaimed_{0};
 };

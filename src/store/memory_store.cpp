@@ -18,6 +18,10 @@ constexpr std::size_t kKeysPerShard = 4096;
 /// Rules with an overflow bucket of their own; beyond, an algorithm's share one.
 constexpr std::size_t kOverflowRules = 65'536;
 
+/// An entry for each algorithm.
+constexpr std::size_t kLastResortGroups = 2;
+static_assert(kAlgorithms <= kLastResortGroups * Group::kEntries);
+
 std::size_t ShardCount(std::size_t max_keys) noexcept {
   return std::clamp<std::size_t>(std::bit_floor(max_keys / kKeysPerShard + 1), 1, kMostShards);
 }
@@ -43,7 +47,7 @@ struct Layout {
         overflow_groups(MemoryShard::GroupsFor(kOverflowRules)) {}
 
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return (shards * groups_per_shard + overflow_groups) * sizeof(Group);
+    return (shards * groups_per_shard + overflow_groups + kLastResortGroups) * sizeof(Group);
   }
 };
 
@@ -58,16 +62,19 @@ MemoryStore::MemoryStore(const MemoryOptions& options)
   shard_mask_ = layout.shards - 1;
   auto* groups = static_cast<Group*>(memory_.data());
   for (std::size_t i = 0; i < layout.shards; ++i) {
-    shards_[i].Init(groups, layout.groups_per_shard, layout.keys_per_shard, DisposeEntry, this);
+    shards_[i].Init(groups, layout.groups_per_shard, layout.keys_per_shard, *clock_, DisposeEntry,
+                    this);
     groups += layout.groups_per_shard;
   }
-  overflow_.Init(groups, layout.overflow_groups, kOverflowRules, DisposeEntry, this);
+  overflow_begin_ = groups;
+  last_resort_ = groups + layout.overflow_groups;
+  overflow_.Init(groups, layout.overflow_groups, kOverflowRules, *clock_, DisposeEntry, this);
   for (const Algorithm list : {Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
-    const Held last = LastResort(list);
+    const LockedEntry last = LastResort(list);
     const Quota quota = Quota::Make({.algorithm = list, .limit = 4}).value();
-    MemoryCell cell{last.locked, quota, budget_, Spend::kReserve};
+    MemoryCell cell{last, quota, budget_, Spend::kReserve};
     if (!cell.Open(clock_->Now())) throw std::bad_alloc();
-    last.locked.ref.entry().Unlock(cell.meta());
+    last.ref.entry().Unlock(cell.meta());
   }
 }
 
@@ -76,7 +83,7 @@ MemoryStore::~MemoryStore() {
     MemoryCell::Dispose(budget_, ref.entry(), meta);
   };
   for (const Algorithm list : {Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
-    const LockedEntry last = LastResort(list).locked;
+    const LockedEntry last = LastResort(list);
     dispose(last.ref, last.meta);
   }
   // Only lists own memory: without any, do not touch the whole table's pages.
@@ -99,39 +106,38 @@ concurrency::LeaseId MemoryStore::LeaseOf(const Charge& charge) const noexcept {
   return {f.high, f.low};
 }
 
-MemoryStore::Held MemoryStore::Hold(const Charge& charge, const Fingerprint& key,
-                                    Time now) noexcept {
+LockedEntry MemoryStore::HoldNew(const Charge& charge, Fingerprint key, Time now) noexcept {
   MemoryShard& shard = ShardOf(key);
-  if (const LockedEntry locked = shard.LockOrAdd(key, now)) {
-    MemoryCell cell = CellOf({locked}, charge);
-    if (cell.Open(now)) return {{locked.ref, cell.meta()}};
+  if (const LockedEntry locked = shard.LockOrAdd(key)) {
+    MemoryCell cell = CellOf(locked, charge);
+    if (cell.Open(now)) return {locked.ref, cell.meta()};
     // No memory for its list: leave a blank that anybody may reclaim, and look
     // for lists that have recovered.
     locked.ref.entry().Unlock(Meta{});
-    shard.Sweep(now);
+    shard.Sweep();
   }
   overflowed_.fetch_add(1, std::memory_order_relaxed);
   return HoldOverflow(charge, now);
 }
 
-MemoryStore::Held MemoryStore::HoldOverflow(const Charge& charge, Time now) noexcept {
+LockedEntry MemoryStore::HoldOverflow(const Charge& charge, Time now) noexcept {
   const Algorithm algorithm = charge.quota->algorithm();
   if (const LockedEntry locked =
-          overflow_.LockOrAdd(fingerprinter_.Overflow(algorithm, charge.rule), now)) {
-    MemoryCell cell = CellOf({locked, Spend::kReserve}, charge);
-    if (cell.Open(now)) return {{locked.ref, cell.meta()}, Spend::kReserve};
+          overflow_.LockOrAdd(fingerprinter_.Overflow(algorithm, charge.rule))) {
+    MemoryCell cell = CellOf(locked, charge);
+    if (cell.Open(now)) return {locked.ref, cell.meta()};
     locked.ref.entry().Unlock(Meta{});
   }
-  const Held last = LastResort(algorithm);
+  const LockedEntry last = LastResort(algorithm);
   MemoryCell cell = CellOf(last, charge);
   static_cast<void>(cell.Open(now));  // Cannot fail: its lists were made at the start.
-  return {{last.locked.ref, cell.meta()}, Spend::kReserve};
+  return {last.ref, cell.meta()};
 }
 
-MemoryStore::Held MemoryStore::LastResort(Algorithm algorithm) noexcept {
+LockedEntry MemoryStore::LastResort(Algorithm algorithm) noexcept {
   const auto i = static_cast<unsigned>(algorithm);
-  const EntryRef ref{&last_resort_[i / Group::kEntries], i % Group::kEntries};
-  return {{ref, ref.entry().Lock()}, Spend::kReserve};
+  const EntryRef ref{last_resort_ + i / Group::kEntries, i % Group::kEntries};
+  return {ref, ref.entry().Lock()};
 }
 
 void MemoryStore::Note(const Outcome& outcome) noexcept {
@@ -145,10 +151,10 @@ Result<Decision> MemoryStore::Apply(const Charge& charge) {
   // Read after the prefetch and before the lock: the cache miss and the clock,
   // some 20 ns each, pass at the same time, and nobody waits for either.
   const Time now = clock_->Now();
-  const Held held = Hold(charge, key, now);
-  MemoryCell cell = CellOf(held, charge);
+  const LockedEntry locked = Hold(charge, key, now);
+  MemoryCell cell = CellOf(locked, charge);
   const Outcome outcome = cell.Apply({charge.cost, 1, LeaseOf(charge)}, now);
-  held.locked.ref.entry().Unlock(cell.meta());
+  locked.ref.entry().Unlock(cell.meta());
   Note(outcome);
   return DecisionOf(charge, outcome, outcome.admitted == 1);
 }
@@ -168,24 +174,24 @@ Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
   const Time now = clock_->Now();
   MemoryShard& shard = ShardOf(key);
   Inspection inspection;
-  Held held{shard.Lock(key)};
-  inspection.tracked = held.locked && held.locked.meta.kind() != Meta::kBlank;
-  if (!held.locked && shard.full()) {
-    const Algorithm algorithm = charge.quota->algorithm();
-    held = {overflow_.Lock(fingerprinter_.Overflow(algorithm, charge.rule)), Spend::kReserve};
+  LockedEntry locked = shard.Lock(key);
+  inspection.tracked = locked && locked.meta.kind() != Meta::kBlank;
+  if (!locked && shard.full()) {
+    locked = overflow_.Lock(fingerprinter_.Overflow(charge.quota->algorithm(), charge.rule));
   }
   // A key without an entry is as good as a fresh one.
   Group spare{};
-  if (!held.locked) held = {{{&spare, 0}, Meta{}}, Spend::kReserve};
-  MemoryCell cell = CellOf(held, charge);
+  const bool fresh = !locked;
+  if (fresh) locked = {EntryRef{&spare, 0}, Meta{}};
+  MemoryCell cell{locked, *charge.quota, budget_, Spend::kReserve};
   if (cell.Open(now)) {
     inspection.decision = DecisionOfLook(charge, cell.Look({charge.cost, 0, LeaseOf(charge)}, now));
     if (inspection.tracked && detail == Detail::kState) inspection.state = cell.Describe();
   }
-  if (held.locked.ref.group == &spare) {
-    MemoryCell::Dispose(budget_, held.locked.ref.entry(), cell.meta());
+  if (fresh) {
+    MemoryCell::Dispose(budget_, locked.ref.entry(), cell.meta());
   } else {
-    held.locked.ref.entry().Unlock(cell.meta());
+    locked.ref.entry().Unlock(cell.meta());
   }
   return inspection;
 }
@@ -193,10 +199,10 @@ Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
 Result<Decision> MemoryStore::Debit(const Charge& charge) {
   if (auto bad = CheckCharge(charge, Operation::kDebit)) return std::unexpected(*std::move(bad));
   const Time now = clock_->Now();
-  const Held held = Hold(charge, KeyOf(charge), now);
-  MemoryCell cell = CellOf(held, charge);
+  const LockedEntry locked = Hold(charge, KeyOf(charge), now);
+  MemoryCell cell = CellOf(locked, charge);
   const Outcome outcome = cell.Debit(charge.cost, now);
-  held.locked.ref.entry().Unlock(cell.meta());
+  locked.ref.entry().Unlock(cell.meta());
   Note(outcome);
   return DecisionOf(charge, outcome, true);
 }
@@ -208,6 +214,7 @@ Result<Done> MemoryStore::Reset(const Charge& charge) {
   if (!locked) return Done::kNothing;
   MemoryCell::Dispose(budget_, locked.ref.entry(), locked.meta);
   locked.ref.entry().Unlock(Meta{});
+  ShardOf(key).Wake();
   return locked.meta.kind() == Meta::kBlank ? Done::kNothing : Done::kApplied;
 }
 
@@ -219,19 +226,20 @@ Result<Done> MemoryStore::OnLease(const Charge& charge, Operation operation) {
   const Fingerprint key = KeyOf(charge);
   const concurrency::LeaseId lease = LeaseOf(charge);
   const Time now = clock_->Now();
-  const auto applies_to = [&](const Held& held) {
-    if (!held.locked) return false;
-    MemoryCell cell = CellOf(held, charge);
+  const auto applies_to = [&](const LockedEntry& locked) {
+    if (!locked) return false;
+    MemoryCell cell = CellOf(locked, charge);
     const bool found =
-        held.locked.meta.kind() != Meta::kBlank && operation(cell, lease, now).admitted > 0;
-    held.locked.ref.entry().Unlock(cell.meta());
+        locked.meta.kind() != Meta::kBlank && operation(cell, lease, now).admitted > 0;
+    locked.ref.entry().Unlock(cell.meta());
     return found;
   };
   // A lease is in its key's own entry, unless there was no room for one.
   const Fingerprint overflow = fingerprinter_.Overflow(Algorithm::kConcurrency, charge.rule);
-  const bool found = applies_to({ShardOf(key).Lock(key)}) ||
-                     applies_to({overflow_.Lock(overflow), Spend::kReserve}) ||
+  const bool found = applies_to(ShardOf(key).Lock(key)) || applies_to(overflow_.Lock(overflow)) ||
                      applies_to(LastResort(Algorithm::kConcurrency));
+  ShardOf(key).Wake();
+  overflow_.Wake();
   return found ? Done::kApplied : Done::kNothing;
 }
 

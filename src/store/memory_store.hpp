@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "store/fingerprint.hpp"
@@ -43,25 +43,29 @@ class MemoryStore final : public Store {
   template <std::size_t kMost>
   class Request;  // Several charges at once.
 
-  /// An entry, locked, that counts for a key: its own or its rule's overflow.
-  struct Held {
-    LockedEntry locked;
-    Spend spend = Spend::kBudget;
-  };
-
-  [[nodiscard]] MemoryShard& ShardOf(const Fingerprint& f) noexcept {
+  [[nodiscard]] MemoryShard& ShardOf(Fingerprint f) noexcept {
     return shards_[f.high & shard_mask_];
   }
   [[nodiscard]] Fingerprint KeyOf(const Charge& charge) const noexcept;
   [[nodiscard]] concurrency::LeaseId LeaseOf(const Charge& charge) const noexcept;
-  [[nodiscard]] MemoryCell CellOf(const Held& held, const Charge& charge) noexcept {
-    return {held.locked, *charge.quota, budget_, held.spend};
+  /// The lists of overflow buckets are not held to the budget.
+  [[nodiscard]] Spend SpendOf(const EntryRef& ref) const noexcept {
+    return std::less<>{}(ref.group(), overflow_begin_) ? Spend::kBudget : Spend::kReserve;
   }
-  /// The key's entry, or its overflow bucket; added where missing, never null,
-  /// and holding a state.
-  [[nodiscard]] Held Hold(const Charge& charge, const Fingerprint& key, Time now) noexcept;
-  [[nodiscard]] Held HoldOverflow(const Charge& charge, Time now) noexcept;
-  [[nodiscard]] Held LastResort(Algorithm algorithm) noexcept;
+  [[nodiscard]] MemoryCell CellOf(const LockedEntry& locked, const Charge& charge) noexcept {
+    return {locked, *charge.quota, budget_, SpendOf(locked.ref)};
+  }
+  /// The key's entry, or its overflow bucket; locked, added where missing, never
+  /// null, and holding a state.
+  [[nodiscard]] LockedEntry Hold(const Charge& charge, Fingerprint key, Time now) noexcept {
+    const LockedEntry known = ShardOf(key).Lock(key);
+    if (known && known.meta.kind() != Meta::kBlank) return known;
+    if (known) known.ref.entry().Unlock(known.meta);
+    return HoldNew(charge, key, now);
+  }
+  [[nodiscard]] LockedEntry HoldNew(const Charge& charge, Fingerprint key, Time now) noexcept;
+  [[nodiscard]] LockedEntry HoldOverflow(const Charge& charge, Time now) noexcept;
+  [[nodiscard]] LockedEntry LastResort(Algorithm algorithm) noexcept;
   enum class Detail : bool { kDecision, kState };
   [[nodiscard]] Inspection InspectEntry(const Charge& charge, Detail detail);
   void Note(const Outcome& outcome) noexcept;
@@ -77,9 +81,10 @@ class MemoryStore final : public Store {
   std::unique_ptr<MemoryShard[]> shards_;
   std::uint64_t shard_mask_ = 0;
   MemoryShard overflow_;
-  /// What all rules of an algorithm share when even the overflow shard is full.
-  std::array<Group, 2> last_resort_{};
-  static_assert(kAlgorithms <= 2 * Group::kEntries);
+  /// Behind the shards in memory: the overflow's groups, then those of what all
+  /// rules of an algorithm share when even the overflow is full.
+  Group* overflow_begin_ = nullptr;
+  Group* last_resort_ = nullptr;
   std::atomic<std::uint64_t> overflowed_{0};
   std::atomic<std::uint64_t> repaired_{0};
 };

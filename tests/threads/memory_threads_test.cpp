@@ -81,7 +81,8 @@ TEST(MemoryThreads, ManyKeysAndAGlobalOneAllOrNothing) {
     for (int i = 0; i < 3000; ++i) {
       const auto key = static_cast<std::size_t>((i * 7 + thread * 13) % kKeys);
       // Both orders: locks are taken by address, not as listed.
-      std::array<Charge, 2> charges{Charge{"each", keys[key], &each}, Charge{"all", "all", &global}};
+      std::array<Charge, 2> charges{Charge{"each", keys[key], &each},
+                                    Charge{"all", "all", &global}};
       if (i % 2 == 0) std::swap(charges[0], charges[1]);
       std::array<Decision, 2> decisions;
       if (store->Apply(charges, 1, decisions).value() == 1) ++admitted[key];
@@ -161,7 +162,8 @@ TEST(MemoryThreads, TrackedKeysSurviveTheChurn) {
   constexpr std::size_t kTracked = 1000;
   std::vector<std::string> tracked;
   for (std::size_t i = 0; i < kTracked; ++i) tracked.push_back("tracked-" + std::to_string(i));
-  for (const std::string& key : tracked) ASSERT_TRUE(store->Apply(Charge{"slow", key, &slow})->allowed);
+  for (const std::string& key : tracked)
+    ASSERT_TRUE(store->Apply(Charge{"slow", key, &slow})->allowed);
   std::vector<std::atomic<int>> admitted(kTracked);
   InThreads([&](int thread) {
     for (int i = 0; i < 6000; ++i) {
@@ -169,7 +171,8 @@ TEST(MemoryThreads, TrackedKeysSurviveTheChurn) {
       const std::string passing = std::to_string(thread) + "-passing-" + std::to_string(i);
       const auto at = static_cast<std::size_t>(i * 31 + thread) % kTracked;
       if (i % 3 == 0) {
-        std::array<Charge, 3> charges{Charge{"quick", passing, &quick}, Charge{"log", passing, &log},
+        std::array<Charge, 3> charges{Charge{"quick", passing, &quick},
+                                      Charge{"log", passing, &log},
                                       Charge{"slow", tracked[at], &slow}};
         std::array<Decision, 3> decisions;
         admitted[at] += static_cast<int>(store->Apply(charges, 1, decisions).value());

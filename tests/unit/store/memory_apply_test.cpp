@@ -68,9 +68,8 @@ TEST_F(MemoryApply, ARefusedRequestTakesNoLease) {
 TEST_F(MemoryApply, ACountAdmitsTheLeastOfItsCharges) {
   const Quota ten = MakeQuota({.limit = 10});
   const Quota seven = MakeQuota({.algorithm = Algorithm::kGcra, .limit = 7});
-  const std::vector<Charge> charges = {
-      {.rule = "a", .identity = "i", .quota = &ten, .cost = 2},
-      {.rule = "b", .identity = "i", .quota = &seven, .cost = 2}};
+  const std::vector<Charge> charges = {{.rule = "a", .identity = "i", .quota = &ten, .cost = 2},
+                                       {.rule = "b", .identity = "i", .quota = &seven, .cost = 2}};
   EXPECT_EQ(Apply(charges, 100), 3);
   EXPECT_TRUE(decisions_[0].allowed);
   EXPECT_FALSE(decisions_[1].allowed);

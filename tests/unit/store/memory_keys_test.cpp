@@ -20,8 +20,8 @@ TEST_F(MemoryKeys, RulesIdentitiesAndAlgorithmsAreCountedApart) {
 
 TEST_F(MemoryKeys, OddIdentitiesAreJustKeys) {
   const Quota quota = MakeQuota({.limit = 1});
-  const std::vector<std::string> odd = {std::string("a\0b", 3), "a", "{}", "}{", "a\r\nb",
-                                        "\xff\xfe",  std::string(1 << 20, 'x')};
+  const std::vector<std::string> odd = {
+      std::string("a\0b", 3), "a", "{}", "}{", "a\r\nb", "\xff\xfe", std::string(1 << 20, 'x')};
   for (const std::string& identity : odd) EXPECT_TRUE(Decide({"r", identity, &quota}).allowed);
   for (const std::string& identity : odd) EXPECT_FALSE(Decide({"r", identity, &quota}).allowed);
 }
@@ -100,8 +100,7 @@ TEST_F(MemoryKeys, RefundsOfAPassedWindowAreDropped) {
   EXPECT_EQ(Decide(charge).remaining, 9);
   EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = charged}).value(), Done::kNothing);
   EXPECT_EQ(Remaining(charge), 9);
-  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = clock_.Now()}).value(),
-            Done::kApplied)
+  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = clock_.Now()}).value(), Done::kApplied)
       << "a dropped refund must not use its id up";
 }
 

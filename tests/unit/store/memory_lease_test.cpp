@@ -11,8 +11,7 @@ class MemoryLease : public MemoryStoreTest {
     return {"jobs", "i", &quota_, cost, Mode::kEnforce, id};
   }
 
-  const Quota quota_ =
-      MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 10s});
+  const Quota quota_ = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 10s});
 };
 
 TEST_F(MemoryLease, PlacesAreTakenAndGivenBack) {
@@ -57,14 +56,14 @@ TEST_F(MemoryLease, HeavyLeases) {
 }
 
 TEST_F(MemoryLease, ManyLeases) {
-  const Quota wide =
-      MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 500, .period = 10s});
+  const Quota wide = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 500, .period = 10s});
   std::vector<std::string> ids;
   for (int i = 0; i < 501; ++i) ids.push_back("lease-" + std::to_string(i));
   const auto charge = [&](const std::string& id) {
     return Charge{"many", "i", &wide, 1, Mode::kEnforce, id};
   };
-  for (int i = 0; i < 500; ++i) EXPECT_TRUE(Decide(charge(ids[static_cast<std::size_t>(i)])).allowed);
+  for (int i = 0; i < 500; ++i)
+    EXPECT_TRUE(Decide(charge(ids[static_cast<std::size_t>(i)])).allowed);
   EXPECT_FALSE(Decide(charge(ids[500])).allowed);
   for (int i = 0; i < 500; i += 2) {
     EXPECT_EQ(store_->Release(charge(ids[static_cast<std::size_t>(i)])).value(), Done::kApplied);

@@ -20,16 +20,16 @@ class MemoryShardTest : public testing::Test {
  protected:
   static constexpr std::size_t kKeys = 20'000;
 
-  MemoryShardTest()
-      : memory_(MemoryShard::GroupsFor(kKeys) * sizeof(Group)) {
-    shard_.Init(static_cast<Group*>(memory_.data()), MemoryShard::GroupsFor(kKeys), kKeys,
-                [](void* context, Entry&, Meta) { ++*static_cast<int*>(context); }, &disposed_);
+  MemoryShardTest() : memory_(MemoryShard::GroupsFor(kKeys) * sizeof(Group)) {
+    shard_.Init(
+        static_cast<Group*>(memory_.data()), MemoryShard::GroupsFor(kKeys), kKeys, clock_,
+        [](void* context, Entry&, Meta) { ++*static_cast<int*>(context); }, &disposed_);
   }
 
   Fingerprint Random() { return {random_() | 1, random_()}; }
   /// Adds or finds `f`, writes `value`, recovered at `recovered`. False when full.
   bool Put(const Fingerprint& f, std::uint64_t value, Time recovered) {
-    const LockedEntry locked = shard_.LockOrAdd(f, kNow);
+    const LockedEntry locked = shard_.LockOrAdd(f);
     if (!locked) return false;
     locked.ref.entry().Save(value);
     locked.ref.entry().Unlock(Meta{kKind, recovered});
@@ -43,6 +43,7 @@ class MemoryShardTest : public testing::Test {
     return value;
   }
 
+  const ManualClock clock_{kNow};
   std::mt19937_64 random_{7};
   ZeroedMemory memory_;
   int disposed_ = 0;
