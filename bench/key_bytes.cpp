@@ -33,13 +33,11 @@ int main() {
       malloc_trim(0);  // What the last store gave back must not hide what this one takes.
       const std::size_t before = ResidentBytes();
       const auto store = NewMemoryStore({.max_keys = static_cast<std::size_t>(keys)});
-      const Quota quota =
-          Quota::Make({.algorithm = algorithm, .limit = 10, .period = 24h}).value();
+      const Quota quota = Quota::Make({.algorithm = algorithm, .limit = 10, .period = 24h}).value();
       char identity[32];
       for (int i = 0; i < keys; ++i) {
         std::snprintf(identity, sizeof(identity), "user-%010d", i);
-        const Charge charge{
-            .rule = "r", .identity = identity, .quota = &quota, .lease = identity};
+        const Charge charge{.rule = "r", .identity = identity, .quota = &quota, .lease = identity};
         if (!store->Apply(charge)->allowed) return EXIT_FAILURE;
       }
       const std::size_t bytes = ResidentBytes() - before;

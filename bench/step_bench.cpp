@@ -40,8 +40,8 @@ void Register(Algorithm algorithm) {
     const char* name;
     std::int64_t limit;
   };
-  for (const auto& [name, limit] : {Load{"allowed", 1'000'000}, Load{"denied", 1'000},
-                                    Load{"allowed_3_grains", 3'000'001}}) {
+  for (const auto& [name, limit] :
+       {Load{"allowed", 1'000'000}, Load{"denied", 1'000}, Load{"allowed_3_grains", 3'000'001}}) {
     benchmark::RegisterBenchmark((std::string(Name(algorithm)) + "/" + name).c_str(),
                                  [algorithm, limit = limit](benchmark::State& state) {
                                    Step<kFresh, kStep>(state, algorithm, limit);
@@ -52,7 +52,8 @@ void Register(Algorithm algorithm) {
 void SlidingLog(benchmark::State& state) {
   const std::int64_t limit = state.range(0);
   const Quota quota =
-      Quota::Make({.algorithm = Algorithm::kSlidingLog, .limit = limit, .period = Micros{2 * limit}})
+      Quota::Make(
+          {.algorithm = Algorithm::kSlidingLog, .limit = limit, .period = Micros{2 * limit}})
           .value();
   std::vector<sliding_log::Entry> memory(static_cast<std::size_t>(limit));
   sliding_log::Log log(memory.data(), static_cast<std::uint32_t>(limit));
