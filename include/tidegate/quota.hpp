@@ -40,8 +40,8 @@ struct QuotaSpec {
 /// An algorithm and its parameters, checked: every step on it stays exact.
 ///
 /// Beside what the person wrote, a Quota holds the few integers that the steps
-/// compute with, so that no step divides twice by the same number. All products
-/// of them stay below 2^53: the integers that Redis's Lua can hold exactly.
+/// compute with. All products of them stay within 2^53: the integers that Redis's
+/// Lua can hold exactly.
 class Quota {
  public:
   /// Refuses a spec that cannot work, with a sentence that says why.
@@ -53,8 +53,7 @@ class Quota {
   /// The most that one instant can admit: the burst of buckets, the limit of
   /// the others. A cost above it never fits.
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
-  /// The time from empty to full: the longest that state must be kept, and the
-  /// furthest that a stored time can run ahead of the clock before it is repaired.
+  /// The time from empty to full, without a debit.
   [[nodiscard]] Micros recovery() const noexcept { return recovery_; }
 
   /// Buckets count in grains: limit/period in lowest terms is
@@ -69,7 +68,7 @@ class Quota {
   [[nodiscard]] std::int64_t slices() const noexcept { return slices_; }
 
   /// What counters and debts saturate at, in units, so that products with
-  /// `grains_per_unit` or `slices` stay below 2^53.
+  /// `grains_per_unit` or `slices` stay within 2^53.
   [[nodiscard]] std::int64_t saturation() const noexcept { return saturation_; }
 
   friend bool operator==(const Quota&, const Quota&) = default;

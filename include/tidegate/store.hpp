@@ -85,7 +85,8 @@ class Store {
 
   [[nodiscard]] virtual Result<Inspection> Inspect(const Charge& charge) = 0;
 
-  /// Prolongs the charge's lease to one period from now; kNothing if it is gone.
+  /// Prolongs the charge's lease to at least one period from now; kNothing if it is
+  /// gone.
   [[nodiscard]] virtual Result<Done> Renew(const Charge& charge) = 0;
   /// Ends the charge's lease; kNothing if it was gone.
   [[nodiscard]] virtual Result<Done> Release(const Charge& charge) = 0;

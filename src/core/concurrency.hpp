@@ -72,7 +72,8 @@ struct Plan {
 /// so all of `count` equal requests pass, or none.
 [[nodiscard]] Plan Acquire(const Leases& leases, const Quota& quota, LeaseId id, std::int64_t cost,
                            std::int64_t count, Time now) noexcept;
-/// Prolongs a living lease to one period from now; admits nothing if it is gone.
+/// Prolongs a living lease to at least one period from now; admits nothing if it is
+/// gone.
 [[nodiscard]] Plan Renew(const Leases& leases, const Quota& quota, LeaseId id, Time now) noexcept;
 
 /// Carries `change` out. REQUIRES: room for one more, or own, or nothing to hold.

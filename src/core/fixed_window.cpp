@@ -16,6 +16,7 @@ struct Window {
 Window Read(const State& state, const Quota& quota, Time now) noexcept {
   const Time start = WindowStart(now, quota.period());
   const std::int64_t count = std::min(state.count, quota.saturation());
+  if (state.start == start) return {{start, count}};
   if (state.start < start) return {{start, 0}};
   // One window ahead: the clock is a little behind, keep the later window. More:
   // the clock was stepped; what was counted belongs to the window we are in.
@@ -67,7 +68,9 @@ Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units
                       Time now) noexcept {
   Window window = Read(state, quota, now);
   Outcome outcome;
-  if (WindowStart(charged_at, quota.period()) >= window.state.start) {
+  // By the clock's window, not the stored one: what was charged while a later window
+  // was held counts there.
+  if (charged_at >= WindowStart(now, quota.period())) {
     window.state.count = std::max<std::int64_t>(window.state.count - units, 0);
     outcome = {.admitted = 1, .effect = Effect::kCharged};
   }

@@ -10,8 +10,8 @@
 namespace tidegate {
 namespace {
 
-/// A quota's capacity stays below 2^51 grains and its debts below 2^52, so that
-/// every sum of the two stays below 2^53, where doubles stop being integers.
+/// A quota's capacity is at most 2^51 grains and its debts 2^52, so that every sum
+/// of two of them is at most 2^53: up to there doubles hold every integer.
 constexpr std::int64_t kCapacityGrains = std::int64_t{1} << 51;
 constexpr std::int64_t kDebtGrains = std::int64_t{1} << 52;
 constexpr Micros kLongestPeriod = std::chrono::hours{24 * 366};
@@ -106,7 +106,7 @@ Result<Quota> Quota::Make(const QuotaSpec& spec) {
       return Refuse("a burst of " + std::to_string(q.capacity_) + " at " +
                     std::to_string(spec.limit) + " per " + std::to_string(spec.period.count()) +
                     " us cannot be counted exactly: burst * period, after cancelling what limit "
-                    "and period share, must stay below 2^51; use a rounder limit, a smaller burst "
+                    "and period share, must not exceed 2^51; use a rounder limit, a smaller burst "
                     "or a shorter period");
     }
     const auto full = static_cast<std::int64_t>(grains);

@@ -153,9 +153,12 @@ Outcome Refund(Log& log, const Quota& quota, std::int64_t units, Time charged_at
   const Window before = Read(log, quota, now);
   Commit(log, quota, before.change);
   Outcome outcome;
+  // While the clock is held, charges are logged later than they were made.
+  const bool moved =
+      before.change.repaired || (before.change.at > now && charged_at + quota.period() > now);
   for (std::uint32_t i = log.size(); i-- > 0 && units > 0;) {
     const Entry entry = log[i];
-    if (entry.at > charged_at && !before.change.repaired) continue;
+    if (entry.at > charged_at && !moved) continue;
     const std::int64_t back = std::min(units, entry.units);
     outcome.admitted = 1;
     log.Replace(i, {entry.at, entry.units - back});

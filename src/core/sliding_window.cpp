@@ -105,11 +105,13 @@ Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
 Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units, Time charged_at,
                       Time now) noexcept {
   Windows w = Read(state, quota, now);
-  const Time window = WindowStart(charged_at, quota.period());
   Outcome outcome;
-  std::int64_t* counter = window >= w.state.start                    ? &w.state.current
-                          : window >= w.state.start - quota.period() ? &w.state.previous
-                                                                     : nullptr;
+  std::int64_t* counter = nullptr;
+  if (charged_at >= WindowStart(now, quota.period())) {
+    counter = &w.state.current;  // Also what was charged while a later window was held.
+  } else if (charged_at >= w.state.start - quota.period()) {
+    counter = &w.state.previous;
+  }
   if (counter != nullptr) {
     *counter = std::max<std::int64_t>(*counter - units, 0);
     outcome = {.admitted = 1, .effect = Effect::kCharged};

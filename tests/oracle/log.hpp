@@ -41,7 +41,9 @@ class SlidingLog {
     const Tick held = Held(at);
     std::erase_if(charges_, [&](const Charge& charge) { return !Counts(charge, held); });
     for (std::size_t i = charges_.size(); i-- > 0;) {
-      if (charges_[i].at > charged_at && !repaired) continue;
+      // What is charged while the clock is held is noted later than it was made.
+      const bool noted_later = held > at && charged_at + law_.period > at;
+      if (charges_[i].at > charged_at && !repaired && !noted_later) continue;
       const std::int64_t back = std::min(units, charges_[i].units);
       charges_[i].units -= back;
       units -= back;

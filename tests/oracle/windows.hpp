@@ -27,7 +27,7 @@ class FixedWindow {
   void Take(std::int64_t cost, Tick at) { Set(Used(at) + cost, at); }
   void Debit(std::int64_t units, Tick at) { Set(std::min(Used(at) + units, law_.saturation), at); }
   bool Refund(std::int64_t units, Tick charged_at, Tick at, bool /*repaired*/) {
-    if (Number(charged_at) < std::max(Number(at), window_)) return false;
+    if (Number(charged_at) < Number(at)) return false;
     Set(std::max(Used(at) - units, Wide{0}), at);
     return true;
   }
@@ -103,7 +103,8 @@ class SlidingWindow {
   }
   bool Refund(std::int64_t units, Tick charged_at, Tick at, bool /*repaired*/) {
     const Tick window = std::max(Number(at), window_);
-    const Tick charged = std::min(Number(charged_at), window);
+    // What is charged while a later window is held counts there.
+    const Tick charged = Number(charged_at) >= Number(at) ? window : Number(charged_at);
     if (charged < window - 1) return false;
     Take(0, at);
     const Wide back = std::min(Wide{units}, Units(charged));

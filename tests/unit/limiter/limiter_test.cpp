@@ -39,8 +39,8 @@ TEST(Limiter, TheLongestWaitGovernsADenial) {
   const Quota second = MakeQuota({.limit = 1, .period = 1s});
   const Quota minute = MakeQuota({.limit = 1, .period = 1min});
   const Quota wide = MakeQuota({.limit = 100, .period = 1h});
-  const std::array<Charge, 3> charges{
-      Charge{"second", "i", &second}, Charge{"minute", "i", &minute}, Charge{"wide", "i", &wide}};
+  const std::array<Charge, 3> charges{Charge{"second", "i", &second},
+                                      Charge{"minute", "i", &minute}, Charge{"wide", "i", &wide}};
   const Verdict first = limiter.Decide(charges).value();
   EXPECT_TRUE(first.allowed);
   EXPECT_EQ(first.governing.rule, "second") << "nothing left of it; the first of equals";
@@ -56,7 +56,8 @@ TEST(Limiter, TheSmallestShareGovernsWhenAllPass) {
   Limiter limiter({.clock = &clock});
   const Quota hundred = MakeQuota({.limit = 100});
   const Quota three = MakeQuota({.limit = 3});
-  const std::array<Charge, 2> charges{Charge{"hundred", "i", &hundred}, Charge{"three", "i", &three}};
+  const std::array<Charge, 2> charges{Charge{"hundred", "i", &hundred},
+                                      Charge{"three", "i", &three}};
   EXPECT_EQ(limiter.Decide(charges)->governing.rule, "three");
 }
 
@@ -67,8 +68,7 @@ TEST(Limiter, NeverOutweighsAnyWaitAndShadowsDoNotGovern) {
   const Quota two = MakeQuota({.limit = 2, .period = 1s});
   EXPECT_TRUE(limiter.Decide("one", "i", one)->allowed);
   const std::array<Charge, 3> charges{Charge{"shadow", "i", &one, 9, Mode::kShadow},
-                                      Charge{"one", "i", &one},
-                                      Charge{"two", "i", &two, 3}};
+                                      Charge{"one", "i", &one}, Charge{"two", "i", &two, 3}};
   const Verdict verdict = limiter.Decide(charges).value();
   EXPECT_FALSE(verdict.allowed);
   EXPECT_EQ(verdict.governing.rule, "two");

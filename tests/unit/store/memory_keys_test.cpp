@@ -104,6 +104,25 @@ TEST_F(MemoryKeys, RefundsOfAPassedWindowAreDropped) {
       << "a dropped refund must not use its id up";
 }
 
+TEST_F(MemoryKeys, ARefundReachesAChargeMadeWhileTheClockWasHeld) {
+  for (const Algorithm a :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
+    SCOPED_TRACE(Name(a));
+    ManualClock clock{Time{5200ms}};
+    const auto store = NewMemoryStore({.max_keys = 100, .clock = &clock});
+    const Quota quota = MakeQuota({.algorithm = a, .limit = 10});
+    ASSERT_TRUE(store->Apply(Charge{"r", "i", &quota, 8})->allowed);
+    clock.Advance(-300ms);
+    const Charge one{"r", "i", &quota};
+    ASSERT_EQ(store->Apply(one)->remaining, 1);
+    EXPECT_EQ(store->Refund(one, {.id = "x", .charged_at = clock.Now()}).value(), Done::kApplied);
+    EXPECT_EQ(store->Peek(one)->remaining, 2);
+    ASSERT_EQ(store->Apply(one)->remaining, 1);
+    EXPECT_EQ(store->Refund(one, {.id = "y"}).value(), Done::kApplied) << "and without a time";
+    EXPECT_EQ(store->Peek(one)->remaining, 2);
+  }
+}
+
 TEST_F(MemoryKeys, RefundIdsAreForgottenOnceTheKeyHasRecovered) {
   const Quota quota = MakeQuota({.limit = 2});
   const Charge charge{"r", "i", &quota};
