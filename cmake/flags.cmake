@@ -8,7 +8,7 @@ endif()
 
 add_library(tidegate_warnings INTERFACE)
 target_compile_options(tidegate_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${TIDEGATE_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 warns of a plain `"a" + std::to_string(n)` (its bug 105651).
   target_compile_options(tidegate_warnings INTERFACE -Wno-restrict)

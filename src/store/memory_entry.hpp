@@ -147,10 +147,10 @@ class EntryRef {
 
   explicit operator bool() const noexcept { return place_ != nullptr; }
   [[nodiscard]] Group* group() const noexcept {
-    return reinterpret_cast<Group*>(address() & ~(kLine - 1));
+    return reinterpret_cast<Group*>(reinterpret_cast<std::byte*>(place_) - offset());
   }
   [[nodiscard]] Entry& entry() const noexcept {
-    return group()->entries[(address() & (kLine - 1)) / sizeof(Group::Place)];
+    return group()->entries[offset() / sizeof(Group::Place)];
   }
   [[nodiscard]] Fingerprint fingerprint() const noexcept {
     return {place_->low.load(std::memory_order_relaxed),
@@ -162,11 +162,11 @@ class EntryRef {
   }
 
  private:
-  static constexpr std::uintptr_t kLine = alignof(Group);
+  static constexpr std::size_t kLine = alignof(Group);
   static_assert(sizeof(Group::places) == kLine && offsetof(Group, places) == 0);
 
-  [[nodiscard]] std::uintptr_t address() const noexcept {
-    return reinterpret_cast<std::uintptr_t>(place_);
+  [[nodiscard]] std::size_t offset() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(place_) % kLine;
   }
 
   Group::Place* place_ = nullptr;

@@ -8,9 +8,6 @@
 namespace tidegate {
 namespace {
 
-/// How long a mark that nobody has set yet is kept for the refund that is about to.
-constexpr Micros kPin = std::chrono::milliseconds{10};
-
 /// Locks two entries in the order of their addresses, as everybody does.
 bool LockBoth(LockedEntry& a, const Fingerprint& fa, LockedEntry& b,
               const Fingerprint& fb) noexcept {

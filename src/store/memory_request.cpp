@@ -8,14 +8,6 @@
 #include "store/memory_store.hpp"
 
 namespace tidegate {
-namespace {
-
-/// How long an entry that nobody has charged yet is kept for the request that is
-/// about to lock it together with others.
-constexpr Micros kPin = std::chrono::milliseconds{10};
-
-}  // namespace
-
 /// One request with several charges, all or nothing: finds their entries, locks
 /// them in the order of their addresses, asks each what it would admit, and
 /// charges the least of those answers to all.

@@ -43,6 +43,10 @@ class MemoryStore final : public Store {
   template <std::size_t kMost>
   class Request;  // Several charges at once.
 
+  /// How long an entry that nobody has charged yet is kept for the request that is
+  /// about to lock it together with others.
+  static constexpr Micros kPin = std::chrono::milliseconds{10};
+
   [[nodiscard]] MemoryShard& ShardOf(Fingerprint f) noexcept {
     return shards_[f.high & shard_mask_];
   }
