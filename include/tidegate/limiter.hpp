@@ -30,14 +30,17 @@ struct Verdict {
 ///
 ///     tidegate::Limiter limiter;
 ///     auto quota = tidegate::Quota::Make({.limit = 100, .period = 1s, .burst = 200}).value();
-///     if (!limiter.Decide("login", user, quota)->allowed) return TooManyRequests();
+///     const auto decision = limiter.Decide("login", user, quota);
+///     if (!decision || !decision->allowed) return TooManyRequests();
 ///
-/// Every call returns an Error only for a mistake of the caller: a cost outside
-/// 1 to 2^31-1, an empty identity, a missing lease id.
+/// A call returns an Error only for what makes no sense: a cost outside 1 to 2^31-1,
+/// an empty identity, a missing lease id. Check it where they come from outside.
+/// Decisions point at the rule's name that was given; keep it as long as them.
 class Limiter {
  public:
   /// With a memory store of its own.
   explicit Limiter(const MemoryOptions& options = {});
+  /// REQUIRES: a store.
   explicit Limiter(std::unique_ptr<Store> store);
 
   /// May one request of `identity` pass under `rule`? Charges it if so.
@@ -57,7 +60,28 @@ class Limiter {
     return store_->Apply(Charge{rule, identity, &quota, cost, Mode::kEnforce, lease});
   }
 
-  /// Everything else: peek, debit, refund, reset, inspect, renew, release.
+  /// Keeps the place for at least one period more; kNothing if it is lost already.
+  [[nodiscard]] Result<Done> Renew(std::string_view rule, std::string_view identity,
+                                   const Quota& quota, std::string_view lease) {
+    return store_->Renew(Charge{rule, identity, &quota, 1, Mode::kEnforce, lease});
+  }
+  [[nodiscard]] Result<Done> Release(std::string_view rule, std::string_view identity,
+                                     const Quota& quota, std::string_view lease) {
+    return store_->Release(Charge{rule, identity, &quota, 1, Mode::kEnforce, lease});
+  }
+
+  /// What Decide would answer, without charging.
+  [[nodiscard]] Result<Decision> Peek(std::string_view rule, std::string_view identity,
+                                      const Quota& quota, std::int64_t cost = 1) {
+    return store_->Peek(Charge{rule, identity, &quota, cost});
+  }
+  /// Charges what is known only afterwards, whether it is there or not.
+  [[nodiscard]] Result<Decision> Debit(std::string_view rule, std::string_view identity,
+                                       const Quota& quota, std::int64_t cost) {
+    return store_->Debit(Charge{rule, identity, &quota, cost});
+  }
+
+  /// Everything else: counts, refunds, resets, inspections.
   [[nodiscard]] Store& store() noexcept { return *store_; }
 
  private:

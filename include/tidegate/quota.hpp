@@ -30,7 +30,7 @@ inline constexpr int kAlgorithms = 6;
 struct QuotaSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
   std::int64_t limit = 0;                   ///< Units per period; leases for `concurrency`.
-  Micros period = std::chrono::seconds{1};  ///< The lease time for `concurrency`.
+  Micros period = std::chrono::seconds{1};  ///< 1 us to 366 days; a lease's time.
   std::int64_t burst = 0;  ///< Capacity of a bucket; 0: `limit`. Not for other algorithms.
   /// The largest `limit` of the two algorithms whose memory grows with it,
   /// `sliding_log` and `concurrency`.

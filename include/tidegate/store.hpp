@@ -19,7 +19,9 @@ namespace tidegate {
 
 /// A refund says which charge it takes back.
 struct Refund {
-  std::string_view id;  ///< Chosen by the caller; the same id applies once per key.
+  /// Chosen by the caller. The same id applies once per key; it is remembered until
+  /// the key must have recovered.
+  std::string_view id;
   /// When the charge was made, if the caller knows. Window algorithms drop a
   /// refund whose window has passed; without a time it is taken as of now.
   std::optional<Time> charged_at = std::nullopt;
@@ -36,12 +38,14 @@ struct Inspection {
     std::string name;
     std::string value;
   };
-  std::vector<Field> state;  ///< As stored: `tokens`, `last_refill`, ...
+  /// As stored: `tokens`, `last_refill`, ...; one `entry` (time, units) per item of a
+  /// log, one `lease` (expiry, units) per lease.
+  std::vector<Field> state;
 };
 
 /// Counters of a store since its start.
 struct StoreStats {
-  std::uint64_t tracked = 0;     ///< Keys with an entry of their own now.
+  std::uint64_t tracked = 0;     ///< Entries in use now: keys, and ids of refunds.
   std::uint64_t reclaimed = 0;   ///< Entries of fully recovered keys given to new ones.
   std::uint64_t overflowed = 0;  ///< Charges that fell to a rule's overflow bucket.
   std::uint64_t repaired = 0;    ///< Stored times found impossibly far ahead.
@@ -66,17 +70,21 @@ class Store {
                                                    std::int64_t count,
                                                    std::span<Decision> decisions) = 0;
 
-  /// Short for one request with one charge.
+  /// Short for one request with one charge. A shadow charge alone refuses nothing:
+  /// `allowed` tells what it would have said.
   [[nodiscard]] virtual Result<Decision> Apply(const Charge& charge) = 0;
 
   /// What Apply would answer now; charges nothing, and `remaining` is what is there.
+  /// A key that is not tracked is taken as fresh, or, while the store is full, as one
+  /// that would share its rule's overflow bucket.
   [[nodiscard]] virtual Result<Decision> Peek(const Charge& charge) = 0;
 
   /// Charges the cost whether it is there or not: for costs known only afterwards.
   [[nodiscard]] virtual Result<Decision> Debit(const Charge& charge) = 0;
 
-  /// Gives the cost back, never beyond capacity. kNothing where the id was
-  /// applied before or the charge's window has passed.
+  /// Gives the cost back, never beyond capacity. kNothing where the id was applied
+  /// before, the charge's window has passed, or the key has no entry of its own: what
+  /// was charged to an overflow bucket stays charged.
   [[nodiscard]] virtual Result<Done> Refund(const Charge& charge,
                                             const tidegate::Refund& refund) = 0;
 
@@ -95,8 +103,9 @@ class Store {
 };
 
 struct MemoryOptions {
-  /// So many keys are tracked at the least, at under 64 bytes each. When they are all in use, new
-  /// keys share one bucket per rule until one of the tracked has fully recovered.
+  /// So many keys are tracked, at under 64 bytes each (and a few percent more, since
+  /// chance spreads them over the table). When all places are in use, new keys share
+  /// one bucket per rule until one of the tracked has fully recovered.
   std::size_t max_keys = 1'000'000;
   /// The most that `sliding_log` and `concurrency` may hold beside that.
   std::size_t max_list_bytes = 256u << 20;

@@ -21,7 +21,7 @@ Fingerprint Join(const Fingerprint& a, const Fingerprint& b) noexcept {
 }  // namespace
 
 Fingerprinter::Fingerprinter() {
-  static_assert(8 * static_cast<std::size_t>(Role::kLease) + kSecretOfRole <=
+  static_assert(8 * static_cast<std::size_t>(Role::kShape) + kSecretOfRole <=
                 std::tuple_size_v<decltype(secret_)>);
   static_assert(kSecretOfRole >= XXH3_SECRET_SIZE_MIN);
   // 256 bytes arrive whole or not at all, once the system's pool is initialised.
@@ -45,16 +45,15 @@ Fingerprint Fingerprinter::Key(Algorithm algorithm, std::string_view rule,
   return Join(Hash(identity, Role::kIdentity), Rule(algorithm, rule));
 }
 
-Fingerprint Fingerprinter::Overflow(Algorithm algorithm, std::string_view rule) const noexcept {
-  return Join(Rule(algorithm, rule), {});
+Fingerprint Fingerprinter::Overflow(const Quota& quota, Mode mode,
+                                    std::string_view rule) const noexcept {
+  const std::array<std::int64_t, 2> shape = {quota.period().count(), static_cast<int>(mode)};
+  const std::string_view bytes(reinterpret_cast<const char*>(shape.data()), sizeof(shape));
+  return Join(Rule(quota.algorithm(), rule), Hash(bytes, Role::kShape));
 }
 
-Fingerprint Fingerprinter::Mark(const Fingerprint& key, std::string_view id) const noexcept {
-  return Join(Hash(id, Role::kMark), key);
-}
-
-Fingerprint Fingerprinter::Lease(std::string_view id) const noexcept {
-  return Hash(id, Role::kLease);
+Fingerprint Fingerprinter::Id(const Fingerprint& key, std::string_view id) const noexcept {
+  return Join(Hash(id, Role::kId), key);
 }
 
 }  // namespace tidegate

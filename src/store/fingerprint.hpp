@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tidegate/charge.hpp"
 #include "tidegate/quota.hpp"
 
 namespace tidegate {
@@ -26,17 +27,17 @@ class Fingerprinter {
   /// Of a key: the same identity under another rule or algorithm is another key.
   [[nodiscard]] Fingerprint Key(Algorithm algorithm, std::string_view rule,
                                 std::string_view identity) const noexcept;
-  /// Of the bucket that a rule's keys share when there is no room for more.
-  [[nodiscard]] Fingerprint Overflow(Algorithm algorithm, std::string_view rule) const noexcept;
-  /// Of a refund's id on a key.
-  [[nodiscard]] Fingerprint Mark(const Fingerprint& key, std::string_view id) const noexcept;
-  /// Of a lease's id.
-  [[nodiscard]] Fingerprint Lease(std::string_view id) const noexcept;
+  /// Of the bucket that a rule's keys share when there is no room for more. Quotas
+  /// of other periods do not mix with it, nor do shadows with what is enforced.
+  [[nodiscard]] Fingerprint Overflow(const Quota& quota, Mode mode,
+                                     std::string_view rule) const noexcept;
+  /// Of a refund's or a lease's id: the same id on another key is another one.
+  [[nodiscard]] Fingerprint Id(const Fingerprint& key, std::string_view id) const noexcept;
 
  private:
   /// What is hashed decides where in the secret its own secret begins, so that
   /// equal texts in different roles have nothing in common.
-  enum class Role : std::uint8_t { kIdentity, kRule, kMark = kRule + kAlgorithms, kLease };
+  enum class Role : std::uint8_t { kIdentity, kRule, kId = kRule + kAlgorithms, kShape };
   static constexpr std::size_t kSecretOfRole = 192;
 
   [[nodiscard]] Fingerprint Hash(std::string_view text, Role role) const noexcept;

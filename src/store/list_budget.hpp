@@ -19,6 +19,12 @@ class ListBudget {
  public:
   explicit ListBudget(std::size_t most) noexcept : most_(most) {}
 
+  /// Whether New would have the budget.
+  template <class List, class Item>
+  [[nodiscard]] bool Has(std::uint32_t capacity, Spend spend) const noexcept {
+    return spend == Spend::kReserve || used() + Bytes<List, Item>(capacity) <= most_;
+  }
+
   /// Null where the budget or the machine has no more.
   template <class List, class Item>
   [[nodiscard]] List* New(std::uint32_t capacity, Spend spend) noexcept {

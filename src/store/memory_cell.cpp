@@ -137,6 +137,8 @@ Outcome MemoryCell::Apply(const Wish& wish, Time now) noexcept {
       if (plan.outcome.effect != Effect::kNone) {
         Commit(plan.change);
         Written(plan.outcome, now);
+      } else {
+        NotWritten(plan.outcome, now);
       }
       return plan.outcome;
     }
@@ -145,6 +147,8 @@ Outcome MemoryCell::Apply(const Wish& wish, Time now) noexcept {
       if (plan.outcome.effect != Effect::kNone) {
         concurrency::Commit(*leases(), *quota_, plan.change, now);
         Written(plan.outcome, now);
+      } else {
+        NotWritten(plan.outcome, now);
       }
       return plan.outcome;
     }
@@ -155,6 +159,8 @@ Outcome MemoryCell::Apply(const Wish& wish, Time now) noexcept {
         if (stepped.outcome.effect != Effect::kNone) {
           entry_->Save(stepped.next);
           Written(stepped.outcome, now);
+        } else {
+          NotWritten(stepped.outcome, now);
         }
         return stepped.outcome;
       });
@@ -162,20 +168,33 @@ Outcome MemoryCell::Apply(const Wish& wish, Time now) noexcept {
 }
 
 concurrency::Plan MemoryCell::PlanLease(const Wish& wish, Time now) noexcept {
-  auto plan = concurrency::Acquire(*leases(), *quota_, wish.lease, wish.cost, wish.count, now);
-  const bool is_new = plan.change.hold && plan.change.own == concurrency::kNoLease;
-  if (!is_new || plan.change.expired > 0 || leases()->size() < leases()->capacity()) return plan;
-  concurrency::Leases* bigger = NewLeases(*budget_, Doubled(leases()->capacity(), *quota_), spend_);
-  if (bigger == nullptr) {
-    // No memory for another lease: refused until the first of these has ended.
-    plan = concurrency::Acquire(*leases(), *quota_, wish.lease, wish.cost, 0, now);
-    plan.outcome.retry_after = leases()->all().front().expiry - now;
-    return plan;
+  const auto ask = [&](std::int64_t count) {
+    return concurrency::Acquire(*leases(), *quota_, wish.lease, wish.cost, count, now);
+  };
+  // A look, too, must know whether there would be memory for the lease.
+  const concurrency::Change change = ask(std::max<std::int64_t>(wish.count, 1)).change;
+  const bool is_new = change.hold && change.own == concurrency::kNoLease;
+  if (is_new && change.expired == 0 && leases()->size() == leases()->capacity() &&
+      !MakeLeaseRoom(wish.count)) {
+    // None: refused until the first of these has ended.
+    auto refused = ask(0);
+    refused.outcome.retry_after = leases()->all().front().expiry - now;
+    return refused;
   }
+  return ask(wish.count);
+}
+
+bool MemoryCell::MakeLeaseRoom(std::int64_t count) noexcept {
+  const std::uint32_t capacity = Doubled(leases()->capacity(), *quota_);
+  if (count == 0) {
+    return budget_->Has<concurrency::Leases, concurrency::Lease>(capacity, spend_);
+  }
+  concurrency::Leases* bigger = NewLeases(*budget_, capacity, spend_);
+  if (bigger == nullptr) return false;
   bigger->CopyFrom(*leases());
   Free(*budget_, leases());
   entry_->Save(bigger);
-  return plan;
+  return true;
 }
 
 void MemoryCell::Commit(const sliding_log::Change& change) noexcept {
@@ -264,14 +283,14 @@ std::vector<Inspection::Field> MemoryCell::Describe() const {
     case Algorithm::kSlidingLog: {
       std::vector<Inspection::Field> fields;
       for (std::uint32_t i = 0; i < log()->size(); ++i) {
-        fields.push_back({Text((*log())[i].at), std::to_string((*log())[i].units)});
+        fields.push_back({"entry", Text((*log())[i].at) + " " + std::to_string((*log())[i].units)});
       }
       return fields;
     }
     case Algorithm::kConcurrency: {
       std::vector<Inspection::Field> fields;
       for (const auto& lease : leases()->all()) {
-        fields.push_back({Text(lease.expiry), std::to_string(lease.units)});
+        fields.push_back({"lease", Text(lease.expiry) + " " + std::to_string(lease.units)});
       }
       return fields;
     }

@@ -67,9 +67,16 @@ class MemoryCell {
     return entry_->Load<concurrency::Leases*>();
   }
   void Written(const Outcome& outcome, Time now) noexcept;
+  /// After a step that wrote nothing: under a slower quota than the one it was
+  /// written with, the state recovers later than its Meta says.
+  void NotWritten(const Outcome& outcome, Time now) noexcept {
+    if (now + outcome.reset_after > meta_.recovered()) Written(outcome, now);
+  }
   void Commit(const sliding_log::Change& change) noexcept;
   /// With room for the lease that it asks for, or else a refusal.
   [[nodiscard]] concurrency::Plan PlanLease(const Wish& wish, Time now) noexcept;
+  /// Memory for one lease more; only looks for it where `count` is 0.
+  [[nodiscard]] bool MakeLeaseRoom(std::int64_t count) noexcept;
 
   Entry* entry_;
   Meta meta_;

@@ -42,18 +42,26 @@ class Meta {
   Meta(Kind kind, Time recovered) noexcept
       : word_((std::uint64_t{kind} << kShift) | Clip(recovered)) {}
 
-  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>(word_ >> kShift); }
+  [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word_ >> kShift) & 7); }
   /// From then on the entry says no more than a fresh one would.
   [[nodiscard]] Time recovered() const noexcept {
     return Time{Micros{static_cast<std::int64_t>(word_ & kTimeBits)}};
   }
 
-  friend bool operator==(const Meta&, const Meta&) = default;
+  /// Kept until `until` for a request that is about to lock it together with
+  /// others. Whoever charges the entry writes a Meta without the pin.
+  [[nodiscard]] Meta PinnedUntil(Time until) const noexcept {
+    Meta pinned{kind(), until};
+    pinned.word_ |= kPinBit;
+    return pinned;
+  }
+  [[nodiscard]] bool pinned() const noexcept { return (word_ & kPinBit) != 0; }
 
  private:
   friend class Entry;
-  static constexpr int kShift = 60;  // 2^60 us are 36,000 years.
+  static constexpr int kShift = 59;  // 2^59 us are 18,000 years.
   static constexpr std::uint64_t kTimeBits = (std::uint64_t{1} << kShift) - 1;
+  static constexpr std::uint64_t kPinBit = std::uint64_t{1} << 62;
 
   explicit constexpr Meta(std::uint64_t word) noexcept : word_(word) {}
   static std::uint64_t Clip(Time time) noexcept {

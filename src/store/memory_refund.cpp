@@ -8,9 +8,12 @@
 namespace tidegate {
 namespace {
 
-/// Locks two entries in the order of their addresses, as everybody does.
+/// Locks two entries in the order of their addresses, as everybody does. False, with
+/// nothing locked, if one of them is not its key's any more.
 bool LockBoth(LockedEntry& a, const Fingerprint& fa, LockedEntry& b,
               const Fingerprint& fb) noexcept {
+  // The other may have been given this one's place since it was found.
+  if (&a.ref.entry() == &b.ref.entry()) return false;
   const bool a_first = std::less<>{}(&a.ref.entry(), &b.ref.entry());
   LockedEntry& first = a_first ? a : b;
   LockedEntry& second = a_first ? b : a;
@@ -34,23 +37,26 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
         Error{ErrorCode::kBadCharge, "a refund needs an id, so that it is applied only once"});
   }
   const Fingerprint key = KeyOf(charge);
-  const Fingerprint id = fingerprinter_.Mark(key, refund.id);
+  const Fingerprint id = fingerprinter_.Id(key, refund.id);
   const Time now = clock_->Now();
   LockedEntry entry;
   LockedEntry mark;
   do {
     // A key without an entry of its own is full, or shares an overflow bucket
     // that is not this caller's to refill.
-    entry = ShardOf(key).Lock(key);
+    entry = ShardOf(key).LockKnown(key);
     if (!entry) return Done::kNothing;
     entry.ref.entry().Unlock(entry.meta);
+    if (entry.meta.kind() == Meta::kBlank || entry.meta.recovered() <= now) {
+      return Done::kNothing;  // Nothing has been charged, or it has come back already.
+    }
     mark = ShardOf(id).LockOrAdd(id);
     if (!mark) {
       return std::unexpected(Error{ErrorCode::kExhausted,
                                    "no room to remember the refund's id, so it was not applied"});
     }
     mark.ref.entry().Unlock(mark.meta.recovered() > now ? mark.meta
-                                                        : Meta{Meta::kBlank, now + kPin});
+                                                        : Meta{}.PinnedUntil(now + kPin));
   } while (!LockBoth(entry, key, mark, id));
 
   Outcome outcome;
@@ -66,7 +72,8 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
     mark.meta = Meta{Meta::kMark, now + keep};
   }
   entry.ref.entry().Unlock(cell.meta());
-  mark.ref.entry().Unlock(mark.meta);
+  // An id that was not used is not remembered.
+  mark.ref.entry().Unlock(mark.meta.pinned() ? Meta{} : mark.meta);
   ShardOf(key).Wake();
   return outcome.admitted > 0 ? Done::kApplied : Done::kNothing;
 }

@@ -18,7 +18,7 @@ class MemoryStore::Request {
       : store_(store), charges_(charges) {
     for (std::size_t i = 0; i < charges.size(); ++i) {
       items_[i].key = store.KeyOf(charges[i]);
-      items_[i].wish = {charges[i].cost, 1, store.LeaseOf(charges[i])};
+      items_[i].wish = {charges[i].cost, 1, store.LeaseOf(charges[i], items_[i].key)};
       store.ShardOf(items_[i].key).Prefetch(items_[i].key);
     }
     now_ = store.clock_->Now();
@@ -27,6 +27,7 @@ class MemoryStore::Request {
   Result<std::int64_t> Apply(std::int64_t count, std::span<Decision> decisions) {
     if (auto twice = FindRepeated()) return std::unexpected(*std::move(twice));
     do {
+      now_ = std::max(now_, store_.clock_->Now());  // Pins last from now on.
       Resolve();
     } while (!LockAll());
     Merge();
@@ -42,12 +43,12 @@ class MemoryStore::Request {
     Fingerprint key;     ///< Of the charge.
     EntryRef ref;        ///< Where it is counted...
     Fingerprint holder;  ///< ... and whose entry that is: its own or an overflow's.
-    Meta before;         ///< What its Meta was...
-    Meta pinned;         ///< ... and what it is while we wait for the others' locks.
+    Meta before;         ///< Its Meta before it was pinned.
     Wish wish;
     std::optional<MemoryCell> cell;  ///< Of the first item on each entry.
     std::size_t owner = 0;           ///< The item that holds this one's cell.
-    bool merged = false;             ///< Its cost is part of an earlier item's.
+    bool merged = false;             ///< Its cost is part of an earlier item's...
+    std::int64_t together = 0;       ///< ... which asks for so much in all.
   };
 
   std::optional<Error> FindRepeated() const {
@@ -69,11 +70,12 @@ class MemoryStore::Request {
       const LockedEntry locked = store_.Hold(charges_[i], items_[i].key, now_);
       const Meta meta = locked.meta;
       Item& item = items_[i];
-      item.ref = locked.ref;
       item.holder = locked.ref.fingerprint();
-      item.before = meta;
-      item.pinned = meta.recovered() > now_ ? meta : Meta{meta.kind(), now_ + kPin};
-      locked.ref.entry().Unlock(item.pinned);
+      // Found pinned at another attempt: by ourselves, perhaps, so what it was before
+      // that still holds.
+      if (!meta.pinned() || !item.ref) item.before = meta;
+      item.ref = locked.ref;
+      locked.ref.entry().Unlock(meta.recovered() > now_ ? meta : meta.PinnedUntil(now_ + kPin));
     }
   }
 
@@ -93,12 +95,15 @@ class MemoryStore::Request {
       Item& item = items_[order[at]];
       if (at > 0 && address(order[at - 1]) == address(order[at])) {
         item.owner = items_[order[at - 1]].owner;
-        continue;
+        if (item.holder == items_[item.owner].holder) continue;
+        UnlockAll();
+        return false;
       }
       const LockedEntry locked{item.ref, item.ref.entry().Lock()};
       item.cell = store_.CellOf(locked, charges_[order[at]]);
       item.owner = order[at];
-      if (item.ref.fingerprint() != item.holder) {
+      // Given to another key, or reset to a blank, since it was found.
+      if (item.ref.fingerprint() != item.holder || locked.meta.kind() == Meta::kBlank) {
         UnlockAll();
         return false;
       }
@@ -110,23 +115,28 @@ class MemoryStore::Request {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       Item& item = items_[i];
       if (!item.cell) continue;
-      // Not charged, by us or anybody: as reclaimable as it was before.
+      // Still pinned: not charged, by us or anybody, so as reclaimable as before.
       const Meta meta = item.cell->meta();
-      item.ref.entry().Unlock(meta == item.pinned ? item.before : meta);
+      const bool ours = item.ref.fingerprint() == item.holder;
+      item.ref.entry().Unlock(ours && meta.pinned() ? item.before : meta);
       item.cell.reset();
     }
   }
 
   MemoryCell& CellOf(std::size_t i) noexcept { return *items_[items_[i].owner].cell; }
   bool Enforces(std::size_t i) const noexcept { return charges_[i].mode == Mode::kEnforce; }
+  bool IsLease(std::size_t i) const noexcept {
+    return charges_[i].quota->algorithm() == Algorithm::kConcurrency;
+  }
 
-  /// Enforcing charges that fell to one overflow bucket are asked for as one. (Two
-  /// leases among them are held under the first one's id.)
+  /// Enforcing charges that fell to one overflow bucket are asked for as one, and,
+  /// but for leases, charged as one.
   void Merge() noexcept {
-    for (std::size_t i = 1; i < charges_.size(); ++i) {
+    for (std::size_t i = 0; i < charges_.size(); ++i) {
+      items_[i].together = items_[i].wish.cost;
       for (std::size_t j = 0; j < i && Enforces(i); ++j) {
         if (items_[j].owner != items_[i].owner || !Enforces(j) || items_[j].merged) continue;
-        items_[j].wish.cost += items_[i].wish.cost;
+        items_[j].together += items_[i].wish.cost;
         items_[i].merged = true;
         break;
       }
@@ -138,6 +148,7 @@ class MemoryStore::Request {
     for (std::size_t i = 0; i < charges_.size() && admitted > 0; ++i) {
       if (!Enforces(i) || items_[i].merged) continue;
       Wish wish = items_[i].wish;
+      wish.cost = items_[i].together;
       wish.count = count;
       admitted = std::min(admitted, CellOf(i).Look(wish, now_).admitted);
     }
@@ -150,7 +161,11 @@ class MemoryStore::Request {
       for (std::size_t i = 0; i < charges_.size(); ++i) {
         if (charges_[i].mode != mode) continue;
         Wish wish = items_[i].wish;
-        wish.count = items_[i].merged ? 0 : admitted;
+        wish.count = admitted;
+        if (!IsLease(i)) {
+          wish.cost = items_[i].together;
+          if (items_[i].merged) wish.count = 0;
+        }
         const Outcome outcome = CellOf(i).Apply(wish, now_);
         store_.Note(outcome);
         decisions[i] =
@@ -162,6 +177,7 @@ class MemoryStore::Request {
   void Describe(std::span<Decision> decisions) noexcept {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       Wish look = items_[i].wish;
+      look.cost = items_[i].together;
       look.count = 0;  // Writes nothing but a repair.
       const Outcome outcome = CellOf(i).Apply(look, now_);
       store_.Note(outcome);

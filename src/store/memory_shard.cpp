@@ -7,9 +7,11 @@
 namespace tidegate {
 namespace {
 
-/// How full the table may get: at 85 % with two homes of four, three moves in a
-/// row have always sufficed; a lookup stays at two lines.
+/// How full the table may get: two homes of four places fill to 97 % before keys
+/// find no place, so that 85 % leaves short chains of moves. A small table is less
+/// even than that, and gets some places more.
 constexpr std::size_t kFullPercent = 85;
+constexpr std::size_t kSpare = 32;
 /// Places that one search for a chain of moves looks at before it gives up.
 constexpr std::size_t kSearch = 256;
 /// How often an addition looks for a place before it gives up.
@@ -23,12 +25,13 @@ constexpr std::size_t kSweepGroups = 256;
 /// One place on the way from a new key's home to a free place.
 struct MemoryShard::Step {
   EntryRef from;
+  Fingerprint key;
   Group* to;  // The other home of what stands there.
   std::int32_t before;
 };
 
 std::size_t MemoryShard::GroupsFor(std::size_t keys) noexcept {
-  const std::size_t entries = keys * 100 / kFullPercent + 1;
+  const std::size_t entries = keys * 100 / kFullPercent + kSpare;
   return std::max<std::size_t>(2, (entries + Group::kEntries - 1) / Group::kEntries);
 }
 
@@ -40,6 +43,15 @@ void MemoryShard::Init(Group* groups, std::size_t group_count, std::size_t max_k
   clock_ = &clock;
   dispose_ = dispose;
   context_ = context;
+}
+
+LockedEntry MemoryShard::LockKnown(Fingerprint f) noexcept {
+  LockedEntry locked = Lock(f);
+  if (locked) return locked;
+  LockShard();  // Nothing moves under this lock.
+  locked = Lock(f);
+  UnlockShard();
+  return locked;
 }
 
 LockedEntry MemoryShard::LockOrAddSlowly(Fingerprint f) noexcept {
@@ -122,13 +134,13 @@ LockedEntry MemoryShard::MakeRoom(Group* first, Group* second, Time now) noexcep
     for (unsigned slot = 0; slot < Group::kEntries && end < kSearch; ++slot) {
       const EntryRef ref{group, slot};
       const Fingerprint f = ref.fingerprint();
-      if (f.low != 0) steps[end++] = {ref, OtherHome(f, group), before};
+      if (f.low != 0) steps[end++] = {ref, f, OtherHome(f, group), before};
     }
   };
   visit(first, -1);
   visit(second, -1);
   for (std::size_t i = 0; i < end; ++i) {
-    if (!Move(steps[i].from, steps[i].to, now)) {
+    if (!Move(steps[i].from, steps[i].key, steps[i].to, now)) {
       visit(steps[i].to, static_cast<std::int32_t>(i));
       continue;
     }
@@ -137,17 +149,16 @@ LockedEntry MemoryShard::MakeRoom(Group* first, Group* second, Time now) noexcep
     while (steps[static_cast<std::size_t>(at)].before >= 0) {
       at = steps[static_cast<std::size_t>(at)].before;
       const Step& step = steps[static_cast<std::size_t>(at)];
-      if (!Move(step.from, step.to, now)) return {};
+      if (!Move(step.from, step.key, step.to, now)) return {};
     }
-    const EntryRef freed = steps[static_cast<std::size_t>(at)].from;
-    Meta meta;
-    if (!freed.entry().TryLock(meta)) return {};
-    return {freed, Meta{}};
+    // Not necessarily the place that was freed last: whatever is empty now.
+    if (const LockedEntry place = TakeEmpty(first)) return place;
+    return TakeEmpty(second);
   }
   return {};
 }
 
-bool MemoryShard::Move(const EntryRef& from, Group* to, Time now) noexcept {
+bool MemoryShard::Move(const EntryRef& from, Fingerprint f, Group* to, Time now) noexcept {
   // Never waits with a lock held: who locks several entries does so in the order
   // of their addresses, and a move goes both ways.
   LockedEntry place = TakeEmpty(to);
@@ -158,8 +169,15 @@ bool MemoryShard::Move(const EntryRef& from, Group* to, Time now) noexcept {
     place.ref.entry().Unlock(Meta{});
     return false;
   }
+  // A chain may come by a place twice; the first time round has put another key
+  // there, whose home `to` is not.
+  if (from.fingerprint() != f) {
+    from.entry().Unlock(meta);
+    place.ref.entry().Unlock(Meta{});
+    return false;
+  }
   place.ref.entry().CopyState(from.entry());
-  place.ref.SetFingerprint(from.fingerprint());
+  place.ref.SetFingerprint(f);
   from.SetFingerprint({});
   place.ref.entry().Unlock(meta);
   from.entry().Unlock(Meta{});
@@ -174,19 +192,24 @@ void MemoryShard::Sweep() noexcept {
 
 void MemoryShard::SweepLocked(Time now) noexcept {
   if (now.time_since_epoch().count() < quiet_until_.load(std::memory_order_relaxed)) return;
-  for (std::size_t i = 0; i < kSweepGroups; ++i) {
-    Group* group = groups_ + hand_;
-    hand_ = hand_ + 1 == group_count_ ? 0 : hand_ + 1;
-    if (SweepGroup(group, now) > 0) {
-      barren_groups_ = 0;
-      earliest_ = Time::max();
-      return;
-    }
-    if (++barren_groups_ < group_count_) continue;
-    quiet_until_.store(earliest_.time_since_epoch().count(), std::memory_order_relaxed);
+  const auto begin_round = [this] {
+    round_wakes_ = wakes_.load(std::memory_order_relaxed);
     barren_groups_ = 0;
     earliest_ = Time::max();
-    return;
+  };
+  for (std::size_t i = 0; i < kSweepGroups; ++i) {
+    // Something recovers sooner than this round may have seen: look at all again.
+    if (wakes_.load(std::memory_order_relaxed) != round_wakes_) begin_round();
+    Group* group = groups_ + hand_;
+    hand_ = hand_ + 1 == group_count_ ? 0 : hand_ + 1;
+    if (SweepGroup(group, now) > 0) return begin_round();
+    if (++barren_groups_ < group_count_) continue;
+    quiet_until_.store(earliest_.time_since_epoch().count(), std::memory_order_relaxed);
+    // A wake between the check and the store above must not be lost.
+    if (wakes_.load(std::memory_order_relaxed) != round_wakes_) {
+      quiet_until_.store(0, std::memory_order_relaxed);
+    }
+    return begin_round();
   }
 }
 

@@ -45,7 +45,8 @@ class MemoryShard {
     }
   }
 
-  /// The key's entry, locked; null if there is none.
+  /// The key's entry, locked; null if there is none, or if it is on the move just
+  /// now: only where that may be taken for "not there" in passing.
   [[nodiscard]] LockedEntry Lock(Fingerprint f) noexcept {
     while (const EntryRef ref = Find(f)) {
       const Meta meta = ref.entry().Lock();
@@ -54,6 +55,8 @@ class MemoryShard {
     }
     return {};
   }
+  /// The key's entry, locked; null if there is none for certain.
+  [[nodiscard]] LockedEntry LockKnown(Fingerprint f) noexcept;
   /// The same, added if there is none: then its Meta is blank. Null when nothing
   /// can be reclaimed.
   [[nodiscard]] LockedEntry LockOrAdd(Fingerprint f) noexcept {
@@ -64,7 +67,10 @@ class MemoryShard {
   /// Looks at some entries more, further on each time, and frees the recovered.
   void Sweep() noexcept;
   /// Says that an entry recovers sooner than it would have by itself.
-  void Wake() noexcept { quiet_until_.store(0, std::memory_order_relaxed); }
+  void Wake() noexcept {
+    wakes_.fetch_add(1, std::memory_order_relaxed);
+    quiet_until_.store(0, std::memory_order_relaxed);
+  }
 
   /// Every entry, locked one by one. For the store's end and for tests.
   void ForEach(const std::function<void(const EntryRef&, Meta)>& visit);
@@ -134,7 +140,9 @@ class MemoryShard {
   /// Frees what has recovered in `group`; how many.
   std::size_t SweepGroup(Group* group, Time now) noexcept;
   [[nodiscard]] LockedEntry MakeRoom(Group* first, Group* second, Time now) noexcept;
-  [[nodiscard]] bool Move(const EntryRef& from, Group* to, Time now) noexcept;
+  /// Moves `f` from where it was seen to its other home; false if it is not there
+  /// any more, or if there is no place.
+  [[nodiscard]] bool Move(const EntryRef& from, Fingerprint f, Group* to, Time now) noexcept;
   /// Frees a recovered entry whose lock is held.
   void Reclaim(const LockedEntry& locked) noexcept;
   void SweepLocked(Time now) noexcept;
@@ -157,6 +165,8 @@ class MemoryShard {
   /// Until then nothing recovers, a full round has shown: a flood of new keys into
   /// a full table costs no sweep. In microseconds.
   std::atomic<std::int64_t> quiet_until_{0};
+  std::atomic<std::uint64_t> wakes_{0};
+  std::uint64_t round_wakes_ = 0;  // What wakes_ was when the barren round began.
   std::atomic<std::uint64_t> used_{0};
   std::atomic<std::uint64_t> reclaimed_{0};
 };

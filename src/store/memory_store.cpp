@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <new>
+#include <stdexcept>
 
 #include "store/charge_check.hpp"
 
@@ -34,6 +35,9 @@ std::size_t KeysPerShard(std::size_t max_keys, std::size_t shards) noexcept {
   return static_cast<std::size_t>(std::ceil(mean + spare));
 }
 
+/// Far beyond any machine, and far from where sizes in bytes overflow.
+constexpr std::size_t kMostKeys = std::size_t{1} << 32;
+
 struct Layout {
   std::size_t shards;
   std::size_t keys_per_shard;
@@ -56,7 +60,8 @@ struct Layout {
 MemoryStore::MemoryStore(const MemoryOptions& options)
     : clock_(options.clock != nullptr ? options.clock : &real_clock_),
       budget_(options.max_list_bytes),
-      memory_(Layout(options.max_keys).bytes()) {
+      memory_(Layout(std::min(options.max_keys, kMostKeys)).bytes()) {
+  if (options.max_keys > kMostKeys) throw std::length_error("max_keys is beyond 2^32");
   const Layout layout(options.max_keys);
   shards_ = std::make_unique<MemoryShard[]>(layout.shards);
   shard_mask_ = layout.shards - 1;
@@ -100,38 +105,40 @@ Fingerprint MemoryStore::KeyOf(const Charge& charge) const noexcept {
   return fingerprinter_.Key(charge.quota->algorithm(), charge.rule, charge.identity);
 }
 
-concurrency::LeaseId MemoryStore::LeaseOf(const Charge& charge) const noexcept {
+concurrency::LeaseId MemoryStore::LeaseOf(const Charge& charge,
+                                          const Fingerprint& key) const noexcept {
   if (charge.quota->algorithm() != Algorithm::kConcurrency) return {};
-  const Fingerprint f = fingerprinter_.Lease(charge.lease);
+  const Fingerprint f = fingerprinter_.Id(key, charge.lease);
   return {f.high, f.low};
 }
 
-LockedEntry MemoryStore::HoldNew(const Charge& charge, Fingerprint key, Time now) noexcept {
+LockedEntry MemoryStore::Open(LockedEntry locked, const Charge& charge, Time& now) noexcept {
+  now = std::max(now, clock_->Now());
+  MemoryCell cell = CellOf(locked, charge);
+  if (cell.Open(now)) return {locked.ref, cell.meta()};
+  // No memory for its list: leave a blank that anybody may reclaim.
+  locked.ref.entry().Unlock(Meta{});
+  return {};
+}
+
+LockedEntry MemoryStore::HoldNew(const Charge& charge, Fingerprint key, Time& now) noexcept {
   MemoryShard& shard = ShardOf(key);
-  if (const LockedEntry locked = shard.LockOrAdd(key)) {
-    MemoryCell cell = CellOf(locked, charge);
-    if (cell.Open(now)) return {locked.ref, cell.meta()};
-    // No memory for its list: leave a blank that anybody may reclaim, and look
-    // for lists that have recovered.
-    locked.ref.entry().Unlock(Meta{});
-    shard.Sweep();
+  if (const LockedEntry added = shard.LockOrAdd(key)) {
+    if (const LockedEntry open = Open(added, charge, now)) return open;
+    shard.Sweep();  // For lists that have recovered.
   }
   overflowed_.fetch_add(1, std::memory_order_relaxed);
   return HoldOverflow(charge, now);
 }
 
-LockedEntry MemoryStore::HoldOverflow(const Charge& charge, Time now) noexcept {
-  const Algorithm algorithm = charge.quota->algorithm();
-  if (const LockedEntry locked =
-          overflow_.LockOrAdd(fingerprinter_.Overflow(algorithm, charge.rule))) {
-    MemoryCell cell = CellOf(locked, charge);
-    if (cell.Open(now)) return {locked.ref, cell.meta()};
-    locked.ref.entry().Unlock(Meta{});
+LockedEntry MemoryStore::HoldOverflow(const Charge& charge, Time& now) noexcept {
+  const Quota& quota = *charge.quota;
+  if (const LockedEntry added =
+          overflow_.LockOrAdd(fingerprinter_.Overflow(quota, charge.mode, charge.rule))) {
+    if (const LockedEntry open = Open(added, charge, now)) return open;
   }
-  const LockedEntry last = LastResort(algorithm);
-  MemoryCell cell = CellOf(last, charge);
-  static_cast<void>(cell.Open(now));  // Cannot fail: its lists were made at the start.
-  return {last.ref, cell.meta()};
+  // Opens for certain: its lists were made at the start.
+  return Open(LastResort(quota.algorithm()), charge, now);
 }
 
 LockedEntry MemoryStore::LastResort(Algorithm algorithm) noexcept {
@@ -150,10 +157,10 @@ Result<Decision> MemoryStore::Apply(const Charge& charge) {
   ShardOf(key).Prefetch(key);
   // Read after the prefetch and before the lock: the cache miss and the clock,
   // some 20 ns each, pass at the same time, and nobody waits for either.
-  const Time now = clock_->Now();
+  Time now = clock_->Now();
   const LockedEntry locked = Hold(charge, key, now);
   MemoryCell cell = CellOf(locked, charge);
-  const Outcome outcome = cell.Apply({charge.cost, 1, LeaseOf(charge)}, now);
+  const Outcome outcome = cell.Apply({charge.cost, 1, LeaseOf(charge, key)}, now);
   locked.ref.entry().Unlock(cell.meta());
   Note(outcome);
   return DecisionOf(charge, outcome, outcome.admitted == 1);
@@ -174,18 +181,23 @@ Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
   const Time now = clock_->Now();
   MemoryShard& shard = ShardOf(key);
   Inspection inspection;
-  LockedEntry locked = shard.Lock(key);
+  LockedEntry locked = shard.LockKnown(key);
   inspection.tracked = locked && locked.meta.kind() != Meta::kBlank;
   if (!locked && shard.full()) {
-    locked = overflow_.Lock(fingerprinter_.Overflow(charge.quota->algorithm(), charge.rule));
+    locked = overflow_.LockKnown(fingerprinter_.Overflow(*charge.quota, charge.mode, charge.rule));
   }
-  // A key without an entry is as good as a fresh one.
+  // A key without a state is as good as a fresh one; looking must not make one.
   Group spare{};
-  const bool fresh = !locked;
-  if (fresh) locked = {EntryRef{&spare, 0}, Meta{}};
-  MemoryCell cell{locked, *charge.quota, budget_, Spend::kReserve};
+  const bool fresh = !locked || locked.meta.kind() == Meta::kBlank;
+  if (fresh) {
+    if (locked) locked.ref.entry().Unlock(locked.meta);
+    locked = {EntryRef{&spare, 0}, Meta{}};
+  }
+  const Spend spend = fresh ? Spend::kReserve : SpendOf(locked.ref);
+  MemoryCell cell{locked, *charge.quota, budget_, spend};
   if (cell.Open(now)) {
-    inspection.decision = DecisionOfLook(charge, cell.Look({charge.cost, 0, LeaseOf(charge)}, now));
+    inspection.decision =
+        DecisionOfLook(charge, cell.Look({charge.cost, 0, LeaseOf(charge, key)}, now));
     if (inspection.tracked && detail == Detail::kState) inspection.state = cell.Describe();
   }
   if (fresh) {
@@ -198,7 +210,7 @@ Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
 
 Result<Decision> MemoryStore::Debit(const Charge& charge) {
   if (auto bad = CheckCharge(charge, Operation::kDebit)) return std::unexpected(*std::move(bad));
-  const Time now = clock_->Now();
+  Time now = clock_->Now();
   const LockedEntry locked = Hold(charge, KeyOf(charge), now);
   MemoryCell cell = CellOf(locked, charge);
   const Outcome outcome = cell.Debit(charge.cost, now);
@@ -210,7 +222,7 @@ Result<Decision> MemoryStore::Debit(const Charge& charge) {
 Result<Done> MemoryStore::Reset(const Charge& charge) {
   if (auto bad = CheckCharge(charge, Operation::kKey)) return std::unexpected(*std::move(bad));
   const Fingerprint key = KeyOf(charge);
-  const LockedEntry locked = ShardOf(key).Lock(key);
+  const LockedEntry locked = ShardOf(key).LockKnown(key);
   if (!locked) return Done::kNothing;
   MemoryCell::Dispose(budget_, locked.ref.entry(), locked.meta);
   locked.ref.entry().Unlock(Meta{});
@@ -224,7 +236,7 @@ Result<Done> MemoryStore::OnLease(const Charge& charge, Operation operation) {
     return std::unexpected(*std::move(bad));
   }
   const Fingerprint key = KeyOf(charge);
-  const concurrency::LeaseId lease = LeaseOf(charge);
+  const concurrency::LeaseId lease = LeaseOf(charge, key);
   const Time now = clock_->Now();
   const auto applies_to = [&](const LockedEntry& locked) {
     if (!locked) return false;
@@ -235,8 +247,9 @@ Result<Done> MemoryStore::OnLease(const Charge& charge, Operation operation) {
     return found;
   };
   // A lease is in its key's own entry, unless there was no room for one.
-  const Fingerprint overflow = fingerprinter_.Overflow(Algorithm::kConcurrency, charge.rule);
-  const bool found = applies_to(ShardOf(key).Lock(key)) || applies_to(overflow_.Lock(overflow)) ||
+  const Fingerprint overflow = fingerprinter_.Overflow(*charge.quota, charge.mode, charge.rule);
+  const bool found = applies_to(ShardOf(key).LockKnown(key)) ||
+                     applies_to(overflow_.LockKnown(overflow)) ||
                      applies_to(LastResort(Algorithm::kConcurrency));
   ShardOf(key).Wake();
   overflow_.Wake();

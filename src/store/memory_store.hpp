@@ -45,13 +45,14 @@ class MemoryStore final : public Store {
 
   /// How long an entry that nobody has charged yet is kept for the request that is
   /// about to lock it together with others.
-  static constexpr Micros kPin = std::chrono::milliseconds{10};
+  static constexpr Micros kPin = std::chrono::seconds{1};
 
   [[nodiscard]] MemoryShard& ShardOf(Fingerprint f) noexcept {
     return shards_[f.high & shard_mask_];
   }
   [[nodiscard]] Fingerprint KeyOf(const Charge& charge) const noexcept;
-  [[nodiscard]] concurrency::LeaseId LeaseOf(const Charge& charge) const noexcept;
+  [[nodiscard]] concurrency::LeaseId LeaseOf(const Charge& charge,
+                                             const Fingerprint& key) const noexcept;
   /// The lists of overflow buckets are not held to the budget.
   [[nodiscard]] Spend SpendOf(const EntryRef& ref) const noexcept {
     return std::less<>{}(ref.group(), overflow_begin_) ? Spend::kBudget : Spend::kReserve;
@@ -60,15 +61,19 @@ class MemoryStore final : public Store {
     return {locked, *charge.quota, budget_, SpendOf(locked.ref)};
   }
   /// The key's entry, or its overflow bucket; locked, added where missing, never
-  /// null, and holding a state.
-  [[nodiscard]] LockedEntry Hold(const Charge& charge, Fingerprint key, Time now) noexcept {
+  /// null, and holding a state. Where it was added, `now` is read anew: an earlier
+  /// time could lie before the moment at which the key's last entry recovered.
+  [[nodiscard]] LockedEntry Hold(const Charge& charge, Fingerprint key, Time& now) noexcept {
     const LockedEntry known = ShardOf(key).Lock(key);
     if (known && known.meta.kind() != Meta::kBlank) return known;
     if (known) known.ref.entry().Unlock(known.meta);
     return HoldNew(charge, key, now);
   }
-  [[nodiscard]] LockedEntry HoldNew(const Charge& charge, Fingerprint key, Time now) noexcept;
-  [[nodiscard]] LockedEntry HoldOverflow(const Charge& charge, Time now) noexcept;
+  [[nodiscard]] LockedEntry HoldNew(const Charge& charge, Fingerprint key, Time& now) noexcept;
+  [[nodiscard]] LockedEntry HoldOverflow(const Charge& charge, Time& now) noexcept;
+  /// Gives a locked, blank entry a fresh state. Null, and the entry unlocked, where
+  /// its list finds no memory.
+  [[nodiscard]] LockedEntry Open(LockedEntry locked, const Charge& charge, Time& now) noexcept;
   [[nodiscard]] LockedEntry LastResort(Algorithm algorithm) noexcept;
   enum class Detail : bool { kDecision, kState };
   [[nodiscard]] Inspection InspectEntry(const Charge& charge, Detail detail);

@@ -189,5 +189,76 @@ TEST(MemoryThreads, TrackedKeysSurviveTheChurn) {
   }
 }
 
+/// Operators at work on the keys that requests of several charges are using, in a
+/// store so full that entries move all the time.
+TEST(MemoryThreads, OperationsBesideRequestsOfSeveralCharges) {
+  ManualClock clock;
+  const auto store = NewMemoryStore({.max_keys = 60, .clock = &clock});
+  const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 50, .period = 1ms});
+  const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 9, .period = 1ms});
+  const Quota quick = MakeQuota({.limit = 1, .period = 5us});
+  constexpr int kKeys = 12;
+  InThreads([&](int thread) {
+    const std::string lease = "lease-" + std::to_string(thread);
+    for (int i = 0; i < 3000; ++i) {
+      clock.Advance(1us);
+      const std::string key = "key-" + std::to_string((i * 5 + thread) % kKeys);
+      const Charge a{"log", key, &log};
+      const Charge b{"slots", key, &slots, 1, Mode::kEnforce, lease};
+      const std::string passing = std::to_string(thread) + "-" + std::to_string(i);
+      switch ((i + thread) % 7) {
+        case 0:
+          EXPECT_TRUE(store->Reset(thread % 2 == 0 ? a : b).has_value());
+          break;
+        case 1:
+          EXPECT_TRUE(store->Peek(b).has_value());
+          EXPECT_TRUE(store->Inspect(a).has_value());
+          break;
+        case 2:
+          EXPECT_TRUE(store->Release(b).has_value());
+          break;
+        case 3: {
+          // Where there is no room for the id this is refused, which is right too.
+          const auto refund = store->Refund(a, {.id = passing});
+          EXPECT_TRUE(refund || refund.error().code == ErrorCode::kExhausted);
+          break;
+        }
+        default: {
+          const std::array<Charge, 3> charges{a, b, Charge{"quick", passing, &quick}};
+          std::array<Decision, 3> decisions;
+          EXPECT_TRUE(store->Apply(charges, 1, decisions).has_value());
+        }
+      }
+    }
+  });
+  EXPECT_GT(store->Stats().reclaimed, 100u);
+}
+
+/// A key on the move between its homes is not taken for gone.
+TEST(MemoryThreads, AHeldLeaseIsFoundWhileEntriesMove) {
+  ManualClock clock;
+  const auto store = NewMemoryStore({.max_keys = 200, .clock = &clock});
+  const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 24h});
+  const Quota quick = MakeQuota({.limit = 1, .period = 3us});
+  std::vector<std::string> holders;
+  for (int i = 0; i < 150; ++i) holders.push_back("holder-" + std::to_string(i));
+  const auto lease = [&](std::size_t i) {
+    return Charge{"jobs", holders[i], &slots, 1, Mode::kEnforce, "lease"};
+  };
+  for (std::size_t i = 0; i < holders.size(); ++i) ASSERT_TRUE(store->Apply(lease(i))->allowed);
+  InThreads([&](int thread) {
+    for (int i = 0; i < 6000; ++i) {
+      clock.Advance(1us);
+      if (thread < 2) {
+        const std::string passing = std::to_string(thread) + "-" + std::to_string(i);
+        EXPECT_TRUE(store->Apply(Charge{"quick", passing, &quick}).has_value());
+      } else {
+        EXPECT_EQ(store->Renew(lease(static_cast<std::size_t>(i) % holders.size())).value(),
+                  Done::kApplied);
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tidegate

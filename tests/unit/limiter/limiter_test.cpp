@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 Quota MakeQuota(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
 
-TEST(Limiter, TheExampleOfTheReadme) {
+TEST(Limiter, DecidesPerIdentity) {
   ManualClock clock;
   Limiter limiter({.clock = &clock});
   const Quota quota = MakeQuota({.limit = 2, .period = 1s});
@@ -75,15 +75,27 @@ TEST(Limiter, NeverOutweighsAnyWaitAndShadowsDoNotGovern) {
   EXPECT_TRUE(verdict.governing.never);
 }
 
-TEST(Limiter, AcquireAndRelease) {
+TEST(Limiter, AcquireRenewAndRelease) {
   ManualClock clock;
   Limiter limiter({.clock = &clock});
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 5s});
   EXPECT_TRUE(limiter.Acquire("jobs", "i", slots, "a")->allowed);
   EXPECT_EQ(limiter.Acquire("jobs", "i", slots, "b")->retry_after, 5s);
-  const Charge a{"jobs", "i", &slots, 1, Mode::kEnforce, "a"};
-  EXPECT_EQ(limiter.store().Release(a).value(), Done::kApplied);
+  clock.Advance(4s);
+  EXPECT_EQ(limiter.Renew("jobs", "i", slots, "a").value(), Done::kApplied);
+  EXPECT_EQ(limiter.Acquire("jobs", "i", slots, "b")->retry_after, 5s);
+  EXPECT_EQ(limiter.Release("jobs", "i", slots, "a").value(), Done::kApplied);
+  EXPECT_EQ(limiter.Renew("jobs", "i", slots, "a").value(), Done::kNothing);
   EXPECT_TRUE(limiter.Acquire("jobs", "i", slots, "b")->allowed);
+}
+
+TEST(Limiter, PeekAndDebit) {
+  ManualClock clock;
+  Limiter limiter({.clock = &clock});
+  const Quota quota = MakeQuota({.limit = 10});
+  EXPECT_EQ(limiter.Peek("llm", "i", quota)->remaining, 10);
+  EXPECT_EQ(limiter.Debit("llm", "i", quota, 12)->remaining, 0);
+  EXPECT_EQ(limiter.Peek("llm", "i", quota)->retry_after, 300ms);
 }
 
 }  // namespace

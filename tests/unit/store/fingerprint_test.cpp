@@ -27,12 +27,13 @@ TEST(Fingerprinter, TellsApartWhateverMakesAKey) {
     add(print.Key(algorithm, "rulei", "dentity"));
     add(print.Key(algorithm, "same", "same"));
     add(print.Key(algorithm, "rule", std::string("identity\0", 9)));
-    add(print.Overflow(algorithm, "rule"));
+    add(print.Overflow(Quota::Make({.algorithm = algorithm, .limit = 1}).value(), Mode::kEnforce,
+                       "rule"));
   }
   const Fingerprint key = print.Key(Algorithm::kGcra, "rule", "identity");
-  add(print.Mark(key, "refund"));
-  add(print.Mark(key, "refund2"));
-  add(print.Lease("refund"));
+  add(print.Id(key, "refund"));
+  add(print.Id(key, "refund2"));
+  add(print.Id(print.Key(Algorithm::kGcra, "rule", "other"), "refund"));
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(made));
 }
 
