@@ -47,7 +47,11 @@ Fingerprint Fingerprinter::Key(Algorithm algorithm, std::string_view rule,
 
 Fingerprint Fingerprinter::Overflow(const Quota& quota, Mode mode,
                                     std::string_view rule) const noexcept {
-  const std::array<std::int64_t, 2> shape = {quota.period().count(), static_cast<int>(mode)};
+  // But leases: who asks for one back must find it whatever the limit is by then.
+  const bool leases = quota.algorithm() == Algorithm::kConcurrency;
+  const std::array<std::int64_t, 4> shape = {quota.period().count(), static_cast<int>(mode),
+                                             leases ? 0 : quota.limit(),
+                                             leases ? 0 : quota.capacity()};
   const std::string_view bytes(reinterpret_cast<const char*>(shape.data()), sizeof(shape));
   return Join(Rule(quota.algorithm(), rule), Hash(bytes, Role::kShape));
 }

@@ -27,8 +27,8 @@ class Fingerprinter {
   /// Of a key: the same identity under another rule or algorithm is another key.
   [[nodiscard]] Fingerprint Key(Algorithm algorithm, std::string_view rule,
                                 std::string_view identity) const noexcept;
-  /// Of the bucket that a rule's keys share when there is no room for more. Quotas
-  /// of other periods do not mix with it, nor do shadows with what is enforced.
+  /// Of the bucket that a rule's keys share when there is no room for more. Other
+  /// quotas of the rule do not mix with it, nor do shadows with what is enforced.
   [[nodiscard]] Fingerprint Overflow(const Quota& quota, Mode mode,
                                      std::string_view rule) const noexcept;
   /// Of a refund's or a lease's id: the same id on another key is another one.

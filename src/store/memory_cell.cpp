@@ -257,6 +257,24 @@ Outcome MemoryCell::Release(concurrency::LeaseId lease, Time now) noexcept {
   return outcome;
 }
 
+std::int64_t MemoryCell::HeldBy(concurrency::LeaseId lease, Time now) const noexcept {
+  for (const concurrency::Lease& held : leases()->all()) {
+    if (held.id == lease && held.expiry > now) return held.units;
+  }
+  return 0;
+}
+
+bool MemoryCell::HasRoom(const Quota& quota, const ListBudget& budget) noexcept {
+  switch (quota.algorithm()) {
+    case Algorithm::kSlidingLog:
+      return budget.Has<Log, sliding_log::Entry>(kFirstEntries, Spend::kBudget);
+    case Algorithm::kConcurrency:
+      return budget.Has<concurrency::Leases, concurrency::Lease>(kFirstLeases, Spend::kBudget);
+    default:
+      return true;
+  }
+}
+
 std::vector<Inspection::Field> MemoryCell::Describe() const {
   switch (quota_->algorithm()) {
     case Algorithm::kTokenBucket: {

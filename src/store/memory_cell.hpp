@@ -8,6 +8,7 @@
 #include "core/concurrency.hpp"
 #include "core/outcome.hpp"
 #include "core/sliding_log.hpp"
+#include "store/charge_check.hpp"
 #include "store/list_budget.hpp"
 #include "store/memory_entry.hpp"
 #include "tidegate/quota.hpp"
@@ -42,11 +43,21 @@ class MemoryCell {
   /// look admits, an Apply under the same lock admits too.
   [[nodiscard]] Outcome Look(const Wish& wish, Time now) noexcept;
   Outcome Apply(const Wish& wish, Time now) noexcept;
+  /// A look at a charge, as its caller is told.
+  [[nodiscard]] Decision Peek(const Charge& charge, concurrency::LeaseId lease, Time now) noexcept {
+    return DecisionOfLook(charge, Look({charge.cost, 0, lease}, now));
+  }
 
   Outcome Debit(std::int64_t units, Time now) noexcept;
   Outcome Refund(std::int64_t units, Time charged_at, Time now) noexcept;
   Outcome Renew(concurrency::LeaseId lease, Time now) noexcept;
   Outcome Release(concurrency::LeaseId lease, Time now) noexcept;
+
+  /// The units held under a lease.
+  [[nodiscard]] std::int64_t HeldBy(concurrency::LeaseId lease, Time now) const noexcept;
+
+  /// Whether Open would find memory for the list of a quota that needs one.
+  static bool HasRoom(const Quota& quota, const ListBudget& budget) noexcept;
 
   /// The state as people read it.
   [[nodiscard]] std::vector<Inspection::Field> Describe() const;
@@ -68,9 +79,11 @@ class MemoryCell {
   }
   void Written(const Outcome& outcome, Time now) noexcept;
   /// After a step that wrote nothing: under a slower quota than the one it was
-  /// written with, the state recovers later than its Meta says.
+  /// written with, the state recovers later than its Meta says. (A pin says nothing
+  /// of recovery: what is pinned had recovered.)
   void NotWritten(const Outcome& outcome, Time now) noexcept {
-    if (now + outcome.reset_after > meta_.recovered()) Written(outcome, now);
+    const Time known = meta_.pinned() ? now : meta_.recovered();
+    if (now + outcome.reset_after > known) Written(outcome, now);
   }
   void Commit(const sliding_log::Change& change) noexcept;
   /// With room for the lease that it asks for, or else a refusal.

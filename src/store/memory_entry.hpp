@@ -92,11 +92,11 @@ class Entry {
   }
   void Unlock(Meta meta) noexcept { meta_.store(meta.word_, std::memory_order_release); }
 
-  /// Guesses without the lock: when it recovers (at once if somebody is just at
-  /// it), and whether it is worth trying to reclaim at `now`.
+  /// Guesses without the lock: when it recovers (at once if somebody is just at it
+  /// or has pinned it), and whether it is worth trying to reclaim at `now`.
   [[nodiscard]] Time SeemsToRecover() const noexcept {
     const std::uint64_t word = meta_.load(std::memory_order_relaxed);
-    return word == kLocked ? Time{} : Meta{word}.recovered();
+    return word == kLocked || Meta{word}.pinned() ? Time{} : Meta{word}.recovered();
   }
   [[nodiscard]] bool SeemsRecovered(Time now) const noexcept {
     const std::uint64_t word = meta_.load(std::memory_order_relaxed);

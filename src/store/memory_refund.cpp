@@ -8,6 +8,11 @@
 namespace tidegate {
 namespace {
 
+/// Whether anything is left to give back. What is pinned had recovered.
+bool HasCharges(Meta meta, Time now) noexcept {
+  return meta.kind() != Meta::kBlank && !meta.pinned() && meta.recovered() > now;
+}
+
 /// Locks two entries in the order of their addresses, as everybody does. False, with
 /// nothing locked, if one of them is not its key's any more.
 bool LockBoth(LockedEntry& a, const Fingerprint& fa, LockedEntry& b,
@@ -38,18 +43,17 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   }
   const Fingerprint key = KeyOf(charge);
   const Fingerprint id = fingerprinter_.Id(key, refund.id);
-  const Time now = clock_->Now();
+  Time now = clock_->Now();
   LockedEntry entry;
   LockedEntry mark;
   do {
     // A key without an entry of its own is full, or shares an overflow bucket
     // that is not this caller's to refill.
+    now = std::max(now, clock_->Now());
     entry = ShardOf(key).LockKnown(key);
     if (!entry) return Done::kNothing;
     entry.ref.entry().Unlock(entry.meta);
-    if (entry.meta.kind() == Meta::kBlank || entry.meta.recovered() <= now) {
-      return Done::kNothing;  // Nothing has been charged, or it has come back already.
-    }
+    if (!HasCharges(entry.meta, now)) return Done::kNothing;
     mark = ShardOf(id).LockOrAdd(id);
     if (!mark) {
       return std::unexpected(Error{ErrorCode::kExhausted,
@@ -60,7 +64,7 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   } while (!LockBoth(entry, key, mark, id));
 
   Outcome outcome;
-  const bool known = entry.meta.kind() != Meta::kBlank;
+  const bool known = HasCharges(entry.meta, now);
   const bool again = mark.meta.kind() == Meta::kMark;
   MemoryCell cell = CellOf(entry, charge);
   if (known && !again) {
@@ -74,7 +78,7 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   entry.ref.entry().Unlock(cell.meta());
   // An id that was not used is not remembered.
   mark.ref.entry().Unlock(mark.meta.pinned() ? Meta{} : mark.meta);
-  ShardOf(key).Wake();
+  if (outcome.admitted > 0) ShardOf(key).Wake();
   return outcome.admitted > 0 ? Done::kApplied : Done::kNothing;
 }
 

@@ -43,7 +43,6 @@ class MemoryStore::Request {
     Fingerprint key;     ///< Of the charge.
     EntryRef ref;        ///< Where it is counted...
     Fingerprint holder;  ///< ... and whose entry that is: its own or an overflow's.
-    Meta before;         ///< Its Meta before it was pinned.
     Wish wish;
     std::optional<MemoryCell> cell;  ///< Of the first item on each entry.
     std::size_t owner = 0;           ///< The item that holds this one's cell.
@@ -71,9 +70,6 @@ class MemoryStore::Request {
       const Meta meta = locked.meta;
       Item& item = items_[i];
       item.holder = locked.ref.fingerprint();
-      // Found pinned at another attempt: by ourselves, perhaps, so what it was before
-      // that still holds.
-      if (!meta.pinned() || !item.ref) item.before = meta;
       item.ref = locked.ref;
       locked.ref.entry().Unlock(meta.recovered() > now_ ? meta : meta.PinnedUntil(now_ + kPin));
     }
@@ -115,10 +111,9 @@ class MemoryStore::Request {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       Item& item = items_[i];
       if (!item.cell) continue;
-      // Still pinned: not charged, by us or anybody, so as reclaimable as before.
+      // Still pinned: not charged since, by us or anybody, so still recovered.
       const Meta meta = item.cell->meta();
-      const bool ours = item.ref.fingerprint() == item.holder;
-      item.ref.entry().Unlock(ours && meta.pinned() ? item.before : meta);
+      item.ref.entry().Unlock(meta.pinned() ? Meta{meta.kind(), now_} : meta);
       item.cell.reset();
     }
   }
@@ -137,6 +132,7 @@ class MemoryStore::Request {
       for (std::size_t j = 0; j < i && Enforces(i); ++j) {
         if (items_[j].owner != items_[i].owner || !Enforces(j) || items_[j].merged) continue;
         items_[j].together += items_[i].wish.cost;
+        if (IsLease(i)) items_[j].together -= CellOf(i).HeldBy(items_[i].wish.lease, now_);
         items_[i].merged = true;
         break;
       }

@@ -191,23 +191,24 @@ void MemoryShard::Sweep() noexcept {
 }
 
 void MemoryShard::SweepLocked(Time now) noexcept {
-  if (now.time_since_epoch().count() < quiet_until_.load(std::memory_order_relaxed)) return;
+  if (now.time_since_epoch().count() < quiet_until_.load(std::memory_order_seq_cst)) return;
   const auto begin_round = [this] {
-    round_wakes_ = wakes_.load(std::memory_order_relaxed);
+    round_wakes_ = wakes_.load(std::memory_order_seq_cst);
     barren_groups_ = 0;
     earliest_ = Time::max();
   };
   for (std::size_t i = 0; i < kSweepGroups; ++i) {
     // Something recovers sooner than this round may have seen: look at all again.
-    if (wakes_.load(std::memory_order_relaxed) != round_wakes_) begin_round();
+    if (wakes_.load(std::memory_order_seq_cst) != round_wakes_) begin_round();
     Group* group = groups_ + hand_;
     hand_ = hand_ + 1 == group_count_ ? 0 : hand_ + 1;
     if (SweepGroup(group, now) > 0) return begin_round();
     if (++barren_groups_ < group_count_) continue;
-    quiet_until_.store(earliest_.time_since_epoch().count(), std::memory_order_relaxed);
-    // A wake between the check and the store above must not be lost.
-    if (wakes_.load(std::memory_order_relaxed) != round_wakes_) {
-      quiet_until_.store(0, std::memory_order_relaxed);
+    quiet_until_.store(earliest_.time_since_epoch().count(), std::memory_order_seq_cst);
+    // A wake between the check and the store above must not be lost: store, then
+    // look, in that order for all threads.
+    if (wakes_.load(std::memory_order_seq_cst) != round_wakes_) {
+      quiet_until_.store(0, std::memory_order_seq_cst);
     }
     return begin_round();
   }

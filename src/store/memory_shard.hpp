@@ -68,8 +68,8 @@ class MemoryShard {
   void Sweep() noexcept;
   /// Says that an entry recovers sooner than it would have by itself.
   void Wake() noexcept {
-    wakes_.fetch_add(1, std::memory_order_relaxed);
-    quiet_until_.store(0, std::memory_order_relaxed);
+    wakes_.fetch_add(1, std::memory_order_seq_cst);
+    quiet_until_.store(0, std::memory_order_seq_cst);
   }
 
   /// Every entry, locked one by one. For the store's end and for tests.

@@ -181,31 +181,36 @@ Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
   const Time now = clock_->Now();
   MemoryShard& shard = ShardOf(key);
   Inspection inspection;
-  LockedEntry locked = shard.LockKnown(key);
-  inspection.tracked = locked && locked.meta.kind() != Meta::kBlank;
-  if (!locked && shard.full()) {
-    locked = overflow_.LockKnown(fingerprinter_.Overflow(*charge.quota, charge.mode, charge.rule));
+  LockedEntry locked = LockState(shard, key);
+  inspection.tracked = static_cast<bool>(locked);
+  if (!locked && (shard.full() || !MemoryCell::HasRoom(*charge.quota, budget_))) {
+    locked = LockState(overflow_, fingerprinter_.Overflow(*charge.quota, charge.mode, charge.rule));
   }
-  // A key without a state is as good as a fresh one; looking must not make one.
-  Group spare{};
-  const bool fresh = !locked || locked.meta.kind() == Meta::kBlank;
-  if (fresh) {
-    if (locked) locked.ref.entry().Unlock(locked.meta);
-    locked = {EntryRef{&spare, 0}, Meta{}};
+  if (!locked) {
+    // As good as a fresh one. That is made beside the table: looking leaves no trace.
+    Group spare{};
+    MemoryCell cell{{EntryRef{&spare, 0}, Meta{}}, *charge.quota, budget_, Spend::kReserve};
+    if (cell.Open(now)) inspection.decision = cell.Peek(charge, LeaseOf(charge, key), now);
+    MemoryCell::Dispose(budget_, spare.entries[0], cell.meta());
+    return inspection;
   }
-  const Spend spend = fresh ? Spend::kReserve : SpendOf(locked.ref);
-  MemoryCell cell{locked, *charge.quota, budget_, spend};
-  if (cell.Open(now)) {
-    inspection.decision =
-        DecisionOfLook(charge, cell.Look({charge.cost, 0, LeaseOf(charge, key)}, now));
+  MemoryCell cell = CellOf(locked, charge);
+  inspection.decision = cell.Peek(charge, LeaseOf(charge, key), now);
+  try {
     if (inspection.tracked && detail == Detail::kState) inspection.state = cell.Describe();
-  }
-  if (fresh) {
-    MemoryCell::Dispose(budget_, locked.ref.entry(), cell.meta());
-  } else {
+  } catch (...) {  // No memory to describe it: the entry must not stay locked.
     locked.ref.entry().Unlock(cell.meta());
+    throw;
   }
+  locked.ref.entry().Unlock(cell.meta());
   return inspection;
+}
+
+LockedEntry MemoryStore::LockState(MemoryShard& shard, Fingerprint f) noexcept {
+  const LockedEntry locked = shard.LockKnown(f);
+  if (!locked || locked.meta.kind() != Meta::kBlank) return locked;
+  locked.ref.entry().Unlock(locked.meta);
+  return {};
 }
 
 Result<Decision> MemoryStore::Debit(const Charge& charge) {
@@ -241,18 +246,15 @@ Result<Done> MemoryStore::OnLease(const Charge& charge, Operation operation) {
   const auto applies_to = [&](const LockedEntry& locked) {
     if (!locked) return false;
     MemoryCell cell = CellOf(locked, charge);
-    const bool found =
-        locked.meta.kind() != Meta::kBlank && operation(cell, lease, now).admitted > 0;
+    const bool found = operation(cell, lease, now).admitted > 0;
     locked.ref.entry().Unlock(cell.meta());
     return found;
   };
   // A lease is in its key's own entry, unless there was no room for one.
   const Fingerprint overflow = fingerprinter_.Overflow(*charge.quota, charge.mode, charge.rule);
-  const bool found = applies_to(ShardOf(key).LockKnown(key)) ||
-                     applies_to(overflow_.LockKnown(overflow)) ||
+  const bool found = applies_to(LockState(ShardOf(key), key)) ||
+                     applies_to(LockState(overflow_, overflow)) ||
                      applies_to(LastResort(Algorithm::kConcurrency));
-  ShardOf(key).Wake();
-  overflow_.Wake();
   return found ? Done::kApplied : Done::kNothing;
 }
 
@@ -263,9 +265,14 @@ Result<Done> MemoryStore::Renew(const Charge& charge) {
 }
 
 Result<Done> MemoryStore::Release(const Charge& charge) {
-  return OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
+  auto released = OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
     return cell.Release(lease, now);
   });
+  if (released == Done::kApplied) {
+    ShardOf(KeyOf(charge)).Wake();
+    overflow_.Wake();
+  }
+  return released;
 }
 
 StoreStats MemoryStore::Stats() const {

@@ -75,6 +75,8 @@ class MemoryStore final : public Store {
   /// its list finds no memory.
   [[nodiscard]] LockedEntry Open(LockedEntry locked, const Charge& charge, Time& now) noexcept;
   [[nodiscard]] LockedEntry LastResort(Algorithm algorithm) noexcept;
+  /// The entry, locked, if it holds a state; null if there is none.
+  [[nodiscard]] static LockedEntry LockState(MemoryShard& shard, Fingerprint f) noexcept;
   enum class Detail : bool { kDecision, kState };
   [[nodiscard]] Inspection InspectEntry(const Charge& charge, Detail detail);
   void Note(const Outcome& outcome) noexcept;

@@ -287,6 +287,59 @@ TEST_F(MemoryRegression, OverflowBucketsAreNotSharedAcrossPeriodsOrModes) {
   EXPECT_EQ(admitted, 3) << "a shadow took what an enforcing charge needed";
 }
 
+TEST_F(MemoryRegression, OverflowBucketsAreNotSharedAcrossLimits) {
+  const auto store = NewStore(1);
+  const Quota slow = MakeQuota({.limit = 10, .period = 1h});
+  const Quota quick = MakeQuota({.limit = 36'000, .period = 1h});
+  Fill(*store, MakeQuota({.limit = 1, .period = 24h}));
+  int admitted = 0;
+  for (int i = 0; i < 60; ++i) {
+    admitted += store->Apply(Charge{"r", "a", &slow})->allowed ? 1 : 0;
+    ASSERT_TRUE(store->Apply(Charge{"r", "b", &quick}).has_value());
+    clock_.Advance(1s);
+  }
+  EXPECT_EQ(admitted, 10) << "refilled at somebody else's rate";
+}
+
+/// The same as AQuotaMadeSlowerForgetsNobody, through a request of two charges.
+TEST_F(MemoryRegression, AQuotaMadeSlowerForgetsNobodyInARequest) {
+  const auto store = NewStore(1);
+  const Quota quick = MakeQuota({.limit = 10, .period = 10ms});
+  const Quota slow = MakeQuota({.limit = 10, .period = 900ms});
+  const Quota day = MakeQuota({.limit = 100, .period = 24h});
+  ASSERT_TRUE(store->Apply(Charge{"r", "victim", &quick, 10})->allowed);
+  clock_.Advance(10ms);
+  // By the quick quota it has recovered; by the slow one hardly anything.
+  const std::array<Charge, 2> charges{Charge{"r", "victim", &slow, 10}, Charge{"d", "i", &day}};
+  std::array<Decision, 2> decisions;
+  EXPECT_EQ(store->Apply(charges, 1, decisions).value(), 0);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(store->Apply(Charge{"f", Id(i), &day}).has_value());
+  EXPECT_FALSE(store->Apply(Charge{"r", "victim", &slow, 10})->allowed);
+}
+
+/// Leases that share an overflow bucket counted twice when asked for again.
+TEST_F(MemoryRegression, LeasesThatOverflowTogetherAreRenewedTogether) {
+  const auto store = NewStore(1);
+  Fill(*store, MakeQuota({.limit = 1, .period = 1h}));
+  const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 1min});
+  const std::array<Charge, 2> both{Charge{"jobs", "a", &slots, 1, Mode::kEnforce, "la"},
+                                   Charge{"jobs", "b", &slots, 1, Mode::kEnforce, "lb"}};
+  std::array<Decision, 2> decisions;
+  EXPECT_EQ(store->Apply(both, 1, decisions).value(), 1);
+  EXPECT_EQ(store->Apply(both, 1, decisions).value(), 1);
+  EXPECT_EQ(store->Peek(both[0])->remaining, 0);
+}
+
+/// Without memory for a list of its own, a key is told of its rule's bucket.
+TEST_F(MemoryRegression, PeekKnowsOfASpentBudget) {
+  const auto store = NewStore(100, 0);
+  const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 1, .period = 1h});
+  EXPECT_TRUE(store->Apply(Charge{"log", "a", &log})->allowed);
+  EXPECT_FALSE(store->Peek(Charge{"log", "b", &log})->allowed);
+  EXPECT_FALSE(store->Apply(Charge{"log", "b", &log})->allowed);
+  EXPECT_FALSE(store->Peek(Charge{"log", "b", &log})->allowed);
+}
+
 TEST_F(MemoryRegression, ImpossibleSizesAreRefusedAtTheStart) {
   EXPECT_ANY_THROW(NewStore(SIZE_MAX));
   EXPECT_ANY_THROW(NewStore(326'661'092'960'000'000));
