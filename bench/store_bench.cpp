@@ -212,7 +212,7 @@ int main(int argc, char** argv) {
   // Repeated and in a random order, so that the neighbours' noise falls on all
   // alike; what the caller says overrides it.
   std::vector<std::string> words = {
-      argv[0], "--benchmark_repetitions=9", "--benchmark_min_time=0.1",
+      argv[0], "--benchmark_repetitions=25", "--benchmark_min_time=0.05",
       "--benchmark_enable_random_interleaving=true", "--benchmark_report_aggregates_only=true"};
   words.insert(words.end(), argv + 1, argv + argc);
   std::vector<char*> pointers;
