@@ -43,7 +43,7 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   }
   const Fingerprint key = KeyOf(charge);
   const Fingerprint id = fingerprinter_.Id(key, refund.id);
-  Time now = clock_->Now();
+  Time now = Time::min();
   LockedEntry entry;
   LockedEntry mark;
   do {

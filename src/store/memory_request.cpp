@@ -8,6 +8,7 @@
 #include "store/memory_store.hpp"
 
 namespace tidegate {
+
 /// One request with several charges, all or nothing: finds their entries, locks
 /// them in the order of their addresses, asks each what it would admit, and
 /// charges the least of those answers to all.
@@ -21,7 +22,6 @@ class MemoryStore::Request {
       items_[i].wish = {charges[i].cost, 1, store.LeaseOf(charges[i], items_[i].key)};
       store.ShardOf(items_[i].key).Prefetch(items_[i].key);
     }
-    now_ = store.clock_->Now();
   }
 
   Result<std::int64_t> Apply(std::int64_t count, std::span<Decision> decisions) {
@@ -184,7 +184,7 @@ class MemoryStore::Request {
   MemoryStore& store_;
   const std::span<const tidegate::Charge> charges_;
   std::array<Item, kMost> items_;
-  Time now_;
+  Time now_ = Time::min();  ///< One for all charges; read before each attempt.
 };
 
 Result<std::int64_t> MemoryStore::Apply(std::span<const Charge> charges, std::int64_t count,
