@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/duration.hpp"
+#include "rules/duration.hpp"
 #include "tidegate/limiter.hpp"
 
 namespace tidegate::cli {

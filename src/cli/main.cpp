@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/demo.hpp"
-#include "cli/duration.hpp"
+#include "rules/duration.hpp"
 
 namespace tidegate::cli {
 namespace {

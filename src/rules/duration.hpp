@@ -7,7 +7,7 @@
 #include "tidegate/clock.hpp"
 #include "tidegate/error.hpp"
 
-namespace tidegate::cli {
+namespace tidegate {
 
 /// Reads "250us", "100ms", "1s", "5m", "24h" or "7d": a whole number and its unit,
 /// without a sign or a space. The message of the Error says what would be right.
@@ -20,4 +20,4 @@ namespace tidegate::cli {
 /// come too early. REQUIRES: not negative.
 [[nodiscard]] std::string FormatDuration(Micros duration);
 
-}  // namespace tidegate::cli
+}  // namespace tidegate

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/duration.hpp"
+#include "rules/duration.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tidegate::cli {
+namespace tidegate {
 namespace {
 
 using namespace std::chrono_literals;
@@ -60,4 +60,4 @@ TEST(FormatDuration, RoundsUpEvenIntoTheNextUnit) {
 }
 
 }  // namespace
-}  // namespace tidegate::cli
+}  // namespace tidegate

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/duration.hpp"
+#include "rules/duration.hpp"
 
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
 
-namespace tidegate::cli {
+namespace tidegate {
 namespace {
 
 using std::chrono::ceil;
@@ -91,4 +91,4 @@ std::string FormatDuration(Micros duration) {
   return TwoUnits(ceil<hours>(min).count(), 24, " d", " h");
 }
 
-}  // namespace tidegate::cli
+}  // namespace tidegate

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tidegate/error.hpp"
+
+namespace tidegate {
+
+/// An IP address. IPv4 is held as its IPv4-mapped IPv6 form (`::ffff:a.b.c.d`), so that a
+/// mapped address and the plain one are the same value: nothing can be counted twice.
+class Address {
+ public:
+  using Bytes = std::array<std::uint8_t, 16>;
+
+  constexpr Address() noexcept = default;  ///< `::`
+  constexpr explicit Address(const Bytes& bytes) noexcept : bytes_(bytes) {}
+
+  /// Exactly one address and nothing else: no port, brackets, zone, white space, leading zeros
+  /// in IPv4 ("010.0.0.1" is an octal trap) or shortened IPv4 ("127.1").
+  [[nodiscard]] static std::optional<Address> Parse(std::string_view text) noexcept;
+  /// As Parse, but also with a port and with brackets, as forwarding headers write them:
+  /// `1.2.3.4:80`, `[2001:db8::1]`, `[2001:db8::1]:443`.
+  [[nodiscard]] static std::optional<Address> ParseWithPort(std::string_view text) noexcept;
+
+  [[nodiscard]] bool is_v4() const noexcept;
+  [[nodiscard]] const Bytes& bytes() const noexcept { return bytes_; }
+  /// Keeps the first `bits` of all 128 (IPv4's are the last 32).
+  [[nodiscard]] Address Masked(int bits) const noexcept;
+  /// IPv6 masked to `bits`, IPv4 untouched: what a client is counted by.
+  [[nodiscard]] Address MaskedV6(int bits) const noexcept;
+  [[nodiscard]] bool IsLoopback() const noexcept;
+
+  /// Dotted, or RFC 5952. Writes at most kMaxText characters; returns how many.
+  static constexpr std::size_t kMaxText = 46;
+  std::size_t Write(char* out) const noexcept;
+  [[nodiscard]] std::string Text() const;
+
+  friend auto operator<=>(const Address&, const Address&) = default;
+
+ private:
+  Bytes bytes_{};
+};
+
+/// An address range: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+class Network {
+ public:
+  /// Refuses set bits beyond the prefix ("10.0.0.1/8": did you mean 10.0.0.0/8?).
+  [[nodiscard]] static Result<Network> Parse(std::string_view text);
+
+  [[nodiscard]] bool Contains(const Address& address) const noexcept {
+    return address.Masked(bits_) == base_;
+  }
+  [[nodiscard]] const Address& base() const noexcept { return base_; }
+  [[nodiscard]] int bits() const noexcept { return bits_; }  ///< Of 128.
+  [[nodiscard]] std::string Text() const;
+
+  friend bool operator==(const Network&, const Network&) = default;
+
+ private:
+  Network(const Address& base, int bits) noexcept : base_(base), bits_(bits) {}
+
+  Address base_;
+  int bits_ = 0;
+};
+
+}  // namespace tidegate

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/address.hpp"
+#include "rules/client_address.hpp"
+#include "rules/problem.hpp"
+#include "rules/source.hpp"
+#include "tidegate/charge.hpp"
+#include "tidegate/quota.hpp"
+
+namespace tidegate {
+
+// A configuration as a person wrote it, checked but not yet compiled: rules/rule_set.hpp does
+// that. Plain values, equal if the files say the same.
+
+/// What a rule does when its store cannot answer.
+enum class OnFailure : std::uint8_t { kOpen, kClosed, kLocal };
+
+/// What a rule, or an entry of `deny` or `exempt`, applies to. Empty lists match everything; all
+/// given conditions must hold, any entry of one list will do.
+struct MatchSpec {
+  struct Header {
+    std::string name;     ///< Lower case.
+    std::string pattern;  ///< Exact, or with `*` for any run of characters.
+    friend bool operator==(const Header&, const Header&) = default;
+  };
+  std::vector<std::string> hosts;    ///< Lower case: `api.example.com`, `*.example.com`.
+  std::vector<std::string> paths;    ///< `/v1/login`, `/v1/**`, `/users/:id/posts`; normalised.
+  std::vector<std::string> methods;  ///< `GET`, ...
+  std::vector<Header> headers;       ///< All must match.
+  std::vector<Network> client_ips;
+
+  friend bool operator==(const MatchSpec&, const MatchSpec&) = default;
+};
+
+/// What one request costs.
+struct CostSpec {
+  enum class Kind : std::uint8_t { kFixed, kHeader, kResponse };
+  Kind kind = Kind::kFixed;
+  std::int64_t fixed = 1;
+  std::string header;  ///< Lower case. kHeader: of the request; kResponse: of the response.
+
+  friend bool operator==(const CostSpec&, const CostSpec&) = default;
+};
+
+/// Another quota for one identity.
+struct OverrideSpec {
+  struct Value {
+    std::string source;  ///< Empty: the rule's first.
+    std::string value;
+    friend bool operator==(const Value&, const Value&) = default;
+  };
+  std::vector<Value> identity;
+  Quota quota;
+  Position at;
+
+  friend bool operator==(const OverrideSpec&, const OverrideSpec&) = default;
+};
+
+struct RuleSpec {
+  std::string id;  ///< 1 to 64 of `A-Z a-z 0-9 . _ -`.
+  MatchSpec match;
+  Per per;
+  Quota quota;
+  CostSpec cost;
+  std::optional<OnFailure> on_failure;
+  Mode mode = Mode::kEnforce;
+  std::vector<OverrideSpec> overrides;
+  Position at;
+
+  friend bool operator==(const RuleSpec&, const RuleSpec&) = default;
+};
+
+struct Config {
+  struct Store {
+    std::size_t max_keys = 1'000'000;
+    std::size_t max_list_bytes = 256u << 20;
+    friend bool operator==(const Store&, const Store&) = default;
+  };
+  struct Listen {
+    std::string api = "127.0.0.1:8081";
+    std::string admin = "127.0.0.1:9180";
+    friend bool operator==(const Listen&, const Listen&) = default;
+  };
+  struct Jwt {
+    std::string hmac_secret;
+    std::string public_key_pem;
+    bool unverified = false;
+    std::string issuer;
+    std::string audience;
+    friend bool operator==(const Jwt&, const Jwt&) = default;
+  };
+  struct Identity {
+    std::string hmac_key;  ///< Empty: random per process.
+    std::optional<Jwt> jwt;
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  /// How HTTP doors answer.
+  struct Responses {
+    enum class XReset : std::uint8_t { kDelta, kEpoch };
+    bool ratelimit = true;          ///< `RateLimit` and `RateLimit-Policy`.
+    bool ratelimit_legacy = false;  ///< `RateLimit-Limit`, `-Remaining`, `-Reset`.
+    bool x_ratelimit = false;       ///< `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
+    XReset x_reset = XReset::kDelta;
+    Micros retry_after_jitter{0};  ///< Up to so much is added to Retry-After.
+    friend bool operator==(const Responses&, const Responses&) = default;
+  };
+  struct Api {
+    bool inline_quotas = false;
+    friend bool operator==(const Api&, const Api&) = default;
+  };
+  /// What one listener puts up with.
+  struct Limits {
+    std::size_t connections = 20'000;      ///< All reactors together.
+    std::size_t header_bytes = 16u << 10;  ///< Request line and headers.
+    std::size_t header_count = 100;
+    std::size_t body_bytes = 1u << 20;
+    Micros header_timeout = std::chrono::seconds{10};
+    Micros body_timeout = std::chrono::seconds{10};  ///< Without progress of body_rate.
+    Micros idle_timeout = std::chrono::seconds{75};
+    Micros drain_timeout = std::chrono::seconds{10};
+    friend bool operator==(const Limits&, const Limits&) = default;
+  };
+  struct Log {
+    enum class Format : std::uint8_t { kText, kJson };
+    enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError };
+    Format format = Format::kText;
+    Level level = Level::kInfo;
+    friend bool operator==(const Log&, const Log&) = default;
+  };
+  struct ClientIp {
+    ClientAddressPolicy policy;
+    int ipv6_prefix = 64;
+  };
+
+  Store store;
+  Listen listen;
+  ClientIp client_ip;
+  Identity identity;
+  Responses responses;
+  Api api;
+  Limits limits;
+  Log log;
+  std::vector<MatchSpec> deny;
+  std::vector<MatchSpec> exempt;
+  std::vector<RuleSpec> rules;
+};
+
+/// What reading a configuration gave. With any error there is no config.
+struct ConfigReading {
+  std::optional<Config> config;
+  Problems problems;  ///< In the order of the file; errors and warnings.
+};
+
+/// Where `${NAME}` is looked up; nothing: not set.
+using Environment = std::optional<std::string> (*)(const std::string& name);
+[[nodiscard]] std::optional<std::string> ProcessEnvironment(const std::string& name);
+
+/// Reads YAML. All mistakes are told, not only the first. Never throws on any input; files above
+/// 16 MiB, nesting beyond 64 and aliases that unfold into more than a million nodes are refused.
+/// `file:` values are read relative to `folder`.
+[[nodiscard]] ConfigReading ParseConfig(std::string_view yaml, const std::string& folder = ".",
+                                        Environment environment = ProcessEnvironment);
+[[nodiscard]] ConfigReading LoadConfig(const std::string& file);
+
+}  // namespace tidegate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rules/config.hpp"
+#include "rules/request_view.hpp"
+
+namespace tidegate {
+
+/// Finds every MatchSpec that a request satisfies. Immutable, thread-safe, and built so
+/// that the cost of a look-up grows with the number of matches, the labels of the host and the
+/// segments of the path, not with the number of specs: hosts in a hash table, paths in a trie of
+/// segments, and at its leaves hash tables of exact header values and of networks.
+class MatchIndex {
+ public:
+  explicit MatchIndex(std::span<const MatchSpec* const> specs);
+  MatchIndex(MatchIndex&&) noexcept;
+  MatchIndex& operator=(MatchIndex&&) noexcept;
+  ~MatchIndex();
+
+  /// Writes the numbers of the matching specs, ascending and each once, and returns how many match.
+  /// At most `found.size()` are written (the lowest are not promised then); the returned number is
+  /// then larger than that. Does not allocate.
+  std::size_t Find(const RequestView& request, std::span<std::uint32_t> found) const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Whether `text` fits `pattern`, where `*` stands for any run of characters. Linear in practice,
+/// at worst the product of both lengths; never recursive.
+[[nodiscard]] bool GlobMatches(std::string_view pattern, std::string_view text) noexcept;
+
+}  // namespace tidegate
