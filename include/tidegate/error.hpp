@@ -9,10 +9,12 @@ namespace tidegate {
 
 /// What kind of mistake an Error reports, for programs that branch on it.
 enum class ErrorCode : std::uint8_t {
-  kBadQuota,     ///< The quota cannot work; the message says why and what would.
-  kBadCharge,    ///< A cost, count, identity or lease id outside its range.
-  kUnsupported,  ///< The algorithm has no such operation, as a debit on `concurrency`.
-  kExhausted,    ///< The store has no room to carry this out safely.
+  kBadQuota,      ///< The quota cannot work; the message says why and what would.
+  kBadCharge,     ///< A cost, count, identity or lease id outside its range.
+  kUnsupported,   ///< The algorithm has no such operation, as a debit on `concurrency`.
+  kUnknownRule,   ///< The configuration has no rule of that name.
+  kTooManyRules,  ///< More rules match one request than it may be charged for.
+  kExhausted,     ///< The store has no room to carry this out safely.
 };
 
 /// A mistake of the caller or a limit of the machine. A denied request is not

@@ -4,31 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tidegate/call.hpp"
 #include "tidegate/charge.hpp"
 #include "tidegate/clock.hpp"
 #include "tidegate/decision.hpp"
 #include "tidegate/error.hpp"
 
 namespace tidegate {
-
-/// A refund says which charge it takes back.
-struct Refund {
-  /// Chosen by the caller. The same id applies once per key; it is remembered until
-  /// the key must have recovered.
-  std::string_view id;
-  /// When the charge was made, if the caller knows. Window algorithms drop a
-  /// refund whose window has passed; without a time it is taken as of now.
-  std::optional<Time> charged_at = std::nullopt;
-};
-
-/// Whether an operation on a key or a lease found something to do.
-enum class Done : std::uint8_t { kApplied, kNothing };
 
 /// What a store holds for one key, for people and consoles.
 struct Inspection {
@@ -57,6 +44,11 @@ struct StoreStats {
 class Store {
  public:
   virtual ~Store() = default;
+
+  /// Carries `call` out and calls its `finished` exactly once: before Start returns if
+  /// the store answers at once, as memory does; else later, on the caller's reactor. The
+  /// other calls below wait for their answer instead.
+  virtual void Start(Call& call) noexcept;
 
   /// Applies `count` identical requests, each charging the whole list all or
   /// nothing; returns how many pass: the first so many of them, exactly as if

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "tidegate/charge.hpp"
+#include "tidegate/clock.hpp"
+#include "tidegate/decision.hpp"
+#include "tidegate/error.hpp"
+
+namespace tidegate {
+
+/// A refund says which charge it takes back.
+struct Refund {
+  /// Chosen by the caller. The same id applies once per key; it is remembered until
+  /// the key must have recovered.
+  std::string_view id;
+  /// When the charge was made, if the caller knows. Window algorithms drop a
+  /// refund whose window has passed; without a time it is taken as of now.
+  std::optional<Time> charged_at = std::nullopt;
+};
+
+/// Whether an operation on a key or a lease found something to do.
+enum class Done : std::uint8_t { kApplied, kNothing };
+
+/// One question to a Store and its answer, for callers that must not wait.
+///
+/// The caller fills it, keeps it and all that it points at alive, and hands it to
+/// Store::Start; `finished` is called exactly once, with everything below it
+/// filled. Nothing is allocated but an Error's message.
+struct Call {
+  enum class Kind : std::uint8_t { kApply, kPeek, kDebit, kRefund, kReset, kRenew, kRelease };
+
+  Kind kind = Kind::kApply;
+  /// kApply is all or nothing; the others are carried out on each charge by itself.
+  std::span<const Charge> charges;
+  std::span<Decision> decisions;  ///< REQUIRES: as many as charges.
+  Refund refund;                  ///< kRefund only.
+  void (*finished)(Call& call) noexcept = nullptr;
+
+  /// kApply: the request passed. The others: it would pass now.
+  bool allowed = false;
+  /// kRefund, kReset, kRenew and kRelease: whether any charge found something to do.
+  Done done = Done::kNothing;
+  std::optional<Error> error;  ///< Then nothing else is filled, and kApply charged nothing.
+};
+
+}  // namespace tidegate

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule_set.hpp"
+
+#include <charconv>
+#include <utility>
+
+#include "rules/nearest.hpp"
+
+namespace tidegate {
+namespace {
+
+std::vector<const MatchSpec*> Pointers(const std::vector<MatchSpec>& specs) {
+  std::vector<const MatchSpec*> pointers;
+  for (const MatchSpec& spec : specs) pointers.push_back(&spec);
+  return pointers;
+}
+
+std::vector<const MatchSpec*> Pointers(const std::vector<RuleSpec>& rules) {
+  std::vector<const MatchSpec*> pointers;
+  for (const RuleSpec& rule : rules) pointers.push_back(&rule.match);
+  return pointers;
+}
+
+std::unexpected<Error> Bad(std::string message) {
+  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(message)});
+}
+
+/// What the request costs under `rule`: its header is believed only from those who may say it.
+Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
+  if (rule.cost.kind != CostSpec::Kind::kHeader || !request.trusted) return rule.cost.fixed;
+  const std::string_view text = FindHeader(request.headers, rule.cost.header);
+  if (text.empty()) return rule.cost.fixed;
+  std::int64_t cost = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
+  if (error == std::errc{} && end == text.data() + text.size() && cost >= 1 && cost <= kMaxCost) {
+    return cost;
+  }
+  return Bad("the header " + rule.cost.header + " must hold a cost, a whole number from 1 to " +
+             std::to_string(kMaxCost) + ", for rule '" + rule.id + "'");
+}
+
+Result<void> AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
+                       std::string_view lease, Charges& charges) {
+  if (rule.quota.algorithm() == Algorithm::kConcurrency && lease.empty()) {
+    return Bad("rule '" + rule.id +
+               "' counts what runs at the same time: ask /v1/acquire, with a " +
+               "`lease` id of your choice");
+  }
+  charges.Add(
+      {.rule = rule.id,
+       .identity = identity,
+       .quota = &rule.QuotaOf(identity),
+       .cost = cost,
+       .mode = rule.mode,
+       .lease = rule.quota.algorithm() == Algorithm::kConcurrency ? lease : std::string_view{}},
+      &rule);
+  return {};
+}
+
+}  // namespace
+
+RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier)
+    : identifier_(std::move(identifier)),
+      deny_(Pointers(config.deny)),
+      exempt_(Pointers(config.exempt)),
+      index_(Pointers(config.rules)) {
+  rules_.reserve(config.rules.size());
+}
+
+std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
+                                                std::shared_ptr<const Identifier> identifier,
+                                                Problems& problems) {
+  const std::size_t before = problems.size();
+  std::shared_ptr<RuleSet> set(new RuleSet(config, std::move(identifier)));
+  const OnFailure on_failure = config.store.on_failure.value_or(OnFailure::kOpen);
+  for (const RuleSpec& spec : config.rules) set->AddRule(spec, on_failure, problems);
+  // Only now: the strings that are looked up by have found their places.
+  for (const Rule& rule : set->rules_) set->by_id_.emplace(rule.id, rule.number);
+  for (std::size_t i = before; i < problems.size(); ++i) {
+    if (problems[i].severity == Problem::Severity::kError) return nullptr;
+  }
+  return set;
+}
+
+void RuleSet::AddRule(const RuleSpec& spec, OnFailure on_failure, Problems& problems) {
+  Rule rule{.id = spec.id,
+            .number = static_cast<std::uint32_t>(rules_.size()),
+            .per = spec.per,
+            .quota = spec.quota,
+            .cost = spec.cost,
+            .on_failure = spec.on_failure.value_or(on_failure),
+            .mode = spec.mode,
+            .overrides = {}};
+  for (std::size_t i = 0; i < spec.overrides.size(); ++i) {
+    const OverrideSpec& other = spec.overrides[i];
+    std::vector<NamedValue> values;
+    for (const auto& value : other.identity) values.push_back({value.source, value.value});
+    std::pmr::monotonic_buffer_resource memory;
+    const auto identity = identifier_->FromValues(rule.per, values, memory);
+    const std::string where =
+        "rules[" + std::to_string(rule.number) + "].overrides[" + std::to_string(i) + "].identity";
+    if (!identity) {
+      problems.push_back({Problem::Severity::kError, other.at, where, identity.error().message});
+    } else if (!rule.overrides.emplace(std::string(*identity), other.quota).second) {
+      problems.push_back({Problem::Severity::kError, other.at, where,
+                          "this identity has an override already; keep one of them"});
+    }
+  }
+  rules_.push_back(std::move(rule));
+}
+
+const Rule* RuleSet::Find(std::string_view id) const noexcept {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &rules_[found->second];
+}
+
+Result<void> RuleSet::Resolve(const RuleQuestion& question, Charges& charges,
+                              std::pmr::memory_resource& memory) const {
+  const Rule* const rule = Find(question.rule);
+  if (rule == nullptr) {
+    std::vector<std::string_view> ids;
+    for (const Rule& known : rules_) ids.push_back(known.id);
+    return std::unexpected(Error{
+        ErrorCode::kUnknownRule,
+        "there is no rule '" + Printable(question.rule) + "'" + DidYouMean(question.rule, ids)});
+  }
+  const auto identity = identifier_->FromValues(rule->per, question.identity, memory);
+  if (!identity) return std::unexpected(identity.error());
+  return AddCharge(*rule, *identity, question.cost.value_or(rule->cost.fixed), question.lease,
+                   charges);
+}
+
+Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int64_t> cost,
+                              std::string_view lease, Charges& charges,
+                              std::pmr::memory_resource& memory) const {
+  std::array<std::uint32_t, kMaxCharges> found;
+  if (deny_.Find(request, {found.data(), 1}) != 0) return Access::kDenied;
+  if (exempt_.Find(request, {found.data(), 1}) != 0) return Access::kExempt;
+  const std::size_t count = index_.Find(request, found);
+  if (count > found.size() - charges.size) {
+    return std::unexpected(Error{ErrorCode::kTooManyRules,
+                                 "the request matches " + std::to_string(count) +
+                                     " rules, and the most is " + std::to_string(kMaxCharges) +
+                                     ": make the rules' matches narrower"});
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Rule& rule = rules_[found[i]];
+    const auto identity = identifier_->FromRequest(rule.per, request, memory);
+    if (!identity) return std::unexpected(identity.error());
+    const auto own_cost = cost ? Result<std::int64_t>(*cost) : CostOf(rule, request);
+    if (!own_cost) return std::unexpected(own_cost.error());
+    if (auto added = AddCharge(rule, *identity, *own_cost, lease, charges); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
+  return Access::kRules;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "rules/config.hpp"
+#include "rules/identity.hpp"
+#include "rules/match_index.hpp"
+#include "rules/problem.hpp"
+#include "rules/request_view.hpp"
+#include "tidegate/charge.hpp"
+#include "tidegate/error.hpp"
+#include "tidegate/quota.hpp"
+
+namespace tidegate {
+
+/// Look-up by string_view in maps of strings.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+template <class T>
+using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+
+/// A compiled rule.
+struct Rule {
+  std::string id;
+  std::uint32_t number = 0;  ///< Its place in the RuleSet.
+  Per per;
+  Quota quota;
+  CostSpec cost;
+  OnFailure on_failure = OnFailure::kOpen;
+  Mode mode = Mode::kEnforce;
+  TextMap<Quota> overrides;  ///< By the key's identity.
+
+  [[nodiscard]] const Quota& QuotaOf(std::string_view identity) const noexcept {
+    if (overrides.empty()) [[likely]]
+      return quota;
+    const auto found = overrides.find(identity);
+    return found == overrides.end() ? quota : found->second;
+  }
+};
+
+/// The charges of one request, and the rules that they come from.
+struct Charges {
+  std::size_t size = 0;
+  std::array<Charge, kMaxCharges> charges;
+  std::array<const Rule*, kMaxCharges> rules{};  ///< nullptr: an inline quota.
+
+  void Add(const Charge& charge, const Rule* rule) noexcept {
+    charges[size] = charge;
+    rules[size] = rule;
+    ++size;
+  }
+  [[nodiscard]] std::span<const Charge> all() const noexcept { return {charges.data(), size}; }
+};
+
+/// What a caller asks about by a rule's name.
+struct RuleQuestion {
+  std::string_view rule;
+  std::span<const NamedValue> identity;
+  std::optional<std::int64_t> cost;  ///< Nothing: the rule's own.
+  std::string_view lease;
+};
+
+/// What becomes of a request before any charge.
+enum class Access : std::uint8_t {
+  kRules,   ///< Its rules decide; without any it passes.
+  kExempt,  ///< It passes, uncounted.
+  kDenied,  ///< It is refused, whatever its quotas say.
+};
+
+/// All rules of one configuration: immutable, thread-safe, swapped as a whole on reload.
+///
+/// What is charged lives as long as the RuleSet: hold it until the answer has been written.
+class RuleSet {
+ public:
+  /// Nothing if a problem of severity kError was added.
+  [[nodiscard]] static std::shared_ptr<const RuleSet> Compile(
+      const Config& config, std::shared_ptr<const Identifier> identifier, Problems& problems);
+
+  [[nodiscard]] const Rule* Find(std::string_view id) const noexcept;
+  [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
+  [[nodiscard]] const Identifier& identifier() const noexcept { return *identifier_; }
+
+  /// Adds the charge that `question` asks for. An unknown rule's Error names the nearest.
+  [[nodiscard]] Result<void> Resolve(const RuleQuestion& question, Charges& charges,
+                                     std::pmr::memory_resource& memory) const;
+
+  /// `deny`, then `exempt`, then every rule that matches, in the order of the file. `cost`
+  /// stands for each rule's own where given; `lease` is what `concurrency` rules need.
+  [[nodiscard]] Result<Access> Match(const RequestView& request, std::optional<std::int64_t> cost,
+                                     std::string_view lease, Charges& charges,
+                                     std::pmr::memory_resource& memory) const;
+
+  RuleSet(const RuleSet&) = delete;
+  RuleSet& operator=(const RuleSet&) = delete;
+
+ private:
+  RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier);
+  void AddRule(const RuleSpec& spec, OnFailure on_failure, Problems& problems);
+
+  std::shared_ptr<const Identifier> identifier_;
+  std::vector<Rule> rules_;
+  std::unordered_map<std::string_view, std::uint32_t> by_id_;
+  MatchIndex deny_;
+  MatchIndex exempt_;
+  MatchIndex index_;
+};
+
+}  // namespace tidegate

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidegate/call.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "tidegate/store.hpp"
+
+namespace tidegate {
+namespace {
+
+/// All enforcing decisions say yes.
+bool AllAllowed(const Call& call) noexcept {
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    if (call.charges[i].mode == Mode::kEnforce && !call.decisions[i].allowed) return false;
+  }
+  return true;
+}
+
+void Fail(Call& call, Error error) noexcept { call.error.emplace(std::move(error)); }
+
+void RunApply(Store& store, Call& call) {
+  if (call.charges.size() == 1) {
+    auto decision = store.Apply(call.charges[0]);
+    if (!decision) return Fail(call, std::move(decision.error()));
+    call.decisions[0] = *decision;
+    call.allowed = decision->allowed || call.charges[0].mode == Mode::kShadow;
+    return;
+  }
+  auto admitted = store.Apply(call.charges, 1, call.decisions);
+  if (!admitted) return Fail(call, std::move(admitted.error()));
+  call.allowed = *admitted == 1;
+}
+
+Result<Done> RunOn(Store& store, const Call& call, const Charge& charge) {
+  switch (call.kind) {
+    case Call::Kind::kRefund:
+      return store.Refund(charge, call.refund);
+    case Call::Kind::kReset:
+      return store.Reset(charge);
+    case Call::Kind::kRenew:
+      return store.Renew(charge);
+    case Call::Kind::kRelease:
+      return store.Release(charge);
+    default:
+      return Done::kNothing;
+  }
+}
+
+/// One charge after the other; the decision tells how the key stands afterwards.
+void RunEach(Store& store, Call& call) {
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    const Charge& charge = call.charges[i];
+    auto done = RunOn(store, call, charge);
+    if (!done) return Fail(call, std::move(done.error()));
+    if (*done == Done::kApplied) call.done = Done::kApplied;
+    auto decision = call.kind == Call::Kind::kDebit ? store.Debit(charge) : store.Peek(charge);
+    if (!decision) return Fail(call, std::move(decision.error()));
+    call.decisions[i] = *decision;
+  }
+  call.allowed = AllAllowed(call);
+}
+
+}  // namespace
+
+void Store::Start(Call& call) noexcept {
+  call.error.reset();
+  call.done = Done::kNothing;
+  try {
+    if (call.kind == Call::Kind::kApply) {
+      RunApply(*this, call);
+    } else {
+      RunEach(*this, call);
+    }
+  } catch (const std::exception&) {
+    // Only an Error's message allocates; without memory for it, this says enough.
+    Fail(call, Error{ErrorCode::kExhausted, {}});
+  }
+  call.finished(call);
+}
+
+}  // namespace tidegate
