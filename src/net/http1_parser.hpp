@@ -95,6 +95,8 @@ class ChunkedDecoder {
   [[nodiscard]] std::size_t decoded() const noexcept { return decoded_; }
   [[nodiscard]] std::size_t raw() const noexcept { return raw_; }
   [[nodiscard]] const HttpRefusal& refusal() const noexcept { return refusal_; }
+  /// The caller has moved what was not eaten to decoded(): the eaten bytes are gone.
+  void Compacted() noexcept { raw_ = decoded_; }
   void Reset() noexcept { *this = ChunkedDecoder{}; }
 
  private:

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/rule_set.hpp"
 
+#include <array>
 #include <charconv>
 #include <utility>
 
 #include "rules/nearest.hpp"
+#include "rules/printable.hpp"
 
 namespace tidegate {
 namespace {
@@ -39,22 +41,16 @@ Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
              std::to_string(kMaxCost) + ", for rule '" + rule.id + "'");
 }
 
-Result<void> AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
-                       std::string_view lease, Charges& charges) {
-  if (rule.quota.algorithm() == Algorithm::kConcurrency && lease.empty()) {
-    return Bad("rule '" + rule.id +
-               "' counts what runs at the same time: ask /v1/acquire, with a " +
-               "`lease` id of your choice");
-  }
-  charges.Add(
-      {.rule = rule.id,
-       .identity = identity,
-       .quota = &rule.QuotaOf(identity),
-       .cost = cost,
-       .mode = rule.mode,
-       .lease = rule.quota.algorithm() == Algorithm::kConcurrency ? lease : std::string_view{}},
-      &rule);
-  return {};
+void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
+               std::string_view lease, Charges& charges) {
+  const bool leases = rule.quota.algorithm() == Algorithm::kConcurrency;
+  charges.Add({.rule = rule.id,
+               .identity = identity,
+               .quota = &rule.QuotaOf(identity),
+               .cost = cost,
+               .mode = rule.mode,
+               .lease = leases ? lease : std::string_view{}},
+              &rule);
 }
 
 }  // namespace
@@ -118,16 +114,19 @@ Result<void> RuleSet::Resolve(const RuleQuestion& question, Charges& charges,
                               std::pmr::memory_resource& memory) const {
   const Rule* const rule = Find(question.rule);
   if (rule == nullptr) {
+    // A guess among thousands would cost a caller's mistake a millisecond of everybody's time.
     std::vector<std::string_view> ids;
-    for (const Rule& known : rules_) ids.push_back(known.id);
+    for (const Rule& known : rules_) {
+      if (rules_.size() <= 256) ids.push_back(known.id);
+    }
     return std::unexpected(Error{
         ErrorCode::kUnknownRule,
         "there is no rule '" + Printable(question.rule) + "'" + DidYouMean(question.rule, ids)});
   }
   const auto identity = identifier_->FromValues(rule->per, question.identity, memory);
   if (!identity) return std::unexpected(identity.error());
-  return AddCharge(*rule, *identity, question.cost.value_or(rule->cost.fixed), question.lease,
-                   charges);
+  AddCharge(*rule, *identity, question.cost.value_or(rule->cost.fixed), question.lease, charges);
+  return {};
 }
 
 Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int64_t> cost,
@@ -137,7 +136,7 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
   if (deny_.Find(request, {found.data(), 1}) != 0) return Access::kDenied;
   if (exempt_.Find(request, {found.data(), 1}) != 0) return Access::kExempt;
   const std::size_t count = index_.Find(request, found);
-  if (count > found.size() - charges.size) {
+  if (count > found.size()) {
     return std::unexpected(Error{ErrorCode::kTooManyRules,
                                  "the request matches " + std::to_string(count) +
                                      " rules, and the most is " + std::to_string(kMaxCharges) +
@@ -149,9 +148,7 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
     if (!identity) return std::unexpected(identity.error());
     const auto own_cost = cost ? Result<std::int64_t>(*cost) : CostOf(rule, request);
     if (!own_cost) return std::unexpected(own_cost.error());
-    if (auto added = AddCharge(rule, *identity, *own_cost, lease, charges); !added) {
-      return std::unexpected(std::move(added.error()));
-    }
+    AddCharge(rule, *identity, *own_cost, lease, charges);
   }
   return Access::kRules;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
@@ -54,16 +53,15 @@ struct Rule {
 
 /// The charges of one request, and the rules that they come from.
 struct Charges {
-  std::size_t size = 0;
-  std::array<Charge, kMaxCharges> charges;
-  std::array<const Rule*, kMaxCharges> rules{};  ///< nullptr: an inline quota.
+  explicit Charges(std::pmr::memory_resource& memory) : charges(&memory), rules(&memory) {}
 
-  void Add(const Charge& charge, const Rule* rule) noexcept {
-    charges[size] = charge;
-    rules[size] = rule;
-    ++size;
+  std::pmr::vector<Charge> charges;
+  std::pmr::vector<const Rule*> rules;  ///< nullptr: an inline quota.
+
+  void Add(const Charge& charge, const Rule* rule) {
+    charges.push_back(charge);
+    rules.push_back(rule);
   }
-  [[nodiscard]] std::span<const Charge> all() const noexcept { return {charges.data(), size}; }
 };
 
 /// What a caller asks about by a rule's name.

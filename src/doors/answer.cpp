@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doors/answer.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include "net/http_exchange.hpp"
+#include "tidegate/limiter.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::OutBuffer;
+using std::chrono::ceil;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
+
+void WriteDurations(OutBuffer& out, const Decision& decision) {
+  if (decision.never) {
+    out << R"(,"never":true)";
+  } else if (!decision.allowed) {
+    out << R"(,"retry_after_ms":)" << ceil<milliseconds>(decision.retry_after).count();
+  }
+  out << R"(,"reset_after_ms":)" << ceil<milliseconds>(decision.reset_after).count();
+}
+
+void WriteNumbers(OutBuffer& out, const Decision& decision) {
+  out << R"(,"limit":)" << decision.limit << R"(,"remaining":)" << decision.remaining;
+  WriteDurations(out, decision);
+}
+
+bool Violated(const Charge& charge, const Decision& decision) noexcept {
+  return charge.mode == Mode::kEnforce && !decision.allowed;
+}
+
+void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
+  if (status == 429) {
+    out << R"("type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
+        << R"("title":"Quota exceeded","status":429,"violated-policies":[)";
+    bool first = true;
+    for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+      if (!Violated(answer.charges[i], answer.decisions[i])) continue;
+      out << (first ? "\"" : ",\"") << answer.charges[i].rule << '"';
+      first = false;
+    }
+    out << "],";
+  } else if (status == 503) {
+    out << R"("type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
+        << R"("title":"Temporarily reduced capacity","status":503,)";
+  } else {
+    out << R"("type":"about:blank","title":")" << net::ReasonPhrase(status) << R"(","status":)"
+        << status << ',';
+    if (answer.denied) out << R"("detail":"an entry of `deny` refuses this request",)";
+  }
+}
+
+std::int64_t Seconds(Micros duration) noexcept { return ceil<seconds>(duration).count(); }
+
+void WritePolicy(OutBuffer& out, const Charge& charge) {
+  const Quota& quota = *charge.quota;
+  out << '"' << charge.rule << "\";q=" << quota.capacity();
+  switch (quota.algorithm()) {
+    case Algorithm::kConcurrency:
+      out << ";qu=\"concurrent-requests\"";
+      return;
+    case Algorithm::kTokenBucket:
+    case Algorithm::kGcra:
+      out << ";w=" << Seconds(quota.recovery());
+      return;
+    default:
+      out << ";w=" << Seconds(quota.period());
+  }
+}
+
+const Charge& ChargeOf(const Answer& answer) noexcept {
+  return answer.charges[static_cast<std::size_t>(answer.governing - answer.decisions.data())];
+}
+
+void WriteRateLimit(OutBuffer& out, const Answer& answer) {
+  out << "RateLimit-Policy: ";
+  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+    if (i != 0) out << ", ";
+    WritePolicy(out, answer.charges[i]);
+  }
+  out << "\r\nRateLimit: \"" << answer.governing->rule << "\";r=" << answer.governing->remaining;
+  if (const auto more = UntilMore(*ChargeOf(answer).quota, *answer.governing)) {
+    out << ";t=" << Seconds(*more);
+  }
+  out << "\r\n";
+}
+
+void WriteOlder(OutBuffer& out, std::string_view prefix, const Decision& decision,
+                std::int64_t reset) {
+  out << prefix << "Limit: " << decision.limit << "\r\n"
+      << prefix << "Remaining: " << decision.remaining << "\r\n"
+      << prefix << "Reset: " << reset << "\r\n";
+}
+
+}  // namespace
+
+int Answer::status() const noexcept {
+  if (allowed) return 200;
+  if (denied) return 403;
+  return governing != nullptr && governing->rung == Rung::kClosed ? 503 : 429;
+}
+
+Answer AnswerOf(const Call& call) noexcept {
+  Answer answer{.allowed = call.allowed,
+                .applied = {},
+                .charges = call.charges,
+                .decisions = call.decisions,
+                .governing = &Governing(call.charges, call.decisions)};
+  switch (call.kind) {
+    case Call::Kind::kRefund:
+    case Call::Kind::kReset:
+    case Call::Kind::kRenew:
+    case Call::Kind::kRelease:
+      answer.applied = call.done;
+      break;
+    default:
+      break;
+  }
+  return answer;
+}
+
+void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
+  out << '{';
+  if (status >= 400) WriteProblem(out, answer, status);
+  out << R"("allowed":)" << Bool(answer.allowed);
+  if (answer.applied) out << R"(,"applied":)" << Bool(*answer.applied == Done::kApplied);
+  if (answer.exempt) out << R"(,"exempt":true)";
+  if (answer.denied) out << R"(,"denied":true)";
+  if (answer.governing != nullptr) {
+    out << R"(,"rule":")" << answer.governing->rule << '"';
+    WriteNumbers(out, *answer.governing);
+    out << R"(,"rung":")" << Name(answer.governing->rung) << '"';
+  }
+  out << R"(,"rules":[)";
+  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+    const bool shadow = answer.charges[i].mode == Mode::kShadow;
+    out << (i == 0 ? R"({"rule":")" : R"(,{"rule":")") << answer.charges[i].rule
+        << (shadow ? R"(","mode":"shadow","allowed":)" : R"(","mode":"enforce","allowed":)")
+        << Bool(answer.decisions[i].allowed);
+    WriteNumbers(out, answer.decisions[i]);
+    out << '}';
+  }
+  out << "]}";
+}
+
+void WriteAnswerFields(OutBuffer& out, const Answer& answer, const Config::Responses& responses,
+                       Micros jitter) {
+  if (answer.governing != nullptr && answer.governing->rung != Rung::kOpen) {
+    const Decision& decision = *answer.governing;
+    if (responses.ratelimit) WriteRateLimit(out, answer);
+    const std::int64_t reset = Seconds(decision.reset_after);
+    if (responses.ratelimit_legacy) WriteOlder(out, "RateLimit-", decision, reset);
+    if (responses.x_ratelimit) {
+      const bool epoch = responses.x_reset == Config::Responses::XReset::kEpoch;
+      WriteOlder(out, "X-RateLimit-", decision,
+                 epoch ? static_cast<std::int64_t>(std::time(nullptr)) + reset : reset);
+    }
+    if (decision.rung != Rung::kStore && decision.rung != Rung::kCache) {
+      out << "X-Tidegate-Rung: " << Name(decision.rung) << "\r\n";
+    }
+  }
+  if (answer.allowed) return;
+  if (answer.governing != nullptr && !answer.governing->never) {
+    out << "Retry-After: "
+        << std::max<std::int64_t>(1, Seconds(answer.governing->retry_after + jitter)) << "\r\n";
+  }
+  out << "Cache-Control: no-store\r\n";
+}
+
+std::optional<Micros> UntilMore(const Quota& quota, const Decision& decision) noexcept {
+  if (decision.remaining >= quota.capacity()) return std::nullopt;
+  switch (quota.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kGcra: {
+      // All is back after reset_after, and the units beyond the next one come last.
+      __extension__ typedef __int128 Wide;
+      const std::int64_t later = quota.capacity() - decision.remaining - 1;
+      const auto their_time = static_cast<std::int64_t>(static_cast<Wide>(later) *
+                                                        quota.period().count() / quota.limit());
+      return std::max(Micros{1}, decision.reset_after - Micros{their_time});
+    }
+    case Algorithm::kFixedWindow:
+      return decision.reset_after;
+    default:
+      return !decision.allowed && !decision.never ? decision.retry_after : decision.reset_after;
+  }
+}
+
+}  // namespace tidegate

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doors/api_door.hpp"
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <random>
+#include <utility>
+
+#include "doors/resolve.hpp"
+#include "rules/printable.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::AnswerProblem;
+using net::HttpExchange;
+
+constexpr unsigned kWhom = Question::kRule | Question::kIdentity | Question::kRequest |
+                           Question::kKey | Question::kLimit | Question::kBurst |
+                           Question::kAlgorithm;
+constexpr unsigned kMayCost = kWhom | Question::kCost;
+/// Longer ids than this are a mistake, or a try at filling memory.
+constexpr std::size_t kMaxId = 256;
+
+/// `application/json`, with or without parameters.
+bool IsJson(const net::HttpHead& head) noexcept {
+  for (const net::HttpField& field : head.all()) {
+    if (field.name.size() != 12 || !EqualsIgnoreCase(field.name, "content-type")) continue;
+    const std::string_view type = field.value.substr(0, field.value.find(';'));
+    return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
+  }
+  return false;
+}
+
+std::string MemberText(unsigned member) {
+  static constexpr std::string_view kNames[] = {"rule", "identity", "cost", "lease",
+                                                "id",   "age_ms",   "request", "key",
+                                                "limit", "burst",   "algorithm"};
+  return std::string(kNames[std::countr_zero(member)]);
+}
+
+}  // namespace
+
+struct ApiDoor::Endpoint {
+  std::string_view path;
+  Call::Kind kind;
+  unsigned members;   ///< That make sense here.
+  unsigned required;  ///< Of these.
+  enum class Gives : std::uint8_t { kNothing, kQuota } gives = Gives::kNothing;
+};
+
+namespace {
+
+std::optional<Objection> CheckId(const Question& question, unsigned member, std::string_view id) {
+  if (!question.Has(member)) return std::nullopt;
+  const std::string name = MemberText(member);
+  if (id.empty()) return Objection{400, "`" + name + "` is empty", "/" + name};
+  if (id.size() <= kMaxId) return std::nullopt;
+  return Objection{400, "`" + name + "` is longer than 256 bytes", "/" + name};
+}
+
+std::optional<Objection> CheckMembers(const Question& question, unsigned members,
+                                      unsigned required, std::string_view path) {
+  if (const unsigned foreign = question.members & ~members) {
+    const std::string name = MemberText(foreign & (~foreign + 1));
+    return Objection{400, "`" + name + "` has no meaning for " + std::string(path), "/" + name};
+  }
+  if (const unsigned missing = required & ~question.members) {
+    const std::string name = MemberText(missing & (~missing + 1));
+    return Objection{400, std::string(path) + " needs `" + name + "`", "/" + name};
+  }
+  if (auto bad = CheckId(question, Question::kLease, question.lease)) return bad;
+  if (auto bad = CheckId(question, Question::kId, question.id)) return bad;
+  constexpr std::int64_t kMaxAge = std::int64_t{1000} * 86'400 * 366;
+  if (question.age_ms < 0 || question.age_ms > kMaxAge) {
+    return Objection{400, "`age_ms` must be between 0 and one year", "/age_ms"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// One question under way. Lives in its exchange's memory.
+struct ApiDoor::Asked : Call {
+  Asked(ApiDoor& owner, HttpExchange& of, const Endpoint& at)
+      : door(owner),
+        exchange(of),
+        endpoint(at),
+        policy(owner.policy_),
+        resolved(of.memory()),
+        answers(&of.memory()) {}
+
+  ApiDoor& door;
+  HttpExchange& exchange;
+  const Endpoint& endpoint;
+  std::shared_ptr<const Policy> policy;
+  Resolved resolved;
+  std::pmr::vector<Decision> answers;
+  Batch* batch = nullptr;
+
+  std::optional<Objection> Prepare(const Question& question) {
+    if (auto bad =
+            CheckMembers(question, endpoint.members, endpoint.required, endpoint.path)) {
+      return bad;
+    }
+    kind = endpoint.kind;
+    if (auto bad = Resolve(question, kind, *policy->rules,
+                           policy->api.inline_quotas ? InlineQuotas::kAllowed
+                                                     : InlineQuotas::kRefused,
+                           resolved, exchange.memory())) {
+      return bad;
+    }
+    if (question.Has(Question::kId)) {
+      refund.id = question.id;
+      if (question.Has(Question::kAge)) {
+        refund.charged_at = RealClock{}.Now() - std::chrono::milliseconds{question.age_ms};
+      }
+    }
+    answers.resize(resolved.charges.charges.size());
+    charges = resolved.charges.charges;
+    decisions = answers;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Answer answer() const noexcept {
+    if (!charges.empty()) return AnswerOf(*this);
+    Answer plain{.allowed = resolved.access != Access::kDenied,
+                 .exempt = resolved.access == Access::kExempt,
+                 .denied = resolved.access == Access::kDenied,
+                 .applied = {},
+                 .charges = {},
+                 .decisions = {}};
+    return plain;
+  }
+
+  /// Looks and questions are answered by their outcome; an operation that was carried out is not a denial.
+  [[nodiscard]] int StatusOf(const Answer& answer) const noexcept {
+    switch (kind) {
+      case Kind::kApply:
+      case Kind::kPeek:
+        return answer.status();
+      case Kind::kRenew:
+        return done == Done::kApplied || charges.empty() ? 200 : 404;
+      default:
+        return 200;
+    }
+  }
+};
+
+/// Several questions under way, answered together when the last of them is.
+struct ApiDoor::Batch {
+  Batch(HttpExchange& of) : exchange(of), all(&of.memory()) {}
+  HttpExchange& exchange;
+  std::pmr::vector<Asked*> all;
+  std::size_t open = 0;
+};
+
+const ApiDoor::Endpoint* ApiDoor::FindEndpoint(std::string_view path) noexcept {
+  using Gives = Endpoint::Gives;
+  using Kind = Call::Kind;
+  static constexpr std::array<Endpoint, 8> kEndpoints{{
+      {"/v1/decide", Kind::kApply, kMayCost, 0},
+      {"/v1/peek", Kind::kPeek, kMayCost, 0},
+      {"/v1/acquire", Kind::kApply, kMayCost | Question::kLease, Question::kLease},
+      {"/v1/renew", Kind::kRenew, kWhom | Question::kLease, Question::kLease},
+      {"/v1/release", Kind::kRelease, kWhom | Question::kLease, Question::kLease},
+      {"/v1/debit", Kind::kDebit, kMayCost, Question::kCost},
+      {"/v1/refund", Kind::kRefund, kMayCost | Question::kId | Question::kAge, Question::kId,
+       Gives::kQuota},
+      {"/v1/decide/batch", Kind::kApply, kMayCost, 0},
+  }};
+  for (const Endpoint& endpoint : kEndpoints) {
+    if (endpoint.path == path) return &endpoint;
+  }
+  return nullptr;
+}
+
+ApiDoor::ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
+                 std::shared_ptr<const Policy> policy)
+    : store_(store), counters_(counters), reach_(reach), random_(std::random_device{}() | 1u) {
+  Use(std::move(policy));
+}
+
+ApiDoor::~ApiDoor() = default;
+
+void ApiDoor::Use(std::shared_ptr<const Policy> policy) noexcept {
+  // A count of references of this reactor's own: no other core touches it.
+  policy_ = std::make_shared<const Policy>(*policy);
+}
+
+void ApiDoor::Handle(HttpExchange& exchange) noexcept {
+  const net::HttpHead& head = exchange.head();
+  if (const Endpoint* const endpoint = FindEndpoint(head.path)) {
+    if (!MayAsk(exchange, *endpoint)) return;
+    return endpoint->path == "/v1/decide/batch" ? AskBatch(exchange, *endpoint)
+                                                : Ask(exchange, *endpoint);
+  }
+  if (head.path == "/openapi.json") {
+    if (head.method != "GET" && head.method != "HEAD") {
+      return AnswerProblem(exchange, 405, "the document can be read with GET", {},
+                           "Allow: GET, HEAD\r\n");
+    }
+    exchange.Begin(200);
+    return exchange.End("application/json", OpenApiJson());
+  }
+  AnswerProblem(exchange, 404,
+                "there is nothing here: ask POST /v1/decide; GET /openapi.json describes all of it");
+}
+
+/// False: it has been answered.
+bool ApiDoor::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
+  if (exchange.head().method != "POST") {
+    AnswerProblem(exchange, 405, "ask with POST and a JSON body", {}, "Allow: POST\r\n");
+    return false;
+  }
+  // A browser sends JSON to a foreign origin only after asking; no web page can charge or refund
+  // quotas behind its reader's back.
+  if (!IsJson(exchange.head())) {
+    AnswerProblem(exchange, 415,
+                  "send JSON and say so: `Content-Type: application/json` (curl does with --json)");
+    return false;
+  }
+  if (endpoint.gives == Endpoint::Gives::kQuota && reach_ == Reach::kOpen) {
+    AnswerProblem(exchange, 403,
+                  "quota is given back only to callers on this machine while the API listens "
+                  "on a public address without authentication");
+    return false;
+  }
+  return true;
+}
+
+void ApiDoor::Ask(HttpExchange& exchange, const Endpoint& endpoint) {
+  std::pmr::memory_resource& memory = exchange.memory();
+  Question question(memory);
+  if (const auto bad = ReadQuestion(exchange.body(), question, memory)) {
+    return AnswerProblem(exchange, 400, bad->message, bad->pointer);
+  }
+  auto* const asked = new (memory.allocate(sizeof(Asked), alignof(Asked)))
+      Asked(*this, exchange, endpoint);
+  if (const auto bad = asked->Prepare(question)) {
+    asked->~Asked();
+    return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
+  }
+  Start(*asked);
+}
+
+void ApiDoor::Start(Asked& asked) {
+  asked.finished = [](Call& call) noexcept {
+    Asked& mine = static_cast<Asked&>(call);
+    mine.door.Count(mine);
+    if (mine.batch == nullptr) return mine.door.Finish(mine);
+    if (--mine.batch->open == 0) mine.door.FinishBatch(*mine.batch);
+  };
+  // No rule matched, or an entry of deny or exempt did.
+  if (asked.charges.empty()) return asked.finished(asked);
+  store_.Start(asked);
+}
+
+void ApiDoor::Count(const Asked& asked) {
+  if (asked.error || asked.kind != Call::Kind::kApply) return;
+  for (std::size_t i = 0; i < asked.charges.size(); ++i) {
+    const Rule* const rule = asked.resolved.charges.rules[i];
+    counters_.Count(rule == nullptr ? RuleSlots::kOther : asked.policy->slots[rule->number],
+                    asked.charges[i].mode, asked.decisions[i]);
+  }
+}
+
+void ApiDoor::Finish(Asked& asked) {
+  HttpExchange& exchange = asked.exchange;
+  if (asked.error) {
+    const Error error = *std::move(asked.error);
+    asked.~Asked();
+    return AnswerProblem(exchange, StatusOf(error.code), error.message);
+  }
+  const Answer answer = asked.answer();
+  const int status = asked.StatusOf(answer);
+  net::OutBuffer& out = exchange.Begin(status);
+  const Config::Responses& responses = asked.policy->responses;
+  WriteAnswerFields(out, answer, responses, answer.allowed ? Micros{0} : Jitter());
+  body_.Clear();
+  WriteAnswerJson(body_, answer, status);
+  body_ << '\n';
+  asked.~Asked();
+  exchange.End(status >= 400 ? "application/problem+json" : "application/json", body_.view());
+}
+
+// --- Batches ------------------------------------------------------------------
+
+void ApiDoor::AskBatch(HttpExchange& exchange, const Endpoint& endpoint) {
+  std::pmr::memory_resource& memory = exchange.memory();
+  std::pmr::vector<Question> questions(&memory);
+  if (const auto bad = ReadBatch(exchange.body(), questions, memory)) {
+    return AnswerProblem(exchange, 400, bad->message, bad->pointer);
+  }
+  auto* const batch = new (memory.allocate(sizeof(Batch), alignof(Batch))) Batch(exchange);
+  const auto discard = [batch] {
+    for (Asked* const asked : batch->all) asked->~Asked();
+    batch->~Batch();
+  };
+  // All are understood before the first is charged: a mistake in one changes nothing.
+  for (const Question& question : questions) {
+    auto* const asked = new (memory.allocate(sizeof(Asked), alignof(Asked)))
+        Asked(*this, exchange, endpoint);
+    batch->all.push_back(asked);
+    asked->batch = batch;
+    if (const auto bad = asked->Prepare(question)) {
+      const std::string pointer =
+          "/requests/" + std::to_string(batch->all.size() - 1) + bad->pointer;
+      discard();
+      return AnswerProblem(exchange, bad->status, bad->message, pointer);
+    }
+  }
+  // One more than there are, so that none of them can end the batch while it is being started.
+  batch->open = batch->all.size() + 1;
+  for (Asked* const asked : batch->all) Start(*asked);
+  if (--batch->open == 0) FinishBatch(*batch);
+}
+
+void ApiDoor::FinishBatch(Batch& batch) {
+  HttpExchange& exchange = batch.exchange;
+  body_.Clear();
+  body_ << R"({"results":[)";
+  for (std::size_t i = 0; i < batch.all.size(); ++i) {
+    Asked& asked = *batch.all[i];
+    if (i != 0) body_ << ',';
+    if (asked.error) {
+      body_ << R"({"status":)" << tidegate::StatusOf(asked.error->code) << R"(,"detail":")";
+      net::WriteJsonText(body_, asked.error->message);
+      body_ << "\"}";
+    } else {
+      const Answer answer = asked.answer();
+      // The problem's members would repeat themselves; the status alone says it.
+      body_ << R"({"status":)" << asked.StatusOf(answer) << R"(,"decision":)";
+      WriteAnswerJson(body_, answer, 200);
+      body_ << '}';
+    }
+    asked.~Asked();
+  }
+  body_ << "]}\n";
+  batch.~Batch();
+  exchange.Begin(200);
+  exchange.End("application/json", body_.view());
+}
+
+Micros ApiDoor::Jitter() noexcept {
+  const std::int64_t most = policy_->responses.retry_after_jitter.count();
+  if (most == 0) return Micros{0};
+  // xorshift64*: quick, and good enough to spread clients.
+  random_ ^= random_ >> 12;
+  random_ ^= random_ << 25;
+  random_ ^= random_ >> 27;
+  const std::uint64_t number = random_ * 0x2545F4914F6CDD1Du;
+  return Micros{static_cast<std::int64_t>(number % (static_cast<std::uint64_t>(most) + 1))};
+}
+
+}  // namespace tidegate

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "doors/answer.hpp"
+#include "doors/question.hpp"
+#include "net/http_exchange.hpp"
+#include "rules/rule_set.hpp"
+#include "telemetry/decision_counters.hpp"
+#include "tidegate/store.hpp"
+
+namespace tidegate {
+
+/// Who may ask what: an address that only this machine reaches may give quota back.
+enum class Reach : std::uint8_t { kLoopback, kOpen };
+
+/// What a reload swaps as a whole.
+struct Policy {
+  std::shared_ptr<const RuleSet> rules;
+  std::vector<std::uint32_t> slots;  ///< Of the rules' counters, by their number.
+  Config::Responses responses;
+  Config::Api api;
+};
+
+/// The HTTP API: POST /v1/decide and its relatives, GET /openapi.json. One per reactor.
+class ApiDoor final : public net::HttpHandler {
+ public:
+  /// The store and the counters must outlive the door.
+  ApiDoor(Store& store, DecisionCounters& counters, Reach reach, std::shared_ptr<const Policy> policy);
+  ~ApiDoor() override;
+
+  void Handle(net::HttpExchange& exchange) noexcept override;
+  /// For all requests from now on; those under way keep what they began with.
+  void Use(std::shared_ptr<const Policy> policy) noexcept;
+
+ private:
+  struct Endpoint;
+  struct Asked;
+  struct Batch;
+
+  void Ask(net::HttpExchange& exchange, const Endpoint& endpoint);
+  void AskBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
+  [[nodiscard]] static const Endpoint* FindEndpoint(std::string_view path) noexcept;
+  [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
+  void Start(Asked& asked);
+  void Finish(Asked& asked);
+  void FinishBatch(Batch& batch);
+  void Count(const Asked& asked);
+  [[nodiscard]] Micros Jitter() noexcept;
+
+  Store& store_;
+  DecisionCounters& counters_;
+  const Reach reach_;
+  std::shared_ptr<const Policy> policy_;
+  net::OutBuffer body_;
+  std::uint64_t random_;
+};
+
+/// The OpenAPI document that the door serves.
+[[nodiscard]] std::string_view OpenApiJson() noexcept;
+
+}  // namespace tidegate

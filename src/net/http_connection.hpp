@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/intrusive/list_hook.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/deadlines.hpp"
+#include "net/http1_parser.hpp"
+#include "net/http_exchange.hpp"
+
+namespace tidegate::net {
+
+class HttpListener;
+
+/// One HTTP/1.1 connection of a server: reads requests, hands them to the listener's handler one
+/// after the other, and sends the answers, those of pipelined requests in one write.
+///
+/// It owns itself: it goes when it is closed and nothing is under way any more. Small requests fit its own
+/// buffer; a larger one is allocated for as long as a request needs it.
+class HttpConnection final
+    : public Deadlines::Node,
+      public boost::intrusive::list_base_hook<
+          boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  HttpConnection(HttpListener& listener, boost::asio::ip::tcp::socket socket);
+  ~HttpConnection();
+
+  void Start();
+  /// Ends the connection after the request under way; an idle one a moment later, in case a request is
+  /// on its way already.
+  void Drain();
+  /// May delete the connection.
+  void Close();
+
+  [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
+  OutBuffer& BeginAnswer(int status);
+  void EndAnswer(std::string_view content_type, std::string_view body);
+
+ private:
+  enum class State : std::uint8_t {
+    kReading,    ///< For a request, or the rest of it.
+    kHandling,   ///< The handler has it.
+    kClosing,    ///< The last answer has been written.
+    kLingering,  ///< Refused: what still comes is dropped, so that the answer is not lost.
+    kClosed,
+  };
+  enum class Body : std::uint8_t { kMore, kDone, kRefused };
+
+  void OnDeadline(Deadlines::Kind kind) override;
+
+  void StartRead();
+  void OnRead(const boost::system::error_code& error, std::size_t bytes);
+  void Process();
+  bool Step();
+  void Settle();
+  [[nodiscard]] Body ReadBody();
+  [[nodiscard]] Body ReadChunked();
+  void ContinueIfExpected();
+  void MakeRoom(std::size_t bytes);
+  void Refuse(const HttpRefusal& refusal);
+  void FinishExchange();
+  void Flush();
+  void StartWrite();
+  void OnWrite(const boost::system::error_code& error, std::size_t bytes);
+  void ArmForReading();
+  void Arm(Deadlines::Kind kind);
+  void GiveExchange() noexcept;
+  /// True if the connection is gone.
+  bool DeleteIfDone();
+
+  [[nodiscard]] std::string_view input() const noexcept {
+    return {buffer_ + begin_, end_ - begin_};
+  }
+
+  static constexpr std::size_t kInlineBytes = 2048;
+
+  HttpListener& listener_;
+  boost::asio::ip::tcp::socket socket_;
+  Peer peer_;
+
+  State state_ = State::kReading;
+  Deadlines::Kind armed_ = Deadlines::Kind::kIdle;
+  bool reading_ = false;
+  bool writing_ = false;
+  bool processing_ = false;
+  bool draining_ = false;
+  bool active_ = false;     ///< A request came since the idle deadline was armed.
+  bool continued_ = false;  ///< 100 Continue has been sent.
+  bool last_ = false;       ///< The connection ends with the exchange under way.
+
+  HttpExchange* exchange_ = nullptr;  ///< While a body is awaited, and while it is handled.
+  HeadParser parser_;
+  ChunkedDecoder chunks_;
+  std::size_t head_bytes_ = 0;
+  std::size_t request_bytes_ = 0;  ///< Head and body.
+  std::size_t progress_ = 0;       ///< Bytes moved since the deadline was armed.
+
+  char* buffer_;
+  std::size_t capacity_ = kInlineBytes;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::unique_ptr<char[]> large_;
+  std::string pending_;  ///< What the socket did not take yet.
+  std::string queued_;   ///< What came after it.
+  std::size_t sent_ = 0;
+  std::array<char, kInlineBytes> own_;
+};
+
+}  // namespace tidegate::net
