@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/http1_target.hpp"
+
+#include "net/http1_tokens.hpp"
+
+namespace tidegate::net::http1 {
+namespace {
+
+void SplitQuery(std::string_view text, Target& target) noexcept {
+  const std::size_t mark = text.find('?');
+  target.path = text.substr(0, mark);
+  if (mark != std::string_view::npos) target.query = text.substr(mark + 1);
+}
+
+std::size_t SchemeLength(std::string_view target) noexcept {
+  if (target.size() >= 7 && EqualsLower(target.substr(0, 4), "http") &&
+      target.substr(4, 3) == "://") {
+    return 7;
+  }
+  if (target.size() >= 8 && EqualsLower(target.substr(0, 5), "https") &&
+      target.substr(5, 3) == "://") {
+    return 8;
+  }
+  return 0;
+}
+
+std::optional<Target> SplitAbsolute(std::string_view method, std::string_view target) noexcept {
+  const std::size_t scheme = SchemeLength(target);
+  if (scheme == 0) return std::nullopt;
+  target.remove_prefix(scheme);
+  const std::size_t end = target.find_first_of("/?");
+  Target split{.authority = target.substr(0, end), .path = {}, .query = {}};
+  if (!IsHostAndPort(*split.authority, Port::kOptional)) return std::nullopt;
+  if (end == std::string_view::npos) {
+    split.path = method == "OPTIONS" ? "*" : "/";  // RFC 9112, 3.2.4.
+    return split;
+  }
+  SplitQuery(target.substr(end), split);
+  if (split.path.empty()) split.path = "/";
+  return split;
+}
+
+/// At most 65,535, in at most five digits; empty is a port to RFC 3986.
+bool IsPort(std::string_view text, Port port) noexcept {
+  if (text.size() > 5 || !All(text, kDigit)) return false;
+  unsigned value = 0;
+  for (const char c : text) value = value * 10 + static_cast<unsigned>(c - '0');
+  return value <= 65535 && (port == Port::kOptional || value > 0);
+}
+
+/// What stands between the brackets of an IPv6 address. By its characters only: whoever connects
+/// to it parses it.
+bool IsAddress6(std::string_view text) noexcept {
+  if (text.size() < 2 || text.size() > 45) return false;
+  bool colon = false;
+  for (const char c : text) {
+    if (!Is(c, kHex) && c != ':' && c != '.') return false;
+    colon |= c == ':';
+  }
+  return colon;
+}
+
+}  // namespace
+
+std::optional<Target> SplitTarget(std::string_view method, std::string_view target) noexcept {
+  if (method == "CONNECT") {
+    if (!IsHostAndPort(target, Port::kRequired)) return std::nullopt;
+    return Target{.authority = target, .path = {}, .query = {}};
+  }
+  if (target.front() == '/') {
+    Target split;
+    SplitQuery(target, split);
+    return split;
+  }
+  if (target == "*") {
+    if (method != "OPTIONS") return std::nullopt;
+    return Target{.authority = {}, .path = target, .query = {}};
+  }
+  return SplitAbsolute(method, target);
+}
+
+bool IsHostAndPort(std::string_view authority, Port port) noexcept {
+  std::size_t end = 0;
+  if (authority.starts_with('[')) {
+    const std::size_t bracket = authority.find(']');
+    if (bracket == std::string_view::npos) return false;
+    if (!IsAddress6(authority.substr(1, bracket - 1))) return false;
+    end = bracket + 1;
+  } else {
+    end = Skip(authority, 0, kName);
+    if (end == 0) return false;
+  }
+  if (end == authority.size()) return port == Port::kOptional;
+  return authority[end] == ':' && IsPort(authority.substr(end + 1), port);
+}
+
+}  // namespace tidegate::net::http1

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+/// The characters of HTTP/1.1, shared by heads and trailers: what one accepts the other accepts.
+namespace tidegate::net::http1 {
+
+enum CharClass : std::uint8_t {
+  kToken = 1,   ///< tchar of RFC 9110, 5.6.2: methods, field names, Connection options.
+  kTarget = 2,  ///< What RFC 3986 lets a URI hold, without '#': no request carries a fragment.
+  kName = 4,    ///< Of a host name: letters, digits and -._~
+  kHex = 8,
+  kDigit = 16,
+  kText = 32,  ///< Of a field value: visible ASCII, SP, HTAB, 0x80 to 0xFF.
+};
+
+namespace internal {
+consteval std::array<std::uint8_t, 256> MakeClasses() {
+  std::array<std::uint8_t, 256> table{};
+  const auto mark = [&table](std::string_view chars, unsigned classes) {
+    for (const char c : chars) {
+      auto& entry = table[static_cast<unsigned char>(c)];
+      entry = static_cast<std::uint8_t>(entry | classes);
+    }
+  };
+  mark("0123456789", kDigit | kHex | kToken | kTarget | kName);
+  mark("abcdefABCDEF", kHex);
+  mark("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", kToken | kTarget | kName);
+  mark("-._~", kToken | kTarget | kName);
+  mark("!$&'*+", kToken | kTarget);
+  mark("#^`|", kToken);
+  mark("%", kToken | kTarget);
+  mark(":/?[]@(),;=", kTarget);
+  for (unsigned c = 0; c < 256; ++c) {
+    if (c == '\t' || (c >= 0x20 && c != 0x7F))
+      table[c] = static_cast<std::uint8_t>(table[c] | kText);
+  }
+  return table;
+}
+inline constexpr std::array<std::uint8_t, 256> kClasses = MakeClasses();
+}  // namespace internal
+
+[[nodiscard]] constexpr bool Is(char c, CharClass wanted) noexcept {
+  return (internal::kClasses[static_cast<unsigned char>(c)] & wanted) != 0;
+}
+
+[[nodiscard]] constexpr bool IsBlank(char c) noexcept { return c == ' ' || c == '\t'; }
+
+[[nodiscard]] constexpr bool All(std::string_view text, CharClass wanted) noexcept {
+  for (const char c : text) {
+    if (!Is(c, wanted)) return false;
+  }
+  return true;
+}
+
+/// The first place from `at` on that is not of the class, or the end.
+[[nodiscard]] constexpr std::size_t Skip(std::string_view text, std::size_t at,
+                                         CharClass wanted) noexcept {
+  while (at < text.size() && Is(text[at], wanted)) ++at;
+  return at;
+}
+
+/// As Skip(text, at, kText), eight bytes at a time: field values are most of a head.
+[[nodiscard]] inline std::size_t SkipText(std::string_view text, std::size_t at) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    constexpr std::uint64_t kOnes = 0x0101010101010101;
+    while (text.size() - at >= 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data() + at, 8);
+      // The high bit of each byte below 0x20 or equal to 0x7F. A borrow can set further bits, but
+      // only above a byte that is one, so the lowest bit is right.
+      const std::uint64_t control = (word - kOnes * 0x20) & ~word;
+      const std::uint64_t rubout = word ^ (kOnes * 0x7F);
+      const std::uint64_t hits = (control | ((rubout - kOnes) & ~rubout)) & (kOnes * 0x80);
+      if (hits == 0) {
+        at += 8;
+        continue;
+      }
+      at += static_cast<std::size_t>(std::countr_zero(hits)) / 8;
+      if (text[at] != '\t') return at;
+      ++at;
+    }
+  }
+  return Skip(text, at, kText);
+}
+
+/// Whether `text` is `lower` but for the case of letters. `lower` holds lower-case letters, digits
+/// and '-', and `text` no controls: then setting the bit 0x20 maps nothing else onto them.
+[[nodiscard]] constexpr bool EqualsLower(std::string_view text, std::string_view lower) noexcept {
+  if (text.size() != lower.size()) return false;
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    if ((text[i] | 0x20) != lower[i]) return false;
+  }
+  return true;
+}
+
+[[nodiscard]] constexpr std::string_view TrimBlanks(std::string_view text) noexcept {
+  while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// What is wrong with a field line whose name or value ends with `found`.
+[[nodiscard]] constexpr std::string_view BadNameReason(char found) noexcept {
+  if (IsBlank(found)) return "white space in a field name or before its colon";
+  if (found == ':') return "a field without a name";
+  if (found == '\r' || found == '\n') return "a field line without a colon";
+  return "a field name is not a token";
+}
+[[nodiscard]] constexpr std::string_view BadTextReason(char found) noexcept {
+  if (found == '\n') return "a line ends with LF alone";
+  if (found == '\r') return "a CR without its LF";
+  return "a control character in a field value";
+}
+
+}  // namespace tidegate::net::http1

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "unit/net/http1_reader.hpp"
+
+namespace tidegate::net {
+namespace {
+
+using namespace std::string_literals;
+
+int Status(std::string_view input, const HttpLimits& limits = {}) {
+  const BodyAnswer answer = ReadChunked(input, limits);
+  return answer.parsed == Parsed::kRefused ? answer.status : answer.parsed == Parsed::kDone ? 0 : 1;
+}
+
+const std::vector<std::string> kValid = {
+    "0\r\n\r\n",
+    "5\r\nhello\r\n0\r\n\r\n",
+    "5\r\nhello\r\n00007\r\n, world\r\nA\r\n0123456789\r\n000\r\n\r\n",
+    "9\r\n\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n",
+    "1;a\r\nx\r\n1;a=b;c=\"d \\\" \xFF\t;\\\\\"\r\ny\r\n0;last=\"\";e\r\n\r\n",
+    "1\r\nx\r\n0\r\nX-Sum: 12 \r\nEmpty:\r\nHost: b\r\n\r\n",
+    "000000000000000F\r\n0123456789abcde\r\n0000000000000000\r\n\r\n",
+};
+
+TEST(Http1Chunked, Decodes) {
+  const std::vector<std::string> bodies = {
+      "", "hello", "hello, world0123456789", "\r\n0\r\n\r\n\r\n", "xy", "x", "0123456789abcde"};
+  for (std::size_t i = 0; i < kValid.size(); ++i) {
+    const BodyAnswer answer = ReadChunked(kValid[i] + "GET / HTTP/1.1");
+    EXPECT_EQ(answer.parsed, Parsed::kDone) << kValid[i] << answer.reason;
+    EXPECT_EQ(answer.body, bodies[i]);
+    EXPECT_EQ(answer.raw, kValid[i].size());
+  }
+}
+
+TEST(Http1Chunked, PrefixesAskForMoreAndCutsDoNotMatter) {
+  for (const std::string& input : kValid) {
+    const BodyAnswer whole = ReadChunked(input);
+    for (std::size_t size = 0; size < input.size(); ++size) {
+      EXPECT_EQ(Status(std::string_view(input).substr(0, size)), 1) << input << size;
+      EXPECT_EQ(ReadChunked(input, {}, {size}), whole) << input << size;
+    }
+    EXPECT_EQ(ReadChunked(input, {}, EveryByte(input.size())), whole) << input;
+  }
+}
+
+TEST(Http1Chunked, Refuses) {
+  for (const std::string& input : {
+           // Sizes.
+           "\r\n"s,
+           "x"s,
+           "g\r\n"s,
+           "0x5\r\n"s,
+           "+5\r\n"s,
+           "-5\r\n"s,
+           " 5\r\n"s,
+           "5 \r\n"s,
+           "5 ;a\r\n"s,
+           "5\t\r\n"s,
+           "5,5\r\n"s,
+           "5\0\r\n"s,
+           ";a\r\n"s,
+           "5_0\r\n"s,
+           "\xB2\r\n"s,
+           "5\v\r\n"s,
+           "00000000000000005\r\n"s,
+           "00000000000000000\r\n"s,
+           // Line ends.
+           "5\nhello\r\n0\r\n\r\n"s,
+           "5\r\rhello"s,
+           "5\rhello"s,
+           "5\r\nhello\n"s,
+           "5\r\nhello\r\r"s,
+           "5\r\nhello0"s,
+           "5\r\nhell\r\n0"s,
+           "0\r\n\n"s,
+           "0\n"s,
+           "0\r\n\rx"s,
+           // Extensions.
+           "5;\r\n"s,
+           "5;;a\r\n"s,
+           "5; a\r\n"s,
+           "5;a \r\n"s,
+           "5;a =b\r\n"s,
+           "5;a= b\r\n"s,
+           "5;a=\r\n"s,
+           "5;a=b=c\r\n"s,
+           "5;a=\"b\r\n"s,
+           "5;a=\"b\"c\r\n"s,
+           "5;a=\"\0\"\r\n"s,
+           "5;a=\"\\\n\"\r\n"s,
+           "5;a\n"s,
+           "5;a\rb"s,
+           "5;a=\"\r\n\"\r\n"s,
+           "5;\x7F\r\n"s,
+           "5;(\r\n"s,
+           "5;a=b,c\r\n"s,
+           // Trailers.
+           "0\r\n X: y\r\n\r\n"s,
+           "0\r\nX : y\r\n\r\n"s,
+           "0\r\n: y\r\n\r\n"s,
+           "0\r\nX\r\n\r\n"s,
+           "0\r\nX: y\n\r\n"s,
+           "0\r\nX: y\rZ"s,
+           "0\r\nX: \0\r\n\r\n"s,
+           "0\r\nX: y\r\n z\r\n\r\n"s,
+           "0\r\nContent-Length: 5\r\n\r\n"s,
+           "0\r\nTRANSFER-ENCODING: chunked\r\n\r\n"s,
+           "0\r\nX: y\r\nGET / HTTP/1.1\r\n\r\n"s,
+       }) {
+    EXPECT_EQ(Status(input), 400) << testing::PrintToString(input);
+    EXPECT_EQ(ReadChunked(input, {}, EveryByte(input.size())), ReadChunked(input));
+  }
+}
+
+TEST(Http1Chunked, BodyLimit) {
+  const HttpLimits limits{.body_bytes = 20};
+  EXPECT_EQ(Status("14\r\n01234567890123456789\r\n0\r\n\r\n", limits), 0);
+  EXPECT_EQ(Status("15", limits), 413) << "before the line is whole";
+  EXPECT_EQ(Status("A\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n", limits), 0);
+  EXPECT_EQ(Status("A\r\n0123456789\r\nB", limits), 413);
+  EXPECT_EQ(Status("FFFFFFFFFFFFFFFF\r\n"), 413);
+  EXPECT_EQ(Status("FFFFFFFFFFFFFFFFF\r\n"), 413);
+  const HttpLimits endless{.body_bytes = SIZE_MAX};
+  EXPECT_EQ(Status("1\r\nx\r\nFFFFFFFFFFFFFFFF", endless), 413) << "the sum overflows";
+  EXPECT_EQ(Status("FFFFFFFFFFFFFFFF\r\n", endless), 1);
+  EXPECT_EQ(Status("10000000000000000", endless), 400);
+}
+
+TEST(Http1Chunked, ExtensionsAndTrailersShareAnAllowance) {
+  const HttpLimits limits{.trailer_bytes = 10};
+  EXPECT_EQ(Status("1;345\r\nx\r\n0;789\r\n\r\n", limits), 0);
+  EXPECT_EQ(Status("1;345\r\nx\r\n0;789ab", limits), 1);
+  EXPECT_EQ(Status("1;345\r\nx\r\n0;789abc", limits), 400);
+  EXPECT_EQ(Status("0\r\nX: 45678\r\n\r\n", limits), 0);
+  EXPECT_EQ(Status("0\r\nX: 456789\r\n\r\n", limits), 400);
+  EXPECT_EQ(Status("0;23\r\nX: 45\r\n\r\n", limits), 0);
+  EXPECT_EQ(Status("0;23\r\nX: 456\r\n\r\n", limits), 400);
+  EXPECT_EQ(Status("0\r\n\r\n", {.trailer_bytes = 0}), 0);
+  EXPECT_EQ(Status("0\r\nX: " + std::string(5000, 'y')), 400);
+  EXPECT_EQ(Status("5;" + std::string(5000, 'y')), 400);
+  for (const std::string& input : {"0;23\r\nX: 456\r\n\r\n"s, "1;345\r\nx\r\n0;789abc"s}) {
+    EXPECT_EQ(ReadChunked(input, limits, EveryByte(input.size())), ReadChunked(input, limits));
+  }
+}
+
+TEST(Http1Chunked, SaysWhatIsDecodedSoFar) {
+  ChunkedDecoder decoder;
+  std::string data = "5\r\nhel";
+  EXPECT_EQ(decoder.Decode(data, {}), Parsed::kMore);
+  EXPECT_EQ(decoder.decoded(), 3u);
+  EXPECT_EQ(decoder.raw(), 6u);
+  EXPECT_EQ(data.substr(0, 3), "hel");
+  data += "lo\r\n0\r\n\r\nnext";
+  EXPECT_EQ(decoder.Decode(data, {}), Parsed::kDone);
+  EXPECT_EQ(data.substr(0, decoder.decoded()), "hello");
+  EXPECT_EQ(data.substr(decoder.raw()), "next");
+  EXPECT_EQ(decoder.Decode(data, {}), Parsed::kDone) << "and says so again";
+}
+
+}  // namespace
+}  // namespace tidegate::net
