@@ -21,6 +21,8 @@ struct Refund {
   /// When the charge was made, if the caller knows. Window algorithms drop a
   /// refund whose window has passed; without a time it is taken as of now.
   std::optional<Time> charged_at = std::nullopt;
+  /// The same as how long ago, for callers that do not know the store's clock.
+  std::optional<Micros> age = std::nullopt;
 };
 
 /// Whether an operation on a key or a lease found something to do.

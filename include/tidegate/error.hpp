@@ -16,6 +16,7 @@ enum class ErrorCode : std::uint8_t {
   kTooManyRules,  ///< More rules match one request than it may be charged for.
   kExhausted,     ///< The store has no room to carry this out safely.
   kNetwork,  ///< An address could not be listened on or reached.
+  kBadConfig,  ///< A configuration that cannot work; the problems beside it say why.
 };
 
 /// A mistake of the caller or a limit of the machine. A denied request is not

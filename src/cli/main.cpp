@@ -6,14 +6,15 @@
 #include <string>
 #include <utility>
 
+#include "cli/check_config.hpp"
+#include "cli/decide.hpp"
 #include "cli/demo.hpp"
+#include "cli/exit.hpp"
+#include "cli/serve.hpp"
 #include "rules/duration.hpp"
 
 namespace tidegate::cli {
 namespace {
-
-/// The exit codes of every subcommand.
-enum Exit : int { kOk = 0, kRuntime = 1, kUsage = 2 };
 
 /// An option whose text `parse` turns into a value or refuses with a sentence.
 template <class T, class Parse>
@@ -42,6 +43,12 @@ Result<Algorithm> ReadAlgorithm(const std::string& text) {
     message += Name(static_cast<Algorithm>(i));
   }
   return Refuse(std::move(message));
+}
+
+Result<std::optional<Config::Log::Format>> ReadLogFormat(const std::string& text) {
+  if (text == "text") return Config::Log::Format::kText;
+  if (text == "json") return Config::Log::Format::kJson;
+  return Refuse("\"" + text + "\" is not a log format: choose text or json");
 }
 
 Result<std::int64_t> ReadCount(const std::string& text) {
@@ -84,6 +91,60 @@ void AddDemo(CLI::App& app, DemoOptions& options) {
       "  tidegate demo --algorithm token_bucket --limit 2 --burst 5 --every 100ms");
 }
 
+void AddServe(CLI::App& app, ServeOptions& options) {
+  CLI::App& serve = *app.add_subcommand("serve", "Serve decisions over HTTP");
+  CLI::Option* const config =
+      serve.add_option("-c,--config", options.config, "The configuration, a YAML file")
+          ->type_name("FILE");
+  CLI::Option* const demo = serve.add_flag(
+      "--demo", options.demo, "A few telling rules instead of a file, and what to try on them");
+  demo->excludes(config);
+  serve.add_option("--threads", options.threads, "Reactors (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  AddParsed(serve, "--log-format", options.log_format, ReadLogFormat,
+            "text or json (default: as the configuration says, or text)", "FORMAT");
+  serve.footer(
+      "SIGHUP, or a change of the file, reloads the rules; SIGTERM finishes what is under way.\n"
+      "\n"
+      "Example:\n"
+      "  tidegate serve --config tidegate.yaml --threads 2");
+}
+
+void AddCheckConfig(CLI::App& app, CheckOptions& options) {
+  CLI::App& check =
+      *app.add_subcommand("check-config", "Say what is wrong with a configuration, and where");
+  check.add_option("file", options.file, "The configuration")->required()->type_name("FILE");
+  check.add_flag("--strict", options.strict, "Fail on warnings too");
+  check.footer(
+      "Exits with 0 if a server would start with it, else with 2.\n"
+      "\n"
+      "Example:\n"
+      "  tidegate check-config tidegate.yaml");
+}
+
+void AddDecide(CLI::App& app, DecideOptions& options) {
+  CLI::App& decide = *app.add_subcommand("decide", "Ask a running server for one decision");
+  decide.add_option("rule", options.rule, "The rule's id")->required()->type_name("RULE");
+  decide.add_option("identity", options.identity, "Who is asking, as the rule counts")
+      ->required()
+      ->type_name("IDENTITY");
+  AddParsed(decide, "--cost", options.cost, ReadCount, "What it costs (default: as the rule says)",
+            "N");
+  decide.add_option("--server", options.server, "Where it listens (default: 127.0.0.1:8081)")
+      ->type_name("HOST:PORT");
+  AddParsed(decide, "--timeout", options.timeout, ParseDuration,
+            "How long to wait for the answer (default: 2s)", "DURATION");
+  decide.add_flag("--peek", options.peek, "Only look: charge nothing");
+  decide.add_flag("--json", options.json, "Print the server's answer as it came");
+  decide.footer(
+      "Exits with 0 if allowed, 1 if denied, 2 if the question makes no sense, 3 without an "
+      "answer.\n"
+      "\n"
+      "Example: at most so many mails as the rule allows\n"
+      "  tidegate decide mails alice && send-mail");
+}
+
 int Demo(const DemoOptions& options) {
   if (const auto done = RunDemo(options, std::cout); !done) {
     std::cerr << "tidegate demo: " << done.error().message << '\n';
@@ -105,11 +166,17 @@ int Main(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.footer(
       "Example:\n"
-      "  tidegate demo --limit 5 --every 50ms\n"
+      "  tidegate serve --demo\n"
       "`tidegate COMMAND --help` says more about a command.");
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return std::string{"tidegate: "} + error.what() + "; `tidegate COMMAND --help` says more\n";
   });
+  ServeOptions serve;
+  AddServe(app, serve);
+  CheckOptions check;
+  AddCheckConfig(app, check);
+  DecideOptions decide;
+  AddDecide(app, decide);
   DemoOptions demo;
   AddDemo(app, demo);
 
@@ -118,12 +185,21 @@ int Main(int argc, const char* const* argv) {
   } catch (const CLI::RequiredError&) {
     std::cerr << "tidegate: ";
     if (argc > 1) std::cerr << '"' << argv[1] << "\" is no command; ";
-    std::cerr << "say what to do, as in `tidegate demo`; `tidegate --help` lists the commands\n";
+    std::cerr << "say what to do, as in `tidegate serve --demo`; `tidegate --help` lists the commands\n";
     return kUsage;
   } catch (const CLI::ParseError& error) {
     // CLI11 has a code of its own for each mistake; a script needs only one.
     return app.exit(error) == 0 ? kOk : kUsage;
   }
+  if (app.got_subcommand("serve")) {
+    if (serve.config.empty() && !serve.demo) {
+      std::cerr << "tidegate serve: name a configuration with --config, or try --demo\n";
+      return kUsage;
+    }
+    return Serve(serve);
+  }
+  if (app.got_subcommand("check-config")) return CheckConfig(check, std::cout);
+  if (app.got_subcommand("decide")) return Decide(decide, std::cout, std::cerr);
   return Demo(demo);
 }
 

@@ -115,9 +115,7 @@ struct ApiDoor::Asked : Call {
     }
     if (question.Has(Question::kId)) {
       refund.id = question.id;
-      if (question.Has(Question::kAge)) {
-        refund.charged_at = RealClock{}.Now() - std::chrono::milliseconds{question.age_ms};
-      }
+      if (question.Has(Question::kAge)) refund.age = std::chrono::milliseconds{question.age_ms};
     }
     answers.resize(resolved.charges.charges.size());
     charges = resolved.charges.charges;

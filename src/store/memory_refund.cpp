@@ -68,7 +68,9 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   const bool again = mark.meta.kind() == Meta::kMark;
   MemoryCell cell = CellOf(entry, charge);
   if (known && !again) {
-    outcome = cell.Refund(charge.cost, refund.charged_at.value_or(now), now);
+    const Time charged_at =
+        refund.age ? now - *refund.age : refund.charged_at.value_or(now);
+    outcome = cell.Refund(charge.cost, charged_at, now);
     Note(outcome);
   }
   if (outcome.admitted > 0) {

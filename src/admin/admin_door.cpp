@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/admin_door.hpp"
+
+#include <array>
+#include <new>
+#include <utility>
+
+namespace tidegate {
+namespace {
+
+using net::AnswerProblem;
+using net::HttpExchange;
+
+/// A look at a key that nobody is counted by: it takes the way of every question to the store and back.
+struct Probe : Call {
+  explicit Probe(HttpExchange& of) : exchange(of) {}
+
+  HttpExchange& exchange;
+  Quota quota = Quota::Make({.limit = 1}).value();
+  std::array<Charge, 1> probes{{{.rule = "readiness", .identity = "probe", .quota = &quota}}};
+  std::array<Decision, 1> looks;
+};
+
+void AnswerText(HttpExchange& exchange, std::string_view text) {
+  exchange.Begin(200) << "Cache-Control: no-store\r\n";
+  exchange.End("text/plain; charset=utf-8", text);
+}
+
+}  // namespace
+
+AdminDoor::AdminDoor(Store& store, Sources sources) : store_(store), sources_(std::move(sources)) {}
+
+void AdminDoor::Handle(HttpExchange& exchange) noexcept {
+  const net::HttpHead& head = exchange.head();
+  const bool known =
+      head.path == "/healthz" || head.path == "/readyz" || head.path == "/metrics";
+  if (!known) {
+    return AnswerProblem(exchange, 404, "there is nothing here: try /healthz, /readyz or /metrics");
+  }
+  if (head.method != "GET" && head.method != "HEAD") {
+    return AnswerProblem(exchange, 405, "this can be read with GET", {}, "Allow: GET, HEAD\r\n");
+  }
+  if (head.path == "/healthz") return AnswerText(exchange, "ok\n");
+  if (head.path == "/readyz") return AnswerReady(exchange);
+  const std::string text = sources_.metrics();
+  exchange.Begin(200) << "Cache-Control: no-store\r\n";
+  exchange.End("text/plain; version=0.0.4; charset=utf-8", text);
+}
+
+void AdminDoor::AnswerReady(HttpExchange& exchange) {
+  if (sources_.draining()) return AnswerProblem(exchange, 503, "shutting down");
+  auto* const probe =
+      new (exchange.memory().allocate(sizeof(Probe), alignof(Probe))) Probe(exchange);
+  probe->kind = Call::Kind::kPeek;
+  probe->charges = probe->probes;
+  probe->decisions = probe->looks;
+  probe->finished = [](Call& call) noexcept {
+    Probe& mine = static_cast<Probe&>(call);
+    HttpExchange& of = mine.exchange;
+    const std::optional<Error> error = std::move(mine.error);
+    mine.~Probe();
+    if (error) return AnswerProblem(of, 503, "the store does not answer: " + error->message);
+    AnswerText(of, "ready\n");
+  };
+  store_.Start(*probe);
+}
+
+}  // namespace tidegate

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace tidegate::cli {
+
+/// The exit codes of every subcommand.
+enum Exit : int {
+  kOk = 0,       ///< Done; `decide`: allowed.
+  kRuntime = 1,  ///< Something failed on the way; `decide`: denied.
+  kUsage = 2,    ///< The command line or the configuration is wrong.
+  kNoAnswer = 3  ///< `decide`: the server could not be asked.
+};
+
+}  // namespace tidegate::cli

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/serve.hpp"
+
+#include <sys/resource.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <iostream>
+#include <memory>
+
+#include "cli/exit.hpp"
+#include "rules/duration.hpp"
+#include "server/config_watch.hpp"
+#include "server/server.hpp"
+#include "telemetry/log.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+constexpr std::string_view kDemo = R"(# What `tidegate serve --demo` runs on.
+api:
+  inline_quotas: true
+rules:
+  - id: demo
+    match: { path: /demo/** }
+    per: header:x-api-key | client_ip
+    limit: 5/10s
+  - id: per-address
+    match: { path: /demo/** }
+    per: client_ip
+    limit: 1000/m
+    algorithm: sliding_window
+  - id: jobs
+    match: { path: /jobs }
+    per: header:x-api-key | client_ip
+    limit: 2/30s
+    algorithm: concurrency
+)";
+
+void PrintDemo(const Server& server) {
+  const std::string url = "http://" + net::EndpointText(server.api());
+  std::cout <<
+      R"(
+Try it, in another terminal. Five requests pass, and one more every two seconds:
+
+  for i in 1 2 3 4 5 6; do
+    curl -si --json '{"rule":"demo","identity":"alice"}' )"
+            << url << R"(/v1/decide | grep -E '^(HTTP|RateLimit:|Retry-After)'
+  done
+
+    five times  HTTP/1.1 200 OK   RateLimit: "demo";r=4;t=2  ... down to r=0
+    then        HTTP/1.1 429 Too Many Requests   Retry-After: 2
+
+  sleep 2; curl -s --json '{"rule":"demo","identity":"alice"}' )"
+            << url << R"(/v1/decide
+
+    again       {"allowed":true,"rule":"demo","limit":5,"remaining":0, ...
+
+Ask with a request's attributes (every rule that matches is charged, all or nothing):
+
+  curl -s --json '{"request":{"path":"/demo/x","client_ip":"203.0.113.7"}}' )"
+            << url << R"(/v1/decide
+
+Bring your own quota, without any rule:
+
+  curl -s --json '{"key":"job-42","limit":"10/m"}' )"
+            << url << R"(/v1/decide
+
+All endpoints: )"
+            << url << "/openapi.json   Metrics: http://" << net::EndpointText(server.admin())
+            << "/metrics\n\n"
+            << std::flush;
+}
+
+/// As many descriptors as the system gives: each connection needs one.
+void RaiseDescriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void ConfigureLog(const ServeOptions& options, const Config& config) {
+  const auto format = options.log_format.value_or(config.log.format);
+  Log::Configure(format == Config::Log::Format::kJson ? Log::Format::kJson : Log::Format::kText,
+                 static_cast<Log::Level>(config.log.level));
+}
+
+void LogProblems(const Problems& problems, const std::string& file) {
+  for (const Problem& problem : problems) {
+    if (problem.severity == Problem::Severity::kError) {
+      Log::Error(problem.Text(file));
+    } else {
+      Log::Warning(problem.Text(file));
+    }
+  }
+}
+
+ConfigReading Read(const ServeOptions& options) {
+  return options.config.empty() ? ParseConfig(kDemo) : LoadConfig(options.config);
+}
+
+/// What the process does beside serving: signals, reloads, its end.
+class Control {
+ public:
+  Control(Server& server, const ServeOptions& options, std::chrono::microseconds drain_timeout)
+      : server_(server),
+        options_(options),
+        drain_timeout_(drain_timeout),
+        stop_(context_, SIGTERM, SIGINT),
+        reload_(context_, SIGHUP),
+        timer_(context_) {}
+
+  void Run() {
+    WaitForStop();
+    WaitForReload();
+    if (!options_.config.empty()) {
+      watch_ = std::make_unique<ConfigWatch>(context_, options_.config,
+                                             [this] { Reload("the file changed"); });
+    }
+    context_.run();
+  }
+
+ private:
+  void WaitForStop() {
+    stop_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (!error) Stop(signal);
+    });
+  }
+  void WaitForReload() {
+    reload_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      Reload("SIGHUP");
+      WaitForReload();
+    });
+  }
+
+  void Stop(int signal) {
+    if (draining_) {
+      Log::Warning("stopping at once: the signal came twice");
+      return context_.stop();
+    }
+    draining_ = true;
+    Log::Info(signal == SIGTERM ? "SIGTERM: finishing what is under way"
+                                : "SIGINT: finishing what is under way",
+              {{"at_most", FormatDuration(drain_timeout_)}});
+    WaitForStop();
+    timer_.expires_after(drain_timeout_);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      Log::Warning("some connections did not end in time: closing them");
+      context_.stop();
+    });
+    server_.Drain([this] { boost::asio::post(context_, [this] { context_.stop(); }); });
+  }
+
+  void Reload(std::string_view why) {
+    if (draining_) return;
+    if (options_.config.empty()) return Log::Info("nothing to reload: the demo has no file");
+    ConfigReading reading = LoadConfig(options_.config);
+    bool applied = false;
+    if (reading.config) {
+      applied = server_.Reload(*reading.config, reading.problems);
+    } else {
+      server_.NoteRefusedReload();
+    }
+    LogProblems(reading.problems, options_.config);
+    if (!applied) {
+      return Log::Error("the new configuration has errors: the old one stays in force",
+                        {{"file", options_.config}, {"why", std::string(why)}});
+    }
+    ConfigureLog(options_, *reading.config);
+    for (const std::string& part : server_.NeedsRestart(*reading.config)) {
+      Log::Warning("a change takes effect only after a restart", {{"of", part}});
+    }
+    Log::Info("reloaded", {{"file", options_.config},
+                           {"why", std::string(why)},
+                           {"rules", std::to_string(server_.rule_count())}});
+  }
+
+  Server& server_;
+  const ServeOptions& options_;
+  const std::chrono::microseconds drain_timeout_;
+  boost::asio::io_context context_;
+  boost::asio::signal_set stop_;
+  boost::asio::signal_set reload_;
+  boost::asio::steady_timer timer_;
+  std::unique_ptr<ConfigWatch> watch_;
+  bool draining_ = false;
+};
+
+void LogStart(const Server& server, const Config& config) {
+  Log::Info("tidegate " TIDEGATE_VERSION " is up",
+            {{"threads", std::to_string(server.threads())},
+             {"store", "memory"},
+             {"max_keys", std::to_string(config.store.max_keys)},
+             {"rules", std::to_string(server.rule_count())}});
+  if (!config.listen.api.empty()) {
+    Log::Info("HTTP API", {{"on", "http://" + net::EndpointText(server.api())}});
+    if (!server.api().address().is_loopback()) {
+      Log::Warning("the API listens on a public address without authentication: anybody who "
+                   "reaches it may ask; quota is given back to nobody",
+                   {{"on", net::EndpointText(server.api())}});
+    }
+  }
+  if (!config.listen.admin.empty()) {
+    Log::Info("admin: /healthz /readyz /metrics",
+              {{"on", "http://" + net::EndpointText(server.admin())}});
+  }
+}
+
+}  // namespace
+
+std::string_view DemoConfig() noexcept { return kDemo; }
+
+int Serve(const ServeOptions& options) {
+  std::signal(SIGPIPE, SIG_IGN);
+  ConfigReading reading = Read(options);
+  const std::string file = options.config.empty() ? "demo" : options.config;
+  if (reading.config) ConfigureLog(options, *reading.config);
+  if (!reading.config) {
+    LogProblems(reading.problems, file);
+    return kUsage;
+  }
+  RaiseDescriptors();
+  auto server = Server::Make(*reading.config, {.threads = options.threads,
+                                               .clock = nullptr,
+                                               .version = TIDEGATE_VERSION},
+                             reading.problems);
+  if (!options.demo) LogProblems(reading.problems, file);
+  if (!server) {
+    Log::Error(server.error().message);
+    return server.error().code == ErrorCode::kBadConfig ? kUsage : kRuntime;
+  }
+  // Before the threads: they inherit how signals are taken.
+  Control control(**server, options, reading.config->limits.drain_timeout);
+  (*server)->Start();
+  LogStart(**server, *reading.config);
+  if (options.demo) PrintDemo(**server);
+  control.Run();
+  (*server)->Stop();
+  Log::Info("stopped");
+  return kOk;
+}
+
+}  // namespace tidegate::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/config_watch.hpp"
+
+#include <sys/inotify.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace tidegate {
+namespace {
+
+namespace fs = std::filesystem;
+using boost::system::error_code;
+
+constexpr int kMaxLinks = 16;
+constexpr auto kQuiet = std::chrono::milliseconds{100};
+
+/// Every folder in which a change can change what `file` leads to.
+std::vector<fs::path> FoldersOf(const std::string& file) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  fs::path path = fs::absolute(file, error);
+  for (int links = 0; links < kMaxLinks; ++links) {
+    // A folder on the way may be a link too: ..data in a mounted folder.
+    fs::path prefix;
+    bool followed = false;
+    for (const fs::path& part : path) {
+      const fs::path parent = prefix;
+      prefix /= part;
+      if (!fs::is_symlink(fs::symlink_status(prefix, error))) continue;
+      folders.push_back(parent);
+      const fs::path target = fs::read_symlink(prefix, error);
+      if (error) break;
+      fs::path rest = path.lexically_relative(prefix);
+      fs::path next = target.is_absolute() ? target : parent / target;
+      path = (rest == "." ? next : next / rest).lexically_normal();
+      followed = true;
+      break;
+    }
+    if (!followed) break;
+  }
+  folders.push_back(path.parent_path());
+  std::ranges::sort(folders);
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
+  return folders;
+}
+
+}  // namespace
+
+ConfigWatch::ConfigWatch(boost::asio::io_context& context, std::string file,
+                         std::function<void()> changed)
+    : file_(std::move(file)), changed_(std::move(changed)), events_(context), quiet_(context) {
+  const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (descriptor < 0) return;  // Reloads by signal still work.
+  events_.assign(descriptor);
+  seen_ = Content();
+  WatchFolders();
+  Wait();
+}
+
+ConfigWatch::~ConfigWatch() = default;
+
+void ConfigWatch::WatchFolders() {
+  const int descriptor = events_.native_handle();
+  std::vector<int> now;
+  for (const fs::path& folder : FoldersOf(file_)) {
+    const int watch = inotify_add_watch(
+        descriptor, folder.c_str(),
+        IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR);
+    if (watch >= 0) now.push_back(watch);
+  }
+  for (const int old : watches_) {
+    if (std::ranges::find(now, old) == now.end()) inotify_rm_watch(descriptor, old);
+  }
+  watches_ = std::move(now);
+}
+
+void ConfigWatch::Wait() {
+  events_.async_read_some(boost::asio::buffer(buffer_), [this](const error_code& error, std::size_t) {
+    if (error) return;
+    quiet_.expires_after(kQuiet);
+    quiet_.async_wait([this](const error_code& disturbed) {
+      if (!disturbed) Check();
+    });
+    Wait();
+  });
+}
+
+void ConfigWatch::Check() {
+  WatchFolders();
+  std::string content = Content();
+  // Between the removal of a file and its successor there is nothing to read: not a change yet.
+  if (content.empty() || content == seen_) return;
+  seen_ = std::move(content);
+  changed_();
+}
+
+std::string ConfigWatch::Content() const {
+  std::ifstream in(file_, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace tidegate

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server.hpp"
+
+#include <sched.h>
+
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "rules/jwt.hpp"
+#include "telemetry/exposition.hpp"
+
+namespace tidegate {
+namespace {
+
+using boost::asio::ip::tcp;
+
+/// The cores that this process may run on.
+std::vector<int> Cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+std::string RandomKey() {
+  std::random_device random;
+  std::string key(32, '\0');
+  for (char& c : key) c = static_cast<char>(random());
+  return key;
+}
+
+Problem ProblemOf(std::string where, std::string message) {
+  return {Problem::Severity::kError, {}, std::move(where), std::move(message)};
+}
+
+std::shared_ptr<const Identifier> MakeIdentifier(const Config& config, const std::string& key,
+                                                 Problems& problems) {
+  Identifier::Options options{
+      .hmac_key = config.identity.hmac_key.empty() ? key : config.identity.hmac_key,
+      .ipv6_prefix = config.client_ip.ipv6_prefix,
+      .jwt = nullptr};
+  if (const auto& jwt = config.identity.jwt) {
+    auto verifier = JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
+                                       .public_key_pem = jwt->public_key_pem,
+                                       .unverified = jwt->unverified,
+                                       .issuer = jwt->issuer,
+                                       .audience = jwt->audience});
+    if (!verifier) {
+      problems.push_back(ProblemOf("identity.jwt", verifier.error().message));
+      return nullptr;
+    }
+    options.jwt = *verifier;
+  }
+  return std::make_shared<const Identifier>(std::move(options));
+}
+
+std::array<net::Deadlines::Duration, net::Deadlines::kKinds> DeadlinesOf(
+    const Config::Limits& limits) {
+  // A connection that is on its way out gets a second for what may have been sent already.
+  return {limits.idle_timeout, limits.header_timeout, limits.body_timeout, limits.body_timeout,
+          std::chrono::seconds{1}};
+}
+
+Reach ReachOf(const std::string& endpoint) {
+  const auto parsed = net::ParseEndpoint(endpoint);
+  return parsed && parsed->address().is_loopback() ? Reach::kLoopback : Reach::kOpen;
+}
+
+}  // namespace
+
+Server::Worker::Worker(Server& server, std::shared_ptr<const Policy> policy)
+    : reactor(DeadlinesOf(server.config_.limits)),
+      api(*server.store_, counters, ReachOf(server.config_.listen.api), std::move(policy)) {}
+
+Server::Server(const Config& config, const Options& options)
+    : config_(config),
+      options_(options),
+      process_key_(RandomKey()),
+      store_(NewMemoryStore({.max_keys = config.store.max_keys,
+                             .max_list_bytes = config.store.max_list_bytes,
+                             .clock = options.clock})),
+      admin_door_(*store_, {.metrics = [this] { return Metrics(); },
+                            .draining = [this] { return draining_.load(); }}) {}
+
+Server::~Server() { Stop(); }
+
+Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options& options,
+                                             Problems& problems) {
+  std::unique_ptr<Server> server(new Server(config, options));
+  const auto policy = server->Compile(config, problems);
+  if (policy == nullptr) {
+    return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
+  }
+  const int threads =
+      options.threads > 0 ? options.threads : static_cast<int>(Cores().size());
+  for (int i = 0; i < threads; ++i) {
+    server->workers_.push_back(std::make_unique<Worker>(*server, policy));
+  }
+  if (auto listening = server->Listen(); !listening) {
+    return std::unexpected(std::move(listening.error()));
+  }
+  return server;
+}
+
+void Server::Check(const Config& config, Problems& problems) {
+  const auto identifier = MakeIdentifier(config, RandomKey(), problems);
+  if (identifier != nullptr) (void)RuleSet::Compile(config, identifier, problems);
+}
+
+std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& problems) {
+  auto identifier = MakeIdentifier(config, process_key_, problems);
+  if (identifier == nullptr) return nullptr;
+  auto rules = RuleSet::Compile(config, std::move(identifier), problems);
+  if (rules == nullptr) return nullptr;
+  auto policy = std::make_shared<Policy>();
+  for (const Rule& rule : rules->rules()) policy->slots.push_back(slots_.SlotOf(rule.id));
+  rule_count_ = rules->rules().size();
+  policy->rules = std::move(rules);
+  policy->responses = config.responses;
+  policy->api = config.api;
+  applied_at_ = std::time(nullptr);
+  return policy;
+}
+
+Result<void> Server::Listen() {
+  const auto endpoint_of = [](const std::string& text) -> Result<tcp::endpoint> {
+    auto endpoint = net::ParseEndpoint(text);
+    if (!endpoint) return endpoint;
+    if (auto free = net::CheckFree(*endpoint); !free) {
+      return std::unexpected(std::move(free.error()));
+    }
+    return endpoint;
+  };
+  const net::HttpListener::Options limits{
+      .limits = {.header_bytes = config_.limits.header_bytes,
+                 .header_count = config_.limits.header_count,
+                 .body_bytes = config_.limits.body_bytes},
+      .max_connections =
+          (config_.limits.connections + workers_.size() - 1) / workers_.size()};
+  if (!config_.listen.api.empty()) {
+    auto endpoint = endpoint_of(config_.listen.api);
+    if (!endpoint) return std::unexpected(std::move(endpoint.error()));
+    for (auto& worker : workers_) {
+      auto acceptor = net::Listen(worker->reactor.context(), *endpoint);
+      if (!acceptor) return std::unexpected(std::move(acceptor.error()));
+      *endpoint = acceptor->local_endpoint();  // Where port 0 was asked for, the others follow.
+      worker->api_listener = std::make_unique<net::HttpListener>(
+          worker->reactor, std::move(*acceptor), worker->api, limits);
+      ++open_listeners_;
+    }
+    api_ = *endpoint;
+  }
+  if (!config_.listen.admin.empty()) {
+    auto endpoint = endpoint_of(config_.listen.admin);
+    if (!endpoint) return std::unexpected(std::move(endpoint.error()));
+    Worker& first = *workers_.front();
+    auto acceptor = net::Listen(first.reactor.context(), *endpoint);
+    if (!acceptor) return std::unexpected(std::move(acceptor.error()));
+    admin_ = acceptor->local_endpoint();
+    first.admin_listener = std::make_unique<net::HttpListener>(
+        first.reactor, std::move(*acceptor), admin_door_, limits);
+    ++open_listeners_;
+  }
+  return {};
+}
+
+void Server::Start() {
+  const std::vector<int> cores = Cores();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = *workers_[i];
+    if (worker.api_listener) worker.api_listener->Start();
+    if (worker.admin_listener) worker.admin_listener->Start();
+    // With more threads than cores the system places them better.
+    const std::optional<int> core =
+        workers_.size() <= cores.size() ? std::optional(cores[i]) : std::nullopt;
+    worker.thread = std::thread([&worker, core] { worker.reactor.Run(core); });
+  }
+}
+
+bool Server::Reload(const Config& config, Problems& problems) {
+  const auto policy = Compile(config, problems);
+  if (policy == nullptr) {
+    ++failed_reloads_;
+    return false;
+  }
+  ++reloads_;
+  for (auto& worker : workers_) {
+    worker->reactor.Post([&api = worker->api, policy] { api.Use(policy); });
+  }
+  return true;
+}
+
+std::vector<std::string> Server::NeedsRestart(const Config& config) const {
+  std::vector<std::string> changed;
+  if (config.listen != config_.listen) changed.emplace_back("listen");
+  if (config.store != config_.store) changed.emplace_back("store");
+  if (config.limits != config_.limits) changed.emplace_back("limits");
+  return changed;
+}
+
+void Server::Drain(std::function<void()> drained) {
+  if (draining_.exchange(true)) return;
+  if (open_listeners_ == 0) return drained();
+  const auto one = [this, drained = std::move(drained)] {
+    if (--open_listeners_ == 0) drained();
+  };
+  for (auto& worker : workers_) {
+    worker->reactor.Post([&worker = *worker, one] {
+      if (worker.api_listener) worker.api_listener->Drain(one);
+      if (worker.admin_listener) worker.admin_listener->Drain(one);
+    });
+  }
+}
+
+void Server::Stop() {
+  for (auto& worker : workers_) worker->reactor.Stop();
+  for (auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+std::string Server::Metrics() const {
+  std::vector<const DecisionCounters*> counters;
+  Snapshot::Door api{.name = "api"};
+  Snapshot::Door admin{.name = "admin"};
+  const auto add = [](Snapshot::Door& door, const net::HttpStats& stats) {
+    door.accepted += stats.accepted.load(std::memory_order_relaxed);
+    door.open += stats.open.load(std::memory_order_relaxed);
+    door.shed += stats.shed.load(std::memory_order_relaxed);
+    door.requests += stats.requests.load(std::memory_order_relaxed);
+    door.refused += stats.refused.load(std::memory_order_relaxed);
+  };
+  for (const auto& worker : workers_) {
+    counters.push_back(&worker->counters);
+    if (worker->api_listener) add(api, worker->api_listener->stats());
+    if (worker->admin_listener) add(admin, worker->admin_listener->stats());
+  }
+  return Expose({.version = options_.version,
+                 .rule_names = slots_.Names(),
+                 .decisions = counters,
+                 .store = store_->Stats(),
+                 .rules = rule_count_,
+                 .reloads = reloads_,
+                 .failed_reloads = failed_reloads_,
+                 .last_reload_seconds = static_cast<double>(applied_at_.load()),
+                 .doors = {api, admin}});
+}
+
+}  // namespace tidegate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "admin/admin_door.hpp"
+#include "doors/api_door.hpp"
+#include "net/http_listener.hpp"
+#include "net/reactor.hpp"
+#include "rules/config.hpp"
+#include "telemetry/decision_counters.hpp"
+#include "tidegate/store.hpp"
+
+namespace tidegate {
+
+/// The service: one store, a thread per reactor, and the doors on them. Start, Reload, Drain and Stop
+/// are for one controlling thread.
+class Server {
+ public:
+  struct Options {
+    int threads = 0;               ///< 0: one per core that the process may use.
+    const Clock* clock = nullptr;  ///< Of the memory store; nullptr: the real one.
+    std::string version;
+  };
+
+  /// Listens, but serves nobody before Start. An Error if an address cannot be listened on; problems of
+  /// the rules go to `problems`.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> Make(const Config& config,
+                                                            const Options& options,
+                                                            Problems& problems);
+  ~Server();
+
+  /// Compiles `config` as a server would, for its problems alone.
+  static void Check(const Config& config, Problems& problems);
+
+  void Start();
+  /// The rules, answers' form and inline quotas of `config`, for all requests from now on; the old ones
+  /// stay in force if a problem of severity kError comes up. Listeners, limits and store stay as they are.
+  bool Reload(const Config& config, Problems& problems);
+  /// Counts a configuration that could not even be read.
+  void NoteRefusedReload() noexcept { ++failed_reloads_; }
+  /// What of `config` would need a restart, one phrase each.
+  [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const;
+
+  /// Accepts no more and ends all connections in good order; `drained` is called on some
+  /// reactor's thread. Stop may be called before that.
+  void Drain(std::function<void()> drained);
+  /// Ends at once.
+  void Stop();
+
+  [[nodiscard]] boost::asio::ip::tcp::endpoint api() const noexcept { return api_; }
+  [[nodiscard]] boost::asio::ip::tcp::endpoint admin() const noexcept { return admin_; }
+  [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()); }
+  [[nodiscard]] std::size_t rule_count() const noexcept { return rule_count_; }
+  [[nodiscard]] Store& store() noexcept { return *store_; }
+
+ private:
+  /// A reactor and what runs on it.
+  struct Worker {
+    Worker(Server& server, std::shared_ptr<const Policy> policy);
+    net::Reactor reactor;
+    DecisionCounters counters;
+    ApiDoor api;
+    std::unique_ptr<net::HttpListener> api_listener;
+    std::unique_ptr<net::HttpListener> admin_listener;
+    std::thread thread;
+  };
+
+  Server(const Config& config, const Options& options);
+  [[nodiscard]] std::shared_ptr<const Policy> Compile(const Config& config, Problems& problems);
+  [[nodiscard]] Result<void> Listen();
+  [[nodiscard]] std::string Metrics() const;
+
+  const Config config_;
+  const Options options_;
+  const std::string process_key_;  ///< The HMAC key where none is configured: lasts over reloads.
+  std::unique_ptr<Store> store_;
+  RuleSlots slots_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  AdminDoor admin_door_;
+  boost::asio::ip::tcp::endpoint api_;
+  boost::asio::ip::tcp::endpoint admin_;
+  std::atomic<bool> draining_{false};
+  std::atomic<std::size_t> open_listeners_{0};
+  std::atomic<std::uint64_t> reloads_{0};
+  std::atomic<std::uint64_t> failed_reloads_{0};
+  std::atomic<std::int64_t> applied_at_{0};
+  std::atomic<std::size_t> rule_count_{0};
+};
+
+}  // namespace tidegate

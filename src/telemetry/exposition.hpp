@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "telemetry/decision_counters.hpp"
+#include "tidegate/store.hpp"
+
+namespace tidegate {
+
+/// Everything that `/metrics` tells, gathered at one moment.
+struct Snapshot {
+  std::string version;
+  std::vector<std::string> rule_names;  ///< By slot.
+  std::span<const DecisionCounters* const> decisions;  ///< One per reactor.
+  StoreStats store;
+  std::uint64_t rules = 0;
+  std::uint64_t reloads = 0;
+  std::uint64_t failed_reloads = 0;
+  double last_reload_seconds = 0;  ///< Since the epoch.
+  struct Door {
+    std::string name;
+    std::uint64_t accepted = 0;
+    std::uint64_t open = 0;
+    std::uint64_t shed = 0;
+    std::uint64_t requests = 0;
+    std::uint64_t refused = 0;
+  };
+  std::vector<Door> doors;
+};
+
+/// The Prometheus text format, version 0.0.4.
+[[nodiscard]] std::string Expose(const Snapshot& snapshot);
+
+}  // namespace tidegate
