@@ -62,6 +62,14 @@ inline constexpr std::array<std::uint8_t, 256> kClasses = MakeClasses();
 /// The first place from `at` on that is not of the class, or the end.
 [[nodiscard]] constexpr std::size_t Skip(std::string_view text, std::size_t at,
                                          CharClass wanted) noexcept {
+  const auto classes = [text](std::size_t i) {
+    return internal::kClasses[static_cast<unsigned char>(text[i])];
+  };
+  // Four at a time: one branch instead of four.
+  while (text.size() - at >= 4 &&
+         (classes(at) & classes(at + 1) & classes(at + 2) & classes(at + 3) & wanted) != 0) {
+    at += 4;
+  }
   while (at < text.size() && Is(text[at], wanted)) ++at;
   return at;
 }

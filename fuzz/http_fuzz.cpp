@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a connection's input: requests one after another. The answer must not depend on how
+// the input is cut; and what is accepted as a whole request, Boost.Beast must read as the same one.
+// The cuts come from a hash of the input, so that the corpus is plain HTTP.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "http_beast.hpp"
+#include "net/http1_tokens.hpp"
+#include "unit/net/http1_reader.hpp"
+
+namespace tidegate::net {
+namespace {
+
+/// Inputs up to this size are also read byte by byte; each step copies what came before it.
+constexpr std::size_t kByteByByte = 512;
+
+/// So tight that inputs of a fuzzer's size meet each of them.
+constexpr HttpLimits kTight{.header_bytes = 200,
+                            .header_count = 6,
+                            .target_bytes = 40,
+                            .body_bytes = 30,
+                            .trailer_bytes = 24};
+
+void Require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "http_fuzz: %s\n", what);
+  std::abort();
+}
+
+std::vector<std::size_t> RandomCuts(std::size_t size, std::minstd_rand& random) {
+  std::vector<std::size_t> cuts(1 + random() % 4);
+  for (std::size_t& cut : cuts) cut = random() % (size + 1);
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+template <auto kRead>
+auto ReadInAllWays(std::string_view input, const HttpLimits& limits, std::minstd_rand& random) {
+  auto whole = kRead(input, limits, {});
+  for (int i = 0; i < 3; ++i) {
+    Require(kRead(input, limits, RandomCuts(input.size(), random)) == whole, "pieces differ");
+  }
+  if (input.size() <= kByteByByte) {
+    Require(kRead(input, limits, EveryByte(input.size())) == whole, "byte by byte differs");
+  }
+  return whole;
+}
+
+/// What the parser promises about any head that it accepts.
+void CheckHead(const HeadAnswer& head, const HttpLimits& limits) {
+  Require(head.consumed <= limits.header_bytes, "header_bytes");
+  Require(head.fields.size() <= limits.header_count, "header_count");
+  Require(head.target.size() <= limits.target_bytes, "target_bytes");
+  Require(head.content_length <= limits.body_bytes, "body_bytes");
+  Require(!head.method.empty() && http1::All(head.method, http1::kToken), "method");
+  Require(!head.target.empty() && http1::All(head.target, http1::kTarget), "target");
+  Require(head.minor == 0 || !head.host.empty(), "no host");
+  Require(head.path.starts_with('/') || head.path == "*" || head.method == "CONNECT", "path");
+  for (const auto& [name, value] : head.fields) {
+    Require(!name.empty() && http1::All(name, http1::kToken), "name");
+    Require(http1::All(value, http1::kText), "value");
+    Require(http1::TrimBlanks(value).size() == value.size(), "trimmed");
+  }
+}
+
+bool HasField(std::string_view text, std::string_view lower) {
+  for (std::size_t at = 0; at + lower.size() <= text.size(); ++at) {
+    if (http1::EqualsLower(text.substr(at, lower.size()), lower)) return true;
+  }
+  return false;
+}
+
+/// Where Beast may refuse what is accepted here: it wants Proxy-Connection to be a list of tokens,
+/// which nobody here reads; and Connection too, in trailers, which are dropped here.
+bool MayDiffer(const HeadAnswer& head, std::string_view trailers) {
+  for (const auto& [name, value] : head.fields) {
+    if (http1::EqualsLower(name, "proxy-connection")) return true;
+  }
+  return HasField(trailers, "connection");
+}
+
+void CompareWithBeast(std::string_view request, const HeadAnswer& head, std::string_view body) {
+  // RFC 9112, 2.2 has servers skip an empty line before a request; Beast does not.
+  const std::size_t skipped = request.starts_with("\r\n") ? 2 : 0;
+  const auto beast = fuzz::ReadWithBeast(request.substr(skipped));
+  const bool may_differ =
+      MayDiffer(head, head.body == HttpBody::kChunked ? request.substr(head.consumed) : "");
+  if (!beast.complete) {
+    if (may_differ) return;
+    std::fprintf(stderr, "Beast: %s\n", beast.error.c_str());
+  }
+  Require(beast.complete, "accepted here, refused by Beast");
+  Require(beast.consumed + skipped == request.size(), "another length");
+  Require(beast.method == head.method, "another method");
+  Require(beast.target == head.target, "another target");
+  Require(beast.minor == head.minor, "another version");
+  Require(beast.fields == head.fields, "other fields");
+  Require(beast.body == body, "another body");
+  if (may_differ) return;  // Beast listens to those for keep-alive as well.
+  // RFC 9112, 9.3: close wins. In HTTP/1.0 Beast lets keep-alive win.
+  Require(head.keep_alive ? beast.keep_alive : !beast.keep_alive || head.minor == 0,
+          "another idea of keeping the connection");
+}
+
+/// Reads one request; how many bytes it has, or 0 if there is no whole one.
+std::size_t ReadRequest(std::string_view input, const HttpLimits& limits,
+                        std::minstd_rand& random) {
+  const HeadAnswer head = ReadInAllWays<ReadHead>(input, limits, random);
+  if (head.parsed == Parsed::kRefused) Require(head.status >= 400 && !head.reason.empty(), "why");
+  if (head.parsed != Parsed::kDone) return 0;
+  CheckHead(head, limits);
+  const std::string_view rest = input.substr(head.consumed);
+  std::size_t size = head.consumed;
+  std::string body;
+  if (head.body == HttpBody::kChunked) {
+    const BodyAnswer answer = ReadInAllWays<ReadChunked>(rest, limits, random);
+    if (answer.parsed != Parsed::kDone) return 0;
+    Require(answer.body.size() <= limits.body_bytes, "body_bytes");
+    Require(answer.raw <= rest.size() && answer.raw > answer.body.size(), "raw");
+    body = answer.body;
+    size += answer.raw;
+  } else {
+    if (rest.size() < head.content_length) return 0;
+    body = rest.substr(0, head.content_length);
+    size += head.content_length;
+  }
+  CompareWithBeast(input.substr(0, size), head, body);
+  return size;
+}
+
+}  // namespace
+}  // namespace tidegate::net
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace tidegate::net;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  for (const HttpLimits& limits : {HttpLimits{}, kTight}) {
+    std::minstd_rand random(static_cast<unsigned>(std::hash<std::string_view>{}(input)));
+    std::string_view rest = input;
+    for (int i = 0; i < 4 && !rest.empty(); ++i) {
+      const std::size_t used = ReadRequest(rest, limits, random);
+      if (used == 0) break;
+      rest.remove_prefix(used);
+    }
+  }
+  return 0;
+}
