@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tidegate::bench {
+
+/// Keep-alive connections that each send a request, wait for its answer and send the next: one
+/// thread, one epoll.
+class HttpLoad {
+ public:
+  /// `request(i)`: the i-th request's bytes.
+  HttpLoad(int port, int connections, std::function<const std::string&(std::uint64_t)> request);
+  ~HttpLoad();
+
+  struct Outcome {
+    std::uint64_t answers = 0;
+    std::uint64_t ok = 0;      ///< Status 200.
+    std::uint64_t failed = 0;  ///< Connections that broke; they are opened again.
+  };
+  /// Sends for so long. Answers under way at the end are waited for.
+  Outcome Run(double seconds);
+
+ private:
+  struct Connection {
+    int fd = -1;
+    std::string received;
+    bool waiting = false;
+  };
+  void Open(Connection& connection);
+  void Send(Connection& connection);
+  void OnReadable(Connection& connection);
+
+  const int port_;
+  std::function<const std::string&(std::uint64_t)> request_;
+  int epoll_ = -1;
+  std::vector<Connection> connections_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t open_requests_ = 0;
+  bool sending_ = false;
+  Outcome outcome_;
+};
+
+}  // namespace tidegate::bench
