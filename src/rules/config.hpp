@@ -80,8 +80,11 @@ struct Config {
   struct Store {
     std::size_t max_keys = 1'000'000;
     std::size_t max_list_bytes = 256u << 20;
+    /// Of rules that name none. The memory store always answers, so it has no effect yet.
+    std::optional<OnFailure> on_failure;
     friend bool operator==(const Store&, const Store&) = default;
   };
+  /// `address:port` or `[address]:port`; empty: off.
   struct Listen {
     std::string api = "127.0.0.1:8081";
     std::string admin = "127.0.0.1:9180";

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rules, `deny` and `exempt` apply to.
+#include <algorithm>
+#include <memory_resource>
+
+#include "rules/config_sections.hpp"
+#include "rules/path.hpp"
+
+namespace tidegate {
+namespace {
+
+constexpr std::string_view kEmptyList =
+    "an empty list would match everything; leave the key out, or write what it should match";
+
+constexpr std::size_t kMaxPath = 2'048;
+constexpr std::size_t kMaxHost = 255;
+
+std::string Ticked(std::string_view text) { return "`" + std::string{text} + "`"; }
+
+char Lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char Upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+template <class F>
+std::string Mapped(std::string_view text, F f) {
+  std::string mapped{text};
+  std::transform(mapped.begin(), mapped.end(), mapped.begin(), f);
+  return mapped;
+}
+
+/// RFC 9110's token: what methods and header names are made of.
+bool IsToken(std::string_view text) noexcept {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view{"!#$%&'*+-.^_`|~"}.find(c) != std::string_view::npos;
+  });
+}
+
+void ReadHost(const ConfigValue& value, MatchSpec& match) {
+  const auto text = value.Text("a host, as in `api.example.com` or `*.example.com`");
+  if (!text) return;
+  std::string host = Mapped(*text, Lower);
+  const bool wild = host.starts_with("*.");
+  const std::string_view name = std::string_view{host}.substr(wild ? 2 : 0);
+  if (name.find('*') != std::string_view::npos) {
+    return value.Error("`*` may only stand for whole labels in front, as in `*.example.com`");
+  }
+  std::pmr::monotonic_buffer_resource memory;
+  const auto normal = NormalizeHost(name, memory);
+  if (!normal || host.size() > kMaxHost) {
+    return value.Error(Ticked(*text) +
+                       " is not a host: write it without scheme and path, and international names "
+                       "in their `xn--` form");
+  }
+  if (*normal != name) {
+    return value.Error("a host is compared without port and final dot: write " +
+                       Ticked((wild ? "*." : "") + std::string{*normal}));
+  }
+  match.hosts.push_back(std::move(host));
+}
+
+/// What is wrong with the pattern's words, whatever its form; empty: nothing.
+std::string WrongInPath(std::string_view path, std::string_view fixed) {
+  if (!path.starts_with('/')) return "a path begins with `/`";
+  if (path.size() > kMaxPath) return "a path here has at most 2,048 characters";
+  if (path.find('?') != std::string_view::npos || path.find('#') != std::string_view::npos) {
+    return "a path has no query and no fragment here: leave out what follows `?` or `#`";
+  }
+  if (fixed.find('*') != std::string_view::npos) {
+    return "`*` may only stand at the end, as in `/v1/**`; for one segment write a parameter, as "
+           "in `/users/:id/posts`";
+  }
+  for (std::size_t slash = 0; slash != std::string_view::npos && slash < fixed.size();) {
+    const std::size_t end = std::min(fixed.find('/', slash + 1), fixed.size());
+    const std::string_view segment = fixed.substr(slash + 1, end - slash - 1);
+    const auto named = [](char c) { return c == '_' || c == '-' || IsToken({&c, 1}); };
+    if (segment == ":" ||
+        (segment.starts_with(':') && !std::all_of(segment.begin() + 1, segment.end(), named))) {
+      return "a parameter is a whole segment with a name, as in `/users/:id`";
+    }
+    slash = end;
+  }
+  return {};
+}
+
+void ReadPath(const ConfigValue& value, MatchSpec& match) {
+  auto text = value.Text("a path, as in `/v1/**`");
+  if (!text) return;
+  const std::string_view path = *text;
+  const bool open = path.ends_with("/**");
+  const std::string_view fixed = path.substr(0, path.size() - (open ? 3 : 0));
+  if (std::string wrong = WrongInPath(path, fixed); !wrong.empty()) return value.Error(wrong);
+  if (open && fixed.empty()) {
+    match.paths.push_back(*std::move(text));
+    return;
+  }
+  std::pmr::monotonic_buffer_resource memory;
+  const auto form = NormalizePath(fixed, Slashes::kMerge, memory);
+  if (!form) {
+    return value.Error(Ticked(path) +
+                       " is not a path: encode what is not plain ASCII, as in `%C3%A9`, and do not "
+                       "climb above the root");
+  }
+  std::string normal{*form};
+  if (open) {
+    if (normal.ends_with('/')) normal.pop_back();
+    normal += "/**";
+  }
+  if (normal != path) {
+    return value.Error("paths are compared in their normal form: write " + Ticked(normal));
+  }
+  match.paths.push_back(std::move(normal));
+}
+
+void ReadMethod(const ConfigValue& value, MatchSpec& match) {
+  auto text = value.Text("a method, as in `GET`");
+  if (!text) return;
+  if (!IsToken(*text)) return value.Error(Ticked(*text) + " is not a method");
+  const std::string upper = Mapped(*text, Upper);
+  if (upper != *text) {
+    return value.Error("methods are written in upper case; did you mean " + Ticked(upper) + "?");
+  }
+  match.methods.push_back(*std::move(text));
+}
+
+void ReadHeaders(const ConfigValue& value, MatchSpec& match) {
+  if (value.is_map() && value.node().children.empty()) {
+    return value.Error("an empty map would match everything; leave the key out");
+  }
+  value.EachEntry(
+      [&](const std::string& key, const ConfigValue& key_value, const ConfigValue& pattern_value) {
+        const auto name = HeaderName(key);
+        if (!name) return key_value.Error(Ticked(key) + " is not the name of a header");
+        for (const MatchSpec::Header& other : match.headers) {
+          if (other.name == *name) {
+            return key_value.Error("the header " + Ticked(*name) + " stands here twice");
+          }
+        }
+        const auto pattern = pattern_value.Text("a pattern, as in `BadBot*`");
+        if (!pattern) return;
+        if (pattern->empty()) {
+          return pattern_value.Error("is empty; for any value write `*` in quotes");
+        }
+        match.headers.push_back({*name, *pattern});
+      });
+}
+
+constexpr std::array<ConfigKey<MatchSpec>, 5> kMatchKeys = {{
+    {"host",
+     [](const ConfigValue& v, MatchSpec& m) {
+       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadHost(item, m); });
+     }},
+    {"path",
+     [](const ConfigValue& v, MatchSpec& m) {
+       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadPath(item, m); });
+     }},
+    {"method",
+     [](const ConfigValue& v, MatchSpec& m) {
+       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadMethod(item, m); });
+     }},
+    {"header", ReadHeaders},
+    {"client_ip",
+     [](const ConfigValue& v, MatchSpec& m) {
+       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) {
+         if (const auto network = ReadNetwork(item)) m.client_ips.push_back(*network);
+       });
+     }},
+}};
+
+void ReadMatches(const ConfigValue& value, std::string_view verb, std::vector<MatchSpec>& matches) {
+  value.EachItem([&](const ConfigValue& item) {
+    if (item.is_map() && item.node().children.empty()) {
+      return item.Error("an empty match would " + std::string{verb} + " everybody; say whom");
+    }
+    ReadMatch(item, matches.emplace_back());
+  });
+}
+
+}  // namespace
+
+std::optional<std::string> HeaderName(std::string_view text) {
+  if (!IsToken(text) || text.size() > 256) return std::nullopt;
+  return Mapped(text, Lower);
+}
+
+void ReadMatch(const ConfigValue& value, MatchSpec& match) {
+  ReadSection(value, kMatchKeys, match);
+}
+
+void ReadDeny(const ConfigValue& value, ConfigDraft& draft) {
+  ReadMatches(value, "deny", draft.config.deny);
+}
+
+void ReadExempt(const ConfigValue& value, ConfigDraft& draft) {
+  ReadMatches(value, "exempt", draft.config.exempt);
+}
+
+void AppendMatchKeys(std::vector<SectionKeys>& sections) {
+  sections.push_back(KeysOf("match", kMatchKeys));
+}
+
+}  // namespace tidegate

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "rules/config.hpp"
+#include "rules/config_sections.hpp"
+#include "rules/config_warnings.hpp"
+#include "rules/yaml_text.hpp"
+
+namespace tidegate {
+namespace {
+
+constexpr std::array<ConfigKey<ConfigDraft>, 11> kConfigKeys = {{
+    {"store", ReadStore},
+    {"listen", ReadListen},
+    {"client_ip", ReadClientIp},
+    {"identity", ReadIdentity},
+    {"responses", ReadResponses},
+    {"api", ReadApi},
+    {"limits", ReadLimits},
+    {"log", ReadLog},
+    {"deny", ReadDeny},
+    {"exempt", ReadExempt},
+    {"rules", ReadRules},
+}};
+constexpr std::array<AbsentKey, 2> kConfigAbsent = {
+    {{"routes", "has no gateway"}, {"upstreams", "has no gateway"}}};
+
+void Tell(ReadContext& context, Position at, std::string where, std::string_view message) {
+  context.Add(Problem::Severity::kError, at, std::move(where), message);
+}
+
+bool IsLoopback(std::string_view endpoint) noexcept {
+  const auto address = Address::ParseWithPort(endpoint);
+  return address && address->IsLoopback();
+}
+
+/// What no section can see by itself.
+void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
+  const Config& config = draft.config;
+  if (!config.listen.admin.empty() && !IsLoopback(config.listen.admin)) {
+    Tell(context, draft.places.admin, "listen.admin",
+         "is not a loopback address, and this version of tidegate has no tokens to guard the "
+         "admin port with; write `127.0.0.1:9180`");
+  }
+  const bool both = !config.listen.api.empty() && config.listen.api == config.listen.admin;
+  if (both && !config.listen.api.ends_with(":0")) {
+    Tell(context, draft.places.admin.line > 0 ? draft.places.admin : draft.places.api, "listen",
+         "`api` and `admin` have the same address; give them different ports");
+  }
+  if (config.identity.jwt) return;
+  for (std::size_t i = 0; i < config.rules.size(); ++i) {
+    for (const Per::Part& part : config.rules[i].per.parts) {
+      for (const Source& source : part) {
+        if (source.kind != Source::Kind::kJwt) continue;
+        Tell(context, draft.places.rules[i].per,
+             "rules[" + std::to_string(draft.places.rules[i].index) + "].per",
+             "counts by `" + source.Text() +
+                 "`, but there is no `identity.jwt` that says how tokens are verified");
+      }
+    }
+  }
+}
+
+ConfigReading Failure(Problem problem) {
+  ConfigReading reading;
+  reading.problems.push_back(std::move(problem));
+  return reading;
+}
+
+ConfigReading Parse(std::string_view yaml, const std::string& folder, Environment environment) {
+  auto document = ParseYaml(yaml);
+  if (!document) return Failure(std::move(document.error()));
+  ReadContext context(environment, folder);
+  ConfigDraft draft;
+  const Where top;
+  ReadSection(ConfigValue(context, *document->root, top), kConfigKeys, draft, kConfigAbsent);
+  CheckAcross(draft, context);
+  if (!context.has_errors()) WarnAbout(draft.config, draft.places, context);
+  ConfigReading reading;
+  if (!context.has_errors()) reading.config = std::move(draft.config);
+  reading.problems = context.TakeSorted();
+  return reading;
+}
+
+}  // namespace
+
+ConfigReading ParseConfig(std::string_view yaml, const std::string& folder,
+                          Environment environment) {
+  try {
+    return Parse(yaml, folder, environment);
+  } catch (const std::exception& error) {  // Out of memory, at most.
+    return Failure({.at = {}, .where = {}, .message = error.what()});
+  }
+}
+
+ConfigReading LoadConfig(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    return Failure({.at = {}, .where = {}, .message = "this is a folder, not a file"});
+  }
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMaxYamlBytes + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) {
+    const std::string why = errno != 0 ? std::strerror(errno) : "unknown reason";
+    return Failure({.at = {}, .where = {}, .message = "the file cannot be read: " + why});
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return ParseConfig(text, folder.empty() ? "." : folder);
+}
+
+std::vector<SectionKeys> KnownKeys() {
+  std::vector<SectionKeys> sections;
+  sections.push_back(KeysOf("config", kConfigKeys));
+  AppendServerKeys(sections);
+  AppendIdentityKeys(sections);
+  AppendMatchKeys(sections);
+  AppendRuleKeys(sections);
+  AppendOverrideKeys(sections);
+  return sections;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/config.hpp"
+#include "rules/config_value.hpp"
+#include "rules/known_keys.hpp"
+
+// What the files that read a configuration's sections share; only they include this.
+
+namespace tidegate {
+
+/// Where things stand in the file that are judged only when all of it is read.
+struct ConfigPlaces {
+  struct Rule {
+    std::size_t index = 0;  ///< In the file; rules with errors leave gaps.
+    Position per;
+    Position cost;
+  };
+  Position api;
+  Position admin;
+  Position hops;
+  std::vector<Position> trusted_proxies;  ///< One per network.
+  std::vector<Rule> rules;                ///< One per rule.
+};
+
+struct ConfigDraft {
+  Config config;
+  ConfigPlaces places;
+};
+
+void ReadStore(const ConfigValue& value, ConfigDraft& draft);
+void ReadListen(const ConfigValue& value, ConfigDraft& draft);
+void ReadClientIp(const ConfigValue& value, ConfigDraft& draft);
+void ReadIdentity(const ConfigValue& value, ConfigDraft& draft);
+void ReadResponses(const ConfigValue& value, ConfigDraft& draft);
+void ReadApi(const ConfigValue& value, ConfigDraft& draft);
+void ReadLimits(const ConfigValue& value, ConfigDraft& draft);
+void ReadLog(const ConfigValue& value, ConfigDraft& draft);
+void ReadDeny(const ConfigValue& value, ConfigDraft& draft);
+void ReadExempt(const ConfigValue& value, ConfigDraft& draft);
+void ReadRules(const ConfigValue& value, ConfigDraft& draft);
+
+void ReadMatch(const ConfigValue& value, MatchSpec& match);
+[[nodiscard]] std::optional<Network> ReadNetwork(const ConfigValue& value);
+/// A header's name in lower case, if it is a token.
+[[nodiscard]] std::optional<std::string> HeaderName(std::string_view text);
+
+inline constexpr std::array<Choice<OnFailure>, 3> kOnFailureWords = {
+    {{"open", OnFailure::kOpen}, {"closed", OnFailure::kClosed}, {"local", OnFailure::kLocal}}};
+
+/// What overrides must fit: the rule that they belong to, as far as it is read.
+struct OverrideContext {
+  const Per& per;
+  Algorithm algorithm;
+  std::int64_t ceiling;
+  const CostSpec& cost;
+};
+[[nodiscard]] std::vector<OverrideSpec> ReadOverrides(const ConfigValue& value,
+                                                      const OverrideContext& rule);
+
+void AppendServerKeys(std::vector<SectionKeys>& sections);
+void AppendIdentityKeys(std::vector<SectionKeys>& sections);
+void AppendMatchKeys(std::vector<SectionKeys>& sections);
+void AppendRuleKeys(std::vector<SectionKeys>& sections);
+void AppendOverrideKeys(std::vector<SectionKeys>& sections);
+
+template <class Out, std::size_t N>
+SectionKeys KeysOf(std::string_view section, const std::array<ConfigKey<Out>, N>& keys) {
+  const auto names = NamesOf(keys);
+  return {section, {names.begin(), names.end()}};
+}
+
+}  // namespace tidegate

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "rules/config.hpp"
+
+namespace tidegate {
+
+/// Puts the environment into a value: `${NAME}`, `${NAME:-default}` where it is unset or empty, and
+/// `$${` for a literal `${`. The error is a message that names the variable, never a value.
+[[nodiscard]] std::expected<std::string, std::string> Substitute(std::string_view text,
+                                                                 Environment environment);
+
+/// The content of a secret's file, without one final newline; at most 64 KiB. A relative path
+/// begins in `folder`. The error is a message that names the path, never what is in it.
+[[nodiscard]] std::expected<std::string, std::string> ReadSecretFile(const std::string& path,
+                                                                     const std::string& folder);
+
+}  // namespace tidegate

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/yaml_text.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace tidegate {
+namespace {
+
+unsigned Byte(std::string_view text, std::size_t i) noexcept {
+  return static_cast<unsigned char>(text[i]);
+}
+
+/// The length of the UTF-8 character at `i`, or 0 if there is none: RFC 3629, so no overlong forms,
+/// no surrogates, nothing above U+10FFFF.
+std::size_t CharacterLength(std::string_view text, std::size_t i) noexcept {
+  const unsigned first = Byte(text, i);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() - i < length) return 0;
+  const unsigned second = Byte(text, i + 1);
+  const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (second < low || second > high) return 0;
+  for (std::size_t k = 2; k < length; ++k) {
+    if ((Byte(text, i + k) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+/// Walks the text once and stops at what is wrong.
+class Walk {
+ public:
+  explicit Walk(std::string_view text) noexcept : text_(text) {}
+
+  /// What is wrong, or nullptr; at() is where.
+  const char* Run() noexcept {
+    while (i_ < text_.size()) {
+      const char c = text_[i_];
+      if (c == '\n') {
+        ++line_;
+        start_ = ++i_;
+        indenting_ = true;
+        continue;
+      }
+      if (const char* const wrong = Look(c)) return wrong;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] Position at() const noexcept { return {line_, static_cast<int>(i_ - start_) + 1}; }
+
+ private:
+  const char* Look(char c) noexcept {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\t' && indenting_) return "a tab indents this line; YAML is indented with spaces";
+    if (c == '\0') return "a NUL byte; this is not a text file";
+    if ((byte < 0x20 && c != '\t' && c != '\r') || byte == 0x7f) {
+      return "a control character; write it in double quotes as an escape, as in \"\\x1b\"";
+    }
+    const std::size_t length = CharacterLength(text_, i_);
+    if (length == 0) return "this is not UTF-8; save the file in that encoding";
+    indenting_ = indenting_ && c == ' ';
+    if (i_ - start_ >= kMaxYamlLine) return "a line of more than 1 MiB; break it up";
+    i_ += length;
+    return nullptr;
+  }
+
+  std::string_view text_;
+  std::size_t i_ = 0;
+  std::size_t start_ = 0;  ///< Of the line.
+  int line_ = 1;
+  bool indenting_ = true;
+};
+
+}  // namespace
+
+std::optional<Problem> CheckYamlText(std::string_view text) {
+  if (text.size() > kMaxYamlBytes) {
+    return Problem{.at = {}, .where = {}, .message = "the file is larger than 16 MiB"};
+  }
+  Walk walk(text);
+  const char* const wrong = walk.Run();
+  if (wrong == nullptr) return std::nullopt;
+  return Problem{.at = walk.at(), .where = {}, .message = wrong};
+}
+
+}  // namespace tidegate
