@@ -47,18 +47,21 @@ class Address {
   Bytes bytes_{};
 };
 
-/// An address range: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+/// An address range: `10.0.0.0/8`, `2001:db8::/32`, or one address. IPv4 lies in IPv4 ranges only:
+/// whoever writes `::/0` means all of IPv6, and must not trust or exempt all of IPv4 with it.
 class Network {
  public:
   /// Refuses set bits beyond the prefix ("10.0.0.1/8": did you mean 10.0.0.0/8?).
   [[nodiscard]] static Result<Network> Parse(std::string_view text);
 
   [[nodiscard]] bool Contains(const Address& address) const noexcept {
-    return address.Masked(bits_) == base_;
+    return (bits_ >= kV4Bits || !address.is_v4()) && address.Masked(bits_) == base_;
   }
   [[nodiscard]] const Address& base() const noexcept { return base_; }
   [[nodiscard]] int bits() const noexcept { return bits_; }  ///< Of 128.
   [[nodiscard]] std::string Text() const;
+
+  static constexpr int kV4Bits = 96;  ///< Of `0.0.0.0/0`: those before an IPv4 address.
 
   friend bool operator==(const Network&, const Network&) = default;
 

@@ -23,7 +23,12 @@ struct ClientAddressPolicy {
 };
 
 /// Who the client is: the peer, or, behind trusted proxies, whom they say it is. Never fails: what
-/// cannot be read stops the walk at the last good address. All lines of the header are one list.
+/// cannot be read (junk, an empty entry, `unknown`, `_hidden`, an element without `for`) stops the
+/// walk at the last good address. All lines of the header are one list.
+///
+/// The list is read from its right end, which trusted proxies wrote, and no further than needed:
+/// nothing that a client put left of that, an unbalanced quote for one, changes how it is read.
+/// Does not allocate.
 [[nodiscard]] Address ClientAddress(const ClientAddressPolicy& policy, const Address& peer,
                                     std::span<const HeaderField> headers) noexcept;
 

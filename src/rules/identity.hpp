@@ -35,8 +35,10 @@ struct NamedValue {
 ///
 /// A value is tagged with its source and percent-encoded where it holds '%', '&', '=', '{', '}',
 /// '~' or anything but printable ASCII, so no value can look like another source's, or like two
-/// parts. Secret values, and values above 128 encoded bytes, appear as their HMAC only.
-/// IPv6 is masked. Thread-safe; the text is allocated from `memory`.
+/// parts. Secret values, and values above 128 encoded bytes, appear as their HMAC only; `const` has
+/// no value. IPv6 is masked. Thread-safe; the text is allocated from `memory`, which is best a
+/// monotonic buffer, since nothing is given back to it. Nothing else is allocated but by an Error
+/// and by OpenSSL for a `jwt:` source.
 class Identifier {
  public:
   struct Options {
@@ -48,13 +50,15 @@ class Identifier {
 
   /// Whom `per` counts in this request. A part of which no alternative is present counts the
   /// client's address instead, so that nobody escapes by leaving a header out and nobody shares
-  /// an empty key; an Error only if that is unknown too, or a value is beyond kMaxIdentityValue.
+  /// an empty key; an Error only if that is unknown too, a value is beyond kMaxIdentityValue, or a
+  /// header that counts comes on several lines that differ (rules/source_value.hpp says why).
   [[nodiscard]] Result<std::string_view> FromRequest(const Per& per, const RequestView& request,
                                                      std::pmr::memory_resource& memory) const;
 
   /// Whom a caller names: one plain value for the first source of a rule with one part, or one
   /// value per part by source. A rule that counts `const` only needs none. `jwt:` takes the claim's
-  /// value, not a token.
+  /// value, not a token. `client_ip` is always a source, since it is what a request without the
+  /// others is counted by. Of several alternatives the rule's first counts, as in a request.
   [[nodiscard]] Result<std::string_view> FromValues(const Per& per,
                                                     std::span<const NamedValue> values,
                                                     std::pmr::memory_resource& memory) const;

@@ -15,7 +15,11 @@ namespace tidegate {
 /// Finds every MatchSpec that a request satisfies. Immutable, thread-safe, and built so
 /// that the cost of a look-up grows with the number of matches, the labels of the host and the
 /// segments of the path, not with the number of specs: hosts in a hash table, paths in a trie of
-/// segments, and at its leaves hash tables of exact header values and of networks.
+/// segments, and at its leaves hash tables of exact header values, of networks and of methods.
+///
+/// `*.example.com` is any name below example.com, at any depth, and not example.com itself.
+/// `/v1/**` is `/v1`, `/v1/` and all below; `:id` is one segment that is not empty. A header
+/// condition holds if any line of that name fits. Without a known client no `client_ip` holds.
 class MatchIndex {
  public:
   explicit MatchIndex(std::span<const MatchSpec* const> specs);
@@ -25,7 +29,7 @@ class MatchIndex {
 
   /// Writes the numbers of the matching specs, ascending and each once, and returns how many match.
   /// At most `found.size()` are written (the lowest are not promised then); the returned number is
-  /// then larger than that. Does not allocate.
+  /// then larger than that, and enough room for all. Does not allocate.
   std::size_t Find(const RequestView& request, std::span<std::uint32_t> found) const noexcept;
 
  private:

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace tidegate {
+
+// Bytes of protocols, whatever the locale says.
+
+[[nodiscard]] constexpr bool IsUpper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
+
+[[nodiscard]] constexpr char Lower(char c) noexcept {
+  return IsUpper(c) ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+/// Its value, or -1.
+[[nodiscard]] constexpr int HexDigit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// Without the spaces and tabs at both ends: what HTTP calls optional white space.
+[[nodiscard]] constexpr std::string_view Trim(std::string_view text) noexcept {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/identity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <optional>
+
+#include "rules/ascii.hpp"
+#include "rules/identity_text.hpp"
+#include "rules/jwt.hpp"
+#include "rules/path.hpp"
+#include "rules/source_value.hpp"
+
+namespace tidegate {
+namespace {
+
+const Source kClientIp{Source::Kind::kClientIp, {}};
+
+std::unexpected<Error> Refuse(std::string message) {
+  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(message)});
+}
+
+std::unexpected<Error> RefuseLength(const std::string& what, std::size_t size) {
+  return Refuse("the value of " + what + " has " + std::to_string(size) +
+                " bytes: an identity takes at most " + std::to_string(kMaxIdentityValue));
+}
+
+/// What a caller wrote, fit for a log line.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, 64)) quoted += c > ' ' && c <= '~' && c != '"' ? c : '?';
+  return quoted + (text.size() > 64 ? "...\"" : "\"");
+}
+
+/// `header:x-api-key, client_ip`: all sources of a part.
+std::string Names(const Per::Part& part) {
+  std::string names;
+  for (const Source& source : part) {
+    if (!names.empty()) names += " or ";
+    names += source.Text();
+  }
+  return names;
+}
+
+std::string Names(const Per& per) {
+  std::string names;
+  for (const Per::Part& part : per.parts) {
+    if (!names.empty()) names += ", ";
+    names += Names(part);
+  }
+  return names;
+}
+
+/// Whether `text` names `source`. Header names know no case.
+bool IsNamed(const Source& source, std::string_view text) noexcept {
+  const std::string_view kind = KindName(source.kind);
+  if (!text.starts_with(kind)) return false;
+  text.remove_prefix(kind.size());
+  if (source.name.empty()) return text.empty();
+  if (!text.starts_with(':')) return false;
+  text.remove_prefix(1);
+  return source.kind == Source::Kind::kHeader ? EqualsIgnoreCase(text, source.name)
+                                              : text == source.name;
+}
+
+/// The source of the rule that a value is for; nullptr: none.
+const Source* Resolve(const Per& per, std::string_view text) noexcept {
+  if (text.empty()) return &per.parts.front().front();
+  for (const Per::Part& part : per.parts) {
+    for (const Source& source : part) {
+      if (IsNamed(source, text)) return &source;
+    }
+  }
+  return IsNamed(kClientIp, text) ? &kClientIp : nullptr;
+}
+
+/// A caller's value in the form in which a request would have it.
+std::string_view AsInRequest(const Source& source, std::string_view value,
+                             std::pmr::memory_resource& memory) {
+  switch (source.kind) {
+    case Source::Kind::kHeader:
+      return Trim(value);
+    case Source::Kind::kHost:
+      return NormalizeHost(value, memory).value_or(value);
+    case Source::Kind::kPath:
+      return NormalizePath(value, Slashes::kKeep, memory).value_or(value);
+    default:
+      return value;
+  }
+}
+
+/// Each value has a source of the rule, no two the same, and something in it. Ends at the first
+/// that has not, so a caller with a million of them costs no more than the rule's sources.
+std::optional<Error> Check(const Per& per, std::span<const NamedValue> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& [name, value] = values[i];
+    const Source* const source = Resolve(per, name);
+    if (source == nullptr) {
+      return Error{ErrorCode::kBadCharge, "this rule does not count by " + Quoted(name) +
+                                              ": the identity takes " + Names(per)};
+    }
+    for (const NamedValue& earlier : values.first(i)) {
+      if (*Resolve(per, earlier.source) == *source) {
+        return Error{ErrorCode::kBadCharge, "the identity names " + source->Text() + " twice"};
+      }
+    }
+    if (source->kind == Source::Kind::kConst) continue;
+    if (value.size() > kMaxIdentityValue) return RefuseLength(source->Text(), value.size()).error();
+    const std::string_view inside = source->kind == Source::Kind::kHeader ? Trim(value) : value;
+    if (inside.empty()) {
+      return Error{ErrorCode::kBadCharge, "the value of " + source->Text() +
+                                              " is empty: all such callers would share one quota"};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The value that was given for `source`. REQUIRES: Check passed.
+const NamedValue* Given(const Per& per, std::span<const NamedValue> values,
+                        const Source& source) noexcept {
+  for (const NamedValue& value : values) {
+    if (*Resolve(per, value.source) == source) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Identifier::Identifier(Options options) : options_(std::move(options)), hash_(options_.hmac_key) {
+  assert(options_.hmac_key.size() >= 16);
+}
+
+Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestView& request,
+                                                 std::pmr::memory_resource& memory) const {
+  IdentityText text(hash_, IdentityText::Bound(per), memory);
+  for (const Per::Part& part : per.parts) {
+    bool found = false;
+    for (const Source& source : part) {
+      if (source.kind == Source::Kind::kConst) {
+        text.AddConst();
+        found = true;
+      } else if (source.kind == Source::Kind::kClientIp) {
+        if (!request.has_client) continue;
+        text.Add(request.client.MaskedV6(options_.ipv6_prefix));
+        found = true;
+      } else {
+        const auto value = ValueInRequest(source, request, options_.jwt.get(), memory);
+        if (!value) return value;
+        if (value->size() > kMaxIdentityValue) return RefuseLength(source.Text(), value->size());
+        if (value->empty()) continue;
+        text.Add(source, *value);
+        found = true;
+      }
+      break;
+    }
+    if (found) continue;
+    if (!request.has_client) {
+      return Refuse("the request has neither " + Names(part) + " nor a client address to count by");
+    }
+    text.Add(request.client.MaskedV6(options_.ipv6_prefix));
+  }
+  return text.view();
+}
+
+Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const NamedValue> values,
+                                                std::pmr::memory_resource& memory) const {
+  if (auto error = Check(per, values)) return std::unexpected(std::move(*error));
+  IdentityText text(hash_, IdentityText::Bound(per), memory);
+  for (const Per::Part& part : per.parts) {
+    const Source* source = nullptr;
+    const NamedValue* given = nullptr;
+    for (const Source& alternative : part) {
+      source = &alternative;
+      given = Given(per, values, alternative);
+      if (given != nullptr || source->kind == Source::Kind::kConst) break;
+    }
+    if (source->kind == Source::Kind::kConst) {
+      text.AddConst();
+      continue;
+    }
+    if (given == nullptr) {
+      source = &kClientIp;
+      given = Given(per, values, kClientIp);
+    }
+    if (given == nullptr) return Refuse("the identity has no value for " + Names(part));
+    if (source->kind != Source::Kind::kClientIp) {
+      text.Add(*source, AsInRequest(*source, given->value, memory));
+      continue;
+    }
+    const auto address = Address::Parse(given->value);
+    if (!address) {
+      return Refuse(
+          "the value of client_ip is not an IP address such as 203.0.113.7 or 2001:db8::1");
+    }
+    text.Add(address->MaskedV6(options_.ipv6_prefix));
+  }
+  return text.view();
+}
+
+Result<std::string_view> Identifier::FromKey(std::string_view key,
+                                             std::pmr::memory_resource& memory) const {
+  if (key.empty()) return Refuse("the key is empty: all such callers would share one quota");
+  if (key.size() > kMaxIdentityValue) return RefuseLength("the key", key.size());
+  IdentityText text(hash_, IdentityText::kKeyBound, memory);
+  text.AddKey(key);
+  return text.view();
+}
+
+}  // namespace tidegate

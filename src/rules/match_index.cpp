@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/match_index.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rules/hash.hpp"
+#include "rules/hash_index.hpp"
+#include "rules/match_leaves.hpp"
+#include "rules/path_trie.hpp"
+
+namespace tidegate {
+namespace {
+
+/// Gathers numbers into a span. A spec with several hosts, paths or networks may be found more than
+/// once, so what was gathered is made unique when there is no more room, and at the end.
+class Gathering {
+ public:
+  explicit Gathering(std::span<std::uint32_t> room) noexcept : room_(room) {}
+
+  void Add(std::uint32_t number) noexcept {
+    if (size_ == room_.size() && missed_ == 0) MakeUnique();
+    if (size_ < room_.size()) {
+      room_[size_++] = number;
+      return;
+    }
+    // Full of different ones, and sorted.
+    if (!std::binary_search(room_.begin(), room_.end(), number)) ++missed_;
+  }
+
+  std::size_t Finish() noexcept {
+    if (missed_ == 0) MakeUnique();
+    return size_ + missed_;
+  }
+
+ private:
+  void MakeUnique() noexcept {
+    const auto end = room_.begin() + static_cast<std::ptrdiff_t>(size_);
+    std::sort(room_.begin(), end);
+    size_ = static_cast<std::size_t>(std::unique(room_.begin(), end) - room_.begin());
+  }
+
+  std::span<std::uint32_t> room_;
+  std::size_t size_ = 0;
+  std::size_t missed_ = 0;
+};
+
+/// Host names, each with a tree of paths.
+class HostIndex {
+ public:
+  /// The tree of a name, made by `add_root` if it is new.
+  template <class AddRoot>
+  std::uint32_t RootOf(std::string_view name, AddRoot&& add_root) {
+    const std::uint32_t existing = FindEntry(name);
+    if (existing != HashIndex::kNone) return entries_[existing].root;
+    index_.Insert(Hash(name), static_cast<std::uint32_t>(entries_.size()));
+    entries_.push_back({std::string(name), add_root()});
+    longest_ = std::max(longest_, name.size());
+    return entries_.back().root;
+  }
+
+  [[nodiscard]] std::uint32_t Find(std::string_view name) const noexcept {
+    if (name.size() > longest_) return HashIndex::kNone;
+    const std::uint32_t entry = FindEntry(name);
+    return entry == HashIndex::kNone ? entry : entries_[entry].root;
+  }
+  [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+
+ private:
+  struct Entry {
+    std::string name;
+    std::uint32_t root;
+  };
+
+  [[nodiscard]] std::uint32_t FindEntry(std::string_view name) const noexcept {
+    return index_.Find(Hash(name), [&](std::uint32_t i) { return entries_[i].name == name; });
+  }
+
+  std::vector<Entry> entries_;
+  HashIndex index_;
+  std::size_t longest_ = 0;  ///< Longer names need not be hashed, so that work stays bounded.
+};
+
+}  // namespace
+
+struct MatchIndex::Impl {
+  PathTrie paths;
+  HostIndex hosts;
+  HostIndex suffixes;  ///< `.example.com` of `*.example.com`.
+  std::uint32_t any_host = PathTrie::kNone;
+  std::optional<MatchLeaves> leaves;
+
+  explicit Impl(std::span<const MatchSpec* const> specs) {
+    std::vector<std::vector<std::uint32_t>> members;
+    for (std::uint32_t id = 0; id < specs.size(); ++id) {
+      for (const std::uint32_t leaf : LeavesOf(*specs[id], members)) members[leaf].push_back(id);
+    }
+    leaves.emplace(specs, members);
+  }
+
+  /// Where a spec belongs, each place once.
+  std::vector<std::uint32_t> LeavesOf(const MatchSpec& spec,
+                                      std::vector<std::vector<std::uint32_t>>& members) {
+    static const std::vector<std::string> kAnyHost = {""};
+    static const std::vector<std::string> kAnyPath = {"/**"};
+    std::vector<std::uint32_t> found;
+    for (const std::string& host : spec.hosts.empty() ? kAnyHost : spec.hosts) {
+      const std::uint32_t root = RootOf(host);
+      for (const std::string& path : spec.paths.empty() ? kAnyPath : spec.paths) {
+        std::uint32_t& leaf = paths.LeafOf(root, path);
+        if (leaf == PathTrie::kNone) {
+          leaf = static_cast<std::uint32_t>(members.size());
+          members.emplace_back();
+        }
+        found.push_back(leaf);
+      }
+    }
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+  std::uint32_t RootOf(std::string_view host) {
+    const auto add_root = [this] { return paths.AddRoot(); };
+    if (host.starts_with("*.")) return suffixes.RootOf(host.substr(1), add_root);
+    if (!host.empty()) return hosts.RootOf(host, add_root);
+    if (any_host == PathTrie::kNone) any_host = add_root();
+    return any_host;
+  }
+
+  /// Calls `visit(root)` for each tree that the host leads to.
+  template <class Visit>
+  void EachRoot(std::string_view host, Visit&& visit) const noexcept {
+    if (any_host != PathTrie::kNone) visit(any_host);
+    if (const std::uint32_t root = hosts.Find(host); root != PathTrie::kNone) visit(root);
+    if (suffixes.empty() || host.empty()) return;
+    // From 1: at least one character has to stand for the star.
+    for (std::size_t dot = host.find('.', 1); dot < host.size(); dot = host.find('.', dot + 1)) {
+      const std::uint32_t root = suffixes.Find(host.substr(dot));
+      if (root != PathTrie::kNone) visit(root);
+    }
+  }
+};
+
+MatchIndex::MatchIndex(std::span<const MatchSpec* const> specs)
+    : impl_(std::make_unique<Impl>(specs)) {}
+MatchIndex::MatchIndex(MatchIndex&&) noexcept = default;
+MatchIndex& MatchIndex::operator=(MatchIndex&&) noexcept = default;
+MatchIndex::~MatchIndex() = default;
+
+std::size_t MatchIndex::Find(const RequestView& request,
+                             std::span<std::uint32_t> found) const noexcept {
+  Gathering gathering(found);
+  impl_->EachRoot(request.host, [&](std::uint32_t root) {
+    impl_->paths.Find(root, request.path, [&](std::uint32_t leaf) {
+      impl_->leaves->Find(leaf, request, [&](std::uint32_t id) { gathering.Add(id); });
+    });
+  });
+  return gathering.Finish();
+}
+
+}  // namespace tidegate

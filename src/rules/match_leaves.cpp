@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/match_leaves.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "rules/ascii.hpp"
+#include "rules/hash.hpp"
+
+namespace tidegate {
+namespace {
+
+/// In the seed beside the leaf's number, so that no two kinds share drawers but by accident.
+enum class By : std::uint64_t { kMethod, kNetwork, kHeader };
+
+std::uint64_t Seed(std::uint32_t leaf, By by, std::uint64_t more) noexcept {
+  return (std::uint64_t{leaf} << 32) ^ (more << 2) ^ static_cast<std::uint64_t>(by);
+}
+
+/// FNV-1a over lower case: names are short, and need no copy this way.
+std::uint64_t NameHash(std::string_view name) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(Lower(c))) * 0x100000001b3;
+  }
+  return hash ^ hash >> 32;
+}
+
+}  // namespace
+
+std::uint64_t MatchLeaves::MethodKey(std::uint32_t leaf, std::string_view method) noexcept {
+  return Hash(method, Seed(leaf, By::kMethod, 0));
+}
+
+std::uint64_t MatchLeaves::NetworkKey(std::uint32_t leaf, const Address& base, int bits) noexcept {
+  const auto& bytes = base.bytes();
+  return Hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+              Seed(leaf, By::kNetwork, static_cast<std::uint64_t>(bits)));
+}
+
+std::uint64_t MatchLeaves::HeaderKey(std::uint32_t leaf, std::uint32_t name,
+                                     std::string_view value) noexcept {
+  return Hash(value, Seed(leaf, By::kHeader, name));
+}
+
+std::uint32_t MatchLeaves::NameOf(std::string_view header) const noexcept {
+  return name_of_.Find(NameHash(header),
+                       [&](std::uint32_t name) { return EqualsIgnoreCase(names_[name], header); });
+}
+
+/// Files the specs of one leaf.
+class MatchLeaves::Builder {
+ public:
+  Builder(MatchLeaves& out, std::span<const MatchSpec* const> specs, std::uint32_t leaf,
+          const std::vector<std::uint32_t>& members)
+      : out_(out), leaf_(leaf) {
+    for (const std::uint32_t id : members) entries_.push_back({id, specs[id], Choices(*specs[id])});
+    for (const Entry& entry : entries_) {
+      for (const Choice& choice : entry.choices) {
+        for (const std::uint64_t key : choice.keys) ++sharers_[key];
+      }
+    }
+  }
+
+  Leaf Build() {
+    std::vector<std::uint32_t> always;
+    std::vector<std::uint32_t> checked;
+    std::set<int> lengths;
+    Leaf leaf;
+    for (const Entry& entry : entries_) {
+      const Choice* const best = Best(entry);
+      if (best == nullptr) {
+        (out_.conditions_[entry.id].empty() ? always : checked).push_back(entry.id);
+        continue;
+      }
+      for (const std::uint64_t key : best->keys) drawers_[key].push_back(entry.id);
+      leaf.by_method |= best->by == By::kMethod;
+      leaf.by_header |= best->by == By::kHeader;
+      if (best->by != By::kNetwork) continue;
+      for (const Network& network : entry.spec->client_ips) lengths.insert(network.bits());
+    }
+    leaf.always = Append(always);
+    leaf.checked = Append(checked);
+    leaf.lengths.begin = static_cast<std::uint32_t>(out_.lengths_.size());
+    out_.lengths_.insert(out_.lengths_.end(), lengths.begin(), lengths.end());
+    leaf.lengths.end = static_cast<std::uint32_t>(out_.lengths_.size());
+    for (auto& [key, ids] : drawers_) {
+      out_.drawer_of_.Insert(key, static_cast<std::uint32_t>(out_.drawers_.size()));
+      out_.drawers_.push_back(Append(ids));
+    }
+    return leaf;
+  }
+
+ private:
+  /// One condition that a spec may be filed by: a request that fits has one of the keys.
+  struct Choice {
+    By by;
+    std::vector<std::uint64_t> keys;
+  };
+  struct Entry {
+    std::uint32_t id;
+    const MatchSpec* spec;
+    std::vector<Choice> choices;
+  };
+
+  std::vector<Choice> Choices(const MatchSpec& spec) {
+    std::vector<Choice> choices;
+    for (const MatchSpec::Header& header : spec.headers) {
+      if (header.pattern.find('*') != std::string::npos) continue;
+      out_.longest_value_ = std::max(out_.longest_value_, header.pattern.size());
+      choices.push_back({By::kHeader, {HeaderKey(leaf_, AddName(header.name), header.pattern)}});
+    }
+    if (!spec.client_ips.empty()) {
+      Choice& networks = choices.emplace_back(Choice{By::kNetwork, {}});
+      for (const Network& network : spec.client_ips) {
+        networks.keys.push_back(NetworkKey(leaf_, network.base(), network.bits()));
+      }
+    }
+    if (!spec.methods.empty()) {
+      Choice& methods = choices.emplace_back(Choice{By::kMethod, {}});
+      for (const std::string& method : spec.methods) {
+        out_.longest_value_ = std::max(out_.longest_value_, method.size());
+        methods.keys.push_back(MethodKey(leaf_, method));
+      }
+    }
+    for (Choice& choice : choices) {  // A key written twice is one.
+      std::sort(choice.keys.begin(), choice.keys.end());
+      choice.keys.erase(std::unique(choice.keys.begin(), choice.keys.end()), choice.keys.end());
+    }
+    return choices;
+  }
+
+  std::uint32_t AddName(const std::string& name) {
+    const std::uint32_t existing = out_.NameOf(name);
+    if (existing != HashIndex::kNone) return existing;
+    const auto number = static_cast<std::uint32_t>(out_.names_.size());
+    out_.names_.push_back(name);
+    out_.name_of_.Insert(NameHash(name), number);
+    out_.name_sizes_ |= std::uint64_t{1} << (name.size() % 64);
+    return number;
+  }
+
+  /// The choice whose fullest drawer is the emptiest; nullptr if there is none.
+  const Choice* Best(const Entry& entry) const {
+    const Choice* best = nullptr;
+    std::size_t fewest = 0;
+    for (const Choice& choice : entry.choices) {
+      std::size_t most = 0;
+      for (const std::uint64_t key : choice.keys) most = std::max(most, sharers_.at(key));
+      if (best != nullptr && most >= fewest) continue;
+      best = &choice;
+      fewest = most;
+    }
+    return best;
+  }
+
+  Range Append(const std::vector<std::uint32_t>& ids) {
+    const auto begin = static_cast<std::uint32_t>(out_.ids_.size());
+    out_.ids_.insert(out_.ids_.end(), ids.begin(), ids.end());
+    return {begin, static_cast<std::uint32_t>(out_.ids_.size())};
+  }
+
+  MatchLeaves& out_;
+  std::uint32_t leaf_;
+  std::vector<Entry> entries_;
+  std::unordered_map<std::uint64_t, std::size_t> sharers_;  ///< How many specs have this key.
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> drawers_;
+};
+
+MatchLeaves::MatchLeaves(std::span<const MatchSpec* const> specs,
+                         const std::vector<std::vector<std::uint32_t>>& leaves) {
+  conditions_.reserve(specs.size());
+  for (const MatchSpec* const spec : specs) conditions_.emplace_back(*spec);
+  for (std::uint32_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    leaves_.push_back(Builder(*this, specs, leaf, leaves[leaf]).Build());
+  }
+}
+
+}  // namespace tidegate

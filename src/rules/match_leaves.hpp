@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/config.hpp"
+#include "rules/hash_index.hpp"
+#include "rules/match_conditions.hpp"
+#include "rules/request_view.hpp"
+
+namespace tidegate {
+
+/// The specs that share a host and a path, and which of them a request also fits by method, headers
+/// and address. Each spec is filed under that of its conditions which the fewest others of the leaf
+/// share: an exact header value, a network or a method. So 10,000 rules for one path, each for
+/// another key or network, cost one look-up. Only those with nothing but patterns (`BadBot*`) are
+/// tried one by one.
+class MatchLeaves {
+ public:
+  MatchLeaves(std::span<const MatchSpec* const> specs,
+              const std::vector<std::vector<std::uint32_t>>& leaves);
+
+  /// Calls `found(spec)` for each spec of a leaf that the request fits, for some more than once.
+  template <class Found>
+  void Find(std::uint32_t leaf, const RequestView& request, Found&& found) const noexcept;
+
+ private:
+  struct Range {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  struct Leaf {
+    Range always;   ///< Without further conditions.
+    Range checked;  ///< Not filed: tried one by one.
+    Range lengths;  ///< Prefix lengths that networks are filed by, in `lengths_`.
+    bool by_header = false;
+    bool by_method = false;
+  };
+  class Builder;
+
+  /// The number of a header name that any spec is filed by, or HashIndex::kNone.
+  [[nodiscard]] std::uint32_t NameOf(std::string_view header) const noexcept;
+  [[nodiscard]] static std::uint64_t MethodKey(std::uint32_t leaf,
+                                               std::string_view method) noexcept;
+  [[nodiscard]] static std::uint64_t NetworkKey(std::uint32_t leaf, const Address& base,
+                                                int bits) noexcept;
+  [[nodiscard]] static std::uint64_t HeaderKey(std::uint32_t leaf, std::uint32_t name,
+                                               std::string_view value) noexcept;
+
+  template <class Found>
+  void Try(Range range, const RequestView& request, Found& found) const noexcept {
+    for (std::uint32_t i = range.begin; i < range.end; ++i) {
+      if (conditions_[ids_[i]].Hold(request)) found(ids_[i]);
+    }
+  }
+  /// What is filed under a key. Two keys of one hash would share a drawer, which is harmless: all
+  /// that is in it is checked in full.
+  template <class Found>
+  void TryKey(std::uint64_t key, const RequestView& request, Found& found) const noexcept {
+    const std::uint32_t drawer = drawer_of_.Find(key);
+    if (drawer != HashIndex::kNone) Try(drawers_[drawer], request, found);
+  }
+
+  std::vector<MatchConditions> conditions_;  ///< By spec.
+  std::vector<Leaf> leaves_;
+  std::vector<std::uint32_t> ids_;  ///< Specs; what Ranges are of.
+  std::vector<int> lengths_;
+  std::vector<Range> drawers_;
+  HashIndex drawer_of_;
+  std::vector<std::string> names_;
+  HashIndex name_of_;
+  std::uint64_t name_sizes_ = 0;  ///< Bit n: a name of n characters, modulo 64.
+  std::size_t longest_value_ = 0;
+};
+
+template <class Found>
+void MatchLeaves::Find(std::uint32_t number, const RequestView& request,
+                       Found&& found) const noexcept {
+  const Leaf& leaf = leaves_[number];
+  for (std::uint32_t i = leaf.always.begin; i < leaf.always.end; ++i) found(ids_[i]);
+  Try(leaf.checked, request, found);
+  if (leaf.by_method && request.method.size() <= longest_value_) {
+    TryKey(MethodKey(number, request.method), request, found);
+  }
+  if (leaf.by_header) {
+    for (const HeaderField& field : request.headers) {
+      if ((name_sizes_ >> (field.name.size() % 64) & 1) == 0) continue;
+      if (field.value.size() > longest_value_) continue;
+      const std::uint32_t name = NameOf(field.name);
+      if (name != HashIndex::kNone) TryKey(HeaderKey(number, name, field.value), request, found);
+    }
+  }
+  if (leaf.lengths.begin == leaf.lengths.end || !request.has_client) return;
+  const int shortest = request.client.is_v4() ? Network::kV4Bits : 0;
+  for (std::uint32_t i = leaf.lengths.begin; i < leaf.lengths.end; ++i) {
+    const int bits = lengths_[i];
+    if (bits < shortest) continue;
+    TryKey(NetworkKey(number, request.client.Masked(bits), bits), request, found);
+  }
+}
+
+}  // namespace tidegate

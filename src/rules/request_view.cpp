@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/request_view.hpp"
+
+#include "rules/ascii.hpp"
+
+namespace tidegate {
+
+bool EqualsIgnoreCase(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (Lower(a[i]) != Lower(b[i])) return false;
+  }
+  return true;
+}
+
+std::string_view FindHeader(std::span<const HeaderField> headers, std::string_view name) noexcept {
+  for (const HeaderField& field : headers) {
+    if (!EqualsIgnoreCase(field.name, name)) continue;
+    // A null pointer means "absent", so an empty value must have another.
+    return field.value.data() != nullptr ? field.value : std::string_view("");
+  }
+  return {};
+}
+
+}  // namespace tidegate
