@@ -15,8 +15,8 @@ enum class ErrorCode : std::uint8_t {
   kUnknownRule,   ///< The configuration has no rule of that name.
   kTooManyRules,  ///< More rules match one request than it may be charged for.
   kExhausted,     ///< The store has no room to carry this out safely.
-  kNetwork,  ///< An address could not be listened on or reached.
-  kBadConfig,  ///< A configuration that cannot work; the problems beside it say why.
+  kNetwork,       ///< An address could not be listened on or reached.
+  kBadConfig,     ///< A configuration that cannot work; the problems beside it say why.
 };
 
 /// A mistake of the caller or a limit of the machine. A denied request is not

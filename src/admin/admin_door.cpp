@@ -11,7 +11,8 @@ namespace {
 using net::AnswerProblem;
 using net::HttpExchange;
 
-/// A look at a key that nobody is counted by: it takes the way of every question to the store and back.
+/// A look at a key that nobody is counted by: it takes the way of every question to the store and
+/// back.
 struct Probe : Call {
   explicit Probe(HttpExchange& of) : exchange(of) {}
 
@@ -32,8 +33,7 @@ AdminDoor::AdminDoor(Store& store, Sources sources) : store_(store), sources_(st
 
 void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   const net::HttpHead& head = exchange.head();
-  const bool known =
-      head.path == "/healthz" || head.path == "/readyz" || head.path == "/metrics";
+  const bool known = head.path == "/healthz" || head.path == "/readyz" || head.path == "/metrics";
   if (!known) {
     return AnswerProblem(exchange, 404, "there is nothing here: try /healthz, /readyz or /metrics");
   }

@@ -8,10 +8,11 @@
 #include <boost/asio/write.hpp>
 #include <boost/json.hpp>
 #include <charconv>
+#include <cstring>
 #include <ostream>
 
 #include "cli/exit.hpp"
-#include "net/http_listener.hpp"
+#include "net/endpoint.hpp"
 #include "rules/duration.hpp"
 
 namespace tidegate::cli {
@@ -44,13 +45,15 @@ Result<std::string> Exchange(const std::string& address, const std::string& requ
   const auto fail = [&](const std::string& why) {
     return std::unexpected(Error{ErrorCode::kNetwork, address + ": " + why});
   };
-  const auto endpoint = net::ParseEndpoint(address);
+  const auto endpoint = net::Endpoint::Parse(address);
   if (!endpoint) return std::unexpected(endpoint.error());
+  asio::ip::tcp::endpoint target;
+  std::memcpy(target.data(), endpoint->address(), endpoint->size());
   asio::io_context context;
   asio::ip::tcp::socket socket(context);
   std::string answer;
   error_code failed;
-  socket.async_connect(*endpoint, [&](const error_code& error) {
+  socket.async_connect(target, [&](const error_code& error) {
     if ((failed = error)) return;
     asio::async_write(socket, asio::buffer(request), [&](const error_code& unsent, std::size_t) {
       if ((failed = unsent)) return;
@@ -97,8 +100,7 @@ void Print(const json::object& decision, std::ostream& out) {
 }  // namespace
 
 int Decide(const DecideOptions& options, std::ostream& out, std::ostream& err) {
-  const auto answer =
-      Exchange(AddressOf(options.server), RequestText(options), options.timeout);
+  const auto answer = Exchange(AddressOf(options.server), RequestText(options), options.timeout);
   if (!answer) {
     err << "tidegate decide: " << answer.error().message << '\n';
     return kNoAnswer;

@@ -19,7 +19,8 @@ struct DecideOptions {
   Micros timeout = std::chrono::seconds{2};
 };
 
-/// `tidegate decide`: asks a running server. Returns an exit code: 0 allowed, 1 denied, 3 no answer.
+/// `tidegate decide`: asks a running server. Returns an exit code: 0 allowed, 1 denied, 3 no
+/// answer.
 [[nodiscard]] int Decide(const DecideOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace tidegate::cli

@@ -185,7 +185,8 @@ int Main(int argc, const char* const* argv) {
   } catch (const CLI::RequiredError&) {
     std::cerr << "tidegate: ";
     if (argc > 1) std::cerr << '"' << argv[1] << "\" is no command; ";
-    std::cerr << "say what to do, as in `tidegate serve --demo`; `tidegate --help` lists the commands\n";
+    std::cerr
+        << "say what to do, as in `tidegate serve --demo`; `tidegate --help` lists the commands\n";
     return kUsage;
   } catch (const CLI::ParseError& error) {
     // CLI11 has a code of its own for each mistake; a script needs only one.

@@ -41,7 +41,7 @@ rules:
 )";
 
 void PrintDemo(const Server& server) {
-  const std::string url = "http://" + net::EndpointText(server.api());
+  const std::string url = "http://" + server.api().Text();
   std::cout <<
       R"(
 Try it, in another terminal. Five requests pass, and one more every two seconds:
@@ -70,8 +70,7 @@ Bring your own quota, without any rule:
             << url << R"(/v1/decide
 
 All endpoints: )"
-            << url << "/openapi.json   Metrics: http://" << net::EndpointText(server.admin())
-            << "/metrics\n\n"
+            << url << "/openapi.json   Metrics: http://" << server.admin().Text() << "/metrics\n\n"
             << std::flush;
 }
 
@@ -199,16 +198,16 @@ void LogStart(const Server& server, const Config& config) {
              {"max_keys", std::to_string(config.store.max_keys)},
              {"rules", std::to_string(server.rule_count())}});
   if (!config.listen.api.empty()) {
-    Log::Info("HTTP API", {{"on", "http://" + net::EndpointText(server.api())}});
-    if (!server.api().address().is_loopback()) {
-      Log::Warning("the API listens on a public address without authentication: anybody who "
-                   "reaches it may ask; quota is given back to nobody",
-                   {{"on", net::EndpointText(server.api())}});
+    Log::Info("HTTP API", {{"on", "http://" + server.api().Text()}});
+    if (!server.api().IsLoopback()) {
+      Log::Warning(
+          "the API listens on a public address without authentication: anybody who "
+          "reaches it may ask; quota is given back to nobody",
+          {{"on", server.api().Text()}});
     }
   }
   if (!config.listen.admin.empty()) {
-    Log::Info("admin: /healthz /readyz /metrics",
-              {{"on", "http://" + net::EndpointText(server.admin())}});
+    Log::Info("admin: /healthz /readyz /metrics", {{"on", "http://" + server.admin().Text()}});
   }
 }
 
@@ -226,10 +225,9 @@ int Serve(const ServeOptions& options) {
     return kUsage;
   }
   RaiseDescriptors();
-  auto server = Server::Make(*reading.config, {.threads = options.threads,
-                                               .clock = nullptr,
-                                               .version = TIDEGATE_VERSION},
-                             reading.problems);
+  auto server = Server::Make(
+      *reading.config, {.threads = options.threads, .clock = nullptr, .version = TIDEGATE_VERSION},
+      reading.problems);
   if (!options.demo) LogProblems(reading.problems, file);
   if (!server) {
     Log::Error(server.error().message);

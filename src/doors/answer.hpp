@@ -17,8 +17,8 @@ namespace tidegate {
 /// What a door tells: the same words at every door. Views as in the Call.
 struct Answer {
   bool allowed = true;
-  bool exempt = false;  ///< An entry of `exempt` let it pass, uncounted.
-  bool denied = false;  ///< An entry of `deny` refused it: 403.
+  bool exempt = false;          ///< An entry of `exempt` let it pass, uncounted.
+  bool denied = false;          ///< An entry of `deny` refused it: 403.
   std::optional<Done> applied;  ///< Of refund, renew and release.
   std::span<const Charge> charges;
   std::span<const Decision> decisions;
@@ -31,7 +31,8 @@ struct Answer {
 /// The answer to a call that has finished without an error.
 [[nodiscard]] Answer AnswerOf(const Call& call) noexcept;
 
-/// The Decision as JSON. With a status of 400 and above the members of a problem (RFC 9457) come first.
+/// The Decision as JSON. With a status of 400 and above the members of a problem (RFC 9457) come
+/// first.
 void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 
 /// The field lines of the RateLimit family that the configuration wants, and Retry-After and
@@ -40,7 +41,8 @@ void WriteAnswerFields(net::OutBuffer& out, const Answer& answer,
                        const Config::Responses& responses, Micros jitter);
 
 /// When there will be more quota than now, if nobody else comes: exact for buckets, GCRA and fixed
-/// windows; for the others, when denied, the time until the request passes, else until all of it is back. Nothing: all of it is there.
+/// windows; for the others, when denied, the time until the request passes, else until all of it is
+/// back. Nothing: all of it is there.
 [[nodiscard]] std::optional<Micros> UntilMore(const Quota& quota,
                                               const Decision& decision) noexcept;
 

@@ -36,9 +36,9 @@ bool IsJson(const net::HttpHead& head) noexcept {
 }
 
 std::string MemberText(unsigned member) {
-  static constexpr std::string_view kNames[] = {"rule", "identity", "cost", "lease",
-                                                "id",   "age_ms",   "request", "key",
-                                                "limit", "burst",   "algorithm"};
+  static constexpr std::string_view kNames[] = {"rule",  "identity", "cost",     "lease",
+                                                "id",    "age_ms",   "request",  "key",
+                                                "limit", "burst",    "algorithm"};
   return std::string(kNames[std::countr_zero(member)]);
 }
 
@@ -62,8 +62,8 @@ std::optional<Objection> CheckId(const Question& question, unsigned member, std:
   return Objection{400, "`" + name + "` is longer than 256 bytes", "/" + name};
 }
 
-std::optional<Objection> CheckMembers(const Question& question, unsigned members,
-                                      unsigned required, std::string_view path) {
+std::optional<Objection> CheckMembers(const Question& question, unsigned members, unsigned required,
+                                      std::string_view path) {
   if (const unsigned foreign = question.members & ~members) {
     const std::string name = MemberText(foreign & (~foreign + 1));
     return Objection{400, "`" + name + "` has no meaning for " + std::string(path), "/" + name};
@@ -102,15 +102,14 @@ struct ApiDoor::Asked : Call {
   Batch* batch = nullptr;
 
   std::optional<Objection> Prepare(const Question& question) {
-    if (auto bad =
-            CheckMembers(question, endpoint.members, endpoint.required, endpoint.path)) {
+    if (auto bad = CheckMembers(question, endpoint.members, endpoint.required, endpoint.path)) {
       return bad;
     }
     kind = endpoint.kind;
-    if (auto bad = Resolve(question, kind, *policy->rules,
-                           policy->api.inline_quotas ? InlineQuotas::kAllowed
-                                                     : InlineQuotas::kRefused,
-                           resolved, exchange.memory())) {
+    if (auto bad =
+            Resolve(question, kind, *policy->rules,
+                    policy->api.inline_quotas ? InlineQuotas::kAllowed : InlineQuotas::kRefused,
+                    resolved, exchange.memory())) {
       return bad;
     }
     if (question.Has(Question::kId)) {
@@ -134,7 +133,8 @@ struct ApiDoor::Asked : Call {
     return plain;
   }
 
-  /// Looks and questions are answered by their outcome; an operation that was carried out is not a denial.
+  /// Looks and questions are answered by their outcome; an operation that was carried out is not a
+  /// denial.
   [[nodiscard]] int StatusOf(const Answer& answer) const noexcept {
     switch (kind) {
       case Kind::kApply:
@@ -204,8 +204,9 @@ void ApiDoor::Handle(HttpExchange& exchange) noexcept {
     exchange.Begin(200);
     return exchange.End("application/json", OpenApiJson());
   }
-  AnswerProblem(exchange, 404,
-                "there is nothing here: ask POST /v1/decide; GET /openapi.json describes all of it");
+  AnswerProblem(
+      exchange, 404,
+      "there is nothing here: ask POST /v1/decide; GET /openapi.json describes all of it");
 }
 
 /// False: it has been answered.
@@ -236,8 +237,8 @@ void ApiDoor::Ask(HttpExchange& exchange, const Endpoint& endpoint) {
   if (const auto bad = ReadQuestion(exchange.body(), question, memory)) {
     return AnswerProblem(exchange, 400, bad->message, bad->pointer);
   }
-  auto* const asked = new (memory.allocate(sizeof(Asked), alignof(Asked)))
-      Asked(*this, exchange, endpoint);
+  auto* const asked =
+      new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, exchange, endpoint);
   if (const auto bad = asked->Prepare(question)) {
     asked->~Asked();
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
@@ -300,8 +301,8 @@ void ApiDoor::AskBatch(HttpExchange& exchange, const Endpoint& endpoint) {
   };
   // All are understood before the first is charged: a mistake in one changes nothing.
   for (const Question& question : questions) {
-    auto* const asked = new (memory.allocate(sizeof(Asked), alignof(Asked)))
-        Asked(*this, exchange, endpoint);
+    auto* const asked =
+        new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, exchange, endpoint);
     batch->all.push_back(asked);
     asked->batch = batch;
     if (const auto bad = asked->Prepare(question)) {

@@ -30,7 +30,8 @@ struct Policy {
 class ApiDoor final : public net::HttpHandler {
  public:
   /// The store and the counters must outlive the door.
-  ApiDoor(Store& store, DecisionCounters& counters, Reach reach, std::shared_ptr<const Policy> policy);
+  ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
+          std::shared_ptr<const Policy> policy);
   ~ApiDoor() override;
 
   void Handle(net::HttpExchange& exchange) noexcept override;

@@ -16,8 +16,16 @@ using boost::system::error_code;
 using JsonView = boost::json::string_view;
 
 /// Which object the reader is in.
-enum class In : std::uint8_t { kNothing, kBatch, kRequests, kQuestion, kIdentity, kRequest, kHeaders,
-                               kHeader };
+enum class In : std::uint8_t {
+  kNothing,
+  kBatch,
+  kRequests,
+  kQuestion,
+  kIdentity,
+  kRequest,
+  kHeaders,
+  kHeader
+};
 
 /// What a member takes.
 enum class Takes : std::uint8_t { kText, kWhole, kIdentity, kRequest, kRequests, kHeaders };
@@ -46,9 +54,12 @@ constexpr std::array kBatchMembers{
 };
 constexpr unsigned kMethod = 1, kHost = 2, kPath = 4, kQuery = 8, kClientIp = 16, kHeaderMap = 32;
 constexpr std::array kRequestMembers{
-    MemberName{"method", kMethod, Takes::kText},       MemberName{"host", kHost, Takes::kText},
-    MemberName{"path", kPath, Takes::kText},           MemberName{"query", kQuery, Takes::kText},
-    MemberName{"client_ip", kClientIp, Takes::kText},  MemberName{"headers", kHeaderMap, Takes::kHeaders},
+    MemberName{"method", kMethod, Takes::kText},
+    MemberName{"host", kHost, Takes::kText},
+    MemberName{"path", kPath, Takes::kText},
+    MemberName{"query", kQuery, Takes::kText},
+    MemberName{"client_ip", kClientIp, Takes::kText},
+    MemberName{"headers", kHeaderMap, Takes::kHeaders},
 };
 
 template <std::size_t N>
@@ -262,10 +273,12 @@ class Reader {
     } else if (in_ == In::kHeaders) {
       message += "a string or an array of strings";
     } else {
-      static constexpr std::string_view kNames[] = {
-          "a string", "a whole number", "a string, or an object of source and value",
-          "an object with the request's attributes", "an array of questions",
-          "an object of names and values"};
+      static constexpr std::string_view kNames[] = {"a string",
+                                                    "a whole number",
+                                                    "a string, or an object of source and value",
+                                                    "an object with the request's attributes",
+                                                    "an array of questions",
+                                                    "an object of names and values"};
       message += kNames[static_cast<std::size_t>(member_->takes)];
     }
     return Fail(error, message + ", not " + std::string(got));
@@ -377,14 +390,13 @@ std::optional<BadQuestion> Read(std::string_view json, Question* one,
   Reader& reader = parser.handler();
   if (reader.has_problem()) return reader.TakeProblem();
   if (error) {
-    return BadQuestion{"the body is not JSON: " + error.message() + " at byte " +
-                           std::to_string(read + 1),
-                       reader.Pointer()};
+    return BadQuestion{
+        "the body is not JSON: " + error.message() + " at byte " + std::to_string(read + 1),
+        reader.Pointer()};
   }
   if (read < json.size()) {
-    return BadQuestion{"there is something behind the JSON's end, at byte " +
-                           std::to_string(read + 1),
-                       {}};
+    return BadQuestion{
+        "there is something behind the JSON's end, at byte " + std::to_string(read + 1), {}};
   }
   return std::nullopt;
 }

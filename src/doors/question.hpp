@@ -69,8 +69,8 @@ struct BadQuestion {
 /// The most questions of one batch.
 inline constexpr std::size_t kMaxBatch = 256;
 
-/// Reads one question, or a batch of them: `{"requests": [...]}`. Strict: unknown and duplicate members, wrong
-/// types, nesting, bytes that are not UTF-8 and anything behind the end are refused.
+/// Reads one question, or a batch of them: `{"requests": [...]}`. Strict: unknown and duplicate
+/// members, wrong types, nesting, bytes that are not UTF-8 and anything behind the end are refused.
 [[nodiscard]] std::optional<BadQuestion> ReadQuestion(std::string_view json, Question& question,
                                                       std::pmr::memory_resource& memory);
 [[nodiscard]] std::optional<BadQuestion> ReadBatch(std::string_view json,

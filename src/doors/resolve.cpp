@@ -49,8 +49,10 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
   }
   const auto normal = NormalizePath(path, Slashes::kKeep, memory);
   if (!normal) {
-    return Objection{400, "this is not a path: it must begin with a slash, stay below the root " 
-                          "and be percent-encoded where RFC 3986 asks for it", "/request/path"};
+    return Objection{400,
+                     "this is not a path: it must begin with a slash, stay below the root "
+                     "and be percent-encoded where RFC 3986 asks for it",
+                     "/request/path"};
   }
   view.path = *normal;
   if (!question.host.empty()) {
@@ -74,9 +76,9 @@ std::optional<Objection> ByRequest(const Question& question, const RuleSet& rule
                                    Resolved& resolved, std::pmr::memory_resource& memory) {
   RequestView view;
   if (auto bad = Normalise(question, view, memory)) return bad;
-  const auto access = rules.Match(
-      view, question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
-      question.lease, resolved.charges, memory);
+  const auto access =
+      rules.Match(view, question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
+                  question.lease, resolved.charges, memory);
   if (!access) return ObjectionOf(access.error(), "/request");
   resolved.access = *access;
   return std::nullopt;
@@ -148,7 +150,8 @@ std::optional<Objection> Concern(const Question& question, Call::Kind kind, Char
     charges.rules[kept++] = charges.rules[i];
   }
   if (kept == 0 && !charges.charges.empty()) {
-    return Objection{400, "concurrency has nothing to debit or refund: release the lease instead", {}};
+    return Objection{
+        400, "concurrency has nothing to debit or refund: release the lease instead", {}};
   }
   charges.charges.resize(kept);
   charges.rules.resize(kept);
@@ -209,8 +212,10 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind, cons
   } else if (inline_quotas == InlineQuotas::kAllowed) {
     bad = ByKey(question, rules, resolved, memory);
   } else {
-    bad = Objection{403, "inline quotas are off: the configuration allows them with `api: "
-                         "{inline_quotas: true}`", "/key"};
+    bad = Objection{403,
+                    "inline quotas are off: the configuration allows them with `api: "
+                    "{inline_quotas: true}`",
+                    "/key"};
   }
   if (bad) return bad;
   return Concern(question, kind, resolved.charges);

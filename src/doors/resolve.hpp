@@ -32,7 +32,8 @@ enum class InlineQuotas : std::uint8_t { kRefused, kAllowed };
 /// The rule name of inline quotas; no rule of a configuration may have it.
 inline constexpr std::string_view kInlineRule = "inline";
 
-/// What `question` asks `kind` of. Text is allocated from `memory`; `resolved` must stay where it is.
+/// What `question` asks `kind` of. Text is allocated from `memory`; `resolved` must stay where it
+/// is.
 [[nodiscard]] std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
                                                const RuleSet& rules, InlineQuotas inline_quotas,
                                                Resolved& resolved,

@@ -12,54 +12,42 @@ void Deadlines::Node::Unlink() noexcept {
   next_ = previous_ = nullptr;
 }
 
-Deadlines::Deadlines(boost::asio::io_context& context,
-                     const std::array<Duration, kKinds>& durations)
-    : durations_(durations), timer_(context) {
+Deadlines::Deadlines(const Durations& durations) noexcept : durations_(durations) {
   for (List& list : lists_) list.next_ = list.previous_ = &list;
 }
 
-void Deadlines::Arm(Node& node, Kind kind) {
+void Deadlines::Arm(Node& node, Kind kind, Clock::time_point now) noexcept {
   node.Unlink();
   List& list = lists_[static_cast<std::size_t>(kind)];
-  node.due_ = std::chrono::steady_clock::now() + durations_[static_cast<std::size_t>(kind)];
+  node.due_ = now + durations_[static_cast<std::size_t>(kind)];
   node.previous_ = list.previous_;
   node.next_ = &list;
   list.previous_->next_ = &node;
   list.previous_ = &node;
-  if (node.due_ < scheduled_) Schedule(node.due_);
 }
 
-Deadlines::Moment Deadlines::Earliest() const noexcept {
-  Moment earliest = Moment::max();
+std::optional<Deadlines::Clock::time_point> Deadlines::Next() const noexcept {
+  std::optional<Clock::time_point> next;
   for (const List& list : lists_) {
-    if (list.next_ != &list) earliest = std::min(earliest, list.next_->due_);
+    if (list.next_ == &list) continue;
+    next = next ? std::min(*next, list.next_->due_) : list.next_->due_;
   }
-  return earliest;
+  return next;
 }
 
-void Deadlines::Schedule(Moment due) {
-  scheduled_ = due;
-  timer_.expires_at(due);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) Run();
-  });
-}
-
-void Deadlines::Run() {
-  const Moment now = std::chrono::steady_clock::now();
-  scheduled_ = Moment::max();
+void Deadlines::Run(Clock::time_point now) {
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     List& list = lists_[kind];
-    // A node may arm itself again: it then stands behind all that are due now.
+    // Those that are armed again meanwhile stand behind the last that is looked at now.
+    const Node* const last = list.previous_;
     while (list.next_ != &list && list.next_->due_ <= now) {
       Node& node = *list.next_;
+      const bool was_last = &node == last;
       node.Unlink();
       node.OnDeadline(static_cast<Kind>(kind));
+      if (was_last) break;
     }
   }
-  // A tenth of a second of patience merges deadlines that lie close together.
-  const Moment earliest = Earliest();
-  if (earliest != Moment::max()) Schedule(std::max(earliest, now + std::chrono::milliseconds{100}));
 }
 
 }  // namespace tidegate::net

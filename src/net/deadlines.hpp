@@ -2,21 +2,22 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace tidegate::net {
 
 /// The coarse timers of one reactor: a list per kind, in which all wait equally long, so that
-/// arming and disarming are a few pointers, and one Asio timer for the earliest of all. A deadline is
-/// never early and late by little; idle connections cost nothing until the first of them is due.
+/// arming and disarming are a few pointers and the earliest of all stands at the front of a list. A
+/// deadline is never early, and late by little; idle connections cost nothing until the first of
+/// them is due.
 class Deadlines {
  public:
   enum class Kind : std::uint8_t { kIdle, kHeader, kBody, kWrite, kLinger };
   static constexpr std::size_t kKinds = 5;
-  using Duration = std::chrono::steady_clock::duration;
-  using Moment = std::chrono::steady_clock::time_point;
+  using Clock = std::chrono::steady_clock;
+  using Durations = std::array<Clock::duration, kKinds>;
 
   /// What can have one deadline at a time. Disarms itself when it goes.
   class Node {
@@ -35,27 +36,27 @@ class Deadlines {
 
     Node* previous_ = nullptr;
     Node* next_ = nullptr;
-    Moment due_{};
+    Clock::time_point due_{};
   };
 
-  Deadlines(boost::asio::io_context& context, const std::array<Duration, kKinds>& durations);
+  explicit Deadlines(const Durations& durations) noexcept;
 
-  void Arm(Node& node, Kind kind);
-  void Disarm(Node& node) noexcept { node.Unlink(); }
+  void Arm(Node& node, Kind kind, Clock::time_point now = Clock::now()) noexcept;
+  static void Disarm(Node& node) noexcept { node.Unlink(); }
   [[nodiscard]] static bool IsArmed(const Node& node) noexcept { return node.next_ != nullptr; }
+
+  /// Calls all that are due.
+  void Run(Clock::time_point now);
+  /// When the next one is due; nothing: there is none.
+  [[nodiscard]] std::optional<Clock::time_point> Next() const noexcept;
 
  private:
   struct List final : Node {
     void OnDeadline(Kind) override {}
   };
-  void Run();
-  void Schedule(Moment due);
-  [[nodiscard]] Moment Earliest() const noexcept;
 
-  std::array<Duration, kKinds> durations_;
+  Durations durations_;
   std::array<List, kKinds> lists_;
-  boost::asio::steady_timer timer_;
-  Moment scheduled_ = Moment::max();
 };
 
 }  // namespace tidegate::net

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/http_connection.hpp"
 
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/write.hpp>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -12,44 +14,30 @@
 namespace tidegate::net {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
-
-/// A body that is sent, or an answer that is taken, more slowly than this is cut off: bytes per deadline.
+/// A body that is sent, or an answer that is taken, more slowly than this is cut off: bytes per
+/// deadline.
 constexpr std::size_t kMinProgress = 1024;
 /// What is read and dropped after a refusal, at most.
 constexpr std::size_t kMaxLinger = 1u << 20;
 /// Answers to pipelined requests are sent when so many bytes have come together.
 constexpr std::size_t kFlushBytes = 64u << 10;
-
-Peer PeerOf(const tcp::socket& socket) {
-  Peer peer;
-  error_code error;
-  const tcp::endpoint endpoint = socket.remote_endpoint(error);
-  if (error) return peer;
-  const auto address = endpoint.address();
-  peer.bytes = address.is_v6()
-                   ? address.to_v6().to_bytes()
-                   : asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
-  peer.port = endpoint.port();
-  return peer;
-}
+/// So many reads in a row, then the other connections have their turn.
+constexpr int kMaxReads = 16;
 
 }  // namespace
 
-HttpConnection::HttpConnection(HttpListener& listener, tcp::socket socket)
-    : listener_(listener), socket_(std::move(socket)), peer_(PeerOf(socket_)), buffer_(own_.data()) {}
+HttpConnection::HttpConnection(HttpListener& listener, Descriptor socket, const Peer& peer)
+    : listener_(listener), socket_(std::move(socket)), peer_(peer), buffer_(own_.data()) {}
 
 HttpConnection::~HttpConnection() { GiveExchange(); }
 
 void HttpConnection::Start() {
-  Arm(Deadlines::Kind::kIdle);
-  if (listener_.draining_) draining_ = true;
-  StartRead();
+  draining_ = listener_.draining_;
+  Arm(draining_ ? Deadlines::Kind::kLinger : Deadlines::Kind::kIdle);
+  if (!listener_.reactor_.Watch(socket_.get(), *this)) Close();
 }
 
-void HttpConnection::Arm(Deadlines::Kind kind) {
+void HttpConnection::Arm(Deadlines::Kind kind) noexcept {
   armed_ = kind;
   progress_ = 0;
   listener_.reactor_.deadlines().Arm(*this, kind);
@@ -60,64 +48,72 @@ void HttpConnection::GiveExchange() noexcept {
 }
 
 void HttpConnection::Close() {
-  if (state_ != State::kClosed) {
-    const bool handling = state_ == State::kHandling;
-    state_ = State::kClosed;
-    listener_.reactor_.deadlines().Disarm(*this);
-    error_code ignored;
-    socket_.close(ignored);
-    if (!handling) GiveExchange();  // Else its handler still has it.
-  }
-  DeleteIfDone();
+  if (state_ == State::kClosed) return;
+  const bool handling = state_ == State::kHandling;
+  state_ = State::kClosed;
+  Deadlines::Disarm(*this);
+  socket_.Close();
+  if (handling) return;  // Its handler still has the exchange; the end comes with its answer.
+  GiveExchange();
+  listener_.OnGone(*this);
 }
 
-bool HttpConnection::DeleteIfDone() {
-  if (state_ != State::kClosed) return false;
-  if (reading_ || writing_ || processing_ || exchange_ != nullptr) return true;
-  HttpListener& listener = listener_;
-  delete this;
-  listener.OnGone();
-  return true;
+void HttpConnection::OnReady(std::uint32_t events) {
+  if (state_ == State::kClosed) return;
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  if ((events & EPOLLOUT) != 0 && sending()) SendPending();
+  Advance();
+}
+
+void HttpConnection::Advance() {
+  advancing_ = true;
+  int reads = 0;
+  Process();  // What was left when the last answer could not be sent, or was waited for.
+  while (readable_ && !sending() && (state_ == State::kReading || state_ == State::kLingering)) {
+    if (++reads > kMaxReads) {
+      listener_.reactor_.Again(*this);
+      break;
+    }
+    if (!Read()) break;
+    Process();
+  }
+  advancing_ = false;
+  Settle();
 }
 
 // --- Reading ------------------------------------------------------------------
 
-void HttpConnection::StartRead() {
-  if (reading_ || state_ == State::kClosed) return;
+bool HttpConnection::Read() {
   if (state_ == State::kLingering) begin_ = end_ = 0;
-  if (begin_ == end_ && exchange_ == nullptr) {
-    begin_ = end_ = 0;
-    if (large_) {  // Idle connections keep no large buffers.
-      large_.reset();
-      buffer_ = own_.data();
-      capacity_ = kInlineBytes;
-    }
-  }
+  ShrinkIfIdle();
   if (end_ == capacity_) MakeRoom(1);
-  reading_ = true;
-  socket_.async_read_some(asio::buffer(buffer_ + end_, capacity_ - end_),
-                          [this](const error_code& error, std::size_t bytes) { OnRead(error, bytes); });
+  const std::size_t room = capacity_ - end_;
+  const ssize_t got = recv(socket_.get(), buffer_ + end_, room, 0);
+  if (got > 0) {
+    const auto bytes = static_cast<std::size_t>(got);
+    progress_ += bytes;
+    end_ += bytes;
+    // Less than there was room for: that was all, unless the end of the stream follows unannounced.
+    if (bytes < room && !hung_up_) readable_ = false;
+    return true;
+  }
+  if (got < 0 && errno == EINTR) return true;
+  readable_ = false;
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+  // The other side has ended, or broken off. All whole requests have been answered.
+  Close();
+  return false;
 }
 
-void HttpConnection::OnRead(const error_code& error, std::size_t bytes) {
-  reading_ = false;
-  if (DeleteIfDone()) return;
-  if (error) {
-    // Nothing more comes; what is being sent may still arrive.
-    if (writing_) {
-      state_ = State::kClosing;
-      return;
-    }
-    return Close();
-  }
-  progress_ += bytes;
-  if (state_ == State::kLingering) {
-    request_bytes_ += bytes;
-    if (request_bytes_ > kMaxLinger) return Close();
-    return StartRead();
-  }
-  end_ += bytes;
-  Process();
+/// Idle connections keep no large buffers.
+void HttpConnection::ShrinkIfIdle() noexcept {
+  if (begin_ != end_ || exchange_ != nullptr) return;
+  begin_ = end_ = 0;
+  if (large_ == nullptr) return;
+  large_.reset();
+  buffer_ = own_.data();
+  capacity_ = kInlineBytes;
 }
 
 /// Room for `bytes` more behind what is there, moved to the buffer's beginning. The head's
@@ -146,20 +142,17 @@ void HttpConnection::MakeRoom(std::size_t bytes) {
 // --- Requests -----------------------------------------------------------------
 
 void HttpConnection::Process() {
-  processing_ = true;
-  while (state_ == State::kReading && !writing_ && Step()) {
+  while (state_ == State::kReading && !sending() && Step()) {
     if (listener_.reactor_.out().size() >= kFlushBytes) Flush();
   }
-  processing_ = false;
-  Settle();
+  Flush();
 }
 
 /// One request, if it is there. False: wait.
 bool HttpConnection::Step() {
   if (exchange_ == nullptr) {
     if (begin_ == end_) return false;
-    HttpExchangePool& pool = listener_.reactor_.exchanges();
-    exchange_ = pool.Take();
+    exchange_ = listener_.reactor_.exchanges().Take();
     exchange_->connection_ = this;
     const Parsed parsed = parser_.Parse(input(), listener_.options_.limits, exchange_->head_);
     if (parsed != Parsed::kDone) {
@@ -169,15 +162,7 @@ bool HttpConnection::Step() {
     }
     head_bytes_ = parser_.consumed();
   }
-  switch (ReadBody()) {
-    case Body::kMore:
-      ContinueIfExpected();
-      return false;
-    case Body::kRefused:
-      return false;
-    case Body::kDone:
-      break;
-  }
+  if (!HasBody()) return false;
   HttpStats::Add(listener_.stats_.requests);
   state_ = State::kHandling;
   active_ = true;
@@ -186,39 +171,41 @@ bool HttpConnection::Step() {
   return true;
 }
 
-HttpConnection::Body HttpConnection::ReadBody() {
+bool HttpConnection::HasBody() {
   const HttpHead& head = exchange_->head_;
-  if (head.body == HttpBody::kChunked) return ReadChunked();
+  if (head.body == HttpBody::kChunked) return HasChunkedBody();
   const std::size_t length = head.body == HttpBody::kLength ? head.content_length : 0;
   request_bytes_ = head_bytes_ + length;
   if (end_ - begin_ < request_bytes_) {
     if (capacity_ - begin_ < request_bytes_) MakeRoom(request_bytes_ - (end_ - begin_));
-    return Body::kMore;
+    ContinueIfExpected();
+    return false;
   }
   exchange_->body_ = {buffer_ + begin_ + head_bytes_, length};
-  return Body::kDone;
+  return true;
 }
 
-HttpConnection::Body HttpConnection::ReadChunked() {
+bool HttpConnection::HasChunkedBody() {
   char* const body = buffer_ + begin_ + head_bytes_;
   const std::size_t size = end_ - begin_ - head_bytes_;
   switch (chunks_.Decode({body, size}, listener_.options_.limits)) {
     case Parsed::kRefused:
       Refuse(chunks_.refusal());
-      return Body::kRefused;
+      return false;
     case Parsed::kMore:
       // The framing that has been read makes room for what comes.
       std::memmove(body + chunks_.decoded(), body + chunks_.raw(), size - chunks_.raw());
       end_ -= chunks_.raw() - chunks_.decoded();
       chunks_.Compacted();
-      return Body::kMore;
+      ContinueIfExpected();
+      return false;
     case Parsed::kDone:
       break;
   }
   exchange_->body_ = {body, chunks_.decoded()};
   request_bytes_ = head_bytes_ + chunks_.raw();
   chunks_.Reset();
-  return Body::kDone;
+  return true;
 }
 
 void HttpConnection::ContinueIfExpected() {
@@ -229,6 +216,7 @@ void HttpConnection::ContinueIfExpected() {
 
 void HttpConnection::Refuse(const HttpRefusal& refusal) {
   HttpStats::Add(listener_.stats_.refused);
+  GiveExchange();
   last_ = true;
   OutBuffer body;
   body << R"({"type":"about:blank","title":")" << ReasonPhrase(refusal.status) << R"(","status":)"
@@ -238,9 +226,7 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
   BeginAnswer(refusal.status) << "Content-Type: application/problem+json\r\nContent-Length: "
                               << body.size() << "\r\n\r\n"
                               << body.view();
-  GiveExchange();
   state_ = State::kLingering;
-  request_bytes_ = 0;
 }
 
 // --- Answers ------------------------------------------------------------------
@@ -273,93 +259,83 @@ void HttpConnection::FinishExchange() {
   GiveExchange();
   parser_.Reset();
   continued_ = false;
-  if (state_ == State::kClosed) {  // The client has gone.
+  if (state_ == State::kClosed) {  // The client has gone meanwhile.
     listener_.reactor_.out().Clear();
-    if (!processing_) DeleteIfDone();
-    return;
+    return listener_.OnGone(*this);
   }
   begin_ += request_bytes_;
   state_ = last_ ? State::kClosing : State::kReading;
-  if (!processing_) Process();
+  if (!advancing_) Advance();  // The answer was waited for.
 }
-
-/// After all that could be done at once: sends, and waits for what comes next.
-void HttpConnection::Settle() {
-  Flush();
-  if (DeleteIfDone() || writing_) return;
-  switch (state_) {
-    case State::kReading:
-      ArmForReading();
-      return StartRead();
-    case State::kClosing:
-      return Close();
-    case State::kLingering: {
-      error_code ignored;
-      socket_.shutdown(tcp::socket::shutdown_send, ignored);
-      Arm(Deadlines::Kind::kLinger);
-      return StartRead();
-    }
-    default:
-      return;
-  }
-}
-
-void HttpConnection::ArmForReading() {
-  using Kind = Deadlines::Kind;
-  Kind kind = Kind::kIdle;
-  if (exchange_ != nullptr) {
-    kind = Kind::kBody;
-  } else if (begin_ != end_) {
-    kind = Kind::kHeader;
-  } else if (draining_) {
-    kind = Kind::kLinger;
-  }
-  if (kind != armed_ || !Deadlines::IsArmed(*this)) Arm(kind);
-}
-
-// --- Writing ------------------------------------------------------------------
 
 void HttpConnection::Flush() {
   OutBuffer& out = listener_.reactor_.out();
   if (out.empty()) return;
-  if (state_ == State::kClosed) return out.Clear();
-  if (writing_) {
-    queued_ += out.view();
-    return out.Clear();
+  std::string_view rest = out.view();
+  if (!sending() && state_ != State::kClosed) {
+    const ssize_t sent = send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+      Close();
+    }
   }
-  error_code error;
-  const std::size_t sent = socket_.write_some(asio::buffer(out.view().data(), out.size()), error);
-  if (error && error != asio::error::would_block) {
-    out.Clear();
-    return Close();
-  }
-  if (const std::size_t took = error ? 0 : sent; took < out.size()) {
-    pending_.assign(out.view().substr(took));
-    sent_ = 0;
-    Arm(Deadlines::Kind::kWrite);
-    StartWrite();
+  if (!rest.empty() && state_ != State::kClosed) {
+    if (!sending()) {
+      pending_.clear();
+      sent_ = 0;
+      Arm(Deadlines::Kind::kWrite);
+    }
+    pending_ += rest;
   }
   out.Clear();
 }
 
-void HttpConnection::StartWrite() {
-  writing_ = true;
-  socket_.async_write_some(
-      asio::buffer(pending_.data() + sent_, pending_.size() - sent_),
-      [this](const error_code& error, std::size_t bytes) { OnWrite(error, bytes); });
+void HttpConnection::SendPending() {
+  while (sending()) {
+    const ssize_t sent =
+        send(socket_.get(), pending_.data() + sent_, pending_.size() - sent_, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      return Close();
+    }
+    sent_ += static_cast<std::size_t>(sent);
+    progress_ += static_cast<std::size_t>(sent);
+  }
+  pending_ = {};
+  sent_ = 0;
 }
 
-void HttpConnection::OnWrite(const error_code& error, std::size_t bytes) {
-  writing_ = false;
-  if (DeleteIfDone()) return;
-  if (error) return Close();
-  sent_ += bytes;
-  progress_ += bytes;
-  if (sent_ < pending_.size()) return StartWrite();
-  pending_ = std::exchange(queued_, {});
-  sent_ = 0;
-  if (!pending_.empty()) return StartWrite();
-  Process();
+/// After all that could be done at once: what is waited for next, and for how long.
+void HttpConnection::Settle() {
+  using Kind = Deadlines::Kind;
+  if (state_ == State::kClosed || sending()) return;
+  switch (state_) {
+    case State::kReading: {
+      Kind kind = draining_ ? Kind::kLinger : Kind::kIdle;
+      if (exchange_ != nullptr) {
+        kind = Kind::kBody;
+      } else if (begin_ != end_) {
+        kind = Kind::kHeader;
+      } else {
+        ShrinkIfIdle();
+      }
+      if (kind != armed_) Arm(kind);
+      return;
+    }
+    case State::kClosing:
+      return Close();
+    case State::kLingering:
+      if (armed_ == Kind::kLinger) {
+        if (progress_ > kMaxLinger) Close();
+        return;
+      }
+      ::shutdown(socket_.get(), SHUT_WR);
+      return Arm(Kind::kLinger);
+    default:
+      return;
+  }
 }
 
 // --- Ends ---------------------------------------------------------------------
@@ -367,29 +343,31 @@ void HttpConnection::OnWrite(const error_code& error, std::size_t bytes) {
 void HttpConnection::OnDeadline(Deadlines::Kind kind) {
   using Kind = Deadlines::Kind;
   // The store has a deadline of its own.
-  if (state_ == State::kHandling && !writing_) return Arm(kind);
+  if (state_ == State::kHandling && !sending()) return Arm(kind);
   switch (kind) {
     case Kind::kIdle:
       if (!std::exchange(active_, false)) return Close();
       return Arm(kind);
     case Kind::kHeader:
       Refuse({408, "the request's head did not arrive in time"});
-      return Settle();
+      break;
     case Kind::kBody:
       if (progress_ >= kMinProgress) return Arm(kind);
       Refuse({408, "the request's body arrives too slowly"});
-      return Settle();
+      break;
     case Kind::kWrite:
       if (progress_ >= kMinProgress) return Arm(kind);
       return Close();
     case Kind::kLinger:
       return Close();
   }
+  Flush();
+  Settle();
 }
 
 void HttpConnection::Drain() {
   draining_ = true;
-  if (state_ == State::kReading && begin_ == end_ && exchange_ == nullptr && !writing_) {
+  if (state_ == State::kReading && begin_ == end_ && exchange_ == nullptr && !sending()) {
     Arm(Deadlines::Kind::kLinger);
   }
 }

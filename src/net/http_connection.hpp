@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/intrusive/list_hook.hpp>
 #include <cstdint>
 #include <memory>
@@ -10,8 +9,10 @@
 #include <string_view>
 
 #include "net/deadlines.hpp"
+#include "net/descriptor.hpp"
 #include "net/http1_parser.hpp"
 #include "net/http_exchange.hpp"
+#include "net/reactor.hpp"
 
 namespace tidegate::net {
 
@@ -20,22 +21,20 @@ class HttpListener;
 /// One HTTP/1.1 connection of a server: reads requests, hands them to the listener's handler one
 /// after the other, and sends the answers, those of pipelined requests in one write.
 ///
-/// It owns itself: it goes when it is closed and nothing is under way any more. Small requests fit its own
-/// buffer; a larger one is allocated for as long as a request needs it.
-class HttpConnection final
-    : public Deadlines::Node,
-      public boost::intrusive::list_base_hook<
-          boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+/// It owns itself: it goes when it is closed and no request of it is under way any more. Small
+/// requests fit its own buffer; a larger one is allocated for as long as a request needs it.
+class HttpConnection final : public Watcher,
+                             public Deadlines::Node,
+                             public boost::intrusive::list_base_hook<
+                                 boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
-  HttpConnection(HttpListener& listener, boost::asio::ip::tcp::socket socket);
-  ~HttpConnection();
+  HttpConnection(HttpListener& listener, Descriptor socket, const Peer& peer);
+  ~HttpConnection() override;
 
   void Start();
-  /// Ends the connection after the request under way; an idle one a moment later, in case a request is
-  /// on its way already.
+  /// Ends the connection after the request under way; an idle one a moment later, in case a
+  /// request is on its way already.
   void Drain();
-  /// May delete the connection.
-  void Close();
 
   [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
   OutBuffer& BeginAnswer(int status);
@@ -45,53 +44,54 @@ class HttpConnection final
   enum class State : std::uint8_t {
     kReading,    ///< For a request, or the rest of it.
     kHandling,   ///< The handler has it.
-    kClosing,    ///< The last answer has been written.
+    kClosing,    ///< The last answer is on its way.
     kLingering,  ///< Refused: what still comes is dropped, so that the answer is not lost.
     kClosed,
   };
-  enum class Body : std::uint8_t { kMore, kDone, kRefused };
 
+  void OnReady(std::uint32_t events) override;
   void OnDeadline(Deadlines::Kind kind) override;
 
-  void StartRead();
-  void OnRead(const boost::system::error_code& error, std::size_t bytes);
+  /// Reads, answers and sends, as long as there is something to do without waiting.
+  void Advance();
+  /// False: there is nothing more to read now.
+  [[nodiscard]] bool Read();
   void Process();
-  bool Step();
-  void Settle();
-  [[nodiscard]] Body ReadBody();
-  [[nodiscard]] Body ReadChunked();
+  [[nodiscard]] bool Step();
+  [[nodiscard]] bool HasBody();
+  [[nodiscard]] bool HasChunkedBody();
   void ContinueIfExpected();
   void MakeRoom(std::size_t bytes);
+  void ShrinkIfIdle() noexcept;
   void Refuse(const HttpRefusal& refusal);
   void FinishExchange();
   void Flush();
-  void StartWrite();
-  void OnWrite(const boost::system::error_code& error, std::size_t bytes);
-  void ArmForReading();
-  void Arm(Deadlines::Kind kind);
+  void SendPending();
+  void Settle();
+  void Close();
+  void Arm(Deadlines::Kind kind) noexcept;
   void GiveExchange() noexcept;
-  /// True if the connection is gone.
-  bool DeleteIfDone();
 
   [[nodiscard]] std::string_view input() const noexcept {
     return {buffer_ + begin_, end_ - begin_};
   }
+  [[nodiscard]] bool sending() const noexcept { return sent_ < pending_.size(); }
 
   static constexpr std::size_t kInlineBytes = 2048;
 
   HttpListener& listener_;
-  boost::asio::ip::tcp::socket socket_;
-  Peer peer_;
+  Descriptor socket_;
+  const Peer peer_;
 
   State state_ = State::kReading;
   Deadlines::Kind armed_ = Deadlines::Kind::kIdle;
-  bool reading_ = false;
-  bool writing_ = false;
-  bool processing_ = false;
+  bool readable_ = false;  ///< The system may have more for us.
+  bool hung_up_ = false;   ///< The other side will send no more than what is there.
+  bool advancing_ = false;
   bool draining_ = false;
   bool active_ = false;     ///< A request came since the idle deadline was armed.
   bool continued_ = false;  ///< 100 Continue has been sent.
-  bool last_ = false;       ///< The connection ends with the exchange under way.
+  bool last_ = false;       ///< The connection ends with the answer under way.
 
   HttpExchange* exchange_ = nullptr;  ///< While a body is awaited, and while it is handled.
   HeadParser parser_;
@@ -105,8 +105,7 @@ class HttpConnection final
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::unique_ptr<char[]> large_;
-  std::string pending_;  ///< What the socket did not take yet.
-  std::string queued_;   ///< What came after it.
+  std::string pending_;  ///< What the socket did not take yet, from sent_ on.
   std::size_t sent_ = 0;
   std::array<char, kInlineBytes> own_;
 };

@@ -21,7 +21,8 @@ struct Peer {
   unsigned short port = 0;
 };
 
-/// One request with its answer. Lives from the moment at which the whole request is there until End.
+/// One request with its answer. Lives from the moment at which the whole request is there until
+/// End.
 class HttpExchange {
  public:
   HttpExchange() = default;

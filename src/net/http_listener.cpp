@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/http_listener.hpp"
 
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <boost/asio/buffer.hpp>
-#include <charconv>
+#include <cerrno>
+#include <cstring>
+#include <string>
 #include <utility>
 
 namespace tidegate::net {
 namespace {
-
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
 
 constexpr std::string_view kShed =
     "HTTP/1.1 503 Service Unavailable\r\n"
@@ -20,127 +18,103 @@ constexpr std::string_view kShed =
     "Retry-After: 1\r\n"
     "Cache-Control: no-store\r\n"
     "Content-Type: application/problem+json\r\n"
-    "Content-Length: 177\r\n"
     "\r\n"
     R"({"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
     R"("title":"Service Unavailable","status":503,"detail":"too many connections: try again soon"})"
     "\n";
 
-std::unexpected<Error> Fail(std::string message) {
+/// So many at once, then the connections have their turn.
+constexpr int kMaxAccepts = 64;
+
+enum class Share : bool { kNo, kYes };
+
+/// A bound, listening socket; without one, errno says why.
+Descriptor Bind(const Endpoint& endpoint, Share share) {
+  Descriptor socket(::socket(endpoint.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (!socket) return {};
+  if (setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return {};
+  if (share == Share::kYes &&
+      setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {
+    return {};
+  }
+  if (bind(socket.get(), endpoint.address(), endpoint.size()) != 0) return {};
+  if (listen(socket.get(), SOMAXCONN) != 0) return {};
+  return socket;
+}
+
+std::unexpected<Error> CannotListen(const Endpoint& endpoint, int error) {
+  std::string message = "cannot listen on " + endpoint.Text() + ": " + std::strerror(error);
+  if (error == EADDRINUSE) message += "; is another tidegate running?";
+  if (error == EACCES) message += "; ports below 1024 need a privilege";
   return std::unexpected(Error{ErrorCode::kNetwork, std::move(message)});
 }
 
 }  // namespace
 
-Result<tcp::endpoint> ParseEndpoint(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  const auto bad = [&] {
-    return Fail("\"" + text + "\" is not an address to listen on: write 127.0.0.1:8081 or [::1]:8081");
-  };
-  if (colon == std::string::npos) return bad();
-  std::string host = text.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return bad();
-  }
-  unsigned short port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, wrong] = std::from_chars(text.data() + colon + 1, end, port);
-  if (wrong != std::errc{} || rest != end || rest == text.data() + colon + 1) return bad();
-  if (host == "localhost") host = "127.0.0.1";
-  error_code error;
-  const auto address = asio::ip::make_address(host, error);
-  if (error) return bad();
-  return tcp::endpoint(address, port);
+Result<void> CheckFree(const Endpoint& endpoint) {
+  if (endpoint.port() == 0 || Bind(endpoint, Share::kNo)) return {};
+  return CannotListen(endpoint, errno);
 }
 
-std::string EndpointText(const tcp::endpoint& endpoint) {
-  const std::string address = endpoint.address().to_string();
-  return (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
-         std::to_string(endpoint.port());
+Result<Descriptor> Listen(const Endpoint& endpoint) {
+  Descriptor socket = Bind(endpoint, Share::kYes);
+  if (!socket) return CannotListen(endpoint, errno);
+  return socket;
 }
 
-Result<void> CheckFree(const tcp::endpoint& endpoint) {
-  if (endpoint.port() == 0) return {};
-  asio::io_context context;
-  tcp::acceptor probe(context);
-  error_code error;
-  probe.open(endpoint.protocol(), error);
-  if (!error) probe.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) probe.bind(endpoint, error);
-  if (!error) probe.listen(1, error);
-  if (!error) return {};
-  std::string message = "cannot listen on " + EndpointText(endpoint) + ": " + error.message();
-  if (error == asio::error::address_in_use) message += "; is another tidegate running?";
-  return Fail(std::move(message));
-}
-
-Result<tcp::acceptor> Listen(asio::io_context& context, const tcp::endpoint& endpoint) {
-  tcp::acceptor acceptor(context);
-  error_code error;
-  using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) acceptor.set_option(ReusePort(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (!error) acceptor.non_blocking(true, error);
-  if (error) return Fail("cannot listen on " + EndpointText(endpoint) + ": " + error.message());
-  return acceptor;
-}
-
-HttpListener::HttpListener(Reactor& reactor, tcp::acceptor acceptor, HttpHandler& handler,
+HttpListener::HttpListener(Reactor& reactor, Descriptor socket, HttpHandler& handler,
                            const Options& options)
-    : reactor_(reactor),
-      acceptor_(std::move(acceptor)),
-      backoff_(reactor.context()),
-      handler_(handler),
-      options_(options) {}
+    : reactor_(reactor), socket_(std::move(socket)), handler_(handler), options_(options) {}
 
 HttpListener::~HttpListener() {
   // The loop has ended: nobody will finish what is still under way.
   connections_.clear_and_dispose([](HttpConnection* connection) { delete connection; });
 }
 
-void HttpListener::Start() { Accept(); }
+void HttpListener::Start() { (void)reactor_.Watch(socket_.get(), *this); }
 
-void HttpListener::Accept() {
-  acceptor_.async_accept(reactor_.context(), [this](const error_code& error, tcp::socket socket) {
-    if (!acceptor_.is_open()) return;
-    if (error == asio::error::no_descriptors || error == asio::error::no_memory ||
-        error == asio::error::no_buffer_space) {
-      // The queue keeps the clients; trying again at once would spin.
-      backoff_.expires_after(std::chrono::milliseconds{50});
-      backoff_.async_wait([this](const error_code& stopped) {
-        if (!stopped && acceptor_.is_open()) Accept();
-      });
-      return;
+void HttpListener::OnReady(std::uint32_t) {
+  for (int i = 0; socket_; ++i) {
+    if (i == kMaxAccepts) return reactor_.Again(*this);
+    Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (accepted) {
+      Adopt(std::move(accepted));
+      continue;
     }
-    if (!error) Adopt(std::move(socket));
-    Accept();
-  });
-}
-
-void HttpListener::Adopt(tcp::socket socket) {
-  HttpStats::Add(stats_.accepted);
-  error_code ignored;
-  socket.non_blocking(true, ignored);
-  if (open_ >= options_.max_connections) {
-    HttpStats::Add(stats_.shed);
-    socket.write_some(asio::buffer(kShed.data(), kShed.size()), ignored);
-    socket.shutdown(tcp::socket::shutdown_send, ignored);
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    // Out of descriptors or memory: the queue keeps the clients; a moment later there may be some.
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+      reactor_.deadlines().Arm(*this, Deadlines::Kind::kLinger);
+    }
     return;
   }
-  socket.set_option(tcp::no_delay(true), ignored);
-  auto* const connection = new HttpConnection(*this, std::move(socket));
+}
+
+void HttpListener::OnDeadline(Deadlines::Kind) { OnReady(0); }
+
+void HttpListener::Adopt(Descriptor socket) {
+  HttpStats::Add(stats_.accepted);
+  if (open_ >= options_.max_connections) {
+    HttpStats::Add(stats_.shed);
+    (void)send(socket.get(), kShed.data(), kShed.size(), MSG_NOSIGNAL);
+    (void)shutdown(socket.get(), SHUT_WR);
+    return;
+  }
+  const int on = 1;
+  (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const Endpoint peer = Endpoint::OfPeer(socket.get());
+  auto* const connection =
+      new HttpConnection(*this, std::move(socket), {peer.Bytes(), peer.port()});
   connections_.push_back(*connection);
   ++open_;
   stats_.open.store(open_, std::memory_order_relaxed);
   connection->Start();
 }
 
-void HttpListener::OnGone() {
+void HttpListener::OnGone(HttpConnection& connection) {
+  connection.unlink();
+  reactor_.Bury(&connection);
   --open_;
   stats_.open.store(open_, std::memory_order_relaxed);
   if (draining_ && open_ == 0 && drained_) std::exchange(drained_, nullptr)();
@@ -150,15 +124,13 @@ void HttpListener::Drain(std::function<void()> drained) {
   draining_ = true;
   drained_ = std::move(drained);
   // Clients in the queue believe that they are connected: take them before the socket goes.
-  error_code error;
   while (true) {
-    tcp::socket socket(reactor_.context());
-    acceptor_.accept(socket, error);
-    if (error) break;
-    Adopt(std::move(socket));
+    Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!accepted) break;
+    Adopt(std::move(accepted));
   }
-  acceptor_.close(error);
-  backoff_.cancel();
+  socket_.Close();
+  Deadlines::Disarm(*this);
   for (auto it = connections_.begin(); it != connections_.end();) (it++)->Drain();
   if (open_ == 0 && drained_) std::exchange(drained_, nullptr)();
 }

@@ -2,29 +2,22 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
 
+#include "net/descriptor.hpp"
+#include "net/endpoint.hpp"
 #include "net/http_connection.hpp"
 #include "net/reactor.hpp"
 #include "tidegate/error.hpp"
 
 namespace tidegate::net {
 
-/// `127.0.0.1:8081`, `[::1]:8081`.
-[[nodiscard]] Result<boost::asio::ip::tcp::endpoint> ParseEndpoint(const std::string& text);
-[[nodiscard]] std::string EndpointText(const boost::asio::ip::tcp::endpoint& endpoint);
-
 /// Whether nobody else listens there; the sockets themselves share the port and could not tell.
-[[nodiscard]] Result<void> CheckFree(const boost::asio::ip::tcp::endpoint& endpoint);
+[[nodiscard]] Result<void> CheckFree(const Endpoint& endpoint);
 /// A listening socket that shares its port with those of the other reactors.
-[[nodiscard]] Result<boost::asio::ip::tcp::acceptor> Listen(
-    boost::asio::io_context& context, const boost::asio::ip::tcp::endpoint& endpoint);
+[[nodiscard]] Result<Descriptor> Listen(const Endpoint& endpoint);
 
 /// Counters of a listener; read from any thread.
 struct HttpStats {
@@ -35,24 +28,21 @@ struct HttpStats {
   std::atomic<std::uint64_t> refused{0};   ///< Not HTTP, too large, too slow.
 
   /// One writer, so no locked instruction.
-  static void Add(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
-    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  static void Add(std::atomic<std::uint64_t>& counter) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 };
 
 /// Accepts HTTP connections for one reactor. Everything but stats() on its thread.
-class HttpListener {
+class HttpListener final : public Watcher, public Deadlines::Node {
  public:
   struct Options {
     HttpLimits limits;
     std::size_t max_connections = 20'000;
   };
 
-  HttpListener(Reactor& reactor, boost::asio::ip::tcp::acceptor acceptor, HttpHandler& handler,
-               const Options& options);
-  ~HttpListener();
-  HttpListener(const HttpListener&) = delete;
-  HttpListener& operator=(const HttpListener&) = delete;
+  HttpListener(Reactor& reactor, Descriptor socket, HttpHandler& handler, const Options& options);
+  ~HttpListener() override;
 
   void Start();
   /// Accepts no more, ends all connections in good order, then calls `drained`.
@@ -63,13 +53,13 @@ class HttpListener {
  private:
   friend class HttpConnection;
 
-  void Accept();
-  void Adopt(boost::asio::ip::tcp::socket socket);
-  void OnGone();
+  void OnReady(std::uint32_t events) override;
+  void OnDeadline(Deadlines::Kind kind) override;
+  void Adopt(Descriptor socket);
+  void OnGone(HttpConnection& connection);
 
   Reactor& reactor_;
-  boost::asio::ip::tcp::acceptor acceptor_;
-  boost::asio::steady_timer backoff_;
+  Descriptor socket_;
   HttpHandler& handler_;
   const Options options_;
   HttpStats stats_;

@@ -3,35 +3,128 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
-#include <boost/asio/post.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 
 namespace tidegate::net {
+namespace {
 
-// Descriptors are used by the reactor's thread alone and need no locks; tasks come from others.
-Reactor::Reactor(const std::array<Deadlines::Duration, Deadlines::kKinds>& deadlines)
-    : context_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
-      work_(context_.get_executor()),
-      deadlines_(context_, deadlines) {}
-
-Reactor::~Reactor() = default;
-
-void Reactor::Run(std::optional<int> core) {
-  if (core) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<std::size_t>(*core), &set);
-    // Where the system forbids it the thread runs wherever it is put: slower, not wrong.
-    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-  }
-  context_.run();
+void Pin(int core) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(core), &set);
+  // Where the system forbids it the thread runs wherever it is put: slower, not wrong.
+  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-void Reactor::Stop() { context_.stop(); }
+}  // namespace
+
+Reactor::Reactor(const Deadlines::Durations& deadlines)
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      deadlines_(deadlines) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = nullptr;
+  if (!epoll_ || !wake_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) {
+    throw std::runtime_error("the system gives no event loop: are there too many open files?");
+  }
+}
+
+Reactor::~Reactor() { DeleteBuried(); }
+
+bool Reactor::Watch(int fd, Watcher& watcher) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.ptr = &watcher;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Reactor::Stop() {
+  stopped_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+}
 
 void Reactor::Post(std::function<void()> task) {
-  boost::asio::post(context_, std::move(task));
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void Reactor::RunTasks() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
+  std::vector<std::function<void()>> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (auto& task : tasks) task();
+}
+
+void Reactor::RunAgain() {
+  const std::vector<Watcher*> again = std::exchange(again_, {});
+  for (Watcher* const watcher : again) {
+    // Buried by one before it in this list?
+    if (std::ranges::find(buried_, watcher) == buried_.end()) watcher->OnReady(0);
+  }
+}
+
+void Reactor::Bury(Watcher* watcher) {
+  std::erase(again_, watcher);
+  buried_.push_back(watcher);
+}
+
+void Reactor::DeleteBuried() {
+  while (!buried_.empty()) {
+    // A destructor may bury others.
+    const std::vector<Watcher*> buried = std::exchange(buried_, {});
+    for (Watcher* const watcher : buried) delete watcher;
+  }
+}
+
+int Reactor::Timeout() const noexcept {
+  if (!again_.empty()) return 0;
+  const auto next = deadlines_.Next();
+  if (!next) return -1;
+  // Deadlines are coarse: one that was just missed is not worth a wake-up of its own.
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*next - Deadlines::Clock::now());
+  return static_cast<int>(
+      std::clamp<std::int64_t>(wait.count() + 10, 0, std::numeric_limits<int>::max()));
+}
+
+void Reactor::Run(std::optional<int> core) {
+  if (core) Pin(*core);
+  std::array<epoll_event, kEvents> events;
+  auto deadlines_at = Deadlines::Clock::now();
+  while (!stopped_.load(std::memory_order_relaxed)) {
+    const int count = epoll_wait(epoll_.get(), events.data(), kEvents, Timeout());
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (event.data.ptr == nullptr) {
+        RunTasks();
+      } else {
+        static_cast<Watcher*>(event.data.ptr)->OnReady(event.events);
+      }
+    }
+    if (!again_.empty()) RunAgain();
+    // Looked at a hundred times a second at most, however busy the loop is.
+    if (const auto now = Deadlines::Clock::now(); now >= deadlines_at || count == 0) {
+      deadlines_.Run(now);
+      deadlines_at = now + std::chrono::milliseconds{10};
+    }
+    if (!buried_.empty()) DeleteBuried();
+  }
 }
 
 }  // namespace tidegate::net

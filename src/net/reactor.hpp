@@ -1,39 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "net/deadlines.hpp"
+#include "net/descriptor.hpp"
 #include "net/http_date.hpp"
 #include "net/http_exchange.hpp"
 #include "net/out_buffer.hpp"
 
 namespace tidegate::net {
 
-/// One thread with one event loop, and what its connections share. Everything on it is touched by
-/// its own thread only, but for Post and Stop.
+/// Something with a descriptor that a reactor waits for.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  /// `events` are epoll's. Edge-triggered: read and write until the system says that it would
+  /// block.
+  virtual void OnReady(std::uint32_t events) = 0;
+};
+
+/// One thread with one event loop (epoll), and what its connections share. Everything on it is
+/// touched by its own thread only, but for Post and Stop.
 class Reactor {
  public:
-  /// `deadlines`: how long each kind of them waits.
-  explicit Reactor(const std::array<Deadlines::Duration, Deadlines::kKinds>& deadlines);
+  explicit Reactor(const Deadlines::Durations& deadlines);
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
   ~Reactor();
 
   /// Runs the loop on the calling thread until Stop. `core`: pinned to it where given.
   void Run(std::optional<int> core);
-  /// Ends Run; what is open then is closed when the reactor goes. Thread-safe.
+  /// Ends Run. Thread-safe.
   void Stop();
   /// Runs `task` on the reactor's thread, soon. Thread-safe.
   void Post(std::function<void()> task);
 
-  [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
+  /// Tells `watcher` of everything that happens to `fd`, until that is closed.
+  [[nodiscard]] bool Watch(int fd, Watcher& watcher) noexcept;
+  /// Calls OnReady(0) in the next round, for a watcher that has more to do but gives way to others.
+  void Again(Watcher& watcher) { again_.push_back(&watcher); }
+  /// Deletes `watcher` when nothing of the current round can refer to it any more.
+  void Bury(Watcher* watcher);
+
   [[nodiscard]] Deadlines& deadlines() noexcept { return deadlines_; }
   [[nodiscard]] HttpDate& date() noexcept { return date_; }
   /// Where answers are put together before they are sent: used between two waits only.
@@ -41,12 +57,24 @@ class Reactor {
   [[nodiscard]] HttpExchangePool& exchanges() noexcept { return exchanges_; }
 
  private:
-  boost::asio::io_context context_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  static constexpr std::size_t kEvents = 128;
+
+  [[nodiscard]] int Timeout() const noexcept;
+  void RunTasks();
+  void RunAgain();
+  void DeleteBuried();
+
+  Descriptor epoll_;
+  Descriptor wake_;
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;  ///< Guarded by mutex_.
   Deadlines deadlines_;
   HttpDate date_;
   OutBuffer out_;
   HttpExchangePool exchanges_;
+  std::vector<Watcher*> again_;
+  std::vector<Watcher*> buried_;
 };
 
 }  // namespace tidegate::net

@@ -21,7 +21,8 @@ struct RequestView {
   std::string_view query;   ///< Without the question mark, as sent.
   std::string_view route;   ///< The gateway's route, where there is one.
   std::span<const HeaderField> headers;
-  bool trusted = false;     ///< Whether its peer may state costs: a trusted proxy, or the API's caller.
+  bool trusted =
+      false;  ///< Whether its peer may state costs: a trusted proxy, or the API's caller.
   bool has_client = false;  ///< Whether `client` is known.
   Address client;           ///< After rules/client_address.hpp; not yet masked.
 };

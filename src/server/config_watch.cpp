@@ -80,14 +80,15 @@ void ConfigWatch::WatchFolders() {
 }
 
 void ConfigWatch::Wait() {
-  events_.async_read_some(boost::asio::buffer(buffer_), [this](const error_code& error, std::size_t) {
-    if (error) return;
-    quiet_.expires_after(kQuiet);
-    quiet_.async_wait([this](const error_code& disturbed) {
-      if (!disturbed) Check();
-    });
-    Wait();
-  });
+  events_.async_read_some(boost::asio::buffer(buffer_),
+                          [this](const error_code& error, std::size_t) {
+                            if (error) return;
+                            quiet_.expires_after(kQuiet);
+                            quiet_.async_wait([this](const error_code& disturbed) {
+                              if (!disturbed) Check();
+                            });
+                            Wait();
+                          });
 }
 
 void ConfigWatch::Check() {

@@ -10,10 +10,10 @@
 
 namespace tidegate {
 
-/// Tells when a file's content may have changed: written in place, replaced by a rename, or reached through
-/// symbolic links of which one was swapped, as mounted configuration folders do. Watches the folders along
-/// the way, waits until they have been quiet for 100 ms, and calls back only if the content differs
-/// from what it was.
+/// Tells when a file's content may have changed: written in place, replaced by a rename, or reached
+/// through symbolic links of which one was swapped, as mounted configuration folders do. Watches
+/// the folders along the way, waits until they have been quiet for 100 ms, and calls back only if
+/// the content differs from what it was.
 class ConfigWatch {
  public:
   ConfigWatch(boost::asio::io_context& context, std::string file, std::function<void()> changed);

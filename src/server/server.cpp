@@ -13,8 +13,6 @@
 namespace tidegate {
 namespace {
 
-using boost::asio::ip::tcp;
-
 /// The cores that this process may run on.
 std::vector<int> Cores() {
   cpu_set_t set;
@@ -61,16 +59,15 @@ std::shared_ptr<const Identifier> MakeIdentifier(const Config& config, const std
   return std::make_shared<const Identifier>(std::move(options));
 }
 
-std::array<net::Deadlines::Duration, net::Deadlines::kKinds> DeadlinesOf(
-    const Config::Limits& limits) {
+net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
   // A connection that is on its way out gets a second for what may have been sent already.
   return {limits.idle_timeout, limits.header_timeout, limits.body_timeout, limits.body_timeout,
           std::chrono::seconds{1}};
 }
 
 Reach ReachOf(const std::string& endpoint) {
-  const auto parsed = net::ParseEndpoint(endpoint);
-  return parsed && parsed->address().is_loopback() ? Reach::kLoopback : Reach::kOpen;
+  const auto parsed = net::Endpoint::Parse(endpoint);
+  return parsed && parsed->IsLoopback() ? Reach::kLoopback : Reach::kOpen;
 }
 
 }  // namespace
@@ -98,8 +95,7 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
   if (policy == nullptr) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
   }
-  const int threads =
-      options.threads > 0 ? options.threads : static_cast<int>(Cores().size());
+  const int threads = options.threads > 0 ? options.threads : static_cast<int>(Cores().size());
   for (int i = 0; i < threads; ++i) {
     server->workers_.push_back(std::make_unique<Worker>(*server, policy));
   }
@@ -130,8 +126,8 @@ std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& pr
 }
 
 Result<void> Server::Listen() {
-  const auto endpoint_of = [](const std::string& text) -> Result<tcp::endpoint> {
-    auto endpoint = net::ParseEndpoint(text);
+  const auto endpoint_of = [](const std::string& text) -> Result<net::Endpoint> {
+    auto endpoint = net::Endpoint::Parse(text);
     if (!endpoint) return endpoint;
     if (auto free = net::CheckFree(*endpoint); !free) {
       return std::unexpected(std::move(free.error()));
@@ -142,17 +138,17 @@ Result<void> Server::Listen() {
       .limits = {.header_bytes = config_.limits.header_bytes,
                  .header_count = config_.limits.header_count,
                  .body_bytes = config_.limits.body_bytes},
-      .max_connections =
-          (config_.limits.connections + workers_.size() - 1) / workers_.size()};
+      .max_connections = (config_.limits.connections + workers_.size() - 1) / workers_.size()};
   if (!config_.listen.api.empty()) {
     auto endpoint = endpoint_of(config_.listen.api);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
     for (auto& worker : workers_) {
-      auto acceptor = net::Listen(worker->reactor.context(), *endpoint);
-      if (!acceptor) return std::unexpected(std::move(acceptor.error()));
-      *endpoint = acceptor->local_endpoint();  // Where port 0 was asked for, the others follow.
+      auto socket = net::Listen(*endpoint);
+      if (!socket) return std::unexpected(std::move(socket.error()));
+      *endpoint =
+          net::Endpoint::OfSocket(socket->get());  // Where port 0 was asked for, the others follow.
       worker->api_listener = std::make_unique<net::HttpListener>(
-          worker->reactor, std::move(*acceptor), worker->api, limits);
+          worker->reactor, std::move(*socket), worker->api, limits);
       ++open_listeners_;
     }
     api_ = *endpoint;
@@ -161,11 +157,11 @@ Result<void> Server::Listen() {
     auto endpoint = endpoint_of(config_.listen.admin);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
     Worker& first = *workers_.front();
-    auto acceptor = net::Listen(first.reactor.context(), *endpoint);
-    if (!acceptor) return std::unexpected(std::move(acceptor.error()));
-    admin_ = acceptor->local_endpoint();
-    first.admin_listener = std::make_unique<net::HttpListener>(
-        first.reactor, std::move(*acceptor), admin_door_, limits);
+    auto socket = net::Listen(*endpoint);
+    if (!socket) return std::unexpected(std::move(socket.error()));
+    admin_ = net::Endpoint::OfSocket(socket->get());
+    first.admin_listener =
+        std::make_unique<net::HttpListener>(first.reactor, std::move(*socket), admin_door_, limits);
     ++open_listeners_;
   }
   return {};

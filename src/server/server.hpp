@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,8 +19,8 @@
 
 namespace tidegate {
 
-/// The service: one store, a thread per reactor, and the doors on them. Start, Reload, Drain and Stop
-/// are for one controlling thread.
+/// The service: one store, a thread per reactor, and the doors on them. Start, Reload, Drain and
+/// Stop are for one controlling thread.
 class Server {
  public:
   struct Options {
@@ -30,8 +29,8 @@ class Server {
     std::string version;
   };
 
-  /// Listens, but serves nobody before Start. An Error if an address cannot be listened on; problems of
-  /// the rules go to `problems`.
+  /// Listens, but serves nobody before Start. An Error if an address cannot be listened on;
+  /// problems of the rules go to `problems`.
   [[nodiscard]] static Result<std::unique_ptr<Server>> Make(const Config& config,
                                                             const Options& options,
                                                             Problems& problems);
@@ -41,8 +40,9 @@ class Server {
   static void Check(const Config& config, Problems& problems);
 
   void Start();
-  /// The rules, answers' form and inline quotas of `config`, for all requests from now on; the old ones
-  /// stay in force if a problem of severity kError comes up. Listeners, limits and store stay as they are.
+  /// The rules, answers' form and inline quotas of `config`, for all requests from now on; the old
+  /// ones stay in force if a problem of severity kError comes up. Listeners, limits and store stay
+  /// as they are.
   bool Reload(const Config& config, Problems& problems);
   /// Counts a configuration that could not even be read.
   void NoteRefusedReload() noexcept { ++failed_reloads_; }
@@ -55,8 +55,8 @@ class Server {
   /// Ends at once.
   void Stop();
 
-  [[nodiscard]] boost::asio::ip::tcp::endpoint api() const noexcept { return api_; }
-  [[nodiscard]] boost::asio::ip::tcp::endpoint admin() const noexcept { return admin_; }
+  [[nodiscard]] net::Endpoint api() const noexcept { return api_; }
+  [[nodiscard]] net::Endpoint admin() const noexcept { return admin_; }
   [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()); }
   [[nodiscard]] std::size_t rule_count() const noexcept { return rule_count_; }
   [[nodiscard]] Store& store() noexcept { return *store_; }
@@ -85,8 +85,8 @@ class Server {
   RuleSlots slots_;
   std::vector<std::unique_ptr<Worker>> workers_;
   AdminDoor admin_door_;
-  boost::asio::ip::tcp::endpoint api_;
-  boost::asio::ip::tcp::endpoint admin_;
+  net::Endpoint api_;
+  net::Endpoint admin_;
   std::atomic<bool> draining_{false};
   std::atomic<std::size_t> open_listeners_{0};
   std::atomic<std::uint64_t> reloads_{0};

@@ -68,8 +68,7 @@ Result<Done> MemoryStore::Refund(const Charge& charge, const tidegate::Refund& r
   const bool again = mark.meta.kind() == Meta::kMark;
   MemoryCell cell = CellOf(entry, charge);
   if (known && !again) {
-    const Time charged_at =
-        refund.age ? now - *refund.age : refund.charged_at.value_or(now);
+    const Time charged_at = refund.age ? now - *refund.age : refund.charged_at.value_or(now);
     outcome = cell.Refund(charge.cost, charged_at, now);
     Note(outcome);
   }

@@ -49,8 +49,7 @@ class DecisionCounters {
 
   void Count(std::uint32_t slot, Mode mode, const Decision& decision) {
     Row& row = RowOf(slot);
-    const std::size_t outcome =
-        (mode == Mode::kShadow ? 2u : 0u) + (decision.allowed ? 0u : 1u);
+    const std::size_t outcome = (mode == Mode::kShadow ? 2u : 0u) + (decision.allowed ? 0u : 1u);
     auto& counter = row[outcome * kRungs + static_cast<std::size_t>(decision.rung)];
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }

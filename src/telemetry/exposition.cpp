@@ -56,11 +56,11 @@ void AddDecisions(Families& families, const Snapshot& snapshot) {
       }
       if (sum == 0) continue;
       const auto rung = static_cast<Rung>(cell % DecisionCounters::kRungs);
-      AddValue(family, static_cast<double>(sum),
-               {{"rule", snapshot.rule_names[slot]},
-                {"outcome", std::string(DecisionCounters::OutcomeName(
-                                cell / DecisionCounters::kRungs))},
-                {"rung", std::string(Name(rung))}});
+      AddValue(
+          family, static_cast<double>(sum),
+          {{"rule", snapshot.rule_names[slot]},
+           {"outcome", std::string(DecisionCounters::OutcomeName(cell / DecisionCounters::kRungs))},
+           {"rung", std::string(Name(rung))}});
     }
   }
 }
@@ -137,9 +137,9 @@ std::string Expose(const Snapshot& snapshot) {
   AddStore(families, snapshot.store);
   AddDoors(families, snapshot);
   AddGauge(families, "tidegate_rules", "Rules in force.", static_cast<double>(snapshot.rules));
-  auto& reloads = Add(families, "tidegate_config_reloads_total",
-                      "Configurations read since the start, by result.",
-                      prometheus::MetricType::Counter);
+  auto& reloads =
+      Add(families, "tidegate_config_reloads_total",
+          "Configurations read since the start, by result.", prometheus::MetricType::Counter);
   AddValue(reloads, static_cast<double>(snapshot.reloads), {{"result", "applied"}});
   AddValue(reloads, static_cast<double>(snapshot.failed_reloads), {{"result", "refused"}});
   AddGauge(families, "tidegate_config_applied_timestamp_seconds",

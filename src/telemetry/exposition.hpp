@@ -14,7 +14,7 @@ namespace tidegate {
 /// Everything that `/metrics` tells, gathered at one moment.
 struct Snapshot {
   std::string version;
-  std::vector<std::string> rule_names;  ///< By slot.
+  std::vector<std::string> rule_names;                 ///< By slot.
   std::span<const DecisionCounters* const> decisions;  ///< One per reactor.
   StoreStats store;
   std::uint64_t rules = 0;

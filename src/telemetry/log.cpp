@@ -97,7 +97,8 @@ void Log::Write(Level level, std::string_view what, Fields fields) {
   if (level < g_least.load(std::memory_order_relaxed)) return;
   std::string line = Line(g_format, level, TimeText(), what, fields);
   line += '\n';
-  // One write per line: lines of several threads do not mix. A closed standard error is not our problem.
+  // One write per line: lines of several threads do not mix. A closed standard error is not our
+  // problem.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

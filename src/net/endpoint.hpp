@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tidegate/error.hpp"
+
+namespace tidegate::net {
+
+/// An address and a port, IPv4 or IPv6.
+class Endpoint {
+ public:
+  Endpoint() = default;
+  /// `127.0.0.1:8081`, `[::1]:8081`, `localhost:8081`.
+  [[nodiscard]] static Result<Endpoint> Parse(std::string_view text);
+  /// Of the socket's own end, or of its peer's.
+  [[nodiscard]] static Endpoint OfSocket(int socket);
+  [[nodiscard]] static Endpoint OfPeer(int socket);
+
+  [[nodiscard]] std::string Text() const;
+  [[nodiscard]] std::uint16_t port() const noexcept;
+  [[nodiscard]] bool IsLoopback() const noexcept;
+  [[nodiscard]] int family() const noexcept { return storage_.ss_family; }
+  /// The address as 16 bytes, IPv4 mapped into IPv6.
+  [[nodiscard]] std::array<unsigned char, 16> Bytes() const noexcept;
+
+  [[nodiscard]] const sockaddr* address() const noexcept {
+    return reinterpret_cast<const sockaddr*>(&storage_);
+  }
+  [[nodiscard]] socklen_t size() const noexcept {
+    return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  }
+
+ private:
+  sockaddr_storage storage_{};
+};
+
+}  // namespace tidegate::net
