@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 namespace tidegate::bench {
@@ -61,17 +61,15 @@ bool Child::running() const { return pid_ > 0 && waitpid(pid_, nullptr, WNOHANG)
 void Child::Signal(int signal) const { kill(pid_, signal); }
 
 double Child::CpuSeconds() const {
-  std::ifstream in("/proc/" + std::to_string(pid_) + "/stat");
-  std::string line;
-  std::getline(in, line);
-  // The name in parentheses may hold spaces; utime and stime are the 12th and 13th behind it.
-  std::istringstream rest(line.substr(line.rfind(')') + 2));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i) rest >> skipped;
-  double user = 0;
-  double system = 0;
-  rest >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  // The first number of schedstat is the thread's time on a core, in nanoseconds.
+  double nanoseconds = 0;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task")) {
+    double thread = 0;
+    std::ifstream(task.path() / "schedstat") >> thread;
+    nanoseconds += thread;
+  }
+  return nanoseconds / 1e9;
 }
 
 std::uint64_t Child::ResidentBytes() const {

@@ -17,7 +17,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// User and system time so far, in seconds; from /proc, in steps of 10 ms.
+  /// User and system time of its threads so far, in seconds; from /proc.
   [[nodiscard]] double CpuSeconds() const;
   [[nodiscard]] std::uint64_t ResidentBytes() const;
   [[nodiscard]] bool running() const;

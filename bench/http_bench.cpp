@@ -212,8 +212,8 @@ int Run(const std::string& binary, int rounds, double seconds) {
 int main(int argc, char** argv) {
   try {
     if (argc < 2) throw std::runtime_error("usage: http_bench TIDEGATE [ROUNDS [SECONDS]]");
-    return tidegate::bench::Run(argv[1], argc > 2 ? std::stoi(argv[2]) : 9,
-                                argc > 3 ? std::stod(argv[3]) : 1);
+    return tidegate::bench::Run(argv[1], argc > 2 ? std::stoi(argv[2]) : 25,
+                                argc > 3 ? std::stod(argv[3]) : 0.3);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "http_bench: %s\n", error.what());
     return 1;

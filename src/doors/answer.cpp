@@ -2,6 +2,7 @@
 #include "doors/answer.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 
 #include "net/http_exchange.hpp"
@@ -132,9 +133,13 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   if (answer.applied) out << R"(,"applied":)" << Bool(*answer.applied == Done::kApplied);
   if (answer.exempt) out << R"(,"exempt":true)";
   if (answer.denied) out << R"(,"denied":true)";
+  std::size_t numbers = 0;  // Where those of the governing rule stand,
+  std::size_t size = 0;     // and how long they are: they come again in the list.
   if (answer.governing != nullptr) {
     out << R"(,"rule":")" << answer.governing->rule << '"';
+    numbers = out.size();
     WriteNumbers(out, *answer.governing);
+    size = out.size() - numbers;
     out << R"(,"rung":")" << Name(answer.governing->rung) << '"';
   }
   out << R"(,"rules":[)";
@@ -143,7 +148,13 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
     out << (i == 0 ? R"({"rule":")" : R"(,{"rule":")") << answer.charges[i].rule
         << (shadow ? R"(","mode":"shadow","allowed":)" : R"(","mode":"enforce","allowed":)")
         << Bool(answer.decisions[i].allowed);
-    WriteNumbers(out, answer.decisions[i]);
+    if (&answer.decisions[i] == answer.governing) {
+      char* const copy = out.Reserve(size);
+      std::memcpy(copy, out.view().data() + numbers, size);
+      out.Advance(size);
+    } else {
+      WriteNumbers(out, answer.decisions[i]);
+    }
     out << '}';
   }
   out << "]}";
@@ -179,10 +190,16 @@ std::optional<Micros> UntilMore(const Quota& quota, const Decision& decision) no
     case Algorithm::kTokenBucket:
     case Algorithm::kGcra: {
       // All is back after reset_after, and the units beyond the next one come last.
-      __extension__ typedef __int128 Wide;
       const std::int64_t later = quota.capacity() - decision.remaining - 1;
-      const auto their_time = static_cast<std::int64_t>(static_cast<Wide>(later) *
-                                                        quota.period().count() / quota.limit());
+      std::int64_t product = 0;
+      std::int64_t their_time = 0;
+      if (!__builtin_mul_overflow(later, quota.period().count(), &product)) {
+        their_time = product / quota.limit();
+      } else {
+        __extension__ typedef __int128 Wide;
+        their_time = static_cast<std::int64_t>(static_cast<Wide>(later) * quota.period().count() /
+                                               quota.limit());
+      }
       return std::max(Micros{1}, decision.reset_after - Micros{their_time});
     }
     case Algorithm::kFixedWindow:

@@ -28,7 +28,8 @@ constexpr std::size_t kMaxId = 256;
 /// `application/json`, with or without parameters.
 bool IsJson(const net::HttpHead& head) noexcept {
   for (const net::HttpField& field : head.all()) {
-    if (field.name.size() != 12 || !EqualsIgnoreCase(field.name, "content-type")) continue;
+    if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, "content-type")) continue;
+    if (field.value == "application/json") return true;
     const std::string_view type = field.value.substr(0, field.value.find(';'));
     return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
   }

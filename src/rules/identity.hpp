@@ -42,9 +42,9 @@ struct NamedValue {
 class Identifier {
  public:
   struct Options {
-    std::string hmac_key;  ///< At least 16 bytes.
+    std::string hmac_key = {};  ///< At least 16 bytes.
     int ipv6_prefix = 64;
-    std::shared_ptr<const JwtVerifier> jwt;  ///< nullptr: jwt sources are never present.
+    std::shared_ptr<const JwtVerifier> jwt = nullptr;  ///< nullptr: jwt sources are never present.
   };
   explicit Identifier(Options options);
 

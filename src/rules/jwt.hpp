@@ -20,12 +20,12 @@ namespace tidegate {
 class JwtVerifier {
  public:
   struct Options {
-    std::string hmac_secret;     ///< HS256, HS384, HS512; at least 32 bytes.
-    std::string public_key_pem;  ///< RS256, RS384, RS512, ES256, ES384.
+    std::string hmac_secret = {};     ///< HS256, HS384, HS512; at least 32 bytes.
+    std::string public_key_pem = {};  ///< RS256, RS384, RS512, ES256, ES384.
     /// The configuration says `unverified` in that word: claims are believed without a check.
     bool unverified = false;
-    std::string issuer;            ///< Empty: any.
-    std::string audience;          ///< Empty: any.
+    std::string issuer = {};       ///< Empty: any.
+    std::string audience = {};     ///< Empty: any.
     const Clock* clock = nullptr;  ///< nullptr: a RealClock.
   };
   [[nodiscard]] static Result<std::shared_ptr<const JwtVerifier>> Make(Options options);

@@ -73,13 +73,18 @@ KeyedHash::Digest KeyedHash::operator()(std::string_view value) const noexcept {
 
 void KeyedHash::WriteText(const Digest& digest, char* out) noexcept {
   constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  unsigned bits = 0;
-  int held = 0;
-  for (const std::uint8_t byte : digest) {
-    bits = bits << 8 | byte;
-    for (held += 8; held >= 6; held -= 6) *out++ = kAlphabet[bits >> (held - 6) & 63];
+  // Three bytes, four characters, five times; 128 bits leave one byte, and two bits of it for the
+  // last character.
+  for (std::size_t i = 0; i < 15; i += 3, out += 4) {
+    const unsigned bits =
+        unsigned{digest[i]} << 16 | unsigned{digest[i + 1]} << 8 | unsigned{digest[i + 2]};
+    out[0] = kAlphabet[bits >> 18];
+    out[1] = kAlphabet[bits >> 12 & 63];
+    out[2] = kAlphabet[bits >> 6 & 63];
+    out[3] = kAlphabet[bits & 63];
   }
-  *out = kAlphabet[bits << (6 - held) & 63];  // 128 bits leave two for the last.
+  out[0] = kAlphabet[digest[15] >> 2];
+  out[1] = kAlphabet[digest[15] << 4 & 63];
 }
 
 }  // namespace tidegate

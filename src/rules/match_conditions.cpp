@@ -2,10 +2,24 @@
 #include "rules/match_conditions.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "rules/match_index.hpp"
 
 namespace tidegate {
+namespace {
+
+/// With more networks a search costs less than comparing with each.
+constexpr std::uint32_t kMaxInline = 4;
+
+bool HasHeader(const RequestView& request, std::string_view name,
+               std::string_view pattern) noexcept {
+  return std::any_of(request.headers.begin(), request.headers.end(), [&](const HeaderField& field) {
+    return EqualsIgnoreCase(field.name, name) && GlobMatches(pattern, field.value);
+  });
+}
+
+}  // namespace
 
 NetworkSet::NetworkSet(std::span<const Network> networks) {
   for (const Network& network : networks) networks_.emplace_back(network.bits(), network.base());
@@ -23,20 +37,88 @@ bool NetworkSet::Contains(const Address& address) const noexcept {
   });
 }
 
-bool MatchConditions::Hold(const RequestView& request) const noexcept {
-  if (!methods_.empty() &&
-      std::find(methods_.begin(), methods_.end(), request.method) == methods_.end()) {
-    return false;
+/// Takes off the front what Add wrote.
+class MatchConditions::Reader {
+ public:
+  explicit Reader(const char* at) noexcept : at_(at) {}
+
+  std::uint32_t Number() noexcept {
+    std::uint32_t number = 0;
+    std::memcpy(&number, at_, sizeof(number));
+    at_ += sizeof(number);
+    return number;
   }
-  for (const MatchSpec::Header& wanted : headers_) {
-    const bool holds =
-        std::any_of(request.headers.begin(), request.headers.end(), [&](const HeaderField& field) {
-          return EqualsIgnoreCase(field.name, wanted.name) &&
-                 GlobMatches(wanted.pattern, field.value);
-        });
-    if (!holds) return false;
+  std::string_view Text() noexcept {
+    const std::uint32_t size = Number();
+    at_ += size;
+    return {at_ - size, size};
   }
-  return networks_.empty() || (request.has_client && networks_.Contains(request.client));
+
+ private:
+  const char* at_;
+};
+
+void MatchConditions::Write(std::size_t number) {
+  const auto narrow = static_cast<std::uint32_t>(number);
+  bytes_.append(reinterpret_cast<const char*>(&narrow), sizeof(narrow));
+}
+
+void MatchConditions::Write(std::string_view text) {
+  Write(text.size());
+  bytes_ += text;
+}
+
+void MatchConditions::Add(const MatchSpec& spec) {
+  if (spec.methods.empty() && spec.headers.empty() && spec.client_ips.empty()) {
+    begins_.push_back(kNone);
+    return;
+  }
+  begins_.push_back(static_cast<std::uint32_t>(bytes_.size()));
+  Write(spec.methods.size());
+  for (const std::string& method : spec.methods) Write(method);
+  Write(spec.headers.size());
+  for (const MatchSpec::Header& header : spec.headers) {
+    Write(header.name);
+    Write(header.pattern);
+  }
+  Write(spec.client_ips.size());
+  if (spec.client_ips.size() > kMaxInline) {
+    Write(networks_.size());
+    networks_.emplace_back(spec.client_ips);
+    return;
+  }
+  for (const Network& network : spec.client_ips) {
+    const auto& base = network.base().bytes();
+    Write(static_cast<std::size_t>(network.bits()));
+    Write(std::string_view(reinterpret_cast<const char*>(base.data()), base.size()));
+  }
+}
+
+bool MatchConditions::Hold(std::uint32_t spec, const RequestView& request) const noexcept {
+  if (IsEmpty(spec)) return true;
+  Reader reader(bytes_.data() + begins_[spec]);
+  const std::uint32_t methods = reader.Number();
+  bool holds = methods == 0;
+  for (std::uint32_t i = 0; i < methods; ++i) holds |= reader.Text() == request.method;
+  if (!holds) return false;
+  for (std::uint32_t i = reader.Number(); i > 0; --i) {
+    const std::string_view name = reader.Text();
+    if (!HasHeader(request, name, reader.Text())) return false;
+  }
+  const std::uint32_t networks = reader.Number();
+  if (networks == 0) return true;
+  if (!request.has_client) return false;
+  if (networks > kMaxInline) return networks_[reader.Number()].Contains(request.client);
+  const int shortest = request.client.is_v4() ? Network::kV4Bits : 0;
+  for (std::uint32_t i = 0; i < networks; ++i) {
+    const int bits = static_cast<int>(reader.Number());
+    const std::string_view base = reader.Text();
+    const Address masked = request.client.Masked(bits);
+    if (bits >= shortest && std::memcmp(masked.bytes().data(), base.data(), base.size()) == 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool GlobMatches(std::string_view pattern, std::string_view text) noexcept {

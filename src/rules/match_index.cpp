@@ -47,38 +47,27 @@ class Gathering {
   std::size_t missed_ = 0;
 };
 
-/// Host names, each with a tree of paths.
+/// Host names, each with a tree of paths that bears its name.
 class HostIndex {
  public:
-  /// The tree of a name, made by `add_root` if it is new.
-  template <class AddRoot>
-  std::uint32_t RootOf(std::string_view name, AddRoot&& add_root) {
-    const std::uint32_t existing = FindEntry(name);
-    if (existing != HashIndex::kNone) return entries_[existing].root;
-    index_.Insert(Hash(name), static_cast<std::uint32_t>(entries_.size()));
-    entries_.push_back({std::string(name), add_root()});
+  /// The tree of a name, made if it is new.
+  std::uint32_t RootOf(std::string_view name, PathTrie& paths) {
+    const std::uint32_t existing = Find(name, paths);
+    if (existing != HashIndex::kNone) return existing;
+    const std::uint32_t root = paths.AddRoot(name);
+    index_.Insert(Hash(name), root);
     longest_ = std::max(longest_, name.size());
-    return entries_.back().root;
+    return root;
   }
+  void Finish() { index_.Finish(); }
 
-  [[nodiscard]] std::uint32_t Find(std::string_view name) const noexcept {
+  [[nodiscard]] std::uint32_t Find(std::string_view name, const PathTrie& paths) const noexcept {
     if (name.size() > longest_) return HashIndex::kNone;
-    const std::uint32_t entry = FindEntry(name);
-    return entry == HashIndex::kNone ? entry : entries_[entry].root;
+    return index_.Find(Hash(name), [&](std::uint32_t root) { return paths.NameOf(root) == name; });
   }
-  [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return longest_ == 0; }
 
  private:
-  struct Entry {
-    std::string name;
-    std::uint32_t root;
-  };
-
-  [[nodiscard]] std::uint32_t FindEntry(std::string_view name) const noexcept {
-    return index_.Find(Hash(name), [&](std::uint32_t i) { return entries_[i].name == name; });
-  }
-
-  std::vector<Entry> entries_;
   HashIndex index_;
   std::size_t longest_ = 0;  ///< Longer names need not be hashed, so that work stays bounded.
 };
@@ -98,7 +87,16 @@ struct MatchIndex::Impl {
       for (const std::uint32_t leaf : LeavesOf(*specs[id], members)) members[leaf].push_back(id);
     }
     leaves.emplace(specs, members);
+    hosts.Finish();
+    suffixes.Finish();
+    paths.Finish([this](std::uint32_t leaf) {
+      const std::uint32_t single = leaves->Single(leaf);
+      return single == HashIndex::kNone ? leaf : single | kSingle;
+    });
   }
+
+  /// A leaf with this bit is the number of the one spec that it would lead to.
+  static constexpr std::uint32_t kSingle = 0x8000'0000;
 
   /// Where a spec belongs, each place once.
   std::vector<std::uint32_t> LeavesOf(const MatchSpec& spec,
@@ -123,10 +121,9 @@ struct MatchIndex::Impl {
   }
 
   std::uint32_t RootOf(std::string_view host) {
-    const auto add_root = [this] { return paths.AddRoot(); };
-    if (host.starts_with("*.")) return suffixes.RootOf(host.substr(1), add_root);
-    if (!host.empty()) return hosts.RootOf(host, add_root);
-    if (any_host == PathTrie::kNone) any_host = add_root();
+    if (host.starts_with("*.")) return suffixes.RootOf(host.substr(1), paths);
+    if (!host.empty()) return hosts.RootOf(host, paths);
+    if (any_host == PathTrie::kNone) any_host = paths.AddRoot();
     return any_host;
   }
 
@@ -134,11 +131,11 @@ struct MatchIndex::Impl {
   template <class Visit>
   void EachRoot(std::string_view host, Visit&& visit) const noexcept {
     if (any_host != PathTrie::kNone) visit(any_host);
-    if (const std::uint32_t root = hosts.Find(host); root != PathTrie::kNone) visit(root);
+    if (const std::uint32_t root = hosts.Find(host, paths); root != PathTrie::kNone) visit(root);
     if (suffixes.empty() || host.empty()) return;
     // From 1: at least one character has to stand for the star.
     for (std::size_t dot = host.find('.', 1); dot < host.size(); dot = host.find('.', dot + 1)) {
-      const std::uint32_t root = suffixes.Find(host.substr(dot));
+      const std::uint32_t root = suffixes.Find(host.substr(dot), paths);
       if (root != PathTrie::kNone) visit(root);
     }
   }
@@ -155,7 +152,11 @@ std::size_t MatchIndex::Find(const RequestView& request,
   Gathering gathering(found);
   impl_->EachRoot(request.host, [&](std::uint32_t root) {
     impl_->paths.Find(root, request.path, [&](std::uint32_t leaf) {
-      impl_->leaves->Find(leaf, request, [&](std::uint32_t id) { gathering.Add(id); });
+      if ((leaf & Impl::kSingle) != 0) {
+        gathering.Add(leaf & ~Impl::kSingle);
+      } else {
+        impl_->leaves->Find(leaf, request, [&](std::uint32_t id) { gathering.Add(id); });
+      }
     });
   });
   return gathering.Finish();

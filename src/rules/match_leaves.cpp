@@ -71,7 +71,7 @@ class MatchLeaves::Builder {
     for (const Entry& entry : entries_) {
       const Choice* const best = Best(entry);
       if (best == nullptr) {
-        (out_.conditions_[entry.id].empty() ? always : checked).push_back(entry.id);
+        (out_.conditions_.IsEmpty(entry.id) ? always : checked).push_back(entry.id);
         continue;
       }
       for (const std::uint64_t key : best->keys) drawers_[key].push_back(entry.id);
@@ -86,7 +86,11 @@ class MatchLeaves::Builder {
     out_.lengths_.insert(out_.lengths_.end(), lengths.begin(), lengths.end());
     leaf.lengths.end = static_cast<std::uint32_t>(out_.lengths_.size());
     for (auto& [key, ids] : drawers_) {
-      out_.drawer_of_.Insert(key, static_cast<std::uint32_t>(out_.drawers_.size()));
+      if (ids.size() == 1) {
+        out_.drawers_of_.Insert(key, ids[0]);
+        continue;
+      }
+      out_.drawers_of_.Insert(key, static_cast<std::uint32_t>(out_.drawers_.size()) | kShared);
       out_.drawers_.push_back(Append(ids));
     }
     return leaf;
@@ -170,11 +174,19 @@ class MatchLeaves::Builder {
 
 MatchLeaves::MatchLeaves(std::span<const MatchSpec* const> specs,
                          const std::vector<std::vector<std::uint32_t>>& leaves) {
-  conditions_.reserve(specs.size());
-  for (const MatchSpec* const spec : specs) conditions_.emplace_back(*spec);
+  for (const MatchSpec* const spec : specs) conditions_.Add(*spec);
   for (std::uint32_t leaf = 0; leaf < leaves.size(); ++leaf) {
     leaves_.push_back(Builder(*this, specs, leaf, leaves[leaf]).Build());
   }
+  drawers_of_.Finish();
+  name_of_.Finish();
+}
+
+std::uint32_t MatchLeaves::Single(std::uint32_t leaf) const noexcept {
+  const auto& [always, checked, lengths, by_header, by_method] = leaves_[leaf];
+  const bool single = always.end - always.begin == 1 && checked.begin == checked.end &&
+                      lengths.begin == lengths.end && !by_header && !by_method;
+  return single ? ids_[always.begin] : HashIndex::kNone;
 }
 
 }  // namespace tidegate

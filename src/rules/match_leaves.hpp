@@ -24,6 +24,9 @@ class MatchLeaves {
   MatchLeaves(std::span<const MatchSpec* const> specs,
               const std::vector<std::vector<std::uint32_t>>& leaves);
 
+  /// The one spec of a leaf that has no further conditions; HashIndex::kNone if there are others.
+  [[nodiscard]] std::uint32_t Single(std::uint32_t leaf) const noexcept;
+
   /// Calls `found(spec)` for each spec of a leaf that the request fits, for some more than once.
   template <class Found>
   void Find(std::uint32_t leaf, const RequestView& request, Found&& found) const noexcept;
@@ -52,25 +55,35 @@ class MatchLeaves {
                                                std::string_view value) noexcept;
 
   template <class Found>
-  void Try(Range range, const RequestView& request, Found& found) const noexcept {
-    for (std::uint32_t i = range.begin; i < range.end; ++i) {
-      if (conditions_[ids_[i]].Hold(request)) found(ids_[i]);
-    }
+  void Try(std::uint32_t spec, const RequestView& request, Found& found) const noexcept {
+    if (conditions_.Hold(spec, request)) found(spec);
   }
-  /// What is filed under a key. Two keys of one hash would share a drawer, which is harmless: all
-  /// that is in it is checked in full.
+  template <class Found>
+  void Try(Range range, const RequestView& request, Found& found) const noexcept {
+    for (std::uint32_t i = range.begin; i < range.end; ++i) Try(ids_[i], request, found);
+  }
+  /// What is filed under a key. A key may open other drawers too, by a hash that is nearly the
+  /// same; which is harmless, since all that is in them is checked in full.
   template <class Found>
   void TryKey(std::uint64_t key, const RequestView& request, Found& found) const noexcept {
-    const std::uint32_t drawer = drawer_of_.Find(key);
-    if (drawer != HashIndex::kNone) Try(drawers_[drawer], request, found);
+    drawers_of_.Each(key, [&](std::uint32_t drawer) {
+      if ((drawer & kShared) == 0) {
+        Try(drawer, request, found);
+      } else {
+        Try(drawers_[drawer & ~kShared], request, found);
+      }
+    });
   }
 
-  std::vector<MatchConditions> conditions_;  ///< By spec.
+  /// A drawer is the number of the one spec in it, or with this bit that of a Range.
+  static constexpr std::uint32_t kShared = 0x8000'0000;
+
+  MatchConditions conditions_;
   std::vector<Leaf> leaves_;
   std::vector<std::uint32_t> ids_;  ///< Specs; what Ranges are of.
   std::vector<int> lengths_;
   std::vector<Range> drawers_;
-  HashIndex drawer_of_;
+  HashIndex drawers_of_;
   std::vector<std::string> names_;
   HashIndex name_of_;
   std::uint64_t name_sizes_ = 0;  ///< Bit n: a name of n characters, modulo 64.

@@ -12,14 +12,26 @@ std::uint32_t PathTrie::AddNode(std::uint32_t parent) {
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-std::uint32_t PathTrie::AddRoot() { return AddNode(kNone); }
+std::uint32_t PathTrie::AddRoot(std::string_view name) {
+  const std::uint32_t root = AddNode(kNone);
+  nodes_[root].text = Intern(name);
+  nodes_[root].text_size = static_cast<std::uint32_t>(name.size());
+  return root;
+}
+
+std::uint32_t PathTrie::Intern(std::string_view word) {
+  const auto [at, fresh] =
+      interned_.try_emplace(std::string(word), static_cast<std::uint32_t>(texts_.size()));
+  if (fresh) texts_ += word;
+  return at->second;
+}
 
 std::uint32_t PathTrie::FindWord(std::uint32_t node, std::string_view word) const noexcept {
-  if (word.size() > longest_word_) return kNone;
+  const std::uint32_t words = nodes_[node].words;
+  if (words == kNone || word.size() > longest_word_) return kNone;
+  if (words != kMany) return TextOf(nodes_[words]) == word ? words : kNone;
   return words_.Find(Hash(word, node), [&](std::uint32_t child) {
-    const Node& found = nodes_[child];
-    return found.parent == node &&
-           std::string_view(texts_).substr(found.text, found.text_size) == word;
+    return nodes_[child].parent == node && TextOf(nodes_[child]) == word;
   });
 }
 
@@ -33,10 +45,9 @@ std::uint32_t PathTrie::ChildFor(std::uint32_t node, std::string_view segment) {
     nodes_[node].param = child;
     return child;
   }
-  nodes_[node].has_words = true;
-  nodes_[child].text = static_cast<std::uint32_t>(texts_.size());
+  nodes_[node].words = nodes_[node].words == kNone ? child : kMany;
+  nodes_[child].text = Intern(segment);
   nodes_[child].text_size = static_cast<std::uint32_t>(segment.size());
-  texts_ += segment;
   longest_word_ = std::max(longest_word_, segment.size());
   words_.Insert(Hash(segment, node), child);
   return child;

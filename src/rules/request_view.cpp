@@ -7,6 +7,7 @@ namespace tidegate {
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
+  if (a == b) return true;  // Most often the case is the usual one.
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (Lower(a[i]) != Lower(b[i])) return false;
   }
