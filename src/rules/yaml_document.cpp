@@ -48,7 +48,7 @@ class Builder : public YAML::EventHandler {
   void OnAnchor(const YAML::Mark&, const std::string&) override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    Attach(Add(mark, anchor, YamlNode::Kind::kNull));
+    Attach(Add(mark, anchor, YamlNode::Kind::kNull), At(mark));
     last_quote_ = -1;
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -57,7 +57,7 @@ class Builder : public YAML::EventHandler {
     const bool plain = tag == "?";
     YamlNode& node = Add(mark, anchor, plain ? YamlNode::Kind::kPlain : YamlNode::Kind::kQuoted);
     node.text = value;
-    Attach(node);
+    Attach(node, At(mark));
     last_quote_ = plain ? -1 : mark.pos;
     last_at_ = At(mark);
   }
@@ -65,7 +65,7 @@ class Builder : public YAML::EventHandler {
     const YamlNode* const node = anchor < anchors_.size() ? anchors_[anchor] : nullptr;
     if (node == nullptr) Refuse(At(mark), "this alias has no anchor");
     if (node->open) Refuse(At(mark), "this alias stands inside what it stands for");
-    Attach(*node);
+    Attach(*node, At(mark));
     last_quote_ = -1;
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -113,11 +113,11 @@ class Builder : public YAML::EventHandler {
     YamlNode& node = *open_.back();
     open_.pop_back();
     node.open = false;
-    Attach(node);
+    Attach(node, node.at);
   }
 
   /// Into what is open around it. Sizes are at most a million each, so sums cannot overflow.
-  void Attach(const YamlNode& node) {
+  void Attach(const YamlNode& node, Position at) {
     if (open_.empty()) {
       document_.root = &node;
       return;
@@ -126,7 +126,7 @@ class Builder : public YAML::EventHandler {
     around.size += node.size;
     if (around.size > kMaxYamlNodes ||
         static_cast<std::int64_t>(document_.nodes.size()) > kMaxYamlNodes) {
-      Refuse(node.at, "more than 1,000,000 values, aliases unfolded");
+      Refuse(at, "more than 1,000,000 values, aliases unfolded");
     }
     around.children.push_back(&node);
   }
