@@ -6,6 +6,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <exception>
 #include <spanstream>
 
@@ -155,6 +156,20 @@ bool EndsUnquoted(std::string_view text, int begin) noexcept {
   return true;
 }
 
+/// yaml-cpp goes on counting where the file has ended.
+Position Inside(std::string_view text, Position at) noexcept {
+  std::size_t start = 0;
+  int line = 1;
+  for (; line < at.line; ++line) {
+    const auto end = text.find('\n', start);
+    if (end == std::string_view::npos) break;
+    start = end + 1;
+  }
+  const auto length = static_cast<int>(std::min(text.find('\n', start), text.size()) - start);
+  if (line < at.line) return {line, length + 1};
+  return {line, std::min(at.column, length + 1)};
+}
+
 /// yaml-cpp's words, with what people mostly did where they see them.
 std::string Explain(const std::string& words) {
   std::string text = "this is not valid YAML: ";
@@ -194,7 +209,7 @@ std::expected<YamlDocument, Problem> ParseYaml(std::string_view text) {
   } catch (Refused& refused) {
     return std::unexpected(std::move(refused.problem));
   } catch (const YAML::Exception& error) {
-    return std::unexpected(Mistake(At(error.mark), Explain(error.msg)));
+    return std::unexpected(Mistake(Inside(text, At(error.mark)), Explain(error.msg)));
   } catch (const std::exception& error) {
     return std::unexpected(Mistake({}, std::string{"this cannot be read: "} + error.what()));
   }

@@ -404,6 +404,8 @@ TEST(BadYaml, SyntaxAndText) {
       {"log:\n  level: 'in''fo\n", "2:10: error: this quoted text never ends"},
       {"log:\n  level: \"info\n", "2:10: error: this quoted text never ends"},
       {"log:\n  level: \"inf\\\"\n", "2:10: error: this quoted text never ends"},
+      // yaml-cpp counts on beyond the end.
+      {"log:\n  level: \"a\\x", "2:14: error: this is not valid YAML: bad character"},
       {"log: { level: !!str info }\n", "1:15: error: tags such as `!!int` have no meaning here"},
       {"log: !foo {}\n", "1:6: error: tags such as `!!int` have no meaning here"},
       {"log: *x\n", "1:6: error: this is not valid YAML: the referenced anchor is not defined"},
