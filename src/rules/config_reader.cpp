@@ -71,9 +71,12 @@ ConfigReading Failure(Problem problem) {
 }
 
 ConfigReading Parse(std::string_view yaml, const std::string& folder, Environment environment) {
-  auto document = ParseYaml(yaml);
-  if (!document) return Failure(std::move(document.error()));
   ReadContext context(environment, folder);
+  const auto document = ParseYaml(yaml);
+  if (!document) {
+    Tell(context, document.error().at, {}, document.error().message);
+    return {std::nullopt, context.TakeSorted()};
+  }
   ConfigDraft draft;
   const Where top;
   ReadSection(ConfigValue(context, *document->root, top), kConfigKeys, draft, kConfigAbsent);

@@ -6,6 +6,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <exception>
 #include <spanstream>
 
@@ -48,7 +49,7 @@ class Builder : public YAML::EventHandler {
   void OnAnchor(const YAML::Mark&, const std::string&) override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    Attach(Add(mark, anchor, YamlNode::Kind::kNull));
+    Attach(Add(mark, anchor, YamlNode::Kind::kNull), At(mark));
     last_quote_ = -1;
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -57,7 +58,7 @@ class Builder : public YAML::EventHandler {
     const bool plain = tag == "?";
     YamlNode& node = Add(mark, anchor, plain ? YamlNode::Kind::kPlain : YamlNode::Kind::kQuoted);
     node.text = value;
-    Attach(node);
+    Attach(node, At(mark));
     last_quote_ = plain ? -1 : mark.pos;
     last_at_ = At(mark);
   }
@@ -65,7 +66,7 @@ class Builder : public YAML::EventHandler {
     const YamlNode* const node = anchor < anchors_.size() ? anchors_[anchor] : nullptr;
     if (node == nullptr) Refuse(At(mark), "this alias has no anchor");
     if (node->open) Refuse(At(mark), "this alias stands inside what it stands for");
-    Attach(*node);
+    Attach(*node, At(mark));
     last_quote_ = -1;
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -113,11 +114,11 @@ class Builder : public YAML::EventHandler {
     YamlNode& node = *open_.back();
     open_.pop_back();
     node.open = false;
-    Attach(node);
+    Attach(node, node.at);
   }
 
   /// Into what is open around it. Sizes are at most a million each, so sums cannot overflow.
-  void Attach(const YamlNode& node) {
+  void Attach(const YamlNode& node, Position at) {
     if (open_.empty()) {
       document_.root = &node;
       return;
@@ -126,7 +127,7 @@ class Builder : public YAML::EventHandler {
     around.size += node.size;
     if (around.size > kMaxYamlNodes ||
         static_cast<std::int64_t>(document_.nodes.size()) > kMaxYamlNodes) {
-      Refuse(node.at, "more than 1,000,000 values, aliases unfolded");
+      Refuse(at, "more than 1,000,000 values, aliases unfolded");
     }
     around.children.push_back(&node);
   }
@@ -153,6 +154,20 @@ bool EndsUnquoted(std::string_view text, int begin) noexcept {
     }
   }
   return true;
+}
+
+/// yaml-cpp goes on counting where the file has ended.
+Position Inside(std::string_view text, Position at) noexcept {
+  std::size_t start = 0;
+  int line = 1;
+  for (; line < at.line; ++line) {
+    const auto end = text.find('\n', start);
+    if (end == std::string_view::npos) break;
+    start = end + 1;
+  }
+  const auto length = static_cast<int>(std::min(text.find('\n', start), text.size()) - start);
+  if (line < at.line) return {line, length + 1};
+  return {line, std::min(at.column, length + 1)};
 }
 
 /// yaml-cpp's words, with what people mostly did where they see them.
@@ -194,7 +209,7 @@ std::expected<YamlDocument, Problem> ParseYaml(std::string_view text) {
   } catch (Refused& refused) {
     return std::unexpected(std::move(refused.problem));
   } catch (const YAML::Exception& error) {
-    return std::unexpected(Mistake(At(error.mark), Explain(error.msg)));
+    return std::unexpected(Mistake(Inside(text, At(error.mark)), Explain(error.msg)));
   } catch (const std::exception& error) {
     return std::unexpected(Mistake({}, std::string{"this cannot be read: "} + error.what()));
   }

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/config.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "unit/rules/config_reading.hpp"
+
+namespace tidegate {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Config, ReadsEveryKeyOfTheServer) {
+  const Config c = Good(R"(
+store: { url: "memory://", max_keys: 5000, max_list_bytes: 64MiB, on_failure: local }
+listen: { api: "[::1]:81", admin: localhost:82 }
+client_ip:
+  trusted_proxies: [10.0.0.0/8, 127.0.0.1, "2001:db8::/32"]
+  header: forwarded
+  hops: 2
+  ipv6_prefix: 56
+identity:
+  hmac_key: 0123456789abcdef
+  jwt: { unverified: true, issuer: me, audience: you }
+responses:
+  headers: [ratelimit-legacy, x-ratelimit]
+  x_ratelimit_reset: epoch
+  retry_after_jitter: 250ms
+api: { inline_quotas: true }
+limits:
+  connections: 7
+  header_bytes: 2KiB
+  header_count: 3
+  body_bytes: 0
+  header_timeout: 1s
+  body_timeout: 2s
+  idle_timeout: 3s
+  drain_timeout: 0s
+log: { format: json, level: debug }
+)");
+  EXPECT_EQ(c.store, (Config::Store{5000, 64u << 20, OnFailure::kLocal}));
+  EXPECT_EQ(c.listen, (Config::Listen{"[::1]:81", "127.0.0.1:82"}));
+  ASSERT_EQ(c.client_ip.policy.trusted_proxies.size(), 3u);
+  EXPECT_EQ(c.client_ip.policy.trusted_proxies[0], Network::Parse("10.0.0.0/8").value());
+  EXPECT_EQ(c.client_ip.policy.header, ClientAddressPolicy::Header::kForwarded);
+  EXPECT_EQ(c.client_ip.policy.hops, 2);
+  EXPECT_EQ(c.client_ip.ipv6_prefix, 56);
+  EXPECT_EQ(c.identity,
+            (Config::Identity{"0123456789abcdef", Config::Jwt{"", "", true, "me", "you"}}));
+  EXPECT_EQ(c.responses,
+            (Config::Responses{false, true, true, Config::Responses::XReset::kEpoch, 250ms}));
+  EXPECT_TRUE(c.api.inline_quotas);
+  EXPECT_EQ(c.limits, (Config::Limits{7, 2048, 3, 0, 1s, 2s, 3s, 0s}));
+  EXPECT_EQ(c.log, (Config::Log{Config::Log::Format::kJson, Config::Log::Level::kDebug}));
+}
+
+TEST(Config, HasDefaultsForAllOfThem) {
+  const Config c = Good("rules: []\n");
+  EXPECT_EQ(c.store, Config::Store{});
+  EXPECT_EQ(c.listen, Config::Listen{});
+  EXPECT_EQ(c.responses, Config::Responses{});
+  EXPECT_EQ(c.limits, Config::Limits{});
+  EXPECT_FALSE(c.identity.jwt);
+}
+
+TEST(Config, ListenersMayBeOffOrOnAnyPort) {
+  const Config c = Good("listen: { api: off, admin: 127.0.0.1:0 }\n");
+  EXPECT_EQ(c.listen, (Config::Listen{"", "127.0.0.1:0"}));
+}
+
+TEST(Config, NoResponseHeadersIfTheListIsEmpty) {
+  const Config c = Good("responses: { headers: [] }\n");
+  EXPECT_EQ(c.responses, (Config::Responses{.ratelimit = false}));
+}
+
+TEST(Config, ReadsARule) {
+  const Config c = Good(R"(
+rules:
+  - id: per-key
+    match:
+      host: [API.example.com, "*.example.org"]
+      path: [/v1/**, /users/:id/posts, /]
+      method: [GET, POST]
+      header: { X-Tier: "gold*" }
+      client_ip: 192.0.2.0/24
+    per: header:X-Api-Key | client_ip
+    limit: 100/s
+    burst: 200
+    algorithm: gcra
+    cost: 3
+    on_failure: closed
+    mode: shadow
+)");
+  ASSERT_EQ(c.rules.size(), 1u);
+  const RuleSpec& rule = c.rules[0];
+  EXPECT_EQ(rule.id, "per-key");
+  EXPECT_THAT(rule.match.hosts, ElementsAre("api.example.com", "*.example.org"));
+  EXPECT_THAT(rule.match.paths, ElementsAre("/v1/**", "/users/:id/posts", "/"));
+  EXPECT_THAT(rule.match.methods, ElementsAre("GET", "POST"));
+  EXPECT_THAT(rule.match.headers, ElementsAre(MatchSpec::Header{"x-tier", "gold*"}));
+  EXPECT_THAT(rule.match.client_ips, ElementsAre(Network::Parse("192.0.2.0/24").value()));
+  EXPECT_EQ(rule.per.Text(), "header:x-api-key | client_ip");
+  EXPECT_EQ(rule.quota, Quota::Make({Algorithm::kGcra, 100, 1s, 200}).value());
+  EXPECT_EQ(rule.cost, (CostSpec{CostSpec::Kind::kFixed, 3, ""}));
+  EXPECT_EQ(rule.on_failure, OnFailure::kClosed);
+  EXPECT_EQ(rule.mode, Mode::kShadow);
+  EXPECT_EQ(rule.at, (Position{3, 5}));
+}
+
+TEST(Config, ReadsWhatElseARuleMayBe) {
+  const Config c = Good(R"(
+rules:
+  - { id: a, per: [client_ip, path], limit: 10/m, cost: "header:X-Cost" }
+  - { id: b, per: const, limit: 10/30s, algorithm: concurrency }
+  - { id: c, per: const, limit: 50000/h, algorithm: sliding_log, ceiling: 50000 }
+  - { id: d, per: const, limit: 10/s, cost: response:x-used }
+  - { id: e, per: const, limit: 10/s, burst: 20, cost: 20 }
+)");
+  ASSERT_EQ(c.rules.size(), 5u);
+  EXPECT_EQ(c.rules[0].per.Text(), "client_ip, path");
+  EXPECT_EQ(c.rules[0].per.parts.size(), 2u);
+  EXPECT_EQ(c.rules[0].cost, (CostSpec{CostSpec::Kind::kHeader, 1, "x-cost"}));
+  EXPECT_EQ(c.rules[1].quota.capacity(), 10);
+  EXPECT_EQ(c.rules[1].quota.period(), Micros{30s});
+  EXPECT_EQ(c.rules[2].quota.limit(), 50'000);
+  EXPECT_EQ(c.rules[3].cost, (CostSpec{CostSpec::Kind::kResponse, 1, "x-used"}));
+  EXPECT_EQ(c.rules[4].cost.fixed, 20);
+}
+
+TEST(Config, ReadsOverrides) {
+  const Config c = Good(R"(
+rules:
+  - id: a
+    per: header:x-api-key | client_ip
+    limit: 10/s
+    overrides:
+      - { identity: partner-7, limit: 5000/m, burst: 10000 }
+      - { identity: { client_ip: 192.0.2.1 }, limit: 1/s }
+  - id: b
+    per: [client_ip, path]
+    limit: 10/s
+    overrides:
+      - { identity: { path: /v1, client_ip: 192.0.2.1 }, limit: 1/s }
+)");
+  ASSERT_EQ(c.rules.size(), 2u);
+  const auto& first = c.rules[0].overrides;
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_THAT(first[0].identity, ElementsAre(OverrideSpec::Value{"", "partner-7"}));
+  EXPECT_EQ(first[0].quota, Quota::Make({Algorithm::kTokenBucket, 5000, 1min, 10'000}).value());
+  EXPECT_EQ(first[0].at, (Position{7, 9}));
+  EXPECT_THAT(first[1].identity, ElementsAre(OverrideSpec::Value{"client_ip", "192.0.2.1"}));
+  ASSERT_EQ(c.rules[1].overrides.size(), 1u);
+  EXPECT_THAT(c.rules[1].overrides[0].identity,
+              ElementsAre(OverrideSpec::Value{"path", "/v1"},
+                          OverrideSpec::Value{"client_ip", "192.0.2.1"}));
+}
+
+TEST(Config, ReadsDenyAndExempt) {
+  const Config c = Good(R"(
+deny: [ { header: { user-agent: "BadBot*" } } ]
+exempt: [ { client_ip: [192.0.2.0/24] }, { path: /healthz } ]
+)");
+  ASSERT_EQ(c.deny.size(), 1u);
+  EXPECT_THAT(c.deny[0].headers, ElementsAre(MatchSpec::Header{"user-agent", "BadBot*"}));
+  ASSERT_EQ(c.exempt.size(), 2u);
+  EXPECT_THAT(c.exempt[1].paths, ElementsAre("/healthz"));
+}
+
+TEST(Config, AliasesStandForWholeValues) {
+  const Config c = Good(R"(
+rules:
+  - { id: a, match: &m { path: /v1/** }, per: client_ip, limit: 10/s }
+  - { id: b, match: *m, per: header:x, limit: 10/s }
+)");
+  ASSERT_EQ(c.rules.size(), 2u);
+  EXPECT_EQ(c.rules[1].match, c.rules[0].match);
+}
+
+TEST(Config, PutsTheEnvironmentIntoValues) {
+  const Config c = Good(
+      "listen: { api: \"127.0.0.1:${PORT}\", admin: \"127.0.0.1:${ABSENT:-9181}\" }\n"
+      "store:\n  max_keys: ${PORT}\n  max_list_bytes: \"${EMPTY:-1MiB}\"\n"
+      "deny: [ { header: { a: \"$${PORT}\", b: \"$5 $PORT\", c: \"x${EMPTY}y\" } } ]\n"
+      "identity:\n  hmac_key: ${KEY}\n");
+  EXPECT_EQ(c.listen, (Config::Listen{"127.0.0.1:9999", "127.0.0.1:9181"}));
+  EXPECT_EQ(c.store.max_keys, 9999u);
+  EXPECT_EQ(c.store.max_list_bytes, 1u << 20);
+  ASSERT_EQ(c.deny.size(), 1u);
+  EXPECT_THAT(c.deny[0].headers,
+              ElementsAre(MatchSpec::Header{"a", "${PORT}"}, MatchSpec::Header{"b", "$5 $PORT"},
+                          MatchSpec::Header{"c", "xy"}));
+  EXPECT_EQ(c.identity.hmac_key, "hunter2-hunter2-hunter2");
+}
+
+TEST(Config, AVariableIsNeverAPath) {
+  const Config c = Good("identity:\n  hmac_key: \"${PATHLIKE}\"\n");
+  EXPECT_EQ(c.identity.hmac_key, "file:/etc/passwd");
+}
+
+class SecretFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "tidegate-config-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void Write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << content;
+  }
+  std::string folder_;
+};
+
+TEST_F(SecretFile, IsReadBesideTheConfigurationWithoutItsLastNewline) {
+  Write("key", "0123456789abcdef\n\n");
+  Write("crlf", "0123456789abcdef\r\n");
+  Write("bare", "0123456789abcdef\r");
+  const auto key = [&](const std::string& name) {
+    return Good("identity: { hmac_key: 'file:" + name + "' }\n", folder_).identity.hmac_key;
+  };
+  EXPECT_EQ(key("key"), "0123456789abcdef\n");
+  EXPECT_EQ(key("crlf"), "0123456789abcdef");
+  EXPECT_EQ(key("bare"), "0123456789abcdef\r");
+  EXPECT_EQ(key(folder_ + "/crlf"), "0123456789abcdef");
+}
+
+TEST_F(SecretFile, IsRefusedIfTooLargeOrNoFile) {
+  Write("large", std::string(64 * 1024 + 1, 'x'));
+  Write("largest", std::string(64 * 1024, 'x'));
+  const auto told = [&](const std::string& name) {
+    return Told(Read("identity: { hmac_key: 'file:" + name + "' }\n", folder_));
+  };
+  EXPECT_THAT(told("large"), HasSubstr("1:23: error: identity.hmac_key: the file"));
+  EXPECT_THAT(told("large"), HasSubstr("larger than 64 KiB"));
+  EXPECT_EQ(told("largest").find("error"), std::string::npos);
+  EXPECT_THAT(told("absent"), HasSubstr("there is no file `" + folder_ + "/absent`"));
+  EXPECT_THAT(told("."), HasSubstr("there is no file"));
+  EXPECT_THAT(told(""), HasSubstr("needs a path"));
+}
+
+TEST_F(SecretFile, LoadConfigReadsRelativeToTheFile) {
+  Write("key", "0123456789abcdef\n");
+  Write("tidegate.yaml", "identity: { hmac_key: file:key }\n");
+  const ConfigReading reading = LoadConfig(folder_ + "/tidegate.yaml");
+  ASSERT_TRUE(reading.config) << Told(reading);
+  EXPECT_EQ(reading.config->identity.hmac_key, "0123456789abcdef");
+}
+
+TEST_F(SecretFile, LoadConfigSaysWhyItCannotRead) {
+  EXPECT_THAT(Told(LoadConfig(folder_ + "/absent.yaml")), HasSubstr("No such file"));
+  EXPECT_THAT(Told(LoadConfig(folder_)), HasSubstr("a folder"));
+  Write("large.yaml", std::string((16u << 20) + 1, '#'));
+  EXPECT_THAT(Told(LoadConfig(folder_ + "/large.yaml")), HasSubstr("larger than 16 MiB"));
+}
+
+TEST(Config, TheExampleIsSoundAndWithoutWarnings) {
+  const ConfigReading reading = LoadConfig(TIDEGATE_SOURCE_DIR "/examples/tidegate.yaml");
+  ASSERT_TRUE(reading.config);
+  EXPECT_EQ(Told(reading), "");
+  EXPECT_EQ(reading.config->rules.size(), 3u);
+}
+
+}  // namespace
+}  // namespace tidegate
