@@ -82,7 +82,8 @@ Server::Server(const Config& config, const Options& options)
       process_key_(RandomKey()),
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
                              .max_list_bytes = config.store.max_list_bytes,
-                             .clock = options.clock})),
+                             .clock = options.clock,
+                             .pages = Pages::kHuge})),
       admin_door_(*store_, {.metrics = [this] { return Metrics(); },
                             .draining = [this] { return draining_.load(); }}) {}
 

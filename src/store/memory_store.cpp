@@ -60,7 +60,7 @@ struct Layout {
 MemoryStore::MemoryStore(const MemoryOptions& options)
     : clock_(options.clock != nullptr ? options.clock : &real_clock_),
       budget_(options.max_list_bytes),
-      memory_(Layout(std::min(options.max_keys, kMostKeys)).bytes()) {
+      memory_(Layout(std::min(options.max_keys, kMostKeys)).bytes(), options.pages) {
   if (options.max_keys > kMostKeys) throw std::length_error("max_keys is beyond 2^32");
   const Layout layout(options.max_keys);
   shards_ = std::make_unique<MemoryShard[]>(layout.shards);

@@ -85,7 +85,7 @@ TEST_F(MemoryRegression, MovesKeepEveryKeyAtHome) {
   enum Home : std::uint64_t { kA, kB, kC, kD, kE };
   const Time far{10'000'000h};
   for (int round = 0; round < 200; ++round) {
-    ZeroedMemory memory(8 * sizeof(Group));
+    ZeroedMemory memory(8 * sizeof(Group), Pages::kSmall);
     MemoryShard shard;
     shard.Init(
         static_cast<Group*>(memory.data()), 8, 30, clock_, [](void*, Entry&, Meta) {}, nullptr);
