@@ -20,7 +20,7 @@ class MemoryShardTest : public testing::Test {
  protected:
   static constexpr std::size_t kKeys = 20'000;
 
-  MemoryShardTest() : memory_(MemoryShard::GroupsFor(kKeys) * sizeof(Group)) {
+  MemoryShardTest() : memory_(MemoryShard::GroupsFor(kKeys) * sizeof(Group), Pages::kSmall) {
     shard_.Init(
         static_cast<Group*>(memory_.data()), MemoryShard::GroupsFor(kKeys), kKeys, clock_,
         [](void* context, Entry&, Meta) { ++*static_cast<int*>(context); }, &disposed_);
