@@ -47,7 +47,7 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
     if (view.query.empty()) view.query = path.substr(mark + 1);
     path = path.substr(0, mark);
   }
-  const auto normal = NormalizePath(path, Slashes::kKeep, memory);
+  const auto normal = NormalizePath(path, Slashes::kMerge, memory);
   if (!normal) {
     return Objection{400,
                      "this is not a path: it must begin with a slash, stay below the root "

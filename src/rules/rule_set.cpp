@@ -53,6 +53,22 @@ void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
               &rule);
 }
 
+/// Every host of a match is indexed with every path of it.
+bool CheckSizes(const Config& config, Problems& problems) {
+  constexpr std::size_t kMost = 10'000;
+  bool good = true;
+  for (std::size_t i = 0; i < config.rules.size(); ++i) {
+    const MatchSpec& match = config.rules[i].match;
+    if (match.hosts.size() * match.paths.size() <= kMost) continue;
+    good = false;
+    problems.push_back(
+        {Problem::Severity::kError, config.rules[i].at, "rules[" + std::to_string(i) + "].match",
+         std::to_string(match.hosts.size()) + " hosts times " + std::to_string(match.paths.size()) +
+             " paths are more than 10000 combinations: split the rule"});
+  }
+  return good;
+}
+
 }  // namespace
 
 RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier)
@@ -67,6 +83,7 @@ std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
                                                 std::shared_ptr<const Identifier> identifier,
                                                 Problems& problems) {
   const std::size_t before = problems.size();
+  if (!CheckSizes(config, problems)) return nullptr;
   std::shared_ptr<RuleSet> set(new RuleSet(config, std::move(identifier)));
   const OnFailure on_failure = config.store.on_failure.value_or(OnFailure::kOpen);
   for (const RuleSpec& spec : config.rules) set->AddRule(spec, on_failure, problems);
@@ -82,6 +99,7 @@ void RuleSet::AddRule(const RuleSpec& spec, OnFailure on_failure, Problems& prob
   Rule rule{.id = spec.id,
             .number = static_cast<std::uint32_t>(rules_.size()),
             .per = spec.per,
+            .counts_like = by_per_.emplace(spec.per.Text(), rules_.size()).first->second,
             .quota = spec.quota,
             .cost = spec.cost,
             .on_failure = spec.on_failure.value_or(on_failure),
@@ -129,6 +147,18 @@ Result<void> RuleSet::Resolve(const RuleQuestion& question, Charges& charges,
   return {};
 }
 
+/// Several rules often count the same: a token is then verified once, a key hashed once.
+Result<std::string_view> RuleSet::IdentityOf(const Rule& rule, const RequestView& request,
+                                             const Charges& charges,
+                                             std::pmr::memory_resource& memory) const {
+  for (std::size_t i = 0; i < charges.rules.size(); ++i) {
+    if (charges.rules[i] != nullptr && charges.rules[i]->counts_like == rule.counts_like) {
+      return charges.charges[i].identity;
+    }
+  }
+  return identifier_->FromRequest(rule.per, request, memory);
+}
+
 Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int64_t> cost,
                               std::string_view lease, Charges& charges,
                               std::pmr::memory_resource& memory) const {
@@ -144,7 +174,7 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Rule& rule = rules_[found[i]];
-    const auto identity = identifier_->FromRequest(rule.per, request, memory);
+    const auto identity = IdentityOf(rule, request, charges, memory);
     if (!identity) return std::unexpected(identity.error());
     const auto own_cost = cost ? Result<std::int64_t>(*cost) : CostOf(rule, request);
     if (!own_cost) return std::unexpected(own_cost.error());

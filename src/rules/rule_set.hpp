@@ -37,6 +37,7 @@ struct Rule {
   std::string id;
   std::uint32_t number = 0;  ///< Its place in the RuleSet.
   Per per;
+  std::uint32_t counts_like = 0;  ///< The first rule with the same `per`: an identity is made once.
   Quota quota;
   CostSpec cost;
   OnFailure on_failure = OnFailure::kOpen;
@@ -109,7 +110,12 @@ class RuleSet {
   RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier);
   void AddRule(const RuleSpec& spec, OnFailure on_failure, Problems& problems);
 
+  [[nodiscard]] Result<std::string_view> IdentityOf(const Rule& rule, const RequestView& request,
+                                                    const Charges& charges,
+                                                    std::pmr::memory_resource& memory) const;
+
   std::shared_ptr<const Identifier> identifier_;
+  std::unordered_map<std::string, std::uint32_t> by_per_;
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, std::uint32_t> by_id_;
   MatchIndex deny_;

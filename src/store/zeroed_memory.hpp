@@ -11,7 +11,8 @@
 namespace tidegate {
 
 /// Zeroed memory from the system. Pages that are never touched cost nothing; with huge ones, where
-/// the system has them, a look-up in a large table saves a walk through the page tables, and a page is 2 MiB.
+/// the system has them, a look-up in a large table saves a walk through the page tables, and a page
+/// is 2 MiB.
 class ZeroedMemory {
  public:
   ZeroedMemory(std::size_t bytes, Pages pages)
