@@ -25,6 +25,7 @@ struct Decision {
   /// Until the same request passes, if nobody else comes: exact to one
   /// microsecond. Zero when allowed.
   Micros retry_after{0};
+  Micros more_after{0};   ///< Until `remaining` is larger, if nobody else comes; zero when full.
   Micros reset_after{0};  ///< Until fully recovered, if nobody else comes.
   std::string_view rule;  ///< The charge's rule: the caller's memory.
 

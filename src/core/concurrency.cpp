@@ -55,6 +55,27 @@ Micros WhenGone(const Leases& leases, const Quota& quota, const Change& change, 
   return quota.period();
 }
 
+/// Until more than `remaining` places are free: the first lease to end, or, where a lowered
+/// limit has left too many, the first that brings them below it.
+Micros WhenMore(const Leases& leases, const Held& held, const Quota& quota, std::int64_t remaining,
+                Time now) noexcept {
+  const Change& change = held.change;
+  std::int64_t excess = held.used + remaining + 1 - quota.limit();
+  bool held_counted = !change.hold;
+  for (std::uint32_t i = change.expired; i < leases.size(); ++i) {
+    if (change.hold && i == change.own) continue;  // Replaced by the one that is taken now.
+    const Time ends = Ends(leases.all()[i], change, quota, now);
+    if (!held_counted && change.lease.expiry <= ends) {
+      held_counted = true;
+      excess -= change.lease.units;
+      if (excess <= 0) return change.lease.expiry - now;
+    }
+    excess -= leases.all()[i].units;
+    if (excess <= 0) return ends - now;
+  }
+  return change.hold ? change.lease.expiry - now : quota.period();
+}
+
 void Describe(Outcome& outcome, const Leases& leases, const Held& held, const Quota& quota,
               Time now) noexcept {
   outcome.remaining = std::max<std::int64_t>(quota.limit() - held.used, 0);
@@ -63,6 +84,7 @@ void Describe(Outcome& outcome, const Leases& leases, const Held& held, const Qu
     const Micros last = Ends(leases.all().back(), held.change, quota, now) - now;
     outcome.reset_after = std::max(outcome.reset_after, last);
   }
+  if (held.used > 0) outcome.more_after = WhenMore(leases, held, quota, outcome.remaining, now);
   if (held.change.hold) outcome.effect = Effect::kCharged;
   if (held.change.repaired) outcome.effect = Effect::kRepaired;
 }

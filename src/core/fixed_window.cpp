@@ -27,7 +27,9 @@ Window Read(const State& state, const Quota& quota, Time now) noexcept {
 
 void Describe(Outcome& outcome, const Window& window, const Quota& quota, Time now) noexcept {
   outcome.remaining = std::max<std::int64_t>(quota.limit() - window.state.count, 0);
-  if (window.state.count > 0) outcome.reset_after = window.state.start + quota.period() - now;
+  if (window.state.count > 0) {
+    outcome.more_after = outcome.reset_after = window.state.start + quota.period() - now;
+  }
   if (window.repaired) outcome.effect = Effect::kRepaired;
 }
 

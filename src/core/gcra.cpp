@@ -46,13 +46,19 @@ State Store(const Debt& debt, const Quota& quota) noexcept {
 
 /// Ticks from `now` until no more than `grains` are owed.
 Micros Until(std::int64_t grains, const Debt& debt, const Quota& quota, Time now) noexcept {
-  return (debt.at - now) + Micros{CeilDiv(debt.grains - grains, quota.grains_per_tick())};
+  const std::int64_t per_tick = quota.grains_per_tick();
+  const std::int64_t excess = debt.grains - grains;
+  return (debt.at - now) + Micros{per_tick == 1 ? excess : CeilDiv(excess, per_tick)};
 }
 
 void Describe(Outcome& outcome, const Debt& debt, const Quota& quota, Time now) noexcept {
   const std::int64_t left = FullBurst(quota) - debt.grains;
   outcome.remaining = left > 0 ? left / quota.grains_per_unit() : 0;
-  if (debt.grains > 0) outcome.reset_after = Until(0, debt, quota, now);
+  if (debt.grains > 0) {
+    const std::int64_t next = (outcome.remaining + 1) * quota.grains_per_unit();
+    outcome.more_after = Until(FullBurst(quota) - next, debt, quota, now);
+    outcome.reset_after = Until(0, debt, quota, now);
+  }
   if (debt.repaired) outcome.effect = Effect::kRepaired;
 }
 

@@ -22,6 +22,7 @@ struct Outcome {
   /// Until one more such request passes. Set when not all were admitted, and
   /// for a look (count 0); zero if it would pass at once.
   Micros retry_after{0};
+  Micros more_after{0};   ///< Until `remaining` is larger; zero when fully recovered.
   Micros reset_after{0};  ///< Until fully recovered.
   bool never = false;     ///< The cost is above the capacity.
   Effect effect = Effect::kNone;

@@ -57,6 +57,14 @@ void Describe(Outcome& outcome, const Log& log, const Window& window, const Quot
   } else if (window.used > 0) {
     outcome.reset_after = Leaves(log, log.size() - 1, change, quota) - now;
   }
+  if (window.used > 0) {
+    const std::int64_t excess = window.used + outcome.remaining + 1 - quota.limit();
+    // A full log gives its newest entry the new one's time: Commit merges them.
+    const bool merges = change.units > 0 && log.size() - change.expired >= quota.limit();
+    const Time gone = WhenGone(log, excess, change, quota);
+    const bool newest = merges && gone == Leaves(log, log.size() - 1, change, quota);
+    outcome.more_after = (newest ? change.at + quota.period() : gone) - now;
+  }
   if (change.repaired) outcome.effect = Effect::kRepaired;
 }
 

@@ -63,6 +63,9 @@ void Describe(Outcome& outcome, const Windows& w, const Quota& quota, Time now) 
   } else if (w.state.previous > 0) {
     outcome.reset_after = w.state.start + quota.period() - now;
   }
+  if (outcome.remaining < quota.limit()) {
+    outcome.more_after = RetryAfter(w, quota, outcome.remaining + 1, now);
+  }
   if (w.repaired) outcome.effect = Effect::kRepaired;
 }
 

@@ -53,6 +53,7 @@ Micros Until(std::int64_t tokens, const Level& level, const Quota& quota, Time n
 void Describe(Outcome& outcome, const Level& level, const Quota& quota, Time now) noexcept {
   outcome.remaining = std::max<std::int64_t>(level.tokens, 0);
   if (level.tokens < quota.capacity()) {
+    outcome.more_after = Until(outcome.remaining + 1, level, quota, now);
     outcome.reset_after = Until(quota.capacity(), level, quota, now);
   }
   if (level.repaired) outcome.effect = Effect::kRepaired;

@@ -75,10 +75,6 @@ void WritePolicy(OutBuffer& out, const Charge& charge) {
   }
 }
 
-const Charge& ChargeOf(const Answer& answer) noexcept {
-  return answer.charges[static_cast<std::size_t>(answer.governing - answer.decisions.data())];
-}
-
 void WriteRateLimit(OutBuffer& out, const Answer& answer) {
   out << "RateLimit-Policy: ";
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
@@ -86,8 +82,8 @@ void WriteRateLimit(OutBuffer& out, const Answer& answer) {
     WritePolicy(out, answer.charges[i]);
   }
   out << "\r\nRateLimit: \"" << answer.governing->rule << "\";r=" << answer.governing->remaining;
-  if (const auto more = UntilMore(*ChargeOf(answer).quota, *answer.governing)) {
-    out << ";t=" << Seconds(*more);
+  if (answer.governing->more_after > Micros{0}) {
+    out << ";t=" << Seconds(answer.governing->more_after);
   }
   out << "\r\n";
 }
@@ -182,31 +178,6 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, const Config::Respo
         << std::max<std::int64_t>(1, Seconds(answer.governing->retry_after + jitter)) << "\r\n";
   }
   out << "Cache-Control: no-store\r\n";
-}
-
-std::optional<Micros> UntilMore(const Quota& quota, const Decision& decision) noexcept {
-  if (decision.remaining >= quota.capacity()) return std::nullopt;
-  switch (quota.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kGcra: {
-      // All is back after reset_after, and the units beyond the next one come last.
-      const std::int64_t later = quota.capacity() - decision.remaining - 1;
-      std::int64_t product = 0;
-      std::int64_t their_time = 0;
-      if (!__builtin_mul_overflow(later, quota.period().count(), &product)) {
-        their_time = product / quota.limit();
-      } else {
-        __extension__ typedef __int128 Wide;
-        their_time = static_cast<std::int64_t>(static_cast<Wide>(later) * quota.period().count() /
-                                               quota.limit());
-      }
-      return std::max(Micros{1}, decision.reset_after - Micros{their_time});
-    }
-    case Algorithm::kFixedWindow:
-      return decision.reset_after;
-    default:
-      return !decision.allowed && !decision.never ? decision.retry_after : decision.reset_after;
-  }
 }
 
 }  // namespace tidegate

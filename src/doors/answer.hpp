@@ -40,10 +40,4 @@ void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 void WriteAnswerFields(net::OutBuffer& out, const Answer& answer,
                        const Config::Responses& responses, Micros jitter);
 
-/// When there will be more quota than now, if nobody else comes: exact for buckets, GCRA and fixed
-/// windows; for the others, when denied, the time until the request passes, else until all of it is
-/// back. Nothing: all of it is there.
-[[nodiscard]] std::optional<Micros> UntilMore(const Quota& quota,
-                                              const Decision& decision) noexcept;
-
 }  // namespace tidegate

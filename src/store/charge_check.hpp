@@ -30,6 +30,7 @@ enum class Operation : std::uint8_t { kApply, kDebit, kRefund, kLease, kKey };
           .limit = charge.quota->capacity(),
           .remaining = outcome.remaining,
           .retry_after = allowed ? Micros{0} : outcome.retry_after,
+          .more_after = outcome.more_after,
           .reset_after = outcome.reset_after,
           .rule = charge.rule};
 }

@@ -64,6 +64,10 @@ template <class Model>
 void Describe(const Model& model, Tick now, Outcome& out) {
   out.remaining = Least([&](Tick r) { return !model.Passes(r + 1, now); });
   out.reset_after = Micros{Least([&](Tick d) { return model.IsFresh(now + d); })};
+  if (out.reset_after > Micros{0}) {
+    out.more_after =
+        Micros{Least([&](Tick d) { return model.Passes(out.remaining + 1, now + d); })};
+  }
 }
 
 /// `count` requests, one after the other, at one instant.
@@ -106,7 +110,10 @@ Outcome GiveBack(Model& model, std::int64_t units, Tick charged_at, Tick now) {
   const Tick runs = model.Held(now);
   out.admitted = model.Refund(units, charged_at, now, repaired) ? 1 : 0;
   Describe(model, runs, out);
-  if (out.reset_after > Micros{0}) out.reset_after += Micros{runs - now};
+  if (out.reset_after > Micros{0}) {
+    out.reset_after += Micros{runs - now};
+    out.more_after += Micros{runs - now};
+  }
   if (out.admitted > 0) out.effect = Effect::kCharged;
   if (repaired) out.effect = Effect::kRepaired;
   return out;

@@ -28,7 +28,8 @@ inline std::string ToString(const Outcome& o) {
   constexpr const char* kEffects[] = {"none", "charged", "repaired"};
   std::ostringstream text;
   text << "admitted " << o.admitted << " remaining " << o.remaining << " retry "
-       << o.retry_after.count() << " reset " << o.reset_after.count() << (o.never ? " never " : " ")
+       << o.retry_after.count() << " more " << o.more_after.count() << " reset "
+       << o.reset_after.count() << (o.never ? " never " : " ")
        << kEffects[static_cast<int>(o.effect)];
   return text.str();
 }
@@ -228,6 +229,7 @@ class History {
   bool Agrees(const Act_& act) {
     acts_.push_back(act);
     last_ = act.got;
+    if (!freedom_.several_at_once) expected_.more_after = act.got.more_after;
     return act.got == expected_ && subject_.Fault().empty();
   }
 
@@ -264,7 +266,7 @@ inline std::optional<std::string> RunLogHistory(Source& source, Freedom freedom,
   const Quota quota = AnyQuota(source, Algorithm::kSlidingLog);
   const bool cramped = source.Below(4) == 0;
   // Whether Commit will find room is not Step's to know: several requests of which
-  // only the first are admitted may be told a retry_after without the merge.
+  // only the first are admitted may be told a retry_after without the merge, and all a more_after.
   freedom.several_at_once = !cramped;
   const std::int64_t room = cramped ? source.Between(1, quota.limit()) : kLongestList;
   return History<LogSubject>(source, {quota, kStart, static_cast<std::uint32_t>(room)}, freedom)

@@ -125,6 +125,20 @@ TYPED_TEST(Laws, ResetAfterIsSufficientAndMinimal) {
   });
 }
 
+TYPED_TEST(Laws, MoreAfterIsSufficientAndMinimal) {
+  this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
+    TypeParam after = before;
+    const Outcome outcome = after.Step(cost, count, now);
+    const Tick wait = outcome.more_after.count();
+    if (wait == 0) {
+      EXPECT_EQ(outcome.remaining, before.quota().capacity());
+      return;
+    }
+    EXPECT_GT(TypeParam(after).Step(1, 0, now + wait).remaining, outcome.remaining);
+    EXPECT_LE(TypeParam(after).Step(1, 0, now + wait - 1).remaining, outcome.remaining);
+  });
+}
+
 TYPED_TEST(Laws, DenialsAndLooksConsumeNothing) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;

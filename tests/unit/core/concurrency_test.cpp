@@ -14,8 +14,8 @@ using property::LeaseSubject;
 enum : std::uint64_t { kAnna = 1, kBert, kCora };
 
 /// admitted, remaining, retry_after, reset_after, as in the other tables.
-Outcome Told(std::int64_t admitted, std::int64_t remaining, Tick retry, Tick reset,
-             Beside beside = Beside::kNothing) {
+Expected Told(std::int64_t admitted, std::int64_t remaining, Tick retry, Tick reset,
+              Beside beside = Beside::kNothing) {
   return Row{Look(0), admitted, remaining, retry, reset, beside}.Told();
 }
 

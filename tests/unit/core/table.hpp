@@ -33,6 +33,17 @@ inline Do Refund(Tick at, std::int64_t units, Tick charged_at) {
 
 enum class Beside { kNothing, kNever, kRepaired };
 
+/// All of an outcome but more_after, which the oracle checks.
+struct Expected {
+  Outcome outcome;
+
+  friend bool operator==(const Outcome& told, const Expected& expected) {
+    Outcome all = expected.outcome;
+    all.more_after = told.more_after;
+    return told == all;
+  }
+};
+
 struct Row {
   Do act;
   std::int64_t admitted;
@@ -41,12 +52,16 @@ struct Row {
   Tick reset_after;
   Beside beside = Beside::kNothing;
 
-  [[nodiscard]] Outcome Told() const {
+  [[nodiscard]] Expected Told() const {
     const Effect effect = beside == Beside::kRepaired ? Effect::kRepaired
                           : admitted > 0              ? Effect::kCharged
                                                       : Effect::kNone;
-    return {admitted, remaining, Micros{retry_after}, Micros{reset_after}, beside == Beside::kNever,
-            effect};
+    return {{.admitted = admitted,
+             .remaining = remaining,
+             .retry_after = Micros{retry_after},
+             .reset_after = Micros{reset_after},
+             .never = beside == Beside::kNever,
+             .effect = effect}};
   }
 };
 
@@ -56,6 +71,8 @@ inline void PrintTo(const Outcome& o, std::ostream* out) {
        << o.retry_after.count() << ", reset_after " << o.reset_after.count()
        << (o.never ? ", never, " : ", ") << kEffects[static_cast<int>(o.effect)];
 }
+
+inline void PrintTo(const Expected& expected, std::ostream* out) { PrintTo(expected.outcome, out); }
 
 template <class S>
 void Play(S& subject, std::initializer_list<Row> rows) {
