@@ -20,26 +20,6 @@
 namespace tidegate::cli {
 namespace {
 
-constexpr std::string_view kDemo = R"(# What `tidegate serve --demo` runs on.
-api:
-  inline_quotas: true
-rules:
-  - id: demo
-    match: { path: /demo/** }
-    per: header:x-api-key | client_ip
-    limit: 5/10s
-  - id: per-address
-    match: { path: /demo/** }
-    per: client_ip
-    limit: 1000/m
-    algorithm: sliding_window
-  - id: jobs
-    match: { path: /jobs }
-    per: header:x-api-key | client_ip
-    limit: 2/30s
-    algorithm: concurrency
-)";
-
 void PrintDemo(const Server& server) {
   const std::string url = "http://" + server.api().Text();
   std::cout <<
@@ -99,7 +79,7 @@ void LogProblems(const Problems& problems, const std::string& file) {
 }
 
 ConfigReading Read(const ServeOptions& options) {
-  return options.config.empty() ? ParseConfig(kDemo) : LoadConfig(options.config);
+  return options.config.empty() ? ParseConfig(DemoConfig()) : LoadConfig(options.config);
 }
 
 /// What the process does beside serving: signals, reloads, its end.
@@ -212,8 +192,6 @@ void LogStart(const Server& server, const Config& config) {
 }
 
 }  // namespace
-
-std::string_view DemoConfig() noexcept { return kDemo; }
 
 int Serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);

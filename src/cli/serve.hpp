@@ -19,7 +19,7 @@ struct ServeOptions {
 /// `tidegate serve`: until SIGTERM or SIGINT. Returns an exit code.
 [[nodiscard]] int Serve(const ServeOptions& options);
 
-/// The configuration of `--demo`.
+/// The configuration of `--demo`: examples/demo.yaml.
 [[nodiscard]] std::string_view DemoConfig() noexcept;
 
 }  // namespace tidegate::cli

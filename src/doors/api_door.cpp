@@ -22,6 +22,7 @@ constexpr unsigned kWhom = Question::kRule | Question::kIdentity | Question::kRe
                            Question::kKey | Question::kLimit | Question::kBurst |
                            Question::kAlgorithm;
 constexpr unsigned kMayCost = kWhom | Question::kCost;
+constexpr std::string_view kOpenApiPath = "/openapi.json";
 /// Longer ids than this are a mistake, or a try at filling memory.
 constexpr std::size_t kMaxId = 256;
 
@@ -157,7 +158,7 @@ struct ApiDoor::Batch {
   std::size_t open = 0;
 };
 
-const ApiDoor::Endpoint* ApiDoor::FindEndpoint(std::string_view path) noexcept {
+std::span<const ApiDoor::Endpoint> ApiDoor::Endpoints() noexcept {
   using Gives = Endpoint::Gives;
   using Kind = Call::Kind;
   static constexpr std::array<Endpoint, 8> kEndpoints{{
@@ -171,10 +172,20 @@ const ApiDoor::Endpoint* ApiDoor::FindEndpoint(std::string_view path) noexcept {
        Gives::kQuota},
       {"/v1/decide/batch", Kind::kApply, kMayCost, 0},
   }};
-  for (const Endpoint& endpoint : kEndpoints) {
+  return kEndpoints;
+}
+
+const ApiDoor::Endpoint* ApiDoor::FindEndpoint(std::string_view path) noexcept {
+  for (const Endpoint& endpoint : Endpoints()) {
     if (endpoint.path == path) return &endpoint;
   }
   return nullptr;
+}
+
+std::vector<std::string_view> ApiDoor::Paths() {
+  std::vector<std::string_view> paths{kOpenApiPath};
+  for (const Endpoint& endpoint : Endpoints()) paths.push_back(endpoint.path);
+  return paths;
 }
 
 ApiDoor::ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
@@ -197,7 +208,7 @@ void ApiDoor::Handle(HttpExchange& exchange) noexcept {
     return endpoint->path == "/v1/decide/batch" ? AskBatch(exchange, *endpoint)
                                                 : Ask(exchange, *endpoint);
   }
-  if (head.path == "/openapi.json") {
+  if (head.path == kOpenApiPath) {
     if (head.method != "GET" && head.method != "HEAD") {
       return AnswerProblem(exchange, 405, "the document can be read with GET", {},
                            "Allow: GET, HEAD\r\n");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,8 @@ class ApiDoor final : public net::HttpHandler {
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// For all requests from now on; those under way keep what they began with.
   void Use(std::shared_ptr<const Policy> policy) noexcept;
+  /// Every path that is answered here: what the OpenAPI document must describe, all of it.
+  [[nodiscard]] static std::vector<std::string_view> Paths();
 
  private:
   struct Endpoint;
@@ -45,6 +48,7 @@ class ApiDoor final : public net::HttpHandler {
 
   void Ask(net::HttpExchange& exchange, const Endpoint& endpoint);
   void AskBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
+  [[nodiscard]] static std::span<const Endpoint> Endpoints() noexcept;
   [[nodiscard]] static const Endpoint* FindEndpoint(std::string_view path) noexcept;
   [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
   void Start(Asked& asked);

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/openapi.json against the service: every path, every example, every member. A request's
+// example and its answer bear the same name; `x-first` of a request lists what is sent before it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "server/server.hpp"
+#include "service/openapi/client.hpp"
+#include "service/openapi/json_schema.hpp"
+
+namespace tidegate::openapi_test {
+namespace {
+
+namespace json = boost::json;
+using ::testing::IsEmpty;
+
+std::string ReadFile(const std::string& file) {
+  std::ifstream in(TIDEGATE_SOURCE_DIR "/" + file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+const json::value& Document() {
+  static const json::value document = json::parse(ReadFile("docs/openapi.json"));
+  return document;
+}
+
+/// The demo on a port of its own; its clock stands still.
+class Service {
+ public:
+  explicit Service(void (*change)(Config&) = nullptr) {
+    ConfigReading reading = ParseConfig(ReadFile("examples/demo.yaml"));
+    Config& config = reading.config.value();
+    config.listen = {.api = "127.0.0.1:0", .admin = ""};
+    config.store.max_keys = 1000;
+    if (change != nullptr) change(config);
+    server_ =
+        Server::Make(config, {.threads = 1, .clock = &clock_, .version = "test"}, reading.problems)
+            .value();
+    server_->Start();
+  }
+
+  [[nodiscard]] Reply Send(std::string_view request) const {
+    return Exchange(server_->api(), request);
+  }
+  [[nodiscard]] Reply Post(std::string_view path, std::string_view body) const {
+    return Send(RequestText("POST", path, body));
+  }
+
+ private:
+  ManualClock clock_;
+  std::unique_ptr<Server> server_;
+};
+
+/// Whatever the document says of `path` and `method`.
+const json::object& Operation(std::string_view path, std::string_view method) {
+  return Document().at("paths").at(path).at(method).as_object();
+}
+
+/// Calls `visit` with the path of every operation with POST.
+template <class Visit>
+void ForEachPost(Visit visit) {
+  for (const auto& [path, item] : Document().at("paths").as_object()) {
+    if (item.as_object().contains("post")) visit(std::string(path));
+  }
+}
+
+/// That `reply` is what the operation documents for its status: schema, content type and headers.
+void CheckDocumented(const Reply& reply, const json::object& operation) {
+  const json::object& answers = operation.at("responses").as_object();
+  const json::value* const found = answers.if_contains(std::to_string(reply.status));
+  ASSERT_NE(found, nullptr) << "status " << reply.status << " is not documented: " << reply.body;
+  const json::object& answer = Resolved(Document(), *found).as_object();
+  const auto type = reply.fields.find("Content-Type");
+  ASSERT_NE(type, reply.fields.end());
+  const json::value* const content = answer.at("content").as_object().if_contains(type->second);
+  ASSERT_NE(content, nullptr) << type->second << " is not documented for " << reply.status;
+  EXPECT_THAT(Mistakes(json::parse(reply.body), content->at("schema"), Document()), IsEmpty())
+      << reply.body;
+
+  const std::set<std::string> every{"Date", "Connection", "Content-Type", "Content-Length"};
+  const json::value* const headers = answer.if_contains("headers");
+  for (const auto& [name, value] : reply.fields) {
+    if (every.contains(name)) continue;
+    const json::value* const header =
+        headers == nullptr ? nullptr : headers->as_object().if_contains(name);
+    ASSERT_NE(header, nullptr) << name << " is not documented for " << reply.status;
+    const json::value& schema = Resolved(Document(), *header).at("schema");
+    const json::value* const kind = schema.as_object().if_contains("type");
+    const bool number = kind != nullptr && *kind == "integer";
+    EXPECT_THAT(Mistakes(number ? json::parse(value) : json::value(value), schema, Document()),
+                IsEmpty())
+        << name << ": " << value;
+  }
+}
+
+TEST(OpenApi, IsServedAsItStandsInTheDocs) {
+  const Service service;
+  const Reply reply = service.Send(RequestText("GET", "/openapi.json", "", ""));
+  EXPECT_EQ(reply.body, ReadFile("docs/openapi.json"));
+  CheckDocumented(reply, Operation("/openapi.json", "get"));
+  EXPECT_EQ(reply.status, 200);
+}
+
+TEST(OpenApi, HasThePathsThatTheDoorHas) {
+  std::set<std::string> documented;
+  for (const auto& path : Document().at("paths").as_object()) documented.insert(path.key());
+  std::set<std::string> answered;
+  for (const std::string_view path : ApiDoor::Paths()) answered.emplace(path);
+  EXPECT_EQ(documented, answered);
+
+  const Service service;
+  for (const std::string& path : documented) {
+    EXPECT_NE(service.Post(path, "{}").status, 404) << path;
+  }
+}
+
+// --- Examples -----------------------------------------------------------------
+
+/// The example of that name among the answers; the status is the key that it stands under.
+struct Documented {
+  std::string status;
+  const json::value* value = nullptr;
+};
+Documented FindAnswer(const json::object& operation, std::string_view name) {
+  Documented found;
+  for (const auto& [status, answer] : operation.at("responses").as_object()) {
+    const json::value& resolved = Resolved(Document(), answer);
+    for (const auto& content : resolved.at("content").as_object()) {
+      const json::value* const examples = content.value().as_object().if_contains("examples");
+      if (examples == nullptr) continue;
+      if (const json::value* const example = examples->as_object().if_contains(name)) {
+        EXPECT_EQ(found.value, nullptr) << "two answers have this name";
+        found = {status, &example->at("value")};
+      }
+    }
+  }
+  return found;
+}
+
+void TryExample(const json::object& operation, const std::string& path, const std::string& name,
+                const json::object& example, const json::value& schema) {
+  const Service service;
+  if (const json::value* const first = example.if_contains("x-first")) {
+    for (const json::value& before : first->as_array()) {
+      const Reply reply =
+          service.Post(before.at("path").as_string(), json::serialize(before.at("value")));
+      ASSERT_EQ(reply.status, 200) << json::serialize(before) << reply.body;
+    }
+  }
+  const json::value& question = example.at("value");
+  const Reply reply = service.Post(path, json::serialize(question));
+  CheckDocumented(reply, operation);
+  const Documented answer = FindAnswer(operation, name);
+  ASSERT_NE(answer.value, nullptr)
+      << "no answer has this name; the service says " << reply.status << ' ' << reply.body;
+  EXPECT_EQ(std::to_string(reply.status), answer.status);
+  EXPECT_EQ(json::parse(reply.body), *answer.value)
+      << "the service says " << reply.body << "the document " << json::serialize(*answer.value);
+  // What the service understands the schema must allow. The other way round it may promise more:
+  // no schema knows which rules there are.
+  if (reply.status != 400 && reply.status != 404) {
+    EXPECT_THAT(Mistakes(question, schema, Document()), IsEmpty());
+  }
+}
+
+TEST(OpenApi, ExamplesAreTrue) {
+  ForEachPost([](const std::string& path) {
+    const json::object& operation = Operation(path, "post");
+    const json::value& content = operation.at("requestBody").at("content").at("application/json");
+    const json::object& examples = content.at("examples").as_object();
+    EXPECT_FALSE(examples.empty()) << path;
+    for (const auto& [name, example] : examples) {
+      SCOPED_TRACE(path + " " + std::string(name));
+      TryExample(operation, path, name, example.as_object(), content.at("schema"));
+    }
+  });
+}
+
+TEST(OpenApi, AnswersHaveTheirQuestions) {
+  ForEachPost([](const std::string& path) {
+    const json::object& operation = Operation(path, "post");
+    const json::object& questions =
+        operation.at("requestBody").at("content").at("application/json").at("examples").as_object();
+    for (const auto& [status, answer] : operation.at("responses").as_object()) {
+      for (const auto& content : Resolved(Document(), answer).at("content").as_object()) {
+        const json::value* const examples = content.value().as_object().if_contains("examples");
+        if (examples == nullptr) continue;
+        for (const auto& example : examples->as_object()) {
+          EXPECT_TRUE(questions.contains(example.key()))
+              << path << ' ' << status << ' ' << example.key();
+        }
+      }
+    }
+  });
+}
+
+// --- What the service refuses ---------------------------------------------------
+
+/// One question per path that it understands.
+std::string AnyQuestion(const std::string& path) {
+  const json::object& examples = Operation(path, "post")
+                                     .at("requestBody")
+                                     .at("content")
+                                     .at("application/json")
+                                     .at("examples")
+                                     .as_object();
+  return json::serialize(examples.begin()->value().at("value"));
+}
+
+TEST(OpenApi, DocumentsRefusals) {
+  const Service service;
+  ForEachPost([&](const std::string& path) {
+    SCOPED_TRACE(path);
+    const json::object& operation = Operation(path, "post");
+    const std::string body = AnyQuestion(path);
+    const auto refused = [&](int status, const std::string& request) {
+      const Reply reply = service.Send(request);
+      EXPECT_EQ(reply.status, status) << reply.body;
+      CheckDocumented(reply, operation);
+    };
+    refused(400, RequestText("POST", path, "[]"));
+    refused(400, RequestText("POST", path, "{}"));
+    refused(405, RequestText("PUT", path, body));
+    refused(413, RequestText("POST", path, std::string(2u << 20, ' ')));
+    refused(415, RequestText("POST", path, body, "text/plain"));
+    refused(431, RequestText("POST", path, body, "application/json",
+                             "X-Long: " + std::string(20'000, 'x') + "\r\n"));
+  });
+}
+
+TEST(OpenApi, DocumentsMembersThatDoNotExist) {
+  const Service service;
+  ForEachPost([&](const std::string& path) {
+    SCOPED_TRACE(path);
+    const json::object& operation = Operation(path, "post");
+    const json::value& schema =
+        operation.at("requestBody").at("content").at("application/json").at("schema");
+    json::value question = json::parse(AnyQuestion(path));
+    question.as_object()["bogus"] = 1;
+    EXPECT_FALSE(Mistakes(question, schema, Document()).empty());
+    const Reply reply = service.Post(path, json::serialize(question));
+    EXPECT_EQ(reply.status, 400);
+    CheckDocumented(reply, operation);
+  });
+}
+
+/// The members of the schema and of the service are the same: one that the schema has and the
+/// service does not know would be refused as unknown, or as without meaning here.
+TEST(OpenApi, KnowsTheMembersThatTheServiceKnows) {
+  const Service service;
+  const std::set<std::string> all{"rule",    "identity", "cost",  "lease", "id",       "age_ms",
+                                  "request", "key",      "limit", "burst", "algorithm"};
+  ForEachPost([&](const std::string& path) {
+    const json::value& schema = Resolved(Document(), Operation(path, "post")
+                                                         .at("requestBody")
+                                                         .at("content")
+                                                         .at("application/json")
+                                                         .at("schema"));
+    if (path == "/v1/decide/batch") return;  // Its questions are those of decide.
+    const json::object& documented = schema.at("properties").as_object();
+    for (const std::string& member : all) {
+      // Alone, with a value of its type: whatever else is missing, the member itself is judged
+      // first.
+      json::object question;
+      const bool number = member == "cost" || member == "age_ms" || member == "burst";
+      question[member] = number                ? json::value(1)
+                         : member == "request" ? json::value(json::object{})
+                                               : json::value("x");
+      const Reply reply = service.Post(path, json::serialize(question));
+      const bool foreign = reply.body.find("has no meaning for") != std::string::npos ||
+                           reply.body.find("unknown member") != std::string::npos;
+      EXPECT_EQ(documented.contains(member), !foreign) << path << ' ' << member << reply.body;
+    }
+    for (const auto& property : documented) {
+      EXPECT_TRUE(all.contains(property.key())) << path << ' ' << property.key();
+    }
+  });
+}
+
+TEST(OpenApi, DocumentsWhatIsForbidden) {
+  const Service service([](Config& config) {
+    config.api.inline_quotas = false;
+    config.deny.push_back(
+        {.hosts = {}, .paths = {"/secret"}, .methods = {}, .headers = {}, .client_ips = {}});
+  });
+  ForEachPost([&](const std::string& path) {
+    if (path == "/v1/decide/batch") return;
+    SCOPED_TRACE(path);
+    const json::object& operation = Operation(path, "post");
+    json::object question = json::parse(AnyQuestion(path)).as_object();
+    question.erase("rule");
+    question.erase("identity");
+    question["key"] = "x";
+    question["limit"] = "5/s";
+    const Reply inline_quota = service.Post(path, json::serialize(question));
+    EXPECT_EQ(inline_quota.status, 403) << inline_quota.body;
+    CheckDocumented(inline_quota, operation);
+  });
+  const Reply denied = service.Post("/v1/decide", R"({"request":{"path":"/secret"}})");
+  EXPECT_EQ(denied.status, 403) << denied.body;
+  CheckDocumented(denied, Operation("/v1/decide", "post"));
+  const Reply batch =
+      service.Post("/v1/decide/batch", R"({"requests":[{"request":{"path":"/secret"}}]})");
+  EXPECT_EQ(batch.status, 200) << batch.body;
+  CheckDocumented(batch, Operation("/v1/decide/batch", "post"));
+}
+
+TEST(OpenApi, DocumentsTooManyConnections) {
+  // None at all, so that the first is one too many.
+  const Service service([](Config& config) { config.limits.connections = 0; });
+  const Reply reply = service.Send({});
+  EXPECT_EQ(reply.status, 503);
+  CheckDocumented(reply, Operation("/v1/decide", "post"));
+}
+
+}  // namespace
+}  // namespace tidegate::openapi_test
