@@ -17,18 +17,21 @@ using std::chrono::seconds;
 
 std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
 
-void WriteDurations(OutBuffer& out, const Decision& decision) {
-  if (decision.never) {
+/// `allowed`: of the request as a whole, or of one of its rules.
+void WriteDurations(OutBuffer& out, const Decision& decision, bool allowed) {
+  if (allowed) {
+    // Nothing to wait for, even where a shadow rule would have said no.
+  } else if (decision.never) {
     out << R"(,"never":true)";
-  } else if (!decision.allowed) {
+  } else {
     out << R"(,"retry_after_ms":)" << ceil<milliseconds>(decision.retry_after).count();
   }
   out << R"(,"reset_after_ms":)" << ceil<milliseconds>(decision.reset_after).count();
 }
 
-void WriteNumbers(OutBuffer& out, const Decision& decision) {
+void WriteNumbers(OutBuffer& out, const Decision& decision, bool allowed) {
   out << R"(,"limit":)" << decision.limit << R"(,"remaining":)" << decision.remaining;
-  WriteDurations(out, decision);
+  WriteDurations(out, decision, allowed);
 }
 
 bool Violated(const Charge& charge, const Decision& decision) noexcept {
@@ -134,7 +137,7 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   if (answer.denied) out << R"(,"denied":true)";
   if (answer.governing != nullptr) {
     out << R"(,"rule":")" << answer.governing->rule << '"';
-    WriteNumbers(out, *answer.governing);
+    WriteNumbers(out, *answer.governing, answer.allowed);
     out << R"(,"rung":")" << Name(answer.governing->rung) << '"';
   }
   out << R"(,"rules":[)";
@@ -143,7 +146,7 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
     out << (i == 0 ? R"({"rule":")" : R"(,{"rule":")") << answer.charges[i].rule
         << (shadow ? R"(","mode":"shadow","allowed":)" : R"(","mode":"enforce","allowed":)")
         << Bool(answer.decisions[i].allowed);
-    WriteNumbers(out, answer.decisions[i]);
+    WriteNumbers(out, answer.decisions[i], answer.decisions[i].allowed);
     out << '}';
   }
   out << "]}";
@@ -161,9 +164,10 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, const Config::Respo
       WriteOlder(out, "X-RateLimit-", decision,
                  epoch ? static_cast<std::int64_t>(std::time(nullptr)) + reset : reset);
     }
-    if (decision.rung != Rung::kStore && decision.rung != Rung::kCache) {
-      out << "X-Tidegate-Rung: " << Name(decision.rung) << "\r\n";
-    }
+  }
+  if (answer.governing != nullptr && answer.governing->rung != Rung::kStore &&
+      answer.governing->rung != Rung::kCache) {
+    out << "X-Tidegate-Rung: " << Name(answer.governing->rung) << "\r\n";
   }
   if (answer.allowed) return;
   if (answer.governing != nullptr && !answer.governing->never) {
@@ -183,7 +187,10 @@ std::optional<Micros> UntilMore(const Quota& quota, const Decision& decision) no
       const std::int64_t later = quota.capacity() - decision.remaining - 1;
       const auto their_time = static_cast<std::int64_t>(static_cast<Wide>(later) *
                                                         quota.period().count() / quota.limit());
-      return std::max(Micros{1}, decision.reset_after - Micros{their_time});
+      const Micros more = std::max(Micros{1}, decision.reset_after - Micros{their_time});
+      // What passes then finds more than there is now: the tick that reset_after was rounded up by
+      // must not make this the later one.
+      return decision.allowed || decision.never ? more : std::min(more, decision.retry_after);
     }
     case Algorithm::kFixedWindow:
       return decision.reset_after;

@@ -40,9 +40,10 @@ void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 void WriteAnswerFields(net::OutBuffer& out, const Answer& answer,
                        const Config::Responses& responses, Micros jitter);
 
-/// When there will be more quota than now, if nobody else comes: exact for buckets, GCRA and fixed
-/// windows; for the others, when denied, the time until the request passes, else until all of it is
-/// back. Nothing: all of it is there.
+/// When there will be more quota than now, if nobody else comes: exact for fixed windows, and for
+/// buckets and GCRA never early and at most one microsecond late; for the others, when denied, the
+/// time until the request passes, else until all of it is back. Never later than the retry_after of
+/// a denial. Nothing: all of it is there.
 [[nodiscard]] std::optional<Micros> UntilMore(const Quota& quota,
                                               const Decision& decision) noexcept;
 
