@@ -68,7 +68,8 @@ class Store {
 
   /// What Apply would answer now; charges nothing, and `remaining` is what is there.
   /// A key that is not tracked is taken as fresh, or, while the store is full, as one
-  /// that would share its rule's overflow bucket.
+  /// that would share its rule's overflow bucket. A `concurrency` charge without a lease
+  /// id is a look at what a newcomer would be told.
   [[nodiscard]] virtual Result<Decision> Peek(const Charge& charge) = 0;
 
   /// Charges the cost whether it is there or not: for costs known only afterwards.

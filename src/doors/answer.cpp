@@ -18,18 +18,21 @@ using std::chrono::seconds;
 
 std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
 
-void WriteDurations(OutBuffer& out, const Decision& decision) {
-  if (decision.never) {
+/// `allowed`: of the request as a whole, or of one of its rules.
+void WriteDurations(OutBuffer& out, const Decision& decision, bool allowed) {
+  if (allowed) {
+    // Nothing to wait for, even where a shadow rule would have said no.
+  } else if (decision.never) {
     out << R"(,"never":true)";
-  } else if (!decision.allowed) {
+  } else {
     out << R"(,"retry_after_ms":)" << ceil<milliseconds>(decision.retry_after).count();
   }
   out << R"(,"reset_after_ms":)" << ceil<milliseconds>(decision.reset_after).count();
 }
 
-void WriteNumbers(OutBuffer& out, const Decision& decision) {
+void WriteNumbers(OutBuffer& out, const Decision& decision, bool allowed) {
   out << R"(,"limit":)" << decision.limit << R"(,"remaining":)" << decision.remaining;
-  WriteDurations(out, decision);
+  WriteDurations(out, decision, allowed);
 }
 
 bool Violated(const Charge& charge, const Decision& decision) noexcept {
@@ -134,7 +137,7 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   if (answer.governing != nullptr) {
     out << R"(,"rule":")" << answer.governing->rule << '"';
     numbers = out.size();
-    WriteNumbers(out, *answer.governing);
+    WriteNumbers(out, *answer.governing, answer.allowed);
     size = out.size() - numbers;
     out << R"(,"rung":")" << Name(answer.governing->rung) << '"';
   }
@@ -144,12 +147,13 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
     out << (i == 0 ? R"({"rule":")" : R"(,{"rule":")") << answer.charges[i].rule
         << (shadow ? R"(","mode":"shadow","allowed":)" : R"(","mode":"enforce","allowed":)")
         << Bool(answer.decisions[i].allowed);
-    if (&answer.decisions[i] == answer.governing) {
+    const Decision& decision = answer.decisions[i];
+    if (&decision == answer.governing && decision.allowed == answer.allowed) {
       char* const copy = out.Reserve(size);
       std::memcpy(copy, out.view().data() + numbers, size);
       out.Advance(size);
     } else {
-      WriteNumbers(out, answer.decisions[i]);
+      WriteNumbers(out, decision, decision.allowed);
     }
     out << '}';
   }
@@ -168,9 +172,10 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, const Config::Respo
       WriteOlder(out, "X-RateLimit-", decision,
                  epoch ? static_cast<std::int64_t>(std::time(nullptr)) + reset : reset);
     }
-    if (decision.rung != Rung::kStore && decision.rung != Rung::kCache) {
-      out << "X-Tidegate-Rung: " << Name(decision.rung) << "\r\n";
-    }
+  }
+  if (answer.governing != nullptr && answer.governing->rung != Rung::kStore &&
+      answer.governing->rung != Rung::kCache) {
+    out << "X-Tidegate-Rung: " << Name(answer.governing->rung) << "\r\n";
   }
   if (answer.allowed) return;
   if (answer.governing != nullptr && !answer.governing->never) {

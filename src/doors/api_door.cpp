@@ -300,29 +300,34 @@ void ApiDoor::Finish(Asked& asked) {
 
 // --- Batches ------------------------------------------------------------------
 
-void ApiDoor::AskBatch(HttpExchange& exchange, const Endpoint& endpoint) {
-  std::pmr::memory_resource& memory = exchange.memory();
+std::optional<Objection> ApiDoor::PrepareBatch(Batch& batch, const Endpoint& endpoint) {
+  std::pmr::memory_resource& memory = batch.exchange.memory();
   std::pmr::vector<Question> questions(&memory);
-  if (const auto bad = ReadBatch(exchange.body(), questions, memory)) {
-    return AnswerProblem(exchange, 400, bad->message, bad->pointer);
+  if (const auto bad = ReadBatch(batch.exchange.body(), questions, memory)) {
+    return Objection{400, bad->message, bad->pointer};
   }
-  auto* const batch = new (memory.allocate(sizeof(Batch), alignof(Batch))) Batch(exchange);
-  const auto discard = [batch] {
-    for (Asked* const asked : batch->all) asked->~Asked();
-    batch->~Batch();
-  };
-  // All are understood before the first is charged: a mistake in one changes nothing.
   for (const Question& question : questions) {
     auto* const asked =
-        new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, exchange, endpoint);
-    batch->all.push_back(asked);
-    asked->batch = batch;
-    if (const auto bad = asked->Prepare(question)) {
-      const std::string pointer =
-          "/requests/" + std::to_string(batch->all.size() - 1) + bad->pointer;
-      discard();
-      return AnswerProblem(exchange, bad->status, bad->message, pointer);
+        new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, batch.exchange, endpoint);
+    batch.all.push_back(asked);
+    asked->batch = &batch;
+    if (auto bad = asked->Prepare(question)) {
+      bad->pointer.insert(0, "/requests/" + std::to_string(batch.all.size() - 1));
+      return bad;
     }
+  }
+  return std::nullopt;
+}
+
+void ApiDoor::AskBatch(HttpExchange& exchange, const Endpoint& endpoint) {
+  std::pmr::memory_resource& memory = exchange.memory();
+  auto* const batch = new (memory.allocate(sizeof(Batch), alignof(Batch))) Batch(exchange);
+  // All are understood before the first is charged: a mistake in one changes nothing. The questions
+  // are gone again by then: they live in the exchange's memory, which its answer takes away.
+  if (const auto bad = PrepareBatch(*batch, endpoint)) {
+    for (Asked* const asked : batch->all) asked->~Asked();
+    batch->~Batch();
+    return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
   // One more than there are, so that none of them can end the batch while it is being started.
   batch->open = batch->all.size() + 1;

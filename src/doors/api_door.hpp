@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "doors/answer.hpp"
 #include "doors/question.hpp"
+#include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/rule_set.hpp"
 #include "telemetry/decision_counters.hpp"
@@ -49,6 +51,8 @@ class ApiDoor final : public net::HttpHandler {
   void Ask(net::HttpExchange& exchange, const Endpoint& endpoint);
   void AskBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
   [[nodiscard]] static std::span<const Endpoint> Endpoints() noexcept;
+  /// Fills `batch` with all questions of the body, or says what is wrong with one of them.
+  [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);
   [[nodiscard]] static const Endpoint* FindEndpoint(std::string_view path) noexcept;
   [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
   void Start(Asked& asked);

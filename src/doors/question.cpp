@@ -103,6 +103,7 @@ class Reader {
           return Fail(error, "a batch holds at most " + std::to_string(kMaxBatch) + " requests");
         }
         question_ = &many_->emplace_back(memory_);
+        key_ = {};
         in_ = In::kQuestion;
         return true;
       case In::kQuestion:
@@ -126,7 +127,7 @@ class Reader {
         break;
       case In::kHeaders:
         in_ = In::kRequest;
-        inner_ = {};
+        header_ = {};
         break;
       case In::kBatch:
         in_ = In::kNothing;
@@ -169,7 +170,7 @@ class Reader {
         }
         return true;
       default:  // kHeaders: lines of one name may come as an array or again.
-        inner_ = name;
+        header_ = name;
         return true;
     }
   }
@@ -183,7 +184,7 @@ class Reader {
         return true;
       case In::kHeaders:
       case In::kHeader:
-        question_->headers.push_back({inner_, text});
+        question_->headers.push_back({header_, text});
         return true;
       case In::kQuestion:
         if (member_->takes == Takes::kIdentity) {
@@ -241,12 +242,14 @@ class Reader {
         }
       }
     };
-    if (many_ != nullptr && !many_->empty()) {
+    const bool inside = in_ != In::kNothing && in_ != In::kBatch;
+    if (many_ != nullptr && inside) {
       add("requests");
-      add(std::to_string(many_->size() - 1));
+      add(std::to_string(in_ == In::kRequests ? many_->size() : many_->size() - 1));
     }
-    if (!key_.empty() && key_ != "requests") add(key_);
+    if (!key_.empty() && in_ != In::kRequests) add(key_);
     if (!inner_.empty()) add(inner_);
+    if (!header_.empty()) add(header_);
     return pointer;
   }
 
@@ -373,8 +376,9 @@ class Reader {
   unsigned batch_members_ = 0;
   In in_ = In::kNothing;
   const MemberName* member_ = nullptr;
-  std::string_view key_;    ///< The member of the question that is being read,
-  std::string_view inner_;  ///< and of the object in it.
+  std::string_view key_;     ///< The member of the question that is being read,
+  std::string_view inner_;   ///< of the object in it,
+  std::string_view header_;  ///< and of the headers in that.
   std::pmr::vector<char> parts_;
   std::string message_;
 };

@@ -151,7 +151,13 @@ class ChunkedDecoder {
   [[nodiscard]] std::size_t raw() const noexcept { return raw_; }
   [[nodiscard]] const HttpRefusal& refusal() const noexcept { return refusal_; }
   /// The caller has moved what was not eaten to decoded(): the eaten bytes are gone.
-  void Compacted() noexcept { raw_ = decoded_; }
+  void Compacted() noexcept {
+    const std::size_t gone = raw_ - decoded_;
+    raw_ = decoded_;
+    pos_ -= gone;
+    line_begin_ -= gone;
+    trailer_begin_ -= gone;  // May wrap around; only what lies behind it is ever computed.
+  }
   void Reset() noexcept { *this = ChunkedDecoder{}; }
 
  private:

@@ -51,6 +51,7 @@ void HttpConnection::Start() {
 void HttpConnection::Arm(Deadlines::Kind kind) noexcept {
   armed_ = kind;
   progress_ = 0;
+  active_ = false;
   listener_.reactor_.deadlines().Arm(*this, kind);
 }
 
@@ -229,6 +230,7 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
   HttpStats::Add(listener_.stats_.refused);
   GiveExchange();
   last_ = true;
+  linger_ = true;
   OutBuffer body;
   body << R"({"type":"about:blank","title":")" << ReasonPhrase(refusal.status) << R"(","status":)"
        << refusal.status << R"(,"detail":")";
@@ -237,7 +239,7 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
   BeginAnswer(refusal.status) << "Content-Type: application/problem+json\r\nContent-Length: "
                               << body.size() << "\r\n\r\n"
                               << body.view();
-  state_ = State::kLingering;
+  state_ = State::kClosing;
 }
 
 // --- Answers ------------------------------------------------------------------
@@ -331,18 +333,20 @@ void HttpConnection::Settle() {
       } else {
         ShrinkIfIdle();
       }
-      if (kind != armed_) Arm(kind);
+      // What has begun behind an answered request has a deadline of its own.
+      const bool next = active_ && (kind == Kind::kHeader || kind == Kind::kBody);
+      if (kind != armed_ || next) Arm(kind);
       return;
     }
     case State::kClosing:
-      return Close();
-    case State::kLingering:
-      if (armed_ == Kind::kLinger) {
-        if (progress_ > kMaxLinger) Close();
-        return;
-      }
+      if (!linger_ && !draining_ && !readable_) return Close();
       ::shutdown(socket_.get(), SHUT_WR);
+      state_ = State::kLingering;
+      if (readable_) listener_.reactor_.Again(*this);
       return Arm(Kind::kLinger);
+    case State::kLingering:
+      if (progress_ > kMaxLinger) Close();
+      return;
     default:
       return;
   }
@@ -356,7 +360,7 @@ void HttpConnection::OnDeadline(Deadlines::Kind kind) {
   if (state_ == State::kHandling && !sending()) return Arm(kind);
   switch (kind) {
     case Kind::kIdle:
-      if (!std::exchange(active_, false)) return Close();
+      if (!active_) return Close();
       return Arm(kind);
     case Kind::kHeader:
       Refuse({408, "the request's head did not arrive in time"});

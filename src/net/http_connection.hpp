@@ -45,7 +45,8 @@ class HttpConnection final : public Watcher,
     kReading,    ///< For a request, or the rest of it.
     kHandling,   ///< The handler has it.
     kClosing,    ///< The last answer is on its way.
-    kLingering,  ///< Refused: what still comes is dropped, so that the answer is not lost.
+    kLingering,  ///< Answered: what still comes is dropped. To close with bytes unread would reset
+                 ///< the connection, and the answer might be lost with it.
     kClosed,
   };
 
@@ -89,9 +90,10 @@ class HttpConnection final : public Watcher,
   bool hung_up_ = false;   ///< The other side will send no more than what is there.
   bool advancing_ = false;
   bool draining_ = false;
-  bool active_ = false;     ///< A request came since the idle deadline was armed.
+  bool active_ = false;     ///< A request came since the deadline was armed.
   bool continued_ = false;  ///< 100 Continue has been sent.
   bool last_ = false;       ///< The connection ends with the answer under way.
+  bool linger_ = false;     ///< More is likely to come: the request was refused.
 
   HttpExchange* exchange_ = nullptr;  ///< While a body is awaited, and while it is handled.
   HeadParser parser_;

@@ -167,7 +167,8 @@ Result<Decision> MemoryStore::Apply(const Charge& charge) {
 }
 
 Result<Decision> MemoryStore::Peek(const Charge& charge) {
-  if (auto bad = CheckCharge(charge)) return std::unexpected(*std::move(bad));
+  // A look without a lease id asks for somebody new: nobody can hold the empty id.
+  if (auto bad = CheckCharge(charge, Operation::kKey)) return std::unexpected(*std::move(bad));
   return InspectEntry(charge, Detail::kDecision).decision;
 }
 

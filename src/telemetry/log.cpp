@@ -78,8 +78,9 @@ std::string Log::Line(Format format, Level level, std::string_view time, std::st
     return line;
   }
   line.append(time).append(" ").append(name).append(": ");
-  // A message is ours, but may quote what came in.
-  for (const char c : what) line += c == '\n' || c == '\r' ? ' ' : c;
+  // A message is ours, but may quote what came in: no control character ends the line or steers
+  // the terminal that shows it.
+  for (const char c : what) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
   for (const Field& field : fields) {
     line.append("  ").append(field.name).append("=");
     if (IsPlain(field.value)) {

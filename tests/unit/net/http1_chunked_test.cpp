@@ -47,6 +47,61 @@ TEST(Http1Chunked, PrefixesAskForMoreAndCutsDoNotMatter) {
   }
 }
 
+/// Feeds `input` in pieces of `piece` bytes after the first `cut`, and takes away what has been
+/// eaten after each, as a connection does.
+BodyAnswer ReadCompacting(std::string_view input, std::size_t cut, std::size_t piece,
+                          const HttpLimits& limits = {}) {
+  ChunkedDecoder decoder;
+  std::string buffer;
+  std::size_t taken = 0;
+  std::size_t fed = 0;
+  while (true) {
+    const std::size_t size = std::min(fed == 0 ? cut : piece, input.size() - fed);
+    buffer += input.substr(fed, size);
+    fed += size;
+    const Parsed parsed = decoder.Decode(buffer, limits);
+    if (parsed == Parsed::kMore && fed < input.size()) {
+      const std::size_t gone = decoder.raw() - decoder.decoded();
+      buffer.erase(decoder.decoded(), gone);
+      taken += gone;
+      decoder.Compacted();
+      continue;
+    }
+    BodyAnswer answer;
+    answer.parsed = parsed;
+    if (parsed == Parsed::kRefused) answer.status = decoder.refusal().status;
+    if (parsed != Parsed::kDone) return answer;
+    answer.body = buffer.substr(0, decoder.decoded());
+    answer.raw = decoder.raw() + taken;
+    return answer;
+  }
+}
+
+TEST(Http1Chunked, WhatIsEatenMayBeTakenAway) {
+  for (const std::string& input : kValid) {
+    const BodyAnswer whole = ReadChunked(input);
+    for (std::size_t cut = 1; cut <= input.size(); ++cut) {
+      for (const std::size_t piece : {1u, 2u, 3u, 1000u}) {
+        const BodyAnswer answer = ReadCompacting(input, cut, piece);
+        ASSERT_EQ(answer.parsed, Parsed::kDone) << input << cut << ' ' << piece;
+        EXPECT_EQ(answer.body, whole.body) << input << cut << ' ' << piece;
+        EXPECT_EQ(answer.raw, whole.raw) << input << cut << ' ' << piece;
+      }
+    }
+  }
+}
+
+TEST(Http1Chunked, TakingAwayDoesNotWidenTheTrailersLimit) {
+  const HttpLimits limits{.trailer_bytes = 40};
+  for (const std::size_t size : {30u, 36u, 37u, 38u, 60u, 500u}) {
+    const std::string input = "5\r\nhello\r\n0\r\nA:" + std::string(size, 'x') + "\r\n\r\n";
+    const BodyAnswer whole = ReadChunked(input, limits);
+    for (std::size_t cut = 1; cut < input.size(); ++cut) {
+      EXPECT_EQ(ReadCompacting(input, cut, 1, limits).parsed, whole.parsed) << size << ' ' << cut;
+    }
+  }
+}
+
 TEST(Http1Chunked, Refuses) {
   for (const std::string& input : {
            // Sizes.

@@ -47,6 +47,17 @@ TEST_F(MemoryLease, CrashedHoldersExpireRenewedOnesStay) {
   EXPECT_EQ(store_->Renew(Lease("alive")).value(), Done::kNothing);
 }
 
+TEST_F(MemoryLease, ALookNeedsNoLease) {
+  EXPECT_EQ(Remaining(Lease("")), 2);
+  EXPECT_TRUE(Decide(Lease("a")).allowed);
+  EXPECT_EQ(Remaining(Lease("")), 1);
+  EXPECT_TRUE(Decide(Lease("b")).allowed);
+  EXPECT_FALSE(store_->Peek(Lease("")).value().allowed);
+  EXPECT_EQ(store_->Peek(Lease("")).value().retry_after, 10s);
+  EXPECT_TRUE(store_->Peek(Lease("a")).value().allowed) << "the holder would pass";
+  EXPECT_FALSE(store_->Apply(Lease("")).has_value()) << "but to hold a place takes an id";
+}
+
 TEST_F(MemoryLease, HeavyLeases) {
   EXPECT_TRUE(Decide(Lease("a", 2)).allowed);
   EXPECT_FALSE(Decide(Lease("b")).allowed);
