@@ -43,7 +43,8 @@ struct Call {
   Refund refund;                  ///< kRefund only.
   void (*finished)(Call& call) noexcept = nullptr;
 
-  /// kApply: the request passed. The others: it would pass now.
+  /// kApply: the request passed. kPeek: it would pass now. The others: one of cost 1 would,
+  /// afterwards.
   bool allowed = false;
   /// kRefund, kReset, kRenew and kRelease: whether any charge found something to do.
   Done done = Done::kNothing;

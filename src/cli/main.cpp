@@ -68,6 +68,14 @@ Result<std::int64_t> ReadRequests(const std::string& text) {
   return count;
 }
 
+Result<std::int64_t> ReadCost(const std::string& text) {
+  auto cost = ReadCount(text);
+  if (cost && (*cost < 1 || *cost > kMaxCost)) {
+    return Refuse(text + " is out of range: a cost is between 1 and 2147483647");
+  }
+  return cost;
+}
+
 void AddDemo(CLI::App& app, DemoOptions& options) {
   CLI::App& demo = *app.add_subcommand("demo", "Show how each algorithm decides, without waiting");
   AddParsed(demo, "--algorithm", options.algorithm, ReadAlgorithm,
@@ -129,7 +137,7 @@ void AddDecide(CLI::App& app, DecideOptions& options) {
   decide.add_option("identity", options.identity, "Who is asking, as the rule counts")
       ->required()
       ->type_name("IDENTITY");
-  AddParsed(decide, "--cost", options.cost, ReadCount, "What it costs (default: as the rule says)",
+  AddParsed(decide, "--cost", options.cost, ReadCost, "What it costs (default: as the rule says)",
             "N");
   decide.add_option("--server", options.server, "Where it listens (default: 127.0.0.1:8081)")
       ->type_name("HOST:PORT");

@@ -70,10 +70,12 @@ void ConfigureLog(const ServeOptions& options, const Config& config) {
 
 void LogProblems(const Problems& problems, const std::string& file) {
   for (const Problem& problem : problems) {
+    const std::string at =
+        file + ":" + std::to_string(problem.at.line) + ":" + std::to_string(problem.at.column);
     if (problem.severity == Problem::Severity::kError) {
-      Log::Error(problem.Text(file));
+      Log::Error(problem.message, {{"at", at}, {"in", problem.where}});
     } else {
-      Log::Warning(problem.Text(file));
+      Log::Warning(problem.message, {{"at", at}, {"in", problem.where}});
     }
   }
 }
@@ -182,7 +184,7 @@ void LogStart(const Server& server, const Config& config) {
     if (!server.api().IsLoopback()) {
       Log::Warning(
           "the API listens on a public address without authentication: anybody who "
-          "reaches it may ask; quota is given back to nobody",
+          "reaches it may ask; refunds are refused",
           {{"on", server.api().Text()}});
     }
   }

@@ -152,7 +152,7 @@ struct ApiDoor::Asked : Call {
 
 /// Several questions under way, answered together when the last of them is.
 struct ApiDoor::Batch {
-  Batch(HttpExchange& of) : exchange(of), all(&of.memory()) {}
+  explicit Batch(HttpExchange& of) : exchange(of), all(&of.memory()) {}
   HttpExchange& exchange;
   std::pmr::vector<Asked*> all;
   std::size_t open = 0;
@@ -189,14 +189,14 @@ std::vector<std::string_view> ApiDoor::Paths() {
 }
 
 ApiDoor::ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
-                 std::shared_ptr<const Policy> policy)
+                 const std::shared_ptr<const Policy>& policy)
     : store_(store), counters_(counters), reach_(reach), random_(std::random_device{}() | 1u) {
-  Use(std::move(policy));
+  Use(policy);
 }
 
 ApiDoor::~ApiDoor() = default;
 
-void ApiDoor::Use(std::shared_ptr<const Policy> policy) noexcept {
+void ApiDoor::Use(const std::shared_ptr<const Policy>& policy) {
   // A count of references of this reactor's own: no other core touches it.
   policy_ = std::make_shared<const Policy>(*policy);
 }
@@ -290,6 +290,14 @@ void ApiDoor::Finish(Asked& asked) {
   const int status = asked.StatusOf(answer);
   net::OutBuffer& out = exchange.Begin(status);
   const Config::Responses& responses = asked.policy->responses;
+  if (status == 404) {
+    asked.~Asked();
+    out << "Cache-Control: no-store\r\n";
+    return exchange.End("application/problem+json",
+                        R"({"type":"about:blank","title":"Not Found","status":404,)"
+                        R"("detail":"the lease is gone: acquire it again","applied":false})"
+                        "\n");
+  }
   WriteAnswerFields(out, answer, responses, answer.allowed ? Micros{0} : Jitter());
   body_.Clear();
   WriteAnswerJson(body_, answer, status);

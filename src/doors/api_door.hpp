@@ -34,12 +34,12 @@ class ApiDoor final : public net::HttpHandler {
  public:
   /// The store and the counters must outlive the door.
   ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
-          std::shared_ptr<const Policy> policy);
+          const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// For all requests from now on; those under way keep what they began with.
-  void Use(std::shared_ptr<const Policy> policy) noexcept;
+  void Use(const std::shared_ptr<const Policy>& policy);
   /// Every path that is answered here: what the OpenAPI document must describe, all of it.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 

@@ -52,13 +52,15 @@ constexpr std::array kQuestionMembers{
 constexpr std::array kBatchMembers{
     MemberName{"requests", Question::kRequests, Takes::kRequests},
 };
-constexpr unsigned kMethod = 1, kHost = 2, kPath = 4, kQuery = 8, kClientIp = 16, kHeaderMap = 32;
+constexpr unsigned kMethod = 1, kHost = 2, kPath = 4, kQuery = 8, kClientIp = 16, kHeaderMap = 32,
+                   kPeer = 64;
 constexpr std::array kRequestMembers{
     MemberName{"method", kMethod, Takes::kText},
     MemberName{"host", kHost, Takes::kText},
     MemberName{"path", kPath, Takes::kText},
     MemberName{"query", kQuery, Takes::kText},
     MemberName{"client_ip", kClientIp, Takes::kText},
+    MemberName{"peer", kPeer, Takes::kText},
     MemberName{"headers", kHeaderMap, Takes::kHeaders},
 };
 
@@ -339,6 +341,9 @@ class Reader {
         break;
       case kQuery:
         question_->query = text;
+        break;
+      case kPeer:
+        question_->peer = text;
         break;
       default:
         question_->client_ip = text;

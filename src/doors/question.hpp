@@ -49,6 +49,7 @@ struct Question {
   std::string_view path;
   std::string_view query;
   std::string_view client_ip;
+  std::string_view peer;  ///< Who connected: the client is found from it and the headers.
   std::pmr::vector<HeaderField> headers;
 
   // An inline quota.

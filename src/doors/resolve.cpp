@@ -60,6 +60,10 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
     if (!host) return Objection{400, "this is not a host name", "/request/host"};
     view.host = *host;
   }
+  if (!question.peer.empty() && !question.client_ip.empty()) {
+    return Objection{400, "`client_ip` says who the client is, `peer` who connected: give one",
+                     "/request/peer"};
+  }
   if (!question.client_ip.empty()) {
     const auto address = Address::Parse(question.client_ip);
     if (!address) {
@@ -72,10 +76,26 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
   return std::nullopt;
 }
 
+/// Who connected, and through whose headers the client is found.
+std::optional<Objection> FindClient(const Question& question, const ClientAddressPolicy& policy,
+                                    RequestView& view) {
+  if (question.peer.empty()) return std::nullopt;
+  const auto peer = Address::Parse(question.peer);
+  if (!peer) {
+    return Objection{400, "\"" + Printable(question.peer) + "\" is not an IP address",
+                     "/request/peer"};
+  }
+  view.client = ClientAddress(policy, *peer, view.headers);
+  view.has_client = true;
+  view.trusted = policy.Trusts(*peer);
+  return std::nullopt;
+}
+
 std::optional<Objection> ByRequest(const Question& question, const RuleSet& rules,
                                    Resolved& resolved, std::pmr::memory_resource& memory) {
   RequestView view;
   if (auto bad = Normalise(question, view, memory)) return bad;
+  if (auto bad = FindClient(question, rules.client_policy(), view)) return bad;
   const auto access =
       rules.Match(view, question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
                   question.lease, resolved.charges, memory);
@@ -127,6 +147,7 @@ bool Leases(const Charge& charge) noexcept {
 
 /// A request may match rules of several algorithms: an operation concerns those that have it.
 std::optional<Objection> Concern(const Question& question, Call::Kind kind, Charges& charges) {
+  if (charges.charges.empty()) return std::nullopt;  // Nothing is counted: nothing to object to.
   const bool on_leases = kind == Call::Kind::kRenew || kind == Call::Kind::kRelease;
   const bool on_units = kind == Call::Kind::kRefund || kind == Call::Kind::kDebit;
   const bool any_lease = std::ranges::any_of(charges.charges, Leases);

@@ -236,9 +236,10 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
        << refusal.status << R"(,"detail":")";
   WriteJsonText(body, refusal.reason);
   body << "\"}\n";
-  BeginAnswer(refusal.status) << "Content-Type: application/problem+json\r\nContent-Length: "
-                              << body.size() << "\r\n\r\n"
-                              << body.view();
+  BeginAnswer(refusal.status)
+      << "Cache-Control: no-store\r\nContent-Type: application/problem+json\r\nContent-Length: "
+      << body.size() << "\r\n\r\n"
+      << body.view();
   state_ = State::kClosing;
 }
 

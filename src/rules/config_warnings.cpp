@@ -106,9 +106,10 @@ void WarnAboutCosts(const Config& config, const ConfigPlaces& places, ReadContex
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
     const CostSpec& cost = config.rules[i].cost;
     if (cost.kind == CostSpec::Kind::kHeader && config.client_ip.policy.trusted_proxies.empty()) {
-      Warn(context, places.rules[i].cost, RuleKey(places.rules[i], "cost"),
-           "is believed from trusted proxies only, and there are none in "
-           "`client_ip.trusted_proxies`: every request costs 1");
+      Warn(
+          context, places.rules[i].cost, RuleKey(places.rules[i], "cost"),
+          "is believed from trusted proxies and from callers of the API only; requests that name a "
+          "`peer` cost 1 while `client_ip.trusted_proxies` is empty");
     }
     if (cost.kind == CostSpec::Kind::kResponse) {
       Warn(context, places.rules[i].cost, RuleKey(places.rules[i], "cost"),

@@ -18,7 +18,7 @@ namespace tidegate {
 class JwtVerifier;
 
 /// The longest value of one part that is accepted at all; longer is an error, not a hash.
-inline constexpr std::size_t kMaxIdentityValue = 8 * 1024;
+inline constexpr std::size_t kMaxIdentityValue = 8192;
 
 /// One value that a caller names himself: `{source: value}`; without a source it is read as the
 /// rule's first.

@@ -73,6 +73,7 @@ bool CheckSizes(const Config& config, Problems& problems) {
 
 RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier)
     : identifier_(std::move(identifier)),
+      client_policy_(config.client_ip.policy),
       deny_(Pointers(config.deny)),
       exempt_(Pointers(config.exempt)),
       index_(Pointers(config.rules)) {

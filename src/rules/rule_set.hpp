@@ -91,6 +91,8 @@ class RuleSet {
 
   [[nodiscard]] const Rule* Find(std::string_view id) const noexcept;
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
+  /// Whom to believe about a client's address.
+  [[nodiscard]] const ClientAddressPolicy& client_policy() const noexcept { return client_policy_; }
   [[nodiscard]] const Identifier& identifier() const noexcept { return *identifier_; }
 
   /// Adds the charge that `question` asks for. An unknown rule's Error names the nearest.
@@ -115,6 +117,7 @@ class RuleSet {
                                                     std::pmr::memory_resource& memory) const;
 
   std::shared_ptr<const Identifier> identifier_;
+  ClientAddressPolicy client_policy_;
   std::unordered_map<std::string, std::uint32_t> by_per_;
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, std::uint32_t> by_id_;

@@ -163,7 +163,6 @@ Result<void> Server::Listen() {
     admin_ = net::Endpoint::OfSocket(socket->get());
     first.admin_listener =
         std::make_unique<net::HttpListener>(first.reactor, std::move(*socket), admin_door_, limits);
-    ++open_listeners_;
   }
   return {};
 }
@@ -211,7 +210,6 @@ void Server::Drain(std::function<void()> drained) {
   for (auto& worker : workers_) {
     worker->reactor.Post([&worker = *worker, one] {
       if (worker.api_listener) worker.api_listener->Drain(one);
-      if (worker.admin_listener) worker.admin_listener->Drain(one);
     });
   }
 }

@@ -50,7 +50,8 @@ class Server {
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const;
 
   /// Accepts no more and ends all connections in good order; `drained` is called on some
-  /// reactor's thread. Stop may be called before that.
+  /// reactor's thread. Stop may be called before that. Admin goes on until Stop: /readyz says
+  /// that this one is on its way out, and /metrics what it still does.
   void Drain(std::function<void()> drained);
   /// Ends at once.
   void Stop();
