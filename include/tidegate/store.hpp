@@ -72,7 +72,8 @@ class Store {
   /// id is a look at what a newcomer would be told.
   [[nodiscard]] virtual Result<Decision> Peek(const Charge& charge) = 0;
 
-  /// Charges the cost whether it is there or not: for costs known only afterwards.
+  /// Charges the cost whether it is there or not: for costs known only afterwards. The
+  /// Decision tells whether a request of cost 1 would pass now, or when.
   [[nodiscard]] virtual Result<Decision> Debit(const Charge& charge) = 0;
 
   /// Gives the cost back, never beyond capacity. kNothing where the id was applied

@@ -57,6 +57,7 @@ void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
     out << R"("type":"about:blank","title":")" << net::ReasonPhrase(status) << R"(","status":)"
         << status << ',';
     if (answer.denied) out << R"("detail":"an entry of `deny` refuses this request",)";
+    if (status == 404) out << R"("detail":"the lease is gone: acquire it again",)";
   }
 }
 
@@ -160,8 +161,8 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   out << "]}";
 }
 
-void WriteAnswerFields(OutBuffer& out, const Answer& answer, const Config::Responses& responses,
-                       Micros jitter) {
+void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
+                       const Config::Responses& responses, Micros jitter) {
   if (answer.governing != nullptr && answer.governing->rung != Rung::kOpen) {
     const Decision& decision = *answer.governing;
     if (responses.ratelimit) WriteRateLimit(out, answer);
@@ -177,8 +178,8 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, const Config::Respo
       answer.governing->rung != Rung::kCache) {
     out << "X-Tidegate-Rung: " << Name(answer.governing->rung) << "\r\n";
   }
-  if (answer.allowed) return;
-  if (answer.governing != nullptr && !answer.governing->never) {
+  if (status < 400) return;
+  if (!answer.allowed && answer.governing != nullptr && !answer.governing->never) {
     out << "Retry-After: "
         << std::max<std::int64_t>(1, Seconds(answer.governing->retry_after + jitter)) << "\r\n";
   }

@@ -37,7 +37,7 @@ void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 
 /// The field lines of the RateLimit family that the configuration wants, and Retry-After and
 /// Cache-Control of a denial. `jitter`: added to Retry-After before it is rounded up.
-void WriteAnswerFields(net::OutBuffer& out, const Answer& answer,
+void WriteAnswerFields(net::OutBuffer& out, const Answer& answer, int status,
                        const Config::Responses& responses, Micros jitter);
 
 }  // namespace tidegate

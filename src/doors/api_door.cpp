@@ -290,15 +290,7 @@ void ApiDoor::Finish(Asked& asked) {
   const int status = asked.StatusOf(answer);
   net::OutBuffer& out = exchange.Begin(status);
   const Config::Responses& responses = asked.policy->responses;
-  if (status == 404) {
-    asked.~Asked();
-    out << "Cache-Control: no-store\r\n";
-    return exchange.End("application/problem+json",
-                        R"({"type":"about:blank","title":"Not Found","status":404,)"
-                        R"("detail":"the lease is gone: acquire it again","applied":false})"
-                        "\n");
-  }
-  WriteAnswerFields(out, answer, responses, answer.allowed ? Micros{0} : Jitter());
+  WriteAnswerFields(out, answer, status, responses, status < 400 ? Micros{0} : Jitter());
   body_.Clear();
   WriteAnswerJson(body_, answer, status);
   body_ << '\n';

@@ -54,15 +54,10 @@ void RunEach(Store& store, Call& call) {
     auto done = RunOn(store, call, charge);
     if (!done) return Fail(call, std::move(done.error()));
     if (*done == Done::kApplied) call.done = Done::kApplied;
-    if (call.kind == Call::Kind::kDebit) {
-      if (auto debited = store.Debit(charge); !debited) {
-        return Fail(call, std::move(debited.error()));
-      }
-    }
     // After an operation: whether the smallest request would pass.
     Charge look = charge;
     if (call.kind != Call::Kind::kPeek) look.cost = 1;
-    auto decision = store.Peek(look);
+    auto decision = call.kind == Call::Kind::kDebit ? store.Debit(charge) : store.Peek(look);
     if (!decision) return Fail(call, std::move(decision.error()));
     call.decisions[i] = *decision;
   }

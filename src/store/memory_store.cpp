@@ -222,7 +222,9 @@ Result<Decision> MemoryStore::Debit(const Charge& charge) {
   const Outcome outcome = cell.Debit(charge.cost, now);
   locked.ref.entry().Unlock(cell.meta());
   Note(outcome);
-  return DecisionOf(charge, outcome, true);
+  Decision decision = DecisionOf(charge, outcome, outcome.remaining > 0);
+  if (!decision.allowed) decision.retry_after = outcome.more_after;
+  return decision;
 }
 
 Result<Done> MemoryStore::Reset(const Charge& charge) {

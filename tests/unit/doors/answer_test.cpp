@@ -110,7 +110,7 @@ class RenderTest : public testing::Test {
   static std::string Fields(const Answer& answer, const Config::Responses& responses = {},
                             Micros jitter = 0us) {
     net::OutBuffer out;
-    WriteAnswerFields(out, answer, responses, jitter);
+    WriteAnswerFields(out, answer, answer.status(), responses, jitter);
     return std::string(out.view());
   }
   static json::object Json(const Answer& answer) {

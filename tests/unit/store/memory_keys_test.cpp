@@ -60,7 +60,8 @@ TEST_F(MemoryKeys, DebitGoesIntoDebt) {
     const Quota quota = MakeQuota({.algorithm = a, .limit = 10});
     const Charge charge{"debt", "i", &quota, 25};
     const Decision d = store_->Debit(charge).value();
-    EXPECT_TRUE(d.allowed);
+    EXPECT_FALSE(d.allowed) << "a request of cost 1 would not pass";
+    EXPECT_EQ(d.retry_after, 1600ms);
     EXPECT_EQ(d.remaining, 0);
     EXPECT_EQ(d.reset_after, 2500ms);
     const Decision denied = Decide({"debt", "i", &quota});
