@@ -144,15 +144,20 @@ constexpr std::string_view kB =
 class ProcessTest : public testing::Test {
  protected:
   ProcessTest() {
-    std::string name = (fs::temp_directory_path() / "tidegate-test-XXXXXX").string();
+    // In memory where there is such a place: each file that is replaced would be flushed to the
+    // disk, and that takes seconds on a busy one.
+    std::error_code none;
+    const fs::path base =
+        fs::is_directory("/dev/shm", none) ? fs::path("/dev/shm") : fs::temp_directory_path();
+    std::string name = (base / "tidegate-test-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     file_ = folder_ / "tidegate.yaml";
   }
   ~ProcessTest() override { fs::remove_all(folder_); }
 
-  std::unique_ptr<Tidegate> Serve(const fs::path& file, std::string_view log = "log") {
+  std::unique_ptr<Tidegate> Serve(const fs::path& file) {
     return std::make_unique<Tidegate>(
-        folder_ / log,
+        folder_ / ("log" + std::to_string(++served_)),
         std::vector<std::string>{"serve", "--config", file.string(), "--threads", "2"});
   }
   /// Runs a command to its end.
@@ -172,6 +177,7 @@ class ProcessTest : public testing::Test {
   fs::path folder_;
   fs::path file_;
   std::string said_;
+  int served_ = 0;
 };
 
 /// Eight clients that ask, wait for the answer and ask again.
@@ -319,7 +325,7 @@ TEST_F(ProcessTest, ASecondInstanceOnTheSamePortSaysWhy) {
   const auto first = Serve(file_);
   const auto api = first->Api();
   WriteFile(folder_ / "second.yaml", ConfigText(kA, api.Text()));
-  const auto second = Serve(folder_ / "second.yaml", "second");
+  const auto second = Serve(folder_ / "second.yaml");
   EXPECT_EQ(second->Wait(), 1);
   EXPECT_THAT(second->Said(), HasSubstr("cannot listen on " + api.Text()));
   EXPECT_EQ(Ask(api, "a", "alice"), 200);
@@ -371,7 +377,7 @@ TEST_F(ProcessTest, DecideTellsByItsExitCode) {
   EXPECT_EQ(Run({"decide", "once", "alice", "--peek", "--server", api}), 1);
   EXPECT_EQ(Run({"decide", "once", "bob", "--cost", "2", "--server", api}), 1);
   EXPECT_EQ(Run({"decide", "onc", "alice", "--server", api}), 2);
-  EXPECT_THAT(said_, HasSubstr("'once'"));
+  EXPECT_THAT(said_, HasSubstr("did you mean `once`"));
   EXPECT_EQ(Run({"decide", "once", "", "--server", api}), 2);
   EXPECT_EQ(Run({"decide", "once"}), 2);
   EXPECT_EQ(Run({"decide", "once", "bob", "--json", "--server", api}), 0);
@@ -403,18 +409,13 @@ TEST_F(ProcessTest, TenThousandRulesAreReadyWithinASecond) {
              "per: header:x-api-key | client_ip, limit: 100/s }\n";
   }
   WriteFile(file_, ConfigText(rules));
-  auto best = SteadyClock::duration::max();
-  // The machine may be busy with other things: the best of a few is what the server needs.
-  for (int i = 0; i < 4 && best > 1s; ++i) {
-    const auto start = SteadyClock::now();
-    const auto server = Serve(file_);
-    HttpClient client(server->Admin());
-    client.Send(Get("/readyz"));
-    EXPECT_EQ(client.Read().status, 200);
-    best = std::min(best, SteadyClock::now() - start);
-    EXPECT_EQ(Ask(server->Api(), "rule-9999", "x"), 200);
-  }
-  EXPECT_LE(best, 1s);
+  const auto server = Serve(file_);
+  HttpClient client(server->Admin());
+  client.Send(Get("/readyz"));
+  EXPECT_EQ(client.Read().status, 200);
+  // Its CPU time, since the machine may be busy with other things: alone it takes no longer.
+  EXPECT_LE(server->Ticks(), sysconf(_SC_CLK_TCK));
+  EXPECT_EQ(Ask(server->Api(), "rule-9999", "x"), 200);
 }
 
 }  // namespace
