@@ -117,6 +117,14 @@ TEST_F(RuleSetTest, TwoOverridesOfOneIdentityAreAProblem) {
   EXPECT_EQ(problems_[0].where, "rules[0].overrides[1].identity");
 }
 
+/// Answers could not be told apart from those to inline quotas.
+TEST_F(RuleSetTest, InlineIsNoNameForARule) {
+  const auto reading = ParseConfig("rules: [ { id: inline, per: client_ip, limit: 5/s } ]");
+  EXPECT_FALSE(reading.config.has_value());
+  ASSERT_FALSE(reading.problems.empty());
+  EXPECT_EQ(reading.problems[0].where, "rules[0].id");
+}
+
 TEST_F(RuleSetTest, CostsComeFromTheCallerTheHeaderOrTheRule) {
   const auto rules =
       Compile("rules: [ { id: r, per: client_ip, limit: 100/s, cost: 'header:x-cost' } ]");
