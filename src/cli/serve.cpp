@@ -87,9 +87,12 @@ ConfigReading Read(const ServeOptions& options) {
 /// What the process does beside serving: signals, reloads, its end.
 class Control {
  public:
-  Control(Server& server, const ServeOptions& options, std::chrono::microseconds drain_timeout)
+  /// `content`: of the configuration's file, as it was read.
+  Control(Server& server, const ServeOptions& options, std::string content,
+          std::chrono::microseconds drain_timeout)
       : server_(server),
         options_(options),
+        content_(std::move(content)),
         drain_timeout_(drain_timeout),
         stop_(context_, SIGTERM, SIGINT),
         reload_(context_, SIGHUP),
@@ -99,7 +102,7 @@ class Control {
     WaitForStop();
     WaitForReload();
     if (!options_.config.empty()) {
-      watch_ = std::make_unique<ConfigWatch>(context_, options_.config,
+      watch_ = std::make_unique<ConfigWatch>(context_, options_.config, std::move(content_),
                                              [this] { Reload("the file changed"); });
     }
     context_.run();
@@ -164,6 +167,7 @@ class Control {
 
   Server& server_;
   const ServeOptions& options_;
+  std::string content_;
   const std::chrono::microseconds drain_timeout_;
   boost::asio::io_context context_;
   boost::asio::signal_set stop_;
@@ -197,6 +201,9 @@ void LogStart(const Server& server, const Config& config) {
 
 int Serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);  // Until there is something to reload.
+  // First: a change while it is being read is then seen as one.
+  std::string content = options.config.empty() ? "" : ReadWhole(options.config);
   ConfigReading reading = Read(options);
   const std::string file = options.config.empty() ? "demo" : options.config;
   if (reading.config) ConfigureLog(options, *reading.config);
@@ -214,7 +221,7 @@ int Serve(const ServeOptions& options) {
     return server.error().code == ErrorCode::kBadConfig ? kUsage : kRuntime;
   }
   // Before the threads: they inherit how signals are taken.
-  Control control(**server, options, reading.config->limits.drain_timeout);
+  Control control(**server, options, std::move(content), reading.config->limits.drain_timeout);
   (*server)->Start();
   LogStart(**server, *reading.config);
   if (options.demo) PrintDemo(**server);

@@ -37,6 +37,13 @@ bool IsJson(const net::HttpHead& head) noexcept {
   return false;
 }
 
+bool HasOrigin(const net::HttpHead& head) noexcept {
+  for (const net::HttpField& field : head.all()) {
+    if (field.name.size() == 6 && EqualsIgnoreCase(field.name, "origin")) return true;
+  }
+  return false;
+}
+
 std::string MemberText(unsigned member) {
   static constexpr std::string_view kNames[] = {"rule",  "identity", "cost",     "lease",
                                                 "id",    "age_ms",   "request",  "key",
@@ -232,6 +239,14 @@ bool ApiDoor::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   if (!IsJson(exchange.head())) {
     AnswerProblem(exchange, 415,
                   "send JSON and say so: `Content-Type: application/json` (curl does with --json)");
+    return false;
+  }
+  // Nor can one whose name leads to this machine by a trick of DNS: it is its own origin then, but
+  // a browser names that with every POST. Programs have none.
+  if (HasOrigin(exchange.head())) {
+    AnswerProblem(exchange, 403,
+                  "the API is for programs: requests of web pages, with an Origin, "
+                  "are refused");
     return false;
   }
   if (endpoint.gives == Endpoint::Gives::kQuota && reach_ == Reach::kOpen) {

@@ -15,6 +15,12 @@ namespace {
 using boost::system::error_code;
 using JsonView = boost::json::string_view;
 
+/// More than any rule has parts; each is compared with those before it.
+constexpr std::size_t kMaxIdentities = 16;
+constexpr std::size_t kMaxHeaders = 128;
+/// What of a caller's own words comes back in a pointer.
+constexpr std::size_t kMaxEcho = 64;
+
 /// Which object the reader is in.
 enum class In : std::uint8_t {
   kNothing,
@@ -167,6 +173,9 @@ class Reader {
         return Member(error, kRequestMembers, name, question_->request_members);
       case In::kIdentity:
         inner_ = name;
+        if (question_->identity.size() == kMaxIdentities) {
+          return Fail(error, "an identity has at most 16 parts");
+        }
         for (const NamedValue& known : question_->identity) {
           if (known.source == name) return Fail(error, "this source is there twice");
         }
@@ -186,6 +195,9 @@ class Reader {
         return true;
       case In::kHeaders:
       case In::kHeader:
+        if (question_->headers.size() == kMaxHeaders) {
+          return Fail(error, "a request has at most 128 header lines");
+        }
         question_->headers.push_back({header_, text});
         return true;
       case In::kQuestion:
@@ -234,7 +246,7 @@ class Reader {
     std::string pointer;
     const auto add = [&](std::string_view part) {
       pointer += '/';
-      for (const char c : part) {
+      for (const char c : part.substr(0, kMaxEcho)) {
         if (c == '~') {
           pointer += "~0";
         } else if (c == '/') {

@@ -13,8 +13,6 @@
 namespace tidegate {
 namespace {
 
-constexpr std::size_t kMaxHeaders = 128;
-
 Objection ObjectionOf(const Error& error, std::string pointer) {
   return {StatusOf(error.code), error.message, std::move(pointer)};
 }
@@ -39,9 +37,6 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
   view.query = question.query;
   view.headers = question.headers;
   view.trusted = true;
-  if (question.headers.size() > kMaxHeaders) {
-    return Objection{400, "a request has at most 128 header lines", "/request/headers"};
-  }
   std::string_view path = question.path.empty() ? std::string_view{"/"} : question.path;
   if (const std::size_t mark = path.find('?'); mark != std::string_view::npos) {
     if (view.query.empty()) view.query = path.substr(mark + 1);

@@ -32,8 +32,9 @@ ssize_t Send(int socket, const char* data, std::size_t size) noexcept {
   return syscall(SYS_sendto, socket, data, size, MSG_NOSIGNAL, nullptr, 0);
 }
 
-/// So many reads in a row, then the other connections have their turn.
+/// So many reads, or requests, in a row, then the other connections have their turn.
 constexpr int kMaxReads = 16;
+constexpr int kMaxRequests = 64;
 
 }  // namespace
 
@@ -65,6 +66,10 @@ void HttpConnection::Close() {
   state_ = State::kClosed;
   Deadlines::Disarm(*this);
   socket_.Close();
+  if (HttpConnection*& owner = listener_.reactor_.out_owner(); owner == this) {
+    owner = nullptr;
+    listener_.reactor_.out().Clear();
+  }
   if (handling) return;  // Its handler still has the exchange; the end comes with its answer.
   GiveExchange();
   listener_.OnGone(*this);
@@ -74,21 +79,29 @@ void HttpConnection::OnReady(std::uint32_t events) {
   if (state_ == State::kClosed) return;
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
-  if ((events & EPOLLOUT) != 0 && sending()) SendPending();
-  Advance();
+  turn_ = 0;
+  try {
+    if ((events & EPOLLOUT) != 0 && sending()) SendPending();
+    Advance();
+  } catch (const std::bad_alloc&) {
+    // Without memory for this one, the others shall go on.
+    advancing_ = false;
+    Close();
+  }
 }
 
 void HttpConnection::Advance() {
   advancing_ = true;
   int reads = 0;
   Process();  // What was left when the last answer could not be sent, or was waited for.
-  while (readable_ && !sending() && (state_ == State::kReading || state_ == State::kLingering)) {
-    if (++reads > kMaxReads) {
-      listener_.reactor_.Again(*this);
-      break;
-    }
+  while (readable_ && !sending() && turn_ < kMaxRequests && reads < kMaxReads &&
+         (state_ == State::kReading || state_ == State::kLingering)) {
+    ++reads;
     if (!Read()) break;
     Process();
+  }
+  if ((turn_ >= kMaxRequests || (reads == kMaxReads && readable_)) && state_ != State::kClosed) {
+    listener_.reactor_.Again(*this);
   }
   advancing_ = false;
   Settle();
@@ -118,14 +131,18 @@ bool HttpConnection::Read() {
   return false;
 }
 
-/// Idle connections keep no large buffers.
+/// Who has little to read keeps no large buffer.
 void HttpConnection::ShrinkIfIdle() noexcept {
-  if (begin_ != end_ || exchange_ != nullptr) return;
-  begin_ = end_ = 0;
-  if (large_ == nullptr) return;
+  if (exchange_ != nullptr) return;
+  const std::size_t held = end_ - begin_;
+  if (held == 0) begin_ = end_ = 0;
+  if (large_ == nullptr || held > kInlineBytes / 2) return;
+  std::memcpy(own_.data(), buffer_ + begin_, held);
   large_.reset();
   buffer_ = own_.data();
   capacity_ = kInlineBytes;
+  begin_ = 0;
+  end_ = held;
 }
 
 /// Room for `bytes` more behind what is there, moved to the buffer's beginning. The head's
@@ -154,7 +171,7 @@ void HttpConnection::MakeRoom(std::size_t bytes) {
 // --- Requests -----------------------------------------------------------------
 
 void HttpConnection::Process() {
-  while (state_ == State::kReading && !sending() && Step()) {
+  while (state_ == State::kReading && !sending() && turn_ < kMaxRequests && Step()) {
     if (listener_.reactor_.out().size() >= kFlushBytes) Flush();
   }
   Flush();
@@ -176,6 +193,7 @@ bool HttpConnection::Step() {
   }
   if (!HasBody()) return false;
   HttpStats::Add(listener_.stats_.requests);
+  ++turn_;
   state_ = State::kHandling;
   active_ = true;
   last_ = draining_ || !exchange_->head_.keep_alive;
@@ -189,7 +207,6 @@ bool HttpConnection::HasBody() {
   const std::size_t length = head.body == HttpBody::kLength ? head.content_length : 0;
   request_bytes_ = head_bytes_ + length;
   if (end_ - begin_ < request_bytes_) {
-    if (capacity_ - begin_ < request_bytes_) MakeRoom(request_bytes_ - (end_ - begin_));
     ContinueIfExpected();
     return false;
   }
@@ -223,7 +240,7 @@ bool HttpConnection::HasChunkedBody() {
 void HttpConnection::ContinueIfExpected() {
   if (continued_ || !exchange_->head_.expects_continue) return;
   continued_ = true;
-  listener_.reactor_.out() << "HTTP/1.1 100 Continue\r\n\r\n";
+  Out() << "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
 void HttpConnection::Refuse(const HttpRefusal& refusal) {
@@ -245,8 +262,18 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
 
 // --- Answers ------------------------------------------------------------------
 
+/// A store may answer one request while another connection's is being put to it: that one's
+/// answers before are sent first.
+OutBuffer& HttpConnection::Out() {
+  HttpConnection*& owner = listener_.reactor_.out_owner();
+  if (owner != nullptr && owner != this) owner->Flush();
+  owner = this;
+  return listener_.reactor_.out();
+}
+
 OutBuffer& HttpConnection::BeginAnswer(int status) {
-  OutBuffer& out = listener_.reactor_.out();
+  OutBuffer& out = Out();
+  last_ |= draining_;
   if (status == 200) [[likely]] {
     out << "HTTP/1.1 200 OK\r\nDate: ";
   } else {
@@ -274,6 +301,7 @@ void HttpConnection::FinishExchange() {
   parser_.Reset();
   continued_ = false;
   if (state_ == State::kClosed) {  // The client has gone meanwhile.
+    listener_.reactor_.out_owner() = nullptr;
     listener_.reactor_.out().Clear();
     return listener_.OnGone(*this);
   }
@@ -283,18 +311,25 @@ void HttpConnection::FinishExchange() {
 }
 
 void HttpConnection::Flush() {
+  HttpConnection*& owner = listener_.reactor_.out_owner();
+  if (owner != this) return;
+  owner = nullptr;
   OutBuffer& out = listener_.reactor_.out();
-  if (out.empty()) return;
   std::string_view rest = out.view();
-  if (!sending() && state_ != State::kClosed) {
+  while (!rest.empty() && !sending()) {
     const ssize_t sent = Send(socket_.get(), rest.data(), rest.size());
     if (sent >= 0) {
       rest.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-      Close();
+      continue;
     }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+      out.Clear();
+      return Close();
+    }
+    break;
   }
-  if (!rest.empty() && state_ != State::kClosed) {
+  if (!rest.empty()) {
     if (!sending()) {
       pending_.clear();
       sent_ = 0;

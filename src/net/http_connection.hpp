@@ -55,6 +55,8 @@ class HttpConnection final : public Watcher,
 
   /// Reads, answers and sends, as long as there is something to do without waiting.
   void Advance();
+  /// The reactor's buffer, for this connection's bytes only.
+  [[nodiscard]] OutBuffer& Out();
   /// False: there is nothing more to read now.
   [[nodiscard]] bool Read();
   void Process();
@@ -89,6 +91,7 @@ class HttpConnection final : public Watcher,
   bool readable_ = false;  ///< The system may have more for us.
   bool hung_up_ = false;   ///< The other side will send no more than what is there.
   bool advancing_ = false;
+  int turn_ = 0;  ///< Requests handled since the reactor called.
   bool draining_ = false;
   bool active_ = false;     ///< A request came since the deadline was armed.
   bool continued_ = false;  ///< 100 Continue has been sent.

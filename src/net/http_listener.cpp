@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -72,7 +73,12 @@ HttpListener::~HttpListener() {
   connections_.clear_and_dispose([](HttpConnection* connection) { delete connection; });
 }
 
-void HttpListener::Start() { (void)reactor_.Watch(socket_.get(), *this); }
+void HttpListener::Start() {
+  if (!reactor_.Watch(socket_.get(), *this)) {
+    throw std::runtime_error("the system does not watch a listening socket: " +
+                             std::string(std::strerror(errno)));
+  }
+}
 
 void HttpListener::OnReady(std::uint32_t) {
   for (int i = 0; socket_; ++i) {
@@ -95,7 +101,9 @@ void HttpListener::OnDeadline(Deadlines::Kind) { OnReady(0); }
 
 void HttpListener::Adopt(Descriptor socket) {
   HttpStats::Add(stats_.accepted);
-  if (open_ >= options_.max_connections) {
+  const std::size_t everywhere = options_.open->fetch_add(1, std::memory_order_relaxed);
+  if (everywhere >= options_.max_connections) {
+    options_.open->fetch_sub(1, std::memory_order_relaxed);
     HttpStats::Add(stats_.shed);
     (void)send(socket.get(), kShed.data(), kShed.size(), MSG_NOSIGNAL);
     (void)shutdown(socket.get(), SHUT_WR);
@@ -116,6 +124,7 @@ void HttpListener::OnGone(HttpConnection& connection) {
   connection.unlink();
   reactor_.Bury(&connection);
   --open_;
+  options_.open->fetch_sub(1, std::memory_order_relaxed);
   stats_.open.store(open_, std::memory_order_relaxed);
   if (draining_ && open_ == 0 && drained_) std::exchange(drained_, nullptr)();
 }
@@ -126,8 +135,11 @@ void HttpListener::Drain(std::function<void()> drained) {
   // Clients in the queue believe that they are connected: take them before the socket goes.
   while (true) {
     Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!accepted) break;
-    Adopt(std::move(accepted));
+    if (accepted) {
+      Adopt(std::move(accepted));
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      break;
+    }
   }
   socket_.Close();
   Deadlines::Disarm(*this);

@@ -38,7 +38,8 @@ class HttpListener final : public Watcher, public Deadlines::Node {
  public:
   struct Options {
     HttpLimits limits;
-    std::size_t max_connections = 20'000;
+    std::size_t max_connections = 20'000;      ///< Of all that share `open`.
+    std::atomic<std::size_t>* open = nullptr;  ///< REQUIRES: outlives the listener.
   };
 
   HttpListener(Reactor& reactor, Descriptor socket, HttpHandler& handler, const Options& options);

@@ -75,13 +75,14 @@ void Reactor::RunTasks() {
 void Reactor::RunAgain() {
   const std::vector<Watcher*> again = std::exchange(again_, {});
   for (Watcher* const watcher : again) {
+    watcher->again_ = false;
     // Buried by one before it in this list?
     if (std::ranges::find(buried_, watcher) == buried_.end()) watcher->OnReady(0);
   }
 }
 
 void Reactor::Bury(Watcher* watcher) {
-  std::erase(again_, watcher);
+  if (watcher->again_) std::erase(again_, watcher);
   buried_.push_back(watcher);
 }
 

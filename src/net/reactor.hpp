@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "net/deadlines.hpp"
@@ -18,6 +19,8 @@
 
 namespace tidegate::net {
 
+class HttpConnection;
+
 /// Something with a descriptor that a reactor waits for.
 class Watcher {
  public:
@@ -25,6 +28,10 @@ class Watcher {
   /// `events` are epoll's. Edge-triggered: read and write until the system says that it would
   /// block.
   virtual void OnReady(std::uint32_t events) = 0;
+
+ private:
+  friend class Reactor;
+  bool again_ = false;  ///< It stands in the list for the next round.
 };
 
 /// One thread with one event loop (epoll), and what its connections share. Everything on it is
@@ -46,14 +53,18 @@ class Reactor {
   /// Tells `watcher` of everything that happens to `fd`, until that is closed.
   [[nodiscard]] bool Watch(int fd, Watcher& watcher) noexcept;
   /// Calls OnReady(0) in the next round, for a watcher that has more to do but gives way to others.
-  void Again(Watcher& watcher) { again_.push_back(&watcher); }
+  void Again(Watcher& watcher) {
+    if (!std::exchange(watcher.again_, true)) again_.push_back(&watcher);
+  }
   /// Deletes `watcher` when nothing of the current round can refer to it any more.
   void Bury(Watcher* watcher);
 
   [[nodiscard]] Deadlines& deadlines() noexcept { return deadlines_; }
   [[nodiscard]] HttpDate& date() noexcept { return date_; }
-  /// Where answers are put together before they are sent: used between two waits only.
+  /// Where answers are put together before they are sent: between two waits, and by one
+  /// connection at a time, its owner.
   [[nodiscard]] OutBuffer& out() noexcept { return out_; }
+  [[nodiscard]] HttpConnection*& out_owner() noexcept { return out_owner_; }
   [[nodiscard]] HttpExchangePool& exchanges() noexcept { return exchanges_; }
 
  private:
@@ -72,6 +83,7 @@ class Reactor {
   Deadlines deadlines_;
   HttpDate date_;
   OutBuffer out_;
+  HttpConnection* out_owner_ = nullptr;
   HttpExchangePool exchanges_;
   std::vector<Watcher*> again_;
   std::vector<Watcher*> buried_;

@@ -53,6 +53,9 @@ void ReadId(const ConfigValue& value, RuleDraft& draft) {
   if (id->empty() || id->size() > kMaxId || !good) {
     return value.Error("should have 1 to 64 of the characters A-Z a-z 0-9 . _ -");
   }
+  if (*id == "inline") {
+    return value.Error("is the name that answers give to inline quotas; choose another one");
+  }
   draft.id = *std::move(id);
 }
 

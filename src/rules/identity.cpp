@@ -84,7 +84,7 @@ std::string_view AsInRequest(const Source& source, std::string_view value,
     case Source::Kind::kHost:
       return NormalizeHost(value, memory).value_or(value);
     case Source::Kind::kPath:
-      return NormalizePath(value, Slashes::kKeep, memory).value_or(value);
+      return NormalizePath(value, Slashes::kMerge, memory).value_or(value);
     default:
       return value;
   }

@@ -18,6 +18,7 @@ using boost::system::error_code;
 
 constexpr int kMaxLinks = 16;
 constexpr auto kQuiet = std::chrono::milliseconds{100};
+constexpr auto kLatest = std::chrono::seconds{1};
 
 /// Every folder in which a change can change what `file` leads to.
 std::vector<fs::path> FoldersOf(const std::string& file) {
@@ -43,7 +44,9 @@ std::vector<fs::path> FoldersOf(const std::string& file) {
     }
     if (!followed) break;
   }
-  folders.push_back(path.parent_path());
+  path = path.parent_path();
+  while (!fs::is_directory(path, error) && path.has_relative_path()) path = path.parent_path();
+  folders.push_back(path);
   std::ranges::sort(folders);
   folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
   return folders;
@@ -51,15 +54,19 @@ std::vector<fs::path> FoldersOf(const std::string& file) {
 
 }  // namespace
 
-ConfigWatch::ConfigWatch(boost::asio::io_context& context, std::string file,
+ConfigWatch::ConfigWatch(boost::asio::io_context& context, std::string file, std::string seen,
                          std::function<void()> changed)
-    : file_(std::move(file)), changed_(std::move(changed)), events_(context), quiet_(context) {
+    : file_(std::move(file)),
+      changed_(std::move(changed)),
+      events_(context),
+      quiet_(context),
+      seen_(std::move(seen)) {
   const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (descriptor < 0) return;  // Reloads by signal still work.
   events_.assign(descriptor);
-  seen_ = Content();
   WatchFolders();
   Wait();
+  OnEvent();  // What changed between its reading and this moment had nobody to tell us.
 }
 
 ConfigWatch::~ConfigWatch() = default;
@@ -83,25 +90,33 @@ void ConfigWatch::Wait() {
   events_.async_read_some(boost::asio::buffer(buffer_),
                           [this](const error_code& error, std::size_t) {
                             if (error) return;
-                            quiet_.expires_after(kQuiet);
-                            quiet_.async_wait([this](const error_code& disturbed) {
-                              if (!disturbed) Check();
-                            });
+                            OnEvent();
                             Wait();
                           });
 }
 
+void ConfigWatch::OnEvent() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!std::exchange(waiting_, true)) latest_ = now + kLatest;
+  quiet_.expires_at(std::min(now + kQuiet, latest_));
+  quiet_.async_wait([this](const error_code& disturbed) {
+    if (disturbed) return;
+    waiting_ = false;
+    Check();
+  });
+}
+
 void ConfigWatch::Check() {
   WatchFolders();
-  std::string content = Content();
+  std::string content = ReadWhole(file_);
   // Between the removal of a file and its successor there is nothing to read: not a change yet.
   if (content.empty() || content == seen_) return;
   seen_ = std::move(content);
   changed_();
 }
 
-std::string ConfigWatch::Content() const {
-  std::ifstream in(file_, std::ios::binary);
+std::string ReadWhole(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 

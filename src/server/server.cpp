@@ -135,11 +135,11 @@ Result<void> Server::Listen() {
     }
     return endpoint;
   };
-  const net::HttpListener::Options limits{
-      .limits = {.header_bytes = config_.limits.header_bytes,
-                 .header_count = config_.limits.header_count,
-                 .body_bytes = config_.limits.body_bytes},
-      .max_connections = (config_.limits.connections + workers_.size() - 1) / workers_.size()};
+  net::HttpListener::Options limits{.limits = {.header_bytes = config_.limits.header_bytes,
+                                               .header_count = config_.limits.header_count,
+                                               .body_bytes = config_.limits.body_bytes},
+                                    .max_connections = config_.limits.connections,
+                                    .open = &api_connections_};
   if (!config_.listen.api.empty()) {
     auto endpoint = endpoint_of(config_.listen.api);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
@@ -158,6 +158,7 @@ Result<void> Server::Listen() {
     auto endpoint = endpoint_of(config_.listen.admin);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
     Worker& first = *workers_.front();
+    limits.open = &admin_connections_;  // A full API does not lock its operators out.
     auto socket = net::Listen(*endpoint);
     if (!socket) return std::unexpected(std::move(socket.error()));
     admin_ = net::Endpoint::OfSocket(socket->get());

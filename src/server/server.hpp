@@ -88,6 +88,8 @@ class Server {
   AdminDoor admin_door_;
   net::Endpoint api_;
   net::Endpoint admin_;
+  std::atomic<std::size_t> api_connections_{0};
+  std::atomic<std::size_t> admin_connections_{0};
   std::atomic<bool> draining_{false};
   std::atomic<std::size_t> open_listeners_{0};
   std::atomic<std::uint64_t> reloads_{0};

@@ -226,6 +226,22 @@ TEST_F(DecideTest, ARefundWithoutAnIdIsRefused) {
   EXPECT_EQ(Text(answer, "pointer"), "/id");
 }
 
+/// DESIGN.md, 6: without authentication nobody from outside is given quota back.
+TEST(PublicTest, QuotaIsGivenBackOnLoopbackOnly) {
+  Config config = Service::ConfigOf("rules: [{id: a, per: header:x-api-key, limit: 5/10s}]");
+  config.listen.api = "0.0.0.0:0";
+  Problems problems;
+  ManualClock clock;
+  auto server = Server::Make(config, {.threads = 1, .clock = &clock, .version = ""}, problems);
+  ASSERT_TRUE(server.has_value());
+  (*server)->Start();
+  HttpClient client(
+      net::Endpoint::Parse("127.0.0.1:" + std::to_string((*server)->api().port())).value());
+  EXPECT_EQ(client.Ask("/v1/decide", ByRule("a", "x")).status, 200);
+  EXPECT_EQ(client.Ask("/v1/refund", ByRule("a", "x", R"(,"id":"1")")).status, 403);
+  EXPECT_EQ(client.Ask("/v1/peek", ByRule("a", "x")).Json().at("remaining"), 4);
+}
+
 // --- Requests -----------------------------------------------------------------
 
 TEST_F(DecideTest, EveryRuleThatMatchesIsChargedOrNone) {

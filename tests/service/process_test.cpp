@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real binary: signals, files, exit codes, memory. Real time passes here; everything is polled
+// for with a deadline.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <thread>
+
+#include "service/fixture.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+/// Whether it came true within kPatience.
+bool Soon(const std::function<bool()>& condition) {
+  const auto deadline = SteadyClock::now() + kPatience;
+  while (!condition()) {
+    if (SteadyClock::now() > deadline) return false;
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// In one step, as editors and deployments do.
+void WriteFile(const fs::path& path, std::string_view text) {
+  const fs::path temporary = path.string() + ".new";
+  std::ofstream(temporary, std::ios::binary) << text;
+  fs::rename(temporary, path);
+}
+
+/// The binary under test, with all that it says in a file.
+class Tidegate {
+ public:
+  Tidegate(const fs::path& log, std::vector<std::string> arguments) : log_(log) {
+    arguments.insert(arguments.begin(), TIDEGATE_BINARY);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int out = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  ~Tidegate() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Tidegate(const Tidegate&) = delete;
+  Tidegate& operator=(const Tidegate&) = delete;
+
+  void Signal(int signal) const { kill(pid_, signal); }
+  [[nodiscard]] std::string Said() const { return ReadFile(log_); }
+  [[nodiscard]] int Count(std::string_view words) const {
+    const std::string said = Said();
+    int count = 0;
+    for (std::size_t at = 0; (at = said.find(words, at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+  /// Its exit code; -1 if it does not end or was killed.
+  int Wait() {
+    int status = 0;
+    const bool ended = Soon([&] { return waitpid(pid_, &status, WNOHANG) == pid_; });
+    if (!ended) return -1;
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  /// Where it says that it listens: the API, or admin.
+  net::Endpoint Listening(std::string_view what) {
+    std::string address;
+    const std::string wanted = std::string(what) + "  on=http://";
+    EXPECT_TRUE(Soon([&] {
+      const std::string said = Said();
+      const std::size_t at = said.find(wanted);
+      if (at == std::string::npos) return false;
+      const std::size_t begin = at + wanted.size();
+      const std::size_t end = said.find('\n', begin);
+      if (end == std::string::npos) return false;
+      address = said.substr(begin, end - begin);
+      return true;
+    })) << Said();
+    return net::Endpoint::Parse(address).value();
+  }
+  net::Endpoint Api() { return Listening("HTTP API"); }
+  net::Endpoint Admin() { return Listening("/metrics"); }
+
+  /// User and system time in clock ticks.
+  [[nodiscard]] long Ticks() const {
+    const std::string stat = ReadFile("/proc/" + std::to_string(pid_) + "/stat");
+    std::istringstream rest(stat.substr(stat.rfind(')') + 2));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) rest >> skipped;
+    long user = 0;
+    long system = 0;
+    rest >> user >> system;
+    return user + system;
+  }
+  [[nodiscard]] long ResidentBytes() const {
+    long pages = 0;
+    long resident = 0;
+    std::ifstream("/proc/" + std::to_string(pid_) + "/statm") >> pages >> resident;
+    return resident * sysconf(_SC_PAGESIZE);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  fs::path log_;
+};
+
+std::string ConfigText(std::string_view rules, std::string_view api = "127.0.0.1:0") {
+  return "listen: {api: \"" + std::string(api) + "\", admin: \"127.0.0.1:0\"}\n" +
+         std::string(rules);
+}
+constexpr std::string_view kA = "rules: [{id: a, per: header:x-api-key, limit: 1000000/s}]\n";
+constexpr std::string_view kB =
+    "rules: [{id: a, per: header:x-api-key, limit: 1000000/s}, "
+    "{id: b, per: client_ip, limit: 5/s}]\n";
+
+class ProcessTest : public testing::Test {
+ protected:
+  ProcessTest() {
+    // In memory where there is such a place: each file that is replaced would be flushed to the
+    // disk, and that takes seconds on a busy one.
+    std::error_code none;
+    const fs::path base =
+        fs::is_directory("/dev/shm", none) ? fs::path("/dev/shm") : fs::temp_directory_path();
+    std::string name = (base / "tidegate-test-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    file_ = folder_ / "tidegate.yaml";
+  }
+  ~ProcessTest() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<Tidegate> Serve(const fs::path& file) {
+    return std::make_unique<Tidegate>(
+        folder_ / ("log" + std::to_string(++served_)),
+        std::vector<std::string>{"serve", "--config", file.string(), "--threads", "2"});
+  }
+  /// Runs a command to its end.
+  int Run(std::vector<std::string> arguments) {
+    Tidegate command(folder_ / "command", std::move(arguments));
+    const int code = command.Wait();
+    said_ = command.Said();
+    return code;
+  }
+  static int Ask(const net::Endpoint& api, std::string_view rule, std::string_view identity) {
+    HttpClient client(api);
+    client.Send(Post("/v1/decide", ByRule(rule, identity)));
+    const auto answer = client.TryRead();
+    return answer ? answer->status : 0;
+  }
+
+  fs::path folder_;
+  fs::path file_;
+  std::string said_;
+  int served_ = 0;
+};
+
+/// Eight clients that ask, wait for the answer and ask again.
+class Load {
+ public:
+  explicit Load(const net::Endpoint& api) {
+    for (int i = 0; i < 8; ++i) {
+      threads_.emplace_back([this, api] {
+        HttpClient client(api);
+        const std::string request = Post("/v1/decide", ByRule("a", "alice"));
+        while (!stop_) {
+          client.Send(request);
+          const auto answer = client.TryRead();
+          if (!answer || answer->status != 200 || !answer->Json().contains("remaining")) {
+            ++failed;
+            return;
+          }
+          ++answered;
+          if (answer->Field("Connection") == "close") {
+            ++closed;
+            return;
+          }
+        }
+      });
+    }
+  }
+  ~Load() { End(); }
+  void End() {
+    stop_ = true;
+    for (std::thread& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+  /// Until so many more have been answered.
+  bool Progress(int more) {
+    const int before = answered;
+    return Soon([&] { return answered >= before + more || failed != 0; });
+  }
+
+  std::atomic<int> answered{0};
+  std::atomic<int> failed{0};
+  std::atomic<int> closed{0};
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(ProcessTest, SighupUnderLoadLosesNoRequest) {
+  WriteFile(file_, ConfigText(kA));
+  const auto server = Serve(file_);
+  Load load(server->Api());
+  for (int i = 1; i <= 20; ++i) {
+    const int before = server->Count("reloaded");
+    WriteFile(file_, ConfigText(i % 2 == 0 ? kA : kB));
+    server->Signal(SIGHUP);
+    ASSERT_TRUE(Soon([&] { return server->Count("reloaded") > before; })) << server->Said();
+    ASSERT_TRUE(load.Progress(100));
+  }
+  load.End();
+  EXPECT_EQ(load.failed, 0);
+  EXPECT_EQ(load.closed, 0);
+}
+
+TEST_F(ProcessTest, AChangedFileIsPickedUpWithoutASignal) {
+  WriteFile(file_, ConfigText(kA));
+  const auto server = Serve(file_);
+  const auto api = server->Api();
+  EXPECT_EQ(Ask(api, "b", "1.2.3.4"), 404);
+  WriteFile(file_, ConfigText(kB));  // By a rename.
+  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Said();
+  std::ofstream(file_) << ConfigText(kA);  // In place.
+  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Said();
+  fs::remove(file_);  // And for a while not there at all.
+  std::ofstream(file_) << ConfigText(kB);
+  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Said();
+}
+
+TEST_F(ProcessTest, ASwappedSymlinkOfAMountedFolderIsPickedUp) {
+  const auto mount = [&](const std::string& name, std::string_view rules) {
+    fs::create_directory(folder_ / name);
+    WriteFile(folder_ / name / "tidegate.yaml", ConfigText(rules));
+    fs::create_directory_symlink(name, folder_ / "..data_tmp");
+    fs::rename(folder_ / "..data_tmp", folder_ / "..data");
+  };
+  mount("..2024_01", kA);
+  fs::create_symlink("..data/tidegate.yaml", file_);
+  const auto server = Serve(file_);
+  const auto api = server->Api();
+  EXPECT_EQ(Ask(api, "b", "1.2.3.4"), 404);
+  mount("..2024_02", kB);
+  fs::remove_all(folder_ / "..2024_01");
+  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Said();
+  mount("..2024_03", kA);  // Again: the new folders are watched now.
+  fs::remove_all(folder_ / "..2024_02");
+  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Said();
+}
+
+TEST_F(ProcessTest, ABadFileIsRefusedAndTheOldRulesStay) {
+  WriteFile(file_, ConfigText(kB));
+  const auto server = Serve(file_);
+  const auto api = server->Api();
+  EXPECT_EQ(Ask(api, "b", "1.2.3.4"), 200);
+  int refused = 0;
+  for (const std::string_view bad :
+       {"rules: [{id: a, per: nobody, limit: 1/s}]", "rules: [", "\xFF", "rulez: []", "rules: 7"}) {
+    WriteFile(file_, ConfigText(bad));
+    server->Signal(SIGHUP);
+    ++refused;
+    ASSERT_TRUE(Soon([&] { return server->Count("the old one stays in force") >= refused; }))
+        << bad << server->Said();
+    refused = server->Count("the old one stays in force");
+    EXPECT_EQ(Ask(api, "b", "1.2.3.4" + std::to_string(refused)), 200) << bad;
+  }
+  EXPECT_THAT(server->Said(), HasSubstr("tidegate.yaml:2:"));
+  WriteFile(file_, ConfigText(kA));
+  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << "and a good one is taken";
+}
+
+TEST_F(ProcessTest, SigtermUnderLoadAnswersWhatWasAskedAndEndsWell) {
+  WriteFile(file_, ConfigText(kA));
+  const auto server = Serve(file_);
+  Load load(server->Api());
+  ASSERT_TRUE(load.Progress(500));
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), 0) << server->Said();
+  load.End();
+  EXPECT_EQ(load.failed, 0);
+  EXPECT_EQ(load.closed, 8);  // Each was told with its last answer.
+  EXPECT_THAT(server->Said(), HasSubstr("stopped"));
+}
+
+TEST_F(ProcessTest, AnIdleServerEndsAtOnce) {
+  WriteFile(file_, ConfigText(kA));
+  const auto server = Serve(file_);
+  (void)server->Api();
+  const auto start = SteadyClock::now();
+  server->Signal(SIGINT);
+  EXPECT_EQ(server->Wait(), 0);
+  EXPECT_LT(SteadyClock::now() - start, 2s);
+}
+
+TEST_F(ProcessTest, ASecondInstanceOnTheSamePortSaysWhy) {
+  WriteFile(file_, ConfigText(kA));
+  const auto first = Serve(file_);
+  const auto api = first->Api();
+  WriteFile(folder_ / "second.yaml", ConfigText(kA, api.Text()));
+  const auto second = Serve(folder_ / "second.yaml");
+  EXPECT_EQ(second->Wait(), 1);
+  EXPECT_THAT(second->Said(), HasSubstr("cannot listen on " + api.Text()));
+  EXPECT_EQ(Ask(api, "a", "alice"), 200);
+}
+
+TEST_F(ProcessTest, ABadConfigurationAtStartIsExitCode2) {
+  WriteFile(file_, ConfigText("rules: [{id: a}]"));
+  EXPECT_EQ(Serve(file_)->Wait(), 2);
+  EXPECT_EQ(Serve(folder_ / "nowhere.yaml")->Wait(), 2);
+}
+
+TEST_F(ProcessTest, IdleConnectionsCostLittleMemoryAndNoTime) {
+  constexpr std::size_t kConnections = 5000;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < kConnections + 500) GTEST_SKIP() << "too few descriptors here";
+  WriteFile(file_, ConfigText(kA));
+  const auto server = Serve(file_);
+  const auto api = server->Api();
+  const auto admin = server->Admin();
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(api));
+    clients.back()->Send(Post("/v1/decide", ByRule("a", std::to_string(i))));
+  }
+  for (const auto& client : clients) ASSERT_EQ(client->Read().status, 200);
+  HttpClient metrics(admin);
+  metrics.Send(Get("/metrics"));
+  EXPECT_THAT(metrics.Read().body, HasSubstr("\ntidegate_connections{door=\"api\"} 5000\n"));
+  EXPECT_LT(server->ResidentBytes(), 60 << 20);
+  const long before = server->Ticks();
+  std::this_thread::sleep_for(2s);  // It is this time that is measured.
+  EXPECT_LE(server->Ticks() - before, 1);
+  clients[4321]->Send(Post("/v1/decide", ByRule("a", "x")));
+  EXPECT_EQ(clients[4321]->Read().status, 200);
+}
+
+TEST_F(ProcessTest, DecideTellsByItsExitCode) {
+  WriteFile(file_, ConfigText("rules: [{id: once, per: header:x-api-key, limit: 1/h}]"));
+  const auto server = Serve(file_);
+  const std::string api = server->Api().Text();
+  EXPECT_EQ(Run({"decide", "once", "alice", "--peek", "--server", api}), 0);
+  EXPECT_EQ(Run({"decide", "once", "alice", "--server", api}), 0);
+  EXPECT_THAT(said_, HasSubstr("allowed"));
+  EXPECT_EQ(Run({"decide", "once", "alice", "--server", "http://" + api + "/"}), 1);
+  EXPECT_THAT(said_, HasSubstr("denied"));
+  EXPECT_EQ(Run({"decide", "once", "alice", "--peek", "--server", api}), 1);
+  EXPECT_EQ(Run({"decide", "once", "bob", "--cost", "2", "--server", api}), 1);
+  EXPECT_EQ(Run({"decide", "onc", "alice", "--server", api}), 2);
+  EXPECT_THAT(said_, HasSubstr("did you mean `once`"));
+  EXPECT_EQ(Run({"decide", "once", "", "--server", api}), 2);
+  EXPECT_EQ(Run({"decide", "once"}), 2);
+  EXPECT_EQ(Run({"decide", "once", "bob", "--json", "--server", api}), 0);
+  EXPECT_TRUE(boost::json::parse(said_).as_object().contains("remaining")) << said_;
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), 0);
+  EXPECT_EQ(Run({"decide", "once", "alice", "--server", api}), 3);
+  EXPECT_EQ(Run({"decide", "once", "alice", "--server", "nonsense"}), 3);
+}
+
+TEST_F(ProcessTest, CheckConfigSaysWhatIsWrongAndWhere) {
+  WriteFile(file_, ConfigText(kB));
+  EXPECT_EQ(Run({"check-config", file_.string()}), 0);
+  EXPECT_THAT(said_, HasSubstr("2 rules"));
+  WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
+  EXPECT_EQ(Run({"check-config", file_.string()}), 2);
+  EXPECT_THAT(said_, HasSubstr("tidegate.yaml:3:"));
+  EXPECT_THAT(said_, HasSubstr("rules[0].limit"));
+  EXPECT_EQ(Run({"check-config", (folder_ / "nowhere.yaml").string()}), 2);
+}
+
+TEST_F(ProcessTest, TenThousandRulesAreReadyWithinASecond) {
+  std::string rules = "rules:\n";
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string n = std::to_string(i);
+    rules += "  - { id: rule-" + n + ", match: { host: host-" + std::to_string(i % 100) +
+             ".example.com, path: /v1/things-" + n +
+             "/**, method: [GET, POST] }, "
+             "per: header:x-api-key | client_ip, limit: 100/s }\n";
+  }
+  WriteFile(file_, ConfigText(rules));
+  const auto server = Serve(file_);
+  HttpClient client(server->Admin());
+  client.Send(Get("/readyz"));
+  EXPECT_EQ(client.Read().status, 200);
+  // Its CPU time, since the machine may be busy with other things: alone it takes no longer.
+  EXPECT_LE(server->Ticks(), sysconf(_SC_CLK_TCK));
+  EXPECT_EQ(Ask(server->Api(), "rule-9999", "x"), 200);
+}
+
+}  // namespace
+}  // namespace tidegate::service

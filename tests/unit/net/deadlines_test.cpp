@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/deadlines.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tidegate::net {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = Deadlines::Kind;
+using testing::ElementsAre;
+
+struct Waiter final : Deadlines::Node {
+  explicit Waiter(std::vector<std::string>& told, std::string is = {})
+      : events(told), name(std::move(is)) {}
+  void OnDeadline(Kind kind) override {
+    events.push_back(name + std::to_string(static_cast<int>(kind)));
+    if (then) then();
+  }
+  std::vector<std::string>& events;
+  std::string name;
+  std::function<void()> then;
+};
+
+class DeadlinesTest : public testing::Test {
+ protected:
+  /// 10 s, 20 s, ... by kind.
+  Deadlines deadlines_{{10s, 20s, 30s, 40s, 50s}};
+  const Deadlines::Clock::time_point start_{1000s};
+  std::vector<std::string> events_;
+};
+
+TEST_F(DeadlinesTest, NeverEarlyAndOnce) {
+  Waiter a(events_, "a");
+  EXPECT_EQ(deadlines_.Next(), std::nullopt);
+  deadlines_.Arm(a, Kind::kHeader, start_);
+  EXPECT_TRUE(Deadlines::IsArmed(a));
+  EXPECT_EQ(deadlines_.Next(), start_ + 20s);
+  deadlines_.Run(start_ + 20s - 1ns);
+  EXPECT_THAT(events_, ElementsAre());
+  deadlines_.Run(start_ + 20s);
+  EXPECT_THAT(events_, ElementsAre("a1"));
+  EXPECT_FALSE(Deadlines::IsArmed(a));
+  deadlines_.Run(start_ + 100s);
+  EXPECT_THAT(events_, ElementsAre("a1"));
+  EXPECT_EQ(deadlines_.Next(), std::nullopt);
+}
+
+TEST_F(DeadlinesTest, TheEarliestOfAllKindsIsNext) {
+  Waiter a(events_, "a");
+  Waiter b(events_, "b");
+  deadlines_.Arm(a, Kind::kLinger, start_);
+  deadlines_.Arm(b, Kind::kIdle, start_ + 5s);
+  EXPECT_EQ(deadlines_.Next(), start_ + 15s);
+  Deadlines::Disarm(b);
+  EXPECT_EQ(deadlines_.Next(), start_ + 50s);
+}
+
+TEST_F(DeadlinesTest, ArmingAgainMovesTheDeadline) {
+  Waiter a(events_, "a");
+  deadlines_.Arm(a, Kind::kIdle, start_);
+  deadlines_.Arm(a, Kind::kBody, start_ + 1s);
+  deadlines_.Run(start_ + 11s);
+  EXPECT_THAT(events_, ElementsAre());
+  deadlines_.Run(start_ + 31s);
+  EXPECT_THAT(events_, ElementsAre("a2"));
+}
+
+TEST_F(DeadlinesTest, OneThatGoesIsForgotten) {
+  {
+    Waiter gone(events_, "gone");
+    deadlines_.Arm(gone, Kind::kIdle, start_);
+  }
+  EXPECT_EQ(deadlines_.Next(), std::nullopt);
+  deadlines_.Run(start_ + 100s);
+  EXPECT_THAT(events_, ElementsAre());
+}
+
+TEST_F(DeadlinesTest, OneCallMayEndTheOthersOrItself) {
+  Waiter a(events_, "a");
+  auto b = std::make_optional<Waiter>(events_, "b");
+  auto c = std::make_optional<Waiter>(events_, "c");
+  Waiter d(events_, "d");
+  a.then = [&] {
+    c.reset();  // The next but one, and the last.
+    Deadlines::Disarm(d);
+  };
+  b->then = [&] { b.reset(); };
+  deadlines_.Arm(a, Kind::kIdle, start_);
+  deadlines_.Arm(*b, Kind::kIdle, start_);
+  deadlines_.Arm(*c, Kind::kIdle, start_);
+  deadlines_.Arm(d, Kind::kIdle, start_);
+  deadlines_.Run(start_ + 10s);
+  EXPECT_THAT(events_, ElementsAre("a0", "b0"));
+}
+
+TEST_F(DeadlinesTest, ArmedAgainInItsCallItWaitsForTheNextRound) {
+  Deadlines eager{{0s, 0s, 0s, 0s, 0s}};
+  Waiter a(events_, "a");
+  a.then = [&] { eager.Arm(a, Kind::kIdle, start_); };
+  eager.Arm(a, Kind::kIdle, start_);
+  eager.Run(start_);
+  EXPECT_THAT(events_, ElementsAre("a0"));
+  eager.Run(start_);
+  EXPECT_THAT(events_, ElementsAre("a0", "a0"));
+}
+
+TEST_F(DeadlinesTest, InOrderOfTheirArming) {
+  Waiter a(events_, "a");
+  Waiter b(events_, "b");
+  Waiter c(events_, "c");
+  deadlines_.Arm(b, Kind::kIdle, start_);
+  deadlines_.Arm(a, Kind::kIdle, start_ + 1s);
+  deadlines_.Arm(c, Kind::kIdle, start_ + 2s);
+  deadlines_.Arm(b, Kind::kIdle, start_ + 3s);
+  deadlines_.Run(start_ + 12s);
+  EXPECT_THAT(events_, ElementsAre("a0", "c0"));
+}
+
+}  // namespace
+}  // namespace tidegate::net

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/rule_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory_resource>
+
+namespace tidegate {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class RuleSetTest : public testing::Test {
+ protected:
+  std::shared_ptr<const RuleSet> Compile(const std::string& yaml) {
+    const ConfigReading reading = ParseConfig(yaml);
+    for (const Problem& problem : reading.problems) {
+      EXPECT_NE(problem.severity, Problem::Severity::kError) << problem.Text("test");
+    }
+    problems_.clear();
+    return RuleSet::Compile(reading.config.value(),
+                            std::make_shared<Identifier>(Identifier::Options{
+                                .hmac_key = "0123456789abcdef", .jwt = nullptr}),
+                            problems_);
+  }
+  Result<Access> Match(const RuleSet& rules, std::string_view path, std::string_view client,
+                       std::vector<HeaderField> headers = {},
+                       std::optional<std::int64_t> cost = std::nullopt, bool trusted = true) {
+    RequestView view;
+    view.method = "GET";
+    view.path = path;
+    view.headers = headers;
+    view.trusted = trusted;
+    if (const auto address = Address::Parse(client)) {
+      view.client = *address;
+      view.has_client = true;
+    }
+    charges_.emplace(memory_);
+    return rules.Match(view, cost, "lease", *charges_, memory_);
+  }
+  /// What was charged: `rule identity cost`.
+  std::vector<std::string> Charged() const {
+    std::vector<std::string> texts;
+    for (const Charge& charge : charges_->charges) {
+      texts.push_back(std::string(charge.rule) + " " + std::string(charge.identity) + " " +
+                      std::to_string(charge.cost));
+    }
+    return texts;
+  }
+
+  Problems problems_;
+  std::pmr::monotonic_buffer_resource memory_;
+  std::optional<Charges> charges_;
+};
+
+TEST_F(RuleSetTest, EveryMatchingRuleIsChargedInTheFilesOrder) {
+  const auto rules = Compile(R"(
+rules:
+  - { id: z, match: { path: /a/** }, per: client_ip, limit: 1/s }
+  - { id: y, match: { path: /b }, per: client_ip, limit: 1/s }
+  - { id: x, per: const, limit: 9/s, cost: 3 }
+  - { id: w, match: { path: /a/b, method: POST }, per: client_ip, limit: 1/s }
+)");
+  ASSERT_EQ(Match(*rules, "/a/b", "1.2.3.4").value(), Access::kRules);
+  EXPECT_THAT(Charged(), ElementsAre("z client_ip=1.2.3.4 1", "x const 3"));
+  EXPECT_EQ(charges_->rules[1]->id, "x");
+  ASSERT_EQ(Match(*rules, "/c", "1.2.3.4").value(), Access::kRules);
+  EXPECT_THAT(Charged(), ElementsAre("x const 3"));
+}
+
+TEST_F(RuleSetTest, DenyComesBeforeExemptAndBothBeforeTheRules) {
+  const auto rules = Compile(R"(
+deny: [ { header: { user-agent: "Bad*" } } ]
+exempt: [ { client_ip: [10.0.0.0/8] } ]
+rules: [ { id: r, per: client_ip, limit: 1/s } ]
+)");
+  EXPECT_EQ(Match(*rules, "/", "10.1.1.1", {{"User-Agent", "BadBot"}}).value(), Access::kDenied);
+  EXPECT_TRUE(charges_->charges.empty());
+  EXPECT_EQ(Match(*rules, "/", "10.1.1.1", {{"User-Agent", "Good"}}).value(), Access::kExempt);
+  EXPECT_TRUE(charges_->charges.empty());
+  EXPECT_EQ(Match(*rules, "/", "11.1.1.1").value(), Access::kRules);
+  EXPECT_EQ(charges_->charges.size(), 1u);
+}
+
+TEST_F(RuleSetTest, AnOverrideIsFoundByTheIdentity) {
+  const auto rules = Compile(R"(
+rules:
+  - id: r
+    per: header:x-api-key | client_ip
+    limit: 5/s
+    overrides:
+      - { identity: gold, limit: 50/s }
+      - { identity: { client_ip: "1.2.3.4" }, limit: 7/s }
+)");
+  (void)Match(*rules, "/", "9.9.9.9", {{"X-Api-Key", " gold "}});
+  EXPECT_EQ(charges_->charges[0].quota->limit(), 50);
+  (void)Match(*rules, "/", "::ffff:1.2.3.4");
+  EXPECT_EQ(charges_->charges[0].quota->limit(), 7);
+  (void)Match(*rules, "/", "1.2.3.5");
+  EXPECT_EQ(charges_->charges[0].quota->limit(), 5);
+}
+
+TEST_F(RuleSetTest, TwoOverridesOfOneIdentityAreAProblem) {
+  // The reader of configurations would not let it come so far.
+  Config config = ParseConfig("rules: [ { id: r, per: client_ip, limit: 5/s } ]").config.value();
+  const Quota quota = Quota::Make({.limit = 7}).value();
+  config.rules[0].overrides = {{{{"", "1.2.3.4"}}, quota, {}},
+                               {{{"client_ip", "::ffff:1.2.3.4"}}, quota, {}}};
+  EXPECT_EQ(RuleSet::Compile(config,
+                             std::make_shared<Identifier>(Identifier::Options{
+                                 .hmac_key = "0123456789abcdef", .jwt = nullptr}),
+                             problems_),
+            nullptr);
+  ASSERT_EQ(problems_.size(), 1u);
+  EXPECT_EQ(problems_[0].where, "rules[0].overrides[1].identity");
+}
+
+/// Answers could not be told apart from those to inline quotas.
+TEST_F(RuleSetTest, InlineIsNoNameForARule) {
+  const auto reading = ParseConfig("rules: [ { id: inline, per: client_ip, limit: 5/s } ]");
+  EXPECT_FALSE(reading.config.has_value());
+  ASSERT_FALSE(reading.problems.empty());
+  EXPECT_EQ(reading.problems[0].where, "rules[0].id");
+}
+
+TEST_F(RuleSetTest, CostsComeFromTheCallerTheHeaderOrTheRule) {
+  const auto rules =
+      Compile("rules: [ { id: r, per: client_ip, limit: 100/s, cost: 'header:x-cost' } ]");
+  const std::vector<HeaderField> seven = {{"X-Cost", "7"}};
+  (void)Match(*rules, "/", "1.2.3.4", seven);
+  EXPECT_EQ(charges_->charges[0].cost, 7);
+  (void)Match(*rules, "/", "1.2.3.4", seven, 3);
+  EXPECT_EQ(charges_->charges[0].cost, 3);
+  (void)Match(*rules, "/", "1.2.3.4", seven, std::nullopt, /*trusted=*/false);
+  EXPECT_EQ(charges_->charges[0].cost, 1);
+  for (const std::string_view bad :
+       {"0", "-1", "1.5", "2147483648", "x", "7x", "99999999999999999999"}) {
+    EXPECT_FALSE(Match(*rules, "/", "1.2.3.4", {{"X-Cost", bad}}).has_value()) << bad;
+  }
+}
+
+TEST_F(RuleSetTest, AnUnknownRuleNamesTheNearest) {
+  const auto rules = Compile("rules: [ { id: per-key, per: client_ip, limit: 1/s } ]");
+  Charges charges(memory_);
+  const auto unknown = rules->Resolve({"per-kye", {}, {}, {}}, charges, memory_);
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_EQ(unknown.error().code, ErrorCode::kUnknownRule);
+  EXPECT_THAT(unknown.error().message, HasSubstr("per-key"));
+  EXPECT_TRUE(charges.charges.empty());
+  EXPECT_EQ(rules->Find("per-key"), &rules->rules()[0]);
+  EXPECT_EQ(rules->Find(""), nullptr);
+}
+
+TEST_F(RuleSetTest, ANamedIdentityIsThatOfARequest) {
+  const auto rules = Compile("rules: [ { id: r, per: header:x-api-key, limit: 1/s } ]");
+  (void)Match(*rules, "/", "1.2.3.4", {{"X-API-KEY", "secret"}});
+  const std::string by_request(charges_->charges[0].identity);
+  const std::array<NamedValue, 1> named{{{{}, "secret"}}};
+  Charges charges(memory_);
+  ASSERT_TRUE(rules->Resolve({"r", named, 5, {}}, charges, memory_).has_value());
+  EXPECT_EQ(charges.charges[0].identity, by_request);
+  EXPECT_EQ(charges.charges[0].cost, 5);
+  EXPECT_EQ(by_request.find("secret"), std::string::npos);
+}
+
+TEST_F(RuleSetTest, OnlyLeaseRulesGetTheLease) {
+  const auto rules = Compile(R"(
+rules:
+  - { id: a, per: client_ip, limit: 1/s }
+  - { id: b, per: client_ip, limit: 1/s, algorithm: concurrency }
+)");
+  (void)Match(*rules, "/", "1.2.3.4");
+  EXPECT_EQ(charges_->charges[0].lease, "");
+  EXPECT_EQ(charges_->charges[1].lease, "lease");
+}
+
+TEST_F(RuleSetTest, MoreRulesThanARequestMayBeChargedForAreAnErrorNotAnOmission) {
+  std::string yaml = "rules:\n";
+  for (int i = 0; i < 33; ++i) {
+    yaml += "  - { id: r" + std::to_string(i) + ", per: client_ip, limit: 1/s }\n";
+  }
+  const auto rules = Compile(yaml);
+  const auto access = Match(*rules, "/", "1.2.3.4");
+  ASSERT_FALSE(access.has_value());
+  EXPECT_EQ(access.error().code, ErrorCode::kTooManyRules);
+}
+
+}  // namespace
+}  // namespace tidegate
