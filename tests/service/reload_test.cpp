@@ -165,7 +165,7 @@ TEST(DrainTest, PipelinedRequestsBehindTheLastAnswerDoNotResetIt) {
     HttpClient client(service.api());
     std::string many;
     for (int i = 0; i < 2000; ++i) many += Post("/v1/decide", ByRule("kept", "alice"));
-    std::thread sender([&] { client.Send(many); });
+    std::jthread sender([&] { client.Send(many); });
     EXPECT_EQ(client.Read().status, 200);
     service.server().Drain([] {});
     bool closed = false;
