@@ -328,7 +328,7 @@ TEST_F(BadInputTest, RequestsThatAreNone) {
                 "/request", "x-api-key");
   std::string many = R"({"request":{"path":"/key","headers":{"a":[)";
   for (int i = 0; i < 129; ++i) many += i == 0 ? "\"x\"" : ",\"x\"";
-  ExpectRefused("/v1/decide", many + "]}}}", "/request/headers");
+  ExpectRefused("/v1/decide", many + "]}}}", "/request/headers/a");
 }
 
 }  // namespace

@@ -197,7 +197,8 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
       body_["cost"] = charge.cost;
       const HttpAnswer answer = service_.Ask("/v1/debit", json::serialize(body_));
       const Decision debit = library_.store().Debit(charge).value();
-      return Check(answer, 200, Expected(debit.allowed, debit, {&charge, 1}, {&debit, 1}));
+      const bool passes = debit.allowed || charge.mode == Mode::kShadow;
+      return Check(answer, 200, Expected(passes, debit, {&charge, 1}, {&debit, 1}));
     }
     const std::string id = "r" + std::to_string(Pick(0, 200));
     body_["id"] = id;
@@ -211,7 +212,9 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
   }
 
   void CheckLook(const HttpAnswer& answer, int status, Done done, const Charge& charge) {
-    const Decision look = library_.store().Peek(charge).value();
+    Charge smallest = charge;
+    smallest.cost = 1;
+    const Decision look = library_.store().Peek(smallest).value();
     const bool passes = look.allowed || charge.mode == Mode::kShadow;
     json::object expected = Expected(passes, look, {&charge, 1}, {&look, 1});
     expected["applied"] = done == Done::kApplied;
