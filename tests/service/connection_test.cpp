@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "service/late_support.hpp"
+
+namespace tidegate::service {
+namespace {
+
+// ChunkedDecoder::Compacted leaves pos_ where it was before the caller moved the bytes.
+TEST(Chunked, ABodyInTwoSegmentsIsWhole) {
+  Echo echo;
+  Service service(echo);
+  service.Start();
+  Client client(service.port());
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+  std::this_thread::sleep_for(100ms);
+  client.Send("6\r\n world\r\n0\r\n\r\n");
+  EXPECT_NE(client.Receive("hello world", 1s).find("\r\n\r\nhello world"), std::string::npos);
+}
+
+// The same with less behind the move than was moved: pos_ is beyond the data, and the length
+// of the next memmove wraps around.
+TEST(Chunked, ALittleAfterALotOfFraming) {
+  Echo echo;
+  Service service(echo);
+  service.Start();
+  Client client(service.port());
+  client.Send(
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "1;aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nx\r\n"
+      "80000\r\ny");
+  std::this_thread::sleep_for(100ms);
+  client.Send("z");
+  std::this_thread::sleep_for(100ms);
+  client.Send(std::string(0x80000 - 2, 'z') + "\r\n0\r\n\r\n");
+  EXPECT_EQ(client.Receive("zzz", 2s).substr(0, 15), "HTTP/1.1 200 OK");
+}
+
+TEST(Chunked, TheDecoderAlone) {
+  net::ChunkedDecoder chunks;
+  net::HttpLimits limits;
+  std::string data = "5\r\nhello\r\n";
+  ASSERT_EQ(chunks.Decode(data, limits), net::Parsed::kMore);
+  // As HttpConnection::HasChunkedBody does.
+  data = data.substr(0, chunks.decoded()) + data.substr(chunks.raw());
+  chunks.Compacted();
+  data += "6\r\n world\r\n0\r\n\r\n";
+  ASSERT_EQ(chunks.Decode(data, limits), net::Parsed::kDone);
+  EXPECT_EQ(data.substr(0, chunks.decoded()), "hello world");
+}
+
+// A connection that always has the beginning of the next request in its buffer is never armed
+// anew: the deadline of the first head ends it although thousands have been answered since.
+TEST(Deadlines, ABusyPipelineIsNotASlowHead) {
+  Echo echo;
+  auto deadlines = Patient();
+  deadlines[static_cast<std::size_t>(net::Deadlines::Kind::kHeader)] = 300ms;
+  Service service(echo, deadlines);
+  service.Start();
+  Client client(service.port());
+  std::string request = "GET / HTTP/1.1\r\nHost: x\r\nX: ";
+  request += std::string(200 - request.size() - 4, 'a') + "\r\n\r\n";  // 2048 % 200 == 48
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += request;
+  std::atomic<bool> end{false};
+  std::atomic<int> refused{0};
+  std::atomic<std::size_t> bytes{0};
+  std::thread reader([&] {
+    std::string tail;
+    char buffer[65536];
+    while (true) {
+      const ssize_t count = ::recv(client.fd(), buffer, sizeof buffer, 0);
+      if (count <= 0) break;
+      bytes += static_cast<std::size_t>(count);
+      tail.append(buffer, static_cast<std::size_t>(count));
+      if (tail.find("408 Request Timeout") != std::string::npos) ++refused;
+      tail = tail.substr(tail.size() - std::min<std::size_t>(tail.size(), 18));
+    }
+    end = true;
+  });
+  const auto until = std::chrono::steady_clock::now() + 3s;
+  while (!end && std::chrono::steady_clock::now() < until && client.Send(many)) {
+  }
+  ::shutdown(client.fd(), SHUT_WR);
+  reader.join();
+  EXPECT_EQ(refused, 0) << "after " << bytes << " bytes of answers";
+}
+
+// The last answer must reach a client that has sent more than was read: close() with unread
+// data sends RST, which throws away what the client has not taken from the network yet.
+TEST(Close, TheLastAnswerIsNotCutOffByAReset) {
+  Echo echo;
+  Service service(echo);
+  service.Start();
+  Client client(service.port());
+  client.Send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" + std::string(100'000, 'x'));
+  std::this_thread::sleep_for(200ms);
+  char buffer[4096];
+  ssize_t count = 0;
+  std::string got;
+  while ((count = ::recv(client.fd(), buffer, sizeof buffer, 0)) > 0) {
+    got.append(buffer, static_cast<std::size_t>(count));
+  }
+  EXPECT_EQ(count, 0) << std::strerror(errno) << " after: " << got.substr(0, 15);
+}
+
+// The same for a connection beyond the limit.
+TEST(Close, AShedClientCanReadWhy) {
+  Echo echo;
+  net::HttpListener::Options options;
+  options.max_connections = 1;
+  Service service(echo, Patient(), options);
+  Client first(service.port());
+  Client second(service.port());
+  second.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");  // Before the server accepts, as under load.
+  service.Start();
+  std::this_thread::sleep_for(200ms);
+  char buffer[4096];
+  ssize_t count = 0;
+  while ((count = ::recv(second.fd(), buffer, sizeof buffer, 0)) > 0) {
+  }
+  EXPECT_EQ(count, 0) << std::strerror(errno);
+}
+
+/// Always has more to do, as a connection whose client sends faster than it is served.
+struct Busy final : net::Watcher {
+  net::Reactor* reactor = nullptr;
+  std::size_t turns = 0;
+  void OnReady(std::uint32_t) override {
+    ++turns;
+    reactor->Again(*this);
+  }
+};
+
+// Each event adds one more entry to the list of Again, and each entry renews itself.
+TEST(Fairness, AWatcherHasOneTurnOrTwoPerRound) {
+  net::Reactor reactor(Patient());
+  Busy busy;
+  busy.reactor = &reactor;
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  ASSERT_TRUE(reactor.Watch(ends[0], busy));
+  std::size_t before = 0;
+  std::size_t most = 0;
+  int rounds = 0;
+  std::function<void()> each_round = [&] {
+    most = std::max(most, busy.turns - before);
+    before = busy.turns;
+    (void)!::write(ends[1], "x", 1);  // An event in every round.
+    if (++rounds == 200) return reactor.Stop();
+    reactor.Post(each_round);
+  };
+  reactor.Post(each_round);
+  reactor.Run(std::nullopt);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  EXPECT_LE(most, 3u) << "turns in one of 200 rounds";
+}
+
+}  // namespace
+}  // namespace tidegate::service
