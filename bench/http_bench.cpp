@@ -192,6 +192,7 @@ int Run(const std::string& binary, int rounds, double seconds) {
     std::fprintf(stderr, "round %d of %d\r", round + 1, rounds);
     for (auto& contender : all) contender->Round(seconds);
   }
+  std::fprintf(stderr, "\n");
   std::printf("%d connections, %d rounds of %.1f s; CPU time per request, median:\n", kConnections,
               rounds, seconds);
   for (const auto& contender : all) {
