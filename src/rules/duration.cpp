@@ -16,19 +16,8 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-struct Unit {
-  std::string_view name;
-  Micros length;
-};
-constexpr std::array<Unit, 6> kUnits = {{{"us", Micros{1}},
-                                         {"ms", milliseconds{1}},
-                                         {"s", seconds{1}},
-                                         {"m", minutes{1}},
-                                         {"h", hours{1}},
-                                         {"d", days{1}}}};
-
-const Unit* FindUnit(std::string_view name) noexcept {
-  for (const Unit& unit : kUnits) {
+const DurationUnit* FindUnit(std::string_view name) noexcept {
+  for (const DurationUnit& unit : kDurationUnits) {
     if (unit.name == name) return &unit;
   }
   return nullptr;
@@ -64,7 +53,7 @@ Result<Micros> ParseDuration(std::string_view text) {
   std::int64_t count = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, count);
-  const Unit* const unit = FindUnit({rest, static_cast<std::size_t>(end - rest)});
+  const DurationUnit* const unit = FindUnit({rest, static_cast<std::size_t>(end - rest)});
   if (error == std::errc::invalid_argument || unit == nullptr || text.front() == '-') {
     return Refuse(text,
                   "is not a duration: write a whole number and a unit (us, ms, s, m, h or d), "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,19 @@
 #include "tidegate/error.hpp"
 
 namespace tidegate {
+
+struct DurationUnit {
+  std::string_view name;
+  Micros length;
+};
+/// From the longest, so that printing finds the shortest text.
+inline constexpr std::array<DurationUnit, 6> kDurationUnits = {
+    {{"d", std::chrono::days{1}},
+     {"h", std::chrono::hours{1}},
+     {"m", std::chrono::minutes{1}},
+     {"s", std::chrono::seconds{1}},
+     {"ms", std::chrono::milliseconds{1}},
+     {"us", Micros{1}}}};
 
 /// Reads "250us", "100ms", "1s", "5m", "24h" or "7d": a whole number and its unit,
 /// without a sign or a space. The message of the Error says what would be right.

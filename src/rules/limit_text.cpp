@@ -10,24 +10,7 @@
 namespace tidegate {
 namespace {
 
-using std::chrono::days;
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
-
-struct Unit {
-  std::string_view name;
-  Micros length;
-};
-/// From the longest, so that printing finds the shortest text.
-constexpr std::array<Unit, 6> kUnits = {{{"d", days{1}},
-                                         {"h", hours{1}},
-                                         {"m", minutes{1}},
-                                         {"s", seconds{1}},
-                                         {"ms", milliseconds{1}},
-                                         {"us", Micros{1}}}};
-constexpr Micros kLongest = days{366};
+constexpr Micros kLongest = std::chrono::days{366};
 
 /// What people write elsewhere, and what to write here.
 struct Word {
@@ -83,7 +66,7 @@ Result<Micros> ParsePeriod(std::string_view text, std::string_view period) {
   const auto digits = static_cast<std::size_t>(
       std::find_if_not(period.begin(), period.end(), IsDigit) - period.begin());
   const std::string_view unit = period.substr(digits);
-  for (const Unit& known : kUnits) {
+  for (const DurationUnit& known : kDurationUnits) {
     if (digits == 0 && known.name == unit) return known.length;
   }
   for (const Word& word : kWords) {
@@ -94,8 +77,8 @@ Result<Micros> ParsePeriod(std::string_view text, std::string_view period) {
   }
   if (unit == "ns") return Refuse(text, "has too short a period: the shortest is 1us");
   if (unit == "y") return Refuse(text, "has too long a period: the longest is 366d");
-  if (digits == 0 || std::none_of(kUnits.begin(), kUnits.end(),
-                                  [&](const Unit& known) { return known.name == unit; })) {
+  if (digits == 0 || std::none_of(kDurationUnits.begin(), kDurationUnits.end(),
+                                  [&](const DurationUnit& known) { return known.name == unit; })) {
     return Refuse(text,
                   "has no period that can be read; write a unit (us, ms, s, m, h or d), with or "
                   "without a whole number before it, as in 100/s or 1000/24h");
@@ -126,9 +109,9 @@ Result<LimitText> LimitText::Parse(std::string_view text) {
 }
 
 std::string LimitText::Text() const {
-  const auto* const unit = std::find_if(kUnits.begin(), kUnits.end(), [this](const Unit& u) {
-    return period.count() % u.length.count() == 0;
-  });
+  const auto* const unit = std::find_if(
+      kDurationUnits.begin(), kDurationUnits.end(),
+      [this](const DurationUnit& u) { return period.count() % u.length.count() == 0; });
   const std::int64_t number = period.count() / unit->length.count();
   std::string text = std::to_string(count) + "/";
   if (number != 1) text += std::to_string(number);
