@@ -40,9 +40,9 @@ class Server {
   static void Check(const Config& config, Problems& problems);
 
   void Start();
-  /// The rules, answers' form and inline quotas of `config`, for all requests from now on; the old
-  /// ones stay in force if a problem of severity kError comes up. Listeners, limits and store stay
-  /// as they are.
+  /// The rules, answers' form and inline quotas of `config`, on each reactor as soon as it has
+  /// taken them over; the old ones stay in force if a problem of severity kError comes up.
+  /// Listeners, limits and store stay as they are.
   bool Reload(const Config& config, Problems& problems);
   /// Counts a configuration that could not even be read.
   void NoteRefusedReload() noexcept { ++failed_reloads_; }
