@@ -118,6 +118,7 @@ std::size_t ReadRequest(std::string_view input, const HttpLimits& limits,
   std::string body;
   if (head.body == HttpBody::kChunked) {
     const BodyAnswer answer = ReadInAllWays<ReadChunked>(rest, limits, random);
+    Require(ReadInAllWays<ReadCompacted>(rest, limits, random) == answer, "compacting differs");
     if (answer.parsed != Parsed::kDone) return 0;
     Require(answer.body.size() <= limits.body_bytes, "body_bytes");
     Require(answer.raw <= rest.size() && answer.raw > answer.body.size(), "raw");

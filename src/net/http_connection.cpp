@@ -39,7 +39,9 @@ constexpr int kMaxRequests = 64;
 }  // namespace
 
 HttpConnection::HttpConnection(HttpListener& listener, Descriptor socket, const Peer& peer)
-    : listener_(listener), socket_(std::move(socket)), peer_(peer), buffer_(own_.data()) {}
+    : listener_(listener), socket_(std::move(socket)), peer_(peer) {
+  buffer_ = own_.data();
+}
 
 HttpConnection::~HttpConnection() { GiveExchange(); }
 

@@ -105,7 +105,7 @@ class HttpConnection final : public Watcher,
   std::size_t request_bytes_ = 0;  ///< Head and body.
   std::size_t progress_ = 0;       ///< Bytes moved since the deadline was armed.
 
-  char* buffer_;
+  char* buffer_ = nullptr;
   std::size_t capacity_ = kInlineBytes;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

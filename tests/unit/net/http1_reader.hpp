@@ -101,6 +101,34 @@ inline BodyAnswer ReadChunked(std::string_view input, const HttpLimits& limits =
   return {Parsed::kMore, 0, {}, before, 0};
 }
 
+/// As ReadChunked, but what has been eaten is taken away in between, as a connection does.
+inline BodyAnswer ReadCompacted(std::string_view input, const HttpLimits& limits = {},
+                                const std::vector<std::size_t>& cuts = {}) {
+  ChunkedDecoder decoder;
+  std::size_t taken = 0;  // Of the input's bytes, those that are gone.
+  std::string kept;
+  for (std::size_t i = 0; i <= cuts.size(); ++i) {
+    const std::size_t size = i < cuts.size() ? cuts[i] : input.size();
+    kept += input.substr(kept.size() + taken, size - kept.size() - taken);
+    // Exactly as long as it is: an access beyond it is seen.
+    const auto buffer = std::make_unique<char[]>(kept.size());
+    kept.copy(buffer.get(), kept.size());
+    const Parsed parsed = decoder.Decode({buffer.get(), kept.size()}, limits);
+    kept.assign(buffer.get(), kept.size());
+    if (parsed == Parsed::kRefused) {
+      return {parsed, decoder.refusal().status, std::string(decoder.refusal().reason), {}, 0};
+    }
+    const std::size_t eaten = decoder.raw() - decoder.decoded();
+    if (parsed == Parsed::kDone) {
+      return {parsed, 0, {}, kept.substr(0, decoder.decoded()), decoder.raw() + taken};
+    }
+    kept.erase(decoder.decoded(), eaten);
+    taken += eaten;
+    decoder.Compacted();
+  }
+  return {Parsed::kMore, 0, {}, kept.substr(0, decoder.decoded()), 0};
+}
+
 /// 1, 2, ... size - 1: byte by byte.
 inline std::vector<std::size_t> EveryByte(std::size_t size) {
   std::vector<std::size_t> cuts;
