@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU time per request of the HTTP API beside nginx's, in one run: the servers on one core, the
 // load on another, taking turns. Usage: http_bench TIDEGATE [ROUNDS [SECONDS]]
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <functional>
@@ -127,10 +127,9 @@ std::string TidegateConfig(int port, int rules) {
       "listen: {api: \"127.0.0.1:" + std::to_string(port) + "\", admin: \"off\"}\nrules:\n";
   for (int i = 0; i < rules; ++i) {
     const std::string n = std::to_string(i);
-    yaml += "  - {id: r" + n + ", match: {host: h" + std::to_string(i % 100) +
-            ".example.com, path: /v1/p" + n +
-            "/**, method: [GET, POST]}, per: header:x-key, "
-            "limit: 1000000/s}\n";
+    yaml.append("  - {id: r").append(n).append(", match: {host: h");
+    yaml.append(std::to_string(i % 100)).append(".example.com, path: /v1/p").append(n);
+    yaml += "/**, method: [GET, POST]}, per: header:x-key, limit: 1000000/s}\n";
   }
   return yaml;
 }
@@ -150,12 +149,16 @@ std::unique_ptr<Contender> StartTidegate(const std::string& binary, const Folder
     const std::string identity = "client-" + std::to_string(i);
     const unsigned rule = static_cast<unsigned>(random()) % static_cast<unsigned>(rules);
     const std::string n = std::to_string(rule);
-    tidegate->requests.push_back(Post(
-        "/v1/decide", identity,
-        by == AskBy::kRule ? R"({"rule":"r)" + n + R"(","identity":")" + identity + "\"}"
-                           : R"({"request":{"method":"GET","host":"h)" +
-                                 std::to_string(rule % 100) + R"(.example.com","path":"/v1/p)" + n +
-                                 R"(/x","headers":{"x-key":")" + identity + "\"}}}"));
+    std::string body;
+    if (by == AskBy::kRule) {
+      body.append(R"({"rule":"r)").append(n).append(R"(","identity":")").append(identity);
+      body += "\"}";
+    } else {
+      body.append(R"({"request":{"method":"GET","host":"h)").append(std::to_string(rule % 100));
+      body.append(R"(.example.com","path":"/v1/p)").append(n);
+      body.append(R"(/x","headers":{"x-key":")").append(identity).append("\"}}}");
+    }
+    tidegate->requests.push_back(Post("/v1/decide", identity, body));
   }
   tidegate->server = std::make_unique<Child>(
       std::vector<std::string>{binary, "serve", "--config", file, "--threads", "1"}, kServerCore);

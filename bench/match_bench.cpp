@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   for (const Kind& kind : kKinds) {
-    for (const std::size_t rules : {10, 10'000}) {
+    for (const std::size_t rules : {std::size_t{10}, std::size_t{10'000}}) {
       const std::string name = std::string("match/") + kind.name + "/" + std::to_string(rules);
       benchmark::RegisterBenchmark(
           name.c_str(), [&kind, rules](benchmark::State& state) { Match(state, kind, rules); });

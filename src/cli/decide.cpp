@@ -54,9 +54,11 @@ Result<std::string> Exchange(const std::string& address, const std::string& requ
   std::string answer;
   error_code failed;
   socket.async_connect(target, [&](const error_code& error) {
-    if ((failed = error)) return;
+    failed = error;
+    if (failed) return;
     asio::async_write(socket, asio::buffer(request), [&](const error_code& unsent, std::size_t) {
-      if ((failed = unsent)) return;
+      failed = unsent;
+      if (failed) return;
       asio::async_read(socket, asio::dynamic_buffer(answer, 1u << 20),
                        [&](const error_code& end, std::size_t) {
                          if (end != asio::error::eof) failed = end;

@@ -372,7 +372,7 @@ class Reader {
   std::string_view Whole(JsonView last) {
     const std::string_view view{last.data(), last.size()};
     if (parts_.empty()) {
-      if (view.empty()) return {"", 0};
+      if (view.empty()) return "";
       const bool in_body = std::less_equal<>{}(json_.data(), view.data()) &&
                            std::less<>{}(view.data(), json_.data() + json_.size());
       if (in_body) return view;

@@ -12,7 +12,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::size_t kMaxToken = 8 * 1024;
+constexpr std::size_t kMaxToken = 8192;
 constexpr double kLeewaySeconds = 30;
 
 std::unexpected<Error> Refuse(std::string message) {

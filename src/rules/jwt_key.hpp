@@ -20,7 +20,7 @@ class JwtKey {
   /// A public key: RSA of 2048 to 8192 bits (RS256, RS384, RS512), P-256 (ES256), P-384 (ES384).
   [[nodiscard]] static Result<JwtKey> FromPem(std::string_view pem);
 
-  [[nodiscard]] bool Verify(std::string_view algorithm, std::string_view message,
+  [[nodiscard]] bool Verify(std::string_view name, std::string_view message,
                             std::string_view signature) const;
 
  private:

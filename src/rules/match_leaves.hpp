@@ -27,9 +27,10 @@ class MatchLeaves {
   /// The one spec of a leaf that has no further conditions; HashIndex::kNone if there are others.
   [[nodiscard]] std::uint32_t Single(std::uint32_t leaf) const noexcept;
 
-  /// Calls `found(spec)` for each spec of a leaf that the request fits, for some more than once.
+  /// Calls `found(spec)` for each spec of leaf `number` that the request fits, for some more than
+  /// once.
   template <class Found>
-  void Find(std::uint32_t leaf, const RequestView& request, Found&& found) const noexcept;
+  void Find(std::uint32_t number, const RequestView& request, Found&& found) const noexcept;
 
  private:
   struct Range {
