@@ -72,9 +72,9 @@ Reach ReachOf(const std::string& endpoint) {
 
 }  // namespace
 
-Server::Worker::Worker(Server& server, std::shared_ptr<const Policy> policy)
+Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
     : reactor(DeadlinesOf(server.config_.limits)),
-      api(*server.store_, counters, ReachOf(server.config_.listen.api), std::move(policy)) {}
+      api(*server.store_, counters, ReachOf(server.config_.listen.api), policy) {}
 
 Server::Server(const Config& config, const Options& options)
     : config_(config),

@@ -65,7 +65,7 @@ class Server {
  private:
   /// A reactor and what runs on it.
   struct Worker {
-    Worker(Server& server, std::shared_ptr<const Policy> policy);
+    Worker(Server& server, const std::shared_ptr<const Policy>& policy);
     net::Reactor reactor;
     DecisionCounters counters;
     ApiDoor api;

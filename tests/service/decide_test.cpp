@@ -81,10 +81,10 @@ TEST_F(DecideTest, ABucketEmptiesOneByOneAndSaysSo) {
     const std::string reset = std::to_string((5 - left) * 2000);
     const std::string numbers =
         R"("limit":5,"remaining":)" + std::to_string(left) + R"(,"reset_after_ms":)" + reset;
-    EXPECT_EQ(json::value(answer.Json()),
-              json::parse(R"({"allowed":true,"rule":"bucket",)" + numbers +
-                          R"(,"rung":"store","rules":[{"rule":"bucket","mode":"enforce",)" +
-                          R"("allowed":true,)" + numbers + "}]}"));
+    std::string wanted = R"({"allowed":true,"rule":"bucket",)";
+    wanted.append(numbers).append(R"(,"rung":"store","rules":[{"rule":"bucket","mode":"enforce",)");
+    wanted.append(R"("allowed":true,)").append(numbers).append("}]}");
+    EXPECT_EQ(json::value(answer.Json()), json::parse(wanted));
   }
 }
 
@@ -470,8 +470,9 @@ TEST_F(DecideTest, AMistakeInABatchChangesNothing) {
       {ByRule("bucket", "alice", R"(,"lease":"x")"), "/requests/1/lease"},
   };
   for (const auto& [question, pointer] : bad) {
-    const HttpAnswer answer = service_.Ask(
-        "/v1/decide/batch", R"({"requests":[)" + good + "," + question + "," + good + "]}");
+    std::string batch = R"({"requests":[)";
+    batch.append(good).append(",").append(question).append(",").append(good).append("]}");
+    const HttpAnswer answer = service_.Ask("/v1/decide/batch", batch);
     EXPECT_GE(answer.status, 400) << question;
     EXPECT_LT(answer.status, 500) << question;
     EXPECT_EQ(Text(answer, "pointer"), pointer);

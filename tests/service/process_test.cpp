@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -404,10 +404,9 @@ TEST_F(ProcessTest, TenThousandRulesAreReadyWithinASecond) {
   std::string rules = "rules:\n";
   for (int i = 0; i < 10'000; ++i) {
     const std::string n = std::to_string(i);
-    rules += "  - { id: rule-" + n + ", match: { host: host-" + std::to_string(i % 100) +
-             ".example.com, path: /v1/things-" + n +
-             "/**, method: [GET, POST] }, "
-             "per: header:x-api-key | client_ip, limit: 100/s }\n";
+    rules.append("  - { id: rule-").append(n).append(", match: { host: host-");
+    rules.append(std::to_string(i % 100)).append(".example.com, path: /v1/things-").append(n);
+    rules += "/**, method: [GET, POST] }, per: header:x-api-key | client_ip, limit: 100/s }\n";
   }
   WriteFile(file_, ConfigText(rules));
   const auto server = Serve(file_);

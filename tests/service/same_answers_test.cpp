@@ -119,7 +119,7 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
     });
   }
 
-  void Check(const HttpAnswer& answer, int status, json::object expected) {
+  void Check(const HttpAnswer& answer, int status, const json::object& expected) {
     json::object body = answer.Json();
     if (status >= 400) {
       for (const char* const member : {"type", "title", "status", "violated-policies", "detail"}) {
