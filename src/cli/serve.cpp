@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -68,8 +69,14 @@ void ConfigureLog(const ServeOptions& options, const Config& config) {
                  static_cast<Log::Level>(config.log.level));
 }
 
-void LogProblems(const Problems& problems, const std::string& file) {
-  for (const Problem& problem : problems) {
+/// The first few, errors before warnings: a log is no place for a thousand of one kind.
+void LogProblems(Problems problems, const std::string& file) {
+  constexpr std::size_t kMost = 10;
+  std::ranges::stable_partition(problems, [](const Problem& problem) {
+    return problem.severity == Problem::Severity::kError;
+  });
+  for (std::size_t i = 0; i < std::min(problems.size(), kMost); ++i) {
+    const Problem& problem = problems[i];
     const std::string at =
         file + ":" + std::to_string(problem.at.line) + ":" + std::to_string(problem.at.column);
     if (problem.severity == Problem::Severity::kError) {
@@ -77,6 +84,10 @@ void LogProblems(const Problems& problems, const std::string& file) {
     } else {
       Log::Warning(problem.message, {{"at", at}, {"in", problem.where}});
     }
+  }
+  if (problems.size() > kMost) {
+    Log::Warning("there is more to be said about this configuration: see `tidegate check-config`",
+                 {{"file", file}, {"more", std::to_string(problems.size() - kMost)}});
   }
 }
 
