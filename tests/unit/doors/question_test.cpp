@@ -173,8 +173,7 @@ TEST_F(QuestionTest, WhatIsNoJsonIsRefused) {
                                      R"({"rule":"x",})",
                                      R"({rule:"x"})",
                                      R"({'rule':'x'})",
-                                     R"({"rule":"x"} )"
-                                     "x",
+                                     R"({"rule":"x"} x)",
                                      R"({"rule":"x"}{"rule":"x"})",
                                      R"({"rule":"x"},)",
                                      "{\"rule\":\"\xFF\"}",

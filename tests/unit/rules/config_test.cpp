@@ -229,8 +229,8 @@ TEST_F(SecretFile, IsReadBesideTheConfigurationWithoutItsLastNewline) {
 }
 
 TEST_F(SecretFile, IsRefusedIfTooLargeOrNoFile) {
-  Write("large", std::string(64 * 1024 + 1, 'x'));
-  Write("largest", std::string(64 * 1024, 'x'));
+  Write("large", std::string(65'537, 'x'));
+  Write("largest", std::string(65'536, 'x'));
   const auto told = [&](const std::string& name) {
     return Told(Read("identity: { hmac_key: 'file:" + name + "' }\n", folder_));
   };

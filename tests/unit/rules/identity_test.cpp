@@ -335,7 +335,7 @@ TEST_F(IdentityTest, DifferentPartsGiveDifferentKeys) {
       std::string value;
       do value += kBytes[random() % kBytes.size()];
       while (random() % 3 != 0);
-      if (per.parts.back().front().kind == Kind::kHeader) value = "x" + value + "x";
+      if (per.parts.back().front().kind == Kind::kHeader) value.insert(0, "x").append("x");
       input.emplace_back(per.parts.back().front().Text(), value);
     }
     std::vector<NamedValue> values;

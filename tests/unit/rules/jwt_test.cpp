@@ -245,7 +245,8 @@ TEST_F(JwtTest, OnlyBearerTokensOfThreePiecesAreRead) {
   for (const std::string& text : std::initializer_list<std::string>{
            token, "Basic " + token, "Bearer" + token, "Bearer ", std::string("Bearer"),
            std::string(), "Bearer " + token + ".x", "Bearer a.b", "Bearer ..", "Bearer .",
-           "Bearer a.b.c.d.e", "Bearer " + token + " " + token, "Bearer ." + token}) {
+           "Bearer a.b.c.d.e", std::string("Bearer ").append(token).append(" ").append(token),
+           "Bearer ." + token}) {
     EXPECT_EQ(Claim(*verifier, text), "(none)") << text;
   }
 }

@@ -102,7 +102,8 @@ struct Request {
   }
   [[nodiscard]] std::string Text() const {
     std::string text = method + " " + host + " " + path + (has_client ? " " + client.Text() : "");
-    for (const auto& [name, value] : headers) text += " " + name + ": " + value;
+    for (const auto& [name, value] : headers)
+      text.append(" ").append(name).append(": ").append(value);
     return text;
   }
 };
