@@ -251,10 +251,7 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
   last_ = true;
   linger_ = true;
   OutBuffer body;
-  body << R"({"type":"about:blank","title":")" << ReasonPhrase(refusal.status) << R"(","status":)"
-       << refusal.status << R"(,"detail":")";
-  WriteJsonText(body, refusal.reason);
-  body << "\"}\n";
+  WriteProblem(body, refusal.status, refusal.reason);
   BeginAnswer(refusal.status)
       << "Cache-Control: no-store\r\nContent-Type: application/problem+json\r\nContent-Length: "
       << body.size() << "\r\n\r\n"

@@ -140,9 +140,7 @@ void WriteJsonText(OutBuffer& out, std::string_view text) {
   }
 }
 
-void AnswerProblem(HttpExchange& exchange, int status, std::string_view detail,
-                   std::string_view pointer, std::string_view field_lines) {
-  OutBuffer body;
+void WriteProblem(OutBuffer& body, int status, std::string_view detail, std::string_view pointer) {
   body << R"({"type":"about:blank","title":")" << ReasonPhrase(status) << R"(","status":)" << status
        << R"(,"detail":")";
   WriteJsonText(body, detail);
@@ -151,6 +149,12 @@ void AnswerProblem(HttpExchange& exchange, int status, std::string_view detail,
     WriteJsonText(body, pointer);
   }
   body << "\"}\n";
+}
+
+void AnswerProblem(HttpExchange& exchange, int status, std::string_view detail,
+                   std::string_view pointer, std::string_view field_lines) {
+  OutBuffer body;
+  WriteProblem(body, status, detail, pointer);
   exchange.Begin(status) << "Cache-Control: no-store\r\n" << field_lines;
   exchange.End("application/problem+json", body.view());
 }

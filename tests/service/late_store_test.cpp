@@ -88,6 +88,11 @@ void RunOn(net::Reactor& reactor, std::function<void()> task) {
   done.get_future().wait();
 }
 
+/// Until the loop has seen what had happened before this call: its next round tells of all of it.
+void AwaitRounds(net::Reactor& reactor) {
+  for (int i = 0; i < 2; ++i) RunOn(reactor, [] {});
+}
+
 void AwaitHeld(const LateStore& store, std::size_t count) {
   for (int i = 0; i < 400 && store.held != count; ++i) std::this_thread::sleep_for(5ms);
   ASSERT_EQ(store.held, count);
@@ -181,7 +186,7 @@ TEST(LateStore, AGoneClientTakesNoOthersAnswerAway) {
   AwaitHeld(late.store, 1);
   // The socket is closed only when the loop tries to write or read: make the connection close.
   b.Abort();
-  std::this_thread::sleep_for(50ms);
+  AwaitRounds(late.service->reactor());
   late.store.mode = LateStore::Mode::kFailsAllOnStart;
   Client a(late.service->port());
   a.Send("GET /secret-of-a HTTP/1.1\r\nHost: x\r\n\r\n" + kDecide);
@@ -197,7 +202,7 @@ TEST(LateStore, AClientThatHasGoneDoesNoHarm) {
     AwaitHeld(late.store, 1);
     client.Abort();
   }
-  std::this_thread::sleep_for(50ms);
+  AwaitRounds(late.service->reactor());
   RunOn(late.service->reactor(), [&] { late.store.FinishAll(); });
   RunOn(late.service->reactor(), [&] { late.store.FinishAll(); });
   for (int i = 0; i < 100 && late.service->listener().stats().open != 0; ++i) {
@@ -212,7 +217,7 @@ TEST(LateStore, AHalfClosedClientGetsItsAnswer) {
   client.Send(kDecide);
   AwaitHeld(late.store, 1);
   ::shutdown(client.fd(), SHUT_WR);
-  std::this_thread::sleep_for(50ms);
+  AwaitRounds(late.service->reactor());
   RunOn(late.service->reactor(), [&] { late.store.FinishAll(); });
   EXPECT_NE(client.Receive("]}\n").find("200 OK"), std::string::npos);
 }

@@ -54,7 +54,9 @@ TEST(Server, ReloadDrainAndStopUnderLoad) {
   }
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE((*server)->Reload(ConfigOf(10 + i), problems));
-    std::this_thread::sleep_for(5ms);
+    Client between(api);  // So that requests and reloads really alternate.
+    between.Send(Post("/v1/decide", R"({"rule":"r","identity":"192.0.2.1"})"));
+    EXPECT_FALSE(between.Receive("\r\n\r\n").empty());
   }
   std::promise<void> drained;
   auto done = drained.get_future();
