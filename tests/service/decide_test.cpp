@@ -637,6 +637,43 @@ TEST_F(DecideTest, AQueryBehindThePathChangesNothing) {
   EXPECT_EQ(service_.Ask("/v1/decide?x=1", ByRule("bucket", "alice")).status, 200);
 }
 
+TEST(Door, WebPagesMayNotAsk) {
+  Service service("rules: [{id: a, per: const, limit: 5/m}]\n");
+  HttpClient client(service.api());
+  client.Send(Post("/v1/decide", R"({"rule":"a"})", "Origin: http://evil.example\r\n"));
+  EXPECT_EQ(client.Read().status, 403);
+  EXPECT_EQ(client.Ask("/v1/peek", R"({"rule":"a"})").Json().at("remaining"), 5)
+      << "nothing charged";
+}
+
+/// The client is found from who connected and from the headers, as the configuration believes them.
+TEST(Door, APeersHeadersAreBelievedIfItIsTrusted) {
+  Service service(
+      "client_ip: {trusted_proxies: [10.0.0.0/8]}\n"
+      "rules: [{id: a, per: client_ip, limit: 5/m}]\n");
+  const auto ask = [&](std::string_view peer, std::string_view forwarded) {
+    std::string body = R"({"request":{"peer":")";
+    body.append(peer).append(R"(","headers":{"X-Forwarded-For":")").append(forwarded);
+    return service.Decide(body.append("\"}}}")).Json().at("remaining");
+  };
+  EXPECT_EQ(ask("10.0.0.1", "203.0.113.7"), 4);
+  EXPECT_EQ(ask("10.0.0.2", "6.6.6.6, 203.0.113.7, 10.9.9.9"), 3) << "the same client";
+  EXPECT_EQ(ask("198.51.100.1", "203.0.113.7"), 4) << "not believed: it counts itself";
+  EXPECT_EQ(service.Ask("/v1/peek", ByRule("a", "203.0.113.7")).Json().at("remaining"), 3);
+  EXPECT_EQ(service.Decide(R"({"request":{"peer":"10.0.0.1","client_ip":"1.2.3.4"}})").status, 400);
+  EXPECT_EQ(service.Decide(R"({"request":{"peer":"10.0.0.1:80"}})").status, 400);
+}
+
+TEST(Door, WhileDrainingAdminSaysSo) {
+  Service service("rules: [{id: a, per: const, limit: 5/m}]\n");
+  HttpClient open(service.api());
+  EXPECT_EQ(open.Ask("/v1/decide", R"({"rule":"a"})").status, 200);
+  service.server().Drain([] {});
+  HttpClient probe(service.admin());
+  probe.Send(Get("/readyz"));
+  EXPECT_EQ(probe.Read().status, 503);
+}
+
 TEST_F(DecideTest, OnlyJsonIsAnAcceptableBody) {
   HttpClient client(service_.api());
   const std::string body = ByRule("bucket", "alice");
