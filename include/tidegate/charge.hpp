@@ -11,6 +11,9 @@ namespace tidegate {
 /// Whether a charge may refuse the request, or only counts what passed.
 enum class Mode : std::uint8_t { kEnforce, kShadow };
 
+/// What a charge does when its store cannot answer: pass, refuse, or count on this node alone.
+enum class OnFailure : std::uint8_t { kOpen, kClosed, kLocal };
+
 /// One key, one Quota, one cost: the unit that a Store applies.
 ///
 /// The key is the rule and the identity together; the same identity under two
@@ -25,6 +28,7 @@ struct Charge {
   /// `concurrency` only: the id of the lease, chosen by the caller. Acquiring
   /// the same id again renews it and holds no second place.
   std::string_view lease = {};
+  OnFailure on_failure = OnFailure::kOpen;
 };
 
 inline constexpr std::int64_t kMaxCost = 2'147'483'647;

@@ -18,9 +18,6 @@ namespace tidegate {
 // A configuration as a person wrote it, checked but not yet compiled: rules/rule_set.hpp does
 // that. Plain values, equal if the files say the same.
 
-/// What a rule does when its store cannot answer.
-enum class OnFailure : std::uint8_t { kOpen, kClosed, kLocal };
-
 /// What a rule, or an entry of `deny` or `exempt`, applies to. Empty lists match everything; all
 /// given conditions must hold, any entry of one list will do.
 struct MatchSpec {

@@ -49,7 +49,8 @@ void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
                .quota = &rule.QuotaOf(identity),
                .cost = cost,
                .mode = rule.mode,
-               .lease = leases ? lease : std::string_view{}},
+               .lease = leases ? lease : std::string_view{},
+               .on_failure = rule.on_failure},
               &rule);
 }
 
