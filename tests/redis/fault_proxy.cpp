@@ -48,7 +48,10 @@ FaultProxy::FaultProxy(int server_port, std::uint32_t seed)
     : server_port_(server_port), random_(seed) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   // A port that was named is kept while nobody listens there; one that the system chose is not.
+  // To listen there again beside connections that are still open takes SO_REUSEADDR.
   port_ = FreePort();
+  const int on = 1;
+  setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const sockaddr_in address = Loopback(port_);
   if (bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener_, 1024) != 0) {

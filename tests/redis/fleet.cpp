@@ -12,6 +12,7 @@
 #include <charconv>
 #include <csignal>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -203,18 +204,15 @@ double Node::CpuSeconds() const {
 
 std::string Node::Metrics() const { return Fetch(admin_, "/metrics").body; }
 
-double Node::Metric(std::string_view prefix) const {
-  // The last label of a prefix may be followed by others: `name{a="1"` fits `name{a="1",b="2"}`.
-  const std::string wanted = "\n" + std::string(prefix);
-  const std::string text = "\n" + Metrics();
+double Node::Metric(std::string_view name, std::string_view label) const {
+  std::istringstream lines(Metrics());
   double total = 0;
-  for (std::size_t at = 0; (at = text.find(wanted, at)) != std::string::npos; ++at) {
-    const char next = text[at + wanted.size()];
-    if (prefix.find('{') == std::string_view::npos && next != '{' && next != ' ') continue;
-    const std::size_t end = text.find('\n', at + 1);
-    const std::size_t space = text.rfind(' ', end);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name)) continue;
+    const char next = line[name.size()];
+    if ((next != '{' && next != ' ') || line.find(label) == std::string::npos) continue;
     double value = 0;
-    std::from_chars(text.data() + space + 1, text.data() + end, value);
+    std::from_chars(line.data() + line.rfind(' ') + 1, line.data() + line.size(), value);
     total += value;
   }
   return total;
@@ -239,9 +237,9 @@ bool Fleet::AllAlive() {
   return alive;
 }
 
-double Fleet::Metric(std::string_view prefix) const {
+double Fleet::Metric(std::string_view name, std::string_view label) const {
   double total = 0;
-  for (const auto& node : nodes_) total += node->Metric(prefix);
+  for (const auto& node : nodes_) total += node->Metric(name, label);
   return total;
 }
 

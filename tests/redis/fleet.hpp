@@ -60,8 +60,9 @@ class Node {
   void Signal(int signal) const;
 
   [[nodiscard]] Answer Decide(std::string_view body) const { return Ask(api_, "/v1/decide", body); }
-  /// All lines of /metrics that begin so, added up: a name, or one with some of its labels.
-  [[nodiscard]] double Metric(std::string_view prefix) const;
+  /// All lines of /metrics of that name, added up; if given, only those with that label, written
+  /// `reason="timeout"`.
+  [[nodiscard]] double Metric(std::string_view name, std::string_view label = {}) const;
   [[nodiscard]] std::string Metrics() const;
 
  private:
@@ -89,7 +90,7 @@ class Fleet {
   [[nodiscard]] std::vector<int> Apis() const;
   [[nodiscard]] bool AllAlive();
   /// Over all nodes.
-  [[nodiscard]] double Metric(std::string_view prefix) const;
+  [[nodiscard]] double Metric(std::string_view name, std::string_view label = {}) const;
   [[nodiscard]] long ResidentBytes() const;
   [[nodiscard]] int Descriptors() const;
   [[nodiscard]] std::string Said() const;

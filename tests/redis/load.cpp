@@ -268,7 +268,7 @@ class Load::Loop {
     Keep(connection);
     ++load_.answered_;
     ++load_.by_rung_[static_cast<std::size_t>(record.rung)];
-    if (record.rung == Rung::kStore) load_.last_store_us_ = record.sent_us;
+    if (record.rung == Rung::kStore) load_.last_store_us_[record.node] = record.sent_us;
     if (options_.rate > 0) {
       // Evenly, and never in a burst to make up for time lost.
       connection.last_due_us = std::max(
@@ -315,7 +315,7 @@ class Load::Loop {
   std::mt19937 random_{11};
 };
 
-Load::Load(const Options& options, Next next) {
+Load::Load(const Options& options, Next next) : nodes_(options.ports.size()) {
   records_.reserve(std::min<std::size_t>(options.most, 1U << 20));
   thread_ =
       std::thread([this, options, next = std::move(next)] { Loop(*this, options, next).Run(); });
@@ -330,6 +330,10 @@ Records Load::Stop() {
   stop_ = true;
   if (thread_.joinable()) thread_.join();
   return std::move(records_);
+}
+
+std::int64_t Load::last_store_us() const noexcept {
+  return *std::min_element(last_store_us_, last_store_us_ + nodes_);
 }
 
 bool Load::Progress(std::int64_t more) {

@@ -54,8 +54,8 @@ class Load {
   [[nodiscard]] std::int64_t answered(Rung rung) const noexcept {
     return by_rung_[static_cast<std::size_t>(rung)];
   }
-  /// When the last question was sent that the store itself answered.
-  [[nodiscard]] std::int64_t last_store_us() const noexcept { return last_store_us_; }
+  /// When the last question was sent that the store of every node answered itself.
+  [[nodiscard]] std::int64_t last_store_us() const noexcept;
   /// Waits until so many more were answered; false: not within ten seconds.
   [[nodiscard]] bool Progress(std::int64_t more);
   /// Questions without an answer, since their connection ended.
@@ -71,7 +71,8 @@ class Load {
   std::atomic<std::int64_t> answered_{0};
   std::atomic<std::int64_t> lost_{0};
   std::atomic<std::int64_t> unasked_{0};
-  std::atomic<std::int64_t> last_store_us_{0};
+  std::size_t nodes_;
+  std::atomic<std::int64_t> last_store_us_[16] = {};  ///< By node.
   std::atomic<std::int64_t> by_rung_[6] = {};
   Records records_;
   std::thread thread_;

@@ -48,7 +48,7 @@ TEST_F(LoadTest, ABucketIsUsedInFullAndNoMore) {
   EXPECT_TRUE(BucketHolds(records, promise));
   EXPECT_FALSE(BucketHolds(records, Promise{1000, 1'000'000, 450}));
   EXPECT_GE(Admitted(records), 1000);
-  EXPECT_EQ(fleet_.Metric("tidegate_decisions_total{rule=\"tb\""),
+  EXPECT_EQ(fleet_.Metric("tidegate_decisions_total", R"(rule="tb")"),
             static_cast<double>(records.size()));
   for (const Record& record : records) ASSERT_EQ(record.rung, Rung::kStore);
   std::cout << LatenciesOf(records) << '\n';
