@@ -92,8 +92,8 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
       // Tokens wait for whoever comes, so that only the last part of one may be left.
       promised = std::floor(promise.burst + promise.limit * time / period) - 1;
     } else {
-      // Whole windows that were asked in all the time.
-      promised = promise.limit * std::max(0.0, std::floor(time / period) - 1);
+      // In a flood a limit is used up as soon as it is there: once in every period at least.
+      promised = promise.limit * std::floor(time / period);
     }
     return std::min(promised, static_cast<double>(asked.requests));
   }
