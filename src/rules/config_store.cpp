@@ -105,12 +105,12 @@ constexpr std::array<ConfigKey<StoreDraft>, 8> kStoreKeys = {{
 
 }  // namespace
 
-void ReadStore(const ConfigValue& value, ConfigDraft& config) {
-  StoreDraft draft{.store = config.config.store, .places = config.places};
-  config.places.store = value.at();
-  ReadSection(value, kStoreKeys, draft);
-  if (draft.kind != StoreDraft::Kind::kMemory) return;
-  for (const StoreDraft::RedisKey& key : draft.redis_keys) {
+void ReadStore(const ConfigValue& value, ConfigDraft& draft) {
+  StoreDraft store{.store = draft.config.store, .places = draft.places};
+  draft.places.store = value.at();
+  ReadSection(value, kStoreKeys, store);
+  if (store.kind != StoreDraft::Kind::kMemory) return;
+  for (const StoreDraft::RedisKey& key : store.redis_keys) {
     const Where where{.parent = &value.where(), .key = key.name};
     value.context().Error(key.at, where,
                           "has no meaning for the memory store; give `url`, as in "
