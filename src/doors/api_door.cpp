@@ -192,7 +192,7 @@ std::vector<std::string_view> ApiDoor::Paths() {
   return paths;
 }
 
-ApiDoor::ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
+ApiDoor::ApiDoor(AsyncStore& store, DecisionCounters& counters, Reach reach,
                  const std::shared_ptr<const Policy>& policy)
     : store_(store), counters_(counters), reach_(reach), random_(std::random_device{}() | 1u) {
   Use(policy);
