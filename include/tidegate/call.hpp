@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,6 +29,21 @@ struct Refund {
 /// Whether an operation on a key or a lease found something to do.
 enum class Done : std::uint8_t { kApplied, kNothing };
 
+struct Call;
+
+/// What the store that carries a Call out keeps in it until it is finished: a call that waits costs
+/// no memory of the store's. Nobody else's business.
+struct CallRecord {
+  Call* earlier = nullptr;  ///< Of those that wait, in the order of their deadlines.
+  Call* later = nullptr;
+  std::int64_t since = 0;                  ///< On the monotonic clock, in nanoseconds.
+  std::array<std::uint64_t, 2> request{};  ///< Equal for calls that ask the same.
+  void* batch = nullptr;                   ///< Where it waits...
+  std::uint32_t entry = 0;                 ///< ... in which entry...
+  std::uint32_t place = 0;                 ///< ... and where among those that ask the same.
+  std::uint32_t open = 0;                  ///< Parts of it that are not answered yet.
+};
+
 /// One question to a Store and its answer, for callers that must not wait.
 ///
 /// The caller fills it, keeps it and all that it points at alive, and hands it to
@@ -49,6 +65,8 @@ struct Call {
   /// kRefund, kReset, kRenew and kRelease: whether any charge found something to do.
   Done done = Done::kNothing;
   std::optional<Error> error;  ///< Then nothing else is filled, and kApply charged nothing.
+
+  CallRecord record;  ///< The store's.
 };
 
 }  // namespace tidegate

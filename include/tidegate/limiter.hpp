@@ -19,7 +19,8 @@ namespace tidegate {
 struct Verdict {
   bool allowed = false;
   /// The one that the caller should hear about: of those that deny, the one with
-  /// the longest retry_after; else the one with the smallest share left.
+  /// the longest retry_after; else the one with the smallest share left. Where the store
+  /// could not answer, one that is closed comes before all others, one that is open last.
   Decision governing;
   std::vector<Decision> decisions;  ///< One per charge, in order.
 };

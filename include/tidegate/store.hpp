@@ -39,16 +39,22 @@ struct StoreStats {
   std::uint64_t list_bytes = 0;  ///< Held by logs and leases now.
 };
 
-/// Applies charges. Thread-safe. Only Inspect and an Error's message allocate
-/// for the caller; nothing throws but for want of that memory.
-class Store {
+/// Carries calls out without making the caller wait.
+class AsyncStore {
  public:
-  virtual ~Store() = default;
+  virtual ~AsyncStore() = default;
 
   /// Carries `call` out and calls its `finished` exactly once: before Start returns if
-  /// the store answers at once, as memory does; else later, on the caller's reactor. The
-  /// other calls below wait for their answer instead.
-  virtual void Start(Call& call) noexcept;
+  /// the store answers at once, as memory does; else later, on the caller's reactor.
+  virtual void Start(Call& call) noexcept = 0;
+};
+
+/// Applies charges. Thread-safe. Only Inspect and an Error's message allocate
+/// for the caller; nothing throws but for want of that memory.
+class Store : public AsyncStore {
+ public:
+  /// Through the calls below, which wait for their answer.
+  void Start(Call& call) noexcept override;
 
   /// Applies `count` identical requests, each charging the whole list all or
   /// nothing; returns how many pass: the first so many of them, exactly as if

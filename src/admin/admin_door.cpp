@@ -14,11 +14,15 @@ using net::HttpExchange;
 /// A look at a key that nobody is counted by: it takes the way of every question to the store and
 /// back.
 struct Probe : Call {
-  explicit Probe(HttpExchange& of) : exchange(of) {}
+  Probe(HttpExchange& of, bool& ready) : exchange(of), was_ready(ready) {}
 
   HttpExchange& exchange;
+  bool& was_ready;
   Quota quota = Quota::Make({.limit = 1}).value();
-  std::array<Charge, 1> probes{{{.rule = "readiness", .identity = "probe", .quota = &quota}}};
+  std::array<Charge, 1> probes{{{.rule = "readiness",
+                                 .identity = "probe",
+                                 .quota = &quota,
+                                 .on_failure = OnFailure::kClosed}}};
   std::array<Decision, 1> looks;
 };
 
@@ -29,7 +33,8 @@ void AnswerText(HttpExchange& exchange, std::string_view text) {
 
 }  // namespace
 
-AdminDoor::AdminDoor(Store& store, Sources sources) : store_(store), sources_(std::move(sources)) {}
+AdminDoor::AdminDoor(AsyncStore& store, Sources sources)
+    : store_(store), sources_(std::move(sources)) {}
 
 void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   const net::HttpHead& head = exchange.head();
@@ -50,7 +55,7 @@ void AdminDoor::Handle(HttpExchange& exchange) noexcept {
 void AdminDoor::AnswerReady(HttpExchange& exchange) {
   if (sources_.draining()) return AnswerProblem(exchange, 503, "shutting down");
   auto* const probe =
-      new (exchange.memory().allocate(sizeof(Probe), alignof(Probe))) Probe(exchange);
+      new (exchange.memory().allocate(sizeof(Probe), alignof(Probe))) Probe(exchange, was_ready_);
   probe->kind = Call::Kind::kPeek;
   probe->charges = probe->probes;
   probe->decisions = probe->looks;
@@ -58,9 +63,17 @@ void AdminDoor::AnswerReady(HttpExchange& exchange) {
     Probe& mine = static_cast<Probe&>(call);
     HttpExchange& of = mine.exchange;
     const std::optional<Error> error = std::move(mine.error);
+    const bool answered = !error && mine.looks[0].rung == Rung::kStore;
+    if (answered) mine.was_ready = true;
+    const bool was_ready = mine.was_ready;
     mine.~Probe();
-    if (error) return AnswerProblem(of, 503, "the store does not answer: " + error->message);
-    AnswerText(of, "ready\n");
+    if (answered) return AnswerText(of, "ready\n");
+    // Failure policies are there for an outage: a fleet that calls itself unready then would turn
+    // every `open` into closed.
+    if (was_ready) return AnswerText(of, "ready, but the store does not answer\n");
+    AnswerProblem(
+        of, 503,
+        error ? "the store does not answer: " + error->message : "the store has not answered yet");
   };
   store_.Start(*probe);
 }

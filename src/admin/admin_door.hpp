@@ -17,14 +17,15 @@ class AdminDoor final : public net::HttpHandler {
     std::function<bool()> draining;        ///< On its way out: not ready any more.
   };
   /// The store must outlive the door.
-  AdminDoor(Store& store, Sources sources);
+  AdminDoor(AsyncStore& store, Sources sources);
 
   void Handle(net::HttpExchange& exchange) noexcept override;
 
  private:
   void AnswerReady(net::HttpExchange& exchange);
 
-  Store& store_;
+  AsyncStore& store_;
+  bool was_ready_ = false;  ///< The store has answered before.
   const Sources sources_;
 };
 

@@ -88,8 +88,10 @@ void Print(const json::object& decision, std::ostream& out) {
   };
   const bool allowed = decision.at("allowed").as_bool();
   out << (allowed ? "allowed" : "denied");
-  if (decision.contains("rule")) {
+  if (decision.contains("limit")) {
     out << ", " << number("remaining") << " of " << number("limit") << " left";
+  } else if (decision.contains("rule")) {
+    out << " without being counted: the store does not answer";
   }
   if (decision.contains("never")) {
     out << ", and it can never pass: the cost is above the limit";

@@ -191,7 +191,7 @@ class Control {
 void LogStart(const Server& server, const Config& config) {
   Log::Info("tidegate " TIDEGATE_VERSION " is up",
             {{"threads", std::to_string(server.threads())},
-             {"store", "memory"},
+             {"store", config.store.redis ? config.store.redis->Shown() : "memory"},
              {"max_keys", std::to_string(config.store.max_keys)},
              {"rules", std::to_string(server.rule_count())}});
   if (!config.listen.api.empty()) {

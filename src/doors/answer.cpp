@@ -18,8 +18,14 @@ using std::chrono::seconds;
 
 std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
 
-/// `allowed`: of the request as a whole, or of one of its rules.
-void WriteDurations(OutBuffer& out, const Decision& decision, bool allowed) {
+/// Whether anything was counted. Where a failure policy alone spoke, nobody knows what is left, and
+/// a number would be taken for the truth.
+bool Counted(const Decision& decision) noexcept {
+  return decision.rung != Rung::kOpen && decision.rung != Rung::kClosed;
+}
+
+/// When to come back. `allowed`: of the request as a whole, or of one of its rules.
+void WriteWait(OutBuffer& out, const Decision& decision, bool allowed) {
   if (allowed) {
     // Nothing to wait for, even where a shadow rule would have said no.
   } else if (decision.never) {
@@ -27,12 +33,13 @@ void WriteDurations(OutBuffer& out, const Decision& decision, bool allowed) {
   } else {
     out << R"(,"retry_after_ms":)" << ceil<milliseconds>(decision.retry_after).count();
   }
-  out << R"(,"reset_after_ms":)" << ceil<milliseconds>(decision.reset_after).count();
 }
 
 void WriteNumbers(OutBuffer& out, const Decision& decision, bool allowed) {
+  if (!Counted(decision)) return WriteWait(out, decision, allowed);
   out << R"(,"limit":)" << decision.limit << R"(,"remaining":)" << decision.remaining;
-  WriteDurations(out, decision, allowed);
+  WriteWait(out, decision, allowed);
+  out << R"(,"reset_after_ms":)" << ceil<milliseconds>(decision.reset_after).count();
 }
 
 bool Violated(const Charge& charge, const Decision& decision) noexcept {
@@ -81,9 +88,12 @@ void WritePolicy(OutBuffer& out, const Charge& charge) {
 
 void WriteRateLimit(OutBuffer& out, const Answer& answer) {
   out << "RateLimit-Policy: ";
+  bool first = true;
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
-    if (i != 0) out << ", ";
+    if (!Counted(answer.decisions[i])) continue;
+    if (!first) out << ", ";
     WritePolicy(out, answer.charges[i]);
+    first = false;
   }
   out << "\r\nRateLimit: \"" << answer.governing->rule << "\";r=" << answer.governing->remaining;
   if (answer.governing->more_after > Micros{0}) {
@@ -120,8 +130,18 @@ Answer AnswerOf(const Call& call) noexcept {
     case Call::Kind::kRelease:
       answer.applied = call.done;
       break;
-    default:
+    case Call::Kind::kDebit:
       break;
+    default:
+      return answer;
+  }
+  // An operation is carried out on each rule by itself, so none of them speaks for the others: one
+  // that was not carried out is what there is to tell.
+  for (const Decision& decision : call.decisions) {
+    if (decision.rung != Rung::kClosed) continue;
+    answer.allowed = false;
+    answer.governing = &decision;
+    break;
   }
   return answer;
 }
@@ -155,6 +175,9 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
       out.Advance(size);
     } else {
       WriteNumbers(out, decision, decision.allowed);
+      if (decision.rung != answer.governing->rung) {
+        out << R"(,"rung":")" << Name(decision.rung) << '"';
+      }
     }
     out << '}';
   }
@@ -163,7 +186,7 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
 
 void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
                        const Config::Responses& responses, Micros jitter) {
-  if (answer.governing != nullptr && answer.governing->rung != Rung::kOpen) {
+  if (answer.governing != nullptr && Counted(*answer.governing)) {
     const Decision& decision = *answer.governing;
     if (responses.ratelimit) WriteRateLimit(out, answer);
     const std::int64_t reset = Seconds(decision.reset_after);

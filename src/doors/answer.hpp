@@ -28,15 +28,18 @@ struct Answer {
   [[nodiscard]] int status() const noexcept;
 };
 
-/// The answer to a call that has finished without an error.
+/// The answer to a call that has finished without an error. Of an operation (any kind but kApply
+/// and kPeek) one closed rule governs: it was not carried out there.
 [[nodiscard]] Answer AnswerOf(const Call& call) noexcept;
 
-/// The Decision as JSON. With a status of 400 and above the members of a problem (RFC 9457) come
-/// first.
+/// The Decision as JSON. Rules of another rung than the governing one say theirs; where a failure
+/// policy alone spoke, `open` or `closed`, there are no numbers of a quota. With a status of 400
+/// and above the members of a problem (RFC 9457) come first.
 void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 
-/// The field lines of the RateLimit family that the configuration wants, and Retry-After and
-/// Cache-Control of a denial. `jitter`: added to Retry-After before it is rounded up.
+/// The field lines of the RateLimit family that the configuration wants, if the governing rule was
+/// really counted, and Retry-After and Cache-Control of a denial. `jitter`: added to Retry-After
+/// before it is rounded up.
 void WriteAnswerFields(net::OutBuffer& out, const Answer& answer, int status,
                        const Config::Responses& responses, Micros jitter);
 

@@ -143,17 +143,14 @@ struct ApiDoor::Asked : Call {
   }
 
   /// Looks and questions are answered by their outcome; an operation that was carried out is not a
-  /// denial.
+  /// denial. One that a failure policy closed was not.
   [[nodiscard]] int StatusOf(const Answer& answer) const noexcept {
-    switch (kind) {
-      case Kind::kApply:
-      case Kind::kPeek:
-        return answer.status();
-      case Kind::kRenew:
-        return done == Done::kApplied || charges.empty() ? 200 : 404;
-      default:
-        return 200;
-    }
+    if (kind == Kind::kApply || kind == Kind::kPeek) return answer.status();
+    if (answer.governing == nullptr) return 200;
+    if (answer.governing->rung == Rung::kClosed) return 503;
+    // 404 tells the holder to stop, and an open rule does not know that the lease is gone.
+    const bool gone = kind == Kind::kRenew && done != Done::kApplied;
+    return gone && answer.governing->rung != Rung::kOpen ? 404 : 200;
   }
 };
 
@@ -195,7 +192,7 @@ std::vector<std::string_view> ApiDoor::Paths() {
   return paths;
 }
 
-ApiDoor::ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
+ApiDoor::ApiDoor(AsyncStore& store, DecisionCounters& counters, Reach reach,
                  const std::shared_ptr<const Policy>& policy)
     : store_(store), counters_(counters), reach_(reach), random_(std::random_device{}() | 1u) {
   Use(policy);

@@ -33,7 +33,7 @@ struct Policy {
 class ApiDoor final : public net::HttpHandler {
  public:
   /// The store and the counters must outlive the door.
-  ApiDoor(Store& store, DecisionCounters& counters, Reach reach,
+  ApiDoor(AsyncStore& store, DecisionCounters& counters, Reach reach,
           const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
@@ -61,7 +61,7 @@ class ApiDoor final : public net::HttpHandler {
   void Count(const Asked& asked);
   [[nodiscard]] Micros Jitter() noexcept;
 
-  Store& store_;
+  AsyncStore& store_;
   DecisionCounters& counters_;
   const Reach reach_;
   std::shared_ptr<const Policy> policy_;

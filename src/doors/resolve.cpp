@@ -131,7 +131,8 @@ std::optional<Objection> ByKey(const Question& question, const RuleSet& rules, R
                         .identity = *identity,
                         .quota = &kept,
                         .cost = question.Has(Question::kCost) ? question.cost : 1,
-                        .lease = question.lease},
+                        .lease = question.lease,
+                        .on_failure = rules.on_failure()},
                        nullptr);
   return std::nullopt;
 }

@@ -6,8 +6,17 @@
 namespace tidegate {
 namespace {
 
+/// What a decision has to say before its numbers count. One that a failure policy let pass says
+/// nothing; one that it refused is what the caller must hear, since waiting for the others is no
+/// use.
+int Voice(const Decision& decision) noexcept {
+  if (decision.rung == Rung::kOpen) return 0;
+  return decision.rung == Rung::kClosed && !decision.allowed ? 2 : 1;
+}
+
 /// Whether `a` should be told rather than `b`.
 bool Governs(const Decision& a, const Decision& b) noexcept {
+  if (Voice(a) != Voice(b)) return Voice(a) > Voice(b);
   if (a.allowed != b.allowed) return !a.allowed;
   if (!a.allowed) {
     if (a.never != b.never) return a.never;

@@ -96,12 +96,14 @@ void Reactor::DeleteBuried() {
 
 int Reactor::Timeout() const noexcept {
   if (!again_.empty()) return 0;
-  const auto next = deadlines_.Next();
-  if (!next) return -1;
   // Deadlines are coarse: one that was just missed is not worth a wake-up of its own.
+  auto next = deadlines_.Next();
+  if (next) *next += std::chrono::milliseconds{10};
+  if (const auto timer = timers_.Next(); timer && (!next || *timer < *next)) next = timer;
+  if (!next) return -1;
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*next - Deadlines::Clock::now());
   return static_cast<int>(
-      std::clamp<std::int64_t>(wait.count() + 10, 0, std::numeric_limits<int>::max()));
+      std::clamp<std::int64_t>(wait.count(), 0, std::numeric_limits<int>::max()));
 }
 
 void Reactor::Run(std::optional<int> core) {
@@ -120,7 +122,9 @@ void Reactor::Run(std::optional<int> core) {
     }
     if (!again_.empty()) RunAgain();
     // Looked at a hundred times a second at most, however busy the loop is.
-    if (const auto now = Deadlines::Clock::now(); now >= deadlines_at || count == 0) {
+    const auto now = Deadlines::Clock::now();
+    timers_.Run(now);
+    if (now >= deadlines_at || count == 0) {
       deadlines_.Run(now);
       deadlines_at = now + std::chrono::milliseconds{10};
     }

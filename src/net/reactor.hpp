@@ -16,6 +16,7 @@
 #include "net/http_date.hpp"
 #include "net/http_exchange.hpp"
 #include "net/out_buffer.hpp"
+#include "net/timer.hpp"
 
 namespace tidegate::net {
 
@@ -60,6 +61,7 @@ class Reactor {
   void Bury(Watcher* watcher);
 
   [[nodiscard]] Deadlines& deadlines() noexcept { return deadlines_; }
+  [[nodiscard]] Timers& timers() noexcept { return timers_; }
   [[nodiscard]] HttpDate& date() noexcept { return date_; }
   /// Where answers are put together before they are sent: between two waits, and by one
   /// connection at a time, its owner.
@@ -81,6 +83,7 @@ class Reactor {
   std::mutex mutex_;
   std::vector<std::function<void()>> tasks_;  ///< Guarded by mutex_.
   Deadlines deadlines_;
+  Timers timers_;
   HttpDate date_;
   OutBuffer out_;
   HttpConnection* out_owner_ = nullptr;

@@ -10,6 +10,7 @@
 #include "rules/client_address.hpp"
 #include "rules/problem.hpp"
 #include "rules/source.hpp"
+#include "store/redis/redis_url.hpp"
 #include "tidegate/charge.hpp"
 #include "tidegate/quota.hpp"
 
@@ -75,10 +76,18 @@ struct RuleSpec {
 
 struct Config {
   struct Store {
+    /// Of the memory store; with Redis, of the one that `local` falls back to.
     std::size_t max_keys = 1'000'000;
     std::size_t max_list_bytes = 256u << 20;
-    /// Of rules that name none. The memory store always answers, so it has no effect yet.
-    std::optional<OnFailure> on_failure;
+    /// Of rules that name none, and of inline quotas. The memory store always answers; with Redis
+    /// it is there wherever it is needed.
+    std::optional<OnFailure> on_failure = std::nullopt;
+    std::optional<redis::RedisUrl> redis = std::nullopt;  ///< Nothing: the memory store.
+    std::string prefix = "tg:";                           ///< Of every key in Redis.
+    Micros deadline = std::chrono::milliseconds{20};      ///< Of a decision.
+    Micros connect_timeout = std::chrono::milliseconds{250};
+    /// Among how many `local` divides a limit until Redis has told how many there are.
+    int nodes = 1;
     friend bool operator==(const Store&, const Store&) = default;
   };
   /// `address:port` or `[address]:port`; empty: off.
@@ -96,7 +105,7 @@ struct Config {
     friend bool operator==(const Jwt&, const Jwt&) = default;
   };
   struct Identity {
-    std::string hmac_key;  ///< Empty: random per process.
+    std::string hmac_key;  ///< Empty: random per process; with Redis, agreed through it.
     std::optional<Jwt> jwt;
     friend bool operator==(const Identity&, const Identity&) = default;
   };

@@ -37,6 +37,23 @@ bool IsLoopback(std::string_view endpoint) noexcept {
   return address && address->IsLoopback();
 }
 
+/// With a store that can fail there is no silent default: to pass everybody and to refuse everybody
+/// are both wrong for somebody.
+void CheckOnFailure(const ConfigDraft& draft, ReadContext& context) {
+  const bool inline_quotas = draft.config.api.inline_quotas;
+  if (!draft.config.store.redis || draft.places.on_failure.line > 0) return;
+  if (!draft.places.undecided && !inline_quotas) return;
+  const std::string who = draft.places.undecided
+                              ? "here, or in every rule (`rules[" +
+                                    std::to_string(*draft.places.undecided) + "]` has none)"
+                              : "here, since inline quotas have no rule to say it";
+  Tell(context, draft.places.store, "store",
+       "needs `on_failure`, which says what becomes of requests while Redis does not answer: "
+       "`open` (they pass, uncounted), `closed` (they are refused with 503) or `local` (each node "
+       "counts by itself, with its share of the limit); write it " +
+           who);
+}
+
 /// What no section can see by itself.
 void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
   const Config& config = draft.config;
@@ -50,6 +67,7 @@ void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
     Tell(context, draft.places.admin.line > 0 ? draft.places.admin : draft.places.api, "listen",
          "`api` and `admin` have the same address; give them different ports");
   }
+  CheckOnFailure(draft, context);
   if (config.identity.jwt) return;
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
     for (const Per::Part& part : config.rules[i].per.parts) {
@@ -120,6 +138,7 @@ ConfigReading LoadConfig(const std::string& file) {
 std::vector<SectionKeys> KnownKeys() {
   std::vector<SectionKeys> sections;
   sections.push_back(KeysOf("config", kConfigKeys));
+  AppendStoreKeys(sections);
   AppendServerKeys(sections);
   AppendIdentityKeys(sections);
   AppendMatchKeys(sections);

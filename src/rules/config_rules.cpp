@@ -38,6 +38,7 @@ struct RuleDraft {
     const YamlNode* burst = nullptr;
     const YamlNode* ceiling = nullptr;
     const YamlNode* cost = nullptr;
+    const YamlNode* on_failure = nullptr;
     const YamlNode* overrides = nullptr;
   } nodes;
 };
@@ -145,7 +146,10 @@ constexpr std::array<ConfigKey<RuleDraft>, 11> kRuleKeys = {{
      }},
     {"cost", ReadCost},
     {"on_failure",
-     [](const ConfigValue& v, RuleDraft& d) { Put(d.on_failure, v.OneOf(kOnFailureWords)); }},
+     [](const ConfigValue& v, RuleDraft& d) {
+       d.nodes.on_failure = &v.node();
+       Put(d.on_failure, v.OneOf(kOnFailureWords));
+     }},
     {"mode", [](const ConfigValue& v, RuleDraft& d) { Put(d.mode, v.OneOf(kModes)); }},
     {"overrides", [](const ConfigValue& v, RuleDraft& d) { d.nodes.overrides = &v.node(); }},
 }};
@@ -216,6 +220,9 @@ void ReadRule(const ConfigValue& value, Ids& ids, ConfigDraft& config) {
   ReadSection(value, kRuleKeys, draft);
   if (!value.is_map()) return;
   TellMissing(value, draft);
+  if (draft.nodes.on_failure == nullptr && !config.places.undecided) {
+    config.places.undecided = value.where().index;
+  }
   if (draft.id) {
     const auto [first, fresh] = ids.emplace(*draft.id, draft.nodes.id->at);
     if (!fresh) {

@@ -22,6 +22,10 @@ struct ConfigPlaces {
     Position per;
     Position cost;
   };
+  Position store;
+  Position on_failure;  ///< Of the store.
+  /// The place in the file's list of the first rule that says nothing of failures.
+  std::optional<std::size_t> undecided;
   Position api;
   Position admin;
   Position hops;
@@ -64,6 +68,7 @@ struct OverrideContext {
 [[nodiscard]] std::vector<OverrideSpec> ReadOverrides(const ConfigValue& value,
                                                       const OverrideContext& rule);
 
+void AppendStoreKeys(std::vector<SectionKeys>& sections);
 void AppendServerKeys(std::vector<SectionKeys>& sections);
 void AppendIdentityKeys(std::vector<SectionKeys>& sections);
 void AppendMatchKeys(std::vector<SectionKeys>& sections);

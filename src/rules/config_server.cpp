@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// store, listen, responses, api, limits, log: how the server runs.
+// listen, responses, api, limits, log: how the server runs.
 #include <charconv>
 #include <chrono>
 
@@ -14,32 +14,6 @@ using std::chrono::minutes;
 
 constexpr std::int64_t kKiB = 1 << 10;
 constexpr std::int64_t kMiB = 1 << 20;
-constexpr std::int64_t kGiB = 1 << 30;
-
-void ReadUrl(const ConfigValue& value, Config::Store&) {
-  const auto url = value.Text();
-  if (!url || *url == "memory://") return;
-  // The URL may hold a password, so it is not shown.
-  value.Error("this version of tidegate has no Redis store: write `memory://`, or remove `url`");
-}
-
-constexpr std::array<ConfigKey<Config::Store>, 4> kStoreKeys = {{
-    {"url", ReadUrl},
-    {"max_keys",
-     [](const ConfigValue& v, Config::Store& s) {
-       if (const auto keys = v.Integer(1'000, 1'000'000'000)) {
-         s.max_keys = static_cast<std::size_t>(*keys);
-       }
-     }},
-    {"max_list_bytes",
-     [](const ConfigValue& v, Config::Store& s) {
-       Put(s.max_list_bytes, v.Size(64 * kKiB, 1024 * kGiB));
-     }},
-    {"on_failure",
-     [](const ConfigValue& v, Config::Store& s) { Put(s.on_failure, v.OneOf(kOnFailureWords)); }},
-}};
-constexpr std::array<AbsentKey, 2> kStoreAbsent = {
-    {{"prefix", "has no Redis store"}, {"deadline", "has no Redis store"}}};
 
 struct HostPort {
   std::string_view host;
@@ -189,10 +163,6 @@ constexpr std::array<ConfigKey<Config::Log>, 2> kLogKeys = {{
 
 }  // namespace
 
-void ReadStore(const ConfigValue& value, ConfigDraft& draft) {
-  ReadSection(value, kStoreKeys, draft.config.store, kStoreAbsent);
-}
-
 void ReadListen(const ConfigValue& value, ConfigDraft& draft) {
   ReadSection(value, kListenKeys, draft, kListenAbsent);
 }
@@ -214,7 +184,6 @@ void ReadLog(const ConfigValue& value, ConfigDraft& draft) {
 }
 
 void AppendServerKeys(std::vector<SectionKeys>& sections) {
-  sections.push_back(KeysOf("store", kStoreKeys));
   sections.push_back(KeysOf("listen", kListenKeys));
   sections.push_back(KeysOf("responses", kResponsesKeys));
   sections.push_back(KeysOf("api", kApiKeys));

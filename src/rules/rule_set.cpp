@@ -75,6 +75,7 @@ bool CheckSizes(const Config& config, Problems& problems) {
 RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier)
     : identifier_(std::move(identifier)),
       client_policy_(config.client_ip.policy),
+      on_failure_(config.store.on_failure.value_or(OnFailure::kOpen)),
       deny_(Pointers(config.deny)),
       exempt_(Pointers(config.exempt)),
       index_(Pointers(config.rules)) {
@@ -87,8 +88,7 @@ std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
   const std::size_t before = problems.size();
   if (!CheckSizes(config, problems)) return nullptr;
   std::shared_ptr<RuleSet> set(new RuleSet(config, std::move(identifier)));
-  const OnFailure on_failure = config.store.on_failure.value_or(OnFailure::kOpen);
-  for (const RuleSpec& spec : config.rules) set->AddRule(spec, on_failure, problems);
+  for (const RuleSpec& spec : config.rules) set->AddRule(spec, problems);
   // Only now: the strings that are looked up by have found their places.
   for (const Rule& rule : set->rules_) set->by_id_.emplace(rule.id, rule.number);
   for (std::size_t i = before; i < problems.size(); ++i) {
@@ -97,14 +97,14 @@ std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
   return set;
 }
 
-void RuleSet::AddRule(const RuleSpec& spec, OnFailure on_failure, Problems& problems) {
+void RuleSet::AddRule(const RuleSpec& spec, Problems& problems) {
   Rule rule{.id = spec.id,
             .number = static_cast<std::uint32_t>(rules_.size()),
             .per = spec.per,
             .counts_like = by_per_.emplace(spec.per.Text(), rules_.size()).first->second,
             .quota = spec.quota,
             .cost = spec.cost,
-            .on_failure = spec.on_failure.value_or(on_failure),
+            .on_failure = spec.on_failure.value_or(on_failure_),
             .mode = spec.mode,
             .overrides = {}};
   for (std::size_t i = 0; i < spec.overrides.size(); ++i) {

@@ -94,6 +94,8 @@ class RuleSet {
   /// Whom to believe about a client's address.
   [[nodiscard]] const ClientAddressPolicy& client_policy() const noexcept { return client_policy_; }
   [[nodiscard]] const Identifier& identifier() const noexcept { return *identifier_; }
+  /// What charges do that no rule speaks for, inline quotas, when the store cannot answer.
+  [[nodiscard]] OnFailure on_failure() const noexcept { return on_failure_; }
 
   /// Adds the charge that `question` asks for. An unknown rule's Error names the nearest.
   [[nodiscard]] Result<void> Resolve(const RuleQuestion& question, Charges& charges,
@@ -110,7 +112,7 @@ class RuleSet {
 
  private:
   RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier);
-  void AddRule(const RuleSpec& spec, OnFailure on_failure, Problems& problems);
+  void AddRule(const RuleSpec& spec, Problems& problems);
 
   [[nodiscard]] Result<std::string_view> IdentityOf(const Rule& rule, const RequestView& request,
                                                     const Charges& charges,
@@ -118,6 +120,7 @@ class RuleSet {
 
   std::shared_ptr<const Identifier> identifier_;
   ClientAddressPolicy client_policy_;
+  OnFailure on_failure_;
   std::unordered_map<std::string, std::uint32_t> by_per_;
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, std::uint32_t> by_id_;

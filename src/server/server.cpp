@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "rules/jwt.hpp"
+#include "rules/keyed_hash.hpp"
+#include "server/redis_metrics.hpp"
 #include "telemetry/exposition.hpp"
+#include "telemetry/log.hpp"
 
 namespace tidegate {
 namespace {
@@ -27,11 +30,20 @@ std::vector<int> Cores() {
   return cores;
 }
 
+/// 256 bits, printable.
 std::string RandomKey() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::random_device random;
-  std::string key(32, '\0');
-  for (char& c : key) c = static_cast<char>(random());
+  std::string key(64, '\0');
+  for (char& c : key) c = kDigits[random() % 16];
   return key;
+}
+
+/// Tells keys apart without telling anything of them.
+std::string KeyId(const std::string& key) {
+  std::string id(KeyedHash::kTextSize, '\0');
+  KeyedHash::WriteText(KeyedHash(key)("tidegate: which key is this?"), id.data());
+  return id;
 }
 
 Problem ProblemOf(std::string where, std::string message) {
@@ -74,24 +86,34 @@ Reach ReachOf(const std::string& endpoint) {
 
 Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
     : reactor(DeadlinesOf(server.config_.limits)),
-      api(*server.store_, counters, ReachOf(server.config_.listen.api), policy) {}
+      guard(server.config_.store.redis
+                ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
+                                          *server.store_)
+                : nullptr),
+      api(store(server), counters, ReachOf(server.config_.listen.api), policy) {}
+
+AsyncStore& Server::Worker::store(Server& server) noexcept {
+  return guard ? static_cast<AsyncStore&>(*guard) : *server.store_;
+}
 
 Server::Server(const Config& config, const Options& options)
     : config_(config),
       options_(options),
-      process_key_(RandomKey()),
+      in_force_(config),
+      key_(RandomKey()),
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
                              .max_list_bytes = config.store.max_list_bytes,
                              .clock = options.clock,
-                             .pages = Pages::kHuge})),
-      admin_door_(*store_, {.metrics = [this] { return Metrics(); },
-                            .draining = [this] { return draining_.load(); }}) {}
+                             .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})) {
+  fleet_.nodes = config.store.nodes;
+}
 
 Server::~Server() { Stop(); }
 
 Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options& options,
                                              Problems& problems) {
   std::unique_ptr<Server> server(new Server(config, options));
+  if (config.store.redis && config.identity.hmac_key.empty()) server->AgreeOnKey();
   const auto policy = server->Compile(config, problems);
   if (policy == nullptr) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
@@ -100,6 +122,12 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
   for (int i = 0; i < threads; ++i) {
     server->workers_.push_back(std::make_unique<Worker>(*server, policy));
   }
+  Worker& first = *server->workers_.front();
+  server->admin_door_ = std::make_unique<AdminDoor>(
+      first.store(*server),
+      AdminDoor::Sources{.metrics = [server = server.get()] { return server->Metrics(); },
+                         .draining = [server = server.get()] { return server->draining_.load(); }});
+  if (first.guard) server->AddHeartbeat();
   if (auto listening = server->Listen(); !listening) {
     return std::unexpected(std::move(listening.error()));
   }
@@ -112,7 +140,7 @@ void Server::Check(const Config& config, Problems& problems) {
 }
 
 std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& problems) {
-  auto identifier = MakeIdentifier(config, process_key_, problems);
+  auto identifier = MakeIdentifier(config, key_, problems);
   if (identifier == nullptr) return nullptr;
   auto rules = RuleSet::Compile(config, std::move(identifier), problems);
   if (rules == nullptr) return nullptr;
@@ -162,8 +190,8 @@ Result<void> Server::Listen() {
     auto socket = net::Listen(*endpoint);
     if (!socket) return std::unexpected(std::move(socket.error()));
     admin_ = net::Endpoint::OfSocket(socket->get());
-    first.admin_listener =
-        std::make_unique<net::HttpListener>(first.reactor, std::move(*socket), admin_door_, limits);
+    first.admin_listener = std::make_unique<net::HttpListener>(first.reactor, std::move(*socket),
+                                                               *admin_door_, limits);
   }
   return {};
 }
@@ -172,6 +200,12 @@ void Server::Start() {
   const std::vector<int> cores = Cores();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
+    if (worker.guard) {
+      worker.reactor.Post([&worker] {
+        worker.guard->Connect();
+        if (worker.heartbeat) worker.heartbeat->Start();
+      });
+    }
     if (worker.api_listener) worker.api_listener->Start();
     if (worker.admin_listener) worker.admin_listener->Start();
     // With more threads than cores the system places them better.
@@ -182,22 +216,97 @@ void Server::Start() {
 }
 
 bool Server::Reload(const Config& config, Problems& problems) {
+  const std::lock_guard lock(compiling_);
   const auto policy = Compile(config, problems);
   if (policy == nullptr) {
     ++failed_reloads_;
     return false;
   }
   ++reloads_;
+  in_force_ = config;
+  Publish(policy);
+  return true;
+}
+
+void Server::Publish(const std::shared_ptr<const Policy>& policy) {
   for (auto& worker : workers_) {
     worker->reactor.Post([&api = worker->api, policy] { api.Use(policy); });
   }
-  return true;
+}
+
+// --- The fleet -------------------------------------------------------------------
+
+Guard::Options Server::GuardOptions(bool first) {
+  const Config::Store& store = config_.store;
+  Guard::Options options{.redis = {.url = *store.redis,
+                                   .prefix = store.prefix,
+                                   .deadline = store.deadline,
+                                   .connect_timeout = store.connect_timeout},
+                         .nodes = [this] { return fleet_.nodes.load(std::memory_order_relaxed); }};
+  // All reactors meet with the same; one of them tells it.
+  if (!first) return options;
+  options.log = [](Guard::Severity severity, const std::string& what) {
+    switch (severity) {
+      case Guard::Severity::kInfo:
+        return Log::Info(what);
+      case Guard::Severity::kWarning:
+        return Log::Warning(what);
+      case Guard::Severity::kError:
+        return Log::Error(what);
+    }
+  };
+  return options;
+}
+
+void Server::AgreeOnKey() {
+  constexpr std::chrono::seconds kPatience{1};
+  auto agreed = redis::AgreeOnSecret(*config_.store.redis, config_.store.prefix, key_, kPatience);
+  if (agreed) {
+    key_ = *std::move(agreed);
+  } else {
+    Log::Warning(
+        "no HMAC key could be agreed on with the fleet yet; one of this process's own is "
+        "in use until Redis answers",
+        {{"why", agreed.error().message}});
+  }
+}
+
+void Server::AddHeartbeat() {
+  Worker& first = *workers_.front();
+  const bool agreed = config_.identity.hmac_key.empty();
+  const std::string& key = agreed ? key_ : config_.identity.hmac_key;
+  first.heartbeat = std::make_unique<redis::Heartbeat>(
+      first.reactor, first.guard->client(), fleet_,
+      redis::Heartbeat::Options{
+          .node = RandomKey().substr(0, 16),
+          .key_id = KeyId(key),
+          .secret = agreed ? key_ : std::string{},
+          .on_secret = [this](const std::string& other) { AdoptKey(other); }});
+}
+
+void Server::AdoptKey(const std::string& key) {
+  // On the first reactor's thread; compiling many rules would keep it from its connections.
+  if (adopting_.joinable()) adopting_.join();
+  workers_.front()->heartbeat->UseKey(KeyId(key), key);
+  adopting_ = std::thread([this, key] {
+    const std::lock_guard lock(compiling_);
+    key_ = key;
+    Problems ignored;
+    const auto policy = Compile(in_force_, ignored);
+    if (policy == nullptr) return;
+    Publish(policy);
+    Log::Warning(
+        "the fleet's HMAC key is in use now: identities are hashed anew, and their "
+        "buckets are those of the fleet");
+  });
 }
 
 std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   std::vector<std::string> changed;
   if (config.listen != config_.listen) changed.emplace_back("listen");
-  if (config.store != config_.store) changed.emplace_back("store");
+  Config::Store store = config.store;
+  store.on_failure = config_.store.on_failure;  // The rules carry it.
+  if (store != config_.store) changed.emplace_back("store");
   if (config.limits != config_.limits) changed.emplace_back("limits");
   return changed;
 }
@@ -216,14 +325,27 @@ void Server::Drain(std::function<void()> drained) {
 }
 
 void Server::Stop() {
-  for (auto& worker : workers_) worker->reactor.Stop();
+  for (auto& worker : workers_) {
+    if (!worker->guard || !worker->thread.joinable()) {
+      worker->reactor.Stop();
+      continue;
+    }
+    // What still waits for Redis is answered first: its exchanges must not be left behind.
+    worker->reactor.Post([&worker = *worker] {
+      if (worker.heartbeat) worker.heartbeat->Leave();
+      worker.guard->Shutdown();
+      worker.reactor.Stop();
+    });
+  }
   for (auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
+  if (adopting_.joinable()) adopting_.join();
 }
 
 std::string Server::Metrics() const {
   std::vector<const DecisionCounters*> counters;
+  std::vector<const Guard*> guards;
   Snapshot::Door api{.name = "api"};
   Snapshot::Door admin{.name = "admin"};
   const auto add = [](Snapshot::Door& door, const net::HttpStats& stats) {
@@ -235,18 +357,21 @@ std::string Server::Metrics() const {
   };
   for (const auto& worker : workers_) {
     counters.push_back(&worker->counters);
+    if (worker->guard) guards.push_back(worker->guard.get());
     if (worker->api_listener) add(api, worker->api_listener->stats());
     if (worker->admin_listener) add(admin, worker->admin_listener->stats());
   }
-  return Expose({.version = options_.version,
-                 .rule_names = slots_.Names(),
-                 .decisions = counters,
-                 .store = store_->Stats(),
-                 .rules = rule_count_,
-                 .reloads = reloads_,
-                 .failed_reloads = failed_reloads_,
-                 .last_reload_seconds = static_cast<double>(applied_at_.load()),
-                 .doors = {api, admin}});
+  return Expose(
+      {.version = options_.version,
+       .rule_names = slots_.Names(),
+       .decisions = counters,
+       .store = store_->Stats(),
+       .rules = rule_count_,
+       .reloads = reloads_,
+       .failed_reloads = failed_reloads_,
+       .last_reload_seconds = static_cast<double>(applied_at_.load()),
+       .doors = {api, admin},
+       .more = config_.store.redis ? RedisMetrics(guards, fleet_) : std::vector<MetricFamily>{}});
 }
 
 }  // namespace tidegate

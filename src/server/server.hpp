@@ -5,21 +5,25 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "admin/admin_door.hpp"
 #include "doors/api_door.hpp"
+#include "limiter/guard.hpp"
 #include "net/http_listener.hpp"
 #include "net/reactor.hpp"
 #include "rules/config.hpp"
+#include "store/redis/heartbeat.hpp"
 #include "telemetry/decision_counters.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
 
-/// The service: one store, a thread per reactor, and the doors on them. Start, Reload, Drain and
+/// The service: one memory store, or a way to Redis on each reactor, a thread per reactor, and the
+/// doors on them. Start, Reload, Drain and
 /// Stop are for one controlling thread.
 class Server {
  public:
@@ -60,15 +64,20 @@ class Server {
   [[nodiscard]] net::Endpoint admin() const noexcept { return admin_; }
   [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()); }
   [[nodiscard]] std::size_t rule_count() const noexcept { return rule_count_; }
+  /// The memory store: the only one, or what `local` policies count in.
   [[nodiscard]] Store& store() noexcept { return *store_; }
 
  private:
   /// A reactor and what runs on it.
   struct Worker {
     Worker(Server& server, const std::shared_ptr<const Policy>& policy);
+    [[nodiscard]] AsyncStore& store(Server& server) noexcept;
+
     net::Reactor reactor;
     DecisionCounters counters;
+    std::unique_ptr<Guard> guard;  ///< Where the store is Redis.
     ApiDoor api;
+    std::unique_ptr<redis::Heartbeat> heartbeat;  ///< Of the first.
     std::unique_ptr<net::HttpListener> api_listener;
     std::unique_ptr<net::HttpListener> admin_listener;
     std::thread thread;
@@ -78,14 +87,24 @@ class Server {
   [[nodiscard]] std::shared_ptr<const Policy> Compile(const Config& config, Problems& problems);
   [[nodiscard]] Result<void> Listen();
   [[nodiscard]] std::string Metrics() const;
+  [[nodiscard]] Guard::Options GuardOptions(bool first);
+  void AgreeOnKey();
+  void AddHeartbeat();
+  /// The fleet has another HMAC key than this node: everything is hashed with it from now on.
+  void AdoptKey(const std::string& key);
+  void Publish(const std::shared_ptr<const Policy>& policy);
 
   const Config config_;
   const Options options_;
-  const std::string process_key_;  ///< The HMAC key where none is configured: lasts over reloads.
+  std::mutex compiling_;
+  Config in_force_;  ///< Guarded by compiling_, as the next.
+  std::string key_;  ///< The HMAC key where none is configured: lasts over reloads.
+  std::thread adopting_;
+  redis::Fleet fleet_;
   std::unique_ptr<Store> store_;
   RuleSlots slots_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  AdminDoor admin_door_;
+  std::unique_ptr<AdminDoor> admin_door_;
   net::Endpoint api_;
   net::Endpoint admin_;
   std::atomic<std::size_t> api_connections_{0};

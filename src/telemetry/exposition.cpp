@@ -14,7 +14,7 @@
 namespace tidegate {
 namespace {
 
-enum class Type : bool { kCounter, kGauge };
+using Type = MetricFamily::Type;
 
 struct Label {
   std::string_view name;
@@ -28,11 +28,16 @@ class Writer {
   void Family(std::string_view name, std::string_view help, Type type) {
     name_ = name;
     text_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name);
-    text_ += type == Type::kCounter ? " counter\n" : " gauge\n";
+    text_ += type == Type::kCounter ? " counter\n"
+             : type == Type::kGauge ? " gauge\n"
+                                    : " histogram\n";
   }
 
   void Value(double value, std::initializer_list<Label> labels = {}) {
-    text_ += name_;
+    Value(value, std::span(labels), {});
+  }
+  void Value(double value, std::span<const Label> labels, std::string_view suffix) {
+    text_.append(name_).append(suffix);
     char before = '{';
     for (const Label& label : labels) {
       text_ += std::exchange(before, ',');
@@ -40,7 +45,7 @@ class Writer {
       AppendEscaped(label.value);
       text_ += '"';
     }
-    if (labels.size() != 0) text_ += '}';
+    if (!labels.empty()) text_ += '}';
     char number[32];
     const auto end = std::to_chars(number, number + sizeof number, value).ptr;
     text_.append(" ").append(number, end).append("\n");
@@ -128,6 +133,16 @@ void AddDoors(Writer& out, const Snapshot& snapshot) {
       Type::kCounter, &Snapshot::Door::refused);
 }
 
+void AddMore(Writer& out, const MetricFamily& family) {
+  out.Family(family.name, family.help, family.type);
+  std::vector<Label> labels;
+  for (const MetricFamily::Value& value : family.values) {
+    labels.clear();
+    for (const auto& [name, text] : value.labels) labels.push_back({name, text});
+    out.Value(value.value, labels, value.suffix);
+  }
+}
+
 double OpenDescriptors() {
   DIR* const folder = opendir("/proc/self/fd");
   if (folder == nullptr) return 0;
@@ -169,6 +184,7 @@ std::string Expose(const Snapshot& snapshot) {
   out.Value(static_cast<double>(snapshot.failed_reloads), {{"result", "refused"}});
   out.Gauge("tidegate_config_applied_timestamp_seconds",
             "When the configuration in force was applied.", snapshot.last_reload_seconds);
+  for (const MetricFamily& family : snapshot.more) AddMore(out, family);
   AddProcess(out);
   return out.Take();
 }

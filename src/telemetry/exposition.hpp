@@ -4,12 +4,28 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "telemetry/decision_counters.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
+
+/// Values of one name, for what only some servers have.
+struct MetricFamily {
+  enum class Type : std::uint8_t { kCounter, kGauge, kHistogram };
+  struct Value {
+    double value = 0;
+    std::vector<std::pair<std::string_view, std::string>> labels = {};
+    std::string_view suffix = {};  ///< `_bucket`, `_sum` or `_count` of a histogram.
+  };
+  std::string_view name;
+  std::string_view help;
+  Type type = Type::kCounter;
+  std::vector<Value> values;
+};
 
 /// Everything that `/metrics` tells, gathered at one moment.
 struct Snapshot {
@@ -30,6 +46,7 @@ struct Snapshot {
     std::uint64_t refused = 0;
   };
   std::vector<Door> doors;
+  std::vector<MetricFamily> more;
 };
 
 /// The Prometheus text format, version 0.0.4.

@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "server/server.hpp"
 #include "service/openapi/client.hpp"
+#include "service/openapi/document.hpp"
 #include "service/openapi/json_schema.hpp"
 
 namespace tidegate::openapi_test {
@@ -18,18 +17,6 @@ namespace {
 
 namespace json = boost::json;
 using ::testing::IsEmpty;
-
-std::string ReadFile(const std::string& file) {
-  std::ifstream in(TIDEGATE_SOURCE_DIR "/" + file);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-const json::value& Document() {
-  static const json::value document = json::parse(ReadFile("docs/openapi.json"));
-  return document;
-}
 
 /// The demo on a port of its own; its clock stands still.
 class Service {
@@ -58,45 +45,11 @@ class Service {
   std::unique_ptr<Server> server_;
 };
 
-/// Whatever the document says of `path` and `method`.
-const json::object& Operation(std::string_view path, std::string_view method) {
-  return Document().at("paths").at(path).at(method).as_object();
-}
-
 /// Calls `visit` with the path of every operation with POST.
 template <class Visit>
 void ForEachPost(Visit visit) {
   for (const auto& [path, item] : Document().at("paths").as_object()) {
     if (item.as_object().contains("post")) visit(std::string(path));
-  }
-}
-
-/// That `reply` is what the operation documents for its status: schema, content type and headers.
-void CheckDocumented(const Reply& reply, const json::object& operation) {
-  const json::object& answers = operation.at("responses").as_object();
-  const json::value* const found = answers.if_contains(std::to_string(reply.status));
-  ASSERT_NE(found, nullptr) << "status " << reply.status << " is not documented: " << reply.body;
-  const json::object& answer = Resolved(Document(), *found).as_object();
-  const auto type = reply.fields.find("Content-Type");
-  ASSERT_NE(type, reply.fields.end());
-  const json::value* const content = answer.at("content").as_object().if_contains(type->second);
-  ASSERT_NE(content, nullptr) << type->second << " is not documented for " << reply.status;
-  EXPECT_THAT(Mistakes(json::parse(reply.body), content->at("schema"), Document()), IsEmpty())
-      << reply.body;
-
-  const std::set<std::string> every{"Date", "Connection", "Content-Type", "Content-Length"};
-  const json::value* const headers = answer.if_contains("headers");
-  for (const auto& [name, value] : reply.fields) {
-    if (every.contains(name)) continue;
-    const json::value* const header =
-        headers == nullptr ? nullptr : headers->as_object().if_contains(name);
-    ASSERT_NE(header, nullptr) << name << " is not documented for " << reply.status;
-    const json::value& schema = Resolved(Document(), *header).at("schema");
-    const json::value* const kind = schema.as_object().if_contains("type");
-    const bool number = kind != nullptr && *kind == "integer";
-    EXPECT_THAT(Mistakes(number ? json::parse(value) : json::value(value), schema, Document()),
-                IsEmpty())
-        << name << ": " << value;
   }
 }
 

@@ -166,6 +166,12 @@ TEST_F(RenderTest, ClosedByFailureIs503WithItsOwnProblem) {
   EXPECT_EQ(Json(answer).at("type"),
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
   EXPECT_EQ(Json(answer).at("rung"), "closed");
+  EXPECT_EQ(Json(answer).at("retry_after_ms"), 1000);
+  for (const char* const number : {"limit", "remaining", "reset_after_ms"}) {
+    EXPECT_FALSE(Json(answer).contains(number)) << number;
+  }
+  const Config::Responses all{.ratelimit_legacy = true, .x_ratelimit = true};
+  EXPECT_THAT(Fields(answer, all), Not(HasSubstr("RateLimit")));
   EXPECT_THAT(Fields(answer), HasSubstr("Retry-After: 1\r\n"));
   EXPECT_THAT(Fields(answer), HasSubstr("X-Tidegate-Rung: closed\r\n"));
 }
@@ -175,6 +181,69 @@ TEST_F(RenderTest, AnAnswerOfRungOpenHasNoRateLimitFields) {
       {{.allowed = true, .rung = Rung::kOpen, .limit = 10, .remaining = 9, .rule = "a"}}};
   const Config::Responses all{.ratelimit_legacy = true, .x_ratelimit = true};
   EXPECT_THAT(Fields(Of(decisions, true), all), Not(HasSubstr("RateLimit")));
+  EXPECT_EQ(json::serialize(Json(Of(decisions, true))),
+            R"({"allowed":true,"rule":"a","rung":"open",)"
+            R"("rules":[{"rule":"a","mode":"enforce","allowed":true}]})");
+}
+
+TEST_F(RenderTest, EachRuleSaysItsRungWhereItIsNotTheGoverningOne) {
+  const Decision local{.allowed = true,
+                       .rung = Rung::kLocal,
+                       .limit = 5,
+                       .remaining = 4,
+                       .reset_after = 1s,
+                       .rule = "a"};
+  const Decision open{.allowed = true, .rung = Rung::kOpen, .limit = 10, .rule = "b"};
+  const std::array<Decision, 2> passed{local, open};
+  EXPECT_EQ(json::serialize(Json(Of(passed, true))),
+            R"({"allowed":true,"rule":"a","limit":5,"remaining":4,"reset_after_ms":1000,)"
+            R"("rung":"local","rules":[{"rule":"a","mode":"enforce","allowed":true,"limit":5,)"
+            R"("remaining":4,"reset_after_ms":1000},)"
+            R"({"rule":"b","mode":"enforce","allowed":true,"rung":"open"}]})");
+  EXPECT_THAT(Fields(Of(passed, true)), HasSubstr("RateLimit-Policy: \"a\";q=10;w=1\r\n"));
+  EXPECT_THAT(Fields(Of(passed, true)), HasSubstr("X-Tidegate-Rung: local\r\n"));
+
+  const Decision closed{.rung = Rung::kClosed, .limit = 10, .retry_after = 1s, .rule = "b"};
+  const std::array<Decision, 2> refused{local, closed};
+  const json::object body = Json(Of(refused, false));
+  EXPECT_EQ(body.at("status"), 503);
+  EXPECT_EQ(body.at("rule"), "b");
+  EXPECT_EQ(json::serialize(body.at("rules")),
+            R"([{"rule":"a","mode":"enforce","allowed":true,"limit":5,"remaining":4,)"
+            R"("reset_after_ms":1000,"rung":"local"},)"
+            R"({"rule":"b","mode":"enforce","allowed":false,"retry_after_ms":1000}])");
+}
+
+/// A policy that stands first must not leave its comma behind when it is not listed.
+TEST_F(RenderTest, PoliciesAreThoseThatWereCounted) {
+  const std::array<Decision, 2> decisions{
+      {{.allowed = true, .rung = Rung::kOpen, .rule = "a"},
+       {.allowed = true, .limit = 10, .remaining = 9, .rule = "b"}}};
+  EXPECT_EQ(Fields(Of(decisions, true)),
+            "RateLimit-Policy: \"b\";q=10;w=1\r\nRateLimit: \"b\";r=9\r\n");
+}
+
+/// An operation has no one rule that speaks for the others.
+TEST_F(RenderTest, AnOperationThatOneRuleClosedWasNotCarriedOut) {
+  charges_[1].mode = Mode::kShadow;
+  std::array<Decision, 2> decisions{
+      {{.allowed = true, .rung = Rung::kLocal, .limit = 10, .remaining = 9, .rule = "a"},
+       {.rung = Rung::kClosed, .retry_after = 1s, .rule = "b"}}};
+  for (const auto kind : {Call::Kind::kDebit, Call::Kind::kRefund, Call::Kind::kReset,
+                          Call::Kind::kRenew, Call::Kind::kRelease}) {
+    Call call;
+    call.kind = kind;
+    call.charges = charges_;
+    call.decisions = decisions;
+    call.allowed = true;
+    const Answer answer = AnswerOf(call);
+    EXPECT_EQ(answer.governing, &decisions[1]);
+    EXPECT_FALSE(answer.allowed);
+    EXPECT_THAT(Fields(answer), HasSubstr("Retry-After: 1\r\n"));
+    call.kind = Call::Kind::kApply;
+    EXPECT_EQ(AnswerOf(call).governing, &decisions[0]);
+    EXPECT_TRUE(AnswerOf(call).allowed);
+  }
 }
 
 /// DESIGN.md, 4: every answer says which rung spoke, in a header when it is not store or cache.

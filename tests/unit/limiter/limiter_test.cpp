@@ -75,6 +75,42 @@ TEST(Limiter, NeverOutweighsAnyWaitAndShadowsDoNotGovern) {
   EXPECT_TRUE(verdict.governing.never);
 }
 
+/// Which of two rules governs, given what was decided for each.
+std::string_view GoverningOf(const Decision& a, const Decision& b,
+                             Mode mode_of_a = Mode::kEnforce) {
+  const std::array<Charge, 2> charges{Charge{"a", "i", nullptr, 1, mode_of_a}, Charge{"b", "i"}};
+  std::array<Decision, 2> decisions{a, b};
+  decisions[0].rule = "a";
+  decisions[1].rule = "b";
+  return Governing(charges, decisions).rule;
+}
+
+TEST(Governing, AnOpenRuleSaysNothingAboutOthers) {
+  const Decision open{
+      .allowed = true, .rung = Rung::kOpen, .limit = 10, .remaining = 0, .rule = {}};
+  const Decision full{
+      .allowed = true, .rung = Rung::kLocal, .limit = 10, .remaining = 10, .rule = {}};
+  const Decision denied{.rung = Rung::kLocal, .limit = 10, .retry_after = 1s, .rule = {}};
+  EXPECT_EQ(GoverningOf(open, full), "b");
+  EXPECT_EQ(GoverningOf(full, open), "a");
+  EXPECT_EQ(GoverningOf(open, denied), "b");
+  EXPECT_EQ(GoverningOf(open, open), "a");
+  // Numbers of a rule that limits nobody are not what a client should hear.
+  EXPECT_EQ(GoverningOf(full, open, Mode::kShadow), "b");
+}
+
+TEST(Governing, AClosedRuleIsHeardBeforeAllOthers) {
+  const Decision closed{.rung = Rung::kClosed, .limit = 10, .retry_after = 1s, .rule = {}};
+  const Decision longer{.rung = Rung::kLocal, .limit = 10, .retry_after = 1h, .rule = {}};
+  const Decision never{.never = true, .rung = Rung::kLocal, .limit = 10, .rule = {}};
+  const Decision open{.allowed = true, .rung = Rung::kOpen, .rule = {}};
+  for (const Decision& other : {longer, never, open}) {
+    EXPECT_EQ(GoverningOf(closed, other), "a");
+    EXPECT_EQ(GoverningOf(other, closed), "b");
+    EXPECT_EQ(GoverningOf(closed, other, Mode::kShadow), "b") << "it refuses nobody";
+  }
+}
+
 TEST(Limiter, AcquireRenewAndRelease) {
   ManualClock clock;
   Limiter limiter({.clock = &clock});

@@ -31,10 +31,6 @@ TEST(BadConfig, Server) {
       {"store: 5\n", "1:8: error: store: should be a map with keys such as `url`, but is a single"},
       {"store:\n", "1:7: error: store: should be a map with keys such as `url`, but is empty"},
       {"store: []\n", "1:8: error: store: should be a map with keys such as `url`, but is a list"},
-      {"store: { url: 'redis://u:pw@h' }\n",
-       "1:15: error: store.url: this version of tidegate has no Redis store"},
-      {"store: { prefix: 'tg:' }\n", "1:10: error: store: this version of tidegate has no Redis"},
-      {"store: { deadline: 20ms }\n", "1:10: error: store: this version of tidegate has no Redis"},
       {"store: { max_keys: 0 }\n", "1:20: error: store.max_keys: should be between 1000 and"},
       {"store: { max_list_bytes: 1KiB }\n",
        "1:26: error: store.max_list_bytes: should be between 64KiB and 1024GiB, but is `1KiB`"},
@@ -81,6 +77,83 @@ TEST(BadConfig, Server) {
       {"log: { level: warn }\n", "1:15: error: log.level: should be `debug`"},
   };
   for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+TEST(BadConfig, Store) {
+  const BadCase cases[] = {
+      {"store: { url: 'http://h' }\n",
+       "1:15: error: store.url: should be `redis://127.0.0.1:6379`, `unix:///run/redis/redis.sock` "
+       "or `memory://`; or `file:PATH` of one"},
+      {"store: { url: '' }\n", "1:15: error: store.url: should be `redis://127.0.0.1:6379`"},
+      {"store: { url: memory }\n", "1:15: error: store.url: should be `redis://127.0.0.1:6379`"},
+      {"store: { url: [] }\n", "1:15: error: store.url: should be a text, but is a list"},
+      {"store: { url: 'redis://u:pw@h:x' }\n",
+       "1:15: error: store.url: has a port that is not a number from 1 to 65535"},
+      {"store: { url: 'redis:/h' }\n",
+       "1:15: error: store.url: should be `redis://host:port` or `unix:///path/of.sock`"},
+      {"store: { url: 'unix://h' }\n", "1:15: error: store.url: should name a socket by its full"},
+      {"store: { url: 'rediss://h' }\n",
+       "1:15: error: store.url: this version of tidegate has no TLS to Redis"},
+      {"store: { url: 'redis+sentinel://h/m' }\n",
+       "1:15: error: store.url: this version of tidegate has no Sentinel"},
+      {"store: { url: 'redis+cluster://h' }\n",
+       "1:15: error: store.url: this version of tidegate has no Cluster"},
+      {"store: { url: '${ABSENT}' }\n",
+       "1:15: error: store.url: the environment variable `ABSENT` is not set"},
+      {"store: { url: 'file:absent' }\n",
+       "1:15: error: store.url: there is no file `/nonexistent/absent`"},
+      {"store: { prefix: 'tg:' }\n",
+       "1:18: error: store.prefix: has no meaning for the memory store; give `url`, as in "
+       "`redis://127.0.0.1:6379`, or remove this"},
+      {"store: { deadline: 20ms, url: 'memory://' }\n",
+       "1:20: error: store.deadline: has no meaning for the memory store"},
+      {"store: { connect_timeout: 20ms }\n",
+       "1:27: error: store.connect_timeout: has no meaning for the memory store"},
+      {"store: { nodes: 2 }\n", "1:17: error: store.nodes: has no meaning for the memory store"},
+      {"store: { prefix: 'a b', url: 'redis://h' }\n",
+       "1:18: error: store.prefix: should have at most 64 printable ASCII characters, without "
+       "spaces, `{` and `}`"},
+      {"store: { prefix: 'a{b', url: 'redis://h' }\n", "1:18: error: store.prefix: should have"},
+      {"store: { prefix: 'b}', url: 'redis://h' }\n", "1:18: error: store.prefix: should have"},
+      {"store: { prefix: \"\\x7f\", url: 'redis://h' }\n",
+       "1:18: error: store.prefix: should have"},
+      {"store: { prefix: é, url: 'redis://h' }\n", "1:18: error: store.prefix: should have"},
+      {"store: { prefix: " + std::string(65, 'x') + ", url: 'redis://h' }\n",
+       "1:18: error: store.prefix: should have at most 64"},
+      {"store: { url: 'redis://h', deadline: 999us }\n",
+       "1:38: error: store.deadline: should be between 1 ms and 10 s, but is `999us`"},
+      {"store: { url: 'redis://h', deadline: 11s }\n",
+       "1:38: error: store.deadline: should be between 1 ms and 10 s, but is `11s`"},
+      {"store: { url: 'redis://h', connect_timeout: 9ms }\n",
+       "1:45: error: store.connect_timeout: should be between 10 ms and 10 s, but is `9ms`"},
+      {"store: { url: 'redis://h', nodes: 0 }\n",
+       "1:35: error: store.nodes: should be between 1 and 10000, but is `0`"},
+      {"store: { url: 'redis://h', nodes: 10001 }\n",
+       "1:35: error: store.nodes: should be between 1 and 10000, but is `10001`"},
+  };
+  for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+TEST(BadConfig, RedisNeedsAFailurePolicy) {
+  const std::string told =
+      "store: needs `on_failure`, which says what becomes of requests while Redis does not answer: "
+      "`open` (they pass, uncounted), `closed` (they are refused with 503) or `local` (each node "
+      "counts by itself, with its share of the limit); write it here";
+  const std::string store = "store:\n  url: redis://h\n";
+  const std::string decided = "  - { id: a, per: const, limit: 1/s, on_failure: open }\n";
+  ExpectTold({store + "rules:\n" + decided + "  - { id: b, per: const, limit: 1/s }\n",
+              "2:3: error: " + told + ", or in every rule (`rules[1]` has none)\n"});
+  ExpectTold({"rules:\n  - { id: b, per: const, limit: 1/s }\n" + decided + store,
+              "5:3: error: " + told + ", or in every rule (`rules[0]` has none)\n"});
+  ExpectTold({"api: { inline_quotas: true }\nrules:\n" + decided + store,
+              "5:3: error: " + told + ", since inline quotas have no rule to say it\n"});
+  // A word that is wrong is told as that alone.
+  for (const std::string& yaml :
+       {store + "  on_failure: opne\nrules:\n  - { id: b, per: const, limit: 1/s }\n",
+        store + "rules:\n  - { id: b, per: const, limit: 1/s, on_failure: opne }\n"}) {
+    EXPECT_EQ(Read(yaml).problems.size(), 1u) << Told(Read(yaml));
+    EXPECT_THAT(Told(Read(yaml)), HasSubstr("did you mean `open`?"));
+  }
 }
 
 TEST(BadConfig, Identity) {
@@ -346,12 +419,13 @@ TEST(BadConfig, Environment) {
 TEST(BadConfig, SecretsAreNeverTold) {
   const auto told =
       Told(Read("identity: { hmac_key: hunter2, jwt: { secret: hunter2, public_key: hunter2 } }\n"
-                "store: { url: 'redis://user:hunter2@host' }\n"
+                "store: { url: 'redis://user:hunter2@host:x' }\n"
                 "rules:\n"
                 "  - id: a\n    per: header:x\n    limit: 1/s\n    overrides:\n"
                 "      - { identity: hunter2, limit: 1/s }\n"
                 "      - { identity: hunter2, limit: 1/s }\n"));
   EXPECT_THAT(told, HasSubstr("it has 7 bytes"));
+  EXPECT_THAT(told, HasSubstr("store.url: has a port"));
   EXPECT_THAT(told, HasSubstr("has an override already"));
   EXPECT_THAT(told, Not(HasSubstr("hunter2")));
 }

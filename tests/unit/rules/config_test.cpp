@@ -67,6 +67,54 @@ TEST(Config, HasDefaultsForAllOfThem) {
   EXPECT_FALSE(c.identity.jwt);
 }
 
+TEST(Config, ReadsEveryKeyOfARedisStore) {
+  const Config c = Good(R"(
+store:
+  url: redis://app:s3cret@redis.internal:6380/2
+  prefix: "staging:"
+  deadline: 5ms
+  connect_timeout: 1s
+  nodes: 4
+  max_keys: 5000
+  max_list_bytes: 1MiB
+  on_failure: closed
+)");
+  ASSERT_TRUE(c.store.redis);
+  EXPECT_EQ(*c.store.redis,
+            redis::ParseRedisUrl("redis://app:s3cret@redis.internal:6380/2").value());
+  EXPECT_EQ(c.store, (Config::Store{5000, 1u << 20, OnFailure::kClosed, c.store.redis,
+                                    "staging:", 5ms, 1s, 4}));
+}
+
+TEST(Config, ARedisStoreHasDefaultsForAllButItsFailurePolicy) {
+  const Config c = Good("store: { url: 'unix:///run/redis.sock', on_failure: open }\n");
+  ASSERT_TRUE(c.store.redis);
+  EXPECT_EQ(c.store.redis->path, "/run/redis.sock");
+  EXPECT_EQ(c.store.prefix, "tg:");
+  EXPECT_EQ(c.store.deadline, Micros{20ms});
+  EXPECT_EQ(c.store.connect_timeout, Micros{250ms});
+  EXPECT_EQ(c.store.nodes, 1);
+  EXPECT_EQ(Good("store: { url: 'redis://h', on_failure: open, prefix: '' }\n").store.prefix, "");
+}
+
+TEST(Config, EveryRuleMayHaveItsOwnFailurePolicyInstead) {
+  const Config c = Good(R"(
+store: { url: "redis://h" }
+rules:
+  - { id: a, per: client_ip, limit: 1/s, on_failure: closed }
+  - { id: b, per: header:x, limit: 1/s, on_failure: local }
+)");
+  EXPECT_FALSE(c.store.on_failure);
+  EXPECT_FALSE(Good("store: { url: 'redis://h' }\n").store.on_failure) << "nobody to speak for";
+}
+
+TEST(Config, TheUrlOfTheStoreMayComeFromTheEnvironment) {
+  const Config c =
+      Good("store: { url: \"redis://:${KEY}@h:${PORT}\", on_failure: open }\nrules: []\n");
+  EXPECT_EQ(c.store.redis->password, "hunter2-hunter2-hunter2");
+  EXPECT_EQ(c.store.redis->port, 9999);
+}
+
 TEST(Config, ListenersMayBeOffOrOnAnyPort) {
   const Config c = Good("listen: { api: off, admin: 127.0.0.1:0 }\n");
   EXPECT_EQ(c.listen, (Config::Listen{"", "127.0.0.1:0"}));
@@ -228,6 +276,12 @@ TEST_F(SecretFile, IsReadBesideTheConfigurationWithoutItsLastNewline) {
   EXPECT_EQ(key(folder_ + "/crlf"), "0123456789abcdef");
 }
 
+TEST_F(SecretFile, MayHoldTheUrlOfTheStore) {
+  Write("url", "redis://:s3cret@h\n");
+  const Config c = Good("store: { url: 'file:url', on_failure: open }\n", folder_);
+  EXPECT_EQ(c.store.redis->password, "s3cret");
+}
+
 TEST_F(SecretFile, IsRefusedIfTooLargeOrNoFile) {
   Write("large", std::string(65'537, 'x'));
   Write("largest", std::string(65'536, 'x'));
@@ -262,6 +316,21 @@ TEST(Config, TheExampleIsSoundAndWithoutWarnings) {
   ASSERT_TRUE(reading.config);
   EXPECT_EQ(Told(reading), "");
   EXPECT_EQ(reading.config->rules.size(), 3u);
+  EXPECT_FALSE(reading.config->store.redis);
+}
+
+/// Whoever removes the `#` before its lines of Redis has a sound file too.
+TEST(Config, TheExampleIsSoundWithRedis) {
+  std::ifstream in(TIDEGATE_SOURCE_DIR "/examples/tidegate.yaml");
+  std::string yaml;
+  for (std::string line; std::getline(in, line);) {
+    const bool redis = line.starts_with("# store:") || line.starts_with("#   ");
+    yaml +=
+        (redis && line.find("check-config") == std::string::npos ? line.substr(2) : line) + "\n";
+  }
+  const Config c = Good(yaml);
+  ASSERT_TRUE(c.store.redis);
+  EXPECT_EQ(c.store.redis->Shown(), "redis://127.0.0.1:6379");
 }
 
 }  // namespace

@@ -165,6 +165,19 @@ TEST_F(RuleSetTest, ANamedIdentityIsThatOfARequest) {
   EXPECT_EQ(by_request.find("secret"), std::string::npos);
 }
 
+TEST_F(RuleSetTest, TheStoresFailurePolicyIsThatOfRulesThatNameNone) {
+  const auto rules = Compile(R"(
+store: { url: "redis://h", on_failure: closed }
+rules:
+  - { id: a, per: client_ip, limit: 1/s }
+  - { id: b, per: client_ip, limit: 1/s, on_failure: local }
+)");
+  EXPECT_EQ(rules->on_failure(), OnFailure::kClosed);
+  ASSERT_EQ(Match(*rules, "/", "192.0.2.1"), Access::kRules);
+  EXPECT_EQ(charges_->charges[0].on_failure, OnFailure::kClosed);
+  EXPECT_EQ(charges_->charges[1].on_failure, OnFailure::kLocal);
+}
+
 TEST_F(RuleSetTest, OnlyLeaseRulesGetTheLease) {
   const auto rules = Compile(R"(
 rules:

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/redis_metrics.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tidegate {
+namespace {
+
+using redis::ClientStats;
+using redis::Count;
+using Guards = std::span<const Guard* const>;
+using Type = MetricFamily::Type;
+
+template <class Get>
+double Sum(Guards guards, Get get) {
+  std::uint64_t sum = 0;
+  for (const Guard* const guard : guards) sum += get(*guard).get();
+  return static_cast<double>(sum);
+}
+
+struct Plain {
+  std::string_view name;
+  std::string_view help;
+  Type type;
+  Count ClientStats::*count;
+};
+constexpr Plain kPlain[] = {
+    {"tidegate_redis_batches_total", "Batches sent to Redis.", Type::kCounter,
+     &ClientStats::batches},
+    {"tidegate_redis_batch_entries_total", "Distinct requests in them.", Type::kCounter,
+     &ClientStats::entries},
+    {"tidegate_redis_batch_keys_total", "Distinct keys in them.", Type::kCounter,
+     &ClientStats::keys},
+    {"tidegate_redis_calls_total", "Calls that they answered.", Type::kCounter,
+     &ClientStats::calls},
+    {"tidegate_redis_late_batches_total", "Batches whose reply came when nobody waited any more.",
+     Type::kCounter, &ClientStats::late},
+    {"tidegate_redis_connections_total", "Connections made to Redis.", Type::kCounter,
+     &ClientStats::connections},
+    {"tidegate_redis_connected", "Reactors that are connected to Redis.", Type::kGauge,
+     &ClientStats::connected},
+    {"tidegate_redis_waiting", "Calls that wait for Redis now.", Type::kGauge,
+     &ClientStats::waiting},
+    {"tidegate_redis_failed_writes_total", "Writes that scripts could not carry out.",
+     Type::kCounter, &ClientStats::failed_writes},
+    {"tidegate_redis_orphaned_leases_total",
+     "Leases given back since whoever asked for them was refused meanwhile.", Type::kCounter,
+     &ClientStats::orphans},
+    {"tidegate_state_healed_total", "Keys that held something that is not their state.",
+     Type::kCounter, &ClientStats::healed},
+    {"tidegate_state_repaired_total", "Stored times found impossibly far ahead, and repaired.",
+     Type::kCounter, &ClientStats::repaired},
+};
+
+MetricFamily Failures(Guards guards) {
+  MetricFamily family{"tidegate_failures_total",
+                      "Decisions that failure policies made instead of the store, by the rung that "
+                      "answered and why.",
+                      Type::kCounter,
+                      {}};
+  for (const Rung rung : {Rung::kOpen, Rung::kClosed, Rung::kLocal}) {
+    for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
+      const double count = Sum(guards, [&](const Guard& guard) -> const Count& {
+        return guard.stats().failures[static_cast<std::size_t>(rung)][reason];
+      });
+      family.values.push_back(
+          {count,
+           {{"rung", std::string(Name(rung))},
+            {"reason", std::string(redis::Name(static_cast<redis::Reason>(reason)))}}});
+    }
+  }
+  return family;
+}
+
+MetricFamily Errors(Guards guards) {
+  MetricFamily family{
+      "tidegate_redis_errors_total", "Error replies of Redis, by kind.", Type::kCounter, {}};
+  for (std::size_t kind = 0; kind < redis::kErrorKinds; ++kind) {
+    const double count = Sum(guards, [&](const Guard& guard) -> const Count& {
+      return guard.redis_stats().errors[kind];
+    });
+    family.values.push_back(
+        {count, {{"kind", std::string(redis::Name(static_cast<redis::ErrorKind>(kind)))}}});
+  }
+  return family;
+}
+
+std::string Text(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+MetricFamily Latency(Guards guards) {
+  MetricFamily family{
+      "tidegate_redis_latency_seconds", "From a batch's send to its reply.", Type::kHistogram, {}};
+  using redis::LatencyHistogram;
+  double count = 0;
+  double seconds = 0;
+  for (std::size_t bucket = 0; bucket <= LatencyHistogram::kBuckets; ++bucket) {
+    for (const Guard* const guard : guards) {
+      count += static_cast<double>(guard->redis_stats().latency.count(bucket));
+    }
+    const bool last = bucket == LatencyHistogram::kBuckets;
+    family.values.push_back(
+        {count, {{"le", last ? "+Inf" : Text(LatencyHistogram::UpperSeconds(bucket))}}, "_bucket"});
+  }
+  for (const Guard* const guard : guards) seconds += guard->redis_stats().latency.seconds();
+  family.values.push_back({seconds, {}, "_sum"});
+  family.values.push_back({count, {}, "_count"});
+  return family;
+}
+
+MetricFamily Gauge(std::string_view name, std::string_view help, double value) {
+  return {name, help, Type::kGauge, {{value}}};
+}
+
+}  // namespace
+
+std::vector<MetricFamily> RedisMetrics(Guards guards, const redis::Fleet& fleet) {
+  std::vector<MetricFamily> families;
+  families.push_back(Failures(guards));
+  for (const Plain& plain : kPlain) {
+    const double sum = Sum(guards, [&](const Guard& guard) -> const Count& {
+      return guard.redis_stats().*plain.count;
+    });
+    families.push_back({plain.name, plain.help, plain.type, {{sum}}});
+  }
+  families.push_back(Errors(guards));
+  families.push_back(Latency(guards));
+  std::uint64_t breaker = 0;
+  for (const Guard* const guard : guards) {
+    breaker = std::max(breaker, guard->redis_stats().breaker.get());
+  }
+  families.push_back(Gauge("tidegate_redis_breaker_state",
+                           "The worst of the reactors' breakers: 0 closed, 1 half-open, 2 open.",
+                           static_cast<double>(breaker)));
+  families.push_back({"tidegate_cache_hits_total",
+                      "Denials that were answered without asking Redis.",
+                      Type::kCounter,
+                      {{Sum(guards, [](const Guard& guard) -> const Count& {
+                        return guard.stats().cache_hits;
+                      })}}});
+  families.push_back(Gauge("tidegate_fleet_nodes", "Nodes that share this Redis, as it told last.",
+                           static_cast<double>(fleet.nodes.load())));
+  families.push_back(Gauge("tidegate_fleet_key_mismatches",
+                           "Nodes among them that hash identities with another key: every limit is "
+                           "multiplied until they agree.",
+                           static_cast<double>(fleet.strangers.load())));
+  return families;
+}
+
+}  // namespace tidegate

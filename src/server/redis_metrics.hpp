@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "limiter/guard.hpp"
+#include "store/redis/heartbeat.hpp"
+#include "telemetry/exposition.hpp"
+
+namespace tidegate {
+
+/// What all reactors' ways to Redis have done, and what is known of the fleet.
+[[nodiscard]] std::vector<MetricFamily> RedisMetrics(std::span<const Guard* const> guards,
+                                                     const redis::Fleet& fleet);
+
+}  // namespace tidegate

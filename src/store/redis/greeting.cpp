@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/greeting.hpp"
+
+namespace tidegate::redis {
+
+void AppendCommand(std::string& out, std::initializer_list<std::string_view> words) {
+  out.append("*").append(std::to_string(words.size())).append("\r\n");
+  for (const std::string_view word : words) {
+    out.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
+  }
+}
+
+void Greeting::Begin(std::string& out) {
+  steps_.clear();
+  at_ = 0;
+  subscribed_ = false;
+  const std::string_view user = options_.user.empty() ? "default" : options_.user;
+  if (options_.user.empty() && options_.password.empty()) {
+    AppendCommand(out, {"HELLO", "3", "SETNAME", options_.name});
+  } else {
+    AppendCommand(out, {"HELLO", "3", "AUTH", user, options_.password, "SETNAME", options_.name});
+  }
+  steps_.push_back(Step::kHello);
+  if (options_.database != 0) {
+    AppendCommand(out, {"SELECT", std::to_string(options_.database)});
+    steps_.push_back(Step::kSelect);
+  }
+  AppendCommand(out, {"SUBSCRIBE", options_.channel});
+  steps_.push_back(Step::kSubscribe);
+  AppendCommand(out, {"SCRIPT", "LOAD", options_.script});
+  steps_.push_back(Step::kLoad);
+}
+
+Greeting::Progress Greeting::Fail(Step step, std::string_view error) {
+  kind_ = KindOf(error);
+  const std::string said = ": it says `" + std::string(error) + "`";
+  switch (kind_) {
+    case ErrorKind::kNoAuth:
+      problem_ = "Redis asks for a password: write it into store.url" + said;
+      return Progress::kFailed;
+    case ErrorKind::kWrongPass:
+      problem_ = "Redis refuses the user or the password of store.url" + said;
+      return Progress::kFailed;
+    case ErrorKind::kNoPerm:
+      problem_ = "the Redis user lacks a permission that Tidegate needs" + said;
+      return Progress::kFailed;
+    case ErrorKind::kLoading:
+      problem_ = "Redis is still loading its data" + said;
+      return Progress::kFailed;
+    default:
+      break;
+  }
+  problem_ = step == Step::kHello ? "Redis does not speak RESP3: Tidegate needs Redis 6.2 or later"
+             : step == Step::kSelect ? "Redis refuses the database of store.url"
+                                     : "Redis refuses the script";
+  problem_ += said;
+  return Progress::kFailed;
+}
+
+Greeting::Progress Greeting::OnReply(const Reply& reply) {
+  if (at_ >= steps_.size()) return Progress::kReady;
+  const Step step = steps_[at_];
+  if (step == Step::kSubscribe) {
+    subscribed_ = reply.is(Reply::Type::kPush);
+    if (!subscribed_ && KindOf(reply.text) != ErrorKind::kNoPerm) return Fail(step, reply.text);
+  } else if (reply.is(Reply::Type::kPush)) {
+    return Progress::kMore;  // Somebody else's refund.
+  } else if (reply.is(Reply::Type::kError)) {
+    return Fail(step, reply.text);
+  } else if (step == Step::kLoad) {
+    if (!reply.is(Reply::Type::kText) || reply.text.size() != 40) {
+      return Fail(step, "something that is not the script's SHA-1");
+    }
+    sha_ = reply.text;
+  }
+  return ++at_ == steps_.size() ? Progress::kReady : Progress::kMore;
+}
+
+}  // namespace tidegate::redis

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/redis_error.hpp"
+#include "store/redis/resp_reader.hpp"
+
+namespace tidegate::redis {
+
+/// Appends a command in Redis's protocol.
+void AppendCommand(std::string& out, std::initializer_list<std::string_view> words);
+
+/// What is said on a new connection before the first batch, and what must come back: who we are,
+/// the database, the channel of invalidations, the script. No I/O.
+class Greeting {
+ public:
+  struct Options {
+    std::string user;
+    std::string password;  ///< Both empty: no AUTH.
+    std::string name;      ///< As CLIENT LIST shows it.
+    int database = 0;
+    std::string channel;
+    std::string_view script;
+  };
+  explicit Greeting(Options options) : options_(std::move(options)) {}
+
+  /// All of it at once; the replies are then told one by one.
+  void Begin(std::string& out);
+
+  enum class Progress : std::uint8_t { kMore, kReady, kFailed };
+  [[nodiscard]] Progress OnReply(const Reply& reply);
+
+  [[nodiscard]] const std::string& sha() const noexcept { return sha_; }
+  /// False: this user may not read the channel, so nothing may be cached.
+  [[nodiscard]] bool subscribed() const noexcept { return subscribed_; }
+  /// After kFailed: what a person should do about it.
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
+
+ private:
+  enum class Step : std::uint8_t { kHello, kSelect, kSubscribe, kLoad };
+  [[nodiscard]] Progress Fail(Step step, std::string_view error);
+
+  Options options_;
+  std::vector<Step> steps_;
+  std::size_t at_ = 0;
+  std::string sha_;
+  bool subscribed_ = false;
+  std::string problem_;
+  ErrorKind kind_ = ErrorKind::kOther;
+};
+
+}  // namespace tidegate::redis

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/key_names.hpp"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tidegate::redis {
+namespace {
+
+constexpr std::size_t kLongest = 200;
+
+constexpr std::array<std::string_view, kAlgorithms> kTags = {
+    "tb:", "sl:", "sw:", "fw:", "gc:", "cc:"};
+
+std::string_view TagOf(const Charge& charge) noexcept {
+  return kTags[static_cast<std::size_t>(charge.quota->algorithm())];
+}
+
+void AppendHash(std::string& out, std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  out.push_back('~');
+  for (std::size_t i = 0; i < 16; ++i) {
+    out.push_back(kDigits[digest[i] >> 4]);
+    out.push_back(kDigits[digest[i] & 15]);
+  }
+}
+
+/// `special`: what this place in the key gives a meaning to, beside what all of them do.
+void Append(std::string& out, std::string_view text, char special) {
+  const bool plain = !text.empty() && text.size() <= kLongest && text.front() != '~' &&
+                     std::ranges::all_of(text, [special](char c) {
+                       return c > ' ' && c < 0x7f && c != '{' && c != '}' && c != special;
+                     });
+  if (plain) {
+    out.append(text);
+  } else {
+    AppendHash(out, text);
+  }
+}
+
+}  // namespace
+
+void KeyNames::AppendKey(std::string& out, const Charge& charge) const {
+  out.append(prefix_).append(TagOf(charge));
+  Append(out, charge.rule, ':');
+  out.append(":{");
+  Append(out, charge.identity, '\0');
+  out.push_back('}');
+}
+
+void KeyNames::AppendRefund(std::string& out, const Charge& charge, std::string_view id) const {
+  out.append(prefix_).append("rf:").append(TagOf(charge));
+  Append(out, charge.rule, ':');
+  out.append(":{");
+  Append(out, charge.identity, '\0');
+  out.append("}:");
+  Append(out, id, '\0');
+}
+
+void KeyNames::AppendLease(std::string& out, std::string_view lease) { Append(out, lease, '#'); }
+
+}  // namespace tidegate::redis

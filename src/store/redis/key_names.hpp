@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tidegate/charge.hpp"
+
+namespace tidegate::redis {
+
+/// What Redis knows things by:
+///
+///     tg:tb:per-key:{client_ip=203.0.113.7}           a key; the identity is the hash tag
+///     tg:rf:tb:per-key:{client_ip=203.0.113.7}:r-17   a refund that was made on it
+///
+/// Rules, identities and ids that are long, or hold anything that could shape a key, appear as
+/// `~` and 128 bits of their SHA-256.
+class KeyNames {
+ public:
+  explicit KeyNames(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  void AppendKey(std::string& out, const Charge& charge) const;
+  void AppendRefund(std::string& out, const Charge& charge, std::string_view id) const;
+  /// Of a lease, as the member of its sorted set.
+  static void AppendLease(std::string& out, std::string_view lease);
+
+  [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+  /// Where refunds and resets are told.
+  [[nodiscard]] std::string Channel() const { return prefix_ + "invalidate"; }
+  [[nodiscard]] std::string Nodes() const { return prefix_ + "nodes"; }
+  [[nodiscard]] std::string Secret() const { return prefix_ + "hmac-key"; }
+
+ private:
+  std::string prefix_;
+};
+
+}  // namespace tidegate::redis

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/link.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace tidegate::redis {
+namespace {
+
+std::string ErrorText(int error) { return std::strerror(error); }
+
+Address UnixAddress(const std::string& path) {
+  Address address;
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  path.copy(name.sun_path, sizeof name.sun_path - 1);
+  std::memcpy(&address.storage, &name, sizeof name);
+  address.size = sizeof name;
+  return address;
+}
+
+}  // namespace
+
+Link::Link(net::Reactor& reactor, const Options& options, Listener& listener)
+    : net::Timer(reactor.timers()),
+      reactor_(reactor),
+      options_(options),
+      listener_(listener),
+      resolver_(reactor),
+      greeting_(options.greeting) {}
+
+Link::~Link() { Close(); }
+
+void Link::Close() noexcept {
+  resolver_.Forget();
+  Disarm();
+  fd_.Close();
+  state_ = State::kClosed;
+  reader_.Clear();
+  out_.clear();
+  sent_ = 0;
+  ++generation_;
+}
+
+void Link::Fail(ErrorKind kind, const std::string& problem) {
+  Close();
+  listener_.OnLinkDown(kind, problem);
+}
+
+void Link::OnTimer(net::Timer::Clock::time_point) {
+  Fail(ErrorKind::kOther, "no connection to Redis at " + options_.url.Shown() + " within " +
+                              std::to_string(options_.connect_timeout.count() / 1000) + " ms");
+}
+
+void Link::Open() {
+  state_ = State::kResolving;
+  last_problem_.clear();
+  ArmAt(net::Timer::Clock::now() + options_.connect_timeout);
+  if (options_.url.transport == RedisUrl::Transport::kUnix) {
+    addresses_ = {UnixAddress(options_.url.path)};
+    next_address_ = 0;
+    return ConnectNext();
+  }
+  resolver_.Resolve(options_.url.host, options_.url.port,
+                    [this](std::vector<Address> addresses, const std::string& problem) {
+                      if (addresses.empty()) return Fail(ErrorKind::kOther, problem);
+                      addresses_ = std::move(addresses);
+                      next_address_ = 0;
+                      ConnectNext();
+                    });
+}
+
+void Link::ConnectNext() {
+  if (next_address_ == addresses_.size()) {
+    return Fail(ErrorKind::kOther,
+                "no connection to Redis at " + options_.url.Shown() + ": " + last_problem_);
+  }
+  Connect(addresses_[next_address_++]);
+}
+
+void Link::Connect(const Address& address) {
+  const int family = address.storage.ss_family;
+  fd_ = net::Descriptor(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd_ || !reactor_.Watch(fd_.get(), *this)) {
+    last_problem_ = ErrorText(errno);
+    return ConnectNext();
+  }
+  if (family != AF_UNIX) {
+    const int on = 1;
+    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  }
+  state_ = State::kConnecting;
+  if (connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0) {
+    return OnConnected();
+  }
+  if (errno == EINPROGRESS) return;
+  last_problem_ = ErrorText(errno);
+  fd_.Close();
+  ConnectNext();
+}
+
+void Link::OnConnected() {
+  state_ = State::kGreeting;
+  greeting_.Begin(out_);
+  Flush();
+}
+
+void Link::OnReady(std::uint32_t events) {
+  if (state_ == State::kConnecting) {
+    if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
+    int error = 0;
+    socklen_t size = sizeof error;
+    (void)getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) {
+      last_problem_ = ErrorText(error);
+      fd_.Close();
+      return ConnectNext();
+    }
+    sockaddr_storage peer{};
+    size = sizeof peer;
+    // An event of an earlier descriptor: this one is still on its way.
+    if (getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
+    OnConnected();
+  }
+  if (state_ != State::kGreeting && state_ != State::kUp) return;
+  const std::uint64_t mine = generation_;
+  if (sent_ < out_.size()) Flush();
+  if (mine == generation_) Receive(events);
+}
+
+void Link::Flush() {
+  while (sent_ < out_.size()) {
+    const ssize_t written =
+        ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    if (written > 0) {
+      sent_ += static_cast<std::size_t>(written);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return;
+    } else if (errno != EINTR) {
+      return Fail(ErrorKind::kOther, "the connection to Redis broke: " + ErrorText(errno));
+    }
+  }
+  out_.clear();
+  sent_ = 0;
+}
+
+void Link::Receive(std::uint32_t events) {
+  std::array<char, 16 << 10> bytes;
+  const std::uint64_t mine = generation_;
+  while (true) {
+    const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      return Fail(ErrorKind::kOther, "the connection to Redis broke: " + ErrorText(errno));
+    }
+    if (got == 0) return Fail(ErrorKind::kOther, "Redis closed the connection");
+    reader_.Feed({bytes.data(), static_cast<std::size_t>(got)});
+    Reply reply;
+    while (true) {
+      const RespReader::Progress progress = reader_.Next(reply);
+      if (progress == RespReader::Progress::kMore) break;
+      if (progress == RespReader::Progress::kGarbage) {
+        return Fail(ErrorKind::kOther, "what came from " + options_.url.Shown() +
+                                           " is not Redis's protocol; the connection was dropped");
+      }
+      if (!Take(reply) || mine != generation_) return;
+    }
+    // Less than there was room for: that was all, but for an end that came with it.
+    const bool ends = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    if (!ends && static_cast<std::size_t>(got) < bytes.size()) return;
+  }
+}
+
+bool Link::Take(const Reply& reply) {
+  if (state_ == State::kUp) {
+    if (reply.is(Reply::Type::kPush)) {
+      listener_.OnLinkPush(reply);
+    } else {
+      listener_.OnLinkReply(reply);
+    }
+    return true;
+  }
+  switch (greeting_.OnReply(reply)) {
+    case Greeting::Progress::kMore:
+      return true;
+    case Greeting::Progress::kReady:
+      state_ = State::kUp;
+      Disarm();
+      listener_.OnLinkUp(greeting_);
+      return true;
+    case Greeting::Progress::kFailed:
+      Fail(greeting_.kind(), greeting_.problem());
+      return false;
+  }
+  return false;
+}
+
+}  // namespace tidegate::redis

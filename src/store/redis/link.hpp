@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/descriptor.hpp"
+#include "net/reactor.hpp"
+#include "net/timer.hpp"
+#include "store/redis/greeting.hpp"
+#include "store/redis/redis_url.hpp"
+#include "store/redis/resolver.hpp"
+#include "store/redis/resp_reader.hpp"
+
+namespace tidegate::redis {
+
+/// One connection to one Redis: resolves, connects, greets, then carries bytes out and replies in.
+/// Who owns it decides when to open it again.
+class Link final : public net::Watcher, private net::Timer {
+ public:
+  class Listener {
+   public:
+    virtual void OnLinkUp(const Greeting& greeting) = 0;
+    virtual void OnLinkReply(const Reply& reply) = 0;
+    virtual void OnLinkPush(const Reply& push) = 0;
+    /// After it was opened; `problem` is for people. Not after Close.
+    virtual void OnLinkDown(ErrorKind kind, const std::string& problem) = 0;
+
+   protected:
+    ~Listener() = default;
+  };
+  struct Options {
+    RedisUrl url;
+    Greeting::Options greeting;
+    /// For all of it: the name, the connection, the greeting.
+    std::chrono::microseconds connect_timeout = std::chrono::milliseconds{250};
+  };
+
+  Link(net::Reactor& reactor, const Options& options, Listener& listener);
+  ~Link() override;
+
+  /// REQUIRES: closed.
+  void Open();
+  void Close() noexcept;
+  [[nodiscard]] bool up() const noexcept { return state_ == State::kUp; }
+  [[nodiscard]] bool closed() const noexcept { return state_ == State::kClosed; }
+
+  /// Bytes for Redis; they leave with Flush. REQUIRES: up.
+  [[nodiscard]] std::string& out() noexcept { return out_; }
+  void Flush();
+  /// Ends a connection that is of no use any more, and says so.
+  void Fail(ErrorKind kind, const std::string& problem);
+
+  void OnReady(std::uint32_t events) override;
+
+ private:
+  enum class State : std::uint8_t { kClosed, kResolving, kConnecting, kGreeting, kUp };
+
+  void OnTimer(net::Timer::Clock::time_point now) override;
+  void Connect(const Address& address);
+  void ConnectNext();
+  void OnConnected();
+  void Receive(std::uint32_t events);
+  /// False: the connection is gone.
+  bool Take(const Reply& reply);
+
+  net::Reactor& reactor_;
+  const Options options_;
+  Listener& listener_;
+  Resolver resolver_;
+  Greeting greeting_;
+  State state_ = State::kClosed;
+  std::uint64_t generation_ = 0;  ///< Grows with every connection: listeners may open and close.
+  std::vector<Address> addresses_;
+  std::size_t next_address_ = 0;
+  std::string last_problem_;
+  net::Descriptor fd_;
+  RespReader reader_;
+  std::string out_;
+  std::size_t sent_ = 0;
+};
+
+}  // namespace tidegate::redis

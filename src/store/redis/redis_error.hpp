@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tidegate::redis {
+
+/// Why an answer is not the store's: what `tidegate_failures_total` is counted by.
+enum class Reason : std::uint8_t {
+  kRedisError,   ///< Redis refused, or the connection broke.
+  kBadResponse,  ///< A reply that makes no sense.
+  kBadTypes,     ///< A reply of the wrong type.
+  kTimeout,      ///< No reply within the deadline.
+  kBreakerOpen,  ///< Not asked: Redis has been failing.
+  kQueueFull,    ///< Not asked: too many wait already.
+};
+inline constexpr std::size_t kReasons = 6;
+[[nodiscard]] std::string_view Name(Reason reason) noexcept;
+
+/// What Redis says when it does not do what it was asked.
+enum class ErrorKind : std::uint8_t {
+  kNoScript,
+  kLoading,
+  kBusy,
+  kTryAgain,
+  kClusterDown,
+  kMasterDown,
+  kMoved,
+  kAsk,
+  kReadOnly,
+  kOutOfMemory,
+  kMisconf,
+  kNoReplicas,
+  kNoPerm,
+  kNoAuth,
+  kWrongPass,
+  kNoProto,
+  kOther,
+};
+inline constexpr std::size_t kErrorKinds = 17;
+[[nodiscard]] std::string_view Name(ErrorKind kind) noexcept;
+
+/// `NOSCRIPT No matching script...`, or the same inside what a script raised, as older servers wrap
+/// it: `ERR Error running script (...): @user_script:1: -OOM command not allowed...`.
+[[nodiscard]] ErrorKind KindOf(std::string_view error) noexcept;
+
+/// What may be done with a batch that was answered so. None of them was executed.
+enum class Remedy : std::uint8_t {
+  kSendText,   ///< The script itself, and load it again.
+  kRetryOnce,  ///< After a moment, inside the deadline.
+  kReconnect,  ///< This is not the master any more, or not ours to ask.
+  kGiveUp,     ///< A person has to act; failure policy.
+};
+[[nodiscard]] Remedy RemedyOf(ErrorKind kind) noexcept;
+
+}  // namespace tidegate::redis

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/openapi/document.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "service/openapi/json_schema.hpp"
+
+namespace tidegate::openapi_test {
+
+namespace json = boost::json;
+using ::testing::IsEmpty;
+
+std::string ReadFile(const std::string& file) {
+  std::ifstream in(TIDEGATE_SOURCE_DIR "/" + file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+const json::value& Document() {
+  static const json::value document = json::parse(ReadFile("docs/openapi.json"));
+  return document;
+}
+
+const json::object& Operation(std::string_view path, std::string_view method) {
+  return Document().at("paths").at(path).at(method).as_object();
+}
+
+void CheckDocumented(const Reply& reply, const json::object& operation) {
+  const json::object& answers = operation.at("responses").as_object();
+  const json::value* const found = answers.if_contains(std::to_string(reply.status));
+  ASSERT_NE(found, nullptr) << "status " << reply.status << " is not documented: " << reply.body;
+  const json::object& answer = Resolved(Document(), *found).as_object();
+  const auto type = reply.fields.find("Content-Type");
+  ASSERT_NE(type, reply.fields.end());
+  const json::value* const content = answer.at("content").as_object().if_contains(type->second);
+  ASSERT_NE(content, nullptr) << type->second << " is not documented for " << reply.status;
+  EXPECT_THAT(Mistakes(json::parse(reply.body), content->at("schema"), Document()), IsEmpty())
+      << reply.body;
+
+  const std::set<std::string> every{"Date", "Connection", "Content-Type", "Content-Length"};
+  const json::value* const headers = answer.if_contains("headers");
+  for (const auto& [name, value] : reply.fields) {
+    if (every.contains(name)) continue;
+    const json::value* const header =
+        headers == nullptr ? nullptr : headers->as_object().if_contains(name);
+    ASSERT_NE(header, nullptr) << name << " is not documented for " << reply.status;
+    const json::value& schema = Resolved(Document(), *header).at("schema");
+    const json::value* const kind = schema.as_object().if_contains("type");
+    const bool number = kind != nullptr && *kind == "integer";
+    EXPECT_THAT(Mistakes(number ? json::parse(value) : json::value(value), schema, Document()),
+                IsEmpty())
+        << name << ": " << value;
+  }
+}
+
+}  // namespace tidegate::openapi_test
