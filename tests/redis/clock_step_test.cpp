@@ -72,22 +72,24 @@ TEST_P(ClockStepTest, NothingIsFrozenForLongerThanARecovery) {
 
 constexpr std::int64_t kSecond = 1'000'000;
 
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
 INSTANTIATE_TEST_SUITE_P(
     Algorithms, ClockStepTest,
     testing::Values(
-        Case{"TokenBucket", "limit: 100/s, burst: 50", {100, kSecond, 50}, kSecond / 2},
-        Case{"Gcra", "limit: 100/s, burst: 50, algorithm: gcra", {100, kSecond, 50}, kSecond / 2},
+        Case{"TokenBucket", "limit: 100/s, burst: 20", {100, kSecond, 20}, kSecond / 5},
+        Case{"Gcra", "limit: 100/s, burst: 20, algorithm: gcra", {100, kSecond, 20}, kSecond / 5},
         Case{"SlidingLog",
-             "limit: 50/500ms, algorithm: sliding_log",
-             {50, kSecond / 2, 0},
+             "limit: 25/250ms, algorithm: sliding_log",
+             {25, kSecond / 4, 0},
              kSecond / 2},
         Case{"SlidingWindow",
-             "limit: 50/500ms, algorithm: sliding_window",
-             {50, kSecond / 2, 0},
+             "limit: 25/250ms, algorithm: sliding_window",
+             {25, kSecond / 4, 0},
              kSecond},
         Case{"FixedWindow",
-             "limit: 50/500ms, algorithm: fixed_window",
-             {50, kSecond / 2, 0},
+             "limit: 25/250ms, algorithm: fixed_window",
+             {25, kSecond / 4, 0},
              kSecond}),
     [](const testing::TestParamInfo<Case>& tested) { return std::string(tested.param.name); });
 

@@ -17,6 +17,8 @@ struct Case {
   const char* quota;
 };
 
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
 class CorruptionTest : public FaultCase, public testing::WithParamInterface<Case> {
  protected:
   /// Our keys by now: a kind, a rule, an identity.

@@ -107,7 +107,8 @@ void FaultCase::ExpectInTime(const Records& records) const {
   std::cout << "while the machine had time: " << latencies << '\n';
   EXPECT_LE(latencies.p999_ms, kInTimeMs);
   if (undisturbed.size() < records.size() / 2) {
-    std::cout << "the machine was too busy for most of them to tell\n";
+    std::cout << "the machine was too busy for " << records.size() - undisturbed.size() << " of "
+              << records.size() << '\n';
   }
 }
 
