@@ -84,8 +84,7 @@ TEST_F(GuardTest, RefusesWhatMakesNoSense) {
               HasSubstr("the same key"));
   EXPECT_TRUE(node_.Ask({.charges = {{"r", "", &quota}}}).error);
   EXPECT_TRUE(node_.Ask({.charges = {{"r", "a", &quota, 0}}}).error);
-  EXPECT_TRUE(
-      node_.Ask({.charges = {{"r", "a", &quota}}, .kind = Call::Kind::kRefund}).error);
+  EXPECT_TRUE(node_.Ask({.charges = {{"r", "a", &quota}}, .kind = Call::Kind::kRefund}).error);
   EXPECT_TRUE(node_.Ask({.charges = {{"r", "a", &quota}}, .kind = Call::Kind::kRenew}).error);
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
 }
@@ -95,14 +94,16 @@ TEST_F(GuardTest, OperationsOnEachChargeByItself) {
   const Quota b = Of({Algorithm::kSlidingLog, 5, 1h});
   const std::vector<Charge> both = {{"a", "x", &a, 3}, {"b", "x", &b, 3}};
   (void)node_.Ask({.charges = both});
-  Asked refund = node_.Ask(
-      {.charges = both, .kind = Call::Kind::kRefund, .refund = {.id = "r1", .charged_at = {}, .age = {}}});
+  Asked refund = node_.Ask({.charges = both,
+                            .kind = Call::Kind::kRefund,
+                            .refund = {.id = "r1", .charged_at = {}, .age = {}}});
   ASSERT_FALSE(refund.error);
   EXPECT_EQ(refund.done, Done::kApplied);
   EXPECT_EQ(refund.decisions[0].remaining, 5);
   EXPECT_EQ(refund.decisions[1].remaining, 5);
-  refund = node_.Ask(
-      {.charges = both, .kind = Call::Kind::kRefund, .refund = {.id = "r1", .charged_at = {}, .age = {}}});
+  refund = node_.Ask({.charges = both,
+                      .kind = Call::Kind::kRefund,
+                      .refund = {.id = "r1", .charged_at = {}, .age = {}}});
   EXPECT_EQ(refund.done, Done::kNothing);
   const Asked debit = node_.Ask({.charges = both, .kind = Call::Kind::kDebit});
   EXPECT_EQ(debit.decisions[0].remaining, 2);
@@ -177,8 +178,14 @@ TEST_F(GuardTest, ARefundOnAnotherNodeInvalidates) {
 
 TEST_F(GuardTest, KeysCannotBeShapedByWhatTheyAreMadeOf) {
   const Quota quota = Of({.limit = 5, .period = 1h});
-  const std::string evil[] = {"a}{b", "x\r\nDEL tg", std::string("nul\0byte", 8), "{}",
-                              std::string(100'000, 'a'), "\xff\xfe", "~", " "};
+  const std::string evil[] = {"a}{b",
+                              "x\r\nDEL tg",
+                              std::string("nul\0byte", 8),
+                              "{}",
+                              std::string(100'000, 'a'),
+                              "\xff\xfe",
+                              "~",
+                              " "};
   for (const std::string& identity : evil) {
     ASSERT_TRUE(node_.Apply({"r", identity, &quota}).allowed);
   }
