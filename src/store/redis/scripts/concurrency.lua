@@ -1,0 +1,276 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- src/core/concurrency.cpp on a sorted set: score = expiry, member = the lease. A lease of several units has a second
+-- member, `#lease`, with the score -(units - 1), and `#` has the sum of those: so what is held is a
+-- count and a subtraction. Nobody's lease begins with `#`; expiries are positive.
+--
+-- Leases are written as they are taken, so what is kept here is only what would be asked again and again.
+local function Concurrency()
+  -- By key:
+  --   living   leases that end after now
+  --   extra    units beyond the first of each of those
+  --   stored   the same of all leases in the set, expired ones too
+  --   last     the last expiry, nil if nothing lives
+  --   clean    no expired lease is in the set
+  --   corrupt  to be deleted
+  local held = {}
+  local after_now = '(' .. format('%d', now)
+
+  local function none()
+    return {living = 0, extra = 0, stored = 0, clean = true}
+  end
+
+  local function spoil(k)
+    healed = healed + 1
+    present[k] = true
+    held[k] = none()
+    held[k].corrupt = true
+  end
+
+  local function extra_of(k, lease)
+    local score = read('ZSCORE', KEYS[k], '#' .. lease)
+    local extra = score and whole(score, -largest)
+    return extra and extra < 0 and -extra or 0
+  end
+
+  local function last_expiry(k)
+    local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'LIMIT', '0', '1') or {}
+    if not answer[1] then
+      return nil
+    end
+    answer = read('ZRANGE', KEYS[k], '-1', '-1', 'WITHSCORES') or {}
+    return whole(answer[2], -largest)
+  end
+
+  local function expired_leases(k)
+    return read('ZRANGEBYSCORE', KEYS[k], '(0', format('%d', now)) or {}
+  end
+
+  local function load(k)
+    kind[k] = concurrency_kind
+    local answer = ask('ZRANGE', KEYS[k], '-1', '-1', 'WITHSCORES')
+    if answer.err then
+      if not match(answer.err, 'WRONGTYPE') then
+        return answer
+      end
+      spoil(k)
+      return nil
+    end
+    local leases = none()
+    held[k] = leases
+    if not answer[1] then
+      return nil
+    end
+    present[k] = true
+    local last = whole(answer[2], -largest)
+    local stored = read('ZSCORE', KEYS[k], '#')
+    stored = stored and whole(stored, -largest) or stored
+    if not last or stored and not (stored < 0) then
+      spoil(k)
+      return nil
+    end
+    leases.clean = false
+    leases.stored = stored and -stored or 0
+    leases.extra = leases.stored
+    if last > now then
+      leases.last = last
+      leases.living = read('ZCOUNT', KEYS[k], after_now, '+inf') or 0
+    end
+    if leases.stored > 0 then
+      for _, lease in ipairs(expired_leases(k)) do
+        leases.extra = leases.extra - extra_of(k, lease)
+      end
+      if leases.extra < 0 then
+        spoil(k)
+      end
+    end
+    return failure
+  end
+
+  local function write_sum(k)
+    local leases = held[k]
+    if leases.stored == leases.extra then
+      return
+    end
+    leases.stored = leases.extra
+    if leases.extra == 0 then
+      write('ZREM', KEYS[k], '#')
+    else
+      write('ZADD', KEYS[k], format('%d', -leases.extra), '#')
+    end
+  end
+
+  local function drop_expired(k)
+    local leases = held[k]
+    if leases.clean then
+      return
+    end
+    leases.clean = true
+    if leases.stored ~= leases.extra then
+      for _, lease in ipairs(expired_leases(k)) do
+        write('ZREM', KEYS[k], '#' .. lease)
+      end
+      write_sum(k)
+    end
+    write('ZREMRANGEBYSCORE', KEYS[k], '(0', format('%d', now))
+  end
+
+  -- Before a step: what is corrupt goes, and leases that end more than two periods from now, which only a
+  -- clock far ahead of ours can have written, end one period from now.
+  local function mend(k)
+    local leases = held[k]
+    if leases.corrupt then
+      leases.corrupt = nil
+      write('DEL', KEYS[k])
+      present[k] = nil
+    end
+    if not leases.last or leases.last - now <= 2 * period then
+      return leases
+    end
+    local latest = format('%d', now + period)
+    for _, lease in ipairs(read('ZRANGEBYSCORE', KEYS[k], '(' .. latest, '+inf') or {}) do
+      write('ZADD', KEYS[k], latest, lease)
+    end
+    leases.last = now + period
+    drop_expired(k)
+    repairs = repairs + 1
+    return leases
+  end
+
+  -- The expiry and the units of a living lease, or nil and 0.
+  local function own_lease(k, lease)
+    local expiry = lease and present[k] and read('ZSCORE', KEYS[k], lease)
+    expiry = expiry and tonumber(expiry)
+    if not expiry or expiry <= now then
+      return nil, 0
+    end
+    return expiry, held[k].stored > 0 and 1 + extra_of(k, lease) or 1
+  end
+
+  local function hold(k, lease, units, own_expiry, own_units)
+    local leases = held[k]
+    local expiry = now + period
+    if own_expiry and own_expiry > expiry then
+      expiry = own_expiry
+    end
+    drop_expired(k)
+    write('ZADD', KEYS[k], format('%d', expiry), lease)
+    present[k] = true
+    if units ~= own_units and (units > 1 or own_units > 1) then
+      if units > 1 then
+        write('ZADD', KEYS[k], format('%d', 1 - units), '#' .. lease)
+      else
+        write('ZREM', KEYS[k], '#' .. lease)
+      end
+      leases.extra = leases.extra + units - (own_units > 0 and own_units or 1)
+      write_sum(k)
+    end
+    if own_units == 0 then
+      leases.living = leases.living + 1
+    end
+    if not leases.last or leases.last < expiry then
+      leases.last = expiry
+    end
+  end
+
+  local function let_go(k, lease, units)
+    local leases = held[k]
+    drop_expired(k)
+    write('ZREM', KEYS[k], lease)
+    if units > 1 then
+      write('ZREM', KEYS[k], '#' .. lease)
+      leases.extra = leases.extra - (units - 1)
+      write_sum(k)
+    end
+    leases.living = leases.living - 1
+    leases.last = last_expiry(k)
+  end
+
+  -- When `excess` units have ended, in the order of their expiry, leaving out `lease`, which ends at `own_expiry`.
+  local function ends(k, excess, lease, own_expiry)
+    if held[k].extra == 0 then
+      local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'WITHSCORES', 'LIMIT',
+                          format('%d', excess - 1), '2') or {}
+      local expiry = tonumber(answer[2])
+      if own_expiry and expiry and own_expiry <= expiry then
+        expiry = tonumber(answer[4])
+      end
+      return expiry or now + period
+    end
+    -- Each has a unit at least.
+    local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'WITHSCORES', 'LIMIT', '0',
+                        format('%d', excess + 1)) or {}
+    for i = 1, #answer, 2 do
+      if answer[i] ~= lease then
+        excess = excess - 1 - extra_of(k, answer[i])
+        if excess <= 0 then
+          return tonumber(answer[i + 1])
+        end
+      end
+    end
+    return now + period
+  end
+
+  local function note_recovery(k)
+    recovered[k] = held[k].last or now
+  end
+
+  local function act(op, k, cost, count, lease)
+    local leases = mend(k)
+    local expiry, units = own_lease(k, lease)
+    local admitted = 0
+    if op <= apply then
+      if count > 0 and leases.living + leases.extra - units + cost <= limit then
+        admitted = count
+      end
+      if op == admits then
+        return admitted
+      end
+      if admitted > 0 then
+        hold(k, lease, cost, expiry, units)
+      end
+    elseif expiry then
+      admitted = 1
+      if op == renew then
+        hold(k, lease, units, expiry, units)
+      else
+        let_go(k, lease, units)
+      end
+    end
+    note_recovery(k)
+    return admitted
+  end
+
+  -- What a look of this cost tells.
+  local function tell(k, cost, lease)
+    local leases = held[k]
+    local used = leases.living + leases.extra
+    local remaining = limit > used and limit - used or 0
+    local retry_after, more_after, reset_after = 0, 0, 0
+    if used > 0 then
+      reset_after = leases.last - now
+      more_after = ends(k, used + remaining + 1 - limit) - now
+    end
+    local never = cost > limit
+    if not never and used + cost > limit then
+      local expiry, units = own_lease(k, lease)
+      local excess = used - units + cost - limit
+      if excess > 0 then
+        retry_after = ends(k, excess, expiry and lease, expiry) - now
+      end
+    end
+    return remaining, retry_after, more_after, reset_after, never and 1 or 0
+  end
+
+  local function forget(k)
+    held[k] = none()
+    if present[k] then
+      write('DEL', KEYS[k])
+    end
+  end
+
+  local function save(k)
+    return held[k].last ~= nil
+  end
+
+  return {load = load, act = act, tell = tell, forget = forget, save = save, note_recovery = note_recovery}
+end

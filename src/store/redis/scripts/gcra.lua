@@ -1,0 +1,89 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- src/core/gcra.cpp. first: tat, second: rest, third: owed.
+local function gcra(op, k, cost, count)
+  local tat, rest, owed = first[k], second[k], third[k]
+  local full = capacity * y
+  local grains, at, repaired = 0, now, false
+  if tat >= now then
+    if rest >= x then
+      rest = x - 1
+    end
+    local most = saturation * y
+    if owed < most then
+      most = owed
+    end
+    most = full + most
+    grains = (tat - now) * x + rest
+    if grains > most then
+      -- (grains - most) > recovery * x, turned so that what may be beyond 2^53 is only compared.
+      if (tat - now - recovery) * x + rest > most then
+        grains, repaired = most, true
+      else
+        -- The whole ticks that `most` lasts for are held, the rest of tat is waited for.
+        local ticks = most - rest
+        ticks = (ticks - ticks % x) / x
+        at, grains = tat - ticks, ticks * x + rest
+        if grains < 0 then
+          grains = 0
+        end
+      end
+    end
+  end
+
+  local admitted = 0
+  if op <= apply then
+    if cost <= capacity then
+      local left, price = full - grains, cost * y
+      if left >= price then
+        if count == 1 then
+          admitted = 1
+        else
+          admitted = (left - left % price) / price
+          if admitted > count then
+            admitted = count
+          end
+        end
+        grains = grains + admitted * price
+      end
+    end
+    if op == admits then
+      return admitted
+    end
+  else
+    admitted = 1
+    local units = (grains + -grains % y) / y
+    if op == debit then
+      units = capacity + saturation - units
+      if units < 0 then
+        units = 0
+      end
+      if cost < units then
+        units = cost
+      end
+      grains = grains + units * y
+    else
+      if cost < units then
+        units = cost
+      end
+      grains = grains - units * y
+      if grains < 0 then
+        grains = 0
+      end
+    end
+  end
+
+  if grains > 0 then
+    recovered[k] = at + (grains + -grains % x) / x
+  else
+    recovered[k] = now
+  end
+  if admitted > 0 or repaired then
+    rest = grains % x
+    first[k], second[k], dirty[k] = at + (grains - rest) / x, rest, true
+    third[k] = grains > full and grains - full or 0
+    if repaired then
+      repairs = repairs + 1
+    end
+  end
+  return admitted
+end

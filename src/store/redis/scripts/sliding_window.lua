@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- src/core/sliding_window.cpp. first: start, second: current, third: previous.
+-- x is the slice, y the number of slices.
+local function sliding_window(op, k, cost, count, charged_at)
+  local start, current, previous = first[k], second[k], third[k]
+  local elapsed = now % period
+  local here, repaired = now - elapsed, false
+  elapsed = (elapsed - elapsed % x) / x
+  if current > saturation then
+    current = saturation
+  end
+  if previous > saturation then
+    previous = saturation
+  end
+  if start < here then
+    previous = here - start <= period and current or 0
+    start, current = here, 0
+  elseif start > here then
+    if start - here > period then
+      start, repaired = here, true
+    else
+      start = start - start % period
+      if start > here then
+        elapsed = 0
+      end
+    end
+  end
+
+  local admitted = 0
+  if op <= apply then
+    if cost <= limit then
+      local left, price = limit * y - (previous * (y - elapsed) + current * y), cost * y
+      if left >= price then
+        if count == 1 then
+          admitted = 1
+        else
+          admitted = (left - left % price) / price
+          if admitted > count then
+            admitted = count
+          end
+        end
+        current = current + admitted * cost
+      end
+    end
+    if op == admits then
+      return admitted
+    end
+  elseif op == debit then
+    admitted = 1
+    current = current + cost
+    if current > saturation then
+      current = saturation
+    end
+  elseif charged_at >= here then
+    admitted = 1
+    current = current > cost and current - cost or 0
+  elseif charged_at >= start - period then
+    admitted = 1
+    previous = previous > cost and previous - cost or 0
+  end
+
+  if current > 0 then
+    recovered[k] = start + 2 * period
+  elseif previous > 0 then
+    recovered[k] = start + period
+  else
+    recovered[k] = now
+  end
+  if admitted > 0 or repaired then
+    first[k], second[k], third[k], dirty[k] = start, current, previous, true
+    if repaired then
+      repairs = repairs + 1
+    end
+  end
+  return admitted
+end
