@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "store/redis/msgpack.hpp"
 
@@ -235,7 +236,26 @@ void Batch::DropThoseWhoLeft() {
     }
     ++kept;
   }
-  used_ = kept;
+  if (std::exchange(used_, kept) != kept) DropUnusedKeys();
+}
+
+void Batch::DropUnusedKeys() {
+  constexpr std::uint32_t kUnused = UINT32_MAX;
+  std::vector<std::uint32_t> places(keys_.size(), kUnused);
+  std::vector<Key> used;
+  const auto move = [&](std::uint32_t& key) {
+    if (places[key] == kUnused) {
+      places[key] = static_cast<std::uint32_t>(used.size());
+      used.push_back(keys_[key]);
+    }
+    key = places[key];
+  };
+  for (std::size_t i = 0; i < used_; ++i) {
+    Entry& entry = entries_[i];
+    for (Item& item : std::span(items_).subspan(entry.items, entry.item_count)) move(item.key);
+    if (entry.kind == Call::Kind::kRefund) move(entry.refund_key);
+  }
+  keys_ = std::move(used);
 }
 
 void Batch::PackQuota(const Quota& quota) {

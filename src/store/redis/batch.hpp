@@ -112,6 +112,8 @@ class Batch {
   [[nodiscard]] std::uint32_t KeyOf(const Charge& charge);
   [[nodiscard]] std::uint32_t QuotaOf(const Quota& quota);
   void DropThoseWhoLeft();
+  /// The script reads, and answers for, no key that nobody charges.
+  void DropUnusedKeys();
   void Pack();
   void PackQuota(const Quota& quota);
   void PackEntry(const Entry& entry);

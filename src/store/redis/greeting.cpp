@@ -14,7 +14,8 @@ void Greeting::Begin(std::string& out) {
   steps_.clear();
   at_ = 0;
   subscribed_ = false;
-  const std::string_view user = options_.user.empty() ? "default" : options_.user;
+  const std::string_view user =
+      options_.user.empty() ? std::string_view("default") : std::string_view(options_.user);
   if (options_.user.empty() && options_.password.empty()) {
     AppendCommand(out, {"HELLO", "3", "SETNAME", options_.name});
   } else {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches by themselves: written as a command, run by a real redis-server, read back.
+#include "store/redis/batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "redis/redis_server.hpp"
+#include "store/redis/resp_reader.hpp"
+#include "store/redis/scripts.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using redis::Batch;
+using Verdict = Batch::Summary::Verdict;
+
+struct Asked : Call {
+  Asked(std::vector<Charge> of, std::uint64_t request) : own(std::move(of)), told(own.size()) {
+    charges = own;
+    decisions = told;
+    record.request = {request, request};
+  }
+  std::vector<Charge> own;
+  std::vector<Decision> told;
+};
+
+class BatchTest : public testing::Test {
+ protected:
+  /// Runs it as it is sent.
+  std::string Run() {
+    std::string command;
+    batch_.Write(command, Batch::Form::kText, redis::ApplyScript(), "");
+    // What is sent is what is read back: the reader knows arrays of texts.
+    redis::RespReader reader;
+    reader.Feed(command);
+    redis::Reply parts;
+    EXPECT_EQ(reader.Next(parts), redis::RespReader::Progress::kReply);
+    std::vector<std::string> words;
+    for (const redis::Reply& part : parts.elements) words.emplace_back(part.text);
+    keys_sent_ = words.size() > 2 ? words[2] : "";
+    return redis_.Text(words);
+  }
+  Batch::Summary Read(std::string_view packed) {
+    answered_ = 0;
+    return batch_.Read(packed, [&](Call&) { ++answered_; });
+  }
+  static Charge Of(std::string_view identity, const Quota& quota) {
+    return {"r", identity, &quota};
+  }
+
+  RedisServer redis_;
+  const redis::KeyNames names_{"tg:"};
+  const Fingerprinter fingerprinter_;
+  Batch batch_{names_, fingerprinter_};
+  const Quota bucket_ = Quota::Make({.limit = 2, .period = 1h}).value();
+  const Quota log_ =
+      Quota::Make({.algorithm = Algorithm::kSlidingLog, .limit = 2, .period = 1h}).value();
+  std::string keys_sent_;
+  int answered_ = 0;
+};
+
+TEST_F(BatchTest, WhoLeavesBeforeItIsSentIsNotCharged) {
+  Asked a({Of("a", bucket_)}, 1);
+  Asked b({Of("b", bucket_)}, 2);
+  Asked b2({Of("b", bucket_)}, 2);
+  Asked c({Of("c", bucket_), {"log", "c", &log_}}, 3);
+  for (Asked* const each : {&a, &b, &b2, &c}) ASSERT_TRUE(batch_.Add(*each));
+  EXPECT_EQ(batch_.entries(), 3u);
+  batch_.Remove(a);
+  batch_.Remove(b);
+  const std::string packed = Run();
+  EXPECT_EQ(keys_sent_, "3") << "nobody asks for a's key any more";
+  EXPECT_EQ(Read(packed).verdict, Verdict::kGood);
+  EXPECT_EQ(answered_, 2);
+  EXPECT_EQ(b2.told[0].remaining, 1);
+  EXPECT_EQ(c.told[1].remaining, 1);
+  EXPECT_EQ(redis_.Text({"EXISTS", "tg:tb:r:{a}"}), "0");
+  EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{b}", "tokens"}), "1");
+}
+
+TEST_F(BatchTest, WhoLeavesAfterwardsWasChargedAndTheOthersKnow) {
+  Asked one({Of("a", bucket_)}, 1);
+  Asked two({Of("a", bucket_)}, 1);
+  Asked three({Of("a", bucket_)}, 1);
+  for (Asked* const each : {&one, &two, &three}) ASSERT_TRUE(batch_.Add(*each));
+  const std::string packed = Run();
+  batch_.Remove(one);
+  EXPECT_EQ(Read(packed).verdict, Verdict::kGood);
+  EXPECT_EQ(answered_, 2);
+  EXPECT_TRUE(two.allowed);
+  EXPECT_EQ(two.told[0].remaining, 0) << "the first took one";
+  EXPECT_FALSE(three.allowed);
+}
+
+TEST_F(BatchTest, ARefundThatNobodyWaitsForIsNotMade) {
+  Asked charge({Of("a", bucket_)}, 1);
+  Asked refund({Of("a", bucket_)}, 0);
+  refund.kind = Call::Kind::kRefund;
+  refund.refund.id = "x";
+  Asked look({Of("b", bucket_)}, 0);
+  look.kind = Call::Kind::kPeek;
+  for (Asked* const each : {&charge, &refund, &look}) ASSERT_TRUE(batch_.Add(*each));
+  batch_.Remove(refund);
+  EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
+  EXPECT_EQ(answered_, 2);
+  EXPECT_EQ(look.told[0].remaining, 2);
+  EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{a}", "tokens"}), "1");
+}
+
+TEST_F(BatchTest, AReplyThatDoesNotFitIsRefusedAndNobodyIsAnsweredByIt) {
+  Asked asked({Of("a", bucket_)}, 1);
+  ASSERT_TRUE(batch_.Add(asked));
+  const std::string packed = Run();
+  for (std::size_t size = 0; size < packed.size(); ++size) {
+    EXPECT_NE(Read(packed.substr(0, size)).verdict, Verdict::kGood);
+    EXPECT_EQ(answered_, 0);
+  }
+  // Another number admitted than C++ finds: the last byte.
+  std::string lie = packed;
+  lie.back() = '\0';
+  EXPECT_EQ(Read(lie).verdict, Verdict::kBadResponse);
+  EXPECT_EQ(answered_, 0);
+  EXPECT_EQ(Read(packed).verdict, Verdict::kGood);
+  EXPECT_EQ(answered_, 1);
+}
+
+TEST_F(BatchTest, IsFullAt128DistinctRequestsButTakesMoreOfTheSame) {
+  std::vector<std::unique_ptr<Asked>> all;
+  std::vector<std::string> names(200);
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < 200; ++i) {
+    names[i] = "client-" + std::to_string(i);
+    all.push_back(std::make_unique<Asked>(std::vector<Charge>{Of(names[i], bucket_)}, i + 1));
+    if (batch_.Add(*all.back())) ++added;
+  }
+  EXPECT_EQ(added, Batch::kMostEntries);
+  EXPECT_TRUE(batch_.full());
+  Asked again({Of(names[5], bucket_)}, 6);
+  EXPECT_TRUE(batch_.Add(again));
+  EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
+  EXPECT_EQ(answered_, 129);
+  EXPECT_EQ(again.told[0].remaining, 0);
+  batch_.Clear();
+  EXPECT_TRUE(batch_.Add(again)) << "as good as new";
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

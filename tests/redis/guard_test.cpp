@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Redis store as doors use it, on a real redis-server: coalescing, several charges, refunds,
+// leases, the denial cache.
+#include "limiter/guard.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "redis/node.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
+
+class GuardTest : public testing::Test {
+ protected:
+  RedisServer redis_;
+  Node node_{Node::To(redis_)};
+};
+
+TEST_F(GuardTest, TellsEachOfManyEqualCallsItsOwnAnswer) {
+  const Quota quota = Of({.limit = 5, .period = 1h});
+  std::vector<Asked> all(8, Asked{.charges = {{"r", "alice", &quota}}});
+  node_.Ask(all);
+  for (int i = 0; i < 8; ++i) {
+    const Decision& decision = all[static_cast<std::size_t>(i)].decisions[0];
+    EXPECT_EQ(decision.allowed, i < 5) << i;
+    EXPECT_EQ(decision.remaining, std::max(4 - i, 0)) << i;
+    EXPECT_EQ(decision.rung, Rung::kStore);
+    EXPECT_EQ(decision.retry_after > 0s, i >= 5);
+    EXPECT_EQ(decision.rule, "r");
+  }
+  // All of them were one entry of one batch.
+  EXPECT_EQ(node_.guard().redis_stats().entries.get(), 1u);
+  EXPECT_EQ(node_.guard().redis_stats().batches.get(), 1u);
+}
+
+TEST_F(GuardTest, ListsTellEachCallItsOwnAnswerToo) {
+  const Quota log = Of({Algorithm::kSlidingLog, 5, 1h});
+  std::vector<Asked> all(7, Asked{.charges = {{"log", "alice", &log}}});
+  node_.Ask(all);
+  for (int i = 0; i < 7; ++i) {
+    const Decision& decision = all[static_cast<std::size_t>(i)].decisions[0];
+    EXPECT_EQ(decision.allowed, i < 5) << i;
+    EXPECT_EQ(decision.remaining, std::max(4 - i, 0)) << i;
+    EXPECT_EQ(decision.retry_after > 0s, i >= 5);
+    EXPECT_GT(decision.reset_after, 59min);
+  }
+}
+
+TEST_F(GuardTest, SeveralChargesAreAllOrNothing) {
+  const Quota narrow = Of({.limit = 2, .period = 1h});
+  const Quota wide = Of({Algorithm::kFixedWindow, 100, 24h * 300});
+  const Quota log = Of({Algorithm::kSlidingLog, 50, 1h});
+  const Quota shadow = Of({Algorithm::kGcra, 1, 1h});
+  std::vector<Asked> all(4, Asked{.charges = {{"narrow", "a", &narrow},
+                                              {"wide", "all", &wide},
+                                              {"log", "a", &log},
+                                              {"shadow", "a", &shadow, 1, Mode::kShadow}}});
+  node_.Ask(all);
+  EXPECT_TRUE(all[0].allowed);
+  EXPECT_TRUE(all[1].allowed);
+  EXPECT_FALSE(all[2].allowed);
+  EXPECT_FALSE(all[3].allowed);
+  EXPECT_TRUE(all[0].decisions[3].allowed);
+  EXPECT_FALSE(all[1].decisions[3].allowed) << "the shadow would have refused the second";
+  EXPECT_EQ(all[1].decisions[1].remaining, 98);
+  EXPECT_EQ(all[3].decisions[1].remaining, 98) << "a denied request consumes nothing";
+  EXPECT_EQ(all[3].decisions[2].remaining, 48);
+  EXPECT_TRUE(all[3].decisions[1].allowed);
+  EXPECT_EQ(redis_.Text({"HGET", "tg:fw:wide:{all}", "count"}), "2");
+  EXPECT_EQ(redis_.Text({"ZCARD", "tg:sl:log:{a}"}), "1") << "one moment, one entry";
+}
+
+TEST_F(GuardTest, RefusesWhatMakesNoSense) {
+  const Quota quota = Of({.limit = 5});
+  EXPECT_THAT(node_.Ask({.charges = {{"r", "a", &quota}, {"r", "a", &quota}}}).error->message,
+              HasSubstr("the same key"));
+  EXPECT_TRUE(node_.Ask({.charges = {{"r", "", &quota}}}).error);
+  EXPECT_TRUE(node_.Ask({.charges = {{"r", "a", &quota, 0}}}).error);
+  EXPECT_TRUE(node_.Ask({.charges = {{"r", "a", &quota}}, .kind = Call::Kind::kRefund}).error);
+  EXPECT_TRUE(node_.Ask({.charges = {{"r", "a", &quota}}, .kind = Call::Kind::kRenew}).error);
+  EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
+}
+
+TEST_F(GuardTest, OperationsOnEachChargeByItself) {
+  const Quota a = Of({.limit = 5, .period = 1h});
+  const Quota b = Of({Algorithm::kSlidingLog, 5, 1h});
+  const std::vector<Charge> both = {{"a", "x", &a, 3}, {"b", "x", &b, 3}};
+  (void)node_.Ask({.charges = both});
+  Asked refund = node_.Ask({.charges = both,
+                            .kind = Call::Kind::kRefund,
+                            .refund = {.id = "r1", .charged_at = {}, .age = {}}});
+  ASSERT_FALSE(refund.error);
+  EXPECT_EQ(refund.done, Done::kApplied);
+  EXPECT_EQ(refund.decisions[0].remaining, 5);
+  EXPECT_EQ(refund.decisions[1].remaining, 5);
+  refund = node_.Ask({.charges = both,
+                      .kind = Call::Kind::kRefund,
+                      .refund = {.id = "r1", .charged_at = {}, .age = {}}});
+  EXPECT_EQ(refund.done, Done::kNothing);
+  const Asked debit = node_.Ask({.charges = both, .kind = Call::Kind::kDebit});
+  EXPECT_EQ(debit.decisions[0].remaining, 2);
+  EXPECT_EQ(debit.decisions[1].remaining, 2);
+  const Asked look = node_.Ask({.charges = both, .kind = Call::Kind::kPeek});
+  EXPECT_FALSE(look.allowed);
+  EXPECT_EQ(look.decisions[1].remaining, 2);
+  const Asked reset = node_.Ask({.charges = both, .kind = Call::Kind::kReset});
+  EXPECT_EQ(reset.done, Done::kApplied);
+  EXPECT_EQ(reset.decisions[0].remaining, 5);
+  EXPECT_EQ(reset.decisions[1].remaining, 5);
+}
+
+TEST_F(GuardTest, Leases) {
+  const Quota quota = Of({Algorithm::kConcurrency, 2, 1h});
+  const auto lease = [&](std::string_view id) {
+    return Charge{"c", "db", &quota, 1, Mode::kEnforce, id};
+  };
+  EXPECT_TRUE(node_.Apply(lease("one")).allowed);
+  EXPECT_TRUE(node_.Apply(lease("two")).allowed);
+  EXPECT_TRUE(node_.Apply(lease("two")).allowed) << "renewed";
+  EXPECT_FALSE(node_.Apply(lease("three")).allowed);
+  EXPECT_EQ(node_.Ask({.charges = {lease("one")}, .kind = Call::Kind::kRelease}).done,
+            Done::kApplied);
+  // Denials of leases are never kept.
+  EXPECT_TRUE(node_.Apply(lease("three")).allowed);
+  EXPECT_EQ(node_.Ask({.charges = {lease("two")}, .kind = Call::Kind::kRenew}).done,
+            Done::kApplied);
+  EXPECT_EQ(node_.Ask({.charges = {lease("one")}, .kind = Call::Kind::kRenew}).done,
+            Done::kNothing);
+}
+
+TEST_F(GuardTest, ADenialIsAnsweredWithoutRedisWhileItHolds) {
+  const Quota quota = Of({.limit = 1, .period = 1h});
+  EXPECT_TRUE(node_.Apply({"r", "a", &quota}).allowed);
+  const Asked first = node_.Apply({"r", "a", &quota});
+  EXPECT_EQ(first.decisions[0].rung, Rung::kStore);
+  const std::uint64_t batches = node_.guard().redis_stats().batches.get();
+  for (int i = 0; i < 1000; ++i) {
+    const Asked again = node_.Apply({"r", "a", &quota});
+    ASSERT_FALSE(again.allowed);
+    ASSERT_EQ(again.decisions[0].rung, Rung::kCache);
+    ASSERT_LE(again.decisions[0].retry_after, first.decisions[0].retry_after);
+    ASSERT_GT(again.decisions[0].retry_after, 59min);
+  }
+  EXPECT_EQ(node_.guard().redis_stats().batches.get(), batches);
+  // Another cost, or another quota, is another question.
+  const Quota raised = Of({.limit = 5, .period = 1h});
+  EXPECT_EQ(node_.Apply({"r", "a", &raised}).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node_.Apply({"r", "a", &quota, 2}).decisions[0].rung, Rung::kStore);
+}
+
+TEST_F(GuardTest, ARefundOnAnotherNodeInvalidates) {
+  Node other{Node::To(redis_)};
+  const Quota quota = Of({.limit = 1, .period = 1h});
+  for (int round = 0; round < 50; ++round) {
+    const std::string identity = "client-" + std::to_string(round);
+    const Charge charge{"r", identity, &quota};
+    ASSERT_TRUE(node_.Apply(charge).allowed);
+    ASSERT_FALSE(node_.Apply(charge).allowed);
+    ASSERT_FALSE(node_.Apply(charge).allowed);
+    const Asked given = other.Ask({.charges = {charge},
+                                   .kind = round % 2 ? Call::Kind::kReset : Call::Kind::kRefund,
+                                   .refund = {.id = "x", .charged_at = {}, .age = {}}});
+    ASSERT_EQ(given.done, Done::kApplied);
+    // The push is on its way to us: what Redis answers after it comes after it.
+    (void)node_.Apply({"r", "somebody-else", &quota});
+    (void)node_.Ask({.charges = {{"r", "somebody-else", &quota}}, .kind = Call::Kind::kPeek});
+    ASSERT_TRUE(node_.Apply(charge).allowed) << round;
+  }
+}
+
+TEST_F(GuardTest, KeysCannotBeShapedByWhatTheyAreMadeOf) {
+  const Quota quota = Of({.limit = 5, .period = 1h});
+  const std::string evil[] = {"a}{b",
+                              "x\r\nDEL tg",
+                              std::string("nul\0byte", 8),
+                              "{}",
+                              std::string(100'000, 'a'),
+                              "\xff\xfe",
+                              "~",
+                              " "};
+  for (const std::string& identity : evil) {
+    ASSERT_TRUE(node_.Apply({"r", identity, &quota}).allowed);
+  }
+  EXPECT_EQ(redis_.Text({"DBSIZE"}), std::to_string(std::size(evil)));
+  const std::string keys = redis_.Text({"KEYS", "*"});
+  EXPECT_THAT(keys, testing::MatchesRegex("(tg:tb:r:.~[0-9a-f]*. ?)*"));
+}
+
+TEST_F(GuardTest, WorksInADatabaseOfItsOwnAndByUnixSocket) {
+  Guard::Options options = Node::To(redis_);
+  options.redis.url.transport = redis::RedisUrl::Transport::kUnix;
+  options.redis.url.path = redis_.unix_socket();
+  options.redis.url.database = 3;
+  options.redis.prefix = "other:";
+  Node node{options};
+  const Quota quota = Of({.limit = 1, .period = 1h});
+  EXPECT_EQ(node.Apply({"r", "a", &quota}).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
+  RedisClient client = redis_.Connect();
+  (void)client.Text({"SELECT", "3"});
+  EXPECT_EQ(client.Text({"KEYS", "*"}), "other:tb:r:{a}");
+  EXPECT_THAT(client.Text({"CLIENT", "LIST"}), HasSubstr("name=tidegate"));
+}
+
+/// Many nodes, keys, costs, refunds and resets at once, and a serial oracle of what each key holds:
+/// nothing refills within the test, so a denial is wrong exactly if enough was there all the time
+/// between its question and its answer.
+TEST(DenyCacheTest, NeverDeniesWrongly) {
+  RedisServer redis;
+  constexpr int kKeys = 6;
+  constexpr std::int64_t kLimit = 4;
+  const Quota quota = Of({.limit = kLimit, .period = 24h * 365});
+  // What is certainly there: charges are taken off before they are asked for, what is given back is
+  // added after it was answered, plus the time a push needs.
+  struct Key {
+    std::mutex mutex;
+    std::int64_t charged = 0;  // Admitted, or asked for and not answered.
+    std::int64_t returned = 0;
+  };
+  std::array<Key, kKeys> keys;
+  std::atomic<int> wrong = 0;
+  std::atomic<int> cached = 0;
+  const auto run = [&](unsigned seed) {
+    Node node{Node::To(redis)};
+    node.WaitUntilReady();
+    std::mt19937 random(seed);
+    for (int i = 0; i < 400; ++i) {
+      const auto number = random() % kKeys;
+      Key& key = keys[number];
+      const std::string identity = "k" + std::to_string(number);
+      const Charge charge{"r", identity, &quota};
+      if (random() % 5 == 0) {
+        const std::lock_guard lock(key.mutex);
+        if (key.charged == 0) continue;
+        const std::string id = std::to_string(seed) + "-" + std::to_string(i);
+        const Asked given = node.Ask({.charges = {charge},
+                                      .kind = Call::Kind::kRefund,
+                                      .refund = {.id = id, .charged_at = {}, .age = {}}});
+        if (given.done == Done::kApplied) --key.charged;
+        // Every node has seen the push once it has an answer that Redis gave after it; here, time.
+        continue;
+      }
+      // Under the lock nobody else changes this key: what is there is exactly known.
+      const std::lock_guard lock(key.mutex);
+      // Whatever was published before has reached this node when Redis answers a look.
+      (void)node.Ask({.charges = {{"sync", identity, &quota}}, .kind = Call::Kind::kPeek});
+      const Asked asked = node.Apply(charge);
+      if (asked.decisions[0].rung == Rung::kCache) ++cached;
+      if (asked.allowed != (key.charged < kLimit)) ++wrong;
+      if (asked.allowed) ++key.charged;
+    }
+  };
+  std::vector<std::thread> nodes;
+  for (unsigned seed = 1; seed <= 4; ++seed) nodes.emplace_back(run, seed);
+  for (std::thread& node : nodes) node.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(cached, 50) << "the cache was hardly used: the test shows nothing";
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

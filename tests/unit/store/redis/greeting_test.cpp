@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/greeting.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tidegate::redis {
+namespace {
+
+using Progress = Greeting::Progress;
+using Type = Reply::Type;
+using testing::HasSubstr;
+using testing::Not;
+
+Reply Of(Type type, std::string_view text = {}) {
+  Reply reply;
+  reply.type = type;
+  reply.text = text;
+  return reply;
+}
+constexpr std::string_view kSha = "0123456789012345678901234567890123456789";
+
+Greeting::Options Plain() {
+  Greeting::Options options;
+  options.name = "tidegate";
+  options.channel = "tg:invalidate";
+  options.script = "return 1";
+  return options;
+}
+
+TEST(Greeting, SaysAllOfItAtOnceAndWaitsForAll) {
+  Greeting greeting(Plain());
+  std::string out;
+  greeting.Begin(out);
+  EXPECT_THAT(out, HasSubstr("HELLO\r\n$1\r\n3\r\n$7\r\nSETNAME\r\n"));
+  EXPECT_THAT(out, Not(HasSubstr("AUTH")));
+  EXPECT_THAT(out, Not(HasSubstr("SELECT")));
+  EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
+  EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore);
+  EXPECT_TRUE(greeting.subscribed());
+  EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore) << "somebody's refund";
+  EXPECT_EQ(greeting.OnReply(Of(Type::kText, kSha)), Progress::kReady);
+  EXPECT_EQ(greeting.sha(), kSha);
+}
+
+TEST(Greeting, UserPasswordAndDatabase) {
+  Greeting::Options options = Plain();
+  options.user = "app";
+  options.password = "secret";
+  options.database = 7;
+  Greeting greeting(options);
+  std::string out;
+  greeting.Begin(out);
+  EXPECT_THAT(out, HasSubstr("AUTH\r\n$3\r\napp\r\n$6\r\nsecret\r\n"));
+  EXPECT_THAT(out, HasSubstr("SELECT\r\n$1\r\n7\r\n"));
+  EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
+  EXPECT_EQ(greeting.OnReply(Of(Type::kText, "OK")), Progress::kMore);
+}
+
+TEST(Greeting, APasswordAloneIsTheDefaultUsers) {
+  Greeting::Options options = Plain();
+  options.password = "secret";
+  Greeting greeting(options);
+  std::string out;
+  greeting.Begin(out);
+  EXPECT_THAT(out, HasSubstr("AUTH\r\n$7\r\ndefault\r\n$6\r\nsecret\r\n"));
+}
+
+TEST(Greeting, TellsWhatAPersonShouldDo) {
+  const auto told = [](std::string_view error) {
+    Greeting greeting(Plain());
+    std::string out;
+    greeting.Begin(out);
+    EXPECT_EQ(greeting.OnReply(Of(Type::kError, error)), Progress::kFailed);
+    return greeting.problem();
+  };
+  EXPECT_THAT(told("NOAUTH HELLO must be called with the client already authenticated"),
+              HasSubstr("store.url"));
+  EXPECT_THAT(told("WRONGPASS invalid username-password pair"), HasSubstr("refuses the user"));
+  EXPECT_THAT(told("ERR unknown command `HELLO`"), HasSubstr("Redis 6.2"));
+}
+
+TEST(Greeting, WithoutThePermissionToListenItGoesOnWithoutACache) {
+  Greeting greeting(Plain());
+  std::string out;
+  greeting.Begin(out);
+  EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
+  EXPECT_EQ(greeting.OnReply(Of(Type::kError,
+                                "NOPERM this user has no permissions to access one "
+                                "of the channels used as arguments")),
+            Progress::kMore);
+  EXPECT_FALSE(greeting.subscribed());
+  EXPECT_EQ(greeting.OnReply(Of(Type::kText, kSha)), Progress::kReady);
+}
+
+}  // namespace
+}  // namespace tidegate::redis

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/msgpack.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tidegate::redis {
+namespace {
+
+TEST(Msgpack, EveryEdgeComesBackAsItWent) {
+  std::vector<std::int64_t> numbers;
+  for (int bit = 0; bit < 54; ++bit) {
+    for (const std::int64_t off : {-1, 0, 1}) {
+      numbers.push_back((std::int64_t{1} << bit) + off);
+      numbers.push_back(-(std::int64_t{1} << bit) + off);
+    }
+  }
+  std::string packed;
+  WritePacked(packed, numbers);
+  std::vector<std::int64_t> read;
+  ASSERT_TRUE(ReadPacked(packed, read));
+  EXPECT_EQ(read, numbers);
+}
+
+TEST(Msgpack, ReadsWhatRedisPacks) {
+  using namespace std::string_view_literals;
+  std::vector<std::int64_t> read;
+  // cmsgpack.pack({1, 200, -1, 1e15, 1.0, -40, 300})
+  ASSERT_TRUE(
+      ReadPacked("\x97\x01\xcc\xc8\xff\xcf\x00\x03\x8d\x7e\xa4\xc6\x80\x00"
+                 "\xcb\x3f\xf0\x00\x00\x00\x00\x00\x00\xd0\xd8\xcd\x01\x2c"sv,
+                 read));
+  EXPECT_EQ(read, (std::vector<std::int64_t>{1, 200, -1, 1'000'000'000'000'000, 1, -40, 300}));
+  ASSERT_TRUE(ReadPacked("\x90"sv, read));
+  EXPECT_TRUE(read.empty());
+}
+
+TEST(Msgpack, RefusesEverythingElse) {
+  using namespace std::string_view_literals;
+  std::vector<std::int64_t> read;
+  const std::string_view bad[] = {
+      ""sv,
+      "\x01"sv,                                      // No array.
+      "\x92\x01"sv,                                  // Cut off.
+      "\x91\x01\x02"sv,                              // Something behind it.
+      "\x91\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00"sv,  // 1.5
+      "\x91\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"sv,  // NaN
+      "\x91\xcf\xff\xff\xff\xff\xff\xff\xff\xff"sv,  // Beyond 63 bits.
+      "\x91\xa1x"sv,                                 // Text.
+      "\x91\xc0"sv,                                  // Nil.
+      "\xdd\xff\xff\xff\xff\x01"sv,                  // A size that is a lie.
+      "\xdc\x00"sv,
+  };
+  for (const std::string_view packed : bad) EXPECT_FALSE(ReadPacked(packed, read));
+}
+
+}  // namespace
+}  // namespace tidegate::redis
