@@ -123,6 +123,45 @@ TEST_P(CorruptionTest, IsHealedUnnoticed) {
   EXPECT_EQ(Failures("badresponse"), 0) << "the two implementations must heal alike";
 }
 
+TEST_P(CorruptionTest, AKeyThatLostItsEndGetsOne) {
+  const bool leases = std::string_view(GetParam().name) == "Concurrency";
+  Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
+        1, "500ms");
+  int asked = 0;
+  const auto ask = [&](int identity) {
+    const std::string who = R"({"rule":"r","identity":")" + std::to_string(identity);
+    const Answer answer =
+        leases ? redis_test::Ask((*fleet_)[0].api(), "/v1/acquire",
+                                 who + R"(","lease":"l)" + std::to_string(++asked) + "\"}")
+               : (*fleet_)[0].Decide(who + "\"}");
+    EXPECT_EQ(answer.status, 200) << answer.body;
+  };
+  ASSERT_TRUE(Soon([&] { return (*fleet_)[0].Metric("tidegate_redis_connected") > 0; }));
+  // The mark in the key says when its TTL ends; whoever writes there may write anything.
+  int identity = 0;
+  for (const std::string mark : {"", "1800000000000001", "9007199254740992", "1e300", "banana"}) {
+    ask(++identity);
+    std::vector<std::string> keys = Keys();
+    ASSERT_EQ(keys.size(), 1U);
+    if (!mark.empty() && redis_.Text({"TYPE", keys[0]}) == "hash") {
+      redis_.Text({"HSET", keys[0], "expires", mark});
+    }
+    ASSERT_EQ(redis_.Text({"PERSIST", keys[0]}), "1");
+    // Without a mark it is believed for as long as it would have been right.
+    EXPECT_TRUE(Soon(
+        [&] {
+          if (Keys().empty()) return true;
+          if (redis_.Text({"PTTL", keys[0]}) != "-1") return true;
+          std::this_thread::sleep_for(200ms);
+          ask(identity);
+          return false;
+        },
+        5s))
+        << "a key without an end, marked '" << mark << "'";
+    redis_.Text({"DEL", keys[0]});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Algorithms, CorruptionTest,
     testing::Values(Case{"TokenBucket", "limit: 100/s, burst: 50"},

@@ -257,7 +257,14 @@ int Fleet::Descriptors() const {
 
 std::string Fleet::Said() const {
   std::string all;
-  for (const auto& node : nodes_) all += "--- a node said:\n" + node->Said();
+  for (const auto& node : nodes_) {
+    all += "--- a node said:\n";
+    std::istringstream lines(node->Said());
+    for (std::string line; std::getline(lines, line);) {
+      // The same of every configuration here, and long.
+      if (line.find("fresh limit") == std::string::npos) all += line + '\n';
+    }
+  }
   return all;
 }
 

@@ -154,6 +154,10 @@ TEST_F(OutageTest, NotThereAtTheStart) {
   ExpectBuckets(records);
   ExpectInTime(records);
   EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
+  // One key for each identity: nobody counted by a hash of its own, however shortly.
+  RedisClient client = redis_.Connect();
+  const Reply keys = client.Command({"KEYS", "tg:tb:closed:*"});
+  EXPECT_EQ(keys->elements, kKeys);
 }
 
 TEST_F(OutageTest, LeasesStayWithinTheirLimit) {
