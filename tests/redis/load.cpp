@@ -216,6 +216,7 @@ class Load::Loop {
     connection.asked = false;
     connection.waiting = true;
     ++waiting_;
+    ++load_.sent_;
     connection.record.key = question.key;
     connection.record.cost = question.cost;
     connection.record.op = question.op;
@@ -336,14 +337,20 @@ std::int64_t Load::last_store_us() const noexcept {
   return *std::min_element(last_store_us_, last_store_us_ + nodes_);
 }
 
-bool Load::Progress(std::int64_t more) {
-  const std::int64_t wanted = answered_ + more;
+testing::AssertionResult Load::Progress(std::int64_t more) {
+  const std::int64_t before = answered_;
   const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (answered_ < wanted) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
+  while (answered_ < before + more) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      auto failure = testing::AssertionFailure()
+                     << answered_ - before << " of " << more << " answers in ten seconds; lost "
+                     << lost_ << ", waiting " << sent_ - answered_ - lost_ << ", by rung";
+      for (const auto& count : by_rung_) failure << ' ' << count;
+      return failure;
+    }
     std::this_thread::sleep_for(1ms);
   }
-  return true;
+  return testing::AssertionSuccess();
 }
 
 std::string IdentityOf(std::uint32_t key) { return "user-" + std::to_string(key); }

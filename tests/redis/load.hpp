@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -56,8 +58,8 @@ class Load {
   }
   /// When the last question was sent that the store of every node answered itself.
   [[nodiscard]] std::int64_t last_store_us() const noexcept;
-  /// Waits until so many more were answered; false: not within ten seconds.
-  [[nodiscard]] bool Progress(std::int64_t more);
+  /// Waits until so many more were answered; fails, and says what was, after ten seconds.
+  [[nodiscard]] testing::AssertionResult Progress(std::int64_t more);
   /// Questions without an answer, since their connection ended.
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   /// Answers that nobody had asked for, and those that were no HTTP.
@@ -68,6 +70,7 @@ class Load {
   class Loop;
 
   std::atomic<bool> stop_{false};
+  std::atomic<std::int64_t> sent_{0};
   std::atomic<std::int64_t> answered_{0};
   std::atomic<std::int64_t> lost_{0};
   std::atomic<std::int64_t> unasked_{0};
