@@ -172,6 +172,75 @@ TEST(RedisServerTest, AServerThatStopsAnswersWhatStillWaits) {
   redis.Signal(SIGCONT);
 }
 
+TEST(RedisServerTest, AUserWithNoMorePermissionsThanDocumentedIsEnough) {
+  RedisServer redis;
+  // As docs/redis.md has it.
+  ASSERT_EQ(redis.Text({"ACL",
+                        "SETUSER",
+                        "tidegate",
+                        "on",
+                        ">s3cret/",
+                        "~tg:*",
+                        "&tg:invalidate",
+                        "+hello",
+                        "+select",
+                        "+client|setname",
+                        "+subscribe",
+                        "+publish",
+                        "+script|load",
+                        "+eval",
+                        "+evalsha",
+                        "+time",
+                        "+del",
+                        "+exists",
+                        "+get",
+                        "+set",
+                        "+pexpire",
+                        "+pttl",
+                        "+hmget",
+                        "+hset",
+                        "+zadd",
+                        "+zcount",
+                        "+zrange",
+                        "+zrangebyscore",
+                        "+zrank",
+                        "+zrem",
+                        "+zremrangebyscore",
+                        "+zscore"}),
+            "OK");
+  Service service("store: { url: \"redis://tidegate:s3cret%2F@127.0.0.1:" +
+                  std::to_string(redis.port()) + "\", on_failure: closed, deadline: 5s }\n" + R"(
+rules:
+  - { id: tb, per: header:x-user, limit: 2/h }
+  - { id: gc, per: header:x-user, limit: 2/h, algorithm: gcra }
+  - { id: sl, per: header:x-user, limit: 2/h, algorithm: sliding_log }
+  - { id: sw, per: header:x-user, limit: 2/h, algorithm: sliding_window }
+  - { id: fw, per: header:x-user, limit: 2/366d, algorithm: fixed_window }
+  - { id: cc, per: header:x-user, limit: 2/h, algorithm: concurrency }
+)");
+  for (const std::string rule : {"tb", "gc", "sl", "sw", "fw"}) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(service.Decide(ByRule(rule, "alice")).status, i < 2 ? 200 : 429) << rule;
+    }
+    const HttpAnswer debit = service.Ask("/v1/debit", ByRule(rule, "alice", R"(,"cost":3)"));
+    EXPECT_EQ(debit.status, 200) << debit.body;
+    const HttpAnswer refund =
+        service.Ask("/v1/refund", ByRule(rule, "alice", R"(,"cost":4,"id":"r")"));
+    EXPECT_EQ(refund.status, 200) << refund.body;
+    EXPECT_THAT(refund.body, HasSubstr("\"applied\":true")) << rule;
+  }
+  for (const std::string lease : {"a", "b", "c"}) {
+    EXPECT_EQ(
+        service.Ask("/v1/acquire", ByRule("cc", "alice", R"(,"lease":")" + lease + '"')).status,
+        lease == "c" ? 429 : 200);
+  }
+  EXPECT_EQ(service.Ask("/v1/renew", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
+  EXPECT_EQ(service.Ask("/v1/release", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
+  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes"}) == "1"; }));
+  EXPECT_EQ(redis.Text({"ACL", "LOG"}), "") << "nothing was refused";
+  EXPECT_EQ(service.Metric("tidegate_redis_failed_writes_total"), 0);
+}
+
 TEST(RedisServerTest, RulesOfAllKindsInOneRequest) {
   const int nobody = FreePort();
   const std::string common = "on_failure: open, connect_timeout: 10ms";
