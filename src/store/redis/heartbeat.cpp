@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/heartbeat.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -45,6 +46,16 @@ void Heartbeat::Leave() {
   if (client_.ready()) client_.Run(Command(true), nullptr);
 }
 
+void Heartbeat::NoteNodes(std::int64_t live) {
+  const auto now = net::Timer::Clock::now();
+  if (live >= fleet_.nodes) {
+    fewer_since_ = now;
+  } else if (now - fewer_since_ < kAlive) {
+    return;
+  }
+  fleet_.nodes = live;
+}
+
 void Heartbeat::OnReply(const Reply& reply) {
   // Live nodes, those with another key, the fleet's key.
   if (!reply.is(Reply::Type::kArray) || reply.elements.size() != 3 ||
@@ -52,7 +63,7 @@ void Heartbeat::OnReply(const Reply& reply) {
       !reply.elements[1].is(Reply::Type::kInteger)) {
     return;
   }
-  fleet_.nodes = std::max<std::int64_t>(1, reply.elements[0].integer);
+  NoteNodes(std::max<std::int64_t>(1, reply.elements[0].integer));
   fleet_.strangers = reply.elements[1].integer;
   ++fleet_.heartbeats;
   const std::string_view secret = reply.elements[2].text;

@@ -51,11 +51,15 @@ class Heartbeat final : private net::Timer {
   void Beat();
   [[nodiscard]] std::string Command(bool leaving) const;
   void OnReply(const Reply& reply);
+  /// Fewer than before is believed after kAlive: a Redis that has just been emptied or restarted
+  /// knows only those that have told it since, and a share must not grow by that.
+  void NoteNodes(std::int64_t live);
 
   Client& client_;
   Fleet& fleet_;
   Options options_;
   bool waiting_ = false;
+  net::Timer::Clock::time_point fewer_since_ = net::Timer::Clock::now();
 };
 
 /// Waits for Redis on the calling thread, `patience` at most, and agrees with the fleet on its HMAC

@@ -121,7 +121,6 @@ local function Concurrency()
     if leases.corrupt then
       leases.corrupt = nil
       write('DEL', KEYS[k])
-      present[k] = nil
     end
     if not leases.last or leases.last - now <= 2 * period then
       return leases

@@ -341,9 +341,10 @@ local function SlidingLogs()
     return admitted
   end
 
-  -- What a look of this cost tells.
+  -- What a look of this cost tells. Like every look it repairs, after a refund that did nothing.
   local function tell(k, cost)
     local at = step_time(k)
+    note_recovery(k)
     local bound = at - period
     local used = used_after(k, bound)
     local remaining = limit > used and limit - used or 0

@@ -13,7 +13,7 @@ end
 -- When a TTL ends; 0, so that it is renewed, where that is not a time.
 local function end_of_life(text)
   local ends = tonumber(text)
-  return ends and ends <= 2 * largest and ends or 0
+  return ends and ends <= largest and ends or 0
 end
 
 -- `time` or `time:rest`
@@ -86,7 +86,7 @@ local function read_hash(k)
   if algorithm == 0 then
     answer = ask('HMGET', KEYS[k], 'tokens', 'last_refill', 'expires')
     local tokens, last_refill, ends = tonumber(answer[1]), tonumber(answer[2]), tonumber(answer[3])
-    if tokens and last_refill and ends and ends <= 2 * largest and tokens % 1 == 0 and last_refill % 1 == 0 and
+    if tokens and last_refill and ends and ends <= largest and tokens % 1 == 0 and last_refill % 1 == 0 and
        tokens <= largest and tokens >= -largest and last_refill <= largest and last_refill >= -largest then
       first[k], second[k], third[k], expires[k], present[k] = tokens, last_refill, 0, ends, true
     else
@@ -95,7 +95,7 @@ local function read_hash(k)
   elseif algorithm == 4 then
     answer = ask('HMGET', KEYS[k], 'tat', 'owed', 'expires')
     local tat, ends = tonumber(answer[1]), tonumber(answer[3])
-    if tat and ends and ends <= 2 * largest and not answer[2] and tat % 1 == 0 and tat <= largest and tat >= -largest then
+    if tat and ends and ends <= largest and not answer[2] and tat % 1 == 0 and tat <= largest and tat >= -largest then
       first[k], second[k], third[k], expires[k], present[k] = tat, 0, 0, ends, true
     else
       strange = read_with_care(k, answer)
@@ -125,7 +125,8 @@ local function write_hash(k)
   local ms, ends
   if (dirty[k] or present[k] and not deleted[k]) and recovered[k] and expires[k] < recovered[k] then
     ms = time_to_live(k)
-    ends = format('%d', now + ms * 1000)
+    ends = now + ms * 1000
+    ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.
   end
   if not dirty[k] then
     if ms then

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batch script on a real Redis against src/core: random lives of keys, every reply compared with the
+// model's number by number, and what is stored field by field.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "property/history.hpp"
+#include "property/quotas.hpp"
+#include "property/source.hpp"
+#include "redis/model.hpp"
+#include "redis/redis_server.hpp"
+#include "redis/stored_text.hpp"
+#include "store/redis/scripts.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using property::Source;
+
+/// Script and Redis think in two clocks here, since Redis's own cannot be moved: so that real time never
+/// ends a key, every TTL is written this much longer, and read so much shorter.
+constexpr std::int64_t kLongerMs = 3'600'000;
+
+std::string Replaced(std::string text, const std::string& what, const std::string& by) {
+  const auto at = text.find(what);
+  if (at == std::string::npos || text.find(what, at + 1) != std::string::npos) {
+    throw std::runtime_error("the script does not have exactly one '" + what + "'");
+  }
+  return text.replace(at, what.size(), by);
+}
+
+/// The script with a clock that is given: the last two arguments.
+std::string ScriptWithClock() {
+  std::string script(redis::ApplyScript());
+  script = Replaced(script, "\nlocal clock = redis.call('TIME')\n",
+                    "\nlocal clock = {ARGV[#ARGV - 1], ARGV[#ARGV]}\n");
+  script = Replaced(script, "return format('%d', ms)",
+                    "return format('%d', ms + " + std::to_string(kLongerMs) + ")");
+  return Replaced(script, "read('PTTL', KEYS[k])",
+                  "read('PTTL', KEYS[k]) - " + std::to_string(kLongerMs));
+}
+
+std::string ToString(const Batch& batch) {
+  std::ostringstream text;
+  for (const Quota& quota : batch.quotas) text << "  quota " << property::ToString(quota) << "\n";
+  for (const Entry& entry : batch.entries) {
+    constexpr const char* kOps[] = {"",       "apply", "look",  "debit",
+                                    "refund", "reset", "renew", "release"};
+    text << "  " << kOps[entry.op] << " x " << entry.count;
+    for (const Item& item : entry.items) {
+      text << " [" << batch.keys[item.key] << " quota " << item.quota << " cost " << item.cost
+           << (item.mode == 0 ? "" : " shadow") << (item.lease.empty() ? "" : " ") << item.lease
+           << "]";
+    }
+    if (entry.op == kRefund) {
+      text << " id " << batch.keys[entry.id] << " since " << entry.since << " " << entry.value;
+    }
+    text << "\n";
+  }
+  return text.str();
+}
+
+std::string ToString(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (const std::int64_t n : numbers) text += std::to_string(n) + " ";
+  return text;
+}
+
+/// A dozen keys of all algorithms, and what happens to them.
+class History {
+ public:
+  History(RedisClient& redis, const std::string& sha, Source& source)
+      : redis_(redis), sha_(sha), source_(source), chooser_(source, {}) {
+    redis_.Command({"FLUSHALL"});
+    const std::uint64_t keys = 4 + source.Below(12);
+    for (std::uint64_t i = 0; i < keys; ++i) {
+      const auto algorithm = static_cast<Algorithm>(source.Below(kAlgorithms));
+      keys_.push_back({"k" + std::to_string(i), property::AnyQuota(source, algorithm)});
+    }
+  }
+
+  /// The first disagreement, or nothing.
+  std::optional<std::string> Run(int batches) {
+    for (int i = 0; i < batches; ++i) {
+      if (source_.Below(12) == 0) Corrupt();
+      MoveClock();
+      const Batch batch = AnyBatch();
+      if (auto wrong = Compare(batch)) return wrong;
+      if (i % 4 == 0 || i + 1 == batches) {
+        if (auto wrong = CompareStored()) return *wrong + ToString(batch);
+      }
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+
+ private:
+  struct Key {
+    std::string name;
+    Quota quota;
+  };
+
+  void MoveClock() {
+    const Key& key = keys_[source_.Below(keys_.size())];
+    const Stored& stored = model_.keys[key.name];
+    std::int64_t time = stored.hash[key.quota.algorithm() == Algorithm::kTokenBucket ? 1 : 0];
+    if (!stored.log.empty()) time = stored.log.back().at.time_since_epoch().count();
+    if (!stored.leases.empty()) time = stored.leases.back().expiry.time_since_epoch().count();
+    if (!stored.exists) time = now_;
+    now_ = chooser_.NextTime(key.quota, now_, time, model_.last);
+    // Redis's clock stands after 1970, and with the longest debt within 2^53 until 2041.
+    if (now_ < 100'000'000'000'000 || now_ > 2'200'000'000'000'000) now_ = property::kStart;
+  }
+
+  std::size_t PlaceOf(Batch& batch, const std::string& key) {
+    const auto found = std::ranges::find(batch.keys, key);
+    if (found != batch.keys.end()) return static_cast<std::size_t>(found - batch.keys.begin());
+    batch.keys.push_back(key);
+    return batch.keys.size() - 1;
+  }
+
+  std::size_t PlaceOf(Batch& batch, const Quota& quota) {
+    const auto found = std::ranges::find(batch.quotas, quota);
+    if (found != batch.quotas.end()) return static_cast<std::size_t>(found - batch.quotas.begin());
+    batch.quotas.push_back(quota);
+    return batch.quotas.size() - 1;
+  }
+
+  Item AnyItem(Batch& batch, Key& key) {
+    if (source_.Below(24) == 0) {
+      // As a rule a reload keeps the period; the script need not rely on it.
+      key.quota = source_.Below(4) == 0 ? property::AnyQuota(source_, key.quota.algorithm())
+                                        : property::ChangedQuota(source_, key.quota);
+    }
+    Item item{PlaceOf(batch, key.name), PlaceOf(batch, key.quota)};
+    item.cost = chooser_.Cost(key.quota, model_.last);
+    item.mode = source_.Below(5) == 0 ? 1 : 0;
+    if (key.quota.algorithm() == Algorithm::kConcurrency) {
+      item.lease = "lease " + std::to_string(source_.Below(
+                                  static_cast<std::uint64_t>(key.quota.limit()) + 2));
+    }
+    return item;
+  }
+
+  Entry AnyApply(Batch& batch) {
+    Entry entry;
+    entry.count = std::max<std::int64_t>(source_.OneOf<std::int64_t>({1, 1, 1, 2, 5, 40, 2147483647}), 1);
+    const std::uint64_t charges = source_.OneOf<std::uint64_t>({1, 1, 1, 1, 2, 3, 5});
+    const std::uint64_t begin = source_.Below(keys_.size());
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(charges, keys_.size()); ++i) {
+      entry.items.push_back(AnyItem(batch, keys_[(begin + i) % keys_.size()]));
+    }
+    if (entry.items.size() == 1 && source_.Below(4) != 0) entry.items[0].mode = 0;
+    return entry;
+  }
+
+  Entry AnyEntry(Batch& batch) {
+    const std::uint64_t choice = source_.Below(20);
+    if (choice < 12) return AnyApply(batch);
+    Key& key = keys_[source_.Below(keys_.size())];
+    const bool leases = key.quota.algorithm() == Algorithm::kConcurrency;
+    Entry entry;
+    entry.items.push_back(AnyItem(batch, key));
+    entry.op = kLook;
+    if (choice < 15) {
+      entry.op = leases ? kRenew : kDebit;
+    } else if (choice < 18) {
+      entry.op = leases ? kRelease : kRefund;
+    } else if (choice < 19 && source_.Below(3) == 0) {
+      entry.op = kReset;
+    }
+    if (leases && (entry.op == kLook || entry.op == kReset) && source_.Below(2) == 0) {
+      entry.items[0].lease.clear();
+    }
+    if (entry.op == kRefund) {
+      const std::int64_t period = key.quota.period().count();
+      entry.id = PlaceOf(batch, "rf:" + key.name + ":" + std::to_string(source_.Below(40)));
+      entry.since = source_.Between(0, 2);
+      entry.value = source_.OneOf<std::int64_t>({0, 1, period - 1, period, 2 * period, 3});
+      if (entry.since == 2) entry.value = now_ - entry.value;
+    }
+    return entry;
+  }
+
+  Batch AnyBatch() {
+    Batch batch;
+    const std::int64_t entries = source_.Magnitude(64);
+    if (source_.Below(8) == 0) PlaceOf(batch, "unused");
+    if (source_.Below(4) == 0) {
+      for (std::size_t i = keys_.size(); i-- > 0;) PlaceOf(batch, keys_[i].name);
+    }
+    for (std::int64_t i = 0; i < entries; ++i) batch.entries.push_back(AnyEntry(batch));
+    return batch;
+  }
+
+  std::optional<std::string> Compare(const Batch& batch) {
+    std::vector<std::string> arguments = batch.Arguments();
+    arguments.insert(arguments.begin(), {"EVALSHA", sha_});
+    arguments.push_back(std::to_string(now_ / 1'000'000));
+    arguments.push_back(std::to_string(now_ % 1'000'000));
+    const Reply reply = redis_.Command(arguments);
+    for (const Entry& entry : batch.entries) steps_ += static_cast<std::int64_t>(entry.items.size());
+    const auto expected = model_.Apply(batch, Time{Micros{now_}});
+    if (!reply) return "no reply";
+    const std::string text(reply->str == nullptr ? "" : reply->str, reply->len);
+    if (reply->type != REDIS_REPLY_STRING) return "replied " + text + "\n" + ToString(batch);
+    const auto got = Unpack(text);
+    if (!got) return "not msgpack";
+    if (*got == expected) return std::nullopt;
+    return ToString(batch) + "  got      " + ToString(*got) + "\n  expected " + ToString(expected);
+  }
+
+  std::optional<std::string> CompareStored() {
+    for (const Key& key : keys_) {
+      const Stored& stored = model_.keys[key.name];
+      if (stored.corrupt) continue;
+      const std::string got = Text(key, stored);
+      const std::string expected = StoredText(stored);
+      if (got != expected) {
+        return key.name + " " + property::ToString(key.quota) + "\n  stored   " + got +
+               "\n  expected " + expected + "\n";
+      }
+      if (auto wrong = CompareTtl(key, stored)) return wrong;
+    }
+    return std::nullopt;
+  }
+
+  std::string Text(const Key& key, const Stored& stored) {
+    switch (key.quota.algorithm()) {
+      case Algorithm::kSlidingLog:
+        return LogText(redis_.Command({"ZRANGE", key.name, "0", "-1", "WITHSCORES"}));
+      case Algorithm::kConcurrency:
+        return LeasesText(redis_.Command({"ZRANGE", key.name, "0", "-1", "WITHSCORES"}));
+      default:
+        return HashText(redis_.Command({"HGETALL", key.name}), stored.algorithm);
+    }
+  }
+
+  /// Every key has a TTL, and none that ends before it has recovered. (A minute is for a slow machine.)
+  std::optional<std::string> CompareTtl(const Key& key, const Stored& stored) {
+    const Reply reply = redis_.Command({"PTTL", key.name});
+    if (!stored.exists) {
+      return reply->integer == -2 ? std::nullopt : std::optional(key.name + " exists\n");
+    }
+    if (reply->integer < 0) return key.name + " has no TTL\n";
+    const auto recovered = model_.recovered.find(key.name);
+    if (recovered == model_.recovered.end()) return std::nullopt;
+    const std::int64_t ms = (recovered->second - Time{Micros{now_}}).count() / 1000;
+    const bool list = key.quota.algorithm() == Algorithm::kSlidingLog ||
+                      key.quota.algorithm() == Algorithm::kConcurrency;
+    if (list && reply->integer + 60'000 < ms + kLongerMs) {
+      return key.name + " ends before it has recovered: " + std::to_string(reply->integer) + "\n";
+    }
+    // That `expires` is the model's is compared above; where it was set now, the TTL is the same.
+    const auto renewed = model_.renewed.find(key.name);
+    if (list || renewed == model_.renewed.end()) return std::nullopt;
+    const std::int64_t ttl = renewed->second + kLongerMs;
+    if (reply->integer > ttl || reply->integer + 60'000 < ttl) {
+      return key.name + " has another TTL than it says: " + std::to_string(reply->integer) + "\n";
+    }
+    return std::nullopt;
+  }
+
+  void Corrupt() {
+    const Key& key = keys_[source_.Below(keys_.size())];
+    Stored& stored = model_.keys[key.name];
+    if (!stored.exists || stored.corrupt) return;
+    const Algorithm algorithm = key.quota.algorithm();
+    const bool list = algorithm == Algorithm::kSlidingLog || algorithm == Algorithm::kConcurrency;
+    const std::uint64_t choice = source_.Below(list ? 3 : 6);
+    stored.corrupt = choice != 1 && choice != 3;
+    switch (choice) {
+      case 0:
+        redis_.Command({"SET", key.name, "a string"});
+        break;
+      case 1:
+        redis_.Command({"DEL", key.name});
+        stored.exists = false;
+        break;
+      case 2:
+        if (algorithm == Algorithm::kSlidingLog) {
+          redis_.Command({"ZADD", key.name, "8999999999999999", "junk"});
+        } else if (algorithm == Algorithm::kConcurrency) {
+          redis_.Command({"ZADD", key.name, "5", "#"});
+        } else {
+          const std::string word = source_.OneOf<const char*>(
+              {"word", "1.5", "nan", "inf", "9007199254740994", "", "-9e99", "5:-1", "5:1.5", "5:"});
+          redis_.Command({"HSET", key.name, FieldOf(algorithm), word});
+        }
+        break;
+      case 3:
+        redis_.Command({"HSET", key.name, "expires", source_.OneOf<const char*>({"word", "nan", "inf"})});
+        stored.expires = -1;
+        break;
+      case 4:
+        redis_.Command({"HSET", key.name, CounterOf(algorithm), "1e99"});
+        break;
+      default:
+        redis_.Command({"HDEL", key.name, FieldOf(algorithm)});
+        // One field is all that a gcra without a debt has, so then it is a fresh one; `expires` is left.
+        break;
+    }
+  }
+
+  RedisClient& redis_;
+  const std::string& sha_;
+  Source& source_;
+  property::Chooser chooser_;
+  std::vector<Key> keys_;
+  Model model_;
+  std::int64_t now_ = property::kStart;
+  std::int64_t steps_ = 0;
+};
+
+void RunSteps(std::uint64_t seed, std::int64_t steps) {
+  RedisServer server;
+  RedisClient redis = server.Connect();
+  const std::string sha = redis.Text({"SCRIPT", "LOAD", ScriptWithClock()});
+  ASSERT_EQ(sha.size(), 40U) << sha;
+  std::int64_t made = 0;
+  for (; made < steps; ++seed) {
+    Source source(seed);
+    History history(redis, sha, source);
+    const auto wrong = history.Run(60);
+    made += history.steps();
+    ASSERT_FALSE(wrong) << "seed " << seed << "\n" << *wrong;
+  }
+  std::cout << made << " steps\n";
+}
+
+// Four, so that ctest can run them beside each other.
+TEST(Differential, First) { RunSteps(1'000'000, TIDEGATE_STEPS / 4); }
+TEST(Differential, Second) { RunSteps(2'000'000, TIDEGATE_STEPS / 4); }
+TEST(Differential, Third) { RunSteps(3'000'000, TIDEGATE_STEPS / 4); }
+TEST(Differential, Fourth) { RunSteps(4'000'000, TIDEGATE_STEPS / 4); }
+
+}  // namespace
+}  // namespace tidegate::redis_test

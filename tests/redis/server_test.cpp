@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service on a real Redis: what clients and operators see.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "redis/redis_server.hpp"
+#include "service/fixture.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using service::ByRule;
+using service::HttpAnswer;
+using service::HttpClient;
+using service::Service;
+using testing::HasSubstr;
+
+/// Whether it came true within kPatience.
+bool Soon(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + service::kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+std::string Yaml(int port, std::string_view store, std::string_view rules) {
+  return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) + "\", " + std::string(store) +
+         " }\nrules:\n" + std::string(rules);
+}
+constexpr std::string_view kRules = R"(
+  - { id: open, per: header:x-user, limit: 2/h, on_failure: open }
+  - { id: closed, per: header:x-user, limit: 2/h, on_failure: closed }
+  - { id: local, per: header:x-user, limit: 4/h, on_failure: local }
+)";
+
+std::string Rung(const HttpAnswer& answer) {
+  const auto json = answer.Json();
+  const auto* const rung = json.if_contains("rung");
+  return rung != nullptr ? std::string(rung->as_string()) : "none";
+}
+
+HttpAnswer Ready(Service& service) {
+  HttpClient client(service.admin());
+  client.Send(service::Get("/readyz"));
+  return client.Read();
+}
+
+TEST(RedisServerTest, DecidesInRedisAndSaysSo) {
+  RedisServer redis;
+  Service service(Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules));
+  EXPECT_EQ(Rung(service.Decide(ByRule("open", "alice"))), "store");
+  EXPECT_EQ(service.Decide(ByRule("open", "alice")).status, 200);
+  EXPECT_EQ(service.Decide(ByRule("open", "alice")).status, 429);
+  const HttpAnswer denied = service.Decide(ByRule("open", "alice"));
+  EXPECT_EQ(Rung(denied), "cache");
+  EXPECT_FALSE(denied.Has("X-Tidegate-Rung"));
+  EXPECT_EQ(service.Metric("tidegate_cache_hits_total"), 1);
+  EXPECT_EQ(service.Metric("tidegate_redis_connected"), 1);
+  EXPECT_TRUE(Soon([&] { return service.Metric("tidegate_fleet_nodes") == 1; }));
+  EXPECT_EQ(Ready(service).status, 200);
+  EXPECT_THAT(redis.Text({"KEYS", "tg:tb:*"}), HasSubstr("tg:tb:open:{header:x-user=~"));
+}
+
+TEST(RedisServerTest, WithoutRedisEachRuleAnswersAsItSays) {
+  const int nobody = FreePort();
+  Service service(Yaml(nobody, "on_failure: closed, connect_timeout: 10ms", kRules));
+  EXPECT_EQ(Ready(service).status, 503) << "it never has been";
+  const HttpAnswer open = service.Decide(ByRule("open", "alice"));
+  EXPECT_EQ(open.status, 200);
+  EXPECT_EQ(Rung(open), "open");
+  EXPECT_EQ(open.Field("X-Tidegate-Rung"), "open");
+  EXPECT_FALSE(open.Has("RateLimit"));
+  const HttpAnswer closed = service.Decide(ByRule("closed", "alice"));
+  EXPECT_EQ(closed.status, 503);
+  EXPECT_EQ(Rung(closed), "closed");
+  EXPECT_EQ(closed.Field("Retry-After"), "1");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(service.Decide(ByRule("local", "alice")).status, 200);
+  const HttpAnswer local = service.Decide(ByRule("local", "alice"));
+  EXPECT_EQ(local.status, 429);
+  EXPECT_EQ(local.Field("X-Tidegate-Rung"), "local");
+  const std::string metrics = service.Metrics();
+  EXPECT_THAT(metrics, HasSubstr("tidegate_failures_total{rung=\"local\",reason="));
+  double failures = 0;
+  for (const std::string reason : {"rediserror", "timeout", "breaker_open"}) {
+    failures += service.Metric("tidegate_failures_total{rung=\"local\",reason=\"" + reason + "\"}");
+  }
+  EXPECT_EQ(failures, 5);
+}
+
+TEST(RedisServerTest, AnOutageLaterDoesNotMakeItUnready) {
+  RedisServer redis;
+  Service service(Yaml(redis.port(), "on_failure: open", kRules));
+  EXPECT_TRUE(Soon([&] { return Ready(service).status == 200; }));
+  redis.Kill();
+  EXPECT_TRUE(
+      Soon([&] { return Ready(service).body.find("does not answer") != std::string::npos; }));
+  EXPECT_EQ(Ready(service).status, 200);
+  redis.Start();
+  EXPECT_TRUE(Soon([&] { return Ready(service).body == "ready\n"; }));
+  EXPECT_EQ(Rung(service.Decide(ByRule("open", "alice"))), "store");
+}
+
+TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
+  RedisServer redis;
+  const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
+  Service one(yaml);
+  Service two(yaml);
+  EXPECT_EQ(one.Decide(ByRule("closed", "alice")).status, 200);
+  EXPECT_EQ(two.Decide(ByRule("closed", "alice")).status, 200);
+  EXPECT_EQ(one.Decide(ByRule("closed", "alice")).status, 429) << "one bucket for both";
+  EXPECT_TRUE(Soon([&] { return one.Metric("tidegate_fleet_nodes") == 2; }));
+  EXPECT_EQ(one.Metric("tidegate_fleet_key_mismatches"), 0);
+  // A flushed Redis gets the key back, and the nodes find each other again.
+  redis.Text({"FLUSHALL"});
+  EXPECT_TRUE(Soon([&] { return redis.Text({"EXISTS", "tg:hmac-key"}) == "1"; }));
+  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes"}) == "2"; }));
+}
+
+TEST(RedisServerTest, ANodeThatBeganAloneTakesTheFleetsKey) {
+  RedisServer redis;
+  const int port = redis.port();
+  redis.Kill();
+  const std::string yaml =
+      Yaml(port, "on_failure: open, deadline: 5s, connect_timeout: 10ms", kRules);
+  Service early(yaml);
+  redis.Start();
+  // Somebody else was first.
+  redis.Text({"SET", "tg:hmac-key", std::string(64, 'a')});
+  Service late(yaml);
+  EXPECT_TRUE(Soon([&] {
+    return early.Metric("tidegate_fleet_nodes") == 2 &&
+           early.Metric("tidegate_fleet_key_mismatches") == 0;
+  }));
+  EXPECT_EQ(late.Decide(ByRule("closed", "alice")).status, 200);
+  EXPECT_EQ(late.Decide(ByRule("closed", "alice")).status, 200);
+  EXPECT_TRUE(Soon([&] { return early.Decide(ByRule("closed", "alice")).status == 429; }));
+}
+
+TEST(RedisServerTest, KeysThatDifferAreAnAlarm) {
+  RedisServer redis;
+  const std::string yaml = Yaml(redis.port(), "on_failure: closed", kRules);
+  Service one("identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n" + yaml);
+  Service two("identity: { hmac_key: bbbbbbbbbbbbbbbbbbbbbbbb }\n" + yaml);
+  EXPECT_TRUE(Soon([&] { return one.Metric("tidegate_fleet_key_mismatches") == 1; }));
+  EXPECT_EQ(redis.Text({"EXISTS", "tg:hmac-key"}), "0") << "a configured key stays where it is";
+}
+
+TEST(RedisServerTest, AServerThatStopsAnswersWhatStillWaits) {
+  RedisServer redis;
+  auto service =
+      std::make_unique<Service>(Yaml(redis.port(), "on_failure: closed, deadline: 10s", kRules));
+  EXPECT_EQ(service->Decide(ByRule("closed", "alice")).status, 200);
+  redis.Signal(SIGSTOP);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(service->api()));
+    clients.back()->Send(service::Post("/v1/decide", ByRule("closed", std::to_string(i))));
+  }
+  EXPECT_TRUE(Soon([&] { return service->Metric("tidegate_redis_waiting") == 20; }));
+  service.reset();
+  for (auto& client : clients) {
+    const auto answer = client->TryRead();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 503);
+  }
+  redis.Signal(SIGCONT);
+}
+
+TEST(RedisServerTest, AUserWithNoMorePermissionsThanDocumentedIsEnough) {
+  RedisServer redis;
+  // As docs/redis.md has it.
+  ASSERT_EQ(redis.Text({"ACL",
+                        "SETUSER",
+                        "tidegate",
+                        "on",
+                        ">s3cret/",
+                        "~tg:*",
+                        "&tg:invalidate",
+                        "+hello",
+                        "+select",
+                        "+client|setname",
+                        "+subscribe",
+                        "+publish",
+                        "+script|load",
+                        "+eval",
+                        "+evalsha",
+                        "+time",
+                        "+del",
+                        "+exists",
+                        "+get",
+                        "+set",
+                        "+pexpire",
+                        "+pttl",
+                        "+hmget",
+                        "+hset",
+                        "+zadd",
+                        "+zcount",
+                        "+zrange",
+                        "+zrangebyscore",
+                        "+zrank",
+                        "+zrem",
+                        "+zremrangebyscore",
+                        "+zscore"}),
+            "OK");
+  Service service("store: { url: \"redis://tidegate:s3cret%2F@127.0.0.1:" +
+                  std::to_string(redis.port()) + "\", on_failure: closed, deadline: 5s }\n" + R"(
+rules:
+  - { id: tb, per: header:x-user, limit: 2/h }
+  - { id: gc, per: header:x-user, limit: 2/h, algorithm: gcra }
+  - { id: sl, per: header:x-user, limit: 2/h, algorithm: sliding_log }
+  - { id: sw, per: header:x-user, limit: 2/h, algorithm: sliding_window }
+  - { id: fw, per: header:x-user, limit: 2/366d, algorithm: fixed_window }
+  - { id: cc, per: header:x-user, limit: 2/h, algorithm: concurrency }
+)");
+  for (const std::string rule : {"tb", "gc", "sl", "sw", "fw"}) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(service.Decide(ByRule(rule, "alice")).status, i < 2 ? 200 : 429) << rule;
+    }
+    const HttpAnswer debit = service.Ask("/v1/debit", ByRule(rule, "alice", R"(,"cost":3)"));
+    EXPECT_EQ(debit.status, 200) << debit.body;
+    const HttpAnswer refund =
+        service.Ask("/v1/refund", ByRule(rule, "alice", R"(,"cost":4,"id":"r")"));
+    EXPECT_EQ(refund.status, 200) << refund.body;
+    EXPECT_THAT(refund.body, HasSubstr("\"applied\":true")) << rule;
+  }
+  for (const std::string lease : {"a", "b", "c"}) {
+    EXPECT_EQ(
+        service.Ask("/v1/acquire", ByRule("cc", "alice", R"(,"lease":")" + lease + '"')).status,
+        lease == "c" ? 429 : 200);
+  }
+  EXPECT_EQ(service.Ask("/v1/renew", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
+  EXPECT_EQ(service.Ask("/v1/release", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
+  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes"}) == "1"; }));
+  EXPECT_EQ(redis.Text({"ACL", "LOG"}), "") << "nothing was refused";
+  EXPECT_EQ(service.Metric("tidegate_redis_failed_writes_total"), 0);
+}
+
+TEST(RedisServerTest, RulesOfAllKindsInOneRequest) {
+  const int nobody = FreePort();
+  const std::string common = "on_failure: open, connect_timeout: 10ms";
+  Service mixed(Yaml(nobody, common, R"(
+  - { id: closed, match: { path: /closed }, per: const, limit: 9/h, on_failure: closed }
+  - { id: local, per: const, limit: 2/h, on_failure: local }
+  - { id: open, per: const, limit: 1/h, on_failure: open }
+)"));
+  const auto ask = [&](std::string_view path) {
+    return mixed.Decide(R"({"request":{"path":")" + std::string(path) +
+                        R"(","peer":"203.0.113.7"}})");
+  };
+  const HttpAnswer closed = ask("/closed");
+  EXPECT_EQ(closed.status, 503);
+  EXPECT_EQ(Rung(closed), "closed");
+  EXPECT_EQ(ask("/").status, 200) << "closed charged nothing";
+  const HttpAnswer second = ask("/");
+  EXPECT_EQ(second.status, 200);
+  EXPECT_EQ(Rung(second), "local");
+  EXPECT_EQ(ask("/").status, 429);
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
