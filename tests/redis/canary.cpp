@@ -116,4 +116,17 @@ Records Canary::Undisturbed(const Records& records) const {
   return undisturbed;
 }
 
+std::int64_t Canary::LateMicros(std::int64_t from_us, std::int64_t to_us) const {
+  std::int64_t total = 0;
+  std::int64_t counted = from_us;
+  for (const Late& late : late_) {
+    const std::int64_t begin = std::max(late.from_us, counted);
+    const std::int64_t end = std::min(late.to_us, to_us);
+    if (end <= begin) continue;
+    total += end - begin;
+    counted = end;
+  }
+  return total;
+}
+
 }  // namespace tidegate::redis_test

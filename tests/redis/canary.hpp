@@ -27,6 +27,8 @@ class Canary {
   void Stop();
   /// Those that were not on their way while somebody had to wait. Stop it first.
   [[nodiscard]] Records Undisturbed(const Records& records) const;
+  /// For how long, of the time between the two, somebody had to wait.
+  [[nodiscard]] std::int64_t LateMicros(std::int64_t from_us, std::int64_t to_us) const;
 
  private:
   struct Late {

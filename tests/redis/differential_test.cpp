@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch script on a real Redis against src/core: random lives of keys, every reply compared with the
-// model's number by number, and what is stored field by field.
+// The batch script on a real Redis against src/core: random lives of keys, every reply compared
+// with the model's number by number, and what is stored field by field.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -20,8 +20,8 @@ namespace {
 
 using property::Source;
 
-/// Script and Redis think in two clocks here, since Redis's own cannot be moved: so that real time never
-/// ends a key, every TTL is written this much longer, and read so much shorter.
+/// Script and Redis think in two clocks here, since Redis's own cannot be moved: so that real time
+/// never ends a key, every TTL is written this much longer, and read so much shorter.
 constexpr std::int64_t kLongerMs = 3'600'000;
 
 std::string Replaced(std::string text, const std::string& what, const std::string& by) {
@@ -139,15 +139,16 @@ class History {
     item.cost = chooser_.Cost(key.quota, model_.last);
     item.mode = source_.Below(5) == 0 ? 1 : 0;
     if (key.quota.algorithm() == Algorithm::kConcurrency) {
-      item.lease = "lease " + std::to_string(source_.Below(
-                                  static_cast<std::uint64_t>(key.quota.limit()) + 2));
+      item.lease = "lease " +
+                   std::to_string(source_.Below(static_cast<std::uint64_t>(key.quota.limit()) + 2));
     }
     return item;
   }
 
   Entry AnyApply(Batch& batch) {
     Entry entry;
-    entry.count = std::max<std::int64_t>(source_.OneOf<std::int64_t>({1, 1, 1, 2, 5, 40, 2147483647}), 1);
+    entry.count =
+        std::max<std::int64_t>(source_.OneOf<std::int64_t>({1, 1, 1, 2, 5, 40, 2147483647}), 1);
     const std::uint64_t charges = source_.OneOf<std::uint64_t>({1, 1, 1, 1, 2, 3, 5});
     const std::uint64_t begin = source_.Below(keys_.size());
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(charges, keys_.size()); ++i) {
@@ -202,7 +203,8 @@ class History {
     arguments.push_back(std::to_string(now_ / 1'000'000));
     arguments.push_back(std::to_string(now_ % 1'000'000));
     const Reply reply = redis_.Command(arguments);
-    for (const Entry& entry : batch.entries) steps_ += static_cast<std::int64_t>(entry.items.size());
+    for (const Entry& entry : batch.entries)
+      steps_ += static_cast<std::int64_t>(entry.items.size());
     const auto expected = model_.Apply(batch, Time{Micros{now_}});
     if (!reply) return "no reply";
     const std::string text(reply->str == nullptr ? "" : reply->str, reply->len);
@@ -239,7 +241,8 @@ class History {
     }
   }
 
-  /// Every key has a TTL, and none that ends before it has recovered. (A minute is for a slow machine.)
+  /// Every key has a TTL, and none that ends before it has recovered. (A minute is for a slow
+  /// machine.)
   std::optional<std::string> CompareTtl(const Key& key, const Stored& stored) {
     const Reply reply = redis_.Command({"PTTL", key.name});
     if (!stored.exists) {
@@ -286,13 +289,15 @@ class History {
         } else if (algorithm == Algorithm::kConcurrency) {
           redis_.Command({"ZADD", key.name, "5", "#"});
         } else {
-          const std::string word = source_.OneOf<const char*>(
-              {"word", "1.5", "nan", "inf", "9007199254740994", "", "-9e99", "5:-1", "5:1.5", "5:"});
+          const std::string word =
+              source_.OneOf<const char*>({"word", "1.5", "nan", "inf", "9007199254740994", "",
+                                          "-9e99", "5:-1", "5:1.5", "5:"});
           redis_.Command({"HSET", key.name, FieldOf(algorithm), word});
         }
         break;
       case 3:
-        redis_.Command({"HSET", key.name, "expires", source_.OneOf<const char*>({"word", "nan", "inf"})});
+        redis_.Command(
+            {"HSET", key.name, "expires", source_.OneOf<const char*>({"word", "nan", "inf"})});
         stored.expires = -1;
         break;
       case 4:
@@ -300,7 +305,8 @@ class History {
         break;
       default:
         redis_.Command({"HDEL", key.name, FieldOf(algorithm)});
-        // One field is all that a gcra without a debt has, so then it is a fresh one; `expires` is left.
+        // One field is all that a gcra without a debt has, so then it is a fresh one; `expires` is
+        // left.
         break;
     }
   }
