@@ -93,17 +93,26 @@ local function tell(k, admitted, cost, lease)
   end
 end
 
+-- A step that changes things, and what follows from it for the TTL.
+local function step(op, k, cost, count, more)
+  local admitted, ends = act(op, k, cost, count, more)
+  if ends then
+    note_recovery(k, ends)
+  end
+  return admitted, ends or recovered[k]
+end
+
 -- Whether there is nothing to give back.
 local function has_recovered(k)
   if lists[algorithm] then
     lists[algorithm].note_recovery(k)
-  else
-    -- A look, taken back: a repair is not written for a refund that does nothing.
-    local a, b, c, d, r = first[k], second[k], third[k], dirty[k], repairs
-    act(apply, k, 1, 0)
-    first[k], second[k], third[k], dirty[k], repairs = a, b, c, d, r
+    return recovered[k] <= now
   end
-  return recovered[k] <= now
+  -- A look, taken back: a repair is not written for a refund that does nothing.
+  local a, b, c, d, r = first[k], second[k], third[k], dirty[k], repairs
+  local _, ends = step(apply, k, 1, 0)
+  first[k], second[k], third[k], dirty[k], repairs = a, b, c, d, r
+  return ends <= now
 end
 
 local function give_back(k, cost, p)
@@ -117,9 +126,9 @@ local function give_back(k, cost, p)
   elseif since == 2 then
     charged_at = value
   end
-  local admitted = act(refund, k, cost, 1, charged_at)
+  local admitted, ends = step(refund, k, cost, 1, charged_at)
   if admitted > 0 then
-    local most = recovered[k] - now > recovery and recovered[k] - now or recovery
+    local most = ends - now > recovery and ends - now or recovery
     used_ids[id], new_ids[id] = true, (most + -most % 1000) / 1000 + 1000
     publish[k] = true
   end
@@ -148,10 +157,12 @@ local function forget(k)
   local existed = present[k] or dirty[k]
   if lists[algorithm] then
     lists[algorithm].forget(k)
+    deleted[k] = deleted[k] or present[k]
   else
+    existed = existed or expires[k] >= 0
+    deleted[k] = deleted[k] or expires[k] >= 0
     start_fresh(k)
   end
-  deleted[k] = deleted[k] or present[k]
   present[k], dirty[k], recovered[k] = nil, nil, nil
   publish[k] = true
   return existed and 1 or 0
@@ -161,13 +172,13 @@ end
 local function act_alone(op, k, cost, lease, p)
   local admitted = 0
   if op == look then
-    act(apply, k, cost, 0, lease)
+    step(apply, k, cost, 0, lease)
   elseif op == refund then
     admitted = give_back(k, cost, p)
   elseif op == reset then
     admitted = forget(k)
   else
-    admitted = act(op, k, cost, 1, lease)
+    admitted = step(op, k, cost, 1, lease)
   end
   told = told + 1
   answers[told] = admitted
@@ -200,7 +211,6 @@ local function step_entry(p, e, dry)
     if wrong then
       return nil, wrong
     end
-    last_quota[k] = q
     p = p + 4
     if algorithm == concurrency_kind then
       p = p + 1
@@ -239,7 +249,8 @@ local function step_entry(p, e, dry)
   for _ = 1, charges do
     local k, cost, lease = batch[at], batch[at + 2], ARGV[batch[at + 4]]
     use(batch[at + 1])
-    tell(k, act(apply, k, cost, admitted, lease), cost, lease)
+    local done = step(apply, k, cost, admitted, lease)
+    tell(k, done, cost, lease)
     at = at + (algorithm == concurrency_kind and 5 or 4)
   end
   return p
@@ -268,9 +279,12 @@ for pass = has_leases and 1 or 2, 2 do
           return wrong
         end
       end
-      last_quota[k] = q
+      local admitted, ends = act(apply, k, cost, count)
+      if ends > expires[k] or recovered[k] then
+        note_recovery(k, ends)
+      end
       told = told + 1
-      answers[told] = act(apply, k, cost, count)
+      answers[told] = admitted
       p = p + 7
     else
       local next_entry, instead = step_entry(p, e, pass == 1)
@@ -295,8 +309,20 @@ end
 local others = false  -- keys that are no hashes
 for k = 1, #KEYS do
   local of = kind[k]
-  if of and steps[of] then
-    write_hash(k)
+  if of == 0 and dirty[k] and not recovered[k] then
+    -- The usual key: a token bucket that has changed, with a TTL that lasts.
+    local tokens, last_refill = format('%d', first[k]), second[k]
+    last_refill = third[k] == 0 and format('%d', last_refill) or format('%d:%d', last_refill, third[k])
+    local answer = ask('HSET', KEYS[k], 'tokens', tokens, 'last_refill', last_refill)
+    if answer == 0 then
+      written = true
+    else
+      failed(answer)
+    end
+  elseif steps[of] then
+    if dirty[k] or recovered[k] or deleted[k] then
+      write_hash(k)
+    end
   else
     others = true
     local list = lists[of]

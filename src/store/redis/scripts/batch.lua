@@ -85,14 +85,14 @@ for q = 1, quotas do
   end
 end
 
--- By the number of its key: of every key
-local kind = {}      -- nil until it is read
-local present = {}   -- it exists in Redis, and was not reset since
-local deleted = {}   -- DEL before it is written: it was healed or reset
-local dirty = {}     -- it has to be written
-local recovered = {} -- when it will have recovered, under the quota that last stepped it
-local last_quota = {}
--- ... and of hashes: the three numbers of the state, and when the TTL ends.
+-- By the number of its key, of every key:
+local kind = {}       -- nil until it is read
+local present = {}    -- it exists in Redis, and was not reset since; of a hash: see expires
+local deleted = {}    -- DEL before it is written: it was healed or reset
+local dirty = {}      -- it has to be written
+local recovered = {}  -- when it will have recovered, where its TTL may end before that ...
+local last_quota = {} -- ... under this quota, the last that stepped it
+-- ... and of hashes: the three numbers of the state, and when the TTL ends; -1: there is no such key.
 local first, second, third, expires = {}, {}, {}, {}
 
 local repairs, healed, failed_writes = 0, 0, 0

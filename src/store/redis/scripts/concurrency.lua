@@ -210,7 +210,7 @@ local function Concurrency()
   end
 
   local function note_recovery(k)
-    recovered[k] = held[k].last or now
+    recovered[k], last_quota[k] = held[k].last or now, quota
   end
 
   local function act(op, k, cost, count, lease)

@@ -47,12 +47,12 @@ local function fixed_window(op, k, cost, count, charged_at)
     end
   end
 
-  recovered[k] = used > 0 and start + period or now
+  local ends = used > 0 and start + period or now
   if admitted > 0 or repaired then
     first[k], second[k], dirty[k] = start, used, true
     if repaired then
       repairs = repairs + 1
     end
   end
-  return admitted
+  return admitted, ends
 end

@@ -72,10 +72,9 @@ local function gcra(op, k, cost, count)
     end
   end
 
+  local ends = now
   if grains > 0 then
-    recovered[k] = at + (grains + -grains % x) / x
-  else
-    recovered[k] = now
+    ends = at + (grains + -grains % x) / x
   end
   if admitted > 0 or repaired then
     rest = grains % x
@@ -85,5 +84,5 @@ local function gcra(op, k, cost, count)
       repairs = repairs + 1
     end
   end
-  return admitted
+  return admitted, ends
 end

@@ -296,7 +296,7 @@ local function SlidingLogs()
 
   local function note_recovery(k)
     local last = newest(logs[k])
-    recovered[k] = now
+    recovered[k], last_quota[k] = now, quota
     if last and last + period > now then
       recovered[k] = last + period
     end

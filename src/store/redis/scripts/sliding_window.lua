@@ -59,12 +59,11 @@ local function sliding_window(op, k, cost, count, charged_at)
     previous = previous > cost and previous - cost or 0
   end
 
+  local ends = now
   if current > 0 then
-    recovered[k] = start + 2 * period
+    ends = start + 2 * period
   elseif previous > 0 then
-    recovered[k] = start + period
-  else
-    recovered[k] = now
+    ends = start + period
   end
   if admitted > 0 or repaired then
     first[k], second[k], third[k], dirty[k] = start, current, previous, true
@@ -72,5 +71,5 @@ local function sliding_window(op, k, cost, count, charged_at)
       repairs = repairs + 1
     end
   end
-  return admitted
+  return admitted, ends
 end

@@ -13,7 +13,7 @@ end
 -- When a TTL ends; 0, so that it is renewed, where that is not a time.
 local function end_of_life(text)
   local ends = tonumber(text)
-  return ends and ends <= largest and ends or 0
+  return ends and ends >= 0 and ends <= largest and ends or 0
 end
 
 -- `time` or `time:rest`
@@ -34,7 +34,7 @@ local function start_fresh(k)
   else
     first[k], second[k], third[k] = now - now % period, 0, 0
   end
-  expires[k] = 0
+  expires[k] = -1
 end
 
 -- A hash that is not plain numbers: absent, with a rest, corrupted, or no hash at all. Answers with
@@ -68,7 +68,6 @@ local function read_with_care(k, answer)
     end
     if a and b and c then
       first[k], second[k], third[k], expires[k] = a, b, c, end_of_life(ends)
-      present[k] = true
       return nil
     end
   end
@@ -86,17 +85,19 @@ local function read_hash(k)
   if algorithm == 0 then
     answer = ask('HMGET', KEYS[k], 'tokens', 'last_refill', 'expires')
     local tokens, last_refill, ends = tonumber(answer[1]), tonumber(answer[2]), tonumber(answer[3])
-    if tokens and last_refill and ends and ends <= largest and tokens % 1 == 0 and last_refill % 1 == 0 and
-       tokens <= largest and tokens >= -largest and last_refill <= largest and last_refill >= -largest then
-      first[k], second[k], third[k], expires[k], present[k] = tokens, last_refill, 0, ends, true
+    if tokens and last_refill and ends and ends >= 0 and ends <= largest and tokens % 1 == 0 and
+       last_refill % 1 == 0 and tokens <= largest and tokens >= -largest and last_refill <= largest and
+       last_refill >= -largest then
+      first[k], second[k], third[k], expires[k] = tokens, last_refill, 0, ends
     else
       strange = read_with_care(k, answer)
     end
   elseif algorithm == 4 then
     answer = ask('HMGET', KEYS[k], 'tat', 'owed', 'expires')
     local tat, ends = tonumber(answer[1]), tonumber(answer[3])
-    if tat and ends and ends <= largest and not answer[2] and tat % 1 == 0 and tat <= largest and tat >= -largest then
-      first[k], second[k], third[k], expires[k], present[k] = tat, 0, 0, ends, true
+    if tat and ends and ends >= 0 and ends <= largest and not answer[2] and tat % 1 == 0 and tat <= largest and
+       tat >= -largest then
+      first[k], second[k], third[k], expires[k] = tat, 0, 0, ends
     else
       strange = read_with_care(k, answer)
     end
@@ -116,6 +117,15 @@ local function read_hash(k)
   return nil
 end
 
+-- After a step: whether the TTL lasts until the key has recovered.
+local function note_recovery(k, ends)
+  if ends > expires[k] then
+    recovered[k], last_quota[k] = ends, quota
+  else
+    recovered[k] = nil
+  end
+end
+
 -- Writes what has changed of a hash, and its TTL where that would end before the key has recovered.
 local function write_hash(k)
   local key, algorithm = KEYS[k], kind[k]
@@ -123,7 +133,7 @@ local function write_hash(k)
     write('DEL', key)
   end
   local ms, ends
-  if (dirty[k] or present[k] and not deleted[k]) and recovered[k] and expires[k] < recovered[k] then
+  if recovered[k] and (dirty[k] or expires[k] >= 0) then
     ms = time_to_live(k)
     ends = now + ms * 1000
     ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/token_bucket.cpp. first: tokens, second: last_refill, third: rest.
--- Answers with how many it admits. `op` is admits (which changes nothing), apply, debit or refund.
+-- Answers with how many it admits, and with when it will have recovered. `op` is admits (which changes nothing),
+-- apply, debit or refund.
 local function token_bucket(op, k, cost, count)
   local tokens, last_refill, part = first[k], second[k], third[k]
   local at, repaired = now, false
@@ -61,14 +62,13 @@ local function token_bucket(op, k, cost, count)
     end
   end
 
+  local ends = now
   if tokens < capacity then
     local grains = (capacity - tokens) * y - part
     if x ~= 1 then
       grains = (grains + -grains % x) / x
     end
-    recovered[k] = at + grains
-  else
-    recovered[k] = now
+    ends = at + grains
   end
   if admitted > 0 or repaired then
     local rest = 0
@@ -81,5 +81,5 @@ local function token_bucket(op, k, cost, count)
       repairs = repairs + 1
     end
   end
-  return admitted
+  return admitted, ends
 end
