@@ -3,7 +3,9 @@
 
 local steps = {[0] = token_bucket, [2] = sliding_window, [3] = fixed_window, [4] = gcra}
 local lists = {}  -- By algorithm, once it is needed.
-local act         -- The step of the quota in use.
+local act         -- The step of the quota in use,
+local quick       -- and whether it may be taken at once: on a hash, when its entry is not only to be checked.
+local dry = false
 
 local function use(q)
   if not is_whole(q, 1, quotas) then
@@ -13,6 +15,7 @@ local function use(q)
   quota, algorithm, limit, period = q, batch[b], batch[b + 1], batch[b + 2]
   capacity, recovery, x, y, saturation = batch[b + 3], batch[b + 4], batch[b + 5], batch[b + 6], batch[b + 7]
   act = steps[algorithm]
+  quick = act and not dry
   if not act then
     if not lists[algorithm] then
       lists[algorithm] = algorithm == sliding_log_kind and SlidingLogs() or Concurrency()
@@ -22,13 +25,15 @@ local function use(q)
   return true
 end
 
-local answers, told = {}, 0
 local publish = {}    -- keys to be published
 local used_ids = {}   -- refund ids: nil unknown, else whether they have been used
 local new_ids = {}    -- ids to be remembered, and for how long
 
 -- Reads a key for the first time, or sees that it is used as before.
 local function open(k)
+  if not KEYS[k] then
+    return refuse('a charge names no key')
+  end
   if kind[k] == nil then
     if lists[algorithm] then
       return lists[algorithm].load(k)
@@ -43,9 +48,6 @@ end
 
 -- What is wrong with a charge under the quota in use, or nil.
 local function check_charge(op, k, cost, mode, lease)
-  if not KEYS[k] then
-    return 'a charge names no key'
-  end
   if not is_whole(cost, 1, 2147483647) then
     return 'a cost is not within 1 and 2^31 - 1'
   end
@@ -86,8 +88,8 @@ end
 local function tell(k, admitted, cost, lease)
   local list = lists[algorithm]
   if list then
-    answers[told + 1] = admitted
-    answers[told + 2], answers[told + 3], answers[told + 4], answers[told + 5], answers[told + 6] =
+    reply[told + 1] = admitted
+    reply[told + 2], reply[told + 3], reply[told + 4], reply[told + 5], reply[told + 6] =
       list.tell(k, cost, lease)
     told = told + 6
   end
@@ -109,9 +111,10 @@ local function has_recovered(k)
     return recovered[k] <= now
   end
   -- A look, taken back: a repair is not written for a refund that does nothing.
-  local a, b, c, d, r = first[k], second[k], third[k], dirty[k], repairs
+  local state, before, known = states[k], dirty[k], repairs
+  local a, b, c = state[1], state[2], state[4]
   local _, ends = step(apply, k, 1, 0)
-  first[k], second[k], third[k], dirty[k], repairs = a, b, c, d, r
+  state[1], state[2], state[4], dirty[k], repairs = a, b, c, before, known
   return ends <= now
 end
 
@@ -159,8 +162,9 @@ local function forget(k)
     lists[algorithm].forget(k)
     deleted[k] = deleted[k] or present[k]
   else
-    existed = existed or expires[k] >= 0
-    deleted[k] = deleted[k] or expires[k] >= 0
+    local there = states[k][3] >= 0
+    existed = existed or there
+    deleted[k] = deleted[k] or there
     start_fresh(k)
   end
   present[k], dirty[k], recovered[k] = nil, nil, nil
@@ -181,7 +185,7 @@ local function act_alone(op, k, cost, lease, p)
     admitted = step(op, k, cost, 1, lease)
   end
   told = told + 1
-  answers[told] = admitted
+  reply[told] = admitted
   tell(k, admitted, op == look and cost or 1, lease)
 end
 
@@ -189,7 +193,7 @@ local named = {}  -- by key: the last entry that charges it
 
 -- Any entry. `dry`: it is only checked, and its keys are read. Answers with where the next one begins, or
 -- with what is to be returned instead.
-local function step_entry(p, e, dry)
+local function step_entry(p, e)
   local op, count, charges = batch[p], batch[p + 1], batch[p + 2]
   local wrong = check_entry(op, count, charges)
   if wrong then
@@ -244,7 +248,7 @@ local function step_entry(p, e, dry)
     return p
   end
   told = told + 1
-  answers[told] = admitted
+  reply[told] = admitted
   local at = begin
   for _ = 1, charges do
     local k, cost, lease = batch[at], batch[at + 2], ARGV[batch[at + 4]]
@@ -256,23 +260,19 @@ local function step_entry(p, e, dry)
   return p
 end
 
-local entries = batch[8 * quotas + 3]
-if not is_whole(entries, 0, #batch) then
-  return refuse('the number of entries is wrong')
-end
-
 -- Leases are written as they are taken: then all is checked and read first, in a pass of its own.
 for pass = has_leases and 1 or 2, 2 do
+  dry = pass == 1
+  quota = nil  -- So that `use` looks at dry.
   local p = 8 * quotas + 4
   for e = 1, entries do
-    local k, q, count, cost = batch[p + 3], batch[p + 4], batch[p + 1], batch[p + 5]
+    local k, q, cost, count = batch[p + 3], batch[p + 4], batch[p + 5], batch[p + 1]
     if q ~= quota and not use(q) then
       return refuse('a charge names no quota')
     end
     -- The usual entry: an apply with one enforcing charge on a hash.
-    if batch[p] == apply and batch[p + 2] == 1 and batch[p + 6] == 0 and not lists[algorithm] and
-       pass == 2 and cost >= 1 and cost <= 2147483647 and cost % 1 == 0 and count >= 1 and
-       count <= 2147483647 and count % 1 == 0 and KEYS[k] then
+    if quick and batch[p] == 1 and batch[p + 2] == 1 and batch[p + 6] == 0 and
+       (cost == 1 or is_whole(cost, 1, 2147483647)) and (count == 1 or is_whole(count, 1, 2147483647)) then
       if kind[k] ~= algorithm then
         local wrong = open(k)
         if wrong then
@@ -280,14 +280,14 @@ for pass = has_leases and 1 or 2, 2 do
         end
       end
       local admitted, ends = act(apply, k, cost, count)
-      if ends > expires[k] or recovered[k] then
+      if ends > states[k][3] or recovered[k] then
         note_recovery(k, ends)
       end
       told = told + 1
-      answers[told] = admitted
+      reply[told] = admitted
       p = p + 7
     else
-      local next_entry, instead = step_entry(p, e, pass == 1)
+      local next_entry, instead = step_entry(p, e)
       if not next_entry then
         return instead
       end
@@ -311,9 +311,10 @@ for k = 1, #KEYS do
   local of = kind[k]
   if of == 0 and dirty[k] and not recovered[k] then
     -- The usual key: a token bucket that has changed, with a TTL that lasts.
-    local tokens, last_refill = format('%d', first[k]), second[k]
-    last_refill = third[k] == 0 and format('%d', last_refill) or format('%d:%d', last_refill, third[k])
-    local answer = ask('HSET', KEYS[k], 'tokens', tokens, 'last_refill', last_refill)
+    local state = states[k]
+    local rest = state[4]
+    local last_refill = rest == 0 and format('%d', state[2]) or format('%d:%d', state[2], rest)
+    local answer = ask('HSET', KEYS[k], 'tokens', format('%d', state[1]), 'last_refill', last_refill)
     if answer == 0 then
       written = true
     else
@@ -346,19 +347,20 @@ if ARGV[2] ~= '' then
   end
 end
 
+-- The states of hashes move up to where lists and ids would have had theirs.
 if others then
-  local states, n = {now, 0, 0, 0}, 4
+  local all, n = reply, 4
+  reply = {now, 0, 0, 0}
   for k = 1, #KEYS do
     if steps[kind[k]] then
-      states[n + 1], states[n + 2], states[n + 3] = reply[3 * k + 2], reply[3 * k + 3], reply[3 * k + 4]
+      reply[n + 1], reply[n + 2], reply[n + 3] = all[3 * k + 2], all[3 * k + 3], all[3 * k + 4]
       n = n + 3
     end
   end
-  reply = states
+  for i = before_entries + 1, told do
+    n = n + 1
+    reply[n] = all[i]
+  end
 end
 reply[2], reply[3], reply[4] = repairs, healed, failed_writes
-local n = #reply
-for i = 1, told do
-  reply[n + i] = answers[i]
-end
 return cmsgpack.pack(reply)

@@ -92,15 +92,26 @@ local deleted = {}    -- DEL before it is written: it was healed or reset
 local dirty = {}      -- it has to be written
 local recovered = {}  -- when it will have recovered, where its TTL may end before that ...
 local last_quota = {} -- ... under this quota, the last that stepped it
--- ... and of hashes: the three numbers of the state, and when the TTL ends; -1: there is no such key.
-local first, second, third, expires = {}, {}, {}, {}
+-- ... and of hashes: {first, second, expires, third}, the state's numbers as its algorithm names them. expires is when
+-- the TTL ends, -1: there is no such key. It is the table that HMGET answers with, which has room for four:
+-- tables and arrays that grow are most of what Lua spends on a key.
+local states = {}
 
 local repairs, healed, failed_writes = 0, 0, 0
 local written = false  -- Anything at all.
 local failure          -- What Redis said, with nothing written yet: to be returned.
 
--- The reply: the states at 3 * key + 2 and on, as if all keys were hashes.
-local reply = {now, 0, 0, 0}
+local entries = batch[8 * quotas + 3]
+if not is_whole(entries, 0, #batch) then
+  return refuse('the number of entries is wrong')
+end
+
+-- The reply: the states at 3 * key + 2 and on, as if all keys were hashes; then what entries are told, up to `told`.
+-- Made as large as it will be, with whatever is at hand; 7,000 values are as many as Lua's stack takes with ease.
+local before_entries = 4 + 3 * #KEYS
+local told = before_entries
+local reply = before_entries + entries <= 7000 and {unpack(batch, 1, before_entries + entries)} or {}
+reply[1] = now
 
 local function failed(answer)
   if written then

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/fixed_window.cpp. first: start, second: count, third: 0.
+-- src/core/fixed_window.cpp. {start, count, expires, 0}
 local function fixed_window(op, k, cost, count, charged_at)
-  local start, used = first[k], second[k]
+  local state = states[k]
+  local start, used = state[1], state[2]
   local here, repaired = now - now % period, false
   if used > saturation then
     used = saturation
@@ -49,7 +50,7 @@ local function fixed_window(op, k, cost, count, charged_at)
 
   local ends = used > 0 and start + period or now
   if admitted > 0 or repaired then
-    first[k], second[k], dirty[k] = start, used, true
+    state[1], state[2], dirty[k] = start, used, true
     if repaired then
       repairs = repairs + 1
     end

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/gcra.cpp. first: tat, second: rest, third: owed.
+-- src/core/gcra.cpp. {tat, owed, expires, rest}
 local function gcra(op, k, cost, count)
-  local tat, rest, owed = first[k], second[k], third[k]
+  local state = states[k]
+  local tat, owed, rest = state[1], state[2], state[4]
   local full = capacity * y
   local grains, at, repaired = 0, now, false
   if tat >= now then
@@ -78,8 +79,8 @@ local function gcra(op, k, cost, count)
   end
   if admitted > 0 or repaired then
     rest = grains % x
-    first[k], second[k], dirty[k] = at + (grains - rest) / x, rest, true
-    third[k] = grains > full and grains - full or 0
+    state[1], state[2] = at + (grains - rest) / x, grains > full and grains - full or 0
+    state[4], dirty[k] = rest, true
     if repaired then
       repairs = repairs + 1
     end

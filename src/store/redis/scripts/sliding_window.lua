@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/sliding_window.cpp. first: start, second: current, third: previous.
+-- src/core/sliding_window.cpp. {start, current, expires, previous}
 -- x is the slice, y the number of slices.
 local function sliding_window(op, k, cost, count, charged_at)
-  local start, current, previous = first[k], second[k], third[k]
+  local state = states[k]
+  local start, current, previous = state[1], state[2], state[4]
   local elapsed = now % period
   local here, repaired = now - elapsed, false
   elapsed = (elapsed - elapsed % x) / x
@@ -66,7 +67,7 @@ local function sliding_window(op, k, cost, count, charged_at)
     ends = start + period
   end
   if admitted > 0 or repaired then
-    first[k], second[k], third[k], dirty[k] = start, current, previous, true
+    state[1], state[2], state[4], dirty[k] = start, current, previous, true
     if repaired then
       repairs = repairs + 1
     end

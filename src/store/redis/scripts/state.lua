@@ -28,13 +28,12 @@ end
 
 local function start_fresh(k)
   if algorithm == 0 then
-    first[k], second[k], third[k] = capacity, now, 0
+    states[k] = {capacity, now, -1, 0}
   elseif algorithm == 4 then
-    first[k], second[k], third[k] = now, 0, 0
+    states[k] = {now, 0, -1, 0}
   else
-    first[k], second[k], third[k] = now - now % period, 0, 0
+    states[k] = {now - now % period, 0, -1, 0}
   end
-  expires[k] = -1
 end
 
 -- A hash that is not plain numbers: absent, with a rest, corrupted, or no hash at all. Answers with
@@ -53,21 +52,19 @@ local function read_with_care(k, answer)
       start_fresh(k)
       return nil
     end
-    local a, b, c, ends = nil, nil, 0, answer[3]
+    local a, b, c
     if algorithm == 0 then
       a = whole(answer[1], -largest)
       b, c = time_and_rest(answer[2])
     elseif algorithm == 4 then
-      a, b = time_and_rest(answer[1])
-      c = whole(answer[2] or 0, 0)
+      a, c = time_and_rest(answer[1])
+      b = whole(answer[2] or 0, 0)
     else
       a, b = whole(answer[1], -largest), whole(answer[2], 0)
-      if algorithm == 2 then
-        c, ends = whole(answer[3], 0), answer[4]
-      end
+      c = algorithm == 3 and 0 or whole(answer[4], 0)
     end
     if a and b and c then
-      first[k], second[k], third[k], expires[k] = a, b, c, end_of_life(ends)
+      states[k] = {a, b, end_of_life(answer[3]), c}
       return nil
     end
   end
@@ -77,49 +74,64 @@ local function read_with_care(k, answer)
   return nil
 end
 
--- Reads a hash under the quota in use, which says what a fresh one looks like. The usual state is
--- plain numbers; whatever is not, nil and NaN included, fails a comparison and is read with care.
+-- Reads a hash under the quota in use, which says what a fresh one looks like. The usual state is plain numbers;
+-- what is not, nil and NaN included, fails a comparison and is read with care.
 local function read_hash(k)
   kind[k] = algorithm
-  local answer, strange
+  local state, strange
   if algorithm == 0 then
-    answer = ask('HMGET', KEYS[k], 'tokens', 'last_refill', 'expires')
-    local tokens, last_refill, ends = tonumber(answer[1]), tonumber(answer[2]), tonumber(answer[3])
+    state = ask('HMGET', KEYS[k], 'tokens', 'last_refill', 'expires')
+    local tokens, last_refill, ends = tonumber(state[1]), tonumber(state[2]), tonumber(state[3])
     if tokens and last_refill and ends and ends >= 0 and ends <= largest and tokens % 1 == 0 and
        last_refill % 1 == 0 and tokens <= largest and tokens >= -largest and last_refill <= largest and
        last_refill >= -largest then
-      first[k], second[k], third[k], expires[k] = tokens, last_refill, 0, ends
+      state[1], state[2], state[3], state[4], states[k] = tokens, last_refill, ends, 0, state
     else
-      strange = read_with_care(k, answer)
+      strange = read_with_care(k, state)
     end
   elseif algorithm == 4 then
-    answer = ask('HMGET', KEYS[k], 'tat', 'owed', 'expires')
-    local tat, ends = tonumber(answer[1]), tonumber(answer[3])
-    if tat and ends and ends >= 0 and ends <= largest and not answer[2] and tat % 1 == 0 and tat <= largest and
+    state = ask('HMGET', KEYS[k], 'tat', 'owed', 'expires')
+    local tat, ends = tonumber(state[1]), tonumber(state[3])
+    if tat and ends and not state[2] and ends >= 0 and ends <= largest and tat % 1 == 0 and tat <= largest and
        tat >= -largest then
-      first[k], second[k], third[k], expires[k] = tat, 0, 0, ends
+      state[1], state[2], state[3], state[4], states[k] = tat, 0, ends, 0, state
     else
-      strange = read_with_care(k, answer)
+      strange = read_with_care(k, state)
     end
   else
     if algorithm == 3 then
-      answer = ask('HMGET', KEYS[k], 'start', 'count', 'expires')
+      state = ask('HMGET', KEYS[k], 'start', 'count', 'expires')
     else
-      answer = ask('HMGET', KEYS[k], 'start', 'current', 'previous', 'expires')
+      state = ask('HMGET', KEYS[k], 'start', 'current', 'expires', 'previous')
     end
-    strange = read_with_care(k, answer)
+    local start, units, ends, before = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), 0
+    if algorithm == 2 then
+      before = tonumber(state[4])
+    end
+    if start and units and ends and before and ends >= 0 and ends <= largest and start % 1 == 0 and
+       units % 1 == 0 and before % 1 == 0 and start <= largest and start >= -largest and units >= 0 and
+       units <= largest and before >= 0 and before <= largest then
+      state[1], state[2], state[3], state[4], states[k] = start, units, ends, before, state
+    else
+      strange = read_with_care(k, state)
+    end
   end
   if strange then
     return strange
   end
+  state = states[k]
   local at = 3 * k + 2
-  reply[at], reply[at + 1], reply[at + 2] = first[k], second[k], third[k]
+  if algorithm == 4 then
+    reply[at], reply[at + 1], reply[at + 2] = state[1], state[4], state[2]
+  else
+    reply[at], reply[at + 1], reply[at + 2] = state[1], state[2], state[4]
+  end
   return nil
 end
 
 -- After a step: whether the TTL lasts until the key has recovered.
 local function note_recovery(k, ends)
-  if ends > expires[k] then
+  if ends > states[k][3] then
     recovered[k], last_quota[k] = ends, quota
   else
     recovered[k] = nil
@@ -133,7 +145,7 @@ local function write_hash(k)
     write('DEL', key)
   end
   local ms, ends
-  if recovered[k] and (dirty[k] or expires[k] >= 0) then
+  if recovered[k] and (dirty[k] or states[k][3] >= 0) then
     ms = time_to_live(k)
     ends = now + ms * 1000
     ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.
@@ -145,7 +157,7 @@ local function write_hash(k)
     end
     return
   end
-  local a, b, c = first[k], second[k], third[k]
+  local a, b, c = states[k][1], states[k][2], states[k][4]
   local answer
   if algorithm == 0 then
     local tokens = format('%d', a)
@@ -156,17 +168,17 @@ local function write_hash(k)
       answer = ask('HSET', key, 'tokens', tokens, 'last_refill', last_refill)
     end
   elseif algorithm == 4 then
-    local tat = b == 0 and format('%d', a) or format('%d:%d', a, b)
+    local tat = c == 0 and format('%d', a) or format('%d:%d', a, c)
     local owed_before = not deleted[k] and reply[3 * k + 4] ~= 0
     if ms then
       -- Nobody reads an owed of 0 as a debt; most keys never have the field.
-      if c ~= 0 or owed_before then
-        answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', c), 'expires', ends)
+      if b ~= 0 or owed_before then
+        answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', b), 'expires', ends)
       else
         answer = ask('HSET', key, 'tat', tat, 'expires', ends)
       end
-    elseif c ~= 0 or owed_before then
-      answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', c))
+    elseif b ~= 0 or owed_before then
+      answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', b))
     else
       answer = ask('HSET', key, 'tat', tat)
     end

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/token_bucket.cpp. first: tokens, second: last_refill, third: rest.
+-- src/core/token_bucket.cpp. {tokens, last_refill, expires, rest}
 -- Answers with how many it admits, and with when it will have recovered. `op` is admits (which changes nothing),
 -- apply, debit or refund.
 local function token_bucket(op, k, cost, count)
-  local tokens, last_refill, part = first[k], second[k], third[k]
+  local state = states[k]
+  local tokens, last_refill, part = state[1], state[2], state[4]
   local at, repaired = now, false
   if tokens > capacity then
     tokens = capacity
@@ -76,7 +77,7 @@ local function token_bucket(op, k, cost, count)
       rest = part % x
       part = (part - rest) / x
     end
-    first[k], second[k], third[k], dirty[k] = tokens, at - part, rest, true
+    state[1], state[2], state[4], dirty[k] = tokens, at - part, rest, true
     if repaired then
       repairs = repairs + 1
     end
