@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/gcra.cpp. {tat, owed, expires, rest}
-local function gcra(op, k, cost, count)
-  local state = states[k]
+local function gcra(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
   local tat, owed, rest = state[1], state[2], state[4]
   local full = capacity * y
   local grains, at, repaired = 0, now, false
@@ -32,7 +31,7 @@ local function gcra(op, k, cost, count)
   end
 
   local admitted = 0
-  if op <= apply then
+  if op <= 1 then
     if cost <= capacity then
       local left, price = full - grains, cost * y
       if left >= price then
@@ -47,13 +46,13 @@ local function gcra(op, k, cost, count)
         grains = grains + admitted * price
       end
     end
-    if op == admits then
+    if op == 0 then
       return admitted
     end
   else
     admitted = 1
     local units = (grains + -grains % y) / y
-    if op == debit then
+    if op == 3 then
       units = capacity + saturation - units
       if units < 0 then
         units = 0
@@ -80,10 +79,8 @@ local function gcra(op, k, cost, count)
   if admitted > 0 or repaired then
     rest = grains % x
     state[1], state[2] = at + (grains - rest) / x, grains > full and grains - full or 0
-    state[4], dirty[k] = rest, true
-    if repaired then
-      repairs = repairs + 1
-    end
+    state[4] = rest
+    return admitted, ends, repaired and 2 or 1
   end
-  return admitted, ends
+  return admitted, ends, 0
 end

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/sliding_window.cpp. {start, current, expires, previous}
 -- x is the slice, y the number of slices.
-local function sliding_window(op, k, cost, count, charged_at)
-  local state = states[k]
+local function sliding_window(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
   local start, current, previous = state[1], state[2], state[4]
   local elapsed = now % period
   local here, repaired = now - elapsed, false
@@ -28,7 +27,7 @@ local function sliding_window(op, k, cost, count, charged_at)
   end
 
   local admitted = 0
-  if op <= apply then
+  if op <= 1 then
     if cost <= limit then
       local left, price = limit * y - (previous * (y - elapsed) + current * y), cost * y
       if left >= price then
@@ -43,10 +42,10 @@ local function sliding_window(op, k, cost, count, charged_at)
         current = current + admitted * cost
       end
     end
-    if op == admits then
+    if op == 0 then
       return admitted
     end
-  elseif op == debit then
+  elseif op == 3 then
     admitted = 1
     current = current + cost
     if current > saturation then
@@ -67,10 +66,8 @@ local function sliding_window(op, k, cost, count, charged_at)
     ends = start + period
   end
   if admitted > 0 or repaired then
-    state[1], state[2], state[4], dirty[k] = start, current, previous, true
-    if repaired then
-      repairs = repairs + 1
-    end
+    state[1], state[2], state[4] = start, current, previous
+    return admitted, ends, repaired and 2 or 1
   end
-  return admitted, ends
+  return admitted, ends, 0
 end

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/token_bucket.cpp. {tokens, last_refill, expires, rest}
--- Answers with how many it admits, and with when it will have recovered. `op` is admits (which changes nothing),
--- apply, debit or refund.
-local function token_bucket(op, k, cost, count)
-  local state = states[k]
+--
+-- What all four steps are: op is 0 (how many it would admit; changes nothing), 1 apply (a look has a count of 0), 3 debit
+-- or 4 refund. They change `state` and answer with: how many are admitted, when it will have recovered, and
+-- 0 nothing changed, 1 charged, 2 repaired.
+local function token_bucket(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
   local tokens, last_refill, part = state[1], state[2], state[4]
   local at, repaired = now, false
   if tokens > capacity then
@@ -33,7 +34,7 @@ local function token_bucket(op, k, cost, count)
   end
 
   local admitted = 0
-  if op <= apply then
+  if op <= 1 then
     if count == 1 then
       if tokens >= cost then
         admitted = 1
@@ -44,13 +45,13 @@ local function token_bucket(op, k, cost, count)
         admitted = count
       end
     end
-    if op == admits then
+    if op == 0 then
       return admitted
     end
     tokens = tokens - admitted * cost
   else
     admitted = 1
-    if op == debit then
+    if op == 3 then
       tokens = tokens - cost
       if tokens < -saturation then
         tokens = -saturation
@@ -77,10 +78,8 @@ local function token_bucket(op, k, cost, count)
       rest = part % x
       part = (part - rest) / x
     end
-    state[1], state[2], state[4], dirty[k] = tokens, at - part, rest, true
-    if repaired then
-      repairs = repairs + 1
-    end
+    state[1], state[2], state[4] = tokens, at - part, rest
+    return admitted, ends, repaired and 2 or 1
   end
-  return admitted, ends
+  return admitted, ends, 0
 end
