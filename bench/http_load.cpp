@@ -16,9 +16,7 @@
 #include <utility>
 
 namespace tidegate::bench {
-namespace {
 
-/// The bytes of the first answer in `text`; 0: not all there yet.
 std::size_t AnswerBytes(std::string_view text) {
   const std::size_t head = text.find("\r\n\r\n");
   if (head == std::string_view::npos) return 0;
@@ -28,8 +26,6 @@ std::size_t AnswerBytes(std::string_view text) {
   const std::size_t all = head + 4 + length;
   return text.size() < all ? 0 : all;
 }
-
-}  // namespace
 
 HttpLoad::HttpLoad(int port, int connections,
                    std::function<const std::string&(std::uint64_t)> request)

@@ -5,9 +5,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tidegate::bench {
+
+/// The bytes of the first answer in `text`; 0: not all there yet.
+[[nodiscard]] std::size_t AnswerBytes(std::string_view text);
 
 /// Keep-alive connections that each send a request, wait for its answer and send the next: one
 /// thread, one epoll.

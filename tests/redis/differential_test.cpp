@@ -37,8 +37,8 @@ std::string ScriptWithClock() {
   std::string script(redis::ApplyScript());
   script = Replaced(script, "\nlocal clock = redis.call('TIME')\n",
                     "\nlocal clock = {ARGV[#ARGV - 1], ARGV[#ARGV]}\n");
-  script = Replaced(script, "return format('%d', ms)",
-                    "return format('%d', ms + " + std::to_string(kLongerMs) + ")");
+  script = Replaced(script, "return string.format('%d', ms)",
+                    "return string.format('%d', ms + " + std::to_string(kLongerMs) + ")");
   return Replaced(script, "read('PTTL', KEYS[k])",
                   "read('PTTL', KEYS[k]) - " + std::to_string(kLongerMs));
 }

@@ -67,6 +67,17 @@ TEST(RedisServerTest, DecidesInRedisAndSaysSo) {
   EXPECT_THAT(redis.Text({"KEYS", "tg:tb:*"}), HasSubstr("tg:tb:open:{header:x-user=~"));
 }
 
+TEST(RedisServerTest, FindsRedisByName) {
+  RedisServer redis;
+  const std::string url = "redis://localhost:" + std::to_string(redis.port());
+  Service service("store: { url: \"" + url + "\", on_failure: closed, deadline: 5s }\nrules:\n" +
+                  std::string(kRules));
+  EXPECT_EQ(Rung(service.Decide(ByRule("open", "alice"))), "store");
+  Service lost("store: { url: \"redis://no-such-host.invalid\", on_failure: closed }\nrules:\n" +
+               std::string(kRules));
+  EXPECT_EQ(lost.Decide(ByRule("open", "alice")).status, 200);
+}
+
 TEST(RedisServerTest, WithoutRedisEachRuleAnswersAsItSays) {
   const int nobody = FreePort();
   Service service(Yaml(nobody, "on_failure: closed, connect_timeout: 10ms", kRules));

@@ -61,7 +61,7 @@ void Resolver::Resolve(const std::string& host, std::uint16_t port, Done done) {
     mine = ++shared_->wanted;
   }
   std::thread([shared = shared_, host, port, mine, done = std::move(done)]() mutable {
-    Found found = LookUp(host, port, AI_NUMERICSERV | AI_ADDRCONFIG);
+    Found found = LookUp(host, port, AI_NUMERICSERV);
     const std::lock_guard lock(shared->mutex);
     if (shared->reactor == nullptr) return;
     shared->reactor->Post([shared, mine, done = std::move(done), found = std::move(found)] {

@@ -46,7 +46,7 @@ local function Concurrency()
   end
 
   local function load(k)
-    kind[k] = concurrency_kind
+    kind[k] = 5
     local answer = ask('ZRANGE', KEYS[k], '-1', '-1', 'WITHSCORES')
     if answer.err then
       if not match(answer.err, 'WRONGTYPE') then
@@ -210,7 +210,7 @@ local function Concurrency()
   end
 
   local function note_recovery(k)
-    recovered[k] = held[k].last or now
+    recovered[k], recoveries[k] = held[k].last or now, recovery
   end
 
   local function act(op, k, cost, count, lease)
@@ -236,7 +236,7 @@ local function Concurrency()
       end
     end
     note_recovery(k)
-    return admitted
+    return admitted, recovered[k]
   end
 
   -- What a look of this cost tells.

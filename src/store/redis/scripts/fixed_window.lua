@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/fixed_window.cpp. first: start, second: count, third: 0.
-local function fixed_window(op, k, cost, count, charged_at)
-  local start, used = first[k], second[k]
+-- src/core/fixed_window.cpp. {start, count, expires, 0}
+local function fixed_window(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+  local start, used = state[1], state[2]
   local here, repaired = now - now % period, false
   if used > saturation then
     used = saturation
@@ -17,7 +17,7 @@ local function fixed_window(op, k, cost, count, charged_at)
   end
 
   local admitted = 0
-  if op <= apply then
+  if op <= 1 then
     local left = limit - used
     if left >= cost then
       if count == 1 then
@@ -30,10 +30,10 @@ local function fixed_window(op, k, cost, count, charged_at)
       end
       used = used + admitted * cost
     end
-    if op == admits then
+    if op == 0 then
       return admitted
     end
-  elseif op == debit then
+  elseif op == 3 then
     admitted = 1
     used = used + cost
     if used > saturation then
@@ -47,12 +47,10 @@ local function fixed_window(op, k, cost, count, charged_at)
     end
   end
 
-  recovered[k] = used > 0 and start + period or now
+  local ends = used > 0 and start + period or now
   if admitted > 0 or repaired then
-    first[k], second[k], dirty[k] = start, used, true
-    if repaired then
-      repairs = repairs + 1
-    end
+    state[1], state[2] = start, used
+    return admitted, ends, repaired and 2 or 1
   end
-  return admitted
+  return admitted, ends, 0
 end

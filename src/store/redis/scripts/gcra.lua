@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/gcra.cpp. first: tat, second: rest, third: owed.
-local function gcra(op, k, cost, count)
-  local tat, rest, owed = first[k], second[k], third[k]
+-- src/core/gcra.cpp. {tat, owed, expires, rest}
+local function gcra(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+  local tat, owed, rest = state[1], state[2], state[4]
   local full = capacity * y
   local grains, at, repaired = 0, now, false
   if tat >= now then
@@ -31,7 +31,7 @@ local function gcra(op, k, cost, count)
   end
 
   local admitted = 0
-  if op <= apply then
+  if op <= 1 then
     if cost <= capacity then
       local left, price = full - grains, cost * y
       if left >= price then
@@ -46,13 +46,13 @@ local function gcra(op, k, cost, count)
         grains = grains + admitted * price
       end
     end
-    if op == admits then
+    if op == 0 then
       return admitted
     end
   else
     admitted = 1
     local units = (grains + -grains % y) / y
-    if op == debit then
+    if op == 3 then
       units = capacity + saturation - units
       if units < 0 then
         units = 0
@@ -72,18 +72,15 @@ local function gcra(op, k, cost, count)
     end
   end
 
+  local ends = now
   if grains > 0 then
-    recovered[k] = at + (grains + -grains % x) / x
-  else
-    recovered[k] = now
+    ends = at + (grains + -grains % x) / x
   end
   if admitted > 0 or repaired then
     rest = grains % x
-    first[k], second[k], dirty[k] = at + (grains - rest) / x, rest, true
-    third[k] = grains > full and grains - full or 0
-    if repaired then
-      repairs = repairs + 1
-    end
+    state[1], state[2] = at + (grains - rest) / x, grains > full and grains - full or 0
+    state[4] = rest
+    return admitted, ends, repaired and 2 or 1
   end
-  return admitted
+  return admitted, ends, 0
 end

@@ -32,7 +32,7 @@ local function SlidingLogs()
   end
 
   local function load(k)
-    kind[k] = sliding_log_kind
+    kind[k] = 1
     local answer = ask('ZRANGE', KEYS[k], '-1', '-1', 'WITHSCORES')
     if answer.err then
       if not match(answer.err, 'WRONGTYPE') then
@@ -296,7 +296,7 @@ local function SlidingLogs()
 
   local function note_recovery(k)
     local last = newest(logs[k])
-    recovered[k] = now
+    recovered[k], recoveries[k] = now, recovery
     if last and last + period > now then
       recovered[k] = last + period
     end
@@ -338,7 +338,7 @@ local function SlidingLogs()
       end
     end
     note_recovery(k)
-    return admitted
+    return admitted, recovered[k]
   end
 
   -- What a look of this cost tells. Like every look it repairs, after a refund that did nothing.

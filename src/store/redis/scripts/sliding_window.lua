@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/sliding_window.cpp. first: start, second: current, third: previous.
+-- src/core/sliding_window.cpp. {start, current, expires, previous}
 -- x is the slice, y the number of slices.
-local function sliding_window(op, k, cost, count, charged_at)
-  local start, current, previous = first[k], second[k], third[k]
+local function sliding_window(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+  local start, current, previous = state[1], state[2], state[4]
   local elapsed = now % period
   local here, repaired = now - elapsed, false
   elapsed = (elapsed - elapsed % x) / x
@@ -27,7 +27,7 @@ local function sliding_window(op, k, cost, count, charged_at)
   end
 
   local admitted = 0
-  if op <= apply then
+  if op <= 1 then
     if cost <= limit then
       local left, price = limit * y - (previous * (y - elapsed) + current * y), cost * y
       if left >= price then
@@ -42,10 +42,10 @@ local function sliding_window(op, k, cost, count, charged_at)
         current = current + admitted * cost
       end
     end
-    if op == admits then
+    if op == 0 then
       return admitted
     end
-  elseif op == debit then
+  elseif op == 3 then
     admitted = 1
     current = current + cost
     if current > saturation then
@@ -59,18 +59,15 @@ local function sliding_window(op, k, cost, count, charged_at)
     previous = previous > cost and previous - cost or 0
   end
 
+  local ends = now
   if current > 0 then
-    recovered[k] = start + 2 * period
+    ends = start + 2 * period
   elseif previous > 0 then
-    recovered[k] = start + period
-  else
-    recovered[k] = now
+    ends = start + period
   end
   if admitted > 0 or repaired then
-    first[k], second[k], third[k], dirty[k] = start, current, previous, true
-    if repaired then
-      repairs = repairs + 1
-    end
+    state[1], state[2], state[4] = start, current, previous
+    return admitted, ends, repaired and 2 or 1
   end
-  return admitted
+  return admitted, ends, 0
 end

@@ -1,5 +1,40 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Hashes: read, healed, written, and kept for long enough.
+-- What entries that are not usual need of Redis: hashes read with care and healed, reads and writes that may fail.
+
+local admits, apply, look, debit, refund, reset, renew, release = 0, 1, 2, 3, 4, 5, 6, 7
+local present = {}  -- Lists, and hashes that were healed: it existed in Redis, and was not reset since.
+local failure       -- What Redis said, with nothing written yet: to be returned.
+
+local function failed(answer)
+  if written then
+    failed_writes = failed_writes + 1
+  else
+    failure = answer
+  end
+end
+
+local function write(...)
+  if failure then
+    return nil
+  end
+  local answer = ask(...)
+  if type(answer) == 'table' and answer.err then
+    failed(answer)
+    return nil
+  end
+  written = true
+  return answer
+end
+
+-- A read while entries are stepped. Its failure ends the batch if nothing is written yet.
+local function read(...)
+  local answer = ask(...)
+  if type(answer) == 'table' and answer.err then
+    failed(answer)
+    return nil
+  end
+  return answer
+end
 
 -- An integer that a double holds, not below `least`; or nil.
 local function whole(text, least)
@@ -12,8 +47,7 @@ end
 
 -- When a TTL ends; 0, so that it is renewed, where that is not a time.
 local function end_of_life(text)
-  local ends = tonumber(text)
-  return ends and ends <= largest and ends or 0
+  return whole(text, 0) or 0
 end
 
 -- `time` or `time:rest`
@@ -28,163 +62,55 @@ end
 
 local function start_fresh(k)
   if algorithm == 0 then
-    first[k], second[k], third[k] = capacity, now, 0
+    states[k] = {capacity, now, -1, 0}
   elseif algorithm == 4 then
-    first[k], second[k], third[k] = now, 0, 0
+    states[k] = {now, 0, -1, 0}
   else
-    first[k], second[k], third[k] = now - now % period, 0, 0
+    states[k] = {now - now % period, 0, -1, 0}
   end
-  expires[k] = 0
 end
 
--- A hash that is not plain numbers: absent, with a rest, corrupted, or no hash at all. Answers with
--- what Redis said where it would not let us read.
-local function read_with_care(k, answer)
+local fields = {
+  [0] = {'tokens', 'last_refill', 'expires'},
+  [2] = {'start', 'current', 'expires', 'previous'},
+  [3] = {'start', 'count', 'expires'},
+  [4] = {'tat', 'owed', 'expires'},
+}
+
+-- Reads a hash under the quota in use, which says what a fresh one looks like. Answers with what Redis said
+-- where it would not let us read.
+local function read_hash(k)
+  local answer = ask('HMGET', KEYS[k], unpack(fields[algorithm]))
+  local a, b, c
   if answer.err then
     if not match(answer.err, 'WRONGTYPE') then
       return answer
     end
+  elseif algorithm == 0 then
+    a = whole(answer[1], -largest)
+    b, c = time_and_rest(answer[2])
+  elseif algorithm == 4 then
+    a, c = time_and_rest(answer[1])
+    b = whole(answer[2] or 0, 0)
   else
-    local missing = true
-    for i = 1, #answer do
-      missing = missing and not answer[i]
-    end
-    if missing then
-      start_fresh(k)
-      return nil
-    end
-    local a, b, c, ends = nil, nil, 0, answer[3]
-    if algorithm == 0 then
-      a = whole(answer[1], -largest)
-      b, c = time_and_rest(answer[2])
-    elseif algorithm == 4 then
-      a, b = time_and_rest(answer[1])
-      c = whole(answer[2] or 0, 0)
-    else
-      a, b = whole(answer[1], -largest), whole(answer[2], 0)
-      if algorithm == 2 then
-        c, ends = whole(answer[3], 0), answer[4]
-      end
-    end
-    if a and b and c then
-      first[k], second[k], third[k], expires[k] = a, b, c, end_of_life(ends)
-      present[k] = true
-      return nil
+    a, b = whole(answer[1], -largest), whole(answer[2], 0)
+    c = algorithm == 3 and 0 or whole(answer[4], 0)
+  end
+  if a and b and c then
+    states[k] = {a, b, end_of_life(answer[3]), c}
+  else
+    start_fresh(k)
+    if answer.err or answer[1] or answer[2] or answer[3] or answer[4] then
+      healed = healed + 1
+      present[k], deleted[k] = true, true
     end
   end
-  healed = healed + 1
-  start_fresh(k)
-  present[k], deleted[k] = true, true
-  return nil
-end
-
--- Reads a hash under the quota in use, which says what a fresh one looks like. The usual state is
--- plain numbers; whatever is not, nil and NaN included, fails a comparison and is read with care.
-local function read_hash(k)
   kind[k] = algorithm
-  local answer, strange
-  if algorithm == 0 then
-    answer = ask('HMGET', KEYS[k], 'tokens', 'last_refill', 'expires')
-    local tokens, last_refill, ends = tonumber(answer[1]), tonumber(answer[2]), tonumber(answer[3])
-    if tokens and last_refill and ends and ends <= largest and tokens % 1 == 0 and last_refill % 1 == 0 and
-       tokens <= largest and tokens >= -largest and last_refill <= largest and last_refill >= -largest then
-      first[k], second[k], third[k], expires[k], present[k] = tokens, last_refill, 0, ends, true
-    else
-      strange = read_with_care(k, answer)
-    end
-  elseif algorithm == 4 then
-    answer = ask('HMGET', KEYS[k], 'tat', 'owed', 'expires')
-    local tat, ends = tonumber(answer[1]), tonumber(answer[3])
-    if tat and ends and ends <= largest and not answer[2] and tat % 1 == 0 and tat <= largest and tat >= -largest then
-      first[k], second[k], third[k], expires[k], present[k] = tat, 0, 0, ends, true
-    else
-      strange = read_with_care(k, answer)
-    end
+  local state, at = states[k], 3 * k + 2
+  if algorithm == 4 then
+    reply[at], reply[at + 1], reply[at + 2] = state[1], state[4], state[2]
   else
-    if algorithm == 3 then
-      answer = ask('HMGET', KEYS[k], 'start', 'count', 'expires')
-    else
-      answer = ask('HMGET', KEYS[k], 'start', 'current', 'previous', 'expires')
-    end
-    strange = read_with_care(k, answer)
+    reply[at], reply[at + 1], reply[at + 2] = state[1], state[2], state[4]
   end
-  if strange then
-    return strange
-  end
-  local at = 3 * k + 2
-  reply[at], reply[at + 1], reply[at + 2] = first[k], second[k], third[k]
   return nil
-end
-
--- Writes what has changed of a hash, and its TTL where that would end before the key has recovered.
-local function write_hash(k)
-  local key, algorithm = KEYS[k], kind[k]
-  if deleted[k] then
-    write('DEL', key)
-  end
-  local ms, ends
-  if (dirty[k] or present[k] and not deleted[k]) and recovered[k] and expires[k] < recovered[k] then
-    ms = time_to_live(k)
-    ends = now + ms * 1000
-    ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.
-  end
-  if not dirty[k] then
-    if ms then
-      write('PEXPIRE', key, lasting(ms))
-      write('HSET', key, 'expires', ends)
-    end
-    return
-  end
-  local a, b, c = first[k], second[k], third[k]
-  local answer
-  if algorithm == 0 then
-    local tokens = format('%d', a)
-    local last_refill = c == 0 and format('%d', b) or format('%d:%d', b, c)
-    if ms then
-      answer = ask('HSET', key, 'tokens', tokens, 'last_refill', last_refill, 'expires', ends)
-    else
-      answer = ask('HSET', key, 'tokens', tokens, 'last_refill', last_refill)
-    end
-  elseif algorithm == 4 then
-    local tat = b == 0 and format('%d', a) or format('%d:%d', a, b)
-    local owed_before = not deleted[k] and reply[3 * k + 4] ~= 0
-    if ms then
-      -- Nobody reads an owed of 0 as a debt; most keys never have the field.
-      if c ~= 0 or owed_before then
-        answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', c), 'expires', ends)
-      else
-        answer = ask('HSET', key, 'tat', tat, 'expires', ends)
-      end
-    elseif c ~= 0 or owed_before then
-      answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', c))
-    else
-      answer = ask('HSET', key, 'tat', tat)
-    end
-  elseif algorithm == 3 then
-    if ms then
-      answer = ask('HSET', key, 'start', format('%d', a), 'count', format('%d', b), 'expires', ends)
-    elseif reply[3 * k + 2] == a then
-      answer = ask('HSET', key, 'count', format('%d', b))
-    else
-      answer = ask('HSET', key, 'start', format('%d', a), 'count', format('%d', b))
-    end
-  else
-    if ms then
-      answer = ask('HSET', key, 'start', format('%d', a), 'current', format('%d', b), 'previous',
-                   format('%d', c), 'expires', ends)
-    elseif reply[3 * k + 2] == a and reply[3 * k + 4] == c then
-      answer = ask('HSET', key, 'current', format('%d', b))
-    else
-      answer = ask('HSET', key, 'start', format('%d', a), 'current', format('%d', b), 'previous',
-                   format('%d', c))
-    end
-  end
-  if answer ~= 0 and type(answer) == 'table' then
-    failed(answer)
-    return
-  end
-  written = true
-  if ms then
-    write('PEXPIRE', key, lasting(ms))
-  end
 end

@@ -1,8 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/token_bucket.cpp. first: tokens, second: last_refill, third: rest.
--- Answers with how many it admits. `op` is admits (which changes nothing), apply, debit or refund.
-local function token_bucket(op, k, cost, count)
-  local tokens, last_refill, part = first[k], second[k], third[k]
+-- src/core/token_bucket.cpp. {tokens, last_refill, expires, rest}
+--
+-- What all four steps are: op is 0 (how many it would admit; changes nothing), 1 apply (a look has a count of 0), 3 debit
+-- or 4 refund. They change `state` and answer with: how many are admitted, when it will have recovered, and
+-- 0 nothing changed, 1 charged, 2 repaired.
+local function token_bucket(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+  local tokens, last_refill, part = state[1], state[2], state[4]
   local at, repaired = now, false
   if tokens > capacity then
     tokens = capacity
@@ -31,7 +34,7 @@ local function token_bucket(op, k, cost, count)
   end
 
   local admitted = 0
-  if op <= apply then
+  if op <= 1 then
     if count == 1 then
       if tokens >= cost then
         admitted = 1
@@ -42,13 +45,13 @@ local function token_bucket(op, k, cost, count)
         admitted = count
       end
     end
-    if op == admits then
+    if op == 0 then
       return admitted
     end
     tokens = tokens - admitted * cost
   else
     admitted = 1
-    if op == debit then
+    if op == 3 then
       tokens = tokens - cost
       if tokens < -saturation then
         tokens = -saturation
@@ -61,14 +64,13 @@ local function token_bucket(op, k, cost, count)
     end
   end
 
+  local ends = now
   if tokens < capacity then
     local grains = (capacity - tokens) * y - part
     if x ~= 1 then
       grains = (grains + -grains % x) / x
     end
-    recovered[k] = at + grains
-  else
-    recovered[k] = now
+    ends = at + grains
   end
   if admitted > 0 or repaired then
     local rest = 0
@@ -76,10 +78,8 @@ local function token_bucket(op, k, cost, count)
       rest = part % x
       part = (part - rest) / x
     end
-    first[k], second[k], third[k], dirty[k] = tokens, at - part, rest, true
-    if repaired then
-      repairs = repairs + 1
-    end
+    state[1], state[2], state[4] = tokens, at - part, rest
+    return admitted, ends, repaired and 2 or 1
   end
-  return admitted
+  return admitted, ends, 0
 end

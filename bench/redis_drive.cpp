@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis_drive.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace tidegate::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Guard::Options OptionsOf(int redis_port) {
+  Guard::Options options;
+  options.redis.url.host = "127.0.0.1";
+  options.redis.url.port = static_cast<std::uint16_t>(redis_port);
+  // Costs are measured here, and who else uses the machine must not turn them into failures.
+  options.redis.deadline = milliseconds{500};
+  return options;
+}
+
+}  // namespace
+
+GuardHost::GuardHost(int redis_port, int core)
+    : reactor_({seconds{60}, seconds{10}, seconds{30}, seconds{30}, seconds{1}}),
+      guard_(reactor_, OptionsOf(redis_port), *local_),
+      thread_([this, core] { reactor_.Run(core); }) {
+  Do([this] { guard_.Connect(); });
+  for (int i = 0; guard_.redis_stats().connected.get() == 0; ++i) {
+    if (i == 500) throw std::runtime_error("the Guard does not get a connection to Redis");
+    std::this_thread::sleep_for(milliseconds{10});
+  }
+}
+
+GuardHost::~GuardHost() {
+  reactor_.Post([this] {
+    guard_.Shutdown();
+    reactor_.Stop();
+  });
+  thread_.join();
+}
+
+void GuardHost::Do(const std::function<void()>& task) {
+  const auto done = std::make_shared<std::promise<void>>();
+  reactor_.Post([&task, done] {
+    task();
+    done->set_value();
+  });
+  done->get_future().wait();
+}
+
+void ClosedLoop::Begin(const Load& load) {
+  promise_ = {};
+  done_ = promise_.get_future();
+  host_.reactor().Post([this, load] {
+    load_ = load;
+    outcome_ = {};
+    started_ = 0;
+    begun_ = Clock::now();
+    while (questions_.size() < load_.concurrent) {
+      questions_.push_back(std::make_unique<Question>(this, [](Call& call) noexcept {
+        auto& question = static_cast<Question&>(call);
+        auto& loop = *static_cast<ClosedLoop*>(question.owner);
+        if (loop.finished_.empty()) loop.host_.reactor().Again(loop);
+        loop.finished_.push_back(&question);
+      }));
+    }
+    // All of them count as finished just now.
+    under_way_ = load_.concurrent;
+    for (std::size_t i = 0; i < load_.concurrent; ++i) finished_.push_back(questions_[i].get());
+    StartAll();
+  });
+}
+
+void ClosedLoop::StartAll() {
+  starting_.clear();
+  std::swap(starting_, finished_);
+  const bool goes_on = Clock::now() - begun_ < std::chrono::duration<double>(load_.seconds);
+  for (Question* const question : starting_) {
+    if (!goes_on || started_ == load_.most) {
+      --under_way_;
+      continue;
+    }
+    ++started_;
+    question->Name(identities_[load_.draws->Next()], *load_.quota);
+    host_.guard().Start(*question);
+  }
+  if (under_way_ > 0) return;
+  outcome_.seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  // Who waits may begin anew before set_value returns.
+  auto promise = std::move(promise_);
+  promise.set_value(outcome_);
+}
+
+void ClosedLoop::OnReady(std::uint32_t) {
+  for (const Question* const question : finished_) {
+    ++outcome_.decisions;
+    if (question->allowed) ++outcome_.allowed;
+    if (!question->exact()) ++outcome_.inexact;
+  }
+  StartAll();
+}
+
+}  // namespace tidegate::bench

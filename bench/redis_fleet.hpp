@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+#include "http_pace.hpp"
+#include "redis/redis_server.hpp"
+#include "redis_draws.hpp"
+
+namespace tidegate::bench {
+
+/// Several `tidegate serve` that count in one Redis, asked over HTTP.
+class Fleet {
+ public:
+  /// One process with one thread on each of `cores`. `limit`: of the rule `per-key`, as the
+  /// configuration has it.
+  Fleet(const std::string& binary, const redis_test::RedisServer& redis,
+        const std::vector<int>& cores, const std::string& limit);
+
+  /// Asks `POST /v1/decide` on the calling thread.
+  HttpPace::Outcome Ask(const std::vector<std::string>& identities, Draws& draws, double per_second,
+                        double seconds);
+
+ private:
+  redis_test::TemporaryFolder folder_;
+  std::vector<int> ports_;
+  std::vector<std::unique_ptr<Child>> servers_;
+};
+
+}  // namespace tidegate::bench

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/descriptor.hpp"
+#include "redis_drive.hpp"
+
+namespace tidegate::bench {
+
+/// Questions at a steady rate, whether or not those before are answered. How long each takes
+/// counts from when it should have been started.
+class PacedLoop final : private net::Watcher {
+ public:
+  struct Load {
+    Draws* draws;
+    const Quota* quota;
+    double per_second;
+    double seconds;
+  };
+  struct Outcome {
+    std::vector<double> micros;  ///< Sorted.
+    std::uint64_t inexact = 0;   ///< Answered by a failure policy.
+  };
+
+  /// Both outlive this.
+  PacedLoop(GuardHost& host, const std::vector<std::string>& identities);
+  ~PacedLoop() override;
+  PacedLoop(const PacedLoop&) = delete;
+  PacedLoop& operator=(const PacedLoop&) = delete;
+
+  Outcome Run(const Load& load);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void OnReady(std::uint32_t events) override;
+  void Ring(std::chrono::nanoseconds every);
+  void OnFinished(Question& question) noexcept;
+  void EndIfAllAreAnswered();
+
+  GuardHost& host_;
+  const std::vector<std::string>& identities_;
+  net::Descriptor timer_;
+  std::vector<std::unique_ptr<Question>> questions_;
+  std::vector<Question*> free_;
+  Load load_{};
+  Clock::duration interval_{};
+  Clock::time_point next_;
+  std::size_t left_ = 0;  ///< To be started.
+  std::size_t open_ = 0;  ///< Started and not answered.
+  bool running_ = false;
+  Outcome outcome_;
+  std::promise<Outcome> promise_;
+};
+
+}  // namespace tidegate::bench

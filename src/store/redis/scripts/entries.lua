@@ -1,0 +1,312 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Entries of any kind, from the first that was not usual.
+
+local lists = {}  -- By algorithm, once it is needed.
+local act         -- The step of the quota in use, with what follows from it for its key.
+
+-- A step on a hash. Answers with what is admitted, and when the key will have recovered.
+local function act_on_hash(op, k, cost, count, charged_at)
+  local admitted, ends, effect = step(states[k], op, cost, count, charged_at, now, limit, period, capacity, recovery,
+                                      x, y, saturation)
+  if op == admits then
+    return admitted
+  end
+  if effect > 0 then
+    dirty[k] = true
+    if effect == 2 then
+      repairs = repairs + 1
+    end
+  end
+  recovered[k] = nil
+  if ends > states[k][3] then
+    recovered[k], recoveries[k] = ends, recovery
+  end
+  return admitted, ends
+end
+
+local function use(q)
+  if not is_whole(q, 1, quotas) then
+    return false
+  end
+  local b = 8 * q - 5
+  quota, algorithm, limit, period, capacity = q, batch[b], batch[b + 1], batch[b + 2], batch[b + 3]
+  recovery, x, y, saturation = batch[b + 4], batch[b + 5], batch[b + 6], batch[b + 7]
+  step = steps[algorithm]
+  if step then
+    act = act_on_hash
+  else
+    if not lists[algorithm] then
+      lists[algorithm] = algorithm == 1 and SlidingLogs() or Concurrency()
+    end
+    act = lists[algorithm].act
+  end
+  return true
+end
+
+local used_ids = {}  -- refund ids: nil unknown, else whether they have been used
+local new_ids = {}   -- ids to be remembered, and for how long
+
+-- Reads a key for the first time, or sees that it is used as before.
+local function open(k)
+  if not KEYS[k] then
+    return refuse('a charge names no key')
+  end
+  if kind[k] == nil then
+    if lists[algorithm] then
+      return lists[algorithm].load(k)
+    end
+    return read_hash(k)
+  end
+  if kind[k] ~= algorithm then
+    return refuse('a key is used by two algorithms')
+  end
+  return nil
+end
+
+-- What is wrong with a charge under the quota in use, or nil.
+local function check_charge(op, cost, mode, lease)
+  if not is_whole(cost, 1, 2147483647) then
+    return 'a cost is not within 1 and 2^31 - 1'
+  end
+  if mode ~= 0 and mode ~= 1 then
+    return 'a charge has an unknown mode'
+  end
+  if algorithm ~= 5 then
+    return op >= renew and 'only concurrency has leases' or nil
+  end
+  if op == debit or op == refund then
+    return 'concurrency has nothing to debit or to refund'
+  end
+  if lease == 0 and (op == look or op == reset) then
+    return nil
+  end
+  if not is_whole(lease, 3, #ARGV) or ARGV[lease] == '' or match(ARGV[lease], '^#') then
+    return 'a charge names no lease'
+  end
+  return nil
+end
+
+local function check_entry(op, count, charges)
+  if not is_whole(op, apply, release) then
+    return 'an entry has an unknown op'
+  end
+  if not is_whole(count, 1, 2147483647) then
+    return 'a count is not within 1 and 2^31 - 1'
+  end
+  if not is_whole(charges, 1, #batch) then
+    return 'an entry has no charges'
+  end
+  if op ~= apply and (count > 1 or charges > 1) then
+    return 'only an apply has several charges or a count'
+  end
+  return nil
+end
+
+local function tell(k, admitted, cost, lease)
+  local list = lists[algorithm]
+  if list then
+    reply[told + 1] = admitted
+    reply[told + 2], reply[told + 3], reply[told + 4], reply[told + 5], reply[told + 6] =
+      list.tell(k, cost, lease)
+    told = told + 6
+  end
+end
+
+-- Whether there is nothing to give back.
+local function has_recovered(k)
+  if lists[algorithm] then
+    lists[algorithm].note_recovery(k)
+    return recovered[k] <= now
+  end
+  -- A look, taken back: a repair is not written for a refund that does nothing.
+  local state, before, known = states[k], dirty[k], repairs
+  local a, b, c = state[1], state[2], state[4]
+  local _, ends = act(apply, k, 1, 0, now)
+  state[1], state[2], state[4], dirty[k], repairs = a, b, c, before, known
+  return ends <= now
+end
+
+local function give_back(k, cost, p)
+  local id, since, value = batch[p], batch[p + 1], batch[p + 2]
+  if used_ids[id] or has_recovered(k) then
+    return 0
+  end
+  local charged_at = now
+  if since == 1 then
+    charged_at = now - value
+  elseif since == 2 then
+    charged_at = value
+  end
+  local admitted, ends = act(refund, k, cost, 1, charged_at)
+  if admitted > 0 then
+    local most = ends - now > recovery and ends - now or recovery
+    used_ids[id], new_ids[id] = true, (most + -most % 1000) / 1000 + 1000
+    publish = publish or {}
+    publish[k] = true
+  end
+  return admitted
+end
+
+local function open_id(p)
+  local id, since, value = batch[p], batch[p + 1], batch[p + 2]
+  if not KEYS[id] or kind[id] and kind[id] ~= 6 then
+    return refuse('a refund names no id')
+  end
+  if not is_whole(since, 0, 2) or not is_whole(value, -largest, largest) then
+    return refuse('a refund does not say when it was charged')
+  end
+  if kind[id] == nil then
+    local answer = ask('EXISTS', KEYS[id])
+    if type(answer) == 'table' then
+      return answer
+    end
+    kind[id], used_ids[id] = 6, answer == 1
+  end
+  return nil
+end
+
+local function forget(k)
+  local existed = present[k] or dirty[k]
+  if lists[algorithm] then
+    lists[algorithm].forget(k)
+    deleted[k] = deleted[k] or present[k]
+  else
+    local there = states[k][3] >= 0
+    existed = existed or there
+    deleted[k] = deleted[k] or there
+    start_fresh(k)
+  end
+  present[k], dirty[k], recovered[k] = nil, nil, nil
+  publish = publish or {}
+  publish[k] = true
+  return existed and 1 or 0
+end
+
+-- Ops with one charge, but apply.
+local function act_alone(op, k, cost, lease, p)
+  local admitted = 0
+  if op == look then
+    act(apply, k, cost, 0, lease)
+  elseif op == refund then
+    admitted = give_back(k, cost, p)
+  elseif op == reset then
+    admitted = forget(k)
+  else
+    admitted = act(op, k, cost, 1, lease)
+  end
+  told = told + 1
+  reply[told] = admitted
+  tell(k, admitted, op == look and cost or 1, lease)
+end
+
+local named = {}  -- by key: the last entry that charges it
+
+-- The entry that begins at p: checked, its keys read, and, unless `dry`, carried out. Answers with where the next one
+-- begins, or with nil and what is to be returned instead.
+local function take(p, number, dry)
+  local op, count, charges = batch[p], batch[p + 1], batch[p + 2]
+  local wrong = check_entry(op, count, charges)
+  if wrong then
+    return nil, refuse(wrong)
+  end
+  local begin, admitted = p + 3, count
+  p = begin
+  for _ = 1, charges do
+    local k, q, cost, mode, lease = batch[p], batch[p + 1], batch[p + 2], batch[p + 3], batch[p + 4]
+    if not use(q) then
+      return nil, refuse('a charge names no quota')
+    end
+    wrong = check_charge(op, cost, mode, lease)
+    if wrong then
+      return nil, refuse(wrong)
+    end
+    wrong = open(k)
+    if wrong then
+      return nil, wrong
+    end
+    p = p + (algorithm == 5 and 5 or 4)
+    if named[k] == number then
+      return nil, refuse('two charges of one entry name the same key')
+    end
+    named[k] = number
+    if op == apply and mode == 0 and not dry then
+      local few = act(admits, k, cost, count, ARGV[lease])
+      if few < admitted then
+        admitted = few
+      end
+    end
+  end
+  if op == refund then
+    wrong = open_id(p)
+    if wrong then
+      return nil, wrong
+    end
+    p = p + 3
+  end
+  if dry then
+    return p
+  end
+  if op ~= apply then
+    act_alone(op, batch[begin], batch[begin + 2], ARGV[batch[begin + 4]], begin + 4)
+    return p
+  end
+  told = told + 1
+  reply[told] = admitted
+  for _ = 1, charges do
+    local k, cost, lease = batch[begin], batch[begin + 2], ARGV[batch[begin + 4]]
+    use(batch[begin + 1])
+    local done = act(apply, k, cost, admitted, lease)
+    tell(k, done, cost, lease)
+    begin = begin + (algorithm == 5 and 5 or 4)
+  end
+  return p
+end
+
+-- All entries that are left. Answers with what is to be returned instead of going on.
+local function take_all(dry)
+  local at = p
+  for number = e, entries do
+    local instead
+    at, instead = take(at, dry and -number or number, dry)
+    if not at then
+      return instead
+    end
+    if failure then
+      return failure
+    end
+  end
+  if at ~= #batch + 1 then
+    return refuse('the batch does not end with its last entry')
+  end
+  return nil
+end
+
+-- Leases are written as they are taken: then all is checked and read first.
+local instead = has_leases and take_all(true) or take_all(false)
+if instead then
+  return instead
+end
+p = #batch + 1
+
+-- Ids first: a refund that is applied twice is worse than one that is lost.
+for id, ms in pairs(new_ids) do
+  write('SET', KEYS[id], '1', 'PX', lasting(ms))
+end
+for k = 1, #KEYS do
+  local list = lists[kind[k]]
+  if list then
+    local was_there = present[k] and not deleted[k]
+    if list.save(k) and recovered[k] then
+      local left = recovered[k] - now
+      local ttl = was_there and read('PTTL', KEYS[k]) or -1
+      if ttl * 1000 < left then
+        write('PEXPIRE', KEYS[k], lasting(time_to_live(recoveries[k], left)))
+      end
+    end
+  end
+end
+if failure then
+  return failure
+end
+
+end  -- of what began in usual.lua

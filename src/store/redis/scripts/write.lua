@@ -1,0 +1,110 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Hashes are written: what has changed of each, and its TTL where that would end before the key has recovered. Then
+-- whoever caches denials hears of refunds and resets.
+
+if p ~= #batch + 1 then
+  return refuse('the batch does not end with its last entry')
+end
+
+local others = false  -- keys that are no hashes
+for k = 1, #KEYS do
+  local state, key = states[k], KEYS[k]
+  if not state then
+    others = true
+  elseif dirty[k] or recovered[k] or deleted[k] then
+    local ms, ends
+    if recovered[k] and (dirty[k] or state[3] >= 0) then
+      ms = time_to_live(recoveries[k], recovered[k] - now)
+      ends = now + ms * 1000
+      ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.
+    end
+    local answer = 0
+    if deleted[k] then
+      answer = ask('DEL', key)
+    end
+    if type(answer) == 'number' and dirty[k] then
+      written = written or answer > 0
+      local of, rest = kind[k], state[4]
+      if of == 0 then
+        local last_refill = rest == 0 and format('%d', state[2]) or format('%d:%d', state[2], rest)
+        if ms then
+          answer = ask('HSET', key, 'tokens', format('%d', state[1]), 'last_refill', last_refill, 'expires', ends)
+        else
+          answer = ask('HSET', key, 'tokens', format('%d', state[1]), 'last_refill', last_refill)
+        end
+      elseif of == 4 then
+        local tat = rest == 0 and format('%d', state[1]) or format('%d:%d', state[1], rest)
+        -- Most keys never owe anything, and have no such field.
+        local owes = state[2] ~= 0 or reply[3 * k + 4] ~= 0 and not deleted[k]
+        if ms and owes then
+          answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', state[2]), 'expires', ends)
+        elseif ms then
+          answer = ask('HSET', key, 'tat', tat, 'expires', ends)
+        elseif owes then
+          answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', state[2]))
+        else
+          answer = ask('HSET', key, 'tat', tat)
+        end
+      elseif of == 3 then
+        if ms then
+          answer = ask('HSET', key, 'start', format('%d', state[1]), 'count', format('%d', state[2]), 'expires', ends)
+        elseif reply[3 * k + 2] == state[1] then
+          answer = ask('HSET', key, 'count', format('%d', state[2]))
+        else
+          answer = ask('HSET', key, 'start', format('%d', state[1]), 'count', format('%d', state[2]))
+        end
+      elseif ms then
+        answer = ask('HSET', key, 'start', format('%d', state[1]), 'current', format('%d', state[2]), 'previous',
+                     format('%d', rest), 'expires', ends)
+      elseif reply[3 * k + 2] == state[1] and reply[3 * k + 4] == rest then
+        answer = ask('HSET', key, 'current', format('%d', state[2]))
+      else
+        answer = ask('HSET', key, 'start', format('%d', state[1]), 'current', format('%d', state[2]), 'previous',
+                     format('%d', rest))
+      end
+    end
+    -- The TTL of a key that is not written first: it needs no memory, so it works when there is none left.
+    if ms and type(answer) == 'number' then
+      written = written or dirty[k]
+      answer = ask('PEXPIRE', key, lasting(ms))
+      if not dirty[k] and answer == 1 then
+        written = true
+        answer = ask('HSET', key, 'expires', ends)
+      end
+    end
+    if answer ~= 0 and type(answer) == 'table' then
+      if not written then
+        return answer
+      end
+      failed_writes = failed_writes + 1
+    else
+      written = true
+    end
+  end
+end
+
+if publish and ARGV[2] ~= '' then
+  for k in pairs(publish) do
+    if type(ask('PUBLISH', ARGV[2], KEYS[k])) == 'table' then
+      failed_writes = failed_writes + 1
+    end
+  end
+end
+
+-- The states of hashes move up to where lists and ids would have had theirs.
+if others then
+  local all, n = reply, 4
+  reply = {now, 0, 0, 0}
+  for k = 1, #KEYS do
+    if states[k] then
+      reply[n + 1], reply[n + 2], reply[n + 3] = all[3 * k + 2], all[3 * k + 3], all[3 * k + 4]
+      n = n + 3
+    end
+  end
+  for i = before_entries + 1, told do
+    n = n + 1
+    reply[n] = all[i]
+  end
+end
+reply[2], reply[3], reply[4] = repairs, healed, failed_writes
+return cmsgpack.pack(reply)
