@@ -42,6 +42,8 @@ bool IsWallClock(clockid_t clock) {
 
 extern "C" {
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the names of the system's are
+// reserved.
 int clock_gettime(clockid_t clock, timespec* at) noexcept {
   static const auto real = Real<int (*)(clockid_t, timespec*)>("clock_gettime");
   const int result = real(clock, at);
@@ -69,4 +71,5 @@ time_t time(time_t* at) noexcept {
   return now.tv_sec;
 }
 
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 }  // extern "C"

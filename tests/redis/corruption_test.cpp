@@ -54,7 +54,7 @@ class CorruptionTest : public FaultCase, public testing::WithParamInterface<Case
   void Corrupt(const std::string& key) {
     static const std::vector<std::string> kFields = {
         "tokens", "last_refill", "expires", "tat", "owed", "start", "count", "current", "previous"};
-    const std::string field = kFields[random_() % kFields.size()];
+    const std::string& field = kFields[random_() % kFields.size()];
     switch (random_() % 8) {
       case 0:
         client_.Text({"SET", key, Nonsense()});

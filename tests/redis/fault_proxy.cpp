@@ -355,13 +355,14 @@ void FaultProxy::Watch(Side& side) {
 }
 
 void FaultProxy::Drop(const std::shared_ptr<Pair>& pair) {
-  // A copy: what is erased may be the caller's reference.
-  const std::shared_ptr<Pair> kept = pair;
-  if (pairs_.erase(kept->client.fd) == 0) return;
-  pairs_.erase(kept->server.fd);
+  // What is erased may be the caller's reference.
+  const int client = pair->client.fd;
+  const int server = pair->server.fd;
+  if (pairs_.erase(client) == 0) return;
+  pairs_.erase(server);
   --open_;
-  Reset(kept->client.fd);
-  Reset(kept->server.fd);
+  Reset(client);
+  Reset(server);
 }
 
 int FaultProxy::Timeout() const {

@@ -215,7 +215,7 @@ TEST(Invariants, HoldsForARealBucketWhateverTheDelays) {
 
 TEST(Invariants, LatenciesByNearestRank) {
   Records records;
-  for (int i = 1; i <= 1000; ++i) records.push_back(At(0, i * 1000));
+  for (std::int64_t i = 1; i <= 1000; ++i) records.push_back(At(0, i * 1000));
   const Latencies latencies = LatenciesOf(records);
   EXPECT_EQ(latencies.p50_ms, 500);
   EXPECT_EQ(latencies.p99_ms, 990);
@@ -227,7 +227,7 @@ TEST(Invariants, LatenciesByNearestRank) {
 TEST(Invariants, AMillionAdmissionsAreCheckedQuickly) {
   const Promise promise{100'000, kSecond, 1000};
   Records records;
-  for (int i = 0; i < 1'000'000; ++i) Add(records, 1, i * 10, i * 10 + 3000);
+  for (std::int64_t i = 0; i < 1'000'000; ++i) Add(records, 1, i * 10, i * 10 + 3000);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(BucketHolds(records, promise));
   EXPECT_TRUE(LogHolds(records, promise));
