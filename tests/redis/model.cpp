@@ -180,7 +180,9 @@ void MakeFresh(Stored& s, const Quota& q, Time now) {
 
 }  // namespace
 
-concurrency::LeaseId LeaseOf(const std::string& text) { return {1, std::hash<std::string>{}(text)}; }
+concurrency::LeaseId LeaseOf(const std::string& text) {
+  return {1, std::hash<std::string>{}(text)};
+}
 
 Outcome LookAt(const Stored& stored, const Quota& quota, Time now) {
   Stored copy = stored;

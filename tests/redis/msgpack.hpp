@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-/// As much of msgpack as the scripts speak: one array of integers. Written for the tests alone, so that a
-/// mistake in the service's own cannot hide itself.
+/// As much of msgpack as the scripts speak: one array of integers. Written for the tests alone, so
+/// that a mistake in the service's own cannot hide itself.
 namespace tidegate::redis_test {
 
 inline void AppendBigEndian(std::string& to, std::uint64_t value, int bytes) {

@@ -129,7 +129,8 @@ inline std::string LeasesText(const Reply& reply) {
   std::int64_t extra = 0;
   for (const auto& [member, score] : members) {
     if (member.starts_with('#')) {
-      if (member.size() > 1 && !members.contains(member.substr(1))) leases.insert("(lost " + member + ") ");
+      if (member.size() > 1 && !members.contains(member.substr(1)))
+        leases.insert("(lost " + member + ") ");
       continue;
     }
     const auto more = members.find("#" + member);
