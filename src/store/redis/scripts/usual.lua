@@ -58,8 +58,8 @@ while e <= entries and not has_leases do
       fresh = now - now % period
     end
     local ends = tonumber(state[3])
-    if a and b and c and ends and a % 1 == 0 and b % 1 == 0 and c % 1 == 0 and a <= largest and a >= -largest and
-       b <= largest and b >= 0 and c <= largest and c >= 0 and ends >= 0 and ends <= largest then
+    if a and b and c and ends and a % 1 == 0 and b % 1 == 0 and a <= largest and a >= -largest and b <= largest and
+       b >= 0 and ends >= 0 and ends <= largest and (c == 0 or c % 1 == 0 and c <= largest and c >= 0) then
       state[1], state[2], state[3], state[4] = a, b, ends, c
     elseif state[1] == false and state[2] == false and state[3] == false and not state[4] then
       state = {fresh, algorithm == 0 and now or 0, -1, 0}

@@ -11,19 +11,23 @@ for k = 1, #KEYS do
   local state, key = states[k], KEYS[k]
   if not state then
     others = true
-  elseif dirty[k] or recovered[k] or deleted[k] then
+  elseif dirty[k] or deleted[k] or recovered[k] and state[3] >= 0 then
     local ms, ends
     if recovered[k] and (dirty[k] or state[3] >= 0) then
       ms = time_to_live(recoveries[k], recovered[k] - now)
       ends = now + ms * 1000
       ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.
     end
-    local answer = 0
+    local answer, wrong = 0, nil
     if deleted[k] then
       answer = ask('DEL', key)
+      if type(answer) == 'table' then
+        wrong = answer
+      else
+        written = true
+      end
     end
-    if type(answer) == 'number' and dirty[k] then
-      written = written or answer > 0
+    if dirty[k] and not wrong then
       local of, rest = kind[k], state[4]
       if of == 0 then
         local last_refill = rest == 0 and format('%d', state[2]) or format('%d:%d', state[2], rest)
@@ -63,22 +67,30 @@ for k = 1, #KEYS do
                      format('%d', rest))
       end
     end
-    -- The TTL of a key that is not written first: it needs no memory, so it works when there is none left.
-    if ms and type(answer) == 'number' then
-      written = written or dirty[k]
-      answer = ask('PEXPIRE', key, lasting(ms))
-      if not dirty[k] and answer == 1 then
+    if answer ~= 0 and type(answer) == 'table' then
+      wrong = answer
+    elseif ms then
+      if dirty[k] then
         written = true
-        answer = ask('HSET', key, 'expires', ends)
+        answer = ask('PEXPIRE', key, lasting(ms))
+      else
+        -- The TTL first: it takes no memory, so it is renewed even when there is none left.
+        answer = ask('PEXPIRE', key, lasting(ms))
+        if answer == 1 then
+          written = true
+          answer = ask('HSET', key, 'expires', ends)
+        end
+      end
+      if type(answer) == 'table' then
+        wrong = answer
       end
     end
-    if answer ~= 0 and type(answer) == 'table' then
-      if not written then
-        return answer
-      end
+    if not wrong then
+      written = true
+    elseif written then
       failed_writes = failed_writes + 1
     else
-      written = true
+      return wrong
     end
   end
 end
