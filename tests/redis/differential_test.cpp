@@ -154,12 +154,7 @@ class History {
 
   Entry AnyApply(Batch& batch) {
     Entry entry;
-<<<<<<< HEAD
-    entry.count =
-        std::max<std::int64_t>(source_.OneOf<std::int64_t>({1, 1, 1, 2, 5, 40, 2147483647}), 1);
-=======
     entry.count = source_.OneOf<std::int64_t>({1, 1, 1, 2, 5, 40, 2147483647});
->>>>>>> main
     const std::uint64_t charges = source_.OneOf<std::uint64_t>({1, 1, 1, 1, 2, 3, 5});
     const std::uint64_t begin = source_.Below(keys_.size());
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(charges, keys_.size()); ++i) {
@@ -323,11 +318,6 @@ class History {
         break;
       default:
         redis_.Command({"HDEL", key.name, FieldOf(algorithm)});
-<<<<<<< HEAD
-        // One field is all that a gcra without a debt has, so then it is a fresh one; `expires` is
-        // left.
-=======
->>>>>>> main
         break;
     }
   }
