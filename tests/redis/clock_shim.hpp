@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "redis/redis_server.hpp"
+
+namespace tidegate::redis_test {
+
+/// The wall clock of a redis-server that was started with `environment()`: the system's, plus what
+/// is set here. A step takes effect with the server's next look at its clock.
+class ClockShim {
+ public:
+  ClockShim();
+  ~ClockShim();
+  ClockShim(const ClockShim&) = delete;
+  ClockShim& operator=(const ClockShim&) = delete;
+
+  /// For RedisServer::Options.
+  [[nodiscard]] std::vector<std::string> environment() const;
+  void Set(std::chrono::microseconds offset);
+  void Step(std::chrono::microseconds by) { Set(offset() + by); }
+  [[nodiscard]] std::chrono::microseconds offset() const;
+
+ private:
+  TemporaryFolder folder_;
+  std::string file_;
+  std::int64_t* mapped_ = nullptr;
+};
+
+}  // namespace tidegate::redis_test

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of Redis steps, by seconds and by an hour, both ways: no limit is frozen for longer
+// than one full recovery, and none gives more than one burst too many for a step.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "redis/clock_shim.hpp"
+#include "redis/fault_case.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Case {
+  const char* name;
+  const char* quota;
+  Promise promise;           ///< A window's limit is its burst too.
+  std::int64_t recovery_us;  ///< From nothing to all.
+};
+
+class ClockStepTest : public FaultCase, public testing::WithParamInterface<Case> {
+ protected:
+  [[nodiscard]] testing::AssertionResult Holds(std::span<const Record> key,
+                                               const std::vector<Loss>& losses) const {
+    const Promise& promise = GetParam().promise;
+    if (promise.burst > 0) return BucketHolds(key, promise, losses);
+    const bool exact = std::string_view(GetParam().name) == "SlidingLog";
+    // Windows are aligned to a clock that steps: what remains is what fits around two of them.
+    const double limit = exact ? promise.limit : 2 * promise.limit;
+    return LogHolds(key, Promise{limit, promise.period_us, 0}, losses);
+  }
+  ClockShim clock_;
+  RedisServer redis_{{.environment = clock_.environment()}};
+};
+
+TEST_P(ClockStepTest, NothingIsFrozenForLongerThanARecovery) {
+  Start(redis_.url(),
+        "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]");
+  FaultCase::Ask(DecideInTurn("r", kKeys));
+  Back(SteadyMicros());
+  std::vector<Loss> losses;
+  for (const std::chrono::milliseconds step :
+       {3000ms, -3000ms, 300ms, -300ms, 3'600'000ms, -3'600'000ms, -3'600'000ms, 3'600'000ms}) {
+    Loss loss;
+    loss.from_us = SteadyMicros();
+    clock_.Step(step);
+    loss.to_us = SteadyMicros();
+    losses.push_back(loss);
+    const std::int64_t enough = loss.to_us + GetParam().recovery_us * 3 / 2 + 200'000;
+    ASSERT_TRUE(Soon([&] { return load_->last_store_us() > enough; }));
+  }
+  const Records records = Finish();
+  ExpectUnnoticed(records);
+  EXPECT_TRUE(EachKey(records, [&](std::span<const Record> key) {
+    for (const Loss& loss : losses) {
+      const std::int64_t by = loss.to_us + GetParam().recovery_us + 100'000;
+      const bool passed = std::any_of(key.begin(), key.end(), [&](const Record& record) {
+        return record.admitted() && record.sent_us >= loss.to_us && record.sent_us <= by;
+      });
+      if (!passed) {
+        return testing::AssertionFailure()
+               << "frozen after step " << &loss - losses.data() + 1 << " of " << losses.size();
+      }
+    }
+    return Holds(key, losses);
+  }));
+  std::cout << fleet_->Metric("tidegate_state_repaired_total") << " states repaired\n";
+  EXPECT_GT(fleet_->Metric("tidegate_state_repaired_total"), 0);
+}
+
+constexpr std::int64_t kSecond = 1'000'000;
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+INSTANTIATE_TEST_SUITE_P(
+    Algorithms, ClockStepTest,
+    testing::Values(
+        Case{"TokenBucket", "limit: 100/s, burst: 20", {100, kSecond, 20}, kSecond / 5},
+        Case{"Gcra", "limit: 100/s, burst: 20, algorithm: gcra", {100, kSecond, 20}, kSecond / 5},
+        Case{"SlidingLog",
+             "limit: 25/250ms, algorithm: sliding_log",
+             {25, kSecond / 4, 0},
+             kSecond / 2},
+        Case{"SlidingWindow",
+             "limit: 25/250ms, algorithm: sliding_window",
+             {25, kSecond / 4, 0},
+             kSecond},
+        Case{"FixedWindow",
+             "limit: 25/250ms, algorithm: fixed_window",
+             {25, kSecond / 4, 0},
+             kSecond}),
+    [](const testing::TestParamInfo<Case>& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace tidegate::redis_test

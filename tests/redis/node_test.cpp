@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes themselves: one dies and comes back, and what they do by themselves while the store is
+// away.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "redis/fault_case.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class NodeTest : public FaultCase {
+ protected:
+  /// Until every node has seen the heartbeats of all.
+  void AwaitFleet() {
+    ASSERT_TRUE(Soon([&] {
+      for (std::size_t i = 0; i < fleet_->size(); ++i) {
+        if ((*fleet_)[i].Metric("tidegate_fleet_nodes") != 3) return false;
+      }
+      return true;
+    })) << fleet_->Said();
+  }
+  RedisServer redis_;
+};
+
+TEST_F(NodeTest, OneKilledAndRestartedDoesNotDisturbTheOthers) {
+  Start(redis_.url());
+  FaultCase::Ask("closed");
+  Back(SteadyMicros());
+  const std::int64_t killed = SteadyMicros();
+  (*fleet_)[0].Kill();
+  ASSERT_TRUE(load_->Progress(1500));
+  (*fleet_)[0].Start();
+  const std::int64_t started = SteadyMicros();
+  Back(started);
+  ASSERT_TRUE(load_->Progress(900));
+  EXPECT_TRUE(fleet_->AllAlive());
+  const Records records = load_->Stop();
+  canary_->Stop();
+  // What was on its way to it is lost; one more of each connection if it died while it accepted.
+  EXPECT_LE(load_->lost(), 32);
+  for (const Record& record : canary_->Undisturbed(records)) {
+    if (record.node == 0 && record.received_us() >= killed) continue;
+    ASSERT_TRUE(record.status == 200 || record.status == 429) << record.status;
+  }
+  // Its own answers while it connects may be 503, never a limit of its own.
+  ExpectBuckets(records);
+  EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
+  AwaitFleet();
+}
+
+TEST_F(NodeTest, AKilledNodeIsCountedOutAndInAgain) {
+  Start(redis_.url());
+  AwaitFleet();
+  (*fleet_)[2].Kill();
+  EXPECT_TRUE(Soon([&] { return (*fleet_)[0].Metric("tidegate_fleet_nodes") == 2; }, 30s));
+  (*fleet_)[2].Start();
+  AwaitFleet();
+}
+
+TEST_F(NodeTest, LocalSharesKeepTheFleetWithinTheLimit) {
+  const Promise promise{300, 1'000'000, 300};
+  Start(redis_.url(),
+        "rules: [{id: l, per: header:x-user, limit: 300/s, burst: 300, on_failure: local}]");
+  AwaitFleet();
+  FaultCase::Ask(DecideInTurn("l", 1), 3000);
+  Back(SteadyMicros());
+  ASSERT_TRUE(load_->Progress(1500));
+  Loss loss;
+  loss.from_us = SteadyMicros();
+  redis_.Kill();
+  ASSERT_TRUE(load_->Progress(6000));  // Two seconds.
+  const std::int64_t back = SteadyMicros();
+  redis_.Start();
+  loss.to_us = SteadyMicros();
+  Back(loss.to_us);
+  const Records records = Finish();
+  EXPECT_TRUE(BucketHolds(OfStore(records), promise, std::vector<Loss>{loss}));
+  const Records local = Of(Rung::kLocal, records);
+  EXPECT_TRUE(BucketHolds(local, promise));
+  EXPECT_EQ(Of(Rung::kClosed, records).size(), 0U);
+  EXPECT_EQ(Of(Rung::kOpen, records).size(), 0U);
+  ExpectInTime(records);
+  // And it is used: each of the three has its own share of the burst and of the rate.
+  const double time = static_cast<double>(back - loss.from_us) / 1e6 - 0.3;
+  std::cout << Admitted(local) << " admitted locally in " << time + 0.3 << " s\n";
+  EXPECT_GE(static_cast<double>(Admitted(local)), 0.9 * (300 + 300 * time));
+  for (int node = 0; node < 3; ++node) {
+    Records own;
+    for (const Record& record : local) {
+      if (record.node == node) own.push_back(record);
+    }
+    EXPECT_TRUE(BucketHolds(own, Promise{100, 1'000'000, 100})) << "node " << node;
+  }
+}
+
+TEST_F(NodeTest, LocalBucketsOutliveAFlappingStore) {
+  Start(redis_.url(),
+        "rules: [{id: l, per: header:x-user, limit: 30/h, burst: 30, on_failure: local}]");
+  AwaitFleet();
+  FaultCase::Ask(DecideInTurn("l", 1), 1500);
+  for (int round = 0; round < 4; ++round) {
+    const std::int64_t local = load_->answered(Rung::kLocal);
+    redis_.Kill();
+    ASSERT_TRUE(Soon([&] { return load_->answered(Rung::kLocal) > local + 100; }));
+    // Since before it started: a node may ask it first, be denied and remember that for seconds.
+    const std::int64_t before = SteadyMicros();
+    redis_.Start();
+    Back(before);
+  }
+  const Records local = Of(Rung::kLocal, Finish());
+  // Ten a node, however often the store came back in between.
+  EXPECT_LE(Admitted(local), 31);
+  EXPECT_GE(Admitted(local), 29);
+}
+
+TEST_F(NodeTest, AnEmptyRedisDoesNotMakeEachNodeBelieveThatItIsAlone) {
+  Start(redis_.url(),
+        "rules: [{id: l, per: header:x-user, limit: 30/h, burst: 30, on_failure: local}]");
+  AwaitFleet();
+  const auto ask = [&](std::size_t node, const std::string& identity) {
+    return (*fleet_)[node].Decide(R"({"rule":"l","identity":")" + identity + "\"}");
+  };
+  for (int round = 0; round < 3; ++round) {
+    redis_.Kill();
+    redis_.Start();
+    // Its list of nodes is empty too, and whoever writes its heartbeat first finds only itself. At
+    // that moment, if there is one within some heartbeats, it is gone again.
+    const bool alone = Soon(
+        [&] {
+          for (std::size_t node = 0; node < fleet_->size(); ++node) {
+            if ((*fleet_)[node].Metric("tidegate_fleet_nodes") < 3) return true;
+          }
+          return false;
+        },
+        2500ms);
+    redis_.Kill();
+    std::cout << (alone ? "a node counted fewer than three\n" : "");
+    int admitted = 0;
+    for (std::size_t node = 0; node < fleet_->size(); ++node) {
+      for (int i = 0; i < 40; ++i) {
+        const Answer answer = ask(node, "round-" + std::to_string(round));
+        EXPECT_EQ(answer.Member("rung"), "local");
+        admitted += static_cast<int>(answer.status == 200);
+      }
+    }
+    EXPECT_LE(admitted, 30) << "of one limit, shared by three nodes";
+    redis_.Start();
+  }
+}
+
+TEST_F(NodeTest, ASmallBurstIsStillOneOnEachNode) {
+  Start(redis_.url(),
+        "rules: [{id: l, per: header:x-user, limit: 1/h, burst: 1, on_failure: local}]");
+  AwaitFleet();
+  redis_.Kill();
+  for (std::size_t i = 0; i < fleet_->size(); ++i) {
+    EXPECT_EQ((*fleet_)[i].Decide(R"({"rule":"l","identity":"a"})").status, 200);
+    const Answer second = (*fleet_)[i].Decide(R"({"rule":"l","identity":"a"})");
+    EXPECT_EQ(second.status, 429);
+    EXPECT_EQ(second.Member("rung"), "local");
+    // A third of one an hour.
+    EXPECT_GT(second.Number("retry_after_ms"), 2.9 * 3'600'000);
+  }
+}
+
+TEST_F(NodeTest, OfSeveralPoliciesClosedWinsLocalIsChargedOpenIsIgnored) {
+  Start(redis_.url(), R"(rules:
+  - { id: c, match: { path: /c/** }, per: client_ip, limit: 1000/s, on_failure: closed }
+  - { id: l, match: { path: [/c/**, /l/**] }, per: client_ip, limit: 6/h, on_failure: local }
+  - { id: o, match: { path: /** }, per: client_ip, limit: 3/h, on_failure: open }
+)");
+  AwaitFleet();
+  Node& node = (*fleet_)[0];
+  const auto ask = [&](std::string_view path) {
+    return node.Decide(R"({"request":{"method":"GET","host":"h","path":")" + std::string(path) +
+                       R"(","client_ip":"192.0.2.1"}})");
+  };
+  redis_.Kill();
+  for (int i = 0; i < 5; ++i) {
+    const Answer closed = ask("/c/x");
+    EXPECT_EQ(closed.status, 503);
+    EXPECT_EQ(closed.Member("rung"), "closed");
+    EXPECT_EQ(closed.Field("X-Tidegate-Rung"), "closed");
+  }
+  for (int i = 0; i < 5; ++i) {
+    const Answer open = ask("/o/x");
+    EXPECT_EQ(open.status, 200) << "beyond the limit, which nobody can count now";
+    EXPECT_EQ(open.Member("rung"), "open");
+    EXPECT_EQ(open.Field("RateLimit"), "");
+  }
+  // Two of six are this node's; the closed answers took none of them.
+  for (int i = 0; i < 4; ++i) {
+    const Answer local = ask("/l/x");
+    EXPECT_EQ(local.status, i < 2 ? 200 : 429) << i;
+    EXPECT_EQ(local.Member("rung"), "local");
+    EXPECT_EQ(local.Field("X-Tidegate-Rung"), "local");
+  }
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Redis is gone, or does not answer: killed, stopped, paused, asleep, not there at the start.
+//
+// TIDEGATE_KILL_ROUNDS: how often it is killed; 10 if it is not set.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <iostream>
+
+#include "redis/fault_case.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class OutageTest : public FaultCase {
+ protected:
+  void Begin(std::string_view rule = "closed") {
+    Start(redis_.url());
+    FaultCase::Ask(rule);
+    Back(SteadyMicros());
+  }
+  /// Kills Redis, keeps it away for about so many answers, and starts it again.
+  Loss KillAndStart(std::int64_t answers) {
+    Loss loss;
+    loss.from_us = SteadyMicros();
+    redis_.Kill();
+    EXPECT_TRUE(load_->Progress(answers));
+    redis_.Start();
+    loss.to_us = SteadyMicros();
+    Back(loss.to_us);
+    return loss;
+  }
+  /// What a server that is alive but silent must lead to: 503 in time, and back at once.
+  void ExpectSilentOutage(const Records& records) {
+    ExpectBuckets(records);
+    ExpectInTime(records);
+    EXPECT_FALSE(Of(Rung::kClosed, records).empty());
+    EXPECT_GT(Failures("timeout"), 0);
+  }
+
+  RedisServer redis_;
+};
+
+TEST_F(OutageTest, KilledAgainAndAgain) {
+  Begin();
+  const int rounds = Setting("TIDEGATE_KILL_ROUNDS", 10);
+  std::vector<Loss> losses;
+  for (int round = 0; round < rounds; ++round) {
+    if (round == std::min(3, rounds - 1)) NothingGrows();
+    losses.push_back(KillAndStart(100 + 100 * (round % 7)));
+    ASSERT_FALSE(HasFatalFailure());
+    ASSERT_TRUE(load_->Progress(300));
+  }
+  const Records records = Finish();
+  ExpectBuckets(records, losses);
+  ExpectInTime(records);
+  EXPECT_FALSE(Of(Rung::kClosed, records).empty());
+  EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(rung="closed")"), 0);
+  EXPECT_EQ(fleet_->Metric("tidegate_failures_total", R"(rung="open")"), 0);
+  EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
+}
+
+TEST_F(OutageTest, KilledWithAnOpenRule) {
+  Begin("open");
+  const Loss loss = KillAndStart(1500);
+  const Records records = Finish();
+  ExpectBuckets(records, {loss});
+  ExpectInTime(records);
+  const Records open = Of(Rung::kOpen, records);
+  EXPECT_GT(open.size(), 1000U);
+  for (const Record& record : open) ASSERT_EQ(record.status, 200);
+  EXPECT_EQ(Of(Rung::kClosed, records).size(), 0U);
+  EXPECT_EQ(fleet_->Metric("tidegate_failures_total", R"(rung="open")"),
+            static_cast<double>(open.size()));
+}
+
+TEST_F(OutageTest, AnAnswerSaysThatItIsNotTheStores) {
+  Start(redis_.url());
+  redis_.Kill();
+  const Answer closed = (*fleet_)[0].Decide(R"({"rule":"closed","identity":"a"})");
+  EXPECT_EQ(closed.status, 503);
+  EXPECT_EQ(closed.Member("rung"), "closed");
+  EXPECT_EQ(closed.Field("X-Tidegate-Rung"), "closed");
+  EXPECT_EQ(closed.Field("Retry-After"), "1");
+  const Answer open = (*fleet_)[0].Decide(R"({"rule":"open","identity":"a"})");
+  EXPECT_EQ(open.status, 200);
+  EXPECT_EQ(open.Member("rung"), "open");
+  EXPECT_EQ(open.Field("X-Tidegate-Rung"), "open");
+  EXPECT_EQ(open.Field("RateLimit"), "");
+  EXPECT_EQ(open.Field("RateLimit-Policy"), "");
+  const Answer local = (*fleet_)[0].Decide(R"({"rule":"local","identity":"a"})");
+  EXPECT_EQ(local.status, 200);
+  EXPECT_EQ(local.Member("rung"), "local");
+  EXPECT_EQ(local.Field("X-Tidegate-Rung"), "local");
+}
+
+TEST_F(OutageTest, Stopped) {
+  Begin();
+  for (int round = 0; round < 3; ++round) {
+    redis_.Signal(SIGSTOP);
+    ASSERT_TRUE(load_->Progress(1500));
+    if (round == 0) NothingGrows();
+    redis_.Signal(SIGCONT);
+    Back(SteadyMicros());
+  }
+  ExpectSilentOutage(Finish());
+}
+
+TEST_F(OutageTest, ClientsPaused) {
+  Begin();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(redis_.Text({"CLIENT", "PAUSE", "500", "ALL"}), "OK");
+    EXPECT_EQ(redis_.Text({"PING"}), "PONG");  // Answered when the pause is over.
+    Back(SteadyMicros());
+    ASSERT_TRUE(load_->Progress(300));
+  }
+  ExpectSilentOutage(Finish());
+}
+
+TEST_F(OutageTest, Asleep) {
+  Begin();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(redis_.Text({"DEBUG", "SLEEP", "0.4"}), "OK");
+    Back(SteadyMicros());
+    ASSERT_TRUE(load_->Progress(300));
+  }
+  ExpectSilentOutage(Finish());
+}
+
+TEST_F(OutageTest, ASleepShorterThanTheDeadlineIsNotNoticed) {
+  Start(redis_.url(), Rules(), 1, "500ms");
+  FaultCase::Ask("closed");
+  Back(SteadyMicros());
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_EQ(redis_.Text({"DEBUG", "SLEEP", "0.05"}), "OK");
+    ASSERT_TRUE(load_->Progress(300));
+  }
+  const Records records = Finish();
+  ExpectUnnoticed(records);
+  ExpectBuckets(records);
+}
+
+TEST_F(OutageTest, NotThereAtTheStart) {
+  redis_.Kill();
+  Start(redis_.url());
+  FaultCase::Ask("closed");
+  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  redis_.Start();
+  Back(SteadyMicros());
+  ASSERT_TRUE(load_->Progress(600));
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+  EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
+  // One key for each identity: nobody counted by a hash of its own, however shortly.
+  RedisClient client = redis_.Connect();
+  const Reply keys = client.Command({"KEYS", "tg:tb:closed:*"});
+  EXPECT_EQ(keys->elements, kKeys);
+}
+
+TEST_F(OutageTest, LeasesStayWithinTheirLimit) {
+  const Promise promise{5, 30'000'000, 0};
+  Start(redis_.url(),
+        "rules: [{id: cc, per: header:x-user, limit: 5/30s, algorithm: concurrency}]");
+  FaultCase::Ask(LeaseInTurn("cc", 1, 2ms), 1500, 8);
+  Back(SteadyMicros());
+  std::vector<Loss> losses;
+  for (int round = 0; round < 3; ++round) {
+    losses.push_back(KillAndStart(200));
+    redis_.Signal(SIGSTOP);
+    ASSERT_TRUE(load_->Progress(200));
+    redis_.Signal(SIGCONT);
+    // Leases whose answer was lost are released, so places come back without waiting for 30 s.
+    Back(SteadyMicros());
+    const std::int64_t now = SteadyMicros();
+    ASSERT_TRUE(Soon([&] { return load_->last_store_us() > now; }));
+  }
+  EXPECT_TRUE(LeasesHold(Finish(), promise, losses));
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Redis answers, but not with what was asked for: scripts gone, everything gone, no memory, no
+// password, no permission, no master, busy.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <iostream>
+#include <thread>
+
+#include "redis/fault_case.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RefusalTest : public FaultCase {
+ protected:
+  void Begin(const std::string& url) {
+    Start(url);
+    FaultCase::Ask("closed");
+  }
+  /// While `refused` holds, answers are 503 and errors of `kind` are counted; then it recovers.
+  void ExpectRefused(std::string_view kind, const std::vector<std::string>& refuse,
+                     const std::vector<std::string>& restore) {
+    Back(SteadyMicros());
+    const double before = Errors(kind);
+    const std::int64_t closed = load_->answered(Rung::kClosed);
+    EXPECT_EQ(redis_.Text(refuse), "OK");
+    EXPECT_TRUE(Soon([&] { return Errors(kind) > before; })) << kind << '\n' << fleet_->Said();
+    EXPECT_TRUE(Soon([&] { return load_->answered(Rung::kClosed) > closed + 100; }));
+    EXPECT_EQ(redis_.Text(restore), "OK");
+    Back(SteadyMicros());
+    EXPECT_GT(Failures("rediserror"), 0);
+  }
+  void ExpectRefusedAndBack(std::string_view kind, const std::vector<std::string>& refuse,
+                            const std::vector<std::string>& restore) {
+    Begin(redis_.url());
+    ExpectRefused(kind, refuse, restore);
+    ASSERT_TRUE(load_->Progress(300));
+    const Records records = Finish();
+    ExpectBuckets(records);
+    ExpectInTime(records);
+  }
+
+  RedisServer redis_;
+};
+
+TEST_F(RefusalTest, ScriptsFlushedInALoopAreNotNoticed) {
+  Begin(redis_.url());
+  Back(SteadyMicros());
+  NothingGrows();
+  RedisClient client = redis_.Connect();
+  const std::int64_t enough = load_->answered() + 6000;
+  int flushed = 0;
+  while (load_->answered() < enough) {
+    ASSERT_EQ(client.Text({"SCRIPT", "FLUSH", flushed % 2 == 0 ? "SYNC" : "ASYNC"}), "OK");
+    ++flushed;
+    std::this_thread::sleep_for(2ms);
+  }
+  const Records records = Finish();
+  std::cout << flushed << " times flushed, " << Errors("noscript") << " times noticed\n";
+  ExpectUnnoticed(records);
+  ExpectBuckets(records);
+  EXPECT_GT(Errors("noscript"), 10);
+}
+
+TEST_F(RefusalTest, AllFlushed) {
+  Start(redis_.url(), Rules() + "  - { id: few, per: header:x-user, limit: 5/h }\n");
+  FaultCase::Ask("closed");
+  Back(SteadyMicros());
+  std::vector<Loss> losses;
+  for (int round = 0; round < 3; ++round) {
+    Loss loss;
+    loss.from_us = SteadyMicros();
+    ASSERT_EQ(redis_.Text({"FLUSHALL"}), "OK");
+    loss.to_us = SteadyMicros();
+    losses.push_back(loss);
+    ASSERT_TRUE(load_->Progress(900));
+  }
+  const Records records = Finish();
+  ExpectUnnoticed(records);
+  ExpectBuckets(records, losses);
+  // The heartbeats come back, and with them the key that all identities are hashed with: a node
+  // that starts now agrees with those that were there before.
+  EXPECT_TRUE(Soon([&] { return fleet_->Metric("tidegate_fleet_nodes") == 9; }))
+      << fleet_->Metric("tidegate_fleet_nodes");
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ((*fleet_)[1].Decide(R"({"rule":"few","identity":"alice"})").status, 200);
+  }
+  (*fleet_)[0].Kill();
+  (*fleet_)[0].Start();
+  Answer answer;
+  ASSERT_TRUE(Soon([&] {
+    answer = (*fleet_)[0].Decide(R"({"rule":"few","identity":"alice"})");
+    return answer.status != 503;
+  }));
+  EXPECT_EQ(answer.status, 429) << "another key would be another bucket";
+  EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
+}
+
+TEST_F(RefusalTest, NoMemory) {
+  ExpectRefusedAndBack("oom", {"CONFIG", "SET", "maxmemory", "1"},
+                       {"CONFIG", "SET", "maxmemory", "0"});
+}
+
+TEST_F(RefusalTest, NoReplicas) {
+  ExpectRefusedAndBack("noreplicas", {"CONFIG", "SET", "min-replicas-to-write", "1"},
+                       {"CONFIG", "SET", "min-replicas-to-write", "0"});
+}
+
+TEST_F(RefusalTest, NotTheMaster) {
+  Begin(redis_.url());
+  ExpectRefused("readonly", {"REPLICAOF", "127.0.0.1", std::to_string(FreePort())},
+                {"REPLICAOF", "NO", "ONE"});
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+TEST_F(RefusalTest, BusyWithAScript) {
+  Begin(redis_.url());
+  Back(SteadyMicros());
+  EXPECT_EQ(redis_.Text({"CONFIG", "SET", "busy-reply-threshold", "30"}), "OK");
+  std::thread busy([&] {
+    RedisClient client = redis_.Connect();
+    client.Text({"EVAL", "while true do end", "0"});
+  });
+  EXPECT_TRUE(Soon([&] { return Errors("busy") > 0; })) << fleet_->Said();
+  RedisClient client = redis_.Connect();
+  EXPECT_EQ(client.Text({"SCRIPT", "KILL"}), "OK");
+  Back(SteadyMicros());
+  busy.join();
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+TEST_F(RefusalTest, WrongPassword) {
+  EXPECT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "secret"}), "OK");
+  const std::string at = "127.0.0.1:" + std::to_string(redis_.port());
+  Begin("redis://default:wrong@" + at);
+  EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
+  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  EXPECT_EQ(fleet_->Said().find("wrong@"), std::string::npos) << "a password in the log";
+  ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "wrong"}), "OK");
+  Back(SteadyMicros());
+  ExpectBuckets(Finish());
+}
+
+TEST_F(RefusalTest, NoPassword) {
+  EXPECT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "secret"}), "OK");
+  Begin(redis_.url());
+  EXPECT_TRUE(Soon([&] { return Errors("noauth") > 0; })) << fleet_->Said();
+  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", ""}), "OK");
+  Back(SteadyMicros());
+  ExpectBuckets(Finish());
+}
+
+TEST_F(RefusalTest, PermissionRevokedAndGivenBack) {
+  const std::vector<std::string> all = {"ACL", "SETUSER", "tide", "on",
+                                        ">pw", "~tg:*",   "&*",   "+@all"};
+  EXPECT_EQ(redis_.Text(all), "OK");
+  Begin("redis://tide:pw@127.0.0.1:" + std::to_string(redis_.port()));
+  ExpectRefused("noperm", {"ACL", "SETUSER", "tide", "-eval", "-evalsha"}, all);
+  // Inside the script, after it has begun.
+  ExpectRefused("noperm", {"ACL", "SETUSER", "tide", "-hset"}, all);
+  // Other keys.
+  ExpectRefused("noperm", {"ACL", "SETUSER", "tide", "resetkeys", "~other:*"}, all);
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+TEST_F(RefusalTest, UserDisabledAndKicked) {
+  const std::vector<std::string> on = {"ACL", "SETUSER", "tide", "on", ">pw", "~*", "&*", "+@all"};
+  EXPECT_EQ(redis_.Text(on), "OK");
+  Begin("redis://tide:pw@127.0.0.1:" + std::to_string(redis_.port()));
+  Back(SteadyMicros());
+  EXPECT_EQ(redis_.Text({"ACL", "SETUSER", "tide", "off"}), "OK");
+  redis_.Text({"CLIENT", "KILL", "USER", "tide"});
+  EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
+  EXPECT_EQ(redis_.Text(on), "OK");
+  Back(SteadyMicros());
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+/// Where Redis may throw keys away, a key that was thrown away is a fresh bucket: that, and no
+/// more.
+class EvictionTest : public RefusalTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(EvictionTest, AnEvictedKeyIsAFreshBucketAndNoMore) {
+  constexpr std::uint32_t kMany = 2000;
+  constexpr double kBurst = 2;
+  EXPECT_EQ(redis_.Text({"CONFIG", "SET", "maxmemory-policy", GetParam()}), "OK");
+  Start(redis_.url(), "rules: [{id: few, per: header:x-user, limit: 1/24h, burst: 2}]");
+  FaultCase::Ask(DecideInTurn("few", kMany), 6000);
+  Back(SteadyMicros());
+  ASSERT_TRUE(load_->Progress(2500));
+  // A little less than is used now: there is room for some of our keys.
+  const std::string memory = redis_.Text({"INFO", "memory"});
+  const long used = std::stol(memory.substr(memory.find("used_memory:") + 12));
+  ASSERT_EQ(redis_.Text({"CONFIG", "SET", "maxmemory", std::to_string(used - 60'000)}), "OK");
+  ASSERT_TRUE(load_->Progress(6000));
+  const Records records = Finish();
+  ExpectUnnoticed(records);
+  const std::string info = redis_.Text({"INFO", "stats"});
+  const double evicted = std::stod(info.substr(info.find("evicted_keys:") + 13));
+  EXPECT_GT(evicted, 0);
+  EXPECT_LE(static_cast<double>(Admitted(records)), kBurst * (kMany + evicted));
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, EvictionTest,
+                         testing::Values("allkeys-lru", "allkeys-lfu", "allkeys-random",
+                                         "volatile-lru", "volatile-lfu", "volatile-random",
+                                         "volatile-ttl"),
+                         [](const testing::TestParamInfo<const char*>& tested) {
+                           std::string name = tested.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace tidegate::redis_test

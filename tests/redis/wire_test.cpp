@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a network does between Tidegate and Redis: delays, lost replies, cuts, garbage.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "redis/fault_case.hpp"
+#include "redis/fault_proxy.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = Fault::Kind;
+
+class WireTest : public FaultCase {
+ protected:
+  void Begin() {
+    Start(proxy_.url());
+    FaultCase::Ask("closed");
+    Back(SteadyMicros());
+    NothingGrows();
+  }
+  /// Under `fault` for so many answers, then well again.
+  void Suffer(const Fault& fault, std::int64_t answers) {
+    proxy_.Set(fault);
+    ASSERT_TRUE(load_->Progress(answers));
+    proxy_.Pass();
+    Back(SteadyMicros());
+  }
+  /// How often the most charged identity of rule `once` was charged, and how many were.
+  std::pair<int, int> Charges() {
+    const std::string text = redis_.Text(
+        {"EVAL",
+         "local most, all = 0, 0 for _, k in ipairs(redis.call('KEYS', 'tg:fw:once:*')) do "
+         "local n = tonumber(redis.call('HGET', k, 'count')) "
+         "if n > most then most = n end all = all + n end return {most, all}",
+         "0"});
+    return {std::stoi(text), std::stoi(text.substr(text.find(' ')))};
+  }
+
+  RedisServer redis_;
+  FaultProxy proxy_{redis_.port()};
+};
+
+TEST_F(WireTest, ADelayShorterThanTheDeadlineOnlyDelays) {
+  Begin();
+  Suffer({.kind = Kind::kDelayReplies, .delay = 5ms}, 3000);
+  const Records records = Finish();
+  ExpectUnnoticed(records);
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+TEST_F(WireTest, ADelayLongerThanTheDeadlineIsAnOutage) {
+  Begin();
+  Suffer({.kind = Kind::kDelayReplies, .delay = 60ms}, 3000);
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+  EXPECT_GT(Failures("timeout"), 0);
+}
+
+TEST_F(WireTest, AStallIsAnOutage) {
+  Begin();
+  Suffer({.kind = Kind::kStall}, 3000);
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+  EXPECT_GT(Failures("timeout"), 0);
+}
+
+TEST_F(WireTest, AChargeWhoseReplyWasLostIsNeverSentAgain) {
+  Start(proxy_.url());
+  // Each identity is asked for once only.
+  FaultCase::Ask(DecideInTurn("once", ~0U), 1500);
+  Back(SteadyMicros());
+  for (int round = 0; round < 3; ++round) {
+    Suffer({.kind = Kind::kDropReplies}, 600);
+    Suffer({.kind = Kind::kDropReplies, .share = 0.2}, 300);
+    Suffer({.kind = Kind::kCutReplies, .bytes = 20, .share = 0.3}, 300);
+  }
+  EXPECT_GT(proxy_.hits(), 0);
+  const Records records = Finish();
+  ExpectInTime(records);
+  const auto [most, all] = Charges();
+  EXPECT_EQ(most, 1) << "times that one question was charged";
+  EXPECT_LE(all, static_cast<int>(records.size()));
+  EXPECT_GE(all, static_cast<int>(Admitted(records)));
+  EXPECT_GT(all, static_cast<int>(Admitted(records))) << "no reply was lost after execution";
+}
+
+TEST_F(WireTest, CutInTheMiddleOfAReply) {
+  Begin();
+  for (std::size_t bytes = 0; bytes < 24; ++bytes) {
+    Suffer({.kind = Kind::kCutReplies, .bytes = bytes, .share = 0.5}, 100);
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  EXPECT_GT(proxy_.hits(), 10);
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+TEST_F(WireTest, GarbageIsNeverBelieved) {
+  Begin();
+  for (int round = 0; round < 20; ++round) {
+    Suffer({.kind = Kind::kGarble, .share = round % 2 == 0 ? 1.0 : 0.1}, 200);
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  EXPECT_GT(proxy_.hits(), 50);
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+  const double refused = Failures("badresponse") + Failures("badtypes") + Failures("rediserror");
+  std::cout << proxy_.hits() << " garbled; badresponse " << Failures("badresponse") << ", badtypes "
+            << Failures("badtypes") << ", rediserror " << Failures("rediserror") << ", timeout "
+            << Failures("timeout") << '\n';
+  EXPECT_GT(refused, 0);
+}
+
+TEST_F(WireTest, ARedisThatRefusesConnections) {
+  Begin();
+  proxy_.Refuse();
+  proxy_.CutAll();
+  ASSERT_TRUE(load_->Progress(3000));
+  EXPECT_GT(load_->answered(Rung::kClosed), 1000);
+  proxy_.Accept();
+  Back(SteadyMicros());
+  const Records records = Finish();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+/// Many reactors, and so many connections.
+class HerdTest : public WireTest {
+ protected:
+  static constexpr int kThreads = 50;
+  void Begin() {
+    Start(proxy_.url(), Rules(), kThreads);
+    FaultCase::Ask(DecideInTurn("closed", kKeys), 1500, 64);
+    ASSERT_TRUE(Soon([&] { return proxy_.open() >= 3 * kThreads; })) << proxy_.open();
+    Back(SteadyMicros());
+    links_ = proxy_.open();
+  }
+  /// The most that were accepted within so long, of those since then.
+  [[nodiscard]] int MostWithin(std::int64_t span_us, std::int64_t since_us) const {
+    std::vector<std::int64_t> times = proxy_.AcceptTimes();
+    std::erase_if(times, [&](std::int64_t at) { return at < since_us; });
+    std::size_t most = 0;
+    for (std::size_t i = 0, j = 0; i < times.size(); ++i) {
+      while (times[i] - times[j] > span_us) ++j;
+      most = std::max(most, i - j + 1);
+    }
+    return static_cast<int>(most);
+  }
+  int links_ = 0;
+};
+
+TEST_F(HerdTest, AllCutAtOnceComeBackOnceEach) {
+  Begin();
+  const int before = proxy_.accepted();
+  proxy_.CutAll();
+  const std::int64_t cut = SteadyMicros();
+  ASSERT_TRUE(Soon([&] { return proxy_.open() >= links_; })) << proxy_.open() << " of " << links_;
+  Back(cut);
+  ASSERT_TRUE(load_->Progress(1500));
+  const int again = proxy_.accepted() - before;
+  std::cout << links_ << " connections, " << again << " made anew, at most "
+            << MostWithin(5000, cut) << " of them within 5 ms\n";
+  EXPECT_LE(again, links_ + links_ / 4);
+  ExpectBuckets(Finish());
+}
+
+TEST_F(HerdTest, WhileNobodyAnswersTheyTryRarelyAndSpread) {
+  Begin();
+  const std::int64_t start = SteadyMicros();
+  const int before = proxy_.accepted();
+  // Accepted, and cut with the first reply: the worst that a dying server can do to itself.
+  proxy_.Set({.kind = Kind::kCutReplies});
+  proxy_.CutAll();
+  constexpr std::int64_t kTime = 3'000'000;
+  ASSERT_TRUE(Soon([&] { return SteadyMicros() > start + kTime; }));
+  const int tries = proxy_.accepted() - before;
+  std::cout << links_ << " connections, " << tries << " tries in 3 s, at most "
+            << MostWithin(50'000, start + 1'000'000) << " within 50 ms after the first second\n";
+  // Half of 500 ms on average once the waiting has grown to its cap, and a few before.
+  EXPECT_LE(tries, links_ * (3000 / 250 + 8));
+  EXPECT_LE(MostWithin(50'000, start + 1'000'000), links_ / 2);
+  proxy_.Pass();
+  Back(SteadyMicros());
+  ExpectBuckets(Finish());
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
