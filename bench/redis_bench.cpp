@@ -89,6 +89,11 @@ class RedisBench {
 };
 
 void RedisBench::Compare() {
+  std::printf(
+      "Redis's CPU time per decision, medians of rounds in turn. base: the usual script, one "
+      "EVALSHA "
+      "per request\non 256 connections; of the row commands: HMGET, HMSET and EXPIRE. calls, keys: "
+      "in a batch.\n");
   std::printf("%-14s %10s %10s %8s  %-16s %12s %11s %11s %7s %7s\n", "", "ours, us", "base, us",
               "ratio", "bar", "calls, keys", "ours, /s", "base, /s", "denied", "(base)");
   Compare("uniform", {Draws::Uniform(kKeys), kKeys, Wide()}, 0.4);
@@ -124,7 +129,7 @@ std::uint64_t RedisBench::EvalshaCalls() {
   return at == std::string::npos ? 0 : std::stoull(info.substr(at + kBefore.size()));
 }
 
-/// A denial is asked about again when it may have passed, and after DenyCache::kCap in any case.
+/// A denial should be asked about again only when it has passed, and after DenyCache::kCap.
 void RedisBench::Flood(const char* name, const Quota& quota, double window) {
   if (!Wanted(name)) return;
   ClosedLoop loop(host_, identities_);
