@@ -137,13 +137,15 @@ void RedisBench::Flood(const char* name, const Quota& quota, double window) {
   (void)loop.Run({&draws, &quota, 256, 0.2});  // Until it is denied.
   const std::uint64_t before = EvalshaCalls();
   const auto outcome = loop.Run({&draws, &quota, 256, window});
-  const auto calls = static_cast<double>(EvalshaCalls() - before);
+  // What a refill admits was not denied, and has to be asked for.
+  const auto calls =
+      static_cast<double>(EvalshaCalls() - before) - static_cast<double>(outcome.allowed);
   const double retry_after = std::chrono::duration<double>(quota.recovery()).count();
   const double bound = 1 / retry_after + 1 / std::chrono::duration<double>(DenyCache::kCap).count();
   // A window that is no multiple of the times between may hold one more.
   std::printf(
-      "%-14s %.3f EVALSHA/s in %.1f s (<= %.3f, %.0f calls and one at the edge) %s; %.0f "
-      "decisions/s\n",
+      "%-14s %.3f EVALSHA/s for denials in %.1f s (<= %.3f, %.0f calls and one at the edge) %s; "
+      "%.0f decisions/s\n",
       name, calls / outcome.seconds, outcome.seconds, bound, bound * outcome.seconds,
       Judge(outcome.inexact == 0 && calls <= bound * outcome.seconds + 1),
       static_cast<double>(outcome.decisions) / outcome.seconds);
