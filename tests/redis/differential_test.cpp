@@ -395,10 +395,10 @@ void RunSteps(std::uint64_t seed, std::int64_t steps) {
 }
 
 // Four, so that ctest can run them beside each other.
-TEST(Differential, First) { RunSteps(1'000'000, TIDEGATE_STEPS / 4); }
-TEST(Differential, Second) { RunSteps(2'000'000, TIDEGATE_STEPS / 4); }
-TEST(Differential, Third) { RunSteps(3'000'000, TIDEGATE_STEPS / 4); }
-TEST(Differential, Fourth) { RunSteps(4'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, First) { RunSteps(1'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, Second) { RunSteps(2'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, Third) { RunSteps(3'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, Fourth) { RunSteps(4'000'000, TIDEGATE_STEPS / 4); }
 
 }  // namespace
 }  // namespace tidegate::redis_test
