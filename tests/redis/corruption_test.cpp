@@ -92,8 +92,8 @@ class CorruptionTest : public FaultCase, public testing::WithParamInterface<Case
 
 TEST_P(CorruptionTest, IsHealedUnnoticed) {
   const bool leases = std::string_view(GetParam().name) == "Concurrency";
-  Start(redis_.url(),
-        "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]");
+  Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
+        1, kPatient);
   FaultCase::Ask(leases ? LeaseInTurn("r", kKeys, 1ms) : DecideInTurn("r", kKeys));
   Back(SteadyMicros());
   NothingGrows();
@@ -126,7 +126,7 @@ TEST_P(CorruptionTest, IsHealedUnnoticed) {
 TEST_P(CorruptionTest, AKeyThatLostItsEndGetsOne) {
   const bool leases = std::string_view(GetParam().name) == "Concurrency";
   Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
-        1, "500ms");
+        1, kPatient);
   int asked = 0;
   const auto ask = [&](int identity) {
     const std::string who = R"({"rule":"r","identity":")" + std::to_string(identity);

@@ -55,7 +55,7 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
       rules += ", burst: " + std::to_string(static_cast<int>(c.promise.burst));
     rules += ", algorithm: " + std::string(c.algorithm) + " }\n";
     // All of this machine is asked for here, so an answer may take long; lateness is not the point.
-    Start(redis_.url(), rules, 1, "500ms");
+    Start(redis_.url(), rules, 1, kPatient);
     const bool leases = std::string_view(c.algorithm) == "concurrency";
     Load load({.ports = fleet_->Apis(), .connections = 64},
               leases ? LeaseInTurn("r", c.keys, 3ms) : DecideInTurn("r", c.keys));

