@@ -68,9 +68,9 @@ void DenyCache::Insert(const Call& call, std::span<const std::uint64_t> keys,
     never = never || call.decisions[i].never;
     longest = std::max(longest, call.decisions[i].retry_after);
   }
-  // A machine's clock may run slower than Redis's by 0.05 %, as much as NTP corrects by; a
-  // denial must not outlast its cause even so.
-  nanoseconds holds = longest - longest / 1000;
+  // Clocks that are kept by NTP differ by less than 50 millionths; a denial must not outlast its
+  // cause even so. A larger margin would ask Redis in vain shortly before every refill.
+  nanoseconds holds = longest - longest / 20'000;
   if (never || holds > kCap) holds = kCap;
 
   const std::span<Entry> set = SetOf(call.record.request);

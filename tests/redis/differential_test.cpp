@@ -93,6 +93,7 @@ class History {
   std::optional<std::string> Run(int batches) {
     for (int i = 0; i < batches; ++i) {
       if (source_.Below(12) == 0) Corrupt();
+      if (source_.Below(6) == 0) Plant();
       MoveClock();
       const Batch batch = AnyBatch();
       if (auto wrong = Compare(batch)) return wrong;
@@ -118,6 +119,12 @@ class History {
     if (!stored.leases.empty()) time = stored.leases.back().expiry.time_since_epoch().count();
     if (!stored.exists) time = now_;
     now_ = chooser_.NextTime(key.quota, now_, time, model_.last);
+    // To the very moment of one among others.
+    if (!stored.log.empty() && source_.Below(4) == 0) {
+      now_ = stored.log[source_.Below(stored.log.size())].at.time_since_epoch().count();
+    } else if (!stored.leases.empty() && source_.Below(4) == 0) {
+      now_ = stored.leases[source_.Below(stored.leases.size())].expiry.time_since_epoch().count();
+    }
     // Redis's clock stands after 1970, and with the longest debt within 2^53 until 2041.
     if (now_ < 100'000'000'000'000 || now_ > 2'200'000'000'000'000) now_ = property::kStart;
   }
@@ -322,6 +329,44 @@ class History {
     }
   }
 
+  /// Numbers at the edges of what the quota allows, as if another one had left them there.
+  void Plant() {
+    const Key& key = keys_[source_.Below(keys_.size())];
+    Stored& stored = model_.keys[key.name];
+    const Quota& q = key.quota;
+    if (!stored.exists || stored.corrupt || !stored.log.empty() || !stored.leases.empty()) return;
+    const std::int64_t edge = source_.Between(-1, 1);
+    const std::int64_t most = std::int64_t{1} << 53;
+    const std::int64_t units = std::clamp<std::int64_t>(
+        source_.OneOf({q.saturation(), q.capacity(), most, std::int64_t{1}}) + edge, 0, most);
+    const std::int64_t ticks = q.recovery().count() * source_.Between(-2, 2) + edge;
+    const std::int64_t rest =
+        source_.OneOf<std::int64_t>({0, 0, q.grains_per_tick(), most - 1}) + 1;
+    auto& hash = stored.hash;
+    switch (q.algorithm()) {
+      case Algorithm::kTokenBucket:
+        hash = {source_.Below(2) == 0 ? units : -units, now_ + ticks, rest - 1};
+        redis_.Command({"HSET", key.name, "tokens", std::to_string(hash[0]), "last_refill",
+                        TimeAndRest(hash[1], hash[2])});
+        break;
+      case Algorithm::kGcra:
+        hash = {now_ + ticks, rest - 1, source_.Below(2) == 0 ? 0 : std::min(units, most / 2)};
+        redis_.Command({"HSET", key.name, "tat", TimeAndRest(hash[0], hash[1]), "owed",
+                        std::to_string(hash[2])});
+        break;
+      case Algorithm::kFixedWindow:
+        hash = {now_ + ticks, units, 0};
+        redis_.Command(
+            {"HSET", key.name, "start", std::to_string(hash[0]), "count", std::to_string(hash[1])});
+        break;
+      default:
+        hash = {now_ + ticks, units, source_.Below(2) == 0 ? 0 : units};
+        redis_.Command({"HSET", key.name, "start", std::to_string(hash[0]), "current",
+                        std::to_string(hash[1]), "previous", std::to_string(hash[2])});
+        break;
+    }
+  }
+
   RedisClient& redis_;
   const std::string& sha_;
   Source& source_;
@@ -350,10 +395,10 @@ void RunSteps(std::uint64_t seed, std::int64_t steps) {
 }
 
 // Four, so that ctest can run them beside each other.
-TEST(Differential, First) { RunSteps(1'000'000, TIDEGATE_STEPS / 4); }
-TEST(Differential, Second) { RunSteps(2'000'000, TIDEGATE_STEPS / 4); }
-TEST(Differential, Third) { RunSteps(3'000'000, TIDEGATE_STEPS / 4); }
-TEST(Differential, Fourth) { RunSteps(4'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, First) { RunSteps(1'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, Second) { RunSteps(2'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, Third) { RunSteps(3'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, Fourth) { RunSteps(4'000'000, TIDEGATE_STEPS / 4); }
 
 }  // namespace
 }  // namespace tidegate::redis_test

@@ -47,7 +47,9 @@ class DenyCacheTest : public testing::Test {
 TEST_F(DenyCacheTest, HoldsUntilTheQuestionLeftPlusRetryAfterAndNoLonger) {
   Insert(Denied({{"r", "a", &quota_}}, 7), {1});
   EXPECT_TRUE(Finds(7, now_));
-  EXPECT_TRUE(Finds(7, now_ + 998ms));
+  EXPECT_TRUE(Finds(7, now_ + 999ms));
+  EXPECT_FALSE(Finds(7, now_ + 999'950us))
+      << "by a clock that is slow by 50 millionths it has passed";
   EXPECT_FALSE(Finds(7, now_ + 1s)) << "it may pass now";
   EXPECT_FALSE(Finds(8, now_)) << "another question";
 }

@@ -229,7 +229,8 @@ local function take(p, number, dry)
       return nil, refuse('two charges of one entry name the same key')
     end
     named[k] = number
-    if op == apply and mode == 0 and not dry then
+    -- One charge alone is asked for and charged at once, below.
+    if op == apply and mode == 0 and charges > 1 and not dry then
       local few = act(admits, k, cost, count, ARGV[lease])
       if few < admitted then
         admitted = few
@@ -251,11 +252,15 @@ local function take(p, number, dry)
     return p
   end
   told = told + 1
-  reply[told] = admitted
+  local place = told
+  reply[place] = admitted
   for _ = 1, charges do
     local k, cost, lease = batch[begin], batch[begin + 2], ARGV[batch[begin + 4]]
     use(batch[begin + 1])
     local done = act(apply, k, cost, admitted, lease)
+    if charges == 1 and batch[begin + 3] == 0 then
+      reply[place] = done
+    end
     tell(k, done, cost, lease)
     begin = begin + (algorithm == 5 and 5 or 4)
   end
