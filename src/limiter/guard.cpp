@@ -97,6 +97,7 @@ void Guard::Start(Call& call) noexcept {
       stats_.cache_hits.Add();
       return call.finished(call);
     }
+    if (held_) return OnFailed(call, redis::Reason::kBreakerOpen, Fate::kNotDone);
     client_.Submit(call);
   } catch (const std::exception&) {
     // Only memory can be missing, and only before the call was taken.

@@ -35,6 +35,10 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
 
   /// On the reactor's thread, as everything here but the statistics.
   void Connect() { client_.Start(); }
+  /// While it holds, Redis is not asked and failure policies answer: what keys are called is not
+  /// agreed on yet.
+  void Hold() noexcept { held_ = true; }
+  void Release() noexcept { held_ = false; }
   /// Answers all that wait by their policies; nobody may ask afterwards.
   void Shutdown() { client_.Stop(); }
   void Start(Call& call) noexcept override;
@@ -61,6 +65,7 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   FailurePolicy policy_;
   DenyCache cache_;
   bool may_cache_ = false;
+  bool held_ = false;
   std::string key_;  ///< Used again and again.
   std::string last_said_;
   Stats stats_;

@@ -201,7 +201,8 @@ void Server::Start() {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
     if (worker.guard) {
-      worker.reactor.Post([&worker] {
+      worker.reactor.Post([this, &worker] {
+        if (!key_agreed_) worker.guard->Hold();
         worker.guard->Connect();
         if (worker.heartbeat) worker.heartbeat->Start();
       });
@@ -264,9 +265,10 @@ void Server::AgreeOnKey() {
   if (agreed) {
     key_ = *std::move(agreed);
   } else {
+    key_agreed_ = false;
     Log::Warning(
-        "no HMAC key could be agreed on with the fleet yet; one of this process's own is "
-        "in use until Redis answers",
+        "no HMAC key could be agreed on with the fleet yet; failure policies answer until "
+        "Redis does",
         {{"why", agreed.error().message}});
   }
 }
@@ -277,11 +279,18 @@ void Server::AddHeartbeat() {
   const std::string& key = agreed ? key_ : config_.identity.hmac_key;
   first.heartbeat = std::make_unique<redis::Heartbeat>(
       first.reactor, first.guard->client(), fleet_,
-      redis::Heartbeat::Options{
-          .node = RandomKey().substr(0, 16),
-          .key_id = KeyId(key),
-          .secret = agreed ? key_ : std::string{},
-          .on_secret = [this](const std::string& other) { AdoptKey(other); }});
+      redis::Heartbeat::Options{.node = RandomKey().substr(0, 16),
+                                .key_id = KeyId(key),
+                                .secret = agreed ? key_ : std::string{},
+                                .on_secret = [this](const std::string& other) { AdoptKey(other); },
+                                .on_agreed = [this] { ReleaseGuards(); }});
+}
+
+void Server::ReleaseGuards() {
+  if (key_agreed_.exchange(true)) return;
+  for (auto& worker : workers_) {
+    worker->reactor.Post([&guard = *worker->guard] { guard.Release(); });
+  }
 }
 
 void Server::AdoptKey(const std::string& key) {
@@ -295,6 +304,7 @@ void Server::AdoptKey(const std::string& key) {
     const auto policy = Compile(in_force_, ignored);
     if (policy == nullptr) return;
     Publish(policy);
+    ReleaseGuards();
     Log::Warning(
         "the fleet's HMAC key is in use now: identities are hashed anew, and their "
         "buckets are those of the fleet");

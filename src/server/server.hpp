@@ -90,8 +90,10 @@ class Server {
   [[nodiscard]] Guard::Options GuardOptions(bool first);
   void AgreeOnKey();
   void AddHeartbeat();
-  /// The fleet has another HMAC key than this node: everything is hashed with it from now on.
+  /// The fleet has another HMAC key than this node: everything is hashed with it from now on. On
+  /// the first reactor's thread.
   void AdoptKey(const std::string& key);
+  void ReleaseGuards();
   void Publish(const std::shared_ptr<const Policy>& policy);
 
   const Config config_;
@@ -99,6 +101,7 @@ class Server {
   std::mutex compiling_;
   Config in_force_;  ///< Guarded by compiling_, as the next.
   std::string key_;  ///< The HMAC key where none is configured: lasts over reloads.
+  std::atomic<bool> key_agreed_{true};  ///< With the fleet; until then Redis is not asked.
   std::thread adopting_;
   redis::Fleet fleet_;
   std::unique_ptr<Store> store_;

@@ -338,7 +338,11 @@ void Model::Finish() {
     }
     if (!stored.exists || open.stepped_by == nullptr) continue;
     recovered[name] = open.recovered;
-    if (stored.expires >= Tick(open.recovered)) continue;
+    const std::int64_t left = Tick(open.recovered) - Tick(now_);
+    // A mark that no TTL of ours reaches is not believed.
+    const std::int64_t far = 4 * (open.stepped_by->recovery().count() + left) + 10'000'000;
+    const bool believed = IsList(open.state.algorithm) || stored.expires - Tick(now_) <= far;
+    if (stored.expires >= Tick(open.recovered) && believed) continue;
     const Micros most = std::max(open.stepped_by->recovery(), open.recovered - now_);
     const std::int64_t ms = CeilDiv(2 * most.count(), 1000) + 1000;
     stored.expires = std::min(Tick(now_) + ms * 1000, std::int64_t{1} << 53);

@@ -67,9 +67,9 @@ void Heartbeat::OnReply(const Reply& reply) {
   fleet_.strangers = reply.elements[1].integer;
   ++fleet_.heartbeats;
   const std::string_view secret = reply.elements[2].text;
-  if (!options_.secret.empty() && !secret.empty() && secret != options_.secret) {
-    options_.on_secret(std::string(secret));
-  }
+  if (options_.secret.empty() || secret.empty()) return;
+  if (secret == options_.secret) return options_.on_agreed();
+  options_.on_secret(std::string(secret));
 }
 
 namespace {

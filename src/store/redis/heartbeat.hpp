@@ -33,8 +33,10 @@ class Heartbeat final : private net::Timer {
     std::string node;    ///< No spaces.
     std::string key_id;  ///< Of the HMAC key in use; no spaces.
     std::string secret;  ///< That key, where the fleet agrees on it through Redis; else empty.
-    /// The fleet has another key than this node. On the reactor's thread.
+    /// The fleet has another key than this node. On the reactor's thread, as the next.
     std::function<void(const std::string& secret)> on_secret = [](const std::string&) {};
+    /// It has the same.
+    std::function<void()> on_agreed = [] {};
   };
 
   /// On the client's reactor, as everything here.

@@ -18,7 +18,7 @@ local function act_on_hash(op, k, cost, count, charged_at)
     end
   end
   recovered[k] = nil
-  if ends > states[k][3] then
+  if ends > states[k][3] or states[k][3] - now > 4 * (recovery + ends - now) + 10000000 then
     recovered[k], recoveries[k] = ends, recovery
   end
   return admitted, ends

@@ -83,7 +83,8 @@ while e <= entries and not has_leases do
       repairs = repairs + 1
     end
   end
-  if ends > state[3] then
+  -- Too soon, or later than any TTL of ours would end: then the mark is not ours, and the key may have no TTL at all.
+  if ends > state[3] or state[3] - now > 4 * (recovery + ends - now) + 10000000 then
     recovered[k], recoveries[k] = ends, recovery
   elseif recovered[k] then
     recovered[k] = nil
