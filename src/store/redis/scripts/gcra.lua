@@ -78,6 +78,9 @@ local function gcra(state, op, cost, count, charged_at, now, limit, period, capa
   end
   if admitted > 0 or repaired then
     rest = grains % x
+    if at > ends then
+      ends = at  -- Nothing is owed, but the clock is held: tat itself lies ahead.
+    end
     state[1], state[2] = at + (grains - rest) / x, grains > full and grains - full or 0
     state[4] = rest
     return admitted, ends, repaired and 2 or 1
