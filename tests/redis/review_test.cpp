@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a hostile review of the Redis store found. Each of these fails until it is mended.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+#include "redis/node.hpp"
+#include "store/redis/heartbeat.hpp"
+#include "store/redis/resp_reader.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+using SteadyClock = std::chrono::steady_clock;
+
+Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
+
+Charge Lease(const Quota& quota, std::string_view id) {
+  return {.rule = "c",
+          .identity = "db",
+          .quota = &quota,
+          .lease = id,
+          .on_failure = OnFailure::kClosed};
+}
+
+/// Keeps Redis from answering anybody, from now on, for so long; on a connection of its own.
+std::thread Sleep(const RedisServer& redis, const std::string& seconds) {
+  std::thread sleeping([&redis, seconds] {
+    (void)redis.Connect().Text({"DEBUG", "SLEEP", seconds});
+  });
+  std::this_thread::sleep_for(20ms);
+  return sleeping;
+}
+
+// A probe that is told BUSY goes back into the queue with the breaker half-open and `probing_` set:
+// nothing is under way any more, so nothing ever clears it.
+TEST(ReviewTest, ABreakerWhoseProbeMetBusyClosesAgain) {
+  RedisServer redis({.arguments = {"--busy-reply-threshold", "10"}});
+  Guard::Options options = Node::To(redis);
+  options.redis.deadline = 200ms;
+  Node node{options};
+  node.WaitUntilReady();
+  const Quota quota = Of({.limit = 1'000'000, .period = 1s});
+  const Charge charge{
+      .rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed};
+  ASSERT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+
+  std::thread busy(
+      [&] { (void)redis.Connect().Text({"EVAL", "while true do end", "0"}); });
+  std::this_thread::sleep_for(100ms);
+  const auto until = SteadyClock::now() + 2s;
+  while (SteadyClock::now() < until) {
+    (void)node.Apply(charge);
+    std::this_thread::sleep_for(2ms);
+  }
+  EXPECT_EQ(redis.Connect().Text({"SCRIPT", "KILL"}), "OK");
+  busy.join();
+  ASSERT_EQ(redis.Connect().Text({"PING"}), "PONG");
+
+  bool answered = false;
+  const auto patience = SteadyClock::now() + 5s;
+  while (!answered && SteadyClock::now() < patience) {
+    answered = node.Apply(charge).decisions[0].rung == Rung::kStore;
+    std::this_thread::sleep_for(2ms);
+  }
+  EXPECT_TRUE(answered) << "Redis has been well for five seconds; breaker state "
+                        << node.guard().redis_stats().breaker.get() << ", connected "
+                        << node.guard().redis_stats().connected.get();
+}
+
+// Redis quotes the arguments of commands that it does not know: any Redis before 6, a proxy, or one
+// with `rename-command HELLO ""`.
+TEST(ReviewTest, ThePasswordIsNotLogged) {
+  RedisServer redis({.arguments = {"--rename-command", "HELLO", ""}});
+  std::mutex mutex;
+  std::string logged;
+  Guard::Options options = Node::To(redis);
+  options.redis.url.password = "hunter2-very-secret";
+  options.log = [&](Guard::Severity, const std::string& what) {
+    const std::lock_guard lock(mutex);
+    logged += what + "\n";
+  };
+  {
+    Node node{options};
+    std::this_thread::sleep_for(500ms);
+  }
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(logged, HasSubstr("RESP3"));
+  EXPECT_THAT(logged, Not(HasSubstr("hunter2")));
+}
+
+// docs/redis.md: "A lease of that kind is given back if its caller was refused". The call that gives
+// it back has the same deadline and the same breaker, and is forgotten when it fails.
+TEST(ReviewTest, ALeaseWhoseFateWasUnknownIsGivenBackAfterAStall) {
+  RedisServer redis;
+  Guard::Options options = Node::To(redis);
+  options.redis.deadline = 20ms;
+  Node node{options};
+  node.WaitUntilReady();
+  const Quota quota = Of({Algorithm::kConcurrency, 1, 1h});
+  std::thread sleeping = Sleep(redis, "0.3");
+  const Asked asked = node.Apply(Lease(quota, "mine"));
+  EXPECT_FALSE(asked.allowed);
+  EXPECT_EQ(asked.decisions[0].rung, Rung::kClosed);
+  sleeping.join();
+  std::string held;
+  for (int i = 0; i < 100; ++i) {
+    std::this_thread::sleep_for(20ms);
+    // Traffic, so that whatever waits for an occasion has one.
+    (void)node.Ask({.charges = {Lease(quota, "nobody")}, .kind = Call::Kind::kRelease});
+    held = redis.Text({"ZCARD", "tg:cc:c:{db}"});
+    if (held == "0") break;
+  }
+  EXPECT_EQ(held, "0") << "a lease that nobody has is held for an hour";
+}
+
+// Two calls of one client with one lease: a slow one and its retry. The first times out and is
+// refused, the retry is allowed; then what gives the first one's lease back takes the retry's.
+TEST(ReviewTest, ALeaseThatARetryWasGrantedIsNotTakenAway) {
+  RedisServer redis;
+  Guard::Options options = Node::To(redis);
+  options.redis.deadline = 200ms;
+  Node node{options};
+  node.WaitUntilReady();
+  const Quota quota = Of({Algorithm::kConcurrency, 1, 1h});
+  std::thread sleeping = Sleep(redis, "0.32");
+  Asked first;
+  std::thread slow([&] { first = node.Apply(Lease(quota, "mine")); });
+  std::this_thread::sleep_for(150ms);
+  const Asked retry = node.Apply(Lease(quota, "mine"));
+  slow.join();
+  sleeping.join();
+  ASSERT_FALSE(first.allowed);
+  ASSERT_TRUE(retry.allowed);
+  ASSERT_EQ(retry.decisions[0].rung, Rung::kStore);
+  std::this_thread::sleep_for(200ms);
+  EXPECT_THAT(redis.Text({"ZRANGE", "tg:cc:c:{db}", "0", "-1"}), HasSubstr("mine"))
+      << "the caller was told that it has it";
+  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed) << "two hold a limit of one";
+}
+
+// One that is held already, and asked for once more: the refusal of that takes the first away.
+TEST(ReviewTest, ALeaseThatIsHeldSurvivesARepeatedAcquireThatTimesOut) {
+  RedisServer redis;
+  Guard::Options options = Node::To(redis);
+  options.redis.deadline = 100ms;
+  Node node{options};
+  node.WaitUntilReady();
+  const Quota quota = Of({Algorithm::kConcurrency, 1, 1h});
+  ASSERT_TRUE(node.Apply(Lease(quota, "mine")).allowed);
+  std::thread sleeping = Sleep(redis, "0.17");
+  EXPECT_FALSE(node.Apply(Lease(quota, "mine")).allowed);
+  sleeping.join();
+  std::this_thread::sleep_for(200ms);
+  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed) << "two hold a limit of one";
+}
+
+// heartbeat.hpp: "Fewer than before is believed after kAlive: a Redis that has just been emptied or
+// restarted knows only those that have told it since". Not after an outage that lasted that long.
+TEST(ReviewTest, ARedisThatWasAwayForLongDoesNotMakeTheShareGrowAtOnce) {
+  RedisServer redis;
+  redis::Fleet fleet;
+  Node node{Node::To(redis)};
+  node.WaitUntilReady();
+  std::unique_ptr<redis::Heartbeat> heartbeat;
+  node.Run([&](Guard& guard) {
+    heartbeat = std::make_unique<redis::Heartbeat>(
+        node.reactor(), guard.client(), fleet,
+        redis::Heartbeat::Options{.node = "me", .key_id = "k", .secret = ""});
+  });
+  const auto clock = std::chrono::system_clock::now().time_since_epoch();
+  const auto ahead = std::chrono::duration_cast<std::chrono::microseconds>(clock).count() + 3'000'000;
+  for (const std::string other : {"a k", "b k", "c k"}) {
+    (void)redis.Text({"ZADD", "tg:nodes", std::to_string(ahead), other});
+  }
+  node.Run([&](Guard&) { heartbeat->Start(); });
+  while (fleet.nodes != 4) std::this_thread::sleep_for(5ms);
+  redis.Kill();
+  std::this_thread::sleep_for(5500ms);
+  const auto before = fleet.heartbeats.load();
+  redis.Start();
+  while (fleet.heartbeats == before) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(fleet.nodes, 4) << "the others had no time to come back";
+  node.Run([&](Guard&) { heartbeat.reset(); });
+}
+
+// ADR 0014: "After one second without any reply the connection is dropped." The timer was armed for
+// the call's deadline before anything was sent, and nothing arms it anew when it is.
+TEST(ReviewTest, ADeadConnectionIsDroppedAfterASecondWhateverTheDeadline) {
+  RedisServer redis;
+  Node node{Node::To(redis)};  // 5 s.
+  node.WaitUntilReady();
+  redis.Signal(SIGSTOP);
+  const Quota quota = Of({.limit = 5, .period = 1h});
+  const auto began = SteadyClock::now();
+  (void)node.Apply({"r", "a", &quota});
+  EXPECT_LT(SteadyClock::now() - began, 2s);
+  redis.Signal(SIGCONT);
+}
+
+// docs/redis.md: a state that makes no sense is "never an error for a caller". The sum of units
+// without leases: Lua does arithmetic on nil.
+TEST(ReviewTest, LeasesWhoseSumIsALieAreHealed) {
+  RedisServer redis;
+  Node node{Node::To(redis)};
+  const Quota quota = Of({Algorithm::kConcurrency, 5, 1h});
+  (void)redis.Text({"ZADD", "tg:cc:c:{db}", "-3", "#"});
+  EXPECT_EQ(node.Apply(Lease(quota, "mine")).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kPeek}).decisions[0].rung,
+            Rung::kStore);
+  EXPECT_EQ(
+      node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kRelease}).decisions[0].rung,
+      Rung::kStore);
+}
+TEST(ReviewTest, LeasesWhoseSumIsALieAreHealedWhenTheyAreLookedAt) {
+  RedisServer redis;
+  Node node{Node::To(redis)};
+  const Quota quota = Of({Algorithm::kConcurrency, 5, 1h});
+  (void)redis.Text({"ZADD", "tg:cc:c:{db}", "-3", "#"});
+  EXPECT_EQ(node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kPeek}).decisions[0].rung,
+            Rung::kStore);
+}
+
+// A score that is no whole number comes back as a double: `badtypes`, and a new connection for all.
+TEST(ReviewTest, LeasesThatEndAtAFractionAreHealed) {
+  RedisServer redis;
+  Node node{Node::To(redis)};
+  const Quota quota = Of({Algorithm::kConcurrency, 2, 1h});
+  const auto clock = std::chrono::system_clock::now().time_since_epoch();
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(clock).count();
+  (void)redis.Text({"ZADD", "tg:cc:c:{db}", std::to_string(now + 60'000'000) + ".5", "one",
+                    std::to_string(now + 90'000'000), "two"});
+  EXPECT_EQ(node.Apply(Lease(quota, "three")).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.guard().redis_stats().connections.get(), 1u);
+}
+TEST(ReviewTest, LogsWithTimesThatAreFractionsAreHealed) {
+  RedisServer redis;
+  Node node{Node::To(redis)};
+  const Quota quota = Of({Algorithm::kSlidingLog, 2, 1h});
+  const auto clock = std::chrono::system_clock::now().time_since_epoch();
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(clock).count();
+  (void)redis.Text({"ZADD", "tg:sl:r:{a}", std::to_string(now - 2'000'000) + ".5", "1:1",
+                    std::to_string(now - 1'000'000) + ".5", "1:2"});
+  const Charge charge{
+      .rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed};
+  EXPECT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.guard().redis_stats().connections.get(), 1u);
+}
+
+// A denial and, behind it in the same batch, the refund: is what was denied before kept after it?
+TEST(ReviewTest, ARefundInTheBatchOfADenialInvalidatesIt) {
+  RedisServer redis;
+  Node node{Node::To(redis)};
+  node.WaitUntilReady();
+  const Quota quota = Of({.limit = 1, .period = 1h});
+  for (int i = 0; i < 20; ++i) {
+    const std::string identity = std::to_string(i);
+    const Charge charge{"r", identity, &quota};
+    ASSERT_TRUE(node.Apply(charge).allowed);
+    std::vector<Asked> both = {{.charges = {charge}},
+                               {.charges = {charge},
+                                .kind = Call::Kind::kRefund,
+                                .refund = {.id = "x", .charged_at = {}, .age = {}}}};
+    node.Ask(both);
+    ASSERT_FALSE(both[0].allowed);
+    ASSERT_EQ(both[1].done, Done::kApplied);
+    // Whatever was published has come by then.
+    std::this_thread::sleep_for(50ms);
+    (void)node.Ask({.charges = {{"sync", "x", &quota}}, .kind = Call::Kind::kPeek});
+    const Asked again = node.Apply(charge);
+    ASSERT_TRUE(again.allowed) << i << ": one is there; rung "
+                               << static_cast<int>(again.decisions[0].rung);
+  }
+}
+
+// A reply that grows is parsed from its beginning with every piece that comes.
+TEST(ReviewTest, AnArrayThatComesInPiecesIsReadInLinearTime) {
+  const auto cost = [](std::size_t bytes) {
+    redis::RespReader reader;
+    reader.Feed("*5000000\r\n");
+    std::string piece;
+    while (piece.size() < 16 << 10) piece += "_\r\n";
+    redis::Reply reply;
+    const auto began = SteadyClock::now();
+    for (std::size_t fed = 0; fed < bytes; fed += piece.size()) {
+      reader.Feed(piece);
+      (void)reader.Next(reply);
+    }
+    return std::chrono::duration<double>(SteadyClock::now() - began).count();
+  };
+  const double small = cost(512 << 10);
+  const double large = cost(2 << 20);
+  EXPECT_LT(large, 8 * small + 0.05) << small << " s for 512 KiB, " << large << " s for 2 MiB";
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
