@@ -5,8 +5,10 @@
 
 #include <csignal>
 #include <mutex>
+#include <random>
 #include <thread>
 
+#include "redis/fault_proxy.hpp"
 #include "redis/node.hpp"
 #include "store/redis/heartbeat.hpp"
 #include "store/redis/resp_reader.hpp"
@@ -161,6 +163,68 @@ TEST(ReviewTest, ALeaseThatIsHeldSurvivesARepeatedAcquireThatTimesOut) {
   EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed) << "two hold a limit of one";
 }
 
+// A release that found the breaker open with the connection up waits for the next connection, be
+// that an hour later; by then the caller has tried again, been granted the lease and renewed it.
+TEST(ReviewTest, AReleaseThatWaitedDoesNotEndALeaseThatWasGrantedLater) {
+  RedisServer redis;
+  Guard::Options options = Node::To(redis);
+  options.redis.deadline = 100ms;
+  Node node{options};
+  node.WaitUntilReady();
+  const Quota quota = Of({Algorithm::kConcurrency, 1, 1h});
+  const Quota bucket = Of({.limit = 5, .period = 1h});
+  std::vector<std::string> names;
+  for (int i = 0; i < 140; ++i) names.push_back("n" + std::to_string(i));
+  std::thread sleeping = Sleep(redis, "0.55");
+  std::thread first([&] { (void)node.Apply({"r", "first", &bucket}); });
+  // Two failures of three have been counted; a full batch leaves beside the one under way.
+  std::this_thread::sleep_for(250ms);
+  std::vector<Asked> many = {{.charges = {Lease(quota, "mine")}}};
+  for (const std::string& name : names) many.push_back({.charges = {{"r", name, &bucket}}});
+  node.Ask(many);
+  first.join();
+  sleeping.join();
+  ASSERT_FALSE(many[0].allowed);
+  std::this_thread::sleep_for(200ms);
+  Asked retry;
+  for (int i = 0; i < 100 && !retry.allowed; ++i) retry = node.Apply(Lease(quota, "mine"));
+  ASSERT_TRUE(retry.allowed);
+  ASSERT_EQ(retry.decisions[0].rung, Rung::kStore);
+  ASSERT_EQ(node.Ask({.charges = {Lease(quota, "mine")}, .kind = Call::Kind::kRenew}).done,
+            Done::kApplied);
+  const auto connections = node.guard().redis_stats().connections.get();
+  (void)redis.Text({"CLIENT", "KILL", "TYPE", "pubsub"});
+  while (node.guard().redis_stats().connections.get() == connections) {
+    std::this_thread::sleep_for(1ms);
+  }
+  std::this_thread::sleep_for(100ms);
+  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed) << "two hold a limit of one";
+}
+
+// docs/redis.md: "With memory used up, denials are still answered and new charges fall to the
+// failure policy." Three of those open the breaker for everybody, releases of leases too.
+TEST(ReviewTest, WithMemoryUsedUpLeasesAreStillReleased) {
+  RedisServer redis;
+  Guard::Options options = Node::To(redis);
+  Node node{options};
+  node.WaitUntilReady();
+  const Quota quota = Of({Algorithm::kConcurrency, 100, 1h});
+  const Quota bucket = Of({.limit = 5, .period = 1h});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(node.Apply(Lease(quota, "l" + std::to_string(i))).allowed);
+  }
+  (void)redis.Text({"CONFIG", "SET", "maxmemory", "1"});
+  for (int i = 0; i < 20; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      const std::string name = "n" + std::to_string(10 * i + j);
+      (void)node.Apply({"r", name, &bucket});
+    }
+    (void)node.Ask(
+        {.charges = {Lease(quota, "l" + std::to_string(i))}, .kind = Call::Kind::kRelease});
+  }
+  EXPECT_EQ(redis.Text({"ZCARD", "tg:cc:c:{db}"}), "0");
+}
+
 // heartbeat.hpp: "Fewer than before is believed after kAlive: a Redis that has just been emptied or
 // restarted knows only those that have told it since". Not after an outage that lasted that long.
 TEST(ReviewTest, ARedisThatWasAwayForLongDoesNotMakeTheShareGrowAtOnce) {
@@ -227,6 +291,22 @@ TEST(ReviewTest, LeasesWhoseSumIsALieAreHealedWhenTheyAreLookedAt) {
             Rung::kStore);
 }
 
+TEST(ReviewTest, AKeyThatSomebodySpoiltHurtsNobodyElse) {
+  RedisServer redis;
+  Node node{Node::To(redis)};
+  node.WaitUntilReady();
+  const Quota leases = Of({Algorithm::kConcurrency, 5, 1h});
+  const Quota bucket = Of({.limit = 5, .period = 1h});
+  (void)redis.Text({"ZADD", "tg:cc:c:{db}", "-3", "#"});
+  std::vector<Asked> both = {{.charges = {{.rule = "r",
+                                           .identity = "neighbour",
+                                           .quota = &bucket,
+                                           .on_failure = OnFailure::kClosed}}},
+                             {.charges = {Lease(leases, "x")}, .kind = Call::Kind::kPeek}};
+  node.Ask(both);
+  EXPECT_EQ(both[0].decisions[0].rung, Rung::kStore);
+}
+
 // A score that is no whole number comes back as a double: `badtypes`, and a new connection for all.
 TEST(ReviewTest, LeasesThatEndAtAFractionAreHealed) {
   RedisServer redis;
@@ -277,6 +357,139 @@ TEST(ReviewTest, ARefundInTheBatchOfADenialInvalidatesIt) {
     ASSERT_TRUE(again.allowed) << i << ": one is there; rung "
                                << static_cast<int>(again.decisions[0].rung);
   }
+}
+
+/// Calls of all kinds that start others when they finish, while the wire misbehaves: each is
+/// finished exactly once. For the sanitizers.
+struct Storm {
+  struct One : Call {
+    Storm* storm = nullptr;
+    std::array<Charge, 4> own;
+    std::array<Decision, 4> told;
+    std::string lease;
+    std::string id;
+    int open = 0;
+  };
+  Storm(Guard& of, unsigned seed) : guard(of), random(seed) {}
+
+  void Begin(One& one) {
+    if (left == 0) return;
+    --left;
+    ++started;
+    const auto kind = random() % 12;
+    one.kind = kind < 6 ? Call::Kind::kApply : static_cast<Call::Kind>(kind - 5);
+    const bool leases = one.kind == Call::Kind::kRenew || one.kind == Call::Kind::kRelease ||
+                        (one.kind == Call::Kind::kApply && random() % 4 == 0);
+    const std::size_t count = 1 + random() % 4;
+    one.lease = "l" + std::to_string(random() % 20);
+    one.id = std::to_string(random() % 50);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto which = leases ? 5 : random() % 5;
+      one.own[i] = {.rule = rules[i],
+                    .identity = identities[random() % 6],
+                    .quota = &quotas[which],
+                    .cost = static_cast<std::int64_t>(1 + random() % 3),
+                    .mode = random() % 5 == 0 ? Mode::kShadow : Mode::kEnforce,
+                    .lease = leases ? std::string_view(one.lease) : std::string_view{},
+                    .on_failure = static_cast<OnFailure>(random() % 3)};
+    }
+    one.storm = this;
+    one.charges = std::span(one.own).first(count);
+    one.decisions = std::span(one.told).first(count);
+    one.refund = {.id = one.id, .charged_at = {}, .age = {}};
+    one.open = 1;
+    one.finished = [](Call& call) noexcept {
+      One& mine = static_cast<One&>(call);
+      Storm& of = *mine.storm;
+      if (--mine.open != 0) ++of.twice;
+      ++of.finished;
+      if (mine.error) ++of.errors;
+      // Now, as a pipelined connection does, or in the next round.
+      if (of.random() % 3 == 0 && of.depth < 8) {
+        ++of.depth;
+        of.Begin(mine);
+        --of.depth;
+      } else {
+        of.idle.push_back(&mine);
+      }
+    };
+    guard.Start(one);
+  }
+  void Round() {
+    auto all = std::exchange(idle, {});
+    for (One* const one : all) Begin(*one);
+  }
+
+  Guard& guard;
+  std::mt19937 random;
+  const std::array<Quota, 6> quotas = {
+      Of({Algorithm::kTokenBucket, 50, 1s}),  Of({Algorithm::kSlidingLog, 50, 1s}),
+      Of({Algorithm::kSlidingWindow, 50, 1s}), Of({Algorithm::kFixedWindow, 50, 1s}),
+      Of({Algorithm::kGcra, 50, 1s}),         Of({Algorithm::kConcurrency, 10, 1s})};
+  const std::array<std::string, 6> identities = {"a", "b", "c", "d", "e", "f"};
+  const std::array<std::string, 4> rules = {"r0", "r1", "r2", "r3"};
+  std::vector<One*> idle;
+  int depth = 0;
+  int left = 100'000'000;
+  int started = 0;
+  int finished = 0;
+  int twice = 0;
+  int errors = 0;
+};
+
+TEST(ReviewTest, EveryCallIsFinishedOnceInAStorm) {
+  RedisServer redis;
+  FaultProxy proxy(redis.port());
+  Guard::Options options = Node::To(proxy.port());
+  options.redis.deadline = 8ms;
+  options.redis.connect_timeout = 30ms;
+  options.nodes = [] { return 3; };
+  Node node{options};
+  node.WaitUntilReady();
+  std::unique_ptr<Storm> storm;
+  std::vector<std::unique_ptr<Storm::One>> ones;
+  node.Run([&](Guard& guard) {
+    storm = std::make_unique<Storm>(guard, 7);
+    for (int i = 0; i < 300; ++i) {
+      ones.push_back(std::make_unique<Storm::One>());
+      storm->idle.push_back(ones.back().get());
+    }
+  });
+  std::mt19937 random(3);
+  const auto until = SteadyClock::now() + 15s;
+  bool over = false;
+  for (int i = 0; !over && SteadyClock::now() < until; ++i) {
+    node.Run([&](Guard&) {
+      storm->Round();
+      over = storm->left == 0;
+    });
+    std::this_thread::sleep_for(500us);
+    if (i % 100 != 0) continue;
+    switch (i % 200 == 0 ? random() % 10 : 99) {
+      case 0: proxy.Set({.kind = Fault::Kind::kDelayReplies, .delay = 10ms}); break;
+      case 1: proxy.Set({.kind = Fault::Kind::kDropReplies, .share = 0.2}); break;
+      case 2: proxy.Set({.kind = Fault::Kind::kCutReplies, .bytes = random() % 200, .share = 0.3}); break;
+      case 3: proxy.Set({.kind = Fault::Kind::kGarble, .share = 0.3}); break;
+      case 4: proxy.Set({.kind = Fault::Kind::kStall}); break;
+      case 5: proxy.CutAll(); break;
+      case 6: (void)redis.Text({"SCRIPT", "FLUSH"}); break;
+      case 7: (void)redis.Text({"FLUSHALL"}); break;
+      default: proxy.Pass();
+    }
+  }
+  proxy.Pass();
+  node.Run([&](Guard&) { storm->left = 0; });
+  std::this_thread::sleep_for(300ms);
+  node.Run([&](Guard& guard) {
+    EXPECT_EQ(storm->started, storm->finished);
+    EXPECT_EQ(storm->twice, 0);
+    EXPECT_EQ(storm->errors, 0);
+    EXPECT_EQ(guard.redis_stats().waiting.get(), 0u);
+    std::printf("%d calls, %llu batches, %llu connections, %llu answered by Redis\n", storm->started,
+                static_cast<unsigned long long>(guard.redis_stats().batches.get()),
+                static_cast<unsigned long long>(guard.redis_stats().connections.get()),
+                static_cast<unsigned long long>(guard.redis_stats().calls.get()));
+  });
 }
 
 // A reply that grows is parsed from its beginning with every piece that comes.
