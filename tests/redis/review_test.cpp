@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
 #include <mutex>
 #include <random>
 #include <thread>
 
+#include "limiter/local_share.hpp"
 #include "redis/fault_proxy.hpp"
 #include "redis/node.hpp"
+#include "store/redis/batch.hpp"
 #include "store/redis/heartbeat.hpp"
+#include "store/redis/msgpack.hpp"
 #include "store/redis/resp_reader.hpp"
 
 namespace tidegate::redis_test {
@@ -53,8 +57,7 @@ TEST(ReviewTest, ABreakerWhoseProbeMetBusyClosesAgain) {
       .rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed};
   ASSERT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
 
-  std::thread busy(
-      [&] { (void)redis.Connect().Text({"EVAL", "while true do end", "0"}); });
+  std::thread busy([&] { (void)redis.Connect().Text({"EVAL", "while true do end", "0"}); });
   std::this_thread::sleep_for(100ms);
   const auto until = SteadyClock::now() + 2s;
   while (SteadyClock::now() < until) {
@@ -97,8 +100,8 @@ TEST(ReviewTest, ThePasswordIsNotLogged) {
   EXPECT_THAT(logged, Not(HasSubstr("hunter2")));
 }
 
-// docs/redis.md: "A lease of that kind is given back if its caller was refused". The call that gives
-// it back has the same deadline and the same breaker, and is forgotten when it fails.
+// docs/redis.md: "A lease of that kind is given back if its caller was refused". The call that
+// gives it back has the same deadline and the same breaker, and is forgotten when it fails.
 TEST(ReviewTest, ALeaseWhoseFateWasUnknownIsGivenBackAfterAStall) {
   RedisServer redis;
   Guard::Options options = Node::To(redis);
@@ -239,7 +242,8 @@ TEST(ReviewTest, ARedisThatWasAwayForLongDoesNotMakeTheShareGrowAtOnce) {
         redis::Heartbeat::Options{.node = "me", .key_id = "k", .secret = ""});
   });
   const auto clock = std::chrono::system_clock::now().time_since_epoch();
-  const auto ahead = std::chrono::duration_cast<std::chrono::microseconds>(clock).count() + 3'000'000;
+  const auto ahead =
+      std::chrono::duration_cast<std::chrono::microseconds>(clock).count() + 3'000'000;
   for (const std::string other : {"a k", "b k", "c k"}) {
     (void)redis.Text({"ZADD", "tg:nodes", std::to_string(ahead), other});
   }
@@ -387,7 +391,7 @@ struct Storm {
       const auto which = leases ? 5 : random() % 5;
       one.own[i] = {.rule = rules[i],
                     .identity = identities[random() % 6],
-                    .quota = &quotas[which],
+                    .quota = &quotas[which + (random() % 3 == 0 ? 6 : 0)],
                     .cost = static_cast<std::int64_t>(1 + random() % 3),
                     .mode = random() % 5 == 0 ? Mode::kShadow : Mode::kEnforce,
                     .lease = leases ? std::string_view(one.lease) : std::string_view{},
@@ -422,10 +426,14 @@ struct Storm {
 
   Guard& guard;
   std::mt19937 random;
-  const std::array<Quota, 6> quotas = {
-      Of({Algorithm::kTokenBucket, 50, 1s}),  Of({Algorithm::kSlidingLog, 50, 1s}),
+  const std::array<Quota, 12> quotas = {
+      Of({Algorithm::kTokenBucket, 50, 1s}), Of({Algorithm::kSlidingLog, 50, 1s}),
       Of({Algorithm::kSlidingWindow, 50, 1s}), Of({Algorithm::kFixedWindow, 50, 1s}),
-      Of({Algorithm::kGcra, 50, 1s}),         Of({Algorithm::kConcurrency, 10, 1s})};
+      Of({Algorithm::kGcra, 50, 1s}), Of({Algorithm::kConcurrency, 10, 1s}),
+      // The same keys, other quotas.
+      Of({Algorithm::kTokenBucket, 7, 300ms}), Of({Algorithm::kSlidingLog, 7, 300ms}),
+      Of({Algorithm::kSlidingWindow, 7, 300ms}), Of({Algorithm::kFixedWindow, 7, 300ms}),
+      Of({Algorithm::kGcra, 7, 300ms}), Of({Algorithm::kConcurrency, 3, 300ms})};
   const std::array<std::string, 6> identities = {"a", "b", "c", "d", "e", "f"};
   const std::array<std::string, 4> rules = {"r0", "r1", "r2", "r3"};
   std::vector<One*> idle;
@@ -466,15 +474,32 @@ TEST(ReviewTest, EveryCallIsFinishedOnceInAStorm) {
     std::this_thread::sleep_for(500us);
     if (i % 100 != 0) continue;
     switch (i % 200 == 0 ? random() % 10 : 99) {
-      case 0: proxy.Set({.kind = Fault::Kind::kDelayReplies, .delay = 10ms}); break;
-      case 1: proxy.Set({.kind = Fault::Kind::kDropReplies, .share = 0.2}); break;
-      case 2: proxy.Set({.kind = Fault::Kind::kCutReplies, .bytes = random() % 200, .share = 0.3}); break;
-      case 3: proxy.Set({.kind = Fault::Kind::kGarble, .share = 0.3}); break;
-      case 4: proxy.Set({.kind = Fault::Kind::kStall}); break;
-      case 5: proxy.CutAll(); break;
-      case 6: (void)redis.Text({"SCRIPT", "FLUSH"}); break;
-      case 7: (void)redis.Text({"FLUSHALL"}); break;
-      default: proxy.Pass();
+      case 0:
+        proxy.Set({.kind = Fault::Kind::kDelayReplies, .delay = 10ms});
+        break;
+      case 1:
+        proxy.Set({.kind = Fault::Kind::kDropReplies, .share = 0.2});
+        break;
+      case 2:
+        proxy.Set({.kind = Fault::Kind::kCutReplies, .bytes = random() % 200, .share = 0.3});
+        break;
+      case 3:
+        proxy.Set({.kind = Fault::Kind::kGarble, .share = 0.3});
+        break;
+      case 4:
+        proxy.Set({.kind = Fault::Kind::kStall});
+        break;
+      case 5:
+        proxy.CutAll();
+        break;
+      case 6:
+        (void)redis.Text({"SCRIPT", "FLUSH"});
+        break;
+      case 7:
+        (void)redis.Text({"FLUSHALL"});
+        break;
+      default:
+        proxy.Pass();
     }
   }
   proxy.Pass();
@@ -485,11 +510,225 @@ TEST(ReviewTest, EveryCallIsFinishedOnceInAStorm) {
     EXPECT_EQ(storm->twice, 0);
     EXPECT_EQ(storm->errors, 0);
     EXPECT_EQ(guard.redis_stats().waiting.get(), 0u);
-    std::printf("%d calls, %llu batches, %llu connections, %llu answered by Redis\n", storm->started,
-                static_cast<unsigned long long>(guard.redis_stats().batches.get()),
+    std::printf("%d calls, %llu batches, %llu connections, %llu answered by Redis\n",
+                storm->started, static_cast<unsigned long long>(guard.redis_stats().batches.get()),
                 static_cast<unsigned long long>(guard.redis_stats().connections.get()),
                 static_cast<unsigned long long>(guard.redis_stats().calls.get()));
   });
+}
+
+/// What is answered makes sense to us, whoever leaves before or after it is sent.
+TEST(ReviewTest, NoReplyOfARedisThatIsWellIsRefused) {
+  for (const auto deadline : {3ms, 8ms, 5000ms}) {
+    RedisServer redis;
+    FaultProxy proxy(redis.port());
+    Guard::Options options = Node::To(proxy.port());
+    options.redis.deadline = deadline;
+    Node node{options};
+    node.WaitUntilReady();
+    if (deadline < 1s) proxy.Set({.kind = Fault::Kind::kDelayReplies, .delay = 2ms});
+    std::unique_ptr<Storm> storm;
+    std::vector<std::unique_ptr<Storm::One>> ones;
+    node.Run([&](Guard& guard) {
+      storm = std::make_unique<Storm>(guard, 11);
+      for (int i = 0; i < 300; ++i) {
+        ones.push_back(std::make_unique<Storm::One>());
+        storm->idle.push_back(ones.back().get());
+      }
+    });
+    const auto until = SteadyClock::now() + 6s;
+    while (SteadyClock::now() < until) {
+      node.Run([&](Guard&) { storm->Round(); });
+      std::this_thread::sleep_for(300us);
+    }
+    node.Run([&](Guard&) { storm->left = 0; });
+    std::this_thread::sleep_for(300ms);
+    node.Run([&](Guard& guard) {
+      std::uint64_t refused = 0;
+      std::uint64_t timeouts = 0;
+      for (const auto& rung : guard.stats().failures) {
+        refused += rung[static_cast<std::size_t>(redis::Reason::kBadResponse)].get();
+        refused += rung[static_cast<std::size_t>(redis::Reason::kBadTypes)].get();
+        timeouts += rung[static_cast<std::size_t>(redis::Reason::kTimeout)].get();
+      }
+      EXPECT_EQ(refused, 0u);
+      EXPECT_EQ(
+          guard.redis_stats().errors[static_cast<std::size_t>(redis::ErrorKind::kOther)].get(), 0u);
+      EXPECT_EQ(storm->started, storm->finished);
+      std::printf("%d calls, %llu answered by Redis, %llu timeouts\n", storm->started,
+                  static_cast<unsigned long long>(guard.redis_stats().calls.get()),
+                  static_cast<unsigned long long>(timeouts));
+    });
+  }
+}
+
+/// So many callers, each asking again as soon as it was answered, each time for another key: how
+/// many answers of Redis's come a second.
+double Goodput(RedisServer& redis, int callers, std::chrono::microseconds deadline) {
+  struct One : Call {
+    Guard* guard = nullptr;
+    std::atomic<bool>* over = nullptr;
+    std::uint64_t* answered = nullptr;
+    std::vector<One*>* idle = nullptr;
+    std::string identity;
+    std::array<Charge, 1> own;
+    std::array<Decision, 1> told;
+  };
+  static const Quota quota = Of({.limit = 5, .period = 1s});
+  Guard::Options options = Node::To(redis);
+  options.redis.deadline = deadline;
+  std::atomic<bool> over = false;
+  std::uint64_t answered = 0;
+  std::uint64_t number = 0;
+  std::vector<std::unique_ptr<One>> ones;
+  std::vector<One*> idle;
+  Node node{options};
+  node.WaitUntilReady();
+  node.Run([&](Guard& guard) {
+    for (int i = 0; i < callers; ++i) {
+      One& one = *ones.emplace_back(std::make_unique<One>());
+      one.guard = &guard;
+      one.over = &over;
+      one.answered = &answered;
+      one.idle = &idle;
+      one.charges = one.own;
+      one.decisions = one.told;
+      one.finished = [](Call& call) noexcept {
+        One& mine = static_cast<One&>(call);
+        if (mine.told[0].rung == Rung::kStore) ++*mine.answered;
+        mine.idle->push_back(&mine);
+      };
+      idle.push_back(&one);
+    }
+  });
+  const auto began = SteadyClock::now();
+  while (SteadyClock::now() - began < 2s) {
+    node.Run([&](Guard& guard) {
+      for (One* const one : std::exchange(idle, {})) {
+        one->identity = std::to_string(number++ * 7919 % 1'000'003);
+        one->own[0] = {.rule = "r",
+                       .identity = one->identity,
+                       .quota = &quota,
+                       .on_failure = OnFailure::kClosed};
+        guard.Start(*one);
+      }
+    });
+    std::this_thread::sleep_for(100us);
+  }
+  double rate = 0;
+  node.Run([&](Guard&) { rate = static_cast<double>(answered) / 2; });
+  return rate;
+}
+
+// Waiting calls are sent in the order in which they came, however little time they have left: with
+// more of them than Redis answers within the deadline, all are answered too late.
+TEST(ReviewTest, MoreCallsThanRedisCanAnswerDoNotKeepItFromAnsweringAny) {
+  RedisServer redis;
+  const double most = Goodput(redis, 500, 5s);
+  for (const int callers : {500, 1000, 2000, 4000, 8000}) {
+    const double rate = Goodput(redis, callers, 20ms);
+    std::printf("%d callers, 20 ms: %.0f answers a second; without a deadline %.0f\n", callers,
+                rate, most);
+    EXPECT_GT(rate, most / 4) << callers;
+  }
+}
+
+// What Redis says of the number of nodes is not bounded. For the sanitizers.
+TEST(ReviewTest, AnyNumberOfNodesHasAShare) {
+  for (const std::int64_t nodes : {std::int64_t{10'000'000}, INT64_MAX / 2, INT64_MAX}) {
+    for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kFixedWindow}) {
+      const Quota share = ShareOf(Of({algorithm, 5, 1h}), nodes);
+      EXPECT_EQ(share.capacity(), 1);
+      EXPECT_GE(share.period(), 1h);
+    }
+  }
+}
+
+// What Lua checks (whole numbers within 2^53) C++ takes as it comes. For the sanitizers.
+TEST(ReviewTest, ARepliesNumbersMayBeAnything) {
+  const redis::KeyNames names("tg:");
+  const Fingerprinter fingerprinter;
+  const std::array<std::int64_t, 4> extremes = {INT64_MIN, -1, 1'800'000'000'000'000, INT64_MAX};
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kGcra,
+                                    Algorithm::kFixedWindow, Algorithm::kSlidingWindow}) {
+    const Quota quota = Of({algorithm, 5, 1h});
+    for (int way = 0; way < 256; ++way) {
+      redis::Batch batch(names, fingerprinter);
+      const std::array<Charge, 1> charges = {Charge{"r", "a", &quota}};
+      std::array<Decision, 1> told;
+      Call call;
+      call.charges = charges;
+      call.decisions = told;
+      call.record.request = {1, 1};
+      ASSERT_TRUE(batch.Add(call));
+      std::string packed;
+      const auto at = [&](int place) {
+        return extremes[static_cast<std::size_t>(way >> (2 * place)) % 4];
+      };
+      redis::WritePacked(packed, {at(0), 0, 0, 0, at(1), at(2), at(3), 0});
+      (void)batch.Read(packed, [](Call&) {});
+    }
+  }
+}
+
+// A Redis that answers everything, but each time a little too late: nobody is answered by it,
+// everybody waits for the deadline and is charged, and the breaker takes each reply for a success.
+TEST(ReviewTest, ABreakerOpensWhenEveryReplyIsTooLate) {
+  RedisServer redis;
+  FaultProxy proxy(redis.port());
+  Guard::Options options = Node::To(proxy.port());
+  options.redis.deadline = 20ms;
+  Node node{options};
+  node.WaitUntilReady();
+  proxy.Set({.kind = Fault::Kind::kDelayReplies, .delay = 30ms});
+  const Quota quota = Of({.limit = 1'000'000, .period = 1s});
+  int asked = 0;
+  int answered = 0;
+  const auto until = SteadyClock::now() + 2s;
+  while (SteadyClock::now() < until) {
+    const Asked one = node.Apply(
+        {.rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed});
+    ++asked;
+    if (one.decisions[0].rung == Rung::kStore) ++answered;
+  }
+  ASSERT_LE(answered, 1);
+  std::uint64_t at_once = 0;
+  for (const auto& rung : node.guard().stats().failures) {
+    at_once += rung[static_cast<std::size_t>(redis::Reason::kBreakerOpen)].get();
+  }
+  EXPECT_GT(at_once, 0u) << asked << " calls waited for their deadline in vain";
+}
+
+// Until the first connection stands, batches whose callers have all left stay in the queue.
+TEST(ReviewTest, CallsThatHaveLeftCostNoMemoryWhileItConnects) {
+  RedisServer redis;
+  redis.Signal(SIGSTOP);  // The system accepts; nobody greets.
+  Guard::Options options = Node::To(redis);
+  options.redis.deadline = 1ms;
+  options.redis.connect_timeout = 10s;
+  const auto resident = [] {
+    std::ifstream in("/proc/self/statm");
+    std::size_t size = 0;
+    std::size_t pages = 0;
+    in >> size >> pages;
+    return pages * 4096 >> 20;
+  };
+  Node node{options};
+  const Quota quota = Of({.limit = 5, .period = 1h});
+  std::vector<std::string> names;
+  for (int i = 0; i < 1000; ++i) names.push_back("name-" + std::to_string(i));
+  const auto ask = [&] {
+    std::vector<Asked> many;
+    for (const std::string& name : names) many.push_back({.charges = {{"r", name, &quota}}});
+    node.Ask(many);
+  };
+  for (int i = 0; i < 10; ++i) ask();
+  const std::size_t before = resident();
+  const auto until = SteadyClock::now() + 3s;
+  int rounds = 0;
+  for (; SteadyClock::now() < until; ++rounds) ask();
+  EXPECT_LT(resident(), before + 20) << rounds << "000 calls, " << before << " MiB before";
+  redis.Signal(SIGCONT);
 }
 
 // A reply that grows is parsed from its beginning with every piece that comes.

@@ -274,7 +274,8 @@ TEST(RedisServerTest, RulesOfAllKindsInOneRequest) {
   EXPECT_EQ(ask("/").status, 429);
 }
 
-// A reload may take the configured key away: the documentation says that the nodes agree on one then.
+// A reload may take the configured key away: the documentation says that the nodes agree on one
+// then.
 TEST(RedisServerTest, AReloadThatDropsTheConfiguredKeyLeavesOneBucketForAll) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
