@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a hostile review found about names: the system's resolver is replaced by one of the test's.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netdb.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "redis/node.hpp"
+
+namespace {
+
+std::uint16_t first_port = 0;     // NOLINT
+std::chrono::milliseconds takes;  // NOLINT
+
+addrinfo* AddressOf(const char* host, std::uint16_t port) {
+  auto* const info = static_cast<addrinfo*>(std::calloc(1, sizeof(addrinfo)));
+  auto* const address = static_cast<sockaddr_in*>(std::calloc(1, sizeof(sockaddr_in)));
+  address->sin_family = AF_INET;
+  address->sin_port = htons(port);
+  inet_pton(AF_INET, host, &address->sin_addr);
+  info->ai_family = AF_INET;
+  info->ai_socktype = SOCK_STREAM;
+  info->ai_addr = reinterpret_cast<sockaddr*>(address);
+  info->ai_addrlen = sizeof(sockaddr_in);
+  return info;
+}
+
+}  // namespace
+
+extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints,
+                           addrinfo** list) {
+  in_addr number{};
+  const bool numeric = inet_pton(AF_INET, host, &number) == 1;
+  if ((hints->ai_flags & AI_NUMERICHOST) != 0 && !numeric) return EAI_NONAME;
+  const auto wanted = static_cast<std::uint16_t>(std::atoi(port));
+  if (numeric) {
+    *list = AddressOf(host, wanted);
+    return 0;
+  }
+  std::this_thread::sleep_for(takes);
+  *list = AddressOf("127.0.0.1", wanted);
+  if (first_port != 0) {
+    addrinfo* const first = AddressOf("127.0.0.1", first_port);
+    first->ai_next = *list;
+    *list = first;
+  }
+  return 0;
+}
+extern "C" void freeaddrinfo(addrinfo* list) {
+  while (list != nullptr) {
+    addrinfo* const next = list->ai_next;
+    std::free(list->ai_addr);
+    std::free(list);
+    list = next;
+  }
+}
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool ReadyWithin(Node& node, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  bool ready = false;
+  while (!ready && std::chrono::steady_clock::now() < until) {
+    node.Run([&](Guard& guard) { ready = guard.client().ready(); });
+    std::this_thread::sleep_for(5ms);
+  }
+  return ready;
+}
+
+TEST(NamesReviewTest, Control) {
+  RedisServer redis;
+  takes = 50ms;
+  Guard::Options options = Node::To(redis);
+  options.redis.url.host = "redis.example";
+  Node node{options};
+  EXPECT_TRUE(ReadyWithin(node, 5s));
+}
+
+// Every attempt asks anew and gives up before the answer is there.
+TEST(NamesReviewTest, ANameThatTakesLongerThanTheConnectionMayIsFoundInTheEnd) {
+  RedisServer redis;
+  takes = 300ms;
+  Guard::Options options = Node::To(redis);
+  options.redis.url.host = "redis.example";
+  Node node{options};
+  EXPECT_TRUE(ReadyWithin(node, 5s));
+}
+
+// One address that drops everything takes all of the time; the next attempt begins with it again.
+TEST(NamesReviewTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
+  RedisServer redis;
+  const int silent = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ASSERT_EQ(listen(silent, 0), 0);
+  std::vector<int> full;
+  for (int i = 0; i < 4; ++i) {  // From now on SYNs are dropped.
+    full.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    (void)connect(full.back(), reinterpret_cast<sockaddr*>(&address), size);
+  }
+  std::this_thread::sleep_for(50ms);
+  takes = 0ms;
+  first_port = ntohs(address.sin_port);
+  Guard::Options options = Node::To(redis);
+  options.redis.url.host = "redis.example";
+  {
+    Node node{options};
+    EXPECT_TRUE(ReadyWithin(node, 5s));
+  }
+  first_port = 0;
+  for (const int fd : full) close(fd);
+  close(silent);
+}
+
+// Each attempt starts a thread; the ones before it still wait. Where no thread can be started any
+// more, std::thread throws on the reactor, which nobody catches: the process ends.
+TEST(NamesReviewTest, ANameServerThatIsAwayCostsABoundedNumberOfThreads) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  takes = 12s;
+  Guard::Options options = Node::To(1);
+  options.redis.url.host = "redis.example";
+  Node node{options};
+  std::this_thread::sleep_for(1s);
+  const auto before = threads();
+  std::this_thread::sleep_for(9s);
+  EXPECT_LE(threads(), before + 1) << "of one reactor";
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
