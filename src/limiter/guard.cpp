@@ -45,6 +45,11 @@ std::optional<Error> Guard::Prepare(Call& call) {
     if (auto bad = CheckRequest(call.charges, 1, call.decisions)) return bad;
     return Identify(call);
   }
+  if (call.charges.empty() || call.charges.size() > kMaxCharges ||
+      call.decisions.size() != call.charges.size()) {
+    return Error{ErrorCode::kBadCharge, "a call needs 1 to " + std::to_string(kMaxCharges) +
+                                            " charges, and a decision for each"};
+  }
   for (const Charge& charge : call.charges) {
     if (auto bad = CheckCharge(charge, OperationOf(call.kind))) return bad;
   }
@@ -97,7 +102,7 @@ void Guard::Start(Call& call) noexcept {
       stats_.cache_hits.Add();
       return call.finished(call);
     }
-    if (held_) return OnFailed(call, redis::Reason::kBreakerOpen, Fate::kNotDone);
+    if (held_) return OnFailed(call, redis::Reason::kBreakerOpen);
     client_.Submit(call);
   } catch (const std::exception&) {
     // Only memory can be missing, and only before the call was taken.
@@ -121,17 +126,13 @@ void Guard::Keep(const Call& denied, Client::Clock::time_point sent) {
   cache_.Insert(denied, std::span(keys).first(denied.charges.size()), sent);
 }
 
-void Guard::OnFailed(Call& call, redis::Reason reason, Fate fate) {
+void Guard::OnFailed(Call& call, redis::Reason reason) {
   policy_.Answer(call);
   if (!call.error) {
     for (const Decision& decision : call.decisions) {
       stats_.failures[static_cast<std::size_t>(decision.rung)][static_cast<std::size_t>(reason)]
           .Add();
     }
-  }
-  // Redis may have given the lease to somebody who has just been refused.
-  if (fate == Fate::kUnknown && call.kind == Call::Kind::kApply && !call.allowed) {
-    client_.ReleaseLater(call);
   }
   call.finished(call);
 }

@@ -50,7 +50,7 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
  private:
   // redis::Client::Listener
   void OnAnswered(Call& call, redis::Client::Clock::time_point sent) override;
-  void OnFailed(Call& call, redis::Reason reason, Fate fate) override;
+  void OnFailed(Call& call, redis::Reason reason) override;
   void OnInvalidated(std::string_view key) override;
   void OnSubscribed(bool subscribed) override;
   void OnNotice(Notice notice, redis::ErrorKind kind, std::string_view text) override;

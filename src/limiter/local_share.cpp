@@ -16,6 +16,7 @@ bool IsBucket(const Quota& quota) noexcept {
 
 Quota ShareOf(const Quota& quota, std::int64_t nodes) noexcept {
   if (nodes <= 1) return quota;
+  nodes = std::min<std::int64_t>(nodes, 10'000);  // So that n times a year is a number.
   QuotaSpec spec{.algorithm = quota.algorithm(),
                  .limit = quota.limit(),
                  .period = quota.period(),

@@ -50,13 +50,13 @@ Problem ProblemOf(std::string where, std::string message) {
   return {Problem::Severity::kError, {}, std::move(where), std::move(message)};
 }
 
-std::shared_ptr<const Identifier> MakeIdentifier(const Config& config, const std::string& key,
-                                                 Problems& problems) {
-  Identifier::Options options{
-      .hmac_key = config.identity.hmac_key.empty() ? key : config.identity.hmac_key,
-      .ipv6_prefix = config.client_ip.ipv6_prefix,
-      .jwt = nullptr};
-  if (const auto& jwt = config.identity.jwt) {
+std::shared_ptr<const Identifier> MakeIdentifier(const Config::Identity& identity,
+                                                 const Config::ClientIp& client_ip,
+                                                 const std::string& key, Problems& problems) {
+  Identifier::Options options{.hmac_key = identity.hmac_key.empty() ? key : identity.hmac_key,
+                              .ipv6_prefix = client_ip.ipv6_prefix,
+                              .jwt = nullptr};
+  if (const auto& jwt = identity.jwt) {
     auto verifier = JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
                                        .public_key_pem = jwt->public_key_pem,
                                        .unverified = jwt->unverified,
@@ -135,12 +135,14 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
 }
 
 void Server::Check(const Config& config, Problems& problems) {
-  const auto identifier = MakeIdentifier(config, RandomKey(), problems);
+  const auto identifier = MakeIdentifier(config.identity, config.client_ip, RandomKey(), problems);
   if (identifier != nullptr) (void)RuleSet::Compile(config, identifier, problems);
 }
 
 std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& problems) {
-  auto identifier = MakeIdentifier(config, key_, problems);
+  Config::Identity identity = config.identity;
+  if (config_.store.redis) identity.hmac_key = config_.identity.hmac_key;  // Needs a restart.
+  auto identifier = MakeIdentifier(identity, config.client_ip, key_, problems);
   if (identifier == nullptr) return nullptr;
   auto rules = RuleSet::Compile(config, std::move(identifier), problems);
   if (rules == nullptr) return nullptr;
@@ -318,6 +320,10 @@ std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   store.on_failure = config_.store.on_failure;  // The rules carry it.
   if (store != config_.store) changed.emplace_back("store");
   if (config.limits != config_.limits) changed.emplace_back("limits");
+  // One node with another key would have buckets of its own, and multiply every limit.
+  if (config_.store.redis && config.identity.hmac_key != config_.identity.hmac_key) {
+    changed.emplace_back("identity.hmac_key");
+  }
   return changed;
 }
 

@@ -62,7 +62,6 @@ void Batch::Clear() noexcept {
   used_ = 0;
   waiting_ = 0;
   attempts_ = 0;
-  sent_ = false;
   key_places_.fill(0);
   entry_places_.fill(0);
 }
@@ -304,7 +303,6 @@ void Batch::Write(std::string& out, Form form, std::string_view script, std::str
   DropThoseWhoLeft();
   Pack();
   ++attempts_;
-  sent_ = true;
   AppendSize(out, '*', 5 + keys_.size() + lease_count_);
   AppendText(out, form == Form::kSha ? "EVALSHA" : "EVAL");
   AppendText(out, script);

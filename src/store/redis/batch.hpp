@@ -36,10 +36,6 @@ class Batch {
   [[nodiscard]] std::size_t keys() const noexcept { return keys_.size(); }
   /// How often it was sent; once it was, it takes nobody any more.
   [[nodiscard]] int attempts() const noexcept { return attempts_; }
-  /// Whether Redis may have executed it.
-  [[nodiscard]] bool sent() const noexcept { return sent_; }
-  /// Redis said that it did not.
-  void NoteNotExecuted() noexcept { sent_ = false; }
   /// Nothing that asks something new fits any more.
   [[nodiscard]] bool full() const noexcept {
     return used_ >= kMostEntries || keys_.size() + kMaxCharges > kMostKeys;
@@ -67,7 +63,13 @@ class Batch {
   using Answered = std::function<void(Call&)>;
   /// Reads the script's reply, fills the calls and hands each that is complete to `answered`, which
   /// may finish it. Where the reply makes no sense, those that are not answered stay.
-  [[nodiscard]] Summary Read(std::string_view packed, const Answered& answered);
+  /// `given_back` hears of each key that a refund or a reset of this batch gave something back to,
+  /// in the order of the entries: Redis told of it before the reply, and so before the denials that
+  /// came before it.
+  using GivenBack = std::function<void(std::string_view key)>;
+  [[nodiscard]] Summary Read(
+      std::string_view packed, const Answered& answered,
+      const GivenBack& given_back = [](std::string_view) {});
 
   /// Hands over all that still wait and takes them out.
   void TakeAll(const std::function<void(Call&)>& take);
@@ -130,7 +132,6 @@ class Batch {
   std::size_t used_ = 0;
   std::size_t waiting_ = 0;
   int attempts_ = 0;
-  bool sent_ = false;
   std::array<std::uint16_t, 1024> key_places_{};   ///< By fingerprint; number + 1.
   std::array<std::uint16_t, 512> entry_places_{};  ///< By request.
   std::vector<std::int64_t> numbers_;

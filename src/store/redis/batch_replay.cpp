@@ -11,13 +11,18 @@ namespace tidegate::redis {
 
 class Batch::Replay {
  public:
-  Replay(Batch& batch, const Answered& answered) : batch_(batch), answered_(answered) {}
+  Replay(Batch& batch, const Answered& answered, const GivenBack& given_back)
+      : batch_(batch), answered_(answered), given_back_(given_back) {}
 
   Summary Run(std::string_view packed) {
     if (!ReadPacked(packed, batch_.numbers_)) return {Summary::Verdict::kBadTypes};
     left_ = batch_.numbers_;
     Summary summary;
-    if (left_.size() < 4) return {Summary::Verdict::kBadResponse};
+    // Beyond what a script can hold exactly: then it is not one of ours that answers.
+    constexpr std::int64_t kMost = std::int64_t{1} << 53;
+    const bool sane = std::ranges::all_of(
+        left_, [](std::int64_t number) { return number >= -kMost && number <= kMost; });
+    if (!sane || left_.size() < 4) return {Summary::Verdict::kBadResponse};
     now_ = Time{Micros{Take()}};
     summary.repaired = Take();
     summary.healed = Take();
@@ -92,7 +97,10 @@ class Batch::Replay {
     std::int64_t expected = count;
     for (std::size_t i = 0; i < entry.item_count; ++i) {
       const Item& item = Items(entry)[i];
-      if (item.mode == Mode::kShadow) continue;
+      if (item.mode == Mode::kShadow) {
+        if (lists_[i].admitted < 0 || lists_[i].admitted > admitted) return false;
+        continue;
+      }
       if (IsList(QuotaOf(item).algorithm())) {
         const Outcome& look = lists_[i].look;
         const bool denies = look.never || look.retry_after > Micros{0};
@@ -171,6 +179,10 @@ class Batch::Replay {
     if (applied != 0 && applied != 1) return false;
     const Item& item = Items(entry)[0];
     if (applied == 1 && !IsList(QuotaOf(item).algorithm())) Change(entry, item);
+    if (applied == 1 && (entry.kind == Call::Kind::kRefund || entry.kind == Call::Kind::kReset)) {
+      const Key& key = batch_.keys_[item.key];
+      given_back_(std::string_view(batch_.texts_).substr(key.text, key.size));
+    }
     const bool peek = entry.kind == Call::Kind::kPeek;
     const Outcome look = Look(item, 0, peek ? item.cost : 1);
     Call* const call = entry.waiters[0];
@@ -219,14 +231,16 @@ class Batch::Replay {
 
   Batch& batch_;
   const Answered& answered_;
+  const GivenBack& given_back_;
   std::span<const std::int64_t> left_;
   Time now_{};
   std::vector<KeyState> states_;
   std::vector<ListOutcome> lists_;
 };
 
-Batch::Summary Batch::Read(std::string_view packed, const Answered& answered) {
-  return Replay(*this, answered).Run(packed);
+Batch::Summary Batch::Read(std::string_view packed, const Answered& answered,
+                           const GivenBack& given_back) {
+  return Replay(*this, answered, given_back).Run(packed);
 }
 
 }  // namespace tidegate::redis

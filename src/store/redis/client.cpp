@@ -13,10 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// Without a reply for so long a connection is dead, whatever TCP thinks.
 constexpr milliseconds kDead{1000};
 constexpr std::size_t kMostUnderWay = 2;
-constexpr std::size_t kMostOrphans = 4096;
 
 std::uint64_t Seed() {
   std::random_device random;
@@ -31,41 +29,6 @@ Client::Clock::time_point At(std::int64_t since) noexcept {
 }
 
 }  // namespace
-
-/// A lease that somebody may hold in Redis without knowing it.
-struct Client::Orphan : Call {
-  Orphan(Client& of, const Charge& from)
-      : client(of),
-        rule(from.rule),
-        identity(from.identity),
-        lease_id(from.lease),
-        own_quota(*from.quota) {
-    own[0] = from;
-    own[0].rule = rule;
-    own[0].identity = identity;
-    own[0].lease = lease_id;
-    own[0].quota = &own_quota;
-    kind = Kind::kRelease;
-    charges = own;
-    decisions = told;
-    since = Clock::now();
-    finished = [](Call& call) noexcept {
-      auto& mine = static_cast<Orphan&>(call);
-      std::erase_if(mine.client.orphans_,
-                    [&](const auto& orphan) { return orphan.get() == &mine; });
-    };
-  }
-
-  Client& client;
-  std::string rule;
-  std::string identity;
-  std::string lease_id;
-  Quota own_quota;
-  std::array<Charge, 1> own;
-  std::array<Decision, 1> told;
-  Clock::time_point since;
-  bool submitted = false;
-};
 
 Client::Client(net::Reactor& reactor, const Options& options, const Fingerprinter& fingerprinter,
                Listener& listener)
@@ -116,12 +79,20 @@ bool Client::Accepts(Clock::time_point now) noexcept {
 void Client::Submit(Call& call) {
   const auto now = Clock::now();
   if (!Accepts(now)) {
-    return listener_.OnFailed(call, Reason::kBreakerOpen, Listener::Fate::kNotDone);
+    return listener_.OnFailed(call, Reason::kBreakerOpen);
   }
-  if (waiting_ >= options_.most_waiting) {
-    return listener_.OnFailed(call, Reason::kQueueFull, Listener::Fate::kNotDone);
+  if (waiting_ >= options_.most_waiting || WouldBeTooLate()) {
+    return listener_.OnFailed(call, Reason::kQueueFull);
   }
   Enqueue(call, now);
+}
+
+bool Client::WouldBeTooLate() const noexcept {
+  if (queue_.size() < 2) return false;
+  // All that wait before it take their turn first. Without this, everybody would be sent with
+  // hardly any time left, be charged, and be told that it failed.
+  const auto turns = static_cast<std::int64_t>(queue_.size() + batches_under_way_);
+  return usual_latency_ * turns > options_.deadline * 3 / 4;
 }
 
 void Client::Enqueue(Call& call, Clock::time_point now) {
@@ -170,12 +141,14 @@ void Client::OnReady(std::uint32_t) { SendWhatMay(); }
 
 void Client::SendWhatMay() {
   if (reading_) return;
-  while (link_.up() && !queue_.empty()) {
+  while (!queue_.empty()) {
+    // Whether connected or not: those that nobody waits in any more must not pile up.
     if (queue_.front()->empty()) {
       Recycle(std::move(queue_.front()));
       queue_.pop_front();
       continue;
     }
+    if (!link_.up()) return;
     if (batches_under_way_ >= kMostUnderWay) return;
     const bool more_wait = queue_.size() > 1 || queue_.front()->full();
     if (batches_under_way_ > 0 && !more_wait) return;
@@ -201,6 +174,7 @@ void Client::Send(std::unique_ptr<Batch> batch, Batch::Form form) {
     stall_at_ = now + options_.deadline;
   }
   sent_.push_back({std::move(batch), nullptr, now});
+  Arm();
   link_.Flush();
   NoteState();
 }
@@ -209,7 +183,7 @@ void Client::Run(std::string command, Done done) {
   if (!link_.up()) return done(nullptr);
   link_.out().append(command);
   sent_.push_back({nullptr, std::move(done), Clock::now()});
-  if (!armed()) Arm();
+  Arm();
   link_.Flush();
 }
 
@@ -233,8 +207,10 @@ void Client::OnLinkReply(const Reply& reply) {
     return;
   }
   --batches_under_way_;
+  const auto took = Clock::now() - sent.at;
   stall_at_ = Clock::now() + options_.deadline;
-  stats_.latency.Add(Clock::now() - sent.at);
+  stats_.latency.Add(took);
+  usual_latency_ += (took - usual_latency_) / 8;
   if (reply.is(Reply::Type::kError)) {
     OnBatchError(std::move(sent), reply.text);
   } else {
@@ -246,19 +222,28 @@ void Client::OnLinkReply(const Reply& reply) {
 
 void Client::OnBatchReply(Sent sent, const Reply& reply) {
   Batch& batch = *sent.batch;
-  if (batch.empty()) stats_.late.Add();
+  const bool late = batch.empty();
+  if (late) stats_.late.Add();
   Batch::Summary summary{Batch::Summary::Verdict::kBadTypes};
   if (reply.is(Reply::Type::kText)) {
     reading_ = true;
-    summary = batch.Read(reply.text, [&](Call& call) {
-      Unlink(call);
-      stats_.calls.Add();
-      listener_.OnAnswered(call, sent.at);
-    });
+    summary = batch.Read(
+        reply.text,
+        [&](Call& call) {
+          Unlink(call);
+          stats_.calls.Add();
+          listener_.OnAnswered(call, sent.at);
+        },
+        [&](std::string_view key) { listener_.OnInvalidated(key); });
     reading_ = false;
   }
   if (summary.verdict == Batch::Summary::Verdict::kGood) {
-    breaker_.OnSuccess();
+    // One that nobody waited for any more shows a Redis that is too slow, not one that is well.
+    if (late) {
+      breaker_.OnFailure(Clock::now());
+    } else {
+      breaker_.OnSuccess();
+    }
     stats_.healed.Add(static_cast<std::uint64_t>(summary.healed));
     stats_.repaired.Add(static_cast<std::uint64_t>(summary.repaired));
     stats_.failed_writes.Add(static_cast<std::uint64_t>(summary.failed_writes));
@@ -270,7 +255,7 @@ void Client::OnBatchReply(Sent sent, const Reply& reply) {
     return Recycle(std::move(sent.batch));
   }
   const bool types = summary.verdict == Batch::Summary::Verdict::kBadTypes;
-  FailAll(batch, types ? Reason::kBadTypes : Reason::kBadResponse, Listener::Fate::kUnknown);
+  FailAll(batch, types ? Reason::kBadTypes : Reason::kBadResponse);
   // Whatever it was that came, the next reply may be the rest of it.
   link_.Fail(ErrorKind::kOther, "Redis sent a reply that does not fit what it was asked");
 }
@@ -280,42 +265,46 @@ void Client::OnBatchError(Sent sent, std::string_view error) {
   stats_.errors[static_cast<std::size_t>(kind)].Add();
   const std::string text(error);  // The reply's memory goes with the connection.
   Remedy remedy = RemedyOf(kind);
-  // What was raised inside the script may have come after a write.
-  const auto fate = kind == ErrorKind::kOther ? Listener::Fate::kUnknown : Listener::Fate::kNotDone;
-  if (fate == Listener::Fate::kNotDone) sent.batch->NoteNotExecuted();
-  if (sent.batch->empty()) return Recycle(std::move(sent.batch));
+  if (sent.batch->empty()) {
+    if (remedy != Remedy::kSendText) breaker_.OnFailure(Clock::now());
+    return Recycle(std::move(sent.batch));
+  }
+  // What a half-open breaker let through is a probe: its first answer decides.
+  const bool probe = breaker_.state() != Breaker::State::kClosed;
   if (remedy == Remedy::kSendText && sent.batch->attempts() < 3) {
     // What came by EVAL may be evicted again, what was loaded not.
     AppendCommand(link_.out(), {"SCRIPT", "LOAD", ApplyScript()});
     sent_.push_back({nullptr, nullptr, Clock::now()});
     return Send(std::move(sent.batch), Batch::Form::kText);
   }
-  if (remedy == Remedy::kRetryOnce && sent.batch->attempts() < 2) {
+  if (remedy == Remedy::kRetryOnce && sent.batch->attempts() < 2 && !probe) {
     hold_until_ = Clock::now() + milliseconds{1} + milliseconds{backoff_.Random() % 5};
     queue_.push_front(std::move(sent.batch));
     return Arm();
   }
   listener_.OnNotice(Listener::Notice::kError, kind, text);
-  FailAll(*sent.batch, Reason::kRedisError, fate);
+  FailAll(*sent.batch, Reason::kRedisError);
   Recycle(std::move(sent.batch));
   if (remedy == Remedy::kReconnect) return link_.Fail(kind, text);
+  // Redis still answers what writes nothing or takes something away: denials and releases.
+  if (!probe && RefusesWritesOnly(kind)) return;
   breaker_.OnFailure(Clock::now());
   if (breaker_.state() == Breaker::State::kOpen) FailQueued(Reason::kBreakerOpen);
 }
 
 // --- Failures -----------------------------------------------------------------------
 
-void Client::FailAll(Batch& batch, Reason reason, Listener::Fate fate) {
+void Client::FailAll(Batch& batch, Reason reason) {
   batch.TakeAll([&](Call& call) {
     Unlink(call);
-    listener_.OnFailed(call, reason, fate);
+    listener_.OnFailed(call, reason);
   });
 }
 
 void Client::FailQueued(Reason reason) {
   auto queue = std::exchange(queue_, {});
   for (auto& batch : queue) {
-    FailAll(*batch, reason, Listener::Fate::kNotDone);
+    FailAll(*batch, reason);
     Recycle(std::move(batch));
   }
 }
@@ -328,7 +317,7 @@ void Client::FailEverything(Reason reason) {
       if (each.done) each.done(nullptr);
       continue;
     }
-    FailAll(*each.batch, reason, Listener::Fate::kUnknown);
+    FailAll(*each.batch, reason);
     Recycle(std::move(each.batch));
   }
   FailQueued(reason);
@@ -338,16 +327,15 @@ void Client::FailOverdue(Clock::time_point now) {
   while (first_ != nullptr && At(first_->record.since) + options_.deadline <= now) {
     Call& call = *first_;
     Batch& batch = *static_cast<Batch*>(call.record.batch);
-    const auto fate = batch.sent() ? Listener::Fate::kUnknown : Listener::Fate::kNotDone;
     batch.Remove(call);
     Unlink(call);
-    listener_.OnFailed(call, Reason::kTimeout, fate);
+    listener_.OnFailed(call, Reason::kTimeout);
   }
 }
 
 void Client::WatchStall(Clock::time_point now) {
   if (sent_.empty()) return;
-  if (now - sent_.front().at > kDead) {
+  if (now - sent_.front().at >= Patience()) {
     return link_.Fail(ErrorKind::kOther,
                       "Redis has not answered for a second; the connection was dropped");
   }
@@ -355,6 +343,10 @@ void Client::WatchStall(Clock::time_point now) {
   stall_at_ = now + options_.deadline;
   breaker_.OnFailure(now);
   if (breaker_.state() == Breaker::State::kOpen) FailQueued(Reason::kBreakerOpen);
+}
+
+Client::Clock::duration Client::Patience() const noexcept {
+  return std::max<Clock::duration>(kDead, options_.deadline);
 }
 
 void Client::OnTimer(net::Timer::Clock::time_point now) {
@@ -371,7 +363,7 @@ void Client::Arm() {
   auto due = Clock::time_point::max();
   if (first_ != nullptr) due = At(first_->record.since) + options_.deadline;
   if (batches_under_way_ > 0) due = std::min(due, stall_at_);
-  if (!sent_.empty()) due = std::min(due, sent_.front().at + kDead);
+  if (!sent_.empty()) due = std::min(due, sent_.front().at + Patience());
   if (link_.closed()) due = std::min(due, reconnect_at_);
   if (!queue_.empty() && hold_until_ > Clock::now()) due = std::min(due, hold_until_);
   if (due != Clock::time_point::max()) ArmAt(due);
@@ -387,12 +379,6 @@ void Client::OnLinkUp(const Greeting& greeting) {
   breaker_.OnLinkUp();
   listener_.OnSubscribed(greeting.subscribed());
   listener_.OnNotice(Listener::Notice::kUp, ErrorKind::kOther, {});
-  for (std::size_t i = 0; i < orphans_.size(); ++i) {
-    Orphan& orphan = *orphans_[i];
-    if (orphan.submitted) continue;
-    orphan.submitted = true;
-    Enqueue(orphan, Clock::now());
-  }
   NoteState();
   SendWhatMay();
 }
@@ -418,22 +404,6 @@ void Client::OnLinkDown(ErrorKind kind, const std::string& problem) {
 void Client::NoteState() noexcept {
   stats_.connected.Set(link_.up() ? 1 : 0);
   stats_.breaker.Set(static_cast<std::uint64_t>(breaker_.state()));
-}
-
-void Client::ReleaseLater(const Call& call) {
-  std::erase_if(orphans_, [](const auto& orphan) {
-    return !orphan->submitted && Clock::now() - orphan->since > orphan->own_quota.period();
-  });
-  for (const Charge& charge : call.charges) {
-    if (charge.quota->algorithm() != Algorithm::kConcurrency || charge.lease.empty()) continue;
-    if (orphans_.size() >= kMostOrphans) return;
-    orphans_.push_back(std::make_unique<Orphan>(*this, charge));
-    stats_.orphans.Add();
-    if (!link_.up() || !Accepts(Clock::now())) continue;
-    Orphan& orphan = *orphans_.back();
-    orphan.submitted = true;
-    Enqueue(orphan, Clock::now());
-  }
 }
 
 }  // namespace tidegate::redis

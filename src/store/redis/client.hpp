@@ -40,8 +40,7 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
    public:
     /// `sent`: when the batch left; whatever Redis told was not true before.
     virtual void OnAnswered(Call& call, Clock::time_point sent) = 0;
-    enum class Fate : std::uint8_t { kNotDone, kUnknown };
-    virtual void OnFailed(Call& call, Reason reason, Fate fate) = 0;
+    virtual void OnFailed(Call& call, Reason reason) = 0;
     /// A key was given something back; empty: anything may have been.
     virtual void OnInvalidated(std::string_view key) = 0;
     /// A new connection that tells of such things, or one that may not.
@@ -73,8 +72,6 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
 
   /// REQUIRES: a checked call whose `record.request` is set.
   void Submit(Call& call);
-  /// Gives the leases of a call back whose fate is unknown and whose caller was refused.
-  void ReleaseLater(const Call& call);
   /// Runs a command beside the batches, once connected; `done` gets the reply, or nothing.
   using Done = std::function<void(const Reply* reply)>;
   void Run(std::string command, Done done);
@@ -92,8 +89,6 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
     Done done;                     ///< Of a command.
     Clock::time_point at;
   };
-  struct Orphan;
-
   // Link::Listener
   void OnLinkUp(const Greeting& greeting) override;
   void OnLinkReply(const Reply& reply) override;
@@ -104,6 +99,10 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
   void OnReady(std::uint32_t events) override;
 
   [[nodiscard]] bool Accepts(Clock::time_point now) noexcept;
+  /// Whether a call that came now would hardly be answered by its deadline.
+  [[nodiscard]] bool WouldBeTooLate() const noexcept;
+  /// Without a reply for so long a connection is dead, whatever TCP thinks.
+  [[nodiscard]] Clock::duration Patience() const noexcept;
   [[nodiscard]] std::unique_ptr<Batch> NewBatch();
   void Recycle(std::unique_ptr<Batch> batch);
   void Enqueue(Call& call, Clock::time_point now);
@@ -112,7 +111,7 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
   void Send(std::unique_ptr<Batch> batch, Batch::Form form);
   void OnBatchReply(Sent sent, const Reply& reply);
   void OnBatchError(Sent sent, std::string_view error);
-  void FailAll(Batch& batch, Reason reason, Listener::Fate fate);
+  void FailAll(Batch& batch, Reason reason);
   void FailOverdue(Clock::time_point now);
   void FailQueued(Reason reason);
   void FailEverything(Reason reason);
@@ -140,11 +139,11 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
   Call* first_ = nullptr;  ///< Of those that wait, the one with the earliest deadline.
   Call* last_ = nullptr;
   std::size_t waiting_ = 0;
-  Clock::time_point hold_until_{};  ///< A retry waits; nothing overtakes it.
+  Clock::duration usual_latency_{0};  ///< Of a batch.
+  Clock::time_point hold_until_{};    ///< A retry waits; nothing overtakes it.
   Clock::time_point reconnect_at_{};
   Clock::time_point up_since_{};
   Clock::time_point stall_at_{};  ///< When the oldest batch under way counts as a failure again.
-  std::vector<std::unique_ptr<Orphan>> orphans_;  ///< Under way, or waiting for a connection.
   ClientStats stats_;
 };
 

@@ -65,7 +65,6 @@ struct ClientStats {
   Count healed;         ///< Keys whose state was not what it should be.
   Count repaired;       ///< Stored times found impossibly far ahead.
   Count failed_writes;  ///< That a script could not carry out after its first.
-  Count orphans;        ///< Leases given back since nobody waited for them any more.
   std::array<Count, kErrorKinds> errors;
   LatencyHistogram latency;
 };

@@ -34,7 +34,9 @@ void Greeting::Begin(std::string& out) {
 
 Greeting::Progress Greeting::Fail(Step step, std::string_view error) {
   kind_ = KindOf(error);
-  const std::string said = ": it says `" + std::string(error) + "`";
+  // Redis quotes what it does not understand, and HELLO carries the password.
+  if (step == Step::kHello) error = error.substr(0, error.find_first_of(",'`"));
+  const std::string said = ": it says `" + std::string(error.substr(0, 200)) + "`";
   switch (kind_) {
     case ErrorKind::kNoAuth:
       problem_ = "Redis asks for a password: write it into store.url" + said;

@@ -15,7 +15,6 @@ Heartbeat::Heartbeat(net::Reactor& reactor, Client& client, Fleet& fleet, Option
 void Heartbeat::UseKey(std::string key_id, std::string secret) {
   options_.key_id = std::move(key_id);
   options_.secret = std::move(secret);
-  Beat();
 }
 
 void Heartbeat::OnTimer(net::Timer::Clock::time_point) { Beat(); }
@@ -48,8 +47,12 @@ void Heartbeat::Leave() {
 
 void Heartbeat::NoteNodes(std::int64_t live) {
   const auto now = net::Timer::Clock::now();
-  if (live >= fleet_.nodes) {
+  live = std::min(live, kMostNodes);
+  // After a pause Redis may have been emptied: what it knows begins anew.
+  const bool paused = now - std::exchange(last_reply_, now) > 2 * kEvery;
+  if (live >= fleet_.nodes || paused) {
     fewer_since_ = now;
+    if (live < fleet_.nodes) return;
   } else if (now - fewer_since_ < kAlive) {
     return;
   }

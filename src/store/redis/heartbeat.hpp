@@ -29,6 +29,8 @@ class Heartbeat final : private net::Timer {
   /// Who has not been heard of for so long is gone.
   static constexpr std::chrono::seconds kAlive{5};
 
+  static constexpr std::int64_t kMostNodes = 10'000;  ///< As the configuration has it.
+
   struct Options {
     std::string node;    ///< No spaces.
     std::string key_id;  ///< Of the HMAC key in use; no spaces.
@@ -62,6 +64,7 @@ class Heartbeat final : private net::Timer {
   Options options_;
   bool waiting_ = false;
   net::Timer::Clock::time_point fewer_since_ = net::Timer::Clock::now();
+  net::Timer::Clock::time_point last_reply_ = net::Timer::Clock::now();
 };
 
 /// Waits for Redis on the calling thread, `patience` at most, and agrees with the fleet on its HMAC

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -49,6 +50,10 @@ void Link::Close() noexcept {
 }
 
 void Link::Fail(ErrorKind kind, const std::string& problem) {
+  // What still waits in the system's buffers is not delivered after all: its callers are told that
+  // it failed.
+  const linger at_once{1, 0};
+  if (fd_) (void)setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   Close();
   listener_.OnLinkDown(kind, problem);
 }
@@ -71,6 +76,11 @@ void Link::Open() {
                     [this](std::vector<Address> addresses, const std::string& problem) {
                       if (addresses.empty()) return Fail(ErrorKind::kOther, problem);
                       addresses_ = std::move(addresses);
+                      // One that does not answer takes all the time there is: the next attempt
+                      // begins with the one behind it.
+                      std::ranges::rotate(
+                          addresses_, addresses_.begin() + static_cast<std::ptrdiff_t>(
+                                                               attempts_++ % addresses_.size()));
                       next_address_ = 0;
                       ConnectNext();
                     });
@@ -95,6 +105,16 @@ void Link::Connect(const Address& address) {
     const int on = 1;
     (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    // A peer that is gone without a word is found out within ten seconds, also while nothing is
+    // sent.
+    const int idle = 5;
+    const int count = 3;
+    const int unanswered_ms = 5000;
+    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof on);
+    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms,
+                     sizeof unanswered_ms);
   }
   state_ = State::kConnecting;
   if (connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0) {
@@ -193,6 +213,7 @@ bool Link::Take(const Reply& reply) {
       return true;
     case Greeting::Progress::kReady:
       state_ = State::kUp;
+      attempts_ = 0;
       Disarm();
       listener_.OnLinkUp(greeting_);
       return true;

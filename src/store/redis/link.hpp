@@ -76,6 +76,7 @@ class Link final : public net::Watcher, private net::Timer {
   std::uint64_t generation_ = 0;  ///< Grows with every connection: listeners may open and close.
   std::vector<Address> addresses_;
   std::size_t next_address_ = 0;
+  std::size_t attempts_ = 0;  ///< Since it was up last.
   std::string last_problem_;
   net::Descriptor fd_;
   RespReader reader_;

@@ -46,6 +46,12 @@ inline constexpr std::size_t kErrorKinds = 17;
 /// it: `ERR Error running script (...): @user_script:1: -OOM command not allowed...`.
 [[nodiscard]] ErrorKind KindOf(std::string_view error) noexcept;
 
+/// Redis is well but for memory, disk or replicas: only what writes fails.
+[[nodiscard]] constexpr bool RefusesWritesOnly(ErrorKind kind) noexcept {
+  return kind == ErrorKind::kOutOfMemory || kind == ErrorKind::kMisconf ||
+         kind == ErrorKind::kNoReplicas;
+}
+
 /// What may be done with a batch that was answered so. None of them was executed.
 enum class Remedy : std::uint8_t {
   kSendText,   ///< The script itself, and load it again.

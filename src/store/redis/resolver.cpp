@@ -4,16 +4,14 @@
 #include <netdb.h>
 
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace tidegate::redis {
 namespace {
 
-struct Found {
-  std::vector<Address> addresses;
-  std::string problem;
-};
+using Found = Resolver::Found;
 
 Found LookUp(const std::string& host, std::uint16_t port, int flags) {
   addrinfo hints{};
@@ -39,39 +37,54 @@ Found LookUp(const std::string& host, std::uint16_t port, int flags) {
 }  // namespace
 
 Resolver::Resolver(net::Reactor& reactor) : shared_(std::make_shared<Shared>()) {
+  shared_->owner = this;
   shared_->reactor = &reactor;
 }
 
 Resolver::~Resolver() {
   const std::lock_guard lock(shared_->mutex);
-  shared_->reactor = nullptr;
+  shared_->owner = nullptr;
 }
 
-void Resolver::Forget() noexcept {
-  const std::lock_guard lock(shared_->mutex);
-  ++shared_->wanted;
+void Resolver::OnFound(Found found) {
+  looking_ = false;
+  if (!done_) {
+    kept_ = std::move(found);
+    return;
+  }
+  const Done done = std::exchange(done_, nullptr);
+  done(std::move(found.addresses), found.problem);
 }
 
 void Resolver::Resolve(const std::string& host, std::uint16_t port, Done done) {
   Found numeric = LookUp(host, port, AI_NUMERICHOST | AI_NUMERICSERV);
   if (!numeric.addresses.empty()) return done(std::move(numeric.addresses), {});
-  std::uint64_t mine = 0;
-  {
-    const std::lock_guard lock(shared_->mutex);
-    mine = ++shared_->wanted;
+  if (kept_) {
+    const Found kept = *std::exchange(kept_, std::nullopt);
+    return done(kept.addresses, kept.problem);
   }
-  std::thread([shared = shared_, host, port, mine, done = std::move(done)]() mutable {
+  done_ = std::move(done);
+  if (looking_) return;
+  looking_ = true;
+  const auto look = [shared = shared_, host, port] {
     Found found = LookUp(host, port, AI_NUMERICSERV);
     const std::lock_guard lock(shared->mutex);
-    if (shared->reactor == nullptr) return;
-    shared->reactor->Post([shared, mine, done = std::move(done), found = std::move(found)] {
+    if (shared->owner == nullptr) return;
+    shared->reactor->Post([shared, found = std::move(found)]() mutable {
+      Resolver* owner = nullptr;
       {
         const std::lock_guard again(shared->mutex);
-        if (shared->reactor == nullptr || shared->wanted != mine) return;
+        owner = shared->owner;
       }
-      done(found.addresses, found.problem);
+      // On its own thread, so it cannot go meanwhile.
+      if (owner != nullptr) owner->OnFound(std::move(found));
     });
-  }).detach();
+  };
+  try {
+    std::thread(look).detach();
+  } catch (const std::system_error&) {
+    OnFound({{}, "the system gives no thread to look `" + host + "` up with"});
+  }
 }
 
 }  // namespace tidegate::redis

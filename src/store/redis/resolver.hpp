@@ -3,9 +3,11 @@
 
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +21,16 @@ struct Address {
 };
 
 /// Names -> addresses without keeping a reactor: the system's resolver waits, so names are looked
-/// up on a thread of their own. Numbers are answered at once.
+/// up on a thread of their own, one at a time. Numbers are answered at once. An answer that comes
+/// when nobody waits for it any more is kept for the next who asks: a slow name server is found in
+/// the end.
 class Resolver {
  public:
-  using Done = std::function<void(std::vector<Address> addresses, std::string problem)>;
+  struct Found {
+    std::vector<Address> addresses;
+    std::string problem;  ///< Where there are none.
+  };
+  using Done = std::function<void(std::vector<Address> addresses, const std::string& problem)>;
 
   explicit Resolver(net::Reactor& reactor);
   ~Resolver();
@@ -30,17 +38,23 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
 
   /// `done` is called on the reactor's thread, maybe before this returns; never after Forget.
+  /// Always for the same name.
   void Resolve(const std::string& host, std::uint16_t port, Done done);
-  void Forget() noexcept;
+  void Forget() noexcept { done_ = nullptr; }
 
  private:
   /// What the thread may still touch when the resolver is gone.
   struct Shared {
     std::mutex mutex;
+    Resolver* owner;  ///< nullptr: gone.
     net::Reactor* reactor;
-    std::uint64_t wanted = 0;  ///< Which question is still of interest.
   };
+  void OnFound(Found found);
+
   std::shared_ptr<Shared> shared_;
+  bool looking_ = false;
+  Done done_;
+  std::optional<Found> kept_;
 };
 
 }  // namespace tidegate::redis

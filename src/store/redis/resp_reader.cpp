@@ -22,9 +22,11 @@ std::optional<std::int64_t> Number(std::string_view digits) noexcept {
 void RespReader::Clear() noexcept {
   buffer_.clear();
   taken_ = needed_ = 0;
+  broken_ = false;
 }
 
 RespReader::Progress RespReader::Next(Reply& reply) {
+  if (broken_) return Progress::kGarbage;
   if (taken_ > 0) {
     // What was read goes when the next one is asked for: its texts pointed there.
     buffer_.erase(0, taken_);
@@ -34,9 +36,12 @@ RespReader::Progress RespReader::Next(Reply& reply) {
   if (buffer_.empty() || buffer_.size() < needed_) return Progress::kMore;
   at_ = 0;
   needed_ = 0;
-  const Progress progress = Read(reply, 0);
+  Progress progress = Read(reply, 0);
   if (progress == Progress::kReply) taken_ = at_;
-  if (progress == Progress::kMore && buffer_.size() > kMostBytes) return Progress::kGarbage;
+  // Only a text may be long: everything else is read anew with each piece that comes.
+  const std::size_t most = needed_ > 0 ? kMostBytes : kMostWithoutText;
+  if (progress == Progress::kMore && buffer_.size() > most) progress = Progress::kGarbage;
+  broken_ = progress == Progress::kGarbage;
   return progress;
 }
 

@@ -27,6 +27,7 @@ class RespReader {
  public:
   /// Larger ones are not ours: a batch's reply is a few KiB.
   static constexpr std::size_t kMostBytes = 16u << 20;
+  static constexpr std::size_t kMostWithoutText = 64u << 10;
   static constexpr int kMostDepth = 8;
 
   enum class Progress : std::uint8_t { kReply, kMore, kGarbage };
@@ -47,6 +48,7 @@ class RespReader {
   std::string buffer_;
   std::size_t taken_ = 0;   ///< Of the replies that were read.
   std::size_t at_ = 0;      ///< In the one that is being read.
+  bool broken_ = false;     ///< There was garbage.
   std::size_t needed_ = 0;  ///< It cannot be complete with fewer bytes in the buffer.
 };
 

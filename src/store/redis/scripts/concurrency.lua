@@ -32,13 +32,19 @@ local function Concurrency()
     return extra and extra < 0 and -extra or 0
   end
 
+  -- A score is a whole number of microseconds, unless somebody else wrote it.
+  local function whole_up(score)
+    local time = tonumber(score)
+    return time + -time % 1
+  end
+
   local function last_expiry(k)
     local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'LIMIT', '0', '1') or {}
     if not answer[1] then
       return nil
     end
     answer = read('ZRANGE', KEYS[k], '-1', '-1', 'WITHSCORES') or {}
-    return whole(answer[2], -largest)
+    return whole_up(answer[2])
   end
 
   local function expired_leases(k)
@@ -79,7 +85,8 @@ local function Concurrency()
       for _, lease in ipairs(expired_leases(k)) do
         leases.extra = leases.extra - extra_of(k, lease)
       end
-      if leases.extra < 0 then
+      -- Units beyond the first of leases that are not there.
+      if leases.extra < 0 or leases.living == 0 and leases.extra > 0 then
         spoil(k)
       end
     end
@@ -138,7 +145,7 @@ local function Concurrency()
   -- The expiry and the units of a living lease, or nil and 0.
   local function own_lease(k, lease)
     local expiry = lease and present[k] and read('ZSCORE', KEYS[k], lease)
-    expiry = expiry and tonumber(expiry)
+    expiry = expiry and whole_up(expiry)
     if not expiry or expiry <= now then
       return nil, 0
     end
@@ -189,11 +196,11 @@ local function Concurrency()
     if held[k].extra == 0 then
       local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'WITHSCORES', 'LIMIT',
                           format('%d', excess - 1), '2') or {}
-      local expiry = tonumber(answer[2])
-      if own_expiry and expiry and own_expiry <= expiry then
-        expiry = tonumber(answer[4])
+      local expiry = answer[2]
+      if own_expiry and expiry and own_expiry <= whole_up(expiry) then
+        expiry = answer[4]
       end
-      return expiry or now + period
+      return expiry and whole_up(expiry) or now + period
     end
     -- Each has a unit at least.
     local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'WITHSCORES', 'LIMIT', '0',
@@ -202,7 +209,7 @@ local function Concurrency()
       if answer[i] ~= lease then
         excess = excess - 1 - extra_of(k, answer[i])
         if excess <= 0 then
-          return tonumber(answer[i + 1])
+          return whole_up(answer[i + 1])
         end
       end
     end

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hostile review found about names: the system's resolver is replaced by one of the test's.
+// Hosts by name: the system's resolver is replaced by one of the test's.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
@@ -72,7 +72,7 @@ bool ReadyWithin(Node& node, std::chrono::milliseconds patience) {
   return ready;
 }
 
-TEST(NamesReviewTest, Control) {
+TEST(NamesTest, Control) {
   RedisServer redis;
   takes = 50ms;
   Guard::Options options = Node::To(redis);
@@ -82,7 +82,7 @@ TEST(NamesReviewTest, Control) {
 }
 
 // Every attempt asks anew and gives up before the answer is there.
-TEST(NamesReviewTest, ANameThatTakesLongerThanTheConnectionMayIsFoundInTheEnd) {
+TEST(NamesTest, ANameThatTakesLongerThanTheConnectionMayIsFoundInTheEnd) {
   RedisServer redis;
   takes = 300ms;
   Guard::Options options = Node::To(redis);
@@ -92,7 +92,7 @@ TEST(NamesReviewTest, ANameThatTakesLongerThanTheConnectionMayIsFoundInTheEnd) {
 }
 
 // One address that drops everything takes all of the time; the next attempt begins with it again.
-TEST(NamesReviewTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
+TEST(NamesTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
   RedisServer redis;
   const int silent = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -123,17 +123,17 @@ TEST(NamesReviewTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
 
 // Each attempt starts a thread; the ones before it still wait. Where no thread can be started any
 // more, std::thread throws on the reactor, which nobody catches: the process ends.
-TEST(NamesReviewTest, ANameServerThatIsAwayCostsABoundedNumberOfThreads) {
+TEST(NamesTest, ANameServerThatIsAwayCostsABoundedNumberOfThreads) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
-  takes = 12s;
+  takes = 3s;
   Guard::Options options = Node::To(1);
   options.redis.url.host = "redis.example";
   Node node{options};
-  std::this_thread::sleep_for(1s);
+  std::this_thread::sleep_for(100ms);
   const auto before = threads();
-  std::this_thread::sleep_for(9s);
+  std::this_thread::sleep_for(2s);  // Time for eight attempts.
   EXPECT_LE(threads(), before + 1) << "of one reactor";
 }
 
