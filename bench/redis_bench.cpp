@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "awake.hpp"
 #include "child.hpp"
 #include "redis_contest.hpp"
 #include "redis_fleet.hpp"
@@ -54,10 +55,13 @@ class RedisBench {
 
   /// Whether all bars hold.
   bool Run() {
-    Compare();
-    Flood("flood", Bucket(1, seconds{10}), options_.quick ? 4 : 10.5);
-    Flood("flood-often", Bucket(10, seconds{1}, 1), options_.quick ? 1 : 3);
-    Beside();
+    {
+      const AwakeCores awake{kRedisCore, kLoadCore};
+      Compare();
+      Flood("flood", Bucket(1, seconds{10}), options_.quick ? 4 : 10.5);
+      Flood("flood-often", Bucket(10, seconds{1}, 1), options_.quick ? 1 : 3);
+      Beside();
+    }
     AskFleet("fleet-zipf", Draws::Zipf(kKeys, kZipf));
     AskFleet("fleet-uniform", Draws::Uniform(kKeys));
     return held_;
