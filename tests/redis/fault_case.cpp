@@ -107,7 +107,10 @@ void FaultCase::ExpectInTime(const Records& records) const {
   const Records undisturbed = canary_->Undisturbed(records);
   const Latencies latencies = LatenciesOf(undisturbed);
   std::cout << "while the machine had time: " << latencies << '\n';
-  if (undisturbed.size() < records.size() / 2) {
+  // What is left of a machine that stands still now and then says more of it than of us.
+  const bool judged = std::getenv("TIDEGATE_STRICT") != nullptr ||
+                      undisturbed.size() >= records.size() - records.size() / 10;
+  if (!judged) {
     std::cout << "the machine was too busy for " << records.size() - undisturbed.size() << " of "
               << records.size() << ": no judgement\n";
     return;

@@ -180,7 +180,10 @@ void Client::Send(std::unique_ptr<Batch> batch, Batch::Form form) {
 }
 
 void Client::Run(std::string command, Done done) {
-  if (!link_.up()) return done(nullptr);
+  if (!link_.up()) {
+    if (done) done(nullptr);
+    return;
+  }
   link_.out().append(command);
   sent_.push_back({nullptr, std::move(done), Clock::now()});
   Arm();
@@ -264,13 +267,14 @@ void Client::OnBatchError(Sent sent, std::string_view error) {
   const ErrorKind kind = KindOf(error);
   stats_.errors[static_cast<std::size_t>(kind)].Add();
   const std::string text(error);  // The reply's memory goes with the connection.
-  Remedy remedy = RemedyOf(kind);
-  if (sent.batch->empty()) {
-    if (remedy != Remedy::kSendText) breaker_.OnFailure(Clock::now());
-    return Recycle(std::move(sent.batch));
-  }
+  const Remedy remedy = RemedyOf(kind);
   // What a half-open breaker let through is a probe: its first answer decides.
   const bool probe = breaker_.state() != Breaker::State::kClosed;
+  if (sent.batch->empty()) {
+    // Nobody waits for a second try; and a probe must be answered in one way or the other.
+    if (remedy != Remedy::kSendText || probe) breaker_.OnFailure(Clock::now());
+    return Recycle(std::move(sent.batch));
+  }
   if (remedy == Remedy::kSendText && sent.batch->attempts() < 3) {
     // What came by EVAL may be evicted again, what was loaded not.
     AppendCommand(link_.out(), {"SCRIPT", "LOAD", ApplyScript()});
