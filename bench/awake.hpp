@@ -18,7 +18,7 @@ namespace tidegate::bench {
 /// a batch of one key takes. It would be charged to the side that leaves Redis idle, which is ours.
 class AwakeCores {
  public:
-  explicit AwakeCores(std::initializer_list<int> cores) {
+  AwakeCores(std::initializer_list<int> cores) {
     for (const int core : cores) {
       threads_.emplace_back([this, core] {
         cpu_set_t set;

@@ -84,8 +84,7 @@ void ReadAsBatch(std::string_view packed) {
   for (Asked& asked : all) (void)batch.Add(asked);
   std::string command;
   batch.Write(command, Batch::Form::kSha, "sha", "");
-  const auto summary =
-      batch.Read(packed, [](Call& call) { ++static_cast<Asked&>(call).answers; });
+  const auto summary = batch.Read(packed, [](Call& call) { ++static_cast<Asked&>(call).answers; });
   const bool good = summary.verdict == Batch::Summary::Verdict::kGood;
   batch.TakeAll([](Call& call) { ++static_cast<Asked&>(call).answers; });
   for (const Asked& asked : all) Require(asked.answers == 1, "a call has not exactly one answer");

@@ -29,12 +29,13 @@ addrinfo* AddressOf(const char* host, std::uint16_t port) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints,
                            addrinfo** list) {
   in_addr number{};
   const bool numeric = inet_pton(AF_INET, host, &number) == 1;
   if ((hints->ai_flags & AI_NUMERICHOST) != 0 && !numeric) return EAI_NONAME;
-  const auto wanted = static_cast<std::uint16_t>(std::atoi(port));
+  const auto wanted = static_cast<std::uint16_t>(std::strtol(port, nullptr, 10));
   if (numeric) {
     *list = AddressOf(host, wanted);
     return 0;
@@ -56,6 +57,7 @@ extern "C" void freeaddrinfo(addrinfo* list) {
     list = next;
   }
 }
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 namespace tidegate::redis_test {
 namespace {

@@ -712,13 +712,13 @@ TEST(RegressionTest, AnArrayWithoutAnEndIsGarbageBeforeItCostsMuch) {
   reader.Feed("*5000000\r\n");
   redis::Reply reply;
   std::size_t fed = 0;
-  for (; fed < (2u << 20); fed += 3 * 1024) {
+  for (; fed < (2u << 20); fed += 3u * 1024) {
     std::string piece;
     for (int i = 0; i < 1024; ++i) piece += "_\r\n";
     reader.Feed(piece);
     if (reader.Next(reply) == redis::RespReader::Progress::kGarbage) break;
   }
-  EXPECT_LE(fed, redis::RespReader::kMostWithoutText + 3 * 1024);
+  EXPECT_LE(fed, redis::RespReader::kMostWithoutText + 3u * 1024);
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ void Client::Send(std::unique_ptr<Batch> batch, Batch::Form form) {
   NoteState();
 }
 
-void Client::Run(std::string command, Done done) {
+void Client::Run(std::string_view command, Done done) {
   if (!link_.up()) {
     if (done) done(nullptr);
     return;

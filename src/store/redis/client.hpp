@@ -74,7 +74,7 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
   void Submit(Call& call);
   /// Runs a command beside the batches, once connected; `done` gets the reply, or nothing.
   using Done = std::function<void(const Reply* reply)>;
-  void Run(std::string command, Done done);
+  void Run(std::string_view command, Done done);
 
   [[nodiscard]] bool ready() const noexcept { return link_.up(); }
   [[nodiscard]] const KeyNames& names() const noexcept { return names_; }

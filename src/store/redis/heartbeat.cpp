@@ -15,8 +15,8 @@ Heartbeat::Heartbeat(net::Reactor& reactor, Client& client, Fleet& fleet, Option
 void Heartbeat::UseKey(std::string key_id, std::string secret) {
   options_.key_id = std::move(key_id);
   options_.secret = std::move(secret);
-  // The others should not see the old one for long; nor may a Redis that tells another key each time
-  // keep us busy.
+  // The others should not see the old one for long; nor may a Redis that tells another key each
+  // time keep us busy.
   ArmAt(net::Timer::Clock::now() + kSoon);
 }
 
