@@ -8,6 +8,8 @@
 
 #include "rules/address.hpp"
 #include "rules/client_address.hpp"
+#include "rules/gateway_spec.hpp"
+#include "rules/match_spec.hpp"
 #include "rules/problem.hpp"
 #include "rules/source.hpp"
 #include "store/redis/redis_url.hpp"
@@ -18,23 +20,6 @@ namespace tidegate {
 
 // A configuration as a person wrote it, checked but not yet compiled: rules/rule_set.hpp does
 // that. Plain values, equal if the files say the same.
-
-/// What a rule, or an entry of `deny` or `exempt`, applies to. Empty lists match everything; all
-/// given conditions must hold, any entry of one list will do.
-struct MatchSpec {
-  struct Header {
-    std::string name;     ///< Lower case.
-    std::string pattern;  ///< Exact, or with `*` for any run of characters.
-    friend bool operator==(const Header&, const Header&) = default;
-  };
-  std::vector<std::string> hosts;    ///< Lower case: `api.example.com`, `*.example.com`.
-  std::vector<std::string> paths;    ///< `/v1/login`, `/v1/**`, `/users/:id/posts`; normalised.
-  std::vector<std::string> methods;  ///< `GET`, ...
-  std::vector<Header> headers;       ///< All must match.
-  std::vector<Network> client_ips;
-
-  friend bool operator==(const MatchSpec&, const MatchSpec&) = default;
-};
 
 /// What one request costs.
 struct CostSpec {
@@ -94,6 +79,7 @@ struct Config {
   struct Listen {
     std::string api = "127.0.0.1:8081";
     std::string admin = "127.0.0.1:9180";
+    std::string gateway;
     friend bool operator==(const Listen&, const Listen&) = default;
   };
   struct Jwt {
@@ -133,6 +119,9 @@ struct Config {
     Micros body_timeout = std::chrono::seconds{10};  ///< Without progress of body_rate.
     Micros idle_timeout = std::chrono::seconds{75};
     Micros drain_timeout = std::chrono::seconds{10};
+    /// Between the moment at which /readyz fails and that at which no connection is accepted any
+    /// more: for balancers to look elsewhere.
+    Micros drain_delay{0};
     friend bool operator==(const Limits&, const Limits&) = default;
   };
   struct Log {
@@ -158,6 +147,10 @@ struct Config {
   std::vector<MatchSpec> deny;
   std::vector<MatchSpec> exempt;
   std::vector<RuleSpec> rules;
+  GatewaySpec gateway;
+  AccessLogSpec access_log;
+  std::vector<RouteSpec> routes;
+  std::vector<UpstreamSpec> upstreams;
 };
 
 /// What reading a configuration gave. With any error there is no config.

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "net/http1_parser.hpp"
+#include "net/http1_response.hpp"
+
+namespace tidegate::net {
+
+/// The body of a message as it streams through a buffer of fixed size: finds its end and takes its
+/// framing off. Sans-I/O.
+///
+///     switch (reader.Read(buffer.filled())) {...}
+///     send(reader.data());          // All of it, before the next call.
+///     buffer.Drop(reader.eaten());  // From the front.
+class BodyReader {
+ public:
+  static constexpr std::size_t kMaxTrailers = 32;
+
+  /// `limit`: of decoded bytes; 0: none. A body with a length is judged by its head, not here.
+  void Begin(HttpBody kind, std::uint64_t length, std::uint64_t limit = 0) noexcept;
+  void Begin(ResponseBody kind, std::uint64_t length) noexcept;
+
+  /// `raw`: what has come and was not eaten, at any address. Decodes in place. kMore: data() is
+  /// there (maybe empty) and more must come; kDone: with data() the body has ended, and what of
+  /// `raw` lies behind eaten() belongs to the next message; kRefused: see refusal() (400 or 413),
+  /// and data() is empty.
+  Parsed Read(std::span<char> raw) noexcept;
+  [[nodiscard]] std::string_view data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t eaten() const noexcept { return eaten_; }
+  [[nodiscard]] const HttpRefusal& refusal() const noexcept { return refusal_; }
+
+  /// The other side has closed. Whether the body ends with that in good order.
+  [[nodiscard]] bool EndsAtClose() const noexcept;
+  [[nodiscard]] bool done() const noexcept;
+
+  /// On kDone, of a chunked body; views into `raw` of that last call. Never a field that frames or
+  /// routes a message (RFC 9110, 6.5.1): a body with one of these is refused.
+  [[nodiscard]] std::span<const HttpField> trailers() const noexcept;
+
+ private:
+  std::string_view data_;
+  std::size_t eaten_ = 0;
+  HttpRefusal refusal_;
+};
+
+}  // namespace tidegate::net

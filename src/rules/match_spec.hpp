@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rules/address.hpp"
+
+namespace tidegate {
+
+/// What a rule, a route, or an entry of `deny` or `exempt`, applies to. Empty lists match
+/// everything; all given conditions must hold, any entry of one list will do.
+struct MatchSpec {
+  struct Header {
+    std::string name;     ///< Lower case.
+    std::string pattern;  ///< Exact, or with `*` for any run of characters.
+    friend bool operator==(const Header&, const Header&) = default;
+  };
+  std::vector<std::string> hosts;    ///< Lower case: `api.example.com`, `*.example.com`.
+  std::vector<std::string> paths;    ///< `/v1/login`, `/v1/**`, `/users/:id/posts`; normalised.
+  std::vector<std::string> methods;  ///< `GET`, ...
+  std::vector<Header> headers;       ///< All must match.
+  std::vector<Network> client_ips;
+
+  friend bool operator==(const MatchSpec&, const MatchSpec&) = default;
+};
+
+}  // namespace tidegate
