@@ -12,8 +12,24 @@ void Deadlines::Node::Unlink() noexcept {
   next_ = previous_ = nullptr;
 }
 
-Deadlines::Deadlines(const Durations& durations) noexcept : durations_(durations) {
+Deadlines::Deadlines(const Durations& durations) noexcept {
+  std::ranges::copy(durations, durations_.begin());
   for (List& list : lists_) list.next_ = list.previous_ = &list;
+}
+
+Deadlines::Kind Deadlines::KindFor(Clock::duration duration) noexcept {
+  // Those from kKinds on: the others mean something to who is called.
+  std::size_t best = kKinds;
+  for (std::size_t kind = kKinds; kind < kinds_; ++kind) {
+    if (durations_[kind] == duration) return static_cast<Kind>(kind);
+    const bool longer = durations_[kind] > duration;
+    const bool nearer = durations_[best] < duration ? durations_[kind] > durations_[best]
+                                                    : durations_[kind] < durations_[best];
+    if (nearer && (longer || durations_[best] < duration)) best = kind;
+  }
+  if (kinds_ == kMostKinds) return static_cast<Kind>(best);
+  durations_[kinds_] = duration;
+  return static_cast<Kind>(kinds_++);
 }
 
 void Deadlines::Arm(Node& node, Kind kind, Clock::time_point now) noexcept {
@@ -28,7 +44,8 @@ void Deadlines::Arm(Node& node, Kind kind, Clock::time_point now) noexcept {
 
 std::optional<Deadlines::Clock::time_point> Deadlines::Next() const noexcept {
   std::optional<Clock::time_point> next;
-  for (const List& list : lists_) {
+  for (std::size_t kind = 0; kind < kinds_; ++kind) {
+    const List& list = lists_[kind];
     if (list.next_ == &list) continue;
     next = next ? std::min(*next, list.next_->due_) : list.next_->due_;
   }
@@ -36,7 +53,7 @@ std::optional<Deadlines::Clock::time_point> Deadlines::Next() const noexcept {
 }
 
 void Deadlines::Run(Clock::time_point now) {
-  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+  for (std::size_t kind = 0; kind < kinds_; ++kind) {
     List& list = lists_[kind];
     // Those that are armed again meanwhile stand behind the last that is looked at now.
     const Node* const last = list.previous_;

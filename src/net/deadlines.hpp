@@ -14,8 +14,10 @@ namespace tidegate::net {
 /// them is due.
 class Deadlines {
  public:
+  /// Those that every reactor has; KindFor makes more.
   enum class Kind : std::uint8_t { kIdle, kHeader, kBody, kWrite, kLinger };
   static constexpr std::size_t kKinds = 5;
+  static constexpr std::size_t kMostKinds = 48;
   using Clock = std::chrono::steady_clock;
   using Durations = std::array<Clock::duration, kKinds>;
 
@@ -41,6 +43,9 @@ class Deadlines {
 
   explicit Deadlines(const Durations& durations) noexcept;
 
+  /// The kind of those that wait for so long: one for each duration, as long as there is room for
+  /// more; then the next longer one, or the longest.
+  [[nodiscard]] Kind KindFor(Clock::duration duration) noexcept;
   void Arm(Node& node, Kind kind, Clock::time_point now = Clock::now()) noexcept;
   static void Disarm(Node& node) noexcept { node.Unlink(); }
   [[nodiscard]] static bool IsArmed(const Node& node) noexcept { return node.next_ != nullptr; }
@@ -55,8 +60,9 @@ class Deadlines {
     void OnDeadline(Kind) override {}
   };
 
-  Durations durations_;
-  std::array<List, kKinds> lists_;
+  std::array<Clock::duration, kMostKinds> durations_{};
+  std::array<List, kMostKinds> lists_;
+  std::size_t kinds_ = kKinds;
 };
 
 }  // namespace tidegate::net

@@ -46,20 +46,20 @@ HttpConnection::HttpConnection(HttpListener& listener, Descriptor socket, const 
 HttpConnection::~HttpConnection() { GiveExchange(); }
 
 void HttpConnection::Start() {
-  draining_ = listener_.draining_;
+  draining_ = listener_.draining();
   Arm(draining_ ? Deadlines::Kind::kLinger : Deadlines::Kind::kIdle);
-  if (!listener_.reactor_.Watch(socket_.get(), *this)) Close();
+  if (!listener_.reactor().Watch(socket_.get(), *this)) Close();
 }
 
 void HttpConnection::Arm(Deadlines::Kind kind) noexcept {
   armed_ = kind;
   progress_ = 0;
   active_ = false;
-  listener_.reactor_.deadlines().Arm(*this, kind);
+  listener_.reactor().deadlines().Arm(*this, kind);
 }
 
 void HttpConnection::GiveExchange() noexcept {
-  if (exchange_ != nullptr) listener_.reactor_.exchanges().Give(std::exchange(exchange_, nullptr));
+  if (exchange_ != nullptr) listener_.reactor().exchanges().Give(std::exchange(exchange_, nullptr));
 }
 
 void HttpConnection::Close() {
@@ -68,9 +68,9 @@ void HttpConnection::Close() {
   state_ = State::kClosed;
   Deadlines::Disarm(*this);
   socket_.Close();
-  if (HttpConnection*& owner = listener_.reactor_.out_owner(); owner == this) {
+  if (HttpConnection*& owner = listener_.reactor().out_owner(); owner == this) {
     owner = nullptr;
-    listener_.reactor_.out().Clear();
+    listener_.reactor().out().Clear();
   }
   if (handling) return;  // Its handler still has the exchange; the end comes with its answer.
   GiveExchange();
@@ -103,7 +103,7 @@ void HttpConnection::Advance() {
     Process();
   }
   if ((turn_ >= kMaxRequests || (reads == kMaxReads && readable_)) && state_ != State::kClosed) {
-    listener_.reactor_.Again(*this);
+    listener_.reactor().Again(*this);
   }
   advancing_ = false;
   Settle();
@@ -166,7 +166,7 @@ void HttpConnection::MakeRoom(std::size_t bytes) {
   end_ = held;
   if (exchange_ != nullptr) {
     parser_.Reset();
-    (void)parser_.Parse(input(), listener_.options_.limits, exchange_->head_);
+    (void)parser_.Parse(input(), listener_.options().limits, exchange_->head_);
   }
 }
 
@@ -174,7 +174,7 @@ void HttpConnection::MakeRoom(std::size_t bytes) {
 
 void HttpConnection::Process() {
   while (state_ == State::kReading && !sending() && turn_ < kMaxRequests && Step()) {
-    if (listener_.reactor_.out().size() >= kFlushBytes) Flush();
+    if (listener_.reactor().out().size() >= kFlushBytes) Flush();
   }
   Flush();
 }
@@ -183,9 +183,9 @@ void HttpConnection::Process() {
 bool HttpConnection::Step() {
   if (exchange_ == nullptr) {
     if (begin_ == end_) return false;
-    exchange_ = listener_.reactor_.exchanges().Take();
+    exchange_ = listener_.reactor().exchanges().Take();
     exchange_->connection_ = this;
-    const Parsed parsed = parser_.Parse(input(), listener_.options_.limits, exchange_->head_);
+    const Parsed parsed = parser_.Parse(input(), listener_.options().limits, exchange_->head_);
     if (parsed != Parsed::kDone) {
       GiveExchange();
       if (parsed == Parsed::kRefused) Refuse(parser_.refusal());
@@ -194,12 +194,12 @@ bool HttpConnection::Step() {
     head_bytes_ = parser_.consumed();
   }
   if (!HasBody()) return false;
-  HttpStats::Add(listener_.stats_.requests);
+  HttpStats::Add(listener_.stats().requests);
   ++turn_;
   state_ = State::kHandling;
   active_ = true;
   last_ = draining_ || !exchange_->head_.keep_alive;
-  listener_.handler_.Handle(*exchange_);
+  listener_.handler().Handle(*exchange_);
   return true;
 }
 
@@ -219,7 +219,7 @@ bool HttpConnection::HasBody() {
 bool HttpConnection::HasChunkedBody() {
   char* const body = buffer_ + begin_ + head_bytes_;
   const std::size_t size = end_ - begin_ - head_bytes_;
-  switch (chunks_.Decode({body, size}, listener_.options_.limits)) {
+  switch (chunks_.Decode({body, size}, listener_.options().limits)) {
     case Parsed::kRefused:
       Refuse(chunks_.refusal());
       return false;
@@ -246,7 +246,7 @@ void HttpConnection::ContinueIfExpected() {
 }
 
 void HttpConnection::Refuse(const HttpRefusal& refusal) {
-  HttpStats::Add(listener_.stats_.refused);
+  HttpStats::Add(listener_.stats().refused);
   GiveExchange();
   last_ = true;
   linger_ = true;
@@ -264,10 +264,10 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
 /// A store may answer one request while another connection's is being put to it: that one's
 /// answers before are sent first.
 OutBuffer& HttpConnection::Out() {
-  HttpConnection*& owner = listener_.reactor_.out_owner();
+  HttpConnection*& owner = listener_.reactor().out_owner();
   if (owner != nullptr && owner != this) owner->Flush();
   owner = this;
-  return listener_.reactor_.out();
+  return listener_.reactor().out();
 }
 
 OutBuffer& HttpConnection::BeginAnswer(int status) {
@@ -278,7 +278,7 @@ OutBuffer& HttpConnection::BeginAnswer(int status) {
   } else {
     out << "HTTP/1.1 " << status << ' ' << ReasonPhrase(status) << "\r\nDate: ";
   }
-  out << listener_.reactor_.date().Now() << "\r\n";
+  out << listener_.reactor().date().Now() << "\r\n";
   if (last_) {
     out << "Connection: close\r\n";
   } else if (exchange_ != nullptr && exchange_->head_.minor == 0) {
@@ -288,7 +288,7 @@ OutBuffer& HttpConnection::BeginAnswer(int status) {
 }
 
 void HttpConnection::EndAnswer(std::string_view content_type, std::string_view body) {
-  OutBuffer& out = listener_.reactor_.out();
+  OutBuffer& out = listener_.reactor().out();
   if (!content_type.empty()) out << "Content-Type: " << content_type << "\r\n";
   out << "Content-Length: " << body.size() << "\r\n\r\n";
   if (exchange_->head_.method != "HEAD") out << body;
@@ -300,8 +300,8 @@ void HttpConnection::FinishExchange() {
   parser_.Reset();
   continued_ = false;
   if (state_ == State::kClosed) {  // The client has gone meanwhile.
-    listener_.reactor_.out_owner() = nullptr;
-    listener_.reactor_.out().Clear();
+    listener_.reactor().out_owner() = nullptr;
+    listener_.reactor().out().Clear();
     return listener_.OnGone(*this);
   }
   begin_ += request_bytes_;
@@ -310,10 +310,10 @@ void HttpConnection::FinishExchange() {
 }
 
 void HttpConnection::Flush() {
-  HttpConnection*& owner = listener_.reactor_.out_owner();
+  HttpConnection*& owner = listener_.reactor().out_owner();
   if (owner != this) return;
   owner = nullptr;
-  OutBuffer& out = listener_.reactor_.out();
+  OutBuffer& out = listener_.reactor().out();
   std::string_view rest = out.view();
   while (!rest.empty() && !sending()) {
     const ssize_t sent = Send(socket_.get(), rest.data(), rest.size());
@@ -377,7 +377,7 @@ void HttpConnection::Settle() {
       if (!linger_ && !draining_ && !readable_) return Close();
       ::shutdown(socket_.get(), SHUT_WR);
       state_ = State::kLingering;
-      if (readable_) listener_.reactor_.Again(*this);
+      if (readable_) listener_.reactor().Again(*this);
       return Arm(Kind::kLinger);
     case State::kLingering:
       if (progress_ > kMaxLinger) Close();

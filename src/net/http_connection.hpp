@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <boost/intrusive/list_hook.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "net/descriptor.hpp"
 #include "net/http1_parser.hpp"
 #include "net/http_exchange.hpp"
+#include "net/listener.hpp"
 #include "net/reactor.hpp"
 
 namespace tidegate::net {
@@ -23,18 +23,13 @@ class HttpListener;
 ///
 /// It owns itself: it goes when it is closed and no request of it is under way any more. Small
 /// requests fit its own buffer; a larger one is allocated for as long as a request needs it.
-class HttpConnection final : public Watcher,
-                             public Deadlines::Node,
-                             public boost::intrusive::list_base_hook<
-                                 boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+class HttpConnection final : public Connection, public Deadlines::Node {
  public:
   HttpConnection(HttpListener& listener, Descriptor socket, const Peer& peer);
   ~HttpConnection() override;
 
-  void Start();
-  /// Ends the connection after the request under way; an idle one a moment later, in case a
-  /// request is on its way already.
-  void Drain();
+  void Start() override;
+  void Drain() override;
 
   [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
   OutBuffer& BeginAnswer(int status);

@@ -112,6 +112,7 @@ void Reactor::Run(std::optional<int> core) {
   auto deadlines_at = Deadlines::Clock::now();
   while (!stopped_.load(std::memory_order_relaxed)) {
     const int count = epoll_wait(epoll_.get(), events.data(), kEvents, Timeout());
+    now_ = Deadlines::Clock::now();
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if (event.data.ptr == nullptr) {

@@ -60,6 +60,8 @@ class Reactor {
   /// Deletes `watcher` when nothing of the current round can refer to it any more.
   void Bury(Watcher* watcher);
 
+  /// When this round of the loop began: good enough for deadlines, and free.
+  [[nodiscard]] Deadlines::Clock::time_point now() const noexcept { return now_; }
   [[nodiscard]] Deadlines& deadlines() noexcept { return deadlines_; }
   [[nodiscard]] Timers& timers() noexcept { return timers_; }
   [[nodiscard]] HttpDate& date() noexcept { return date_; }
@@ -82,6 +84,7 @@ class Reactor {
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;
   std::vector<std::function<void()>> tasks_;  ///< Guarded by mutex_.
+  Deadlines::Clock::time_point now_ = Deadlines::Clock::now();
   Deadlines deadlines_;
   Timers timers_;
   HttpDate date_;

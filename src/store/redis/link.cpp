@@ -16,8 +16,8 @@ namespace {
 
 std::string ErrorText(int error) { return std::strerror(error); }
 
-Address UnixAddress(const std::string& path) {
-  Address address;
+net::SocketAddress UnixAddress(const std::string& path) {
+  net::SocketAddress address;
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   path.copy(name.sun_path, sizeof name.sun_path - 1);
@@ -73,7 +73,7 @@ void Link::Open() {
     return ConnectNext();
   }
   resolver_.Resolve(options_.url.host, options_.url.port,
-                    [this](std::vector<Address> addresses, const std::string& problem) {
+                    [this](std::vector<net::SocketAddress> addresses, const std::string& problem) {
                       if (addresses.empty()) return Fail(ErrorKind::kOther, problem);
                       addresses_ = std::move(addresses);
                       // One that does not answer takes all the time there is: the next attempt
@@ -94,7 +94,7 @@ void Link::ConnectNext() {
   Connect(addresses_[next_address_++]);
 }
 
-void Link::Connect(const Address& address) {
+void Link::Connect(const net::SocketAddress& address) {
   const int family = address.storage.ss_family;
   fd_ = net::Descriptor(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd_ || !reactor_.Watch(fd_.get(), *this)) {

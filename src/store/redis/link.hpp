@@ -9,10 +9,10 @@
 
 #include "net/descriptor.hpp"
 #include "net/reactor.hpp"
+#include "net/resolver.hpp"
 #include "net/timer.hpp"
 #include "store/redis/greeting.hpp"
 #include "store/redis/redis_url.hpp"
-#include "store/redis/resolver.hpp"
 #include "store/redis/resp_reader.hpp"
 
 namespace tidegate::redis {
@@ -60,7 +60,7 @@ class Link final : public net::Watcher, private net::Timer {
   enum class State : std::uint8_t { kClosed, kResolving, kConnecting, kGreeting, kUp };
 
   void OnTimer(net::Timer::Clock::time_point now) override;
-  void Connect(const Address& address);
+  void Connect(const net::SocketAddress& address);
   void ConnectNext();
   void OnConnected();
   void Receive(std::uint32_t events);
@@ -70,11 +70,11 @@ class Link final : public net::Watcher, private net::Timer {
   net::Reactor& reactor_;
   const Options options_;
   Listener& listener_;
-  Resolver resolver_;
+  net::Resolver resolver_;
   Greeting greeting_;
   State state_ = State::kClosed;
   std::uint64_t generation_ = 0;  ///< Grows with every connection: listeners may open and close.
-  std::vector<Address> addresses_;
+  std::vector<net::SocketAddress> addresses_;
   std::size_t next_address_ = 0;
   std::size_t attempts_ = 0;  ///< Since it was up last.
   std::string last_problem_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/http_listener.hpp"
+#include "net/listener.hpp"
 
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -64,23 +64,22 @@ Result<Descriptor> Listen(const Endpoint& endpoint) {
   return socket;
 }
 
-HttpListener::HttpListener(Reactor& reactor, Descriptor socket, HttpHandler& handler,
-                           const Options& options)
-    : reactor_(reactor), socket_(std::move(socket)), handler_(handler), options_(options) {}
+Listener::Listener(Reactor& reactor, Descriptor socket, const Options& options)
+    : reactor_(reactor), socket_(std::move(socket)), options_(options) {}
 
-HttpListener::~HttpListener() {
+Listener::~Listener() {
   // The loop has ended: nobody will finish what is still under way.
-  connections_.clear_and_dispose([](HttpConnection* connection) { delete connection; });
+  connections_.clear_and_dispose([](Connection* connection) { delete connection; });
 }
 
-void HttpListener::Start() {
+void Listener::Start() {
   if (!reactor_.Watch(socket_.get(), *this)) {
     throw std::runtime_error("the system does not watch a listening socket: " +
                              std::string(std::strerror(errno)));
   }
 }
 
-void HttpListener::OnReady(std::uint32_t) {
+void Listener::OnReady(std::uint32_t) {
   for (int i = 0; socket_; ++i) {
     if (i == kMaxAccepts) return reactor_.Again(*this);
     Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -97,9 +96,9 @@ void HttpListener::OnReady(std::uint32_t) {
   }
 }
 
-void HttpListener::OnDeadline(Deadlines::Kind) { OnReady(0); }
+void Listener::OnDeadline(Deadlines::Kind) { OnReady(0); }
 
-void HttpListener::Adopt(Descriptor socket) {
+void Listener::Adopt(Descriptor socket) {
   HttpStats::Add(stats_.accepted);
   const std::size_t everywhere = options_.open->fetch_add(1, std::memory_order_relaxed);
   if (everywhere >= options_.max_connections) {
@@ -112,15 +111,14 @@ void HttpListener::Adopt(Descriptor socket) {
   const int on = 1;
   (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const Endpoint peer = Endpoint::OfPeer(socket.get());
-  auto* const connection =
-      new HttpConnection(*this, std::move(socket), {peer.Bytes(), peer.port()});
+  Connection* const connection = NewConnection(std::move(socket), {peer.Bytes(), peer.port()});
   connections_.push_back(*connection);
   ++open_;
   stats_.open.store(open_, std::memory_order_relaxed);
   connection->Start();
 }
 
-void HttpListener::OnGone(HttpConnection& connection) {
+void Listener::OnGone(Connection& connection) {
   connection.unlink();
   reactor_.Bury(&connection);
   --open_;
@@ -129,7 +127,7 @@ void HttpListener::OnGone(HttpConnection& connection) {
   if (draining_ && open_ == 0 && drained_) std::exchange(drained_, nullptr)();
 }
 
-void HttpListener::Drain(std::function<void()> drained) {
+void Listener::Drain(std::function<void()> drained) {
   draining_ = true;
   drained_ = std::move(drained);
   // Clients in the queue believe that they are connected: take them before the socket goes.

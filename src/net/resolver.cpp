@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/resolver.hpp"
+#include "net/resolver.hpp"
 
 #include <netdb.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace tidegate::redis {
+namespace tidegate::net {
 namespace {
 
 using Found = Resolver::Found;
@@ -25,7 +25,7 @@ Found LookUp(const std::string& host, std::uint16_t port, int flags) {
     return found;
   }
   for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
-    Address address;
+    SocketAddress address;
     std::memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
     address.size = info->ai_addrlen;
     found.addresses.push_back(address);
@@ -36,7 +36,7 @@ Found LookUp(const std::string& host, std::uint16_t port, int flags) {
 
 }  // namespace
 
-Resolver::Resolver(net::Reactor& reactor) : shared_(std::make_shared<Shared>()) {
+Resolver::Resolver(Reactor& reactor) : shared_(std::make_shared<Shared>()) {
   shared_->owner = this;
   shared_->reactor = &reactor;
 }
@@ -87,4 +87,4 @@ void Resolver::Resolve(const std::string& host, std::uint16_t port, Done done) {
   }
 }
 
-}  // namespace tidegate::redis
+}  // namespace tidegate::net

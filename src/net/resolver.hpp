@@ -13,9 +13,9 @@
 
 #include "net/reactor.hpp"
 
-namespace tidegate::redis {
+namespace tidegate::net {
 
-struct Address {
+struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;
 };
@@ -27,12 +27,13 @@ struct Address {
 class Resolver {
  public:
   struct Found {
-    std::vector<Address> addresses;
+    std::vector<SocketAddress> addresses;
     std::string problem;  ///< Where there are none.
   };
-  using Done = std::function<void(std::vector<Address> addresses, const std::string& problem)>;
+  using Done =
+      std::function<void(std::vector<SocketAddress> addresses, const std::string& problem)>;
 
-  explicit Resolver(net::Reactor& reactor);
+  explicit Resolver(Reactor& reactor);
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -47,7 +48,7 @@ class Resolver {
   struct Shared {
     std::mutex mutex;
     Resolver* owner;  ///< nullptr: gone.
-    net::Reactor* reactor;
+    Reactor* reactor;
   };
   void OnFound(Found found);
 
@@ -57,4 +58,4 @@ class Resolver {
   std::optional<Found> kept_;
 };
 
-}  // namespace tidegate::redis
+}  // namespace tidegate::net
