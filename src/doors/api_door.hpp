@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "doors/answer.hpp"
+#include "doors/policy.hpp"
 #include "doors/question.hpp"
 #include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
@@ -20,14 +21,6 @@ namespace tidegate {
 
 /// Who may ask what: an address that only this machine reaches may give quota back.
 enum class Reach : std::uint8_t { kLoopback, kOpen };
-
-/// What a reload swaps as a whole.
-struct Policy {
-  std::shared_ptr<const RuleSet> rules;
-  std::vector<std::uint32_t> slots;  ///< Of the rules' counters, by their number.
-  Config::Responses responses;
-  Config::Api api;
-};
 
 /// The HTTP API: POST /v1/decide and its relatives, GET /openapi.json. One per reactor.
 class ApiDoor final : public net::HttpHandler {

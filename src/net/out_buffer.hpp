@@ -18,6 +18,7 @@ class OutBuffer {
   void Clear() noexcept { size_ = 0; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::string_view view() const noexcept { return {data_.get(), size_}; }
 
   OutBuffer& operator<<(std::string_view text) {

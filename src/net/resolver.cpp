@@ -9,14 +9,11 @@
 #include <utility>
 
 namespace tidegate::net {
-namespace {
 
-using Found = Resolver::Found;
-
-Found LookUp(const std::string& host, std::uint16_t port, int flags) {
+Found LookUp(const std::string& host, std::uint16_t port, Lookup lookup) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags;
+  hints.ai_flags = AI_NUMERICSERV | (lookup == Lookup::kNumber ? AI_NUMERICHOST : 0);
   addrinfo* list = nullptr;
   Found found;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
@@ -33,8 +30,6 @@ Found LookUp(const std::string& host, std::uint16_t port, int flags) {
   freeaddrinfo(list);
   return found;
 }
-
-}  // namespace
 
 Resolver::Resolver(Reactor& reactor) : shared_(std::make_shared<Shared>()) {
   shared_->owner = this;
@@ -57,7 +52,7 @@ void Resolver::OnFound(Found found) {
 }
 
 void Resolver::Resolve(const std::string& host, std::uint16_t port, Done done) {
-  Found numeric = LookUp(host, port, AI_NUMERICHOST | AI_NUMERICSERV);
+  Found numeric = LookUp(host, port, Lookup::kNumber);
   if (!numeric.addresses.empty()) return done(std::move(numeric.addresses), {});
   if (kept_) {
     const Found kept = *std::exchange(kept_, std::nullopt);
@@ -67,7 +62,7 @@ void Resolver::Resolve(const std::string& host, std::uint16_t port, Done done) {
   if (looking_) return;
   looking_ = true;
   const auto look = [shared = shared_, host, port] {
-    Found found = LookUp(host, port, AI_NUMERICSERV);
+    Found found = LookUp(host, port, Lookup::kName);
     const std::lock_guard lock(shared->mutex);
     if (shared->owner == nullptr) return;
     shared->reactor->Post([shared, found = std::move(found)]() mutable {

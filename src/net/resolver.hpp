@@ -20,16 +20,21 @@ struct SocketAddress {
   socklen_t size = 0;
 };
 
+/// What a look-up came to.
+struct Found {
+  std::vector<SocketAddress> addresses;
+  std::string problem;  ///< Where there are none.
+};
+enum class Lookup : std::uint8_t { kNumber, kName };
+/// Waits for name servers where it must; never for a number.
+[[nodiscard]] Found LookUp(const std::string& host, std::uint16_t port, Lookup lookup);
+
 /// Names -> addresses without keeping a reactor: the system's resolver waits, so names are looked
 /// up on a thread of their own, one at a time. Numbers are answered at once. An answer that comes
 /// when nobody waits for it any more is kept for the next who asks: a slow name server is found in
 /// the end.
 class Resolver {
  public:
-  struct Found {
-    std::vector<SocketAddress> addresses;
-    std::string problem;  ///< Where there are none.
-  };
   using Done =
       std::function<void(std::vector<SocketAddress> addresses, const std::string& problem)>;
 

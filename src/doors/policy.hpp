@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rules/config.hpp"
+#include "rules/rule_set.hpp"
+
+namespace tidegate {
+
+/// What a reload swaps as a whole.
+struct Policy {
+  std::shared_ptr<const RuleSet> rules;
+  std::vector<std::uint32_t> slots;  ///< Of the rules' counters, by their number.
+  Config::Responses responses;
+  Config::Api api;
+};
+
+}  // namespace tidegate

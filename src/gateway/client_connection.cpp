@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/client_connection.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "gateway/gateway.hpp"
+#include "gateway/passage.hpp"
+#include "net/http_exchange.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::Channel;
+using net::Deadlines;
+using net::OutBuffer;
+using net::Parsed;
+
+/// So many requests of one connection in a row, then the others have their turn.
+constexpr int kMaxRequests = 32;
+/// A body whose answer came first is read and dropped up to here, so that the connection can be
+/// used again; a longer one costs less as a new connection.
+constexpr std::uint64_t kMaxSkipped = 64u << 10;
+/// What is read and dropped before a close, at most.
+constexpr std::size_t kMaxLinger = 1u << 20;
+/// Less than this in one deadline is too slow.
+constexpr std::size_t kMinProgress = 1024;
+
+}  // namespace
+
+ClientConnection::ClientConnection(GatewayListener& listener, net::Descriptor socket,
+                                   const net::Peer& peer)
+    : listener_(listener), peer_(peer), channel_(listener.gateway().buffers()) {
+  channel_.Open(std::move(socket));
+}
+
+ClientConnection::~ClientConnection() = default;
+
+void ClientConnection::Start() {
+  draining_ = listener_.draining();
+  Arm(draining_ ? Deadlines::Kind::kLinger : Deadlines::Kind::kIdle);
+  if (!listener_.reactor().Watch(channel_.fd(), *this)) Close();
+}
+
+void ClientConnection::Drain() {
+  draining_ = true;
+  if (state_ == State::kHead && channel_.input().empty()) Arm(Deadlines::Kind::kLinger);
+}
+
+void ClientConnection::Arm(Deadlines::Kind kind) noexcept {
+  armed_ = kind;
+  active_ = false;
+  progress_mark_ = channel_.received() + channel_.sent();
+  listener_.reactor().deadlines().Arm(*this, kind, listener_.reactor().now());
+}
+
+void ClientConnection::Close() {
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  Deadlines::Disarm(*this);
+  channel_.Close();
+  if (Passage* const passage = std::exchange(passage_, nullptr)) passage->OnClientGone();
+  listener_.OnGone(*this);
+}
+
+void ClientConnection::OnReady(std::uint32_t events) {
+  if (state_ == State::kClosed) return;
+  channel_.OnEvents(events);
+  turn_ = 0;
+  if (state_ == State::kPassing) {
+    if (channel_.hung_up()) LookForEnd();
+    if (passage_ != nullptr) passage_->OnClientReady();
+    return;
+  }
+  Advance();
+}
+
+/// A client that has ended its half while it waits for an answer is taken for gone, as other
+/// proxies do: those that only half-close are rare, those that vanish are not, and what they asked
+/// for should not be worked at.
+void ClientConnection::LookForEnd() {
+  if (switched_) return;  // There a half-close means something.
+  if (channel_.reset()) return Close();
+  if (!channel_.input().empty() && body_done_) return;
+  char byte = 0;
+  const ssize_t got = ::recv(channel_.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) Close();
+}
+
+void ClientConnection::Advance() {
+  advancing_ = true;
+  while (state_ != State::kClosed) {
+    if (channel_.blocked()) {
+      if (!channel_.Flush()) {
+        advancing_ = false;
+        return Close();
+      }
+      if (channel_.blocked()) break;
+    }
+    if (state_ == State::kHead && turn_ >= kMaxRequests) {
+      listener_.reactor().Again(*this);
+      break;
+    }
+    const bool more = state_ == State::kHead       ? ReadHead()
+                      : state_ == State::kSkipping ? Skip()
+                                                   : false;
+    if (!more) break;
+  }
+  advancing_ = false;
+  Settle();
+}
+
+// --- Requests -----------------------------------------------------------------
+
+bool ClientConnection::ReadHead() {
+  Gateway& gateway = listener_.gateway();
+  while (true) {
+    if (!channel_.input().empty()) {
+      passage_ = gateway.TakePassage();
+      switch (parser_.Parse(channel_.input(), listener_.options().limits, passage_->head())) {
+        case Parsed::kDone:
+          Begin();
+          return true;
+        case Parsed::kRefused:
+          gateway.GivePassage(std::exchange(passage_, nullptr));
+          Refuse(parser_.refusal());
+          return false;
+        case Parsed::kMore:
+          gateway.GivePassage(std::exchange(passage_, nullptr));
+      }
+    }
+    switch (channel_.Fill()) {
+      case Channel::Got::kBytes:
+        break;
+      case Channel::Got::kNothing:
+        return false;
+      case Channel::Got::kFull:
+        if (channel_.Grow(listener_.options().limits.header_bytes)) break;
+        Refuse({431, "the header is too long"});
+        return false;
+      case Channel::Got::kEnd:
+      case Channel::Got::kBroken:
+        Close();
+        return false;
+    }
+  }
+}
+
+void ClientConnection::Begin() {
+  const net::HttpHead& head = passage_->head();
+  net::HttpStats::Add(listener_.stats().requests);
+  ++turn_;
+  active_ = true;
+  state_ = State::kPassing;
+  head_bytes_ = parser_.consumed();
+  parser_.Reset();
+  received_before_ = channel_.received() - channel_.input().size();
+  sent_before_ = channel_.sent();
+  head_there_ = true;
+  chunked_ = head.body == net::HttpBody::kChunked;
+  length_ = head.body == net::HttpBody::kLength ? head.content_length : 0;
+  body_done_ = !chunked_ && length_ == 0;
+  expects_continue_ = head.expects_continue;
+  head_method_ = head.method == "HEAD";
+  minor_ = head.minor;
+  last_ = draining_ || !head.keep_alive;
+  switched_ = false;
+  reader_.Begin(head.body, head.content_length);
+  passage_->Begin(*this);
+}
+
+std::optional<std::string_view> ClientConnection::WholeBody() {
+  if (body_done_) return std::string_view{};
+  if (chunked_ || !head_there_) return std::nullopt;
+  const std::string_view there = channel_.input().substr(head_bytes_);
+  if (there.size() < length_) return std::nullopt;
+  return there.substr(0, static_cast<std::size_t>(length_));
+}
+
+ClientStream::Body ClientConnection::ReadBody() {
+  if (std::exchange(head_there_, false)) channel_.Drop(head_bytes_);
+  if (body_done_) return Body::kEnd;
+  while (true) {
+    const Parsed parsed = reader_.Read(channel_.raw());
+    if (parsed == Parsed::kRefused) {
+      last_ = true;
+      return Body::kRefused;
+    }
+    body_done_ = parsed == Parsed::kDone;
+    if (!reader_.data().empty()) return Body::kData;
+    if (body_done_) return Body::kEnd;
+    channel_.Drop(reader_.eaten());
+    switch (channel_.Fill()) {
+      case Channel::Got::kBytes:
+        expects_continue_ = false;
+        break;
+      case Channel::Got::kNothing:
+        return Body::kWait;
+      case Channel::Got::kFull:
+        if (channel_.Compact()) break;
+        last_ = true;
+        return Body::kRefused;
+      case Channel::Got::kEnd:
+        if (!reader_.EndsAtClose()) return Body::kGone;
+        body_done_ = true;
+        return Body::kEnd;
+      case Channel::Got::kBroken:
+        return Body::kGone;
+    }
+  }
+}
+
+void ClientConnection::TakeBody() {
+  // The trailers behind the last chunk are still to be passed on.
+  if (!body_done_ || !chunked_) channel_.Drop(reader_.eaten());
+}
+
+void ClientConnection::LeaveBody() {
+  if (const auto whole = WholeBody(); whole && head_there_) {
+    channel_.Drop(head_bytes_ + whole->size());
+    head_there_ = false;
+    body_done_ = true;
+    return;
+  }
+  if (std::exchange(head_there_, false)) channel_.Drop(head_bytes_);
+  if (body_done_) {
+    // Trailers that were passed on stand in the buffer until here.
+    if (chunked_) channel_.Drop(reader_.eaten());
+    return;
+  }
+  if (last_) return;
+  // Who waits for a word to send it may, or may not, after this answer: nobody can tell what would
+  // come next. And what is long is not worth waiting for.
+  last_ = expects_continue_ || (!chunked_ && length_ > kMaxSkipped);
+  if (!last_) state_ = State::kSkipping;
+}
+
+bool ClientConnection::Skip() {
+  while (true) {
+    switch (ReadBody()) {
+      case Body::kData:
+        TakeBody();
+        if (received() > 2 * kMaxSkipped) {
+          Linger();
+          return false;
+        }
+        break;
+      case Body::kWait:
+        return false;
+      case Body::kEnd:
+        if (chunked_) channel_.Drop(reader_.eaten());
+        state_ = State::kHead;
+        return true;
+      case Body::kRefused:
+        Linger();
+        return false;
+      case Body::kGone:
+        Close();
+        return false;
+    }
+  }
+}
+
+// --- Answers ------------------------------------------------------------------
+
+OutBuffer& ClientConnection::BeginHead(int status, std::string_view reason) {
+  last_ |= draining_;
+  OutBuffer& out = channel_.out();
+  if (status == 200 && reason == "OK") {
+    out << "HTTP/1.1 200 OK\r\n";
+  } else {
+    out << "HTTP/1.1 " << status << ' ' << reason << "\r\n";
+  }
+  return out;
+}
+
+void ClientConnection::EndHead(AnswerBody body, std::uint64_t length) {
+  OutBuffer& out = channel_.out();
+  stream_chunks_ = body == AnswerBody::kStream && minor_ == 1;
+  // To HTTP/1.0 the end of such a body can only be told by closing.
+  if (body == AnswerBody::kStream && minor_ == 0) last_ = true;
+  // A body that nobody has asked for yet, and that will not be read to its end.
+  if (head_there_ && !WholeBody() && (expects_continue_ || (!chunked_ && length_ > kMaxSkipped))) {
+    last_ = true;
+  }
+  if (body == AnswerBody::kLength) out << "Content-Length: " << length << "\r\n";
+  if (stream_chunks_) out << "Transfer-Encoding: chunked\r\n";
+  if (last_) {
+    out << "Connection: close\r\n\r\n";
+  } else if (minor_ == 0) {
+    out << "Connection: keep-alive\r\n\r\n";
+  } else {
+    out << "\r\n";
+  }
+}
+
+OutBuffer* ClientConnection::BeginInterim(int status, std::string_view reason) {
+  if (minor_ == 0) return nullptr;
+  if (status == 100) expects_continue_ = false;
+  OutBuffer& out = channel_.out();
+  out << "HTTP/1.1 " << status << ' ' << reason << "\r\n";
+  return &out;
+}
+
+void ClientConnection::EndInterim() { channel_.out() << "\r\n"; }
+
+void ClientConnection::Switch() {
+  if (std::exchange(head_there_, false)) channel_.Drop(head_bytes_);
+  switched_ = true;
+  last_ = true;
+  body_done_ = false;
+  chunked_ = false;
+  stream_chunks_ = false;
+  reader_.Begin(net::ResponseBody::kUntilClose, 0);
+}
+
+void ClientConnection::SendBody(std::string_view data) {
+  if (head_method_) return;
+  if (!stream_chunks_) {
+    (void)channel_.Send(data);  // What is broken shows when it is flushed.
+    return;
+  }
+  OutBuffer& out = channel_.out();
+  std::array<char, 18> size{};
+  const auto end = std::to_chars(size.data(), size.data() + 16, data.size(), 16).ptr;
+  out << std::string_view(size.data(), static_cast<std::size_t>(end - size.data())) << "\r\n";
+  (void)channel_.Send(data);
+  channel_.out() << "\r\n";
+}
+
+void ClientConnection::SendEnd(std::span<const net::HttpField> trailers) {
+  if (!stream_chunks_ || head_method_) return;
+  OutBuffer& out = channel_.out();
+  out << "0\r\n";
+  for (const net::HttpField& field : trailers) {
+    out << field.name << ": " << field.value << "\r\n";
+  }
+  out << "\r\n";
+}
+
+bool ClientConnection::Flush() { return channel_.Flush(); }
+
+void ClientConnection::Finish(Ending ending) {
+  passage_ = nullptr;
+  if (state_ == State::kClosed) return;
+  state_ = State::kHead;
+  if (ending == Ending::kCut) {
+    // Without the end that it promised: a client must see that this was not all.
+    return Close();
+  }
+  LeaveBody();
+  if (last_) {
+    state_ = State::kClosing;
+  } else {
+    active_ = true;
+  }
+  if (!advancing_) Advance();
+}
+
+/// An answer of its own to what is no request.
+void ClientConnection::Refuse(const net::HttpRefusal& refusal) {
+  net::HttpStats::Add(listener_.stats().refused);
+  parser_.Reset();
+  OutBuffer body;
+  net::WriteProblem(body, refusal.status, refusal.reason);
+  minor_ = 1;
+  last_ = true;
+  head_method_ = false;
+  body_done_ = true;
+  BeginHead(refusal.status, net::ReasonPhrase(refusal.status))
+      << "Date: " << listener_.reactor().date().Now()
+      << "\r\nCache-Control: no-store\r\nContent-Type: application/problem+json\r\n";
+  EndHead(AnswerBody::kLength, body.size());
+  SendBody(body.view());
+  state_ = State::kClosing;
+  listener_.gateway().NoteRefused(*this, refusal);
+  if (!channel_.Flush()) return Close();
+}
+
+// --- Ends ---------------------------------------------------------------------
+
+void ClientConnection::Linger() {
+  channel_.Drop(channel_.input().size());
+  channel_.ShutdownWrite();
+  state_ = State::kLingering;
+  Arm(Deadlines::Kind::kLinger);
+}
+
+/// After all that could be done at once: what is waited for next, and for how long.
+void ClientConnection::Settle() {
+  using Kind = Deadlines::Kind;
+  switch (state_) {
+    case State::kHead: {
+      if (channel_.blocked()) {
+        if (armed_ != Kind::kWrite) Arm(Kind::kWrite);
+        return;
+      }
+      channel_.Rest();
+      Kind kind = draining_ ? Kind::kLinger : Kind::kIdle;
+      if (!channel_.input().empty()) kind = Kind::kHeader;
+      // What has begun behind an answered request has a deadline of its own.
+      if (kind != armed_ || (active_ && kind == Kind::kHeader)) Arm(kind);
+      return;
+    }
+    case State::kSkipping:
+      if (armed_ != Kind::kBody) Arm(Kind::kBody);
+      return;
+    case State::kClosing:
+      if (channel_.blocked()) {
+        if (armed_ != Kind::kWrite) Arm(Kind::kWrite);
+        return;
+      }
+      // Nothing is on its way here, as far as one can tell.
+      if (body_done_ && !draining_ && !channel_.readable() && channel_.input().empty()) {
+        return Close();
+      }
+      Linger();
+      [[fallthrough]];
+    case State::kLingering:
+      while (true) {
+        switch (channel_.Fill()) {
+          case Channel::Got::kBytes:
+            channel_.Drop(channel_.input().size());
+            if (channel_.received() + channel_.sent() - progress_mark_ > kMaxLinger) {
+              return Close();
+            }
+            break;
+          case Channel::Got::kNothing:
+          case Channel::Got::kFull:
+            return;
+          case Channel::Got::kEnd:
+          case Channel::Got::kBroken:
+            return Close();
+        }
+      }
+    case State::kPassing:
+    case State::kClosed:
+      return;
+  }
+}
+
+void ClientConnection::OnDeadline(Deadlines::Kind kind) {
+  using Kind = Deadlines::Kind;
+  if (state_ == State::kPassing) return Arm(kind);  // The passage has deadlines of its own.
+  const std::size_t progress = channel_.received() + channel_.sent() - progress_mark_;
+  switch (kind) {
+    case Kind::kIdle:
+      if (!active_) return Close();
+      return Arm(kind);
+    case Kind::kHeader:
+      Refuse({408, "the request's head did not arrive in time"});
+      return Settle();
+    case Kind::kBody:
+    case Kind::kWrite:
+      if (progress < kMinProgress) return Close();
+      return Arm(kind);
+    default:
+      return Close();
+  }
+}
+
+}  // namespace tidegate

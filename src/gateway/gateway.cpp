@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/gateway.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "gateway/client_connection.hpp"
+#include "net/http_exchange.hpp"
+#include "rules/address.hpp"
+
+namespace tidegate {
+namespace {
+
+/// Lines wait at most so long, and so many bytes of them.
+constexpr std::chrono::milliseconds kLogDelay{200};
+constexpr std::size_t kLogBytes = 32u << 10;
+
+}  // namespace
+
+Gateway::Gateway(net::Reactor& reactor, AsyncStore& store, DecisionCounters& decisions,
+                 const Options& options)
+    : net::Timer(reactor.timers()),
+      reactor_(reactor),
+      store_(store),
+      decisions_(decisions),
+      options_(options) {
+  std::random_device random;
+  for (auto& word : random_) word = (std::uint64_t{random()} << 32) | random();
+}
+
+Gateway::~Gateway() { FlushLog(); }
+
+void Gateway::Use(const std::shared_ptr<const Policy>& policy,
+                  const std::shared_ptr<const Routing>& routing) {
+  auto state = std::make_shared<GatewayState>();
+  state->policy = *policy;
+  state->routing = routing;
+  for (const auto& upstream : routing->upstreams()) {
+    std::shared_ptr<UpstreamPool> pool;
+    if (state_ != nullptr) {
+      for (const auto& known : state_->pools) {
+        if (&known->upstream() == upstream.get()) pool = known;
+      }
+    }
+    if (pool == nullptr) pool = std::make_shared<UpstreamPool>(reactor_, buffers_, upstream);
+    state->pools.push_back(std::move(pool));
+    const UpstreamSpec& spec = upstream->spec();
+    state->kinds.push_back({reactor_.deadlines().KindFor(spec.connect_timeout),
+                            reactor_.deadlines().KindFor(spec.idle_timeout)});
+  }
+  for (const Route& route : routing->routes()) {
+    state->response.push_back(reactor_.deadlines().KindFor(route.response_timeout));
+  }
+  state_ = std::move(state);
+}
+
+Passage* Gateway::TakePassage() {
+  if (free_.empty()) {
+    free_.reserve(all_.size() + 1);  // So that GivePassage cannot fail.
+    all_.push_back(std::make_unique<Passage>(*this));
+    return all_.back().get();
+  }
+  Passage* const passage = free_.back();
+  free_.pop_back();
+  return passage;
+}
+
+void Gateway::GivePassage(Passage* passage) noexcept { free_.push_back(passage); }
+
+/// xorshift128+: unique is enough for what it is used for; nobody is let in by knowing an id.
+std::uint64_t Gateway::Random() noexcept {
+  std::uint64_t a = random_[0];
+  const std::uint64_t b = random_[1];
+  random_[0] = b;
+  a ^= a << 23;
+  random_[1] = a ^ b ^ (a >> 17) ^ (b >> 26);
+  return random_[1] + b;
+}
+
+void Gateway::WriteId(char* to) noexcept {
+  static constexpr char kHex[] = "0123456789abcdef";
+  for (int half = 0; half < 2; ++half) {
+    std::uint64_t word = Random();
+    for (int i = 0; i < 16; ++i, word >>= 4) *to++ = kHex[word & 15];
+  }
+}
+
+// --- Leases -------------------------------------------------------------------
+
+Renewals::iterator Gateway::RenewLater(Passage& passage, Micros lease) {
+  // Twice before it ends, with time to spare: one that is lost is not the end.
+  const auto wait = std::max<Micros>(lease / 3, std::chrono::milliseconds{1});
+  const auto renewal = renewals_.emplace(reactor_.now() + wait, &passage);
+  ArmTimer();
+  return renewal;
+}
+
+void Gateway::ArmTimer() {
+  std::optional<net::Timer::Clock::time_point> next;
+  if (!renewals_.empty()) next = renewals_.begin()->first;
+  if (!lines_.empty() && (!next || flush_at_ < *next)) next = flush_at_;
+  if (next) {
+    ArmAt(*next);
+  } else {
+    Disarm();
+  }
+}
+
+void Gateway::OnTimer(net::Timer::Clock::time_point now) {
+  if (!lines_.empty() && flush_at_ <= now) FlushLog();
+  while (!renewals_.empty() && renewals_.begin()->first <= now) {
+    Passage* const passage = renewals_.begin()->second;
+    passage->Renew();  // Takes itself out.
+  }
+  ArmTimer();
+}
+
+// --- The access log -------------------------------------------------------------
+
+net::OutBuffer* Gateway::BeginLine() { return options_.log == nullptr ? nullptr : &lines_; }
+
+void Gateway::FinishLine() {
+  if (lines_.size() >= kLogBytes) return FlushLog();
+  if (flush_at_ > reactor_.now()) return;
+  flush_at_ = reactor_.now() + kLogDelay;
+  ArmTimer();
+}
+
+void Gateway::FlushLog() {
+  if (options_.log != nullptr) options_.log->Write(lines_.view());
+  lines_.Clear();
+}
+
+void Gateway::NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal) {
+  net::OutBuffer* const line = BeginLine();
+  if (line == nullptr) return;
+  *line << R"({"time":")";
+  WriteLogTime(*line);
+  *line << R"(","client":")" << Address(client.peer().bytes).Text() << R"(","status":)"
+        << refusal.status << R"(,"outcome":"refused","why":")" << refusal.reason << "\"}\n";
+  FinishLine();
+}
+
+void WriteLogTime(net::OutBuffer& out) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  thread_local std::time_t second = -1;
+  thread_local std::array<char, 20> text{};
+  if (now.tv_sec != second) {
+    second = now.tv_sec;
+    std::tm parts{};
+    gmtime_r(&second, &parts);
+    (void)std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  }
+  const auto millis = static_cast<int>(now.tv_nsec / 1'000'000);
+  out << std::string_view(text.data(), 19) << '.' << static_cast<char>('0' + millis / 100)
+      << static_cast<char>('0' + millis / 10 % 10) << static_cast<char>('0' + millis % 10) << 'Z';
+}
+
+net::Connection* GatewayListener::NewConnection(net::Descriptor socket, const net::Peer& peer) {
+  return new ClientConnection(*this, std::move(socket), peer);
+}
+
+}  // namespace tidegate

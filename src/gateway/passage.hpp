@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <boost/intrusive/list_hook.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "doors/answer.hpp"
+#include "gateway/client_stream.hpp"
+#include "gateway/ejection.hpp"
+#include "gateway/upstream_pool.hpp"
+#include "net/body_reader.hpp"
+#include "net/http1_parser.hpp"
+#include "net/http1_response.hpp"
+#include "rules/rule_set.hpp"
+#include "tidegate/call.hpp"
+
+namespace tidegate {
+
+class Gateway;
+class Passage;
+struct GatewayState;
+struct Route;
+
+/// When the leases of which passages are due for a renewal.
+using Renewals = std::multimap<net::Deadlines::Clock::time_point, Passage*>;
+
+/// How a request's way through the gateway ended, for logs and metrics.
+enum class PassageOutcome : std::uint8_t {
+  kPassed,         ///< The upstream's answer was given.
+  kLimited,        ///< 429.
+  kDenied,         ///< An entry of `deny`: 403.
+  kClosed,         ///< A failure policy: 503.
+  kBadRequest,     ///< 400, 405, 408, 413: not passed on, or not to its end.
+  kNoRoute,        ///< 404.
+  kUnavailable,    ///< No target is up, or all are full: 503.
+  kConnectFailed,  ///< 502, or 504 where it took too long.
+  kUpstreamError,  ///< Reset, or no HTTP: 502.
+  kTimeout,        ///< 504.
+  kCut,            ///< The upstream broke off in the middle of its answer.
+  kClientGone,
+};
+inline constexpr std::size_t kGatewayOutcomes = 12;
+[[nodiscard]] std::string_view Name(PassageOutcome outcome) noexcept;
+
+/// One request on its way through the gateway: decided, routed, sent, answered, told. It belongs to
+/// the gateway, which uses it again; between Begin and its end it holds the configuration that it
+/// began with.
+class Passage final : public UpstreamConnection::User, public net::Deadlines::Node {
+ public:
+  explicit Passage(Gateway& gateway);
+  ~Passage();
+  Passage(const Passage&) = delete;
+  Passage& operator=(const Passage&) = delete;
+
+  [[nodiscard]] net::HttpHead& head() noexcept { return head_; }
+  /// The head is there.
+  void Begin(ClientStream& client);
+  /// Something can be read from the client, or written to it.
+  void OnClientReady();
+  /// The client is gone; its stream must not be touched any more.
+  void OnClientGone();
+  /// Its leases are due for a renewal.
+  void Renew();
+
+ private:
+  friend class Gateway;
+
+  /// A question to the store.
+  struct Ask : Call {
+    Passage* passage = nullptr;
+  };
+  /// What is charged, held and owed.
+  struct Books {
+    explicit Books(std::pmr::memory_resource& memory)
+        : charges(memory),
+          decisions(&memory),
+          leases(&memory),
+          lease_decisions(&memory),
+          costs(&memory),
+          debits(&memory),
+          debit_decisions(&memory),
+          refunds(&memory),
+          refund_decisions(&memory) {}
+    Charges charges;
+    std::pmr::vector<Decision> decisions;
+    std::pmr::vector<Charge> leases;
+    std::pmr::vector<Decision> lease_decisions;
+    /// By charge: what the answer said that it cost; -1: nothing.
+    std::pmr::vector<std::int64_t> costs;
+    std::pmr::vector<Charge> debits;
+    std::pmr::vector<Decision> debit_decisions;
+    std::pmr::vector<Charge> refunds;
+    std::pmr::vector<Decision> refund_decisions;
+  };
+  enum class Phase : std::uint8_t {
+    kFree,
+    kDeciding,
+    kConnecting,
+    kSending,   ///< The request.
+    kAwaiting,  ///< The head of the answer.
+    kAnswering,
+    kTunnel,
+    kOver,  ///< The client has been told; what is owed to the store is under way.
+  };
+  enum class Pumped : std::uint8_t {
+    kMore,  ///< Go on.
+    kWait,
+    kOver,  ///< The passage has ended, or begun anew: touch nothing.
+  };
+
+  // passage.cpp: from the head to a decision, and the end.
+  [[nodiscard]] bool Normalise(RequestView& view);
+  [[nodiscard]] bool Prepare();
+  void Decide();
+  void OnDecided();
+  void AnswerDenied(const Answer& answer, int status);
+  void AnswerGrpc(const Answer& answer, int status);
+  void AnswerProblem(int status, std::string_view detail, PassageOutcome outcome,
+                     std::string_view lines = {});
+  void WriteRateLimit(net::OutBuffer& out, int status, const Config::Responses& responses);
+  [[nodiscard]] Answer AnswerOfCall() const noexcept;
+  void End(PassageOutcome outcome, ClientStream::Ending ending);
+  void Log(PassageOutcome outcome);
+  void FreeIfDone();
+  void KeepHead();
+  [[nodiscard]] std::string_view Keep(std::string_view text);
+
+  // passage_proxy.cpp: the upstream.
+  void Attempt();
+  void OnUpstreamUp() override;
+  void OnUpstreamFailed(const std::string& problem) override;
+  void OnUpstreamReady() override;
+  void OnDeadline(net::Deadlines::Kind kind) override;
+  void SendRequest();
+  void Pump();
+  [[nodiscard]] Pumped PumpRequest();
+  [[nodiscard]] Pumped PumpResponse();
+  [[nodiscard]] Pumped ReadResponseHead();
+  [[nodiscard]] Pumped OnResponseHead();
+  [[nodiscard]] Pumped RelayInterim();
+  [[nodiscard]] Pumped SwitchProtocols();
+  [[nodiscard]] Pumped ReadResponseBody();
+  [[nodiscard]] Pumped FillFromUpstream();
+  void WriteChunk(net::Channel& channel, std::string_view data);
+  void EndRequest(net::Channel& channel);
+  [[nodiscard]] Pumped FinishResponse();
+  [[nodiscard]] Pumped RefuseBody(const net::HttpRefusal& refusal);
+  void WriteAnswer();
+  void CountAnswer();
+  [[nodiscard]] Pumped FailAttempt(AttemptFailure failure, std::string_view problem);
+  void ReleaseUpstream(bool reusable);
+  void Settle();
+  void Arm(net::Deadlines::Kind kind) noexcept;
+  [[nodiscard]] std::uint64_t Moved() const noexcept;
+
+  // passage_limits.cpp: what is owed to the store afterwards.
+  void HoldLeases();
+  void NoteCosts(std::span<const net::HttpField> fields);
+  void SettleAccounts();
+  void Start(Ask& ask, Call::Kind kind, std::span<const Charge> charges,
+             std::span<Decision> decisions);
+  void OnAsked(Ask& ask);
+
+  static constexpr std::size_t kArena = 4096;
+  static constexpr std::size_t kMaxTried = 8;
+
+  Gateway& gateway_;
+  ClientStream* client_ = nullptr;
+  std::shared_ptr<const GatewayState> state_;
+  net::HttpHead head_;
+  std::array<std::byte, kArena> arena_;
+  std::pmr::monotonic_buffer_resource memory_{arena_.data(), arena_.size()};
+
+  Phase phase_ = Phase::kFree;
+  const Route* route_ = nullptr;
+  std::string_view method_, host_, path_;
+  std::string_view own_id_;     ///< Nobody else's: of leases and refunds.
+  std::string_view request_id_;  ///< The same, or what a trusted peer called it.
+  std::string_view client_text_;  ///< The client's address, as rules and logs see it.
+  std::string_view peer_text_;
+  bool trusted_ = false;
+  bool grpc_ = false;
+  bool head_kept_ = false;  ///< What of the head is needed later has been copied.
+  Access access_ = Access::kRules;
+
+  std::optional<Books> books_;  ///< Where rules matched.
+  std::array<Ask, 4> asks_;     ///< The decision; renewals, then the release; debit; refund.
+  int open_asks_ = 0;
+  bool holding_ = false;  ///< Leases.
+  std::optional<Renewals::iterator> renewal_;
+  bool renewing_ = false;  ///< A renewal is under way: the release waits for it.
+
+  std::shared_ptr<UpstreamPool> pool_;
+  std::shared_ptr<Member> member_;
+  UpstreamConnection* upstream_ = nullptr;
+  std::array<const Member*, kMaxTried> tried_{};
+  int attempts_ = 0;
+  std::string problem_;    ///< Of the last attempt.
+  bool sent_any_ = false;  ///< Of the request, on this attempt.
+  bool consumed_ = false;  ///< Some of the body cannot be sent again.
+  bool request_done_ = false;
+  bool request_broken_ = false;  ///< The upstream takes no more; it may have answered.
+  bool answer_begun_ = false;
+  bool upgrade_ = false;
+  bool pumping_ = false;
+  net::ResponseParser parser_;
+  net::ResponseHead response_;
+  net::BodyReader body_;
+  int status_ = 0;
+  net::Deadlines::Kind armed_{};
+  std::uint64_t mark_ = 0;
+  bool counted_ = false;  ///< Among the requests that its member has under way.
+  int interims_ = 0;
+  std::uint64_t upstream_begun_ = 0;  ///< Bytes that its connection had sent before.
+  std::uint64_t body_bytes_ = 0;  ///< Of the request, so far.
+  std::uint64_t bytes_in_ = 0;
+  std::uint64_t bytes_out_ = 0;
+
+  net::Deadlines::Clock::time_point begun_{}, decided_{}, sent_at_{}, answered_at_{};
+};
+
+}  // namespace tidegate

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/proxy_head.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "gateway/fields.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::HttpField;
+using net::OutBuffer;
+
+constexpr std::size_t kMaxRequestId = 128;
+
+/// Removed, or written in the place of what is there.
+bool Edited(const HeaderEdits& edits, std::string_view name) noexcept {
+  return std::ranges::any_of(edits.remove, [&](const auto& own) { return SameName(own, name); }) ||
+         std::ranges::any_of(edits.set, [&](const auto& own) { return SameName(own.name, name); });
+}
+
+void WriteField(OutBuffer& out, std::string_view name, std::string_view value) {
+  char* to = out.Reserve(name.size() + value.size() + 4);
+  char* const begin = to;
+  to = std::ranges::copy(name, to).out;
+  *to++ = ':';
+  *to++ = ' ';
+  to = std::ranges::copy(value, to).out;
+  *to++ = '\r';
+  *to++ = '\n';
+  out.Advance(static_cast<std::size_t>(to - begin));
+}
+
+void WriteEdits(OutBuffer& out, const HeaderEdits& edits) {
+  for (const HeaderEdits::Set& set : edits.set) WriteField(out, set.name, set.value);
+}
+
+/// The lines of X-Forwarded-For that a trusted peer sent, as one list.
+void WriteForwardedFor(OutBuffer& out, const net::HttpHead& head, const Introduction& about) {
+  out << "X-Forwarded-For: ";
+  if (about.trusted) {
+    for (const HttpField& field : head.all()) {
+      if (KindOf(field.name) == FieldKind::kXForwardedFor && !field.value.empty()) {
+        out << field.value << ", ";
+      }
+    }
+  }
+  out << about.peer << "\r\n";
+}
+
+struct Seen {
+  bool proto = false;
+  bool host = false;
+  bool te_trailers = false;
+};
+
+bool AsksForTrailers(std::string_view te) noexcept {
+  bool found = false;
+  EachElement(te, [&found](std::string_view element) {
+    found |= SameName(element, "trailers");
+    return !found;
+  });
+  return found;
+}
+
+/// Whether the client's field goes to the upstream as it is.
+bool PassesOn(const HttpField& field, const net::HttpHead& head, const Introduction& about,
+              Seen& seen) noexcept {
+  switch (KindOf(field.name)) {
+    case FieldKind::kEndToEnd:
+    case FieldKind::kDate:
+      return true;
+    case FieldKind::kTrailer:
+      return head.body == net::HttpBody::kChunked;
+    case FieldKind::kTe:
+      seen.te_trailers |= AsksForTrailers(field.value);
+      return false;
+    case FieldKind::kForwarded:
+      return about.trusted;
+    case FieldKind::kXForwardedProto:
+      seen.proto |= about.trusted;
+      return about.trusted;
+    case FieldKind::kXForwardedHost:
+      seen.host |= about.trusted;
+      return about.trusted;
+    default:
+      return false;
+  }
+}
+
+void WriteConnection(OutBuffer& out, const net::HttpHead& head, const Introduction& about,
+                     const Seen& seen) {
+  if (about.upgrade) {
+    out << "Connection: Upgrade\r\n";
+    for (const HttpField& field : head.all()) {
+      if (SameName(field.name, "upgrade")) WriteField(out, "Upgrade", field.value);
+    }
+  } else if (seen.te_trailers) {
+    out << "TE: trailers\r\nConnection: TE\r\n";
+  }
+}
+
+void WriteFraming(OutBuffer& out, const net::HttpHead& head) {
+  if (head.body == net::HttpBody::kChunked) {
+    out << "Transfer-Encoding: chunked\r\n";
+  } else if (head.body == net::HttpBody::kLength) {
+    out << "Content-Length: " << head.content_length << "\r\n";
+  }
+  if (head.expects_continue) out << "Expect: 100-continue\r\n";
+}
+
+std::optional<std::int64_t> Number(std::string_view text) noexcept {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// Older RateLimit fields have room for one quota only: the tighter one is told.
+OlderFields Tighter(const net::ResponseHead& head, const Decision* ours) noexcept {
+  OlderFields older;
+  if (ours == nullptr) return older;
+  for (const HttpField& field : head.all()) {
+    const bool plain = SameName(field.name, "ratelimit-remaining");
+    const bool x = SameName(field.name, "x-ratelimit-remaining");
+    if (!plain && !x) continue;
+    const auto theirs = Number(field.value);
+    const bool tighter = theirs && ours->remaining < *theirs;
+    (plain ? older.ratelimit : older.x_ratelimit) = tighter;
+  }
+  return older;
+}
+
+/// Dropped since ours, which is tighter, takes its place.
+bool Superseded(std::string_view name, const OlderFields& older, bool counted) noexcept {
+  if (!counted || name.size() < 15) return false;
+  const bool x = name[0] == 'x' || name[0] == 'X';
+  if (!(x ? older.x_ratelimit : older.ratelimit)) return false;
+  if (x) name.remove_prefix(2);
+  return SameName(name, "ratelimit-limit") || SameName(name, "ratelimit-remaining") ||
+         SameName(name, "ratelimit-reset");
+}
+
+}  // namespace
+
+bool MayUpgrade(const net::HttpHead& head) noexcept {
+  if (!head.upgrade || head.method != "GET") return false;
+  if (head.body != net::HttpBody::kNone && head.content_length != 0) return false;
+  std::size_t protocols = 0;
+  bool http = false;
+  for (const HttpField& field : head.all()) {
+    if (!SameName(field.name, "upgrade")) continue;
+    EachElement(field.value, [&](std::string_view protocol) {
+      ++protocols;
+      const std::string_view name = protocol.substr(0, protocol.find('/'));
+      http |= SameName(name, "h2c") || SameName(name, "h2") || SameName(name, "http") ||
+              SameName(name, "tls");
+      return true;
+    });
+  }
+  return protocols == 1 && !http && head.body != net::HttpBody::kChunked;
+}
+
+std::string_view GivenRequestId(const net::HttpHead& head) noexcept {
+  for (const HttpField& field : head.all()) {
+    if (KindOf(field.name) != FieldKind::kRequestId) continue;
+    const bool fits = !field.value.empty() && field.value.size() <= kMaxRequestId &&
+                      std::ranges::all_of(field.value, [](char c) {
+                        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                               (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.' ||
+                               c == ':' || c == '/' || c == '+' || c == '=';
+                      });
+    return fits ? field.value : std::string_view{};
+  }
+  return {};
+}
+
+void WriteRequestHead(OutBuffer& out, const net::HttpHead& head, const Introduction& about,
+                      const HeaderEdits& edits) {
+  out << head.method << ' ' << about.path;
+  // As sent: an empty query is still one.
+  if (const std::size_t mark = head.target.find('?'); mark != std::string_view::npos) {
+    out << '?' << head.query;
+  }
+  out << " HTTP/1.1\r\nHost: " << about.host << "\r\n";
+  const Nominated nominated(head.all());
+  Seen seen;
+  for (const HttpField& field : head.all()) {
+    if (!PassesOn(field, head, about, seen) || nominated.Has(field.name)) continue;
+    if (!edits.empty() && Edited(edits, field.name)) continue;
+    WriteField(out, field.name, field.value);
+  }
+  WriteEdits(out, edits);
+  WriteForwardedFor(out, head, about);
+  if (!seen.proto) WriteField(out, "X-Forwarded-Proto", about.scheme);
+  if (!seen.host && !head.host.empty()) WriteField(out, "X-Forwarded-Host", head.host);
+  WriteField(out, "X-Request-Id", about.request_id);
+  out << (head.minor == 0 ? "Via: 1.0 tidegate\r\n" : "Via: 1.1 tidegate\r\n");
+  WriteConnection(out, head, about, seen);
+  WriteFraming(out, head);
+  out << "\r\n";
+}
+
+OlderFields WriteAnswerHead(OutBuffer& out, const net::ResponseHead& head, const AnswerNotes& notes,
+                            const HeaderEdits& edits) {
+  const Nominated nominated(head.all());
+  const OlderFields older = Tighter(head, notes.governing);
+  bool dated = false;
+  for (const HttpField& field : head.all()) {
+    switch (KindOf(field.name)) {
+      case FieldKind::kDate:
+        dated = true;
+        break;
+      case FieldKind::kTrailer:
+        if (!notes.stream) continue;
+        break;
+      case FieldKind::kHopByHop:
+      case FieldKind::kFraming:
+      case FieldKind::kTe:
+      case FieldKind::kRequestId:
+        continue;
+      default:
+        break;
+    }
+    if (nominated.Has(field.name)) continue;
+    if (Superseded(field.name, older, notes.governing != nullptr)) continue;
+    if (!edits.empty() && Edited(edits, field.name)) continue;
+    WriteField(out, field.name, field.value);
+  }
+  WriteEdits(out, edits);
+  if (!dated) WriteField(out, "Date", notes.date);
+  if (!notes.request_id.empty()) WriteField(out, "X-Request-Id", notes.request_id);
+  if (notes.upgrade) {
+    out << "Connection: Upgrade\r\n";
+    for (const HttpField& field : head.all()) {
+      if (SameName(field.name, "upgrade")) WriteField(out, "Upgrade", field.value);
+    }
+  }
+  return older;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "net/http1_parser.hpp"
+#include "net/http1_response.hpp"
+#include "net/out_buffer.hpp"
+#include "rules/gateway_spec.hpp"
+#include "tidegate/decision.hpp"
+
+namespace tidegate {
+
+/// What the upstream is told of a request beyond what the client said.
+struct Introduction {
+  std::string_view path;        ///< Normalised and rewritten.
+  std::string_view host;        ///< The Host field.
+  std::string_view peer;        ///< The address that connected.
+  std::string_view scheme;      ///< `http` or `https`, of the client's connection.
+  std::string_view request_id;  ///< Ours, or that of a trusted peer.
+  bool trusted = false;         ///< What the peer says of others is believed.
+  bool upgrade = false;         ///< The connection may become another protocol's.
+};
+
+/// The request as the upstream gets it: HTTP/1.1, one framing, nothing of the client's connection,
+/// X-Forwarded-* made fresh.
+void WriteRequestHead(net::OutBuffer& out, const net::HttpHead& head, const Introduction& about,
+                      const HeaderEdits& edits);
+
+/// Whether a request asks for another protocol that may be tunnelled: WebSocket and the like, never
+/// HTTP/2, which would carry requests past all rules.
+[[nodiscard]] bool MayUpgrade(const net::HttpHead& head) noexcept;
+/// A request id of a trusted peer that can be taken over: not too long, nothing odd in it.
+[[nodiscard]] std::string_view GivenRequestId(const net::HttpHead& head) noexcept;
+
+/// What the client is told in an answer beyond what the upstream said.
+struct AnswerNotes {
+  std::string_view request_id;
+  std::string_view date;                ///< Written if the upstream sent none.
+  const Decision* governing = nullptr;  ///< Whose older RateLimit fields will follow, if any do.
+  bool stream = false;                  ///< Its trailers are passed on.
+  bool upgrade = false;                 ///< 101: Connection and Upgrade are passed on.
+};
+/// Which of our older, single-valued RateLimit fields may follow: not those that would tell more
+/// than the upstream told.
+struct OlderFields {
+  bool ratelimit = true;
+  bool x_ratelimit = true;
+};
+
+/// The field lines of an answer, without framing.
+OlderFields WriteAnswerHead(net::OutBuffer& out, const net::ResponseHead& head,
+                            const AnswerNotes& notes, const HeaderEdits& edits);
+
+}  // namespace tidegate

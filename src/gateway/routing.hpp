@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/upstream.hpp"
+#include "rules/config.hpp"
+#include "rules/match_index.hpp"
+#include "rules/problem.hpp"
+#include "rules/request_view.hpp"
+#include "telemetry/decision_counters.hpp"
+
+namespace tidegate {
+
+/// Where one kind of request goes.
+struct Route {
+  RouteSpec spec;
+  std::size_t upstream = 0;      ///< Its place among the upstreams.
+  std::uint32_t slot = 0;        ///< Of its counters.
+  std::uint64_t body_bytes = 0;  ///< The longest body; 0: no limit.
+  Micros response_timeout{0};
+
+  /// The path that the upstream sees. Allocates from `memory` where it differs.
+  [[nodiscard]] std::string_view Rewrite(std::string_view path,
+                                         std::pmr::memory_resource& memory) const;
+};
+
+/// Routes and upstreams of one configuration: immutable, swapped as a whole on reload.
+class Routing {
+ public:
+  /// Upstreams that `before` has too, and that did not change, are taken over as they are. Nothing
+  /// if a problem of severity kError was added. Waits for name servers, a little.
+  [[nodiscard]] static std::shared_ptr<const Routing> Make(const Config& config,
+                                                           const Routing* before, RuleSlots& routes,
+                                                           RuleSlots& upstreams,
+                                                           Problems& problems);
+  Routing(const Routing&) = delete;
+  Routing& operator=(const Routing&) = delete;
+
+  /// The first route that matches; nullptr: none does.
+  [[nodiscard]] const Route* Find(const RequestView& request) const;
+  [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
+  [[nodiscard]] const Upstreams& upstreams() const noexcept { return upstreams_; }
+  [[nodiscard]] std::uint32_t upstream_slot(std::size_t i) const noexcept { return slots_[i]; }
+  [[nodiscard]] const GatewaySpec& gateway() const noexcept { return gateway_; }
+
+ private:
+  explicit Routing(const Config& config);
+
+  const GatewaySpec gateway_;
+  std::vector<Route> routes_;
+  Upstreams upstreams_;
+  std::vector<std::uint32_t> slots_;
+  MatchIndex index_;
+};
+
+}  // namespace tidegate

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/channel.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace tidegate::net {
+namespace {
+
+/// Below it a copy is cheaper than a second part of a system call.
+constexpr std::size_t kCopied = 2048;
+/// A buffer that grew beyond it is not kept.
+constexpr std::size_t kKeptOut = 64u << 10;
+
+// Not through the C library, whose recv and send are points of cancellation: see http_connection.
+ssize_t Receive(int socket, char* data, std::size_t size) noexcept {
+  return syscall(SYS_recvfrom, socket, data, size, 0, nullptr, nullptr);
+}
+ssize_t SendTwo(int socket, std::string_view first, std::string_view second) noexcept {
+  if (second.empty()) {
+    return syscall(SYS_sendto, socket, first.data(), first.size(), MSG_NOSIGNAL, nullptr, 0);
+  }
+  std::array<iovec, 2> parts{};
+  std::size_t count = 0;
+  for (const std::string_view part : {first, second}) {
+    if (!part.empty()) parts[count++] = {const_cast<char*>(part.data()), part.size()};
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  return syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+std::unique_ptr<char[]> BufferPool::TakeBlock() {
+  if (blocks_.empty()) return std::unique_ptr<char[]>(new char[kBlock]);
+  auto block = std::move(blocks_.back());
+  blocks_.pop_back();
+  return block;
+}
+
+void BufferPool::GiveBlock(std::unique_ptr<char[]> block) noexcept {
+  if (blocks_.capacity() == 0) blocks_.reserve(kKept);
+  if (blocks_.size() < kKept) blocks_.push_back(std::move(block));
+}
+
+std::unique_ptr<OutBuffer> BufferPool::TakeOut() {
+  if (outs_.empty()) return std::make_unique<OutBuffer>();
+  auto out = std::move(outs_.back());
+  outs_.pop_back();
+  return out;
+}
+
+void BufferPool::GiveOut(std::unique_ptr<OutBuffer> out) noexcept {
+  out->Clear();
+  if (outs_.capacity() == 0) outs_.reserve(kKept);
+  if (outs_.size() < kKept && out->capacity() <= kKeptOut) outs_.push_back(std::move(out));
+}
+
+Channel::~Channel() { Close(); }
+
+bool Channel::BeginTls(const TlsClient& client, const std::string& name) {
+  tls_ = client.NewSession(socket_.get(), name);
+  return tls_ != nullptr;
+}
+
+void Channel::Close() noexcept {
+  if (tls_ != nullptr && !reset_) tls_->Close();
+  tls_.reset();
+  socket_.Close();
+  begin_ = end_ = 0;
+  sent_ = 0;
+  if (out_ != nullptr) pool_.GiveOut(std::move(out_));
+  Rest();
+}
+
+void Channel::OnEvents(std::uint32_t events) noexcept {
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0) reset_ = true;
+}
+
+// --- In -----------------------------------------------------------------------
+
+Channel::Got Channel::Fill() {
+  if (!readable_) return Got::kNothing;
+  if (begin_ == end_) begin_ = end_ = 0;
+  if (data_ == nullptr) {
+    block_ = pool_.TakeBlock();
+    data_ = block_.get();
+    capacity_ = BufferPool::kBlock;
+  }
+  if (end_ == capacity_) return Got::kFull;
+  const std::size_t room = capacity_ - end_;
+  while (true) {
+    const ssize_t got = tls_ != nullptr ? tls_->Read(data_ + end_, room)
+                                        : Receive(socket_.get(), data_ + end_, room);
+    if (got > 0) {
+      const auto bytes = static_cast<std::size_t>(got);
+      end_ += bytes;
+      received_ += bytes;
+      // Less than there was room for: that was all, unless the end of the stream follows
+      // unannounced. TLS gives a record at a time.
+      if (bytes < room && !hung_up_ && tls_ == nullptr) readable_ = false;
+      return Got::kBytes;
+    }
+    if (got == 0) return Got::kEnd;
+    if (tls_ != nullptr) {
+      if (got == kIoBroken) return Got::kBroken;
+    } else {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return Got::kBroken;
+    }
+    readable_ = false;
+    return Got::kNothing;
+  }
+}
+
+bool Channel::Compact() noexcept {
+  if (begin_ == 0) return end_ < capacity_;
+  std::memmove(data_, data_ + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  return true;
+}
+
+bool Channel::Grow(std::size_t most) {
+  if (begin_ > 0) return Compact();
+  if (capacity_ >= most) return false;
+  const std::size_t capacity = std::min(most, capacity_ * 2);
+  std::unique_ptr<char[]> larger(new char[capacity]);
+  std::memcpy(larger.get(), data_, end_);
+  if (capacity_ == BufferPool::kBlock) pool_.GiveBlock(std::move(block_));
+  block_ = std::move(larger);
+  data_ = block_.get();
+  capacity_ = capacity;
+  return true;
+}
+
+void Channel::Rest() noexcept {
+  if (begin_ != end_ || block_ == nullptr) return;
+  if (capacity_ == BufferPool::kBlock) pool_.GiveBlock(std::move(block_));
+  block_.reset();
+  data_ = nullptr;
+  capacity_ = begin_ = end_ = 0;
+}
+
+// --- Out ----------------------------------------------------------------------
+
+OutBuffer& Channel::out() {
+  if (out_ == nullptr) out_ = pool_.TakeOut();
+  return *out_;
+}
+
+/// Bytes that were taken of both, kIoWait or kIoBroken.
+ssize_t Channel::Write(std::string_view first, std::string_view second) {
+  if (tls_ != nullptr) {
+    const std::string_view now = first.empty() ? second : first;
+    return tls_->Write(now.data(), now.size());
+  }
+  while (true) {
+    if (first.empty()) std::swap(first, second);
+    const ssize_t sent = SendTwo(socket_.get(), first, second);
+    if (sent >= 0) return sent;
+    if (errno == EINTR) continue;
+    return errno == EAGAIN || errno == EWOULDBLOCK ? kIoWait : kIoBroken;
+  }
+}
+
+bool Channel::Push(std::string_view second) {
+  while (pending() > 0 || !second.empty()) {
+    const std::string_view first = out_ == nullptr ? "" : out_->view().substr(sent_);
+    const ssize_t sent = Write(first, second);
+    if (sent == kIoBroken) return false;
+    if (sent == kIoWait) break;
+    const auto bytes = static_cast<std::size_t>(sent);
+    total_sent_ += bytes;
+    const std::size_t of_first = std::min(bytes, first.size());
+    sent_ += of_first;
+    second.remove_prefix(bytes - of_first);
+  }
+  if (!second.empty()) {
+    if (pending() == 0 && out_ != nullptr) {
+      out_->Clear();
+      sent_ = 0;
+    }
+    out() << second;
+  } else if (pending() == 0 && out_ != nullptr) {
+    sent_ = 0;
+    pool_.GiveOut(std::move(out_));
+  }
+  return true;
+}
+
+bool Channel::Send(std::string_view data) {
+  if (data.size() < kCopied) {
+    if (!data.empty()) out() << data;
+    return true;
+  }
+  return Push(data);
+}
+
+bool Channel::Flush() { return pending() == 0 || Push({}); }
+
+void Channel::ShutdownWrite() noexcept {
+  if (tls_ != nullptr) tls_->Close();
+  if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
+}
+
+}  // namespace tidegate::net

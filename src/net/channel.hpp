@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "net/descriptor.hpp"
+#include "net/out_buffer.hpp"
+#include "net/tls_client.hpp"
+
+namespace tidegate::net {
+
+/// Buffers to use again, of one reactor: a connection has some only while bytes are in them.
+class BufferPool {
+ public:
+  /// What one read takes at most: a request's head with room to spare, and large enough that the
+  /// system calls of a long body do not matter (2 GiB: 131,072 reads).
+  static constexpr std::size_t kBlock = 16u << 10;
+
+  [[nodiscard]] std::unique_ptr<char[]> TakeBlock();
+  void GiveBlock(std::unique_ptr<char[]> block) noexcept;
+  [[nodiscard]] std::unique_ptr<OutBuffer> TakeOut();
+  void GiveOut(std::unique_ptr<OutBuffer> out) noexcept;
+
+ private:
+  /// 64 MiB at most are kept for nobody.
+  static constexpr std::size_t kKept = 2048;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::vector<std::unique_ptr<OutBuffer>> outs_;
+};
+
+/// One end of a connection that carries messages: a socket (with TLS, or without), what came from
+/// it and was not used yet, and what was written and not taken by it yet. Edge-triggered: told of
+/// epoll's events, it remembers what can be done. Knows nothing of messages.
+class Channel {
+ public:
+  enum class Got : std::uint8_t {
+    kBytes,
+    kNothing,  ///< Until the next event.
+    kFull,     ///< There is no room: use what is there, or Grow.
+    kEnd,      ///< The other side sends no more.
+    kBroken,
+  };
+
+  explicit Channel(BufferPool& pool) noexcept : pool_(pool) {}
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  void Open(Descriptor socket) noexcept { socket_ = std::move(socket); }
+  /// REQUIRES: open. Handshake before anything else.
+  [[nodiscard]] bool BeginTls(const TlsClient& client, const std::string& name);
+  [[nodiscard]] TlsSession* tls() noexcept { return tls_.get(); }
+  void Close() noexcept;
+  [[nodiscard]] bool open() const noexcept { return static_cast<bool>(socket_); }
+  [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+
+  void OnEvents(std::uint32_t events) noexcept;
+  [[nodiscard]] bool readable() const noexcept { return readable_; }
+  /// The other side has ended its half, or both: what is there can still be read.
+  [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }
+  /// Nothing can be sent any more either.
+  [[nodiscard]] bool reset() const noexcept { return reset_; }
+
+  // --- In ---
+  /// One read behind what is there.
+  [[nodiscard]] Got Fill();
+  [[nodiscard]] std::string_view input() const noexcept { return {data_ + begin_, end_ - begin_}; }
+  [[nodiscard]] std::span<char> raw() noexcept { return {data_ + begin_, end_ - begin_}; }
+  void Drop(std::size_t bytes) noexcept { begin_ += bytes; }
+  /// Twice the room, `most` at the most; false: it is that large already. What is there moves.
+  [[nodiscard]] bool Grow(std::size_t most);
+  /// Room behind what is there by moving it to the front. False: there is none to be had.
+  bool Compact() noexcept;
+  /// Gives back what holds nothing.
+  void Rest() noexcept;
+  [[nodiscard]] std::size_t received() const noexcept { return received_; }
+
+  // --- Out ---
+  /// Leaves with Flush.
+  [[nodiscard]] OutBuffer& out();
+  /// Behind what is in out(); large data goes past it where the socket takes it. False: broken.
+  [[nodiscard]] bool Send(std::string_view data);
+  /// False: broken.
+  [[nodiscard]] bool Flush();
+  /// The socket takes no more for now: write nothing until Flush has emptied it.
+  [[nodiscard]] bool blocked() const noexcept { return pending() > 0; }
+  [[nodiscard]] std::size_t pending() const noexcept {
+    return out_ == nullptr ? 0 : out_->size() - sent_;
+  }
+  [[nodiscard]] std::size_t sent() const noexcept { return total_sent_; }
+  /// No more will be sent.
+  void ShutdownWrite() noexcept;
+
+ private:
+  [[nodiscard]] ssize_t Write(std::string_view first, std::string_view second);
+  /// False: broken. What was not taken of `second` is kept.
+  [[nodiscard]] bool Push(std::string_view second);
+
+  BufferPool& pool_;
+  Descriptor socket_;
+  std::unique_ptr<TlsSession> tls_;
+  bool readable_ = false;
+  bool hung_up_ = false;
+  bool reset_ = false;
+
+  std::unique_ptr<char[]> block_;
+  char* data_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t received_ = 0;
+
+  std::unique_ptr<OutBuffer> out_;
+  std::size_t sent_ = 0;  ///< Of out_.
+  std::size_t total_sent_ = 0;
+};
+
+}  // namespace tidegate::net

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/access_log.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "telemetry/log.hpp"
+
+namespace tidegate {
+namespace {
+
+net::Descriptor OpenPath(const std::string& path) {
+  if (path == "stdout") return net::Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  if (path == "stderr") return net::Descriptor(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+  return net::Descriptor(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& path) {
+  net::Descriptor file = OpenPath(path);
+  if (!file) {
+    return std::unexpected(Error{ErrorCode::kBadConfig, "the access log cannot be opened: " + path +
+                                                            ": " + std::strerror(errno)});
+  }
+  return std::unique_ptr<AccessLog>(new AccessLog(path, std::move(file)));
+}
+
+AccessLog::AccessLog(std::string path, net::Descriptor file)
+    : path_(std::move(path)), file_(std::move(file)), thread_([this] { Run(); }) {}
+
+AccessLog::~AccessLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void AccessLog::Write(std::string_view lines) {
+  if (lines.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_bytes_ + lines.size() > kMostWaiting) {
+      dropped_ += lines.size();
+      return;
+    }
+    waiting_bytes_ += lines.size();
+    waiting_.emplace_back(lines);
+  }
+  wake_.notify_one();
+}
+
+void AccessLog::Reopen() {
+  {
+    const std::lock_guard lock(mutex_);
+    reopen_ = true;
+  }
+  wake_.notify_one();
+}
+
+void AccessLog::WriteOut(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file_.get(), text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {  // Somebody's pipe that does not block.
+      pollfd ready{file_.get(), POLLOUT, 0};
+      (void)::poll(&ready, 1, 100);
+      const std::lock_guard lock(mutex_);
+      if (!stop_) continue;
+    }
+    dropped_ += text.size();
+    return;
+  }
+}
+
+void AccessLog::Run() {
+  // Signals are for the thread that waits for them.
+  sigset_t all;
+  sigfillset(&all);
+  (void)pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stop_ || reopen_ || !waiting_.empty(); });
+    if (std::exchange(reopen_, false)) {
+      if (net::Descriptor again = OpenPath(path_)) {
+        file_ = std::move(again);
+      } else {
+        Log::Error("the access log cannot be opened anew: writing on where it was",
+                   {{"file", path_}, {"why", std::strerror(errno)}});
+      }
+    }
+    if (waiting_.empty()) {
+      if (stop_) return;
+      continue;
+    }
+    const std::string text = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= text.size();
+    lock.unlock();
+    WriteOut(text);
+    lock.lock();
+  }
+}
+
+}  // namespace tidegate
