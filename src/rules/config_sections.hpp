@@ -54,6 +54,13 @@ void ReadMatch(const ConfigValue& value, MatchSpec& match);
 [[nodiscard]] std::optional<Network> ReadNetwork(const ConfigValue& value);
 /// A header's name in lower case, if it is a token.
 [[nodiscard]] std::optional<std::string> HeaderName(std::string_view text);
+/// What names a rule, a route and an upstream.
+[[nodiscard]] bool IsId(std::string_view text) noexcept;
+inline constexpr std::size_t kMaxId = 64;
+inline constexpr std::string_view kIdGrammar =
+    "should have 1 to 64 of the characters A-Z a-z 0-9 . _ -";
+
+inline std::string Ticked(std::string_view text) { return "`" + std::string{text} + "`"; }
 
 inline constexpr std::array<Choice<OnFailure>, 3> kOnFailureWords = {
     {{"open", OnFailure::kOpen}, {"closed", OnFailure::kClosed}, {"local", OnFailure::kLocal}}};
