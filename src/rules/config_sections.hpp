@@ -28,9 +28,24 @@ struct ConfigPlaces {
   std::optional<std::size_t> undecided;
   Position api;
   Position admin;
+  Position gateway;          ///< Of `listen`.
+  bool has_gateway = false;  ///< `listen.gateway` is there and not `off`, good or bad.
+  Position gateway_section;
+  Position access_log;
   Position hops;
   std::vector<Position> trusted_proxies;  ///< One per network.
   std::vector<Rule> rules;                ///< One per rule.
+  struct Route {
+    std::size_t index = 0;
+    Position upstream;  ///< Line 0: not written.
+  };
+  Position route_list;
+  std::vector<Route> routes;  ///< One per route.
+  struct Upstream {
+    std::string name;
+    Position at;
+  };
+  std::vector<Upstream> upstreams;  ///< One per upstream.
 };
 
 struct ConfigDraft {
@@ -49,6 +64,10 @@ void ReadLog(const ConfigValue& value, ConfigDraft& draft);
 void ReadDeny(const ConfigValue& value, ConfigDraft& draft);
 void ReadExempt(const ConfigValue& value, ConfigDraft& draft);
 void ReadRules(const ConfigValue& value, ConfigDraft& draft);
+void ReadGateway(const ConfigValue& value, ConfigDraft& draft);
+void ReadAccessLog(const ConfigValue& value, ConfigDraft& draft);
+void ReadRoutes(const ConfigValue& value, ConfigDraft& draft);
+void ReadUpstreams(const ConfigValue& value, ConfigDraft& draft);
 
 void ReadMatch(const ConfigValue& value, MatchSpec& match);
 [[nodiscard]] std::optional<Network> ReadNetwork(const ConfigValue& value);
@@ -81,6 +100,7 @@ void AppendIdentityKeys(std::vector<SectionKeys>& sections);
 void AppendMatchKeys(std::vector<SectionKeys>& sections);
 void AppendRuleKeys(std::vector<SectionKeys>& sections);
 void AppendOverrideKeys(std::vector<SectionKeys>& sections);
+void AppendGatewayKeys(std::vector<SectionKeys>& sections);
 
 template <class Out, std::size_t N>
 SectionKeys KeysOf(std::string_view section, const std::array<ConfigKey<Out>, N>& keys) {
