@@ -13,6 +13,11 @@ namespace tidegate {
   return IsUpper(c) ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
+/// What no field of HTTP may hold, tabs included: they are allowed there, but nobody means them.
+[[nodiscard]] constexpr bool IsControl(char c) noexcept {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
 /// Its value, or -1.
 [[nodiscard]] constexpr int HexDigit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';

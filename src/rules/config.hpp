@@ -79,7 +79,7 @@ struct Config {
   struct Listen {
     std::string api = "127.0.0.1:8081";
     std::string admin = "127.0.0.1:9180";
-    std::string gateway;
+    std::string gateway = {};
     friend bool operator==(const Listen&, const Listen&) = default;
   };
   struct Jwt {

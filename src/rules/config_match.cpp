@@ -15,8 +15,6 @@ constexpr std::string_view kEmptyList =
 constexpr std::size_t kMaxPath = 2'048;
 constexpr std::size_t kMaxHost = 255;
 
-std::string Ticked(std::string_view text) { return "`" + std::string{text} + "`"; }
-
 char Lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 char Upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "rules/config.hpp"
+#include "rules/config_gateway.hpp"
 #include "rules/config_sections.hpp"
 #include "rules/config_warnings.hpp"
 #include "rules/yaml_text.hpp"
@@ -12,7 +13,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 11> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 15> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
     {"client_ip", ReadClientIp},
@@ -24,9 +25,11 @@ constexpr std::array<ConfigKey<ConfigDraft>, 11> kConfigKeys = {{
     {"deny", ReadDeny},
     {"exempt", ReadExempt},
     {"rules", ReadRules},
+    {"gateway", ReadGateway},
+    {"access_log", ReadAccessLog},
+    {"routes", ReadRoutes},
+    {"upstreams", ReadUpstreams},
 }};
-constexpr std::array<AbsentKey, 2> kConfigAbsent = {
-    {{"routes", "has no gateway"}, {"upstreams", "has no gateway"}}};
 
 void Tell(ReadContext& context, Position at, std::string where, std::string_view message) {
   context.Add(Problem::Severity::kError, at, std::move(where), message);
@@ -54,6 +57,29 @@ void CheckOnFailure(const ConfigDraft& draft, ReadContext& context) {
            who);
 }
 
+bool IsSameEndpoint(std::string_view a, std::string_view b) {
+  const auto port = [](std::string_view text) { return text.substr(text.rfind(':') + 1); };
+  return !a.empty() && !b.empty() && port(a) == port(b) && port(a) != "0" &&
+         Address::ParseWithPort(a) == Address::ParseWithPort(b);
+}
+
+void CheckAddresses(const ConfigDraft& draft, ReadContext& context) {
+  const Config::Listen& listen = draft.config.listen;
+  const ConfigPlaces& places = draft.places;
+  if (IsSameEndpoint(listen.api, listen.admin)) {
+    Tell(context, places.admin.line > 0 ? places.admin : places.api, "listen",
+         "`api` and `admin` have the same address; give them different ports");
+  }
+  if (IsSameEndpoint(listen.gateway, listen.api)) {
+    Tell(context, places.gateway, "listen",
+         "`gateway` and `api` have the same address; give them different ports");
+  }
+  if (IsSameEndpoint(listen.gateway, listen.admin)) {
+    Tell(context, places.gateway, "listen",
+         "`gateway` and `admin` have the same address; give them different ports");
+  }
+}
+
 /// What no section can see by itself.
 void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
   const Config& config = draft.config;
@@ -62,11 +88,8 @@ void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
          "is not a loopback address, and this version of tidegate has no tokens to guard the "
          "admin port with; write `127.0.0.1:9180`");
   }
-  const bool both = !config.listen.api.empty() && config.listen.api == config.listen.admin;
-  if (both && !config.listen.api.ends_with(":0")) {
-    Tell(context, draft.places.admin.line > 0 ? draft.places.admin : draft.places.api, "listen",
-         "`api` and `admin` have the same address; give them different ports");
-  }
+  CheckAddresses(draft, context);
+  CheckGateway(draft, context);
   CheckOnFailure(draft, context);
   if (config.identity.jwt) return;
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
@@ -97,7 +120,7 @@ ConfigReading Parse(std::string_view yaml, const std::string& folder, Environmen
   }
   ConfigDraft draft;
   const Where top;
-  ReadSection(ConfigValue(context, *document->root, top), kConfigKeys, draft, kConfigAbsent);
+  ReadSection(ConfigValue(context, *document->root, top), kConfigKeys, draft);
   CheckAcross(draft, context);
   if (!context.has_errors()) WarnAbout(draft.config, draft.places, context);
   ConfigReading reading;
@@ -144,6 +167,7 @@ std::vector<SectionKeys> KnownKeys() {
   AppendMatchKeys(sections);
   AppendRuleKeys(sections);
   AppendOverrideKeys(sections);
+  AppendGatewayKeys(sections);
   return sections;
 }
 

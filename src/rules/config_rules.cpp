@@ -10,12 +10,9 @@
 namespace tidegate {
 namespace {
 
-constexpr std::size_t kMaxId = 64;
 constexpr std::size_t kMaxParts = 8;
 /// A lease or a log entry takes some 16 bytes: 10 million of them are 160 MB for one key.
 constexpr std::int64_t kMaxCeiling = 10'000'000;
-
-std::string Ticked(std::string_view text) { return "`" + std::string{text} + "`"; }
 
 /// A rule's keys as they were read; they are judged together at its end, since the quota comes of
 /// four of them. `nodes` tell what was written, good or bad.
@@ -47,13 +44,7 @@ void ReadId(const ConfigValue& value, RuleDraft& draft) {
   draft.nodes.id = &value.node();
   auto id = value.Text("a short name");
   if (!id) return;
-  const bool good = std::all_of(id->begin(), id->end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
-  if (id->empty() || id->size() > kMaxId || !good) {
-    return value.Error("should have 1 to 64 of the characters A-Z a-z 0-9 . _ -");
-  }
+  if (!IsId(*id)) return value.Error(kIdGrammar);
   if (*id == "inline") {
     return value.Error("is the name that answers give to inline quotas; choose another one");
   }
@@ -249,6 +240,14 @@ void ReadRule(const ConfigValue& value, Ids& ids, ConfigDraft& config) {
 }
 
 }  // namespace
+
+bool IsId(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= kMaxId &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '_' || c == '-';
+         });
+}
 
 void ReadRules(const ConfigValue& value, ConfigDraft& draft) {
   Ids ids;

@@ -7,7 +7,6 @@
 #include "rules/duration.hpp"
 #include "rules/nearest.hpp"
 #include "rules/size_text.hpp"
-#include "rules/substitution.hpp"
 
 namespace tidegate {
 namespace {
@@ -61,13 +60,13 @@ std::optional<std::string> ConfigValue::Text(std::string_view should_be) const {
   return std::move(expanded->text);
 }
 
-std::optional<std::string> ConfigValue::Secret(std::size_t min_bytes) const {
+std::optional<std::string> ConfigValue::Secret(std::size_t min_bytes, std::size_t max_file) const {
   // Only what the file itself says decides where to read: a variable's value is never a path.
   const bool from_file = is_scalar() && node_->text.starts_with("file:");
   auto text = Text();
   if (!text) return std::nullopt;
   if (from_file) {
-    auto content = ReadSecretFile(text->substr(5), context_->folder());
+    auto content = ReadSecretFile(text->substr(5), context_->folder(), max_file);
     if (!content) {
       Error(content.error());
       return std::nullopt;

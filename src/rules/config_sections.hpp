@@ -28,9 +28,24 @@ struct ConfigPlaces {
   std::optional<std::size_t> undecided;
   Position api;
   Position admin;
+  Position gateway;          ///< Of `listen`.
+  bool has_gateway = false;  ///< `listen.gateway` is there and not `off`, good or bad.
+  Position gateway_section;
+  Position access_log;
   Position hops;
   std::vector<Position> trusted_proxies;  ///< One per network.
   std::vector<Rule> rules;                ///< One per rule.
+  struct Route {
+    std::size_t index = 0;
+    Position upstream;  ///< Line 0: not written.
+  };
+  Position route_list;
+  std::vector<Route> routes;  ///< One per route.
+  struct Upstream {
+    std::string name;
+    Position at;
+  };
+  std::vector<Upstream> upstreams;  ///< One per upstream.
 };
 
 struct ConfigDraft {
@@ -49,11 +64,22 @@ void ReadLog(const ConfigValue& value, ConfigDraft& draft);
 void ReadDeny(const ConfigValue& value, ConfigDraft& draft);
 void ReadExempt(const ConfigValue& value, ConfigDraft& draft);
 void ReadRules(const ConfigValue& value, ConfigDraft& draft);
+void ReadGateway(const ConfigValue& value, ConfigDraft& draft);
+void ReadAccessLog(const ConfigValue& value, ConfigDraft& draft);
+void ReadRoutes(const ConfigValue& value, ConfigDraft& draft);
+void ReadUpstreams(const ConfigValue& value, ConfigDraft& draft);
 
 void ReadMatch(const ConfigValue& value, MatchSpec& match);
 [[nodiscard]] std::optional<Network> ReadNetwork(const ConfigValue& value);
 /// A header's name in lower case, if it is a token.
 [[nodiscard]] std::optional<std::string> HeaderName(std::string_view text);
+/// What names a rule, a route and an upstream.
+[[nodiscard]] bool IsId(std::string_view text) noexcept;
+inline constexpr std::size_t kMaxId = 64;
+inline constexpr std::string_view kIdGrammar =
+    "should have 1 to 64 of the characters A-Z a-z 0-9 . _ -";
+
+inline std::string Ticked(std::string_view text) { return "`" + std::string{text} + "`"; }
 
 inline constexpr std::array<Choice<OnFailure>, 3> kOnFailureWords = {
     {{"open", OnFailure::kOpen}, {"closed", OnFailure::kClosed}, {"local", OnFailure::kLocal}}};
@@ -74,6 +100,7 @@ void AppendIdentityKeys(std::vector<SectionKeys>& sections);
 void AppendMatchKeys(std::vector<SectionKeys>& sections);
 void AppendRuleKeys(std::vector<SectionKeys>& sections);
 void AppendOverrideKeys(std::vector<SectionKeys>& sections);
+void AppendGatewayKeys(std::vector<SectionKeys>& sections);
 
 template <class Out, std::size_t N>
 SectionKeys KeysOf(std::string_view section, const std::array<ConfigKey<Out>, N>& keys) {

@@ -65,7 +65,7 @@ std::optional<std::string> ReadEndpoint(const ConfigValue& value) {
   return text;
 }
 
-constexpr std::array<ConfigKey<ConfigDraft>, 2> kListenKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 3> kListenKeys = {{
     {"api",
      [](const ConfigValue& v, ConfigDraft& d) {
        d.places.api = v.at();
@@ -76,9 +76,16 @@ constexpr std::array<ConfigKey<ConfigDraft>, 2> kListenKeys = {{
        d.places.admin = v.at();
        Put(d.config.listen.admin, ReadEndpoint(v));
      }},
+    {"gateway",
+     [](const ConfigValue& v, ConfigDraft& d) {
+       d.places.gateway = v.at();
+       const auto endpoint = ReadEndpoint(v);
+       d.places.has_gateway = !endpoint || !endpoint->empty();
+       Put(d.config.listen.gateway, endpoint);
+     }},
 }};
-constexpr std::array<AbsentKey, 3> kListenAbsent = {
-    {{"gateway", "has no gateway"}, {"grpc", "has no gRPC door"}, {"resp", "has no RESP door"}}};
+constexpr std::array<AbsentKey, 2> kListenAbsent = {
+    {{"grpc", "has no gRPC door"}, {"resp", "has no RESP door"}}};
 
 enum class HeaderSet : std::uint8_t { kRateLimit, kLegacy, kX };
 constexpr std::array<Choice<HeaderSet>, 3> kHeaderSets = {{{"ratelimit", HeaderSet::kRateLimit},
@@ -132,12 +139,13 @@ void ReadTimeout(const ConfigValue& value, Config::Limits& limits) {
   Put(limits.*Member, value.Duration(milliseconds{100}, hours{1}));
 }
 
+template <Micros Config::Limits::*Member>
 void ReadDrain(const ConfigValue& value, Config::Limits& limits) {
-  Put(limits.drain_timeout, value.Duration(Micros{0}, minutes{10}));
+  Put(limits.*Member, value.Duration(Micros{0}, minutes{10}));
 }
 
 using L = Config::Limits;
-constexpr std::array<ConfigKey<L>, 8> kLimitsKeys = {{
+constexpr std::array<ConfigKey<L>, 9> kLimitsKeys = {{
     {"connections", ReadCount<&L::connections, 1, 1'000'000>},
     {"header_bytes", ReadBytes<&L::header_bytes, kKiB, kMiB>},
     {"header_count", ReadCount<&L::header_count, 1, 128>},
@@ -145,7 +153,8 @@ constexpr std::array<ConfigKey<L>, 8> kLimitsKeys = {{
     {"header_timeout", ReadTimeout<&L::header_timeout>},
     {"body_timeout", ReadTimeout<&L::body_timeout>},
     {"idle_timeout", ReadTimeout<&L::idle_timeout>},
-    {"drain_timeout", ReadDrain},
+    {"drain_timeout", ReadDrain<&L::drain_timeout>},
+    {"drain_delay", ReadDrain<&L::drain_delay>},
 }};
 
 using Format = Config::Log::Format;

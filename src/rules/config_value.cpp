@@ -36,6 +36,10 @@ void ConfigValue::Error(std::string_view message) const {
   context_->Error(node_->at, *where_, message);
 }
 
+void ConfigValue::Warning(std::string_view message) const {
+  context_->Add(Problem::Severity::kWarning, node_->at, where_->Text(), message);
+}
+
 void ConfigValue::WrongType(std::string_view should_be) const {
   Error("should be " + std::string{should_be} + ", but " + std::string{KindName(node_->kind)});
 }

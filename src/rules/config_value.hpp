@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "rules/read_context.hpp"
+#include "rules/substitution.hpp"
 #include "rules/yaml_document.hpp"
 
 namespace tidegate {
@@ -39,6 +40,7 @@ class ConfigValue {
   [[nodiscard]] const Where& where() const noexcept { return *where_; }
   [[nodiscard]] Position at() const noexcept { return node_->at; }
   void Error(std::string_view message) const;
+  void Warning(std::string_view message) const;
 
   [[nodiscard]] bool is_map() const noexcept { return node_->kind == YamlNode::Kind::kMap; }
   [[nodiscard]] bool is_list() const noexcept { return node_->kind == YamlNode::Kind::kList; }
@@ -49,7 +51,8 @@ class ConfigValue {
   /// Any scalar but null, with the environment put in. `example` completes "should be ...".
   [[nodiscard]] std::optional<std::string> Text(std::string_view should_be = "a text") const;
   /// A text, or the content of the file that `file:PATH` names; never shown in a message.
-  [[nodiscard]] std::optional<std::string> Secret(std::size_t min_bytes) const;
+  [[nodiscard]] std::optional<std::string> Secret(std::size_t min_bytes,
+                                                  std::size_t max_file = kMaxSecretFile) const;
   /// Plain decimal digits only: `010`, `0x10`, `1_000`, `1e3` and `"10"` are refused.
   [[nodiscard]] std::optional<std::int64_t> Integer(std::int64_t min, std::int64_t max) const;
   [[nodiscard]] std::optional<bool> Bool() const;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rules/config_sections.hpp"
+#include "rules/config_gateway.hpp"
 #include "rules/rule_lookup.hpp"
 
 namespace tidegate {
@@ -111,7 +111,7 @@ void WarnAboutCosts(const Config& config, const ConfigPlaces& places, ReadContex
           "is believed from trusted proxies and from callers of the API only; requests that name a "
           "`peer` cost 1 while `client_ip.trusted_proxies` is empty");
     }
-    if (cost.kind == CostSpec::Kind::kResponse) {
+    if (cost.kind == CostSpec::Kind::kResponse && config.listen.gateway.empty()) {
       Warn(context, places.rules[i].cost, RuleKey(places.rules[i], "cost"),
            "has no effect without a gateway, which would see the response; report the cost with "
            "`/v1/debit` instead");
@@ -152,6 +152,7 @@ void WarnAbout(const Config& config, const ConfigPlaces& places, ReadContext& co
   WarnAboutTrust(config, places, context);
   WarnAboutCosts(config, places, context);
   WarnAboutCounting(config, places, context);
+  WarnAboutGateway(config, places, context);
 }
 
 }  // namespace tidegate

@@ -31,7 +31,8 @@ struct HeaderEdits {
 /// Where the gateway sends a request. The first route of the file that matches has it.
 struct RouteSpec {
   /// `/v1/users` becomes `/users`, with prefix `/v1` and with `/`: whole segments only. Both are
-  /// normal paths without a final slash, but for `/` itself.
+  /// normal paths without a final slash, but for `/` itself. A path that does not begin with the
+  /// prefix stays as it is.
   struct Rewrite {
     std::string prefix;
     std::string with;
@@ -43,14 +44,15 @@ struct RouteSpec {
     kFixed,     ///< `host_name`.
   };
 
-  std::string id;  ///< As a rule's. Where the file has none: `<upstream>-<place from 1>`.
+  /// As a rule's. Where the file has none: `<upstream>-<place from 1>`, the former cut to fit.
+  std::string id;
   MatchSpec match;
   std::string upstream;
   std::optional<Rewrite> rewrite;
   HeaderEdits request_headers;
   HeaderEdits response_headers;
   Host host = Host::kPreserve;
-  std::string host_name;
+  std::string host_name;                   ///< Perhaps with a port; IPv6 in brackets.
   std::optional<Micros> response_timeout;  ///< Nothing: the upstream's.
   std::optional<std::size_t> body_bytes;   ///< Nothing: the gateway's.
   Position at;
@@ -70,10 +72,10 @@ struct UpstreamSpec {
   };
   /// Asked at intervals, whether there is traffic or not.
   struct Health {
-    std::string path = "/";
-    std::string host;  ///< Empty: the target's own.
+    std::string path = "/";  ///< Perhaps with a query.
+    std::string host;        ///< Perhaps with a port. Empty: the target's own.
     Micros interval = std::chrono::seconds{5};
-    Micros timeout = std::chrono::seconds{2};
+    Micros timeout = std::chrono::seconds{2};  ///< At most the interval.
     int healthy = 2;    ///< So many good answers in a row bring a target back,
     int unhealthy = 3;  ///< so many bad ones take it out.
     int status_from = 200;
@@ -91,7 +93,7 @@ struct UpstreamSpec {
     int attempts = 1;           ///< After the first. 0: off.
     int percent = 20;           ///< Of the requests, once a handful in a row has been used up.
     bool timeout = false;       ///< Also where no answer began in time.
-    std::vector<int> statuses;  ///< Also after these: 502, 503, 504. Ascending.
+    std::vector<int> statuses;  ///< Also after these, of 502, 503, 504. Ascending.
     friend bool operator==(const Retries&, const Retries&) = default;
   };
   struct Tls {
@@ -130,7 +132,7 @@ struct GatewaySpec {
 
 /// One line of JSON per request that passed the gateway.
 struct AccessLogSpec {
-  std::string path = "stdout";  ///< Or `stderr`, `off`, or a file.
+  std::string path = "stdout";  ///< Or `stderr`, `off`, or a file, whose folder exists.
   friend bool operator==(const AccessLogSpec&, const AccessLogSpec&) = default;
 };
 

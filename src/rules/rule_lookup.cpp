@@ -73,7 +73,7 @@ void RuleLookup::Add(const MatchSpec& match) {
   by_place_[Place(kAny, kAny)].push_back(&match);
 }
 
-bool RuleLookup::Any(const MatchSpec& match, Ask ask) {
+const MatchSpec* RuleLookup::Find(const MatchSpec& match, Ask ask) {
   // To cover a match is to cover its first host and path; to overlap, any of them will do.
   std::vector<std::string> hosts{std::string{kOpen}};
   const std::size_t asked = ask == Ask::kCover ? 1 : match.hosts.size();
@@ -98,16 +98,18 @@ bool RuleLookup::Any(const MatchSpec& match, Ask ask) {
         budget_ -= 1 + static_cast<std::int64_t>(held->hosts.size() * match.hosts.size() +
                                                  held->paths.size() * match.paths.size() +
                                                  held->client_ips.size() * match.client_ips.size());
-        if (exhausted()) return false;
-        if (ask == Ask::kCover ? Covers(*held, match) : Overlap(*held, match)) return true;
+        if (exhausted()) return nullptr;
+        if (ask == Ask::kCover ? Covers(*held, match) : Overlap(*held, match)) return held;
       }
     }
   }
-  return false;
+  return nullptr;
 }
 
-bool RuleLookup::AnyCovers(const MatchSpec& match) { return Any(match, Ask::kCover); }
+const MatchSpec* RuleLookup::FindCover(const MatchSpec& match) { return Find(match, Ask::kCover); }
 
-bool RuleLookup::AnyOverlaps(const MatchSpec& match) { return Any(match, Ask::kOverlap); }
+bool RuleLookup::AnyOverlaps(const MatchSpec& match) {
+  return Find(match, Ask::kOverlap) != nullptr;
+}
 
 }  // namespace tidegate

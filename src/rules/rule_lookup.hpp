@@ -21,14 +21,15 @@ class RuleLookup {
   /// Whether one of those that could cover `match` does. Nothing more is found, and exhausted()
   /// becomes true, after some 100 ms of comparing: a set of rules that is so hard to judge is not
   /// worth the wait.
-  [[nodiscard]] bool AnyCovers(const MatchSpec& match);
+  [[nodiscard]] bool AnyCovers(const MatchSpec& match) { return FindCover(match) != nullptr; }
+  /// That one, or nullptr.
+  [[nodiscard]] const MatchSpec* FindCover(const MatchSpec& match);
   [[nodiscard]] bool AnyOverlaps(const MatchSpec& match);
   [[nodiscard]] bool exhausted() const noexcept { return budget_ <= 0; }
 
  private:
-  using Compare = bool (*)(const MatchSpec& held, const MatchSpec& match);
   enum class Ask : std::uint8_t { kCover, kOverlap };
-  [[nodiscard]] bool Any(const MatchSpec& match, Ask ask);
+  [[nodiscard]] const MatchSpec* Find(const MatchSpec& match, Ask ask);
 
   std::unordered_map<std::string, std::vector<const MatchSpec*>> by_place_;
   std::int64_t budget_ = 5'000'000;

@@ -13,7 +13,6 @@ namespace {
 
 /// A value that the environment blew up beyond this is a mistake.
 constexpr std::size_t kMaxExpanded = 1u << 20;
-constexpr std::size_t kMaxSecretFile = 64u << 10;
 
 bool IsVariableName(std::string_view name) noexcept {
   const auto letter = [](char c) {
@@ -82,7 +81,8 @@ std::expected<std::string, std::string> Substitute(std::string_view text, Enviro
 }
 
 std::expected<std::string, std::string> ReadSecretFile(const std::string& path,
-                                                       const std::string& folder) {
+                                                       const std::string& folder,
+                                                       std::size_t max_bytes) {
   if (path.empty() || path.find('\0') != std::string::npos) {
     return std::unexpected("`file:` needs a path, as in `file:secrets/key`");
   }
@@ -93,14 +93,15 @@ std::expected<std::string, std::string> ReadSecretFile(const std::string& path,
     return std::unexpected("there is no file `" + file.string() + "`");
   }
   std::ifstream in(file, std::ios::binary);
-  std::string content(kMaxSecretFile + 1, '\0');
+  std::string content(max_bytes + 1, '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (in.bad() || (!in.eof() && in.fail())) {
     return std::unexpected("the file `" + file.string() + "` cannot be read");
   }
   content.resize(static_cast<std::size_t>(in.gcount()));
-  if (content.size() > kMaxSecretFile) {
-    return std::unexpected("the file `" + file.string() + "` is larger than 64 KiB");
+  if (content.size() > max_bytes) {
+    return std::unexpected("the file `" + file.string() + "` is larger than " +
+                           std::to_string(max_bytes >> 10) + " KiB");
   }
   if (content.ends_with('\n')) content.resize(content.size() - (content.ends_with("\r\n") ? 2 : 1));
   return content;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -14,9 +15,13 @@ namespace tidegate {
 [[nodiscard]] std::expected<std::string, std::string> Substitute(std::string_view text,
                                                                  Environment environment);
 
-/// The content of a secret's file, without one final newline; at most 64 KiB. A relative path
+/// What one secret may hold. A bundle of authorities has some 200 KiB.
+inline constexpr std::size_t kMaxSecretFile = 64u << 10;
+inline constexpr std::size_t kMaxBundleFile = 1u << 20;
+
+/// The content of a secret's file, without one final newline; at most `max_bytes`. A relative path
 /// begins in `folder`. The error is a message that names the path, never what is in it.
-[[nodiscard]] std::expected<std::string, std::string> ReadSecretFile(const std::string& path,
-                                                                     const std::string& folder);
+[[nodiscard]] std::expected<std::string, std::string> ReadSecretFile(
+    const std::string& path, const std::string& folder, std::size_t max_bytes = kMaxSecretFile);
 
 }  // namespace tidegate

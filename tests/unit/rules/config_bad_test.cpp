@@ -26,8 +26,6 @@ TEST(BadConfig, Server) {
       {"zzz: 1\n", "1:1: error: unknown key `zzz`: the keys here are `store`, `listen`"},
       {"store: {}\nlog: {}\nstore: {}\n",
        "3:1: error: the key `store` stands here twice, first on line 1"},
-      {"routes: []\n", "1:1: error: this version of tidegate has no gateway: remove `routes`"},
-      {"upstreams: {}\n", "1:1: error: this version of tidegate has no gateway"},
       {"store: 5\n", "1:8: error: store: should be a map with keys such as `url`, but is a single"},
       {"store:\n", "1:7: error: store: should be a map with keys such as `url`, but is empty"},
       {"store: []\n", "1:8: error: store: should be a map with keys such as `url`, but is a list"},
@@ -39,8 +37,6 @@ TEST(BadConfig, Server) {
       {"store: { on_failure: opne }\n",
        "1:22: error: store.on_failure: should be `open`, `closed` or `local`, but is `opne`; did "
        "you mean `open`?"},
-      {"listen: { gateway: '0.0.0.0:80' }\n",
-       "1:11: error: listen: this version of tidegate has no"},
       {"listen: { grpc: x }\n", "1:11: error: listen: this version of tidegate has no gRPC door"},
       {"listen: { resp: x }\n", "1:11: error: listen: this version of tidegate has no RESP door"},
       {"listen: { api: 8081 }\n", "1:16: error: listen.api: should be an address and a port"},

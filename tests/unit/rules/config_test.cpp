@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/config.hpp"
 
-#include <cstdio>
-#include <filesystem>
 #include <fstream>
 
+#include "unit/rules/config_folder.hpp"
 #include "unit/rules/config_reading.hpp"
 
 namespace tidegate {
@@ -249,19 +248,7 @@ TEST(Config, AVariableIsNeverAPath) {
   EXPECT_EQ(c.identity.hmac_key, "file:/etc/passwd");
 }
 
-class SecretFile : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "tidegate-config-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  void Write(const std::string& name, const std::string& content) const {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << content;
-  }
-  std::string folder_;
-};
+class SecretFile : public ConfigFolder {};
 
 TEST_F(SecretFile, IsReadBesideTheConfigurationWithoutItsLastNewline) {
   Write("key", "0123456789abcdef\n\n");

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/pem.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+
+namespace tidegate {
+namespace {
+
+template <auto kFree>
+struct Free {
+  template <class T>
+  void operator()(T* pointer) const noexcept {
+    kFree(pointer);
+  }
+};
+using Bio = std::unique_ptr<BIO, Free<BIO_free>>;
+using Certificate = std::unique_ptr<X509, Free<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
+
+/// Leaves OpenSSL's error queue of this thread as it was: TLS code reads it too.
+class ErrorMark {
+ public:
+  ErrorMark() noexcept { ERR_set_mark(); }
+  ErrorMark(const ErrorMark&) = delete;
+  ErrorMark& operator=(const ErrorMark&) = delete;
+  ~ErrorMark() { ERR_pop_to_mark(); }
+};
+
+std::unexpected<Error> Refuse(std::string_view why) {
+  return std::unexpected(Error{ErrorCode::kBadConfig, std::string{why}});
+}
+
+Bio Open(std::string_view pem) {
+  return Bio{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+}
+
+/// Without a callback OpenSSL would ask for a passphrase on the terminal.
+int NoPassphrase(char*, int, int, void*) noexcept { return 0; }
+
+Certificate Next(BIO* bio) {
+  return Certificate{PEM_read_bio_X509(bio, nullptr, NoPassphrase, nullptr)};
+}
+
+}  // namespace
+
+Result<std::size_t> CountCertificates(std::string_view pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(pem);
+  std::size_t count = 0;
+  while (Next(bio.get()) != nullptr) ++count;
+  // At the end of the text it says that no further one begins; all else is a certificate that is
+  // broken.
+  const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (count == 0 || !ended) {
+    return Refuse(
+        "should be certificates in PEM form, which begin with `-----BEGIN CERTIFICATE-----`, or "
+        "`file:PATH` of them");
+  }
+  return count;
+}
+
+Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(key_pem);
+  const Key key{PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr)};
+  if (key == nullptr) {
+    return Refuse(
+        "should be a private key in PEM form without a passphrase, which begins with "
+        "`-----BEGIN PRIVATE KEY-----`, or `file:PATH` of one");
+  }
+  const Certificate certificate = Next(Open(certificate_pem).get());
+  if (certificate == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return Refuse("is not the key of `certificate`");
+  }
+  return {};
+}
+
+}  // namespace tidegate

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "tidegate/error.hpp"
+
+namespace tidegate {
+
+/// How many certificates a PEM text holds. An Error where one cannot be read, or where there is
+/// none; it shows nothing of the text.
+[[nodiscard]] Result<std::size_t> CountCertificates(std::string_view pem);
+
+/// Whether `key_pem` holds a private key, without a passphrase, and the first certificate of
+/// `certificate_pem` is of that key. REQUIRES: that CountCertificates has read the latter.
+[[nodiscard]] Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem);
+
+}  // namespace tidegate

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// listen.gateway, gateway, access_log, routes; config_upstreams_test.cpp has the upstreams.
+#include <filesystem>
+
+#include "unit/rules/config_folder.hpp"
+#include "unit/rules/config_reading.hpp"
+
+namespace tidegate {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+const std::string kHead =
+    "listen: { gateway: '127.0.0.1:80' }\nupstreams: { api: { targets: 'http://h' } }\n";
+
+/// A route to `api` with these further lines of YAML; they begin on line 5, column 5.
+std::string Route(std::string_view lines) {
+  return kHead + "routes:\n  - upstream: api\n    " + std::string{lines} + "\n";
+}
+
+/// Several routes, each on a line of its own from line 4, column 5.
+std::string Routes(std::initializer_list<std::string_view> routes) {
+  std::string yaml = kHead + "routes:\n";
+  for (const std::string_view route : routes) yaml += "  - { " + std::string{route} + " }\n";
+  return yaml;
+}
+
+RouteSpec GoodRoute(std::string_view lines) {
+  const Config config = Good(Route(lines));
+  EXPECT_THAT(config.routes, SizeIs(1));
+  return config.routes.empty() ? RouteSpec{} : config.routes[0];
+}
+
+TEST(GatewayConfig, ReadsEveryKey) {
+  const Config c = Good(R"(
+listen: { gateway: "0.0.0.0:8080" }
+limits: { drain_delay: 5s }
+gateway: { body_bytes: 10MiB, merge_slashes: false }
+access_log: stderr
+upstreams: { api: { targets: "http://h" } }
+routes:
+  - id: users
+    match: { host: A.example, path: /v1/**, method: GET, header: { x: y }, client_ip: 10.0.0.0/8 }
+    upstream: api
+    rewrite: { prefix: /v1, with: / }
+    request_headers: { set: { X-Env: prod, a: 5 }, remove: [X-Debug, b] }
+    response_headers: { set: { x-served-by: "the gate" }, remove: server }
+    host: target
+    response_timeout: 30s
+    body_bytes: 1MiB
+)");
+  EXPECT_EQ(c.listen.gateway, "0.0.0.0:8080");
+  EXPECT_EQ(c.limits.drain_delay, Micros{5s});
+  EXPECT_EQ(c.gateway, (GatewaySpec{10u << 20, false}));
+  EXPECT_EQ(c.access_log.path, "stderr");
+  ASSERT_THAT(c.routes, SizeIs(1));
+  const RouteSpec& route = c.routes[0];
+  EXPECT_EQ(route.id, "users");
+  EXPECT_THAT(route.match.hosts, ElementsAre("a.example"));
+  EXPECT_THAT(route.match.paths, ElementsAre("/v1/**"));
+  EXPECT_THAT(route.match.methods, ElementsAre("GET"));
+  EXPECT_THAT(route.match.headers, ElementsAre(MatchSpec::Header{"x", "y"}));
+  EXPECT_THAT(route.match.client_ips, SizeIs(1));
+  EXPECT_EQ(route.upstream, "api");
+  EXPECT_EQ(route.rewrite, (RouteSpec::Rewrite{"/v1", "/"}));
+  EXPECT_EQ(route.request_headers,
+            (HeaderEdits{{{"x-env", "prod"}, {"a", "5"}}, {"x-debug", "b"}}));
+  EXPECT_EQ(route.response_headers, (HeaderEdits{{{"x-served-by", "the gate"}}, {"server"}}));
+  EXPECT_EQ(route.host, RouteSpec::Host::kTarget);
+  EXPECT_EQ(route.response_timeout, Micros{30s});
+  EXPECT_EQ(route.body_bytes, 1u << 20);
+  EXPECT_EQ(route.at, (Position{8, 5}));
+}
+
+TEST(GatewayConfig, HasDefaultsForAllButTheUpstream) {
+  const Config c = Good(kHead + "routes: [ { upstream: api } ]\n");
+  EXPECT_EQ(c.gateway, GatewaySpec{});
+  EXPECT_EQ(c.gateway.body_bytes, 0u);
+  EXPECT_TRUE(c.gateway.merge_slashes);
+  EXPECT_EQ(c.access_log.path, "stdout");
+  EXPECT_EQ(c.limits.drain_delay, Micros{0});
+  RouteSpec plain;
+  plain.id = "api-1";
+  plain.upstream = "api";
+  plain.at = {3, 11};
+  EXPECT_THAT(c.routes, ElementsAre(plain));
+}
+
+TEST(GatewayConfig, IsOffUnlessAsked) {
+  EXPECT_EQ(Good("rules: []\n").listen.gateway, "");
+  EXPECT_EQ(Good("listen: { gateway: off }\nroutes: []\n").listen.gateway, "");
+  EXPECT_EQ(GoodRoute("body_bytes: off").body_bytes, 0u);
+  EXPECT_EQ(Good(Routes({"upstream: api"}) + "gateway: { body_bytes: off }\n").gateway.body_bytes,
+            0u);
+}
+
+TEST(GatewayConfig, RoutesWithoutAnIdAreNamedByUpstreamAndPlace) {
+  const Config c = Good(Routes({"upstream: api, id: api-7", "upstream: api"}));
+  ASSERT_THAT(c.routes, SizeIs(2));
+  EXPECT_EQ(c.routes[1].id, "api-2");
+  const std::string name(64, 'u');
+  const Config longest =
+      Good("listen: { gateway: '127.0.0.1:80' }\nupstreams: { " + name +
+           ": { targets: 'http://h' } }\nroutes: [ { upstream: " + name + " } ]\n");
+  EXPECT_EQ(longest.routes[0].id, std::string(62, 'u') + "-1");
+}
+
+TEST(GatewayConfig, HostsOfRoutes) {
+  EXPECT_EQ(GoodRoute("host: preserve").host, RouteSpec::Host::kPreserve);
+  const struct {
+    const char* written;
+    const char* sent;
+  } fixed[] = {{"API.internal", "api.internal"},
+               {"api.internal:8443", "api.internal:8443"},
+               {"'[::1]:80'", "[::1]:80"},
+               {"10.0.0.1", "10.0.0.1"}};
+  for (const auto& [written, sent] : fixed) {
+    const RouteSpec route = GoodRoute("host: " + std::string{written});
+    EXPECT_EQ(route.host, RouteSpec::Host::kFixed) << written;
+    EXPECT_EQ(route.host_name, sent);
+  }
+  EXPECT_THAT(Told(Read(Route("host: targt"))),
+              HasSubstr("5:11: warning: routes[0].host: sends the name `targt` to upstreams; did "
+                        "you mean `target`?"));
+}
+
+TEST(GatewayConfig, RewritesThatMayApply) {
+  for (const char* path : {"/v1/**", "/v1", "/v1/users/:id", "/:version/users", "/**"}) {
+    const RouteSpec route = GoodRoute("match: { path: '" + std::string{path} +
+                                      "' }\n    rewrite: { prefix: /v1, with: /v2/x }");
+    EXPECT_EQ(route.rewrite, (RouteSpec::Rewrite{"/v1", "/v2/x"})) << path;
+  }
+  EXPECT_EQ(GoodRoute("rewrite: { with: /v1, prefix: / }").rewrite,
+            (RouteSpec::Rewrite{"/", "/v1"}));
+}
+
+TEST(BadGateway, Server) {
+  const BadCase cases[] = {
+      {"listen: { gateway: 80 }\n", "1:20: error: listen.gateway: should be an address and a port"},
+      {"gateway: { body_bytes: 0 }\n",
+       "1:24: error: gateway.body_bytes: should be at least 1; for bodies of any length write "
+       "`off`"},
+      {"gateway: { body_bytes: 2048GiB }\n",
+       "1:24: error: gateway.body_bytes: should be between 0 and 1024GiB"},
+      {"gateway: { merge_slash: true }\n",
+       "1:12: error: gateway: unknown key `merge_slash`; did you mean `merge_slashes`?"},
+      {"gateway: { merge_slashes: off }\n",
+       "1:27: error: gateway.merge_slashes: should be `true` or `false`"},
+      {"limits: { drain_delay: 11m }\n",
+       "1:24: error: limits.drain_delay: should be between 0 s and 10 m"},
+      {"access_log: stdot\n",
+       "1:13: error: access_log: should be `stdout`, `stderr` or `off`, but is `stdot`; did you "
+       "mean `stdout`? For a file of that name write `./stdot`"},
+      {"access_log: ''\n", "1:13: error: access_log: should be `stdout`, `stderr`, `off` or a"},
+      {"access_log: /tmp/\n", "1:13: error: access_log: should be `stdout`, `stderr`, `off` or a"},
+      {"access_log: \"/tmp/a\\nb\"\n", "1:13: error: access_log: should be `stdout`"},
+      {"access_log: {}\n",
+       "1:13: error: access_log: should be `stdout`, `stderr`, `off` or a file's path, but is a "
+       "map"},
+      {"access_log: access.log\n",
+       "1:13: error: access_log: there is no folder `/nonexistent`; make it first"},
+      {"access_log: /tmp\n", "1:13: error: access_log: `/tmp` is a folder; name a file in it"},
+  };
+  for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+TEST(BadGateway, ListenersAndRoutesNeedEachOther) {
+  const std::string upstreams = "upstreams: { api: { targets: 'http://h' } }\n";
+  const std::string unused =
+      "error: routes: nothing would use them, since there is no gateway; write `gateway: "
+      "0.0.0.0:8080` under `listen`";
+  ExpectTold({upstreams + "routes: [ { upstream: api } ]\n", "2:9: " + unused});
+  ExpectTold(
+      {upstreams + "routes: [ { upstream: api } ]\nlisten: { gateway: off }\n", "2:9: " + unused});
+  const std::string alone = "1:20: error: listen.gateway: has no `routes`";
+  ExpectTold({"listen: { gateway: '0.0.0.0:80' }\n", alone});
+  ExpectTold({"listen: { gateway: '0.0.0.0:80' }\nroutes: []\n", alone});
+  // A listener that is wrong is told as that alone.
+  const std::string yaml = upstreams + "routes: [ { upstream: api } ]\nlisten: { gateway: 80 }\n";
+  EXPECT_THAT(Read(yaml).problems, SizeIs(1)) << Told(Read(yaml));
+}
+
+TEST(BadGateway, Addresses) {
+  const std::string rest =
+      "routes: [ { upstream: api } ]\nupstreams: { api: { targets: 'http://h' } }\n";
+  ExpectTold({"listen: { gateway: '127.0.0.1:8081' }\n" + rest,
+              "1:20: error: listen: `gateway` and `api` have the same address; give them "
+              "different ports"});
+  ExpectTold({"listen: { gateway: '[0::1]:5', admin: '[::1]:5' }\n" + rest,
+              "1:20: error: listen: `gateway` and `admin` have the same address"});
+  (void)Good("listen: { gateway: '127.0.0.1:0', admin: '127.0.0.1:0', api: '127.0.0.1:0' }\n" +
+             rest);
+  (void)Good("listen: { gateway: '127.0.0.2:8081' }\n" + rest);
+}
+
+TEST(BadGateway, Routes) {
+  const BadCase cases[] = {
+      {kHead + "routes: {}\n", "3:9: error: routes: should be a list, but is a map"},
+      {kHead + "routes: [5]\n", "3:10: error: routes[0]: should be a map with keys such as `id`"},
+      {Routes({"id: a"}),
+       "4:5: error: routes[0]: needs an `upstream`, which says where its requests go"},
+      {Routes({"upstream: apy"}),
+       "4:17: error: routes[0].upstream: `apy` is not one of `upstreams`; did you mean `api`?"},
+      {Routes({"upstream: api", "upstream: users"}),
+       "5:17: error: routes[1].upstream: `users` is not one of `upstreams`: write `api`"},
+      {"listen: { gateway: '127.0.0.1:80' }\nroutes: [ { upstream: api } ]\n",
+       "2:23: error: routes[0].upstream: `api` is not one of `upstreams`: there are none"},
+      {Routes({"upstream: 'a b'"}), "4:17: error: routes[0].upstream: should have 1 to 64 of"},
+      {Routes({"id: 'a b', upstream: api"}), "4:11: error: routes[0].id: should have 1 to 64 of"},
+      {Routes({"id: a, upstream: api", "id: a, upstream: api"}),
+       "5:11: error: routes[1].id: `a` is the id of two routes; the first is on line 4"},
+      {Routes({"upstream: api", "id: api-1, upstream: api"}),
+       "5:11: error: routes[1].id: `api-1` is what the route on line 4 is called"},
+      {Route("mach: {}"), "5:5: error: routes[0]: unknown key `mach`; did you mean `match`?"},
+      {Route("match: { path: v1 }"), "5:20: error: routes[0].match.path: a path begins with `/`"},
+      {Route("response_timeout: 0s"),
+       "5:23: error: routes[0].response_timeout: should be between "
+       "10 ms and 24 h, but is `0s`"},
+      {Route("body_bytes: 1MB"), "5:17: error: routes[0].body_bytes: `1MB` is not a size"},
+      {Route("host: 'http://h'"), "5:11: error: routes[0].host: `http://h` is not a host"},
+      {Route("host: ''"), "5:11: error: routes[0].host: `` is not a host"},
+      {Route("host: 'h:0'"), "5:11: error: routes[0].host: has a port that is not a number from"},
+      {Route("host: 'h:'"), "5:11: error: routes[0].host: has a port that is not a number from 1"},
+      {Route("host: [h]"), "5:11: error: routes[0].host: should be `preserve`, `target` or a name"},
+  };
+  for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+TEST(BadGateway, Rewrites) {
+  const auto rewrite = [](const std::string& prefix, const std::string& with) {
+    return Route("rewrite: { prefix: '" + prefix + "', with: '" + with + "' }");
+  };
+  const BadCase cases[] = {
+      {Route("rewrite: { prefix: /v1 }"), "5:14: error: routes[0].rewrite: needs `prefix` and `wi"},
+      {Route("rewrite: { with: /v1 }"), "5:14: error: routes[0].rewrite: needs `prefix` and `wit"},
+      {Route("rewrite: /v1"), "5:14: error: routes[0].rewrite: should be a map with keys such as"},
+      {rewrite("v1", "/"), "5:24: error: routes[0].rewrite.prefix: should be a path that begins"},
+      {rewrite("/v1/", "/"),
+       "5:24: error: routes[0].rewrite.prefix: paths are changed in their normal form, without a "
+       "final `/`: write `/v1`"},
+      {rewrite("/a/../v1", "/"), "5:24: error: routes[0].rewrite.prefix: paths are changed in "},
+      {rewrite("/v1?a", "/"), "5:24: error: routes[0].rewrite.prefix: `/v1?a` is not a path"},
+      {rewrite("/v1/**", "/"), "5:24: error: routes[0].rewrite.prefix: is a plain path, without"},
+      {rewrite("/v1/:id", "/"), "5:24: error: routes[0].rewrite.prefix: is a plain path, without"},
+      {rewrite("/v1", "//"), "5:37: error: routes[0].rewrite.with: paths are changed in their"},
+      {rewrite("/v1", "/:id"), "5:37: error: routes[0].rewrite.with: is a plain path"},
+      {rewrite("/v1", "/v1"), "5:14: error: routes[0].rewrite: has the same `prefix` and `with`"},
+      {Route("rewrite: { prefix: /v1, with: / }\n    match: { path: [/v1/a, /v2/**] }"),
+       "5:24: error: routes[0].rewrite.prefix: no path that `/v2/**` matches begins with `/v1`, so "
+       "this would never apply to it"},
+      {Route("match: { path: /v1x }\n    rewrite: { prefix: /v1, with: / }"),
+       "6:24: error: routes[0].rewrite.prefix: no path that `/v1x` matches"},
+      {Route("match: { path: /v1 }\n    rewrite: { prefix: /v1/users, with: / }"),
+       "6:24: error: routes[0].rewrite.prefix: no path that `/v1` matches"},
+  };
+  for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+TEST(BadGateway, FieldsThatTheGatewayOwns) {
+  for (const std::string name :
+       {"connection", "Keep-Alive", "proxy-connection", "te", "trailer", "transfer-encoding",
+        "upgrade", "Content-Length", "content_length"}) {
+    const std::string told = "` belongs to each connection, and the gateway writes it itself";
+    ExpectTold({Route("request_headers: { set: { " + name + ": x } }"), told});
+    ExpectTold({Route("request_headers: { remove: [" + name + "] }"), told});
+    ExpectTold({Route("response_headers: { set: { " + name + ": x } }"), told});
+    ExpectTold({Route("response_headers: { remove: [" + name + "] }"), told});
+  }
+  for (const std::string name :
+       {"x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "forwarded",
+        "via", "x-request-id", "expect", "X_Forwarded_For"}) {
+    ExpectTold({Route("request_headers: { set: { " + name + ": x } }"),
+                "` is written by the gateway itself, so that upstreams can believe it"});
+    ExpectTold({Route("request_headers: { remove: " + name + " }"), "` is written by the gateway"});
+    EXPECT_THAT(GoodRoute("response_headers: { remove: " + name + " }").response_headers.remove,
+                SizeIs(1));
+  }
+  ExpectTold({Route("request_headers: { set: { Host: x } }"),
+              "5:31: error: routes[0].request_headers.set.Host: `host` is set by the route's "
+              "`host`: write `host: target`, or a name"});
+  ExpectTold({Route("response_headers: { remove: [host] }"),
+              "5:34: error: routes[0].response_headers.remove[0]: `host` belongs to requests"});
+}
+
+TEST(BadGateway, HeaderEdits) {
+  const BadCase cases[] = {
+      {Route("request_headers: { add: { a: b } }"),
+       "5:24: error: routes[0].request_headers: unknown key `add`: the keys here are `set` or "
+       "`remove`"},
+      {Route("request_headers: { set: { 'a b': c } }"),
+       "5:31: error: routes[0].request_headers.set.a b: `a b` is not the name of a header"},
+      {Route("request_headers: { set: { ':path': c } }"), "`:path` is not the name of a header"},
+      {Route("request_headers: { set: { a: b, A: c } }"),
+       "5:37: error: routes[0].request_headers.set.A: the header `a` stands here twice"},
+      {Route("request_headers: { remove: [a, A] }"),
+       "5:36: error: routes[0].request_headers.remove[1]: the header `a` stands here twice"},
+      {Route("request_headers: { remove: [] }"),
+       "5:32: error: routes[0].request_headers.remove: names nothing to remove"},
+      {Route("request_headers: { remove: [A], set: { a: b } }"),
+       "5:33: error: routes[0].request_headers.remove: `a` is under `set` too, which stands in the "
+       "place of all"},
+      {Route("response_headers: { set: { a: b }, remove: a }"),
+       "5:48: error: routes[0].response_headers.remove: `a` is under `set` too"},
+      {Route("request_headers: { set: { a: } }"),
+       "5:34: error: routes[0].request_headers.set.a: should be the header's value, but is empty"},
+      {Route("request_headers: { set: { a: ' b' } }"),
+       "5:34: error: routes[0].request_headers.set.a: begins or ends with a space"},
+      {Route("request_headers: { set: { a: " + std::string(4'097, 'x') + " } }"),
+       "5:34: error: routes[0].request_headers.set.a: is longer than 4,096 bytes"},
+  };
+  for (const BadCase& bad : cases) ExpectTold(bad);
+  for (const char* control : {"\\r", "\\n", "\\0", "\\t", "\\x1b", "\\x7f"}) {
+    const std::string yaml =
+        Route("request_headers: { set: { a: \"s3cret" + std::string{control} + "b\" } }");
+    ExpectTold({yaml,
+                "5:34: error: routes[0].request_headers.set.a: has a line break or another control "
+                "character, which no header may hold"});
+    EXPECT_THAT(Told(Read(yaml)), Not(HasSubstr("s3cret")));
+  }
+  EXPECT_THAT(GoodRoute("request_headers: { set: { a: é, b: '' } }").request_headers.set,
+              ElementsAre(HeaderEdits::Set{"a", "é"}, HeaderEdits::Set{"b", ""}));
+}
+
+std::string Warned(std::string_view yaml) {
+  const ConfigReading reading = Read(yaml);
+  EXPECT_TRUE(reading.config) << Told(reading);
+  return Told(reading);
+}
+
+TEST(GatewayWarnings, RoutesThatAreNeverReached) {
+  EXPECT_THAT(Warned(Routes({"upstream: api, match: { path: /a }", "upstream: api",
+                             "upstream: api, match: { path: /b }"})),
+              HasSubstr("6:5: warning: routes[2]: is never used: the first route that matches has "
+                        "a request, and `api-2` on line 5 matches all that this one does; put this "
+                        "one before it"));
+  const auto second = [](const std::string& first, const std::string& match) {
+    return Warned(Routes(
+        {"upstream: api, match: { " + first + " }", "upstream: api, match: { " + match + " }"}));
+  };
+  EXPECT_THAT(second("path: /a/**", "path: /a/**"), HasSubstr("5:5: warning: routes[1]: is never"));
+  EXPECT_THAT(second("path: /a/**", "path: [/a, /a/:b], method: GET"), HasSubstr("is never used"));
+  EXPECT_THAT(second("path: /a/**", "path: [/a, /b]"), Not(HasSubstr("is never used")));
+  EXPECT_THAT(second("path: /a/**", "path: /**"), Not(HasSubstr("is never used")));
+  EXPECT_THAT(second("path: /a, method: GET", "path: /a"), Not(HasSubstr("is never used")));
+  EXPECT_THAT(second("header: { x: 'a*' }", "header: { x: 'b*' }"), Not(HasSubstr("is never")));
+}
+
+TEST(GatewayWarnings, WhatNothingUses) {
+  const std::string rest = "routes: [ { upstream: api } ]\n";
+  EXPECT_THAT(Warned("listen: { gateway: '127.0.0.1:80' }\nupstreams:\n  api: { targets: "
+                     "'http://h' }\n  old: { targets: 'http://h' }\n" +
+                     rest),
+              HasSubstr("4:3: warning: upstreams.old: no route uses it"));
+  EXPECT_THAT(Warned(kHead + rest), Not(HasSubstr("no route uses it")));
+  EXPECT_THAT(Warned("gateway: { merge_slashes: true }\naccess_log: off\n"),
+              HasSubstr("1:10: warning: gateway: has no effect without `listen.gateway`\n"
+                        "2:13: warning: access_log: has no effect without `listen.gateway`\n"));
+  EXPECT_THAT(Warned(kHead + rest + "gateway: { merge_slashes: true }\naccess_log: off\n"),
+              Not(HasSubstr("no effect")));
+}
+
+TEST(GatewayWarnings, CostsOfResponsesAreSeenByAGateway) {
+  const std::string rule = "rules: [ { id: a, per: const, limit: 1/s, cost: 'response:x' } ]\n";
+  EXPECT_THAT(Warned(rule), HasSubstr("has no effect without a gateway"));
+  EXPECT_EQ(Warned(kHead + "routes: [ { upstream: api } ]\n" + rule), "");
+  EXPECT_EQ(Warned(kHead + "routes: [ { upstream: api } ]\n" +
+                   "rules: [ { id: a, per: route, limit: 1/s } ]\n"),
+            "");
+}
+
+class AccessLogFile : public ConfigFolder {
+ protected:
+  std::string PathOf(const std::string& text) const {
+    return Good("access_log: " + text + "\n", folder_).access_log.path;
+  }
+};
+
+TEST_F(AccessLogFile, IsInTheFolderOfTheConfiguration) {
+  std::filesystem::create_directory(folder_ + "/logs");
+  EXPECT_EQ(PathOf("access.log"), folder_ + "/access.log");
+  EXPECT_EQ(PathOf("./stdout"), folder_ + "/stdout");
+  EXPECT_EQ(PathOf("logs/access.log"), folder_ + "/logs/access.log");
+  EXPECT_EQ(PathOf(folder_ + "/logs/a"), folder_ + "/logs/a");
+  EXPECT_EQ(PathOf("'off'"), "off");
+  EXPECT_THAT(Told(Read("access_log: absent/access.log\n", folder_)),
+              HasSubstr("there is no folder `" + folder_ + "/absent`"));
+  EXPECT_THAT(Told(Read("access_log: ./logs\n", folder_)), HasSubstr("/logs` is a folder"));
+}
+
+TEST_F(AccessLogFile, MayBeNamedWithoutAnyFolder) {
+  const ConfigReading reading = Read("access_log: access.log\n", ".");
+  ASSERT_TRUE(reading.config) << Told(reading);
+  EXPECT_EQ(reading.config->access_log.path, "access.log");
+}
+
+}  // namespace
+}  // namespace tidegate
