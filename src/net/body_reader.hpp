@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include "net/http1_parser.hpp"
+#include "net/http1_chunked.hpp"
+#include "net/http1_message.hpp"
 #include "net/http1_response.hpp"
 
 namespace tidegate::net {
@@ -36,16 +38,29 @@ class BodyReader {
 
   /// The other side has closed. Whether the body ends with that in good order.
   [[nodiscard]] bool EndsAtClose() const noexcept;
-  [[nodiscard]] bool done() const noexcept;
+  [[nodiscard]] bool done() const noexcept { return done_; }
 
   /// On kDone, of a chunked body; views into `raw` of that last call. Never a field that frames or
-  /// routes a message (RFC 9110, 6.5.1): a body with one of these is refused.
-  [[nodiscard]] std::span<const HttpField> trailers() const noexcept;
+  /// routes a message (RFC 9110, 6.5.1): a body with one of these is refused. Until they are whole
+  /// they are not eaten: `raw` must have room for HttpLimits{}.trailer_bytes and a line's end.
+  [[nodiscard]] std::span<const HttpField> trailers() const noexcept {
+    return {trailers_.data(), trailer_count_};
+  }
 
  private:
+  Parsed ReadChunked(std::span<char> raw) noexcept;
+  Parsed KeepTrailers(std::string_view raw) noexcept;
+
+  ResponseBody kind_ = ResponseBody::kNone;
+  bool done_ = true;
+  std::uint64_t left_ = 0;   ///< Of kLength: what is still to come.
+  std::uint64_t limit_ = 0;  ///< Of kChunked.
+  ChunkGrammar grammar_{TrailerUse::kKept};
   std::string_view data_;
   std::size_t eaten_ = 0;
   HttpRefusal refusal_;
+  std::size_t trailer_count_ = 0;
+  std::array<HttpField, kMaxTrailers> trailers_;
 };
 
 }  // namespace tidegate::net

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chunked body (RFC 9112, 7.1), judged byte by byte from left to right as heads are.
+#include "net/http1_chunked.hpp"
+
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 
-#include "net/http1_parser.hpp"
 #include "net/http1_tokens.hpp"
 
 namespace tidegate::net {
@@ -20,54 +22,89 @@ constexpr std::uint64_t HexValue(char c) noexcept {
   return static_cast<std::uint64_t>(Is(c, http1::kDigit) ? c - '0' : (c | 0x20) - 'a' + 10);
 }
 
+/// RFC 9110, 6.5.1: what frames or routes a message, says how it is to be processed, or is needed
+/// before its body. Who merges trailers into the header, as some servers do, would obey them.
+constexpr std::array<std::string_view, 28> kNeverInTrailers = {
+    "content-length",
+    "transfer-encoding",
+    "host",
+    "connection",
+    "te",
+    "trailer",
+    "upgrade",
+    "keep-alive",
+    "proxy-connection",
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "set-cookie",
+    "content-encoding",
+    "content-type",
+    "content-range",
+    "cache-control",
+    "expect",
+    "range",
+    "max-forwards",
+    "www-authenticate",
+    "proxy-authenticate",
+    "retry-after",
+    "vary",
+    "age",
+    "expires",
+    "date",
+    "location",
+};
+
 }  // namespace
 
-Parsed ChunkedDecoder::Decode(std::span<char> data, const HttpLimits& limits) noexcept {
-  assert(data.size() >= pos_);
-  Parsed parsed = Parsed::kDone;
-  while (parsed == Parsed::kDone && state_ != State::kDone) parsed = Step(data, limits);
-  // A trailer's name is looked at again when it is whole, so until then it is not eaten.
-  raw_ = state_ == State::kTrailerName ? line_begin_ : pos_;
-  return parsed;
-}
-
-/// kDone says that the next state can be tried.
-Parsed ChunkedDecoder::Step(std::span<char> data, const HttpLimits& limits) noexcept {
-  const std::string_view text(data.data(), data.size());
-  switch (state_) {
-    case State::kSize:
-      return Size(text, limits);
-    case State::kExtension:
-      return Extensions(text, limits);
-    case State::kData:
-      return Data(data);
-    case State::kDataEnd:
-      return DataEnd(text);
-    case State::kTrailerLine:
-    case State::kTrailerName:
-    case State::kTrailerValue:
-      return Trailers(text, limits);
-    case State::kDone:
-      return Parsed::kDone;
-    case State::kRefused:
-      break;
+ChunkGrammar::Found ChunkGrammar::Next(std::string_view text, std::uint64_t body_bytes,
+                                       std::size_t trailer_bytes) noexcept {
+  assert(text.size() >= pos_);
+  Parsed parsed = Parsed::kDone;  // kDone: the next state can be tried.
+  while (parsed == Parsed::kDone) {
+    switch (state_) {
+      case State::kSize:
+        parsed = Size(text, body_bytes, trailer_bytes);
+        break;
+      case State::kExtension:
+        parsed = Extensions(text, trailer_bytes);
+        break;
+      case State::kData:
+        return Data(text);
+      case State::kDataEnd:
+        parsed = DataEnd(text);
+        break;
+      case State::kTrailers:
+        parsed = Trailers(text, trailer_bytes);
+        break;
+      case State::kDone:
+        return Found::kDone;
+      case State::kRefused:
+        return Found::kRefused;
+    }
   }
-  return Parsed::kRefused;
+  return parsed == Parsed::kMore ? Found::kMore : Found::kRefused;
 }
 
-Parsed ChunkedDecoder::Size(std::string_view data, const HttpLimits& limits) noexcept {
-  const std::size_t room = limits.body_bytes - std::min(limits.body_bytes, decoded_);
-  for (; pos_ < data.size() && Is(data[pos_], http1::kHex); ++pos_) {
+std::size_t ChunkGrammar::needed() const noexcept {
+  if (state_ != State::kTrailers) return pos_;
+  return use_ == TrailerUse::kKept ? trailer_begin_ : lines_.needed();
+}
+
+Parsed ChunkGrammar::Size(std::string_view text, std::uint64_t body_bytes,
+                          std::size_t trailer_bytes) noexcept {
+  const std::uint64_t room = body_bytes - std::min(body_bytes, found_);
+  for (; pos_ < text.size() && Is(text[pos_], http1::kHex); ++pos_) {
     if (++digits_ > kMaxSizeDigits) return Refuse(400, "a chunk size of more than 16 digits");
-    chunk_left_ = chunk_left_ << 4 | HexValue(data[pos_]);
+    chunk_left_ = chunk_left_ << 4 | HexValue(text[pos_]);
     if (chunk_left_ > room) return Refuse(413, "the body is too long");
   }
-  if (pos_ == data.size()) return Parsed::kMore;
+  if (pos_ == text.size()) return Parsed::kMore;
   if (digits_ == 0) return Refuse(400, "a chunk size is not a hexadecimal number");
-  if (data[pos_] == '\r') return SizeEnd(data);
+  if (text[pos_] == '\r') return SizeEnd(text);
   // RFC 9112, 7.1.1 tolerates white space before the semicolon; parsers disagree about it.
-  if (data[pos_] != ';') return Refuse(400, "a chunk size ends with neither CRLF nor a semicolon");
-  if (++overhead_ > limits.trailer_bytes) return Refuse(400, "the chunk extensions are too long");
+  if (text[pos_] != ';') return Refuse(400, "a chunk size ends with neither CRLF nor a semicolon");
+  if (++overhead_ > trailer_bytes) return Refuse(400, "the chunk extensions are too long");
   ++pos_;
   extension_ = Extension::kNameBegin;
   state_ = State::kExtension;
@@ -75,30 +112,35 @@ Parsed ChunkedDecoder::Size(std::string_view data, const HttpLimits& limits) noe
 }
 
 /// At the CR of a chunk's first line.
-Parsed ChunkedDecoder::SizeEnd(std::string_view data) noexcept {
-  if (pos_ + 1 == data.size()) return Parsed::kMore;
-  if (data[pos_ + 1] != '\n') return Refuse(400, "a CR without its LF");
+Parsed ChunkGrammar::SizeEnd(std::string_view text) noexcept {
+  if (pos_ + 1 == text.size()) return Parsed::kMore;
+  if (text[pos_ + 1] != '\n') return Refuse(400, "a CR without its LF");
   pos_ += 2;
   digits_ = 0;
+  if (chunk_left_ > 0) {
+    state_ = State::kData;
+    return Parsed::kDone;
+  }
   trailer_begin_ = pos_;
-  state_ = chunk_left_ == 0 ? State::kTrailerLine : State::kData;
+  lines_ = http1::FieldLines(pos_);
+  state_ = State::kTrailers;
   return Parsed::kDone;
 }
 
-Parsed ChunkedDecoder::Extensions(std::string_view data, const HttpLimits& limits) noexcept {
-  for (; pos_ < data.size(); ++pos_) {
-    const char c = data[pos_];
+Parsed ChunkGrammar::Extensions(std::string_view text, std::size_t trailer_bytes) noexcept {
+  for (; pos_ < text.size(); ++pos_) {
+    const char c = text[pos_];
     const bool whole = extension_ == Extension::kName || extension_ == Extension::kToken ||
                        extension_ == Extension::kEnd;
-    if (c == '\r' && whole) return SizeEnd(data);
-    if (++overhead_ > limits.trailer_bytes) return Refuse(400, "the chunk extensions are too long");
+    if (c == '\r' && whole) return SizeEnd(text);
+    if (++overhead_ > trailer_bytes) return Refuse(400, "the chunk extensions are too long");
     if (!ExtensionChar(c)) return Refuse(400, "a malformed chunk extension");
   }
   return Parsed::kMore;
 }
 
 /// ";" token [ "=" ( token / quoted-string ) ], without white space between them.
-bool ChunkedDecoder::ExtensionChar(char c) noexcept {
+bool ChunkGrammar::ExtensionChar(char c) noexcept {
   switch (extension_) {
     case Extension::kNameBegin:
       extension_ = Extension::kName;
@@ -127,19 +169,19 @@ bool ChunkedDecoder::ExtensionChar(char c) noexcept {
   return false;
 }
 
-Parsed ChunkedDecoder::Data(std::span<char> data) noexcept {
-  const std::size_t count = std::min<std::uint64_t>(chunk_left_, data.size() - pos_);
-  std::memmove(data.data() + decoded_, data.data() + pos_, count);
-  decoded_ += count;
+ChunkGrammar::Found ChunkGrammar::Data(std::string_view text) noexcept {
+  const std::size_t count = std::min<std::uint64_t>(chunk_left_, text.size() - pos_);
+  if (count == 0) return Found::kMore;
+  data_begin_ = pos_;
   pos_ += count;
+  found_ += count;
   chunk_left_ -= count;
-  if (chunk_left_ > 0) return Parsed::kMore;
-  state_ = State::kDataEnd;
-  return Parsed::kDone;
+  if (chunk_left_ == 0) state_ = State::kDataEnd;
+  return Found::kData;
 }
 
-Parsed ChunkedDecoder::DataEnd(std::string_view data) noexcept {
-  const std::string_view end = data.substr(pos_, 2);
+Parsed ChunkGrammar::DataEnd(std::string_view text) noexcept {
+  const std::string_view end = text.substr(pos_, 2);
   if (!std::string_view("\r\n").starts_with(end))
     return Refuse(400, "a chunk is not ended by CRLF");
   if (end.size() < 2) return Parsed::kMore;
@@ -148,67 +190,63 @@ Parsed ChunkedDecoder::DataEnd(std::string_view data) noexcept {
   return Parsed::kDone;
 }
 
-Parsed ChunkedDecoder::Trailers(std::string_view data, const HttpLimits& limits) noexcept {
+Parsed ChunkGrammar::Trailers(std::string_view text, std::size_t trailer_bytes) noexcept {
+  using Line = http1::FieldLines::Found;
   // What the extensions left of the allowance, and the empty line.
-  const std::size_t room = limits.trailer_bytes - std::min(limits.trailer_bytes, overhead_) + 2;
-  const bool full = data.size() - trailer_begin_ >= room;
-  const std::string_view window = full ? data.substr(0, trailer_begin_ + room) : data;
-  Parsed parsed = Parsed::kDone;
-  while (parsed == Parsed::kDone && state_ != State::kDone) {
-    parsed = state_ == State::kTrailerLine   ? TrailerLine(window)
-             : state_ == State::kTrailerName ? TrailerName(window)
-                                             : TrailerValue(window);
+  const std::size_t room = trailer_bytes - std::min(trailer_bytes, overhead_) + 2;
+  const bool full = text.size() - trailer_begin_ >= room;
+  const std::string_view window = full ? text.substr(0, trailer_begin_ + room) : text;
+  while (true) {
+    const Line line = lines_.Next(window);
+    pos_ = lines_.pos();
+    switch (line) {
+      case Line::kMore:
+        return full ? Refuse(400, "the trailers are too long") : Parsed::kMore;
+      case Line::kName:
+        if (TrailerName(lines_.name(window)) == Parsed::kRefused) return Parsed::kRefused;
+        break;
+      case Line::kField:
+        break;
+      case Line::kEnd:
+        state_ = State::kDone;
+        return Parsed::kDone;
+      case Line::kRefused:
+        return Refuse(400, lines_.reason());
+    }
   }
-  if (parsed == Parsed::kMore && full) return Refuse(400, "the trailers are too long");
-  return parsed;
 }
 
-Parsed ChunkedDecoder::TrailerLine(std::string_view window) noexcept {
-  if (pos_ == window.size()) return Parsed::kMore;
-  if (window[pos_] == '\r') {
-    if (pos_ + 1 == window.size()) return Parsed::kMore;
-    if (window[pos_ + 1] != '\n') return Refuse(400, "a CR without its LF");
-    pos_ += 2;
-    state_ = State::kDone;
-    return Parsed::kDone;
+/// Dropped ones could do no harm; but nobody honest sends what would frame the body.
+Parsed ChunkGrammar::TrailerName(std::string_view name) noexcept {
+  constexpr std::size_t kFraming = 2;  // The first of the names.
+  const std::size_t count = use_ == TrailerUse::kKept ? kNeverInTrailers.size() : kFraming;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!http1::EqualsLower(name, kNeverInTrailers[i])) continue;
+    return Refuse(400, i < kFraming ? "a trailer that would frame the body"
+                                    : "a trailer that only a header may have");
   }
-  if (http1::IsBlank(window[pos_])) return Refuse(400, "a trailer begins with white space");
-  line_begin_ = pos_;
-  state_ = State::kTrailerName;
   return Parsed::kDone;
 }
 
-Parsed ChunkedDecoder::TrailerName(std::string_view window) noexcept {
-  pos_ = http1::Skip(window, pos_, http1::kToken);
-  if (pos_ == window.size()) return Parsed::kMore;
-  if (window[pos_] != ':' || pos_ == line_begin_) {
-    return Refuse(400, http1::BadNameReason(window[pos_]));
-  }
-  // Trailers are dropped, so this could do no harm here; but nobody honest sends it.
-  const std::string_view name = window.substr(line_begin_, pos_ - line_begin_);
-  if (http1::EqualsLower(name, "content-length") || http1::EqualsLower(name, "transfer-encoding")) {
-    return Refuse(400, "a trailer that would frame the body");
-  }
-  ++pos_;
-  state_ = State::kTrailerValue;
-  return Parsed::kDone;
-}
-
-Parsed ChunkedDecoder::TrailerValue(std::string_view window) noexcept {
-  pos_ = http1::SkipText(window, pos_);
-  if (pos_ == window.size()) return Parsed::kMore;
-  if (window[pos_] != '\r') return Refuse(400, http1::BadTextReason(window[pos_]));
-  if (pos_ + 1 == window.size()) return Parsed::kMore;
-  if (window[pos_ + 1] != '\n') return Refuse(400, http1::BadTextReason('\r'));
-  pos_ += 2;
-  state_ = State::kTrailerLine;
-  return Parsed::kDone;
-}
-
-Parsed ChunkedDecoder::Refuse(int status, std::string_view reason) noexcept {
+Parsed ChunkGrammar::Refuse(int status, std::string_view reason) noexcept {
   refusal_ = {status, reason};
   state_ = State::kRefused;
   return Parsed::kRefused;
+}
+
+Parsed ChunkedDecoder::Decode(std::span<char> data, const HttpLimits& limits) noexcept {
+  using Found = ChunkGrammar::Found;
+  Found found = Found::kData;
+  while (true) {
+    found = grammar_.Next({data.data(), data.size()}, limits.body_bytes, limits.trailer_bytes);
+    if (found != Found::kData) break;
+    const std::size_t count = grammar_.pos() - grammar_.data_begin();
+    std::memmove(data.data() + decoded_, data.data() + grammar_.data_begin(), count);
+    decoded_ += count;
+  }
+  raw_ = grammar_.needed();
+  if (found == Found::kMore) return Parsed::kMore;
+  return found == Found::kDone ? Parsed::kDone : Parsed::kRefused;
 }
 
 }  // namespace tidegate::net

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the fields say that frame a request or decide about its connection. All others are only
 // kept. Each function answers kDone where there is nothing to object to.
+#include "net/http1_framing.hpp"
 #include "net/http1_parser.hpp"
 #include "net/http1_target.hpp"
 #include "net/http1_tokens.hpp"
@@ -53,18 +54,12 @@ Parsed HeadParser::NoteHost(std::string_view value, HttpHead& head) noexcept {
   return Parsed::kDone;
 }
 
-/// RFC 9110, 8.6 lets a list of equal numbers pass. Who passes it on must repair it, and who reads
-/// only the first or the last line may see another request: refused.
 Parsed HeadParser::NoteContentLength(std::string_view value) noexcept {
-  constexpr std::size_t kMaxDigits = 19;  // All of them are below 2^64.
   if (seen_.content_length) return Refuse(400, "more than one Content-Length");
-  if (value.empty() || value.size() > kMaxDigits || !http1::All(value, http1::kDigit)) {
-    return Refuse(400, "Content-Length is not one number");
-  }
+  const auto length = http1::ReadLength(value);
+  if (!length) return Refuse(400, "Content-Length is not one number");
   seen_.content_length = true;
-  for (const char c : value) {
-    content_length_ = content_length_ * 10 + static_cast<std::uint64_t>(c - '0');
-  }
+  content_length_ = *length;
   return Parsed::kDone;
 }
 
@@ -80,18 +75,8 @@ Parsed HeadParser::NoteTransferEncoding(std::string_view value) noexcept {
 }
 
 Parsed HeadParser::NoteConnection(std::string_view value) noexcept {
-  while (true) {
-    const std::size_t comma = value.find(',');
-    const std::string_view option = http1::TrimBlanks(value.substr(0, comma));
-    if (!http1::All(option, http1::kToken)) {  // Empty ones are let pass: RFC 9110, 5.6.1.2.
-      return Refuse(400, "Connection is not a list of tokens");
-    }
-    seen_.close |= EqualsLower(option, "close");
-    seen_.keep_alive |= EqualsLower(option, "keep-alive");
-    seen_.upgrade_option |= EqualsLower(option, "upgrade");
-    if (comma == std::string_view::npos) return Parsed::kDone;
-    value.remove_prefix(comma + 1);
-  }
+  if (!seen_.connection.Add(value)) return Refuse(400, "Connection is not a list of tokens");
+  return Parsed::kDone;
 }
 
 Parsed HeadParser::Finish(const HttpLimits& limits, HttpHead& head) noexcept {
@@ -102,9 +87,9 @@ Parsed HeadParser::Finish(const HttpLimits& limits, HttpHead& head) noexcept {
   if (seen_.chunked && minor_ == 0) return Refuse(400, "Transfer-Encoding in HTTP/1.0");
   if (content_length_ > limits.body_bytes) return Refuse(413, "the body is too long");
   head.minor = minor_;
-  head.keep_alive = !seen_.close && (minor_ == 1 || seen_.keep_alive);
+  head.keep_alive = !seen_.connection.close && (minor_ == 1 || seen_.connection.keep_alive);
   // RFC 9110, 7.8 and 10.1.1: HTTP/1.0 has neither upgrades nor expectations.
-  head.upgrade = minor_ == 1 && seen_.upgrade_option && seen_.upgrade_field;
+  head.upgrade = minor_ == 1 && seen_.connection.upgrade && seen_.upgrade_field;
   head.expects_continue = minor_ == 1 && seen_.expect && (seen_.chunked || content_length_ > 0);
   head.body = seen_.chunked          ? HttpBody::kChunked
               : seen_.content_length ? HttpBody::kLength

@@ -6,7 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "net/http1_parser.hpp"
+#include "net/http1_field_lines.hpp"
+#include "net/http1_framing.hpp"
+#include "net/http1_message.hpp"
 
 namespace tidegate::net {
 
@@ -26,8 +28,8 @@ struct ResponseHead {
   bool keep_alive = true;   ///< The connection may carry another request after this response.
   bool upgrade = false;     ///< 101, with `Connection: upgrade` and an Upgrade field.
   ResponseBody body = ResponseBody::kNone;
-  std::uint64_t content_length =
-      0;  ///< Of kLength; after HEAD what the field says, if it is there.
+  /// Of kLength. After HEAD and with 304 what the field says, if it is there.
+  std::uint64_t content_length = 0;
   std::size_t field_count = 0;
   HttpField fields[kMaxFields];
 
@@ -50,7 +52,35 @@ class ResponseParser {
   void Reset() noexcept { *this = ResponseParser{}; }
 
  private:
-  std::size_t searched_ = 0;  ///< No end of the head begins before it.
+  enum class Step : std::uint8_t { kVersion, kReason, kFields, kDone, kRefused };
+  /// What the field lines have said so far.
+  struct Seen {
+    bool content_length = false;
+    bool chunked = false;
+    bool upgrade_field = false;
+    http1::ConnectionOptions connection;
+  };
+
+  Parsed Run(std::string_view input, const HttpLimits& limits, AnswerTo to,
+             ResponseHead& head) noexcept;
+  Parsed Version(std::string_view window) noexcept;
+  Parsed Reason(std::string_view window, ResponseHead& head) noexcept;
+  Parsed Fields(std::string_view window, std::size_t most, ResponseHead& head) noexcept;
+  Parsed Note(const HttpField& field) noexcept;
+  Parsed NoteContentLength(std::string_view value) noexcept;
+  Parsed NoteTransferEncoding(std::string_view value) noexcept;
+  Parsed Finish(AnswerTo to, ResponseHead& head) noexcept;
+  Parsed Refuse(std::string_view reason) noexcept;
+
+  // Offsets rather than views: the buffer may have moved before the next call.
+  Step step_ = Step::kVersion;
+  Seen seen_;
+  int status_ = 0;
+  int minor_ = 1;
+  std::size_t pos_ = 0;  ///< Of the status line, all before it has been judged.
+  http1::FieldLines lines_;
+  std::size_t field_count_ = 0;
+  std::uint64_t content_length_ = 0;
   std::size_t consumed_ = 0;
   std::string_view reason_;
 };

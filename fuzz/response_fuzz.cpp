@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as what an upstream answers: responses one after another. The answer must not depend on
+// how the input is cut, a streamed body must be what the decoder makes of it in one go, and what is
+// accepted as a whole response Boost.Beast must read as the same one. The cuts come from a hash of
+// the input, so that the corpus is plain HTTP.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "http_beast.hpp"
+#include "net/http1_tokens.hpp"
+#include "unit/net/http1_reader.hpp"
+#include "unit/net/stream_reader.hpp"
+
+namespace tidegate::net {
+namespace {
+
+/// Inputs up to this size are also read byte by byte; each step copies what came before it.
+constexpr std::size_t kByteByByte = 512;
+
+/// So tight that inputs of a fuzzer's size meet each of them.
+constexpr HttpLimits kTight{.header_bytes = 120, .header_count = 4};
+
+void Require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "response_fuzz: %s\n", what);
+  std::abort();
+}
+
+/// No cut, some at random, and one behind every byte.
+std::vector<std::vector<std::size_t>> Ways(std::size_t size, std::minstd_rand& random) {
+  std::vector<std::vector<std::size_t>> ways(1);
+  for (int i = 0; i < 3; ++i) {
+    auto& cuts = ways.emplace_back(1 + random() % 4);
+    for (std::size_t& cut : cuts) cut = random() % (size + 1);
+    std::sort(cuts.begin(), cuts.end());
+  }
+  if (size <= kByteByByte) ways.push_back(EveryByte(size));
+  return ways;
+}
+
+ResponseAnswer ReadHeadInAllWays(std::string_view input, AnswerTo to, const HttpLimits& limits,
+                                 std::minstd_rand& random) {
+  const ResponseAnswer whole = ReadResponse(input, to, limits);
+  for (const auto& cuts : Ways(input.size(), random)) {
+    Require(ReadResponse(input, to, limits, cuts) == whole, "pieces of a head differ");
+  }
+  return whole;
+}
+
+StreamAnswer ReadBodyInAllWays(std::string_view input, const ResponseAnswer& head,
+                               std::minstd_rand& random) {
+  const auto read = [&](const std::vector<std::size_t>& cuts) {
+    const auto reader = std::make_unique<BodyReader>();
+    reader->Begin(head.body, head.content_length);
+    return ReadStream(*reader, input, cuts);
+  };
+  const StreamAnswer whole = read({});
+  for (const auto& cuts : Ways(input.size(), random)) {
+    Require(read(cuts) == whole, "pieces of a body differ");
+  }
+  return whole;
+}
+
+/// What the parser promises about any head that it accepts.
+void CheckHead(const ResponseAnswer& head, const HttpLimits& limits, AnswerTo to) {
+  Require(head.consumed <= limits.header_bytes, "header_bytes");
+  Require(head.fields.size() <= limits.header_count, "header_count");
+  Require(head.status >= 100 && head.status <= 599, "status");
+  Require(http1::All(head.reason, http1::kText), "reason");
+  Require(head.body != ResponseBody::kUntilClose || !head.keep_alive, "kept without an end");
+  Require(to == AnswerTo::kOther || head.body == ResponseBody::kNone, "a body after HEAD");
+  Require(!head.upgrade || head.status == 101, "upgrade");
+  int framing = 0;
+  for (const auto& [name, value] : head.fields) {
+    Require(!name.empty() && http1::All(name, http1::kToken), "name");
+    Require(http1::All(value, http1::kText), "value");
+    Require(http1::TrimBlanks(value).size() == value.size(), "trimmed");
+    framing += http1::EqualsLower(name, "content-length") ? 1 : 0;
+    framing += http1::EqualsLower(name, "transfer-encoding") ? 1 : 0;
+  }
+  Require(framing <= 1, "framed twice");
+}
+
+/// The reader refuses trailers that the decoder drops, and else they agree.
+void CompareWithDecoder(std::string_view input, const StreamAnswer& stream) {
+  const BodyAnswer whole = ReadChunked(input, HttpLimits{.body_bytes = SIZE_MAX});
+  if (stream.parsed == Parsed::kRefused && whole.parsed != Parsed::kRefused) {
+    Require(
+        stream.why == "a trailer that only a header may have" || stream.why == "too many trailers",
+        "refused by the reader alone");
+    return;
+  }
+  Require(whole.parsed == stream.parsed, "the decoder sees another end");
+  if (whole.parsed == Parsed::kRefused) {
+    // Of two things that are wrong with trailers the reader may see the first.
+    Require(whole.status == stream.status, "another refusal");
+    return;
+  }
+  Require(whole.body == stream.body, "the decoder sees another body");
+  if (whole.parsed == Parsed::kDone)
+    Require(whole.raw == stream.size, "the decoder ends elsewhere");
+}
+
+/// Where Beast may refuse what is accepted here: it wants the space before a reason, and that to be
+/// visible ASCII; and Proxy-Connection to be a list of tokens, which nobody here reads.
+bool MayDiffer(std::string_view response, const ResponseAnswer& head) {
+  if (response.substr(12, 1) != " ") return true;
+  for (const char c : head.reason) {
+    if (c < 0x20 || c > 0x7E) return true;
+  }
+  for (const auto& [name, value] : head.fields) {
+    if (http1::EqualsLower(name, "proxy-connection")) return true;
+  }
+  return false;
+}
+
+void CompareWithBeast(std::string_view response, const ResponseAnswer& head, AnswerTo to,
+                      std::string_view body) {
+  const auto beast = fuzz::ReadResponseWithBeast(
+      response, to == AnswerTo::kHead                    ? fuzz::BeastBody::kNone
+                : head.body == ResponseBody::kUntilClose ? fuzz::BeastBody::kUntilClose
+                                                         : fuzz::BeastBody::kByFields);
+  const bool may_differ = MayDiffer(response, head);
+  if (!beast.complete) {
+    if (may_differ) return;
+    std::fprintf(stderr, "Beast: %s\n", beast.error.c_str());
+  }
+  Require(beast.complete, "accepted here, refused by Beast");
+  Require(beast.consumed == response.size(), "another length");
+  Require(beast.status == head.status, "another status");
+  Require(beast.reason == head.reason, "another reason");
+  Require(beast.minor == head.minor, "another version");
+  Require(beast.fields == head.fields, "other fields");
+  Require(beast.body == body, "another body");
+  if (may_differ) return;  // Beast listens to those for keep-alive as well.
+  // RFC 9112, 9.3: close wins. In HTTP/1.0 Beast lets keep-alive win.
+  Require(head.keep_alive ? beast.keep_alive : !beast.keep_alive || head.minor == 0,
+          "another idea of keeping the connection");
+}
+
+/// Reads one response; how many bytes it has, or 0 if there is no whole one.
+std::size_t ReadOne(std::string_view input, AnswerTo to, const HttpLimits& limits,
+                    std::minstd_rand& random) {
+  const ResponseAnswer head = ReadHeadInAllWays(input, to, limits, random);
+  if (head.parsed == Parsed::kRefused) Require(!head.why.empty(), "why");
+  if (head.parsed != Parsed::kDone) return 0;
+  CheckHead(head, limits, to);
+  const std::string_view rest = input.substr(head.consumed);
+  const StreamAnswer body = ReadBodyInAllWays(rest, head, random);
+  if (head.body == ResponseBody::kChunked) CompareWithDecoder(rest, body);
+  std::size_t size = head.consumed + body.size;
+  if (head.body == ResponseBody::kUntilClose) {
+    Require(body.parsed == Parsed::kMore && body.body == rest, "until close");
+    size = input.size();
+  } else if (body.parsed != Parsed::kDone) {
+    return 0;
+  }
+  CompareWithBeast(input.substr(0, size), head, to, body.body);
+  return size;
+}
+
+}  // namespace
+}  // namespace tidegate::net
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace tidegate::net;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  std::minstd_rand random(static_cast<unsigned>(std::hash<std::string_view>{}(input)));
+  for (const HttpLimits& limits : {HttpLimits{}, kTight}) {
+    for (const AnswerTo to : {AnswerTo::kOther, AnswerTo::kHead}) {
+      std::string_view rest = input;
+      for (int i = 0; i < 4 && !rest.empty(); ++i) {
+        const std::size_t used = ReadOne(rest, to, limits, random);
+        if (used == 0) break;
+        rest.remove_prefix(used);
+      }
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "unit/net/http1_reader.hpp"
+#include "unit/net/stream_reader.hpp"
+
+namespace tidegate::net {
+namespace {
+
+using namespace std::string_literals;
+using testing::ElementsAre;
+using testing::Pair;
+
+constexpr std::string_view kNext = "GET / HTTP/1.1\r\n";
+
+struct Case {
+  std::string wire;
+  std::string body;
+  Fields trailers = {};
+};
+
+const std::vector<Case> kValid = {
+    {"0\r\n\r\n", ""},
+    {"5\r\nhello\r\n0\r\n\r\n", "hello"},
+    {"5\r\nhello\r\n00007\r\n, world\r\nA\r\n0123456789\r\n000\r\n\r\n", "hello, world0123456789"},
+    {"9\r\n\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n", "\r\n0\r\n\r\n\r\n"},
+    {"1;a\r\nx\r\n1;a=b;c=\"d \\\" \xFF\t;\\\\\"\r\ny\r\n0;last=\"\";e\r\n\r\n", "xy"},
+    {"1\r\nx\r\n0\r\nX-Sum: 12 \r\nEmpty:\r\n\r\n", "x", {{"X-Sum", "12"}, {"Empty", ""}}},
+    {"0\r\nServer-Timing: a;dur=1\r\nX: \t y z\t\r\n\r\n",
+     "",
+     {{"Server-Timing", "a;dur=1"}, {"X", "y z"}}},
+};
+
+TEST(BodyReader, DecodesAndLeavesWhatFollows) {
+  for (const Case& one : kValid) {
+    const StreamAnswer answer = ReadChunkedStream(one.wire + std::string(kNext));
+    EXPECT_EQ(answer.parsed, Parsed::kDone) << one.wire << answer.why;
+    EXPECT_EQ(answer.body, one.body);
+    EXPECT_EQ(answer.size, one.wire.size());
+    EXPECT_EQ(answer.trailers, one.trailers);
+  }
+}
+
+TEST(BodyReader, CutsDoNotMatter) {
+  for (const Case& one : kValid) {
+    const std::string input = one.wire + std::string(kNext);
+    const StreamAnswer whole = ReadChunkedStream(input);
+    EXPECT_EQ(ReadChunkedStream(input, 0, EveryByte(input.size())), whole) << one.wire;
+    for (std::size_t i = 0; i <= input.size(); ++i) {
+      for (std::size_t k = i; k <= input.size(); ++k) {
+        ASSERT_EQ(ReadChunkedStream(input, 0, {i, k}), whole) << one.wire << i << ' ' << k;
+      }
+    }
+  }
+}
+
+TEST(BodyReader, DataComesAsItArrives) {
+  BodyReader reader;
+  reader.Begin(HttpBody::kChunked, 0);
+  std::string first = "5\r\nhel";
+  EXPECT_EQ(reader.Read(first), Parsed::kMore);
+  EXPECT_EQ(reader.data(), "hel");
+  EXPECT_EQ(reader.data().data(), first.data() + 3) << "not moved";
+  EXPECT_EQ(reader.eaten(), first.size());
+  EXPECT_FALSE(reader.done());
+  EXPECT_FALSE(reader.EndsAtClose());
+  std::string second = "lo\r\n1\r\n!\r\n0\r\nA: b";
+  EXPECT_EQ(reader.Read(second), Parsed::kMore);
+  EXPECT_EQ(reader.data(), "lo!");
+  EXPECT_EQ(reader.eaten(), 13u) << "trailers are kept until they are whole";
+  std::string third = "A: b\r\n\r\nnext";
+  EXPECT_EQ(reader.Read(third), Parsed::kDone);
+  EXPECT_EQ(reader.data(), "");
+  EXPECT_EQ(reader.eaten(), 8u);
+  EXPECT_TRUE(reader.done() && reader.EndsAtClose());
+  ASSERT_EQ(reader.trailers().size(), 1u);
+  EXPECT_EQ(reader.trailers()[0].name, "A");
+  EXPECT_EQ(reader.trailers()[0].value, "b");
+}
+
+TEST(BodyReader, Lengths) {
+  BodyReader reader;
+  reader.Begin(HttpBody::kLength, 5);
+  std::string first = "hel";
+  EXPECT_EQ(reader.Read(first), Parsed::kMore);
+  EXPECT_EQ(reader.data(), "hel");
+  EXPECT_EQ(reader.eaten(), 3u);
+  EXPECT_FALSE(reader.EndsAtClose()) << "two bytes are missing";
+  std::string second = "lonext";
+  EXPECT_EQ(reader.Read(second), Parsed::kDone);
+  EXPECT_EQ(reader.data(), "lo");
+  EXPECT_EQ(reader.eaten(), 2u);
+  EXPECT_EQ(reader.Read(second), Parsed::kDone) << "and says so again";
+  EXPECT_EQ(reader.data(), "");
+  EXPECT_EQ(reader.eaten(), 0u);
+  EXPECT_TRUE(reader.trailers().empty());
+}
+
+TEST(BodyReader, NoBody) {
+  for (const ResponseBody kind : {ResponseBody::kNone, ResponseBody::kLength}) {
+    BodyReader reader;
+    reader.Begin(kind, 0);
+    EXPECT_TRUE(reader.done() && reader.EndsAtClose());
+    std::string next = "next";
+    EXPECT_EQ(reader.Read(next), Parsed::kDone);
+    EXPECT_EQ(reader.eaten(), 0u);
+  }
+}
+
+TEST(BodyReader, UntilClose) {
+  BodyReader reader;
+  reader.Begin(ResponseBody::kUntilClose, 0);
+  for (std::string piece : {"0\r\n\r\n", "", "more"}) {
+    EXPECT_EQ(reader.Read(piece), Parsed::kMore);
+    EXPECT_EQ(reader.data(), piece);
+    EXPECT_EQ(reader.eaten(), piece.size());
+    EXPECT_FALSE(reader.done());
+    EXPECT_TRUE(reader.EndsAtClose());
+  }
+}
+
+TEST(BodyReader, BeginsAnew) {
+  BodyReader reader;
+  reader.Begin(HttpBody::kChunked, 0, 3);
+  EXPECT_EQ(ReadStream(reader, "4").status, 413);
+  reader.Begin(HttpBody::kChunked, 0);
+  EXPECT_EQ(ReadStream(reader, "4\r\nabcd\r\n0\r\nA: b\r\n\r\n").body, "abcd");
+  reader.Begin(ResponseBody::kChunked, 0);
+  const StreamAnswer answer = ReadStream(reader, "0\r\n\r\n");
+  EXPECT_EQ(answer.parsed, Parsed::kDone);
+  EXPECT_TRUE(answer.trailers.empty());
+}
+
+TEST(BodyReader, RefusesAsTheDecoderDoes) {
+  for (const std::string& input : {"\r\n"s,
+                                   "x"s,
+                                   "0x5\r\n"s,
+                                   "-5\r\n"s,
+                                   " 5\r\n"s,
+                                   "5 \r\n"s,
+                                   "5 ;a\r\n"s,
+                                   "5\nhello"s,
+                                   "00000000000000005\r\n"s,
+                                   "5\r\nhello\n"s,
+                                   "5\r\nhello0"s,
+                                   "0\r\n\n"s,
+                                   "5;\r\n"s,
+                                   "5;a=\"\n\"\r\n"s,
+                                   "0\r\n X: y\r\n\r\n"s,
+                                   "0\r\nX : y\r\n\r\n"s,
+                                   "0\r\nX: y\r\n z\r\n\r\n"s,
+                                   "0\r\nX: y\n\r\n"s,
+                                   "0\r\nX: \0\r\n\r\n"s,
+                                   "0\r\nX: y\r\nGET / HTTP/1.1\r\n\r\n"s}) {
+    const StreamAnswer answer = ReadChunkedStream(input);
+    EXPECT_EQ(answer.parsed, Parsed::kRefused) << testing::PrintToString(input);
+    EXPECT_EQ(answer.status, 400);
+    EXPECT_EQ(answer.why, ReadChunked(input).reason);
+    EXPECT_EQ(ReadChunkedStream(input, 0, EveryByte(input.size())), answer);
+  }
+}
+
+TEST(BodyReader, RefusesTrailersThatOnlyAHeaderMayHave) {
+  for (const std::string name : {"content-length",
+                                 "transfer-encoding",
+                                 "host",
+                                 "connection",
+                                 "te",
+                                 "trailer",
+                                 "upgrade",
+                                 "keep-alive",
+                                 "proxy-connection",
+                                 "authorization",
+                                 "proxy-authorization",
+                                 "cookie",
+                                 "set-cookie",
+                                 "content-encoding",
+                                 "content-type",
+                                 "content-range",
+                                 "cache-control",
+                                 "expect",
+                                 "range",
+                                 "max-forwards",
+                                 "www-authenticate",
+                                 "retry-after",
+                                 "proxy-authenticate",
+                                 "vary",
+                                 "age",
+                                 "expires",
+                                 "date",
+                                 "location",
+                                 "HOST",
+                                 "Content-Type"}) {
+    const std::string input = "1\r\nx\r\n0\r\nX: y\r\n" + name + ": z\r\n\r\n";
+    EXPECT_EQ(ReadChunkedStream(input).status, 400) << name;
+    EXPECT_EQ(ReadChunkedStream(input, 0, EveryByte(input.size())), ReadChunkedStream(input));
+  }
+  EXPECT_EQ(ReadChunkedStream("0\r\nContent-Lengt: 5\r\nHosts: a\r\n\r\n").trailers.size(), 2u);
+}
+
+TEST(BodyReader, LimitOfDecodedBytes) {
+  EXPECT_EQ(ReadChunkedStream("14\r\n01234567890123456789\r\n0\r\n\r\n", 20).parsed, Parsed::kDone);
+  EXPECT_EQ(ReadChunkedStream("15", 20).status, 413) << "before the line is whole";
+  const std::string input = "A\r\n0123456789\r\nB\r\n";
+  EXPECT_EQ(ReadChunkedStream(input, 20, EveryByte(input.size())).status, 413);
+  EXPECT_EQ(ReadChunkedStream("1\r\nx\r\nFFFFFFFFFFFFFFFF").status, 413) << "the sum overflows";
+  EXPECT_EQ(ReadChunkedStream("FFFFFFFFFFFFFFFF\r\n").parsed, Parsed::kMore);
+}
+
+TEST(BodyReader, LimitsOfExtensionsAndTrailers) {
+  const std::size_t most = HttpLimits{}.trailer_bytes;
+  const auto trailers = [](std::size_t bytes) {
+    return "0\r\nX: " + std::string(bytes - 5, 'y') + "\r\n\r\n";
+  };
+  EXPECT_EQ(ReadChunkedStream(trailers(most)).parsed, Parsed::kDone);
+  EXPECT_EQ(ReadChunkedStream(trailers(most + 1)).status, 400);
+  const std::string over = trailers(most + 1);
+  EXPECT_EQ(ReadChunkedStream(over, 0, EveryByte(over.size())).status, 400);
+  EXPECT_EQ(ReadChunkedStream("5;" + std::string(5000, 'y')).status, 400);
+  // Over all chunks of a body, however the pieces come.
+  std::string chunks;
+  for (int i = 0; i < 300; ++i) chunks += "1;0123456789abcdef\r\nx\r\n";
+  EXPECT_EQ(ReadChunkedStream(chunks, 0, EveryByte(chunks.size())).status, 400);
+  std::string many = "0\r\n";
+  for (std::size_t i = 0; i < BodyReader::kMaxTrailers; ++i) many += "X: y\r\n";
+  EXPECT_EQ(ReadChunkedStream(many + "\r\n").trailers.size(), BodyReader::kMaxTrailers);
+  EXPECT_EQ(ReadChunkedStream(many + "X: y\r\n\r\n").status, 400);
+}
+
+/// A body of random chunks with random pieces through it is the body.
+TEST(BodyReader, RandomBodiesInRandomPieces) {
+  std::minstd_rand random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::string body;
+    std::string wire;
+    for (unsigned chunks = random() % 8; chunks > 0; --chunks) {
+      std::string data(1 + random() % 300, 'x');
+      for (char& c : data) c = static_cast<char>(random());
+      char size[16];
+      std::snprintf(size, sizeof size, "%zx\r\n", data.size());
+      wire += size + data + "\r\n";
+      body += data;
+    }
+    wire += "0\r\nX: y\r\n\r\n";
+    const std::string input = wire + std::string(kNext);
+    std::vector<std::size_t> cuts(random() % 20);
+    for (std::size_t& cut : cuts) cut = random() % (input.size() + 1);
+    std::sort(cuts.begin(), cuts.end());
+    const StreamAnswer answer = ReadChunkedStream(input, 0, cuts);
+    ASSERT_EQ(answer.parsed, Parsed::kDone) << answer.why;
+    ASSERT_EQ(answer.body, body);
+    ASSERT_EQ(answer.size, wire.size());
+    ASSERT_THAT(answer.trailers, ElementsAre(Pair("X", "y")));
+  }
+}
+
+}  // namespace
+}  // namespace tidegate::net

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/body_reader.hpp"
+#include "net/http1_response.hpp"
+
+namespace tidegate::net {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+/// What a ResponseParser said, with nothing in it that points into a buffer.
+struct ResponseAnswer {
+  Parsed parsed = Parsed::kMore;
+  std::string why;
+  std::size_t consumed = 0;
+  int status = 0;
+  int minor = -1;
+  std::string reason;
+  bool keep_alive = false;
+  bool upgrade = false;
+  ResponseBody body = ResponseBody::kNone;
+  std::uint64_t content_length = 0;
+  Fields fields;
+
+  bool operator==(const ResponseAnswer&) const = default;
+};
+
+inline ResponseAnswer Describe(Parsed parsed, const ResponseParser& parser,
+                               const ResponseHead& head) {
+  ResponseAnswer answer;
+  answer.parsed = parsed;
+  if (parsed == Parsed::kRefused) answer.why = parser.reason();
+  if (parsed != Parsed::kDone) return answer;
+  answer.consumed = parser.consumed();
+  answer.status = head.status;
+  answer.minor = head.minor;
+  answer.reason = head.reason;
+  answer.keep_alive = head.keep_alive;
+  answer.upgrade = head.upgrade;
+  answer.body = head.body;
+  answer.content_length = head.content_length;
+  for (const HttpField& field : head.all()) answer.fields.emplace_back(field.name, field.value);
+  return answer;
+}
+
+/// `input` in pieces that end at `cuts` and at its end, stopping at the first answer. Each piece
+/// comes in a buffer of its own of exactly the size that has arrived, and with a head of its own: a
+/// view that is stale or a byte read too far is seen by the address sanitizer.
+inline ResponseAnswer ReadResponse(std::string_view input, AnswerTo to = AnswerTo::kOther,
+                                   const HttpLimits& limits = {},
+                                   const std::vector<std::size_t>& cuts = {}) {
+  ResponseParser parser;
+  for (std::size_t i = 0; i <= cuts.size(); ++i) {
+    const std::size_t size = i < cuts.size() ? cuts[i] : input.size();
+    const auto buffer = std::make_unique<char[]>(size);
+    input.copy(buffer.get(), size);
+    const auto head = std::make_unique<ResponseHead>();
+    const Parsed parsed = parser.Parse({buffer.get(), size}, limits, to, *head);
+    if (parsed != Parsed::kMore) return Describe(parsed, parser, *head);
+  }
+  return {};
+}
+
+/// What a BodyReader said.
+struct StreamAnswer {
+  Parsed parsed = Parsed::kMore;
+  int status = 0;
+  std::string why;
+  std::string body;      ///< All data, joined. Of a refused body nothing: cuts decide how much.
+  std::size_t size = 0;  ///< Of the input, what belongs to the body.
+  Fields trailers;
+
+  bool operator==(const StreamAnswer&) const = default;
+};
+
+/// As ReadResponse, dropping what has been eaten after each piece.
+inline StreamAnswer ReadStream(BodyReader& reader, std::string_view input,
+                               const std::vector<std::size_t>& cuts = {}) {
+  StreamAnswer answer;
+  std::size_t eaten = 0;
+  for (std::size_t i = 0; i <= cuts.size(); ++i) {
+    const std::size_t size = (i < cuts.size() ? cuts[i] : input.size()) - eaten;
+    const auto buffer = std::make_unique<char[]>(size);
+    input.substr(eaten).copy(buffer.get(), size);
+    answer.parsed = reader.Read({buffer.get(), size});
+    if (answer.parsed == Parsed::kRefused) {
+      return {
+          answer.parsed, reader.refusal().status, std::string(reader.refusal().reason), {}, 0, {}};
+    }
+    answer.body += reader.data();
+    eaten += reader.eaten();
+    if (answer.parsed != Parsed::kDone) continue;
+    answer.size = eaten;
+    for (const HttpField& field : reader.trailers()) {
+      answer.trailers.emplace_back(field.name, field.value);
+    }
+    return answer;
+  }
+  return answer;
+}
+
+inline StreamAnswer ReadChunkedStream(std::string_view input, std::uint64_t limit = 0,
+                                      const std::vector<std::size_t>& cuts = {}) {
+  const auto reader = std::make_unique<BodyReader>();
+  reader->Begin(HttpBody::kChunked, 0, limit);
+  return ReadStream(*reader, input, cuts);
+}
+
+}  // namespace tidegate::net
