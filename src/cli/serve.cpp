@@ -100,11 +100,12 @@ class Control {
  public:
   /// `content`: of the configuration's file, as it was read.
   Control(Server& server, const ServeOptions& options, std::string content,
-          std::chrono::microseconds drain_timeout)
+          const Config::Limits& limits)
       : server_(server),
         options_(options),
         content_(std::move(content)),
-        drain_timeout_(drain_timeout),
+        drain_delay_(limits.drain_delay),
+        drain_timeout_(limits.drain_timeout),
         stop_(context_, SIGTERM, SIGINT),
         reload_(context_, SIGHUP),
         timer_(context_) {}
@@ -143,6 +144,15 @@ class Control {
                                 : "SIGINT: finishing what is under way",
               {{"at_most", FormatDuration(drain_timeout_)}});
     WaitForStop();
+    // Who asks /readyz is told first, and has time to look elsewhere.
+    server_.NotReady();
+    timer_.expires_after(drain_delay_);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) Drain();
+    });
+  }
+
+  void Drain() {
     timer_.expires_after(drain_timeout_);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
@@ -179,6 +189,7 @@ class Control {
   Server& server_;
   const ServeOptions& options_;
   std::string content_;
+  const std::chrono::microseconds drain_delay_;
   const std::chrono::microseconds drain_timeout_;
   boost::asio::io_context context_;
   boost::asio::signal_set stop_;
@@ -202,6 +213,11 @@ void LogStart(const Server& server, const Config& config) {
           "reaches it may ask; refunds are refused",
           {{"on", server.api().Text()}});
     }
+  }
+  if (!config.listen.gateway.empty()) {
+    Log::Info("gateway", {{"on", "http://" + server.gateway().Text()},
+                          {"routes", std::to_string(config.routes.size())},
+                          {"upstreams", std::to_string(config.upstreams.size())}});
   }
   if (!config.listen.admin.empty()) {
     Log::Info("admin: /healthz /readyz /metrics", {{"on", "http://" + server.admin().Text()}});
@@ -232,7 +248,7 @@ int Serve(const ServeOptions& options) {
     return server.error().code == ErrorCode::kBadConfig ? kUsage : kRuntime;
   }
   // Before the threads: they inherit how signals are taken.
-  Control control(**server, options, std::move(content), reading.config->limits.drain_timeout);
+  Control control(**server, options, std::move(content), reading.config->limits);
   (*server)->Start();
   LogStart(**server, *reading.config);
   if (options.demo) PrintDemo(**server);

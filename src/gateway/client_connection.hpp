@@ -30,6 +30,7 @@ class ClientConnection final : public net::Connection,
 
   void Start() override;
   void Drain() override;
+  void Close() override;
 
   // --- ClientStream ---
   [[nodiscard]] const net::Peer& peer() const noexcept override { return peer_; }
@@ -85,7 +86,6 @@ class ClientConnection final : public net::Connection,
   void LookForEnd();
   void Refuse(const net::HttpRefusal& refusal);
   void Settle();
-  void Close();
   void Arm(net::Deadlines::Kind kind) noexcept;
 
   GatewayListener& listener_;

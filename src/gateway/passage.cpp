@@ -363,8 +363,8 @@ void Passage::Log(PassageOutcome outcome) {
     net::WriteJsonText(out, problem_);
     out << '"';
   }
-  out << R"(,"total_us":)" << MicrosBetween(begun_, now) << R"(,"bytes_in":)"
-      << bytes_in_ << R"(,"bytes_out":)" << bytes_out_ << "}\n";
+  out << R"(,"total_us":)" << MicrosBetween(begun_, now) << R"(,"bytes_in":)" << bytes_in_
+      << R"(,"bytes_out":)" << bytes_out_ << "}\n";
   gateway_.FinishLine();
 }
 

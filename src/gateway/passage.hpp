@@ -181,8 +181,8 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   Phase phase_ = Phase::kFree;
   const Route* route_ = nullptr;
   std::string_view method_, host_, path_;
-  std::string_view own_id_;     ///< Nobody else's: of leases and refunds.
-  std::string_view request_id_;  ///< The same, or what a trusted peer called it.
+  std::string_view own_id_;       ///< Nobody else's: of leases and refunds.
+  std::string_view request_id_;   ///< The same, or what a trusted peer called it.
   std::string_view client_text_;  ///< The client's address, as rules and logs see it.
   std::string_view peer_text_;
   bool trusted_ = false;
@@ -219,7 +219,7 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   bool counted_ = false;  ///< Among the requests that its member has under way.
   int interims_ = 0;
   std::uint64_t upstream_begun_ = 0;  ///< Bytes that its connection had sent before.
-  std::uint64_t body_bytes_ = 0;  ///< Of the request, so far.
+  std::uint64_t body_bytes_ = 0;      ///< Of the request, so far.
   std::uint64_t bytes_in_ = 0;
   std::uint64_t bytes_out_ = 0;
 

@@ -89,7 +89,8 @@ void Passage::Attempt() {
   }
   member_ = std::move(choice.member);
   counted_ = true;
-  if (attempts_ < static_cast<int>(kMaxTried)) tried_[static_cast<std::size_t>(attempts_)] = member_.get();
+  if (attempts_ < static_cast<int>(kMaxTried))
+    tried_[static_cast<std::size_t>(attempts_)] = member_.get();
   ++attempts_;
   counters.upstreams.Add(slot, GatewayCounters::kAttempts);
   request_done_ = request_broken_ = sent_any_ = false;
@@ -122,7 +123,8 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
                   pool_->members(), gateway_.reactor().now())) {
     counters.upstreams.Add(slot, GatewayCounters::kEjections);
   }
-  const bool nothing_sent = upstream_ == nullptr || upstream_->channel().sent() == upstream_begun_ ||
+  const bool nothing_sent = upstream_ == nullptr ||
+                            upstream_->channel().sent() == upstream_begun_ ||
                             phase_ == Phase::kConnecting;
   ReleaseUpstream(false);
   Deadlines::Disarm(*this);
@@ -160,7 +162,7 @@ void Passage::ReleaseUpstream(bool reusable) {
 void Passage::SendRequest() {
   Channel& channel = upstream_->channel();
   upstream_begun_ = channel.sent();
-  sent_at_ = gateway_.reactor().now();
+  sent_at_ = std::max(gateway_.reactor().now(), decided_);
   const RouteSpec& spec = route_->spec;
   const std::string_view host = spec.host == RouteSpec::Host::kTarget  ? member_->authority
                                 : spec.host == RouteSpec::Host::kFixed ? spec.host_name
@@ -200,7 +202,8 @@ void Passage::Pump() {
 
 void Passage::WriteChunk(Channel& channel, std::string_view data) {
   std::array<char, 16> size{};
-  const char* const end = std::to_chars(size.data(), size.data() + size.size(), data.size(), 16).ptr;
+  const char* const end =
+      std::to_chars(size.data(), size.data() + size.size(), data.size(), 16).ptr;
   channel.out() << std::string_view(size.data(), static_cast<std::size_t>(end - size.data()))
                 << "\r\n";
   if (!channel.Send(data)) request_broken_ = true;
@@ -242,7 +245,8 @@ Passage::Pumped Passage::PumpRequest() {
       case ClientStream::Body::kData: {
         const std::string_view data = client_->body();
         body_bytes_ += data.size();
-        if (route_->body_bytes != 0 && phase_ != Phase::kTunnel && body_bytes_ > route_->body_bytes) {
+        if (route_->body_bytes != 0 && phase_ != Phase::kTunnel &&
+            body_bytes_ > route_->body_bytes) {
           return RefuseBody({413, "the body is longer than this gateway passes on"});
         }
         if (phase_ != Phase::kTunnel && head_.body == net::HttpBody::kChunked) {
@@ -307,15 +311,16 @@ Passage::Pumped Passage::FillFromUpstream() {
     case Channel::Got::kBytes:
       return Pumped::kMore;
     case Channel::Got::kNothing:
-      if (request_broken_) return FailAttempt(AttemptFailure::kReset, "it takes no more and says nothing");
+      if (request_broken_)
+        return FailAttempt(AttemptFailure::kReset, "it takes no more and says nothing");
       if (!client_->Flush()) {
         End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
         return Pumped::kOver;
       }
       return Pumped::kWait;
     case Channel::Got::kFull: {
-      const bool room = answer_begun_ ? channel.Compact()
-                                      : channel.Grow(gateway_.options().limits.header_bytes);
+      const bool room =
+          answer_begun_ ? channel.Compact() : channel.Grow(gateway_.options().limits.header_bytes);
       if (room) return Pumped::kMore;
       return FailAttempt(AttemptFailure::kBadAnswer, "the head of its answer is too long");
     }
@@ -352,7 +357,8 @@ Passage::Pumped Passage::RelayInterim() {
     return FailAttempt(AttemptFailure::kBadAnswer, "it sends interim answers without an end");
   }
   if (OutBuffer* const out = client_->BeginInterim(response_.status, response_.reason)) {
-    (void)WriteAnswerHead(*out, response_, {.date = gateway_.reactor().date().Now()},
+    (void)WriteAnswerHead(*out, response_,
+                          {.request_id = {}, .date = gateway_.reactor().date().Now()},
                           route_->spec.response_headers);
     client_->EndInterim();
   }
@@ -446,12 +452,12 @@ Passage::Pumped Passage::FinishResponse() {
 
 /// From now on both directions are bytes that nobody here understands, until either side ends.
 Passage::Pumped Passage::SwitchProtocols() {
-  OutBuffer* const out =
-      upgrade_ && response_.upgrade && request_done_
-          ? client_->BeginInterim(101, response_.reason)
-          : nullptr;
+  OutBuffer* const out = upgrade_ && response_.upgrade && request_done_
+                             ? client_->BeginInterim(101, response_.reason)
+                             : nullptr;
   if (out == nullptr) {
-    return FailAttempt(AttemptFailure::kBadAnswer, "it changes the protocol, which nobody asked for");
+    return FailAttempt(AttemptFailure::kBadAnswer,
+                       "it changes the protocol, which nobody asked for");
   }
   CountAnswer();
   (void)NoteAttempt(*member_, AttemptResult::kGood, pool_->upstream().spec().ejection,
@@ -459,11 +465,10 @@ Passage::Pumped Passage::SwitchProtocols() {
   status_ = 101;
   answer_begun_ = true;
   phase_ = Phase::kTunnel;
-  (void)WriteAnswerHead(*out, response_,
-                        {.request_id = request_id_,
-                         .date = gateway_.reactor().date().Now(),
-                         .upgrade = true},
-                        route_->spec.response_headers);
+  (void)WriteAnswerHead(
+      *out, response_,
+      {.request_id = request_id_, .date = gateway_.reactor().date().Now(), .upgrade = true},
+      route_->spec.response_headers);
   WriteRateLimit(*out, 200, state_->policy.responses);
   client_->EndInterim();
   upstream_->channel().Drop(parser_.consumed());
@@ -547,9 +552,9 @@ void Passage::OnDeadline(Deadlines::Kind kind) {
       if (moved >= (kind == Deadlines::Kind::kWrite ? kMinProgress : 1)) return Arm(kind);
       problem_ = kind == Deadlines::Kind::kWrite ? "the client takes the answer too slowly"
                                                  : "the answer did not go on in time";
-      return End(kind == Deadlines::Kind::kWrite ? PassageOutcome::kClientGone
-                                                 : PassageOutcome::kCut,
-                 ClientStream::Ending::kCut);
+      return End(
+          kind == Deadlines::Kind::kWrite ? PassageOutcome::kClientGone : PassageOutcome::kCut,
+          ClientStream::Ending::kCut);
     case Phase::kTunnel:
       if (moved > 0) return Arm(kind);
       problem_ = "no byte in either direction for too long";

@@ -30,6 +30,7 @@ class HttpConnection final : public Connection, public Deadlines::Node {
 
   void Start() override;
   void Drain() override;
+  void Close() override;
 
   [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
   OutBuffer& BeginAnswer(int status);
@@ -66,7 +67,6 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   void Flush();
   void SendPending();
   void Settle();
-  void Close();
   void Arm(Deadlines::Kind kind) noexcept;
   void GiveExchange() noexcept;
 

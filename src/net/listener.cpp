@@ -127,6 +127,10 @@ void Listener::OnGone(Connection& connection) {
   if (draining_ && open_ == 0 && drained_) std::exchange(drained_, nullptr)();
 }
 
+void Listener::CloseAll() {
+  for (auto it = connections_.begin(); it != connections_.end();) (it++)->Close();
+}
+
 void Listener::Drain(std::function<void()> drained) {
   draining_ = true;
   drained_ = std::move(drained);

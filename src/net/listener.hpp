@@ -45,6 +45,8 @@ class Connection : public Watcher,
   /// Ends the connection after the request under way; an idle one a moment later, in case a
   /// request is on its way already.
   virtual void Drain() = 0;
+  /// Now, in the middle of whatever it is.
+  virtual void Close() = 0;
 };
 
 /// Accepts connections for one reactor. Everything but stats() on its thread.
@@ -62,6 +64,9 @@ class Listener : public Watcher, public Deadlines::Node {
   void Start();
   /// Accepts no more, ends all connections in good order, then calls `drained`.
   void Drain(std::function<void()> drained);
+
+  /// Ends all connections at once, whatever they are doing.
+  void CloseAll();
 
   [[nodiscard]] const HttpStats& stats() const noexcept { return stats_; }
   [[nodiscard]] HttpStats& stats() noexcept { return stats_; }

@@ -9,6 +9,7 @@
 
 #include "rules/jwt.hpp"
 #include "rules/keyed_hash.hpp"
+#include "server/gateway_metrics.hpp"
 #include "server/redis_metrics.hpp"
 #include "telemetry/exposition.hpp"
 #include "telemetry/log.hpp"
@@ -125,9 +126,22 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
   Worker& first = *server->workers_.front();
   server->admin_door_ = std::make_unique<AdminDoor>(
       first.store(*server),
-      AdminDoor::Sources{.metrics = [server = server.get()] { return server->Metrics(); },
-                         .draining = [server = server.get()] { return server->draining_.load(); }});
+      AdminDoor::Sources{
+          .metrics = [server = server.get()] { return server->Metrics(); },
+          .draining = [server = server.get()] { return server->not_ready_.load(); }});
   if (first.guard) server->AddHeartbeat();
+  if (!config.listen.gateway.empty()) {
+    server->routing_ = server->CompileRoutes(config, problems);
+    if (server->routing_ == nullptr) {
+      return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
+    }
+    if (auto added = server->AddGateways(); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+    // Not posted: nobody may come in before there is a way to go.
+    for (auto& worker : server->workers_) worker->gateway->Use(policy, server->routing_);
+    first.care->Use(server->routing_->upstreams());
+  }
   if (auto listening = server->Listen(); !listening) {
     return std::unexpected(std::move(listening.error()));
   }
@@ -156,22 +170,68 @@ std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& pr
   return policy;
 }
 
+std::shared_ptr<const Routing> Server::CompileRoutes(const Config& config, Problems& problems) {
+  if (config_.listen.gateway.empty()) return nullptr;
+  std::shared_ptr<const Routing> before;
+  {
+    const std::lock_guard lock(routing_mutex_);
+    before = routing_;
+  }
+  return Routing::Make(config, before.get(), route_slots_, upstream_slots_, problems);
+}
+
+Result<void> Server::AddGateways() {
+  if (config_.access_log.path != "off") {
+    auto log = AccessLog::Open(config_.access_log.path);
+    if (!log) return std::unexpected(std::move(log.error()));
+    access_log_ = *std::move(log);
+  }
+  const Gateway::Options options{.limits = {.header_bytes = config_.limits.header_bytes,
+                                            .header_count = config_.limits.header_count},
+                                 .log = access_log_.get()};
+  for (auto& worker : workers_) {
+    worker->gateway =
+        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->counters, options);
+  }
+  Worker& first = *workers_.front();
+  first.care = std::make_unique<UpstreamCare>(first.reactor, first.gateway->buffers());
+  return {};
+}
+
+namespace {
+
+Result<net::Endpoint> FreeEndpoint(const std::string& text) {
+  auto endpoint = net::Endpoint::Parse(text);
+  if (!endpoint) return endpoint;
+  if (auto free = net::CheckFree(*endpoint); !free) return std::unexpected(std::move(free.error()));
+  return endpoint;
+}
+
+}  // namespace
+
+Result<void> Server::ListenForGateway(const net::Listener::Options& options) {
+  auto endpoint = FreeEndpoint(config_.listen.gateway);
+  if (!endpoint) return std::unexpected(std::move(endpoint.error()));
+  for (auto& worker : workers_) {
+    auto socket = net::Listen(*endpoint);
+    if (!socket) return std::unexpected(std::move(socket.error()));
+    *endpoint = net::Endpoint::OfSocket(socket->get());
+    worker->gateway_listener = std::make_unique<GatewayListener>(
+        worker->reactor, std::move(*socket), *worker->gateway, options);
+    ++open_listeners_;
+  }
+  gateway_ = *endpoint;
+  return {};
+}
+
 Result<void> Server::Listen() {
-  const auto endpoint_of = [](const std::string& text) -> Result<net::Endpoint> {
-    auto endpoint = net::Endpoint::Parse(text);
-    if (!endpoint) return endpoint;
-    if (auto free = net::CheckFree(*endpoint); !free) {
-      return std::unexpected(std::move(free.error()));
-    }
-    return endpoint;
-  };
   net::HttpListener::Options limits{.limits = {.header_bytes = config_.limits.header_bytes,
                                                .header_count = config_.limits.header_count,
                                                .body_bytes = config_.limits.body_bytes},
                                     .max_connections = config_.limits.connections,
                                     .open = &api_connections_};
   if (!config_.listen.api.empty()) {
-    auto endpoint = endpoint_of(config_.listen.api);
+    auto endpoint = FreeEndpoint(config_.listen.api);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
     for (auto& worker : workers_) {
       auto socket = net::Listen(*endpoint);
@@ -184,8 +244,12 @@ Result<void> Server::Listen() {
     }
     api_ = *endpoint;
   }
+  if (!config_.listen.gateway.empty()) {
+    limits.open = &gateway_connections_;
+    if (auto listening = ListenForGateway(limits); !listening) return listening;
+  }
   if (!config_.listen.admin.empty()) {
-    auto endpoint = endpoint_of(config_.listen.admin);
+    auto endpoint = FreeEndpoint(config_.listen.admin);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
     Worker& first = *workers_.front();
     limits.open = &admin_connections_;  // A full API does not lock its operators out.
@@ -210,6 +274,7 @@ void Server::Start() {
       });
     }
     if (worker.api_listener) worker.api_listener->Start();
+    if (worker.gateway_listener) worker.gateway_listener->Start();
     if (worker.admin_listener) worker.admin_listener->Start();
     // With more threads than cores the system places them better.
     const std::optional<int> core =
@@ -221,19 +286,35 @@ void Server::Start() {
 bool Server::Reload(const Config& config, Problems& problems) {
   const std::lock_guard lock(compiling_);
   const auto policy = Compile(config, problems);
-  if (policy == nullptr) {
+  const auto routing = policy == nullptr ? nullptr : CompileRoutes(config, problems);
+  if (policy == nullptr || (routing == nullptr && !config_.listen.gateway.empty())) {
     ++failed_reloads_;
     return false;
   }
   ++reloads_;
   in_force_ = config;
+  if (routing != nullptr) {
+    const std::lock_guard routes(routing_mutex_);
+    routing_ = routing;
+  }
   Publish(policy);
+  // Who rotates logs moves the file away and tells us.
+  if (access_log_ != nullptr) access_log_->Reopen();
   return true;
 }
 
 void Server::Publish(const std::shared_ptr<const Policy>& policy) {
+  std::shared_ptr<const Routing> routing;
+  {
+    const std::lock_guard lock(routing_mutex_);
+    routing = routing_;
+  }
   for (auto& worker : workers_) {
-    worker->reactor.Post([&api = worker->api, policy] { api.Use(policy); });
+    worker->reactor.Post([&worker = *worker, policy, routing] {
+      worker.api.Use(policy);
+      if (worker.gateway != nullptr) worker.gateway->Use(policy, routing);
+      if (worker.care != nullptr) worker.care->Use(routing->upstreams());
+    });
   }
 }
 
@@ -320,6 +401,7 @@ std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   store.on_failure = config_.store.on_failure;  // The rules carry it.
   if (store != config_.store) changed.emplace_back("store");
   if (config.limits != config_.limits) changed.emplace_back("limits");
+  if (config.access_log != config_.access_log) changed.emplace_back("access_log");
   // One node with another key would have buckets of its own, and multiply every limit.
   if (config_.store.redis && config.identity.hmac_key != config_.identity.hmac_key) {
     changed.emplace_back("identity.hmac_key");
@@ -328,6 +410,7 @@ std::vector<std::string> Server::NeedsRestart(const Config& config) const {
 }
 
 void Server::Drain(std::function<void()> drained) {
+  NotReady();
   if (draining_.exchange(true)) return;
   if (open_listeners_ == 0) return drained();
   const auto one = [this, drained = std::move(drained)] {
@@ -336,6 +419,7 @@ void Server::Drain(std::function<void()> drained) {
   for (auto& worker : workers_) {
     worker->reactor.Post([&worker = *worker, one] {
       if (worker.api_listener) worker.api_listener->Drain(one);
+      if (worker.gateway_listener) worker.gateway_listener->Drain(one);
     });
   }
 }
@@ -348,6 +432,8 @@ void Server::Stop() {
     }
     // What still waits for Redis is answered first: its exchanges must not be left behind.
     worker->reactor.Post([&worker = *worker] {
+      // What requests hold is given back while Redis can still be told.
+      if (worker.gateway_listener) worker.gateway_listener->CloseAll();
       if (worker.heartbeat) worker.heartbeat->Leave();
       worker.guard->Shutdown();
       worker.reactor.Stop();
@@ -364,6 +450,8 @@ std::string Server::Metrics() const {
   std::vector<const Guard*> guards;
   Snapshot::Door api{.name = "api"};
   Snapshot::Door admin{.name = "admin"};
+  Snapshot::Door front{.name = "gateway"};
+  std::vector<const Gateway*> gateways;
   const auto add = [](Snapshot::Door& door, const net::HttpStats& stats) {
     door.accepted += stats.accepted.load(std::memory_order_relaxed);
     door.open += stats.open.load(std::memory_order_relaxed);
@@ -376,18 +464,35 @@ std::string Server::Metrics() const {
     if (worker->guard) guards.push_back(worker->guard.get());
     if (worker->api_listener) add(api, worker->api_listener->stats());
     if (worker->admin_listener) add(admin, worker->admin_listener->stats());
+    if (worker->gateway_listener) add(front, worker->gateway_listener->stats());
+    if (worker->gateway) gateways.push_back(worker->gateway.get());
   }
-  return Expose(
-      {.version = options_.version,
-       .rule_names = slots_.Names(),
-       .decisions = counters,
-       .store = store_->Stats(),
-       .rules = rule_count_,
-       .reloads = reloads_,
-       .failed_reloads = failed_reloads_,
-       .last_reload_seconds = static_cast<double>(applied_at_.load()),
-       .doors = {api, admin},
-       .more = config_.store.redis ? RedisMetrics(guards, fleet_) : std::vector<MetricFamily>{}});
+  std::vector<Snapshot::Door> doors = {api, admin};
+  std::vector<MetricFamily> more;
+  if (config_.store.redis) more = RedisMetrics(guards, fleet_);
+  if (!gateways.empty()) {
+    doors.push_back(front);
+    std::shared_ptr<const Routing> routing;
+    {
+      const std::lock_guard lock(routing_mutex_);
+      routing = routing_;
+    }
+    for (MetricFamily& family :
+         GatewayMetrics(gateways, route_slots_.Names(), upstream_slots_.Names(),
+                        routing->upstreams(), access_log_.get())) {
+      more.push_back(std::move(family));
+    }
+  }
+  return Expose({.version = options_.version,
+                 .rule_names = slots_.Names(),
+                 .decisions = counters,
+                 .store = store_->Stats(),
+                 .rules = rule_count_,
+                 .reloads = reloads_,
+                 .failed_reloads = failed_reloads_,
+                 .last_reload_seconds = static_cast<double>(applied_at_.load()),
+                 .doors = std::move(doors),
+                 .more = std::move(more)});
 }
 
 }  // namespace tidegate

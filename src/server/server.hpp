@@ -12,6 +12,8 @@
 
 #include "admin/admin_door.hpp"
 #include "doors/api_door.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/upstream_care.hpp"
 #include "limiter/guard.hpp"
 #include "net/http_listener.hpp"
 #include "net/reactor.hpp"
@@ -53,6 +55,8 @@ class Server {
   /// What of `config` would need a restart, one phrase each.
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const;
 
+  /// From now on /readyz says that this one is on its way out; everything else goes on.
+  void NotReady() noexcept { not_ready_ = true; }
   /// Accepts no more and ends all connections in good order; `drained` is called on some
   /// reactor's thread. Stop may be called before that. Admin goes on until Stop: /readyz says
   /// that this one is on its way out, and /metrics what it still does.
@@ -62,6 +66,7 @@ class Server {
 
   [[nodiscard]] net::Endpoint api() const noexcept { return api_; }
   [[nodiscard]] net::Endpoint admin() const noexcept { return admin_; }
+  [[nodiscard]] net::Endpoint gateway() const noexcept { return gateway_; }
   [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()); }
   [[nodiscard]] std::size_t rule_count() const noexcept { return rule_count_; }
   /// The memory store: the only one, or what `local` policies count in.
@@ -77,15 +82,23 @@ class Server {
     DecisionCounters counters;
     std::unique_ptr<Guard> guard;  ///< Where the store is Redis.
     ApiDoor api;
+    std::unique_ptr<Gateway> gateway;             ///< Where there is one.
     std::unique_ptr<redis::Heartbeat> heartbeat;  ///< Of the first.
+    std::unique_ptr<UpstreamCare> care;           ///< Of the first, with a gateway.
     std::unique_ptr<net::HttpListener> api_listener;
     std::unique_ptr<net::HttpListener> admin_listener;
+    std::unique_ptr<GatewayListener> gateway_listener;
     std::thread thread;
   };
 
   Server(const Config& config, const Options& options);
   [[nodiscard]] std::shared_ptr<const Policy> Compile(const Config& config, Problems& problems);
+  /// nullptr where there is no gateway, and where a problem was added.
+  [[nodiscard]] std::shared_ptr<const Routing> CompileRoutes(const Config& config,
+                                                             Problems& problems);
+  [[nodiscard]] Result<void> AddGateways();
   [[nodiscard]] Result<void> Listen();
+  [[nodiscard]] Result<void> ListenForGateway(const net::Listener::Options& options);
   [[nodiscard]] std::string Metrics() const;
   [[nodiscard]] Guard::Options GuardOptions(bool first);
   void AgreeOnKey();
@@ -94,6 +107,7 @@ class Server {
   /// the first reactor's thread.
   void AdoptKey(const std::string& key);
   void ReleaseGuards();
+  /// Both to all reactors. REQUIRES: compiling_ is held.
   void Publish(const std::shared_ptr<const Policy>& policy);
 
   const Config config_;
@@ -106,12 +120,20 @@ class Server {
   redis::Fleet fleet_;
   std::unique_ptr<Store> store_;
   RuleSlots slots_;
+  RuleSlots route_slots_;
+  RuleSlots upstream_slots_;
+  std::unique_ptr<AccessLog> access_log_;
+  mutable std::mutex routing_mutex_;
+  std::shared_ptr<const Routing> routing_;  ///< Guarded by routing_mutex_.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<AdminDoor> admin_door_;
   net::Endpoint api_;
   net::Endpoint admin_;
+  net::Endpoint gateway_;
   std::atomic<std::size_t> api_connections_{0};
+  std::atomic<std::size_t> gateway_connections_{0};
   std::atomic<std::size_t> admin_connections_{0};
+  std::atomic<bool> not_ready_{false};
   std::atomic<bool> draining_{false};
   std::atomic<std::size_t> open_listeners_{0};
   std::atomic<std::uint64_t> reloads_{0};

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/gateway_metrics.hpp"
+
+#include <array>
+#include <utility>
+
+namespace tidegate {
+namespace {
+
+using Type = MetricFamily::Type;
+using Gateways = std::span<const Gateway* const>;
+
+template <class Table>
+std::uint64_t Sum(Gateways gateways, Table GatewayCounters::*table, std::size_t slot,
+                  std::size_t column) {
+  std::uint64_t sum = 0;
+  for (const Gateway* const gateway : gateways) {
+    sum += (gateway->counters().*table).Get(static_cast<std::uint32_t>(slot), column);
+  }
+  return sum;
+}
+
+MetricFamily Statuses(Gateways gateways, const std::vector<std::string>& routes) {
+  MetricFamily family{"tidegate_gateway_responses_total",
+                      "Answers by route and class of status.",
+                      Type::kCounter,
+                      {}};
+  static constexpr std::array<const char*, GatewayCounters::kClasses> kClasses = {
+      "1xx", "2xx", "3xx", "4xx", "5xx"};
+  for (std::size_t slot = 0; slot < routes.size(); ++slot) {
+    for (std::size_t i = 0; i < kClasses.size(); ++i) {
+      const auto count = Sum(gateways, &GatewayCounters::statuses, slot, i);
+      if (count == 0) continue;
+      family.values.push_back(
+          {static_cast<double>(count), {{"route", routes[slot]}, {"code", kClasses[i]}}, {}});
+    }
+  }
+  return family;
+}
+
+MetricFamily Outcomes(Gateways gateways, const std::vector<std::string>& routes) {
+  MetricFamily family{"tidegate_gateway_requests_total",
+                      "Requests by route and how they ended.",
+                      Type::kCounter,
+                      {}};
+  for (std::size_t slot = 0; slot < routes.size(); ++slot) {
+    for (std::size_t i = 0; i < kGatewayOutcomes; ++i) {
+      const auto count = Sum(gateways, &GatewayCounters::outcomes, slot, i);
+      if (count == 0) continue;
+      const auto outcome = static_cast<PassageOutcome>(i);
+      family.values.push_back({static_cast<double>(count),
+                               {{"route", routes[slot]}, {"outcome", std::string(Name(outcome))}},
+                               {}});
+    }
+  }
+  return family;
+}
+
+struct UpstreamColumn {
+  std::string_view name;
+  std::string_view help;
+  GatewayCounters::Column column;
+};
+constexpr std::array<UpstreamColumn, 9> kColumns = {{
+    {"tidegate_upstream_attempts_total", "Requests sent to an upstream, retries included.",
+     GatewayCounters::kAttempts},
+    {"tidegate_upstream_connect_failures_total", "Attempts that got no connection.",
+     GatewayCounters::kConnectFailures},
+    {"tidegate_upstream_resets_total", "Connections that ended before the answer did.",
+     GatewayCounters::kResets},
+    {"tidegate_upstream_timeouts_total", "Attempts without an answer in time.",
+     GatewayCounters::kTimeouts},
+    {"tidegate_upstream_bad_answers_total", "Answers that are no sound HTTP.",
+     GatewayCounters::kBadAnswers},
+    {"tidegate_upstream_retries_total", "Attempts after the first.", GatewayCounters::kRetries},
+    {"tidegate_upstream_ejections_total", "Targets taken out since they failed in a row.",
+     GatewayCounters::kEjections},
+    {"tidegate_upstream_full_total", "Requests refused since all targets were at their cap.",
+     GatewayCounters::kFull},
+    {"tidegate_upstream_down_total", "Requests refused since no target was up.",
+     GatewayCounters::kDown},
+}};
+
+MetricFamily UpstreamCounter(Gateways gateways, const std::vector<std::string>& upstreams,
+                             const UpstreamColumn& column) {
+  MetricFamily family{column.name, column.help, Type::kCounter, {}};
+  for (std::size_t slot = 1; slot < upstreams.size(); ++slot) {
+    const auto count = Sum(gateways, &GatewayCounters::upstreams, slot, column.column);
+    family.values.push_back({static_cast<double>(count), {{"upstream", upstreams[slot]}}, {}});
+  }
+  return family;
+}
+
+MetricFamily Times(Gateways gateways, const std::vector<std::string>& upstreams) {
+  MetricFamily family{"tidegate_upstream_response_seconds",
+                      "From sending a request until the head of its answer is there.",
+                      Type::kHistogram,
+                      {}};
+  for (std::size_t slot = 1; slot < upstreams.size(); ++slot) {
+    double count = 0;
+    for (std::size_t i = 0; i <= GatewayCounters::kMillis.size(); ++i) {
+      count += static_cast<double>(
+          Sum(gateways, &GatewayCounters::upstreams, slot, GatewayCounters::kBuckets + i));
+      std::string le = "+Inf";
+      if (i < GatewayCounters::kMillis.size()) {
+        const std::int64_t millis = GatewayCounters::kMillis[i];
+        std::string part = std::to_string(millis % 1000);
+        part.insert(0, 3 - part.size(), '0');
+        le = std::to_string(millis / 1000) + "." + part;
+      }
+      family.values.push_back(
+          {count, {{"upstream", upstreams[slot]}, {"le", std::move(le)}}, "_bucket"});
+    }
+    const auto micros = Sum(gateways, &GatewayCounters::upstreams, slot, GatewayCounters::kMicros);
+    family.values.push_back(
+        {static_cast<double>(micros) / 1e6, {{"upstream", upstreams[slot]}}, "_sum"});
+    family.values.push_back({count, {{"upstream", upstreams[slot]}}, "_count"});
+  }
+  return family;
+}
+
+void AddMembers(const Upstreams& upstreams, std::vector<MetricFamily>& families) {
+  MetricFamily up{"tidegate_upstream_target_up",
+                  "1: it gets requests; 0: health checks or failures took it out.",
+                  Type::kGauge,
+                  {}};
+  MetricFamily active{"tidegate_upstream_target_requests", "Requests under way.", Type::kGauge, {}};
+  const auto now = Member::Clock::now();
+  for (const auto& upstream : upstreams) {
+    const auto members = upstream->members();
+    for (const auto& member : *members) {
+      const std::vector<std::pair<std::string_view, std::string>> labels = {
+          {"upstream", upstream->spec().name}, {"target", member->text}};
+      up.values.push_back({member->Up(now) ? 1.0 : 0.0, labels, {}});
+      active.values.push_back({static_cast<double>(member->active.load()), labels, {}});
+    }
+  }
+  families.push_back(std::move(up));
+  families.push_back(std::move(active));
+}
+
+}  // namespace
+
+std::vector<MetricFamily> GatewayMetrics(Gateways gateways, const std::vector<std::string>& routes,
+                                         const std::vector<std::string>& upstreams,
+                                         const Upstreams& members, const AccessLog* log) {
+  std::vector<MetricFamily> families = {Outcomes(gateways, routes), Statuses(gateways, routes)};
+  for (const UpstreamColumn& column : kColumns) {
+    families.push_back(UpstreamCounter(gateways, upstreams, column));
+  }
+  families.push_back(Times(gateways, upstreams));
+  AddMembers(members, families);
+  if (log != nullptr) {
+    families.push_back({"tidegate_access_log_dropped_bytes_total",
+                        "Lines that could not be written in time.",
+                        Type::kCounter,
+                        {{static_cast<double>(log->dropped_bytes()), {}, {}}}});
+  }
+  return families;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gateway/gateway.hpp"
+#include "telemetry/exposition.hpp"
+
+namespace tidegate {
+
+/// What the gateways of all reactors have counted, and how the upstreams' members fare.
+[[nodiscard]] std::vector<MetricFamily> GatewayMetrics(std::span<const Gateway* const> gateways,
+                                                       const std::vector<std::string>& routes,
+                                                       const std::vector<std::string>& upstreams,
+                                                       const Upstreams& members,
+                                                       const AccessLog* log);
+
+}  // namespace tidegate
