@@ -14,13 +14,13 @@ namespace tidegate {
 
 /// What the upstream is told of a request beyond what the client said.
 struct Introduction {
-  std::string_view path;        ///< Normalised and rewritten.
-  std::string_view host;        ///< The Host field.
-  std::string_view peer;        ///< The address that connected.
-  std::string_view scheme;      ///< `http` or `https`, of the client's connection.
-  std::string_view request_id;  ///< Ours, or that of a trusted peer.
-  bool trusted = false;         ///< What the peer says of others is believed.
-  bool upgrade = false;         ///< The connection may become another protocol's.
+  std::string_view path = {};        ///< Normalised and rewritten.
+  std::string_view host = {};        ///< The Host field.
+  std::string_view peer = {};        ///< The address that connected.
+  std::string_view scheme = {};      ///< `http` or `https`, of the client's connection.
+  std::string_view request_id = {};  ///< Ours, or that of a trusted peer.
+  bool trusted = false;              ///< What the peer says of others is believed.
+  bool upgrade = false;              ///< The connection may become another protocol's.
 };
 
 /// The request as the upstream gets it: HTTP/1.1, one framing, nothing of the client's connection,
@@ -36,8 +36,8 @@ void WriteRequestHead(net::OutBuffer& out, const net::HttpHead& head, const Intr
 
 /// What the client is told in an answer beyond what the upstream said.
 struct AnswerNotes {
-  std::string_view request_id;
-  std::string_view date;                ///< Written if the upstream sent none.
+  std::string_view request_id = {};
+  std::string_view date = {};           ///< Written if the upstream sent none.
   const Decision* governing = nullptr;  ///< Whose older RateLimit fields will follow, if any do.
   bool stream = false;                  ///< Its trailers are passed on.
   bool upgrade = false;                 ///< 101: Connection and Upgrade are passed on.

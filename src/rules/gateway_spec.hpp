@@ -17,12 +17,12 @@ namespace tidegate {
 /// What becomes of the fields of a head on its way. Names in lower case; `remove` comes first.
 struct HeaderEdits {
   struct Set {
-    std::string name;
-    std::string value;
+    std::string name = {};
+    std::string value = {};
     friend bool operator==(const Set&, const Set&) = default;
   };
-  std::vector<Set> set;  ///< In the place of all that have the name.
-  std::vector<std::string> remove;
+  std::vector<Set> set = {};  ///< In the place of all that have the name.
+  std::vector<std::string> remove = {};
 
   [[nodiscard]] bool empty() const noexcept { return set.empty() && remove.empty(); }
   friend bool operator==(const HeaderEdits&, const HeaderEdits&) = default;
@@ -34,8 +34,8 @@ struct RouteSpec {
   /// normal paths without a final slash, but for `/` itself. A path that does not begin with the
   /// prefix stays as it is.
   struct Rewrite {
-    std::string prefix;
-    std::string with;
+    std::string prefix = {};
+    std::string with = {};
     friend bool operator==(const Rewrite&, const Rewrite&) = default;
   };
   enum class Host : std::uint8_t {
@@ -45,17 +45,17 @@ struct RouteSpec {
   };
 
   /// As a rule's. Where the file has none: `<upstream>-<place from 1>`, the former cut to fit.
-  std::string id;
-  MatchSpec match;
-  std::string upstream;
-  std::optional<Rewrite> rewrite;
-  HeaderEdits request_headers;
-  HeaderEdits response_headers;
+  std::string id = {};
+  MatchSpec match = {};
+  std::string upstream = {};
+  std::optional<Rewrite> rewrite = {};
+  HeaderEdits request_headers = {};
+  HeaderEdits response_headers = {};
   Host host = Host::kPreserve;
-  std::string host_name;                   ///< Perhaps with a port; IPv6 in brackets.
-  std::optional<Micros> response_timeout;  ///< Nothing: the upstream's.
-  std::optional<std::size_t> body_bytes;   ///< Nothing: the gateway's.
-  Position at;
+  std::string host_name = {};                   ///< Perhaps with a port; IPv6 in brackets.
+  std::optional<Micros> response_timeout = {};  ///< Nothing: the upstream's.
+  std::optional<std::size_t> body_bytes = {};   ///< Nothing: the gateway's.
+  Position at = {};
 
   friend bool operator==(const RouteSpec&, const RouteSpec&) = default;
 };
@@ -64,8 +64,8 @@ struct RouteSpec {
 struct UpstreamSpec {
   enum class Balance : std::uint8_t { kRoundRobin, kLeastRequests };
   struct Target {
-    bool tls = false;  ///< `https://`.
-    std::string host;  ///< A name or an address; IPv6 without brackets. Lower case.
+    bool tls = false;       ///< `https://`.
+    std::string host = {};  ///< A name or an address; IPv6 without brackets. Lower case.
     std::uint16_t port = 80;
     int weight = 1;  ///< 1 to 1,000.
     friend bool operator==(const Target&, const Target&) = default;
@@ -73,7 +73,7 @@ struct UpstreamSpec {
   /// Asked at intervals, whether there is traffic or not.
   struct Health {
     std::string path = "/";  ///< Perhaps with a query.
-    std::string host;        ///< Perhaps with a port. Empty: the target's own.
+    std::string host = {};   ///< Perhaps with a port. Empty: the target's own.
     Micros interval = std::chrono::seconds{5};
     Micros timeout = std::chrono::seconds{2};  ///< At most the interval.
     int healthy = 2;    ///< So many good answers in a row bring a target back,
@@ -90,23 +90,24 @@ struct UpstreamSpec {
     friend bool operator==(const Ejection&, const Ejection&) = default;
   };
   struct Retries {
-    int attempts = 1;           ///< After the first. 0: off.
-    int percent = 20;           ///< Of the requests, once a handful in a row has been used up.
-    bool timeout = false;       ///< Also where no answer began in time.
-    std::vector<int> statuses;  ///< Also after these, of 502, 503, 504. Ascending.
+    int attempts = 1;                ///< After the first. 0: off.
+    int percent = 20;                ///< Of the requests, once a handful in a row has been used up.
+    bool timeout = false;            ///< Also where no answer began in time.
+    std::vector<int> statuses = {};  ///< Also after these, of 502, 503, 504. Ascending.
     friend bool operator==(const Retries&, const Retries&) = default;
   };
   struct Tls {
-    std::string ca_pem;           ///< Empty: the system's authorities.
-    std::string server_name;      ///< Empty: the target's host.
-    std::string certificate_pem;  ///< Of this gateway, where the target asks for one; with its key.
-    std::string key_pem;
+    std::string ca_pem = {};       ///< Empty: the system's authorities.
+    std::string server_name = {};  ///< Empty: the target's host.
+    std::string certificate_pem =
+        {};  ///< Of this gateway, where the target asks for one; with its key.
+    std::string key_pem = {};
     bool verify = true;
     friend bool operator==(const Tls&, const Tls&) = default;
   };
 
-  std::string name;  ///< As a rule's id.
-  std::vector<Target> targets;
+  std::string name = {};  ///< As a rule's id.
+  std::vector<Target> targets = {};
   Balance balance = Balance::kRoundRobin;
   std::size_t max_requests = 0;  ///< At the same time to one target, by this process. 0: no cap.
   std::size_t keep_alive = 256;  ///< Idle connections kept to one target by one reactor. 0: none.
@@ -117,10 +118,10 @@ struct UpstreamSpec {
   Micros response_timeout = std::chrono::seconds{60};  ///< Until the head of the answer is there.
   Micros idle_timeout = std::chrono::seconds{60};  ///< Of a body, and of a tunnel without a byte.
   Micros resolve = std::chrono::seconds{10};       ///< Names are looked up anew so often.
-  std::optional<Health> health;
-  Ejection ejection;
-  Retries retries;
-  Tls tls;
+  std::optional<Health> health = {};
+  Ejection ejection = {};
+  Retries retries = {};
+  Tls tls = {};
 
   friend bool operator==(const UpstreamSpec&, const UpstreamSpec&) = default;
 };

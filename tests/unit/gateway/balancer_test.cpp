@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/balancer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace tidegate {
+namespace {
+
+using Balance = UpstreamSpec::Balance;
+
+const Member::Clock::time_point kNow{std::chrono::hours{1}};
+
+Members Make(std::initializer_list<int> weights) {
+  Members members;
+  for (const int weight : weights) {
+    members.push_back(std::make_shared<Member>());
+    members.back()->weight = weight;
+    members.back()->text = std::string(1, static_cast<char>('a' + members.size() - 1));
+  }
+  return members;
+}
+
+/// The names of so many picks in a row, each given back at once.
+std::string Picks(Balancer& balancer, const Members& members, int count) {
+  std::string names;
+  for (int i = 0; i < count; ++i) {
+    const auto picked = balancer.Pick({}, kNow);
+    if (picked.index == Balancer::kNone) {
+      names += '-';
+      continue;
+    }
+    members[picked.index]->active.fetch_sub(1);
+    names += members[picked.index]->text;
+  }
+  return names;
+}
+
+TEST(Balancer, RoundRobinGoesRound) {
+  const Members members = Make({1, 1, 1});
+  Balancer balancer(Balance::kRoundRobin, 0);
+  balancer.Use(members);
+  EXPECT_EQ(Picks(balancer, members, 7), "abcabca");
+}
+
+TEST(Balancer, TurnsOfAHeavyOneLieApart) {
+  const Members members = Make({5, 1, 1});
+  Balancer balancer(Balance::kRoundRobin, 0);
+  balancer.Use(members);
+  EXPECT_EQ(Picks(balancer, members, 7), "aabacaa");
+}
+
+TEST(Balancer, LeastRequestsPrefersTheOneWithFewestForItsWeight) {
+  const Members members = Make({1, 2});
+  members[0]->active = 1;
+  members[1]->active = 2;
+  Balancer balancer(Balance::kLeastRequests, 0);
+  balancer.Use(members);
+  // (1 + 1) / 1 against (2 + 1) / 2.
+  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
+  EXPECT_EQ(members[1]->active, 3u);
+  // 2 against 2: the next in turn, after b.
+  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "a");
+  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
+}
+
+TEST(Balancer, TiesAreTakenInTurn) {
+  const Members members = Make({1, 1, 1});
+  Balancer balancer(Balance::kLeastRequests, 0);
+  balancer.Use(members);
+  EXPECT_EQ(Picks(balancer, members, 6), "abcabc");
+}
+
+TEST(Balancer, LeavesOutWhoIsDownOrEjected) {
+  const Members members = Make({1, 1, 1});
+  members[0]->healthy = false;
+  members[1]->ejected_until = (kNow + std::chrono::seconds{1}).time_since_epoch().count();
+  Balancer balancer(Balance::kRoundRobin, 0);
+  balancer.Use(members);
+  EXPECT_EQ(Picks(balancer, members, 3), "ccc");
+  members[2]->healthy = false;
+  const auto none = balancer.Pick({}, kNow);
+  EXPECT_EQ(none.index, Balancer::kNone);
+  EXPECT_EQ(none.lack, Balancer::Lack::kDown);
+  // The ejection ends by itself.
+  EXPECT_EQ(members[balancer.Pick({}, kNow + std::chrono::seconds{2}).index]->text, "b");
+}
+
+TEST(Balancer, KeepsToTheCap) {
+  const Members members = Make({1, 1});
+  Balancer balancer(Balance::kRoundRobin, 2);
+  balancer.Use(members);
+  std::map<std::string, int> taken;
+  for (int i = 0; i < 4; ++i) ++taken[members[balancer.Pick({}, kNow).index]->text];
+  EXPECT_EQ(taken["a"], 2);
+  EXPECT_EQ(taken["b"], 2);
+  const auto full = balancer.Pick({}, kNow);
+  EXPECT_EQ(full.index, Balancer::kNone);
+  EXPECT_EQ(full.lack, Balancer::Lack::kFull);
+  EXPECT_EQ(members[0]->active, 2u);
+  members[1]->active = 1;
+  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
+}
+
+TEST(Balancer, TriesOthersFirst) {
+  const Members members = Make({1, 1});
+  Balancer balancer(Balance::kRoundRobin, 0);
+  balancer.Use(members);
+  const Member* const tried[] = {members[0].get()};
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(members[balancer.Pick(tried, kNow).index]->text, "b");
+  members[1]->healthy = false;
+  EXPECT_EQ(members[balancer.Pick(tried, kNow).index]->text, "a");  // Better than none.
+}
+
+}  // namespace
+}  // namespace tidegate

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "gateway/health_probe.hpp"
+
+namespace tidegate {
+namespace {
+
+TEST(HealthCount, SoManyInARow) {
+  const UpstreamSpec::Health health{.healthy = 2, .unhealthy = 3};
+  HealthCount count;
+  EXPECT_EQ(count.Note(false, health), std::nullopt);
+  EXPECT_EQ(count.Note(false, health), std::nullopt);
+  EXPECT_EQ(count.Note(true, health), std::nullopt);
+  EXPECT_EQ(count.Note(false, health), std::nullopt);
+  EXPECT_EQ(count.Note(false, health), std::nullopt);
+  EXPECT_EQ(count.Note(false, health), false);
+  EXPECT_EQ(count.Note(false, health), false);
+  EXPECT_EQ(count.Note(true, health), std::nullopt);
+  EXPECT_EQ(count.Note(true, health), true);
+}
+
+}  // namespace
+}  // namespace tidegate
