@@ -122,5 +122,31 @@ TEST_F(DeadlinesTest, InOrderOfTheirArming) {
   EXPECT_THAT(events_, ElementsAre("a0", "c0"));
 }
 
+TEST_F(DeadlinesTest, KindsOfAnyLength) {
+  const Kind minute = deadlines_.KindFor(60s);
+  EXPECT_EQ(deadlines_.KindFor(60s), minute);
+  EXPECT_NE(deadlines_.KindFor(10s), Kind::kIdle);  // As long, but it means something else.
+  Waiter a(events_, "a");
+  deadlines_.Arm(a, minute, start_);
+  EXPECT_EQ(deadlines_.Next(), start_ + 60s);
+  deadlines_.Run(start_ + 59s);
+  EXPECT_THAT(events_, ElementsAre());
+  deadlines_.Run(start_ + 60s);
+  EXPECT_EQ(events_.size(), 1u);
+}
+
+TEST_F(DeadlinesTest, WithoutRoomForMoreKindsTheNextLongerOneIsTaken) {
+  for (int i = 1; i <= 100; ++i) (void)deadlines_.KindFor(std::chrono::seconds{i * 10});
+  const auto waits = [this](std::chrono::seconds asked) {
+    Waiter a(events_);
+    deadlines_.Arm(a, deadlines_.KindFor(asked), start_);
+    return *deadlines_.Next() - start_;
+  };
+  EXPECT_EQ(waits(40s), 40s);
+  EXPECT_EQ(waits(41s), 50s);
+  EXPECT_EQ(waits(1s), 10s);
+  EXPECT_EQ(waits(100'000s), (Deadlines::kMostKinds - Deadlines::kKinds) * 10s);  // The longest.
+}
+
 }  // namespace
 }  // namespace tidegate::net

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/channel.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+
+namespace tidegate::net {
+namespace {
+
+/// A channel on one end of a pair of sockets, and the other end.
+class ChannelTest : public ::testing::Test {
+ protected:
+  ChannelTest() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    channel_.Open(Descriptor(ends[0]));
+    other_ = Descriptor(ends[1]);
+  }
+  void Write(std::string_view text) {
+    EXPECT_EQ(::send(other_.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+    channel_.OnEvents(EPOLLIN);
+  }
+  /// All that can be read from the other end now.
+  std::string ReadAll() {
+    std::string all;
+    std::array<char, 65536> data{};
+    ssize_t got = 0;
+    while ((got = ::recv(other_.get(), data.data(), data.size(), 0)) > 0) {
+      all.append(data.data(), static_cast<std::size_t>(got));
+    }
+    return all;
+  }
+
+  BufferPool pool_;
+  Channel channel_{pool_};
+  Descriptor other_;
+};
+
+TEST_F(ChannelTest, ReadsWhatIsThereAndNoMore) {
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kNothing);  // Nobody said that there is anything.
+  Write("hello");
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  EXPECT_EQ(channel_.input(), "hello");
+  EXPECT_FALSE(channel_.readable());
+  channel_.Drop(2);
+  Write(" there");
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  EXPECT_EQ(channel_.input(), "llo there");
+  EXPECT_EQ(channel_.received(), 11u);
+}
+
+TEST_F(ChannelTest, FullUntilRoomIsMade) {
+  const std::string block(BufferPool::kBlock, 'x');
+  Write(block);
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  Write("y");
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kFull);
+  EXPECT_FALSE(channel_.Compact());
+  channel_.Drop(10);
+  EXPECT_TRUE(channel_.Compact());
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  EXPECT_EQ(channel_.input().size(), block.size() - 9);
+  EXPECT_EQ(channel_.input().back(), 'y');
+}
+
+TEST_F(ChannelTest, GrowsToALimit) {
+  Write(std::string(BufferPool::kBlock, 'x'));
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  EXPECT_TRUE(channel_.Grow(BufferPool::kBlock + 100));
+  Write(std::string(200, 'y'));
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  EXPECT_EQ(channel_.input().size(), BufferPool::kBlock + 100);
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kFull);
+  EXPECT_FALSE(channel_.Grow(BufferPool::kBlock + 100));
+  channel_.Drop(channel_.input().size());
+  channel_.Rest();
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  EXPECT_EQ(channel_.input(), std::string(100, 'y'));
+}
+
+TEST_F(ChannelTest, TheEnd) {
+  Write("last");
+  other_.Close();
+  channel_.OnEvents(EPOLLIN | EPOLLRDHUP);
+  EXPECT_TRUE(channel_.hung_up());
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kEnd);
+  EXPECT_EQ(channel_.input(), "last");
+}
+
+TEST_F(ChannelTest, SmallThingsLeaveTogether) {
+  channel_.out() << "head ";
+  EXPECT_TRUE(channel_.Send("body"));
+  EXPECT_EQ(ReadAll(), "");
+  EXPECT_TRUE(channel_.Flush());
+  EXPECT_EQ(ReadAll(), "head body");
+  EXPECT_FALSE(channel_.blocked());
+}
+
+TEST_F(ChannelTest, WhatIsNotTakenWaitsInOrder) {
+  std::string sent = "head ";
+  channel_.out() << "head ";
+  for (int i = 0; i < 1000 && !channel_.blocked(); ++i) {
+    const std::string data(8000, static_cast<char>('a' + i % 26));
+    EXPECT_TRUE(channel_.Send(data));
+    sent += data;
+  }
+  ASSERT_TRUE(channel_.blocked());
+  EXPECT_LT(channel_.pending(), 8001u);  // No more than the last one is kept.
+  std::string got;
+  while (channel_.blocked()) {
+    got += ReadAll();
+    EXPECT_TRUE(channel_.Flush());
+  }
+  got += ReadAll();
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(channel_.sent(), sent.size());
+}
+
+TEST_F(ChannelTest, SaysWhenTheOtherSideIsGone) {
+  other_.Close();
+  channel_.out() << "hello";
+  EXPECT_FALSE(channel_.Flush());
+}
+
+}  // namespace
+}  // namespace tidegate::net
