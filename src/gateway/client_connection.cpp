@@ -127,7 +127,7 @@ bool ClientConnection::ReadHead() {
           return true;
         case Parsed::kRefused:
           gateway.GivePassage(std::exchange(passage_, nullptr));
-          Refuse(parser_.refusal());
+          Refuse(net::HttpRefusal(parser_.refusal()));  // A copy: the parser begins anew.
           return false;
         case Parsed::kMore:
           gateway.GivePassage(std::exchange(passage_, nullptr));
