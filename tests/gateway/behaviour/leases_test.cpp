@@ -78,9 +78,7 @@ TEST_F(LeasesTest, HeldUntilTheLastByteOfTheAnswer) {
   EXPECT_TRUE(Freed());
 }
 
-// Disabled, since it fails: the end of a client that waits is not looked for while its
-// request's head stands in the buffer.
-TEST_F(LeasesTest, DISABLED_FreedWhenTheClientVanishes) {
+TEST_F(LeasesTest, FreedWhenTheClientVanishes) {
   up_.emplace(Held([](Connection& connection) { (void)connection.WaitForEnd(); }));
   Begin();
   first_.reset();

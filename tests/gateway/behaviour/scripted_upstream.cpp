@@ -79,6 +79,8 @@ void ScriptedUpstream::Listen() {
 
 void ScriptedUpstream::StopListening() {
   const std::lock_guard lock(mutex_);
+  // A close alone takes effect only when the other thread has stopped waiting for it.
+  ::shutdown(listener_, SHUT_RDWR);
   ::close(listener_.exchange(-1));
   for (const auto& socket : sockets_) socket->Wake(Socket::How::kClose);
 }
