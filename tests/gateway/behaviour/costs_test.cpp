@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules whose cost only the answer tells: `cost: response:x-tokens-used`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/behaviour/gateway_fixture.hpp"
+
+namespace tidegate::behaviour {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kHundred =
+    "rules: [{id: tokens, per: header:x-api-key, limit: 100/s, cost: "
+    "\"response:x-tokens-used\"}]\n";
+
+class CostsTest : public testing::Test {
+ protected:
+  Answer Ask() { return gate_.Get("/", "x-api-key: a\r\n"); }
+  std::int64_t Left() { return gate_.Remaining("tokens", "a"); }
+  bool BecomesLeft(std::int64_t left) {
+    return Soon([&] { return Left() == left; });
+  }
+
+  std::string answer_ = Http("200 OK", "X-Tokens-Used: 30\r\n", "ok");
+  ScriptedUpstream up_{ScriptedUpstream::Each([this](const Request&) { return answer_; })};
+  Gate gate_{Routed(up_.url(), {}, kHundred)};
+};
+
+TEST_F(CostsTest, TheHeaderIsCharged) {
+  EXPECT_EQ(Ask().status, 200);
+  EXPECT_TRUE(BecomesLeft(70)) << Left();
+  EXPECT_EQ(Ask().Field("X-Tokens-Used"), "30") << "the client may know it too";
+  EXPECT_TRUE(BecomesLeft(40)) << Left();
+}
+
+TEST_F(CostsTest, ATrailerIsCharged) {
+  answer_ = "HTTP/1.1 200 OK\r\nTrailer: X-Tokens-Used\r\nTransfer-Encoding: chunked\r\n\r\n" +
+            Chunked("streamed", 3, "X-Tokens-Used: 25\r\n");
+  EXPECT_EQ(Ask().body, "streamed");
+  EXPECT_TRUE(BecomesLeft(75)) << Left();
+}
+
+TEST_F(CostsTest, ATrailerIsChargedEvenToAClientThatGetsNone) {
+  answer_ = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+            Chunked("streamed", 3, "X-Tokens-Used: 25\r\n");
+  Client old(gate_.at());
+  old.Send("GET / HTTP/1.0\r\nHost: test\r\nx-api-key: a\r\n\r\n");
+  EXPECT_EQ(old.Read().body, "streamed");
+  EXPECT_TRUE(BecomesLeft(75)) << Left();
+}
+
+TEST_F(CostsTest, NothingIsChargedForZero) {
+  answer_ = Http("200 OK", "X-Tokens-Used: 0\r\n");
+  EXPECT_EQ(Ask().status, 200);
+  EXPECT_TRUE(BecomesLeft(100)) << Left();
+}
+
+TEST_F(CostsTest, OneIsChargedWhereTheAnswerDoesNotTell) {
+  for (const std::string_view lines :
+       {"", "X-Tokens-Used: \r\n", "X-Tokens-Used: many\r\n", "X-Tokens-Used: -5\r\n",
+        "X-Tokens-Used: 1.5\r\n", "X-Tokens-Used: 0x10\r\n", "X-Tokens-Used: 1e3\r\n",
+        "X-Tokens-Used: 7 tokens\r\n"}) {
+    gate_.Advance(10s);
+    answer_ = Http("200 OK", lines);
+    EXPECT_EQ(Ask().status, 200);
+    // What is settled after the answer would be settled by the time the next one is given.
+    (void)gate_.Get("/", "x-api-key: other\r\n");
+    EXPECT_EQ(Left(), 99) << lines;
+  }
+}
+
+TEST_F(CostsTest, DebtMakesTheNextOneWait) {
+  answer_ = Http("200 OK", "X-Tokens-Used: 250\r\n");
+  EXPECT_EQ(Ask().status, 200);
+  ASSERT_TRUE(BecomesLeft(0));
+  const Answer denied = Ask();
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_EQ(denied.Json().at("retry_after_ms"), 1510) << "150 owed and 1 to go, at 100 a second";
+  gate_.Advance(1509ms);
+  EXPECT_EQ(Ask().status, 429);
+  gate_.Advance(1ms);
+  EXPECT_EQ(Ask().status, 200);
+}
+
+TEST_F(CostsTest, AHugeCostIsTheMostThatCanBeChargedAndNoOverflow) {
+  answer_ = Http("200 OK", "X-Tokens-Used: 99999999999999999999999\r\n");
+  EXPECT_EQ(Ask().status, 200);
+  ASSERT_TRUE(BecomesLeft(0));
+  gate_.Advance(3600s);
+  EXPECT_EQ(Ask().status, 429);
+}
+
+TEST_F(CostsTest, ADeniedRequestCostsNothing) {
+  answer_ = Http("200 OK", "X-Tokens-Used: 100\r\n");
+  EXPECT_EQ(Ask().status, 200);
+  ASSERT_TRUE(BecomesLeft(0));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Ask().status, 429);
+  gate_.Advance(1s);
+  EXPECT_EQ(Left(), 100);
+}
+
+TEST_F(CostsTest, AFailedRequestCostsOne) {
+  answer_ = "garbage\r\n\r\n";
+  EXPECT_EQ(Ask().status, 502);
+  EXPECT_TRUE(BecomesLeft(99)) << Left();
+}
+
+TEST(RetriedCostsTest, ChargedOnceAlthoughRetried) {
+  ScriptedUpstream up([](ScriptedUpstream::Connection& connection) {
+    Request request;
+    if (!connection.Read(request)) return;
+    if (connection.number() == 0) return connection.Reset();
+    connection.Send(Http("200 OK", {}, "second"));
+  });
+  Gate gate(Routed(up.url(), {}, "rules: [{id: ten, per: header:x-api-key, limit: 10/h}]\n"));
+  EXPECT_EQ(gate.Get("/", "x-api-key: a\r\n").body, "second");
+  EXPECT_EQ(up.requests(), 2);
+  EXPECT_EQ(gate.Remaining("ten", "a"), 9);
+}
+
+}  // namespace
+}  // namespace tidegate::behaviour
