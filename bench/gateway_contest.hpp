@@ -17,7 +17,8 @@ namespace tidegate::bench {
 /// What all rows ask for: 100 bytes, by GET.
 [[nodiscard]] const std::string& ProxiedRequest();
 
-/// Proxies before one upstream, loaded in turns; what counts is the CPU time per request of each.
+/// Proxies before one upstream, loaded in turns, in an order that changes; what counts is the CPU
+/// time per request of each.
 class GatewayContest {
  public:
   struct Rounds {
@@ -61,6 +62,7 @@ class GatewayContest {
 struct PacedLatency {
   double p50 = 0;
   double p99 = 0;
+  double calm_p99 = 0;  ///< Of the round where it was least: others disturb p99 first.
 };
 /// Of each port in turn.
 [[nodiscard]] std::vector<PacedLatency> PaceInTurns(const std::string& label,
