@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/demo_upstream.hpp"
 #include "cli/exit.hpp"
 #include "rules/duration.hpp"
 #include "server/config_watch.hpp"
@@ -22,36 +23,48 @@ namespace tidegate::cli {
 namespace {
 
 void PrintDemo(const Server& server) {
-  const std::string url = "http://" + server.api().Text();
+  const std::string gateway = "http://" + server.gateway().Text();
+  const std::string api = "http://" + server.api().Text();
   std::cout <<
       R"(
-Try it, in another terminal. Five requests pass, and one more every two seconds:
+Try it, in another terminal. The gateway stands in front of a small server that tells what it was
+asked. Five requests pass, and one more every two seconds:
 
   for i in 1 2 3 4 5 6; do
-    curl -si --json '{"rule":"demo","identity":"alice"}' )"
-            << url << R"(/v1/decide | grep -E '^(HTTP|RateLimit:|Retry-After)'
+    curl -si )"
+            << gateway << R"(/demo/hello | grep -E '^(HTTP|RateLimit:|Retry-After)'
   done
 
     five times  HTTP/1.1 200 OK   RateLimit: "demo";r=4;t=2  ... down to r=0
     then        HTTP/1.1 429 Too Many Requests   Retry-After: 2
 
-  sleep 2; curl -s --json '{"rule":"demo","identity":"alice"}' )"
-            << url << R"(/v1/decide
+Two at a time; each takes three seconds, so the third is refused at once:
 
-    again       {"allowed":true,"rule":"demo","limit":5,"remaining":0, ...
+  for i in 1 2 3; do curl -s -o /dev/null -w '%{http_code}\n' )"
+            << gateway << R"(/jobs & done; wait
 
-Ask with a request's attributes (every rule that matches is charged, all or nothing):
+    prints      429, then 200 and 200
 
-  curl -s --json '{"request":{"path":"/demo/x","client_ip":"203.0.113.7"}}' )"
-            << url << R"(/v1/decide
+A cost that only the answer tells (350 of 1000 tokens a minute): three pass, then 429:
+
+  for i in 1 2 3 4; do curl -s -o /dev/null -w '%{http_code}\n' )"
+            << gateway << R"(/chat; done
+
+Without the gateway, ask for decisions. It is the bucket of -H 'x-api-key: alice' above:
+
+  curl -s --json '{"rule":"demo","identity":"alice"}' )"
+            << api << R"(/v1/decide
+
+    tells       {"allowed":true,"rule":"demo","limit":5,"remaining":4, ...
 
 Bring your own quota, without any rule:
 
   curl -s --json '{"key":"job-42","limit":"10/m"}' )"
-            << url << R"(/v1/decide
+            << api << R"(/v1/decide
 
 All endpoints: )"
-            << url << "/openapi.json   Metrics: http://" << server.admin().Text() << "/metrics\n\n"
+            << api << "/openapi.json   Metrics: http://" << server.admin().Text()
+            << "/metrics\nBelow: one line of JSON for each request that passes the gateway.\n\n"
             << std::flush;
 }
 
@@ -91,8 +104,15 @@ void LogProblems(Problems problems, const std::string& file) {
   }
 }
 
-ConfigReading Read(const ServeOptions& options) {
-  return options.config.empty() ? ParseConfig(DemoConfig()) : LoadConfig(options.config);
+/// Where the demo's upstream is, as the configuration's environment tells it.
+std::string demo_upstream;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+ConfigReading ReadDemo(const DemoUpstream& upstream) {
+  demo_upstream = upstream.url();
+  return ParseConfig(DemoConfig(), ".", [](const std::string& name) -> std::optional<std::string> {
+    if (name == "TIDEGATE_DEMO_UPSTREAM") return demo_upstream;
+    return ProcessEnvironment(name);
+  });
 }
 
 /// What the process does beside serving: signals, reloads, its end.
@@ -231,7 +251,9 @@ int Serve(const ServeOptions& options) {
   std::signal(SIGHUP, SIG_IGN);  // Until there is something to reload.
   // First: a change while it is being read is then seen as one.
   std::string content = options.config.empty() ? "" : ReadWhole(options.config);
-  ConfigReading reading = Read(options);
+  std::optional<DemoUpstream> upstream;
+  if (options.config.empty()) upstream.emplace();
+  ConfigReading reading = upstream ? ReadDemo(*upstream) : LoadConfig(options.config);
   const std::string file = options.config.empty() ? "demo" : options.config;
   if (reading.config) ConfigureLog(options, *reading.config);
   if (!reading.config) {

@@ -85,7 +85,9 @@ void ClientConnection::OnReady(std::uint32_t events) {
 void ClientConnection::LookForEnd() {
   if (switched_) return;  // There a half-close means something.
   if (channel_.reset()) return Close();
-  if (!channel_.input().empty() && body_done_) return;
+  // Behind the request stands another: whether there is an end behind that cannot be seen.
+  const std::size_t own = (head_there_ ? head_bytes_ : 0) + (chunked_ ? reader_.eaten() : 0);
+  if (body_done_ && channel_.input().size() > own) return;
   char byte = 0;
   const ssize_t got = ::recv(channel_.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) Close();
@@ -127,7 +129,7 @@ bool ClientConnection::ReadHead() {
           return true;
         case Parsed::kRefused:
           gateway.GivePassage(std::exchange(passage_, nullptr));
-          Refuse(parser_.refusal());
+          Refuse(net::HttpRefusal(parser_.refusal()));  // A copy: the parser begins anew.
           return false;
         case Parsed::kMore:
           gateway.GivePassage(std::exchange(passage_, nullptr));

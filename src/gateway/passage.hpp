@@ -215,6 +215,7 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   net::BodyReader body_;
   int status_ = 0;
   net::Deadlines::Kind armed_{};
+  Phase armed_phase_ = Phase::kFree;  ///< Two phases may wait equally long.
   std::uint64_t mark_ = 0;
   bool counted_ = false;  ///< Among the requests that its member has under way.
   int interims_ = 0;

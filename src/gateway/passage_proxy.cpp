@@ -357,9 +357,9 @@ Passage::Pumped Passage::RelayInterim() {
     return FailAttempt(AttemptFailure::kBadAnswer, "it sends interim answers without an end");
   }
   if (OutBuffer* const out = client_->BeginInterim(response_.status, response_.reason)) {
+    static const HeaderEdits kNone;  // What the route changes, it changes in the answer itself.
     (void)WriteAnswerHead(*out, response_,
-                          {.request_id = {}, .date = gateway_.reactor().date().Now()},
-                          route_->spec.response_headers);
+                          {.request_id = {}, .date = gateway_.reactor().date().Now()}, kNone);
     client_->EndInterim();
   }
   upstream_->channel().Drop(parser_.consumed());
@@ -503,6 +503,7 @@ std::uint64_t Passage::Moved() const noexcept {
 
 void Passage::Arm(Deadlines::Kind kind) noexcept {
   armed_ = kind;
+  armed_phase_ = phase_;
   mark_ = upstream_ == nullptr ? 0 : Moved();
   gateway_.reactor().deadlines().Arm(*this, kind, gateway_.reactor().now());
 }
@@ -526,7 +527,7 @@ void Passage::Settle() {
     default:
       return;
   }
-  if (kind != armed_ || !Deadlines::IsArmed(*this)) Arm(kind);
+  if (kind != armed_ || phase_ != armed_phase_ || !Deadlines::IsArmed(*this)) Arm(kind);
 }
 
 void Passage::OnDeadline(Deadlines::Kind kind) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -108,6 +109,11 @@ int Reactor::Timeout() const noexcept {
 
 void Reactor::Run(std::optional<int> core) {
   if (core) Pin(*core);
+  // OpenSSL writes without saying that it wants no signal.
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  (void)pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
   std::array<epoll_event, kEvents> events;
   auto deadlines_at = Deadlines::Clock::now();
   while (!stopped_.load(std::memory_order_relaxed)) {

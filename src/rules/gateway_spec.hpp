@@ -111,7 +111,9 @@ struct UpstreamSpec {
   std::size_t max_requests = 0;  ///< At the same time to one target, by this process. 0: no cap.
   std::size_t keep_alive = 256;  ///< Idle connections kept to one target by one reactor. 0: none.
   Micros keep_alive_timeout = std::chrono::seconds{55};
-  Micros connect_timeout = std::chrono::seconds{1};
+  /// A lost first packet is sent again after one second, and after three: below that, an upstream
+  /// whose queue was full for a moment would look dead.
+  Micros connect_timeout = std::chrono::seconds{5};
   Micros response_timeout = std::chrono::seconds{60};  ///< Until the head of the answer is there.
   Micros idle_timeout = std::chrono::seconds{60};  ///< Of a body, and of a tunnel without a byte.
   Micros resolve = std::chrono::seconds{10};       ///< Names are looked up anew so often.

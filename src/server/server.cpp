@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <ctime>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -245,8 +246,11 @@ Result<void> Server::Listen() {
     api_ = *endpoint;
   }
   if (!config_.listen.gateway.empty()) {
-    limits.open = &gateway_connections_;
-    if (auto listening = ListenForGateway(limits); !listening) return listening;
+    net::Listener::Options gateway = limits;
+    gateway.open = &gateway_connections_;
+    // Bodies stream: the routes say how long they may be.
+    gateway.limits.body_bytes = std::numeric_limits<std::size_t>::max();
+    if (auto listening = ListenForGateway(gateway); !listening) return listening;
   }
   if (!config_.listen.admin.empty()) {
     auto endpoint = FreeEndpoint(config_.listen.admin);
