@@ -169,7 +169,8 @@ void ClientConnection::Begin() {
   expects_continue_ = head.expects_continue;
   head_method_ = head.method == "HEAD";
   minor_ = head.minor;
-  last_ = draining_ || !head.keep_alive;
+  // What a client sends behind CONNECT may be meant for the tunnel that it does not get.
+  last_ = draining_ || !head.keep_alive || head.method == "CONNECT";
   switched_ = false;
   reader_.Begin(head.body, head.content_length);
   passage_->Begin(*this);
