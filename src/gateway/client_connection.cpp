@@ -285,7 +285,8 @@ void ClientConnection::EndHead(AnswerBody body, std::uint64_t length) {
   OutBuffer& out = channel_.out();
   stream_chunks_ = body == AnswerBody::kStream && minor_ == 1;
   // To HTTP/1.0 the end of such a body can only be told by closing.
-  if (body == AnswerBody::kStream && minor_ == 0) last_ = true;
+  until_close_ = body == AnswerBody::kStream && minor_ == 0;
+  last_ |= until_close_;
   // A body that nobody has asked for yet, and that will not be read to its end.
   if (head_there_ && !WholeBody() && (expects_continue_ || (!chunked_ && length_ > kMaxSkipped))) {
     last_ = true;
@@ -352,7 +353,12 @@ void ClientConnection::Finish(Ending ending) {
   if (state_ == State::kClosed) return;
   state_ = State::kHead;
   if (ending == Ending::kCut) {
-    // Without the end that it promised: a client must see that this was not all.
+    // Without the end that it promised: a client must see that this was not all. Where the end is
+    // that of the connection, only a reset tells.
+    if (until_close_) {
+      const linger reset{.l_onoff = 1, .l_linger = 0};
+      (void)setsockopt(channel_.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    }
     return Close();
   }
   LeaveBody();

@@ -111,6 +111,7 @@ class ClientConnection final : public net::Connection,
   int minor_ = 1;
   bool last_ = false;           ///< The connection ends with the answer under way.
   bool stream_chunks_ = false;  ///< The answer's body is sent in chunks.
+  bool until_close_ = false;    ///< It ends with the connection.
   bool switched_ = false;
   std::size_t received_before_ = 0;
   std::size_t sent_before_ = 0;
