@@ -273,6 +273,8 @@ bool ClientConnection::Skip() {
 OutBuffer& ClientConnection::BeginHead(int status, std::string_view reason) {
   last_ |= draining_;
   OutBuffer& out = channel_.out();
+  answer_at_ = out.size();
+  answer_after_ = channel_.sent();
   if (status == 200 && reason == "OK") {
     out << "HTTP/1.1 200 OK\r\n";
   } else {
@@ -300,6 +302,12 @@ void ClientConnection::EndHead(AnswerBody body, std::uint64_t length) {
   } else {
     out << "\r\n";
   }
+}
+
+bool ClientConnection::TakeBack() {
+  if (switched_ || channel_.sent() != answer_after_) return false;
+  channel_.out().Truncate(answer_at_);
+  return true;
 }
 
 OutBuffer* ClientConnection::BeginInterim(int status, std::string_view reason) {

@@ -46,6 +46,7 @@ class ClientConnection final : public net::Connection,
   }
   [[nodiscard]] net::OutBuffer& BeginHead(int status, std::string_view reason) override;
   void EndHead(AnswerBody body, std::uint64_t length) override;
+  [[nodiscard]] bool TakeBack() override;
   [[nodiscard]] net::OutBuffer* BeginInterim(int status, std::string_view reason) override;
   void EndInterim() override;
   void Switch() override;
@@ -115,6 +116,8 @@ class ClientConnection final : public net::Connection,
   bool switched_ = false;
   std::size_t received_before_ = 0;
   std::size_t sent_before_ = 0;
+  std::size_t answer_at_ = 0;     ///< Where the answer's head begins in out(),
+  std::size_t answer_after_ = 0;  ///< and what had been sent then.
   std::size_t progress_mark_ = 0;
 };
 

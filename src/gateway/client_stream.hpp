@@ -49,6 +49,9 @@ class ClientStream {
   /// connection; then EndHead, without waiting in between.
   [[nodiscard]] virtual net::OutBuffer& BeginHead(int status, std::string_view reason) = 0;
   virtual void EndHead(AnswerBody body, std::uint64_t length) = 0;
+  /// Takes back all since BeginHead, so that another answer can be begun. False: some of it has
+  /// left.
+  [[nodiscard]] virtual bool TakeBack() = 0;
   /// The same of an interim answer (1xx). False: this client understands none.
   [[nodiscard]] virtual net::OutBuffer* BeginInterim(int status, std::string_view reason) = 0;
   virtual void EndInterim() = 0;

@@ -129,12 +129,17 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
   ReleaseUpstream(false);
   Deadlines::Disarm(*this);
   pumping_ = false;
-  if (answer_begun_) {
+  // An answer of which nothing has left can still become another one; but what it said was noted,
+  // so that it is not asked for a second time.
+  const bool taken_back = answer_begun_ && client_ != nullptr && client_->TakeBack();
+  if (answer_begun_ && !taken_back) {
     End(PassageOutcome::kCut, ClientStream::Ending::kCut);
     return Pumped::kOver;
   }
+  answer_begun_ = false;
   const Replay replay{nothing_sent, IsIdempotent(method_), !consumed_};
-  if (MayRetry(pool_->upstream().spec().retries, failure, response_.status, attempts_, replay) &&
+  if (!taken_back &&
+      MayRetry(pool_->upstream().spec().retries, failure, response_.status, attempts_, replay) &&
       pool_->budget().Take()) {
     counters.upstreams.Add(slot, GatewayCounters::kRetries);
     Attempt();
