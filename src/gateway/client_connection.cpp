@@ -170,7 +170,8 @@ void ClientConnection::Begin() {
   expects_continue_ = head.expects_continue;
   head_method_ = head.method == "HEAD";
   minor_ = head.minor;
-  last_ = draining_ || !head.keep_alive;
+  // What a client sends behind CONNECT may be meant for the tunnel that it does not get.
+  last_ = draining_ || !head.keep_alive || head.method == "CONNECT";
   switched_ = close_delimited_ = false;
   reader_.Begin(head.body, head.content_length);
   passage_->Begin(*this);
@@ -318,7 +319,7 @@ OutBuffer* ClientConnection::BeginInterim(int status, std::string_view reason) {
 void ClientConnection::EndInterim() { channel_.out() << "\r\n"; }
 
 bool ClientConnection::Retract() noexcept {
-  if (channel_.sent() != sent_mark_ || !channel_.blocked()) return false;
+  if (switched_ || channel_.sent() != sent_mark_ || !channel_.blocked()) return false;
   channel_.out().Truncate(out_mark_);
   stream_chunks_ = close_delimited_ = false;
   return true;

@@ -129,12 +129,15 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
   ReleaseUpstream(false);
   Deadlines::Disarm(*this);
   pumping_ = false;
-  if (answer_begun_ && !(answer_begun_ = !client_->Retract())) status_ = 0;
-  if (answer_begun_) {
+  // An answer of which nothing has left can still become another one; but what it said was noted,
+  // so that it is not asked for a second time.
+  const bool retracted = answer_begun_ && client_->Retract();
+  if (answer_begun_ && !retracted) {
     End(PassageOutcome::kCut, ClientStream::Ending::kCut);
     return Pumped::kOver;
   }
-  const Replay replay{nothing_sent, IsIdempotent(method_), !consumed_};
+  answer_begun_ = false;
+  const Replay replay{nothing_sent, IsIdempotent(method_), !consumed_ && !retracted};
   if (MayRetry(pool_->upstream().spec().retries, failure, response_.status, attempts_, replay) &&
       (failure == AttemptFailure::kStatus || pool_->budget().Take())) {
     counters.upstreams.Add(slot, GatewayCounters::kRetries);
