@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gateway on a real Redis: one limit for several of them, answers that come late, and what a
+// request holds while Redis comes and goes.
+#include <gtest/gtest.h>
+
+#include "gateway/behaviour/gateway_fixture.hpp"
+#include "redis/redis_server.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using behaviour::Answer;
+using behaviour::Client;
+using Connection = behaviour::ScriptedUpstream::Connection;
+using behaviour::Gate;
+using behaviour::GetText;
+using behaviour::Http;
+using behaviour::Request;
+using behaviour::Routed;
+using behaviour::ScriptedUpstream;
+using behaviour::Signal;
+using behaviour::Soon;
+
+std::string WithRedis(const RedisServer& redis, std::string_view rule, std::string_view routed) {
+  return "store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
+         "\", on_failure: closed, deadline: 5s }\nidentity: { hmac_key: 0123456789abcdef0123 "
+         "}\nrules: [ { " +
+         std::string(rule) + " } ]\n" + std::string(routed);
+}
+
+ScriptedUpstream::Handler Fine() {
+  return ScriptedUpstream::Each([](const Request&) { return Http("200 OK", {}, "fine"); });
+}
+
+TEST(RedisGatewayTest, SeveralGatewaysShareOneLimit) {
+  RedisServer redis;
+  ScriptedUpstream up(Fine());
+  const std::string yaml = WithRedis(
+      redis, "id: r, per: client_ip, limit: 7/h, algorithm: sliding_log", Routed(up.url()));
+  Gate one(yaml);
+  Gate two(yaml, 2);
+  Client first(one.at());
+  Client second(two.at());
+  int passed = 0;
+  for (int i = 0; i < 20; ++i)
+    passed += (i % 2 == 0 ? first : second).Get("/").status == 200 ? 1 : 0;
+  EXPECT_EQ(passed, 7);
+  EXPECT_EQ(up.requests(), 7);  // Those that were refused did not get there.
+}
+
+TEST(RedisGatewayTest, APlaceIsHeldAndGivenBackThroughRedis) {
+  RedisServer redis;
+  Signal go;
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    while (connection.Read(request)) {
+      if (request.target() == "/held") (void)go.Wait();
+      connection.Send(Http("200 OK", {}, "fine"));
+    }
+  });
+  const std::string yaml = WithRedis(
+      redis, "id: r, per: client_ip, limit: 1/60s, algorithm: concurrency", Routed(up.url()));
+  Gate one(yaml);
+  Gate two(yaml);
+  {
+    Client holder(one.at());
+    holder.Send(GetText("/held"));
+    ASSERT_TRUE(Soon([&] { return up.requests() == 1; }));
+    EXPECT_EQ(two.Get("/").status, 429);
+    // And the client vanishes.
+  }
+  EXPECT_TRUE(Soon([&] { return two.Get("/").status == 200; }));
+  EXPECT_TRUE(Soon([&] { return two.Get("/").status == 200; })) << "after an ordinary end, too";
+  go.Give();
+}
+
+TEST(RedisGatewayTest, ACostThatTheAnswerTellsIsDebitedForAll) {
+  RedisServer redis;
+  ScriptedUpstream up(ScriptedUpstream::Each(
+      [](const Request&) { return Http("200 OK", "X-Tokens-Used: 60\r\n", "fine"); }));
+  const std::string yaml =
+      WithRedis(redis, "id: r, per: client_ip, limit: 100/h, cost: \"response:x-tokens-used\"",
+                Routed(up.url()));
+  Gate one(yaml);
+  Gate two(yaml);
+  EXPECT_EQ(one.Get("/").status, 200);
+  ASSERT_TRUE(Soon([&] { return one.Remaining("r", "127.0.0.1") == 40; }));
+  EXPECT_EQ(two.Get("/").status, 200);  // 40 are left: it is let in.
+  EXPECT_TRUE(Soon([&] { return one.Get("/").status == 429; }));
+}
+
+TEST(RedisGatewayTest, WithoutRedisThePolicySpeaks) {
+  RedisServer redis;
+  ScriptedUpstream up(Fine());
+  const std::string url =
+      "store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
+      "\", on_failure: open, deadline: 50ms }\nidentity: { hmac_key: 0123456789abcdef0123 "
+      "}\nrules:\n"
+      "  - { id: shut, match: { path: /shut }, per: client_ip, limit: 9/h, on_failure: closed }\n"
+      "  - { id: wide, match: { path: /wide }, per: client_ip, limit: 9/h }\n";
+  Gate gate(url + Routed(up.url()));
+  ASSERT_TRUE(Soon([&] { return gate.Get("/shut").status == 200; }));
+  redis.Kill();
+  ASSERT_TRUE(Soon([&] { return gate.Get("/shut").status == 503; }));
+  const Answer open = gate.Get("/wide");
+  EXPECT_EQ(open.status, 200);
+  EXPECT_EQ(open.Field("X-Tidegate-Rung"), "open");
+  EXPECT_FALSE(open.Has("RateLimit"));
+  EXPECT_EQ(gate.Get("/shut").Field("Retry-After"), "1");
+  const Answer grpc = gate.Get("/shut", "Content-Type: application/grpc\r\n");
+  EXPECT_EQ(grpc.status, 200);
+  EXPECT_EQ(grpc.Field("grpc-status"), "14");
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
