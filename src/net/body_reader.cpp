@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <new>
 
 namespace tidegate::net {
 
@@ -87,7 +88,8 @@ Parsed BodyReader::KeepTrailers(std::string_view raw) noexcept {
     const Found found = lines.Next(raw);
     if (found == Found::kName) continue;
     if (found != Found::kField) return Parsed::kDone;
-    if (trailer_count_ == kMaxTrailers) {
+    if (trailers_ == nullptr) trailers_.reset(new (std::nothrow) HttpField[kMaxTrailers]);
+    if (trailer_count_ == kMaxTrailers || trailers_ == nullptr) {
       trailer_count_ = 0;
       refusal_ = {400, "too many trailers"};
       return Parsed::kRefused;

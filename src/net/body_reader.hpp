@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -44,7 +44,7 @@ class BodyReader {
   /// routes a message (RFC 9110, 6.5.1): a body with one of these is refused. Until they are whole
   /// they are not eaten: `raw` must have room for HttpLimits{}.trailer_bytes and a line's end.
   [[nodiscard]] std::span<const HttpField> trailers() const noexcept {
-    return {trailers_.data(), trailer_count_};
+    return {trailers_.get(), trailer_count_};
   }
 
  private:
@@ -60,7 +60,9 @@ class BodyReader {
   std::size_t eaten_ = 0;
   HttpRefusal refusal_;
   std::size_t trailer_count_ = 0;
-  std::array<HttpField, kMaxTrailers> trailers_;
+  /// Of kMaxTrailers; made for the first that come: few bodies have any, and a kilobyte for each
+  /// connection would be three quarters of it.
+  std::unique_ptr<HttpField[]> trailers_;
 };
 
 }  // namespace tidegate::net
