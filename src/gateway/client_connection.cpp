@@ -49,7 +49,10 @@ void ClientConnection::Start() {
 
 void ClientConnection::Drain() {
   draining_ = true;
-  if (state_ == State::kHead && channel_.input().empty()) Arm(Deadlines::Kind::kLinger);
+  // One whose last answer has not been taken yet ends when it has.
+  if (state_ == State::kHead && channel_.input().empty() && !channel_.blocked()) {
+    Arm(Deadlines::Kind::kLinger);
+  }
 }
 
 void ClientConnection::Arm(Deadlines::Kind kind) noexcept {
@@ -63,9 +66,19 @@ void ClientConnection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
   Deadlines::Disarm(*this);
+  if (Passage* const passage = std::exchange(passage_, nullptr)) {
+    // Where the end of the connection is the end of the body, only a reset says that this was not
+    // all.
+    if (close_delimited_) ResetOnClose();
+    passage->OnClientGone();  // It copies what it needs of the head, which stands in our buffer.
+  }
   channel_.Close();
-  if (Passage* const passage = std::exchange(passage_, nullptr)) passage->OnClientGone();
   listener_.OnGone(*this);
+}
+
+void ClientConnection::ResetOnClose() noexcept {
+  const linger abort{.l_onoff = 1, .l_linger = 0};
+  (void)setsockopt(channel_.fd(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
 }
 
 void ClientConnection::OnReady(std::uint32_t events) {
@@ -87,7 +100,9 @@ void ClientConnection::LookForEnd() {
   if (switched_) return;  // There a half-close means something.
   if (channel_.reset()) return Close();
   // Behind the request stands another: whether there is an end behind that cannot be seen.
-  const std::size_t own = (head_there_ ? head_bytes_ : 0) + (chunked_ ? reader_.eaten() : 0);
+  const std::size_t own = head_there_ ? head_bytes_ + WholeBody().value_or("").size()
+                          : chunked_  ? reader_.eaten()
+                                      : 0;
   if (body_done_ && channel_.input().size() > own) return;
   char byte = 0;
   const ssize_t got = ::recv(channel_.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -127,6 +142,8 @@ bool ClientConnection::ReadHead() {
       switch (parser_.Parse(channel_.input(), listener_.options().limits, passage_->head())) {
         case Parsed::kDone:
           Begin();
+          // The end may have come with the request: no other event will tell.
+          if (state_ == State::kPassing && channel_.hung_up()) LookForEnd();
           return true;
         case Parsed::kRefused:
           gateway.GivePassage(std::exchange(passage_, nullptr));
@@ -177,7 +194,7 @@ void ClientConnection::Begin() {
   passage_->Begin(*this);
 }
 
-std::optional<std::string_view> ClientConnection::WholeBody() {
+std::optional<std::string_view> ClientConnection::WholeBody() const {
   if (body_done_) return std::string_view{};
   if (chunked_ || !head_there_) return std::nullopt;
   const std::string_view there = channel_.input().substr(head_bytes_);
@@ -239,6 +256,21 @@ void ClientConnection::LeaveBody() {
   if (last_) return;
   last_ = MuchToCome();
   if (!last_) state_ = State::kSkipping;
+}
+
+/// Without what stands behind the request: that is the next one's.
+std::uint64_t ClientConnection::received() const noexcept {
+  const std::uint64_t all = channel_.received() - received_before_;
+  if (switched_) return all;
+  std::size_t own = head_there_ ? head_bytes_ : 0;
+  if (const auto whole = WholeBody(); whole && head_there_) {
+    own += whole->size();
+  } else if (!body_done_) {
+    return all;
+  } else if (chunked_) {
+    own += reader_.eaten();
+  }
+  return all - (channel_.input().size() - std::min(own, channel_.input().size()));
 }
 
 /// Who waits for a word to send it may, or may not, after an answer: nobody can tell what would
@@ -349,11 +381,11 @@ void ClientConnection::SendBody(std::string_view data) {
   channel_.out() << "\r\n";
 }
 
-void ClientConnection::SendEnd(std::span<const net::HttpField> trailers) {
+void ClientConnection::SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) {
   if (!stream_chunks_ || head_method_) return;
   OutBuffer& out = channel_.out();
   out << "0\r\n";
-  WriteTrailers(out, trailers);
+  WriteTrailers(out, trailers, edits);
   out << "\r\n";
 }
 
@@ -364,12 +396,8 @@ void ClientConnection::Finish(Ending ending) {
   if (state_ == State::kClosed) return;
   state_ = State::kHead;
   if (ending == Ending::kCut) {
-    // Without the end that it promised: a client must see that this was not all. Where the end of
-    // the connection is the end of the body, only a reset says so.
-    if (close_delimited_ && channel_.open()) {
-      const linger abort{.l_onoff = 1, .l_linger = 0};
-      (void)setsockopt(channel_.fd(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
-    }
+    // Without the end that it promised: a client must see that this was not all.
+    if (close_delimited_) ResetOnClose();
     return Close();
   }
   LeaveBody();

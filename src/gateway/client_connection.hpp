@@ -34,7 +34,7 @@ class ClientConnection final : public net::Connection,
 
   // --- ClientStream ---
   [[nodiscard]] const net::Peer& peer() const noexcept override { return peer_; }
-  [[nodiscard]] std::optional<std::string_view> WholeBody() override;
+  [[nodiscard]] std::optional<std::string_view> WholeBody() const override;
   [[nodiscard]] Body ReadBody() override;
   [[nodiscard]] std::string_view body() const noexcept override { return reader_.data(); }
   void TakeBody() override;
@@ -53,12 +53,10 @@ class ClientConnection final : public net::Connection,
   void CloseAfter() noexcept override { last_ = true; }
   void Switch() override;
   void SendBody(std::string_view data) override;
-  void SendEnd(std::span<const net::HttpField> trailers) override;
+  void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) override;
   [[nodiscard]] bool Flush() override;
   [[nodiscard]] bool blocked() const noexcept override { return channel_.blocked(); }
-  [[nodiscard]] std::uint64_t received() const noexcept override {
-    return channel_.received() - received_before_;
-  }
+  [[nodiscard]] std::uint64_t received() const noexcept override;
   [[nodiscard]] std::uint64_t sent() const noexcept override {
     return channel_.sent() - sent_before_;
   }
@@ -87,6 +85,7 @@ class ClientConnection final : public net::Connection,
   void LeaveBody();
   void Linger();
   void LookForEnd();
+  void ResetOnClose() noexcept;
   /// Whether more of the request's body is to come than is worth reading for nothing.
   [[nodiscard]] bool MuchToCome() const noexcept;
   void Refuse(const net::HttpRefusal& refusal);

@@ -9,6 +9,7 @@
 #include "net/http1_parser.hpp"
 #include "net/http_exchange.hpp"
 #include "net/out_buffer.hpp"
+#include "rules/gateway_spec.hpp"
 
 namespace tidegate {
 
@@ -36,7 +37,7 @@ class ClientStream {
 
   // --- The request's body ---
   /// All of it, if it is here already; it stays until it is read or the request is over.
-  [[nodiscard]] virtual std::optional<std::string_view> WholeBody() = 0;
+  [[nodiscard]] virtual std::optional<std::string_view> WholeBody() const = 0;
   /// From the first call on the head's views may point nowhere.
   [[nodiscard]] virtual Body ReadBody() = 0;
   [[nodiscard]] virtual std::string_view body() const noexcept = 0;
@@ -62,7 +63,7 @@ class ClientStream {
   /// After 101: from now on both bodies are the bytes as they are, until either side ends.
   virtual void Switch() = 0;
   virtual void SendBody(std::string_view data) = 0;
-  virtual void SendEnd(std::span<const net::HttpField> trailers) = 0;
+  virtual void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) = 0;
   /// False: the client is gone.
   [[nodiscard]] virtual bool Flush() = 0;
   /// It takes no more for now: the passage is told when it does.

@@ -14,7 +14,9 @@ bool MayEject(const UpstreamSpec::Ejection& ejection, const Members& all,
               Member::Clock::time_point now) noexcept {
   const auto ejected = static_cast<std::size_t>(std::ranges::count_if(
       all, [now](const std::shared_ptr<Member>& member) { return member->Ejected(now); }));
-  if (ejected + 1 >= all.size()) return false;
+  const auto down = static_cast<std::size_t>(std::ranges::count_if(
+      all, [now](const std::shared_ptr<Member>& member) { return !member->Up(now); }));
+  if (down + 1 >= all.size()) return false;
   return (ejected + 1) * 100 <= all.size() * static_cast<std::size_t>(ejection.percent);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/fields.hpp"
 
+#include <algorithm>
+
 namespace tidegate {
 namespace {
 
@@ -79,9 +81,15 @@ FieldKind KindOf(std::string_view name) noexcept {
   return FieldKind::kEndToEnd;
 }
 
-void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers) {
+bool Edited(const HeaderEdits& edits, std::string_view name) noexcept {
+  return std::ranges::any_of(edits.remove, [&](const auto& own) { return SameName(own, name); }) ||
+         std::ranges::any_of(edits.set, [&](const auto& own) { return SameName(own.name, name); });
+}
+
+void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                   const HeaderEdits& edits) {
   for (const net::HttpField& field : trailers) {
-    if (KindOf(field.name) != FieldKind::kEndToEnd) continue;
+    if (KindOf(field.name) != FieldKind::kEndToEnd || Edited(edits, field.name)) continue;
     out << field.name << ": " << field.value << "\r\n";
   }
 }

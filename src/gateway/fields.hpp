@@ -8,6 +8,7 @@
 
 #include "net/http1_parser.hpp"
 #include "net/out_buffer.hpp"
+#include "rules/gateway_spec.hpp"
 
 namespace tidegate {
 
@@ -33,8 +34,12 @@ enum class FieldKind : std::uint8_t {
 [[nodiscard]] FieldKind KindOf(std::string_view name) noexcept;
 
 /// Writes those trailers that are end-to-end: one that says where a request comes from would be
-/// believed by whoever merges them into the head.
-void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers);
+/// believed by whoever merges them into the head. What a route removes or sets in the head does not
+/// come in by this door.
+void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                   const HeaderEdits& edits);
+/// Whether a field of that name is removed, or written anew.
+[[nodiscard]] bool Edited(const HeaderEdits& edits, std::string_view name) noexcept;
 
 /// `a` is `b` but for the case of letters.
 [[nodiscard]] bool SameName(std::string_view a, std::string_view b) noexcept;

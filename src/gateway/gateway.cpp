@@ -93,7 +93,8 @@ void Gateway::WriteId(char* to) noexcept {
 Renewals::iterator Gateway::RenewLater(Passage& passage, Micros lease) {
   // Twice before it ends, with time to spare: one that is lost is not the end.
   const auto wait = std::max<Micros>(lease / 3, std::chrono::milliseconds{1});
-  const auto renewal = renewals_.emplace(reactor_.now() + wait, &passage);
+  // By the real time: the round's own may be so old that the next one would be due already.
+  const auto renewal = renewals_.emplace(net::Timer::Clock::now() + wait, &passage);
   ArmTimer();
   return renewal;
 }
@@ -111,10 +112,13 @@ void Gateway::ArmTimer() {
 
 void Gateway::OnTimer(net::Timer::Clock::time_point now) {
   if (!lines_.empty() && flush_at_ <= now) FlushLog();
-  while (!renewals_.empty() && renewals_.begin()->first <= now) {
-    Passage* const passage = renewals_.begin()->second;
-    passage->Renew();  // Takes itself out.
+  // Those that are due now, each once: what they arm is for later, however long this takes.
+  std::vector<Passage*> due;
+  for (const auto& [at, passage] : renewals_) {
+    if (at > now) break;
+    due.push_back(passage);
   }
+  for (Passage* const passage : due) passage->Renew();
   ArmTimer();
 }
 

@@ -31,8 +31,11 @@ HealthProbe::~HealthProbe() {
 void HealthProbe::Ask() {
   if (connection_ != nullptr) return;  // Still waiting for the last one.
   parser_.Reset();
+  parse_ = false;
   std::string problem;
-  connection_ = pool_.Lend(member_, *this, problem);
+  bool ours = false;
+  connection_ = pool_.Lend(member_, *this, problem, ours);
+  if (connection_ == nullptr && ours) return;  // It says nothing about the target.
   if (connection_ == nullptr) return Finish(false, problem);
   net::Deadlines& deadlines = pool_.reactor().deadlines();
   deadlines.Arm(*this, deadlines.KindFor(health_.timeout));
@@ -55,16 +58,20 @@ void HealthProbe::OnUpstreamReady() {
   net::Channel& channel = connection_->channel();
   if (!channel.Flush()) return Finish(false, "the connection broke off");
   while (true) {
-    switch (channel.Fill()) {
-      case net::Channel::Got::kBytes:
-        break;
-      case net::Channel::Got::kNothing:
-        return;
-      case net::Channel::Got::kFull:
-        return Finish(false, "the head of its answer is too long");
-      default:
-        return Finish(false, "the connection ended without an answer");
+    // What is there first: an interim answer may have brought the final one along.
+    if (!parse_ || channel.input().empty()) {
+      switch (channel.Fill()) {
+        case net::Channel::Got::kBytes:
+          break;
+        case net::Channel::Got::kNothing:
+          return;
+        case net::Channel::Got::kFull:
+          return Finish(false, "the head of its answer is too long");
+        default:
+          return Finish(false, "the connection ended without an answer");
+      }
     }
+    parse_ = false;
     switch (parser_.Parse(channel.input(), {}, net::AnswerTo::kOther, head_)) {
       case net::Parsed::kMore:
         continue;
@@ -76,6 +83,7 @@ void HealthProbe::OnUpstreamReady() {
     if (head_.status < 200) {
       channel.Drop(parser_.consumed());
       parser_.Reset();
+      parse_ = true;
       continue;
     }
     const bool good = head_.status >= health_.status_from && head_.status <= health_.status_to;

@@ -46,6 +46,7 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
   UpstreamConnection* connection_ = nullptr;
   net::ResponseParser parser_;
   net::ResponseHead head_;
+  bool parse_ = false;  ///< What is there has not been looked at yet.
   HealthCount count_;
 };
 

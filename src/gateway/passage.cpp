@@ -135,12 +135,6 @@ bool Passage::Prepare() {
   route_ = state_->routing->Find(view);
   if (route_ != nullptr) {
     view.route = route_->spec.id;
-    if (route_->body_bytes != 0 && head_.body == net::HttpBody::kLength &&
-        head_.content_length > route_->body_bytes) {
-      AnswerProblem(413, "the body is longer than this gateway passes on",
-                    PassageOutcome::kBadRequest);
-      return false;
-    }
   }
   books_.emplace(memory_);
   const auto access = rules.Match(view, std::nullopt, own_id_, books_->charges, memory_);
@@ -192,6 +186,11 @@ void Passage::OnDecided() {
   if (route_ == nullptr) {
     return AnswerProblem(404, "no route leads from here", PassageOutcome::kNoRoute);
   }
+  if (route_->body_bytes != 0 && head_.body == net::HttpBody::kLength &&
+      head_.content_length > route_->body_bytes) {
+    return AnswerProblem(413, "the body is longer than this gateway passes on",
+                         PassageOutcome::kBadRequest);
+  }
   pool_ = state_->pools[route_->upstream];
   pool_->budget().OnRequest();
   upgrade_ = MayUpgrade(head_);
@@ -234,7 +233,7 @@ void Passage::AnswerDenied(const Answer& answer, int status) {
     out << "Content-Type: application/problem+json\r\n";
     client_->EndHead(AnswerBody::kLength, body.size());
     client_->SendBody(body.view());
-    client_->SendEnd({});
+    client_->SendEnd({}, {});
   }
   End(outcome, client_->Flush() ? ClientStream::Ending::kComplete : ClientStream::Ending::kCut);
 }
@@ -251,7 +250,7 @@ void Passage::AnswerGrpc(const Answer& answer, int status) {
   out << "\r\n";
   WriteRateLimit(out, status, state_->policy.responses);
   client_->EndHead(AnswerBody::kLength, 0);
-  client_->SendEnd({});
+  client_->SendEnd({}, {});
 }
 
 void Passage::AnswerProblem(int status, std::string_view detail, PassageOutcome outcome,
@@ -268,7 +267,7 @@ void Passage::AnswerProblem(int status, std::string_view detail, PassageOutcome 
   out << "Content-Type: application/problem+json\r\n";
   client_->EndHead(AnswerBody::kLength, body.size());
   client_->SendBody(body.view());
-  client_->SendEnd({});
+  client_->SendEnd({}, {});
   End(outcome, client_->Flush() ? ClientStream::Ending::kComplete : ClientStream::Ending::kCut);
 }
 

@@ -154,7 +154,10 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   [[nodiscard]] Pumped RefuseBody(const net::HttpRefusal& refusal);
   void WriteAnswer();
   void CountAnswer();
-  [[nodiscard]] Pumped FailAttempt(AttemptFailure failure, std::string_view problem);
+  /// Who a failure is counted against.
+  enum class Blame : std::uint8_t { kTarget, kNobody };
+  [[nodiscard]] Pumped FailAttempt(AttemptFailure failure, std::string_view problem,
+                                   Blame blame = Blame::kTarget);
   void ReleaseUpstream(bool reusable);
   void Settle();
   [[nodiscard]] net::Deadlines::Kind ResponseKind() const noexcept;

@@ -50,7 +50,7 @@ Verdict VerdictOf(AttemptFailure failure) noexcept {
   }
 }
 
-GatewayCounters::Column ColumnOf(AttemptFailure failure) noexcept {
+std::optional<GatewayCounters::Column> ColumnOf(AttemptFailure failure) noexcept {
   switch (failure) {
     case AttemptFailure::kConnect:
     case AttemptFailure::kConnectTimeout:
@@ -59,6 +59,8 @@ GatewayCounters::Column ColumnOf(AttemptFailure failure) noexcept {
       return GatewayCounters::kTimeouts;
     case AttemptFailure::kReset:
       return GatewayCounters::kResets;
+    case AttemptFailure::kStatus:
+      return std::nullopt;  // A sound answer.
     default:
       return GatewayCounters::kBadAnswers;
   }
@@ -97,9 +99,11 @@ void Passage::Attempt() {
   interims_ = 0;
   parser_.Reset();
   phase_ = Phase::kConnecting;
-  upstream_ = pool_->Lend(member_, *this, problem_);
+  bool ours = false;
+  upstream_ = pool_->Lend(member_, *this, problem_, ours);
   if (upstream_ == nullptr) {
-    (void)FailAttempt(AttemptFailure::kConnect, problem_);
+    (void)FailAttempt(AttemptFailure::kConnect, std::string(problem_),
+                      ours ? Blame::kNobody : Blame::kTarget);
     return;
   }
   if (upstream_->up()) return SendRequest();
@@ -114,12 +118,15 @@ void Passage::OnUpstreamFailed(const std::string& problem) {
 }
 
 /// kOver, always: what becomes of the passage is decided here.
-Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view problem) {
+Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view problem,
+                                     Blame blame) {
   problem_ = problem;
   GatewayCounters& counters = gateway_.counters();
   const std::uint32_t slot = state_->routing->upstream_slot(route_->upstream);
-  counters.upstreams.Add(slot, ColumnOf(failure));
-  if (NoteAttempt(*member_, AttemptResult::kBad, pool_->upstream().spec().ejection,
+  if (const auto column = ColumnOf(failure)) counters.upstreams.Add(slot, *column);
+  // A tunnel is nobody's answer any more, and either side may end it.
+  if (blame == Blame::kTarget && phase_ != Phase::kTunnel &&
+      NoteAttempt(*member_, AttemptResult::kBad, pool_->upstream().spec().ejection,
                   pool_->members(), gateway_.reactor().now())) {
     counters.upstreams.Add(slot, GatewayCounters::kEjections);
   }
@@ -132,6 +139,7 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
   // An answer of which nothing has left can still become another one; but what it said was noted,
   // so that it is not asked for a second time.
   const bool retracted = answer_begun_ && client_->Retract();
+  if (retracted && books_) books_->costs.clear();
   if (answer_begun_ && !retracted) {
     End(PassageOutcome::kCut, ClientStream::Ending::kCut);
     return Pumped::kOver;
@@ -179,6 +187,7 @@ void Passage::SendRequest() {
                     .scheme = "http",
                     .request_id = request_id_,
                     .trusted = trusted_,
+                    .underscores = state_->routing->gateway().underscores,
                     .upgrade = upgrade_},
                    spec.request_headers);
   phase_ = Phase::kSending;
@@ -219,7 +228,7 @@ void Passage::EndRequest(Channel& channel) {
   if (phase_ == Phase::kTunnel || head_.body != net::HttpBody::kChunked) return;
   OutBuffer& out = channel.out();
   out << "0\r\n";
-  WriteTrailers(out, client_->trailers());
+  WriteTrailers(out, client_->trailers(), route_->spec.request_headers);
   out << "\r\n";
 }
 
@@ -448,7 +457,7 @@ Passage::Pumped Passage::FinishResponse() {
   const bool tunnel = phase_ == Phase::kTunnel;
   if (!tunnel) {
     NoteCosts(body_.trailers());
-    client_->SendEnd(body_.trailers());
+    client_->SendEnd(body_.trailers(), route_->spec.response_headers);
   }
   const bool whole = request_done_ && !request_broken_ && !tunnel;
   upstream_->channel().Drop(body_.eaten());
@@ -561,6 +570,11 @@ void Passage::OnDeadline(Deadlines::Kind kind) {
         return;
       }
       if (moved > 0) return Arm(kind);
+      if (client_->awaits_continue()) {
+        // A client that waits, with an upstream that waits too: neither is to blame for sure.
+        (void)FailAttempt(AttemptFailure::kTimeout, "it does not ask for the body", Blame::kNobody);
+        return;
+      }
       (void)FailAttempt(AttemptFailure::kTimeout, "it does not take the request");
       return;
     case Phase::kAwaiting:

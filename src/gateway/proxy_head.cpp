@@ -15,12 +15,6 @@ using net::OutBuffer;
 
 constexpr std::size_t kMaxRequestId = 128;
 
-/// Removed, or written in the place of what is there.
-bool Edited(const HeaderEdits& edits, std::string_view name) noexcept {
-  return std::ranges::any_of(edits.remove, [&](const auto& own) { return SameName(own, name); }) ||
-         std::ranges::any_of(edits.set, [&](const auto& own) { return SameName(own.name, name); });
-}
-
 void WriteField(OutBuffer& out, std::string_view name, std::string_view value) {
   char* to = out.Reserve(name.size() + value.size() + 4);
   char* const begin = to;
@@ -212,7 +206,8 @@ void WriteRequestHead(OutBuffer& out, const net::HttpHead& head, const Introduct
   const Nominated nominated(head.all());
   Seen seen;
   for (const HttpField& field : head.all()) {
-    if (!PassesOn(field, head, about, seen) || nominated.Has(field.name)) continue;
+    if (nominated.Has(field.name) || !PassesOn(field, head, about, seen)) continue;
+    if (!about.underscores && !Plain(field.name)) continue;
     if (!edits.empty() && Edited(edits, field.name)) continue;
     WriteField(out, field.name, field.value);
   }

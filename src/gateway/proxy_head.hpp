@@ -20,6 +20,7 @@ struct Introduction {
   std::string_view scheme = {};      ///< `http` or `https`, of the client's connection.
   std::string_view request_id = {};  ///< Ours, or that of a trusted peer.
   bool trusted = false;              ///< What the peer says of others is believed.
+  bool underscores = false;          ///< Fields with `_` in their names pass.
   bool upgrade = false;              ///< The connection may become another protocol's.
 };
 

@@ -47,9 +47,9 @@ std::shared_ptr<Member> MakeMember(const UpstreamSpec::Target& target,
   return member;
 }
 
-/// Counts and health of one that is replaced because its settings changed.
+/// What is known of one that is replaced because its settings changed. Its health is for the new
+/// checks to find; without any it is what the traffic says.
 void TakeOver(const Member& from, Member& to) {
-  to.healthy = from.healthy.load();
   to.failures = from.failures.load();
   to.ejections = from.ejections.load();
   to.ejected_until = from.ejected_until.load();
@@ -82,7 +82,8 @@ Result<std::shared_ptr<Upstream>> Upstream::Make(const UpstreamSpec& spec, const
     }
   }
   const auto known = before == nullptr ? nullptr : before->members();
-  upstream->Rebuild(known.get());
+  const bool same_checks = before != nullptr && before->spec().health == spec.health;
+  upstream->Rebuild(known.get(), same_checks ? Keep::kMembers : Keep::kRecord);
   return upstream;
 }
 
@@ -91,18 +92,19 @@ std::shared_ptr<const Members> Upstream::members() const {
   return members_;
 }
 
-void Upstream::Rebuild(const Members* before) {
+void Upstream::Rebuild(const Members* before, Keep keep) {
   auto members = std::make_shared<Members>();
   for (std::size_t i = 0; i < spec_.targets.size(); ++i) {
     for (const SocketAddress& address : addresses_[i]) {
       auto member = MakeMember(spec_.targets[i], address);
       const auto has = [&](const std::shared_ptr<Member>& other) {
-        return Same(other->address, address);
+        return Same(other->address, address) && other->authority == member->authority &&
+               other->tls == member->tls;
       };
-      if (std::ranges::any_of(*members, has)) continue;  // Two names for one.
+      if (std::ranges::any_of(*members, has)) continue;
       if (before != nullptr) {
         if (const auto old = std::ranges::find_if(*before, has); old != before->end()) {
-          if (SameSettings(**old, *member)) {
+          if (keep == Keep::kMembers && SameSettings(**old, *member)) {
             member = *old;
           } else {
             TakeOver(**old, *member);
@@ -129,7 +131,7 @@ void Upstream::SetAddresses(std::size_t target, const std::vector<SocketAddress>
   if (same) return;
   known = addresses;
   const auto before = members_;
-  Rebuild(before.get());
+  Rebuild(before.get(), Keep::kMembers);
 }
 
 void ResolveNames(const Upstreams& upstreams, std::chrono::milliseconds patience) {

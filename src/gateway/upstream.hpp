@@ -46,7 +46,9 @@ class Upstream {
 
  private:
   explicit Upstream(const UpstreamSpec& spec) : spec_(spec) {}
-  void Rebuild(const Members* before);
+  /// Of members that `before` has too: themselves, or what is known of them but their health.
+  enum class Keep : std::uint8_t { kMembers, kRecord };
+  void Rebuild(const Members* before, Keep keep);
 
   const UpstreamSpec spec_;
   std::shared_ptr<const net::TlsClient> tls_;

@@ -28,11 +28,12 @@ UpstreamConnection::UpstreamConnection(UpstreamPool& pool, std::shared_ptr<Membe
 
 UpstreamConnection::~UpstreamConnection() = default;
 
-bool UpstreamConnection::Connect(std::string& problem) {
+bool UpstreamConnection::Connect(std::string& problem, bool& ours) {
   const auto* const address = reinterpret_cast<const sockaddr*>(&member_->address.storage);
   net::Descriptor socket(
       ::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) {
+    ours = true;
     problem = std::string("the system gives no socket: ") + std::strerror(errno);
     return false;
   }
@@ -41,10 +42,12 @@ bool UpstreamConnection::Connect(std::string& problem) {
   const int fd = socket.get();
   channel_.Open(std::move(socket));
   if (::connect(fd, address, member_->address.size) != 0 && errno != EINPROGRESS) {
+    ours = errno == EADDRNOTAVAIL;  // No port is left on this side.
     problem = std::strerror(errno);
     return false;
   }
   if (!pool_.reactor().Watch(fd, *this)) {
+    ours = true;
     problem = "the system does not watch the socket";
     return false;
   }

@@ -50,8 +50,9 @@ class UpstreamConnection final : public net::Watcher,
   friend class UpstreamPool;
   enum class State : std::uint8_t { kConnecting, kShaking, kUp, kIdle, kClosed };
 
-  /// False: there is no connection to be had, and `problem` says why.
-  [[nodiscard]] bool Connect(std::string& problem);
+  /// False: there is no connection to be had, and `problem` says why; `ours`: for want of something
+  /// on this machine.
+  [[nodiscard]] bool Connect(std::string& problem, bool& ours);
   void OnReady(std::uint32_t events) override;
   void OnDeadline(net::Deadlines::Kind kind) override;
   void OnConnected();

@@ -82,7 +82,8 @@ UpstreamPool::Choice UpstreamPool::Choose(std::span<const Member* const> tried) 
 }
 
 UpstreamConnection* UpstreamPool::Lend(const std::shared_ptr<Member>& member,
-                                       UpstreamConnection::User& user, std::string& problem) {
+                                       UpstreamConnection::User& user, std::string& problem,
+                                       bool& ours) {
   Seat* const seat = SeatOf(*member);
   while (seat != nullptr && !seat->idle->empty()) {
     // The last that came back: the others may go to sleep.
@@ -103,7 +104,7 @@ UpstreamConnection* UpstreamPool::Lend(const std::shared_ptr<Member>& member,
   auto* const connection = new UpstreamConnection(*this, member);
   lent_.push_back(*connection);
   connection->user_ = &user;
-  if (connection->Connect(problem)) return connection;
+  if (connection->Connect(problem, ours)) return connection;
   Discard(*connection);
   return nullptr;
 }
@@ -113,7 +114,7 @@ void UpstreamPool::Return(UpstreamConnection& connection) {
   Seat* const seat = SeatOf(connection.member());
   net::Channel& channel = connection.channel();
   // One that holds bytes nobody asked for, or has ended already, carries no other request.
-  const bool useful = channel.input().empty() && !channel.blocked() && !channel.hung_up();
+  const bool useful = channel.quiet() && !channel.blocked() && !channel.hung_up();
   if (seat == nullptr || !useful || seat->count >= upstream_->spec().keep_alive) {
     return Discard(connection);
   }

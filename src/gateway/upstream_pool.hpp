@@ -42,9 +42,10 @@ class UpstreamPool {
   }
 
   /// A connection to `member` for `user`: idle until now and up, or a new one on its way up.
-  /// nullptr: there is none to be had, by `problem`.
+  /// nullptr: there is none to be had, by `problem`; `ours` says that it is this machine's.
   [[nodiscard]] UpstreamConnection* Lend(const std::shared_ptr<Member>& member,
-                                         UpstreamConnection::User& user, std::string& problem);
+                                         UpstreamConnection::User& user, std::string& problem,
+                                         bool& ours);
   /// Back in good order, after a whole answer: kept for the next.
   void Return(UpstreamConnection& connection);
   /// Of no use any more.

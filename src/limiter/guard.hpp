@@ -43,6 +43,8 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   void Shutdown() { client_.Stop(); }
   void Start(Call& call) noexcept override;
 
+  /// Calls that wait for Redis.
+  [[nodiscard]] std::size_t waiting() const noexcept { return client_.waiting(); }
   [[nodiscard]] redis::Client& client() noexcept { return client_; }
   [[nodiscard]] const redis::ClientStats& redis_stats() const noexcept { return client_.stats(); }
   [[nodiscard]] const Stats& stats() const noexcept { return stats_; }

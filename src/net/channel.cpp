@@ -19,7 +19,7 @@ namespace {
 /// Below it a copy is cheaper than a second part of a system call.
 constexpr std::size_t kCopied = 2048;
 /// A buffer that grew beyond it is not kept.
-constexpr std::size_t kKeptOut = 64u << 10;
+constexpr std::size_t kKeptOut = 32u << 10;
 
 // Not through the C library, whose recv and send are points of cancellation: see http_connection.
 ssize_t Receive(int socket, char* data, std::size_t size) noexcept {
@@ -63,8 +63,8 @@ std::unique_ptr<OutBuffer> BufferPool::TakeOut() {
 
 void BufferPool::GiveOut(std::unique_ptr<OutBuffer> out) noexcept {
   out->Clear();
-  if (outs_.capacity() == 0) outs_.reserve(kKept);
-  if (outs_.size() < kKept && out->capacity() <= kKeptOut) outs_.push_back(std::move(out));
+  if (outs_.capacity() == 0) outs_.reserve(kKeptOuts);
+  if (outs_.size() < kKeptOuts && out->capacity() <= kKeptOut) outs_.push_back(std::move(out));
 }
 
 Channel::~Channel() { Close(); }
@@ -181,7 +181,11 @@ bool Channel::Push(std::string_view second) {
   while (pending() > 0 || !second.empty()) {
     const std::string_view first = out_ == nullptr ? "" : out_->view().substr(sent_);
     const ssize_t sent = Write(first, second);
-    if (sent == kIoBroken) return false;
+    if (sent == kIoBroken) {
+      // Why, and what the other side said before, can only be read.
+      readable_ = hung_up_ = true;
+      return false;
+    }
     if (sent == kIoWait) break;
     const auto bytes = static_cast<std::size_t>(sent);
     total_sent_ += bytes;
@@ -213,6 +217,7 @@ bool Channel::Send(std::string_view data) {
 bool Channel::Flush() { return pending() == 0 || Push({}); }
 
 void Channel::ShutdownWrite() noexcept {
+  if (std::exchange(shut_, true)) return;
   if (tls_ != nullptr) tls_->Close();
   if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
 }

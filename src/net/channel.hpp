@@ -29,8 +29,9 @@ class BufferPool {
   void GiveOut(std::unique_ptr<OutBuffer> out) noexcept;
 
  private:
-  /// 64 MiB at most are kept for nobody.
+  /// 48 MiB at most are kept for nobody.
   static constexpr std::size_t kKept = 2048;
+  static constexpr std::size_t kKeptOuts = 512;
   std::vector<std::unique_ptr<char[]>> blocks_;
   std::vector<std::unique_ptr<OutBuffer>> outs_;
 };
@@ -58,6 +59,10 @@ class Channel {
   [[nodiscard]] bool BeginTls(const TlsClient& client, const std::string& name);
   [[nodiscard]] TlsSession* tls() noexcept { return tls_.get(); }
   void Close() noexcept;
+  /// Nothing has come that was not read, as far as can be told without asking the system.
+  [[nodiscard]] bool quiet() const noexcept {
+    return begin_ == end_ && (tls_ == nullptr || !tls_->HasPending());
+  }
   [[nodiscard]] bool open() const noexcept { return static_cast<bool>(socket_); }
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 
@@ -109,6 +114,7 @@ class Channel {
   bool readable_ = false;
   bool hung_up_ = false;
   bool reset_ = false;
+  bool shut_ = false;  ///< This side sends no more.
 
   std::unique_ptr<char[]> block_;
   char* data_ = nullptr;

@@ -17,7 +17,7 @@ class Deadlines {
   /// Those that every reactor has; KindFor makes more.
   enum class Kind : std::uint8_t { kIdle, kHeader, kBody, kWrite, kLinger };
   static constexpr std::size_t kKinds = 5;
-  static constexpr std::size_t kMostKinds = 48;
+  static constexpr std::size_t kMostKinds = 250;
   using Clock = std::chrono::steady_clock;
   using Durations = std::array<Clock::duration, kKinds>;
 

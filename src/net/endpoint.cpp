@@ -54,13 +54,6 @@ Endpoint Endpoint::OfSocket(int socket) {
   return endpoint;
 }
 
-Endpoint Endpoint::OfPeer(int socket) {
-  Endpoint endpoint;
-  socklen_t size = sizeof endpoint.storage_;
-  (void)getpeername(socket, reinterpret_cast<sockaddr*>(&endpoint.storage_), &size);
-  return endpoint;
-}
-
 std::uint16_t Endpoint::port() const noexcept {
   // The port stands at the same place in both.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_port);

@@ -19,9 +19,14 @@ class Endpoint {
   Endpoint() = default;
   /// `127.0.0.1:8081`, `[::1]:8081`, `localhost:8081`.
   [[nodiscard]] static Result<Endpoint> Parse(std::string_view text);
-  /// Of the socket's own end, or of its peer's.
+  /// Of the socket's own end.
   [[nodiscard]] static Endpoint OfSocket(int socket);
-  [[nodiscard]] static Endpoint OfPeer(int socket);
+  /// As accept and its relatives fill it.
+  [[nodiscard]] static Endpoint Of(const sockaddr_storage& storage) noexcept {
+    Endpoint endpoint;
+    endpoint.storage_ = storage;
+    return endpoint;
+  }
 
   [[nodiscard]] std::string Text() const;
   [[nodiscard]] std::uint16_t port() const noexcept;

@@ -43,6 +43,14 @@ Descriptor Bind(const Endpoint& endpoint, Share share) {
   return socket;
 }
 
+/// With the peer's address from the same call: a client that has reset the connection meanwhile has
+/// none any more, but what it sent can still be read.
+Descriptor Accept(int listening, sockaddr_storage& peer) {
+  socklen_t size = sizeof peer;
+  return Descriptor(
+      accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
 std::unexpected<Error> CannotListen(const Endpoint& endpoint, int error) {
   std::string message = "cannot listen on " + endpoint.Text() + ": " + std::strerror(error);
   if (error == EADDRINUSE) message += "; is another tidegate running?";
@@ -82,9 +90,10 @@ void Listener::Start() {
 void Listener::OnReady(std::uint32_t) {
   for (int i = 0; socket_; ++i) {
     if (i == kMaxAccepts) return reactor_.Again(*this);
-    Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    sockaddr_storage peer{};
+    Descriptor accepted = Accept(socket_.get(), peer);
     if (accepted) {
-      Adopt(std::move(accepted));
+      Adopt(std::move(accepted), peer);
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -98,7 +107,9 @@ void Listener::OnReady(std::uint32_t) {
 
 void Listener::OnDeadline(Deadlines::Kind) { OnReady(0); }
 
-void Listener::Adopt(Descriptor socket) {
+void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
+  // Whoever cannot be told from others is not served: he would share their limits, or have none.
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return;
   HttpStats::Add(stats_.accepted);
   const std::size_t everywhere = options_.open->fetch_add(1, std::memory_order_relaxed);
   if (everywhere >= options_.max_connections) {
@@ -110,7 +121,7 @@ void Listener::Adopt(Descriptor socket) {
   }
   const int on = 1;
   (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const Endpoint peer = Endpoint::OfPeer(socket.get());
+  const Endpoint peer = Endpoint::Of(address);
   Connection* const connection = NewConnection(std::move(socket), {peer.Bytes(), peer.port()});
   connections_.push_back(*connection);
   ++open_;
@@ -136,9 +147,10 @@ void Listener::Drain(std::function<void()> drained) {
   drained_ = std::move(drained);
   // Clients in the queue believe that they are connected: take them before the socket goes.
   while (true) {
-    Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    sockaddr_storage peer{};
+    Descriptor accepted = Accept(socket_.get(), peer);
     if (accepted) {
-      Adopt(std::move(accepted));
+      Adopt(std::move(accepted), peer);
     } else if (errno != EINTR && errno != ECONNABORTED) {
       break;
     }

@@ -82,7 +82,7 @@ class Listener : public Watcher, public Deadlines::Node {
  private:
   void OnReady(std::uint32_t events) override;
   void OnDeadline(Deadlines::Kind kind) override;
-  void Adopt(Descriptor socket);
+  void Adopt(Descriptor socket, const sockaddr_storage& address);
 
   Reactor& reactor_;
   Descriptor socket_;

@@ -62,6 +62,9 @@ Result<void> Trust(SSL_CTX* context, const std::string& pem) {
   return {};
 }
 
+/// Without it OpenSSL would ask at the terminal.
+int NoPassphrase(char*, int, int, void*) { return 0; }
+
 Result<void> Present(SSL_CTX* context, const TlsClient::Options& options) {
   if (options.certificate_pem.empty()) return {};
   const Bio bio = Memory(options.certificate_pem);
@@ -75,7 +78,7 @@ Result<void> Present(SSL_CTX* context, const TlsClient::Options& options) {
   }
   ERR_clear_error();
   const Bio key_bio = Memory(options.key_pem);
-  const Key key{PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr)};
+  const Key key{PEM_read_bio_PrivateKey(key_bio.get(), nullptr, NoPassphrase, nullptr)};
   if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     return Bad("`key` cannot be used");
   }
@@ -144,6 +147,8 @@ ssize_t TlsSession::Write(const char* data, std::size_t size) {
       return kIoBroken;
   }
 }
+
+bool TlsSession::HasPending() const noexcept { return SSL_has_pending(impl_->ssl.get()) == 1; }
 
 void TlsSession::Close() noexcept {
   ERR_clear_error();

@@ -29,6 +29,8 @@ class TlsSession {
   /// Bytes, 0 at the end, kIoWait or kIoBroken.
   [[nodiscard]] ssize_t Read(char* data, std::size_t size);
   [[nodiscard]] ssize_t Write(const char* data, std::size_t size);
+  /// Bytes that came and were not read: inside, where no poll of the socket sees them.
+  [[nodiscard]] bool HasPending() const noexcept;
   /// Says goodbye, once, without waiting for an answer.
   void Close() noexcept;
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }

@@ -17,10 +17,11 @@ namespace {
 
 constexpr std::int64_t kMaxBody = std::int64_t{1024} << 30;
 
-constexpr std::array<ConfigKey<GatewaySpec>, 2> kGatewayKeys = {{
+constexpr std::array<ConfigKey<GatewaySpec>, 3> kGatewayKeys = {{
     {"body_bytes",
      [](const ConfigValue& v, GatewaySpec& g) { Put(g.body_bytes, ReadBodyBytes(v)); }},
     {"merge_slashes", [](const ConfigValue& v, GatewaySpec& g) { Put(g.merge_slashes, v.Bool()); }},
+    {"underscores", [](const ConfigValue& v, GatewaySpec& g) { Put(g.underscores, v.Bool()); }},
 }};
 
 constexpr std::array<std::string_view, 3> kLogWords = {"stdout", "stderr", "off"};

@@ -130,6 +130,9 @@ struct UpstreamSpec {
 struct GatewaySpec {
   std::size_t body_bytes = 0;  ///< The longest body of a request; 0: no limit, since none is kept.
   bool merge_slashes = true;   ///< `//` is `/`, to routes, rules and upstreams alike.
+  /// Whether fields with `_` in their names pass. Many servers take it for `-`: what a rule counts by
+  /// `x-api-key` would then come as `X_Api_Key`, unseen by the rule.
+  bool underscores = false;
   friend bool operator==(const GatewaySpec&, const GatewaySpec&) = default;
 };
 

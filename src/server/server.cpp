@@ -79,6 +79,9 @@ net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
           std::chrono::seconds{1}};
 }
 
+/// How long a stop waits for Redis to hear what is given back.
+constexpr std::chrono::milliseconds kLastWords{50};
+
 Reach ReachOf(const std::string& endpoint) {
   const auto parsed = net::Endpoint::Parse(endpoint);
   return parsed && parsed->IsLoopback() ? Reach::kLoopback : Reach::kOpen;
@@ -120,6 +123,7 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
   if (policy == nullptr) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
   }
+  server->NoteApplied(*policy);
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(Cores().size());
   for (int i = 0; i < threads; ++i) {
     server->workers_.push_back(std::make_unique<Worker>(*server, policy));
@@ -163,11 +167,9 @@ std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& pr
   if (rules == nullptr) return nullptr;
   auto policy = std::make_shared<Policy>();
   for (const Rule& rule : rules->rules()) policy->slots.push_back(slots_.SlotOf(rule.id));
-  rule_count_ = rules->rules().size();
   policy->rules = std::move(rules);
   policy->responses = config.responses;
   policy->api = config.api;
-  applied_at_ = std::time(nullptr);
   return policy;
 }
 
@@ -302,12 +304,20 @@ bool Server::Reload(const Config& config, Problems& problems) {
     routing_ = routing;
   }
   Publish(policy);
-  // Who rotates logs moves the file away and tells us.
-  if (access_log_ != nullptr) access_log_->Reopen();
   return true;
 }
 
+void Server::NoteApplied(const Policy& policy) {
+  rule_count_ = policy.rules->rules().size();
+  applied_at_ = std::time(nullptr);
+}
+
+void Server::ReopenLog() {
+  if (access_log_ != nullptr) access_log_->Reopen();
+}
+
 void Server::Publish(const std::shared_ptr<const Policy>& policy) {
+  NoteApplied(*policy);
   std::shared_ptr<const Routing> routing;
   {
     const std::lock_guard lock(routing_mutex_);
@@ -428,6 +438,17 @@ void Server::Drain(std::function<void()> drained) {
   }
 }
 
+/// When Redis has been told all, or at `latest`.
+void Server::ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest) {
+  worker.reactor.Post([&worker, latest] {
+    if (worker.guard->waiting() > 0 && std::chrono::steady_clock::now() < latest) {
+      return ShutDown(worker, latest);
+    }
+    worker.guard->Shutdown();
+    worker.reactor.Stop();
+  });
+}
+
 void Server::Stop() {
   for (auto& worker : workers_) {
     if (!worker->guard || !worker->thread.joinable()) {
@@ -439,8 +460,7 @@ void Server::Stop() {
       // What requests hold is given back while Redis can still be told.
       if (worker.gateway_listener) worker.gateway_listener->CloseAll();
       if (worker.heartbeat) worker.heartbeat->Leave();
-      worker.guard->Shutdown();
-      worker.reactor.Stop();
+      ShutDown(worker, std::chrono::steady_clock::now() + kLastWords);
     });
   }
   for (auto& worker : workers_) {

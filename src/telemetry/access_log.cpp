@@ -2,8 +2,11 @@
 #include "telemetry/access_log.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -65,20 +68,32 @@ void AccessLog::Reopen() {
   wake_.notify_one();
 }
 
+/// Waits until it is, or until the end.
+bool AccessLog::Writable() {
+  while (true) {
+    pollfd ready{file_.get(), POLLOUT, 0};
+    if (::poll(&ready, 1, 100) > 0) return true;
+    const std::lock_guard lock(mutex_);
+    if (stop_) return false;
+  }
+}
+
 void AccessLog::WriteOut(std::string_view text) {
+  struct stat about {};
+  const bool file = fstat(file_.get(), &about) == 0 && S_ISREG(about.st_mode);
   while (!text.empty()) {
-    const ssize_t written = ::write(file_.get(), text.data(), text.size());
+    // A pipe whose reader is asleep must not keep the process from ending: so much never waits.
+    if (!file && !Writable()) {
+      dropped_ += text.size();
+      return;
+    }
+    const std::size_t most = file ? text.size() : std::min<std::size_t>(text.size(), PIPE_BUF);
+    const ssize_t written = ::write(file_.get(), text.data(), most);
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
       continue;
     }
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {  // Somebody's pipe that does not block.
-      pollfd ready{file_.get(), POLLOUT, 0};
-      (void)::poll(&ready, 1, 100);
-      const std::lock_guard lock(mutex_);
-      if (!stop_) continue;
-    }
+    if (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK) continue;
     dropped_ += text.size();
     return;
   }

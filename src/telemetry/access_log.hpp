@@ -39,6 +39,7 @@ class AccessLog {
   AccessLog(std::string path, net::Descriptor file);
   void Run();
   void WriteOut(std::string_view text);
+  [[nodiscard]] bool Writable();
 
   const std::string path_;
   std::mutex mutex_;

@@ -78,6 +78,8 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
 
   [[nodiscard]] bool ready() const noexcept { return link_.up(); }
   [[nodiscard]] const KeyNames& names() const noexcept { return names_; }
+  /// Calls that are not answered yet.
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
   [[nodiscard]] const ClientStats& stats() const noexcept { return stats_; }
   /// What went wrong with the connection last, for people; empty: nothing.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }

@@ -46,7 +46,7 @@ class UpstreamPoolTest : public ::testing::Test {
     const auto member = pool_->members()[0];
     std::string problem;
     bool same = false;
-    UpstreamConnection* const first = pool_->Lend(member, user_, problem);
+    UpstreamConnection* const first = pool_->Lend(member, user_, problem, ours_);
     user_.up = [&] {
       net::Descriptor other = Accept();
       const int fd = first->channel().fd();
@@ -54,7 +54,7 @@ class UpstreamPoolTest : public ::testing::Test {
       between(other);
       pollfd ready{fd, POLLIN | POLLRDHUP, 0};
       (void)::poll(&ready, 1, 100);
-      UpstreamConnection* const second = pool_->Lend(member, user_, problem);
+      UpstreamConnection* const second = pool_->Lend(member, user_, problem, ours_);
       same = second == first;
       pool_->Discard(*second);
       reactor_.Stop();
@@ -63,6 +63,7 @@ class UpstreamPoolTest : public ::testing::Test {
     return same;
   }
 
+  bool ours_ = false;
   net::Reactor reactor_;
   net::BufferPool buffers_;
   net::Descriptor server_;
