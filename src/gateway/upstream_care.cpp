@@ -100,6 +100,11 @@ void UpstreamCare::Use(const Upstreams& upstreams) {
     }
   }
   carers_ = std::move(carers);
+  // Who is not asked any more cannot come back by its answers.
+  for (const auto& upstream : upstreams) {
+    if (upstream->spec().health) continue;
+    for (const auto& member : *upstream->members()) member->healthy = true;
+  }
 }
 
 }  // namespace tidegate
