@@ -20,7 +20,8 @@ namespace tidegate::bench {
 std::size_t AnswerBytes(std::string_view text) {
   const std::size_t head = text.find("\r\n\r\n");
   if (head == std::string_view::npos) return 0;
-  const std::size_t at = text.find("Content-Length: ");
+  std::size_t at = text.find("Content-Length: ");
+  if (at > head) at = text.find("content-length: ");  // As HAProxy spells it.
   std::size_t length = 0;
   if (at < head) std::from_chars(text.data() + at + 16, text.data() + head, length);
   const std::size_t all = head + 4 + length;
@@ -28,8 +29,9 @@ std::size_t AnswerBytes(std::string_view text) {
 }
 
 HttpLoad::HttpLoad(int port, int connections,
-                   std::function<const std::string&(std::uint64_t)> request)
+                   std::function<const std::string&(std::uint64_t)> request, Addresses addresses)
     : port_(port),
+      addresses_(addresses),
       request_(std::move(request)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       connections_(static_cast<std::size_t>(connections)) {
@@ -45,6 +47,11 @@ void HttpLoad::Open(Connection& connection) {
   connection.fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  if (addresses_ == Addresses::kOneEach) {
+    const auto number = static_cast<std::uint32_t>(&connection - connections_.data());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0x10000 + number);  // 127.1.0.1 and on.
+    (void)bind(connection.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  }
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<std::uint16_t>(port_));
   if (connect(connection.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {

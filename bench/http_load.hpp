@@ -17,8 +17,12 @@ namespace tidegate::bench {
 /// thread, one epoll.
 class HttpLoad {
  public:
+  /// From 127.0.0.1, or each from an address of its own, as clients come.
+  enum class Addresses : std::uint8_t { kOne, kOneEach };
+
   /// `request(i)`: the i-th request's bytes.
-  HttpLoad(int port, int connections, std::function<const std::string&(std::uint64_t)> request);
+  HttpLoad(int port, int connections, std::function<const std::string&(std::uint64_t)> request,
+           Addresses addresses = Addresses::kOne);
   ~HttpLoad();
 
   struct Outcome {
@@ -40,6 +44,7 @@ class HttpLoad {
   void OnReadable(Connection& connection);
 
   const int port_;
+  const Addresses addresses_;
   std::function<const std::string&(std::uint64_t)> request_;
   int epoll_ = -1;
   std::vector<Connection> connections_;

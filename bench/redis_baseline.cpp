@@ -13,33 +13,12 @@
 #include <ctime>
 #include <stdexcept>
 
+#include "redis_script.hpp"
+
 namespace tidegate::bench {
 namespace {
 
 using redis::Reply;
-
-// KEYS[1]: the bucket. ARGV: units per second, capacity, the caller's time in seconds, cost.
-// Returns whether it is allowed, and the units left.
-//
-// Kept as people write it, mistakes included: a denial stores the refilled tokens with the old
-// time, so they are refilled again. Whole seconds, so all numbers are short: in its favour.
-constexpr const char* kScript = R"(
-local rate, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])
-local now, requested = tonumber(ARGV[3]), tonumber(ARGV[4])
-local state = redis.call('HMGET', KEYS[1], 'tokens', 'last_refill')
-local tokens, last_refill = tonumber(state[1]), tonumber(state[2])
-if not tokens then
-  tokens, last_refill = capacity, now
-end
-local new_tokens = math.min(capacity, tokens + math.max(0, now - last_refill) * rate)
-local allowed = 0
-if new_tokens >= requested then
-  new_tokens, allowed, last_refill = new_tokens - requested, 1, now
-end
-redis.call('HMSET', KEYS[1], 'tokens', new_tokens, 'last_refill', last_refill)
-redis.call('EXPIRE', KEYS[1], math.ceil(capacity / rate))
-return {allowed, new_tokens}
-)";
 
 std::int64_t NumberOf(std::string_view text) {
   std::int64_t number = 0;
@@ -55,7 +34,7 @@ Baseline::Baseline(redis_test::RedisServer& server, Way way,
       identities_(identities),
       rate_(quota.limit() * 1'000'000 / quota.period().count()),
       capacity_(quota.capacity()),
-      sha_(server.Text({"SCRIPT", "LOAD", kScript})),
+      sha_(server.Text({"SCRIPT", "LOAD", kUsualScript})),
       rate_text_(std::to_string(rate_)),
       capacity_text_(std::to_string(capacity_)),
       ttl_text_(std::to_string((capacity_ + rate_ - 1) / rate_)),

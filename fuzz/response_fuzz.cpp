@@ -43,7 +43,7 @@ std::vector<std::vector<std::size_t>> Ways(std::size_t size, std::minstd_rand& r
 
 ResponseAnswer ReadHeadInAllWays(std::string_view input, AnswerTo to, const HttpLimits& limits,
                                  std::minstd_rand& random) {
-  const ResponseAnswer whole = ReadResponse(input, to, limits);
+  ResponseAnswer whole = ReadResponse(input, to, limits);
   for (const auto& cuts : Ways(input.size(), random)) {
     Require(ReadResponse(input, to, limits, cuts) == whole, "pieces of a head differ");
   }
@@ -57,7 +57,7 @@ StreamAnswer ReadBodyInAllWays(std::string_view input, const ResponseAnswer& hea
     reader->Begin(head.body, head.content_length);
     return ReadStream(*reader, input, cuts);
   };
-  const StreamAnswer whole = read({});
+  StreamAnswer whole = read({});
   for (const auto& cuts : Ways(input.size(), random)) {
     Require(read(cuts) == whole, "pieces of a body differ");
   }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "gateway/fields.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/passage.hpp"
 #include "net/http_exchange.hpp"
@@ -169,8 +170,9 @@ void ClientConnection::Begin() {
   expects_continue_ = head.expects_continue;
   head_method_ = head.method == "HEAD";
   minor_ = head.minor;
-  last_ = draining_ || !head.keep_alive;
-  switched_ = false;
+  // What a client sends behind CONNECT may be meant for the tunnel that it does not get.
+  last_ = draining_ || !head.keep_alive || head.method == "CONNECT";
+  switched_ = close_delimited_ = false;
   reader_.Begin(head.body, head.content_length);
   passage_->Begin(*this);
 }
@@ -235,10 +237,15 @@ void ClientConnection::LeaveBody() {
     return;
   }
   if (last_) return;
-  // Who waits for a word to send it may, or may not, after this answer: nobody can tell what would
-  // come next. And what is long is not worth waiting for.
-  last_ = expects_continue_ || (!chunked_ && length_ > kMaxSkipped);
+  last_ = MuchToCome();
   if (!last_) state_ = State::kSkipping;
+}
+
+/// Who waits for a word to send it may, or may not, after an answer: nobody can tell what would
+/// come next. And what is long is not worth waiting for.
+bool ClientConnection::MuchToCome() const noexcept {
+  const std::uint64_t come = received() - std::min<std::uint64_t>(received(), head_bytes_);
+  return expects_continue_ || (!chunked_ && length_ > come + kMaxSkipped);
 }
 
 bool ClientConnection::Skip() {
@@ -272,6 +279,8 @@ bool ClientConnection::Skip() {
 OutBuffer& ClientConnection::BeginHead(int status, std::string_view reason) {
   last_ |= draining_;
   OutBuffer& out = channel_.out();
+  out_mark_ = out.size();
+  sent_mark_ = channel_.sent();
   if (status == 200 && reason == "OK") {
     out << "HTTP/1.1 200 OK\r\n";
   } else {
@@ -283,12 +292,11 @@ OutBuffer& ClientConnection::BeginHead(int status, std::string_view reason) {
 void ClientConnection::EndHead(AnswerBody body, std::uint64_t length) {
   OutBuffer& out = channel_.out();
   stream_chunks_ = body == AnswerBody::kStream && minor_ == 1;
+  close_delimited_ = body == AnswerBody::kStream && minor_ == 0;
   // To HTTP/1.0 the end of such a body can only be told by closing.
-  if (body == AnswerBody::kStream && minor_ == 0) last_ = true;
-  // A body that nobody has asked for yet, and that will not be read to its end.
-  if (head_there_ && !WholeBody() && (expects_continue_ || (!chunked_ && length_ > kMaxSkipped))) {
-    last_ = true;
-  }
+  if (close_delimited_) last_ = true;
+  // To say so may turn out to have been too much, if the body comes after all; never too little.
+  if (!body_done_ && !WholeBody() && MuchToCome()) last_ = true;
   if (body == AnswerBody::kLength) out << "Content-Length: " << length << "\r\n";
   if (stream_chunks_) out << "Transfer-Encoding: chunked\r\n";
   if (last_) {
@@ -309,6 +317,13 @@ OutBuffer* ClientConnection::BeginInterim(int status, std::string_view reason) {
 }
 
 void ClientConnection::EndInterim() { channel_.out() << "\r\n"; }
+
+bool ClientConnection::Retract() noexcept {
+  if (switched_ || channel_.sent() != sent_mark_ || !channel_.blocked()) return false;
+  channel_.out().Truncate(out_mark_);
+  stream_chunks_ = close_delimited_ = false;
+  return true;
+}
 
 void ClientConnection::Switch() {
   if (std::exchange(head_there_, false)) channel_.Drop(head_bytes_);
@@ -338,9 +353,7 @@ void ClientConnection::SendEnd(std::span<const net::HttpField> trailers) {
   if (!stream_chunks_ || head_method_) return;
   OutBuffer& out = channel_.out();
   out << "0\r\n";
-  for (const net::HttpField& field : trailers) {
-    out << field.name << ": " << field.value << "\r\n";
-  }
+  WriteTrailers(out, trailers);
   out << "\r\n";
 }
 
@@ -351,7 +364,12 @@ void ClientConnection::Finish(Ending ending) {
   if (state_ == State::kClosed) return;
   state_ = State::kHead;
   if (ending == Ending::kCut) {
-    // Without the end that it promised: a client must see that this was not all.
+    // Without the end that it promised: a client must see that this was not all. Where the end of
+    // the connection is the end of the body, only a reset says so.
+    if (close_delimited_ && channel_.open()) {
+      const linger abort{.l_onoff = 1, .l_linger = 0};
+      (void)setsockopt(channel_.fd(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
+    }
     return Close();
   }
   LeaveBody();

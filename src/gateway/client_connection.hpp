@@ -44,10 +44,13 @@ class ClientConnection final : public net::Connection,
   [[nodiscard]] const net::HttpRefusal& refusal() const noexcept override {
     return reader_.refusal();
   }
+  [[nodiscard]] bool awaits_continue() const noexcept override { return expects_continue_; }
   [[nodiscard]] net::OutBuffer& BeginHead(int status, std::string_view reason) override;
   void EndHead(AnswerBody body, std::uint64_t length) override;
   [[nodiscard]] net::OutBuffer* BeginInterim(int status, std::string_view reason) override;
   void EndInterim() override;
+  [[nodiscard]] bool Retract() noexcept override;
+  void CloseAfter() noexcept override { last_ = true; }
   void Switch() override;
   void SendBody(std::string_view data) override;
   void SendEnd(std::span<const net::HttpField> trailers) override;
@@ -84,6 +87,8 @@ class ClientConnection final : public net::Connection,
   void LeaveBody();
   void Linger();
   void LookForEnd();
+  /// Whether more of the request's body is to come than is worth reading for nothing.
+  [[nodiscard]] bool MuchToCome() const noexcept;
   void Refuse(const net::HttpRefusal& refusal);
   void Settle();
   void Arm(net::Deadlines::Kind kind) noexcept;
@@ -109,9 +114,12 @@ class ClientConnection final : public net::Connection,
   bool expects_continue_ = false;  ///< And nobody has said yet that it shall come.
   bool head_method_ = false;
   int minor_ = 1;
-  bool last_ = false;           ///< The connection ends with the answer under way.
-  bool stream_chunks_ = false;  ///< The answer's body is sent in chunks.
+  bool last_ = false;             ///< The connection ends with the answer under way.
+  bool stream_chunks_ = false;    ///< The answer's body is sent in chunks.
+  bool close_delimited_ = false;  ///< The answer's body ends where the connection does.
   bool switched_ = false;
+  std::size_t out_mark_ = 0;   ///< Where the answer begins in what is to be sent...
+  std::size_t sent_mark_ = 0;  ///< ... when so much had been sent.
   std::size_t received_before_ = 0;
   std::size_t sent_before_ = 0;
   std::size_t progress_mark_ = 0;

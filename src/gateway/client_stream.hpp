@@ -42,6 +42,8 @@ class ClientStream {
   [[nodiscard]] virtual std::string_view body() const noexcept = 0;
   virtual void TakeBody() = 0;
   [[nodiscard]] virtual std::span<const net::HttpField> trailers() const noexcept = 0;
+  /// The client waits for a word before it sends its body, and nobody has said it yet.
+  [[nodiscard]] virtual bool awaits_continue() const noexcept = 0;
   [[nodiscard]] virtual const net::HttpRefusal& refusal() const noexcept = 0;
 
   // --- The answer ---
@@ -52,6 +54,11 @@ class ClientStream {
   /// The same of an interim answer (1xx). False: this client understands none.
   [[nodiscard]] virtual net::OutBuffer* BeginInterim(int status, std::string_view reason) = 0;
   virtual void EndInterim() = 0;
+  /// Takes back what was written of this answer, if none of it has left yet. False: some has.
+  [[nodiscard]] virtual bool Retract() noexcept = 0;
+  /// What the client still sends is of no use: the connection ends with this answer. Before its
+  /// head.
+  virtual void CloseAfter() noexcept = 0;
   /// After 101: from now on both bodies are the bytes as they are, until either side ends.
   virtual void Switch() = 0;
   virtual void SendBody(std::string_view data) = 0;

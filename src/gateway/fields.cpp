@@ -79,6 +79,13 @@ FieldKind KindOf(std::string_view name) noexcept {
   return FieldKind::kEndToEnd;
 }
 
+void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers) {
+  for (const net::HttpField& field : trailers) {
+    if (KindOf(field.name) != FieldKind::kEndToEnd) continue;
+    out << field.name << ": " << field.value << "\r\n";
+  }
+}
+
 bool SameName(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "net/http1_parser.hpp"
+#include "net/out_buffer.hpp"
 
 namespace tidegate {
 
@@ -30,6 +31,10 @@ enum class FieldKind : std::uint8_t {
 /// By its name, in any case and with `_` for `-`: servers that put fields into variables do not see
 /// the difference, so neither may we.
 [[nodiscard]] FieldKind KindOf(std::string_view name) noexcept;
+
+/// Writes those trailers that are end-to-end: one that says where a request comes from would be
+/// believed by whoever merges them into the head.
+void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers);
 
 /// `a` is `b` but for the case of letters.
 [[nodiscard]] bool SameName(std::string_view a, std::string_view b) noexcept;

@@ -124,7 +124,7 @@ net::OutBuffer* Gateway::BeginLine() { return options_.log == nullptr ? nullptr 
 
 void Gateway::FinishLine() {
   if (lines_.size() >= kLogBytes) return FlushLog();
-  if (flush_at_ > reactor_.now()) return;
+  if (flush_at_ != net::Timer::Clock::time_point{}) return;  // It is due already.
   flush_at_ = reactor_.now() + kLogDelay;
   ArmTimer();
 }
@@ -132,6 +132,7 @@ void Gateway::FinishLine() {
 void Gateway::FlushLog() {
   if (options_.log != nullptr) options_.log->Write(lines_.view());
   lines_.Clear();
+  flush_at_ = {};
 }
 
 void Gateway::NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal) {

@@ -59,7 +59,7 @@ void Passage::Begin(ClientStream& client) {
   client_ = &client;
   state_ = gateway_.state();
   begun_ = decided_ = net::Deadlines::Clock::now();
-  sent_at_ = answered_at_ = {};
+  sent_at_ = {};
   phase_ = Phase::kDeciding;
   route_ = nullptr;
   method_ = head_.method;

@@ -157,6 +157,7 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   [[nodiscard]] Pumped FailAttempt(AttemptFailure failure, std::string_view problem);
   void ReleaseUpstream(bool reusable);
   void Settle();
+  [[nodiscard]] net::Deadlines::Kind ResponseKind() const noexcept;
   void Arm(net::Deadlines::Kind kind) noexcept;
   [[nodiscard]] std::uint64_t Moved() const noexcept;
 
@@ -224,7 +225,7 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   std::uint64_t bytes_in_ = 0;
   std::uint64_t bytes_out_ = 0;
 
-  net::Deadlines::Clock::time_point begun_{}, decided_{}, sent_at_{}, answered_at_{};
+  net::Deadlines::Clock::time_point begun_{}, decided_{}, sent_at_{};
 };
 
 }  // namespace tidegate

@@ -129,13 +129,17 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
   ReleaseUpstream(false);
   Deadlines::Disarm(*this);
   pumping_ = false;
-  if (answer_begun_) {
+  // An answer of which nothing has left can still become another one; but what it said was noted,
+  // so that it is not asked for a second time.
+  const bool retracted = answer_begun_ && client_->Retract();
+  if (answer_begun_ && !retracted) {
     End(PassageOutcome::kCut, ClientStream::Ending::kCut);
     return Pumped::kOver;
   }
-  const Replay replay{nothing_sent, IsIdempotent(method_), !consumed_};
+  answer_begun_ = false;
+  const Replay replay{nothing_sent, IsIdempotent(method_), !consumed_ && !retracted};
   if (MayRetry(pool_->upstream().spec().retries, failure, response_.status, attempts_, replay) &&
-      pool_->budget().Take()) {
+      (failure == AttemptFailure::kStatus || pool_->budget().Take())) {
     counters.upstreams.Add(slot, GatewayCounters::kRetries);
     Attempt();
     return Pumped::kOver;
@@ -215,9 +219,7 @@ void Passage::EndRequest(Channel& channel) {
   if (phase_ == Phase::kTunnel || head_.body != net::HttpBody::kChunked) return;
   OutBuffer& out = channel.out();
   out << "0\r\n";
-  for (const net::HttpField& field : client_->trailers()) {
-    out << field.name << ": " << field.value << "\r\n";
-  }
+  WriteTrailers(out, client_->trailers());
   out << "\r\n";
 }
 
@@ -276,6 +278,7 @@ Passage::Pumped Passage::PumpRequest() {
 /// for all of it.
 Passage::Pumped Passage::RefuseBody(const net::HttpRefusal& refusal) {
   ReleaseUpstream(false);
+  client_->CloseAfter();
   if (answer_begun_) {
     End(PassageOutcome::kBadRequest, ClientStream::Ending::kCut);
   } else {
@@ -369,12 +372,16 @@ Passage::Pumped Passage::RelayInterim() {
 
 Passage::Pumped Passage::OnResponseHead() {
   const UpstreamSpec& spec = pool_->upstream().spec();
-  answered_at_ = Deadlines::Clock::now();
+  if (Nominated(response_.all()).too_many()) {
+    return FailAttempt(AttemptFailure::kBadAnswer, "its Connection names too many fields");
+  }
   CountAnswer();
   const bool bad = response_.status >= 502 && response_.status <= 504;
   if (bad && !spec.retries.statuses.empty()) {
     const Replay replay{false, IsIdempotent(method_), !consumed_};
-    if (MayRetry(spec.retries, AttemptFailure::kStatus, response_.status, attempts_, replay)) {
+    // Without a budget this answer is better than none.
+    if (MayRetry(spec.retries, AttemptFailure::kStatus, response_.status, attempts_, replay) &&
+        pool_->budget().Take()) {
       return FailAttempt(AttemptFailure::kStatus, "its status says that another should be asked");
     }
   }
@@ -400,16 +407,18 @@ void Passage::WriteAnswer() {
                       response_.body == net::ResponseBody::kUntilClose;
   const Answer answer = AnswerOfCall();
   OutBuffer& out = client_->BeginHead(response_.status, response_.reason);
-  const OlderFields older = WriteAnswerHead(out, response_,
-                                            {.request_id = request_id_,
-                                             .date = gateway_.reactor().date().Now(),
-                                             .governing = answer.governing,
-                                             .stream = stream},
-                                            route_->spec.response_headers);
+  const OlderFields older = WriteAnswerHead(
+      out, response_,
+      {.request_id = request_id_,
+       .date = gateway_.reactor().date().Now(),
+       .governing = answer.governing,
+       .older = {state_->policy.responses.ratelimit_legacy, state_->policy.responses.x_ratelimit},
+       .stream = stream},
+      route_->spec.response_headers);
   if (answer.governing != nullptr) {
     Config::Responses responses = state_->policy.responses;
-    responses.ratelimit_legacy &= older.ratelimit;
-    responses.x_ratelimit &= older.x_ratelimit;
+    responses.ratelimit_legacy = older.ratelimit;
+    responses.x_ratelimit = older.x_ratelimit;
     WriteRateLimit(out, 200, responses);
   }
   AnswerBody body = stream ? AnswerBody::kStream : AnswerBody::kNone;
@@ -508,16 +517,24 @@ void Passage::Arm(Deadlines::Kind kind) noexcept {
   gateway_.reactor().deadlines().Arm(*this, kind, gateway_.reactor().now());
 }
 
+Deadlines::Kind Passage::ResponseKind() const noexcept {
+  return state_->response[static_cast<std::size_t>(route_ - state_->routing->routes().data())];
+}
+
 /// Who is waited for, and for how long.
 void Passage::Settle() {
   Deadlines::Kind kind = state_->kinds[route_->upstream].idle;
   switch (phase_) {
     case Phase::kSending:
-      // The client's body, unless the upstream does not take it.
-      if (!upstream_->channel().blocked()) kind = Deadlines::Kind::kBody;
+      // The client's body, unless the upstream does not take it, or has not said yet that it will.
+      if (client_->awaits_continue()) {
+        kind = ResponseKind();
+      } else if (!upstream_->channel().blocked()) {
+        kind = Deadlines::Kind::kBody;
+      }
       break;
     case Phase::kAwaiting:
-      kind = state_->response[static_cast<std::size_t>(route_ - state_->routing->routes().data())];
+      kind = ResponseKind();
       break;
     case Phase::kAnswering:
       if (client_->blocked()) kind = Deadlines::Kind::kWrite;

@@ -37,12 +37,17 @@ void WriteEdits(OutBuffer& out, const HeaderEdits& edits) {
   for (const HeaderEdits::Set& set : edits.set) WriteField(out, set.name, set.value);
 }
 
+/// A proxy that is trusted writes its fields with `-`; one spelt with `_` is its client's, passed
+/// on by mistake.
+bool Plain(std::string_view name) noexcept { return name.find('_') == std::string_view::npos; }
+
 /// The lines of X-Forwarded-For that a trusted peer sent, as one list.
 void WriteForwardedFor(OutBuffer& out, const net::HttpHead& head, const Introduction& about) {
   out << "X-Forwarded-For: ";
   if (about.trusted) {
     for (const HttpField& field : head.all()) {
-      if (KindOf(field.name) == FieldKind::kXForwardedFor && !field.value.empty()) {
+      if (KindOf(field.name) == FieldKind::kXForwardedFor && Plain(field.name) &&
+          !field.value.empty()) {
         out << field.value << ", ";
       }
     }
@@ -78,13 +83,13 @@ bool PassesOn(const HttpField& field, const net::HttpHead& head, const Introduct
       seen.te_trailers |= AsksForTrailers(field.value);
       return false;
     case FieldKind::kForwarded:
-      return about.trusted;
+      return about.trusted && Plain(field.name);
     case FieldKind::kXForwardedProto:
-      seen.proto |= about.trusted;
-      return about.trusted;
+      if (!about.trusted || !Plain(field.name)) return false;
+      return seen.proto = true;
     case FieldKind::kXForwardedHost:
-      seen.host |= about.trusted;
-      return about.trusted;
+      if (!about.trusted || !Plain(field.name)) return false;
+      return seen.host = true;
     default:
       return false;
   }
@@ -118,29 +123,48 @@ std::optional<std::int64_t> Number(std::string_view text) noexcept {
   return value;
 }
 
-/// Older RateLimit fields have room for one quota only: the tighter one is told.
-OlderFields Tighter(const net::ResponseHead& head, const Decision* ours) noexcept {
-  OlderFields older;
-  if (ours == nullptr) return older;
+/// 0: one of `RateLimit-Limit`, `-Remaining`, `-Reset`; 1: of the same with `X-`; nothing: neither.
+std::optional<std::size_t> OlderForm(std::string_view name) noexcept {
+  if (name.size() < 15 || name.size() > 21) return std::nullopt;
+  const bool x = name[0] == 'x' || name[0] == 'X';
+  if (x) name.remove_prefix(2);
+  const bool fits = SameName(name, "ratelimit-limit") || SameName(name, "ratelimit-remaining") ||
+                    SameName(name, "ratelimit-reset");
+  if (!fits) return std::nullopt;
+  return x ? 1 : 0;
+}
+
+/// Older RateLimit fields have room for one quota only: the tighter one is told. Where theirs do
+/// not say what is left, nobody knows, and they stay.
+OlderFields Tighter(const net::ResponseHead& head, const AnswerNotes& notes) noexcept {
+  OlderFields older = notes.older;
+  if (notes.governing == nullptr) return {false, false};
+  // By form: whether the upstream has any of its fields, and how much they say is left.
+  struct Theirs {
+    bool any = false;
+    std::optional<std::int64_t> remaining;
+  } theirs[2];
   for (const HttpField& field : head.all()) {
-    const bool plain = SameName(field.name, "ratelimit-remaining");
-    const bool x = SameName(field.name, "x-ratelimit-remaining");
-    if (!plain && !x) continue;
-    const auto theirs = Number(field.value);
-    const bool tighter = theirs && ours->remaining < *theirs;
-    (plain ? older.ratelimit : older.x_ratelimit) = tighter;
+    const auto form = OlderForm(field.name);
+    if (!form) continue;
+    theirs[*form].any = true;
+    if (SameName(field.name.substr(field.name.rfind('-') + 1), "remaining")) {
+      theirs[*form].remaining = Number(field.value);
+    }
   }
+  const auto ours_is_told = [&](const Theirs& form) {
+    return !form.any || (form.remaining && notes.governing->remaining < *form.remaining);
+  };
+  older.ratelimit = older.ratelimit && ours_is_told(theirs[0]);
+  older.x_ratelimit = older.x_ratelimit && ours_is_told(theirs[1]);
   return older;
 }
 
 /// Dropped since ours, which is tighter, takes its place.
-bool Superseded(std::string_view name, const OlderFields& older, bool counted) noexcept {
-  if (!counted || name.size() < 15) return false;
-  const bool x = name[0] == 'x' || name[0] == 'X';
-  if (!(x ? older.x_ratelimit : older.ratelimit)) return false;
-  if (x) name.remove_prefix(2);
-  return SameName(name, "ratelimit-limit") || SameName(name, "ratelimit-remaining") ||
-         SameName(name, "ratelimit-reset");
+bool Superseded(std::string_view name, const OlderFields& older) noexcept {
+  if (!older.ratelimit && !older.x_ratelimit) return false;
+  const auto form = OlderForm(name);
+  return form && (*form == 1 ? older.x_ratelimit : older.ratelimit);
 }
 
 }  // namespace
@@ -206,7 +230,7 @@ void WriteRequestHead(OutBuffer& out, const net::HttpHead& head, const Introduct
 OlderFields WriteAnswerHead(OutBuffer& out, const net::ResponseHead& head, const AnswerNotes& notes,
                             const HeaderEdits& edits) {
   const Nominated nominated(head.all());
-  const OlderFields older = Tighter(head, notes.governing);
+  const OlderFields older = Tighter(head, notes);
   bool dated = false;
   for (const HttpField& field : head.all()) {
     switch (KindOf(field.name)) {
@@ -225,7 +249,7 @@ OlderFields WriteAnswerHead(OutBuffer& out, const net::ResponseHead& head, const
         break;
     }
     if (nominated.Has(field.name)) continue;
-    if (Superseded(field.name, older, notes.governing != nullptr)) continue;
+    if (Superseded(field.name, older)) continue;
     if (!edits.empty() && Edited(edits, field.name)) continue;
     WriteField(out, field.name, field.value);
   }

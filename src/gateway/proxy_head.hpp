@@ -34,22 +34,24 @@ void WriteRequestHead(net::OutBuffer& out, const net::HttpHead& head, const Intr
 /// A request id of a trusted peer that can be taken over: not too long, nothing odd in it.
 [[nodiscard]] std::string_view GivenRequestId(const net::HttpHead& head) noexcept;
 
+/// Older, single-valued RateLimit fields by their form: `RateLimit-Limit` and the like, and the
+/// same with `X-`.
+struct OlderFields {
+  bool ratelimit = false;
+  bool x_ratelimit = false;
+};
 /// What the client is told in an answer beyond what the upstream said.
 struct AnswerNotes {
   std::string_view request_id = {};
   std::string_view date = {};           ///< Written if the upstream sent none.
-  const Decision* governing = nullptr;  ///< Whose older RateLimit fields will follow, if any do.
+  const Decision* governing = nullptr;  ///< Whose RateLimit fields will follow; nullptr: none.
+  OlderFields older = {};               ///< Which of the older forms would.
   bool stream = false;                  ///< Its trailers are passed on.
   bool upgrade = false;                 ///< 101: Connection and Upgrade are passed on.
 };
-/// Which of our older, single-valued RateLimit fields may follow: not those that would tell more
-/// than the upstream told.
-struct OlderFields {
-  bool ratelimit = true;
-  bool x_ratelimit = true;
-};
 
-/// The field lines of an answer, without framing.
+/// The field lines of an answer, without framing. Returns which of our older RateLimit fields shall
+/// follow: not those that would tell more than the upstream told.
 OlderFields WriteAnswerHead(net::OutBuffer& out, const net::ResponseHead& head,
                             const AnswerNotes& notes, const HeaderEdits& edits);
 

@@ -29,7 +29,7 @@ constexpr int kMaxAccepts = 64;
 
 enum class Share : bool { kNo, kYes };
 
-/// A bound, listening socket; without one, errno says why.
+/// A bound socket; without one, errno says why.
 Descriptor Bind(const Endpoint& endpoint, Share share) {
   Descriptor socket(::socket(endpoint.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
@@ -40,7 +40,6 @@ Descriptor Bind(const Endpoint& endpoint, Share share) {
     return {};
   }
   if (bind(socket.get(), endpoint.address(), endpoint.size()) != 0) return {};
-  if (listen(socket.get(), SOMAXCONN) != 0) return {};
   return socket;
 }
 
@@ -53,6 +52,7 @@ std::unexpected<Error> CannotListen(const Endpoint& endpoint, int error) {
 
 }  // namespace
 
+/// Only bound, which fails where somebody listens: a client that came between would be reset.
 Result<void> CheckFree(const Endpoint& endpoint) {
   if (endpoint.port() == 0 || Bind(endpoint, Share::kNo)) return {};
   return CannotListen(endpoint, errno);
@@ -60,7 +60,7 @@ Result<void> CheckFree(const Endpoint& endpoint) {
 
 Result<Descriptor> Listen(const Endpoint& endpoint) {
   Descriptor socket = Bind(endpoint, Share::kYes);
-  if (!socket) return CannotListen(endpoint, errno);
+  if (!socket || listen(socket.get(), SOMAXCONN) != 0) return CannotListen(endpoint, errno);
   return socket;
 }
 

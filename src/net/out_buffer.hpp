@@ -16,6 +16,8 @@ class OutBuffer {
   OutBuffer() = default;
 
   void Clear() noexcept { size_ = 0; }
+  /// What lies behind is taken back.
+  void Truncate(std::size_t size) noexcept { size_ = size; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }

@@ -247,8 +247,7 @@ TEST(EarlyAnswerTest, ReachesTheClientBeforeItsBodyHasGone) {
   EXPECT_EQ(client.Get("/").status, 403);
 }
 
-// Disabled, since it fails: it is closed without a word.
-TEST(EarlyAnswerTest, DISABLED_AConnectionThatWillCloseSaysSo) {
+TEST(EarlyAnswerTest, AConnectionThatWillCloseSaysSo) {
   // Too long to be read over: the client must know that its next request needs a new connection.
   ScriptedUpstream up(Early(Http("403 Forbidden", {}, "no"), false));
   Gate gate(Routed(up.url()));

@@ -115,8 +115,7 @@ TEST_F(TrustedHeadsTest, ATrustedPeerIsBelievedAndAppendedTo) {
   EXPECT_EQ(ListOf(request.fields, "X-Request-Id"), "abc-123");
 }
 
-// Disabled, since it fails: they pass, and X_Forwarded_For joins the list.
-TEST_F(TrustedHeadsTest, DISABLED_UnderscoreSpellingsAreNotBelievedEvenFromATrustedPeer) {
+TEST_F(TrustedHeadsTest, UnderscoreSpellingsAreNotBelievedEvenFromATrustedPeer) {
   // A trusted proxy writes the field itself; its client may have sent the other spelling through.
   const Request request = Sent(
       "X-Forwarded-For: 5.6.7.8\r\nX_Forwarded_For: 1.2.3.4\r\nX_Real_IP: 1.2.3.4\r\n"

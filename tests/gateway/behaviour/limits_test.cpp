@@ -151,8 +151,7 @@ TEST_P(OlderFieldsTest, TheTighterOfBothIsTold) {
   EXPECT_EQ(upstream.Field(name + "Reset"), "7");
 }
 
-// Disabled, since it fails: they are dropped for ours, which is not written.
-TEST_P(OlderFieldsTest, DISABLED_TheUpstreamsPassWhereNoneOfOursIsConfigured) {
+TEST_P(OlderFieldsTest, TheUpstreamsPassWhereNoneOfOursIsConfigured) {
   const std::string name(GetParam().prefix);
   ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) { return Theirs(name, 500); }));
   Gate gate(Routed(up.url(), {}, "rules: [{id: ten, per: client_ip, limit: 10/h}]\n"));

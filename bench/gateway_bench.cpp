@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request costs that passes a gateway, beside nginx and HAProxy with a limit each, in one
+// run: the proxies on one core, the load, the upstream and Redis on another, taking turns.
+// Usage: gateway_bench TIDEGATE [--quick] [ROW...]
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "awake.hpp"
+#include "child.hpp"
+#include "gateway_contest.hpp"
+#include "gateway_proxies.hpp"
+#include "http_client.hpp"
+#include "http_upstream.hpp"
+#include "redis/redis_server.hpp"
+#include "redis_script.hpp"
+
+namespace tidegate::bench {
+namespace {
+
+constexpr int kProxyCore = 0;
+constexpr int kLoadCore = 1;
+constexpr int kIdleConnections = 5000;
+constexpr double kPacedPerSecond = 5000;
+
+struct Options {
+  std::string tidegate;
+  bool quick = false;
+  std::vector<std::string> rows;  ///< Those whose name begins with one of these; none: all.
+};
+
+class GatewayBench {
+ public:
+  explicit GatewayBench(Options options) : options_(std::move(options)) {}
+
+  /// Whether all bars hold.
+  bool Run() {
+    if (Wanted("memory")) Memory();
+    if (Wanted("log")) Log();
+    if (Wanted("redis")) Redis();
+    if (Wanted("connections")) Connections();
+    return held_;
+  }
+
+ private:
+  using Side = GatewayContest::Side;
+
+  [[nodiscard]] bool Wanted(std::string_view name) const {
+    return options_.rows.empty() || std::ranges::any_of(options_.rows, [&](const std::string& row) {
+             return name.starts_with(row);
+           });
+  }
+  [[nodiscard]] ProxySite Site(AccessLog log = AccessLog::kOff) const {
+    return {options_.tidegate, folder_.path(), upstream_.port(), kProxyCore, log};
+  }
+  /// Many and short: a shared machine is slower for moments, which a ratio should not span.
+  [[nodiscard]] GatewayContest::Rounds Rounds() const {
+    return options_.quick ? GatewayContest::Rounds{25, 0.05} : GatewayContest::Rounds{75, 0.1};
+  }
+
+  void Memory();
+  void Latency(const std::vector<const Side*>& sides);
+  void Log();
+  void Redis();
+  void Connections();
+  void MemoryPerConnection(const Proxy& proxy);
+
+  const Options options_;
+  bool held_ = true;
+  // Destroyed in reverse order: nobody falls asleep before all is measured.
+  AwakeCores awake_{kProxyCore, kLoadCore};
+  redis_test::TemporaryFolder folder_;
+  HttpUpstream upstream_{kLoadCore};
+};
+
+void Headline(const char* row, const char* what) { std::printf("\n%s: %s\n", row, what); }
+
+void Show(const GatewayContest::Side& side) {
+  std::printf("  %-44s %7.2f us %9.0f requests/s, %3.0f%% of its core\n", side.proxy.name.c_str(),
+              MedianOf(side.micros), static_cast<double>(side.answers) / side.seconds,
+              100 * side.busy / side.seconds);
+}
+
+void ShowRatio(const char* what, double ratio) { std::printf("  %-44s %6.2fx", what, ratio); }
+
+void GatewayBench::Memory() {
+  GatewayContest contest("memory", upstream_);
+  const Side& tidegate = contest.Add(StartTidegate(Site()));
+  const Side& nginx = contest.Add(StartNginx(Site()));
+  const Side& haproxy = contest.Add(StartHaproxy(Site()));
+  contest.Run(Rounds());
+  Headline("memory", "CPU time per request, medians of rounds in turn; 64 clients, no access log");
+  for (const Side* const side : {&tidegate, &nginx, &haproxy}) Show(*side);
+  const double ratio = MedianRatio(tidegate.micros, nginx.micros);
+  held_ = held_ && ratio <= 1;
+  ShowRatio("tidegate beside nginx", ratio);
+  std::printf("  (<= 1.00x) %s\n", ratio <= 1 ? "holds" : "MISSED");
+  ShowRatio("tidegate beside haproxy", MedianRatio(tidegate.micros, haproxy.micros));
+  std::printf("\n");
+  std::fflush(stdout);
+  Latency({&tidegate, &nginx, &haproxy});
+}
+
+void GatewayBench::Latency(const std::vector<const Side*>& sides) {
+  std::vector<int> ports{upstream_.port()};
+  for (const Side* const side : sides) ports.push_back(side->proxy.port);
+  const auto latencies = PaceInTurns(
+      "memory, latency", ports, kPacedPerSecond,
+      options_.quick ? GatewayContest::Rounds{9, 0.12} : GatewayContest::Rounds{31, 0.2});
+  std::printf("  at %.0f requests/s, medians of rounds in turn:\n", kPacedPerSecond);
+  for (std::size_t i = 0; i < latencies.size(); ++i) {
+    const auto& [p50, p99, calm_p99] = latencies[i];
+    std::printf("  %-44s p50 %5.0f us, p99 %5.0f us, %4.0f us in the calmest round",
+                i == 0 ? "the upstream itself" : sides[i - 1]->proxy.name.c_str(), p50, p99,
+                calm_p99);
+    if (i != 0) {
+      std::printf("; added: %.0f, %.0f, %.0f us", p50 - latencies[0].p50, p99 - latencies[0].p99,
+                  calm_p99 - latencies[0].calm_p99);
+    }
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+void GatewayBench::Log() {
+  GatewayContest contest("log", upstream_);
+  const Side& tidegate = contest.Add(StartTidegate(Site(AccessLog::kFile)));
+  const Side& nginx = contest.Add(StartNginx(Site(AccessLog::kFile)));
+  contest.Run(Rounds());
+  Headline("log", "the same, each request logged as JSON to a file, nginx's with buffer=64k");
+  for (const Side* const side : {&tidegate, &nginx}) Show(*side);
+  ShowRatio("tidegate beside nginx", MedianRatio(tidegate.micros, nginx.micros));
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+/// Decisions of a Tidegate that Redis took, by its metrics.
+double DecidedByStore(const Proxy& tidegate) {
+  const std::string metrics =
+      HttpClient(tidegate.admin_port).Ask("GET /metrics HTTP/1.1\r\nHost: bench.example\r\n\r\n");
+  constexpr std::string_view kBefore = R"(rung="store"} )";
+  const std::size_t at = metrics.find(kBefore);
+  return at == std::string::npos ? 0 : std::stod(metrics.substr(at + kBefore.size()));
+}
+
+void GatewayBench::Redis() {
+  redis_test::RedisServer redis{{.core = kLoadCore}};
+  const std::string sha = redis.Text({"SCRIPT", "LOAD", kUsualScript});
+  GatewayContest contest("redis", upstream_);
+  const Side& tidegate = contest.Add(StartTidegate(Site(), redis.url()));
+  const Side& nginx = contest.Add(StartNginxLua(Site(), redis.port(), sha));
+  const double before = DecidedByStore(tidegate.proxy);
+  contest.Run(Rounds(), [&] { return redis.CpuSeconds(); });
+  const double decided = DecidedByStore(tidegate.proxy) - before;
+  Headline("redis", "limits counted in Redis, no access log");
+  for (const Side* const side : {&tidegate, &nginx}) {
+    Show(*side);
+    std::printf("  %-44s %7.2f us\n", "  Redis's own, per request", MedianOf(side->other_micros));
+  }
+  ShowRatio("tidegate beside nginx", MedianRatio(tidegate.micros, nginx.micros));
+  std::printf("\n");
+  ShowRatio("Redis under tidegate beside under nginx",
+            MedianRatio(tidegate.other_micros, nginx.other_micros));
+  std::printf("\n");
+  // The rest passed because Redis did not answer in time, as on a busy machine.
+  std::printf("  %-44s %6.2f%%\n", "requests that Redis decided for tidegate",
+              100 * decided / static_cast<double>(tidegate.answers));
+  std::fflush(stdout);
+}
+
+void GatewayBench::Connections() {
+  Headline("connections",
+           "resident memory of 5,000 idle keep-alive connections, each used once; "
+           "what the kernel holds is not in it");
+  for (const auto start : {+[](const ProxySite& site) { return StartTidegate(site); },
+                           +[](const ProxySite& site) { return StartNginx(site); },
+                           +[](const ProxySite& site) { return StartHaproxy(site); }}) {
+    MemoryPerConnection(start(Site()));
+  }
+}
+
+void GatewayBench::MemoryPerConnection(const Proxy& proxy) {
+  std::fprintf(stderr, "connections: %s\n", proxy.name.c_str());
+  for (int i = 0; i < 500; ++i) (void)HttpClient(proxy.port).Ask(ProxiedRequest());  // Warm.
+  const std::uint64_t before = proxy.process->ResidentBytes();
+  std::deque<HttpClient> clients;
+  for (int i = 0; i < kIdleConnections; ++i) {
+    (void)clients.emplace_back(proxy.port).Ask(ProxiedRequest());
+  }
+  const std::uint64_t after = proxy.process->ResidentBytes();
+  if (!std::ranges::all_of(clients, [](const HttpClient& client) { return client.idle(); })) {
+    throw std::runtime_error(proxy.name + " closed an idle connection");
+  }
+  std::printf("  %-44s %7.0f bytes each; %.1f MiB in all, %.1f MiB without them\n",
+              proxy.name.c_str(),
+              (static_cast<double>(after) - static_cast<double>(before)) / kIdleConnections,
+              static_cast<double>(after) / (1 << 20), static_cast<double>(before) / (1 << 20));
+  std::fflush(stdout);
+}
+
+/// For the idle connections, here and in the proxies, which inherit it.
+void AllowDescriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Options Parse(int argc, char** argv) {
+  if (argc < 2) throw std::runtime_error("usage: gateway_bench TIDEGATE [--quick] [ROW...]");
+  Options options;
+  options.tidegate = argv[1];
+  for (int i = 2; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--quick") {
+      options.quick = true;
+    } else if (argument.starts_with("-")) {
+      throw std::runtime_error("no option '" + argument + "': there is only --quick");
+    } else {
+      options.rows.push_back(argument);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace tidegate::bench
+
+int main(int argc, char** argv) {
+  using namespace tidegate::bench;
+  try {
+    Options options = Parse(argc, argv);
+    PinSelf(kLoadCore);
+    AllowDescriptors();
+    return GatewayBench(std::move(options)).Run() ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gateway_bench: %s\n", error.what());
+    return 1;
+  }
+}

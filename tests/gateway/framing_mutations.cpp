@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstdio>
+
+#include "gateway/framing_case.hpp"
+
+namespace tidegate::gateway_test {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// What no token has, and what some readers skip, trim or stop at.
+constexpr std::string_view kBytes =
+    "\0\x01\x08\t\n\v\f\r\x1B\x1F \"(),/:;<=>?@[\\]{}\x7F\x80\x85\xA0\xAD\xFF"sv;
+
+/// A place in a request, where `@` is put between the two parts.
+struct Place {
+  std::string name;
+  std::string before, after;
+  std::string_view valid;   ///< Bytes that may stand there,
+  Want want = Want::kBoth;  ///< and what becomes of a request with one of those.
+};
+
+std::vector<Place> Places() {
+  // A colon inside these names makes them another field's: a request without a body, and then
+  // bytes that are no request.
+  const std::string host = "\r\nHost: a\r\n";
+  const std::string end = "\r\n\r\n0\r\n\r\n";
+  return {
+      {"before the method", "", Get(""), ""},
+      {"in the method", "G", "ET /case-$NNN HTTP/1.1" + host + "\r\n", ""},
+      {"behind the method", "GET", " /case-$NNN HTTP/1.1" + host + "\r\n", ""},
+      {"in the version", "GET /case-$NNN HTTP", "/1.1" + host + "\r\n", ""},
+      {"behind the version", "GET /case-$NNN HTTP/1.1", host + "\r\n", ""},
+      {"before Transfer-Encoding", "POST /case-$NNN HTTP/1.1" + host,
+       "Transfer-Encoding: chunked" + end, ""},
+      {"in Transfer-Encoding", "POST /case-$NNN HTTP/1.1" + host + "Transfer",
+       "-Encoding: chunked" + end, ":", Want::kFirst},
+      {"behind Transfer-Encoding", "POST /case-$NNN HTTP/1.1" + host + "Transfer-Encoding",
+       ": chunked" + end, ""},
+      {"before chunked", "POST /case-$NNN HTTP/1.1" + host + "Transfer-Encoding:", "chunked" + end,
+       " \t"},
+      {"in chunked", "POST /case-$NNN HTTP/1.1" + host + "Transfer-Encoding: chu", "nked" + end,
+       ""},
+      {"behind chunked", "POST /case-$NNN HTTP/1.1" + host + "Transfer-Encoding: chunked", end,
+       " \t"},
+      {"in Content-Length", "POST /case-$NNN HTTP/1.1" + host + "Content", "-Length: 5" + end, ":",
+       Want::kFirst},
+      {"behind Content-Length", "POST /case-$NNN HTTP/1.1" + host + "Content-Length", ": 5" + end,
+       ""},
+      {"before a length", "POST /case-$NNN HTTP/1.1" + host + "Content-Length:", "5" + end, " \t"},
+      {"behind a length", "POST /case-$NNN HTTP/1.1" + host + "Content-Length: 5", end, " \t"},
+      {"in Host", "GET /case-$NNN HTTP/1.1\r\nHo", "st: a\r\n\r\n", ""},
+      {"in the host", "GET /case-$NNN HTTP/1.1\r\nHost: a", "b\r\n\r\n", ""},
+      {"in a chunk's size",
+       "POST /case-$NNN HTTP/1.1" + host + "Transfer-Encoding: chunked\r\n\r\n0",
+       "5\r\nhello\r\n0\r\n\r\n", ""},
+  };
+}
+
+std::string NameOf(char byte) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "0x%02X",
+                static_cast<unsigned>(static_cast<unsigned char>(byte)));
+  return text.data();
+}
+
+}  // namespace
+
+FramingCases ByteCases() {
+  FramingCases cases;
+  for (const Place& place : Places()) {
+    for (const char byte : kBytes) {
+      const bool valid = place.valid.find(byte) != std::string_view::npos;
+      FramingCase& one = cases.emplace_back();
+      one.name = NameOf(byte) + " " + place.name;
+      one.raw = place.before + byte + place.after;
+      one.want = valid ? place.want : Want::kRefused;
+      if (valid && byte == '\t') {
+        one.stricter = Stricter::kNginx;
+        one.why = kTabIsBlank;
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace tidegate::gateway_test

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tidegate::gateway_test {
+
+/// A proxy as a process of its own on a free port of 127.0.0.1, in front of one upstream. Ended
+/// with the object.
+class ProxyProcess {
+ public:
+  /// Each is nullptr where the program is not installed, and throws where it does not come up.
+  static std::unique_ptr<ProxyProcess> Nginx(int upstream_port);
+  static std::unique_ptr<ProxyProcess> Haproxy(int upstream_port);
+  /// `binary`: of tidegate. `more`: further lines of its configuration.
+  static std::unique_ptr<ProxyProcess> Tidegate(const std::string& binary, int upstream_port,
+                                                const std::string& more = {});
+  ~ProxyProcess();
+  ProxyProcess(const ProxyProcess&) = delete;
+  ProxyProcess& operator=(const ProxyProcess&) = delete;
+
+  [[nodiscard]] int port() const noexcept { return port_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Whether it still runs.
+  [[nodiscard]] bool alive();
+  /// All that it said so far.
+  [[nodiscard]] std::string Said() const;
+  /// Kills it; returns when it is gone.
+  void End();
+
+ private:
+  explicit ProxyProcess(std::string name);
+  /// Writes `config` into the folder and starts `arguments`; waits until it passes on a request for
+  /// `/ready`.
+  void Start(const std::string& config, const std::vector<std::string>& arguments);
+  void AwaitAnswer();
+
+  std::string name_;
+  std::filesystem::path folder_;
+  int port_ = 0;
+  pid_t pid_ = -1;
+};
+
+/// A port on 127.0.0.1 that was free a moment ago.
+[[nodiscard]] int FreePort();
+
+/// A blocking connection to it, or -1.
+[[nodiscard]] int ConnectTo(int port);
+
+}  // namespace tidegate::gateway_test
