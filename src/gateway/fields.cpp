@@ -82,6 +82,8 @@ FieldKind KindOf(std::string_view name) noexcept {
 void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers) {
   for (const net::HttpField& field : trailers) {
     if (KindOf(field.name) != FieldKind::kEndToEnd) continue;
+    // Quotas are told in the head, where they stand beside ours, or not at all.
+    if (Is(field.name.substr(0, 9), "ratelimit")) continue;
     out << field.name << ": " << field.value << "\r\n";
   }
 }
