@@ -88,9 +88,7 @@ TEST_P(SlowBodyTest, Is408AndTheUpstreamSeesNoWholeRequest) {
   EXPECT_EQ(up.connections(), 1) << "it is not the upstream's fault";
 }
 
-// Disabled, since it fails: the connection goes on reading the body that was given up, for another
-// body_timeout, and is then closed without a word.
-TEST_P(SlowBodyTest, DISABLED_EndsTheConnectionAndSaysSo) {
+TEST_P(SlowBodyTest, EndsTheConnectionAndSaysSo) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url(), {}, "limits: {body_timeout: 200ms}\n"));
   Client client(gate.at());
