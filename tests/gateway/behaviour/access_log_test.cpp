@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
@@ -154,17 +155,39 @@ TEST(AccessLogTest, NorIsWhatWasRefused) {
   EXPECT_THAT(log.text(), Not(HasSubstr("secret")));
 }
 
-/// A path and a host as they are sent.
-class OddBytesTest : public testing::TestWithParam<std::string_view> {};
+/// In a path and in a host.
+constexpr std::array<std::string_view, 21> kOdd = {"\"",
+                                                   "\\",
+                                                   "%0d%0a",
+                                                   "%22%5c",
+                                                   "%00",
+                                                   "\x01",
+                                                   "\t",
+                                                   "\x7f",
+                                                   "\xff\xfe",
+                                                   "\xc3",
+                                                   "\xc3\xa4",
+                                                   "%ff",
+                                                   "%c3%a4",
+                                                   "\xe2\x80\xa8",
+                                                   "\xed\xa0\x80",
+                                                   "\r",
+                                                   "\n",
+                                                   "\",\"status\":200,\"x\":\"",
+                                                   "{}",
+                                                   "[",
+                                                   "<>"};
 
-TEST_P(OddBytesTest, DoNotBreakTheLine) {
+TEST(AccessLogTest, OddBytesDoNotBreakALine) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, log.yaml()));
-  const std::string odd(GetParam());
-  Client(gate.at()).Ask("GET /a" + odd + "b HTTP/1.1\r\nHost: test\r\n\r\n");
-  Client(gate.at()).Ask("GET / HTTP/1.1\r\nHost: a" + odd + "b\r\n\r\n");
-  for (const boost::json::object& line : log.Lines(2)) {
+  for (const std::string_view odd : kOdd) {
+    const std::string text(odd);
+    Client(gate.at()).Ask("GET /a" + text + "b HTTP/1.1\r\nHost: test\r\n\r\n");
+    Client(gate.at()).Ask("GET / HTTP/1.1\r\nHost: a" + text + "b\r\n\r\n");
+  }
+  for (const boost::json::object& line : log.Lines(2 * kOdd.size())) {
     const std::string outcome = Text(line, "outcome");
     EXPECT_TRUE(outcome == "passed" || outcome == "bad_request" || outcome == "refused") << outcome;
   }
@@ -174,11 +197,6 @@ TEST_P(OddBytesTest, DoNotBreakTheLine) {
     EXPECT_NE(c, '\x7f');
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, OddBytesTest,
-                         testing::Values("\"", "\\", "%0d%0a", "%22%5c", "%00", "\x01", "\t",
-                                         "\x7f", "\xff\xfe", "\xc3", "\xc3\xa4", "%ff", "%c3%a4",
-                                         "\xe2\x80\xa8", "\xed\xa0\x80", "\r", "\n",
-                                         "\",\"status\":200,\"x\":\"", "{}", "[", "<>"));
 
 TEST(AccessLogTest, EncodedLineEndsStayEncodedOrEscaped) {
   LogFile log;
