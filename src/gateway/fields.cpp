@@ -90,6 +90,8 @@ void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers
                    const HeaderEdits& edits) {
   for (const net::HttpField& field : trailers) {
     if (KindOf(field.name) != FieldKind::kEndToEnd || Edited(edits, field.name)) continue;
+    // Quotas are told in the head, where they stand beside ours, or not at all.
+    if (Is(field.name.substr(0, 9), "ratelimit")) continue;
     out << field.name << ": " << field.value << "\r\n";
   }
 }

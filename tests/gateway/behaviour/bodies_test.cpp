@@ -128,6 +128,8 @@ std::size_t SendUntilStalled(Socket& socket, std::string_view piece, std::size_t
 constexpr std::size_t kMuch = 64u << 20;
 /// What both sockets of both sides may hold on their way; far less than kMuch.
 constexpr std::size_t kInSockets = 24u << 20;
+/// What this process may grow by meanwhile: a few buffers, and what sanitizers keep of freed ones.
+constexpr std::size_t kInMemory = 8u << 20;
 
 TEST(PaceTest, AClientThatDoesNotReadStallsTheUpstreamNotTheMemory) {
   std::promise<std::size_t> taken;
@@ -151,7 +153,7 @@ TEST(PaceTest, AClientThatDoesNotReadStallsTheUpstreamNotTheMemory) {
   client.Send(GetText("/"));
   const std::size_t sent = taken.get_future().get();
   EXPECT_LT(sent, kInSockets) << "the gateway took it all";
-  EXPECT_LT(grown, 1u << 20);
+  EXPECT_LT(grown, kInMemory);
   const Answer answer = client.Read();  // And when it reads at last, nothing is missing.
   EXPECT_EQ(answer.body.size(), kMuch);
 }
@@ -174,7 +176,7 @@ TEST(PaceTest, AnUpstreamThatDoesNotReadStallsTheClientNotTheMemory) {
   const std::size_t sent = SendUntilStalled(client, piece, kMuch);
   const std::size_t after = ResidentBytes();
   EXPECT_LT(sent, kInSockets) << "the gateway took it all";
-  EXPECT_LT(after, before + (1u << 20));
+  EXPECT_LT(after, before + kInMemory);
   read.Give();
   const timeval patience{.tv_sec = kPatience.count(), .tv_usec = 0};
   setsockopt(client.fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -320,98 +322,6 @@ TEST(TooLongTest, ARouteHasItsOwnLimit) {
   Client client(gate.at());
   EXPECT_EQ(client.Ask(RequestText("POST", "/big", {}, body)).status, 200);
   EXPECT_EQ(client.Ask(RequestText("POST", "/", {}, "12345678901")).status, 413);
-}
-
-// --- Connections --------------------------------------------------------------------
-
-TEST(KeepAliveTest, BothSidesAreUsedAgain) {
-  ScriptedUpstream up(ScriptedUpstream::Ok());
-  Gate gate(Routed(up.url()));
-  Client client(gate.at());
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(client.Get("/").status, 200);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(gate.Get("/").status, 200) << "other clients share it";
-  EXPECT_EQ(up.connections(), 1);
-  EXPECT_EQ(up.requests(), 25);
-}
-
-TEST(KeepAliveTest, NoneIsKeptWhereNoneShallBe) {
-  ScriptedUpstream up(ScriptedUpstream::Ok());
-  Gate gate(Routed(up.url(), "keep_alive: 0"));
-  Client client(gate.at());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Get("/").status, 200);
-  EXPECT_EQ(up.connections(), 3);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
-}
-
-TEST(KeepAliveTest, AnIdleConnectionIsClosedAfterItsTime) {
-  ScriptedUpstream up(ScriptedUpstream::Ok());
-  Gate gate(Routed(up.url(), "keep_alive_timeout: 100ms"));
-  EXPECT_EQ(gate.Get("/").status, 200);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
-}
-
-TEST(KeepAliveTest, AnUpstreamThatClosesIsBelieved) {
-  ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request&) { return Http("200 OK", "Connection: close\r\n", "x"); }));
-  Gate gate(Routed(up.url()));
-  Client client(gate.at());
-  for (int i = 0; i < 3; ++i) {
-    const Answer answer = client.Get("/");
-    EXPECT_EQ(answer.status, 200);
-    EXPECT_FALSE(answer.Has("Connection")) << "that concerns the other connection";
-  }
-  EXPECT_EQ(up.connections(), 3);
-}
-
-TEST(KeepAliveTest, PipelinedRequestsAreAnsweredInTheirOrder) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
-    return Http("200 OK", {}, request.method() + request.target() + request.body);
-  }));
-  Gate gate(Routed(up.url()));
-  Client client(gate.at());
-  std::string all;
-  std::vector<std::string> expected;
-  for (int i = 0; i < 100; ++i) {
-    const std::string n = "/" + std::to_string(i);
-    switch (i % 4) {
-      case 0:
-        all += GetText(n);
-        expected.push_back("GET" + n);
-        break;
-      case 1:
-        all += RequestText("POST", n, {}, "body");
-        expected.push_back("POST" + n + "body");
-        break;
-      case 2:
-        all += "PUT " + n + " HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" +
-               Chunked("some chunks", 4, "X-T: 1\r\n");
-        expected.push_back("PUT" + n + "some chunks");
-        break;
-      default:
-        all += RequestText("POST", n, {}, std::string(5000, 'y'));
-        expected.push_back("POST" + n + std::string(5000, 'y'));
-    }
-  }
-  std::thread sender([&] { client.Send(all); });
-  for (const std::string& body : expected) {
-    const Answer answer = client.Read();
-    EXPECT_EQ(answer.status, 200);
-    EXPECT_EQ(answer.body, body);
-  }
-  sender.join();
-  EXPECT_EQ(up.requests(), 100);
-}
-
-TEST(KeepAliveTest, AClientThatAsksForTheEndGetsIt) {
-  ScriptedUpstream up(ScriptedUpstream::Ok());
-  Gate gate(Routed(up.url()));
-  Client client(gate.at());
-  const Answer answer = client.Get("/", "Connection: close\r\n");
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.Field("Connection"), "close");
-  EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
-  EXPECT_EQ(gate.Get("/").status, 200);
-  EXPECT_EQ(up.connections(), 1) << "the upstream's connection goes on";
 }
 
 }  // namespace

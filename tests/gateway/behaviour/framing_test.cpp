@@ -154,6 +154,38 @@ TEST(TrailersTest, ThoseThatFrameOrRouteAreRefusedOrDropped) {
   }
 }
 
+class ForbiddenTrailerTest : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(ForbiddenTrailerTest, OfAnUpstreamNeverReachesTheClient) {
+  const std::string line(GetParam());
+  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) {
+    return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+           Chunked("hello", 5, "X-Before: 1\r\n" + line + "\r\nX-After: 2\r\n");
+  }));
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  client.Send(GetText("/", "TE: trailers\r\nConnection: TE\r\n"));
+  const std::string head = client.ReadUntil("\r\n\r\n");
+  if (head.find(" 502 ") != std::string::npos) return;
+  EXPECT_EQ(head.find("hello"), std::string::npos);
+  // All of it, or a cut: in neither is that line.
+  std::string rest = client.ReadUntil("0\r\n");
+  rest += client.ReadUntil("\r\n\r\n");
+  EXPECT_EQ(rest.find(line), std::string::npos) << rest;
+  if (!rest.ends_with("\r\n\r\n")) return;
+  EXPECT_NE(rest.find("X-Before: 1\r\n"), std::string::npos) << rest;
+  EXPECT_NE(rest.find("X-After: 2\r\n"), std::string::npos) << rest;
+  EXPECT_NE(client.Get("/").head.find(" 200 "), std::string::npos) << "the next answer is sound";
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, ForbiddenTrailerTest,
+    testing::Values("Content-Length: 5", "Transfer-Encoding: chunked", "Connection: close",
+                    "Content-Encoding: gzip", "Content-Type: text/html", "Content-Range: bytes 0-1",
+                    "Set-Cookie: evil=1", "Location: /evil", "Cache-Control: public", "Vary: x",
+                    "Keep-Alive: timeout=1", "Upgrade: websocket", "Trailer: X-More",
+                    "WWW-Authenticate: Basic", "X-Request-Id: evil", "RateLimit: \"x\";r=100",
+                    "RateLimit-Policy: \"x\";q=100", "Retry-After: 1", "Date: never"));
+
 // --- Answers without a body -----------------------------------------------------------
 
 TEST(NoBodyTest, HeadHasTheLengthAndNoBody) {

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Upstreams over TLS: believed by their certificates, or not at all.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "gateway/behaviour/gateway_fixture.hpp"
+#include "gateway/behaviour/log_file.hpp"
+#include "gateway/behaviour/tls_side.hpp"
+
+namespace tidegate::behaviour {
+namespace {
+
+using testing::HasSubstr;
+using Connection = ScriptedUpstream::Connection;
+
+/// PEM as a double-quoted value of YAML.
+std::string Quoted(const std::string& pem) {
+  std::string text = "\"";
+  for (const char c : pem) text += c == '\n' ? std::string("\\n") : std::string(1, c);
+  return text + "\"";
+}
+
+const Authority& Ours() {
+  static const Authority kOurs("our authority");
+  return kOurs;
+}
+const Authority& Theirs() {
+  static const Authority kTheirs("another authority");
+  return kTheirs;
+}
+
+/// An upstream that answers each request over TLS with what `answer` makes of it.
+class TlsUpstream {
+ public:
+  using Handler = std::function<void(TlsSide&)>;
+
+  explicit TlsUpstream(const Credentials& own, Handler handler = Ok(),
+                       const std::string& client_authority = {})
+      : context_(own, client_authority),
+        upstream_([this, handler = std::move(handler)](Connection& connection) {
+          TlsSide side(context_, connection.fd());
+          if (!side.Accept()) return;
+          ++shaken_;
+          handler(side);
+          // Otherwise what was sent may be lost to a reset.
+          connection.EndSending();
+          (void)connection.WaitForEnd();
+        }) {}
+
+  static Handler Ok() {
+    return [](TlsSide& side) {
+      while (!side.ReadRequest().empty()) side.Send(Http("200 OK", {}, "ok"));
+    };
+  }
+
+  [[nodiscard]] std::string url(std::string_view host = "127.0.0.1") const {
+    return "https://" + std::string(host) + ":" + std::to_string(upstream_.port());
+  }
+  [[nodiscard]] int connections() const { return upstream_.connections(); }
+  [[nodiscard]] int shaken() const { return shaken_; }
+  [[nodiscard]] int open() const { return upstream_.open(); }
+
+ private:
+  std::atomic<int> shaken_{0};
+  TlsContext context_;
+  ScriptedUpstream upstream_;
+};
+
+Credentials Local() { return Ours().Issue("up", "DNS:localhost,IP:127.0.0.1"); }
+std::string Believing(const std::string& more = {}) {
+  return "tls: {ca: " + Quoted(Ours().pem()) + more + "}\nretries: off";
+}
+
+// --- Belief -----------------------------------------------------------------------
+
+TEST(TlsTest, AVerifiedUpstreamIsUsedAndItsConnectionAgain) {
+  TlsUpstream up(Local());
+  Gate gate(Routed(up.url(), Believing()));
+  Client client(gate.at());
+  for (int i = 0; i < 10; ++i) {
+    const Answer answer = client.Get("/");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "ok");
+  }
+  EXPECT_EQ(up.connections(), 1);
+}
+
+TEST(TlsTest, TheNameAskedForIsTheHostOrTheOneConfigured) {
+  std::mutex mutex;
+  std::string asked;
+  const auto note = [&](TlsSide& side) {
+    while (!side.ReadRequest().empty()) {
+      const std::lock_guard lock(mutex);
+      asked = side.server_name();
+      side.Send(Http("200 OK"));
+    }
+  };
+  TlsUpstream up(Ours().Issue("up", "DNS:localhost,DNS:api.internal,IP:127.0.0.1"), note);
+  const auto name = [&](const std::string& url, const std::string& keys) {
+    Gate gate(Routed(url, keys));
+    EXPECT_EQ(gate.Get("/").status, 200);
+    const std::lock_guard lock(mutex);
+    return asked;
+  };
+  const std::string ca = "tls: {ca: " + Quoted(Ours().pem()) + "}";
+  EXPECT_EQ(name(up.url(), ca), "") << "an address is no name";
+  EXPECT_EQ(name(up.url("localhost"), ca), "localhost");
+  EXPECT_EQ(name(up.url(), Believing(", server_name: api.internal")), "api.internal");
+}
+
+/// A certificate that is not to be believed, and what the log says of it.
+struct Doubt {
+  std::string_view name;
+  std::function<Credentials()> credentials;
+  std::string_view why;
+};
+class DoubtTest : public testing::TestWithParam<Doubt> {};
+
+TEST_P(DoubtTest, Is502AndTheLogSaysWhy) {
+  LogFile log;
+  TlsUpstream up(GetParam().credentials());
+  Gate gate(Routed(up.url(), Believing(), log.yaml()));
+  const Answer answer = gate.Get("/");
+  EXPECT_EQ(answer.status, 502);
+  EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
+  EXPECT_EQ(answer.body.find("certificate"), std::string::npos) << "not the client's business";
+  const boost::json::object line = log.Line();
+  EXPECT_EQ(line.at("outcome"), "connect_failed");
+  EXPECT_THAT(std::string(line.at("problem").as_string()), HasSubstr(GetParam().why));
+}
+
+TEST_P(DoubtTest, IsBelievedWithoutVerification) {
+  TlsUpstream up(GetParam().credentials());
+  Gate gate(Routed(up.url(), "tls: {verify: false}"));
+  EXPECT_EQ(gate.Get("/").body, "ok");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DoubtTest,
+    testing::Values(
+        Doubt{"WrongName", [] { return Ours().Issue("up", "DNS:example.com"); }, "mismatch"},
+        Doubt{"WrongAddress", [] { return Ours().Issue("up", "IP:127.0.0.2"); }, "mismatch"},
+        Doubt{"NameInTheSubjectOnly", [] { return Ours().Issue("127.0.0.1", "DNS:example.com"); },
+              "mismatch"},
+        Doubt{"UnknownAuthority", [] { return Theirs().Issue("up", "IP:127.0.0.1"); },
+              "local issuer"},
+        Doubt{"Expired",
+              [] { return Ours().Issue("up", "IP:127.0.0.1", Authority::Validity::kOver); },
+              "expired"}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+TEST(TlsTest, AnUpstreamThatSpeaksNoTlsIs502) {
+  LogFile log;
+  ScriptedUpstream up([](Connection& connection) {
+    connection.Send("HTTP/1.1 400 Bad Request\r\n\r\n");
+    (void)connection.WaitForEnd();
+  });
+  const std::string url = "https://127.0.0.1:" + std::to_string(up.port());
+  Gate gate(Routed(url, Believing(), log.yaml()));
+  EXPECT_EQ(gate.Get("/").status, 502);
+  EXPECT_THAT(std::string(log.Line().at("problem").as_string()), HasSubstr("handshake"));
+}
+
+TEST(TlsTest, AHandshakeThatHangsIs504) {
+  ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
+  const std::string url = "https://127.0.0.1:" + std::to_string(up.port());
+  Gate gate(Routed(url, Believing() + "\nconnect_timeout: 150ms"));
+  EXPECT_EQ(gate.Get("/").status, 504);
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+}
+
+// --- The gateway's own certificate ------------------------------------------------------
+
+TEST(TlsTest, TheGatewaysCertificateIsPresented) {
+  std::mutex mutex;
+  std::string name;
+  const auto note = [&](TlsSide& side) {
+    while (!side.ReadRequest().empty()) {
+      const std::lock_guard lock(mutex);
+      name = side.client_name();
+      side.Send(Http("200 OK"));
+    }
+  };
+  const Credentials gateway = Theirs().Issue("the gateway", "DNS:gateway");
+  TlsUpstream up(Local(), note, Theirs().pem());
+  Gate gate(Routed(up.url(), Believing(", certificate: " + Quoted(gateway.certificate) +
+                                       ", key: " + Quoted(gateway.key))));
+  EXPECT_EQ(gate.Get("/").status, 200);
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(name, "the gateway");
+}
+
+TEST(TlsTest, WithoutOneAnUpstreamThatWantsOneIs502) {
+  TlsUpstream up(Local(), TlsUpstream::Ok(), Theirs().pem());
+  Gate gate(Routed(up.url(), Believing()));
+  EXPECT_EQ(gate.Get("/").status, 502);
+}
+
+// --- Bodies -------------------------------------------------------------------------------
+
+TEST(TlsBodyTest, MuchPassesBothWaysByteForByte) {
+  TlsUpstream up(Local(), [](TlsSide& side) {
+    while (true) {
+      const std::string request = side.ReadRequest();
+      if (request.empty()) return;
+      side.Send(Http("200 OK", {}, request.substr(request.find("\r\n\r\n") + 4)));
+    }
+  });
+  Gate gate(Routed(up.url(), Believing()));
+  Client client(gate.at());
+  for (const std::size_t size : {0u, 1u, 16384u, 16385u, 100'000u, 8u << 20}) {
+    const std::string body = RandomBytes(size, static_cast<unsigned>(size));
+    std::thread sender([&] { client.Send(RequestText("POST", "/", {}, body)); });
+    const Answer answer = client.Read();
+    sender.join();
+    ASSERT_EQ(answer.status, 200);
+    ASSERT_TRUE(answer.body == body) << size << " " << answer.body.size();
+  }
+  EXPECT_EQ(up.connections(), 1);
+}
+
+TEST(TlsBodyTest, BothSidesMaySendAtOnce) {
+  // The answer begins with the head of the request: both directions are full at the same time.
+  constexpr std::size_t kMuch = 8u << 20;
+  const std::string down = RandomBytes(kMuch, 1);
+  const std::string upward = RandomBytes(kMuch, 2);
+  std::atomic<bool> same{false};
+  TlsUpstream up(Local(), [&](TlsSide& side) {
+    (void)side.ReadUntil("\r\n\r\n");
+    side.Send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(kMuch) + "\r\n\r\n");
+    std::string got;
+    for (std::size_t at = 0; at < kMuch; at += 65536) {
+      side.Send(std::string_view(down).substr(at, 65536));
+      got += side.ReadExactly(65536);
+    }
+    same = got == upward;
+  });
+  Gate gate(Routed(up.url(), Believing()));
+  Client client(gate.at());
+  std::thread sender([&] { client.Send(RequestText("POST", "/", {}, upward)); });
+  const Answer answer = client.Read();
+  sender.join();
+  EXPECT_TRUE(answer.body == down) << answer.body.size();
+  EXPECT_TRUE(Soon([&] { return same.load(); }));
+}
+
+TEST(TlsBodyTest, AnEndWithoutCloseNotifyIsACut) {
+  LogFile log;
+  TlsUpstream up(Local(), [](TlsSide& side) {
+    (void)side.ReadRequest();
+    side.Send("HTTP/1.1 200 OK\r\n\r\nsome");
+  });
+  Gate gate(Routed(up.url(), Believing(), log.yaml()));
+  Client client(gate.at());
+  client.Send(GetText("/"));
+  const std::string all = client.ReadRest();
+  EXPECT_EQ(all.find("0\r\n\r\n"), std::string::npos) << all;
+  EXPECT_EQ(log.Line().at("outcome"), "cut");
+}
+
+TEST(TlsBodyTest, AnEndWithCloseNotifyIsOne) {
+  TlsUpstream up(Local(), [](TlsSide& side) {
+    (void)side.ReadRequest();
+    side.Send("HTTP/1.1 200 OK\r\n\r\nall");
+    side.EndInOrder();
+  });
+  Gate gate(Routed(up.url(), Believing()));
+  const Answer answer = gate.Get("/");
+  EXPECT_EQ(answer.body, "all");
+  EXPECT_TRUE(answer.whole);
+}
+
+TEST(TlsBodyTest, ATunnelPassesBothWays) {
+  TlsUpstream up(Local(), [](TlsSide& side) {
+    (void)side.ReadRequest();
+    side.Send("HTTP/1.1 101 Go\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello\n");
+    while (true) {
+      const std::string line = side.ReadUntil("\n");
+      if (line.empty()) break;
+      side.Send(line);
+    }
+    side.Send("bye");
+    side.EndInOrder();
+  });
+  Gate gate(Routed(up.url(), Believing()));
+  Client client(gate.at());
+  client.Send(GetText("/", "Upgrade: x\r\nConnection: Upgrade\r\n") + "early\n");
+  EXPECT_EQ(client.Read().status, 101);
+  EXPECT_EQ(client.ReadExactly(12), "hello\nearly\n");
+  client.EndSending();
+  EXPECT_EQ(client.ReadRest(), "bye");
+}
+
+TEST(TlsTest, HealthChecksSpeakTlsToo) {
+  TlsUpstream up(Local());
+  Gate gate(Routed(up.url(), Believing() + "\nhealth: {interval: 100ms, healthy: 1}"));
+  EXPECT_TRUE(Soon([&] { return up.shaken() >= 2; }));
+  EXPECT_EQ(gate.Get("/").status, 200);
+}
+
+}  // namespace
+}  // namespace tidegate::behaviour

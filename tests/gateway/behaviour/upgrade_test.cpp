@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Upgrades: a tunnel after the upstream's 101 and not before, whose bytes nobody here touches.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "gateway/behaviour/gateway_fixture.hpp"
+
+namespace tidegate::behaviour {
+namespace {
+
+using namespace std::string_view_literals;
+using Connection = ScriptedUpstream::Connection;
+
+constexpr std::string_view kSwitch =
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Accept: abc\r\n\r\n";
+constexpr std::string_view kAsk =
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: xyz\r\n"
+    "Sec-WebSocket-Version: 13\r\n";
+
+/// Sends back what comes until the other side sends no more; then a last word.
+void EchoUntilEnd(Connection& connection, std::string_view last = {}) {
+  Request request;
+  if (!connection.ReadHead(request)) return;
+  connection.Send(kSwitch);
+  while (true) {
+    const std::string line = connection.ReadUntil("\n");
+    if (line.empty()) break;
+    connection.Send(line);
+  }
+  connection.Send(last);
+}
+
+/// Asks, and reads the 101.
+Answer Upgraded(Client& client) {
+  Answer answer = client.Ask(GetText("/ws", kAsk));
+  EXPECT_EQ(answer.status, 101);
+  return answer;
+}
+
+// --- Tunnels ----------------------------------------------------------------------
+
+TEST(TunnelTest, PassesBytesBothWaysAfter101) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  const Answer answer = Upgraded(client);
+  EXPECT_EQ(answer.Field("Upgrade"), "websocket");
+  EXPECT_EQ(answer.Field("Connection"), "Upgrade");
+  EXPECT_EQ(answer.Field("Sec-WebSocket-Accept"), "abc");
+  EXPECT_FALSE(answer.Has("Content-Length"));
+  EXPECT_FALSE(answer.Has("Transfer-Encoding"));
+  for (const std::string_view line : {"one\n"sv, "GET / HTTP/1.1\n"sv, "\0\xff\x80 bytes\n"sv}) {
+    client.Send(line);
+    EXPECT_EQ(client.ReadUntil("\n"), line);
+  }
+  const Request request = up.last();
+  EXPECT_EQ(request.Field("Upgrade"), "websocket");
+  EXPECT_EQ(request.Field("Connection"), "Upgrade");
+  EXPECT_EQ(request.Field("Sec-WebSocket-Key"), "xyz");
+}
+
+TEST(TunnelTest, BytesRightBehindTheRequestAreTheFirstOfTheTunnel) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  const std::string early = std::string(40'000, 'e') + "\n";  // More than one buffer.
+  client.Send(GetText("/ws", kAsk) + early);
+  EXPECT_EQ(client.Read().status, 101);
+  EXPECT_EQ(client.ReadUntil("\n"), early);
+  client.Send("more\n");
+  EXPECT_EQ(client.ReadUntil("\n"), "more\n");
+}
+
+TEST(TunnelTest, BytesRightBehindTheUpstreams101Arrive) {
+  ScriptedUpstream up([](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(std::string(kSwitch) + "hello\nHTTP/1.1 200 OK\r\n\r\n");
+    (void)connection.WaitForEnd();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "hello\nHTTP/1.1 200 OK\r\n\r\n");
+}
+
+TEST(TunnelTest, InterimAnswersMayStandBefore101) {
+  ScriptedUpstream up([](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + std::string(kSwitch) + "!");
+    (void)connection.WaitForEnd();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  EXPECT_EQ(client.Ask(GetText("/ws", kAsk)).status, 103);
+  EXPECT_EQ(client.Read().status, 101);
+  EXPECT_EQ(client.ReadExactly(1), "!");
+}
+
+TEST(TunnelTest, ItsConnectionIsNeverUsedAgain) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
+  Gate gate(Routed(up.url()));
+  for (int i = 0; i < 3; ++i) {
+    Client client(gate.at());
+    Upgraded(client);
+    client.EndSending();
+    EXPECT_EQ(client.ReadRest(), "");
+  }
+  EXPECT_EQ(up.connections(), 3);
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+}
+
+// --- Refusals ---------------------------------------------------------------------
+
+class RefusedUpgradeTest : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(RefusedUpgradeTest, IsAnAnswerLikeAnyOther) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
+    return request.Has("Upgrade") ? Http(GetParam(), "Upgrade: websocket\r\n", "no")
+                                  : Http("200 OK", {}, "plain");
+  }));
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  for (int i = 0; i < 3; ++i) {
+    const Answer answer = client.Ask(GetText("/ws", kAsk));
+    EXPECT_EQ(answer.status, std::stoi(std::string(GetParam())));
+    EXPECT_EQ(answer.body, "no");
+    EXPECT_NE(answer.Field("Connection"), "close");
+    EXPECT_EQ(client.Get("/").body, "plain") << "keep-alive goes on";
+  }
+  EXPECT_EQ(up.connections(), 1);
+}
+INSTANTIATE_TEST_SUITE_P(All, RefusedUpgradeTest,
+                         testing::Values("200 OK", "400 Bad Request", "426 Upgrade Required"));
+
+TEST(UpgradeTest, ARequestPipelinedBehindARefusedOneIsARequest) {
+  ScriptedUpstream up(ScriptedUpstream::Each(
+      [](const Request& request) { return Http("200 OK", {}, request.target()); }));
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  client.Send(GetText("/ws", kAsk) + GetText("/next"));
+  EXPECT_EQ(client.Read().body, "/ws");
+  EXPECT_EQ(client.Read().body, "/next");
+}
+
+class OtherUpgradeTest : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(OtherUpgradeTest, IsNotPassedOn) {
+  ScriptedUpstream up(ScriptedUpstream::Ok());
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  const Answer answer = client.Get("/", std::string(GetParam()) + "HTTP2-Settings: AAMAAABk\r\n");
+  EXPECT_TRUE(answer.status == 200 || answer.status == 400) << answer.status;
+  if (answer.status == 400) return;
+  EXPECT_FALSE(up.last().Has("Upgrade")) << up.last().head;
+  EXPECT_FALSE(up.last().Has("HTTP2-Settings"));
+  EXPECT_EQ(up.last().Field("Connection").find("pgrade"), std::string::npos);
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, OtherUpgradeTest,
+    testing::Values("Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n",
+                    "Upgrade: H2C\r\nConnection: upgrade\r\n",
+                    "Upgrade: websocket, h2c\r\nConnection: Upgrade\r\n",
+                    "Upgrade: websocket\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n",
+                    "Upgrade: h2c,\r\nConnection: Upgrade\r\n",
+                    "Upgrade: HTTP/2.0\r\nConnection: Upgrade\r\n",
+                    "Upgrade: websocket\r\n",  // Connection does not name it.
+                    "Upgrade: TLS/1.2\r\nConnection: Upgrade\r\n"));
+
+/// Switches whether it was asked to or not.
+ScriptedUpstream::Handler Switching() {
+  return [](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+    (void)connection.WaitForEnd();
+  };
+}
+
+TEST(UpgradeTest, A101ThatNobodyAskedForIs502) {
+  ScriptedUpstream up(Switching());
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  const Answer answer = client.Get("/");
+  EXPECT_EQ(answer.status, 502);
+  EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  const Answer h2c = client.Get("/", "Upgrade: h2c\r\nConnection: Upgrade\r\n");
+  EXPECT_EQ(h2c.status, 502) << "nor was that one passed on";
+}
+
+TEST(UpgradeTest, A101ToAClientOfHttp10Is502) {
+  ScriptedUpstream up(Switching());
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  client.Send("GET /ws HTTP/1.0\r\nHost: test\r\n" + std::string(kAsk) + "\r\n");
+  EXPECT_EQ(client.Read().status, 502);
+}
+
+TEST(UpgradeTest, ABodyBeforeATunnelIsNotTakenForItsFirstBytes) {
+  ScriptedUpstream up(Switching());
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  client.Send("POST /ws HTTP/1.1\r\nHost: test\r\n" + std::string(kAsk) +
+              "Content-Length: 4\r\n\r\nbody");
+  const Answer answer = client.Read();
+  EXPECT_NE(answer.status, 101);
+}
+
+// --- Ends -------------------------------------------------------------------------
+
+TEST(TunnelEndTest, AClientsHalfCloseReachesTheUpstreamWhichMayStillSend) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection, "the last word"); });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  client.Send("a\n");
+  client.EndSending();
+  EXPECT_EQ(client.ReadRest(), "a\nthe last word");
+}
+
+TEST(TunnelEndTest, AllBytesOfTheUpstreamArriveBeforeItsEnd) {
+  const std::string much = RandomBytes(3u << 20);
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(std::string(kSwitch) + much);
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "the upstream has closed already";
+  const std::string all = client.ReadRest();
+  EXPECT_EQ(all.size(), much.size());
+  EXPECT_TRUE(all == much);
+}
+
+TEST(TunnelEndTest, AClientThatVanishesEndsTheUpstreams) {
+  ScriptedUpstream up([](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+    EXPECT_TRUE(connection.WaitForEnd());
+  });
+  Gate gate(Routed(up.url()));
+  {
+    Client client(gate.at());
+    Upgraded(client);
+    client.Reset();
+  }
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(Soon([&] {
+    return gate.Metric("tidegate_upstream_target_requests{upstream=\"up\",target=\"127.0.0.1:" +
+                       std::to_string(up.port()) + "\"}") == 0;
+  }));
+}
+
+TEST(TunnelEndTest, AnUpstreamThatResetsEndsTheClients) {
+  Signal go;
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+    (void)go.Wait();
+    connection.Reset();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  go.Give();
+  EXPECT_NE(client.WaitForEnd(), Client::End::kOpen);
+}
+
+TEST(TunnelEndTest, WithoutAByteForTooLongItEndsOnBothSides) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
+  Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
+  Client client(gate.at());
+  Upgraded(client);
+  const auto begun = std::chrono::steady_clock::now();
+  // One byte now and then keeps it open: for longer than the time-out, all in all.
+  while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds{500}) {
+    client.Send(".\n");
+    ASSERT_EQ(client.ReadUntil("\n"), ".\n");
+    (void)client.Readable(std::chrono::milliseconds{20});
+  }
+  EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+}
+
+TEST(TunnelEndTest, ADrainLetsItGoOn) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  Signal drained;
+  gate.server().Drain([&] { drained.Give(); });
+  for (int i = 0; i < 20; ++i) {
+    client.Send("still\n");
+    ASSERT_EQ(client.ReadUntil("\n"), "still\n");
+  }
+  EXPECT_FALSE(drained.given()) << "it is under way";
+}
+
+TEST(TunnelEndTest, AStopCutsIt) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
+  auto gate = std::make_unique<Gate>(Routed(up.url()));
+  Client client(gate->at());
+  Upgraded(client);
+  gate->server().Drain([] {});
+  gate.reset();  // As when drain_timeout is over.
+  EXPECT_NE(client.WaitForEnd(), Client::End::kOpen);
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+}
+
+TEST(TunnelEndTest, ADrainIsOverWhenTheLastTunnelIs) {
+  ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  Signal drained;
+  gate.server().Drain([&] { drained.Give(); });
+  client.EndSending();
+  EXPECT_EQ(client.ReadRest(), "");
+  client.Close();
+  EXPECT_TRUE(drained.Wait());
+}
+
+// --- Much ---------------------------------------------------------------------------
+
+TEST(TunnelPaceTest, MuchPassesBothWaysAtOnce) {
+  constexpr std::size_t kMuch = 16u << 20;
+  const std::string down = RandomBytes(kMuch, 1);
+  const std::string upward = RandomBytes(kMuch, 2);
+  std::string got;
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+    std::thread sender([&] { connection.Send(down); });
+    got = connection.ReadExactly(kMuch);
+    sender.join();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at(), 65536);
+  Upgraded(client);
+  std::thread sender([&] { client.Send(upward); });
+  const std::string mine = client.ReadExactly(kMuch);
+  sender.join();
+  EXPECT_TRUE(mine == down) << mine.size();
+  EXPECT_EQ(client.ReadRest(), "");
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(got == upward) << got.size();
+}
+
+TEST(TunnelPaceTest, WhoDoesNotReadStallsTheOtherSideOnly) {
+  Signal read;
+  constexpr std::size_t kMost = 64u << 20;
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+    connection.Send("hello\n");
+    (void)read.Wait();
+    (void)connection.WaitForEnd();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  const timeval briefly{.tv_sec = 0, .tv_usec = 300'000};
+  setsockopt(client.fd(), SOL_SOCKET, SO_SNDTIMEO, &briefly, sizeof briefly);
+  const std::string piece(65536, 'x');
+  std::size_t sent = 0;
+  while (sent < kMost) {
+    const ssize_t now = ::send(client.fd(), piece.data(), piece.size(), MSG_NOSIGNAL);
+    if (now <= 0) break;
+    sent += static_cast<std::size_t>(now);
+  }
+  EXPECT_LT(sent, kMost / 2) << "the gateway took it all";
+  EXPECT_EQ(client.ReadUntil("\n"), "hello\n") << "the other direction goes on";
+  read.Give();
+}
+
+}  // namespace
+}  // namespace tidegate::behaviour
