@@ -185,7 +185,6 @@ class Control {
   void Reload(std::string_view why) {
     if (draining_) return;
     if (options_.config.empty()) return Log::Info("nothing to reload: the demo has no file");
-    server_.ReopenLog();
     ConfigReading reading = LoadConfig(options_.config);
     bool applied = false;
     if (reading.config) {

@@ -47,12 +47,6 @@ void Gateway::Use(const std::shared_ptr<const Policy>& policy,
     }
     if (pool == nullptr) pool = std::make_shared<UpstreamPool>(reactor_, buffers_, upstream);
     state->pools.push_back(std::move(pool));
-    const UpstreamSpec& spec = upstream->spec();
-    state->kinds.push_back({reactor_.deadlines().KindFor(spec.connect_timeout),
-                            reactor_.deadlines().KindFor(spec.idle_timeout)});
-  }
-  for (const Route& route : routing->routes()) {
-    state->response.push_back(reactor_.deadlines().KindFor(route.response_timeout));
   }
   state_ = std::move(state);
 }

@@ -25,16 +25,9 @@ namespace tidegate {
 
 /// What a reload swaps as a whole, as one reactor holds it.
 struct GatewayState {
-  /// Durations of one upstream, as this reactor's deadlines know them.
-  struct Kinds {
-    net::Deadlines::Kind connect{};
-    net::Deadlines::Kind idle{};
-  };
   Policy policy;
   std::shared_ptr<const Routing> routing;
   std::vector<std::shared_ptr<UpstreamPool>> pools;  ///< By upstream.
-  std::vector<Kinds> kinds;                          ///< By upstream.
-  std::vector<net::Deadlines::Kind> response;        ///< By route.
 };
 
 /// What one reactor counts of its passages; any thread may read.

@@ -160,7 +160,7 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
                                    Blame blame = Blame::kTarget);
   void ReleaseUpstream(bool reusable);
   void Settle();
-  [[nodiscard]] net::Deadlines::Kind ResponseKind() const noexcept;
+  [[nodiscard]] net::Deadlines::Kind KindOf(Micros duration) const noexcept;
   void Arm(net::Deadlines::Kind kind) noexcept;
   [[nodiscard]] std::uint64_t Moved() const noexcept;
 

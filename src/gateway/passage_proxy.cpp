@@ -107,7 +107,7 @@ void Passage::Attempt() {
     return;
   }
   if (upstream_->up()) return SendRequest();
-  Arm(state_->kinds[route_->upstream].connect);
+  Arm(KindOf(pool_->upstream().spec().connect_timeout));
 }
 
 void Passage::OnUpstreamUp() { SendRequest(); }
@@ -526,33 +526,35 @@ void Passage::Arm(Deadlines::Kind kind) noexcept {
   gateway_.reactor().deadlines().Arm(*this, kind, gateway_.reactor().now());
 }
 
-Deadlines::Kind Passage::ResponseKind() const noexcept {
-  return state_->response[static_cast<std::size_t>(route_ - state_->routing->routes().data())];
+Deadlines::Kind Passage::KindOf(Micros duration) const noexcept {
+  return gateway_.reactor().deadlines().KindFor(duration);
 }
 
 /// Who is waited for, and for how long.
 void Passage::Settle() {
-  Deadlines::Kind kind = state_->kinds[route_->upstream].idle;
+  Micros wait = pool_->upstream().spec().idle_timeout;
+  std::optional<Deadlines::Kind> fixed;  // Of the listener's limits.
   switch (phase_) {
     case Phase::kSending:
       // The client's body, unless the upstream does not take it, or has not said yet that it will.
       if (client_->awaits_continue()) {
-        kind = ResponseKind();
+        wait = route_->response_timeout;
       } else if (!upstream_->channel().blocked()) {
-        kind = Deadlines::Kind::kBody;
+        fixed = Deadlines::Kind::kBody;
       }
       break;
     case Phase::kAwaiting:
-      kind = ResponseKind();
+      wait = route_->response_timeout;
       break;
     case Phase::kAnswering:
-      if (client_->blocked()) kind = Deadlines::Kind::kWrite;
+      if (client_->blocked()) fixed = Deadlines::Kind::kWrite;
       break;
     case Phase::kTunnel:
       break;
     default:
       return;
   }
+  const Deadlines::Kind kind = fixed ? *fixed : KindOf(wait);
   if (kind != armed_ || phase_ != armed_phase_ || !Deadlines::IsArmed(*this)) Arm(kind);
 }
 

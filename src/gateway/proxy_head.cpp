@@ -206,7 +206,9 @@ void WriteRequestHead(OutBuffer& out, const net::HttpHead& head, const Introduct
   const Nominated nominated(head.all());
   Seen seen;
   for (const HttpField& field : head.all()) {
-    if (nominated.Has(field.name) || !PassesOn(field, head, about, seen)) continue;
+    // TE is rightly named there: it is looked at, and said anew.
+    if (nominated.Has(field.name) && KindOf(field.name) != FieldKind::kTe) continue;
+    if (!PassesOn(field, head, about, seen)) continue;
     if (!about.underscores && !Plain(field.name)) continue;
     if (!edits.empty() && Edited(edits, field.name)) continue;
     WriteField(out, field.name, field.value);

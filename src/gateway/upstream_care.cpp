@@ -21,13 +21,9 @@ class UpstreamCare::Carer {
       for (std::size_t i = 0; i < upstream->names().size(); ++i) {
         resolvers_.push_back(std::make_unique<net::Resolver>(reactor));
       }
-      resolve_.kind = deadlines.KindFor(spec.resolve);
-      deadlines.Arm(resolve_, resolve_.kind);
+      deadlines.Arm(resolve_, deadlines.KindFor(spec.resolve));
     }
-    if (spec.health) {
-      check_.kind = deadlines.KindFor(spec.health->interval);
-      Check();
-    }
+    if (spec.health) Check();
   }
 
   [[nodiscard]] const Upstream* upstream() noexcept { return &pool_.upstream(); }
@@ -39,12 +35,12 @@ class UpstreamCare::Carer {
       this == &carer.check_ ? carer.Check() : carer.Resolve();
     }
     Carer& carer;
-    net::Deadlines::Kind kind{};
   };
 
   void Resolve() {
-    reactor_.deadlines().Arm(resolve_, resolve_.kind);
     Upstream& upstream = pool_.upstream();
+    net::Deadlines& deadlines = reactor_.deadlines();
+    deadlines.Arm(resolve_, deadlines.KindFor(upstream.spec().resolve));
     for (std::size_t i = 0; i < resolvers_.size(); ++i) {
       const std::size_t target = upstream.names()[i];
       const auto& spec = upstream.spec().targets[target];
@@ -61,7 +57,8 @@ class UpstreamCare::Carer {
   }
 
   void Check() {
-    reactor_.deadlines().Arm(check_, check_.kind);
+    net::Deadlines& deadlines = reactor_.deadlines();
+    deadlines.Arm(check_, deadlines.KindFor(pool_.upstream().spec().health->interval));
     const Members& members = pool_.members();
     std::erase_if(probes_, [&members](const std::unique_ptr<HealthProbe>& probe) {
       return std::ranges::find(members, probe->member()) == members.end();

@@ -26,7 +26,6 @@ UpstreamPool::UpstreamPool(net::Reactor& reactor, net::BufferPool& buffers,
     : reactor_(reactor),
       buffers_(buffers),
       upstream_(upstream),
-      idle_kind_(reactor.deadlines().KindFor(upstream->spec().keep_alive_timeout)),
       balancer_(upstream->spec().balance, upstream->spec().max_requests),
       budget_(upstream->spec().retries.percent) {
   Refresh();
@@ -123,7 +122,9 @@ void UpstreamPool::Return(UpstreamConnection& connection) {
   connection.state_ = UpstreamConnection::State::kIdle;
   seat->idle->push_back(connection);
   ++seat->count;
-  reactor_.deadlines().Arm(connection, idle_kind_, reactor_.now());
+  net::Deadlines& deadlines = reactor_.deadlines();
+  deadlines.Arm(connection, deadlines.KindFor(upstream_->spec().keep_alive_timeout),
+                reactor_.now());
 }
 
 void UpstreamPool::Discard(UpstreamConnection& connection) {

@@ -66,7 +66,6 @@ class UpstreamPool {
   net::Reactor& reactor_;
   net::BufferPool& buffers_;
   const std::shared_ptr<Upstream> upstream_;
-  const net::Deadlines::Kind idle_kind_;
   std::uint64_t version_ = 0;
   std::shared_ptr<const Members> members_;
   Balancer balancer_;

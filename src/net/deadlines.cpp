@@ -20,16 +20,19 @@ Deadlines::Deadlines(const Durations& durations) noexcept {
 Deadlines::Kind Deadlines::KindFor(Clock::duration duration) noexcept {
   // Those from kKinds on: the others mean something to who is called.
   std::size_t best = kKinds;
+  std::size_t unused = kMostKinds;
   for (std::size_t kind = kKinds; kind < kinds_; ++kind) {
     if (durations_[kind] == duration) return static_cast<Kind>(kind);
+    if (lists_[kind].next_ == &lists_[kind]) unused = std::min(unused, kind);
     const bool longer = durations_[kind] > duration;
     const bool nearer = durations_[best] < duration ? durations_[kind] > durations_[best]
                                                     : durations_[kind] < durations_[best];
     if (nearer && (longer || durations_[best] < duration)) best = kind;
   }
-  if (kinds_ == kMostKinds) return static_cast<Kind>(best);
-  durations_[kinds_] = duration;
-  return static_cast<Kind>(kinds_++);
+  if (unused == kMostKinds && kinds_ == kMostKinds) return static_cast<Kind>(best);
+  if (unused == kMostKinds) unused = kinds_++;
+  durations_[unused] = duration;
+  return static_cast<Kind>(unused);
 }
 
 void Deadlines::Arm(Node& node, Kind kind, Clock::time_point now) noexcept {

@@ -17,7 +17,7 @@ class Deadlines {
   /// Those that every reactor has; KindFor makes more.
   enum class Kind : std::uint8_t { kIdle, kHeader, kBody, kWrite, kLinger };
   static constexpr std::size_t kKinds = 5;
-  static constexpr std::size_t kMostKinds = 250;
+  static constexpr std::size_t kMostKinds = 64;
   using Clock = std::chrono::steady_clock;
   using Durations = std::array<Clock::duration, kKinds>;
 
@@ -43,8 +43,9 @@ class Deadlines {
 
   explicit Deadlines(const Durations& durations) noexcept;
 
-  /// The kind of those that wait for so long: one for each duration, as long as there is room for
-  /// more; then the next longer one, or the longest.
+  /// The kind of those that wait for so long: one for each duration in use, as long as there is
+  /// room for more; then the next longer one, or the longest. For arming at once: a kind that
+  /// nobody waits by is given to the next duration.
   [[nodiscard]] Kind KindFor(Clock::duration duration) noexcept;
   void Arm(Node& node, Kind kind, Clock::time_point now = Clock::now()) noexcept;
   static void Disarm(Node& node) noexcept { node.Unlink(); }

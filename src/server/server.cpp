@@ -290,6 +290,7 @@ void Server::Start() {
 }
 
 bool Server::Reload(const Config& config, Problems& problems) {
+  ReopenLog();
   const std::lock_guard lock(compiling_);
   const auto policy = Compile(config, problems);
   const auto routing = policy == nullptr ? nullptr : CompileRoutes(config, problems);

@@ -50,10 +50,11 @@ class Server {
   /// taken them over; the old ones stay in force if a problem of severity kError comes up.
   /// Listeners, limits and store stay as they are.
   bool Reload(const Config& config, Problems& problems);
-  /// Whoever rotates logs moves the file away and tells us.
-  void ReopenLog();
   /// Counts a configuration that could not even be read.
-  void NoteRefusedReload() noexcept { ++failed_reloads_; }
+  void NoteRefusedReload() noexcept {
+    ++failed_reloads_;
+    ReopenLog();
+  }
   /// What of `config` would need a restart, one phrase each.
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const;
 
@@ -110,6 +111,9 @@ class Server {
   void AdoptKey(const std::string& key);
   void ReleaseGuards();
   void NoteApplied(const Policy& policy);
+  /// Whoever rotates logs moves the file away and tells us to reload, whether there is something
+  /// new to read or not.
+  void ReopenLog();
   static void ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest);
   /// Both to all reactors. REQUIRES: compiling_ is held.
   void Publish(const std::shared_ptr<const Policy>& policy);

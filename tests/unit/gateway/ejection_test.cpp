@@ -78,6 +78,12 @@ TEST_F(EjectionTest, NeverTheLastOne) {
   EXPECT_FALSE(Ejected(3));
 }
 
+TEST_F(EjectionTest, NeverTheLastThatIsUp) {
+  for (int member = 0; member < 3; ++member)
+    members_[static_cast<std::size_t>(member)]->healthy = false;
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(Bad(3));
+}
+
 TEST_F(EjectionTest, Off) {
   ejection_.failures = 0;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(Bad(0));

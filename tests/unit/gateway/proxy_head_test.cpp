@@ -73,6 +73,14 @@ TEST(RequestHead, ForwardedFieldsOfStrangersAreDropped) {
   EXPECT_EQ(trusted.find("X-Forwarded-Proto: http\r\n"), std::string::npos);
 }
 
+TEST(RequestHead, AFieldThatConnectionNamesIsNotTakenForTheProxys) {
+  const std::string head = Written(
+      "GET / HTTP/1.1\r\nHost: x\r\nConnection: X-Forwarded-Proto\r\nX-Forwarded-Proto: "
+      "https\r\n\r\n",
+      {.trusted = true});
+  EXPECT_NE(head.find("X-Forwarded-Proto: http\r\n"), std::string::npos) << head;
+}
+
 TEST(RequestHead, EditsComeLast) {
   const HeaderEdits edits{.set = {{"x-env", "prod"}}, .remove = {"x-debug"}};
   const std::string head = Written(

@@ -123,11 +123,11 @@ TEST_F(DeadlinesTest, InOrderOfTheirArming) {
 }
 
 TEST_F(DeadlinesTest, KindsOfAnyLength) {
+  Waiter a(events_, "a");
   const Kind minute = deadlines_.KindFor(60s);
+  deadlines_.Arm(a, minute, start_);
   EXPECT_EQ(deadlines_.KindFor(60s), minute);
   EXPECT_NE(deadlines_.KindFor(10s), Kind::kIdle);  // As long, but it means something else.
-  Waiter a(events_, "a");
-  deadlines_.Arm(a, minute, start_);
   EXPECT_EQ(deadlines_.Next(), start_ + 60s);
   deadlines_.Run(start_ + 59s);
   EXPECT_THAT(events_, ElementsAre());
@@ -135,17 +135,27 @@ TEST_F(DeadlinesTest, KindsOfAnyLength) {
   EXPECT_EQ(events_.size(), 1u);
 }
 
+TEST_F(DeadlinesTest, AKindThatNobodyWaitsByIsGivenToTheNextDuration) {
+  for (int i = 1; i <= 1000; ++i) (void)deadlines_.KindFor(std::chrono::seconds{i});
+  Waiter a(events_);
+  deadlines_.Arm(a, deadlines_.KindFor(150ms), start_);
+  EXPECT_EQ(*deadlines_.Next() - start_, 150ms);
+  for (int i = 1; i <= 1000; ++i) (void)deadlines_.KindFor(std::chrono::seconds{i});
+  EXPECT_EQ(*deadlines_.Next() - start_, 150ms);  // It is in use.
+}
+
 TEST_F(DeadlinesTest, WithoutRoomForMoreKindsTheNextLongerOneIsTaken) {
-  for (int i = 1; i <= 100; ++i) (void)deadlines_.KindFor(std::chrono::seconds{i * 10});
-  const auto waits = [this](std::chrono::seconds asked) {
-    Waiter a(events_);
-    deadlines_.Arm(a, deadlines_.KindFor(asked), start_);
-    return *deadlines_.Next() - start_;
-  };
-  EXPECT_EQ(waits(40s), 40s);
-  EXPECT_EQ(waits(41s), 50s);
-  EXPECT_EQ(waits(1s), 10s);
-  EXPECT_EQ(waits(100'000s), (Deadlines::kMostKinds - Deadlines::kKinds) * 10s);  // The longest.
+  std::vector<std::unique_ptr<Waiter>> waiters;
+  for (int i = 1; i <= 100; ++i) {
+    waiters.push_back(std::make_unique<Waiter>(events_));
+    deadlines_.Arm(*waiters.back(), deadlines_.KindFor(std::chrono::seconds{i * 10}), start_);
+  }
+  Waiter a(events_);
+  deadlines_.Arm(a, deadlines_.KindFor(41s), start_);
+  deadlines_.Run(start_ + 49s);
+  EXPECT_TRUE(Deadlines::IsArmed(a));  // Never early.
+  deadlines_.Run(start_ + 50s);
+  EXPECT_FALSE(Deadlines::IsArmed(a));
 }
 
 }  // namespace
