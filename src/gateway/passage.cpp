@@ -294,6 +294,10 @@ void Passage::OnClientGone() {
   bytes_out_ = client_->sent();
   client_ = nullptr;
   if (phase_ == Phase::kDeciding) return;  // What it came to must still be settled.
+  if (ReadsOn()) {
+    BeginOrphan();
+    return PumpOrphan();
+  }
   ReleaseUpstream(false);
   End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
 }

@@ -107,7 +107,8 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
     kAwaiting,  ///< The head of the answer.
     kAnswering,
     kTunnel,
-    kOver,  ///< The client has been told; what is owed to the store is under way.
+    kOrphan,  ///< Nobody reads the answer any more, but its end tells what it cost.
+    kOver,    ///< The client has been told; what is owed to the store is under way.
   };
   enum class Pumped : std::uint8_t {
     kMore,  ///< Go on.
@@ -142,6 +143,11 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   void Pump();
   [[nodiscard]] Pumped PumpRequest();
   [[nodiscard]] Pumped PumpResponse();
+  /// Reads the rest of an answer for nobody; a little of it, and not for long.
+  void PumpOrphan();
+  void BeginOrphan();
+  [[nodiscard]] bool ReadsOn() const noexcept;
+  [[nodiscard]] Pumped LoseClient();
   [[nodiscard]] Pumped ReadResponseHead();
   [[nodiscard]] Pumped OnResponseHead();
   [[nodiscard]] Pumped RelayInterim();
@@ -167,6 +173,8 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   // passage_limits.cpp: what is owed to the store afterwards.
   void HoldLeases();
   void NoteCosts(std::span<const net::HttpField> fields);
+  /// Whether a rule waits for the answer to tell its cost, and it has not yet.
+  [[nodiscard]] bool OwesCost() const noexcept;
   void SettleAccounts();
   void Start(Ask& ask, Call::Kind kind, std::span<const Charge> charges,
              std::span<Decision> decisions);

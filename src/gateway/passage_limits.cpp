@@ -94,6 +94,18 @@ void Passage::NoteCosts(std::span<const net::HttpField> fields) {
   }
 }
 
+bool Passage::OwesCost() const noexcept {
+  if (!books_) return false;
+  const auto& rules = books_->charges.rules;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i]->cost.kind == CostSpec::Kind::kResponse &&
+        (books_->costs.empty() || books_->costs[i] < 0)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// One unit was charged when the request was let in, if anything was left; the rest is charged now,
 /// whether it is there or not. An answer that cost nothing gets that unit back.
 void Passage::SettleAccounts() {

@@ -207,6 +207,7 @@ void Passage::OnClientReady() {
 }
 
 void Passage::Pump() {
+  if (phase_ == Phase::kOrphan) return PumpOrphan();
   if (std::exchange(pumping_, true)) return;
   if (PumpRequest() == Pumped::kOver || PumpResponse() == Pumped::kOver) return;
   pumping_ = false;
@@ -301,10 +302,7 @@ Passage::Pumped Passage::RefuseBody(const net::HttpRefusal& refusal) {
 Passage::Pumped Passage::PumpResponse() {
   for (int turn = 0;; ++turn) {
     if (client_->blocked()) {
-      if (!client_->Flush()) {
-        End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
-        return Pumped::kOver;
-      }
+      if (!client_->Flush()) return LoseClient();
       if (client_->blocked()) return Pumped::kWait;
     }
     if (turn == kMaxTurns) {
@@ -325,10 +323,7 @@ Passage::Pumped Passage::FillFromUpstream() {
     case Channel::Got::kNothing:
       if (request_broken_)
         return FailAttempt(AttemptFailure::kReset, "it takes no more and says nothing");
-      if (!client_->Flush()) {
-        End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
-        return Pumped::kOver;
-      }
+      if (!client_->Flush()) return LoseClient();
       return Pumped::kWait;
     case Channel::Got::kFull: {
       const bool room =
@@ -468,6 +463,62 @@ Passage::Pumped Passage::FinishResponse() {
   return Pumped::kOver;
 }
 
+/// It takes no more.
+Passage::Pumped Passage::LoseClient() {
+  if (!ReadsOn()) {
+    End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
+    return Pumped::kOver;
+  }
+  KeepHead();
+  ClientStream& client = *std::exchange(client_, nullptr);
+  bytes_in_ = client.received();
+  bytes_out_ = client.sent();
+  BeginOrphan();
+  client.Finish(ClientStream::Ending::kCut);
+  PumpOrphan();
+  return Pumped::kOver;
+}
+
+/// Who leaves just before the trailers that tell the cost would have had it for nothing.
+bool Passage::ReadsOn() const noexcept {
+  return phase_ == Phase::kAnswering && response_.body == net::ResponseBody::kChunked && OwesCost();
+}
+
+void Passage::BeginOrphan() {
+  phase_ = Phase::kOrphan;
+  pumping_ = false;
+  body_bytes_ = 0;
+}
+
+void Passage::PumpOrphan() {
+  constexpr std::uint64_t kMost = 1u << 20;
+  constexpr auto kGone = PassageOutcome::kClientGone;
+  Channel& channel = upstream_->channel();
+  while (true) {
+    const Parsed parsed = body_.Read(channel.raw());
+    body_bytes_ += body_.data().size();
+    if (parsed == Parsed::kDone) NoteCosts(body_.trailers());
+    if (parsed != Parsed::kMore || body_bytes_ > kMost) {
+      return End(kGone, ClientStream::Ending::kCut);
+    }
+    channel.Drop(body_.eaten());
+    switch (channel.Fill()) {
+      case Channel::Got::kBytes:
+        break;
+      case Channel::Got::kFull:
+        if (channel.Compact()) break;
+        return End(kGone, ClientStream::Ending::kCut);
+      case Channel::Got::kNothing:
+        // As long as a client's body may pause: not renewed by what comes.
+        if (armed_phase_ != phase_ || !Deadlines::IsArmed(*this)) Arm(Deadlines::Kind::kBody);
+        return;
+      case Channel::Got::kEnd:
+      case Channel::Got::kBroken:
+        return End(kGone, ClientStream::Ending::kCut);
+    }
+  }
+}
+
 /// From now on both directions are bytes that nobody here understands, until either side ends.
 Passage::Pumped Passage::SwitchProtocols() {
   OutBuffer* const out = upgrade_ && response_.upgrade && request_done_
@@ -516,6 +567,7 @@ void Passage::CountAnswer() {
 
 std::uint64_t Passage::Moved() const noexcept {
   const Channel& channel = upstream_->channel();
+  if (client_ == nullptr) return channel.received();
   return channel.received() + channel.sent() + client_->received() + client_->sent();
 }
 
@@ -559,6 +611,9 @@ void Passage::Settle() {
 }
 
 void Passage::OnDeadline(Deadlines::Kind kind) {
+  if (phase_ == Phase::kOrphan) {
+    return End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
+  }
   if (phase_ == Phase::kConnecting) {
     (void)FailAttempt(AttemptFailure::kConnectTimeout, "no connection in time");
     return;

@@ -8,6 +8,15 @@
 namespace tidegate {
 namespace {
 
+/// Whoever is asked may take the first, the last or all of them; who is counted must not depend on
+/// it.
+std::unexpected<Error> Several(std::string_view kind, std::string_view name) {
+  return std::unexpected(Error{ErrorCode::kBadCharge,
+                               "the " + std::string(kind) + " " + std::string(name) +
+                                   " comes with several values: it says who is counted, so it must "
+                                   "be sent once"});
+}
+
 /// Takes what stands before the first `divider` off the front of `text`, the divider too.
 std::string_view TakeFirst(std::string_view& text, char divider) noexcept {
   const std::size_t end = std::min(text.find(divider), text.size());
@@ -22,12 +31,7 @@ Result<std::string_view> OneHeader(std::span<const HeaderField> headers, std::st
     if (!EqualsIgnoreCase(field.name, name)) continue;
     const std::string_view value = Trim(field.value);
     if (value.empty() || value == found) continue;
-    if (!found.empty()) {
-      return std::unexpected(
-          Error{ErrorCode::kBadCharge, "the header " + std::string(name) +
-                                           " comes with several values: it says who is counted, "
-                                           "so it must be sent once"});
-    }
+    if (!found.empty()) return Several("header", name);
     found = value;
   }
   return found;
@@ -69,8 +73,8 @@ std::string_view Unquoted(std::string_view value) noexcept {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-}  // namespace
-
+/// The first value of a cookie that is not empty, on any `Cookie` line, without its quotes. Browsers
+/// rightly send several, the nearest path's first, and servers take that one.
 std::string_view FindCookie(std::span<const HeaderField> headers, std::string_view name) noexcept {
   for (const HeaderField& field : headers) {
     if (!EqualsIgnoreCase(field.name, "cookie")) continue;
@@ -85,15 +89,24 @@ std::string_view FindCookie(std::span<const HeaderField> headers, std::string_vi
   return {};
 }
 
-std::string_view FindParameter(std::string_view query, std::string_view name,
-                               std::pmr::memory_resource& memory) {
+/// The value of a query parameter, decoded: `%41` is `A`, `+` a space, a broken percent sign
+/// itself. Names are compared decoded.
+Result<std::string_view> OneParameter(std::string_view query, std::string_view name,
+                                      std::pmr::memory_resource& memory) {
+  std::string_view found;
   while (!query.empty()) {
     std::string_view value = TakeFirst(query, '&');
     const std::string_view key = TakeFirst(value, '=');
-    if (!value.empty() && DecodedEquals(key, name)) return Decode(value, memory);
+    if (value.empty() || !DecodedEquals(key, name)) continue;
+    value = Decode(value, memory);
+    if (value == found) continue;
+    if (!found.empty()) return Several("query parameter", name);
+    found = value;
   }
-  return {};
+  return found;
 }
+
+}  // namespace
 
 Result<std::string_view> ValueInRequest(const Source& source, const RequestView& request,
                                         const JwtVerifier* jwt, std::pmr::memory_resource& memory) {
@@ -103,7 +116,7 @@ Result<std::string_view> ValueInRequest(const Source& source, const RequestView&
     case Source::Kind::kCookie:
       return FindCookie(request.headers, source.name);
     case Source::Kind::kQuery:
-      return FindParameter(request.query, source.name, memory);
+      return OneParameter(request.query, source.name, memory);
     case Source::Kind::kPath:
       return request.path;
     case Source::Kind::kRoute:

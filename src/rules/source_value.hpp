@@ -28,13 +28,4 @@ namespace tidegate {
                                                       const JwtVerifier* jwt,
                                                       std::pmr::memory_resource& memory);
 
-/// The first value of a cookie that is not empty, on any `Cookie` line, without its quotes.
-[[nodiscard]] std::string_view FindCookie(std::span<const HeaderField> headers,
-                                          std::string_view name) noexcept;
-
-/// The first value of a query parameter that is not empty, decoded: `%41` is `A`, `+` a space, a
-/// broken percent sign itself. Names are compared decoded.
-[[nodiscard]] std::string_view FindParameter(std::string_view query, std::string_view name,
-                                             std::pmr::memory_resource& memory);
-
 }  // namespace tidegate
