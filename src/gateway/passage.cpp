@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the head of a request to the decision, and its end. The upstream is passage_proxy.cpp, what
-// is owed to the store afterwards passage_limits.cpp.
+// From the head of a request to the decision, and its end. What
+// flows to and from the upstream is in passage_attempt, passage_request and passage_response, what
+// is owed to the store afterwards in passage_limits.
 #include "gateway/passage.hpp"
 
 #include <algorithm>

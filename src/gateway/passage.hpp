@@ -133,7 +133,7 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   void KeepHead();
   [[nodiscard]] std::string_view Keep(std::string_view text);
 
-  // passage_proxy.cpp: the upstream.
+  // passage_attempt, passage_request, passage_response: the upstream.
   void Attempt();
   void OnUpstreamUp() override;
   void OnUpstreamFailed(const std::string& problem) override;
@@ -182,6 +182,8 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
 
   static constexpr std::size_t kArena = 4096;
   static constexpr std::size_t kMaxTried = 8;
+  /// So many buffers in a row, then the others have their turn.
+  static constexpr int kMaxTurns = 16;
 
   Gateway& gateway_;
   ClientStream* client_ = nullptr;

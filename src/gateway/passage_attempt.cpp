@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// A passage and its upstream: which target, what becomes of a failure, and how long is waited.
+#include <algorithm>
+#include <utility>
+
+#include "gateway/gateway.hpp"
+#include "gateway/passage.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::Channel;
+using net::Deadlines;
+
+/// A client that moves less than this in one deadline is too slow.
+constexpr std::uint64_t kMinProgress = 1024;
+
+struct Verdict {
+  int status;
+  PassageOutcome outcome;
+  std::string_view detail;
+};
+
+/// What the client is told. Names and addresses behind the gateway are not its business.
+Verdict VerdictOf(AttemptFailure failure) noexcept {
+  switch (failure) {
+    case AttemptFailure::kConnect:
+      return {502, PassageOutcome::kConnectFailed, "the upstream cannot be reached"};
+    case AttemptFailure::kConnectTimeout:
+      return {504, PassageOutcome::kConnectFailed, "the upstream cannot be reached in time"};
+    case AttemptFailure::kTimeout:
+      return {504, PassageOutcome::kTimeout, "the upstream did not answer in time"};
+    case AttemptFailure::kReset:
+      return {502, PassageOutcome::kUpstreamError, "the upstream ended the connection"};
+    default:
+      return {502, PassageOutcome::kUpstreamError, "the upstream's answer is no sound HTTP"};
+  }
+}
+
+std::optional<GatewayCounters::Column> ColumnOf(AttemptFailure failure) noexcept {
+  switch (failure) {
+    case AttemptFailure::kConnect:
+    case AttemptFailure::kConnectTimeout:
+      return GatewayCounters::kConnectFailures;
+    case AttemptFailure::kTimeout:
+      return GatewayCounters::kTimeouts;
+    case AttemptFailure::kReset:
+      return GatewayCounters::kResets;
+    case AttemptFailure::kStatus:
+      return std::nullopt;  // A sound answer.
+    default:
+      return GatewayCounters::kBadAnswers;
+  }
+}
+
+}  // namespace
+
+void Passage::Attempt() {
+  GatewayCounters& counters = gateway_.counters();
+  const std::uint32_t slot = state_->routing->upstream_slot(route_->upstream);
+  const std::size_t tried =
+      std::min(static_cast<std::size_t>(attempts_), static_cast<std::size_t>(kMaxTried));
+  auto choice = pool_->Choose({tried_.data(), tried});
+  if (choice.member == nullptr) {
+    const bool full = choice.lack == Balancer::Lack::kFull;
+    counters.upstreams.Add(slot, full ? GatewayCounters::kFull : GatewayCounters::kDown);
+    return AnswerProblem(
+        503, full ? "all targets of the upstream are busy" : "no target of the upstream is up",
+        PassageOutcome::kUnavailable, "Retry-After: 1\r\n");
+  }
+  member_ = std::move(choice.member);
+  counted_ = true;
+  if (attempts_ < static_cast<int>(kMaxTried))
+    tried_[static_cast<std::size_t>(attempts_)] = member_.get();
+  ++attempts_;
+  counters.upstreams.Add(slot, GatewayCounters::kAttempts);
+  request_done_ = request_broken_ = sent_any_ = false;
+  interims_ = 0;
+  parser_.Reset();
+  phase_ = Phase::kConnecting;
+  bool ours = false;
+  upstream_ = pool_->Lend(member_, *this, problem_, ours);
+  if (upstream_ == nullptr) {
+    (void)FailAttempt(AttemptFailure::kConnect, std::string(problem_),
+                      ours ? Blame::kNobody : Blame::kTarget);
+    return;
+  }
+  if (upstream_->up()) return SendRequest();
+  Arm(KindOf(pool_->upstream().spec().connect_timeout));
+}
+
+void Passage::OnUpstreamUp() { SendRequest(); }
+
+void Passage::OnUpstreamFailed(const std::string& problem) {
+  upstream_ = nullptr;  // The pool has it already.
+  (void)FailAttempt(AttemptFailure::kConnect, problem);
+}
+
+/// kOver, always: what becomes of the passage is decided here.
+Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view problem,
+                                     Blame blame) {
+  problem_ = problem;
+  GatewayCounters& counters = gateway_.counters();
+  const std::uint32_t slot = state_->routing->upstream_slot(route_->upstream);
+  if (const auto column = ColumnOf(failure)) counters.upstreams.Add(slot, *column);
+  // A tunnel is nobody's answer any more, and either side may end it.
+  if (blame == Blame::kTarget && phase_ != Phase::kTunnel &&
+      NoteAttempt(*member_, AttemptResult::kBad, pool_->upstream().spec().ejection,
+                  pool_->members(), gateway_.reactor().now())) {
+    counters.upstreams.Add(slot, GatewayCounters::kEjections);
+  }
+  const bool nothing_sent = upstream_ == nullptr ||
+                            upstream_->channel().sent() == upstream_begun_ ||
+                            phase_ == Phase::kConnecting;
+  ReleaseUpstream(false);
+  Deadlines::Disarm(*this);
+  pumping_ = false;
+  // An answer of which nothing has left can still become another one; but what it said was noted,
+  // so that it is not asked for a second time.
+  const bool retracted = answer_begun_ && client_->Retract();
+  if (retracted && books_) books_->costs.clear();
+  if (answer_begun_ && !retracted) {
+    End(PassageOutcome::kCut, ClientStream::Ending::kCut);
+    return Pumped::kOver;
+  }
+  answer_begun_ = false;
+  const Replay replay{nothing_sent, IsIdempotent(method_), !consumed_ && !retracted};
+  if (MayRetry(pool_->upstream().spec().retries, failure, response_.status, attempts_, replay) &&
+      (failure == AttemptFailure::kStatus || pool_->budget().Take())) {
+    counters.upstreams.Add(slot, GatewayCounters::kRetries);
+    Attempt();
+    return Pumped::kOver;
+  }
+  const Verdict verdict = VerdictOf(failure);
+  AnswerProblem(verdict.status, verdict.detail, verdict.outcome);
+  return Pumped::kOver;
+}
+
+void Passage::ReleaseUpstream(bool reusable) {
+  if (upstream_ != nullptr) {
+    UpstreamConnection& connection = *std::exchange(upstream_, nullptr);
+    if (reusable) {
+      pool_->Return(connection);
+    } else {
+      pool_->Discard(connection);
+    }
+  }
+  if (std::exchange(counted_, false)) UpstreamPool::Done(*member_);
+}
+
+// --- Time ---------------------------------------------------------------------------
+
+std::uint64_t Passage::Moved() const noexcept {
+  const Channel& channel = upstream_->channel();
+  if (client_ == nullptr) return channel.received();
+  return channel.received() + channel.sent() + client_->received() + client_->sent();
+}
+
+void Passage::Arm(Deadlines::Kind kind) noexcept {
+  armed_ = kind;
+  armed_phase_ = phase_;
+  mark_ = upstream_ == nullptr ? 0 : Moved();
+  gateway_.reactor().deadlines().Arm(*this, kind, gateway_.reactor().now());
+}
+
+Deadlines::Kind Passage::KindOf(Micros duration) const noexcept {
+  return gateway_.reactor().deadlines().KindFor(duration);
+}
+
+/// Who is waited for, and for how long.
+void Passage::Settle() {
+  Micros wait = pool_->upstream().spec().idle_timeout;
+  std::optional<Deadlines::Kind> fixed;  // Of the listener's limits.
+  switch (phase_) {
+    case Phase::kSending:
+      // The client's body, unless the upstream does not take it, or has not said yet that it will.
+      if (client_->awaits_continue()) {
+        wait = route_->response_timeout;
+      } else if (!upstream_->channel().blocked()) {
+        fixed = Deadlines::Kind::kBody;
+      }
+      break;
+    case Phase::kAwaiting:
+      wait = route_->response_timeout;
+      break;
+    case Phase::kAnswering:
+      if (client_->blocked()) fixed = Deadlines::Kind::kWrite;
+      break;
+    case Phase::kTunnel:
+      break;
+    default:
+      return;
+  }
+  const Deadlines::Kind kind = fixed ? *fixed : KindOf(wait);
+  if (kind != armed_ || phase_ != armed_phase_ || !Deadlines::IsArmed(*this)) Arm(kind);
+}
+
+void Passage::OnDeadline(Deadlines::Kind kind) {
+  if (phase_ == Phase::kOrphan) {
+    return End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
+  }
+  if (phase_ == Phase::kConnecting) {
+    (void)FailAttempt(AttemptFailure::kConnectTimeout, "no connection in time");
+    return;
+  }
+  const std::uint64_t moved = Moved() - mark_;
+  switch (phase_) {
+    case Phase::kSending:
+      if (kind == Deadlines::Kind::kBody) {
+        if (moved >= kMinProgress) return Arm(kind);
+        (void)RefuseBody({408, "the request's body arrives too slowly"});
+        return;
+      }
+      if (moved > 0) return Arm(kind);
+      if (client_->awaits_continue()) {
+        // A client that waits, with an upstream that waits too: neither is to blame for sure.
+        (void)FailAttempt(AttemptFailure::kTimeout, "it does not ask for the body", Blame::kNobody);
+        return;
+      }
+      (void)FailAttempt(AttemptFailure::kTimeout, "it does not take the request");
+      return;
+    case Phase::kAwaiting:
+      (void)FailAttempt(AttemptFailure::kTimeout, "no answer in time");
+      return;
+    case Phase::kAnswering:
+      if (moved >= (kind == Deadlines::Kind::kWrite ? kMinProgress : 1)) return Arm(kind);
+      problem_ = kind == Deadlines::Kind::kWrite ? "the client takes the answer too slowly"
+                                                 : "the answer did not go on in time";
+      return End(
+          kind == Deadlines::Kind::kWrite ? PassageOutcome::kClientGone : PassageOutcome::kCut,
+          ClientStream::Ending::kCut);
+    case Phase::kTunnel:
+      if (moved > 0) return Arm(kind);
+      problem_ = "no byte in either direction for too long";
+      return End(PassageOutcome::kPassed, ClientStream::Ending::kComplete);
+    default:
+      return;
+  }
+}
+
+}  // namespace tidegate

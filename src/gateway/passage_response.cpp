@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// What flows from the upstream to the client, and into nothing where the client has gone.
+#include <algorithm>
+#include <utility>
+
+#include "gateway/fields.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/passage.hpp"
+#include "gateway/proxy_head.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::Channel;
+using net::Deadlines;
+using net::OutBuffer;
+using net::Parsed;
+
+/// More interim answers than that mean no good.
+constexpr int kMaxInterims = 16;
+
+bool HasField(std::span<const net::HttpField> fields, std::string_view name) noexcept {
+  return std::ranges::any_of(fields, [name](const net::HttpField& field) {
+    return field.name.size() == name.size() && SameName(field.name, name);
+  });
+}
+
+}  // namespace
+
+Passage::Pumped Passage::PumpResponse() {
+  for (int turn = 0;; ++turn) {
+    if (client_->blocked()) {
+      if (!client_->Flush()) return LoseClient();
+      if (client_->blocked()) return Pumped::kWait;
+    }
+    if (turn == kMaxTurns) {
+      gateway_.reactor().Again(*upstream_);
+      return Pumped::kWait;
+    }
+    const Pumped pumped = answer_begun_ ? ReadResponseBody() : ReadResponseHead();
+    if (pumped != Pumped::kMore) return pumped;
+  }
+}
+
+/// Where nothing comes, what there is for the client leaves now: nobody knows when more will.
+Passage::Pumped Passage::FillFromUpstream() {
+  Channel& channel = upstream_->channel();
+  switch (channel.Fill()) {
+    case Channel::Got::kBytes:
+      return Pumped::kMore;
+    case Channel::Got::kNothing:
+      if (request_broken_)
+        return FailAttempt(AttemptFailure::kReset, "it takes no more and says nothing");
+      if (!client_->Flush()) return LoseClient();
+      return Pumped::kWait;
+    case Channel::Got::kFull: {
+      const bool room =
+          answer_begun_ ? channel.Compact() : channel.Grow(gateway_.options().limits.header_bytes);
+      if (room) return Pumped::kMore;
+      return FailAttempt(AttemptFailure::kBadAnswer, "the head of its answer is too long");
+    }
+    case Channel::Got::kEnd:
+      if (answer_begun_ && body_.EndsAtClose()) return FinishResponse();
+      return FailAttempt(AttemptFailure::kReset, answer_begun_
+                                                     ? "it ended before its answer did"
+                                                     : "it ended the connection without an answer");
+    case Channel::Got::kBroken:
+      return FailAttempt(AttemptFailure::kReset, "the connection broke off");
+  }
+  return Pumped::kWait;
+}
+
+Passage::Pumped Passage::ReadResponseHead() {
+  Channel& channel = upstream_->channel();
+  if (channel.input().empty()) return FillFromUpstream();
+  const auto to = method_ == "HEAD" ? net::AnswerTo::kHead : net::AnswerTo::kOther;
+  switch (parser_.Parse(channel.input(), gateway_.options().limits, to, response_)) {
+    case Parsed::kMore:
+      return FillFromUpstream();
+    case Parsed::kRefused:
+      return FailAttempt(AttemptFailure::kBadAnswer, parser_.reason());
+    case Parsed::kDone:
+      break;
+  }
+  if (response_.status == 101) return SwitchProtocols();
+  if (response_.status < 200) return RelayInterim();
+  return OnResponseHead();
+}
+
+Passage::Pumped Passage::RelayInterim() {
+  if (++interims_ > kMaxInterims) {
+    return FailAttempt(AttemptFailure::kBadAnswer, "it sends interim answers without an end");
+  }
+  if (OutBuffer* const out = client_->BeginInterim(response_.status, response_.reason)) {
+    static const HeaderEdits kNone;  // What the route changes, it changes in the answer itself.
+    (void)WriteAnswerHead(*out, response_,
+                          {.request_id = {}, .date = gateway_.reactor().date().Now()}, kNone);
+    client_->EndInterim();
+  }
+  upstream_->channel().Drop(parser_.consumed());
+  parser_.Reset();
+  return Pumped::kMore;
+}
+
+Passage::Pumped Passage::OnResponseHead() {
+  const UpstreamSpec& spec = pool_->upstream().spec();
+  if (Nominated(response_.all()).too_many()) {
+    return FailAttempt(AttemptFailure::kBadAnswer, "its Connection names too many fields");
+  }
+  CountAnswer();
+  const bool bad = response_.status >= 502 && response_.status <= 504;
+  if (bad && !spec.retries.statuses.empty()) {
+    const Replay replay{false, IsIdempotent(method_), !consumed_};
+    // Without a budget this answer is better than none.
+    if (MayRetry(spec.retries, AttemptFailure::kStatus, response_.status, attempts_, replay) &&
+        pool_->budget().Take()) {
+      return FailAttempt(AttemptFailure::kStatus, "its status says that another should be asked");
+    }
+  }
+  if (NoteAttempt(*member_, bad ? AttemptResult::kBad : AttemptResult::kGood, spec.ejection,
+                  pool_->members(), gateway_.reactor().now())) {
+    gateway_.counters().upstreams.Add(state_->routing->upstream_slot(route_->upstream),
+                                      GatewayCounters::kEjections);
+  }
+  if (!problem_.empty()) problem_.clear();  // Of an attempt before.
+  NoteCosts(response_.all());
+  status_ = response_.status;
+  answer_begun_ = true;
+  phase_ = Phase::kAnswering;
+  WriteAnswer();
+  body_.Begin(response_.body, response_.content_length);
+  upstream_->channel().Drop(parser_.consumed());
+  return ReadResponseBody();
+}
+
+/// The head as the client gets it.
+void Passage::WriteAnswer() {
+  const bool stream = response_.body == net::ResponseBody::kChunked ||
+                      response_.body == net::ResponseBody::kUntilClose;
+  const Answer answer = AnswerOfCall();
+  OutBuffer& out = client_->BeginHead(response_.status, response_.reason);
+  const OlderFields older = WriteAnswerHead(
+      out, response_,
+      {.request_id = request_id_,
+       .date = gateway_.reactor().date().Now(),
+       .governing = answer.governing,
+       .older = {state_->policy.responses.ratelimit_legacy, state_->policy.responses.x_ratelimit},
+       .stream = stream},
+      route_->spec.response_headers);
+  if (answer.governing != nullptr) {
+    Config::Responses responses = state_->policy.responses;
+    responses.ratelimit_legacy = older.ratelimit;
+    responses.x_ratelimit = older.x_ratelimit;
+    WriteRateLimit(out, 200, responses);
+  }
+  AnswerBody body = stream ? AnswerBody::kStream : AnswerBody::kNone;
+  if (response_.body == net::ResponseBody::kLength) body = AnswerBody::kLength;
+  if (response_.body == net::ResponseBody::kNone && method_ == "HEAD") {
+    if (HasField(response_.all(), "content-length")) body = AnswerBody::kLength;
+    if (HasField(response_.all(), "transfer-encoding")) body = AnswerBody::kStream;
+  }
+  client_->EndHead(body, response_.content_length);
+}
+
+Passage::Pumped Passage::ReadResponseBody() {
+  Channel& channel = upstream_->channel();
+  const Parsed parsed = body_.Read(channel.raw());
+  if (parsed == Parsed::kRefused) {
+    return FailAttempt(AttemptFailure::kBadAnswer, body_.refusal().reason);
+  }
+  if (!body_.data().empty()) client_->SendBody(body_.data());
+  if (parsed == Parsed::kDone) return FinishResponse();
+  const bool any = !body_.data().empty();
+  channel.Drop(body_.eaten());
+  if (any) return Pumped::kMore;  // Whether the client takes it is looked at first.
+  return FillFromUpstream();
+}
+
+Passage::Pumped Passage::FinishResponse() {
+  const bool tunnel = phase_ == Phase::kTunnel;
+  if (!tunnel) {
+    NoteCosts(body_.trailers());
+    client_->SendEnd(body_.trailers(), route_->spec.response_headers);
+  }
+  const bool whole = request_done_ && !request_broken_ && !tunnel;
+  upstream_->channel().Drop(body_.eaten());
+  ReleaseUpstream(whole && response_.keep_alive);
+  const bool there = client_->Flush();
+  End(PassageOutcome::kPassed,
+      there ? ClientStream::Ending::kComplete : ClientStream::Ending::kCut);
+  return Pumped::kOver;
+}
+
+/// It takes no more.
+Passage::Pumped Passage::LoseClient() {
+  if (!ReadsOn()) {
+    End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
+    return Pumped::kOver;
+  }
+  KeepHead();
+  ClientStream& client = *std::exchange(client_, nullptr);
+  bytes_in_ = client.received();
+  bytes_out_ = client.sent();
+  BeginOrphan();
+  client.Finish(ClientStream::Ending::kCut);
+  PumpOrphan();
+  return Pumped::kOver;
+}
+
+/// Who leaves just before the trailers that tell the cost would have had it for nothing.
+bool Passage::ReadsOn() const noexcept {
+  return phase_ == Phase::kAnswering && response_.body == net::ResponseBody::kChunked && OwesCost();
+}
+
+void Passage::BeginOrphan() {
+  phase_ = Phase::kOrphan;
+  pumping_ = false;
+  body_bytes_ = 0;
+}
+
+void Passage::PumpOrphan() {
+  constexpr std::uint64_t kMost = 1u << 20;
+  constexpr auto kGone = PassageOutcome::kClientGone;
+  Channel& channel = upstream_->channel();
+  while (true) {
+    const Parsed parsed = body_.Read(channel.raw());
+    body_bytes_ += body_.data().size();
+    if (parsed == Parsed::kDone) NoteCosts(body_.trailers());
+    if (parsed != Parsed::kMore || body_bytes_ > kMost) {
+      return End(kGone, ClientStream::Ending::kCut);
+    }
+    channel.Drop(body_.eaten());
+    switch (channel.Fill()) {
+      case Channel::Got::kBytes:
+        break;
+      case Channel::Got::kFull:
+        if (channel.Compact()) break;
+        return End(kGone, ClientStream::Ending::kCut);
+      case Channel::Got::kNothing:
+        // As long as a client's body may pause: not renewed by what comes.
+        if (armed_phase_ != phase_ || !Deadlines::IsArmed(*this)) Arm(Deadlines::Kind::kBody);
+        return;
+      case Channel::Got::kEnd:
+      case Channel::Got::kBroken:
+        return End(kGone, ClientStream::Ending::kCut);
+    }
+  }
+}
+
+/// From now on both directions are bytes that nobody here understands, until either side ends.
+Passage::Pumped Passage::SwitchProtocols() {
+  OutBuffer* const out = upgrade_ && response_.upgrade && request_done_
+                             ? client_->BeginInterim(101, response_.reason)
+                             : nullptr;
+  if (out == nullptr) {
+    return FailAttempt(AttemptFailure::kBadAnswer,
+                       "it changes the protocol, which nobody asked for");
+  }
+  CountAnswer();
+  (void)NoteAttempt(*member_, AttemptResult::kGood, pool_->upstream().spec().ejection,
+                    pool_->members(), gateway_.reactor().now());
+  status_ = 101;
+  answer_begun_ = true;
+  phase_ = Phase::kTunnel;
+  (void)WriteAnswerHead(
+      *out, response_,
+      {.request_id = request_id_, .date = gateway_.reactor().date().Now(), .upgrade = true},
+      route_->spec.response_headers);
+  WriteRateLimit(*out, 200, state_->policy.responses);
+  client_->EndInterim();
+  upstream_->channel().Drop(parser_.consumed());
+  KeepHead();
+  client_->Switch();
+  body_.Begin(net::ResponseBody::kUntilClose, 0);
+  request_done_ = false;
+  // What the client sent behind its request is the first of the other protocol.
+  return PumpRequest() == Pumped::kOver ? Pumped::kOver : Pumped::kMore;
+}
+
+void Passage::CountAnswer() {
+  GatewayCounters& counters = gateway_.counters();
+  const std::uint32_t slot = state_->routing->upstream_slot(route_->upstream);
+  const auto took = Deadlines::Clock::now() - sent_at_;
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+  counters.upstreams.Add(slot, GatewayCounters::kMicros, static_cast<std::uint64_t>(micros));
+  std::size_t bucket = 0;
+  while (bucket < GatewayCounters::kMillis.size() &&
+         micros > GatewayCounters::kMillis[bucket] * 1000) {
+    ++bucket;
+  }
+  counters.upstreams.Add(slot, GatewayCounters::kBuckets + bucket);
+}
+
+}  // namespace tidegate
