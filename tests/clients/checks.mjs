@@ -147,6 +147,49 @@ async function connectionsCheck() {
   return `${count} connections with a request each at once, ${((most - before) / count / 1024).toFixed(1)} KiB each`;
 }
 
+/** An upstream that is killed, hangs, and comes back. */
+async function upstreamCheck() {
+  const answer = 'location / { return 200 "hello\\n"; }';
+  const targets = [await nginx(answer), await nginx(answer)];
+  const gateway = await tidegate(`${rules}routes:
+  - { match: { path: /one }, upstream: one }
+  - { upstream: two }
+upstreams:
+  one: { targets: "http://127.0.0.1:${targets[0].port}", response_timeout: 300ms, retries: off }
+  two: { targets: [ "http://127.0.0.1:${targets[0].port}", "http://127.0.0.1:${targets[1].port}" ], response_timeout: 300ms, ejection: { failures: 3, time: 500ms }, retries: { attempts: 2, percent: 100, timeout: true } }\n`);
+  const statusOfOne = async () => (await get(gateway.port, '/one')).status;
+  const eventually = async (wanted) => {
+    for (let i = 0; i < 200; ++i) {
+      if (await statusOfOne() === wanted) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`no ${wanted}, but ${await statusOfOne()}`);
+  };
+  const load = wrk(`${gateway.url}/`, 6, 32);
+  await eventually(200);
+  targets[0].child.kill('SIGKILL');
+  await targets[0].child.ended;
+  await eventually(502);
+  targets[0] = await nginx(answer, targets[0].port);
+  await eventually(200);
+  targets[0].child.kill('SIGSTOP');
+  await eventually(504);
+  targets[0].child.kill('SIGCONT');
+  await eventually(200);
+  for (let i = 0; i < 3; ++i) {
+    targets[0].child.kill('SIGKILL');
+    await targets[0].child.ended;
+    targets[0] = await nginx(answer, targets[0].port);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  await eventually(200);
+  const report = await load;
+  assert(report.failed === 0, report.text);
+  const retries = await gateway.metric('tidegate_upstream_retries_total{upstream="two"}');
+  const ejections = await gateway.metric('tidegate_upstream_ejections_total{upstream="two"}');
+  return `200, 502 when killed, 200, 504 when stopped, 200; beside it ${report.requests} requests with a second target: none failed, ${retries} retries, ${ejections} ejections`;
+}
+
 async function reloadCheck() {
   const upstream = await nginx('location / { return 200 "hello\\n"; }');
   const other = await nginx('location / { return 200 "other\\n"; }');
@@ -206,6 +249,7 @@ export const checks = {
   browser: browserCheck,
   bulk: bulkCheck,
   connections: connectionsCheck,
+  upstream: upstreamCheck,
   reload: reloadCheck,
   drain: drainCheck,
 };

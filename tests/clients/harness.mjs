@@ -95,8 +95,8 @@ export function get(port, target, headers = {}) {
 }
 
 /** nginx that answers by itself. */
-export async function nginx(server) {
-  const port = await freePort();
+export async function nginx(server, port) {
+  port ??= await freePort();
   const home = fs.mkdtempSync(path.join(folder, 'nginx-'));
   const file = path.join(home, 'nginx.conf');
   fs.writeFileSync(file, `daemon off; worker_processes 1; pid ${home}/pid; error_log ${home}/error.log;
@@ -104,9 +104,10 @@ events { worker_connections 16384; }
 http { access_log off; keepalive_requests 100000000; client_max_body_size 0;
 client_body_temp_path ${home}/1; proxy_temp_path ${home}/2; fastcgi_temp_path ${home}/3; uwsgi_temp_path ${home}/4; scgi_temp_path ${home}/5;
 server { listen 127.0.0.1:${port} backlog=8192; root ${home}; ${server} } }`);
-  start('/usr/sbin/nginx', ['-c', file, '-p', home]);
+  // One process, without a master: what is killed is what serves.
+  const child = start('/usr/sbin/nginx', ['-c', file, '-p', home, '-g', 'master_process off;']);
   await accepting(port, 'nginx');
-  return { port, home };
+  return { port, home, child };
 }
 
 export async function haproxy(text) {
