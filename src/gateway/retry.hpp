@@ -54,7 +54,8 @@ struct Replay {
 }
 
 /// Retries of one reactor to one upstream are a share of its requests, so that a struggling
-/// upstream is not struck down by them; a handful are always there, for those with few requests.
+/// upstream is not struck down by them; a hundred are put by, for the moment at which one of its
+/// targets is killed with as many requests under way.
 class RetryBudget {
  public:
   explicit RetryBudget(int percent) noexcept : percent_(percent) {}
@@ -67,7 +68,7 @@ class RetryBudget {
   }
 
  private:
-  static constexpr std::int64_t kMost = 1000;  ///< Ten retries.
+  static constexpr std::int64_t kMost = 10'000;  ///< A hundred retries.
   const int percent_;
   std::int64_t cents_ = kMost;
 };

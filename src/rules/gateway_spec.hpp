@@ -91,7 +91,7 @@ struct UpstreamSpec {
   };
   struct Retries {
     int attempts = 1;                ///< After the first. 0: off.
-    int percent = 20;                ///< Of the requests, once a handful in a row has been used up.
+    int percent = 20;                ///< Of the requests, once a hundred put by are used up.
     bool timeout = false;            ///< Also where no answer began in time.
     std::vector<int> statuses = {};  ///< Also after these, of 502, 503, 504. Ascending.
     friend bool operator==(const Retries&, const Retries&) = default;
@@ -130,8 +130,8 @@ struct UpstreamSpec {
 struct GatewaySpec {
   std::size_t body_bytes = 0;  ///< The longest body of a request; 0: no limit, since none is kept.
   bool merge_slashes = true;   ///< `//` is `/`, to routes, rules and upstreams alike.
-  /// Whether fields with `_` in their names pass. Many servers take it for `-`: what a rule counts by
-  /// `x-api-key` would then come as `X_Api_Key`, unseen by the rule.
+  /// Whether fields with `_` in their names pass. Many servers take it for `-`: what a rule counts
+  /// by `x-api-key` would then come as `X_Api_Key`, unseen by the rule.
   bool underscores = false;
   friend bool operator==(const GatewaySpec&, const GatewaySpec&) = default;
 };
