@@ -225,7 +225,7 @@ void LogStart(const Server& server, const Config& config) {
              {"store", config.store.redis ? config.store.redis->Shown() : "memory"},
              {"max_keys", std::to_string(config.store.max_keys)},
              {"rules", std::to_string(server.rule_count())}});
-  if (!config.listen.api.empty()) {
+  if (!config.listen.api.off()) {
     Log::Info("HTTP API", {{"on", "http://" + server.api().Text()}});
     if (!server.api().IsLoopback()) {
       Log::Warning(
@@ -234,12 +234,12 @@ void LogStart(const Server& server, const Config& config) {
           {{"on", server.api().Text()}});
     }
   }
-  if (!config.listen.gateway.empty()) {
+  if (!config.listen.gateway.off()) {
     Log::Info("gateway", {{"on", "http://" + server.gateway().Text()},
                           {"routes", std::to_string(config.routes.size())},
                           {"upstreams", std::to_string(config.upstreams.size())}});
   }
-  if (!config.listen.admin.empty()) {
+  if (!config.listen.admin.off()) {
     Log::Info("admin: /healthz /readyz /metrics", {{"on", "http://" + server.admin().Text()}});
   }
 }

@@ -9,6 +9,7 @@
 #include "rules/address.hpp"
 #include "rules/client_address.hpp"
 #include "rules/gateway_spec.hpp"
+#include "rules/listen_spec.hpp"
 #include "rules/match_spec.hpp"
 #include "rules/problem.hpp"
 #include "rules/source.hpp"
@@ -75,11 +76,11 @@ struct Config {
     int nodes = 1;
     friend bool operator==(const Store&, const Store&) = default;
   };
-  /// `address:port` or `[address]:port`; empty: off.
   struct Listen {
-    std::string api = "127.0.0.1:8081";
-    std::string admin = "127.0.0.1:9180";
-    std::string gateway = {};
+    ListenSpec api = "127.0.0.1:8081";
+    ListenSpec admin = "127.0.0.1:9180";
+    ListenSpec gateway = {};
+    ListenSpec resp = {};
     friend bool operator==(const Listen&, const Listen&) = default;
   };
   struct Jwt {
@@ -124,6 +125,11 @@ struct Config {
     Micros drain_delay{0};
     friend bool operator==(const Limits&, const Limits&) = default;
   };
+  /// By what callers of the API, the RESP door and admin are known.
+  struct Access {
+    std::vector<TokenSpec> tokens;
+    friend bool operator==(const Access&, const Access&) = default;
+  };
   struct Log {
     enum class Format : std::uint8_t { kText, kJson };
     enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError };
@@ -142,6 +148,7 @@ struct Config {
   Identity identity;
   Responses responses;
   Api api;
+  Access access;
   Limits limits;
   Log log;
   std::vector<MatchSpec> deny;

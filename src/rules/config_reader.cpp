@@ -66,15 +66,15 @@ bool IsSameEndpoint(std::string_view a, std::string_view b) {
 void CheckAddresses(const ConfigDraft& draft, ReadContext& context) {
   const Config::Listen& listen = draft.config.listen;
   const ConfigPlaces& places = draft.places;
-  if (IsSameEndpoint(listen.api, listen.admin)) {
+  if (IsSameEndpoint(listen.api.address, listen.admin.address)) {
     Tell(context, places.admin.line > 0 ? places.admin : places.api, "listen",
          "`api` and `admin` have the same address; give them different ports");
   }
-  if (IsSameEndpoint(listen.gateway, listen.api)) {
+  if (IsSameEndpoint(listen.gateway.address, listen.api.address)) {
     Tell(context, places.gateway, "listen",
          "`gateway` and `api` have the same address; give them different ports");
   }
-  if (IsSameEndpoint(listen.gateway, listen.admin)) {
+  if (IsSameEndpoint(listen.gateway.address, listen.admin.address)) {
     Tell(context, places.gateway, "listen",
          "`gateway` and `admin` have the same address; give them different ports");
   }
@@ -83,7 +83,7 @@ void CheckAddresses(const ConfigDraft& draft, ReadContext& context) {
 /// What no section can see by itself.
 void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
   const Config& config = draft.config;
-  if (!config.listen.admin.empty() && !IsLoopback(config.listen.admin)) {
+  if (!config.listen.admin.off() && !IsLoopback(config.listen.admin.address)) {
     Tell(context, draft.places.admin, "listen.admin",
          "is not a loopback address, and this version of tidegate has no tokens to guard the "
          "admin port with; write `127.0.0.1:9180`");

@@ -69,19 +69,19 @@ constexpr std::array<ConfigKey<ConfigDraft>, 3> kListenKeys = {{
     {"api",
      [](const ConfigValue& v, ConfigDraft& d) {
        d.places.api = v.at();
-       Put(d.config.listen.api, ReadEndpoint(v));
+       Put(d.config.listen.api.address, ReadEndpoint(v));
      }},
     {"admin",
      [](const ConfigValue& v, ConfigDraft& d) {
        d.places.admin = v.at();
-       Put(d.config.listen.admin, ReadEndpoint(v));
+       Put(d.config.listen.admin.address, ReadEndpoint(v));
      }},
     {"gateway",
      [](const ConfigValue& v, ConfigDraft& d) {
        d.places.gateway = v.at();
        const auto endpoint = ReadEndpoint(v);
        d.places.has_gateway = !endpoint || !endpoint->empty();
-       Put(d.config.listen.gateway, endpoint);
+       Put(d.config.listen.gateway.address, endpoint);
      }},
 }};
 constexpr std::array<AbsentKey, 2> kListenAbsent = {

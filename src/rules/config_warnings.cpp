@@ -111,7 +111,7 @@ void WarnAboutCosts(const Config& config, const ConfigPlaces& places, ReadContex
           "is believed from trusted proxies and from callers of the API only; requests that name a "
           "`peer` cost 1 while `client_ip.trusted_proxies` is empty");
     }
-    if (cost.kind == CostSpec::Kind::kResponse && config.listen.gateway.empty()) {
+    if (cost.kind == CostSpec::Kind::kResponse && config.listen.gateway.off()) {
       Warn(context, places.rules[i].cost, RuleKey(places.rules[i], "cost"),
            "has no effect without a gateway, which would see the response; report the cost with "
            "`/v1/debit` instead");
@@ -143,7 +143,7 @@ void WarnAbout(const Config& config, const ConfigPlaces& places, ReadContext& co
   if (config.rules.empty() && !config.api.inline_quotas) {
     Warn(context, {}, "rules", "there are none, so every request passes");
   }
-  const auto api = Address::ParseWithPort(config.listen.api);
+  const auto api = Address::ParseWithPort(config.listen.api.address);
   if (api && !api->IsLoopback()) {
     Warn(context, places.api, "listen.api",
          "is not a loopback address: whoever reaches it may ask, and use up others' limits; keep "

@@ -73,8 +73,8 @@ std::string_view Unquoted(std::string_view value) noexcept {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-/// The first value of a cookie that is not empty, on any `Cookie` line, without its quotes. Browsers
-/// rightly send several, the nearest path's first, and servers take that one.
+/// The first value of a cookie that is not empty, on any `Cookie` line, without its quotes.
+/// Browsers rightly send several, the nearest path's first, and servers take that one.
 std::string_view FindCookie(std::span<const HeaderField> headers, std::string_view name) noexcept {
   for (const HeaderField& field : headers) {
     if (!EqualsIgnoreCase(field.name, "cookie")) continue;

@@ -95,7 +95,7 @@ Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& poli
                 ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
                                           *server.store_)
                 : nullptr),
-      api(store(server), counters, ReachOf(server.config_.listen.api), policy) {}
+      api(store(server), counters, ReachOf(server.config_.listen.api.address), policy) {}
 
 AsyncStore& Server::Worker::store(Server& server) noexcept {
   return guard ? static_cast<AsyncStore&>(*guard) : *server.store_;
@@ -135,7 +135,7 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
           .metrics = [server = server.get()] { return server->Metrics(); },
           .draining = [server = server.get()] { return server->not_ready_.load(); }});
   if (first.guard) server->AddHeartbeat();
-  if (!config.listen.gateway.empty()) {
+  if (!config.listen.gateway.off()) {
     server->routing_ = server->CompileRoutes(config, problems);
     if (server->routing_ == nullptr) {
       return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
@@ -174,7 +174,7 @@ std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& pr
 }
 
 std::shared_ptr<const Routing> Server::CompileRoutes(const Config& config, Problems& problems) {
-  if (config_.listen.gateway.empty()) return nullptr;
+  if (config_.listen.gateway.off()) return nullptr;
   std::shared_ptr<const Routing> before;
   {
     const std::lock_guard lock(routing_mutex_);
@@ -213,7 +213,7 @@ Result<net::Endpoint> FreeEndpoint(const std::string& text) {
 }  // namespace
 
 Result<void> Server::ListenForGateway(const net::Listener::Options& options) {
-  auto endpoint = FreeEndpoint(config_.listen.gateway);
+  auto endpoint = FreeEndpoint(config_.listen.gateway.address);
   if (!endpoint) return std::unexpected(std::move(endpoint.error()));
   for (auto& worker : workers_) {
     auto socket = net::Listen(*endpoint);
@@ -233,8 +233,8 @@ Result<void> Server::Listen() {
                                                .body_bytes = config_.limits.body_bytes},
                                     .max_connections = config_.limits.connections,
                                     .open = &api_connections_};
-  if (!config_.listen.api.empty()) {
-    auto endpoint = FreeEndpoint(config_.listen.api);
+  if (!config_.listen.api.off()) {
+    auto endpoint = FreeEndpoint(config_.listen.api.address);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
     for (auto& worker : workers_) {
       auto socket = net::Listen(*endpoint);
@@ -247,15 +247,15 @@ Result<void> Server::Listen() {
     }
     api_ = *endpoint;
   }
-  if (!config_.listen.gateway.empty()) {
+  if (!config_.listen.gateway.off()) {
     net::Listener::Options gateway = limits;
     gateway.open = &gateway_connections_;
     // Bodies stream: the routes say how long they may be.
     gateway.limits.body_bytes = std::numeric_limits<std::size_t>::max();
     if (auto listening = ListenForGateway(gateway); !listening) return listening;
   }
-  if (!config_.listen.admin.empty()) {
-    auto endpoint = FreeEndpoint(config_.listen.admin);
+  if (!config_.listen.admin.off()) {
+    auto endpoint = FreeEndpoint(config_.listen.admin.address);
     if (!endpoint) return std::unexpected(std::move(endpoint.error()));
     Worker& first = *workers_.front();
     limits.open = &admin_connections_;  // A full API does not lock its operators out.
@@ -294,7 +294,7 @@ bool Server::Reload(const Config& config, Problems& problems) {
   const std::lock_guard lock(compiling_);
   const auto policy = Compile(config, problems);
   const auto routing = policy == nullptr ? nullptr : CompileRoutes(config, problems);
-  if (policy == nullptr || (routing == nullptr && !config_.listen.gateway.empty())) {
+  if (policy == nullptr || (routing == nullptr && !config_.listen.gateway.off())) {
     ++failed_reloads_;
     return false;
   }

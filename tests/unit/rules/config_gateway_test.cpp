@@ -53,7 +53,7 @@ routes:
     response_timeout: 30s
     body_bytes: 1MiB
 )");
-  EXPECT_EQ(c.listen.gateway, "0.0.0.0:8080");
+  EXPECT_EQ(c.listen.gateway.address, "0.0.0.0:8080");
   EXPECT_EQ(c.limits.drain_delay, Micros{5s});
   EXPECT_EQ(c.gateway, (GatewaySpec{10u << 20, false}));
   EXPECT_EQ(c.access_log.path, "stderr");
@@ -91,8 +91,8 @@ TEST(GatewayConfig, HasDefaultsForAllButTheUpstream) {
 }
 
 TEST(GatewayConfig, IsOffUnlessAsked) {
-  EXPECT_EQ(Good("rules: []\n").listen.gateway, "");
-  EXPECT_EQ(Good("listen: { gateway: off }\nroutes: []\n").listen.gateway, "");
+  EXPECT_EQ(Good("rules: []\n").listen.gateway.address, "");
+  EXPECT_EQ(Good("listen: { gateway: off }\nroutes: []\n").listen.gateway.address, "");
   EXPECT_EQ(GoodRoute("body_bytes: off").body_bytes, 0u);
   EXPECT_EQ(Good(Routes({"upstream: api"}) + "gateway: { body_bytes: off }\n").gateway.body_bytes,
             0u);
