@@ -27,7 +27,8 @@ struct ProxyHeader {
 inline constexpr std::size_t kMaxProxyHeader = 4096;
 
 /// Reads the header at the beginning of `bytes`, which may hold more. kMore only while more bytes
-/// could make it good: what cannot be a header any more is kBad at once.
+/// could make it good: what cannot be a header any more is kBad at once, an address of version 1
+/// when the space behind it has come.
 [[nodiscard]] ProxyHeader ParseProxyHeader(std::string_view bytes) noexcept;
 
 }  // namespace tidegate::net

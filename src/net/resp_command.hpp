@@ -42,8 +42,20 @@ class RespCommandParser {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
  private:
+  /// Where the next call goes on. What was read is kept as offsets: the bytes may move meanwhile.
+  enum class Step : std::uint8_t { kStart, kLine, kElements };
+
+  [[nodiscard]] Progress Run(std::string_view bytes, const RespLimits& limits);
+  [[nodiscard]] Progress Line(std::string_view bytes, const RespLimits& limits);
+  [[nodiscard]] Progress Count(std::string_view bytes, const RespLimits& limits);
+  [[nodiscard]] Progress Elements(std::string_view bytes, const RespLimits& limits);
+  [[nodiscard]] Progress Bad(std::string problem);
+
   std::vector<std::string_view> arguments_;
-  std::size_t at_ = 0;  ///< Where it goes on, or what was consumed.
+  std::size_t at_ = 0;    ///< Where it goes on, or what was consumed.
+  std::size_t left_ = 0;  ///< Elements that have not come.
+  Step step_ = Step::kStart;
+  std::string unquoted_;  ///< What stood in quotes on an inline command's line.
   std::string problem_;
 };
 

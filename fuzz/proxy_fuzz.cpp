@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as the beginning of a connection behind a proxy. More bytes never change a verdict; a
+// header that is good asked for more until it was whole; and what was read, written as version 2,
+// is read as the same client.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "net/proxy_protocol.hpp"
+
+namespace tidegate::net {
+namespace {
+
+using Verdict = ProxyHeader::Verdict;
+
+/// Longer inputs than the longest header and a little behind it show nothing new.
+constexpr std::size_t kMostBytes = kMaxProxyHeader + 32;
+
+void Require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "proxy_fuzz: %s\n", what);
+  std::abort();
+}
+
+/// In a buffer that is exactly as long: a byte read too far is seen.
+ProxyHeader Parse(std::string_view bytes) {
+  const auto buffer = std::make_unique<char[]>(bytes.size());
+  bytes.copy(buffer.get(), bytes.size());
+  return ParseProxyHeader({buffer.get(), bytes.size()});
+}
+
+bool SameSource(const ProxyHeader& a, const ProxyHeader& b) {
+  if (!a.source || !b.source) return a.source.has_value() == b.source.has_value();
+  return a.source->bytes == b.source->bytes && a.source->port == b.source->port;
+}
+
+bool Same(const ProxyHeader& a, const ProxyHeader& b) {
+  return a.verdict == b.verdict && a.size == b.size && a.problem == b.problem && SameSource(a, b);
+}
+
+std::string AsVersion2(const Peer& peer) {
+  std::string header("\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24", 16);
+  header.append(reinterpret_cast<const char*>(peer.bytes.data()), peer.bytes.size());
+  header.append(16, '\0');
+  header += static_cast<char>(peer.port >> 8);
+  header += static_cast<char>(peer.port & 0xff);
+  return header + std::string(2, '\0');
+}
+
+void Check(std::string_view bytes) {
+  const ProxyHeader whole = Parse(bytes);
+  bool decided = false;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    // Between the first 256 and the last two, a header has nothing but bytes to skip.
+    if (size == 256 && bytes.size() > 300) size = bytes.size() - 2;
+    const ProxyHeader part = Parse(bytes.substr(0, size));
+    Require(!decided || part.verdict != Verdict::kMore, "a verdict is taken back");
+    decided = part.verdict != Verdict::kMore;
+    Require(!decided || Same(part, whole), "more bytes change the verdict");
+    Require(whole.verdict != Verdict::kDone || decided == (size >= whole.size),
+            "a header is done before or after its end");
+  }
+  if (whole.verdict == Verdict::kMore) {
+    Require(bytes.size() < kMaxProxyHeader, "it waits for more than the longest header");
+  }
+  Require((whole.verdict == Verdict::kBad) == !whole.problem.empty(), "bad without a word");
+  if (whole.verdict != Verdict::kDone) return;
+  Require(whole.size > 0 && whole.size <= bytes.size(), "more than there is");
+  Require(whole.size <= kMaxProxyHeader, "longer than the longest");
+  if (!whole.source) return;
+  const std::string again = AsVersion2(*whole.source);
+  Require(SameSource(Parse(again), whole), "another client, written again");
+}
+
+}  // namespace
+}  // namespace tidegate::net
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size > tidegate::net::kMostBytes) return 0;
+  tidegate::net::Check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// From left to right: each byte is judged only by what stands before it, so that the verdict is the
+// same however the header was cut into pieces. A word of version 1 is judged when it is whole.
+#include "net/proxy_protocol.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tidegate::net {
+namespace {
+
+using Verdict = ProxyHeader::Verdict;
+
+constexpr std::string_view kStrange = "the connection does not begin with a PROXY protocol header";
+
+ProxyHeader More() noexcept { return {}; }
+ProxyHeader Bad(std::string_view problem) noexcept {
+  return {.verdict = Verdict::kBad, .size = 0, .source = std::nullopt, .problem = problem};
+}
+ProxyHeader Done(std::size_t size, const std::optional<Peer>& source) noexcept {
+  return {.verdict = Verdict::kDone, .size = size, .source = source, .problem = {}};
+}
+
+/// What has come of `whole` is right.
+bool Begins(std::string_view bytes, std::string_view whole) noexcept {
+  return bytes.substr(0, whole.size()) == whole.substr(0, bytes.size());
+}
+
+Peer PeerOfV4(const unsigned char* address, unsigned port) noexcept {
+  Peer peer;
+  peer.bytes[10] = peer.bytes[11] = 0xff;
+  std::copy_n(address, 4, peer.bytes.begin() + 12);
+  peer.port = static_cast<unsigned short>(port);
+  return peer;
+}
+
+Peer PeerOfV6(const unsigned char* address, unsigned port) noexcept {
+  Peer peer;
+  std::copy_n(address, 16, peer.bytes.begin());
+  peer.port = static_cast<unsigned short>(port);
+  return peer;
+}
+
+// --- Version 1: a line ------------------------------------------------------
+
+constexpr std::string_view kLineStart = "PROXY ";
+/// With its CRLF; the specification has counted the longest that makes sense.
+constexpr std::size_t kMaxLine = 107;
+
+struct Family {
+  std::string_view word;  ///< With the space behind it.
+  int family;
+  std::string_view alphabet;  ///< Of its addresses.
+  std::size_t longest;        ///< Of them, as inet_pton takes it.
+};
+constexpr std::array kFamilies = {
+    Family{"TCP4 ", AF_INET, "0123456789.", 15},
+    Family{"TCP6 ", AF_INET6, "0123456789abcdefABCDEF:.", 45},
+};
+constexpr std::string_view kUnknown = "UNKNOWN";
+
+/// Takes words off the front of a line. Once one is not there or not good, none is taken.
+class Words {
+ public:
+  Words(std::string_view line, const Family& family) noexcept : rest_(line), family_(family) {}
+
+  std::array<unsigned char, 16> Address() noexcept {
+    std::array<unsigned char, 16> address{};
+    const std::string_view word = Take(family_.alphabet, family_.longest, ' ');
+    if (verdict_ != Verdict::kDone) return address;
+    std::array<char, 46> text{};  // inet_pton wants a NUL behind it.
+    std::copy(word.begin(), word.end(), text.begin());
+    if (inet_pton(family_.family, text.data(), address.data()) != 1) verdict_ = Verdict::kBad;
+    return address;
+  }
+
+  unsigned Port(char end) noexcept {
+    const std::string_view word = Take("0123456789", 5, end);
+    unsigned port = 0;
+    for (const char digit : word) port = port * 10 + static_cast<unsigned>(digit - '0');
+    const bool zero_leads = word.size() > 1 && word[0] == '0';
+    if (verdict_ == Verdict::kDone && (word.empty() || zero_leads || port > 65535)) {
+      verdict_ = Verdict::kBad;
+    }
+    return port;
+  }
+
+  void LineFeed() noexcept { static_cast<void>(Take("", 0, '\n')); }
+
+  [[nodiscard]] Verdict verdict() const noexcept { return verdict_; }
+  [[nodiscard]] std::size_t left() const noexcept { return rest_.size(); }
+
+ private:
+  std::string_view Take(std::string_view alphabet, std::size_t longest, char end) noexcept {
+    if (verdict_ != Verdict::kDone) return {};
+    const std::size_t size = std::min(rest_.find_first_not_of(alphabet), rest_.size());
+    if (size > longest || (size < rest_.size() && rest_[size] != end))
+      verdict_ = Verdict::kBad;
+    else if (size == rest_.size())
+      verdict_ = Verdict::kMore;
+    if (verdict_ != Verdict::kDone) return {};
+    const std::string_view word = rest_.substr(0, size);
+    rest_.remove_prefix(size + 1);
+    return word;
+  }
+
+  std::string_view rest_;
+  const Family& family_;
+  Verdict verdict_ = Verdict::kDone;
+};
+
+ProxyHeader ReadAddresses(std::string_view line, std::size_t at, const Family& family) noexcept {
+  Words words(line.substr(at), family);
+  const auto source = words.Address();
+  static_cast<void>(words.Address());
+  const unsigned port = words.Port(' ');
+  static_cast<void>(words.Port('\r'));
+  words.LineFeed();
+  if (words.verdict() == Verdict::kMore) return More();
+  if (words.verdict() == Verdict::kBad) {
+    return Bad(
+        "the PROXY protocol header is not two addresses of its family, two ports, one space before "
+        "each, and CRLF");
+  }
+  return Done(line.size() - words.left(), family.family == AF_INET ? PeerOfV4(source.data(), port)
+                                                                   : PeerOfV6(source.data(), port));
+}
+
+/// Whatever stands behind UNKNOWN is skipped.
+ProxyHeader SkipUnknown(std::string_view line, std::size_t at) noexcept {
+  if (at == line.size()) return More();
+  if (line[at] != ' ' && line[at] != '\r') return Bad(kStrange);
+  const std::size_t end = line.find_first_of("\r\n", at);
+  if (end == std::string_view::npos) return More();
+  if (line[end] == '\r' && end + 1 == line.size()) return More();
+  if (line.substr(end, 2) != "\r\n") {
+    return Bad("the line of the PROXY protocol header does not end with CRLF");
+  }
+  return Done(end + 2, std::nullopt);
+}
+
+ProxyHeader ReadLine(std::string_view line) noexcept {
+  if (!Begins(line, kLineStart)) return Bad(kStrange);
+  if (line.size() <= kLineStart.size()) return More();
+  const std::string_view rest = line.substr(kLineStart.size());
+  for (const Family& family : kFamilies) {
+    if (!Begins(rest, family.word)) continue;
+    if (rest.size() < family.word.size()) return More();
+    return ReadAddresses(line, kLineStart.size() + family.word.size(), family);
+  }
+  if (!Begins(rest, kUnknown)) {
+    return Bad("the PROXY protocol header names neither TCP4 nor TCP6 nor UNKNOWN");
+  }
+  if (rest.size() < kUnknown.size()) return More();
+  return SkipUnknown(line, kLineStart.size() + kUnknown.size());
+}
+
+// --- Version 2: binary ------------------------------------------------------
+
+constexpr std::string_view kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
+/// The signature; version and command; family and transport; how many bytes follow.
+constexpr std::size_t kFixed = 16;
+constexpr unsigned kLocal = 0;
+constexpr unsigned kProxy = 1;
+constexpr unsigned kTcp4 = 0x11;
+constexpr unsigned kTcp6 = 0x21;
+/// What the addresses and ports of a family take: none, IPv4, IPv6, two paths of Unix sockets.
+constexpr std::array<std::size_t, 4> kAddressBytes = {0, 12, 36, 216};
+
+ProxyHeader ReadBinary(std::string_view bytes) noexcept {
+  if (!Begins(bytes, kSignature)) return Bad(kStrange);
+  const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
+  const std::size_t size = bytes.size();
+  if (size <= 12) return More();
+  if (data[12] >> 4 != 2) return Bad("the PROXY protocol header has another version than 1 and 2");
+  const unsigned command = data[12] & 0xf;
+  if (command > kProxy) {
+    return Bad("the PROXY protocol header has a command other than LOCAL and PROXY");
+  }
+  if (size <= 13) return More();
+  // With LOCAL, a family means nothing, whatever it is.
+  const unsigned family = command == kLocal ? 0 : data[13];
+  if (family >> 4 >= kAddressBytes.size() || (family & 0xf) > 2) {
+    return Bad("the PROXY protocol header has an unknown family or transport");
+  }
+  if (size <= 14) return More();
+  const std::size_t length = data[14] * 256u + (size > 15 ? data[15] : 0u);  // At least.
+  if (length > kMaxProxyHeader - kFixed) {
+    return Bad("the PROXY protocol header is longer than 4096 bytes");
+  }
+  if (size <= 15) return More();
+  if (length < kAddressBytes[family >> 4]) {
+    return Bad("the PROXY protocol header is too short for the addresses of its family");
+  }
+  if (size < kFixed + length) return More();
+  // Source, destination, then their ports.
+  const auto port = [data](std::size_t at) { return data[at] * 256u + data[at + 1]; };
+  std::optional<Peer> source;
+  if (family == kTcp4) source = PeerOfV4(data + kFixed, port(kFixed + 8));
+  if (family == kTcp6) source = PeerOfV6(data + kFixed, port(kFixed + 32));
+  return Done(kFixed + length, source);
+}
+
+}  // namespace
+
+static_assert(kMaxProxyHeader == 4096, "a problem above names it");
+
+ProxyHeader ParseProxyHeader(std::string_view bytes) noexcept {
+  if (bytes.empty()) return More();
+  if (bytes[0] == kSignature[0]) return ReadBinary(bytes);
+  const ProxyHeader header = ReadLine(bytes.substr(0, kMaxLine));
+  if (header.verdict == Verdict::kMore && bytes.size() >= kMaxLine) {
+    return Bad("the line of the PROXY protocol header is longer than 107 bytes");
+  }
+  return header;
+}
+
+}  // namespace tidegate::net
