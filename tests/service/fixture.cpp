@@ -158,10 +158,10 @@ Config Service::ConfigOf(std::string_view yaml) {
   return reading.config.value();
 }
 
-Service::Service(std::string_view yaml, int threads) {
+Service::Service(const Config& config, int threads) {
   Problems problems;
-  auto server = Server::Make(ConfigOf(yaml),
-                             {.threads = threads, .clock = &clock_, .version = "test"}, problems);
+  auto server =
+      Server::Make(config, {.threads = threads, .clock = &clock_, .version = "test"}, problems);
   server_ = std::move(server.value());
   server_->Start();
 }

@@ -80,7 +80,8 @@ class HttpClient {
 class Service {
  public:
   /// `yaml` without `listen`.
-  explicit Service(std::string_view yaml, int threads = 1);
+  explicit Service(std::string_view yaml, int threads = 1) : Service(ConfigOf(yaml), threads) {}
+  explicit Service(const Config& config, int threads = 1);
   ~Service();
 
   [[nodiscard]] static Config ConfigOf(std::string_view yaml);
