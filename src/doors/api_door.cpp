@@ -9,6 +9,8 @@
 #include <random>
 #include <utility>
 
+#include "doors/asked.hpp"
+#include "doors/forward_auth.hpp"
 #include "doors/http_admission.hpp"
 #include "doors/resolve.hpp"
 #include "rules/printable.hpp"
@@ -77,67 +79,25 @@ std::optional<Objection> CheckMembers(const Question& question, unsigned members
 
 }  // namespace
 
-/// One question under way. Lives in its exchange's memory.
-struct ApiDoor::Asked : Call {
-  Asked(ApiDoor& owner, HttpExchange& of, const Endpoint& at)
-      : door(owner),
-        exchange(of),
-        endpoint(at),
-        policy(owner.policy_),
-        resolved(of.memory()),
-        answers(&of.memory()) {}
-
-  ApiDoor& door;
-  HttpExchange& exchange;
-  const Endpoint& endpoint;
-  std::shared_ptr<const Policy> policy;
-  Resolved resolved;
-  std::pmr::vector<Decision> answers;
-  Batch* batch = nullptr;
-
-  std::optional<Objection> Prepare(const Question& question) {
-    if (auto bad = CheckMembers(question, endpoint.members, endpoint.required, endpoint.path)) {
-      return bad;
-    }
-    kind = endpoint.kind;
-    if (auto bad =
-            Resolve(question, kind, *policy->rules,
-                    policy->api.inline_quotas ? InlineQuotas::kAllowed : InlineQuotas::kRefused,
-                    resolved, exchange.memory())) {
-      return bad;
-    }
-    if (question.Has(Question::kId)) {
-      refund.id = question.id;
-      if (question.Has(Question::kAge)) refund.age = std::chrono::milliseconds{question.age_ms};
-    }
-    answers.resize(resolved.charges.charges.size());
-    charges = resolved.charges.charges;
-    decisions = answers;
-    return std::nullopt;
+std::optional<Objection> ApiDoor::Asked::Prepare(const Question& question,
+                                                 const Endpoint& endpoint) {
+  if (auto bad = CheckMembers(question, endpoint.members, endpoint.required, endpoint.path)) {
+    return bad;
   }
-
-  [[nodiscard]] Answer answer() const noexcept {
-    if (!charges.empty()) return AnswerOf(*this);
-    Answer plain{.allowed = resolved.access != Access::kDenied,
-                 .exempt = resolved.access == Access::kExempt,
-                 .denied = resolved.access == Access::kDenied,
-                 .applied = {},
-                 .charges = {},
-                 .decisions = {}};
-    return plain;
+  kind = endpoint.kind;
+  if (auto bad =
+          Resolve(question, kind, *policy->rules,
+                  policy->api.inline_quotas ? InlineQuotas::kAllowed : InlineQuotas::kRefused,
+                  resolved, exchange.memory())) {
+    return bad;
   }
-
-  /// Looks and questions are answered by their outcome; an operation that was carried out is not a
-  /// denial. One that a failure policy closed was not.
-  [[nodiscard]] int StatusOf(const Answer& answer) const noexcept {
-    if (kind == Kind::kApply || kind == Kind::kPeek) return answer.status();
-    if (answer.governing == nullptr) return 200;
-    if (answer.governing->rung == Rung::kClosed) return 503;
-    // 404 tells the holder to stop, and an open rule does not know that the lease is gone.
-    const bool gone = kind == Kind::kRenew && done != Done::kApplied;
-    return gone && answer.governing->rung != Rung::kOpen ? 404 : 200;
+  if (question.Has(Question::kId)) {
+    refund.id = question.id;
+    if (question.Has(Question::kAge)) refund.age = std::chrono::milliseconds{question.age_ms};
   }
-};
+  TakeCharges();
+  return std::nullopt;
+}
 
 /// Several questions under way, answered together when the last of them is.
 struct ApiDoor::Batch {
@@ -172,7 +132,7 @@ const ApiDoor::Endpoint* ApiDoor::FindEndpoint(std::string_view path) noexcept {
 }
 
 std::vector<std::string_view> ApiDoor::Paths() {
-  std::vector<std::string_view> paths{kOpenApiPath};
+  std::vector<std::string_view> paths{kOpenApiPath, kAuthPath};
   for (const Endpoint& endpoint : Endpoints()) paths.push_back(endpoint.path);
   return paths;
 }
@@ -200,6 +160,7 @@ void ApiDoor::Handle(HttpExchange& exchange) noexcept {
     return endpoint->path == "/v1/decide/batch" ? AskBatch(exchange, *endpoint)
                                                 : Ask(exchange, *endpoint);
   }
+  if (IsForwardAuth(head.path)) return Auth(exchange);
   if (head.path == kOpenApiPath) {
     if (head.method != "GET" && head.method != "HEAD") {
       return AnswerProblem(exchange, 405, "the document can be read with GET", {},
@@ -245,9 +206,8 @@ void ApiDoor::Ask(HttpExchange& exchange, const Endpoint& endpoint) {
   if (const auto bad = ReadQuestion(exchange.body(), question, memory)) {
     return AnswerProblem(exchange, 400, bad->message, bad->pointer);
   }
-  auto* const asked =
-      new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, exchange, endpoint);
-  if (const auto bad = asked->Prepare(question)) {
+  auto* const asked = new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, exchange);
+  if (const auto bad = asked->Prepare(question, endpoint)) {
     asked->~Asked();
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
@@ -304,10 +264,10 @@ std::optional<Objection> ApiDoor::PrepareBatch(Batch& batch, const Endpoint& end
   }
   for (const Question& question : questions) {
     auto* const asked =
-        new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, batch.exchange, endpoint);
+        new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, batch.exchange);
     batch.all.push_back(asked);
     asked->batch = &batch;
-    if (auto bad = asked->Prepare(question)) {
+    if (auto bad = asked->Prepare(question, endpoint)) {
       bad->pointer.insert(0, "/requests/" + std::to_string(batch.all.size() - 1));
       return bad;
     }

@@ -20,7 +20,8 @@
 
 namespace tidegate {
 
-/// The HTTP API: POST /v1/decide and its relatives, GET /openapi.json. One per reactor.
+/// The HTTP API: POST /v1/decide and its relatives, /v1/auth for proxies, GET /openapi.json. One
+/// per reactor.
 class ApiDoor final : public net::HttpHandler {
  public:
   /// The store and the counters must outlive the door.
@@ -41,6 +42,9 @@ class ApiDoor final : public net::HttpHandler {
 
   void Ask(net::HttpExchange& exchange, const Endpoint& endpoint);
   void AskBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
+  /// `/v1/auth`: a proxy asks about its client's request, whatever its method.
+  void Auth(net::HttpExchange& exchange);
+  void FinishAuth(Asked& asked);
   [[nodiscard]] static std::span<const Endpoint> Endpoints() noexcept;
   /// Fills `batch` with all questions of the body, or says what is wrong with one of them.
   [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);

@@ -41,10 +41,8 @@ std::optional<Shown> TokenOf(const net::HttpHead& head, TokenFields fields) noex
 }
 
 bool Refuse(net::HttpExchange& exchange, int status, std::string_view why) {
-  net::AnswerProblem(
-      exchange, status, why, {},
-      status == 401 ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\nCache-Control: no-store\r\n"
-                    : "");
+  net::AnswerProblem(exchange, status, why, {},
+                     status == 401 ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\n" : "");
   return false;
 }
 
@@ -53,20 +51,21 @@ bool Refuse(net::HttpExchange& exchange, int status, std::string_view why) {
 bool Admit(net::HttpExchange& exchange, const Admission& admission, const Tokens& tokens,
            TokenFields fields, Rights needed) {
   Rights rights = admission.Of(exchange.peer(), tokens);
+  const int unknown = fields == TokenFields::kOwn ? 401 : 500;
   std::optional<Shown> shown;
   if (!tokens.empty()) {
     shown = TokenOf(exchange.head(), fields);
     if (shown && shown->twice) {
-      return Refuse(exchange, 401, "the request shows more than one token: send one");
+      return Refuse(exchange, unknown, "the request shows more than one token: send one");
     }
     if (shown) rights = Admission::Of(tokens.Find(shown->token));
     if (shown && rights == Rights::kNone) {
-      return Refuse(exchange, 401, "this token is not one of those in `access.tokens`");
+      return Refuse(exchange, unknown, "this token is not one of those in `access.tokens`");
     }
   }
   if (rights >= needed) return true;
   if (rights == Rights::kNone) {
-    return Refuse(exchange, 401,
+    return Refuse(exchange, unknown,
                   fields == TokenFields::kOwn
                       ? "say who asks: `Authorization: Bearer TOKEN`, with one of `access.tokens`"
                       : "say who asks: `X-Tidegate-Token: TOKEN`, with one of `access.tokens`; "

@@ -13,7 +13,8 @@ namespace tidegate {
 enum class TokenFields : std::uint8_t { kOwn, kCopied };
 
 /// Whether the exchange's caller has the rights that are `needed`. False: it has been answered,
-/// with 401 where he should say who he is, with 403 where that would not help.
+/// with 401 where he should say who he is, with 403 where that would not help. A proxy gets a 500
+/// instead: its client, whom a 401 would reach, can do nothing about it.
 [[nodiscard]] bool Admit(net::HttpExchange& exchange, const Admission& admission,
                          const Tokens& tokens, TokenFields fields, Rights needed);
 

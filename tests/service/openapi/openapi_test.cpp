@@ -265,6 +265,31 @@ TEST(OpenApi, DocumentsWhatIsForbidden) {
   CheckDocumented(batch, Operation("/v1/decide/batch", "post"));
 }
 
+TEST(OpenApi, DocumentsWhatProxiesAreAnswered) {
+  const Service service([](Config& config) {
+    config.client_ip.policy.trusted_proxies = {Network::Parse("127.0.0.1").value()};
+    config.deny.push_back(
+        {.hosts = {}, .paths = {"/secret"}, .methods = {}, .headers = {}, .client_ips = {}});
+  });
+  const json::object& operation = Operation("/v1/auth", "get");
+  const auto answers = [&](int status, std::string_view path, const std::string& fields) {
+    const Reply reply = service.Send(RequestText("GET", path, "", "", fields));
+    EXPECT_EQ(reply.status, status) << fields << reply.body;
+    CheckDocumented(reply, operation);
+  };
+  const std::string about = "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: ";
+  for (int i = 0; i < 5; ++i) answers(200, "/v1/auth", about + "/demo/x\r\n");
+  answers(429, "/v1/auth", about + "/demo/x\r\n");
+  answers(400, "/v1/auth", "");
+  answers(403, "/v1/auth", about + "/secret\r\n");
+  answers(500, "/v1/auth?x", about + "/demo/x\r\n");
+  answers(431, "/v1/auth", "X-Long: " + std::string(20'000, 'x') + "\r\n");
+  const Service stranger;
+  const Reply reply = stranger.Send(RequestText("GET", "/v1/auth", "", "", about + "/\r\n"));
+  EXPECT_EQ(reply.status, 500);
+  CheckDocumented(reply, operation);
+}
+
 TEST(OpenApi, DocumentsTooManyConnections) {
   // None at all, so that the first is one too many.
   const Service service([](Config& config) { config.limits.connections = 0; });

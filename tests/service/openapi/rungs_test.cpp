@@ -60,6 +60,7 @@ class RungStore final : public Store {
 /// `a` and `b` count units, `c` and `d` leases; a request matches all four.
 constexpr std::string_view kConfig = R"(
 api: { inline_quotas: true }
+client_ip: { trusted_proxies: [127.0.0.1] }
 rules:
   - { id: a, per: client_ip, limit: 10/s }
   - { id: b, per: client_ip, limit: 10/s }
@@ -181,6 +182,30 @@ TEST_F(Rungs, ABatchHasThemOneByOne) {
             R"("rules":[{"rule":"b","mode":"enforce","allowed":true}]}})");
   EXPECT_EQ(results[2].at("status"), 200);
   EXPECT_EQ(results[2].at("decision").at("rung"), "local");
+}
+
+TEST_F(Rungs, AProxyIsToldOfThemToo) {
+  const auto auth = [&](const std::string& path) {
+    const auto server =
+        net::Endpoint::Parse("127.0.0.1:" + std::to_string(service_.port())).value();
+    return Exchange(server, RequestText("GET", path, "", "",
+                                        "X-Original-URI: /\r\nX-Original-Method: GET\r\n"));
+  };
+  store_.rungs = {{"a", Rung::kOpen}, {"b", Rung::kOpen}, {"c", Rung::kClosed}};
+  const Reply open = auth("/v1/auth");
+  EXPECT_EQ(open.status, 200) << "leases are left out";
+  EXPECT_EQ(open.fields.at("X-Tidegate-Rung"), "open");
+  EXPECT_FALSE(open.fields.contains("RateLimit"));
+  CheckDocumented(open, Operation("/v1/auth", "get"));
+  store_.rungs["b"] = Rung::kClosed;
+  const Reply closed = auth("/v1/auth");
+  EXPECT_EQ(closed.status, 503);
+  EXPECT_EQ(closed.fields.at("X-RateLimit-Status"), "503");
+  EXPECT_EQ(closed.fields.at("Retry-After"), "1");
+  CheckDocumented(closed, Operation("/v1/auth", "get"));
+  const Reply masked = auth("/v1/auth?deny_status=403");
+  EXPECT_EQ(masked.status, 403);
+  EXPECT_EQ(masked.fields.at("X-RateLimit-Status"), "503");
 }
 
 /// 404 tells the holder to stop what the lease stands for: only who knows may say it.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <vector>
+
+#include "doors/answer.hpp"
+#include "doors/api_door.hpp"
+#include "doors/resolve.hpp"
+#include "net/http_exchange.hpp"
+#include "tidegate/call.hpp"
+
+namespace tidegate {
+
+/// One question under way. Lives in its exchange's memory.
+struct ApiDoor::Asked : Call {
+  Asked(ApiDoor& owner, net::HttpExchange& of)
+      : door(owner),
+        exchange(of),
+        policy(owner.policy_),
+        resolved(of.memory()),
+        answers(&of.memory()) {}
+
+  ApiDoor& door;
+  net::HttpExchange& exchange;
+  std::shared_ptr<const Policy> policy;
+  Resolved resolved;
+  std::pmr::vector<Decision> answers;
+  Batch* batch = nullptr;
+  int deny_status = 0;  ///< Of /v1/auth: what a refusal is answered with; 0: by its own status.
+
+  std::optional<Objection> Prepare(const Question& question, const Endpoint& endpoint);
+
+  /// What was resolved is what is asked.
+  void TakeCharges() {
+    answers.resize(resolved.charges.charges.size());
+    charges = resolved.charges.charges;
+    decisions = answers;
+  }
+
+  [[nodiscard]] Answer answer() const noexcept {
+    if (!charges.empty()) return AnswerOf(*this);
+    Answer plain{.allowed = resolved.access != Access::kDenied,
+                 .exempt = resolved.access == Access::kExempt,
+                 .denied = resolved.access == Access::kDenied,
+                 .applied = {},
+                 .charges = {},
+                 .decisions = {}};
+    return plain;
+  }
+
+  /// Looks and questions are answered by their outcome; an operation that was carried out is not a
+  /// denial. One that a failure policy closed was not.
+  [[nodiscard]] int StatusOf(const Answer& answer) const noexcept {
+    if (kind == Kind::kApply || kind == Kind::kPeek) return answer.status();
+    if (answer.governing == nullptr) return 200;
+    if (answer.governing->rung == Rung::kClosed) return 503;
+    // 404 tells the holder to stop, and an open rule does not know that the lease is gone.
+    const bool gone = kind == Kind::kRenew && done != Done::kApplied;
+    return gone && answer.governing->rung != Rung::kOpen ? 404 : 200;
+  }
+};
+
+}  // namespace tidegate
