@@ -194,7 +194,7 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
 TEST_P(DoorsAgreeTest, InAnyOrder) {
   for (int i = 0; i < 2000; ++i) {
     if (Pick(0, 2) == 0) {
-      service_.Advance(Micros{Pick(0, 1) == 0 ? Pick(0, 3) : Pick(0, 700'000)});
+      service_.Advance(Micros{Pick(0, 1) == 0 ? Pick(0, 3) : Pick(0, 150'000)});
     }
     Pick(0, 4) == 0 ? AskInline() : AskSomeDoor();
     if (HasFatalFailure()) {

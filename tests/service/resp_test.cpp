@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Redis protocol's door as its clients see it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/fixture.hpp"
+#include "service/resp_client.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kConfig = R"(
+rules:
+  - { id: per-key, match: { path: /never }, per: header:x-api-key | client_ip, limit: 3/s, burst: 3 }
+  - { id: pair, match: { path: /never }, per: [client_ip, path], limit: 5/s }
+  - { id: jobs, match: { path: /never }, per: client_ip, limit: 2/10s, algorithm: concurrency }
+  - { id: all, match: { path: /never }, per: const, limit: 2/s }
+)";
+
+Config MakeConfig(std::string_view yaml = kConfig) {
+  Config config = Service::ConfigOf(yaml);
+  config.listen.resp = "127.0.0.1:0";
+  return config;
+}
+
+class RespTest : public testing::Test {
+ protected:
+  std::string Ask(std::initializer_list<std::string_view> words) { return client_.Ask(words); }
+
+  Service service_{MakeConfig()};
+  RespClient client_{service_.server().resp()};
+};
+
+// --- TG commands ------------------------------------------------------------------------
+
+TEST_F(RespTest, DecideCountsDown) {
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[0,3,2,-1,334,\"store\"]");
+  EXPECT_EQ(Ask({"tg.decide", "per-key", "a", "COST", "2"}), "[0,3,0,-1,1000,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[1,3,0,334,1000,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "4"}), "[1,3,0,-1,1000,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "b"}), "[0,3,2,-1,334,\"store\"]");
+}
+
+TEST_F(RespTest, InVersion3ADecisionIsAMap) {
+  (void)Ask({"HELLO", "3"});
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "3"}),
+            R"({"allowed":true,"rule":"per-key","limit":3,"remaining":0,)"
+            R"("reset_after_ms":1000,"rung":"store"})");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}),
+            R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
+            R"("retry_after_ms":334,"reset_after_ms":1000,"rung":"store"})");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "9"}),
+            R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
+            R"("never":true,"reset_after_ms":1000,"rung":"store"})");
+}
+
+TEST_F(RespTest, PeekTakesNothing) {
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a", "COST", "2"}), "[0,3,3,-1,0,\"store\"]");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\"]");
+}
+
+TEST_F(RespTest, DebitRefundAndReset) {
+  EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "5"}), "[1,3,0,1000,1667,\"store\"]");
+  EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "1");
+  EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "0") << "once";
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,2,-1,334,\"store\"]");
+  EXPECT_EQ(Ask({"TG.RESET", "per-key", "a"}), "1");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\"]");
+  EXPECT_EQ(Ask({"TG.RESET", "per-key", "nobody"}), "0");
+  (void)Ask({"TG.DECIDE", "per-key", "a"});
+  EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "AGE", "10", "ID", "y"}), "1");
+}
+
+TEST_F(RespTest, PlacesAreAcquiredRenewedAndReleased) {
+  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}), "[0,2,1,-1,10000,\"store\"]");
+  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}), "[0,2,1,-1,10000,\"store\"]");
+  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "two"}), "[0,2,0,-1,10000,\"store\"]");
+  EXPECT_THAT(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "three"}), StartsWith("[1,2,0,10000,"));
+  EXPECT_EQ(Ask({"TG.RENEW", "jobs", "192.0.2.1", "one"}), "1");
+  EXPECT_EQ(Ask({"TG.RELEASE", "jobs", "192.0.2.1", "one"}), "1");
+  EXPECT_EQ(Ask({"TG.RELEASE", "jobs", "192.0.2.1", "one"}), "0");
+  EXPECT_EQ(Ask({"TG.RENEW", "jobs", "192.0.2.1", "one"}), "0");
+  EXPECT_THAT(Ask({"TG.DECIDE", "jobs", "192.0.2.1"}), HasSubstr("TG.ACQUIRE"));
+}
+
+TEST_F(RespTest, OtherSourcesAreNamed) {
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "", "WITH", "client_ip", "192.0.2.1"}),
+            "[0,3,2,-1,334,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1", "WITH", "path", "/a", "COST", "2"}),
+            "[0,5,3,-1,400,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1"}), "[0,5,4,-1,200,\"store\"]")
+      << "without a path the address stands for it, as in a request";
+  EXPECT_EQ(Ask({"TG.DECIDE", "all", ""}), "[0,2,1,-1,500,\"store\"]");
+}
+
+TEST_F(RespTest, TheApiSharesTheBuckets) {
+  (void)Ask({"TG.DECIDE", "per-key", "a", "COST", "2"});
+  EXPECT_EQ(service_.Decide(ByRule("per-key", "a")).Json().at("remaining"), 0);
+  EXPECT_THAT(Ask({"TG.DECIDE", "per-key", "a"}), StartsWith("[1,3,0,"));
+  EXPECT_EQ(
+      service_.Metric(R"(tidegate_decisions_total{rule="per-key",outcome="denied",rung="store"})"),
+      1);
+}
+
+struct Bad {
+  const char* name;
+  std::vector<std::string> words;
+  std::string_view says;
+};
+class BadRespTest : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadRespTest, IsAClearErrorAndTakesNothing) {
+  Service service(MakeConfig());
+  RespClient client(service.server().resp());
+  std::string bytes = "*" + std::to_string(GetParam().words.size()) + "\r\n";
+  for (const std::string& word : GetParam().words) {
+    bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+  }
+  client.Send(bytes);
+  const std::string answer = client.Read();
+  EXPECT_THAT(answer, StartsWith("-ERR "));
+  EXPECT_THAT(answer, HasSubstr(GetParam().says));
+  EXPECT_EQ(client.Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\"]") << "and goes on";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadRespTest,
+    testing::Values(
+        Bad{"UnknownRule", {"TG.DECIDE", "per-kez", "a"}, "did you mean"},
+        Bad{"NoIdentity", {"TG.DECIDE", "per-key"}, "takes: rule identity"},
+        Bad{"EmptyIdentity", {"TG.DECIDE", "per-key", ""}, "is empty"},
+        Bad{"LongIdentity", {"TG.DECIDE", "per-key", std::string(9000, 'x')}, "9000 bytes"},
+        Bad{"CostZero", {"TG.DECIDE", "per-key", "a", "COST", "0"}, "between 1 and 2147483647"},
+        Bad{"CostNegative", {"TG.DECIDE", "per-key", "a", "COST", "-1"}, "between 1 and"},
+        Bad{"Cost2To53", {"TG.DECIDE", "per-key", "a", "COST", "9007199254740993"}, "between"},
+        Bad{"Cost2To63", {"TG.DECIDE", "per-key", "a", "COST", "9223372036854775808"}, "integer"},
+        Bad{"CostNan", {"TG.DECIDE", "per-key", "a", "COST", "nan"}, "integer"},
+        Bad{"CostFloat", {"TG.DECIDE", "per-key", "a", "COST", "1e309"}, "integer"},
+        Bad{"CostTwice", {"TG.DECIDE", "per-key", "a", "COST", "1", "COST", "1"}, "twice"},
+        Bad{"CostWithout", {"TG.DECIDE", "per-key", "a", "COST"}, "lacks its value"},
+        Bad{"UnknownOption", {"TG.DECIDE", "per-key", "a", "PRICE", "1"}, "has no meaning here"},
+        Bad{"LeaseOfAnother", {"TG.ACQUIRE", "per-key", "a", "l"}, "concurrency"},
+        Bad{"EmptyLease", {"TG.ACQUIRE", "jobs", "192.0.2.1", ""}, "empty"},
+        Bad{"LongLease", {"TG.ACQUIRE", "jobs", "192.0.2.1", std::string(257, 'x')}, "256 bytes"},
+        Bad{"RefundWithoutId", {"TG.REFUND", "per-key", "a", "COST", "1"}, "ID id"},
+        Bad{"RefundEmptyId", {"TG.REFUND", "per-key", "a", "ID", ""}, "empty"},
+        Bad{"RefundOldAge", {"TG.REFUND", "per-key", "a", "ID", "i", "AGE", "-1"}, "age_ms"},
+        Bad{"DebitWithoutCost", {"TG.DEBIT", "per-key", "a", "WITH", "x"}, "WITH"},
+        Bad{"NotAnAddress", {"TG.DECIDE", "jobs", "nobody"}, "not an IP address"},
+        Bad{"UnknownSource", {"TG.DECIDE", "per-key", "a", "WITH", "cookie:x", "y"}, "count by"},
+        Bad{"UnknownCommand", {"GETT", "a\r\n+OK", "b"}, "unknown command 'GETT'"},
+        Bad{"NoSuchDatabase", {"SELECT", "1"}, "DB index"}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+TEST_F(RespTest, AnyBytesMayBeAnIdentity) {
+  for (const std::string_view odd :
+       {std::string_view("a\0b", 3), std::string_view("\r\n"), std::string_view("{}"),
+        std::string_view("}{"), std::string_view("\xff\xfe"),
+        std::string_view("tg:tb:per-key:{a}")}) {
+    EXPECT_EQ(Ask({"TG.DECIDE", "per-key", odd}), "[0,3,2,-1,334,\"store\"]");
+    EXPECT_EQ(Ask({"TG.DECIDE", "per-key", odd}), "[0,3,1,-1,667,\"store\"]");
+    EXPECT_EQ(Ask({"CL.THROTTLE", odd, "2", "3", "1"}), "[0,3,2,-1,1]");
+  }
+}
+
+// --- Connections ------------------------------------------------------------------------
+
+TEST_F(RespTest, WhatClientsSendFirst) {
+  EXPECT_EQ(Ask({"PING"}), "PONG");
+  EXPECT_EQ(Ask({"PING", "a b"}), "\"a b\"");
+  EXPECT_EQ(Ask({"ECHO", "x"}), "\"x\"");
+  EXPECT_EQ(Ask({"CLIENT", "SETINFO", "LIB-NAME", "x"}), "OK");
+  EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "null");
+  EXPECT_EQ(Ask({"CLIENT", "SETNAME", "me"}), "OK");
+  EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "\"me\"");
+  EXPECT_THAT(Ask({"CLIENT", "SETNAME", "a b"}), StartsWith("-ERR"));
+  EXPECT_EQ(Ask({"SELECT", "0"}), "OK");
+  EXPECT_THAT(Ask({"INFO"}), HasSubstr("redis_version:"));
+  EXPECT_THAT(Ask({"INFO", "server"}), HasSubstr("loading:0"));
+  EXPECT_THAT(Ask({"COMMAND", "DOCS"}), HasSubstr("\"cl.throttle\",[\"summary\""));
+  EXPECT_THAT(Ask({"COMMAND"}), HasSubstr("[\"tg.decide\",-3,"));
+  EXPECT_EQ(Ask({"COMMAND", "INFO", "nope"}), "[null]");
+  EXPECT_EQ(Ask({"CONFIG", "GET", "save"}), "[\"save\",\"\"]");
+  EXPECT_THAT(Ask({"CLUSTER", "SLOTS"}), StartsWith("-ERR This instance has cluster"));
+  EXPECT_EQ(Ask({"QUIT"}), "OK");
+  EXPECT_EQ(client_.Read(), "(end)");
+}
+
+TEST_F(RespTest, HelloChoosesTheVersion) {
+  EXPECT_THAT(Ask({"HELLO"}), HasSubstr("\"proto\",2"));
+  EXPECT_THAT(Ask({"HELLO", "3", "SETNAME", "me"}), HasSubstr("\"proto\":3"));
+  EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "\"me\"");
+  EXPECT_EQ(Ask({"HELLO", "4"}), "-NOPROTO unsupported protocol version");
+  EXPECT_THAT(Ask({"HELLO", "x"}), StartsWith("-ERR"));
+  EXPECT_THAT(Ask({"HELLO", "2", "WHAT"}), StartsWith("-ERR Syntax error"));
+  EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "\"me\"") << "still version 3";
+  EXPECT_EQ(Ask({"RESET"}), "RESET");
+  EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "null");
+  EXPECT_THAT(Ask({"AUTH", "x"}), HasSubstr("without any password"));
+}
+
+TEST_F(RespTest, InlineCommands) {
+  client_.Send("PING\r\n\r\nPING\ntg.decide per-key \"a b\" COST 2\r\n");
+  EXPECT_EQ(client_.Read(), "PONG");
+  EXPECT_EQ(client_.Read(), "PONG");
+  EXPECT_EQ(client_.Read(), "[0,3,1,-1,667,\"store\"]");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a b"}), "[0,3,1,-1,667,\"store\"]");
+}
+
+TEST_F(RespTest, APipelineIsAnsweredInOrderAndInOneWrite) {
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) {
+    bytes += RespCommand({"ECHO", std::to_string(i)});
+    bytes += RespCommand({"CL.THROTTLE", "k", "999", "1", "1"});
+  }
+  client_.Send(bytes);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(client_.Read(), "\"" + std::to_string(i) + "\"");
+    EXPECT_THAT(client_.Read(), StartsWith("[0,1000," + std::to_string(999 - i) + ","));
+  }
+  EXPECT_LE(client_.reads(), 2) << "the first may have come in two parts";
+}
+
+TEST_F(RespTest, AMistakeInAPipelineStaysInItsPlace) {
+  client_.Send(RespCommand({"TG.DECIDE", "per-key", "a"}) + RespCommand({"TG.DECIDE", "x", "a"}) +
+               RespCommand({"NOPE"}) + RespCommand({"TG.DECIDE", "per-key", "a"}));
+  EXPECT_THAT(client_.Read(), StartsWith("[0,3,2,"));
+  EXPECT_THAT(client_.Read(), StartsWith("-ERR there is no rule"));
+  EXPECT_THAT(client_.Read(), StartsWith("-ERR unknown command"));
+  EXPECT_THAT(client_.Read(), StartsWith("[0,3,1,"));
+}
+
+TEST_F(RespTest, BytesMayTrickleIn) {
+  for (const char c : RespCommand({"TG.DECIDE", "per-key", "a"})) client_.Send({&c, 1});
+  EXPECT_THAT(client_.Read(), StartsWith("[0,3,2,"));
+}
+
+TEST_F(RespTest, WhatWasAskedBeforeAHalfCloseIsAnswered) {
+  client_.Send(RespCommand({"PING"}) + RespCommand({"TG.DECIDE", "per-key", "a"}) +
+               "*1\r\n$4\r\nPI");
+  client_.EndSending();
+  EXPECT_EQ(client_.Read(), "PONG");
+  EXPECT_THAT(client_.Read(), StartsWith("[0,3,2,"));
+  EXPECT_EQ(client_.Read(), "(end)");
+}
+
+TEST_F(RespTest, WhatIsNotTheProtocolEndsTheConnection) {
+  for (const std::string_view bad :
+       {"*x\r\n", "*1000000000\r\n", "*1\r\n:1\r\n", "*1\r\n$-5\r\n", "*1\r\n$99999999999999\r\n",
+        "*1\r\n$4\r\nPINGxx", "\"open\r\n"}) {
+    RespClient client(service_.server().resp());
+    client.Send(RespCommand({"PING"}) + std::string(bad));
+    EXPECT_EQ(client.Read(), "PONG");
+    EXPECT_THAT(client.Read(), StartsWith("-ERR Protocol error")) << bad;
+    EXPECT_EQ(client.Read(), "(end)");
+  }
+  EXPECT_EQ(service_.Metric(R"(tidegate_requests_refused_total{door="resp"})"), 7);
+}
+
+TEST_F(RespTest, EmptyCommandsAreNothing) {
+  client_.Send("*0\r\n*-1\r\n\r\n" + RespCommand({"PING"}));
+  EXPECT_EQ(client_.Read(), "PONG");
+}
+
+TEST_F(RespTest, HttpIsToldWhereItIs) {
+  client_.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string answer = client_.ReadRest();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(answer, HasSubstr("Redis protocol"));
+  // A web page that makes a browser send commands in its body gets nowhere.
+  RespClient browser(service_.server().resp());
+  browser.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\ntg.decide per-key a\r\n");
+  EXPECT_THAT(browser.ReadRest(), StartsWith("HTTP/1.1 400 "));
+  EXPECT_EQ(RespClient(service_.server().resp()).Ask({"TG.PEEK", "per-key", "a"}),
+            "[0,3,3,-1,0,\"store\"]");
+}
+
+TEST_F(RespTest, AClientThatTakesNoAnswersIsNotServedForEver) {
+  RespClient lazy(service_.server().resp(), 4096);
+  std::string bytes;
+  for (int i = 0; i < 3'000; ++i) bytes += RespCommand({"COMMAND"});
+  std::thread sender([&] { lazy.Send(bytes); });  // Blocks: nothing is read any more.
+  EXPECT_EQ(Ask({"PING"}), "PONG") << "the others are";
+  for (int i = 0; i < 3'000; ++i) {
+    if (!lazy.Read().starts_with("[")) {
+      ADD_FAILURE() << "at " << i;
+      break;
+    }
+  }
+  sender.join();
+}
+
+TEST_F(RespTest, ADrainEndsIdleConnectionsAndAnswersTheOthers) {
+  EXPECT_EQ(Ask({"PING"}), "PONG");
+  std::atomic<bool> drained = false;
+  service_.server().Drain([&] { drained = true; });
+  EXPECT_EQ(client_.Read(), "(end)");
+  const auto latest = std::chrono::steady_clock::now() + kPatience;
+  while (!drained && std::chrono::steady_clock::now() < latest) std::this_thread::yield();
+  EXPECT_TRUE(drained);
+}
+
+TEST(RespReloadTest, NewRulesCountFromTheNextCommand) {
+  Service service(MakeConfig());
+  RespClient client(service.server().resp());
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "new", "a"}), StartsWith("-ERR there is no rule"));
+  ASSERT_TRUE(
+      service.Reload("rules: [ { id: new, match: {path: /n}, per: header:x, limit: 4/s } ]"));
+  std::string answer;
+  for (int i = 0; i < 100 && !answer.starts_with("["); ++i) {
+    answer = client.Ask({"TG.DECIDE", "new", "a"});
+  }
+  EXPECT_THAT(answer, StartsWith("[0,4,3,"));
+}
+
+}  // namespace
+}  // namespace tidegate::service
