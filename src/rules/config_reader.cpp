@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
 #include <cstring>
+#include <expected>
 #include <filesystem>
 #include <fstream>
 
@@ -116,7 +117,7 @@ ConfigReading Parse(std::string_view yaml, const std::string& folder, Environmen
   const auto document = ParseYaml(yaml);
   if (!document) {
     Tell(context, document.error().at, {}, document.error().message);
-    return {std::nullopt, context.TakeSorted()};
+    return {.config = std::nullopt, .problems = context.TakeSorted()};
   }
   ConfigDraft draft;
   const Where top;
@@ -126,7 +127,26 @@ ConfigReading Parse(std::string_view yaml, const std::string& folder, Environmen
   ConfigReading reading;
   if (!context.has_errors()) reading.config = std::move(draft.config);
   reading.problems = context.TakeSorted();
+  reading.files = context.TakeFiles();
   return reading;
+}
+
+/// The text of a configuration's file, or why there is none.
+std::expected<std::string, std::string> ReadText(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    return std::unexpected("this is a folder, not a file");
+  }
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMaxYamlBytes + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) {
+    const std::string why = errno != 0 ? std::strerror(errno) : "unknown reason";
+    return std::unexpected("the file cannot be read: " + why);
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
 }
 
 }  // namespace
@@ -141,21 +161,13 @@ ConfigReading ParseConfig(std::string_view yaml, const std::string& folder,
 }
 
 ConfigReading LoadConfig(const std::string& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    return Failure({.at = {}, .where = {}, .message = "this is a folder, not a file"});
-  }
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMaxYamlBytes + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad()) {
-    const std::string why = errno != 0 ? std::strerror(errno) : "unknown reason";
-    return Failure({.at = {}, .where = {}, .message = "the file cannot be read: " + why});
-  }
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  const auto text = ReadText(file);
   const std::string folder = std::filesystem::path(file).parent_path().string();
-  return ParseConfig(text, folder.empty() ? "." : folder);
+  ConfigReading reading = text ? ParseConfig(*text, folder.empty() ? "." : folder)
+                               : Failure({.at = {}, .where = {}, .message = text.error()});
+  reading.files.insert(reading.files.begin(),
+                       {.path = file, .content = text ? DigestOf(*text) : ContentDigest{}});
+  return reading;
 }
 
 std::vector<SectionKeys> KnownKeys() {
