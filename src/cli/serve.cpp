@@ -229,12 +229,6 @@ void LogStart(const Server& server, const Config& config) {
              {"rules", std::to_string(server.rule_count())}});
   if (!config.listen.api.off()) {
     Log::Info("HTTP API", {{"on", "http://" + server.api().Text()}});
-    if (!server.api().IsLoopback()) {
-      Log::Warning(
-          "the API listens on a public address without authentication: anybody who "
-          "reaches it may ask; refunds are refused",
-          {{"on", server.api().Text()}});
-    }
   }
   if (!config.listen.gateway.off()) {
     Log::Info("gateway", {{"on", "http://" + server.gateway().Text()},

@@ -7,6 +7,7 @@
 
 #include "rules/config.hpp"
 #include "rules/config_gateway.hpp"
+#include "rules/config_listen.hpp"
 #include "rules/config_sections.hpp"
 #include "rules/config_warnings.hpp"
 #include "rules/yaml_text.hpp"
@@ -14,9 +15,10 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 15> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 16> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
+    {"access", ReadAccess},
     {"client_ip", ReadClientIp},
     {"identity", ReadIdentity},
     {"responses", ReadResponses},
@@ -36,11 +38,6 @@ void Tell(ReadContext& context, Position at, std::string where, std::string_view
   context.Add(Problem::Severity::kError, at, std::move(where), message);
 }
 
-bool IsLoopback(std::string_view endpoint) noexcept {
-  const auto address = Address::ParseWithPort(endpoint);
-  return address && address->IsLoopback();
-}
-
 /// With a store that can fail there is no silent default: to pass everybody and to refuse everybody
 /// are both wrong for somebody.
 void CheckOnFailure(const ConfigDraft& draft, ReadContext& context) {
@@ -58,38 +55,10 @@ void CheckOnFailure(const ConfigDraft& draft, ReadContext& context) {
            who);
 }
 
-bool IsSameEndpoint(std::string_view a, std::string_view b) {
-  const auto port = [](std::string_view text) { return text.substr(text.rfind(':') + 1); };
-  return !a.empty() && !b.empty() && port(a) == port(b) && port(a) != "0" &&
-         Address::ParseWithPort(a) == Address::ParseWithPort(b);
-}
-
-void CheckAddresses(const ConfigDraft& draft, ReadContext& context) {
-  const Config::Listen& listen = draft.config.listen;
-  const ConfigPlaces& places = draft.places;
-  if (IsSameEndpoint(listen.api.address, listen.admin.address)) {
-    Tell(context, places.admin.line > 0 ? places.admin : places.api, "listen",
-         "`api` and `admin` have the same address; give them different ports");
-  }
-  if (IsSameEndpoint(listen.gateway.address, listen.api.address)) {
-    Tell(context, places.gateway, "listen",
-         "`gateway` and `api` have the same address; give them different ports");
-  }
-  if (IsSameEndpoint(listen.gateway.address, listen.admin.address)) {
-    Tell(context, places.gateway, "listen",
-         "`gateway` and `admin` have the same address; give them different ports");
-  }
-}
-
 /// What no section can see by itself.
 void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
   const Config& config = draft.config;
-  if (!config.listen.admin.off() && !IsLoopback(config.listen.admin.address)) {
-    Tell(context, draft.places.admin, "listen.admin",
-         "is not a loopback address, and this version of tidegate has no tokens to guard the "
-         "admin port with; write `127.0.0.1:9180`");
-  }
-  CheckAddresses(draft, context);
+  CheckListen(draft, context);
   CheckGateway(draft, context);
   CheckOnFailure(draft, context);
   if (config.identity.jwt) return;
@@ -174,6 +143,8 @@ std::vector<SectionKeys> KnownKeys() {
   std::vector<SectionKeys> sections;
   sections.push_back(KeysOf("config", kConfigKeys));
   AppendStoreKeys(sections);
+  AppendListenKeys(sections);
+  AppendAccessKeys(sections);
   AppendServerKeys(sections);
   AppendIdentityKeys(sections);
   AppendMatchKeys(sections);
