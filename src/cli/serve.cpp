@@ -118,12 +118,12 @@ ConfigReading ReadDemo(const DemoUpstream& upstream) {
 /// What the process does beside serving: signals, reloads, its end.
 class Control {
  public:
-  /// `content`: of the configuration's file, as it was read.
-  Control(Server& server, const ServeOptions& options, std::string content,
+  /// `files`: what the configuration was read from.
+  Control(Server& server, const ServeOptions& options, std::vector<FileSeen> files,
           const Config::Limits& limits)
       : server_(server),
         options_(options),
-        content_(std::move(content)),
+        files_(std::move(files)),
         drain_delay_(limits.drain_delay),
         drain_timeout_(limits.drain_timeout),
         stop_(context_, SIGTERM, SIGINT),
@@ -134,8 +134,8 @@ class Control {
     WaitForStop();
     WaitForReload();
     if (!options_.config.empty()) {
-      watch_ = std::make_unique<ConfigWatch>(context_, options_.config, std::move(content_),
-                                             [this] { Reload("the file changed"); });
+      watch_ = std::make_unique<ConfigWatch>(context_, std::move(files_),
+                                             [this] { Reload("a file changed"); });
     }
     context_.run();
   }
@@ -194,9 +194,11 @@ class Control {
     }
     LogProblems(reading.problems, options_.config);
     if (!applied) {
+      if (watch_) watch_->FollowAlso(reading.files);
       return Log::Error("the new configuration has errors: the old one stays in force",
                         {{"file", options_.config}, {"why", std::string(why)}});
     }
+    if (watch_) watch_->Follow(std::move(reading.files));
     ConfigureLog(options_, *reading.config);
     for (const std::string& part : server_.NeedsRestart(*reading.config)) {
       Log::Warning("a change takes effect only after a restart", {{"of", part}});
@@ -208,7 +210,7 @@ class Control {
 
   Server& server_;
   const ServeOptions& options_;
-  std::string content_;
+  std::vector<FileSeen> files_;
   const std::chrono::microseconds drain_delay_;
   const std::chrono::microseconds drain_timeout_;
   boost::asio::io_context context_;
@@ -227,12 +229,6 @@ void LogStart(const Server& server, const Config& config) {
              {"rules", std::to_string(server.rule_count())}});
   if (!config.listen.api.off()) {
     Log::Info("HTTP API", {{"on", "http://" + server.api().Text()}});
-    if (!server.api().IsLoopback()) {
-      Log::Warning(
-          "the API listens on a public address without authentication: anybody who "
-          "reaches it may ask; refunds are refused",
-          {{"on", server.api().Text()}});
-    }
   }
   if (!config.listen.gateway.off()) {
     Log::Info("gateway", {{"on", "http://" + server.gateway().Text()},
@@ -249,8 +245,6 @@ void LogStart(const Server& server, const Config& config) {
 int Serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);  // Until there is something to reload.
-  // First: a change while it is being read is then seen as one.
-  std::string content = options.config.empty() ? "" : ReadWhole(options.config);
   std::optional<DemoUpstream> upstream;
   if (options.config.empty()) upstream.emplace();
   ConfigReading reading = upstream ? ReadDemo(*upstream) : LoadConfig(options.config);
@@ -270,7 +264,7 @@ int Serve(const ServeOptions& options) {
     return server.error().code == ErrorCode::kBadConfig ? kUsage : kRuntime;
   }
   // Before the threads: they inherit how signals are taken.
-  Control control(**server, options, std::move(content), reading.config->limits);
+  Control control(**server, options, std::move(reading.files), reading.config->limits);
   (*server)->Start();
   LogStart(**server, *reading.config);
   if (options.demo) PrintDemo(**server);

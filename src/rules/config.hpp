@@ -8,6 +8,7 @@
 
 #include "rules/address.hpp"
 #include "rules/client_address.hpp"
+#include "rules/content_digest.hpp"
 #include "rules/gateway_spec.hpp"
 #include "rules/listen_spec.hpp"
 #include "rules/match_spec.hpp"
@@ -164,6 +165,9 @@ struct Config {
 struct ConfigReading {
   std::optional<Config> config;
   Problems problems;  ///< In the order of the file; errors and warnings.
+  /// What was read for it, each once, whether it could be read or not: the configuration's own file
+  /// first, if there is one, then those that `file:` values name. A change of any is one of it.
+  std::vector<FileSeen> files = {};
 };
 
 /// Where `${NAME}` is looked up; nothing: not set.

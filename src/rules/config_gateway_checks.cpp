@@ -15,13 +15,13 @@ std::string RouteText(std::size_t index) { return "routes[" + std::to_string(ind
 /// Listeners without routes would refuse everything, routes without a listener see nothing.
 void CheckListener(const ConfigPlaces& places, ReadContext& context) {
   const bool routes = places.route_list.line > 0;
-  if (routes && !places.has_gateway) {
+  if (routes && !places.gateway.meant) {
     context.Add(Problem::Severity::kError, places.route_list, "routes",
                 "nothing would use them, since there is no gateway; write `gateway: 0.0.0.0:8080` "
                 "under `listen`, or remove them");
   }
-  if (!routes && places.has_gateway) {
-    context.Add(Problem::Severity::kError, places.gateway, "listen.gateway",
+  if (!routes && places.gateway.meant) {
+    context.Add(Problem::Severity::kError, places.gateway.at, "listen.gateway",
                 "has no `routes`, so that every request would be answered with 404; write at least "
                 "one, as in `routes: [{ upstream: api }]`");
   }
@@ -52,7 +52,7 @@ void WarnAboutUnused(const Config& config, const ConfigPlaces& places, ReadConte
     context.Add(Problem::Severity::kWarning, upstream.at, "upstreams." + upstream.name,
                 "no route uses it");
   }
-  if (places.has_gateway) return;
+  if (places.gateway.meant) return;
   const auto idle = [&](Position at, std::string where) {
     if (at.line == 0) return;
     context.Add(Problem::Severity::kWarning, at, std::move(where),

@@ -14,6 +14,7 @@ constexpr std::array<Choice<Header>, 2> kHeaders = {
 
 void ReadTrustedProxies(const ConfigValue& value, ConfigDraft& draft) {
   value.EachItem([&](const ConfigValue& item) {
+    draft.places.trusts = true;
     if (const auto network = ReadNetwork(item)) {
       draft.config.client_ip.policy.trusted_proxies.push_back(*network);
       draft.places.trusted_proxies.push_back(item.at());

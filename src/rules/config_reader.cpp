@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
 #include <cstring>
+#include <expected>
 #include <filesystem>
 #include <fstream>
 
 #include "rules/config.hpp"
 #include "rules/config_gateway.hpp"
+#include "rules/config_listen.hpp"
 #include "rules/config_sections.hpp"
 #include "rules/config_warnings.hpp"
 #include "rules/yaml_text.hpp"
@@ -13,9 +15,10 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 15> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 16> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
+    {"access", ReadAccess},
     {"client_ip", ReadClientIp},
     {"identity", ReadIdentity},
     {"responses", ReadResponses},
@@ -35,11 +38,6 @@ void Tell(ReadContext& context, Position at, std::string where, std::string_view
   context.Add(Problem::Severity::kError, at, std::move(where), message);
 }
 
-bool IsLoopback(std::string_view endpoint) noexcept {
-  const auto address = Address::ParseWithPort(endpoint);
-  return address && address->IsLoopback();
-}
-
 /// With a store that can fail there is no silent default: to pass everybody and to refuse everybody
 /// are both wrong for somebody.
 void CheckOnFailure(const ConfigDraft& draft, ReadContext& context) {
@@ -57,38 +55,10 @@ void CheckOnFailure(const ConfigDraft& draft, ReadContext& context) {
            who);
 }
 
-bool IsSameEndpoint(std::string_view a, std::string_view b) {
-  const auto port = [](std::string_view text) { return text.substr(text.rfind(':') + 1); };
-  return !a.empty() && !b.empty() && port(a) == port(b) && port(a) != "0" &&
-         Address::ParseWithPort(a) == Address::ParseWithPort(b);
-}
-
-void CheckAddresses(const ConfigDraft& draft, ReadContext& context) {
-  const Config::Listen& listen = draft.config.listen;
-  const ConfigPlaces& places = draft.places;
-  if (IsSameEndpoint(listen.api.address, listen.admin.address)) {
-    Tell(context, places.admin.line > 0 ? places.admin : places.api, "listen",
-         "`api` and `admin` have the same address; give them different ports");
-  }
-  if (IsSameEndpoint(listen.gateway.address, listen.api.address)) {
-    Tell(context, places.gateway, "listen",
-         "`gateway` and `api` have the same address; give them different ports");
-  }
-  if (IsSameEndpoint(listen.gateway.address, listen.admin.address)) {
-    Tell(context, places.gateway, "listen",
-         "`gateway` and `admin` have the same address; give them different ports");
-  }
-}
-
 /// What no section can see by itself.
 void CheckAcross(const ConfigDraft& draft, ReadContext& context) {
   const Config& config = draft.config;
-  if (!config.listen.admin.off() && !IsLoopback(config.listen.admin.address)) {
-    Tell(context, draft.places.admin, "listen.admin",
-         "is not a loopback address, and this version of tidegate has no tokens to guard the "
-         "admin port with; write `127.0.0.1:9180`");
-  }
-  CheckAddresses(draft, context);
+  CheckListen(draft, context);
   CheckGateway(draft, context);
   CheckOnFailure(draft, context);
   if (config.identity.jwt) return;
@@ -116,7 +86,7 @@ ConfigReading Parse(std::string_view yaml, const std::string& folder, Environmen
   const auto document = ParseYaml(yaml);
   if (!document) {
     Tell(context, document.error().at, {}, document.error().message);
-    return {std::nullopt, context.TakeSorted()};
+    return {.config = std::nullopt, .problems = context.TakeSorted()};
   }
   ConfigDraft draft;
   const Where top;
@@ -126,7 +96,26 @@ ConfigReading Parse(std::string_view yaml, const std::string& folder, Environmen
   ConfigReading reading;
   if (!context.has_errors()) reading.config = std::move(draft.config);
   reading.problems = context.TakeSorted();
+  reading.files = context.TakeFiles();
   return reading;
+}
+
+/// The text of a configuration's file, or why there is none.
+std::expected<std::string, std::string> ReadText(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    return std::unexpected("this is a folder, not a file");
+  }
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMaxYamlBytes + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) {
+    const std::string why = errno != 0 ? std::strerror(errno) : "unknown reason";
+    return std::unexpected("the file cannot be read: " + why);
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
 }
 
 }  // namespace
@@ -141,27 +130,21 @@ ConfigReading ParseConfig(std::string_view yaml, const std::string& folder,
 }
 
 ConfigReading LoadConfig(const std::string& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    return Failure({.at = {}, .where = {}, .message = "this is a folder, not a file"});
-  }
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMaxYamlBytes + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad()) {
-    const std::string why = errno != 0 ? std::strerror(errno) : "unknown reason";
-    return Failure({.at = {}, .where = {}, .message = "the file cannot be read: " + why});
-  }
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  const auto text = ReadText(file);
   const std::string folder = std::filesystem::path(file).parent_path().string();
-  return ParseConfig(text, folder.empty() ? "." : folder);
+  ConfigReading reading = text ? ParseConfig(*text, folder.empty() ? "." : folder)
+                               : Failure({.at = {}, .where = {}, .message = text.error()});
+  reading.files.insert(reading.files.begin(),
+                       {.path = file, .content = text ? DigestOf(*text) : ContentDigest{}});
+  return reading;
 }
 
 std::vector<SectionKeys> KnownKeys() {
   std::vector<SectionKeys> sections;
   sections.push_back(KeysOf("config", kConfigKeys));
   AppendStoreKeys(sections);
+  AppendListenKeys(sections);
+  AppendAccessKeys(sections);
   AppendServerKeys(sections);
   AppendIdentityKeys(sections);
   AppendMatchKeys(sections);

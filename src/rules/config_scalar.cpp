@@ -66,12 +66,13 @@ std::optional<std::string> ConfigValue::Secret(std::size_t min_bytes, std::size_
   auto text = Text();
   if (!text) return std::nullopt;
   if (from_file) {
-    auto content = ReadSecretFile(text->substr(5), context_->folder(), max_file);
-    if (!content) {
-      Error(content.error());
+    SecretFile file = ReadSecretFile(text->substr(5), context_->folder(), max_file);
+    if (!file.seen.path.empty()) context_->NoteFile(std::move(file.seen));
+    if (!file.content) {
+      Error(file.content.error());
       return std::nullopt;
     }
-    text = *std::move(content);
+    text = *std::move(file.content);
   }
   if (text->size() < min_bytes) {
     Error("is too short to be safe: it has " + std::to_string(text->size()) +

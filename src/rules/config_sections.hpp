@@ -26,13 +26,23 @@ struct ConfigPlaces {
   Position on_failure;  ///< Of the store.
   /// The place in the file's list of the first rule that says nothing of failures.
   std::optional<std::size_t> undecided;
-  Position api;
-  Position admin;
-  Position gateway;          ///< Of `listen`.
-  bool has_gateway = false;  ///< `listen.gateway` is there and not `off`, good or bad.
+  /// One of `listen`; line 0: not written.
+  struct Door {
+    Position at;  ///< Of its address.
+    Position proxy_protocol;
+    Position auth;
+    bool meant = false;                ///< Is there and not `off`, good or bad.
+    bool client_certificates = false;  ///< Are asked for, good or bad.
+  };
+  Door api;
+  Door admin;
+  Door gateway;
+  Door resp;
+  Position access;
   Position gateway_section;
   Position access_log;
   Position hops;
+  bool trusts = false;                    ///< `trusted_proxies` has entries, good or bad.
   std::vector<Position> trusted_proxies;  ///< One per network.
   std::vector<Rule> rules;                ///< One per rule.
   struct Route {
@@ -55,6 +65,7 @@ struct ConfigDraft {
 
 void ReadStore(const ConfigValue& value, ConfigDraft& draft);
 void ReadListen(const ConfigValue& value, ConfigDraft& draft);
+void ReadAccess(const ConfigValue& value, ConfigDraft& draft);
 void ReadClientIp(const ConfigValue& value, ConfigDraft& draft);
 void ReadIdentity(const ConfigValue& value, ConfigDraft& draft);
 void ReadResponses(const ConfigValue& value, ConfigDraft& draft);
@@ -95,6 +106,8 @@ struct OverrideContext {
                                                       const OverrideContext& rule);
 
 void AppendStoreKeys(std::vector<SectionKeys>& sections);
+void AppendListenKeys(std::vector<SectionKeys>& sections);
+void AppendAccessKeys(std::vector<SectionKeys>& sections);
 void AppendServerKeys(std::vector<SectionKeys>& sections);
 void AppendIdentityKeys(std::vector<SectionKeys>& sections);
 void AppendMatchKeys(std::vector<SectionKeys>& sections);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// listen, responses, api, limits, log: how the server runs.
-#include <charconv>
+// responses, api, limits, log: how the server runs.
 #include <chrono>
 
 #include "rules/config_sections.hpp"
@@ -14,78 +13,6 @@ using std::chrono::minutes;
 
 constexpr std::int64_t kKiB = 1 << 10;
 constexpr std::int64_t kMiB = 1 << 20;
-
-struct HostPort {
-  std::string_view host;
-  int port = -1;
-};
-
-/// Divides at the last colon outside brackets; a port of -1 where there is none.
-HostPort Divide(std::string_view text) noexcept {
-  HostPort divided{text};
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos || text.ends_with(']')) return divided;
-  const std::string_view digits = text.substr(colon + 1);
-  int port = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, port);
-  if (digits.empty() || error != std::errc{} || rest != end || digits.front() == '-' ||
-      (digits.front() == '0' && digits.size() > 1) || port > 65'535) {
-    return divided;
-  }
-  return {text.substr(0, colon), port};
-}
-
-/// Checks `address:port`; `off` becomes empty.
-std::optional<std::string> ReadEndpoint(const ConfigValue& value) {
-  auto text = value.Text("an address and a port, as in `127.0.0.1:8081`");
-  if (!text) return std::nullopt;
-  if (*text == "off") return std::string{};
-  const HostPort divided = Divide(*text);
-  std::string_view host = divided.host;
-  if (divided.port < 0 || host.empty()) {
-    value.Error(
-        "should be an address and a port, as in `127.0.0.1:8081`, `[::1]:8081` or, for all "
-        "addresses, `0.0.0.0:8081`; or `off`");
-    return std::nullopt;
-  }
-  if (host == "localhost") return "127.0.0.1:" + std::to_string(divided.port);
-  const bool bracketed = host.starts_with('[') && host.ends_with(']');
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  const auto address = Address::Parse(host);
-  if (!address) {
-    value.Error("`" + std::string{host} +
-                "` is not an IP address; names other than `localhost` are not looked up");
-    return std::nullopt;
-  }
-  if (bracketed != (host.find(':') != std::string_view::npos)) {
-    value.Error("IPv6 addresses stand in brackets, as in `[::1]:8081`, and IPv4 without them");
-    return std::nullopt;
-  }
-  return text;
-}
-
-constexpr std::array<ConfigKey<ConfigDraft>, 3> kListenKeys = {{
-    {"api",
-     [](const ConfigValue& v, ConfigDraft& d) {
-       d.places.api = v.at();
-       Put(d.config.listen.api.address, ReadEndpoint(v));
-     }},
-    {"admin",
-     [](const ConfigValue& v, ConfigDraft& d) {
-       d.places.admin = v.at();
-       Put(d.config.listen.admin.address, ReadEndpoint(v));
-     }},
-    {"gateway",
-     [](const ConfigValue& v, ConfigDraft& d) {
-       d.places.gateway = v.at();
-       const auto endpoint = ReadEndpoint(v);
-       d.places.has_gateway = !endpoint || !endpoint->empty();
-       Put(d.config.listen.gateway.address, endpoint);
-     }},
-}};
-constexpr std::array<AbsentKey, 2> kListenAbsent = {
-    {{"grpc", "has no gRPC door"}, {"resp", "has no RESP door"}}};
 
 enum class HeaderSet : std::uint8_t { kRateLimit, kLegacy, kX };
 constexpr std::array<Choice<HeaderSet>, 3> kHeaderSets = {{{"ratelimit", HeaderSet::kRateLimit},
@@ -172,10 +99,6 @@ constexpr std::array<ConfigKey<Config::Log>, 2> kLogKeys = {{
 
 }  // namespace
 
-void ReadListen(const ConfigValue& value, ConfigDraft& draft) {
-  ReadSection(value, kListenKeys, draft, kListenAbsent);
-}
-
 void ReadResponses(const ConfigValue& value, ConfigDraft& draft) {
   ReadSection(value, kResponsesKeys, draft.config.responses);
 }
@@ -193,7 +116,6 @@ void ReadLog(const ConfigValue& value, ConfigDraft& draft) {
 }
 
 void AppendServerKeys(std::vector<SectionKeys>& sections) {
-  sections.push_back(KeysOf("listen", kListenKeys));
   sections.push_back(KeysOf("responses", kResponsesKeys));
   sections.push_back(KeysOf("api", kApiKeys));
   sections.push_back(KeysOf("limits", kLimitsKeys));

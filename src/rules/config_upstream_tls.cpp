@@ -6,28 +6,16 @@
 #include "rules/address.hpp"
 #include "rules/ascii.hpp"
 #include "rules/config_gateway.hpp"
+#include "rules/config_key_pair.hpp"
 #include "rules/path.hpp"
-#include "rules/pem.hpp"
 
 namespace tidegate {
 namespace {
 
 struct TlsDraft {
   UpstreamSpec::Tls tls;
-  const YamlNode* certificate = nullptr;
-  const YamlNode* key = nullptr;
+  KeyPairDraft pair;
 };
-
-/// Certificates, checked; empty: told what is wrong.
-std::string ReadCertificates(const ConfigValue& value) {
-  auto pem = value.Secret(0, kMaxBundleFile);
-  if (!pem) return {};
-  if (const auto count = CountCertificates(*pem); !count) {
-    value.Error(count.error().message);
-    return {};
-  }
-  return *std::move(pem);
-}
 
 void ReadServerName(const ConfigValue& value, TlsDraft& draft) {
   const auto text = value.Text("a name, as in `api.internal`");
@@ -57,38 +45,19 @@ void ReadVerify(const ConfigValue& value, TlsDraft& draft) {
 constexpr std::array<ConfigKey<TlsDraft>, 5> kTlsKeys = {{
     {"ca", [](const ConfigValue& v, TlsDraft& d) { d.tls.ca_pem = ReadCertificates(v); }},
     {"server_name", ReadServerName},
-    {"certificate",
-     [](const ConfigValue& v, TlsDraft& d) {
-       d.certificate = &v.node();
-       d.tls.certificate_pem = ReadCertificates(v);
-     }},
-    {"key",
-     [](const ConfigValue& v, TlsDraft& d) {
-       d.key = &v.node();
-       Put(d.tls.key_pem, v.Secret(0));
-     }},
+    {"certificate", [](const ConfigValue& v, TlsDraft& d) { ReadCertificate(v, d.pair); }},
+    {"key", [](const ConfigValue& v, TlsDraft& d) { ReadKey(v, d.pair); }},
     {"verify", ReadVerify},
 }};
-
-void JudgePair(const ConfigValue& value, const TlsDraft& draft) {
-  const auto tell = [&](const YamlNode* node, std::string_view key, std::string_view message) {
-    const Where where{.parent = &value.where(), .key = key};
-    value.context().Error(node->at, where, message);
-  };
-  if (draft.certificate == nullptr && draft.key == nullptr) return;
-  if (draft.key == nullptr) return tell(draft.certificate, "certificate", "needs its `key` too");
-  if (draft.certificate == nullptr) return tell(draft.key, "key", "needs its `certificate` too");
-  if (draft.tls.certificate_pem.empty() || draft.tls.key_pem.empty()) return;
-  const auto fits = CheckKey(draft.tls.certificate_pem, draft.tls.key_pem);
-  if (!fits) tell(draft.key, "key", fits.error().message);
-}
 
 }  // namespace
 
 void ReadUpstreamTls(const ConfigValue& value, UpstreamSpec& upstream) {
   TlsDraft draft;
   ReadSection(value, kTlsKeys, draft);
-  JudgePair(value, draft);
+  JudgeKeyPair(value, draft.pair, KeyPair::kOptional);
+  draft.tls.certificate_pem = std::move(draft.pair.certificate_pem);
+  draft.tls.key_pem = std::move(draft.pair.key_pem);
   upstream.tls = std::move(draft.tls);
 }
 

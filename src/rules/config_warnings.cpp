@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rules/config_gateway.hpp"
+#include "rules/config_listen.hpp"
 #include "rules/rule_lookup.hpp"
 
 namespace tidegate {
@@ -143,12 +144,7 @@ void WarnAbout(const Config& config, const ConfigPlaces& places, ReadContext& co
   if (config.rules.empty() && !config.api.inline_quotas) {
     Warn(context, {}, "rules", "there are none, so every request passes");
   }
-  const auto api = Address::ParseWithPort(config.listen.api.address);
-  if (api && !api->IsLoopback()) {
-    Warn(context, places.api, "listen.api",
-         "is not a loopback address: whoever reaches it may ask, and use up others' limits; keep "
-         "strangers out with a firewall");
-  }
+  WarnAboutListen(config, places, context);
   WarnAboutTrust(config, places, context);
   WarnAboutCosts(config, places, context);
   WarnAboutCounting(config, places, context);

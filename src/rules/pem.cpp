@@ -6,6 +6,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <array>
+#include <ctime>
 #include <memory>
 #include <string>
 
@@ -47,6 +49,14 @@ Certificate Next(BIO* bio) {
   return Certificate{PEM_read_bio_X509(bio, nullptr, NoPassphrase, nullptr)};
 }
 
+/// `2026-01-31`, in UTC; empty: OpenSSL cannot say.
+std::string Day(const ASN1_TIME* time) {
+  std::tm day{};
+  std::array<char, 16> text{};
+  if (ASN1_TIME_to_tm(time, &day) != 1) return {};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &day)};
+}
+
 }  // namespace
 
 Result<std::size_t> CountCertificates(std::string_view pem) {
@@ -79,6 +89,25 @@ Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem
     return Refuse("is not the key of `certificate`");
   }
   return {};
+}
+
+std::optional<std::string> OutOfDate(std::string_view pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(pem);
+  for (std::size_t i = 0; const Certificate certificate = Next(bio.get()); ++i) {
+    const ASN1_TIME* const from = X509_get0_notBefore(certificate.get());
+    const ASN1_TIME* const until = X509_get0_notAfter(certificate.get());
+    const std::string which =
+        i == 0 ? "" : "certificate " + std::to_string(i + 1) + " of its chain ";
+    if (X509_cmp_current_time(from) > 0) {
+      return which + "is not valid before " + Day(from) +
+             ": until then who checks it will refuse it";
+    }
+    if (X509_cmp_current_time(until) < 0) {
+      return which + "has expired on " + Day(until) + ": who checks it will refuse it";
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace tidegate

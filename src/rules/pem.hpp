@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "tidegate/error.hpp"
@@ -15,5 +17,9 @@ namespace tidegate {
 /// Whether `key_pem` holds a private key, without a passphrase, and the first certificate of
 /// `certificate_pem` is of that key. REQUIRES: that CountCertificates has read the latter.
 [[nodiscard]] Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem);
+
+/// What to say of the first certificate in `pem` that is not valid now: that it has expired, or is
+/// not valid yet, and the day. Nothing: all are. REQUIRES: as CheckKey.
+[[nodiscard]] std::optional<std::string> OutOfDate(std::string_view pem);
 
 }  // namespace tidegate

@@ -74,6 +74,11 @@ void ReadContext::Error(Position at, const Where& where, std::string_view messag
   if (!full()) Add(Problem::Severity::kError, at, where.Text(), message);
 }
 
+void ReadContext::NoteFile(FileSeen file) {
+  if (std::ranges::find(files_, file.path, &FileSeen::path) != files_.end()) return;
+  files_.push_back(std::move(file));
+}
+
 Problems ReadContext::TakeSorted() {
   Problems problems = std::move(problems_);
   problems_.clear();

@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "rules/config.hpp"
 
@@ -37,6 +39,11 @@ class ReadContext {
   void Add(Problem::Severity severity, Position at, std::string where, std::string_view message);
   void Error(Position at, const Where& where, std::string_view message);
 
+  /// A file that was read, or should have been. The first time counts: if it changed before the
+  /// second, that is still to be noticed.
+  void NoteFile(FileSeen file);
+  [[nodiscard]] std::vector<FileSeen> TakeFiles() noexcept { return std::exchange(files_, {}); }
+
   [[nodiscard]] bool has_errors() const noexcept { return errors_; }
   /// Nothing more will be told.
   [[nodiscard]] bool full() const noexcept { return problems_.size() >= kMaxProblems; }
@@ -47,6 +54,7 @@ class ReadContext {
   Environment environment_;
   std::string folder_;
   Problems problems_;
+  std::vector<FileSeen> files_;
   bool errors_ = false;
 };
 

@@ -80,31 +80,37 @@ std::expected<std::string, std::string> Substitute(std::string_view text, Enviro
   return result;
 }
 
-std::expected<std::string, std::string> ReadSecretFile(const std::string& path,
-                                                       const std::string& folder,
-                                                       std::size_t max_bytes) {
+SecretFile ReadSecretFile(const std::string& path, const std::string& folder,
+                          std::size_t max_bytes) {
   if (path.empty() || path.find('\0') != std::string::npos) {
-    return std::unexpected("`file:` needs a path, as in `file:secrets/key`");
+    return {{}, std::unexpected("`file:` needs a path, as in `file:secrets/key`")};
   }
+  SecretFile read{{.path = (std::filesystem::path{folder} / path).string()}, std::string{}};
+  const std::string& file = read.seen.path;
+  const auto refuse = [&](const std::string& why) {
+    read.content = std::unexpected(why);
+    return std::move(read);
+  };
   std::error_code error;
-  const std::filesystem::path file = std::filesystem::path{folder} / path;
   // A pipe or a terminal would block; a folder reads as empty.
   if (!std::filesystem::is_regular_file(file, error)) {
-    return std::unexpected("there is no file `" + file.string() + "`");
+    return refuse("there is no file `" + file + "`");
   }
   std::ifstream in(file, std::ios::binary);
   std::string content(max_bytes + 1, '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (in.bad() || (!in.eof() && in.fail())) {
-    return std::unexpected("the file `" + file.string() + "` cannot be read");
+    return refuse("the file `" + file + "` cannot be read");
   }
   content.resize(static_cast<std::size_t>(in.gcount()));
   if (content.size() > max_bytes) {
-    return std::unexpected("the file `" + file.string() + "` is larger than " +
-                           std::to_string(max_bytes >> 10) + " KiB");
+    return refuse("the file `" + file + "` is larger than " + std::to_string(max_bytes >> 10) +
+                  " KiB");
   }
+  read.seen.content = DigestOf(content);
   if (content.ends_with('\n')) content.resize(content.size() - (content.ends_with("\r\n") ? 2 : 1));
-  return content;
+  read.content = std::move(content);
+  return read;
 }
 
 }  // namespace tidegate

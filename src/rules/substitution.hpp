@@ -19,9 +19,14 @@ namespace tidegate {
 inline constexpr std::size_t kMaxSecretFile = 64u << 10;
 inline constexpr std::size_t kMaxBundleFile = 1u << 20;
 
-/// The content of a secret's file, without one final newline; at most `max_bytes`. A relative path
-/// begins in `folder`. The error is a message that names the path, never what is in it.
-[[nodiscard]] std::expected<std::string, std::string> ReadSecretFile(
-    const std::string& path, const std::string& folder, std::size_t max_bytes = kMaxSecretFile);
+struct SecretFile {
+  FileSeen seen;  ///< Without a path: there was none to look at.
+  /// Without one final newline. The error is a message that names the path, never what is in it.
+  std::expected<std::string, std::string> content;
+};
+
+/// Reads a secret's file of at most `max_bytes`. A relative path begins in `folder`.
+[[nodiscard]] SecretFile ReadSecretFile(const std::string& path, const std::string& folder,
+                                        std::size_t max_bytes = kMaxSecretFile);
 
 }  // namespace tidegate

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <string>
 #include <utility>
 
 namespace tidegate {
@@ -20,9 +19,8 @@ constexpr int kMaxLinks = 16;
 constexpr auto kQuiet = std::chrono::milliseconds{100};
 constexpr auto kLatest = std::chrono::seconds{1};
 
-/// Every folder in which a change can change what `file` leads to.
-std::vector<fs::path> FoldersOf(const std::string& file) {
-  std::vector<fs::path> folders;
+/// Adds every folder in which a change can change what `file` leads to.
+void AddFoldersOf(const std::string& file, std::vector<fs::path>& folders) {
   std::error_code error;
   fs::path path = fs::absolute(file, error);
   for (int links = 0; links < kMaxLinks; ++links) {
@@ -47,6 +45,11 @@ std::vector<fs::path> FoldersOf(const std::string& file) {
   path = path.parent_path();
   while (!fs::is_directory(path, error) && path.has_relative_path()) path = path.parent_path();
   folders.push_back(path);
+}
+
+std::vector<fs::path> FoldersOf(const std::vector<FileSeen>& files) {
+  std::vector<fs::path> folders;
+  for (const FileSeen& file : files) AddFoldersOf(file.path, folders);
   std::ranges::sort(folders);
   folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
   return folders;
@@ -54,30 +57,48 @@ std::vector<fs::path> FoldersOf(const std::string& file) {
 
 }  // namespace
 
-ConfigWatch::ConfigWatch(boost::asio::io_context& context, std::string file, std::string seen,
+ConfigWatch::ConfigWatch(boost::asio::io_context& context, std::vector<FileSeen> files,
                          std::function<void()> changed)
-    : file_(std::move(file)),
-      changed_(std::move(changed)),
-      events_(context),
-      quiet_(context),
-      seen_(std::move(seen)) {
+    : files_(std::move(files)), changed_(std::move(changed)), events_(context), quiet_(context) {
   const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (descriptor < 0) return;  // Reloads by signal still work.
   events_.assign(descriptor);
-  WatchFolders();
   Wait();
-  OnEvent();  // What changed between its reading and this moment had nobody to tell us.
+  WatchOthers();
 }
 
 ConfigWatch::~ConfigWatch() = default;
 
+void ConfigWatch::Follow(std::vector<FileSeen> files) {
+  const bool same = std::ranges::equal(files, files_, {}, &FileSeen::path, &FileSeen::path);
+  files_ = std::move(files);
+  if (!same) WatchOthers();
+}
+
+void ConfigWatch::FollowAlso(const std::vector<FileSeen>& files) {
+  const std::size_t before = files_.size();
+  for (const FileSeen& file : files) {
+    if (std::ranges::find(files_, file.path, &FileSeen::path) == files_.end()) {
+      files_.push_back(file);
+    }
+  }
+  if (files_.size() > before) WatchOthers();
+}
+
+void ConfigWatch::WatchOthers() {
+  if (!events_.is_open()) return;
+  WatchFolders();
+  OnEvent();  // What changed between its reading and this moment had nobody to tell us.
+}
+
 void ConfigWatch::WatchFolders() {
   const int descriptor = events_.native_handle();
   std::vector<int> now;
-  for (const fs::path& folder : FoldersOf(file_)) {
-    const int watch = inotify_add_watch(
-        descriptor, folder.c_str(),
-        IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR);
+  for (const fs::path& folder : FoldersOf(files_)) {
+    // Attributes: a key may be written first and made readable afterwards.
+    const int watch = inotify_add_watch(descriptor, folder.c_str(),
+                                        IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_DELETE |
+                                            IN_ATTRIB | IN_MOVE_SELF | IN_ONLYDIR);
     if (watch >= 0) now.push_back(watch);
   }
   for (const int old : watches_) {
@@ -108,16 +129,15 @@ void ConfigWatch::OnEvent() {
 
 void ConfigWatch::Check() {
   WatchFolders();
-  std::string content = ReadWhole(file_);
-  // Between the removal of a file and its successor there is nothing to read: not a change yet.
-  if (content.empty() || content == seen_) return;
-  seen_ = std::move(content);
-  changed_();
-}
-
-std::string ReadWhole(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  bool changed = false;
+  for (FileSeen& file : files_) {
+    const ContentDigest now = DigestOfFile(file.path);
+    // Between the removal of a file and its successor there is nothing to read: not a change yet.
+    if (now.none() || now == file.content) continue;
+    file.content = now;
+    changed = true;
+  }
+  if (changed) changed_();
 }
 
 }  // namespace tidegate

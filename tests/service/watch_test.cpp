@@ -74,6 +74,10 @@ struct Folder {
   static void Write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 };
 
+FileSeen Seen(const fs::path& file, std::string_view content) {
+  return {.path = file.string(), .content = DigestOf(content)};
+}
+
 // A folder that goes and comes back (a package update, a volume mounted again) is lost for good.
 TEST(Watch, AFolderThatIsMadeAnewIsWatchedAgain) {
   Folder folder;
@@ -82,7 +86,7 @@ TEST(Watch, AFolderThatIsMadeAnewIsWatchedAgain) {
   Folder::Write(conf / "t.yaml", "a");
   boost::asio::io_context context;
   int changes = 0;
-  ConfigWatch watch(context, (conf / "t.yaml").string(), "a", [&] { ++changes; });
+  ConfigWatch watch(context, {Seen(conf / "t.yaml", "a")}, [&] { ++changes; });
   context.run_for(50ms);
   fs::remove_all(conf);
   context.run_for(300ms);
@@ -102,7 +106,7 @@ TEST(Watch, ABusyFolderDoesNotPutTheReloadOff) {
   Folder::Write(file, "a");
   boost::asio::io_context context;
   int changes = 0;
-  ConfigWatch watch(context, file.string(), "a", [&] { ++changes; });
+  ConfigWatch watch(context, {Seen(file, "a")}, [&] { ++changes; });
   context.run_for(50ms);
   Folder::Write(file, "b");
   for (int i = 0; i < 40; ++i) {
@@ -121,7 +125,7 @@ TEST(Watch, AChangeBetweenLoadingAndWatchingIsSeen) {
   Folder::Write(file, "b");        // ... meanwhile somebody saves ...
   boost::asio::io_context context;
   int changes = 0;
-  ConfigWatch watch(context, file.string(), loaded, [&] { ++changes; });  // ... Control::Run
+  ConfigWatch watch(context, {Seen(file, loaded)}, [&] { ++changes; });  // ... Control::Run
   context.run_for(500ms);
   EXPECT_EQ(changes, 1);
 }
@@ -136,7 +140,7 @@ TEST(Watch, ASymlinkSwapIsSeen) {
   fs::create_symlink("..data/t.yaml", folder.path / "t.yaml");
   boost::asio::io_context context;
   int changes = 0;
-  ConfigWatch watch(context, (folder.path / "t.yaml").string(), "a", [&] { ++changes; });
+  ConfigWatch watch(context, {Seen(folder.path / "t.yaml", "a")}, [&] { ++changes; });
   context.run_for(50ms);
   fs::create_directory_symlink("v2", folder.path / "..tmp");
   fs::rename(folder.path / "..tmp", folder.path / "..data");
@@ -146,6 +150,119 @@ TEST(Watch, ASymlinkSwapIsSeen) {
   Folder::Write(folder.path / "v2" / "t.yaml", "c");
   context.run_for(500ms);
   EXPECT_EQ(changes, 2);
+}
+
+// A renewal writes the certificate first and its key a moment later: the first change is refused,
+// the second must not go unnoticed.
+TEST(Watch, EveryFileThatTheConfigurationNamesIsWatched) {
+  Folder folder;
+  fs::create_directories(folder.path / "tls");
+  const fs::path file = folder.path / "t.yaml";
+  const fs::path certificate = folder.path / "tls" / "api.pem";
+  const fs::path key = folder.path / "tls" / "api.key";
+  for (const fs::path& one : {file, certificate, key}) Folder::Write(one, "a");
+  boost::asio::io_context context;
+  int changes = 0;
+  ConfigWatch watch(context, {Seen(file, "a"), Seen(certificate, "a"), Seen(key, "a")},
+                    [&] { ++changes; });
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 0);
+  Folder::Write(certificate, "b");
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 1);
+  Folder::Write(key, "b");
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 2);
+  Folder::Write(key, "b");  // The same again.
+  Folder::Write(folder.path / "tls" / "other.key", "b");
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 2);
+}
+
+// As certbot does: live/api.pem -> ../archive/api1.pem, then -> ../archive/api2.pem.
+TEST(Watch, ARenewedCertificateBehindALinkIsSeen) {
+  Folder folder;
+  fs::create_directories(folder.path / "live");
+  fs::create_directories(folder.path / "archive");
+  Folder::Write(folder.path / "t.yaml", "a");
+  Folder::Write(folder.path / "archive" / "api1.pem", "a");
+  fs::create_symlink("../archive/api1.pem", folder.path / "live" / "api.pem");
+  boost::asio::io_context context;
+  int changes = 0;
+  ConfigWatch watch(
+      context, {Seen(folder.path / "t.yaml", "a"), Seen(folder.path / "live" / "api.pem", "a")},
+      [&] { ++changes; });
+  context.run_for(300ms);
+  Folder::Write(folder.path / "archive" / "api2.pem", "b");
+  fs::remove(folder.path / "live" / "api.pem");
+  fs::create_symlink("../archive/api2.pem", folder.path / "live" / "api.pem");
+  context.run_for(500ms);
+  EXPECT_EQ(changes, 1);
+}
+
+TEST(Watch, AReloadDecidesWhichFilesAreWatched) {
+  Folder folder;
+  const fs::path file = folder.path / "t.yaml";
+  const fs::path tokens = folder.path / "tokens";
+  const fs::path other = folder.path / "other";
+  for (const fs::path& one : {file, tokens, other}) Folder::Write(one, "a");
+  boost::asio::io_context context;
+  int changes = 0;
+  ConfigWatch watch(context, {Seen(file, "a"), Seen(tokens, "a")}, [&] { ++changes; });
+  context.run_for(300ms);
+  // In force: `other` instead of `tokens`; and it changed just after it was read.
+  Folder::Write(other, "b");
+  watch.Follow({Seen(file, "a"), Seen(other, "a")});
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 1);
+  Folder::Write(tokens, "b");
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 1);
+  // Refused, since a file that it names is not there yet.
+  const fs::path late = folder.path / "late";
+  watch.FollowAlso({Seen(file, "a"), {.path = late.string()}});
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 1);
+  Folder::Write(late, "a");
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 2);
+  Folder::Write(other, "c");
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 3);
+}
+
+/// While it lives, permissions hold: root reads everything.
+class NotRoot {
+ public:
+  NotRoot() { EXPECT_TRUE(!root_ || ::seteuid(65'534) == 0); }
+  ~NotRoot() { EXPECT_TRUE(!root_ || ::seteuid(0) == 0); }
+  NotRoot(const NotRoot&) = delete;
+  NotRoot& operator=(const NotRoot&) = delete;
+
+ private:
+  const bool root_ = ::geteuid() == 0;
+};
+
+// Whoever installs a key may write it first and give it to its reader afterwards.
+TEST(Watch, AFileThatBecomesReadableIsSeen) {
+  Folder folder;
+  fs::permissions(folder.path, fs::perms{0755});
+  const fs::path file = folder.path / "t.yaml";
+  Folder::Write(file, "a");
+  boost::asio::io_context context;
+  int changes = 0;
+  ConfigWatch watch(context, {Seen(file, "a")}, [&] { ++changes; });
+  const auto run = [&] {
+    const NotRoot reader;
+    context.run_for(300ms);
+  };
+  Folder::Write(file, "b");
+  fs::permissions(file, fs::perms::none);
+  run();
+  EXPECT_EQ(changes, 0);
+  fs::permissions(file, fs::perms{0444});
+  run();
+  EXPECT_EQ(changes, 1);
 }
 
 }  // namespace

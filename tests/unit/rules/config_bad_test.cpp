@@ -38,7 +38,7 @@ TEST(BadConfig, Server) {
        "1:22: error: store.on_failure: should be `open`, `closed` or `local`, but is `opne`; did "
        "you mean `open`?"},
       {"listen: { grpc: x }\n", "1:11: error: listen: this version of tidegate has no gRPC door"},
-      {"listen: { resp: x }\n", "1:11: error: listen: this version of tidegate has no RESP door"},
+      {"listen: { resp: x }\n", "1:17: error: listen.resp: should be an address and a port"},
       {"listen: { api: 8081 }\n", "1:16: error: listen.api: should be an address and a port"},
       {"listen: { api: ':8081' }\n", "1:16: error: listen.api: should be an address and a port"},
       {"listen: { api: 127.0.0.1 }\n", "1:16: error: listen.api: should be an address and a port"},
@@ -51,7 +51,7 @@ TEST(BadConfig, Server) {
       {"listen: { admin: '0.0.0.0:9180' }\n",
        "1:18: error: listen.admin: is not a loopback address"},
       {"listen: { api: '127.0.0.1:1', admin: '127.0.0.1:1' }\n",
-       "1:38: error: listen: `api` and `admin` have the same address"},
+       "1:38: error: listen: `admin` and `api` have the same address"},
       {"responses: { headers: [ratelimits] }\n",
        "1:24: error: responses.headers[0]: should be `ratelimit`, `ratelimit-legacy` or "
        "`x-ratelimit`, but is `ratelimits`; did you mean `ratelimit`?"},

@@ -336,6 +336,14 @@ TEST_F(UpstreamCertificates, GoWithTheirKey) {
                         "without a passphrase"));
   EXPECT_THAT(ToldOf("key: file:cert.pem, certificate: file:cert.pem"),
               HasSubstr("6:17: error: upstreams.api.tls.key: should be a private key"));
+  const SelfSigned over(-7'200, -3'600);
+  Write("over.pem", over.Certificate());
+  Write("over.key", over.Key());
+  Write("empty.pem", "");
+  EXPECT_THAT(ToldOf("key: file:over.key, certificate: file:over.pem"),
+              HasSubstr("warning: upstreams.api.tls.certificate: has expired on 20"));
+  EXPECT_THAT(ToldOf("key: file:empty.pem, certificate: file:cert.pem"),
+              HasSubstr("6:17: error: upstreams.api.tls.key: is empty, and should be a private"));
   EXPECT_THAT(ToldOf("ca: file:key.pem"),
               HasSubstr("6:16: error: upstreams.api.tls.ca: should be certificates in PEM form"));
   EXPECT_THAT(ToldOf("ca: file:broken.pem"),

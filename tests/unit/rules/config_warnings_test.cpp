@@ -107,16 +107,6 @@ TEST(ConfigWarnings, TrustInEverybody) {
               Not(HasSubstr("has no effect")));
 }
 
-TEST(ConfigWarnings, OpenDoors) {
-  EXPECT_THAT(Warned("listen: { api: '0.0.0.0:8081' }\n"),
-              HasSubstr("1:16: warning: listen.api: is not a loopback address"));
-  EXPECT_THAT(Warned("listen: { api: '[::]:8081' }\n"), HasSubstr("listen.api: is not a loopback"));
-  for (const char* api : {"'[::1]:81'", "127.9.9.9:81", "off", "localhost:81"}) {
-    EXPECT_THAT(Warned("listen: { api: " + std::string{api} + " }\n"), Not(HasSubstr("listen.api")))
-        << api;
-  }
-}
-
 TEST(ConfigWarnings, Costs) {
   const std::string rule = Rules({"per: const, cost: 'header:x-cost'"});
   EXPECT_THAT(Warned(rule), HasSubstr("2:46: warning: rules[0].cost: is believed from trusted"));

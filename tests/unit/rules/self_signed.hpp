@@ -14,9 +14,11 @@ namespace tidegate {
 /// A fresh key and a certificate that it has signed for itself, in PEM form.
 class SelfSigned {
  public:
-  SelfSigned() : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), certificate_(X509_new(), X509_free) {
-    X509_gmtime_adj(X509_getm_notBefore(certificate_.get()), 0);
-    X509_gmtime_adj(X509_getm_notAfter(certificate_.get()), 3'600);
+  /// Valid from so many seconds after now until so many after it.
+  explicit SelfSigned(long from = 0, long until = 3'600)
+      : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), certificate_(X509_new(), X509_free) {
+    X509_gmtime_adj(X509_getm_notBefore(certificate_.get()), from);
+    X509_gmtime_adj(X509_getm_notAfter(certificate_.get()), until);
     X509_set_pubkey(certificate_.get(), key_.get());
     X509_sign(certificate_.get(), key_.get(), EVP_sha256());
   }

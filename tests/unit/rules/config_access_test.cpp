@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unit/rules/config_folder.hpp"
+#include "unit/rules/config_reading.hpp"
+
+namespace tidegate {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+using May = TokenSpec::May;
+
+const std::string kYaml = "access: { tokens: 'file:tokens' }\n";
+const std::string kToken = "0123456789abcdef";
+
+class Tokens : public ConfigFolder {
+ protected:
+  std::vector<TokenSpec> GoodTokens(const std::string& text) const {
+    Write("tokens", text);
+    return Good(kYaml, folder_).access.tokens;
+  }
+  std::string ToldOf(const std::string& text) const {
+    Write("tokens", text);
+    const ConfigReading reading = Read(kYaml, folder_);
+    EXPECT_FALSE(reading.config) << text;
+    return Told(reading);
+  }
+};
+
+TEST_F(Tokens, AreReadLineByLine) {
+  EXPECT_THAT(GoodTokens("# who      token            may\n"
+                         "\n"
+                         "shop       " +
+                         kToken +
+                         "\n"
+                         "  \t# indented\n"
+                         "\tCI.run-1_x\t~!\"#$%&'()*+,-./\t ask \r\n"
+                         "ops        #123456789abcdef all"),
+              ElementsAre(TokenSpec{"shop", kToken, May::kAll},
+                          TokenSpec{"CI.run-1_x", "~!\"#$%&'()*+,-./", May::kAsk},
+                          TokenSpec{"ops", "#123456789abcdef", May::kAll}));
+  EXPECT_THAT(GoodTokens("a " + std::string(128, 'x') + "\n\n\n"), SizeIs(1));
+}
+
+TEST(Access, IsEmptyByDefault) { EXPECT_EQ(Good("rules: []\n").access, Config::Access{}); }
+
+TEST(Access, MayStandInTheFileAndComeFromTheEnvironment) {
+  EXPECT_THAT(
+      Good("access:\n  tokens: |\n    a 0123456789abcdef\n    b ${KEY} ask\n").access.tokens,
+      ElementsAre(TokenSpec{"a", kToken, May::kAll},
+                  TokenSpec{"b", "hunter2-hunter2-hunter2", May::kAsk}));
+}
+
+TEST_F(Tokens, ThatAreBadAreToldByTheirLine) {
+  const struct {
+    std::string text;
+    std::string told;
+  } cases[] = {
+      {"a\n", "line 1: has a name, but no token; write `NAME TOKEN`"},
+      {"#\n\na=b " + kToken + "\n",
+       "line 3: the name should have 1 to 64 of the characters A-Z a-z 0-9 . _ -"},
+      {std::string(65, 'a') + " " + kToken, "line 1: the name should have 1 to 64"},
+      {"a 0123456789abcde\n", "line 1: the token has 15 characters, and should have 16 to 128; "},
+      {"a " + std::string(129, 'x'), "line 1: the token has 129 characters, and should have 16"},
+      {"a 0123456789abcde\x7f", "line 1: the token should have printable ASCII characters only"},
+      {"a 0123456789abcdef\xc3\xa4", "line 1: the token should have printable ASCII characters"},
+      {"a " + kToken + " write", "line 1: the third word should be `ask` or `all`"},
+      {"a " + kToken + " ask me", "line 1: has more than three words; write `NAME TOKEN`"},
+      {"a " + kToken + "\r\nb " + kToken + "x\r\na " + kToken + "y", "line 3: has the name of li"},
+      {"a " + kToken + "\n\nb " + kToken, "line 3: has the token of line 1"},
+      {"a 0123456789abcde\nb 0123456789abcde\n", "line 2: has the token of line 1"},
+      {"", "names no token, so that nobody could ask; write one a line, as in `NAME TOKEN`"},
+      {"# nobody\n\n", "names no token"},
+  };
+  for (const auto& [text, told] : cases) {
+    EXPECT_THAT(ToldOf(text), HasSubstr("1:19: error: access.tokens: " + told)) << text;
+  }
+}
+
+TEST_F(Tokens, AreAThousandAtMost) {
+  std::string text;
+  for (int i = 0; i < 1'000; ++i) {
+    text += "n" + std::to_string(i) + " " + kToken + std::to_string(i) + "\n";
+  }
+  EXPECT_THAT(GoodTokens(text), SizeIs(1'000));
+  EXPECT_EQ(ToldOf(text + "more " + kToken + "\nand " + kToken + "\n"),
+            "1:19: error: access.tokens: line 1001: there are more than 1,000 tokens\n");
+  EXPECT_THAT(ToldOf(std::string((1u << 20) + 1, '#')), HasSubstr("is larger than 1024 KiB"));
+}
+
+// Whoever swaps the words of a line must not find the token in the log.
+TEST_F(Tokens, AreNeverShown) {
+  for (const std::string line :
+       {"SECRETsecret1234 a", "a b SECRETsecret1234", "a=b SECRETsecret1234", "SECRETsecret1234",
+        "a SECRETsecret1234 SECRET", "a SECRETsecret1234 ask SECRET", "a SECRET",
+        "a SECRETsecret1234\na SECRETsecret1234", "SECRET=secret1234 x"}) {
+    EXPECT_THAT(ToldOf(line), Not(HasSubstr("SECRET"))) << line;
+  }
+}
+
+TEST(Access, IsAMapOfTokens) {
+  const BadCase cases[] = {
+      {"access: {}\n", "1:9: error: access: needs `tokens`, as in `tokens: file:PATH`"},
+      {"access: s3cret\n", "1:9: error: access: should be a map with keys such as `tokens`"},
+      {"access: { token: x }\n", "1:11: error: access: unknown key `token`; did you mean `tokens`"},
+      {"access: { tokens: [a] }\n", "1:19: error: access.tokens: should be a text, but is a list"},
+      {"access: { tokens: 'file:absent' }\n",
+       "1:19: error: access.tokens: there is no file `/nonexistent/absent`"},
+  };
+  for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+}  // namespace
+}  // namespace tidegate

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doors of listen: addresses, PROXY protocol, who may ask; config_listen_tls_test.cpp has
+// their TLS, as far as it is not about who may ask.
+#include "unit/rules/config_folder.hpp"
+#include "unit/rules/config_reading.hpp"
+#include "unit/rules/self_signed.hpp"
+
+namespace tidegate {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using Auth = ListenSpec::Auth;
+
+const std::string kTokens = "access: { tokens: 'a 0123456789abcdef' }\n";
+const std::string kGatewayRest =
+    "routes: [ { upstream: api } ]\nupstreams: { api: { targets: 'http://h' } }\n";
+
+std::string Listen(const std::string& doors) { return "listen: { " + doors + " }\n"; }
+
+/// With nothing else to warn of.
+std::string Warned(const std::string& yaml, const std::string& folder = "/nonexistent") {
+  const ConfigReading reading = Read(yaml + "api: { inline_quotas: true }\n", folder);
+  EXPECT_TRUE(reading.config) << Told(reading) << "in:\n" << yaml;
+  return Told(reading);
+}
+
+TEST(Listen, AnAddressAloneIsADoor) {
+  const Config::Listen listen = Good(
+                                    "listen:\n"
+                                    "  api: '[::1]:1'\n"
+                                    "  admin: { address: 'localhost:2' }\n"
+                                    "  resp: 127.0.0.1:6380\n")
+                                    .listen;
+  EXPECT_EQ(listen.api, ListenSpec("[::1]:1"));
+  EXPECT_EQ(listen.admin, ListenSpec("127.0.0.1:2"));
+  EXPECT_EQ(listen.resp, ListenSpec("127.0.0.1:6380"));
+  EXPECT_TRUE(listen.gateway.off());
+}
+
+TEST(Listen, HasDefaults) {
+  const Config::Listen listen = Good("rules: []\n").listen;
+  EXPECT_EQ(listen, Config::Listen{});
+  EXPECT_EQ(listen.api.address, "127.0.0.1:8081");
+  EXPECT_EQ(listen.admin.address, "127.0.0.1:9180");
+  EXPECT_TRUE(listen.resp.off());
+  EXPECT_TRUE(listen.gateway.off());
+  EXPECT_EQ(listen.api.auth, Auth::kByAddress);
+  EXPECT_FALSE(listen.api.proxy_protocol);
+  EXPECT_FALSE(listen.api.tls);
+}
+
+TEST(Listen, ReadsEveryKeyOfADoor) {
+  const Config::Listen listen = Good("client_ip: { trusted_proxies: [10.0.0.1] }\n" + kTokens +
+                                     "listen:\n"
+                                     "  api: { address: '0.0.0.0:1', auth: open }\n"
+                                     "  resp: { auth: required, address: '127.0.0.1:3' }\n"
+                                     "  gateway: { address: '127.0.0.1:4', proxy_protocol: true }\n"
+                                     "  admin: { address: off, proxy_protocol: false }\n" +
+                                     kGatewayRest)
+                                    .listen;
+  EXPECT_EQ(listen.api.auth, Auth::kOpen);
+  EXPECT_EQ(listen.resp.auth, Auth::kRequired);
+  EXPECT_EQ(listen.resp.address, "127.0.0.1:3");
+  EXPECT_TRUE(listen.gateway.proxy_protocol);
+  EXPECT_EQ(listen.gateway.auth, Auth::kByAddress);
+  EXPECT_EQ(listen.admin, ListenSpec());
+}
+
+TEST(BadListen, Doors) {
+  const BadCase cases[] = {
+      {Listen("resp: { }"), "1:17: error: listen.resp: needs an `address`, as in `address: "},
+      {Listen("api: { auth: open }"), "1:16: error: listen.api: needs an `address`"},
+      {Listen("api: { adress: 'localhost:1' }"), "1:18: error: listen.api: unknown key `adress`"},
+      {Listen("api: { address: 8081 }"), "1:27: error: listen.api.address: should be an address"},
+      {Listen("api: [a]"), "1:16: error: listen.api: should be an address and a port, as in"},
+      {Listen("api: { address: off, proxy_protocol: 1 }"),
+       "1:48: error: listen.api.proxy_protocol: should be `true` or `false`"},
+      {Listen("api: { address: off, auth: yes }"),
+       "1:38: error: listen.api.auth: should be `required` or `open`, but is `yes`"},
+      {Listen("api: { address: off, tls: on }"),
+       "1:37: error: listen.api.tls: should be a map with keys such as `certificates`"},
+      {Listen("gateway: { address: '127.0.0.1:1', auth: required }") + kGatewayRest,
+       "1:52: error: listen.gateway.auth: the gateway has no `auth`"},
+      {Listen("gateway: { proxy_protocol: false }"),
+       "1:20: error: listen.gateway: needs an `address`"},
+  };
+  for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+// What depends on an address that is wrong is not told as a second mistake.
+TEST(BadListen, AMistakeIsToldOnce) {
+  for (const std::string& yaml :
+       {Listen("admin: { address: 'x:1', auth: open }"),
+        Listen("admin: '0.0.0.0:1'") + "access: { tokens: 'a short' }\n",
+        Listen("admin: '0.0.0.0:1'") + "access: nobody\n",
+        Listen("api: { address: 'localhost:1', auth: required }") + "access: {}\n",
+        Listen("api: { address: 'localhost:1', proxy_protocol: true }") +
+            "client_ip: { trusted_proxies: [x] }\n",
+        Listen("gateway: { address: x }") + kGatewayRest}) {
+    EXPECT_EQ(Read(yaml).problems.size(), 1u) << Told(Read(yaml)) << "in:\n" << yaml;
+  }
+}
+
+TEST(BadListen, TwoDoorsAtOneAddress) {
+  const std::string names[] = {"api", "admin", "resp", "gateway"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = i + 1; j < 4; ++j) {
+      const std::string rest = j == 3 ? kGatewayRest : "";
+      ExpectTold({"listen:\n  " + names[j] + ": { address: '[::1]:7' }\n  " + names[i] +
+                      ": '[0::1]:7'\n" + rest,
+                  "2:" + std::to_string(names[j].size() + 16) + ": error: listen: `" + names[j] +
+                      "` and `" + names[i] + "` have the same address; give them different ports"});
+    }
+  }
+  // The other one is where it is by default.
+  ExpectTold(
+      {Listen("resp: '127.0.0.1:9180'"), "1:17: error: listen: `resp` and `admin` have the"});
+  ExpectTold({Listen("api: '127.0.0.1:9180'"), "1:16: error: listen: `admin` and `api` have the"});
+  (void)Good(Listen("resp: '127.0.0.1:0', api: '127.0.0.1:0', admin: '127.0.0.2:8081'"));
+}
+
+TEST(BadListen, ProxyProtocolNeedsSomebodyToBelieve) {
+  const std::string door = "{ address: '127.0.0.1:1', proxy_protocol: true }";
+  for (const std::string name : {"api", "admin", "resp", "gateway"}) {
+    const std::string yaml = Listen(name + ": " + door) + (name == "gateway" ? kGatewayRest : "");
+    ExpectTold({yaml, "1:" + std::to_string(11 + name.size() + 2 + 42) + ": error: listen." + name +
+                          ".proxy_protocol: is believed from trusted proxies only, and there are "
+                          "none, so that every connection would be refused; name your balancers, "
+                          "as in `client_ip: { trusted_proxies: [10.0.0.0/8] }`"});
+    (void)Good("client_ip: { trusted_proxies: [10.0.0.0/8] }\n" + yaml);
+  }
+}
+
+class ListenCertificates : public ConfigFolder {
+ protected:
+  void SetUp() override {
+    ConfigFolder::SetUp();
+    const SelfSigned mine;
+    Write("c", mine.Certificate());
+    Write("k", mine.Key());
+  }
+  /// A door with TLS.
+  static std::string Door(const std::string& address, const std::string& tls,
+                          const std::string& more = {}) {
+    return "{ address: '" + address + "'" + more +
+           ", tls: { certificates: [ { certificate: 'file:c', key: 'file:k' } ]" + tls + " } }";
+  }
+  const std::string required_ = ", client_ca: 'file:c'";
+  const std::string optional_ = ", client_ca: 'file:c', client_certificates: optional";
+};
+
+TEST_F(ListenCertificates, GuardAdminAsTokensDo) {
+  const std::string open =
+      "1:18: error: listen.admin: is not a loopback address, and nothing guards it: give operators "
+      "tokens with `access: { tokens: file:PATH }`, or ask for their certificates with `client_ca` "
+      "and `client_certificates: required` in its `tls`";
+  ExpectTold({Listen("admin: '0.0.0.0:1'"), open});
+  ExpectTold({Listen("admin: '192.0.2.1:1'"), open});
+  ExpectTold({Listen("admin: '[::]:1'"), open});
+  const auto told = [&](const std::string& door) {
+    return Told(Read(Listen("admin: " + door), folder_));
+  };
+  EXPECT_THAT(told(Door("0.0.0.0:1", "")), HasSubstr("listen.admin: is not a loopback address"));
+  EXPECT_THAT(told(Door("0.0.0.0:1", optional_)),
+              HasSubstr("1:29: error: listen.admin: is not a loopback address"));
+  EXPECT_EQ(Warned(Listen("admin: " + Door("0.0.0.0:1", required_)), folder_), "");
+  EXPECT_EQ(Warned(kTokens + Listen("admin: " + Door("0.0.0.0:1", "")), folder_), "");
+  (void)Good(kTokens + Listen("admin: '0.0.0.0:1'"));
+}
+
+TEST_F(ListenCertificates, DoNotMakeAnOpenAdminGood) {
+  const std::string open = "listen.admin.auth: `open` would let everybody operate this server";
+  ExpectTold(
+      {Listen("admin: { address: '0.0.0.0:1', auth: open }") + kTokens, "1:48: error: " + open});
+  EXPECT_THAT(Told(Read(Listen("admin: " + Door("0.0.0.0:1", required_, ", auth: open")), folder_)),
+              HasSubstr(open));
+  (void)Good(Listen("admin: { address: '127.0.0.1:1', auth: open }"));
+}
+
+TEST_F(ListenCertificates, AreWhatRequiredAuthNeedsAsTokensAre) {
+  for (const std::string name : {"api", "resp", "admin"}) {
+    const auto at = std::to_string(11 + name.size() + 2 + 32);
+    const std::string plain = Listen(name + ": { address: '127.0.0.1:1', auth: required }");
+    ExpectTold({plain, "1:" + at + ": error: listen." + name +
+                           ".auth: there is nothing to know callers by, so that all would be "
+                           "refused: give them tokens with `access: { tokens: file:PATH }`, or"});
+    EXPECT_EQ(Warned(plain + kTokens), "");
+    for (const std::string& clients : {required_, optional_}) {
+      EXPECT_EQ(
+          Warned(Listen(name + ": " + Door("127.0.0.1:1", clients, ", auth: required")), folder_),
+          "");
+    }
+    EXPECT_THAT(
+        Told(Read(Listen(name + ": " + Door("127.0.0.1:1", "", ", auth: required")), folder_)),
+        HasSubstr("nothing to know callers by"));
+  }
+}
+
+TEST_F(ListenCertificates, KeepStrangersOutAsTokensDo) {
+  const std::string what =
+      ": whoever reaches it may ask, and use up others' limits; operations that give quota back "
+      "are refused there. ";
+  for (const std::string name : {"api", "resp"}) {
+    const auto at = [&](std::size_t more) {
+      return "1:" + std::to_string(11 + name.size() + 2 + more) + ": warning: listen." + name;
+    };
+    const std::string nobody =
+        ": is not a loopback address, and there is nothing to know callers "
+        "by" +
+        what + "Give callers tokens with `access.tokens`\n";
+    EXPECT_EQ(Warned(Listen(name + ": '0.0.0.0:1'")), at(0) + nobody);
+    EXPECT_EQ(Warned(Listen(name + ": '[::]:1'")), at(0) + nobody);
+    EXPECT_EQ(Warned(Listen(name + ": " + Door("0.0.0.0:1", "")), folder_), at(11) + nobody);
+    EXPECT_EQ(Warned(Listen(name + ": " + Door("0.0.0.0:1", optional_)), folder_), "");
+    EXPECT_EQ(Warned(Listen(name + ": " + Door("0.0.0.0:1", required_)), folder_), "");
+    EXPECT_EQ(Warned(Listen(name + ": " + Door("0.0.0.0:1", "")) + kTokens, folder_), "");
+    const std::string open = Listen(name + ": { address: '0.0.0.0:1', auth: open }");
+    EXPECT_EQ(Warned(open),
+              at(30) + ".auth: is `open` on an address that is not a loopback address" + what +
+                  "To ask for the tokens of `access.tokens`, write `required`\n");
+    for (const char* door : {"'[::1]:81'", "127.9.9.9:81", "off", "localhost:81",
+                             "{ address: 'localhost:81', auth: open }"}) {
+      EXPECT_EQ(Warned(Listen(name + ": " + door)), "") << door;
+    }
+  }
+}
+
+TEST_F(ListenCertificates, HideTokens) {
+  const std::string clear = "tokens travel to it in the clear, and whoever sees one may use it";
+  for (const std::string name : {"api", "resp", "admin"}) {
+    EXPECT_THAT(Warned(Listen(name + ": '0.0.0.0:1'") + kTokens),
+                HasSubstr("1:" + std::to_string(11 + name.size() + 2) + ": warning: listen." +
+                          name + ": " + clear));
+    EXPECT_EQ(Warned(Listen(name + ": " + Door("0.0.0.0:1", "")) + kTokens, folder_), "");
+    EXPECT_EQ(Warned(Listen(name + ": { address: 'localhost:1', auth: required }") + kTokens), "");
+  }
+  EXPECT_THAT(Warned(Listen("api: { address: '0.0.0.0:1', auth: open }") + kTokens),
+              Not(HasSubstr(clear)));
+}
+
+TEST(ListenWarnings, TokensThatNobodyAsksFor) {
+  const std::string idle = "1:9: warning: access: has no effect: callers on loopback need no token";
+  EXPECT_THAT(Warned(kTokens), HasSubstr(idle));
+  EXPECT_THAT(Warned(kTokens + Listen("api: off, admin: off")), HasSubstr(idle));
+  EXPECT_THAT(Warned(kTokens + Listen("gateway: '0.0.0.0:1'") + kGatewayRest), HasSubstr(idle));
+  EXPECT_THAT(Warned(kTokens + Listen("api: { address: '0.0.0.0:1', auth: open }")),
+              HasSubstr(idle));
+  EXPECT_THAT(Warned(kTokens + Listen("resp: '0.0.0.0:1'")), Not(HasSubstr("has no effect")));
+  EXPECT_EQ(Warned(kTokens + Listen("api: { address: 'localhost:1', auth: required }")), "");
+}
+
+TEST(Listen, DoorsAreEqualIfTheySayTheSame) {
+  const auto api = [](const std::string& door) { return Good(Listen("api: " + door)).listen; };
+  EXPECT_EQ(api("'127.0.0.1:1'"), api("{ address: 'localhost:1' }"));
+  EXPECT_NE(api("'127.0.0.1:1'"), api("{ address: '127.0.0.1:1', auth: open }"));
+}
+
+}  // namespace
+}  // namespace tidegate

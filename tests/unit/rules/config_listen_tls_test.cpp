@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/pem.hpp"
+#include "unit/rules/config_folder.hpp"
+#include "unit/rules/config_reading.hpp"
+#include "unit/rules/self_signed.hpp"
+
+namespace tidegate {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using Clients = ListenTls::Clients;
+using Version = ListenTls::Version;
+
+constexpr long kDay = 86'400;
+
+/// What stands inside `tls`, beginning in line 3, column 12.
+std::string Yaml(const std::string& tls) {
+  return "listen:\n  api: { address: '127.0.0.1:8443',\n    tls: { " + tls +
+         " } }\napi: { inline_quotas: true }\n";
+}
+const std::string kPair = "certificates: [ { certificate: 'file:c.pem', key: 'file:k.pem' } ]";
+
+class ListenTlsTest : public ConfigFolder {
+ protected:
+  void SetUp() override {
+    ConfigFolder::SetUp();
+    Write("c.pem", mine_.Certificate());
+    Write("k.pem", mine_.Key());
+  }
+  ListenTls GoodTls(const std::string& tls) const {
+    const Config config = Good(Yaml(tls), folder_);
+    EXPECT_TRUE(config.listen.api.tls);
+    return config.listen.api.tls.value_or(ListenTls{});
+  }
+  std::string ToldOf(const std::string& tls) const { return Told(Read(Yaml(tls), folder_)); }
+  const SelfSigned mine_;
+};
+
+TEST_F(ListenTlsTest, IsRead) {
+  const SelfSigned other;
+  Write("c2.pem", other.Certificate() + mine_.Certificate());
+  Write("k2.pem", other.Key());
+  Write("ca.pem", other.Certificate());
+  const ListenTls tls = GoodTls(
+      "certificates: [ { certificate: 'file:c.pem', key: 'file:k.pem' }, { key: 'file:k2.pem', "
+      "certificate: 'file:c2.pem' } ], client_ca: 'file:ca.pem', client_certificates: optional, "
+      "min_version: '1.3'");
+  ASSERT_THAT(tls.certificates, SizeIs(2));
+  EXPECT_EQ(tls.certificates[0].certificate_pem + "\n", mine_.Certificate());
+  EXPECT_EQ(tls.certificates[0].key_pem + "\n", mine_.Key());
+  EXPECT_EQ(tls.certificates[1].certificate_pem + "\n", other.Certificate() + mine_.Certificate());
+  EXPECT_EQ(tls.certificates[1].key_pem + "\n", other.Key());
+  EXPECT_EQ(tls.client_ca_pem + "\n", other.Certificate());
+  EXPECT_EQ(tls.clients, Clients::kOptional);
+  EXPECT_EQ(tls.min_version, Version::kTls13);
+}
+
+TEST_F(ListenTlsTest, HasDefaults) {
+  const ListenTls tls = GoodTls(kPair);
+  EXPECT_EQ(tls.client_ca_pem, "");
+  EXPECT_EQ(tls.clients, Clients::kNone);
+  EXPECT_EQ(tls.min_version, Version::kTls12);
+  EXPECT_EQ(GoodTls(kPair + ", client_certificates: none, min_version: 1.2"), tls);
+  EXPECT_EQ(GoodTls(kPair + ", client_ca: 'file:c.pem'").clients, Clients::kRequired);
+}
+
+TEST_F(ListenTlsTest, IsRefusedWithItsPlace) {
+  Write("other.pem", SelfSigned().Key());
+  Write("locked.pem", mine_.Key("open sesame"));
+  Write("empty.pem", "");
+  const std::string first = "listen.api.tls.certificates[0]";
+  const struct {
+    std::string tls;
+    std::string told;
+  } cases[] = {
+      {"", "3:10: error: listen.api.tls: needs `certificates`: a list, as in `- { certificate: "},
+      {"min_version: '1.3'", "3:10: error: listen.api.tls: needs `certificates`"},
+      {"certificates: []", "3:26: error: listen.api.tls.certificates: names no certificate"},
+      {"certificates: { }", "3:26: error: listen.api.tls.certificates: should be a list"},
+      {"certificates: [ 'file:c.pem' ]",
+       "3:28: error: " + first + ": should be a map with keys such as `certificate`"},
+      {"certificates: [ { } ]", "3:28: error: " + first + ": needs a `certificate` and its `key`"},
+      {"certificates: [ { certificate: 'file:c.pem' } ]",
+       "3:43: error: " + first + ".certificate: needs its `key` too"},
+      {"certificates: [ { key: 'file:k.pem' } ]",
+       "3:35: error: " + first + ".key: needs its `certificate` too"},
+      {"certificates: [ { key: 'file:other.pem', certificate: 'file:c.pem' } ]",
+       "3:35: error: " + first + ".key: is not the key of `certificate`"},
+      {"certificates: [ { key: 'file:locked.pem', certificate: 'file:c.pem' } ]",
+       "3:35: error: " + first + ".key: should be a private key in PEM form without a passphrase"},
+      {"certificates: [ { key: 'file:empty.pem', certificate: 'file:c.pem' } ]",
+       "3:35: error: " + first + ".key: is empty, and should be a private key in PEM form"},
+      {"certificates: [ { certificate: 'file:empty.pem', key: 'file:k.pem' } ]",
+       "3:43: error: " + first + ".certificate: should be certificates in PEM form"},
+      {"certificates: [ { key: 'file:k.pem', certificate: 'file:k.pem' } ]",
+       "3:62: error: " + first + ".certificate: should be certificates in PEM form"},
+      {"certificates: [ { key: 'file:absent', certificate: 'file:c.pem' } ]",
+       "3:35: error: " + first + ".key: there is no file `" + folder_ + "/absent`"},
+      {"certificates: [ { cert: x } ]", "3:30: error: " + first + ": unknown key `cert`"},
+      {"client_ca: s3cret, " + kPair,
+       "3:23: error: listen.api.tls.client_ca: should be certificates in PEM form"},
+      {"client_certificates: required, " + kPair,
+       "3:33: error: listen.api.tls.client_certificates: needs `client_ca`, the authorities by"},
+      {"client_certificates: optional, " + kPair,
+       "3:33: error: listen.api.tls.client_certificates: needs `client_ca`"},
+      {"client_certificates: none, client_ca: 'file:c.pem', " + kPair,
+       "3:33: error: listen.api.tls.client_certificates: no client is asked for a certificate, so "
+       "that `client_ca` has no effect"},
+      {"client_certificates: true, " + kPair,
+       "3:33: error: listen.api.tls.client_certificates: should be `none`, `optional` or"},
+      {"min_version: '1.1', " + kPair,
+       "3:25: error: listen.api.tls.min_version: should be `1.2` or `1.3`, but is `1.1`"},
+  };
+  for (const auto& [tls, told] : cases) {
+    EXPECT_THAT("\n" + ToldOf(tls), HasSubstr("\n" + told)) << tls;
+  }
+}
+
+TEST_F(ListenTlsTest, ThatIsWrongIsToldOnce) {
+  for (const std::string tls :
+       {"certificates: [ { key: 'file:absent', certificate: 'file:c.pem' } ]",
+        "certificates: [ { key: 'file:k.pem', certificate: 'x' } ]"}) {
+    EXPECT_THAT(Read(Yaml(tls), folder_).problems, SizeIs(1)) << ToldOf(tls);
+  }
+}
+
+TEST_F(ListenTlsTest, WarnsOfCertificatesThatAreNotValidNow) {
+  const SelfSigned over(-10 * kDay, -5);
+  const SelfSigned early(kDay, 10 * kDay);
+  const auto told = [&](const std::string& certificates, const SelfSigned& first) {
+    Write("dated.pem", certificates);
+    Write("dated.key", first.Key());
+    const std::string tls =
+        "certificates: [ { certificate: 'file:dated.pem', key: 'file:dated.key' } ]";
+    (void)GoodTls(tls);
+    return ToldOf(tls);
+  };
+  const std::string where = "3:43: warning: listen.api.tls.certificates[0].certificate: ";
+  EXPECT_THAT(told(over.Certificate(), over), HasSubstr(where + "has expired on 20"));
+  EXPECT_THAT(told(early.Certificate(), early), HasSubstr(where + "is not valid before 20"));
+  EXPECT_THAT(told(mine_.Certificate() + over.Certificate(), mine_),
+              HasSubstr(where + "certificate 2 of its chain has expired on 20"));
+  EXPECT_EQ(told(mine_.Certificate() + mine_.Certificate(), mine_), "");
+}
+
+TEST(Pem, SaysTheDayOfAnExpiry) {
+  const SelfSigned over(-1'000 * kDay, -900 * kDay);
+  const std::time_t then = std::time(nullptr) - 900 * kDay;
+  char day[16];
+  std::strftime(day, sizeof day, "%Y-%m-%d", std::gmtime(&then));
+  EXPECT_THAT(OutOfDate(over.Certificate()).value_or(""),
+              HasSubstr("has expired on " + std::string{day}));
+}
+
+// Whoever watches for changes must know all that was read, and no content of it.
+TEST_F(ListenTlsTest, FilesThatWereReadAreKnown) {
+  Write("tokens", "a 0123456789abcdef\n");
+  const std::string yaml = Yaml(kPair + ", client_ca: 'file:c.pem'") +
+                           "access: { tokens: 'file:" + folder_ +
+                           "/tokens' }\nidentity: { hmac_key: 'file:absent' }\n";
+  const auto seen = [&](const std::string& name, const std::string& content) {
+    return FileSeen{.path = folder_ + "/" + name, .content = DigestOf(content)};
+  };
+  const FileSeen certificate = seen("c.pem", mine_.Certificate());
+  const FileSeen key = seen("k.pem", mine_.Key());
+  const FileSeen tokens = seen("tokens", "a 0123456789abcdef\n");
+  EXPECT_THAT(Read(yaml, folder_).files, ElementsAre(certificate, key, tokens, seen("absent", "")));
+  Write("t.yaml", yaml);
+  EXPECT_THAT(LoadConfig(folder_ + "/t.yaml").files,
+              ElementsAre(seen("t.yaml", yaml), certificate, key, tokens, seen("absent", "")));
+  EXPECT_THAT(LoadConfig(folder_ + "/gone.yaml").files, ElementsAre(seen("gone.yaml", "")));
+  EXPECT_EQ(DigestOfFile(certificate.path), certificate.content);
+  Write("large", std::string(100'000, 'x'));
+  EXPECT_EQ(DigestOfFile(folder_ + "/large"), DigestOf(std::string(100'000, 'x')));
+  EXPECT_TRUE(DigestOfFile(folder_).none());
+  EXPECT_TRUE(DigestOfFile(folder_ + "/absent").none());
+}
+
+}  // namespace
+}  // namespace tidegate
