@@ -121,7 +121,7 @@ deny:
 )";
 
 TEST_P(ProxiesTest, RulesSeeTheClientsRequest) {
-  Rig rig(GetParam(), {}, kMore);
+  Rig rig(GetParam(), {.more = std::string(kMore)});
   const auto once = [&](const Client& client) {
     EXPECT_EQ(rig.Ask(client).status, 200) << client.target;
     EXPECT_EQ(rig.Ask(client).status, 429) << client.target;
@@ -181,10 +181,39 @@ TEST_P(ProxiesTest, PassEverythingWhileTidegateHangs) {
   }
 }
 
+/// What the pages say for those who would rather refuse.
+Changes ToRefuse(std::string_view proxy) {
+  if (proxy == "nginx") return {{"error_page 502 504 = @unlimited;", ""}};
+  if (proxy == "haproxy")
+    return {{"# http-request return status 503", "http-request return status 503"}};
+  return {{"127.0.0.1:8081 127.0.0.1:8099 {", "127.0.0.1:8081 { # without 127.0.0.1:8099"},
+          {"lb_policy first\n", "\n"},
+          {"lb_try_duration 500ms\n", "\n"},
+          {"lb_try_interval 10ms\n", "\n"},
+          {"fail_duration 1s\n", "\n"}};
+}
+
+TEST_P(ProxiesTest, RefuseEverythingWithoutTidegateIfToldSo) {
+  Rig rig(GetParam(), {.proxy = ToRefuse(GetParam())});
+  UseUp(rig, {});
+  const std::size_t passed = rig.Passed().size();
+  const std::string proxy = GetParam();
+  rig.tidegate().Pause();
+  EXPECT_EQ(rig.Ask({}).status, proxy == "nginx" ? 500 : proxy == "haproxy" ? 503 : 504);
+  rig.tidegate().End();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(rig.Ask({}).status, proxy == "nginx" ? 500 : proxy == "haproxy" ? 503 : 502);
+  }
+  EXPECT_EQ(rig.Passed().size(), passed);
+  rig.StartTidegate();
+  EXPECT_EQ(rig.Ask({}).status, 200);
+}
+
 TEST_P(ProxiesTest, RefuseWhatARuleClosesByFailure) {
-  const Rig rig(GetParam(), {{"listen:\n",
-                              "store: { url: \"redis://127.0.0.1:1\", on_failure: closed }\n"
-                              "listen:\n"}});
+  const Rig rig(GetParam(),
+                {.tidegate = {{"listen:\n",
+                               "store: { url: \"redis://127.0.0.1:1\", on_failure: closed }\n"
+                               "listen:\n"}}});
   const Message answer = rig.Ask({});
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.Field("retry-after"), "1");
@@ -193,7 +222,8 @@ TEST_P(ProxiesTest, RefuseWhatARuleClosesByFailure) {
 }
 
 TEST_P(ProxiesTest, AreToldLoudlyThatTheyAreNotTrusted) {
-  const Rig rig(GetParam(), {{"trusted_proxies: [127.0.0.1]", "trusted_proxies: [10.0.0.0/8]"}});
+  const Rig rig(GetParam(),
+                {.tidegate = {{"trusted_proxies: [127.0.0.1]", "trusted_proxies: [10.0.0.0/8]"}}});
   EXPECT_EQ(rig.Ask({}).status, 500);
   EXPECT_TRUE(rig.Passed().empty());
 }

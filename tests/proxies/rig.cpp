@@ -87,15 +87,17 @@ std::string Recipe(const std::string& file, const Changes& changes) {
   return text;
 }
 
-Rig::Rig(const std::string& proxy, Changes changes, std::string_view more)
-    : api_(gateway_test::FreePort()) {
+Rig::Rig(const std::string& proxy, Setup setup) : api_(gateway_test::FreePort()) {
+  Changes& changes = setup.tidegate;
   changes.emplace_back("api: 127.0.0.1:8081",
                        "api: " + At(api_) + "\n  admin: " + At(gateway_test::FreePort()));
   changes.emplace_back("limit: 5/m", "limit: 5/h");  // So that nothing comes back meanwhile.
-  config_ = Recipe("tidegate.yaml", changes).append(more);
+  config_ = Recipe("tidegate.yaml", changes).append(setup.more);
   StartTidegate();
   const int port = gateway_test::FreePort();
-  const Changes places{{"127.0.0.1:8081", At(api_)}, {"127.0.0.1:9000", At(upstream_.port())}};
+  Changes places = std::move(setup.proxy);
+  places.emplace_back("127.0.0.1:8081", At(api_));
+  places.emplace_back("127.0.0.1:9000", At(upstream_.port()));
   proxy_ = proxy == "nginx"     ? StartNginx(port, places)
            : proxy == "haproxy" ? StartHaproxy(port, places)
                                 : StartCaddy(port, places);

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,12 +27,18 @@ struct Client {
   std::string host = "api.example.com";
 };
 
+/// What is different from the recipes.
+struct Setup {
+  Changes tidegate = {};  ///< Of its configuration.
+  std::string more = {};  ///< Further rules, and sections behind them.
+  Changes proxy = {};
+};
+
 /// A proxy between its clients and an upstream, and a tidegate that it asks.
 class Rig {
  public:
-  /// `proxy`: nginx, haproxy or caddy. `changes`: of tidegate's configuration; `more`: further
-  /// rules, and sections behind them.
-  explicit Rig(const std::string& proxy, Changes changes = {}, std::string_view more = {});
+  /// `proxy`: nginx, haproxy or caddy.
+  explicit Rig(const std::string& proxy, Setup setup = {});
 
   /// On a connection of its own.
   [[nodiscard]] gateway_test::Message Ask(const Client& client) const;
