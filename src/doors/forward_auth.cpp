@@ -184,10 +184,13 @@ std::optional<Objection> ReadDenyStatus(std::string_view query, int& status) {
     query.remove_prefix(std::min(query.size(), pair.size() + 1));
     constexpr std::string_view kName = "deny_status=";
     if (!pair.starts_with(kName)) {
-      return Objection{500,
-                       "/v1/auth knows only the parameter deny_status, and not \"" +
-                           Printable(pair.substr(0, pair.find('='))) + "\"",
-                       {}};
+      return Objection{
+          500,
+          "/v1/auth knows only the parameter deny_status, and not \"" +
+              Printable(pair.substr(0, pair.find('='))) +
+              "\": if that is its client's, the proxy must not pass it on here (Caddy: "
+              "`/v1/auth?`)",
+          {}};
     }
     const std::string_view text = pair.substr(kName.size());
     const char* const end = text.data() + text.size();

@@ -132,7 +132,30 @@ std::unique_ptr<ProxyProcess> ProxyProcess::Tidegate(const std::string& binary, 
   return proxy;
 }
 
-ProxyProcess::ProxyProcess(std::string name) : name_(std::move(name)), port_(FreePort()) {
+std::unique_ptr<ProxyProcess> ProxyProcess::Other(int port,
+                                                  std::map<std::string, std::string> files,
+                                                  std::vector<std::string> arguments) {
+  std::unique_ptr<ProxyProcess> proxy(new ProxyProcess(arguments.front(), port));
+  const std::string folder = proxy->folder_.string();
+  const auto fill_in = [&folder](std::string& text) {
+    constexpr std::string_view kPlace = "FOLDER";
+    for (std::size_t at = 0; (at = text.find(kPlace, at)) != std::string::npos;) {
+      text.replace(at, kPlace.size(), folder);
+    }
+  };
+  for (auto& [name, text] : files) {
+    fill_in(text);
+    std::ofstream(proxy->folder_ / name, std::ios::binary) << text;
+  }
+  for (std::string& argument : arguments) fill_in(argument);
+  if (!arguments.front().starts_with('/')) arguments.front() = Find(arguments.front());
+  proxy->Launch(arguments);
+  return proxy;
+}
+
+bool ProxyProcess::Installed(const std::string& program) { return !Find(program).empty(); }
+
+ProxyProcess::ProxyProcess(std::string name, int port) : name_(std::move(name)), port_(port) {
   std::string folder = (fs::temp_directory_path() / "tidegate-gateway-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
   folder_ = folder;
@@ -146,6 +169,10 @@ ProxyProcess::~ProxyProcess() {
 
 void ProxyProcess::Start(const std::string& config, const std::vector<std::string>& arguments) {
   std::ofstream(folder_ / "config", std::ios::binary) << config;
+  Launch(arguments);
+}
+
+void ProxyProcess::Launch(const std::vector<std::string>& arguments) {
   const std::string log = (folder_ / "log").string();
   std::vector<std::string> copies = arguments;
   std::vector<char*> argv;
@@ -183,6 +210,12 @@ bool ProxyProcess::alive() {
 std::string ProxyProcess::Said() const {
   std::ifstream in(folder_ / "log", std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void ProxyProcess::Pause() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGSTOP);
+  waitpid(pid_, nullptr, WUNTRACED);  // Until all of its threads stand still.
 }
 
 void ProxyProcess::End() {

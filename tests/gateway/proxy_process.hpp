@@ -4,11 +4,15 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace tidegate::gateway_test {
+
+/// A port on 127.0.0.1 that was free a moment ago.
+[[nodiscard]] int FreePort();
 
 /// A proxy as a process of its own on a free port of 127.0.0.1, in front of one upstream. Ended
 /// with the object.
@@ -20,6 +24,11 @@ class ProxyProcess {
   /// `binary`: of tidegate. `more`: further lines of its configuration.
   static std::unique_ptr<ProxyProcess> Tidegate(const std::string& binary, int upstream_port,
                                                 const std::string& more = {});
+  /// Any program with files of its own; it must answer HTTP on `port`. FOLDER stands for its folder
+  /// in them and in the arguments, of which the first is the program's name.
+  static std::unique_ptr<ProxyProcess> Other(int port, std::map<std::string, std::string> files,
+                                             std::vector<std::string> arguments);
+  [[nodiscard]] static bool Installed(const std::string& program);
   ~ProxyProcess();
   ProxyProcess(const ProxyProcess&) = delete;
   ProxyProcess& operator=(const ProxyProcess&) = delete;
@@ -30,14 +39,17 @@ class ProxyProcess {
   [[nodiscard]] bool alive();
   /// All that it said so far.
   [[nodiscard]] std::string Said() const;
+  /// From now on it keeps its connections and answers nothing.
+  void Pause();
   /// Kills it; returns when it is gone.
   void End();
 
  private:
-  explicit ProxyProcess(std::string name);
+  explicit ProxyProcess(std::string name, int port = FreePort());
   /// Writes `config` into the folder and starts `arguments`; waits until it passes on a request for
   /// `/ready`.
   void Start(const std::string& config, const std::vector<std::string>& arguments);
+  void Launch(const std::vector<std::string>& arguments);
   void AwaitAnswer();
 
   std::string name_;
@@ -45,9 +57,6 @@ class ProxyProcess {
   int port_ = 0;
   pid_t pid_ = -1;
 };
-
-/// A port on 127.0.0.1 that was free a moment ago.
-[[nodiscard]] int FreePort();
 
 /// A blocking connection to it, or -1.
 [[nodiscard]] int ConnectTo(int port);

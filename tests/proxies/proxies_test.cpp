@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients see of nginx, HAProxy and Caddy that ask /v1/auth, with the files of docs/recipes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "proxies/rig.hpp"
+
+namespace tidegate::proxies_test {
+namespace {
+
+using namespace std::chrono_literals;
+using gateway_test::Message;
+using gateway_test::ProxyProcess;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+class ProxiesTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!ProxyProcess::Installed(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
+  }
+  static void UseUp(const Rig& rig, const Client& client) {
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(rig.Ask(client).status, 200);
+    EXPECT_EQ(rig.Ask(client).status, 429);
+  }
+  static std::int64_t Left(const Message& answer) {
+    const std::string field = answer.Field("ratelimit");
+    const std::size_t at = field.find(";r=");
+    return at == std::string::npos ? -1 : std::stol(field.substr(at + 3));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ProxiesTest, testing::Values("nginx", "haproxy", "caddy"),
+                         [](const auto& which) { return std::string(which.param); });
+
+TEST_P(ProxiesTest, PassUntilNothingIsLeftAndSaySo) {
+  Rig rig(GetParam());
+  for (int left = 4; left >= 0; --left) {
+    const Message answer = rig.Ask({});
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "hello");
+    EXPECT_EQ(answer.Field("x-answer-to"), "/api/x");
+    EXPECT_EQ(answer.Field("ratelimit"), "\"per-address\";r=" + std::to_string(left) + ";t=720");
+    EXPECT_EQ(answer.Field("ratelimit-policy"), R"("per-address";q=5;w=3600)");
+    EXPECT_EQ(answer.Count("retry-after"), 0);
+  }
+  const Message denied = rig.Ask({});
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_EQ(denied.Field("retry-after"), "720");
+  EXPECT_EQ(denied.Field("ratelimit"), R"("per-address";r=0;t=720)");
+  EXPECT_EQ(denied.Field("ratelimit-policy"), R"("per-address";q=5;w=3600)");
+  EXPECT_EQ(denied.Field("cache-control"), "no-store");
+  EXPECT_EQ(denied.Field("content-type"), "application/problem+json");
+  EXPECT_THAT(denied.body, HasSubstr("#quota-exceeded"));
+  EXPECT_THAT(denied.body, HasSubstr("\"status\":429"));
+  EXPECT_EQ(rig.Ask({.method = "HEAD"}).status, 429);
+  EXPECT_EQ(rig.Passed().size(), 5u);
+}
+
+TEST_P(ProxiesTest, PathsAndClientsAreCountedApart) {
+  const Rig rig(GetParam());
+  UseUp(rig, {});
+  const Message elsewhere = rig.Ask({.target = "/elsewhere"});
+  EXPECT_EQ(elsewhere.status, 200);
+  EXPECT_EQ(elsewhere.Count("ratelimit"), 0);
+  EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.3"})), 4);
+  // The proxy's own machine is a client like others.
+  EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.1"})), 4);
+}
+
+TEST_P(ProxiesTest, NothingThatAClientSmugglesHelpsIt) {
+  const Rig rig(GetParam());
+  UseUp(rig, {});
+  for (const char* const fields : {
+           "X-Forwarded-Uri: /free\r\n",
+           "X-Forwarded-Uri: /free\r\nX-Forwarded-Method: GET\r\n",
+           "X-Forwarded-Uri: /free\r\nX-Forwarded-Uri: /free\r\nX-Forwarded-Method: GET\r\n",
+           "X-Forwarded-Method: OPTIONS\r\n",
+           "X-Forwarded-Host: free.example\r\n",
+           "X-Original-URI: /free\r\n",
+           "X-Original-URI: /free\r\nX-Original-Method: GET\r\n",
+           "X-Original-URL: http://free.example/free\r\nX-Original-Method: GET\r\n",
+           "X_Forwarded_Uri: /free\r\nX_Original_URI: /free\r\n",
+           "X-Forwarded-For: 203.0.113.9\r\n",
+           "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 203.0.113.9\r\n",
+           "X_Forwarded_For: 203.0.113.9\r\n",
+           "Forwarded: for=203.0.113.9\r\n",
+           "X-Real-IP: 203.0.113.9\r\n",
+           "Connection: close, X-Forwarded-For\r\n",
+           "Connection: close, X-Forwarded-Uri, X-Forwarded-Method, X-Original-URI\r\n",
+           "X-Cost: 0\r\n",
+       }) {
+    EXPECT_THAT(rig.Ask({.fields = fields}).status, AnyOf(429, 400)) << fields;
+  }
+  // Forms of the same path, as far as they are one to everybody.
+  for (const char* const target : {"/api/x?", "/api/x?/../../free", "/api/./x", "/free/../api/x"}) {
+    EXPECT_THAT(rig.Ask({.target = target}).status, AnyOf(429, 400)) << target;
+  }
+}
+
+TEST_P(ProxiesTest, NobodyPaysForAnother) {
+  const Rig rig(GetParam());
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(rig.Ask({.fields = "X-Forwarded-For: 127.0.0.9\r\nX-Real-IP: 127.0.0.9\r\n"}).status,
+              200);
+  }
+  EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.9"})), 4);
+}
+
+constexpr std::string_view kMore = R"(
+  - { id: posts, match: { path: /posts, method: [POST] }, per: client_ip, limit: 1/h }
+  - { id: hosted, match: { host: one.example, path: /hosted }, per: client_ip, limit: 1/h }
+  - { id: search, match: { path: /search }, per: query:q, limit: 1/h }
+  - { id: keys, match: { path: /keys }, per: header:x-api-key, limit: 1/h }
+  - { id: session, match: { path: /session }, per: cookie:sid, limit: 1/h }
+deny:
+  - { path: /secret }
+)";
+
+TEST_P(ProxiesTest, RulesSeeTheClientsRequest) {
+  Rig rig(GetParam(), {.more = std::string(kMore)});
+  const auto once = [&](const Client& client) {
+    EXPECT_EQ(rig.Ask(client).status, 200) << client.target;
+    EXPECT_EQ(rig.Ask(client).status, 429) << client.target;
+  };
+  once({.method = "POST", .target = "/posts", .body = "a body"});
+  ASSERT_FALSE(rig.Passed().empty());
+  EXPECT_EQ(rig.Passed().back().method, "POST");
+  EXPECT_EQ(rig.Passed().back().body, "a body");
+  EXPECT_EQ(rig.Ask({.target = "/posts"}).status, 200);
+  once({.target = "/hosted", .host = "one.example"});
+  EXPECT_EQ(rig.Ask({.target = "/hosted", .host = "two.example"}).status, 200);
+  once({.target = "/search?a=b&q=one"});
+  once({.target = "/search?q=two"});
+  once({.target = "/keys", .fields = "X-Api-Key: one\r\n"});
+  once({.target = "/keys", .fields = "X-Api-Key: two\r\n"});
+  once({.target = "/session", .fields = "Cookie: a=b; sid=one\r\n"});
+  EXPECT_EQ(rig.Ask({.target = "/secret"}).status, 403);
+  EXPECT_EQ(rig.Ask({.target = "/keys", .fields = "X-Api-Key: 1\r\nX-Api-Key: 2\r\n"}).status, 400);
+}
+
+// --- When something fails ------------------------------------------------------------
+
+TEST_P(ProxiesTest, PassEverythingWhileTidegateIsGone) {
+  Rig rig(GetParam());
+  UseUp(rig, {});
+  rig.tidegate().End();
+  for (const char* const method : {"POST", "GET"}) {
+    for (int i = 0; i < 6; ++i) {
+      const Message answer = rig.Ask({.method = method, .body = "a body"});
+      EXPECT_EQ(answer.status, 200);
+      EXPECT_EQ(answer.body, "hello");
+      EXPECT_EQ(answer.Count("ratelimit"), 0);
+    }
+    ASSERT_FALSE(rig.Passed().empty());
+    EXPECT_EQ(rig.Passed().back().body, "a body");
+  }
+  rig.StartTidegate();
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  std::int64_t left = -1;
+  while (left < 0 && std::chrono::steady_clock::now() < deadline) {
+    left = Left(rig.Ask({.address = "127.0.0.3"}));
+    if (left < 0) std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(left, 4) << "it is asked again";
+}
+
+TEST_P(ProxiesTest, PassEverythingWhileTidegateHangs) {
+  Rig rig(GetParam());
+  UseUp(rig, {});
+  rig.tidegate().Pause();
+  for (const char* const method : {"POST", "GET"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(rig.Ask({.method = method, .body = "a body"}).status, 200);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s) << "a quarter of a second, and a lot";
+    ASSERT_FALSE(rig.Passed().empty());
+    EXPECT_EQ(rig.Passed().back().body, "a body");
+  }
+}
+
+/// What the pages say for those who would rather refuse.
+Changes ToRefuse(std::string_view proxy) {
+  if (proxy == "nginx") return {{"error_page 502 504 = @unlimited;", ""}};
+  if (proxy == "haproxy")
+    return {{"# http-request return status 503", "http-request return status 503"}};
+  return {{"127.0.0.1:8081 127.0.0.1:8099 {", "127.0.0.1:8081 { # without 127.0.0.1:8099"},
+          {"lb_policy first\n", "\n"},
+          {"lb_try_duration 500ms\n", "\n"},
+          {"lb_try_interval 10ms\n", "\n"},
+          {"fail_duration 1s\n", "\n"}};
+}
+
+TEST_P(ProxiesTest, RefuseEverythingWithoutTidegateIfToldSo) {
+  Rig rig(GetParam(), {.proxy = ToRefuse(GetParam())});
+  UseUp(rig, {});
+  const std::size_t passed = rig.Passed().size();
+  const std::string proxy = GetParam();
+  rig.tidegate().Pause();
+  EXPECT_EQ(rig.Ask({}).status, proxy == "nginx" ? 500 : proxy == "haproxy" ? 503 : 504);
+  rig.tidegate().End();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(rig.Ask({}).status, proxy == "nginx" ? 500 : proxy == "haproxy" ? 503 : 502);
+  }
+  EXPECT_EQ(rig.Passed().size(), passed);
+  rig.StartTidegate();
+  EXPECT_EQ(rig.Ask({}).status, 200);
+}
+
+TEST_P(ProxiesTest, RefuseWhatARuleClosesByFailure) {
+  const Rig rig(GetParam(),
+                {.tidegate = {{"listen:\n",
+                               "store: { url: \"redis://127.0.0.1:1\", on_failure: closed }\n"
+                               "listen:\n"}}});
+  const Message answer = rig.Ask({});
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.Field("retry-after"), "1");
+  EXPECT_THAT(answer.body, HasSubstr("#temporary-reduced-capacity"));
+  EXPECT_EQ(rig.Ask({.target = "/elsewhere"}).status, 200);
+}
+
+TEST_P(ProxiesTest, AreToldLoudlyThatTheyAreNotTrusted) {
+  const Rig rig(GetParam(),
+                {.tidegate = {{"trusted_proxies: [127.0.0.1]", "trusted_proxies: [10.0.0.0/8]"}}});
+  EXPECT_EQ(rig.Ask({}).status, 500);
+  EXPECT_TRUE(rig.Passed().empty());
+}
+
+}  // namespace
+}  // namespace tidegate::proxies_test
