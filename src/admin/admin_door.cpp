@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "doors/http_admission.hpp"
+
 namespace tidegate {
 namespace {
 
@@ -33,8 +35,12 @@ void AnswerText(HttpExchange& exchange, std::string_view text) {
 
 }  // namespace
 
-AdminDoor::AdminDoor(AsyncStore& store, Sources sources)
-    : store_(store), sources_(std::move(sources)) {}
+AdminDoor::AdminDoor(AsyncStore& store, const Admission& admission,
+                     std::shared_ptr<const Tokens> tokens, Sources sources)
+    : store_(store),
+      admission_(admission),
+      tokens_(std::move(tokens)),
+      sources_(std::move(sources)) {}
 
 void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   const net::HttpHead& head = exchange.head();
@@ -47,6 +53,7 @@ void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   }
   if (head.path == "/healthz") return AnswerText(exchange, "ok\n");
   if (head.path == "/readyz") return AnswerReady(exchange);
+  if (!Admit(exchange, admission_, *tokens_, TokenFields::kOwn, Rights::kAsk)) return;
   const std::string text = sources_.metrics();
   exchange.Begin(200) << "Cache-Control: no-store\r\n";
   exchange.End("text/plain; version=0.0.4; charset=utf-8", text);

@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "doors/http_admission.hpp"
 #include "doors/resolve.hpp"
 #include "rules/printable.hpp"
 
@@ -23,8 +24,6 @@ constexpr unsigned kWhom = Question::kRule | Question::kIdentity | Question::kRe
                            Question::kAlgorithm;
 constexpr unsigned kMayCost = kWhom | Question::kCost;
 constexpr std::string_view kOpenApiPath = "/openapi.json";
-/// Longer ids than this are a mistake, or a try at filling memory.
-constexpr std::size_t kMaxId = 256;
 
 /// `application/json`, with or without parameters.
 bool IsJson(const net::HttpHead& head) noexcept {
@@ -63,14 +62,6 @@ struct ApiDoor::Endpoint {
 
 namespace {
 
-std::optional<Objection> CheckId(const Question& question, unsigned member, std::string_view id) {
-  if (!question.Has(member)) return std::nullopt;
-  const std::string name = MemberText(member);
-  if (id.empty()) return Objection{400, "`" + name + "` is empty", "/" + name};
-  if (id.size() <= kMaxId) return std::nullopt;
-  return Objection{400, "`" + name + "` is longer than 256 bytes", "/" + name};
-}
-
 std::optional<Objection> CheckMembers(const Question& question, unsigned members, unsigned required,
                                       std::string_view path) {
   if (const unsigned foreign = question.members & ~members) {
@@ -80,12 +71,6 @@ std::optional<Objection> CheckMembers(const Question& question, unsigned members
   if (const unsigned missing = required & ~question.members) {
     const std::string name = MemberText(missing & (~missing + 1));
     return Objection{400, std::string(path) + " needs `" + name + "`", "/" + name};
-  }
-  if (auto bad = CheckId(question, Question::kLease, question.lease)) return bad;
-  if (auto bad = CheckId(question, Question::kId, question.id)) return bad;
-  constexpr std::int64_t kMaxAge = std::int64_t{1000} * 86'400 * 366;
-  if (question.age_ms < 0 || question.age_ms > kMaxAge) {
-    return Objection{400, "`age_ms` must be between 0 and one year", "/age_ms"};
   }
   return std::nullopt;
 }
@@ -170,7 +155,7 @@ std::span<const ApiDoor::Endpoint> ApiDoor::Endpoints() noexcept {
       {"/v1/peek", Kind::kPeek, kMayCost, 0},
       {"/v1/acquire", Kind::kApply, kMayCost | Question::kLease, Question::kLease},
       {"/v1/renew", Kind::kRenew, kWhom | Question::kLease, Question::kLease},
-      {"/v1/release", Kind::kRelease, kWhom | Question::kLease, Question::kLease},
+      {"/v1/release", Kind::kRelease, kWhom | Question::kLease, Question::kLease, Gives::kQuota},
       {"/v1/debit", Kind::kDebit, kMayCost, Question::kCost},
       {"/v1/refund", Kind::kRefund, kMayCost | Question::kId | Question::kAge, Question::kId,
        Gives::kQuota},
@@ -192,9 +177,12 @@ std::vector<std::string_view> ApiDoor::Paths() {
   return paths;
 }
 
-ApiDoor::ApiDoor(AsyncStore& store, DecisionCounters& counters, Reach reach,
+ApiDoor::ApiDoor(AsyncStore& store, DecisionCounters& counters, const Admission& admission,
                  const std::shared_ptr<const Policy>& policy)
-    : store_(store), counters_(counters), reach_(reach), random_(std::random_device{}() | 1u) {
+    : store_(store),
+      counters_(counters),
+      admission_(admission),
+      random_(std::random_device{}() | 1u) {
   Use(policy);
 }
 
@@ -246,13 +234,9 @@ bool ApiDoor::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
                   "are refused");
     return false;
   }
-  if (endpoint.gives == Endpoint::Gives::kQuota && reach_ == Reach::kOpen) {
-    AnswerProblem(exchange, 403,
-                  "quota is given back only to callers on this machine while the API listens "
-                  "on a public address without authentication");
-    return false;
-  }
-  return true;
+  const bool gives = endpoint.gives == Endpoint::Gives::kQuota;
+  return Admit(exchange, admission_, *policy_->tokens, TokenFields::kOwn,
+               gives ? Rights::kAll : Rights::kAsk);
 }
 
 void ApiDoor::Ask(HttpExchange& exchange, const Endpoint& endpoint) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "doors/admission.hpp"
 #include "doors/answer.hpp"
 #include "doors/policy.hpp"
 #include "doors/question.hpp"
@@ -19,14 +20,11 @@
 
 namespace tidegate {
 
-/// Who may ask what: an address that only this machine reaches may give quota back.
-enum class Reach : std::uint8_t { kLoopback, kOpen };
-
 /// The HTTP API: POST /v1/decide and its relatives, GET /openapi.json. One per reactor.
 class ApiDoor final : public net::HttpHandler {
  public:
   /// The store and the counters must outlive the door.
-  ApiDoor(AsyncStore& store, DecisionCounters& counters, Reach reach,
+  ApiDoor(AsyncStore& store, DecisionCounters& counters, const Admission& admission,
           const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
@@ -56,7 +54,7 @@ class ApiDoor final : public net::HttpHandler {
 
   AsyncStore& store_;
   DecisionCounters& counters_;
-  const Reach reach_;
+  const Admission admission_;
   std::shared_ptr<const Policy> policy_;
   net::OutBuffer body_;
   std::uint64_t random_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "doors/tokens.hpp"
 #include "rules/config.hpp"
 #include "rules/rule_set.hpp"
 
@@ -16,6 +17,7 @@ struct Policy {
   std::vector<std::uint32_t> slots;  ///< Of the rules' counters, by their number.
   Config::Responses responses;
   Config::Api api;
+  std::shared_ptr<const Tokens> tokens = std::make_shared<const Tokens>();
 };
 
 }  // namespace tidegate

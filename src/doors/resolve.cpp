@@ -151,8 +151,8 @@ std::optional<Objection> Concern(const Question& question, Call::Kind kind, Char
     const auto found = std::ranges::find_if(charges.charges, Leases);
     return Objection{400,
                      "rule '" + std::string(found->rule) +
-                         "' counts what runs at the same time: ask /v1/acquire, with a `lease` "
-                         "of your choice",
+                         "' counts what runs at the same time: acquire it (/v1/acquire, "
+                         "TG.ACQUIRE), with a `lease` of your choice",
                      {}};
   }
   if (!question.lease.empty() && !any_lease) {
@@ -172,6 +172,26 @@ std::optional<Objection> Concern(const Question& question, Call::Kind kind, Char
   }
   charges.charges.resize(kept);
   charges.rules.resize(kept);
+  return std::nullopt;
+}
+
+/// Longer ids than this are a mistake, or a try at filling memory.
+constexpr std::size_t kMaxId = 256;
+
+std::optional<Objection> CheckId(bool given, const char* name, std::string_view id) {
+  if (!given || (!id.empty() && id.size() <= kMaxId)) return std::nullopt;
+  const std::string quoted = "`" + std::string(name) + "`";
+  return Objection{400, quoted + (id.empty() ? " is empty" : " is longer than 256 bytes"),
+                   "/" + std::string(name)};
+}
+
+std::optional<Objection> CheckIds(const Question& question) {
+  if (auto bad = CheckId(question.Has(Question::kLease), "lease", question.lease)) return bad;
+  if (auto bad = CheckId(question.Has(Question::kId), "id", question.id)) return bad;
+  constexpr std::int64_t kMaxAge = std::int64_t{1000} * 86'400 * 366;
+  if (question.age_ms < 0 || question.age_ms > kMaxAge) {
+    return Objection{400, "`age_ms` must be between 0 and one year", "/age_ms"};
+  }
   return std::nullopt;
 }
 
@@ -220,6 +240,7 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind, cons
   if (!question.Has(Question::kRule) && question.Has(Question::kIdentity)) {
     return Objection{400, "`identity` goes with `rule`", "/identity"};
   }
+  if (auto bad = CheckIds(question)) return bad;
   if (auto bad = CheckCost(question)) return bad;
   std::optional<Objection> bad;
   if (question.Has(Question::kRule)) {

@@ -29,10 +29,9 @@ constexpr std::size_t kMinProgress = 1024;
 
 }  // namespace
 
-ClientConnection::ClientConnection(GatewayListener& listener, net::Descriptor socket,
-                                   const net::Peer& peer)
-    : listener_(listener), peer_(peer), channel_(listener.gateway().buffers()) {
-  channel_.Open(std::move(socket));
+ClientConnection::ClientConnection(GatewayListener& listener, net::Accepted accepted)
+    : listener_(listener), peer_(accepted.peer), channel_(listener.gateway().buffers()) {
+  channel_.Open(std::move(accepted.socket), std::move(accepted.tls));
 }
 
 ClientConnection::~ClientConnection() = default;
@@ -100,6 +99,13 @@ void ClientConnection::LookForEnd() {
                           : chunked_  ? reader_.eaten()
                                       : 0;
   if (body_done_ && channel_.input().size() > own) return;
+  if (channel_.tls() != nullptr) {
+    // The goodbye is within TLS. What the body still lacks, the passage reads, and finds its end.
+    if (!body_done_) return;
+    const Channel::Got got = channel_.Fill();
+    if (got == Channel::Got::kEnd || got == Channel::Got::kBroken) Close();
+    return;
+  }
   char byte = 0;
   const ssize_t got = ::recv(channel_.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) Close();

@@ -25,7 +25,7 @@ class ClientConnection final : public net::Connection,
                                public net::Deadlines::Node,
                                public ClientStream {
  public:
-  ClientConnection(GatewayListener& listener, net::Descriptor socket, const net::Peer& peer);
+  ClientConnection(GatewayListener& listener, net::Accepted accepted);
   ~ClientConnection() override;
 
   void Start() override;

@@ -9,6 +9,7 @@
 
 #include "gateway/client_connection.hpp"
 #include "net/http_exchange.hpp"
+#include "net/http_listener.hpp"
 #include "rules/address.hpp"
 
 namespace tidegate {
@@ -159,8 +160,11 @@ void WriteLogTime(net::OutBuffer& out) {
       << static_cast<char>('0' + millis / 10 % 10) << static_cast<char>('0' + millis % 10) << 'Z';
 }
 
-net::Connection* GatewayListener::NewConnection(net::Descriptor socket, const net::Peer& peer) {
-  return new ClientConnection(*this, std::move(socket), peer);
+net::Connection* GatewayListener::NewConnection(net::Accepted accepted) {
+  return new ClientConnection(*this, std::move(accepted));
 }
+
+std::string_view GatewayListener::shed_text() const noexcept { return net::kHttpShed; }
+std::string_view GatewayListener::needs_tls_text() const noexcept { return net::kHttpNeedsTls; }
 
 }  // namespace tidegate

@@ -130,10 +130,11 @@ class GatewayListener final : public net::Listener {
       : Listener(reactor, std::move(socket), options), gateway_(gateway) {}
 
   [[nodiscard]] Gateway& gateway() noexcept { return gateway_; }
+  [[nodiscard]] std::string_view shed_text() const noexcept override;
+  [[nodiscard]] std::string_view needs_tls_text() const noexcept override;
 
  private:
-  [[nodiscard]] net::Connection* NewConnection(net::Descriptor socket,
-                                               const net::Peer& peer) override;
+  [[nodiscard]] net::Connection* NewConnection(net::Accepted accepted) override;
   Gateway& gateway_;
 };
 

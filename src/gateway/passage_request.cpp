@@ -31,7 +31,7 @@ void Passage::SendRequest() {
                    {.path = route_->Rewrite(path_, memory_),
                     .host = host,
                     .peer = peer_text_,
-                    .scheme = "http",
+                    .scheme = client_->peer().secure ? "https" : "http",
                     .request_id = request_id_,
                     .trusted = trusted_,
                     .underscores = state_->routing->gateway().underscores,

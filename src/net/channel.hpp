@@ -13,6 +13,7 @@
 #include "net/descriptor.hpp"
 #include "net/out_buffer.hpp"
 #include "net/tls_client.hpp"
+#include "net/tls_session.hpp"
 
 namespace tidegate::net {
 
@@ -54,7 +55,12 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  void Open(Descriptor socket) noexcept { socket_ = std::move(socket); }
+  /// `tls`: its handshake is done. There may be bytes in it that no event will tell of.
+  void Open(Descriptor socket, std::unique_ptr<TlsSession> tls = nullptr) noexcept {
+    socket_ = std::move(socket);
+    tls_ = std::move(tls);
+    readable_ = tls_ != nullptr;
+  }
   /// REQUIRES: open. Handshake before anything else.
   [[nodiscard]] bool BeginTls(const TlsClient& client, const std::string& name);
   [[nodiscard]] TlsSession* tls() noexcept { return tls_.get(); }

@@ -25,11 +25,17 @@ constexpr std::size_t kMaxLinger = 1u << 20;
 constexpr std::size_t kFlushBytes = 64u << 10;
 // The C library's recv and send are points of cancellation, which threads of ours never are: its
 // book-keeping around them is 1 % of a request.
-ssize_t Receive(int socket, char* data, std::size_t size) noexcept {
+ssize_t ReceivePlain(int socket, char* data, std::size_t size) noexcept {
   return syscall(SYS_recvfrom, socket, data, size, 0, nullptr, nullptr);
 }
-ssize_t Send(int socket, const char* data, std::size_t size) noexcept {
+ssize_t SendPlain(int socket, const char* data, std::size_t size) noexcept {
   return syscall(SYS_sendto, socket, data, size, MSG_NOSIGNAL, nullptr, 0);
+}
+/// What TLS says, as the system would say it.
+ssize_t AsSystem(ssize_t result) noexcept {
+  if (result >= 0) return result;
+  errno = result == kIoWait ? EAGAIN : ECONNRESET;
+  return -1;
 }
 
 /// So many reads, or requests, in a row, then the other connections have their turn.
@@ -38,9 +44,25 @@ constexpr int kMaxRequests = 64;
 
 }  // namespace
 
-HttpConnection::HttpConnection(HttpListener& listener, Descriptor socket, const Peer& peer)
-    : listener_(listener), socket_(std::move(socket)), peer_(peer) {
+HttpConnection::HttpConnection(HttpListener& listener, Accepted accepted)
+    : listener_(listener),
+      socket_(std::move(accepted.socket)),
+      peer_(accepted.peer),
+      tls_(std::move(accepted.tls)),
+      readable_(tls_ != nullptr) {  // What is within TLS already, no event will tell of.
   buffer_ = own_.data();
+}
+
+ssize_t HttpConnection::Receive(char* data, std::size_t size) {
+  if (tls_ == nullptr) [[likely]]
+    return ReceivePlain(socket_.get(), data, size);
+  return AsSystem(tls_->Read(data, size));
+}
+
+ssize_t HttpConnection::Send(const char* data, std::size_t size) {
+  if (tls_ == nullptr) [[likely]]
+    return SendPlain(socket_.get(), data, size);
+  return AsSystem(tls_->Write(data, size));
 }
 
 HttpConnection::~HttpConnection() { GiveExchange(); }
@@ -67,6 +89,7 @@ void HttpConnection::Close() {
   const bool handling = state_ == State::kHandling;
   state_ = State::kClosed;
   Deadlines::Disarm(*this);
+  if (tls_ != nullptr) tls_->Close();
   socket_.Close();
   if (HttpConnection*& owner = listener_.reactor().out_owner(); owner == this) {
     owner = nullptr;
@@ -116,13 +139,14 @@ bool HttpConnection::Read() {
   ShrinkIfIdle();
   if (end_ == capacity_) MakeRoom(1);
   const std::size_t room = capacity_ - end_;
-  const ssize_t got = Receive(socket_.get(), buffer_ + end_, room);
+  const ssize_t got = Receive(buffer_ + end_, room);
   if (got > 0) {
     const auto bytes = static_cast<std::size_t>(got);
     progress_ += bytes;
     end_ += bytes;
     // Less than there was room for: that was all, unless the end of the stream follows unannounced.
-    if (bytes < room && !hung_up_) readable_ = false;
+    // TLS gives a record at a time.
+    if (bytes < room && !hung_up_ && tls_ == nullptr) readable_ = false;
     return true;
   }
   if (got < 0 && errno == EINTR) return true;
@@ -316,7 +340,7 @@ void HttpConnection::Flush() {
   OutBuffer& out = listener_.reactor().out();
   std::string_view rest = out.view();
   while (!rest.empty() && !sending()) {
-    const ssize_t sent = Send(socket_.get(), rest.data(), rest.size());
+    const ssize_t sent = Send(rest.data(), rest.size());
     if (sent >= 0) {
       rest.remove_prefix(static_cast<std::size_t>(sent));
       continue;
@@ -341,7 +365,7 @@ void HttpConnection::Flush() {
 
 void HttpConnection::SendPending() {
   while (sending()) {
-    const ssize_t sent = Send(socket_.get(), pending_.data() + sent_, pending_.size() - sent_);
+    const ssize_t sent = Send(pending_.data() + sent_, pending_.size() - sent_);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
@@ -375,6 +399,7 @@ void HttpConnection::Settle() {
     }
     case State::kClosing:
       if (!linger_ && !draining_ && !readable_) return Close();
+      if (tls_ != nullptr) tls_->Close();
       ::shutdown(socket_.get(), SHUT_WR);
       state_ = State::kLingering;
       if (readable_) listener_.reactor().Again(*this);

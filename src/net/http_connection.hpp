@@ -25,7 +25,7 @@ class HttpListener;
 /// requests fit its own buffer; a larger one is allocated for as long as a request needs it.
 class HttpConnection final : public Connection, public Deadlines::Node {
  public:
-  HttpConnection(HttpListener& listener, Descriptor socket, const Peer& peer);
+  HttpConnection(HttpListener& listener, Accepted accepted);
   ~HttpConnection() override;
 
   void Start() override;
@@ -77,9 +77,14 @@ class HttpConnection final : public Connection, public Deadlines::Node {
 
   static constexpr std::size_t kInlineBytes = 2048;
 
+  /// As the system's recv and send, through TLS where there is some.
+  [[nodiscard]] ssize_t Receive(char* data, std::size_t size);
+  [[nodiscard]] ssize_t Send(const char* data, std::size_t size);
+
   HttpListener& listener_;
   Descriptor socket_;
   const Peer peer_;
+  std::unique_ptr<TlsSession> tls_;
 
   State state_ = State::kReading;
   Deadlines::Kind armed_ = Deadlines::Kind::kIdle;

@@ -19,6 +19,9 @@ class HttpConnection;
 struct Peer {
   std::array<unsigned char, 16> bytes{};
   unsigned short port = 0;
+  bool secure = false;    ///< Through TLS,
+  bool verified = false;  ///< with a certificate of its own that was accepted.
+  bool relayed = false;   ///< A proxy said who it is: the connection is the proxy's.
 };
 
 /// One request with its answer. Lives from the moment at which the whole request is there until

@@ -10,19 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "net/welcome.hpp"
+
 namespace tidegate::net {
 namespace {
-
-constexpr std::string_view kShed =
-    "HTTP/1.1 503 Service Unavailable\r\n"
-    "Connection: close\r\n"
-    "Retry-After: 1\r\n"
-    "Cache-Control: no-store\r\n"
-    "Content-Type: application/problem+json\r\n"
-    "\r\n"
-    R"({"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
-    R"("title":"Service Unavailable","status":503,"detail":"too many connections: try again soon"})"
-    "\n";
 
 /// So many at once, then the connections have their turn.
 constexpr int kMaxAccepts = 64;
@@ -115,14 +106,20 @@ void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
   if (everywhere >= options_.max_connections) {
     options_.open->fetch_sub(1, std::memory_order_relaxed);
     HttpStats::Add(stats_.shed);
-    (void)send(socket.get(), kShed.data(), kShed.size(), MSG_NOSIGNAL);
-    (void)shutdown(socket.get(), SHUT_WR);
+    if (tls_ == nullptr) {
+      const std::string_view text = shed_text();
+      (void)send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      (void)shutdown(socket.get(), SHUT_WR);
+    }
     return;
   }
   const int on = 1;
   (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const Endpoint peer = Endpoint::Of(address);
-  Connection* const connection = NewConnection(std::move(socket), {peer.Bytes(), peer.port()});
+  Accepted accepted{std::move(socket), {peer.Bytes(), peer.port()}, nullptr};
+  Connection* const connection = options_.proxy_protocol || tls_ != nullptr
+                                     ? new Welcome(*this, std::move(accepted))
+                                     : NewConnection(std::move(accepted));
   connections_.push_back(*connection);
   ++open_;
   stats_.open.store(open_, std::memory_order_relaxed);
@@ -136,6 +133,14 @@ void Listener::OnGone(Connection& connection) {
   options_.open->fetch_sub(1, std::memory_order_relaxed);
   stats_.open.store(open_, std::memory_order_relaxed);
   if (draining_ && open_ == 0 && drained_) std::exchange(drained_, nullptr)();
+}
+
+void Listener::OnWelcomed(Connection& welcome, Accepted accepted) {
+  welcome.unlink();
+  reactor_.Bury(&welcome);
+  Connection* const connection = NewConnection(std::move(accepted));
+  connections_.push_back(*connection);
+  connection->Start();
 }
 
 void Listener::CloseAll() {

@@ -6,6 +6,8 @@
 #include <boost/intrusive/list_hook.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string_view>
 
 #include "net/deadlines.hpp"
 #include "net/descriptor.hpp"
@@ -13,6 +15,7 @@
 #include "net/http1_parser.hpp"
 #include "net/http_exchange.hpp"
 #include "net/reactor.hpp"
+#include "net/tls_server.hpp"
 #include "tidegate/error.hpp"
 
 namespace tidegate::net {
@@ -49,6 +52,13 @@ class Connection : public Watcher,
   virtual void Close() = 0;
 };
 
+/// Who has come, when all that stands before a door's own protocol is over.
+struct Accepted {
+  Descriptor socket;
+  Peer peer;
+  std::unique_ptr<TlsSession> tls;  ///< nullptr: none.
+};
+
 /// Accepts connections for one reactor. Everything but stats() on its thread.
 class Listener : public Watcher, public Deadlines::Node {
  public:
@@ -56,12 +66,20 @@ class Listener : public Watcher, public Deadlines::Node {
     HttpLimits limits;
     std::size_t max_connections = 20'000;      ///< Of all that share `open`.
     std::atomic<std::size_t>* open = nullptr;  ///< REQUIRES: outlives the listener.
+    /// Every connection begins with a header of the PROXY protocol, and comes from somebody whom
+    /// Trust accepts; others are closed.
+    bool proxy_protocol = false;
   };
+  using Trusts = std::function<bool(const Peer& peer)>;
 
   Listener(Reactor& reactor, Descriptor socket, const Options& options);
   ~Listener() override;
 
   void Start();
+  /// TLS for connections from now on. REQUIRES: there always was some, or never.
+  void Use(std::shared_ptr<const TlsServer> tls) { tls_ = std::move(tls); }
+  /// Who may speak for others, from now on.
+  void Trust(Trusts trusts) { trusts_ = std::move(trusts); }
   /// Accepts no more, ends all connections in good order, then calls `drained`.
   void Drain(std::function<void()> drained);
 
@@ -75,9 +93,19 @@ class Listener : public Watcher, public Deadlines::Node {
   [[nodiscard]] bool draining() const noexcept { return draining_; }
   /// A connection is over: it is deleted when nothing can refer to it any more.
   void OnGone(Connection& connection);
+  [[nodiscard]] const std::shared_ptr<const TlsServer>& tls() const noexcept { return tls_; }
+  [[nodiscard]] const Trusts& trusts() const noexcept { return trusts_; }
+  /// `welcome` has done its part: the door's own connection takes its place.
+  void OnWelcomed(Connection& welcome, Accepted accepted);
+
+  /// What a client is told, in the door's own protocol, before it is sent away: that there are too
+  /// many,
+  [[nodiscard]] virtual std::string_view shed_text() const noexcept = 0;
+  /// or that it should have spoken TLS.
+  [[nodiscard]] virtual std::string_view needs_tls_text() const noexcept = 0;
 
  protected:
-  [[nodiscard]] virtual Connection* NewConnection(Descriptor socket, const Peer& peer) = 0;
+  [[nodiscard]] virtual Connection* NewConnection(Accepted accepted) = 0;
 
  private:
   void OnReady(std::uint32_t events) override;
@@ -87,6 +115,8 @@ class Listener : public Watcher, public Deadlines::Node {
   Reactor& reactor_;
   Descriptor socket_;
   const Options options_;
+  std::shared_ptr<const TlsServer> tls_;
+  Trusts trusts_;
   HttpStats stats_;
   std::size_t open_ = 0;
   bool draining_ = false;

@@ -51,7 +51,8 @@ class Reactor {
   /// Runs `task` on the reactor's thread, soon. Thread-safe.
   void Post(std::function<void()> task);
 
-  /// Tells `watcher` of everything that happens to `fd`, until that is closed.
+  /// Tells `watcher` of everything that happens to `fd`, until that is closed, or watched by
+  /// another one.
   [[nodiscard]] bool Watch(int fd, Watcher& watcher) noexcept;
   /// Calls OnReady(0) in the next round, for a watcher that has more to do but gives way to others.
   void Again(Watcher& watcher) {

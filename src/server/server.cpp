@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "net/http_listener.hpp"
 #include "rules/jwt.hpp"
 #include "rules/keyed_hash.hpp"
 #include "server/gateway_metrics.hpp"
@@ -82,11 +83,6 @@ net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
 /// How long a stop waits for Redis to hear what is given back.
 constexpr std::chrono::milliseconds kLastWords{50};
 
-Reach ReachOf(const std::string& endpoint) {
-  const auto parsed = net::Endpoint::Parse(endpoint);
-  return parsed && parsed->IsLoopback() ? Reach::kLoopback : Reach::kOpen;
-}
-
 }  // namespace
 
 Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
@@ -95,7 +91,14 @@ Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& poli
                 ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
                                           *server.store_)
                 : nullptr),
-      api(store(server), counters, ReachOf(server.config_.listen.api.address), policy) {}
+      api(store(server), counters, Admission(server.config_.listen.api), policy),
+      resp(server.config_.listen.resp.off()
+               ? nullptr
+               : std::make_unique<RespDoor>(
+                     store(server), counters,
+                     RespDoor::Options{.admission = Admission(server.config_.listen.resp),
+                                       .version = server.options_.version},
+                     policy)) {}
 
 AsyncStore& Server::Worker::store(Server& server) noexcept {
   return guard ? static_cast<AsyncStore&>(*guard) : *server.store_;
@@ -109,7 +112,11 @@ Server::Server(const Config& config, const Options& options)
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
                              .max_list_bytes = config.store.max_list_bytes,
                              .clock = options.clock,
-                             .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})) {
+                             .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})),
+      api_("api", config.listen.api, Doorway::Protocol::kHttp),
+      admin_("admin", config.listen.admin, Doorway::Protocol::kHttp),
+      gateway_("gateway", config.listen.gateway, Doorway::Protocol::kHttp),
+      resp_("resp", config.listen.resp, Doorway::Protocol::kResp) {
   fleet_.nodes = config.store.nodes;
 }
 
@@ -130,7 +137,7 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
   }
   Worker& first = *server->workers_.front();
   server->admin_door_ = std::make_unique<AdminDoor>(
-      first.store(*server),
+      first.store(*server), Admission(config.listen.admin), policy->tokens,
       AdminDoor::Sources{
           .metrics = [server = server.get()] { return server->Metrics(); },
           .draining = [server = server.get()] { return server->not_ready_.load(); }});
@@ -149,6 +156,9 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
   }
   if (auto listening = server->Listen(); !listening) {
     return std::unexpected(std::move(listening.error()));
+  }
+  for (Doorway* const doorway : server->doorways()) {
+    for (const auto& listener : doorway->listeners()) listener->Trust(TrustsOf(*policy));
   }
   return server;
 }
@@ -170,6 +180,7 @@ std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& pr
   policy->rules = std::move(rules);
   policy->responses = config.responses;
   policy->api = config.api;
+  policy->tokens = std::make_shared<const Tokens>(config.access.tokens);
   return policy;
 }
 
@@ -201,74 +212,87 @@ Result<void> Server::AddGateways() {
   return {};
 }
 
-namespace {
-
-Result<net::Endpoint> FreeEndpoint(const std::string& text) {
-  auto endpoint = net::Endpoint::Parse(text);
-  if (!endpoint) return endpoint;
-  if (auto free = net::CheckFree(*endpoint); !free) return std::unexpected(std::move(free.error()));
-  return endpoint;
-}
-
-}  // namespace
-
-Result<void> Server::ListenForGateway(const net::Listener::Options& options) {
-  auto endpoint = FreeEndpoint(config_.listen.gateway.address);
-  if (!endpoint) return std::unexpected(std::move(endpoint.error()));
-  for (auto& worker : workers_) {
-    auto socket = net::Listen(*endpoint);
-    if (!socket) return std::unexpected(std::move(socket.error()));
-    *endpoint = net::Endpoint::OfSocket(socket->get());
-    worker->gateway_listener = std::make_unique<GatewayListener>(
-        worker->reactor, std::move(*socket), *worker->gateway, options);
-    ++open_listeners_;
-  }
-  gateway_ = *endpoint;
-  return {};
-}
-
 Result<void> Server::Listen() {
-  net::HttpListener::Options limits{.limits = {.header_bytes = config_.limits.header_bytes,
-                                               .header_count = config_.limits.header_count,
-                                               .body_bytes = config_.limits.body_bytes},
-                                    .max_connections = config_.limits.connections,
-                                    .open = &api_connections_};
-  if (!config_.listen.api.off()) {
-    auto endpoint = FreeEndpoint(config_.listen.api.address);
-    if (!endpoint) return std::unexpected(std::move(endpoint.error()));
-    for (auto& worker : workers_) {
-      auto socket = net::Listen(*endpoint);
-      if (!socket) return std::unexpected(std::move(socket.error()));
-      *endpoint =
-          net::Endpoint::OfSocket(socket->get());  // Where port 0 was asked for, the others follow.
-      worker->api_listener = std::make_unique<net::HttpListener>(
-          worker->reactor, std::move(*socket), worker->api, limits);
-      ++open_listeners_;
-    }
-    api_ = *endpoint;
+  const net::Listener::Options options{.limits = {.header_bytes = config_.limits.header_bytes,
+                                                  .header_count = config_.limits.header_count,
+                                                  .body_bytes = config_.limits.body_bytes},
+                                       .max_connections = config_.limits.connections};
+  net::Listener::Options streaming = options;
+  // Bodies stream: the routes say how long they may be.
+  streaming.limits.body_bytes = std::numeric_limits<std::size_t>::max();
+  using Made = std::unique_ptr<net::Listener>;
+  const auto open = [&](Doorway& doorway, std::size_t reactors, const net::Listener::Options& with,
+                        const Doorway::MakeListener& make) -> Result<void> {
+    if (doorway.off()) return {};
+    return doorway.Open(reactors, with, make);
+  };
+  if (auto opened = open(api_, workers_.size(), options,
+                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
+                           return std::make_unique<net::HttpListener>(
+                               workers_[i]->reactor, std::move(socket), workers_[i]->api, with);
+                         });
+      !opened) {
+    return opened;
   }
-  if (!config_.listen.gateway.off()) {
-    net::Listener::Options gateway = limits;
-    gateway.open = &gateway_connections_;
-    // Bodies stream: the routes say how long they may be.
-    gateway.limits.body_bytes = std::numeric_limits<std::size_t>::max();
-    if (auto listening = ListenForGateway(gateway); !listening) return listening;
+  if (auto opened = open(gateway_, workers_.size(), streaming,
+                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
+                           return std::make_unique<GatewayListener>(workers_[i]->reactor,
+                                                                    std::move(socket),
+                                                                    *workers_[i]->gateway, with);
+                         });
+      !opened) {
+    return opened;
   }
-  if (!config_.listen.admin.off()) {
-    auto endpoint = FreeEndpoint(config_.listen.admin.address);
-    if (!endpoint) return std::unexpected(std::move(endpoint.error()));
-    Worker& first = *workers_.front();
-    limits.open = &admin_connections_;  // A full API does not lock its operators out.
-    auto socket = net::Listen(*endpoint);
-    if (!socket) return std::unexpected(std::move(socket.error()));
-    admin_ = net::Endpoint::OfSocket(socket->get());
-    first.admin_listener = std::make_unique<net::HttpListener>(first.reactor, std::move(*socket),
-                                                               *admin_door_, limits);
+  if (auto opened = open(resp_, workers_.size(), options,
+                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
+                           return std::make_unique<RespListener>(
+                               workers_[i]->reactor, std::move(socket), *workers_[i]->resp, with);
+                         });
+      !opened) {
+    return opened;
   }
+  if (auto opened = open(admin_, 1, options,
+                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
+                           return std::make_unique<net::HttpListener>(
+                               workers_[i]->reactor, std::move(socket), *admin_door_, with);
+                         });
+      !opened) {
+    return opened;
+  }
+  open_listeners_ =
+      api_.listeners().size() + gateway_.listeners().size() + resp_.listeners().size();
   return {};
+}
+
+net::Listener::Trusts Server::TrustsOf(const Policy& policy) {
+  return [rules = policy.rules](const net::Peer& peer) {
+    return rules->client_policy().Trusts(Address(peer.bytes));
+  };
+}
+
+std::optional<Server::Secrets> Server::MakeSecrets(const Config& config, Problems& problems) const {
+  Secrets secrets;
+  const auto add = [&](const Doorway& doorway, const ListenSpec& spec) {
+    // Whether there is TLS at all is a matter of a restart.
+    if (doorway.off() || !doorway.spec().tls || !spec.tls) return secrets.emplace_back(), true;
+    auto made = doorway.MakeTls(spec);
+    if (!made) {
+      problems.push_back(ProblemOf("listen." + doorway.name() + ".tls", made.error().message));
+      return false;
+    }
+    secrets.push_back(*std::move(made));
+    return true;
+  };
+  const Config::Listen& listen = config.listen;
+  if (add(api_, listen.api) && add(admin_, listen.admin) && add(gateway_, listen.gateway) &&
+      add(resp_, listen.resp)) {
+    return secrets;
+  }
+  return std::nullopt;
 }
 
 void Server::Start() {
+  for (Doorway* const doorway : doorways()) doorway->Start();
   const std::vector<int> cores = Cores();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
@@ -279,9 +303,6 @@ void Server::Start() {
         if (worker.heartbeat) worker.heartbeat->Start();
       });
     }
-    if (worker.api_listener) worker.api_listener->Start();
-    if (worker.gateway_listener) worker.gateway_listener->Start();
-    if (worker.admin_listener) worker.admin_listener->Start();
     // With more threads than cores the system places them better.
     const std::optional<int> core =
         workers_.size() <= cores.size() ? std::optional(cores[i]) : std::nullopt;
@@ -294,7 +315,8 @@ bool Server::Reload(const Config& config, Problems& problems) {
   const std::lock_guard lock(compiling_);
   const auto policy = Compile(config, problems);
   const auto routing = policy == nullptr ? nullptr : CompileRoutes(config, problems);
-  if (policy == nullptr || (routing == nullptr && !config_.listen.gateway.off())) {
+  const auto secrets = MakeSecrets(config, problems);
+  if (policy == nullptr || !secrets || (routing == nullptr && !config_.listen.gateway.off())) {
     ++failed_reloads_;
     return false;
   }
@@ -304,7 +326,7 @@ bool Server::Reload(const Config& config, Problems& problems) {
     const std::lock_guard routes(routing_mutex_);
     routing_ = routing;
   }
-  Publish(policy);
+  Publish(policy, *secrets);
   return true;
 }
 
@@ -317,7 +339,7 @@ void Server::ReopenLog() {
   if (access_log_ != nullptr) access_log_->Reopen();
 }
 
-void Server::Publish(const std::shared_ptr<const Policy>& policy) {
+void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets& secrets) {
   NoteApplied(*policy);
   std::shared_ptr<const Routing> routing;
   {
@@ -327,9 +349,15 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy) {
   for (auto& worker : workers_) {
     worker->reactor.Post([&worker = *worker, policy, routing] {
       worker.api.Use(policy);
+      if (worker.resp != nullptr) worker.resp->Use(policy);
       if (worker.gateway != nullptr) worker.gateway->Use(policy, routing);
       if (worker.care != nullptr) worker.care->Use(routing->upstreams());
     });
+  }
+  workers_.front()->reactor.Post([this, tokens = policy->tokens] { admin_door_->Use(tokens); });
+  const std::array<Doorway*, 4> all = doorways();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i]->Use(i < secrets.size() ? secrets[i] : nullptr, TrustsOf(*policy));
   }
 }
 
@@ -401,7 +429,7 @@ void Server::AdoptKey(const std::string& key) {
     Problems ignored;
     const auto policy = Compile(in_force_, ignored);
     if (policy == nullptr) return;
-    Publish(policy);
+    Publish(policy, {});
     ReleaseGuards();
     Log::Warning(
         "the fleet's HMAC key is in use now: identities are hashed anew, and their "
@@ -411,7 +439,15 @@ void Server::AdoptKey(const std::string& key) {
 
 std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   std::vector<std::string> changed;
-  if (config.listen != config_.listen) changed.emplace_back("listen");
+  Config::Listen listen = config.listen;
+  const auto same = [](ListenSpec& now, const ListenSpec& before) {
+    if (now.tls && before.tls) now.tls = before.tls;  // Certificates are taken over.
+  };
+  same(listen.api, config_.listen.api);
+  same(listen.admin, config_.listen.admin);
+  same(listen.gateway, config_.listen.gateway);
+  same(listen.resp, config_.listen.resp);
+  if (listen != config_.listen) changed.emplace_back("listen");
   Config::Store store = config.store;
   store.on_failure = config_.store.on_failure;  // The rules carry it.
   if (store != config_.store) changed.emplace_back("store");
@@ -431,12 +467,7 @@ void Server::Drain(std::function<void()> drained) {
   const auto one = [this, drained = std::move(drained)] {
     if (--open_listeners_ == 0) drained();
   };
-  for (auto& worker : workers_) {
-    worker->reactor.Post([&worker = *worker, one] {
-      if (worker.api_listener) worker.api_listener->Drain(one);
-      if (worker.gateway_listener) worker.gateway_listener->Drain(one);
-    });
-  }
+  for (Doorway* const doorway : {&api_, &gateway_, &resp_}) doorway->Drain(one);
 }
 
 /// When Redis has been told all, or at `latest`.
@@ -457,9 +488,9 @@ void Server::Stop() {
       continue;
     }
     // What still waits for Redis is answered first: its exchanges must not be left behind.
-    worker->reactor.Post([&worker = *worker] {
+    worker->reactor.Post([this, &worker = *worker] {
       // What requests hold is given back while Redis can still be told.
-      if (worker.gateway_listener) worker.gateway_listener->CloseAll();
+      gateway_.CloseAll(worker.reactor);
       if (worker.heartbeat) worker.heartbeat->Leave();
       ShutDown(worker, std::chrono::steady_clock::now() + kLastWords);
     });
@@ -473,30 +504,18 @@ void Server::Stop() {
 std::string Server::Metrics() const {
   std::vector<const DecisionCounters*> counters;
   std::vector<const Guard*> guards;
-  Snapshot::Door api{.name = "api"};
-  Snapshot::Door admin{.name = "admin"};
-  Snapshot::Door front{.name = "gateway"};
   std::vector<const Gateway*> gateways;
-  const auto add = [](Snapshot::Door& door, const net::HttpStats& stats) {
-    door.accepted += stats.accepted.load(std::memory_order_relaxed);
-    door.open += stats.open.load(std::memory_order_relaxed);
-    door.shed += stats.shed.load(std::memory_order_relaxed);
-    door.requests += stats.requests.load(std::memory_order_relaxed);
-    door.refused += stats.refused.load(std::memory_order_relaxed);
-  };
   for (const auto& worker : workers_) {
     counters.push_back(&worker->counters);
     if (worker->guard) guards.push_back(worker->guard.get());
-    if (worker->api_listener) add(api, worker->api_listener->stats());
-    if (worker->admin_listener) add(admin, worker->admin_listener->stats());
-    if (worker->gateway_listener) add(front, worker->gateway_listener->stats());
     if (worker->gateway) gateways.push_back(worker->gateway.get());
   }
-  std::vector<Snapshot::Door> doors = {api, admin};
+  std::vector<Snapshot::Door> doors = {api_.Stats(), admin_.Stats()};
+  if (!resp_.off()) doors.push_back(resp_.Stats());
   std::vector<MetricFamily> more;
   if (config_.store.redis) more = RedisMetrics(guards, fleet_);
   if (!gateways.empty()) {
-    doors.push_back(front);
+    doors.push_back(gateway_.Stats());
     std::shared_ptr<const Routing> routing;
     {
       const std::lock_guard lock(routing_mutex_);

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "admin/admin_door.hpp"
 #include "doors/api_door.hpp"
+#include "doors/resp/resp_door.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/upstream_care.hpp"
 #include "limiter/guard.hpp"
-#include "net/http_listener.hpp"
 #include "net/reactor.hpp"
 #include "rules/config.hpp"
+#include "server/doorway.hpp"
 #include "store/redis/heartbeat.hpp"
 #include "telemetry/decision_counters.hpp"
 #include "tidegate/store.hpp"
@@ -67,9 +70,10 @@ class Server {
   /// Ends at once.
   void Stop();
 
-  [[nodiscard]] net::Endpoint api() const noexcept { return api_; }
-  [[nodiscard]] net::Endpoint admin() const noexcept { return admin_; }
-  [[nodiscard]] net::Endpoint gateway() const noexcept { return gateway_; }
+  [[nodiscard]] net::Endpoint api() const noexcept { return api_.endpoint(); }
+  [[nodiscard]] net::Endpoint admin() const noexcept { return admin_.endpoint(); }
+  [[nodiscard]] net::Endpoint gateway() const noexcept { return gateway_.endpoint(); }
+  [[nodiscard]] net::Endpoint resp() const noexcept { return resp_.endpoint(); }
   [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()); }
   [[nodiscard]] std::size_t rule_count() const noexcept { return rule_count_; }
   /// The memory store: the only one, or what `local` policies count in.
@@ -85,12 +89,10 @@ class Server {
     DecisionCounters counters;
     std::unique_ptr<Guard> guard;  ///< Where the store is Redis.
     ApiDoor api;
+    std::unique_ptr<RespDoor> resp;               ///< Where there is one.
     std::unique_ptr<Gateway> gateway;             ///< Where there is one.
     std::unique_ptr<redis::Heartbeat> heartbeat;  ///< Of the first.
     std::unique_ptr<UpstreamCare> care;           ///< Of the first, with a gateway.
-    std::unique_ptr<net::HttpListener> api_listener;
-    std::unique_ptr<net::HttpListener> admin_listener;
-    std::unique_ptr<GatewayListener> gateway_listener;
     std::thread thread;
   };
 
@@ -101,7 +103,12 @@ class Server {
                                                              Problems& problems);
   [[nodiscard]] Result<void> AddGateways();
   [[nodiscard]] Result<void> Listen();
-  [[nodiscard]] Result<void> ListenForGateway(const net::Listener::Options& options);
+  /// What the listeners of `config` have for TLS, by doorway; nothing: a problem was added.
+  using Secrets = std::vector<std::shared_ptr<const net::TlsServer>>;
+  [[nodiscard]] std::optional<Secrets> MakeSecrets(const Config& config, Problems& problems) const;
+  [[nodiscard]] std::array<Doorway*, 4> doorways() noexcept {
+    return {&api_, &admin_, &gateway_, &resp_};
+  }
   [[nodiscard]] std::string Metrics() const;
   [[nodiscard]] Guard::Options GuardOptions(bool first);
   void AgreeOnKey();
@@ -115,8 +122,10 @@ class Server {
   /// new to read or not.
   void ReopenLog();
   static void ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest);
-  /// Both to all reactors. REQUIRES: compiling_ is held.
-  void Publish(const std::shared_ptr<const Policy>& policy);
+  /// To all reactors. `secrets`: empty, or one per doorway. REQUIRES: compiling_ is held.
+  void Publish(const std::shared_ptr<const Policy>& policy, const Secrets& secrets);
+  /// Whom the listeners believe about whom they speak for.
+  [[nodiscard]] static net::Listener::Trusts TrustsOf(const Policy& policy);
 
   const Config config_;
   const Options options_;
@@ -135,12 +144,11 @@ class Server {
   std::shared_ptr<const Routing> routing_;  ///< Guarded by routing_mutex_.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<AdminDoor> admin_door_;
-  net::Endpoint api_;
-  net::Endpoint admin_;
-  net::Endpoint gateway_;
-  std::atomic<std::size_t> api_connections_{0};
-  std::atomic<std::size_t> gateway_connections_{0};
-  std::atomic<std::size_t> admin_connections_{0};
+  // Each has a limit of its own: a full API does not lock its operators out.
+  Doorway api_;
+  Doorway admin_;
+  Doorway gateway_;
+  Doorway resp_;
   std::atomic<bool> not_ready_{false};
   std::atomic<bool> draining_{false};
   std::atomic<std::size_t> open_listeners_{0};

@@ -104,7 +104,7 @@ struct Late {
   LateStore store;
   DecisionCounters counters;
   std::unique_ptr<ApiDoor> door =
-      std::make_unique<ApiDoor>(store, counters, Reach::kLoopback, PolicyOf(kConfig));
+      std::make_unique<ApiDoor>(store, counters, Admission{}, PolicyOf(kConfig));
   std::unique_ptr<Service> service = std::make_unique<Service>(*door);
   Late() { service->Start(); }
 };
@@ -123,7 +123,7 @@ std::string BatchOf(int count) {
 TEST(Batch, AnswersInTime) {
   const auto store = NewMemoryStore();
   DecisionCounters counters;
-  ApiDoor door(*store, counters, Reach::kLoopback, PolicyOf(kConfig));
+  ApiDoor door(*store, counters, Admission{}, PolicyOf(kConfig));
   Service service(door);
   service.Start();
   Client client(service.port());

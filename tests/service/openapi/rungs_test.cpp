@@ -104,7 +104,7 @@ class Rungs : public testing::Test {
 
   RungStore store_;
   DecisionCounters counters_;
-  ApiDoor door_{store_, counters_, Reach::kLoopback, MakePolicy()};
+  ApiDoor door_{store_, counters_, Admission{}, MakePolicy()};
   service::Service service_{door_};
 };
 

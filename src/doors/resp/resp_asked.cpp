@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doors/resp/resp_asked.hpp"
+
+#include <chrono>
+#include <string>
+
+#include "doors/answer.hpp"
+#include "doors/resp/throttle.hpp"
+
+namespace tidegate {
+namespace {
+
+using std::chrono::ceil;
+using std::chrono::milliseconds;
+
+std::int64_t Millis(Micros duration) noexcept { return ceil<milliseconds>(duration).count(); }
+
+/// `limit` and its like are -1 where nothing was counted: nobody knows them.
+void WriteNumbers(RespWriter& writer, const Decision& decision, bool allowed, bool counted) {
+  writer.Array(6);
+  writer.Integer(allowed ? 0 : 1);
+  writer.Integer(counted ? decision.limit : -1);
+  writer.Integer(counted ? decision.remaining : -1);
+  writer.Integer(allowed || decision.never ? -1 : Millis(decision.retry_after));
+  writer.Integer(counted ? Millis(decision.reset_after) : -1);
+  writer.Text(Name(decision.rung));
+}
+
+/// The members of the JSON, and present where they are present there.
+void WriteMap(RespWriter& writer, const Decision& decision, bool allowed, bool counted) {
+  const bool waits = !allowed && !decision.never;
+  writer.Map(3u + (counted ? 3u : 0u) + (allowed ? 0u : 1u));
+  writer.Text("allowed");
+  writer.Bool(allowed);
+  writer.Text("rule");
+  writer.Text(decision.rule);
+  if (counted) {
+    writer.Text("limit");
+    writer.Integer(decision.limit);
+    writer.Text("remaining");
+    writer.Integer(decision.remaining);
+  }
+  if (waits) {
+    writer.Text("retry_after_ms");
+    writer.Integer(Millis(decision.retry_after));
+  } else if (!allowed) {
+    writer.Text("never");
+    writer.Bool(true);
+  }
+  if (counted) {
+    writer.Text("reset_after_ms");
+    writer.Integer(Millis(decision.reset_after));
+  }
+  writer.Text("rung");
+  writer.Text(Name(decision.rung));
+}
+
+}  // namespace
+
+void RespAsked::Clear() noexcept {
+  connection = nullptr;
+  next = nullptr;
+  policy.reset();
+  ready = false;
+  charge = {};
+  decision = {};
+  rule = nullptr;
+  quota.reset();
+  memory.release();
+  static_cast<Call&>(*this) = Call{};
+}
+
+void RespAsked::Write(RespWriter& writer) const {
+  if (error) return writer.Error("ERR " + error->message);
+  if (form == Form::kThrottle) {
+    writer.Array(5);
+    for (const std::int64_t number : AnswerThrottle(decision, *quota, quantity)) {
+      writer.Integer(number);
+    }
+    return;
+  }
+  const Answer answer = AnswerOf(*this);
+  const bool counted = decision.rung != Rung::kOpen && decision.rung != Rung::kClosed;
+  if (form == Form::kDone) {
+    if (decision.rung == Rung::kClosed) {
+      return writer.Error(
+          "UNAVAILABLE the store cannot be reached, and the rule is closed then: try again");
+    }
+    return writer.Integer(done == Done::kApplied ? 1 : 0);
+  }
+  const bool map = writer.version() >= 3;
+  (map ? WriteMap : WriteNumbers)(writer, decision, answer.allowed, counted);
+}
+
+}  // namespace tidegate

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+
+#include "doors/policy.hpp"
+#include "doors/resolve.hpp"
+#include "doors/resp/resp_writer.hpp"
+#include "tidegate/call.hpp"
+
+namespace tidegate {
+
+class RespConnection;
+class RespDoor;
+
+/// One command under way that the store answers. It concerns one charge. Used again and again; it
+/// outlives its connection where that goes first.
+struct RespAsked : Call {
+  enum class Form : std::uint8_t {
+    kThrottle,  ///< The five integers of redis-cell.
+    kDecision,  ///< The same in milliseconds and the rung; a map in version 3.
+    kDone,      ///< 1 or 0: whether there was something to do.
+  };
+
+  explicit RespAsked(RespDoor& owner) : door(owner) {}
+
+  /// Empty again: what it holds of a policy and of its memory is given back.
+  void Clear() noexcept;
+  void Write(RespWriter& writer) const;
+
+  RespDoor& door;
+  RespConnection* connection = nullptr;  ///< nullptr: it has gone.
+  RespAsked* next = nullptr;             ///< The one that is to be answered after it.
+  std::shared_ptr<const Policy> policy;
+  Form form = Form::kDecision;
+  bool ready = false;         ///< It is answered.
+  std::int64_t quantity = 1;  ///< Of CL.THROTTLE.
+  Charge charge;
+  Decision decision;
+  const Rule* rule = nullptr;  ///< nullptr: an inline quota.
+  std::optional<Quota> quota;  ///< Of CL.THROTTLE.
+  std::array<std::byte, 768> arena;
+  std::pmr::monotonic_buffer_resource memory{arena.data(), arena.size()};
+};
+
+}  // namespace tidegate

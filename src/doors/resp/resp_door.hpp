@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doors/admission.hpp"
+#include "doors/policy.hpp"
+#include "doors/resp/resp_asked.hpp"
+#include "net/channel.hpp"
+#include "net/listener.hpp"
+#include "telemetry/decision_counters.hpp"
+#include "tidegate/store.hpp"
+
+namespace tidegate {
+
+/// The Redis protocol's door of one reactor: what its connections share.
+class RespDoor {
+ public:
+  struct Options {
+    Admission admission;
+    std::string version;  ///< Of this program, for INFO and HELLO.
+  };
+  /// The store and the counters must outlive the door.
+  RespDoor(AsyncStore& store, DecisionCounters& counters, Options options,
+           const std::shared_ptr<const Policy>& policy);
+  ~RespDoor();
+
+  /// For all commands from now on; those under way keep what they began with.
+  void Use(const std::shared_ptr<const Policy>& policy);
+
+  [[nodiscard]] const std::shared_ptr<const Policy>& policy() const noexcept { return policy_; }
+  [[nodiscard]] const Options& options() const noexcept { return options_; }
+  [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
+
+  [[nodiscard]] RespAsked* Take();
+  void Give(RespAsked* asked) noexcept;
+  /// Puts it to the store; its connection is told when it is ready, perhaps before this returns.
+  void Start(RespAsked& asked);
+
+  /// Quotas that callers brought, by their numbers: the same few come again and again.
+  [[nodiscard]] const Result<Quota>& QuotaOf(const QuotaSpec& spec);
+
+  /// Of the process, so that none of two reactors' connections have the same.
+  [[nodiscard]] static std::uint64_t NextId() noexcept;
+
+ private:
+  struct Known {
+    QuotaSpec spec;
+    Result<Quota> quota = std::unexpected(Error{ErrorCode::kBadQuota, {}});
+  };
+  static constexpr std::size_t kKnown = 256;
+  static constexpr std::size_t kKept = 4096;
+
+  AsyncStore& store_;
+  DecisionCounters& counters_;
+  const Options options_;
+  std::shared_ptr<const Policy> policy_;
+  net::BufferPool buffers_;
+  std::vector<std::unique_ptr<RespAsked>> free_;
+  std::vector<Known> known_{kKnown};
+};
+
+/// Accepts the clients of the RESP door.
+class RespListener final : public net::Listener {
+ public:
+  RespListener(net::Reactor& reactor, net::Descriptor socket, RespDoor& door,
+               const Options& options)
+      : Listener(reactor, std::move(socket), options), door_(door) {}
+
+  [[nodiscard]] RespDoor& door() noexcept { return door_; }
+  [[nodiscard]] std::string_view shed_text() const noexcept override {
+    return "-ERR max number of clients reached\r\n";
+  }
+  [[nodiscard]] std::string_view needs_tls_text() const noexcept override {
+    return "-ERR this port speaks TLS\r\n";
+  }
+
+ private:
+  [[nodiscard]] net::Connection* NewConnection(net::Accepted accepted) override;
+  RespDoor& door_;
+};
+
+}  // namespace tidegate

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "net/out_buffer.hpp"
+
+namespace tidegate {
+
+/// Writes replies of the Redis protocol, version 2 or 3: what version 2 lacks becomes what Redis
+/// makes of it there.
+class RespWriter {
+ public:
+  RespWriter(net::OutBuffer& out, int version) : out_(out), version_(version) {}
+
+  [[nodiscard]] int version() const noexcept { return version_; }
+
+  /// REQUIRES: no line breaks in it.
+  void Simple(std::string_view text) { out_ << '+' << text << "\r\n"; }
+  /// `ERR what is wrong`. Line breaks become blanks: one would end the reply.
+  void Error(std::string_view text) {
+    out_ << '-';
+    for (const char c : text) out_ << (c == '\r' || c == '\n' ? ' ' : c);
+    out_ << "\r\n";
+  }
+  void Integer(std::int64_t number) {
+    out_ << ':';
+    if (number >= 0 && number <= 9) {
+      out_ << static_cast<char>('0' + number);
+    } else {
+      out_ << number;
+    }
+    out_ << "\r\n";
+  }
+  void Text(std::string_view text) { out_ << '$' << text.size() << "\r\n" << text << "\r\n"; }
+  /// For people: a client of version 3 may know that it is no data.
+  void Verbatim(std::string_view text) {
+    if (version_ < 3) return Text(text);
+    out_ << '=' << text.size() + 4 << "\r\ntxt:" << text << "\r\n";
+  }
+  void Bool(bool value) {
+    if (version_ < 3) return Integer(value ? 1 : 0);
+    out_ << (value ? "#t\r\n" : "#f\r\n");
+  }
+  void Null() { out_ << (version_ < 3 ? "$-1\r\n" : "_\r\n"); }
+  void Array(std::size_t elements) { out_ << '*' << elements << "\r\n"; }
+  void Set(std::size_t elements) { out_ << (version_ < 3 ? '*' : '~') << elements << "\r\n"; }
+  /// Keys and values follow in turn.
+  void Map(std::size_t pairs) {
+    if (version_ < 3) return Array(pairs * 2);
+    out_ << '%' << pairs << "\r\n";
+  }
+
+ private:
+  net::OutBuffer& out_;
+  const int version_;
+};
+
+}  // namespace tidegate

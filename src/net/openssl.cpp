@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/openssl.hpp"
+
+#include <openssl/pem.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace tidegate::net::openssl {
+namespace {
+
+/// Without it OpenSSL would ask at the terminal.
+int NoPassphrase(char*, int, int, void*) { return 0; }
+
+}  // namespace
+
+std::string LastError() {
+  const unsigned long code = ERR_peek_last_error();
+  ERR_clear_error();
+  const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+  return reason == nullptr ? "unknown reason" : reason;
+}
+
+std::unexpected<Error> Bad(std::string what) {
+  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(what) + ": " + LastError()});
+}
+
+Bio Memory(const std::string& pem) {
+  return Bio(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(std::min<std::size_t>(pem.size(), INT_MAX))));
+}
+
+Context NewContext(const SSL_METHOD* method) {
+  Context context(SSL_CTX_new(method));
+  if (context == nullptr) return context;
+  (void)SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  (void)SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                            SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                            SSL_MODE_RELEASE_BUFFERS);
+  return context;
+}
+
+Result<void> Trust(SSL_CTX* context, const std::string& pem) {
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  const Bio bio = Memory(pem);
+  int count = 0;
+  while (const Certificate one{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+    if (X509_STORE_add_cert(store, one.get()) != 1) return Bad("an authority cannot be used");
+    ++count;
+  }
+  if (count == 0) return Bad("there is no certificate of an authority in PEM form");
+  ERR_clear_error();  // The end of the file is an error to OpenSSL.
+  return {};
+}
+
+Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
+                     const std::string& key_pem) {
+  const Bio bio = Memory(certificate_pem);
+  const Certificate own{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)};
+  if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
+    return Bad("`certificate` cannot be used");
+  }
+  // Of this certificate: a context may have one of each kind of key.
+  while (Certificate next{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+    if (SSL_CTX_add0_chain_cert(context, next.get()) != 1) return Bad("the chain cannot be used");
+    (void)next.release();
+  }
+  ERR_clear_error();
+  const Bio key_bio = Memory(key_pem);
+  const Key key{PEM_read_bio_PrivateKey(key_bio.get(), nullptr, NoPassphrase, nullptr)};
+  if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return Bad("`key` cannot be used");
+  }
+  if (SSL_CTX_check_private_key(context) != 1) return Bad("`key` does not fit `certificate`");
+  return {};
+}
+
+}  // namespace tidegate::net::openssl

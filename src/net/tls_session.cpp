@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tls_session.hpp"
+
+#include <openssl/sslerr.h>
+
+#include <utility>
+
+#include "net/tls_session_impl.hpp"
+
+namespace tidegate::net {
+
+TlsSession::TlsSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TlsSession::~TlsSession() = default;
+
+TlsSession::Shake TlsSession::Handshake() {
+  ERR_clear_error();
+  const int done = SSL_do_handshake(impl_->ssl.get());
+  if (done == 1) return Shake::kDone;
+  const int why = SSL_get_error(impl_->ssl.get(), done);
+  if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return Shake::kMore;
+  const int reason = ERR_GET_REASON(ERR_peek_last_error());
+  plain_ = reason == SSL_R_HTTP_REQUEST || reason == SSL_R_WRONG_VERSION_NUMBER ||
+           reason == SSL_R_HTTPS_PROXY_REQUEST;
+  const long verified = SSL_get_verify_result(impl_->ssl.get());
+  problem_ = verified != X509_V_OK && SSL_get_verify_mode(impl_->ssl.get()) != SSL_VERIFY_NONE
+                 ? std::string("its certificate is not accepted: ") +
+                       X509_verify_cert_error_string(verified)
+                 : "the TLS handshake failed: " + openssl::LastError();
+  ERR_clear_error();
+  return Shake::kFailed;
+}
+
+ssize_t TlsSession::Read(char* data, std::size_t size) {
+  ERR_clear_error();
+  std::size_t got = 0;
+  if (SSL_read_ex(impl_->ssl.get(), data, size, &got) == 1) return static_cast<ssize_t>(got);
+  switch (SSL_get_error(impl_->ssl.get(), 0)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return kIoWait;
+    case SSL_ERROR_ZERO_RETURN:
+      return 0;
+    default:
+      // An end without close_notify is no end: somebody may have cut the connection.
+      return kIoBroken;
+  }
+}
+
+ssize_t TlsSession::Write(const char* data, std::size_t size) {
+  ERR_clear_error();
+  std::size_t sent = 0;
+  if (SSL_write_ex(impl_->ssl.get(), data, size, &sent) == 1) return static_cast<ssize_t>(sent);
+  switch (SSL_get_error(impl_->ssl.get(), 0)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return kIoWait;
+    default:
+      return kIoBroken;
+  }
+}
+
+bool TlsSession::HasPending() const noexcept { return SSL_has_pending(impl_->ssl.get()) == 1; }
+
+void TlsSession::Close() noexcept {
+  // A second call would read until the other side's, and drop what it still says.
+  if ((SSL_get_shutdown(impl_->ssl.get()) & SSL_SENT_SHUTDOWN) != 0) return;
+  ERR_clear_error();
+  (void)SSL_shutdown(impl_->ssl.get());
+  ERR_clear_error();
+}
+
+bool TlsSession::verified() const noexcept {
+  const SSL* const ssl = impl_->ssl.get();
+  return SSL_get0_peer_certificate(ssl) != nullptr && SSL_get_verify_result(ssl) == X509_V_OK;
+}
+
+}  // namespace tidegate::net
