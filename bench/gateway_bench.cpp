@@ -61,9 +61,8 @@ class GatewayBench {
   [[nodiscard]] ProxySite Site(AccessLog log = AccessLog::kOff) const {
     return {options_.tidegate, folder_.path(), upstream_.port(), kProxyCore, log};
   }
-  /// Many and short: a shared machine is slower for moments, which a ratio should not span.
-  [[nodiscard]] GatewayContest::Rounds Rounds() const {
-    return options_.quick ? GatewayContest::Rounds{25, 0.05} : GatewayContest::Rounds{75, 0.1};
+  [[nodiscard]] bench::Rounds Rounds() const {
+    return options_.quick ? bench::Rounds{25, 0.05} : bench::Rounds{75, 0.1};
   }
 
   void Memory();
@@ -112,9 +111,9 @@ void GatewayBench::Memory() {
 void GatewayBench::Latency(const std::vector<const Side*>& sides) {
   std::vector<int> ports{upstream_.port()};
   for (const Side* const side : sides) ports.push_back(side->proxy.port);
-  const auto latencies = PaceInTurns(
-      "memory, latency", ports, kPacedPerSecond,
-      options_.quick ? GatewayContest::Rounds{9, 0.12} : GatewayContest::Rounds{31, 0.2});
+  const auto latencies =
+      PaceInTurns("memory, latency", ports, kPacedPerSecond,
+                  options_.quick ? bench::Rounds{9, 0.12} : bench::Rounds{31, 0.2});
   std::printf("  at %.0f requests/s, medians of rounds in turn:\n", kPacedPerSecond);
   for (std::size_t i = 0; i < latencies.size(); ++i) {
     const auto& [p50, p99, calm_p99] = latencies[i];

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <numeric>
-#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -15,27 +12,6 @@ namespace tidegate::bench {
 namespace {
 
 constexpr int kConnections = 64;
-
-void ShowProgress(const std::string& label, int round, int rounds) {
-  std::fprintf(stderr, "%s: round %d of %d%s", label.c_str(), round + 1, rounds,
-               round + 1 == rounds ? "\n" : "\r");
-}
-
-/// The numbers below `count` in another order each time, the same in every run: who always came
-/// after the same one would inherit what that leaves, as a core on which others have settled
-/// meanwhile.
-class Turns {
- public:
-  explicit Turns(std::size_t count) : order_(count) { std::iota(order_.begin(), order_.end(), 0); }
-  const std::vector<std::size_t>& Next() {
-    std::ranges::shuffle(order_, random_);
-    return order_;
-  }
-
- private:
-  std::vector<std::size_t> order_;
-  std::mt19937 random_{1};
-};
 
 double At(const std::vector<double>& sorted, double part) {
   return sorted.at(static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1)));
@@ -93,19 +69,8 @@ void GatewayContest::Round(Side& side, double seconds, const OtherCpu& other) {
   if (other) side.other_micros.push_back((other() - other_before) * 1e6 / answers);
 }
 
-double MedianOf(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.at(values.size() / 2);
-}
-
-double MedianRatio(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b.at(i));
-  return MedianOf(std::move(ratios));
-}
-
 std::vector<PacedLatency> PaceInTurns(const std::string& label, const std::vector<int>& ports,
-                                      double per_second, GatewayContest::Rounds rounds) {
+                                      double per_second, Rounds rounds) {
   std::deque<HttpPace> paces;
   for (const int port : ports) {
     paces.emplace_back(std::vector<int>{port}, kConnections,

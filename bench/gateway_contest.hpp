@@ -11,6 +11,7 @@
 #include "gateway_proxies.hpp"
 #include "http_load.hpp"
 #include "http_upstream.hpp"
+#include "rounds.hpp"
 
 namespace tidegate::bench {
 
@@ -21,10 +22,6 @@ namespace tidegate::bench {
 /// time per request of each.
 class GatewayContest {
  public:
-  struct Rounds {
-    int count;
-    double seconds;  ///< Of each proxy in each.
-  };
   struct Side {
     Proxy proxy;
     std::unique_ptr<HttpLoad> load;
@@ -54,10 +51,6 @@ class GatewayContest {
   std::deque<Side> sides_;
 };
 
-/// The median of the rounds' ratios: both were measured within the same seconds.
-[[nodiscard]] double MedianRatio(const std::vector<double>& a, const std::vector<double>& b);
-[[nodiscard]] double MedianOf(std::vector<double> values);
-
 /// How long answers take at a steady rate, in microseconds: medians over rounds.
 struct PacedLatency {
   double p50 = 0;
@@ -67,7 +60,6 @@ struct PacedLatency {
 /// Of each port in turn.
 [[nodiscard]] std::vector<PacedLatency> PaceInTurns(const std::string& label,
                                                     const std::vector<int>& ports,
-                                                    double per_second,
-                                                    GatewayContest::Rounds rounds);
+                                                    double per_second, Rounds rounds);
 
 }  // namespace tidegate::bench

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "net/resp_words.hpp"
+#include "net/resp_inline.hpp"
 
 namespace tidegate::net {
 namespace {

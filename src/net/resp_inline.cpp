@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/resp_words.hpp"
+#include "net/resp_inline.hpp"
 
 #include <cstddef>
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a decision costs that Redis clients ask for, beside an INCR of Redis itself, in one run: the
+// servers on one core, redis-benchmark on another, taking turns.
+// Usage: resp_bench TIDEGATE [--quick] [ROW...]
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "awake.hpp"
+#include "child.hpp"
+#include "redis/redis_server.hpp"
+#include "resp_contest.hpp"
+#include "rounds.hpp"
+
+namespace tidegate::bench {
+namespace {
+
+constexpr int kServerCore = 0;
+constexpr int kLoadCore = 1;
+
+struct Options {
+  std::string tidegate;
+  bool quick = false;
+  std::vector<std::string> rows;  ///< Those whose name begins with one of these; none: all.
+};
+
+class RespBench {
+ public:
+  explicit RespBench(Options options) : options_(std::move(options)) {}
+
+  /// Whether all bars hold.
+  bool Run() {
+    const RespLoad pipelined{.pipeline = 32,
+                             .connections = 20,
+                             .commands = options_.quick ? 160'000u : 320'000u,
+                             .core = kLoadCore};
+    const RespLoad single{.pipeline = 1,
+                          .connections = 50,
+                          .commands = options_.quick ? 10'000u : 30'000u,
+                          .core = kLoadCore};
+    std::printf("CPU time per command, medians of rounds in turn; 100,000 keys\n");
+    std::printf("%-10s %-49s %9s %9s %8s\n", "", "", "ours, us", "Redis, us", "ratio");
+    const std::vector<std::string> throttle = {
+        "CL.THROTTLE", "key:__rand_int__", "100", "1000", "1", "1"};
+    Compare("pipelined", "CL.THROTTLE, 20 connections, 32 in a pipeline", throttle, "0 101 ",
+            pipelined, 1);
+    Compare("single", "CL.THROTTLE, 50 connections, one by one", throttle, "0 101 ", single, 1);
+    Compare("rule", "TG.DECIDE of a rule, 32 in a pipeline",
+            {"TG.DECIDE", "per-key", "key:__rand_int__"}, "", pipelined, std::nullopt);
+    // One that fits, and then none for 100 days.
+    Compare("denied", "CL.THROTTLE on one key, denied, 32 in a pipeline",
+            {"CL.THROTTLE", "hot", "0", "1", "8640000", "1"}, "1 1 0 ", pipelined, std::nullopt);
+    return held_;
+  }
+
+ private:
+  [[nodiscard]] bool Wanted(std::string_view name) const {
+    return options_.rows.empty() || std::ranges::any_of(options_.rows, [&](const std::string& row) {
+             return name.starts_with(row);
+           });
+  }
+
+  /// `begin`: of our answer, as text.
+  void Compare(const char* name, const char* what, std::vector<std::string> command,
+               const std::string& begin, const RespLoad& load, std::optional<double> bar);
+
+  [[nodiscard]] std::vector<std::string> TidegateCommand() const {
+    const std::string file = folder_.path() / "tidegate.yaml";
+    std::ofstream(file) << "listen: {resp: \"127.0.0.1:" << port_
+                        << "\", api: \"off\", admin: \"off\"}\n"
+                           "rules: [{id: per-key, per: header:x-key, limit: 1000000/s}]\n";
+    return {options_.tidegate, "serve", "--config", file, "--threads", "1"};
+  }
+
+  const Options options_;
+  bool held_ = true;
+  const int port_ = FreePort();
+  redis_test::TemporaryFolder folder_;
+  AwakeCores awake_{kServerCore, kLoadCore};
+  redis_test::RedisServer redis_{{.core = kServerCore}};
+  Child tidegate_{TidegateCommand(), kServerCore};
+};
+
+void RespBench::Compare(const char* name, const char* what, std::vector<std::string> command,
+                        const std::string& begin, const RespLoad& load, std::optional<double> bar) {
+  if (!Wanted(name)) return;
+  if (!WaitForPort(port_)) throw std::runtime_error("tidegate did not start");
+  RespSide ours{.name = "tidegate",
+                .port = port_,
+                .cpu_seconds = [this] { return tidegate_.CpuSeconds(); },
+                .command = std::move(command),
+                .good =
+                    [&begin](const std::string& answer) {
+                      return !answer.starts_with("(error)") && answer.starts_with(begin);
+                    }};
+  RespSide theirs{.name = "redis-server",
+                  .port = redis_.port(),
+                  .cpu_seconds = [this] { return redis_.CpuSeconds(); },
+                  .command = {"INCR", "key:__rand_int__"},
+                  .good = [](const std::string& answer) { return !answer.starts_with("(error)"); }};
+  RunRespContest(name, {&ours, &theirs}, load, options_.quick ? 9 : 31);
+  const double ratio = MedianRatio(ours.micros, theirs.micros);
+  std::printf("%-10s %-49s %9.3f %9.3f %7.2fx", name, what, MedianOf(ours.micros),
+              MedianOf(theirs.micros), ratio);
+  if (bar) {
+    held_ = held_ && ratio <= *bar;
+    std::printf("  (<= %.2fx) %s", *bar, ratio <= *bar ? "holds" : "MISSED");
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+Options Parse(int argc, char** argv) {
+  if (argc < 2) throw std::runtime_error("usage: resp_bench TIDEGATE [--quick] [ROW...]");
+  Options options;
+  options.tidegate = argv[1];
+  for (int i = 2; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--quick") {
+      options.quick = true;
+    } else if (argument.starts_with("-")) {
+      throw std::runtime_error("no option '" + argument + "': there is only --quick");
+    } else {
+      options.rows.push_back(argument);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace tidegate::bench
+
+int main(int argc, char** argv) {
+  using namespace tidegate::bench;
+  try {
+    Options options = Parse(argc, argv);
+    PinSelf(kLoadCore);
+    return RespBench(std::move(options)).Run() ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "resp_bench: %s\n", error.what());
+    return 1;
+  }
+}
