@@ -8,7 +8,6 @@
 namespace tidegate {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using Auth = ListenSpec::Auth;
@@ -123,14 +122,15 @@ TEST(BadListen, TwoDoorsAtOneAddress) {
 
 TEST(BadListen, ProxyProtocolNeedsSomebodyToBelieve) {
   const std::string door = "{ address: '127.0.0.1:1', proxy_protocol: true }";
-  for (const std::string name : {"api", "admin", "resp", "gateway"}) {
+  const auto check = [&](const std::string& name) {
     const std::string yaml = Listen(name + ": " + door) + (name == "gateway" ? kGatewayRest : "");
     ExpectTold({yaml, "1:" + std::to_string(11 + name.size() + 2 + 42) + ": error: listen." + name +
                           ".proxy_protocol: is believed from trusted proxies only, and there are "
                           "none, so that every connection would be refused; name your balancers, "
                           "as in `client_ip: { trusted_proxies: [10.0.0.0/8] }`"});
     (void)Good("client_ip: { trusted_proxies: [10.0.0.0/8] }\n" + yaml);
-  }
+  };
+  for (const char* name : {"api", "admin", "resp", "gateway"}) check(name);
 }
 
 class ListenCertificates : public ConfigFolder {
@@ -180,7 +180,7 @@ TEST_F(ListenCertificates, DoNotMakeAnOpenAdminGood) {
 }
 
 TEST_F(ListenCertificates, AreWhatRequiredAuthNeedsAsTokensAre) {
-  for (const std::string name : {"api", "resp", "admin"}) {
+  const auto check = [&](const std::string& name) {
     const auto at = std::to_string(11 + name.size() + 2 + 32);
     const std::string plain = Listen(name + ": { address: '127.0.0.1:1', auth: required }");
     ExpectTold({plain, "1:" + at + ": error: listen." + name +
@@ -195,14 +195,15 @@ TEST_F(ListenCertificates, AreWhatRequiredAuthNeedsAsTokensAre) {
     EXPECT_THAT(
         Told(Read(Listen(name + ": " + Door("127.0.0.1:1", "", ", auth: required")), folder_)),
         HasSubstr("nothing to know callers by"));
-  }
+  };
+  for (const char* name : {"api", "resp", "admin"}) check(name);
 }
 
 TEST_F(ListenCertificates, KeepStrangersOutAsTokensDo) {
   const std::string what =
       ": whoever reaches it may ask, and use up others' limits; operations that give quota back "
       "are refused there. ";
-  for (const std::string name : {"api", "resp"}) {
+  const auto check = [&](const std::string& name) {
     const auto at = [&](std::size_t more) {
       return "1:" + std::to_string(11 + name.size() + 2 + more) + ": warning: listen." + name;
     };
@@ -224,18 +225,20 @@ TEST_F(ListenCertificates, KeepStrangersOutAsTokensDo) {
                              "{ address: 'localhost:81', auth: open }"}) {
       EXPECT_EQ(Warned(Listen(name + ": " + door)), "") << door;
     }
-  }
+  };
+  for (const char* name : {"api", "resp"}) check(name);
 }
 
 TEST_F(ListenCertificates, HideTokens) {
   const std::string clear = "tokens travel to it in the clear, and whoever sees one may use it";
-  for (const std::string name : {"api", "resp", "admin"}) {
+  const auto check = [&](const std::string& name) {
     EXPECT_THAT(Warned(Listen(name + ": '0.0.0.0:1'") + kTokens),
                 HasSubstr("1:" + std::to_string(11 + name.size() + 2) + ": warning: listen." +
                           name + ": " + clear));
     EXPECT_EQ(Warned(Listen(name + ": " + Door("0.0.0.0:1", "")) + kTokens, folder_), "");
     EXPECT_EQ(Warned(Listen(name + ": { address: 'localhost:1', auth: required }") + kTokens), "");
-  }
+  };
+  for (const char* name : {"api", "resp", "admin"}) check(name);
   EXPECT_THAT(Warned(Listen("api: { address: '0.0.0.0:1', auth: open }") + kTokens),
               Not(HasSubstr(clear)));
 }
