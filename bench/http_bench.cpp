@@ -54,6 +54,15 @@ std::string Post(const std::string& path, const std::string& identity, const std
          "\r\n\r\n" + body;
 }
 
+/// As nginx's auth_request asks for a small client.
+std::string Auth(unsigned rule, const std::string& identity) {
+  return "GET /v1/auth?deny_status=403 HTTP/1.1\r\nHost: h" + std::to_string(rule % 100) +
+         ".example.com\r\nX-Original-URI: /v1/p" + std::to_string(rule) +
+         "/x\r\nX-Original-Method: GET\r\nX-Forwarded-For: 203.0.113.7\r\n"
+         "User-Agent: bench\r\nAccept: */*\r\nX-Key: " +
+         identity + "\r\n\r\n";
+}
+
 /// A server and the requests that it is measured by.
 struct Contender {
   std::string name;
@@ -123,8 +132,8 @@ std::unique_ptr<Contender> StartNginx(const Folder& folder, bool really_limited)
 }
 
 std::string TidegateConfig(int port, int rules) {
-  std::string yaml =
-      "listen: {api: \"127.0.0.1:" + std::to_string(port) + "\", admin: \"off\"}\nrules:\n";
+  std::string yaml = "listen: {api: \"127.0.0.1:" + std::to_string(port) +
+                     "\", admin: \"off\"}\nclient_ip: {trusted_proxies: [127.0.0.1]}\nrules:\n";
   for (int i = 0; i < rules; ++i) {
     const std::string n = std::to_string(i);
     yaml.append("  - {id: r").append(n).append(", match: {host: h");
@@ -134,13 +143,15 @@ std::string TidegateConfig(int port, int rules) {
   return yaml;
 }
 
-enum class AskBy { kRule, kRequest };
+enum class AskBy { kRule, kRequest, kAuth };
 
 std::unique_ptr<Contender> StartTidegate(const std::string& binary, const Folder& folder, int rules,
                                          AskBy by) {
   auto tidegate = std::make_unique<Contender>();
   tidegate->name = "tidegate, " + std::to_string(rules) + " rules, by " +
-                   (by == AskBy::kRule ? "{rule, identity}" : "{request}");
+                   (by == AskBy::kRule      ? "{rule, identity}"
+                    : by == AskBy::kRequest ? "{request}"
+                                            : "/v1/auth");
   const int port = FreePort();
   const std::string file =
       folder.Write("tidegate-" + std::to_string(port) + ".yaml", TidegateConfig(port, rules));
@@ -150,6 +161,10 @@ std::unique_ptr<Contender> StartTidegate(const std::string& binary, const Folder
     const unsigned rule = static_cast<unsigned>(random()) % static_cast<unsigned>(rules);
     const std::string n = std::to_string(rule);
     std::string body;
+    if (by == AskBy::kAuth) {
+      tidegate->requests.push_back(Auth(rule, identity));
+      continue;
+    }
     if (by == AskBy::kRule) {
       body.append(R"({"rule":"r)").append(n).append(R"(","identity":")").append(identity);
       body += "\"}";
@@ -190,6 +205,7 @@ int Run(const std::string& binary, int rounds, double seconds) {
   all.push_back(StartTidegate(binary, folder, 10'000, AskBy::kRule));
   all.push_back(StartTidegate(binary, folder, 10, AskBy::kRequest));
   all.push_back(StartTidegate(binary, folder, 10'000, AskBy::kRequest));
+  all.push_back(StartTidegate(binary, folder, 10, AskBy::kAuth));
   for (auto& contender : all) contender->load->Run(0.3);  // Warm.
   for (int round = 0; round < rounds; ++round) {
     std::fprintf(stderr, "round %d of %d\r", round + 1, rounds);
@@ -205,6 +221,7 @@ int Run(const std::string& binary, int rounds, double seconds) {
       Bar("POST /v1/decide beside nginx with limit_req and return 200", Ratio(*all[2], *all[0]), 1);
   held &= Bar("POST /v1/decide beside nginx with limit_req in force (try_files)",
               Ratio(*all[2], *all[1]), 1);
+  held &= Bar("/v1/auth beside nginx with limit_req and return 200", Ratio(*all[6], *all[0]), 1);
   held &= Bar("10,000 rules beside 10, by {rule, identity}", Ratio(*all[3], *all[2]), 2);
   held &= Bar("10,000 rules beside 10, by {request}", Ratio(*all[5], *all[4]), 2);
   return held ? 0 : 1;
