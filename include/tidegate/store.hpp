@@ -47,6 +47,9 @@ class AsyncStore {
   /// Carries `call` out and calls its `finished` exactly once: before Start returns if
   /// the store answers at once, as memory does; else later, on the caller's reactor.
   virtual void Start(Call& call) noexcept = 0;
+  /// `charge` will be asked for in a moment: what is far away in memory can be on its way
+  /// meanwhile. Nothing else comes of it.
+  virtual void Expect(const Charge& charge) noexcept { (void)charge; }
 };
 
 /// Applies charges. Thread-safe. Only Inspect and an Error's message allocate

@@ -62,6 +62,15 @@ Bring your own quota, without any rule:
   curl -s --json '{"key":"job-42","limit":"10/m"}' )"
             << api << R"(/v1/decide
 
+The same with any Redis client, on a port of its own:
+
+  redis-cli -p )"
+            << server.resp().port() << R"( TG.DECIDE demo alice
+  redis-cli -p )"
+            << server.resp().port() << R"( CL.THROTTLE job-42 15 30 60
+
+    print       0 (it passes), the limit, what remains, the time to wait (-1: none), until full
+
 All endpoints: )"
             << api << "/openapi.json   Metrics: http://" << server.admin().Text()
             << "/metrics\nBelow: one line of JSON for each request that passes the gateway.\n\n"
@@ -221,6 +230,10 @@ class Control {
   bool draining_ = false;
 };
 
+std::string UrlOf(std::string_view scheme, const ListenSpec& spec, const net::Endpoint& endpoint) {
+  return std::string(scheme) + (spec.tls ? "s://" : "://") + endpoint.Text();
+}
+
 void LogStart(const Server& server, const Config& config) {
   Log::Info("tidegate " TIDEGATE_VERSION " is up",
             {{"threads", std::to_string(server.threads())},
@@ -228,15 +241,19 @@ void LogStart(const Server& server, const Config& config) {
              {"max_keys", std::to_string(config.store.max_keys)},
              {"rules", std::to_string(server.rule_count())}});
   if (!config.listen.api.off()) {
-    Log::Info("HTTP API", {{"on", "http://" + server.api().Text()}});
+    Log::Info("HTTP API", {{"on", UrlOf("http", config.listen.api, server.api())}});
+  }
+  if (!config.listen.resp.off()) {
+    Log::Info("Redis protocol", {{"on", UrlOf("redis", config.listen.resp, server.resp())}});
   }
   if (!config.listen.gateway.off()) {
-    Log::Info("gateway", {{"on", "http://" + server.gateway().Text()},
+    Log::Info("gateway", {{"on", UrlOf("http", config.listen.gateway, server.gateway())},
                           {"routes", std::to_string(config.routes.size())},
                           {"upstreams", std::to_string(config.upstreams.size())}});
   }
   if (!config.listen.admin.off()) {
-    Log::Info("admin: /healthz /readyz /metrics", {{"on", "http://" + server.admin().Text()}});
+    Log::Info("admin: /healthz /readyz /metrics",
+              {{"on", UrlOf("http", config.listen.admin, server.admin())}});
   }
 }
 

@@ -33,7 +33,8 @@ using Fields = std::array<const HttpField*, kNames>;
 std::size_t NameOf(std::string_view name) noexcept {
   if (name.size() < 14 || name.size() > 18 || (name[0] != 'X' && name[0] != 'x')) return kNames;
   for (std::size_t i = 0; i < kNames; ++i) {
-    if (EqualsIgnoreCase(name, kNameText[i])) return i;
+    // Their lengths alone tell most of them apart, without a call.
+    if (name.size() == kNameText[i].size() && EqualsIgnoreCase(name, kNameText[i])) return i;
   }
   return kNames;
 }

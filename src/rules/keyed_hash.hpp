@@ -26,6 +26,10 @@ class KeyedHash {
   static void WriteText(const Digest& digest, char* out) noexcept;
 
  private:
+  /// A block's bytes but for the padding's nine.
+  static constexpr std::size_t kShort = 55;
+  [[nodiscard]] Digest OfShort(std::string_view value) const noexcept;
+
   struct State;
   std::unique_ptr<State> state_;
 };

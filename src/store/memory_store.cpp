@@ -151,6 +151,11 @@ void MemoryStore::Note(const Outcome& outcome) noexcept {
   if (outcome.effect == Effect::kRepaired) repaired_.fetch_add(1, std::memory_order_relaxed);
 }
 
+void MemoryStore::Expect(const Charge& charge) noexcept {
+  const Fingerprint key = KeyOf(charge);
+  ShardOf(key).Prefetch(key);
+}
+
 Result<Decision> MemoryStore::Apply(const Charge& charge) {
   if (auto bad = CheckCharge(charge)) return std::unexpected(*std::move(bad));
   const Fingerprint key = KeyOf(charge);

@@ -29,6 +29,7 @@ class MemoryStore final : public Store {
 
   Result<std::int64_t> Apply(std::span<const Charge> charges, std::int64_t count,
                              std::span<Decision> decisions) override;
+  void Expect(const Charge& charge) noexcept override;
   Result<Decision> Apply(const Charge& charge) override;
   Result<Decision> Peek(const Charge& charge) override;
   Result<Decision> Debit(const Charge& charge) override;

@@ -133,7 +133,7 @@ std::unique_ptr<ProxyProcess> ProxyProcess::Tidegate(const std::string& binary, 
 }
 
 std::unique_ptr<ProxyProcess> ProxyProcess::Other(int port,
-                                                  std::map<std::string, std::string> files,
+                                                  const std::map<std::string, std::string>& files,
                                                   std::vector<std::string> arguments) {
   std::unique_ptr<ProxyProcess> proxy(new ProxyProcess(arguments.front(), port));
   const std::string folder = proxy->folder_.string();
@@ -143,7 +143,8 @@ std::unique_ptr<ProxyProcess> ProxyProcess::Other(int port,
       text.replace(at, kPlace.size(), folder);
     }
   };
-  for (auto& [name, text] : files) {
+  for (const auto& [name, template_text] : files) {
+    std::string text = template_text;
     fill_in(text);
     std::ofstream(proxy->folder_ / name, std::ios::binary) << text;
   }

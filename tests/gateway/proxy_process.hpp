@@ -26,7 +26,8 @@ class ProxyProcess {
                                                 const std::string& more = {});
   /// Any program with files of its own; it must answer HTTP on `port`. FOLDER stands for its folder
   /// in them and in the arguments, of which the first is the program's name.
-  static std::unique_ptr<ProxyProcess> Other(int port, std::map<std::string, std::string> files,
+  static std::unique_ptr<ProxyProcess> Other(int port,
+                                             const std::map<std::string, std::string>& files,
                                              std::vector<std::string> arguments);
   [[nodiscard]] static bool Installed(const std::string& program);
   ~ProxyProcess();

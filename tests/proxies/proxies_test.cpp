@@ -169,12 +169,13 @@ TEST_P(ProxiesTest, PassEverythingWhileTidegateIsGone) {
 }
 
 TEST_P(ProxiesTest, PassEverythingWhileTidegateHangs) {
-  Rig rig(GetParam());
-  UseUp(rig, {});
+  Rig rig(GetParam(), {.patience = Patience::kOfTheRecipe});
   rig.tidegate().Pause();
   for (const char* const method : {"POST", "GET"}) {
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(rig.Ask({.method = method, .body = "a body"}).status, 200);
+    const Message answer = rig.Ask({.method = method, .body = "a body"});
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.Count("ratelimit"), 0);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s) << "a quarter of a second, and a lot";
     ASSERT_FALSE(rig.Passed().empty());
     EXPECT_EQ(rig.Passed().back().body, "a body");
@@ -194,9 +195,7 @@ Changes ToRefuse(std::string_view proxy) {
 }
 
 TEST_P(ProxiesTest, RefuseEverythingWithoutTidegateIfToldSo) {
-  Rig rig(GetParam(), {.proxy = ToRefuse(GetParam())});
-  UseUp(rig, {});
-  const std::size_t passed = rig.Passed().size();
+  Rig rig(GetParam(), {.proxy = ToRefuse(GetParam()), .patience = Patience::kOfTheRecipe});
   const std::string proxy = GetParam();
   rig.tidegate().Pause();
   EXPECT_EQ(rig.Ask({}).status, proxy == "nginx" ? 500 : proxy == "haproxy" ? 503 : 504);
@@ -204,9 +203,7 @@ TEST_P(ProxiesTest, RefuseEverythingWithoutTidegateIfToldSo) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(rig.Ask({}).status, proxy == "nginx" ? 500 : proxy == "haproxy" ? 503 : 502);
   }
-  EXPECT_EQ(rig.Passed().size(), passed);
-  rig.StartTidegate();
-  EXPECT_EQ(rig.Ask({}).status, 200);
+  EXPECT_TRUE(rig.Passed().empty());
 }
 
 TEST_P(ProxiesTest, RefuseWhatARuleClosesByFailure) {

@@ -56,6 +56,20 @@ std::unique_ptr<ProxyProcess> StartCaddy(int port, Changes changes) {
        "--config", "FOLDER/Caddyfile", "--adapter", "caddyfile"});
 }
 
+Changes WithPatience(std::string_view proxy) {
+  if (proxy == "nginx") {
+    return {{"proxy_connect_timeout 100ms", "proxy_connect_timeout 5s"},
+            {"proxy_read_timeout    250ms", "proxy_read_timeout 5s"}};
+  }
+  if (proxy == "haproxy") {
+    return {{"timeout connect 100ms", "timeout connect 5s"},
+            {"timeout queue 100ms", "timeout queue 5s"},
+            {"timeout server 250ms", "timeout server 5s"}};
+  }
+  return {{"dial_timeout 100ms", "dial_timeout 5s"},
+          {"response_header_timeout 250ms", "response_header_timeout 5s"}};
+}
+
 int ConnectFrom(const std::string& address, int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const timeval patience{.tv_sec = 10, .tv_usec = 0};
@@ -96,6 +110,9 @@ Rig::Rig(const std::string& proxy, Setup setup) : api_(gateway_test::FreePort())
   StartTidegate();
   const int port = gateway_test::FreePort();
   Changes places = std::move(setup.proxy);
+  if (setup.patience == Patience::kLong) {
+    for (auto& change : WithPatience(proxy)) places.push_back(std::move(change));
+  }
   places.emplace_back("127.0.0.1:8081", At(api_));
   places.emplace_back("127.0.0.1:9000", At(upstream_.port()));
   proxy_ = proxy == "nginx"     ? StartNginx(port, places)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,11 +28,17 @@ struct Client {
   std::string host = "api.example.com";
 };
 
+/// How long the proxy waits for tidegate. On a busy machine a quarter of a second, as in the
+/// recipes, is over before tidegate had its turn, and requests pass: only what is about that waits
+/// so.
+enum class Patience : std::uint8_t { kLong, kOfTheRecipe };
+
 /// What is different from the recipes.
 struct Setup {
   Changes tidegate = {};  ///< Of its configuration.
   std::string more = {};  ///< Further rules, and sections behind them.
   Changes proxy = {};
+  Patience patience = Patience::kLong;
 };
 
 /// A proxy between its clients and an upstream, and a tidegate that it asks.

@@ -62,12 +62,11 @@ void RespAsked::Clear() noexcept {
   next = nullptr;
   policy.reset();
   ready = false;
-  charge = {};
-  decision = {};
   rule = nullptr;
-  quota.reset();
+  refund = {};
+  error.reset();
+  record = {};
   memory.release();
-  static_cast<Call&>(*this) = Call{};
 }
 
 void RespAsked::Write(RespWriter& writer) const {

@@ -23,6 +23,8 @@ constexpr int kMaxTurn = 1024;
 constexpr int kMaxReads = 16;
 /// So many of one connection are with the store at once; those behind them wait in the socket.
 constexpr std::size_t kMaxWaiting = 1024;
+/// So many are read before the first of them is put to the store.
+constexpr int kMaxPrepared = 16;
 /// A whole command, with all its elements.
 constexpr std::size_t kMaxCommand = 256u << 10;
 /// So much has been answered and not been taken: nothing more is begun until it is.
@@ -75,14 +77,19 @@ RespConnection::RespConnection(RespListener& listener, net::Accepted accepted)
   CheckRights();
 }
 
-RespConnection::~RespConnection() {
-  // The loop has ended: whoever still holds one of them gives it back to the door.
-  for (RespAsked* asked = first_; asked != nullptr;) {
+RespConnection::~RespConnection() { Abandon(); }
+
+/// What the store still has it gives back to the door.
+void RespConnection::Abandon() noexcept {
+  bool here = false;
+  for (RespAsked* asked = std::exchange(first_, nullptr); asked != nullptr;) {
+    here |= asked == prepared_;
     RespAsked* const next = std::exchange(asked->next, nullptr);
     asked->connection = nullptr;
-    if (asked->ready) door().Give(asked);
+    if (asked->ready || here) door().Give(asked);
     asked = next;
   }
+  last_ = prepared_ = nullptr;
 }
 
 RespDoor& RespConnection::door() noexcept { return listener_.door(); }
@@ -102,13 +109,7 @@ void RespConnection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
   net::Deadlines::Disarm(*this);
-  for (RespAsked* asked = std::exchange(first_, nullptr); asked != nullptr;) {
-    RespAsked* const next = std::exchange(asked->next, nullptr);
-    asked->connection = nullptr;
-    if (asked->ready) door().Give(asked);
-    asked = next;
-  }
-  last_ = nullptr;
+  Abandon();
   channel_.Close();
   listener_.OnGone(*this);
 }
@@ -191,8 +192,9 @@ void RespConnection::Process() {
     if (known_by_ != door().policy()) CheckRights();
     switch (parser_.Parse(channel_.input(), rights_ == Rights::kNone ? kStranger : kCaller)) {
       case Progress::kMore:
-        return;
+        return StartPrepared();
       case Progress::kBad:
+        StartPrepared();
         return Refuse(parser_.problem());
       case Progress::kNothing:
         break;
@@ -200,7 +202,10 @@ void RespConnection::Process() {
         const Arguments arguments = parser_.arguments();
         const RespWordInfo* const word = FindRespWord(arguments.front());
         // Those before it are answered first.
-        if (waiting_ > 0 && (word == nullptr || word->kind != RespWordInfo::Kind::kAsks)) return;
+        if (waiting_ > 0 && (word == nullptr || word->kind != RespWordInfo::Kind::kAsks)) {
+          StartPrepared();
+          if (waiting_ > 0) return;
+        }
         ++turn_;
         net::HttpStats::Add(listener_.stats().requests);
         if (word != nullptr) {
@@ -219,9 +224,10 @@ void RespConnection::Process() {
         break;
       }
     }
-    if (state_ == State::kClosed) return;
     channel_.Drop(parser_.consumed());
+    if (unstarted_ >= kMaxPrepared) StartPrepared();
   }
+  StartPrepared();
 }
 
 void RespConnection::Refuse(std::string_view problem) {
@@ -256,11 +262,17 @@ void RespConnection::Ask(const RespWordInfo& word, Arguments arguments) {
   }
   RespAsked* const asked = door().Take();
   asked->policy = known_by_;
-  std::string bad = word.word == RespWord::kThrottle ? PrepareThrottle(*asked, arguments)
-                                                     : PrepareQuestion(*asked, word, arguments);
-  if (bad.empty()) return Begin(asked);
+  std::string problem;
+  if (word.word == RespWord::kThrottle ? PrepareThrottle(*asked, arguments, problem)
+                                       : PrepareQuestion(*asked, word, arguments, problem)) {
+    door().Expect(*asked);
+    Append(asked);
+    if (unstarted_++ == 0) prepared_ = asked;
+    if (barrier_) StartPrepared();
+    return;
+  }
   door().Give(asked);
-  SayError(std::move(bad));
+  SayError(std::move(problem));
 }
 
 void RespConnection::SayError(std::string text) {
@@ -268,19 +280,23 @@ void RespConnection::SayError(std::string text) {
   RespAsked* const refused = door().Take();
   refused->error = Error{ErrorCode::kBadCharge, std::move(text)};
   refused->ready = true;
-  refused->connection = this;
-  last_ = last_->next = refused;
-  ++waiting_;
+  Append(refused);
 }
 
-std::string RespConnection::PrepareThrottle(RespAsked& asked, Arguments arguments) {
+bool RespConnection::PrepareThrottle(RespAsked& asked, Arguments arguments, std::string& problem) {
   Throttle throttle;
-  if (std::string bad = ReadThrottle(arguments, throttle); !bad.empty()) return bad;
+  if (!ReadThrottle(arguments, throttle, problem)) return false;
   const Result<Quota>& quota = door().QuotaOf(throttle.quota);
-  if (!quota) return quota.error().message;
+  if (!quota) {
+    problem = quota.error().message;
+    return false;
+  }
   const RuleSet& rules = *asked.policy->rules;
   const auto identity = rules.identifier().FromKey(throttle.key, asked.memory);
-  if (!identity) return identity.error().message;
+  if (!identity) {
+    problem = identity.error().message;
+    return false;
+  }
   asked.quota = *quota;
   asked.quantity = throttle.quantity;
   asked.form = RespAsked::Form::kThrottle;
@@ -291,20 +307,20 @@ std::string RespConnection::PrepareThrottle(RespAsked& asked, Arguments argument
                   .cost = throttle.quantity == 0 ? 1 : throttle.quantity,
                   .lease = {},
                   .on_failure = rules.on_failure()};
-  return {};
+  return true;
 }
 
-std::string RespConnection::PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
-                                            Arguments arguments) {
+bool RespConnection::PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
+                                     Arguments arguments, std::string& problem) {
   Question question(asked.memory);
-  if (auto bad = ReadRespQuestion(word, arguments, question, asked.memory); !bad.empty()) {
-    return bad;
-  }
+  problem = ReadRespQuestion(word, arguments, question, asked.memory);
+  if (!problem.empty()) return false;
   asked.kind = KindOf(word.word);
   Resolved resolved(asked.memory);
   if (auto bad = Resolve(question, asked.kind, *asked.policy->rules, InlineQuotas::kRefused,
                          resolved, asked.memory)) {
-    return std::move(bad->message);
+    problem = std::move(bad->message);
+    return false;
   }
   asked.charge = resolved.charges.charges.front();
   asked.rule = resolved.charges.rules.front();
@@ -318,16 +334,25 @@ std::string RespConnection::PrepareQuestion(RespAsked& asked, const RespWordInfo
                     word.word == RespWord::kRenew || word.word == RespWord::kRelease;
   asked.form = done ? RespAsked::Form::kDone : RespAsked::Form::kDecision;
   barrier_ = word.kind == RespWordInfo::Kind::kChanges;
-  return {};
+  return true;
 }
 
-void RespConnection::Begin(RespAsked* asked) {
+void RespConnection::Append(RespAsked* asked) noexcept {
   asked->connection = this;
   (first_ == nullptr ? first_ : last_->next) = asked;
   last_ = asked;
   ++waiting_;
-  door().Start(*asked);
-  if (state_ != State::kClosed) WriteReady();
+}
+
+void RespConnection::StartPrepared() {
+  unstarted_ = 0;
+  // Those that are refused stand among them, and are ready.
+  for (RespAsked* asked = std::exchange(prepared_, nullptr); asked != nullptr;) {
+    RespAsked* const next = asked->next;
+    if (!asked->ready) door().Start(*asked);
+    asked = next;
+  }
+  WriteReady();
 }
 
 void RespConnection::WriteReady() {

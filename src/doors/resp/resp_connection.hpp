@@ -66,11 +66,18 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   void WriteReady();
 
   void Ask(const RespWordInfo& word, std::span<const std::string_view> arguments);
-  [[nodiscard]] std::string PrepareThrottle(RespAsked& asked,
-                                            std::span<const std::string_view> arguments);
-  [[nodiscard]] std::string PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
-                                            std::span<const std::string_view> arguments);
-  void Begin(RespAsked* asked);
+  /// False: `problem` says what is wrong.
+  [[nodiscard]] bool PrepareThrottle(RespAsked& asked, std::span<const std::string_view> arguments,
+                                     std::string& problem);
+  [[nodiscard]] bool PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
+                                     std::span<const std::string_view> arguments,
+                                     std::string& problem);
+  /// Behind those that are to be answered before it.
+  void Append(RespAsked* asked) noexcept;
+  /// Puts those that are understood to the store. They are read first, a few at a time, so that
+  /// what the store needs for them comes from far memory side by side.
+  void StartPrepared();
+  void Abandon() noexcept;
   /// In its place behind those that are not answered yet.
   void SayError(std::string text);
 
@@ -110,9 +117,11 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
 
   RespAsked* first_ = nullptr;  ///< To be answered next.
   RespAsked* last_ = nullptr;
-  std::size_t waiting_ = 0;  ///< From first_ to last_.
-  bool barrier_ = false;     ///< The last of them changes something: nothing may overtake it.
-  int turn_ = 0;             ///< Commands since the reactor called.
+  std::size_t waiting_ = 0;        ///< From first_ to last_.
+  RespAsked* prepared_ = nullptr;  ///< The first of them that the store has not got yet.
+  int unstarted_ = 0;              ///< So many of those.
+  bool barrier_ = false;           ///< The last of them changes something: nothing may overtake it.
+  int turn_ = 0;                   ///< Commands since the reactor called.
 };
 
 }  // namespace tidegate

@@ -38,6 +38,8 @@ class RespDoor {
 
   [[nodiscard]] RespAsked* Take();
   void Give(RespAsked* asked) noexcept;
+  /// It will be started in a moment.
+  void Expect(const RespAsked& asked) noexcept { store_.Expect(asked.charge); }
   /// Puts it to the store; its connection is told when it is ready, perhaps before this returns.
   void Start(RespAsked& asked);
 

@@ -62,13 +62,22 @@ void WriteCommand(RespWriter& to, const RespWordInfo& word) {
 
 void WriteDocs(RespWriter& to, const RespWordInfo& word) {
   to.Text(word.name);
-  to.Map(3);
+  to.Map(word.arguments.empty() ? 3 : 4);
   to.Text("summary");
   to.Text(word.summary);
   to.Text("since");
   to.Text("1.0.0");
   to.Text("group");
   to.Text(word.kind == RespWordInfo::Kind::kConnection ? "connection" : "generic");
+  if (word.arguments.empty()) return;
+  // redis-cli shows them; as one, since they are written for people.
+  to.Text("arguments");
+  to.Array(1);
+  to.Map(2);
+  to.Text("name");
+  to.Text(word.arguments);
+  to.Text("type");
+  to.Text("string");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <string_view>
 
@@ -25,13 +26,17 @@ class RespWriter {
     out_ << "\r\n";
   }
   void Integer(std::int64_t number) {
-    out_ << ':';
+    char* const to = out_.Reserve(24);
+    char* end = to;
+    *end++ = ':';
     if (number >= 0 && number <= 9) {
-      out_ << static_cast<char>('0' + number);
+      *end++ = static_cast<char>('0' + number);
     } else {
-      out_ << number;
+      end = std::to_chars(end, to + 24, number).ptr;
     }
-    out_ << "\r\n";
+    *end++ = '\r';
+    *end++ = '\n';
+    out_.Advance(static_cast<std::size_t>(end - to));
   }
   void Text(std::string_view text) { out_ << '$' << text.size() << "\r\n" << text << "\r\n"; }
   /// For people: a client of version 3 may know that it is no data.

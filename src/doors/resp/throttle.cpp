@@ -11,45 +11,61 @@ namespace {
 
 constexpr std::int64_t kMaxSeconds = std::int64_t{366} * 86'400;
 
-/// Empty: good.
-std::string ReadBetween(std::string_view name, std::string_view text, std::int64_t least,
-                        std::int64_t most, std::int64_t& number) {
-  if (ReadInteger(text, number) && number >= least && number <= most) return {};
-  return std::string(name) + " must be an integer between " + std::to_string(least) + " and " +
-         std::to_string(most);
+struct Range {
+  std::string_view name;
+  std::int64_t least;
+  std::int64_t most;
+};
+constexpr Range kBurst{"max_burst", 0, kMaxCost};
+constexpr Range kCount{"count", 1, kMaxCost};
+constexpr Range kPeriod{"period", 1, kMaxSeconds};
+constexpr Range kQuantity{"quantity", 0, kMaxCost};
+
+bool ReadIn(const Range& range, std::string_view text, std::int64_t& number, std::string& problem) {
+  if (ReadInteger(text, number) && number >= range.least && number <= range.most) return true;
+  problem = std::string(range.name) + " must be an integer between " + std::to_string(range.least) +
+            " and " + std::to_string(range.most);
+  return false;
 }
 
 }  // namespace
 
 bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
+  if (text.size() - 1 < 9 && text[0] != '-') {  // One to nine digits, as nearly all have.
+    std::int64_t value = 0;
+    for (const char c : text) {
+      const auto digit = static_cast<unsigned char>(c - '0');
+      if (digit > 9) return false;
+      value = value * 10 + digit;
+    }
+    number = value;
+    return true;
+  }
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   return error == std::errc{} && rest == end && !text.empty();
 }
 
-std::string ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttle) {
+bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttle,
+                  std::string& problem) {
   if (arguments.size() != 5 && arguments.size() != 6) {
-    return "CL.THROTTLE takes: key max_burst count period_seconds [quantity]";
+    problem = "CL.THROTTLE takes: key max_burst count period_seconds [quantity]";
+    return false;
   }
   throttle.key = arguments[1];
   std::int64_t burst = 0;
   std::int64_t period = 0;
   QuotaSpec& quota = throttle.quota;
+  if (!ReadIn(kBurst, arguments[2], burst, problem) ||
+      !ReadIn(kCount, arguments[3], quota.limit, problem) ||
+      !ReadIn(kPeriod, arguments[4], period, problem) ||
+      (arguments.size() == 6 && !ReadIn(kQuantity, arguments[5], throttle.quantity, problem))) {
+    return false;
+  }
   quota.algorithm = Algorithm::kGcra;
-  if (auto bad = ReadBetween("max_burst", arguments[2], 0, kMaxCost, burst); !bad.empty()) {
-    return bad;
-  }
-  if (auto bad = ReadBetween("count", arguments[3], 1, kMaxCost, quota.limit); !bad.empty()) {
-    return bad;
-  }
-  if (auto bad = ReadBetween("period", arguments[4], 1, kMaxSeconds, period); !bad.empty()) {
-    return bad;
-  }
   quota.burst = burst + 1;
   quota.period = std::chrono::seconds{period};
-  throttle.quantity = 1;
-  if (arguments.size() == 5) return {};
-  return ReadBetween("quantity", arguments[5], 0, kMaxCost, throttle.quantity);
+  return true;
 }
 
 ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota, std::int64_t quantity) {

@@ -19,9 +19,9 @@ struct Throttle {
   std::int64_t quantity = 1;  ///< 0: a look that takes nothing.
 };
 
-/// `arguments` begin with the command's name. A text: what is wrong with them, for the caller.
-[[nodiscard]] std::string ReadThrottle(std::span<const std::string_view> arguments,
-                                       Throttle& throttle);
+/// `arguments` begin with the command's name. False: `problem` says what is wrong with them.
+[[nodiscard]] bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttle,
+                                std::string& problem);
 
 /// ... and what is answered: 0 or 1 (limited), the limit, what remains, the seconds until a retry
 /// makes sense (-1: it passed, or never will), the seconds until all is there again.
