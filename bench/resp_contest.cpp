@@ -35,7 +35,7 @@ void Load(const RespSide& side, const RespLoad& load) {
   }
 }
 
-/// redis-benchmark does not say what it was answered.
+/// An error ends redis-benchmark; what else it was answered, it does not say.
 void CheckAnswer(const RespSide& side) {
   const std::string answer = redis_test::RedisClient(side.port).Text(side.command);
   if (!side.good(answer)) throw std::runtime_error(side.name + " answers " + answer);

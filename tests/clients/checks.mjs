@@ -4,6 +4,10 @@ import net from 'node:net';
 import path from 'node:path';
 import WebSocket from 'ws';
 import { accepting, assert, folder, freePort, get, haproxy, nginx, run, start, tidegate } from './harness.mjs';
+import { ioredisCheck } from './ioredis.mjs';
+import { nodeRedisCheck } from './node_redis.mjs';
+import { redisBenchmarkCheck } from './redis_benchmark.mjs';
+import { redisCliCheck } from './redis_cli.mjs';
 import { GIGABYTES_2, nodeUpstream } from './upstream.mjs';
 
 const rules = 'rules: [ { id: everybody, per: client_ip, limit: 100000000/s } ]\n';
@@ -252,4 +256,8 @@ export const checks = {
   upstream: upstreamCheck,
   reload: reloadCheck,
   drain: drainCheck,
+  'redis-cli': redisCliCheck,
+  'redis-benchmark': redisBenchmarkCheck,
+  ioredis: ioredisCheck,
+  'node-redis': nodeRedisCheck,
 };

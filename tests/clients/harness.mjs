@@ -43,11 +43,12 @@ export function start(command, args, options = {}) {
   return child;
 }
 
-/** Runs to its end: { code, out }. */
-export function run(command, args, options = {}) {
+/** Runs to its end: { code, out }. `input`: what it reads. */
+export function run(command, args, { input, ...options } = {}) {
   return new Promise((resolve) => {
-    execFile(command, args, { maxBuffer: 64 << 20, ...options }, (error, stdout, stderr) =>
+    const child = execFile(command, args, { maxBuffer: 64 << 20, ...options }, (error, stdout, stderr) =>
       resolve({ code: error ? (error.code ?? -1) : 0, out: stdout + stderr }));
+    if (input !== undefined) child.stdin.on('error', () => {}).end(input);
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real clients and upstreams through a real gateway. `./dev clients [CHECK...]` runs them.
+// Real clients and upstreams through a real gateway, real Redis clients at a real RESP door.
+// `./dev clients [CHECK...]` runs them.
 import { stopAll } from './harness.mjs';
 import { checks } from './checks.mjs';
 

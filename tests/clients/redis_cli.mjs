@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// redis-cli, and what people type by hand.
+import { assert, run } from './harness.mjs';
+import { eachStore, respServer, say, token } from './resp_server.mjs';
+
+const encoded = (args) => `*${args.length}\r\n` + args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('');
+
+async function commands({ port }) {
+  const cli = (...args) => run('redis-cli', ['-p', String(port), ...args]).then(({ out }) => out.trim());
+  const asked = ['CL.THROTTLE', 'by-cli', '1', '1', '60'];
+  const answers = [await cli(...asked), await cli(...asked), await cli(...asked)];
+  assert(answers[0] === '0\n2\n1\n-1\n60', answers[0]);
+  assert(/^0\n2\n0\n-1\n1[12]\d$/.test(answers[1]), answers[1]);
+  assert(/^1\n2\n0\n(60|5\d)\n1[12]\d$/.test(answers[2]), answers[2]);
+  assert((await cli('-3', 'TG.DECIDE', 'per-key', 'a')).includes('remaining 99'), 'RESP3');
+  assert((await cli('TG.DECIDE', 'per-key', 'a', 'COST', '9')).includes('\n90\n'), 'RESP2');
+  assert((await cli('CL.THROTTLE', 'x')).startsWith('ERR CL.THROTTLE takes: key max_burst'), 'too few arguments');
+  assert((await cli('GET', 'x')).startsWith("ERR unknown command 'GET'"), 'no such command');
+}
+
+/** On a terminal redis-cli asks for COMMAND DOCS first, and its help is made of them. */
+async function interactive({ port }) {
+  const { out } = await run('script', ['-qec', `redis-cli -p ${port}`, '/dev/null'], {
+    input: 'PING\nhelp cl.throttle\nCL.THROTTLE typed 15 30 60\nquit\n',
+    env: { ...process.env, TERM: 'dumb' }, timeout: 20_000 });
+  assert(out.includes('PONG') && out.includes('summary:') && out.includes('(integer) 16') && !out.includes('(error)'), out);
+}
+
+async function pipe({ port }) {
+  const all = encoded(['CL.THROTTLE', 'piped', '99999', '1', '60']).repeat(20_000);
+  const { out } = await run('redis-cli', ['-p', String(port), '--pipe'], { input: all, timeout: 20_000 });
+  assert(out.includes('errors: 0, replies: 20000'), out);
+}
+
+async function byHand({ port }) {
+  const said = await say(port, 'CL.THROTTLE "by hand" 15 30 60\r\n\r\nPING \'it\\\'s\'\nPING "\\x41\\n"\r\n', '$2\r\nA\n\r\n');
+  assert(said === '*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n$4\r\nit\'s\r\n$2\r\nA\n\r\n', JSON.stringify(said));
+  for (const [bytes, error] of [
+    ['PING "a\r\n', '-ERR Protocol error: unbalanced quotes in request\r\n'],
+    ['*1\r\n:1\r\n', "-ERR Protocol error: expected '$', got ':'\r\n"],
+    ['*1\r\n$99999999\r\n', '-ERR Protocol error: invalid bulk length: at most 65536 bytes\r\n'],
+    ['*-1\r\n*0\r\n*1048577\r\n', '-ERR Protocol error: invalid multibulk length: at most 64 elements\r\n'],
+  ]) {
+    const answer = await say(port, bytes);
+    assert(answer === error, JSON.stringify(answer));
+  }
+  const http = await say(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert(!http.includes('unknown command'), `HTTP: ${http}`);
+}
+
+async function password(options) {
+  const server = await respServer({ ...options, auth: 'required' });
+  const cli = (...args) => run('redis-cli', ['-p', String(server.port), ...args]).then(({ out }) => out.trim());
+  assert((await cli('CL.THROTTLE', 'x', '1', '1', '60')).startsWith('NOAUTH'), 'without a password');
+  assert((await cli('-a', token, '--no-auth-warning', 'PING')) === 'PONG', 'with it');
+  assert((await cli('-3', '--user', 'clients', '--pass', token, '--no-auth-warning', 'PING')) === 'PONG', 'with a name too');
+  assert((await cli('-a', 'wrong', '--no-auth-warning', 'PING')).includes('WRONGPASS'), 'with another');
+  await server.stop();
+}
+
+export async function redisCliCheck() {
+  await eachStore(async (options) => {
+    const server = await respServer(options);
+    await commands(server);
+    await interactive(server);
+    await pipe(server);
+    await byHand(server);
+    assert(await server.stop() === 0, 'it does not end well');
+    await password(options);
+  });
+  return 'commands in RESP2 and RESP3, help on a terminal, 20,000 commands by --pipe, lines by hand, passwords; both stores';
+}

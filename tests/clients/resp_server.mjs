@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tidegate with the RESP door, once for each store.
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { accepting, folder, freePort, start } from './harness.mjs';
+
+export const token = 'a-token-of-32-characters-at-least';
+const tokens = path.join(folder, 'tokens');
+fs.writeFileSync(tokens, `clients ${token}\n`);
+
+let configs = 0;
+/** `redis`: the port of the store's Redis; none: in memory. `auth`: clients must show the token. */
+export async function respServer({ redis, auth = 'open', port } = {}) {
+  port ??= await freePort();
+  const file = path.join(folder, `resp-${++configs}.yaml`);
+  // Nothing is to be decided without Redis because the machine was busy.
+  const store = redis ? `store: { url: "redis://127.0.0.1:${redis}", on_failure: closed, deadline: 5s }\n` : '';
+  fs.writeFileSync(file, `listen: { resp: { address: "127.0.0.1:${port}", auth: ${auth} }, api: off, admin: off }
+access: { tokens: "file:${tokens}" }
+${store}rules: [ { id: per-key, per: header:x-api-key, limit: 100/h } ]\n`);
+  const child = start(process.env.TIDEGATE ?? 'build/release/tidegate', ['serve', '--config', file, '--threads', '2']);
+  await accepting(port, 'tidegate').catch((error) => { throw new Error(`${error}\n${child.output}`); });
+  return { child, port, stop: (signal = 'SIGTERM') => { child.kill(signal); return child.ended; } };
+}
+
+/** `check(options, store)` for both stores; the options are for respServer. */
+export async function eachStore(check) {
+  const redis = await freePort();
+  const child = start('redis-server', ['--port', String(redis), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']);
+  await accepting(redis, 'redis-server');
+  for (const [store, options] of [['memory', {}], ['Redis', { redis }]]) {
+    await check(options, store).catch((error) => { throw new Error(`the ${store} store: ${error.stack ?? error}`); });
+  }
+  child.kill('SIGTERM');
+  await child.ended;
+}
+
+/** What the server says to these bytes until it has said `end`, or closed. */
+export function say(port, bytes, end) {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    const socket = net.connect(port, '127.0.0.1', () => socket.write(bytes));
+    const late = setTimeout(() => { socket.destroy(); reject(new Error(`only ${JSON.stringify(said)}`)); }, 5000);
+    const done = () => { clearTimeout(late); socket.destroy(); resolve(said); };
+    socket.setEncoding('latin1').on('error', reject).on('close', done)
+      .on('data', (text) => { said += text; if (end && said.endsWith(end)) done(); });
+  });
+}
+
+/** The five integers of the nth of `count` questions about a key that has room for all of them. */
+export const room = (count) => ['CL.THROTTLE', `room-${++configs}-${process.hrtime.bigint()}`, String(count - 1), '1', '3600'];
+export function inOrder(answers) {
+  return answers.every((answer, i) => answer.length === 5 && Number(answer[0]) === 0 &&
+    Number(answer[1]) === answers.length && Number(answer[2]) === answers.length - 1 - i && Number(answer[3]) === -1);
+}
