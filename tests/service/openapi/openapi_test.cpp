@@ -267,7 +267,6 @@ TEST(OpenApi, DocumentsWhatIsForbidden) {
 
 TEST(OpenApi, DocumentsWhatProxiesAreAnswered) {
   const Service service([](Config& config) {
-    config.client_ip.policy.trusted_proxies = {Network::Parse("127.0.0.1").value()};
     config.deny.push_back(
         {.hosts = {}, .paths = {"/secret"}, .methods = {}, .headers = {}, .client_ips = {}});
   });
@@ -284,10 +283,29 @@ TEST(OpenApi, DocumentsWhatProxiesAreAnswered) {
   answers(403, "/v1/auth", about + "/secret\r\n");
   answers(500, "/v1/auth?x", about + "/demo/x\r\n");
   answers(431, "/v1/auth", "X-Long: " + std::string(20'000, 'x') + "\r\n");
-  const Service stranger;
+  const Service stranger([](Config& config) { config.client_ip.policy.trusted_proxies.clear(); });
   const Reply reply = stranger.Send(RequestText("GET", "/v1/auth", "", "", about + "/\r\n"));
   EXPECT_EQ(reply.status, 500);
   CheckDocumented(reply, operation);
+}
+
+TEST(OpenApi, DocumentsWhoMustSayWhoHeIs) {
+  const Service service([](Config& config) {
+    config.listen.api.auth = ListenSpec::Auth::kRequired;
+    config.access.tokens = {
+        {.name = "a", .secret = "0123456789abcdef", .may = TokenSpec::May::kAsk}};
+  });
+  for (const char* const path : {"/v1/decide", "/v1/decide/batch", "/v1/peek", "/v1/debit",
+                                 "/v1/refund", "/v1/acquire", "/v1/renew", "/v1/release"}) {
+    const Reply reply = service.Post(path, "{}");
+    EXPECT_EQ(reply.status, 401) << path;
+    CheckDocumented(reply, Operation(path, "post"));
+  }
+  const Reply reply =
+      service.Send(RequestText("POST", "/v1/refund", R"({"rule":"demo","identity":"a","id":"i"})",
+                               "application/json", "Authorization: Bearer 0123456789abcdef\r\n"));
+  EXPECT_EQ(reply.status, 403) << reply.body;
+  CheckDocumented(reply, Operation("/v1/refund", "post"));
 }
 
 TEST(OpenApi, DocumentsTooManyConnections) {
