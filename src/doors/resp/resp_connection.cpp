@@ -119,7 +119,7 @@ void RespConnection::OnReady(std::uint32_t events) {
   channel_.OnEvents(events);
   turn_ = 0;
   try {
-    Advance();
+    Advance(events != 0 ? Answers::kLater : Answers::kNow);
   } catch (const std::bad_alloc&) {
     advancing_ = false;
     Close();  // Without memory for this one, the others shall go on.
@@ -133,7 +133,7 @@ void RespConnection::OnAnswered() {
 
 // --- Reading ------------------------------------------------------------------
 
-void RespConnection::Advance() {
+void RespConnection::Advance(Answers answers) {
   if (!channel_.Flush()) return Close();
   advancing_ = true;
   int reads = 0;
@@ -152,6 +152,9 @@ void RespConnection::Advance() {
   }
   advancing_ = false;
   if (state_ == State::kClosed) return;
+  if (answers == Answers::kLater && channel_.pending() > 0 && channel_.pending() <= kMaxUnsent) {
+    return listener_.reactor().Later(*this);
+  }
   const bool gives_way = turn_ >= kMaxTurn || channel_.pending() > kMaxUnsent ||
                          (reads == kMaxReads && channel_.readable());
   if (!channel_.Flush()) return Close();

@@ -50,7 +50,10 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   void OnReady(std::uint32_t events) override;
   void OnDeadline(net::Deadlines::Kind kind) override;
 
-  void Advance();
+  /// Answers leave when all that has come to the reactor in this round is read: the first that
+  /// leaves wakes its reader, who would else be awake and asleep again for each of the others.
+  enum class Answers : bool { kNow, kLater };
+  void Advance(Answers answers);
   /// False: nothing more can be read now.
   [[nodiscard]] bool Read();
   /// The commands that are there, as far as they may be begun.
