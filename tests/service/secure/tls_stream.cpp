@@ -5,6 +5,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <csignal>
@@ -61,6 +62,32 @@ void Offer(SSL* ssl, const std::vector<std::string>& protocols) {
             0);
 }
 
+/// A socket that takes one byte at a time.
+const BIO_METHOD* Trickle() {
+  static BIO_METHOD* const kMethod = [] {
+    BIO_METHOD* const method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "trickle");
+    BIO_meth_set_create(method, [](BIO* bio) {
+      BIO_set_init(bio, 1);
+      return 1;
+    });
+    BIO_meth_set_write(method, [](BIO* bio, const char* data, int size) {
+      const int fd = *static_cast<const int*>(BIO_get_data(bio));
+      for (int i = 0; i < size; ++i) {
+        if (::send(fd, data + i, 1, MSG_NOSIGNAL) != 1) return -1;
+      }
+      return size;
+    });
+    BIO_meth_set_read(method, [](BIO* bio, char* data, int size) {
+      const int fd = *static_cast<const int*>(BIO_get_data(bio));
+      return static_cast<int>(::recv(fd, data, static_cast<std::size_t>(size), 0));
+    });
+    BIO_meth_set_ctrl(method,
+                      [](BIO*, int what, long, void*) { return what == BIO_CTRL_FLUSH ? 1L : 0L; });
+    return method;
+  }();
+  return kMethod;
+}
+
 }  // namespace
 
 const behaviour::Authority& Ours() {
@@ -74,11 +101,16 @@ const behaviour::Authority& Theirs() {
 }
 
 TlsStream::TlsStream(const net::Endpoint& to, const TlsOptions& options)
-    : Stream(to, options.receive_buffer), context_(MakeContext(options)) {
+    : Stream(to, options.receive_buffer), socket_(fd()), context_(MakeContext(options)) {
   if (!options.before.empty()) Stream::Send(options.before);
   ERR_clear_error();
   ssl_ = SSL_new(context_);
   SSL_set_fd(ssl_, fd());
+  if (options.trickle) {
+    BIO* const bio = BIO_new(Trickle());
+    BIO_set_data(bio, &socket_);
+    SSL_set_bio(ssl_, bio, bio);
+  }
   if (!options.server_name.empty()) SSL_set_tlsext_host_name(ssl_, options.server_name.c_str());
   Offer(ssl_, options.protocols);
   if (options.ticket) SSL_set_session(ssl_, options.ticket.get());
@@ -148,7 +180,9 @@ bool TlsStream::rsa() const {
 }
 
 TlsTicket TlsStream::ticket() const {
-  return {SSL_get1_session(ssl_), [](SSL_SESSION* session) { SSL_SESSION_free(session); }};
+  // A copy: OpenSSL spoils the session of a connection that ends without a goodbye.
+  return {SSL_SESSION_dup(SSL_get0_session(ssl_)),
+          [](SSL_SESSION* session) { SSL_SESSION_free(session); }};
 }
 
 }  // namespace tidegate::service

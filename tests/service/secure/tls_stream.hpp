@@ -29,6 +29,7 @@ struct TlsOptions {
   std::string signatures = {};              ///< As OpenSSL lists them; empty: its own choice.
   TlsTicket ticket = {};
   std::string before = {};  ///< Sent in the clear, before anything else.
+  bool trickle = false;     ///< Every byte on the wire is sent by itself.
   int receive_buffer = 0;
 };
 
@@ -61,6 +62,7 @@ class TlsStream final : public Stream {
  private:
   void NoteProblem();
 
+  int socket_;
   SSL_CTX* context_;
   SSL* ssl_ = nullptr;
   bool shaken_ = false;
