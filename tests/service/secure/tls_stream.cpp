@@ -102,7 +102,11 @@ const behaviour::Authority& Theirs() {
 
 TlsStream::TlsStream(const net::Endpoint& to, const TlsOptions& options)
     : Stream(to, options.receive_buffer), socket_(fd()), context_(MakeContext(options)) {
-  if (!options.before.empty()) Stream::Send(options.before);
+  if (options.trickle) {
+    for (const char byte : options.before) Stream::Send({&byte, 1});
+  } else if (!options.before.empty()) {  // In one segment with what follows.
+    (void)::send(fd(), options.before.data(), options.before.size(), MSG_NOSIGNAL | MSG_MORE);
+  }
   ERR_clear_error();
   ssl_ = SSL_new(context_);
   SSL_set_fd(ssl_, fd());
