@@ -115,6 +115,25 @@ TEST_F(TlsBytesTest, ARecordMayHoldOneByte) {
   EXPECT_EQ(gateway.Read().body, "body");
 }
 
+TEST_F(TlsBytesTest, ARequestMayComeWithTheLastOfTheHandshake) {
+  for (const Door door : {Door::kApi, Door::kGateway, Door::kResp}) {
+    const TlsOptions options{.least = TLS1_3_VERSION, .hold = true};
+    EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, door), options), door)) << door;
+  }
+}
+
+TEST_F(TlsBytesTest, KeysMayBeRenewedInBetween) {
+  TlsRespClient client(At(service_, Door::kResp), {.least = TLS1_3_VERSION});
+  TlsHttpClient http(At(service_, Door::kGateway), {.least = TLS1_3_VERSION});
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(client.Ask({"PING"}), "PONG");
+    EXPECT_TRUE(client.tls().UpdateKeys());
+    http.Send(Post("/x", "body"));
+    EXPECT_EQ(http.Read().body, "body");
+    EXPECT_TRUE(http.tls().UpdateKeys());
+  }
+}
+
 TEST_F(TlsBytesTest, AClientThatReadsSlowlyGetsAllInTheEnd) {
   TlsRespClient lazy(At(service_, Door::kResp), {.receive_buffer = 4096});
   TlsHttpClient slow(At(service_, Door::kApi), {.receive_buffer = 4096});

@@ -2,6 +2,7 @@
 #include "service/secure/tls_stream.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -62,6 +63,9 @@ void Offer(SSL* ssl, const std::vector<std::string>& protocols) {
             0);
 }
 
+/// What is corked is sent when the cork is drawn; the system lets a whole flight pass after 200 ms.
+void Cork(int socket, int on) { setsockopt(socket, IPPROTO_TCP, TCP_CORK, &on, sizeof on); }
+
 /// A socket that takes one byte at a time.
 const BIO_METHOD* Trickle() {
   static BIO_METHOD* const kMethod = [] {
@@ -118,6 +122,7 @@ TlsStream::TlsStream(const net::Endpoint& to, const TlsOptions& options)
   if (!options.server_name.empty()) SSL_set_tlsext_host_name(ssl_, options.server_name.c_str());
   Offer(ssl_, options.protocols);
   if (options.ticket) SSL_set_session(ssl_, options.ticket.get());
+  if (options.hold) Cork(fd(), 1);
   shaken_ = SSL_connect(ssl_) == 1;
   if (!shaken_) NoteProblem();
 }
@@ -137,8 +142,12 @@ void TlsStream::NoteProblem() {
 bool TlsStream::Send(std::string_view bytes) {
   std::size_t sent = 0;
   ERR_clear_error();
-  return bytes.empty() || SSL_write_ex(ssl_, bytes.data(), bytes.size(), &sent) == 1;
+  const bool taken = bytes.empty() || SSL_write_ex(ssl_, bytes.data(), bytes.size(), &sent) == 1;
+  Cork(fd(), 0);
+  return taken;
 }
+
+bool TlsStream::UpdateKeys() { return SSL_key_update(ssl_, SSL_KEY_UPDATE_REQUESTED) == 1; }
 
 Stream::Got TlsStream::Receive(std::string& to) {
   std::array<char, 16384> buffer;

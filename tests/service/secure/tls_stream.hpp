@@ -30,6 +30,7 @@ struct TlsOptions {
   TlsTicket ticket = {};
   std::string before = {};  ///< Sent in the clear, before anything else.
   bool trickle = false;     ///< Every byte on the wire is sent by itself.
+  bool hold = false;        ///< The handshake's last bytes wait for the first that are sent.
   int receive_buffer = 0;
 };
 
@@ -44,6 +45,8 @@ class TlsStream final : public Stream {
   Got Receive(std::string& to) override;
   /// close_notify, then the end of the socket's sending.
   void EndSending() override;
+  /// New keys for both directions, 1.3 only.
+  bool UpdateKeys();
 
   /// The handshake is over, for this side: in 1.3 the other one may still refuse.
   [[nodiscard]] bool shaken() const noexcept { return shaken_; }
