@@ -25,13 +25,16 @@ class AdminDoor final : public net::HttpHandler {
 
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// From now on.
-  void Use(std::shared_ptr<const Tokens> tokens) { tokens_ = std::move(tokens); }
+  void Use(std::shared_ptr<const Tokens> tokens, const Admission& admission) {
+    tokens_ = std::move(tokens);
+    admission_ = admission;
+  }
 
  private:
   void AnswerReady(net::HttpExchange& exchange);
 
   AsyncStore& store_;
-  const Admission admission_;
+  Admission admission_;
   std::shared_ptr<const Tokens> tokens_;
   bool was_ready_ = false;  ///< The store has answered before.
   const Sources sources_;

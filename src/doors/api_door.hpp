@@ -32,6 +32,10 @@ class ApiDoor final : public net::HttpHandler {
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// For all requests from now on; those under way keep what they began with.
   void Use(const std::shared_ptr<const Policy>& policy);
+  void Use(const std::shared_ptr<const Policy>& policy, const Admission& admission) {
+    admission_ = admission;
+    Use(policy);
+  }
   /// Every path that is answered here: what the OpenAPI document must describe, all of it.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 
@@ -58,7 +62,7 @@ class ApiDoor final : public net::HttpHandler {
 
   AsyncStore& store_;
   DecisionCounters& counters_;
-  const Admission admission_;
+  Admission admission_;
   std::shared_ptr<const Policy> policy_;
   net::OutBuffer body_;
   std::uint64_t random_;

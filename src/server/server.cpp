@@ -80,6 +80,14 @@ net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
           std::chrono::seconds{1}};
 }
 
+/// Who may ask where a listener was opened as `before` and is `now` so: address and `auth` wait for
+/// a restart, but certificates that clients are asked for are something to know them by at once.
+Admission AdmissionOf(const ListenSpec& before, const ListenSpec& now) {
+  ListenSpec spec = before;
+  if (spec.tls && now.tls) spec.tls = now.tls;
+  return Admission(spec);
+}
+
 /// How long a stop waits for Redis to hear what is given back.
 constexpr std::chrono::milliseconds kLastWords{50};
 
@@ -346,15 +354,21 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets&
     const std::lock_guard lock(routing_mutex_);
     routing = routing_;
   }
+  const Config::Listen& before = config_.listen;
+  const Config::Listen& now = in_force_.listen;
+  const Admission api = AdmissionOf(before.api, now.api);
+  const Admission resp = AdmissionOf(before.resp, now.resp);
+  const Admission admin = AdmissionOf(before.admin, now.admin);
   for (auto& worker : workers_) {
-    worker->reactor.Post([&worker = *worker, policy, routing] {
-      worker.api.Use(policy);
-      if (worker.resp != nullptr) worker.resp->Use(policy);
+    worker->reactor.Post([&worker = *worker, policy, routing, api, resp] {
+      worker.api.Use(policy, api);
+      if (worker.resp != nullptr) worker.resp->Use(policy, resp);
       if (worker.gateway != nullptr) worker.gateway->Use(policy, routing);
       if (worker.care != nullptr) worker.care->Use(routing->upstreams());
     });
   }
-  workers_.front()->reactor.Post([this, tokens = policy->tokens] { admin_door_->Use(tokens); });
+  workers_.front()->reactor.Post(
+      [this, tokens = policy->tokens, admin] { admin_door_->Use(tokens, admin); });
   const std::array<Doorway*, 4> all = doorways();
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i]->Use(i < secrets.size() ? secrets[i] : nullptr, TrustsOf(*policy));

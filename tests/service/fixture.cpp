@@ -2,12 +2,8 @@
 #include "service/fixture.hpp"
 
 #include <gtest/gtest.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
 #include <charconv>
 
 #include "rules/request_view.hpp"
@@ -49,40 +45,6 @@ std::string Get(std::string_view path, std::string_view method) {
 }
 
 // --- The client ---------------------------------------------------------------
-
-HttpClient::HttpClient(const net::Endpoint& to, int receive_buffer)
-    : fd_(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const timeval patience{.tv_sec = kPatience.count(), .tv_usec = 0};
-  setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  if (receive_buffer != 0) {
-    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-  }
-  const int on = 1;
-  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  EXPECT_EQ(connect(fd_, to.address(), to.size()), 0) << to.Text();
-}
-
-HttpClient::~HttpClient() { ::close(fd_); }
-
-bool HttpClient::Send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
-void HttpClient::EndSending() { ::shutdown(fd_, SHUT_WR); }
-
-bool HttpClient::Receive() {
-  std::array<char, 65536> buffer;
-  const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), 0);
-  if (got <= 0) return false;
-  received_.append(buffer.data(), static_cast<std::size_t>(got));
-  return true;
-}
 
 std::optional<HttpAnswer> HttpClient::TryRead(Body with_body) {
   std::size_t head = 0;
@@ -138,12 +100,19 @@ HttpAnswer HttpClient::Read(Body body) {
 
 HttpClient::End HttpClient::WaitForEnd(std::chrono::milliseconds at_most) {
   if (!received_.empty()) return End::kBytes;
-  pollfd poll{.fd = fd_, .events = POLLIN, .revents = 0};
+  pollfd poll{.fd = fd(), .events = POLLIN, .revents = 0};
   if (::poll(&poll, 1, static_cast<int>(at_most.count())) != 1) return End::kOpen;
-  char byte = 0;
-  const ssize_t got = ::recv(fd_, &byte, 1, 0);
-  if (got > 0) received_ += byte;
-  return got == 0 ? End::kClosed : got > 0 ? End::kBytes : End::kReset;
+  switch (stream_->Receive(received_)) {
+    case Stream::Got::kBytes:
+      return End::kBytes;
+    case Stream::Got::kEnd:
+      return End::kClosed;
+    case Stream::Got::kCut:
+      return End::kReset;
+    case Stream::Got::kNothing:
+      break;
+  }
+  return End::kOpen;
 }
 
 // --- The service --------------------------------------------------------------

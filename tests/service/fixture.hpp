@@ -12,6 +12,7 @@
 
 #include "net/endpoint.hpp"
 #include "server/server.hpp"
+#include "service/stream.hpp"
 #include "tidegate/clock.hpp"
 
 namespace tidegate::service {
@@ -47,13 +48,12 @@ class HttpClient {
   /// What came of waiting for the other side's end.
   enum class End : std::uint8_t { kClosed, kReset, kBytes, kOpen };
 
-  explicit HttpClient(const net::Endpoint& to, int receive_buffer = 0);
-  ~HttpClient();
-  HttpClient(const HttpClient&) = delete;
-  HttpClient& operator=(const HttpClient&) = delete;
+  explicit HttpClient(const net::Endpoint& to, int receive_buffer = 0)
+      : HttpClient(std::make_unique<Stream>(to, receive_buffer)) {}
+  explicit HttpClient(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
 
   /// False: the other side takes no more.
-  bool Send(std::string_view bytes);
+  bool Send(std::string_view bytes) { return stream_->Send(bytes); }
   /// The next answer; without one the test fails. kNo: as after HEAD.
   HttpAnswer Read(Body body = Body::kYes);
   /// The next answer, or nothing if the connection ends before it is complete.
@@ -62,17 +62,17 @@ class HttpClient {
     Send(Post(path, body));
     return Read();
   }
-  void EndSending();
+  void EndSending() { stream_->EndSending(); }
   /// Waits for the connection's end, at most so long.
   End WaitForEnd(std::chrono::milliseconds at_most = kPatience);
 
-  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] int fd() const noexcept { return stream_->fd(); }
 
  private:
   /// False: nothing more comes.
-  bool Receive();
+  bool Receive() { return stream_->Receive(received_) == Stream::Got::kBytes; }
 
-  int fd_ = -1;
+  std::unique_ptr<Stream> stream_;
   std::string received_;
 };
 

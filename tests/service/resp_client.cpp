@@ -2,13 +2,6 @@
 #include "service/resp_client.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#include <array>
-
-#include "service/fixture.hpp"
 
 namespace tidegate::service {
 
@@ -22,36 +15,9 @@ std::string RespCommand(std::initializer_list<std::string_view> words) {
   return bytes;
 }
 
-RespClient::RespClient(const net::Endpoint& to, int receive_buffer)
-    : fd_(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  if (receive_buffer > 0) {
-    (void)setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-  }
-  const timeval patience{.tv_sec = kPatience.count(), .tv_usec = 0};
-  (void)setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  (void)setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  EXPECT_EQ(::connect(fd_, to.address(), to.size()), 0);
-}
-
-RespClient::~RespClient() { ::close(fd_); }
-
-bool RespClient::Send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
-void RespClient::EndSending() { ::shutdown(fd_, SHUT_WR); }
-
 bool RespClient::Receive() {
-  std::array<char, 65536> bytes;
-  const ssize_t got = ::recv(fd_, bytes.data(), bytes.size(), 0);
-  if (got <= 0) return false;
+  if (stream_->Receive(received_) != Stream::Got::kBytes) return false;
   ++reads_;
-  received_.append(bytes.data(), static_cast<std::size_t>(got));
   return true;
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "net/endpoint.hpp"
+#include "service/stream.hpp"
 
 namespace tidegate::service {
 
@@ -19,18 +21,17 @@ namespace tidegate::service {
 /// `(end)` where the connection ended instead. Nothing waits longer than kPatience.
 class RespClient {
  public:
-  explicit RespClient(const net::Endpoint& to, int receive_buffer = 0);
-  ~RespClient();
-  RespClient(const RespClient&) = delete;
-  RespClient& operator=(const RespClient&) = delete;
+  explicit RespClient(const net::Endpoint& to, int receive_buffer = 0)
+      : RespClient(std::make_unique<Stream>(to, receive_buffer)) {}
+  explicit RespClient(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
 
-  bool Send(std::string_view bytes);
+  bool Send(std::string_view bytes) { return stream_->Send(bytes); }
   std::string Read();
   std::string Ask(std::initializer_list<std::string_view> words) {
     Send(RespCommand(words));
     return Read();
   }
-  void EndSending();
+  void EndSending() { stream_->EndSending(); }
   /// All that still comes, until the end.
   std::string ReadRest();
   /// So many bytes in one go have come: how many writes an answer took.
@@ -43,7 +44,7 @@ class RespClient {
   bool Value(std::string& out);
   bool Elements(std::string& out, long count, std::string_view between);
 
-  int fd_ = -1;
+  std::unique_ptr<Stream> stream_;
   int reads_ = 0;
   std::string received_;
 };

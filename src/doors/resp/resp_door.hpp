@@ -31,6 +31,10 @@ class RespDoor {
 
   /// For all commands from now on; those under way keep what they began with.
   void Use(const std::shared_ptr<const Policy>& policy);
+  void Use(const std::shared_ptr<const Policy>& policy, const Admission& admission) {
+    options_.admission = admission;
+    Use(policy);
+  }
 
   [[nodiscard]] const std::shared_ptr<const Policy>& policy() const noexcept { return policy_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
@@ -59,7 +63,7 @@ class RespDoor {
 
   AsyncStore& store_;
   DecisionCounters& counters_;
-  const Options options_;
+  Options options_;
   std::shared_ptr<const Policy> policy_;
   net::BufferPool buffers_;
   std::vector<std::unique_ptr<RespAsked>> free_;

@@ -17,7 +17,7 @@ namespace {
 
 using Bio = std::unique_ptr<BIO, decltype([](BIO* bio) { BIO_free_all(bio); })>;
 using Certificate = std::unique_ptr<X509, decltype([](X509* one) { X509_free(one); })>;
-using Key = std::unique_ptr<EVP_PKEY, decltype([](EVP_PKEY* key) { EVP_PKEY_free(key); })>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, decltype([](EVP_PKEY* key) { EVP_PKEY_free(key); })>;
 
 std::string TextOf(BIO* bio) {
   char* data = nullptr;
@@ -81,8 +81,8 @@ Authority::~Authority() {
 }
 
 Credentials Authority::Issue(const std::string& common_name, const std::string& names,
-                             Validity validity) const {
-  const Key key(EVP_EC_gen("P-256"));
+                             Validity validity, Key kind) const {
+  const PrivateKey key(kind == Key::kEc ? EVP_EC_gen("P-256") : EVP_RSA_gen(2048));
   const long end = validity == Validity::kOver ? -3600 : kDay;
   const Certificate one = Blank(key.get(), common_name, -kDay, end);
   X509_set_issuer_name(one.get(), X509_get_subject_name(certificate_));
@@ -102,7 +102,7 @@ TlsContext::TlsContext(const Credentials& own, const std::string& client_authori
   };
   const Certificate certificate(
       PEM_read_bio_X509(read(own.certificate).get(), nullptr, nullptr, nullptr));
-  const Key key(PEM_read_bio_PrivateKey(read(own.key).get(), nullptr, nullptr, nullptr));
+  const PrivateKey key(PEM_read_bio_PrivateKey(read(own.key).get(), nullptr, nullptr, nullptr));
   EXPECT_EQ(SSL_CTX_use_certificate(context_, certificate.get()), 1);
   EXPECT_EQ(SSL_CTX_use_PrivateKey(context_, key.get()), 1);
   if (client_authority.empty()) return;

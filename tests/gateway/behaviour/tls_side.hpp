@@ -22,6 +22,7 @@ struct Credentials {
 class Authority {
  public:
   enum class Validity : bool { kNow, kOver };
+  enum class Key : bool { kEc, kRsa };
 
   explicit Authority(const std::string& name);
   ~Authority();
@@ -31,7 +32,7 @@ class Authority {
   [[nodiscard]] const std::string& pem() const noexcept { return pem_; }
   /// `names` as OpenSSL writes them: `DNS:localhost,IP:127.0.0.1`.
   [[nodiscard]] Credentials Issue(const std::string& common_name, const std::string& names,
-                                  Validity validity = Validity::kNow) const;
+                                  Validity validity = Validity::kNow, Key kind = Key::kEc) const;
 
  private:
   EVP_PKEY* key_;

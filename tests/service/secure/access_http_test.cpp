@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may ask what over HTTP: the API, /v1/auth and admin.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/secure/callers.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using Auth = ListenSpec::Auth;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+enum class Field : std::uint8_t { kAuthorization, kOwn };
+std::string TokenLine(std::string_view token, Field field) {
+  if (token.empty()) return {};
+  std::string line = field == Field::kOwn ? "X-Tidegate-Token: " : "Authorization: Bearer ";
+  return line.append(token).append("\r\n");
+}
+
+/// A question to the API.
+struct Question {
+  std::string_view path;
+  std::string body;
+  Asks asks;
+};
+const std::vector<Question>& Questions() {
+  static const std::string kLease = ByRule("jobs", "a", R"(,"lease":"one")");
+  static const std::vector<Question> kAll{
+      {"/v1/decide", ByRule("per-key", "a"), Asks::kQuestion},
+      {"/v1/decide/batch", R"({"requests":[)" + ByRule("per-key", "a") + "]}", Asks::kQuestion},
+      {"/v1/peek", ByRule("per-key", "a"), Asks::kQuestion},
+      {"/v1/debit", ByRule("per-key", "a", R"(,"cost":1)"), Asks::kQuestion},
+      {"/v1/acquire", ByRule("jobs", "a", R"(,"lease":"two")"), Asks::kQuestion},
+      {"/v1/renew", kLease, Asks::kQuestion},
+      {"/v1/release", kLease, Asks::kQuotaBack},
+      {"/v1/refund", ByRule("per-key", "a", R"(,"cost":1,"id":"ONCE")"), Asks::kQuotaBack}};
+  return kAll;
+}
+
+/// With an id that was not there before.
+std::string BodyOf(const Question& question) {
+  static int ids = 0;
+  std::string body = question.body;
+  if (const std::size_t at = body.find("ONCE"); at != std::string::npos) {
+    body.replace(at, 4, std::to_string(++ids));
+  }
+  return body;
+}
+
+class AccessTest : public testing::TestWithParam<Place> {
+ protected:
+  static Config MakeConfig(Door door) {
+    Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+    GetParam().Apply(config, door);
+    return config;
+  }
+  /// What stands in the store, as a caller on loopback sees it.
+  static std::string State(RespClient& looks) {
+    return looks.Ask({"TG.PEEK", "per-key", "a"}) + looks.Ask({"TG.PEEK", "jobs", "a"}) +
+           looks.Ask({"TG.PEEK", "visits", "198.51.100.1"});
+  }
+  static bool Shows(Caller caller) {
+    return caller != Caller::kCertificate || GetParam().certificates;
+  }
+};
+
+TEST_P(AccessTest, TheApi) {
+  Service service(MakeConfig(Door::kApi));
+  RespClient looks(At(service, Door::kResp));
+  for (const Caller caller : kCallers) {
+    if (!Shows(caller)) continue;
+    HttpClient client(GetParam().Connect(service, Door::kApi, caller));
+    for (const Field field : {Field::kAuthorization, Field::kOwn}) {
+      for (const Question& question : Questions()) {
+        looks.Ask({"TG.RESET", "per-key", "a"});
+        looks.Ask({"TG.RESET", "jobs", "a"});
+        looks.Ask({"TG.DECIDE", "per-key", "a"});
+        looks.Ask({"TG.ACQUIRE", "jobs", "a", "one"});
+        const std::string before = State(looks);
+        client.Send(Post(question.path, BodyOf(question), TokenLine(TokenOf(caller), field)));
+        const HttpAnswer answer = client.Read();
+        const Verdict verdict = Expected(GetParam(), caller, question.asks);
+        const int status = verdict == Verdict::kServed    ? 200
+                           : verdict == Verdict::kUnknown ? 401
+                                                          : 403;
+        EXPECT_EQ(answer.status, status) << question.path << " of " << caller << answer.body;
+        EXPECT_EQ(answer.Has("WWW-Authenticate"), status == 401) << caller;
+        EXPECT_THAT(answer.Field("WWW-Authenticate"), StartsWith(status == 401 ? "Bearer" : ""));
+        const bool changes =
+            status == 200 && question.path != "/v1/peek" && question.path != "/v1/renew";
+        EXPECT_EQ(State(looks) != before, changes) << question.path << " of " << caller;
+      }
+    }
+    client.Send(Get("/openapi.json"));
+    EXPECT_EQ(client.Read().status, 200) << "the document has no secrets";
+  }
+}
+
+TEST_P(AccessTest, ForwardAuth) {
+  Service service(MakeConfig(Door::kApi));
+  RespClient looks(At(service, Door::kResp));
+  for (const Caller caller : kCallers) {
+    if (!Shows(caller)) continue;
+    HttpClient client(GetParam().Connect(service, Door::kApi, caller));
+    for (const Field field : {Field::kAuthorization, Field::kOwn}) {
+      looks.Ask({"TG.RESET", "visits", "198.51.100.1"});
+      const std::string before = State(looks);
+      client.Send(
+          "GET /v1/auth HTTP/1.1\r\nHost: test\r\nX-Forwarded-Uri: /visits/x\r\n"
+          "X-Forwarded-Method: GET\r\nX-Forwarded-For: 198.51.100.1\r\n" +
+          TokenLine(TokenOf(caller), field) + "\r\n");
+      const HttpAnswer answer = client.Read();
+      // The client's own Authorization is none of our business.
+      const bool seen = field == Field::kOwn || caller == Caller::kCertificate;
+      const Verdict verdict =
+          Expected(GetParam(), seen ? caller : Caller::kNobody, Asks::kQuestion);
+      const int status = verdict == Verdict::kServed ? 200 : 500;
+      EXPECT_EQ(answer.status, status) << caller << answer.body;
+      EXPECT_FALSE(answer.Has("WWW-Authenticate"));
+      EXPECT_EQ(State(looks) != before, status == 200) << caller;
+    }
+  }
+}
+
+TEST_P(AccessTest, Admin) {
+  const Place& place = GetParam();
+  // The others are refused with the file.
+  if (place.auth == Auth::kOpen || (!place.loopback && !place.tokens)) return;
+  Service service(MakeConfig(Door::kAdmin));
+  for (const Caller caller : kCallers) {
+    if (!Shows(caller)) continue;
+    HttpClient client(place.Connect(service, Door::kAdmin, caller));
+    const auto ask = [&](std::string_view path, Field field) {
+      std::string text = "GET ";
+      text.append(path).append(" HTTP/1.1\r\nHost: test\r\n");
+      client.Send(text.append(TokenLine(TokenOf(caller), field)).append("\r\n"));
+      return client.Read();
+    };
+    for (const Field field : {Field::kAuthorization, Field::kOwn}) {
+      EXPECT_EQ(ask("/healthz", field).status, 200) << caller;
+      EXPECT_EQ(ask("/readyz", field).status, 200) << caller;
+      const HttpAnswer answer = ask("/metrics", field);
+      const bool served = Expected(place, caller, Asks::kQuestion) == Verdict::kServed;
+      EXPECT_EQ(answer.status, served ? 200 : 401) << caller;
+      EXPECT_EQ(answer.Has("WWW-Authenticate"), !served);
+      EXPECT_EQ(answer.body.find("tidegate_connections") != std::string::npos, served);
+      for (const std::string_view token : {kAskToken, kAllToken, kWrongToken}) {
+        EXPECT_EQ(answer.body.find(token), std::string::npos) << "a secret is told";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, AccessTest, testing::ValuesIn(Place::All()));
+
+// --- How tokens are shown -----------------------------------------------------------
+
+class TokenFieldTest : public testing::Test {
+ protected:
+  static Config MakeConfig() {
+    Config config = AllDoors();
+    config.listen.api.auth = Auth::kRequired;
+    config.access.tokens = BothTokens();
+    return config;
+  }
+  int Ask(const std::string& lines) {
+    HttpClient client(service_.api());
+    client.Send(Post("/v1/peek", ByRule("per-key", "a"), lines));
+    return client.Read().status;
+  }
+  Service service_{MakeConfig()};
+  const std::string all_{kAllToken};
+};
+
+TEST_F(TokenFieldTest, MayBeWrittenAsFieldsAre) {
+  EXPECT_EQ(Ask("authorization: bearer " + all_ + "\r\n"), 200);
+  EXPECT_EQ(Ask("AUTHORIZATION: BEARER " + all_ + "\r\n"), 200);
+  EXPECT_EQ(Ask("Authorization: Bearer   " + all_ + "  \r\n"), 200);
+  EXPECT_EQ(Ask("x-tidegate-token:" + all_ + "\r\n"), 200);
+}
+
+TEST_F(TokenFieldTest, IsComparedAsAWhole) {
+  std::string other = all_;
+  other.back() ^= 1;
+  std::string upper = all_;
+  upper.front() = 'T';
+  for (const std::string& token :
+       {std::string(), all_.substr(1), all_.substr(0, all_.size() - 1), all_ + "x", other, upper,
+        all_ + " " + all_, all_ + "," + all_, std::string("ops"), "ops:" + all_,
+        std::string(128, 'x'), std::string(129, 'x'), std::string(5'000, 'x'),
+        std::string("\xff\xfe\x80")}) {
+    EXPECT_EQ(Ask("Authorization: Bearer " + token + "\r\n"), 401) << token;
+    EXPECT_EQ(Ask("X-Tidegate-Token: " + token + "\r\n"), 401) << token;
+  }
+  EXPECT_EQ(Ask("Authorization: Basic " + all_ + "\r\n"), 401);
+  EXPECT_EQ(Ask("Authorization: " + all_ + "\r\n"), 401);
+  EXPECT_EQ(Ask("Authorization: Bearer" + all_ + "\r\n"), 401);
+  EXPECT_EQ(Ask("Proxy-Authorization: Bearer " + all_ + "\r\n"), 401);
+  EXPECT_EQ(Ask("X_Tidegate_Token: " + all_ + "\r\n"), 401);
+}
+
+TEST_F(TokenFieldTest, IsShownOnce) {
+  const std::string own = "X-Tidegate-Token: " + all_ + "\r\n";
+  const std::string bearer = "Authorization: Bearer " + all_ + "\r\n";
+  EXPECT_EQ(Ask(own + own), 401);
+  EXPECT_EQ(Ask(bearer + bearer), 401);
+  EXPECT_EQ(Ask(bearer + own), 401);
+  EXPECT_EQ(Ask(own + "X-Tidegate-Token: " + std::string(kAskToken) + "\r\n"), 401);
+  HttpClient client(service_.api());
+  client.Send("GET /v1/auth/visits/x HTTP/1.1\r\nHost: test\r\n" + own + own + "\r\n");
+  EXPECT_EQ(client.Read().status, 500);
+}
+
+TEST_F(TokenFieldTest, IsAskedForBeforeTheBodyIsRead) {
+  HttpClient client(service_.api());
+  client.Send(Post("/v1/decide", "this is no JSON"));
+  EXPECT_EQ(client.Read().status, 401) << "strangers learn nothing of what would be right";
+}
+
+/// A token is a matter of its request, not of its connection.
+TEST_F(TokenFieldTest, IsForOneRequest) {
+  HttpClient client(service_.api());
+  for (int i = 0; i < 3; ++i) {
+    client.Send(Post("/v1/peek", ByRule("per-key", "a"), "X-Tidegate-Token: " + all_ + "\r\n") +
+                Post("/v1/peek", ByRule("per-key", "a")));
+    EXPECT_EQ(client.Read().status, 200);
+    EXPECT_EQ(client.Read().status, 401);
+  }
+}
+
+TEST(CertificateAndTokenTest, AWrongTokenIsRefusedFromWhoHasACertificateToo) {
+  Config config = AllDoors();
+  config.listen.api.tls = TlsWithClients(ListenTls::Clients::kRequired);
+  config.access.tokens = BothTokens();
+  Service service(config);
+  TlsHttpClient client(service.api(), {.own = Ours().Issue("client", "DNS:client")});
+  const auto refund = [&](std::string_view token) {
+    client.Send(Post("/v1/refund", ByRule("per-key", "a", R"(,"cost":1,"id":"i")"),
+                     TokenLine(token, Field::kOwn)));
+    return client.Read().status;
+  };
+  EXPECT_EQ(refund(""), 200);
+  EXPECT_EQ(refund(kAllToken), 200);
+  EXPECT_EQ(refund(kAskToken), 403);
+  EXPECT_EQ(refund(kWrongToken), 401);
+}
+
+}  // namespace
+}  // namespace tidegate::service

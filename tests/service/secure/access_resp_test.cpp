@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may ask what over the Redis protocol, and what those may who have not said who they are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/secure/callers.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using namespace std::chrono_literals;
+using Auth = ListenSpec::Auth;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// --- All places, all callers --------------------------------------------------------
+
+struct Command {
+  std::string_view bytes;  ///< Inline.
+  Asks asks;
+  bool changes;
+};
+constexpr std::array kCommands{
+    Command{"PING", Asks::kQuestion, false},
+    Command{"TG.DECIDE per-key a", Asks::kQuestion, true},
+    Command{"TG.PEEK per-key a", Asks::kQuestion, false},
+    Command{"TG.DEBIT per-key a COST 1", Asks::kQuestion, true},
+    Command{"TG.ACQUIRE jobs a two", Asks::kQuestion, true},
+    Command{"TG.RENEW jobs a one", Asks::kQuestion, false},
+    Command{"TG.RELEASE jobs a one", Asks::kQuotaBack, true},
+    Command{"TG.REFUND per-key a COST 1 ID ONCE", Asks::kQuotaBack, true},
+    Command{"TG.RESET per-key a", Asks::kQuotaBack, true},
+};
+
+class RespAccessTest : public testing::TestWithParam<Place> {
+ protected:
+  static Config MakeConfig() {
+    Config config = AllDoors();
+    GetParam().Apply(config, Door::kResp);
+    return config;
+  }
+  std::string State() {
+    return service_.Ask("/v1/peek", ByRule("per-key", "a")).body +
+           service_.Ask("/v1/peek", ByRule("jobs", "a")).body;
+  }
+  /// One unit and one lease are taken.
+  void Prepare() {
+    service_.Advance(1h);
+    service_.Decide(ByRule("per-key", "a"));
+    service_.Ask("/v1/acquire", ByRule("jobs", "a", R"(,"lease":"one")"));
+  }
+  static std::string BytesOf(const Command& command) {
+    static int ids = 0;
+    std::string bytes(command.bytes);
+    if (const std::size_t at = bytes.find("ONCE"); at != std::string::npos) {
+      bytes.replace(at, 4, std::to_string(++ids));
+    }
+    return bytes + "\r\n";
+  }
+
+  Service service_{MakeConfig()};
+};
+
+TEST_P(RespAccessTest, EveryCommandOfEveryCaller) {
+  for (const Caller caller : kCallers) {
+    if (caller == Caller::kCertificate && !GetParam().certificates) continue;
+    RespClient client(GetParam().Connect(service_, Door::kResp, caller));
+    // A wrong one is refused, and he is whom he was before.
+    Caller is = caller == Caller::kWrong ? Caller::kNobody : caller;
+    if (const std::string_view token = TokenOf(caller); !token.empty()) {
+      const std::string answer = client.Ask({"AUTH", token});
+      EXPECT_THAT(answer, StartsWith(!GetParam().tokens         ? "-ERR AUTH"
+                                     : caller == Caller::kWrong ? "-WRONGPASS"
+                                                                : "OK"));
+    }
+    for (const Command& command : kCommands) {
+      Prepare();
+      const std::string before = State();
+      client.Send(BytesOf(command));
+      const std::string answer = client.Read();
+      const Verdict verdict = Expected(GetParam(), is, command.asks);
+      if (verdict == Verdict::kServed) {
+        EXPECT_THAT(answer, Not(StartsWith("-"))) << command.bytes << " of " << caller;
+      } else {
+        EXPECT_THAT(answer, StartsWith(verdict == Verdict::kUnknown ? "-NOAUTH " : "-NOPERM "))
+            << command.bytes << " of " << caller;
+      }
+      EXPECT_EQ(State() != before, verdict == Verdict::kServed && command.changes)
+          << command.bytes << " of " << caller;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, RespAccessTest, testing::ValuesIn(Place::All()));
+
+// --- Saying who one is --------------------------------------------------------------
+
+class RespAuthTest : public testing::Test {
+ protected:
+  explicit RespAuthTest(std::string_view yaml = {}) : service_(MakeConfig(yaml)) {}
+  static Config MakeConfig(std::string_view yaml) {
+    Config config = AllDoors("http://127.0.0.1:9", yaml);
+    config.listen.resp.auth = Auth::kRequired;
+    config.access.tokens = BothTokens();
+    return config;
+  }
+  RespClient Connect() { return RespClient(At(service_, Door::kResp)); }
+
+  Service service_;
+};
+
+TEST_F(RespAuthTest, ByTokenAloneOrWithAName) {
+  for (const std::string_view name : {"", "default", "ops"}) {
+    RespClient client = Connect();
+    EXPECT_EQ(
+        name.empty() ? client.Ask({"AUTH", kAllToken}) : client.Ask({"AUTH", name, kAllToken}),
+        "OK");
+    EXPECT_EQ(client.Ask({"TG.RESET", "per-key", "a"}), "0");
+  }
+  for (const std::string_view name : {"shop", "Ops", "nobody", ""}) {
+    RespClient client = Connect();
+    EXPECT_THAT(client.Ask({"AUTH", name, kAllToken}), StartsWith("-WRONGPASS")) << name;
+    EXPECT_THAT(client.Ask({"PING"}), StartsWith("-NOAUTH"));
+  }
+}
+
+TEST_F(RespAuthTest, WithHello) {
+  RespClient three = Connect();
+  EXPECT_THAT(three.Ask({"HELLO", "3", "AUTH", "default", kAllToken}), HasSubstr("\"proto\":3"));
+  EXPECT_EQ(three.Ask({"TG.RESET", "per-key", "a"}), "0");
+  RespClient two = Connect();
+  EXPECT_THAT(two.Ask({"HELLO", "2", "AUTH", "shop", kAskToken, "SETNAME", "me"}),
+              HasSubstr("\"proto\",2"));
+  EXPECT_EQ(two.Ask({"CLIENT", "GETNAME"}), "\"me\"");
+  EXPECT_THAT(two.Ask({"TG.RESET", "per-key", "a"}), StartsWith("-NOPERM"));
+  RespClient wrong = Connect();
+  EXPECT_THAT(wrong.Ask({"HELLO", "3", "AUTH", "default", kWrongToken}), StartsWith("-WRONGPASS"));
+  EXPECT_THAT(wrong.Ask({"HELLO", "3", "AUTH", "ops", kAskToken}), StartsWith("-WRONGPASS"));
+  EXPECT_THAT(wrong.Ask({"PING"}), StartsWith("-NOAUTH"));
+  EXPECT_THAT(wrong.Ask({"HELLO", "3"}), StartsWith("-NOAUTH"));
+  EXPECT_EQ(wrong.Ask({"AUTH", kAllToken}), "OK");
+}
+
+TEST_F(RespAuthTest, BeforeThatNothingElseIsAnswered) {
+  RespClient client = Connect();
+  for (const std::string_view line : {"PING",
+                                      "ECHO x",
+                                      "COMMAND",
+                                      "COMMAND DOCS",
+                                      "INFO",
+                                      "CLIENT GETNAME",
+                                      "CLIENT SETNAME x",
+                                      "SELECT 0",
+                                      "CONFIG GET save",
+                                      "CLUSTER SLOTS",
+                                      "NOPE",
+                                      "NOPE a b",
+                                      "TG.DECIDE",
+                                      "TG.DECIDE per-key a",
+                                      "TG.PEEK per-key a",
+                                      "TG.RESET per-key a",
+                                      "TG.DECIDE none a",
+                                      "CL.THROTTLE k 1 1 1",
+                                      "CL.THROTTLE k x x x",
+                                      "GET k"}) {
+    client.Send(std::string(line) + "\r\n");
+    EXPECT_THAT(client.Read(), StartsWith("-NOAUTH ")) << line;
+  }
+  EXPECT_EQ(client.Ask({"RESET"}), "RESET");
+  EXPECT_THAT(client.Ask({"AUTH"}), StartsWith("-ERR wrong number"));
+  EXPECT_EQ(client.Ask({"QUIT"}), "OK");
+  EXPECT_EQ(client.Read(), "(end)");
+  EXPECT_EQ(service_.Ask("/v1/peek", ByRule("per-key", "a")).Json().at("remaining"), 3);
+}
+
+TEST_F(RespAuthTest, CountsFromTheNextCommandOfThePipeline) {
+  RespClient client = Connect();
+  client.Send(RespCommand({"TG.DECIDE", "per-key", "a"}) + RespCommand({"AUTH", kAskToken}) +
+              RespCommand({"TG.DECIDE", "per-key", "a"}) +
+              RespCommand({"TG.RESET", "per-key", "a"}) + RespCommand({"AUTH", kAllToken}) +
+              RespCommand({"TG.RESET", "per-key", "a"}) + RespCommand({"RESET"}) +
+              RespCommand({"TG.PEEK", "per-key", "a"}));
+  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
+  EXPECT_EQ(client.Read(), "OK");
+  EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
+  EXPECT_THAT(client.Read(), StartsWith("-NOPERM"));
+  EXPECT_EQ(client.Read(), "OK");
+  EXPECT_EQ(client.Read(), "1");
+  EXPECT_EQ(client.Read(), "RESET");
+  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH")) << "RESET forgets who it was";
+}
+
+// --- Strangers ----------------------------------------------------------------------
+
+std::string Long(std::size_t elements) {
+  std::string bytes = "*" + std::to_string(elements) + "\r\n$7\r\nCOMMAND\r\n$4\r\nINFO\r\n";
+  for (std::size_t i = 2; i < elements; ++i) bytes += "$1\r\nx\r\n";
+  return bytes;
+}
+
+TEST_F(RespAuthTest, AStrangersCommandsAreShort) {
+  const std::string most(16u << 10, 'x');
+  RespClient client = Connect();
+  client.Send(Long(10));
+  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
+  EXPECT_THAT(client.Ask({"AUTH", most}), StartsWith("-WRONGPASS"));
+  for (const std::string& bytes :
+       {std::string("*11\r\n"), std::string("*1000000\r\n"),
+        std::string("*2\r\n$4\r\nAUTH\r\n$16385\r\n"), "AUTH " + std::string(70'000, 'x')}) {
+    RespClient stranger = Connect();
+    stranger.Send(bytes);
+    EXPECT_THAT(stranger.Read(), StartsWith("-ERR Protocol error")) << bytes.substr(0, 40);
+    EXPECT_EQ(stranger.Read(), "(end)");
+  }
+}
+
+TEST_F(RespAuthTest, ThoseOfTheKnownMayBeLonger) {
+  RespClient client = Connect();
+  client.Send(RespCommand({"AUTH", kAskToken}) + Long(60) +
+              RespCommand({"ECHO", std::string(20'000, 'y')}));
+  EXPECT_EQ(client.Read(), "OK");
+  EXPECT_THAT(client.Read(), StartsWith("["));
+  EXPECT_THAT(client.Read(), StartsWith("\"yyy"));
+}
+
+class RespIdleTest : public RespAuthTest {
+ protected:
+  RespIdleTest() : RespAuthTest("limits: {idle_timeout: 200ms, body_timeout: 200ms}\n") {}
+};
+
+TEST_F(RespIdleTest, StrangersMayNotStay) {
+  RespClient known = Connect();
+  EXPECT_EQ(known.Ask({"AUTH", kAskToken}), "OK");
+  RespClient silent = Connect();
+  RespClient refused = Connect();
+  EXPECT_THAT(refused.Ask({"AUTH", kWrongToken}), StartsWith("-WRONGPASS"));
+  RespClient half = Connect();
+  half.Send("*2\r\n$4\r\nAU");
+  EXPECT_EQ(silent.ReadRest(), "");
+  EXPECT_EQ(refused.ReadRest(), "");
+  half.ReadRest();
+  EXPECT_FALSE(half.Send("x") && half.Send("x") && half.Ask({"PING"}) != "(end)");
+  EXPECT_EQ(known.Ask({"PING"}), "PONG") << "who is known may be silent";
+}
+
+}  // namespace
+}  // namespace tidegate::service

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/secure/callers.hpp"
+
+namespace tidegate::service {
+
+using Auth = ListenSpec::Auth;
+
+std::string_view TokenOf(Caller caller) {
+  switch (caller) {
+    case Caller::kWrong:
+      return kWrongToken;
+    case Caller::kAsk:
+      return kAskToken;
+    case Caller::kAll:
+      return kAllToken;
+    case Caller::kNobody:
+    case Caller::kCertificate:
+      break;
+  }
+  return {};
+}
+
+std::ostream& operator<<(std::ostream& out, Caller caller) {
+  constexpr std::array<std::string_view, 5> kNames{"nobody", "a wrong token", "ask", "all",
+                                                   "a certificate"};
+  return out << kNames[static_cast<std::size_t>(caller)];
+}
+
+std::vector<Place> Place::All() {
+  std::vector<Place> all;
+  for (const bool loopback : {true, false}) {
+    for (const bool tokens : {false, true}) {
+      for (const bool certificates : {false, true}) {
+        for (const Auth auth : {Auth::kByAddress, Auth::kRequired, Auth::kOpen}) {
+          all.push_back({loopback, tokens, certificates, auth});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+void Place::Apply(Config& config, Door door) const {
+  static const ListenTls kTls = TlsWithClients(ListenTls::Clients::kOptional);
+  ListenSpec& spec = SpecOf(config, door);
+  spec.address = loopback ? "127.0.0.1:0" : "0.0.0.0:0";
+  spec.auth = auth;
+  if (certificates) spec.tls = kTls;
+  if (tokens) config.access.tokens = BothTokens();
+}
+
+std::unique_ptr<Stream> Place::Connect(Service& service, Door door, Caller caller) const {
+  if (!certificates) return std::make_unique<Stream>(At(service, door));
+  static const behaviour::Credentials kOwn = Ours().Issue("client", "DNS:client");
+  TlsOptions options;
+  if (caller == Caller::kCertificate) options.own = kOwn;
+  return std::make_unique<TlsStream>(At(service, door), options);
+}
+
+std::ostream& operator<<(std::ostream& out, const Place& place) {
+  constexpr std::array<std::string_view, 3> kAuth{"by address", "required", "open"};
+  return out << (place.loopback ? "loopback" : "public") << (place.tokens ? ", tokens" : "")
+             << (place.certificates ? ", certificates" : "") << ", "
+             << kAuth[static_cast<std::size_t>(place.auth)];
+}
+
+Verdict Expected(const Place& place, Caller caller, Asks asks) {
+  // Whoever is known has the rights of what he is known by.
+  if (caller == Caller::kCertificate) return Verdict::kServed;
+  if (place.tokens) {
+    if (caller == Caller::kWrong) return Verdict::kUnknown;
+    if (caller == Caller::kAll) return Verdict::kServed;
+    if (caller == Caller::kAsk) {
+      return asks == Asks::kQuestion ? Verdict::kServed : Verdict::kMayNot;
+    }
+  }
+  // Nobody, then, or a token where none are looked at.
+  const bool something_to_know_by = place.tokens || place.certificates;
+  const bool required = place.auth == Auth::kRequired ||
+                        (place.auth == Auth::kByAddress && !place.loopback && something_to_know_by);
+  if (required) return Verdict::kUnknown;
+  return place.loopback || asks == Asks::kQuestion ? Verdict::kServed : Verdict::kMayNot;
+}
+
+std::vector<TokenSpec> BothTokens() {
+  return {{.name = "shop", .secret = std::string(kAskToken), .may = TokenSpec::May::kAsk},
+          {.name = "ops", .secret = std::string(kAllToken), .may = TokenSpec::May::kAll}};
+}
+
+}  // namespace tidegate::service

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom a PROXY protocol header makes the client: to rules, to upstreams, and to those who ask for
+// rights.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/secure/doors.hpp"
+#include "service/secure/tls_stream.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using testing::StartsWith;
+
+class ProxiedClientTest : public testing::Test {
+ protected:
+  static Config MakeConfig(const std::string& upstream) {
+    Config config = AllDoors(upstream, "client_ip: {trusted_proxies: [127.0.0.1, 10.0.0.0/8]}\n");
+    config.listen.gateway.proxy_protocol = true;
+    return config;
+  }
+  /// The gateway's answer to a client behind that header.
+  HttpAnswer Visit(const std::string& header, std::string_view lines = {}) {
+    HttpClient client(At(service_, Door::kGateway));
+    std::string request = header + "GET /visits/x HTTP/1.1\r\nHost: test\r\n";
+    client.Send(request.append(lines).append("\r\n"));
+    return client.Read();
+  }
+  std::int64_t Left(std::string_view address) {
+    return service_.Ask("/v1/peek", ByRule("visits", address)).Json().at("remaining").as_int64();
+  }
+
+  behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
+  Service service_{MakeConfig(upstream_.url())};
+};
+
+TEST_F(ProxiedClientTest, TheSourceIsCountedAndToldToTheUpstream) {
+  for (const std::string source : {"203.0.113.7", "2001:db8::7"}) {
+    EXPECT_EQ(Visit(ProxyV1(source)).status, 200);
+    EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), source);
+    EXPECT_EQ(upstream_.last().Count("X-Forwarded-For"), 1);
+    EXPECT_EQ(Visit(ProxyV2(source)).status, 200);
+    EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), source);
+    EXPECT_EQ(Left(source), 1);
+    EXPECT_EQ(Visit(ProxyV2(source)).status, 200);
+    EXPECT_EQ(Visit(ProxyV1(source)).status, 429);
+  }
+  EXPECT_EQ(Left("127.0.0.1"), 3);
+  EXPECT_EQ(Visit(ProxyV1("203.0.113.8")).status, 200) << "another client";
+}
+
+TEST_F(ProxiedClientTest, WhereTheProxySpeaksForItselfThePeerCounts) {
+  EXPECT_EQ(Visit("PROXY UNKNOWN\r\n").status, 200);
+  EXPECT_EQ(Visit("PROXY UNKNOWN 203.0.113.7 127.0.0.1 1 2\r\n").status, 200);
+  EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), "127.0.0.1");
+  EXPECT_EQ(Visit(ProxyV2("203.0.113.7", ProxyCommand::kLocal)).status, 200);
+  EXPECT_EQ(Left("127.0.0.1"), 0);
+  EXPECT_EQ(Left("203.0.113.7"), 3);
+}
+
+TEST_F(ProxiedClientTest, WhatAStrangerWritesIntoForwardingHeadersIsDropped) {
+  const std::string_view claims =
+      "X-Forwarded-For: 198.51.100.1\r\nForwarded: for=198.51.100.1\r\nX-Real-IP: 198.51.100.1\r\n"
+      "X_Forwarded_For: 198.51.100.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n";
+  EXPECT_EQ(Visit(ProxyV1("203.0.113.7"), claims).status, 200);
+  const behaviour::Request seen = upstream_.last();
+  EXPECT_EQ(seen.Field("X-Forwarded-For"), "203.0.113.7");
+  EXPECT_EQ(seen.head.find("198.51.100.1"), std::string::npos) << seen.head;
+  EXPECT_EQ(seen.Field("X-Forwarded-Proto"), "http");
+  EXPECT_NE(seen.Field("X-Forwarded-Host"), "evil");
+  EXPECT_EQ(Left("198.51.100.1"), 3);
+  EXPECT_EQ(Left("203.0.113.7"), 2);
+}
+
+TEST_F(ProxiedClientTest, ATrustedSourceIsBelieved) {
+  EXPECT_EQ(Visit(ProxyV1("10.1.2.3"), "X-Forwarded-For: 198.51.100.1\r\n").status, 200);
+  EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), "198.51.100.1, 10.1.2.3");
+  EXPECT_EQ(Left("198.51.100.1"), 2);
+  EXPECT_EQ(Left("10.1.2.3"), 3);
+}
+
+TEST_F(ProxiedClientTest, MappedAddressesAreThePlainOnes) {
+  EXPECT_EQ(Visit(ProxyV2("::ffff:203.0.113.7")).status, 200);
+  EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), "203.0.113.7");
+  EXPECT_EQ(Visit(ProxyV1("::ffff:203.0.113.7")).status, 200);
+  EXPECT_EQ(Visit(ProxyV1("203.0.113.7")).status, 200);
+  EXPECT_EQ(Left("203.0.113.7"), 0);
+  EXPECT_EQ(Visit(ProxyV2("::ffff:10.1.2.3"), "X-Forwarded-For: 198.51.100.1\r\n").status, 200)
+      << "and as trusted";
+  EXPECT_EQ(Left("198.51.100.1"), 2);
+}
+
+TEST_F(ProxiedClientTest, OneConnectionHasOneClient) {
+  HttpClient client(At(service_, Door::kGateway));
+  client.Send(ProxyV2("203.0.113.7"));
+  for (const int status : {200, 200, 200, 429}) {
+    client.Send(Get("/visits/x"));
+    EXPECT_EQ(client.Read().status, status);
+  }
+}
+
+TEST(ProxiedTlsClientTest, TheSourceIsKnownBehindTls) {
+  behaviour::ScriptedUpstream upstream(behaviour::ScriptedUpstream::Ok());
+  Config config = AllDoors(upstream.url(), "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+  config.listen.gateway.proxy_protocol = true;
+  config.listen.gateway.tls = TlsFor();
+  Service service(config);
+  TlsHttpClient client(At(service, Door::kGateway), {.before = ProxyV2("203.0.113.7")});
+  client.Send(Get("/visits/x"));
+  EXPECT_EQ(client.Read().status, 200);
+  EXPECT_EQ(upstream.last().Field("X-Forwarded-For"), "203.0.113.7");
+  EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "https");
+}
+
+/// A balancer that comes over IPv4 to a socket of IPv6.
+TEST(ProxiedDualTest, AMappedPeerIsTrustedAsThePlainOne) {
+  Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+  config.listen.resp.address = "[::]:0";
+  config.listen.resp.proxy_protocol = true;
+  Service service(config);
+  const std::string at = "127.0.0.1:" + std::to_string(At(service, Door::kResp).port());
+  RespClient client(net::Endpoint::Parse(at).value());
+  client.Send(ProxyV1("203.0.113.7"));
+  EXPECT_EQ(client.Ask({"PING"}), "PONG");
+}
+
+// --- Rights -------------------------------------------------------------------------
+
+/// Doors on loopback behind a proxy on the same machine: strangers are no less strange for it.
+class ProxiedRightsTest : public testing::Test {
+ protected:
+  static Config MakeConfig() {
+    Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+    config.listen.api.proxy_protocol = config.listen.resp.proxy_protocol = true;
+    config.access.tokens = {{.name = "ops", .secret = "secret-of-operators"}};
+    return config;
+  }
+  int Refund(const std::string& header, std::string_view lines = {}) {
+    HttpClient client(service_.api());
+    client.Send(header +
+                Post("/v1/refund", ByRule("per-key", "a", R"(,"cost":1,"id":"i")"), lines));
+    return client.Read().status;
+  }
+  std::string Command(const std::string& header, std::initializer_list<std::string_view> words) {
+    RespClient client(At(service_, Door::kResp));
+    client.Send(header);
+    return client.Ask(words);
+  }
+
+  Service service_{MakeConfig()};
+};
+
+TEST_F(ProxiedRightsTest, StrangersMayAskButNotGiveBack) {
+  for (const std::string& header :
+       {ProxyV1("203.0.113.7"), ProxyV2("2001:db8::7"), ProxyV2("::ffff:203.0.113.7")}) {
+    EXPECT_EQ(Refund(header), 403);
+    EXPECT_EQ(Refund(header, "Authorization: Bearer secret-of-operators\r\n"), 200);
+    EXPECT_THAT(Command(header, {"TG.RESET", "per-key", "a"}), StartsWith("-NOPERM"));
+    EXPECT_THAT(Command(header, {"TG.DECIDE", "per-key", "b"}), StartsWith("["));
+  }
+}
+
+TEST_F(ProxiedRightsTest, WhoIsOnThisMachineMayDoAll) {
+  for (const std::string& header :
+       {ProxyV1("127.0.0.1"), ProxyV1("::1"), ProxyV2("127.9.9.9"), ProxyV2("::ffff:127.0.0.1"),
+        ProxyV2("203.0.113.7", ProxyCommand::kLocal), std::string("PROXY UNKNOWN\r\n")}) {
+    EXPECT_EQ(Refund(header), 200) << header;
+    EXPECT_EQ(Command(header, {"TG.RESET", "per-key", "b"}), "0") << header;
+  }
+}
+
+/// The question at /v1/auth comes from the source: it must be trusted, not its balancer alone.
+TEST_F(ProxiedRightsTest, ForwardAuthBelievesTheSource) {
+  const auto ask = [&](const std::string& header) {
+    HttpClient client(service_.api());
+    client.Send(header +
+                "GET /v1/auth HTTP/1.1\r\nHost: test\r\nX-Forwarded-Uri: /visits/x\r\n"
+                "X-Forwarded-Method: GET\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n");
+    return client.Read().status;
+  };
+  EXPECT_EQ(ask(ProxyV1("127.0.0.1")), 200);
+  EXPECT_EQ(ask(ProxyV1("203.0.113.7")), 500);
+}
+
+}  // namespace
+}  // namespace tidegate::service

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that show certificates, at every door; and clients that come back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/secure/doors.hpp"
+#include "service/secure/tls_stream.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using behaviour::Authority;
+using behaviour::Credentials;
+using Clients = ListenTls::Clients;
+using testing::HasSubstr;
+
+Credentials Known() { return Ours().Issue("client", "DNS:client"); }
+
+/// What a client shows, and at which listeners it is served.
+struct Shown {
+  std::string_view name;
+  std::optional<Credentials> own;
+  bool none;
+  bool optional;
+  bool required;
+};
+std::vector<Shown> AllShown() {
+  return {{"Ours", Known(), true, true, true},
+          {"Nothing", {}, true, true, false},
+          {"Theirs", Theirs().Issue("client", "DNS:client"), true, false, false},
+          {"Expired", Ours().Issue("client", "DNS:client", Authority::Validity::kOver), true, false,
+           false}};
+}
+
+class TlsClientsTest : public testing::TestWithParam<Door> {
+ protected:
+  static bool IsServed(Service& service, const Shown& shown, int version) {
+    auto stream = std::make_unique<TlsStream>(
+        At(service, GetParam()), TlsOptions{.own = shown.own, .least = version, .most = version});
+    return Served(std::move(stream), GetParam());
+  }
+  behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
+};
+
+TEST_P(TlsClientsTest, AreServedByWhatTheyShow) {
+  for (const Clients clients : {Clients::kNone, Clients::kOptional, Clients::kRequired}) {
+    Service service(AllDoorsTls(TlsWithClients(clients), upstream_.url()));
+    for (const Shown& shown : AllShown()) {
+      const bool expected = clients == Clients::kNone       ? shown.none
+                            : clients == Clients::kOptional ? shown.optional
+                                                            : shown.required;
+      for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        const int before = upstream_.requests();
+        EXPECT_EQ(IsServed(service, shown, version), expected)
+            << shown.name << " " << static_cast<int>(clients) << " " << version;
+        EXPECT_EQ(upstream_.requests() - before, expected && GetParam() == Door::kGateway)
+            << shown.name;
+      }
+    }
+  }
+}
+
+TEST_P(TlsClientsTest, ComeBackSooner) {
+  for (const Clients clients : {Clients::kNone, Clients::kOptional, Clients::kRequired}) {
+    Service service(AllDoorsTls(TlsWithClients(clients), upstream_.url()), 2);
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+      TlsOptions options{.own = Known(), .least = version, .most = version};
+      const auto visit = [&] {
+        auto stream = std::make_unique<TlsStream>(At(service, GetParam()), options);
+        EXPECT_TRUE(stream->shaken()) << stream->problem();
+        const bool resumed = stream->resumed();
+        std::string answer;  // With it, 1.3 brings the ticket.
+        stream->Send(GetParam() == Door::kResp  ? RespCommand({"PING"})
+                     : GetParam() == Door::kApi ? Get("/openapi.json")
+                                                : Get("/healthz"));
+        EXPECT_EQ(stream->Receive(answer), Stream::Got::kBytes) << stream->problem();
+        EXPECT_THAT(answer, testing::AnyOf(testing::StartsWith("+PONG"),
+                                           testing::StartsWith("HTTP/1.1 200 ")));
+        options.ticket = stream->ticket();
+        return resumed;
+      };
+      EXPECT_FALSE(visit());
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(visit()) << version;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Doors, TlsClientsTest, testing::ValuesIn(kDoors),
+                         [](const auto& of) { return std::string(Name(of.param)); });
+
+// --- Names and tickets --------------------------------------------------------------
+
+TEST(TlsClientNamesTest, TheSecondCertificateAsksForClientsToo) {
+  ListenTls tls = TlsWithClients(Clients::kRequired);
+  tls.certificates = {PairFor({"first.example"}), PairFor({"second.example"})};
+  Config config = Service::ConfigOf("");
+  config.listen.api.tls = tls;
+  Service service(config);
+  for (const std::string name : {"first.example", "second.example", "unknown.example"}) {
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+      const TlsOptions stranger{.server_name = name, .least = version, .most = version};
+      TlsOptions known = stranger;
+      known.own = Known();
+      EXPECT_FALSE(Served(std::make_unique<TlsStream>(service.api(), stranger), Door::kApi));
+      EXPECT_TRUE(Served(std::make_unique<TlsStream>(service.api(), known), Door::kApi));
+    }
+  }
+}
+
+/// Rights come with the certificate that was shown in the first place, also when the connection is
+/// resumed; nobody else gets them.
+TEST(TlsTicketTest, KeepsItsRights) {
+  Config config = AllDoorsTls(TlsWithClients(Clients::kOptional));
+  config.listen.resp.auth = ListenSpec::Auth::kRequired;
+  Service service(config);
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    TlsOptions known{.own = Known(), .least = version, .most = version};
+    TlsOptions unknown{.least = version, .most = version};
+    for (const bool again : {false, true}) {
+      TlsRespClient one(At(service, Door::kResp), known);
+      EXPECT_EQ(one.tls().resumed(), again);
+      EXPECT_EQ(one.Ask({"TG.RESET", "per-key", "a"}), "0") << version << again;
+      known.ticket = one.tls().ticket();
+      TlsRespClient other(At(service, Door::kResp), unknown);
+      EXPECT_EQ(other.tls().resumed(), again);
+      EXPECT_THAT(other.Ask({"TG.PEEK", "per-key", "a"}), testing::StartsWith("-NOAUTH"));
+      unknown.ticket = other.tls().ticket();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidegate::service

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gateway whose clients speak TLS: what upstreams learn of it, long bodies, tunnels, and clients
+// that leave.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "gateway/behaviour/gateway_fixture.hpp"
+#include "service/secure/doors.hpp"
+#include "service/secure/tls_stream.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using behaviour::Http;
+using behaviour::RandomBytes;
+using behaviour::Request;
+using behaviour::ScriptedUpstream;
+using Connection = ScriptedUpstream::Connection;
+
+Config GatewayTls(const ScriptedUpstream& upstream, std::string_view more = {}) {
+  Config config = AllDoors(upstream.url(), more);
+  config.listen.gateway.tls = TlsFor();
+  return config;
+}
+
+TEST(TlsGatewayTest, UpstreamsLearnTheScheme) {
+  ScriptedUpstream upstream(ScriptedUpstream::Ok());
+  Service secure(GatewayTls(upstream));
+  TlsHttpClient client(At(secure, Door::kGateway));
+  client.Send("GET / HTTP/1.1\r\nHost: test\r\nX-Forwarded-Proto: http\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 200);
+  EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "https");
+  EXPECT_EQ(upstream.last().Count("X-Forwarded-Proto"), 1);
+  Service plain(AllDoors(upstream.url()));
+  HttpClient other(At(plain, Door::kGateway));
+  other.Send("GET / HTTP/1.1\r\nHost: test\r\nX-Forwarded-Proto: https\r\n\r\n");
+  EXPECT_EQ(other.Read().status, 200);
+  EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "http");
+}
+
+TEST(TlsGatewayTest, EightMebibytesBothWays) {
+  constexpr std::size_t kMuch = 8u << 20;
+  const std::string up = RandomBytes(kMuch, 1);
+  const std::string down = RandomBytes(kMuch, 2);
+  std::atomic<bool> same{false};
+  ScriptedUpstream upstream(ScriptedUpstream::Each([&](const Request& request) {
+    same = request.body == up;
+    return Http("200 OK", {}, down);
+  }));
+  Service service(GatewayTls(upstream));
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    same = false;
+    TlsHttpClient client(At(service, Door::kGateway), {.least = version, .most = version});
+    ASSERT_TRUE(client.Send(Post("/", up)));
+    const HttpAnswer answer = client.Read();
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.body == down) << answer.body.size();
+    EXPECT_TRUE(same);
+  }
+}
+
+TEST(TlsGatewayTest, AnAnswerThatIsReadSlowlyArrivesWhole) {
+  const std::string down = RandomBytes(4u << 20, 3);
+  ScriptedUpstream upstream(
+      ScriptedUpstream::Each([&](const Request&) { return Http("200 OK", {}, down); }));
+  Service service(GatewayTls(upstream));
+  TlsHttpClient slow(At(service, Door::kGateway), {.receive_buffer = 4096});
+  slow.Send(Get("/"));
+  ASSERT_TRUE(Soon([&] { return upstream.requests() == 1; }));
+  TlsHttpClient quick(At(service, Door::kGateway));
+  quick.Send(Get("/"));
+  EXPECT_TRUE(quick.Read().body == down) << "the others are served";
+  EXPECT_TRUE(slow.Read().body == down);
+}
+
+TEST(TlsGatewayTest, ATunnelPassesBothWays) {
+  ScriptedUpstream upstream([](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello\n");
+    while (true) {
+      const std::string line = connection.ReadUntil("\n");
+      if (line.empty()) break;
+      connection.Send(line);
+    }
+    connection.Send("bye");
+  });
+  Service service(GatewayTls(upstream));
+  TlsStream client(At(service, Door::kGateway));
+  client.Send(
+      "GET /ws HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nearly\n");
+  std::string got;
+  const auto read_until = [&](std::string_view end) {
+    while (!got.ends_with(end) && client.Receive(got) == Stream::Got::kBytes) {
+    }
+    return std::exchange(got, {});
+  };
+  EXPECT_THAT(read_until("early\n"), testing::StartsWith("HTTP/1.1 101 "));
+  const std::string much = RandomBytes(100'000) + "end\n";
+  client.Send(much);
+  EXPECT_TRUE(read_until("end\n") == much);
+  client.EndSending();
+  EXPECT_EQ(read_until("bye"), "bye");
+  EXPECT_EQ(client.Receive(got), Stream::Got::kEnd) << client.problem();
+}
+
+// --- Clients that leave -----------------------------------------------------------------
+
+enum class Leaves : std::uint8_t { kInOrder, kWithoutAWord, kReset };
+class TlsVanishTest : public testing::TestWithParam<Leaves> {};
+
+TEST_P(TlsVanishTest, IsNoticedWhileTheUpstreamWorks) {
+  behaviour::Signal ended;
+  ScriptedUpstream upstream([&](Connection& connection) {
+    Request request;
+    if (connection.Read(request) && connection.WaitForEnd()) ended.Give();
+  });
+  Service service(GatewayTls(upstream));
+  auto client = std::make_unique<TlsStream>(At(service, Door::kGateway));
+  client->Send(Get("/hang"));
+  ASSERT_TRUE(Soon([&] { return upstream.requests() == 1; }));
+  if (GetParam() == Leaves::kInOrder) client->EndSending();
+  if (GetParam() == Leaves::kReset) {
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    setsockopt(client->fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  }
+  client.reset();
+  EXPECT_TRUE(ended.Wait());
+  EXPECT_TRUE(Soon([&] { return service.Metric("tidegate_connections{door=\"gateway\"}") == 0; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, TlsVanishTest,
+                         testing::Values(Leaves::kInOrder, Leaves::kWithoutAWord, Leaves::kReset));
+
+}  // namespace
+}  // namespace tidegate::service

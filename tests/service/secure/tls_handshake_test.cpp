@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS at every door: which versions and protocols, and what those are told who do not speak it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/secure/doors.hpp"
+#include "service/secure/tls_stream.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class TlsDoorTest : public testing::TestWithParam<Door> {
+ protected:
+  explicit TlsDoorTest(const ListenTls& tls = TlsFor())
+      : service_(AllDoorsTls(tls, upstream_.url())) {}
+
+  std::unique_ptr<TlsStream> Connect(const TlsOptions& options = {}) {
+    return std::make_unique<TlsStream>(At(service_, GetParam()), options);
+  }
+
+  behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
+  Service service_;
+};
+std::string DoorName(const testing::TestParamInfo<Door>& of) { return std::string(Name(of.param)); }
+
+// --- Versions ---------------------------------------------------------------------
+
+TEST_P(TlsDoorTest, Speaks12And13) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    auto stream = Connect({.least = version, .most = version});
+    ASSERT_TRUE(stream->shaken()) << stream->problem();
+    EXPECT_EQ(stream->version(), version);
+    EXPECT_EQ(stream->certificate(), "test");
+    EXPECT_TRUE(Served(std::move(stream), GetParam()));
+  }
+}
+
+TEST_P(TlsDoorTest, RefusesOlderOnes) {
+  for (const int version : {TLS1_VERSION, TLS1_1_VERSION}) {
+    const auto stream = Connect({.least = version, .most = version});
+    EXPECT_FALSE(stream->shaken());
+    EXPECT_THAT(stream->problem(), HasSubstr("protocol version")) << "an alert, not silence";
+  }
+  EXPECT_TRUE(Served(Connect(), GetParam())) << "the others are served";
+}
+
+// --- ALPN -------------------------------------------------------------------------
+
+TEST_P(TlsDoorTest, AgreesOnHttp1WhereItSpeaksHttp) {
+  auto stream = Connect({.protocols = {"h2", "http/1.1"}});
+  ASSERT_TRUE(stream->shaken()) << stream->problem();
+  EXPECT_EQ(stream->protocol(), GetParam() == Door::kResp ? "" : "http/1.1");
+  EXPECT_TRUE(Served(std::move(stream), GetParam()));
+}
+
+TEST_P(TlsDoorTest, RefusesWhoSpeaksOnlyH2) {
+  auto stream = Connect({.protocols = {"h2"}});
+  if (GetParam() == Door::kResp) {
+    EXPECT_TRUE(Served(std::move(stream), GetParam())) << "Redis clients agree on nothing";
+    return;
+  }
+  EXPECT_FALSE(stream->shaken());
+  EXPECT_THAT(stream->problem(), HasSubstr("no application protocol"));
+}
+
+// --- No TLS -----------------------------------------------------------------------
+
+TEST_P(TlsDoorTest, PlainTextIsToldWhatToSpeak) {
+  if (GetParam() == Door::kResp) {
+    for (const std::string& bytes : {RespCommand({"PING"}), std::string("PING\r\n")}) {
+      RespClient client(At(service_, GetParam()));
+      client.Send(bytes);
+      EXPECT_THAT(client.Read(), StartsWith("-ERR this port speaks TLS"));
+      EXPECT_EQ(client.Read(), "(end)");
+    }
+    return;
+  }
+  for (const std::string& bytes : {Get("/healthz"), Post("/v1/decide", ByRule("per-key", "a"))}) {
+    HttpClient client(At(service_, GetParam()));
+    client.Send(bytes);
+    const HttpAnswer answer = client.Read();
+    EXPECT_EQ(answer.status, 400);
+    EXPECT_THAT(answer.body, HasSubstr("TLS"));
+    EXPECT_EQ(answer.Json().at("status"), 400);
+    EXPECT_EQ(client.WaitForEnd(), HttpClient::End::kClosed);
+  }
+  EXPECT_EQ(upstream_.requests(), 0);
+}
+
+TEST_P(TlsDoorTest, GarbageIsNotServed) {
+  for (const std::string_view bytes :
+       {std::string_view("\x16\x03\x01\xff\xff garbage"), std::string_view("\0\0\0\0\0\0", 6),
+        std::string_view("\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10", 11)}) {
+    HttpClient client(At(service_, GetParam()));
+    client.Send(bytes);
+    client.EndSending();
+    const HttpClient::End end = client.WaitForEnd();
+    EXPECT_NE(end, HttpClient::End::kOpen);
+  }
+  EXPECT_TRUE(Served(Connect(), GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Doors, TlsDoorTest, testing::ValuesIn(kDoors), DoorName);
+
+// --- Only 1.3 ---------------------------------------------------------------------
+
+class Tls13DoorTest : public TlsDoorTest {
+ protected:
+  static ListenTls Only13() {
+    ListenTls tls = TlsFor();
+    tls.min_version = ListenTls::Version::kTls13;
+    return tls;
+  }
+  Tls13DoorTest() : TlsDoorTest(Only13()) {}
+};
+
+TEST_P(Tls13DoorTest, Refuses12) {
+  const auto older = Connect({.most = TLS1_2_VERSION});
+  EXPECT_FALSE(older->shaken());
+  EXPECT_THAT(older->problem(), HasSubstr("protocol version"));
+  EXPECT_TRUE(Served(Connect(), GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Doors, Tls13DoorTest, testing::ValuesIn(kDoors), DoorName);
+
+// --- Handshakes that hang ---------------------------------------------------------
+
+TEST(TlsDeadlineTest, AHandshakeThatHangsEndsAndHoldsUpNobody) {
+  Service service(AllDoorsTls(TlsFor(), "http://127.0.0.1:9", "limits: {header_timeout: 300ms}\n"));
+  for (const Door door : {Door::kApi, Door::kAdmin, Door::kResp, Door::kGateway}) {
+    HttpClient silent(At(service, door));
+    HttpClient begins(At(service, door));
+    begins.Send("\x16\x03\x01\x02");  // Of a record's head.
+    if (door != Door::kGateway) {
+      EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service, door)), door)) << door;
+    }
+    EXPECT_NE(silent.WaitForEnd(), HttpClient::End::kOpen) << door;
+    EXPECT_NE(begins.WaitForEnd(), HttpClient::End::kOpen) << door;
+    EXPECT_EQ(silent.WaitForEnd(0ms) == HttpClient::End::kBytes, false) << "and is told nothing";
+  }
+}
+
+TEST(TlsDeadlineTest, BytesThatTrickleInDoNotPutTheDeadlineOff) {
+  Service service(AllDoorsTls(TlsFor(), "http://127.0.0.1:9", "limits: {header_timeout: 300ms}\n"));
+  HttpClient client(At(service, Door::kApi));
+  client.Send("\x16\x03\x01\x02\x00");
+  const auto latest = std::chrono::steady_clock::now() + kPatience;
+  while (client.WaitForEnd(10ms) == HttpClient::End::kOpen &&
+         std::chrono::steady_clock::now() < latest) {
+    client.Send("\x01");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now(), latest);
+}
+
+}  // namespace
+}  // namespace tidegate::service
