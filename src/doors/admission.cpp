@@ -29,7 +29,7 @@ Rights Admission::Of(const net::Peer& peer, const Tokens& tokens) const noexcept
   if (peer.verified) return Rights::kAll;
   if (Required(tokens)) return Rights::kNone;
   // Behind a proxy on this machine that tells whom it speaks for, strangers are strangers.
-  return loopback_ && IsLoopback(peer) ? Rights::kAll : Rights::kAsk;
+  return loopback_ && IsLoopback(peer) && !peer.relayed ? Rights::kAll : Rights::kAsk;
 }
 
 Rights Admission::Of(const Tokens::Token* token) noexcept {

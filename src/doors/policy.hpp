@@ -17,6 +17,7 @@ struct Policy {
   std::vector<std::uint32_t> slots;  ///< Of the rules' counters, by their number.
   Config::Responses responses;
   Config::Api api;
+  Config::Resp resp;
   std::shared_ptr<const Tokens> tokens = std::make_shared<const Tokens>();
 };
 

@@ -102,7 +102,7 @@ void ClientConnection::Finish(Ending ending) {
   state_ = State::kHead;
   if (ending == Ending::kCut) {
     // Without the end that it promised: a client must see that this was not all.
-    if (close_delimited_) ResetOnClose();
+    if (close_delimited_) channel_.Abort();
     return Close();
   }
   LeaveBody();

@@ -64,16 +64,11 @@ void ClientConnection::Close() {
   if (Passage* const passage = std::exchange(passage_, nullptr)) {
     // Where the end of the connection is the end of the body, only a reset says that this was not
     // all.
-    if (close_delimited_) ResetOnClose();
+    if (close_delimited_) channel_.Abort();
     passage->OnClientGone();  // It copies what it needs of the head, which stands in our buffer.
   }
   channel_.Close();
   listener_.OnGone(*this);
-}
-
-void ClientConnection::ResetOnClose() noexcept {
-  const linger abort{.l_onoff = 1, .l_linger = 0};
-  (void)setsockopt(channel_.fd(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
 }
 
 void ClientConnection::OnReady(std::uint32_t events) {

@@ -85,7 +85,6 @@ class ClientConnection final : public net::Connection,
   void LeaveBody();
   void Linger();
   void LookForEnd();
-  void ResetOnClose() noexcept;
   /// Whether more of the request's body is to come than is worth reading for nothing.
   [[nodiscard]] bool MuchToCome() const noexcept;
   void Refuse(const net::HttpRefusal& refusal);

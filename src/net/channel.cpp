@@ -84,6 +84,12 @@ void Channel::Close() noexcept {
   Rest();
 }
 
+void Channel::Abort() noexcept {
+  const linger abort{.l_onoff = 1, .l_linger = 0};
+  (void)setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
+  reset_ = true;
+}
+
 void Channel::OnEvents(std::uint32_t events) noexcept {
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;

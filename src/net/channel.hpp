@@ -65,6 +65,8 @@ class Channel {
   [[nodiscard]] bool BeginTls(const TlsClient& client, const std::string& name);
   [[nodiscard]] TlsSession* tls() noexcept { return tls_.get(); }
   void Close() noexcept;
+  /// Close will not say goodbye: what was sent is not all.
+  void Abort() noexcept;
   /// Nothing has come that was not read, as far as can be told without asking the system.
   [[nodiscard]] bool quiet() const noexcept {
     return begin_ == end_ && (tls_ == nullptr || !tls_->HasPending());

@@ -21,7 +21,7 @@ struct Peer {
   unsigned short port = 0;
   bool secure = false;    ///< Through TLS,
   bool verified = false;  ///< with a certificate of its own that was accepted.
-  bool relayed = false;   ///< A proxy said who it is: the connection is the proxy's.
+  bool relayed = false;   ///< A proxy's, which did not say whom it speaks for.
 };
 
 /// One request with its answer. Lives from the moment at which the whole request is there until

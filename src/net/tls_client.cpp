@@ -50,10 +50,9 @@ Result<std::shared_ptr<const TlsClient>> TlsClient::Make(const Options& options)
 }
 
 std::unique_ptr<TlsSession> TlsClient::NewSession(int socket, const std::string& name) const {
-  auto impl = std::make_unique<TlsSession::Impl>();
-  impl->ssl.reset(SSL_new(impl_->context.get()));
+  auto impl = TlsSession::Impl::Make(impl_->context.get(), socket);
+  if (impl == nullptr) return nullptr;
   SSL* const ssl = impl->ssl.get();
-  if (ssl == nullptr || SSL_set_fd(ssl, socket) != 1) return nullptr;
   if (IsAddress(name)) {  // RFC 6066, 3: no address is a server name.
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) != 1) return nullptr;
   } else {

@@ -89,6 +89,7 @@ struct TlsServer::Impl {
   };
   std::vector<Choice> choices;  ///< The first is for those who ask for nobody, or a stranger.
   std::unordered_map<std::string, SSL_CTX*> by_name;
+  bool must_be_known = false;
 
   /// Where a certificate belongs; nullptr: OpenSSL gives no context.
   Choice* Place(X509* certificate, const Options& options, Result<void>& result);
@@ -162,20 +163,23 @@ Result<std::shared_ptr<const TlsServer>> TlsServer::Make(const Options& options)
     }
     for (const std::string& name : choice->names) impl->by_name.try_emplace(name, context);
   }
+  impl->must_be_known = options.clients == Clients::kMustBeKnown;
   if (impl->choices.empty()) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "there is no certificate"});
   }
   return std::shared_ptr<const TlsServer>(new TlsServer(std::move(impl)));
 }
 
+bool TlsServer::Accepts(const TlsSession& session) const noexcept {
+  return !impl_->must_be_known || session.verified();
+}
+
 std::unique_ptr<TlsSession> TlsServer::NewSession(const std::shared_ptr<const TlsServer>& server,
                                                   int socket) {
-  auto impl = std::make_unique<TlsSession::Impl>();
+  auto impl = TlsSession::Impl::Make(server->impl_->choices.front().context.get(), socket);
+  if (impl == nullptr) return nullptr;
   impl->owner = server;
-  impl->ssl.reset(SSL_new(server->impl_->choices.front().context.get()));
-  SSL* const ssl = impl->ssl.get();
-  if (ssl == nullptr || SSL_set_fd(ssl, socket) != 1) return nullptr;
-  SSL_set_accept_state(ssl);
+  SSL_set_accept_state(impl->ssl.get());
   return std::unique_ptr<TlsSession>(new TlsSession(std::move(impl)));
 }
 

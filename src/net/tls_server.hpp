@@ -35,6 +35,9 @@ class TlsServer {
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
 
+  /// Whether the client is known, if it must be: one that resumes a session may have outlived its
+  /// certificate. After the handshake.
+  [[nodiscard]] bool Accepts(const TlsSession& session) const noexcept;
   /// nullptr: no memory.
   [[nodiscard]] static std::unique_ptr<TlsSession> NewSession(
       const std::shared_ptr<const TlsServer>& server, int socket);

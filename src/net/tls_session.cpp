@@ -8,12 +8,40 @@
 #include "net/tls_session_impl.hpp"
 
 namespace tidegate::net {
+namespace {
+
+/// Of one call to OpenSSL, which goes on reading while what comes is no data: key updates, refused
+/// renegotiations, a greeting in bits of a byte. Nobody else would have his turn meanwhile. A
+/// handshake has a dozen, data one.
+constexpr int kMostRecords = 64;
+
+}  // namespace
+
+std::unique_ptr<TlsSession::Impl> TlsSession::Impl::Make(SSL_CTX* context, int socket) {
+  auto impl = std::make_unique<Impl>();
+  impl->ssl.reset(SSL_new(context));
+  SSL* const ssl = impl->ssl.get();
+  if (ssl == nullptr || SSL_set_fd(ssl, socket) != 1) return nullptr;
+  SSL_set_msg_callback(
+      ssl, [](int sent, int, int content, const void*, std::size_t, SSL* of, void* argument) {
+        Impl& mine = *static_cast<Impl*>(argument);
+        if (sent != 0 || content != SSL3_RT_HEADER || ++mine.records <= kMostRecords) return;
+        if (std::exchange(mine.flooded, true)) return;
+        // Nothing more to read: that ends the call.
+        BIO* const nothing = BIO_new(BIO_s_mem());
+        (void)BIO_set_mem_eof_return(nothing, 0);
+        SSL_set0_rbio(of, nothing);
+      });
+  SSL_set_msg_callback_arg(ssl, impl.get());
+  return impl;
+}
 
 TlsSession::TlsSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TlsSession::~TlsSession() = default;
 
 TlsSession::Shake TlsSession::Handshake() {
   ERR_clear_error();
+  impl_->records = 0;
   const int done = SSL_do_handshake(impl_->ssl.get());
   if (done == 1) return Shake::kDone;
   const int why = SSL_get_error(impl_->ssl.get(), done);
@@ -32,8 +60,10 @@ TlsSession::Shake TlsSession::Handshake() {
 
 ssize_t TlsSession::Read(char* data, std::size_t size) {
   ERR_clear_error();
+  impl_->records = 0;
   std::size_t got = 0;
   if (SSL_read_ex(impl_->ssl.get(), data, size, &got) == 1) return static_cast<ssize_t>(got);
+  if (impl_->flooded) return kIoBroken;
   switch (SSL_get_error(impl_->ssl.get(), 0)) {
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE:
@@ -71,7 +101,10 @@ void TlsSession::Close() noexcept {
 
 bool TlsSession::verified() const noexcept {
   const SSL* const ssl = impl_->ssl.get();
-  return SSL_get0_peer_certificate(ssl) != nullptr && SSL_get_verify_result(ssl) == X509_V_OK;
+  const X509* const certificate = SSL_get0_peer_certificate(ssl);
+  if (certificate == nullptr || SSL_get_verify_result(ssl) != X509_V_OK) return false;
+  // A session that is resumed brings a certificate that was good once.
+  return X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
 }
 
 }  // namespace tidegate::net

@@ -66,6 +66,7 @@ Welcome::Step Welcome::ReadHeader() {
   header_ = false;
   if (header.source) {
     accepted_.peer = *header.source;
+  } else {
     accepted_.peer.relayed = true;
   }
   return Step::kDone;
@@ -94,6 +95,7 @@ Welcome::Step Welcome::ShakeHands() {
     case TlsSession::Shake::kDone:
       break;
   }
+  if (!listener_.tls()->Accepts(*accepted_.tls)) return Refuse();
   accepted_.peer.secure = true;
   accepted_.peer.verified = accepted_.tls->verified();
   return Step::kDone;

@@ -111,6 +111,10 @@ struct Config {
     bool inline_quotas = false;
     friend bool operator==(const Api&, const Api&) = default;
   };
+  struct Resp {
+    bool throttle = true;  ///< CL.THROTTLE, whose callers bring their own quotas.
+    friend bool operator==(const Resp&, const Resp&) = default;
+  };
   /// What one listener puts up with.
   struct Limits {
     std::size_t connections = 20'000;      ///< All reactors together.
@@ -149,6 +153,7 @@ struct Config {
   Identity identity;
   Responses responses;
   Api api;
+  Resp resp;
   Access access;
   Limits limits;
   Log log;

@@ -87,8 +87,9 @@ void CheckAdmin(const Door& admin, const ConfigPlaces& places, ReadContext& cont
 }
 
 void CheckAuth(const Door& door, const ConfigPlaces& places, ReadContext& context) {
-  if (door.spec.auth != Auth::kRequired || HasAccess(places) || door.place.client_certificates)
-    return;
+  const bool certificates =
+      door.place.client_certificates && (!door.spec.tls || door.KnowsCertificates());
+  if (door.spec.auth != Auth::kRequired || HasAccess(places) || certificates) return;
   context.Add(
       Severity::kError, door.place.auth, door.Text("auth"),
       "there is nothing to know callers by, so that all would be refused: give them tokens "

@@ -15,7 +15,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 16> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 17> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
     {"access", ReadAccess},
@@ -23,6 +23,7 @@ constexpr std::array<ConfigKey<ConfigDraft>, 16> kConfigKeys = {{
     {"identity", ReadIdentity},
     {"responses", ReadResponses},
     {"api", ReadApi},
+    {"resp", ReadResp},
     {"limits", ReadLimits},
     {"log", ReadLog},
     {"deny", ReadDeny},
@@ -41,13 +42,15 @@ void Tell(ReadContext& context, Position at, std::string where, std::string_view
 /// With a store that can fail there is no silent default: to pass everybody and to refuse everybody
 /// are both wrong for somebody.
 void CheckOnFailure(const ConfigDraft& draft, ReadContext& context) {
-  const bool inline_quotas = draft.config.api.inline_quotas;
+  // CL.THROTTLE brings its quota too.
+  const bool throttles = !draft.config.listen.resp.off() && draft.config.resp.throttle;
+  const bool inline_quotas = draft.config.api.inline_quotas || throttles;
   if (!draft.config.store.redis || draft.places.on_failure.line > 0) return;
   if (!draft.places.undecided && !inline_quotas) return;
   const std::string who = draft.places.undecided
                               ? "here, or in every rule (`rules[" +
                                     std::to_string(*draft.places.undecided) + "]` has none)"
-                              : "here, since inline quotas have no rule to say it";
+                              : "here, since quotas that callers bring have no rule to say it";
   Tell(context, draft.places.store, "store",
        "needs `on_failure`, which says what becomes of requests while Redis does not answer: "
        "`open` (they pass, uncounted), `closed` (they are refused with 503) or `local` (each node "

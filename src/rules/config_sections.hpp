@@ -70,6 +70,7 @@ void ReadClientIp(const ConfigValue& value, ConfigDraft& draft);
 void ReadIdentity(const ConfigValue& value, ConfigDraft& draft);
 void ReadResponses(const ConfigValue& value, ConfigDraft& draft);
 void ReadApi(const ConfigValue& value, ConfigDraft& draft);
+void ReadResp(const ConfigValue& value, ConfigDraft& draft);
 void ReadLimits(const ConfigValue& value, ConfigDraft& draft);
 void ReadLog(const ConfigValue& value, ConfigDraft& draft);
 void ReadDeny(const ConfigValue& value, ConfigDraft& draft);

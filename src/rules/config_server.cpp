@@ -50,6 +50,10 @@ constexpr std::array<ConfigKey<Config::Api>, 1> kApiKeys = {{
     {"inline_quotas", [](const ConfigValue& v, Config::Api& a) { Put(a.inline_quotas, v.Bool()); }},
 }};
 
+constexpr std::array<ConfigKey<Config::Resp>, 1> kRespKeys = {{
+    {"throttle", [](const ConfigValue& v, Config::Resp& r) { Put(r.throttle, v.Bool()); }},
+}};
+
 template <std::size_t Config::Limits::*Member, std::int64_t Min, std::int64_t Max>
 void ReadCount(const ConfigValue& value, Config::Limits& limits) {
   if (const auto n = value.Integer(Min, Max)) limits.*Member = static_cast<std::size_t>(*n);
@@ -107,6 +111,10 @@ void ReadApi(const ConfigValue& value, ConfigDraft& draft) {
   ReadSection(value, kApiKeys, draft.config.api);
 }
 
+void ReadResp(const ConfigValue& value, ConfigDraft& draft) {
+  ReadSection(value, kRespKeys, draft.config.resp);
+}
+
 void ReadLimits(const ConfigValue& value, ConfigDraft& draft) {
   ReadSection(value, kLimitsKeys, draft.config.limits);
 }
@@ -118,6 +126,7 @@ void ReadLog(const ConfigValue& value, ConfigDraft& draft) {
 void AppendServerKeys(std::vector<SectionKeys>& sections) {
   sections.push_back(KeysOf("responses", kResponsesKeys));
   sections.push_back(KeysOf("api", kApiKeys));
+  sections.push_back(KeysOf("resp", kRespKeys));
   sections.push_back(KeysOf("limits", kLimitsKeys));
   sections.push_back(KeysOf("log", kLogKeys));
 }

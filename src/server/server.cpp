@@ -188,6 +188,7 @@ std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& pr
   policy->rules = std::move(rules);
   policy->responses = config.responses;
   policy->api = config.api;
+  policy->resp = config.resp;
   policy->tokens = std::make_shared<const Tokens>(config.access.tokens);
   return policy;
 }
@@ -324,7 +325,8 @@ bool Server::Reload(const Config& config, Problems& problems) {
   const auto policy = Compile(config, problems);
   const auto routing = policy == nullptr ? nullptr : CompileRoutes(config, problems);
   const auto secrets = MakeSecrets(config, problems);
-  if (policy == nullptr || !secrets || (routing == nullptr && !config_.listen.gateway.off())) {
+  if (policy == nullptr || !secrets || !KeepsGuards(config, problems) ||
+      (routing == nullptr && !config_.listen.gateway.off())) {
     ++failed_reloads_;
     return false;
   }
@@ -336,6 +338,30 @@ bool Server::Reload(const Config& config, Problems& problems) {
   }
   Publish(policy, *secrets);
   return true;
+}
+
+/// The doors stay where they are, but tokens are taken over at once: what shall guard a door
+/// instead may be something that needs a restart.
+bool Server::KeepsGuards(const Config& config, Problems& problems) const {
+  const Tokens before(in_force_.access.tokens);
+  const Tokens now(config.access.tokens);
+  bool kept = true;
+  const auto check = [&](const char* name, ListenSpec Config::Listen::*door) {
+    const ListenSpec& open = config_.listen.*door;
+    if (open.off() || !AdmissionOf(open, in_force_.listen.*door).Required(before) ||
+        AdmissionOf(open, config.listen.*door).Required(now)) {
+      return;
+    }
+    problems.push_back(ProblemOf(
+        std::string("listen.") + name,
+        "this door asks who calls, and would not any more: what it asked for is gone from the "
+        "configuration, and a door is moved, or asks for something else, only by a restart"));
+    kept = false;
+  };
+  check("api", &Config::Listen::api);
+  check("admin", &Config::Listen::admin);
+  check("resp", &Config::Listen::resp);
+  return kept;
 }
 
 void Server::NoteApplied(const Policy& policy) {

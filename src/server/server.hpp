@@ -106,6 +106,7 @@ class Server {
   /// What the listeners of `config` have for TLS, by doorway; nothing: a problem was added.
   using Secrets = std::vector<std::shared_ptr<const net::TlsServer>>;
   [[nodiscard]] std::optional<Secrets> MakeSecrets(const Config& config, Problems& problems) const;
+  [[nodiscard]] bool KeepsGuards(const Config& config, Problems& problems) const;
   [[nodiscard]] std::array<Doorway*, 4> doorways() noexcept {
     return {&api_, &admin_, &gateway_, &resp_};
   }

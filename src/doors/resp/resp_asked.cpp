@@ -62,6 +62,7 @@ void RespAsked::Clear() noexcept {
   next = nullptr;
   policy.reset();
   ready = false;
+  refusal.clear();
   rule = nullptr;
   refund = {};
   error.reset();
@@ -70,6 +71,7 @@ void RespAsked::Clear() noexcept {
 }
 
 void RespAsked::Write(RespWriter& writer) const {
+  if (!refusal.empty()) return writer.Error(refusal);
   if (error) return writer.Error("ERR " + error->message);
   if (form == Form::kThrottle) {
     writer.Array(5);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <memory_resource>
 #include <optional>
+#include <string>
 
 #include "doors/policy.hpp"
 #include "doors/resolve.hpp"
@@ -38,6 +39,7 @@ struct RespAsked : Call {
   std::shared_ptr<const Policy> policy;
   Form form = Form::kDecision;
   bool ready = false;         ///< It is answered.
+  std::string refusal;        ///< It was not even asked: what the client is told.
   std::int64_t quantity = 1;  ///< Of CL.THROTTLE.
   Charge charge;
   Decision decision;

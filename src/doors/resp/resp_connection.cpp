@@ -170,8 +170,10 @@ bool RespConnection::Read() {
     case Channel::Got::kNothing:
       return false;
     case Channel::Got::kFull:
-      if (channel_.Grow(kMaxCommand)) return true;
-      Refuse("Protocol error: too big a command: at most 262144 bytes");
+      // Strangers get no more than what everybody has.
+      if (channel_.Compact()) return true;
+      if (rights_ != Rights::kNone && channel_.Grow(kMaxCommand)) return true;
+      Refuse("Protocol error: too big a command");
       return false;
     case Channel::Got::kEnd:
       // `printf ... | nc`: what was asked is still answered.
@@ -235,7 +237,7 @@ void RespConnection::Process() {
 
 void RespConnection::Refuse(std::string_view problem) {
   net::HttpStats::Add(listener_.stats().refused);
-  SayError(std::string(problem));
+  SayError("ERR " + std::string(problem));
   channel_.Drop(channel_.input().size());
   state_ = State::kEnding;
 }
@@ -252,11 +254,11 @@ void RespConnection::RefuseHttp() {
 // --- Asking -------------------------------------------------------------------
 
 void RespConnection::Ask(const RespWordInfo& word, Arguments arguments) {
-  if (rights_ == Rights::kNone) return writer().Error("NOAUTH Authentication required.");
+  if (rights_ == Rights::kNone) return SayError("NOAUTH Authentication required.");
   const bool gives = word.word == RespWord::kRefund || word.word == RespWord::kReset ||
                      word.word == RespWord::kRelease;
   if (gives && rights_ != Rights::kAll) {
-    return writer().Error(
+    return SayError(
         token_.empty()
             ? "NOPERM quota is given back only to callers who are known: set `access.tokens`, and "
               "AUTH with one"
@@ -275,18 +277,22 @@ void RespConnection::Ask(const RespWordInfo& word, Arguments arguments) {
     return;
   }
   door().Give(asked);
-  SayError(std::move(problem));
+  SayError("ERR " + problem);
 }
 
 void RespConnection::SayError(std::string text) {
-  if (first_ == nullptr) return writer().Error("ERR " + text);
+  if (first_ == nullptr) return writer().Error(text);
   RespAsked* const refused = door().Take();
-  refused->error = Error{ErrorCode::kBadCharge, std::move(text)};
+  refused->refusal = std::move(text);
   refused->ready = true;
   Append(refused);
 }
 
 bool RespConnection::PrepareThrottle(RespAsked& asked, Arguments arguments, std::string& problem) {
+  if (!asked.policy->resp.throttle) {
+    problem = "CL.THROTTLE is off: the configuration allows it with `resp: {throttle: true}`";
+    return false;
+  }
   Throttle throttle;
   if (!ReadThrottle(arguments, throttle, problem)) return false;
   const Result<Quota>& quota = door().QuotaOf(throttle.quota);
@@ -385,6 +391,8 @@ void RespConnection::Arm(Kind kind) noexcept {
 /// What is waited for next, and for how long.
 void RespConnection::Settle() {
   if (state_ == State::kClosed) return;
+  // Whoever must say who he is has so long for it, whatever he does meanwhile.
+  if (rights_ == Rights::kNone && state_ == State::kOpen && !draining_) return Arm(Kind::kHeader);
   if (channel_.blocked()) return Arm(Kind::kWrite);
   if (state_ == State::kEnding && first_ == nullptr) {
     channel_.ShutdownWrite();
@@ -396,10 +404,11 @@ void RespConnection::Settle() {
     return;
   }
   if (state_ == State::kLingers) return;
-  if (first_ == nullptr && channel_.input().empty()) {
+  const bool idle = first_ == nullptr && channel_.input().empty();
+  if (idle) {
     channel_.Rest();
     if (draining_) return Arm(Kind::kLinger);
-    if (rights_ == Rights::kNone) return Arm(Kind::kIdle);
+    if (rights_ != Rights::kAll && token_.empty()) return Arm(Kind::kIdle);
   } else if (first_ == nullptr && !channel_.input().empty() && turn_ < kMaxTurn) {
     return Arm(Kind::kBody);
   }
@@ -413,6 +422,9 @@ void RespConnection::OnDeadline(Kind kind) {
   armed_ = false;
   const std::size_t progress = channel_.received() + channel_.sent() - progress_mark_;
   switch (kind) {
+    case Kind::kIdle:
+      if (progress > 0) return Arm(kind);
+      break;
     case Kind::kBody:
     case Kind::kWrite:
       if (progress >= kMinProgress) return Arm(kind);

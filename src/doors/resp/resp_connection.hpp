@@ -81,7 +81,7 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   /// what the store needs for them comes from far memory side by side.
   void StartPrepared();
   void Abandon() noexcept;
-  /// In its place behind those that are not answered yet.
+  /// `ERR what is wrong`, in its place behind those that are not answered yet.
   void SayError(std::string text);
 
   // resp_session.cpp: what concerns the connection alone.

@@ -142,7 +142,7 @@ TEST(BadConfig, RedisNeedsAFailurePolicy) {
   ExpectTold({"rules:\n  - { id: b, per: const, limit: 1/s }\n" + decided + store,
               "5:3: error: " + told + ", or in every rule (`rules[0]` has none)\n"});
   ExpectTold({"api: { inline_quotas: true }\nrules:\n" + decided + store,
-              "5:3: error: " + told + ", since inline quotas have no rule to say it\n"});
+              "5:3: error: " + told + ", since quotas that callers bring have no rule to say it\n"});
   // A word that is wrong is told as that alone.
   for (const std::string& yaml :
        {store + "  on_failure: opne\nrules:\n  - { id: b, per: const, limit: 1/s }\n",
