@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/welcome.hpp"
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -41,8 +42,9 @@ Welcome::Step Welcome::Refuse() {
   return Step::kOver;
 }
 
-void Welcome::OnReady(std::uint32_t) {
+void Welcome::OnReady(std::uint32_t events) {
   if (state_ == State::kClosed) return;
+  ended_ |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
   if (header_ && ReadHeader() != Step::kDone) return;
   if (listener_.tls() != nullptr && ShakeHands() != Step::kDone) return;
   state_ = State::kClosed;
@@ -59,7 +61,7 @@ Welcome::Step Welcome::ReadHeader() {
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return Step::kWait;
   if (got <= 0) return Refuse();
   const ProxyHeader header = ParseProxyHeader({bytes.data(), static_cast<std::size_t>(got)});
-  if (header.verdict == ProxyHeader::Verdict::kMore) return Step::kWait;
+  if (header.verdict == ProxyHeader::Verdict::kMore) return ended_ ? Refuse() : Step::kWait;
   if (header.verdict == ProxyHeader::Verdict::kBad) return Refuse();
   const auto size = static_cast<ssize_t>(header.size);
   if (::recv(socket, bytes.data(), header.size, 0) != size) return Refuse();

@@ -31,7 +31,8 @@ class Welcome final : public Connection, public Deadlines::Node {
   Listener& listener_;
   Accepted accepted_;
   State state_ = State::kOpen;
-  bool header_;  ///< It is still to come.
+  bool header_;         ///< It is still to come.
+  bool ended_ = false;  ///< The other side sends no more than what is there.
 };
 
 }  // namespace tidegate::net

@@ -348,6 +348,9 @@ bool Server::KeepsGuards(const Config& config, Problems& problems) const {
   bool kept = true;
   const auto check = [&](const char* name, ListenSpec Config::Listen::*door) {
     const ListenSpec& open = config_.listen.*door;
+    ListenSpec wanted = config.listen.*door;
+    if (wanted.tls && open.tls) wanted.tls = open.tls;
+    if (wanted == open) return;  // It is as the configuration wants it, whatever that is.
     if (open.off() || !AdmissionOf(open, in_force_.listen.*door).Required(before) ||
         AdmissionOf(open, config.listen.*door).Required(now)) {
       return;

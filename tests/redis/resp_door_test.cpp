@@ -147,6 +147,35 @@ TEST(RedisRespTest, WithoutRedisEachRuleAnswersAsItSays) {
             R"({"allowed":false,"rule":"few","retry_after_ms":1000,"rung":"closed"})");
 }
 
+/// NOAUTH was said before the answers that the client waited for.
+TEST(RedisRespTest, RightsThatVanishAreToldInTheirPlace) {
+  RedisServer redis;
+  Config config = MakeConfig(redis.port());
+  config.listen.resp.auth = ListenSpec::Auth::kRequired;
+  config.access.tokens = {{.name = "one", .secret = "the-first-of-two-tokens"},
+                          {.name = "two", .secret = "the-second-of-two-tokens"}};
+  Service service(config);
+  RespClient client(service.server().resp());
+  EXPECT_EQ(client.Ask({"AUTH", "the-first-of-two-tokens"}), "OK");
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[0,3,2,"));
+  redis.Signal(SIGSTOP);
+  client.Send(RespCommand({"TG.DECIDE", "few", "a"}));
+  RespClient other(service.server().resp());
+  config.access.tokens.erase(config.access.tokens.begin());
+  Problems problems;
+  ASSERT_TRUE(service.server().Reload(config, problems));
+  // The reload has come to the reactor when the first token is a wrong one.
+  const auto latest = std::chrono::steady_clock::now() + service::kPatience;
+  while (other.Ask({"AUTH", "the-first-of-two-tokens"}) == "OK" &&
+         std::chrono::steady_clock::now() < latest) {
+  }
+  client.Send(RespCommand({"TG.DECIDE", "few", "a"}));
+  EXPECT_EQ(other.Ask({"AUTH", "the-second-of-two-tokens"}), "OK");
+  redis.Signal(SIGCONT);
+  EXPECT_THAT(client.Read(), StartsWith("["));
+  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
+}
+
 TEST(RedisRespTest, AServerThatStopsAnswersWhatStillWaits) {
   RedisServer redis;
   auto service = std::make_unique<Service>(MakeConfig(redis.port()));

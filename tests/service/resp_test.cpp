@@ -304,6 +304,15 @@ TEST_F(RespTest, ADrainEndsIdleConnectionsAndAnswersTheOthers) {
   EXPECT_TRUE(drained);
 }
 
+TEST(RespThrottleTest, MayBeOff) {
+  Config config = MakeConfig();
+  config.resp.throttle = false;
+  Service service(config);
+  RespClient client(service.server().resp());
+  EXPECT_THAT(client.Ask({"CL.THROTTLE", "k", "4", "1", "1"}), HasSubstr("CL.THROTTLE is off"));
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "per-key", "a"}), StartsWith("[0,3,2,"));
+}
+
 TEST(RespReloadTest, NewRulesCountFromTheNextCommand) {
   Service service(MakeConfig());
   RespClient client(service.server().resp());

@@ -32,8 +32,8 @@ constexpr std::size_t kMaxUnsent = 256u << 10;
 /// A command that comes, or an answer that is taken, more slowly than this: bytes per deadline.
 constexpr std::size_t kMinProgress = 1024;
 
-/// As Redis has it for those who have not said who they are.
-constexpr net::RespLimits kStranger{.elements = 10, .bulk_bytes = 16u << 10};
+/// Of those who have not said who they are: what fits the buffer that everybody has.
+constexpr net::RespLimits kStranger{.elements = 10, .bulk_bytes = 8u << 10};
 constexpr net::RespLimits kCaller{};
 
 /// A peer that is gone without a word is found out, though it may be silent for as long as it

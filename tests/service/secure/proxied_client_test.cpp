@@ -161,11 +161,20 @@ TEST_F(ProxiedRightsTest, StrangersMayAskButNotGiveBack) {
 }
 
 TEST_F(ProxiedRightsTest, WhoIsOnThisMachineMayDoAll) {
-  for (const std::string& header :
-       {ProxyV1("127.0.0.1"), ProxyV1("::1"), ProxyV2("127.9.9.9"), ProxyV2("::ffff:127.0.0.1"),
-        ProxyV2("203.0.113.7", ProxyCommand::kLocal), std::string("PROXY UNKNOWN\r\n")}) {
+  for (const std::string& header : {ProxyV1("127.0.0.1"), ProxyV1("::1"), ProxyV2("127.9.9.9"),
+                                    ProxyV2("::ffff:127.0.0.1"), ProxyV2("::1")}) {
     EXPECT_EQ(Refund(header), 200) << header;
     EXPECT_EQ(Command(header, {"TG.RESET", "per-key", "b"}), "0") << header;
+  }
+}
+
+/// The proxy is on this machine, but for whom it asks it does not say.
+TEST_F(ProxiedRightsTest, WhoIsNotNamedMayAskButNotGiveBack) {
+  for (const std::string& header :
+       {ProxyV2("203.0.113.7", ProxyCommand::kLocal), std::string("PROXY UNKNOWN\r\n")}) {
+    EXPECT_EQ(Refund(header), 403) << header;
+    EXPECT_THAT(Command(header, {"TG.RESET", "per-key", "b"}), StartsWith("-NOPERM")) << header;
+    EXPECT_THAT(Command(header, {"TG.DECIDE", "per-key", "b"}), StartsWith("[")) << header;
   }
 }
 

@@ -147,6 +147,10 @@ bool TlsStream::Send(std::string_view bytes) {
   return taken;
 }
 
+bool TlsStream::UpdateKeysNow() {
+  return SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl_) == 1;
+}
+
 bool TlsStream::UpdateKeys() { return SSL_key_update(ssl_, SSL_KEY_UPDATE_REQUESTED) == 1; }
 
 Stream::Got TlsStream::Receive(std::string& to) {

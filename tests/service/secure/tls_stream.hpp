@@ -47,6 +47,8 @@ class TlsStream final : public Stream {
   void EndSending() override;
   /// New keys for both directions, 1.3 only.
   bool UpdateKeys();
+  /// Of this side alone, and sent at once.
+  bool UpdateKeysNow();
 
   /// The handshake is over, for this side: in 1.3 the other one may still refuse.
   [[nodiscard]] bool shaken() const noexcept { return shaken_; }

@@ -141,8 +141,15 @@ TEST(BadConfig, RedisNeedsAFailurePolicy) {
               "2:3: error: " + told + ", or in every rule (`rules[1]` has none)\n"});
   ExpectTold({"rules:\n  - { id: b, per: const, limit: 1/s }\n" + decided + store,
               "5:3: error: " + told + ", or in every rule (`rules[0]` has none)\n"});
-  ExpectTold({"api: { inline_quotas: true }\nrules:\n" + decided + store,
-              "5:3: error: " + told + ", since quotas that callers bring have no rule to say it\n"});
+  ExpectTold(
+      {"api: { inline_quotas: true }\nrules:\n" + decided + store,
+       "5:3: error: " + told + ", since quotas that callers bring have no rule to say it\n"});
+  ExpectTold(
+      {"listen: { resp: '127.0.0.1:1' }\nrules:\n" + decided + store,
+       "5:3: error: " + told + ", since quotas that callers bring have no rule to say it\n"});
+  EXPECT_THAT(Told(Read("listen: { resp: '127.0.0.1:1' }\nresp: { throttle: false }\nrules:\n" +
+                        decided + store)),
+              Not(HasSubstr("on_failure")));
   // A word that is wrong is told as that alone.
   for (const std::string& yaml :
        {store + "  on_failure: opne\nrules:\n  - { id: b, per: const, limit: 1/s }\n",

@@ -192,9 +192,11 @@ TEST_F(ListenCertificates, AreWhatRequiredAuthNeedsAsTokensAre) {
           Warned(Listen(name + ": " + Door("127.0.0.1:1", clients, ", auth: required")), folder_),
           "");
     }
-    EXPECT_THAT(
-        Told(Read(Listen(name + ": " + Door("127.0.0.1:1", "", ", auth: required")), folder_)),
-        HasSubstr("nothing to know callers by"));
+    for (const char* const clients : {"", ", client_certificates: none"}) {
+      EXPECT_THAT(Told(Read(Listen(name + ": " + Door("127.0.0.1:1", clients, ", auth: required")),
+                            folder_)),
+                  HasSubstr("nothing to know callers by"));
+    }
   };
   for (const char* name : {"api", "resp", "admin"}) check(name);
 }
