@@ -95,10 +95,28 @@ TEST_P(ProxiesTest, NothingThatAClientSmugglesHelpsIt) {
        }) {
     EXPECT_THAT(rig.Ask({.fields = fields}).status, AnyOf(429, 400)) << fields;
   }
-  // Forms of the same path, as far as they are one to everybody.
-  for (const char* const target : {"/api/x?", "/api/x?/../../free", "/api/./x", "/free/../api/x"}) {
+  // Forms of the same path, as far as they are one to everybody, or may be one to the app.
+  for (const char* const target :
+       {"/api/x?", "/api/x?/../../free", "/api/./x", "/free/../api/x", "/free/..%2fapi/x",
+        "/free%2F../api/x", "/free/..%5capi/x", "/free/..;/api/x", "/api%2fy/../x"}) {
     EXPECT_THAT(rig.Ask({.target = target}).status, AnyOf(429, 400)) << target;
   }
+}
+
+// nginx decodes where proxy_pass has a URI part: README.md says how to keep encoded slashes out.
+TEST(NginxRecipe, CanRefuseEncodedSlashes) {
+  if (!ProxyProcess::Installed("nginx")) GTEST_SKIP() << "nginx is not installed";
+  const std::pair<std::string, std::string> decodes{"proxy_pass http://app;",
+                                                    "proxy_pass http://app/;"};
+  Rig rig("nginx", {.proxy = {decodes}});
+  EXPECT_EQ(rig.Ask({.target = "/free/..%2fapi/x"}).status, 400);
+  EXPECT_EQ(rig.Ask({.target = "/api%2fx"}).Field("x-answer-to"), "/api/x");
+  Rig strict("nginx", {.proxy = {decodes,
+                                 {"    location / {",
+                                  "    if ($request_uri ~* \"^[^?]*%2f\") { return 400; }\n"
+                                  "    location / {"}}});
+  EXPECT_EQ(strict.Ask({.target = "/api%2fx"}).status, 400);
+  EXPECT_EQ(strict.Ask({.target = "/api/x?a%2fb"}).status, 200);
 }
 
 TEST_P(ProxiesTest, NobodyPaysForAnother) {
