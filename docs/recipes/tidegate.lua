@@ -33,7 +33,8 @@ local function headers_of(txn)
   headers["x-forwarded-method"] = { txn.f:method() }
   headers["x-forwarded-for"] = { txn.f:src() }
   local host = txn.f:req_fhdr("host")
-  if host then headers["x-forwarded-host"] = { host } end
+  -- An empty one would be refused: the client did not name a host.
+  if host and host ~= "" then headers["x-forwarded-host"] = { host } end
   return headers
 end
 

@@ -119,6 +119,15 @@ TEST(NginxRecipe, CanRefuseEncodedSlashes) {
   EXPECT_EQ(strict.Ask({.target = "/api/x?a%2fb"}).status, 200);
 }
 
+TEST_P(ProxiesTest, AnEmptyHostIsNoWayAround) {
+  const Rig rig(GetParam());
+  UseUp(rig, {});
+  EXPECT_THAT(rig.Ask({.host = ""}).status, AnyOf(429, 400));
+  // Caddy tells of it, and nginx refuses it itself.
+  const int status = rig.Ask({.address = "127.0.0.3", .host = ""}).status;
+  EXPECT_EQ(status, std::string_view(GetParam()) == "haproxy" ? 200 : 400);
+}
+
 TEST_P(ProxiesTest, NobodyPaysForAnother) {
   const Rig rig(GetParam());
   for (int i = 0; i < 5; ++i) {

@@ -240,6 +240,7 @@ TEST_F(AuthTest, MistakesChargeNothing) {
       {Forwarded("/api", "G E T"), 400, "not a method"},
       {Forwarded("/api") + "X-Forwarded-Host: a b\r\n", 400, "host"},
       {Forwarded("/api") + "X-Forwarded-Host: a, b\r\n", 400, "host"},
+      {Forwarded("/api") + "X-Forwarded-Host:\r\n", 400, "empty"},
       {Forwarded("/free/..%2fapi/x"), 400, "elsewhere"},
       {Forwarded("/free%2F../api/x"), 400, "elsewhere"},
       {Forwarded("/api%2fx/../free"), 400, "elsewhere"},
