@@ -179,6 +179,28 @@ TEST(HaproxyRecipe, PassesOnWhatTidegatesParserSays) {
   EXPECT_TRUE(without.Passed().empty());
 }
 
+// What nginx.md says of a client with more headers than Tidegate takes.
+TEST(NginxRecipe, CanBeAlignedWithTidegatesLimits) {
+  if (!ProxyProcess::Installed("nginx")) GTEST_SKIP() << "nginx is not installed";
+  const Rig as_it_is("nginx");
+  EXPECT_EQ(as_it_is.Ask({.fields = LongFields(20'000)}).status, 500);
+  EXPECT_EQ(as_it_is.Ask({.fields = ShortFields(100)}).status, 500);
+  const Rig strict("nginx", {.proxy = {{"  server {\n    listen",
+                                        "  large_client_header_buffers 2 7k;\n"
+                                        "  server {\n    listen"}}});
+  for (std::size_t bytes = 12'000; bytes < 20'000; bytes += 100) {
+    EXPECT_THAT(strict.Ask({.target = "/", .fields = LongFields(bytes)}).status, AnyOf(200, 400));
+  }
+  const Rig wide("nginx", {.tidegate = {{"listen:\n",
+                                         "limits: { header_bytes: 40KiB, header_count: 128 }\n"
+                                         "listen:\n"}}});
+  for (std::size_t bytes = 16'000; bytes < 34'000; bytes += 100) {
+    EXPECT_THAT(wide.Ask({.target = "/", .fields = LongFields(bytes)}).status, AnyOf(200, 400));
+  }
+  EXPECT_EQ(wide.Ask({.fields = LongFields(20'000)}).status, 200);
+  EXPECT_EQ(wide.Ask({.fields = ShortFields(120)}).status, 200);
+}
+
 // nginx decodes where proxy_pass has a URI part: README.md says how to keep encoded slashes out.
 TEST(NginxRecipe, CanRefuseEncodedSlashes) {
   if (!ProxyProcess::Installed("nginx")) GTEST_SKIP() << "nginx is not installed";
