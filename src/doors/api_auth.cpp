@@ -78,6 +78,13 @@ std::optional<Objection> Normalise(const ToldRequest& told, RequestView& view,
                      "above the root or is badly encoded",
                      {}};
   }
+  if (MayClimbElsewhere(told.path)) {
+    return Objection{400,
+                     "the client's path may lead elsewhere than rules see: it has a dot segment "
+                     "with parameters, or one beside an encoded slash or backslash, which whoever "
+                     "serves it may decode",
+                     {}};
+  }
   view.method = told.method;
   view.path = *path;
   view.query = told.query;

@@ -60,6 +60,9 @@ struct Voice {
   std::string_view name;
   bool has_uri = false;
   bool has_method = false;
+  /// Its host is not just that of the question. If it is empty then, rules of a host would not
+  /// match, although the proxy may well know one by which it passes the request on.
+  bool names_host = false;
   ToldRequest told;
 
   [[nodiscard]] bool complete() const noexcept { return has_uri && has_method; }
@@ -88,7 +91,8 @@ Voice Forwarded(const Fields& fields, std::string_view own_host) noexcept {
   Voice voice{.name = "X-Forwarded-Uri and X-Forwarded-Method", .told = {}};
   if (fields[kForwardedUri] != nullptr) voice.TakeUri(fields[kForwardedUri]->value);
   voice.TakeMethod(fields[kForwardedMethod]);
-  voice.told.host = fields[kForwardedHost] != nullptr ? fields[kForwardedHost]->value : own_host;
+  voice.names_host = fields[kForwardedHost] != nullptr;
+  voice.told.host = voice.names_host ? fields[kForwardedHost]->value : own_host;
   return voice;
 }
 
@@ -106,6 +110,7 @@ Voice Original(std::string_view name, const HttpField* uri, const HttpField* met
     return voice;
   }
   text.remove_prefix(scheme + 3);
+  voice.names_host = true;
   voice.told.host = text.substr(0, text.find_first_of("/?"));
   voice.TakeUri(text.substr(voice.told.host.size()));
   if (voice.told.path.empty()) voice.told.path = "/";
@@ -173,6 +178,10 @@ std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest&
   }
   if (heard->told.method.empty() || !net::http1::All(heard->told.method, net::http1::kToken)) {
     return Objection{400, "\"" + Printable(heard->told.method) + "\" is not a method", {}};
+  }
+  if (heard->names_host && heard->told.host.empty()) {
+    return Objection{
+        400, "X-Forwarded-Host, or the host of X-Original-URL, is there but empty", {}};
   }
   told = heard->told;
   return std::nullopt;

@@ -108,6 +108,41 @@ class PathWriter {
   Slashes slashes_;
 };
 
+/// What lenient servers take for a segment, one character after the other.
+class LenientSegment {
+ public:
+  void Add(char c) noexcept {
+    if (c == ';') parameters_ = true;
+    if (!parameters_) dots_ = c == '.' && dots_ < kNoDots ? dots_ + 1 : kNoDots;
+  }
+  [[nodiscard]] bool is_dots() const noexcept { return dots_ == 1 || dots_ == 2; }
+  [[nodiscard]] bool has_parameters() const noexcept { return parameters_; }
+
+ private:
+  static constexpr int kNoDots = 3;
+  int dots_ = 0;
+  bool parameters_ = false;
+};
+
+/// The character that `text` begins with; takes it off. A broken percent-encoding is a plain `%`.
+struct Decoded {
+  char c;
+  bool encoded;
+};
+Decoded TakeDecoded(std::string_view& text) noexcept {
+  if (text[0] == '%' && text.size() >= 3) {
+    const int high = HexDigit(text[1]);
+    const int low = HexDigit(text[2]);
+    if (high >= 0 && low >= 0) {
+      text.remove_prefix(3);
+      return {static_cast<char>(high * 16 + low), true};
+    }
+  }
+  const char c = text[0];
+  text.remove_prefix(1);
+  return {c, false};
+}
+
 std::string_view CopyLower(std::string_view text, std::pmr::memory_resource& memory) {
   char* const out = static_cast<char*>(memory.allocate(text.size(), 1));
   std::transform(text.begin(), text.end(), out, Lower);
@@ -172,6 +207,25 @@ std::optional<std::string_view> NormalizePath(std::string_view path, Slashes sla
     rest.remove_prefix(slash);
   }
   return writer.text() == path ? path : writer.text();
+}
+
+bool MayClimbElsewhere(std::string_view path) noexcept {
+  // Nearly all paths end here.
+  if (path.find_first_of("%;\\") == std::string_view::npos) return false;
+  bool dot_segment = false;
+  bool odd_separator = false;
+  LenientSegment segment;
+  while (!path.empty()) {
+    const auto [c, encoded] = TakeDecoded(path);
+    const bool separator = c == '/' || c == '\\';
+    if (separator && (encoded || c == '\\')) odd_separator = true;
+    if (!separator) segment.Add(c);
+    if (!separator && !path.empty()) continue;
+    if (segment.is_dots() && segment.has_parameters()) return true;
+    dot_segment = dot_segment || segment.is_dots();
+    segment = {};
+  }
+  return dot_segment && odd_separator;
 }
 
 std::optional<std::string_view> NormalizeHost(std::string_view host,

@@ -18,6 +18,13 @@ enum class Slashes : std::uint8_t { kKeep, kMerge };
 [[nodiscard]] std::optional<std::string_view> NormalizePath(std::string_view path, Slashes slashes,
                                                             std::pmr::memory_resource& memory);
 
+/// Whether a server that decodes `%2F` or `%5C` before it resolves dot segments, or that cuts
+/// parameters off (`..;x`), may find its way to another path than NormalizePath: there is a dot
+/// segment, and an encoded separator or a backslash as well, or parameters on the dot segment. They
+/// need not be neighbours: `/a%2Fb/../c` is `/c` to one reader and `/a/c` to another. Of a path as
+/// it came: the normal form may have lost the segment that matters.
+[[nodiscard]] bool MayClimbElsewhere(std::string_view path) noexcept;
+
 /// The one form of a host: lower case, without port and without a final dot; IPv6 in brackets.
 /// Nothing if it is empty or holds a character that no host has.
 [[nodiscard]] std::optional<std::string_view> NormalizeHost(std::string_view host,

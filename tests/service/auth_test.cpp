@@ -181,6 +181,13 @@ TEST_F(AuthTest, MethodHostAndPathAreTheClients) {
   EXPECT_EQ(Left("address"), 2);
 }
 
+TEST_F(AuthTest, AnEncodedSlashIsAPartOfItsSegment) {
+  EXPECT_EQ(Auth(Forwarded("/api/group%2fproject/..x")).status, 200);
+  EXPECT_EQ(Left("address"), 2);
+  EXPECT_EQ(Auth(Forwarded("/api%2fx")).status, 200);
+  EXPECT_EQ(Left("address"), 2) << "not below /api";
+}
+
 TEST_F(AuthTest, EnvoyAsksWithTheRequestItself) {
   EXPECT_EQ(Auth(kClient, "/v1/auth/posts?x=1", "POST").status, 200);
   EXPECT_EQ(Left("posts"), 0);
@@ -233,6 +240,16 @@ TEST_F(AuthTest, MistakesChargeNothing) {
       {Forwarded("/api", "G E T"), 400, "not a method"},
       {Forwarded("/api") + "X-Forwarded-Host: a b\r\n", 400, "host"},
       {Forwarded("/api") + "X-Forwarded-Host: a, b\r\n", 400, "host"},
+      {Forwarded("/api") + "X-Forwarded-Host:\r\n", 400, "empty"},
+      {Forwarded("/free/..%2fapi/x"), 400, "elsewhere"},
+      {Forwarded("/free%2F../api/x"), 400, "elsewhere"},
+      {Forwarded("/api%2fx/../free"), 400, "elsewhere"},
+      {Forwarded("/free/..%5Capi/x"), 400, "elsewhere"},
+      {Forwarded("/free%5c%2e%2e/api"), 400, "elsewhere"},
+      {Forwarded("/free/..;/api/x"), 400, "elsewhere"},
+      {Forwarded("/free/..\\api/x"), 400, "path"},
+      {Original("/free/..%2fapi/x"), 400, "elsewhere"},
+      {std::string(kClient), 400, "elsewhere", "/v1/auth/free/..%2fapi/x"},
       {std::string(kClient), 400, "path", "/v1/auth/../api"},
       {Forwarded("/api"), 400, "smuggled", "/v1/auth/other"},
       {Forwarded("/keys") + "X-Api-Key: a\r\nX-Api-Key: b\r\n", 400, "x-api-key"},

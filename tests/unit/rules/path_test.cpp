@@ -83,6 +83,40 @@ TEST(NormalizePath, ReturnsThePathItselfWhereItIsNormal) {
   }
 }
 
+TEST(MayClimbElsewhere, WhereADotSegmentMeetsAnEncodedSeparator) {
+  for (const char* path :
+       {"/a/..%2fb",   "/a/..%2Fb",   "/a%2f..",        "/a%2F../b",    "/a/..%5cb",
+        "/a%5C..",     "/a/..\\b",    "/a\\..",         "/a/%2e%2e%2f", "/a%2f%2E.",
+        "/%2f../a",    "/..%2f",      "/a/.%2fb",       "/a%2f./b",     "/a/b/..%2f../c",
+        "/a%2fb/../c", "/a/../b%5cc", "/a/..%2fb/../c", "/a%2f.",       "/a%2F..;x",
+        "/a/..;/b",    "/a/..;",      "/a/..;x=y/b",    "/a/%2e%2e;/b", "/a/..%3b/b",
+        "/a/..;%2fb",  "/a/.;/b",     "/a;%2f../b"}) {
+    EXPECT_TRUE(MayClimbElsewhere(path)) << path;
+  }
+  for (const char* path : {"/",
+                           "",
+                           "/a/../b",
+                           "/a/./b",
+                           "/group%2Fproject",
+                           "/a%5Cb",
+                           "/a%2Fb/c..%2Fd",
+                           "/a%2F...",
+                           "/a%2F..b",
+                           "/a%2F.git",
+                           "/a;x=..",
+                           "/a;/../b",
+                           "/a..;/b",
+                           "/...;/b",
+                           "/;..",
+                           "/%61/../b",
+                           "/a%252f../b",
+                           "/a%",
+                           "/a%2",
+                           "/a/..%zz"}) {
+    EXPECT_FALSE(MayClimbElsewhere(path)) << path;
+  }
+}
+
 TEST(NormalizePath, TwiceIsOnce) {
   std::mt19937_64 random(3);
   constexpr std::string_view kPieces[] = {"/", ".", "..",  "%2e", "%2F",
