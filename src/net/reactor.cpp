@@ -74,26 +74,18 @@ void Reactor::RunTasks() {
   for (auto& task : tasks) task();
 }
 
-void Reactor::RunList(std::vector<Watcher*>& list, bool Watcher::*flag) {
+void Reactor::RunAgain() {
   running_.clear();
-  running_.swap(list);
+  running_.swap(again_);
   for (Watcher* const watcher : running_) {
-    watcher->*flag = false;
+    watcher->again_ = false;
     // Buried by one before it in this list?
     if (std::ranges::find(buried_, watcher) == buried_.end()) watcher->OnReady(0);
   }
 }
 
-void Reactor::RunAgain() { RunList(again_, &Watcher::again_); }
-
-void Reactor::RunLater() {
-  later_rounds_ = 0;
-  RunList(later_, &Watcher::later_);
-}
-
 void Reactor::Bury(Watcher* watcher) {
   if (watcher->again_) std::erase(again_, watcher);
-  if (watcher->later_) std::erase(later_, watcher);
   buried_.push_back(watcher);
 }
 
@@ -106,7 +98,7 @@ void Reactor::DeleteBuried() {
 }
 
 int Reactor::Timeout() const noexcept {
-  if (!again_.empty() || !later_.empty()) return 0;
+  if (!again_.empty()) return 0;
   // Deadlines are coarse: one that was just missed is not worth a wake-up of its own.
   auto next = deadlines_.Next();
   if (next) *next += std::chrono::milliseconds{10};
@@ -129,6 +121,7 @@ void Reactor::Run(std::optional<int> core) {
   while (!stopped_.load(std::memory_order_relaxed)) {
     const int count = epoll_wait(epoll_.get(), events.data(), kEvents, Timeout());
     now_ = Deadlines::Clock::now();
+    events_ = count;
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if (event.data.ptr == nullptr) {
@@ -138,10 +131,6 @@ void Reactor::Run(std::optional<int> core) {
       }
     }
     if (!again_.empty()) RunAgain();
-    if (!later_.empty() &&
-        (count == 0 || later_.size() >= kMostLater || ++later_rounds_ >= kMostLaterRounds)) {
-      RunLater();
-    }
     // Looked at a hundred times a second at most, however busy the loop is.
     const auto now = Deadlines::Clock::now();
     timers_.Run(now);

@@ -33,7 +33,6 @@ class Watcher {
  private:
   friend class Reactor;
   bool again_ = false;  ///< It stands in the list for the next round.
-  bool later_ = false;  ///< It stands in the list for when nothing else is to be done.
 };
 
 /// One thread with one event loop (epoll), and what its connections share. Everything on it is
@@ -59,15 +58,11 @@ class Reactor {
   void Again(Watcher& watcher) {
     if (!std::exchange(watcher.again_, true)) again_.push_back(&watcher);
   }
-  /// Calls OnReady(0) when there is nothing else to do, after a few rounds at the latest: for
-  /// answers. The first that leaves wakes its reader; if that one runs while the others' questions
-  /// are still coming in, both sides work in small bits, each at the price of a whole round.
-  void Later(Watcher& watcher) {
-    if (!std::exchange(watcher.later_, true)) later_.push_back(&watcher);
-  }
   /// Deletes `watcher` when nothing of the current round can refer to it any more.
   void Bury(Watcher* watcher);
 
+  /// Several things happened at once in this round.
+  [[nodiscard]] bool crowded() const noexcept { return events_ > 1; }
   /// When this round of the loop began: good enough for deadlines, and free.
   [[nodiscard]] Deadlines::Clock::time_point now() const noexcept { return now_; }
   [[nodiscard]] Deadlines& deadlines() noexcept { return deadlines_; }
@@ -81,15 +76,10 @@ class Reactor {
 
  private:
   static constexpr std::size_t kEvents = 128;
-  static constexpr std::size_t kMostLater = 32;
-  static constexpr int kMostLaterRounds = 4;
 
   [[nodiscard]] int Timeout() const noexcept;
   void RunTasks();
   void RunAgain();
-  void RunLater();
-  /// Calls all of `list` but those who are buried meanwhile.
-  void RunList(std::vector<Watcher*>& list, bool Watcher::*flag);
   void DeleteBuried();
 
   Descriptor epoll_;
@@ -105,9 +95,8 @@ class Reactor {
   HttpConnection* out_owner_ = nullptr;
   HttpExchangePool exchanges_;
   std::vector<Watcher*> again_;
-  std::vector<Watcher*> later_;
-  std::vector<Watcher*> running_;  ///< The list that is being called: its memory is used again.
-  int later_rounds_ = 0;
+  std::vector<Watcher*> running_;  ///< Those that are being called: its memory is used again.
+  int events_ = 0;                 ///< Of this round.
   std::vector<Watcher*> buried_;
 };
 

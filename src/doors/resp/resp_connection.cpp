@@ -119,7 +119,7 @@ void RespConnection::OnReady(std::uint32_t events) {
   channel_.OnEvents(events);
   turn_ = 0;
   try {
-    Advance(events != 0 ? Answers::kLater : Answers::kNow);
+    Advance(events != 0 && listener_.reactor().crowded() ? Answers::kLater : Answers::kNow);
   } catch (const std::bad_alloc&) {
     advancing_ = false;
     Close();  // Without memory for this one, the others shall go on.
@@ -153,7 +153,7 @@ void RespConnection::Advance(Answers answers) {
   advancing_ = false;
   if (state_ == State::kClosed) return;
   if (answers == Answers::kLater && channel_.pending() > 0 && channel_.pending() <= kMaxUnsent) {
-    return listener_.reactor().Later(*this);
+    return listener_.reactor().Again(*this);
   }
   const bool gives_way = turn_ >= kMaxTurn || channel_.pending() > kMaxUnsent ||
                          (reads == kMaxReads && channel_.readable());
@@ -270,7 +270,8 @@ void RespConnection::Ask(const RespWordInfo& word, Arguments arguments) {
   std::string problem;
   if (word.word == RespWord::kThrottle ? PrepareThrottle(*asked, arguments, problem)
                                        : PrepareQuestion(*asked, word, arguments, problem)) {
-    door().Expect(*asked);
+    // One by itself is asked at once.
+    if (unstarted_ > 0 || channel_.input().size() > parser_.consumed()) door().Expect(*asked);
     Append(asked);
     if (unstarted_++ == 0) prepared_ = asked;
     if (barrier_) StartPrepared();

@@ -50,8 +50,8 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   void OnReady(std::uint32_t events) override;
   void OnDeadline(net::Deadlines::Kind kind) override;
 
-  /// Answers leave when all that has come to the reactor in this round is read: the first that
-  /// leaves wakes its reader, who would else be awake and asleep again for each of the others.
+  /// In a round in which several clients have asked, answers leave when all of them have been read:
+  /// the first that leaves wakes its reader, who would else work against us for each of the others.
   enum class Answers : bool { kNow, kLater };
   void Advance(Answers answers);
   /// False: nothing more can be read now.
