@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "doors/resp/throttle.hpp"
-#include "rules/ascii.hpp"
 #include "rules/printable.hpp"
+#include "rules/request_view.hpp"
 
 namespace tidegate {
 namespace {
@@ -15,14 +15,6 @@ std::string_view Copy(std::string_view text, std::pmr::memory_resource& memory) 
   auto* const to = static_cast<char*>(memory.allocate(text.size(), 1));
   std::memcpy(to, text.data(), text.size());
   return {to, text.size()};
-}
-
-bool Is(std::string_view text, std::string_view option) noexcept {
-  if (text.size() != option.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (Lower(text[i]) != option[i]) return false;
-  }
-  return true;
 }
 
 bool HasLease(RespWord word) noexcept {
@@ -92,7 +84,7 @@ std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::stri
   if (!arguments[2].empty()) question.identity.push_back({{}, arguments[2]});
   while (at < arguments.size()) {
     const std::string_view option = arguments[at];
-    if (Is(option, "with")) {
+    if (EqualsIgnoreCase(option, "with")) {
       if (at + 2 >= arguments.size()) return "WITH takes a source and its value";
       if (++named > 16) return "WITH stands here too often";
       question.identity.push_back({arguments[at + 1], arguments[at + 2]});
@@ -100,10 +92,10 @@ std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::stri
       at += 3;
       continue;
     }
-    const unsigned member = Is(option, "cost")  ? Question::kCost
-                            : Is(option, "id")  ? Question::kId
-                            : Is(option, "age") ? Question::kAge
-                                                : 0u;
+    const unsigned member = EqualsIgnoreCase(option, "cost")  ? Question::kCost
+                            : EqualsIgnoreCase(option, "id")  ? Question::kId
+                            : EqualsIgnoreCase(option, "age") ? Question::kAge
+                                                              : 0u;
     if ((member & options) == 0) {
       return "\"" + Printable(option) + "\" has no meaning here: " + Takes(word);
     }

@@ -6,8 +6,8 @@
 #include "doors/resp/resp_connection.hpp"
 #include "doors/resp/resp_door.hpp"
 #include "doors/resp/throttle.hpp"
-#include "rules/ascii.hpp"
 #include "rules/printable.hpp"
+#include "rules/request_view.hpp"
 
 namespace tidegate {
 namespace {
@@ -19,14 +19,6 @@ constexpr std::string_view kRedisVersion = "7.0.0";
 constexpr std::string_view kWrongPass =
     "WRONGPASS invalid username-password pair or user is disabled.";
 constexpr std::string_view kNoProto = "NOPROTO unsupported protocol version";
-
-bool Is(std::string_view text, std::string_view lower) noexcept {
-  if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (Lower(text[i]) != lower[i]) return false;
-  }
-  return true;
-}
 
 /// What may stand in lists of clients.
 bool IsClientName(std::string_view text) noexcept {
@@ -185,11 +177,11 @@ void RespConnection::Hello(Arguments arguments) {
   std::optional<std::string_view> name;
   for (std::size_t i = 1; i < arguments.size();) {
     const std::size_t left = arguments.size() - i - 1;
-    if (Is(arguments[i], "auth") && left >= 2) {
+    if (EqualsIgnoreCase(arguments[i], "auth") && left >= 2) {
       const std::string_view bad = LogIn(arguments.subspan(i + 1, 2));
       if (!bad.empty()) return writer().Error(bad);
       i += 3;
-    } else if (Is(arguments[i], "setname") && left >= 1) {
+    } else if (EqualsIgnoreCase(arguments[i], "setname") && left >= 1) {
       name = arguments[i + 1];
       if (!IsClientName(*name)) {
         return writer().Error(
@@ -232,25 +224,29 @@ void RespConnection::Client(Arguments arguments) {
   RespWriter to = writer();
   const std::string_view sub = arguments[1];
   const std::size_t count = arguments.size();
-  if (Is(sub, "setname") && count == 3) {
+  if (EqualsIgnoreCase(sub, "setname") && count == 3) {
     if (!IsClientName(arguments[2])) {
       return to.Error("ERR Client names cannot contain spaces, newlines or special characters.");
     }
     name_ = arguments[2];
     return to.Simple("OK");
   }
-  if (Is(sub, "getname") && count == 2) return name_.empty() ? to.Null() : to.Text(name_);
-  if (Is(sub, "id") && count == 2) return to.Integer(static_cast<std::int64_t>(id_));
-  if ((Is(sub, "setinfo") && count == 4) || (Is(sub, "no-evict") && count == 3) ||
-      (Is(sub, "no-touch") && count == 3)) {
+  if (EqualsIgnoreCase(sub, "getname") && count == 2)
+    return name_.empty() ? to.Null() : to.Text(name_);
+  if (EqualsIgnoreCase(sub, "id") && count == 2) return to.Integer(static_cast<std::int64_t>(id_));
+  if ((EqualsIgnoreCase(sub, "setinfo") && count == 4) ||
+      (EqualsIgnoreCase(sub, "no-evict") && count == 3) ||
+      (EqualsIgnoreCase(sub, "no-touch") && count == 3)) {
     return to.Simple("OK");
   }
-  if ((Is(sub, "info") && count == 2) || Is(sub, "list")) {
+  if ((EqualsIgnoreCase(sub, "info") && count == 2) || EqualsIgnoreCase(sub, "list")) {
     return to.Verbatim("id=" + std::to_string(id_) + " name=" + name_ +
                        " db=0 resp=" + std::to_string(version_) + "\n");
   }
-  if (Is(sub, "reply") && count == 3 && Is(arguments[2], "on")) return to.Simple("OK");
-  if (Is(sub, "tracking") && count == 3 && Is(arguments[2], "off")) return to.Simple("OK");
+  if (EqualsIgnoreCase(sub, "reply") && count == 3 && EqualsIgnoreCase(arguments[2], "on"))
+    return to.Simple("OK");
+  if (EqualsIgnoreCase(sub, "tracking") && count == 3 && EqualsIgnoreCase(arguments[2], "off"))
+    return to.Simple("OK");
   to.Error(UnknownSubcommand(sub, "CLIENT") + ", or a wrong number of arguments");
 }
 
@@ -264,13 +260,13 @@ void RespConnection::Command(Arguments arguments) {
   }
   const std::string_view sub = arguments[1];
   const Arguments names = arguments.subspan(2);
-  if (Is(sub, "count")) return to.Integer(static_cast<std::int64_t>(words.size()));
-  if (Is(sub, "list")) {
+  if (EqualsIgnoreCase(sub, "count")) return to.Integer(static_cast<std::int64_t>(words.size()));
+  if (EqualsIgnoreCase(sub, "list")) {
     to.Array(words.size());
     for (const RespWordInfo& word : words) to.Text(word.name);
     return;
   }
-  if (Is(sub, "info")) {
+  if (EqualsIgnoreCase(sub, "info")) {
     to.Array(names.empty() ? words.size() : names.size());
     if (names.empty()) {
       for (const RespWordInfo& word : words) WriteCommand(to, word);
@@ -281,7 +277,7 @@ void RespConnection::Command(Arguments arguments) {
     }
     return;
   }
-  if (Is(sub, "docs")) {
+  if (EqualsIgnoreCase(sub, "docs")) {
     std::size_t known = names.empty() ? words.size() : 0;
     for (const std::string_view name : names) known += FindRespWord(name) != nullptr ? 1 : 0;
     to.Map(known);
@@ -299,18 +295,18 @@ void RespConnection::Command(Arguments arguments) {
 /// redis-benchmark asks for these two, and is told the truth: nothing is saved.
 void RespConnection::Config(Arguments arguments) {
   RespWriter to = writer();
-  if (!Is(arguments[1], "get") || arguments.size() < 3) {
+  if (!EqualsIgnoreCase(arguments[1], "get") || arguments.size() < 3) {
     return to.Error("ERR there is nothing to configure here: see `tidegate serve --help`");
   }
   std::size_t known = 0;
   for (const std::string_view name : arguments.subspan(2)) {
-    known += Is(name, "save") || Is(name, "appendonly") ? 1 : 0;
+    known += EqualsIgnoreCase(name, "save") || EqualsIgnoreCase(name, "appendonly") ? 1 : 0;
   }
   to.Map(known);
   for (const std::string_view name : arguments.subspan(2)) {
-    if (!Is(name, "save") && !Is(name, "appendonly")) continue;
+    if (!EqualsIgnoreCase(name, "save") && !EqualsIgnoreCase(name, "appendonly")) continue;
     to.Text(name);
-    to.Text(Is(name, "save") ? "" : "no");
+    to.Text(EqualsIgnoreCase(name, "save") ? "" : "no");
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "rules/ascii.hpp"
+#include "rules/request_view.hpp"
 
 namespace tidegate {
 namespace {
@@ -55,21 +55,13 @@ constexpr std::array<RespWordInfo, 23> kWords = {{
     {"quit", RespWord::kQuit, -1, Kind::kConnection, 0, "", "Ends the connection"},
 }};
 
-bool Same(std::string_view text, std::string_view lower) noexcept {
-  if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != lower[i] && Lower(text[i]) != lower[i]) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::span<const RespWordInfo> RespWords() noexcept { return kWords; }
 
 const RespWordInfo* FindRespWord(std::string_view name) noexcept {
   for (const RespWordInfo& word : kWords) {
-    if (Same(name, word.name)) return &word;
+    if (name.size() == word.name.size() && EqualsIgnoreCase(name, word.name)) return &word;
   }
   return nullptr;
 }
