@@ -35,6 +35,18 @@ Result<std::shared_ptr<const net::TlsServer>> Doorway::MakeTls(const ListenSpec&
   return net::TlsServer::Make(options);
 }
 
+bool Doorway::Fits(const ListenSpec& now) const {
+  ListenSpec later = now;
+  if (later.tls && spec_.tls) later.tls = spec_.tls;
+  return later == spec_;
+}
+
+Admission Doorway::AdmissionWith(const ListenSpec& now) const {
+  ListenSpec taken = spec_;
+  if (taken.tls && now.tls) taken.tls = now.tls;
+  return Admission(taken);
+}
+
 Result<void> Doorway::Open(std::size_t reactors, net::Listener::Options options,
                            const MakeListener& make) {
   auto endpoint = net::Endpoint::Parse(spec_.address);

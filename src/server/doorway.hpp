@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "doors/admission.hpp"
 #include "net/endpoint.hpp"
 #include "net/listener.hpp"
 #include "net/tls_server.hpp"
@@ -29,6 +30,12 @@ class Doorway {
   /// Where it really listens, if port 0 was asked for.
   [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return endpoint_; }
 
+  /// Whether nothing of `now` waits for a restart: what TLS shows and asks for is taken over while
+  /// it runs.
+  [[nodiscard]] bool Fits(const ListenSpec& now) const;
+  /// Who may ask here with that of `now` which is taken over.
+  [[nodiscard]] Admission AdmissionWith(const ListenSpec& now) const;
+
   using MakeListener = std::function<std::unique_ptr<net::Listener>(
       std::size_t reactor, net::Descriptor socket, const net::Listener::Options& options)>;
   /// Listens on each of so many reactors, but serves nobody yet.
@@ -49,8 +56,6 @@ class Doorway {
   /// Ends all that is under way on that reactor. On its thread.
   void CloseAll(const net::Reactor& reactor);
   [[nodiscard]] Snapshot::Door Stats() const;
-  /// Before the reactors go.
-  void Forget() noexcept { listeners_.clear(); }
 
  private:
   const std::string name_;

@@ -4,17 +4,13 @@
 #include <sched.h>
 
 #include <ctime>
-#include <limits>
-#include <random>
 #include <utility>
 
-#include "net/http_listener.hpp"
 #include "rules/jwt.hpp"
-#include "rules/keyed_hash.hpp"
+#include "server/fleet_key.hpp"
 #include "server/gateway_metrics.hpp"
 #include "server/redis_metrics.hpp"
 #include "telemetry/exposition.hpp"
-#include "telemetry/log.hpp"
 
 namespace tidegate {
 namespace {
@@ -31,22 +27,6 @@ std::vector<int> Cores() {
   }
   if (cores.empty()) cores.push_back(0);
   return cores;
-}
-
-/// 256 bits, printable.
-std::string RandomKey() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::random_device random;
-  std::string key(64, '\0');
-  for (char& c : key) c = kDigits[random() % 16];
-  return key;
-}
-
-/// Tells keys apart without telling anything of them.
-std::string KeyId(const std::string& key) {
-  std::string id(KeyedHash::kTextSize, '\0');
-  KeyedHash::WriteText(KeyedHash(key)("tidegate: which key is this?"), id.data());
-  return id;
 }
 
 Problem ProblemOf(std::string where, std::string message) {
@@ -78,14 +58,6 @@ net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
   // A connection that is on its way out gets a second for what may have been sent already.
   return {limits.idle_timeout, limits.header_timeout, limits.body_timeout, limits.body_timeout,
           std::chrono::seconds{1}};
-}
-
-/// Who may ask where a listener was opened as `before` and is `now` so: address and `auth` wait for
-/// a restart, but certificates that clients are asked for are something to know them by at once.
-Admission AdmissionOf(const ListenSpec& before, const ListenSpec& now) {
-  ListenSpec spec = before;
-  if (spec.tls && now.tls) spec.tls = now.tls;
-  return Admission(spec);
 }
 
 /// How long a stop waits for Redis to hear what is given back.
@@ -221,85 +193,6 @@ Result<void> Server::AddGateways() {
   return {};
 }
 
-Result<void> Server::Listen() {
-  const net::Listener::Options options{.limits = {.header_bytes = config_.limits.header_bytes,
-                                                  .header_count = config_.limits.header_count,
-                                                  .body_bytes = config_.limits.body_bytes},
-                                       .max_connections = config_.limits.connections};
-  net::Listener::Options streaming = options;
-  // Bodies stream: the routes say how long they may be.
-  streaming.limits.body_bytes = std::numeric_limits<std::size_t>::max();
-  using Made = std::unique_ptr<net::Listener>;
-  const auto open = [&](Doorway& doorway, std::size_t reactors, const net::Listener::Options& with,
-                        const Doorway::MakeListener& make) -> Result<void> {
-    if (doorway.off()) return {};
-    return doorway.Open(reactors, with, make);
-  };
-  if (auto opened = open(api_, workers_.size(), options,
-                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
-                           return std::make_unique<net::HttpListener>(
-                               workers_[i]->reactor, std::move(socket), workers_[i]->api, with);
-                         });
-      !opened) {
-    return opened;
-  }
-  if (auto opened = open(gateway_, workers_.size(), streaming,
-                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
-                           return std::make_unique<GatewayListener>(workers_[i]->reactor,
-                                                                    std::move(socket),
-                                                                    *workers_[i]->gateway, with);
-                         });
-      !opened) {
-    return opened;
-  }
-  if (auto opened = open(resp_, workers_.size(), options,
-                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
-                           return std::make_unique<RespListener>(
-                               workers_[i]->reactor, std::move(socket), *workers_[i]->resp, with);
-                         });
-      !opened) {
-    return opened;
-  }
-  if (auto opened = open(admin_, 1, options,
-                         [&](std::size_t i, net::Descriptor socket, const auto& with) -> Made {
-                           return std::make_unique<net::HttpListener>(
-                               workers_[i]->reactor, std::move(socket), *admin_door_, with);
-                         });
-      !opened) {
-    return opened;
-  }
-  open_listeners_ =
-      api_.listeners().size() + gateway_.listeners().size() + resp_.listeners().size();
-  return {};
-}
-
-net::Listener::Trusts Server::TrustsOf(const Policy& policy) {
-  return [rules = policy.rules](const net::Peer& peer) {
-    return rules->client_policy().Trusts(Address(peer.bytes));
-  };
-}
-
-std::optional<Server::Secrets> Server::MakeSecrets(const Config& config, Problems& problems) const {
-  Secrets secrets;
-  const auto add = [&](const Doorway& doorway, const ListenSpec& spec) {
-    // Whether there is TLS at all is a matter of a restart.
-    if (doorway.off() || !doorway.spec().tls || !spec.tls) return secrets.emplace_back(), true;
-    auto made = doorway.MakeTls(spec);
-    if (!made) {
-      problems.push_back(ProblemOf("listen." + doorway.name() + ".tls", made.error().message));
-      return false;
-    }
-    secrets.push_back(*std::move(made));
-    return true;
-  };
-  const Config::Listen& listen = config.listen;
-  if (add(api_, listen.api) && add(admin_, listen.admin) && add(gateway_, listen.gateway) &&
-      add(resp_, listen.resp)) {
-    return secrets;
-  }
-  return std::nullopt;
-}
-
 void Server::Start() {
   for (Doorway* const doorway : doorways()) doorway->Start();
   const std::vector<int> cores = Cores();
@@ -340,33 +233,6 @@ bool Server::Reload(const Config& config, Problems& problems) {
   return true;
 }
 
-/// The doors stay where they are, but tokens are taken over at once: what shall guard a door
-/// instead may be something that needs a restart.
-bool Server::KeepsGuards(const Config& config, Problems& problems) const {
-  const Tokens before(in_force_.access.tokens);
-  const Tokens now(config.access.tokens);
-  bool kept = true;
-  const auto check = [&](const char* name, ListenSpec Config::Listen::*door) {
-    const ListenSpec& open = config_.listen.*door;
-    ListenSpec wanted = config.listen.*door;
-    if (wanted.tls && open.tls) wanted.tls = open.tls;
-    if (wanted == open) return;  // It is as the configuration wants it, whatever that is.
-    if (open.off() || !AdmissionOf(open, in_force_.listen.*door).Required(before) ||
-        AdmissionOf(open, config.listen.*door).Required(now)) {
-      return;
-    }
-    problems.push_back(ProblemOf(
-        std::string("listen.") + name,
-        "this door asks who calls, and would not any more: what it asked for is gone from the "
-        "configuration, and a door is moved, or asks for something else, only by a restart"));
-    kept = false;
-  };
-  check("api", &Config::Listen::api);
-  check("admin", &Config::Listen::admin);
-  check("resp", &Config::Listen::resp);
-  return kept;
-}
-
 void Server::NoteApplied(const Policy& policy) {
   rule_count_ = policy.rules->rules().size();
   applied_at_ = std::time(nullptr);
@@ -383,11 +249,10 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets&
     const std::lock_guard lock(routing_mutex_);
     routing = routing_;
   }
-  const Config::Listen& before = config_.listen;
   const Config::Listen& now = in_force_.listen;
-  const Admission api = AdmissionOf(before.api, now.api);
-  const Admission resp = AdmissionOf(before.resp, now.resp);
-  const Admission admin = AdmissionOf(before.admin, now.admin);
+  const Admission api = api_.AdmissionWith(now.api);
+  const Admission resp = resp_.AdmissionWith(now.resp);
+  const Admission admin = admin_.AdmissionWith(now.admin);
   for (auto& worker : workers_) {
     worker->reactor.Post([&worker = *worker, policy, routing, api, resp] {
       worker.api.Use(policy, api);
@@ -404,93 +269,13 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets&
   }
 }
 
-// --- The fleet -------------------------------------------------------------------
-
-Guard::Options Server::GuardOptions(bool first) {
-  const Config::Store& store = config_.store;
-  Guard::Options options{.redis = {.url = *store.redis,
-                                   .prefix = store.prefix,
-                                   .deadline = store.deadline,
-                                   .connect_timeout = store.connect_timeout},
-                         .nodes = [this] { return fleet_.nodes.load(std::memory_order_relaxed); }};
-  // All reactors meet with the same; one of them tells it.
-  if (!first) return options;
-  options.log = [](Guard::Severity severity, const std::string& what) {
-    switch (severity) {
-      case Guard::Severity::kInfo:
-        return Log::Info(what);
-      case Guard::Severity::kWarning:
-        return Log::Warning(what);
-      case Guard::Severity::kError:
-        return Log::Error(what);
-    }
-  };
-  return options;
-}
-
-void Server::AgreeOnKey() {
-  constexpr std::chrono::seconds kPatience{1};
-  auto agreed = redis::AgreeOnSecret(*config_.store.redis, config_.store.prefix, key_, kPatience);
-  if (agreed) {
-    key_ = *std::move(agreed);
-  } else {
-    key_agreed_ = false;
-    Log::Warning(
-        "no HMAC key could be agreed on with the fleet yet; failure policies answer until "
-        "Redis does",
-        {{"why", agreed.error().message}});
-  }
-}
-
-void Server::AddHeartbeat() {
-  Worker& first = *workers_.front();
-  const bool agreed = config_.identity.hmac_key.empty();
-  const std::string& key = agreed ? key_ : config_.identity.hmac_key;
-  first.heartbeat = std::make_unique<redis::Heartbeat>(
-      first.reactor, first.guard->client(), fleet_,
-      redis::Heartbeat::Options{.node = RandomKey().substr(0, 16),
-                                .key_id = KeyId(key),
-                                .secret = agreed ? key_ : std::string{},
-                                .on_secret = [this](const std::string& other) { AdoptKey(other); },
-                                .on_agreed = [this] { ReleaseGuards(); }});
-}
-
-void Server::ReleaseGuards() {
-  if (key_agreed_.exchange(true)) return;
-  for (auto& worker : workers_) {
-    worker->reactor.Post([&guard = *worker->guard] { guard.Release(); });
-  }
-}
-
-void Server::AdoptKey(const std::string& key) {
-  // On the first reactor's thread; compiling many rules would keep it from its connections.
-  if (adopting_.joinable()) adopting_.join();
-  workers_.front()->heartbeat->UseKey(KeyId(key), key);
-  adopting_ = std::thread([this, key] {
-    const std::lock_guard lock(compiling_);
-    key_ = key;
-    Problems ignored;
-    const auto policy = Compile(in_force_, ignored);
-    if (policy == nullptr) return;
-    Publish(policy, {});
-    ReleaseGuards();
-    Log::Warning(
-        "the fleet's HMAC key is in use now: identities are hashed anew, and their "
-        "buckets are those of the fleet");
-  });
-}
-
 std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   std::vector<std::string> changed;
-  Config::Listen listen = config.listen;
-  const auto same = [](ListenSpec& now, const ListenSpec& before) {
-    if (now.tls && before.tls) now.tls = before.tls;  // Certificates are taken over.
-  };
-  same(listen.api, config_.listen.api);
-  same(listen.admin, config_.listen.admin);
-  same(listen.gateway, config_.listen.gateway);
-  same(listen.resp, config_.listen.resp);
-  if (listen != config_.listen) changed.emplace_back("listen");
+  const Config::Listen& listen = config.listen;
+  if (!api_.Fits(listen.api) || !admin_.Fits(listen.admin) || !gateway_.Fits(listen.gateway) ||
+      !resp_.Fits(listen.resp)) {
+    changed.emplace_back("listen");
+  }
   Config::Store store = config.store;
   store.on_failure = config_.store.on_failure;  // The rules carry it.
   if (store != config_.store) changed.emplace_back("store");
