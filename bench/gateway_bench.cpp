@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "awake.hpp"
+#include "bench_options.hpp"
 #include "child.hpp"
 #include "gateway_contest.hpp"
 #include "gateway_proxies.hpp"
@@ -31,33 +32,22 @@ constexpr int kLoadCore = 1;
 constexpr int kIdleConnections = 5000;
 constexpr double kPacedPerSecond = 5000;
 
-struct Options {
-  std::string tidegate;
-  bool quick = false;
-  std::vector<std::string> rows;  ///< Those whose name begins with one of these; none: all.
-};
-
 class GatewayBench {
  public:
-  explicit GatewayBench(Options options) : options_(std::move(options)) {}
+  explicit GatewayBench(BenchOptions options) : options_(std::move(options)) {}
 
   /// Whether all bars hold.
   bool Run() {
-    if (Wanted("memory")) Memory();
-    if (Wanted("log")) Log();
-    if (Wanted("redis")) Redis();
-    if (Wanted("connections")) Connections();
+    if (options_.Wants("memory")) Memory();
+    if (options_.Wants("log")) Log();
+    if (options_.Wants("redis")) Redis();
+    if (options_.Wants("connections")) Connections();
     return held_;
   }
 
  private:
   using Side = GatewayContest::Side;
 
-  [[nodiscard]] bool Wanted(std::string_view name) const {
-    return options_.rows.empty() || std::ranges::any_of(options_.rows, [&](const std::string& row) {
-             return name.starts_with(row);
-           });
-  }
   [[nodiscard]] ProxySite Site(AccessLog log = AccessLog::kOff) const {
     return {options_.tidegate, folder_.path(), upstream_.port(), kProxyCore, log};
   }
@@ -72,7 +62,7 @@ class GatewayBench {
   void Connections();
   void MemoryPerConnection(const Proxy& proxy);
 
-  const Options options_;
+  const BenchOptions options_;
   bool held_ = true;
   // Destroyed in reverse order: nobody falls asleep before all is measured.
   AwakeCores awake_{kProxyCore, kLoadCore};
@@ -213,30 +203,13 @@ void AllowDescriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Options Parse(int argc, char** argv) {
-  if (argc < 2) throw std::runtime_error("usage: gateway_bench TIDEGATE [--quick] [ROW...]");
-  Options options;
-  options.tidegate = argv[1];
-  for (int i = 2; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      options.quick = true;
-    } else if (argument.starts_with("-")) {
-      throw std::runtime_error("no option '" + argument + "': there is only --quick");
-    } else {
-      options.rows.push_back(argument);
-    }
-  }
-  return options;
-}
-
 }  // namespace
 }  // namespace tidegate::bench
 
 int main(int argc, char** argv) {
   using namespace tidegate::bench;
   try {
-    Options options = Parse(argc, argv);
+    BenchOptions options = BenchOptions::Parse("gateway_bench", argc, argv);
     PinSelf(kLoadCore);
     AllowDescriptors();
     return GatewayBench(std::move(options)).Run() ? 0 : 1;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "awake.hpp"
+#include "bench_options.hpp"
 #include "child.hpp"
 #include "redis_contest.hpp"
 #include "redis_fleet.hpp"
@@ -26,12 +27,6 @@ constexpr int kRedisCore = 0;
 constexpr int kLoadCore = 1;
 constexpr std::uint32_t kKeys = 100'000;
 constexpr double kZipf = 1.1;
-
-struct Options {
-  std::string tidegate;
-  bool quick = false;
-  std::vector<std::string> rows;  ///< Those whose name begins with one of these; none: all.
-};
 
 Quota Bucket(std::int64_t limit, Micros period, std::int64_t burst = 0) {
   return Quota::Make({.limit = limit, .period = period, .burst = burst}).value();
@@ -51,7 +46,7 @@ double Percentile(const std::vector<double>& sorted, double part) {
 
 class RedisBench {
  public:
-  explicit RedisBench(const Options& options) : options_(options) {}
+  explicit RedisBench(const BenchOptions& options) : options_(options) {}
 
   /// Whether all bars hold.
   bool Run() {
@@ -68,11 +63,6 @@ class RedisBench {
   }
 
  private:
-  [[nodiscard]] bool Wanted(std::string_view name) const {
-    return options_.rows.empty() || std::ranges::any_of(options_.rows, [&](const std::string& row) {
-             return name.starts_with(row);
-           });
-  }
   const char* Judge(bool holds) {
     held_ = held_ && holds;
     return holds ? "holds" : "MISSED";
@@ -85,7 +75,7 @@ class RedisBench {
   void AskFleet(const char* name, Draws draws);
   [[nodiscard]] std::uint64_t EvalshaCalls();
 
-  const Options options_;
+  const BenchOptions options_;
   bool held_ = true;
   const std::vector<std::string> identities_ = Identities(kKeys);
   redis_test::RedisServer server_{{.core = kRedisCore}};
@@ -112,7 +102,7 @@ void RedisBench::Compare() {
 }
 
 void RedisBench::Compare(const char* name, const Contest::Load& load, std::optional<double> bar) {
-  if (!Wanted(name)) return;
+  if (!options_.Wants(name)) return;
   Contest contest(server_, host_, identities_);
   const auto result = contest.Run(load, options_.quick ? Contest::Rounds{5, 0.1}  //
                                                        : Contest::Rounds{15, 0.2});
@@ -135,7 +125,7 @@ std::uint64_t RedisBench::EvalshaCalls() {
 
 /// A denial should be asked about again only when it has passed, and after DenyCache::kCap.
 void RedisBench::Flood(const char* name, const Quota& quota, double window) {
-  if (!Wanted(name)) return;
+  if (!options_.Wants(name)) return;
   ClosedLoop loop(host_, identities_);
   Draws draws = Draws::Only(0);
   (void)loop.Run({&draws, &quota, 256, 0.2});  // Until it is denied.
@@ -157,7 +147,7 @@ void RedisBench::Flood(const char* name, const Quota& quota, double window) {
 }
 
 void RedisBench::Beside() {
-  if (!Wanted("beside")) return;
+  if (!options_.Wants("beside")) return;
   constexpr std::uint32_t kOthers = 1000;
   constexpr double kPerSecond = 5000;
   constexpr double kBar = 2;
@@ -196,7 +186,7 @@ void RedisBench::Beside() {
 }
 
 void RedisBench::AskFleet(const char* name, Draws draws) {
-  if (!Wanted(name)) return;
+  if (!options_.Wants(name)) return;
   (void)server_.Text({"FLUSHALL"});
   // Two cores for three servers and the load: Redis shares one with a tidegate, the load the other.
   Fleet fleet(options_.tidegate, server_, {kRedisCore, kLoadCore}, "60000000/m");
@@ -212,30 +202,13 @@ void RedisBench::AskFleet(const char* name, Draws draws) {
   std::fflush(stdout);
 }
 
-Options Parse(int argc, char** argv) {
-  if (argc < 2) throw std::runtime_error("usage: redis_bench TIDEGATE [--quick] [ROW...]");
-  Options options;
-  options.tidegate = argv[1];
-  for (int i = 2; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      options.quick = true;
-    } else if (argument.starts_with("-")) {
-      throw std::runtime_error("no option '" + argument + "': there is only --quick");
-    } else {
-      options.rows.push_back(argument);
-    }
-  }
-  return options;
-}
-
 }  // namespace
 }  // namespace tidegate::bench
 
 int main(int argc, char** argv) {
   using namespace tidegate::bench;
   try {
-    const Options options = Parse(argc, argv);
+    const BenchOptions options = BenchOptions::Parse("redis_bench", argc, argv);
     PinSelf(kLoadCore);
     return RedisBench(options).Run() ? 0 : 1;
   } catch (const std::exception& error) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "awake.hpp"
+#include "bench_options.hpp"
 #include "child.hpp"
 #include "redis/redis_server.hpp"
 #include "resp_contest.hpp"
@@ -25,15 +26,9 @@ namespace {
 constexpr int kServerCore = 0;
 constexpr int kLoadCore = 1;
 
-struct Options {
-  std::string tidegate;
-  bool quick = false;
-  std::vector<std::string> rows;  ///< Those whose name begins with one of these; none: all.
-};
-
 class RespBench {
  public:
-  explicit RespBench(Options options) : options_(std::move(options)) {}
+  explicit RespBench(BenchOptions options) : options_(std::move(options)) {}
 
   /// Whether all bars hold.
   bool Run() {
@@ -67,12 +62,6 @@ class RespBench {
   }
 
  private:
-  [[nodiscard]] bool Wanted(std::string_view name) const {
-    return options_.rows.empty() || std::ranges::any_of(options_.rows, [&](const std::string& row) {
-             return name.starts_with(row);
-           });
-  }
-
   /// `begin`: of our answer, as text.
   void Compare(const char* name, const char* what, std::vector<std::string> command,
                const std::string& begin, const RespLoad& load, std::optional<double> bar);
@@ -85,7 +74,7 @@ class RespBench {
     return {options_.tidegate, "serve", "--config", file, "--threads", "1"};
   }
 
-  const Options options_;
+  const BenchOptions options_;
   bool held_ = true;
   const int port_ = FreePort();
   redis_test::TemporaryFolder folder_;
@@ -96,7 +85,7 @@ class RespBench {
 
 void RespBench::Compare(const char* name, const char* what, std::vector<std::string> command,
                         const std::string& begin, const RespLoad& load, std::optional<double> bar) {
-  if (!Wanted(name)) return;
+  if (!options_.Wants(name)) return;
   if (!WaitForPort(port_)) throw std::runtime_error("tidegate did not start");
   RespSide ours{.name = "tidegate",
                 .port = port_,
@@ -123,30 +112,13 @@ void RespBench::Compare(const char* name, const char* what, std::vector<std::str
   std::fflush(stdout);
 }
 
-Options Parse(int argc, char** argv) {
-  if (argc < 2) throw std::runtime_error("usage: resp_bench TIDEGATE [--quick] [ROW...]");
-  Options options;
-  options.tidegate = argv[1];
-  for (int i = 2; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      options.quick = true;
-    } else if (argument.starts_with("-")) {
-      throw std::runtime_error("no option '" + argument + "': there is only --quick");
-    } else {
-      options.rows.push_back(argument);
-    }
-  }
-  return options;
-}
-
 }  // namespace
 }  // namespace tidegate::bench
 
 int main(int argc, char** argv) {
   using namespace tidegate::bench;
   try {
-    Options options = Parse(argc, argv);
+    BenchOptions options = BenchOptions::Parse("resp_bench", argc, argv);
     PinSelf(kLoadCore);
     return RespBench(std::move(options)).Run() ? 0 : 1;
   } catch (const std::exception& error) {
