@@ -13,8 +13,8 @@ using std::chrono::seconds;
 
 Guard::Options OptionsOf(int redis_port) {
   Guard::Options options;
-  options.redis.url.host = "127.0.0.1";
-  options.redis.url.port = static_cast<std::uint16_t>(redis_port);
+  options.redis.url.hosts = {
+      {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(redis_port)}};
   // Costs are measured here, and who else uses the machine must not turn them into failures.
   options.redis.deadline = milliseconds{500};
   return options;

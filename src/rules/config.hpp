@@ -62,6 +62,21 @@ struct RuleSpec {
 };
 
 struct Config {
+  /// How Redis and its sentinels prove who they are, and this node to them.
+  struct StoreTls {
+    std::string ca_pem = {};           ///< Empty: the system's authorities.
+    std::string certificate_pem = {};  ///< Of this node, with its chain; empty: none.
+    std::string key_pem = {};
+    std::string server_name = {};  ///< What certificates must be for; empty: the host of each.
+    bool verify = true;
+    friend bool operator==(const StoreTls&, const StoreTls&) = default;
+  };
+  /// As whom to ask sentinels; both empty: nobody.
+  struct StoreSentinel {
+    std::string user = {};
+    std::string password = {};
+    friend bool operator==(const StoreSentinel&, const StoreSentinel&) = default;
+  };
   struct Store {
     /// Of the memory store; with Redis, of the one that `local` falls back to.
     std::size_t max_keys = 1'000'000;
@@ -73,6 +88,8 @@ struct Config {
     std::string prefix = "tg:";                           ///< Of every key in Redis.
     Micros deadline = std::chrono::milliseconds{20};      ///< Of a decision.
     Micros connect_timeout = std::chrono::milliseconds{250};
+    StoreTls tls = {};            ///< Where the url asks for TLS.
+    StoreSentinel sentinel = {};  ///< Where it names sentinels.
     /// Among how many `local` divides a limit until Redis has told how many there are.
     int nodes = 1;
     friend bool operator==(const Store&, const Store&) = default;

@@ -196,8 +196,7 @@ TEST_F(GuardTest, KeysCannotBeShapedByWhatTheyAreMadeOf) {
 
 TEST_F(GuardTest, WorksInADatabaseOfItsOwnAndByUnixSocket) {
   Guard::Options options = Node::To(redis_);
-  options.redis.url.transport = redis::RedisUrl::Transport::kUnix;
-  options.redis.url.path = redis_.unix_socket();
+  options.redis.url.hosts = {{.path = redis_.unix_socket()}};
   options.redis.url.database = 3;
   options.redis.prefix = "other:";
   Node node{options};

@@ -78,7 +78,7 @@ TEST(NamesTest, Control) {
   RedisServer redis;
   takes = 50ms;
   Guard::Options options = Node::To(redis);
-  options.redis.url.host = "redis.example";
+  options.redis.url.hosts.front().host = "redis.example";
   Node node{options};
   EXPECT_TRUE(ReadyWithin(node, 5s));
 }
@@ -88,7 +88,7 @@ TEST(NamesTest, ANameThatTakesLongerThanTheConnectionMayIsFoundInTheEnd) {
   RedisServer redis;
   takes = 300ms;
   Guard::Options options = Node::To(redis);
-  options.redis.url.host = "redis.example";
+  options.redis.url.hosts.front().host = "redis.example";
   Node node{options};
   EXPECT_TRUE(ReadyWithin(node, 5s));
 }
@@ -113,7 +113,7 @@ TEST(NamesTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
   takes = 0ms;
   first_port = ntohs(address.sin_port);
   Guard::Options options = Node::To(redis);
-  options.redis.url.host = "redis.example";
+  options.redis.url.hosts.front().host = "redis.example";
   {
     Node node{options};
     EXPECT_TRUE(ReadyWithin(node, 5s));
@@ -131,7 +131,7 @@ TEST(NamesTest, ANameServerThatIsAwayCostsABoundedNumberOfThreads) {
   };
   takes = 3s;
   Guard::Options options = Node::To(1);
-  options.redis.url.host = "redis.example";
+  options.redis.url.hosts.front().host = "redis.example";
   Node node{options};
   std::this_thread::sleep_for(100ms);
   const auto before = threads();

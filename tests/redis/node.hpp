@@ -49,8 +49,7 @@ class Node {
   static Guard::Options To(const RedisServer& redis) { return To(redis.port()); }
   static Guard::Options To(int port) {
     Guard::Options options;
-    options.redis.url.host = "127.0.0.1";
-    options.redis.url.port = static_cast<std::uint16_t>(port);
+    options.redis.url.hosts = {{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(port)}};
     // The machine may be busy, and most tests are not about time.
     options.redis.deadline = std::chrono::seconds{5};
     return options;

@@ -67,12 +67,12 @@ void Link::Open() {
   state_ = State::kResolving;
   last_problem_.clear();
   ArmAt(net::Timer::Clock::now() + options_.connect_timeout);
-  if (options_.url.transport == RedisUrl::Transport::kUnix) {
-    addresses_ = {UnixAddress(options_.url.path)};
+  if (!options_.url.hosts.front().path.empty()) {
+    addresses_ = {UnixAddress(options_.url.hosts.front().path)};
     next_address_ = 0;
     return ConnectNext();
   }
-  resolver_.Resolve(options_.url.host, options_.url.port,
+  resolver_.Resolve(options_.url.hosts.front().host, options_.url.hosts.front().port,
                     [this](std::vector<net::SocketAddress> addresses, const std::string& problem) {
                       if (addresses.empty()) return Fail(ErrorKind::kOther, problem);
                       addresses_ = std::move(addresses);

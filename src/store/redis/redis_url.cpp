@@ -135,11 +135,11 @@ Result<void> ReadHost(std::string_view text, RedisUrl& url) {
   if (bracket != std::string_view::npos ? !IsIpv6(host) : !IsHost(host)) {
     return Refuse("has a host that is neither a name nor an IP address");
   }
-  url.host = host;
+  url.hosts = {{.host = std::string(host), .port = 6379}};
   if (rest.empty()) return {};
   const auto port = rest.front() == ':' ? Number(rest.substr(1), 1, 65'535) : std::nullopt;
   if (!port) return Refuse("has a port that is not a number from 1 to 65535");
-  url.port = static_cast<std::uint16_t>(*port);
+  url.hosts.front().port = static_cast<std::uint16_t>(*port);
   return {};
 }
 
@@ -178,7 +178,6 @@ Result<RedisUrl> ParseTcp(std::string_view rest) {
 
 Result<RedisUrl> ParseUnix(std::string_view rest) {
   RedisUrl url;
-  url.transport = RedisUrl::Transport::kUnix;
   const auto slash = std::min(rest.find('/'), rest.size());
   const std::string_view authority = rest.substr(0, slash);
   std::string_view path = rest.substr(slash);
@@ -205,7 +204,7 @@ Result<RedisUrl> ParseUnix(std::string_view rest) {
   if (decoded->size() > kMaxSocketPath || decoded->ends_with('/')) {
     return Refuse("should end in the path of a socket, which has at most 107 bytes");
   }
-  url.path = *decoded;
+  url.hosts = {{.path = *decoded}};
   return url;
 }
 
@@ -224,18 +223,18 @@ constexpr std::array<Absent, 3> kAbsent = {{
 }  // namespace
 
 std::string RedisUrl::Shown() const {
-  std::string text = transport == Transport::kUnix ? "unix://" : "redis://";
+  const Endpoint& host = hosts.front();
+  std::string text = host.path.empty() ? "redis://" : "unix://";
   if (!password.empty()) {
     text += Encode(user) + ":***@";
   } else if (!user.empty()) {
     text += "***@";
   }
-  if (transport == Transport::kUnix) {
-    text += Encode(path);
+  if (!host.path.empty()) {
+    text += Encode(host.path);
     return database == 0 ? text : text + "?db=" + std::to_string(database);
   }
-  text += host.find(':') == std::string::npos ? host : "[" + host + "]";
-  text += ":" + std::to_string(port);
+  text += host.Shown();
   return database == 0 ? text : text + "/" + std::to_string(database);
 }
 

@@ -4,22 +4,25 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "store/redis/endpoint.hpp"
 #include "tidegate/error.hpp"
 
 namespace tidegate::redis {
 
-/// Where a Redis is and as whom to ask it.
+/// Where Redis is and as whom to ask it.
 struct RedisUrl {
-  enum class Transport : std::uint8_t { kTcp, kUnix };
+  enum class Mode : std::uint8_t { kSingle, kSentinel, kCluster };
 
-  Transport transport = Transport::kTcp;
-  std::string host;  ///< kTcp: an address, IPv6 without brackets, or a name for DNS.
-  std::uint16_t port = 6379;
-  std::string path;      ///< kUnix: the socket, absolute.
+  Mode mode = Mode::kSingle;
+  bool tls = false;
+  /// kSingle: the one; kSentinel: the sentinels; kCluster: some nodes, which know the others.
+  std::vector<Endpoint> hosts;
+  std::string master;    ///< kSentinel: by which name they know it.
   std::string user;      ///< Empty: Redis's default user.
   std::string password;  ///< Empty with a user: one that needs none.
-  int database = 0;
+  int database = 0;      ///< kCluster has only this one.
 
   /// For logs: `***` stands for the password; and for a user alone, which is where people
   /// who know redis-cli put their password.
@@ -31,9 +34,12 @@ struct RedisUrl {
 /// Reads
 ///
 ///     redis://[user[:password]@]host[:port][/database]
+///     redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/database]
+///     redis+cluster://[user[:password]@]host[:port][,host[:port]...]
 ///     unix://[user[:password]@]/path[?db=database]
 ///
-/// User, password and path are percent-decoded. The Error says what would be right and shows
+/// and the first three with `rediss` for TLS. Ports are 6379, of sentinels 26379. User, password,
+/// master and path are percent-decoded. The Error says what would be right and shows
 /// nothing of the text: wherever a mistake cuts it, the piece may be of the password.
 [[nodiscard]] Result<RedisUrl> ParseRedisUrl(std::string_view text);
 

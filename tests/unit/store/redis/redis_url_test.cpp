@@ -13,12 +13,10 @@ using testing::HasSubstr;
 using testing::Not;
 
 RedisUrl Tcp(std::string host, std::uint16_t port = 6379, int database = 0) {
-  return {.host = std::move(host),
-          .port = port,
-          .path = {},
-          .user = {},
-          .password = {},
-          .database = database};
+  RedisUrl url;
+  url.hosts = {{.host = std::move(host), .port = port}};
+  url.database = database;
+  return url;
 }
 
 TEST(RedisUrl, ReadsAddressesAndNames) {
@@ -70,11 +68,10 @@ TEST(RedisUrl, ReadsUsersAndPasswords) {
 
 TEST(RedisUrl, ReadsSockets) {
   const auto plain = ParseRedisUrl("unix:///run/redis/redis.sock").value();
-  EXPECT_EQ(plain.transport, RedisUrl::Transport::kUnix);
-  EXPECT_EQ(plain.path, "/run/redis/redis.sock");
+  EXPECT_EQ(plain.hosts.front().path, "/run/redis/redis.sock");
   EXPECT_EQ(plain.database, 0);
   const auto full = ParseRedisUrl("unix://a:b@/tmp/a%20b?db=7").value();
-  EXPECT_EQ(full.path, "/tmp/a b");
+  EXPECT_EQ(full.hosts.front().path, "/tmp/a b");
   EXPECT_EQ(full.database, 7);
   EXPECT_TRUE(ParseRedisUrl("unix:///" + std::string(106, 'x')));
 }
