@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/redis/backoff.hpp"
+#include "store/redis/endpoint.hpp"
+#include "store/redis/resp_reader.hpp"
+
+namespace tidegate::redis {
+
+/// Who is the master, as one reactor learns it from the sentinels. No I/O, no clock of its own.
+///
+/// One sentinel is listened to (`+switch-master`) and asked: on connecting, every kEvery, and every
+/// kAgain or so while there is trouble with the master. One that is gone, does not know the master,
+/// or is behind what another has told (by the configuration's epoch) is left for the next one, in
+/// turn; when all have failed once, after a pause that grows.
+class SentinelView {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::milliseconds kEvery{5000};
+  static constexpr std::chrono::milliseconds kAgain{100};  ///< And up to half of it more.
+
+  /// `sentinels`: at least one. Begins with a random one, at once.
+  SentinelView(std::vector<Endpoint> sentinels, std::string master_name, std::uint64_t seed);
+
+  /// Whom to be connected to, from connect_at() on.
+  [[nodiscard]] const Endpoint& sentinel() const noexcept { return sentinels_[at_]; }
+  [[nodiscard]] TimePoint connect_at() const noexcept { return connect_at_; }
+  /// As it was told last; nothing: by nobody yet.
+  [[nodiscard]] const std::optional<Endpoint>& master() const noexcept { return master_; }
+  /// All that are known: those of the start, and those that they told of.
+  [[nodiscard]] const std::vector<Endpoint>& sentinels() const noexcept { return sentinels_; }
+
+  /// The connection stands, subscribed to `+switch-master`: ask at once.
+  void OnConnected(TimePoint now);
+  /// It broke, or could not be made, or OnReply called it useless: the next one's turn.
+  void OnLost(TimePoint now);
+
+  /// When to ask; TimePoint::max() while not connected, or while replies are awaited.
+  [[nodiscard]] TimePoint ask_at() const noexcept { return ask_at_; }
+  /// Appends the questions (`SENTINEL GET-MASTER-ADDR-BY-NAME`, `SENTINEL MASTER` for the epoch,
+  /// `SENTINEL SENTINELS` for the others); each reply is handed to OnReply, in order.
+  void Ask(std::string& out, TimePoint now);
+
+  enum class News : std::uint8_t {
+    kNothing,
+    kMaster,   ///< master() is another one now, or known for the first time.
+    kUseless,  ///< This sentinel is of no use: close the connection, and OnLost.
+  };
+  [[nodiscard]] News OnReply(const Reply& reply, TimePoint now);
+  /// A message of the subscription. `+switch-master` of our master is believed at once.
+  [[nodiscard]] News OnPush(const Reply& push, TimePoint now);
+
+  /// The master does not answer, or says that it is none. Asks soon, and again while told so.
+  void OnTrouble(TimePoint now);
+  /// After kUseless: why, for people.
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  [[nodiscard]] News Useless(std::string why);
+
+  std::vector<Endpoint> sentinels_;
+  std::size_t at_ = 0;
+  const std::string name_;
+  std::optional<Endpoint> master_;
+  std::int64_t epoch_ = -1;       ///< The highest that was told.
+  std::optional<Endpoint> told_;  ///< By the first of the replies awaited.
+  int awaited_ = 0;
+  std::size_t failures_ = 0;  ///< In a row.
+  bool connected_ = false;
+  TimePoint connect_at_{};
+  TimePoint ask_at_ = TimePoint::max();
+  TimePoint last_asked_{};
+  std::string problem_;
+  Backoff backoff_;
+};
+
+}  // namespace tidegate::redis
