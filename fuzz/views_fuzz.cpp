@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "store/redis/cluster_view.hpp"
 #include "store/redis/host_port.hpp"
@@ -44,14 +45,18 @@ class Watcher {
     if (now >= cluster_.due()) cluster_.OnAsked(now);
     const std::uint64_t version = cluster_.version();
     const bool known = cluster_.known();
-    const auto masters = cluster_.Masters();
     const bool sense = cluster_.OnSlots(reply, {.host = "asked", .port = 1}, now);
     Require(sense || (cluster_.version() == version && cluster_.known() == known),
             "nonsense changed something");
-    Require(cluster_.version() != version || cluster_.Masters() == masters || sense,
-            "other masters of the same version");
     Require(cluster_.due() <= now + ClusterView::kQuiet, "nothing is ever asked again");
-    for (const Endpoint& master : cluster_.Masters()) RequireAddress(master);
+    if (sense) CheckMasters(version);
+  }
+
+  void CheckMasters(std::uint64_t version) {
+    const auto masters = cluster_.Masters();
+    for (const Endpoint& master : masters) RequireAddress(master);
+    Require(cluster_.version() != version || masters == masters_, "others of the same version");
+    masters_ = masters;
   }
 
   void TellSentinel(const Reply& reply, TimePoint now) {
@@ -84,9 +89,11 @@ class Watcher {
     cluster_.OnMoved(redirect, now);
     const Endpoint* const owner = cluster_.OwnerOf(redirect.slot);
     Require(owner != nullptr && *owner == redirect.to, "a redirection is not believed");
+    masters_ = cluster_.Masters();
   }
 
   ClusterView cluster_{1};
+  std::vector<Endpoint> masters_;
   SentinelView sentinel_{{{.host = "a", .port = 1}, {.host = "b", .port = 1}}, "m", 1};
   bool connected_ = false;
 };

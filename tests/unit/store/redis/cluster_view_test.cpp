@@ -350,6 +350,19 @@ TEST(ClusterView, AFailureLeadsToAnotherQuestionWhateverIsKnown) {
   }
 }
 
+TEST(ClusterView, FailuresAreNoQuietTimes) {
+  ClusterView view(9);
+  TimePoint now = kStart;
+  for (int i = 0; i < 30; ++i, now = view.due()) {
+    view.OnAsked(now);
+    view.OnAskFailed(now);
+  }
+  view.OnTrouble(now);
+  view.OnAsked(now);
+  view.OnAskFailed(now);
+  EXPECT_EQ(view.due(), now + ClusterView::kMost);
+}
+
 /// Random events, against owners in a map and a few promises about time.
 TEST(ClusterView, HoldsItsPromisesWhateverHappens) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {

@@ -148,6 +148,18 @@ TEST(RespReader, WhatNeverEndsIsGarbageInTheEnd) {
   EXPECT_GT(fed, RespReader::kMostBytes - 1000);
 }
 
+TEST(RespReader, EachReplyMayHaveAsManyElements) {
+  std::string bytes = "*400000\r\n";
+  for (int i = 0; i < 400'000; ++i) bytes += "_\r\n";
+  RespReader reader;
+  Reply reply;
+  for (int i = 0; i < 3; ++i) {
+    reader.Feed(bytes);
+    ASSERT_EQ(reader.Next(reply), Progress::kReply) << i;
+    EXPECT_EQ(reply.elements.size(), 400'000u);
+  }
+}
+
 TEST(RespReader, ClearForgetsAReplyThatIsHalfRead) {
   RespReader reader;
   Reply reply;

@@ -299,6 +299,23 @@ TEST(SentinelView, KeepsAFewOnlyAndThoseOfTheStartAlways) {
             SentinelView::kMostSentinels);
 }
 
+TEST(SentinelView, TheOneThatIsAskedIsNotForgottenMeanwhile) {
+  Watched watched({At("s1")});
+  for (int round = 0; round < 5; ++round) {
+    watched.view.OnLost(watched.now);
+    watched.Connect();
+    const Endpoint asked = watched.view.sentinel();
+    watched.Ask();
+    (void)watched.Reply(Address("a"));
+    (void)watched.Reply(Epoch("1"));
+    std::string tell = "*64\r\n";
+    for (int i = 0; i < 64; ++i) tell += Other("n" + std::to_string(round * 64 + i));
+    EXPECT_EQ(watched.Reply(tell), News::kNothing);
+    EXPECT_EQ(watched.view.sentinel(), asked) << round;
+  }
+  EXPECT_EQ(watched.view.sentinels().size(), SentinelView::kMostSentinels);
+}
+
 TEST(SentinelView, GoesAroundAndPausesWhenAllHaveFailed) {
   Watched watched;
   for (int turn = 0; turn < 3; ++turn) {
