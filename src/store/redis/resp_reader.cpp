@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <optional>
-#include <utility>
 
 namespace tidegate::redis {
 namespace {
@@ -30,11 +29,14 @@ RespReader::Progress RespReader::Next(Reply& reply) {
   if (broken_) return Progress::kGarbage;
   // What was read goes when the next one is asked for: its texts pointed there.
   if (taken_ > 0) Forget();
-  Progress progress = Scan();
+  Progress progress = Scan(reply);
   if (progress == Progress::kMore && buffer_.size() > kMostBytes) progress = Progress::kGarbage;
   if (progress == Progress::kReply) {
-    taken_ = std::exchange(at_, 0);
-    Build(reply);
+    taken_ = at_;
+    if (elements_ > 0) {
+      at_ = 0;
+      Build(reply);
+    }
   }
   broken_ = progress == Progress::kGarbage;
   return progress;
@@ -48,8 +50,7 @@ void RespReader::Forget() {
   if (buffer_.capacity() > kRoom && buffer_.size() < kRoom / 2) buffer_.shrink_to_fit();
 }
 
-RespReader::Progress RespReader::Scan() {
-  Reply reply;
+RespReader::Progress RespReader::Scan(Reply& reply) {
   do {
     if (at_ >= buffer_.size()) return Progress::kMore;
     const std::size_t begin = at_;

@@ -43,8 +43,8 @@ class RespReader {
  private:
   /// Drops what was read.
   void Forget();
-  /// Goes on from at_ to the reply's end.
-  [[nodiscard]] Progress Scan();
+  /// Goes on from at_ to the reply's end. Of one without elements, `reply` is all there is.
+  [[nodiscard]] Progress Scan(Reply& reply);
   /// REQUIRES: Scan() has found the reply complete.
   void Build(Reply& reply);
   /// One value, or the head of an array: then `elements` is how many follow.
