@@ -56,7 +56,6 @@ SentinelView::SentinelView(std::vector<Endpoint> sentinels, std::string master_n
 void SentinelView::OnConnected(TimePoint now) {
   connected_ = true;
   useful_ = false;
-  wanted_ = Wanted::kNo;
   awaited_ = 0;
   told_.reset();
   ask_at_ = now;
