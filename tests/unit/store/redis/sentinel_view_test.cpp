@@ -199,6 +199,42 @@ TEST(SentinelView, OneThatIsBehindIsNotBelieved) {
   }
 }
 
+TEST(SentinelView, WhereAllAreBehindTheyWereSetUpAnew) {
+  Watched watched;
+  watched.Connect();
+  EXPECT_EQ(watched.Round("a", "7"), News::kMaster);
+  for (int i = 0; i < 2; ++i) {
+    watched.view.OnLost(watched.now += 1s);
+    watched.Connect();
+    EXPECT_EQ(watched.Round("b", "0"), News::kUseless);
+    EXPECT_EQ(watched.Master(), "a:6379");
+  }
+  watched.view.OnLost(watched.now += 1s);
+  watched.Connect();
+  EXPECT_EQ(watched.Round("b", "0"), News::kMaster);
+  EXPECT_EQ(watched.Master(), "b:6379");
+}
+
+TEST(SentinelView, OneThatKeepsNamingAMasterInTroubleIsLeft) {
+  Watched watched;
+  watched.Connect();
+  EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
+  const Endpoint first = watched.view.sentinel();
+  std::size_t rounds = 0;
+  for (News news = News::kNothing; news != News::kUseless && rounds < 100; ++rounds) {
+    watched.view.OnTrouble(watched.now);
+    watched.now = watched.view.ask_at();
+    news = watched.Round("a", "1");
+  }
+  EXPECT_EQ(rounds, SentinelView::kMostFruitless);
+  watched.view.OnLost(watched.now);
+  EXPECT_NE(watched.view.sentinel(), first);
+  // Without trouble nobody is left.
+  watched.Connect();
+  for (int i = 0; i < 20; ++i, watched.now += 5s)
+    EXPECT_EQ(watched.Round("a", "1"), News::kNothing);
+}
+
 TEST(SentinelView, ASwitchIsBelievedAtOnceAndAskedAbout) {
   Watched watched;
   watched.Connect();
@@ -428,6 +464,8 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
     int awaited = 0;
     int epoch_told = 0;
     int highest = -1;
+    std::size_t behind = 0;
+    bool troubled = false;
     std::string told;          // In this round, nothing else since.
     std::string master = "-";  // As it should be.
     bool pushed = false;       // Since the last question.
@@ -454,6 +492,7 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
           break;
         case 2:
           watched.view.OnTrouble(watched.now);
+          troubled = true;
           if (connected && awaited == 0) {
             ASSERT_LE(watched.view.ask_at(), std::max(watched.now, last + 150ms));
           }
@@ -488,9 +527,15 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
               epoch_told = std::max(0, highest) + static_cast<int>(random() % 8 / 3) - 1;
               epoch_told = std::max(epoch_told, 0);
               news = watched.Reply(Epoch(std::to_string(epoch_told)));
-              useless = epoch_told < highest;
-              if (!useless && !told.empty()) master = told;
-              highest = std::max(highest, epoch_told);
+              useless = epoch_told < highest && ++behind < watched.view.sentinels().size();
+              if (!useless) {
+                if (!told.empty()) master = told;
+                highest = epoch_told;
+                behind = 0;
+                // It has named a master in trouble too often.
+                useless = watched.view.problem().find("still names") != std::string::npos;
+                ASSERT_TRUE(!useless || troubled);
+              }
               break;
             default:
               news = watched.Reply(Array({Other(host)}));
