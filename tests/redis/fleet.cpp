@@ -2,8 +2,6 @@
 #include "redis/fleet.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +12,8 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
+
+#include "redis/spawn.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -66,15 +65,6 @@ int PortIn(const std::string& log, std::string_view what) {
 
 }  // namespace
 
-bool Soon(const std::function<bool()>& condition, Milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
-}
-
 std::string Answer::Member(std::string_view name) const {
   const std::string wanted = '"' + std::string(name) + "\":";
   const std::size_t at = body.find(wanted);
@@ -125,22 +115,11 @@ void Node::Start() {
   std::ofstream(config) << "listen: {api: \"127.0.0.1:" << api_
                         << "\", admin: \"127.0.0.1:" << admin_ << "\"}\n"
                         << yaml_;
-  std::vector<std::string> arguments = {TIDEGATE_BINARY, "serve",     "--config",
-                                        config.string(), "--threads", std::to_string(threads_)};
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
   // What it said in an earlier life must not be taken for this one's.
   fs::remove(log);
-  pid_ = fork();
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int out = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
-    dup2(out, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
+  pid_ = Spawn({TIDEGATE_BINARY, "serve", "--config", config.string(), "--threads",
+                std::to_string(threads_)},
+               log);
   const bool up = Soon([&] {
     const std::string said = Said();
     const int api = PortIn(said, "HTTP API");
@@ -155,8 +134,7 @@ void Node::Start() {
 
 void Node::Kill() {
   if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  KillAndWait(pid_);
   pid_ = -1;
 }
 

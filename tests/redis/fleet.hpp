@@ -3,22 +3,15 @@
 
 #include <sys/types.h>
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "redis/redis_server.hpp"
+#include "redis/soon.hpp"
 
 namespace tidegate::redis_test {
-
-using Milliseconds = std::chrono::milliseconds;
-
-/// Whether it came true in time. Asked every two milliseconds.
-[[nodiscard]] bool Soon(const std::function<bool()>& condition,
-                        Milliseconds patience = std::chrono::seconds(10));
 
 /// One answer over a connection of its own.
 struct Answer {
