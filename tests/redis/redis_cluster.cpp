@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "redis/slot_move.hpp"
+#include "redis/slots.hpp"
 #include "redis/soon.hpp"
 
 namespace tidegate::redis_test {

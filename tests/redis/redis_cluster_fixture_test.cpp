@@ -9,6 +9,7 @@
 #include "redis/redis_sentinels.hpp"
 #include "redis/resharder.hpp"
 #include "redis/slot_move.hpp"
+#include "redis/slots.hpp"
 #include "redis/soon.hpp"
 #include "redis/tls_files.hpp"
 
@@ -24,6 +25,7 @@ TEST(RedisClusterFixture, ASlotMovesWithItsKeysAndSaysSo) {
   const std::size_t from = cluster.MasterOf(slot);
   const std::size_t to = (from + 1) % 3;
   EXPECT_EQ(cluster.SlotOf("{" + TagOf(slot) + "}"), slot);
+  EXPECT_EQ(SlotOfTag("a"), slot);
   for (const std::string key : {"1{a}", "2{a}"}) {
     EXPECT_EQ(cluster[from].Text({"SET", key, "value"}), "OK");
   }

@@ -33,10 +33,10 @@ void Resharder::Run(std::vector<int> slots, std::vector<std::size_t> owners) {
     move.Begin();
     std::this_thread::sleep_for(options_.half_way);
     // New keys are made at the other end already, so this comes to an end.
-    for (std::vector<std::string> left; !(left = move.KeysLeft(1)).empty();) {
+    for (std::vector<std::string> left; !(left = move.KeysLeft(2)).empty();) {
       move.MoveKey(left[0]);
       ++keys_moved_;
-      std::this_thread::sleep_for(options_.half_way);
+      std::this_thread::sleep_for(left.size() > 1 ? options_.between_keys : options_.half_way);
     }
     move.End();
     owners[turn] = to;

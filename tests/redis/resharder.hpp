@@ -17,8 +17,9 @@ namespace tidegate::redis_test {
 class Resharder {
  public:
   struct Options {
-    Milliseconds half_way{3};  ///< Between two keys, and before the first and after the last.
-    Milliseconds pause{2};     ///< Between two slots.
+    Milliseconds half_way{3};      ///< Before the first key and after the last.
+    Milliseconds between_keys{3};  ///< Whoever asks for both has to come again.
+    Milliseconds pause{2};         ///< Between two slots.
   };
   Resharder(RedisCluster& cluster, std::vector<int> slots, Options options);
   Resharder(RedisCluster& cluster, std::vector<int> slots)

@@ -12,37 +12,7 @@ void MustBeOk(const std::string& answer, const std::string& what) {
   if (answer != "OK") throw std::runtime_error(what + ": " + answer);
 }
 
-/// CRC16-CCITT (XModem), bit by bit: what Redis Cluster takes modulo 16384.
-int SlotOfText(const std::string& text) {
-  unsigned crc = 0;
-  for (const char c : text) {
-    crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8U;
-    for (int bit = 0; bit < 8; ++bit) {
-      crc = ((crc & 0x8000U) != 0 ? (crc << 1U) ^ 0x1021U : crc << 1U) & 0xFFFFU;
-    }
-  }
-  return static_cast<int>(crc % RedisCluster::kSlots);
-}
-
-std::vector<std::string> AllTags() {
-  std::vector<std::string> tags(RedisCluster::kSlots);
-  int open = RedisCluster::kSlots;
-  for (int i = 0; open > 0; ++i) {
-    std::string text = std::to_string(i);
-    std::string& tag = tags[static_cast<std::size_t>(SlotOfText(text))];
-    if (!tag.empty()) continue;
-    tag = std::move(text);
-    --open;
-  }
-  return tags;
-}
-
 }  // namespace
-
-const std::string& TagOf(int slot) {
-  static const std::vector<std::string> tags = AllTags();
-  return tags[static_cast<std::size_t>(slot)];
-}
 
 SlotMove::SlotMove(RedisCluster& cluster, int slot, std::size_t from, std::size_t to)
     : slot_(std::to_string(slot)),

@@ -10,9 +10,6 @@ namespace tidegate::redis_test {
 
 class RedisCluster;
 
-/// A text whose slot it is, to stand between braces. The first call takes some milliseconds.
-[[nodiscard]] const std::string& TagOf(int slot);
-
 /// One slot on its way from one master to another, in steps: between Begin and End the keys that
 /// have gone are answered with ASK. On connections of its own, so that a thread may do it. Throws
 /// where the cluster refuses.
