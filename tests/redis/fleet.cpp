@@ -102,8 +102,12 @@ Answer Fetch(int port, std::string_view path) {
       port, "GET " + std::string(path) + " HTTP/1.1\r\nHost: fleet\r\nConnection: close\r\n\r\n");
 }
 
-Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads)
-    : folder_(folder), name_(std::move(name)), yaml_(std::move(yaml)), threads_(threads) {
+Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp)
+    : folder_(folder),
+      name_(std::move(name)),
+      yaml_(std::move(yaml)),
+      threads_(threads),
+      resp_(resp) {
   Start();
 }
 
@@ -113,7 +117,9 @@ void Node::Start() {
   const fs::path config = folder_ / (name_ + ".yaml");
   const fs::path log = folder_ / (name_ + ".log");
   std::ofstream(config) << "listen: {api: \"127.0.0.1:" << api_
-                        << "\", admin: \"127.0.0.1:" << admin_ << "\"}\n"
+                        << "\", admin: \"127.0.0.1:" << admin_ << '"'
+                        << (resp_ == 0 ? "" : ", resp: \"127.0.0.1:" + std::to_string(resp_) + '"')
+                        << "}\n"
                         << yaml_;
   // What it said in an earlier life must not be taken for this one's.
   fs::remove(log);
@@ -199,7 +205,8 @@ double Node::Metric(std::string_view name, std::string_view label) const {
 Fleet::Fleet(const Options& options) {
   for (int i = 0; i < options.nodes; ++i) {
     nodes_.push_back(std::make_unique<Node>(folder_.path(), "node" + std::to_string(i),
-                                            options.yaml, options.threads));
+                                            options.yaml, options.threads,
+                                            options.resp ? LowPort() : 0));
   }
 }
 

@@ -90,7 +90,8 @@ class RedisServer {
   void Start();
 
   /// How it is started from the next time on; its port stays.
-  void SetArguments(std::vector<std::string> arguments) {
+  void Become(Wire wire, std::vector<std::string> arguments) {
+    options_.wire = wire;
     options_.arguments = std::move(arguments);
   }
   [[nodiscard]] bool running() const noexcept { return pid_ > 0; }
