@@ -42,6 +42,10 @@ struct CallRecord {
   std::uint32_t entry = 0;                 ///< ... in which entry...
   std::uint32_t place = 0;                 ///< ... and where among those that ask the same.
   std::uint32_t open = 0;                  ///< Parts of it that are not answered yet.
+  std::uint16_t slot = 0;                  ///< Of its keys.
+  bool resumed = false;                    ///< It waits with those that had waited before.
+  void* span = nullptr;                    ///< The request that it is a part of.
+  Time at{};                               ///< When it was decided, by the store's clock.
 };
 
 /// One question to a Store and its answer, for callers that must not wait.

@@ -4,18 +4,13 @@
 #include <exception>
 #include <utility>
 
+#include "limiter/request_key.hpp"
 #include "store/charge_check.hpp"
 
 namespace tidegate {
 namespace {
 
 using redis::Client;
-
-std::uint64_t Mix(std::uint64_t a, std::uint64_t b) noexcept {
-  __extension__ typedef unsigned __int128 Wide;
-  const Wide product = static_cast<Wide>(a ^ 0x9E3779B97F4A7C15u) * (b ^ 0xD6E8FEB86659FD93u);
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
 
 Operation OperationOf(Call::Kind kind) noexcept {
   switch (kind) {
@@ -38,12 +33,13 @@ Operation OperationOf(Call::Kind kind) noexcept {
 Guard::Guard(net::Reactor& reactor, Options options, Store& local)
     : options_(std::move(options)),
       policy_(local, options_.nodes),
-      client_(reactor, options_.redis, fingerprinter_, *this) {}
+      client_(reactor, options_.redis, fingerprinter_, *this),
+      spans_(client_, fingerprinter_, policy_, stats_) {}
 
 std::optional<Error> Guard::Prepare(Call& call) {
   if (call.kind == Call::Kind::kApply) {
     if (auto bad = CheckRequest(call.charges, 1, call.decisions)) return bad;
-    return Identify(call);
+    return Identify(fingerprinter_, call);
   }
   if (call.charges.empty() || call.charges.size() > kMaxCharges ||
       call.decisions.size() != call.charges.size()) {
@@ -59,51 +55,20 @@ std::optional<Error> Guard::Prepare(Call& call) {
   return std::nullopt;
 }
 
-std::optional<Error> Guard::Identify(Call& call) {
-  std::array<Fingerprint, kMaxCharges> keys;
-  std::uint64_t low = 0;
-  std::uint64_t high = call.charges.size();
-  for (std::size_t i = 0; i < call.charges.size(); ++i) {
-    const Charge& charge = call.charges[i];
-    const Quota& quota = *charge.quota;
-    keys[i] = fingerprinter_.Key(quota.algorithm(), charge.rule, charge.identity);
-    for (std::size_t j = 0; j < i; ++j) {
-      if (keys[j] == keys[i]) {
-        return Error{ErrorCode::kBadCharge,
-                     "two charges of one request name the same key of rule '" +
-                         std::string(charge.rule) + "'; give each a rule of its own"};
-      }
-    }
-    // The fingerprints are keyed by a secret: nobody outside can find two requests that meet.
-    const auto cost =
-        static_cast<std::uint64_t>(charge.cost) << 1 | (charge.mode == Mode::kShadow ? 1u : 0u);
-    const std::uint64_t shape = Mix(static_cast<std::uint64_t>(quota.limit()),
-                                    static_cast<std::uint64_t>(quota.period().count())) +
-                                static_cast<std::uint64_t>(quota.capacity());
-    low = Mix(low ^ keys[i].low, cost ^ shape);
-    high = Mix(high + keys[i].high, keys[i].low ^ Mix(shape, cost));
-    if (!charge.lease.empty() && quota.algorithm() == Algorithm::kConcurrency) {
-      const Fingerprint lease = fingerprinter_.Id(keys[i], charge.lease);
-      low = Mix(low, lease.low);
-      high = Mix(high, lease.high);
-    }
-  }
-  call.record.request = {low, high};
-  return std::nullopt;
-}
-
 void Guard::Start(Call& call) noexcept {
   try {
     if (auto bad = Prepare(call)) {
       call.error = std::move(bad);
       return call.finished(call);
     }
-    if (may_cache_ && DenyCache::MayKeep(call) && cache_.Find(call, redis::Client::Clock::now())) {
+    if (DenyCache::MayKeep(call) && cache_.Find(call, redis::Client::Clock::now())) {
       stats_.cache_hits.Add();
       return call.finished(call);
     }
     if (held_) return OnFailed(call, redis::Reason::kBreakerOpen);
-    client_.Submit(call);
+    call.record.since = 0;
+    call.record.span = nullptr;
+    Ask(call);
   } catch (const std::exception&) {
     // Only memory can be missing, and only before the call was taken.
     call.error.emplace(Error{ErrorCode::kExhausted, {}});
@@ -111,8 +76,24 @@ void Guard::Start(Call& call) noexcept {
   }
 }
 
-void Guard::OnAnswered(Call& call, Client::Clock::time_point sent) {
-  if (!call.allowed && may_cache_ && DenyCache::MayKeep(call)) Keep(call, sent);
+void Guard::Ask(Call& call) {
+  if (client_.divides()) {
+    Client::Parts parts;
+    client_.Divide(call, parts);
+    if (parts.count > 1) return spans_.Start(call, parts);
+  }
+  if (call.record.since == 0) return client_.Submit(call);
+  client_.Resume(call);
+}
+
+void Guard::OnSplit(Call& call) {
+  if (call.record.span != nullptr) return static_cast<Partial*>(call.record.span)->OnSplit(call);
+  Ask(call);
+}
+
+void Guard::OnAnswered(Call& call, Client::Clock::time_point sent, bool told) {
+  if (call.record.span != nullptr) return static_cast<Partial*>(call.record.span)->OnAnswered(call);
+  if (!call.allowed && told && DenyCache::MayKeep(call)) Keep(call, sent);
   call.finished(call);
 }
 
@@ -127,12 +108,12 @@ void Guard::Keep(const Call& denied, Client::Clock::time_point sent) {
 }
 
 void Guard::OnFailed(Call& call, redis::Reason reason) {
+  if (call.record.span != nullptr) {
+    return static_cast<Partial*>(call.record.span)->OnFailed(call, reason);
+  }
   policy_.Answer(call);
   if (!call.error) {
-    for (const Decision& decision : call.decisions) {
-      stats_.failures[static_cast<std::size_t>(decision.rung)][static_cast<std::size_t>(reason)]
-          .Add();
-    }
+    for (const Decision& decision : call.decisions) stats_.CountFailure(decision.rung, reason);
   }
   call.finished(call);
 }
@@ -145,38 +126,44 @@ void Guard::OnInvalidated(std::string_view key) {
   }
 }
 
-void Guard::OnSubscribed(bool subscribed) {
-  // What was published before the subscription was heard by nobody here.
+void Guard::OnConnections() {
+  // What is published while there is no subscription is heard by nobody here.
   cache_.Clear();
-  may_cache_ = subscribed;
 }
 
-void Guard::OnNotice(Notice notice, redis::ErrorKind kind, std::string_view text) {
+void Guard::OnNotice(Notice notice, redis::ErrorKind kind, const std::string& where,
+                     const std::string& text) {
   std::string words;
   Severity severity = Severity::kWarning;
   switch (notice) {
     case Notice::kUp:
       severity = Severity::kInfo;
-      words = "connected to Redis at " + options_.redis.url.Shown();
+      words = "connected to Redis at " + where;
       break;
     case Notice::kDown:
+      // A certificate does not mend itself.
+      if (kind == redis::ErrorKind::kTls) severity = Severity::kError;
       words = text;
       break;
     case Notice::kError:
       severity = Severity::kError;
-      words = "Redis refuses to decide (" + std::string(redis::Name(kind)) +
-              "); failure policies answer: " + std::string(text);
+      words = "Redis at " + where + " refuses to decide (" + std::string(redis::Name(kind)) +
+              "); failure policies answer: " + text;
       break;
     case Notice::kHealed:
-      words = "keys held something that is not their state; they were reset";
+      words = "keys in Redis at " + where + " held something that is not their state; they were reset";
       break;
     case Notice::kFailedWrites:
-      words = "Redis carried a script's writes out only in part: does its user lack a permission?";
+      words = "Redis at " + where +
+              " carried a script's writes out only in part: does its user lack a permission?";
       break;
   }
-  if (words == last_said_) return;
+  // Of nodes that come and go there are never many; whoever names new ones forever fills no memory.
+  if (last_said_.size() > 256) last_said_.clear();
+  std::string& last = last_said_[where];
+  if (words == last) return;
   options_.log(severity, words);
-  last_said_ = std::move(words);
+  last = std::move(words);
 }
 
 }  // namespace tidegate

@@ -3,10 +3,13 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "limiter/deny_cache.hpp"
 #include "limiter/failure_policy.hpp"
+#include "limiter/guard_stats.hpp"
+#include "limiter/span.hpp"
 #include "store/fingerprint.hpp"
 #include "store/redis/client.hpp"
 #include "tidegate/store.hpp"
@@ -25,11 +28,6 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
     /// For people; nothing is said twice in a row.
     std::function<void(Severity, const std::string&)> log = [](Severity, const std::string&) {};
   };
-  struct Stats {
-    redis::Count cache_hits;
-    std::array<std::array<redis::Count, redis::kReasons>, 5> failures;  ///< By rung and reason.
-  };
-
   /// `local`: for charges whose policy it is. It and the reactor outlive this.
   Guard(net::Reactor& reactor, Options options, Store& local);
 
@@ -47,31 +45,34 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   [[nodiscard]] std::size_t waiting() const noexcept { return client_.waiting(); }
   [[nodiscard]] redis::Client& client() noexcept { return client_; }
   [[nodiscard]] const redis::ClientStats& redis_stats() const noexcept { return client_.stats(); }
-  [[nodiscard]] const Stats& stats() const noexcept { return stats_; }
+  [[nodiscard]] const GuardStats& stats() const noexcept { return stats_; }
 
  private:
   // redis::Client::Listener
-  void OnAnswered(Call& call, redis::Client::Clock::time_point sent) override;
+  void OnAnswered(Call& call, redis::Client::Clock::time_point sent, bool told) override;
   void OnFailed(Call& call, redis::Reason reason) override;
+  void OnSplit(Call& call) override;
   void OnInvalidated(std::string_view key) override;
-  void OnSubscribed(bool subscribed) override;
-  void OnNotice(Notice notice, redis::ErrorKind kind, std::string_view text) override;
+  void OnConnections() override;
+  void OnNotice(Notice notice, redis::ErrorKind kind, const std::string& where,
+                const std::string& text) override;
 
   /// Also what equal calls are known by.
   [[nodiscard]] std::optional<Error> Prepare(Call& call);
-  [[nodiscard]] std::optional<Error> Identify(Call& call);
+  /// Redis, of which nothing was asked yet.
+  void Ask(Call& call);
   void Keep(const Call& denied, redis::Client::Clock::time_point sent);
 
   const Options options_;
   const Fingerprinter fingerprinter_;
   FailurePolicy policy_;
   DenyCache cache_;
-  bool may_cache_ = false;
   bool held_ = false;
   std::string key_;  ///< Used again and again.
-  std::string last_said_;
-  Stats stats_;
+  std::map<std::string, std::string> last_said_;  ///< By whom it is about.
+  GuardStats stats_;
   redis::Client client_;
+  Spans spans_;
 };
 
 }  // namespace tidegate

@@ -33,7 +33,7 @@ Result<std::shared_ptr<const TlsClient>> TlsClient::Make(const Options& options)
   SSL_CTX* const context = impl->context.get();
   if (context == nullptr) return openssl::Bad("OpenSSL gives no context");
   static constexpr unsigned char kHttp11[] = "\x08http/1.1";
-  (void)SSL_CTX_set_alpn_protos(context, kHttp11, sizeof kHttp11 - 1);
+  if (options.http) (void)SSL_CTX_set_alpn_protos(context, kHttp11, sizeof kHttp11 - 1);
   SSL_CTX_set_verify(context, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
   if (options.ca_pem.empty()) {
     if (SSL_CTX_set_default_verify_paths(context) != 1) {

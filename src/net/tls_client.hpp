@@ -17,6 +17,7 @@ class TlsClient {
     std::string certificate_pem;  ///< Of this side, with its chain; empty: none.
     std::string key_pem;
     bool verify = true;
+    bool http = true;  ///< Says so (ALPN).
   };
   [[nodiscard]] static Result<std::shared_ptr<const TlsClient>> Make(const Options& options);
   ~TlsClient();

@@ -70,6 +70,11 @@ ssize_t TlsSession::Read(char* data, std::size_t size) {
       return kIoWait;
     case SSL_ERROR_ZERO_RETURN:
       return 0;
+    case SSL_ERROR_SSL:
+      if (ERR_GET_REASON(ERR_peek_last_error()) != SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+        problem_ = "TLS failed: " + openssl::LastError();
+      }
+      return kIoBroken;
     default:
       // An end without close_notify is no end: somebody may have cut the connection.
       return kIoBroken;

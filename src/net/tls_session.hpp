@@ -30,6 +30,7 @@ class TlsSession {
   [[nodiscard]] bool HasPending() const noexcept;
   /// Says goodbye, once, without waiting for an answer.
   void Close() noexcept;
+  /// What failed in the handshake, or in a read: the other side's alert.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   /// The other side has shown a certificate, and it was accepted.
   [[nodiscard]] bool verified() const noexcept;

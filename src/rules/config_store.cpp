@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "rules/config_sections.hpp"
+#include "rules/config_store.hpp"
 
 namespace tidegate {
 namespace {
@@ -15,22 +15,10 @@ constexpr std::int64_t kKiB = 1 << 10;
 constexpr std::int64_t kGiB = 1 << 30;
 constexpr std::size_t kMaxPrefix = 64;
 
-/// The section as it is read: which store it is may stand below the keys that only Redis has.
-struct StoreDraft {
-  enum class Kind : std::uint8_t { kMemory, kRedis, kBad };
-  Config::Store& store;
-  ConfigPlaces& places;
-  Kind kind = Kind::kMemory;
-  struct RedisKey {
-    std::string_view name;
-    Position at;
-  };
-  std::vector<RedisKey> redis_keys = {};  ///< Those that were written.
-};
-
 /// Whatever is wrong, the text is not shown: it may hold a password.
 void ReadUrl(const ConfigValue& value, StoreDraft& draft) {
   draft.kind = StoreDraft::Kind::kBad;
+  draft.url = value.at();
   const auto text = value.Secret(0);
   if (!text) return;
   if (*text == "memory://") {
@@ -39,8 +27,9 @@ void ReadUrl(const ConfigValue& value, StoreDraft& draft) {
   }
   if (!text->starts_with("redis") && !text->starts_with("unix:")) {
     return value.Error(
-        "should be `redis://127.0.0.1:6379`, `unix:///run/redis/redis.sock` or `memory://`; or "
-        "`file:PATH` of one");
+        "should be `redis://127.0.0.1:6379`, `redis+sentinel://h1,h2,h3/mymaster`, "
+        "`redis+cluster://h1,h2`, one of these with `rediss` for TLS, "
+        "`unix:///run/redis/redis.sock` or `memory://`; or `file:PATH` of one");
   }
   auto url = redis::ParseRedisUrl(*text);
   if (!url) return value.Error(url.error().message);
@@ -85,8 +74,10 @@ void ReadMaxKeys(const ConfigValue& value, StoreDraft& draft) {
   }
 }
 
-constexpr std::array<ConfigKey<StoreDraft>, 8> kStoreKeys = {{
+constexpr std::array<ConfigKey<StoreDraft>, 10> kStoreKeys = {{
     {"url", ReadUrl},
+    {"tls", RedisOnly<ReadStoreTls>},
+    {"sentinel", RedisOnly<ReadStoreSentinel>},
     {"prefix", RedisOnly<ReadPrefix>},
     {"deadline", RedisOnly<ReadDeadline>},
     {"connect_timeout", RedisOnly<ReadConnectTimeout>},
@@ -109,17 +100,13 @@ void ReadStore(const ConfigValue& value, ConfigDraft& draft) {
   StoreDraft store{.store = draft.config.store, .places = draft.places};
   draft.places.store = value.at();
   ReadSection(value, kStoreKeys, store);
-  if (store.kind != StoreDraft::Kind::kMemory) return;
-  for (const StoreDraft::RedisKey& key : store.redis_keys) {
-    const Where where{.parent = &value.where(), .key = key.name};
-    value.context().Error(key.at, where,
-                          "has no meaning for the memory store; give `url`, as in "
-                          "`redis://127.0.0.1:6379`, or remove this");
-  }
+  JudgeStore(value, store);
 }
 
 void AppendStoreKeys(std::vector<SectionKeys>& sections) {
   sections.push_back(KeysOf("store", kStoreKeys));
+  AppendStoreTlsKeys(sections);
+  AppendStoreSentinelKeys(sections);
 }
 
 }  // namespace tidegate

@@ -111,6 +111,7 @@ class Server {
     return {&api_, &admin_, &gateway_, &resp_};
   }
   [[nodiscard]] std::string Metrics() const;
+  [[nodiscard]] static Result<redis::Client::Options> RedisOptions(const Config::Store& store);
   [[nodiscard]] Guard::Options GuardOptions(bool first);
   void AgreeOnKey();
   void AddHeartbeat();
@@ -135,6 +136,7 @@ class Server {
   std::string key_;  ///< The HMAC key where none is configured: lasts over reloads.
   std::atomic<bool> key_agreed_{true};  ///< With the fleet; until then Redis is not asked.
   std::thread adopting_;
+  redis::Client::Options redis_;  ///< Where the store is Redis.
   redis::Fleet fleet_;
   std::unique_ptr<Store> store_;
   RuleSlots slots_;

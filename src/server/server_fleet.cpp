@@ -2,16 +2,32 @@
 // The server as one of a fleet: its way to Redis, its heartbeat, and the key that all share.
 #include "server/fleet_key.hpp"
 #include "server/server.hpp"
+#include "store/redis/agreement.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
 
+Result<redis::Client::Options> Server::RedisOptions(const Config::Store& store) {
+  redis::Client::Options options{.url = *store.redis,
+                                 .prefix = store.prefix,
+                                 .deadline = store.deadline,
+                                 .connect_timeout = store.connect_timeout,
+                                 .server_name = store.tls.server_name,
+                                 .sentinel_user = store.sentinel.user,
+                                 .sentinel_password = store.sentinel.password};
+  if (!store.redis->tls) return options;
+  auto tls = net::TlsClient::Make({.ca_pem = store.tls.ca_pem,
+                                   .certificate_pem = store.tls.certificate_pem,
+                                   .key_pem = store.tls.key_pem,
+                                   .verify = store.tls.verify,
+                                   .http = false});
+  if (!tls) return std::unexpected(std::move(tls.error()));
+  options.tls = *std::move(tls);
+  return options;
+}
+
 Guard::Options Server::GuardOptions(bool first) {
-  const Config::Store& store = config_.store;
-  Guard::Options options{.redis = {.url = *store.redis,
-                                   .prefix = store.prefix,
-                                   .deadline = store.deadline,
-                                   .connect_timeout = store.connect_timeout},
+  Guard::Options options{.redis = redis_,
                          .nodes = [this] { return fleet_.nodes.load(std::memory_order_relaxed); }};
   // All reactors meet with the same; one of them tells it.
   if (!first) return options;
@@ -30,7 +46,7 @@ Guard::Options Server::GuardOptions(bool first) {
 
 void Server::AgreeOnKey() {
   constexpr std::chrono::seconds kPatience{1};
-  auto agreed = redis::AgreeOnSecret(*config_.store.redis, config_.store.prefix, key_, kPatience);
+  auto agreed = redis::AgreeOnSecret(redis_, key_, kPatience);
   if (agreed) {
     key_ = *std::move(agreed);
   } else {

@@ -229,7 +229,7 @@ TEST(RegressionTest, ARedisThatWasAwayForLongDoesNotMakeTheShareGrowAtOnce) {
   const auto ahead =
       std::chrono::duration_cast<std::chrono::microseconds>(clock).count() + 3'000'000;
   for (const std::string other : {"a k", "b k", "c k"}) {
-    (void)redis.Text({"ZADD", "tg:nodes", std::to_string(ahead), other});
+    (void)redis.Text({"ZADD", "tg:nodes:{fleet}", std::to_string(ahead), other});
   }
   node.Run([&](Guard&) { heartbeat->Start(); });
   while (fleet.nodes != 4) std::this_thread::sleep_for(5ms);

@@ -129,8 +129,8 @@ TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
   EXPECT_EQ(one.Metric("tidegate_fleet_key_mismatches"), 0);
   // A flushed Redis gets the key back, and the nodes find each other again.
   redis.Text({"FLUSHALL"});
-  EXPECT_TRUE(Soon([&] { return redis.Text({"EXISTS", "tg:hmac-key"}) == "1"; }));
-  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes"}) == "2"; }));
+  EXPECT_TRUE(Soon([&] { return redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}) == "1"; }));
+  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes:{fleet}"}) == "2"; }));
 }
 
 TEST(RedisServerTest, ANodeThatBeganAloneTakesTheFleetsKey) {
@@ -142,7 +142,7 @@ TEST(RedisServerTest, ANodeThatBeganAloneTakesTheFleetsKey) {
   Service early(yaml);
   redis.Start();
   // Somebody else was first.
-  redis.Text({"SET", "tg:hmac-key", std::string(64, 'a')});
+  redis.Text({"SET", "tg:hmac-key:{fleet}", std::string(64, 'a')});
   Service late(yaml);
   EXPECT_TRUE(Soon([&] {
     return early.Metric("tidegate_fleet_nodes") == 2 &&
@@ -159,7 +159,7 @@ TEST(RedisServerTest, KeysThatDifferAreAnAlarm) {
   Service one("identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n" + yaml);
   Service two("identity: { hmac_key: bbbbbbbbbbbbbbbbbbbbbbbb }\n" + yaml);
   EXPECT_TRUE(Soon([&] { return one.Metric("tidegate_fleet_key_mismatches") == 1; }));
-  EXPECT_EQ(redis.Text({"EXISTS", "tg:hmac-key"}), "0") << "a configured key stays where it is";
+  EXPECT_EQ(redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}), "0") << "a configured key stays where it is";
 }
 
 TEST(RedisServerTest, AServerThatStopsAnswersWhatStillWaits) {
@@ -247,7 +247,7 @@ rules:
   }
   EXPECT_EQ(service.Ask("/v1/renew", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
   EXPECT_EQ(service.Ask("/v1/release", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
-  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes"}) == "1"; }));
+  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes:{fleet}"}) == "1"; }));
   EXPECT_EQ(redis.Text({"ACL", "LOG"}), "") << "nothing was refused";
   EXPECT_EQ(service.Metric("tidegate_redis_failed_writes_total"), 0);
 }

@@ -62,8 +62,11 @@ void Batch::Clear() noexcept {
   used_ = 0;
   waiting_ = 0;
   attempts_ = 0;
-  key_places_.fill(0);
-  entry_places_.fill(0);
+  hops = 0;
+  delays = 0;
+  asking = false;
+  key_places_.Clear();
+  entry_places_.Clear();
 }
 
 // --- Adding -------------------------------------------------------------------
@@ -72,6 +75,7 @@ bool Batch::HasRoomFor(const Call& call) const noexcept {
   const std::size_t charges = call.charges.size();
   const std::size_t entries = call.kind == Call::Kind::kApply ? 1 : charges;
   // One call always fits an empty batch, with a refund's ids too.
+  if (single_) return used_ == 0;
   return used_ == 0 || (used_ + entries <= kMostEntries && keys_.size() + 2 * charges <= kMostKeys);
 }
 
@@ -98,19 +102,20 @@ void Batch::Join(Entry& entry, std::uint32_t number, Call& call) {
 bool Batch::Add(Call& call) {
   if (attempts_ > 0) return false;
   if (call.kind == Call::Kind::kApply) {
-    const std::size_t mask = entry_places_.size() - 1;
-    std::size_t at = call.record.request[0] & mask;
-    for (; entry_places_[at] != 0; at = (at + 1) & mask) {
-      const std::uint32_t number = entry_places_[at] - 1u;
-      if (entries_[number].request != call.record.request) continue;
-      Join(entries_[number], number, call);
+    const auto& request = call.record.request;
+    const std::uint32_t known = entry_places_.Find(request[0], used_, [&](std::uint32_t number) {
+      return entries_[number].request == request && entries_[number].kind == Call::Kind::kApply;
+    });
+    if (known != kNone) {
+      Join(entries_[known], known, call);
       ++waiting_;
       return true;
     }
     if (!HasRoomFor(call)) return false;
     Entry& entry = AddEntry(call, call.kind);
     for (const Charge& charge : call.charges) AddItem(entry, charge);
-    entry_places_[at] = static_cast<std::uint16_t>(used_);
+    entry_places_.Add(static_cast<std::uint32_t>(used_ - 1),
+                      [&](std::uint32_t number) { return entries_[number].request[0]; });
     Join(entry, static_cast<std::uint32_t>(used_ - 1), call);
     call.record.open = 1;
     ++waiting_;
@@ -129,6 +134,9 @@ bool Batch::Add(Call& call) {
                             : call.refund.charged_at
                                 ? call.refund.charged_at->time_since_epoch().count()
                                 : 0;
+      entry.refund_key = kNone;
+    }
+    if (call.kind == Call::Kind::kRefund && !call.refund.id.empty()) {
       entry.refund_key = static_cast<std::uint32_t>(keys_.size());
       const auto begin = static_cast<std::uint32_t>(texts_.size());
       names_.AppendRefund(texts_, call.charges[i], call.refund.id);
@@ -162,18 +170,18 @@ void Batch::AddItem(Entry& entry, const Charge& charge) {
 std::uint32_t Batch::KeyOf(const Charge& charge) {
   const Algorithm algorithm = charge.quota->algorithm();
   const Fingerprint fingerprint = fingerprinter_.Key(algorithm, charge.rule, charge.identity);
-  const std::size_t mask = key_places_.size() - 1;
-  std::size_t at = fingerprint.low & mask;
-  for (; key_places_[at] != 0; at = (at + 1) & mask) {
-    const std::uint32_t number = key_places_[at] - 1u;
-    if (keys_[number].fingerprint == fingerprint) return number;
-  }
+  const std::uint32_t known =
+      key_places_.Find(fingerprint.low, keys_.size(), [&](std::uint32_t number) {
+        return keys_[number].fingerprint == fingerprint;
+      });
+  if (known != kNone) return known;
   const auto begin = static_cast<std::uint32_t>(texts_.size());
   names_.AppendKey(texts_, charge);
   keys_.push_back(
       {fingerprint, algorithm, begin, static_cast<std::uint32_t>(texts_.size() - begin)});
-  key_places_[at] = static_cast<std::uint16_t>(keys_.size());
-  return static_cast<std::uint32_t>(keys_.size() - 1);
+  const auto number = static_cast<std::uint32_t>(keys_.size() - 1);
+  key_places_.Add(number, [&](std::uint32_t each) { return keys_[each].fingerprint.low; });
+  return number;
 }
 
 std::uint32_t Batch::QuotaOf(const Quota& quota) {
@@ -252,7 +260,7 @@ void Batch::DropUnusedKeys() {
   for (std::size_t i = 0; i < used_; ++i) {
     Entry& entry = entries_[i];
     for (Item& item : std::span(items_).subspan(entry.items, entry.item_count)) move(item.key);
-    if (entry.kind == Call::Kind::kRefund) move(entry.refund_key);
+    if (entry.kind == Call::Kind::kRefund && entry.refund_key != kNone) move(entry.refund_key);
   }
   keys_ = std::move(used);
 }
@@ -282,7 +290,7 @@ void Batch::PackEntry(const Entry& entry) {
     }
   }
   if (entry.kind == Call::Kind::kRefund) {
-    numbers_.push_back(entry.refund_key + 1);
+    numbers_.push_back(entry.refund_key == kNone ? 0 : entry.refund_key + 1);
     numbers_.push_back(entry.charged_kind);
     numbers_.push_back(entry.charged_value);
   }

@@ -11,6 +11,8 @@
 #include "store/fingerprint.hpp"
 #include "store/redis/key_names.hpp"
 #include "store/redis/key_state.hpp"
+#include "store/redis/place_index.hpp"
+#include "store/redis/slot.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate::redis {
@@ -18,8 +20,8 @@ namespace tidegate::redis {
 /// Calls that go to Redis together, as one run of the script. No I/O; docs/adr/0013 describes what
 /// is sent and what comes back.
 ///
-/// Calls that ask the same become one entry with a count; keys are named once. Used again and
-/// again: nothing is allocated once it has grown.
+/// Calls that ask the same become one entry with a count; keys are named once. All keys are of one
+/// slot where there are slots. Used again and again: nothing is allocated once it has grown.
 class Batch {
  public:
   /// A larger one would keep Redis from everybody else for more than half a millisecond.
@@ -29,6 +31,25 @@ class Batch {
   Batch(const KeyNames& names, const Fingerprinter& fingerprinter);
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
+
+  /// REQUIRES: cleared. `single`: takes one entry only, and those who ask the same.
+  void Begin(Slot slot, bool single) noexcept {
+    slot_ = slot;
+    single_ = single;
+  }
+  [[nodiscard]] Slot slot() const noexcept { return slot_; }
+  [[nodiscard]] bool single() const noexcept { return single_; }
+  /// Its first entry is what `call` asks.
+  [[nodiscard]] bool Asks(const Call& call) const noexcept {
+    return used_ > 0 && entries_.front().kind == Call::Kind::kApply &&
+           call.kind == Call::Kind::kApply && entries_.front().request == call.record.request;
+  }
+  /// How often it was sent on to another node.
+  int hops = 0;
+  /// How often it has waited for its slot to be served.
+  int delays = 0;
+  /// It goes to a node that its slot is only on its way to.
+  bool asking = false;
 
   [[nodiscard]] bool empty() const noexcept { return waiting_ == 0; }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }  ///< Calls.
@@ -94,7 +115,7 @@ class Batch {
     std::uint32_t items;  ///< Where they begin in items_.
     std::uint32_t item_count;
     std::uint32_t of_call;      ///< Which of the call's charges the only item is; not of kApply.
-    std::uint32_t refund_key;   ///< kRefund only, as the next two.
+    std::uint32_t refund_key;   ///< kRefund only, as the next two; kNone: it has no id.
     std::int64_t charged_kind;  ///< 0 now, 1 so long ago, 2 at a time.
     std::int64_t charged_value;
     std::vector<Call*> waiters;  ///< nullptr: has left.
@@ -106,6 +127,8 @@ class Batch {
     Outcome look;
   };
   class Replay;
+
+  static constexpr std::uint32_t kNone = PlaceIndex::kNone;
 
   [[nodiscard]] bool HasRoomFor(const Call& call) const noexcept;
   Entry& AddEntry(const Call& call, Call::Kind kind);
@@ -132,8 +155,10 @@ class Batch {
   std::size_t used_ = 0;
   std::size_t waiting_ = 0;
   int attempts_ = 0;
-  std::array<std::uint16_t, 1024> key_places_{};   ///< By fingerprint; number + 1.
-  std::array<std::uint16_t, 512> entry_places_{};  ///< By request.
+  Slot slot_ = 0;
+  bool single_ = false;
+  PlaceIndex key_places_{1024};   ///< By fingerprint.
+  PlaceIndex entry_places_{512};  ///< By request.
   std::vector<std::int64_t> numbers_;
   std::string packed_;
 };

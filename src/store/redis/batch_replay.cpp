@@ -128,6 +128,7 @@ class Batch::Replay {
       }
       if (call == nullptr) continue;
       call->allowed = passes;
+      call->record.at = now_;
       call->done = Done::kNothing;
       call->error.reset();
       batch_.Remove(*call);
@@ -195,6 +196,7 @@ class Batch::Replay {
     call->decisions[i] = DecisionOfLook(call->charges[i], look);
     if (applied == 1 && entry.kind != Call::Kind::kDebit) call->done = Done::kApplied;
     if (--call->record.open > 0) return true;
+    call->record.at = now_;
     call->allowed = true;
     for (std::size_t c = 0; c < call->charges.size(); ++c) {
       if (call->charges[c].mode == Mode::kEnforce && !call->decisions[c].allowed) {

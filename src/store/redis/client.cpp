@@ -2,24 +2,23 @@
 #include "store/redis/client.hpp"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
+#include "store/redis/cluster_directory.hpp"
 #include "store/redis/scripts.hpp"
+#include "store/redis/seed.hpp"
+#include "store/redis/sentinel_directory.hpp"
 
 namespace tidegate::redis {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
+using std::chrono::seconds;
 
-constexpr milliseconds kDead{1000};
-constexpr std::size_t kMostUnderWay = 2;
-
-std::uint64_t Seed() {
-  std::random_device random;
-  return static_cast<std::uint64_t>(random()) << 32 | random();
-}
+constexpr int kMostHops = 3;
+/// A node of a cluster that owns nothing any more is kept for so long: slots come and go.
+constexpr seconds kUnused{10};
 
 std::int64_t Nanoseconds(Client::Clock::time_point at) noexcept {
   return nanoseconds{at.time_since_epoch()}.count();
@@ -35,379 +34,423 @@ Client::Client(net::Reactor& reactor, const Options& options, const Fingerprinte
     : net::Timer(reactor.timers()),
       reactor_(reactor),
       options_(options),
-      fingerprinter_(fingerprinter),
       listener_(listener),
       names_(options.prefix),
       channel_(names_.Channel()),
-      link_(reactor,
-            {.url = options.url,
-             .greeting = {.user = options.url.user,
-                          .password = options.url.password,
-                          .name = options.name,
-                          .database = options.url.database,
-                          .channel = channel_,
-                          .script = ApplyScript()},
-             .connect_timeout = options.connect_timeout},
-            *this),
-      backoff_(Seed()),
-      breaker_(Seed()) {}
+      batches_(names_, fingerprinter),
+      slotted_(options.url.mode == RedisUrl::Mode::kCluster),
+      directory_(NewDirectory()),
+      by_slot_(slotted_ ? kSlots : 1),
+      chance_(Seed()) {}
 
 Client::~Client() = default;
 
+Link::Options Client::LinkOptions() const {
+  return {.tls = options_.tls,
+          .server_name = options_.server_name,
+          .greeting = {.user = options_.url.user,
+                       .password = options_.url.password,
+                       .name = options_.name,
+                       .database = options_.url.database,
+                       .channel = channel_,
+                       .script = ApplyScript(),
+                       .master_only = options_.url.mode == RedisUrl::Mode::kSentinel},
+          .connect_timeout = options_.connect_timeout};
+}
+
+Link::Options Client::SentinelOptions() const {
+  return {.what = "the sentinel",
+          .tls = options_.tls,
+          .server_name = options_.server_name,
+          .greeting = {.user = options_.sentinel_user,
+                       .password = options_.sentinel_password,
+                       .name = options_.name,
+                       .channel = "+switch-master",
+                       .what = "the sentinel",
+                       .where_password = "store.sentinel"},
+          .connect_timeout = options_.connect_timeout};
+}
+
+std::unique_ptr<Directory> Client::NewDirectory() {
+  const RedisUrl& url = options_.url;
+  Directory::Host& host = *this;
+  switch (url.mode) {
+    case RedisUrl::Mode::kSentinel:
+      return std::make_unique<SentinelDirectory>(reactor_, host, stats_, SentinelOptions(),
+                                                 url.hosts, url.master);
+    case RedisUrl::Mode::kCluster:
+      return std::make_unique<ClusterDirectory>(reactor_, host, stats_, url.hosts);
+    case RedisUrl::Mode::kSingle:
+      break;
+  }
+  return std::make_unique<SingleDirectory>(host, url.hosts.front());
+}
+
 void Client::Start() {
   stopped_ = false;
-  link_.Open();
+  directory_->Start();
 }
 
 void Client::Stop() {
   stopped_ = true;
-  link_.Close();
+  directory_->Stop();
   net::Timer::Disarm();
-  FailEverything(Reason::kRedisError);
+  for (auto& [endpoint, node] : nodes_) node->Stop();
+  for (Delayed& each : std::exchange(delayed_, {})) Fail(std::move(each.batch), Reason::kRedisError);
   NoteState();
 }
 
 // --- Calls coming in ------------------------------------------------------------
 
-bool Client::Accepts(Clock::time_point now) noexcept {
-  if (stopped_) return false;
-  if (breaker_.state() == Breaker::State::kClosed) return true;
-  // What is under way decides first: a probe, or one that Redis is late with.
-  return batches_under_way_ == 0 && link_.up() && breaker_.Allows(now);
+void Client::Divide(Call& call, Parts& parts) {
+  parts.count = 1;
+  if (!slotted_) {
+    call.record.slot = 0;
+    return parts.part.fill(0);
+  }
+  parts.count = 0;
+  const auto now = Clock::now();
+  bool restless = false;
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    const std::string_view identity = call.charges[i].identity;
+    if (i > 0 && !restless && identity == call.charges[i - 1].identity) {
+      parts.part[i] = parts.part[i - 1];
+      continue;
+    }
+    const Slot slot = KeyNames::SlotOf(identity);
+    restless = !restless_.empty() && restless_.Has(slot, now);
+    std::size_t part = 0;
+    while (part < parts.count && (restless || parts.slot[part] != slot)) ++part;
+    parts.part[i] = static_cast<std::uint8_t>(part);
+    if (part < parts.count) continue;
+    parts.slot[part] = slot;
+    ++parts.count;
+  }
+  call.record.slot = parts.slot[0];
+}
+
+Node* Client::NodeFor(Slot slot) {
+  if (version_ != directory_->version()) {
+    version_ = directory_->version();
+    std::ranges::fill(by_slot_, nullptr);
+  }
+  Node*& known = by_slot_[slot];
+  if (known != nullptr) return known;
+  const Endpoint* const owner = directory_->OwnerOf(slot);
+  if (owner == nullptr) return nullptr;
+  return known = &At(*owner);
 }
 
 void Client::Submit(Call& call) {
   const auto now = Clock::now();
-  if (!Accepts(now)) {
-    return listener_.OnFailed(call, Reason::kBreakerOpen);
-  }
-  if (waiting_ >= options_.most_waiting || WouldBeTooLate()) {
-    return listener_.OnFailed(call, Reason::kQueueFull);
-  }
-  Enqueue(call, now);
-}
-
-bool Client::WouldBeTooLate() const noexcept {
-  if (queue_.size() < 2) return false;
-  // All that wait before it take their turn first. Without this, everybody would be sent with
-  // hardly any time left, be charged, and be told that it failed.
-  const auto turns = static_cast<std::int64_t>(queue_.size() + batches_under_way_);
-  return usual_latency_ * turns > options_.deadline * 3 / 4;
-}
-
-void Client::Enqueue(Call& call, Clock::time_point now) {
-  if (queue_.empty() || !queue_.back()->Add(call)) {
-    queue_.push_back(NewBatch());
-    (void)queue_.back()->Add(call);  // One call always fits.
-  }
   call.record.since = Nanoseconds(now);
-  call.record.earlier = last_;
-  call.record.later = nullptr;
-  (last_ == nullptr ? first_ : last_->record.later) = &call;
-  last_ = &call;
-  ++waiting_;
-  stats_.waiting.Set(waiting_);
-  if (first_ == &call) Arm();
-  // Not at once: what else comes in this round goes with it.
-  const bool may_leave = batches_under_way_ == 0 || (batches_under_way_ < kMostUnderWay &&
-                                                     (queue_.size() > 1 || queue_.back()->full()));
-  if (may_leave && !reading_) reactor_.Again(*this);
+  call.record.resumed = false;
+  Enter(call, now);
 }
 
-void Client::Unlink(Call& call) noexcept {
-  CallRecord& record = call.record;
-  (record.earlier == nullptr ? first_ : record.earlier->record.later) = record.later;
-  (record.later == nullptr ? last_ : record.later->record.earlier) = record.earlier;
-  --waiting_;
-  stats_.waiting.Set(waiting_);
-}
-
-std::unique_ptr<Batch> Client::NewBatch() {
-  if (spare_.empty()) return std::make_unique<Batch>(names_, fingerprinter_);
-  auto batch = std::move(spare_.back());
-  spare_.pop_back();
-  return batch;
-}
-
-void Client::Recycle(std::unique_ptr<Batch> batch) {
-  if (spare_.size() >= 4) return;
-  batch->Clear();
-  spare_.push_back(std::move(batch));
-}
-
-// --- Batches going out ------------------------------------------------------------
-
-void Client::OnReady(std::uint32_t) { SendWhatMay(); }
-
-void Client::SendWhatMay() {
-  if (reading_) return;
-  while (!queue_.empty()) {
-    // Whether connected or not: those that nobody waits in any more must not pile up.
-    if (queue_.front()->empty()) {
-      Recycle(std::move(queue_.front()));
-      queue_.pop_front();
-      continue;
-    }
-    if (!link_.up()) return;
-    if (batches_under_way_ >= kMostUnderWay) return;
-    const bool more_wait = queue_.size() > 1 || queue_.front()->full();
-    if (batches_under_way_ > 0 && !more_wait) return;
-    const auto now = Clock::now();
-    if (hold_until_ > now) return;
-    if (breaker_.state() != Breaker::State::kClosed) {
-      if (batches_under_way_ > 0 || !breaker_.Allows(now)) return;
-      breaker_.OnSent();
-    }
-    auto batch = std::move(queue_.front());
-    queue_.pop_front();
-    Send(std::move(batch), Batch::Form::kSha);
-  }
-}
-
-void Client::Send(std::unique_ptr<Batch> batch, Batch::Form form) {
-  batch->Write(link_.out(), form, form == Batch::Form::kSha ? sha_ : ApplyScript(), channel_);
-  stats_.batches.Add();
-  stats_.entries.Add(batch->entries());
-  stats_.keys.Add(batch->keys());
+void Client::Resume(Call& call) {
   const auto now = Clock::now();
-  if (batches_under_way_++ == 0) {
-    stall_at_ = now + options_.deadline;
+  call.record.resumed = true;
+  if (At(call.record.since) + options_.deadline <= now) {
+    return listener_.OnFailed(call, Reason::kTimeout);
   }
-  sent_.push_back({std::move(batch), nullptr, now});
-  Arm();
-  link_.Flush();
-  NoteState();
+  Enter(call, now);
 }
 
-void Client::Run(std::string_view command, Done done) {
-  if (!link_.up()) {
+void Client::Enter(Call& call, Clock::time_point now) {
+  Reason reason = Reason::kBreakerOpen;
+  if (stopped_) return listener_.OnFailed(call, reason);
+  if (waiting() >= options_.most_waiting) return listener_.OnFailed(call, Reason::kQueueFull);
+  const Slot slot = call.record.slot;
+  Node* const node = NodeFor(slot);
+  const bool single = !restless_.empty() && restless_.Has(slot, now);
+  if (node == nullptr || !node->Take(call, slot, single, reason)) {
+    if (node == nullptr) directory_->OnTrouble();
+    return listener_.OnFailed(call, reason);
+  }
+  WaitingList& list = ListOf(call);
+  list.Add(call);
+  stats_.waiting.Set(waiting());
+  if (list.first() == &call) Arm();
+}
+
+void Client::Leave(Call& call) noexcept {
+  ListOf(call).Remove(call);
+  stats_.waiting.Set(waiting());
+}
+
+void Client::OnAnswered(Call& call, Clock::time_point sent, bool told) {
+  Leave(call);
+  listener_.OnAnswered(call, sent, told);
+}
+
+void Client::OnFailed(Call& call, Reason reason) {
+  Leave(call);
+  listener_.OnFailed(call, reason);
+}
+
+void Client::Run(Slot slot, std::string_view command, Node::Done done) {
+  Node* const node = NodeFor(slotted_ ? slot : 0);
+  if (node == nullptr) {
     if (done) done(nullptr);
     return;
   }
-  link_.out().append(command);
-  sent_.push_back({nullptr, std::move(done), Clock::now()});
-  Arm();
-  link_.Flush();
-}
-
-// --- Replies ----------------------------------------------------------------------
-
-void Client::OnLinkPush(const Reply& push) {
-  // `message`, the channel, the key.
-  if (push.elements.size() == 3 && push.elements[0].text == "message") {
-    listener_.OnInvalidated(push.elements[2].text);
-  }
-}
-
-void Client::OnLinkReply(const Reply& reply) {
-  if (sent_.empty()) {
-    return link_.Fail(ErrorKind::kOther, "Redis sent a reply that nobody had asked for");
-  }
-  Sent sent = std::move(sent_.front());
-  sent_.pop_front();
-  if (sent.batch == nullptr) {
-    if (sent.done) sent.done(&reply);
-    return;
-  }
-  --batches_under_way_;
-  const auto took = Clock::now() - sent.at;
-  stall_at_ = Clock::now() + options_.deadline;
-  stats_.latency.Add(took);
-  usual_latency_ += (took - usual_latency_) / 8;
-  if (reply.is(Reply::Type::kError)) {
-    OnBatchError(std::move(sent), reply.text);
-  } else {
-    OnBatchReply(std::move(sent), reply);
-  }
-  SendWhatMay();
-  NoteState();
-}
-
-void Client::OnBatchReply(Sent sent, const Reply& reply) {
-  Batch& batch = *sent.batch;
-  const bool late = batch.empty();
-  if (late) stats_.late.Add();
-  Batch::Summary summary{Batch::Summary::Verdict::kBadTypes};
-  if (reply.is(Reply::Type::kText)) {
-    reading_ = true;
-    summary = batch.Read(
-        reply.text,
-        [&](Call& call) {
-          Unlink(call);
-          stats_.calls.Add();
-          listener_.OnAnswered(call, sent.at);
-        },
-        [&](std::string_view key) { listener_.OnInvalidated(key); });
-    reading_ = false;
-  }
-  if (summary.verdict == Batch::Summary::Verdict::kGood) {
-    // One that nobody waited for any more shows a Redis that is too slow, not one that is well.
-    if (late) {
-      breaker_.OnFailure(Clock::now());
-    } else {
-      breaker_.OnSuccess();
+  if (!slotted_) return node->Run(command, std::move(done));
+  node->Run(command, [this, slot, done = std::move(done)](const Reply* reply) {
+    // The caller tries again some other time; by then the slot's new owner is known.
+    const bool refused = reply != nullptr && reply->is(Reply::Type::kError);
+    const auto redirect = refused ? ReadRedirect(reply->text) : std::nullopt;
+    if (redirect && redirect->kind == Redirect::Kind::kMoved && redirect->slot == slot) {
+      directory_->OnTrouble();
     }
-    stats_.healed.Add(static_cast<std::uint64_t>(summary.healed));
-    stats_.repaired.Add(static_cast<std::uint64_t>(summary.repaired));
-    stats_.failed_writes.Add(static_cast<std::uint64_t>(summary.failed_writes));
-    using Notice = Listener::Notice;
-    if (summary.healed > 0) listener_.OnNotice(Notice::kHealed, ErrorKind::kOther, {});
-    if (summary.failed_writes > 0) {
-      listener_.OnNotice(Notice::kFailedWrites, ErrorKind::kOther, {});
-    }
-    return Recycle(std::move(sent.batch));
-  }
-  const bool types = summary.verdict == Batch::Summary::Verdict::kBadTypes;
-  FailAll(batch, types ? Reason::kBadTypes : Reason::kBadResponse);
-  // Whatever it was that came, the next reply may be the rest of it.
-  link_.Fail(ErrorKind::kOther, "Redis sent a reply that does not fit what it was asked");
-}
-
-void Client::OnBatchError(Sent sent, std::string_view error) {
-  const ErrorKind kind = KindOf(error);
-  stats_.errors[static_cast<std::size_t>(kind)].Add();
-  const std::string text(error);  // The reply's memory goes with the connection.
-  const Remedy remedy = RemedyOf(kind);
-  // What a half-open breaker let through is a probe: its first answer decides.
-  const bool probe = breaker_.state() != Breaker::State::kClosed;
-  if (sent.batch->empty()) {
-    // Nobody waits for a second try; and a probe must be answered in one way or the other.
-    if (remedy != Remedy::kSendText || probe) breaker_.OnFailure(Clock::now());
-    return Recycle(std::move(sent.batch));
-  }
-  if (remedy == Remedy::kSendText && sent.batch->attempts() < 3) {
-    // What came by EVAL may be evicted again, what was loaded not.
-    AppendCommand(link_.out(), {"SCRIPT", "LOAD", ApplyScript()});
-    sent_.push_back({nullptr, nullptr, Clock::now()});
-    return Send(std::move(sent.batch), Batch::Form::kText);
-  }
-  if (remedy == Remedy::kRetryOnce && sent.batch->attempts() < 2 && !probe) {
-    hold_until_ = Clock::now() + milliseconds{1} + milliseconds{backoff_.Random() % 5};
-    queue_.push_front(std::move(sent.batch));
-    return Arm();
-  }
-  listener_.OnNotice(Listener::Notice::kError, kind, text);
-  FailAll(*sent.batch, Reason::kRedisError);
-  Recycle(std::move(sent.batch));
-  if (remedy == Remedy::kReconnect) return link_.Fail(kind, text);
-  // Redis still answers what writes nothing or takes something away: denials and releases.
-  if (!probe && RefusesWritesOnly(kind)) return;
-  breaker_.OnFailure(Clock::now());
-  if (breaker_.state() == Breaker::State::kOpen) FailQueued(Reason::kBreakerOpen);
-}
-
-// --- Failures -----------------------------------------------------------------------
-
-void Client::FailAll(Batch& batch, Reason reason) {
-  batch.TakeAll([&](Call& call) {
-    Unlink(call);
-    listener_.OnFailed(call, reason);
+    if (done) done(reply);
   });
 }
 
-void Client::FailQueued(Reason reason) {
-  auto queue = std::exchange(queue_, {});
-  for (auto& batch : queue) {
-    FailAll(*batch, reason);
-    Recycle(std::move(batch));
-  }
+bool Client::ready(Slot slot) {
+  Node* const node = NodeFor(slotted_ ? slot : 0);
+  return node != nullptr && node->up();
 }
 
-void Client::FailEverything(Reason reason) {
-  auto sent = std::exchange(sent_, {});
-  batches_under_way_ = 0;
-  for (Sent& each : sent) {
-    if (each.batch == nullptr) {
-      if (each.done) each.done(nullptr);
+bool Client::ready() {
+  const std::vector<Endpoint> owners = directory_->Owners();
+  return !owners.empty() && std::ranges::all_of(owners, [this](const Endpoint& owner) {
+    const auto found = nodes_.find(owner);
+    return found != nodes_.end() && found->second->up();
+  });
+}
+
+// --- Batches that belong elsewhere -------------------------------------------------
+
+void Client::OnElsewhere(Node& node, std::unique_ptr<Batch> batch, ErrorKind kind,
+                         std::string_view error) {
+  const auto now = Clock::now();
+  if (!slotted_) {
+    listener_.OnNotice(Listener::Notice::kError, kind, node.endpoint().Shown(),
+                       "it is a node of a cluster: write `redis+cluster://` into store.url (it says `" +
+                           std::string(error.substr(0, 200)) + "`)");
+    return Fail(std::move(batch), Reason::kRedisError);
+  }
+  const bool on_its_way = kind == ErrorKind::kAsk || kind == ErrorKind::kTryAgain;
+  if (on_its_way) {
+    restless_.Note(batch->slot(), now);
+    // Some of its keys are here and some there, or will be.
+    if (!batch->single() && batch->keys() > 1) return Split(std::move(batch));
+  }
+  if (kind == ErrorKind::kMoved || kind == ErrorKind::kAsk) {
+    return SendOn(node, std::move(batch), error);
+  }
+  if (kind == ErrorKind::kClusterDown) directory_->OnTrouble();
+  Delay(std::move(batch));
+}
+
+void Client::SendOn(Node& node, std::unique_ptr<Batch> batch, std::string_view error) {
+  auto redirect = ReadRedirect(error);
+  if (!redirect || redirect->slot != batch->slot() || batch->hops >= kMostHops) {
+    directory_->OnTrouble();
+    return Fail(std::move(batch), Reason::kRedisError);
+  }
+  if (redirect->to.host.empty()) redirect->to.host = node.endpoint().host;
+  ++batch->hops;
+  batch->asking = redirect->kind == Redirect::Kind::kAsk;
+  if (!batch->asking) directory_->OnMoved(*redirect);
+  At(redirect->to).Take(std::move(batch));
+}
+
+void Client::Split(std::unique_ptr<Batch> batch) {
+  batch->TakeAll([this](Call& call) {
+    Leave(call);
+    listener_.OnSplit(call);
+  });
+  batches_.Give(std::move(batch));
+}
+
+void Client::Delay(std::unique_ptr<Batch> batch) {
+  if (batch->delays++ > 0) return Fail(std::move(batch), Reason::kRedisError);
+  const auto until = Clock::now() + milliseconds{1} + milliseconds{chance_.Random() % 5};
+  delayed_.push_back({until, std::move(batch)});
+  Arm();
+}
+
+void Client::SendDelayed(Clock::time_point now) {
+  // By place: what is sent may come back.
+  for (std::size_t i = 0; i < delayed_.size();) {
+    if (delayed_[i].until > now) {
+      ++i;
       continue;
     }
-    FailAll(*each.batch, reason);
-    Recycle(std::move(each.batch));
-  }
-  FailQueued(reason);
-}
-
-void Client::FailOverdue(Clock::time_point now) {
-  while (first_ != nullptr && At(first_->record.since) + options_.deadline <= now) {
-    Call& call = *first_;
-    Batch& batch = *static_cast<Batch*>(call.record.batch);
-    batch.Remove(call);
-    Unlink(call);
-    listener_.OnFailed(call, Reason::kTimeout);
+    auto batch = std::move(delayed_[i].batch);
+    delayed_.erase(delayed_.begin() + static_cast<std::ptrdiff_t>(i));
+    Node* const node = NodeFor(batch->slot());
+    batch->asking = false;
+    if (node == nullptr) {
+      Fail(std::move(batch), Reason::kRedisError);
+    } else {
+      node->Take(std::move(batch));
+    }
   }
 }
 
-void Client::WatchStall(Clock::time_point now) {
-  if (sent_.empty()) return;
-  if (now - sent_.front().at >= Patience()) {
-    return link_.Fail(ErrorKind::kOther,
-                      "Redis has not answered for a second; the connection was dropped");
-  }
-  if (batches_under_way_ == 0 || now < stall_at_) return;
-  stall_at_ = now + options_.deadline;
-  breaker_.OnFailure(now);
-  if (breaker_.state() == Breaker::State::kOpen) FailQueued(Reason::kBreakerOpen);
+void Client::Fail(std::unique_ptr<Batch> batch, Reason reason) {
+  batch->TakeAll([&](Call& call) { OnFailed(call, reason); });
+  batches_.Give(std::move(batch));
 }
 
-Client::Clock::duration Client::Patience() const noexcept {
-  return std::max<Clock::duration>(kDead, options_.deadline);
+// --- Time ----------------------------------------------------------------------------
+
+void Client::FailOverdue(WaitingList& list, Clock::time_point now) {
+  while (list.first() != nullptr && At(list.first()->record.since) + options_.deadline <= now) {
+    Call& call = *list.first();
+    static_cast<Batch*>(call.record.batch)->Remove(call);
+    OnFailed(call, Reason::kTimeout);
+  }
 }
 
 void Client::OnTimer(net::Timer::Clock::time_point now) {
-  FailOverdue(now);
-  WatchStall(now);
-  if (!stopped_ && link_.closed() && now >= reconnect_at_) link_.Open();
-  SendWhatMay();
-  NoteState();
+  if (stopped_) return;
+  FailOverdue(fresh_, now);
+  FailOverdue(resumed_, now);
+  SendDelayed(now);
+  if (now >= retire_at_) Retire(now);
   Arm();
 }
 
 void Client::Arm() {
   if (stopped_) return;
-  auto due = Clock::time_point::max();
-  if (first_ != nullptr) due = At(first_->record.since) + options_.deadline;
-  if (batches_under_way_ > 0) due = std::min(due, stall_at_);
-  if (!sent_.empty()) due = std::min(due, sent_.front().at + Patience());
-  if (link_.closed()) due = std::min(due, reconnect_at_);
-  if (!queue_.empty() && hold_until_ > Clock::now()) due = std::min(due, hold_until_);
+  auto due = retire_at_;
+  for (const WaitingList* const list : {&fresh_, &resumed_}) {
+    if (list->first() == nullptr) continue;
+    due = std::min(due, At(list->first()->record.since) + options_.deadline);
+  }
+  for (const Delayed& each : delayed_) due = std::min(due, each.until);
   if (due != Clock::time_point::max()) ArmAt(due);
 }
 
-// --- The connection --------------------------------------------------------------------
+// --- Nodes ---------------------------------------------------------------------------
 
-void Client::OnLinkUp(const Greeting& greeting) {
-  sha_ = greeting.sha();
+Node& Client::At(const Endpoint& endpoint) {
+  auto& node = nodes_[endpoint];
+  if (node != nullptr) return *node;
+  Node::Options options{.link = LinkOptions(), .channel = channel_, .deadline = options_.deadline};
+  options.link.endpoint = endpoint;
+  node = std::make_unique<Node>(reactor_, options, batches_, stats_, *this);
+  Node& added = *node;
+  if (!stopped_) added.Start();
+  return added;
+}
+
+Node* Client::Any() {
+  // One that does not answer would only take time, unless there is no other.
+  for (const bool well : {true, false}) {
+    std::vector<Node*> up;
+    for (auto& [endpoint, node] : nodes_) {
+      const bool closed = node->breaker() == Breaker::State::kClosed;
+      if (node->up() && closed == well) up.push_back(node.get());
+    }
+    if (!up.empty()) return up[chance_.Random() % up.size()];
+  }
+  return nullptr;
+}
+
+void Client::Bury(std::unique_ptr<Node> node) {
+  node->Stop();
+  // This may be one of its own calls.
+  reactor_.Bury(node.release());
+}
+
+void Client::OnDirectory() {
+  if (stopped_) return;
+  stats_.switches.Add();
+  const std::vector<Endpoint> owners = directory_->Owners();
+  for (const Endpoint& owner : owners) (void)At(owner);
+  if (slotted_) {
+    retire_at_ = Clock::now() + kUnused;
+    Arm();
+  } else if (!owners.empty()) {
+    // One master only: what was not sent to the one before is for the new one.
+    Node& master = *nodes_[owners.front()];
+    auto former = std::exchange(nodes_, {});
+    nodes_[owners.front()] = std::move(former[owners.front()]);
+    former.erase(owners.front());
+    for (auto& [endpoint, node] : former) {
+      node->StopFor(master);
+      Bury(std::move(node));
+    }
+    if (!former.empty()) listener_.OnConnections();
+  }
+  NoteState();
+}
+
+void Client::Retire(Clock::time_point now) {
+  retire_at_ = Clock::time_point::max();
+  const std::vector<Endpoint> owners = directory_->Owners();
+  // While nobody is known, whoever there is may know.
+  if (owners.empty()) return;
+  for (auto at = nodes_.begin(); at != nodes_.end();) {
+    if (std::ranges::find(owners, at->first) != owners.end()) {
+      ++at;
+      continue;
+    }
+    if (!at->second->idle() || now - at->second->used_at() < kUnused) {
+      retire_at_ = now + kUnused;
+      ++at;
+      continue;
+    }
+    Bury(std::move(at->second));
+    at = nodes_.erase(at);
+    std::ranges::fill(by_slot_, nullptr);
+  }
+  NoteState();
+}
+
+void Client::OnNodeUp(Node& node) {
   problem_.clear();
-  up_since_ = Clock::now();
-  stats_.connections.Add();
-  breaker_.OnLinkUp();
-  listener_.OnSubscribed(greeting.subscribed());
-  listener_.OnNotice(Listener::Notice::kUp, ErrorKind::kOther, {});
   NoteState();
-  SendWhatMay();
+  listener_.OnConnections();
+  listener_.OnNotice(Listener::Notice::kUp, ErrorKind::kOther, node.endpoint().Shown(), {});
+  directory_->OnNodeUp();
 }
 
-void Client::OnLinkDown(ErrorKind kind, const std::string& problem) {
-  const auto now = Clock::now();
+void Client::OnNodeDown(Node& node, ErrorKind kind, const std::string& problem) {
   problem_ = problem;
-  if (kind != ErrorKind::kOther) stats_.errors[static_cast<std::size_t>(kind)].Add();
-  breaker_.OnLinkDown(now);
-  // One that has held for a while is a new start; one that breaks at once is not.
-  if (up_since_ != Clock::time_point{} && now - up_since_ > kDead) backoff_.Reset();
-  up_since_ = {};
-  reconnect_at_ = now + backoff_.Next();
-  hold_until_ = {};
   NoteState();
-  listener_.OnSubscribed(false);
-  listener_.OnNotice(Listener::Notice::kDown, kind, problem);
-  FailEverything(Reason::kRedisError);
-  NoteState();
-  Arm();
+  listener_.OnConnections();
+  listener_.OnNotice(Listener::Notice::kDown, kind, node.endpoint().Shown(), problem);
+  directory_->OnTrouble();
 }
 
-void Client::NoteState() noexcept {
-  stats_.connected.Set(link_.up() ? 1 : 0);
-  stats_.breaker.Set(static_cast<std::uint64_t>(breaker_.state()));
+void Client::OnBreaker(Node& node) {
+  NoteState();
+  // It may not be the one to ask any more.
+  if (node.breaker() == Breaker::State::kOpen) directory_->OnTrouble();
+}
+
+void Client::OnRefused(Node& node, ErrorKind kind, const std::string& error) {
+  listener_.OnNotice(Listener::Notice::kError, kind, node.endpoint().Shown(), error);
+}
+
+void Client::OnHealed(Node& node, std::int64_t healed, std::int64_t failed_writes) {
+  using Notice = Listener::Notice;
+  const std::string where = node.endpoint().Shown();
+  if (healed > 0) listener_.OnNotice(Notice::kHealed, ErrorKind::kOther, where, {});
+  if (failed_writes > 0) listener_.OnNotice(Notice::kFailedWrites, ErrorKind::kOther, where, {});
+}
+
+void Client::OnDirectoryProblem(const Endpoint& asked, ErrorKind kind, const std::string& problem) {
+  problem_ = problem;
+  listener_.OnNotice(Listener::Notice::kDown, kind, asked.Shown(), problem);
+}
+
+void Client::NoteState() {
+  std::uint64_t connected = 0;
+  auto worst = Breaker::State::kClosed;
+  for (const auto& [endpoint, node] : nodes_) {
+    connected += node->up() ? 1 : 0;
+    worst = std::max(worst, node->breaker());
+  }
+  stats_.connected.Set(connected);
+  stats_.nodes.Set(nodes_.size());
+  stats_.breaker.Set(static_cast<std::uint64_t>(worst));
 }
 
 }  // namespace tidegate::redis

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
-#include <deque>
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,41 +13,45 @@
 #include "net/timer.hpp"
 #include "store/fingerprint.hpp"
 #include "store/redis/backoff.hpp"
-#include "store/redis/batch.hpp"
-#include "store/redis/breaker.hpp"
+#include "store/redis/batch_pool.hpp"
 #include "store/redis/client_stats.hpp"
+#include "store/redis/directory.hpp"
 #include "store/redis/key_names.hpp"
-#include "store/redis/link.hpp"
+#include "store/redis/node.hpp"
 #include "store/redis/redis_error.hpp"
+#include "store/redis/redis_url.hpp"
+#include "store/redis/restless.hpp"
+#include "store/redis/waiting_list.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate::redis {
 
-/// One reactor's way to one Redis: group commit.
+/// One reactor's way to Redis, whether that is one, one behind sentinels, or a cluster.
 ///
-/// A batch leaves at the end of the round in which its first call came, if none is under way;
-/// else as soon as the one under way is answered, with all that have come meanwhile. A second one
-/// is sent before that only if it is full. So nothing waits for a timer, and under load Redis's
-/// work grows with distinct keys, not with calls.
-///
-/// Every call submitted is handed back exactly once, answered or failed, by its deadline. What was
-/// sent and not answered is never sent again.
-class Client final : private Link::Listener, private net::Timer, private net::Watcher {
+/// A `Directory` knows who serves a slot, a `Node` carries batches there; this gives each call to
+/// its node, sends batches on that a node says belong elsewhere, and watches deadlines: every call
+/// submitted is handed back exactly once, answered or failed, by its deadline.
+class Client final : private Node::Listener, private Directory::Host, private net::Timer {
  public:
   using Clock = std::chrono::steady_clock;
 
   class Listener {
    public:
-    /// `sent`: when the batch left; whatever Redis told was not true before.
-    virtual void OnAnswered(Call& call, Clock::time_point sent) = 0;
+    /// `sent`: when the batch left; whatever Redis told was not true before. `told`: we are told
+    /// of refunds and resets that come after this.
+    virtual void OnAnswered(Call& call, Clock::time_point sent, bool told) = 0;
     virtual void OnFailed(Call& call, Reason reason) = 0;
-    /// A key was given something back; empty: anything may have been.
+    /// Nothing was done of it, and it has to go in parts: ask for them anew, then Resume.
+    virtual void OnSplit(Call& call) = 0;
+    /// A key was given something back.
     virtual void OnInvalidated(std::string_view key) = 0;
-    /// A new connection that tells of such things, or one that may not.
-    virtual void OnSubscribed(bool subscribed) = 0;
-    /// Something that people should know; said again and again while it lasts.
+    /// A connection has come or gone: some of those may have been missed.
+    virtual void OnConnections() = 0;
+    /// Something that people should know; said again and again while it lasts. `where`: whom it
+    /// is about.
     enum class Notice : std::uint8_t { kUp, kDown, kError, kHealed, kFailedWrites };
-    virtual void OnNotice(Notice notice, ErrorKind kind, std::string_view text) = 0;
+    virtual void OnNotice(Notice notice, ErrorKind kind, const std::string& where,
+                          const std::string& text) = 0;
 
    protected:
     ~Listener() = default;
@@ -59,6 +63,10 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
     std::chrono::microseconds connect_timeout = std::chrono::milliseconds{250};
     std::size_t most_waiting = 20'000;
     std::string name = "tidegate";
+    std::shared_ptr<const net::TlsClient> tls = nullptr;  ///< Where the url asks for TLS.
+    std::string server_name = {};  ///< What certificates must be for; empty: the host of each.
+    std::string sentinel_user = {};
+    std::string sentinel_password = {};
   };
 
   Client(net::Reactor& reactor, const Options& options, const Fingerprinter& fingerprinter,
@@ -67,86 +75,105 @@ class Client final : private Link::Listener, private net::Timer, private net::Wa
 
   /// Connects, and keeps connecting. On the reactor's thread, as everything here.
   void Start();
-  /// Fails all that wait and closes the connection, for good.
+  /// Fails all that wait and closes the connections, for good.
   void Stop();
 
-  /// REQUIRES: a checked call whose `record.request` is set.
-  void Submit(Call& call);
-  /// Runs a command beside the batches, once connected; `done` gets the reply, or nothing.
-  using Done = std::function<void(const Reply* reply)>;
-  void Run(std::string_view command, Done done);
+  /// In which parts a call has to go: charges of the same part are decided together.
+  struct Parts {
+    std::size_t count = 0;
+    std::array<std::uint8_t, kMaxCharges> part;  ///< By charge.
+    std::array<Slot, kMaxCharges> slot;          ///< By part.
+  };
+  /// Fills `parts`, and where it is but one, the call's slot. REQUIRES: a checked call.
+  void Divide(Call& call, Parts& parts);
+  /// Whether calls may have to be divided at all.
+  [[nodiscard]] bool divides() const noexcept { return slotted_; }
 
-  [[nodiscard]] bool ready() const noexcept { return link_.up(); }
+  /// REQUIRES: a checked call whose `record.request` and `record.slot` are set, of one part.
+  void Submit(Call& call);
+  /// As Submit, for one that has waited since `record.since` already.
+  void Resume(Call& call);
+  /// Runs a command on keys of that slot beside the batches; `done` gets the reply, or nothing.
+  void Run(Slot slot, std::string_view command, Node::Done done);
+
+  /// Connected to whoever serves that slot.
+  [[nodiscard]] bool ready(Slot slot);
+  /// Connected to all that serve something.
+  [[nodiscard]] bool ready();
   [[nodiscard]] const KeyNames& names() const noexcept { return names_; }
   /// Calls that are not answered yet.
-  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
+  [[nodiscard]] std::size_t waiting() const noexcept { return fresh_.size() + resumed_.size(); }
   [[nodiscard]] const ClientStats& stats() const noexcept { return stats_; }
-  /// What went wrong with the connection last, for people; empty: nothing.
+  /// What went wrong with a connection last, for people; empty: nothing since one was made.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
  private:
-  /// What a reply is waited for.
-  struct Sent {
-    std::unique_ptr<Batch> batch;  ///< nullptr: a command.
-    Done done;                     ///< Of a command.
-    Clock::time_point at;
+  struct Delayed {
+    Clock::time_point until;
+    std::unique_ptr<Batch> batch;
   };
-  // Link::Listener
-  void OnLinkUp(const Greeting& greeting) override;
-  void OnLinkReply(const Reply& reply) override;
-  void OnLinkPush(const Reply& push) override;
-  void OnLinkDown(ErrorKind kind, const std::string& problem) override;
+  // Node::Listener
+  void OnAnswered(Call& call, Clock::time_point sent, bool told) override;
+  void OnFailed(Call& call, Reason reason) override;
+  void OnElsewhere(Node& node, std::unique_ptr<Batch> batch, ErrorKind kind,
+                   std::string_view error) override;
+  void OnInvalidated(std::string_view key) override { listener_.OnInvalidated(key); }
+  void OnNodeUp(Node& node) override;
+  void OnNodeDown(Node& node, ErrorKind kind, const std::string& problem) override;
+  void OnRefused(Node& node, ErrorKind kind, const std::string& error) override;
+  void OnHealed(Node& node, std::int64_t healed, std::int64_t failed_writes) override;
+  void OnBreaker(Node& node) override;
+  // Directory::Host
+  Node& At(const Endpoint& endpoint) override;
+  [[nodiscard]] Node* Any() override;
+  void OnDirectory() override;
+  void OnDirectoryProblem(const Endpoint& asked, ErrorKind kind,
+                          const std::string& problem) override;
   void OnTimer(net::Timer::Clock::time_point now) override;
-  /// The end of a round in which something came.
-  void OnReady(std::uint32_t events) override;
 
-  [[nodiscard]] bool Accepts(Clock::time_point now) noexcept;
-  /// Whether a call that came now would hardly be answered by its deadline.
-  [[nodiscard]] bool WouldBeTooLate() const noexcept;
-  /// Without a reply for so long a connection is dead, whatever TCP thinks.
-  [[nodiscard]] Clock::duration Patience() const noexcept;
-  [[nodiscard]] std::unique_ptr<Batch> NewBatch();
-  void Recycle(std::unique_ptr<Batch> batch);
-  void Enqueue(Call& call, Clock::time_point now);
-  void Unlink(Call& call) noexcept;
-  void SendWhatMay();
-  void Send(std::unique_ptr<Batch> batch, Batch::Form form);
-  void OnBatchReply(Sent sent, const Reply& reply);
-  void OnBatchError(Sent sent, std::string_view error);
-  void FailAll(Batch& batch, Reason reason);
-  void FailOverdue(Clock::time_point now);
-  void FailQueued(Reason reason);
-  void FailEverything(Reason reason);
-  void WatchStall(Clock::time_point now);
+  [[nodiscard]] std::unique_ptr<Directory> NewDirectory();
+  [[nodiscard]] Link::Options LinkOptions() const;
+  [[nodiscard]] Link::Options SentinelOptions() const;
+  /// nullptr: nobody is known to serve it.
+  [[nodiscard]] Node* NodeFor(Slot slot);
+  void Enter(Call& call, Clock::time_point now);
+  [[nodiscard]] WaitingList& ListOf(const Call& call) noexcept {
+    return call.record.resumed ? resumed_ : fresh_;
+  }
+  void Leave(Call& call) noexcept;
+  /// Where MOVED and ASK lead.
+  void SendOn(Node& node, std::unique_ptr<Batch> batch, std::string_view error);
+  void Split(std::unique_ptr<Batch> batch);
+  /// Once; it fails the next time.
+  void Delay(std::unique_ptr<Batch> batch);
+  void SendDelayed(Clock::time_point now);
+  void Fail(std::unique_ptr<Batch> batch, Reason reason);
+  void FailOverdue(WaitingList& list, Clock::time_point now);
+  void Retire(Clock::time_point now);
+  void Bury(std::unique_ptr<Node> node);
   void Arm();
-  void NoteState() noexcept;
+  void NoteState();
 
   net::Reactor& reactor_;
   const Options options_;
-  const Fingerprinter& fingerprinter_;
   Listener& listener_;
   const KeyNames names_;
   const std::string channel_;
-  Link link_;
-  Backoff backoff_;
-  Breaker breaker_;
-  std::string sha_;
-  std::string problem_;
-  bool stopped_ = false;
-  bool reading_ = false;                      ///< Calls are being finished: what they start waits.
-  std::deque<std::unique_ptr<Batch>> queue_;  ///< The last one takes new calls.
-  std::deque<Sent> sent_;                     ///< In the order of their replies.
-  std::vector<std::unique_ptr<Batch>> spare_;
-  std::size_t batches_under_way_ = 0;
-  Call* first_ = nullptr;  ///< Of those that wait, the one with the earliest deadline.
-  Call* last_ = nullptr;
-  std::size_t waiting_ = 0;
-  Clock::duration usual_latency_{0};  ///< Of a batch.
-  Clock::time_point hold_until_{};    ///< A retry waits; nothing overtakes it.
-  Clock::time_point reconnect_at_{};
-  Clock::time_point up_since_{};
-  Clock::time_point stall_at_{};  ///< When the oldest batch under way counts as a failure again.
   ClientStats stats_;
+  BatchPool batches_;
+  const bool slotted_;
+  std::unique_ptr<Directory> directory_;
+  std::map<Endpoint, std::unique_ptr<Node>> nodes_;
+  std::vector<Node*> by_slot_;      ///< nullptr: look it up.
+  std::uint64_t version_ = 0;       ///< Of the directory that by_slot_ is true to.
+  RestlessSlots restless_;
+  std::vector<Delayed> delayed_;
+  WaitingList fresh_;
+  WaitingList resumed_;
+  Clock::time_point retire_at_ = Clock::time_point::max();
+  std::string problem_;
+  Backoff chance_;  ///< For random numbers only.
+  bool stopped_ = true;
 };
 
 }  // namespace tidegate::redis

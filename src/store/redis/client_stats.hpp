@@ -59,7 +59,10 @@ struct ClientStats {
   Count calls;          ///< Answered by them.
   Count late;           ///< Batches whose reply came when nobody waited any more.
   Count connections;    ///< Made.
-  Count connected;      ///< Now, 0 or 1.
+  Count connected;      ///< Now: nodes.
+  Count nodes;          ///< That serve something, as far as is known.
+  Count refreshes;      ///< Questions who serves what.
+  Count switches;       ///< Times that the answer was another one.
   Count breaker;        ///< 0 closed, 1 half-open, 2 open.
   Count waiting;        ///< Calls now, sent and not.
   Count healed;         ///< Keys whose state was not what it should be.

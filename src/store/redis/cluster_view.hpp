@@ -34,7 +34,7 @@ class ClusterView {
   explicit ClusterView(std::uint64_t seed);
 
   [[nodiscard]] bool known() const noexcept { return known_; }
-  /// nullptr: nobody, as far as is known.
+  /// nullptr: nobody, as far as is known. Valid until the view is told something.
   [[nodiscard]] const Endpoint* OwnerOf(Slot slot) const noexcept {
     const std::uint16_t owner = owners_[slot];
     return owner == 0 ? nullptr : &nodes_[owner - 1];
@@ -51,7 +51,7 @@ class ClusterView {
   /// What `asked` answered. False: it makes no sense; then nothing changes, and another one is to
   /// be asked soon. Slots that are not named have no owner from now on.
   [[nodiscard]] bool OnSlots(const Reply& reply, const Endpoint& asked, TimePoint now);
-  /// No reply came, or an error.
+  /// No reply came, or an error; or nobody could be asked.
   void OnAskFailed(TimePoint now);
 
   /// REQUIRES: a redirection of kMoved, with a host.
@@ -61,18 +61,31 @@ class ClusterView {
 
  private:
   [[nodiscard]] std::uint16_t NumberOf(const Endpoint& node);
+  /// Drops the nodes that own nothing, and numbers the others anew.
+  void ForgetUnused();
   void Own(Slot slot, std::uint16_t owner) noexcept;
+  /// The question is over, whatever came of it.
+  void Answered(TimePoint now);
   /// Due soon, but not too soon after the last.
   void Want(TimePoint now);
+  [[nodiscard]] TimePoint Soon(TimePoint now);
+  /// By chance.
+  [[nodiscard]] Backoff::Duration UpTo(Backoff::Duration most) noexcept;
 
-  std::vector<Endpoint> nodes_;                 ///< Never fewer: numbers stay what they are.
+  static constexpr std::size_t kMany = 64;
+
+  /// At most two for each slot, whoever is named: from many_ on, those without a slot go first.
+  std::vector<Endpoint> nodes_;
+  std::size_t many_ = kMany;
   std::array<std::uint16_t, kSlots> owners_{};  ///< Number in nodes_, from 1; 0: nobody.
   bool known_ = false;
   bool asking_ = false;
+  bool wanted_ = false;  ///< Since the last question was sent: its reply may be older.
   std::uint64_t version_ = 0;
   std::uint64_t version_asked_ = 0;  ///< What it was when the last question was sent.
   TimePoint due_{};
   TimePoint last_asked_{};
+  TimePoint last_trouble_{};
   std::chrono::milliseconds apart_ = kLeast;
   Backoff chance_;  ///< For random numbers only.
 };

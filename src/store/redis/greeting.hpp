@@ -15,7 +15,7 @@ namespace tidegate::redis {
 void AppendCommand(std::string& out, std::initializer_list<std::string_view> words);
 
 /// What is said on a new connection before the first batch, and what must come back: who we are,
-/// the database, the channel of invalidations, the script. No I/O.
+/// that it is the master, the database, the channel, the script. No I/O.
 class Greeting {
  public:
   struct Options {
@@ -23,8 +23,11 @@ class Greeting {
     std::string password;  ///< Both empty: no AUTH.
     std::string name;      ///< As CLIENT LIST shows it.
     int database = 0;
-    std::string channel;
-    std::string_view script;
+    std::string channel;       ///< To subscribe to.
+    std::string_view script;   ///< Empty: none, as for a sentinel.
+    bool master_only = false;  ///< A replica is of no use.
+    std::string_view what = "Redis";
+    std::string_view where_password = "store.url";  ///< Of the configuration.
   };
   explicit Greeting(Options options) : options_(std::move(options)) {}
 
@@ -42,7 +45,7 @@ class Greeting {
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
 
  private:
-  enum class Step : std::uint8_t { kHello, kSelect, kSubscribe, kLoad };
+  enum class Step : std::uint8_t { kHello, kRole, kSelect, kSubscribe, kLoad };
   [[nodiscard]] Progress Fail(Step step, std::string_view error);
 
   Options options_;

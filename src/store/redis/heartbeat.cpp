@@ -2,7 +2,6 @@
 #include "store/redis/heartbeat.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "store/redis/scripts.hpp"
@@ -33,11 +32,11 @@ std::string Heartbeat::Command(bool leaving) const {
 
 void Heartbeat::Beat() {
   // Without a connection: look again soon, so that a new node is known as soon as it can be.
-  const bool able = !waiting_ && client_.ready();
+  const bool able = !waiting_ && client_.ready(KeyNames::FleetSlot());
   ArmAt(net::Timer::Clock::now() + (able || waiting_ ? kEvery : kSoon));
   if (!able) return;
   waiting_ = true;
-  client_.Run(Command(false), [this](const Reply* reply) {
+  client_.Run(KeyNames::FleetSlot(), Command(false), [this](const Reply* reply) {
     waiting_ = false;
     if (reply != nullptr) OnReply(*reply);
   });
@@ -45,7 +44,7 @@ void Heartbeat::Beat() {
 
 void Heartbeat::Leave() {
   Disarm();
-  if (client_.ready()) client_.Run(Command(true), nullptr);
+  client_.Run(KeyNames::FleetSlot(), Command(true), nullptr);
 }
 
 void Heartbeat::NoteNodes(std::int64_t live) {
@@ -76,76 +75,6 @@ void Heartbeat::OnReply(const Reply& reply) {
   if (options_.secret.empty() || secret.empty()) return;
   if (secret == options_.secret) return options_.on_agreed();
   options_.on_secret(std::string(secret));
-}
-
-namespace {
-
-/// A connection for one question.
-class Agreement final : private Link::Listener, private net::Timer {
- public:
-  Agreement(net::Reactor& reactor, const RedisUrl& url, const std::string& prefix,
-            const std::string& candidate, std::chrono::milliseconds patience)
-      : net::Timer(reactor.timers()),
-        reactor_(reactor),
-        names_(prefix),
-        candidate_(candidate),
-        link_(reactor,
-              {.url = url,
-               .greeting = {.user = url.user,
-                            .password = url.password,
-                            .name = "tidegate-start",
-                            .database = url.database,
-                            .channel = names_.Channel(),
-                            .script = ApplyScript()},
-               .connect_timeout = patience},
-              *this) {
-    ArmAt(net::Timer::Clock::now() + patience);
-  }
-
-  void Begin() { link_.Open(); }
-  [[nodiscard]] Result<std::string> result() const { return result_; }
-
- private:
-  void OnLinkUp(const Greeting&) override {
-    AppendCommand(link_.out(), {"SET", names_.Secret(), candidate_, "NX"});
-    AppendCommand(link_.out(), {"GET", names_.Secret()});
-    link_.Flush();
-  }
-  void OnLinkReply(const Reply& reply) override {
-    if (reply.is(Reply::Type::kError)) return End(std::string(reply.text));
-    if (++replies_ < 2) return;
-    if (!reply.is(Reply::Type::kText) || reply.text.empty()) return End("it keeps no key");
-    result_ = std::string(reply.text);
-    reactor_.Stop();
-  }
-  void OnLinkPush(const Reply&) override {}
-  void OnLinkDown(ErrorKind, const std::string& problem) override { End(problem); }
-  void OnTimer(net::Timer::Clock::time_point) override { End("it does not answer"); }
-  void End(const std::string& problem) {
-    result_ = std::unexpected(Error{ErrorCode::kNetwork, problem});
-    reactor_.Stop();
-  }
-
-  net::Reactor& reactor_;
-  const KeyNames names_;
-  const std::string candidate_;
-  int replies_ = 0;
-  Result<std::string> result_ = std::unexpected(Error{ErrorCode::kNetwork, "not asked"});
-  Link link_;
-};
-
-}  // namespace
-
-Result<std::string> AgreeOnSecret(const RedisUrl& url, const std::string& prefix,
-                                  const std::string& candidate,
-                                  std::chrono::milliseconds patience) {
-  net::Deadlines::Durations durations;
-  durations.fill(std::chrono::seconds{1});
-  net::Reactor reactor(durations);
-  Agreement agreement(reactor, url, prefix, candidate, patience);
-  reactor.Post([&agreement] { agreement.Begin(); });
-  reactor.Run(std::nullopt);
-  return agreement.result();
 }
 
 }  // namespace tidegate::redis

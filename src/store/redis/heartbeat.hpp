@@ -67,10 +67,4 @@ class Heartbeat final : private net::Timer {
   net::Timer::Clock::time_point last_reply_ = net::Timer::Clock::now();
 };
 
-/// Waits for Redis on the calling thread, `patience` at most, and agrees with the fleet on its HMAC
-/// key: `candidate` if there is none yet. The Error says why that did not work.
-[[nodiscard]] Result<std::string> AgreeOnSecret(const RedisUrl& url, const std::string& prefix,
-                                                const std::string& candidate,
-                                                std::chrono::milliseconds patience);
-
 }  // namespace tidegate::redis

@@ -31,12 +31,15 @@ void AppendHash(std::string& out, std::string_view text) {
 }
 
 /// `special`: what this place in the key gives a meaning to, beside what all of them do.
+bool IsPlain(std::string_view text, char special) {
+  return !text.empty() && text.size() <= kLongest && text.front() != '~' &&
+         std::ranges::all_of(text, [special](char c) {
+           return c > ' ' && c < 0x7f && c != '{' && c != '}' && c != special;
+         });
+}
+
 void Append(std::string& out, std::string_view text, char special) {
-  const bool plain = !text.empty() && text.size() <= kLongest && text.front() != '~' &&
-                     std::ranges::all_of(text, [special](char c) {
-                       return c > ' ' && c < 0x7f && c != '{' && c != '}' && c != special;
-                     });
-  if (plain) {
+  if (IsPlain(text, special)) {
     out.append(text);
   } else {
     AppendHash(out, text);
@@ -60,6 +63,13 @@ void KeyNames::AppendRefund(std::string& out, const Charge& charge, std::string_
   Append(out, charge.identity, '\0');
   out.append("}:");
   Append(out, id, '\0');
+}
+
+Slot KeyNames::SlotOf(std::string_view identity) {
+  if (IsPlain(identity, '\0')) return SlotOfTag(identity);
+  std::string name;
+  AppendHash(name, identity);
+  return SlotOfTag(name);
 }
 
 void KeyNames::AppendLease(std::string& out, std::string_view lease) { Append(out, lease, '#'); }

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/redis/slot.hpp"
 #include "tidegate/charge.hpp"
 
 namespace tidegate::redis {
@@ -24,11 +25,16 @@ class KeyNames {
   /// Of a lease, as the member of its sorted set.
   static void AppendLease(std::string& out, std::string_view lease);
 
+  /// Of all keys of that identity.
+  [[nodiscard]] static Slot SlotOf(std::string_view identity);
+
   [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
   /// Where refunds and resets are told.
   [[nodiscard]] std::string Channel() const { return prefix_ + "invalidate"; }
-  [[nodiscard]] std::string Nodes() const { return prefix_ + "nodes"; }
-  [[nodiscard]] std::string Secret() const { return prefix_ + "hmac-key"; }
+  /// What the nodes of a fleet know of each other; in one slot.
+  [[nodiscard]] static Slot FleetSlot() { return SlotOfTag("fleet"); }
+  [[nodiscard]] std::string Nodes() const { return prefix_ + "nodes:{fleet}"; }
+  [[nodiscard]] std::string Secret() const { return prefix_ + "hmac-key:{fleet}"; }
 
  private:
   std::string prefix_;

@@ -41,6 +41,7 @@ Link::~Link() { Close(); }
 void Link::Close() noexcept {
   resolver_.Forget();
   Disarm();
+  tls_.reset();
   fd_.Close();
   state_ = State::kClosed;
   reader_.Clear();
@@ -59,7 +60,7 @@ void Link::Fail(ErrorKind kind, const std::string& problem) {
 }
 
 void Link::OnTimer(net::Timer::Clock::time_point) {
-  Fail(ErrorKind::kOther, "no connection to Redis at " + options_.url.Shown() + " within " +
+  Fail(ErrorKind::kOther, "no connection to " + Shown() + " within " +
                               std::to_string(options_.connect_timeout.count() / 1000) + " ms");
 }
 
@@ -67,12 +68,13 @@ void Link::Open() {
   state_ = State::kResolving;
   last_problem_.clear();
   ArmAt(net::Timer::Clock::now() + options_.connect_timeout);
-  if (!options_.url.hosts.front().path.empty()) {
-    addresses_ = {UnixAddress(options_.url.hosts.front().path)};
+  const Endpoint& endpoint = options_.endpoint;
+  if (!endpoint.path.empty()) {
+    addresses_ = {UnixAddress(endpoint.path)};
     next_address_ = 0;
     return ConnectNext();
   }
-  resolver_.Resolve(options_.url.hosts.front().host, options_.url.hosts.front().port,
+  resolver_.Resolve(endpoint.host, endpoint.port,
                     [this](std::vector<net::SocketAddress> addresses, const std::string& problem) {
                       if (addresses.empty()) return Fail(ErrorKind::kOther, problem);
                       addresses_ = std::move(addresses);
@@ -88,8 +90,7 @@ void Link::Open() {
 
 void Link::ConnectNext() {
   if (next_address_ == addresses_.size()) {
-    return Fail(ErrorKind::kOther,
-                "no connection to Redis at " + options_.url.Shown() + ": " + last_problem_);
+    return Fail(ErrorKind::kOther, "no connection to " + Shown() + ": " + last_problem_);
   }
   Connect(addresses_[next_address_++]);
 }
@@ -127,6 +128,34 @@ void Link::Connect(const net::SocketAddress& address) {
 }
 
 void Link::OnConnected() {
+  if (options_.tls == nullptr) return Greet();
+  state_ = State::kHandshake;
+  const std::string& name =
+      options_.server_name.empty() ? options_.endpoint.host : options_.server_name;
+  tls_ = options_.tls->NewSession(fd_.get(), name);
+  if (tls_ == nullptr) {
+    return Fail(ErrorKind::kTls, "no TLS to " + Shown() + ": OpenSSL takes no such name");
+  }
+  Shake();
+}
+
+void Link::Shake() {
+  switch (tls_->Handshake()) {
+    case net::TlsSession::Shake::kMore:
+      return;
+    case net::TlsSession::Shake::kDone:
+      return Greet();
+    case net::TlsSession::Shake::kFailed:
+      break;
+  }
+  const std::string why =
+      tls_->plain() ? "it does not speak TLS there (write `redis` for `rediss` in store.url, or "
+                      "name its TLS port)"
+                    : tls_->problem();
+  Fail(ErrorKind::kTls, "no TLS to " + Shown() + ": " + why);
+}
+
+void Link::Greet() {
   state_ = State::kGreeting;
   greeting_.Begin(out_);
   Flush();
@@ -148,6 +177,8 @@ void Link::OnReady(std::uint32_t events) {
     // An event of an earlier descriptor: this one is still on its way.
     if (getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
     OnConnected();
+  } else if (state_ == State::kHandshake) {
+    Shake();
   }
   if (state_ != State::kGreeting && state_ != State::kUp) return;
   const std::uint64_t mine = generation_;
@@ -155,17 +186,44 @@ void Link::OnReady(std::uint32_t events) {
   if (mine == generation_) Receive(events);
 }
 
+ssize_t Link::Read(char* data, std::size_t size) {
+  if (tls_ != nullptr) return tls_->Read(data, size);
+  while (true) {
+    const ssize_t got = ::recv(fd_.get(), data, size, 0);
+    if (got >= 0) return got;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return net::kIoWait;
+    if (errno == EINTR) continue;
+    io_problem_ = ErrorText(errno);
+    return net::kIoBroken;
+  }
+}
+
+ssize_t Link::Write(std::string_view bytes) {
+  if (tls_ != nullptr) return tls_->Write(bytes.data(), bytes.size());
+  while (true) {
+    const ssize_t written = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (written >= 0) return written;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return net::kIoWait;
+    if (errno == EINTR) continue;
+    io_problem_ = ErrorText(errno);
+    return net::kIoBroken;
+  }
+}
+
+void Link::Broke() {
+  // With TLS 1.3 a server tells after the handshake that it does not take our certificate.
+  const bool refused = tls_ != nullptr && !tls_->problem().empty();
+  const std::string why = refused ? tls_->problem() : tls_ != nullptr ? "cut off" : io_problem_;
+  Fail(refused ? ErrorKind::kTls : ErrorKind::kOther,
+       "the connection to " + Shown() + " broke: " + why);
+}
+
 void Link::Flush() {
   while (sent_ < out_.size()) {
-    const ssize_t written =
-        ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
-    if (written > 0) {
-      sent_ += static_cast<std::size_t>(written);
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return;
-    } else if (errno != EINTR) {
-      return Fail(ErrorKind::kOther, "the connection to Redis broke: " + ErrorText(errno));
-    }
+    const ssize_t written = Write(std::string_view(out_).substr(sent_));
+    if (written == net::kIoWait) return;
+    if (written < 0) return Broke();
+    sent_ += static_cast<std::size_t>(written);
   }
   out_.clear();
   sent_ = 0;
@@ -175,24 +233,22 @@ void Link::Receive(std::uint32_t events) {
   std::array<char, 16 << 10> bytes;
   const std::uint64_t mine = generation_;
   while (true) {
-    const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      return Fail(ErrorKind::kOther, "the connection to Redis broke: " + ErrorText(errno));
-    }
-    if (got == 0) return Fail(ErrorKind::kOther, "Redis closed the connection");
+    const ssize_t got = Read(bytes.data(), bytes.size());
+    if (got == net::kIoWait) return;
+    if (got < 0) return Broke();
+    if (got == 0) return Fail(ErrorKind::kOther, Shown() + " closed the connection");
     reader_.Feed({bytes.data(), static_cast<std::size_t>(got)});
     Reply reply;
     while (true) {
       const RespReader::Progress progress = reader_.Next(reply);
       if (progress == RespReader::Progress::kMore) break;
       if (progress == RespReader::Progress::kGarbage) {
-        return Fail(ErrorKind::kOther, "what came from " + options_.url.Shown() +
+        return Fail(ErrorKind::kOther, "what came from " + Shown() +
                                            " is not Redis's protocol; the connection was dropped");
       }
       if (!Take(reply) || mine != generation_) return;
     }
+    if (tls_ != nullptr) continue;  // Until OpenSSL has no more: it may keep some to itself.
     // Less than there was room for: that was all, but for an end that came with it.
     const bool ends = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     if (!ends && static_cast<std::size_t>(got) < bytes.size()) return;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +12,15 @@
 #include "net/reactor.hpp"
 #include "net/resolver.hpp"
 #include "net/timer.hpp"
+#include "net/tls_client.hpp"
+#include "store/redis/endpoint.hpp"
 #include "store/redis/greeting.hpp"
-#include "store/redis/redis_url.hpp"
 #include "store/redis/resp_reader.hpp"
 
 namespace tidegate::redis {
 
-/// One connection to one Redis: resolves, connects, greets, then carries bytes out and replies in.
-/// Who owns it decides when to open it again.
+/// One connection to one Redis, or one Sentinel: resolves, connects, greets, then carries bytes out
+/// and replies in. Who owns it decides when to open it again.
 class Link final : public net::Watcher, private net::Timer {
  public:
   class Listener {
@@ -33,7 +35,10 @@ class Link final : public net::Watcher, private net::Timer {
     ~Listener() = default;
   };
   struct Options {
-    RedisUrl url;
+    Endpoint endpoint;
+    std::string what = "Redis";                           ///< What people call it.
+    std::shared_ptr<const net::TlsClient> tls = nullptr;  ///< nullptr: without.
+    std::string server_name = {};  ///< What its certificate must be for; empty: its host.
     Greeting::Options greeting;
     /// For all of it: the name, the connection, the greeting.
     std::chrono::microseconds connect_timeout = std::chrono::milliseconds{250};
@@ -47,6 +52,11 @@ class Link final : public net::Watcher, private net::Timer {
   void Close() noexcept;
   [[nodiscard]] bool up() const noexcept { return state_ == State::kUp; }
   [[nodiscard]] bool closed() const noexcept { return state_ == State::kClosed; }
+  [[nodiscard]] const Endpoint& endpoint() const noexcept { return options_.endpoint; }
+  /// `Redis at 10.0.0.5:6379`.
+  [[nodiscard]] std::string Shown() const {
+    return options_.what + " at " + options_.endpoint.Shown();
+  }
 
   /// Bytes for Redis; they leave with Flush. REQUIRES: up.
   [[nodiscard]] std::string& out() noexcept { return out_; }
@@ -57,12 +67,19 @@ class Link final : public net::Watcher, private net::Timer {
   void OnReady(std::uint32_t events) override;
 
  private:
-  enum class State : std::uint8_t { kClosed, kResolving, kConnecting, kGreeting, kUp };
+  enum class State : std::uint8_t { kClosed, kResolving, kConnecting, kHandshake, kGreeting, kUp };
 
   void OnTimer(net::Timer::Clock::time_point now) override;
   void Connect(const net::SocketAddress& address);
   void ConnectNext();
   void OnConnected();
+  /// Of TLS.
+  void Shake();
+  void Greet();
+  /// Bytes, 0 at the end, net::kIoWait or net::kIoBroken.
+  [[nodiscard]] ssize_t Read(char* data, std::size_t size);
+  [[nodiscard]] ssize_t Write(std::string_view bytes);
+  void Broke();
   void Receive(std::uint32_t events);
   /// False: the connection is gone.
   bool Take(const Reply& reply);
@@ -79,6 +96,8 @@ class Link final : public net::Watcher, private net::Timer {
   std::size_t attempts_ = 0;  ///< Since it was up last.
   std::string last_problem_;
   net::Descriptor fd_;
+  std::unique_ptr<net::TlsSession> tls_;
+  std::string io_problem_;
   RespReader reader_;
   std::string out_;
   std::size_t sent_ = 0;

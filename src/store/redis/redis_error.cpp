@@ -25,6 +25,7 @@ constexpr std::array<Word, kErrorKinds> kWords = {{{"NOSCRIPT", "noscript"},
                                                    {"NOAUTH", "noauth"},
                                                    {"WRONGPASS", "wrongpass"},
                                                    {"NOPROTO", "noproto"},
+                                                   {"\n", "tls"},  // Nobody says that.
                                                    {"", "other"}}};
 
 ErrorKind Lookup(std::string_view word) noexcept {
@@ -66,12 +67,13 @@ Remedy RemedyOf(ErrorKind kind) noexcept {
       return Remedy::kSendText;
     case ErrorKind::kLoading:
     case ErrorKind::kBusy:
-    case ErrorKind::kTryAgain:
-    case ErrorKind::kClusterDown:
     case ErrorKind::kMasterDown:
       return Remedy::kRetryOnce;
+    case ErrorKind::kTryAgain:
+    case ErrorKind::kClusterDown:
     case ErrorKind::kMoved:
     case ErrorKind::kAsk:
+      return Remedy::kElsewhere;
     case ErrorKind::kReadOnly:
     case ErrorKind::kNoAuth:
       return Remedy::kReconnect;

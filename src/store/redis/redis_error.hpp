@@ -37,9 +37,10 @@ enum class ErrorKind : std::uint8_t {
   kNoAuth,
   kWrongPass,
   kNoProto,
+  kTls,  ///< Not said by Redis: what certificates and handshakes come to.
   kOther,
 };
-inline constexpr std::size_t kErrorKinds = 17;
+inline constexpr std::size_t kErrorKinds = 18;
 [[nodiscard]] std::string_view Name(ErrorKind kind) noexcept;
 
 /// `NOSCRIPT No matching script...`, or the same inside what a script raised, as older servers wrap
@@ -56,6 +57,7 @@ inline constexpr std::size_t kErrorKinds = 17;
 enum class Remedy : std::uint8_t {
   kSendText,   ///< The script itself, and load it again.
   kRetryOnce,  ///< After a moment, inside the deadline.
+  kElsewhere,  ///< Another node would do it, or nobody has its slot just now.
   kReconnect,  ///< This is not the master any more, or not ours to ask.
   kGiveUp,     ///< A person has to act; failure policy.
 };

@@ -24,6 +24,7 @@ class SentinelView {
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kEvery{5000};
   static constexpr std::chrono::milliseconds kAgain{100};  ///< And up to half of it more.
+  static constexpr std::size_t kMostSentinels = 64;
 
   /// `sentinels`: at least one. Begins with a random one, at once.
   SentinelView(std::vector<Endpoint> sentinels, std::string master_name, std::uint64_t seed);
@@ -33,7 +34,7 @@ class SentinelView {
   [[nodiscard]] TimePoint connect_at() const noexcept { return connect_at_; }
   /// As it was told last; nothing: by nobody yet.
   [[nodiscard]] const std::optional<Endpoint>& master() const noexcept { return master_; }
-  /// All that are known: those of the start, and those that they told of.
+  /// All that are known: those of the start, and those that they told of; kMostSentinels at most.
   [[nodiscard]] const std::vector<Endpoint>& sentinels() const noexcept { return sentinels_; }
 
   /// The connection stands, subscribed to `+switch-master`: ask at once.
@@ -62,17 +63,31 @@ class SentinelView {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
  private:
+  /// Another round of questions, after the one that is under way.
+  enum class Wanted : std::uint8_t { kNo, kSoon, kNow };
+
+  [[nodiscard]] News OnAddress(const Reply& reply);
+  [[nodiscard]] News OnMaster(const Reply& reply);
+  void OnOthers(const Reply& reply);
+  [[nodiscard]] News Believe(const Endpoint& address);
+  [[nodiscard]] News Unknown();
   [[nodiscard]] News Useless(std::string why);
+  /// The round is over.
+  void Rest(TimePoint now);
+  [[nodiscard]] TimePoint Soon(TimePoint now);
 
   std::vector<Endpoint> sentinels_;
+  std::size_t of_start_ = 0;  ///< So many are never forgotten.
   std::size_t at_ = 0;
   const std::string name_;
   std::optional<Endpoint> master_;
   std::int64_t epoch_ = -1;       ///< The highest that was told.
   std::optional<Endpoint> told_;  ///< By the first of the replies awaited.
   int awaited_ = 0;
+  Wanted wanted_ = Wanted::kNo;
   std::size_t failures_ = 0;  ///< In a row.
   bool connected_ = false;
+  bool useful_ = false;  ///< This connection has been.
   TimePoint connect_at_{};
   TimePoint ask_at_ = TimePoint::max();
   TimePoint last_asked_{};

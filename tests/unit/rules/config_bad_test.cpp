@@ -78,22 +78,21 @@ TEST(BadConfig, Server) {
 TEST(BadConfig, Store) {
   const BadCase cases[] = {
       {"store: { url: 'http://h' }\n",
-       "1:15: error: store.url: should be `redis://127.0.0.1:6379`, `unix:///run/redis/redis.sock` "
-       "or `memory://`; or `file:PATH` of one"},
+       "1:15: error: store.url: should be `redis://127.0.0.1:6379`, "
+       "`redis+sentinel://h1,h2,h3/mymaster`, `redis+cluster://h1,h2`, one of these with `rediss` "
+       "for TLS, `unix:///run/redis/redis.sock` or `memory://`; or `file:PATH` of one"},
       {"store: { url: '' }\n", "1:15: error: store.url: should be `redis://127.0.0.1:6379`"},
       {"store: { url: memory }\n", "1:15: error: store.url: should be `redis://127.0.0.1:6379`"},
       {"store: { url: [] }\n", "1:15: error: store.url: should be a text, but is a list"},
       {"store: { url: 'redis://u:pw@h:x' }\n",
        "1:15: error: store.url: has a port that is not a number from 1 to 65535"},
-      {"store: { url: 'redis:/h' }\n",
-       "1:15: error: store.url: should be `redis://host:port` or `unix:///path/of.sock`"},
+      {"store: { url: 'redis:/h' }\n", "1:15: error: store.url: should be `redis://host:port`, "},
       {"store: { url: 'unix://h' }\n", "1:15: error: store.url: should name a socket by its full"},
-      {"store: { url: 'rediss://h' }\n",
-       "1:15: error: store.url: this version of tidegate has no TLS to Redis"},
-      {"store: { url: 'redis+sentinel://h/m' }\n",
-       "1:15: error: store.url: this version of tidegate has no Sentinel"},
-      {"store: { url: 'redis+cluster://h' }\n",
-       "1:15: error: store.url: this version of tidegate has no Cluster"},
+      {"store: { url: 'rediss://h1,h2' }\n",
+       "1:15: error: store.url: names several hosts, but `rediss://` takes one"},
+      {"store: { url: 'redis+sentinel://h' }\n", "1:15: error: store.url: names no master"},
+      {"store: { url: 'redis+cluster://h/1' }\n",
+       "1:15: error: store.url: has more after its hosts than `/0`"},
       {"store: { url: '${ABSENT}' }\n",
        "1:15: error: store.url: the environment variable `ABSENT` is not set"},
       {"store: { url: 'file:absent' }\n",

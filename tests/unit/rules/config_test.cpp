@@ -81,18 +81,26 @@ store:
   ASSERT_TRUE(c.store.redis);
   EXPECT_EQ(*c.store.redis,
             redis::ParseRedisUrl("redis://app:s3cret@redis.internal:6380/2").value());
-  EXPECT_EQ(c.store, (Config::Store{5000, 1u << 20, OnFailure::kClosed, c.store.redis,
-                                    "staging:", 5ms, 1s, 4}));
+  EXPECT_EQ(c.store, (Config::Store{.max_keys = 5000,
+                                    .max_list_bytes = 1u << 20,
+                                    .on_failure = OnFailure::kClosed,
+                                    .redis = c.store.redis,
+                                    .prefix = "staging:",
+                                    .deadline = 5ms,
+                                    .connect_timeout = 1s,
+                                    .nodes = 4}));
 }
 
 TEST(Config, ARedisStoreHasDefaultsForAllButItsFailurePolicy) {
   const Config c = Good("store: { url: 'unix:///run/redis.sock', on_failure: open }\n");
   ASSERT_TRUE(c.store.redis);
-  EXPECT_EQ(c.store.redis->path, "/run/redis.sock");
+  EXPECT_EQ(c.store.redis->hosts.front().path, "/run/redis.sock");
   EXPECT_EQ(c.store.prefix, "tg:");
   EXPECT_EQ(c.store.deadline, Micros{20ms});
   EXPECT_EQ(c.store.connect_timeout, Micros{250ms});
   EXPECT_EQ(c.store.nodes, 1);
+  EXPECT_EQ(c.store.tls, Config::StoreTls{});
+  EXPECT_EQ(c.store.sentinel, Config::StoreSentinel{});
   EXPECT_EQ(Good("store: { url: 'redis://h', on_failure: open, prefix: '' }\n").store.prefix, "");
 }
 
@@ -111,7 +119,7 @@ TEST(Config, TheUrlOfTheStoreMayComeFromTheEnvironment) {
   const Config c =
       Good("store: { url: \"redis://:${KEY}@h:${PORT}\", on_failure: open }\nrules: []\n");
   EXPECT_EQ(c.store.redis->password, "hunter2-hunter2-hunter2");
-  EXPECT_EQ(c.store.redis->port, 9999);
+  EXPECT_EQ(c.store.redis->hosts.front().port, 9999);
 }
 
 TEST(Config, ListenersMayBeOffOrOnAnyPort) {

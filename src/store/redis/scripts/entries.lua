@@ -140,7 +140,9 @@ local function give_back(k, cost, p)
   local admitted, ends = act(refund, k, cost, 1, charged_at)
   if admitted > 0 then
     local most = ends - now > recovery and ends - now or recovery
-    used_ids[id], new_ids[id] = true, (most + -most % 1000) / 1000 + 1000
+    if id ~= 0 then
+      used_ids[id], new_ids[id] = true, (most + -most % 1000) / 1000 + 1000
+    end
     publish = publish or {}
     publish[k] = true
   end
@@ -149,13 +151,13 @@ end
 
 local function open_id(p)
   local id, since, value = batch[p], batch[p + 1], batch[p + 2]
-  if not KEYS[id] or kind[id] and kind[id] ~= 6 then
+  if id ~= 0 and (not KEYS[id] or kind[id] and kind[id] ~= 6) then
     return refuse('a refund names no id')
   end
   if not is_whole(since, 0, 2) or not is_whole(value, -largest, largest) then
     return refuse('a refund does not say when it was charged')
   end
-  if kind[id] == nil then
+  if id ~= 0 and kind[id] == nil then
     local answer = ask('EXISTS', KEYS[id])
     if type(answer) == 'table' then
       return answer
