@@ -158,8 +158,9 @@ TEST_F(AclTest, OnOneRedis) {
        {"script|load", "evalsha", "hset", "zadd", "publish", "subscribe"}) {
     ExpectMissed(permission, {&redis}, [&] {
       // A new one each time: there is something to write.
+      ++round;
       const std::string identity =
-          "10.3." + std::to_string(++round / 250) + '.' + std::to_string(round % 250);
+          "10.3." + std::to_string(round / 250) + '.' + std::to_string(round % 250);
       (void)Do(0, "/v1/decide", "token_bucket", identity);
       (void)Do(0, "/v1/decide", "sliding_log", identity);
       (void)Do(0, "/v1/refund", "token_bucket", identity, R"(,"id":"r")");

@@ -149,8 +149,8 @@ TEST_F(ClusterSpanTest, WhatOneRefusesTheOtherGetsBack) {
   const std::vector<std::string> algorithms = {"token_bucket", "gcra", "sliding_log",
                                                "sliding_window", "fixed_window"};
   for (const std::string& algorithm : algorithms) {
-    rules += "  - { id: " + algorithm + ", match: { path: /" + algorithm +
-             " }, per: host, limit: 20/24h, algorithm: " + algorithm + " }\n";
+    rules.append("  - { id: ").append(algorithm).append(", match: { path: /").append(algorithm);
+    rules.append(" }, per: host, limit: 20/24h, algorithm: ").append(algorithm).append(" }\n");
   }
   first_ = algorithms[0];
   Begin(rules);
