@@ -151,7 +151,8 @@ void Guard::OnNotice(Notice notice, redis::ErrorKind kind, const std::string& wh
               "); failure policies answer: " + text;
       break;
     case Notice::kHealed:
-      words = "keys in Redis at " + where + " held something that is not their state; they were reset";
+      words =
+          "keys in Redis at " + where + " held something that is not their state; they were reset";
       break;
     case Notice::kFailedWrites:
       words = "Redis at " + where +

@@ -68,7 +68,7 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   FailurePolicy policy_;
   DenyCache cache_;
   bool held_ = false;
-  std::string key_;  ///< Used again and again.
+  std::string key_;                               ///< Used again and again.
   std::map<std::string, std::string> last_said_;  ///< By whom it is about.
   GuardStats stats_;
   redis::Client client_;

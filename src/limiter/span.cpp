@@ -41,7 +41,7 @@ class Spans::Span final : public Partial {
 
   Spans& home_;
   Call* whole_ = nullptr;
-  std::vector<Charge> charges_;     ///< Those of one part stand together.
+  std::vector<Charge> charges_;  ///< Those of one part stand together.
   std::vector<Decision> decisions_;
   std::vector<std::uint8_t> origins_;  ///< Which charge of the whole it is.
   std::array<Part, kMaxCharges> parts_;
@@ -157,8 +157,8 @@ void Spans::Span::Begin(Call& whole, const redis::Client::Parts& parts) {
     AddPart(first, count, parts.slot[part]);
     first += count;
   }
-  const bool any_early =
-      std::ranges::any_of(std::span(parts_).first(part_count_), [](const Part& p) { return !p.late; });
+  const bool any_early = std::ranges::any_of(std::span(parts_).first(part_count_),
+                                             [](const Part& p) { return !p.late; });
   Ask(!any_early);
 }
 
@@ -176,10 +176,9 @@ void Spans::Span::AddPart(std::size_t first, std::size_t count, std::uint16_t sl
   part.record.span = static_cast<Partial*>(this);
   part.late =
       whole_->kind == Call::Kind::kApply &&
-      (std::ranges::any_of(part.charges,
-                           [](const Charge& c) {
-                             return c.quota->algorithm() == Algorithm::kConcurrency;
-                           }) ||
+      (std::ranges::any_of(
+           part.charges,
+           [](const Charge& c) { return c.quota->algorithm() == Algorithm::kConcurrency; }) ||
        std::ranges::all_of(part.charges, [](const Charge& c) { return c.mode == Mode::kShadow; }));
 }
 
@@ -252,8 +251,9 @@ bool Spans::Span::Refused() const {
 void Spans::Span::OnDone() {
   if (--open_ > 0) return;
   if (!asked_late_) {
-    const bool any_late = std::ranges::any_of(
-        std::span(parts_).first(part_count_), [](const Part& p) { return p.state == State::kWaits; });
+    const bool any_late =
+        std::ranges::any_of(std::span(parts_).first(part_count_),
+                            [](const Part& p) { return p.state == State::kWaits; });
     if (any_late) return Ask(true);
   }
   Finish();
@@ -308,12 +308,14 @@ void Spans::Span::Finish() {
   whole.allowed = allowed;
   if (apply && !allowed) {
     for (const Part& part : parts) {
-      if (part.state != State::kAnswered || part.kind != Call::Kind::kApply || !part.allowed) continue;
+      if (part.state != State::kAnswered || part.kind != Call::Kind::kApply || !part.allowed)
+        continue;
       home_.TakeBack(part);
       for (std::size_t i = 0; i < part.charges.size(); ++i) {
         // As it will be in a moment.
         Decision& told = part.decisions[i];
-        if (told.allowed) told.remaining = std::min(told.limit, told.remaining + part.charges[i].cost);
+        if (told.allowed)
+          told.remaining = std::min(told.limit, told.remaining + part.charges[i].cost);
       }
     }
   }

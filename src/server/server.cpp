@@ -105,7 +105,12 @@ Server::~Server() { Stop(); }
 Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options& options,
                                              Problems& problems) {
   std::unique_ptr<Server> server(new Server(config, options));
-  if (config.store.redis && config.identity.hmac_key.empty()) server->AgreeOnKey();
+  if (config.store.redis) {
+    auto redis = RedisOptions(config.store);
+    if (!redis) return std::unexpected(std::move(redis.error()));
+    server->redis_ = *std::move(redis);
+    if (config.identity.hmac_key.empty()) server->AgreeOnKey();
+  }
   const auto policy = server->Compile(config, problems);
   if (policy == nullptr) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});

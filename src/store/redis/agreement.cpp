@@ -14,7 +14,8 @@ constexpr std::chrono::milliseconds kOften{2};
 
 Client::Options ForOneQuestion(Client::Options options, std::chrono::milliseconds patience) {
   options.name = "tidegate-start";
-  options.connect_timeout = patience;
+  // Of several, another one may answer meanwhile.
+  if (options.url.mode == RedisUrl::Mode::kSingle) options.connect_timeout = patience;
   return options;
 }
 

@@ -170,10 +170,9 @@ void Batch::AddItem(Entry& entry, const Charge& charge) {
 std::uint32_t Batch::KeyOf(const Charge& charge) {
   const Algorithm algorithm = charge.quota->algorithm();
   const Fingerprint fingerprint = fingerprinter_.Key(algorithm, charge.rule, charge.identity);
-  const std::uint32_t known =
-      key_places_.Find(fingerprint.low, keys_.size(), [&](std::uint32_t number) {
-        return keys_[number].fingerprint == fingerprint;
-      });
+  const std::uint32_t known = key_places_.Find(
+      fingerprint.low, keys_.size(),
+      [&](std::uint32_t number) { return keys_[number].fingerprint == fingerprint; });
   if (known != kNone) return known;
   const auto begin = static_cast<std::uint32_t>(texts_.size());
   names_.AppendKey(texts_, charge);

@@ -23,7 +23,7 @@ constexpr seconds kUnused{10};
 std::int64_t Nanoseconds(Client::Clock::time_point at) noexcept {
   return nanoseconds{at.time_since_epoch()}.count();
 }
-Client::Clock::time_point At(std::int64_t since) noexcept {
+Client::Clock::time_point TimeOf(std::int64_t since) noexcept {
   return Client::Clock::time_point{nanoseconds{since}};
 }
 
@@ -96,7 +96,8 @@ void Client::Stop() {
   directory_->Stop();
   net::Timer::Disarm();
   for (auto& [endpoint, node] : nodes_) node->Stop();
-  for (Delayed& each : std::exchange(delayed_, {})) Fail(std::move(each.batch), Reason::kRedisError);
+  for (Delayed& each : std::exchange(delayed_, {}))
+    Fail(std::move(each.batch), Reason::kRedisError);
   NoteState();
 }
 
@@ -151,7 +152,7 @@ void Client::Submit(Call& call) {
 void Client::Resume(Call& call) {
   const auto now = Clock::now();
   call.record.resumed = true;
-  if (At(call.record.since) + options_.deadline <= now) {
+  if (TimeOf(call.record.since) + options_.deadline <= now) {
     return listener_.OnFailed(call, Reason::kTimeout);
   }
   Enter(call, now);
@@ -226,9 +227,10 @@ void Client::OnElsewhere(Node& node, std::unique_ptr<Batch> batch, ErrorKind kin
                          std::string_view error) {
   const auto now = Clock::now();
   if (!slotted_) {
-    listener_.OnNotice(Listener::Notice::kError, kind, node.endpoint().Shown(),
-                       "it is a node of a cluster: write `redis+cluster://` into store.url (it says `" +
-                           std::string(error.substr(0, 200)) + "`)");
+    listener_.OnNotice(
+        Listener::Notice::kError, kind, node.endpoint().Shown(),
+        "it is a node of a cluster: write `redis+cluster://` into store.url (it says `" +
+            std::string(error.substr(0, 200)) + "`)");
     return Fail(std::move(batch), Reason::kRedisError);
   }
   const bool on_its_way = kind == ErrorKind::kAsk || kind == ErrorKind::kTryAgain;
@@ -299,7 +301,7 @@ void Client::Fail(std::unique_ptr<Batch> batch, Reason reason) {
 // --- Time ----------------------------------------------------------------------------
 
 void Client::FailOverdue(WaitingList& list, Clock::time_point now) {
-  while (list.first() != nullptr && At(list.first()->record.since) + options_.deadline <= now) {
+  while (list.first() != nullptr && TimeOf(list.first()->record.since) + options_.deadline <= now) {
     Call& call = *list.first();
     static_cast<Batch*>(call.record.batch)->Remove(call);
     OnFailed(call, Reason::kTimeout);
@@ -320,7 +322,7 @@ void Client::Arm() {
   auto due = retire_at_;
   for (const WaitingList* const list : {&fresh_, &resumed_}) {
     if (list->first() == nullptr) continue;
-    due = std::min(due, At(list->first()->record.since) + options_.deadline);
+    due = std::min(due, TimeOf(list->first()->record.since) + options_.deadline);
   }
   for (const Delayed& each : delayed_) due = std::min(due, each.until);
   if (due != Clock::time_point::max()) ArmAt(due);
@@ -333,7 +335,8 @@ Node& Client::At(const Endpoint& endpoint) {
   if (node != nullptr) return *node;
   Node::Options options{.link = LinkOptions(), .channel = channel_, .deadline = options_.deadline};
   options.link.endpoint = endpoint;
-  node = std::make_unique<Node>(reactor_, options, batches_, stats_, *this);
+  Node::Listener& listener = *this;
+  node = std::make_unique<Node>(reactor_, options, batches_, stats_, listener);
   Node& added = *node;
   if (!stopped_) added.Start();
   return added;

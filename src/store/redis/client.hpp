@@ -164,8 +164,8 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   const bool slotted_;
   std::unique_ptr<Directory> directory_;
   std::map<Endpoint, std::unique_ptr<Node>> nodes_;
-  std::vector<Node*> by_slot_;      ///< nullptr: look it up.
-  std::uint64_t version_ = 0;       ///< Of the directory that by_slot_ is true to.
+  std::vector<Node*> by_slot_;  ///< nullptr: look it up.
+  std::uint64_t version_ = 0;   ///< Of the directory that by_slot_ is true to.
   RestlessSlots restless_;
   std::vector<Delayed> delayed_;
   WaitingList fresh_;

@@ -24,7 +24,7 @@ class Greeting {
     std::string name;      ///< As CLIENT LIST shows it.
     int database = 0;
     std::string channel;       ///< To subscribe to.
-    std::string_view script;   ///< Empty: none, as for a sentinel.
+    std::string_view script = {};   ///< Empty: none, as for a sentinel.
     bool master_only = false;  ///< A replica is of no use.
     std::string_view what = "Redis";
     std::string_view where_password = "store.url";  ///< Of the configuration.

@@ -35,7 +35,7 @@ class Link final : public net::Watcher, private net::Timer {
     ~Listener() = default;
   };
   struct Options {
-    Endpoint endpoint;
+    Endpoint endpoint = {};
     std::string what = "Redis";                           ///< What people call it.
     std::shared_ptr<const net::TlsClient> tls = nullptr;  ///< nullptr: without.
     std::string server_name = {};  ///< What its certificate must be for; empty: its host.

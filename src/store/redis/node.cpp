@@ -237,7 +237,8 @@ void Node::EndRound() {
   if (health == Health::kGood) breaker_.OnSuccess();
   if (health == Health::kBad) breaker_.OnFailure(Clock::now());
   NoteBreaker();
-  if (health == Health::kBad && breaker_.state() == Breaker::State::kOpen) FailQueued(Reason::kBreakerOpen);
+  if (health == Health::kBad && breaker_.state() == Breaker::State::kOpen)
+    FailQueued(Reason::kBreakerOpen);
 }
 
 void Node::OnBatchReply(Sent sent, const Reply& reply) {
@@ -270,7 +271,8 @@ void Node::OnBatchReply(Sent sent, const Reply& reply) {
   const bool types = summary.verdict == Batch::Summary::Verdict::kBadTypes;
   FailAll(batch, types ? Reason::kBadTypes : Reason::kBadResponse);
   // Whatever it was that came, the next reply may be the rest of it.
-  link_.Fail(ErrorKind::kOther, link_.Shown() + " sent a reply that does not fit what it was asked");
+  link_.Fail(ErrorKind::kOther,
+             link_.Shown() + " sent a reply that does not fit what it was asked");
 }
 
 void Node::OnBatchError(Sent sent, std::string_view error) {

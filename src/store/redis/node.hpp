@@ -144,10 +144,10 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   std::string sha_;
   bool told_ = false;
   bool stopped_ = true;
-  bool reading_ = false;      ///< Calls are being finished: what they start waits.
-  std::deque<Round> queue_;   ///< The last one takes new calls.
-  std::deque<Sent> sent_;     ///< In the order of their replies.
-  std::size_t under_way_ = 0; ///< Rounds.
+  bool reading_ = false;              ///< Calls are being finished: what they start waits.
+  std::deque<Round> queue_;           ///< The last one takes new calls.
+  std::deque<Sent> sent_;             ///< In the order of their replies.
+  std::size_t under_way_ = 0;         ///< Rounds.
   Health health_ = Health::kUnknown;  ///< Of the round whose replies are coming in.
   Clock::duration usual_latency_{0};  ///< Of a batch.
   Clock::time_point hold_until_{};    ///< A retry waits; nothing overtakes it.

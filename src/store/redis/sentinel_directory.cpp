@@ -55,7 +55,8 @@ void SentinelDirectory::Leave() {
 void SentinelDirectory::Connect() {
   Leave();
   link_options_.endpoint = view_.sentinel();
-  link_ = std::make_unique<Link>(reactor_, link_options_, *this);
+  Link::Listener& listener = *this;
+  link_ = std::make_unique<Link>(reactor_, link_options_, listener);
   link_->Open();
   Arm();
 }
