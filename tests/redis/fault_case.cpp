@@ -45,10 +45,12 @@ std::string FaultCase::Rules() {
 }
 
 void FaultCase::Start(const std::string& url, const std::string& rules, int threads,
-                      std::string_view deadline) {
-  const std::string store = "store: { url: \"" + url +
-                            "\", prefix: \"tg:\", deadline: " + std::string(deadline) +
-                            ", on_failure: closed }\n";
+                      std::string_view deadline, std::string_view more) {
+  std::string store = "store: { url: \"" + url +
+                      "\", prefix: \"tg:\", deadline: " + std::string(deadline) +
+                      ", on_failure: closed";
+  if (!more.empty()) store.append(", ").append(more);
+  store += " }\n";
   fleet_ = std::make_unique<Fleet>(Fleet::Options{.yaml = store + rules, .threads = threads});
 }
 

@@ -38,8 +38,9 @@ class FaultCase : public testing::Test {
   /// Rules `closed`, `open` and `local`, each a bucket of 100/s and 50, and `once`, which counts
   /// every charge of a day.
   [[nodiscard]] static std::string Rules();
+  /// `more`: of `store`, as in `tls: {...}`.
   void Start(const std::string& url, const std::string& rules = Rules(), int threads = 1,
-             std::string_view deadline = "20ms");
+             std::string_view deadline = "20ms", std::string_view more = {});
   /// About 3,000 questions a second, three times what the limits let pass.
   void Ask(const Load::Next& next, double rate = 3000, int connections = 16);
   void Ask(std::string_view rule) { Ask(DecideInTurn(std::string(rule), kKeys)); }

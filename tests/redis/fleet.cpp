@@ -2,8 +2,6 @@
 #include "redis/fleet.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +12,8 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
+
+#include "redis/spawn.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -66,15 +65,6 @@ int PortIn(const std::string& log, std::string_view what) {
 
 }  // namespace
 
-bool Soon(const std::function<bool()>& condition, Milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
-}
-
 std::string Answer::Member(std::string_view name) const {
   const std::string wanted = '"' + std::string(name) + "\":";
   const std::size_t at = body.find(wanted);
@@ -112,8 +102,12 @@ Answer Fetch(int port, std::string_view path) {
       port, "GET " + std::string(path) + " HTTP/1.1\r\nHost: fleet\r\nConnection: close\r\n\r\n");
 }
 
-Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads)
-    : folder_(folder), name_(std::move(name)), yaml_(std::move(yaml)), threads_(threads) {
+Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp)
+    : folder_(folder),
+      name_(std::move(name)),
+      yaml_(std::move(yaml)),
+      threads_(threads),
+      resp_(resp) {
   Start();
 }
 
@@ -123,24 +117,15 @@ void Node::Start() {
   const fs::path config = folder_ / (name_ + ".yaml");
   const fs::path log = folder_ / (name_ + ".log");
   std::ofstream(config) << "listen: {api: \"127.0.0.1:" << api_
-                        << "\", admin: \"127.0.0.1:" << admin_ << "\"}\n"
+                        << "\", admin: \"127.0.0.1:" << admin_ << '"'
+                        << (resp_ == 0 ? "" : ", resp: \"127.0.0.1:" + std::to_string(resp_) + '"')
+                        << "}\n"
                         << yaml_;
-  std::vector<std::string> arguments = {TIDEGATE_BINARY, "serve",     "--config",
-                                        config.string(), "--threads", std::to_string(threads_)};
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
   // What it said in an earlier life must not be taken for this one's.
   fs::remove(log);
-  pid_ = fork();
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int out = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
-    dup2(out, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
+  pid_ = Spawn({TIDEGATE_BINARY, "serve", "--config", config.string(), "--threads",
+                std::to_string(threads_)},
+               log);
   const bool up = Soon([&] {
     const std::string said = Said();
     const int api = PortIn(said, "HTTP API");
@@ -155,8 +140,7 @@ void Node::Start() {
 
 void Node::Kill() {
   if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  KillAndWait(pid_);
   pid_ = -1;
 }
 
@@ -221,7 +205,8 @@ double Node::Metric(std::string_view name, std::string_view label) const {
 Fleet::Fleet(const Options& options) {
   for (int i = 0; i < options.nodes; ++i) {
     nodes_.push_back(std::make_unique<Node>(folder_.path(), "node" + std::to_string(i),
-                                            options.yaml, options.threads));
+                                            options.yaml, options.threads,
+                                            options.resp ? LowPort() : 0));
   }
 }
 

@@ -3,22 +3,15 @@
 
 #include <sys/types.h>
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "redis/redis_server.hpp"
+#include "redis/soon.hpp"
 
 namespace tidegate::redis_test {
-
-using Milliseconds = std::chrono::milliseconds;
-
-/// Whether it came true in time. Asked every two milliseconds.
-[[nodiscard]] bool Soon(const std::function<bool()>& condition,
-                        Milliseconds patience = std::chrono::seconds(10));
 
 /// One answer over a connection of its own.
 struct Answer {
@@ -38,14 +31,16 @@ struct Answer {
 /// One tidegate process. All that it says goes to a file.
 class Node {
  public:
-  /// `yaml` without `listen`; `folder` outlives it.
-  Node(const std::filesystem::path& folder, std::string name, std::string yaml, int threads);
+  /// `yaml` without `listen`; `folder` outlives it. `resp`: the port of that door, if not 0.
+  Node(const std::filesystem::path& folder, std::string name, std::string yaml, int threads,
+       int resp = 0);
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   [[nodiscard]] int api() const noexcept { return api_; }
   [[nodiscard]] int admin() const noexcept { return admin_; }
+  [[nodiscard]] int resp() const noexcept { return resp_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool Alive();
   [[nodiscard]] std::string Said() const;
@@ -70,6 +65,7 @@ class Node {
   std::string name_;
   std::string yaml_;
   int threads_;
+  int resp_;
   int api_ = 0;
   int admin_ = 0;
   pid_t pid_ = -1;
@@ -82,6 +78,7 @@ class Fleet {
     std::string yaml = {};  ///< Without `listen`.
     int nodes = 3;
     int threads = 1;
+    bool resp = false;  ///< With that door.
   };
   explicit Fleet(const Options& options);
 

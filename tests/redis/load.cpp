@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <queue>
 #include <random>
 
@@ -269,7 +270,10 @@ class Load::Loop {
     Keep(connection);
     ++load_.answered_;
     ++load_.by_rung_[static_cast<std::size_t>(record.rung)];
-    if (record.rung == Rung::kStore) load_.last_store_us_[record.node] = record.sent_us;
+    if (record.rung == Rung::kStore) {
+      load_.last_store_us_[record.node] = record.sent_us;
+      if (record.key < kWatchedKeys) load_.key_store_us_[record.node][record.key] = record.sent_us;
+    }
     if (options_.rate > 0) {
       // Evenly, and never in a burst to make up for time lost.
       connection.last_due_us = std::max(
@@ -335,6 +339,14 @@ Records Load::Stop() {
 
 std::int64_t Load::last_store_us() const noexcept {
   return *std::min_element(last_store_us_, last_store_us_ + nodes_);
+}
+
+std::int64_t Load::last_store_us(std::uint32_t key) const noexcept {
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t node = 0; node < nodes_; ++node) {
+    last = std::min(last, key_store_us_[node][key].load());
+  }
+  return last;
 }
 
 testing::AssertionResult Load::Progress(std::int64_t more) {

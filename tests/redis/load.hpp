@@ -58,6 +58,9 @@ class Load {
   }
   /// When the last question was sent that the store of every node answered itself.
   [[nodiscard]] std::int64_t last_store_us() const noexcept;
+  /// The same of one key below kWatchedKeys.
+  static constexpr std::size_t kWatchedKeys = 64;
+  [[nodiscard]] std::int64_t last_store_us(std::uint32_t key) const noexcept;
   /// Waits until so many more were answered; fails, and says what was, after ten seconds.
   [[nodiscard]] testing::AssertionResult Progress(std::int64_t more);
   /// Questions without an answer, since their connection ended.
@@ -75,7 +78,8 @@ class Load {
   std::atomic<std::int64_t> lost_{0};
   std::atomic<std::int64_t> unasked_{0};
   std::size_t nodes_;
-  std::atomic<std::int64_t> last_store_us_[16] = {};  ///< By node.
+  std::atomic<std::int64_t> last_store_us_[16] = {};               ///< By node.
+  std::atomic<std::int64_t> key_store_us_[16][kWatchedKeys] = {};  ///< By node and key.
   std::atomic<std::int64_t> by_rung_[6] = {};
   Records records_;
   std::thread thread_;

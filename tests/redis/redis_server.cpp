@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/redis_server.hpp"
 
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <sched.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <thread>
+
+#include "redis/spawn.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -68,7 +67,33 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
+namespace {
+
+bool Bindable(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  const bool ok = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return ok;
+}
+
+}  // namespace
+
+int LowPort() {
+  static std::mt19937 random{std::random_device{}()};
+  for (int tries = 0; tries < 1000; ++tries) {
+    const int port = std::uniform_int_distribution(10'000, 22'000)(random);
+    if (Bindable(port) && Bindable(port + 10'000)) return port;
+  }
+  throw std::runtime_error("no free pair of ports");
+}
+
 RedisClient::RedisClient(int port, const std::string& unix_socket) {
+  // hiredis writes without MSG_NOSIGNAL, and servers die here.
+  std::signal(SIGPIPE, SIG_IGN);
   const timeval timeout{5, 0};
   context_.reset(unix_socket.empty() ? redisConnectWithTimeout("127.0.0.1", port, timeout)
                                      : redisConnectUnixWithTimeout(unix_socket.c_str(), timeout));
@@ -92,7 +117,8 @@ std::string RedisClient::Text(const std::vector<std::string>& arguments) {
   return reply ? TextOf(*reply) : "(no reply)";
 }
 
-RedisServer::RedisServer(Options options) : options_(std::move(options)), port_(FreePort()) {
+RedisServer::RedisServer(Options options)
+    : options_(std::move(options)), port_(options_.port != 0 ? options_.port : FreePort()) {
   Start();
 }
 
@@ -104,16 +130,18 @@ void RedisServer::Signal(int signal) const {
 
 void RedisServer::Kill() {
   if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  KillAndWait(pid_);
   pid_ = -1;
   client_.reset();
 }
 
 void RedisServer::Start() {
+  const bool tls = options_.wire == Wire::kTls;
   std::vector<std::string> arguments = {"redis-server",
                                         "--port",
-                                        std::to_string(port_),
+                                        tls ? "0" : std::to_string(port_),
+                                        "--tls-port",
+                                        tls ? std::to_string(port_) : "0",
                                         "--bind",
                                         "127.0.0.1",
                                         "--save",
@@ -127,40 +155,25 @@ void RedisServer::Start() {
                                         "--enable-debug-command",
                                         "yes"};
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
-  const std::string log = (folder_.path() / "redis.log").string();
-  pid_ = fork();
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (options_.core >= 0) {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(static_cast<std::size_t>(options_.core), &set);
-      sched_setaffinity(0, sizeof set, &set);
-    }
-    for (std::string& variable : options_.environment) putenv(variable.data());
-    const int out = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-    dup2(out, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    execvp(argv[0], argv.data());
-    _exit(127);
-  }
+  pid_ = Spawn(std::move(arguments), folder_.path() / "redis.log",
+               {.environment = options_.environment, .core = options_.core});
   const auto deadline = std::chrono::steady_clock::now() + 10s;
   while (std::chrono::steady_clock::now() < deadline) {
     // Any answer will do: a password may be asked for.
-    client_ = std::make_unique<RedisClient>(port_);
+    client_ = std::make_unique<RedisClient>(Connect());
     if (client_->connected() && client_->Command({"PING"}) != nullptr) return;
     std::this_thread::sleep_for(2ms);
   }
-  std::ifstream in(log);
-  throw std::runtime_error("redis-server does not answer: " +
-                           std::string(std::istreambuf_iterator<char>(in), {}));
+  throw std::runtime_error("redis-server does not answer: " + Said());
+}
+
+std::string RedisServer::Said() const {
+  std::ifstream in(folder_.path() / "redis.log");
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::string RedisServer::Text(const std::vector<std::string>& arguments) {
-  if (!client_ || !client_->connected()) client_ = std::make_unique<RedisClient>(port_);
+  if (!client_ || !client_->connected()) client_ = std::make_unique<RedisClient>(Connect());
   return client_->Text(arguments);
 }
 

@@ -28,6 +28,9 @@ class TemporaryFolder {
 
 /// A port on 127.0.0.1 that was free a moment ago.
 [[nodiscard]] int FreePort();
+/// The same, below those that the kernel hands out by itself: nobody takes it while its server is
+/// dead for a moment. The port 10,000 above it, of a cluster's bus, is free too.
+[[nodiscard]] int LowPort();
 
 struct ReplyDeleter {
   void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
@@ -56,10 +59,15 @@ class RedisClient {
 /// A redis-server of the test's own: on loopback, without persistence, killed at the end.
 class RedisServer {
  public:
+  /// kTls: on its port it speaks nothing else; the test itself comes by the Unix socket. What it
+  /// needs, certificates and all, is in the arguments.
+  enum class Wire : bool { kPlain, kTls };
   struct Options {
     std::vector<std::string> arguments = {};    ///< Added to the command line.
     std::vector<std::string> environment = {};  ///< `NAME=value`, as for a preloaded library.
     int core = -1;                              ///< Runs there only, if not negative.
+    int port = 0;                               ///< 0: a free one.
+    Wire wire = Wire::kPlain;
   };
   RedisServer() : RedisServer(Options{}) {}
   explicit RedisServer(Options options);
@@ -69,7 +77,10 @@ class RedisServer {
 
   [[nodiscard]] int port() const noexcept { return port_; }
   [[nodiscard]] std::string unix_socket() const { return (folder_.path() / "redis.sock").string(); }
-  [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] std::string url() const {
+    return (options_.wire == Wire::kTls ? "rediss://" : "redis://") + address();
+  }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
   void Signal(int signal) const;
@@ -78,8 +89,19 @@ class RedisServer {
   /// Starts it again on the same port, empty, and waits until it answers.
   void Start();
 
+  /// How it is started from the next time on; its port stays.
+  void Become(Wire wire, std::vector<std::string> arguments) {
+    options_.wire = wire;
+    options_.arguments = std::move(arguments);
+  }
+  [[nodiscard]] bool running() const noexcept { return pid_ > 0; }
+  /// What it has logged.
+  [[nodiscard]] std::string Said() const;
+
   /// A new connection.
-  [[nodiscard]] RedisClient Connect() const { return RedisClient(port_); }
+  [[nodiscard]] RedisClient Connect() const {
+    return options_.wire == Wire::kTls ? RedisClient(0, unix_socket()) : RedisClient(port_);
+  }
   /// On a connection kept for this.
   std::string Text(const std::vector<std::string>& arguments);
   /// User and system time so far, in seconds.

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <utility>
 
-#include "gateway/behaviour/wire.hpp"
 
 namespace tidegate::behaviour {
 namespace {

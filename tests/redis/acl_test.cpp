@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// The user of docs/redis.md may do all that Tidegate does, on one Redis, behind sentinels and in a
+// cluster, and nothing that he may do is there in vain.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "redis/cluster_case.hpp"
+#include "redis/documented_acl.hpp"
+#include "redis/redis_sentinels.hpp"
+#include "redis/slot_move.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kUser = "tidegate:pw@";
+constexpr const char* kRules = R"(api: { inline_quotas: true }
+rules:
+  - { id: token_bucket, match: { path: /t }, per: client_ip, limit: 3/24h, algorithm: token_bucket }
+  - { id: gcra, match: { path: /t }, per: host, limit: 3/24h, algorithm: gcra }
+  - { id: sliding_log, match: { path: /t }, per: host, limit: 3/24h, algorithm: sliding_log }
+  - { id: sliding_window, match: { path: /t }, per: client_ip, limit: 3/24h, algorithm: sliding_window }
+  - { id: fixed_window, match: { path: /t }, per: header:x-user, limit: 3/24h, algorithm: fixed_window }
+  - { id: concurrency, match: { path: /t }, per: client_ip, limit: 2/30s, algorithm: concurrency }
+)";
+
+class AclTest : public ClusterCase {
+ protected:
+  void StartFleet(const std::string& url, int nodes = 3, std::string_view more = {}) {
+    std::string store = "store: { url: \"" + url + "\", deadline: 500ms, on_failure: closed";
+    store.append(more).append(" }\n");
+    fleet_ = std::make_unique<Fleet>(
+        Fleet::Options{.yaml = store + kRules, .nodes = nodes, .resp = true});
+  }
+  void AwaitFleet() {
+    for (std::size_t node = 0; node < fleet_->size(); ++node) {
+      ASSERT_TRUE(Soon([&] { return (*fleet_)[node].Metric("tidegate_fleet_nodes") == 3; }))
+          << fleet_->Said();
+    }
+  }
+  Answer Do(std::size_t node, std::string_view what, std::string_view rule,
+            const std::string& identity, std::string_view more = {}) {
+    std::string body = R"({"rule":")" + std::string(rule) + R"(","identity":")" + identity + '"';
+    body.append(more).append("}");
+    return redis_test::Ask((*fleet_)[node].api(), what, body);
+  }
+  /// As the rule's first source has it.
+  static std::string IdentityFor(std::string_view rule, int round) {
+    const std::string number = std::to_string(round);
+    const bool address =
+        rule == "token_bucket" || rule == "sliding_window" || rule == "concurrency";
+    return address ? "10.1.0." + number : "h" + number + ".example";
+  }
+
+  /// All that there is to be asked for, with identities of that round.
+  void DoEverything(int round) {
+    for (const std::string rule :
+         {"token_bucket", "gcra", "sliding_log", "sliding_window", "fixed_window"}) {
+      SCOPED_TRACE(rule);
+      CountOn(rule, IdentityFor(rule, round));
+    }
+    HoldLeases(IdentityFor("concurrency", round));
+    // All rules of one request, of three identities; a later one refuses.
+    const std::string request = R"({"request":{"method":"GET","path":"/t","host":"h)" +
+                                std::to_string(100 + round) +
+                                R"(.example","client_ip":"10.2.0.1","headers":{"x-user":"u"}},)" +
+                                R"("lease":"l)" + std::to_string(round) + "\"}";
+    for (int i = 0; i < 4; ++i) {
+      const Answer answer = redis_test::Ask((*fleet_)[1].api(), "/v1/acquire", request);
+      EXPECT_TRUE(answer.status == 200 || answer.status == 429) << answer.body;
+    }
+    const Answer quota = (*fleet_)[2].Decide(R"({"key":"job","limit":"1000/m"})");
+    EXPECT_EQ(quota.Member("rung"), "store") << quota.body;
+  }
+  /// Decide, peek, debit, refund, and a reset; a denial that one node remembers and another lifts.
+  void CountOn(const std::string& rule, const std::string& identity) {
+    EXPECT_EQ(Do(0, "/v1/decide", rule, identity).status, 200);
+    EXPECT_EQ(Do(1, "/v1/decide", rule, identity).status, 200);
+    EXPECT_EQ(Do(2, "/v1/peek", rule, identity).Number("remaining"), 1);
+    EXPECT_EQ(Do(0, "/v1/debit", rule, identity, R"(,"cost":1)").status, 200);
+    // The first is Redis's, and then the node knows it itself.
+    EXPECT_TRUE(Soon([&] { return Do(0, "/v1/decide", rule, identity).Member("rung") == "cache"; }))
+        << "nothing is cached where the channel cannot be heard";
+    EXPECT_EQ(Do(1, "/v1/refund", rule, identity, R"(,"id":"r","cost":1)").Member("applied"),
+              "true");
+    EXPECT_TRUE(Soon([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
+        << "the refund was not heard";
+    EXPECT_EQ(Do(1, "/v1/refund", rule, identity, R"(,"id":"r","cost":1)").Member("applied"),
+              "false");
+    EXPECT_EQ(Do(0, "/v1/decide", rule, identity).status, 429);
+    RedisClient resp((*fleet_)[2].resp());
+    EXPECT_EQ(resp.Text({"TG.RESET", rule, identity}), "1");
+    EXPECT_TRUE(Soon([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
+        << "the reset was not heard";
+  }
+  void HoldLeases(const std::string& identity) {
+    const auto lease = [&](std::size_t node, std::string_view what, std::string_view name) {
+      return Do(node, what, "concurrency", identity, ",\"lease\":\"" + std::string(name) + '"');
+    };
+    EXPECT_EQ(lease(0, "/v1/acquire", "one").status, 200);
+    EXPECT_EQ(lease(1, "/v1/acquire", "two").status, 200);
+    EXPECT_EQ(lease(2, "/v1/acquire", "three").status, 429);
+    EXPECT_EQ(lease(2, "/v1/renew", "one").status, 200);
+    EXPECT_EQ(Do(1, "/v1/peek", "concurrency", identity).status, 429);
+    EXPECT_EQ(lease(0, "/v1/release", "one").Member("applied"), "true");
+    EXPECT_EQ(lease(0, "/v1/release", "two").Member("applied"), "true");
+    EXPECT_EQ(lease(0, "/v1/renew", "two").status, 404);
+  }
+
+  void ExpectNothingRefused() const {
+    for (const char* kind : {"noperm", "noauth", "wrongpass", "other"}) {
+      EXPECT_EQ(Errors(kind), 0) << kind;
+    }
+    EXPECT_EQ(fleet_->Said().find("NOPERM"), std::string::npos) << fleet_->Said();
+  }
+  static void ExpectCleanLog(RedisServer& server) {
+    if (!server.running()) return;
+    EXPECT_EQ(server.Text({"ACL", "LOG"}), "");
+  }
+  /// With one permission less: the server has something in its log of refusals before long.
+  void ExpectMissed(const std::string& permission, const std::vector<RedisServer*>& servers,
+                    const std::function<void()>& act) {
+    SCOPED_TRACE(permission);
+    const std::vector<std::string> acl = DocumentedAcl("pw");
+    EXPECT_TRUE(std::find(acl.begin(), acl.end(), '+' + permission) != acl.end())
+        << "is not in the line";
+    for (RedisServer* server : servers) {
+      ASSERT_EQ(server->Text(acl), "OK");
+      ASSERT_EQ(server->Text({"ACL", "SETUSER", "tidegate", '-' + permission}), "OK");
+      ASSERT_EQ(server->Text({"ACL", "LOG", "RESET"}), "OK");
+      server->Text({"CLIENT", "KILL", "USER", "tidegate"});
+    }
+    EXPECT_TRUE(Soon([&] {
+      act();
+      return std::any_of(servers.begin(), servers.end(), [](RedisServer* server) {
+        return server->Text({"ACL", "LOG"}).find("tidegate") != std::string::npos;
+      });
+    })) << "nobody misses it\n"
+        << Do(0, "/v1/decide", "token_bucket", "10.9.9.9").body << fleet_->Said();
+    for (RedisServer* server : servers) ASSERT_EQ(server->Text(acl), "OK");
+  }
+};
+
+TEST_F(AclTest, OnOneRedis) {
+  RedisServer redis;
+  ASSERT_EQ(redis.Text(DocumentedAcl("pw")), "OK");
+  StartFleet("redis://" + std::string(kUser) + redis.address());
+  AwaitFleet();
+  DoEverything(1);
+  ExpectNothingRefused();
+  ExpectCleanLog(redis);
+  int round = 1;
+  // HELLO itself cannot be taken from anybody.
+  for (const std::string permission :
+       {"script|load", "evalsha", "hset", "zadd", "publish", "subscribe"}) {
+    ExpectMissed(permission, {&redis}, [&] {
+      // A new one each time: there is something to write.
+      ++round;
+      const std::string identity =
+          "10.3." + std::to_string(round / 250) + '.' + std::to_string(round % 250);
+      (void)Do(0, "/v1/decide", "token_bucket", identity);
+      (void)Do(0, "/v1/decide", "sliding_log", identity);
+      (void)Do(0, "/v1/refund", "token_bucket", identity, R"(,"id":"r")");
+    });
+  }
+}
+
+TEST_F(AclTest, BehindSentinels) {
+  RedisSentinels sentinels;
+  for (std::size_t i = 0; i < sentinels.size(); ++i) {
+    ASSERT_EQ(sentinels[i].Text(DocumentedAcl("pw")), "OK");
+  }
+  const std::vector<std::string> own = DocumentedSentinelAcl("pw2");
+  std::string more;
+  if (!own.empty()) {
+    for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(sentinels.sentinel(i).Text(own), "OK");
+    more = ", sentinel: { user: " + own[2] + ", password: pw2 }";
+  }
+  StartFleet(sentinels.url(kUser), 3, more);
+  AwaitFleet();
+  DoEverything(1);
+  const std::size_t before = sentinels.Master();
+  sentinels[before].Kill();
+  ASSERT_TRUE(Soon([&] { return sentinels.Switched(before); }, 20s));
+  const std::size_t master = sentinels.Master();
+  for (std::size_t node = 0; node < 3; ++node) {
+    ASSERT_TRUE(Soon([&] {
+      return Do(node, "/v1/peek", "gcra", "h9.example").Member("rung") == "store";
+    })) << fleet_->Said();
+  }
+  DoEverything(2);
+  AwaitFleet();
+  ExpectNothingRefused();
+  for (std::size_t i = 0; i < sentinels.size(); ++i) ExpectCleanLog(sentinels[i]);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(sentinels.sentinel(i).Text({"ACL", "LOG"}), "");
+  ExpectMissed("role", {&sentinels[master]},
+               [&] { (void)Do(0, "/v1/peek", "gcra", "h9.example"); });
+}
+
+TEST_F(AclTest, InACluster) {
+  cluster_.emplace(RedisCluster::Options{.node_timeout_ms = kNoFailoverMs});
+  ASSERT_EQ(cluster_->All(DocumentedAcl("pw")), "OK");
+  StartFleet(cluster_->url(kUser));
+  AwaitFleet();
+  // Identities of all masters.
+  for (int round = 1; round <= 4; ++round) DoEverything(round);
+  std::vector<RedisServer*> servers;
+  for (std::size_t i = 0; i < cluster_->size(); ++i) servers.push_back(&(*cluster_)[i]);
+  // Half-way with its slot: one key is there, and is asked for there.
+  const int slot = SlotOf(0);
+  const auto ask = [&] { return Do(0, "/v1/debit", "token_bucket", AddressOf(0), R"(,"cost":1)"); };
+  EXPECT_EQ(ask().Member("rung"), "store");
+  SlotMove move(*cluster_, slot, 0, 1);
+  move.Begin();
+  EXPECT_EQ(move.MoveKeys(100), 1U);
+  EXPECT_EQ(ask().Member("rung"), "store");
+  EXPECT_GT(Errors("ask"), 0);
+  ExpectNothingRefused();
+  for (RedisServer* server : servers) ExpectCleanLog(*server);
+  ExpectMissed("asking", servers, [&] { (void)ask(); });
+  move.End();
+  EXPECT_TRUE(Soon([&] { return ask().Member("rung") == "store"; }));
+  // Whatever the line has of the cluster's own commands.
+  int of_cluster = 0;
+  for (const std::string& word : DocumentedAcl("pw")) {
+    if (!word.starts_with("+cluster")) continue;
+    ++of_cluster;
+    ExpectMissed(word.substr(1), servers, [&] {
+      (void)ask();
+      // A redirection makes it look again.
+      const std::size_t from = cluster_->MasterOf(slot);
+      cluster_->MoveSlot(slot, from, (from + 1) % 3);
+    });
+  }
+  EXPECT_GT(of_cluster, 0);
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

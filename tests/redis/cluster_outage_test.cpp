@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of the cluster is gone: only its slots notice, and no longer than it takes. Or all of it
+// refuses.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <iostream>
+
+#include "redis/cluster_case.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ClusterOutageTest : public ClusterCase {
+ protected:
+  /// Waits until the cluster itself serves the home's slots again; it takes from `from_us` on.
+  Loss AwaitServed(std::size_t home, std::int64_t from_us) {
+    EXPECT_TRUE(Soon([&] { return cluster_->Serves(SlotOf(KeysOf(home)[0])); }, 20s));
+    const Loss loss{from_us, SteadyMicros()};
+    std::cout << "the cluster took " << (loss.to_us - loss.from_us) / 1000 << " ms\n";
+    Back(KeysOf(home), loss.to_us);
+    return loss;
+  }
+  /// Buckets hold: those of the home but for these losses, the others' without.
+  static void ExpectBucketsBut(const Records& records, std::size_t home, std::vector<Loss> losses) {
+    ExpectBuckets(OfKeys(records, home), std::move(losses));
+    ExpectBuckets(OfOthers(records, home));
+  }
+  /// Nobody but the home's keys noticed.
+  void ExpectOthersUnnoticed(const Records& records, std::size_t home) const {
+    ExpectUnnoticed(OfOthers(records, home));
+    EXPECT_GT(OfStore(OfOthers(records, home)).size(), 1000U);
+    EXPECT_FALSE(Of(Rung::kClosed, OfKeys(records, home)).empty());
+  }
+  void ExpectNoSlower(const Records& before, const Records& during) const {
+    const Latencies was = LatenciesOf(canary_->Undisturbed(before));
+    const Latencies is = LatenciesOf(canary_->Undisturbed(during));
+    std::cout << "others before: " << was << "\nothers during: " << is << '\n';
+    if (was.count < before.size() / 2 || is.count < during.size() / 2) {
+      std::cout << "the machine was too busy: no judgement\n";
+      return;
+    }
+    EXPECT_LE(is.p99_ms, 2 * was.p99_ms);
+  }
+};
+
+TEST_F(ClusterOutageTest, AReplicaTakesOver) {
+  Begin();
+  const std::int64_t killed = SteadyMicros();
+  (*cluster_)[1].Kill();
+  const Loss loss = AwaitServed(1, killed);
+  ASSERT_TRUE(load_->Progress(1500));
+  const Records records = Finish();
+  EXPECT_EQ(cluster_->MasterOf(SlotOf(1)), cluster_->ReplicaOf(1));
+  ExpectBack(records, KeysOf(1), loss.to_us);
+  ExpectBucketsBut(records, 1, {loss});
+  ExpectOthersUnnoticed(records, 1);
+  ExpectInTime(records);
+}
+
+TEST_F(ClusterOutageTest, AMasterAndItsReplicaAreGone) {
+  Begin();
+  const std::int64_t begun = SteadyMicros();
+  ASSERT_TRUE(load_->Progress(4500));
+  const std::int64_t killed = SteadyMicros();
+  (*cluster_)[cluster_->ReplicaOf(2)].Kill();
+  (*cluster_)[2].Kill();
+  ASSERT_TRUE(load_->Progress(6000));
+  const std::int64_t end = SteadyMicros();
+  (*cluster_)[2].Start();
+  (*cluster_)[cluster_->ReplicaOf(2)].Start();
+  const Loss loss = AwaitServed(2, killed);
+  ASSERT_TRUE(load_->Progress(600));
+  const Records records = Finish();
+  ExpectBack(records, KeysOf(2), loss.to_us);
+  ExpectBucketsBut(records, 2, {loss});
+  ExpectOthersUnnoticed(records, 2);
+  ExpectInTime(records);
+  ExpectNoSlower(Between(OfOthers(records, 2), begun, killed),
+                 Between(OfOthers(records, 2), killed, end));
+  // All of its own were refused meanwhile, but for those that were denied for a moment before.
+  const Records gone = Between(OfKeys(records, 2), killed + 100'000, end);
+  EXPECT_EQ(Of(Rung::kClosed, gone).size(), gone.size());
+  EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(rung="closed")"), 0);
+}
+
+TEST_F(ClusterOutageTest, AMasterIsStopped) {
+  Begin();
+  NothingGrows();
+  const std::int64_t stopped = SteadyMicros();
+  cluster_->Stop(0);
+  const Loss loss = AwaitServed(0, stopped);
+  ASSERT_TRUE(load_->Progress(600));
+  // It carries out what waits in its sockets, learns that it is a replica, and is left alone.
+  cluster_->Continue(0);
+  EXPECT_TRUE(Soon([&] { return (*cluster_)[0].Text({"ROLE"}).starts_with("slave"); }));
+  ASSERT_TRUE(load_->Progress(1500));
+  const Records records = Finish();
+  EXPECT_GT(Failures("timeout"), 0);
+  ExpectBack(records, KeysOf(0), loss.to_us);
+  ExpectBucketsBut(records, 0, {loss});
+  ExpectOthersUnnoticed(records, 0);
+  ExpectInTime(records);
+}
+
+TEST_F(ClusterOutageTest, AllOfItRefuses) {
+  RedisCluster::Options options{.node_timeout_ms = kNoFailoverMs};
+  Begin("closed", "20ms", options);
+  NothingGrows();
+  ASSERT_EQ(cluster_->All({"CONFIG", "SET", "cluster-require-full-coverage", "yes"}), "OK");
+  // One slot of which nobody asks, and no node wants to answer for any.
+  const std::string free = "0";
+  const std::size_t owner = cluster_->MasterOf(0);
+  ASSERT_EQ(cluster_->All({"CLUSTER", "DELSLOTS", free}), "OK");
+  EXPECT_TRUE(Soon([&] { return !cluster_->Serves(SlotOf(0)) && !cluster_->Serves(SlotOf(1)); }));
+  const std::int64_t closed = load_->answered(Rung::kClosed);
+  EXPECT_TRUE(Soon([&] { return Errors("clusterdown") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(Soon([&] { return load_->answered(Rung::kClosed) > closed + 1000; }));
+  ASSERT_EQ((*cluster_)[owner].Text({"CLUSTER", "ADDSLOTS", free}), "OK");
+  cluster_->AwaitWhole();
+  const std::int64_t whole = SteadyMicros();
+  for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), whole);
+  ASSERT_TRUE(load_->Progress(600));
+  const Records records = Finish();
+  for (std::size_t home = 0; home < 3; ++home) ExpectBack(records, KeysOf(home), whole);
+  ExpectBuckets(records);
+  ExpectInTime(records);
+  EXPECT_GT(Failures("rediserror") + Failures("breaker_open"), 0);
+}
+
+TEST_F(ClusterOutageTest, NotThereAtTheStart) {
+  cluster_.emplace(RedisCluster::Options{.replicas = false, .node_timeout_ms = kNoFailoverMs});
+  for (std::size_t i = 0; i < cluster_->size(); ++i) (*cluster_)[i].Kill();
+  Start(cluster_->url(), Rules());
+  FaultCase::Ask(InTurn("closed"));
+  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  for (std::size_t i = 0; i < cluster_->size(); ++i) (*cluster_)[i].Start();
+  cluster_->AwaitWhole();
+  const std::int64_t whole = SteadyMicros();
+  for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), whole);
+  ASSERT_TRUE(load_->Progress(600));
+  const Records records = Finish();
+  for (std::size_t home = 0; home < 3; ++home) ExpectBack(records, KeysOf(home), whole);
+  ExpectBuckets(records);
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

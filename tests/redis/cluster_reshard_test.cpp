@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots move between the masters all the time, keys one by one, and nobody notices.
+//
+// TIDEGATE_RESHARD_SECONDS: how long each case takes; 2 if it is not set.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "redis/cluster_case.hpp"
+#include "redis/resharder.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ClusterReshardTest : public ClusterCase {
+ protected:
+  /// Asks while the slots of all addresses move.
+  Records Reshard(Resharder::Options options = {}) {
+    NothingGrows();
+    Resharder resharder(*cluster_, AllSlots(), options);
+    const auto seconds = std::chrono::seconds(Setting("TIDEGATE_RESHARD_SECONDS", 2));
+    // Slower where the machine is: a run without moves would prove nothing.
+    const auto end = std::chrono::steady_clock::now() + seconds;
+    EXPECT_TRUE(Soon(
+        [&] {
+          return std::chrono::steady_clock::now() > end &&
+                 resharder.slots_moved() > 2 * static_cast<int>(kKeys);
+        },
+        seconds + 20s));
+    resharder.Stop();
+    EXPECT_EQ(resharder.problem(), "");
+    Records records = Finish();
+    std::cout << resharder.slots_moved() << " slots and " << resharder.keys_moved()
+              << " keys moved; " << Errors("moved") << " MOVED, " << Errors("ask") << " ASK, "
+              << Errors("tryagain") << " TRYAGAIN\n";
+    EXPECT_GT(resharder.keys_moved(), 0);
+    EXPECT_GT(Errors("moved"), 0);
+    EXPECT_GT(Errors("ask"), 0);
+    ExpectFewNoticed(records);
+    return records;
+  }
+
+  void ExpectFewNoticed(const Records& records) const {
+    const Records judged = canary_->Undisturbed(records);
+    const std::size_t noticed = judged.size() - OfStore(judged).size();
+    std::cout << noticed << " of " << judged.size() << " answers were not the store's ("
+              << records.size() - OfStore(records).size() << " of all " << records.size() << ")\n";
+    EXPECT_LE(static_cast<double>(noticed), 0.001 * static_cast<double>(judged.size()));
+  }
+
+  /// What rule `once` has counted, over the whole cluster.
+  std::int64_t Charged() {
+    std::int64_t charged = 0;
+    for (std::size_t master = 0; master < cluster_->masters(); ++master) {
+      for (const std::string& key : cluster_->Keys(master, "tg:fw:once:*")) {
+        charged += std::stoll((*cluster_)[master].Text({"HGET", key, "count"}));
+      }
+    }
+    return charged;
+  }
+};
+
+TEST_F(ClusterReshardTest, BucketsHoldWhileTheirSlotsMove) {
+  Begin("closed", kPatient, {.node_timeout_ms = kNoFailoverMs});
+  ExpectBuckets(Reshard());
+}
+
+TEST_F(ClusterReshardTest, NothingIsChargedTwice) {
+  Begin("once", kPatient, {.node_timeout_ms = kNoFailoverMs});
+  const Records records = Reshard();
+  const std::int64_t charged = Charged();
+  std::cout << Admitted(records) << " admitted, " << charged << " charged, " << records.size()
+            << " asked\n";
+  EXPECT_GE(charged, Admitted(records));
+  EXPECT_LE(charged, static_cast<std::int64_t>(records.size()));
+  // Whoever is asked again by a redirection was not charged before: not even those are more.
+  const auto unknown = static_cast<std::int64_t>(Of(Rung::kClosed, records).size());
+  EXPECT_LE(charged, Admitted(records) + unknown);
+}
+
+TEST_F(ClusterReshardTest, ShortDeadlinesAreKeptMeanwhile) {
+  Begin("closed", "20ms", {.node_timeout_ms = kNoFailoverMs});
+  const Records records = Reshard();
+  ExpectBuckets(records);
+  ExpectInTime(records);
+}
+
+TEST_F(ClusterReshardTest, TwoRulesOfOneIdentityMoveTogether) {
+  cluster_.emplace(RedisCluster::Options{.node_timeout_ms = kNoFailoverMs});
+  Start(cluster_->url(), R"(rules:
+  - { id: bucket, per: client_ip, limit: 100/s, burst: 50, algorithm: token_bucket }
+  - { id: once, per: client_ip, limit: 1000000/24h, algorithm: fixed_window }
+)",
+        1, kPatient);
+  FaultCase::Ask([turn = 0U](std::uint32_t, const Record*, Question& question) mutable {
+    question.key = turn++ % kKeys;
+    question.body.assign(R"({"request":{"method":"GET","host":"h","path":"/","client_ip":")");
+    question.body.append(AddressOf(question.key)).append("\"}}");
+  });
+  for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), SteadyMicros());
+  // Who asks between the two is told to try again, which takes longer than this.
+  const Records records = Reshard({.between_keys = 0ms});
+  ExpectBuckets(records);
+  // All or nothing: what the bucket denied was not counted, either.
+  const std::int64_t charged = Charged();
+  const auto unknown = static_cast<std::int64_t>(Of(Rung::kClosed, records).size());
+  std::cout << Admitted(records) << " admitted, " << charged << " charged\n";
+  EXPECT_GE(charged, Admitted(records));
+  EXPECT_LE(charged, Admitted(records) + unknown);
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

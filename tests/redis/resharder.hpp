@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "redis/redis_cluster.hpp"
+#include "redis/soon.hpp"
+
+namespace tidegate::redis_test {
+
+/// Moves slots of a cluster between its masters to and fro, one after the other, until it is
+/// stopped. Keys go one at a time, and between two of them the slot stays half here and half there
+/// for some milliseconds. Nobody else may move slots or fail over meanwhile.
+class Resharder {
+ public:
+  struct Options {
+    Milliseconds half_way{3};      ///< Before the first key and after the last.
+    Milliseconds between_keys{3};  ///< Whoever asks for both has to come again.
+    Milliseconds pause{2};         ///< Between two slots.
+  };
+  Resharder(RedisCluster& cluster, std::vector<int> slots, Options options);
+  Resharder(RedisCluster& cluster, std::vector<int> slots)
+      : Resharder(cluster, std::move(slots), Options{}) {}
+  ~Resharder() { Stop(); }
+  Resharder(const Resharder&) = delete;
+  Resharder& operator=(const Resharder&) = delete;
+
+  /// The slot on its way arrives first.
+  void Stop();
+  [[nodiscard]] int slots_moved() const noexcept { return slots_moved_; }
+  [[nodiscard]] int keys_moved() const noexcept { return keys_moved_; }
+  /// What the cluster refused; empty if nothing. After Stop.
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  void Run(std::vector<int> slots, std::vector<std::size_t> owners);
+
+  RedisCluster& cluster_;
+  Options options_;
+  std::atomic<bool> stop_{false};
+  std::atomic<int> slots_moved_{0};
+  std::atomic<int> keys_moved_{0};
+  std::string problem_;
+  std::thread thread_;
+};
+
+}  // namespace tidegate::redis_test

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis/slot_move.hpp"
+
+#include <stdexcept>
+
+#include "redis/redis_cluster.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+void MustBeOk(const std::string& answer, const std::string& what) {
+  if (answer != "OK") throw std::runtime_error(what + ": " + answer);
+}
+
+}  // namespace
+
+SlotMove::SlotMove(RedisCluster& cluster, int slot, std::size_t from, std::size_t to)
+    : slot_(std::to_string(slot)),
+      from_id_(cluster.Id(from)),
+      to_id_(cluster.Id(to)),
+      to_port_(cluster[to].port()),
+      from_(cluster[from].Connect()),
+      to_(cluster[to].Connect()) {
+  for (std::size_t i = 0; i < cluster.masters(); ++i) {
+    if (i != from && i != to && cluster[i].running()) others_.push_back(cluster[i].Connect());
+  }
+}
+
+void SlotMove::Begin() {
+  MustBeOk(to_.Text({"CLUSTER", "SETSLOT", slot_, "IMPORTING", from_id_}), "importing");
+  MustBeOk(from_.Text({"CLUSTER", "SETSLOT", slot_, "MIGRATING", to_id_}), "migrating");
+}
+
+std::vector<std::string> SlotMove::KeysLeft(int most) {
+  const Reply reply = from_.Command({"CLUSTER", "GETKEYSINSLOT", slot_, std::to_string(most)});
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; reply && i < reply->elements; ++i) {
+    keys.emplace_back(reply->element[i]->str, reply->element[i]->len);
+  }
+  return keys;
+}
+
+std::size_t SlotMove::MoveKeys(int most) {
+  const std::vector<std::string> keys = KeysLeft(most);
+  if (!keys.empty()) Migrate(keys);
+  return keys.size();
+}
+
+void SlotMove::MoveKey(const std::string& key) { Migrate({key}); }
+
+void SlotMove::Migrate(const std::vector<std::string>& keys) {
+  std::vector<std::string> command = {"MIGRATE", "127.0.0.1", std::to_string(to_port_), "", "0",
+                                      "5000",    "KEYS"};
+  command.insert(command.end(), keys.begin(), keys.end());
+  const std::string answer = from_.Text(command);
+  // One that ended by itself in between.
+  if (answer != "NOKEY") MustBeOk(answer, "migrate");
+}
+
+void SlotMove::End() {
+  // First those that take part; the new owner raises the epoch by which the others believe it.
+  MustBeOk(to_.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "new owner");
+  MustBeOk(from_.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "old owner");
+  for (RedisClient& other : others_) {
+    MustBeOk(other.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "another");
+  }
+}
+
+}  // namespace tidegate::redis_test

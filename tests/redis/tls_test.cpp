@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Redis over TLS: what is wrong is said clearly, answered by the failure policy, and over when the
+// server is right again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "redis/fault_case.hpp"
+#include "redis/redis_cluster.hpp"
+#include "redis/redis_sentinels.hpp"
+#include "redis/tls_files.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using Wire = RedisServer::Wire;
+using Clients = TlsFiles::Clients;
+
+class TlsTest : public FaultCase {
+ protected:
+  void Serve(Wire wire, const std::vector<std::string>& arguments) {
+    redis_ = std::make_unique<RedisServer>(
+        RedisServer::Options{.arguments = arguments, .port = LowPort(), .wire = wire});
+  }
+  void Serve(const TlsFiles::Pair& own, Clients clients = Clients::kAnybody) {
+    Serve(Wire::kTls, files_.Arguments(own, clients));
+  }
+  void Begin(const std::string& url, const std::string& tls) {
+    Start(url, Rules(), 1, kPatient, tls);
+    FaultCase::Ask("closed");
+  }
+  void Begin(const std::string& tls) { Begin(redis_->url(), tls); }
+
+  void ExpectWell() {
+    Back(SteadyMicros());
+    const std::int64_t since = SteadyMicros();
+    ASSERT_TRUE(load_->Progress(900));
+    const Records records = Finish();
+    ExpectBuckets(records);
+    Records later;
+    for (const Record& record : records) {
+      if (record.sent_us >= since) later.push_back(record);
+    }
+    ExpectUnnoticed(later);
+  }
+  /// All answers are 503, errors of kind `tls` are counted, and every node's log has one of these.
+  void ExpectAlarm(const std::vector<std::string>& causes) {
+    EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+    for (std::size_t node = 0; node < fleet_->size(); ++node) {
+      EXPECT_TRUE(Soon([&] {
+        return (*fleet_)[node].Metric("tidegate_redis_errors_total", "kind=\"tls\"") > 0;
+      })) << (*fleet_)[node].Said();
+      EXPECT_TRUE(Soon([&] {
+        const std::string said = (*fleet_)[node].Said();
+        return std::any_of(causes.begin(), causes.end(), [&](const std::string& cause) {
+          return said.find(cause) != std::string::npos;
+        });
+      })) << "no word of `"
+          << causes[0] << "`\n"
+          << (*fleet_)[node].Said();
+    }
+  }
+  /// Started anew on the same port, it answers everybody within a second.
+  void ExpectRecovery(Wire wire, const std::vector<std::string>& arguments) {
+    redis_->Kill();
+    redis_->Become(wire, arguments);
+    redis_->Start();
+    ExpectWell();
+  }
+  void ExpectRecovery(const TlsFiles::Pair& own) {
+    ExpectRecovery(Wire::kTls, files_.Arguments(own));
+  }
+
+  TlsFiles files_;
+  TlsFiles::Pair good_ = files_.Issue();
+  std::unique_ptr<RedisServer> redis_;
+};
+
+TEST_F(TlsTest, TheRightAuthority) {
+  Serve(good_);
+  Begin(files_.StoreTls());
+  ExpectWell();
+  EXPECT_EQ(Errors("tls"), 0);
+}
+
+TEST_F(TlsTest, AnotherAuthority) {
+  Serve(files_.IssueByOther());
+  Begin(files_.StoreTls());
+  ExpectAlarm({"issuer", "self-signed", "unknown authority"});
+  ExpectRecovery(good_);
+}
+
+TEST_F(TlsTest, AnExpiredCertificate) {
+  Serve(files_.Issue("IP:127.0.0.1", TlsFiles::Validity::kOver));
+  Begin(files_.StoreTls());
+  ExpectAlarm({"expired"});
+  ExpectRecovery(good_);
+}
+
+TEST_F(TlsTest, ACertificateForAnotherName) {
+  Serve(files_.Issue("DNS:redis.example,IP:192.0.2.1"));
+  Begin(files_.StoreTls());
+  ExpectAlarm({"mismatch", "another name", "127.0.0.1 is not"});
+  ExpectRecovery(good_);
+}
+
+TEST_F(TlsTest, TheNameToExpectCanBeTold) {
+  Serve(files_.Issue("DNS:redis.example"));
+  Begin(files_.StoreTls("server_name: redis.example"));
+  ExpectWell();
+}
+
+TEST_F(TlsTest, WithoutVerificationAnyCertificateWillDo) {
+  Serve(files_.IssueByOther());
+  Begin("tls: { verify: false }");
+  ExpectWell();
+}
+
+TEST_F(TlsTest, TheServerWantsACertificate) {
+  Serve(good_, Clients::kWithCertificate);
+  Begin(files_.StoreTls());
+  ExpectAlarm({"certificate required", "alert"});
+  ExpectRecovery(good_);
+}
+
+TEST_F(TlsTest, TheServerGetsACertificate) {
+  Serve(good_, Clients::kWithCertificate);
+  Begin(files_.StoreTls(TlsFiles::Own(files_.Issue("DNS:tidegate"))));
+  ExpectWell();
+}
+
+TEST_F(TlsTest, TheServerSpeaksNoTls) {
+  Serve(Wire::kPlain, {});
+  Begin("rediss://" + redis_->address(), files_.StoreTls());
+  ExpectAlarm({"wrong version number", "no TLS", "not TLS"});
+  ExpectRecovery(good_);
+}
+
+TEST_F(TlsTest, TheServerSpeaksNothingButTls) {
+  Serve(good_);
+  Begin("redis://" + redis_->address(), "");
+  ExpectAlarm({"TLS", "rediss://"});
+  ExpectRecovery(Wire::kPlain, {});
+}
+
+TEST_F(TlsTest, ACluster) {
+  RedisCluster cluster(
+      {.node_timeout_ms = 15'000, .arguments = files_.Arguments(good_), .wire = Wire::kTls});
+  Begin(cluster.url(), files_.StoreTls());
+  Back(SteadyMicros());
+  // A slot on its way is asked for over TLS, too.
+  const std::string key = cluster.Keys(0, "tg:tb:closed:*").at(0);
+  const int slot = cluster.SlotOf(key);
+  cluster.MoveSlot(slot, 0, 1);
+  EXPECT_TRUE(Soon([&] { return Errors("moved") > 0; }));
+  ExpectWell();
+  EXPECT_EQ(Errors("tls"), 0);
+}
+
+TEST_F(TlsTest, Sentinels) {
+  RedisSentinels sentinels(
+      {.arguments = files_.Arguments(good_), .lines = files_.Lines(good_), .wire = Wire::kTls});
+  Begin(sentinels.url(), files_.StoreTls());
+  Back(SteadyMicros());
+  const std::size_t before = sentinels.Master();
+  const std::int64_t killed = SteadyMicros();
+  sentinels[before].Kill();
+  ASSERT_TRUE(Soon([&] { return sentinels.Switched(before); }, 20s));
+  const Loss loss{killed, SteadyMicros()};
+  Back(loss.to_us);
+  ExpectBuckets(Finish(), {loss});
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
