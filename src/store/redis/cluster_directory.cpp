@@ -47,11 +47,11 @@ void ClusterDirectory::OnTimer(net::Timer::Clock::time_point now) {
   if (now >= patience_ends_) OnNoReply();
   if (now < view_.due()) return Arm();
   if (Node* const node = host_.Any()) return Ask(*node);
-  // Nobody of whom was told answers: those of the configuration may. OnNodeUp asks.
+  // Nobody of whom was told answers: those of the configuration may. OnNodeWell asks.
   for (const Endpoint& seed : seeds_) (void)host_.At(seed);
 }
 
-void ClusterDirectory::OnNodeUp() {
+void ClusterDirectory::OnNodeWell() {
   if (stopped_ || Clock::now() < view_.due()) return;
   if (Node* const node = host_.Any()) Ask(*node);
 }
