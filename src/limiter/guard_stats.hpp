@@ -15,7 +15,7 @@ struct GuardStats {
   redis::Count cache_hits;
   std::array<std::array<redis::Count, redis::kReasons>, 5> failures;  ///< By rung and reason.
   redis::Count spans;       ///< Requests that went in parts.
-  redis::Count taken_back;  ///< Charges of them that were refunded, since another part denied.
+  redis::Count taken_back;  ///< Charges of them that were given back: another part denied.
   redis::Count kept;        ///< Of those, refunds that failed: the charge stays until it recovers.
 
   void CountFailure(Rung rung, redis::Reason reason) noexcept {

@@ -38,8 +38,14 @@ constexpr Plain kPlain[] = {
      Type::kCounter, &ClientStats::late},
     {"tidegate_redis_connections_total", "Connections made to Redis.", Type::kCounter,
      &ClientStats::connections},
-    {"tidegate_redis_connected", "Reactors that are connected to Redis.", Type::kGauge,
-     &ClientStats::connected},
+    {"tidegate_redis_connected", "Connections to Redis that stand, over all reactors.",
+     Type::kGauge, &ClientStats::connected},
+    {"tidegate_redis_nodes", "Redis nodes that reactors know of, over all reactors.", Type::kGauge,
+     &ClientStats::nodes},
+    {"tidegate_redis_refreshes_total", "Questions to sentinels or a cluster who serves what.",
+     Type::kCounter, &ClientStats::refreshes},
+    {"tidegate_redis_switches_total", "Times that another node was found to serve something.",
+     Type::kCounter, &ClientStats::switches},
     {"tidegate_redis_waiting", "Calls that wait for Redis now.", Type::kGauge,
      &ClientStats::waiting},
     {"tidegate_redis_failed_writes_total", "Writes that scripts could not carry out.",
@@ -48,6 +54,22 @@ constexpr Plain kPlain[] = {
      Type::kCounter, &ClientStats::healed},
     {"tidegate_state_repaired_total", "Stored times found impossibly far ahead, and repaired.",
      Type::kCounter, &ClientStats::repaired},
+};
+
+struct OfGuard {
+  std::string_view name;
+  std::string_view help;
+  Count GuardStats::*count;
+};
+constexpr OfGuard kOfGuard[] = {
+    {"tidegate_cache_hits_total", "Denials that were answered without asking Redis.",
+     &GuardStats::cache_hits},
+    {"tidegate_spans_total", "Requests whose keys are in several slots, asked for in parts.",
+     &GuardStats::spans},
+    {"tidegate_span_refunds_total", "Charges of them that were given back: another part denied.",
+     &GuardStats::taken_back},
+    {"tidegate_span_refunds_lost_total", "Of those, some that Redis could not be told of.",
+     &GuardStats::kept},
 };
 
 MetricFamily Failures(Guards guards) {
@@ -132,12 +154,11 @@ std::vector<MetricFamily> RedisMetrics(Guards guards, const redis::Fleet& fleet)
   families.push_back(Gauge("tidegate_redis_breaker_state",
                            "The worst of the reactors' breakers: 0 closed, 1 half-open, 2 open.",
                            static_cast<double>(breaker)));
-  families.push_back({"tidegate_cache_hits_total",
-                      "Denials that were answered without asking Redis.",
-                      Type::kCounter,
-                      {{Sum(guards, [](const Guard& guard) -> const Count& {
-                        return guard.stats().cache_hits;
-                      })}}});
+  for (const OfGuard& each : kOfGuard) {
+    const double sum =
+        Sum(guards, [&](const Guard& guard) -> const Count& { return guard.stats().*each.count; });
+    families.push_back({each.name, each.help, Type::kCounter, {{sum}}});
+  }
   families.push_back(Gauge("tidegate_fleet_nodes", "Nodes that share this Redis, as it told last.",
                            static_cast<double>(fleet.nodes.load())));
   families.push_back(Gauge("tidegate_fleet_key_mismatches",

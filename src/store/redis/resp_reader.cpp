@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/resp_reader.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -20,29 +19,63 @@ std::optional<std::int64_t> Number(std::string_view digits) noexcept {
 }  // namespace
 
 void RespReader::Clear() noexcept {
-  buffer_.clear();
-  taken_ = needed_ = 0;
+  buffer_ = std::string();
+  open_.clear();
+  taken_ = at_ = elements_ = 0;
   broken_ = false;
 }
 
 RespReader::Progress RespReader::Next(Reply& reply) {
   if (broken_) return Progress::kGarbage;
-  if (taken_ > 0) {
-    // What was read goes when the next one is asked for: its texts pointed there.
-    buffer_.erase(0, taken_);
-    needed_ -= std::min(needed_, taken_);
-    taken_ = 0;
+  // What was read goes when the next one is asked for: its texts pointed there.
+  if (taken_ > 0) Forget();
+  Progress progress = Scan(reply);
+  if (progress == Progress::kMore && buffer_.size() > kMostBytes) progress = Progress::kGarbage;
+  if (progress == Progress::kReply) {
+    taken_ = at_;
+    if (elements_ > 0) {
+      at_ = 0;
+      Build(reply);
+    }
   }
-  if (buffer_.empty() || buffer_.size() < needed_) return Progress::kMore;
-  at_ = 0;
-  needed_ = 0;
-  Progress progress = Read(reply, 0);
-  if (progress == Progress::kReply) taken_ = at_;
-  // Only a text may be long: everything else is read anew with each piece that comes.
-  const std::size_t most = needed_ > 0 ? kMostBytes : kMostWithoutText;
-  if (progress == Progress::kMore && buffer_.size() > most) progress = Progress::kGarbage;
   broken_ = progress == Progress::kGarbage;
   return progress;
+}
+
+void RespReader::Forget() {
+  buffer_.erase(0, taken_);
+  taken_ = at_ = elements_ = 0;
+  // Every connection would keep the room of its longest reply.
+  constexpr std::size_t kRoom = 1u << 20;
+  if (buffer_.capacity() > kRoom && buffer_.size() < kRoom / 2) buffer_.shrink_to_fit();
+}
+
+RespReader::Progress RespReader::Scan(Reply& reply) {
+  do {
+    if (at_ >= buffer_.size()) return Progress::kMore;
+    const std::size_t begin = at_;
+    std::size_t elements = 0;
+    const Progress progress = ReadOne(reply, elements, open_.size());
+    if (progress != Progress::kReply) {
+      at_ = begin;
+      return progress;
+    }
+    elements_ += elements;
+    if (elements_ > kMostElements) return Progress::kGarbage;
+    if (elements > 0) {
+      open_.push_back(elements);
+      continue;
+    }
+    while (!open_.empty() && --open_.back() == 0) open_.pop_back();
+  } while (!open_.empty());
+  return Progress::kReply;
+}
+
+void RespReader::Build(Reply& reply) {
+  std::size_t elements = 0;
+  (void)ReadOne(reply, elements, 0);
+  reply.elements.resize(elements);
+  for (Reply& element : reply.elements) Build(element);
 }
 
 RespReader::Progress RespReader::ReadLine(std::string_view& line) {
@@ -67,10 +100,7 @@ RespReader::Progress RespReader::ReadText(Reply& reply, std::string_view size) {
     return Progress::kReply;
   }
   const auto length = static_cast<std::size_t>(*bytes);
-  if (buffer_.size() - at_ < length + 2) {
-    needed_ = at_ + length + 2;
-    return Progress::kMore;
-  }
+  if (buffer_.size() - at_ < length + 2) return Progress::kMore;
   reply.text = std::string_view(buffer_).substr(at_, length);
   at_ += length;
   if (std::string_view(buffer_).substr(at_, 2) != "\r\n") return Progress::kGarbage;
@@ -78,31 +108,23 @@ RespReader::Progress RespReader::ReadText(Reply& reply, std::string_view size) {
   return Progress::kReply;
 }
 
-RespReader::Progress RespReader::ReadElements(Reply& reply, std::string_view size,
-                                              std::int64_t each, int depth) {
+RespReader::Progress RespReader::ReadCount(Reply& reply, std::string_view size, std::size_t each,
+                                           std::size_t& elements, std::size_t depth) {
   const auto count = Number(size);
-  // Every element takes three bytes at least: a count beyond what may come is a lie.
-  if (!count || *count < -1 || *count > static_cast<std::int64_t>(kMostBytes) / 3 / each) {
+  if (!count || *count < -1 || *count > static_cast<std::int64_t>(kMostElements / each)) {
     return Progress::kGarbage;
   }
   if (depth == kMostDepth) return Progress::kGarbage;
   if (*count == -1) {
     reply.type = Reply::Type::kNull;
-    return Progress::kReply;
-  }
-  for (std::int64_t i = 0; i < *count * each; ++i) {
-    // Grows with what has come, not with what was announced.
-    if (const Progress progress = Read(reply.elements.emplace_back(), depth + 1);
-        progress != Progress::kReply) {
-      return progress;
-    }
+  } else {
+    elements = static_cast<std::size_t>(*count) * each;
   }
   return Progress::kReply;
 }
 
-RespReader::Progress RespReader::Read(Reply& reply, int depth) {
+RespReader::Progress RespReader::ReadOne(Reply& reply, std::size_t& elements, std::size_t depth) {
   reply = Reply{};
-  if (at_ >= buffer_.size()) return Progress::kMore;
   const char kind = buffer_[at_++];
   std::string_view line;
   if (const Progress progress = ReadLine(line); progress != Progress::kReply) return progress;
@@ -141,13 +163,13 @@ RespReader::Progress RespReader::Read(Reply& reply, int depth) {
     case '*':
     case '~':
       reply.type = Type::kArray;
-      return ReadElements(reply, line, 1, depth);
+      return ReadCount(reply, line, 1, elements, depth);
     case '>':
       reply.type = Type::kPush;
-      return ReadElements(reply, line, 1, depth);
+      return ReadCount(reply, line, 1, elements, depth);
     case '%':
       reply.type = Type::kArray;
-      return ReadElements(reply, line, 2, depth);
+      return ReadCount(reply, line, 2, elements, depth);
     default:
       return Progress::kGarbage;
   }

@@ -56,7 +56,6 @@ SentinelView::SentinelView(std::vector<Endpoint> sentinels, std::string master_n
 void SentinelView::OnConnected(TimePoint now) {
   connected_ = true;
   useful_ = false;
-  wanted_ = Wanted::kNo;
   awaited_ = 0;
   told_.reset();
   ask_at_ = now;
@@ -80,6 +79,7 @@ void SentinelView::Ask(std::string& out, TimePoint now) {
   AppendCommand(out, {"SENTINEL", "SENTINELS", name_});
   awaited_ = kQuestions;
   told_.reset();
+  of_trouble_ = wanted_ == Wanted::kSoon;
   wanted_ = Wanted::kNo;
   last_asked_ = now;
   ask_at_ = TimePoint::max();
@@ -129,17 +129,26 @@ SentinelView::News SentinelView::OnMaster(const Reply& reply) {
     if (!reply.is(Reply::Type::kArray)) return Useless(std::string(kNonsense));
     const auto epoch = ReadWhole(ValueOf(reply, "config-epoch"));
     if (!epoch) return Useless(std::string(kNonsense));
-    if (*epoch < epoch_) {
+    // Where all of them are, they were set up anew, and it is we who are of long ago.
+    if (*epoch < epoch_ && ++behind_ < sentinels_.size()) {
       return Useless("is behind the others: its epoch is " + std::to_string(*epoch) +
                      ", another's was " + std::to_string(epoch_));
     }
     epoch_ = *epoch;
+    behind_ = 0;
   }
   useful_ = true;
   failures_ = 0;
   backoff_.Reset();
   problem_.clear();
-  return told_ ? Believe(*std::exchange(told_, std::nullopt)) : News::kNothing;
+  const bool told = told_.has_value();
+  const News news = told ? Believe(*std::exchange(told_, std::nullopt)) : News::kNothing;
+  if (news == News::kMaster || !of_trouble_) fruitless_ = 0;
+  if (news == News::kNothing && of_trouble_ && told && ++fruitless_ >= kMostFruitless) {
+    fruitless_ = 0;
+    return Useless("still names a master that does not answer, or is none: others are asked");
+  }
+  return news;
 }
 
 void SentinelView::OnOthers(const Reply& reply) {

@@ -63,17 +63,112 @@ TEST(RespReader, GarbageIsNeverAReply) {
   for (const std::string_view bytes :
        {"HTTP/1.1 400 Bad Request\r\n", ":12a\r\n", ":\r\n", "$-2\r\n", "$99999999999\r\n",
         "$3\r\nabcd\r\n", "*-2\r\n", "*99999999999\r\n", "+a\nb\r\n", "\r\n", "#x\r\n", "_x\r\n",
-        "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"}) {
+        "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "*1048577\r\n",
+        "%524289\r\n", "*2\r\n*600000\r\n*600000\r\n"}) {
     EXPECT_EQ(ReadAll(bytes, bytes.size()), "garbage") << bytes;
   }
 }
 
 TEST(RespReader, APromiseOfManyElementsTakesNoMemory) {
   RespReader reader;
-  reader.Feed("*5000000\r\n:1\r\n");
+  reader.Feed("*1000000\r\n:1\r\n");
   Reply reply;
   EXPECT_EQ(reader.Next(reply), Progress::kMore);
   EXPECT_LT(reply.elements.capacity(), 16u);
+}
+
+TEST(RespReader, DepthIsCountedFromWhatIsOpen) {
+  const auto nested = [](int depth) {
+    std::string bytes = "*100\r\n";
+    for (int i = 0; i < 100; ++i) {
+      for (int level = 1; level < depth; ++level) bytes += "*1\r\n";
+      bytes += ":1\r\n";
+    }
+    return bytes;
+  };
+  for (const std::size_t piece : {1u, 7u, 100'000u}) {
+    EXPECT_NE(ReadAll(nested(RespReader::kMostDepth), piece), "garbage") << piece;
+    EXPECT_EQ(ReadAll(nested(RespReader::kMostDepth + 1), piece), "garbage") << piece;
+  }
+}
+
+/// What CLUSTER SLOTS says of a cluster where no two neighbours have the same owner: 8,192 ranges,
+/// three nodes each, with metadata.
+std::string TornCluster() {
+  std::string bytes = "*8192\r\n";
+  for (int range = 0; range < 8192; ++range) {
+    const std::string slot = ":" + std::to_string(2 * range) + "\r\n";
+    bytes += "*5\r\n" + slot + slot;
+    for (int node = 0; node < 3; ++node) {
+      bytes += "*4\r\n$13\r\n192.168.100." + std::to_string(node) + "\r\n:6379\r\n$40\r\n" +
+               std::string(40, 'a') + "\r\n%1\r\n$8\r\nhostname\r\n$20\r\n" + std::string(20, 'h') +
+               "\r\n";
+    }
+  }
+  return bytes;
+}
+
+TEST(RespReader, ReadsTheSlotsOfATornClusterPieceByPiece) {
+  const std::string bytes = TornCluster();
+  ASSERT_GT(bytes.size(), 3u << 20);
+  // Read anew with each piece, the smallest would take some 25,000 times as long.
+  for (const std::size_t piece : {61u, 1448u, 16'384u, 1u << 30}) {
+    RespReader reader;
+    Reply reply;
+    std::size_t at = 0;
+    for (; at < bytes.size(); at += piece) {
+      reader.Feed(std::string_view(bytes).substr(at, piece));
+      const Progress progress = reader.Next(reply);
+      ASSERT_EQ(progress, at + piece < bytes.size() ? Progress::kMore : Progress::kReply) << at;
+    }
+    ASSERT_EQ(reply.elements.size(), 8192u);
+    const Reply& last = reply.elements.back();
+    ASSERT_EQ(last.elements.size(), 5u);
+    EXPECT_EQ(last.elements[1].integer, 16'382);
+    EXPECT_EQ(Told(last.elements[4]), "['192.168.100.2' 6379 '" + std::string(40, 'a') +
+                                          "' ['hostname' '" + std::string(20, 'h') + "' ] ]");
+    // And the next one is a small one again.
+    reader.Feed("+OK\r\n");
+    ASSERT_EQ(reader.Next(reply), Progress::kReply);
+    EXPECT_EQ(Told(reply), "'OK'");
+  }
+}
+
+TEST(RespReader, WhatNeverEndsIsGarbageInTheEnd) {
+  RespReader reader;
+  Reply reply;
+  reader.Feed("*1000000\r\n");
+  const std::string piece = "$40\r\n" + std::string(40, 'x') + "\r\n";
+  std::size_t fed = 0;
+  for (; fed <= RespReader::kMostBytes; fed += piece.size()) {
+    reader.Feed(piece);
+    if (reader.Next(reply) == Progress::kGarbage) break;
+  }
+  EXPECT_LE(fed, RespReader::kMostBytes);
+  EXPECT_GT(fed, RespReader::kMostBytes - 1000);
+}
+
+TEST(RespReader, EachReplyMayHaveAsManyElements) {
+  std::string bytes = "*400000\r\n";
+  for (int i = 0; i < 400'000; ++i) bytes += "_\r\n";
+  RespReader reader;
+  Reply reply;
+  for (int i = 0; i < 3; ++i) {
+    reader.Feed(bytes);
+    ASSERT_EQ(reader.Next(reply), Progress::kReply) << i;
+    EXPECT_EQ(reply.elements.size(), 400'000u);
+  }
+}
+
+TEST(RespReader, ClearForgetsAReplyThatIsHalfRead) {
+  RespReader reader;
+  Reply reply;
+  reader.Feed("*2\r\n*2\r\n:1\r\n");
+  ASSERT_EQ(reader.Next(reply), Progress::kMore);
+  reader.Clear();
+  reader.Feed(":7\r\n");
+  ASSERT_EQ(reader.Next(reply), Progress::kReply);
+  EXPECT_EQ(Told(reply), "7");
 }
 
 TEST(RespReader, ALineWithoutAnEndIsGarbage) {

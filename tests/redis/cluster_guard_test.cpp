@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a fleet on a cluster, in this process: what goes where, in how many parts, and what is
+// left of it afterwards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <random>
+
+#include "redis/node.hpp"
+#include "redis/redis_cluster.hpp"
+#include "redis/redis_sentinels.hpp"
+#include "redis/slot_move.hpp"
+#include "redis/slots.hpp"
+#include "redis/soon.hpp"
+#include "store/redis/redis_url.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
+
+Guard::Options To(const std::string& url) {
+  Guard::Options options;
+  options.redis.url = redis::ParseRedisUrl(url).value();
+  options.redis.deadline = 5s;
+  return options;
+}
+
+/// One cluster for all tests: each uses identities of its own, and leaves it whole.
+class ClusterGuardTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { cluster_ = new RedisCluster({.masters = 3, .replicas = false}); }
+  static void TearDownTestSuite() {
+    delete cluster_;
+    cluster_ = nullptr;
+  }
+
+  void SetUp() override {
+    EXPECT_EQ(cluster_->All({"FLUSHALL"}), "OK");
+    node_ = std::make_unique<Node>(To(cluster_->url()));
+    node_->WaitUntilReady();
+  }
+
+  /// An identity whose keys are on that master.
+  static const std::string& On(std::size_t master, int number = 0) {
+    return TagOf(static_cast<int>(master) * 5461 + 100 + number);
+  }
+  static std::string Stored(std::size_t master, const std::string& key) {
+    return (*cluster_)[master].Text({"HGET", key, "count"});
+  }
+  [[nodiscard]] std::uint64_t TakenBack() const {
+    return node_->guard().stats().taken_back.get() + node_->guard().stats().kept.get();
+  }
+
+  static RedisCluster* cluster_;
+  std::unique_ptr<Node> node_;
+};
+RedisCluster* ClusterGuardTest::cluster_ = nullptr;
+
+TEST_F(ClusterGuardTest, EveryIdentityIsCountedWhereItsSlotIs) {
+  const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 3, .period = 24h});
+  std::vector<std::string> identities;
+  for (int i = 0; i < 300; ++i) identities.push_back("user-" + std::to_string(i));
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Asked> all;
+    for (const std::string& identity : identities) {
+      for (int i = 0; i < 2; ++i) all.push_back({.charges = {{"r", identity, &quota}}});
+    }
+    node_->Ask(all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Decision& decision = all[i].decisions[0];
+      EXPECT_EQ(decision.rung, Rung::kStore);
+      const auto before = static_cast<std::int64_t>(round * 2 + i % 2);
+      EXPECT_EQ(decision.allowed, before < 3) << i;
+      EXPECT_EQ(decision.remaining, std::max<std::int64_t>(0, 2 - before)) << i;
+    }
+  }
+  std::size_t keys = 0;
+  for (std::size_t master = 0; master < 3; ++master) {
+    const auto here = cluster_->Keys(master, "tg:fw:r:*").size();
+    EXPECT_GT(here, 50U);
+    keys += here;
+  }
+  EXPECT_EQ(keys, identities.size());
+  EXPECT_EQ(node_->guard().stats().spans.get(), 0U);
+}
+
+TEST_F(ClusterGuardTest, RulesOfOneIdentityAreOneCall) {
+  const Quota large = Of({.algorithm = Algorithm::kFixedWindow, .limit = 10, .period = 24h});
+  const Quota small = Of({.algorithm = Algorithm::kFixedWindow, .limit = 2, .period = 24h});
+  const std::string& who = On(1);
+  for (int i = 0; i < 4; ++i) {
+    const Asked asked = node_->Ask(Asked{.charges = {{"a", who, &large}, {"b", who, &small}}});
+    EXPECT_EQ(asked.allowed, i < 2);
+  }
+  EXPECT_EQ(Stored(1, "tg:fw:a:{" + who + "}"), "2");
+  EXPECT_EQ(node_->guard().stats().spans.get(), 0U);
+}
+
+TEST_F(ClusterGuardTest, AllOperationsOnKeysOfAllSlots) {
+  const Quota bucket = Of({.limit = 5, .period = 24h});
+  const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});
+  const std::vector<Charge> charges = {
+      {"r", On(0), &bucket, 2}, {"r", On(1), &bucket, 2}, {"r", On(2), &bucket, 2}};
+  using Kind = Call::Kind;
+  EXPECT_TRUE(node_->Ask(Asked{.charges = charges}).allowed);
+  const Asked peek = node_->Ask(Asked{.charges = charges, .kind = Kind::kPeek});
+  EXPECT_TRUE(peek.allowed);
+  for (const Decision& decision : peek.decisions) EXPECT_EQ(decision.remaining, 3);
+  const Asked debit = node_->Ask(Asked{.charges = charges, .kind = Kind::kDebit});
+  for (const Decision& decision : debit.decisions) EXPECT_EQ(decision.remaining, 1);
+  for (const bool again : {false, true}) {
+    const Asked refund =
+        node_->Ask(Asked{.charges = charges, .kind = Kind::kRefund, .refund = {.id = "once"}});
+    EXPECT_EQ(refund.done, again ? Done::kNothing : Done::kApplied);
+    for (const Decision& decision : refund.decisions) EXPECT_EQ(decision.remaining, 3);
+  }
+  const Asked reset = node_->Ask(Asked{.charges = charges, .kind = Kind::kReset});
+  EXPECT_EQ(reset.done, Done::kApplied);
+  for (const Decision& decision : reset.decisions) EXPECT_EQ(decision.remaining, 5);
+  const std::vector<Charge> held = {
+      {.rule = "c", .identity = On(0), .quota = &leases, .lease = "l"},
+      {.rule = "c", .identity = On(2), .quota = &leases, .lease = "l"}};
+  EXPECT_TRUE(node_->Ask(Asked{.charges = held}).allowed);
+  EXPECT_EQ(node_->Ask(Asked{.charges = held, .kind = Kind::kRenew}).done, Done::kApplied);
+  EXPECT_EQ(node_->Ask(Asked{.charges = held, .kind = Kind::kRelease}).done, Done::kApplied);
+  EXPECT_EQ(node_->Ask(Asked{.charges = held, .kind = Kind::kRelease}).done, Done::kNothing);
+}
+
+/// Serial requests with charges in up to four slots, none of which refills: whether one passes is
+/// exactly what counting says, once what was taken back has arrived.
+TEST_F(ClusterGuardTest, AcrossSlotsTheSameAsCounting) {
+  const std::array<Algorithm, 3> algorithms = {Algorithm::kFixedWindow, Algorithm::kTokenBucket,
+                                               Algorithm::kSlidingLog};
+  std::mt19937 random(7);
+  std::map<std::string, std::int64_t> used;
+  std::vector<Quota> quotas;
+  for (int i = 0; i < 6; ++i) {
+    quotas.push_back(Of({.algorithm = algorithms[static_cast<std::size_t>(i) % 3],
+                         .limit = 5 + 7 * i,
+                         .period = 24h * 300}));
+  }
+  std::uint64_t expected_back = 0;
+  int denied = 0;
+  for (int request = 0; request < 600; ++request) {
+    Asked asked;
+    std::vector<std::string> keys;
+    const std::size_t count = 1 + random() % 4;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t rule = random() % quotas.size();
+      const std::string& who = On(random() % 3, static_cast<int>(random() % 2));
+      const std::string key = std::to_string(rule) + who;
+      if (std::ranges::find(keys, key) != keys.end()) continue;
+      keys.push_back(key);
+      static const std::array<std::string, 6> kRules = {"r0", "r1", "r2", "r3", "r4", "r5"};
+      asked.charges.push_back({.rule = kRules[rule],
+                               .identity = who,
+                               .quota = &quotas[rule],
+                               .cost = 1 + static_cast<std::int64_t>(random() % 3)});
+    }
+    bool fits = true;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const Charge& charge = asked.charges[i];
+      fits = fits && used[keys[i]] + charge.cost <= charge.quota->capacity();
+    }
+    asked = node_->Ask(std::move(asked));
+    ASSERT_EQ(asked.allowed, fits) << request;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const Charge& charge = asked.charges[i];
+      if (fits) used[keys[i]] += charge.cost;
+      // A denial that is kept tells what was left then.
+      if (!fits && asked.decisions[i].rung == Rung::kCache) continue;
+      ASSERT_EQ(asked.decisions[i].rung, Rung::kStore);
+      ASSERT_EQ(asked.decisions[i].remaining, charge.quota->capacity() - used[keys[i]]) << request;
+    }
+    denied += fits ? 0 : 1;
+    // The next one comes when all is back: whoever comes before may be denied.
+    expected_back = TakenBack();
+    ASSERT_TRUE(Soon([&] {
+      bool all = false;
+      node_->Run([&](Guard& guard) { all = guard.waiting() == 0; });
+      return all;
+    }));
+  }
+  EXPECT_GT(denied, 100);
+  EXPECT_GT(expected_back, 50U);
+  EXPECT_EQ(node_->guard().stats().kept.get(), 0U);
+  // No ids of refunds stay behind.
+  for (std::size_t master = 0; master < 3; ++master) {
+    EXPECT_TRUE(cluster_->Keys(master, "tg:rf:*").empty());
+  }
+}
+
+TEST_F(ClusterGuardTest, ShadowsAndLeasesComeLast) {
+  const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
+  const Quota many = Of({.algorithm = Algorithm::kFixedWindow, .limit = 100, .period = 24h});
+  const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});
+  const std::vector<Charge> charges = {
+      {.rule = "e", .identity = On(0), .quota = &one},
+      {.rule = "s", .identity = On(1), .quota = &many, .mode = Mode::kShadow},
+      {.rule = "c", .identity = On(2), .quota = &leases, .lease = "first"}};
+  EXPECT_TRUE(node_->Ask(Asked{.charges = charges}).allowed);
+  std::vector<Charge> other = charges;
+  other[2].lease = "second";
+  const Asked denied = node_->Ask(Asked{.charges = other});
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_FALSE(denied.decisions[0].allowed);
+  EXPECT_FALSE(denied.decisions[2].allowed);
+  EXPECT_EQ(denied.decisions[1].remaining, 99);
+  EXPECT_EQ(Stored(1, "tg:fw:s:{" + On(1) + "}"), "1") << "a shadow sees only what passes";
+  // Now the lease is what denies: the bucket gets back what it had given.
+  const std::vector<Charge> leased = {
+      {.rule = "m", .identity = On(0), .quota = &many},
+      {.rule = "s2", .identity = On(1), .quota = &many, .mode = Mode::kShadow},
+      {.rule = "c", .identity = On(2), .quota = &leases, .lease = "second"}};
+  const Asked held = node_->Ask(Asked{.charges = leased});
+  EXPECT_FALSE(held.allowed);
+  EXPECT_EQ(held.decisions[0].remaining, 100);
+  EXPECT_TRUE(Soon([&] { return Stored(0, "tg:fw:m:{" + On(0) + "}") == "0"; }));
+  EXPECT_TRUE(Soon([&] { return Stored(1, "tg:fw:s2:{" + On(1) + "}") != "1"; }));
+  EXPECT_EQ((*cluster_)[2].Text({"ZCARD", "tg:cc:c:{" + On(2) + "}"}), "1");
+}
+
+TEST_F(ClusterGuardTest, ASlotThatHasMovedIsFound) {
+  const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1000, .period = 24h});
+  const std::string& who = On(0, 7);
+  const Charge charge{"r", who, &quota};
+  EXPECT_TRUE(node_->Apply(charge).allowed);
+  const int slot = SlotOfTag(who);
+  cluster_->MoveSlot(slot, 0, 2);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(node_->Apply(charge).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(Stored(2, "tg:fw:r:{" + who + "}"), "6");
+  EXPECT_GT(
+      node_->guard().redis_stats().errors[static_cast<std::size_t>(redis::ErrorKind::kMoved)].get(),
+      0U);
+  cluster_->MoveSlot(slot, 2, 0);
+}
+
+TEST_F(ClusterGuardTest, ASlotOnItsWayIsAskedForKeyByKey) {
+  const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1000, .period = 24h});
+  const std::string& who = On(1, 9);
+  const std::vector<Charge> both = {{"a", who, &quota}, {"b", who, &quota}};
+  const std::vector<Charge> fresh = {{"n1", who, &quota}, {"n2", who, &quota}};
+  EXPECT_TRUE(node_->Ask(Asked{.charges = both}).allowed);
+  SlotMove move(*cluster_, SlotOfTag(who), 1, 0);
+  move.Begin();
+  int expected = 1;
+  const auto ask = [&] {
+    std::vector<Asked> all(20, Asked{.charges = both});
+    all.insert(all.end(), 5, Asked{.charges = fresh});
+    all.insert(all.end(), 5, Asked{.charges = {{"a", who, &quota}}, .kind = Call::Kind::kPeek});
+    node_->Ask(all);
+    for (const Asked& asked : all) {
+      EXPECT_TRUE(asked.allowed);
+      for (const Decision& decision : asked.decisions) EXPECT_EQ(decision.rung, Rung::kStore);
+    }
+    expected += 20;
+  };
+  ask();
+  move.MoveKey("tg:fw:a:{" + who + "}");
+  ask();
+  move.MoveKey("tg:fw:b:{" + who + "}");
+  ask();
+  while (move.MoveKeys(10) > 0) {
+  }
+  ask();
+  move.End();
+  ask();
+  EXPECT_EQ(Stored(0, "tg:fw:a:{" + who + "}"), std::to_string(expected));
+  EXPECT_EQ(Stored(0, "tg:fw:b:{" + who + "}"), std::to_string(expected));
+  EXPECT_EQ(Stored(0, "tg:fw:n1:{" + who + "}"), "25");
+  EXPECT_EQ(Stored(0, "tg:fw:n2:{" + who + "}"), "25");
+  cluster_->MoveSlot(SlotOfTag(who), 0, 1);
+}
+
+TEST_F(ClusterGuardTest, WhatOneNodeRefundsAnotherHearsOf) {
+  const Quota quota = Of({.limit = 1, .period = 24h});
+  Node other(To(cluster_->url()));
+  other.WaitUntilReady();
+  for (std::size_t master = 0; master < 3; ++master) {
+    const Charge charge{"r", On(master), &quota};
+    EXPECT_TRUE(node_->Apply(charge).allowed);
+    EXPECT_FALSE(other.Apply(charge).allowed);
+    EXPECT_EQ(other.Apply(charge).decisions[0].rung, Rung::kCache);
+    EXPECT_EQ(node_->Ask(Asked{.charges = {charge}, .kind = Call::Kind::kReset}).done,
+              Done::kApplied);
+    EXPECT_TRUE(Soon([&] { return other.Apply(charge).allowed; }, 2s)) << master;
+  }
+}
+
+TEST_F(ClusterGuardTest, ARedisThatIsNoClusterSaysSo) {
+  RedisServer single;
+  std::mutex mutex;
+  std::string said;
+  Guard::Options options = To("redis+cluster://127.0.0.1:" + std::to_string(single.port()));
+  options.log = [&](Guard::Severity, const std::string& what) {
+    const std::lock_guard lock(mutex);
+    said += what + "\n";
+  };
+  Node node(options);
+  EXPECT_TRUE(Soon([&] {
+    const std::lock_guard lock(mutex);
+    return said.find("cluster support disabled") != std::string::npos;
+  })) << said;
+  // And the other way round.
+  said.clear();
+  options.redis.url = redis::ParseRedisUrl((*cluster_)[0].url()).value();
+  Node plain(options);
+  plain.WaitUntilReady();
+  const Quota quota = Of({.limit = 1, .period = 24h});
+  (void)plain.Apply({"r", On(1), &quota});
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(said, testing::HasSubstr("redis+cluster://"));
+}
+
+/// A node of the cluster is gone, and nobody takes its place.
+TEST(ClusterOutageGuardTest, PoliciesOfItsRulesAndOfNoOthers) {
+  RedisCluster cluster({.masters = 3, .replicas = false});
+  Guard::Options options = To(cluster.url());
+  options.redis.deadline = 200ms;
+  Node node(options);
+  node.WaitUntilReady();
+  const auto on = [](std::size_t master) { return TagOf(static_cast<int>(master) * 5461 + 100); };
+  const std::string alive = on(0);
+  const std::string dead = on(2);
+  const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 10, .period = 24h});
+  const auto charge = [&](const char* rule, const std::string& who, OnFailure policy) {
+    return Charge{.rule = rule, .identity = who, .quota = &quota, .on_failure = policy};
+  };
+  cluster[2].Kill();
+  const Charge closed = charge("closed", dead, OnFailure::kClosed);
+  EXPECT_TRUE(Soon([&] { return node.Apply(closed).decisions[0].rung == Rung::kClosed; }));
+  const Charge a = charge("a", alive, OnFailure::kClosed);
+  const std::string key = "tg:fw:a:{" + alive + "}";
+  EXPECT_EQ(node.Apply(a).decisions[0].rung, Rung::kStore);
+
+  // Refused by the policy of the one: the other gets back what it gave.
+  const Asked refused = node.Ask(Asked{.charges = {a, closed}});
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(refused.decisions[0].remaining, 9);
+  EXPECT_EQ(refused.decisions[1].rung, Rung::kClosed);
+  EXPECT_TRUE(Soon([&] { return cluster[0].Text({"HGET", key, "count"}) == "1"; }));
+
+  const Asked open = node.Ask(Asked{.charges = {a, charge("open", dead, OnFailure::kOpen)}});
+  EXPECT_TRUE(open.allowed);
+  EXPECT_EQ(open.decisions[0].remaining, 8);
+  EXPECT_EQ(open.decisions[1].rung, Rung::kOpen);
+
+  const Charge local = charge("local", dead, OnFailure::kLocal);
+  for (int i = 0; i < 8; ++i) {
+    const Asked passed = node.Ask(Asked{.charges = {a, local}});
+    EXPECT_TRUE(passed.allowed) << i;
+    EXPECT_EQ(passed.decisions[1].rung, Rung::kLocal);
+  }
+  // The store denies: nothing is charged on this node.
+  EXPECT_FALSE(node.Ask(Asked{.charges = {a, local}}).allowed);
+  EXPECT_EQ(node.Ask(Asked{.charges = {local}, .kind = Call::Kind::kPeek}).decisions[0].remaining,
+            2);
+  // The share of this node denies: the store gets back what it gave.
+  const Charge b = charge("b", alive, OnFailure::kClosed);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(node.Ask(Asked{.charges = {b, local}}).allowed, i < 2);
+  EXPECT_TRUE(Soon([&] {
+    return cluster[0].Text({"HGET", "tg:fw:b:{" + alive + "}", "count"}) == "2";
+  }));
+}
+
+TEST(SentinelGuardTest, FollowsTheMaster) {
+  RedisSentinels sentinels;
+  Guard::Options options = To(sentinels.url());
+  options.redis.deadline = 100ms;
+  Node node(options);
+  node.WaitUntilReady();
+  const Quota quota = Of({.limit = 1'000'000, .period = 24h});
+  const Charge charge{
+      .rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed};
+  EXPECT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+  const std::size_t before = sentinels.Master();
+  sentinels[before].Signal(SIGSTOP);
+  EXPECT_TRUE(Soon([&] { return sentinels.Switched(before); }, 20s));
+  EXPECT_TRUE(Soon([&] { return node.Apply(charge).decisions[0].rung == Rung::kStore; }, 2s));
+  sentinels[before].Signal(SIGCONT);
+  const std::size_t master = sentinels.Master();
+  EXPECT_TRUE(Soon([&] { return sentinels.Follows(before, master); }, 20s));
+  EXPECT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
