@@ -67,15 +67,15 @@ void Sentinel::Start() {
     return client_->connected() && client_->Command({"PING"}) != nullptr;
   });
   if (!up) throw std::runtime_error("a sentinel does not answer: " + Said());
-  // What takes seconds otherwise: to tell of each other, to ask each other, to look at replicas,
-  // and to make an old master that returns a replica (four times the first). And a machine that
-  // stands still shall not blind it for half a minute.
+  // What takes seconds otherwise: to see that a server lives, to tell of each other, to ask each
+  // other, to look at replicas, and to make an old master that returns a replica (four times the
+  // first). And a machine that stands still shall not blind it for half a minute.
   const std::size_t at = lines_.find("requirepass ");
   if (at != std::string::npos) {
     Text({"AUTH", lines_.substr(at + 12, lines_.find('\n', at) - at - 12)});
   }
-  const std::string told = Text({"SENTINEL", "DEBUG", "publish-period", "200", "ask-period", "100",
-                                 "info-period", "500", "tilt-period", "1000"});
+  const std::string told = Text({"SENTINEL", "DEBUG", "ping-period", "100", "publish-period", "200",
+                                 "ask-period", "100", "info-period", "500", "tilt-period", "1000"});
   if (told != "OK") throw std::runtime_error("a sentinel refuses: " + told);
 }
 
@@ -140,7 +140,7 @@ std::size_t RedisSentinels::Master() {
     }
   }
   const auto most = std::max_element(votes.begin(), votes.end());
-  return *most * 2 > living ? static_cast<std::size_t>(most - votes.begin()) : size();
+  return living > 0 && *most == living ? static_cast<std::size_t>(most - votes.begin()) : size();
 }
 
 bool RedisSentinels::Switched(std::size_t before) {

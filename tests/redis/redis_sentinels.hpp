@@ -63,7 +63,7 @@ class RedisSentinels {
 
   /// `redis+sentinel://`, the sentinels, and `/mymaster`; `user` as in `tidegate:pw@`.
   [[nodiscard]] std::string url(std::string_view user = {}) const;
-  /// Its number, as most of the living sentinels say; size() where they do not agree.
+  /// Its number, as all living sentinels say; size() where they do not agree.
   [[nodiscard]] std::size_t Master();
   /// The sentinels name another one than `before`, and it says itself that it is the master.
   [[nodiscard]] bool Switched(std::size_t before);
