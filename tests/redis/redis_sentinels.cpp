@@ -26,10 +26,13 @@ std::vector<std::string> ServerArguments(const RedisSentinels::Options& options,
   return arguments;
 }
 
-std::string SentinelLines(const RedisSentinels::Options& options, int master) {
+/// Each of the sentinels finds out a little later than the one before, so that seldom two want to
+/// be the leader at once: that costs seconds.
+std::string SentinelLines(const RedisSentinels::Options& options, int master, int number) {
+  const int down_after_ms = options.down_after_ms + 150 * number;
   std::string lines = "sentinel monitor mymaster 127.0.0.1 " + std::to_string(master) + " 2\n";
-  lines += "sentinel down-after-milliseconds mymaster " + std::to_string(options.down_after_ms);
-  lines += "\nsentinel failover-timeout mymaster 3000\nsentinel parallel-syncs mymaster 2\n";
+  lines += "sentinel down-after-milliseconds mymaster " + std::to_string(down_after_ms);
+  lines += "\nsentinel failover-timeout mymaster 2000\nsentinel parallel-syncs mymaster 2\n";
   if (!options.password.empty()) {
     lines += "requirepass " + options.password + "\n";
     lines += "sentinel sentinel-pass " + options.password + "\n";
@@ -102,7 +105,7 @@ RedisSentinels::RedisSentinels(Options options) : options_(std::move(options)) {
   }
   for (int i = 0; i < 3; ++i) {
     sentinels_.push_back(
-        std::make_unique<Sentinel>(SentinelLines(options_, servers_[0]->port()), options_.wire));
+        std::make_unique<Sentinel>(SentinelLines(options_, servers_[0]->port(), i), options_.wire));
   }
   // A sentinel learns of replicas from the master, and asks it seldom.
   if (!Soon([&] { return Follows(1, 0) && Follows(2, 0); })) {

@@ -123,7 +123,7 @@ TEST_F(SentinelTest, TheMasterIsReplacedWhileItRuns) {
   sentinels_->AwaitWhole();
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
-  EXPECT_LE(left - named - canary_->LateMicros(named, left), kBackUs);
+  EXPECT_LE(left - named - canary_->LateMicros(named, left), kBackUs) << fleet_->Said();
   std::cout << Of(Rung::kClosed, records).size() << " of " << records.size() << " refused\n";
   // Until the old one knows of it there are two, and each admits by itself.
   losses_[0].to_us = left;
