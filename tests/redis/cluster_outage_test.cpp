@@ -28,10 +28,20 @@ class ClusterOutageTest : public ClusterCase {
     ExpectBuckets(OfKeys(records, home), std::move(losses));
     ExpectBuckets(OfOthers(records, home));
   }
-  /// Nobody but the home's keys noticed.
+  /// Nobody but the home's keys noticed. Where this machine stood still for so long that a breaker
+  /// opened, that takes a moment longer than the standing still.
   void ExpectOthersUnnoticed(const Records& records, std::size_t home) const {
-    ExpectUnnoticed(OfOthers(records, home));
-    EXPECT_GT(OfStore(OfOthers(records, home)).size(), 1000U);
+    constexpr std::int64_t kAfterwardsUs = 100'000;
+    const Records others = OfOthers(records, home);
+    Records judged;
+    for (const Record& record : canary_->Undisturbed(others)) {
+      const bool of_store = record.rung == Rung::kStore || record.rung == Rung::kCache;
+      if (of_store || canary_->LateMicros(record.sent_us - kAfterwardsUs, record.sent_us) == 0) {
+        judged.push_back(record);
+      }
+    }
+    ExpectUnnoticed(judged);
+    EXPECT_GT(OfStore(others).size(), 1000U);
     EXPECT_FALSE(Of(Rung::kClosed, OfKeys(records, home)).empty());
   }
   void ExpectNoSlower(const Records& before, const Records& during) const {
