@@ -11,10 +11,15 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Guard::Options OptionsOf(int redis_port) {
+redis::RedisUrl UrlOf(int redis_port) {
+  redis::RedisUrl url;
+  url.hosts = {{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(redis_port)}};
+  return url;
+}
+
+Guard::Options OptionsOf(const redis::RedisUrl& url) {
   Guard::Options options;
-  options.redis.url.hosts = {
-      {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(redis_port)}};
+  options.redis.url = url;
   // Costs are measured here, and who else uses the machine must not turn them into failures.
   options.redis.deadline = milliseconds{500};
   return options;
@@ -22,12 +27,14 @@ Guard::Options OptionsOf(int redis_port) {
 
 }  // namespace
 
-GuardHost::GuardHost(int redis_port, int core)
+GuardHost::GuardHost(int redis_port, int core) : GuardHost(UrlOf(redis_port), core, 1) {}
+
+GuardHost::GuardHost(const redis::RedisUrl& url, int core, std::size_t nodes)
     : reactor_({seconds{60}, seconds{10}, seconds{30}, seconds{30}, seconds{1}}),
-      guard_(reactor_, OptionsOf(redis_port), *local_),
+      guard_(reactor_, OptionsOf(url), *local_),
       thread_([this, core] { reactor_.Run(core); }) {
   Do([this] { guard_.Connect(); });
-  for (int i = 0; guard_.redis_stats().connected.get() == 0; ++i) {
+  for (int i = 0; guard_.redis_stats().connected.get() < nodes; ++i) {
     if (i == 500) throw std::runtime_error("the Guard does not get a connection to Redis");
     std::this_thread::sleep_for(milliseconds{10});
   }

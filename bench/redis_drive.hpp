@@ -22,6 +22,8 @@ namespace tidegate::bench {
 class GuardHost {
  public:
   GuardHost(int redis_port, int core);
+  /// Waits for so many connections.
+  GuardHost(const redis::RedisUrl& url, int core, std::size_t nodes);
   ~GuardHost();
   GuardHost(const GuardHost&) = delete;
   GuardHost& operator=(const GuardHost&) = delete;

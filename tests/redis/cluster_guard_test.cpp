@@ -370,8 +370,11 @@ TEST(ClusterOutageGuardTest, PoliciesOfItsRulesAndOfNoOthers) {
   }));
 }
 
+/// With the configuration that docs/recipes has.
 TEST(SentinelGuardTest, FollowsTheMaster) {
-  RedisSentinels sentinels;
+  RedisSentinels sentinels({.arguments = {"--include", TIDEGATE_RECIPES "/redis.conf"}});
+  ASSERT_EQ(sentinels[0].Text({"CONFIG", "GET", "maxmemory-policy"}),
+            "maxmemory-policy noeviction");
   Guard::Options options = To(sentinels.url());
   options.redis.deadline = 100ms;
   Node node(options);
