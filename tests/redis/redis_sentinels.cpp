@@ -72,12 +72,14 @@ void Sentinel::Start() {
   if (!up) throw std::runtime_error("a sentinel does not answer: " + Said());
   // What takes seconds otherwise: to see that a server lives, to tell of each other, to ask each
   // other, to look at replicas, and to make an old master that returns a replica (four times the
-  // first). And a machine that stands still shall not blind it for half a minute.
+  // second). And a machine that stands still shall not blind it for half a minute. No shorter
+  // ping-period: five of them must hold the second after which a replica is looked at, or it is
+  // never good enough.
   const std::size_t at = lines_.find("requirepass ");
   if (at != std::string::npos) {
     Text({"AUTH", lines_.substr(at + 12, lines_.find('\n', at) - at - 12)});
   }
-  const std::string told = Text({"SENTINEL", "DEBUG", "ping-period", "100", "publish-period", "200",
+  const std::string told = Text({"SENTINEL", "DEBUG", "ping-period", "300", "publish-period", "200",
                                  "ask-period", "100", "info-period", "500", "tilt-period", "1000"});
   if (told != "OK") throw std::runtime_error("a sentinel refuses: " + told);
 }
