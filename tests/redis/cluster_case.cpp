@@ -82,6 +82,7 @@ void ClusterCase::Begin(std::string_view rule, std::string_view deadline,
   Start(cluster_->url(), Rules(), 1, deadline);
   FaultCase::Ask(InTurn(std::string(rule)));
   for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), SteadyMicros());
+  begun_us_ = SteadyMicros();
 }
 
 void ClusterCase::Back(const std::vector<std::uint32_t>& keys, std::int64_t since_us) {

@@ -48,6 +48,7 @@ class ClusterCase : public FaultCase {
                                        std::int64_t to_us);
 
   std::optional<RedisCluster> cluster_;
+  std::int64_t begun_us_ = 0;  ///< When every node had been answered for every address.
 };
 
 }  // namespace tidegate::redis_test

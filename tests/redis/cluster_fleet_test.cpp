@@ -112,14 +112,16 @@ class ClusterFleetTest : public FaultCase {
   }
 
   /// All that there was, where enough was asked for; see fleet_test for what windows leave.
-  static void ExpectUsed(const Algorithm& algorithm, const Promise& promise, const Records& records,
-                         std::uint32_t keys) {
+  void ExpectUsed(const Algorithm& algorithm, const Promise& promise, const Records& records,
+                  std::uint32_t keys) const {
     std::int64_t from = records[0].received_us();
     std::int64_t to = from;
     for (const Record& record : records) {
       from = std::min(from, record.received_us());
       to = std::max(to, record.sent_us);
     }
+    // While the machine stood still nobody asked.
+    to -= canary_->LateMicros(from, to);
     // Each of many is asked now and then only: so is what it had to give at first.
     const double asked = static_cast<double>(records.size()) / keys;
     double each = promise.burst;

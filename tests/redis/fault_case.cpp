@@ -137,7 +137,17 @@ Records FaultCase::Of(Rung rung, const Records& records) {
 
 void FaultCase::ExpectUnnoticed(const Records& records) const {
   const Records judged = canary_ ? canary_->Undisturbed(records) : records;
-  EXPECT_EQ(OfStore(judged).size(), judged.size()) << "answers of other rungs";
+  const std::size_t others = judged.size() - OfStore(judged).size();
+  EXPECT_EQ(others, 0U) << "answers of other rungs, of " << judged.size();
+  if (others == 0) return;
+  int told = 0;
+  for (const Record& record : judged) {
+    if (record.rung == Rung::kStore || record.rung == Rung::kCache || ++told > 10) continue;
+    std::cout << "rung " << static_cast<int>(record.rung) << ", node " << int{record.node}
+              << ", key " << record.key << ", sent " << record.sent_us << " us, took "
+              << record.took_us << " us\n";
+  }
+  std::cout << fleet_->Failures() << fleet_->Said();
 }
 
 void FaultCase::ExpectBuckets(const Records& records, std::vector<Loss> losses) {

@@ -123,6 +123,7 @@ void Node::Start() {
                         << yaml_;
   // What it said in an earlier life must not be taken for this one's.
   fs::remove(log);
+  ended_ = 0;
   pid_ = Spawn({TIDEGATE_BINARY, "serve", "--config", config.string(), "--threads",
                 std::to_string(threads_)},
                log);
@@ -150,12 +151,16 @@ void Node::Signal(int signal) const {
 
 bool Node::Alive() {
   if (pid_ <= 0) return false;
-  if (waitpid(pid_, nullptr, WNOHANG) == 0) return true;
+  if (waitpid(pid_, &ended_, WNOHANG) == 0) return true;
   pid_ = -1;
   return false;
 }
 
-std::string Node::Said() const { return ReadFile(folder_ / (name_ + ".log")); }
+std::string Node::Said() const {
+  std::string said = ReadFile(folder_ / (name_ + ".log"));
+  if (WIFSIGNALED(ended_)) said += "died of signal " + std::to_string(WTERMSIG(ended_)) + '\n';
+  return said;
+}
 
 long Node::ResidentBytes() const {
   long pages = 0;
@@ -240,6 +245,19 @@ int Fleet::Descriptors() const {
   return total;
 }
 
+std::string Fleet::Failures() const {
+  std::string all;
+  for (const auto& node : nodes_) {
+    std::istringstream lines(node->Metrics());
+    for (std::string line; std::getline(lines, line);) {
+      const bool told = line.starts_with("tidegate_failures_total{") ||
+                        line.starts_with("tidegate_redis_errors_total{");
+      if (told && !line.ends_with(" 0")) all += line + '\n';
+    }
+  }
+  return all;
+}
+
 std::string Fleet::Said() const {
   std::string all;
   for (const auto& node : nodes_) {
@@ -247,7 +265,10 @@ std::string Fleet::Said() const {
     std::istringstream lines(node->Said());
     for (std::string line; std::getline(lines, line);) {
       // The same of every configuration here, and long.
-      if (line.find("fresh limit") == std::string::npos) all += line + '\n';
+      if (line.find("fresh limit") == std::string::npos &&
+          line.find("many people may share") == std::string::npos) {
+        all += line + '\n';
+      }
     }
   }
   return all;

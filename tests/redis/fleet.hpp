@@ -43,6 +43,7 @@ class Node {
   [[nodiscard]] int resp() const noexcept { return resp_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool Alive();
+  /// With the signal that it died of, if Alive has found that it did.
   [[nodiscard]] std::string Said() const;
   [[nodiscard]] long ResidentBytes() const;
   [[nodiscard]] int Descriptors() const;
@@ -69,6 +70,7 @@ class Node {
   int api_ = 0;
   int admin_ = 0;
   pid_t pid_ = -1;
+  int ended_ = 0;  ///< As waitpid told it.
 };
 
 /// Some tidegate processes with one configuration.
@@ -91,6 +93,8 @@ class Fleet {
   [[nodiscard]] long ResidentBytes() const;
   [[nodiscard]] int Descriptors() const;
   [[nodiscard]] std::string Said() const;
+  /// The lines of /metrics about what was not the store's, and why, as far as they are not 0.
+  [[nodiscard]] std::string Failures() const;
 
  private:
   TemporaryFolder folder_;

@@ -26,10 +26,13 @@ std::vector<std::string> ServerArguments(const RedisSentinels::Options& options,
   return arguments;
 }
 
-std::string SentinelLines(const RedisSentinels::Options& options, int master) {
+/// Each of the sentinels finds out a little later than the one before, so that seldom two want to
+/// be the leader at once: that costs seconds.
+std::string SentinelLines(const RedisSentinels::Options& options, int master, int number) {
+  const int down_after_ms = options.down_after_ms + 150 * number;
   std::string lines = "sentinel monitor mymaster 127.0.0.1 " + std::to_string(master) + " 2\n";
-  lines += "sentinel down-after-milliseconds mymaster " + std::to_string(options.down_after_ms);
-  lines += "\nsentinel failover-timeout mymaster 3000\nsentinel parallel-syncs mymaster 2\n";
+  lines += "sentinel down-after-milliseconds mymaster " + std::to_string(down_after_ms);
+  lines += "\nsentinel failover-timeout mymaster 2000\nsentinel parallel-syncs mymaster 2\n";
   if (!options.password.empty()) {
     lines += "requirepass " + options.password + "\n";
     lines += "sentinel sentinel-pass " + options.password + "\n";
@@ -67,15 +70,17 @@ void Sentinel::Start() {
     return client_->connected() && client_->Command({"PING"}) != nullptr;
   });
   if (!up) throw std::runtime_error("a sentinel does not answer: " + Said());
-  // What takes seconds otherwise: to tell of each other, to ask each other, to look at replicas,
-  // and to make an old master that returns a replica (four times the first). And a machine that
-  // stands still shall not blind it for half a minute.
+  // What takes seconds otherwise: to see that a server lives, to tell of each other, to ask each
+  // other, to look at replicas, and to make an old master that returns a replica (four times the
+  // second). And a machine that stands still shall not blind it for half a minute. No shorter
+  // ping-period: five of them must hold the second after which a replica is looked at, or it is
+  // never good enough.
   const std::size_t at = lines_.find("requirepass ");
   if (at != std::string::npos) {
     Text({"AUTH", lines_.substr(at + 12, lines_.find('\n', at) - at - 12)});
   }
-  const std::string told = Text({"SENTINEL", "DEBUG", "publish-period", "200", "ask-period", "100",
-                                 "info-period", "500", "tilt-period", "1000"});
+  const std::string told = Text({"SENTINEL", "DEBUG", "ping-period", "300", "publish-period", "200",
+                                 "ask-period", "100", "info-period", "500", "tilt-period", "1000"});
   if (told != "OK") throw std::runtime_error("a sentinel refuses: " + told);
 }
 
@@ -102,7 +107,7 @@ RedisSentinels::RedisSentinels(Options options) : options_(std::move(options)) {
   }
   for (int i = 0; i < 3; ++i) {
     sentinels_.push_back(
-        std::make_unique<Sentinel>(SentinelLines(options_, servers_[0]->port()), options_.wire));
+        std::make_unique<Sentinel>(SentinelLines(options_, servers_[0]->port(), i), options_.wire));
   }
   // A sentinel learns of replicas from the master, and asks it seldom.
   if (!Soon([&] { return Follows(1, 0) && Follows(2, 0); })) {
@@ -140,13 +145,21 @@ std::size_t RedisSentinels::Master() {
     }
   }
   const auto most = std::max_element(votes.begin(), votes.end());
-  return *most * 2 > living ? static_cast<std::size_t>(most - votes.begin()) : size();
+  return living > 0 && *most == living ? static_cast<std::size_t>(most - votes.begin()) : size();
 }
 
 bool RedisSentinels::Switched(std::size_t before) {
   const std::size_t now = Master();
   return now != size() && now != before && servers_[now]->running() &&
          servers_[now]->Text({"ROLE"}).starts_with("master");
+}
+
+bool RedisSentinels::Announced(std::size_t master) {
+  const std::string port = std::to_string(servers_[master]->port());
+  return std::all_of(sentinels_.begin(), sentinels_.end(), [&](const auto& sentinel) {
+    return !sentinel->running() ||
+           ValueOf(sentinel->Text({"SENTINEL", "MASTER", "mymaster"}), "port") == port;
+  });
 }
 
 bool RedisSentinels::Follows(std::size_t server, std::size_t master) {

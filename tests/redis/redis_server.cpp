@@ -174,6 +174,9 @@ std::string RedisServer::Said() const {
 
 std::string RedisServer::Text(const std::vector<std::string>& arguments) {
   if (!client_ || !client_->connected()) client_ = std::make_unique<RedisClient>(Connect());
+  std::string text = client_->Text(arguments);
+  if (!client_->ended() || !running()) return text;
+  client_ = std::make_unique<RedisClient>(Connect());
   return client_->Text(arguments);
 }
 

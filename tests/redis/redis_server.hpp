@@ -48,6 +48,8 @@ class RedisClient {
   /// The reply as text: `OK`, `3`, `(nil)`, or `(error) ...`; elements joined by spaces.
   std::string Text(const std::vector<std::string>& arguments);
   [[nodiscard]] bool connected() const noexcept { return context_ && context_->err == 0; }
+  /// The other side has ended it, as a sentinel makes a server do with all of its clients.
+  [[nodiscard]] bool ended() const noexcept { return context_ && context_->err == REDIS_ERR_EOF; }
 
  private:
   struct ContextDeleter {
@@ -102,7 +104,7 @@ class RedisServer {
   [[nodiscard]] RedisClient Connect() const {
     return options_.wire == Wire::kTls ? RedisClient(0, unix_socket()) : RedisClient(port_);
   }
-  /// On a connection kept for this.
+  /// On a connection kept for this, or another if the server has ended it.
   std::string Text(const std::vector<std::string>& arguments);
   /// User and system time so far, in seconds.
   [[nodiscard]] double CpuSeconds() const;

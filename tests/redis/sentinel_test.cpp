@@ -59,10 +59,18 @@ class SentinelTest : public FaultCase {
     }
     return calls;
   }
+  /// Until nobody asks the old one for a while.
+  void AwaitLeft() {
+    ASSERT_TRUE(Soon([&] {
+      const long asked = Asked(gone_);
+      EXPECT_TRUE(load_->Progress(150));
+      return Asked(gone_) == asked;
+    }));
+  }
   void ExpectAsEver(const Records& records) const {
     ExpectBuckets(records, losses_);
     ExpectInTime(records);
-    EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
+    EXPECT_TRUE(Soon([&] { return fleet_->Metric("tidegate_fleet_key_mismatches") == 0; }));
   }
 
   std::optional<RedisSentinels> sentinels_;
@@ -108,13 +116,22 @@ TEST_F(SentinelTest, TheMasterIsReplacedWhileItRuns) {
   const std::int64_t from = SteadyMicros();
   ASSERT_EQ(sentinels_->sentinel(0).Text({"SENTINEL", "FAILOVER", "mymaster"}), "OK");
   ASSERT_NO_FATAL_FAILURE(AwaitSwitch(from));
+  ASSERT_TRUE(Soon([&] { return sentinels_->Announced(sentinels_->Master()); }));
+  const std::int64_t named = SteadyMicros();
+  AwaitLeft();
+  const std::int64_t left = SteadyMicros();
+  std::cout << "left within " << (left - named) / 1000 << " ms\n";
   sentinels_->AwaitWhole();
-  const long asked = Asked(gone_);
   ASSERT_TRUE(load_->Progress(600));
-  EXPECT_EQ(Asked(gone_), asked);
   const Records records = Finish();
-  ExpectAsEver(records);
+  EXPECT_LE(left - named - canary_->LateMicros(named, left), kBackUs) << fleet_->Said();
   std::cout << Of(Rung::kClosed, records).size() << " of " << records.size() << " refused\n";
+  // Until the old one knows of it there are two, and each admits by itself.
+  losses_[0].to_us = left;
+  const double both = kBucket.limit * static_cast<double>(left - from) / 1e6;
+  const auto more = static_cast<std::size_t>(both / kBucket.burst) + 1;
+  losses_.insert(losses_.end(), more, losses_[0]);
+  ExpectAsEver(records);
 }
 
 TEST_F(SentinelTest, SomeSentinelsAreDeadOrWereNeverThere) {
@@ -135,7 +152,7 @@ TEST_F(SentinelTest, NoSentinelAtTheStart) {
   sentinels_.emplace(RedisSentinels::Options{.start_sentinels = false});
   Start(sentinels_->url());
   FaultCase::Ask("closed");
-  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  EXPECT_EQ(load_->answered(Rung::kStore), 0);
   sentinels_->StartSentinels();
   Back(SteadyMicros());
   // All of them gone again: the master is known, and nobody notices.
@@ -159,7 +176,7 @@ TEST_F(SentinelTest, SentinelsAskForAPassword) {
   // A wrong one is an alarm, and not told.
   Start(sentinels_->url(), Rules(), 1, "20ms", "sentinel: { password: wr0ng }");
   FaultCase::Ask("closed");
-  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  EXPECT_EQ(load_->answered(Rung::kStore), 0);
   EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
   EXPECT_EQ(fleet_->Said().find("wr0ng"), std::string::npos);
   returns_.clear();
@@ -172,7 +189,7 @@ TEST_F(SentinelTest, NobodyKnowsThatMaster) {
   url.replace(url.rfind('/'), std::string::npos, "/nobody");
   Start(url);
   FaultCase::Ask("closed");
-  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  EXPECT_EQ(load_->answered(Rung::kStore), 0);
   EXPECT_TRUE(Soon([&] { return fleet_->Said().find("nobody") != std::string::npos; }))
       << fleet_->Said();
   (void)Finish();

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/slot_move.hpp"
 
+#include <map>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "redis/redis_cluster.hpp"
+#include "redis/soon.hpp"
 
 namespace tidegate::redis_test {
 namespace {
 
 void MustBeOk(const std::string& answer, const std::string& what) {
   if (answer != "OK") throw std::runtime_error(what + ": " + answer);
+}
+
+std::string EpochOf(RedisClient& node) {
+  const std::string info = node.Text({"CLUSTER", "INFO"});
+  constexpr std::string_view kName = "cluster_my_epoch:";
+  const std::size_t at = info.find(kName);
+  return at == std::string::npos ? info : std::to_string(std::stol(info.substr(at + kName.size())));
 }
 
 }  // namespace
@@ -22,11 +33,31 @@ SlotMove::SlotMove(RedisCluster& cluster, int slot, std::size_t from, std::size_
       from_(cluster[from].Connect()),
       to_(cluster[to].Connect()) {
   for (std::size_t i = 0; i < cluster.masters(); ++i) {
-    if (i != from && i != to && cluster[i].running()) others_.push_back(cluster[i].Connect());
+    if (i != from && i != to && cluster[i].running()) {
+      others_.push_back({cluster.Id(i), cluster[i].Connect()});
+    }
   }
 }
 
+bool SlotMove::Agreed() {
+  std::map<std::string, std::string> own = {{from_id_, EpochOf(from_)}, {to_id_, EpochOf(to_)}};
+  for (Other& other : others_) own[other.id] = EpochOf(other.client);
+  std::set<std::string> epochs;
+  for (const auto& [id, epoch] : own) epochs.insert(epoch);
+  if (epochs.size() < own.size()) return false;
+  const std::string known = to_.Text({"CLUSTER", "NODES"});
+  std::istringstream in(known);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string id, address, flags, master, ping, pong, epoch;
+    words >> id >> address >> flags >> master >> ping >> pong >> epoch;
+    if (own.contains(id) && own[id] != epoch) return false;
+  }
+  return true;
+}
+
 void SlotMove::Begin() {
+  if (!Soon([&] { return Agreed(); })) throw std::runtime_error("the masters do not agree");
   MustBeOk(to_.Text({"CLUSTER", "SETSLOT", slot_, "IMPORTING", from_id_}), "importing");
   MustBeOk(from_.Text({"CLUSTER", "SETSLOT", slot_, "MIGRATING", to_id_}), "migrating");
 }
@@ -61,8 +92,8 @@ void SlotMove::End() {
   // First those that take part; the new owner raises the epoch by which the others believe it.
   MustBeOk(to_.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "new owner");
   MustBeOk(from_.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "old owner");
-  for (RedisClient& other : others_) {
-    MustBeOk(other.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "another");
+  for (Other& other : others_) {
+    MustBeOk(other.client.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "another");
   }
 }
 

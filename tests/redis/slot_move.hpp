@@ -17,6 +17,8 @@ class SlotMove {
  public:
   SlotMove(RedisCluster& cluster, int slot, std::size_t from, std::size_t to);
 
+  /// Waits first until the masters agree on who is of which epoch: a claim of a lower one than the
+  /// last would be lost, and the slot's keys with it.
   void Begin();
   /// Moves at most so many keys in one MIGRATE; how many there were.
   std::size_t MoveKeys(int most);
@@ -27,7 +29,12 @@ class SlotMove {
   void End();
 
  private:
+  struct Other {
+    std::string id;
+    RedisClient client;
+  };
   void Migrate(const std::vector<std::string>& keys);
+  [[nodiscard]] bool Agreed();
 
   std::string slot_;
   std::string from_id_;
@@ -35,7 +42,7 @@ class SlotMove {
   int to_port_;
   RedisClient from_;
   RedisClient to_;
-  std::vector<RedisClient> others_;
+  std::vector<Other> others_;
 };
 
 }  // namespace tidegate::redis_test
