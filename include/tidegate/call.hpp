@@ -44,6 +44,7 @@ struct CallRecord {
   std::uint32_t open = 0;                  ///< Parts of it that are not answered yet.
   std::uint16_t slot = 0;                  ///< Of its keys.
   bool resumed = false;                    ///< It waits with those that had waited before.
+  std::uint32_t renewed = 0;               ///< Charges whose leases were held before, as bits.
   void* span = nullptr;                    ///< The request that it is a part of.
   Time at{};                               ///< When it was decided, by the store's clock.
 };

@@ -12,6 +12,16 @@ namespace {
 
 using redis::Client;
 
+/// What a server says, fit for a line of a log.
+std::string Shortened(std::string_view text) {
+  constexpr std::size_t kMost = 400;
+  std::string line(text.substr(0, kMost));
+  for (char& c : line) {
+    if (c < ' ' || c == 0x7f) c = '?';
+  }
+  return text.size() > kMost ? line + "..." : line;
+}
+
 Operation OperationOf(Call::Kind kind) noexcept {
   switch (kind) {
     case Call::Kind::kApply:
@@ -34,7 +44,10 @@ Guard::Guard(net::Reactor& reactor, Options options, Store& local)
     : options_(std::move(options)),
       policy_(local, options_.nodes),
       client_(reactor, options_.redis, fingerprinter_, *this),
-      spans_(client_, fingerprinter_, policy_, stats_) {}
+      spans_(
+          client_, fingerprinter_, policy_, cache_,
+          [this](const Call& denied, Client::Clock::time_point sent) { Keep(denied, sent); },
+          stats_) {}
 
 std::optional<Error> Guard::Prepare(Call& call) {
   if (call.kind == Call::Kind::kApply) {
@@ -92,8 +105,9 @@ void Guard::OnSplit(Call& call) {
 }
 
 void Guard::OnAnswered(Call& call, Client::Clock::time_point sent, bool told) {
-  if (call.record.span != nullptr) return static_cast<Partial*>(call.record.span)->OnAnswered(call);
+  // Of a part too, and now: refunds that come after it are heard of after it.
   if (!call.allowed && told && DenyCache::MayKeep(call)) Keep(call, sent);
+  if (call.record.span != nullptr) return static_cast<Partial*>(call.record.span)->OnAnswered(call);
   call.finished(call);
 }
 
@@ -143,12 +157,12 @@ void Guard::OnNotice(Notice notice, redis::ErrorKind kind, const std::string& wh
     case Notice::kDown:
       // A certificate does not mend itself.
       if (kind == redis::ErrorKind::kTls) severity = Severity::kError;
-      words = text;
+      words = Shortened(text);
       break;
     case Notice::kError:
       severity = Severity::kError;
       words = "Redis at " + where + " refuses to decide (" + std::string(redis::Name(kind)) +
-              "); failure policies answer: " + text;
+              "); failure policies answer: " + Shortened(text);
       break;
     case Notice::kHealed:
       words =
@@ -161,10 +175,12 @@ void Guard::OnNotice(Notice notice, redis::ErrorKind kind, const std::string& wh
   }
   // Of nodes that come and go there are never many; whoever names new ones forever fills no memory.
   if (last_said_.size() > 256) last_said_.clear();
+  // Of refusals the kind counts: what Redis says of each may differ.
+  std::string what = notice == Notice::kError ? std::string(redis::Name(kind)) : words;
   std::string& last = last_said_[where];
-  if (words == last) return;
+  if (what == last) return;
   options_.log(severity, words);
-  last = std::move(words);
+  last = std::move(what);
 }
 
 }  // namespace tidegate

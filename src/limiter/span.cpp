@@ -2,6 +2,7 @@
 #include "limiter/span.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "limiter/request_key.hpp"
@@ -29,8 +30,11 @@ class Spans::Span final : public Partial {
   };
 
   void AddPart(std::size_t first, std::size_t count, std::uint16_t slot);
-  /// All parts of this stage.
+  /// Whether a part is known to deny; those are answered then.
+  [[nodiscard]] bool KnownToDeny();
+  /// All parts of this stage that are not answered yet.
   void Ask(bool late);
+  void Name(Part& part);
   void Submit(Part& part);
   void OnDone();
   /// Whether it is certain that the request does not pass.
@@ -95,8 +99,13 @@ class Spans::GiveBack final : public Partial, public Call {
 };
 
 Spans::Spans(redis::Client& client, const Fingerprinter& fingerprinter, FailurePolicy& policy,
-             GuardStats& stats)
-    : client_(client), fingerprinter_(fingerprinter), policy_(policy), stats_(stats) {}
+             DenyCache& cache, Keep keep, GuardStats& stats)
+    : client_(client),
+      fingerprinter_(fingerprinter),
+      policy_(policy),
+      cache_(cache),
+      keep_(std::move(keep)),
+      stats_(stats) {}
 
 Spans::~Spans() = default;
 
@@ -116,8 +125,8 @@ void Spans::Recycle(Span* span) { spare_.push_back(span); }
 
 void Spans::TakeBack(const Call& part) {
   for (std::size_t i = 0; i < part.charges.size(); ++i) {
-    // A shadow that did not fit was not charged.
-    if (!part.decisions[i].allowed) continue;
+    // A shadow that did not fit was not charged; a lease that was held before is not ours to end.
+    if (!part.decisions[i].allowed || (part.record.renewed >> i & 1) != 0) continue;
     if (spare_gifts_.empty()) {
       gifts_.push_back(std::make_unique<GiveBack>(*this));
       spare_gifts_.push_back(gifts_.back().get());
@@ -157,7 +166,16 @@ void Spans::Span::Begin(Call& whole, const redis::Client::Parts& parts) {
     AddPart(first, count, parts.slot[part]);
     first += count;
   }
-  const bool any_early = std::ranges::any_of(parts_, [](const Part& p) { return !p.late; });
+  if (KnownToDeny()) {
+    if (DenyCache::MayKeep(whole) && home_.cache_.Find(whole, redis::Client::Clock::now())) {
+      home_.stats_.cache_hits.Add();
+      whole_ = nullptr;
+      home_.Recycle(this);
+      return whole.finished(whole);
+    }
+  }
+  const bool any_early = std::ranges::any_of(
+      parts_, [](const Part& part) { return !part.late && part.state == State::kWaits; });
   Ask(!any_early);
 }
 
@@ -182,24 +200,48 @@ void Spans::Span::AddPart(std::size_t first, std::size_t count, std::uint16_t sl
 
 void Spans::Span::Ask(bool late) {
   asked_late_ = late;
-  const bool look = late && Refused();
+  const bool look = Refused();
   std::array<Part*, kMaxCharges> asked;
   std::size_t count = 0;
   for (Part& part : parts_) {
-    if (part.late != late) continue;
+    if (part.late != late || part.state != State::kWaits) continue;
     if (look) part.kind = Call::Kind::kPeek;
     asked[count++] = &part;
   }
   open_ = count;
+  if (count == 0) return Finish();
   // The last of them may be answered at once, and end all of this.
   for (std::size_t i = 0; i < count; ++i) Submit(*asked[i]);
 }
 
 void Spans::Span::Submit(Part& part) {
   part.state = State::kAsked;
+  if (part.kind == Call::Kind::kApply) Name(part);
+  try {
+    home_.client_.Resume(part);
+  } catch (const std::bad_alloc&) {
+    // Others of it may be on their way: it ends when they do.
+    OnFailed(part, redis::Reason::kQueueFull);
+  }
+}
+
+void Spans::Span::Name(Part& part) {
   // Two charges of one request never name the same key: that was checked of the whole.
-  if (part.kind == Call::Kind::kApply) (void)Identify(home_.fingerprinter_, part);
-  home_.client_.Resume(part);
+  (void)Identify(home_.fingerprinter_, part);
+}
+
+bool Spans::Span::KnownToDeny() {
+  if (whole_->kind != Call::Kind::kApply) return false;
+  const auto now = redis::Client::Clock::now();
+  bool known = false;
+  for (Part& part : parts_) {
+    if (part.late || !DenyCache::MayKeep(part)) continue;
+    Name(part);
+    if (!home_.cache_.Find(part, now)) continue;
+    part.state = State::kAnswered;
+    known = true;
+  }
+  return known;
 }
 
 void Spans::Span::OnAnswered(Call& part) {
@@ -316,6 +358,12 @@ void Spans::Span::Finish() {
     }
   }
   for (std::size_t i = 0; i < decisions_.size(); ++i) whole.decisions[origins_[i]] = decisions_[i];
+  const bool of_store =
+      std::ranges::none_of(parts_, [](const Part& part) { return part.state == State::kFailed; });
+  if (apply && !allowed && of_store && DenyCache::MayKeep(whole)) {
+    home_.keep_(whole,
+                redis::Client::Clock::time_point{std::chrono::nanoseconds{whole.record.since}});
+  }
   whole_ = nullptr;
   home_.Recycle(this);
   whole.finished(whole);

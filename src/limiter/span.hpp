@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "limiter/deny_cache.hpp"
 #include "limiter/failure_policy.hpp"
 #include "limiter/guard_stats.hpp"
 #include "store/fingerprint.hpp"
@@ -37,13 +39,19 @@ class Partial {
 /// - Leases and shadows come after all others have passed: a lease that is taken and given back at
 ///   once would be in others' way, and a shadow sees only what passes.
 /// - Where parts fail, their rules' policies answer for them, and what they refuse refuses all.
+/// - A part that is known to deny (DenyCache) is not asked for, and the others are only looked at:
+///   a flood of denied requests charges nobody. The answer as a whole is kept too, but holds only
+///   as long as that of such a part does, which hears of refunds in their order.
 ///
 /// One reactor's.
 class Spans {
  public:
+  /// Keeps a denial that was true when the question left.
+  using Keep = std::function<void(const Call& denied, redis::Client::Clock::time_point sent)>;
+
   /// All outlive this.
   Spans(redis::Client& client, const Fingerprinter& fingerprinter, FailurePolicy& policy,
-        GuardStats& stats);
+        DenyCache& cache, Keep keep, GuardStats& stats);
   ~Spans();
 
   /// Finishes `whole` in the end. REQUIRES: a checked call, of several parts.
@@ -59,6 +67,8 @@ class Spans {
   redis::Client& client_;
   const Fingerprinter& fingerprinter_;
   FailurePolicy& policy_;
+  DenyCache& cache_;
+  Keep keep_;
   GuardStats& stats_;
   std::vector<std::unique_ptr<Span>> all_;  ///< In use and not.
   std::vector<Span*> spare_;

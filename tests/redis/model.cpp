@@ -281,6 +281,13 @@ void Model::Tell(Open& key, const Quota& quota, const Item& item, std::int64_t a
                                    o.more_after.count(), o.reset_after.count(), o.never ? 1 : 0});
 }
 
+bool Model::Holds(const Open& key, const Item& item) const {
+  if (key.state.algorithm != Algorithm::kConcurrency) return false;
+  return std::ranges::any_of(key.state.leases, [&](const concurrency::Lease& lease) {
+    return lease.id == LeaseOf(item.lease) && lease.expiry > now_;
+  });
+}
+
 std::vector<std::int64_t> Model::Apply(const Batch& batch, Time now) {
   now_ = now;
   repaired_ = healed_ = 0;
@@ -308,8 +315,10 @@ std::vector<std::int64_t> Model::Apply(const Batch& batch, Time now) {
     answers_.push_back(admitted);
     for (const Item& item : entry.items) {
       const Quota& quota = batch.quotas[item.quota];
+      const bool held = Holds(key_of(item), item);
       const Outcome outcome = Step(key_of(item), quota, item, admitted);
       Tell(key_of(item), quota, item, outcome.admitted, item.cost);
+      if (held && outcome.admitted > 0) answers_.back() += 2;
     }
   }
   std::vector<std::int64_t> reply = {Tick(now), repaired_, healed_, 0};

@@ -52,6 +52,8 @@ class Model {
   Outcome ActAlone(Open& key, const Quota& quota, const Entry& entry, const std::string& id);
   void Tell(Open& key, const Quota& quota, const Item& item, std::int64_t admitted,
             std::int64_t cost);
+  /// Its lease lives before it is asked for.
+  [[nodiscard]] bool Holds(const Open& key, const Item& item) const;
   void Noted(Open& key, const Quota& quota, const Outcome& outcome);
   void Finish();
 

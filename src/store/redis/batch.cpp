@@ -93,6 +93,7 @@ Batch::Entry& Batch::AddEntry(const Call& call, Call::Kind kind) {
 
 void Batch::Join(Entry& entry, std::uint32_t number, Call& call) {
   call.record.batch = this;
+  call.record.renewed = 0;
   call.record.entry = number;
   call.record.place = static_cast<std::uint32_t>(entry.waiters.size());
   entry.waiters.push_back(&call);

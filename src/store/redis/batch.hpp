@@ -125,6 +125,7 @@ class Batch {
   struct ListOutcome {
     std::int64_t admitted;
     Outcome look;
+    bool renewed;  ///< A lease that was held before.
   };
   class Replay;
 

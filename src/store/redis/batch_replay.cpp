@@ -74,7 +74,9 @@ class Batch::Replay {
         list.look.retry_after = Micros{Take()};
         list.look.more_after = Micros{Take()};
         list.look.reset_after = Micros{Take()};
-        list.look.never = Take() != 0;
+        const std::int64_t bits = Take();
+        list.look.never = (bits & 1) != 0;
+        list.renewed = (bits & 2) != 0;
       }
       lists_.push_back(list);
     }
@@ -156,7 +158,9 @@ class Batch::Replay {
           outcome = states_[item.key].Step(QuotaOf(item), item.cost, 1, now_);
           allowed = outcome.admitted == 1;
         }
-        if (call != nullptr) call->decisions[i] = DecisionOf(call->charges[i], outcome, allowed);
+        if (call == nullptr) continue;
+        call->decisions[i] = DecisionOf(call->charges[i], outcome, allowed);
+        if (lists_[i].renewed) call->record.renewed |= std::uint32_t{1} << i;
       }
     }
   }

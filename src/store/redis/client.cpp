@@ -2,6 +2,7 @@
 #include "store/redis/client.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "store/redis/cluster_directory.hpp"
@@ -19,6 +20,9 @@ using std::chrono::seconds;
 constexpr int kMostHops = 3;
 /// A node of a cluster that owns nothing any more is kept for so long: slots come and go.
 constexpr seconds kUnused{10};
+/// A cluster has at most 16,384 masters, and is advised to have 1,000; whoever names more is no
+/// cluster.
+constexpr std::size_t kMostNodes = 2000;
 
 std::int64_t Nanoseconds(Client::Clock::time_point at) noexcept {
   return nanoseconds{at.time_since_epoch()}.count();
@@ -66,6 +70,7 @@ Link::Options Client::SentinelOptions() const {
                        .password = options_.sentinel_password,
                        .name = options_.name,
                        .channel = "+switch-master",
+                       .also = "+promoted-slave",
                        .what = "the sentinel",
                        .where_password = "store.sentinel"},
           .connect_timeout = options_.connect_timeout};
@@ -87,6 +92,9 @@ std::unique_ptr<Directory> Client::NewDirectory() {
 }
 
 void Client::Start() {
+  if (options_.url.tls != (options_.tls != nullptr)) {
+    throw std::logic_error("a url with TLS needs a TlsClient, and no other does");
+  }
   stopped_ = false;
   directory_->Start();
 }
@@ -253,6 +261,9 @@ void Client::SendOn(Node& node, std::unique_ptr<Batch> batch, std::string_view e
     return Fail(std::move(batch), Reason::kRedisError);
   }
   if (redirect->to.host.empty()) redirect->to.host = node.endpoint().host;
+  if (nodes_.size() >= kMostNodes && !nodes_.contains(redirect->to)) {
+    return Fail(std::move(batch), Reason::kRedisError);
+  }
   ++batch->hops;
   batch->asking = redirect->kind == Redirect::Kind::kAsk;
   if (!batch->asking) directory_->OnMoved(*redirect);
@@ -333,6 +344,10 @@ void Client::Arm() {
 Node& Client::At(const Endpoint& endpoint) {
   auto& node = nodes_[endpoint];
   if (node != nullptr) return *node;
+  if (slotted_ && retire_at_ == Clock::time_point::max()) {
+    retire_at_ = Clock::now() + kUnused;
+    Arm();
+  }
   Node::Options options{.link = LinkOptions(), .channel = channel_, .deadline = options_.deadline};
   options.link.endpoint = endpoint;
   Node::Listener& listener = *this;
@@ -355,6 +370,14 @@ Node* Client::Any() {
   return nullptr;
 }
 
+bool Client::Troubled() {
+  return std::ranges::any_of(directory_->Owners(), [this](const Endpoint& owner) {
+    const auto found = nodes_.find(owner);
+    return found == nodes_.end() || !found->second->up() ||
+           found->second->breaker() != Breaker::State::kClosed;
+  });
+}
+
 void Client::Bury(std::unique_ptr<Node> node) {
   node->Stop();
   // This may be one of its own calls.
@@ -367,7 +390,8 @@ void Client::OnDirectory() {
   const std::vector<Endpoint> owners = directory_->Owners();
   for (const Endpoint& owner : owners) (void)At(owner);
   if (slotted_) {
-    retire_at_ = Clock::now() + kUnused;
+    // Those that own nothing any more.
+    if (retire_at_ == Clock::time_point::max()) retire_at_ = Clock::now() + kUnused;
     Arm();
   } else if (!owners.empty()) {
     // One master only: what was not sent to the one before is for the new one.

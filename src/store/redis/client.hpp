@@ -126,6 +126,7 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   // Directory::Host
   Node& At(const Endpoint& endpoint) override;
   [[nodiscard]] Node* Any() override;
+  [[nodiscard]] bool Troubled() override;
   void OnDirectory() override;
   void OnDirectoryProblem(const Endpoint& asked, ErrorKind kind,
                           const std::string& problem) override;

@@ -97,14 +97,17 @@ void ClusterDirectory::OnReply(const Reply* reply, const Endpoint& asked) {
         asked, ErrorKind::kOther,
         "what Redis at " + asked.Shown() + " says of the cluster's slots makes no sense");
   }
-  Arm();
   if (view_.version() != before) host_.OnDirectory();
+  // Whoever takes its place is found as soon as the cluster knows.
+  if (host_.Troubled()) view_.OnTrouble(Clock::now());
+  Arm();
 }
 
 void ClusterDirectory::OnMoved(const Redirect& redirect) {
+  const std::uint64_t before = view_.version();
   view_.OnMoved(redirect, Clock::now());
   Arm();
-  host_.OnDirectory();
+  if (view_.version() != before) host_.OnDirectory();
 }
 
 void ClusterDirectory::OnTrouble() {

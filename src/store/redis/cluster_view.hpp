@@ -27,7 +27,7 @@ class ClusterView {
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kSoon{50};  ///< At most, by chance.
   static constexpr std::chrono::milliseconds kLeast{100};
-  static constexpr std::chrono::milliseconds kMost{1000};
+  static constexpr std::chrono::milliseconds kMost{400};
   static constexpr std::chrono::seconds kQuiet{15};  ///< A random third less at most.
 
   /// Nothing is known, and the first question is due at once.

@@ -22,6 +22,8 @@ class Directory {
     virtual Node& At(const Endpoint& endpoint) = 0;
     /// One of those that are connected, by chance; nullptr: none is.
     [[nodiscard]] virtual Node* Any() = 0;
+    /// One that serves something does not answer.
+    [[nodiscard]] virtual bool Troubled() = 0;
     /// Slots have other owners.
     virtual void OnDirectory() = 0;
     /// What is wrong with whoever is asked, for people.

@@ -32,6 +32,10 @@ void Greeting::Begin(std::string& out) {
   }
   AppendCommand(out, {"SUBSCRIBE", options_.channel});
   steps_.push_back(Step::kSubscribe);
+  if (!options_.also.empty()) {
+    AppendCommand(out, {"SUBSCRIBE", options_.also});
+    steps_.push_back(Step::kAlso);
+  }
   if (options_.script.empty()) return;
   AppendCommand(out, {"SCRIPT", "LOAD", options_.script});
   steps_.push_back(Step::kLoad);
@@ -75,6 +79,12 @@ Greeting::Progress Greeting::OnReply(const Reply& reply) {
   if (step == Step::kSubscribe) {
     subscribed_ = reply.is(Reply::Type::kPush);
     if (!subscribed_ && KindOf(reply.text) != ErrorKind::kNoPerm) return Fail(step, reply.text);
+  } else if (step == Step::kAlso) {
+    // Whether we may or not. A message of the first channel may come before.
+    if (reply.is(Reply::Type::kPush) && !reply.elements.empty() &&
+        reply.elements.front().text != "subscribe") {
+      return Progress::kMore;
+    }
   } else if (reply.is(Reply::Type::kPush)) {
     return Progress::kMore;  // Somebody else's refund.
   } else if (reply.is(Reply::Type::kError)) {

@@ -23,9 +23,10 @@ class Greeting {
     std::string password;  ///< Both empty: no AUTH.
     std::string name;      ///< As CLIENT LIST shows it.
     int database = 0;
-    std::string channel;       ///< To subscribe to.
-    std::string_view script = {};   ///< Empty: none, as for a sentinel.
-    bool master_only = false;  ///< A replica is of no use.
+    std::string channel;           ///< To subscribe to.
+    std::string also = {};         ///< Another channel; empty: none.
+    std::string_view script = {};  ///< Empty: none, as for a sentinel.
+    bool master_only = false;      ///< A replica is of no use.
     std::string_view what = "Redis";
     std::string_view where_password = "store.url";  ///< Of the configuration.
   };
@@ -45,7 +46,7 @@ class Greeting {
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
 
  private:
-  enum class Step : std::uint8_t { kHello, kRole, kSelect, kSubscribe, kLoad };
+  enum class Step : std::uint8_t { kHello, kRole, kSelect, kSubscribe, kAlso, kLoad };
   [[nodiscard]] Progress Fail(Step step, std::string_view error);
 
   Options options_;

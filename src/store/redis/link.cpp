@@ -14,6 +14,11 @@
 namespace tidegate::redis {
 namespace {
 
+/// A server that speaks TLS only hangs up at the first word without.
+constexpr std::string_view kMaybeTls =
+    " before it said a word (does it speak TLS there? Then write `rediss` for `redis` in "
+    "store.url)";
+
 std::string ErrorText(int error) { return std::strerror(error); }
 
 net::SocketAddress UnixAddress(const std::string& path) {
@@ -60,12 +65,20 @@ void Link::Fail(ErrorKind kind, const std::string& problem) {
 }
 
 void Link::OnTimer(net::Timer::Clock::time_point) {
+  if (state_ == State::kHandshake) {
+    // One without TLS waits for the end of a line that never comes.
+    return Fail(ErrorKind::kTls, "no TLS to " + Shown() + " within " +
+                                     std::to_string(options_.connect_timeout.count() / 1000) +
+                                     " ms: does it speak TLS there? (Write `redis` for `rediss` "
+                                     "in store.url, or name its TLS port)");
+  }
   Fail(ErrorKind::kOther, "no connection to " + Shown() + " within " +
                               std::to_string(options_.connect_timeout.count() / 1000) + " ms");
 }
 
 void Link::Open() {
   state_ = State::kResolving;
+  answered_ = false;
   last_problem_.clear();
   ArmAt(net::Timer::Clock::now() + options_.connect_timeout);
   const Endpoint& endpoint = options_.endpoint;
@@ -213,7 +226,8 @@ ssize_t Link::Write(std::string_view bytes) {
 void Link::Broke() {
   // With TLS 1.3 a server tells after the handshake that it does not take our certificate.
   const bool refused = tls_ != nullptr && !tls_->problem().empty();
-  const std::string why = refused ? tls_->problem() : tls_ != nullptr ? "cut off" : io_problem_;
+  std::string why = refused ? tls_->problem() : tls_ != nullptr ? "cut off" : io_problem_;
+  if (!answered_ && tls_ == nullptr) why += kMaybeTls;
   Fail(refused ? ErrorKind::kTls : ErrorKind::kOther,
        "the connection to " + Shown() + " broke: " + why);
 }
@@ -236,7 +250,12 @@ void Link::Receive(std::uint32_t events) {
     const ssize_t got = Read(bytes.data(), bytes.size());
     if (got == net::kIoWait) return;
     if (got < 0) return Broke();
-    if (got == 0) return Fail(ErrorKind::kOther, Shown() + " closed the connection");
+    if (got == 0) {
+      const bool hint = !answered_ && tls_ == nullptr;
+      return Fail(ErrorKind::kOther,
+                  Shown() + " closed the connection" + std::string(hint ? kMaybeTls : ""));
+    }
+    answered_ = true;
     reader_.Feed({bytes.data(), static_cast<std::size_t>(got)});
     Reply reply;
     while (true) {

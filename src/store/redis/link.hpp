@@ -98,6 +98,7 @@ class Link final : public net::Watcher, private net::Timer {
   net::Descriptor fd_;
   std::unique_ptr<net::TlsSession> tls_;
   std::string io_problem_;
+  bool answered_ = false;  ///< Anything at all, since it was opened.
   RespReader reader_;
   std::string out_;
   std::size_t sent_ = 0;

@@ -297,10 +297,15 @@ void Node::OnBatchError(Sent sent, std::string_view error) {
     return batches_.Give(std::move(batch));
   }
   if (remedy == Remedy::kSendText && batch->attempts() < 3 + batch->hops) {
-    // What came by EVAL may be evicted again, what was loaded not.
-    AppendCommand(link_.out(), {"SCRIPT", "LOAD", ApplyScript()});
-    sent_.push_back({nullptr, nullptr, Clock::now()});
-    Write(std::move(batch), Batch::Form::kText, true);
+    // Loaded once for all that were sent meanwhile; what follows on this connection finds it,
+    // unless it is lost again. (What came by EVAL may be evicted, what was loaded not.)
+    const bool again = batch->attempts() > 1 + batch->hops + batch->delays;
+    if (!loading_) {
+      loading_ = true;
+      AppendCommand(link_.out(), {"SCRIPT", "LOAD", ApplyScript()});
+      sent_.push_back({nullptr, [this](const Reply*) { loading_ = false; }, Clock::now()});
+    }
+    Write(std::move(batch), again ? Batch::Form::kText : Batch::Form::kSha, true);
     Arm();
     return link_.Flush();
   }

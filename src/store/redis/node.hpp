@@ -143,6 +143,7 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   Breaker breaker_;
   std::string sha_;
   bool told_ = false;
+  bool loading_ = false;  ///< The script is on its way.
   bool stopped_ = true;
   bool reading_ = false;              ///< Calls are being finished: what they start waits.
   std::deque<Round> queue_;           ///< The last one takes new calls.

@@ -38,6 +38,14 @@ std::string Quoted(std::string_view error) {
   return "`" + words + "`";
 }
 
+/// `slave <its name> <host> <port> @ <master's name> <host> <port>`.
+bool IsOf(std::string_view event, std::string_view master) {
+  const std::size_t at = event.find(" @ ");
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = event.substr(at + 3);
+  return rest.starts_with(master) && rest.substr(master.size()).starts_with(' ');
+}
+
 bool SaysNoSuchMaster(const Reply& reply) {
   return reply.is(Reply::Type::kError) &&
          reply.text.find("No such master") != std::string_view::npos;
@@ -179,10 +187,14 @@ void SentinelView::OnOthers(const Reply& reply) {
 
 SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   const auto& parts = push.elements;
-  if (!connected_ || parts.size() != 3 || parts[0].text != "message" ||
-      parts[1].text != "+switch-master") {
+  if (!connected_ || parts.size() != 3 || parts[0].text != "message") return News::kNothing;
+  if (parts[1].text == "+promoted-slave" && IsOf(parts[2].text, name_)) {
+    // The one that leads a failover says `+switch-master` when all replicas follow; who is the
+    // master it can be asked from now on.
+    AskNow(now);
     return News::kNothing;
   }
+  if (parts[1].text != "+switch-master") return News::kNothing;
   std::string_view rest = parts[2].text;
   if (!rest.starts_with(name_)) return News::kNothing;
   rest.remove_prefix(name_.size());
@@ -197,12 +209,16 @@ SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   const auto address = ReadAddress(words[2], words[3]);
   if (!rest.empty() || !address) return News::kNothing;
   told_.reset();  // What was told before this is older.
+  AskNow(now);
+  return Believe(*address);
+}
+
+void SentinelView::AskNow(TimePoint now) {
   if (awaited_ > 0) {
     wanted_ = Wanted::kNow;
   } else {
     ask_at_ = now;
   }
-  return Believe(*address);
 }
 
 void SentinelView::OnWell() noexcept {

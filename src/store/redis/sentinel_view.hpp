@@ -40,7 +40,7 @@ class SentinelView {
   /// All that are known: those of the start, and those that they told of; kMostSentinels at most.
   [[nodiscard]] const std::vector<Endpoint>& sentinels() const noexcept { return sentinels_; }
 
-  /// The connection stands, subscribed to `+switch-master`: ask at once.
+  /// The connection stands, subscribed to `+switch-master` and `+promoted-slave`: ask at once.
   void OnConnected(TimePoint now);
   /// It broke, or could not be made, or OnReply called it useless: the next one's turn.
   void OnLost(TimePoint now);
@@ -57,7 +57,8 @@ class SentinelView {
     kUseless,  ///< This sentinel is of no use: close the connection, and OnLost.
   };
   [[nodiscard]] News OnReply(const Reply& reply, TimePoint now);
-  /// A message of the subscription. `+switch-master` of our master is believed at once.
+  /// A message of the subscription. `+switch-master` of our master is believed at once; after
+  /// `+promoted-slave` it asks at once.
   [[nodiscard]] News OnPush(const Reply& push, TimePoint now);
 
   /// The master does not answer, or says that it is none. Asks soon, and again until OnWell.
@@ -75,6 +76,7 @@ class SentinelView {
   void OnOthers(const Reply& reply);
   [[nodiscard]] News Believe(const Endpoint& address);
   [[nodiscard]] News Unknown();
+  void AskNow(TimePoint now);
   [[nodiscard]] News Useless(std::string why);
   /// The round is over.
   void Rest(TimePoint now);

@@ -14,7 +14,7 @@
 --            now, repaired, healed, failed writes
 --            for each key of a hash algorithm, in the order of KEYS: its three numbers before the batch
 --            for each entry: admitted; for each of its charges of a list algorithm:
---                admitted, remaining, retry_after, more_after, reset_after, never
+--                admitted, remaining, retry_after, more_after, reset_after, never (+ 2: its lease was held before)
 -- or an error: what is wrong with the batch (`TIDEGATE ...`), or what Redis said to a read or to
 -- the first write. Nothing is written then.
 --
@@ -91,7 +91,7 @@ local quota, step, algorithm, limit, period, capacity, recovery, x, y, saturatio
 
 -- By the number of its key, of every key:
 local kind = {}        -- its algorithm, 6 for the id of a refund; nil until it is read
-local deleted = {}     -- DEL before it is written: it was healed or reset
+local deleted = {}     -- DEL before it is written: true where it was healed, 2 where it was reset
 local dirty = {}       -- it has to be written
 local recovered = {}   -- when it will have recovered, where its TTL may end before that,
 local recoveries = {}  -- and how long a whole recovery takes, under the last quota that stepped it

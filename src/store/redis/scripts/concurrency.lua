@@ -158,8 +158,15 @@ local function Concurrency()
     if own_expiry and own_expiry > expiry then
       expiry = own_expiry
     end
+    -- Before anything is dropped: where its slot is on the way to another node, a key that vanishes cannot be written
+    -- any more.
+    if not write('ZADD', KEYS[k], format('%d', expiry), lease) then
+      return false
+    end
+    if own_units == 0 and leases.stored > 0 and units == 1 then
+      write('ZREM', KEYS[k], '#' .. lease)  -- Of one under the same id that has ended.
+    end
     drop_expired(k)
-    write('ZADD', KEYS[k], format('%d', expiry), lease)
     present[k] = true
     if units ~= own_units and (units > 1 or own_units > 1) then
       if units > 1 then
@@ -176,19 +183,24 @@ local function Concurrency()
     if not leases.last or leases.last < expiry then
       leases.last = expiry
     end
+    return true
   end
 
   local function let_go(k, lease, units)
     local leases = held[k]
     drop_expired(k)
-    write('ZREM', KEYS[k], lease)
     if units > 1 then
       write('ZREM', KEYS[k], '#' .. lease)
       leases.extra = leases.extra - (units - 1)
       write_sum(k)
     end
+    write('ZREM', KEYS[k], lease)
     leases.living = leases.living - 1
-    leases.last = last_expiry(k)
+    if leases.living > 0 then
+      leases.last = last_expiry(k)
+    else
+      leases.last, present[k] = nil, nil
+    end
   end
 
   -- When `excess` units have ended, in the order of their expiry, leaving out `lease`, which ends at `own_expiry`.
@@ -231,8 +243,9 @@ local function Concurrency()
       if op == admits then
         return admitted
       end
-      if admitted > 0 then
-        hold(k, lease, cost, expiry, units)
+      leases.renewed = admitted > 0 and expiry ~= nil
+      if admitted > 0 and not hold(k, lease, cost, expiry, units) then
+        admitted = 0
       end
     elseif expiry then
       admitted = 1
@@ -264,7 +277,9 @@ local function Concurrency()
         retry_after = ends(k, excess, expiry and lease, expiry) - now
       end
     end
-    return remaining, retry_after, more_after, reset_after, never and 1 or 0
+    local renewed = leases.renewed and 2 or 0
+    leases.renewed = nil
+    return remaining, retry_after, more_after, reset_after, (never and 1 or 0) + renewed
   end
 
   local function forget(k)

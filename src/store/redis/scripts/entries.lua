@@ -175,7 +175,7 @@ local function forget(k)
   else
     local there = states[k][3] >= 0
     existed = existed or there
-    deleted[k] = deleted[k] or there
+    deleted[k] = deleted[k] or there and 2
     start_fresh(k)
   end
   present[k], dirty[k], recovered[k] = nil, nil, nil

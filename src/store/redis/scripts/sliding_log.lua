@@ -11,13 +11,16 @@ local function SlidingLogs()
   --   tail_at, tail_units        the entry that this batch adds: all of its steps have the same time
   --   joined                     the tail has taken the newest entry in
   --   sum                        the total of the last entry, the tail's if there is one
-  -- Unfolded: times, sizes (units of each), from `from` to `to`.
+  -- Unfolded: times, sizes (units of each), from `from` to `to`; those before are dropped.
+  --   old                        what is in Redis, score by member; nil: not known
+  --   base                       the total before the first of `sizes`
+  --   corrupt                    what is in Redis is not a log
   local logs = {}
 
   local function heal(k)
     healed = healed + 1
     present[k], deleted[k] = true, true
-    logs[k] = {times = {}, sizes = {}, from = 1, to = 0}
+    logs[k] = {times = {}, sizes = {}, from = 1, to = 0, base = 0, corrupt = true}
   end
 
   -- units and total of a member with its score, or nil where they are not what we write
@@ -59,24 +62,26 @@ local function SlidingLogs()
     if log.times then
       return log
     end
-    local times, sizes, n = {}, {}, 0
+    local times, sizes, n, old, base = {}, {}, 0, {}, nil
     local all = present[k] and read('ZRANGE', KEYS[k], '0', '-1', 'WITHSCORES') or {}
     for i = 1, #all, 2 do
-      local units, _, at = parse(all[i], all[i + 1])
+      local units, total, at = parse(all[i], all[i + 1])
       if not units then
         heal(k)
         return logs[k]
       end
+      old[all[i]] = at
       if at > log.gone and not (log.joined and all[i] == log.member) then
         n = n + 1
         times[n], sizes[n] = at, units
+        base = base or total - units
       end
     end
     if log.tail_at then
       n = n + 1
       times[n], sizes[n] = log.tail_at, log.tail_units
     end
-    log = {times = times, sizes = sizes, from = 1, to = n}
+    log = {times = times, sizes = sizes, from = 1, to = n, old = old, base = base or 0}
     logs[k] = log
     return log
   end
@@ -245,6 +250,10 @@ local function SlidingLogs()
     local joins = last and (last == at or op == debit and is_full(k, bound))
     if not log.times and log.sum + units > 4503599627370496 then
       log = unfold(k)  -- Written anew, with totals that begin at zero.
+      log.base = 0
+      for i = 1, log.from - 1 do
+        log.base = log.base - log.sizes[i]
+      end
     end
     if log.times then
       if not joins or log.to < log.from then
@@ -361,23 +370,50 @@ local function SlidingLogs()
   end
 
   local function forget(k)
-    logs[k] = {times = {}, sizes = {}, from = 1, to = 0}
+    logs[k] = {times = {}, sizes = {}, from = 1, to = 0, base = 0, corrupt = logs[k].corrupt}
   end
 
+  -- Many of one command's arguments, some at a time.
+  local function write_many(command, key, all)
+    for i = 1, #all, 2000 do
+      write(command, key, unpack(all, i, i + 1999 < #all and i + 1999 or #all))
+    end
+  end
+
+  -- Only what differs is written, and nothing is taken away before the rest is there: where its slot is on the way to
+  -- another node, a key that vanishes cannot be written any more.
   local function rewrite(k, log)
-    write('DEL', KEYS[k])
-    local total, n = 0, 0
-    local arguments = {'ZADD', KEYS[k]}
-    for i = log.from, log.to do
-      total = total + log.sizes[i]
-      arguments[2 * n + 3], arguments[2 * n + 4] = format('%d', log.times[i]), format('%d:%d', log.sizes[i], total)
-      n = n + 1
-      if n == 1000 or i == log.to then
-        write(unpack(arguments))
-        arguments, n = {'ZADD', KEYS[k]}, 0
+    if log.from > log.to or log.corrupt then
+      write('DEL', KEYS[k])
+    end
+    if log.from > log.to then
+      return false
+    end
+    local old = log.old
+    if not old then
+      old = {}
+      local all = not log.corrupt and read('ZRANGE', KEYS[k], '0', '-1', 'WITHSCORES') or {}
+      for i = 1, #all, 2 do
+        old[all[i]] = tonumber(all[i + 1])
       end
     end
-    return total > 0
+    local total, added, removed = log.base, {}, {}
+    for i = 1, log.to do
+      total = total + log.sizes[i]
+      if i >= log.from then
+        local member = format('%d:%d', log.sizes[i], total)
+        if old[member] ~= log.times[i] then
+          added[#added + 1], added[#added + 2] = format('%d', log.times[i]), member
+        end
+        old[member] = nil
+      end
+    end
+    for member in pairs(old) do
+      removed[#removed + 1] = member
+    end
+    write_many('ZADD', KEYS[k], added)
+    write_many('ZREM', KEYS[k], removed)
+    return true
   end
 
   local function save(k)

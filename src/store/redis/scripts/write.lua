@@ -19,7 +19,9 @@ for k = 1, #KEYS do
       ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.
     end
     local answer, wrong = 0, nil
-    if deleted[k] then
+    -- What was reset and is charged again is written over: where its slot is on the way to another node, a key that
+    -- vanishes cannot be written any more. (What is not a state of ours has to go even so.)
+    if deleted[k] and (deleted[k] ~= 2 or not dirty[k]) then
       answer = ask('DEL', key)
       if type(answer) == 'table' then
         wrong = answer
@@ -39,7 +41,7 @@ for k = 1, #KEYS do
       elseif of == 4 then
         local tat = rest == 0 and format('%d', state[1]) or format('%d:%d', state[1], rest)
         -- Most keys never owe anything, and have no such field.
-        local owes = state[2] ~= 0 or reply[3 * k + 4] ~= 0 and not deleted[k]
+        local owes = state[2] ~= 0 or reply[3 * k + 4] ~= 0 and deleted[k] ~= true
         if ms and owes then
           answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', state[2]), 'expires', ends)
         elseif ms then
