@@ -327,6 +327,31 @@ TEST_F(FleetReviewTest, TheLastLeaseIsReleasedWhileItsSlotMoves) {
   cluster_->MoveSlot(SlotOfTag(who), 2, 0);
 }
 
+// SendWhatMay takes the batches that nobody waits in any more out of a round that stays; the round's
+// index still names the places of before, one of which is behind the end.
+TEST_F(FleetReviewTest, ARoundThatSomeHaveLeftIsStillFoundThrough) {
+  Guard::Options options = To(cluster_->url());
+  options.redis.deadline = 200ms;
+  Node node(options);
+  node.WaitUntilReady();
+  const Quota quota = Of({.limit = 1'000'000, .period = 1s});
+  const auto ask = [&](int slot) {
+    return std::thread([&node, &quota, slot] { (void)node.Apply({"r", TagOf(slot), &quota}); });
+  };
+  (void)TagOf(300);  // The first takes time.
+  cluster_->Stop(0);
+  std::vector<std::thread> asking;
+  asking.push_back(ask(300));  // Leaves, and has no answer.
+  std::this_thread::sleep_for(10ms);
+  asking.push_back(ask(301));  // Waits behind it, and gives up after 200 ms.
+  std::this_thread::sleep_for(290ms);
+  asking.push_back(ask(302));  // The same round.
+  std::this_thread::sleep_for(130ms);  // At 400 ms 301's batch goes.
+  asking.push_back(ask(302));
+  cluster_->Continue(0);
+  for (std::thread& thread : asking) thread.join();
+}
+
 /// Calls that are started again from within `finished`, while slots move, scripts and connections
 /// go, and in the end everything stops: each is finished exactly once each time.
 TEST_F(FleetReviewTest, CallsThatStartOthersWhileEverythingChanges) {
