@@ -57,6 +57,7 @@ std::optional<Error> Guard::Prepare(Call& call) {
 
 void Guard::Start(Call& call) noexcept {
   try {
+    call.record.span = nullptr;
     if (auto bad = Prepare(call)) {
       call.error = std::move(bad);
       return call.finished(call);
@@ -67,7 +68,6 @@ void Guard::Start(Call& call) noexcept {
     }
     if (held_) return OnFailed(call, redis::Reason::kBreakerOpen);
     call.record.since = 0;
-    call.record.span = nullptr;
     Ask(call);
   } catch (const std::exception&) {
     // Only memory can be missing, and only before the call was taken.

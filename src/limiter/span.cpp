@@ -44,9 +44,8 @@ class Spans::Span final : public Partial {
   std::vector<Charge> charges_;  ///< Those of one part stand together.
   std::vector<Decision> decisions_;
   std::vector<std::uint8_t> origins_;  ///< Which charge of the whole it is.
-  std::array<Part, kMaxCharges> parts_;
-  std::size_t part_count_ = 0;
-  std::size_t open_ = 0;  ///< Parts that are asked for and have no answer.
+  std::vector<Part> parts_;            ///< Stay where they are: there is room for one per charge.
+  std::size_t open_ = 0;               ///< Parts that are asked for and have no answer.
   bool asked_late_ = false;
 };
 
@@ -137,7 +136,8 @@ void Spans::Span::Begin(Call& whole, const redis::Client::Parts& parts) {
   charges_.clear();
   origins_.clear();
   decisions_.assign(whole.charges.size(), Decision{});
-  part_count_ = 0;
+  parts_.clear();
+  parts_.reserve(whole.charges.size());
   asked_late_ = false;
   if (whole.record.since == 0) {
     whole.record.since =
@@ -157,14 +157,12 @@ void Spans::Span::Begin(Call& whole, const redis::Client::Parts& parts) {
     AddPart(first, count, parts.slot[part]);
     first += count;
   }
-  const bool any_early = std::ranges::any_of(std::span(parts_).first(part_count_),
-                                             [](const Part& p) { return !p.late; });
+  const bool any_early = std::ranges::any_of(parts_, [](const Part& p) { return !p.late; });
   Ask(!any_early);
 }
 
 void Spans::Span::AddPart(std::size_t first, std::size_t count, std::uint16_t slot) {
-  Part& part = parts_[part_count_++];
-  part.state = State::kWaits;
+  Part& part = parts_.emplace_back();
   part.first = first;
   part.kind = whole_->kind;
   part.charges = std::span(charges_).subspan(first, count);
@@ -187,7 +185,7 @@ void Spans::Span::Ask(bool late) {
   const bool look = late && Refused();
   std::array<Part*, kMaxCharges> asked;
   std::size_t count = 0;
-  for (Part& part : std::span(parts_).first(part_count_)) {
+  for (Part& part : parts_) {
     if (part.late != late) continue;
     if (look) part.kind = Call::Kind::kPeek;
     asked[count++] = &part;
@@ -222,8 +220,8 @@ void Spans::Span::OnSplit(Call& call) {
   const std::size_t count = part.charges.size();
   std::array<Part*, kMaxCharges> asked{&part};
   for (std::size_t i = 1; i < count; ++i) {
-    asked[i] = &parts_[part_count_];
     AddPart(part.first + i, 1, part.record.slot);
+    asked[i] = &parts_.back();
   }
   part.charges = part.charges.first(1);
   part.decisions = part.decisions.first(1);
@@ -236,7 +234,7 @@ void Spans::Span::OnSplit(Call& call) {
 }
 
 bool Spans::Span::Refused() const {
-  for (const Part& part : std::span(parts_).first(part_count_)) {
+  for (const Part& part : parts_) {
     if (part.state == State::kAnswered && part.kind == Call::Kind::kApply && !part.allowed) {
       return true;
     }
@@ -252,8 +250,7 @@ void Spans::Span::OnDone() {
   if (--open_ > 0) return;
   if (!asked_late_) {
     const bool any_late =
-        std::ranges::any_of(std::span(parts_).first(part_count_),
-                            [](const Part& p) { return p.state == State::kWaits; });
+        std::ranges::any_of(parts_, [](const Part& p) { return p.state == State::kWaits; });
     if (any_late) return Ask(true);
   }
   Finish();
@@ -265,7 +262,7 @@ bool Spans::Span::AnswerFailed(bool look) {
   std::array<redis::Reason, kMaxCharges> reasons;
   std::array<std::size_t, kMaxCharges> places;
   std::size_t count = 0;
-  for (const Part& part : std::span(parts_).first(part_count_)) {
+  for (const Part& part : parts_) {
     if (part.state != State::kFailed) continue;
     for (std::size_t i = 0; i < part.charges.size(); ++i, ++count) {
       charges[count] = part.charges[i];
@@ -294,12 +291,11 @@ bool Spans::Span::AnswerFailed(bool look) {
 
 void Spans::Span::Finish() {
   Call& whole = *whole_;
-  const auto parts = std::span(parts_).first(part_count_);
   const bool apply = whole.kind == Call::Kind::kApply;
   whole.error.reset();
   whole.done = Done::kNothing;
   bool allowed = true;
-  for (const Part& part : parts) {
+  for (const Part& part : parts_) {
     if (part.state != State::kAnswered) continue;
     allowed = allowed && part.allowed;
     if (part.done == Done::kApplied) whole.done = Done::kApplied;
@@ -307,7 +303,7 @@ void Spans::Span::Finish() {
   allowed = AnswerFailed(apply && !allowed) && allowed;
   whole.allowed = allowed;
   if (apply && !allowed) {
-    for (const Part& part : parts) {
+    for (const Part& part : parts_) {
       if (part.state != State::kAnswered || part.kind != Call::Kind::kApply || !part.allowed)
         continue;
       home_.TakeBack(part);

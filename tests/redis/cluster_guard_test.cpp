@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "redis/node.hpp"
 #include "redis/redis_cluster.hpp"
@@ -370,8 +372,56 @@ TEST(ClusterOutageGuardTest, PoliciesOfItsRulesAndOfNoOthers) {
   }));
 }
 
+/// Calls leave rounds that others still join, of the same slots and of others.
+TEST(ClusterOutageGuardTest, ThoseWhoLeaveDoNotMixUpTheOthers) {
+  RedisCluster cluster({.masters = 1, .replicas = false});
+  Guard::Options options = To(cluster.url());
+  options.redis.deadline = 20ms;
+  Node node(options);
+  node.WaitUntilReady();
+  const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1'000'000, .period = 24h});
+  std::atomic<bool> over{false};
+  std::atomic<std::uint64_t> admitted{0};
+  std::vector<std::thread> callers;
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    callers.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      while (!over) {
+        const std::string who = "user-" + std::to_string(random() % 40);
+        const Asked asked = node.Apply(
+            {.rule = "r", .identity = who, .quota = &quota, .on_failure = OnFailure::kClosed});
+        if (asked.allowed) ++admitted;
+        // Else all of them would come and go together.
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 9'000));
+      }
+    });
+  }
+  for (int i = 0; i < 15; ++i) {
+    cluster[0].Signal(SIGSTOP);
+    std::this_thread::sleep_for(50ms);  // Calls pass their deadline, and the breaker stays closed.
+    cluster[0].Signal(SIGCONT);
+    const std::uint64_t before = admitted;
+    EXPECT_TRUE(Soon([&] { return admitted > before + 100; }));
+  }
+  over = true;
+  for (std::thread& caller : callers) caller.join();
+  // What was admitted was counted, and each identity by itself; what failed may have been.
+  std::uint64_t counted = 0;
+  for (const std::string& key : cluster.Keys(0, "tg:fw:r:*")) {
+    counted += std::stoull(cluster[0].Text({"HGET", key, "count"}));
+  }
+  EXPECT_GE(counted, admitted.load());
+  EXPECT_LE(counted, admitted.load() + 15 * 24 * 4);
+  EXPECT_EQ(
+      node.guard().redis_stats().errors[static_cast<std::size_t>(redis::ErrorKind::kOther)].get(),
+      0U);
+}
+
+/// With the configuration that docs/recipes has.
 TEST(SentinelGuardTest, FollowsTheMaster) {
-  RedisSentinels sentinels;
+  RedisSentinels sentinels({.arguments = {"--include", TIDEGATE_RECIPES "/redis.conf"}});
+  ASSERT_EQ(sentinels[0].Text({"CONFIG", "GET", "maxmemory-policy"}),
+            "maxmemory-policy noeviction");
   Guard::Options options = To(sentinels.url());
   options.redis.deadline = 100ms;
   Node node(options);

@@ -411,7 +411,7 @@ void Client::OnNodeUp(Node& node) {
   NoteState();
   listener_.OnConnections();
   listener_.OnNotice(Listener::Notice::kUp, ErrorKind::kOther, node.endpoint().Shown(), {});
-  directory_->OnNodeUp();
+  directory_->OnNodeWell();
 }
 
 void Client::OnNodeDown(Node& node, ErrorKind kind, const std::string& problem) {
@@ -426,6 +426,7 @@ void Client::OnBreaker(Node& node) {
   NoteState();
   // It may not be the one to ask any more.
   if (node.breaker() == Breaker::State::kOpen) directory_->OnTrouble();
+  if (node.breaker() == Breaker::State::kClosed) directory_->OnNodeWell();
 }
 
 void Client::OnRefused(Node& node, ErrorKind kind, const std::string& error) {

@@ -47,11 +47,11 @@ void ClusterDirectory::OnTimer(net::Timer::Clock::time_point now) {
   if (now >= patience_ends_) OnNoReply();
   if (now < view_.due()) return Arm();
   if (Node* const node = host_.Any()) return Ask(*node);
-  // Nobody of whom was told answers: those of the configuration may. OnNodeUp asks.
+  // Nobody of whom was told answers: those of the configuration may. OnNodeWell asks.
   for (const Endpoint& seed : seeds_) (void)host_.At(seed);
 }
 
-void ClusterDirectory::OnNodeUp() {
+void ClusterDirectory::OnNodeWell() {
   if (stopped_ || Clock::now() < view_.due()) return;
   if (Node* const node = host_.Any()) Ask(*node);
 }
@@ -82,12 +82,20 @@ void ClusterDirectory::OnReply(const Reply* reply, const Endpoint& asked) {
     view_.OnAskFailed(Clock::now());
     if (reply != nullptr) {
       host_.OnDirectoryProblem(asked, KindOf(reply->text),
-                               "the cluster cannot be asked for its slots: it says `" +
+                               "Redis at " + asked.Shown() +
+                                   " cannot be asked for the cluster's slots: it says `" +
                                    std::string(reply->text.substr(0, 200)) + "`");
     }
-  } else if (!view_.OnSlots(*reply, asked, Clock::now())) {
+  } else if (reply->is(Reply::Type::kArray) && reply->elements.empty()) {
+    // One that was taken out of the cluster, or is not in it yet: others know more.
+    view_.OnAskFailed(Clock::now());
     host_.OnDirectoryProblem(asked, ErrorKind::kOther,
-                             "what it says of the cluster's slots makes no sense");
+                             "Redis at " + asked.Shown() +
+                                 " knows of no slots: it is not, or not yet, part of a cluster");
+  } else if (!view_.OnSlots(*reply, asked, Clock::now())) {
+    host_.OnDirectoryProblem(
+        asked, ErrorKind::kOther,
+        "what Redis at " + asked.Shown() + " says of the cluster's slots makes no sense");
   }
   Arm();
   if (view_.version() != before) host_.OnDirectory();

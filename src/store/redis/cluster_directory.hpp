@@ -27,7 +27,7 @@ class ClusterDirectory final : public Directory, private net::Timer {
   [[nodiscard]] std::vector<Endpoint> Owners() const override { return view_.Masters(); }
   void OnMoved(const Redirect& redirect) override;
   void OnTrouble() override;
-  void OnNodeUp() override;
+  void OnNodeWell() override;
 
  private:
   void OnTimer(net::Timer::Clock::time_point now) override;

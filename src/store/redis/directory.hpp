@@ -47,7 +47,8 @@ class Directory {
   virtual void OnMoved(const Redirect& /*redirect*/) {}
   /// A node is gone, is no master, or has no answer for its slots: somebody else may have.
   virtual void OnTrouble() {}
-  virtual void OnNodeUp() {}
+  /// A node is connected, or answers again.
+  virtual void OnNodeWell() {}
 };
 
 /// One Redis, and always the same.

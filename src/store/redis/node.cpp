@@ -135,11 +135,8 @@ void Node::SendWhatMay() {
   while (!queue_.empty()) {
     // Whether connected or not: those that nobody waits in any more must not pile up.
     auto& batches = queue_.front().batches();
-    for (auto& batch : batches) {
-      if (batch->empty()) batches_.Give(std::move(batch));
-    }
-    std::erase(batches, nullptr);
-    if (batches.empty()) {
+    if (std::ranges::all_of(batches, [](const auto& batch) { return batch->empty(); })) {
+      for (auto& batch : batches) batches_.Give(std::move(batch));
       queue_.pop_front();
       continue;
     }
@@ -152,6 +149,11 @@ void Node::SendWhatMay() {
     }
     Round round = std::move(queue_.front());
     queue_.pop_front();
+    // Not before: a round that still takes calls knows its batches by number.
+    for (auto& batch : round.batches()) {
+      if (batch->empty()) batches_.Give(std::move(batch));
+    }
+    std::erase(round.batches(), nullptr);
     SendRound(round);
   }
 }

@@ -29,6 +29,7 @@ class SentinelDirectory final : public Directory, private Link::Listener, privat
   }
   [[nodiscard]] std::vector<Endpoint> Owners() const override;
   void OnTrouble() override;
+  void OnNodeWell() override { view_.OnWell(); }
 
  private:
   // Link::Listener

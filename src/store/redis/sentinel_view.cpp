@@ -79,7 +79,7 @@ void SentinelView::Ask(std::string& out, TimePoint now) {
   AppendCommand(out, {"SENTINEL", "SENTINELS", name_});
   awaited_ = kQuestions;
   told_.reset();
-  of_trouble_ = wanted_ == Wanted::kSoon;
+  if (trouble_) ++in_trouble_;
   wanted_ = Wanted::kNo;
   last_asked_ = now;
   ask_at_ = TimePoint::max();
@@ -143,8 +143,8 @@ SentinelView::News SentinelView::OnMaster(const Reply& reply) {
   problem_.clear();
   const bool told = told_.has_value();
   const News news = told ? Believe(*std::exchange(told_, std::nullopt)) : News::kNothing;
-  if (news == News::kMaster || !of_trouble_) fruitless_ = 0;
-  if (news == News::kNothing && of_trouble_ && told && ++fruitless_ >= kMostFruitless) {
+  if (news == News::kMaster || !trouble_) fruitless_ = 0;
+  if (news == News::kNothing && trouble_ && told && ++fruitless_ >= kMostFruitless) {
     fruitless_ = 0;
     return Useless("still names a master that does not answer, or is none: others are asked");
   }
@@ -205,25 +205,37 @@ SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   return Believe(*address);
 }
 
+void SentinelView::OnWell() noexcept {
+  trouble_ = false;
+  in_trouble_ = 0;
+  fruitless_ = 0;
+}
+
 void SentinelView::OnTrouble(TimePoint now) {
+  trouble_ = true;
   if (!connected_ || wanted_ != Wanted::kNo) return;
   wanted_ = Wanted::kSoon;
   if (awaited_ == 0) ask_at_ = std::min(ask_at_, Soon(now));
 }
 
 void SentinelView::Rest(TimePoint now) {
-  ask_at_ = wanted_ == Wanted::kNow ? now : wanted_ == Wanted::kSoon ? Soon(now) : now + kEvery;
+  const bool soon = trouble_ || wanted_ == Wanted::kSoon;
+  ask_at_ = wanted_ == Wanted::kNow ? now : soon ? Soon(now) : now + kEvery;
 }
 
 SentinelView::TimePoint SentinelView::Soon(TimePoint now) {
   constexpr auto kHalf = std::chrono::duration_cast<Backoff::Duration>(kAgain) / 2;
   const auto chance = backoff_.Random() % (static_cast<std::uint64_t>(kHalf.count()) + 1);
-  return std::max(now, last_asked_ + kAgain + Backoff::Duration{static_cast<std::int64_t>(chance)});
+  // A failover takes seconds, or does not come at all: less and less often.
+  const auto again =
+      kAgain * std::min<std::int64_t>(5, 1 + static_cast<std::int64_t>(in_trouble_) / 20);
+  return std::max(now, last_asked_ + again + Backoff::Duration{static_cast<std::int64_t>(chance)});
 }
 
 SentinelView::News SentinelView::Believe(const Endpoint& address) {
   if (master_ == address) return News::kNothing;
   master_ = address;
+  OnWell();  // The trouble was with another one.
   return News::kMaster;
 }
 

@@ -16,15 +16,16 @@ namespace tidegate::redis {
 /// Who is the master, as one reactor learns it from the sentinels. No I/O, no clock of its own.
 ///
 /// One sentinel is listened to (`+switch-master`) and asked: on connecting, every kEvery, and every
-/// kAgain or so while there is trouble with the master. One that is gone, does not know the master,
-/// or is behind what another has told (by the configuration's epoch; unless all are) is left for
-/// the next one, in turn; when all have failed once, after a pause that grows.
+/// kAgain or so (less often after a while) while there is trouble with the master. One that is
+/// gone, does not know the master, or is behind what another has told (by the configuration's
+/// epoch; unless all are) is left for the next one, in turn; when all have failed once, after a
+/// pause that grows.
 class SentinelView {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kEvery{5000};
   /// Who has named a master in trouble so often is left for another one: he may be cut off.
-  static constexpr std::size_t kMostFruitless = 5;
+  static constexpr std::size_t kMostFruitless = 2;
   static constexpr std::chrono::milliseconds kAgain{100};  ///< And up to half of it more.
   static constexpr std::size_t kMostSentinels = 64;
 
@@ -59,8 +60,9 @@ class SentinelView {
   /// A message of the subscription. `+switch-master` of our master is believed at once.
   [[nodiscard]] News OnPush(const Reply& push, TimePoint now);
 
-  /// The master does not answer, or says that it is none. Asks soon, and again while told so.
+  /// The master does not answer, or says that it is none. Asks soon, and again until OnWell.
   void OnTrouble(TimePoint now);
+  void OnWell() noexcept;
   /// After kUseless: why, for people.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
@@ -83,8 +85,9 @@ class SentinelView {
   std::size_t at_ = 0;
   const std::string name_;
   std::optional<Endpoint> master_;
-  std::size_t behind_ = 0;        ///< Sentinels in a row that were behind what is known.
-  bool of_trouble_ = false;       ///< What is asked is asked because of trouble.
+  std::size_t behind_ = 0;  ///< Sentinels in a row that were behind what is known.
+  bool trouble_ = false;
+  std::size_t in_trouble_ = 0;    ///< Questions since it began.
   std::size_t fruitless_ = 0;     ///< Such questions in a row that changed nothing.
   std::int64_t epoch_ = -1;       ///< The highest that was told.
   std::optional<Endpoint> told_;  ///< By the first of the replies awaited.

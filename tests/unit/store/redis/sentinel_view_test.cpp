@@ -228,6 +228,7 @@ TEST(SentinelView, OneThatKeepsNamingAMasterInTroubleIsLeft) {
   }
   EXPECT_EQ(rounds, SentinelView::kMostFruitless);
   watched.view.OnLost(watched.now);
+  watched.view.OnWell();
   EXPECT_NE(watched.view.sentinel(), first);
   // Without trouble nobody is left.
   watched.Connect();
@@ -449,9 +450,24 @@ TEST(SentinelView, TroubleAsksSoonAndAgainWhileItLasts) {
   }
   EXPECT_GE(watched.view.ask_at(), asked + 100ms);
   EXPECT_LE(watched.view.ask_at(), asked + 150ms);
+  watched.view.OnWell();
   watched.now = watched.view.ask_at();
   (void)watched.Round("a", "1");
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
+  // Told once, it asks until all is well, another sentinel each second time, less often in the end.
+  watched.view.OnTrouble(watched.now);
+  const TimePoint began = watched.now;
+  std::size_t questions = 0;
+  for (; watched.now < began + 60s; ++questions) {
+    if (watched.view.ask_at() == TimePoint::max()) {
+      watched.now = std::max(watched.now, watched.view.connect_at());
+      watched.Connect();
+    }
+    watched.now = std::max(watched.now, watched.view.ask_at());
+    if (watched.Round("a", "1") == News::kUseless) watched.view.OnLost(watched.now);
+  }
+  EXPECT_GT(questions, 100U);
+  EXPECT_LT(questions, 300U);
 }
 
 /// Random events, and what must hold after each.
@@ -494,7 +510,7 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
           watched.view.OnTrouble(watched.now);
           troubled = true;
           if (connected && awaited == 0) {
-            ASSERT_LE(watched.view.ask_at(), std::max(watched.now, last + 150ms));
+            ASSERT_LE(watched.view.ask_at(), std::max(watched.now, last + 5 * 100ms + 50ms));
           }
           break;
         case 3: {
