@@ -20,9 +20,8 @@ using std::chrono::seconds;
 constexpr int kMostHops = 3;
 /// A node of a cluster that owns nothing any more is kept for so long: slots come and go.
 constexpr seconds kUnused{10};
-/// A cluster has at most 16,384 masters, and is advised to have 1,000; whoever names more is no
-/// cluster.
-constexpr std::size_t kMostNodes = 2000;
+/// Beside twice those that own something. Whoever sends us to ever new ones is no cluster.
+constexpr std::size_t kMoreNodes = 32;
 
 std::int64_t Nanoseconds(Client::Clock::time_point at) noexcept {
   return nanoseconds{at.time_since_epoch()}.count();
@@ -261,7 +260,8 @@ void Client::SendOn(Node& node, std::unique_ptr<Batch> batch, std::string_view e
     return Fail(std::move(batch), Reason::kRedisError);
   }
   if (redirect->to.host.empty()) redirect->to.host = node.endpoint().host;
-  if (nodes_.size() >= kMostNodes && !nodes_.contains(redirect->to)) {
+  const std::size_t most = 2 * directory_->Owners().size() + kMoreNodes;
+  if (nodes_.size() >= most && !nodes_.contains(redirect->to)) {
     return Fail(std::move(batch), Reason::kRedisError);
   }
   ++batch->hops;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a review of clusters, sentinels and requests that span slots has found.
+// Clusters at their edges: slots on their way, nodes that left, floods, servers that lie.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ std::int64_t NumberIn(const std::string& info, const std::string& name) {
   return at == std::string::npos ? 0 : std::stoll(info.substr(at + name.size()));
 }
 
-class FleetReviewTest : public testing::Test {
+class ClusterEdgeTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { cluster_ = new RedisCluster({.masters = 3, .replicas = false}); }
   static void TearDownTestSuite() {
@@ -64,11 +64,11 @@ class FleetReviewTest : public testing::Test {
   static RedisCluster* cluster_;
   std::unique_ptr<Node> node_;
 };
-RedisCluster* FleetReviewTest::cluster_ = nullptr;
+RedisCluster* ClusterEdgeTest::cluster_ = nullptr;
 
 // Of a slot on its way, a script on the node that it leaves may not write a key that it has just
 // deleted: "Script attempted to access a non local key". A refund of a sliding log deletes it.
-TEST_F(FleetReviewTest, ALogThatIsGivenSomethingBackSurvivesTheMoveOfItsSlot) {
+TEST_F(ClusterEdgeTest, ALogThatIsGivenSomethingBackSurvivesTheMoveOfItsSlot) {
   const Quota log = Of({.algorithm = Algorithm::kSlidingLog, .limit = 10, .period = 24h});
   const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
   const std::string& who = On(0, 1);
@@ -93,7 +93,7 @@ TEST_F(FleetReviewTest, ALogThatIsGivenSomethingBackSurvivesTheMoveOfItsSlot) {
 }
 
 // The same: leases that have all ended are dropped, the key is gone, the new lease is not written.
-TEST_F(FleetReviewTest, ALeaseThatIsTheFirstAgainIsHeldWhileItsSlotMoves) {
+TEST_F(ClusterEdgeTest, ALeaseThatIsTheFirstAgainIsHeldWhileItsSlotMoves) {
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1s});
   const std::string& who = On(0, 2);
   const auto lease = [&](std::string_view id) {
@@ -114,7 +114,7 @@ TEST_F(FleetReviewTest, ALeaseThatIsTheFirstAgainIsHeldWhileItsSlotMoves) {
 }
 
 // A reset, and then a charge, in one batch: the charge is lost with the key.
-TEST_F(FleetReviewTest, AChargeBehindAResetIsCountedWhileItsSlotMoves) {
+TEST_F(ClusterEdgeTest, AChargeBehindAResetIsCountedWhileItsSlotMoves) {
   const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 2, .period = 24h});
   const std::string& who = On(0, 3);
   const Charge charge{"r", who, &quota};
@@ -137,7 +137,7 @@ TEST_F(FleetReviewTest, AChargeBehindAResetIsCountedWhileItsSlotMoves) {
 
 // Asking again for a lease that one holds passes. If another slot then denies the request, what is
 // given back is the lease of before: a request that was denied has taken something away.
-TEST_F(FleetReviewTest, ALeaseThatWasHeldBeforeSurvivesADeniedSpan) {
+TEST_F(ClusterEdgeTest, ALeaseThatWasHeldBeforeSurvivesADeniedSpan) {
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});
   const Charge mine{.rule = "c", .identity = On(0, 4), .quota = &leases, .lease = "mine"};
   Charge others{.rule = "c", .identity = On(1, 4), .quota = &leases, .lease = "theirs"};
@@ -154,7 +154,7 @@ TEST_F(FleetReviewTest, ALeaseThatWasHeldBeforeSurvivesADeniedSpan) {
 
 // `redis-cli --cluster del-node`: a master that has given its slots away is forgotten and reset. It
 // is connected for ten seconds still, and asked for the slots: it knows of none.
-TEST_F(FleetReviewTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
+TEST_F(ClusterEdgeTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
   RedisServer leaving({.arguments = {"--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
                                      "--cluster-require-full-coverage", "no"},
                        .port = LowPort()});
@@ -192,7 +192,7 @@ TEST_F(FleetReviewTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
     EXPECT_EQ((*cluster_)[i].Text({"CLUSTER", "FORGET", id}), "OK");
   }
   EXPECT_EQ(leaving.Text({"CLUSTER", "RESET", "SOFT"}), "OK");
-  const auto until = std::chrono::steady_clock::now() + 8s;
+  const auto until = std::chrono::steady_clock::now() + 2s;
   std::map<Rung, int> rungs;
   const Charge elsewhere{
       .rule = "r", .identity = On(1, 5), .quota = &quota, .on_failure = OnFailure::kClosed};
@@ -216,7 +216,7 @@ TEST_F(FleetReviewTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
 
 // After SCRIPT FLUSH each batch of a round is sent again with the script's whole text twice, and on
 // a cluster a round has a batch for each slot.
-TEST_F(FleetReviewTest, AScriptThatIsGoneIsSentAgainOnce) {
+TEST_F(ClusterEdgeTest, AScriptThatIsGoneIsSentAgainOnce) {
   const Quota quota = Of({.limit = 1'000'000, .period = 1s});
   RedisServer& redis = (*cluster_)[0];
   std::vector<Asked> all;
@@ -231,7 +231,7 @@ TEST_F(FleetReviewTest, AScriptThatIsGoneIsSentAgainOnce) {
 }
 
 // What is refused differs from batch to batch by the slot that it names.
-TEST_F(FleetReviewTest, AClusterBehindAPlainUrlDoesNotFillTheLog) {
+TEST_F(ClusterEdgeTest, AClusterBehindAPlainUrlDoesNotFillTheLog) {
   std::atomic<int> lines = 0;
   Guard::Options options = To((*cluster_)[0].url());
   options.log = [&](Guard::Severity, const std::string&) { ++lines; };
@@ -242,9 +242,8 @@ TEST_F(FleetReviewTest, AClusterBehindAPlainUrlDoesNotFillTheLog) {
   EXPECT_LE(lines, 10) << "lines of 200 requests";
 }
 
-// A denied request that spans slots rewrites the whole of a sliding log that had let it pass, and
-// no cache keeps it from coming again.
-TEST_F(FleetReviewTest, ADeniedSpanDoesNotCostALogOfAnyLength) {
+// To give something back to a sliding log, the script reads all of it: not for each of a flood.
+TEST_F(ClusterEdgeTest, ADeniedSpanDoesNotCostALogOfAnyLength) {
   const Quota log = Of({.algorithm = Algorithm::kSlidingLog, .limit = 10'000, .period = 24h});
   const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
   const Charge global{"log", On(0, 6), &log};
@@ -264,13 +263,11 @@ TEST_F(FleetReviewTest, ADeniedSpanDoesNotCostALogOfAnyLength) {
     AwaitGiftsBack();
   }
   const std::string stats = redis.Text({"INFO", "commandstats"});
-  EXPECT_LE(NumberIn(stats, "cmdstat_evalsha:calls="), 45);
-  EXPECT_LE(NumberIn(stats.substr(stats.find("cmdstat_evalsha:")), "usec="), 20 * 1000)
-      << "us of Redis for 20 denied requests";
+  EXPECT_LE(NumberIn(stats, "cmdstat_evalsha:calls="), 4);
 }
 
 // A flood of one request that is denied, where its charges span slots.
-TEST_F(FleetReviewTest, AFloodOfDeniedSpansCostsTheClusterLittle) {
+TEST_F(ClusterEdgeTest, AFloodOfDeniedSpansCostsTheClusterLittle) {
   const Quota many = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1'000'000, .period = 24h});
   const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
   const Charge global{"global", On(0, 7), &many};
@@ -289,24 +286,7 @@ TEST_F(FleetReviewTest, AFloodOfDeniedSpansCostsTheClusterLittle) {
   EXPECT_LE(published() - before, 20) << "messages on the cluster's bus";
 }
 
-// The id of a refund is a key of its own: here is one key, and the other nowhere yet.
-TEST_F(FleetReviewTest, ARefundIsCarriedOutWhileItsSlotMoves) {
-  const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 5, .period = 24h});
-  const std::string& who = On(0, 8);
-  const Charge charge{"r", who, &quota};
-  ASSERT_TRUE(node_->Apply(charge).allowed);
-  SlotMove move(*cluster_, SlotOfTag(who), 0, 2);
-  move.Begin();
-  const Asked refund =
-      node_->Ask(Asked{.charges = {charge}, .kind = Call::Kind::kRefund, .refund = {.id = "x"}});
-  EXPECT_EQ(refund.done, Done::kApplied) << "rung " << static_cast<int>(refund.decisions[0].rung);
-  while (move.MoveKeys(10) > 0) {
-  }
-  move.End();
-  cluster_->MoveSlot(SlotOfTag(who), 2, 0);
-}
-
-TEST_F(FleetReviewTest, TheLastLeaseIsReleasedWhileItsSlotMoves) {
+TEST_F(ClusterEdgeTest, TheLastLeaseIsReleasedWhileItsSlotMoves) {
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});
   const std::string& who = On(0, 9);
   const Charge lease{.rule = "c",
@@ -329,7 +309,7 @@ TEST_F(FleetReviewTest, TheLastLeaseIsReleasedWhileItsSlotMoves) {
 
 // SendWhatMay takes the batches that nobody waits in any more out of a round that stays; the round's
 // index still names the places of before, one of which is behind the end.
-TEST_F(FleetReviewTest, ARoundThatSomeHaveLeftIsStillFoundThrough) {
+TEST_F(ClusterEdgeTest, ARoundThatSomeHaveLeftIsStillFoundThrough) {
   Guard::Options options = To(cluster_->url());
   options.redis.deadline = 200ms;
   Node node(options);
@@ -354,7 +334,7 @@ TEST_F(FleetReviewTest, ARoundThatSomeHaveLeftIsStillFoundThrough) {
 
 /// Calls that are started again from within `finished`, while slots move, scripts and connections
 /// go, and in the end everything stops: each is finished exactly once each time.
-TEST_F(FleetReviewTest, CallsThatStartOthersWhileEverythingChanges) {
+TEST_F(ClusterEdgeTest, CallsThatStartOthersWhileEverythingChanges) {
   const Quota few = Of({.algorithm = Algorithm::kFixedWindow, .limit = 40, .period = 1s});
   const Quota log = Of({.algorithm = Algorithm::kSlidingLog, .limit = 40, .period = 1s});
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 4, .period = 1s});
@@ -443,7 +423,7 @@ TEST_F(FleetReviewTest, CallsThatStartOthersWhileEverythingChanges) {
         call->Begin();
       }
     });
-    const auto until = std::chrono::steady_clock::now() + 4s;
+    const auto until = std::chrono::steady_clock::now() + 1s;
     for (int i = 0; std::chrono::steady_clock::now() < until; ++i) {
       const int slot = SlotOfTag(On(0, 10 + i % 4));
       try {
@@ -581,7 +561,7 @@ class FakeCluster {
 
 // Whoever answers with redirections to ever new places makes us connect to all of them, and keep it
 // up: each tries again two or more times a second, and is told the password.
-TEST(FleetReviewFakeTest, RedirectionsDoNotMakeNodesWithoutEnd) {
+TEST(ClusterEdgeFakeTest, RedirectionsDoNotMakeNodesWithoutEnd) {
   for (const std::string word : {"ASK", "MOVED"}) {
     const int slot = SlotOfTag("someone");
     FakeCluster fake([&](int number) {
@@ -604,7 +584,7 @@ TEST(FleetReviewFakeTest, RedirectionsDoNotMakeNodesWithoutEnd) {
 }
 
 // An error of Redis's is logged whole, however long it is, and each time that it is another.
-TEST(FleetReviewFakeTest, WhatARedisSaysIsLoggedInAFewWords) {
+TEST(ClusterEdgeFakeTest, WhatARedisSaysIsLoggedInAFewWords) {
   std::mutex mutex;
   std::size_t longest = 0;
   int lines = 0;
