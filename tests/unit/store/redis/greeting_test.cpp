@@ -28,6 +28,50 @@ Greeting::Options Plain() {
   return options;
 }
 
+TEST(Greeting, ASentinelIsSubscribedToTwiceAndLoadsNothing) {
+  Greeting::Options options = Plain();
+  options.script = {};
+  options.channel = "+switch-master";
+  options.also = "+promoted-slave";
+  for (const bool may : {true, false}) {
+    Greeting greeting(options);
+    std::string out;
+    greeting.Begin(out);
+    EXPECT_THAT(out, HasSubstr("+promoted-slave"));
+    EXPECT_THAT(out, Not(HasSubstr("LOAD")));
+    EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
+    EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore);
+    Reply message = Of(Type::kPush);
+    message.elements = {Of(Type::kText, "message"), Of(Type::kText, "+switch-master"),
+                        Of(Type::kText, "m a 1 b 2")};
+    EXPECT_EQ(greeting.OnReply(message), Progress::kMore);
+    Reply done = Of(Type::kPush);
+    done.elements = {Of(Type::kText, "subscribe")};
+    if (!may) done = Of(Type::kError, "NOPERM this user has no permissions to access the channel");
+    EXPECT_EQ(greeting.OnReply(done), Progress::kReady) << may;
+    EXPECT_TRUE(greeting.subscribed());
+  }
+}
+
+TEST(Greeting, WhatIsNotAMasterIsLeft) {
+  Greeting::Options options = Plain();
+  options.master_only = true;
+  for (const char* role : {"master", "slave", "sentinel", ""}) {
+    Greeting greeting(options);
+    std::string out;
+    greeting.Begin(out);
+    EXPECT_THAT(out, HasSubstr("ROLE"));
+    EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
+    Reply told = Of(Type::kArray);
+    told.elements = {Of(Type::kText, role)};
+    const bool master = std::string_view(role) == "master";
+    EXPECT_EQ(greeting.OnReply(told), master ? Progress::kMore : Progress::kFailed) << role;
+    if (!master) {
+      EXPECT_EQ(greeting.kind(), ErrorKind::kReadOnly);
+    }
+  }
+}
+
 TEST(Greeting, SaysAllOfItAtOnceAndWaitsForAll) {
   Greeting greeting(Plain());
   std::string out;

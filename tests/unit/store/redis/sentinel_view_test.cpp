@@ -268,6 +268,25 @@ TEST(SentinelView, AnAddressToldBeforeASwitchDoesNotUndoIt) {
   EXPECT_EQ(watched.view.ask_at(), watched.now);
 }
 
+TEST(SentinelView, APromotionIsAskedAbout) {
+  const auto promoted = [](const std::string& master) {
+    return Many('>', {Bulk("message"), Bulk("+promoted-slave"),
+                      Bulk("slave b:6379 b 6379 @ " + master + " a 6379")});
+  };
+  Watched watched;
+  watched.Connect();
+  EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
+  const TimePoint later = watched.view.ask_at();
+  for (const std::string other : {"another", "mymaster2", "mymaste", ""}) {
+    EXPECT_EQ(watched.Push(promoted(other)), News::kNothing);
+    EXPECT_EQ(watched.view.ask_at(), later) << other;
+  }
+  EXPECT_EQ(watched.Push(promoted("mymaster")), News::kNothing);
+  EXPECT_EQ(watched.view.ask_at(), watched.now);
+  EXPECT_EQ(watched.Round("b", "1"), News::kMaster);
+  EXPECT_EQ(watched.Master(), "b:6379");
+}
+
 TEST(SentinelView, OtherPushesAreNothing) {
   Watched watched;
   EXPECT_EQ(watched.Push(Switch("mymaster a 1 b 2")), News::kNothing) << "not connected";
