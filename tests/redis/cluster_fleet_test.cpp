@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three Tidegate processes on a Redis Cluster, as fast as they can: every algorithm keeps its
-// promise exactly, as on one Redis, and the keys are everywhere.
+// Three Tidegate processes on a Redis Cluster, and behind sentinels, as fast as they can: every
+// algorithm keeps its promise exactly, as on one Redis, and a cluster's keys are everywhere.
 //
 // TIDEGATE_FLEET_SECONDS: how long each algorithm is asked; half a second if it is not set.
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include "redis/fault_case.hpp"
 #include "redis/redis_cluster.hpp"
+#include "redis/redis_sentinels.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -44,7 +45,7 @@ testing::AssertionResult Holds(const Algorithm& algorithm, const Promise& promis
   return BucketHolds(key, promise);
 }
 
-class ClusterFleetTest : public FaultCase {
+class EveryAlgorithmTest : public FaultCase {
  protected:
   enum class Keys : bool { kOne, kMany };
 
@@ -61,8 +62,8 @@ class ClusterFleetTest : public FaultCase {
     return rules;
   }
 
-  void AskAll(Keys keys) {
-    Start(cluster_.url(), RulesFor(keys), 1, kPatient);
+  void AskAll(const std::string& url, Keys keys) {
+    Start(url, RulesFor(keys), 1, kPatient);
     Node& last = (*fleet_)[2];
     ASSERT_TRUE(Soon([&] {
       return last.Decide(R"({"rule":"tb","identity":"first"})").Member("rung") == "store";
@@ -100,16 +101,8 @@ class ClusterFleetTest : public FaultCase {
     if (!leases) ExpectUsed(algorithm, promise, records, count);
   }
 
-  /// A third of the keys with each master, more or less, and each with a TTL.
-  void ExpectSpread(const Algorithm& algorithm) {
-    for (std::size_t master = 0; master < cluster_.masters(); ++master) {
-      const auto found = cluster_.Keys(master, "tg:" + std::string(algorithm.tag) + ":*");
-      EXPECT_GT(found.size(), 150U) << "on master " << master;
-      for (std::size_t i = 0; i < found.size(); i += 10) {
-        EXPECT_NE(cluster_[master].Text({"PTTL", found[i]}), "-1") << found[i];
-      }
-    }
-  }
+  /// What else holds for its keys.
+  virtual void ExpectSpread(const Algorithm& /*algorithm*/) {}
 
   /// All that there was, where enough was asked for; see fleet_test for what windows leave.
   void ExpectUsed(const Algorithm& algorithm, const Promise& promise, const Records& records,
@@ -138,14 +131,38 @@ class ClusterFleetTest : public FaultCase {
     EXPECT_GE(static_cast<double>(Admitted(records)), promised * (slides ? 0.75 : 0.98) - 2);
   }
 
-  /// Without a failover in mind: the machine is busy here.
-  RedisCluster cluster_{{.node_timeout_ms = 15'000}};
   std::int64_t epoch_us_ = EpochMicros();
 };
 
-TEST_F(ClusterFleetTest, OneKeyOfEveryAlgorithm) { AskAll(Keys::kOne); }
+class ClusterFleetTest : public EveryAlgorithmTest {
+ protected:
+  /// A third of the keys with each master, more or less, and each with a TTL.
+  void ExpectSpread(const Algorithm& algorithm) override {
+    for (std::size_t master = 0; master < cluster_.masters(); ++master) {
+      const auto found = cluster_.Keys(master, "tg:" + std::string(algorithm.tag) + ":*");
+      EXPECT_GT(found.size(), 150U) << "on master " << master;
+      for (std::size_t i = 0; i < found.size(); i += 10) {
+        EXPECT_NE(cluster_[master].Text({"PTTL", found[i]}), "-1") << found[i];
+      }
+    }
+  }
 
-TEST_F(ClusterFleetTest, ManyKeysOfEveryAlgorithm) { AskAll(Keys::kMany); }
+  /// Without a failover in mind: the machine is busy here.
+  RedisCluster cluster_{{.node_timeout_ms = 15'000}};
+};
+
+TEST_F(ClusterFleetTest, OneKeyOfEveryAlgorithm) { AskAll(cluster_.url(), Keys::kOne); }
+
+TEST_F(ClusterFleetTest, ManyKeysOfEveryAlgorithm) { AskAll(cluster_.url(), Keys::kMany); }
+
+class SentinelFleetTest : public EveryAlgorithmTest {
+ protected:
+  RedisSentinels sentinels_{{.down_after_ms = 15'000}};
+};
+
+TEST_F(SentinelFleetTest, OneKeyOfEveryAlgorithm) { AskAll(sentinels_.url(), Keys::kOne); }
+
+TEST_F(SentinelFleetTest, ManyKeysOfEveryAlgorithm) { AskAll(sentinels_.url(), Keys::kMany); }
 
 }  // namespace
 }  // namespace tidegate::redis_test

@@ -92,6 +92,20 @@ TEST_F(ClusterGuardTest, EveryIdentityIsCountedWhereItsSlotIs) {
   EXPECT_EQ(node_->guard().stats().spans.get(), 0U);
 }
 
+TEST_F(ClusterGuardTest, WhoAsksBeforeTheSlotsAreKnownWaitsForThem) {
+  const Quota quota = Of({.limit = 100, .period = 24h});
+  for (int i = 0; i < 20; ++i) {
+    Node node(To(cluster_->url()));
+    EXPECT_EQ(node.Apply({"r", On(2), &quota}).decisions[0].rung, Rung::kStore);
+  }
+  // But not for what nobody tells.
+  Guard::Options options = To("redis+cluster://127.0.0.1:" + std::to_string(FreePort()));
+  Node nobody(options);
+  const auto asked = std::chrono::steady_clock::now();
+  EXPECT_EQ(nobody.Apply({"r", On(2), &quota}).decisions[0].rung, Rung::kOpen);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, 4s);
+}
+
 TEST_F(ClusterGuardTest, RulesOfOneIdentityAreOneCall) {
   const Quota large = Of({.algorithm = Algorithm::kFixedWindow, .limit = 10, .period = 24h});
   const Quota small = Of({.algorithm = Algorithm::kFixedWindow, .limit = 2, .period = 24h});

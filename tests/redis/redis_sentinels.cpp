@@ -154,14 +154,6 @@ bool RedisSentinels::Switched(std::size_t before) {
          servers_[now]->Text({"ROLE"}).starts_with("master");
 }
 
-bool RedisSentinels::Announced(std::size_t master) {
-  const std::string port = std::to_string(servers_[master]->port());
-  return std::all_of(sentinels_.begin(), sentinels_.end(), [&](const auto& sentinel) {
-    return !sentinel->running() ||
-           ValueOf(sentinel->Text({"SENTINEL", "MASTER", "mymaster"}), "port") == port;
-  });
-}
-
 bool RedisSentinels::Follows(std::size_t server, std::size_t master) {
   const std::string info = servers_[server]->Text({"INFO", "replication"});
   return info.find("role:slave") != std::string::npos &&

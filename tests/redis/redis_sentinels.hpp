@@ -67,9 +67,6 @@ class RedisSentinels {
   [[nodiscard]] std::size_t Master();
   /// The sentinels name another one than `before`, and it says itself that it is the master.
   [[nodiscard]] bool Switched(std::size_t before);
-  /// All of them have told their subscribers of it, too: the one that leads does so last, when the
-  /// other replicas follow.
-  [[nodiscard]] bool Announced(std::size_t master);
   /// The server follows `master`, in sync.
   [[nodiscard]] bool Follows(std::size_t server, std::size_t master);
   /// All sentinels know the same master, that its other servers follow, and one another.

@@ -103,6 +103,7 @@ void Client::Stop() {
   directory_->Stop();
   net::Timer::Disarm();
   for (auto& [endpoint, node] : nodes_) node->Stop();
+  EmptyLobby();
   for (Delayed& each : std::exchange(delayed_, {}))
     Fail(std::move(each.batch), Reason::kRedisError);
   NoteState();
@@ -172,14 +173,27 @@ void Client::Enter(Call& call, Clock::time_point now) {
   const Slot slot = call.record.slot;
   Node* const node = NodeFor(slot);
   const bool single = !restless_.empty() && restless_.Has(slot, now);
-  if (node == nullptr || !node->Take(call, slot, single, reason)) {
-    if (node == nullptr) directory_->OnTrouble();
+  if (node == nullptr && lobby_open_) {
+    call.record.batch = nullptr;
+    lobby_.push_back(&call);
+  } else if (node == nullptr) {
+    directory_->OnTrouble();
+    return listener_.OnFailed(call, reason);
+  } else if (!node->Take(call, slot, single, reason)) {
     return listener_.OnFailed(call, reason);
   }
   WaitingList& list = ListOf(call);
   list.Add(call);
   stats_.waiting.Set(waiting());
   if (list.first() == &call) Arm();
+}
+
+void Client::EmptyLobby() {
+  lobby_open_ = false;
+  for (Call* const call : std::exchange(lobby_, {})) {
+    Leave(*call);
+    Resume(*call);
+  }
 }
 
 void Client::Leave(Call& call) noexcept {
@@ -314,7 +328,11 @@ void Client::Fail(std::unique_ptr<Batch> batch, Reason reason) {
 void Client::FailOverdue(WaitingList& list, Clock::time_point now) {
   while (list.first() != nullptr && TimeOf(list.first()->record.since) + options_.deadline <= now) {
     Call& call = *list.first();
-    static_cast<Batch*>(call.record.batch)->Remove(call);
+    if (call.record.batch == nullptr) {
+      std::erase(lobby_, &call);
+    } else {
+      static_cast<Batch*>(call.record.batch)->Remove(call);
+    }
     OnFailed(call, Reason::kTimeout);
   }
 }
@@ -406,6 +424,7 @@ void Client::OnDirectory() {
     if (!former.empty()) listener_.OnConnections();
   }
   NoteState();
+  if (lobby_open_ && !owners.empty()) EmptyLobby();
 }
 
 void Client::Retire(Clock::time_point now) {
@@ -444,6 +463,7 @@ void Client::OnNodeDown(Node& node, ErrorKind kind, const std::string& problem) 
   listener_.OnConnections();
   listener_.OnNotice(Listener::Notice::kDown, kind, node.endpoint().Shown(), problem);
   directory_->OnTrouble();
+  if (lobby_open_) EmptyLobby();
 }
 
 void Client::OnBreaker(Node& node) {
@@ -467,6 +487,7 @@ void Client::OnHealed(Node& node, std::int64_t healed, std::int64_t failed_write
 void Client::OnDirectoryProblem(const Endpoint& asked, ErrorKind kind, const std::string& problem) {
   problem_ = problem;
   listener_.OnNotice(Listener::Notice::kDown, kind, asked.Shown(), problem);
+  if (lobby_open_) EmptyLobby();
 }
 
 void Client::NoteState() {

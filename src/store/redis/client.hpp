@@ -142,6 +142,8 @@ class Client final : private Node::Listener, private Directory::Host, private ne
     return call.record.resumed ? resumed_ : fresh_;
   }
   void Leave(Call& call) noexcept;
+  /// Those that came before it was known who serves what: to their nodes, or away.
+  void EmptyLobby();
   /// Where MOVED and ASK lead.
   void SendOn(Node& node, std::unique_ptr<Batch> batch, std::string_view error);
   void Split(std::unique_ptr<Batch> batch);
@@ -169,6 +171,8 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   std::uint64_t version_ = 0;   ///< Of the directory that by_slot_ is true to.
   RestlessSlots restless_;
   std::vector<Delayed> delayed_;
+  std::vector<Call*> lobby_;
+  bool lobby_open_ = true;  ///< Since the start nothing has been told yet, and nothing went wrong.
   WaitingList fresh_;
   WaitingList resumed_;
   Clock::time_point retire_at_ = Clock::time_point::max();
