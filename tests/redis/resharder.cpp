@@ -18,6 +18,7 @@ Resharder::Resharder(RedisCluster& cluster, std::vector<int> slots, Options opti
     } catch (const std::exception& refused) {
       problem_ = refused.what();
     }
+    ended_ = true;
   });
 }
 

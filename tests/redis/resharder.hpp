@@ -30,9 +30,15 @@ class Resharder {
 
   /// The slot on its way arrives first.
   void Stop();
+  [[nodiscard]] bool ended() const noexcept { return ended_; }
   [[nodiscard]] int slots_moved() const noexcept { return slots_moved_; }
   [[nodiscard]] int keys_moved() const noexcept { return keys_moved_; }
-  /// What the cluster refused; empty if nothing. After Stop.
+  /// A slot went back to its former owner by itself, with whatever it held: gossip that was older
+  /// than the move. Then it ends, and nothing can be said of what was counted. After Stop.
+  [[nodiscard]] bool disputed() const noexcept {
+    return problem_.find("not the owner") != std::string::npos;
+  }
+  /// What else the cluster refused; empty if nothing. After Stop.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
  private:
@@ -41,6 +47,7 @@ class Resharder {
   RedisCluster& cluster_;
   Options options_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> ended_{false};
   std::atomic<int> slots_moved_{0};
   std::atomic<int> keys_moved_{0};
   std::string problem_;
