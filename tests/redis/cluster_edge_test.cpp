@@ -11,26 +11,13 @@
 #include <mutex>
 #include <thread>
 
-#include "redis/node.hpp"
-#include "redis/redis_cluster.hpp"
+#include "redis/cluster_node_case.hpp"
 #include "redis/slot_move.hpp"
-#include "redis/slots.hpp"
-#include "redis/soon.hpp"
-#include "store/redis/redis_url.hpp"
 
 namespace tidegate::redis_test {
 namespace {
 
 using namespace std::chrono_literals;
-
-Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
-
-Guard::Options To(const std::string& url) {
-  Guard::Options options;
-  options.redis.url = redis::ParseRedisUrl(url).value();
-  options.redis.deadline = 5s;
-  return options;
-}
 
 /// A number of `INFO` or `CLUSTER INFO`: what stands behind `name` up to something that is none.
 std::int64_t NumberIn(const std::string& info, const std::string& name) {
@@ -38,33 +25,7 @@ std::int64_t NumberIn(const std::string& info, const std::string& name) {
   return at == std::string::npos ? 0 : std::stoll(info.substr(at + name.size()));
 }
 
-class ClusterEdgeTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() { cluster_ = new RedisCluster({.masters = 3, .replicas = false}); }
-  static void TearDownTestSuite() {
-    delete cluster_;
-    cluster_ = nullptr;
-  }
-  void SetUp() override {
-    EXPECT_EQ(cluster_->All({"FLUSHALL"}), "OK");
-    node_ = std::make_unique<Node>(To(cluster_->url()));
-    node_->WaitUntilReady();
-  }
-  static const std::string& On(std::size_t master, int number = 0) {
-    return TagOf(static_cast<int>(master) * 5461 + 200 + number);
-  }
-  void AwaitGiftsBack() {
-    ASSERT_TRUE(Soon([&] {
-      bool all = false;
-      node_->Run([&](Guard& guard) { all = guard.waiting() == 0; });
-      return all;
-    }));
-  }
-
-  static RedisCluster* cluster_;
-  std::unique_ptr<Node> node_;
-};
-RedisCluster* ClusterEdgeTest::cluster_ = nullptr;
+class ClusterEdgeTest : public ClusterNodeCase {};
 
 // Of a slot on its way, a script on the node that it leaves may not write a key that it has just
 // deleted: "Script attempted to access a non local key". A refund of a sliding log deletes it.
@@ -81,8 +42,9 @@ TEST_F(ClusterEdgeTest, ALogThatIsGivenSomethingBackSurvivesTheMoveOfItsSlot) {
   EXPECT_FALSE(node_->Ask(Asked{.charges = {logged, full}}).allowed);
   AwaitGiftsBack();
   const std::string key = "tg:sl:log:{" + who + "}";
-  EXPECT_EQ((*cluster_)[0].Text({"ZCARD", key}), "8") << "kept " << node_->guard().stats().kept.get()
-      << " failed writes " << node_->guard().redis_stats().failed_writes.get();
+  EXPECT_EQ((*cluster_)[0].Text({"ZCARD", key}), "8")
+      << "kept " << node_->guard().stats().kept.get() << " failed writes "
+      << node_->guard().redis_stats().failed_writes.get();
   while (move.MoveKeys(10) > 0) {
   }
   move.End();
@@ -173,7 +135,8 @@ TEST_F(ClusterEdgeTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
       }
     }
     return leaving.Text({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
-  })) << leaving.Text({"CLUSTER", "INFO"}) << (*cluster_)[0].Text({"CLUSTER", "NODES"});
+  })) << leaving.Text({"CLUSTER", "INFO"})
+      << (*cluster_)[0].Text({"CLUSTER", "NODES"});
   const std::string& who = On(0, 5);
   const std::string slot = std::to_string(SlotOfTag(who));
   const auto give = [&](const std::string& to) {
@@ -307,8 +270,8 @@ TEST_F(ClusterEdgeTest, TheLastLeaseIsReleasedWhileItsSlotMoves) {
   cluster_->MoveSlot(SlotOfTag(who), 2, 0);
 }
 
-// SendWhatMay takes the batches that nobody waits in any more out of a round that stays; the round's
-// index still names the places of before, one of which is behind the end.
+// SendWhatMay takes the batches that nobody waits in any more out of a round that stays; the
+// round's index still names the places of before, one of which is behind the end.
 TEST_F(ClusterEdgeTest, ARoundThatSomeHaveLeftIsStillFoundThrough) {
   Guard::Options options = To(cluster_->url());
   options.redis.deadline = 200ms;
@@ -325,7 +288,7 @@ TEST_F(ClusterEdgeTest, ARoundThatSomeHaveLeftIsStillFoundThrough) {
   std::this_thread::sleep_for(10ms);
   asking.push_back(ask(301));  // Waits behind it, and gives up after 200 ms.
   std::this_thread::sleep_for(290ms);
-  asking.push_back(ask(302));  // The same round.
+  asking.push_back(ask(302));          // The same round.
   std::this_thread::sleep_for(130ms);  // At 400 ms 301's batch goes.
   asking.push_back(ask(302));
   cluster_->Continue(0);

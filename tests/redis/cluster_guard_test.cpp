@@ -11,58 +11,21 @@
 #include <random>
 #include <thread>
 
-#include "redis/node.hpp"
-#include "redis/redis_cluster.hpp"
+#include "redis/cluster_node_case.hpp"
 #include "redis/redis_sentinels.hpp"
 #include "redis/slot_move.hpp"
-#include "redis/slots.hpp"
-#include "redis/soon.hpp"
-#include "store/redis/redis_url.hpp"
 
 namespace tidegate::redis_test {
 namespace {
 
 using namespace std::chrono_literals;
 
-Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
-
-Guard::Options To(const std::string& url) {
-  Guard::Options options;
-  options.redis.url = redis::ParseRedisUrl(url).value();
-  options.redis.deadline = 5s;
-  return options;
-}
-
-/// One cluster for all tests: each uses identities of its own, and leaves it whole.
-class ClusterGuardTest : public testing::Test {
+class ClusterGuardTest : public ClusterNodeCase {
  protected:
-  static void SetUpTestSuite() { cluster_ = new RedisCluster({.masters = 3, .replicas = false}); }
-  static void TearDownTestSuite() {
-    delete cluster_;
-    cluster_ = nullptr;
-  }
-
-  void SetUp() override {
-    EXPECT_EQ(cluster_->All({"FLUSHALL"}), "OK");
-    node_ = std::make_unique<Node>(To(cluster_->url()));
-    node_->WaitUntilReady();
-  }
-
-  /// An identity whose keys are on that master.
-  static const std::string& On(std::size_t master, int number = 0) {
-    return TagOf(static_cast<int>(master) * 5461 + 100 + number);
-  }
-  static std::string Stored(std::size_t master, const std::string& key) {
-    return (*cluster_)[master].Text({"HGET", key, "count"});
-  }
   [[nodiscard]] std::uint64_t TakenBack() const {
     return node_->guard().stats().taken_back.get() + node_->guard().stats().kept.get();
   }
-
-  static RedisCluster* cluster_;
-  std::unique_ptr<Node> node_;
 };
-RedisCluster* ClusterGuardTest::cluster_ = nullptr;
 
 TEST_F(ClusterGuardTest, EveryIdentityIsCountedWhereItsSlotIs) {
   const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 3, .period = 24h});
@@ -197,11 +160,7 @@ TEST_F(ClusterGuardTest, AcrossSlotsTheSameAsCounting) {
     denied += fits ? 0 : 1;
     // The next one comes when all is back: whoever comes before may be denied.
     expected_back = TakenBack();
-    ASSERT_TRUE(Soon([&] {
-      bool all = false;
-      node_->Run([&](Guard& guard) { all = guard.waiting() == 0; });
-      return all;
-    }));
+    AwaitGiftsBack();
   }
   EXPECT_GT(denied, 100);
   EXPECT_GT(expected_back, 50U);

@@ -159,7 +159,8 @@ TEST(RedisServerTest, KeysThatDifferAreAnAlarm) {
   Service one("identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n" + yaml);
   Service two("identity: { hmac_key: bbbbbbbbbbbbbbbbbbbbbbbb }\n" + yaml);
   EXPECT_TRUE(Soon([&] { return one.Metric("tidegate_fleet_key_mismatches") == 1; }));
-  EXPECT_EQ(redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}), "0") << "a configured key stays where it is";
+  EXPECT_EQ(redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}), "0")
+      << "a configured key stays where it is";
 }
 
 TEST(RedisServerTest, AServerThatStopsAnswersWhatStillWaits) {

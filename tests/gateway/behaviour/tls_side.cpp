@@ -10,7 +10,6 @@
 #include <csignal>
 #include <utility>
 
-
 namespace tidegate::behaviour {
 namespace {
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "redis/node.hpp"
+#include "redis/redis_cluster.hpp"
+#include "redis/slots.hpp"
+#include "redis/soon.hpp"
+#include "store/redis/redis_url.hpp"
+
+namespace tidegate::redis_test {
+
+[[nodiscard]] inline Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
+
+[[nodiscard]] inline Guard::Options To(const std::string& url) {
+  Guard::Options options;
+  options.redis.url = redis::ParseRedisUrl(url).value();
+  options.redis.deadline = std::chrono::seconds{5};
+  return options;
+}
+
+/// A node in this process on three masters, which all tests of a suite share: each uses identities
+/// of its own, and leaves them whole.
+class ClusterNodeCase : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { cluster_ = new RedisCluster({.masters = 3, .replicas = false}); }
+  static void TearDownTestSuite() {
+    delete cluster_;
+    cluster_ = nullptr;
+  }
+  void SetUp() override {
+    EXPECT_EQ(cluster_->All({"FLUSHALL"}), "OK");
+    node_ = std::make_unique<Node>(To(cluster_->url()));
+    node_->WaitUntilReady();
+  }
+
+  /// An identity whose keys are on that master.
+  static const std::string& On(std::size_t master, int number = 0) {
+    return TagOf(static_cast<int>(master) * 5461 + 100 + number);
+  }
+  static std::string Stored(std::size_t master, const std::string& key) {
+    return (*cluster_)[master].Text({"HGET", key, "count"});
+  }
+  /// Until all is answered, what is given back too.
+  void AwaitGiftsBack() {
+    ASSERT_TRUE(Soon([&] {
+      bool all = false;
+      node_->Run([&](Guard& guard) { all = guard.waiting() == 0; });
+      return all;
+    }));
+  }
+
+  inline static RedisCluster* cluster_ = nullptr;
+  std::unique_ptr<Node> node_;
+};
+
+}  // namespace tidegate::redis_test
