@@ -12,6 +12,7 @@ local function Concurrency()
   --   last     the last expiry, nil if nothing lives
   --   clean    no expired lease is in the set
   --   corrupt  to be deleted
+  --   gone     the last of them was released, and the key with it
   local held = {}
   local after_now = '(' .. format('%d', now)
 
@@ -144,7 +145,7 @@ local function Concurrency()
 
   -- The expiry and the units of a living lease, or nil and 0.
   local function own_lease(k, lease)
-    local expiry = lease and present[k] and read('ZSCORE', KEYS[k], lease)
+    local expiry = lease and present[k] and not held[k].gone and read('ZSCORE', KEYS[k], lease)
     expiry = expiry and whole_up(expiry)
     if not expiry or expiry <= now then
       return nil, 0
@@ -167,7 +168,7 @@ local function Concurrency()
       write('ZREM', KEYS[k], '#' .. lease)  -- Of one under the same id that has ended.
     end
     drop_expired(k)
-    present[k] = true
+    present[k], leases.gone = true, nil
     if units ~= own_units and (units > 1 or own_units > 1) then
       if units > 1 then
         write('ZADD', KEYS[k], format('%d', 1 - units), '#' .. lease)
@@ -199,7 +200,7 @@ local function Concurrency()
     if leases.living > 0 then
       leases.last = last_expiry(k)
     else
-      leases.last, present[k] = nil, nil
+      leases.last, leases.gone = nil, true
     end
   end
 
@@ -283,8 +284,9 @@ local function Concurrency()
   end
 
   local function forget(k)
+    local gone = held[k].gone
     held[k] = none()
-    if present[k] then
+    if present[k] and not gone then
       write('DEL', KEYS[k])
     end
   end
