@@ -18,7 +18,7 @@ class Spans::Span final : public Partial {
 
   void OnAnswered(Call& part) override;
   void OnFailed(Call& part, redis::Reason reason) override;
-  void OnSplit(Call& part) override;
+  void OnSplit(Call& call) override;
 
  private:
   enum class State : std::uint8_t { kWaits, kAsked, kAnswered, kFailed };
