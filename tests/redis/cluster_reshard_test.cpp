@@ -41,7 +41,9 @@ class ClusterReshardTest : public ClusterCase {
     Records records = Finish();
     std::cout << resharder.slots_moved() << " slots and " << resharder.keys_moved()
               << " keys moved; " << Errors("moved") << " MOVED, " << Errors("ask") << " ASK, "
-              << Errors("tryagain") << " TRYAGAIN\n";
+              << Errors("tryagain") << " TRYAGAIN; failures: " << Failures("timeout")
+              << " by time, " << Failures("breaker_open") << " by breaker, "
+              << Failures("rediserror") << " by errors\n";
     EXPECT_GT(resharder.keys_moved(), 0);
     EXPECT_GT(Errors("moved"), 0);
     EXPECT_GT(Errors("ask"), 0);
