@@ -84,7 +84,7 @@ class Client final : private Node::Listener, private Directory::Host, private ne
     std::array<std::uint8_t, kMaxCharges> part;  ///< By charge.
     std::array<Slot, kMaxCharges> slot;          ///< By part.
   };
-  /// Fills `parts`, and where it is but one, the call's slot. REQUIRES: a checked call.
+  /// Fills `parts`, and where it is but one, the call's slot. REQUIRES: divides(), a checked call.
   void Divide(Call& call, Parts& parts);
   /// Whether calls may have to be divided at all.
   [[nodiscard]] bool divides() const noexcept { return slotted_; }

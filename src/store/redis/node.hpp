@@ -82,7 +82,6 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   void Run(std::string_view command, Done done);
 
   [[nodiscard]] bool up() const noexcept { return link_.up(); }
-  [[nodiscard]] bool told() const noexcept { return told_; }
   [[nodiscard]] bool idle() const noexcept { return queue_.empty() && sent_.empty(); }
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return link_.endpoint(); }
   [[nodiscard]] Breaker::State breaker() const noexcept { return breaker_.state(); }
