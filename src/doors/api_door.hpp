@@ -10,6 +10,7 @@
 
 #include "doors/admission.hpp"
 #include "doors/answer.hpp"
+#include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
 #include "doors/question.hpp"
 #include "doors/resolve.hpp"
@@ -24,9 +25,9 @@ namespace tidegate {
 /// per reactor.
 class ApiDoor final : public net::HttpHandler {
  public:
-  /// The store and the counters must outlive the door.
-  ApiDoor(AsyncStore& store, DecisionCounters& counters, const Admission& admission,
-          const std::shared_ptr<const Policy>& policy);
+  /// Store, counters and overrides must outlive the door.
+  ApiDoor(AsyncStore& store, DecisionCounters& counters, const OverrideDesk& overrides,
+          const Admission& admission, const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
   void Handle(net::HttpExchange& exchange) noexcept override;
@@ -62,6 +63,7 @@ class ApiDoor final : public net::HttpHandler {
 
   AsyncStore& store_;
   DecisionCounters& counters_;
+  const OverrideDesk& overrides_;
   Admission admission_;
   std::shared_ptr<const Policy> policy_;
   net::OutBuffer body_;

@@ -41,14 +41,7 @@ struct ApiDoor::Asked : Call {
   }
 
   [[nodiscard]] Answer answer() const noexcept {
-    if (!charges.empty()) return AnswerOf(*this);
-    Answer plain{.allowed = resolved.access != Access::kDenied,
-                 .exempt = resolved.access == Access::kExempt,
-                 .denied = resolved.access == Access::kDenied,
-                 .applied = {},
-                 .charges = {},
-                 .decisions = {}};
-    return plain;
+    return charges.empty() ? AnswerOf(resolved.access, resolved.charges) : AnswerOf(*this);
   }
 
   /// Looks and questions are answered by their outcome; an operation that was carried out is not a

@@ -22,11 +22,12 @@ constexpr std::size_t kLogBytes = 32u << 10;
 }  // namespace
 
 Gateway::Gateway(net::Reactor& reactor, AsyncStore& store, DecisionCounters& decisions,
-                 const Options& options)
+                 const OverrideDesk& overrides, const Options& options)
     : net::Timer(reactor.timers()),
       reactor_(reactor),
       store_(store),
       decisions_(decisions),
+      overrides_(overrides),
       options_(options) {
   std::random_device random;
   for (auto& word : random_) word = (std::uint64_t{random()} << 32) | random();

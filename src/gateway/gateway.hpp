@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
 #include "gateway/passage.hpp"
 #include "gateway/routing.hpp"
@@ -66,7 +67,7 @@ class Gateway : private net::Timer {
   };
   /// All of these outlive it.
   Gateway(net::Reactor& reactor, AsyncStore& store, DecisionCounters& decisions,
-          const Options& options);
+          const OverrideDesk& overrides, const Options& options);
   ~Gateway() override;
 
   /// For all requests from now on; those under way keep what they began with.
@@ -77,6 +78,7 @@ class Gateway : private net::Timer {
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
   [[nodiscard]] AsyncStore& store() noexcept { return store_; }
   [[nodiscard]] DecisionCounters& decisions() noexcept { return decisions_; }
+  [[nodiscard]] const OverrideDesk& overrides() const noexcept { return overrides_; }
   [[nodiscard]] GatewayCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const GatewayCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
@@ -107,6 +109,7 @@ class Gateway : private net::Timer {
   net::Reactor& reactor_;
   AsyncStore& store_;
   DecisionCounters& decisions_;
+  const OverrideDesk& overrides_;
   const Options options_;
   net::BufferPool buffers_;
   GatewayCounters counters_;

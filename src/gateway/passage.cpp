@@ -138,7 +138,8 @@ bool Passage::Prepare() {
     view.route = route_->spec.id;
   }
   books_.emplace(memory_);
-  const auto access = rules.Match(view, std::nullopt, own_id_, books_->charges, memory_);
+  const auto access = rules.Match(view, std::nullopt, own_id_, {gateway_.overrides().table().get()},
+                                  books_->charges, memory_);
   if (!access) {
     AnswerProblem(StatusOf(access.error().code), access.error().message,
                   PassageOutcome::kBadRequest);
@@ -159,12 +160,8 @@ Answer Passage::AnswerOfCall() const noexcept {
   if (books_ && !books_->charges.charges.empty() && phase_ != Phase::kDeciding) {
     return AnswerOf(asks_[0]);
   }
-  return {.allowed = access_ != Access::kDenied,
-          .exempt = access_ == Access::kExempt,
-          .denied = access_ == Access::kDenied,
-          .applied = {},
-          .charges = {},
-          .decisions = {}};
+  static const Charges kNone(*std::pmr::null_memory_resource());
+  return AnswerOf(access_, books_ ? books_->charges : kNone);
 }
 
 void Passage::OnDecided() {
@@ -229,7 +226,7 @@ void Passage::AnswerDenied(const Answer& answer, int status) {
     if (answer.governing != nullptr) {
       WriteRateLimit(out, status, state_->policy.responses);
     } else {
-      out << "Cache-Control: no-store\r\n";
+      WriteAnswerFields(out, answer, status, state_->policy.responses, Micros{0});
     }
     out << "Content-Type: application/problem+json\r\n";
     client_->EndHead(AnswerBody::kLength, body.size());

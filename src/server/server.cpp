@@ -67,15 +67,16 @@ constexpr std::chrono::milliseconds kLastWords{50};
 
 Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
     : reactor(DeadlinesOf(server.config_.limits)),
+      overrides(OverrideTable::Make({}, server.clock())),
       guard(server.config_.store.redis
                 ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
                                           *server.store_)
                 : nullptr),
-      api(store(server), counters, Admission(server.config_.listen.api), policy),
+      api(store(server), counters, overrides, Admission(server.config_.listen.api), policy),
       resp(server.config_.listen.resp.off()
                ? nullptr
                : std::make_unique<RespDoor>(
-                     store(server), counters,
+                     store(server), counters, overrides,
                      RespDoor::Options{.admission = Admission(server.config_.listen.resp),
                                        .version = server.options_.version},
                      policy)) {}
@@ -93,6 +94,7 @@ Server::Server(const Config& config, const Options& options)
                              .max_list_bytes = config.store.max_list_bytes,
                              .clock = options.clock,
                              .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})),
+      node_(RandomKey().substr(0, 16)),
       api_("api", config.listen.api, Doorway::Protocol::kHttp),
       admin_("admin", config.listen.admin, Doorway::Protocol::kHttp),
       gateway_("gateway", config.listen.gateway, Doorway::Protocol::kHttp),
@@ -121,11 +123,7 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
     server->workers_.push_back(std::make_unique<Worker>(*server, policy));
   }
   Worker& first = *server->workers_.front();
-  server->admin_door_ = std::make_unique<AdminDoor>(
-      first.store(*server), Admission(config.listen.admin), policy->tokens,
-      AdminDoor::Sources{
-          .metrics = [server = server.get()] { return server->Metrics(); },
-          .draining = [server = server.get()] { return server->not_ready_.load(); }});
+  server->AddAdmin(policy);
   if (first.guard) server->AddHeartbeat();
   if (!config.listen.gateway.off()) {
     server->routing_ = server->CompileRoutes(config, problems);
@@ -191,7 +189,8 @@ Result<void> Server::AddGateways() {
                                  .log = access_log_.get()};
   for (auto& worker : workers_) {
     worker->gateway =
-        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->counters, options);
+        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->counters,
+                                  worker->overrides, options);
   }
   Worker& first = *workers_.front();
   first.care = std::make_unique<UpstreamCare>(first.reactor, first.gateway->buffers());
@@ -207,7 +206,10 @@ void Server::Start() {
       worker.reactor.Post([this, &worker] {
         if (!key_agreed_) worker.guard->Hold();
         worker.guard->Connect();
-        if (worker.heartbeat) worker.heartbeat->Start();
+        if (worker.heartbeat) {
+          worker.heartbeat->Start();
+          redis_register_->Start();
+        }
       });
     }
     // With more threads than cores the system places them better.
@@ -267,7 +269,7 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets&
     });
   }
   workers_.front()->reactor.Post(
-      [this, tokens = policy->tokens, admin] { admin_door_->Use(tokens, admin); });
+      [this, policy, admin] { admin_door_->Use(policy, admin); });
   const std::array<Doorway*, 4> all = doorways();
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i]->Use(i < secrets.size() ? secrets[i] : nullptr, TrustsOf(*policy));
@@ -324,7 +326,10 @@ void Server::Stop() {
     worker->reactor.Post([this, &worker = *worker] {
       // What requests hold is given back while Redis can still be told.
       gateway_.CloseAll(worker.reactor);
-      if (worker.heartbeat) worker.heartbeat->Leave();
+      if (worker.heartbeat) {
+        worker.heartbeat->Leave();
+        redis_register_->Stop();
+      }
       ShutDown(worker, std::chrono::steady_clock::now() + kLastWords);
     });
   }

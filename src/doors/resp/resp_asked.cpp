@@ -64,6 +64,8 @@ void RespAsked::Clear() noexcept {
   ready = false;
   refusal.clear();
   rule = nullptr;
+  settled = Settled::kNo;
+  kept.reset();
   refund = {};
   error.reset();
   record = {};
@@ -81,7 +83,8 @@ void RespAsked::Write(RespWriter& writer) const {
     return;
   }
   const Answer answer = AnswerOf(*this);
-  const bool counted = decision.rung != Rung::kOpen && decision.rung != Rung::kClosed;
+  const bool counted = decision.rung != Rung::kOpen && decision.rung != Rung::kClosed &&
+                       settled == Settled::kNo;
   if (form == Form::kDone) {
     if (decision.rung == Rung::kClosed) {
       return writer.Error(

@@ -45,6 +45,9 @@ struct RespAsked : Call {
   Decision decision;
   const Rule* rule = nullptr;  ///< nullptr: an inline quota.
   std::optional<Quota> quota;  ///< Of CL.THROTTLE.
+  /// What an operator decided: the store is not asked then.
+  enum class Settled : std::uint8_t { kNo, kBanned, kExempt } settled = Settled::kNo;
+  std::shared_ptr<const OverrideTable> kept;  ///< Where the charge's quota stands, if there.
   std::array<std::byte, 768> arena;
   std::pmr::monotonic_buffer_resource memory{arena.data(), arena.size()};
 };

@@ -8,9 +8,9 @@
 
 namespace tidegate {
 
-RespDoor::RespDoor(AsyncStore& store, DecisionCounters& counters, Options options,
-                   const std::shared_ptr<const Policy>& policy)
-    : store_(store), counters_(counters), options_(std::move(options)) {
+RespDoor::RespDoor(AsyncStore& store, DecisionCounters& counters, const OverrideDesk& overrides,
+                   Options options, const std::shared_ptr<const Policy>& policy)
+    : store_(store), counters_(counters), overrides_(overrides), options_(std::move(options)) {
   Use(policy);
 }
 
@@ -40,7 +40,8 @@ void RespDoor::Start(RespAsked& asked) {
   asked.decisions = {&asked.decision, 1};
   asked.finished = [](Call& call) noexcept {
     RespAsked& mine = static_cast<RespAsked&>(call);
-    if (!mine.error && mine.kind == Call::Kind::kApply) {
+    const bool by_store = mine.settled == RespAsked::Settled::kNo;
+    if (!mine.error && mine.kind == Call::Kind::kApply && by_store) {
       mine.door.counters_.Count(
           mine.rule == nullptr ? RuleSlots::kOther : mine.policy->slots[mine.rule->number],
           mine.charge.mode, mine.decision);
@@ -49,6 +50,7 @@ void RespDoor::Start(RespAsked& asked) {
     mine.ready = true;
     mine.connection->OnAnswered();
   };
+  if (asked.settled != RespAsked::Settled::kNo) return asked.finished(asked);
   store_.Start(asked);
 }
 
