@@ -15,7 +15,7 @@
 #include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/rule_set.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -24,8 +24,8 @@ namespace tidegate {
 /// per reactor.
 class ApiDoor final : public net::HttpHandler {
  public:
-  /// The store and the counters must outlive the door.
-  ApiDoor(AsyncStore& store, DecisionCounters& counters, const Admission& admission,
+  /// The store and the tally must outlive the door.
+  ApiDoor(AsyncStore& store, Tally& tally, const Admission& admission,
           const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
@@ -57,11 +57,11 @@ class ApiDoor final : public net::HttpHandler {
   void Start(Asked& asked);
   void Finish(Asked& asked);
   void FinishBatch(Batch& batch);
-  void Count(const Asked& asked);
+  void Count(Asked& asked);
   [[nodiscard]] Micros Jitter() noexcept;
 
   AsyncStore& store_;
-  DecisionCounters& counters_;
+  Tally& tally_;
   Admission admission_;
   std::shared_ptr<const Policy> policy_;
   net::OutBuffer body_;

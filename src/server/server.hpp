@@ -22,7 +22,7 @@
 #include "rules/config.hpp"
 #include "server/doorway.hpp"
 #include "store/redis/heartbeat.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -86,7 +86,7 @@ class Server {
     [[nodiscard]] AsyncStore& store(Server& server) noexcept;
 
     net::Reactor reactor;
-    DecisionCounters counters;
+    Tally tally;
     std::unique_ptr<Guard> guard;  ///< Where the store is Redis.
     ApiDoor api;
     std::unique_ptr<RespDoor> resp;               ///< Where there is one.

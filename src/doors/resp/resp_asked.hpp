@@ -11,6 +11,7 @@
 #include "doors/policy.hpp"
 #include "doors/resolve.hpp"
 #include "doors/resp/resp_writer.hpp"
+#include "telemetry/decision_latency.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate {
@@ -43,6 +44,7 @@ struct RespAsked : Call {
   std::int64_t quantity = 1;  ///< Of CL.THROTTLE.
   Charge charge;
   Decision decision;
+  DecisionLatency::Mark mark;
   const Rule* rule = nullptr;  ///< nullptr: an inline quota.
   std::optional<Quota> quota;  ///< Of CL.THROTTLE.
   std::array<std::byte, 768> arena;

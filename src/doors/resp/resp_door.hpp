@@ -12,7 +12,7 @@
 #include "doors/resp/resp_asked.hpp"
 #include "net/channel.hpp"
 #include "net/listener.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -24,8 +24,8 @@ class RespDoor {
     Admission admission;
     std::string version;  ///< Of this program, for INFO and HELLO.
   };
-  /// The store and the counters must outlive the door.
-  RespDoor(AsyncStore& store, DecisionCounters& counters, Options options,
+  /// The store and the tally must outlive the door.
+  RespDoor(AsyncStore& store, Tally& tally, Options options,
            const std::shared_ptr<const Policy>& policy);
   ~RespDoor();
 
@@ -62,7 +62,7 @@ class RespDoor {
   static constexpr std::size_t kKept = 4096;
 
   AsyncStore& store_;
-  DecisionCounters& counters_;
+  Tally& tally_;
   Options options_;
   std::shared_ptr<const Policy> policy_;
   net::BufferPool buffers_;
