@@ -13,6 +13,7 @@
 #include "doors/forward_auth.hpp"
 #include "doors/http_admission.hpp"
 #include "doors/resolve.hpp"
+#include "doors/settled.hpp"
 #include "doors/web_page.hpp"
 #include "rules/printable.hpp"
 
@@ -96,10 +97,10 @@ std::vector<std::string_view> ApiDoor::Paths() {
   return paths;
 }
 
-ApiDoor::ApiDoor(AsyncStore& store, DecisionCounters& counters, const OverrideDesk& overrides,
+ApiDoor::ApiDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
                  const Admission& admission, const std::shared_ptr<const Policy>& policy)
     : store_(store),
-      counters_(counters),
+      tally_(tally),
       overrides_(overrides),
       admission_(admission),
       random_(std::random_device{}() | 1u) {
@@ -183,15 +184,18 @@ void ApiDoor::Start(Asked& asked) {
   };
   // No rule matched, or an entry of deny or exempt did.
   if (asked.charges.empty()) return asked.finished(asked);
-  store_.Start(asked);
+  if (asked.kind != Call::Kind::kApply) return store_.Start(asked);
+  tally_.Time(asked.mark, [&] { store_.Start(asked); });
 }
 
-void ApiDoor::Count(const Asked& asked) {
+void ApiDoor::Count(Asked& asked) {
+  tally_.Answered(asked.mark);
   if (asked.error || asked.kind != Call::Kind::kApply) return;
+  CountSettled(tally_, *asked.policy, asked.resolved.charges);
   for (std::size_t i = 0; i < asked.charges.size(); ++i) {
     const Rule* const rule = asked.resolved.charges.rules[i];
-    counters_.Count(rule == nullptr ? RuleSlots::kOther : asked.policy->slots[rule->number],
-                    asked.charges[i].mode, asked.decisions[i]);
+    tally_.Count(rule == nullptr ? RuleSlots::kOther : asked.policy->slots[rule->number],
+                 asked.charges[i], asked.decisions[i]);
   }
 }
 

@@ -16,7 +16,7 @@
 #include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/rule_set.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -25,8 +25,8 @@ namespace tidegate {
 /// per reactor.
 class ApiDoor final : public net::HttpHandler {
  public:
-  /// Store, counters and overrides must outlive the door.
-  ApiDoor(AsyncStore& store, DecisionCounters& counters, const OverrideDesk& overrides,
+  /// Store, tally and overrides must outlive the door.
+  ApiDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
           const Admission& admission, const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
@@ -58,11 +58,11 @@ class ApiDoor final : public net::HttpHandler {
   void Start(Asked& asked);
   void Finish(Asked& asked);
   void FinishBatch(Batch& batch);
-  void Count(const Asked& asked);
+  void Count(Asked& asked);
   [[nodiscard]] Micros Jitter() noexcept;
 
   AsyncStore& store_;
-  DecisionCounters& counters_;
+  Tally& tally_;
   const OverrideDesk& overrides_;
   Admission admission_;
   std::shared_ptr<const Policy> policy_;

@@ -10,6 +10,7 @@
 #include "doors/api_door.hpp"
 #include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
+#include "telemetry/decision_latency.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate {
@@ -29,6 +30,7 @@ struct ApiDoor::Asked : Call {
   Resolved resolved;
   std::pmr::vector<Decision> answers;
   Batch* batch = nullptr;
+  DecisionLatency::Mark mark;
   int deny_status = 0;  ///< Of /v1/auth: what a refusal is answered with; 0: by its own status.
 
   std::optional<Objection> Prepare(const Question& question, const Endpoint& endpoint);

@@ -21,12 +21,12 @@ constexpr std::size_t kLogBytes = 32u << 10;
 
 }  // namespace
 
-Gateway::Gateway(net::Reactor& reactor, AsyncStore& store, DecisionCounters& decisions,
+Gateway::Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally,
                  const OverrideDesk& overrides, const Options& options)
     : net::Timer(reactor.timers()),
       reactor_(reactor),
       store_(store),
-      decisions_(decisions),
+      tally_(tally),
       overrides_(overrides),
       options_(options) {
   std::random_device random;

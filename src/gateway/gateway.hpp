@@ -18,8 +18,8 @@
 #include "net/reactor.hpp"
 #include "net/timer.hpp"
 #include "telemetry/access_log.hpp"
-#include "telemetry/decision_counters.hpp"
 #include "telemetry/slot_table.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -66,7 +66,7 @@ class Gateway : private net::Timer {
     AccessLog* log = nullptr;  ///< nullptr: none is kept.
   };
   /// All of these outlive it.
-  Gateway(net::Reactor& reactor, AsyncStore& store, DecisionCounters& decisions,
+  Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally,
           const OverrideDesk& overrides, const Options& options);
   ~Gateway() override;
 
@@ -77,7 +77,7 @@ class Gateway : private net::Timer {
   [[nodiscard]] net::Reactor& reactor() noexcept { return reactor_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
   [[nodiscard]] AsyncStore& store() noexcept { return store_; }
-  [[nodiscard]] DecisionCounters& decisions() noexcept { return decisions_; }
+  [[nodiscard]] Tally& tally() noexcept { return tally_; }
   [[nodiscard]] const OverrideDesk& overrides() const noexcept { return overrides_; }
   [[nodiscard]] GatewayCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const GatewayCounters& counters() const noexcept { return counters_; }
@@ -108,7 +108,7 @@ class Gateway : private net::Timer {
 
   net::Reactor& reactor_;
   AsyncStore& store_;
-  DecisionCounters& decisions_;
+  Tally& tally_;
   const OverrideDesk& overrides_;
   const Options options_;
   net::BufferPool buffers_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "doors/resolve.hpp"
+#include "doors/settled.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/proxy_head.hpp"
@@ -153,7 +154,8 @@ void Passage::Decide() {
   auto& charges = books_->charges.charges;
   if (charges.empty()) return OnDecided();
   books_->decisions.resize(charges.size());
-  Start(asks_[0], Call::Kind::kApply, charges, books_->decisions);
+  gateway_.tally().Time(decision_mark_,
+                        [&] { Start(asks_[0], Call::Kind::kApply, charges, books_->decisions); });
 }
 
 Answer Passage::AnswerOfCall() const noexcept {
@@ -165,6 +167,7 @@ Answer Passage::AnswerOfCall() const noexcept {
 }
 
 void Passage::OnDecided() {
+  gateway_.tally().Answered(decision_mark_);
   decided_ = net::Deadlines::Clock::now();
   phase_ = Phase::kConnecting;
   if (const auto& error = asks_[0].error; !books_->charges.charges.empty() && error) {
@@ -173,10 +176,11 @@ void Passage::OnDecided() {
     return AnswerProblem(StatusOf(why.code), why.message, PassageOutcome::kClosed);
   }
   const Answer answer = AnswerOfCall();
+  if (books_) CountSettled(gateway_.tally(), state_->policy, books_->charges);
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
     const Rule* const rule = books_->charges.rules[i];
-    gateway_.decisions().Count(state_->policy.slots[rule->number], answer.charges[i].mode,
-                               answer.decisions[i]);
+    gateway_.tally().Count(state_->policy.slots[rule->number], answer.charges[i],
+                           answer.decisions[i]);
   }
   if (const int status = answer.status(); status != 200) return AnswerDenied(answer, status);
   HoldLeases();

@@ -11,6 +11,7 @@
 #include "server/gateway_metrics.hpp"
 #include "server/redis_metrics.hpp"
 #include "telemetry/exposition.hpp"
+#include "telemetry/tally_metrics.hpp"
 
 namespace tidegate {
 namespace {
@@ -67,16 +68,18 @@ constexpr std::chrono::milliseconds kLastWords{50};
 
 Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
     : reactor(DeadlinesOf(server.config_.limits)),
+      tally(reactor.timers(), {.decisions = server.config_.metrics.decisions,
+                               .hot_keys = server.config_.metrics.hot_keys}),
       overrides(OverrideTable::Make({}, server.clock())),
       guard(server.config_.store.redis
                 ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
                                           *server.store_)
                 : nullptr),
-      api(store(server), counters, overrides, Admission(server.config_.listen.api), policy),
+      api(store(server), tally, overrides, Admission(server.config_.listen.api), policy),
       resp(server.config_.listen.resp.off()
                ? nullptr
                : std::make_unique<RespDoor>(
-                     store(server), counters, overrides,
+                     store(server), tally, overrides,
                      RespDoor::Options{.admission = Admission(server.config_.listen.resp),
                                        .version = server.options_.version},
                      policy)) {}
@@ -189,7 +192,7 @@ Result<void> Server::AddGateways() {
                                  .log = access_log_.get()};
   for (auto& worker : workers_) {
     worker->gateway =
-        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->counters,
+        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->tally,
                                   worker->overrides, options);
   }
   Worker& first = *workers_.front();
@@ -288,6 +291,7 @@ std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   if (store != config_.store) changed.emplace_back("store");
   if (config.limits != config_.limits) changed.emplace_back("limits");
   if (config.access_log != config_.access_log) changed.emplace_back("access_log");
+  if (config.metrics != config_.metrics) changed.emplace_back("metrics");
   // One node with another key would have buckets of its own, and multiply every limit.
   if (config_.store.redis && config.identity.hmac_key != config_.identity.hmac_key) {
     changed.emplace_back("identity.hmac_key");
@@ -341,17 +345,21 @@ void Server::Stop() {
 
 std::string Server::Metrics() const {
   std::vector<const DecisionCounters*> counters;
+  std::vector<const Tally*> tallies;
   std::vector<const Guard*> guards;
   std::vector<const Gateway*> gateways;
   for (const auto& worker : workers_) {
-    counters.push_back(&worker->counters);
+    counters.push_back(&worker->tally.counters());
+    tallies.push_back(&worker->tally);
     if (worker->guard) guards.push_back(worker->guard.get());
     if (worker->gateway) gateways.push_back(worker->gateway.get());
   }
   std::vector<Snapshot::Door> doors = {api_.Stats(), admin_.Stats()};
   if (!resp_.off()) doors.push_back(resp_.Stats());
-  std::vector<MetricFamily> more;
-  if (config_.store.redis) more = RedisMetrics(guards, fleet_);
+  std::vector<MetricFamily> more = TallyMetrics(tallies);
+  if (config_.store.redis) {
+    for (MetricFamily& family : RedisMetrics(guards, fleet_)) more.push_back(std::move(family));
+  }
   if (!gateways.empty()) {
     doors.push_back(gateway_.Stats());
     std::shared_ptr<const Routing> routing;

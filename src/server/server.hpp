@@ -24,7 +24,7 @@
 #include "store/fleet_register.hpp"
 #include "store/redis/heartbeat.hpp"
 #include "store/redis/redis_register.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -88,7 +88,7 @@ class Server {
     [[nodiscard]] AsyncStore& store(Server& server) noexcept;
 
     net::Reactor reactor;
-    DecisionCounters counters;
+    Tally tally;
     OverrideDesk overrides;
     std::unique_ptr<Guard> guard;  ///< Where the store is Redis.
     ApiDoor api;

@@ -72,6 +72,18 @@ void RespAsked::Clear() noexcept {
   memory.release();
 }
 
+void RespAsked::CountIn(Tally& tally) const noexcept {
+  const std::uint32_t slot = rule == nullptr ? RuleSlots::kOther : policy->slots[rule->number];
+  switch (settled) {
+    case Settled::kNo:
+      return tally.Count(slot, charge, decision);
+    case Settled::kBanned:
+      return tally.CountBanned(slot, charge);
+    case Settled::kExempt:
+      return tally.CountExempted(slot);
+  }
+}
+
 void RespAsked::Write(RespWriter& writer) const {
   if (!refusal.empty()) return writer.Error(refusal);
   if (error) return writer.Error("ERR " + error->message);

@@ -13,7 +13,7 @@
 #include "doors/resp/resp_asked.hpp"
 #include "net/channel.hpp"
 #include "net/listener.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -25,8 +25,8 @@ class RespDoor {
     Admission admission;
     std::string version;  ///< Of this program, for INFO and HELLO.
   };
-  /// Store, counters and overrides must outlive the door.
-  RespDoor(AsyncStore& store, DecisionCounters& counters, const OverrideDesk& overrides,
+  /// Store, tally and overrides must outlive the door.
+  RespDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
            Options options, const std::shared_ptr<const Policy>& policy);
   ~RespDoor();
 
@@ -64,7 +64,7 @@ class RespDoor {
   static constexpr std::size_t kKept = 4096;
 
   AsyncStore& store_;
-  DecisionCounters& counters_;
+  Tally& tally_;
   const OverrideDesk& overrides_;
   Options options_;
   std::shared_ptr<const Policy> policy_;
