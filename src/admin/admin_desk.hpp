@@ -47,10 +47,10 @@ struct AdminDesk {
   std::string node;  ///< This one's name among others.
   AdminCounters counters{};
   /// What the store knows a key by; empty: nothing that people could look for.
-  std::function<std::string(const Charge&)> stored_as;
-  std::function<void(const Charge&, std::function<void(Result<StoredState>)>)> stored;
+  std::function<std::string(const Charge&)> stored_as = {};
+  std::function<void(const Charge&, std::function<void(Result<StoredState>)>)> stored = {};
   /// An identity as strangers may see it.
-  std::function<std::string(std::string_view)> shown_as;
+  std::function<std::string(std::string_view)> shown_as = {};
 };
 
 }  // namespace tidegate

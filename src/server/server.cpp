@@ -357,6 +357,7 @@ std::string Server::Metrics() const {
   std::vector<Snapshot::Door> doors = {api_.Stats(), admin_.Stats()};
   if (!resp_.off()) doors.push_back(resp_.Stats());
   std::vector<MetricFamily> more = TallyMetrics(tallies);
+  for (MetricFamily& family : AdminMetrics()) more.push_back(std::move(family));
   if (config_.store.redis) {
     for (MetricFamily& family : RedisMetrics(guards, fleet_)) more.push_back(std::move(family));
   }

@@ -119,6 +119,8 @@ class Server {
   [[nodiscard]] std::string RulesJson() const;
   [[nodiscard]] std::string HotJson(std::size_t most) const;
   void AddAdmin(const std::shared_ptr<const Policy>& policy);
+  /// Of overrides and of changes by operators. On the first reactor's thread.
+  [[nodiscard]] std::vector<MetricFamily> AdminMetrics() const;
   /// What the fleet's register holds now, to all reactors. On the first one's thread.
   void OnRegister(const FleetRegister::Table& table);
   /// What stands in Redis for a key. On the first reactor's thread.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server as operators see and change it: what the admin API is answered from.
+#include <algorithm>
 #include <utility>
 
 #include "server/server.hpp"
@@ -112,6 +113,35 @@ void Server::OnRegister(const FleetRegister::Table& table) {
       worker->reactor.Post(use);
     }
   }
+}
+
+std::vector<MetricFamily> Server::AdminMetrics() const {
+  using Type = MetricFamily::Type;
+  MetricFamily overrides{"tidegate_overrides", "Overrides that this node knows, by kind.",
+                         Type::kGauge, {}};
+  const OverrideTable& table = *workers_.front()->overrides.table();
+  for (int i = 0; i < kOverrideKinds; ++i) {
+    const auto kind = static_cast<Override::Kind>(i);
+    const auto count = std::ranges::count_if(table.entries(), [&](const auto& entry) {
+      const auto left = table.Left(entry);
+      return entry.what.kind == kind && (!left || *left > Micros{0});
+    });
+    overrides.values.push_back({static_cast<double>(count), {{"kind", std::string(Name(kind))}}});
+  }
+  // Never heard of: since the start.
+  const auto age = register_->age().value_or(std::chrono::floor<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - started_));
+  MetricFamily old{"tidegate_overrides_age_seconds",
+                   "Since the overrides that this node knows are known to be the fleet's.",
+                   Type::kGauge,
+                   {{static_cast<double>(age.count()) / 1e3}}};
+  MetricFamily changes{"tidegate_admin_changes_total", "Changes that operators made here.",
+                       Type::kCounter, {}};
+  for (std::size_t i = 0; i < kAdminActions; ++i) {
+    changes.values.push_back({static_cast<double>(admin_desk_->counters[i].load()),
+                              {{"action", std::string(Name(static_cast<AdminAction>(i)))}}});
+  }
+  return {std::move(overrides), std::move(old), std::move(changes)};
 }
 
 void Server::ReadStored(const Charge& charge, std::function<void(Result<StoredState>)> done) {
