@@ -16,8 +16,6 @@ namespace tidegate {
 namespace {
 
 constexpr std::size_t kLeastPlaces = 1024;
-/// One by one between two reports: some 2 % of a core if all are spent.
-constexpr std::uint32_t kExact = 50'000;
 
 /// Of the system: for secrets.
 void FillRandom(void* bytes, std::size_t size) {
@@ -80,12 +78,12 @@ const HotKeys::View& HotKeys::Window::sketched(HotBy view) const noexcept {
   return views[static_cast<std::size_t>(shared ? HotBy::kRequests : view)];
 }
 
-HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now)
+HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now, std::uint32_t exact)
     : net::Timer(timers),
       most_(most),
       slot_secret_(RandomNumber() | 1),  // Odd: no two slots have the same product.
-      requests_(kExact, RandomNumber()),
-      denials_(kExact, RandomNumber()),
+      requests_(exact, RandomNumber()),
+      denials_(exact, RandomNumber()),
       began_(now),
       since_(now),
       published_(std::make_shared<const HotReport>()) {
