@@ -165,9 +165,10 @@ void MetricsBench::Compare(const std::string& name, const char* what, void (Side
                            const Draws& draws) {
   // Where a process lies in memory makes it quicker or slower by some percent for all of its life:
   // each lives several times.
-  const int lives = options_.quick ? 4 : 12;
-  const int rounds = options_.quick ? 6 : 8;
-  constexpr double kSeconds = 0.15;
+  const int lives = options_.quick ? 3 : 10;
+  const int rounds = options_.quick ? 30 : 40;
+  // Short: what else happens on a shared machine lasts longer, and so concerns both of a pair.
+  constexpr double kSeconds = 0.03;
   std::array<std::vector<double>, 2> micros;
   for (int life = 0; life < lives; ++life) {
     ShowProgress(name, life, lives);
@@ -176,7 +177,7 @@ void MetricsBench::Compare(const std::string& name, const char* what, void (Side
     const std::array<Side*, 2> sides = {&on, &off};
     for (Side* const side : sides) {
       (side->*use)(draws);
-      side->Warm(0.7);  // Most of a million keys are there then.
+      side->Warm(0.5);  // Long enough for the first half million keys.
     }
     for (int round = 0; round < rounds; ++round) {
       for (const std::size_t i : turns_.Next()) micros[i].push_back(sides[i]->Round(kSeconds));

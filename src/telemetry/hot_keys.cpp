@@ -68,7 +68,7 @@ std::uint64_t HotKeys::View::Bound(std::size_t place) const noexcept {
 void HotKeys::Window::Clear() noexcept {
   for (View& view : views) {
     view.sketch.Clear();
-    view.total = view.largest = 0;
+    view.largest = 0;
   }
   cost_apart = false;
 }
@@ -80,10 +80,10 @@ const HotKeys::View& HotKeys::Window::sketched(HotBy view) const noexcept {
 
 HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now, std::uint32_t exact)
     : net::Timer(timers),
-      most_(most),
-      slot_secret_(RandomNumber() | 1),  // Odd: no two slots have the same product.
       requests_(exact, RandomNumber()),
       denials_(exact, RandomNumber()),
+      most_(most),
+      slot_secret_(RandomNumber() | 1),  // Odd: no two slots have the same product.
       began_(now),
       since_(now),
       published_(std::make_shared<const HotReport>()) {
@@ -124,7 +124,8 @@ HotList HotKeys::ListOf(HotBy by) const {
   const View& now = windows_[0]->sketched(by);
   const View& before = windows_[1]->sketched(by);
   HotList list;
-  list.total = windows_[0]->of(by).total + windows_[1]->of(by).total;
+  const auto number = static_cast<std::size_t>(by);
+  list.total = totals_[number] + totals_before_[number];
   std::vector<Both> all;
   const auto take = [&](const Both& key) {
     if (key.named) {
@@ -168,14 +169,14 @@ void HotKeys::OnTimer(Clock::time_point now) {
 void HotKeys::Rotate(Clock::time_point now) noexcept {
   std::swap(windows_[0], windows_[1]);
   windows_[0]->Clear();
+  totals_before_ = std::exchange(totals_, {});
   since_ = std::exchange(began_, now);
 }
 
 void HotKeys::Tick(Clock::time_point now) {
   requests_.Refill();
   denials_.Refill();
-  const bool quiet =
-      windows_[0]->of(HotBy::kRequests).total + windows_[1]->of(HotBy::kRequests).total == 0;
+  const bool quiet = totals_[0] + totals_before_[0] == 0;
   if (std::exchange(quiet_, quiet) && quiet) return Rotate(now);
   auto report = std::make_shared<HotReport>();
   for (std::size_t view = 0; view < kHotViews; ++view) {

@@ -24,9 +24,9 @@ namespace tidegate {
 /// random secret, so nobody can aim at the places of another.
 ///
 /// Up to 50,000 requests in half a second, and as many denials, are counted one by one: bounds are
-/// certain. Of those beyond, one of 16 is counted (`HotPace`), since they would cost more than 3 %
-/// of a decision; bounds are wider then, and each holds but for a chance of one in a billion.
-/// Totals are exact in any case.
+/// certain. Of those beyond, and of all in a flood, one of 16 is counted (`HotPace`), since they
+/// would cost more than 3 % of a decision; bounds are wider then, and each holds but for a chance
+/// of one in a billion. Totals are exact in any case.
 ///
 /// Count is for the reactor's thread, Published for any.
 class HotKeys final : private net::Timer {
@@ -37,8 +37,8 @@ class HotKeys final : private net::Timer {
 
   enum class Outcome : std::uint8_t { kPassed, kDenied };
 
-  /// Requests that are counted one by one between two reports: 4 ns for each at the most of
-  /// decisions that a reactor can make, a million a second.
+  /// Requests that are counted one by one between two reports, unless they are very many: about
+  /// what comes through HTTP, where each costs a hundred times what it takes to count it.
   static constexpr std::uint32_t kExact = 50'000;
 
   /// `most`: keys in each list of a report, at least 1.
@@ -49,10 +49,9 @@ class HotKeys final : private net::Timer {
   void Count(std::uint32_t slot, std::string_view identity, std::int64_t cost,
              Outcome outcome) noexcept {
     const bool denied = outcome == Outcome::kDenied;
-    Window& window = *windows_[0];
-    ++window.of(HotBy::kRequests).total;
-    window.of(HotBy::kDenials).total += denied ? 1 : 0;
-    window.of(HotBy::kCost).total += static_cast<std::uint64_t>(cost);
+    ++totals_[0];
+    totals_[1] += denied ? 1 : 0;
+    totals_[2] += static_cast<std::uint64_t>(cost);
     const std::uint64_t asked = requests_.Next();
     const std::uint64_t refused = denied ? denials_.Next() : 0;
     if ((asked | refused) != 0)
@@ -68,10 +67,10 @@ class HotKeys final : private net::Timer {
   void Tick(Clock::time_point now);
 
  private:
+  using Totals = std::array<std::uint64_t, kHotViews>;
   struct View {
     explicit View(std::size_t places) : sketch(places) {}
     HotSketch sketch;
-    std::uint64_t total = 0;
     std::uint64_t largest = 0;  ///< Weight of what was chosen to stand for others; 0: none was.
 
     void Add(const SketchKey& key, std::uint64_t times, std::uint64_t weight) noexcept;
@@ -99,12 +98,15 @@ class HotKeys final : private net::Timer {
   [[nodiscard]] std::uint64_t Fingerprint(std::uint32_t slot,
                                           std::string_view identity) const noexcept;
 
+  // What every request touches, close together.
+  alignas(64) Totals totals_{};  ///< Of the current window, by view.
+  HotPace requests_;             ///< And costs.
+  HotPace denials_;
+  std::array<std::unique_ptr<Window>, 2> windows_;  ///< The current one, and that before it.
+  Totals totals_before_{};
   const std::size_t most_;
   alignas(64) std::array<unsigned char, 192> secret_;
   std::uint64_t slot_secret_;
-  std::array<std::unique_ptr<Window>, 2> windows_;  ///< The current one, and that before it.
-  HotPace requests_;                                ///< And costs.
-  HotPace denials_;
   Clock::time_point began_;  ///< The current window.
   Clock::time_point since_;  ///< What is counted now; when that before began.
   bool quiet_ = true;        ///< The last report has nothing in it.

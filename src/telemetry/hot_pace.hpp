@@ -6,7 +6,8 @@
 namespace tidegate {
 
 /// Which ones of a stream are counted, and as how many: each of the first so many between two
-/// refills, then one of every 16, chosen at random, as 16.
+/// refills, then one of every 16, chosen at random, as 16. In a flood, when four times as many came
+/// last time, it is one of 16 from the first on: each that is counted has cold memory to touch.
 ///
 /// What is counted so of any one's is right on average, whatever order they come in, and nobody can
 /// foresee which are chosen. How far it may be off is for `HotMargin` to say.
@@ -15,37 +16,28 @@ class HotPace {
   static constexpr std::uint64_t kOneOf = 16;
 
   /// `seed` must not be known outside.
-  HotPace(std::uint32_t exact, std::uint64_t seed) noexcept
-      : exact_(exact), left_(exact), random_(seed | 1) {}
+  HotPace(std::uint32_t exact, std::uint64_t seed) noexcept;
 
-  void Refill() noexcept { left_ = exact_; }
+  void Refill() noexcept;
 
   /// As how many the next one counts; 0: it is left out.
-  [[nodiscard]] std::uint64_t Next() noexcept {
-    if (left_ != 0) {
-      --left_;
-      return 1;
-    }
-    if (ahead_ == 0) {
-      ahead_ = kOneOf;
-      chosen_ = Random() % kOneOf;
-    }
-    return --ahead_ == chosen_ ? kOneOf : 0;
-  }
+  [[nodiscard]] std::uint64_t Next() noexcept { return --until_ != 0 ? 0 : Turn(); }
 
  private:
-  /// xorshift64*, as in Vigna, "An experimental exploration of Marsaglia's xorshift generators".
-  [[nodiscard]] std::uint64_t Random() noexcept {
-    random_ ^= random_ >> 12;
-    random_ ^= random_ << 25;
-    random_ ^= random_ >> 27;
-    return (random_ * 0x2545F4914F6CDD1Du) >> 32;
-  }
+  /// A block of kOneOf is always brought to its end: those after the chosen one would else be
+  /// counted by it and once more.
+  enum class Phase : std::uint8_t { kExact, kBefore, kAfter };
 
+  [[nodiscard]] std::uint64_t Turn() noexcept;
+  void Begin() noexcept;
+  [[nodiscard]] std::uint64_t Random() noexcept;
+
+  std::uint64_t until_ = 1;  ///< Turn.
+  std::uint64_t after_ = 0;  ///< The chosen one, in its block.
+  Phase phase_ = Phase::kExact;
   std::uint32_t exact_;
-  std::uint32_t left_;
-  std::uint64_t ahead_ = 0;   ///< In this block of kOneOf.
-  std::uint64_t chosen_ = 0;  ///< How many are ahead when it is its turn.
+  std::uint32_t left_;    ///< To be counted one by one.
+  std::uint32_t blocks_;  ///< Begun since the last refill.
   std::uint64_t random_;
 };
 

@@ -233,6 +233,45 @@ TEST(HotKeys, ReactorsTogetherKeepTheBounds) {
   ExpectTop(Merge(parts, 50).of(HotBy::kRequests), all.Top(10));
 }
 
+TEST(HotPace, CountsEachAndThenOneOf16ThatCannotBeForeseen) {
+  HotPace pace(100, 1234567);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
+  std::set<int> places;
+  for (int block = 0; block < 2000; ++block) {
+    std::uint64_t sum = 0;
+    for (int i = 0; i < 16; ++i) {
+      const std::uint64_t times = pace.Next();
+      if (times != 0) places.insert(i);
+      sum += times;
+    }
+    ASSERT_EQ(sum, 16u);
+  }
+  EXPECT_THAT(places, SizeIs(16));
+}
+
+TEST(HotPace, ABlockIsBroughtToItsEndBeforeEachCountsAgain) {
+  for (int begun = 1; begun <= 16; ++begun) {
+    HotPace pace(100, static_cast<std::uint64_t>(begun) * 7919);
+    std::uint64_t sum = 0;
+    for (int i = 0; i < 100 + begun; ++i) sum += pace.Next();
+    pace.Refill();
+    for (int i = begun; i < 16; ++i) sum += pace.Next();
+    EXPECT_EQ(sum, 116u);
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
+  }
+}
+
+TEST(HotPace, AfterAFloodNoneIsCountedByItself) {
+  HotPace pace(100, 99);
+  for (int i = 0; i < 100 + 16 * 100; ++i) (void)pace.Next();
+  pace.Refill();
+  std::uint64_t ones = 0;
+  for (int i = 0; i < 160; ++i) ones += pace.Next() == 1 ? 1 : 0;
+  EXPECT_EQ(ones, 0u);
+  pace.Refill();  // It is over.
+  EXPECT_EQ(pace.Next(), 1u);
+}
+
 TEST(HotReport, AKeyThatAPartLacksMayHaveHadThatPartsError) {
   auto one = std::make_shared<HotReport>();
   one->by[0] = {.total = 100, .error = 7, .keys = {{1, "a", 50, 3}, {1, "b", 20, 0}}};

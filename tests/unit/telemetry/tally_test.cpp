@@ -44,12 +44,12 @@ TEST(DecisionLatency, BucketsArePowersOfTwo) {
   EXPECT_DOUBLE_EQ(DecisionLatency::UpperSeconds(17), 0.131072);
 }
 
-TEST(DecisionLatency, OfThoseAnsweredAtOnceEvery17thCountsAs17) {
+TEST(DecisionLatency, OfThoseAnsweredAtOnceEvery33rdCountsAs33) {
   DecisionLatency latency;
   for (int i = 1; i <= 100; ++i) {
     DecisionLatency::Mark mark;
     latency.Time(mark, [&] { latency.Answered(mark); });
-    EXPECT_EQ(Times(latency), static_cast<std::uint64_t>(i / 17 * 17));
+    EXPECT_EQ(Times(latency), static_cast<std::uint64_t>(i / 33 * 33));
   }
 }
 
@@ -73,7 +73,7 @@ TEST(DecisionLatency, AllThatAreAnsweredLaterAreTimed) {
 TEST(DecisionLatency, AnAnswerMayLeadToTheNextQuestionOfTheSameMark) {
   DecisionLatency latency;
   DecisionLatency::Mark mark;
-  int left = 34;
+  int left = 66;
   const std::function<void()> ask = [&] {
     latency.Time(mark, [&] {
       latency.Answered(mark);
@@ -81,7 +81,7 @@ TEST(DecisionLatency, AnAnswerMayLeadToTheNextQuestionOfTheSameMark) {
     });
   };
   ask();
-  EXPECT_EQ(Times(latency), 34u);
+  EXPECT_EQ(Times(latency), 66u);
 }
 
 /// One reactor's tally, and its timer's hand.
@@ -150,21 +150,21 @@ TEST_F(TallyTest, MetricsHaveTenRanksAndNoNames) {
 
 TEST_F(TallyTest, LatencyIsAHistogram) {
   Tally tally(timers_, {});
-  for (int i = 0; i < 17; ++i) {
+  for (int i = 0; i < 33; ++i) {
     DecisionLatency::Mark mark;
     tally.Time(mark, [&] { tally.Answered(mark); });
   }
   const std::string text = Text(tally);
   EXPECT_THAT(text, HasSubstr("# TYPE tidegate_decision_seconds histogram\n"));
-  EXPECT_THAT(text, HasSubstr("tidegate_decision_seconds_bucket{le=\"+Inf\"} 17\n"));
-  EXPECT_THAT(text, HasSubstr("tidegate_decision_seconds_count 17\n"));
+  EXPECT_THAT(text, HasSubstr("tidegate_decision_seconds_bucket{le=\"+Inf\"} 33\n"));
+  EXPECT_THAT(text, HasSubstr("tidegate_decision_seconds_count 33\n"));
 }
 
 TEST_F(TallyTest, OffIsOff) {
   Tally tally(timers_, {.decisions = false, .hot_keys = 0});
   bool asked = false;
   DecisionLatency::Mark mark;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 40; ++i) {
     tally.Time(mark, [&] { asked = true; });
     tally.Answered(mark);
   }
