@@ -11,7 +11,7 @@ HotPace::HotPace(std::uint32_t exact, std::uint64_t seed) noexcept
 }
 
 void HotPace::Refill() noexcept {
-  const bool flood = blocks_ > 4 * (exact_ / kOneOf);
+  const bool flood = blocks_ > exact_ / kOneOf;
   left_ = flood ? 0 : exact_;
   blocks_ = 0;
 }

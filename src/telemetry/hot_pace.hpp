@@ -6,8 +6,8 @@
 namespace tidegate {
 
 /// Which ones of a stream are counted, and as how many: each of the first so many between two
-/// refills, then one of every 16, chosen at random, as 16. In a flood, when four times as many came
-/// last time, it is one of 16 from the first on: each that is counted has cold memory to touch.
+/// refills, then one of every 16, chosen at random, as 16. In a flood, when twice as many came last
+/// time, it is one of 16 from the first on: each that is counted has cold memory to touch.
 ///
 /// What is counted so of any one's is right on average, whatever order they come in, and nobody can
 /// foresee which are chosen. How far it may be off is for `HotMargin` to say.

@@ -266,7 +266,7 @@ TEST(HotPace, AfterAFloodNoneIsCountedByItself) {
   for (int i = 0; i < 100 + 16 * 100; ++i) (void)pace.Next();
   pace.Refill();
   std::uint64_t ones = 0;
-  for (int i = 0; i < 160; ++i) ones += pace.Next() == 1 ? 1 : 0;
+  for (int i = 0; i < 80; ++i) ones += pace.Next() == 1 ? 1 : 0;
   EXPECT_EQ(ones, 0u);
   pace.Refill();  // It is over, but for the block that comes next.
   for (int i = 0; i < 16; ++i) (void)pace.Next();
