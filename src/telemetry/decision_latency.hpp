@@ -12,14 +12,14 @@ namespace tidegate {
 /// How long decisions took at one reactor, from the moment at which a door asks until the answer is
 /// there. One thread measures, any may read.
 ///
-/// To look at a clock twice costs 50 ns, and a decision from memory 100: of those that are answered
-/// at once every 17th is timed, and counts as 17. (Not every 16th: clients' pipelines have 16 or 32
+/// To look at a clock twice costs 70 ns, and a decision from memory 100: of those that are answered
+/// at once every 33rd is timed, and counts as 33. (Not every 32nd: clients' pipelines have 16 or 32
 /// commands, and it would always be the same one of them.) All that are answered later are timed.
 class DecisionLatency {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kBuckets = 18;  ///< 1 us to 131 ms, and all above.
-  static constexpr std::uint32_t kEvery = 17;
+  static constexpr std::uint32_t kEvery = 33;
 
   [[nodiscard]] static constexpr double UpperSeconds(std::size_t bucket) noexcept {
     return static_cast<double>(std::uint64_t{1} << bucket) / 1e6;

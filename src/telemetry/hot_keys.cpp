@@ -17,11 +17,18 @@ namespace {
 
 constexpr std::size_t kLeastPlaces = 1024;
 
+/// Of the system: for secrets.
 void FillRandom(void* bytes, std::size_t size) {
   // Up to 256 bytes arrive whole or not at all, once the system's pool is initialised.
   while (getrandom(bytes, size, 0) != static_cast<ssize_t>(size)) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
   }
+}
+
+std::uint64_t RandomNumber() {
+  std::uint64_t number = 0;
+  FillRandom(&number, sizeof number);
+  return number;
 }
 
 /// What two windows know of one key.
@@ -33,70 +40,55 @@ struct Both {
   std::string_view identity;
 };
 
-Both Add(const HotSketch::Known& a, const HotSketch::Known& b) noexcept {
+Both Sum(const HotSketch::Known& a, const HotSketch::Known& b) noexcept {
   const HotSketch::Known& name = a.named ? a : b;
   return {a.count + b.count, a.error + b.error, name.named, name.slot, name.identity};
 }
 
-/// Both windows as one list. What is not listed is bounded by the largest of: what keys without a
-/// place can have, places without a name, the first that is cut off.
-HotList ListOf(const HotSketch& now, const HotSketch& before, std::size_t most) {
-  HotList list;
-  list.total = now.total() + before.total();
-  std::vector<Both> all;
-  const auto take = [&](const Both& key) {
-    if (key.named) {
-      all.push_back(key);
-    } else {
-      list.error = std::max(list.error, key.count);
-    }
-  };
-  for (std::size_t place = 0; place < now.places(); ++place) {
-    list.error = std::max(list.error, now.Bound(place) + before.Bound(place));
-    if (const std::uint64_t key = now.At(place)) take(Add(now.Look(key), before.Look(key)));
-    if (const std::uint64_t key = before.At(place)) {
-      const HotSketch::Known other = now.Look(key);
-      if (!other.placed) take(Add(other, before.Look(key)));
-    }
-  }
-  const auto hotter = [](const Both& a, const Both& b) { return a.count > b.count; };
-  if (all.size() > most) {
-    const auto cut = all.begin() + static_cast<std::ptrdiff_t>(most);
-    std::nth_element(all.begin(), cut, all.end(), hotter);
-    list.error = std::max(list.error, cut->count);
-    all.erase(cut, all.end());
-  }
-  std::sort(all.begin(), all.end(), hotter);
-  list.keys.reserve(all.size());
-  for (const Both& key : all) {
-    list.keys.push_back({key.slot, std::string(key.identity), key.count, key.error});
-  }
-  return list;
-}
-
 }  // namespace
 
+void HotKeys::View::Add(const SketchKey& key, std::uint64_t times, std::uint64_t weight) noexcept {
+  sketch.Add(key, times * weight);
+  if (times != 1) largest = std::max(largest, times * weight);
+}
+
+HotSketch::Known HotKeys::View::Look(std::uint64_t fingerprint) const noexcept {
+  HotSketch::Known known = sketch.Look(fingerprint);
+  const HotMargin margin = HotMargin::Of(known.count, largest);
+  known.count += margin.more;
+  known.error = std::min(known.error + margin.more + margin.less, known.count);
+  return known;
+}
+
+std::uint64_t HotKeys::View::Bound(std::size_t place) const noexcept {
+  const std::uint64_t bound = sketch.Bound(place);
+  return bound + HotMargin::Of(bound, largest).more;
+}
+
 void HotKeys::Window::Clear() noexcept {
-  requests.Clear();
-  denials.Clear();
-  if (std::exchange(cost_apart, false)) cost.Clear();
+  for (View& view : views) {
+    view.sketch.Clear();
+    view.largest = 0;
+  }
+  cost_apart = false;
 }
 
-const HotSketch& HotKeys::Window::of(HotBy view) const noexcept {
-  if (view == HotBy::kDenials) return denials;
-  return view == HotBy::kCost && cost_apart ? cost : requests;
+const HotKeys::View& HotKeys::Window::sketched(HotBy view) const noexcept {
+  const bool shared = view == HotBy::kCost && !cost_apart;
+  return views[static_cast<std::size_t>(shared ? HotBy::kRequests : view)];
 }
 
-HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now)
+HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now, std::uint32_t exact)
     : net::Timer(timers),
+      requests_(exact, RandomNumber()),
+      denials_(exact, RandomNumber()),
       most_(most),
+      slot_secret_(RandomNumber() | 1),  // Odd: no two slots have the same product.
       began_(now),
       since_(now),
       published_(std::make_shared<const HotReport>()) {
   static_assert(std::tuple_size_v<decltype(secret_)> >= XXH3_SECRET_SIZE_MIN);
   FillRandom(secret_.data(), secret_.size());
-  FillRandom(&slot_secret_, sizeof slot_secret_);
-  slot_secret_ |= 1;  // Odd: no two slots have the same product.
   const std::size_t places = std::max(kLeastPlaces, 4 * most);
   for (auto& window : windows_) window = std::make_unique<Window>(places);
   ArmAt(now + kEvery);
@@ -109,18 +101,64 @@ std::uint64_t HotKeys::Fingerprint(std::uint32_t slot, std::string_view identity
   return hash == 0 ? 1 : hash;
 }
 
-void HotKeys::Count(std::uint32_t slot, std::string_view identity, std::int64_t cost,
-                    Outcome outcome) noexcept {
+void HotKeys::Add(std::uint32_t slot, std::string_view identity, std::uint64_t cost,
+                  std::uint64_t asked, std::uint64_t refused) noexcept {
   const SketchKey key{Fingerprint(slot, identity), slot, identity};
   Window& window = *windows_[0];
-  if (cost != 1 || window.cost_apart) CountCost(window, key, static_cast<std::uint64_t>(cost));
-  window.requests.Add(key, 1);
-  if (outcome == Outcome::kDenied) window.denials.Add(key, 1);
+  View& requests = window.of(HotBy::kRequests);
+  if (asked != 0) {
+    View& costs = window.of(HotBy::kCost);
+    if (cost != 1 && !std::exchange(window.cost_apart, true)) {
+      costs.sketch.CopyFrom(requests.sketch);
+      costs.largest = requests.largest;
+    }
+    if (window.cost_apart) costs.Add(key, asked, cost);
+    requests.Add(key, asked, 1);
+  }
+  if (refused != 0) window.of(HotBy::kDenials).Add(key, refused, 1);
 }
 
-void HotKeys::CountCost(Window& window, const SketchKey& key, std::uint64_t cost) noexcept {
-  if (!std::exchange(window.cost_apart, true)) window.cost.CopyFrom(window.requests);
-  window.cost.Add(key, cost);
+/// Both windows as one list. What is not listed is bounded by the largest of: what keys without a
+/// place can have, places without a name, the first that is cut off.
+HotList HotKeys::ListOf(HotBy by) const {
+  const View& now = windows_[0]->sketched(by);
+  const View& before = windows_[1]->sketched(by);
+  HotList list;
+  const auto number = static_cast<std::size_t>(by);
+  list.total = totals_[number] + totals_before_[number];
+  std::vector<Both> all;
+  const auto take = [&](const Both& key) {
+    if (key.named) {
+      all.push_back(key);
+    } else {
+      list.error = std::max(list.error, key.count);
+    }
+  };
+  for (std::size_t place = 0; place < now.sketch.places(); ++place) {
+    if (place % HotSketch::kWays == 0) {
+      list.error = std::max(list.error, now.Bound(place) + before.Bound(place));
+    }
+    if (const std::uint64_t key = now.sketch.At(place)) {
+      take(Sum(now.Look(key), before.Look(key)));
+    }
+    if (const std::uint64_t key = before.sketch.At(place)) {
+      const HotSketch::Known other = now.Look(key);
+      if (!other.placed) take(Sum(other, before.Look(key)));
+    }
+  }
+  const auto hotter = [](const Both& a, const Both& b) { return a.count > b.count; };
+  if (all.size() > most_) {
+    const auto cut = all.begin() + static_cast<std::ptrdiff_t>(most_);
+    std::nth_element(all.begin(), cut, all.end(), hotter);
+    list.error = std::max(list.error, cut->count);
+    all.erase(cut, all.end());
+  }
+  std::sort(all.begin(), all.end(), hotter);
+  list.keys.reserve(all.size());
+  for (const Both& key : all) {
+    list.keys.push_back({key.slot, std::string(key.identity), key.count, key.error});
+  }
+  return list;
 }
 
 void HotKeys::OnTimer(Clock::time_point now) {
@@ -131,16 +169,18 @@ void HotKeys::OnTimer(Clock::time_point now) {
 void HotKeys::Rotate(Clock::time_point now) noexcept {
   std::swap(windows_[0], windows_[1]);
   windows_[0]->Clear();
+  totals_before_ = std::exchange(totals_, {});
   since_ = std::exchange(began_, now);
 }
 
 void HotKeys::Tick(Clock::time_point now) {
-  const bool quiet = windows_[0]->requests.total() + windows_[1]->requests.total() == 0;
+  requests_.Refill();
+  denials_.Refill();
+  const bool quiet = totals_[0] + totals_before_[0] == 0;
   if (std::exchange(quiet_, quiet) && quiet) return Rotate(now);
   auto report = std::make_shared<HotReport>();
   for (std::size_t view = 0; view < kHotViews; ++view) {
-    const auto by = static_cast<HotBy>(view);
-    report->by[view] = ListOf(windows_[0]->of(by), windows_[1]->of(by), most_);
+    report->by[view] = ListOf(static_cast<HotBy>(view));
   }
   report->span = std::chrono::duration_cast<std::chrono::milliseconds>(now - since_);
   if (now - began_ >= kWindow) Rotate(now);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "net/timer.hpp"
+#include "telemetry/hot_pace.hpp"
 #include "telemetry/hot_report.hpp"
 #include "telemetry/hot_sketch.hpp"
 
@@ -18,9 +19,14 @@ namespace tidegate {
 /// Which keys ask most, are denied most and cost most at one reactor, over the last 10 to 20 s.
 ///
 /// Counted in two windows, of which the older is forgotten every 10 s; reported together. Memory is
-/// bounded by the number of keys to be reported, whoever comes: some 0.2 MB per 1,024 places and
-/// view, of which there are four per key to report, 1,024 at least. Fingerprints are keyed by a
+/// bounded by the number of keys to be reported, whoever comes: four places for each, 1,024 at
+/// least, of some 150 bytes in each of the three views and two windows. Fingerprints are keyed by a
 /// random secret, so nobody can aim at the places of another.
+///
+/// Up to 20,000 requests in half a second, and as many denials, are counted one by one: bounds are
+/// certain. Of those beyond, and of all in a flood, one of 16 is counted (`HotPace`), since they
+/// would cost more than 3 % of a decision; bounds are wider then, and each holds but for a chance
+/// of one in a billion. Totals are exact in any case.
 ///
 /// Count is for the reactor's thread, Published for any.
 class HotKeys final : private net::Timer {
@@ -31,12 +37,27 @@ class HotKeys final : private net::Timer {
 
   enum class Outcome : std::uint8_t { kPassed, kDenied };
 
+  /// Requests that are counted one by one between two reports, unless they are very many. Each
+  /// costs up to 125 ns, since what is touched seldom is cold: a percent of a decision over HTTP,
+  /// but an eighth of one in a pipeline, and only those come so fast.
+  static constexpr std::uint32_t kExact = 20'000;
+
   /// `most`: keys in each list of a report, at least 1.
-  HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now = Clock::now());
+  HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now = Clock::now(),
+          std::uint32_t exact = kExact);
 
   /// REQUIRES: cost >= 1.
   void Count(std::uint32_t slot, std::string_view identity, std::int64_t cost,
-             Outcome outcome) noexcept;
+             Outcome outcome) noexcept {
+    const bool denied = outcome == Outcome::kDenied;
+    ++totals_[0];
+    totals_[1] += denied ? 1 : 0;
+    totals_[2] += static_cast<std::uint64_t>(cost);
+    const std::uint64_t asked = requests_.Next();
+    const std::uint64_t refused = denied ? denials_.Next() : 0;
+    if ((asked | refused) != 0)
+      Add(slot, identity, static_cast<std::uint64_t>(cost), asked, refused);
+  }
 
   /// The last report; never nullptr. It is up to half a second old, and grows no older than that:
   /// when nobody comes, its counts become 0 with time.
@@ -47,29 +68,47 @@ class HotKeys final : private net::Timer {
   void Tick(Clock::time_point now);
 
  private:
+  using Totals = std::array<std::uint64_t, kHotViews>;
+  struct View {
+    explicit View(std::size_t places) : sketch(places) {}
+    HotSketch sketch;
+    std::uint64_t largest = 0;  ///< Weight of what was chosen to stand for others; 0: none was.
+
+    void Add(const SketchKey& key, std::uint64_t times, std::uint64_t weight) noexcept;
+    [[nodiscard]] HotSketch::Known Look(std::uint64_t fingerprint) const noexcept;
+    [[nodiscard]] std::uint64_t Bound(std::size_t place) const noexcept;
+  };
   struct Window {
-    explicit Window(std::size_t places) : requests(places), denials(places), cost(places) {}
-    HotSketch requests;
-    HotSketch denials;
-    /// Used from the first cost on that is not 1: until then it would be the same as `requests`.
-    HotSketch cost;
+    explicit Window(std::size_t places) : views{View(places), View(places), View(places)} {}
+    std::array<View, kHotViews> views;
+    /// The sketch of costs is used from the first on that is not 1: until then it would be the same
+    /// as that of requests.
     bool cost_apart = false;
 
     void Clear() noexcept;
-    [[nodiscard]] const HotSketch& of(HotBy view) const noexcept;
+    [[nodiscard]] View& of(HotBy view) noexcept { return views[static_cast<std::size_t>(view)]; }
+    /// Where a view's counts are.
+    [[nodiscard]] const View& sketched(HotBy view) const noexcept;
   };
 
   void OnTimer(Clock::time_point now) override;
-  void CountCost(Window& window, const SketchKey& key, std::uint64_t cost) noexcept;
+  void Add(std::uint32_t slot, std::string_view identity, std::uint64_t cost, std::uint64_t asked,
+           std::uint64_t refused) noexcept;
+  [[nodiscard]] HotList ListOf(HotBy view) const;
   void Rotate(Clock::time_point now) noexcept;
   [[nodiscard]] std::uint64_t Fingerprint(std::uint32_t slot,
                                           std::string_view identity) const noexcept;
 
+  // What every request touches, close together.
+  alignas(64) Totals totals_{};  ///< Of the current window, by view.
+  HotPace requests_;             ///< And costs.
+  HotPace denials_;
+  std::array<std::unique_ptr<Window>, 2> windows_;  ///< The current one, and that before it.
+  Totals totals_before_{};
   const std::size_t most_;
   alignas(64) std::array<unsigned char, 192> secret_;
   std::uint64_t slot_secret_;
-  std::array<std::unique_ptr<Window>, 2> windows_;  ///< The current one, and that before it.
-  Clock::time_point began_;                         ///< The current window.
+  Clock::time_point began_;  ///< The current window.
   Clock::time_point since_;  ///< What is counted now; when that before began.
   bool quiet_ = true;        ///< The last report has nothing in it.
   mutable std::mutex mutex_;

@@ -9,9 +9,10 @@ namespace tidegate {
 HotSketch::HotSketch(std::size_t places)
     : sets_(std::bit_ceil(std::max(places, kWays)) / kWays),
       named_(sets_.size()),
-      rest_(sets_.size() * kWays),
+      error_(sets_.size() * kWays),
+      names_(sets_.size() * kWays),
       mask_(sets_.size() - 1) {
-  for (Place& place : rest_) place.identity.reserve(kShortName);
+  for (Name& name : names_) name.identity.reserve(kShortName);
 }
 
 std::uint64_t HotSketch::Smallest(const Set& set) noexcept {
@@ -19,15 +20,15 @@ std::uint64_t HotSketch::Smallest(const Set& set) noexcept {
 }
 
 void HotSketch::Replace(Set& set, const SketchKey& key, std::uint64_t weight) noexcept {
-  unsigned least = 0;
-  for (unsigned way = 1; way < kWays; ++way) {
-    if (set.count[way] < set.count[least]) least = way;
-  }
+  // In pairs and without branches: which is the least cannot be foreseen, and one after the other
+  // takes twice as long.
+  const auto less = [&](unsigned a, unsigned b) { return set.count[b] < set.count[a] ? b : a; };
+  const unsigned least = less(less(less(0, 1), less(2, 3)), less(less(4, 5), less(6, 7)));
   const std::uint64_t error = set.count[least];
   set.fingerprint[least] = key.fingerprint;
   set.count[least] = error + weight;
   const std::size_t number = key.fingerprint & mask_;
-  rest_[number * kWays + least].error = error;
+  error_[number * kWays + least] = error;
   if (weight > error) {
     SetName(key, least);
   } else {
@@ -38,22 +39,21 @@ void HotSketch::Replace(Set& set, const SketchKey& key, std::uint64_t weight) no
 void HotSketch::SetName(const SketchKey& key, unsigned way) noexcept {
   const std::size_t number = key.fingerprint & mask_;
   named_[number] = static_cast<std::uint8_t>(named_[number] | (1u << way));
-  Place& place = rest_[number * kWays + way];
-  place.slot = key.slot;
-  place.identity.assign(key.identity);
+  Name& name = names_[number * kWays + way];
+  name.slot = key.slot;
+  name.identity.assign(key.identity);
 }
 
 void HotSketch::Clear() noexcept {
   std::fill(sets_.begin(), sets_.end(), Set{});
   std::fill(named_.begin(), named_.end(), std::uint8_t{0});
-  total_ = 0;
 }
 
 void HotSketch::CopyFrom(const HotSketch& other) {
   std::copy(other.sets_.begin(), other.sets_.end(), sets_.begin());
   std::copy(other.named_.begin(), other.named_.end(), named_.begin());
-  std::copy(other.rest_.begin(), other.rest_.end(), rest_.begin());
-  total_ = other.total_;
+  std::copy(other.error_.begin(), other.error_.end(), error_.begin());
+  std::copy(other.names_.begin(), other.names_.end(), names_.begin());
 }
 
 HotSketch::Known HotSketch::Look(std::uint64_t fingerprint) const noexcept {
@@ -65,13 +65,13 @@ HotSketch::Known HotSketch::Look(std::uint64_t fingerprint) const noexcept {
     return {.count = bound, .error = bound};
   }
   const auto way = static_cast<unsigned>(std::countr_zero(found));
-  const Place& place = rest_[number * kWays + way];
+  const Name& name = names_[number * kWays + way];
   return {.count = set.count[way],
-          .error = place.error,
+          .error = error_[number * kWays + way],
           .placed = true,
           .named = (named_[number] & found) != 0,
-          .slot = place.slot,
-          .identity = place.identity};
+          .slot = name.slot,
+          .identity = name.identity};
 }
 
 }  // namespace tidegate

@@ -43,7 +43,6 @@ class HotSketch {
 
   void Add(const SketchKey& key, std::uint64_t weight) noexcept {
     Set& set = sets_[key.fingerprint & mask_];
-    total_ += weight;
     const unsigned found = Find(set, key.fingerprint);
     if (found == 0) return Replace(set, key, weight);
     const auto way = static_cast<unsigned>(__builtin_ctz(found));
@@ -56,7 +55,6 @@ class HotSketch {
   /// Becomes the same as another of as many places.
   void CopyFrom(const HotSketch& other);
 
-  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
   [[nodiscard]] std::size_t places() const noexcept { return sets_.size() * kWays; }
 
   /// What is known of a key.
@@ -85,8 +83,7 @@ class HotSketch {
     std::array<std::uint64_t, kWays> fingerprint{};
     std::array<std::uint64_t, kWays> count{};
   };
-  struct Place {
-    std::uint64_t error = 0;
+  struct Name {
     std::uint32_t slot = 0;
     std::string identity;
   };
@@ -104,10 +101,10 @@ class HotSketch {
   void SetName(const SketchKey& key, unsigned way) noexcept;
 
   std::vector<Set> sets_;
-  std::vector<std::uint8_t> named_;  ///< A bit per way, one byte per set.
-  std::vector<Place> rest_;          ///< What is seldom touched.
+  std::vector<std::uint8_t> named_;   ///< A bit per way, one byte per set.
+  std::vector<std::uint64_t> error_;  ///< By place, as the next.
+  std::vector<Name> names_;
   std::uint64_t mask_;
-  std::uint64_t total_ = 0;
 };
 
 }  // namespace tidegate

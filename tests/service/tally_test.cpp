@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every door tells of its decisions, as /metrics shows it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "service/fixture.hpp"
+#include "service/resp_client.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kTimes = DecisionLatency::kEvery;  ///< So that one of them is timed.
+
+/// With a gateway that leads nowhere: what is decided is counted before that matters.
+Config AllDoors(const std::string& metrics) {
+  Config config =
+      Service::ConfigOf("rules: [{id: per-key, per: header:x-key, limit: 20/h}]\n" + metrics);
+  config.listen.resp = "127.0.0.1:0";
+  config.listen.gateway = "127.0.0.1:0";
+  config.access_log.path = "off";
+  return config;
+}
+
+void AskEveryDoor(Service& service) {
+  RespClient resp(service.server().resp());
+  HttpClient gateway(service.server().gateway());
+  for (int i = 0; i < kTimes; ++i) {
+    (void)service.Decide(ByRule("per-key", "alice"));
+    EXPECT_THAT(resp.Ask({"TG.DECIDE", "per-key", "alice"}), HasSubstr("store"));
+    gateway.Send("GET / HTTP/1.1\r\nHost: a\r\nX-Key: alice\r\n\r\n");
+    EXPECT_NE(gateway.Read().status, 0);
+  }
+}
+
+/// The timer's report is there within half a second.
+double Await(Service& service, std::string_view metric) {
+  const auto latest = std::chrono::steady_clock::now() + kPatience;
+  double value = 0;
+  while ((value = service.Metric(metric)) == 0 && std::chrono::steady_clock::now() < latest) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  return value;
+}
+
+TEST(TallyTest, EveryDoorCountsTimesAndNames) {
+  Service service(AllDoors(""));
+  AskEveryDoor(service);
+  const double allowed =
+      service.Metric(R"(tidegate_decisions_total{rule="per-key",outcome="allowed",rung="store"})");
+  const double denied =
+      service.Metric(R"(tidegate_decisions_total{rule="per-key",outcome="denied",rung="store"})");
+  EXPECT_EQ(allowed, 20);
+  EXPECT_EQ(denied, 3 * kTimes - 20);
+  EXPECT_EQ(service.Metric("tidegate_decision_seconds_count"), 3 * kTimes);
+  EXPECT_GT(service.Metric("tidegate_decision_seconds_sum"), 0);
+  const double asked = Await(service, R"(tidegate_hot_key_rate{by="requests",rank="1"})");
+  EXPECT_GT(asked, 0);
+  // One key at all doors: what is known of it is exact.
+  const std::string metrics = service.Metrics();
+  EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_rate{by="denials",rank="1"})"));
+  EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_error_rate{by="requests"} 0)"));
+  EXPECT_THAT(metrics, Not(HasSubstr(R"(by="requests",rank="2")")));
+  EXPECT_THAT(metrics, Not(HasSubstr("alice")));
+}
+
+TEST(TallyTest, NothingIsCountedWhereItIsOff) {
+  Service service(AllDoors("metrics: {decisions: false, hot_keys: 0}\n"));
+  AskEveryDoor(service);
+  const std::string metrics = service.Metrics();
+  EXPECT_THAT(metrics, Not(HasSubstr("tidegate_decisions_total{")));
+  EXPECT_THAT(metrics, HasSubstr("tidegate_decision_seconds_count 0\n"));
+  EXPECT_THAT(metrics, Not(HasSubstr("tidegate_hot_key_rate{")));
+}
+
+TEST(TallyTest, ChangesNeedARestart) {
+  Service service(AllDoors(""));
+  Config config = Service::ConfigOf("metrics: {hot_keys: 7}\n");
+  EXPECT_THAT(service.server().NeedsRestart(config), testing::Contains("metrics"));
+  config.metrics = {};
+  EXPECT_THAT(service.server().NeedsRestart(config), Not(testing::Contains("metrics")));
+}
+
+}  // namespace
+}  // namespace tidegate::service
