@@ -102,24 +102,31 @@ Answer Fetch(int port, std::string_view path) {
       port, "GET " + std::string(path) + " HTTP/1.1\r\nHost: fleet\r\nConnection: close\r\n\r\n");
 }
 
-Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp)
+Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp,
+           MoreDoors doors)
     : folder_(folder),
       name_(std::move(name)),
       yaml_(std::move(yaml)),
       threads_(threads),
-      resp_(resp) {
+      resp_(resp),
+      doors_(doors) {
   Start();
 }
 
 Node::~Node() { Kill(); }
 
 void Node::Start() {
-  const fs::path config = folder_ / (name_ + ".yaml");
+  const fs::path config = file();
   const fs::path log = folder_ / (name_ + ".log");
+  const auto door = [](std::string_view name, int port) {
+    return ", " + std::string(name) + ": \"127.0.0.1:" + std::to_string(port) + '"';
+  };
+  const bool asks = doors_.admin == MoreDoors::Admin::kAsksForTokens;
   std::ofstream(config) << "listen: {api: \"127.0.0.1:" << api_
-                        << "\", admin: \"127.0.0.1:" << admin_ << '"'
-                        << (resp_ == 0 ? "" : ", resp: \"127.0.0.1:" + std::to_string(resp_) + '"')
-                        << "}\n"
+                        << "\", admin: { address: \"127.0.0.1:" << admin_ << '"'
+                        << (asks ? ", auth: required }" : " }")
+                        << (resp_ == 0 ? "" : door("resp", resp_))
+                        << (doors_.gateway == 0 ? "" : door("gateway", doors_.gateway)) << "}\n"
                         << yaml_;
   // What it said in an earlier life must not be taken for this one's.
   fs::remove(log);
