@@ -53,13 +53,15 @@ Answer Exchange(int port, const std::string& request) {
   return answer;
 }
 
-/// The port after `what  on=http://127.0.0.1:` in the log; 0 as long as it is not there.
+/// The port in the log's line about `what`; 0 as long as it is not there.
 int PortIn(const std::string& log, std::string_view what) {
-  const std::string wanted = std::string(what) + "  on=http://127.0.0.1:";
-  const std::size_t at = log.find(wanted);
-  if (at == std::string::npos || log.find('\n', at) == std::string::npos) return 0;
+  constexpr std::string_view kWhere = "  on=http://127.0.0.1:";
+  const std::size_t line = log.find(" info: " + std::string(what));
+  const std::size_t end = line == std::string::npos ? line : log.find('\n', line);
+  if (end == std::string::npos) return 0;
+  const std::size_t at = log.find(kWhere, line);
   int port = 0;
-  std::from_chars(log.data() + at + wanted.size(), log.data() + log.size(), port);
+  if (at < end) std::from_chars(log.data() + at + kWhere.size(), log.data() + end, port);
   return port;
 }
 
@@ -90,7 +92,7 @@ std::string Answer::Field(std::string_view name) const {
 }
 
 Answer Ask(int port, std::string_view path, std::string_view body) {
-  std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: fleet\r\n";
+  std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n";
   request += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: ";
   request += std::to_string(body.size()) + "\r\n\r\n";
   request += body;
@@ -98,8 +100,8 @@ Answer Ask(int port, std::string_view path, std::string_view body) {
 }
 
 Answer Fetch(int port, std::string_view path) {
-  return Exchange(
-      port, "GET " + std::string(path) + " HTTP/1.1\r\nHost: fleet\r\nConnection: close\r\n\r\n");
+  return Exchange(port, "GET " + std::string(path) +
+                            " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 }
 
 Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp,
@@ -137,7 +139,7 @@ void Node::Start() {
   const bool up = Soon([&] {
     const std::string said = Said();
     const int api = PortIn(said, "HTTP API");
-    const int admin = PortIn(said, "/metrics");
+    const int admin = PortIn(said, "admin: ");
     if (api == 0 || admin == 0) return !Alive();
     api_ = api;
     admin_ = admin;
