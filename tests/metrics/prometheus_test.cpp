@@ -192,6 +192,14 @@ void PrometheusTest::CheckAlerts() {
     EXPECT_TRUE(answer.Names("instance", instance)) << rule.name << ": " << rule.expression;
   }
   EXPECT_EQ(alerts, std::size(kExpected));
+  // Both doors of one node: a policy that closed, an upstream that is dead.
+  for (const char* const door : {"api", "gateway"}) {
+    EXPECT_TRUE(prometheus_
+                    .SinceStart("ALERTS{alertname=\"TidegateServerErrors\",door=\"" +
+                                std::string(door) + "\"}")
+                    .HasData())
+        << door;
+  }
 }
 
 /// Every family of a node is sound and in docs/metrics.md, and what is there some node tells.
