@@ -110,11 +110,10 @@ Estate::Estate() : proxy_(redis_.port()), gone_(redis_test::LowPort()) {
   proxy_.Set(kSlowly);
   slow_ = Start("slow", InRedis(proxy_.port(), "another-key-than-that-one", "200ms"));
   orphan_ = Start("orphan", InRedis(lost_.port(), "an-hmac-key-of-the-fleet", "20ms"));
+  // Not `small`: keys that recover at once would make room there, as long as they come.
   busy_ = std::make_unique<redis_test::Load>(
       redis_test::Load::Options{
-          .ports = {front_->api(), slow_->api(), orphan_->api(), small_->api()},
-          .connections = 8,
-          .rate = 400},
+          .ports = {front_->api(), slow_->api(), orphan_->api()}, .connections = 8, .rate = 300},
       OneHotKey());
   calm_ = std::make_unique<redis_test::Load>(
       redis_test::Load::Options{.ports = {well_->api()}, .connections = 4, .rate = 80},
