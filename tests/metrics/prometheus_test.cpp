@@ -81,7 +81,9 @@ class PrometheusTest : public testing::Test {
 
 void PrometheusTest::Suffer() {
   const redis_test::Node& front = estate_.front();
-  // All is well first: counters have been seen before they rise.
+  // All is well first: every node has been looked at before anything rises.
+  EXPECT_TRUE(Soon(
+      Sees("count(count_over_time(up[10s]) > 1) == " + std::to_string(estate_.Targets().size()))));
   for (const std::string_view rung : {"store", "cache"}) {
     EXPECT_TRUE(
         Soon(Sees("tidegate_decisions_total" + Of(front, ",rung=\"" + std::string(rung) + "\""))))
