@@ -234,7 +234,7 @@ bool Estate::Outage(const Seen& is_seen) {
 }
 
 bool Estate::TakeDescriptors(const Seen& is_seen) {
-  const auto most = static_cast<rlim_t>(small_->Descriptors() + 3);
+  const auto most = static_cast<rlim_t>(small_->Descriptors()) + 3;
   const rlimit limit{most, most};
   return prlimit(small_->pid(), RLIMIT_NOFILE, &limit, nullptr) == 0 && Soon(is_seen, 15s);
 }

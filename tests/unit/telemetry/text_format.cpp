@@ -62,7 +62,8 @@ std::optional<std::string> TakeValue(std::string_view& rest) {
 std::string KeyOf(const Sample& sample, std::string_view without = {}) {
   std::string key = sample.name;
   for (const auto& [name, value] : sample.labels) {
-    if (name != without) key += '\x01' + name + '\x02' + value;
+    if (name == without) continue;
+    key.append(1, '\x01').append(name).append(1, '\x02').append(value);
   }
   return key;
 }
