@@ -127,7 +127,8 @@ void Guard::OnFailed(Call& call, redis::Reason reason) {
     return static_cast<Partial*>(call.record.span)->OnFailed(call, reason);
   }
   policy_.Answer(call);
-  if (!call.error) {
+  // A look decides nothing: readiness probes would count as requests that were refused.
+  if (!call.error && call.kind != Call::Kind::kPeek) {
     for (const Decision& decision : call.decisions) stats_.CountFailure(decision.rung, reason);
   }
   call.finished(call);

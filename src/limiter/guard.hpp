@@ -48,6 +48,7 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   /// Calls that wait for Redis.
   [[nodiscard]] std::size_t waiting() const noexcept { return client_.waiting(); }
   [[nodiscard]] redis::Client& client() noexcept { return client_; }
+  [[nodiscard]] std::size_t most_waiting() const noexcept { return client_.most_waiting(); }
   [[nodiscard]] const redis::ClientStats& redis_stats() const noexcept { return client_.stats(); }
   [[nodiscard]] const GuardStats& stats() const noexcept { return stats_; }
 

@@ -325,7 +325,9 @@ bool Spans::Span::AnswerFailed(bool look) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     decisions_[places[i]] = decisions[i];
-    home_.stats_.CountFailure(decisions[i].rung, reasons[i]);
+    if (whole_->kind != Call::Kind::kPeek) {
+      home_.stats_.CountFailure(decisions[i].rung, reasons[i]);
+    }
   }
   if (failed.done == Done::kApplied) whole_->done = Done::kApplied;
   return failed.allowed;

@@ -296,6 +296,7 @@ OutBuffer& HttpConnection::Out() {
 
 OutBuffer& HttpConnection::BeginAnswer(int status) {
   OutBuffer& out = Out();
+  listener_.answers().Add(status);
   last_ |= draining_;
   if (status == 200) [[likely]] {
     out << "HTTP/1.1 200 OK\r\nDate: ";

@@ -37,6 +37,8 @@ class HttpListener final : public Listener {
       : Listener(reactor, std::move(socket), options), handler_(handler) {}
 
   [[nodiscard]] HttpHandler& handler() noexcept { return handler_; }
+  [[nodiscard]] const AnswerCounts* answers() const noexcept override { return &answers_; }
+  [[nodiscard]] AnswerCounts& answers() noexcept { return answers_; }
   [[nodiscard]] std::string_view shed_text() const noexcept override { return kHttpShed; }
   [[nodiscard]] std::string_view needs_tls_text() const noexcept override { return kHttpNeedsTls; }
 
@@ -46,6 +48,7 @@ class HttpListener final : public Listener {
   }
 
   HttpHandler& handler_;
+  AnswerCounts answers_;
 };
 
 }  // namespace tidegate::net

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
@@ -36,6 +37,17 @@ struct HttpStats {
   /// One writer, so no locked instruction.
   static void Add(std::atomic<std::uint64_t>& counter) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+};
+
+/// Answers by the class of their status, 1xx to 5xx; read from any thread.
+struct AnswerCounts {
+  static constexpr std::size_t kClasses = 5;
+  std::array<std::atomic<std::uint64_t>, kClasses> by_class{};
+
+  /// REQUIRES: 100 to 599.
+  void Add(int status) noexcept {
+    HttpStats::Add(by_class[static_cast<unsigned>(status) / 100 - 1]);
   }
 };
 
@@ -88,6 +100,8 @@ class Listener : public Watcher, public Deadlines::Node {
 
   [[nodiscard]] const HttpStats& stats() const noexcept { return stats_; }
   [[nodiscard]] HttpStats& stats() noexcept { return stats_; }
+  /// nullptr: the door counts its answers itself, or they have no status.
+  [[nodiscard]] virtual const AnswerCounts* answers() const noexcept { return nullptr; }
   [[nodiscard]] Reactor& reactor() noexcept { return reactor_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] bool draining() const noexcept { return draining_; }

@@ -105,6 +105,12 @@ Snapshot::Door Doorway::Stats() const {
     door.shed += stats.shed.load(std::memory_order_relaxed);
     door.requests += stats.requests.load(std::memory_order_relaxed);
     door.refused += stats.refused.load(std::memory_order_relaxed);
+    const net::AnswerCounts* const answers = listener->answers();
+    if (answers == nullptr) continue;
+    if (!door.responses) door.responses.emplace();
+    for (std::size_t i = 0; i < door.responses->size(); ++i) {
+      (*door.responses)[i] += answers->by_class[i].load(std::memory_order_relaxed);
+    }
   }
   return door;
 }

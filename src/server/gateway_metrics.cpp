@@ -2,6 +2,7 @@
 #include "server/gateway_metrics.hpp"
 
 #include <array>
+#include <map>
 #include <utility>
 
 namespace tidegate {
@@ -128,11 +129,22 @@ void AddMembers(const Upstreams& upstreams, std::vector<MetricFamily>& families)
   const auto now = Member::Clock::now();
   for (const auto& upstream : upstreams) {
     const auto members = upstream->members();
+    // Two names, or http and https, may lead to one address: one series for both.
+    struct Target {
+      bool up = false;
+      double active = 0;
+    };
+    std::map<std::string_view, Target> targets;
     for (const auto& member : *members) {
+      Target& target = targets[member->text];
+      target.up |= member->Up(now);
+      target.active += static_cast<double>(member->active.load());
+    }
+    for (const auto& [text, target] : targets) {
       const std::vector<std::pair<std::string_view, std::string>> labels = {
-          {"upstream", upstream->spec().name}, {"target", member->text}};
-      up.values.push_back({member->Up(now) ? 1.0 : 0.0, labels, {}});
-      active.values.push_back({static_cast<double>(member->active.load()), labels, {}});
+          {"upstream", upstream->spec().name}, {"target", std::string(text)}};
+      up.values.push_back({target.up ? 1.0 : 0.0, labels, {}});
+      active.values.push_back({target.active, labels, {}});
     }
   }
   families.push_back(std::move(up));

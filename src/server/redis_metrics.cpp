@@ -72,26 +72,6 @@ constexpr OfGuard kOfGuard[] = {
      &GuardStats::kept},
 };
 
-MetricFamily Failures(Guards guards) {
-  MetricFamily family{"tidegate_failures_total",
-                      "Decisions that failure policies made instead of the store, by the rung that "
-                      "answered and why.",
-                      Type::kCounter,
-                      {}};
-  for (const Rung rung : {Rung::kOpen, Rung::kClosed, Rung::kLocal}) {
-    for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
-      const double count = Sum(guards, [&](const Guard& guard) -> const Count& {
-        return guard.stats().failures[static_cast<std::size_t>(rung)][reason];
-      });
-      family.values.push_back(
-          {count,
-           {{"rung", std::string(Name(rung))},
-            {"reason", std::string(redis::Name(static_cast<redis::Reason>(reason)))}}});
-    }
-  }
-  return family;
-}
-
 MetricFamily Errors(Guards guards) {
   MetricFamily family{
       "tidegate_redis_errors_total", "Error replies of Redis, by kind.", Type::kCounter, {}};
@@ -110,24 +90,46 @@ std::string Text(double number) {
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
-MetricFamily Latency(Guards guards) {
-  MetricFamily family{
-      "tidegate_redis_latency_seconds", "From a batch's send to its reply.", Type::kHistogram, {}};
-  using redis::LatencyHistogram;
+/// `upper` tells a bucket's end; both it and `sum` are summed over all guards.
+template <class Histogram, class Upper, class Total>
+MetricFamily Summed(Guards guards, MetricFamily family, Histogram ClientStats::*histogram,
+                    Upper upper, Total total) {
   double count = 0;
-  double seconds = 0;
-  for (std::size_t bucket = 0; bucket <= LatencyHistogram::kBuckets; ++bucket) {
+  double sum = 0;
+  for (std::size_t bucket = 0; bucket <= Histogram::kBuckets; ++bucket) {
     for (const Guard* const guard : guards) {
-      count += static_cast<double>(guard->redis_stats().latency.count(bucket));
+      count += static_cast<double>((guard->redis_stats().*histogram).count(bucket));
     }
-    const bool last = bucket == LatencyHistogram::kBuckets;
+    const bool last = bucket == Histogram::kBuckets;
     family.values.push_back(
-        {count, {{"le", last ? "+Inf" : Text(LatencyHistogram::UpperSeconds(bucket))}}, "_bucket"});
+        {count, {{"le", last ? "+Inf" : Text(static_cast<double>(upper(bucket)))}}, "_bucket"});
   }
-  for (const Guard* const guard : guards) seconds += guard->redis_stats().latency.seconds();
-  family.values.push_back({seconds, {}, "_sum"});
+  for (const Guard* const guard : guards) {
+    sum += static_cast<double>(total(guard->redis_stats().*histogram));
+  }
+  family.values.push_back({sum, {}, "_sum"});
   family.values.push_back({count, {}, "_count"});
   return family;
+}
+
+MetricFamily Latency(Guards guards) {
+  using redis::LatencyHistogram;
+  return Summed(
+      guards,
+      {"tidegate_redis_latency_seconds", "From a batch's send to its reply.", Type::kHistogram, {}},
+      &ClientStats::latency, &LatencyHistogram::UpperSeconds,
+      [](const LatencyHistogram& histogram) { return histogram.seconds(); });
+}
+
+MetricFamily BatchCalls(Guards guards) {
+  using redis::SizeHistogram;
+  return Summed(guards,
+                {"tidegate_redis_batch_calls",
+                 "How many calls a batch answered, of those that answered any.",
+                 Type::kHistogram,
+                 {}},
+                &ClientStats::batch_calls, &SizeHistogram::Upper,
+                [](const SizeHistogram& histogram) { return histogram.sum(); });
 }
 
 MetricFamily Gauge(std::string_view name, std::string_view help, double value) {
@@ -138,7 +140,6 @@ MetricFamily Gauge(std::string_view name, std::string_view help, double value) {
 
 std::vector<MetricFamily> RedisMetrics(Guards guards, const redis::Fleet& fleet) {
   std::vector<MetricFamily> families;
-  families.push_back(Failures(guards));
   for (const Plain& plain : kPlain) {
     const double sum = Sum(guards, [&](const Guard& guard) -> const Count& {
       return guard.redis_stats().*plain.count;
@@ -147,13 +148,19 @@ std::vector<MetricFamily> RedisMetrics(Guards guards, const redis::Fleet& fleet)
   }
   families.push_back(Errors(guards));
   families.push_back(Latency(guards));
+  families.push_back(BatchCalls(guards));
   std::uint64_t breaker = 0;
+  std::size_t most_waiting = 0;
   for (const Guard* const guard : guards) {
+    most_waiting += guard->most_waiting();
     breaker = std::max(breaker, guard->redis_stats().breaker.get());
   }
   families.push_back(Gauge("tidegate_redis_breaker_state",
                            "The worst of the reactors' breakers: 0 closed, 1 half-open, 2 open.",
                            static_cast<double>(breaker)));
+  families.push_back(Gauge("tidegate_redis_waiting_limit",
+                           "As many calls as may wait for Redis, over all reactors.",
+                           static_cast<double>(most_waiting)));
   for (const OfGuard& each : kOfGuard) {
     const double sum =
         Sum(guards, [&](const Guard& guard) -> const Count& { return guard.stats().*each.count; });

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rules/jwt.hpp"
+#include "server/failure_metrics.hpp"
 #include "server/fleet_key.hpp"
 #include "server/gateway_metrics.hpp"
 #include "server/redis_metrics.hpp"
@@ -230,9 +231,11 @@ bool Server::Reload(const Config& config, Problems& problems) {
   if (policy == nullptr || !secrets || !KeepsGuards(config, problems) ||
       (routing == nullptr && !config_.listen.gateway.off())) {
     ++failed_reloads_;
+    last_refused_ = true;
     return false;
   }
   ++reloads_;
+  last_refused_ = false;
   in_force_ = config;
   if (routing != nullptr) {
     const std::lock_guard routes(routing_mutex_);
@@ -355,6 +358,7 @@ std::string Server::Metrics() const {
   std::vector<Snapshot::Door> doors = {api_.Stats(), admin_.Stats()};
   if (!resp_.off()) doors.push_back(resp_.Stats());
   std::vector<MetricFamily> more = TallyMetrics(tallies);
+  for (MetricFamily& family : FailureMetrics(guards)) more.push_back(std::move(family));
   for (MetricFamily& family : AdminMetrics()) more.push_back(std::move(family));
   if (config_.store.redis) {
     for (MetricFamily& family : RedisMetrics(guards, fleet_)) more.push_back(std::move(family));
@@ -376,10 +380,14 @@ std::string Server::Metrics() const {
                  .rule_names = slots_.Names(),
                  .decisions = counters,
                  .store = store_->Stats(),
+                 .store_max_entries = config_.store.max_keys,
+                 .store_max_list_bytes = config_.store.max_list_bytes,
+                 .reactors = workers_.size(),
                  .rules = rule_count_,
                  .reloads = reloads_,
                  .failed_reloads = failed_reloads_,
                  .last_reload_seconds = static_cast<double>(applied_at_.load()),
+                 .last_reload_refused = last_refused_,
                  .doors = std::move(doors),
                  .more = std::move(more)});
 }

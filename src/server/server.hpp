@@ -58,6 +58,7 @@ class Server {
   /// Counts a configuration that could not even be read.
   void NoteRefusedReload() noexcept {
     ++failed_reloads_;
+    last_refused_ = true;
     ReopenLog();
   }
   /// What of `config` would need a restart, one phrase each.
@@ -180,6 +181,7 @@ class Server {
   std::atomic<std::size_t> open_listeners_{0};
   std::atomic<std::uint64_t> reloads_{0};
   std::atomic<std::uint64_t> failed_reloads_{0};
+  std::atomic<bool> last_refused_{false};
   std::atomic<std::int64_t> applied_at_{0};
   std::atomic<std::size_t> rule_count_{0};
 };

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/exposition.hpp"
 
-#include <dirent.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
+#include <array>
 #include <charconv>
-#include <fstream>
+#include <cmath>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
+
+#include "telemetry/process_metrics.hpp"
 
 namespace tidegate {
 namespace {
@@ -46,9 +45,9 @@ class Writer {
       text_ += '"';
     }
     if (!labels.empty()) text_ += '}';
-    char number[32];
-    const auto end = std::to_chars(number, number + sizeof number, value).ptr;
-    text_.append(" ").append(number, end).append("\n");
+    text_ += ' ';
+    AppendNumber(value);
+    text_ += '\n';
   }
 
   void Counter(std::string_view name, std::string_view help, double value) {
@@ -63,6 +62,14 @@ class Writer {
   [[nodiscard]] std::string Take() { return std::move(text_); }
 
  private:
+  void AppendNumber(double value) {
+    if (std::isinf(value)) {  // As the format spells it.
+      text_ += value > 0 ? "+Inf" : "-Inf";
+      return;
+    }
+    char number[32];
+    text_.append(number, std::to_chars(number, number + sizeof number, value).ptr);
+  }
   void AppendEscaped(std::string_view value) {
     for (const char c : value) {
       if (c == '\n') {
@@ -101,11 +108,16 @@ void AddDecisions(Writer& out, const Snapshot& snapshot) {
   }
 }
 
-void AddStore(Writer& out, const StoreStats& store) {
+void AddStore(Writer& out, const Snapshot& snapshot) {
+  const StoreStats& store = snapshot.store;
   out.Gauge("tidegate_store_entries", "Entries in use: keys, and ids of refunds.",
             static_cast<double>(store.tracked));
+  out.Gauge("tidegate_store_max_entries", "As many entries as there may be: store.max_keys.",
+            static_cast<double>(snapshot.store_max_entries));
   out.Gauge("tidegate_store_list_bytes", "Bytes held by logs and leases.",
             static_cast<double>(store.list_bytes));
+  out.Gauge("tidegate_store_max_list_bytes", "As many as there may be: store.max_list_bytes.",
+            static_cast<double>(snapshot.store_max_list_bytes));
   out.Counter("tidegate_store_reclaimed_total",
               "Entries of fully recovered keys given to new ones.",
               static_cast<double>(store.reclaimed));
@@ -135,6 +147,20 @@ void AddDoors(Writer& out, const Snapshot& snapshot) {
       Type::kCounter, &Snapshot::Door::refused);
 }
 
+void AddResponses(Writer& out, const Snapshot& snapshot) {
+  static constexpr std::array<std::string_view, 5> kClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+  out.Family("tidegate_responses_total", "Answers by class of status.", Type::kCounter);
+  for (const auto& door : snapshot.doors) {
+    if (!door.responses) continue;
+    // Nobody sends interim answers with a status of their own; the others are there from the
+    // start, so that a rate sees the first of them.
+    for (std::size_t i = 1; i < kClasses.size(); ++i) {
+      out.Value(static_cast<double>((*door.responses)[i]),
+                {{"door", door.name}, {"code", kClasses[i]}});
+    }
+  }
+}
+
 void AddMore(Writer& out, const MetricFamily& family) {
   out.Family(family.name, family.help, family.type);
   std::vector<Label> labels;
@@ -145,31 +171,6 @@ void AddMore(Writer& out, const MetricFamily& family) {
   }
 }
 
-double OpenDescriptors() {
-  DIR* const folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return 0;
-  int count = -3;  // Itself and the two dots.
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
-
-void AddProcess(Writer& out) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  out.Counter("process_cpu_seconds_total", "User and system CPU time.",
-              seconds(usage.ru_utime) + seconds(usage.ru_stime));
-  std::uint64_t pages = 0;
-  std::uint64_t resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  out.Gauge("process_resident_memory_bytes", "Resident memory.",
-            static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)));
-  out.Gauge("process_open_fds", "Open descriptors.", OpenDescriptors());
-}
-
 }  // namespace
 
 std::string Expose(const Snapshot& snapshot) {
@@ -177,8 +178,11 @@ std::string Expose(const Snapshot& snapshot) {
   out.Family("tidegate_build_info", "Which tidegate this is.", Type::kGauge);
   out.Value(1, {{"version", snapshot.version}});
   AddDecisions(out, snapshot);
-  AddStore(out, snapshot.store);
+  AddStore(out, snapshot);
   AddDoors(out, snapshot);
+  AddResponses(out, snapshot);
+  out.Gauge("tidegate_reactors", "Threads that serve, each with its own connections.",
+            static_cast<double>(snapshot.reactors));
   out.Gauge("tidegate_rules", "Rules in force.", static_cast<double>(snapshot.rules));
   out.Family("tidegate_config_reloads_total", "Configurations read since the start, by result.",
              Type::kCounter);
@@ -186,8 +190,11 @@ std::string Expose(const Snapshot& snapshot) {
   out.Value(static_cast<double>(snapshot.failed_reloads), {{"result", "refused"}});
   out.Gauge("tidegate_config_applied_timestamp_seconds",
             "When the configuration in force was applied.", snapshot.last_reload_seconds);
+  out.Gauge("tidegate_config_last_reload_successful",
+            "0: the configuration that was read last was refused, and an older one is in force.",
+            snapshot.last_reload_refused ? 0 : 1);
   for (const MetricFamily& family : snapshot.more) AddMore(out, family);
-  AddProcess(out);
+  for (const MetricFamily& family : ProcessMetrics()) AddMore(out, family);
   return out.Take();
 }
 

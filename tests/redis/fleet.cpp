@@ -53,13 +53,15 @@ Answer Exchange(int port, const std::string& request) {
   return answer;
 }
 
-/// The port after `what  on=http://127.0.0.1:` in the log; 0 as long as it is not there.
+/// The port in the log's line about `what`; 0 as long as it is not there.
 int PortIn(const std::string& log, std::string_view what) {
-  const std::string wanted = std::string(what) + "  on=http://127.0.0.1:";
-  const std::size_t at = log.find(wanted);
-  if (at == std::string::npos || log.find('\n', at) == std::string::npos) return 0;
+  constexpr std::string_view kWhere = "  on=http://127.0.0.1:";
+  const std::size_t line = log.find(" info: " + std::string(what));
+  const std::size_t end = line == std::string::npos ? line : log.find('\n', line);
+  if (end == std::string::npos) return 0;
+  const std::size_t at = log.find(kWhere, line);
   int port = 0;
-  std::from_chars(log.data() + at + wanted.size(), log.data() + log.size(), port);
+  if (at < end) std::from_chars(log.data() + at + kWhere.size(), log.data() + end, port);
   return port;
 }
 
@@ -98,28 +100,35 @@ Answer Ask(int port, std::string_view path, std::string_view body) {
 }
 
 Answer Fetch(int port, std::string_view path) {
-  return Exchange(
-      port, "GET " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+  return Exchange(port, "GET " + std::string(path) +
+                            " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
 }
 
-Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp)
+Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp,
+           MoreDoors doors)
     : folder_(folder),
       name_(std::move(name)),
       yaml_(std::move(yaml)),
       threads_(threads),
-      resp_(resp) {
+      resp_(resp),
+      doors_(doors) {
   Start();
 }
 
 Node::~Node() { Kill(); }
 
 void Node::Start() {
-  const fs::path config = folder_ / (name_ + ".yaml");
+  const fs::path config = file();
   const fs::path log = folder_ / (name_ + ".log");
+  const auto door = [](std::string_view name, int port) {
+    return ", " + std::string(name) + ": \"127.0.0.1:" + std::to_string(port) + '"';
+  };
+  const bool asks = doors_.admin == MoreDoors::Admin::kAsksForTokens;
   std::ofstream(config) << "listen: {api: \"127.0.0.1:" << api_
-                        << "\", admin: \"127.0.0.1:" << admin_ << '"'
-                        << (resp_ == 0 ? "" : ", resp: \"127.0.0.1:" + std::to_string(resp_) + '"')
-                        << "}\n"
+                        << "\", admin: { address: \"127.0.0.1:" << admin_ << '"'
+                        << (asks ? ", auth: required }" : " }")
+                        << (resp_ == 0 ? "" : door("resp", resp_))
+                        << (doors_.gateway == 0 ? "" : door("gateway", doors_.gateway)) << "}\n"
                         << yaml_;
   // What it said in an earlier life must not be taken for this one's.
   fs::remove(log);
@@ -130,7 +139,7 @@ void Node::Start() {
   const bool up = Soon([&] {
     const std::string said = Said();
     const int api = PortIn(said, "HTTP API");
-    const int admin = PortIn(said, "/metrics");
+    const int admin = PortIn(said, "admin: ");
     if (api == 0 || admin == 0) return !Alive();
     api_ = api;
     admin_ = admin;

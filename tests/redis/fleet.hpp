@@ -28,12 +28,19 @@ struct Answer {
 [[nodiscard]] Answer Ask(int port, std::string_view path, std::string_view body);
 [[nodiscard]] Answer Fetch(int port, std::string_view path);
 
+/// Doors that few need.
+struct MoreDoors {
+  enum class Admin : bool { kOpen, kAsksForTokens };
+  int gateway = 0;  ///< Its port, if not 0.
+  Admin admin = Admin::kOpen;
+};
+
 /// One tidegate process. All that it says goes to a file.
 class Node {
  public:
   /// `yaml` without `listen`; `folder` outlives it. `resp`: the port of that door, if not 0.
   Node(const std::filesystem::path& folder, std::string name, std::string yaml, int threads,
-       int resp = 0);
+       int resp = 0, MoreDoors doors = {});
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -41,6 +48,9 @@ class Node {
   [[nodiscard]] int api() const noexcept { return api_; }
   [[nodiscard]] int admin() const noexcept { return admin_; }
   [[nodiscard]] int resp() const noexcept { return resp_; }
+  [[nodiscard]] int gateway() const noexcept { return doors_.gateway; }
+  /// Its configuration, which it watches.
+  [[nodiscard]] std::filesystem::path file() const { return folder_ / (name_ + ".yaml"); }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool Alive();
   /// With the signal that it died of, if Alive has found that it did.
@@ -67,6 +77,7 @@ class Node {
   std::string yaml_;
   int threads_;
   int resp_;
+  MoreDoors doors_;
   int api_ = 0;
   int admin_ = 0;
   pid_t pid_ = -1;

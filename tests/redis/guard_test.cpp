@@ -39,6 +39,8 @@ TEST_F(GuardTest, TellsEachOfManyEqualCallsItsOwnAnswer) {
   // All of them were one entry of one batch.
   EXPECT_EQ(node_.guard().redis_stats().entries.get(), 1u);
   EXPECT_EQ(node_.guard().redis_stats().batches.get(), 1u);
+  EXPECT_EQ(node_.guard().redis_stats().batch_calls.count(3), 1u) << "more than 4, 8 at most";
+  EXPECT_EQ(node_.guard().redis_stats().batch_calls.sum(), 8u);
 }
 
 TEST_F(GuardTest, ListsTellEachCallItsOwnAnswerToo) {

@@ -102,6 +102,14 @@ TEST(RedisServerTest, WithoutRedisEachRuleAnswersAsItSays) {
     failures += service.Metric("tidegate_failures_total{rung=\"local\",reason=\"" + reason + "\"}");
   }
   EXPECT_EQ(failures, 5);
+  // Of one decision each; the look for readiness is none.
+  for (const std::string name : {"ratelimit_failopen_total", "ratelimit_failclosed_total"}) {
+    double count = 0;
+    for (const std::string reason : {"rediserror", "timeout", "breaker_open"}) {
+      count += service.Metric(name + "{reason=\"" + reason + "\"}");
+    }
+    EXPECT_EQ(count, 1) << name;
+  }
 }
 
 TEST(RedisServerTest, AnOutageLaterDoesNotMakeItUnready) {

@@ -103,6 +103,8 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   [[nodiscard]] const KeyNames& names() const noexcept { return names_; }
   /// Calls that are not answered yet.
   [[nodiscard]] std::size_t waiting() const noexcept { return fresh_.size() + resumed_.size(); }
+  /// More than so many are not let in.
+  [[nodiscard]] std::size_t most_waiting() const noexcept { return options_.most_waiting; }
   [[nodiscard]] const ClientStats& stats() const noexcept { return stats_; }
   /// What went wrong with a connection last, for people; empty: nothing since one was made.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }

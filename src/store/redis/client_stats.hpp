@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 
@@ -51,6 +53,29 @@ class LatencyHistogram {
   Count nanoseconds_;
 };
 
+/// How many calls a batch answered: powers of two. Batches whose calls had all gone are left out.
+class SizeHistogram {
+ public:
+  static constexpr std::size_t kBuckets = 11;  ///< 1 to 1024, and all above.
+  [[nodiscard]] static constexpr std::uint64_t Upper(std::size_t bucket) noexcept {
+    return std::uint64_t{1} << bucket;
+  }
+  void Add(std::uint64_t size) noexcept {
+    if (size == 0) return;
+    counts_[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size - 1)), kBuckets)]
+        .Add();
+    sum_.Add(size);
+  }
+  [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept {
+    return counts_[bucket].get();
+  }
+  [[nodiscard]] std::uint64_t sum() const noexcept { return sum_.get(); }
+
+ private:
+  std::array<Count, kBuckets + 1> counts_;
+  Count sum_;
+};
+
 /// What one reactor's client has done so far.
 struct ClientStats {
   Count batches;        ///< Sent.
@@ -70,6 +95,7 @@ struct ClientStats {
   Count failed_writes;  ///< That a script could not carry out after its first.
   std::array<Count, kErrorKinds> errors;
   LatencyHistogram latency;
+  SizeHistogram batch_calls;
 };
 
 }  // namespace tidegate::redis

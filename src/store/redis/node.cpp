@@ -249,15 +249,18 @@ void Node::OnBatchReply(Sent sent, const Reply& reply) {
   if (late) stats_.late.Add();
   Batch::Summary summary{Batch::Summary::Verdict::kBadTypes};
   if (reply.is(Reply::Type::kText)) {
+    std::uint64_t answered = 0;
     reading_ = true;
     summary = batch.Read(
         reply.text,
         [&](Call& call) {
           stats_.calls.Add();
+          ++answered;
           listener_.OnAnswered(call, sent.at, told_);
         },
         [&](std::string_view key) { listener_.OnInvalidated(key); });
     reading_ = false;
+    stats_.batch_calls.Add(answered);
   }
   if (summary.verdict == Batch::Summary::Verdict::kGood) {
     // One that nobody waited for any more shows a Redis that is too slow, not one that is well.

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::metrics_test {
+
+/// What a Grafana dashboard asks Prometheus.
+struct Dashboard {
+  struct Target {
+    std::string panel;
+    std::string expression;  ///< With everything chosen, as a person who opens it sees it.
+  };
+  struct Variable {
+    std::string name;
+    std::string selector;  ///< Of label_values(SELECTOR, LABEL).
+    std::string label;
+  };
+  std::vector<Target> targets;
+  std::vector<Variable> variables;
+  std::vector<std::string> problems;  ///< What Grafana could not draw.
+
+  [[nodiscard]] static Dashboard Read(std::string_view text);
+};
+
+}  // namespace tidegate::metrics_test

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of deploy/ by themselves: promtool takes them, every alert is tried and has its page.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <set>
+
+#include "metrics/deployed.hpp"
+#include "redis/redis_server.hpp"
+#include "redis/spawn.hpp"
+
+namespace tidegate::metrics_test {
+namespace {
+
+using testing::HasSubstr;
+
+/// What it said, if it did not end well; else nothing.
+std::string Complaint(std::vector<std::string> arguments) {
+  const redis_test::TemporaryFolder folder;
+  const auto said = folder.path() / "said";
+  int status = -1;
+  waitpid(redis_test::Spawn(std::move(arguments), said), &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return "it failed: " + ReadFile(said);
+}
+
+/// What stands behind `- alert: `, or any such beginning, on its line.
+std::set<std::string> Named(std::string_view text, std::string_view beginning) {
+  std::set<std::string> names;
+  for (std::size_t at = text.find(beginning); at != std::string_view::npos;
+       at = text.find(beginning, at + 1)) {
+    const std::string_view rest = text.substr(at + beginning.size());
+    names.emplace(rest.substr(0, rest.find_first_of("\n\"")));
+  }
+  return names;
+}
+
+const std::filesystem::path kFolder = DeployFolder() / "prometheus";
+
+TEST(PrometheusFiles, AreTakenByPromtool) {
+  EXPECT_EQ(
+      Complaint({"promtool", "check", "rules", kFolder / "recording.yml", kFolder / "alerts.yml"}),
+      "");
+  const redis_test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "token") << "0123456789abcdef\n";
+  std::ofstream(folder.path() / "prometheus.yml")
+      << ScrapeConfig({"127.0.0.1:9180"}, folder.path() / "token");
+  EXPECT_EQ(Complaint({"promtool", "check", "config", folder.path() / "prometheus.yml"}), "");
+}
+
+TEST(PrometheusFiles, EveryAlertTellsOfASickNodeAndNoneOfAWellOne) {
+  EXPECT_EQ(Complaint({"promtool", "test", "rules", kFolder / "alerts_test.yml"}), "");
+  const auto alerts = Named(ReadFile(kFolder / "alerts.yml"), "- alert: ");
+  EXPECT_GT(alerts.size(), 15U);
+  EXPECT_EQ(Named(ReadFile(kFolder / "alerts_test.yml"), "alertname=\""), alerts);
+}
+
+TEST(PrometheusFiles, EveryAlertSaysHowBadItIsAndHasASectionInTheRunbook) {
+  const std::string text = ReadFile(kFolder / "alerts.yml");
+  const std::string runbook = ReadFile(DocsFolder() / "alerts.md");
+  const auto alerts = Named(text, "- alert: ");
+  EXPECT_EQ(Named(runbook, "\n## Tidegate").size(), alerts.size());
+  for (const std::string& alert : alerts) {
+    const std::size_t begin = text.find("- alert: " + alert + "\n");
+    const std::string rule = text.substr(begin, text.find("- alert: ", begin + 1) - begin);
+    for (const char* const part : {"severity: ", "summary: ", "description: "}) {
+      EXPECT_THAT(rule, HasSubstr(part)) << alert;
+    }
+    std::string anchor = alert;
+    for (char& c : anchor) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    EXPECT_THAT(rule, HasSubstr("runbook: docs/alerts.md#" + anchor + "\n"));
+    EXPECT_THAT(runbook, HasSubstr("\n## " + alert + "\n"));
+  }
+}
+
+}  // namespace
+}  // namespace tidegate::metrics_test
