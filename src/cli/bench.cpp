@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <ostream>
 #include <thread>
@@ -120,17 +121,18 @@ void PrintJson(const Outcome& outcome, const Console& console) {
   for (const auto& [rung, count] : tally.rungs) rungs[rung] = count;
   json::object latency;
   for (const auto& [name, q] : kQuantiles) {
-    latency[name] = SecondsOf(tally.latency.Quantile(q)) * 1e6;
+    latency[name] = std::llround(SecondsOf(tally.latency.Quantile(q)) * 1e6);
   }
-  json::object report{{"seconds", outcome.seconds},
-                      {"decisions", tally.decisions()},
-                      {"decisions_per_s", static_cast<double>(tally.decisions()) / outcome.seconds},
-                      {"allowed", tally.allowed},
-                      {"denied", tally.denied},
-                      {"statuses", std::move(statuses)},
-                      {"rungs", std::move(rungs)},
-                      {"errors", tally.errors},
-                      {"latency_us", std::move(latency)}};
+  json::object report{
+      {"elapsed_ms", std::llround(outcome.seconds * 1e3)},
+      {"decisions", tally.decisions()},
+      {"decisions_per_s", std::llround(static_cast<double>(tally.decisions()) / outcome.seconds)},
+      {"allowed", tally.allowed},
+      {"denied", tally.denied},
+      {"statuses", std::move(statuses)},
+      {"rungs", std::move(rungs)},
+      {"errors", tally.errors},
+      {"latency_us", std::move(latency)}};
   if (!tally.trouble.empty()) report["error"] = tally.trouble;
   console.out << ShownJson(json::serialize(report)) << '\n';
 }

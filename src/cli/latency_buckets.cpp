@@ -5,7 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "cli/human.hpp"
+
 namespace tidegate::cli {
+
+std::string LatencyBound::Text() const { return (beyond ? "> " : "") + Seconds(seconds); }
 
 LatencyBuckets LatencyBuckets::Of(const Members& latency) {
   LatencyBuckets read;
@@ -31,15 +35,16 @@ LatencyBuckets LatencyBuckets::Since(const LatencyBuckets& before) const {
   return difference;
 }
 
-std::optional<double> LatencyBuckets::Quantile(double q) const {
+std::optional<LatencyBound> LatencyBuckets::Quantile(double q) const {
   if (count() == 0) return std::nullopt;
   const double wanted = std::max(1.0, std::ceil(q * static_cast<double>(count())));
   double last = 0;
   for (const auto& [end, up_to] : buckets_) {
-    if (std::isfinite(end)) last = end;
-    if (static_cast<double>(up_to) >= wanted) return last;
+    if (!std::isfinite(end)) break;
+    last = end;
+    if (static_cast<double>(up_to) >= wanted) return LatencyBound{end};
   }
-  return last;
+  return LatencyBound{last, true};
 }
 
 }  // namespace tidegate::cli

@@ -3,12 +3,23 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/members.hpp"
 
 namespace tidegate::cli {
+
+/// A quantile, as far as buckets tell.
+struct LatencyBound {
+  double seconds = 0;
+  bool beyond = false;  ///< It took longer than the last bucket's end, nobody knows how long.
+
+  [[nodiscard]] std::string Text() const;  ///< `128 us`, `> 8.19 s`
+
+  friend bool operator==(const LatencyBound&, const LatencyBound&) = default;
+};
 
 /// How long things took, as a server counts it: cumulative buckets.
 class LatencyBuckets {
@@ -22,9 +33,9 @@ class LatencyBuckets {
   [[nodiscard]] std::int64_t count() const noexcept {
     return buckets_.empty() ? 0 : buckets_.back().second;
   }
-  /// In seconds: the end of the bucket in which the q-th of all lies, so it is never told too
-  /// short; the last end where it lies beyond. None of nothing.
-  [[nodiscard]] std::optional<double> Quantile(double q) const;
+  /// The end of the bucket in which the q-th of all lies, so it is never told too short. None of
+  /// nothing.
+  [[nodiscard]] std::optional<LatencyBound> Quantile(double q) const;
 
  private:
   /// Up to so many seconds (infinity: all), how many.

@@ -79,13 +79,14 @@ void Screen::Enter() {
 void Screen::Leave() { Restore(); }
 
 bool Screen::Draw(const std::vector<std::string>& lines) {
-  // In one write, and each line is cleared just before it is written: nothing flickers.
+  // In one write, and each line is cleared just before it is written: nothing flickers. Clearing
+  // behind it would take the last character of a line as wide as the terminal.
   std::string frame = "\x1b[H";
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i != 0) frame += "\r\n";
     frame += "\x1b[2K" + lines[i];
   }
-  return WriteAll(frame + "\x1b[J");
+  return WriteAll(frame);
 }
 
 }  // namespace tidegate::cli

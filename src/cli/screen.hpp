@@ -19,7 +19,7 @@ class Screen {
 
   /// Of the terminal now.
   [[nodiscard]] static Size GetSize();
-  /// False: the terminal is gone.
+  /// One line for each row. False: the terminal is gone.
   [[nodiscard]] bool Draw(const std::vector<std::string>& lines);
 
   /// To let the shell have it for a while, and back.

@@ -25,7 +25,7 @@ std::string LatencyText(const Members& latency) {
   const LatencyBuckets buckets = LatencyBuckets::Of(latency);
   const auto p50 = buckets.Quantile(0.5);
   if (!p50) return "no answers yet";
-  return "p50 " + Seconds(*p50) + ", p99 " + Seconds(*buckets.Quantile(0.99)) + " of " +
+  return "p50 " + p50->Text() + ", p99 " + buckets.Quantile(0.99)->Text() + " of " +
          Count(buckets.count());
 }
 

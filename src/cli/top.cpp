@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <ostream>
 #include <thread>
 
@@ -62,8 +63,9 @@ class LiveView {
         colours_(colours) {}
 
   /// Until `q`, Ctrl-C or the terminal's end. A signal that should end the process is returned: it
-  /// is for the caller to die of it, once the screen is restored. Else 0.
-  int Run() {
+  /// is for the caller to die of it, once the screen is restored. Else 0. The failure is of a
+  /// server that will not answer such a caller, however long one waits.
+  Asked<int> Run() {
     while (going_) {
       going_ =
           screen_.Draw(Render(model_.ViewAt(steady_clock::now()), Screen::GetSize(), colours_));
@@ -74,13 +76,22 @@ class LiveView {
       if (polled[2].revents != 0) OnSignals();
       if (polled[0].revents != 0) OnKeys();
       if (polled[1].revents != 0) {
-        if (auto answer = poller_.Take()) model_.OnAnswer(std::move(*answer));
+        if (auto answer = poller_.Take()) OnAnswer(std::move(*answer));
       }
     }
+    if (refused_) return std::unexpected(*refused_);
     return died_of_;
   }
 
  private:
+  void OnAnswer(Asked<TopSample> answer) {
+    if (!answer && answer.error().exit == kUsage && model_.sample() == nullptr) {
+      refused_ = answer.error();
+      going_ = false;
+    }
+    model_.OnAnswer(std::move(answer));
+  }
+
   void OnSignals() {
     while (const int signal = signals_.Next()) {
       if (signal == SIGWINCH) continue;  // The next drawing asks for the size.
@@ -116,6 +127,7 @@ class LiveView {
   const Colours colours_;
   bool going_ = true;
   int died_of_ = 0;
+  std::optional<AskFailure> refused_;
 };
 
 void PrintPlain(const View& view, const Console& console) {
@@ -157,8 +169,9 @@ int Top(const TopOptions& options, const Console& console) {
   const bool live =
       !options.once && !options.ask.json && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   if (!live) return Report(options, *client, console);
-  const int signal = LiveView(std::move(*client), options.every, console.colours).Run();
-  if (signal != 0) raise(signal);  // As if it had not been handled: whoever sent it sees that.
+  const auto signal = LiveView(std::move(*client), options.every, console.colours).Run();
+  if (!signal) return Tell("top", signal.error(), false, console);
+  if (*signal != 0) raise(*signal);  // As if it had not been handled: whoever sent it sees that.
   return kOk;
 }
 

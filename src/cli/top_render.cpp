@@ -58,9 +58,8 @@ class Page {
     const auto rows = static_cast<std::size_t>(std::max(size_.rows, 0));
     if (rows == 0) return std::move(lines_);
     const bool keys = rows >= 4;  // Of fewer lines each is worth more.
-    lines_.resize(std::min(lines_.size(), keys ? rows - 1 : rows));
+    lines_.resize(keys ? rows - 1 : rows);
     if (keys) {
-      lines_.resize(rows - 1);
       Add(New().Put("q quit  p pause  r d c hot keys by requests, denials, cost", Ink::kQuiet));
     }
     return std::move(lines_);
@@ -79,8 +78,8 @@ class Page {
     line.Put("tidegate " + view_.version, Ink::kStrong);
     if (view_.paused) line.Put("  paused", Ink::kWarning);
     if (view_.draining) line.Put("  draining", Ink::kWarning);
-    line.Put("  node " + view_.node + "  up " + Span(view_.uptime) + "  " +
-             Plural(view_.threads, "thread"));
+    line.Put("  node " + view_.node + (view_.fleet ? " of " + Count(view_.fleet->nodes) : "") +
+             "  up " + Span(view_.uptime) + "  " + Plural(view_.threads, "thread"));
     if (view_.overrides > 0) line.Put("  " + Plural(view_.overrides, "override"));
     line.Put("  " + TimeStamp(view_.wall.count()), Ink::kQuiet);
     Add(line);
@@ -93,8 +92,8 @@ class Page {
   }
 
   void PutLatency(Line& line, const View::Latency& latency) const {
-    if (!latency.p50) return;
-    line.Put("  p50 " + Seconds(*latency.p50) + "  p99 " + Seconds(latency.p99.value_or(0)));
+    if (!latency.p50 || !latency.p99) return;
+    line.Put("  p50 " + latency.p50->Text() + "  p99 " + latency.p99->Text());
   }
 
   void Store() {
@@ -110,11 +109,8 @@ class Page {
       line.Put("  waiting " + Count(store.waiting));
       PutLatency(line, store.latency);
     }
-    if (view_.fleet) {
-      line.Put("  fleet " + Plural(view_.fleet->nodes, "node"));
-      if (view_.fleet->key_mismatches > 0) {
-        line.Put("  " + Count(view_.fleet->key_mismatches) + " with another key", Ink::kBad);
-      }
+    if (view_.fleet && view_.fleet->key_mismatches > 0) {
+      line.Put("  nodes with another key " + Count(view_.fleet->key_mismatches), Ink::kBad);
     }
     Add(line);
   }
@@ -122,6 +118,7 @@ class Page {
   void Rates() {
     Line line = New();
     line.Put("rates   ", Ink::kQuiet).Put(Rate(view_.decisions) + " decisions/s", Ink::kStrong);
+    if (view_.interval.count() == 0) line.Put(" since its start", Ink::kQuiet);
     line.Put("  denied ")
         .Put(Rate(view_.denied) + "/s (" + Share(view_.denied, view_.decisions) + ")",
              view_.denied > 0 ? Ink::kBad : Ink::kPlain);
@@ -129,7 +126,6 @@ class Page {
       line.Put("  " + outcome.name + " " + Rate(outcome.rate) + "/s");
     }
     PutLatency(line, view_.latency);
-    if (view_.interval.count() == 0) line.Put("  (since its start)", Ink::kQuiet);
     Add(line);
   }
 
@@ -193,7 +189,7 @@ class Page {
       line.Left(rule.limit, limit).Left(rule.algorithm, 14);
       Add(line.Put(rule.mode, rule.mode == "shadow" ? Ink::kWarning : Ink::kPlain));
     }
-    if (count < view_.rules.size() && count > 0) {
+    if (count < view_.rules.size() && count > 1) {
       lines_.back() =
           std::move(New().Put("... and " +
                                   Count(static_cast<std::int64_t>(view_.rules.size() - count + 1)) +

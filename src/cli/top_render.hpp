@@ -14,8 +14,8 @@ struct Size {
   int columns = 80;
 };
 
-/// The view as lines: never more than there are rows, none wider than the columns, and nothing
-/// foreign in them but printable text. What does not fit is left out from the bottom.
+/// The view as lines: as many as there are rows, none wider than the columns, and nothing foreign
+/// in them but printable text. What does not fit is left out from the bottom.
 [[nodiscard]] std::vector<std::string> Render(const View& view, Size size, Colours colours);
 
 }  // namespace tidegate::cli

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/latency_buckets.hpp"
-
 namespace tidegate::cli {
 
 namespace json = boost::json;
@@ -107,8 +105,8 @@ json::object ObjectOf(const std::vector<View::Named>& rates) {
 }
 
 json::object ObjectOf(const View::Latency& latency) {
-  const auto us = [](const std::optional<double>& seconds) {
-    return seconds ? json::value(*seconds * 1e6) : json::value(nullptr);
+  const auto us = [](const std::optional<LatencyBound>& bound) {
+    return bound ? json::value(bound->seconds * 1e6) : json::value(nullptr);
   };
   return {{"p50_us", us(latency.p50)}, {"p99_us", us(latency.p99)}};
 }

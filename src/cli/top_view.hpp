@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/latency_buckets.hpp"
 #include "cli/top_sample.hpp"
 
 namespace tidegate::cli {
@@ -19,8 +20,8 @@ enum class HotBy : std::uint8_t { kRequests, kDenials, kCost };
 /// What `tidegate top` shows. Texts are as the server sent them.
 struct View {
   struct Latency {
-    std::optional<double> p50 = {};  ///< Seconds; none where nothing was asked.
-    std::optional<double> p99 = {};
+    std::optional<LatencyBound> p50 = {};  ///< None where nothing was asked.
+    std::optional<LatencyBound> p99 = {};
   };
   struct Store {
     std::string kind = {};
