@@ -2,10 +2,25 @@
 #include "admin/admin_door.hpp"
 
 #include <array>
+#include <bit>
+#include <charconv>
 #include <new>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "admin/audit.hpp"
+#include "admin/change.hpp"
+#include "admin/explain.hpp"
+#include "admin/inspect.hpp"
+#include "admin/json_answer.hpp"
+#include "admin/json_text.hpp"
+#include "admin/override_json.hpp"
 #include "doors/http_admission.hpp"
+#include "doors/question.hpp"
+#include "doors/resolve.hpp"
+#include "doors/web_page.hpp"
+#include "rules/nearest.hpp"
 
 namespace tidegate {
 namespace {
@@ -33,30 +48,120 @@ void AnswerText(HttpExchange& exchange, std::string_view text) {
   exchange.End("text/plain; charset=utf-8", text);
 }
 
+/// The number behind `limit=`; nothing: it is none, or out of range.
+std::optional<std::size_t> LimitIn(std::string_view query, std::size_t usual, std::size_t most) {
+  if (query.empty()) return usual;
+  constexpr std::string_view kName = "limit=";
+  if (!query.starts_with(kName)) return std::nullopt;
+  query.remove_prefix(kName.size());
+  std::size_t limit = 0;
+  const char* const end = query.data() + query.size();
+  const auto [rest, error] = std::from_chars(query.data(), end, limit);
+  if (error != std::errc{} || rest != end || limit < 1 || limit > most) return std::nullopt;
+  return limit;
+}
+
+void AnswerBadLimit(HttpExchange& exchange, std::size_t most) {
+  AnswerProblem(exchange, 400,
+                "the query may say `limit=N`, from 1 to " + std::to_string(most) + ", and nothing else");
+}
+
 }  // namespace
 
-AdminDoor::AdminDoor(AsyncStore& store, const Admission& admission,
-                     std::shared_ptr<const Tokens> tokens, Sources sources)
-    : store_(store),
-      admission_(admission),
-      tokens_(std::move(tokens)),
-      sources_(std::move(sources)) {}
+/// What can be asked. Those without a `get` are asked with POST: to explain, to inspect, or to
+/// change something.
+struct AdminDoor::Endpoint {
+  std::string_view path;
+  void (AdminDoor::*get)(HttpExchange&) = nullptr;
+  std::optional<AdminAction> action = std::nullopt;
+  enum class To : std::uint8_t { kEverybody, kAsk, kAll } to = To::kAsk;
+
+  static std::span<const Endpoint> All() noexcept;
+  static const Endpoint* Find(std::string_view path) noexcept {
+    for (const Endpoint& endpoint : All()) {
+      if (endpoint.path == path) return &endpoint;
+    }
+    return nullptr;
+  }
+};
+
+std::span<const AdminDoor::Endpoint> AdminDoor::Endpoint::All() noexcept {
+  static constexpr std::array<Endpoint, 17> kAll{{
+      {"/healthz", nullptr, std::nullopt, To::kEverybody},
+      {"/readyz", &AdminDoor::AnswerReady, std::nullopt, To::kEverybody},
+      {"/metrics", &AdminDoor::AnswerMetrics},
+      {"/v1/status", &AdminDoor::AnswerStatus},
+      {"/v1/rules", &AdminDoor::AnswerRules},
+      {"/v1/hot", &AdminDoor::AnswerHot},
+      {"/v1/overrides", &AdminDoor::AnswerOverrides},
+      {"/v1/audit", &AdminDoor::AnswerAudit},
+      {"/v1/explain"},
+      {"/v1/inspect"},
+      {"/v1/reset", nullptr, AdminAction::kReset, To::kAll},
+      {"/v1/grant", nullptr, AdminAction::kGrant, To::kAll},
+      {"/v1/refund", nullptr, AdminAction::kRefund, To::kAll},
+      {"/v1/ban", nullptr, AdminAction::kBan, To::kAll},
+      {"/v1/allow", nullptr, AdminAction::kAllow, To::kAll},
+      {"/v1/override", nullptr, AdminAction::kOverride, To::kAll},
+      {"/v1/lift", nullptr, AdminAction::kLift, To::kAll},
+  }};
+  return kAll;
+}
+
+AdminDoor::AdminDoor(AdminDesk& desk, const Admission& admission, Sources sources)
+    : desk_(desk), admission_(admission), sources_(std::move(sources)) {}
 
 void AdminDoor::Handle(HttpExchange& exchange) noexcept {
+  const std::string_view path = exchange.head().path;
+  if (const Endpoint* const endpoint = Endpoint::Find(path)) return Answer(exchange, *endpoint);
+  std::vector<std::string_view> known;
+  for (const Endpoint& endpoint : Endpoint::All()) known.push_back(endpoint.path);
+  AnswerProblem(exchange, 404,
+                "there is nothing here" + DidYouMean(path, known) +
+                    "; there are /healthz, /readyz, /metrics and, under /v1, status, rules, hot, "
+                    "overrides, audit, explain, inspect and what changes keys");
+}
+
+void AdminDoor::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
   const net::HttpHead& head = exchange.head();
-  const bool known = head.path == "/healthz" || head.path == "/readyz" || head.path == "/metrics";
-  if (!known) {
-    return AnswerProblem(exchange, 404, "there is nothing here: try /healthz, /readyz or /metrics");
-  }
-  if (head.method != "GET" && head.method != "HEAD") {
+  const bool reads = endpoint.get != nullptr || endpoint.to == Endpoint::To::kEverybody;
+  const bool get = head.method == "GET" || head.method == "HEAD";
+  if (reads && !get) {
     return AnswerProblem(exchange, 405, "this can be read with GET", {}, "Allow: GET, HEAD\r\n");
   }
-  if (head.path == "/healthz") return AnswerText(exchange, "ok\n");
-  if (head.path == "/readyz") return AnswerReady(exchange);
-  if (!Admit(exchange, admission_, *tokens_, TokenFields::kOwn, Rights::kAsk)) return;
-  const std::string text = sources_.metrics();
-  exchange.Begin(200) << "Cache-Control: no-store\r\n";
-  exchange.End("text/plain; version=0.0.4; charset=utf-8", text);
+  if (!reads && head.method != "POST") {
+    return AnswerProblem(exchange, 405, "ask with POST and a JSON body", {}, "Allow: POST\r\n");
+  }
+  if (!MayCome(exchange, endpoint)) return;
+  if (endpoint.get != nullptr) return (this->*endpoint.get)(exchange);
+  if (reads) return AnswerText(exchange, "ok\n");
+  Post(exchange, endpoint);
+}
+
+bool AdminDoor::MayCome(HttpExchange& exchange, const Endpoint& endpoint) {
+  if (endpoint.to == Endpoint::To::kEverybody) return true;
+  const net::HttpHead& head = exchange.head();
+  const bool api = head.path.starts_with("/v1/");
+  // Where callers show who they are a page cannot: it has no token.
+  const bool known = admission_.Required(*desk_.policy->tokens);
+  if (api && !known && !NamesAddress(head.host)) {
+    AnswerProblem(exchange, 403,
+                  "name this machine by its address or as localhost: any other name may have been "
+                  "made to lead here for somebody's web page");
+    return false;
+  }
+  if (api && PageOf(head) == Page::kForeign) {
+    AnswerProblem(exchange, 403, "requests of other origins' web pages are refused");
+    return false;
+  }
+  const bool posts = endpoint.get == nullptr;
+  if (posts && !IsJson(head)) {
+    AnswerProblem(exchange, 415,
+                  "send JSON and say so: `Content-Type: application/json` (curl does with --json)");
+    return false;
+  }
+  return Admit(exchange, admission_, *desk_.policy->tokens, TokenFields::kOwn,
+               endpoint.to == Endpoint::To::kAll ? Rights::kAll : Rights::kAsk);
 }
 
 void AdminDoor::AnswerReady(HttpExchange& exchange) {
@@ -82,7 +187,80 @@ void AdminDoor::AnswerReady(HttpExchange& exchange) {
         of, 503,
         error ? "the store does not answer: " + error->message : "the store has not answered yet");
   };
-  store_.Start(*probe);
+  desk_.store.Start(*probe);
+}
+
+
+void AdminDoor::AnswerMetrics(HttpExchange& exchange) {
+  const std::string text = sources_.metrics();
+  exchange.Begin(200) << "Cache-Control: no-store\r\n";
+  exchange.End("text/plain; version=0.0.4; charset=utf-8", text);
+}
+
+void AdminDoor::AnswerStatus(HttpExchange& exchange) { AnswerJson(exchange, sources_.status()); }
+
+void AdminDoor::AnswerRules(HttpExchange& exchange) { AnswerJson(exchange, sources_.rules()); }
+
+void AdminDoor::AnswerHot(HttpExchange& exchange) {
+  constexpr std::size_t kMost = 100;
+  const auto limit = LimitIn(exchange.head().query, 20, kMost);
+  if (!limit) return AnswerBadLimit(exchange, kMost);
+  AnswerJson(exchange, sources_.hot(*limit));
+}
+
+void AdminDoor::AnswerOverrides(HttpExchange& exchange) {
+  AnswerJson(exchange, boost::json::serialize(OverridesJson(*desk_.overrides.table(),
+                                                            *desk_.policy->rules)) +
+                           "\n");
+}
+
+void AdminDoor::AnswerAudit(HttpExchange& exchange) {
+  const auto limit = LimitIn(exchange.head().query, 100, FleetRegister::kRecords);
+  if (!limit) return AnswerBadLimit(exchange, FleetRegister::kRecords);
+  desk_.fleet_register.Records(
+      *limit, [&exchange](Result<std::vector<FleetRegister::Record>> records) {
+        if (!records) return AnswerProblem(exchange, 503, records.error().message);
+        boost::json::array entries;
+        for (const FleetRegister::Record& record : *records) {
+          const auto entry = AuditEntry::Parse(record.text);
+          if (!entry) continue;
+          entries.push_back(boost::json::object{{"time_ms", record.time_ms},
+                                                {"node", entry->node},
+                                                {"by", entry->by},
+                                                {"from", entry->from},
+                                                {"action", entry->action},
+                                                {"rule", entry->rule},
+                                                {"key", entry->key},
+                                                {"detail", entry->detail},
+                                                {"applied", record.applied}});
+        }
+        AnswerJson(exchange,
+                   boost::json::serialize(boost::json::object{{"entries", std::move(entries)}}) +
+                       "\n");
+      });
+}
+
+void AdminDoor::Post(HttpExchange& exchange, const Endpoint& endpoint) {
+  std::pmr::memory_resource& memory = exchange.memory();
+  Question question(memory);
+  if (const auto bad = ReadQuestion(exchange.body(), question, memory)) {
+    return AnswerProblem(exchange, 400, bad->message, bad->pointer);
+  }
+  constexpr unsigned kWhom = Question::kRule | Question::kIdentity;
+  const ActionMembers members =
+      endpoint.action ? MembersOf(*endpoint.action)
+      : endpoint.path == "/v1/explain"
+          ? ActionMembers{kWhom | Question::kRequest | Question::kCost | Question::kLease, 0}
+          : ActionMembers{kWhom | Question::kKey, 0};
+  if (auto bad = CheckMembers(question, members.may, members.must, endpoint.path)) {
+    return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
+  }
+  if (endpoint.action) {
+    return ChangeKey(desk_, exchange, question, *endpoint.action,
+                     CallerOf(exchange, *desk_.policy->tokens));
+  }
+  if (endpoint.path == "/v1/explain") return Explain(desk_, exchange, question);
+  InspectKey(desk_, exchange, question);
 }
 
 }  // namespace tidegate

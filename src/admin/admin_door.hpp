@@ -4,38 +4,57 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "admin/admin_desk.hpp"
 #include "doors/admission.hpp"
 #include "net/http_exchange.hpp"
-#include "tidegate/store.hpp"
 
 namespace tidegate {
 
-/// What operators and their machines ask: GET /healthz, /readyz and /metrics. The first two are
-/// answered to everybody: probes have no secrets, and learn none.
+/// What operators and their machines ask: /healthz, /readyz, /metrics, and the admin API under /v1.
+/// The first two are answered to everybody: probes have no secrets, and learn none.
+///
+/// Web pages have no way in but one that was read from this very port by its address: a foreign
+/// one's requests are refused by their Origin, and one whose name was made to lead here by its
+/// Host.
 class AdminDoor final : public net::HttpHandler {
  public:
   struct Sources {
     std::function<std::string()> metrics;  ///< The Prometheus text.
     std::function<bool()> draining;        ///< On its way out: not ready any more.
+    // JSON.
+    std::function<std::string()> status;
+    std::function<std::string()> rules;
+    std::function<std::string(std::size_t most)> hot;
   };
-  /// The store must outlive the door.
-  AdminDoor(AsyncStore& store, const Admission& admission, std::shared_ptr<const Tokens> tokens,
-            Sources sources);
+  /// The desk must outlive the door.
+  AdminDoor(AdminDesk& desk, const Admission& admission, Sources sources);
 
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// From now on.
-  void Use(std::shared_ptr<const Tokens> tokens, const Admission& admission) {
-    tokens_ = std::move(tokens);
+  void Use(std::shared_ptr<const Policy> policy, const Admission& admission) {
+    desk_.policy = std::move(policy);
     admission_ = admission;
   }
 
  private:
-  void AnswerReady(net::HttpExchange& exchange);
+  struct Endpoint;
 
-  AsyncStore& store_;
+  void Answer(net::HttpExchange& exchange, const Endpoint& endpoint);
+  void AnswerReady(net::HttpExchange& exchange);
+  void AnswerMetrics(net::HttpExchange& exchange);
+  void AnswerStatus(net::HttpExchange& exchange);
+  void AnswerRules(net::HttpExchange& exchange);
+  void AnswerHot(net::HttpExchange& exchange);
+  void AnswerOverrides(net::HttpExchange& exchange);
+  void AnswerAudit(net::HttpExchange& exchange);
+  void Post(net::HttpExchange& exchange, const Endpoint& endpoint);
+  /// False: it has been answered.
+  [[nodiscard]] bool MayCome(net::HttpExchange& exchange, const Endpoint& endpoint);
+
+  AdminDesk& desk_;
   Admission admission_;
-  std::shared_ptr<const Tokens> tokens_;
   bool was_ready_ = false;  ///< The store has answered before.
   const Sources sources_;
 };

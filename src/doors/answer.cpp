@@ -63,7 +63,11 @@ void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
   } else {
     out << R"("type":"about:blank","title":")" << net::ReasonPhrase(status) << R"(","status":)"
         << status << ',';
-    if (answer.denied) out << R"("detail":"an entry of `deny` refuses this request",)";
+    if (!answer.banned_by.empty()) {
+      out << R"("detail":"an operator banned this client",)";
+    } else if (answer.denied) {
+      out << R"("detail":"an entry of `deny` refuses this request",)";
+    }
     if (status == 404) out << R"("detail":"the lease is gone: acquire it again",)";
   }
 }
@@ -117,8 +121,27 @@ int Answer::status() const noexcept {
   return governing != nullptr && governing->rung == Rung::kClosed ? 503 : 429;
 }
 
+Answer AnswerOf(Access access, const Charges& charges) noexcept {
+  const bool banned = access == Access::kBanned;
+  Answer answer{.allowed = access != Access::kDenied && !banned,
+                .exempt = access == Access::kExempt,
+                .denied = access == Access::kDenied || banned,
+                .banned_by = {},
+                .banned_for = {},
+                .applied = {},
+                .charges = {},
+                .decisions = {}};
+  if (banned) {
+    answer.banned_by = charges.ban.rule->id;
+    answer.banned_for = charges.ban.left;
+  }
+  return answer;
+}
+
 Answer AnswerOf(const Call& call) noexcept {
   Answer answer{.allowed = call.allowed,
+                .banned_by = {},
+                .banned_for = {},
                 .applied = {},
                 .charges = call.charges,
                 .decisions = call.decisions,
@@ -153,6 +176,12 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   if (answer.applied) out << R"(,"applied":)" << Bool(*answer.applied == Done::kApplied);
   if (answer.exempt) out << R"(,"exempt":true)";
   if (answer.denied) out << R"(,"denied":true)";
+  if (!answer.banned_by.empty()) {
+    out << R"(,"banned":true,"rule":")" << answer.banned_by << '"';
+    if (answer.banned_for) {
+      out << R"(,"retry_after_ms":)" << ceil<milliseconds>(*answer.banned_for).count();
+    }
+  }
   std::size_t numbers = 0;  // Where those of the governing rule stand,
   std::size_t size = 0;     // and how long they are: they come again in the list.
   if (answer.governing != nullptr) {
@@ -205,6 +234,9 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
   if (!answer.allowed && answer.governing != nullptr && !answer.governing->never) {
     out << "Retry-After: "
         << std::max<std::int64_t>(1, Seconds(answer.governing->retry_after + jitter)) << "\r\n";
+  }
+  if (answer.banned_for) {
+    out << "Retry-After: " << std::max<std::int64_t>(1, Seconds(*answer.banned_for)) << "\r\n";
   }
   out << "Cache-Control: no-store\r\n";
 }

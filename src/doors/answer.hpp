@@ -8,6 +8,7 @@
 
 #include "net/out_buffer.hpp"
 #include "rules/config.hpp"
+#include "rules/rule_set.hpp"
 #include "tidegate/call.hpp"
 #include "tidegate/charge.hpp"
 #include "tidegate/decision.hpp"
@@ -18,7 +19,9 @@ namespace tidegate {
 struct Answer {
   bool allowed = true;
   bool exempt = false;          ///< An entry of `exempt` let it pass, uncounted.
-  bool denied = false;          ///< An entry of `deny` refused it: 403.
+  bool denied = false;          ///< An entry of `deny` refused it, or an operator: 403.
+  std::string_view banned_by;   ///< The rule whose key an operator banned; empty: none.
+  std::optional<Micros> banned_for;  ///< How long still; nothing: for good.
   std::optional<Done> applied;  ///< Of refund, renew and release.
   std::span<const Charge> charges;
   std::span<const Decision> decisions;
@@ -27,6 +30,10 @@ struct Answer {
   /// 200, 429, 403, or 503 where a failure policy closed.
   [[nodiscard]] int status() const noexcept;
 };
+
+/// The answer where nothing was asked of the store: to what `access` says of a request without
+/// charges.
+[[nodiscard]] Answer AnswerOf(Access access, const Charges& charges) noexcept;
 
 /// The answer to a call that has finished without an error. Of an operation (any kind but kApply
 /// and kPeek) one closed rule governs: it was not carried out there.

@@ -97,7 +97,8 @@ std::optional<Objection> Normalise(const ToldRequest& told, RequestView& view,
 
 /// The charges that the client's request comes to.
 std::optional<Objection> ResolveTold(const HttpExchange& exchange, const RuleSet& rules,
-                                     const Address& peer, Resolved& resolved,
+                                     const OverrideTable& overrides, const Address& peer,
+                                     Resolved& resolved,
                                      std::pmr::memory_resource& memory) {
   const net::HttpHead& head = exchange.head();
   ToldRequest told;
@@ -112,7 +113,7 @@ std::optional<Objection> ResolveTold(const HttpExchange& exchange, const RuleSet
   view.has_client = true;
   // The proxy is trusted, but it passes on all that its client sent, a cost too.
   view.trusted = false;
-  const auto access = rules.Match(view, std::nullopt, {}, resolved.charges, memory);
+  const auto access = rules.Match(view, std::nullopt, {}, {&overrides}, resolved.charges, memory);
   if (!access) return Objection{StatusOf(access.error().code), access.error().message, {}};
   resolved.access = *access;
   LeaveOutLeases(resolved.charges);
@@ -135,7 +136,7 @@ void ApiDoor::Auth(HttpExchange& exchange) {
   if (bad) return Refuse(exchange, bad->status, 0, bad->message);
   std::pmr::memory_resource& memory = exchange.memory();
   auto* const asked = new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, exchange);
-  bad = ResolveTold(exchange, rules, peer, asked->resolved, memory);
+  bad = ResolveTold(exchange, rules, *overrides_.table(), peer, asked->resolved, memory);
   if (bad) {
     asked->~Asked();
     return Refuse(exchange, bad->status, deny_status, bad->message);

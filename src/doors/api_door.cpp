@@ -13,6 +13,8 @@
 #include "doors/forward_auth.hpp"
 #include "doors/http_admission.hpp"
 #include "doors/resolve.hpp"
+#include "doors/settled.hpp"
+#include "doors/web_page.hpp"
 #include "rules/printable.hpp"
 
 namespace tidegate {
@@ -27,31 +29,6 @@ constexpr unsigned kWhom = Question::kRule | Question::kIdentity | Question::kRe
 constexpr unsigned kMayCost = kWhom | Question::kCost;
 constexpr std::string_view kOpenApiPath = "/openapi.json";
 
-/// `application/json`, with or without parameters.
-bool IsJson(const net::HttpHead& head) noexcept {
-  for (const net::HttpField& field : head.all()) {
-    if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, "content-type")) continue;
-    if (field.value == "application/json") return true;
-    const std::string_view type = field.value.substr(0, field.value.find(';'));
-    return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
-  }
-  return false;
-}
-
-bool HasOrigin(const net::HttpHead& head) noexcept {
-  for (const net::HttpField& field : head.all()) {
-    if (field.name.size() == 6 && EqualsIgnoreCase(field.name, "origin")) return true;
-  }
-  return false;
-}
-
-std::string MemberText(unsigned member) {
-  static constexpr std::string_view kNames[] = {"rule",  "identity", "cost",     "lease",
-                                                "id",    "age_ms",   "request",  "key",
-                                                "limit", "burst",    "algorithm"};
-  return std::string(kNames[std::countr_zero(member)]);
-}
-
 }  // namespace
 
 struct ApiDoor::Endpoint {
@@ -62,23 +39,6 @@ struct ApiDoor::Endpoint {
   enum class Gives : std::uint8_t { kNothing, kQuota } gives = Gives::kNothing;
 };
 
-namespace {
-
-std::optional<Objection> CheckMembers(const Question& question, unsigned members, unsigned required,
-                                      std::string_view path) {
-  if (const unsigned foreign = question.members & ~members) {
-    const std::string name = MemberText(foreign & (~foreign + 1));
-    return Objection{400, "`" + name + "` has no meaning for " + std::string(path), "/" + name};
-  }
-  if (const unsigned missing = required & ~question.members) {
-    const std::string name = MemberText(missing & (~missing + 1));
-    return Objection{400, std::string(path) + " needs `" + name + "`", "/" + name};
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::optional<Objection> ApiDoor::Asked::Prepare(const Question& question,
                                                  const Endpoint& endpoint) {
   if (auto bad = CheckMembers(question, endpoint.members, endpoint.required, endpoint.path)) {
@@ -86,7 +46,7 @@ std::optional<Objection> ApiDoor::Asked::Prepare(const Question& question,
   }
   kind = endpoint.kind;
   if (auto bad =
-          Resolve(question, kind, *policy->rules,
+          Resolve(question, kind, *policy->rules, *door.overrides_.table(),
                   policy->api.inline_quotas ? InlineQuotas::kAllowed : InlineQuotas::kRefused,
                   resolved, exchange.memory())) {
     return bad;
@@ -137,10 +97,11 @@ std::vector<std::string_view> ApiDoor::Paths() {
   return paths;
 }
 
-ApiDoor::ApiDoor(AsyncStore& store, DecisionCounters& counters, const Admission& admission,
-                 const std::shared_ptr<const Policy>& policy)
+ApiDoor::ApiDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
+                 const Admission& admission, const std::shared_ptr<const Policy>& policy)
     : store_(store),
-      counters_(counters),
+      tally_(tally),
+      overrides_(overrides),
       admission_(admission),
       random_(std::random_device{}() | 1u) {
   Use(policy);
@@ -189,7 +150,7 @@ bool ApiDoor::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   }
   // Nor can one whose name leads to this machine by a trick of DNS: it is its own origin then, but
   // a browser names that with every POST. Programs have none.
-  if (HasOrigin(exchange.head())) {
+  if (PageOf(exchange.head()) != Page::kNone) {
     AnswerProblem(exchange, 403,
                   "the API is for programs: requests of web pages, with an Origin, "
                   "are refused");
@@ -223,15 +184,18 @@ void ApiDoor::Start(Asked& asked) {
   };
   // No rule matched, or an entry of deny or exempt did.
   if (asked.charges.empty()) return asked.finished(asked);
-  store_.Start(asked);
+  if (asked.kind != Call::Kind::kApply) return store_.Start(asked);
+  tally_.Time(asked.mark, [&] { store_.Start(asked); });
 }
 
-void ApiDoor::Count(const Asked& asked) {
+void ApiDoor::Count(Asked& asked) {
+  tally_.Answered(asked.mark);
   if (asked.error || asked.kind != Call::Kind::kApply) return;
+  CountSettled(tally_, *asked.policy, asked.resolved.charges);
   for (std::size_t i = 0; i < asked.charges.size(); ++i) {
     const Rule* const rule = asked.resolved.charges.rules[i];
-    counters_.Count(rule == nullptr ? RuleSlots::kOther : asked.policy->slots[rule->number],
-                    asked.charges[i].mode, asked.decisions[i]);
+    tally_.Count(rule == nullptr ? RuleSlots::kOther : asked.policy->slots[rule->number],
+                 asked.charges[i], asked.decisions[i]);
   }
 }
 

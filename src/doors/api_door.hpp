@@ -10,12 +10,13 @@
 
 #include "doors/admission.hpp"
 #include "doors/answer.hpp"
+#include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
 #include "doors/question.hpp"
 #include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/rule_set.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -24,9 +25,9 @@ namespace tidegate {
 /// per reactor.
 class ApiDoor final : public net::HttpHandler {
  public:
-  /// The store and the counters must outlive the door.
-  ApiDoor(AsyncStore& store, DecisionCounters& counters, const Admission& admission,
-          const std::shared_ptr<const Policy>& policy);
+  /// Store, tally and overrides must outlive the door.
+  ApiDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
+          const Admission& admission, const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
   void Handle(net::HttpExchange& exchange) noexcept override;
@@ -57,11 +58,12 @@ class ApiDoor final : public net::HttpHandler {
   void Start(Asked& asked);
   void Finish(Asked& asked);
   void FinishBatch(Batch& batch);
-  void Count(const Asked& asked);
+  void Count(Asked& asked);
   [[nodiscard]] Micros Jitter() noexcept;
 
   AsyncStore& store_;
-  DecisionCounters& counters_;
+  Tally& tally_;
+  const OverrideDesk& overrides_;
   Admission admission_;
   std::shared_ptr<const Policy> policy_;
   net::OutBuffer body_;

@@ -10,6 +10,7 @@
 #include "doors/api_door.hpp"
 #include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
+#include "telemetry/decision_latency.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate {
@@ -29,6 +30,7 @@ struct ApiDoor::Asked : Call {
   Resolved resolved;
   std::pmr::vector<Decision> answers;
   Batch* batch = nullptr;
+  DecisionLatency::Mark mark;
   int deny_status = 0;  ///< Of /v1/auth: what a refusal is answered with; 0: by its own status.
 
   std::optional<Objection> Prepare(const Question& question, const Endpoint& endpoint);
@@ -41,14 +43,7 @@ struct ApiDoor::Asked : Call {
   }
 
   [[nodiscard]] Answer answer() const noexcept {
-    if (!charges.empty()) return AnswerOf(*this);
-    Answer plain{.allowed = resolved.access != Access::kDenied,
-                 .exempt = resolved.access == Access::kExempt,
-                 .denied = resolved.access == Access::kDenied,
-                 .applied = {},
-                 .charges = {},
-                 .decisions = {}};
-    return plain;
+    return charges.empty() ? AnswerOf(resolved.access, resolved.charges) : AnswerOf(*this);
   }
 
   /// Looks and questions are answered by their outcome; an operation that was carried out is not a

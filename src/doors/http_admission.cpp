@@ -48,6 +48,14 @@ bool Refuse(net::HttpExchange& exchange, int status, std::string_view why) {
 
 }  // namespace
 
+std::string CallerOf(const net::HttpExchange& exchange, const Tokens& tokens) {
+  const auto shown = TokenOf(exchange.head(), TokenFields::kOwn);
+  const Tokens::Token* const token =
+      shown && !tokens.empty() ? tokens.Find(shown->token) : nullptr;
+  if (token != nullptr) return token->name;
+  return exchange.peer().verified ? "(certificate)" : "(loopback)";
+}
+
 bool Admit(net::HttpExchange& exchange, const Admission& admission, const Tokens& tokens,
            TokenFields fields, Rights needed) {
   Rights rights = admission.Of(exchange.peer(), tokens);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "doors/admission.hpp"
 #include "net/http_exchange.hpp"
@@ -17,5 +18,8 @@ enum class TokenFields : std::uint8_t { kOwn, kCopied };
 /// instead: its client, whom a 401 would reach, can do nothing about it.
 [[nodiscard]] bool Admit(net::HttpExchange& exchange, const Admission& admission,
                          const Tokens& tokens, TokenFields fields, Rights needed);
+
+/// Who asks, for the record: a token's name, or how else the caller is known.
+[[nodiscard]] std::string CallerOf(const net::HttpExchange& exchange, const Tokens& tokens);
 
 }  // namespace tidegate

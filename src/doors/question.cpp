@@ -54,6 +54,9 @@ constexpr std::array kQuestionMembers{
     MemberName{"limit", Question::kLimit, Takes::kText},
     MemberName{"burst", Question::kBurst, Takes::kWhole},
     MemberName{"algorithm", Question::kAlgorithm, Takes::kText},
+    MemberName{"amount", Question::kAmount, Takes::kWhole},
+    MemberName{"ttl", Question::kTtl, Takes::kText},
+    MemberName{"reason", Question::kReason, Takes::kText},
 };
 constexpr std::array kBatchMembers{
     MemberName{"requests", Question::kRequests, Takes::kRequests},
@@ -225,6 +228,9 @@ class Reader {
       case Question::kBurst:
         question_->burst = number;
         return true;
+      case Question::kAmount:
+        question_->amount = number;
+        return true;
       default:
         question_->age_ms = number;
         return true;
@@ -330,6 +336,12 @@ class Reader {
         break;
       case Question::kKey:
         question_->key = text;
+        break;
+      case Question::kTtl:
+        question_->ttl = text;
+        break;
+      case Question::kReason:
+        question_->reason = text;
         break;
       case Question::kLimit:
         question_->limit = text;

@@ -32,6 +32,9 @@ struct Question {
     kBurst = 1u << 9,
     kAlgorithm = 1u << 10,
     kRequests = 1u << 11,  ///< Of a batch's root.
+    kAmount = 1u << 12,
+    kTtl = 1u << 13,
+    kReason = 1u << 14,
   };
   unsigned members = 0;
 
@@ -41,6 +44,11 @@ struct Question {
   std::string_view lease;
   std::string_view id;      ///< Of a refund.
   std::int64_t age_ms = 0;  ///< How long ago the charge was made that a refund takes back.
+
+  // Of what operators change.
+  std::int64_t amount = 0;
+  std::string_view ttl;
+  std::string_view reason;
 
   // "request": {...}
   unsigned request_members = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "rules/limit_text.hpp"
@@ -17,17 +18,21 @@ Objection ObjectionOf(const Error& error, std::string pointer) {
   return {StatusOf(error.code), error.message, std::move(pointer)};
 }
 
-std::optional<Objection> ByRule(const Question& question, const RuleSet& rules, Resolved& resolved,
+std::optional<Objection> ByRule(const Question& question, const RuleSet& rules,
+                                const OverrideView& overrides, Resolved& resolved,
                                 std::pmr::memory_resource& memory) {
   const RuleQuestion asked{
       .rule = question.rule,
       .identity = question.identity,
       .cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
       .lease = question.lease};
-  const auto done = rules.Resolve(asked, resolved.charges, memory);
-  if (done) return std::nullopt;
-  return ObjectionOf(done.error(),
-                     done.error().code == ErrorCode::kUnknownRule ? "/rule" : "/identity");
+  const auto access = rules.Resolve(asked, overrides, resolved.charges, memory);
+  if (!access) {
+    return ObjectionOf(access.error(),
+                       access.error().code == ErrorCode::kUnknownRule ? "/rule" : "/identity");
+  }
+  resolved.access = *access;
+  return std::nullopt;
 }
 
 /// The request's attributes in their one normal form.
@@ -87,13 +92,13 @@ std::optional<Objection> FindClient(const Question& question, const ClientAddres
 }
 
 std::optional<Objection> ByRequest(const Question& question, const RuleSet& rules,
-                                   Resolved& resolved, std::pmr::memory_resource& memory) {
+                                   const OverrideView& overrides, Resolved& resolved,
+                                   std::pmr::memory_resource& memory) {
   RequestView view;
-  if (auto bad = Normalise(question, view, memory)) return bad;
-  if (auto bad = FindClient(question, rules.client_policy(), view)) return bad;
+  if (auto bad = ViewOf(question, rules.client_policy(), view, memory)) return bad;
   const auto access =
       rules.Match(view, question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
-                  question.lease, resolved.charges, memory);
+                  question.lease, overrides, resolved.charges, memory);
   if (!access) return ObjectionOf(access.error(), "/request");
   resolved.access = *access;
   return std::nullopt;
@@ -206,7 +211,34 @@ std::optional<Objection> CheckCost(const Question& question) {
                    "/cost"};
 }
 
+std::string MemberText(unsigned member) {
+  static constexpr std::string_view kNames[] = {"rule",  "identity", "cost",     "lease",
+                                                "id",    "age_ms",   "request",  "key",
+                                                "limit", "burst",    "algorithm", "requests",
+                                                "amount", "ttl", "reason"};
+  return std::string(kNames[std::countr_zero(member)]);
+}
+
 }  // namespace
+
+std::optional<Objection> CheckMembers(const Question& question, unsigned members, unsigned required,
+                                      std::string_view path) {
+  if (const unsigned foreign = question.members & ~members) {
+    const std::string name = MemberText(foreign & (~foreign + 1));
+    return Objection{400, "`" + name + "` has no meaning for " + std::string(path), "/" + name};
+  }
+  if (const unsigned missing = required & ~question.members) {
+    const std::string name = MemberText(missing & (~missing + 1));
+    return Objection{400, std::string(path) + " needs `" + name + "`", "/" + name};
+  }
+  return std::nullopt;
+}
+
+std::optional<Objection> ViewOf(const Question& question, const ClientAddressPolicy& policy,
+                                RequestView& view, std::pmr::memory_resource& memory) {
+  if (auto bad = Normalise(question, view, memory)) return bad;
+  return FindClient(question, policy, view);
+}
 
 int StatusOf(ErrorCode code) noexcept {
   switch (code) {
@@ -223,8 +255,10 @@ int StatusOf(ErrorCode code) noexcept {
 }
 
 std::optional<Objection> Resolve(const Question& question, Call::Kind kind, const RuleSet& rules,
-                                 InlineQuotas inline_quotas, Resolved& resolved,
-                                 std::pmr::memory_resource& memory) {
+                                 const OverrideTable& overrides, InlineQuotas inline_quotas,
+                                 Resolved& resolved, std::pmr::memory_resource& memory) {
+  const bool asks = kind == Call::Kind::kApply || kind == Call::Kind::kPeek;
+  const OverrideView said{&overrides, !asks};
   const int ways = question.Has(Question::kRule) + question.Has(Question::kRequest) +
                    question.Has(Question::kKey);
   if (ways != 1) {
@@ -244,9 +278,9 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind, cons
   if (auto bad = CheckCost(question)) return bad;
   std::optional<Objection> bad;
   if (question.Has(Question::kRule)) {
-    bad = ByRule(question, rules, resolved, memory);
+    bad = ByRule(question, rules, said, resolved, memory);
   } else if (question.Has(Question::kRequest)) {
-    bad = ByRequest(question, rules, resolved, memory);
+    bad = ByRequest(question, rules, said, resolved, memory);
   } else if (inline_quotas == InlineQuotas::kAllowed) {
     bad = ByKey(question, rules, resolved, memory);
   } else {

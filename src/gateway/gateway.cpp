@@ -21,12 +21,13 @@ constexpr std::size_t kLogBytes = 32u << 10;
 
 }  // namespace
 
-Gateway::Gateway(net::Reactor& reactor, AsyncStore& store, DecisionCounters& decisions,
-                 const Options& options)
+Gateway::Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally,
+                 const OverrideDesk& overrides, const Options& options)
     : net::Timer(reactor.timers()),
       reactor_(reactor),
       store_(store),
-      decisions_(decisions),
+      tally_(tally),
+      overrides_(overrides),
       options_(options) {
   std::random_device random;
   for (auto& word : random_) word = (std::uint64_t{random()} << 32) | random();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
 #include "gateway/passage.hpp"
 #include "gateway/routing.hpp"
@@ -17,8 +18,8 @@
 #include "net/reactor.hpp"
 #include "net/timer.hpp"
 #include "telemetry/access_log.hpp"
-#include "telemetry/decision_counters.hpp"
 #include "telemetry/slot_table.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -65,8 +66,8 @@ class Gateway : private net::Timer {
     AccessLog* log = nullptr;  ///< nullptr: none is kept.
   };
   /// All of these outlive it.
-  Gateway(net::Reactor& reactor, AsyncStore& store, DecisionCounters& decisions,
-          const Options& options);
+  Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally,
+          const OverrideDesk& overrides, const Options& options);
   ~Gateway() override;
 
   /// For all requests from now on; those under way keep what they began with.
@@ -76,7 +77,8 @@ class Gateway : private net::Timer {
   [[nodiscard]] net::Reactor& reactor() noexcept { return reactor_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
   [[nodiscard]] AsyncStore& store() noexcept { return store_; }
-  [[nodiscard]] DecisionCounters& decisions() noexcept { return decisions_; }
+  [[nodiscard]] Tally& tally() noexcept { return tally_; }
+  [[nodiscard]] const OverrideDesk& overrides() const noexcept { return overrides_; }
   [[nodiscard]] GatewayCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const GatewayCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
@@ -106,7 +108,8 @@ class Gateway : private net::Timer {
 
   net::Reactor& reactor_;
   AsyncStore& store_;
-  DecisionCounters& decisions_;
+  Tally& tally_;
+  const OverrideDesk& overrides_;
   const Options options_;
   net::BufferPool buffers_;
   GatewayCounters counters_;

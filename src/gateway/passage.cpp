@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "doors/resolve.hpp"
+#include "doors/settled.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/proxy_head.hpp"
@@ -138,7 +139,8 @@ bool Passage::Prepare() {
     view.route = route_->spec.id;
   }
   books_.emplace(memory_);
-  const auto access = rules.Match(view, std::nullopt, own_id_, books_->charges, memory_);
+  const auto access = rules.Match(view, std::nullopt, own_id_, {gateway_.overrides().table().get()},
+                                  books_->charges, memory_);
   if (!access) {
     AnswerProblem(StatusOf(access.error().code), access.error().message,
                   PassageOutcome::kBadRequest);
@@ -152,22 +154,20 @@ void Passage::Decide() {
   auto& charges = books_->charges.charges;
   if (charges.empty()) return OnDecided();
   books_->decisions.resize(charges.size());
-  Start(asks_[0], Call::Kind::kApply, charges, books_->decisions);
+  gateway_.tally().Time(decision_mark_,
+                        [&] { Start(asks_[0], Call::Kind::kApply, charges, books_->decisions); });
 }
 
 Answer Passage::AnswerOfCall() const noexcept {
   if (books_ && !books_->charges.charges.empty() && phase_ != Phase::kDeciding) {
     return AnswerOf(asks_[0]);
   }
-  return {.allowed = access_ != Access::kDenied,
-          .exempt = access_ == Access::kExempt,
-          .denied = access_ == Access::kDenied,
-          .applied = {},
-          .charges = {},
-          .decisions = {}};
+  static const Charges kNone(*std::pmr::null_memory_resource());
+  return AnswerOf(access_, books_ ? books_->charges : kNone);
 }
 
 void Passage::OnDecided() {
+  gateway_.tally().Answered(decision_mark_);
   decided_ = net::Deadlines::Clock::now();
   phase_ = Phase::kConnecting;
   if (const auto& error = asks_[0].error; !books_->charges.charges.empty() && error) {
@@ -176,10 +176,11 @@ void Passage::OnDecided() {
     return AnswerProblem(StatusOf(why.code), why.message, PassageOutcome::kClosed);
   }
   const Answer answer = AnswerOfCall();
+  if (books_) CountSettled(gateway_.tally(), state_->policy, books_->charges);
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
     const Rule* const rule = books_->charges.rules[i];
-    gateway_.decisions().Count(state_->policy.slots[rule->number], answer.charges[i].mode,
-                               answer.decisions[i]);
+    gateway_.tally().Count(state_->policy.slots[rule->number], answer.charges[i],
+                           answer.decisions[i]);
   }
   if (const int status = answer.status(); status != 200) return AnswerDenied(answer, status);
   HoldLeases();
@@ -229,7 +230,7 @@ void Passage::AnswerDenied(const Answer& answer, int status) {
     if (answer.governing != nullptr) {
       WriteRateLimit(out, status, state_->policy.responses);
     } else {
-      out << "Cache-Control: no-store\r\n";
+      WriteAnswerFields(out, answer, status, state_->policy.responses, Micros{0});
     }
     out << "Content-Type: application/problem+json\r\n";
     client_->EndHead(AnswerBody::kLength, body.size());

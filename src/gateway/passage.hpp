@@ -19,6 +19,7 @@
 #include "net/http1_parser.hpp"
 #include "net/http1_response.hpp"
 #include "rules/rule_set.hpp"
+#include "telemetry/decision_latency.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate {
@@ -205,7 +206,8 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   Access access_ = Access::kRules;
 
   std::optional<Books> books_;  ///< Where rules matched.
-  std::array<Ask, 4> asks_;     ///< The decision; renewals, then the release; debit; refund.
+  DecisionLatency::Mark decision_mark_;
+  std::array<Ask, 4> asks_;  ///< The decision; renewals, then the release; debit; refund.
   int open_asks_ = 0;
   bool holding_ = false;  ///< Leases.
   std::optional<Renewals::iterator> renewal_;

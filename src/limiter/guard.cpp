@@ -43,6 +43,7 @@ Operation OperationOf(Call::Kind kind) noexcept {
 Guard::Guard(net::Reactor& reactor, Options options, Store& local)
     : options_(std::move(options)),
       policy_(local, options_.nodes),
+      register_(redis::KeyNames(options_.redis.prefix).Overrides()),
       client_(reactor, options_.redis, fingerprinter_, *this),
       spans_(
           client_, fingerprinter_, policy_, cache_,
@@ -135,6 +136,8 @@ void Guard::OnFailed(Call& call, redis::Reason reason) {
 void Guard::OnInvalidated(std::string_view key) {
   if (key.empty()) {
     cache_.Clear();
+  } else if (key == register_) {
+    options_.on_register();
   } else {
     cache_.Invalidate(DenyCache::HashOf(key));
   }

@@ -27,6 +27,8 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
     std::function<std::int64_t()> nodes = [] { return 1; };  ///< That share the quotas.
     /// For people; nothing is said twice in a row.
     std::function<void(Severity, const std::string&)> log = [](Severity, const std::string&) {};
+    /// The fleet's register has changed, somebody says.
+    std::function<void()> on_register = [] {};
   };
   /// `local`: for charges whose policy it is. It and the reactor outlive this.
   Guard(net::Reactor& reactor, Options options, Store& local);
@@ -37,6 +39,8 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   /// agreed on yet.
   void Hold() noexcept { held_ = true; }
   void Release() noexcept { held_ = false; }
+  /// What was true under other quotas may not be any more.
+  void ForgetDenials() noexcept { cache_.Clear(); }
   /// Answers all that wait by their policies; nobody may ask afterwards.
   void Shutdown() { client_.Stop(); }
   void Start(Call& call) noexcept override;
@@ -68,6 +72,7 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   FailurePolicy policy_;
   DenyCache cache_;
   bool held_ = false;
+  const std::string register_;                    ///< What Redis knows it by.
   std::string key_;                               ///< Used again and again.
   std::map<std::string, std::string> last_said_;  ///< By whom it is about.
   GuardStats stats_;

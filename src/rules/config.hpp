@@ -159,6 +159,15 @@ struct Config {
     Level level = Level::kInfo;
     friend bool operator==(const Log&, const Log&) = default;
   };
+  /// What is counted per decision beside the limits themselves.
+  struct Metrics {
+    enum class KeyNames : std::uint8_t { kHashed, kPlain };
+    bool decisions = true;       ///< Counters by rule and outcome, and latency.
+    std::size_t hot_keys = 100;  ///< How many each view reports; 0: none are counted.
+    /// Whether reports show identities that are no secrets as they are.
+    KeyNames key_names = KeyNames::kHashed;
+    friend bool operator==(const Metrics&, const Metrics&) = default;
+  };
   struct ClientIp {
     ClientAddressPolicy policy;
     int ipv6_prefix = 64;
@@ -174,6 +183,7 @@ struct Config {
   Access access;
   Limits limits;
   Log log;
+  Metrics metrics;
   std::vector<MatchSpec> deny;
   std::vector<MatchSpec> exempt;
   std::vector<RuleSpec> rules;

@@ -15,7 +15,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 17> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 18> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
     {"access", ReadAccess},
@@ -26,6 +26,7 @@ constexpr std::array<ConfigKey<ConfigDraft>, 17> kConfigKeys = {{
     {"resp", ReadResp},
     {"limits", ReadLimits},
     {"log", ReadLog},
+    {"metrics", ReadMetrics},
     {"deny", ReadDeny},
     {"exempt", ReadExempt},
     {"rules", ReadRules},
@@ -149,6 +150,7 @@ std::vector<SectionKeys> KnownKeys() {
   AppendListenKeys(sections);
   AppendAccessKeys(sections);
   AppendServerKeys(sections);
+  AppendMetricsKeys(sections);
   AppendIdentityKeys(sections);
   AppendMatchKeys(sections);
   AppendRuleKeys(sections);

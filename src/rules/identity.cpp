@@ -207,4 +207,25 @@ Result<std::string_view> Identifier::FromKey(std::string_view key,
   return text.view();
 }
 
+std::string Identifier::Veiled(std::string_view identity) const {
+  std::string veiled;
+  while (!identity.empty()) {
+    const std::size_t end = std::min(identity.find('&'), identity.size());
+    const std::string_view part = identity.substr(0, end);
+    const std::size_t equals = part.find('=');
+    if (!veiled.empty()) veiled += '&';
+    // `const` has no value, and `~` begins one that is a hash.
+    if (equals == std::string_view::npos || part.substr(equals + 1).starts_with('~')) {
+      veiled += part;
+    } else {
+      std::array<char, KeyedHash::kTextSize> text;
+      // Not what it would be as a secret source's value: nobody may take one for the other.
+      KeyedHash::WriteText(hash_("shown: " + std::string(part)), text.data());
+      veiled.append(part.substr(0, equals + 1)).append("#").append(text.data(), text.size());
+    }
+    identity.remove_prefix(std::min(end + 1, identity.size()));
+  }
+  return veiled;
+}
+
 }  // namespace tidegate

@@ -63,6 +63,11 @@ class Identifier {
                                                     std::span<const NamedValue> values,
                                                     std::pmr::memory_resource& memory) const;
 
+  /// `identity`, a text of the form above, as those may see it who need not know whom it is about:
+  /// what is not a hash already becomes one, behind `#`. The same each time, so that people can ask
+  /// whether it is somebody whom they know.
+  [[nodiscard]] std::string Veiled(std::string_view identity) const;
+
   /// Of an inline quota's key, which has no source: tagged `key`, treated as a secret.
   [[nodiscard]] Result<std::string_view> FromKey(std::string_view key,
                                                  std::pmr::memory_resource& memory) const;

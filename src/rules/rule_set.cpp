@@ -42,16 +42,57 @@ Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
 }
 
 void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
-               std::string_view lease, Charges& charges) {
+               std::string_view lease, const OverrideView& overrides, Charges& charges) {
   const bool leases = rule.quota.algorithm() == Algorithm::kConcurrency;
+  const Quota* quota = &rule.QuotaOf(identity);
+  if (const auto* const said = overrides.Find(rule.id, identity)) {
+    const Override::Kind kind = said->what.kind;
+    if (kind == Override::Kind::kQuota && said->quota->algorithm() == quota->algorithm()) {
+      quota = &*said->quota;
+      if (charges.kept == nullptr) charges.kept = overrides.table->shared_from_this();
+    } else if (kind == Override::Kind::kBan && !overrides.quotas_only) {
+      // Whatever the rule's mode is: a ban is said about this one key.
+      if (charges.ban.rule == nullptr) {
+        charges.ban = {&rule, identity, overrides.table->Left(*said)};
+      }
+    } else if (kind == Override::Kind::kAllow && !overrides.quotas_only) {
+      charges.exempted.push_back(&rule);
+      return;
+    }
+  }
   charges.Add({.rule = rule.id,
                .identity = identity,
-               .quota = &rule.QuotaOf(identity),
+               .quota = quota,
                .cost = cost,
                .mode = rule.mode,
                .lease = leases ? lease : std::string_view{},
                .on_failure = rule.on_failure},
               &rule);
+}
+
+/// Whether `identity` can be one that the rule counts, as far as its form tells.
+bool CouldBe(const Per& per, std::string_view identity) {
+  constexpr std::size_t kLongest = 4096;
+  if (identity.empty() || identity.size() > kLongest) return false;
+  for (const char c : identity) {
+    if (c <= ' ' || c >= '\x7f') return false;
+  }
+  const std::string_view tag = identity.substr(0, identity.find_first_of("=&"));
+  if (tag == "client_ip") return true;
+  for (const Source& source : per.parts.front()) {
+    if (tag == source.Text()) return true;
+  }
+  return false;
+}
+
+/// What the charges, all added, come to.
+Access AccessOf(Charges& charges) {
+  if (charges.ban.rule != nullptr) {
+    charges.charges.clear();
+    charges.rules.clear();
+    return Access::kBanned;
+  }
+  return charges.charges.empty() && !charges.exempted.empty() ? Access::kExempt : Access::kRules;
 }
 
 /// Every host of a match is indexed with every path of it.
@@ -76,6 +117,8 @@ RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identif
     : identifier_(std::move(identifier)),
       client_policy_(config.client_ip.policy),
       on_failure_(config.store.on_failure.value_or(OnFailure::kOpen)),
+      denied_(config.deny),
+      exempted_(config.exempt),
       deny_(Pointers(config.deny)),
       exempt_(Pointers(config.exempt)),
       index_(Pointers(config.rules)) {
@@ -123,6 +166,7 @@ void RuleSet::AddRule(const RuleSpec& spec, Problems& problems) {
     }
   }
   rules_.push_back(std::move(rule));
+  matches_.push_back(spec.match);
 }
 
 const Rule* RuleSet::Find(std::string_view id) const noexcept {
@@ -130,23 +174,38 @@ const Rule* RuleSet::Find(std::string_view id) const noexcept {
   return found == by_id_.end() ? nullptr : &rules_[found->second];
 }
 
-Result<void> RuleSet::Resolve(const RuleQuestion& question, Charges& charges,
-                              std::pmr::memory_resource& memory) const {
-  const Rule* const rule = Find(question.rule);
-  if (rule == nullptr) {
-    // A guess among thousands would cost a caller's mistake a millisecond of everybody's time.
-    std::vector<std::string_view> ids;
-    for (const Rule& known : rules_) {
-      if (rules_.size() <= 256) ids.push_back(known.id);
-    }
-    return std::unexpected(Error{
-        ErrorCode::kUnknownRule,
-        "there is no rule '" + Printable(question.rule) + "'" + DidYouMean(question.rule, ids)});
+Error RuleSet::Unknown(std::string_view rule) const {
+  // A guess among thousands would cost a caller's mistake a millisecond of everybody's time.
+  std::vector<std::string_view> ids;
+  for (const Rule& known : rules_) {
+    if (rules_.size() <= 256) ids.push_back(known.id);
   }
+  return {ErrorCode::kUnknownRule,
+          "there is no rule '" + Printable(rule) + "'" + DidYouMean(rule, ids)};
+}
+
+Result<Access> RuleSet::ResolveKey(std::string_view id, std::string_view identity,
+                                   const OverrideView& overrides, Charges& charges) const {
+  const Rule* const rule = Find(id);
+  if (rule == nullptr) return std::unexpected(Unknown(id));
+  if (!CouldBe(rule->per, identity)) {
+    return Bad("this cannot be a key of rule '" + rule->id +
+               "': keys look as `inspect` and `hot` show them, as in `" +
+               rule->per.parts.front().front().Text() + "=...`");
+  }
+  AddCharge(*rule, identity, rule->cost.fixed, {}, overrides, charges);
+  return AccessOf(charges);
+}
+
+Result<Access> RuleSet::Resolve(const RuleQuestion& question, const OverrideView& overrides,
+                                Charges& charges, std::pmr::memory_resource& memory) const {
+  const Rule* const rule = Find(question.rule);
+  if (rule == nullptr) return std::unexpected(Unknown(question.rule));
   const auto identity = identifier_->FromValues(rule->per, question.identity, memory);
   if (!identity) return std::unexpected(identity.error());
-  AddCharge(*rule, *identity, question.cost.value_or(rule->cost.fixed), question.lease, charges);
-  return {};
+  AddCharge(*rule, *identity, question.cost.value_or(rule->cost.fixed), question.lease, overrides,
+            charges);
+  return AccessOf(charges);
 }
 
 /// Several rules often count the same: a token is then verified once, a key hashed once.
@@ -162,8 +221,8 @@ Result<std::string_view> RuleSet::IdentityOf(const Rule& rule, const RequestView
 }
 
 Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int64_t> cost,
-                              std::string_view lease, Charges& charges,
-                              std::pmr::memory_resource& memory) const {
+                              std::string_view lease, const OverrideView& overrides,
+                              Charges& charges, std::pmr::memory_resource& memory) const {
   std::array<std::uint32_t, kMaxCharges> found;
   if (deny_.Find(request, {found.data(), 1}) != 0) return Access::kDenied;
   if (exempt_.Find(request, {found.data(), 1}) != 0) return Access::kExempt;
@@ -180,9 +239,9 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
     if (!identity) return std::unexpected(identity.error());
     const auto own_cost = cost ? Result<std::int64_t>(*cost) : CostOf(rule, request);
     if (!own_cost) return std::unexpected(own_cost.error());
-    AddCharge(rule, *identity, *own_cost, lease, charges);
+    AddCharge(rule, *identity, *own_cost, lease, overrides, charges);
   }
-  return Access::kRules;
+  return AccessOf(charges);
 }
 
 }  // namespace tidegate

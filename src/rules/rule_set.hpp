@@ -14,6 +14,7 @@
 #include "rules/config.hpp"
 #include "rules/identity.hpp"
 #include "rules/match_index.hpp"
+#include "rules/override_table.hpp"
 #include "rules/problem.hpp"
 #include "rules/request_view.hpp"
 #include "tidegate/charge.hpp"
@@ -54,10 +55,20 @@ struct Rule {
 
 /// The charges of one request, and the rules that they come from.
 struct Charges {
-  explicit Charges(std::pmr::memory_resource& memory) : charges(&memory), rules(&memory) {}
+  explicit Charges(std::pmr::memory_resource& memory)
+      : charges(&memory), rules(&memory), exempted(&memory) {}
 
   std::pmr::vector<Charge> charges;
-  std::pmr::vector<const Rule*> rules;  ///< nullptr: an inline quota.
+  std::pmr::vector<const Rule*> rules;     ///< nullptr: an inline quota.
+  std::pmr::vector<const Rule*> exempted;  ///< Whose keys operators let pass.
+  struct Ban {
+    const Rule* rule = nullptr;  ///< nullptr: none.
+    std::string_view identity;
+    std::optional<Micros> left;  ///< Nothing: for good.
+  };
+  Ban ban;
+  /// Where a quota is an operator's, not the rule's: what it stands in.
+  std::shared_ptr<const OverrideTable> kept;
 
   void Add(const Charge& charge, const Rule* rule) {
     charges.push_back(charge);
@@ -78,6 +89,7 @@ enum class Access : std::uint8_t {
   kRules,   ///< Its rules decide; without any it passes.
   kExempt,  ///< It passes, uncounted.
   kDenied,  ///< It is refused, whatever its quotas say.
+  kBanned,  ///< Likewise, by an operator: `Charges::ban` says by which rule's key.
 };
 
 /// All rules of one configuration: immutable, thread-safe, swapped as a whole on reload.
@@ -98,14 +110,23 @@ class RuleSet {
   [[nodiscard]] OnFailure on_failure() const noexcept { return on_failure_; }
 
   /// Adds the charge that `question` asks for. An unknown rule's Error names the nearest.
-  [[nodiscard]] Result<void> Resolve(const RuleQuestion& question, Charges& charges,
-                                     std::pmr::memory_resource& memory) const;
+  [[nodiscard]] Result<Access> Resolve(const RuleQuestion& question, const OverrideView& overrides,
+                                       Charges& charges, std::pmr::memory_resource& memory) const;
+
+  /// Adds the charge of a key that is known by its identity as rules/identity.hpp writes it.
+  [[nodiscard]] Result<Access> ResolveKey(std::string_view rule, std::string_view identity,
+                                          const OverrideView& overrides, Charges& charges) const;
 
   /// `deny`, then `exempt`, then every rule that matches, in the order of the file. `cost`
   /// stands for each rule's own where given; `lease` is what `concurrency` rules need.
   [[nodiscard]] Result<Access> Match(const RequestView& request, std::optional<std::int64_t> cost,
-                                     std::string_view lease, Charges& charges,
-                                     std::pmr::memory_resource& memory) const;
+                                     std::string_view lease, const OverrideView& overrides,
+                                     Charges& charges, std::pmr::memory_resource& memory) const;
+
+  /// What rules, and entries of `deny` and `exempt`, apply to, by their numbers: for people.
+  [[nodiscard]] std::span<const MatchSpec> matches() const noexcept { return matches_; }
+  [[nodiscard]] std::span<const MatchSpec> denied() const noexcept { return denied_; }
+  [[nodiscard]] std::span<const MatchSpec> exempt() const noexcept { return exempted_; }
 
   RuleSet(const RuleSet&) = delete;
   RuleSet& operator=(const RuleSet&) = delete;
@@ -114,6 +135,7 @@ class RuleSet {
   RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier);
   void AddRule(const RuleSpec& spec, Problems& problems);
 
+  [[nodiscard]] Error Unknown(std::string_view rule) const;
   [[nodiscard]] Result<std::string_view> IdentityOf(const Rule& rule, const RequestView& request,
                                                     const Charges& charges,
                                                     std::pmr::memory_resource& memory) const;
@@ -124,6 +146,9 @@ class RuleSet {
   std::unordered_map<std::string, std::uint32_t> by_per_;
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, std::uint32_t> by_id_;
+  std::vector<MatchSpec> matches_;
+  const std::vector<MatchSpec> denied_;
+  const std::vector<MatchSpec> exempted_;
   MatchIndex deny_;
   MatchIndex exempt_;
   MatchIndex index_;

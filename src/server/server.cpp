@@ -11,6 +11,7 @@
 #include "server/gateway_metrics.hpp"
 #include "server/redis_metrics.hpp"
 #include "telemetry/exposition.hpp"
+#include "telemetry/tally_metrics.hpp"
 
 namespace tidegate {
 namespace {
@@ -67,15 +68,18 @@ constexpr std::chrono::milliseconds kLastWords{50};
 
 Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
     : reactor(DeadlinesOf(server.config_.limits)),
+      tally(reactor.timers(), {.decisions = server.config_.metrics.decisions,
+                               .hot_keys = server.config_.metrics.hot_keys}),
+      overrides(OverrideTable::Make({}, server.clock())),
       guard(server.config_.store.redis
                 ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
                                           *server.store_)
                 : nullptr),
-      api(store(server), counters, Admission(server.config_.listen.api), policy),
+      api(store(server), tally, overrides, Admission(server.config_.listen.api), policy),
       resp(server.config_.listen.resp.off()
                ? nullptr
                : std::make_unique<RespDoor>(
-                     store(server), counters,
+                     store(server), tally, overrides,
                      RespDoor::Options{.admission = Admission(server.config_.listen.resp),
                                        .version = server.options_.version},
                      policy)) {}
@@ -93,6 +97,7 @@ Server::Server(const Config& config, const Options& options)
                              .max_list_bytes = config.store.max_list_bytes,
                              .clock = options.clock,
                              .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})),
+      node_(RandomKey().substr(0, 16)),
       api_("api", config.listen.api, Doorway::Protocol::kHttp),
       admin_("admin", config.listen.admin, Doorway::Protocol::kHttp),
       gateway_("gateway", config.listen.gateway, Doorway::Protocol::kHttp),
@@ -121,11 +126,7 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
     server->workers_.push_back(std::make_unique<Worker>(*server, policy));
   }
   Worker& first = *server->workers_.front();
-  server->admin_door_ = std::make_unique<AdminDoor>(
-      first.store(*server), Admission(config.listen.admin), policy->tokens,
-      AdminDoor::Sources{
-          .metrics = [server = server.get()] { return server->Metrics(); },
-          .draining = [server = server.get()] { return server->not_ready_.load(); }});
+  server->AddAdmin(policy);
   if (first.guard) server->AddHeartbeat();
   if (!config.listen.gateway.off()) {
     server->routing_ = server->CompileRoutes(config, problems);
@@ -191,7 +192,8 @@ Result<void> Server::AddGateways() {
                                  .log = access_log_.get()};
   for (auto& worker : workers_) {
     worker->gateway =
-        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->counters, options);
+        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->tally,
+                                  worker->overrides, options);
   }
   Worker& first = *workers_.front();
   first.care = std::make_unique<UpstreamCare>(first.reactor, first.gateway->buffers());
@@ -207,7 +209,10 @@ void Server::Start() {
       worker.reactor.Post([this, &worker] {
         if (!key_agreed_) worker.guard->Hold();
         worker.guard->Connect();
-        if (worker.heartbeat) worker.heartbeat->Start();
+        if (worker.heartbeat) {
+          worker.heartbeat->Start();
+          redis_register_->Start();
+        }
       });
     }
     // With more threads than cores the system places them better.
@@ -267,7 +272,7 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets&
     });
   }
   workers_.front()->reactor.Post(
-      [this, tokens = policy->tokens, admin] { admin_door_->Use(tokens, admin); });
+      [this, policy, admin] { admin_door_->Use(policy, admin); });
   const std::array<Doorway*, 4> all = doorways();
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i]->Use(i < secrets.size() ? secrets[i] : nullptr, TrustsOf(*policy));
@@ -286,6 +291,7 @@ std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   if (store != config_.store) changed.emplace_back("store");
   if (config.limits != config_.limits) changed.emplace_back("limits");
   if (config.access_log != config_.access_log) changed.emplace_back("access_log");
+  if (config.metrics != config_.metrics) changed.emplace_back("metrics");
   // One node with another key would have buckets of its own, and multiply every limit.
   if (config_.store.redis && config.identity.hmac_key != config_.identity.hmac_key) {
     changed.emplace_back("identity.hmac_key");
@@ -324,7 +330,10 @@ void Server::Stop() {
     worker->reactor.Post([this, &worker = *worker] {
       // What requests hold is given back while Redis can still be told.
       gateway_.CloseAll(worker.reactor);
-      if (worker.heartbeat) worker.heartbeat->Leave();
+      if (worker.heartbeat) {
+        worker.heartbeat->Leave();
+        redis_register_->Stop();
+      }
       ShutDown(worker, std::chrono::steady_clock::now() + kLastWords);
     });
   }
@@ -336,17 +345,22 @@ void Server::Stop() {
 
 std::string Server::Metrics() const {
   std::vector<const DecisionCounters*> counters;
+  std::vector<const Tally*> tallies;
   std::vector<const Guard*> guards;
   std::vector<const Gateway*> gateways;
   for (const auto& worker : workers_) {
-    counters.push_back(&worker->counters);
+    counters.push_back(&worker->tally.counters());
+    tallies.push_back(&worker->tally);
     if (worker->guard) guards.push_back(worker->guard.get());
     if (worker->gateway) gateways.push_back(worker->gateway.get());
   }
   std::vector<Snapshot::Door> doors = {api_.Stats(), admin_.Stats()};
   if (!resp_.off()) doors.push_back(resp_.Stats());
-  std::vector<MetricFamily> more;
-  if (config_.store.redis) more = RedisMetrics(guards, fleet_);
+  std::vector<MetricFamily> more = TallyMetrics(tallies);
+  for (MetricFamily& family : AdminMetrics()) more.push_back(std::move(family));
+  if (config_.store.redis) {
+    for (MetricFamily& family : RedisMetrics(guards, fleet_)) more.push_back(std::move(family));
+  }
   if (!gateways.empty()) {
     doors.push_back(gateway_.Stats());
     std::shared_ptr<const Routing> routing;

@@ -21,8 +21,10 @@
 #include "net/reactor.hpp"
 #include "rules/config.hpp"
 #include "server/doorway.hpp"
+#include "store/fleet_register.hpp"
 #include "store/redis/heartbeat.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "store/redis/redis_register.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -86,7 +88,8 @@ class Server {
     [[nodiscard]] AsyncStore& store(Server& server) noexcept;
 
     net::Reactor reactor;
-    DecisionCounters counters;
+    Tally tally;
+    OverrideDesk overrides;
     std::unique_ptr<Guard> guard;  ///< Where the store is Redis.
     ApiDoor api;
     std::unique_ptr<RespDoor> resp;               ///< Where there is one.
@@ -111,6 +114,20 @@ class Server {
     return {&api_, &admin_, &gateway_, &resp_};
   }
   [[nodiscard]] std::string Metrics() const;
+  // What the admin API tells, as JSON.
+  [[nodiscard]] std::string StatusJson() const;
+  [[nodiscard]] std::string RulesJson() const;
+  [[nodiscard]] std::string HotJson(std::size_t most) const;
+  void AddAdmin(const std::shared_ptr<const Policy>& policy);
+  /// Of overrides and of changes by operators. On the first reactor's thread.
+  [[nodiscard]] std::vector<MetricFamily> AdminMetrics() const;
+  /// What the fleet's register holds now, to all reactors. On the first one's thread.
+  void OnRegister(const FleetRegister::Table& table);
+  /// What stands in Redis for a key. On the first reactor's thread.
+  void ReadStored(const Charge& charge, std::function<void(Result<StoredState>)> done);
+  [[nodiscard]] const Clock& clock() const noexcept {
+    return options_.clock != nullptr ? *options_.clock : real_clock_;
+  }
   [[nodiscard]] static Result<redis::Client::Options> RedisOptions(const Config::Store& store);
   [[nodiscard]] Guard::Options GuardOptions(bool first);
   void AgreeOnKey();
@@ -145,7 +162,13 @@ class Server {
   std::unique_ptr<AccessLog> access_log_;
   mutable std::mutex routing_mutex_;
   std::shared_ptr<const Routing> routing_;  ///< Guarded by routing_mutex_.
+  const RealClock real_clock_;
+  const std::string node_;  ///< This one's name in the fleet.
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<FleetRegister> register_;
+  redis::RedisRegister* redis_register_ = nullptr;  ///< The same, where it is one.
+  std::unique_ptr<AdminDesk> admin_desk_;
   std::unique_ptr<AdminDoor> admin_door_;
   // Each has a limit of its own: a full API does not lock its operators out.
   Doorway api_;

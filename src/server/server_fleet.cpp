@@ -31,6 +31,7 @@ Guard::Options Server::GuardOptions(bool first) {
                          .nodes = [this] { return fleet_.nodes.load(std::memory_order_relaxed); }};
   // All reactors meet with the same; one of them tells it.
   if (!first) return options;
+  options.on_register = [this] { redis_register_->OnChanged(); };
   options.log = [](Guard::Severity severity, const std::string& what) {
     switch (severity) {
       case Guard::Severity::kInfo:
@@ -64,7 +65,7 @@ void Server::AddHeartbeat() {
   const std::string& key = agreed ? key_ : config_.identity.hmac_key;
   first.heartbeat = std::make_unique<redis::Heartbeat>(
       first.reactor, first.guard->client(), fleet_,
-      redis::Heartbeat::Options{.node = RandomKey().substr(0, 16),
+      redis::Heartbeat::Options{.node = node_,
                                 .key_id = KeyId(key),
                                 .secret = agreed ? key_ : std::string{},
                                 .on_secret = [this](const std::string& other) { AdoptKey(other); },

@@ -20,8 +20,8 @@ std::vector<std::string> RuleSlots::Names() const {
 }
 
 std::string_view DecisionCounters::OutcomeName(std::size_t outcome) noexcept {
-  static constexpr std::string_view kNames[kOutcomes] = {"allowed", "denied", "shadow_allowed",
-                                                         "shadow_denied"};
+  static constexpr std::string_view kNames[kOutcomes] = {
+      "allowed", "denied", "shadow_allowed", "shadow_denied", "banned", "exempted"};
   return kNames[outcome];
 }
 

@@ -36,7 +36,11 @@ class RuleSlots {
 /// Decisions of one reactor by rule, outcome and rung. One thread counts, any may read.
 class DecisionCounters {
  public:
-  static constexpr std::size_t kOutcomes = 4;  ///< Allowed, denied, and both of shadow rules.
+  /// Allowed, denied, both of shadow rules; then what operators decided and no rung was asked for,
+  /// which is counted in the first rung's cell.
+  static constexpr std::size_t kOutcomes = 6;
+  static constexpr std::size_t kBanned = 4;
+  static constexpr std::size_t kExempted = 5;
   static constexpr std::size_t kRungs = 5;
   using Row = std::array<std::atomic<std::uint64_t>, kOutcomes * kRungs>;
 
@@ -48,11 +52,11 @@ class DecisionCounters {
   DecisionCounters& operator=(const DecisionCounters&) = delete;
 
   void Count(std::uint32_t slot, Mode mode, const Decision& decision) {
-    Row& row = RowOf(slot);
     const std::size_t outcome = (mode == Mode::kShadow ? 2u : 0u) + (decision.allowed ? 0u : 1u);
-    auto& counter = row[outcome * kRungs + static_cast<std::size_t>(decision.rung)];
-    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    Add(slot, outcome * kRungs + static_cast<std::size_t>(decision.rung));
   }
+  void CountBanned(std::uint32_t slot) { Add(slot, kBanned * kRungs); }
+  void CountExempted(std::uint32_t slot) { Add(slot, kExempted * kRungs); }
 
   /// nullptr: nothing has been counted there.
   [[nodiscard]] const Row* Find(std::uint32_t slot) const noexcept {
@@ -64,6 +68,10 @@ class DecisionCounters {
   static constexpr std::uint32_t kChunk = 64;
   using Chunk = std::array<Row, kChunk>;
 
+  void Add(std::uint32_t slot, std::size_t cell) {
+    auto& counter = RowOf(slot)[cell];
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   Row& RowOf(std::uint32_t slot) {
     Chunk* const chunk = chunks_[slot / kChunk].load(std::memory_order_relaxed);
     return chunk == nullptr ? AddRow(slot) : (*chunk)[slot % kChunk];

@@ -91,10 +91,12 @@ void AddDecisions(Writer& out, const Snapshot& snapshot) {
         }
       }
       if (sum == 0) continue;
+      const std::size_t outcome = cell / DecisionCounters::kRungs;
+      const auto rung = static_cast<Rung>(cell % DecisionCounters::kRungs);
       out.Value(static_cast<double>(sum),
                 {{"rule", snapshot.rule_names[slot]},
-                 {"outcome", DecisionCounters::OutcomeName(cell / DecisionCounters::kRungs)},
-                 {"rung", Name(static_cast<Rung>(cell % DecisionCounters::kRungs))}});
+                 {"outcome", DecisionCounters::OutcomeName(outcome)},
+                 {"rung", outcome < DecisionCounters::kBanned ? Name(rung) : "none"}});
     }
   }
 }

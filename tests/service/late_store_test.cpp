@@ -102,9 +102,10 @@ const std::string kDecide = Post("/v1/decide", R"({"rule":"r","identity":"a"})")
 
 struct Late {
   LateStore store;
-  DecisionCounters counters;
+  net::Timers timers;
+  Tally tally(timers, {});
   std::unique_ptr<ApiDoor> door =
-      std::make_unique<ApiDoor>(store, counters, Admission{}, PolicyOf(kConfig));
+      std::make_unique<ApiDoor>(store, tally, Admission{}, PolicyOf(kConfig));
   std::unique_ptr<Service> service = std::make_unique<Service>(*door);
   Late() { service->Start(); }
 };
@@ -122,8 +123,9 @@ std::string BatchOf(int count) {
 // they are destroyed.
 TEST(Batch, AnswersInTime) {
   const auto store = NewMemoryStore();
-  DecisionCounters counters;
-  ApiDoor door(*store, counters, Admission{}, PolicyOf(kConfig));
+  net::Timers timers;
+  Tally tally(timers, {});
+  ApiDoor door(*store, tally, Admission{}, PolicyOf(kConfig));
   Service service(door);
   service.Start();
   Client client(service.port());

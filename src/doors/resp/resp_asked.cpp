@@ -64,10 +64,24 @@ void RespAsked::Clear() noexcept {
   ready = false;
   refusal.clear();
   rule = nullptr;
+  settled = Settled::kNo;
+  kept.reset();
   refund = {};
   error.reset();
   record = {};
   memory.release();
+}
+
+void RespAsked::CountIn(Tally& tally) const noexcept {
+  const std::uint32_t slot = rule == nullptr ? RuleSlots::kOther : policy->slots[rule->number];
+  switch (settled) {
+    case Settled::kNo:
+      return tally.Count(slot, charge, decision);
+    case Settled::kBanned:
+      return tally.CountBanned(slot, charge);
+    case Settled::kExempt:
+      return tally.CountExempted(slot);
+  }
 }
 
 void RespAsked::Write(RespWriter& writer) const {
@@ -81,7 +95,8 @@ void RespAsked::Write(RespWriter& writer) const {
     return;
   }
   const Answer answer = AnswerOf(*this);
-  const bool counted = decision.rung != Rung::kOpen && decision.rung != Rung::kClosed;
+  const bool counted = decision.rung != Rung::kOpen && decision.rung != Rung::kClosed &&
+                       settled == Settled::kNo;
   if (form == Form::kDone) {
     if (decision.rung == Rung::kClosed) {
       return writer.Error(

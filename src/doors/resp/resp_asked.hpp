@@ -11,6 +11,8 @@
 #include "doors/policy.hpp"
 #include "doors/resolve.hpp"
 #include "doors/resp/resp_writer.hpp"
+#include "telemetry/decision_latency.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate {
@@ -32,6 +34,8 @@ struct RespAsked : Call {
   /// Empty again: what it holds of a policy and of its memory is given back.
   void Clear() noexcept;
   void Write(RespWriter& writer) const;
+  /// A request to pass that is answered.
+  void CountIn(Tally& tally) const noexcept;
 
   RespDoor& door;
   RespConnection* connection = nullptr;  ///< nullptr: it has gone.
@@ -43,8 +47,12 @@ struct RespAsked : Call {
   std::int64_t quantity = 1;  ///< Of CL.THROTTLE.
   Charge charge;
   Decision decision;
+  DecisionLatency::Mark mark;
   const Rule* rule = nullptr;  ///< nullptr: an inline quota.
   std::optional<Quota> quota;  ///< Of CL.THROTTLE.
+  /// What an operator decided: the store is not asked then.
+  enum class Settled : std::uint8_t { kNo, kBanned, kExempt } settled = Settled::kNo;
+  std::shared_ptr<const OverrideTable> kept;  ///< Where the charge's quota stands, if there.
   std::array<std::byte, 768> arena;
   std::pmr::monotonic_buffer_resource memory{arena.data(), arena.size()};
 };

@@ -271,7 +271,8 @@ void RespConnection::Ask(const RespWordInfo& word, Arguments arguments) {
   if (word.word == RespWord::kThrottle ? PrepareThrottle(*asked, arguments, problem)
                                        : PrepareQuestion(*asked, word, arguments, problem)) {
     // One by itself is asked at once.
-    if (unstarted_ > 0 || channel_.input().size() > parser_.consumed()) door().Expect(*asked);
+    const bool alone = unstarted_ == 0 && channel_.input().size() <= parser_.consumed();
+    if (!alone && asked->settled == RespAsked::Settled::kNo) door().Expect(*asked);
     Append(asked);
     if (unstarted_++ == 0) prepared_ = asked;
     if (barrier_) StartPrepared();
@@ -327,13 +328,18 @@ bool RespConnection::PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
   if (!problem.empty()) return false;
   asked.kind = KindOf(word.word);
   Resolved resolved(asked.memory);
-  if (auto bad = Resolve(question, asked.kind, *asked.policy->rules, InlineQuotas::kRefused,
-                         resolved, asked.memory)) {
+  if (auto bad = Resolve(question, asked.kind, *asked.policy->rules, door().overrides(),
+                         InlineQuotas::kRefused, resolved, asked.memory)) {
     problem = std::move(bad->message);
     return false;
   }
-  asked.charge = resolved.charges.charges.front();
-  asked.rule = resolved.charges.rules.front();
+  if (resolved.access == Access::kRules) {
+    asked.charge = resolved.charges.charges.front();
+    asked.rule = resolved.charges.rules.front();
+    asked.kept = std::move(resolved.charges.kept);
+  } else {
+    Settle(asked, resolved);
+  }
   if (question.Has(Question::kId)) {
     asked.refund.id = question.id;
     if (question.Has(Question::kAge)) {
@@ -345,6 +351,21 @@ bool RespConnection::PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
   asked.form = done ? RespAsked::Form::kDone : RespAsked::Form::kDecision;
   barrier_ = word.kind == RespWordInfo::Kind::kChanges;
   return true;
+}
+
+void RespConnection::Settle(RespAsked& asked, const Resolved& resolved) {
+  const bool banned = resolved.access == Access::kBanned;
+  asked.settled = banned ? RespAsked::Settled::kBanned : RespAsked::Settled::kExempt;
+  asked.rule = banned ? resolved.charges.ban.rule : resolved.charges.exempted.front();
+  asked.charge = {.rule = asked.rule->id,
+                  .identity = resolved.charges.ban.identity,
+                  .quota = &asked.rule->quota,
+                  .lease = {}};
+  asked.allowed = !banned;
+  asked.decision = {.allowed = !banned,
+                    .never = banned && !resolved.charges.ban.left,
+                    .retry_after = resolved.charges.ban.left.value_or(Micros{0}),
+                    .rule = asked.rule->id};
 }
 
 void RespConnection::Append(RespAsked* asked) noexcept {

@@ -76,6 +76,8 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
                                      std::span<const std::string_view> arguments,
                                      std::string& problem);
   /// Behind those that are to be answered before it.
+  /// An operator decided about that key: `resolved` says what.
+  static void Settle(RespAsked& asked, const Resolved& resolved);
   void Append(RespAsked* asked) noexcept;
   /// Puts those that are understood to the store. They are read first, a few at a time, so that
   /// what the store needs for them comes from far memory side by side.

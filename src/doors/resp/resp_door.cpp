@@ -8,9 +8,9 @@
 
 namespace tidegate {
 
-RespDoor::RespDoor(AsyncStore& store, DecisionCounters& counters, Options options,
-                   const std::shared_ptr<const Policy>& policy)
-    : store_(store), counters_(counters), options_(std::move(options)) {
+RespDoor::RespDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
+                   Options options, const std::shared_ptr<const Policy>& policy)
+    : store_(store), tally_(tally), overrides_(overrides), options_(std::move(options)) {
   Use(policy);
 }
 
@@ -40,16 +40,16 @@ void RespDoor::Start(RespAsked& asked) {
   asked.decisions = {&asked.decision, 1};
   asked.finished = [](Call& call) noexcept {
     RespAsked& mine = static_cast<RespAsked&>(call);
-    if (!mine.error && mine.kind == Call::Kind::kApply) {
-      mine.door.counters_.Count(
-          mine.rule == nullptr ? RuleSlots::kOther : mine.policy->slots[mine.rule->number],
-          mine.charge.mode, mine.decision);
-    }
+    Tally& tally = mine.door.tally_;
+    tally.Answered(mine.mark);
+    if (!mine.error && mine.kind == Call::Kind::kApply) mine.CountIn(tally);
     if (mine.connection == nullptr) return mine.door.Give(&mine);
     mine.ready = true;
     mine.connection->OnAnswered();
   };
-  store_.Start(asked);
+  if (asked.settled != RespAsked::Settled::kNo) return asked.finished(asked);
+  if (asked.kind != Call::Kind::kApply) return store_.Start(asked);
+  tally_.Time(asked.mark, [&] { store_.Start(asked); });
 }
 
 const Result<Quota>& RespDoor::QuotaOf(const QuotaSpec& spec) {

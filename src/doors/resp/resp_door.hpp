@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "doors/admission.hpp"
+#include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
 #include "doors/resp/resp_asked.hpp"
 #include "net/channel.hpp"
 #include "net/listener.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/tally.hpp"
 #include "tidegate/store.hpp"
 
 namespace tidegate {
@@ -24,9 +25,9 @@ class RespDoor {
     Admission admission;
     std::string version;  ///< Of this program, for INFO and HELLO.
   };
-  /// The store and the counters must outlive the door.
-  RespDoor(AsyncStore& store, DecisionCounters& counters, Options options,
-           const std::shared_ptr<const Policy>& policy);
+  /// Store, tally and overrides must outlive the door.
+  RespDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
+           Options options, const std::shared_ptr<const Policy>& policy);
   ~RespDoor();
 
   /// For all commands from now on; those under way keep what they began with.
@@ -37,6 +38,7 @@ class RespDoor {
   }
 
   [[nodiscard]] const std::shared_ptr<const Policy>& policy() const noexcept { return policy_; }
+  [[nodiscard]] const OverrideTable& overrides() const noexcept { return *overrides_.table(); }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
 
@@ -62,7 +64,8 @@ class RespDoor {
   static constexpr std::size_t kKept = 4096;
 
   AsyncStore& store_;
-  DecisionCounters& counters_;
+  Tally& tally_;
+  const OverrideDesk& overrides_;
   Options options_;
   std::shared_ptr<const Policy> policy_;
   net::BufferPool buffers_;

@@ -34,6 +34,8 @@ class KeyNames {
   /// What the nodes of a fleet know of each other; in one slot.
   [[nodiscard]] static Slot FleetSlot() { return SlotOfTag("fleet"); }
   [[nodiscard]] std::string Nodes() const { return prefix_ + "nodes:{fleet}"; }
+  [[nodiscard]] std::string Overrides() const { return prefix_ + "overrides:{fleet}"; }
+  [[nodiscard]] std::string Audit() const { return prefix_ + "audit:{fleet}"; }
   [[nodiscard]] std::string Secret() const { return prefix_ + "hmac-key:{fleet}"; }
 
  private:

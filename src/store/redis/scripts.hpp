@@ -12,4 +12,7 @@ namespace tidegate::redis {
 /// A node's sign of life, and what it learns of the others.
 [[nodiscard]] std::string_view HeartbeatScript() noexcept;
 
+/// The table that a fleet shares: overrides, and who changed them.
+[[nodiscard]] std::string_view RegisterScript() noexcept;
+
 }  // namespace tidegate::redis

@@ -104,8 +104,9 @@ class Rungs : public testing::Test {
   }
 
   RungStore store_;
-  DecisionCounters counters_;
-  ApiDoor door_{store_, counters_, Admission{}, MakePolicy()};
+  net::Timers timers_;
+  Tally tally_{timers_, {}};
+  ApiDoor door_{store_, tally_, Admission{}, MakePolicy()};
   service::Service service_{door_};
 };
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/audit.hpp"
+
+#include <utility>
+
+#include "admin/json_text.hpp"
+
+namespace tidegate {
+namespace {
+
+constexpr std::pair<const char*, std::string AuditEntry::*> kMembers[] = {
+    {"node", &AuditEntry::node},     {"by", &AuditEntry::by},     {"from", &AuditEntry::from},
+    {"action", &AuditEntry::action}, {"rule", &AuditEntry::rule}, {"key", &AuditEntry::key},
+    {"detail", &AuditEntry::detail}};
+
+}  // namespace
+
+std::string AuditEntry::Text() const {
+  boost::json::object object;
+  for (const auto& [name, member] : kMembers) object[name] = this->*member;
+  return boost::json::serialize(object);
+}
+
+std::optional<AuditEntry> AuditEntry::Parse(std::string_view text) {
+  boost::system::error_code error;
+  const auto root = boost::json::parse({text.data(), text.size()}, error);
+  if (error || !root.is_object()) return std::nullopt;
+  AuditEntry entry;
+  for (const auto& [name, member] : kMembers) {
+    const auto* const value = root.get_object().if_contains(name);
+    if (value == nullptr || !value->is_string()) return std::nullopt;
+    entry.*member = value->get_string().c_str();
+  }
+  return entry;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/change.hpp"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "admin/audit.hpp"
+#include "admin/json_answer.hpp"
+#include "admin/json_text.hpp"
+#include "admin/key_question.hpp"
+#include "rules/duration.hpp"
+#include "telemetry/log.hpp"
+
+namespace tidegate {
+namespace {
+
+namespace json = boost::json;
+using net::HttpExchange;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMaxReason = 200;
+constexpr std::size_t kMaxId = 256;
+constexpr Micros kMaxTtl = std::chrono::days{3660};
+
+constexpr unsigned kWhom = Question::kRule | Question::kIdentity | Question::kKey;
+
+std::optional<Override::Kind> KindOf(AdminAction action) noexcept {
+  switch (action) {
+    case AdminAction::kBan:
+      return Override::Kind::kBan;
+    case AdminAction::kAllow:
+      return Override::Kind::kAllow;
+    case AdminAction::kOverride:
+      return Override::Kind::kQuota;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Of something that is meant anew each time.
+std::string NewId() {
+  std::random_device random;
+  std::string id = "grant-";
+  for (int i = 0; i < 4; ++i) id += std::to_string(random()) + "-";
+  id.pop_back();
+  return id;
+}
+
+std::string AddressText(const net::Peer& peer) { return Address(peer.bytes).Text(); }
+
+/// One change under way.
+class Change : public Call {
+ public:
+  Change(AdminDesk& desk, HttpExchange& exchange, AdminAction action, const std::string& by)
+      : desk_(desk),
+        exchange_(exchange),
+        action_(action),
+        policy_(desk.policy),
+        table_(desk.overrides.table()),
+        found_(exchange.memory()) {
+    record_.node = desk.node;
+    record_.by = by;
+    record_.from = AddressText(exchange.peer());
+    record_.action = Name(action);
+  }
+
+  std::optional<Objection> Prepare(const Question& question);
+  void Begin();
+
+ private:
+  std::optional<Objection> PrepareCall(const Question& question);
+  std::optional<Objection> PrepareOverride(const Question& question, Override::Kind what);
+  std::optional<Objection> ReadTtl(const Question& question);
+  std::optional<Objection> ReadQuota(const Question& question);
+  void StartCall();
+  void OnCalled();
+  void OnRegistered(const Result<FleetRegister::Change>& change);
+  void Fail(int status, const std::string& why);
+  void Finish(bool applied, std::optional<std::int64_t> expires_ms);
+
+  AdminDesk& desk_;
+  HttpExchange& exchange_;
+  const AdminAction action_;
+  const std::shared_ptr<const Policy> policy_;
+  const std::shared_ptr<const OverrideTable> table_;
+  Charges found_;
+  std::array<Decision, 1> look_;
+  std::string id_;
+  Override override_;
+  std::optional<milliseconds> ttl_;
+  AuditEntry record_;
+};
+
+std::optional<Objection> Change::Prepare(const Question& question) {
+  if (auto bad =
+          ResolveKey(question, *policy_->rules, *table_, found_, exchange_.memory())) {
+    return bad;
+  }
+  record_.rule = found_.charges.front().rule;
+  record_.key = found_.charges.front().identity;
+  const auto override_kind = KindOf(action_);
+  return override_kind ? PrepareOverride(question, *override_kind) : PrepareCall(question);
+}
+
+std::optional<Objection> Change::PrepareCall(const Question& question) {
+  Charge& charge = found_.charges.front();
+  charge.cost = 1;
+  if (action_ == AdminAction::kReset || action_ == AdminAction::kLift) return std::nullopt;
+  if (charge.quota->algorithm() == Algorithm::kConcurrency) {
+    return Objection{400,
+                     "this rule counts what runs at the same time: leases are released, or the key "
+                     "reset",
+                     "/rule"};
+  }
+  const bool grants = action_ == AdminAction::kGrant;
+  const std::int64_t amount = grants                           ? question.amount
+                              : question.Has(Question::kCost) ? question.cost
+                                                               : 1;
+  if (amount < 1 || amount > kMaxCost) {
+    return Objection{400, "the amount must be between 1 and 2147483647",
+                     grants ? "/amount" : "/cost"};
+  }
+  charge.cost = amount;
+  if (!grants && (question.id.empty() || question.id.size() > kMaxId)) {
+    return Objection{400, "`id` must have 1 to 256 bytes", "/id"};
+  }
+  if (question.age_ms < 0 || question.age_ms > milliseconds{std::chrono::days{366}}.count()) {
+    return Objection{400, "`age_ms` must be between 0 and one year", "/age_ms"};
+  }
+  id_ = grants ? NewId() : std::string(question.id);
+  refund.id = id_;
+  if (question.Has(Question::kAge)) refund.age = milliseconds{question.age_ms};
+  record_.detail = std::to_string(amount) + (amount == 1 ? " unit" : " units");
+  if (!grants) record_.detail += ", id " + id_;
+  return std::nullopt;
+}
+
+std::optional<Objection> Change::ReadTtl(const Question& question) {
+  if (!question.Has(Question::kTtl)) return std::nullopt;
+  const auto ttl = ParseDuration(question.ttl);
+  if (!ttl) return Objection{400, ttl.error().message, "/ttl"};
+  if (*ttl < milliseconds{1} || *ttl > kMaxTtl) {
+    return Objection{400, "a `ttl` is between 1ms and 3660d; without one it has no end", "/ttl"};
+  }
+  ttl_ = std::chrono::ceil<milliseconds>(*ttl);
+  return std::nullopt;
+}
+
+std::optional<Objection> Change::ReadQuota(const Question& question) {
+  const auto limit = LimitText::Parse(question.limit);
+  if (!limit) return Objection{400, limit.error().message, "/limit"};
+  override_.limit = *limit;
+  override_.algorithm = policy_->rules->Find(override_.rule)->quota.algorithm();
+  if (question.Has(Question::kBurst)) {
+    if (question.burst < 1) return Objection{400, "a burst is at least 1", "/burst"};
+    override_.burst = question.burst;
+  }
+  const auto quota = override_.MakeQuota();
+  if (!quota) return Objection{400, quota.error().message, "/limit"};
+  return std::nullopt;
+}
+
+std::optional<Objection> Change::PrepareOverride(const Question& question, Override::Kind what) {
+  override_.kind = what;
+  override_.rule = record_.rule;
+  override_.identity = record_.key;
+  override_.by = record_.by;
+  if (question.reason.size() > kMaxReason) {
+    return Objection{400, "a reason has at most 200 bytes", "/reason"};
+  }
+  override_.reason = std::string(question.reason);
+  if (auto bad = ReadTtl(question)) return bad;
+  if (what == Override::Kind::kQuota) {
+    if (auto bad = ReadQuota(question)) return bad;
+    record_.detail = override_.limit.Text();
+    if (override_.burst != 0) record_.detail += ", burst " + std::to_string(override_.burst);
+    record_.detail += ", ";
+  }
+  record_.detail += ttl_ ? "for " + FormatDuration(*ttl_) : std::string("until it is lifted");
+  if (!override_.reason.empty()) record_.detail += ": " + override_.reason;
+  return std::nullopt;
+}
+
+void Change::Begin() {
+  const std::string field = Override::Field(record_.rule, record_.key);
+  const auto registered = [this](Result<FleetRegister::Change> change) { OnRegistered(change); };
+  if (KindOf(action_)) {
+    return desk_.fleet_register.Put(field, override_.Text(), ttl_, record_.Text(), registered);
+  }
+  if (action_ == AdminAction::kLift) {
+    return desk_.fleet_register.Remove(field, record_.Text(), registered);
+  }
+  StartCall();
+}
+
+void Change::StartCall() {
+  kind = action_ == AdminAction::kReset ? Kind::kReset : Kind::kRefund;
+  charges = found_.charges;
+  decisions = look_;
+  finished = [](Call& call) noexcept { static_cast<Change&>(call).OnCalled(); };
+  desk_.store.Start(*this);
+}
+
+void Change::OnCalled() {
+  if (error) return Fail(StatusOf(error->code), error->message);
+  if (look_[0].rung != Rung::kStore && look_[0].rung != Rung::kCache) {
+    return Fail(503, "the store does not answer: whether the key was changed is not known");
+  }
+  const bool applied = done == Done::kApplied;
+  desk_.fleet_register.Note(record_.Text(), applied);
+  Finish(applied, std::nullopt);
+}
+
+void Change::OnRegistered(const Result<FleetRegister::Change>& change) {
+  if (change) return Finish(change->applied, change->expires_ms);
+  if (change.error().code == ErrorCode::kExhausted) {
+    return Fail(409, "there are " + std::to_string(FleetRegister::kMost) +
+                         " overrides already: lift some, or write them into the configuration");
+  }
+  Fail(503, change.error().message + ": whether it was written down is not known");
+}
+
+void Change::Fail(int status, const std::string& why) {
+  const std::string text = why;
+  HttpExchange& exchange = exchange_;
+  Log::Warning("audit: a change failed", {{"action", record_.action},
+                                          {"rule", record_.rule},
+                                          {"key", record_.key},
+                                          {"by", record_.by},
+                                          {"from", record_.from},
+                                          {"why", text}});
+  delete this;
+  net::AnswerProblem(exchange, status, text);
+}
+
+void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
+  auto& counter = desk_.counters[static_cast<std::size_t>(action_)];
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  Log::Info("audit: a change", {{"action", record_.action},
+                                {"rule", record_.rule},
+                                {"key", record_.key},
+                                {"detail", record_.detail},
+                                {"by", record_.by},
+                                {"from", record_.from},
+                                {"applied", applied ? "true" : "false"}});
+  json::object out{{"applied", applied}, {"rule", record_.rule}, {"key", record_.key}};
+  if (expires_ms) out["expires_ms"] = *expires_ms;
+  const std::string body = json::serialize(out) + "\n";
+  HttpExchange& exchange = exchange_;
+  delete this;
+  AnswerJson(exchange, body);
+}
+
+}  // namespace
+
+std::string_view Name(AdminAction action) noexcept {
+  static constexpr std::array<std::string_view, kAdminActions> kNames = {
+      "reset", "grant", "refund", "ban", "allow", "override", "lift"};
+  return kNames[static_cast<std::size_t>(action)];
+}
+
+ActionMembers MembersOf(AdminAction action) noexcept {
+  switch (action) {
+    case AdminAction::kReset:
+    case AdminAction::kLift:
+      break;
+    case AdminAction::kGrant:
+      return {kWhom | Question::kAmount, Question::kAmount};
+    case AdminAction::kRefund:
+      return {kWhom | Question::kId | Question::kCost | Question::kAge, Question::kId};
+    case AdminAction::kBan:
+    case AdminAction::kAllow:
+      return {kWhom | Question::kTtl | Question::kReason, 0};
+    case AdminAction::kOverride:
+      return {kWhom | Question::kLimit | Question::kBurst | Question::kTtl | Question::kReason,
+              Question::kLimit};
+  }
+  return {kWhom, 0};
+}
+
+void ChangeKey(AdminDesk& desk, HttpExchange& exchange, const Question& question,
+               AdminAction action, const std::string& by) {
+  auto change = std::make_unique<Change>(desk, exchange, action, by);
+  if (const auto bad = change->Prepare(question)) {
+    change.reset();
+    return net::AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
+  }
+  change.release()->Begin();
+}
+
+}  // namespace tidegate

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/explain.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "admin/json_answer.hpp"
+#include "admin/json_text.hpp"
+#include "admin/override_json.hpp"
+#include "doors/answer.hpp"
+#include "doors/resolve.hpp"
+#include "rules/match_reason.hpp"
+#include "tidegate/limiter.hpp"
+
+namespace tidegate {
+namespace {
+
+namespace json = boost::json;
+using net::HttpExchange;
+
+/// Rules that do not match are listed up to so many.
+constexpr std::size_t kMostUnmatched = 200;
+
+/// By which sources an identity was made: its tags.
+std::string CountedBy(std::string_view identity) {
+  std::string tags;
+  while (!identity.empty()) {
+    const std::size_t end = std::min(identity.find('&'), identity.size());
+    const std::string_view part = identity.substr(0, end);
+    if (!tags.empty()) tags += ", ";
+    tags += part.substr(0, part.find('='));
+    identity.remove_prefix(std::min(end + 1, identity.size()));
+  }
+  return tags;
+}
+
+/// The first entry of a list that applies.
+std::optional<std::size_t> FirstFit(std::span<const MatchSpec> specs, const RequestView& view) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (WhyNot(specs[i], view).empty()) return i;
+  }
+  return std::nullopt;
+}
+
+/// One explanation under way: a look at everything that would be charged.
+class Explanation : public Call {
+ public:
+  Explanation(AdminDesk& desk, HttpExchange& exchange)
+      : desk_(desk),
+        exchange_(exchange),
+        policy_(desk.policy),
+        table_(desk.overrides.table()),
+        resolved_(exchange.memory()),
+        all_(exchange.memory()) {}
+
+  std::optional<Objection> Prepare(const Question& question);
+  void Begin();
+
+ private:
+  std::optional<Objection> PrepareRequest(const Question& question);
+  std::optional<Objection> PrepareRule(const Question& question);
+  void Finish();
+  /// What would be told if the request were made now.
+  [[nodiscard]] Answer Foresee();
+  [[nodiscard]] json::object RuleJson(std::size_t i) const;
+  [[nodiscard]] std::string_view OutcomeName() const;
+
+  AdminDesk& desk_;
+  HttpExchange& exchange_;
+  const std::shared_ptr<const Policy> policy_;
+  const std::shared_ptr<const OverrideTable> table_;
+  Resolved resolved_;  ///< What would be asked of the store.
+  Charges all_;        ///< The same if no operator had banned or allowed anybody.
+  json::object out_;
+  json::array unmatched_;
+  std::size_t considered_ = 0;
+  std::size_t left_out_ = 0;
+  std::vector<Decision> before_;
+  std::vector<Decision> after_;
+};
+
+std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
+  const RuleSet& rules = *policy_->rules;
+  std::pmr::memory_resource& memory = exchange_.memory();
+  RequestView view;
+  if (auto bad = ViewOf(question, rules.client_policy(), view, memory)) return bad;
+  json::object shown{{"method", JsonText(view.method)}, {"path", JsonText(view.path)}};
+  if (!view.host.empty()) shown["host"] = JsonText(view.host);
+  if (view.has_client) shown["client_ip"] = view.client.Text();
+  out_["request"] = std::move(shown);
+  const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
+  const auto seen = rules.Match(view, cost, question.lease, {table_.get(), true}, all_, memory);
+  if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
+  // The same again as a decision asks it: this is what counts.
+  const auto access =
+      rules.Match(view, cost, question.lease, {table_.get()}, resolved_.charges, memory);
+  if (!access) return Objection{StatusOf(access.error().code), access.error().message, "/request"};
+  resolved_.access = *access;
+  if (const auto entry = FirstFit(rules.denied(), view)) {
+    out_["entry"] = *entry;
+  } else if (const auto exempt = FirstFit(rules.exempt(), view)) {
+    out_["entry"] = *exempt;
+  }
+  if (out_.contains("entry")) return std::nullopt;  // The rules are not even looked at.
+  considered_ = rules.rules().size();
+  for (const Rule& rule : rules.rules()) {
+    std::string why = WhyNot(rules.matches()[rule.number], view);
+    if (why.empty()) continue;
+    if (unmatched_.size() == kMostUnmatched) {
+      ++left_out_;
+      continue;
+    }
+    unmatched_.push_back(json::object{{"rule", rule.id}, {"matched", false}, {"why", why}});
+  }
+  return std::nullopt;
+}
+
+std::optional<Objection> Explanation::PrepareRule(const Question& question) {
+  considered_ = 1;
+  // By way of the doors, so that the same is objected to.
+  if (auto bad = Resolve(question, Call::Kind::kPeek, *policy_->rules, *table_,
+                         InlineQuotas::kRefused, resolved_, exchange_.memory())) {
+    return bad;
+  }
+  const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
+  const auto seen =
+      policy_->rules->Resolve({question.rule, question.identity, cost, question.lease},
+                              {table_.get(), true}, all_, exchange_.memory());
+  if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/rule"};
+  return std::nullopt;
+}
+
+std::optional<Objection> Explanation::Prepare(const Question& question) {
+  if (question.Has(Question::kRequest) == question.Has(Question::kRule)) {
+    return Objection{400, "explain takes a `request`, or a `rule` and an `identity`", {}};
+  }
+  if (question.Has(Question::kCost) && (question.cost < 1 || question.cost > kMaxCost)) {
+    return Objection{400, "a cost must be between 1 and 2147483647", "/cost"};
+  }
+  return question.Has(Question::kRequest) ? PrepareRequest(question) : PrepareRule(question);
+}
+
+void Explanation::Begin() {
+  kind = Kind::kPeek;
+  charges = resolved_.charges.charges;
+  before_.resize(charges.size());
+  decisions = before_;
+  finished = [](Call& call) noexcept { static_cast<Explanation&>(call).Finish(); };
+  if (charges.empty()) return Finish();
+  desk_.store.Start(*this);
+}
+
+Answer Explanation::Foresee() {
+  if (charges.empty()) return AnswerOf(resolved_.access, resolved_.charges);
+  after_ = before_;
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    if (allowed && after_[i].allowed && charges[i].lease.empty()) {
+      after_[i].remaining = std::max<std::int64_t>(0, after_[i].remaining - charges[i].cost);
+    }
+  }
+  decisions = after_;
+  return AnswerOf(*this);
+}
+
+json::object Explanation::RuleJson(std::size_t i) const {
+  const Charge& charge = all_.charges[i];
+  const Rule& rule = *all_.rules[i];
+  json::object one{{"rule", rule.id},
+                   {"matched", true},
+                   {"counted_by", CountedBy(charge.identity)},
+                   {"key", JsonText(charge.identity)}};
+  if (std::string stored = desk_.stored_as(charge); !stored.empty()) one["stored_as"] = stored;
+  one["algorithm"] = JsonText(Name(charge.quota->algorithm()));
+  one["limit"] = LimitText{charge.quota->limit(), charge.quota->period()}.Text();
+  one["capacity"] = charge.quota->capacity();
+  one["cost"] = charge.cost;
+  one["mode"] = charge.mode == Mode::kShadow ? "shadow" : "enforce";
+  one["on_failure"] = charge.on_failure == OnFailure::kOpen     ? "open"
+                      : charge.on_failure == OnFailure::kClosed ? "closed"
+                                                                : "local";
+  if (const auto* const said = table_->Find(rule.id, charge.identity)) {
+    one["override"] = OverrideJson(*table_, *said);
+  }
+  const auto asked = std::ranges::find(resolved_.charges.rules, &rule);
+  if (asked == resolved_.charges.rules.end()) return one;
+  const auto at = static_cast<std::size_t>(asked - resolved_.charges.rules.begin());
+  const Decision& was = before_[at];
+  one["allowed"] = was.allowed;
+  one["rung"] = JsonText(Name(was.rung));
+  // Where a failure policy alone speaks, nobody knows what is left.
+  if (was.rung != Rung::kOpen && was.rung != Rung::kClosed) {
+    one["before"] =
+        json::object{{"remaining", was.remaining}, {"reset_after_ms", JsonMillis(was.reset_after)}};
+    if (charge.lease.empty()) one["after"] = json::object{{"remaining", after_[at].remaining}};
+  }
+  if (was.never) {
+    one["never"] = true;
+  } else if (!was.allowed) {
+    one["retry_after_ms"] = JsonMillis(was.retry_after);
+  }
+  return one;
+}
+
+std::string_view Explanation::OutcomeName() const {
+  switch (resolved_.access) {
+    case Access::kDenied:
+      return "deny";
+    case Access::kBanned:
+      return "banned";
+    case Access::kExempt:
+      return resolved_.charges.exempted.empty() ? "exempt" : "uncounted";
+    case Access::kRules:
+      break;
+  }
+  return resolved_.charges.charges.empty() ? "uncounted" : "rules";
+}
+
+void Explanation::Finish() {
+  // What it holds lies in the exchange's memory, which the answer takes away.
+  std::unique_ptr<Explanation> self(this);
+  HttpExchange& exchange = exchange_;
+  if (error) {
+    const Error why = *std::move(error);
+    self.reset();
+    return net::AnswerProblem(exchange, StatusOf(why.code), why.message);
+  }
+  const Answer answer = Foresee();
+  json::object head{{"allowed", answer.allowed},
+                    {"status", answer.status()},
+                    {"outcome", JsonText(OutcomeName())}};
+  if (answer.governing != nullptr) {
+    const Decision& governing = *answer.governing;
+    head["rule"] = JsonText(governing.rule);
+    if (!answer.allowed && governing.never) head["never"] = true;
+    if (!answer.allowed && !governing.never) {
+      head["retry_after_ms"] = JsonMillis(governing.retry_after);
+    }
+  } else if (!answer.banned_by.empty()) {
+    head["rule"] = JsonText(answer.banned_by);
+    if (answer.banned_for) head["retry_after_ms"] = JsonMillis(*answer.banned_for);
+  }
+  for (auto& member : out_) head[member.key()] = std::move(member.value());
+  json::array rules;
+  for (std::size_t i = 0; i < all_.charges.size(); ++i) rules.push_back(RuleJson(i));
+  for (auto& each : unmatched_) rules.push_back(std::move(each));
+  head["rules"] = std::move(rules);
+  head["considered"] = considered_;
+  head["left_out"] = left_out_;
+  const std::string body = json::serialize(head) + "\n";
+  self.reset();
+  AnswerJson(exchange, body);
+}
+
+}  // namespace
+
+void Explain(AdminDesk& desk, HttpExchange& exchange, const Question& question) {
+  auto explanation = std::make_unique<Explanation>(desk, exchange);
+  if (const auto bad = explanation->Prepare(question)) {
+    explanation.reset();
+    return net::AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
+  }
+  explanation.release()->Begin();
+}
+
+}  // namespace tidegate

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "admin/admin_desk.hpp"
+#include "doors/question.hpp"
+#include "net/http_exchange.hpp"
+
+namespace tidegate {
+
+/// What would be decided about `question`, and why: which entries and rules were considered, what
+/// they say, what stands in the store before and what would after. Nothing is charged. Answers the
+/// exchange, now or when the store has told.
+void Explain(AdminDesk& desk, net::HttpExchange& exchange, const Question& question);
+
+}  // namespace tidegate

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/override_json.hpp"
+
+#include <utility>
+
+#include "admin/json_text.hpp"
+
+namespace tidegate {
+namespace {
+
+namespace json = boost::json;
+
+/// Why it does nothing; empty: it is in force.
+std::string WhyIdle(const OverrideTable::Entry& entry, const RuleSet& rules) {
+  const Rule* const rule = rules.Find(entry.what.rule);
+  if (rule == nullptr) return "there is no rule '" + entry.what.rule + "'";
+  if (entry.quota && entry.quota->algorithm() != rule->quota.algorithm()) {
+    return "the rule counts by " + std::string(Name(rule->quota.algorithm())) +
+           " now, and the quota was given for " + std::string(Name(entry.quota->algorithm()));
+  }
+  return {};
+}
+
+}  // namespace
+
+json::object OverrideJson(const OverrideTable& table, const OverrideTable::Entry& entry) {
+  json::object out{{"kind", JsonText(Name(entry.what.kind))}};
+  if (entry.what.kind == Override::Kind::kQuota) {
+    out["limit"] = entry.what.limit.Text();
+    out["burst"] = entry.quota->capacity();
+  }
+  out["reason"] = entry.what.reason;
+  out["by"] = entry.what.by;
+  out["since_ms"] = entry.since_ms;
+  if (entry.expires_ms) out["expires_ms"] = *entry.expires_ms;
+  if (const auto left = table.Left(entry)) out["left_ms"] = JsonMillis(*left);
+  return out;
+}
+
+json::object OverridesJson(const OverrideTable& table, const RuleSet& rules) {
+  json::array all;
+  for (const OverrideTable::Entry& entry : table.entries()) {
+    // Those that have ended are still in it.
+    if (const auto left = table.Left(entry); left && *left == Micros{0}) continue;
+    json::object one{{"rule", entry.what.rule}, {"key", entry.what.identity}};
+    for (auto& member : OverrideJson(table, entry)) one[member.key()] = std::move(member.value());
+    std::string idle = WhyIdle(entry, rules);
+    one["in_force"] = idle.empty();
+    if (!idle.empty()) one["why"] = std::move(idle);
+    all.push_back(std::move(one));
+  }
+  return {{"overrides", std::move(all)}};
+}
+
+}  // namespace tidegate

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the admin API tells of the server, as JSON: its state, its rules, its hot keys.
+#include <array>
+#include <boost/json.hpp>
+#include <span>
+#include <utility>
+
+#include "rules/limit_text.hpp"
+#include "rules/match_reason.hpp"
+#include "server/server.hpp"
+
+namespace tidegate {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
+
+/// Decisions by outcome, and by rung, of some rules.
+struct Counts {
+  std::array<std::uint64_t, DecisionCounters::kOutcomes> outcomes{};
+  std::array<std::uint64_t, DecisionCounters::kRungs> rungs{};
+
+  void Add(const DecisionCounters& counters, std::uint32_t slot) {
+    const auto* const row = counters.Find(slot);
+    if (row == nullptr) return;
+    for (std::size_t cell = 0; cell < row->size(); ++cell) {
+      const std::uint64_t count = (*row)[cell].load(std::memory_order_relaxed);
+      const std::size_t outcome = cell / DecisionCounters::kRungs;
+      outcomes[outcome] += count;
+      // Nobody answered what operators decided.
+      if (outcome < DecisionCounters::kBanned) rungs[cell % DecisionCounters::kRungs] += count;
+    }
+  }
+  [[nodiscard]] json::object OutcomesJson() const {
+    json::object out;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      out[Text(DecisionCounters::OutcomeName(i))] = outcomes[i];
+    }
+    return out;
+  }
+  [[nodiscard]] json::object RungsJson() const {
+    json::object out;
+    for (std::size_t i = 0; i < rungs.size(); ++i) {
+      out[Text(Name(static_cast<Rung>(i)))] = rungs[i];
+    }
+    return out;
+  }
+};
+
+/// Cumulative, the last without an end. `count(i)`, `upper(i)`: of one bucket.
+template <class Count, class Upper>
+json::object Histogram(std::size_t buckets, double seconds, Count count, Upper upper) {
+  json::array all;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i <= buckets; ++i) {
+    sum += count(i);
+    all.push_back(json::array{i == buckets ? json::value() : json::value(upper(i)), sum});
+  }
+  return {{"count", sum}, {"sum", seconds}, {"buckets", std::move(all)}};
+}
+
+json::object MatchJson(const MatchSpec& match) {
+  json::object out;
+  const auto list = [&](const char* name, const std::vector<std::string>& items) {
+    if (!items.empty()) out[name] = json::array(items.begin(), items.end());
+  };
+  list("host", match.hosts);
+  list("path", match.paths);
+  list("method", match.methods);
+  if (!match.headers.empty()) {
+    json::object headers;
+    for (const auto& header : match.headers) headers[header.name] = ShownPattern(header);
+    out["header"] = std::move(headers);
+  }
+  if (!match.client_ips.empty()) {
+    json::array networks;
+    for (const Network& network : match.client_ips) networks.push_back(json::string(network.Text()));
+    out["client_ip"] = std::move(networks);
+  }
+  return out;
+}
+
+std::string CostText(const CostSpec& cost) {
+  switch (cost.kind) {
+    case CostSpec::Kind::kFixed:
+      return std::to_string(cost.fixed);
+    case CostSpec::Kind::kHeader:
+      return "header:" + cost.header;
+    case CostSpec::Kind::kResponse:
+      return "response:" + cost.header;
+  }
+  return {};
+}
+
+const char* Name(OnFailure policy) noexcept {
+  switch (policy) {
+    case OnFailure::kOpen:
+      return "open";
+    case OnFailure::kClosed:
+      return "closed";
+    case OnFailure::kLocal:
+      return "local";
+  }
+  return "";
+}
+
+const char* ModeName(redis::RedisUrl::Mode mode) noexcept {
+  switch (mode) {
+    case redis::RedisUrl::Mode::kSingle:
+      return "single";
+    case redis::RedisUrl::Mode::kSentinel:
+      return "sentinel";
+    case redis::RedisUrl::Mode::kCluster:
+      return "cluster";
+  }
+  return "";
+}
+
+using Guards = std::vector<const Guard*>;
+
+json::object RedisJson(const redis::RedisUrl& url, const Guards& guards) {
+  static constexpr std::array<const char*, 3> kBreaker = {"closed", "half_open", "open"};
+  const auto sum = [&](redis::Count redis::ClientStats::*count) {
+    std::uint64_t all = 0;
+    for (const Guard* const guard : guards) all += (guard->redis_stats().*count).get();
+    return all;
+  };
+  std::uint64_t breaker = 0;
+  std::uint64_t hits = 0;
+  double seconds = 0;
+  for (const Guard* const guard : guards) {
+    breaker = std::max(breaker, guard->redis_stats().breaker.get());
+    hits += guard->stats().cache_hits.get();
+    seconds += guard->redis_stats().latency.seconds();
+  }
+  using redis::LatencyHistogram;
+  using Stats = redis::ClientStats;
+  return {{"kind", "redis"},
+          {"mode", ModeName(url.mode)},
+          {"url", url.Shown()},
+          {"connected", sum(&Stats::connected)},
+          {"nodes", sum(&Stats::nodes)},
+          {"breaker", kBreaker[std::min<std::uint64_t>(breaker, 2)]},
+          {"waiting", sum(&Stats::waiting)},
+          {"batches", sum(&Stats::batches)},
+          {"calls", sum(&Stats::calls)},
+          {"entries", sum(&Stats::entries)},
+          {"cache_hits", hits},
+          {"latency", Histogram(
+                          LatencyHistogram::kBuckets, seconds,
+                          [&](std::size_t i) {
+                            std::uint64_t all = 0;
+                            for (const Guard* const guard : guards) {
+                              all += guard->redis_stats().latency.count(i);
+                            }
+                            return all;
+                          },
+                          &LatencyHistogram::UpperSeconds)}};
+}
+
+json::object FailuresJson(const Guards& guards) {
+  json::object out;
+  for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
+    std::uint64_t all = 0;
+    for (const Guard* const guard : guards) {
+      for (const auto& rung : guard->stats().failures) all += rung[reason].get();
+    }
+    out[Text(redis::Name(static_cast<redis::Reason>(reason)))] = all;
+  }
+  return out;
+}
+
+json::object MemoryJson(const StoreStats& stats) {
+  return {{"tracked", stats.tracked},
+          {"overflowed", stats.overflowed},
+          {"reclaimed", stats.reclaimed},
+          {"repaired", stats.repaired},
+          {"list_bytes", stats.list_bytes}};
+}
+
+json::object DoorJson(const Snapshot::Door& door) {
+  return {{"door", door.name},         {"connections", door.open}, {"accepted", door.accepted},
+          {"requests", door.requests}, {"refused", door.refused},  {"shed", door.shed}};
+}
+
+}  // namespace
+
+std::string Server::StatusJson() const {
+  Guards guards;
+  Counts counts;
+  const auto slots = static_cast<std::uint32_t>(slots_.Names().size());
+  double seconds = 0;
+  for (const auto& worker : workers_) {
+    if (worker->guard) guards.push_back(worker->guard.get());
+    for (std::uint32_t slot = 0; slot < slots; ++slot) counts.Add(worker->tally.counters(), slot);
+    seconds += worker->tally.latency().seconds();
+  }
+  const auto uptime = std::chrono::steady_clock::now() - started_;
+  json::object out{{"version", options_.version},
+                   {"node", node_},
+                   {"uptime_ms", std::chrono::floor<milliseconds>(uptime).count()},
+                   {"threads", workers_.size()},
+                   {"draining", not_ready_.load()}};
+  out["store"] = config_.store.redis ? RedisJson(*config_.store.redis, guards)
+                                     : json::object{{"kind", "memory"}};
+  out["memory"] = MemoryJson(store_->Stats());
+  if (config_.store.redis) {
+    out["fleet"] = json::object{{"nodes", fleet_.nodes.load()},
+                                {"key_mismatches", fleet_.strangers.load()}};
+  }
+  out["config"] = json::object{{"rules", rule_count_.load()},
+                               {"applied_ms", applied_at_.load() * 1000},
+                               {"reloads", reloads_.load()},
+                               {"refused", failed_reloads_.load()}};
+  json::object overrides{{"count", workers_.front()->overrides.table()->entries().size()}};
+  if (const auto age = register_->age()) overrides["age_ms"] = age->count();
+  out["overrides"] = std::move(overrides);
+  out["decisions"] = counts.OutcomesJson();
+  out["rungs"] = counts.RungsJson();
+  out["failures"] = FailuresJson(guards);
+  out["latency"] = Histogram(
+      DecisionLatency::kBuckets, seconds,
+      [&](std::size_t i) {
+        std::uint64_t all = 0;
+        for (const auto& worker : workers_) all += worker->tally.latency().count(i);
+        return all;
+      },
+      &DecisionLatency::UpperSeconds);
+  json::array doors;
+  for (const Doorway* const door : {&api_, &gateway_, &resp_, &admin_}) {
+    if (!door->off()) doors.push_back(DoorJson(door->Stats()));
+  }
+  out["doors"] = std::move(doors);
+  return json::serialize(out) + "\n";
+}
+
+std::string Server::RulesJson() const {
+  const Policy& policy = *admin_desk_->policy;
+  json::array rules;
+  for (const Rule& rule : policy.rules->rules()) {
+    Counts counts;
+    for (const auto& worker : workers_) {
+      counts.Add(worker->tally.counters(), policy.slots[rule.number]);
+    }
+    const Quota& quota = rule.quota;
+    json::object one{{"rule", rule.id},
+                     {"match", MatchJson(policy.rules->matches()[rule.number])},
+                     {"per", rule.per.Text()},
+                     {"algorithm", Text(tidegate::Name(quota.algorithm()))},
+                     {"limit", LimitText{quota.limit(), quota.period()}.Text()}};
+    const bool bucket = quota.algorithm() == Algorithm::kTokenBucket ||
+                        quota.algorithm() == Algorithm::kGcra;
+    if (bucket) one["burst"] = quota.capacity();
+    one["capacity"] = quota.capacity();
+    one["mode"] = rule.mode == Mode::kShadow ? "shadow" : "enforce";
+    one["on_failure"] = Name(rule.on_failure);
+    one["cost"] = CostText(rule.cost);
+    one["overrides"] = rule.overrides.size();
+    one["decisions"] = counts.OutcomesJson();
+    rules.push_back(std::move(one));
+  }
+  return json::serialize(json::object{{"rules", std::move(rules)}}) + "\n";
+}
+
+std::string Server::HotJson(std::size_t most) const {
+  std::vector<std::shared_ptr<const HotReport>> parts;
+  for (const auto& worker : workers_) parts.push_back(worker->tally.hot());
+  const HotReport report = Merge(parts, most);
+  const std::vector<std::string> names = slots_.Names();
+  const bool plain = config_.metrics.key_names == Config::Metrics::KeyNames::kPlain;
+  const auto list = [&](HotBy by) {
+    const HotList& hot = report.of(by);
+    json::array keys;
+    for (const HotKey& key : hot.keys) {
+      keys.push_back(json::object{
+          {"rule", key.slot < names.size() ? names[key.slot] : names.front()},
+          {"key", plain ? key.identity : admin_desk_->shown_as(key.identity)},
+          {"count", key.count},
+          {"error", key.error}});
+    }
+    return json::object{{"total", hot.total}, {"error", hot.error}, {"keys", std::move(keys)}};
+  };
+  const json::object out{{"window_ms", report.span.count()},
+                         {"names", plain ? "plain" : "hashed"},
+                         {"requests", list(HotBy::kRequests)},
+                         {"denials", list(HotBy::kDenials)},
+                         {"cost", list(HotBy::kCost)}};
+  return json::serialize(out) + "\n";
+}
+
+}  // namespace tidegate

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tidegate/error.hpp"
+
+namespace tidegate {
+
+/// A small table that all nodes of a fleet share, and a record of who changed what. What the fields
+/// and values mean is nobody's business here. Of one reactor; everything on its thread.
+class FleetRegister {
+ public:
+  /// Beyond so many fields nothing is added: a configuration is the place for more.
+  static constexpr std::size_t kMost = 10'000;
+  /// So many records are kept, the latest.
+  static constexpr std::size_t kRecords = 1'000;
+
+  struct Entry {
+    std::string field;
+    std::string value;
+    std::int64_t since_ms = 0;               ///< By the keeper's clock.
+    std::optional<std::int64_t> expires_ms;  ///< Likewise; nothing: never.
+  };
+  /// The whole table at one moment.
+  struct Table {
+    std::int64_t now_ms = 0;  ///< By the keeper's clock.
+    std::vector<Entry> entries;
+  };
+  struct Record {
+    std::int64_t time_ms = 0;
+    bool applied = false;
+    std::string text;
+  };
+  struct Change {
+    bool applied = false;                    ///< There was something to do.
+    std::optional<std::int64_t> expires_ms;  ///< Of what was put.
+  };
+  /// An Error of kNetwork: the keeper did not answer, and whether it did what was asked is not
+  /// known; of kExhausted: the table is full.
+  template <class T>
+  using Done = std::function<void(Result<T>)>;
+
+  virtual ~FleetRegister() = default;
+
+  /// `record` is what is written down about the change.
+  virtual void Put(const std::string& field, const std::string& value,
+                   std::optional<std::chrono::milliseconds> ttl, const std::string& record,
+                   Done<Change> done) = 0;
+  virtual void Remove(const std::string& field, const std::string& record, Done<Change> done) = 0;
+  /// A change that was made elsewhere.
+  virtual void Note(const std::string& record, bool applied) = 0;
+  /// The latest first.
+  virtual void Records(std::size_t most, Done<std::vector<Record>> done) = 0;
+  /// Since the table is known to be true; nothing: it never was.
+  [[nodiscard]] virtual std::optional<std::chrono::milliseconds> age() const = 0;
+};
+
+}  // namespace tidegate

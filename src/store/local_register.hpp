@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "store/fleet_register.hpp"
+#include "tidegate/clock.hpp"
+
+namespace tidegate {
+
+/// The register of a node that is its own fleet: it ends with the process, as the memory store does.
+class LocalRegister final : public FleetRegister {
+ public:
+  /// `on_table`: told of every change, on the way to its answer. The clock outlives this.
+  LocalRegister(const Clock& clock, std::function<void(const Table&)> on_table)
+      : clock_(clock), on_table_(std::move(on_table)) {}
+
+  void Put(const std::string& field, const std::string& value,
+           std::optional<std::chrono::milliseconds> ttl, const std::string& record,
+           Done<Change> done) override;
+  void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
+  void Note(const std::string& record, bool applied) override;
+  void Records(std::size_t most, Done<std::vector<Record>> done) override;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override {
+    return std::chrono::milliseconds{0};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t NowMs() const;
+  void Forget(std::int64_t now);
+  void Tell(std::int64_t now);
+
+  const Clock& clock_;
+  std::function<void(const Table&)> on_table_;
+  std::map<std::string, Entry> entries_;
+  std::deque<Record> records_;
+};
+
+}  // namespace tidegate

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/redis_register.hpp"
+
+#include <charconv>
+#include <utility>
+
+#include "store/redis/greeting.hpp"
+#include "store/redis/scripts.hpp"
+#include "store/redis/seed.hpp"
+
+namespace tidegate::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Takes a whole number and the blank behind it off `text`.
+std::optional<std::int64_t> TakeNumber(std::string_view& text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest == end || *rest != ' ' || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(rest - text.data()) + 1);
+  return number;
+}
+
+std::optional<std::int64_t> NumberIn(const Reply& reply) {
+  if (reply.is(Reply::Type::kInteger)) return reply.integer;
+  std::int64_t number = 0;
+  const char* const end = reply.text.data() + reply.text.size();
+  const auto [rest, error] = std::from_chars(reply.text.data(), end, number);
+  if (!reply.is(Reply::Type::kText) || error != std::errc{} || rest != end) return std::nullopt;
+  return number;
+}
+
+Error Unheard(const Reply* reply) {
+  std::string why = "Redis does not answer";
+  if (reply != nullptr && reply->is(Reply::Type::kError)) {
+    why = "Redis says `" + std::string(reply->text.substr(0, 200)) + "`";
+  }
+  return {ErrorCode::kNetwork, std::move(why)};
+}
+
+/// Of a version nothing counts but that no two are the same.
+std::string NewVersion() {
+  char text[40];
+  char* const half = std::to_chars(text, text + 20, Seed(), 16).ptr;
+  return {text, std::to_chars(half, text + sizeof text, Seed(), 16).ptr};
+}
+
+}  // namespace
+
+RedisRegister::RedisRegister(net::Reactor& reactor, Client& client,
+                             std::function<void(const Table&)> on_table)
+    : net::Timer(reactor.timers()), client_(client), on_table_(std::move(on_table)) {}
+
+std::string RedisRegister::Command(const std::vector<std::string>& words) const {
+  std::string command = "*" + std::to_string(words.size() + 5) + "\r\n";
+  const auto add = [&](std::string_view word) {
+    command.append("$").append(std::to_string(word.size())).append("\r\n");
+    command.append(word).append("\r\n");
+  };
+  add("EVAL");
+  add(RegisterScript());
+  add("2");
+  add(client_.names().Overrides());
+  add(client_.names().Audit());
+  for (const std::string& word : words) add(word);
+  return command;
+}
+
+// --- Knowing it ----------------------------------------------------------------
+
+void RedisRegister::OnChanged() {
+  if (polling_) {
+    again_ = true;
+  } else {
+    Poll();
+  }
+}
+
+void RedisRegister::Poll() {
+  const bool able = !polling_ && client_.ready(KeyNames::FleetSlot());
+  ArmAt(net::Timer::Clock::now() + (able || polling_ ? kEvery : kSoon));
+  if (!able) return;
+  polling_ = true;
+  // A version that nobody has: the first time all of it is read, also if there is none.
+  client_.Run(KeyNames::FleetSlot(), Command({"poll", version_.value_or("-")}),
+              [this](const Reply* reply) { OnPolled(reply); });
+}
+
+void RedisRegister::OnPolled(const Reply* reply) {
+  polling_ = false;
+  const auto polled = reply == nullptr ? std::nullopt : ReadPoll(*reply);
+  if (polled) {
+    true_at_ = net::Timer::Clock::now();
+    const bool changed = version_ != polled->version;
+    version_ = polled->version;
+    if (changed && polled->table) on_table_(*polled->table);
+  }
+  if (std::exchange(again_, false)) Poll();
+}
+
+std::optional<RedisRegister::Polled> RedisRegister::ReadPoll(const Reply& reply) {
+  if (!reply.is(Reply::Type::kArray) || reply.elements.size() < 2 ||
+      reply.elements.size() % 2 != 0) {
+    return std::nullopt;
+  }
+  const auto now = NumberIn(reply.elements[0]);
+  if (!now || !reply.elements[1].is(Reply::Type::kText)) return std::nullopt;
+  Polled polled{std::string(reply.elements[1].text), std::nullopt};
+  // Without a version there is no table, and the script says so with these two alone as well.
+  if (reply.elements.size() == 2 && !polled.version.empty()) return polled;
+  Table& table = polled.table.emplace();
+  table.now_ms = *now;
+  for (std::size_t i = 2; i + 1 < reply.elements.size(); i += 2) {
+    const Reply& field = reply.elements[i];
+    std::string_view value = reply.elements[i + 1].text;
+    if (field.text == "v") continue;
+    const auto since = TakeNumber(value);
+    const auto expires = since ? TakeNumber(value) : std::nullopt;
+    if (!expires || (*expires != 0 && *expires <= *now)) continue;
+    table.entries.push_back({std::string(field.text), std::string(value), *since,
+                             *expires == 0 ? std::nullopt : std::optional(*expires)});
+  }
+  return polled;
+}
+
+std::optional<milliseconds> RedisRegister::age() const {
+  if (!true_at_) return std::nullopt;
+  return std::chrono::floor<milliseconds>(net::Timer::Clock::now() - *true_at_);
+}
+
+// --- Changing it ---------------------------------------------------------------
+
+void RedisRegister::Ask(std::vector<std::string> words, Done<Change> done) {
+  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
+  client_.Run(KeyNames::FleetSlot(), Command(words),
+              [this, done = std::move(done)](const Reply* reply) {
+                if (reply == nullptr || !reply->is(Reply::Type::kArray) ||
+                    reply->elements.size() != 2) {
+                  return done(std::unexpected(Unheard(reply)));
+                }
+                const auto applied = NumberIn(reply->elements[0]);
+                const auto expires = NumberIn(reply->elements[1]);
+                if (!applied || !expires) return done(std::unexpected(Unheard(nullptr)));
+                if (*applied < 0) {
+                  return done(std::unexpected(
+                      Error{ErrorCode::kExhausted, "the fleet's table is full"}));
+                }
+                OnChanged();
+                done(Change{*applied > 0,
+                            *expires == 0 ? std::nullopt : std::optional(*expires)});
+              });
+}
+
+void RedisRegister::Put(const std::string& field, const std::string& value,
+                        std::optional<milliseconds> ttl, const std::string& record,
+                        Done<Change> done) {
+  Ask({"put", field, value, std::to_string(ttl ? ttl->count() : 0), NewVersion(), record,
+       client_.names().Channel(), std::to_string(kMost), std::to_string(kRecords)},
+      std::move(done));
+}
+
+void RedisRegister::Remove(const std::string& field, const std::string& record,
+                           Done<Change> done) {
+  Ask({"remove", field, "", "0", NewVersion(), record, client_.names().Channel(),
+       std::to_string(kMost), std::to_string(kRecords)},
+      std::move(done));
+}
+
+void RedisRegister::Note(const std::string& record, bool applied) {
+  client_.Run(KeyNames::FleetSlot(),
+              Command({"note", applied ? "1" : "0", record, std::to_string(kRecords)}), nullptr);
+}
+
+// --- What was done -------------------------------------------------------------
+
+std::optional<FleetRegister::Record> RedisRegister::ReadRecord(std::string_view text) {
+  const auto time = TakeNumber(text);
+  const auto applied = time ? TakeNumber(text) : std::nullopt;
+  if (!applied) return std::nullopt;
+  return Record{*time, *applied != 0, std::string(text)};
+}
+
+void RedisRegister::Records(std::size_t most, Done<std::vector<Record>> done) {
+  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
+  std::string command;
+  AppendCommand(command,
+                {"LRANGE", client_.names().Audit(), "0", std::to_string(most == 0 ? 0 : most - 1)});
+  client_.Run(KeyNames::FleetSlot(), command, [done = std::move(done)](const Reply* reply) {
+    if (reply == nullptr || !reply->is(Reply::Type::kArray)) {
+      return done(std::unexpected(Unheard(reply)));
+    }
+    std::vector<Record> records;
+    for (const Reply& element : reply->elements) {
+      if (auto record = ReadRecord(element.text)) records.push_back(*std::move(record));
+    }
+    done(std::move(records));
+  });
+}
+
+}  // namespace tidegate::redis

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "net/timer.hpp"
+#include "telemetry/decision_counters.hpp"
+#include "telemetry/decision_latency.hpp"
+#include "telemetry/hot_keys.hpp"
+#include "tidegate/charge.hpp"
+#include "tidegate/decision.hpp"
+
+namespace tidegate {
+
+/// What one reactor's doors tell of their decisions: counters by rule and outcome, hot keys, how
+/// long they took. Doors are for the reactor's thread; what is read, any may read.
+class Tally {
+ public:
+  struct Options {
+    bool decisions = true;       ///< Counters and latency.
+    std::size_t hot_keys = 100;  ///< In each list; 0: none.
+  };
+  Tally(net::Timers& timers, const Options& options);
+
+  /// Calls `ask`, which puts a question to the store, and times it. `mark` is the question's and
+  /// must live until Answered, which is to be called once the answer is there, perhaps before this
+  /// returns.
+  template <class Ask>
+  void Time(DecisionLatency::Mark& mark, Ask&& ask) {
+    if (!options_.decisions) return ask();
+    latency_.Time(mark, std::forward<Ask>(ask));
+  }
+  void Answered(DecisionLatency::Mark& mark) noexcept {
+    if (options_.decisions) latency_.Answered(mark);
+  }
+
+  /// One decision of a rule. A request that several rules decide counts once for each.
+  void Count(std::uint32_t slot, const Charge& charge, const Decision& decision) noexcept {
+    if (options_.decisions) counters_.Count(slot, charge.mode, decision);
+    if (hot_keys_ == nullptr) return;
+    const bool denied = charge.mode == Mode::kEnforce && !decision.allowed;
+    hot_keys_->Count(slot, charge.identity, charge.cost,
+                     denied ? HotKeys::Outcome::kDenied : HotKeys::Outcome::kPassed);
+  }
+  /// An operator's ban refused it, and the store was not asked: a request and a denial of its key.
+  void CountBanned(std::uint32_t slot, const Charge& charge) noexcept;
+  /// An operator's allowance let it pass uncounted by the rule, and so among no hot keys either.
+  void CountExempted(std::uint32_t slot) noexcept;
+
+  [[nodiscard]] const DecisionCounters& counters() const noexcept { return counters_; }
+  [[nodiscard]] const DecisionLatency& latency() const noexcept { return latency_; }
+  /// Never nullptr; empty where hot keys are off.
+  [[nodiscard]] std::shared_ptr<const HotReport> hot() const;
+
+ private:
+  const Options options_;
+  DecisionCounters counters_;
+  DecisionLatency latency_;
+  std::unique_ptr<HotKeys> hot_keys_;  ///< nullptr: off.
+};
+
+}  // namespace tidegate
