@@ -54,13 +54,13 @@ std::string_view Done(Change change) noexcept {
 std::string_view Nothing(Change change) noexcept {
   switch (change) {
     case Change::kReset:
-      return "nothing to reset: nothing was stored";
+      return "nothing to reset (nothing was stored)";
     case Change::kGrant:
-      return "nothing to grant: all of it is there";
+      return "nothing to grant (all of it is there)";
     case Change::kRefund:
-      return "nothing to refund: that id was before, or it is too late";
+      return "nothing to refund (that id was before, or it is too late)";
     case Change::kLift:
-      return "nothing to lift: neither banned, allowed nor overridden";
+      return "nothing to lift (neither banned, allowed nor overridden)";
     default:
       return "nothing to do";
   }

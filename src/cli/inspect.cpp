@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/inspect.hpp"
 
+#include <cstdint>
+
 #include "cli/exit.hpp"
 #include "cli/human.hpp"
 #include "cli/override_text.hpp"
@@ -10,8 +12,19 @@
 namespace tidegate::cli {
 namespace {
 
+/// What is stored does not decide alone: an operator's word comes before it.
+enum class Standing : std::uint8_t { kAllowed, kDenied, kBanned, kUncounted };
+
+Standing StandingOf(const Members& key) {
+  const std::string kind = key.Of("override").Text("kind");
+  if (kind == "ban") return Standing::kBanned;
+  if (kind == "allow") return Standing::kUncounted;
+  return key.Yes("allowed") ? Standing::kAllowed : Standing::kDenied;
+}
+
 std::string NowText(const Members& key) {
-  std::string text = key.Yes("allowed") ? "allowed" : "denied";
+  constexpr const char* kWords[] = {"allowed", "denied", "banned", "allowed without being counted"};
+  std::string text = kWords[static_cast<std::size_t>(StandingOf(key))];
   text += ", " + Count(key.Whole("remaining")) + " of " + Count(key.Whole("capacity")) + " left";
   if (key.Whole("retry_after_ms") > 0) {
     text += ", try again in " + FormatDuration(key.Ms("retry_after_ms"));
@@ -29,7 +42,9 @@ void Print(const Members& key, const Console& console) {
   if (key.Has("stored_as")) facts.Add({"stored as", key.Text("stored_as")});
   facts.Add({"quota", key.Text("limit") + " " + key.Text("algorithm") + ", capacity " +
                           Count(key.Whole("capacity"))});
-  facts.Add({"now", Cell(NowText(key), key.Yes("allowed") ? Ink::kGood : Ink::kBad)});
+  const Standing standing = StandingOf(key);
+  const bool passes = standing == Standing::kAllowed || standing == Standing::kUncounted;
+  facts.Add({"now", Cell(NowText(key), passes ? Ink::kGood : Ink::kBad)});
   if (!key.Yes("tracked")) facts.Add({"tracked", "no: nothing is stored, so all of it is there"});
   bool first = true;
   for (const auto& entry : key.Array("state")) {

@@ -148,6 +148,7 @@ class Page {
     const View::Hot& hot = view_.hot[static_cast<std::size_t>(view_.by)];
     std::size_t rules = view_.rules.size();
     std::size_t keys = hot.keys.size();
+    if (size_.rows == 0) keys = std::min<std::size_t>(keys, 10);  // `tidegate hot` has them all.
     if (size_.rows > 0) {
       // Blank, heads, blank, title, heads, and the line about keys.
       const auto used = lines_.size() + 6;

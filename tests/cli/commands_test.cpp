@@ -66,6 +66,22 @@ TEST_F(CommandsTest, Inspect) {
   EXPECT_THAT(asked.head, Not(HasSubstr("Authorization")));
 }
 
+TEST_F(CommandsTest, InspectSaysThatAnOperatorsWordComesFirst) {
+  const auto now = [&](const std::string& kind) {
+    FakeAdmin server([&](const Question&) {
+      return Reply{200, R"({"rule":"r","allowed":true,"remaining":5,"capacity":5,"tracked":true,)"
+                        R"("override":{"kind":")" +
+                            kind + R"(","limit":"1/s"}})"};
+    });
+    out_.str("");
+    EXPECT_EQ(Inspect({To(server), {.rule = "r", .identity = "a"}}, console_), kOk);
+    return Out();
+  };
+  EXPECT_THAT(now("ban"), HasSubstr("now       banned, 5 of 5 left\n"));
+  EXPECT_THAT(now("allow"), HasSubstr("now       allowed without being counted, 5 of 5 left\n"));
+  EXPECT_THAT(now("quota"), HasSubstr("now       allowed, 5 of 5 left\n"));
+}
+
 TEST_F(CommandsTest, Explain) {
   EXPECT_EQ(Explain({.ask = To(fake_), .path = "/v1/x"}, console_), kOk);
   EXPECT_EQ(Out(),
