@@ -21,6 +21,12 @@ Result<json::object> Whom::Question() const {
                             : "say who is counted in one way: IDENTITY, --key KEY or --part "
                               "SOURCE=VALUE");
   }
+  // No key that counts has such a value: `#` is encoded there.
+  if (key.find("=#") != std::string::npos) {
+    return Refuse(
+        "a key with `=#` is only a name in lists, made so that they tell no address: say "
+        "who it is by IDENTITY");
+  }
   json::object question{{"rule", rule}};
   if (!key.empty()) question["key"] = key;
   if (!identity.empty()) question["identity"] = identity;

@@ -37,6 +37,8 @@ TEST(Question, SaysWhatIsMissingOrTooMuch) {
   EXPECT_THAT(Sent(Whom{.rule = "r"}), HasSubstr("say who is counted: IDENTITY"));
   EXPECT_THAT(Sent(Whom{.rule = "r", .identity = "a", .key = "k"}), HasSubstr("in one way"));
   EXPECT_THAT(Sent(Whom{.rule = "r", .parts = {"client_ip"}}), HasSubstr("SOURCE=VALUE"));
+  // A ban of such a key would ban nobody.
+  EXPECT_THAT(Sent(Whom{.rule = "r", .key = "client_ip=#KAU6FHk"}), HasSubstr("only a name"));
   EXPECT_THAT(Sent(Whom{.rule = "r", .parts = {"a=1", "a=2"}}), HasSubstr("twice"));
 }
 
