@@ -62,8 +62,9 @@ std::optional<std::size_t> LimitIn(std::string_view query, std::size_t usual, st
 }
 
 void AnswerBadLimit(HttpExchange& exchange, std::size_t most) {
-  AnswerProblem(exchange, 400,
-                "the query may say `limit=N`, from 1 to " + std::to_string(most) + ", and nothing else");
+  AnswerProblem(
+      exchange, 400,
+      "the query may say `limit=N`, from 1 to " + std::to_string(most) + ", and nothing else");
 }
 
 }  // namespace
@@ -190,7 +191,6 @@ void AdminDoor::AnswerReady(HttpExchange& exchange) {
   desk_.store.Start(*probe);
 }
 
-
 void AdminDoor::AnswerMetrics(HttpExchange& exchange) {
   const std::string text = sources_.metrics();
   exchange.Begin(200) << "Cache-Control: no-store\r\n";
@@ -209,35 +209,34 @@ void AdminDoor::AnswerHot(HttpExchange& exchange) {
 }
 
 void AdminDoor::AnswerOverrides(HttpExchange& exchange) {
-  AnswerJson(exchange, boost::json::serialize(OverridesJson(*desk_.overrides.table(),
-                                                            *desk_.policy->rules)) +
-                           "\n");
+  AnswerJson(
+      exchange,
+      boost::json::serialize(OverridesJson(*desk_.overrides.table(), *desk_.policy->rules)) + "\n");
 }
 
 void AdminDoor::AnswerAudit(HttpExchange& exchange) {
   const auto limit = LimitIn(exchange.head().query, 100, FleetRegister::kRecords);
   if (!limit) return AnswerBadLimit(exchange, FleetRegister::kRecords);
-  desk_.fleet_register.Records(
-      *limit, [&exchange](Result<std::vector<FleetRegister::Record>> records) {
-        if (!records) return AnswerProblem(exchange, 503, records.error().message);
-        boost::json::array entries;
-        for (const FleetRegister::Record& record : *records) {
-          const auto entry = AuditEntry::Parse(record.text);
-          if (!entry) continue;
-          entries.push_back(boost::json::object{{"time_ms", record.time_ms},
-                                                {"node", entry->node},
-                                                {"by", entry->by},
-                                                {"from", entry->from},
-                                                {"action", entry->action},
-                                                {"rule", entry->rule},
-                                                {"key", entry->key},
-                                                {"detail", entry->detail},
-                                                {"applied", record.applied}});
-        }
-        AnswerJson(exchange,
-                   boost::json::serialize(boost::json::object{{"entries", std::move(entries)}}) +
-                       "\n");
-      });
+  desk_.fleet_register.Records(*limit, [&exchange](
+                                           Result<std::vector<FleetRegister::Record>> records) {
+    if (!records) return AnswerProblem(exchange, 503, records.error().message);
+    boost::json::array entries;
+    for (const FleetRegister::Record& record : *records) {
+      const auto entry = AuditEntry::Parse(record.text);
+      if (!entry) continue;
+      entries.push_back(boost::json::object{{"time_ms", record.time_ms},
+                                            {"node", entry->node},
+                                            {"by", entry->by},
+                                            {"from", entry->from},
+                                            {"action", entry->action},
+                                            {"rule", entry->rule},
+                                            {"key", entry->key},
+                                            {"detail", entry->detail},
+                                            {"applied", record.applied}});
+    }
+    AnswerJson(exchange,
+               boost::json::serialize(boost::json::object{{"entries", std::move(entries)}}) + "\n");
+  });
 }
 
 void AdminDoor::Post(HttpExchange& exchange, const Endpoint& endpoint) {

@@ -96,8 +96,7 @@ class Change : public Call {
 };
 
 std::optional<Objection> Change::Prepare(const Question& question) {
-  if (auto bad =
-          ResolveKey(question, *policy_->rules, *table_, found_, exchange_.memory())) {
+  if (auto bad = ResolveKey(question, *policy_->rules, *table_, found_, exchange_.memory())) {
     return bad;
   }
   record_.rule = found_.charges.front().rule;
@@ -117,9 +116,9 @@ std::optional<Objection> Change::PrepareCall(const Question& question) {
                      "/rule"};
   }
   const bool grants = action_ == AdminAction::kGrant;
-  const std::int64_t amount = grants                           ? question.amount
+  const std::int64_t amount = grants                          ? question.amount
                               : question.Has(Question::kCost) ? question.cost
-                                                               : 1;
+                                                              : 1;
   if (amount < 1 || amount > kMaxCost) {
     return Objection{400, "the amount must be between 1 and 2147483647",
                      grants ? "/amount" : "/cost"};

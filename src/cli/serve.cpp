@@ -252,7 +252,7 @@ void LogStart(const Server& server, const Config& config) {
                           {"upstreams", std::to_string(config.upstreams.size())}});
   }
   if (!config.listen.admin.off()) {
-    Log::Info("admin: /v1/status and others, /healthz /readyz /metrics",
+    Log::Info("admin: /healthz /readyz /metrics",
               {{"on", UrlOf("http", config.listen.admin, server.admin())}});
   }
 }

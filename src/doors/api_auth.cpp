@@ -98,8 +98,7 @@ std::optional<Objection> Normalise(const ToldRequest& told, RequestView& view,
 /// The charges that the client's request comes to.
 std::optional<Objection> ResolveTold(const HttpExchange& exchange, const RuleSet& rules,
                                      const OverrideTable& overrides, const Address& peer,
-                                     Resolved& resolved,
-                                     std::pmr::memory_resource& memory) {
+                                     Resolved& resolved, std::pmr::memory_resource& memory) {
   const net::HttpHead& head = exchange.head();
   ToldRequest told;
   if (auto bad = ReadToldRequest(head, told)) return bad;

@@ -50,8 +50,7 @@ bool Refuse(net::HttpExchange& exchange, int status, std::string_view why) {
 
 std::string CallerOf(const net::HttpExchange& exchange, const Tokens& tokens) {
   const auto shown = TokenOf(exchange.head(), TokenFields::kOwn);
-  const Tokens::Token* const token =
-      shown && !tokens.empty() ? tokens.Find(shown->token) : nullptr;
+  const Tokens::Token* const token = shown && !tokens.empty() ? tokens.Find(shown->token) : nullptr;
   if (token != nullptr) return token->name;
   return exchange.peer().verified ? "(certificate)" : "(loopback)";
 }

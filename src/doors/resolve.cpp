@@ -212,10 +212,9 @@ std::optional<Objection> CheckCost(const Question& question) {
 }
 
 std::string MemberText(unsigned member) {
-  static constexpr std::string_view kNames[] = {"rule",  "identity", "cost",     "lease",
-                                                "id",    "age_ms",   "request",  "key",
-                                                "limit", "burst",    "algorithm", "requests",
-                                                "amount", "ttl", "reason"};
+  static constexpr std::string_view kNames[] = {
+      "rule",  "identity", "cost",      "lease",    "id",     "age_ms", "request", "key",
+      "limit", "burst",    "algorithm", "requests", "amount", "ttl",    "reason"};
   return std::string(kNames[std::countr_zero(member)]);
 }
 

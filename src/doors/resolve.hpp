@@ -32,8 +32,8 @@ enum class InlineQuotas : std::uint8_t { kRefused, kAllowed };
 /// The rule name of inline quotas; no rule of a configuration may have it.
 inline constexpr std::string_view kInlineRule = "inline";
 
-/// What `question` asks `kind` of, and what operators say to that: of those who ask to pass. Text is allocated from `memory`; `resolved` must stay where it
-/// is.
+/// What `question` asks `kind` of, and what operators say to that: of those who ask to pass. Text
+/// is allocated from `memory`; `resolved` must stay where it is.
 [[nodiscard]] std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
                                                const RuleSet& rules, const OverrideTable& overrides,
                                                InlineQuotas inline_quotas, Resolved& resolved,

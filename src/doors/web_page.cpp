@@ -33,7 +33,7 @@ Page PageOf(const net::HttpHead& head) noexcept {
       if (origin.starts_with(scheme)) {
         origin.remove_prefix(scheme.size());
         return EqualsIgnoreCase(origin, head.host) && NamesAddress(origin) ? Page::kOwn
-                                                                          : Page::kForeign;
+                                                                           : Page::kForeign;
       }
     }
     return Page::kForeign;

@@ -66,8 +66,8 @@ class Gateway : private net::Timer {
     AccessLog* log = nullptr;  ///< nullptr: none is kept.
   };
   /// All of these outlive it.
-  Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally,
-          const OverrideDesk& overrides, const Options& options);
+  Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
+          const Options& options);
   ~Gateway() override;
 
   /// For all requests from now on; those under way keep what they began with.

@@ -24,6 +24,8 @@ std::vector<std::string_view> SegmentsOf(std::string_view path) {
 }
 
 bool PathFits(std::string_view pattern, std::string_view path) {
+  if (pattern == "/**") return true;
+  if (!path.starts_with('/')) return false;  // `*`, of OPTIONS.
   std::vector<std::string_view> wanted = SegmentsOf(pattern);
   std::vector<std::string_view> given = SegmentsOf(path);
   const bool below = wanted.back() == "**";

@@ -191,9 +191,8 @@ Result<void> Server::AddGateways() {
                                             .header_count = config_.limits.header_count},
                                  .log = access_log_.get()};
   for (auto& worker : workers_) {
-    worker->gateway =
-        std::make_unique<Gateway>(worker->reactor, worker->store(*this), worker->tally,
-                                  worker->overrides, options);
+    worker->gateway = std::make_unique<Gateway>(worker->reactor, worker->store(*this),
+                                                worker->tally, worker->overrides, options);
   }
   Worker& first = *workers_.front();
   first.care = std::make_unique<UpstreamCare>(first.reactor, first.gateway->buffers());
@@ -271,8 +270,7 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets&
       if (worker.care != nullptr) worker.care->Use(routing->upstreams());
     });
   }
-  workers_.front()->reactor.Post(
-      [this, policy, admin] { admin_door_->Use(policy, admin); });
+  workers_.front()->reactor.Post([this, policy, admin] { admin_door_->Use(policy, admin); });
   const std::array<Doorway*, 4> all = doorways();
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i]->Use(i < secrets.size() ? secrets[i] : nullptr, TrustsOf(*policy));

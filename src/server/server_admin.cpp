@@ -117,8 +117,8 @@ void Server::OnRegister(const FleetRegister::Table& table) {
 
 std::vector<MetricFamily> Server::AdminMetrics() const {
   using Type = MetricFamily::Type;
-  MetricFamily overrides{"tidegate_overrides", "Overrides that this node knows, by kind.",
-                         Type::kGauge, {}};
+  MetricFamily overrides{
+      "tidegate_overrides", "Overrides that this node knows, by kind.", Type::kGauge, {}};
   const OverrideTable& table = *workers_.front()->overrides.table();
   for (int i = 0; i < kOverrideKinds; ++i) {
     const auto kind = static_cast<Override::Kind>(i);
@@ -129,14 +129,14 @@ std::vector<MetricFamily> Server::AdminMetrics() const {
     overrides.values.push_back({static_cast<double>(count), {{"kind", std::string(Name(kind))}}});
   }
   // Never heard of: since the start.
-  const auto age = register_->age().value_or(std::chrono::floor<std::chrono::milliseconds>(
-      std::chrono::steady_clock::now() - started_));
+  const auto age = register_->age().value_or(
+      std::chrono::floor<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started_));
   MetricFamily old{"tidegate_overrides_age_seconds",
                    "Since the overrides that this node knows are known to be the fleet's.",
                    Type::kGauge,
                    {{static_cast<double>(age.count()) / 1e3}}};
-  MetricFamily changes{"tidegate_admin_changes_total", "Changes that operators made here.",
-                       Type::kCounter, {}};
+  MetricFamily changes{
+      "tidegate_admin_changes_total", "Changes that operators made here.", Type::kCounter, {}};
   for (std::size_t i = 0; i < kAdminActions; ++i) {
     changes.values.push_back({static_cast<double>(admin_desk_->counters[i].load()),
                               {{"action", std::string(Name(static_cast<AdminAction>(i)))}}});
@@ -163,11 +163,11 @@ void Server::ReadStored(const Charge& charge, std::function<void(Result<StoredSt
       redis::KeyNames::SlotOf(charge.identity), command,
       [list, done = std::move(done)](const Reply* reply) {
         if (reply == nullptr || reply->is(Reply::Type::kError)) {
-          return done(std::unexpected(
-              Error{ErrorCode::kNetwork,
-                    "Redis does not tell what stands there" +
-                        (reply == nullptr ? std::string()
-                                          : ": `" + std::string(reply->text.substr(0, 200)) + "`")}));
+          return done(std::unexpected(Error{
+              ErrorCode::kNetwork,
+              "Redis does not tell what stands there" +
+                  (reply == nullptr ? std::string()
+                                    : ": `" + std::string(reply->text.substr(0, 200)) + "`")}));
         }
         StoredState state;
         ReadFields(*reply, list, state);

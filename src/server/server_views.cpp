@@ -76,7 +76,8 @@ json::object MatchJson(const MatchSpec& match) {
   }
   if (!match.client_ips.empty()) {
     json::array networks;
-    for (const Network& network : match.client_ips) networks.push_back(json::string(network.Text()));
+    for (const Network& network : match.client_ips)
+      networks.push_back(json::string(network.Text()));
     out["client_ip"] = std::move(networks);
   }
   return out;
@@ -207,8 +208,8 @@ std::string Server::StatusJson() const {
                                      : json::object{{"kind", "memory"}};
   out["memory"] = MemoryJson(store_->Stats());
   if (config_.store.redis) {
-    out["fleet"] = json::object{{"nodes", fleet_.nodes.load()},
-                                {"key_mismatches", fleet_.strangers.load()}};
+    out["fleet"] =
+        json::object{{"nodes", fleet_.nodes.load()}, {"key_mismatches", fleet_.strangers.load()}};
   }
   out["config"] = json::object{{"rules", rule_count_.load()},
                                {"applied_ms", applied_at_.load() * 1000},
@@ -250,8 +251,8 @@ std::string Server::RulesJson() const {
                      {"per", rule.per.Text()},
                      {"algorithm", Text(tidegate::Name(quota.algorithm()))},
                      {"limit", LimitText{quota.limit(), quota.period()}.Text()}};
-    const bool bucket = quota.algorithm() == Algorithm::kTokenBucket ||
-                        quota.algorithm() == Algorithm::kGcra;
+    const bool bucket =
+        quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kGcra;
     if (bucket) one["burst"] = quota.capacity();
     one["capacity"] = quota.capacity();
     one["mode"] = rule.mode == Mode::kShadow ? "shadow" : "enforce";
@@ -274,11 +275,11 @@ std::string Server::HotJson(std::size_t most) const {
     const HotList& hot = report.of(by);
     json::array keys;
     for (const HotKey& key : hot.keys) {
-      keys.push_back(json::object{
-          {"rule", key.slot < names.size() ? names[key.slot] : names.front()},
-          {"key", plain ? key.identity : admin_desk_->shown_as(key.identity)},
-          {"count", key.count},
-          {"error", key.error}});
+      keys.push_back(
+          json::object{{"rule", key.slot < names.size() ? names[key.slot] : names.front()},
+                       {"key", plain ? key.identity : admin_desk_->shown_as(key.identity)},
+                       {"count", key.count},
+                       {"error", key.error}});
     }
     return json::object{{"total", hot.total}, {"error", hot.error}, {"keys", std::move(keys)}};
   };

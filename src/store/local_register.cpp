@@ -26,7 +26,7 @@ void LocalRegister::Put(const std::string& field, const std::string& value,
                         Done<Change> done) {
   const std::int64_t now = NowMs();
   Forget(now);
-  if (entries_.size() >= kMost && !entries_.contains(field)) {
+  if (entries_.size() >= most_ && !entries_.contains(field)) {
     return done(std::unexpected(Error{ErrorCode::kExhausted, "the table is full"}));
   }
   Entry& entry = entries_[field];
@@ -38,8 +38,7 @@ void LocalRegister::Put(const std::string& field, const std::string& value,
   done(change);
 }
 
-void LocalRegister::Remove(const std::string& field, const std::string& record,
-                           Done<Change> done) {
+void LocalRegister::Remove(const std::string& field, const std::string& record, Done<Change> done) {
   const std::int64_t now = NowMs();
   Forget(now);
   const bool applied = entries_.erase(field) > 0;

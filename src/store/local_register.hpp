@@ -9,12 +9,14 @@
 
 namespace tidegate {
 
-/// The register of a node that is its own fleet: it ends with the process, as the memory store does.
+/// The register of a node that is its own fleet: it ends with the process, as the memory store
+/// does.
 class LocalRegister final : public FleetRegister {
  public:
   /// `on_table`: told of every change, on the way to its answer. The clock outlives this.
-  LocalRegister(const Clock& clock, std::function<void(const Table&)> on_table)
-      : clock_(clock), on_table_(std::move(on_table)) {}
+  LocalRegister(const Clock& clock, std::function<void(const Table&)> on_table,
+                std::size_t most = kMost)
+      : clock_(clock), on_table_(std::move(on_table)), most_(most) {}
 
   void Put(const std::string& field, const std::string& value,
            std::optional<std::chrono::milliseconds> ttl, const std::string& record,
@@ -33,6 +35,7 @@ class LocalRegister final : public FleetRegister {
 
   const Clock& clock_;
   std::function<void(const Table&)> on_table_;
+  const std::size_t most_;
   std::map<std::string, Entry> entries_;
   std::deque<Record> records_;
 };

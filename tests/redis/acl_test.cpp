@@ -74,6 +74,26 @@ class AclTest : public ClusterCase {
     }
     const Answer quota = (*fleet_)[2].Decide(R"({"key":"job","limit":"1000/m"})");
     EXPECT_EQ(quota.Member("rung"), "store") << quota.body;
+    Operate("h" + std::to_string(50 + round) + ".example");
+  }
+  /// What operators do, and what the others then hear of.
+  void Operate(const std::string& host) {
+    const std::string log = R"({"rule":"sliding_log","identity":")" + host + "\"}";
+    const std::string bucket = R"({"rule":"gcra","identity":")" + host + "\"}";
+    const auto admin = [&](std::size_t node, std::string_view what, const std::string& body) {
+      const Answer answer = redis_test::Ask((*fleet_)[node].admin(), what, body);
+      EXPECT_EQ(answer.status, 200) << what << answer.body;
+      return answer;
+    };
+    EXPECT_EQ(Do(0, "/v1/decide", "sliding_log", host).status, 200);
+    EXPECT_EQ(admin(1, "/v1/inspect", log).Member("tracked"), "true");
+    (void)admin(1, "/v1/inspect", bucket);
+    (void)admin(0, "/v1/ban", bucket);
+    EXPECT_TRUE(Soon([&] { return Do(2, "/v1/decide", "gcra", host).status == 403; }, 1s));
+    EXPECT_EQ(admin(1, "/v1/lift", bucket).Member("applied"), "true");
+    EXPECT_TRUE(Soon([&] { return Do(2, "/v1/decide", "gcra", host).status == 200; }, 1s));
+    EXPECT_EQ(admin(1, "/v1/reset", bucket).Member("applied"), "true");
+    EXPECT_NE(Fetch((*fleet_)[2].admin(), "/v1/audit").body.find("\"lift\""), std::string::npos);
   }
   /// Decide, peek, debit, refund, and a reset; a denial that one node remembers and another lifts.
   void CountOn(const std::string& rule, const std::string& identity) {

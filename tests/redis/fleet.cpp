@@ -90,7 +90,7 @@ std::string Answer::Field(std::string_view name) const {
 }
 
 Answer Ask(int port, std::string_view path, std::string_view body) {
-  std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: fleet\r\n";
+  std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   request += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: ";
   request += std::to_string(body.size()) + "\r\n\r\n";
   request += body;
@@ -99,7 +99,7 @@ Answer Ask(int port, std::string_view path, std::string_view body) {
 
 Answer Fetch(int port, std::string_view path) {
   return Exchange(
-      port, "GET " + std::string(path) + " HTTP/1.1\r\nHost: fleet\r\nConnection: close\r\n\r\n");
+      port, "GET " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
 }
 
 Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp)

@@ -103,9 +103,11 @@ const std::string kDecide = Post("/v1/decide", R"({"rule":"r","identity":"a"})")
 struct Late {
   LateStore store;
   net::Timers timers;
-  Tally tally(timers, {});
+  Tally tally{timers, {}};
+  const RealClock clock;
+  const OverrideDesk overrides{OverrideTable::Make({}, clock)};
   std::unique_ptr<ApiDoor> door =
-      std::make_unique<ApiDoor>(store, tally, Admission{}, PolicyOf(kConfig));
+      std::make_unique<ApiDoor>(store, tally, overrides, Admission{}, PolicyOf(kConfig));
   std::unique_ptr<Service> service = std::make_unique<Service>(*door);
   Late() { service->Start(); }
 };
@@ -125,7 +127,9 @@ TEST(Batch, AnswersInTime) {
   const auto store = NewMemoryStore();
   net::Timers timers;
   Tally tally(timers, {});
-  ApiDoor door(*store, tally, Admission{}, PolicyOf(kConfig));
+  const RealClock clock;
+  const OverrideDesk overrides{OverrideTable::Make({}, clock)};
+  ApiDoor door(*store, tally, overrides, Admission{}, PolicyOf(kConfig));
   Service service(door);
   service.Start();
   Client client(service.port());

@@ -100,7 +100,7 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
       view.trusted = true;
       view.client = *Address::Parse(address);
       view.has_client = true;
-      access_ = rules_->Match(view, cost, lease_, *charges_, memory_).value();
+      access_ = rules_->Match(view, cost, lease_, {}, *charges_, memory_).value();
       return;
     }
     const Rule& rule = rules_->rules()[static_cast<std::size_t>(Pick(0, 7))];

@@ -95,8 +95,8 @@ void RespAsked::Write(RespWriter& writer) const {
     return;
   }
   const Answer answer = AnswerOf(*this);
-  const bool counted = decision.rung != Rung::kOpen && decision.rung != Rung::kClosed &&
-                       settled == Settled::kNo;
+  const bool counted =
+      decision.rung != Rung::kOpen && decision.rung != Rung::kClosed && settled == Settled::kNo;
   if (form == Form::kDone) {
     if (decision.rung == Rung::kClosed) {
       return writer.Error(

@@ -8,8 +8,8 @@
 
 namespace tidegate {
 
-RespDoor::RespDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
-                   Options options, const std::shared_ptr<const Policy>& policy)
+RespDoor::RespDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides, Options options,
+                   const std::shared_ptr<const Policy>& policy)
     : store_(store), tally_(tally), overrides_(overrides), options_(std::move(options)) {
   Use(policy);
 }

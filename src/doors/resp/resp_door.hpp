@@ -26,8 +26,8 @@ class RespDoor {
     std::string version;  ///< Of this program, for INFO and HELLO.
   };
   /// Store, tally and overrides must outlive the door.
-  RespDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
-           Options options, const std::shared_ptr<const Policy>& policy);
+  RespDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides, Options options,
+           const std::shared_ptr<const Policy>& policy);
   ~RespDoor();
 
   /// For all commands from now on; those under way keep what they began with.

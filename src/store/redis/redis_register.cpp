@@ -70,7 +70,7 @@ std::string RedisRegister::Command(const std::vector<std::string>& words) const 
 
 // --- Knowing it ----------------------------------------------------------------
 
-void RedisRegister::OnChanged() {
+void RedisRegister::PollAgain() {
   if (polling_) {
     again_ = true;
   } else {
@@ -81,7 +81,11 @@ void RedisRegister::OnChanged() {
 void RedisRegister::Poll() {
   const bool able = !polling_ && client_.ready(KeyNames::FleetSlot());
   ArmAt(net::Timer::Clock::now() + (able || polling_ ? kEvery : kSoon));
-  if (!able) return;
+  if (!able) {
+    // It was done in any case; only to see it takes longer.
+    if (!polling_) TellMakers();
+    return;
+  }
   polling_ = true;
   // A version that nobody has: the first time all of it is read, also if there is none.
   client_.Run(KeyNames::FleetSlot(), Command({"poll", version_.value_or("-")}),
@@ -97,7 +101,12 @@ void RedisRegister::OnPolled(const Reply* reply) {
     version_ = polled->version;
     if (changed && polled->table) on_table_(*polled->table);
   }
-  if (std::exchange(again_, false)) Poll();
+  if (std::exchange(again_, false)) return Poll();
+  TellMakers();
+}
+
+void RedisRegister::TellMakers() {
+  for (const auto& done : std::exchange(after_poll_, {})) done();
 }
 
 std::optional<RedisRegister::Polled> RedisRegister::ReadPoll(const Reply& reply) {
@@ -134,23 +143,22 @@ std::optional<milliseconds> RedisRegister::age() const {
 
 void RedisRegister::Ask(std::vector<std::string> words, Done<Change> done) {
   if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
-  client_.Run(KeyNames::FleetSlot(), Command(words),
-              [this, done = std::move(done)](const Reply* reply) {
-                if (reply == nullptr || !reply->is(Reply::Type::kArray) ||
-                    reply->elements.size() != 2) {
-                  return done(std::unexpected(Unheard(reply)));
-                }
-                const auto applied = NumberIn(reply->elements[0]);
-                const auto expires = NumberIn(reply->elements[1]);
-                if (!applied || !expires) return done(std::unexpected(Unheard(nullptr)));
-                if (*applied < 0) {
-                  return done(std::unexpected(
-                      Error{ErrorCode::kExhausted, "the fleet's table is full"}));
-                }
-                OnChanged();
-                done(Change{*applied > 0,
-                            *expires == 0 ? std::nullopt : std::optional(*expires)});
-              });
+  client_.Run(
+      KeyNames::FleetSlot(), Command(words), [this, done = std::move(done)](const Reply* reply) {
+        if (reply == nullptr || !reply->is(Reply::Type::kArray) || reply->elements.size() != 2) {
+          return done(std::unexpected(Unheard(reply)));
+        }
+        const auto applied = NumberIn(reply->elements[0]);
+        const auto expires = NumberIn(reply->elements[1]);
+        if (!applied || !expires) return done(std::unexpected(Unheard(nullptr)));
+        if (*applied < 0) {
+          return done(std::unexpected(Error{ErrorCode::kExhausted, "the fleet's table is full"}));
+        }
+        const Change change{*applied > 0, *expires == 0 ? std::nullopt : std::optional(*expires)};
+        // Whoever changed it finds it changed, here at least.
+        after_poll_.push_back([done, change] { done(change); });
+        PollAgain();
+      });
 }
 
 void RedisRegister::Put(const std::string& field, const std::string& value,
@@ -161,8 +169,7 @@ void RedisRegister::Put(const std::string& field, const std::string& value,
       std::move(done));
 }
 
-void RedisRegister::Remove(const std::string& field, const std::string& record,
-                           Done<Change> done) {
+void RedisRegister::Remove(const std::string& field, const std::string& record, Done<Change> done) {
   Ask({"remove", field, "", "0", NewVersion(), record, client_.names().Channel(),
        std::to_string(kMost), std::to_string(kRecords)},
       std::move(done));

@@ -26,9 +26,12 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   RedisRegister(net::Reactor& reactor, Client& client, std::function<void(const Table&)> on_table);
 
   void Start() { Poll(); }
-  void Stop() { Disarm(); }
+  void Stop() {
+    Disarm();
+    TellMakers();
+  }
   /// Somebody says that it has changed.
-  void OnChanged();
+  void OnChanged() { PollAgain(); }
 
   void Put(const std::string& field, const std::string& value,
            std::optional<std::chrono::milliseconds> ttl, const std::string& record,
@@ -49,6 +52,8 @@ class RedisRegister final : public FleetRegister, private net::Timer {
  private:
   void OnTimer(net::Timer::Clock::time_point) override { Poll(); }
   void Poll();
+  void PollAgain();
+  void TellMakers();
   void OnPolled(const Reply* reply);
   void Ask(std::vector<std::string> words, Done<Change> done);
   [[nodiscard]] std::string Command(const std::vector<std::string>& words) const;
@@ -57,7 +62,8 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   std::function<void(const Table&)> on_table_;
   std::optional<std::string> version_;  ///< Nothing: none was read yet.
   bool polling_ = false;
-  bool again_ = false;  ///< It has changed while it was being read.
+  std::vector<std::function<void()>> after_poll_;  ///< Changes whose makers wait to see them.
+  bool again_ = false;                             ///< It has changed while it was being read.
   std::optional<net::Timer::Clock::time_point> true_at_;
 };
 

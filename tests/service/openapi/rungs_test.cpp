@@ -106,7 +106,9 @@ class Rungs : public testing::Test {
   RungStore store_;
   net::Timers timers_;
   Tally tally_{timers_, {}};
-  ApiDoor door_{store_, tally_, Admission{}, MakePolicy()};
+  const RealClock clock_;
+  const OverrideDesk overrides_{OverrideTable::Make({}, clock_)};
+  ApiDoor door_{store_, tally_, overrides_, Admission{}, MakePolicy()};
   service::Service service_{door_};
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/match_reason.hpp"
 #include "unit/rules/allocations.hpp"
 #include "unit/rules/naive_matcher.hpp"
 
@@ -312,7 +313,10 @@ TEST(MatchIndex, AgreesWithANaiveMatcherOnRandomSpecsAndRequests) {
       const naive::Request request = random.NextRequest();
       Numbers expected;
       for (std::uint32_t id = 0; id < specs.size(); ++id) {
-        if (naive::Matches(specs[id], request.view())) expected.push_back(id);
+        const bool fits = naive::Matches(specs[id], request.view());
+        if (fits) expected.push_back(id);
+        ASSERT_EQ(WhyNot(specs[id], request.view()).empty(), fits)
+            << "seed " << seed << ", " << request.Text();
       }
       ASSERT_EQ(Find(index, request.view()), expected) << "seed " << seed << ", " << request.Text();
       Numbers small(1 + expected.size() / 2);

@@ -38,7 +38,7 @@ class RuleSetTest : public testing::Test {
       view.has_client = true;
     }
     charges_.emplace(memory_);
-    return rules.Match(view, cost, "lease", *charges_, memory_);
+    return rules.Match(view, cost, "lease", overrides_, *charges_, memory_);
   }
   /// What was charged: `rule identity cost`.
   std::vector<std::string> Charged() const {
@@ -52,6 +52,7 @@ class RuleSetTest : public testing::Test {
 
   Problems problems_;
   std::pmr::monotonic_buffer_resource memory_;
+  OverrideView overrides_;
   std::optional<Charges> charges_;
 };
 
@@ -144,7 +145,7 @@ TEST_F(RuleSetTest, CostsComeFromTheCallerTheHeaderOrTheRule) {
 TEST_F(RuleSetTest, AnUnknownRuleNamesTheNearest) {
   const auto rules = Compile("rules: [ { id: per-key, per: client_ip, limit: 1/s } ]");
   Charges charges(memory_);
-  const auto unknown = rules->Resolve({"per-kye", {}, {}, {}}, charges, memory_);
+  const auto unknown = rules->Resolve({"per-kye", {}, {}, {}}, {}, charges, memory_);
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().code, ErrorCode::kUnknownRule);
   EXPECT_THAT(unknown.error().message, HasSubstr("per-key"));
@@ -159,7 +160,7 @@ TEST_F(RuleSetTest, ANamedIdentityIsThatOfARequest) {
   const std::string by_request(charges_->charges[0].identity);
   const std::array<NamedValue, 1> named{{{{}, "secret"}}};
   Charges charges(memory_);
-  ASSERT_TRUE(rules->Resolve({"r", named, 5, {}}, charges, memory_).has_value());
+  ASSERT_TRUE(rules->Resolve({"r", named, 5, {}}, {}, charges, memory_).has_value());
   EXPECT_EQ(charges.charges[0].identity, by_request);
   EXPECT_EQ(charges.charges[0].cost, 5);
   EXPECT_EQ(by_request.find("secret"), std::string::npos);
@@ -198,6 +199,88 @@ TEST_F(RuleSetTest, MoreRulesThanARequestMayBeChargedForAreAnErrorNotAnOmission)
   const auto access = Match(*rules, "/", "1.2.3.4");
   ASSERT_FALSE(access.has_value());
   EXPECT_EQ(access.error().code, ErrorCode::kTooManyRules);
+}
+
+class RuleSetOverrides : public RuleSetTest {
+ protected:
+  void Say(Override::Kind kind, const std::string& rule, const std::string& identity,
+           const char* limit = "1/s", Algorithm algorithm = Algorithm::kTokenBucket) {
+    OverrideTable::Entry entry;
+    entry.what = {.kind = kind,
+                  .rule = rule,
+                  .identity = identity,
+                  .algorithm = algorithm,
+                  .limit = LimitText::Parse(limit).value(),
+                  .reason = {},
+                  .by = {}};
+    if (kind == Override::Kind::kQuota) entry.quota = entry.what.MakeQuota().value();
+    entries_.push_back(std::move(entry));
+    table_ = OverrideTable::Make(entries_, clock_);
+    overrides_.table = table_.get();
+  }
+
+  std::shared_ptr<const RuleSet> rules_ = Compile(R"(
+rules:
+  - { id: a, per: client_ip, limit: 1/s }
+  - { id: b, per: const, limit: 9/s, mode: shadow }
+)");
+  ManualClock clock_;
+  std::vector<OverrideTable::Entry> entries_;
+  std::shared_ptr<const OverrideTable> table_;
+};
+
+TEST_F(RuleSetOverrides, ABanRefusesWhateverElseIsSaid) {
+  Say(Override::Kind::kBan, "a", "client_ip=1.2.3.4");
+  EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kBanned);
+  EXPECT_TRUE(charges_->charges.empty());
+  EXPECT_EQ(charges_->ban.rule->id, "a");
+  EXPECT_EQ(charges_->ban.identity, "client_ip=1.2.3.4");
+  EXPECT_EQ(charges_->ban.left, std::nullopt);
+  EXPECT_EQ(Match(*rules_, "/", "1.2.3.5").value(), Access::kRules);
+  // What gives something back, say, is not stopped by it.
+  overrides_.quotas_only = true;
+  EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
+  EXPECT_EQ(charges_->charges.size(), 2u);
+}
+
+TEST_F(RuleSetOverrides, OfAShadowRuleToo) {
+  Say(Override::Kind::kBan, "b", "const");
+  EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kBanned);
+}
+
+TEST_F(RuleSetOverrides, WhoIsAllowedIsNotCountedByThatRule) {
+  Say(Override::Kind::kAllow, "a", "client_ip=1.2.3.4");
+  EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
+  EXPECT_THAT(Charged(), ElementsAre("b const 1"));
+  ASSERT_EQ(charges_->exempted.size(), 1u);
+  Say(Override::Kind::kAllow, "b", "const");
+  EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kExempt);
+}
+
+TEST_F(RuleSetOverrides, AQuotaCountsWhileTheRuleCountsLikeIt) {
+  Say(Override::Kind::kQuota, "a", "client_ip=1.2.3.4", "50/s");
+  ASSERT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
+  EXPECT_EQ(charges_->charges[0].quota->limit(), 50);
+  EXPECT_EQ(charges_->kept, table_) << "it lives as long as the charge";
+  ASSERT_EQ(Match(*rules_, "/", "1.2.3.5").value(), Access::kRules);
+  EXPECT_EQ(charges_->charges[0].quota->limit(), 1);
+  EXPECT_EQ(charges_->kept, nullptr);
+  Say(Override::Kind::kQuota, "a", "client_ip=1.2.3.6", "50/s", Algorithm::kFixedWindow);
+  ASSERT_EQ(Match(*rules_, "/", "1.2.3.6").value(), Access::kRules);
+  EXPECT_EQ(charges_->charges[0].quota->limit(), 1);
+}
+
+TEST_F(RuleSetOverrides, KeysAreTakenAsTheyAreShown) {
+  Charges charges(memory_);
+  EXPECT_TRUE(rules_->ResolveKey("a", "client_ip=1.2.3.4", {}, charges).has_value());
+  EXPECT_EQ(charges.charges[0].identity, "client_ip=1.2.3.4");
+  for (const std::string& bad :
+       {std::string(), std::string("1.2.3.4"), std::string("path=/x"), std::string("client_ip=1 2"),
+        std::string("client_ip=\n"), "client_ip=" + std::string(5000, 'x')}) {
+    EXPECT_FALSE(rules_->ResolveKey("a", bad, {}, charges).has_value()) << bad;
+  }
+  EXPECT_THAT(rules_->ResolveKey("aa", "client_ip=1.2.3.4", {}, charges).error().message,
+              HasSubstr("no rule 'aa'"));
 }
 
 }  // namespace

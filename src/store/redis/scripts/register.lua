@@ -64,7 +64,7 @@ local left = tidy()
 local ends = 0
 local applied = 1
 if op == 'put' then
-  if left >= tonumber(ARGV[8]) and redis.call('HEXISTS', KEYS[1], field) == 0 then return {-1, '0'} end
+  if left >= tonumber(ARGV[8]) and not redis.call('HGET', KEYS[1], field) then return {-1, '0'} end
   if ttl > 0 then ends = now + ttl end
   redis.call('HSET', KEYS[1], field, whole(now) .. ' ' .. whole(ends) .. ' ' .. ARGV[3])
 else
@@ -73,5 +73,6 @@ end
 redis.call('HSET', KEYS[1], 'v', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], '315360000000')
 record(applied, ARGV[6], tonumber(ARGV[9]))
-redis.call('PUBLISH', ARGV[7], KEYS[1])
+-- Who may not publish is found out by those who ask.
+redis.pcall('PUBLISH', ARGV[7], KEYS[1])
 return {applied, whole(ends)}

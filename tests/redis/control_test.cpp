@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator says to one node of a fleet, as the others see it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <thread>
+
+#include "redis/redis_server.hpp"
+#include "service/admin_case.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using service::AskAdmin;
+using service::ByRule;
+using service::HttpAnswer;
+using service::ReadAdmin;
+using service::Service;
+using testing::HasSubstr;
+
+using Clock = std::chrono::steady_clock;
+
+std::string Yaml(int port) {
+  return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
+         "\", on_failure: closed, deadline: 5s }\n"
+         "rules:\n"
+         "  - { id: r, per: header:x-user, limit: 2/h }\n"
+         "  - { id: log, per: header:x-user, limit: 2/h, algorithm: sliding_log }\n";
+}
+
+std::string Alice(std::string_view more = {}) { return ByRule("r", "alice", more); }
+
+/// Three nodes of two reactors each on one Redis.
+class ControlTest : public testing::Test {
+ protected:
+  ControlTest() {
+    for (auto& node : nodes_) node = std::make_unique<Service>(Yaml(redis_.port()), 2);
+    // Connections are spread over the reactors by chance: some of each.
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      for (int c = 0; c < 6; ++c) {
+        clients_[i].push_back(std::make_unique<service::HttpClient>(nodes_[i]->api()));
+      }
+    }
+  }
+
+  /// The status that every connection of every node gets; 0: they differ.
+  int Everywhere() {
+    int all = -1;
+    for (auto& of_node : clients_) {
+      for (auto& client : of_node) {
+        const int status = client->Ask("/v1/decide", Alice()).status;
+        if (all != -1 && status != all) return 0;
+        all = status;
+      }
+    }
+    return all;
+  }
+  /// How long it took until all of them answer so; the test fails after 5 s.
+  std::chrono::milliseconds Until(int status) {
+    const auto began = Clock::now();
+    while (Everywhere() != status) {
+      if (Clock::now() - began > 5s) {
+        ADD_FAILURE() << "not " << status << " everywhere";
+        break;
+      }
+    }
+    return std::chrono::floor<std::chrono::milliseconds>(Clock::now() - began);
+  }
+  /// All of them have the denial in their caches.
+  void DenyEverywhere() {
+    (void)Until(429);
+    double hits = 0;
+    for (int i = 0; i < 100 && hits < 18; ++i) {
+      (void)Everywhere();
+      hits = 0;
+      for (auto& node : nodes_) hits += node->Metric("tidegate_cache_hits_total");
+    }
+    EXPECT_GE(hits, 18) << "denials are answered from caches";
+  }
+
+  RedisServer redis_;
+  std::array<std::unique_ptr<Service>, 3> nodes_;
+  std::array<std::vector<std::unique_ptr<service::HttpClient>>, 3> clients_;
+};
+
+TEST_F(ControlTest, ABanIsInForceOnAllWithinASecondAndSoIsItsEnd) {
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
+  EXPECT_LT(Until(403), 1s);
+  ASSERT_TRUE(AskAdmin(*nodes_[1], "/v1/lift", Alice()).Json().at("applied").as_bool());
+  EXPECT_LT(Until(429), 1s) << "the two that the bucket held are taken meanwhile";
+}
+
+TEST_F(ControlTest, AResetReachesEveryDenialCache) {
+  DenyEverywhere();
+  const auto began = Clock::now();
+  ASSERT_TRUE(AskAdmin(*nodes_[0], "/v1/reset", Alice()).Json().at("applied").as_bool());
+  // Two units are there again: whoever asks must find them, and not what was remembered.
+  int passed = 0;
+  while (passed == 0 && Clock::now() - began < 5s) {
+    passed += nodes_[2]->Decide(Alice()).status == 200 ? 1 : 0;
+  }
+  EXPECT_LT(Clock::now() - began, 1s);
+}
+
+TEST_F(ControlTest, AnotherQuotaReachesEveryDenialCacheAndItsEndToo) {
+  DenyEverywhere();
+  ASSERT_EQ(
+      AskAdmin(*nodes_[0], "/v1/override", Alice(R"(,"limit":"100000/h","burst":100000)")).status,
+      200);
+  // What is left is carried over, none; more comes by the new rate at once: 27 a second.
+  const auto began = Clock::now();
+  std::array<int, 3> passed{};
+  while (*std::min_element(passed.begin(), passed.end()) == 0 && Clock::now() - began < 5s) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const HttpAnswer answer = nodes_[i]->Decide(Alice());
+      if (answer.status == 200 && answer.Json().at("limit").to_number<int>() == 100000) {
+        ++passed[i];
+      }
+    }
+  }
+  EXPECT_LT(Clock::now() - began, 1s);
+  ASSERT_EQ(AskAdmin(*nodes_[1], "/v1/allow", Alice()).status, 200) << "one replaces the other";
+  EXPECT_LT(Until(200), 1s);
+  ASSERT_EQ(AskAdmin(*nodes_[2], "/v1/lift", Alice()).status, 200);
+  EXPECT_LT(Until(429), 1s);
+}
+
+TEST_F(ControlTest, ANodeThatStartsKnowsThem) {
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice(R"(,"reason":"scraping","ttl":"1h")")).status,
+            200);
+  Service late(Yaml(redis_.port()));
+  const auto began = Clock::now();
+  while (late.Decide(Alice()).status != 403 && Clock::now() - began < 5s) {
+  }
+  EXPECT_LT(Clock::now() - began, 1s);
+  const HttpAnswer overrides = ReadAdmin(late, "/v1/overrides");
+  EXPECT_THAT(overrides.body, HasSubstr(R"("reason":"scraping")"));
+  EXPECT_THAT(overrides.body, HasSubstr(R"("left_ms":35)"));
+  EXPECT_THAT(ReadAdmin(late, "/v1/audit").body, HasSubstr(R"("action":"ban")"));
+}
+
+TEST_F(ControlTest, TheyEndByRedissClock) {
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice(R"(,"ttl":"400ms")")).status, 200);
+  EXPECT_LT(Until(403), 400ms);
+  // The services' own clocks do not move by themselves here: what is left is told when the table is
+  // read, and is up when they say so.
+  for (auto& node : nodes_) node->Advance(400ms);
+  EXPECT_EQ(Everywhere() == 403, false);
+  // And from Redis it goes with the next change.
+  const auto began = Clock::now();
+  while (Clock::now() - began < 410ms) std::this_thread::yield();
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", ByRule("r", "bob")).status, 200);
+  EXPECT_EQ(redis_.Text({"HLEN", "tg:overrides:{fleet}"}), "2") << "bob's, and the version";
+}
+
+TEST_F(ControlTest, WithoutASubscriptionTheyAskTwiceASecond) {
+  // Whoever may not read the channel hears nothing.
+  redis_.Text({"ACL", "SETUSER", "default", "resetchannels"});
+  // Connections that were subscribed are closed by that.
+  const auto began = Clock::now();
+  while (AskAdmin(*nodes_[0], "/v1/ban", Alice()).status != 200 && Clock::now() - began < 5s) {
+  }
+  EXPECT_LT(Until(403), 1s);
+}
+
+TEST_F(ControlTest, WhatRedisDoesNotAnswerIsNotSaidToBeDone) {
+  redis_.Kill();
+  for (const char* path : {"/v1/ban", "/v1/lift", "/v1/reset", "/v1/inspect"}) {
+    const HttpAnswer answer = AskAdmin(*nodes_[0], path, Alice());
+    EXPECT_EQ(answer.status, 503) << path << answer.body;
+  }
+  EXPECT_EQ(ReadAdmin(*nodes_[0], "/v1/audit").status, 503);
+}
+
+TEST_F(ControlTest, AnOutageLiftsNobody) {
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
+  EXPECT_LT(Until(403), 1s);
+  redis_.Kill();
+  EXPECT_EQ(Everywhere(), 403);
+  EXPECT_THAT(ReadAdmin(*nodes_[2], "/v1/overrides").body, HasSubstr("\"ban\""));
+}
+
+TEST_F(ControlTest, InspectShowsWhatStandsInRedis) {
+  (void)nodes_[0]->Decide(Alice());
+  const auto bucket = AskAdmin(*nodes_[1], "/v1/inspect", Alice()).Json();
+  EXPECT_EQ(bucket.at("remaining").to_number<int>(), 1);
+  EXPECT_TRUE(bucket.at("tracked").as_bool());
+  const std::string key(bucket.at("stored_as").as_string());
+  EXPECT_EQ(redis_.Text({"EXISTS", key.c_str()}), "1");
+  EXPECT_THAT(boost::json::serialize(bucket), HasSubstr(R"({"name":"tokens",)"));
+  (void)nodes_[0]->Decide(ByRule("log", "alice"));
+  const auto log = AskAdmin(*nodes_[1], "/v1/inspect", ByRule("log", "alice")).Json();
+  EXPECT_EQ(log.at("state").as_array().size(), 1u);
+  EXPECT_FALSE(
+      AskAdmin(*nodes_[1], "/v1/inspect", ByRule("log", "bob")).Json().at("tracked").as_bool());
+}
+
+TEST_F(ControlTest, GarbageInRedisIsLeftAlone) {
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
+  EXPECT_LT(Until(403), 1s);
+  redis_.Text(
+      {"HSET", "tg:overrides:{fleet}", "x y", "1 0 nonsense", "z", "garbage", "v", "other"});
+  const auto began = Clock::now();
+  while (redis_.Text({"HGET", "tg:overrides:{fleet}", "v"}) == "other" &&
+         Clock::now() - began < 600ms) {
+    EXPECT_EQ(nodes_[1]->Decide(Alice()).status, 403);
+  }
+  redis_.Text({"SET", "tg:overrides:{fleet}", "not a hash"});
+  EXPECT_LT(Until(429), 2s) << "a table that is none is empty";
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
+  EXPECT_LT(Until(403), 1s);
+}
+
+TEST_F(ControlTest, AFlushedRedisHasNoneAndTheNodesSeeIt) {
+  ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
+  EXPECT_LT(Until(403), 1s);
+  redis_.Text({"FLUSHALL"});
+  EXPECT_LT(Until(429), 2s);
+}
+
+TEST_F(ControlTest, TheTableIsBounded) {
+  std::string fill = "for i = 1, 10000 do redis.call('HSET', KEYS[1], 'r x' .. i, '1 0 {}') end";
+  redis_.Text({"EVAL", fill.c_str(), "1", "tg:overrides:{fleet}"});
+  const HttpAnswer full = AskAdmin(*nodes_[0], "/v1/ban", Alice());
+  EXPECT_EQ(full.status, 409) << full.body;
+  EXPECT_THAT(full.body, HasSubstr("lift some"));
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

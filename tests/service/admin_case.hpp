@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "service/fixture.hpp"
+
+namespace tidegate::service {
+
+/// Operators' questions to a service's admin port, by its address.
+inline HttpAnswer AskAdmin(Service& service, std::string_view path, std::string_view body,
+                           std::string_view more_fields = {}) {
+  HttpClient client(service.admin());
+  client.Send("POST " + std::string(path) +
+              " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n" +
+              std::string(more_fields) + "Content-Length: " + std::to_string(body.size()) +
+              "\r\n\r\n" + std::string(body));
+  return client.Read();
+}
+inline HttpAnswer ReadAdmin(Service& service, std::string_view path) {
+  HttpClient client(service.admin());
+  client.Send("GET " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  return client.Read();
+}
+
+}  // namespace tidegate::service

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// What explain says, and what is then done.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "service/admin_case.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using namespace std::chrono_literals;
+namespace json = boost::json;
+using testing::HasSubstr;
+
+std::string TextOf(const json::object& object, const char* name) {
+  const json::value* const value = object.if_contains(name);
+  return value == nullptr ? "" : std::string(value->as_string());
+}
+
+/// Random rules, requests and operators, all from one seed.
+class History {
+ public:
+  explicit History(std::uint64_t seed) : random_(seed), service_(Yaml()) {}
+
+  void Run(int steps) {
+    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+      service_.Advance(Micros{Below(90'000)});
+      if (Below(8) == 0) Operate();
+      Compare(Question());
+    }
+  }
+  [[nodiscard]] int passed() const noexcept { return passed_; }
+  [[nodiscard]] int limited() const noexcept { return limited_; }
+  [[nodiscard]] int refused() const noexcept { return refused_; }
+
+ private:
+  int Below(int end) { return std::uniform_int_distribution<int>(0, end - 1)(random_); }
+  std::string One(std::initializer_list<const char*> of) {
+    return *(of.begin() + Below(static_cast<int>(of.size())));
+  }
+
+  std::string Yaml() {
+    std::string yaml =
+        "deny: [ { header: { user-agent: \"Bad*\" } } ]\n"
+        "exempt: [ { client_ip: [192.0.2.9] } ]\nrules:\n";
+    const int count = 1 + Below(5);
+    for (int i = 0; i < count; ++i) {
+      const std::string algorithm =
+          One({"token_bucket", "gcra", "sliding_log", "sliding_window", "fixed_window"});
+      yaml += "  - { id: r" + std::to_string(i) + ", per: " +
+              One({"client_ip", "header:x-key | client_ip", "const", "[client_ip, path]"}) +
+              ", limit: " + std::to_string(2 + Below(6)) + One({"/s", "/3s", "/500ms"}) +
+              ", algorithm: " + algorithm + ", match: " +
+              One({"{}", "{ path: /a/** }", "{ path: [/a/b, /c], method: GET }",
+                   "{ header: { x-key: \"k*\" } }", "{ host: \"*.example.com\" }"}) +
+              One({"", "", ", mode: shadow"}) + One({"", ", cost: 2"}) + " }\n";
+    }
+    return yaml;
+  }
+
+  std::string Question() {
+    std::string question = R"({"request":{"path":")" + One({"/a/b", "/a/c/d", "/c", "/"}) +
+                           R"(","method":")" + One({"GET", "POST"}) + R"(","host":")" +
+                           One({"api.example.com", "example.com"}) + R"(","client_ip":"192.0.2.)" +
+                           std::to_string(7 + Below(3)) + R"(","headers":{)";
+    if (Below(2) == 0) question += R"("x-key":")" + One({"k1", "k2", "other"}) + "\"";
+    if (Below(12) == 0) {
+      if (question.back() == '"') question += ",";
+      question += R"("user-agent":"BadBot")";
+    }
+    question += "}}";
+    if (Below(4) == 0) question += R"(,"cost":)" + std::to_string(1 + Below(9));
+    return question + "}";
+  }
+
+  void Operate() {
+    const std::string action = One({"ban", "allow", "override", "lift", "lift", "reset"});
+    std::string body = R"({"rule":"r)" + std::to_string(Below(3)) +
+                       R"(","key":"client_ip=192.0.2.)" + std::to_string(7 + Below(2)) + "\"";
+    if (action == "override") body += R"(,"limit":"3/2s")";
+    if (action != "lift" && action != "reset" && Below(2) == 0) body += R"(,"ttl":"700ms")";
+    // A rule that does not exist, or does not count so, is objected to: that is fine here.
+    (void)AskAdmin(service_, "/v1/" + action, body + "}");
+  }
+
+  void Compare(const std::string& question) {
+    SCOPED_TRACE(question);
+    const HttpAnswer explained = AskAdmin(service_, "/v1/explain", question);
+    ASSERT_EQ(explained.status, 200) << explained.body;
+    // And asking changes nothing.
+    ASSERT_EQ(AskAdmin(service_, "/v1/explain", question).body, explained.body);
+    const HttpAnswer decided = service_.Decide(question);
+    SCOPED_TRACE("explained: " + explained.body + "decided: " + decided.body);
+    const json::object said = explained.Json();
+    const json::object done = decided.Json();
+    ASSERT_EQ(said.at("status").to_number<int>(), decided.status);
+    ASSERT_EQ(said.at("allowed"), done.at("allowed"));
+    ASSERT_EQ(TextOf(said, "rule"), TextOf(done, "rule"));
+    for (const char* name : {"retry_after_ms", "never"}) {
+      ASSERT_EQ(said.contains(name), done.contains(name)) << name;
+      if (said.contains(name)) {
+        ASSERT_EQ(said.at(name), done.at(name)) << name;
+      }
+    }
+    std::size_t counted = 0;
+    for (const json::value& value : said.at("rules").as_array()) {
+      const json::object& rule = value.as_object();
+      if (!rule.contains("allowed")) continue;
+      ++counted;
+      CompareRule(rule, done);
+    }
+    ASSERT_EQ(counted, done.at("rules").as_array().size());
+    ++(decided.status == 200 ? passed_ : decided.status == 429 ? limited_ : refused_);
+  }
+
+  static void CompareRule(const json::object& said, const json::object& done) {
+    for (const json::value& value : done.at("rules").as_array()) {
+      const json::object& rule = value.as_object();
+      if (rule.at("rule") != said.at("rule")) continue;
+      ASSERT_EQ(rule.at("allowed"), said.at("allowed"));
+      ASSERT_EQ(rule.at("limit"), said.at("capacity"));
+      ASSERT_EQ(rule.at("remaining"), said.at("after").as_object().at("remaining"));
+      return;
+    }
+    FAIL() << "the rule was not asked: " << said.at("rule");
+  }
+
+  std::mt19937_64 random_;
+  Service service_;
+  int passed_ = 0;
+  int limited_ = 0;
+  int refused_ = 0;
+};
+
+TEST(Explain, AgreesWithWhatDecideThenDoes) {
+  int passed = 0;
+  int limited = 0;
+  int refused = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    History history(seed);
+    history.Run(60);
+    if (HasFailure()) return;
+    passed += history.passed();
+    limited += history.limited();
+    refused += history.refused();
+  }
+  // A property of what never happens would hold, too.
+  EXPECT_GT(passed, 300);
+  EXPECT_GT(limited, 200);
+  EXPECT_GT(refused, 40);
+}
+
+constexpr std::string_view kYaml = R"(
+client_ip: { trusted_proxies: [10.0.0.0/8] }
+rules:
+  - { id: per-key, match: { path: /v1/** }, per: header:x-api-key | client_ip, limit: 2/s }
+  - { id: logins, match: { path: /v1/login, method: POST }, per: client_ip, limit: 5/m, algorithm: sliding_log }
+  - { id: slots, match: { path: /slow }, per: client_ip, limit: 2/10s, algorithm: concurrency }
+)";
+
+TEST(Explain, TellsWhyNotAndByWhichAddress) {
+  Service service(kYaml);
+  const auto said =
+      AskAdmin(service, "/v1/explain", R"({"request":{"path":"//v1/./x?y","peer":"10.1.1.1",
+    "headers":{"X-Forwarded-For":"203.0.113.7"}}})")
+          .Json();
+  EXPECT_EQ(said.at("request").as_object().at("path").as_string(), "/v1/x");
+  EXPECT_EQ(said.at("request").as_object().at("client_ip").as_string(), "203.0.113.7");
+  const auto& rules = said.at("rules").as_array();
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(TextOf(rules[0].as_object(), "counted_by"), "client_ip");
+  EXPECT_EQ(TextOf(rules[0].as_object(), "key"), "client_ip=203.0.113.7");
+  EXPECT_EQ(TextOf(rules[1].as_object(), "why"), "its path is /v1/login, the request's is /v1/x");
+  EXPECT_EQ(said.at("considered").to_number<int>(), 3);
+}
+
+TEST(Explain, ByRuleAndOfLeases) {
+  Service service(kYaml);
+  const auto by_rule =
+      AskAdmin(service, "/v1/explain", R"({"rule":"per-key","identity":"abc","cost":3})").Json();
+  EXPECT_EQ(by_rule.at("status").to_number<int>(), 429);
+  EXPECT_TRUE(by_rule.at("never").as_bool());
+  // What a newcomer would be told: explain needs no lease.
+  const std::string slow = R"({"request":{"path":"/slow","client_ip":"192.0.2.1"}})";
+  EXPECT_TRUE(AskAdmin(service, "/v1/explain", slow).Json().at("allowed").as_bool());
+  for (const char* lease : {"a", "b"}) {
+    EXPECT_EQ(service
+                  .Ask("/v1/acquire", R"({"rule":"slots","identity":"192.0.2.1","lease":")" +
+                                          std::string(lease) + "\"}")
+                  .status,
+              200);
+  }
+  EXPECT_FALSE(AskAdmin(service, "/v1/explain", slow).Json().at("allowed").as_bool());
+}
+
+TEST(Explain, NoSecretIsShown) {
+  Service service(kYaml);
+  const HttpAnswer answer = AskAdmin(
+      service, "/v1/explain", R"({"request":{"path":"/v1/x","headers":{"x-api-key":"hunter2"}}})");
+  EXPECT_THAT(answer.body, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(answer.body, HasSubstr("header:x-api-key=~"));
+}
+
+TEST(Explain, RefusesWhatMakesNoSense) {
+  Service service(kYaml);
+  for (const char* body :
+       {"{}", "[]", "", R"({"request":{},"rule":"per-key"})",
+        R"({"rule":"per-key","cost":0,"identity":"x"})", R"({"request":{"path":"x"}})",
+        R"({"request":{"client_ip":"nobody"}})", R"({"request":{},"ttl":"1h"})",
+        R"({"request":{},"nonsense":1})", R"({"rule":"per-key","identity":{"cookie:x":"y"}})"}) {
+    const HttpAnswer answer = AskAdmin(service, "/v1/explain", body);
+    EXPECT_EQ(answer.status, 400) << body << answer.body;
+    EXPECT_TRUE(answer.Json().contains("detail")) << body;
+  }
+  EXPECT_EQ(AskAdmin(service, "/v1/explain", R"({"rule":"nobody","identity":"x"})").status, 404);
+}
+
+}  // namespace
+}  // namespace tidegate::service
