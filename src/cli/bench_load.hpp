@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/bench_wire.hpp"
@@ -40,7 +39,7 @@ class BenchLoad {
  public:
   using Clock = std::chrono::steady_clock;
   struct Options {
-    explicit Options(Draw which) : draw(std::move(which)) {}
+    explicit Options(const Draw& which) : draw(which) {}
 
     ServerAddress server = {};
     Patience patience = {};

@@ -31,7 +31,7 @@ struct ChangeOptions {
 };
 
 /// What is sent; the Error says what is missing.
-[[nodiscard]] Result<AdminQuestion> QuestionOf(const ChangeOptions& options);
+[[nodiscard]] Result<AdminQuestion> QuestionOf(const ChangeOptions& given);
 
 /// `tidegate reset`, `grant`, `refund`, `ban`, `allow`, `override` and `lift`. Returns an exit
 /// code: kOk also where there was nothing to do.

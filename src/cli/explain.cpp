@@ -62,7 +62,7 @@ Result<json::object> RequestOf(const ExplainOptions& options) {
 }
 
 std::string Verdict(const Members& answer) {
-  const std::string outcome = answer.Text("outcome");
+  std::string outcome = answer.Text("outcome");
   const std::string entry =
       answer.Has("entry") ? " (entry " + answer.Text("entry") + " of the configuration)" : "";
   if (outcome == "exempt") return "exempt: it passes uncounted" + entry;

@@ -6,7 +6,7 @@
 namespace tidegate::cli {
 
 std::string OverrideKind(const Members& entry) {
-  const std::string kind = entry.Text("kind");
+  std::string kind = entry.Text("kind");
   if (kind != "quota") return kind;
   std::string text = "quota " + entry.Text("limit");
   if (entry.Has("burst")) text += ", burst " + Count(entry.Whole("burst"));

@@ -17,7 +17,7 @@ std::string Padded(const Cell& cell, std::size_t width, Align align, Colours col
 
 }  // namespace
 
-Cell::Cell(std::string cell_text, Ink cell_ink) : text(Shown(cell_text)), ink(cell_ink) {}
+Cell::Cell(const std::string& cell_text, Ink cell_ink) : text(Shown(cell_text)), ink(cell_ink) {}
 
 void Table::Print(const Console& console, std::string_view indent) const {
   std::vector<std::size_t> widths;

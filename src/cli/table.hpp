@@ -13,9 +13,10 @@ enum class Align : std::uint8_t { kLeft, kRight };
 
 /// What stands in a table: foreign text is made fit for a terminal here.
 struct Cell {
-  Cell(std::string cell_text, Ink cell_ink = Ink::kPlain);  // NOLINT(google-explicit-constructor)
-  Cell(const char* cell_text)
-      : Cell(std::string(cell_text)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor): rows are lists of texts.
+  Cell(const std::string& cell_text, Ink cell_ink = Ink::kPlain);
+  Cell(const char* cell_text) : Cell(std::string(cell_text)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   std::string text;  ///< Shown.
   Ink ink;

@@ -134,8 +134,8 @@ FakeAdmin::FakeAdmin(Handler handler) : handler_(std::move(handler)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address);
-  listen(listener_, 16);
+  (void)bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  (void)listen(listener_, 16);
   socklen_t size = sizeof address;
   getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
   port_ = ntohs(address.sin_port);

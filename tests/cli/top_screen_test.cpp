@@ -3,8 +3,8 @@
 // afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
+#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -97,7 +97,8 @@ TEST_F(TopScreenTest, SignalsAndCrashesRestoreTheTerminal) {
     StartTop(fake.address());
     ASSERT_TRUE(terminal_.Shows("HOT KEYS"));
     const std::string shell = terminal_.Variable("pane_pid");
-    std::ifstream children("/proc/" + shell + "/task/" + shell + "/children");
+    std::ifstream children(
+        std::string("/proc/").append(shell).append("/task/").append(shell).append("/children"));
     pid_t top = 0;
     ASSERT_TRUE(children >> top);
     kill(top, signal);
