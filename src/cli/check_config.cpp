@@ -2,12 +2,34 @@
 #include "cli/check_config.hpp"
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <ostream>
 
 #include "cli/exit.hpp"
 #include "server/server.hpp"
 
 namespace tidegate::cli {
+namespace {
+
+namespace json = boost::json;
+
+void PrintJson(const std::string& file, const Problems& problems, std::size_t rules, bool good,
+               std::ostream& out) {
+  json::array list;
+  for (const Problem& problem : problems) {
+    const bool error = problem.severity == Problem::Severity::kError;
+    list.push_back(json::object{{"severity", error ? "error" : "warning"},
+                                {"line", problem.at.line},
+                                {"column", problem.at.column},
+                                {"where", problem.where},
+                                {"message", problem.message}});
+  }
+  out << json::serialize(json::object{
+             {"file", file}, {"good", good}, {"rules", rules}, {"problems", std::move(list)}})
+      << '\n';
+}
+
+}  // namespace
 
 int CheckConfig(const CheckOptions& options, std::ostream& out) {
   ConfigReading reading = LoadConfig(options.file);
@@ -16,12 +38,18 @@ int CheckConfig(const CheckOptions& options, std::ostream& out) {
     rules = reading.config->rules.size();
     Server::Check(*reading.config, reading.problems);
   }
-  for (const Problem& problem : reading.problems) out << problem.Text(options.file) << '\n';
   const auto count = [&](Problem::Severity severity) {
     return std::ranges::count(reading.problems, severity, &Problem::severity);
   };
   const auto errors = count(Problem::Severity::kError);
   const auto warnings = count(Problem::Severity::kWarning);
+  const bool good = errors == 0 && (!options.strict || warnings == 0);
+  const int exit = good ? kOk : kUsage;
+  if (options.json) {
+    PrintJson(options.file, reading.problems, rules, good, out);
+    return exit;
+  }
+  for (const Problem& problem : reading.problems) out << problem.Text(options.file) << '\n';
   out << options.file << ": ";
   if (errors == 0) {
     out << "good, " << rules << (rules == 1 ? " rule" : " rules");
@@ -30,7 +58,7 @@ int CheckConfig(const CheckOptions& options, std::ostream& out) {
   }
   if (warnings != 0) out << ", " << warnings << (warnings == 1 ? " warning" : " warnings");
   out << '\n';
-  return errors != 0 || (options.strict && warnings != 0) ? kUsage : kOk;
+  return exit;
 }
 
 }  // namespace tidegate::cli

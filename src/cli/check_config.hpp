@@ -9,6 +9,7 @@ namespace tidegate::cli {
 struct CheckOptions {
   std::string file;
   bool strict = false;  ///< Warnings fail too.
+  bool json = false;    ///< One object instead of lines.
 };
 
 /// `tidegate check-config`: every problem on its line, then a verdict. Returns an exit code.

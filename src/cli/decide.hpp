@@ -2,25 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 
-#include "tidegate/clock.hpp"
+#include "cli/admin_client.hpp"
 
 namespace tidegate::cli {
 
 struct DecideOptions {
-  std::string rule;
-  std::string identity;
+  AskOptions ask = {};  ///< The API, not admin.
+  std::string rule = {};
+  std::string identity = {};
   std::int64_t cost = 0;  ///< 0: the rule's own.
-  std::string server = "127.0.0.1:8081";
   bool peek = false;
-  bool json = false;
-  Micros timeout = std::chrono::seconds{2};
 };
 
-/// `tidegate decide`: asks a running server. Returns an exit code: 0 allowed, 1 denied, 3 no
-/// answer.
-[[nodiscard]] int Decide(const DecideOptions& options, std::ostream& out, std::ostream& err);
+/// `tidegate decide`: asks a running server. Returns an exit code: 0 allowed, 1 denied, 2 a
+/// question without sense, 3 no answer.
+[[nodiscard]] int Decide(const DecideOptions& options, const Console& console);
 
 }  // namespace tidegate::cli

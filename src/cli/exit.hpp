@@ -7,8 +7,8 @@ namespace tidegate::cli {
 enum Exit : int {
   kOk = 0,       ///< Done; `decide`: allowed.
   kRuntime = 1,  ///< Something failed on the way; `decide`: denied.
-  kUsage = 2,    ///< The command line or the configuration is wrong.
-  kNoAnswer = 3  ///< `decide`: the server could not be asked.
+  kUsage = 2,    ///< The command line, the question or the configuration is wrong.
+  kNoAnswer = 3  ///< A server could not be asked, or could not answer.
 };
 
 }  // namespace tidegate::cli

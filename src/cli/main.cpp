@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <exception>
 #include <iostream>
 #include <string>
 #include <utility>
 
 #include "cli/check_config.hpp"
-#include "cli/decide.hpp"
+#include "cli/command_line.hpp"
 #include "cli/demo.hpp"
 #include "cli/exit.hpp"
 #include "cli/serve.hpp"
@@ -15,25 +14,6 @@
 
 namespace tidegate::cli {
 namespace {
-
-/// An option whose text `parse` turns into a value or refuses with a sentence.
-template <class T, class Parse>
-void AddParsed(CLI::App& app, const std::string& name, T& value, Parse parse,
-               const std::string& help, const std::string& type) {
-  app.add_option_function<std::string>(
-         name,
-         [name, &value, parse](const std::string& text) {
-           auto parsed = parse(text);
-           if (!parsed) throw CLI::ValidationError(name, parsed.error().message);
-           value = *parsed;
-         },
-         help)
-      ->type_name(type);
-}
-
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadQuota, std::move(why)});
-}
 
 Result<Algorithm> ReadAlgorithm(const std::string& text) {
   if (const auto algorithm = ParseAlgorithm(text)) return *algorithm;
@@ -51,14 +31,6 @@ Result<std::optional<Config::Log::Format>> ReadLogFormat(const std::string& text
   return Refuse("\"" + text + "\" is not a log format: choose text or json");
 }
 
-Result<std::int64_t> ReadCount(const std::string& text) {
-  std::int64_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, count);
-  if (error == std::errc{} && rest == end) return count;
-  return Refuse("\"" + text + "\" is not a whole number below 2^63, as 5 is");
-}
-
 Result<std::int64_t> ReadRequests(const std::string& text) {
   auto count = ReadCount(text);
   if (count && (*count < 1 || *count > kMaxDemoRequests)) {
@@ -66,14 +38,6 @@ Result<std::int64_t> ReadRequests(const std::string& text) {
                   std::to_string(kMaxDemoRequests) + " requests");
   }
   return count;
-}
-
-Result<std::int64_t> ReadCost(const std::string& text) {
-  auto cost = ReadCount(text);
-  if (cost && (*cost < 1 || *cost > kMaxCost)) {
-    return Refuse(text + " is out of range: a cost is between 1 and 2147483647");
-  }
-  return cost;
 }
 
 void AddDemo(CLI::App& app, DemoOptions& options) {
@@ -124,33 +88,12 @@ void AddCheckConfig(CLI::App& app, CheckOptions& options) {
       *app.add_subcommand("check-config", "Say what is wrong with a configuration, and where");
   check.add_option("file", options.file, "The configuration")->required()->type_name("FILE");
   check.add_flag("--strict", options.strict, "Fail on warnings too");
+  check.add_flag("--json", options.json, "Print one JSON object instead of lines");
   check.footer(
       "Exits with 0 if a server would start with it, else with 2.\n"
       "\n"
       "Example:\n"
       "  tidegate check-config tidegate.yaml");
-}
-
-void AddDecide(CLI::App& app, DecideOptions& options) {
-  CLI::App& decide = *app.add_subcommand("decide", "Ask a running server for one decision");
-  decide.add_option("rule", options.rule, "The rule's id")->required()->type_name("RULE");
-  decide.add_option("identity", options.identity, "Who is asking, as the rule counts")
-      ->required()
-      ->type_name("IDENTITY");
-  AddParsed(decide, "--cost", options.cost, ReadCost, "What it costs (default: as the rule says)",
-            "N");
-  decide.add_option("--server", options.server, "Where it listens (default: 127.0.0.1:8081)")
-      ->type_name("HOST:PORT");
-  AddParsed(decide, "--timeout", options.timeout, ParseDuration,
-            "How long to wait for the answer (default: 2s)", "DURATION");
-  decide.add_flag("--peek", options.peek, "Only look: charge nothing");
-  decide.add_flag("--json", options.json, "Print the server's answer as it came");
-  decide.footer(
-      "Exits with 0 if allowed, 1 if denied, 2 if the question makes no sense, 3 without an "
-      "answer.\n"
-      "\n"
-      "Example: at most so many mails as the rule allows\n"
-      "  tidegate decide mails alice && send-mail");
 }
 
 int Demo(const DemoOptions& options) {
@@ -163,6 +106,13 @@ int Demo(const DemoOptions& options) {
     return kRuntime;
   }
   return kOk;
+}
+
+/// Done is only what was written, too: a full disk must not pass for an answer.
+int Flushed(int code) {
+  if (std::cout.flush() || code != kOk) return code;
+  std::cerr << "tidegate: the output could not be written; is the disk full?\n";
+  return kRuntime;
 }
 
 int Main(int argc, const char* const* argv) {
@@ -183,8 +133,9 @@ int Main(int argc, const char* const* argv) {
   AddServe(app, serve);
   CheckOptions check;
   AddCheckConfig(app, check);
-  DecideOptions decide;
-  AddDecide(app, decide);
+  Action action;
+  AddApiCommands(app, action);
+  AddAdminCommands(app, action);
   DemoOptions demo;
   AddDemo(app, demo);
 
@@ -208,7 +159,7 @@ int Main(int argc, const char* const* argv) {
     return Serve(serve);
   }
   if (app.got_subcommand("check-config")) return CheckConfig(check, std::cout);
-  if (app.got_subcommand("decide")) return Decide(decide, std::cout, std::cerr);
+  if (action) return Flushed(action());
   return Demo(demo);
 }
 

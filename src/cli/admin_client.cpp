@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/admin_client.hpp"
+
+#include <ostream>
+#include <utility>
+
+#include "cli/exit.hpp"
+#include "cli/shown_text.hpp"
+#include "cli/token.hpp"
+
+namespace tidegate::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string Line(std::string_view json_text) {
+  std::string text = ShownJson(json_text);
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+AskFailure Refused(const AdminAnswer& answer, bool with_token) {
+  const Members problem(answer.object);
+  std::string message = Shown(problem.Text("detail"));
+  if (message.empty()) {
+    message = "the server refused the question with status " + std::to_string(answer.status);
+  }
+  if (problem.Has("pointer")) message += " (at " + Shown(problem.Text("pointer")) + ")";
+  if (answer.status == 401 && !with_token) {
+    message += "; name a token's file with --token-file, or set TIDEGATE_TOKEN";
+  }
+  // 5xx: it could not, though there is nothing wrong with the question.
+  return {answer.status >= 500 ? kNoAnswer : kUsage, std::move(message), answer.text};
+}
+
+}  // namespace
+
+Asked<AdminClient> AdminClient::Make(const AskOptions& options, std::uint16_t default_port,
+                                     std::string option) {
+  auto address =
+      ServerAddress::Parse(options.server.empty() ? "127.0.0.1" : options.server, default_port);
+  if (!address) return std::unexpected(AskFailure{kUsage, option + ": " + address.error().message});
+  auto token = ReadToken(options.token_file);
+  if (!token) return std::unexpected(AskFailure{kUsage, token.error().message});
+  AdminClient client;
+  client.address_ = std::move(*address);
+  client.token_ = std::move(*token);
+  client.patience_ = {.timeout = options.timeout, .option = std::move(option)};
+  return client;
+}
+
+Asked<AdminAnswer> AdminClient::Ask(const AdminQuestion& question) const {
+  auto came = cli::Ask(address_,
+                       {.method = question.body ? "POST" : "GET",
+                        .target = question.target,
+                        .body = question.body ? json::serialize(*question.body) : "",
+                        .token = token_},
+                       patience_);
+  if (!came) return std::unexpected(AskFailure{kNoAnswer, Shown(came.error().message)});
+  boost::system::error_code error;
+  json::value value = json::parse(came->body, error);
+  if (error || !value.is_object()) {
+    return std::unexpected(
+        AskFailure{kNoAnswer, address_.Text() + " does not answer like a tidegate server (status " +
+                                  std::to_string(came->status) +
+                                  " and no JSON): name another with " + patience_.option});
+  }
+  AdminAnswer answer{came->status, std::move(came->body), std::move(value.get_object())};
+  // A denial is an answer as well.
+  if (answer.status < 300 || answer.object.contains("allowed")) return answer;
+  return std::unexpected(Refused(answer, !token_.empty()));
+}
+
+int Tell(std::string_view command, const AskFailure& failure, bool json, const Console& console) {
+  if (json && !failure.text.empty()) console.out << Line(failure.text);
+  console.err << "tidegate " << command << ": " << failure.message << '\n';
+  return failure.exit;
+}
+
+int AskAndPrint(std::string_view command, const AskOptions& options, const AdminQuestion& question,
+                const Console& console, const std::function<void(Members)>& print) {
+  const auto client = AdminClient::Make(options);
+  if (!client) return Tell(command, client.error(), options.json, console);
+  const auto answer = client->Ask(question);
+  if (!answer) return Tell(command, answer.error(), options.json, console);
+  if (options.json) {
+    console.out << Line(answer->text);
+  } else {
+    print(Members(answer->object));
+  }
+  return kOk;
+}
+
+}  // namespace tidegate::cli

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/json.hpp>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/console.hpp"
+#include "cli/http_ask.hpp"
+#include "cli/members.hpp"
+
+namespace tidegate::cli {
+
+/// Which server a command asks, and how.
+struct AskOptions {
+  std::string server = {};      ///< HOST:PORT; empty: this machine.
+  std::string token_file = {};  ///< Else the environment's TIDEGATE_TOKEN.
+  Micros timeout = std::chrono::seconds{2};
+  bool json = false;  ///< Print what came.
+};
+
+struct AdminQuestion {
+  std::string target;                            ///< `/v1/status`
+  std::optional<boost::json::object> body = {};  ///< Sent with POST; else it is GET.
+};
+
+/// What the server said.
+struct AdminAnswer {
+  int status = 0;
+  std::string text = {};  ///< As it came.
+  boost::json::object object = {};
+};
+
+/// Why there is none.
+struct AskFailure {
+  int exit;               ///< kUsage or kNoAnswer.
+  std::string message;    ///< For people, fit for a terminal.
+  std::string text = {};  ///< The problem, where the server sent one: JSON.
+};
+
+template <class T>
+using Asked = std::expected<T, AskFailure>;
+
+/// One server, asked again and again. Each question has a connection of its own.
+class AdminClient {
+ public:
+  /// `default_port` and `option` (`--admin`): of the door that is asked. Reads the token.
+  [[nodiscard]] static Asked<AdminClient> Make(const AskOptions& options,
+                                               std::uint16_t default_port = kAdminPort,
+                                               std::string option = "--admin");
+
+  [[nodiscard]] Asked<AdminAnswer> Ask(const AdminQuestion& question) const;
+
+  /// Once `fd` is readable, whatever is under way ends.
+  void CancelBy(int fd) noexcept { patience_.cancel = fd; }
+  [[nodiscard]] const ServerAddress& address() const noexcept { return address_; }
+  [[nodiscard]] const std::string& token() const noexcept { return token_; }
+
+ private:
+  AdminClient() = default;
+
+  ServerAddress address_;
+  std::string token_;
+  Patience patience_;
+};
+
+/// What most commands are: one question, and its answer printed, as it came with --json.
+/// `command`: for messages. Returns an exit code.
+[[nodiscard]] int AskAndPrint(std::string_view command, const AskOptions& options,
+                              const AdminQuestion& question, const Console& console,
+                              const std::function<void(Members)>& print);
+/// Prints a failure; with --json the server's problem too. Returns its exit code.
+[[nodiscard]] int Tell(std::string_view command, const AskFailure& failure, bool json,
+                       const Console& console);
+
+}  // namespace tidegate::cli

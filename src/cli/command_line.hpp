@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "cli/admin_client.hpp"
+#include "cli/whom.hpp"
+#include "tidegate/error.hpp"
+
+namespace tidegate::cli {
+
+/// What is to be done once the command line has been read. Returns an exit code.
+using Action = std::function<int()>;
+
+/// An option whose text `parse` turns into a value or refuses with a sentence.
+template <class T, class Parse>
+CLI::Option* AddParsed(CLI::App& app, const std::string& name, T& value, Parse parse,
+                       const std::string& help, const std::string& type) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [name, &value, parse](const std::string& text) {
+            auto parsed = parse(text);
+            if (!parsed) throw CLI::ValidationError(name, parsed.error().message);
+            value = *parsed;
+          },
+          help)
+      ->type_name(type);
+}
+
+[[nodiscard]] std::unexpected<Error> Refuse(std::string why);
+[[nodiscard]] Result<std::int64_t> ReadCount(const std::string& text);
+[[nodiscard]] Result<std::int64_t> ReadCost(const std::string& text);
+
+/// `--token-file`, `--timeout` and `--json`.
+void AddAskOptions(CLI::App& app, AskOptions& options);
+/// These and `--admin`.
+void AddAdminOptions(CLI::App& app, AskOptions& options);
+/// RULE, IDENTITY, `--key` and `--part`.
+void AddWhom(CLI::App& app, Whom& whom);
+
+/// The commands that ask the admin port; that of the one which is named becomes `action`.
+void AddAdminCommands(CLI::App& app, Action& action);
+/// `decide` and `bench`.
+void AddApiCommands(CLI::App& app, Action& action);
+
+}  // namespace tidegate::cli

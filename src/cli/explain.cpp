@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/explain.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+#include "cli/exit.hpp"
+#include "cli/human.hpp"
+#include "cli/override_text.hpp"
+#include "cli/shown_text.hpp"
+#include "cli/table.hpp"
+#include "rules/duration.hpp"
+
+namespace tidegate::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+std::unexpected<Error> Refuse(std::string why) {
+  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(why)});
+}
+
+/// `name: value`, as curl's -H has it. A name that comes again makes a list.
+Result<json::object> HeadersOf(const std::vector<std::string>& lines) {
+  json::object headers;
+  for (const std::string& line : lines) {
+    const std::size_t colon = line.find(':');
+    if (colon == 0 || colon == std::string::npos) {
+      return Refuse("--header is 'name: value', as in --header 'x-api-key: abc'");
+    }
+    std::string name = line.substr(0, colon);
+    for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    const std::size_t begin = std::min(line.find_first_not_of(" \t", colon + 1), line.size());
+    json::value& value = headers[name];
+    if (value.is_null()) {
+      value = line.substr(begin);
+    } else {
+      if (!value.is_array()) value = json::array{value};
+      value.get_array().emplace_back(line.substr(begin));
+    }
+  }
+  return headers;
+}
+
+Result<json::object> RequestOf(const ExplainOptions& options) {
+  json::object request;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) request[name] = value;
+  };
+  const std::size_t question_mark = options.path.find('?');
+  add("method", options.method);
+  add("host", options.host);
+  add("path", options.path.substr(0, question_mark));
+  if (question_mark != std::string::npos) add("query", options.path.substr(question_mark + 1));
+  add("client_ip", options.client_ip);
+  add("peer", options.peer);
+  auto headers = HeadersOf(options.headers);
+  if (!headers) return std::unexpected(headers.error());
+  if (!headers->empty()) request["headers"] = std::move(*headers);
+  return request;
+}
+
+std::string Verdict(const Members& answer) {
+  std::string outcome = answer.Text("outcome");
+  const std::string entry =
+      answer.Has("entry") ? " (entry " + answer.Text("entry") + " of the configuration)" : "";
+  if (outcome == "exempt") return "exempt: it passes uncounted" + entry;
+  if (outcome == "deny") return "an entry of `deny` refuses it" + entry;
+  if (outcome == "banned") return "an operator banned it";
+  if (outcome == "uncounted") return "no rule counts it";
+  if (answer.Has("rule")) return "rule " + answer.Text("rule") + " governs";
+  return outcome;
+}
+
+std::string RequestLine(const Members& request) {
+  std::string text = request.Text("method");
+  text += (text.empty() ? "" : " ") + request.Text("host") + request.Text("path");
+  if (request.Has("query")) text += "?" + request.Text("query");
+  if (request.Has("client_ip")) text += " from " + request.Text("client_ip");
+  return text;
+}
+
+std::string WhatARuleSays(const Members& rule) {
+  const bool allowed = rule.Yes("allowed");
+  std::string text = allowed ? "allows" : "denies";
+  if (rule.Text("mode") == "shadow") text = allowed ? "would allow" : "would deny";
+  const Members before = rule.Of("before");
+  if (before.Has("remaining")) {
+    text += ": " + Count(before.Whole("remaining"));
+    if (rule.Has("capacity")) text += " of " + Count(rule.Whole("capacity"));
+    text += " left";
+  }
+  if (allowed && rule.Of("after").Has("remaining")) {
+    text += ", " + Count(rule.Of("after").Whole("remaining")) + " after it";
+  }
+  if (rule.Yes("never")) {
+    text += ", and it can never pass: the cost is above the limit";
+  } else if (rule.Has("retry_after_ms")) {
+    text += ", try again in " + FormatDuration(rule.Ms("retry_after_ms"));
+  }
+  return text;
+}
+
+void PrintRule(const Members& rule, const Console& console) {
+  const std::string name = Inked(Shown(rule.Text("rule")), Ink::kStrong, console.colours);
+  if (!rule.Yes("matched")) {
+    console.out << '\n' << name << "  does not match: " << Shown(rule.Text("why")) << '\n';
+    return;
+  }
+  const Ink ink = rule.Yes("allowed") ? Ink::kGood : Ink::kBad;
+  console.out << '\n'
+              << name << "  " << Inked(Shown(WhatARuleSays(rule)), ink, console.colours) << '\n';
+  Table facts({{""}, {""}});
+  const auto add = [&](const char* label, const std::string& text) {
+    if (!text.empty()) facts.Add({label, text});
+  };
+  if (rule.Has("limit")) {
+    add("quota", rule.Text("limit") + " " + rule.Text("algorithm") + ", capacity " +
+                     Count(rule.Whole("capacity")) + ", cost " + Count(rule.Whole("cost")));
+  }
+  add("mode", rule.Text("mode") +
+                  (rule.Has("on_failure") ? ", on failure " + rule.Text("on_failure") : ""));
+  add("counted by", rule.Text("counted_by"));
+  add("key", rule.Text("key"));
+  add("stored as", rule.Text("stored_as"));
+  const Members given = rule.Of("override");
+  if (!given.empty()) add("override", OverrideText(given));
+  add("why", rule.Text("why"));
+  facts.Print(console, "  ");
+}
+
+void Print(const Members& answer, const Console& console) {
+  const bool allowed = answer.Yes("allowed");
+  console.out << Inked(allowed ? "would be allowed" : "would be denied",
+                       allowed ? Ink::kGood : Ink::kBad, console.colours);
+  if (answer.Has("status")) console.out << " (" << answer.Whole("status") << ")";
+  console.out << ": " << Shown(Verdict(answer)) << '\n';
+  const Members request = answer.Of("request");
+  if (!request.empty()) console.out << "request: " << Shown(RequestLine(request)) << '\n';
+  for (const auto& rule : answer.Array("rules")) PrintRule(Members(rule), console);
+  if (answer.Whole("left_out") > 0) {
+    console.out << '\n' << Plural(answer.Whole("left_out"), "more rule") << " not shown\n";
+  }
+}
+
+}  // namespace
+
+Result<AdminQuestion> QuestionOf(const ExplainOptions& options) {
+  json::object body;
+  if (!options.whom.rule.empty()) {
+    auto whom = options.whom.Question();
+    if (!whom) return std::unexpected(whom.error());
+    body = std::move(*whom);
+  }
+  auto request = RequestOf(options);
+  if (!request) return std::unexpected(request.error());
+  if (request->empty() == options.whom.rule.empty()) {
+    return Refuse(request->empty()
+                      ? "describe a request (--path /v1/x --client-ip A ...), or name RULE IDENTITY"
+                      : "describe a request or name RULE IDENTITY, not both");
+  }
+  if (!request->empty()) {
+    if (!request->contains("path")) return Refuse("--path is needed, as in --path /v1/login");
+    body["request"] = std::move(*request);
+  }
+  if (options.cost != 0) body["cost"] = options.cost;
+  if (!options.lease.empty()) body["lease"] = options.lease;
+  return AdminQuestion{"/v1/explain", std::move(body)};
+}
+
+int Explain(const ExplainOptions& options, const Console& console) {
+  const auto question = QuestionOf(options);
+  if (!question) return Tell("explain", {kUsage, Shown(question.error().message)}, false, console);
+  return AskAndPrint("explain", options.ask, *question, console,
+                     [&](const Members& answer) { Print(answer, console); });
+}
+
+}  // namespace tidegate::cli

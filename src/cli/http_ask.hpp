@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cli/dial.hpp"
+
+namespace tidegate::cli {
+
+struct HttpQuestion {
+  std::string method = "GET";
+  std::string target;      ///< `/v1/status`, encoded.
+  std::string body = {};   ///< JSON; sent unless the method is GET.
+  std::string token = {};  ///< Sent as `Authorization: Bearer`, if there is one.
+};
+
+struct HttpAnswer {
+  int status = 0;
+  std::string body;
+};
+
+/// The bytes of a question. `close`: the connection is for this one only.
+[[nodiscard]] std::string RequestText(const ServerAddress& address, const HttpQuestion& question,
+                                      bool close);
+
+/// One question on a connection of its own. The Error says what did not work, and what to do.
+[[nodiscard]] Result<HttpAnswer> Ask(const ServerAddress& address, const HttpQuestion& question,
+                                     const Patience& patience);
+
+}  // namespace tidegate::cli

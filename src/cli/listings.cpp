@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/listings.hpp"
+
+#include <ostream>
+
+#include "cli/exit.hpp"
+#include "cli/human.hpp"
+#include "cli/override_text.hpp"
+#include "cli/shown_text.hpp"
+#include "cli/table.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+/// `GET,POST api.example.com /v1/**`, in the order in which a request is read.
+std::string MatchText(const Members& match) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view label) {
+    const std::string value = match.Text(name);
+    if (value.empty()) return;
+    text += (text.empty() ? "" : " ") + std::string(label) + value;
+  };
+  add("method", "");
+  add("host", "");
+  add("path", "");
+  add("header", "");
+  add("client_ip", "from ");
+  return text.empty() ? "everything" : text;
+}
+
+void PrintRules(const Members& answer, const Console& console) {
+  Table table({{"RULE"},
+               {"LIMIT"},
+               {"CAPACITY", Align::kRight},
+               {"ALGORITHM"},
+               {"MODE"},
+               {"ALLOWED", Align::kRight},
+               {"DENIED", Align::kRight},
+               {"OVERRIDES", Align::kRight},
+               {"PER"},
+               {"MATCH"}});
+  for (const auto& entry : answer.Array("rules")) {
+    const Members rule(entry);
+    const Members decisions = rule.Of("decisions");
+    const std::int64_t denied = decisions.Whole("denied") + decisions.Whole("banned");
+    const bool shadow = rule.Text("mode") == "shadow";
+    table.Add({Cell(rule.Text("rule"), Ink::kStrong), rule.Text("limit"),
+               Count(rule.Whole("capacity")), rule.Text("algorithm"),
+               Cell(rule.Text("mode"), shadow ? Ink::kWarning : Ink::kPlain),
+               Count(decisions.Whole("allowed") + decisions.Whole("shadow_allowed") +
+                     decisions.Whole("exempted")),
+               Cell(Count(denied + decisions.Whole("shadow_denied")),
+                    denied > 0 ? Ink::kBad : Ink::kPlain),
+               Count(rule.Whole("overrides")), rule.Text("per"), MatchText(rule.Of("match"))});
+  }
+  if (table.empty()) {
+    console.out << "no rules\n";
+  } else {
+    table.Print(console);
+  }
+}
+
+void PrintOverrides(const Members& answer, const Console& console) {
+  Table table(
+      {{"RULE"}, {"KEY"}, {"KIND"}, {"SINCE"}, {"LEFT", Align::kRight}, {"BY"}, {"REASON"}});
+  for (const auto& entry : answer.Array("overrides")) {
+    const Members given(entry);
+    const bool in_force = !given.Has("in_force") || given.Yes("in_force");
+    const std::string reason = in_force ? given.Text("reason")
+                                        : "not in force: " + given.Text("why") +
+                                              (given.Text("reason").empty() ? "" : "; ") +
+                                              given.Text("reason");
+    table.Add({Cell(given.Text("rule"), Ink::kStrong), given.Text("key"),
+               Cell(OverrideKind(given), given.Text("kind") == "ban" ? Ink::kBad : Ink::kPlain),
+               TimeStamp(given.Whole("since_ms")),
+               given.Has("left_ms") ? Span(given.Ms("left_ms")) : "-", given.Text("by"),
+               Cell(reason, in_force ? Ink::kPlain : Ink::kWarning)});
+  }
+  if (table.empty()) {
+    console.out << "no overrides: nobody is banned, allowed or has a quota of its own\n";
+  } else {
+    table.Print(console);
+  }
+}
+
+void PrintHot(const Members& answer, const std::string& by, const Console& console) {
+  const Members list = answer.Of(by);
+  console.out << "by " << by << " in the last " << Span(answer.Ms("window_ms")) << ", of "
+              << Count(list.Whole("total")) << " in all\n";
+  Table table({{"COUNT", Align::kRight},
+               {"AT LEAST", Align::kRight},
+               {"SHARE", Align::kRight},
+               {"RULE"},
+               {"KEY"}});
+  for (const auto& entry : list.Array("keys")) {
+    const Members key(entry);
+    const std::int64_t count = key.Whole("count");
+    table.Add({Count(count), Count(count - key.Whole("error")),
+               Share(static_cast<double>(count), list.Number("total")),
+               Cell(key.Text("rule"), Ink::kStrong), key.Text("key")});
+  }
+  if (table.empty()) {
+    console.out << "no keys\n";
+  } else {
+    table.Print(console);
+  }
+}
+
+void PrintAudit(const Members& answer, const Console& console) {
+  Table table({{"TIME"}, {"BY"}, {"FROM"}, {"ACTION"}, {"RULE"}, {"KEY"}, {"DETAIL"}, {"NODE"}});
+  for (const auto& entry : answer.Array("entries")) {
+    const Members change(entry);
+    const bool applied = !change.Has("applied") || change.Yes("applied");
+    table.Add({TimeStamp(change.Whole("time_ms")), change.Text("by"), change.Text("from"),
+               Cell(change.Text("action") + (applied ? "" : " (nothing to do)"),
+                    applied ? Ink::kStrong : Ink::kQuiet),
+               change.Text("rule"), change.Text("key"), change.Text("detail"),
+               change.Text("node")});
+  }
+  if (table.empty()) {
+    console.out << "nothing was changed\n";
+  } else {
+    table.Print(console);
+  }
+}
+
+}  // namespace
+
+int ListRules(const AskOptions& options, const Console& console) {
+  return AskAndPrint("rules", options, {"/v1/rules"}, console,
+                     [&](const Members& answer) { PrintRules(answer, console); });
+}
+
+int ListOverrides(const AskOptions& options, const Console& console) {
+  return AskAndPrint("overrides", options, {"/v1/overrides"}, console,
+                     [&](const Members& answer) { PrintOverrides(answer, console); });
+}
+
+int ListHot(const HotOptions& options, const Console& console) {
+  return AskAndPrint("hot", options.ask, {"/v1/hot?limit=" + std::to_string(options.limit)},
+                     console,
+                     [&](const Members& answer) { PrintHot(answer, options.by, console); });
+}
+
+int ListAudit(const AuditOptions& options, const Console& console) {
+  return AskAndPrint("audit", options.ask, {"/v1/audit?limit=" + std::to_string(options.limit)},
+                     console, [&](const Members& answer) { PrintAudit(answer, console); });
+}
+
+}  // namespace tidegate::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/server_address.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "rules/printable.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
+  return std::unexpected(
+      Error{ErrorCode::kNetwork, "\"" + Printable(text) + "\" " + std::string(why)});
+}
+
+constexpr std::string_view kForm =
+    "is not where a server listens: write HOST:PORT, as in 127.0.0.1:9180 or [::1]:9180";
+
+bool ReadPort(std::string_view text, std::uint16_t& port) {
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, port);
+  return error == std::errc{} && rest == end && port != 0;
+}
+
+/// Nothing that could end a Host field or hide in a message.
+bool IsHost(std::string_view host) {
+  return !host.empty() && std::ranges::all_of(host, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_' || c == ':' || c == '%';
+  });
+}
+
+}  // namespace
+
+Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t default_port) {
+  std::string_view rest = text;
+  if (rest.starts_with("https://")) {
+    return Refuse(text, "asks for TLS, which this command does not speak: use a tunnel");
+  }
+  if (rest.starts_with("http://")) rest.remove_prefix(7);
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.empty()) return Refuse(text, kForm);
+  ServerAddress address;
+  address.port = default_port;
+  std::string_view port;
+  if (rest.starts_with('[')) {
+    const std::size_t end = rest.find(']');
+    if (end == std::string_view::npos) return Refuse(text, kForm);
+    address.host = rest.substr(1, end - 1);
+    rest.remove_prefix(end + 1);
+    if (!rest.empty() && (rest.front() != ':' || rest.size() == 1)) return Refuse(text, kForm);
+    if (!rest.empty()) port = rest.substr(1);
+  } else if (std::ranges::count(rest, ':') == 1) {
+    const std::size_t colon = rest.find(':');
+    address.host = colon == 0 ? "127.0.0.1" : rest.substr(0, colon);
+    port = rest.substr(colon + 1);
+    if (port.empty()) return Refuse(text, kForm);
+  } else {
+    address.host = rest;  // A name; or several colons, an IPv6 address without a port.
+  }
+  if (!IsHost(address.host)) return Refuse(text, kForm);
+  if (!port.empty() && !ReadPort(port, address.port)) {
+    return Refuse(text, "has no port between 1 and 65535");
+  }
+  return address;
+}
+
+std::string ServerAddress::Text() const {
+  const bool brackets = host.find(':') != std::string::npos;
+  return (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+}  // namespace tidegate::cli

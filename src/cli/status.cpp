@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/status.hpp"
+
+#include <ostream>
+
+#include "cli/human.hpp"
+#include "cli/latency_buckets.hpp"
+#include "cli/table.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+/// `store 1,000, cache 20`: those that are not 0.
+std::string CountsText(const Members& counts) {
+  std::string text;
+  for (const auto& count : counts) {
+    if (WholeOf(count.value()) == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::string(std::string_view(count.key())) + " " +
+            Count(WholeOf(count.value()));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string LatencyText(const Members& latency) {
+  const LatencyBuckets buckets = LatencyBuckets::Of(latency);
+  const auto p50 = buckets.Quantile(0.5);
+  if (!p50) return "no answers yet";
+  return "p50 " + p50->Text() + ", p99 " + buckets.Quantile(0.99)->Text() + " of " +
+         Count(buckets.count());
+}
+
+void AddStore(const Members& status, Table& facts) {
+  const Members store = status.Of("store");
+  const bool whole = store.Whole("connected") == store.Whole("nodes");
+  const bool closed = !store.Has("breaker") || store.Text("breaker") == "closed";
+  std::string text = store.Text("kind");
+  if (store.Has("mode")) text += " " + store.Text("mode");
+  if (store.Has("url")) text += " " + store.Text("url");
+  facts.Add({"store", Cell(text, whole && closed ? Ink::kPlain : Ink::kBad)});
+  if (!store.Has("breaker")) return;
+  facts.Add({"", Cell("connected " + store.Text("connected") + " of " + store.Text("nodes") +
+                          ", breaker " + store.Text("breaker") + ", waiting " +
+                          Count(store.Whole("waiting")),
+                      whole && closed ? Ink::kGood : Ink::kBad)});
+  facts.Add({"", LatencyText(store.Of("latency"))});
+  facts.Add({"", Count(store.Whole("batches")) + " batches, " + Count(store.Whole("calls")) +
+                     " calls, " + Count(store.Whole("entries")) + " entries, " +
+                     Count(store.Whole("cache_hits")) + " denials from the cache"});
+}
+
+void AddConfig(const Members& status, Table& facts) {
+  const Members config = status.Of("config");
+  if (config.empty()) return;
+  const std::int64_t refused = config.Whole("refused");
+  facts.Add({"config", Cell(Plural(config.Whole("rules"), "rule") + " since " +
+                                TimeStamp(config.Whole("applied_ms")) + ", " +
+                                Plural(config.Whole("reloads"), "reload") +
+                                (refused == 0 ? "" : ", " + Count(refused) + " refused"),
+                            refused == 0 ? Ink::kPlain : Ink::kWarning)});
+}
+
+void Print(const Members& status, const Console& console) {
+  Table facts({{""}, {""}});
+  facts.Add({"server", Cell("tidegate " + status.Text("version") + ", node " + status.Text("node") +
+                                ", up " + Span(status.Ms("uptime_ms")) + ", " +
+                                Plural(status.Whole("threads"), "thread") +
+                                (status.Yes("draining") ? ", draining" : ""),
+                            status.Yes("draining") ? Ink::kWarning : Ink::kStrong)});
+  AddStore(status, facts);
+  const Members memory = status.Of("memory");
+  if (!memory.empty()) {
+    facts.Add({"memory", Plural(memory.Whole("tracked"), "key") + " tracked, " +
+                             Count(memory.Whole("overflowed")) + " overflowed, " +
+                             Bytes(memory.Whole("list_bytes")) + " of lists"});
+  }
+  const Members fleet = status.Of("fleet");
+  if (!fleet.empty()) {
+    const std::int64_t mismatches = fleet.Whole("key_mismatches");
+    facts.Add({"fleet", Cell(Plural(fleet.Whole("nodes"), "node") + ", " + Count(mismatches) +
+                                 " with another key",
+                             mismatches == 0 ? Ink::kPlain : Ink::kBad)});
+  }
+  AddConfig(status, facts);
+  const Members overrides = status.Of("overrides");
+  if (!overrides.empty()) {
+    facts.Add({"overrides", Count(overrides.Whole("count")) + ", as of " +
+                                Span(overrides.Ms("age_ms")) + " ago"});
+  }
+  facts.Add({"decisions", CountsText(status.Of("decisions"))});
+  facts.Add({"rungs", CountsText(status.Of("rungs"))});
+  const std::string failures = CountsText(status.Of("failures"));
+  facts.Add({"failures", Cell(failures, failures == "none" ? Ink::kPlain : Ink::kBad)});
+  facts.Add({"latency", LatencyText(status.Of("latency"))});
+  facts.Print(console);
+  Table doors({{"DOOR"},
+               {"CONNECTIONS", Align::kRight},
+               {"ACCEPTED", Align::kRight},
+               {"REQUESTS", Align::kRight},
+               {"REFUSED", Align::kRight},
+               {"SHED", Align::kRight}});
+  for (const auto& entry : status.Array("doors")) {
+    const Members door(entry);
+    doors.Add({door.Text("door"), Count(door.Whole("connections")), Count(door.Whole("accepted")),
+               Count(door.Whole("requests")), Count(door.Whole("refused")),
+               Count(door.Whole("shed"))});
+  }
+  if (!doors.empty()) {
+    console.out << '\n';
+    doors.Print(console);
+  }
+}
+
+}  // namespace
+
+int Status(const AskOptions& options, const Console& console) {
+  return AskAndPrint("status", options, {"/v1/status"}, console,
+                     [&](const Members& status) { Print(status, console); });
+}
+
+}  // namespace tidegate::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/token.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "rules/printable.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+/// As access.tokens has them.
+constexpr std::size_t kMostBytes = 128;
+
+std::unexpected<Error> Refuse(std::string why) {
+  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(why)});
+}
+
+Result<std::string> Checked(std::string_view text, const std::string& where) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(kBlank)));
+  text = text.substr(0, text.find_last_not_of(kBlank) + 1);
+  if (text.empty()) return Refuse(where + " holds no token");
+  if (text.size() > kMostBytes ||
+      !std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7F; })) {
+    return Refuse(where +
+                  " must hold one token and nothing else: at most 128 printable ASCII "
+                  "characters without spaces");
+  }
+  return std::string(text);
+}
+
+}  // namespace
+
+Result<std::string> ReadToken(const std::string& file) {
+  if (file.empty()) {
+    const char* const variable = std::getenv("TIDEGATE_TOKEN");
+    if (variable == nullptr || *variable == '\0') return std::string{};
+    return Checked(variable, "TIDEGATE_TOKEN");
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMostBytes * 4, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad() || (in.fail() && !in.eof())) {
+    return Refuse("the file " + Printable(file) + " of --token-file cannot be read");
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return Checked(text, "the file " + Printable(file));
+}
+
+}  // namespace tidegate::cli

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands against a server that answers as docs/admin.md says: what they ask, what they print,
+// and their exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "cli/change.hpp"
+#include "cli/decide.hpp"
+#include "cli/exit.hpp"
+#include "cli/explain.hpp"
+#include "cli/fake_admin.hpp"
+#include "cli/inspect.hpp"
+#include "cli/listings.hpp"
+#include "cli/status.hpp"
+#include "cli/top.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+using cli_test::FakeAdmin;
+using cli_test::Question;
+using cli_test::Reply;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+namespace json = boost::json;
+
+class CommandsTest : public testing::Test {
+ protected:
+  CommandsTest() { unsetenv("TIDEGATE_TOKEN"); }
+
+  AskOptions To(const FakeAdmin& server, bool json = false) {
+    return {.server = server.address(), .timeout = 10s, .json = json};
+  }
+  std::string Out() const { return out_.str(); }
+  std::string Err() const { return err_.str(); }
+
+  FakeAdmin fake_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Console console_{out_, err_};
+};
+
+TEST_F(CommandsTest, Inspect) {
+  EXPECT_EQ(Inspect({To(fake_), {.rule = "per-key", .identity = "abc"}}, console_), kOk);
+  EXPECT_EQ(Out(),
+            "rule       per-key\n"
+            "key        header:x-api-key=~k3Jx0\n"
+            "stored as  tg:tb:x\n"
+            "quota      100/s token_bucket, capacity 200\n"
+            "now        allowed, 150 of 200 left, all of it in 500 ms\n"
+            "state      tokens 150\n"
+            "           last_refill 17\n"
+            "override   none\n");
+  const Question asked = fake_.Questions().at(0);
+  EXPECT_EQ(asked.method + asked.target + asked.body,
+            R"(POST/v1/inspect{"rule":"per-key","identity":"abc"})");
+  EXPECT_THAT(asked.head, HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_THAT(asked.head, HasSubstr("Host: " + fake_.address() + "\r\n"));
+  EXPECT_THAT(asked.head, Not(HasSubstr("Authorization")));
+}
+
+TEST_F(CommandsTest, InspectSaysThatAnOperatorsWordComesFirst) {
+  const auto now = [&](const std::string& kind) {
+    FakeAdmin server([&](const Question&) {
+      return Reply{200, R"({"rule":"r","allowed":true,"remaining":5,"capacity":5,"tracked":true,)"
+                        R"("override":{"kind":")" +
+                            kind + R"(","limit":"1/s"}})"};
+    });
+    out_.str("");
+    EXPECT_EQ(Inspect({To(server), {.rule = "r", .identity = "a"}}, console_), kOk);
+    return Out();
+  };
+  EXPECT_THAT(now("ban"), HasSubstr("now       banned, 5 of 5 left\n"));
+  EXPECT_THAT(now("allow"), HasSubstr("now       allowed without being counted, 5 of 5 left\n"));
+  EXPECT_THAT(now("quota"), HasSubstr("now       allowed, 5 of 5 left\n"));
+}
+
+TEST_F(CommandsTest, Explain) {
+  EXPECT_EQ(Explain({.ask = To(fake_), .path = "/v1/x"}, console_), kOk);
+  EXPECT_EQ(Out(),
+            "would be denied (429): rule per-key governs\n"
+            "request: GET api.example.com/v1/x from 203.0.113.7\n"
+            "\n"
+            "per-key  denies: 0 of 200 left, try again in 10 ms\n"
+            "  quota       100/s token_bucket, capacity 200, cost 1\n"
+            "  mode        enforce, on failure local\n"
+            "  counted by  header:x-api-key\n"
+            "  key         header:x-api-key=~k3Jx0\n"
+            "  stored as   tg:tb:per-key:{header:x-api-key=~k3Jx0}\n"
+            "  override    quota 100/s, burst 200 by alice: partner; 1 h left\n"
+            "\n"
+            "logins  does not match: its method is POST, the request's is GET\n");
+}
+
+TEST_F(CommandsTest, Changes) {
+  for (const Change change : {Change::kReset, Change::kGrant, Change::kRefund, Change::kBan,
+                              Change::kAllow, Change::kOverride, Change::kLift}) {
+    out_.str("");
+    EXPECT_EQ(ChangeKey({.change = change,
+                         .ask = To(fake_),
+                         .whom = {.rule = "per-key", .identity = "abc"},
+                         .amount = "1",
+                         .id = "i",
+                         .limit = "1/s"},
+                        console_),
+              kOk)
+        << Err();
+    EXPECT_THAT(Out(),
+                HasSubstr(": per-key header:x-api-key=~k3Jx0, until 2023-11-14 22:13:20Z\n"));
+    EXPECT_EQ(fake_.Questions().back().target, "/v1/" + std::string(Name(change)));
+  }
+}
+
+TEST_F(CommandsTest, NothingToDoIsSaidAndNoFailure) {
+  FakeAdmin server([](const Question&) { return Reply{200, R"({"applied":false,"rule":"r"})"}; });
+  EXPECT_EQ(
+      ChangeKey(
+          {.change = Change::kLift, .ask = To(server), .whom = {.rule = "r", .identity = "abc"}},
+          console_),
+      kOk);
+  EXPECT_THAT(Out(), StartsWith("nothing to lift"));
+}
+
+TEST_F(CommandsTest, Listings) {
+  EXPECT_EQ(ListOverrides(To(fake_), console_), kOk);
+  EXPECT_EQ(
+      Out(),
+      "RULE     KEY                      KIND                 SINCE                        LEFT  "
+      "BY        REASON\n"
+      "per-key  header:x-api-key=~k3Jx0  ban                  2023-11-14 22:13:20Z  59 min 59 s  "
+      "alice     scraping\n"
+      "gone     client_ip=192.0.2.1      quota 5/s, burst 10  2023-11-14 22:13:20Z            -  "
+      "loopback  not in force: there is no rule 'gone'\n");
+  out_.str("");
+  EXPECT_EQ(ListHot({.ask = To(fake_), .by = "denials", .limit = 7}, console_), kOk);
+  EXPECT_EQ(Out(),
+            "by denials in the last 14 s, of 100 in all\n"
+            "COUNT  AT LEAST  SHARE  RULE     KEY\n"
+            "   60        60  60.0%  per-key  header:x-api-key=~denied\n");
+  EXPECT_EQ(fake_.Questions().back().target, "/v1/hot?limit=7");
+  out_.str("");
+  EXPECT_EQ(ListAudit({.ask = To(fake_), .limit = 5}, console_), kOk);
+  EXPECT_THAT(Out(), HasSubstr("2023-11-14 22:13:20Z  alice  127.0.0.1  ban     per-key"));
+  EXPECT_EQ(fake_.Questions().back().target, "/v1/audit?limit=5");
+  out_.str("");
+  EXPECT_EQ(ListRules(To(fake_), console_), kOk);
+  EXPECT_THAT(Out(), HasSubstr("header:x-api-key | client_ip  GET api.example.com /v1/** x-a: b* "
+                               "from 10.0.0.0/8\n"));
+  EXPECT_THAT(Out(), HasSubstr("client_ip                     everything\n"));
+}
+
+TEST_F(CommandsTest, Status) {
+  EXPECT_EQ(cli::Status(To(fake_), console_), kOk);
+  EXPECT_THAT(Out(), StartsWith("server     tidegate 0.1.0, node k3Jx0aB1, up 1 s, 2 threads\n"
+                                "store      redis single redis://127.0.0.1:6379\n"
+                                "           connected 2 of 2, breaker closed, waiting 0\n"));
+  EXPECT_THAT(Out(), HasSubstr("decisions  allowed 80, denied 20\n"));
+  EXPECT_THAT(Out(), HasSubstr("latency    p50 2.0 us, p99 > 2.0 us of 100\n"));
+  EXPECT_THAT(Out(), HasSubstr("\napi             4         9     1,020        0     0\n"));
+}
+
+TEST_F(CommandsTest, JsonIsPrintedAsItCame) {
+  EXPECT_EQ(ListHot({.ask = To(fake_, true)}, console_), kOk);
+  EXPECT_EQ(Out(), cli_test::Documented({.method = "GET", .target = "/v1/hot"}, 0).body + "\n");
+}
+
+TEST_F(CommandsTest, ForeignTextIsHarmless) {
+  FakeAdmin server([](const Question&) {
+    return Reply{200,
+                 "{\"entries\":[{\"by\":\"a\\u001b]0;title\\u0007\\nb\\u009b2J\"}],"
+                 "\"x\":\"raw \u009b\x7f\"}"};
+  });
+  EXPECT_EQ(ListAudit({.ask = To(server)}, console_), kOk);
+  EXPECT_EQ(ListAudit({.ask = To(server, true)}, console_), kOk);
+  EXPECT_THAT(Out(), HasSubstr("a\\x1b]0;title\\x07\\nb\\u{9b}2J"));
+  EXPECT_THAT(Out(), HasSubstr("raw \\u009b\\u007f"));
+  EXPECT_THAT(Out(), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Out(), Not(HasSubstr("\u009b")));
+}
+
+TEST_F(CommandsTest, ProblemsSayWhatToDoByTheirExitCode) {
+  struct Case {
+    int status;
+    const char* body;
+    int exit;
+    const char* said;
+  };
+  for (const Case& c : {
+           Case{400, R"({"detail":"bad limit","pointer":"/limit"})", kUsage,
+                "tidegate reset: bad limit (at /limit)\n"},
+           Case{404, R"({"detail":"there is no rule 'r'"})", kUsage, "no rule 'r'"},
+           Case{401, R"({"detail":"who are you?"})", kUsage,
+                "who are you?; name a token's file with "
+                "--token-file, or set TIDEGATE_TOKEN"},
+           Case{403, R"({"detail":"not you"})", kUsage, "not you\n"},
+           Case{503, R"({"detail":"Redis does not answer"})", kNoAnswer, "Redis does not answer"},
+           Case{418, R"({})", kUsage, "refused the question with status 418"},
+           Case{200, "<html>", kNoAnswer, "does not answer like a tidegate server"},
+           Case{200, "[]", kNoAnswer, "does not answer like a tidegate server"},
+           Case{400, "{\"detail\":\"a\\u001bb\"}", kUsage, "a\\x1bb"},
+       }) {
+    FakeAdmin server([&](const Question&) { return Reply{c.status, c.body}; });
+    err_.str("");
+    out_.str("");
+    EXPECT_EQ(ChangeKey({.ask = To(server), .whom = {.rule = "r", .identity = "a"}}, console_),
+              c.exit)
+        << c.status;
+    EXPECT_THAT(Err(), HasSubstr(c.said));
+    EXPECT_EQ(Out(), "");
+  }
+}
+
+TEST_F(CommandsTest, WithJsonAProblemIsJsonToo) {
+  FakeAdmin server([](const Question&) { return Reply{400, R"({"detail":"no"})"}; });
+  EXPECT_EQ(cli::Status(To(server, true), console_), kUsage);
+  EXPECT_EQ(Out(), "{\"detail\":\"no\"}\n");
+  EXPECT_EQ(Err(), "tidegate status: no\n");
+}
+
+TEST_F(CommandsTest, NobodyListens) {
+  fake_.End();
+  EXPECT_EQ(cli::Status(To(fake_), console_), kNoAnswer);
+  EXPECT_THAT(Err(), HasSubstr(fake_.address() + ": nobody listens there: start it with `tidegate "
+                                                 "serve`, or name it with --admin\n"));
+}
+
+TEST_F(CommandsTest, SomebodyListensButKeepsSilent) {
+  fake_.KeepSilent(true);
+  AskOptions options = To(fake_);
+  options.timeout = 30ms;
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
+  EXPECT_THAT(Err(), HasSubstr("no answer within 30 ms; wait longer with --timeout"));
+}
+
+TEST_F(CommandsTest, NamesAreLookedUp) {
+  AskOptions options = To(fake_);
+  options.server = "http://localhost:" + options.server.substr(options.server.find(':') + 1) + "/";
+  EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
+  options.server = "no-such-host.invalid:1";
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
+  EXPECT_THAT(Err(), HasSubstr("no-such-host.invalid"));
+}
+
+TEST_F(CommandsTest, TheTokenIsSentAndNeverPrinted) {
+  const auto file =
+      std::filesystem::temp_directory_path() / ("tidegate-token-" + std::to_string(getpid()));
+  std::ofstream(file) << "  from-the-file-0123456789 \n";
+  setenv("TIDEGATE_TOKEN", "from-the-environment", 1);
+  EXPECT_EQ(cli::Status(To(fake_), console_), kOk);
+  EXPECT_THAT(fake_.Questions().back().head,
+              HasSubstr("Authorization: Bearer from-the-environment\r\n"));
+  AskOptions options = To(fake_);
+  options.token_file = file.string();
+  EXPECT_EQ(cli::Status(options, console_), kOk);
+  EXPECT_THAT(fake_.Questions().back().head,
+              HasSubstr("Authorization: Bearer from-the-file-0123456789\r\n"));
+  const std::size_t asked = fake_.Questions().size();
+  for (const char* bad : {"", " \n", "secret two-words", "secret\nsecond-line", "secret\x01"}) {
+    std::ofstream(file) << bad;
+    EXPECT_EQ(cli::Status(options, console_), kUsage) << bad;
+  }
+  std::ofstream(file) << "secret" << std::string(5000, 'x');
+  EXPECT_EQ(cli::Status(options, console_), kUsage);
+  EXPECT_EQ(fake_.Questions().size(), asked) << "nothing was sent";
+  EXPECT_THAT(Err(), Not(HasSubstr("secret")));
+  EXPECT_THAT(Out() + Err(), Not(HasSubstr("from-the-")));
+  std::filesystem::remove(file);
+  unsetenv("TIDEGATE_TOKEN");
+}
+
+TEST_F(CommandsTest, Decide) {
+  FakeAdmin server([](const Question& question) {
+    if (question.body.find("\"bob\"") != std::string::npos) {
+      return Reply{429, R"({"allowed":false,"rule":"r","limit":5,"remaining":0,)"
+                        R"("retry_after_ms":1500,"rung":"store"})"};
+    }
+    if (question.body.find("\"carol\"") != std::string::npos) {
+      return Reply{503, R"({"allowed":false,"rule":"r","retry_after_ms":1000,"rung":"closed"})"};
+    }
+    return Reply{200, R"({"allowed":true,"rule":"r","limit":5,"remaining":4,"rung":"store"})"};
+  });
+  EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "alice", .cost = 2}, console_),
+            kOk);
+  EXPECT_EQ(Out(), "allowed, 4 of 5 left\n");
+  EXPECT_EQ(server.Questions().back().body, R"({"rule":"r","identity":"alice","cost":2})");
+  out_.str("");
+  EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "bob", .peek = true}, console_),
+            kRuntime);
+  EXPECT_EQ(Out(), "denied, 0 of 5 left, try again in 1.5 s\n");
+  EXPECT_EQ(server.Questions().back().target, "/v1/peek");
+  out_.str("");
+  EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "carol"}, console_), kRuntime);
+  EXPECT_EQ(Out(), "denied without being counted: the store does not answer, try again in 1 s\n");
+}
+
+TEST_F(CommandsTest, TopWithoutATerminalPrintsOneView) {
+  EXPECT_EQ(Top({.ask = To(fake_), .every = 10ms, .once = true}, console_), kOk);
+  EXPECT_THAT(Out(), StartsWith("tidegate 0.1.0  node k3Jx0aB1 of 3  up 2 s"));
+  EXPECT_THAT(Out(), HasSubstr("HOT KEYS by requests"));
+  EXPECT_THAT(Out(), Not(HasSubstr("since its start"))) << "two answers, so there are rates";
+  out_.str("");
+  EXPECT_EQ(Top({.ask = To(fake_, true), .every = 10ms, .once = true}, console_), kOk);
+  const auto object = json::parse(Out()).as_object();
+  EXPECT_GT(object.at("decisions_per_s").to_number<double>(), 0);
+  fake_.End();
+  EXPECT_EQ(Top({.ask = To(fake_), .once = true}, console_), kNoAnswer);
+  EXPECT_THAT(Err(), HasSubstr("tidegate top: "));
+}
+
+}  // namespace
+}  // namespace tidegate::cli

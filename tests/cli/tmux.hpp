@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "redis/redis_server.hpp"
+
+namespace tidegate::cli_test {
+
+/// A real terminal, by tmux: a server of its own, a shell in it, gone at the end.
+class Tmux {
+ public:
+  /// With so many columns and rows. Throws where there is no tmux.
+  Tmux(int columns, int rows);
+  ~Tmux();
+  Tmux(const Tmux&) = delete;
+  Tmux& operator=(const Tmux&) = delete;
+
+  /// As if typed: `line` and Enter.
+  void Type(std::string_view line);
+  /// One key by its name: `q`, `C-c`.
+  void Press(std::string_view key);
+  void Resize(int columns, int rows);
+  [[nodiscard]] std::string Screen();
+  /// Whether it says so before long.
+  [[nodiscard]] bool Shows(std::string_view text);
+  /// A variable of the pane: `alternate_on`, `cursor_flag`, `pane_width`.
+  [[nodiscard]] std::string Variable(std::string_view name);
+
+ private:
+  std::string Run(const std::string& arguments);
+
+  redis_test::TemporaryFolder folder_;
+};
+
+}  // namespace tidegate::cli_test

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_wire.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tidegate::cli {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using Progress = BenchWire::Progress;
+
+std::string Http(int status, std::string_view body) {
+  return "HTTP/1.1 " + std::to_string(status) +
+         " X\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
+
+TEST(BenchWire, HttpAsksAsTheApiDocumentsIt) {
+  const auto wire = MakeHttpWire({"::1", 8081}, "a\"b", "secret");
+  std::string out;
+  wire->AddQuestion("bench-7", out);
+  EXPECT_THAT(out, testing::StartsWith("POST /v1/decide HTTP/1.1\r\nHost: [::1]:8081\r\n"));
+  EXPECT_THAT(out, HasSubstr("\r\nAuthorization: Bearer secret\r\n"));
+  EXPECT_THAT(out, EndsWith("\r\nContent-Length: 36\r\n\r\n"
+                            "{\"rule\":\"a\\\"b\",\"identity\":\"bench-7\"}"));
+}
+
+TEST(BenchWire, HttpAnswersComeInAnyPieces) {
+  const auto wire = MakeHttpWire({"h", 1}, "r", "");
+  const std::string bytes =
+      Http(200, R"({"allowed":true,"rung":"store","rules":[{"rung":"local"}]})") +
+      Http(429, R"({"status":429,"allowed":false,"rung":"cache","rules":[]})") +
+      Http(200, R"({"allowed":true,"rules":[]})");
+  BenchAnswer answer;
+  std::vector<std::string> seen;
+  for (const char c : bytes) {
+    wire->Feed({&c, 1});
+    Progress progress = wire->Next(answer);
+    ASSERT_NE(progress, Progress::kGarbage);
+    if (progress == Progress::kMore) continue;
+    EXPECT_EQ(answer.mistake, "");
+    seen.push_back(std::to_string(answer.status) + (answer.allowed ? " yes " : " no ") +
+                   std::string(answer.rung));
+  }
+  EXPECT_THAT(seen, testing::ElementsAre("200 yes store", "429 no cache", "200 yes "));
+}
+
+TEST(BenchWire, HttpTellsMistakesAndGarbage) {
+  const auto wire = MakeHttpWire({"h", 1}, "r", "");
+  BenchAnswer answer;
+  wire->Feed(Http(404, R"({"detail":"no \u001b rule"})"));
+  EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_EQ(answer.mistake, "no \\x1b rule");
+  wire->Feed(Http(500, "oops"));
+  EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_THAT(answer.mistake, HasSubstr("status 500"));
+  wire->Feed("-ERR what\r\n");
+  EXPECT_EQ(wire->Next(answer), Progress::kGarbage);
+  wire->Reset();
+  EXPECT_EQ(wire->Next(answer), Progress::kMore);
+}
+
+TEST(BenchWire, RespAsksAndAnswers) {
+  const auto wire = MakeRespWire("rule", "");
+  std::string out;
+  wire->AddGreeting(out);
+  wire->AddQuestion("bench-1", out);
+  EXPECT_EQ(out, "*3\r\n$9\r\nTG.DECIDE\r\n$4\r\nrule\r\n$7\r\nbench-1\r\n");
+  wire->Feed(
+      "*6\r\n:1\r\n:5\r\n:0\r\n:100\r\n:100\r\n$5\r\ncache\r\n-UNAVAILABLE x\r\n-ERR no\r\n+?\r\n");
+  BenchAnswer answer;
+  ASSERT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_FALSE(answer.allowed);
+  EXPECT_EQ(answer.rung, "cache");
+  ASSERT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_FALSE(answer.allowed);
+  EXPECT_EQ(answer.rung, "closed");
+  EXPECT_EQ(answer.mistake, "");
+  ASSERT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_EQ(answer.mistake, "ERR no");
+  EXPECT_EQ(wire->Next(answer), Progress::kGarbage);
+}
+
+TEST(BenchWire, RespSaysWhoItIsFirst) {
+  const auto wire = MakeRespWire("rule", "secret");
+  std::string out;
+  wire->AddGreeting(out);
+  EXPECT_EQ(out, "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n");
+  BenchAnswer answer;
+  wire->Feed("+OK\r\n");
+  EXPECT_EQ(wire->Next(answer), Progress::kMore);
+  wire->Feed("*6\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:100\r\n$5\r\nstore\r\n");
+  EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_TRUE(answer.allowed);
+  wire->Reset();
+  wire->AddGreeting(out);
+  wire->Feed("-WRONGPASS no\r\n");
+  EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_EQ(answer.mistake, "WRONGPASS no");
+}
+
+}  // namespace
+}  // namespace tidegate::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace tidegate::cli {
+namespace {
+
+std::string Printed(const Table& table, Colours colours = Colours::kOff) {
+  std::ostringstream out;
+  std::ostringstream err;
+  table.Print({out, err, colours});
+  return out.str();
+}
+
+TEST(Table, AlignsByWhatIsSeen) {
+  Table table({{"NAME"}, {"N", Align::kRight}, {"WHY"}});
+  table.Add({"\u4e2d\u6587", "1", "x"});
+  table.Add({"abcdef", "1,000"});
+  EXPECT_EQ(Printed(table),
+            "NAME        N  WHY\n"
+            "\u4e2d\u6587        1  x\n"
+            "abcdef  1,000\n");
+}
+
+TEST(Table, ForeignTextCannotLeaveItsCell) {
+  Table table({{""}, {""}});
+  table.Add({"a\nb", "\x1b[31mred"});
+  EXPECT_EQ(Printed(table), "a\\nb  \\x1b[31mred\n");
+}
+
+TEST(Table, ColoursDoNotCount) {
+  Table table({{""}, {""}});
+  table.Add({Cell("a", Ink::kBad), "b"});
+  table.Add({"ccc", "d"});
+  EXPECT_EQ(Printed(table), "a    b\nccc  d\n");
+  EXPECT_EQ(Printed(table, Colours::kOn), "\x1b[31ma\x1b[0m    b\nccc  d\n");
+}
+
+}  // namespace
+}  // namespace tidegate::cli
