@@ -70,7 +70,10 @@ class Inspecting : public Call {
     out["limit"] = LimitText{charge.quota->limit(), charge.quota->period()}.Text();
     out["capacity"] = charge.quota->capacity();
     out["tracked"] = state.tracked;
-    out["allowed"] = look.allowed;
+    const auto* const said = table_->Find(charge.rule, charge.identity);
+    const bool banned = said != nullptr && said->what.kind == Override::Kind::kBan;
+    const bool exempt = said != nullptr && said->what.kind == Override::Kind::kAllow;
+    out["allowed"] = !banned && (exempt || look.allowed);
     out["remaining"] = look.remaining;
     if (!look.allowed) out["retry_after_ms"] = JsonMillis(look.retry_after);
     out["reset_after_ms"] = JsonMillis(look.reset_after);
@@ -79,7 +82,6 @@ class Inspecting : public Call {
       fields.push_back(json::object{{"name", field.name}, {"value", field.value}});
     }
     out["state"] = std::move(fields);
-    const auto* const said = table_->Find(charge.rule, charge.identity);
     out["override"] = said == nullptr ? json::value() : OverrideJson(*table_, *said);
     const std::string body = json::serialize(out) + "\n";
     HttpExchange& exchange = exchange_;

@@ -188,6 +188,10 @@ Result<Access> RuleSet::ResolveKey(std::string_view id, std::string_view identit
                                    const OverrideView& overrides, Charges& charges) const {
   const Rule* const rule = Find(id);
   if (rule == nullptr) return std::unexpected(Unknown(id));
+  if (identity.find("=#") != std::string_view::npos) {
+    return Bad("what stands behind `#` hides whom the key is about, also from here: name it by its "
+               "`identity`, or let keys be shown with `metrics: {key_names: plain}`");
+  }
   if (!CouldBe(rule->per, identity)) {
     return Bad("this cannot be a key of rule '" + rule->id +
                "': keys look as `inspect` and `hot` show them, as in `" +

@@ -2,6 +2,7 @@
 // What the admin API tells of the server, as JSON: its state, its rules, its hot keys.
 #include <array>
 #include <boost/json.hpp>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -239,6 +240,12 @@ std::string Server::StatusJson() const {
 
 std::string Server::RulesJson() const {
   const Policy& policy = *admin_desk_->policy;
+  std::map<std::string_view, std::size_t> given;  // By operators.
+  const OverrideTable& table = *workers_.front()->overrides.table();
+  for (const OverrideTable::Entry& entry : table.entries()) {
+    const auto left = table.Left(entry);
+    if (!left || *left > Micros{0}) ++given[entry.what.rule];
+  }
   json::array rules;
   for (const Rule& rule : policy.rules->rules()) {
     Counts counts;
@@ -258,7 +265,7 @@ std::string Server::RulesJson() const {
     one["mode"] = rule.mode == Mode::kShadow ? "shadow" : "enforce";
     one["on_failure"] = Name(rule.on_failure);
     one["cost"] = CostText(rule.cost);
-    one["overrides"] = rule.overrides.size();
+    one["overrides"] = rule.overrides.size() + given[rule.id];
     one["decisions"] = counts.OutcomesJson();
     rules.push_back(std::move(one));
   }

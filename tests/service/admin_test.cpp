@@ -145,6 +145,20 @@ TEST(Admin, InspectShowsWhatIsStored) {
             answer.body);
 }
 
+TEST(Admin, InspectAndRulesHeedWhatOperatorsSaid) {
+  Service service(kYaml);
+  const auto allowed = [&] {
+    return AskAdmin(service, "/v1/inspect", Whom()).Json().at("allowed").as_bool();
+  };
+  EXPECT_TRUE(allowed());
+  (void)AskAdmin(service, "/v1/ban", Whom());
+  EXPECT_FALSE(allowed());
+  EXPECT_THAT(ReadAdmin(service, "/v1/rules").body, HasSubstr(R"("overrides":1)"));
+  Exhaust(service);
+  (void)AskAdmin(service, "/v1/allow", Whom());
+  EXPECT_TRUE(allowed());
+}
+
 TEST(Admin, EveryChangeIsWrittenDown) {
   Service service(kYaml);
   (void)AskAdmin(service, "/v1/ban", Whom(R"(,"ttl":"1h","reason":"scraping")"));
@@ -239,6 +253,9 @@ TEST(Admin, RefusesWhatMakesNoSenseAndChangesNothing) {
     EXPECT_EQ(answer.Json().at("pointer").as_string(), bad.pointer) << bad.body << answer.body;
   }
   EXPECT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-kay", "x")).status, 404);
+  // A key that is shown without its name is nobody's.
+  EXPECT_THAT(AskAdmin(service, "/v1/ban", R"({"rule":"per-key","key":"client_ip=#k3Jx0"})").body,
+              HasSubstr("name it by its `identity`"));
   EXPECT_EQ(ReadAdmin(service, "/v1/hot?limit=0").status, 400);
   EXPECT_EQ(ReadAdmin(service, "/v1/hot?limit=1e3").status, 400);
   EXPECT_EQ(ReadAdmin(service, "/v1/audit?limit=1001").status, 400);
