@@ -49,6 +49,9 @@ struct AdminDesk {
   /// What the store knows a key by; empty: nothing that people could look for.
   std::function<std::string(const Charge&)> stored_as = {};
   std::function<void(const Charge&, std::function<void(Result<StoredState>)>)> stored = {};
+  /// Whether what keys are called is agreed on with the fleet: until then nothing can be said about
+  /// one.
+  std::function<bool()> named = [] { return true; };
   /// An identity as strangers may see it.
   std::function<std::string(std::string_view)> shown_as = {};
 };

@@ -254,6 +254,12 @@ void AdminDoor::Post(HttpExchange& exchange, const Endpoint& endpoint) {
   if (auto bad = CheckMembers(question, members.may, members.must, endpoint.path)) {
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
+  if (!desk_.named()) {
+    return AnswerProblem(
+        exchange, 503,
+        "what keys are called has not been agreed on with the fleet yet: Redis has "
+        "not answered since the start");
+  }
   if (endpoint.action) {
     return ChangeKey(desk_, exchange, question, *endpoint.action,
                      CallerOf(exchange, *desk_.policy->tokens));

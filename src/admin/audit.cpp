@@ -29,7 +29,7 @@ std::optional<AuditEntry> AuditEntry::Parse(std::string_view text) {
   for (const auto& [name, member] : kMembers) {
     const auto* const value = root.get_object().if_contains(name);
     if (value == nullptr || !value->is_string()) return std::nullopt;
-    entry.*member = value->get_string().c_str();
+    entry.*member = std::string(value->get_string());
   }
   return entry;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/change.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -23,6 +24,7 @@ using net::HttpExchange;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxReason = 200;
+constexpr std::size_t kMaxKey = 1024;
 constexpr std::size_t kMaxId = 256;
 constexpr Micros kMaxTtl = std::chrono::days{3660};
 
@@ -93,9 +95,17 @@ class Change : public Call {
   Override override_;
   std::optional<milliseconds> ttl_;
   AuditEntry record_;
+  bool recorded_ = true;  ///< In the register; in the log it is in any case.
 };
 
 std::optional<Objection> Change::Prepare(const Question& question) {
+  if (action_ == AdminAction::kLift && question.Has(Question::kRule) &&
+      question.Has(Question::kKey) && table_->Find(question.rule, question.key) != nullptr) {
+    // Whatever has become of the rule since.
+    record_.rule = question.rule;
+    record_.key = question.key;
+    return std::nullopt;
+  }
   if (auto bad = ResolveKey(question, *policy_->rules, *table_, found_, exchange_.memory())) {
     return bad;
   }
@@ -108,6 +118,7 @@ std::optional<Objection> Change::Prepare(const Question& question) {
 std::optional<Objection> Change::PrepareCall(const Question& question) {
   Charge& charge = found_.charges.front();
   charge.cost = 1;
+  charge.on_failure = OnFailure::kClosed;  // Nothing is done here instead.
   if (action_ == AdminAction::kReset || action_ == AdminAction::kLift) return std::nullopt;
   if (charge.quota->algorithm() == Algorithm::kConcurrency) {
     return Objection{400,
@@ -168,8 +179,13 @@ std::optional<Objection> Change::PrepareOverride(const Question& question, Overr
   override_.rule = record_.rule;
   override_.identity = record_.key;
   override_.by = record_.by;
-  if (question.reason.size() > kMaxReason) {
-    return Objection{400, "a reason has at most 200 bytes", "/reason"};
+  if (question.reason.size() > kMaxReason ||
+      std::ranges::any_of(question.reason, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+    return Objection{400, "a reason has at most 200 bytes, on one line", "/reason"};
+  }
+  if (record_.key.size() > kMaxKey) {
+    return Objection{400, "this key is longer than 1024 bytes: the configuration may deny it",
+                     question.Has(Question::kKey) ? "/key" : "/identity"};
   }
   override_.reason = std::string(question.reason);
   if (auto bad = ReadTtl(question)) return bad;
@@ -210,8 +226,11 @@ void Change::OnCalled() {
     return Fail(503, "the store does not answer: whether the key was changed is not known");
   }
   const bool applied = done == Done::kApplied;
-  desk_.fleet_register.Note(record_.Text(), applied);
-  Finish(applied, std::nullopt);
+  desk_.fleet_register.Note(record_.Text(), applied,
+                            [this, applied](const Result<FleetRegister::Change>& noted) {
+                              recorded_ = noted.has_value();
+                              Finish(applied, std::nullopt);
+                            });
 }
 
 void Change::OnRegistered(const Result<FleetRegister::Change>& change) {
@@ -246,8 +265,10 @@ void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
                                 {"by", record_.by},
                                 {"from", record_.from},
                                 {"applied", applied ? "true" : "false"}});
+  if (!recorded_) Log::Warning("audit: this change could not be recorded for the fleet");
   json::object out{{"applied", applied}, {"rule", record_.rule}, {"key", record_.key}};
   if (expires_ms) out["expires_ms"] = *expires_ms;
+  if (!recorded_) out["recorded"] = false;
   const std::string body = json::serialize(out) + "\n";
   HttpExchange& exchange = exchange_;
   delete this;

@@ -94,11 +94,6 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
   const auto seen = rules.Match(view, cost, question.lease, {table_.get(), true}, all_, memory);
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
-  // The same again as a decision asks it: this is what counts.
-  const auto access =
-      rules.Match(view, cost, question.lease, {table_.get()}, resolved_.charges, memory);
-  if (!access) return Objection{StatusOf(access.error().code), access.error().message, "/request"};
-  resolved_.access = *access;
   if (const auto entry = FirstFit(rules.denied(), view)) {
     out_["entry"] = *entry;
   } else if (const auto exempt = FirstFit(rules.exempt(), view)) {
@@ -120,11 +115,6 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
 
 std::optional<Objection> Explanation::PrepareRule(const Question& question) {
   considered_ = 1;
-  // By way of the doors, so that the same is objected to.
-  if (auto bad = Resolve(question, Call::Kind::kPeek, *policy_->rules, *table_,
-                         InlineQuotas::kRefused, resolved_, exchange_.memory())) {
-    return bad;
-  }
   const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
   const auto seen =
       policy_->rules->Resolve({question.rule, question.identity, cost, question.lease},
@@ -137,8 +127,10 @@ std::optional<Objection> Explanation::Prepare(const Question& question) {
   if (question.Has(Question::kRequest) == question.Has(Question::kRule)) {
     return Objection{400, "explain takes a `request`, or a `rule` and an `identity`", {}};
   }
-  if (question.Has(Question::kCost) && (question.cost < 1 || question.cost > kMaxCost)) {
-    return Objection{400, "a cost must be between 1 and 2147483647", "/cost"};
+  // By way of the doors, so that the same is objected to, and the same is asked.
+  if (auto bad = Resolve(question, Call::Kind::kPeek, *policy_->rules, *table_,
+                         InlineQuotas::kRefused, resolved_, exchange_.memory())) {
+    return bad;
   }
   return question.Has(Question::kRequest) ? PrepareRequest(question) : PrepareRule(question);
 }

@@ -34,6 +34,7 @@ class Inspecting : public Call {
     kind = Kind::kPeek;
     // Of one unit, whatever the rule's own cost is: what is left for anybody.
     found_.charges.front().cost = 1;
+    found_.charges.front().on_failure = OnFailure::kClosed;  // No policy can tell.
     charges = found_.charges;
     decisions = look_;
     finished = [](Call& call) noexcept { static_cast<Inspecting&>(call).OnLooked(); };

@@ -14,6 +14,9 @@ namespace json = boost::json;
 std::string WhyIdle(const OverrideTable::Entry& entry, const RuleSet& rules) {
   const Rule* const rule = rules.Find(entry.what.rule);
   if (rule == nullptr) return "there is no rule '" + entry.what.rule + "'";
+  if (!rules.identifier().CouldBe(rule->per, entry.what.identity)) {
+    return "the rule counts by " + rule->per.Text() + " now, and no key of it is called so";
+  }
   if (entry.quota && entry.quota->algorithm() != rule->quota.algorithm()) {
     return "the rule counts by " + std::string(Name(rule->quota.algorithm())) +
            " now, and the quota was given for " + std::string(Name(entry.quota->algorithm()));

@@ -43,13 +43,17 @@ struct ApiDoor::Asked : Call {
   }
 
   [[nodiscard]] Answer answer() const noexcept {
-    return charges.empty() ? AnswerOf(resolved.access, resolved.charges) : AnswerOf(*this);
+    if (!charges.empty()) return AnswerOf(*this);
+    Answer plain = AnswerOf(resolved.access, resolved.charges);
+    // Who may always pass holds what it says it holds.
+    if (kind == Kind::kRenew && plain.exempt) plain.applied = Done::kApplied;
+    return plain;
   }
 
   /// Looks and questions are answered by their outcome; an operation that was carried out is not a
   /// denial. One that a failure policy closed was not.
   [[nodiscard]] int StatusOf(const Answer& answer) const noexcept {
-    if (kind == Kind::kApply || kind == Kind::kPeek) return answer.status();
+    if (kind == Kind::kApply || kind == Kind::kPeek || answer.denied) return answer.status();
     if (answer.governing == nullptr) return 200;
     if (answer.governing->rung == Rung::kClosed) return 503;
     // 404 tells the holder to stop, and an open rule does not know that the lease is gone.

@@ -256,7 +256,9 @@ int StatusOf(ErrorCode code) noexcept {
 std::optional<Objection> Resolve(const Question& question, Call::Kind kind, const RuleSet& rules,
                                  const OverrideTable& overrides, InlineQuotas inline_quotas,
                                  Resolved& resolved, std::pmr::memory_resource& memory) {
-  const bool asks = kind == Call::Kind::kApply || kind == Call::Kind::kPeek;
+  // To hold on to something is to ask for it.
+  const bool asks =
+      kind == Call::Kind::kApply || kind == Call::Kind::kPeek || kind == Call::Kind::kRenew;
   const OverrideView said{&overrides, !asks};
   const int ways = question.Has(Question::kRule) + question.Has(Question::kRequest) +
                    question.Has(Question::kKey);

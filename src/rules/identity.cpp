@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cctype>
 #include <optional>
 
 #include "rules/ascii.hpp"
@@ -205,6 +206,61 @@ Result<std::string_view> Identifier::FromKey(std::string_view key,
   IdentityText text(hash_, IdentityText::kKeyBound, memory);
   text.AddKey(key);
   return text.view();
+}
+
+namespace {
+
+/// As IdentityText writes a value that is not hashed.
+bool IsEncoded(std::string_view value) noexcept {
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const char c = value[i];
+    if (c <= ' ' || c >= '\x7f' || c == '{' || c == '}' || c == '~' || c == '=' || c == '#') {
+      return false;
+    }
+    if (c != '%') continue;
+    const auto is_hex = [&](std::size_t at) {
+      return at < value.size() && std::isxdigit(static_cast<unsigned char>(value[at])) != 0;
+    };
+    if (!is_hex(i + 1) || !is_hex(i + 2)) return false;
+  }
+  return !value.empty();
+}
+
+bool IsHash(std::string_view value) noexcept {
+  return value.size() == KeyedHash::kTextSize + 1 && value.front() == '~' &&
+         std::all_of(value.begin() + 1, value.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
+}
+
+}  // namespace
+
+bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
+  for (std::size_t i = 0; i < per.parts.size(); ++i) {
+    const std::size_t end = i + 1 == per.parts.size() ? identity.size() : identity.find('&');
+    if (end == std::string_view::npos) return false;
+    const std::string_view part = identity.substr(0, end);
+    identity.remove_prefix(std::min(end + 1, identity.size()));
+    const std::size_t equals = part.find('=');
+    const std::string_view tag = part.substr(0, equals);
+    const bool address = tag == "client_ip";  // What a request without the others is counted by.
+    const auto source =
+        std::ranges::find_if(per.parts[i], [&](const Source& each) { return each.Text() == tag; });
+    if (source == per.parts[i].end() && !address) return false;
+    if (equals == std::string_view::npos) {
+      if (address || source->kind != Source::Kind::kConst) return false;
+      continue;
+    }
+    const std::string_view value = part.substr(equals + 1);
+    if (address) {
+      const auto parsed = Address::Parse(value);
+      if (!parsed) return false;
+      if (parsed->MaskedV6(options_.ipv6_prefix).Text() != value) return false;
+    } else if (source->kind == Source::Kind::kConst ||
+               !(IsHash(value) || (!source->IsSecret() && IsEncoded(value)))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::string Identifier::Veiled(std::string_view identity) const {

@@ -63,6 +63,10 @@ class Identifier {
                                                     std::span<const NamedValue> values,
                                                     std::pmr::memory_resource& memory) const;
 
+  /// Whether `identity` is a text that FromRequest or FromValues could give for `per`: all parts in
+  /// their order, addresses masked, secrets hashed.
+  [[nodiscard]] bool CouldBe(const Per& per, std::string_view identity) const;
+
   /// `identity`, a text of the form above, as those may see it who need not know whom it is about:
   /// what is not a hash already becomes one, behind `#`. The same each time, so that people can ask
   /// whether it is somebody whom they know.

@@ -73,9 +73,13 @@ std::string Differs(std::string_view what, const std::string& wanted, const std:
 }  // namespace
 
 std::string ShownPattern(const MatchSpec::Header& header) {
-  const bool shown =
-      header.pattern.find('*') != std::string::npos || EqualsIgnoreCase(header.name, "user-agent");
-  return shown ? header.pattern : "(exact)";
+  static constexpr std::string_view kHarmless[] = {
+      "accept",     "accept-encoding",  "accept-language",   "content-type",
+      "host",       "origin",           "referer",           "upgrade",
+      "user-agent", "x-forwarded-host", "x-forwarded-proto", "x-requested-with"};
+  const bool shown = std::ranges::any_of(
+      kHarmless, [&](std::string_view name) { return EqualsIgnoreCase(header.name, name); });
+  return shown || header.pattern == "*" ? header.pattern : "(not shown)";
 }
 
 std::string WhyNot(const MatchSpec& spec, const RequestView& request) {

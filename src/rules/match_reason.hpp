@@ -13,7 +13,7 @@ namespace tidegate {
 /// since some of them are secrets.
 [[nodiscard]] std::string WhyNot(const MatchSpec& spec, const RequestView& request);
 
-/// A header's pattern as it may be shown: an exact value may be somebody's key.
+/// A header's pattern as it may be shown: of any but a few well-known ones it may be of a key.
 [[nodiscard]] std::string ShownPattern(const MatchSpec::Header& header);
 
 }  // namespace tidegate

@@ -70,21 +70,6 @@ void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
               &rule);
 }
 
-/// Whether `identity` can be one that the rule counts, as far as its form tells.
-bool CouldBe(const Per& per, std::string_view identity) {
-  constexpr std::size_t kLongest = 4096;
-  if (identity.empty() || identity.size() > kLongest) return false;
-  for (const char c : identity) {
-    if (c <= ' ' || c >= '\x7f') return false;
-  }
-  const std::string_view tag = identity.substr(0, identity.find_first_of("=&"));
-  if (tag == "client_ip") return true;
-  for (const Source& source : per.parts.front()) {
-    if (tag == source.Text()) return true;
-  }
-  return false;
-}
-
 /// What the charges, all added, come to.
 Access AccessOf(Charges& charges) {
   if (charges.ban.rule != nullptr) {
@@ -189,13 +174,14 @@ Result<Access> RuleSet::ResolveKey(std::string_view id, std::string_view identit
   const Rule* const rule = Find(id);
   if (rule == nullptr) return std::unexpected(Unknown(id));
   if (identity.find("=#") != std::string_view::npos) {
-    return Bad("what stands behind `#` hides whom the key is about, also from here: name it by its "
-               "`identity`, or let keys be shown with `metrics: {key_names: plain}`");
+    return Bad(
+        "what stands behind `#` hides whom the key is about, also from here: name it by its "
+        "`identity`, or let keys be shown with `metrics: {key_names: plain}`");
   }
-  if (!CouldBe(rule->per, identity)) {
-    return Bad("this cannot be a key of rule '" + rule->id +
-               "': keys look as `inspect` and `hot` show them, as in `" +
-               rule->per.parts.front().front().Text() + "=...`");
+  if (!identifier_->CouldBe(rule->per, identity)) {
+    return Bad("this cannot be a key of rule '" + rule->id + "', which counts by " +
+               rule->per.Text() +
+               ": keys have a value of each, masked and hashed as `inspect` shows them");
   }
   AddCharge(*rule, identity, rule->cost.fixed, {}, overrides, charges);
   return AccessOf(charges);

@@ -13,6 +13,8 @@ namespace {
 
 using redis::Reply;
 
+constexpr std::chrono::milliseconds kLongest = std::chrono::days{36600};
+
 /// Of lists, so many items are shown.
 constexpr std::string_view kMostItems = "100";
 
@@ -43,8 +45,11 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
   Worker& first = *workers_.front();
   const auto on_table = [this](const FleetRegister::Table& table) { OnRegister(table); };
   if (first.guard) {
-    auto made =
-        std::make_unique<redis::RedisRegister>(first.reactor, first.guard->client(), on_table);
+    auto made = std::make_unique<redis::RedisRegister>(
+        first.reactor, first.guard->client(), on_table, [](const std::string& problem) {
+          Log::Error("bans and other overrides cannot be read; those that are known stay",
+                     {{"why", problem}});
+        });
     redis_register_ = made.get();
     register_ = std::move(made);
   } else {
@@ -63,6 +68,7 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
   admin_desk_->stored = [this](const Charge& charge, auto done) {
     ReadStored(charge, std::move(done));
   };
+  admin_desk_->named = [this] { return key_agreed_.load(); };
   admin_desk_->shown_as = [this](std::string_view identity) {
     return admin_desk_->policy->rules->identifier().Veiled(identity);
   };
@@ -92,7 +98,9 @@ void Server::OnRegister(const FleetRegister::Table& table) {
                                .expires_ms = each.expires_ms};
     if (entry.what.kind == Override::Kind::kQuota) entry.quota = *entry.what.MakeQuota();
     if (each.expires_ms) {
-      entry.until = now + std::chrono::milliseconds{*each.expires_ms - table.now_ms};
+      // An end beyond all that can be given was written by somebody else, and is none.
+      const std::int64_t left = *each.expires_ms - table.now_ms;
+      if (left < kLongest.count()) entry.until = now + std::chrono::milliseconds{left};
     }
     entries.push_back(std::move(entry));
   }

@@ -16,8 +16,9 @@ namespace tidegate {
 /// and values mean is nobody's business here. Of one reactor; everything on its thread.
 class FleetRegister {
  public:
-  /// Beyond so many fields nothing is added: a configuration is the place for more.
-  static constexpr std::size_t kMost = 10'000;
+  /// Beyond so many fields nothing is added: a configuration is the place for more. Every change is
+  /// read as a whole by every node, between two decisions.
+  static constexpr std::size_t kMost = 1'000;
   /// So many records are kept, the latest.
   static constexpr std::size_t kRecords = 1'000;
 
@@ -54,7 +55,7 @@ class FleetRegister {
                    Done<Change> done) = 0;
   virtual void Remove(const std::string& field, const std::string& record, Done<Change> done) = 0;
   /// A change that was made elsewhere.
-  virtual void Note(const std::string& record, bool applied) = 0;
+  virtual void Note(const std::string& record, bool applied, Done<Change> done) = 0;
   /// The latest first.
   virtual void Records(std::size_t most, Done<std::vector<Record>> done) = 0;
   /// Since the table is known to be true; nothing: it never was.

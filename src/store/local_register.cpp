@@ -33,7 +33,7 @@ void LocalRegister::Put(const std::string& field, const std::string& value,
   entry = {field, value, now, std::nullopt};
   if (ttl) entry.expires_ms = now + ttl->count();
   const Change change{true, entry.expires_ms};
-  Note(record, true);
+  WriteDown(record, true);
   Tell(now);
   done(change);
 }
@@ -42,12 +42,17 @@ void LocalRegister::Remove(const std::string& field, const std::string& record, 
   const std::int64_t now = NowMs();
   Forget(now);
   const bool applied = entries_.erase(field) > 0;
-  Note(record, applied);
+  WriteDown(record, applied);
   Tell(now);
   done(Change{applied, std::nullopt});
 }
 
-void LocalRegister::Note(const std::string& record, bool applied) {
+void LocalRegister::Note(const std::string& record, bool applied, Done<Change> done) {
+  WriteDown(record, applied);
+  done(Change{applied, std::nullopt});
+}
+
+void LocalRegister::WriteDown(const std::string& record, bool applied) {
   records_.push_front({NowMs(), applied, record});
   if (records_.size() > kRecords) records_.pop_back();
 }

@@ -22,7 +22,7 @@ class LocalRegister final : public FleetRegister {
            std::optional<std::chrono::milliseconds> ttl, const std::string& record,
            Done<Change> done) override;
   void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
-  void Note(const std::string& record, bool applied) override;
+  void Note(const std::string& record, bool applied, Done<Change> done) override;
   void Records(std::size_t most, Done<std::vector<Record>> done) override;
   [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override {
     return std::chrono::milliseconds{0};
@@ -32,6 +32,7 @@ class LocalRegister final : public FleetRegister {
   [[nodiscard]] std::int64_t NowMs() const;
   void Forget(std::int64_t now);
   void Tell(std::int64_t now);
+  void WriteDown(const std::string& record, bool applied);
 
   const Clock& clock_;
   std::function<void(const Table&)> on_table_;

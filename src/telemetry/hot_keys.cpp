@@ -71,6 +71,7 @@ void HotKeys::Window::Clear() noexcept {
     view.largest = 0;
   }
   cost_apart = false;
+  dearest = 1;
 }
 
 const HotKeys::View& HotKeys::Window::sketched(HotBy view) const noexcept {
@@ -107,15 +108,33 @@ void HotKeys::Add(std::uint32_t slot, std::string_view identity, std::uint64_t c
   Window& window = *windows_[0];
   View& requests = window.of(HotBy::kRequests);
   if (asked != 0) {
-    View& costs = window.of(HotBy::kCost);
-    if (cost != 1 && !std::exchange(window.cost_apart, true)) {
-      costs.sketch.CopyFrom(requests.sketch);
-      costs.largest = requests.largest;
-    }
-    if (window.cost_apart) costs.Add(key, asked, cost);
+    if (window.cost_apart && cost < kDear) window.of(HotBy::kCost).Add(key, asked, cost);
     requests.Add(key, asked, 1);
   }
   if (refused != 0) window.of(HotBy::kDenials).Add(key, refused, 1);
+}
+
+void HotKeys::NoteCost(std::uint32_t slot, std::string_view identity, std::uint64_t cost) noexcept {
+  Window& window = *windows_[0];
+  View& costs = window.of(HotBy::kCost);
+  if (!std::exchange(window.cost_apart, true)) {
+    costs.sketch.CopyFrom(window.of(HotBy::kRequests).sketch);
+  }
+  if (cost < kDear) {
+    window.dearest = std::max(window.dearest, cost);
+  } else {
+    costs.sketch.Add({Fingerprint(slot, identity), slot, identity}, cost);
+  }
+}
+
+void HotKeys::NoteSampling() noexcept {
+  Window& window = *windows_[0];
+  View& requests = window.of(HotBy::kRequests);
+  View& denials = window.of(HotBy::kDenials);
+  if (requests_.sampling()) requests.largest = HotPace::kOneOf;
+  if (denials_.sampling()) denials.largest = HotPace::kOneOf;
+  // Those that were left out count as well, whatever they cost.
+  window.of(HotBy::kCost).largest = requests.largest * window.dearest;
 }
 
 /// Both windows as one list. What is not listed is bounded by the largest of: what keys without a
@@ -171,6 +190,8 @@ void HotKeys::Rotate(Clock::time_point now) noexcept {
   windows_[0]->Clear();
   totals_before_ = std::exchange(totals_, {});
   since_ = std::exchange(began_, now);
+  // A block that began before goes on in this one.
+  NoteSampling();
 }
 
 void HotKeys::Tick(Clock::time_point now) {
@@ -178,6 +199,7 @@ void HotKeys::Tick(Clock::time_point now) {
   denials_.Refill();
   const bool quiet = totals_[0] + totals_before_[0] == 0;
   if (std::exchange(quiet_, quiet) && quiet) return Rotate(now);
+  NoteSampling();
   auto report = std::make_shared<HotReport>();
   for (std::size_t view = 0; view < kHotViews; ++view) {
     report->by[view] = ListOf(static_cast<HotBy>(view));

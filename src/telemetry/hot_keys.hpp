@@ -42,6 +42,10 @@ class HotKeys final : private net::Timer {
   /// but an eighth of one in a pipeline, and only those come so fast.
   static constexpr std::uint32_t kExact = 20'000;
 
+  /// Requests that cost so much are counted one by one in any case, by their cost: one of them that
+  /// is left out, or stands for 16, would be more than all others together.
+  static constexpr std::uint64_t kDear = 64;
+
   /// `most`: keys in each list of a report, at least 1.
   HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now = Clock::now(),
           std::uint32_t exact = kExact);
@@ -53,6 +57,8 @@ class HotKeys final : private net::Timer {
     ++totals_[0];
     totals_[1] += denied ? 1 : 0;
     totals_[2] += static_cast<std::uint64_t>(cost);
+    if (cost != 1) [[unlikely]]
+      NoteCost(slot, identity, static_cast<std::uint64_t>(cost));
     const std::uint64_t asked = requests_.Next();
     const std::uint64_t refused = denied ? denials_.Next() : 0;
     if ((asked | refused) != 0)
@@ -84,6 +90,7 @@ class HotKeys final : private net::Timer {
     /// The sketch of costs is used from the first on that is not 1: until then it would be the same
     /// as that of requests.
     bool cost_apart = false;
+    std::uint64_t dearest = 1;  ///< Of those that are not dear.
 
     void Clear() noexcept;
     [[nodiscard]] View& of(HotBy view) noexcept { return views[static_cast<std::size_t>(view)]; }
@@ -94,6 +101,10 @@ class HotKeys final : private net::Timer {
   void OnTimer(Clock::time_point now) override;
   void Add(std::uint32_t slot, std::string_view identity, std::uint64_t cost, std::uint64_t asked,
            std::uint64_t refused) noexcept;
+  /// A cost that is not 1.
+  void NoteCost(std::uint32_t slot, std::string_view identity, std::uint64_t cost) noexcept;
+  /// The current window knows what one may stand for in it.
+  void NoteSampling() noexcept;
   [[nodiscard]] HotList ListOf(HotBy view) const;
   void Rotate(Clock::time_point now) noexcept;
   [[nodiscard]] std::uint64_t Fingerprint(std::uint32_t slot,

@@ -20,6 +20,9 @@ class HotPace {
 
   void Refill() noexcept;
 
+  /// One stands for others now: some of them may have been left out already, or will be.
+  [[nodiscard]] bool sampling() const noexcept { return phase_ != Phase::kExact; }
+
   /// As how many the next one counts; 0: it is left out.
   [[nodiscard]] std::uint64_t Next() noexcept { return --until_ != 0 ? 0 : Turn(); }
 

@@ -362,6 +362,7 @@ void RespConnection::Settle(RespAsked& asked, const Resolved& resolved) {
                   .quota = &asked.rule->quota,
                   .lease = {}};
   asked.allowed = !banned;
+  asked.done = banned ? Done::kNothing : Done::kApplied;  // Of a renewal.
   asked.decision = {.allowed = !banned,
                     .never = banned && !resolved.charges.ban.left,
                     .retry_after = resolved.charges.ban.left.value_or(Micros{0}),

@@ -50,8 +50,12 @@ std::string NewVersion() {
 }  // namespace
 
 RedisRegister::RedisRegister(net::Reactor& reactor, Client& client,
-                             std::function<void(const Table&)> on_table)
-    : net::Timer(reactor.timers()), client_(client), on_table_(std::move(on_table)) {}
+                             std::function<void(const Table&)> on_table,
+                             std::function<void(const std::string&)> on_problem)
+    : net::Timer(reactor.timers()),
+      client_(client),
+      on_table_(std::move(on_table)),
+      on_problem_(std::move(on_problem)) {}
 
 std::string RedisRegister::Command(const std::vector<std::string>& words) const {
   std::string command = "*" + std::to_string(words.size() + 5) + "\r\n";
@@ -88,7 +92,8 @@ void RedisRegister::Poll() {
   }
   polling_ = true;
   // A version that nobody has: the first time all of it is read, also if there is none.
-  client_.Run(KeyNames::FleetSlot(), Command({"poll", version_.value_or("-")}),
+  client_.Run(KeyNames::FleetSlot(),
+              Command({"poll", version_.value_or("-"), std::to_string(kMost)}),
               [this](const Reply* reply) { OnPolled(reply); });
 }
 
@@ -99,7 +104,13 @@ void RedisRegister::OnPolled(const Reply* reply) {
     true_at_ = net::Timer::Clock::now();
     const bool changed = version_ != polled->version;
     version_ = polled->version;
+    problem_.clear();
     if (changed && polled->table) on_table_(*polled->table);
+  } else if (reply != nullptr) {
+    // That there is no answer at all is said elsewhere.
+    std::string problem = Unheard(reply).message;
+    if (problem != problem_) on_problem_(problem);
+    problem_ = std::move(problem);
   }
   if (std::exchange(again_, false)) return Poll();
   TellMakers();
@@ -175,9 +186,16 @@ void RedisRegister::Remove(const std::string& field, const std::string& record, 
       std::move(done));
 }
 
-void RedisRegister::Note(const std::string& record, bool applied) {
+void RedisRegister::Note(const std::string& record, bool applied, Done<Change> done) {
+  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
   client_.Run(KeyNames::FleetSlot(),
-              Command({"note", applied ? "1" : "0", record, std::to_string(kRecords)}), nullptr);
+              Command({"note", applied ? "1" : "0", record, std::to_string(kRecords)}),
+              [applied, done = std::move(done)](const Reply* reply) {
+                if (reply == nullptr || !reply->is(Reply::Type::kInteger)) {
+                  return done(std::unexpected(Unheard(reply)));
+                }
+                done(Change{applied, std::nullopt});
+              });
 }
 
 // --- What was done -------------------------------------------------------------

@@ -22,8 +22,10 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   static constexpr std::chrono::milliseconds kEvery{500};
   static constexpr std::chrono::milliseconds kSoon{50};
 
-  /// `on_table` is told of every new table. On the client's reactor, as everything here.
-  RedisRegister(net::Reactor& reactor, Client& client, std::function<void(const Table&)> on_table);
+  /// `on_table` is told of every new table, `on_problem` why it cannot be read, once for each
+  /// reason. On the client's reactor, as everything here.
+  RedisRegister(net::Reactor& reactor, Client& client, std::function<void(const Table&)> on_table,
+                std::function<void(const std::string&)> on_problem);
 
   void Start() { Poll(); }
   void Stop() {
@@ -37,7 +39,7 @@ class RedisRegister final : public FleetRegister, private net::Timer {
            std::optional<std::chrono::milliseconds> ttl, const std::string& record,
            Done<Change> done) override;
   void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
-  void Note(const std::string& record, bool applied) override;
+  void Note(const std::string& record, bool applied, Done<Change> done) override;
   void Records(std::size_t most, Done<std::vector<Record>> done) override;
   [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override;
 
@@ -60,6 +62,8 @@ class RedisRegister final : public FleetRegister, private net::Timer {
 
   Client& client_;
   std::function<void(const Table&)> on_table_;
+  std::function<void(const std::string&)> on_problem_;
+  std::string problem_;                 ///< The last one that was told.
   std::optional<std::string> version_;  ///< Nothing: none was read yet.
   bool polling_ = false;
   std::vector<std::function<void()>> after_poll_;  ///< Changes whose makers wait to see them.

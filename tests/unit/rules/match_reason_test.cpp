@@ -55,6 +55,7 @@ TEST(MatchReason, NoValueOfAHeaderIsSaid) {
   EXPECT_THAT(why, Not(HasSubstr("s3cret")));
   EXPECT_EQ(ShownPattern({"user-agent", "BadBot"}), "BadBot");
   EXPECT_EQ(ShownPattern({"accept", "text/*"}), "text/*");
+  EXPECT_EQ(ShownPattern({"x-api-key", "sk_live_*"}), "(not shown)");
 }
 
 TEST(MatchReason, WhatCameFromOutsideCannotBreakALine) {

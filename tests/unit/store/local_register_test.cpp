@@ -49,7 +49,7 @@ TEST_F(LocalRegisterTest, IsBoundedAndMakesRoomForWhatReplacesSomething) {
 
 TEST_F(LocalRegisterTest, KeepsTheLatestRecords) {
   for (std::size_t i = 0; i < FleetRegister::kRecords + 5; ++i) {
-    register_.Note(std::to_string(i), i % 2 == 0);
+    register_.Note(std::to_string(i), i % 2 == 0, [](auto) {});
   }
   std::vector<FleetRegister::Record> records;
   register_.Records(5000, [&](auto all) { records = *all; });

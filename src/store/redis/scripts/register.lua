@@ -4,7 +4,7 @@
 -- KEYS[1]  hash: `v` names the version; every other field is `<since> <expires> <value>`, both in
 --          milliseconds, an end of 0 is none
 -- KEYS[2]  list of records, the latest first: `<time> <applied> <text>`
--- ARGV[1]  `poll`: ARGV[2] the version that is known. Returns the time, the version, and where that is another one
+-- ARGV[1]  `poll`: ARGV[2] the version that is known, [3] the most fields. Returns the time, the version, and where that is another one
 --                  all fields with their values, one after the other.
 --          `put`: ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] a new version, [6] the record, [7] the channel, [8] the most
 --                 fields, [9] the most records. Returns 1 or -1 (full), and the end.
@@ -49,6 +49,10 @@ if kind ~= 'list' and kind ~= 'none' then redis.call('DEL', KEYS[2]) end
 if op == 'poll' then
   local version = redis.call('HGET', KEYS[1], 'v') or ''
   if version == ARGV[2] then return {whole(now), version} end
+  -- Somebody else wrote into it: rather none than all of that.
+  if redis.call('HLEN', KEYS[1]) > 2 * tonumber(ARGV[3]) then
+    return redis.error_reply('TIDEGATE there are too many fields in ' .. KEYS[1])
+  end
   local reply = redis.call('HGETALL', KEYS[1])
   table.insert(reply, 1, version)
   table.insert(reply, 1, whole(now))

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to operators' requests when something goes wrong on the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "redis/redis_server.hpp"
+#include "service/admin_case.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using service::AskAdmin;
+using service::ByRule;
+using service::HttpAnswer;
+using service::HttpClient;
+using service::ReadAdmin;
+using service::Service;
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+std::string Yaml(int port, std::string_view more = {}) {
+  return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
+         "\", on_failure: closed, deadline: 2s }\n" + std::string(more) +
+         "rules:\n"
+         "  - { id: r, per: header:x-user, limit: 200000/h }\n"
+         "  - { id: ip, per: client_ip, limit: 2/h }\n";
+}
+std::string Alice(std::string_view more = {}) { return ByRule("r", "alice", more); }
+
+void AwaitReady(Service& service) {
+  const auto began = Clock::now();
+  while (AskAdmin(service, "/v1/lift", Alice()).status != 200 && Clock::now() - began < 5s) {
+  }
+}
+
+std::string AdminPost(std::string_view path, const std::string& body) {
+  return "POST " + std::string(path) +
+         " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+/// What was sent has been read.
+void Settle(Service& service) {
+  for (int i = 0; i < 3; ++i) (void)service.Metric("tidegate_rules");
+}
+
+/// Whether it came true within kPatience.
+bool Soon(const std::function<bool()>& condition) {
+  const auto deadline = Clock::now() + service::kPatience;
+  while (!condition()) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+constexpr const char* kPaths[] = {"/v1/ban", "/v1/lift", "/v1/reset", "/v1/inspect", "/v1/explain"};
+
+/// Under the address sanitizer: whoever leaves early, or is left, takes nothing along.
+TEST(ControlEdge, ClientsThatLeaveEarlyAreNotAnswered) {
+  RedisServer redis;
+  Service service(Yaml(redis.port()), 2);
+  AwaitReady(service);
+  redis.Signal(SIGSTOP);
+  for (const char* path : kPaths) {
+    HttpClient client(service.admin());
+    client.Send(AdminPost(path, Alice()));
+    client.Send("GET /v1/audit HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  }
+  {
+    HttpClient client(service.admin());
+    client.Send("GET /v1/audit HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  }
+  Settle(service);
+  redis.Signal(SIGCONT);
+  AwaitReady(service);
+  EXPECT_EQ(AskAdmin(service, "/v1/inspect", Alice()).status, 200);
+}
+
+TEST(ControlEdge, AStopAnswersWhatIsUnderWay) {
+  for (int round = 0; round < 6; ++round) {
+    RedisServer redis;
+    auto node = std::make_unique<Service>(Yaml(redis.port()), 2);
+    AwaitReady(*node);
+    if (round % 2 == 0) redis.Signal(SIGSTOP);
+    std::vector<std::unique_ptr<HttpClient>> clients;
+    for (int i = 0; i < 4; ++i) {
+      for (const char* path : kPaths) {
+        clients.push_back(std::make_unique<HttpClient>(node->admin()));
+        clients.back()->Send(AdminPost(path, Alice()));
+      }
+      clients.push_back(std::make_unique<HttpClient>(node->admin()));
+      clients.back()->Send("GET /v1/audit HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    }
+    if (round % 2 == 0) Settle(*node);
+    node.reset();
+    redis.Signal(SIGCONT);
+  }
+}
+
+TEST(ControlEdge, RedisDiesUnderAChange) {
+  RedisServer redis;
+  Service service(Yaml(redis.port()), 2);
+  AwaitReady(service);
+  redis.Signal(SIGSTOP);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (const char* path : kPaths) {
+    clients.push_back(std::make_unique<HttpClient>(service.admin()));
+    clients.back()->Send(AdminPost(path, Alice()));
+  }
+  Settle(service);
+  redis.Kill();
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_EQ(clients[i]->Read().status, std::string_view(kPaths[i]) == "/v1/explain" ? 200 : 503)
+        << kPaths[i];
+  }
+}
+
+/// So many bans, with keys and reasons as long as are taken.
+std::string Fill(int count) {
+  return R"(local pad, why = string.rep('a', 1000), string.rep('w', 200)
+    for i = 1, )" +
+         std::to_string(count) + R"( do
+      local id = 'path=/' .. pad .. i
+      redis.call('HSET', KEYS[1], 'p ' .. id, '1 0 {"kind":"ban","rule":"p","key":"' .. id ..
+                 '","by":"x","reason":"' .. why .. '"}')
+    end
+    redis.call('HSET', KEYS[1], 'v', 'filled'))";
+}
+
+/// A table as large as may be is read, and changed, beside decisions that do not notice.
+TEST(ControlEdge, AFullTableIsRead) {
+  RedisServer redis;
+  Service service("store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
+                  "\", on_failure: closed, deadline: 2s }\n"
+                  "rules: [ { id: r, per: header:x-user, limit: 200000/h },\n"
+                  "         { id: p, per: path, limit: 2/h } ]\n");
+  AwaitReady(service);
+  redis.Text({"EVAL", Fill(999), "1", "tg:overrides:{fleet}"});
+  ASSERT_TRUE(Soon([&] {
+    return ReadAdmin(service, "/v1/status").body.find("\"overrides\":{\"count\":999") !=
+           std::string::npos;
+  }));
+  EXPECT_EQ(service.Decide(Alice()).status, 200);
+  const HttpAnswer ban = AskAdmin(service, "/v1/ban", Alice());
+  EXPECT_EQ(ban.status, 200) << ban.body;
+  EXPECT_TRUE(Soon([&] { return service.Decide(Alice()).status == 403; }));
+  EXPECT_EQ(AskAdmin(service, "/v1/ban", ByRule("r", "bob")).status, 409);
+  EXPECT_EQ(AskAdmin(service, "/v1/lift", Alice()).status, 200);
+}
+
+/// Whoever fills it from elsewhere breaks nothing but the table.
+TEST(ControlEdge, ATableBeyondAllBoundsIsLeftAlone) {
+  RedisServer redis;
+  Service service(Yaml(redis.port()), 2);
+  AwaitReady(service);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", Alice()).status, 200);
+  testing::internal::CaptureStderr();
+  redis.Text({"EVAL", Fill(2500), "1", "tg:overrides:{fleet}"});
+  std::string said;
+  EXPECT_TRUE(Soon([&] {
+    said += testing::internal::GetCapturedStderr();
+    testing::internal::CaptureStderr();
+    return said.find("cannot be read") != std::string::npos;
+  }));
+  (void)testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("too many fields"));
+  EXPECT_EQ(service.Decide(Alice()).status, 403) << "what was known stays";
+  EXPECT_EQ(service.Decide(ByRule("r", "bob")).status, 200);
+}
+
+/// What gives quota back is written down, or said not to be.
+TEST(ControlEdge, AResetThatCannotBeWrittenDownSaysSo) {
+  RedisServer redis;
+  Service service(Yaml(redis.port()));
+  AwaitReady(service);
+  (void)service.Decide(Alice());
+  redis.Text({"ACL", "SETUSER", "default", "resetkeys", "~tg:tb:*"});
+  const HttpAnswer reset = AskAdmin(service, "/v1/reset", Alice());
+  redis.Text({"ACL", "SETUSER", "default", "allkeys"});
+  EXPECT_EQ(reset.status, 200);
+  EXPECT_FALSE(reset.Json().at("recorded").as_bool()) << reset.body;
+}
+
+/// A change never falls to a failure policy.
+TEST(ControlEdge, ARefusedChangeChangesNothingHere) {
+  RedisServer redis;
+  Service service("store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
+                  "\", on_failure: local, deadline: 200ms }\n"
+                  "rules: [ { id: r, per: header:x-user, limit: 2/h } ]\n");
+  AwaitReady(service);
+  redis.Kill();
+  const auto began = Clock::now();
+  while (service.Decide(Alice()).status == 200 && Clock::now() - began < 5s) {
+  }
+  ASSERT_EQ(service.Decide(Alice()).status, 429);
+  ASSERT_EQ(AskAdmin(service, "/v1/reset", Alice()).status, 503);
+  EXPECT_EQ(service.Decide(Alice()).status, 429) << "it was refused, and done";
+}
+
+/// Before the fleet's key is known, the identity of a secret is nobody's.
+TEST(ControlEdge, ABanBeforeTheKeyIsAgreedOnIsOfTheSameClient) {
+  RedisServer redis;
+  Service first(Yaml(redis.port()));
+  AwaitReady(first);
+  const auto known = AskAdmin(first, "/v1/inspect", Alice()).Json();
+  const std::string key(known.at("key").as_string());
+  int wrong = 0;
+  for (int round = 0; round < 3; ++round) {
+    redis.Signal(SIGSTOP);
+    Service second(Yaml(redis.port()));
+    redis.Signal(SIGCONT);
+    const auto began = Clock::now();
+    HttpAnswer ban;
+    do {
+      ban = AskAdmin(second, "/v1/ban", Alice());
+    } while (ban.status != 200 && Clock::now() - began < 5s);
+    ASSERT_EQ(ban.status, 200);
+    wrong += std::string(ban.Json().at("key").as_string()) != key ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+/// How long an operator waits for a Redis that hangs.
+TEST(ControlEdge, AChangeIsAnsweredSoonWhereRedisHangs) {
+  RedisServer redis;
+  Service service("store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
+                  "\", on_failure: open, deadline: 50ms }\n"
+                  "rules: [ { id: r, per: header:x-user, limit: 2/h } ]\n");
+  AwaitReady(service);
+  redis.Signal(SIGSTOP);
+  for (const char* path : {"/v1/reset", "/v1/inspect", "/v1/ban"}) {
+    const auto began = Clock::now();
+    HttpClient client(service.admin());
+    client.Send(AdminPost(path, Alice()));
+    const auto answer = client.TryRead();
+    EXPECT_TRUE(answer && answer->status == 503) << path;
+    EXPECT_LT(Clock::now() - began, 2s) << path;
+  }
+  redis.Signal(SIGCONT);
+}
+
+/// Under the undefined behaviour sanitizer.
+TEST(ControlEdge, AnEndBeyondAllTimeIsNone) {
+  RedisServer redis;
+  Service service(Yaml(redis.port()));
+  AwaitReady(service);
+  redis.Text(
+      {"HSET", "tg:overrides:{fleet}", "ip client_ip=192.0.2.1",
+       "1 9223372036854775807 {\"kind\":\"ban\",\"rule\":\"ip\",\"key\":\"client_ip=192.0.2.1\"}",
+       "v", "other"});
+  const auto began = Clock::now();
+  int status = 0;
+  while (status != 403 && Clock::now() - began < 2s) {
+    status = service.Decide(ByRule("ip", "192.0.2.1")).status;
+  }
+  EXPECT_EQ(status, 403);
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

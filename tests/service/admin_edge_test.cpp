@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators are told is done, and is not; what they should not be shown, and are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "service/admin_case.hpp"
+#include "service/resp_client.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::string_view kYaml = R"(
+rules:
+  - { id: per-key, match: { path: /v1/** }, per: header:x-api-key, limit: 2/h }
+  - { id: per-ip, match: { path: /ip }, per: client_ip, limit: 100/h }
+  - { id: both, match: { path: /both }, per: [header:x-api-key, client_ip], limit: 100/h }
+  - { id: slots, match: { path: /slow }, per: client_ip, limit: 1/10s, algorithm: concurrency }
+)";
+
+std::string Request(std::string_view ip) {
+  return R"({"request":{"path":"/ip","client_ip":")" + std::string(ip) + "\"}}";
+}
+
+/// The key of the first in the list, as it is shown.
+std::string HottestKey(Service& service) {
+  for (int i = 0; i < 2000; ++i) {
+    const auto hot = ReadAdmin(service, "/v1/hot").Json();
+    const auto& keys = hot.at("requests").as_object().at("keys").as_array();
+    if (!keys.empty()) return std::string(keys[0].as_object().at("key").as_string());
+    std::this_thread::sleep_for(5ms);
+  }
+  return {};
+}
+
+TEST(AdminEdge, ABanOfTheKeyThatHotShowsIsOneOrIsRefused) {
+  Service service(kYaml);
+  for (int i = 0; i < 5; ++i) (void)service.Decide(Request("203.0.113.7"));
+  const std::string key = HottestKey(service);
+  const HttpAnswer ban = AskAdmin(service, "/v1/ban", R"({"rule":"per-ip","key":")" + key + "\"}");
+  const int now = service.Decide(Request("203.0.113.7")).status;
+  EXPECT_TRUE(ban.status >= 400 || now == 403) << key << " " << ban.body << now;
+}
+
+TEST(AdminEdge, ASecretGivenAsAKeyIsNotWrittenDown) {
+  Service service(kYaml);
+  const HttpAnswer ban = AskAdmin(
+      service, "/v1/ban", R"({"rule":"per-key","key":"header:x-api-key=sk_live_51Secret"})");
+  EXPECT_EQ(ban.status, 400) << ban.body;
+  EXPECT_THAT(ReadAdmin(service, "/v1/audit").body, Not(HasSubstr("sk_live_51Secret")));
+  EXPECT_THAT(ReadAdmin(service, "/v1/overrides").body, Not(HasSubstr("sk_live_51Secret")));
+}
+
+TEST(AdminEdge, AnAddressGivenAsAKeyIsMaskedAsThoseOfRequestsAre) {
+  Service service(kYaml);
+  const HttpAnswer ban =
+      AskAdmin(service, "/v1/ban", R"({"rule":"per-ip","key":"client_ip=2001:db8::1"})");
+  const int now = service.Decide(Request("2001:db8::1")).status;
+  EXPECT_TRUE(ban.status >= 400 || now == 403) << ban.body << now;
+}
+
+TEST(AdminEdge, HalfOfACompoundKeyIsNone) {
+  Service service(kYaml);
+  const HttpAnswer ban =
+      AskAdmin(service, "/v1/ban", R"({"rule":"both","key":"client_ip=203.0.113.7"})");
+  EXPECT_EQ(ban.status, 400) << ban.body;
+}
+
+TEST(AdminEdge, WhoIsAllowedCanRenewWhatItAcquired) {
+  Service service(kYaml);
+  const std::string whom = ByRule("slots", "192.0.2.1", R"(,"lease":"a")");
+  ASSERT_EQ(AskAdmin(service, "/v1/allow", ByRule("slots", "192.0.2.1")).status, 200);
+  ASSERT_EQ(service.Ask("/v1/acquire", whom).status, 200);
+  const HttpAnswer renewed = service.Ask("/v1/renew", whom);
+  EXPECT_EQ(renewed.status, 200) << renewed.body;
+}
+
+TEST(AdminEdge, WhoIsBannedCannotKeepItsLeaseForEver) {
+  Service service(kYaml);
+  const std::string whom = ByRule("slots", "192.0.2.1", R"(,"lease":"a")");
+  ASSERT_EQ(service.Ask("/v1/acquire", whom).status, 200);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("slots", "192.0.2.1")).status, 200);
+  EXPECT_EQ(service.Ask("/v1/renew", whom).status, 403);
+  EXPECT_EQ(service.Ask("/v1/release", whom).status, 200) << "to give back is never refused";
+}
+
+TEST(AdminEdge, AReasonIsWrittenDownWhole) {
+  Service service(kYaml);
+  const HttpAnswer ban =
+      AskAdmin(service, "/v1/ban", ByRule("per-ip", "192.0.2.1", R"(,"reason":"a\u0000b")"));
+  EXPECT_EQ(ban.status, 400) << "one line, and nothing that hides in it";
+  const std::string reason = R"(it's \"so\", 50 % & more)";
+  (void)AskAdmin(service, "/v1/ban",
+                 ByRule("per-ip", "192.0.2.1", ",\"reason\":\"" + reason + "\""));
+  EXPECT_THAT(ReadAdmin(service, "/v1/audit").body, HasSubstr(reason + "\",\"applied\""));
+}
+
+TEST(AdminEdge, BytesThatAreNoTextAreNotAnsweredAsJson) {
+  Config config = Service::ConfigOf(kYaml);
+  config.listen.resp = "127.0.0.1:0";
+  Service service(config);
+  RespClient resp(service.server().resp());
+  (void)resp.Ask({"TG.ACQUIRE", "slots", "192.0.2.1", "\xff\xfe"});
+  const HttpAnswer seen = AskAdmin(service, "/v1/inspect", ByRule("slots", "192.0.2.1"));
+  ASSERT_EQ(seen.status, 200) << seen.body;
+  boost::system::error_code bad;
+  (void)boost::json::parse(seen.body, bad);
+  EXPECT_FALSE(bad) << seen.body;
+  const HttpAnswer ban =
+      AskAdmin(service, "/v1/ban", ByRule("per-ip", "192.0.2.1", ",\"reason\":\"\xff\""));
+  EXPECT_EQ(ban.status, 400) << ban.body;
+}
+
+TEST(AdminEdge, PrefixesOfSecretHeadersAreNotShown) {
+  Service service(R"(
+rules:
+  - { id: partner, match: { header: { x-api-key: "sk_live_51Secret*" } }, per: client_ip, limit: 2/h }
+)");
+  EXPECT_THAT(ReadAdmin(service, "/v1/rules").body, Not(HasSubstr("sk_live_51Secret")));
+  EXPECT_THAT(AskAdmin(service, "/v1/explain", Request("192.0.2.1")).body,
+              Not(HasSubstr("sk_live_51Secret")));
+}
+
+TEST(AdminEdge, ExplainSaysNoWhereDecideDoes) {
+  Service service(kYaml);
+  // `lease` where no rule has leases.
+  const std::string body = R"({"request":{"path":"/ip","client_ip":"192.0.2.1"},"lease":"a"})";
+  EXPECT_EQ(AskAdmin(service, "/v1/explain", body).status, service.Ask("/v1/acquire", body).status);
+}
+
+TEST(AdminEdge, ABanThatCanMeetNobodyIsNotSaidToBeInForce) {
+  Service service(kYaml);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-key", "abc")).status, 200);
+  // The rule counts by another source now, and the same text means nobody.
+  ASSERT_TRUE(service.Reload("rules: [ { id: per-key, per: cookie:session, limit: 3/h } ]"));
+  const auto listed = ReadAdmin(service, "/v1/overrides").Json();
+  const auto& one = listed.at("overrides").as_array().at(0).as_object();
+  EXPECT_FALSE(one.at("in_force").as_bool());
+  EXPECT_EQ(one.at("why").as_string(),
+            "the rule counts by cookie:session now, and no key of it is called so");
+}
+
+TEST(AdminEdge, WhatWasSaidOfARuleThatIsGoneCanBeLifted) {
+  Service service(kYaml);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-ip", "192.0.2.1")).status, 200);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-key", "abc")).status, 200);
+  ASSERT_TRUE(service.Reload("rules: [ { id: per-key, per: host, limit: 3/h } ]"));
+  const auto listed = ReadAdmin(service, "/v1/overrides").Json();
+  for (const auto& each : listed.at("overrides").as_array()) {
+    const auto& one = each.as_object();
+    const HttpAnswer lifted = AskAdmin(service, "/v1/lift",
+                                       boost::json::serialize(boost::json::object{
+                                           {"rule", one.at("rule")}, {"key", one.at("key")}}));
+    EXPECT_EQ(lifted.status, 200) << lifted.body;
+  }
+}
+
+TEST(AdminEdge, ABatchHasEachOneItsOwnAnswer) {
+  Service service(kYaml);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-ip", "192.0.2.1")).status, 200);
+  ASSERT_EQ(AskAdmin(service, "/v1/allow", ByRule("per-ip", "192.0.2.2")).status, 200);
+  const auto answers =
+      service
+          .Ask("/v1/decide/batch", R"({"requests":[)" + ByRule("per-ip", "192.0.2.1") + "," +
+                                       ByRule("per-ip", "192.0.2.2") + "," +
+                                       ByRule("per-ip", "192.0.2.3") + "]}")
+          .Json();
+  const auto status = [&](std::size_t i) {
+    return answers.at("results").as_array().at(i).as_object().at("status").to_number<int>();
+  };
+  EXPECT_EQ(status(0), 403);
+  EXPECT_EQ(status(1), 200);
+  EXPECT_EQ(status(2), 200);
+}
+
+}  // namespace
+}  // namespace tidegate::service

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds of hot keys where one stands for many.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "telemetry/hot_keys.hpp"
+
+namespace tidegate {
+namespace {
+
+using std::chrono::milliseconds;
+using Outcome = HotKeys::Outcome;
+
+/// The bound of a view holds for one key whose truth is known.
+bool Holds(const HotList& list, const std::string& name, std::uint64_t truth) {
+  for (const HotKey& key : list.keys) {
+    if (key.identity == name) return truth <= key.count && truth >= key.count - key.error;
+  }
+  return truth <= list.error;
+}
+
+TEST(HotBounds, OneDearRequestInAFloodIsWithinTheBound) {
+  constexpr int kRounds = 64;
+  int broken = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    net::Timers timers;
+    const HotKeys::Clock::time_point start{std::chrono::hours{1}};
+    HotKeys keys(timers, 10, start, 0);
+    for (int i = 0; i < 2000; ++i) {
+      keys.Count(0, "client_ip=" + std::to_string(i % 50), 1 + i % 2, Outcome::kPassed);
+      if (i == 1000) keys.Count(0, "whale", 1'000'000, Outcome::kPassed);
+    }
+    keys.Tick(start + milliseconds{500});
+    const auto report = keys.Published();
+    broken += Holds(report->of(HotBy::kCost), "whale", 1'000'000) ? 0 : 1;
+  }
+  EXPECT_EQ(broken, 0) << "of " << kRounds << ": one in a billion is promised";
+}
+
+TEST(HotBounds, WhatFollowsAFloodInANewWindowIsExact) {
+  int broken = 0;
+  for (int round = 0; round < 32; ++round) {
+    net::Timers timers;
+    const HotKeys::Clock::time_point start{std::chrono::hours{1}};
+    HotKeys keys(timers, 10, start, 100);
+    // Some are counted one by one, then blocks of 16; the last is in the middle.
+    for (int i = 0; i < 100 + 16 * 3 + 8; ++i) keys.Count(0, "a", 1, Outcome::kPassed);
+    keys.Tick(start + std::chrono::seconds{10});  // The window moves on.
+    for (int i = 0; i < 20; ++i) keys.Count(0, "b", 1, Outcome::kPassed);
+    keys.Tick(start + std::chrono::seconds{20});  // And on: what is left is b's.
+    keys.Tick(start + std::chrono::milliseconds{20'500});
+    const auto report = keys.Published();
+    broken += Holds(report->of(HotBy::kRequests), "b", 20) ? 0 : 1;
+  }
+  EXPECT_EQ(broken, 0);
+}
+
+}  // namespace
+}  // namespace tidegate
