@@ -70,7 +70,8 @@ constexpr std::chrono::milliseconds kLastWords{50};
 Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
     : reactor(DeadlinesOf(server.config_.limits)),
       tally(reactor.timers(), {.decisions = server.config_.metrics.decisions,
-                               .hot_keys = server.config_.metrics.hot_keys}),
+                               .hot_keys = server.config_.metrics.hot_keys,
+                               .at_once = !server.config_.store.redis}),
       overrides(OverrideTable::Make({}, server.clock())),
       guard(server.config_.store.redis
                 ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),

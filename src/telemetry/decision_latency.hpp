@@ -53,11 +53,27 @@ class DecisionLatency {
     mark.weight = 1;
   }
 
+  /// As Time, for what is always answered before `ask` returns: nothing is done for those that are
+  /// not timed.
+  template <class Ask>
+  void TimeAtOnce(Mark& mark, Ask&& ask) {
+    if (--left_ == 0) [[unlikely]] {
+      left_ = kEvery;
+      mark.weight = kEvery;
+      mark.began = Clock::now();
+    }
+    ask();
+  }
+
   /// The answer to what Time asked is there. What was not asked through Time is ignored.
   void Answered(Mark& mark) noexcept {
-    if (mark.answered != nullptr) *mark.answered = true;
-    if (mark.weight != 0) Add(Clock::now() - mark.began, mark.weight);
-    mark = {};
+    if (mark.answered != nullptr) {
+      *mark.answered = true;
+      mark.answered = nullptr;
+    }
+    if (mark.weight == 0) return;
+    Add(Clock::now() - mark.began, mark.weight);
+    mark.weight = 0;
   }
 
   void Add(std::chrono::nanoseconds took, std::uint64_t times) noexcept;

@@ -23,8 +23,8 @@ namespace tidegate {
 /// least, of some 150 bytes in each of the three views and two windows. Fingerprints are keyed by a
 /// random secret, so nobody can aim at the places of another.
 ///
-/// Up to 20,000 requests in half a second, and as many denials, are counted one by one: bounds are
-/// certain. Of those beyond, and of all in a flood, one of 16 is counted (`HotPace`), since they
+/// Up to 5,000 requests in half a second, and as many denials, are counted one by one: bounds are
+/// certain. Of those beyond, and of all in a flood, one of 32 is counted (`HotPace`), since they
 /// would cost more than 3 % of a decision; bounds are wider then, and each holds but for a chance
 /// of one in a billion. Totals are exact in any case.
 ///
@@ -40,10 +40,10 @@ class HotKeys final : private net::Timer {
   /// Requests that are counted one by one between two reports, unless they are very many. Each
   /// costs up to 125 ns, since what is touched seldom is cold: a percent of a decision over HTTP,
   /// but an eighth of one in a pipeline, and only those come so fast.
-  static constexpr std::uint32_t kExact = 20'000;
+  static constexpr std::uint32_t kExact = 5'000;
 
   /// Requests that cost so much are counted one by one in any case, by their cost: one of them that
-  /// is left out, or stands for 16, would be more than all others together.
+  /// is left out, or stands for 32, would be more than all others together.
   static constexpr std::uint64_t kDear = 64;
 
   /// `most`: keys in each list of a report, at least 1.

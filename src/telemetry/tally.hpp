@@ -22,6 +22,7 @@ class Tally {
   struct Options {
     bool decisions = true;       ///< Counters and latency.
     std::size_t hot_keys = 100;  ///< In each list; 0: none.
+    bool at_once = false;        ///< The store answers before it returns, always.
   };
   Tally(net::Timers& timers, const Options& options);
 
@@ -31,6 +32,7 @@ class Tally {
   template <class Ask>
   void Time(DecisionLatency::Mark& mark, Ask&& ask) {
     if (!options_.decisions) return ask();
+    if (options_.at_once) return latency_.TimeAtOnce(mark, std::forward<Ask>(ask));
     latency_.Time(mark, std::forward<Ask>(ask));
   }
   void Answered(DecisionLatency::Mark& mark) noexcept {
@@ -56,10 +58,11 @@ class Tally {
   [[nodiscard]] std::shared_ptr<const HotReport> hot() const;
 
  private:
+  // What every decision touches first.
   const Options options_;
-  DecisionCounters counters_;
-  DecisionLatency latency_;
   std::unique_ptr<HotKeys> hot_keys_;  ///< nullptr: off.
+  DecisionLatency latency_;
+  DecisionCounters counters_;
 };
 
 }  // namespace tidegate

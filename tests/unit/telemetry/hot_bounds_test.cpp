@@ -39,13 +39,14 @@ TEST(HotBounds, OneDearRequestInAFloodIsWithinTheBound) {
 }
 
 TEST(HotBounds, WhatFollowsAFloodInANewWindowIsExact) {
+  constexpr int kBlock = HotPace::kOneOf;
   int broken = 0;
   for (int round = 0; round < 32; ++round) {
     net::Timers timers;
     const HotKeys::Clock::time_point start{std::chrono::hours{1}};
     HotKeys keys(timers, 10, start, 100);
-    // Some are counted one by one, then blocks of 16; the last is in the middle.
-    for (int i = 0; i < 100 + 16 * 3 + 8; ++i) keys.Count(0, "a", 1, Outcome::kPassed);
+    // Some are counted one by one, then blocks; the last is in the middle.
+    for (int i = 0; i < 100 + kBlock * 3 + 8; ++i) keys.Count(0, "a", 1, Outcome::kPassed);
     keys.Tick(start + std::chrono::seconds{10});  // The window moves on.
     for (int i = 0; i < 20; ++i) keys.Count(0, "b", 1, Outcome::kPassed);
     keys.Tick(start + std::chrono::seconds{20});  // And on: what is left is b's.

@@ -162,8 +162,8 @@ void ExpectBoundsOf(unsigned seed, int count, int refill, bool costs,
 }
 
 TEST(HotKeys, BoundsHoldWhereAllAreCounted) {
-  ExpectBoundsOf(1, 40'000, 10'000, false);
-  ExpectBoundsOf(2, 40'000, 10'000, true);
+  ExpectBoundsOf(1, 40'000, 4'000, false);
+  ExpectBoundsOf(2, 40'000, 4'000, true);
 }
 
 TEST(HotKeys, BoundsHoldAcrossWindows) {
@@ -185,9 +185,9 @@ TEST(HotKeys, UnderAFloodTheBoundIsClose) {
   const auto report = counted.At(milliseconds{500});
   const HotKey& hottest = report->of(HotBy::kRequests).keys.front();
   EXPECT_EQ(hottest.identity, NameOf(1));
-  EXPECT_NEAR(static_cast<double>(hottest.count), 50'000, 9'000);
-  EXPECT_LT(hottest.error, 15'000u);
-  EXPECT_LT(report->of(HotBy::kRequests).error, 3'000u);
+  EXPECT_NEAR(static_cast<double>(hottest.count), 50'000, 14'000);
+  EXPECT_LT(hottest.error, 20'000u);
+  EXPECT_LT(report->of(HotBy::kRequests).error, 5'000u);
 }
 
 TEST(HotKeys, RareDenialsAreCountedEachInAFloodOfOthers) {
@@ -233,43 +233,45 @@ TEST(HotKeys, ReactorsTogetherKeepTheBounds) {
   ExpectTop(Merge(parts, 50).of(HotBy::kRequests), all.Top(10));
 }
 
-TEST(HotPace, CountsEachAndThenOneOf16ThatCannotBeForeseen) {
+constexpr int kBlock = HotPace::kOneOf;
+
+TEST(HotPace, CountsEachAndThenOneOfABlockThatCannotBeForeseen) {
   HotPace pace(100, 1234567);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
   std::set<int> places;
   for (int block = 0; block < 2000; ++block) {
     std::uint64_t sum = 0;
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < kBlock; ++i) {
       const std::uint64_t times = pace.Next();
       if (times != 0) places.insert(i);
       sum += times;
     }
-    ASSERT_EQ(sum, 16u);
+    ASSERT_EQ(sum, HotPace::kOneOf);
   }
-  EXPECT_THAT(places, SizeIs(16));
+  EXPECT_THAT(places, SizeIs(kBlock));
 }
 
 TEST(HotPace, ABlockIsBroughtToItsEndBeforeEachCountsAgain) {
-  for (int begun = 1; begun < 16; ++begun) {
+  for (int begun = 1; begun < kBlock; ++begun) {
     HotPace pace(100, static_cast<std::uint64_t>(begun) * 7919);
     std::uint64_t sum = 0;
     for (int i = 0; i < 100 + begun; ++i) sum += pace.Next();
     pace.Refill();
-    for (int i = begun; i < 16; ++i) sum += pace.Next();
-    EXPECT_EQ(sum, 116u);
+    for (int i = begun; i < kBlock; ++i) sum += pace.Next();
+    EXPECT_EQ(sum, 100 + HotPace::kOneOf);
     for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
   }
 }
 
 TEST(HotPace, AfterAFloodNoneIsCountedByItself) {
   HotPace pace(100, 99);
-  for (int i = 0; i < 100 + 16 * 100; ++i) (void)pace.Next();
+  for (int i = 0; i < 100 + kBlock * 100; ++i) (void)pace.Next();
   pace.Refill();
   std::uint64_t ones = 0;
   for (int i = 0; i < 80; ++i) ones += pace.Next() == 1 ? 1 : 0;
   EXPECT_EQ(ones, 0u);
   pace.Refill();  // It is over, but for the block that comes next.
-  for (int i = 0; i < 16; ++i) (void)pace.Next();
+  for (int i = 0; i < kBlock; ++i) (void)pace.Next();
   for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
 }
 
