@@ -268,7 +268,7 @@ TEST(HotPace, AfterAFloodNoneIsCountedByItself) {
   for (int i = 0; i < 100 + kBlock * 100; ++i) (void)pace.Next();
   pace.Refill();
   std::uint64_t ones = 0;
-  for (int i = 0; i < 80; ++i) ones += pace.Next() == 1 ? 1 : 0;
+  for (int i = 0; i < 2 * kBlock; ++i) ones += pace.Next() == 1 ? 1 : 0;
   EXPECT_EQ(ones, 0u);
   pace.Refill();  // It is over, but for the block that comes next.
   for (int i = 0; i < kBlock; ++i) (void)pace.Next();
