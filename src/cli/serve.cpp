@@ -71,6 +71,13 @@ The same with any Redis client, on a port of its own:
 
     print       0 (it passes), the limit, what remains, the time to wait (-1: none), until full
 
+Watch it in another terminal, ask why, refuse somebody for a minute, and see that it holds:
+
+  tidegate top         (here: build/release/tidegate, if ./dev built it)
+  tidegate explain --path /demo/hello --client-ip 127.0.0.1
+  tidegate ban demo alice --for 1m --reason "to try it"
+  tidegate decide demo alice
+
 All endpoints: )"
             << api << "/openapi.json   Metrics: http://" << server.admin().Text()
             << "/metrics\nBelow: one line of JSON for each request that passes the gateway.\n\n"
