@@ -18,11 +18,11 @@ namespace tidegate {
 /// What a door tells: the same words at every door. Views as in the Call.
 struct Answer {
   bool allowed = true;
-  bool exempt = false;               ///< An entry of `exempt` let it pass, uncounted.
-  bool denied = false;               ///< An entry of `deny` refused it, or an operator: 403.
-  std::string_view banned_by;        ///< The rule whose key an operator banned; empty: none.
-  std::optional<Micros> banned_for;  ///< How long still; nothing: for good.
-  std::optional<Done> applied;       ///< Of refund, renew and release.
+  bool exempt = false;                    ///< An entry of `exempt` let it pass, uncounted.
+  bool denied = false;                    ///< An entry of `deny` refused it, or an operator: 403.
+  std::string_view banned_by = {};        ///< The rule whose key an operator banned; empty: none.
+  std::optional<Micros> banned_for = {};  ///< How long still; nothing: for good.
+  std::optional<Done> applied;            ///< Of refund, renew and release.
   std::span<const Charge> charges;
   std::span<const Decision> decisions;
   const Decision* governing = nullptr;  ///< nullptr: no rule matched.

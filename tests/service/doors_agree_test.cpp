@@ -119,7 +119,7 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     std::pmr::monotonic_buffer_resource memory;
     Charges charges(memory);
     const std::array<NamedValue, 1> identity{{{{}, address}}};
-    ASSERT_TRUE(rules_->Resolve({rule.id, identity, cost, {}}, charges, memory).has_value());
+    ASSERT_TRUE(rules_->Resolve({rule.id, identity, cost, {}}, {}, charges, memory).has_value());
     const auto decided = library_.Decide(charges.charges);
     ASSERT_TRUE(decided.has_value());
     const Verdict& verdict = *decided;

@@ -109,7 +109,8 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
     body_["rule"] = rule.id;
     body_["identity"] = key_;
     const std::array<NamedValue, 1> identity{{{{}, key_}}};
-    ASSERT_TRUE(rules_->Resolve({rule.id, identity, cost, lease_}, *charges_, memory_).has_value());
+    ASSERT_TRUE(
+        rules_->Resolve({rule.id, identity, cost, lease_}, {}, *charges_, memory_).has_value());
     access_ = Access::kRules;
   }
 
