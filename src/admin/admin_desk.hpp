@@ -51,7 +51,7 @@ struct AdminDesk {
   std::function<void(const Charge&, std::function<void(Result<StoredState>)>)> stored = {};
   /// Whether what keys are called is agreed on with the fleet: until then nothing can be said about
   /// one.
-  std::function<bool()> named = [] { return true; };
+  bool named = true;
   /// An identity as strangers may see it.
   std::function<std::string(std::string_view)> shown_as = {};
 };

@@ -254,7 +254,7 @@ void AdminDoor::Post(HttpExchange& exchange, const Endpoint& endpoint) {
   if (auto bad = CheckMembers(question, members.may, members.must, endpoint.path)) {
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
-  if (!desk_.named()) {
+  if (!desk_.named) {
     return AnswerProblem(
         exchange, 503,
         "what keys are called has not been agreed on with the fleet yet: Redis has "

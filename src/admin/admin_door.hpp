@@ -15,9 +15,9 @@ namespace tidegate {
 /// What operators and their machines ask: /healthz, /readyz, /metrics, and the admin API under /v1.
 /// The first two are answered to everybody: probes have no secrets, and learn none.
 ///
-/// Web pages have no way into the API but one that was read from this very port by its address: a foreign
-/// one's requests are refused by their Origin, and one whose name was made to lead here by its
-/// Host.
+/// Web pages have no way into the API but one that was read from this very port by its address: a
+/// foreign one's requests are refused by their Origin, and one whose name was made to lead here by
+/// its Host.
 class AdminDoor final : public net::HttpHandler {
  public:
   struct Sources {

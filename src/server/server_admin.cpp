@@ -68,7 +68,7 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
   admin_desk_->stored = [this](const Charge& charge, auto done) {
     ReadStored(charge, std::move(done));
   };
-  admin_desk_->named = [this] { return key_agreed_.load(); };
+  admin_desk_->named = key_agreed_;
   admin_desk_->shown_as = [this](std::string_view identity) {
     return admin_desk_->policy->rules->identifier().Veiled(identity);
   };

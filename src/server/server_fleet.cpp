@@ -77,6 +77,8 @@ void Server::ReleaseGuards() {
   for (auto& worker : workers_) {
     worker->reactor.Post([&guard = *worker->guard] { guard.Release(); });
   }
+  // After the rules that know the key, if it is another one.
+  workers_.front()->reactor.Post([this] { admin_desk_->named = true; });
 }
 
 void Server::AdoptKey(const std::string& key) {
