@@ -214,7 +214,7 @@ namespace {
 bool IsEncoded(std::string_view value) noexcept {
   for (std::size_t i = 0; i < value.size(); ++i) {
     const char c = value[i];
-    if (c <= ' ' || c >= '\x7f' || c == '{' || c == '}' || c == '~' || c == '=' || c == '#') {
+    if (c <= ' ' || c >= '\x7f' || std::string_view("{}~=#&").find(c) != std::string_view::npos) {
       return false;
     }
     if (c != '%') continue;

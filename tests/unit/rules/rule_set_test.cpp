@@ -279,6 +279,11 @@ TEST_F(RuleSetOverrides, KeysAreTakenAsTheyAreShown) {
         std::string("client_ip=\n"), "client_ip=" + std::string(5000, 'x')}) {
     EXPECT_FALSE(rules_->ResolveKey("a", bad, {}, charges).has_value()) << bad;
   }
+  const auto by_path = Compile("rules: [ { id: p, per: path, limit: 1/s } ]");
+  EXPECT_TRUE(by_path->ResolveKey("p", "path=/v1/%20x", {}, charges).has_value());
+  for (const char* const bad : {"path=/v1&const", "path=/v1%2", "path=", "path=~short", "const"}) {
+    EXPECT_FALSE(by_path->ResolveKey("p", bad, {}, charges).has_value()) << bad;
+  }
   EXPECT_THAT(rules_->ResolveKey("aa", "client_ip=1.2.3.4", {}, charges).error().message,
               HasSubstr("no rule 'aa'"));
 }
