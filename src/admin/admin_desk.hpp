@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "admin/reload.hpp"
 #include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
 #include "store/fleet_register.hpp"
@@ -16,7 +17,9 @@
 
 namespace tidegate {
 
-/// What operators can change, each with a counter.
+class Routing;
+
+/// What operators can do, each with a counter.
 enum class AdminAction : std::uint8_t {
   kReset,
   kGrant,
@@ -25,8 +28,9 @@ enum class AdminAction : std::uint8_t {
   kAllow,
   kOverride,
   kLift,
+  kReload,
 };
-inline constexpr std::size_t kAdminActions = 7;
+inline constexpr std::size_t kAdminActions = 8;
 [[nodiscard]] std::string_view Name(AdminAction action) noexcept;
 
 /// Changes that were carried out since the start. Counted on one thread, read on any.
@@ -52,6 +56,10 @@ struct AdminDesk {
   /// Whether what keys are called is agreed on with the fleet: until then nothing can be said about
   /// one.
   bool named = true;
+  /// The gateway's routes; nullptr: there is none.
+  std::function<std::shared_ptr<const Routing>()> routing = {};
+  /// Nothing: there is no file to read.
+  Reloader reload = {};
   /// An identity as strangers may see it.
   std::function<std::string(std::string_view)> shown_as = {};
 };

@@ -87,7 +87,7 @@ struct AdminDoor::Endpoint {
 };
 
 std::span<const AdminDoor::Endpoint> AdminDoor::Endpoint::All() noexcept {
-  static constexpr std::array<Endpoint, 17> kAll{{
+  static constexpr std::array<Endpoint, 18> kAll{{
       {"/healthz", nullptr, std::nullopt, To::kEverybody},
       {"/readyz", &AdminDoor::AnswerReady, std::nullopt, To::kEverybody},
       {"/metrics", &AdminDoor::AnswerMetrics},
@@ -105,6 +105,7 @@ std::span<const AdminDoor::Endpoint> AdminDoor::Endpoint::All() noexcept {
       {"/v1/allow", nullptr, AdminAction::kAllow, To::kAll},
       {"/v1/override", nullptr, AdminAction::kOverride, To::kAll},
       {"/v1/lift", nullptr, AdminAction::kLift, To::kAll},
+      {"/v1/reload", nullptr, AdminAction::kReload, To::kAll},
   }};
   return kAll;
 }
@@ -120,7 +121,7 @@ void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   AnswerProblem(exchange, 404,
                 "there is nothing here" + DidYouMean(path, known) +
                     "; there are /healthz, /readyz, /metrics and, under /v1, status, rules, hot, "
-                    "overrides, audit, explain, inspect and what changes keys");
+                    "overrides, audit, explain, inspect, reload and what changes keys");
 }
 
 void AdminDoor::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
@@ -246,13 +247,17 @@ void AdminDoor::Post(HttpExchange& exchange, const Endpoint& endpoint) {
     return AnswerProblem(exchange, 400, bad->message, bad->pointer);
   }
   constexpr unsigned kWhom = Question::kRule | Question::kIdentity;
-  const ActionMembers members =
-      endpoint.action ? MembersOf(*endpoint.action)
-      : endpoint.path == "/v1/explain"
-          ? ActionMembers{kWhom | Question::kRequest | Question::kCost | Question::kLease, 0}
-          : ActionMembers{kWhom | Question::kKey, 0};
+  const ActionMembers members = endpoint.action ? MembersOf(*endpoint.action)
+                                : endpoint.path == "/v1/explain"
+                                    ? ActionMembers{kWhom | Question::kRequest | Question::kCost |
+                                                        Question::kLease | Question::kDoor,
+                                                    0}
+                                    : ActionMembers{kWhom | Question::kKey, 0};
   if (auto bad = CheckMembers(question, members.may, members.must, endpoint.path)) {
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
+  }
+  if (endpoint.action == AdminAction::kReload) {
+    return ReloadFor(desk_, exchange, CallerOf(exchange, *desk_.policy->tokens));
   }
   if (!desk_.named) {
     return AnswerProblem(

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "admin/json_text.hpp"
+#include "rules/address.hpp"
+#include "telemetry/log.hpp"
 
 namespace tidegate {
 namespace {
@@ -14,6 +16,16 @@ constexpr std::pair<const char*, std::string AuditEntry::*> kMembers[] = {
     {"detail", &AuditEntry::detail}};
 
 }  // namespace
+
+AuditEntry AuditEntry::Of(const std::string& node, const std::string& by,
+                          const net::HttpExchange& exchange, std::string_view action) {
+  AuditEntry entry;
+  entry.node = node;
+  entry.by = by;
+  entry.from = Address(exchange.peer().bytes).Text();
+  entry.action = action;
+  return entry;
+}
 
 std::string AuditEntry::Text() const {
   boost::json::object object;
@@ -32,6 +44,22 @@ std::optional<AuditEntry> AuditEntry::Parse(std::string_view text) {
     entry.*member = std::string(value->get_string());
   }
   return entry;
+}
+
+void AuditEntry::LogDone(bool applied) const {
+  Log::Info("audit: a change", {{"action", action},
+                                {"rule", rule},
+                                {"key", key},
+                                {"detail", detail},
+                                {"by", by},
+                                {"from", from},
+                                {"applied", applied ? "true" : "false"}});
+}
+
+void AuditEntry::LogFailed(const std::string& why) const {
+  Log::Warning(
+      "audit: a change failed",
+      {{"action", action}, {"rule", rule}, {"key", key}, {"by", by}, {"from", from}, {"why", why}});
 }
 
 }  // namespace tidegate

@@ -52,8 +52,6 @@ std::string NewId() {
   return id;
 }
 
-std::string AddressText(const net::Peer& peer) { return Address(peer.bytes).Text(); }
-
 /// One change under way.
 class Change : public Call {
  public:
@@ -63,12 +61,8 @@ class Change : public Call {
         action_(action),
         policy_(desk.policy),
         table_(desk.overrides.table()),
-        found_(exchange.memory()) {
-    record_.node = desk.node;
-    record_.by = by;
-    record_.from = AddressText(exchange.peer());
-    record_.action = Name(action);
-  }
+        found_(exchange.memory()),
+        record_(AuditEntry::Of(desk.node, by, exchange, Name(action))) {}
 
   std::optional<Objection> Prepare(const Question& question);
   void Begin();
@@ -245,12 +239,7 @@ void Change::OnRegistered(const Result<FleetRegister::Change>& change) {
 void Change::Fail(int status, const std::string& why) {
   const std::string text = why;
   HttpExchange& exchange = exchange_;
-  Log::Warning("audit: a change failed", {{"action", record_.action},
-                                          {"rule", record_.rule},
-                                          {"key", record_.key},
-                                          {"by", record_.by},
-                                          {"from", record_.from},
-                                          {"why", text}});
+  record_.LogFailed(text);
   delete this;
   net::AnswerProblem(exchange, status, text);
 }
@@ -258,13 +247,7 @@ void Change::Fail(int status, const std::string& why) {
 void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
   auto& counter = desk_.counters[static_cast<std::size_t>(action_)];
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  Log::Info("audit: a change", {{"action", record_.action},
-                                {"rule", record_.rule},
-                                {"key", record_.key},
-                                {"detail", record_.detail},
-                                {"by", record_.by},
-                                {"from", record_.from},
-                                {"applied", applied ? "true" : "false"}});
+  record_.LogDone(applied);
   if (!recorded_) Log::Warning("audit: this change could not be recorded for the fleet");
   json::object out{{"applied", applied}, {"rule", record_.rule}, {"key", record_.key}};
   if (expires_ms) out["expires_ms"] = *expires_ms;
@@ -279,12 +262,14 @@ void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
 
 std::string_view Name(AdminAction action) noexcept {
   static constexpr std::array<std::string_view, kAdminActions> kNames = {
-      "reset", "grant", "refund", "ban", "allow", "override", "lift"};
+      "reset", "grant", "refund", "ban", "allow", "override", "lift", "reload"};
   return kNames[static_cast<std::size_t>(action)];
 }
 
 ActionMembers MembersOf(AdminAction action) noexcept {
   switch (action) {
+    case AdminAction::kReload:
+      return {};
     case AdminAction::kReset:
     case AdminAction::kLift:
       break;

@@ -12,6 +12,7 @@
 #include "admin/override_json.hpp"
 #include "doors/answer.hpp"
 #include "doors/resolve.hpp"
+#include "gateway/routing.hpp"
 #include "rules/match_reason.hpp"
 #include "tidegate/limiter.hpp"
 
@@ -56,10 +57,12 @@ class Explanation : public Call {
         resolved_(exchange.memory()),
         all_(exchange.memory()) {}
 
-  std::optional<Objection> Prepare(const Question& question);
+  std::optional<Objection> Prepare(Question& question);
   void Begin();
 
  private:
+  /// Adds what the gateway alone knows, where it is asked for as that.
+  std::optional<Objection> PrepareGateway(Question& question);
   std::optional<Objection> PrepareRequest(const Question& question);
   std::optional<Objection> PrepareRule(const Question& question);
   void Finish();
@@ -72,6 +75,8 @@ class Explanation : public Call {
   HttpExchange& exchange_;
   const std::shared_ptr<const Policy> policy_;
   const std::shared_ptr<const OverrideTable> table_;
+  std::shared_ptr<const Routing> routing_;  ///< Where it is the gateway's request.
+  const Route* route_ = nullptr;
   Resolved resolved_;  ///< What would be asked of the store.
   Charges all_;        ///< The same if no operator had banned or allowed anybody.
   json::object out_;
@@ -123,10 +128,35 @@ std::optional<Objection> Explanation::PrepareRule(const Question& question) {
   return std::nullopt;
 }
 
-std::optional<Objection> Explanation::Prepare(const Question& question) {
+std::optional<Objection> Explanation::PrepareGateway(Question& question) {
+  if (!question.Has(Question::kDoor) || question.door == "api") return std::nullopt;
+  if (question.door != "gateway") {
+    return Objection{400, "`door` is `api` or `gateway`: at the others requests have no attributes",
+                     "/door"};
+  }
+  if (!question.Has(Question::kRequest)) {
+    return Objection{400, "what comes to the gateway is a `request`", "/door"};
+  }
+  routing_ = desk_.routing();
+  if (routing_ == nullptr) return Objection{400, "this node has no gateway", "/door"};
+  if (question.method == "CONNECT" || question.method == "TRACE") {
+    return Objection{400, "the gateway does not pass this method on", "/request/method"};
+  }
+  question.keep_slashes = !routing_->gateway().merge_slashes;
+  RequestView view;
+  if (auto bad = ViewOf(question, policy_->rules->client_policy(), view, exchange_.memory())) {
+    return bad;
+  }
+  route_ = routing_->Find(view);
+  if (route_ != nullptr) question.route = route_->spec.id;
+  return std::nullopt;
+}
+
+std::optional<Objection> Explanation::Prepare(Question& question) {
   if (question.Has(Question::kRequest) == question.Has(Question::kRule)) {
     return Objection{400, "explain takes a `request`, or a `rule` and an `identity`", {}};
   }
+  if (auto bad = PrepareGateway(question)) return bad;
   // By way of the doors, so that the same is objected to, and the same is asked.
   if (auto bad = Resolve(question, Call::Kind::kPeek, *policy_->rules, *table_,
                          InlineQuotas::kRefused, resolved_, exchange_.memory())) {
@@ -220,9 +250,14 @@ void Explanation::Finish() {
     return net::AnswerProblem(exchange, StatusOf(why.code), why.message);
   }
   const Answer answer = Foresee();
+  // The rules are asked first, and count it.
+  const bool lost = routing_ != nullptr && route_ == nullptr && answer.status() == 200;
   json::object head{{"allowed", answer.allowed},
-                    {"status", answer.status()},
-                    {"outcome", JsonText(OutcomeName())}};
+                    {"status", lost ? 404 : answer.status()},
+                    {"outcome", lost ? "no_route" : JsonText(OutcomeName())}};
+  if (routing_ != nullptr) {
+    head["route"] = route_ == nullptr ? json::value(nullptr) : json::value(route_->spec.id);
+  }
   if (answer.governing != nullptr) {
     const Decision& governing = *answer.governing;
     head["rule"] = JsonText(governing.rule);
@@ -248,7 +283,7 @@ void Explanation::Finish() {
 
 }  // namespace
 
-void Explain(AdminDesk& desk, HttpExchange& exchange, const Question& question) {
+void Explain(AdminDesk& desk, HttpExchange& exchange, Question& question) {
   auto explanation = std::make_unique<Explanation>(desk, exchange);
   if (const auto bad = explanation->Prepare(question)) {
     explanation.reset();

@@ -10,6 +10,6 @@ namespace tidegate {
 /// What would be decided about `question`, and why: which entries and rules were considered, what
 /// they say, what stands in the store before and what would after. Nothing is charged. Answers the
 /// exchange, now or when the store has told.
-void Explain(AdminDesk& desk, net::HttpExchange& exchange, const Question& question);
+void Explain(AdminDesk& desk, net::HttpExchange& exchange, Question& question);
 
 }  // namespace tidegate

@@ -78,18 +78,23 @@ int Tell(std::string_view command, const AskFailure& failure, bool json, const C
   return failure.exit;
 }
 
+int PrintAnswer(const AdminAnswer& answer, const AskOptions& options, const Console& console,
+                const std::function<void(Members)>& print) {
+  if (options.json) {
+    console.out << Line(answer.text);
+  } else {
+    print(Members(answer.object));
+  }
+  return kOk;
+}
+
 int AskAndPrint(std::string_view command, const AskOptions& options, const AdminQuestion& question,
                 const Console& console, const std::function<void(Members)>& print) {
   const auto client = AdminClient::Make(options);
   if (!client) return Tell(command, client.error(), options.json, console);
   const auto answer = client->Ask(question);
   if (!answer) return Tell(command, answer.error(), options.json, console);
-  if (options.json) {
-    console.out << Line(answer->text);
-  } else {
-    print(Members(answer->object));
-  }
-  return kOk;
+  return PrintAnswer(*answer, options, console, print);
 }
 
 }  // namespace tidegate::cli

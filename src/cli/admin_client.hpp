@@ -73,6 +73,9 @@ class AdminClient {
 [[nodiscard]] int AskAndPrint(std::string_view command, const AskOptions& options,
                               const AdminQuestion& question, const Console& console,
                               const std::function<void(Members)>& print);
+/// As it came with --json. Returns kOk.
+int PrintAnswer(const AdminAnswer& answer, const AskOptions& options, const Console& console,
+                const std::function<void(Members)>& print);
 /// Prints a failure; with --json the server's problem too. Returns its exit code.
 [[nodiscard]] int Tell(std::string_view command, const AskFailure& failure, bool json,
                        const Console& console);

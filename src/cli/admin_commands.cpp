@@ -6,6 +6,7 @@
 #include "cli/explain.hpp"
 #include "cli/inspect.hpp"
 #include "cli/listings.hpp"
+#include "cli/reload.hpp"
 #include "cli/status.hpp"
 #include "cli/top.hpp"
 #include "rules/duration.hpp"
@@ -80,6 +81,7 @@ void AddExplain(CLI::App& app, Action& action) {
   sub.add_option("--peer", options.peer,
                  "Instead: the address that connected, from which headers may lead to the client's")
       ->type_name("ADDRESS");
+  sub.add_flag("--gateway", options.gateway, "As it would come through the gateway, by its routes");
   AddParsed(sub, "--cost", options.cost, ReadCost, "What it costs (default: as the rules say)",
             "N");
   sub.add_option("--lease", options.lease, "The lease's name, of rules that count leases")
@@ -185,6 +187,14 @@ void AddListings(CLI::App& app, Action& action) {
   status.Does(action, Status);
 }
 
+void AddReload(CLI::App& app, Action& action) {
+  const auto command = Add<AskOptions>(
+      app, "reload", "Have a server read its configuration again, and say how that went",
+      "tidegate reload");
+  AddAdminOptions(*command.app, *command.options);
+  command.Does(action, Reload);
+}
+
 void AddTop(CLI::App& app, Action& action) {
   const auto command =
       Add<TopOptions>(app, "top", "Watch a server: rates, rules and hot keys, live",
@@ -206,6 +216,7 @@ void AddAdminCommands(CLI::App& app, Action& action) {
   AddExplain(app, action);
   AddInspect(app, action);
   AddChanges(app, action);
+  AddReload(app, action);
 }
 
 }  // namespace tidegate::cli

@@ -68,6 +68,7 @@ std::string Verdict(const Members& answer) {
   if (outcome == "exempt") return "exempt: it passes uncounted" + entry;
   if (outcome == "deny") return "an entry of `deny` refuses it" + entry;
   if (outcome == "banned") return "an operator banned it";
+  if (outcome == "no_route") return "no route leads from there; the rules count it";
   if (outcome == "uncounted") return "no rule counts it";
   if (answer.Has("rule")) return "rule " + answer.Text("rule") + " governs";
   return outcome;
@@ -138,6 +139,7 @@ void Print(const Members& answer, const Console& console) {
   console.out << ": " << Shown(Verdict(answer)) << '\n';
   const Members request = answer.Of("request");
   if (!request.empty()) console.out << "request: " << Shown(RequestLine(request)) << '\n';
+  if (answer.Has("route")) console.out << "route: " << Shown(answer.Text("route")) << '\n';
   for (const auto& rule : answer.Array("rules")) PrintRule(Members(rule), console);
   if (answer.Whole("left_out") > 0) {
     console.out << '\n' << Plural(answer.Whole("left_out"), "more rule") << " not shown\n";
@@ -163,6 +165,10 @@ Result<AdminQuestion> QuestionOf(const ExplainOptions& options) {
   if (!request->empty()) {
     if (!request->contains("path")) return Refuse("--path is needed, as in --path /v1/login");
     body["request"] = std::move(*request);
+    if (options.gateway) body["door"] = "gateway";
+  }
+  if (options.gateway && !body.contains("request")) {
+    return Refuse("--gateway goes with a request: --path /v1/x --client-ip A ...");
   }
   if (options.cost != 0) body["cost"] = options.cost;
   if (!options.lease.empty()) body["lease"] = options.lease;

@@ -20,6 +20,7 @@ struct ExplainOptions {
   std::vector<std::string> headers = {};  ///< `name: value`
   std::string client_ip = {};
   std::string peer = {};
+  bool gateway = false;   ///< As it would come through the gateway.
   std::int64_t cost = 0;  ///< 0: the rules' own.
   std::string lease = {};
 };

@@ -144,14 +144,19 @@ class Control {
         drain_timeout_(limits.drain_timeout),
         stop_(context_, SIGTERM, SIGINT),
         reload_(context_, SIGHUP),
-        timer_(context_) {}
+        timer_(context_) {
+    // Asked for on another thread.
+    server_.SetReloader([this](const std::function<void(ReloadReport)>& done) {
+      boost::asio::post(context_, [this, done] { done(Reload("an operator asked")); });
+    });
+  }
 
   void Run() {
     WaitForStop();
     WaitForReload();
     if (!options_.config.empty()) {
       watch_ = std::make_unique<ConfigWatch>(context_, std::move(files_),
-                                             [this] { Reload("a file changed"); });
+                                             [this] { (void)Reload("a file changed"); });
     }
     context_.run();
   }
@@ -165,7 +170,7 @@ class Control {
   void WaitForReload() {
     reload_.async_wait([this](const boost::system::error_code& error, int) {
       if (error) return;
-      Reload("SIGHUP");
+      (void)Reload("SIGHUP");
       WaitForReload();
     });
   }
@@ -198,9 +203,13 @@ class Control {
     server_.Drain([this] { boost::asio::post(context_, [this] { context_.stop(); }); });
   }
 
-  void Reload(std::string_view why) {
-    if (draining_) return;
-    if (options_.config.empty()) return Log::Info("nothing to reload: the demo has no file");
+  ReloadReport Reload(std::string_view why) {
+    using Outcome = ReloadReport::Outcome;
+    if (draining_) return {.outcome = Outcome::kStopping};
+    if (options_.config.empty()) {
+      Log::Info("nothing to reload: the demo has no file");
+      return {.outcome = Outcome::kNoFile};
+    }
     ConfigReading reading = LoadConfig(options_.config);
     bool applied = false;
     if (reading.config) {
@@ -211,17 +220,23 @@ class Control {
     LogProblems(reading.problems, options_.config);
     if (!applied) {
       if (watch_) watch_->FollowAlso(reading.files);
-      return Log::Error("the new configuration has errors: the old one stays in force",
-                        {{"file", options_.config}, {"why", std::string(why)}});
+      Log::Error("the new configuration has errors: the old one stays in force",
+                 {{"file", options_.config}, {"why", std::string(why)}});
+      return {.outcome = Outcome::kRefused, .problems = std::move(reading.problems)};
     }
     if (watch_) watch_->Follow(std::move(reading.files));
     ConfigureLog(options_, *reading.config);
-    for (const std::string& part : server_.NeedsRestart(*reading.config)) {
+    ReloadReport report{.outcome = Outcome::kApplied,
+                        .rules = server_.rule_count(),
+                        .needs_restart = server_.NeedsRestart(*reading.config),
+                        .problems = std::move(reading.problems)};
+    for (const std::string& part : report.needs_restart) {
       Log::Warning("a change takes effect only after a restart", {{"of", part}});
     }
     Log::Info("reloaded", {{"file", options_.config},
                            {"why", std::string(why)},
-                           {"rules", std::to_string(server_.rule_count())}});
+                           {"rules", std::to_string(report.rules)}});
+    return report;
   }
 
   Server& server_;

@@ -57,6 +57,7 @@ constexpr std::array kQuestionMembers{
     MemberName{"amount", Question::kAmount, Takes::kWhole},
     MemberName{"ttl", Question::kTtl, Takes::kText},
     MemberName{"reason", Question::kReason, Takes::kText},
+    MemberName{"door", Question::kDoor, Takes::kText},
 };
 constexpr std::array kBatchMembers{
     MemberName{"requests", Question::kRequests, Takes::kRequests},
@@ -339,6 +340,9 @@ class Reader {
         break;
       case Question::kTtl:
         question_->ttl = text;
+        break;
+      case Question::kDoor:
+        question_->door = text;
         break;
       case Question::kReason:
         question_->reason = text;

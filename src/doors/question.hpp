@@ -35,6 +35,7 @@ struct Question {
     kAmount = 1u << 12,
     kTtl = 1u << 13,
     kReason = 1u << 14,
+    kDoor = 1u << 15,
   };
   unsigned members = 0;
 
@@ -49,6 +50,7 @@ struct Question {
   std::int64_t amount = 0;
   std::string_view ttl;
   std::string_view reason;
+  std::string_view door;  ///< As what an explanation is asked for.
 
   // "request": {...}
   unsigned request_members = 0;
@@ -59,6 +61,10 @@ struct Question {
   std::string_view client_ip;
   std::string_view peer;  ///< Who connected: the client is found from it and the headers.
   std::pmr::vector<HeaderField> headers;
+
+  // What the gateway alone knows of a request: never read.
+  std::string_view route;
+  bool keep_slashes = false;
 
   // An inline quota.
   std::string_view key;

@@ -47,7 +47,8 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
     if (view.query.empty()) view.query = path.substr(mark + 1);
     path = path.substr(0, mark);
   }
-  const auto normal = NormalizePath(path, Slashes::kMerge, memory);
+  const auto normal =
+      NormalizePath(path, question.keep_slashes ? Slashes::kKeep : Slashes::kMerge, memory);
   if (!normal) {
     return Objection{400,
                      "this is not a path: it must begin with a slash, stay below the root "
@@ -55,6 +56,7 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
                      "/request/path"};
   }
   view.path = *normal;
+  view.route = question.route;
   if (!question.host.empty()) {
     const auto host = NormalizeHost(question.host, memory);
     if (!host) return Objection{400, "this is not a host name", "/request/host"};

@@ -54,6 +54,8 @@ std::string_view ReasonPhrase(int status) noexcept {
       return "Unsupported Media Type";
     case 417:
       return "Expectation Failed";
+    case 422:
+      return "Unprocessable Content";
     case 429:
       return "Too Many Requests";
     case 431:

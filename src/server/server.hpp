@@ -55,6 +55,9 @@ class Server {
   /// taken them over; the old ones stay in force if a problem of severity kError comes up.
   /// Listeners, limits and store stay as they are.
   bool Reload(const Config& config, Problems& problems);
+  /// What operators' wishes to read the configuration again go to; it calls back on any thread.
+  /// Without one they are told that there is no file.
+  void SetReloader(const Reloader& reloader);
   /// Counts a configuration that could not even be read.
   void NoteRefusedReload() noexcept {
     ++failed_reloads_;
@@ -120,6 +123,8 @@ class Server {
   [[nodiscard]] std::string RulesJson() const;
   [[nodiscard]] std::string HotJson(std::size_t most) const;
   void AddAdmin(const std::shared_ptr<const Policy>& policy);
+  /// Calls back on the first reactor's thread once each reactor has done what it was told before.
+  void AfterAll(const std::function<void()>& then);
   /// Of overrides and of changes by operators. On the first reactor's thread.
   [[nodiscard]] std::vector<MetricFamily> AdminMetrics() const;
   /// What the fleet's register holds now, to all reactors. On the first one's thread.

@@ -69,6 +69,10 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
     ReadStored(charge, std::move(done));
   };
   admin_desk_->named = key_agreed_;
+  admin_desk_->routing = [this] {
+    const std::lock_guard lock(routing_mutex_);
+    return routing_;
+  };
   admin_desk_->shown_as = [this](std::string_view identity) {
     return admin_desk_->policy->rules->identifier().Veiled(identity);
   };
@@ -79,6 +83,23 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
                          .status = [this] { return StatusJson(); },
                          .rules = [this] { return RulesJson(); },
                          .hot = [this](std::size_t most) { return HotJson(most); }});
+}
+
+void Server::SetReloader(const Reloader& reloader) {
+  Reloader reload = [this, reloader](const std::function<void(ReloadReport)>& done) {
+    reloader(
+        [this, done](const ReloadReport& report) { AfterAll([done, report] { done(report); }); });
+  };
+  workers_.front()->reactor.Post([this, reload] { admin_desk_->reload = reload; });
+}
+
+void Server::AfterAll(const std::function<void()>& then) {
+  const auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
+  for (auto& worker : workers_) {
+    worker->reactor.Post([this, left, then] {
+      if (--*left == 0) workers_.front()->reactor.Post(then);
+    });
+  }
 }
 
 void Server::OnRegister(const FleetRegister::Table& table) {

@@ -9,14 +9,18 @@
 namespace tidegate::service {
 
 /// Operators' questions to a service's admin port, by its address.
-inline HttpAnswer AskAdmin(Service& service, std::string_view path, std::string_view body,
+inline HttpAnswer AskAdmin(const net::Endpoint& at, std::string_view path, std::string_view body,
                            std::string_view more_fields = {}) {
-  HttpClient client(service.admin());
+  HttpClient client(at);
   client.Send("POST " + std::string(path) +
               " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n" +
               std::string(more_fields) + "Content-Length: " + std::to_string(body.size()) +
               "\r\n\r\n" + std::string(body));
   return client.Read();
+}
+inline HttpAnswer AskAdmin(Service& service, std::string_view path, std::string_view body,
+                           std::string_view more_fields = {}) {
+  return AskAdmin(service.admin(), path, body, more_fields);
 }
 inline HttpAnswer ReadAdmin(Service& service, std::string_view path) {
   HttpClient client(service.admin());

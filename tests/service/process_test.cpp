@@ -255,6 +255,34 @@ TEST_F(ProcessTest, SighupUnderLoadLosesNoRequest) {
   EXPECT_EQ(load.closed, 0);
 }
 
+TEST_F(ProcessTest, AnOperatorHasItReloadedAndIsToldHowThatWent) {
+  WriteFile(file_, ConfigText(kA));
+  const auto server = Serve(file_);
+  const std::string admin = server->Admin().Text();
+  const auto api = server->Api();
+  // The content changes with the call, so that the watch finds nothing new, or comes second.
+  WriteFile(file_, ConfigText(kB, "127.0.0.1:1"));
+  EXPECT_EQ(Run({"reload", "--admin", admin}), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("reloaded: 2 rules in force\n"));
+  EXPECT_THAT(said_, HasSubstr("needs a restart: listen\n"));
+  EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
+  EXPECT_THAT(server->Said(), HasSubstr("why=\"an operator asked\""));
+  EXPECT_EQ(Run({"audit", "--admin", admin}), 0);
+  EXPECT_THAT(said_, HasSubstr("reload"));
+  EXPECT_THAT(said_, HasSubstr("2 rules"));
+
+  WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
+  EXPECT_EQ(Run({"reload", "--admin", admin}), 2);
+  EXPECT_THAT(said_, HasSubstr("3:"));
+  EXPECT_THAT(said_, HasSubstr(": error: rules[0].limit: "));
+  EXPECT_THAT(said_, HasSubstr("the new configuration has 1 error: the old one stays in force"));
+  EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
+  fs::remove(file_);
+  EXPECT_EQ(Run({"reload", "--json", "--admin", admin}), 2);
+  EXPECT_THAT(said_, HasSubstr(R"("problems":[{"severity":"error","line":0,)"));
+  EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
+}
+
 TEST_F(ProcessTest, AChangedFileIsPickedUpWithoutASignal) {
   WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
@@ -373,8 +401,8 @@ TEST_F(ProcessTest, IdleConnectionsCostLittleMemoryAndNoTime) {
   metrics.Send(Get("/metrics"));
   EXPECT_THAT(metrics.Read().body, HasSubstr("\ntidegate_connections{door=\"api\"} 5000\n"));
   EXPECT_LT(server->ResidentBytes(), 60 << 20);
-  // What is idle is so in every window; another guest of the machine that has the core for a while, whose
-  // time the kernel puts down to us, is not in each of them.
+  // What is idle is so in every window; another guest of the machine that has the core for a while,
+  // whose time the kernel puts down to us, is not in each of them.
   std::chrono::duration<double> least = kIdleWindow;
   ASSERT_GT(server->OnCpu(), 0ns) << "this kernel does not tell";
   for (int window = 0; window < 8 && least > kIdleWindow / 100.0; ++window) {

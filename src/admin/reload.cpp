@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/reload.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "admin/admin_desk.hpp"
+#include "admin/audit.hpp"
+#include "admin/json_answer.hpp"
+#include "telemetry/log.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::HttpExchange;
+
+/// Whoever wrote more of them reads these first.
+constexpr std::size_t kMostProblems = 100;
+
+/// `,"problems":[...],"left_out":0}`: errors first.
+void WriteProblems(net::OutBuffer& out, const Problems& problems) {
+  std::size_t written = 0;
+  const auto write = [&](Problem::Severity severity, std::string_view name) {
+    for (const Problem& problem : problems) {
+      if (problem.severity != severity || written == kMostProblems) continue;
+      out << (written++ == 0 ? "" : ",") << R"({"severity":")" << name << R"(","line":)"
+          << problem.at.line << R"(,"column":)" << problem.at.column << R"(,"in":")";
+      net::WriteJsonText(out, problem.where);
+      out << R"(","message":")";
+      net::WriteJsonText(out, problem.message);
+      out << "\"}";
+    }
+  };
+  out << R"(,"problems":[)";
+  write(Problem::Severity::kError, "error");
+  write(Problem::Severity::kWarning, "warning");
+  out << R"(],"left_out":)" << problems.size() - written << "}\n";
+}
+
+std::string Counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+void AnswerRefused(HttpExchange& exchange, const Problems& problems) {
+  const auto errors = std::ranges::count(problems, Problem::Severity::kError, &Problem::severity);
+  net::OutBuffer body;
+  net::WriteProblem(body, 422,
+                    "the new configuration has " +
+                        Counted(static_cast<std::size_t>(errors), "error") +
+                        ": the old one stays in force");
+  body.Truncate(body.size() - 2);  // The brace and the line's end: there is more.
+  WriteProblems(body, problems);
+  exchange.Begin(422) << "Cache-Control: no-store\r\n";
+  exchange.End("application/problem+json", body.view());
+}
+
+void AnswerApplied(AdminDesk& desk, HttpExchange& exchange, const AuditEntry& record,
+                   const ReloadReport& report) {
+  auto& counter = desk.counters[static_cast<std::size_t>(AdminAction::kReload)];
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  desk.fleet_register.Note(
+      record.Text(), true, [&exchange, report](const Result<FleetRegister::Change>& noted) {
+        net::OutBuffer body;
+        body << R"({"applied":true,"rules":)" << report.rules << R"(,"needs_restart":[)";
+        for (const std::string& part : report.needs_restart) {
+          body << (&part == &report.needs_restart.front() ? "\"" : ",\"") << part << '"';
+        }
+        body << ']';
+        if (!noted) {
+          Log::Warning("audit: this change could not be recorded for the fleet");
+          body << R"(,"recorded":false)";
+        }
+        WriteProblems(body, report.problems);
+        AnswerJson(exchange, body.view());
+      });
+}
+
+}  // namespace
+
+void ReloadFor(AdminDesk& desk, HttpExchange& exchange, const std::string& by) {
+  AuditEntry record = AuditEntry::Of(desk.node, by, exchange, Name(AdminAction::kReload));
+  if (!desk.reload) {
+    return net::AnswerProblem(exchange, 409, "this server has no configuration file to read again");
+  }
+  desk.reload([&desk, &exchange, record = std::move(record)](const ReloadReport& report) mutable {
+    switch (report.outcome) {
+      case ReloadReport::Outcome::kNoFile:
+        return net::AnswerProblem(exchange, 409,
+                                  "there is nothing to read again: the demo has no file");
+      case ReloadReport::Outcome::kStopping:
+        return net::AnswerProblem(exchange, 503, "shutting down");
+      case ReloadReport::Outcome::kRefused:
+        record.LogFailed("the new configuration has errors");
+        return AnswerRefused(exchange, report.problems);
+      case ReloadReport::Outcome::kApplied:
+        record.detail = Counted(report.rules, "rule");
+        record.LogDone(true);
+        return AnswerApplied(desk, exchange, record, report);
+    }
+  });
+}
+
+}  // namespace tidegate
