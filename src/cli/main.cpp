@@ -77,7 +77,8 @@ void AddServe(CLI::App& app, ServeOptions& options) {
   AddParsed(serve, "--log-format", options.log_format, ReadLogFormat,
             "text or json (default: as the configuration says, or text)", "FORMAT");
   serve.footer(
-      "SIGHUP, or a change of the file, reloads the rules; SIGTERM finishes what is under way.\n"
+      "A change of the file, SIGHUP or `tidegate reload` reloads the rules; SIGTERM finishes what "
+      "is under way.\n"
       "\n"
       "Example:\n"
       "  tidegate serve --config tidegate.yaml --threads 2");

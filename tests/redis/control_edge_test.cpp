@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 std::string Yaml(int port, std::string_view more = {}) {
   return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
-         "\", on_failure: closed, deadline: 2s }\n" + std::string(more) +
+         "\", on_failure: closed, deadline: 2s, connect_timeout: 2s }\n" + std::string(more) +
          "rules:\n"
          "  - { id: r, per: header:x-user, limit: 200000/h }\n"
          "  - { id: ip, per: client_ip, limit: 2/h }\n";
@@ -138,7 +138,7 @@ std::string Fill(int count) {
 TEST(ControlEdge, AFullTableIsRead) {
   RedisServer redis;
   Service service("store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
-                  "\", on_failure: closed, deadline: 2s }\n"
+                  "\", on_failure: closed, deadline: 2s, connect_timeout: 2s }\n"
                   "rules: [ { id: r, per: header:x-user, limit: 200000/h },\n"
                   "         { id: p, per: path, limit: 2/h } ]\n");
   AwaitReady(service);

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 std::string Yaml(int port) {
   return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
-         "\", on_failure: closed, deadline: 5s }\n"
+         "\", on_failure: closed, deadline: 5s, connect_timeout: 5s }\n"
          "rules:\n"
          "  - { id: r, per: header:x-user, limit: 2/h }\n"
          "  - { id: log, per: header:x-user, limit: 2/h, algorithm: sliding_log }\n";

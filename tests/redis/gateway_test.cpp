@@ -23,7 +23,8 @@ using behaviour::Soon;
 
 std::string WithRedis(const RedisServer& redis, std::string_view rule, std::string_view routed) {
   return "store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
-         "\", on_failure: closed, deadline: 5s }\nidentity: { hmac_key: 0123456789abcdef0123 "
+         "\", on_failure: closed, deadline: 5s, connect_timeout: 5s }\nidentity: { hmac_key: "
+         "0123456789abcdef0123 "
          "}\nrules: [ { " +
          std::string(rule) + " } ]\n" + std::string(routed);
 }

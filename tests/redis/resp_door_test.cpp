@@ -28,7 +28,7 @@ rules:
   - { id: jobs, per: header:x-user, limit: 2/1m, algorithm: concurrency, on_failure: closed }
 )";
 
-Config MakeConfig(int port, std::string_view store = "deadline: 5s") {
+Config MakeConfig(int port, std::string_view store = "deadline: 5s, connect_timeout: 5s") {
   Config config = Service::ConfigOf("store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
                                     "\", on_failure: closed, " + std::string(store) + " }" +
                                     std::string(kRules));
