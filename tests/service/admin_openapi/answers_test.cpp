@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every answer of the admin port is documented, and every documented answer is given: all in one
+// test, since what one scene shows another need not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "service/admin_openapi/admin_document.hpp"
+#include "service/admin_openapi/scenes.hpp"
+#include "service/admin_openapi/witness.hpp"
+
+namespace tidegate::openapi_test {
+namespace {
+
+using testing::IsEmpty;
+
+struct Scene {
+  const char* name;
+  void (*play)(Witness& witness);
+};
+constexpr Scene kScenes[] = {
+    {"rules of every kind", EveryKindOfRule},
+    {"overrides of every kind", EveryKindOfOverride},
+    {"explanations of every outcome", EveryOutcome},
+    {"hot keys", HotKeys},
+    {"every door", EveryDoor},
+    {"on its way out", OnItsWayOut},
+    {"bad requests", BadRequests},
+    {"bad limits", BadLimits},
+    {"strangers", Strangers},
+    {"too many rules", TooManyRules},
+    {"too many connections", TooManyConnections},
+    {"with Redis", WithRedis},
+    {"a full table", FullTable},
+    {"Redis is gone", RedisGone},
+    {"Redis was never there", RedisNeverThere},
+};
+
+/// What no scene shows, and why. A star stands for anything.
+struct Unshown {
+  std::string_view line;
+  const char* why;
+};
+constexpr Unshown kUnshown[] = {
+    {"POST /v1/reload *", "it needs a file that the server was started with"},
+    {"Reloaded*", "likewise"},
+    {"ConfigProblems*", "likewise"},
+    {"RefusedConfig*", "likewise"},
+    {"Audit.entries[].action=\"reload\"", "likewise"},
+    {"RedisStore.mode=\"sentinel\"", "it needs sentinels: tests/redis has them"},
+    {"RedisStore.mode=\"cluster\"", "it needs a cluster: tests/redis has it"},
+    {"RedisStore.breaker=\"half_open\"", "a moment between two others"},
+};
+
+bool Fits(std::string_view line, const Unshown& unshown) {
+  if (!unshown.line.ends_with('*')) return line == unshown.line;
+  return line.starts_with(unshown.line.substr(0, unshown.line.size() - 1));
+}
+
+TEST(AdminOpenApi, EveryAnswerIsDocumentedAndEveryDocumentedAnswerIsGiven) {
+  Witness witness(AdminDocument());
+  for (const Scene& scene : kScenes) {
+    SCOPED_TRACE(scene.name);
+    scene.play(witness);
+  }
+  std::set<std::string> unseen = witness.Unseen();
+  for (const Unshown& unshown : kUnshown) {
+    const auto gone = std::erase_if(unseen, [&](const auto& line) { return Fits(line, unshown); });
+    EXPECT_GT(gone, 0u) << unshown.line << " is shown, or not documented";
+  }
+  EXPECT_THAT(unseen, IsEmpty()) << "documented, and never answered";
+}
+
+}  // namespace
+}  // namespace tidegate::openapi_test
