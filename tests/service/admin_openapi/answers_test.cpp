@@ -27,6 +27,7 @@ constexpr Scene kScenes[] = {
     {"every door", EveryDoor},
     {"on its way out", OnItsWayOut},
     {"bad requests", BadRequests},
+    {"odd questions", OddQuestions},
     {"bad limits", BadLimits},
     {"strangers", Strangers},
     {"too many rules", TooManyRules},

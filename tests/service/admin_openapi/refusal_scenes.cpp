@@ -72,6 +72,53 @@ void BadRequests(Witness& witness) {
   });
 }
 
+/// A question that is understood, with one member at a time as no client would send it. Whatever
+/// comes of it is documented.
+void OddQuestions(Witness& witness) {
+  const Service service(kYaml);
+  constexpr const char* kMembers[] = {"rule",   "identity", "cost",  "lease", "id",
+                                      "age_ms", "request",  "key",   "limit", "burst",
+                                      "amount", "ttl",      "reason"};
+  constexpr const char* kValues[] = {"null",
+                                     "true",
+                                     "-1",
+                                     "0",
+                                     "1",
+                                     "1.5",
+                                     "1e3",
+                                     "9223372036854775808",
+                                     R"("")",
+                                     R"("x")",
+                                     R"("1/s")",
+                                     R"("1h")",
+                                     R"("client_ip=192.0.2.1")",
+                                     R"("\u0000")",
+                                     "[]",
+                                     "{}",
+                                     R"({"client_ip":"192.0.2.1"})",
+                                     R"({"path":"/"})",
+                                     R"({"path":"\u0000","host":" "})"};
+  ForEachOperation([&](const std::string& path, const std::string& method, const json::object&) {
+    if (method != "post" || path == kReload) return;
+    for (const char* const member : kMembers) {
+      for (const char* const value : kValues) {
+        json::object question{{"rule", "r"}, {"identity", "192.0.2.1"}};
+        if (path == "/v1/grant") question["amount"] = 1;
+        if (path == "/v1/refund") question["id"] = "i";
+        if (path == "/v1/override") question["limit"] = "1/s";
+        // A key instead of an identity, a request instead of a rule.
+        const std::string_view name = member;
+        if (name == "key" || name == "request") question.erase("identity");
+        if (name == "request") question.erase("rule");
+        question[member] = json::parse(value);
+        SCOPED_TRACE(json::serialize(question));
+        witness.Check(path, method,
+                      AskAdmin(service.admin(), "POST", path, json::serialize(question)));
+      }
+    }
+  });
+}
+
 void BadLimits(Witness& witness) {
   Service service(kYaml);
   Operator op(service, witness);

@@ -17,6 +17,7 @@ void OnItsWayOut(Witness& witness);
 
 // What is refused.
 void BadRequests(Witness& witness);
+void OddQuestions(Witness& witness);
 void BadLimits(Witness& witness);
 void Strangers(Witness& witness);
 void TooManyRules(Witness& witness);
