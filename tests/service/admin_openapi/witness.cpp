@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cctype>
 #include <iterator>
 
 #include "service/openapi/document.hpp"
@@ -39,8 +40,13 @@ Witness::Witness(const json::value& document) : document_(document) {
       for (const auto& [status, answer] : operation.at("responses").as_object()) {
         const std::string line = LineOf(path, method, status);
         documented_.insert(line);
-        const json::value* const contents =
-            Resolved(document, answer).as_object().if_contains("content");
+        const json::object& said = Resolved(document, answer).as_object();
+        if (const json::value* const headers = said.if_contains("headers")) {
+          for (const auto& header : headers->as_object()) {
+            documented_.insert(line + " " + std::string(header.key()));
+          }
+        }
+        const json::value* const contents = said.if_contains("content");
         if (contents == nullptr) continue;
         for (const auto& content : contents->as_object()) {
           Note(content.value().at("schema"), line, nullptr, documented_);
@@ -60,6 +66,7 @@ void Witness::Check(std::string_view path, std::string_view method, const Reply&
   const json::value* const answer = operation.at("responses").as_object().if_contains(status);
   if (answer == nullptr) return;
   seen_.insert(line);
+  for (const auto& field : reply.fields) seen_.insert(line + " " + field.first);
   const auto type = reply.fields.find("Content-Type");
   if (type == reply.fields.end()) return;
   const json::value& contents = Resolved(document_, *answer).at("content");
@@ -126,7 +133,8 @@ void Witness::NoteForms(const json::array& forms, const std::string& at, const j
     const json::value* const reference = forms[i].as_object().if_contains("$ref");
     const std::string name =
         reference == nullptr ? std::to_string(i) : NameOf(reference->as_string());
-    const std::string line = at + "|" + name;
+    std::string line = at;
+    line.append("|").append(name);
     to.insert(line);
     Note(forms[i], line, value, to);
   }

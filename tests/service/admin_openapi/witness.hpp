@@ -10,9 +10,10 @@
 
 namespace tidegate::openapi_test {
 
-/// Remembers what of an OpenAPI document has been answered: which responses and, of their bodies,
-/// which members, which forms of several, and which values of those that are listed. So a member
-/// that may be absent and is lost is found missing, as one that must be there is.
+/// Remembers what of an OpenAPI document has been answered: which responses with which headers and,
+/// of their bodies, which members, which forms of several, and which values of those that are
+/// listed. So a member that may be absent and is lost is found missing, as one that must be there
+/// is.
 class Witness {
  public:
   explicit Witness(const boost::json::value& document);
@@ -20,8 +21,8 @@ class Witness {
   /// That `reply` is documented; and remembers it. `path` may have a query.
   void Check(std::string_view path, std::string_view method, const Reply& reply);
 
-  /// What is documented and was not seen, a line each: `POST /v1/ban 409`, `Status.fleet`,
-  /// `Rule.mode="shadow"`, `Status.store|RedisStore`.
+  /// What is documented and was not seen, a line each: `POST /v1/ban 409`, `POST /v1/ban 503
+  /// Retry-After`, `Status.fleet`, `Rule.mode="shadow"`, `Status.store|RedisStore`.
   [[nodiscard]] std::set<std::string> Unseen() const;
 
  private:
