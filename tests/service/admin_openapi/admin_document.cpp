@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/admin_openapi/admin_document.hpp"
 
-#include <algorithm>
 #include <boost/json.hpp>
 
-#include "admin/admin_door.hpp"
 #include "service/openapi/document.hpp"
 
 namespace tidegate::openapi_test {
@@ -17,9 +15,7 @@ const json::value& AdminDocument() {
 }
 
 void ForEachOperation(const Visit& visit) {
-  const std::vector<std::string_view> answered = AdminDoor::Paths();
   for (const auto& [path, item] : AdminDocument().at("paths").as_object()) {
-    if (std::ranges::find(answered, std::string_view(path)) == answered.end()) continue;
     for (const auto& [method, operation] : item.as_object()) {
       visit(std::string(path), std::string(method), operation.as_object());
     }

@@ -13,14 +13,10 @@ namespace tidegate::openapi_test {
 /// docs/admin-openapi.json
 [[nodiscard]] const boost::json::value& AdminDocument();
 
-/// Calls `visit` with every path and its method, `get` or `post`, that the door answers.
+/// Calls `visit` with every path and its method, `get` or `post`.
 using Visit = std::function<void(const std::string& path, const std::string& method,
                                  const boost::json::object& operation)>;
 void ForEachOperation(const Visit& visit);
-
-/// A path that the document may have before the door has it, and that no test here asks: what it
-/// answers depends on a file.
-inline constexpr std::string_view kReload = "/v1/reload";
 
 /// Asks the admin port, by its address.
 [[nodiscard]] Reply AskAdmin(const net::Endpoint& admin, std::string_view method,

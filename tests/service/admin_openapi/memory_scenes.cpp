@@ -153,7 +153,7 @@ void HotKeys(Witness& witness) {
 void EveryDoor(Witness& witness) {
   const ConfigReading reading = ParseConfig(std::string(kYaml) + R"(
 listen: { api: "127.0.0.1:0", admin: "127.0.0.1:0", gateway: "127.0.0.1:0", resp: "127.0.0.1:0" }
-routes: [ { id: all, match: { path: /** }, upstream: one } ]
+routes: [ { id: gcra, match: { path: /gcra }, upstream: one } ]
 upstreams: { one: { targets: ["http://127.0.0.1:9"] } }
 )");
   Service service(reading.config.value(), 2);
@@ -161,6 +161,15 @@ upstreams: { one: { targets: ["http://127.0.0.1:9"] } }
   const json::value status = json::parse(op.Get("/v1/status").body);
   EXPECT_EQ(status.at("doors").as_array().size(), 4u);
   op.Get("/metrics");
+  const auto asked = [](std::string_view path, std::string_view door) {
+    return R"({"request":{"path":")" + std::string(path) +
+           R"(","client_ip":"192.0.2.1"},"door":")" + std::string(door) + "\"}";
+  };
+  op.Post("/v1/explain", asked("/gcra", "api"));
+  EXPECT_EQ(op.Told("/v1/explain", asked("/gcra", "gateway"), "route"), "gcra");
+  EXPECT_EQ(op.Told("/v1/explain", asked("/log", "gateway"), "outcome"), "no_route");
+  op.Post("/v1/explain", asked("/gcra", "resp"), 400);
+  op.Post("/v1/explain", Whom("gcra", R"(,"door":"gateway")"), 400);
 }
 
 void OnItsWayOut(Witness& witness) {
@@ -169,6 +178,33 @@ void OnItsWayOut(Witness& witness) {
   service.server().NotReady();
   op.Get("/readyz", 503);
   EXPECT_TRUE(json::parse(op.Get("/v1/status").body).at("draining").as_bool());
+}
+
+/// What a server says of a configuration that was read elsewhere: with warnings, with errors, and
+/// not at all.
+void Reloads(Witness& witness) {
+  Service service(kYaml);
+  Operator op(service, witness);
+  op.Post("/v1/reload", "{}", 409);
+  ReloadReport report;
+  service.server().SetReloader(
+      [&](const std::function<void(ReloadReport)>& done) { done(report); });
+  using Outcome = ReloadReport::Outcome;
+  report = {.outcome = Outcome::kApplied,
+            .rules = 1,
+            .needs_restart = {"limits"},
+            .problems = ParseConfig("rules: [ { id: r, per: header:x, limit: 1/s } ]").problems};
+  EXPECT_EQ(report.problems.size(), 1u) << "whoever can invent headers has no limit";
+  EXPECT_TRUE(
+      Soon([&] { return AskAdmin(service.admin(), "POST", "/v1/reload", "{}").status == 200; }));
+  op.Post("/v1/reload", "{}");
+  op.Get("/v1/audit");
+  report = {.outcome = Outcome::kRefused, .problems = ParseConfig("rules: 5").problems};
+  op.Post("/v1/reload", "{}", 422);
+  report = {.outcome = Outcome::kNoFile};
+  op.Post("/v1/reload", "{}", 409);
+  report = {.outcome = Outcome::kStopping};
+  op.Post("/v1/reload", "{}", 503);
 }
 
 }  // namespace tidegate::openapi_test

@@ -78,11 +78,17 @@ void WithRedis(Witness& witness) {
   for (const char* const path : {"/readyz", "/v1/status", "/v1/rules", "/v1/audit", "/metrics"}) {
     op.Get(path);
   }
+  service.server().SetReloader([](const std::function<void(ReloadReport)>& done) {
+    done({.outcome = ReloadReport::Outcome::kApplied});
+  });
+  EXPECT_TRUE(
+      Soon([&] { return AskAdmin(service.admin(), "POST", "/v1/reload", "{}").status == 200; }));
   // The key can be written, the audit cannot.
   redis.Text({"ACL", "SETUSER", "default", "resetkeys", "~tg:tb:*", "~tg:rf:*"});
   for (const Change& change : kOnKeys) {
     EXPECT_FALSE(op.Told(change.path, Whom("open", change.more), "recorded").as_bool());
   }
+  EXPECT_FALSE(op.Told("/v1/reload", "{}", "recorded").as_bool());
 }
 
 void FullTable(Witness& witness) {

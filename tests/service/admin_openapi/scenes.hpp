@@ -14,6 +14,7 @@ void EveryOutcome(Witness& witness);
 void HotKeys(Witness& witness);
 void EveryDoor(Witness& witness);
 void OnItsWayOut(Witness& witness);
+void Reloads(Witness& witness);
 
 // What is refused.
 void BadRequests(Witness& witness);
