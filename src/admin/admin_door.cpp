@@ -87,9 +87,10 @@ struct AdminDoor::Endpoint {
 };
 
 std::span<const AdminDoor::Endpoint> AdminDoor::Endpoint::All() noexcept {
-  static constexpr std::array<Endpoint, 18> kAll{{
+  static constexpr std::array<Endpoint, 19> kAll{{
       {"/healthz", nullptr, std::nullopt, To::kEverybody},
       {"/readyz", &AdminDoor::AnswerReady, std::nullopt, To::kEverybody},
+      {"/openapi.json", &AdminDoor::AnswerDocument, std::nullopt, To::kEverybody},
       {"/metrics", &AdminDoor::AnswerMetrics},
       {"/v1/status", &AdminDoor::AnswerStatus},
       {"/v1/rules", &AdminDoor::AnswerRules},
@@ -110,14 +111,19 @@ std::span<const AdminDoor::Endpoint> AdminDoor::Endpoint::All() noexcept {
   return kAll;
 }
 
+std::vector<std::string_view> AdminDoor::Paths() {
+  std::vector<std::string_view> paths;
+  for (const Endpoint& endpoint : Endpoint::All()) paths.push_back(endpoint.path);
+  return paths;
+}
+
 AdminDoor::AdminDoor(AdminDesk& desk, const Admission& admission, Sources sources)
     : desk_(desk), admission_(admission), sources_(std::move(sources)) {}
 
 void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   const std::string_view path = exchange.head().path;
   if (const Endpoint* const endpoint = Endpoint::Find(path)) return Answer(exchange, *endpoint);
-  std::vector<std::string_view> known;
-  for (const Endpoint& endpoint : Endpoint::All()) known.push_back(endpoint.path);
+  const std::vector<std::string_view> known = Paths();
   AnswerProblem(exchange, 404,
                 "there is nothing here" + DidYouMean(path, known) +
                     "; there are /healthz, /readyz, /metrics and, under /v1, status, rules, hot, "
@@ -190,6 +196,11 @@ void AdminDoor::AnswerReady(HttpExchange& exchange) {
         error ? "the store does not answer: " + error->message : "the store has not answered yet");
   };
   desk_.store.Start(*probe);
+}
+
+void AdminDoor::AnswerDocument(HttpExchange& exchange) {
+  exchange.Begin(200);
+  exchange.End("application/json", AdminOpenApiJson());
 }
 
 void AdminDoor::AnswerMetrics(HttpExchange& exchange) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "admin/admin_desk.hpp"
 #include "doors/admission.hpp"
@@ -12,8 +13,9 @@
 
 namespace tidegate {
 
-/// What operators and their machines ask: /healthz, /readyz, /metrics, and the admin API under /v1.
-/// The first two are answered to everybody: probes have no secrets, and learn none.
+/// What operators and their machines ask: /healthz, /readyz, /openapi.json, /metrics, and the admin
+/// API under /v1. The first three are answered to everybody: probes have no secrets, and learn
+/// none; the document is the same everywhere.
 ///
 /// Web pages have no way into the API but one that was read from this very port by its address: a
 /// foreign one's requests are refused by their Origin, and one whose name was made to lead here by
@@ -37,12 +39,15 @@ class AdminDoor final : public net::HttpHandler {
     desk_.policy = std::move(policy);
     admission_ = admission;
   }
+  /// Every path that is answered here: what the OpenAPI document must describe, all of it.
+  [[nodiscard]] static std::vector<std::string_view> Paths();
 
  private:
   struct Endpoint;
 
   void Answer(net::HttpExchange& exchange, const Endpoint& endpoint);
   void AnswerReady(net::HttpExchange& exchange);
+  void AnswerDocument(net::HttpExchange& exchange);
   void AnswerMetrics(net::HttpExchange& exchange);
   void AnswerStatus(net::HttpExchange& exchange);
   void AnswerRules(net::HttpExchange& exchange);
@@ -58,5 +63,8 @@ class AdminDoor final : public net::HttpHandler {
   bool was_ready_ = false;  ///< The store has answered before.
   const Sources sources_;
 };
+
+/// The OpenAPI document that the door serves.
+[[nodiscard]] std::string_view AdminOpenApiJson() noexcept;
 
 }  // namespace tidegate

@@ -23,6 +23,7 @@ struct Reply {
 [[nodiscard]] std::string RequestText(std::string_view method, std::string_view path,
                                       std::string_view body,
                                       std::string_view content_type = "application/json",
-                                      std::string_view field_lines = {});
+                                      std::string_view field_lines = {},
+                                      std::string_view host = "test");
 
 }  // namespace tidegate::openapi_test

