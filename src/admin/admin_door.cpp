@@ -126,7 +126,8 @@ void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   const std::vector<std::string_view> known = Paths();
   AnswerProblem(exchange, 404,
                 "there is nothing here" + DidYouMean(path, known) +
-                    "; there are /healthz, /readyz, /metrics and, under /v1, status, rules, hot, "
+                    "; there are /healthz, /readyz, /openapi.json, /metrics and, under /v1, "
+                    "status, rules, hot, "
                     "overrides, audit, explain, inspect, reload and what changes keys");
 }
 

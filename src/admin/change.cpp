@@ -164,8 +164,10 @@ std::optional<Objection> Change::ReadQuota(const Question& question) {
     override_.burst = question.burst;
   }
   const auto quota = override_.MakeQuota();
-  if (!quota) return Objection{400, quota.error().message, "/limit"};
-  return std::nullopt;
+  if (quota) return std::nullopt;
+  Override without = override_;
+  without.burst = 0;
+  return Objection{400, quota.error().message, without.MakeQuota() ? "/burst" : "/limit"};
 }
 
 std::optional<Objection> Change::PrepareOverride(const Question& question, Override::Kind what) {

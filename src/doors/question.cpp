@@ -440,6 +440,13 @@ std::optional<BadQuestion> Read(std::string_view json, Question* one,
 
 }  // namespace
 
+std::string_view Question::NameOf(unsigned member) noexcept {
+  for (const MemberName& known : kQuestionMembers) {
+    if (known.member == member) return known.name;
+  }
+  return "requests";
+}
+
 std::optional<BadQuestion> ReadQuestion(std::string_view json, Question& question,
                                         std::pmr::memory_resource& memory) {
   return Read(json, &question, nullptr, memory);

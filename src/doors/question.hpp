@@ -73,6 +73,8 @@ struct Question {
   std::string_view algorithm;
 
   [[nodiscard]] bool Has(unsigned member) const noexcept { return (members & member) != 0; }
+  /// As it stands in the JSON.
+  [[nodiscard]] static std::string_view NameOf(unsigned member) noexcept;
 };
 
 /// Why a body is no question: a sentence, and where (RFC 6901).

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 
 #include "rules/limit_text.hpp"
@@ -213,23 +212,16 @@ std::optional<Objection> CheckCost(const Question& question) {
                    "/cost"};
 }
 
-std::string MemberText(unsigned member) {
-  static constexpr std::string_view kNames[] = {
-      "rule",  "identity", "cost",      "lease",    "id",     "age_ms", "request", "key",
-      "limit", "burst",    "algorithm", "requests", "amount", "ttl",    "reason"};
-  return std::string(kNames[std::countr_zero(member)]);
-}
-
 }  // namespace
 
 std::optional<Objection> CheckMembers(const Question& question, unsigned members, unsigned required,
                                       std::string_view path) {
   if (const unsigned foreign = question.members & ~members) {
-    const std::string name = MemberText(foreign & (~foreign + 1));
+    const std::string name(Question::NameOf(foreign & (~foreign + 1)));
     return Objection{400, "`" + name + "` has no meaning for " + std::string(path), "/" + name};
   }
   if (const unsigned missing = required & ~question.members) {
-    const std::string name = MemberText(missing & (~missing + 1));
+    const std::string name(Question::NameOf(missing & (~missing + 1)));
     return Objection{400, std::string(path) + " needs `" + name + "`", "/" + name};
   }
   return std::nullopt;

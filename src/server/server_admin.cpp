@@ -16,7 +16,7 @@ using redis::Reply;
 constexpr std::chrono::milliseconds kLongest = std::chrono::days{36600};
 
 /// Of lists, so many items are shown.
-constexpr std::string_view kMostItems = "100";
+constexpr std::size_t kMostItems = 100;
 
 bool IsList(const Quota& quota) noexcept {
   return quota.algorithm() == Algorithm::kSlidingLog ||
@@ -178,13 +178,17 @@ void Server::ReadStored(const Charge& charge, std::function<void(Result<StoredSt
   if (!first.guard) {
     auto inspection = store_->Inspect(charge);
     if (!inspection) return done(std::unexpected(std::move(inspection.error())));
+    if (IsList(*charge.quota) && inspection->state.size() > kMostItems) {
+      inspection->state.resize(kMostItems);
+    }
     return done(StoredState{inspection->tracked, std::move(inspection->state)});
   }
   const bool list = IsList(*charge.quota);
   const std::string key = admin_desk_->stored_as(charge);
   std::string command;
   if (list) {
-    redis::AppendCommand(command, {"ZRANGE", key, "0", kMostItems, "WITHSCORES"});
+    const std::string last = std::to_string(kMostItems - 1);  // A range has its last item in it.
+    redis::AppendCommand(command, {"ZRANGE", key, "0", last, "WITHSCORES"});
   } else {
     redis::AppendCommand(command, {"HGETALL", key});
   }

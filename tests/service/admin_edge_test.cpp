@@ -56,6 +56,20 @@ TEST(AdminEdge, ASecretGivenAsAKeyIsNotWrittenDown) {
   EXPECT_THAT(ReadAdmin(service, "/v1/overrides").body, Not(HasSubstr("sk_live_51Secret")));
 }
 
+TEST(AdminEdge, WhatIsWrongWithAQuotaIsPointedAt) {
+  Service service("rules: [{id: w, per: client_ip, limit: 5/s, algorithm: sliding_window}]\n");
+  const auto pointer = [&](std::string_view more) {
+    const HttpAnswer answer = AskAdmin(service, "/v1/override", ByRule("w", "192.0.2.1", more));
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    return std::string(answer.Json().at("pointer").as_string());
+  };
+  EXPECT_EQ(pointer(R"(,"limit":"5/s","burst":10)"), "/burst");
+  EXPECT_EQ(pointer(R"(,"limit":"0/s","burst":10)"), "/limit");
+  EXPECT_EQ(pointer(R"(,"limit":"0/s")"), "/limit");
+  // What makes no sense here is said by its name, whatever it is.
+  EXPECT_EQ(pointer(R"(,"limit":"5/s","door":"api")"), "/door");
+}
+
 TEST(AdminEdge, AnAddressGivenAsAKeyIsMaskedAsThoseOfRequestsAre) {
   Service service(kYaml);
   const HttpAnswer ban =
