@@ -73,13 +73,14 @@ class AdminClient {
   Patience patience_;
 };
 
+/// Prints the client's warning, if there is one; once, before anything is asked.
+void Warn(std::string_view command, const AdminClient& client, const Console& console);
+
 /// What most commands are: one question, and its answer printed, as it came with --json.
 /// `command`: for messages. Returns an exit code.
 [[nodiscard]] int AskAndPrint(std::string_view command, const AskOptions& options,
                               const AdminQuestion& question, const Console& console,
                               const std::function<void(Members)>& print);
-/// Prints the client's warning, if there is one.
-void Warn(std::string_view command, const AdminClient& client, const Console& console);
 /// Prints a failure; with --json the server's problem too. Returns its exit code.
 [[nodiscard]] int Tell(std::string_view command, const AskFailure& failure, bool json,
                        const Console& console);

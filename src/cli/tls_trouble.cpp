@@ -27,15 +27,17 @@ std::string ListOf(const std::vector<std::string>& names) {
   return list;
 }
 
+/// What to do comes first: `top` has one line for it, and cuts that where the screen ends.
 std::string Untrusted(const net::TlsSession& session, const Keyring& keyring) {
-  // `problem` ends in OpenSSL's reason, as "self-signed certificate".
-  const std::string why = session.problem();
-  if (!keyring.ca_file.empty()) {
-    return why + "; none of the authorities in " + Printable(keyring.ca_file) + " has signed it";
-  }
-  return why +
-         "; the system's authorities do not vouch for it: if your own does, name the file of its "
-         "certificate with --ca-file";
+  // The problem ends in OpenSSL's reason, as "self-signed certificate".
+  const std::string& problem = session.problem();
+  const std::size_t colon = problem.rfind(": ");
+  const std::string reason = colon == std::string::npos ? problem : problem.substr(colon + 2);
+  return "its certificate is not trusted: " +
+         (keyring.ca_file.empty()
+              ? "name the authority that signed it with --ca-file"
+              : "no authority in " + Printable(keyring.ca_file) + " has signed it") +
+         " (" + reason + ")";
 }
 
 }  // namespace

@@ -74,6 +74,11 @@ inline std::string StatusAnswer() {
   return behaviour::Http("200 OK", {}, R"({"version":"0.1.0","node":"n1"})");
 }
 
+/// What `tidegate status` says of a server there that was asked without TLS.
+inline std::string ToldToUseTls(const std::string& where) {
+  return "tidegate status: " + where + ": it wants TLS: say --admin https://" + where + "\n";
+}
+
 class TlsCase : public testing::Test {
  protected:
   TlsCase() {

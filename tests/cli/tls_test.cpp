@@ -27,7 +27,6 @@ using cli::kRuntime;
 using cli::kUsage;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::StartsWith;
 
 // --- A real server ----------------------------------------------------------------
@@ -105,8 +104,7 @@ TEST_F(TlsServerTest, AskedInTheClearItIsToldWhatToSay) {
   for (const std::string& written : {where, "http://" + where}) {
     options.server = written;
     EXPECT_EQ(cli::Status(options, console_), kUsage);
-    EXPECT_EQ(Err(),
-              "tidegate status: " + where + ": it wants TLS: say --admin https://" + where + "\n");
+    EXPECT_EQ(Err(), ToldToUseTls(where));
   }
   const std::string api = "127.0.0.1:" + std::to_string(service_.api().port());
   options.server = api;
@@ -251,7 +249,6 @@ TEST_F(TlsPeerTest, AWaitIsCancelledInTheHandshakeAndAfterIt) {
 }
 
 TEST_F(TlsPeerTest, AServerThatGoesAwayDoesNotKillTheCommand) {
-  TlsPeer peer(Local(), [](TlsSide&) {});
   // As in the program: the tests' own TLS ignores the signal.
   const auto before = std::signal(SIGPIPE, SIG_DFL);
   const auto keyring = cli::Keyring::Load(To(1).tls);
