@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/admin_client.hpp"
 
+#include <algorithm>
 #include <ostream>
 #include <utility>
 
 #include "cli/exit.hpp"
 #include "cli/shown_text.hpp"
 #include "cli/token.hpp"
+#include "net/endpoint.hpp"
+#include "net/resolver.hpp"
 
 namespace tidegate::cli {
 
@@ -34,6 +37,14 @@ AskFailure Refused(const AdminAnswer& answer, bool with_token) {
   return {answer.status >= 500 ? kNoAnswer : kUsage, std::move(message), answer.text};
 }
 
+/// Whether all that is sent there stays on this machine. A name that leads nowhere gets nothing.
+bool StaysHere(const ServerAddress& address) {
+  const net::Found found = net::LookUp(address.host, address.port, net::Lookup::kName);
+  return std::ranges::all_of(found.addresses, [](const net::SocketAddress& to) {
+    return net::Endpoint::Of(to.storage).IsLoopback();
+  });
+}
+
 }  // namespace
 
 Asked<AdminClient> AdminClient::Make(const AskOptions& options, std::uint16_t default_port,
@@ -44,6 +55,16 @@ Asked<AdminClient> AdminClient::Make(const AskOptions& options, std::uint16_t de
   auto token = ReadToken(options.token_file);
   if (!token) return std::unexpected(AskFailure{kUsage, token.error().message});
   AdminClient client;
+  if (address->tls) {
+    auto keyring = Keyring::Load(options.tls);
+    if (!keyring) return std::unexpected(AskFailure{kUsage, keyring.error().message});
+    client.keyring_ = std::move(*keyring);
+  } else if (options.tls.named()) {
+    // Whoever names them wants TLS, and must not go without it unawares.
+    return std::unexpected(
+        AskFailure{kUsage, "--ca-file, --cert-file and --key-file are for TLS: say " + option +
+                               " https://" + address->Text()});
+  }
   client.address_ = std::move(*address);
   client.token_ = std::move(*token);
   client.patience_ = {.timeout = options.timeout, .option = std::move(option)};
@@ -56,13 +77,16 @@ Asked<AdminAnswer> AdminClient::Ask(const AdminQuestion& question) const {
                         .target = question.target,
                         .body = question.body ? json::serialize(*question.body) : "",
                         .token = token_},
-                       patience_);
-  if (!came) return std::unexpected(AskFailure{kNoAnswer, Shown(came.error().message)});
+                       patience_, keyring_);
+  if (!came) {
+    const bool network = came.error().code == ErrorCode::kNetwork;
+    return std::unexpected(AskFailure{network ? kNoAnswer : kUsage, Shown(came.error().message)});
+  }
   boost::system::error_code error;
   json::value value = json::parse(came->body, error);
   if (error || !value.is_object()) {
     return std::unexpected(
-        AskFailure{kNoAnswer, address_.Text() + " does not answer like a tidegate server (status " +
+        AskFailure{kNoAnswer, address_.Told() + " does not answer like a tidegate server (status " +
                                   std::to_string(came->status) +
                                   " and no JSON): name another with " + patience_.option});
   }
@@ -70,6 +94,18 @@ Asked<AdminAnswer> AdminClient::Ask(const AdminQuestion& question) const {
   // A denial is an answer as well.
   if (answer.status < 300 || answer.object.contains("allowed")) return answer;
   return std::unexpected(Refused(answer, !token_.empty()));
+}
+
+std::string AdminClient::Warning() const {
+  if (address_.tls || token_.empty() || StaysHere(address_)) return {};
+  return "the token travels in the clear to " + address_.Text() +
+         ", for everybody on the way to read: a tunnel keeps it secret, or https:// where TLS is "
+         "spoken";
+}
+
+void Warn(std::string_view command, const AdminClient& client, const Console& console) {
+  const std::string warning = client.Warning();
+  if (!warning.empty()) console.err << "tidegate " << command << ": warning: " << warning << '\n';
 }
 
 int Tell(std::string_view command, const AskFailure& failure, bool json, const Console& console) {
@@ -92,6 +128,7 @@ int AskAndPrint(std::string_view command, const AskOptions& options, const Admin
                 const Console& console, const std::function<void(Members)>& print) {
   const auto client = AdminClient::Make(options);
   if (!client) return Tell(command, client.error(), options.json, console);
+  Warn(command, *client, console);
   const auto answer = client->Ask(question);
   if (!answer) return Tell(command, answer.error(), options.json, console);
   return PrintAnswer(*answer, options, console, print);

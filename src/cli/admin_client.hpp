@@ -17,8 +17,9 @@ namespace tidegate::cli {
 
 /// Which server a command asks, and how.
 struct AskOptions {
-  std::string server = {};      ///< HOST:PORT; empty: this machine.
+  std::string server = {};      ///< HOST:PORT, https://HOST:PORT; empty: this machine.
   std::string token_file = {};  ///< Else the environment's TIDEGATE_TOKEN.
+  TlsFiles tls = {};            ///< Only for https.
   Micros timeout = std::chrono::seconds{2};
   bool json = false;  ///< Print what came.
 };
@@ -48,7 +49,8 @@ using Asked = std::expected<T, AskFailure>;
 /// One server, asked again and again. Each question has a connection of its own.
 class AdminClient {
  public:
-  /// `default_port` and `option` (`--admin`): of the door that is asked. Reads the token.
+  /// `default_port` and `option` (`--admin`): of the door that is asked. Reads the token, and what
+  /// TLS needs.
   [[nodiscard]] static Asked<AdminClient> Make(const AskOptions& options,
                                                std::uint16_t default_port = kAdminPort,
                                                std::string option = "--admin");
@@ -59,14 +61,20 @@ class AdminClient {
   void CancelBy(int fd) noexcept { patience_.cancel = fd; }
   [[nodiscard]] const ServerAddress& address() const noexcept { return address_; }
   [[nodiscard]] const std::string& token() const noexcept { return token_; }
+  /// What the caller should know before anything is asked; empty: nothing. Looks a name up.
+  [[nodiscard]] std::string Warning() const;
 
  private:
   AdminClient() = default;
 
   ServerAddress address_;
   std::string token_;
+  Keyring keyring_;
   Patience patience_;
 };
+
+/// Prints the client's warning, if there is one; once, before anything is asked.
+void Warn(std::string_view command, const AdminClient& client, const Console& console);
 
 /// What most commands are: one question, and its answer printed, as it came with --json.
 /// `command`: for messages. Returns an exit code.

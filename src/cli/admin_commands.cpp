@@ -182,7 +182,9 @@ void AddListings(CLI::App& app, Action& action) {
   AddAdminOptions(*audit.app, audit.options->ask);
   audit.Does(action, ListAudit);
   const auto status =
-      Add<AskOptions>(app, "status", "Say how a server is, since its start", "tidegate status");
+      Add<AskOptions>(app, "status", "Say how a server is, since its start",
+                      "tidegate status\n"
+                      "  tidegate status --admin https://node7.example.com:9180 --ca-file ca.pem");
   AddAdminOptions(*status.app, *status.options);
   status.Does(action, Status);
 }

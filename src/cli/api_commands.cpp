@@ -25,9 +25,8 @@ Result<Micros> ReadLasting(const std::string& text) {
   return lasting;
 }
 
-void AddServer(CLI::App& app, AskOptions& options) {
-  app.add_option("--server", options.server,
-                 "Where its API listens, without TLS (default: 127.0.0.1:8081)")
+void AddServer(CLI::App& app, AskOptions& options, const std::string& help) {
+  app.add_option("--server", options.server, help + " (default: 127.0.0.1:8081)")
       ->type_name("HOST:PORT");
   AddAskOptions(app, options);
 }
@@ -42,13 +41,15 @@ void AddDecide(CLI::App& app, Action& action) {
   AddParsed(decide, "--cost", options->cost, ReadCost, "What it costs (default: as the rule says)",
             "N");
   decide.add_flag("--peek", options->peek, "Only look: charge nothing");
-  AddServer(decide, options->ask);
+  AddServer(decide, options->ask, "Where its API listens; over TLS, https://HOST:PORT");
+  AddTlsOptions(decide, options->ask.tls);
   decide.footer(
       "Exits with 0 if allowed, 1 if denied, 2 if the question makes no sense, 3 without an "
       "answer.\n"
       "\n"
-      "Example: at most so many mails as the rule allows\n"
-      "  tidegate decide mails alice && send-mail");
+      "Examples: at most so many mails as the rule allows; the same over TLS\n"
+      "  tidegate decide mails alice && send-mail\n"
+      "  tidegate decide mails alice --server https://limits.example.com:8081 && send-mail");
   decide.callback(
       [&action, options] { action = [options] { return Decide(*options, StandardConsole()); }; });
 }
@@ -88,7 +89,7 @@ void AddBench(CLI::App& app, Action& action) {
                   "Questions under way per connection, with --resp (default: 1)")
       ->check(CLI::Range(1, 10'000))
       ->type_name("N");
-  AddServer(bench, options->ask);
+  AddServer(bench, options->ask, "Where its API listens, without TLS");
   bench.get_option("--json")->description("Print the report as JSON");
   bench.footer(
       "It charges the rule's keys for real: take a rule, or a server, that nobody else needs.\n"

@@ -179,6 +179,14 @@ int Bench(const BenchOptions& options, const Console& console) {
   const auto client =
       AdminClient::Make(ask, resp ? kRespPort : kApiPort, resp ? "--resp" : "--server");
   if (!client) return Tell("bench", client.error(), false, console);
+  if (client->address().tls) {
+    return Tell("bench",
+                {kUsage, std::string(resp ? "--resp" : "--server") +
+                             ": bench does not speak TLS: name a listener without it, on loopback "
+                             "for example, or this end of a tunnel"},
+                false, console);
+  }
+  Warn("bench", *client, console);
   if (!resp && options.pipeline != 1) {
     return Tell("bench", {kUsage, "--pipeline is for --resp: over HTTP, take more --connections"},
                 false, console);

@@ -39,11 +39,23 @@ void AddAskOptions(CLI::App& app, AskOptions& options) {
   app.add_flag("--json", options.json, "Print JSON: what the server answered, as it came");
 }
 
+void AddTlsOptions(CLI::App& app, TlsFiles& files) {
+  app.add_option("--ca-file", files.ca,
+                 "With https://: the authorities that are believed, in PEM form (default: the "
+                 "environment's TIDEGATE_CA_FILE, else the system's)")
+      ->type_name("FILE");
+  app.add_option("--cert-file", files.certificate,
+                 "With https://: the caller's certificate, where the server asks for one")
+      ->type_name("FILE");
+  app.add_option("--key-file", files.key, "Its key (default: in the same file)")->type_name("FILE");
+}
+
 void AddAdminOptions(CLI::App& app, AskOptions& options) {
   app.add_option("--admin", options.server,
-                 "Where its admin port is, without TLS (default: 127.0.0.1:9180)")
+                 "Where its admin port is; over TLS, https://HOST:PORT (default: 127.0.0.1:9180)")
       ->type_name("HOST:PORT");
   AddAskOptions(app, options);
+  AddTlsOptions(app, options.tls);
 }
 
 void AddWhom(CLI::App& app, Whom& whom) {

@@ -37,7 +37,9 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, T& value, Parse p
 
 /// `--token-file`, `--timeout` and `--json`.
 void AddAskOptions(CLI::App& app, AskOptions& options);
-/// These and `--admin`.
+/// `--ca-file`, `--cert-file` and `--key-file`.
+void AddTlsOptions(CLI::App& app, TlsFiles& files);
+/// All of these and `--admin`.
 void AddAdminOptions(CLI::App& app, AskOptions& options);
 /// RULE, IDENTITY, `--key` and `--part`.
 void AddWhom(CLI::App& app, Whom& whom);

@@ -42,12 +42,13 @@ void Print(const Members& decision, const Console& console) {
 int Decide(const DecideOptions& options, const Console& console) {
   const auto client = AdminClient::Make(options.ask, kApiPort, "--server");
   if (!client) return Tell("decide", client.error(), options.ask.json, console);
+  Warn("decide", *client, console);
   const auto answer = client->Ask(QuestionOf(options));
   if (!answer) return Tell("decide", answer.error(), options.ask.json, console);
   const Members decision(answer->object);
   if (!decision.Has("allowed")) {
     return Tell("decide",
-                {kNoAnswer, client->address().Text() + " does not answer like a tidegate server"},
+                {kNoAnswer, client->address().Told() + " does not answer like a tidegate server"},
                 false, console);
   }
   if (options.ask.json) {

@@ -70,7 +70,7 @@ Result<net::Descriptor> Dial(const ServerAddress& address, const Patience& patie
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return socket;
   }
-  return std::unexpected(Error{ErrorCode::kNetwork, address.Text() + ": " + Why(error, patience)});
+  return std::unexpected(Error{ErrorCode::kNetwork, address.Told() + ": " + Why(error, patience)});
 }
 
 }  // namespace tidegate::cli

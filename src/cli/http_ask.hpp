@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/dial.hpp"
+#include "cli/keyring.hpp"
 
 namespace tidegate::cli {
 
@@ -23,8 +24,10 @@ struct HttpAnswer {
 [[nodiscard]] std::string RequestText(const ServerAddress& address, const HttpQuestion& question,
                                       bool close);
 
-/// One question on a connection of its own. The Error says what did not work, and what to do.
+/// One question on a connection of its own. The Error says what did not work, and what to do; it is
+/// kBadConfig where the command line must change, else kNetwork. REQUIRES: a keyring that was
+/// loaded, if the address has TLS.
 [[nodiscard]] Result<HttpAnswer> Ask(const ServerAddress& address, const HttpQuestion& question,
-                                     const Patience& patience);
+                                     const Patience& patience, const Keyring& keyring = {});
 
 }  // namespace tidegate::cli

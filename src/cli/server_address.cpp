@@ -15,7 +15,8 @@ std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
 }
 
 constexpr std::string_view kForm =
-    "is not where a server listens: write HOST:PORT, as in 127.0.0.1:9180 or [::1]:9180";
+    "is not where a server listens: write HOST:PORT, as in 127.0.0.1:9180 or [::1]:9180, "
+    "or https://HOST:PORT";
 
 bool ReadPort(std::string_view text, std::uint16_t& port) {
   const char* const end = text.data() + text.size();
@@ -35,14 +36,16 @@ bool IsHost(std::string_view host) {
 
 Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t default_port) {
   std::string_view rest = text;
-  if (rest.starts_with("https://")) {
-    return Refuse(text, "asks for TLS, which this command does not speak: use a tunnel");
-  }
-  if (rest.starts_with("http://")) rest.remove_prefix(7);
-  while (rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.empty()) return Refuse(text, kForm);
   ServerAddress address;
   address.port = default_port;
+  address.tls = rest.starts_with("https://");
+  if (address.tls) {
+    rest.remove_prefix(8);
+  } else if (rest.starts_with("http://")) {
+    rest.remove_prefix(7);
+  }
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.empty()) return Refuse(text, kForm);
   std::string_view port;
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find(']');
@@ -69,6 +72,11 @@ Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t 
 std::string ServerAddress::Text() const {
   const bool brackets = host.find(':') != std::string::npos;
   return (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string ServerAddress::CertifiedName() const {
+  if (host.find(':') != std::string::npos) return host.substr(0, host.find('%'));
+  return host.ends_with('.') ? host.substr(0, host.size() - 1) : host;
 }
 
 }  // namespace tidegate::cli

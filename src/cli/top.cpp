@@ -58,7 +58,7 @@ class Signals {
 class LiveView {
  public:
   LiveView(AdminClient client, Micros every, Colours colours)
-      : model_(client.address().Text(), steady_clock::now()),
+      : model_(client.address().Told(), steady_clock::now()),
         poller_(std::move(client), every),
         colours_(colours) {}
 
@@ -138,7 +138,7 @@ void PrintPlain(const View& view, const Console& console) {
 
 /// Two answers for the first rates; with --json, further ones.
 int Report(const TopOptions& options, const AdminClient& client, const Console& console) {
-  TopModel model(client.address().Text(), steady_clock::now());
+  TopModel model(client.address().Told(), steady_clock::now());
   for (std::uint64_t i = 0;; ++i) {
     if (i != 0) std::this_thread::sleep_for(options.every);
     auto answer = TakeSample(client);
@@ -166,6 +166,7 @@ int Report(const TopOptions& options, const AdminClient& client, const Console& 
 int Top(const TopOptions& options, const Console& console) {
   auto client = AdminClient::Make(options.ask);
   if (!client) return Tell("top", client.error(), false, console);
+  Warn("top", *client, console);  // Before there is a screen.
   const bool live =
       !options.once && !options.ask.json && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   if (!live) return Report(options, *client, console);

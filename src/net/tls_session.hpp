@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tidegate::net {
 
@@ -16,6 +17,15 @@ inline constexpr ssize_t kIoBroken = -2;
 class TlsSession {
  public:
   enum class Shake : unsigned char { kDone, kMore, kFailed };
+  /// What a failure comes from, for those who tell people what to do about it.
+  enum class Cause : unsigned char {
+    kOther,
+    kUnknownIssuer,     ///< No authority that is believed here has signed the other's certificate.
+    kOtherName,         ///< It is for others: see PeerNames().
+    kOutOfDate,         ///< It is not valid any more, or not yet.
+    kWantsCertificate,  ///< The other side wants to see one, and this side has shown none.
+    kRefusesCertificate,  ///< The other side does not accept the one that was shown.
+  };
 
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
@@ -32,6 +42,10 @@ class TlsSession {
   void Close() noexcept;
   /// What failed in the handshake, or in a read: the other side's alert.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  /// Of problem().
+  [[nodiscard]] Cause cause() const noexcept { return cause_; }
+  /// Whom the other side's certificate is for, accepted or not: names and addresses, foreign text.
+  [[nodiscard]] std::vector<std::string> PeerNames() const;
   /// The other side has shown a certificate, and it was accepted.
   [[nodiscard]] bool verified() const noexcept;
   /// After a handshake that failed: the other side does not speak TLS at all.
@@ -44,6 +58,7 @@ class TlsSession {
   explicit TlsSession(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
   std::string problem_;
+  Cause cause_ = Cause::kOther;
   bool plain_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -273,6 +274,45 @@ TEST_F(CommandsTest, TheTokenIsSentAndNeverPrinted) {
   EXPECT_THAT(Err(), Not(HasSubstr("secret")));
   EXPECT_THAT(Out() + Err(), Not(HasSubstr("from-the-")));
   std::filesystem::remove(file);
+  unsetenv("TIDEGATE_TOKEN");
+}
+
+TEST_F(CommandsTest, ATokenInTheClearIsWarnedOfOnce) {
+  setenv("TIDEGATE_TOKEN", "0123456789abcdef", 1);
+  EXPECT_EQ(Top({.ask = To(fake_), .every = 10ms, .once = true}, console_), kOk);
+  EXPECT_EQ(Err(), "") << "loopback";
+  // Leads to loopback as well, but does not say so.
+  AskOptions options = To(fake_);
+  options.server = "0.0.0.0" + options.server.substr(options.server.find(':'));
+  const std::string warning = ": warning: the token travels in the clear to " + options.server;
+  EXPECT_EQ(Top({.ask = options, .every = 10ms, .once = true}, console_), kOk) << Err();
+  EXPECT_THAT(Err(), StartsWith("tidegate top" + warning)) << "six questions";
+  EXPECT_EQ(std::ranges::count(Err(), '\n'), 1);
+  EXPECT_THAT(Err(), Not(HasSubstr("0123456789abcdef")));
+  err_.str("");
+  EXPECT_EQ(cli::Status(options, console_), kOk);
+  EXPECT_THAT(Err(), StartsWith("tidegate status" + warning));
+  err_.str("");
+  EXPECT_EQ(Decide({.ask = options, .rule = "r", .identity = "a"}, console_), kUsage);
+  EXPECT_THAT(Err(), StartsWith("tidegate decide" + warning));
+  err_.str("");
+  unsetenv("TIDEGATE_TOKEN");
+  EXPECT_EQ(cli::Status(options, console_), kOk);
+  EXPECT_EQ(Err(), "") << "there is no token";
+}
+
+TEST_F(CommandsTest, ANameIsLoopbackIfAllOfItIs) {
+  setenv("TIDEGATE_TOKEN", "0123456789abcdef", 1);
+  const auto warning = [](const char* server) {
+    return AdminClient::Make({.server = server})->Warning();
+  };
+  for (const char* here : {"127.0.0.1", "127.1.2.3:1", "[::1]:1", "localhost:1"}) {
+    EXPECT_EQ(warning(here), "") << here;
+  }
+  for (const char* there : {"192.0.2.1", "[2001:db8::1]:1"}) {
+    EXPECT_THAT(warning(there), HasSubstr("in the clear")) << there;
+  }
+  EXPECT_EQ(warning("https://192.0.2.1"), "");
   unsetenv("TIDEGATE_TOKEN");
 }
 

@@ -29,9 +29,28 @@ TEST(ServerAddress, TakesWhatPeopleWrite) {
   EXPECT_EQ(Parsed("limiter.example.com"), (ServerAddress{"limiter.example.com", 9180}));
 }
 
+TEST(ServerAddress, HttpsIsTls) {
+  EXPECT_EQ(Parsed("https://127.0.0.1:9180/"), (ServerAddress{"127.0.0.1", 9180, true}));
+  EXPECT_EQ(Parsed("https://node7"), (ServerAddress{"node7", 9180, true}));
+  EXPECT_EQ(Parsed("https://[::1]:99"), (ServerAddress{"::1", 99, true}));
+  EXPECT_EQ(Parsed("https://:99"), (ServerAddress{"127.0.0.1", 99, true}));
+  EXPECT_FALSE(Parsed("http://node7").tls);
+  EXPECT_FALSE(Parsed("node7").tls);
+}
+
+TEST(ServerAddress, TheCertificateIsForTheHost) {
+  EXPECT_EQ(Parsed("https://node7.example.com:1").CertifiedName(), "node7.example.com");
+  EXPECT_EQ(Parsed("https://node7.example.com.").CertifiedName(), "node7.example.com");
+  EXPECT_EQ(Parsed("https://127.0.0.1").CertifiedName(), "127.0.0.1");
+  EXPECT_EQ(Parsed("https://[fe80::1%eth0]:1").CertifiedName(), "fe80::1");
+}
+
 TEST(ServerAddress, IsWrittenAsInAUrl) {
   EXPECT_EQ(Parsed("::1").Text(), "[::1]:9180");
   EXPECT_EQ(Parsed("localhost").Text(), "localhost:9180");
+  EXPECT_EQ(Parsed("https://[::1]").Text(), "[::1]:9180");
+  EXPECT_EQ(Parsed("https://[::1]").Told(), "https://[::1]:9180");
+  EXPECT_EQ(Parsed("http://localhost").Told(), "localhost:9180");
 }
 
 TEST(ServerAddress, RefusesTheRest) {
@@ -39,7 +58,10 @@ TEST(ServerAddress, RefusesTheRest) {
                            "[]:1", "[::1]9", "[::1]:", "a b:1", "host\r\nX: y:1", "h/../x:1"}) {
     EXPECT_FALSE(ServerAddress::Parse(text, 1)) << text;
   }
-  EXPECT_THAT(ServerAddress::Parse("https://host:1", 1).error().message, HasSubstr("TLS"));
+  for (const char* text : {"https://", "https://host:0", "https:///", "https:/host", "HTTPS//host",
+                           "https://https://host", "https://user@host", "https://host/path"}) {
+    EXPECT_FALSE(ServerAddress::Parse(text, 1)) << text;
+  }
   EXPECT_THAT(ServerAddress::Parse("a\x1b[2Jb:1", 1).error().message, HasSubstr("a\\x1b[2Jb"));
 }
 

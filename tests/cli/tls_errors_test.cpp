@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong with TLS, as the person is told who must act: the words, and the exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/bench.hpp"
+#include "cli/exit.hpp"
+#include "cli/fake_admin.hpp"
+#include "cli/status.hpp"
+#include "cli/tls_case.hpp"
+
+namespace tidegate::cli_test {
+namespace {
+
+using namespace std::chrono_literals;
+using cli::kNoAnswer;
+using cli::kOk;
+using cli::kUsage;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class TlsErrorsTest : public TlsCase {
+ protected:
+  /// Asks a server with that certificate, and returns what is said.
+  std::string AskOne(const Credentials& own, int exit, const std::string& host = "127.0.0.1") {
+    TlsPeer peer(own, TlsPeer::Says(StatusAnswer()));
+    EXPECT_EQ(cli::Status(To(peer.port(), host), console_), exit);
+    return Err();
+  }
+};
+
+// --- The server's certificate -----------------------------------------------------
+
+TEST_F(TlsErrorsTest, ACertificateThatNobodyHereVouchesFor) {
+  TlsPeer peer(Local(), TlsPeer::Says(StatusAnswer()));
+  cli::AskOptions options = To(peer.port());
+  options.tls.ca.clear();
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
+  EXPECT_EQ(Err(), "tidegate status: https://127.0.0.1:" + std::to_string(peer.port()) +
+                       ": its certificate is not trusted: name the authority that signed it with "
+                       "--ca-file (unable to get local issuer certificate)\n");
+  options.tls.ca = File("theirs.pem", Theirs().pem());
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
+  EXPECT_THAT(Err(), HasSubstr("no authority in " + options.tls.ca + " has signed it ("));
+  options.tls.ca = File("both.pem", Theirs().pem() + Ours().pem());
+  EXPECT_EQ(cli::Status(options, console_), kOk) << "one of several is enough";
+}
+
+TEST_F(TlsErrorsTest, ACertificateForOthers) {
+  EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:a.example.com,IP:192.0.2.7,IP:::1"), kNoAnswer),
+              HasSubstr("its certificate is not for 127.0.0.1 but for a.example.com, 192.0.2.7, "
+                        "::1: ask by a name that it has with --admin\n"));
+  EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:a,DNS:b,DNS:c,DNS:d,DNS:e,DNS:f,DNS:g"), kNoAnswer),
+              HasSubstr("but for a, b, c, d, e and 2 more: "));
+  EXPECT_THAT(AskOne(Ours().Issue("x", "IP:127.0.0.1"), kNoAnswer, "localhost"),
+              HasSubstr("is not for localhost but for 127.0.0.1: "))
+      << "an address is no name";
+  EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:127.0.0.1"), kNoAnswer),
+              HasSubstr("is not for 127.0.0.1 but for 127.0.0.1"))
+      << "nor is a name an address";
+  EXPECT_THAT(AskOne(Ours().Issue("localhost", "email:a@b"), kNoAnswer), HasSubstr("for nobody: "));
+}
+
+TEST_F(TlsErrorsTest, NamesInACertificateAreForeignText) {
+  const std::string said =
+      AskOne(Ours().Issue("x", "DNS:a\x1b[2J.example.com"), kNoAnswer, "localhost");
+  EXPECT_THAT(said, HasSubstr("a\\x1b[2J.example.com"));
+  EXPECT_THAT(said, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(TlsErrorsTest, ACertificateThatIsOver) {
+  EXPECT_THAT(
+      AskOne(Ours().Issue("x", "IP:127.0.0.1", Authority::Validity::kOver), kNoAnswer),
+      HasSubstr("its certificate is not accepted: certificate has expired; the server needs a new "
+                "one, or a clock is wrong\n"));
+}
+
+// --- Who speaks what --------------------------------------------------------------
+
+TEST_F(TlsErrorsTest, AServerWithoutTlsAskedForIt) {
+  ScriptedUpstream plain([](ScriptedUpstream::Connection& connection) {
+    connection.Send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    connection.EndSending();
+    (void)connection.WaitForEnd();
+  });
+  const std::string where = "127.0.0.1:" + std::to_string(plain.port());
+  EXPECT_EQ(cli::Status(To(plain.port()), console_), kUsage);
+  EXPECT_EQ(Err(), "tidegate status: https://" + where +
+                       ": it does not speak TLS: say --admin http://" + where + "\n");
+}
+
+TEST_F(TlsErrorsTest, AServerWithTlsAskedWithoutIt) {
+  const std::string nginx =
+      "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
+      "<html><center>The plain HTTP request was sent to HTTPS port</center></html>";
+  const std::string go =
+      "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+  const std::string alert("\x15\x03\x01\x00\x02\x02\x46", 7);
+  for (const std::string& answer : {nginx, go, alert}) {
+    ScriptedUpstream server([&](ScriptedUpstream::Connection& connection) {
+      connection.Send(answer);
+      connection.EndSending();
+      (void)connection.WaitForEnd();
+    });
+    const std::string where = "127.0.0.1:" + std::to_string(server.port());
+    EXPECT_EQ(cli::Status({.server = where, .timeout = 10s}, console_), kUsage) << answer;
+    EXPECT_EQ(Err(), ToldToUseTls(where));
+  }
+}
+
+TEST_F(TlsErrorsTest, NobodyListensAndNoHttp) {
+  FakeAdmin fake;
+  fake.End();
+  cli::AskOptions options = To(1);
+  options.server = "https://" + fake.address();
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
+  EXPECT_THAT(Err(), HasSubstr("https://" + fake.address() + ": nobody listens there"));
+  TlsPeer peer(Local(), TlsPeer::Says("220 mail.example.com ESMTP\r\n"));
+  EXPECT_EQ(cli::Status(To(peer.port()), console_), kNoAnswer);
+  EXPECT_THAT(Err(), HasSubstr("does not speak HTTP/1.1; is it another program?\n"));
+}
+
+TEST_F(TlsErrorsTest, BenchSaysWhatToDoInstead) {
+  EXPECT_EQ(cli::Bench({.ask = {.server = "https://127.0.0.1:1"}, .rule = "r"}, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr("tidegate bench: --server: bench does not speak TLS: name a "));
+  EXPECT_EQ(cli::Bench({.resp = "https://127.0.0.1:1", .rule = "r"}, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr("--resp: bench does not speak TLS"));
+}
+
+// --- The caller's certificate -----------------------------------------------------
+
+class TlsCallersTest : public TlsCase, public testing::WithParamInterface<int> {
+ protected:
+  TlsPeer peer_{Local(), TlsPeer::Says(StatusAnswer()), Ours().pem(), GetParam()};
+  const Credentials own_ = Ours().Issue("caller", "DNS:caller");
+};
+
+TEST_P(TlsCallersTest, AreServedByWhatTheyShow) {
+  cli::AskOptions options = To(peer_.port());
+  options.tls.certificate = File("cert.pem", own_.certificate);
+  options.tls.key = File("key.pem", own_.key);
+  EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
+  for (const std::string& both : {own_.certificate + own_.key, own_.key + own_.certificate}) {
+    options.tls.certificate = File("both.pem", both);
+    options.tls.key.clear();
+    EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
+  }
+}
+
+TEST_P(TlsCallersTest, AreToldThatTheyMustShowOne) {
+  EXPECT_EQ(cli::Status(To(peer_.port()), console_), kUsage);
+  EXPECT_EQ(Err(), "tidegate status: https://127.0.0.1:" + std::to_string(peer_.port()) +
+                       ": it wants a certificate of its callers: name yours with --cert-file and "
+                       "--key-file\n");
+}
+
+TEST_P(TlsCallersTest, AreToldThatTheirsIsNotAccepted) {
+  for (const Credentials& wrong :
+       {Theirs().Issue("caller", "DNS:caller"),
+        Ours().Issue("caller", "DNS:caller", Authority::Validity::kOver)}) {
+    cli::AskOptions options = To(peer_.port());
+    options.tls.certificate = File("cert.pem", wrong.certificate + wrong.key);
+    EXPECT_EQ(cli::Status(options, console_), kUsage);
+    EXPECT_THAT(Err(), HasSubstr("it does not accept the certificate of --cert-file ("));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, TlsCallersTest, testing::Values(TLS1_2_VERSION, TLS1_3_VERSION),
+                         [](const testing::TestParamInfo<int>& of) {
+                           return of.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
+                         });
+
+// --- Files ------------------------------------------------------------------------
+
+TEST_F(TlsErrorsTest, FilesThatAreOfNoUseAreNamedBeforeAnythingIsAsked) {
+  const Credentials own = Ours().Issue("caller", "DNS:caller");
+  const Credentials other = Ours().Issue("caller", "DNS:caller");
+  const Credentials rsa =
+      Ours().Issue("caller", "DNS:caller", Authority::Validity::kNow, Authority::Key::kRsa);
+  const std::string missing = (folder_ / "missing.pem").string();
+  const std::string folder = folder_.string();
+  const std::string junk = File("junk.pem", "secret-junk");
+  const std::string cert = File("cert.pem", own.certificate);
+  const std::string key = File("key.pem", own.key);
+  const std::string other_key = File("other-key.pem", other.key);
+  const std::string rsa_key = File("rsa-key.pem", rsa.key);
+  struct Case {
+    cli::TlsFiles files;
+    std::string said;
+  };
+  for (const Case& c : {
+           Case{{.ca = missing}, missing + " of --ca-file cannot be read: No such file"},
+           Case{{.ca = folder}, folder + " of --ca-file cannot be read: Is a directory"},
+           Case{{.ca = junk}, junk + " of --ca-file must hold certificates in PEM form"},
+           Case{{.ca = key}, key + " of --ca-file must hold certificates in PEM form"},
+           Case{{.certificate = missing, .key = key}, missing + " of --cert-file cannot be read"},
+           Case{{.certificate = junk, .key = key}, junk + " of --cert-file must hold"},
+           Case{{.certificate = cert, .key = missing}, missing + " of --key-file cannot be read"},
+           Case{{.certificate = cert, .key = junk}, junk + " of --key-file does not hold the "},
+           Case{{.certificate = cert, .key = other_key}, "the private key that fits the cert"},
+           Case{{.certificate = cert, .key = rsa_key}, "the private key that fits the cert"},
+           Case{{.certificate = cert}, "name it with --key-file\n"},
+           Case{{.key = key}, "name that with --cert-file\n"},
+       }) {
+    // Port 1 has nobody: who got so far would say so, with another exit code.
+    EXPECT_EQ(cli::Status({.server = "https://127.0.0.1:1", .tls = c.files}, console_), kUsage)
+        << c.said;
+    const std::string said = Err();
+    EXPECT_THAT(said, HasSubstr(c.said));
+    EXPECT_THAT(said, Not(HasSubstr("secret-junk")));
+  }
+  setenv("TIDEGATE_CA_FILE", missing.c_str(), 1);
+  EXPECT_EQ(cli::Status({.server = "https://127.0.0.1:1"}, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr(missing + " of TIDEGATE_CA_FILE cannot be read"));
+}
+
+TEST_F(TlsErrorsTest, FilesForTlsWithoutTlsAreAMistake) {
+  FakeAdmin fake;
+  for (const cli::TlsFiles& files :
+       {cli::TlsFiles{.ca = "a"}, cli::TlsFiles{.certificate = "a"}, cli::TlsFiles{.key = "a"}}) {
+    EXPECT_EQ(cli::Status({.server = fake.address(), .tls = files}, console_), kUsage);
+    EXPECT_THAT(Err(), HasSubstr("are for TLS: say --admin https://" + fake.address() + "\n"));
+  }
+  EXPECT_THAT(fake.Questions(), IsEmpty());
+  setenv("TIDEGATE_CA_FILE", "/nonexistent", 1);
+  EXPECT_EQ(cli::Status({.server = fake.address(), .timeout = 10s}, console_), kOk)
+      << "the environment is for those who want it";
+}
+
+}  // namespace
+}  // namespace tidegate::cli_test

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands over TLS: against a real server, and against one that ends as a test tells it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+#include "cli/change.hpp"
+#include "cli/decide.hpp"
+#include "cli/exit.hpp"
+#include "cli/fake_admin.hpp"
+#include "cli/status.hpp"
+#include "cli/tls_case.hpp"
+#include "cli/top.hpp"
+#include "service/fixture.hpp"
+
+namespace tidegate::cli_test {
+namespace {
+
+using namespace std::chrono_literals;
+using cli::kNoAnswer;
+using cli::kOk;
+using cli::kRuntime;
+using cli::kUsage;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// --- A real server ----------------------------------------------------------------
+
+class TlsServerTest : public TlsCase {
+ protected:
+  static Config WithTls() {
+    Config config = service::Service::ConfigOf(
+        "rules:\n  - {id: per-key, per: header:x-api-key, limit: 3/s}\n");
+    const Credentials own = Local();
+    const ListenTls tls{.certificates = {{own.certificate, own.key}}};
+    config.listen.api.tls = tls;
+    config.listen.admin.tls = tls;
+    config.listen.admin.auth = ListenSpec::Auth::kRequired;
+    config.access.tokens = {{.name = "ops", .secret = kToken, .may = TokenSpec::May::kAll}};
+    return config;
+  }
+  cli::AskOptions Admin(const std::string& host = "127.0.0.1") {
+    cli::AskOptions options = To(service_.admin().port(), host);
+    options.token_file = File("token", kToken);
+    return options;
+  }
+
+  static constexpr const char* kToken = "0123456789abcdef";
+  service::Service service_{WithTls()};
+};
+
+TEST_F(TlsServerTest, IsAskedByAddressAndByName) {
+  for (const char* host : {"127.0.0.1", "localhost"}) {
+    out_.str("");
+    EXPECT_EQ(cli::Status(Admin(host), console_), kOk) << host << ": " << Err();
+    EXPECT_THAT(Out(), StartsWith("server     tidegate test, node ")) << host;
+  }
+  EXPECT_THAT(Err(), IsEmpty());
+}
+
+TEST_F(TlsServerTest, TheAuthorityMayComeFromTheEnvironment) {
+  cli::AskOptions options = Admin();
+  setenv("TIDEGATE_CA_FILE", options.tls.ca.c_str(), 1);
+  options.tls.ca.clear();
+  EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
+  setenv("TIDEGATE_CA_FILE", "", 1);
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer) << "empty is as if not there";
+  setenv("TIDEGATE_CA_FILE", File("theirs.pem", Theirs().pem()).c_str(), 1);
+  options.tls.ca = Admin().tls.ca;
+  EXPECT_EQ(cli::Status(options, console_), kOk) << "the option comes first";
+}
+
+TEST_F(TlsServerTest, ChangesAndDecisionsPassToo) {
+  EXPECT_EQ(cli::ChangeKey({.change = cli::Change::kBan,
+                            .ask = Admin(),
+                            .whom = {.rule = "per-key", .identity = "abc"},
+                            .lasting = "1h"},
+                           console_),
+            kOk)
+      << Err();
+  EXPECT_THAT(Out(), StartsWith("banned: per-key header:x-api-key=~"));
+  const cli::AskOptions api = To(service_.api().port());
+  EXPECT_EQ(cli::Decide({.ask = api, .rule = "per-key", .identity = "def"}, console_), kOk)
+      << Err();
+  EXPECT_EQ(cli::Decide({.ask = api, .rule = "per-key", .identity = "abc"}, console_), kRuntime)
+      << "the ban is in force: " << Err();
+}
+
+TEST_F(TlsServerTest, TopShowsIt) {
+  EXPECT_EQ(cli::Top({.ask = Admin(), .every = 10ms, .once = true}, console_), kOk) << Err();
+  EXPECT_THAT(Out(), StartsWith("tidegate test  node "));
+  EXPECT_THAT(Out(), HasSubstr("per-key"));
+}
+
+TEST_F(TlsServerTest, AskedInTheClearItIsToldWhatToSay) {
+  cli::AskOptions options = Admin();
+  options.tls = {};
+  const std::string where = "127.0.0.1:" + std::to_string(service_.admin().port());
+  for (const std::string& written : {where, "http://" + where}) {
+    options.server = written;
+    EXPECT_EQ(cli::Status(options, console_), kUsage);
+    EXPECT_EQ(Err(), ToldToUseTls(where));
+  }
+  const std::string api = "127.0.0.1:" + std::to_string(service_.api().port());
+  options.server = api;
+  EXPECT_EQ(cli::Decide({.ask = options, .rule = "per-key", .identity = "a"}, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr("it wants TLS: say --server https://" + api));
+}
+
+// --- What is sent -----------------------------------------------------------------
+
+class TlsPeerTest : public TlsCase {};
+
+TEST_F(TlsPeerTest, ThePeerSeesTheHostTheNameAndTheToken) {
+  std::mutex mutex;
+  std::string head;
+  std::string name;
+  TlsPeer peer(Local(), [&](TlsSide& side) {
+    const std::lock_guard lock(mutex);
+    head = side.ReadRequest();
+    name = side.server_name();
+    side.Send(StatusAnswer());
+    side.EndInOrder();
+  });
+  cli::AskOptions options = To(peer.port(), "localhost");
+  options.token_file = File("token", "0123456789abcdef");
+  EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
+  EXPECT_THAT(Err(), IsEmpty()) << "nobody else reads the token";
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(head, StartsWith("GET /v1/status HTTP/1.1\r\nHost: localhost:" +
+                               std::to_string(peer.port()) + "\r\n"));
+  EXPECT_THAT(head, HasSubstr("\r\nAuthorization: Bearer 0123456789abcdef\r\n"));
+  EXPECT_EQ(name, "localhost");
+}
+
+TEST_F(TlsPeerTest, NothingIsSentToAServerThatIsNotBelieved) {
+  std::atomic<bool> asked{false};
+  TlsPeer peer(Theirs().Issue("local", "IP:127.0.0.1"),
+               [&](TlsSide& side) { asked = !side.ReadRequest().empty(); });
+  EXPECT_EQ(cli::Status(To(peer.port()), console_), kNoAnswer);
+  EXPECT_FALSE(asked);
+}
+
+// --- How it ends ------------------------------------------------------------------
+
+TEST_F(TlsPeerTest, AnAnswerThatIsCutIsNone) {
+  struct Case {
+    const char* what;
+    std::string bytes;
+    bool goodbye;
+    int exit;
+  };
+  const std::string whole = StatusAnswer();
+  const std::string body = R"({"version":"0.1.0","node":"n1"})";
+  const std::string endless = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body;
+  const std::string chunk =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\n" + body + "\r\n";
+  ASSERT_EQ(body.size(), 0x1fu);
+  for (const Case& c : {
+           Case{"all of it, and a goodbye", whole, true, kOk},
+           Case{"all of it, then cut", whole, false, kOk},
+           Case{"cut in its body", whole.substr(0, whole.size() - 1), false, kNoAnswer},
+           Case{"ended in its body", whole.substr(0, whole.size() - 1), true, kNoAnswer},
+           Case{"cut in its head", whole.substr(0, 20), false, kNoAnswer},
+           Case{"without a length, and a goodbye", endless, true, kOk},
+           Case{"without a length, cut", endless, false, kNoAnswer},
+           Case{"all chunks, then cut", chunk + "0\r\n\r\n", false, kOk},
+           Case{"cut before the last chunk", chunk, false, kNoAnswer},
+           Case{"nothing, cut", "", false, kNoAnswer},
+           Case{"nothing, and a goodbye", "", true, kNoAnswer},
+       }) {
+    TlsPeer peer(Local(), [&](TlsSide& side) {
+      (void)side.ReadRequest();
+      side.Send(c.bytes);
+      if (c.goodbye) side.EndInOrder();
+    });
+    EXPECT_EQ(cli::Status(To(peer.port()), console_), c.exit) << c.what;
+    const std::string said = Err();
+    if (c.exit == kOk) {
+      EXPECT_EQ(said, "") << c.what;
+    } else {
+      EXPECT_THAT(said, HasSubstr("https://127.0.0.1:" + std::to_string(peer.port()) + ": "))
+          << c.what;
+      EXPECT_THAT(said, HasSubstr(c.bytes.empty() ? "without an answer" : "cut before the answer"))
+          << c.what;
+    }
+  }
+}
+
+TEST_F(TlsPeerTest, AHandshakeThatNeverEndsIsNotWaitedFor) {
+  FakeAdmin silent;
+  silent.KeepSilent(true);
+  cli::AskOptions options = To(1);
+  options.server = "https://" + silent.address();
+  options.timeout = 30ms;
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
+  EXPECT_EQ(Err(), "tidegate status: https://" + silent.address() +
+                       ": no TLS handshake within 30 ms; does it speak TLS? Else wait longer with "
+                       "--timeout\n");
+}
+
+TEST_F(TlsPeerTest, OneTimeIsForAllOfIt) {
+  // A handshake, then a byte of the answer whenever the wait could begin anew.
+  std::atomic<bool> over{false};
+  TlsPeer peer(Local(), [&](TlsSide& side) {
+    (void)side.ReadRequest();
+    side.Send("HTTP/1.1 200 OK\r\nX-Filler: ");
+    while (!over && side.Send("x")) std::this_thread::sleep_for(5ms);
+  });
+  cli::AskOptions options = To(peer.port());
+  options.timeout = 300ms;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
+  over = true;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_THAT(Err(), HasSubstr("within 300 ms"));
+}
+
+TEST_F(TlsPeerTest, AWaitIsCancelledInTheHandshakeAndAfterIt) {
+  FakeAdmin silent;
+  silent.KeepSilent(true);
+  TlsPeer peer(Local(), [](TlsSide& side) {
+    while (!side.ReadRequest().empty()) {
+    }
+  });
+  for (const std::string& server :
+       {"https://" + silent.address(), "https://127.0.0.1:" + std::to_string(peer.port())}) {
+    cli::AskOptions options = To(1);
+    options.server = server;
+    options.timeout = 1h;
+    auto client = cli::AdminClient::Make(options);
+    ASSERT_TRUE(client);
+    const net::Descriptor cancel(eventfd(0, EFD_CLOEXEC));
+    client->CancelBy(cancel.get());
+    std::atomic<bool> done{false};
+    std::thread asker([&] {
+      EXPECT_FALSE(client->Ask({.target = "/v1/status"}));
+      done = true;
+    });
+    (void)eventfd_write(cancel.get(), 1);
+    EXPECT_TRUE(behaviour::Soon([&] { return done.load(); })) << server;
+    asker.join();
+  }
+}
+
+TEST_F(TlsPeerTest, AServerThatGoesAwayDoesNotKillTheCommand) {
+  // As in the program: the tests' own TLS ignores the signal.
+  const auto before = std::signal(SIGPIPE, SIG_DFL);
+  const auto keyring = cli::Keyring::Load(To(1).tls);
+  ASSERT_TRUE(keyring);
+  ScriptedUpstream closes([&](ScriptedUpstream::Connection& connection) {
+    TlsContext context(Local());
+    std::signal(SIGPIPE, SIG_DFL);
+    TlsSide side(context, connection.fd());
+    (void)side.Accept();
+  });
+  const auto answer =
+      cli::Ask({.host = "127.0.0.1", .port = closes.port(), .tls = true},
+               {.method = "POST", .target = "/", .body = std::string(32u << 20, 'x')},
+               {.timeout = 10s}, *keyring);
+  EXPECT_FALSE(answer);
+  sigset_t set;
+  pthread_sigmask(SIG_SETMASK, nullptr, &set);
+  EXPECT_EQ(sigismember(&set, SIGPIPE), 0) << "the signal is as before";
+  sigpending(&set);
+  EXPECT_EQ(sigismember(&set, SIGPIPE), 0);
+  std::signal(SIGPIPE, before);
+}
+
+}  // namespace
+}  // namespace tidegate::cli_test
