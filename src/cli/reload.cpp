@@ -17,8 +17,11 @@ void PrintProblems(const Members& answer, std::ostream& to, Colours colours) {
   for (const auto& entry : answer.Array("problems")) {
     const Members problem(entry);
     const std::string severity = Shown(problem.Text("severity"));
-    to << problem.Whole("line") << ':' << problem.Whole("column") << ": "
-       << Inked(severity, severity == "error" ? Ink::kBad : Ink::kWarning, colours) << ": ";
+    // Line 0: the file as a whole.
+    if (problem.Whole("line") > 0) {
+      to << problem.Whole("line") << ':' << problem.Whole("column") << ": ";
+    }
+    to << Inked(severity, severity == "error" ? Ink::kBad : Ink::kWarning, colours) << ": ";
     if (const std::string in = Shown(problem.Text("in")); !in.empty()) to << in << ": ";
     to << Shown(problem.Text("message")) << '\n';
   }
@@ -41,6 +44,7 @@ void Print(const Members& answer, const Console& console) {
 int Reload(const AskOptions& options, const Console& console) {
   const auto client = AdminClient::Make(options);
   if (!client) return Tell("reload", client.error(), options.json, console);
+  Warn("reload", *client, console);
   const auto answer = client->Ask({"/v1/reload", json::object{}});
   if (!answer) {
     boost::system::error_code error;

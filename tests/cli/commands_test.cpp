@@ -18,6 +18,7 @@
 #include "cli/fake_admin.hpp"
 #include "cli/inspect.hpp"
 #include "cli/listings.hpp"
+#include "cli/reload.hpp"
 #include "cli/status.hpp"
 #include "cli/top.hpp"
 
@@ -275,6 +276,52 @@ TEST_F(CommandsTest, TheTokenIsSentAndNeverPrinted) {
   EXPECT_THAT(Out() + Err(), Not(HasSubstr("from-the-")));
   std::filesystem::remove(file);
   unsetenv("TIDEGATE_TOKEN");
+}
+
+TEST_F(CommandsTest, Reload) {
+  FakeAdmin good([](const Question&) {
+    return Reply{200, R"({"applied":true,"rules":3,"needs_restart":["listen","store"],"problems":[)"
+                      R"({"severity":"warning","line":12,"column":10,"in":"rules[2].per",)"
+                      R"("message":"any\u001bbody"}],"left_out":1234})"};
+  });
+  EXPECT_EQ(Reload(To(good), console_), kOk);
+  EXPECT_EQ(Out(),
+            "12:10: warning: rules[2].per: any\\x1bbody\n"
+            "and 1,234 more\n"
+            "reloaded: 3 rules in force\n"
+            "needs a restart: listen\n"
+            "needs a restart: store\n");
+  const Question asked = good.Questions().at(0);
+  EXPECT_EQ(asked.method + asked.target + asked.body, "POST/v1/reload{}");
+}
+
+TEST_F(CommandsTest, ReloadOfABadFileShowsWhatIsWrongWithIt) {
+  const std::string problem =
+      R"({"title":"Unprocessable Content","status":422,"detail":"the new configuration has 1 error",)"
+      R"("problems":[{"severity":"error","line":0,"column":0,"in":"","message":"no such file"}],)"
+      R"("left_out":0})";
+  FakeAdmin bad([&](const Question&) { return Reply{422, problem}; });
+  EXPECT_EQ(Reload(To(bad), console_), kUsage);
+  EXPECT_EQ(Out(), "");
+  EXPECT_EQ(Err(),
+            "error: no such file\n"
+            "tidegate reload: the new configuration has 1 error\n");
+  EXPECT_EQ(Reload(To(bad, true), console_), kUsage);
+  EXPECT_EQ(Out(), problem + "\n");
+}
+
+TEST_F(CommandsTest, ExplainAsTheGateway) {
+  FakeAdmin server([](const Question&) {
+    return Reply{200,
+                 R"({"allowed":true,"status":404,"outcome":"no_route","route":null,"rules":[]})"};
+  });
+  ExplainOptions options{.ask = To(server), .path = "/x", .gateway = true};
+  EXPECT_EQ(Explain(options, console_), kOk);
+  EXPECT_THAT(Out(), StartsWith("would be allowed (404): no route leads from there"));
+  EXPECT_EQ(server.Questions().at(0).body, R"({"request":{"path":"/x"},"door":"gateway"})");
+  options = {.ask = To(server), .whom = {.rule = "r", .identity = "a"}, .gateway = true};
+  EXPECT_EQ(Explain(options, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr("--gateway goes with a request"));
 }
 
 TEST_F(CommandsTest, ATokenInTheClearIsWarnedOfOnce) {
