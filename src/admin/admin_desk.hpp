@@ -57,7 +57,7 @@ struct AdminDesk {
   /// one.
   bool named = true;
   /// The gateway's routes; nullptr: there is none.
-  std::function<std::shared_ptr<const Routing>()> routing = {};
+  std::shared_ptr<const Routing> routing = {};
   /// Nothing: there is no file to read.
   Reloader reload = {};
   /// An identity as strangers may see it.

@@ -13,6 +13,7 @@
 #include "doors/answer.hpp"
 #include "doors/resolve.hpp"
 #include "gateway/routing.hpp"
+#include "net/http1_tokens.hpp"
 #include "rules/match_reason.hpp"
 #include "tidegate/limiter.hpp"
 
@@ -44,6 +45,10 @@ std::optional<std::size_t> FirstFit(std::span<const MatchSpec> specs, const Requ
     if (WhyNot(specs[i], view).empty()) return i;
   }
   return std::nullopt;
+}
+
+bool IsToken(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return net::http1::Is(c, net::http1::kToken); });
 }
 
 /// One explanation under way: a look at everything that would be charged.
@@ -137,11 +142,31 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
   if (!question.Has(Question::kRequest)) {
     return Objection{400, "what comes to the gateway is a `request`", "/door"};
   }
-  routing_ = desk_.routing();
+  routing_ = desk_.routing;
   if (routing_ == nullptr) return Objection{400, "this node has no gateway", "/door"};
-  if (question.method == "CONNECT" || question.method == "TRACE") {
+  if (question.Has(Question::kCost)) {
+    return Objection{400, "what comes through the gateway costs what the rules say", "/cost"};
+  }
+  if (question.Has(Question::kLease)) {
+    return Objection{400, "what comes through the gateway has a lease of its own", "/lease"};
+  }
+  const std::string_view method = question.method;
+  if (method == "CONNECT" || method == "TRACE" || !IsToken(method)) {
     return Objection{400, "the gateway does not pass this method on", "/request/method"};
   }
+  if (question.client_ip.empty() && question.peer.empty()) {
+    return Objection{400,
+                     "to the gateway somebody comes: say who, with `peer`, the address that "
+                     "connects, or `client_ip`",
+                     "/request"};
+  }
+  const auto is_host = [](const HeaderField& field) {
+    return EqualsIgnoreCase(field.name, "host");
+  };
+  if (!question.host.empty() && std::ranges::none_of(question.headers, is_host)) {
+    question.headers.push_back({"host", question.host});
+  }
+  question.through_gateway = true;
   question.keep_slashes = !routing_->gateway().merge_slashes;
   RequestView view;
   if (auto bad = ViewOf(question, policy_->rules->client_policy(), view, exchange_.memory())) {
@@ -250,11 +275,11 @@ void Explanation::Finish() {
     return net::AnswerProblem(exchange, StatusOf(why.code), why.message);
   }
   const Answer answer = Foresee();
-  // The rules are asked first, and count it.
+  // The rules are asked first.
   const bool lost = routing_ != nullptr && route_ == nullptr && answer.status() == 200;
   json::object head{{"allowed", answer.allowed},
                     {"status", lost ? 404 : answer.status()},
-                    {"outcome", lost ? "no_route" : JsonText(OutcomeName())}};
+                    {"outcome", JsonText(OutcomeName())}};
   if (routing_ != nullptr) {
     head["route"] = route_ == nullptr ? json::value(nullptr) : json::value(route_->spec.id);
   }

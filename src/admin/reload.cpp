@@ -82,22 +82,23 @@ void ReloadFor(AdminDesk& desk, HttpExchange& exchange, const std::string& by) {
   if (!desk.reload) {
     return net::AnswerProblem(exchange, 409, "this server has no configuration file to read again");
   }
-  desk.reload([&desk, &exchange, record = std::move(record)](const ReloadReport& report) mutable {
-    switch (report.outcome) {
-      case ReloadReport::Outcome::kNoFile:
-        return net::AnswerProblem(exchange, 409,
-                                  "there is nothing to read again: the demo has no file");
-      case ReloadReport::Outcome::kStopping:
-        return net::AnswerProblem(exchange, 503, "shutting down");
-      case ReloadReport::Outcome::kRefused:
-        record.LogFailed("the new configuration has errors");
-        return AnswerRefused(exchange, report.problems);
-      case ReloadReport::Outcome::kApplied:
-        record.detail = Counted(report.rules, "rule");
-        record.LogDone(true);
-        return AnswerApplied(desk, exchange, record, report);
-    }
-  });
+  desk.reload(by,
+              [&desk, &exchange, record = std::move(record)](const ReloadReport& report) mutable {
+                switch (report.outcome) {
+                  case ReloadReport::Outcome::kNoFile:
+                    return net::AnswerProblem(
+                        exchange, 409, "there is nothing to read again: the demo has no file");
+                  case ReloadReport::Outcome::kStopping:
+                    return net::AnswerProblem(exchange, 503, "shutting down");
+                  case ReloadReport::Outcome::kRefused:
+                    record.LogFailed("the new configuration has errors");
+                    return AnswerRefused(exchange, report.problems);
+                  case ReloadReport::Outcome::kApplied:
+                    record.detail = Counted(report.rules, "rule");
+                    record.LogDone(true);
+                    return AnswerApplied(desk, exchange, record, report);
+                }
+              });
 }
 
 }  // namespace tidegate

@@ -28,8 +28,9 @@ struct ReloadReport {
   Problems problems = {};
 };
 
-/// Reads the configuration again and says later what became of it, on whatever thread.
-using Reloader = std::function<void(std::function<void(ReloadReport)>)>;
+/// Reads the configuration again for somebody and says later what became of it, on whatever thread.
+using Reloader =
+    std::function<void(const std::string& by, std::function<void(const ReloadReport&)>)>;
 
 /// Has the configuration read again for an operator, `by` whom is written down. Answers the
 /// exchange once it is in force on every thread, or was refused.

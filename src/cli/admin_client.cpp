@@ -76,7 +76,8 @@ Asked<AdminAnswer> AdminClient::Ask(const AdminQuestion& question) const {
                        {.method = question.body ? "POST" : "GET",
                         .target = question.target,
                         .body = question.body ? json::serialize(*question.body) : "",
-                        .token = token_},
+                        .token = token_,
+                        .changes = question.changes},
                        patience_, keyring_);
   if (!came) {
     const bool network = came.error().code == ErrorCode::kNetwork;
@@ -112,6 +113,12 @@ int Tell(std::string_view command, const AskFailure& failure, bool json, const C
   if (json && !failure.text.empty()) console.out << Line(failure.text);
   console.err << "tidegate " << command << ": " << failure.message << '\n';
   return failure.exit;
+}
+
+void WarnIfNotRecorded(const Members& answer, const Console& console) {
+  if (!answer.Has("recorded") || answer.Yes("recorded")) return;
+  console.out << Inked("not in the fleet's audit", Ink::kWarning, console.colours)
+              << ": the store did not take it; it is in the log of that node\n";
 }
 
 int PrintAnswer(const AdminAnswer& answer, const AskOptions& options, const Console& console,

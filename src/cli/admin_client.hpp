@@ -27,6 +27,7 @@ struct AskOptions {
 struct AdminQuestion {
   std::string target;                            ///< `/v1/status`
   std::optional<boost::json::object> body = {};  ///< Sent with POST; else it is GET.
+  bool changes = false;  ///< Without an answer it may have been done all the same.
 };
 
 /// What the server said.
@@ -81,6 +82,8 @@ void Warn(std::string_view command, const AdminClient& client, const Console& co
 [[nodiscard]] int AskAndPrint(std::string_view command, const AskOptions& options,
                               const AdminQuestion& question, const Console& console,
                               const std::function<void(Members)>& print);
+/// Says so where a change was made, but could not be written down for the fleet.
+void WarnIfNotRecorded(const Members& answer, const Console& console);
 /// As it came with --json. Returns kOk.
 int PrintAnswer(const AdminAnswer& answer, const AskOptions& options, const Console& console,
                 const std::function<void(Members)>& print);

@@ -193,7 +193,11 @@ void AddReload(CLI::App& app, Action& action) {
   const auto command = Add<AskOptions>(
       app, "reload", "Have a server read its configuration again, and say how that went",
       "tidegate reload");
+  // Names of new upstreams may have to be looked up.
+  command.options->timeout = std::chrono::seconds{30};
   AddAdminOptions(*command.app, *command.options);
+  command.app->get_option("--timeout")
+      ->description("How long to wait until it has been read (default: 30s)");
   command.Does(action, Reload);
 }
 

@@ -82,6 +82,7 @@ void Print(const ChangeOptions& options, const Members& answer, const Console& c
     console.out << ", until it is lifted";
   }
   console.out << '\n';
+  WarnIfNotRecorded(answer, console);
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ Result<AdminQuestion> QuestionOf(const ChangeOptions& given) {
   }
   if (!options.lasting.empty()) (*body)["ttl"] = options.lasting;
   if (!options.reason.empty()) (*body)["reason"] = options.reason;
-  return AdminQuestion{"/v1/" + std::string(Name(options.change)), std::move(*body)};
+  return AdminQuestion{"/v1/" + std::string(Name(options.change)), std::move(*body), true};
 }
 
 int ChangeKey(const ChangeOptions& options, const Console& console) {

@@ -68,7 +68,6 @@ std::string Verdict(const Members& answer) {
   if (outcome == "exempt") return "exempt: it passes uncounted" + entry;
   if (outcome == "deny") return "an entry of `deny` refuses it" + entry;
   if (outcome == "banned") return "an operator banned it";
-  if (outcome == "no_route") return "no route leads from there; the rules count it";
   if (outcome == "uncounted") return "no rule counts it";
   if (answer.Has("rule")) return "rule " + answer.Text("rule") + " governs";
   return outcome;
@@ -139,7 +138,11 @@ void Print(const Members& answer, const Console& console) {
   console.out << ": " << Shown(Verdict(answer)) << '\n';
   const Members request = answer.Of("request");
   if (!request.empty()) console.out << "request: " << Shown(RequestLine(request)) << '\n';
-  if (answer.Has("route")) console.out << "route: " << Shown(answer.Text("route")) << '\n';
+  if (answer.Has("route")) {
+    console.out << "route: " << Shown(answer.Text("route")) << '\n';
+  } else if (answer.Whole("status") == 404) {
+    console.out << "route: none leads from there\n";
+  }
   for (const auto& rule : answer.Array("rules")) PrintRule(Members(rule), console);
   if (answer.Whole("left_out") > 0) {
     console.out << '\n' << Plural(answer.Whole("left_out"), "more rule") << " not shown\n";

@@ -30,8 +30,10 @@ std::unexpected<Error> Fail(const ServerAddress& address, const std::string& why
   return std::unexpected(Error{ErrorCode::kNetwork, address.Told() + ": " + why});
 }
 
-std::string NoAnswer(const Patience& patience) {
-  return "no answer within " + FormatDuration(patience.timeout) + "; wait longer with --timeout";
+std::string NoAnswer(const Patience& patience, const HttpQuestion& question) {
+  return "no answer within " + FormatDuration(patience.timeout) +
+         (question.changes ? ": whether it was done is not known" : "") +
+         "; wait longer with --timeout";
 }
 
 /// Reads until the other side closes: that is what was asked for. kBytes: there is no end.
@@ -125,11 +127,12 @@ Result<HttpAnswer> Ask(const ServerAddress& address, const HttpQuestion& questio
       return std::unexpected(TroubleOf(*stream.tls(), address, keyring, patience));
     }
   }
-  if (!stream.Send(RequestText(address, question, true))) return Fail(address, NoAnswer(patience));
+  if (!stream.Send(RequestText(address, question, true)))
+    return Fail(address, NoAnswer(patience, question));
   std::string bytes;
   const Stream::Got end = ReceiveAll(stream, bytes);
   if (end == Stream::Got::kBytes) return Fail(address, "the answer has no end");
-  if (end == Stream::Got::kLate) return Fail(address, NoAnswer(patience));
+  if (end == Stream::Got::kLate) return Fail(address, NoAnswer(patience, question));
   HttpAnswer answer;
   const Form form = ParseAnswer(bytes, end, answer);
   if (form != Form::kWhole) return FailToRead(address, stream, bytes, form, patience, keyring);

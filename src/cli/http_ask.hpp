@@ -13,6 +13,7 @@ struct HttpQuestion {
   std::string target;      ///< `/v1/status`, encoded.
   std::string body = {};   ///< JSON; sent unless the method is GET.
   std::string token = {};  ///< Sent as `Authorization: Bearer`, if there is one.
+  bool changes = false;    ///< Without an answer it may have been done all the same.
 };
 
 struct HttpAnswer {

@@ -37,6 +37,7 @@ void Print(const Members& answer, const Console& console) {
     console.out << Inked("needs a restart", Ink::kWarning, console.colours) << ": "
                 << Shown(TextOf(part)) << '\n';
   }
+  WarnIfNotRecorded(answer, console);
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ int Reload(const AskOptions& options, const Console& console) {
   const auto client = AdminClient::Make(options);
   if (!client) return Tell("reload", client.error(), options.json, console);
   Warn("reload", *client, console);
-  const auto answer = client->Ask({"/v1/reload", json::object{}});
+  const auto answer = client->Ask({"/v1/reload", json::object{}, true});
   if (!answer) {
     boost::system::error_code error;
     const json::value problem = json::parse(answer.error().text, error);

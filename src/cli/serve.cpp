@@ -16,6 +16,7 @@
 #include "cli/exit.hpp"
 #include "rules/duration.hpp"
 #include "server/config_watch.hpp"
+#include "server/reload_queue.hpp"
 #include "server/server.hpp"
 #include "telemetry/log.hpp"
 
@@ -146,8 +147,8 @@ class Control {
         reload_(context_, SIGHUP),
         timer_(context_) {
     // Asked for on another thread.
-    server_.SetReloader([this](const std::function<void(ReloadReport)>& done) {
-      boost::asio::post(context_, [this, done] { done(Reload("an operator asked")); });
+    server_.SetReloader([this](const std::string& by, const ReloadQueue::Done& done) {
+      if (asked_.Add(by, done)) boost::asio::post(context_, [this] { ReloadAsAsked(); });
     });
   }
 
@@ -173,6 +174,14 @@ class Control {
       (void)Reload("SIGHUP");
       WaitForReload();
     });
+  }
+
+  void ReloadAsAsked() {
+    const ReloadQueue::Waiting waiting = asked_.Take();
+    std::string why = "asked for by";
+    for (const std::string& name : waiting.by) why += " " + name;
+    const ReloadReport report = Reload(why);
+    for (const auto& done : waiting.done) done(report);
   }
 
   void Stop(int signal) {
@@ -240,6 +249,7 @@ class Control {
   }
 
   Server& server_;
+  ReloadQueue asked_;
   const ServeOptions& options_;
   std::vector<FileSeen> files_;
   const std::chrono::microseconds drain_delay_;

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "rules/printable.hpp"
+#include "rules/request_view.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -38,13 +39,15 @@ Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t 
   std::string_view rest = text;
   ServerAddress address;
   address.port = default_port;
-  address.tls = rest.starts_with("https://");
-  if (address.tls) {
-    rest.remove_prefix(8);
-  } else if (rest.starts_with("http://")) {
-    rest.remove_prefix(7);
-  }
+  const auto takes = [&rest](std::string_view scheme) {
+    if (!EqualsIgnoreCase(rest.substr(0, scheme.size()), scheme)) return false;
+    rest.remove_prefix(scheme.size());
+    return true;
+  };
+  address.tls = takes("https://");
+  if (!address.tls) (void)takes("http://");
   while (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.contains('/')) return Refuse(text, "has a path: a server has none, only HOST:PORT");
   if (rest.empty()) return Refuse(text, kForm);
   std::string_view port;
   if (rest.starts_with('[')) {

@@ -55,9 +55,13 @@ Stream::Shaken Stream::Secure(const net::TlsClient& client, const std::string& n
       case net::TlsSession::Shake::kMore:
         break;
     }
-    // What a client has to say fits into the buffer of a new socket: it only waits for bytes.
-    if (!deadline_.Wait(socket_.get(), POLLIN)) return Shaken::kLate;
+    if (!deadline_.Wait(socket_.get(), Events(POLLIN))) return Shaken::kLate;
   }
+}
+
+short Stream::Events(short plain) const noexcept {
+  if (tls_ == nullptr) return plain;
+  return tls_->wants_to_write() ? POLLOUT : POLLIN;
 }
 
 /// Bytes, 0 at the end, net::kIoWait or net::kIoBroken; likewise Write.
@@ -92,7 +96,7 @@ bool Stream::Send(std::string_view bytes) {
     const ssize_t sent = Write(bytes);
     if (sent == net::kIoBroken) return true;  // Why, can only be read.
     if (sent == net::kIoWait) {
-      if (!deadline_.Wait(socket_.get(), POLLOUT)) return false;
+      if (!deadline_.Wait(socket_.get(), Events(POLLOUT))) return false;
     } else {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
@@ -113,7 +117,7 @@ Stream::Got Stream::Receive(std::string& to) {
       broken_ = true;
       return Got::kCut;
     }
-    if (!deadline_.Wait(socket_.get(), POLLIN)) return Got::kLate;
+    if (!deadline_.Wait(socket_.get(), Events(POLLIN))) return Got::kLate;
   }
 }
 

@@ -57,6 +57,8 @@ class Stream {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
  private:
+  /// What to wait for, of poll: `plain` without TLS.
+  [[nodiscard]] short Events(short plain) const noexcept;
   [[nodiscard]] ssize_t Read(char* data, std::size_t size);
   [[nodiscard]] ssize_t Write(std::string_view bytes);
 

@@ -62,7 +62,8 @@ struct Question {
   std::string_view peer;  ///< Who connected: the client is found from it and the headers.
   std::pmr::vector<HeaderField> headers;
 
-  // What the gateway alone knows of a request: never read.
+  // A request as it comes through the gateway, and what that alone knows of it: never read.
+  bool through_gateway = false;  ///< The caller speaks for a stranger, whom nobody believes.
   std::string_view route;
   bool keep_slashes = false;
 

@@ -40,7 +40,7 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
   view.method = question.method.empty() ? std::string_view{"GET"} : question.method;
   view.query = question.query;
   view.headers = question.headers;
-  view.trusted = true;
+  view.trusted = !question.through_gateway;
   std::string_view path = question.path.empty() ? std::string_view{"/"} : question.path;
   if (const std::size_t mark = path.find('?'); mark != std::string_view::npos) {
     if (view.query.empty()) view.query = path.substr(mark + 1);

@@ -165,6 +165,8 @@ ssize_t TlsSession::Write(const char* data, std::size_t size) {
 
 bool TlsSession::HasPending() const noexcept { return SSL_has_pending(impl_->ssl.get()) == 1; }
 
+bool TlsSession::wants_to_write() const noexcept { return SSL_want_write(impl_->ssl.get()); }
+
 void TlsSession::Close() noexcept {
   // A second call would read until the other side's, and drop what it still says.
   if ((SSL_get_shutdown(impl_->ssl.get()) & SSL_SENT_SHUTDOWN) != 0) return;

@@ -38,6 +38,8 @@ class TlsSession {
   [[nodiscard]] ssize_t Write(const char* data, std::size_t size);
   /// Bytes that came and were not read: inside, where no poll of the socket sees them.
   [[nodiscard]] bool HasPending() const noexcept;
+  /// After a kMore or kIoWait: for what the socket must be ready before it is tried again.
+  [[nodiscard]] bool wants_to_write() const noexcept;
   /// Says goodbye, once, without waiting for an answer.
   void Close() noexcept;
   /// What failed in the handshake, or in a read: the other side's alert.

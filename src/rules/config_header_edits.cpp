@@ -56,7 +56,7 @@ std::optional<std::string> ReadField(const ConfigValue& value, const std::string
                                      std::unordered_map<std::string, Position>& seen) {
   auto name = HeaderName(text);
   if (!name) {
-    value.Error(Ticked(text) + " is not the name of a header");
+    value.Error("this is not the name of a header");
     return std::nullopt;
   }
   if (const std::string why = WhyOwned(*name, draft.direction); !why.empty()) {

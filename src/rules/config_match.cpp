@@ -127,7 +127,7 @@ void ReadHeaders(const ConfigValue& value, MatchSpec& match) {
   value.EachEntry(
       [&](const std::string& key, const ConfigValue& key_value, const ConfigValue& pattern_value) {
         const auto name = HeaderName(key);
-        if (!name) return key_value.Error(Ticked(key) + " is not the name of a header");
+        if (!name) return key_value.Error("this is not the name of a header");
         for (const MatchSpec::Header& other : match.headers) {
           if (other.name == *name) {
             return key_value.Error("the header " + Ticked(*name) + " stands here twice");

@@ -28,6 +28,21 @@ bool IsScalar(const YamlNode& node) noexcept {
   return node.kind == YamlNode::Kind::kPlain || node.kind == YamlNode::Kind::kQuoted;
 }
 
+/// A key as messages have it. Where a colon or a blank was forgotten, a secret may stand in one:
+/// what does not look like a word is `*`.
+std::string_view ShownKey(std::string_view key) noexcept {
+  constexpr std::size_t kLongest = 24;
+  constexpr int kMostDigits = 3;
+  if (key == "<<") return key;
+  int digits = 0;
+  const bool word = std::ranges::all_of(key, [&](char c) {
+    if (c >= '0' && c <= '9') return ++digits <= kMostDigits;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.' ||
+           c == ':';
+  });
+  return word && key.size() <= kLongest ? key : "*";
+}
+
 std::string AsLine(Position at) { return "line " + std::to_string(at.line); }
 
 }  // namespace
@@ -61,16 +76,17 @@ void ConfigValue::EachItemOrOne(std::string_view empty, const Visit& visit) cons
 
 void ConfigValue::UnknownKey(const YamlNode& key, std::span<const std::string_view> names,
                              std::span<const AbsentKey> absent) const {
-  const std::string shown = key.text.substr(0, 64);
+  const std::string shown(ShownKey(key.text));
   const auto* const known = std::find_if(absent.data(), absent.data() + absent.size(),
                                          [&](const AbsentKey& a) { return a.name == key.text; });
-  std::string message = "unknown key `" + shown + "`";
+  std::string message = shown == "*" ? "unknown key, not shown since it may hold a secret"
+                                     : "unknown key `" + shown + "`";
   if (known != absent.data() + absent.size()) {
     message = "this version of tidegate " + std::string{known->what} + ": remove `" + shown + "`";
   } else if (key.text == "<<") {
     message += ": merge keys are not read here; repeat the keys, or use an alias as a whole value";
   } else if (std::string hint = DidYouMean(key.text, names); !hint.empty()) {
-    message += hint;
+    message = "unknown key `" + key.text.substr(0, 64) + "`" + hint;
   } else {
     message += ": the keys here are " + tidegate::OneOf(names);
   }
@@ -111,7 +127,7 @@ void ConfigValue::EachEntry(const VisitEntry& visit) const {
       context_->Error(key.at, *where_, "a key here should be a word");
       continue;
     }
-    const Where where{.parent = where_, .key = key.text};
+    const Where where{.parent = where_, .key = ShownKey(key.text)};
     visit(key.text, ConfigValue(*context_, key, where),
           ConfigValue(*context_, *node_->children[i + 1], where));
   }

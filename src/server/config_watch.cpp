@@ -78,8 +78,11 @@ void ConfigWatch::Follow(std::vector<FileSeen> files) {
 void ConfigWatch::FollowAlso(const std::vector<FileSeen>& files) {
   const std::size_t before = files_.size();
   for (const FileSeen& file : files) {
-    if (std::ranges::find(files_, file.path, &FileSeen::path) == files_.end()) {
+    const auto known = std::ranges::find(files_, file.path, &FileSeen::path);
+    if (known == files_.end()) {
       files_.push_back(file);
+    } else {
+      *known = file;  // This content has been told about.
     }
   }
   if (files_.size() > before) WatchOthers();

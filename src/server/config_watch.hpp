@@ -29,7 +29,7 @@ class ConfigWatch {
   /// A configuration has come into force: it is these now, and no others.
   void Follow(std::vector<FileSeen> files);
   /// One was refused: whether it, or what is in force, will be good next time, depends on these
-  /// too.
+  /// too. With these contents it would be refused again, and is not told about.
   void FollowAlso(const std::vector<FileSeen>& files);
 
  private:

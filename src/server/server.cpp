@@ -141,6 +141,7 @@ Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options
     // Not posted: nobody may come in before there is a way to go.
     for (auto& worker : server->workers_) worker->gateway->Use(policy, server->routing_);
     first.care->Use(server->routing_->upstreams());
+    server->admin_desk_->routing = server->routing_;
   }
   if (auto listening = server->Listen(); !listening) {
     return std::unexpected(std::move(listening.error()));
@@ -274,7 +275,10 @@ void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets&
       if (worker.care != nullptr) worker.care->Use(routing->upstreams());
     });
   }
-  workers_.front()->reactor.Post([this, policy, admin] { admin_door_->Use(policy, admin); });
+  workers_.front()->reactor.Post([this, policy, routing, admin] {
+    admin_door_->Use(policy, admin);
+    admin_desk_->routing = routing;
+  });
   const std::array<Doorway*, 4> all = doorways();
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i]->Use(i < secrets.size() ? secrets[i] : nullptr, TrustsOf(*policy));

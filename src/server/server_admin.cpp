@@ -69,10 +69,6 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
     ReadStored(charge, std::move(done));
   };
   admin_desk_->named = key_agreed_;
-  admin_desk_->routing = [this] {
-    const std::lock_guard lock(routing_mutex_);
-    return routing_;
-  };
   admin_desk_->shown_as = [this](std::string_view identity) {
     return admin_desk_->policy->rules->identifier().Veiled(identity);
   };
@@ -86,9 +82,10 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
 }
 
 void Server::SetReloader(const Reloader& reloader) {
-  Reloader reload = [this, reloader](const std::function<void(ReloadReport)>& done) {
-    reloader(
-        [this, done](const ReloadReport& report) { AfterAll([done, report] { done(report); }); });
+  Reloader reload = [this, reloader](const std::string& by, const auto& done) {
+    reloader(by, [this, done](const ReloadReport& report) {
+      AfterAll([done, report] { done(report); });
+    });
   };
   workers_.front()->reactor.Post([this, reload] { admin_desk_->reload = reload; });
 }

@@ -313,11 +313,13 @@ TEST_F(CommandsTest, ReloadOfABadFileShowsWhatIsWrongWithIt) {
 TEST_F(CommandsTest, ExplainAsTheGateway) {
   FakeAdmin server([](const Question&) {
     return Reply{200,
-                 R"({"allowed":true,"status":404,"outcome":"no_route","route":null,"rules":[]})"};
+                 R"({"allowed":true,"status":404,"outcome":"uncounted","route":null,"rules":[]})"};
   });
   ExplainOptions options{.ask = To(server), .path = "/x", .gateway = true};
   EXPECT_EQ(Explain(options, console_), kOk);
-  EXPECT_THAT(Out(), StartsWith("would be allowed (404): no route leads from there"));
+  EXPECT_THAT(
+      Out(),
+      StartsWith("would be allowed (404): no rule counts it\nroute: none leads from there\n"));
   EXPECT_EQ(server.Questions().at(0).body, R"({"request":{"path":"/x"},"door":"gateway"})");
   options = {.ask = To(server), .whom = {.rule = "r", .identity = "a"}, .gateway = true};
   EXPECT_EQ(Explain(options, console_), kUsage);

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "server/reload_queue.hpp"
 #include "service/admin_case.hpp"
 
 namespace tidegate::service {
@@ -24,29 +27,43 @@ std::string Rules(int count) {
   return yaml;
 }
 
-/// A service whose configuration is what `yaml` says, read on a thread of its own as a process
+/// A service whose configuration is what it was told, read on a thread of its own as a process
 /// does.
 class AdminReload : public testing::Test {
  protected:
   AdminReload() {
-    service_.server().SetReloader([this](const std::function<void(ReloadReport)>& done) {
+    service_.server().SetReloader([this](const std::string&, const ReloadQueue::Done& done) {
+      const std::lock_guard lock(mutex_);
       threads_.emplace_back([this, done] { done(Reload()); });
     });
   }
   ~AdminReload() override {
+    const std::lock_guard lock(mutex_);
     for (std::thread& thread : threads_) thread.join();
   }
 
   HttpAnswer Ask(std::string_view body = "{}") { return AskAdmin(service_, "/v1/reload", body); }
+  void Write(std::string yaml) {
+    const std::lock_guard lock(content_);
+    yaml_ = std::move(yaml);
+  }
+  void Instead(ReloadReport::Outcome outcome) {
+    const std::lock_guard lock(content_);
+    instead_ = outcome;
+  }
 
   Service service_{Rules(1), 2};
-  std::string yaml_ = Rules(1);
-  ReloadReport::Outcome instead_ = ReloadReport::Outcome::kApplied;
 
  private:
+  /// What stands there now: tests write it between two reloads.
+  std::pair<std::string, ReloadReport::Outcome> Read() {
+    const std::lock_guard lock(content_);
+    return {yaml_, instead_};
+  }
   ReloadReport Reload() {
-    if (instead_ != ReloadReport::Outcome::kApplied) return {.outcome = instead_};
-    auto reading = ParseConfig("listen: {api: off, admin: 127.0.0.1:0}\n" + yaml_);
+    const auto [yaml, instead] = Read();
+    if (instead != ReloadReport::Outcome::kApplied) return {.outcome = instead};
+    auto reading = ParseConfig("listen: {api: off, admin: 127.0.0.1:0}\n" + yaml);
     ReloadReport report;
     const bool applied =
         reading.config && service_.server().Reload(*reading.config, reading.problems);
@@ -57,7 +74,11 @@ class AdminReload : public testing::Test {
     return report;
   }
 
-  std::vector<std::thread> threads_;
+  std::mutex content_;
+  std::string yaml_ = Rules(1);
+  ReloadReport::Outcome instead_ = ReloadReport::Outcome::kApplied;
+  std::mutex mutex_;
+  std::vector<std::thread> threads_;  ///< Guarded by mutex_.
 };
 
 TEST_F(AdminReload, IsAnsweredWhenEveryThreadHasIt) {
@@ -65,7 +86,7 @@ TEST_F(AdminReload, IsAnsweredWhenEveryThreadHasIt) {
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<HttpClient>(service_.api()));
   for (int rules = 2; rules < 12; ++rules) {
-    yaml_ = Rules(rules);
+    Write(Rules(rules));
     const HttpAnswer answer = Ask();
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_TRUE(answer.Json().at("applied").as_bool());
@@ -79,7 +100,7 @@ TEST_F(AdminReload, IsAnsweredWhenEveryThreadHasIt) {
 }
 
 TEST_F(AdminReload, SaysWhatItWouldRatherHaveAndWhatNeedsARestart) {
-  yaml_ = "limits: {connections: 77}\nrules: [{id: r, per: header:x, limit: 1/s}]\n";
+  Write("limits: {connections: 77}\nrules: [{id: r, per: header:x, limit: 1/s}]\n");
   const HttpAnswer answer = Ask();
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_THAT(answer.body, HasSubstr("\"limits\""));
@@ -88,10 +109,11 @@ TEST_F(AdminReload, SaysWhatItWouldRatherHaveAndWhatNeedsARestart) {
 }
 
 TEST_F(AdminReload, OfErrorsTheOldOneStaysAndTheyAreListed) {
-  yaml_ = "rules:\n";
+  std::string yaml = "rules:\n";
   for (int i = 0; i < 150; ++i) {
-    yaml_ += "  - {id: r" + std::to_string(i) + ", per: client_ip, limit: \"\xff\"}\n";
+    yaml += "  - {id: r" + std::to_string(i) + ", per: client_ip, limit: \"\xff\"}\n";
   }
+  Write(yaml);
   const HttpAnswer answer = Ask();
   EXPECT_EQ(answer.status, 422) << answer.body;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
@@ -106,17 +128,18 @@ TEST_F(AdminReload, OfErrorsTheOldOneStaysAndTheyAreListed) {
 }
 
 TEST_F(AdminReload, MoreThanAHundredProblemsAreCounted) {
-  yaml_ = "rules:\n";
+  std::string yaml = "rules:\n";
   for (int i = 0; i < 150; ++i) {
-    yaml_ += "  - {id: r" + std::to_string(i) + ", per: client_ip, limit: 0/s}\n";
+    yaml += "  - {id: r" + std::to_string(i) + ", per: client_ip, limit: 0/s}\n";
   }
+  Write(yaml);
   const auto problem = Ask().Json();
   EXPECT_EQ(problem.at("problems").as_array().size(), 100);
   EXPECT_GT(problem.at("left_out").as_int64(), 0);
 }
 
 TEST_F(AdminReload, IsWrittenDown) {
-  yaml_ = Rules(3);
+  Write(Rules(3));
   ASSERT_EQ(Ask().status, 200);
   const auto entries = ReadAdmin(service_, "/v1/audit").Json().at("entries").as_array();
   ASSERT_EQ(entries.size(), 1);
@@ -126,9 +149,9 @@ TEST_F(AdminReload, IsWrittenDown) {
 }
 
 TEST_F(AdminReload, WithoutAFileOrAtTheEndThereIsNothingToRead) {
-  instead_ = ReloadReport::Outcome::kNoFile;
+  Instead(ReloadReport::Outcome::kNoFile);
   EXPECT_EQ(Ask().status, 409);
-  instead_ = ReloadReport::Outcome::kStopping;
+  Instead(ReloadReport::Outcome::kStopping);
   EXPECT_EQ(Ask().status, 503);
   Service other(Rules(1));
   EXPECT_EQ(AskAdmin(other, "/v1/reload", "{}").status, 409);
@@ -139,6 +162,81 @@ TEST_F(AdminReload, TakesNothingButAnEmptyObject) {
   EXPECT_EQ(Ask("").status, 400);
   EXPECT_EQ(ReadAdmin(service_, "/v1/reload").status, 405);
   EXPECT_EQ(service_.Metric(R"(tidegate_config_reloads_total{result="applied"})"), 0);
+}
+
+/// Whoever asks for a reload, and is told nothing before the test says so.
+class Pending {
+ public:
+  explicit Pending(Service& service) {
+    service.server().SetReloader([this](const std::string&, const ReloadQueue::Done& done) {
+      const std::lock_guard lock(mutex_);
+      done_.push_back(done);
+    });
+  }
+  [[nodiscard]] std::size_t count() {
+    const std::lock_guard lock(mutex_);
+    return done_.size();
+  }
+  void Await(std::size_t count_wanted) {
+    while (count() < count_wanted) std::this_thread::yield();
+  }
+  void TellAll() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& done : done_) done({.outcome = ReloadReport::Outcome::kApplied, .rules = 7});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<ReloadQueue::Done> done_;
+};
+
+std::string Wish() {
+  return "POST /v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+         "Content-Length: 2\r\n\r\n{}";
+}
+
+TEST(AdminReloadEdge, WhoLeavesMeanwhileDisturbsNobody) {
+  Service service(Rules(1), 2);
+  Pending pending(service);
+  {
+    HttpClient gone(service.admin());
+    gone.Send(Wish());
+    pending.Await(1);
+  }
+  HttpClient stays(service.admin());
+  stays.Send(Wish());
+  pending.Await(2);
+  EXPECT_EQ(ReadAdmin(service, "/v1/status").status, 200);  // Nobody waits for it.
+  pending.TellAll();
+  EXPECT_EQ(stays.Read().Json().at("rules").as_int64(), 7);
+}
+
+TEST(AdminReloadEdge, AServerThatEndsMeanwhileEnds) {
+  std::optional<Service> service(std::in_place, Rules(1), 2);
+  Pending pending(*service);
+  HttpClient client(service->admin());
+  client.Send(Wish());
+  pending.Await(1);
+  service.reset();
+}
+
+TEST(ReloadQueueTest, OneIsCarriedOutForAllWhoAskBeforeItBegins) {
+  ReloadQueue queue;
+  std::string told;
+  const auto add = [&](const std::string& name) {
+    return queue.Add(name, [&told, name](const ReloadReport&) { told += name; });
+  };
+  EXPECT_TRUE(add("a"));
+  EXPECT_FALSE(add("b"));
+  EXPECT_FALSE(add("a"));
+  const auto first = queue.Take();
+  EXPECT_TRUE(add("c")) << "the first has begun, perhaps before what c wrote";
+  EXPECT_FALSE(add("d"));
+  EXPECT_THAT(first.by, testing::ElementsAre("a", "b"));
+  for (const auto& done : first.done) done({});
+  EXPECT_EQ(told, "aba");
+  EXPECT_EQ(queue.Take().done.size(), 2u);
+  EXPECT_TRUE(queue.Take().done.empty());
 }
 
 TEST(AdminReloadRights, AreThoseOfWhoMayAct) {

@@ -266,15 +266,14 @@ TEST_F(ProcessTest, AnOperatorHasItReloadedAndIsToldHowThatWent) {
   EXPECT_THAT(said_, HasSubstr("reloaded: 2 rules in force\n"));
   EXPECT_THAT(said_, HasSubstr("needs a restart: listen\n"));
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
-  EXPECT_THAT(server->Said(), HasSubstr("why=\"an operator asked\""));
+  EXPECT_THAT(server->Said(), HasSubstr("why=\"asked for by (loopback)\""));
   EXPECT_EQ(Run({"audit", "--admin", admin}), 0);
   EXPECT_THAT(said_, HasSubstr("reload"));
   EXPECT_THAT(said_, HasSubstr("2 rules"));
 
   WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
   EXPECT_EQ(Run({"reload", "--admin", admin}), 2);
-  EXPECT_THAT(said_, HasSubstr("3:"));
-  EXPECT_THAT(said_, HasSubstr(": error: rules[0].limit: "));
+  EXPECT_THAT(said_, testing::ContainsRegex("3:[0-9]+: error: rules\\[0\\].limit: "));
   EXPECT_THAT(said_, HasSubstr("the new configuration has 1 error: the old one stays in force"));
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
   fs::remove(file_);

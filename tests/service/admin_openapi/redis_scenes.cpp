@@ -78,7 +78,7 @@ void WithRedis(Witness& witness) {
   for (const char* const path : {"/readyz", "/v1/status", "/v1/rules", "/v1/audit", "/metrics"}) {
     op.Get(path);
   }
-  service.server().SetReloader([](const std::function<void(ReloadReport)>& done) {
+  service.server().SetReloader([](const std::string&, const auto& done) {
     done({.outcome = ReloadReport::Outcome::kApplied});
   });
   EXPECT_TRUE(

@@ -292,8 +292,8 @@ TEST(BadGateway, HeaderEdits) {
        "5:24: error: routes[0].request_headers: unknown key `add`: the keys here are `set` or "
        "`remove`"},
       {Route("request_headers: { set: { 'a b': c } }"),
-       "5:31: error: routes[0].request_headers.set.a b: `a b` is not the name of a header"},
-      {Route("request_headers: { set: { ':path': c } }"), "`:path` is not the name of a header"},
+       "5:31: error: routes[0].request_headers.set.*: this is not the name of a header"},
+      {Route("request_headers: { set: { ':path': c } }"), ".:path: this is not the name of a header"},
       {Route("request_headers: { set: { a: b, A: c } }"),
        "5:37: error: routes[0].request_headers.set.A: the header `a` stands here twice"},
       {Route("request_headers: { remove: [a, A] }"),

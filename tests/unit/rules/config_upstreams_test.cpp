@@ -185,7 +185,7 @@ TEST(BadUpstreams, Keys) {
        "3:19: error: upstreams.api: should be a map with keys such as `targets`"},
       {kHead + "upstreams: { api: {} }\n", "3:19: error: upstreams.api: needs `targets`, as in"},
       {kHead + "upstreams: { 'a b': {} }\n",
-       "3:14: error: upstreams.a b: should have 1 to 64 of the characters A-Z a-z 0-9 . _ -"},
+       "3:14: error: upstreams.*: should have 1 to 64 of the characters A-Z a-z 0-9 . _ -"},
       {kHead + "upstreams:\n  api: { targets: 'http://h' }\n  api: { targets: 'http://h' }\n",
        "5:3: error: upstreams.api: stands here twice, first on line 4"},
       {Upstream("target: x"), list + "unknown key `target`; did you mean `targets`?"},
