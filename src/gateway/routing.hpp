@@ -14,7 +14,7 @@
 #include "rules/match_index.hpp"
 #include "rules/problem.hpp"
 #include "rules/request_view.hpp"
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/rule_slots.hpp"
 
 namespace tidegate {
 

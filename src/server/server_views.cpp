@@ -24,20 +24,16 @@ struct Counts {
   std::array<std::uint64_t, DecisionCounters::kRungs> rungs{};
 
   void Add(const DecisionCounters& counters, std::uint32_t slot) {
-    const auto* const row = counters.Find(slot);
-    if (row == nullptr) return;
-    for (std::size_t cell = 0; cell < row->size(); ++cell) {
-      const std::uint64_t count = (*row)[cell].load(std::memory_order_relaxed);
-      const std::size_t outcome = cell / DecisionCounters::kRungs;
-      outcomes[outcome] += count;
-      // Nobody answered what operators decided.
-      if (outcome < DecisionCounters::kBanned) rungs[cell % DecisionCounters::kRungs] += count;
-    }
+    using Outcome = DecisionCounters::Outcome;
+    counters.Each(slot, [&](Outcome outcome, Rung rung, std::uint64_t count) {
+      outcomes[static_cast<std::size_t>(outcome)] += count;
+      if (DecisionCounters::HasRung(outcome)) rungs[static_cast<std::size_t>(rung)] += count;
+    });
   }
   [[nodiscard]] json::object OutcomesJson() const {
     json::object out;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      out[Text(DecisionCounters::OutcomeName(i))] = outcomes[i];
+      out[Text(DecisionCounters::Name(static_cast<DecisionCounters::Outcome>(i)))] = outcomes[i];
     }
     return out;
   }

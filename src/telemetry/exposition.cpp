@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -88,22 +89,20 @@ class Writer {
 void AddDecisions(Writer& out, const Snapshot& snapshot) {
   out.Family("tidegate_decisions_total", "Decisions by rule, outcome and the rung that answered.",
              Type::kCounter);
-  constexpr std::size_t kCells = DecisionCounters::kOutcomes * DecisionCounters::kRungs;
+  using Outcome = DecisionCounters::Outcome;
   for (std::uint32_t slot = 0; slot < snapshot.rule_names.size(); ++slot) {
-    for (std::size_t cell = 0; cell < kCells; ++cell) {
-      std::uint64_t sum = 0;
-      for (const DecisionCounters* const counters : snapshot.decisions) {
-        if (const auto* const row = counters->Find(slot)) {
-          sum += (*row)[cell].load(std::memory_order_relaxed);
-        }
-      }
-      if (sum == 0) continue;
-      const std::size_t outcome = cell / DecisionCounters::kRungs;
-      const auto rung = static_cast<Rung>(cell % DecisionCounters::kRungs);
+    std::map<std::pair<Outcome, Rung>, std::uint64_t> sums;
+    for (const DecisionCounters* const counters : snapshot.decisions) {
+      counters->Each(slot, [&](Outcome outcome, Rung rung, std::uint64_t count) {
+        sums[{outcome, rung}] += count;
+      });
+    }
+    for (const auto& [cell, sum] : sums) {
+      const auto [outcome, rung] = cell;
       out.Value(static_cast<double>(sum),
                 {{"rule", snapshot.rule_names[slot]},
-                 {"outcome", DecisionCounters::OutcomeName(outcome)},
-                 {"rung", outcome < DecisionCounters::kBanned ? Name(rung) : "none"}});
+                 {"outcome", DecisionCounters::Name(outcome)},
+                 {"rung", DecisionCounters::HasRung(outcome) ? Name(rung) : "none"}});
     }
   }
 }

@@ -40,7 +40,7 @@ struct Both {
   std::string_view identity;
 };
 
-Both Sum(const HotSketch::Known& a, const HotSketch::Known& b) noexcept {
+Both SumOf(const HotSketch::Known& a, const HotSketch::Known& b) noexcept {
   const HotSketch::Known& name = a.named ? a : b;
   return {a.count + b.count, a.error + b.error, name.named, name.slot, name.identity};
 }
@@ -95,16 +95,32 @@ HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now, s
   ArmAt(now + kEvery);
 }
 
-std::uint64_t HotKeys::Fingerprint(std::uint32_t slot, std::string_view identity) const noexcept {
+SketchKey HotKeys::KeyOf(const Request& request) const noexcept {
+  const std::string_view identity = request.identity;
   const std::uint64_t hash =
       XXH3_64bits_withSecret(identity.data(), identity.size(), secret_.data(), secret_.size()) ^
-      (slot * slot_secret_);
-  return hash == 0 ? 1 : hash;
+      (request.slot * slot_secret_);
+  return {hash == 0 ? 1 : hash, request.slot, identity};
 }
 
-void HotKeys::Add(std::uint32_t slot, std::string_view identity, std::uint64_t cost,
-                  std::uint64_t asked, std::uint64_t refused) noexcept {
-  const SketchKey key{Fingerprint(slot, identity), slot, identity};
+HotKeys::Totals HotKeys::TotalsNow() const noexcept {
+  const Totals all = AllTotals();
+  Totals now{};
+  for (std::size_t view = 0; view < kHotViews; ++view) now[view] = all[view] - begun_at_[view];
+  return now;
+}
+
+HotKeys::Totals HotKeys::AllTotals() const noexcept {
+  return {requests_.passed(), denials_.passed(), requests_.passed() + more_cost_};
+}
+
+void HotKeys::Add(const Request& request) noexcept {
+  const std::uint64_t cost = request.cost;
+  if (cost != 1) NoteCost(request);
+  const std::uint64_t asked = request.asked ? requests_.Turn() : 0;
+  const std::uint64_t refused = request.refused ? denials_.Turn() : 0;
+  if ((asked | refused) == 0) return;
+  const SketchKey key = KeyOf(request);
   Window& window = *windows_[0];
   View& requests = window.of(HotBy::kRequests);
   if (asked != 0) {
@@ -114,7 +130,9 @@ void HotKeys::Add(std::uint32_t slot, std::string_view identity, std::uint64_t c
   if (refused != 0) window.of(HotBy::kDenials).Add(key, refused, 1);
 }
 
-void HotKeys::NoteCost(std::uint32_t slot, std::string_view identity, std::uint64_t cost) noexcept {
+void HotKeys::NoteCost(const Request& request) noexcept {
+  const std::uint64_t cost = request.cost;
+  more_cost_ += cost - 1;
   Window& window = *windows_[0];
   View& costs = window.of(HotBy::kCost);
   if (!std::exchange(window.cost_apart, true)) {
@@ -123,7 +141,7 @@ void HotKeys::NoteCost(std::uint32_t slot, std::string_view identity, std::uint6
   if (cost < kDear) {
     window.dearest = std::max(window.dearest, cost);
   } else {
-    costs.sketch.Add({Fingerprint(slot, identity), slot, identity}, cost);
+    costs.sketch.Add(KeyOf(request), cost);
   }
 }
 
@@ -144,7 +162,7 @@ HotList HotKeys::ListOf(HotBy by) const {
   const View& before = windows_[1]->sketched(by);
   HotList list;
   const auto number = static_cast<std::size_t>(by);
-  list.total = totals_[number] + totals_before_[number];
+  list.total = TotalsNow()[number] + totals_before_[number];
   std::vector<Both> all;
   const auto take = [&](const Both& key) {
     if (key.named) {
@@ -158,11 +176,11 @@ HotList HotKeys::ListOf(HotBy by) const {
       list.error = std::max(list.error, now.Bound(place) + before.Bound(place));
     }
     if (const std::uint64_t key = now.sketch.At(place)) {
-      take(Sum(now.Look(key), before.Look(key)));
+      take(SumOf(now.Look(key), before.Look(key)));
     }
     if (const std::uint64_t key = before.sketch.At(place)) {
       const HotSketch::Known other = now.Look(key);
-      if (!other.placed) take(Sum(other, before.Look(key)));
+      if (!other.placed) take(SumOf(other, before.Look(key)));
     }
   }
   const auto hotter = [](const Both& a, const Both& b) { return a.count > b.count; };
@@ -188,7 +206,8 @@ void HotKeys::OnTimer(Clock::time_point now) {
 void HotKeys::Rotate(Clock::time_point now) noexcept {
   std::swap(windows_[0], windows_[1]);
   windows_[0]->Clear();
-  totals_before_ = std::exchange(totals_, {});
+  totals_before_ = TotalsNow();
+  begun_at_ = AllTotals();
   since_ = std::exchange(began_, now);
   // A block that began before goes on in this one.
   NoteSampling();
@@ -197,7 +216,7 @@ void HotKeys::Rotate(Clock::time_point now) noexcept {
 void HotKeys::Tick(Clock::time_point now) {
   requests_.Refill();
   denials_.Refill();
-  const bool quiet = totals_[0] + totals_before_[0] == 0;
+  const bool quiet = TotalsNow()[0] + totals_before_[0] == 0;
   if (std::exchange(quiet_, quiet) && quiet) return Rotate(now);
   NoteSampling();
   auto report = std::make_shared<HotReport>();

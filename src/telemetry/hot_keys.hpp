@@ -24,7 +24,7 @@ namespace tidegate {
 /// random secret, so nobody can aim at the places of another.
 ///
 /// Up to 5,000 requests in half a second, and as many denials, are counted one by one: bounds are
-/// certain. Of those beyond, and of all in a flood, one of 32 is counted (`HotPace`), since they
+/// certain. Of those beyond, and of all in a flood, one of 64 is counted (`HotPace`), since they
 /// would cost more than 3 % of a decision; bounds are wider then, and each holds but for a chance
 /// of one in a billion. Totals are exact in any case.
 ///
@@ -43,7 +43,7 @@ class HotKeys final : private net::Timer {
   static constexpr std::uint32_t kExact = 5'000;
 
   /// Requests that cost so much are counted one by one in any case, by their cost: one of them that
-  /// is left out, or stands for 32, would be more than all others together.
+  /// is left out, or stands for 64, would be more than all others together.
   static constexpr std::uint64_t kDear = 64;
 
   /// `most`: keys in each list of a report, at least 1.
@@ -53,16 +53,11 @@ class HotKeys final : private net::Timer {
   /// REQUIRES: cost >= 1.
   void Count(std::uint32_t slot, std::string_view identity, std::int64_t cost,
              Outcome outcome) noexcept {
-    const bool denied = outcome == Outcome::kDenied;
-    ++totals_[0];
-    totals_[1] += denied ? 1 : 0;
-    totals_[2] += static_cast<std::uint64_t>(cost);
-    if (cost != 1) [[unlikely]]
-      NoteCost(slot, identity, static_cast<std::uint64_t>(cost));
-    const std::uint64_t asked = requests_.Next();
-    const std::uint64_t refused = denied ? denials_.Next() : 0;
-    if ((asked | refused) != 0)
-      Add(slot, identity, static_cast<std::uint64_t>(cost), asked, refused);
+    // Most are done with here: the paces know how many came.
+    const bool asked = requests_.Due();
+    const bool refused = outcome == Outcome::kDenied && denials_.Due();
+    if (asked || refused || cost != 1) [[unlikely]]
+      Add({slot, identity, static_cast<std::uint64_t>(cost), asked, refused});
   }
 
   /// The last report; never nullptr. It is up to half a second old, and grows no older than that:
@@ -98,22 +93,32 @@ class HotKeys final : private net::Timer {
     [[nodiscard]] const View& sketched(HotBy view) const noexcept;
   };
 
+  struct Request {
+    std::uint32_t slot;
+    std::string_view identity;
+    std::uint64_t cost;
+    bool asked;    ///< It is due among the requests.
+    bool refused;  ///< And among the denials.
+  };
+
   void OnTimer(Clock::time_point now) override;
-  void Add(std::uint32_t slot, std::string_view identity, std::uint64_t cost, std::uint64_t asked,
-           std::uint64_t refused) noexcept;
+  void Add(const Request& request) noexcept;
   /// A cost that is not 1.
-  void NoteCost(std::uint32_t slot, std::string_view identity, std::uint64_t cost) noexcept;
+  void NoteCost(const Request& request) noexcept;
+  /// Of the current window, by view; and since ever.
+  [[nodiscard]] Totals TotalsNow() const noexcept;
+  [[nodiscard]] Totals AllTotals() const noexcept;
   /// The current window knows what one may stand for in it.
   void NoteSampling() noexcept;
   [[nodiscard]] HotList ListOf(HotBy view) const;
   void Rotate(Clock::time_point now) noexcept;
-  [[nodiscard]] std::uint64_t Fingerprint(std::uint32_t slot,
-                                          std::string_view identity) const noexcept;
+  [[nodiscard]] SketchKey KeyOf(const Request& request) const noexcept;
 
   // What every request touches, close together.
-  alignas(64) Totals totals_{};  ///< Of the current window, by view.
-  HotPace requests_;             ///< And costs.
+  alignas(64) HotPace requests_;  ///< And costs.
   HotPace denials_;
+  std::uint64_t more_cost_ = 0;  ///< Than 1 for each, since ever.
+  Totals begun_at_{};            ///< What had come since ever when the current window began.
   std::array<std::unique_ptr<Window>, 2> windows_;  ///< The current one, and that before it.
   Totals totals_before_{};
   const std::size_t most_;

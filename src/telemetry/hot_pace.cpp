@@ -19,8 +19,13 @@ void HotPace::Refill() noexcept {
 /// What comes next: one that is counted by itself, or a block.
 void HotPace::Begin() noexcept {
   phase_ = left_ != 0 ? Phase::kExact : Phase::kBefore;
-  until_ = left_ != 0 ? 1 : 1 + Random() % kOneOf;
+  Await(left_ != 0 ? 1 : 1 + Random() % kOneOf);
   after_ = kOneOf - until_;
+}
+
+void HotPace::Await(std::uint64_t until) noexcept {
+  until_ = until;
+  begun_ += until;
 }
 
 std::uint64_t HotPace::Turn() noexcept {
@@ -32,8 +37,8 @@ std::uint64_t HotPace::Turn() noexcept {
     case Phase::kBefore:
       ++blocks_;
       phase_ = Phase::kAfter;
-      until_ = after_;
-      if (until_ == 0) Begin();
+      Await(after_);
+      if (after_ == 0) Begin();
       return kOneOf;
     case Phase::kAfter:
       Begin();

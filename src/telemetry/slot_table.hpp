@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "telemetry/decision_counters.hpp"
+#include "telemetry/rule_slots.hpp"
 
 namespace tidegate {
 
@@ -26,10 +26,8 @@ class SlotTable {
 
   void Add(std::uint32_t slot, std::size_t column, std::uint64_t n = 1) {
     Chunk* chunk = chunks_[slot / kChunk].load(std::memory_order_relaxed);
-    if (chunk == nullptr) {
-      chunk = new Chunk{};
-      chunks_[slot / kChunk].store(chunk, std::memory_order_release);
-    }
+    if (chunk == nullptr) [[unlikely]]
+      chunk = AddChunk(slot);
     auto& counter = (*chunk)[slot % kChunk][column];
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
@@ -43,6 +41,13 @@ class SlotTable {
  private:
   static constexpr std::uint32_t kChunk = 64;
   using Chunk = std::array<Row, kChunk>;
+
+  [[gnu::cold, gnu::noinline]] Chunk* AddChunk(std::uint32_t slot) {
+    auto* const chunk = new Chunk{};
+    chunks_[slot / kChunk].store(chunk, std::memory_order_release);
+    return chunk;
+  }
+
   std::array<std::atomic<Chunk*>, RuleSlots::kMost / kChunk> chunks_{};
 };
 

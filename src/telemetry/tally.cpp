@@ -9,13 +9,13 @@ Tally::Tally(net::Timers& timers, const Options& options)
                                       : std::make_unique<HotKeys>(timers, options.hot_keys)) {}
 
 void Tally::CountBanned(std::uint32_t slot, const Charge& charge) noexcept {
-  if (options_.decisions) counters_.CountBanned(slot);
+  if (options_.decisions) counters_.Count(slot, DecisionCounters::Outcome::kBanned);
   if (hot_keys_ == nullptr) return;
   hot_keys_->Count(slot, charge.identity, charge.cost, HotKeys::Outcome::kDenied);
 }
 
 void Tally::CountExempted(std::uint32_t slot) noexcept {
-  if (options_.decisions) counters_.CountExempted(slot);
+  if (options_.decisions) counters_.Count(slot, DecisionCounters::Outcome::kExempted);
 }
 
 std::shared_ptr<const HotReport> Tally::hot() const {

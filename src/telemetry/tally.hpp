@@ -41,11 +41,13 @@ class Tally {
 
   /// One decision of a rule. A request that several rules decide counts once for each.
   void Count(std::uint32_t slot, const Charge& charge, const Decision& decision) noexcept {
-    if (options_.decisions) counters_.Count(slot, charge.mode, decision);
+    using Outcome = DecisionCounters::Outcome;
+    const Outcome outcome = DecisionCounters::OutcomeOf(charge.mode, decision);
+    if (options_.decisions) counters_.Count(slot, outcome, decision.rung);
     if (hot_keys_ == nullptr) return;
-    const bool denied = charge.mode == Mode::kEnforce && !decision.allowed;
-    hot_keys_->Count(slot, charge.identity, charge.cost,
-                     denied ? HotKeys::Outcome::kDenied : HotKeys::Outcome::kPassed);
+    hot_keys_->Count(
+        slot, charge.identity, charge.cost,
+        outcome == Outcome::kDenied ? HotKeys::Outcome::kDenied : HotKeys::Outcome::kPassed);
   }
   /// An operator's ban refused it, and the store was not asked: a request and a denial of its key.
   void CountBanned(std::uint32_t slot, const Charge& charge) noexcept;

@@ -72,16 +72,9 @@ void RespAsked::Clear() noexcept {
   memory.release();
 }
 
-void RespAsked::CountIn(Tally& tally) const noexcept {
-  const std::uint32_t slot = rule == nullptr ? RuleSlots::kOther : policy->slots[rule->number];
-  switch (settled) {
-    case Settled::kNo:
-      return tally.Count(slot, charge, decision);
-    case Settled::kBanned:
-      return tally.CountBanned(slot, charge);
-    case Settled::kExempt:
-      return tally.CountExempted(slot);
-  }
+void RespAsked::CountSettled(Tally& tally) const noexcept {
+  if (settled == Settled::kBanned) return tally.CountBanned(slot(), charge);
+  tally.CountExempted(slot());
 }
 
 void RespAsked::Write(RespWriter& writer) const {

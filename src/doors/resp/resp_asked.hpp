@@ -35,7 +35,11 @@ struct RespAsked : Call {
   void Clear() noexcept;
   void Write(RespWriter& writer) const;
   /// A request to pass that is answered.
-  void CountIn(Tally& tally) const noexcept;
+  void CountIn(Tally& tally) const noexcept {
+    if (settled != Settled::kNo) [[unlikely]]
+      return CountSettled(tally);
+    tally.Count(slot(), charge, decision);
+  }
 
   RespDoor& door;
   RespConnection* connection = nullptr;  ///< nullptr: it has gone.
@@ -55,6 +59,12 @@ struct RespAsked : Call {
   std::shared_ptr<const OverrideTable> kept;  ///< Where the charge's quota stands, if there.
   std::array<std::byte, 768> arena;
   std::pmr::monotonic_buffer_resource memory{arena.data(), arena.size()};
+
+ private:
+  [[nodiscard]] std::uint32_t slot() const noexcept {
+    return rule == nullptr ? RuleSlots::kOther : policy->slots[rule->number];
+  }
+  void CountSettled(Tally& tally) const noexcept;
 };
 
 }  // namespace tidegate

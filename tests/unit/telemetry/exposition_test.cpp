@@ -74,11 +74,10 @@ double ValueOf(const MetricsText& text, std::string_view family,
 TEST(ExpositionTest, IsSoundWhateverNamesHold) {
   DecisionCounters one;
   DecisionCounters two;
-  Decision denied;
-  denied.allowed = false;
-  one.Count(1, Mode::kEnforce, denied);
-  two.Count(1, Mode::kEnforce, denied);
-  two.Count(0, Mode::kShadow, denied);
+  using Outcome = DecisionCounters::Outcome;
+  one.Count(1, Outcome::kDenied, Rung::kStore);
+  two.Count(1, Outcome::kDenied, Rung::kStore);
+  two.Count(0, Outcome::kShadowDenied, Rung::kStore);
   const std::array<const DecisionCounters*, 2> counters = {&one, &two};
   const std::string odd = "a\\b\"c\nd{}=,";
   Snapshot snapshot;
@@ -97,7 +96,7 @@ TEST(ExpositionTest, IsSoundWhateverNamesHold) {
   EXPECT_THAT(text.problems, IsEmpty()) << text.Complaint();
   EXPECT_EQ(ValueOf(text, "tidegate_build_info", {{"version", odd}}), 1);
   EXPECT_EQ(ValueOf(text, "tidegate_decisions_total",
-                    {{"rule", odd}, {"outcome", "denied"}, {"rung", Name(denied.rung).data()}}),
+                    {{"rule", odd}, {"outcome", "denied"}, {"rung", "store"}}),
             2)
       << "the sum over reactors";
   EXPECT_EQ(ValueOf(text, "h", {{"x", odd}}, "h_count"), 3);

@@ -235,14 +235,26 @@ TEST(HotKeys, ReactorsTogetherKeepTheBounds) {
 
 constexpr int kBlock = HotPace::kOneOf;
 
+/// As how many the next one counts.
+std::uint64_t Next(HotPace& pace) { return pace.Due() ? pace.Turn() : 0; }
+
+TEST(HotPace, KnowsHowManyCame) {
+  HotPace pace(10, 4711);
+  for (std::uint64_t came = 0; came < 5000; ++came) {
+    ASSERT_EQ(pace.passed(), came);
+    if (came % 777 == 0) pace.Refill();
+    (void)Next(pace);
+  }
+}
+
 TEST(HotPace, CountsEachAndThenOneOfABlockThatCannotBeForeseen) {
   HotPace pace(100, 1234567);
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(pace), 1u);
   std::set<int> places;
   for (int block = 0; block < 2000; ++block) {
     std::uint64_t sum = 0;
     for (int i = 0; i < kBlock; ++i) {
-      const std::uint64_t times = pace.Next();
+      const std::uint64_t times = Next(pace);
       if (times != 0) places.insert(i);
       sum += times;
     }
@@ -255,24 +267,24 @@ TEST(HotPace, ABlockIsBroughtToItsEndBeforeEachCountsAgain) {
   for (int begun = 1; begun < kBlock; ++begun) {
     HotPace pace(100, static_cast<std::uint64_t>(begun) * 7919);
     std::uint64_t sum = 0;
-    for (int i = 0; i < 100 + begun; ++i) sum += pace.Next();
+    for (int i = 0; i < 100 + begun; ++i) sum += Next(pace);
     pace.Refill();
-    for (int i = begun; i < kBlock; ++i) sum += pace.Next();
+    for (int i = begun; i < kBlock; ++i) sum += Next(pace);
     EXPECT_EQ(sum, 100 + HotPace::kOneOf);
-    for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(pace), 1u);
   }
 }
 
 TEST(HotPace, AfterAFloodNoneIsCountedByItself) {
   HotPace pace(100, 99);
-  for (int i = 0; i < 100 + kBlock * 100; ++i) (void)pace.Next();
+  for (int i = 0; i < 100 + kBlock * 100; ++i) (void)Next(pace);
   pace.Refill();
   std::uint64_t ones = 0;
-  for (int i = 0; i < 2 * kBlock; ++i) ones += pace.Next() == 1 ? 1 : 0;
+  for (int i = 0; i < 2 * kBlock; ++i) ones += Next(pace) == 1 ? 1 : 0;
   EXPECT_EQ(ones, 0u);
   pace.Refill();  // It is over, but for the block that comes next.
-  for (int i = 0; i < kBlock; ++i) (void)pace.Next();
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.Next(), 1u);
+  for (int i = 0; i < kBlock; ++i) (void)Next(pace);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(pace), 1u);
 }
 
 TEST(HotReport, AKeyThatAPartLacksMayHaveHadThatPartsError) {
