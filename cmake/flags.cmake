@@ -31,3 +31,11 @@ find_program(CCACHE ccache)
 if(CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
+
+# Several small files are compiled as one: they share most of what they include, which is most of the
+# work. The builds of debug and lint go file by file: there each must name what it needs, and there
+# is no other file whose names it could clash with.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(tidegate_warnings INTERFACE -Wno-shadow
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()

@@ -9,6 +9,7 @@
 #include "cli/reload.hpp"
 #include "cli/status.hpp"
 #include "cli/top.hpp"
+#include "core/refuse.hpp"
 #include "rules/duration.hpp"
 
 namespace tidegate::cli {
@@ -50,7 +51,8 @@ Result<std::string> ReadLasting(const std::string& text) {
 Result<Micros> ReadEvery(const std::string& text) {
   auto every = ParseDuration(text);
   if (every && (*every < std::chrono::milliseconds{50} || *every > std::chrono::hours{24})) {
-    return Refuse(text + " is out of range: refresh between every 50ms and every 24h");
+    return Refuse(ErrorCode::kBadQuota,
+                  text + " is out of range: refresh between every 50ms and every 24h");
   }
   return every;
 }

@@ -4,6 +4,7 @@
 #include "cli/bench.hpp"
 #include "cli/command_line.hpp"
 #include "cli/decide.hpp"
+#include "core/refuse.hpp"
 #include "rules/duration.hpp"
 #include "rules/limit_text.hpp"
 
@@ -17,10 +18,10 @@ Result<double> ReadRate(const std::string& text) {
   return static_cast<double>(limit->count) / std::chrono::duration<double>(limit->period).count();
 }
 
-Result<Micros> ReadLasting(const std::string& text) {
+Result<Micros> ReadLoadTime(const std::string& text) {
   auto lasting = ParseDuration(text);
   if (lasting && (*lasting < std::chrono::milliseconds{10} || *lasting > std::chrono::hours{24})) {
-    return Refuse(text + " is out of range: load for between 10ms and 24h");
+    return Refuse(ErrorCode::kBadQuota, text + " is out of range: load for between 10ms and 24h");
   }
   return lasting;
 }
@@ -76,7 +77,7 @@ void AddBench(CLI::App& app, Action& action) {
   bench.add_option("--threads", options->threads, "That share them (default: 1)")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
-  AddParsed(bench, "--for", options->lasting, ReadLasting, "How long (default: 5s)", "DURATION");
+  AddParsed(bench, "--for", options->lasting, ReadLoadTime, "How long (default: 5s)", "DURATION");
   AddParsed(bench, "--rate", options->rate, ReadRate,
             "So many, rather than one for each answer; latencies count from when each was due",
             "N/s");

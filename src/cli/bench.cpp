@@ -137,8 +137,8 @@ void PrintJson(const Outcome& outcome, const Console& console) {
   console.out << ShownJson(json::serialize(report)) << '\n';
 }
 
-void Print(const BenchOptions& options, const AdminClient& client, const Outcome& outcome,
-           const Console& console) {
+void PrintBench(const BenchOptions& options, const AdminClient& client, const Outcome& outcome,
+                const Console& console) {
   const BenchTally& tally = outcome.tally;
   const auto decisions = static_cast<double>(tally.decisions());
   const auto count = [](std::uint64_t n) { return Count(static_cast<std::int64_t>(n)); };
@@ -201,7 +201,7 @@ int Bench(const BenchOptions& options, const Console& console) {
   if (options.ask.json) {
     PrintJson(outcome, console);
   } else {
-    Print(options, *client, outcome, console);
+    PrintBench(options, *client, outcome, console);
   }
   return kOk;
 }

@@ -7,6 +7,7 @@
 #include "cli/exit.hpp"
 #include "cli/human.hpp"
 #include "cli/shown_text.hpp"
+#include "core/refuse.hpp"
 #include "rules/duration.hpp"
 
 namespace tidegate::cli {
@@ -14,10 +15,6 @@ namespace tidegate::cli {
 namespace json = boost::json;
 
 namespace {
-
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(why)});
-}
 
 bool ReadAmount(const std::string& text, std::int64_t& amount) {
   const char* const end = text.data() + text.size();
@@ -66,7 +63,7 @@ std::string_view Nothing(Change change) noexcept {
   }
 }
 
-void Print(const ChangeOptions& options, const Members& answer, const Console& console) {
+void PrintChange(const ChangeOptions& options, const Members& answer, const Console& console) {
   const std::string key = answer.Has("key") ? answer.Text("key") : options.whom.Text();
   const std::string whom = Shown(answer.Text("rule") + " " + key);
   if (!answer.Yes("applied")) {
@@ -101,12 +98,14 @@ Result<AdminQuestion> QuestionOf(const ChangeOptions& given) {
   if (options.change == Change::kGrant) {
     std::int64_t amount = 0;
     if (!ReadAmount(options.amount, amount)) {
-      return Refuse("say how many units, a whole number of at least 1: RULE IDENTITY AMOUNT");
+      return Refuse(ErrorCode::kBadCharge,
+                    "say how many units, a whole number of at least 1: RULE IDENTITY AMOUNT");
     }
     (*body)["amount"] = amount;
   }
   if (options.change == Change::kRefund) {
-    if (options.id.empty()) return Refuse("--id ID is needed: a refund applies once per id");
+    if (options.id.empty())
+      return Refuse(ErrorCode::kBadCharge, "--id ID is needed: a refund applies once per id");
     (*body)["id"] = options.id;
     if (options.cost != 0) (*body)["cost"] = options.cost;
     if (options.age) {
@@ -114,7 +113,8 @@ Result<AdminQuestion> QuestionOf(const ChangeOptions& given) {
     }
   }
   if (options.change == Change::kOverride) {
-    if (options.limit.empty()) return Refuse("--limit is needed, as in --limit 5000/s");
+    if (options.limit.empty())
+      return Refuse(ErrorCode::kBadCharge, "--limit is needed, as in --limit 5000/s");
     (*body)["limit"] = options.limit;
     if (options.burst != 0) (*body)["burst"] = options.burst;
   }
@@ -128,7 +128,7 @@ int ChangeKey(const ChangeOptions& options, const Console& console) {
   const auto question = QuestionOf(options);
   if (!question) return Tell(name, {kUsage, Shown(question.error().message)}, false, console);
   return AskAndPrint(name, options.ask, *question, console,
-                     [&](const Members& answer) { Print(options, answer, console); });
+                     [&](const Members& answer) { PrintChange(options, answer, console); });
 }
 
 }  // namespace tidegate::cli

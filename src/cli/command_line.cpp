@@ -4,27 +4,25 @@
 #include <charconv>
 #include <utility>
 
+#include "core/refuse.hpp"
 #include "rules/duration.hpp"
 #include "tidegate/charge.hpp"
 
 namespace tidegate::cli {
-
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadQuota, std::move(why)});
-}
 
 Result<std::int64_t> ReadCount(const std::string& text) {
   std::int64_t count = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, count);
   if (error == std::errc{} && rest == end) return count;
-  return Refuse("\"" + text + "\" is not a whole number below 2^63, as 5 is");
+  return Refuse(ErrorCode::kBadQuota, "\"" + text + "\" is not a whole number below 2^63, as 5 is");
 }
 
 Result<std::int64_t> ReadCost(const std::string& text) {
   auto cost = ReadCount(text);
   if (cost && (*cost < 1 || *cost > kMaxCost)) {
-    return Refuse(text + " is out of range: a cost is between 1 and 2147483647");
+    return Refuse(ErrorCode::kBadQuota,
+                  text + " is out of range: a cost is between 1 and 2147483647");
   }
   return cost;
 }

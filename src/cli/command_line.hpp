@@ -31,7 +31,6 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, T& value, Parse p
       ->type_name(type);
 }
 
-[[nodiscard]] std::unexpected<Error> Refuse(std::string why);
 [[nodiscard]] Result<std::int64_t> ReadCount(const std::string& text);
 [[nodiscard]] Result<std::int64_t> ReadCost(const std::string& text);
 

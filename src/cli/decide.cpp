@@ -19,7 +19,7 @@ AdminQuestion QuestionOf(const DecideOptions& options) {
   return {options.peek ? "/v1/peek" : "/v1/decide", std::move(body)};
 }
 
-void Print(const Members& decision, const Console& console) {
+void PrintDecision(const Members& decision, const Console& console) {
   const bool allowed = decision.Yes("allowed");
   console.out << Inked(allowed ? "allowed" : "denied", allowed ? Ink::kGood : Ink::kBad,
                        console.colours);
@@ -54,7 +54,7 @@ int Decide(const DecideOptions& options, const Console& console) {
   if (options.ask.json) {
     console.out << ShownJson(answer->text);
   } else {
-    Print(decision, console);
+    PrintDecision(decision, console);
   }
   return decision.Yes("allowed") ? kOk : kRuntime;
 }

@@ -71,7 +71,7 @@ net::Descriptor ListenAnywhere() {
   return std::move(*socket);
 }
 
-net::Deadlines::Durations Patience() {
+net::Deadlines::Durations PatienceOfUpstream() {
   net::Deadlines::Durations durations;
   durations.fill(seconds{75});
   return durations;
@@ -80,7 +80,7 @@ net::Deadlines::Durations Patience() {
 }  // namespace
 
 struct DemoUpstream::Impl {
-  Impl() : reactor(Patience()), handler(reactor.timers()), socket(ListenAnywhere()) {
+  Impl() : reactor(PatienceOfUpstream()), handler(reactor.timers()), socket(ListenAnywhere()) {
     endpoint = net::Endpoint::OfSocket(socket.get());
     listener.emplace(reactor, std::move(socket), handler,
                      net::Listener::Options{.limits = {}, .open = &open});

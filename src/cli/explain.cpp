@@ -9,6 +9,7 @@
 #include "cli/override_text.hpp"
 #include "cli/shown_text.hpp"
 #include "cli/table.hpp"
+#include "core/refuse.hpp"
 #include "rules/duration.hpp"
 
 namespace tidegate::cli {
@@ -17,17 +18,14 @@ namespace json = boost::json;
 
 namespace {
 
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(why)});
-}
-
 /// `name: value`, as curl's -H has it. A name that comes again makes a list.
 Result<json::object> HeadersOf(const std::vector<std::string>& lines) {
   json::object headers;
   for (const std::string& line : lines) {
     const std::size_t colon = line.find(':');
     if (colon == 0 || colon == std::string::npos) {
-      return Refuse("--header is 'name: value', as in --header 'x-api-key: abc'");
+      return Refuse(ErrorCode::kBadCharge,
+                    "--header is 'name: value', as in --header 'x-api-key: abc'");
     }
     std::string name = line.substr(0, colon);
     for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -130,7 +128,7 @@ void PrintRule(const Members& rule, const Console& console) {
   facts.Print(console, "  ");
 }
 
-void Print(const Members& answer, const Console& console) {
+void PrintExplanation(const Members& answer, const Console& console) {
   const bool allowed = answer.Yes("allowed");
   console.out << Inked(allowed ? "would be allowed" : "would be denied",
                        allowed ? Ink::kGood : Ink::kBad, console.colours);
@@ -161,17 +159,20 @@ Result<AdminQuestion> QuestionOf(const ExplainOptions& options) {
   auto request = RequestOf(options);
   if (!request) return std::unexpected(request.error());
   if (request->empty() == options.whom.rule.empty()) {
-    return Refuse(request->empty()
+    return Refuse(ErrorCode::kBadCharge,
+                  request->empty()
                       ? "describe a request (--path /v1/x --client-ip A ...), or name RULE IDENTITY"
                       : "describe a request or name RULE IDENTITY, not both");
   }
   if (!request->empty()) {
-    if (!request->contains("path")) return Refuse("--path is needed, as in --path /v1/login");
+    if (!request->contains("path"))
+      return Refuse(ErrorCode::kBadCharge, "--path is needed, as in --path /v1/login");
     body["request"] = std::move(*request);
     if (options.gateway) body["door"] = "gateway";
   }
   if (options.gateway && !body.contains("request")) {
-    return Refuse("--gateway goes with a request: --path /v1/x --client-ip A ...");
+    return Refuse(ErrorCode::kBadCharge,
+                  "--gateway goes with a request: --path /v1/x --client-ip A ...");
   }
   if (options.cost != 0) body["cost"] = options.cost;
   if (!options.lease.empty()) body["lease"] = options.lease;
@@ -182,7 +183,7 @@ int Explain(const ExplainOptions& options, const Console& console) {
   const auto question = QuestionOf(options);
   if (!question) return Tell("explain", {kUsage, Shown(question.error().message)}, false, console);
   return AskAndPrint("explain", options.ask, *question, console,
-                     [&](const Members& answer) { Print(answer, console); });
+                     [&](const Members& answer) { PrintExplanation(answer, console); });
 }
 
 }  // namespace tidegate::cli

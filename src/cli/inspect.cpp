@@ -35,7 +35,7 @@ std::string NowText(const Members& key) {
   return text;
 }
 
-void Print(const Members& key, const Console& console) {
+void PrintKey(const Members& key, const Console& console) {
   Table facts({{""}, {""}});
   facts.Add({"rule", key.Text("rule")});
   facts.Add({"key", key.Text("key")});
@@ -63,7 +63,7 @@ int Inspect(const InspectOptions& options, const Console& console) {
   auto question = options.whom.Question();
   if (!question) return Tell("inspect", {kUsage, question.error().message}, false, console);
   return AskAndPrint("inspect", options.ask, {"/v1/inspect", std::move(*question)}, console,
-                     [&](const Members& key) { Print(key, console); });
+                     [&](const Members& key) { PrintKey(key, console); });
 }
 
 }  // namespace tidegate::cli

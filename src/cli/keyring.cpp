@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/refuse.hpp"
 #include "net/descriptor.hpp"
 #include "rules/pem.hpp"
 #include "rules/printable.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 /// The system's authorities, all in one file, are 220 KB.
 constexpr std::size_t kMostBytes = 4u << 20;
-
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(why)});
-}
 
 std::string Named(const std::string& file, const std::string& option) {
   return "the file " + Printable(file) + " of " + option;
@@ -36,11 +33,12 @@ Result<std::string> Read(const std::string& file, const std::string& option) {
     if (in) got = read(in.get(), chunk.data(), chunk.size());
     if (got < 0 && in && errno == EINTR) continue;
     if (got < 0) {
-      return Refuse(Named(file, option) +
-                    " cannot be read: " + std::generic_category().message(errno));
+      return Refuse(ErrorCode::kBadConfig, Named(file, option) + " cannot be read: " +
+                                               std::generic_category().message(errno));
     }
     text.append(chunk.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMostBytes) return Refuse(Named(file, option) + " is larger than 4 MiB");
+    if (text.size() > kMostBytes)
+      return Refuse(ErrorCode::kBadConfig, Named(file, option) + " is larger than 4 MiB");
   }
   return text;
 }
@@ -48,9 +46,10 @@ Result<std::string> Read(const std::string& file, const std::string& option) {
 Result<std::string> ReadCertificates(const std::string& file, const std::string& option) {
   auto pem = Read(file, option);
   if (pem && !CountCertificates(*pem)) {
-    return Refuse(Named(file, option) +
-                  " must hold certificates in PEM form, which begin with `-----BEGIN "
-                  "CERTIFICATE-----`");
+    return Refuse(ErrorCode::kBadConfig,
+                  Named(file, option) +
+                      " must hold certificates in PEM form, which begin with `-----BEGIN "
+                      "CERTIFICATE-----`");
   }
   return pem;
 }
@@ -59,7 +58,8 @@ Result<std::string> ReadCertificates(const std::string& file, const std::string&
 
 Result<Keyring> Keyring::Load(const TlsFiles& files) {
   if (!files.key.empty() && files.certificate.empty()) {
-    return Refuse("--key-file is the key of a certificate: name that with --cert-file");
+    return Refuse(ErrorCode::kBadConfig,
+                  "--key-file is the key of a certificate: name that with --cert-file");
   }
   Keyring keyring;
   keyring.ca_file = files.ca;
@@ -84,11 +84,12 @@ Result<Keyring> Keyring::Load(const TlsFiles& files) {
     if (!key) return std::unexpected(std::move(key.error()));
     if (!CheckKey(options.certificate_pem, *key)) {
       return Refuse(
+          ErrorCode::kBadConfig,
           Named(apart ? files.key : files.certificate, apart ? "--key-file" : "--cert-file") +
-          (apart ? " does not hold" : " does not hold, beside the certificate,") +
-          " the private key that fits the certificate, in PEM form and without a "
-          "passphrase" +
-          (apart ? "" : "; if that is in another file, name it with --key-file"));
+              (apart ? " does not hold" : " does not hold, beside the certificate,") +
+              " the private key that fits the certificate, in PEM form and without a "
+              "passphrase" +
+              (apart ? "" : "; if that is in another file, name it with --key-file"));
     }
     options.key_pem = std::move(*key);
   }

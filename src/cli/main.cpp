@@ -10,6 +10,7 @@
 #include "cli/demo.hpp"
 #include "cli/exit.hpp"
 #include "cli/serve.hpp"
+#include "core/refuse.hpp"
 #include "rules/duration.hpp"
 
 namespace tidegate::cli {
@@ -22,20 +23,20 @@ Result<Algorithm> ReadAlgorithm(const std::string& text) {
     message += i == 0 ? " " : i + 1 == kAlgorithms ? " or " : ", ";
     message += Name(static_cast<Algorithm>(i));
   }
-  return Refuse(std::move(message));
+  return Refuse(ErrorCode::kBadQuota, std::move(message));
 }
 
 Result<std::optional<Config::Log::Format>> ReadLogFormat(const std::string& text) {
   if (text == "text") return Config::Log::Format::kText;
   if (text == "json") return Config::Log::Format::kJson;
-  return Refuse("\"" + text + "\" is not a log format: choose text or json");
+  return Refuse(ErrorCode::kBadQuota, "\"" + text + "\" is not a log format: choose text or json");
 }
 
 Result<std::int64_t> ReadRequests(const std::string& text) {
   auto count = ReadCount(text);
   if (count && (*count < 1 || *count > kMaxDemoRequests)) {
-    return Refuse(text + " is out of range: send between 1 and " +
-                  std::to_string(kMaxDemoRequests) + " requests");
+    return Refuse(ErrorCode::kBadQuota, text + " is out of range: send between 1 and " +
+                                            std::to_string(kMaxDemoRequests) + " requests");
   }
   return count;
 }

@@ -29,7 +29,7 @@ void PrintProblems(const Members& answer, std::ostream& to, Colours colours) {
     to << "and " << Count(more) << " more\n";
 }
 
-void Print(const Members& answer, const Console& console) {
+void PrintReload(const Members& answer, const Console& console) {
   PrintProblems(answer, console.out, console.colours);
   console.out << Inked("reloaded", Ink::kGood, console.colours) << ": "
               << Plural(answer.Whole("rules"), "rule") << " in force\n";
@@ -54,7 +54,7 @@ int Reload(const AskOptions& options, const Console& console) {
     return Tell("reload", answer.error(), options.json, console);
   }
   return PrintAnswer(*answer, options, console,
-                     [&](const Members& members) { Print(members, console); });
+                     [&](const Members& members) { PrintReload(members, console); });
 }
 
 }  // namespace tidegate::cli

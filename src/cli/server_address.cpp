@@ -10,7 +10,7 @@
 namespace tidegate::cli {
 namespace {
 
-std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
+std::unexpected<Error> RefuseServer(std::string_view text, std::string_view why) {
   return std::unexpected(
       Error{ErrorCode::kNetwork, "\"" + Printable(text) + "\" " + std::string(why)});
 }
@@ -47,27 +47,29 @@ Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t 
   address.tls = takes("https://");
   if (!address.tls) (void)takes("http://");
   while (rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.contains('/')) return Refuse(text, "has a path: a server has none, only HOST:PORT");
-  if (rest.empty()) return Refuse(text, kForm);
+  if (rest.contains('/'))
+    return RefuseServer(text, "has a path: a server has none, only HOST:PORT");
+  if (rest.empty()) return RefuseServer(text, kForm);
   std::string_view port;
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find(']');
-    if (end == std::string_view::npos) return Refuse(text, kForm);
+    if (end == std::string_view::npos) return RefuseServer(text, kForm);
     address.host = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
-    if (!rest.empty() && (rest.front() != ':' || rest.size() == 1)) return Refuse(text, kForm);
+    if (!rest.empty() && (rest.front() != ':' || rest.size() == 1))
+      return RefuseServer(text, kForm);
     if (!rest.empty()) port = rest.substr(1);
   } else if (std::ranges::count(rest, ':') == 1) {
     const std::size_t colon = rest.find(':');
     address.host = colon == 0 ? "127.0.0.1" : rest.substr(0, colon);
     port = rest.substr(colon + 1);
-    if (port.empty()) return Refuse(text, kForm);
+    if (port.empty()) return RefuseServer(text, kForm);
   } else {
     address.host = rest;  // A name; or several colons, an IPv6 address without a port.
   }
-  if (!IsHost(address.host)) return Refuse(text, kForm);
+  if (!IsHost(address.host)) return RefuseServer(text, kForm);
   if (!port.empty() && !ReadPort(port, address.port)) {
-    return Refuse(text, "has no port between 1 and 65535");
+    return RefuseServer(text, "has no port between 1 and 65535");
   }
   return address;
 }

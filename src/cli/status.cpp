@@ -59,7 +59,7 @@ void AddConfig(const Members& status, Table& facts) {
                             refused == 0 ? Ink::kPlain : Ink::kWarning)});
 }
 
-void Print(const Members& status, const Console& console) {
+void PrintStatus(const Members& status, const Console& console) {
   Table facts({{""}, {""}});
   facts.Add({"server", Cell("tidegate " + status.Text("version") + ", node " + status.Text("node") +
                                 ", up " + Span(status.Ms("uptime_ms")) + ", " +
@@ -114,7 +114,7 @@ void Print(const Members& status, const Console& console) {
 
 int Status(const AskOptions& options, const Console& console) {
   return AskAndPrint("status", options, {"/v1/status"}, console,
-                     [&](const Members& status) { Print(status, console); });
+                     [&](const Members& status) { PrintStatus(status, console); });
 }
 
 }  // namespace tidegate::cli

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/refuse.hpp"
 #include "rules/printable.hpp"
 
 namespace tidegate::cli {
@@ -15,20 +16,17 @@ namespace {
 /// As access.tokens has them.
 constexpr std::size_t kMostBytes = 128;
 
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(why)});
-}
-
 Result<std::string> Checked(std::string_view text, const std::string& where) {
   constexpr std::string_view kBlank = " \t\r\n";
   text.remove_prefix(std::min(text.size(), text.find_first_not_of(kBlank)));
   text = text.substr(0, text.find_last_not_of(kBlank) + 1);
-  if (text.empty()) return Refuse(where + " holds no token");
+  if (text.empty()) return Refuse(ErrorCode::kBadConfig, where + " holds no token");
   if (text.size() > kMostBytes ||
       !std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7F; })) {
-    return Refuse(where +
-                  " must hold one token and nothing else: at most 128 printable ASCII "
-                  "characters without spaces");
+    return Refuse(ErrorCode::kBadConfig,
+                  where +
+                      " must hold one token and nothing else: at most 128 printable ASCII "
+                      "characters without spaces");
   }
   return std::string(text);
 }
@@ -45,7 +43,8 @@ Result<std::string> ReadToken(const std::string& file) {
   std::string text(kMostBytes * 4, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad() || (in.fail() && !in.eof())) {
-    return Refuse("the file " + Printable(file) + " of --token-file cannot be read");
+    return Refuse(ErrorCode::kBadConfig,
+                  "the file " + Printable(file) + " of --token-file cannot be read");
   }
   text.resize(static_cast<std::size_t>(in.gcount()));
   return Checked(text, "the file " + Printable(file));

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/whom.hpp"
 
+#include "core/refuse.hpp"
+
 namespace tidegate::cli {
 
 namespace json = boost::json;
 
-namespace {
-
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(why)});
-}
-
-}  // namespace
-
 Result<json::object> Whom::Question() const {
   const int ways = (identity.empty() ? 0 : 1) + (key.empty() ? 0 : 1) + (parts.empty() ? 0 : 1);
-  if (rule.empty()) return Refuse("say which rule: RULE IDENTITY");
+  if (rule.empty()) return Refuse(ErrorCode::kBadCharge, "say which rule: RULE IDENTITY");
   if (ways != 1) {
-    return Refuse(ways == 0 ? "say who is counted: IDENTITY, --key KEY or --part SOURCE=VALUE"
+    return Refuse(ErrorCode::kBadCharge,
+                  ways == 0 ? "say who is counted: IDENTITY, --key KEY or --part SOURCE=VALUE"
                             : "say who is counted in one way: IDENTITY, --key KEY or --part "
                               "SOURCE=VALUE");
   }
   // No key that counts has such a value: `#` is encoded there.
   if (key.find("=#") != std::string::npos) {
-    return Refuse(
-        "a key with `=#` is only a name in lists, made so that they tell no address: say "
-        "who it is by IDENTITY");
+    return Refuse(ErrorCode::kBadCharge,
+                  "a key with `=#` is only a name in lists, made so that they tell no address: say "
+                  "who it is by IDENTITY");
   }
   json::object question{{"rule", rule}};
   if (!key.empty()) question["key"] = key;
@@ -35,10 +30,11 @@ Result<json::object> Whom::Question() const {
   for (const std::string& part : parts) {
     const std::size_t equals = part.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return Refuse("--part is SOURCE=VALUE, as in client_ip=203.0.113.7 or header:x-api-key=abc");
+      return Refuse(ErrorCode::kBadCharge,
+                    "--part is SOURCE=VALUE, as in client_ip=203.0.113.7 or header:x-api-key=abc");
     }
     if (!sources.emplace(part.substr(0, equals), part.substr(equals + 1)).second) {
-      return Refuse("--part names " + part.substr(0, equals) + " twice");
+      return Refuse(ErrorCode::kBadCharge, "--part names " + part.substr(0, equals) + " twice");
     }
   }
   question["identity"] = std::move(sources);

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/refuse.hpp"
 #include "core/ticks.hpp"
 
 namespace tidegate {
@@ -28,37 +29,36 @@ bool IsList(Algorithm algorithm) noexcept {
   return algorithm == Algorithm::kSlidingLog || algorithm == Algorithm::kConcurrency;
 }
 
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadQuota, std::move(why)});
-}
-
 Result<void> CheckRanges(const QuotaSpec& spec) {
   const std::string name{Name(spec.algorithm)};
   if (spec.limit < 1) {
-    return Refuse("the limit is " + std::to_string(spec.limit) +
-                  ", and a limit below 1 would refuse every request; to refuse all of them, "
-                  "use a deny rule");
+    return Refuse(ErrorCode::kBadQuota,
+                  "the limit is " + std::to_string(spec.limit) +
+                      ", and a limit below 1 would refuse every request; to refuse all of them, "
+                      "use a deny rule");
   }
   if (spec.period < Micros{1} || spec.period > kLongestPeriod) {
-    return Refuse("the period is " + std::to_string(spec.period.count()) +
-                  " us, and a period must be between 1 us and 366 days");
+    return Refuse(ErrorCode::kBadQuota, "the period is " + std::to_string(spec.period.count()) +
+                                            " us, and a period must be between 1 us and 366 days");
   }
   if (spec.burst < 0) {
-    return Refuse("the burst is " + std::to_string(spec.burst) +
-                  ", and a burst cannot be negative");
+    return Refuse(ErrorCode::kBadQuota, "the burst is " + std::to_string(spec.burst) +
+                                            ", and a burst cannot be negative");
   }
   if (spec.burst != 0 && !IsBucket(spec.algorithm)) {
-    return Refuse(name +
-                  " has no burst: its limit is all that one period admits; leave burst "
-                  "out, or use token_bucket or gcra");
+    return Refuse(ErrorCode::kBadQuota,
+                  name +
+                      " has no burst: its limit is all that one period admits; leave burst "
+                      "out, or use token_bucket or gcra");
   }
   if (IsList(spec.algorithm) && spec.limit > spec.ceiling) {
-    return Refuse(name + " remembers every unit, so its memory grows with the limit; " +
-                  std::to_string(spec.limit) + " is above the ceiling of " +
-                  std::to_string(spec.ceiling) +
-                  (spec.algorithm == Algorithm::kSlidingLog
-                       ? "; raise the ceiling, or use sliding_window, whose memory is constant"
-                       : "; raise the ceiling, or lower the limit"));
+    return Refuse(ErrorCode::kBadQuota,
+                  name + " remembers every unit, so its memory grows with the limit; " +
+                      std::to_string(spec.limit) + " is above the ceiling of " +
+                      std::to_string(spec.ceiling) +
+                      (spec.algorithm == Algorithm::kSlidingLog
+                           ? "; raise the ceiling, or use sliding_window, whose memory is constant"
+                           : "; raise the ceiling, or lower the limit"));
   }
   return {};
 }
@@ -103,11 +103,13 @@ Result<Quota> Quota::Make(const QuotaSpec& spec) {
     q.grains_per_unit_ = spec.period.count() / common;
     const Int128 grains = static_cast<Int128>(q.capacity_) * q.grains_per_unit_;
     if (grains > kCapacityGrains || q.grains_per_tick_ > kCapacityGrains) {
-      return Refuse("a burst of " + std::to_string(q.capacity_) + " at " +
-                    std::to_string(spec.limit) + " per " + std::to_string(spec.period.count()) +
-                    " us cannot be counted exactly: burst * period, after cancelling what limit "
-                    "and period share, must not exceed 2^51; use a rounder limit, a smaller burst "
-                    "or a shorter period");
+      return Refuse(
+          ErrorCode::kBadQuota,
+          "a burst of " + std::to_string(q.capacity_) + " at " + std::to_string(spec.limit) +
+              " per " + std::to_string(spec.period.count()) +
+              " us cannot be counted exactly: burst * period, after cancelling what limit "
+              "and period share, must not exceed 2^51; use a rounder limit, a smaller burst "
+              "or a shorter period");
     }
     const auto full = static_cast<std::int64_t>(grains);
     q.recovery_ = Micros{CeilDiv(full, q.grains_per_tick_)};
@@ -115,18 +117,20 @@ Result<Quota> Quota::Make(const QuotaSpec& spec) {
   } else if (spec.algorithm == Algorithm::kSlidingWindow) {
     const auto slice = Slice(spec.limit, spec.period);
     if (!slice) {
-      return Refuse("sliding_window of " + std::to_string(spec.limit) + " per " +
-                    std::to_string(spec.period.count()) +
-                    " us cannot be weighed exactly: limit * period is beyond 2^51; use a period "
-                    "of whole seconds or a smaller limit");
+      return Refuse(
+          ErrorCode::kBadQuota,
+          "sliding_window of " + std::to_string(spec.limit) + " per " +
+              std::to_string(spec.period.count()) +
+              " us cannot be weighed exactly: limit * period is beyond 2^51; use a period "
+              "of whole seconds or a smaller limit");
     }
     q.slice_ = *slice;
     q.slices_ = spec.period / *slice;
     q.recovery_ = 2 * spec.period;
     q.saturation_ = kDebtGrains / q.slices_;
   } else if (spec.limit > kCapacityGrains) {
-    return Refuse("the limit is " + std::to_string(spec.limit) +
-                  ", and a limit above 2^51 cannot be counted exactly");
+    return Refuse(ErrorCode::kBadQuota, "the limit is " + std::to_string(spec.limit) +
+                                            ", and a limit above 2^51 cannot be counted exactly");
   }
   return q;
 }

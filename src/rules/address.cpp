@@ -137,7 +137,7 @@ char* WriteV4(std::span<const std::uint8_t, 4> bytes, char* out) noexcept {
   return out;
 }
 
-std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
+std::unexpected<Error> RefuseAddress(std::string_view text, std::string_view why) {
   std::string message = "\"";
   message += text;
   message += "\" ";
@@ -215,8 +215,8 @@ Result<Network> Network::Parse(std::string_view text) {
   const std::string_view host = text.substr(0, slash);
   const auto address = Address::Parse(host);
   if (!address) {
-    return Refuse(text,
-                  "is not an address or a network: write 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32");
+    return RefuseAddress(
+        text, "is not an address or a network: write 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32");
   }
   // As written: ::ffff:10.0.0.0 counts its prefix in 128 bits.
   const int shift = host.find(':') == std::string_view::npos ? kV4Bits : 0;
@@ -224,14 +224,15 @@ Result<Network> Network::Parse(std::string_view text) {
   if (slash != std::string_view::npos) {
     const auto number = ParseNumber(text.substr(slash + 1), 128 - shift);
     if (!number) {
-      return Refuse(text, shift != 0 ? "needs a prefix length from 0 to 32 after the slash"
+      return RefuseAddress(text, shift != 0
+                                     ? "needs a prefix length from 0 to 32 after the slash"
                                      : "needs a prefix length from 0 to 128 after the slash");
     }
     bits = shift + *number;
   }
   const Network network(address->Masked(bits), bits);
   if (network.base_ != *address) {
-    return Refuse(text, "has bits beyond its prefix: did you mean " + network.Text() + "?");
+    return RefuseAddress(text, "has bits beyond its prefix: did you mean " + network.Text() + "?");
   }
   return network;
 }

@@ -165,9 +165,9 @@ struct IdPlace {
   std::size_t index = 0;
   Position at;
 };
-using Ids = std::unordered_map<std::string, IdPlace>;
+using RouteIds = std::unordered_map<std::string, IdPlace>;
 
-void ReadRoute(const ConfigValue& value, Ids& ids, ConfigDraft& config) {
+void ReadRoute(const ConfigValue& value, RouteIds& ids, ConfigDraft& config) {
   RouteDraft draft;
   ReadSection(value, kRouteKeys, draft);
   if (!value.is_map()) return;
@@ -200,7 +200,7 @@ std::string MakeId(std::string_view upstream, std::size_t index) {
   return std::string{upstream.substr(0, kMaxId - place.size())} + place;
 }
 
-void NameTheRest(const ConfigValue& value, const Ids& ids, ConfigDraft& draft) {
+void NameTheRest(const ConfigValue& value, const RouteIds& ids, ConfigDraft& draft) {
   for (std::size_t i = 0; i < draft.config.routes.size(); ++i) {
     RouteSpec& route = draft.config.routes[i];
     if (!route.id.empty() || route.upstream.empty()) continue;
@@ -219,7 +219,7 @@ void NameTheRest(const ConfigValue& value, const Ids& ids, ConfigDraft& draft) {
 }  // namespace
 
 void ReadRoutes(const ConfigValue& value, ConfigDraft& draft) {
-  Ids ids;
+  RouteIds ids;
   if (value.is_list() && !value.node().children.empty()) draft.places.route_list = value.at();
   value.EachItem([&](const ConfigValue& item) { ReadRoute(item, ids, draft); });
   NameTheRest(value, ids, draft);

@@ -204,9 +204,9 @@ void CheckCost(const ConfigValue& rule, const RuleDraft& draft, const Quota& quo
 }
 
 /// Where each id was first seen.
-using Ids = std::unordered_map<std::string, Position>;
+using RuleIds = std::unordered_map<std::string, Position>;
 
-void ReadRule(const ConfigValue& value, Ids& ids, ConfigDraft& config) {
+void ReadRule(const ConfigValue& value, RuleIds& ids, ConfigDraft& config) {
   RuleDraft draft;
   ReadSection(value, kRuleKeys, draft);
   if (!value.is_map()) return;
@@ -250,7 +250,7 @@ bool IsId(std::string_view text) noexcept {
 }
 
 void ReadRules(const ConfigValue& value, ConfigDraft& draft) {
-  Ids ids;
+  RuleIds ids;
   if (value.is_list()) draft.config.rules.reserve(value.node().children.size());
   value.EachItem([&](const ConfigValue& item) { ReadRule(item, ids, draft); });
 }

@@ -11,7 +11,7 @@
 namespace tidegate {
 namespace {
 
-std::string Ticked(std::string_view text) {
+std::string TickedShort(std::string_view text) {
   if (text.size() > 64) return "`" + std::string{text.substr(0, 64)} + "...`";
   return "`" + std::string{text} + "`";
 }
@@ -92,14 +92,14 @@ std::optional<std::int64_t> ConfigValue::Integer(std::int64_t min, std::int64_t 
     return std::nullopt;
   }
   if (!IsPlainDecimal(text)) {
-    Error("should be a whole number in plain decimal digits, but is " + Ticked(text));
+    Error("should be a whole number in plain decimal digits, but is " + TickedShort(text));
     return std::nullopt;
   }
   std::int64_t value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || value < min || value > max) {
     Error("should be between " + std::to_string(min) + " and " + std::to_string(max) + ", but is " +
-          Ticked(text));
+          TickedShort(text));
     return std::nullopt;
   }
   return value;
@@ -110,7 +110,7 @@ std::optional<bool> ConfigValue::Bool() const {
   if (!expanded) return std::nullopt;
   if (expanded->plain && expanded->text == "true") return true;
   if (expanded->plain && expanded->text == "false") return false;
-  Error("should be `true` or `false`, without quotes, but is " + Ticked(expanded->text));
+  Error("should be `true` or `false`, without quotes, but is " + TickedShort(expanded->text));
   return std::nullopt;
 }
 
@@ -124,7 +124,7 @@ std::optional<Micros> ConfigValue::Duration(Micros min, Micros max) const {
   }
   if (*parsed < min || *parsed > max) {
     Error("should be between " + FormatDuration(min) + " and " + FormatDuration(max) + ", but is " +
-          Ticked(*text));
+          TickedShort(*text));
     return std::nullopt;
   }
   return *parsed;
@@ -140,7 +140,7 @@ std::optional<std::size_t> ConfigValue::Size(std::int64_t min, std::int64_t max)
   }
   if (*parsed < min || *parsed > max) {
     Error("should be between " + SizeText(min) + " and " + SizeText(max) + ", but is " +
-          Ticked(*text));
+          TickedShort(*text));
     return std::nullopt;
   }
   return static_cast<std::size_t>(*parsed);
@@ -151,7 +151,7 @@ std::optional<std::size_t> ConfigValue::WordOf(std::span<const std::string_view>
   if (!text) return std::nullopt;
   const auto found = std::find(words.begin(), words.end(), *text);
   if (found == words.end()) {
-    Error("should be " + tidegate::OneOf(words) + ", but is " + Ticked(*text) +
+    Error("should be " + tidegate::OneOf(words) + ", but is " + TickedShort(*text) +
           DidYouMean(*text, words));
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include "rules/config.hpp"
 #include "rules/config_value.hpp"
 #include "rules/known_keys.hpp"
+#include "rules/ticked.hpp"
 
 // What the files that read a configuration's sections share; only they include this.
 
@@ -91,8 +92,6 @@ void ReadMatch(const ConfigValue& value, MatchSpec& match);
 inline constexpr std::size_t kMaxId = 64;
 inline constexpr std::string_view kIdGrammar =
     "should have 1 to 64 of the characters A-Z a-z 0-9 . _ -";
-
-inline std::string Ticked(std::string_view text) { return "`" + std::string{text} + "`"; }
 
 inline constexpr std::array<Choice<OnFailure>, 3> kOnFailureWords = {
     {{"open", OnFailure::kOpen}, {"closed", OnFailure::kClosed}, {"local", OnFailure::kLocal}}};

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "rules/config_sections.hpp"
+#include "rules/size_text.hpp"
 
 namespace tidegate {
 namespace {
@@ -10,9 +11,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
-
-constexpr std::int64_t kKiB = 1 << 10;
-constexpr std::int64_t kMiB = 1 << 20;
 
 enum class HeaderSet : std::uint8_t { kRateLimit, kLegacy, kX };
 constexpr std::array<Choice<HeaderSet>, 3> kHeaderSets = {{{"ratelimit", HeaderSet::kRateLimit},
@@ -78,9 +76,9 @@ void ReadDrain(const ConfigValue& value, Config::Limits& limits) {
 using L = Config::Limits;
 constexpr std::array<ConfigKey<L>, 9> kLimitsKeys = {{
     {"connections", ReadCount<&L::connections, 1, 1'000'000>},
-    {"header_bytes", ReadBytes<&L::header_bytes, kKiB, kMiB>},
+    {"header_bytes", ReadBytes<&L::header_bytes, kKibibyte, kMebibyte>},
     {"header_count", ReadCount<&L::header_count, 1, 128>},
-    {"body_bytes", ReadBytes<&L::body_bytes, 0, 64 * kMiB>},
+    {"body_bytes", ReadBytes<&L::body_bytes, 0, 64 * kMebibyte>},
     {"header_timeout", ReadTimeout<&L::header_timeout>},
     {"body_timeout", ReadTimeout<&L::body_timeout>},
     {"idle_timeout", ReadTimeout<&L::idle_timeout>},

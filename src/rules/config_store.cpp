@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "rules/config_store.hpp"
+#include "rules/size_text.hpp"
 
 namespace tidegate {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::int64_t kKiB = 1 << 10;
-constexpr std::int64_t kGiB = 1 << 30;
 constexpr std::size_t kMaxPrefix = 64;
 
 /// Whatever is wrong, the text is not shown: it may hold a password.
@@ -85,7 +84,7 @@ constexpr std::array<ConfigKey<StoreDraft>, 10> kStoreKeys = {{
     {"max_keys", ReadMaxKeys},
     {"max_list_bytes",
      [](const ConfigValue& v, StoreDraft& d) {
-       Put(d.store.max_list_bytes, v.Size(64 * kKiB, 1024 * kGiB));
+       Put(d.store.max_list_bytes, v.Size(64 * kKibibyte, 1024 * kGibibyte));
      }},
     {"on_failure",
      [](const ConfigValue& v, StoreDraft& d) {

@@ -23,7 +23,7 @@ const DurationUnit* FindUnit(std::string_view name) noexcept {
   return nullptr;
 }
 
-std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
+std::unexpected<Error> RefuseDuration(std::string_view text, std::string_view why) {
   std::string message = "\"";
   message += text;
   message += "\" ";
@@ -55,13 +55,14 @@ Result<Micros> ParseDuration(std::string_view text) {
   const auto [rest, error] = std::from_chars(text.data(), end, count);
   const DurationUnit* const unit = FindUnit({rest, static_cast<std::size_t>(end - rest)});
   if (error == std::errc::invalid_argument || unit == nullptr || text.front() == '-') {
-    return Refuse(text,
-                  "is not a duration: write a whole number and a unit (us, ms, s, m, h or d), "
-                  "as in 100ms, 1s or 24h");
+    return RefuseDuration(
+        text,
+        "is not a duration: write a whole number and a unit (us, ms, s, m, h or d), "
+        "as in 100ms, 1s or 24h");
   }
   if (error == std::errc::result_out_of_range ||
       count > std::numeric_limits<std::int64_t>::max() / unit->length.count()) {
-    return Refuse(text, "is too long a duration: stay below 292,000 years");
+    return RefuseDuration(text, "is too long a duration: stay below 292,000 years");
   }
   return count * unit->length;
 }

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <optional>
 
+#include "core/refuse.hpp"
 #include "rules/ascii.hpp"
 #include "rules/identity_text.hpp"
 #include "rules/jwt.hpp"
@@ -18,13 +19,10 @@ namespace {
 
 const Source kClientIp{Source::Kind::kClientIp, {}};
 
-std::unexpected<Error> Refuse(std::string message) {
-  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(message)});
-}
-
 std::unexpected<Error> RefuseLength(const std::string& what, std::size_t size) {
-  return Refuse("the value of " + what + " has " + std::to_string(size) +
-                " bytes: an identity takes at most " + std::to_string(kMaxIdentityValue));
+  return Refuse(ErrorCode::kBadCharge, "the value of " + what + " has " + std::to_string(size) +
+                                           " bytes: an identity takes at most " +
+                                           std::to_string(kMaxIdentityValue));
 }
 
 /// What a caller wrote, fit for a log line.
@@ -157,7 +155,8 @@ Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestVi
     }
     if (found) continue;
     if (!request.has_client) {
-      return Refuse("the request has neither " + Names(part) + " nor a client address to count by");
+      return Refuse(ErrorCode::kBadCharge,
+                    "the request has neither " + Names(part) + " nor a client address to count by");
     }
     text.Add(request.client.MaskedV6(options_.ipv6_prefix));
   }
@@ -184,7 +183,8 @@ Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const 
       source = &kClientIp;
       given = Given(per, values, kClientIp);
     }
-    if (given == nullptr) return Refuse("the identity has no value for " + Names(part));
+    if (given == nullptr)
+      return Refuse(ErrorCode::kBadCharge, "the identity has no value for " + Names(part));
     if (source->kind != Source::Kind::kClientIp) {
       text.Add(*source, AsInRequest(*source, given->value, memory));
       continue;
@@ -192,6 +192,7 @@ Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const 
     const auto address = Address::Parse(given->value);
     if (!address) {
       return Refuse(
+          ErrorCode::kBadCharge,
           "the value of client_ip is not an IP address such as 203.0.113.7 or 2001:db8::1");
     }
     text.Add(address->MaskedV6(options_.ipv6_prefix));
@@ -201,7 +202,9 @@ Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const 
 
 Result<std::string_view> Identifier::FromKey(std::string_view key,
                                              std::pmr::memory_resource& memory) const {
-  if (key.empty()) return Refuse("the key is empty: all such callers would share one quota");
+  if (key.empty())
+    return Refuse(ErrorCode::kBadCharge,
+                  "the key is empty: all such callers would share one quota");
   if (key.size() > kMaxIdentityValue) return RefuseLength("the key", key.size());
   IdentityText text(hash_, IdentityText::kKeyBound, memory);
   text.AddKey(key);

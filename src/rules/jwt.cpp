@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "core/refuse.hpp"
 #include "rules/ascii.hpp"
 #include "rules/base64url.hpp"
 #include "rules/jwt_json.hpp"
@@ -14,10 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxToken = 8192;
 constexpr double kLeewaySeconds = 30;
-
-std::unexpected<Error> Refuse(std::string message) {
-  return std::unexpected(Error{ErrorCode::kBadQuota, std::move(message)});
-}
 
 /// The token of `Bearer <token>`; empty if it is something else.
 std::string_view BearerToken(std::string_view authorization) noexcept {
@@ -99,6 +96,7 @@ Result<std::shared_ptr<const JwtVerifier>> JwtVerifier::Make(Options options) {
                    (options.public_key_pem.empty() ? 0 : 1) + (options.unverified ? 1 : 0);
   if (ways != 1) {
     return Refuse(
+        ErrorCode::kBadQuota,
         "jwt needs exactly one of a secret, a public key, and the word `unverified`, which "
         "believes every token");
   }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxDepth = 16;
 
 namespace json = boost::json;
-using Error = json::error_code;
+using JsonError = json::error_code;
 using Text = json::string_view;
 
 }  // namespace
@@ -40,55 +40,55 @@ class JwtJsonHandler {
   }
   [[nodiscard]] bool is_object() const noexcept { return is_object_; }
 
-  bool on_document_begin(Error&) noexcept { return true; }
-  bool on_document_end(Error&) noexcept { return true; }
-  bool on_object_begin(Error&) {
+  bool on_document_begin(JsonError&) noexcept { return true; }
+  bool on_document_end(JsonError&) noexcept { return true; }
+  bool on_object_begin(JsonError&) {
     if (depth_ == 0) is_object_ = true;
     Scalar({.kind = JwtJson::Kind::kOther});
     objects_[++depth_] = ++object_count_;
     return true;
   }
-  bool on_object_end(std::size_t, Error&) noexcept {
+  bool on_object_end(std::size_t, JsonError&) noexcept {
     --depth_;
     return true;
   }
-  bool on_array_begin(Error&) {
+  bool on_array_begin(JsonError&) {
     Scalar({.kind = JwtJson::Kind::kArray, .first_item = json_.items_.size()});
     ++depth_;
     return true;
   }
-  bool on_array_end(std::size_t, Error&) noexcept {
+  bool on_array_end(std::size_t, JsonError&) noexcept {
     --depth_;
     return true;
   }
-  bool on_key_part(Text part, std::size_t, Error&) { return Append(part); }
-  bool on_key(Text part, std::size_t, Error&) {
+  bool on_key_part(Text part, std::size_t, JsonError&) { return Append(part); }
+  bool on_key(Text part, std::size_t, JsonError&) {
     name_ = Complete(part);
     keys_.push_back({objects_[depth_], name_});
     return true;
   }
-  bool on_string_part(Text part, std::size_t, Error&) { return Append(part); }
-  bool on_string(Text part, std::size_t, Error&) {
+  bool on_string_part(Text part, std::size_t, JsonError&) { return Append(part); }
+  bool on_string(Text part, std::size_t, JsonError&) {
     Scalar({.kind = JwtJson::Kind::kString, .text = Complete(part)});
     return true;
   }
-  bool on_number_part(Text, Error&) noexcept { return true; }
-  bool on_int64(std::int64_t number, Text, Error&) { return Integer(number); }
-  bool on_uint64(std::uint64_t number, Text, Error&) { return Integer(number); }
-  bool on_double(double number, Text, Error&) {
+  bool on_number_part(Text, JsonError&) noexcept { return true; }
+  bool on_int64(std::int64_t number, Text, JsonError&) { return Integer(number); }
+  bool on_uint64(std::uint64_t number, Text, JsonError&) { return Integer(number); }
+  bool on_double(double number, Text, JsonError&) {
     Scalar({.kind = JwtJson::Kind::kNumber, .number = number});
     return true;
   }
-  bool on_bool(bool, Error&) {
+  bool on_bool(bool, JsonError&) {
     Scalar({.kind = JwtJson::Kind::kOther});
     return true;
   }
-  bool on_null(Error&) {
+  bool on_null(JsonError&) {
     Scalar({.kind = JwtJson::Kind::kOther});
     return true;
   }
-  bool on_comment_part(Text, Error&) noexcept { return true; }
-  bool on_comment(Text, Error&) noexcept { return true; }
+  bool on_comment_part(Text, JsonError&) noexcept { return true; }
+  bool on_comment(Text, JsonError&) noexcept { return true; }
 
  private:
   struct Key {
@@ -148,7 +148,7 @@ std::optional<JwtJson> JwtJson::Parse(std::string_view text, std::pmr::memory_re
   json::parse_options options;
   options.max_depth = kMaxDepth;
   json::basic_parser<JwtJsonHandler> parser(options, result, memory);
-  Error error;
+  JsonError error;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   if (error || read != text.size() || !parser.done()) return std::nullopt;
   if (!parser.handler().is_object() || parser.handler().HasEqualKeys()) return std::nullopt;

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <span>
 
+#include "core/refuse.hpp"
+
 namespace tidegate {
 namespace {
 
@@ -19,13 +21,13 @@ constexpr std::size_t kMinSecret = 32;
 
 enum class Family : std::uint8_t { kHmac, kRsa, kEc };
 
-struct Algorithm {
+struct JwtAlgorithm {
   std::string_view name;
   Family family;
   const EVP_MD* (*digest)();
   int curve;
 };
-constexpr std::array<Algorithm, 8> kAlgorithms = {{
+constexpr std::array<JwtAlgorithm, 8> kAlgorithms = {{
     {"HS256", Family::kHmac, EVP_sha256, 0},
     {"HS384", Family::kHmac, EVP_sha384, 0},
     {"HS512", Family::kHmac, EVP_sha512, 0},
@@ -57,8 +59,8 @@ const unsigned char* Bytes(std::string_view text) noexcept {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-const Algorithm* FindAlgorithm(std::string_view name) noexcept {
-  for (const Algorithm& algorithm : kAlgorithms) {
+const JwtAlgorithm* FindAlgorithm(std::string_view name) noexcept {
+  for (const JwtAlgorithm& algorithm : kAlgorithms) {
     if (algorithm.name == name) return &algorithm;
   }
   return nullptr;
@@ -114,20 +116,19 @@ int CurveOf(EVP_PKEY* key) noexcept {
   return curve == NID_X9_62_prime256v1 || curve == NID_secp384r1 ? curve : 0;
 }
 
-std::unexpected<Error> Refuse(std::string message) {
-  return std::unexpected(Error{ErrorCode::kBadQuota, std::move(message)});
-}
-
 }  // namespace
 
 Result<JwtKey> JwtKey::FromSecret(std::string secret) {
   if (secret.size() < kMinSecret) {
-    return Refuse("the JWT secret has " + std::to_string(secret.size()) +
-                  " bytes: it needs at least 32, as `openssl rand -hex 32` makes them");
+    return Refuse(ErrorCode::kBadQuota,
+                  "the JWT secret has " + std::to_string(secret.size()) +
+                      " bytes: it needs at least 32, as `openssl rand -hex 32` makes them");
   }
-  if (secret.size() > std::size_t{64} * 1024) return Refuse("the JWT secret is above 64 KiB");
+  if (secret.size() > std::size_t{64} * 1024)
+    return Refuse(ErrorCode::kBadQuota, "the JWT secret is above 64 KiB");
   if (secret.find("-----BEGIN ") != std::string::npos) {
-    return Refuse("the JWT secret is a PEM file: give a public key as the public key");
+    return Refuse(ErrorCode::kBadQuota,
+                  "the JWT secret is a PEM file: give a public key as the public key");
   }
   JwtKey key;
   key.secret_ = std::move(secret);
@@ -136,7 +137,8 @@ Result<JwtKey> JwtKey::FromSecret(std::string secret) {
 
 Result<JwtKey> JwtKey::FromPem(std::string_view pem) {
   const ErrorMark mark;
-  if (pem.size() > std::size_t{64} * 1024) return Refuse("the JWT public key is above 64 KiB");
+  if (pem.size() > std::size_t{64} * 1024)
+    return Refuse(ErrorCode::kBadQuota, "the JWT public key is above 64 KiB");
   const std::unique_ptr<BIO, Free<BIO_free>> bio(
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   JwtKey key;
@@ -144,28 +146,29 @@ Result<JwtKey> JwtKey::FromPem(std::string_view pem) {
   const auto no_passphrase = [](char*, int, int, void*) { return 0; };
   key.public_.reset(PEM_read_bio_PUBKEY(bio.get(), nullptr, no_passphrase, nullptr));
   if (key.public_ == nullptr) {
-    return Refuse(
-        "the JWT public key cannot be read: it must be PEM that begins with "
-        "\"-----BEGIN PUBLIC KEY-----\"");
+    return Refuse(ErrorCode::kBadQuota,
+                  "the JWT public key cannot be read: it must be PEM that begins with "
+                  "\"-----BEGIN PUBLIC KEY-----\"");
   }
   if (EVP_PKEY_is_a(key.public_.get(), "RSA") == 1) {
     const int bits = EVP_PKEY_get_bits(key.public_.get());
     if (bits < 2048 || bits > 8192) {
-      return Refuse("the JWT public key has " + std::to_string(bits) +
-                    " bits: RSA keys need 2048 to 8192");
+      return Refuse(ErrorCode::kBadQuota, "the JWT public key has " + std::to_string(bits) +
+                                              " bits: RSA keys need 2048 to 8192");
     }
     return key;
   }
   if (EVP_PKEY_is_a(key.public_.get(), "EC") == 1) key.curve_ = CurveOf(key.public_.get());
   if (key.curve_ == 0) {
-    return Refuse("the JWT public key is of a kind that is not known: use RSA, P-256 or P-384");
+    return Refuse(ErrorCode::kBadQuota,
+                  "the JWT public key is of a kind that is not known: use RSA, P-256 or P-384");
   }
   return key;
 }
 
 bool JwtKey::Verify(std::string_view name, std::string_view message,
                     std::string_view signature) const {
-  const Algorithm* const algorithm = FindAlgorithm(name);
+  const JwtAlgorithm* const algorithm = FindAlgorithm(name);
   if (algorithm == nullptr) return false;
   const Family family = !secret_.empty() ? Family::kHmac : curve_ == 0 ? Family::kRsa : Family::kEc;
   if (algorithm->family != family || algorithm->curve != curve_) return false;

@@ -37,7 +37,7 @@ constexpr std::array<Word, 17> kWords = {{{"sec", "s"},
 
 bool IsDigit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
+std::unexpected<Error> RefuseLimit(std::string_view text, std::string_view why) {
   std::string message = "`";
   message += text;
   message += "` ";
@@ -46,19 +46,21 @@ std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
 }
 
 Result<std::int64_t> ParseCount(std::string_view text, std::string_view count) {
-  if (!count.empty() && count.front() == '-') return Refuse(text, "has a negative count");
+  if (!count.empty() && count.front() == '-') return RefuseLimit(text, "has a negative count");
   if (count.empty() || !std::all_of(count.begin(), count.end(), IsDigit)) {
-    return Refuse(text, count.find('.') != std::string_view::npos
-                            ? "does not begin with a whole number; for 1.5/s write 3/2s"
-                            : "does not begin with a whole number in plain digits, as in 100/s");
+    return RefuseLimit(text,
+                       count.find('.') != std::string_view::npos
+                           ? "does not begin with a whole number; for 1.5/s write 3/2s"
+                           : "does not begin with a whole number in plain digits, as in 100/s");
   }
   if (count.front() == '0') {
-    return Refuse(text, count.size() == 1 ? "would refuse every request; to refuse all, use `deny`"
-                                          : "begins with a zero; write plain decimal digits");
+    return RefuseLimit(text, count.size() == 1
+                                 ? "would refuse every request; to refuse all, use `deny`"
+                                 : "begins with a zero; write plain decimal digits");
   }
   std::int64_t value = 0;
   const auto [rest, error] = std::from_chars(count.data(), count.data() + count.size(), value);
-  if (error != std::errc{}) return Refuse(text, "has a count beyond 2^63");
+  if (error != std::errc{}) return RefuseLimit(text, "has a count beyond 2^63");
   return value;
 }
 
@@ -71,23 +73,24 @@ Result<Micros> ParsePeriod(std::string_view text, std::string_view period) {
   }
   for (const Word& word : kWords) {
     if (word.word == unit) {
-      return Refuse(text, "has a period in `" + std::string{unit} + "`; write `" +
-                              std::string{word.unit} + "`");
+      return RefuseLimit(text, "has a period in `" + std::string{unit} + "`; write `" +
+                                   std::string{word.unit} + "`");
     }
   }
-  if (unit == "ns") return Refuse(text, "has too short a period: the shortest is 1us");
-  if (unit == "y") return Refuse(text, "has too long a period: the longest is 366d");
+  if (unit == "ns") return RefuseLimit(text, "has too short a period: the shortest is 1us");
+  if (unit == "y") return RefuseLimit(text, "has too long a period: the longest is 366d");
   if (digits == 0 || std::none_of(kDurationUnits.begin(), kDurationUnits.end(),
                                   [&](const DurationUnit& known) { return known.name == unit; })) {
-    return Refuse(text,
-                  "has no period that can be read; write a unit (us, ms, s, m, h or d), with or "
-                  "without a whole number before it, as in 100/s or 1000/24h");
+    return RefuseLimit(
+        text,
+        "has no period that can be read; write a unit (us, ms, s, m, h or d), with or "
+        "without a whole number before it, as in 100/s or 1000/24h");
   }
   const auto parsed = ParseDuration(period);
   if (!parsed || *parsed > kLongest) {
-    return Refuse(text, "has too long a period: the longest is 366d");
+    return RefuseLimit(text, "has too long a period: the longest is 366d");
   }
-  if (*parsed == Micros{0}) return Refuse(text, "has too short a period: the shortest is 1us");
+  if (*parsed == Micros{0}) return RefuseLimit(text, "has too short a period: the shortest is 1us");
   return *parsed;
 }
 
@@ -96,10 +99,10 @@ Result<Micros> ParsePeriod(std::string_view text, std::string_view period) {
 Result<LimitText> LimitText::Parse(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == std::string_view::npos) {
-    return Refuse(text, "is not a limit: write a count and a period, as in 100/s or 1000/24h");
+    return RefuseLimit(text, "is not a limit: write a count and a period, as in 100/s or 1000/24h");
   }
   if (text.find(' ') != std::string_view::npos) {
-    return Refuse(text, "holds a space; write it as in 100/s or 1000/24h");
+    return RefuseLimit(text, "holds a space; write it as in 100/s or 1000/24h");
   }
   const auto count = ParseCount(text, text.substr(0, slash));
   if (!count) return std::unexpected(count.error());

@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "core/refuse.hpp"
+
 namespace tidegate {
 namespace {
 
@@ -33,10 +35,6 @@ class ErrorMark {
   ErrorMark& operator=(const ErrorMark&) = delete;
   ~ErrorMark() { ERR_pop_to_mark(); }
 };
-
-std::unexpected<Error> Refuse(std::string_view why) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::string{why}});
-}
 
 Bio Open(std::string_view pem) {
   return Bio{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
@@ -69,6 +67,7 @@ Result<std::size_t> CountCertificates(std::string_view pem) {
   const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   if (count == 0 || !ended) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "should be certificates in PEM form, which begin with `-----BEGIN CERTIFICATE-----`, or "
         "`file:PATH` of them");
   }
@@ -80,13 +79,13 @@ Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem
   const Bio bio = Open(key_pem);
   const Key key{PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr)};
   if (key == nullptr) {
-    return Refuse(
-        "should be a private key in PEM form without a passphrase, which begins with "
-        "`-----BEGIN PRIVATE KEY-----`, or `file:PATH` of one");
+    return Refuse(ErrorCode::kBadConfig,
+                  "should be a private key in PEM form without a passphrase, which begins with "
+                  "`-----BEGIN PRIVATE KEY-----`, or `file:PATH` of one");
   }
   const Certificate certificate = Next(Open(certificate_pem).get());
   if (certificate == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
-    return Refuse("is not the key of `certificate`");
+    return Refuse(ErrorCode::kBadConfig, "is not the key of `certificate`");
   }
   return {};
 }

@@ -18,7 +18,7 @@ void AppendEscaped(std::string& out, unsigned char byte) {
 
 /// Values may hold anything that YAML escapes can write, and messages go to terminals and logs. C1
 /// controls (0xc2 0x80 to 0x9f in UTF-8) steer some terminals too.
-std::string Printable(std::string_view text) {
+std::string Escaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -52,7 +52,7 @@ std::string Where::Text() const {
   std::string text = parent != nullptr ? parent->Text() : std::string{};
   if (index != kNoIndex) return text + "[" + std::to_string(index) + "]";
   if (!text.empty() && !key.empty()) text += ".";
-  return Shortened(Printable(text + std::string{key}));
+  return Shortened(Escaped(text + std::string{key}));
 }
 
 void ReadContext::Add(Problem::Severity severity, Position at, std::string where,
@@ -66,7 +66,7 @@ void ReadContext::Add(Problem::Severity severity, Position at, std::string where
   } else {
     text = message;
   }
-  problems_.push_back({severity, at, std::move(where), Shortened(Printable(text))});
+  problems_.push_back({severity, at, std::move(where), Shortened(Escaped(text))});
 }
 
 void ReadContext::Error(Position at, const Where& where, std::string_view message) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/refuse.hpp"
 #include "rules/nearest.hpp"
 #include "rules/printable.hpp"
 
@@ -23,10 +24,6 @@ std::vector<const MatchSpec*> Pointers(const std::vector<RuleSpec>& rules) {
   return pointers;
 }
 
-std::unexpected<Error> Bad(std::string message) {
-  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(message)});
-}
-
 /// What the request costs under `rule`: its header is believed only from those who may say it.
 Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
   if (rule.cost.kind != CostSpec::Kind::kHeader || !request.trusted) return rule.cost.fixed;
@@ -37,8 +34,9 @@ Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
   if (error == std::errc{} && end == text.data() + text.size() && cost >= 1 && cost <= kMaxCost) {
     return cost;
   }
-  return Bad("the header " + rule.cost.header + " must hold a cost, a whole number from 1 to " +
-             std::to_string(kMaxCost) + ", for rule '" + rule.id + "'");
+  return Refuse(ErrorCode::kBadCharge,
+                "the header " + rule.cost.header + " must hold a cost, a whole number from 1 to " +
+                    std::to_string(kMaxCost) + ", for rule '" + rule.id + "'");
 }
 
 void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
@@ -174,14 +172,16 @@ Result<Access> RuleSet::ResolveKey(std::string_view id, std::string_view identit
   const Rule* const rule = Find(id);
   if (rule == nullptr) return std::unexpected(Unknown(id));
   if (identity.find("=#") != std::string_view::npos) {
-    return Bad(
+    return Refuse(
+        ErrorCode::kBadCharge,
         "what stands behind `#` hides whom the key is about, also from here: name it by its "
         "`identity`, or let keys be shown with `metrics: {key_names: plain}`");
   }
   if (!identifier_->CouldBe(rule->per, identity)) {
-    return Bad("this cannot be a key of rule '" + rule->id + "', which counts by " +
-               rule->per.Text() +
-               ": keys have a value of each, masked and hashed as `inspect` shows them");
+    return Refuse(ErrorCode::kBadCharge,
+                  "this cannot be a key of rule '" + rule->id + "', which counts by " +
+                      rule->per.Text() +
+                      ": keys have a value of each, masked and hashed as `inspect` shows them");
   }
   AddCharge(*rule, identity, rule->cost.fixed, {}, overrides, charges);
   return AccessOf(charges);

@@ -16,7 +16,7 @@ struct Unit {
 };
 constexpr std::array<Unit, 4> kUnits = {{{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}}};
 
-std::unexpected<Error> Refuse(std::string_view text, std::string_view why) {
+std::unexpected<Error> RefuseSize(std::string_view text, std::string_view why) {
   std::string message = "`";
   message += text;
   message += "` ";
@@ -35,13 +35,14 @@ Result<std::int64_t> ParseSize(std::string_view text) {
                                         [&](const Unit& known) { return known.name == name; });
   if (error == std::errc::invalid_argument || unit == kUnits.end() || text.front() == '-' ||
       (text.size() > 1 && text.front() == '0')) {
-    return Refuse(text,
-                  "is not a size: write a whole number of bytes, or one with KiB, MiB or GiB, as "
-                  "in 256MiB");
+    return RefuseSize(
+        text,
+        "is not a size: write a whole number of bytes, or one with KiB, MiB or GiB, as "
+        "in 256MiB");
   }
   if (error == std::errc::result_out_of_range ||
       count > std::numeric_limits<std::int64_t>::max() >> unit->shift) {
-    return Refuse(text, "is too large a size");
+    return RefuseSize(text, "is too large a size");
   }
   return count << unit->shift;
 }

@@ -5,7 +5,9 @@
 #include <array>
 #include <optional>
 
+#include "core/refuse.hpp"
 #include "rules/nearest.hpp"
+#include "rules/ticked.hpp"
 
 namespace tidegate {
 namespace {
@@ -35,12 +37,6 @@ constexpr std::array<Synonym, 14> kSynonyms = {{{"ip", "client_ip"},
                                                 {"claim", "jwt:sub"},
                                                 {"user", "jwt:sub"},
                                                 {"api_key", "header:x-api-key"}}};
-
-std::unexpected<Error> Refuse(std::string why) {
-  return std::unexpected(Error{ErrorCode::kBadCharge, std::move(why)});
-}
-
-std::string Ticked(std::string_view text) { return "`" + std::string{text} + "`"; }
 
 bool HasName(Source::Kind kind) noexcept {
   return kind == Source::Kind::kHeader || kind == Source::Kind::kCookie ||
@@ -81,12 +77,14 @@ std::string UnknownSource(std::string_view kind) {
 Result<std::string> CheckedName(Source::Kind kind, std::string_view name) {
   const std::string label{kNames[static_cast<std::size_t>(kind)]};
   if (name.size() > kMaxName) {
-    return Refuse("the name of a " + label + " source has at most 128 characters");
+    return Refuse(ErrorCode::kBadCharge,
+                  "the name of a " + label + " source has at most 128 characters");
   }
   for (const char c : name) {
     if (MayStandInName(kind, c)) continue;
     const bool printable = c > ' ' && c < 0x7f;
     return Refuse(
+        ErrorCode::kBadCharge,
         printable ? Ticked({&c, 1}) + " cannot stand in the name of a " + label + " source"
                   : "the name of a " + label + " source holds a space or an unprintable character");
   }
@@ -124,12 +122,14 @@ Result<Source> Source::Parse(std::string_view text) {
   const auto colon = text.find(':');
   const std::string_view label = text.substr(0, colon);
   const auto* const found = std::find(kNames.begin(), kNames.end(), label);
-  if (found == kNames.end()) return Refuse(UnknownSource(label));
+  if (found == kNames.end()) return Refuse(ErrorCode::kBadCharge, UnknownSource(label));
   Source source;
   source.kind = static_cast<Kind>(found - kNames.begin());
   const bool named = colon != std::string_view::npos;
   if (!HasName(source.kind)) {
-    if (named) return Refuse(Ticked(label) + " has no name: write it without the colon");
+    if (named)
+      return Refuse(ErrorCode::kBadCharge,
+                    Ticked(label) + " has no name: write it without the colon");
     return source;
   }
   const std::string_view name = named ? text.substr(colon + 1) : std::string_view{};
@@ -138,7 +138,7 @@ Result<Source> Source::Parse(std::string_view text) {
                                 : source.kind == Kind::kCookie ? "cookie:session"
                                 : source.kind == Kind::kQuery  ? "query:api_key"
                                                                : "jwt:sub";
-    return Refuse(Ticked(label) + " needs a name, as in " + Ticked(example));
+    return Refuse(ErrorCode::kBadCharge, Ticked(label) + " needs a name, as in " + Ticked(example));
   }
   auto checked = CheckedName(source.kind, name);
   if (!checked) return std::unexpected(std::move(checked.error()));
@@ -161,13 +161,14 @@ Result<Per::Part> Per::ParsePart(std::string_view text) {
     const std::string_view alternative = Trimmed(text.substr(from, bar - from));
     from = bar + 1;
     if (alternative.empty()) {
-      return Refuse(text.empty() ? "names nothing to count by; write `client_ip` for each address "
+      return Refuse(ErrorCode::kBadCharge,
+                    text.empty() ? "names nothing to count by; write `client_ip` for each address "
                                    "or `const` for all together"
                                  : "has an empty alternative beside a `|`");
     }
     auto source = Source::Parse(alternative);
     if (!source) return std::unexpected(std::move(source.error()));
-    if (auto why = WhyNotNext(part, *source)) return Refuse(*std::move(why));
+    if (auto why = WhyNotNext(part, *source)) return Refuse(ErrorCode::kBadCharge, *std::move(why));
     part.push_back(*std::move(source));
   }
   return part;

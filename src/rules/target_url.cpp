@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/refuse.hpp"
 #include "rules/address.hpp"
 #include "rules/ascii.hpp"
 #include "rules/path.hpp"
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
-
-std::unexpected<Error> Refuse(std::string_view why) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::string{why}});
-}
 
 bool IsDigit(char c) noexcept { return c >= '0' && c <= '9'; }
 
@@ -76,20 +73,23 @@ Result<UpstreamSpec::Target> ParseTargetUrl(std::string_view text) {
   UpstreamSpec::Target target;
   target.tls = text.starts_with(kHttps);
   if (!target.tls && !text.starts_with(kHttp)) {
-    return Refuse(
-        "should begin with `http://` or `https://`, as in `http://127.0.0.1:9001` or "
-        "`https://api.internal:8443`");
+    return Refuse(ErrorCode::kBadConfig,
+                  "should begin with `http://` or `https://`, as in `http://127.0.0.1:9001` or "
+                  "`https://api.internal:8443`");
   }
   const std::string_view rest = text.substr(target.tls ? kHttps.size() : kHttp.size());
-  if (const std::string_view why = WhatIsTooMuch(rest); !why.empty()) return Refuse(why);
+  if (const std::string_view why = WhatIsTooMuch(rest); !why.empty())
+    return Refuse(ErrorCode::kBadConfig, std::string(why));
   const std::size_t inside = rest.starts_with('[') ? std::min(rest.find(']'), rest.size()) : 0;
   const std::size_t colon = std::min(rest.find(':', inside), rest.size());
   if (!rest.starts_with('[') && rest.find(':', colon + 1) != std::string_view::npos) {
-    return Refuse("has several `:`; an IPv6 address stands in brackets, as in `http://[::1]:9001`");
+    return Refuse(ErrorCode::kBadConfig,
+                  "has several `:`; an IPv6 address stands in brackets, as in `http://[::1]:9001`");
   }
   auto host = HostOf(rest.substr(0, colon));
   if (!host) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "has a host that is neither a name nor an IP address; international names are written in "
         "their `xn--` form, and without a final dot");
   }
@@ -97,7 +97,8 @@ Result<UpstreamSpec::Target> ParseTargetUrl(std::string_view text) {
   target.port = target.tls ? 443 : 80;
   if (colon == rest.size()) return target;
   const auto port = PortOf(rest.substr(colon + 1));
-  if (!port) return Refuse("has a port that is not a number from 1 to 65535");
+  if (!port)
+    return Refuse(ErrorCode::kBadConfig, "has a port that is not a number from 1 to 65535");
   target.port = *port;
   return target;
 }

@@ -9,7 +9,7 @@ namespace {
 using Guards = std::span<const Guard* const>;
 using Type = MetricFamily::Type;
 
-double Count(Guards guards, Rung rung, std::size_t reason) {
+double CountOf(Guards guards, Rung rung, std::size_t reason) {
   std::uint64_t sum = 0;
   for (const Guard* const guard : guards) {
     sum += guard->stats().failures[static_cast<std::size_t>(rung)][reason].get();
@@ -25,7 +25,7 @@ std::string ReasonName(std::size_t reason) {
 MetricFamily OfRung(Guards guards, std::string_view name, std::string_view help, Rung rung) {
   MetricFamily family{name, help, Type::kCounter, {}};
   for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
-    family.values.push_back({Count(guards, rung, reason), {{"reason", ReasonName(reason)}}});
+    family.values.push_back({CountOf(guards, rung, reason), {{"reason", ReasonName(reason)}}});
   }
   return family;
 }
@@ -40,7 +40,7 @@ std::vector<MetricFamily> FailureMetrics(Guards guards) {
                    {}};
   for (const Rung rung : {Rung::kOpen, Rung::kClosed, Rung::kLocal}) {
     for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
-      all.values.push_back({Count(guards, rung, reason),
+      all.values.push_back({CountOf(guards, rung, reason),
                             {{"rung", std::string(Name(rung))}, {"reason", ReasonName(reason)}}});
     }
   }

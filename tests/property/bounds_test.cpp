@@ -10,8 +10,8 @@
 namespace tidegate::property {
 namespace {
 
-constexpr std::uint64_t kSeeds = 100;
-constexpr int kSteps = 80;
+constexpr std::uint64_t kBoundSeeds = 100;
+constexpr int kBoundSteps = 80;
 constexpr Freedom kPlain{
     .clock_steps_back = false, .quota_changes = false, .debits_and_refunds = false};
 
@@ -29,7 +29,7 @@ std::vector<Admitted> Live(Source& source, S& subject, bool jitter) {
   Outcome last;
   Tick furthest = kStart;
   Tick charged = kStart;
-  for (int i = 0; i < kSteps; ++i) {
+  for (int i = 0; i < kBoundSteps; ++i) {
     Tick now = chooser.NextTime(subject.quota(), furthest, furthest, last);
     if (jitter && source.Below(3) == 0) {
       now = furthest - source.Between(0, subject.quota().recovery().count() / 2);
@@ -46,7 +46,7 @@ std::vector<Admitted> Live(Source& source, S& subject, bool jitter) {
 
 template <class Kit>
 void NoIntervalAdmitsMoreThanBurstAndRefill() {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     Subject<Kit> subject(AnyQuota(source, Kit::kAlgorithm), kStart);
@@ -84,7 +84,7 @@ std::int64_t FullestWindow(const std::vector<Admitted>& admitted, Tick period) {
 }
 
 TEST(Bounds, SlidingLogHoldsItsLimitInEveryWindow) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     const Quota quota = AnyQuota(source, Algorithm::kSlidingLog);
@@ -97,7 +97,7 @@ TEST(Bounds, SlidingLogHoldsItsLimitInEveryWindow) {
 }
 
 TEST(Bounds, FixedWindowHoldsItsLimitPerWindow) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     Subject<FixedWindowKit> subject(AnyQuota(source, Algorithm::kFixedWindow), kStart);
@@ -114,7 +114,7 @@ TEST(Bounds, FixedWindowHoldsItsLimitPerWindow) {
 }
 
 TEST(Bounds, SlidingWindowStaysBelowTwiceItsLimit) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     Subject<SlidingWindowKit> subject(AnyQuota(source, Algorithm::kSlidingWindow), kStart);
@@ -178,7 +178,7 @@ TEST(Bounds, SlidingWindowErrsLittleUnderSteadyTraffic) {
 /// The two buckets are one law: the same answers to the same history, debits and
 /// refunds included, as long as the clock runs forward.
 TEST(Bounds, TokenBucketAndGcraAreOneLaw) {
-  for (std::uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 2 * kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     Chooser chooser(source, kPlain);
@@ -191,7 +191,7 @@ TEST(Bounds, TokenBucketAndGcraAreOneLaw) {
     Subject<GcraKit> gcra(Quota::Make(twin).value(), kStart);
     Outcome last;
     Tick now = kStart;
-    for (int i = 0; i < 3 * kSteps; ++i) {
+    for (int i = 0; i < 3 * kBoundSteps; ++i) {
       now = chooser.NextTime(*quota, now, now, last);
       const std::int64_t cost = chooser.Cost(*quota, last);
       const std::int64_t count = source.Below(4) == 0 ? kMaxCount : chooser.Count(*quota, cost);

@@ -8,8 +8,8 @@
 namespace tidegate::property {
 namespace {
 
-constexpr std::uint64_t kSeeds = 80;
-constexpr int kSteps = 100;
+constexpr std::uint64_t kLawSeeds = 80;
+constexpr int kLawSteps = 100;
 
 template <class Kit>
 Subject<Kit> NewSubject(Source& source, const Subject<Kit>*) {
@@ -27,7 +27,7 @@ class Laws : public testing::Test {
   /// Calls `visit(before, now, cost, count)` along random lives, then steps on.
   template <class Visit>
   void Along(const Freedom& freedom, Visit visit) {
-    for (std::uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+    for (std::uint64_t seed = 1; seed <= kLawSeeds && !testing::Test::HasFailure(); ++seed) {
       SCOPED_TRACE(testing::Message() << "seed " << seed);
       Source source(seed);
       Chooser chooser(source, freedom);
@@ -35,7 +35,7 @@ class Laws : public testing::Test {
       SCOPED_TRACE(ToString(subject.quota()));
       Outcome last;
       Tick now = kStart;
-      for (int i = 0; i < kSteps && !testing::Test::HasFailure(); ++i) {
+      for (int i = 0; i < kLawSteps && !testing::Test::HasFailure(); ++i) {
         now = chooser.NextTime(subject.quota(), now, subject.Stored(now), last);
         const std::int64_t cost = chooser.Cost(subject.quota(), last);
         const std::int64_t count = chooser.Count(subject.quota(), cost);
@@ -204,14 +204,14 @@ TYPED_TEST(Laws, NoClockStepFreezesForLongerThanOneRecovery) {
 }
 
 TEST(LeaseLaws, RetryAfterIsSufficientAndMinimal) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kLawSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     Chooser chooser(source, {});
     LeaseSubject subject(AnyQuota(source, Algorithm::kConcurrency), kLongestList);
     Outcome last;
     Tick now = kStart;
-    for (int i = 0; i < kSteps; ++i) {
+    for (int i = 0; i < kLawSteps; ++i) {
       now = chooser.NextTime(subject.quota(), now, now, last);
       const auto id = source.Below(static_cast<std::uint64_t>(subject.quota().limit()) + 2);
       const std::int64_t cost = chooser.Cost(subject.quota(), last);
@@ -226,14 +226,14 @@ TEST(LeaseLaws, RetryAfterIsSufficientAndMinimal) {
 }
 
 TEST(LeaseLaws, NeverMoreUnitsHeldThanTheLimit) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kLawSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     Chooser chooser(source, {.clock_steps_back = false});
     LeaseSubject subject(AnyQuota(source, Algorithm::kConcurrency), kLongestList);
     Outcome last;
     Tick now = kStart;
-    for (int i = 0; i < kSteps; ++i) {
+    for (int i = 0; i < kLawSteps; ++i) {
       now = chooser.NextTime(subject.quota(), now, now, last);
       const auto id = source.Below(static_cast<std::uint64_t>(subject.quota().limit()) + 2);
       last = subject.Acquire(id, chooser.Cost(subject.quota(), last), 1, now);

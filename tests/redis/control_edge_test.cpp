@@ -25,18 +25,19 @@ using service::Service;
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-std::string Yaml(int port, std::string_view more = {}) {
+std::string EdgeYaml(int port, std::string_view more = {}) {
   return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
          "\", on_failure: closed, deadline: 2s, connect_timeout: 2s }\n" + std::string(more) +
          "rules:\n"
          "  - { id: r, per: header:x-user, limit: 200000/h }\n"
          "  - { id: ip, per: client_ip, limit: 2/h }\n";
 }
-std::string Alice(std::string_view more = {}) { return ByRule("r", "alice", more); }
+
+std::string EdgeAlice(std::string_view more = {}) { return ByRule("r", "alice", more); }
 
 void AwaitReady(Service& service) {
   const auto began = Clock::now();
-  while (AskAdmin(service, "/v1/lift", Alice()).status != 200 && Clock::now() - began < 5s) {
+  while (AskAdmin(service, "/v1/lift", EdgeAlice()).status != 200 && Clock::now() - began < 5s) {
   }
 }
 
@@ -66,12 +67,12 @@ constexpr const char* kPaths[] = {"/v1/ban", "/v1/lift", "/v1/reset", "/v1/inspe
 /// Under the address sanitizer: whoever leaves early, or is left, takes nothing along.
 TEST(ControlEdge, ClientsThatLeaveEarlyAreNotAnswered) {
   RedisServer redis;
-  Service service(Yaml(redis.port()), 2);
+  Service service(EdgeYaml(redis.port()), 2);
   AwaitReady(service);
   redis.Signal(SIGSTOP);
   for (const char* path : kPaths) {
     HttpClient client(service.admin());
-    client.Send(AdminPost(path, Alice()));
+    client.Send(AdminPost(path, EdgeAlice()));
     client.Send("GET /v1/audit HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   }
   {
@@ -81,20 +82,20 @@ TEST(ControlEdge, ClientsThatLeaveEarlyAreNotAnswered) {
   Settle(service);
   redis.Signal(SIGCONT);
   AwaitReady(service);
-  EXPECT_EQ(AskAdmin(service, "/v1/inspect", Alice()).status, 200);
+  EXPECT_EQ(AskAdmin(service, "/v1/inspect", EdgeAlice()).status, 200);
 }
 
 TEST(ControlEdge, AStopAnswersWhatIsUnderWay) {
   for (int round = 0; round < 6; ++round) {
     RedisServer redis;
-    auto node = std::make_unique<Service>(Yaml(redis.port()), 2);
+    auto node = std::make_unique<Service>(EdgeYaml(redis.port()), 2);
     AwaitReady(*node);
     if (round % 2 == 0) redis.Signal(SIGSTOP);
     std::vector<std::unique_ptr<HttpClient>> clients;
     for (int i = 0; i < 4; ++i) {
       for (const char* path : kPaths) {
         clients.push_back(std::make_unique<HttpClient>(node->admin()));
-        clients.back()->Send(AdminPost(path, Alice()));
+        clients.back()->Send(AdminPost(path, EdgeAlice()));
       }
       clients.push_back(std::make_unique<HttpClient>(node->admin()));
       clients.back()->Send("GET /v1/audit HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
@@ -107,13 +108,13 @@ TEST(ControlEdge, AStopAnswersWhatIsUnderWay) {
 
 TEST(ControlEdge, RedisDiesUnderAChange) {
   RedisServer redis;
-  Service service(Yaml(redis.port()), 2);
+  Service service(EdgeYaml(redis.port()), 2);
   AwaitReady(service);
   redis.Signal(SIGSTOP);
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (const char* path : kPaths) {
     clients.push_back(std::make_unique<HttpClient>(service.admin()));
-    clients.back()->Send(AdminPost(path, Alice()));
+    clients.back()->Send(AdminPost(path, EdgeAlice()));
   }
   Settle(service);
   redis.Kill();
@@ -148,36 +149,36 @@ TEST(ControlEdge, AFullTableIsRead) {
     return ReadAdmin(service, "/v1/status").body.find("\"overrides\":{\"count\":999") !=
            std::string::npos;
   }));
-  EXPECT_EQ(service.Decide(Alice()).status, 200);
-  const HttpAnswer ban = AskAdmin(service, "/v1/ban", Alice());
+  EXPECT_EQ(service.Decide(EdgeAlice()).status, 200);
+  const HttpAnswer ban = AskAdmin(service, "/v1/ban", EdgeAlice());
   EXPECT_EQ(ban.status, 200) << ban.body;
-  EXPECT_TRUE(Soon([&] { return service.Decide(Alice()).status == 403; }));
+  EXPECT_TRUE(Soon([&] { return service.Decide(EdgeAlice()).status == 403; }));
   EXPECT_EQ(AskAdmin(service, "/v1/ban", ByRule("r", "bob")).status, 409);
-  EXPECT_EQ(AskAdmin(service, "/v1/lift", Alice()).status, 200);
+  EXPECT_EQ(AskAdmin(service, "/v1/lift", EdgeAlice()).status, 200);
 }
 
 /// Whoever fills it from elsewhere breaks nothing but the table.
 TEST(ControlEdge, ATableBeyondAllBoundsIsLeftAlone) {
   RedisServer redis;
-  Service service(Yaml(redis.port()), 2);
+  Service service(EdgeYaml(redis.port()), 2);
   AwaitReady(service);
-  ASSERT_EQ(AskAdmin(service, "/v1/ban", Alice()).status, 200);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", EdgeAlice()).status, 200);
   const service::Said said;
   redis.Text({"EVAL", Fill(2500), "1", "tg:overrides:{fleet}"});
   EXPECT_TRUE(Soon([&] { return said.Text().contains("cannot be read"); }));
   EXPECT_THAT(said.Text(), HasSubstr("too many fields"));
-  EXPECT_EQ(service.Decide(Alice()).status, 403) << "what was known stays";
+  EXPECT_EQ(service.Decide(EdgeAlice()).status, 403) << "what was known stays";
   EXPECT_EQ(service.Decide(ByRule("r", "bob")).status, 200);
 }
 
 /// What gives quota back is written down, or said not to be.
 TEST(ControlEdge, AResetThatCannotBeWrittenDownSaysSo) {
   RedisServer redis;
-  Service service(Yaml(redis.port()));
+  Service service(EdgeYaml(redis.port()));
   AwaitReady(service);
-  (void)service.Decide(Alice());
+  (void)service.Decide(EdgeAlice());
   redis.Text({"ACL", "SETUSER", "default", "resetkeys", "~tg:tb:*"});
-  const HttpAnswer reset = AskAdmin(service, "/v1/reset", Alice());
+  const HttpAnswer reset = AskAdmin(service, "/v1/reset", EdgeAlice());
   redis.Text({"ACL", "SETUSER", "default", "allkeys"});
   EXPECT_EQ(reset.status, 200);
   EXPECT_FALSE(reset.Json().at("recorded").as_bool()) << reset.body;
@@ -192,29 +193,29 @@ TEST(ControlEdge, ARefusedChangeChangesNothingHere) {
   AwaitReady(service);
   redis.Kill();
   const auto began = Clock::now();
-  while (service.Decide(Alice()).status == 200 && Clock::now() - began < 5s) {
+  while (service.Decide(EdgeAlice()).status == 200 && Clock::now() - began < 5s) {
   }
-  ASSERT_EQ(service.Decide(Alice()).status, 429);
-  ASSERT_EQ(AskAdmin(service, "/v1/reset", Alice()).status, 503);
-  EXPECT_EQ(service.Decide(Alice()).status, 429) << "it was refused, and done";
+  ASSERT_EQ(service.Decide(EdgeAlice()).status, 429);
+  ASSERT_EQ(AskAdmin(service, "/v1/reset", EdgeAlice()).status, 503);
+  EXPECT_EQ(service.Decide(EdgeAlice()).status, 429) << "it was refused, and done";
 }
 
 /// Before the fleet's key is known, the identity of a secret is nobody's.
 TEST(ControlEdge, ABanBeforeTheKeyIsAgreedOnIsOfTheSameClient) {
   RedisServer redis;
-  Service first(Yaml(redis.port()));
+  Service first(EdgeYaml(redis.port()));
   AwaitReady(first);
-  const auto known = AskAdmin(first, "/v1/inspect", Alice()).Json();
+  const auto known = AskAdmin(first, "/v1/inspect", EdgeAlice()).Json();
   const std::string key(known.at("key").as_string());
   int wrong = 0;
   for (int round = 0; round < 3; ++round) {
     redis.Signal(SIGSTOP);
-    Service second(Yaml(redis.port()));
+    Service second(EdgeYaml(redis.port()));
     redis.Signal(SIGCONT);
     const auto began = Clock::now();
     HttpAnswer ban;
     do {
-      ban = AskAdmin(second, "/v1/ban", Alice());
+      ban = AskAdmin(second, "/v1/ban", EdgeAlice());
     } while (ban.status != 200 && Clock::now() - began < 5s);
     ASSERT_EQ(ban.status, 200);
     wrong += std::string(ban.Json().at("key").as_string()) != key ? 1 : 0;
@@ -233,7 +234,7 @@ TEST(ControlEdge, AChangeIsAnsweredSoonWhereRedisHangs) {
   for (const char* path : {"/v1/reset", "/v1/inspect", "/v1/ban"}) {
     const auto began = Clock::now();
     HttpClient client(service.admin());
-    client.Send(AdminPost(path, Alice()));
+    client.Send(AdminPost(path, EdgeAlice()));
     const auto answer = client.TryRead();
     EXPECT_TRUE(answer && answer->status == 503) << path;
     EXPECT_LT(Clock::now() - began, 2s) << path;
@@ -244,7 +245,7 @@ TEST(ControlEdge, AChangeIsAnsweredSoonWhereRedisHangs) {
 /// Under the undefined behaviour sanitizer.
 TEST(ControlEdge, AnEndBeyondAllTimeIsNone) {
   RedisServer redis;
-  Service service(Yaml(redis.port()));
+  Service service(EdgeYaml(redis.port()));
   AwaitReady(service);
   redis.Text(
       {"HSET", "tg:overrides:{fleet}", "ip client_ip=192.0.2.1",

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "core/refuse.hpp"
 #include "store/redis/decimal.hpp"
 
 namespace tidegate::redis {
@@ -15,10 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxHost = 253;  // RFC 1035, 2.3.4, as text.
 constexpr std::size_t kMaxLabel = 63;
-
-std::unexpected<Error> Refuse(std::string_view why) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::string{why}});
-}
 
 bool IsDigit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -56,20 +53,21 @@ Result<Endpoint> ParseHost(std::string_view text, std::uint16_t default_port) {
     host = text.substr(1, bracket - 1);
     rest = text.substr(bracket + 1);
   } else if (rest.find(':', 1) != std::string_view::npos) {
-    return Refuse(
-        "has several `:` after its host; an IPv6 address stands in brackets, as in "
-        "`redis://[::1]:6379`, and a `:` or `/` in a password is written `%3A` or `%2F`");
+    return Refuse(ErrorCode::kBadConfig,
+                  "has several `:` after its host; an IPv6 address stands in brackets, as in "
+                  "`redis://[::1]:6379`, and a `:` or `/` in a password is written `%3A` or `%2F`");
   }
   if (host.empty() && bracket == std::string_view::npos) {
-    return Refuse("names no host, as in `redis://127.0.0.1:6379`");
+    return Refuse(ErrorCode::kBadConfig, "names no host, as in `redis://127.0.0.1:6379`");
   }
   if (bracket != std::string_view::npos ? !IsIpv6(host) : !IsHost(host)) {
-    return Refuse("has a host that is neither a name nor an IP address");
+    return Refuse(ErrorCode::kBadConfig, "has a host that is neither a name nor an IP address");
   }
   Endpoint endpoint{.host = std::string(host), .port = default_port};
   if (rest.empty()) return endpoint;
   const auto port = rest.front() == ':' ? ParseDecimal(rest.substr(1), 1, 65'535) : std::nullopt;
-  if (!port) return Refuse("has a port that is not a number from 1 to 65535");
+  if (!port)
+    return Refuse(ErrorCode::kBadConfig, "has a port that is not a number from 1 to 65535");
   endpoint.port = static_cast<std::uint16_t>(*port);
   return endpoint;
 }
@@ -95,18 +93,20 @@ Endpoint Normal(Endpoint endpoint) {
 
 Result<std::vector<Endpoint>> ParseHostList(std::string_view text, std::uint16_t default_port) {
   const auto commas = static_cast<std::size_t>(std::count(text.begin(), text.end(), ','));
-  if (commas >= kMaxHosts) return Refuse("names more than 64 hosts; a few are enough");
+  if (commas >= kMaxHosts)
+    return Refuse(ErrorCode::kBadConfig, "names more than 64 hosts; a few are enough");
   std::vector<Endpoint> hosts;
   std::set<Endpoint> seen;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(',', begin), text.size());
     if (begin == end && commas > 0) {
-      return Refuse("has a `,` without a host before or after it; write one `,` between two hosts");
+      return Refuse(ErrorCode::kBadConfig,
+                    "has a `,` without a host before or after it; write one `,` between two hosts");
     }
     auto host = ParseHost(text.substr(begin, end - begin), default_port);
     if (!host) return std::unexpected(std::move(host).error());
     if (!seen.insert(Normal(*host)).second) {
-      return Refuse("names one host and port twice; name each once");
+      return Refuse(ErrorCode::kBadConfig, "names one host and port twice; name each once");
     }
     hosts.push_back(*std::move(host));
     begin = end + 1;

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "core/refuse.hpp"
 #include "store/redis/decimal.hpp"
 #include "store/redis/host_list.hpp"
 #include "store/redis/percent.hpp"
@@ -34,10 +35,6 @@ constexpr std::array<Scheme, 6> kSchemes = {{
     {"rediss+cluster", Mode::kCluster, true},
 }};
 
-std::unexpected<Error> Refuse(std::string_view why) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::string{why}});
-}
-
 bool IsPrintable(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
 }
@@ -48,6 +45,7 @@ constexpr std::string_view kBadEscape =
 Result<void> ReadUser(std::string_view text, RedisUrl& url) {
   if (text.find('@') != std::string_view::npos) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "has more than one `@`; user and password stand once, before the first host, and an `@` in "
         "them is written `%40`");
   }
@@ -55,9 +53,10 @@ Result<void> ReadUser(std::string_view text, RedisUrl& url) {
   const bool has_password = colon != std::string_view::npos;
   const auto user = PercentDecode(text.substr(0, colon));
   const auto password = PercentDecode(has_password ? text.substr(colon + 1) : std::string_view{});
-  if (!user || !password) return Refuse(kBadEscape);
+  if (!user || !password) return Refuse(ErrorCode::kBadConfig, std::string(kBadEscape));
   if (user->empty() && password->empty()) {
-    return Refuse("has an `@` without a user or password before it; write both, or neither");
+    return Refuse(ErrorCode::kBadConfig,
+                  "has an `@` without a user or password before it; write both, or neither");
   }
   url.user = *user;
   url.password = *password;
@@ -71,7 +70,8 @@ Result<void> ReadAuthority(std::string_view text, RedisUrl& url) {
     text.remove_prefix(at + 1);
   }
   if (url.mode == Mode::kSingle && text.find(',') != std::string_view::npos) {
-    return Refuse(url.tls ? "names several hosts, but `rediss://` takes one; several are for "
+    return Refuse(ErrorCode::kBadConfig,
+                  url.tls ? "names several hosts, but `rediss://` takes one; several are for "
                             "`rediss+sentinel://` and `rediss+cluster://`"
                           : "names several hosts, but `redis://` takes one; several are for "
                             "`redis+sentinel://` and `redis+cluster://`");
@@ -86,6 +86,7 @@ Result<void> ReadDatabase(std::string_view text, RedisUrl& url) {
   const auto database = ParseDecimal(text, 0, 2'147'483'647);
   if (!database) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "has a database that is not a number, as in `/2` after the host or master, or `?db=2` "
         "after a socket; a `/` in a password is written `%2F`");
   }
@@ -97,14 +98,16 @@ Result<void> ReadDatabase(std::string_view text, RedisUrl& url) {
 Result<void> ReadMaster(std::string_view path, RedisUrl& url) {
   const auto slash = std::min(path.find('/'), path.size());
   auto master = PercentDecode(path.substr(0, slash));
-  if (!master) return Refuse(kBadEscape);
+  if (!master) return Refuse(ErrorCode::kBadConfig, std::string(kBadEscape));
   if (master->empty()) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "names no master; the name by which the sentinels know it stands after them, as in "
         "`redis+sentinel://h1,h2,h3/mymaster`");
   }
   if (master->size() > kMaxMaster || !IsPrintable(*master)) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "has a master's name that is not of 1 to 255 printable ASCII characters without spaces");
   }
   url.master = *std::move(master);
@@ -117,6 +120,7 @@ Result<void> ReadPath(std::string_view path, RedisUrl& url) {
   if (url.mode == Mode::kSentinel) return ReadMaster(path, url);
   if (url.mode == Mode::kCluster && !path.empty() && path != "0") {
     return Refuse(
+        ErrorCode::kBadConfig,
         "has more after its hosts than `/0`: a Redis Cluster has only database 0, so leave it out");
   }
   return path.empty() ? Result<void>{} : ReadDatabase(path, url);
@@ -128,6 +132,7 @@ Result<RedisUrl> ParseTcp(const Scheme& scheme, std::string_view rest) {
   url.tls = scheme.tls;
   if (rest.find_first_of("?#") != std::string_view::npos) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "has a `?` or `#`: there are no options here; the database is `/2` after the host or "
         "master, and in a password or a master's name these are written `%3F` and `%23`");
   }
@@ -135,6 +140,7 @@ Result<RedisUrl> ParseTcp(const Scheme& scheme, std::string_view rest) {
   const std::string_view path = rest.substr(std::min(slash + 1, rest.size()));
   if (path.find('@') != std::string_view::npos) {
     return Refuse(
+        ErrorCode::kBadConfig,
         "has an `@` after a `/`; in a user, a password or a master's name they are written `%40` "
         "and `%2F`");
   }
@@ -151,27 +157,30 @@ Result<RedisUrl> ParseUnix(std::string_view rest) {
   const std::string_view authority = rest.substr(0, slash);
   std::string_view path = rest.substr(slash);
   if (path.empty() || (!authority.empty() && !authority.ends_with('@'))) {
-    return Refuse("should name a socket by its full path, as in `unix:///run/redis/redis.sock`");
+    return Refuse(ErrorCode::kBadConfig,
+                  "should name a socket by its full path, as in `unix:///run/redis/redis.sock`");
   }
   if (!authority.empty()) {
     const auto user = ReadUser(authority.substr(0, authority.size() - 1), url);
     if (!user) return std::unexpected(user.error());
   }
   if (path.find('#') != std::string_view::npos) {
-    return Refuse("has a `#`, which is written `%23`");
+    return Refuse(ErrorCode::kBadConfig, "has a `#`, which is written `%23`");
   }
   const auto query = path.find('?');
   if (query != std::string_view::npos) {
     const std::string_view option = path.substr(query + 1);
-    if (!option.starts_with("db=")) return Refuse("knows no option but `?db=`, the database");
+    if (!option.starts_with("db="))
+      return Refuse(ErrorCode::kBadConfig, "knows no option but `?db=`, the database");
     const auto read = ReadDatabase(option.substr(3), url);
     if (!read) return std::unexpected(read.error());
     path = path.substr(0, query);
   }
   const auto decoded = PercentDecode(path);
-  if (!decoded) return Refuse(kBadEscape);
+  if (!decoded) return Refuse(ErrorCode::kBadConfig, std::string(kBadEscape));
   if (decoded->size() > kMaxSocketPath || decoded->ends_with('/')) {
-    return Refuse("should end in the path of a socket, which has at most 107 bytes");
+    return Refuse(ErrorCode::kBadConfig,
+                  "should end in the path of a socket, which has at most 107 bytes");
   }
   url.hosts = {{.path = *decoded}};
   return url;
@@ -205,9 +214,9 @@ std::string RedisUrl::Shown() const {
 
 Result<RedisUrl> ParseRedisUrl(std::string_view text) {
   if (!IsPrintable(text)) {
-    return Refuse(
-        "has a space, a control character or one that is not ASCII; write it as `%20` "
-        "and such");
+    return Refuse(ErrorCode::kBadConfig,
+                  "has a space, a control character or one that is not ASCII; write it as `%20` "
+                  "and such");
   }
   if (const auto end = text.find("://"); end != std::string_view::npos) {
     const std::string_view name = text.substr(0, end);
@@ -217,10 +226,10 @@ Result<RedisUrl> ParseRedisUrl(std::string_view text) {
       if (name == scheme.name) return ParseTcp(scheme, rest);
     }
   }
-  return Refuse(
-      "should be `redis://host:port`, `redis+sentinel://host,host/master`, "
-      "`redis+cluster://host,host`, one of these with `rediss` for TLS, or "
-      "`unix:///path/of.sock`");
+  return Refuse(ErrorCode::kBadConfig,
+                "should be `redis://host:port`, `redis+sentinel://host,host/master`, "
+                "`redis+cluster://host,host`, one of these with `rediss` for TLS, or "
+                "`unix:///path/of.sock`");
 }
 
 }  // namespace tidegate::redis

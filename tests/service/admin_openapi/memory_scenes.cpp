@@ -15,7 +15,7 @@ using redis_test::Soon;
 using service::ByRule;
 using service::Service;
 
-constexpr std::string_view kYaml = R"(
+constexpr std::string_view kMemoryYaml = R"(
 deny: [ { header: { user-agent: "Bad*" } } ]
 exempt: [ { client_ip: [192.0.2.9] } ]
 rules:
@@ -44,7 +44,7 @@ std::string Whom(std::string_view rule, std::string_view more = {}) {
 }  // namespace
 
 void EveryKindOfRule(Witness& witness) {
-  Service service(kYaml);
+  Service service(kMemoryYaml);
   Operator op(service, witness);
   for (const char* const path :
        {"/healthz", "/readyz", "/openapi.json", "/metrics", "/v1/status", "/v1/rules", "/v1/hot",
@@ -79,7 +79,7 @@ void EveryKindOfRule(Witness& witness) {
 }
 
 void EveryKindOfOverride(Witness& witness) {
-  Service service(kYaml);
+  Service service(kMemoryYaml);
   Operator op(service, witness);
   struct Decree {
     const char* path;
@@ -115,7 +115,7 @@ void EveryKindOfOverride(Witness& witness) {
 }
 
 void EveryOutcome(Witness& witness) {
-  Service service(kYaml);
+  Service service(kMemoryYaml);
   Operator op(service, witness);
   const auto outcome = [&](std::string_view request) {
     return op.Told("/v1/explain", R"({"request":)" + std::string(request) + "}", "outcome");
@@ -138,7 +138,8 @@ void EveryOutcome(Witness& witness) {
 void HotKeys(Witness& witness) {
   for (const std::string_view names : {"hashed", "plain"}) {
     SCOPED_TRACE(names);
-    Service service(std::string(kYaml) + "metrics: { key_names: " + std::string(names) + " }\n");
+    Service service(std::string(kMemoryYaml) + "metrics: { key_names: " + std::string(names) +
+                    " }\n");
     Operator op(service, witness);
     for (int i = 0; i < 5; ++i) (void)service.Decide(Whom("fixed"));
     EXPECT_TRUE(Soon([&] {
@@ -151,7 +152,7 @@ void HotKeys(Witness& witness) {
 }
 
 void EveryDoor(Witness& witness) {
-  const ConfigReading reading = ParseConfig(std::string(kYaml) + R"(
+  const ConfigReading reading = ParseConfig(std::string(kMemoryYaml) + R"(
 listen: { api: "127.0.0.1:0", admin: "127.0.0.1:0", gateway: "127.0.0.1:0", resp: "127.0.0.1:0" }
 routes: [ { id: gcra, match: { path: /gcra }, upstream: one } ]
 upstreams: { one: { targets: ["http://127.0.0.1:9"] } }
@@ -173,7 +174,7 @@ upstreams: { one: { targets: ["http://127.0.0.1:9"] } }
 }
 
 void OnItsWayOut(Witness& witness) {
-  Service service(kYaml);
+  Service service(kMemoryYaml);
   Operator op(service, witness);
   service.server().NotReady();
   op.Get("/readyz", 503);
@@ -183,12 +184,11 @@ void OnItsWayOut(Witness& witness) {
 /// What a server says of a configuration that was read elsewhere: with warnings, with errors, and
 /// not at all.
 void Reloads(Witness& witness) {
-  Service service(kYaml);
+  Service service(kMemoryYaml);
   Operator op(service, witness);
   op.Post("/v1/reload", "{}", 409);
   ReloadReport report;
-  service.server().SetReloader(
-      [&](const std::string&, const auto& done) { done(report); });
+  service.server().SetReloader([&](const std::string&, const auto& done) { done(report); });
   using Outcome = ReloadReport::Outcome;
   report = {.outcome = Outcome::kApplied,
             .rules = 1,

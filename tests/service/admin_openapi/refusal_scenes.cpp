@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 using service::Service;
 
-constexpr std::string_view kYaml = "rules: [ { id: r, per: client_ip, limit: 2/h } ]\n";
+constexpr std::string_view kRefusalYaml = "rules: [ { id: r, per: client_ip, limit: 2/h } ]\n";
 constexpr std::string_view kHost = "127.0.0.1";
 
 std::string Upper(std::string_view method) { return method == "get" ? "GET" : "POST"; }
@@ -49,7 +49,7 @@ std::string Unknown(std::string_view path) {
 }  // namespace
 
 void BadRequests(Witness& witness) {
-  const Service service(kYaml);
+  const Service service(kRefusalYaml);
   const std::string long_field = "X-Long: " + std::string(20'000, 'x') + "\r\n";
   const std::string long_body(2u << 20, ' ');
   Refuse(service, witness, 413, {.body = long_body});
@@ -76,7 +76,7 @@ void BadRequests(Witness& witness) {
 /// A question that is understood, with one member at a time as no client would send it. Whatever
 /// comes of it is documented.
 void OddQuestions(Witness& witness) {
-  const Service service(kYaml);
+  const Service service(kRefusalYaml);
   constexpr const char* kMembers[] = {"rule",   "identity", "cost",  "lease", "id",
                                       "age_ms", "request",  "key",   "limit", "burst",
                                       "amount", "ttl",      "reason"};
@@ -121,7 +121,7 @@ void OddQuestions(Witness& witness) {
 }
 
 void BadLimits(Witness& witness) {
-  Service service(kYaml);
+  Service service(kRefusalYaml);
   Operator op(service, witness);
   ForEachOperation(
       [&](const std::string& path, const std::string& method, const json::object& operation) {
@@ -144,11 +144,11 @@ void BadLimits(Witness& witness) {
 
 void Strangers(Witness& witness) {
   {
-    const Service service(kYaml);
+    const Service service(kRefusalYaml);
     Refuse(service, witness, 403, {.host = "evil.example"});
     Refuse(service, witness, 403, {.fields = "Origin: http://evil.example\r\n"});
   }
-  Config config = Service::ConfigOf(kYaml);
+  Config config = Service::ConfigOf(kRefusalYaml);
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"robot", "0123456789abcdef", TokenSpec::May::kAsk}};
   const Service service(config);
@@ -181,7 +181,7 @@ void TooManyRules(Witness& witness) {
 
 void TooManyConnections(Witness& witness) {
   // None at all, so that the first is one too many.
-  Config config = Service::ConfigOf(kYaml);
+  Config config = Service::ConfigOf(kRefusalYaml);
   config.limits.connections = 0;
   const Service service(config);
   const Reply reply = Exchange(service.admin(), {});

@@ -9,10 +9,10 @@
 namespace tidegate {
 namespace {
 
-using Window = property::Subject<property::FixedWindowKit>;
+using Fixed = property::Subject<property::FixedWindowKit>;
 
 TEST(FixedWindow, CountsPerEpochAlignedWindow) {
-  Window window(Make(Algorithm::kFixedWindow, 3, 1000), 500);
+  Fixed window(Make(Algorithm::kFixedWindow, 3, 1000), 500);
   Play(window, {
                    {Look(500), 0, 3, 0, 0},
                    {Step(500, 1, 2), 2, 1, 0, 500},
@@ -27,7 +27,7 @@ TEST(FixedWindow, CountsPerEpochAlignedWindow) {
 }
 
 TEST(FixedWindow, WindowsBeforeTheEpochAreAlignedToo) {
-  Window window(Make(Algorithm::kFixedWindow, 1, 1000), -1500);
+  Fixed window(Make(Algorithm::kFixedWindow, 1, 1000), -1500);
   Play(window, {
                    {Step(-1500, 1), 1, 0, 0, 500},
                    {Step(-1001, 1), 0, 0, 1, 1},
@@ -38,7 +38,7 @@ TEST(FixedWindow, WindowsBeforeTheEpochAreAlignedToo) {
 }
 
 TEST(FixedWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
-  Window window(Make(Algorithm::kFixedWindow, 3, 1000), 1000);
+  Fixed window(Make(Algorithm::kFixedWindow, 3, 1000), 1000);
   Play(window, {
                    {Step(1000, 2), 1, 1, 0, 1000},
                    {Step(999, 2), 0, 1, 1001, 1001},
@@ -52,7 +52,7 @@ TEST(FixedWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
 }
 
 TEST(FixedWindow, DebitsAndRefunds) {
-  Window window(Make(Algorithm::kFixedWindow, 3, 1000), 0);
+  Fixed window(Make(Algorithm::kFixedWindow, 3, 1000), 0);
   Play(window, {
                    {Debit(0, 11), 1, 0, 0, 1000},
                    {Step(0, 1), 0, 0, 1000, 1000},
@@ -73,10 +73,10 @@ TEST(FixedWindow, CountersSaturate) {
 }
 
 TEST(FixedWindow, Extremes) {
-  Window shortest(Make(Algorithm::kFixedWindow, 1, 1), 0);
+  Fixed shortest(Make(Algorithm::kFixedWindow, 1, 1), 0);
   Play(shortest, {{Step(0, 1, 2), 1, 0, 1, 1}, {Step(1, 1), 1, 0, 0, 1}});
   const std::int64_t most = std::int64_t{1} << 51;
-  Window widest(Make(Algorithm::kFixedWindow, most, property::kLongest), 0);
+  Fixed widest(Make(Algorithm::kFixedWindow, most, property::kLongest), 0);
   Play(widest, {
                    {Step(0, kMaxCost, 2), 2, most - 2 * kMaxCost, 0, property::kLongest},
                    {Step(0, kMaxCost, kMaxCount), 1'048'574, 1'048'576, property::kLongest,

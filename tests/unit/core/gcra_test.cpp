@@ -8,16 +8,16 @@
 namespace tidegate {
 namespace {
 
-using Tables = BucketTables<property::GcraKit>;
+using GcraTables = BucketTables<property::GcraKit>;
 
-TEST(Gcra, ThirdsAddUp) { Tables::ThirdsAddUp(); }
-TEST(Gcra, FiveTokensEachMicrosecond) { Tables::FiveTokensEachMicrosecond(); }
-TEST(Gcra, OneInTheLongestPeriod) { Tables::OneInTheLongestPeriod(); }
-TEST(Gcra, TheMostInTheShortestPeriod) { Tables::TheMostInTheShortestPeriod(); }
-TEST(Gcra, BurstOfOne) { Tables::BurstOfOne(); }
-TEST(Gcra, BurstAboveTheLimit) { Tables::BurstAboveTheLimit(); }
-TEST(Gcra, DebitsAndRefunds) { Tables::DebitsAndRefunds(); }
-TEST(Gcra, ClockBehind) { Tables::ClockBehind(); }
+TEST(Gcra, ThirdsAddUp) { GcraTables::ThirdsAddUp(); }
+TEST(Gcra, FiveTokensEachMicrosecond) { GcraTables::FiveTokensEachMicrosecond(); }
+TEST(Gcra, OneInTheLongestPeriod) { GcraTables::OneInTheLongestPeriod(); }
+TEST(Gcra, TheMostInTheShortestPeriod) { GcraTables::TheMostInTheShortestPeriod(); }
+TEST(Gcra, BurstOfOne) { GcraTables::BurstOfOne(); }
+TEST(Gcra, BurstAboveTheLimit) { GcraTables::BurstAboveTheLimit(); }
+TEST(Gcra, DebitsAndRefunds) { GcraTables::DebitsAndRefunds(); }
+TEST(Gcra, ClockBehind) { GcraTables::ClockBehind(); }
 
 TEST(Gcra, KeepsTheFractionOfTheArrivalTime) {
   const Quota quota = Make(Algorithm::kGcra, 3, 1'000'000);

@@ -9,10 +9,10 @@
 namespace tidegate {
 namespace {
 
-using Window = property::Subject<property::SlidingWindowKit>;
+using Sliding = property::Subject<property::SlidingWindowKit>;
 
 TEST(SlidingWindow, ThePreviousWindowFades) {
-  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 900);
+  Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 900);
   Play(window, {
                    {Look(900), 0, 10, 0, 0},
                    {Step(900, 1, 10), 10, 0, 0, 1100},
@@ -36,7 +36,7 @@ TEST(SlidingWindow, ThePreviousWindowFades) {
 
 /// The whole limit comes back only when both windows are empty.
 TEST(SlidingWindow, TheWholeLimitAtOnce) {
-  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
+  Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
   Play(window, {
                    {Step(0, 10), 1, 0, 0, 2000},
                    {Step(0, 10), 0, 0, 2000, 2000},
@@ -46,7 +46,7 @@ TEST(SlidingWindow, TheWholeLimitAtOnce) {
 }
 
 TEST(SlidingWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
-  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 1000);
+  Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 1000);
   Play(window, {
                    {Step(1999, 5), 1, 5, 0, 1001},
                    {Step(2200, 6), 1, 0, 0, 1800},
@@ -62,7 +62,7 @@ TEST(SlidingWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
 }
 
 TEST(SlidingWindow, DebitsPushTheRetryIntoLaterWindows) {
-  Window window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
+  Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
   Play(window, {
                    {Debit(0, 90), 1, 0, 0, 2000},
                    // 90 * (1 - e) + 1 <= 10 from e = 0.9 of the next window.
@@ -84,7 +84,7 @@ TEST(SlidingWindow, CountersSaturate) {
 TEST(SlidingWindow, FadesInSlices) {
   const Quota quota = Make(Algorithm::kSlidingWindow, 2'147'483'647, 60'000'000);
   ASSERT_EQ(quota.slice(), Micros{100});
-  Window window(quota, 0);
+  Sliding window(quota, 0);
   // One slice frees 2147483647 / 600000 = 3579.13 units, two 7158.27.
   Play(window, {
                    {Step(0, kMaxCost), 1, 0, 0, 120'000'000},
@@ -96,13 +96,13 @@ TEST(SlidingWindow, FadesInSlices) {
 }
 
 TEST(SlidingWindow, Extremes) {
-  Window shortest(Make(Algorithm::kSlidingWindow, 1, 1), 0);
+  Sliding shortest(Make(Algorithm::kSlidingWindow, 1, 1), 0);
   Play(shortest, {
                      {Step(0, 1, 2), 1, 0, 2, 2},
                      {Step(1, 1), 0, 0, 1, 1},
                      {Step(2, 1), 1, 0, 0, 2},
                  });
-  Window longest(Make(Algorithm::kSlidingWindow, 1, property::kLongest), 0);
+  Sliding longest(Make(Algorithm::kSlidingWindow, 1, property::kLongest), 0);
   Play(longest, {
                     {Step(0, 1), 1, 0, 0, 2 * property::kLongest},
                     {Step(1, 1), 0, 0, 2 * property::kLongest - 1, 2 * property::kLongest - 1},

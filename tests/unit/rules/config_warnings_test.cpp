@@ -120,7 +120,7 @@ TEST(ConfigWarnings, NothingToDecide) {
   EXPECT_EQ(Warned("api: { inline_quotas: true }\n"), "");
 }
 
-MatchSpec Path(std::string path) {
+MatchSpec OnPath(std::string path) {
   MatchSpec match;
   match.paths.push_back(std::move(path));
   return match;
@@ -144,9 +144,9 @@ TEST(MatchCover, PathsSegmentBySegment) {
       {"/a/b", "/a/c", false, false},   {"/:x", "/", false, true},
   };
   for (const auto& [a, b, covers, overlap] : cases) {
-    EXPECT_EQ(Covers(Path(a), Path(b)), covers) << a << " " << b;
-    EXPECT_EQ(Overlap(Path(a), Path(b)), overlap) << a << " " << b;
-    EXPECT_EQ(Overlap(Path(b), Path(a)), overlap) << b << " " << a;
+    EXPECT_EQ(Covers(OnPath(a), OnPath(b)), covers) << a << " " << b;
+    EXPECT_EQ(Overlap(OnPath(a), OnPath(b)), overlap) << a << " " << b;
+    EXPECT_EQ(Overlap(OnPath(b), OnPath(a)), overlap) << b << " " << a;
   }
 }
 

@@ -11,13 +11,13 @@
 namespace tidegate {
 namespace {
 
-std::string Path(std::string_view path, Slashes slashes = Slashes::kKeep) {
+std::string Normal(std::string_view path, Slashes slashes = Slashes::kKeep) {
   std::pmr::monotonic_buffer_resource memory;
   const auto normal = NormalizePath(path, slashes, memory);
   return normal ? std::string(*normal) : "(none)";
 }
 
-std::string Host(std::string_view host) {
+std::string NormalHost(std::string_view host) {
   std::pmr::monotonic_buffer_resource memory;
   const auto normal = NormalizeHost(host, memory);
   return normal ? std::string(*normal) : "(none)";
@@ -43,17 +43,17 @@ TEST(NormalizePath, RemovesDotSegments) {
       {"/a/.%2E", "/"},
       {"/a/..%2Fb", "/a/..%2Fb"},
   };
-  for (const auto& [in, out] : cases) EXPECT_EQ(Path(in), out) << in;
+  for (const auto& [in, out] : cases) EXPECT_EQ(Normal(in), out) << in;
 }
 
 TEST(NormalizePath, HasOneFormOfPercentEncoding) {
-  EXPECT_EQ(Path("/%61%5A%2d%7E%5f%39"), "/aZ-~_9");
-  EXPECT_EQ(Path("/%2f%c3%bc"), "/%2F%C3%BC");
-  EXPECT_EQ(Path("/a%2Fb"), "/a%2Fb");
-  EXPECT_EQ(Path("/%25"), "/%25");
-  EXPECT_EQ(Path("/%252e%252e/"), "/%252e%252e/") << "decoded once, not twice";
-  EXPECT_EQ(Path("/%0d%0A"), "/%0D%0A");
-  EXPECT_EQ(Path("/!$&'()*+,;=:@"), "/!$&'()*+,;=:@");
+  EXPECT_EQ(Normal("/%61%5A%2d%7E%5f%39"), "/aZ-~_9");
+  EXPECT_EQ(Normal("/%2f%c3%bc"), "/%2F%C3%BC");
+  EXPECT_EQ(Normal("/a%2Fb"), "/a%2Fb");
+  EXPECT_EQ(Normal("/%25"), "/%25");
+  EXPECT_EQ(Normal("/%252e%252e/"), "/%252e%252e/") << "decoded once, not twice";
+  EXPECT_EQ(Normal("/%0d%0A"), "/%0D%0A");
+  EXPECT_EQ(Normal("/!$&'()*+,;=:@"), "/!$&'()*+,;=:@");
 }
 
 TEST(NormalizePath, RefusesWhatIsNoPath) {
@@ -62,18 +62,18 @@ TEST(NormalizePath, RefusesWhatIsNoPath) {
         "/%",    "/%2",     "/%zz", "/%2g",       "/%00",  "/a%00b",    "/a b",
         "/a\tb", "/a\r\nb", "/a?b", "/a#b",       "/a\\b", "/{id}",     "/a|b",
         "/a\"b", "/<>",     "/[",   "/^",         "/`",    "/\xc3\xbc", "/\x7f"}) {
-    EXPECT_EQ(Path(path), "(none)") << path;
+    EXPECT_EQ(Normal(path), "(none)") << path;
   }
-  EXPECT_EQ(Path(std::string_view("/a\0b", 4)), "(none)");
+  EXPECT_EQ(Normal(std::string_view("/a\0b", 4)), "(none)");
 }
 
 TEST(NormalizePath, MergesSlashesIfAsked) {
-  EXPECT_EQ(Path("//a///b//"), "//a///b//");
-  EXPECT_EQ(Path("//a///b//", Slashes::kMerge), "/a/b/");
-  EXPECT_EQ(Path("//", Slashes::kMerge), "/");
-  EXPECT_EQ(Path("/a//../b", Slashes::kMerge), "/b");
-  EXPECT_EQ(Path("/a/.//b", Slashes::kMerge), "/a/b");
-  EXPECT_EQ(Path("//..", Slashes::kMerge), "(none)");
+  EXPECT_EQ(Normal("//a///b//"), "//a///b//");
+  EXPECT_EQ(Normal("//a///b//", Slashes::kMerge), "/a/b/");
+  EXPECT_EQ(Normal("//", Slashes::kMerge), "/");
+  EXPECT_EQ(Normal("/a//../b", Slashes::kMerge), "/b");
+  EXPECT_EQ(Normal("/a/.//b", Slashes::kMerge), "/a/b");
+  EXPECT_EQ(Normal("//..", Slashes::kMerge), "(none)");
 }
 
 TEST(NormalizePath, ReturnsThePathItselfWhereItIsNormal) {
@@ -125,9 +125,9 @@ TEST(NormalizePath, TwiceIsOnce) {
     std::string path = "/";
     for (std::uint64_t n = random() % 12; n-- > 0;) path += kPieces[random() % std::size(kPieces)];
     for (const Slashes slashes : {Slashes::kKeep, Slashes::kMerge}) {
-      const std::string once = Path(path, slashes);
+      const std::string once = Normal(path, slashes);
       if (once != "(none)") {
-        ASSERT_EQ(Path(once, slashes), once) << path;
+        ASSERT_EQ(Normal(once, slashes), once) << path;
       }
     }
   }
@@ -143,8 +143,8 @@ TEST(NormalizeHost, HasOneForm) {
       {"[::ffff:1.2.3.4]", "1.2.3.4"},
   };
   for (const auto& [in, out] : cases) {
-    EXPECT_EQ(Host(in), out) << in;
-    EXPECT_EQ(Host(out), out) << out;
+    EXPECT_EQ(NormalHost(in), out) << in;
+    EXPECT_EQ(NormalHost(out), out) << out;
   }
 }
 
@@ -154,10 +154,10 @@ TEST(NormalizeHost, RefusesWhatIsNoHost) {
         "a/b",     "a\\b",      "user@a", "a,b",        "a:b",         "a:65536", "a:-1", "a:80:80",
         "*.a",     "{a}",       "a%41",   "~a",         "\xc3\xbc.de", "a\r\n",   "[::1", "[::1]x",
         "[::1]:x", "[1.2.3.4]", "[]",     "[::1%eth0]", "::1",         "[a]"}) {
-    EXPECT_EQ(Host(host), "(none)") << host;
+    EXPECT_EQ(NormalHost(host), "(none)") << host;
   }
-  EXPECT_EQ(Host(std::string(254, 'a')), "(none)");
-  EXPECT_EQ(Host(std::string(253, 'a')), std::string(253, 'a'));
+  EXPECT_EQ(NormalHost(std::string(254, 'a')), "(none)");
+  EXPECT_EQ(NormalHost(std::string(253, 'a')), std::string(253, 'a'));
 }
 
 TEST(NormalizeHost, DoesNotAllocateForALowerCaseName) {
