@@ -24,7 +24,7 @@ namespace tidegate {
 /// random secret, so nobody can aim at the places of another.
 ///
 /// Up to 5,000 requests in half a second, and as many denials, are counted one by one: bounds are
-/// certain. Of those beyond, and of all in a flood, one of 64 is counted (`HotPace`), since they
+/// certain. Of those beyond, and of all in a flood, one of 32 is counted (`HotPace`), since they
 /// would cost more than 3 % of a decision; bounds are wider then, and each holds but for a chance
 /// of one in a billion. Totals are exact in any case.
 ///
@@ -43,7 +43,7 @@ class HotKeys final : private net::Timer {
   static constexpr std::uint32_t kExact = 5'000;
 
   /// Requests that cost so much are counted one by one in any case, by their cost: one of them that
-  /// is left out, or stands for 64, would be more than all others together.
+  /// is left out, or stands for 32, would be more than all others together.
   static constexpr std::uint64_t kDear = 64;
 
   /// `most`: keys in each list of a report, at least 1.

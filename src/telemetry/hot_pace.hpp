@@ -6,14 +6,14 @@
 namespace tidegate {
 
 /// Which ones of a stream are counted, and as how many: each of the first so many between two
-/// refills, then one of every 64, chosen at random, as 64. In a flood, when twice as many came last
-/// time, it is one of 64 from the first on: each that is counted has cold memory to touch.
+/// refills, then one of every 32, chosen at random, as 32. In a flood, when twice as many came last
+/// time, it is one of 32 from the first on: each that is counted has cold memory to touch.
 ///
 /// What is counted so of any one's is right on average, whatever order they come in, and nobody can
 /// foresee which are chosen. How far it may be off is for `HotMargin` to say.
 class HotPace {
  public:
-  static constexpr std::uint64_t kOneOf = 64;
+  static constexpr std::uint64_t kOneOf = 32;
 
   /// `seed` must not be known outside.
   HotPace(std::uint32_t exact, std::uint64_t seed) noexcept;
@@ -54,7 +54,7 @@ class HotPace {
 /// How far a sum of chosen ones may be off, if none counted as more than `largest`; 0: all were
 /// counted, and it is exact.
 ///
-/// The sum, divided by `largest`, is one of independent numbers in [0, 1]: what a block of 64 gave.
+/// The sum, divided by `largest`, is one of independent numbers in [0, 1]: what a block of 32 gave.
 /// By Chernoff's bound such a sum x and its mean m, which is what it should have been, are related
 /// by m <= x + L + sqrt(L^2 + 2 x L) and m >= x - sqrt(2 x L), each but for a probability of
 /// exp(-L). L = 21: one in a billion, so that it holds for all keys that could break it together.
