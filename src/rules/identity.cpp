@@ -74,19 +74,27 @@ const Source* Resolve(const Per& per, std::string_view text) noexcept {
   return IsNamed(kClientIp, text) ? &kClientIp : nullptr;
 }
 
-/// A caller's value in the form in which a request would have it.
-std::string_view AsInRequest(const Source& source, std::string_view value,
-                             std::pmr::memory_resource& memory) {
+/// A caller's value in the form in which a request would have it; nothing: none could.
+std::optional<std::string_view> AsInRequest(const Source& source, std::string_view value,
+                                            std::pmr::memory_resource& memory) {
   switch (source.kind) {
     case Source::Kind::kHeader:
       return Trim(value);
     case Source::Kind::kHost:
-      return NormalizeHost(value, memory).value_or(value);
+      return NormalizeHost(value, memory);
     case Source::Kind::kPath:
-      return NormalizePath(value, Slashes::kMerge, memory).value_or(value);
+      return NormalizePath(value, Slashes::kMerge, memory);
     default:
       return value;
   }
+}
+
+/// Whether every request has a value for one of the sources, so that none is ever counted by its
+/// address instead.
+bool IsAlwaysThere(const Per::Part& part) noexcept {
+  return std::ranges::any_of(part, [](const Source& source) {
+    return source.kind == Source::Kind::kPath || source.kind == Source::Kind::kMethod;
+  });
 }
 
 /// Each value has a source of the rule, no two the same, and something in it. Ends at the first
@@ -179,14 +187,22 @@ Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const 
       text.AddConst();
       continue;
     }
-    if (given == nullptr) {
+    if (given == nullptr && !IsAlwaysThere(part)) {
       source = &kClientIp;
       given = Given(per, values, kClientIp);
     }
     if (given == nullptr)
       return Refuse(ErrorCode::kBadCharge, "the identity has no value for " + Names(part));
     if (source->kind != Source::Kind::kClientIp) {
-      text.Add(*source, AsInRequest(*source, given->value, memory));
+      const auto value = AsInRequest(*source, given->value, memory);
+      if (!value) {
+        return Refuse(ErrorCode::kBadCharge,
+                      source->kind == Source::Kind::kPath
+                          ? "the value of path is none that a request could have: it begins with a "
+                            "slash, has no query and is percent-encoded where RFC 3986 asks for it"
+                          : "the value of host is not a host name");
+      }
+      text.Add(*source, *value);
       continue;
     }
     const auto address = Address::Parse(given->value);
@@ -248,7 +264,7 @@ bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
     const bool address = tag == "client_ip";  // What a request without the others is counted by.
     const auto source =
         std::ranges::find_if(per.parts[i], [&](const Source& each) { return each.Text() == tag; });
-    if (source == per.parts[i].end() && !address) return false;
+    if (source == per.parts[i].end() && (!address || IsAlwaysThere(per.parts[i]))) return false;
     if (equals == std::string_view::npos) {
       if (address || source->kind != Source::Kind::kConst) return false;
       continue;
@@ -260,6 +276,8 @@ bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
       if (parsed->MaskedV6(options_.ipv6_prefix).Text() != value) return false;
     } else if (source->kind == Source::Kind::kConst ||
                !(IsHash(value) || (!source->IsSecret() && IsEncoded(value)))) {
+      return false;
+    } else if (source->kind == Source::Kind::kPath && !IsHash(value) && value.front() != '/') {
       return false;
     }
   }

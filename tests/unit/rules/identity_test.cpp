@@ -215,7 +215,7 @@ TEST_F(IdentityTest, LengthIsBoundedAndLongValuesAreHashed) {
   const std::string odd = "/" + std::string(43, '~');
   request.path = odd;
   EXPECT_THAT(Request(per, request), StartsWith("path=~")) << "130 bytes once encoded";
-  const std::string longest(kMaxIdentityValue, 'a');
+  const std::string longest = "/" + std::string(kMaxIdentityValue - 1, 'a');
   EXPECT_LE(Values(per, {{"", longest}}).size(), 5 + 1 + KeyedHash::kTextSize);
   EXPECT_THAT(Values(per, {{"", longest + "a"}}), HasSubstr("8193 bytes"));
   EXPECT_THAT(Key(longest + "a"), HasSubstr("at most 8192"));
