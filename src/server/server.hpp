@@ -155,6 +155,7 @@ class Server {
   const Config config_;
   const Options options_;
   std::mutex compiling_;
+  std::atomic<Config::Metrics::KeyNames> key_names_;
   Config in_force_;  ///< Guarded by compiling_, as the next.
   std::string key_;  ///< The HMAC key where none is configured: lasts over reloads.
   std::atomic<bool> key_agreed_{true};  ///< With the fleet; until then Redis is not asked.
@@ -173,6 +174,7 @@ class Server {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<FleetRegister> register_;
+  std::uint64_t restored_ = 0;  ///< Times that it had gone. Of the first reactor.
   redis::RedisRegister* redis_register_ = nullptr;  ///< The same, where it is one.
   std::unique_ptr<AdminDesk> admin_desk_;
   std::unique_ptr<AdminDoor> admin_door_;

@@ -46,10 +46,20 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
   const auto on_table = [this](const FleetRegister::Table& table) { OnRegister(table); };
   if (first.guard) {
     auto made = std::make_unique<redis::RedisRegister>(
-        first.reactor, first.guard->client(), on_table, [](const std::string& problem) {
-          Log::Error("bans and other overrides cannot be read; those that are known stay",
-                     {{"why", problem}});
-        });
+        first.reactor, first.guard->client(),
+        redis::RedisRegister::Listener{
+            .on_table = on_table,
+            .on_problem =
+                [](const std::string& problem) {
+                  Log::Error("bans and other overrides cannot be read; those that are known stay",
+                             {{"why", problem}});
+                },
+            .on_restored =
+                [this](std::size_t entries) {
+                  ++restored_;
+                  Log::Warning("Redis had lost bans or other overrides; they were put back",
+                               {{"count", std::to_string(entries)}});
+                }});
     redis_register_ = made.get();
     register_ = std::move(made);
   } else {
@@ -69,11 +79,14 @@ void Server::AddAdmin(const std::shared_ptr<const Policy>& policy) {
     ReadStored(charge, std::move(done));
   };
   admin_desk_->named = key_agreed_;
+  if (first.guard) {
+    admin_desk_->trouble = [&client = first.guard->client()] { return client.problem(); };
+  }
   admin_desk_->shown_as = [this](std::string_view identity) {
     return admin_desk_->policy->rules->identifier().Veiled(identity);
   };
   admin_door_ = std::make_unique<AdminDoor>(
-      *admin_desk_, Admission(config_.listen.admin),
+      *admin_desk_, Admission(config_.listen.admin), admin_.refusals(),
       AdminDoor::Sources{.metrics = [this] { return Metrics(); },
                          .draining = [this] { return not_ready_.load(); },
                          .status = [this] { return StatusJson(); },
@@ -161,13 +174,32 @@ std::vector<MetricFamily> Server::AdminMetrics() const {
                    "Since the overrides that this node knows are known to be the fleet's.",
                    Type::kGauge,
                    {{static_cast<double>(age.count()) / 1e3}}};
+  MetricFamily restored{"tidegate_overrides_restored_total",
+                        "Times that overrides had gone from Redis and this node put them back.",
+                        Type::kCounter,
+                        {{static_cast<double>(restored_)}}};
+  MetricFamily refused{
+      "tidegate_refused_callers_total",
+      "Requests and commands of callers whom nobody knows, or who may not do that.",
+      Type::kCounter,
+      {}};
+  for (const Doorway* const door : {&api_, &resp_, &admin_}) {
+    if (door->off()) continue;
+    for (std::size_t i = 0; i < Refusals::kReasons; ++i) {
+      const auto why = static_cast<Refusals::Why>(i);
+      refused.values.push_back(
+          {static_cast<double>(door->refusals().count(why)),
+           {{"door", door->name()}, {"reason", std::string(Refusals::Name(why))}}});
+    }
+  }
   MetricFamily changes{
       "tidegate_admin_changes_total", "Changes that operators made here.", Type::kCounter, {}};
   for (std::size_t i = 0; i < kAdminActions; ++i) {
     changes.values.push_back({static_cast<double>(admin_desk_->counters[i].load()),
                               {{"action", std::string(Name(static_cast<AdminAction>(i)))}}});
   }
-  return {std::move(overrides), std::move(old), std::move(changes)};
+  return {std::move(overrides), std::move(old), std::move(restored), std::move(refused),
+          std::move(changes)};
 }
 
 void Server::ReadStored(const Charge& charge, std::function<void(Result<StoredState>)> done) {

@@ -58,6 +58,8 @@ class FleetRegister {
   virtual void Note(const std::string& record, bool applied, Done<Change> done) = 0;
   /// The latest first.
   virtual void Records(std::size_t most, Done<std::vector<Record>> done) = 0;
+  /// Whether it is this node's own, and always true.
+  [[nodiscard]] virtual bool local() const noexcept = 0;
   /// Since the table is known to be true; nothing: it never was.
   [[nodiscard]] virtual std::optional<std::chrono::milliseconds> age() const = 0;
 };

@@ -24,6 +24,7 @@ class LocalRegister final : public FleetRegister {
   void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
   void Note(const std::string& record, bool applied, Done<Change> done) override;
   void Records(std::size_t most, Done<std::vector<Record>> done) override;
+  [[nodiscard]] bool local() const noexcept override { return true; }
   [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override {
     return std::chrono::milliseconds{0};
   }

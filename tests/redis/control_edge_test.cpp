@@ -124,6 +124,65 @@ TEST(ControlEdge, RedisDiesUnderAChange) {
   }
 }
 
+TEST(ControlEdge, BansOutliveAFlush) {
+  RedisServer redis;
+  Service one(EdgeYaml(redis.port()), 2);
+  Service two(EdgeYaml(redis.port()), 2);
+  AwaitReady(one);
+  AwaitReady(two);
+  ASSERT_EQ(AskAdmin(one, "/v1/ban", EdgeAlice(R"(,"reason":"scraping")")).status, 200);
+  ASSERT_EQ(
+      AskAdmin(one, "/v1/override", ByRule("r", "bob", R"(,"limit":"7/h","ttl":"1h")")).status,
+      200);
+  ASSERT_TRUE(Soon([&] { return two.Decide(EdgeAlice()).status == 403; }));
+  const auto known = ReadAdmin(two, "/v1/overrides").Json().at("overrides");
+  const auto restored = [&] {
+    return one.Metric("tidegate_overrides_restored_total") +
+           two.Metric("tidegate_overrides_restored_total");
+  };
+  redis.Text({"FLUSHALL"});
+  const auto banned = [&] {
+    return one.Decide(EdgeAlice()).status == 403 && two.Decide(EdgeAlice()).status == 403;
+  };
+  while (restored() == 0) ASSERT_TRUE(banned()) << "while nobody has put it back";
+  EXPECT_TRUE(banned());
+  EXPECT_EQ(restored(), 1) << "the other one has nothing to do";
+  // What a node that starts learns is what was said, and until when.
+  Service three(EdgeYaml(redis.port()));
+  ASSERT_TRUE(Soon([&] { return three.Decide(EdgeAlice()).status == 403; }));
+  const auto learnt = ReadAdmin(three, "/v1/overrides").Json().at("overrides");
+  for (const auto& before : known.as_array()) {
+    const auto same = [&](const boost::json::value& after) {
+      return after.at("key") == before.at("key") && after.at("reason") == before.at("reason") &&
+             after.at("since_ms") == before.at("since_ms") &&
+             after.as_object().contains("expires_ms") == before.as_object().contains("expires_ms");
+    };
+    EXPECT_TRUE(std::ranges::any_of(learnt.as_array(), same)) << boost::json::serialize(learnt);
+  }
+  // Something else where the table was is no table.
+  redis.Text({"DEL", "tg:overrides:{fleet}"});
+  redis.Text({"SET", "tg:overrides:{fleet}", "nonsense"});
+  while (restored() < 2) ASSERT_TRUE(banned());
+  // And what is lifted stays so.
+  ASSERT_EQ(AskAdmin(two, "/v1/lift", EdgeAlice()).status, 200);
+  EXPECT_TRUE(Soon([&] { return one.Decide(EdgeAlice()).status == 200; }));
+}
+
+TEST(ControlEdge, ANodeSaysWhyItsRedisIsNotUsed) {
+  RedisServer redis({.arguments = {"--requirepass", "right"}});
+  Service service(EdgeYaml(redis.port()));
+  ASSERT_TRUE(Soon([&] {
+    const auto store = ReadAdmin(service, "/v1/status").Json().at("store");
+    return store.as_object().contains("last_error");
+  }));
+  const auto error = ReadAdmin(service, "/v1/status").Json().at("store").at("last_error");
+  EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("asks for a password"));
+  EXPECT_FALSE(ReadAdmin(service, "/v1/overrides").Json().at("known").as_bool());
+  const auto explained = AskAdmin(service, "/v1/explain", EdgeAlice());
+  EXPECT_EQ(explained.status, 503);
+  EXPECT_THAT(explained.body, HasSubstr("asks for a password"));
+}
+
 /// So many bans, with keys and reasons as long as are taken.
 std::string Fill(int count) {
   return R"(local pad, why = string.rep('a', 1000), string.rep('w', 200)
@@ -133,7 +192,7 @@ std::string Fill(int count) {
       redis.call('HSET', KEYS[1], 'p ' .. id, '1 0 {"kind":"ban","rule":"p","key":"' .. id ..
                  '","by":"x","reason":"' .. why .. '"}')
     end
-    redis.call('HSET', KEYS[1], 'v', 'filled'))";
+    redis.call('HSET', KEYS[1], 'v', '9999999999999.filled'))";
 }
 
 /// A table as large as may be is read, and changed, beside decisions that do not notice.
@@ -250,7 +309,7 @@ TEST(ControlEdge, AnEndBeyondAllTimeIsNone) {
   redis.Text(
       {"HSET", "tg:overrides:{fleet}", "ip client_ip=192.0.2.1",
        "1 9223372036854775807 {\"kind\":\"ban\",\"rule\":\"ip\",\"key\":\"client_ip=192.0.2.1\"}",
-       "v", "other"});
+       "v", "9999999999999.other"});
   const auto began = Clock::now();
   int status = 0;
   while (status != 403 && Clock::now() - began < 2s) {

@@ -108,6 +108,7 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   [[nodiscard]] const ClientStats& stats() const noexcept { return stats_; }
   /// What went wrong with a connection last, for people; empty: nothing since one was made.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+  [[nodiscard]] Clock::time_point problem_at() const noexcept { return problem_at_; }
 
  private:
   struct Delayed {
@@ -158,6 +159,7 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   void Bury(std::unique_ptr<Node> node);
   void Arm();
   void NoteState();
+  void NoteProblem(const std::string& problem);
 
   net::Reactor& reactor_;
   const Options options_;
@@ -179,6 +181,7 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   WaitingList resumed_;
   Clock::time_point retire_at_ = Clock::time_point::max();
   std::string problem_;
+  Clock::time_point problem_at_{};
   Backoff chance_;  ///< For random numbers only.
   bool stopped_ = true;
 };

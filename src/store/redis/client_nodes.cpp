@@ -158,12 +158,17 @@ void Client::OnNodeUp(Node& node) {
 }
 
 void Client::OnNodeDown(Node& node, ErrorKind kind, const std::string& problem) {
-  problem_ = problem;
+  NoteProblem(problem);
   NoteState();
   listener_.OnConnections();
   listener_.OnNotice(Listener::Notice::kDown, kind, node.endpoint().Shown(), problem);
   directory_->OnTrouble();
   if (lobby_open_) EmptyLobby();
+}
+
+void Client::NoteProblem(const std::string& problem) {
+  problem_ = problem;
+  problem_at_ = Clock::now();
 }
 
 void Client::OnBreaker(Node& node) {
@@ -185,7 +190,7 @@ void Client::OnHealed(Node& node, std::int64_t healed, std::int64_t failed_write
 }
 
 void Client::OnDirectoryProblem(const Endpoint& asked, ErrorKind kind, const std::string& problem) {
-  problem_ = problem;
+  NoteProblem(problem);
   listener_.OnNotice(Listener::Notice::kDown, kind, asked.Shown(), problem);
   if (lobby_open_) EmptyLobby();
 }

@@ -40,8 +40,16 @@ Error Unheard(const Reply* reply) {
   return {ErrorCode::kNetwork, std::move(why)};
 }
 
-/// Of a version nothing counts but that no two are the same.
-std::string NewVersion() {
+/// Which of two versions is the later one; 0: none of ours.
+std::int64_t NumberOf(std::string_view version) {
+  std::int64_t number = 0;
+  const char* const end = version.data() + version.size();
+  const auto [rest, error] = std::from_chars(version.data(), end, number);
+  return error == std::errc{} && rest != end && *rest == '.' && number > 0 ? number : 0;
+}
+
+/// What no other version ends with.
+std::string NewTail() {
   char text[40];
   char* const half = std::to_chars(text, text + 20, Seed(), 16).ptr;
   return {text, std::to_chars(half, text + sizeof text, Seed(), 16).ptr};
@@ -49,13 +57,8 @@ std::string NewVersion() {
 
 }  // namespace
 
-RedisRegister::RedisRegister(net::Reactor& reactor, Client& client,
-                             std::function<void(const Table&)> on_table,
-                             std::function<void(const std::string&)> on_problem)
-    : net::Timer(reactor.timers()),
-      client_(client),
-      on_table_(std::move(on_table)),
-      on_problem_(std::move(on_problem)) {}
+RedisRegister::RedisRegister(net::Reactor& reactor, Client& client, Listener listener)
+    : net::Timer(reactor.timers()), client_(client), listener_(std::move(listener)) {}
 
 std::string RedisRegister::Command(const std::vector<std::string>& words) const {
   std::string command = "*" + std::to_string(words.size() + 5) + "\r\n";
@@ -102,18 +105,44 @@ void RedisRegister::OnPolled(const Reply* reply) {
   const auto polled = reply == nullptr ? std::nullopt : ReadPoll(*reply);
   if (polled) {
     true_at_ = net::Timer::Clock::now();
+    problem_.clear();
+    // A flush, or a failover that lost the last writes, has taken what was said.
+    const bool lost = NumberOf(version_.value_or("")) > NumberOf(polled->version);
+    if (lost && !(known_.entries.empty() && polled->version.empty())) return Restore();
     const bool changed = version_ != polled->version;
     version_ = polled->version;
-    problem_.clear();
-    if (changed && polled->table) on_table_(*polled->table);
+    if (changed && polled->table) {
+      known_ = *polled->table;
+      listener_.on_table(known_);
+    }
   } else if (reply != nullptr) {
     // That there is no answer at all is said elsewhere.
     std::string problem = Unheard(reply).message;
-    if (problem != problem_) on_problem_(problem);
+    if (problem != problem_) listener_.on_problem(problem);
     problem_ = std::move(problem);
   }
   if (std::exchange(again_, false)) return Poll();
   TellMakers();
+}
+
+void RedisRegister::Restore() {
+  std::vector<std::string> words{"restore", *version_};
+  for (const Entry& entry : known_.entries) {
+    words.push_back(entry.field);
+    words.push_back(std::to_string(entry.since_ms) + " " +
+                    std::to_string(entry.expires_ms.value_or(0)) + " " + entry.value);
+  }
+  polling_ = true;
+  client_.Run(KeyNames::FleetSlot(), Command(words), [this](const Reply* reply) {
+    polling_ = false;
+    const auto restored = reply == nullptr ? std::nullopt : NumberIn(*reply);
+    if (restored == 1) listener_.on_restored(known_.entries.size());
+    // Another node was quicker, or somebody has said something new: what stands there now counts.
+    // Without an answer it is tried again with the next poll, and what is known stays in force.
+    if (restored == 0) again_ = true;
+    if (std::exchange(again_, false)) return Poll();
+    TellMakers();
+  });
 }
 
 void RedisRegister::TellMakers() {
@@ -175,15 +204,19 @@ void RedisRegister::Ask(std::vector<std::string> words, Done<Change> done) {
 void RedisRegister::Put(const std::string& field, const std::string& value,
                         std::optional<milliseconds> ttl, const std::string& record,
                         Done<Change> done) {
-  Ask({"put", field, value, std::to_string(ttl ? ttl->count() : 0), NewVersion(), record,
-       client_.names().Channel(), std::to_string(kMost), std::to_string(kRecords)},
+  Ask({"put", field, value, std::to_string(ttl ? ttl->count() : 0), NewTail(), record,
+       client_.names().Channel(), std::to_string(kMost), std::to_string(kRecords), KnownNumber()},
       std::move(done));
 }
 
 void RedisRegister::Remove(const std::string& field, const std::string& record, Done<Change> done) {
-  Ask({"remove", field, "", "0", NewVersion(), record, client_.names().Channel(),
-       std::to_string(kMost), std::to_string(kRecords)},
+  Ask({"remove", field, "", "0", NewTail(), record, client_.names().Channel(),
+       std::to_string(kMost), std::to_string(kRecords), KnownNumber()},
       std::move(done));
+}
+
+std::string RedisRegister::KnownNumber() const {
+  return std::to_string(NumberOf(version_.value_or("")));
 }
 
 void RedisRegister::Note(const std::string& record, bool applied, Done<Change> done) {

@@ -22,10 +22,13 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   static constexpr std::chrono::milliseconds kEvery{500};
   static constexpr std::chrono::milliseconds kSoon{50};
 
-  /// `on_table` is told of every new table, `on_problem` why it cannot be read, once for each
-  /// reason. On the client's reactor, as everything here.
-  RedisRegister(net::Reactor& reactor, Client& client, std::function<void(const Table&)> on_table,
-                std::function<void(const std::string&)> on_problem);
+  struct Listener {
+    std::function<void(const Table&)> on_table;            ///< Every new one.
+    std::function<void(const std::string&)> on_problem;    ///< Why it cannot be read, once each.
+    std::function<void(std::size_t entries)> on_restored;  ///< It had gone, and was put back.
+  };
+  /// On the client's reactor, as everything here.
+  RedisRegister(net::Reactor& reactor, Client& client, Listener listener);
 
   void Start() { Poll(); }
   void Stop() {
@@ -41,6 +44,7 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
   void Note(const std::string& record, bool applied, Done<Change> done) override;
   void Records(std::size_t most, Done<std::vector<Record>> done) override;
+  [[nodiscard]] bool local() const noexcept override { return false; }
   [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override;
 
   /// What Redis's reply to a poll says; nothing: something else. No I/O.
@@ -57,14 +61,18 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   void PollAgain();
   void TellMakers();
   void OnPolled(const Reply* reply);
+  /// Redis has lost what is known here: bans must outlive a flush as long as somebody knows them.
+  /// The latest version that any node knows wins.
+  void Restore();
+  [[nodiscard]] std::string KnownNumber() const;
   void Ask(std::vector<std::string> words, Done<Change> done);
   [[nodiscard]] std::string Command(const std::vector<std::string>& words) const;
 
   Client& client_;
-  std::function<void(const Table&)> on_table_;
-  std::function<void(const std::string&)> on_problem_;
+  const Listener listener_;
   std::string problem_;                 ///< The last one that was told.
   std::optional<std::string> version_;  ///< Nothing: none was read yet.
+  Table known_;                         ///< Of that version.
   bool polling_ = false;
   std::vector<std::function<void()>> after_poll_;  ///< Changes whose makers wait to see them.
   bool again_ = false;                             ///< It has changed while it was being read.

@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A small table that the nodes of a fleet share, and a record of who changed it.
 --
--- KEYS[1]  hash: `v` names the version; every other field is `<since> <expires> <value>`, both in
+-- KEYS[1]  hash: `v` names the version, `<milliseconds>.<what nobody else has>`, and a later one has the larger number; every other field is `<since> <expires> <value>`, both in
 --          milliseconds, an end of 0 is none
 -- KEYS[2]  list of records, the latest first: `<time> <applied> <text>`
 -- ARGV[1]  `poll`: ARGV[2] the version that is known, [3] the most fields. Returns the time, the version, and where that is another one
 --                  all fields with their values, one after the other.
---          `put`: ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] a new version, [6] the record, [7] the channel, [8] the most
---                 fields, [9] the most records. Returns 1 or -1 (full), and the end.
+--          `put`: ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] what nobody else has, [6] the record, [7] the channel, [8] the
+--                 most fields, [9] the most records, [10] the number of the version that is known. Returns 1 or -1 (full), and the end.
 --          `remove`: as `put`, without value and end. Returns 1 or 0.
+--          `restore`: ARGV[2] the version that is known, then fields and their whole values. Where there is none, or an earlier one, all of
+--                     it is put back under that version, so that whoever knows it has nothing to read. Returns 1, or 0: it is not needed.
 --          `note`: ARGV[2] 1 or 0: applied, [3] the record, [4] the most records.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -16,6 +18,10 @@ local op = ARGV[1]
 
 local function whole(number)
   return string.format('%d', number)
+end
+
+local function number_of(version)
+  return tonumber(string.match(version or '', '^(%d+)%.')) or 0
 end
 
 local function record(applied, text, most)
@@ -58,6 +64,14 @@ if op == 'poll' then
   table.insert(reply, 1, whole(now))
   return reply
 end
+if op == 'restore' then
+  if number_of(redis.call('HGET', KEYS[1], 'v')) >= number_of(ARGV[2]) then return 0 end
+  redis.call('DEL', KEYS[1])
+  for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+  redis.call('HSET', KEYS[1], 'v', ARGV[2])
+  redis.call('PEXPIRE', KEYS[1], '315360000000')
+  return 1
+end
 if op == 'note' then
   record(ARGV[2], ARGV[3], tonumber(ARGV[4]))
   return 1
@@ -74,7 +88,9 @@ if op == 'put' then
 else
   applied = redis.call('HDEL', KEYS[1], field)
 end
-redis.call('HSET', KEYS[1], 'v', ARGV[5])
+-- Later than what there is and than what its maker knows, whatever this clock says.
+local before = math.max(number_of(redis.call('HGET', KEYS[1], 'v')), tonumber(ARGV[10]))
+redis.call('HSET', KEYS[1], 'v', whole(math.max(now, before + 1)) .. '.' .. ARGV[5])
 redis.call('PEXPIRE', KEYS[1], '315360000000')
 record(applied, ARGV[6], tonumber(ARGV[9]))
 -- Who may not publish is found out by those who ask.
