@@ -134,7 +134,7 @@ void GatewayBench::Log() {
 /// Decisions of a Tidegate that Redis took, by its metrics.
 double DecidedByStore(const Proxy& tidegate) {
   const std::string metrics =
-      HttpClient(tidegate.admin_port).Ask("GET /metrics HTTP/1.1\r\nHost: bench.example\r\n\r\n");
+      HttpClient(tidegate.admin_port).Ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   constexpr std::string_view kBefore = R"(rung="store"} )";
   const std::size_t at = metrics.find(kBefore);
   return at == std::string::npos ? 0 : std::stod(metrics.substr(at + kBefore.size()));

@@ -196,7 +196,7 @@ void MetricsBench::Compare(const std::string& name, const char* what, void (Side
 void MetricsBench::Scrape(const Side& side) {
   HttpClient client(side.admin());
   const auto began = std::chrono::steady_clock::now();
-  const std::string text = client.Ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+  const std::string text = client.Ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   const bool good = text.size() < kMostBytes && took.count() < kMostSeconds;
   held_ = held_ && good;

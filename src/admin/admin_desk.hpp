@@ -56,6 +56,8 @@ struct AdminDesk {
   /// Whether what keys are called is agreed on with the fleet: until then nothing can be said about
   /// one.
   bool named = true;
+  /// What went wrong with the store last, for people; empty: nothing, since it was last reached.
+  std::function<std::string()> trouble = [] { return std::string(); };
   /// The gateway's routes; nullptr: there is none.
   std::shared_ptr<const Routing> routing = {};
   /// Nothing: there is no file to read.

@@ -117,8 +117,9 @@ std::vector<std::string_view> AdminDoor::Paths() {
   return paths;
 }
 
-AdminDoor::AdminDoor(AdminDesk& desk, const Admission& admission, Sources sources)
-    : desk_(desk), admission_(admission), sources_(std::move(sources)) {}
+AdminDoor::AdminDoor(AdminDesk& desk, const Admission& admission, Refusals& refusals,
+                     Sources sources)
+    : desk_(desk), admission_(admission), refusals_(refusals), sources_(std::move(sources)) {}
 
 void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   const std::string_view path = exchange.head().path;
@@ -150,16 +151,15 @@ void AdminDoor::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
 bool AdminDoor::MayCome(HttpExchange& exchange, const Endpoint& endpoint) {
   if (endpoint.to == Endpoint::To::kEverybody) return true;
   const net::HttpHead& head = exchange.head();
-  const bool api = head.path.starts_with("/v1/");
   // Where callers show who they are a page cannot: it has no token.
   const bool known = admission_.Required(*desk_.policy->tokens);
-  if (api && !known && !NamesAddress(head.host)) {
+  if (!known && !NamesAddress(head.host)) {
     AnswerProblem(exchange, 403,
                   "name this machine by its address or as localhost: any other name may have been "
                   "made to lead here for somebody's web page");
     return false;
   }
-  if (api && PageOf(head) == Page::kForeign) {
+  if (PageOf(head) == Page::kForeign) {
     AnswerProblem(exchange, 403, "requests of other origins' web pages are refused");
     return false;
   }
@@ -170,7 +170,7 @@ bool AdminDoor::MayCome(HttpExchange& exchange, const Endpoint& endpoint) {
     return false;
   }
   return Admit(exchange, admission_, *desk_.policy->tokens, TokenFields::kOwn,
-               endpoint.to == Endpoint::To::kAll ? Rights::kAll : Rights::kAsk);
+               endpoint.to == Endpoint::To::kAll ? Rights::kAll : Rights::kAsk, refusals_);
 }
 
 void AdminDoor::AnswerReady(HttpExchange& exchange) {
@@ -192,9 +192,10 @@ void AdminDoor::AnswerReady(HttpExchange& exchange) {
     // Failure policies are there for an outage: a fleet that calls itself unready then would turn
     // every `open` into closed.
     if (was_ready) return AnswerText(of, "ready, but the store does not answer\n");
-    AnswerProblem(
-        of, 503,
-        error ? "the store does not answer: " + error->message : "the store has not answered yet");
+    // Why is for those who may ask: everybody may come here.
+    AnswerProblem(of, 503,
+                  error ? "the store does not answer: " + error->message
+                        : "the store has not answered yet: /v1/status says why");
   };
   desk_.store.Start(*probe);
 }
@@ -222,9 +223,9 @@ void AdminDoor::AnswerHot(HttpExchange& exchange) {
 }
 
 void AdminDoor::AnswerOverrides(HttpExchange& exchange) {
-  AnswerJson(
-      exchange,
-      boost::json::serialize(OverridesJson(*desk_.overrides.table(), *desk_.policy->rules)) + "\n");
+  boost::json::object out = OverridesJson(*desk_.overrides.table(), *desk_.policy->rules);
+  for (auto& member : AgeJson(desk_.fleet_register)) out[member.key()] = std::move(member.value());
+  AnswerJson(exchange, boost::json::serialize(out) + "\n");
 }
 
 void AdminDoor::AnswerAudit(HttpExchange& exchange) {
@@ -259,12 +260,13 @@ void AdminDoor::Post(HttpExchange& exchange, const Endpoint& endpoint) {
     return AnswerProblem(exchange, 400, bad->message, bad->pointer);
   }
   constexpr unsigned kWhom = Question::kRule | Question::kIdentity;
-  const ActionMembers members = endpoint.action ? MembersOf(*endpoint.action)
-                                : endpoint.path == "/v1/explain"
-                                    ? ActionMembers{kWhom | Question::kRequest | Question::kCost |
-                                                        Question::kLease | Question::kDoor,
-                                                    0}
-                                    : ActionMembers{kWhom | Question::kKey, 0};
+  const ActionMembers members =
+      endpoint.action ? MembersOf(*endpoint.action)
+      : endpoint.path == "/v1/explain"
+          ? ActionMembers{kWhom | Question::kKey | Question::kRequest | Question::kCost |
+                              Question::kLease | Question::kDoor,
+                          0}
+          : ActionMembers{kWhom | Question::kKey, 0};
   if (auto bad = CheckMembers(question, members.may, members.must, endpoint.path)) {
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
@@ -272,10 +274,11 @@ void AdminDoor::Post(HttpExchange& exchange, const Endpoint& endpoint) {
     return ReloadFor(desk_, exchange, CallerOf(exchange, *desk_.policy->tokens));
   }
   if (!desk_.named) {
+    const std::string trouble = desk_.trouble();
     return AnswerProblem(
         exchange, 503,
-        "what keys are called has not been agreed on with the fleet yet: Redis has "
-        "not answered since the start");
+        "what keys are called has not been agreed on with the fleet yet: " +
+            (trouble.empty() ? "Redis has not answered since the start" : trouble));
   }
   if (endpoint.action) {
     return ChangeKey(desk_, exchange, question, *endpoint.action,

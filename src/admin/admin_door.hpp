@@ -9,6 +9,7 @@
 
 #include "admin/admin_desk.hpp"
 #include "doors/admission.hpp"
+#include "doors/refusals.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {
@@ -30,8 +31,8 @@ class AdminDoor final : public net::HttpHandler {
     std::function<std::string()> rules;
     std::function<std::string(std::size_t most)> hot;
   };
-  /// The desk must outlive the door.
-  AdminDoor(AdminDesk& desk, const Admission& admission, Sources sources);
+  /// The desk and the refusals must outlive the door.
+  AdminDoor(AdminDesk& desk, const Admission& admission, Refusals& refusals, Sources sources);
 
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// From now on.
@@ -60,6 +61,7 @@ class AdminDoor final : public net::HttpHandler {
 
   AdminDesk& desk_;
   Admission admission_;
+  Refusals& refusals_;
   bool was_ready_ = false;  ///< The store has answered before.
   const Sources sources_;
 };

@@ -13,6 +13,7 @@
 #include "admin/json_answer.hpp"
 #include "admin/json_text.hpp"
 #include "admin/key_question.hpp"
+#include "admin/override_json.hpp"
 #include "rules/duration.hpp"
 #include "telemetry/log.hpp"
 
@@ -72,6 +73,10 @@ class Change : public Call {
   std::optional<Objection> PrepareOverride(const Question& question, Override::Kind what);
   std::optional<Objection> ReadTtl(const Question& question);
   std::optional<Objection> ReadQuota(const Question& question);
+  /// What stands about the key so far, as this node knows it; nullptr: nothing.
+  [[nodiscard]] const OverrideTable::Entry* Before() const {
+    return table_->Find(record_.rule, record_.key);
+  }
   void StartCall();
   void OnCalled();
   void OnRegistered(const Result<FleetRegister::Change>& change);
@@ -111,9 +116,11 @@ std::optional<Objection> Change::Prepare(const Question& question) {
 
 std::optional<Objection> Change::PrepareCall(const Question& question) {
   Charge& charge = found_.charges.front();
-  charge.cost = 1;
   charge.on_failure = OnFailure::kClosed;  // Nothing is done here instead.
-  if (action_ == AdminAction::kReset || action_ == AdminAction::kLift) return std::nullopt;
+  if (action_ == AdminAction::kReset || action_ == AdminAction::kLift) {
+    charge.cost = 1;
+    return std::nullopt;
+  }
   if (charge.quota->algorithm() == Algorithm::kConcurrency) {
     return Objection{400,
                      "this rule counts what runs at the same time: leases are released, or the key "
@@ -121,9 +128,10 @@ std::optional<Objection> Change::PrepareCall(const Question& question) {
                      "/rule"};
   }
   const bool grants = action_ == AdminAction::kGrant;
+  // What is given back without a number is what a request of the rule was charged.
   const std::int64_t amount = grants                          ? question.amount
                               : question.Has(Question::kCost) ? question.cost
-                                                              : 1;
+                                                              : charge.cost;
   if (amount < 1 || amount > kMaxCost) {
     return Objection{400, "the amount must be between 1 and 2147483647",
                      grants ? "/amount" : "/cost"};
@@ -192,6 +200,12 @@ std::optional<Objection> Change::PrepareOverride(const Question& question, Overr
     record_.detail += ", ";
   }
   record_.detail += ttl_ ? "for " + FormatDuration(*ttl_) : std::string("until it is lifted");
+  if (const auto* const before = Before()) {
+    record_.detail += ", instead of " + std::string(Name(before->what.kind));
+    if (before->what.kind == Override::Kind::kQuota) {
+      record_.detail += " " + before->what.limit.Text();
+    }
+  }
   if (!override_.reason.empty()) record_.detail += ": " + override_.reason;
   return std::nullopt;
 }
@@ -253,6 +267,10 @@ void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
   if (!recorded_) Log::Warning("audit: this change could not be recorded for the fleet");
   json::object out{{"applied", applied}, {"rule", record_.rule}, {"key", record_.key}};
   if (expires_ms) out["expires_ms"] = *expires_ms;
+  if (const auto* const before = Before(); before != nullptr && applied) {
+    if (KindOf(action_)) out["replaced"] = OverrideJson(*table_, *before);
+    if (action_ == AdminAction::kLift) out["lifted"] = OverrideJson(*table_, *before);
+  }
   if (!recorded_) out["recorded"] = false;
   const std::string body = json::serialize(out) + "\n";
   HttpExchange& exchange = exchange_;

@@ -9,6 +9,7 @@
 
 #include "admin/json_answer.hpp"
 #include "admin/json_text.hpp"
+#include "admin/key_question.hpp"
 #include "admin/override_json.hpp"
 #include "doors/answer.hpp"
 #include "doors/resolve.hpp"
@@ -70,6 +71,8 @@ class Explanation : public Call {
   std::optional<Objection> PrepareGateway(Question& question);
   std::optional<Objection> PrepareRequest(const Question& question);
   std::optional<Objection> PrepareRule(const Question& question);
+  /// A key as `hot` and `inspect` name it.
+  std::optional<Objection> PrepareKey(const Question& question);
   void Finish();
   /// What would be told if the request were made now.
   [[nodiscard]] Answer Foresee();
@@ -119,6 +122,27 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
       continue;
     }
     unmatched_.push_back(json::object{{"rule", rule.id}, {"matched", false}, {"why", why}});
+  }
+  return std::nullopt;
+}
+
+std::optional<Objection> Explanation::PrepareKey(const Question& question) {
+  considered_ = 1;
+  if (question.Has(Question::kLease)) {
+    return Objection{400, "a key is looked at without a lease", "/lease"};
+  }
+  if (auto bad = ResolveKey(question, *policy_->rules, *table_, all_, exchange_.memory())) {
+    return bad;
+  }
+  const auto access = policy_->rules->ResolveKey(question.rule, question.key, {table_.get(), false},
+                                                 resolved_.charges);
+  resolved_.access = access.value();  // The same question as before.
+  if (!question.Has(Question::kCost)) return std::nullopt;
+  if (question.cost < 1 || question.cost > kMaxCost) {
+    return Objection{400, "a cost is between 1 and 2147483647", "/cost"};
+  }
+  for (Charges* const charges : {&all_, &resolved_.charges}) {
+    for (Charge& charge : charges->charges) charge.cost = question.cost;
   }
   return std::nullopt;
 }
@@ -179,9 +203,10 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
 
 std::optional<Objection> Explanation::Prepare(Question& question) {
   if (question.Has(Question::kRequest) == question.Has(Question::kRule)) {
-    return Objection{400, "explain takes a `request`, or a `rule` and an `identity`", {}};
+    return Objection{400, "explain takes a `request`, or a `rule` and an `identity` or `key`", {}};
   }
   if (auto bad = PrepareGateway(question)) return bad;
+  if (question.Has(Question::kKey)) return PrepareKey(question);
   // By way of the doors, so that the same is objected to, and the same is asked.
   if (auto bad = Resolve(question, Call::Kind::kPeek, *policy_->rules, *table_,
                          InlineQuotas::kRefused, resolved_, exchange_.memory())) {
@@ -228,8 +253,8 @@ json::object Explanation::RuleJson(std::size_t i) const {
   one["on_failure"] = charge.on_failure == OnFailure::kOpen     ? "open"
                       : charge.on_failure == OnFailure::kClosed ? "closed"
                                                                 : "local";
-  if (const auto* const said = table_->Find(rule.id, charge.identity)) {
-    one["override"] = OverrideJson(*table_, *said);
+  if (json::value said = OverrideOfKey(*table_, rule, charge.identity); !said.is_null()) {
+    one["override"] = std::move(said);
   }
   const auto asked = std::ranges::find(resolved_.charges.rules, &rule);
   if (asked == resolved_.charges.rules.end()) return one;
@@ -239,8 +264,10 @@ json::object Explanation::RuleJson(std::size_t i) const {
   one["rung"] = JsonText(Name(was.rung));
   // Where a failure policy alone speaks, nobody knows what is left.
   if (was.rung != Rung::kOpen && was.rung != Rung::kClosed) {
-    one["before"] =
-        json::object{{"remaining", was.remaining}, {"reset_after_ms", JsonMillis(was.reset_after)}};
+    // Of a share of the quota, where this node is on its own.
+    one["before"] = json::object{{"remaining", was.remaining},
+                                 {"of", was.limit},
+                                 {"reset_after_ms", JsonMillis(was.reset_after)}};
     if (charge.lease.empty()) one["after"] = json::object{{"remaining", after_[at].remaining}};
   }
   if (was.never) {

@@ -32,8 +32,6 @@ class Inspecting : public Call {
 
   void Begin() {
     kind = Kind::kPeek;
-    // Of one unit, whatever the rule's own cost is: what is left for anybody.
-    found_.charges.front().cost = 1;
     found_.charges.front().on_failure = OnFailure::kClosed;  // No policy can tell.
     charges = found_.charges;
     decisions = look_;
@@ -74,16 +72,21 @@ class Inspecting : public Call {
     const auto* const said = table_->Find(charge.rule, charge.identity);
     const bool banned = said != nullptr && said->what.kind == Override::Kind::kBan;
     const bool exempt = said != nullptr && said->what.kind == Override::Kind::kAllow;
+    out["cost"] = charge.cost;
     out["allowed"] = !banned && (exempt || look.allowed);
     out["remaining"] = look.remaining;
-    if (!look.allowed) out["retry_after_ms"] = JsonMillis(look.retry_after);
+    if (look.never) {
+      out["never"] = true;
+    } else if (!look.allowed) {
+      out["retry_after_ms"] = JsonMillis(look.retry_after);
+    }
     out["reset_after_ms"] = JsonMillis(look.reset_after);
     json::array fields;
     for (const Inspection::Field& field : state.fields) {
       fields.push_back(json::object{{"name", field.name}, {"value", field.value}});
     }
     out["state"] = std::move(fields);
-    out["override"] = said == nullptr ? json::value() : OverrideJson(*table_, *said);
+    out["override"] = OverrideOfKey(*table_, *found_.rules.front(), charge.identity);
     const std::string body = json::serialize(out) + "\n";
     HttpExchange& exchange = exchange_;
     delete this;

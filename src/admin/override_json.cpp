@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admin/json_text.hpp"
+#include "rules/limit_text.hpp"
 
 namespace tidegate {
 namespace {
@@ -38,6 +39,23 @@ json::object OverrideJson(const OverrideTable& table, const OverrideTable::Entry
   if (entry.expires_ms) out["expires_ms"] = *entry.expires_ms;
   if (const auto left = table.Left(entry)) out["left_ms"] = JsonMillis(*left);
   return out;
+}
+
+json::object AgeJson(const FleetRegister& of) {
+  if (of.local()) return {};
+  const auto age = of.age();
+  return age ? json::object{{"age_ms", age->count()}} : json::object{{"known", false}};
+}
+
+json::value OverrideOfKey(const OverrideTable& table, const Rule& rule, std::string_view key) {
+  if (const auto* const said = table.Find(rule.id, key)) return OverrideJson(table, *said);
+  const auto found = rule.overrides.find(key);
+  if (found == rule.overrides.end()) return nullptr;
+  const Quota& quota = found->second;
+  return json::object{{"kind", JsonText(Name(Override::Kind::kQuota))},
+                      {"from", "configuration"},
+                      {"limit", LimitText{quota.limit(), quota.period()}.Text()},
+                      {"burst", quota.capacity()}};
 }
 
 json::object OverridesJson(const OverrideTable& table, const RuleSet& rules) {

@@ -122,7 +122,10 @@ std::optional<Objection> ResolveTold(const HttpExchange& exchange, const RuleSet
 }  // namespace
 
 void ApiDoor::Auth(HttpExchange& exchange) {
-  if (!Admit(exchange, admission_, *policy_->tokens, TokenFields::kCopied, Rights::kAsk)) return;
+  if (!Admit(exchange, admission_, *policy_->tokens, TokenFields::kCopied, Rights::kAsk,
+             refusals_)) {
+    return;
+  }
   const RuleSet& rules = *policy_->rules;
   const Address peer(exchange.peer().bytes);
   int deny_status = 0;

@@ -98,11 +98,13 @@ std::vector<std::string_view> ApiDoor::Paths() {
 }
 
 ApiDoor::ApiDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
-                 const Admission& admission, const std::shared_ptr<const Policy>& policy)
+                 const Admission& admission, Refusals& refusals,
+                 const std::shared_ptr<const Policy>& policy)
     : store_(store),
       tally_(tally),
       overrides_(overrides),
       admission_(admission),
+      refusals_(refusals),
       random_(std::random_device{}() | 1u) {
   Use(policy);
 }
@@ -158,7 +160,7 @@ bool ApiDoor::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   }
   const bool gives = endpoint.gives == Endpoint::Gives::kQuota;
   return Admit(exchange, admission_, *policy_->tokens, TokenFields::kOwn,
-               gives ? Rights::kAll : Rights::kAsk);
+               gives ? Rights::kAll : Rights::kAsk, refusals_);
 }
 
 void ApiDoor::Ask(HttpExchange& exchange, const Endpoint& endpoint) {

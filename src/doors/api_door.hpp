@@ -13,6 +13,7 @@
 #include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
 #include "doors/question.hpp"
+#include "doors/refusals.hpp"
 #include "doors/resolve.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/rule_set.hpp"
@@ -25,9 +26,10 @@ namespace tidegate {
 /// per reactor.
 class ApiDoor final : public net::HttpHandler {
  public:
-  /// Store, tally and overrides must outlive the door.
+  /// Store, tally, overrides and refusals must outlive the door.
   ApiDoor(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
-          const Admission& admission, const std::shared_ptr<const Policy>& policy);
+          const Admission& admission, Refusals& refusals,
+          const std::shared_ptr<const Policy>& policy);
   ~ApiDoor() override;
 
   void Handle(net::HttpExchange& exchange) noexcept override;
@@ -65,6 +67,7 @@ class ApiDoor final : public net::HttpHandler {
   Tally& tally_;
   const OverrideDesk& overrides_;
   Admission admission_;
+  Refusals& refusals_;
   std::shared_ptr<const Policy> policy_;
   net::OutBuffer body_;
   std::uint64_t random_;

@@ -40,7 +40,9 @@ std::optional<Shown> TokenOf(const net::HttpHead& head, TokenFields fields) noex
   return shown;
 }
 
-bool Refuse(net::HttpExchange& exchange, int status, std::string_view why) {
+bool TurnAway(net::HttpExchange& exchange, Refusals& refusals, int status, std::string_view why) {
+  refusals.Note(exchange.peer(), exchange.head().path,
+                status == 403 ? Refusals::Why::kRights : Refusals::Why::kUnknown);
   net::AnswerProblem(exchange, status, why, {},
                      status == 401 ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\n" : "");
   return false;
@@ -56,35 +58,40 @@ std::string CallerOf(const net::HttpExchange& exchange, const Tokens& tokens) {
 }
 
 bool Admit(net::HttpExchange& exchange, const Admission& admission, const Tokens& tokens,
-           TokenFields fields, Rights needed) {
+           TokenFields fields, Rights needed, Refusals& refusals) {
   Rights rights = admission.Of(exchange.peer(), tokens);
   const int unknown = fields == TokenFields::kOwn ? 401 : 500;
   std::optional<Shown> shown;
   if (!tokens.empty()) {
     shown = TokenOf(exchange.head(), fields);
     if (shown && shown->twice) {
-      return Refuse(exchange, unknown, "the request shows more than one token: send one");
+      return TurnAway(exchange, refusals, unknown,
+                      "the request shows more than one token: send one");
     }
     if (shown) rights = Admission::Of(tokens.Find(shown->token));
     if (shown && rights == Rights::kNone) {
-      return Refuse(exchange, unknown, "this token is not one of those in `access.tokens`");
+      return TurnAway(exchange, refusals, unknown,
+                      "this token is not one of those in `access.tokens`");
     }
   }
   if (rights >= needed) return true;
   if (rights == Rights::kNone) {
-    return Refuse(exchange, unknown,
-                  fields == TokenFields::kOwn
-                      ? "say who asks: `Authorization: Bearer TOKEN`, with one of `access.tokens`"
-                      : "say who asks: `X-Tidegate-Token: TOKEN`, with one of `access.tokens`; "
-                        "the client's own Authorization is not looked at here");
+    return TurnAway(exchange, refusals, unknown,
+                    fields == TokenFields::kOwn
+                        ? "say who asks: `Authorization: Bearer TOKEN`, with one of `access.tokens`"
+                        : "say who asks: `X-Tidegate-Token: TOKEN`, with one of `access.tokens`; "
+                          "the client's own Authorization is not looked at here");
   }
   if (shown) {
-    return Refuse(exchange, 403,
-                  "this token may ask only: quota is given back to those whose tokens say `all`");
+    return TurnAway(
+        exchange, refusals, 403,
+        "this token may ask and look: what gives quota back or changes something needs one "
+        "that says `all`");
   }
-  return Refuse(exchange, 403,
-                "quota is given back only to callers on this machine, or known by a token or a "
-                "certificate: set `access.tokens`");
+  return TurnAway(
+      exchange, refusals, 403,
+      "what gives quota back or changes something is for callers on this machine, or known by "
+      "a token or a certificate: set `access.tokens`");
 }
 
 }  // namespace tidegate

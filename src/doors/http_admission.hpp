@@ -5,6 +5,7 @@
 #include <string>
 
 #include "doors/admission.hpp"
+#include "doors/refusals.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {
@@ -17,7 +18,8 @@ enum class TokenFields : std::uint8_t { kOwn, kCopied };
 /// with 401 where he should say who he is, with 403 where that would not help. A proxy gets a 500
 /// instead: its client, whom a 401 would reach, can do nothing about it.
 [[nodiscard]] bool Admit(net::HttpExchange& exchange, const Admission& admission,
-                         const Tokens& tokens, TokenFields fields, Rights needed);
+                         const Tokens& tokens, TokenFields fields, Rights needed,
+                         Refusals& refusals);
 
 /// Who asks, for the record: a token's name, or how else the caller is known.
 [[nodiscard]] std::string CallerOf(const net::HttpExchange& exchange, const Tokens& tokens);

@@ -46,6 +46,8 @@ std::string_view ReasonPhrase(int status) noexcept {
       return "Method Not Allowed";
     case 408:
       return "Request Timeout";
+    case 409:
+      return "Conflict";
     case 413:
       return "Content Too Large";
     case 414:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "doors/admission.hpp"
+#include "doors/refusals.hpp"
 #include "net/endpoint.hpp"
 #include "net/listener.hpp"
 #include "net/tls_server.hpp"
@@ -22,7 +23,7 @@ class Doorway {
   enum class Protocol : std::uint8_t { kHttp, kResp };
 
   Doorway(std::string name, const ListenSpec& spec, Protocol protocol)
-      : name_(std::move(name)), spec_(spec), protocol_(protocol) {}
+      : name_(std::move(name)), spec_(spec), protocol_(protocol), refusals_(name_) {}
 
   [[nodiscard]] bool off() const noexcept { return spec_.off(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -56,11 +57,15 @@ class Doorway {
   /// Ends all that is under way on that reactor. On its thread.
   void CloseAll(const net::Reactor& reactor);
   [[nodiscard]] Snapshot::Door Stats() const;
+  /// Of all its listeners.
+  [[nodiscard]] Refusals& refusals() noexcept { return refusals_; }
+  [[nodiscard]] const Refusals& refusals() const noexcept { return refusals_; }
 
  private:
   const std::string name_;
   const ListenSpec spec_;
   const Protocol protocol_;
+  Refusals refusals_;
   net::Endpoint endpoint_;
   std::atomic<std::size_t> connections_{0};
   std::vector<std::unique_ptr<net::Listener>> listeners_;

@@ -77,12 +77,14 @@ Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& poli
                 ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
                                           *server.store_)
                 : nullptr),
-      api(store(server), tally, overrides, Admission(server.config_.listen.api), policy),
+      api(store(server), tally, overrides, Admission(server.config_.listen.api),
+          server.api_.refusals(), policy),
       resp(server.config_.listen.resp.off()
                ? nullptr
                : std::make_unique<RespDoor>(
                      store(server), tally, overrides,
                      RespDoor::Options{.admission = Admission(server.config_.listen.resp),
+                                       .refusals = server.resp_.refusals(),
                                        .version = server.options_.version},
                      policy)) {}
 
@@ -93,6 +95,7 @@ AsyncStore& Server::Worker::store(Server& server) noexcept {
 Server::Server(const Config& config, const Options& options)
     : config_(config),
       options_(options),
+      key_names_(config.metrics.key_names),
       in_force_(config),
       key_(RandomKey()),
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
@@ -239,6 +242,7 @@ bool Server::Reload(const Config& config, Problems& problems) {
   ++reloads_;
   last_refused_ = false;
   in_force_ = config;
+  key_names_ = config.metrics.key_names;
   if (routing != nullptr) {
     const std::lock_guard routes(routing_mutex_);
     routing_ = routing;
@@ -297,7 +301,9 @@ std::vector<std::string> Server::NeedsRestart(const Config& config) const {
   if (store != config_.store) changed.emplace_back("store");
   if (config.limits != config_.limits) changed.emplace_back("limits");
   if (config.access_log != config_.access_log) changed.emplace_back("access_log");
-  if (config.metrics != config_.metrics) changed.emplace_back("metrics");
+  Config::Metrics metrics = config.metrics;
+  metrics.key_names = config_.metrics.key_names;  // Only what is shown.
+  if (metrics != config_.metrics) changed.emplace_back("metrics");
   // One node with another key would have buckets of its own, and multiply every limit.
   if (config_.store.redis && config.identity.hmac_key != config_.identity.hmac_key) {
     changed.emplace_back("identity.hmac_key");

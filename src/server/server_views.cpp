@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "admin/override_json.hpp"
 #include "rules/limit_text.hpp"
 #include "rules/match_reason.hpp"
 #include "server/server.hpp"
@@ -158,6 +159,14 @@ json::object RedisJson(const redis::RedisUrl& url, const Guards& guards) {
                           &LatencyHistogram::UpperSeconds)}};
 }
 
+/// Of the reactor that is asked; the others have the same Redis.
+void AddTrouble(const redis::Client& client, json::object& to) {
+  if (client.problem().empty()) return;
+  const auto age = std::chrono::steady_clock::now() - client.problem_at();
+  to["last_error"] = json::object{{"message", client.problem()},
+                                  {"age_ms", std::chrono::floor<milliseconds>(age).count()}};
+}
+
 json::object FailuresJson(const Guards& guards) {
   json::object out;
   for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
@@ -203,6 +212,7 @@ std::string Server::StatusJson() const {
                    {"draining", not_ready_.load()}};
   out["store"] = config_.store.redis ? RedisJson(*config_.store.redis, guards)
                                      : json::object{{"kind", "memory"}};
+  if (config_.store.redis) AddTrouble(workers_.front()->guard->client(), out["store"].get_object());
   out["memory"] = MemoryJson(store_->Stats());
   if (config_.store.redis) {
     out["fleet"] =
@@ -213,7 +223,7 @@ std::string Server::StatusJson() const {
                                {"reloads", reloads_.load()},
                                {"refused", failed_reloads_.load()}};
   json::object overrides{{"count", workers_.front()->overrides.table()->entries().size()}};
-  if (const auto age = register_->age()) overrides["age_ms"] = age->count();
+  for (auto& member : AgeJson(*register_)) overrides[member.key()] = std::move(member.value());
   out["overrides"] = std::move(overrides);
   out["decisions"] = counts.OutcomesJson();
   out["rungs"] = counts.RungsJson();
@@ -261,7 +271,8 @@ std::string Server::RulesJson() const {
     one["mode"] = rule.mode == Mode::kShadow ? "shadow" : "enforce";
     one["on_failure"] = Name(rule.on_failure);
     one["cost"] = CostText(rule.cost);
-    one["overrides"] = rule.overrides.size() + given[rule.id];
+    one["overrides"] = given[rule.id];
+    one["configured_overrides"] = rule.overrides.size();
     one["decisions"] = counts.OutcomesJson();
     rules.push_back(std::move(one));
   }
@@ -273,7 +284,7 @@ std::string Server::HotJson(std::size_t most) const {
   for (const auto& worker : workers_) parts.push_back(worker->tally.hot());
   const HotReport report = Merge(parts, most);
   const std::vector<std::string> names = slots_.Names();
-  const bool plain = config_.metrics.key_names == Config::Metrics::KeyNames::kPlain;
+  const bool plain = key_names_ == Config::Metrics::KeyNames::kPlain;
   const auto list = [&](HotBy by) {
     const HotList& hot = report.of(by);
     json::array keys;

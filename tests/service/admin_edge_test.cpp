@@ -174,6 +174,102 @@ TEST(AdminEdge, WhatWasSaidOfARuleThatIsGoneCanBeLifted) {
   }
 }
 
+TEST(AdminEdge, AKeyThatNoRequestCanHaveIsRefused) {
+  Service service("rules: [ { id: pair, per: [client_ip, path], limit: 100/h } ]\n");
+  for (const char* const whom :
+       {R"("identity":"203.0.113.9")", R"("identity":{"client_ip":"203.0.113.9","path":"p"})",
+        R"("identity":{"client_ip":"203.0.113.9","path":"/p?x=1"})",
+        R"("identity":{"client_ip":"203.0.113.9","path":"/p#"})",
+        R"("key":"client_ip=203.0.113.9&path=p")",
+        R"("key":"client_ip=203.0.113.9&client_ip=203.0.113.9")"}) {
+    const HttpAnswer ban =
+        AskAdmin(service, "/v1/ban", R"({"rule":"pair",)" + std::string(whom) + "}");
+    EXPECT_EQ(ban.status, 400) << whom << ban.body;
+  }
+  const std::string whole = R"({"rule":"pair","identity":{"client_ip":"203.0.113.9","path":"/p"}})";
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", whole).status, 200);
+  EXPECT_EQ(service.Decide(R"({"request":{"path":"/p","client_ip":"203.0.113.9"}})").status, 403);
+}
+
+constexpr std::string_view kDear = R"(
+rules:
+  - { id: dear, per: client_ip, limit: 10/h, cost: 4, overrides: [ { identity: 192.0.2.8, limit: 99/h } ] }
+)";
+
+TEST(AdminEdge, ARefundWithoutACostGivesBackWhatTheRuleCharged) {
+  Service service(kDear);
+  const std::string whom = ByRule("dear", "192.0.2.1");
+  EXPECT_EQ(service.Decide(whom).Json().at("remaining"), 6);
+  ASSERT_EQ(AskAdmin(service, "/v1/refund", ByRule("dear", "192.0.2.1", R"(,"id":"a")")).status,
+            200);
+  EXPECT_EQ(AskAdmin(service, "/v1/inspect", whom).Json().at("remaining"), 10);
+}
+
+TEST(AdminEdge, InspectSaysWhatARequestOfTheRuleWouldBeTold) {
+  Service service(kDear);
+  const std::string whom = ByRule("dear", "192.0.2.1");
+  (void)service.Decide(whom);
+  (void)service.Decide(whom);
+  const auto seen = AskAdmin(service, "/v1/inspect", whom).Json();
+  EXPECT_EQ(seen.at("remaining"), 2);
+  EXPECT_EQ(seen.at("cost"), 4);
+  EXPECT_FALSE(seen.at("allowed").as_bool());
+  EXPECT_EQ(service.Decide(whom).status, 429);
+}
+
+TEST(AdminEdge, AnOverrideOfTheConfigurationIsShownAsThat) {
+  Service service(kDear);
+  const std::string whom = ByRule("dear", "192.0.2.8");
+  for (const auto& shown :
+       {AskAdmin(service, "/v1/inspect", whom).Json().at("override"),
+        AskAdmin(service, "/v1/explain", whom).Json().at("rules").at(0).at("override")}) {
+    EXPECT_EQ(shown.at("from"), "configuration");
+    EXPECT_EQ(shown.at("limit"), "99/h");
+  }
+  const auto rule = ReadAdmin(service, "/v1/rules").Json().at("rules").at(0);
+  EXPECT_EQ(rule.at("overrides"), 0);
+  EXPECT_EQ(rule.at("configured_overrides"), 1);
+  // An operator's comes before it.
+  (void)AskAdmin(service, "/v1/ban", whom);
+  EXPECT_EQ(AskAdmin(service, "/v1/inspect", whom).Json().at("override").at("kind"), "ban");
+}
+
+TEST(AdminEdge, ExplainTakesTheKeyThatIsShown) {
+  Service service(kYaml);
+  const auto explain = [&](std::string_view more = {}) {
+    const std::string key = "client_ip=203.0.113.7";
+    return AskAdmin(service, "/v1/explain",
+                    R"({"rule":"per-ip","key":")" + key + "\"" + std::string(more) + "}");
+  };
+  (void)service.Decide(Request("203.0.113.7"));
+  EXPECT_EQ(explain().Json().at("rules").at(0).at("before").at("remaining"), 99);
+  EXPECT_EQ(explain(R"(,"cost":99)").Json().at("allowed"), true);
+  EXPECT_EQ(explain(R"(,"cost":100)").Json().at("allowed"), false);
+  EXPECT_EQ(explain(R"(,"cost":0)").status, 400);
+  EXPECT_EQ(explain(R"(,"identity":"203.0.113.7")").status, 400);
+  (void)AskAdmin(service, "/v1/ban", ByRule("per-ip", "203.0.113.7"));
+  EXPECT_EQ(explain().Json().at("outcome"), "banned");
+  EXPECT_EQ(explain().Json().at("status"), 403);
+  (void)AskAdmin(service, "/v1/allow", ByRule("per-ip", "203.0.113.7"));
+  EXPECT_EQ(explain().Json().at("outcome"), "uncounted");
+  EXPECT_EQ(explain().Json().at("allowed"), true);
+}
+
+TEST(AdminEdge, WhatAChangeReplacesIsTold) {
+  Service service(kYaml);
+  const std::string whom = ByRule("per-ip", "192.0.2.1");
+  const auto ask = [&](const char* path, std::string_view more = {}) {
+    return AskAdmin(service, path, ByRule("per-ip", "192.0.2.1", more)).Json();
+  };
+  EXPECT_FALSE(ask("/v1/override", R"(,"limit":"50/m","ttl":"1h")").contains("replaced"));
+  const auto banned = ask("/v1/ban");
+  EXPECT_EQ(banned.at("replaced").at("limit"), "50/m");
+  EXPECT_EQ(ask("/v1/lift").at("lifted").at("kind"), "ban");
+  EXPECT_FALSE(ask("/v1/lift").contains("lifted"));
+  const std::string audit = ReadAdmin(service, "/v1/audit").body;
+  EXPECT_THAT(audit, HasSubstr("until it is lifted, instead of quota 50/m"));
+}
+
 TEST(AdminEdge, ABatchHasEachOneItsOwnAnswer) {
   Service service(kYaml);
   ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-ip", "192.0.2.1")).status, 200);

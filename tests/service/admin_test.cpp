@@ -198,6 +198,18 @@ TEST(Admin, HotKeysHideWhoTheyAreUnlessTold) {
   }
 }
 
+TEST(Admin, KeysAreShownOrHiddenFromTheNextReloadOn) {
+  Service service(kYaml);
+  const auto names = [&] { return ReadAdmin(service, "/v1/hot").Json().at("names"); };
+  EXPECT_EQ(names(), "hashed");
+  const Config shown = Service::ConfigOf(std::string(kYaml) + "metrics: { key_names: plain }\n");
+  EXPECT_THAT(service.server().NeedsRestart(shown), testing::IsEmpty());
+  ASSERT_TRUE(service.Reload(std::string(kYaml) + "metrics: { key_names: plain }\n"));
+  EXPECT_EQ(names(), "plain");
+  ASSERT_TRUE(service.Reload(kYaml));
+  EXPECT_EQ(names(), "hashed");
+}
+
 TEST(Admin, StatusAndRulesTellWhatIsGoingOn) {
   Service service(kYaml);
   Exhaust(service);
@@ -301,6 +313,9 @@ TEST(AdminSafety, NoWebPageGetsIn) {
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: null\r\n\r\n"), 403);
   // One whose name leads here.
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
+  EXPECT_EQ(ask("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
+  EXPECT_EQ(ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n\r\n"),
+            403);
   EXPECT_EQ(ask("POST /v1/ban HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n" +
                 json + length),
             403);
@@ -346,6 +361,15 @@ TEST(AdminSafety, TokensSayWhoMayLookAndWhoMayAct) {
     EXPECT_EQ(AskAdmin(service, path, Whom(), asks).status, 403) << path;
   }
   EXPECT_EQ(AskAdmin(service, "/v1/ban", Whom(), all).status, 200);
+  {
+    HttpClient scrape(service.admin());
+    scrape.Send("GET /metrics HTTP/1.1\r\nHost: tidegate.example\r\n" + asks + "\r\n");
+    const std::string metrics = scrape.Read().body;
+    EXPECT_THAT(metrics,
+                HasSubstr(R"(tidegate_refused_callers_total{door="admin",reason="unknown"} 9)"));
+    EXPECT_THAT(metrics,
+                HasSubstr(R"(tidegate_refused_callers_total{door="admin",reason="rights"} 4)"));
+  }
   HttpClient client(service.admin());
   client.Send("GET /v1/audit HTTP/1.1\r\nHost: tidegate.example\r\n" + all + "\r\n");
   const HttpAnswer audit = client.Read();

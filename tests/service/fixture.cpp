@@ -41,7 +41,7 @@ std::string Post(std::string_view path, std::string_view body, std::string_view 
 
 std::string Get(std::string_view path, std::string_view method) {
   std::string text(method);
-  return text.append(" ").append(path).append(" HTTP/1.1\r\nHost: test\r\n\r\n");
+  return text.append(" ").append(path).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 }
 
 // --- The client ---------------------------------------------------------------

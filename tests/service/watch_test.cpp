@@ -43,7 +43,7 @@ TEST(Server, ReloadDrainAndStopUnderLoad) {
       while (!end) {
         Client client(i == 0 ? admin : api);
         for (int k = 0; k < 20 && !end; ++k) {
-          if (!client.Send(i == 0 ? "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+          if (!client.Send(i == 0 ? "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
                                   : Post("/v1/decide", R"({"rule":"r","identity":"192.0.2.1"})"))) {
             break;
           }

@@ -254,10 +254,14 @@ void RespConnection::RefuseHttp() {
 // --- Asking -------------------------------------------------------------------
 
 void RespConnection::Ask(const RespWordInfo& word, Arguments arguments) {
-  if (rights_ == Rights::kNone) return SayError("NOAUTH Authentication required.");
+  if (rights_ == Rights::kNone) {
+    door().options().refusals.Note(peer_, word.name, Refusals::Why::kUnknown);
+    return SayError("NOAUTH Authentication required.");
+  }
   const bool gives = word.word == RespWord::kRefund || word.word == RespWord::kReset ||
                      word.word == RespWord::kRelease;
   if (gives && rights_ != Rights::kAll) {
+    door().options().refusals.Note(peer_, word.name, Refusals::Why::kRights);
     return SayError(
         token_.empty()
             ? "NOPERM quota is given back only to callers who are known: set `access.tokens`, and "

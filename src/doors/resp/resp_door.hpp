@@ -10,6 +10,7 @@
 #include "doors/admission.hpp"
 #include "doors/override_desk.hpp"
 #include "doors/policy.hpp"
+#include "doors/refusals.hpp"
 #include "doors/resp/resp_asked.hpp"
 #include "net/channel.hpp"
 #include "net/listener.hpp"
@@ -23,6 +24,7 @@ class RespDoor {
  public:
   struct Options {
     Admission admission;
+    Refusals& refusals;   ///< Outlives the door.
     std::string version;  ///< Of this program, for INFO and HELLO.
   };
   /// Store, tally and overrides must outlive the door.

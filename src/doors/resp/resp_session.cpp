@@ -91,7 +91,10 @@ std::string_view RespConnection::LogIn(Arguments arguments) {
   // A name is not needed; a wrong one is a mistake that should be found.
   const bool named = arguments.size() == 1 || arguments.front() == "default" ||
                      (token != nullptr && arguments.front() == token->name);
-  if (token == nullptr || !named) return kWrongPass;
+  if (token == nullptr || !named) {
+    door().options().refusals.Note(peer_, "AUTH", Refusals::Why::kUnknown);
+    return kWrongPass;
+  }
   token_ = secret;
   rights_ = Admission::Of(token);
   return {};
@@ -108,7 +111,10 @@ void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) 
   RespWriter to = writer();
   const bool open = word.word == RespWord::kAuth || word.word == RespWord::kHello ||
                     word.word == RespWord::kQuit || word.word == RespWord::kResetConnection;
-  if (rights_ == Rights::kNone && !open) return to.Error("NOAUTH Authentication required.");
+  if (rights_ == Rights::kNone && !open) {
+    door().options().refusals.Note(peer_, word.name, Refusals::Why::kUnknown);
+    return to.Error("NOAUTH Authentication required.");
+  }
   const int count = static_cast<int>(arguments.size());
   if (word.arity >= 0 ? count != word.arity : count < -word.arity) {
     return to.Error(WrongNumber(word.name));

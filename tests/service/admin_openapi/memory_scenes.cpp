@@ -30,6 +30,12 @@ rules:
   - { id: log, match: { path: /log }, per: client_ip, limit: 2/h, algorithm: sliding_log, on_failure: local }
   - { id: window, match: { path: /window }, per: client_ip, limit: 2/h, algorithm: sliding_window, mode: shadow }
   - { id: fixed, match: { path: /fixed }, per: client_ip, limit: 2/h, algorithm: fixed_window }
+  - id: dear
+    match: { path: /dear }
+    per: client_ip
+    limit: 4/h
+    cost: 2
+    overrides: [ { identity: 192.0.2.8, limit: 8/h } ]
   - { id: slots, match: { path: /slots }, per: client_ip, limit: 2/1h, algorithm: concurrency }
 )";
 constexpr std::string_view kCounting[] = {"bucket", "gcra", "log", "window", "fixed"};
@@ -103,6 +109,15 @@ void EveryKindOfOverride(Witness& witness) {
     op.Get("/v1/overrides");
   }
   op.Post("/v1/override", Whom("gcra", R"(,"limit":"9/h","burst":20)"));
+  EXPECT_EQ(op.Told("/v1/override", Whom("gcra", R"(,"limit":"9/h")"), "replaced").at("burst"), 20);
+  EXPECT_EQ(op.Told("/v1/lift", Whom("gcra"), "lifted").at("limit"), "9/h");
+  op.Post("/v1/override", Whom("gcra", R"(,"limit":"9/h")"));
+  const std::string configured = ByRule("dear", "192.0.2.8");
+  EXPECT_EQ(op.Told("/v1/inspect", configured, "override").at("from"), "configuration");
+  op.Post("/v1/explain", configured);
+  op.Post("/v1/explain", R"({"rule":"dear","key":"client_ip=192.0.2.8"})");
+  op.Post("/v1/override", Whom("dear", R"(,"limit":"1/h")"));
+  EXPECT_TRUE(op.Told("/v1/inspect", Whom("dear"), "never").as_bool());
   EXPECT_TRUE(op.Told("/v1/lift", Whom("log"), "applied").as_bool());
   EXPECT_FALSE(op.Told("/v1/lift", Whom("log"), "applied").as_bool());
   for (const char* const path : {"/v1/status", "/v1/rules", "/v1/audit", "/metrics"}) op.Get(path);
