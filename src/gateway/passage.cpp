@@ -46,8 +46,9 @@ std::int64_t MicrosBetween(net::Deadlines::Clock::time_point from,
 
 std::string_view Name(PassageOutcome outcome) noexcept {
   static constexpr std::array<std::string_view, kGatewayOutcomes> kNames = {
-      "passed",      "limited",        "denied",         "closed",  "bad_request", "no_route",
-      "unavailable", "connect_failed", "upstream_error", "timeout", "cut",         "client_gone"};
+      "passed",      "limited",  "denied",      "banned",         "closed",
+      "bad_request", "no_route", "unavailable", "connect_failed", "upstream_error",
+      "timeout",     "cut",      "client_gone"};
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
@@ -213,9 +214,10 @@ void Passage::WriteRateLimit(OutBuffer& out, int status, const Config::Responses
 }
 
 void Passage::AnswerDenied(const Answer& answer, int status) {
-  const auto outcome = status == 429   ? PassageOutcome::kLimited
-                       : status == 403 ? PassageOutcome::kDenied
-                                       : PassageOutcome::kClosed;
+  const auto outcome = status == 429               ? PassageOutcome::kLimited
+                       : status != 403             ? PassageOutcome::kClosed
+                       : !answer.banned_by.empty() ? PassageOutcome::kBanned
+                                                   : PassageOutcome::kDenied;
   if (client_ == nullptr) return End(outcome, ClientStream::Ending::kCut);
   if (grpc_ && status != 403) {
     AnswerGrpc(answer, status);
@@ -356,6 +358,8 @@ void Passage::Log(PassageOutcome outcome) {
     out << R"(,"rule":")" << decision.rule << R"(","allowed":)"
         << (answer.allowed ? "true" : "false") << R"(,"remaining":)" << decision.remaining
         << R"(,"rung":")" << Name(decision.rung) << '"';
+  } else if (!answer.banned_by.empty()) {
+    out << R"(,"rule":")" << answer.banned_by << R"(","allowed":false)";
   }
   out << R"(,"decision_us":)" << MicrosBetween(begun_, decided_);
   if (member_ != nullptr) out << R"(,"upstream":")" << member_->text << '"';

@@ -37,6 +37,7 @@ enum class PassageOutcome : std::uint8_t {
   kPassed,         ///< The upstream's answer was given.
   kLimited,        ///< 429.
   kDenied,         ///< An entry of `deny`: 403.
+  kBanned,         ///< An operator: 403.
   kClosed,         ///< A failure policy: 503.
   kBadRequest,     ///< 400, 405, 408, 413: not passed on, or not to its end.
   kNoRoute,        ///< 404.
@@ -47,7 +48,7 @@ enum class PassageOutcome : std::uint8_t {
   kCut,            ///< The upstream broke off in the middle of its answer.
   kClientGone,
 };
-inline constexpr std::size_t kGatewayOutcomes = 12;
+inline constexpr std::size_t kGatewayOutcomes = 13;
 [[nodiscard]] std::string_view Name(PassageOutcome outcome) noexcept;
 
 /// One request on its way through the gateway: decided, routed, sent, answered, told. It belongs to

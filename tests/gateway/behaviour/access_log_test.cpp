@@ -8,6 +8,7 @@
 
 #include "gateway/behaviour/gateway_fixture.hpp"
 #include "gateway/behaviour/log_file.hpp"
+#include "service/admin_case.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -342,6 +343,21 @@ TEST(AccessLogTest, ADeniedClientHasItsWord) {
   const auto line = log.Line();
   EXPECT_EQ(Text(line, "outcome"), "denied");
   EXPECT_EQ(up.requests(), 0);
+}
+
+TEST(AccessLogTest, SoHasABannedOneAndItsRule) {
+  LogFile log;
+  ScriptedUpstream up(ScriptedUpstream::Ok());
+  Gate gate(Routed(up.url(), {}, "rules: [{id: r, per: client_ip, limit: 9/h}]\n" + log.yaml()));
+  ASSERT_EQ(
+      service::AskAdmin(gate.server().admin(), "/v1/ban", service::ByRule("r", "127.0.0.1")).status,
+      200);
+  EXPECT_EQ(gate.Get("/").status, 403);
+  const auto line = log.Line();
+  EXPECT_EQ(Text(line, "outcome"), "banned");
+  EXPECT_EQ(Text(line, "rule"), "r");
+  EXPECT_EQ(up.requests(), 0);
+  EXPECT_EQ(gate.Metric("tidegate_gateway_requests_total{route=\"all\",outcome=\"banned\"}"), 1);
 }
 
 // --- The file ---------------------------------------------------------------------------
