@@ -23,7 +23,9 @@ void PrintDecision(const Members& decision, const Console& console) {
   const bool allowed = decision.Yes("allowed");
   console.out << Inked(allowed ? "allowed" : "denied", allowed ? Ink::kGood : Ink::kBad,
                        console.colours);
-  if (decision.Has("limit")) {
+  if (decision.Yes("banned")) {
+    console.out << ": banned by an operator";
+  } else if (decision.Has("limit")) {
     console.out << ", " << decision.Whole("remaining") << " of " << decision.Whole("limit")
                 << " left";
   } else if (decision.Has("rule") && decision.Has("rung")) {

@@ -175,7 +175,9 @@ Result<AdminQuestion> QuestionOf(const ExplainOptions& options) {
   }
   if (options.cost != 0) body["cost"] = options.cost;
   if (!options.lease.empty()) body["lease"] = options.lease;
-  return AdminQuestion{"/v1/explain", std::move(body)};
+  AdminQuestion question{.target = "/v1/explain", .body = std::move(body)};
+  if (!options.whom.rule.empty()) question.hints = options.whom.Hints();
+  return question;
 }
 
 int Explain(const ExplainOptions& options, const Console& console) {

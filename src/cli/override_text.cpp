@@ -43,9 +43,8 @@ std::string OverrideText(const Members& entry) {
 }
 
 std::string EndedOverrideText(const Members& entry) {
-  return GivenText(entry) + (entry.Has("expires_ms")
-                                 ? ", until " + TimeStamp(entry.Whole("expires_ms"))
-                                 : ", until lifted");
+  if (IsConfigured(entry) || !entry.Has("expires_ms")) return OverrideText(entry);
+  return GivenText(entry) + ", until " + TimeStamp(entry.Whole("expires_ms"));
 }
 
 }  // namespace tidegate::cli

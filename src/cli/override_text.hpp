@@ -14,8 +14,7 @@ namespace tidegate::cli {
 /// All of it on one line: `ban by alice: scraping; 59 min 59 s left`; of one that stands in the
 /// configuration, `by the configuration: 5000/s, burst 10,000`.
 [[nodiscard]] std::string OverrideText(const Members& entry);
-/// The same for one that is over: until when it would have been, as `ban until 2024-01-31
-/// 09:05:07Z`.
+/// The same for one that is over: `ban by alice: scraping, until 2024-01-31 09:05:07Z`.
 [[nodiscard]] std::string EndedOverrideText(const Members& entry);
 
 }  // namespace tidegate::cli

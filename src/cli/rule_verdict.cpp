@@ -43,9 +43,9 @@ std::string Again(const Members& rule) {
 }
 
 /// Red is for what is refused; a shadow refuses nobody, and a policy is no certainty.
-Ink InkOf(bool allowed, bool shadow, bool policy) {
-  if (!allowed) return shadow ? Ink::kWarning : Ink::kBad;
-  return policy ? Ink::kWarning : Ink::kGood;
+Ink InkOf(const Members& rule) {
+  if (!rule.Yes("allowed")) return rule.Text("mode") == "shadow" ? Ink::kWarning : Ink::kBad;
+  return WithoutStore(rule) ? Ink::kWarning : Ink::kGood;
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ RuleVerdict RuleVerdict::Of(const Members& rule) {
   text += shadow ? (allowed ? "would allow" : "would deny") : (allowed ? "allows" : "denies");
   if (rule.Text("rung") == "local") text += " by this node's share";
   if (const std::string left = Left(rule); !left.empty()) text += (policy ? ", " : ": ") + left;
-  return {text + Again(rule), InkOf(allowed, shadow, policy)};
+  return {text + Again(rule), InkOf(rule)};
 }
 
 }  // namespace tidegate::cli
