@@ -150,6 +150,8 @@ TEST_F(CommandsTest, Status) {
   EXPECT_THAT(Out(), StartsWith("server     tidegate 0.1.0, node k3Jx0aB1, up 1 s, 2 threads\n"
                                 "store      redis single redis://127.0.0.1:6379\n"
                                 "           connected 2 of 2, breaker closed, waiting 0\n"));
+  EXPECT_THAT(Out(),
+              HasSubstr("\n           1,000 batches, 9,000 calls, 4,000 entries, 17 denials"));
   EXPECT_THAT(Out(), HasSubstr("decisions  allowed 80, denied 20\n"));
   EXPECT_THAT(Out(), HasSubstr("latency    p50 2.0 us, p99 > 2.0 us of 100\n"));
   EXPECT_THAT(Out(), HasSubstr("\napi             4         9     1,020        0     0\n"));
