@@ -30,8 +30,11 @@ std::string Left(const Members& rule) {
     text += " of " + Count(rule.Whole("capacity"));
   }
   text += " left";
-  if (rule.Yes("allowed") && rule.Of("after").Has("remaining")) {
-    text += ", " + Count(rule.Of("after").Whole("remaining")) + " after it";
+  // The same as before where another rule refuses the request: nothing is charged then.
+  const Members after = rule.Of("after");
+  if (rule.Yes("allowed") && after.Has("remaining") &&
+      after.Whole("remaining") != before.Whole("remaining")) {
+    text += ", " + Count(after.Whole("remaining")) + " after it";
   }
   return text;
 }

@@ -93,6 +93,14 @@ TEST_F(AskingTest, WhetherARuleSufficesTheServerKnows) {
             "counted: IDENTITY, --key KEY or --part SOURCE=VALUE\n");
 }
 
+TEST_F(AskingTest, DecideSaysThatOneNodeAloneDecided) {
+  EXPECT_EQ(Printed(R"({"allowed":true,"rule":"r","limit":50,"remaining":49,"rung":"local"})",
+                    [&](const AskOptions& ask) {
+                      return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
+                    }),
+            "allowed, 49 of 50 left by that node's share: the store does not answer\n");
+}
+
 TEST_F(AskingTest, DecideSaysThatAKeyIsBanned) {
   EXPECT_EQ(Printed(R"({"allowed":false,"banned":true,"rule":"r","retry_after_ms":60000})",
                     [&](const AskOptions& ask) {

@@ -97,6 +97,14 @@ TEST_F(ExplainTest, SaysThatTheStoreDoesNotAnswer) {
   }
 }
 
+TEST_F(ExplainTest, NothingIsAfterARequestThatAnotherRuleRefuses) {
+  EXPECT_THAT(Explained(R"({"allowed":false,"status":429,"outcome":"rules","rule":"b","rules":[)" +
+                        RuleJson("a", R"("allowed":true,"before":{"remaining":7},)"
+                                      R"("after":{"remaining":7})") +
+                        "]}"),
+              HasSubstr("\na  allows: 7 of 100 left\n"));
+}
+
 TEST_F(ExplainTest, AnOverrideMayStandInTheConfiguration) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"override":{"kind":"quota",)"
