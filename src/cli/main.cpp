@@ -160,8 +160,14 @@ int Main(int argc, const char* const* argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
-      (void)app.exit(error);  // Help, or the version.
-      return Flushed(kOk);
+      const bool unknown = app.get_subcommands().empty() && !first.starts_with('-');
+      if (!unknown) {
+        (void)app.exit(error);  // Help, or the version.
+        return Flushed(kOk);
+      }
+      // Help of all for a command that there is not would pass for its own.
+      std::cerr << MistakeText(app, CLI::RequiredError("COMMAND"), first) << '\n';
+      return kUsage;
     }
     // CLI11 has a code of its own for each mistake; a script needs only one.
     std::cerr << MistakeText(app, error, first) << '\n';
