@@ -2,6 +2,7 @@
 #include "cli/admin_client.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <ostream>
 #include <utility>
 
@@ -17,13 +18,22 @@ namespace json = boost::json;
 
 namespace {
 
-std::string Line(std::string_view json_text) {
+std::string JsonLine(std::string_view json_text) {
   std::string text = ShownJson(json_text);
   if (!text.ends_with('\n')) text += '\n';
   return text;
 }
 
-AskFailure Refused(const AdminAnswer& answer, bool with_token) {
+/// `; is this the admin port? ...`: the doors of one server all speak HTTP, and what one of them
+/// knows is nothing to the others. Whoever knows the path says which member is wrong.
+std::string WrongDoor(const Members& problem, int status, const std::string& option) {
+  if (status != 404 || problem.Has("pointer")) return {};
+  return std::string("; is this the ") + (option == "--admin" ? "admin port" : "port of the API") +
+         "? Name another with " + option;
+}
+
+AskFailure Refused(const AdminAnswer& answer, const AdminQuestion& question, bool with_token,
+                   const std::string& option) {
   const Members problem(answer.object);
   std::string message = Shown(problem.Text("detail"));
   if (message.empty()) {
@@ -33,8 +43,45 @@ AskFailure Refused(const AdminAnswer& answer, bool with_token) {
   if (answer.status == 401 && !with_token) {
     message += "; name a token's file with --token-file, or set TIDEGATE_TOKEN";
   }
+  const std::string elsewhere = WrongDoor(problem, answer.status, option);
+  message += elsewhere;
+  for (const Hint& hint : question.hints) {
+    if (hint.status == answer.status && elsewhere.empty()) message += "; " + hint.text;
+  }
   // 5xx: it could not, though there is nothing wrong with the question.
   return {answer.status >= 500 ? kNoAnswer : kUsage, std::move(message), answer.text};
+}
+
+/// The first text that JSON cannot hold; nullptr: there is none.
+const json::string* NotUtf8(const json::value& value) {
+  if (const json::string* const text = value.if_string()) return IsUtf8(*text) ? nullptr : text;
+  if (const json::array* const list = value.if_array()) {
+    for (const json::value& each : *list) {
+      if (const json::string* const text = NotUtf8(each)) return text;
+    }
+  }
+  if (const json::object* const object = value.if_object()) {
+    for (const auto& member : *object) {
+      if (const json::string* const text = NotUtf8(member.value())) return text;
+    }
+  }
+  return nullptr;
+}
+
+/// Which server, and what says so.
+struct Place {
+  std::string text;
+  std::string option;
+};
+
+Place PlaceOf(const AskOptions& options, const std::string& option) {
+  if (!options.server.empty()) return {options.server, option};
+  const std::string variable = option == "--admin"    ? "TIDEGATE_ADMIN"
+                               : option == "--server" ? "TIDEGATE_SERVER"
+                                                      : "";
+  const char* const value = variable.empty() ? nullptr : std::getenv(variable.c_str());
+  if (value == nullptr || *value == '\0') return {"127.0.0.1", option};
+  return {value, variable};
 }
 
 /// Whether all that is sent there stays on this machine. A name that leads nowhere gets nothing.
@@ -49,9 +96,11 @@ bool StaysHere(const ServerAddress& address) {
 
 Asked<AdminClient> AdminClient::Make(const AskOptions& options, std::uint16_t default_port,
                                      std::string option) {
-  auto address =
-      ServerAddress::Parse(options.server.empty() ? "127.0.0.1" : options.server, default_port);
-  if (!address) return std::unexpected(AskFailure{kUsage, option + ": " + address.error().message});
+  const Place place = PlaceOf(options, option);
+  auto address = ServerAddress::Parse(place.text, default_port);
+  if (!address) {
+    return std::unexpected(AskFailure{kUsage, place.option + ": " + address.error().message});
+  }
   auto token = ReadToken(options.token_file);
   if (!token) return std::unexpected(AskFailure{kUsage, token.error().message});
   AdminClient client;
@@ -72,6 +121,15 @@ Asked<AdminClient> AdminClient::Make(const AskOptions& options, std::uint16_t de
 }
 
 Asked<AdminAnswer> AdminClient::Ask(const AdminQuestion& question) const {
+  if (question.body) {
+    for (const auto& member : *question.body) {
+      if (const json::string* const text = NotUtf8(member.value())) {
+        return std::unexpected(AskFailure{
+            kUsage,
+            "\"" + Shown(*text) + "\" is not UTF-8, and a question cannot hold anything else"});
+      }
+    }
+  }
   auto came = cli::Ask(address_,
                        {.method = question.body ? "POST" : "GET",
                         .target = question.target,
@@ -94,7 +152,7 @@ Asked<AdminAnswer> AdminClient::Ask(const AdminQuestion& question) const {
   AdminAnswer answer{came->status, std::move(came->body), std::move(value.get_object())};
   // A denial is an answer as well.
   if (answer.status < 300 || answer.object.contains("allowed")) return answer;
-  return std::unexpected(Refused(answer, !token_.empty()));
+  return std::unexpected(Refused(answer, question, !token_.empty(), patience_.option));
 }
 
 std::string AdminClient::Warning() const {
@@ -110,7 +168,7 @@ void Warn(std::string_view command, const AdminClient& client, const Console& co
 }
 
 int Tell(std::string_view command, const AskFailure& failure, bool json, const Console& console) {
-  if (json && !failure.text.empty()) console.out << Line(failure.text);
+  if (json && !failure.text.empty()) console.out << JsonLine(failure.text);
   console.err << "tidegate " << command << ": " << failure.message << '\n';
   return failure.exit;
 }
@@ -124,7 +182,7 @@ void WarnIfNotRecorded(const Members& answer, const Console& console) {
 int PrintAnswer(const AdminAnswer& answer, const AskOptions& options, const Console& console,
                 const std::function<void(Members)>& print) {
   if (options.json) {
-    console.out << Line(answer.text);
+    console.out << JsonLine(answer.text);
   } else {
     print(Members(answer.object));
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/console.hpp"
 #include "cli/http_ask.hpp"
@@ -17,17 +18,25 @@ namespace tidegate::cli {
 
 /// Which server a command asks, and how.
 struct AskOptions {
-  std::string server = {};      ///< HOST:PORT, https://HOST:PORT; empty: this machine.
+  std::string server = {};      ///< HOST:PORT, https://HOST:PORT; empty: as TIDEGATE_ADMIN or
+                                ///< TIDEGATE_SERVER says, else this machine.
   std::string token_file = {};  ///< Else the environment's TIDEGATE_TOKEN.
   TlsFiles tls = {};            ///< Only for https.
   Micros timeout = std::chrono::seconds{2};
   bool json = false;  ///< Print what came.
 };
 
+/// What to do about an objection, where the command knows more about it than the server.
+struct Hint {
+  int status;
+  std::string text;
+};
+
 struct AdminQuestion {
   std::string target;                            ///< `/v1/status`
   std::optional<boost::json::object> body = {};  ///< Sent with POST; else it is GET.
   bool changes = false;  ///< Without an answer it may have been done all the same.
+  std::vector<Hint> hints = {};
 };
 
 /// What the server said.

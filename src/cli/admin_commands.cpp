@@ -11,6 +11,7 @@
 #include "cli/top.hpp"
 #include "core/refuse.hpp"
 #include "rules/duration.hpp"
+#include "rules/limit_text.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -41,20 +42,39 @@ Command<Options> Add(CLI::App& app, const char* name, const char* help, const ch
   return {sub, std::make_shared<Options>()};
 }
 
+/// As the admin API has it.
+constexpr Micros kLongestWord = std::chrono::days{3660};
+
 Result<std::string> ReadLasting(const std::string& text) {
-  if (const auto duration = ParseDuration(text); !duration) {
-    return std::unexpected(duration.error());
-  }
+  const auto lasting = ReadWithin(text, std::chrono::milliseconds{1}, kLongestWord,
+                                  "between 1ms and 3660d; without --for it has no end");
+  if (!lasting) return std::unexpected(lasting.error());
   return text;
 }
 
-Result<Micros> ReadEvery(const std::string& text) {
-  auto every = ParseDuration(text);
-  if (every && (*every < std::chrono::milliseconds{50} || *every > std::chrono::hours{24})) {
+/// The server would name `deny`, which is for whom the configuration refuses.
+Result<std::string> ReadLimit(const std::string& text) {
+  if (text.starts_with("0/")) {
     return Refuse(ErrorCode::kBadQuota,
-                  text + " is out of range: refresh between every 50ms and every 24h");
+                  text + " would refuse every request: to refuse a key, use `tidegate ban`");
   }
-  return every;
+  if (const auto limit = LimitText::Parse(text); !limit) return std::unexpected(limit.error());
+  return text;
+}
+
+Result<std::int64_t> ReadBurst(const std::string& text) {
+  auto burst = ReadCount(text);
+  if (burst && *burst < 1) {
+    return Refuse(
+        ErrorCode::kBadQuota,
+        text + " is out of range: a burst is at least 1; without --burst it is the limit");
+  }
+  return burst;
+}
+
+Result<Micros> ReadEvery(const std::string& text) {
+  return ReadWithin(text, std::chrono::milliseconds{50}, std::chrono::hours{24},
+                    "refresh between every 50ms and every 24h");
 }
 
 Result<std::optional<Micros>> ReadAge(const std::string& text) {
@@ -95,7 +115,7 @@ void AddExplain(CLI::App& app, Action& action) {
 void AddInspect(CLI::App& app, Action& action) {
   const auto command = Add<InspectOptions>(app, "inspect", "Show what is stored for a key",
                                            "tidegate inspect per-key abc");
-  AddWhom(*command.app, command.options->whom);
+  AddWhom(*command.app, command.options->whom)->required();
   AddAdminOptions(*command.app, command.options->ask);
   command.Does(action, Inspect);
 }
@@ -107,7 +127,7 @@ void AddChange(CLI::App& app, Action& action, Change change, const char* help, c
   const std::string name(Name(change));
   const auto command = Add<ChangeOptions>(app, name.c_str(), help, example);
   command.options->change = change;
-  AddWhom(*command.app, command.options->whom);
+  AddWhom(*command.app, command.options->whom)->required();
   more(*command.app, *command.options);
   AddAdminOptions(*command.app, command.options->ask);
   command.Does(action, ChangeKey);
@@ -145,9 +165,9 @@ void AddChanges(CLI::App& app, Action& action) {
   AddChange(app, action, Change::kOverride, "Give a key another quota than its rule's",
             "tidegate override per-key abc --limit 5000/s --burst 10000 --for 24h",
             [](CLI::App& sub, ChangeOptions& options) {
-              sub.add_option("--limit", options.limit, "So many per period, as 5000/s")
-                  ->type_name("LIMIT");
-              AddParsed(sub, "--burst", options.burst, ReadCost,
+              AddParsed(sub, "--limit", options.limit, ReadLimit, "So many per period, as 5000/s",
+                        "LIMIT");
+              AddParsed(sub, "--burst", options.burst, ReadBurst,
                         "Of token_bucket and gcra (default: the limit)", "N");
               AddLasting(sub, options);
             });

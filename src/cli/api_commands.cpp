@@ -5,7 +5,6 @@
 #include "cli/command_line.hpp"
 #include "cli/decide.hpp"
 #include "core/refuse.hpp"
-#include "rules/duration.hpp"
 #include "rules/limit_text.hpp"
 
 namespace tidegate::cli {
@@ -13,22 +12,24 @@ namespace {
 
 /// `20000/s`, or another period; a bare number is a second's.
 Result<double> ReadRate(const std::string& text) {
+  if (text == "0" || text.starts_with("0/")) {
+    return Refuse(ErrorCode::kBadQuota,
+                  text + " asks nothing: the rate is at least 1, as in 100/s");
+  }
   const auto limit = LimitText::Parse(text.find('/') == std::string::npos ? text + "/s" : text);
   if (!limit) return std::unexpected(limit.error());
   return static_cast<double>(limit->count) / std::chrono::duration<double>(limit->period).count();
 }
 
 Result<Micros> ReadLoadTime(const std::string& text) {
-  auto lasting = ParseDuration(text);
-  if (lasting && (*lasting < std::chrono::milliseconds{10} || *lasting > std::chrono::hours{24})) {
-    return Refuse(ErrorCode::kBadQuota, text + " is out of range: load for between 10ms and 24h");
-  }
-  return lasting;
+  return ReadWithin(text, std::chrono::milliseconds{10}, std::chrono::hours{24},
+                    "load for between 10ms and 24h");
 }
 
 void AddServer(CLI::App& app, AskOptions& options, const std::string& help) {
-  app.add_option("--server", options.server, help + " (default: 127.0.0.1:8081)")
-      ->type_name("HOST:PORT");
+  AddParsed(app, "--server", options.server, ReadNotEmpty,
+            help + " (default: the environment's TIDEGATE_SERVER, else 127.0.0.1:8081)",
+            "HOST:PORT");
   AddAskOptions(app, options);
 }
 
@@ -81,10 +82,8 @@ void AddBench(CLI::App& app, Action& action) {
   AddParsed(bench, "--rate", options->rate, ReadRate,
             "So many, rather than one for each answer; latencies count from when each was due",
             "N/s");
-  bench
-      .add_option("--resp", options->resp,
-                  "Ask TG.DECIDE at the RESP door, without TLS, instead of the API")
-      ->type_name("HOST:PORT");
+  AddParsed(bench, "--resp", options->resp, ReadNotEmpty,
+            "Ask TG.DECIDE at the RESP door, without TLS, instead of the API", "HOST:PORT");
   bench
       .add_option("--pipeline", options->pipeline,
                   "Questions under way per connection, with --resp (default: 1)")

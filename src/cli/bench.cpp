@@ -193,7 +193,13 @@ int Bench(const BenchOptions& options, const Console& console) {
   }
   const Outcome outcome = Run(options, *client, console);
   const BenchTally& tally = outcome.tally;
-  if (!tally.mistake.empty()) return Tell("bench", {kUsage, tally.mistake}, false, console);
+  if (!tally.mistake.empty()) {
+    const bool wants_addresses = !options.addresses && tally.mistake.contains("client_ip");
+    return Tell("bench",
+                {kUsage, tally.mistake +
+                             (wants_addresses ? "; with --addresses, they ask by addresses" : "")},
+                false, console);
+  }
   if (tally.decisions() == 0) {
     const std::string why = tally.trouble.empty() ? "there was no decision" : tally.trouble;
     return Tell("bench", {kNoAnswer, Shown(why)}, false, console);

@@ -78,6 +78,9 @@ class HttpWire final : public BenchWire {
         answer.mistake =
             "the server answers with status " + std::to_string(answer.status) + " and no decision";
       }
+      if (answer.status == 404 && (error || !Members(problem).Has("pointer"))) {
+        answer.mistake += "; is this the port of the API? Name another with --server";
+      }
       return;
     }
     const std::size_t at = body.find(kRung);

@@ -6,6 +6,7 @@
 
 #include "cli/exit.hpp"
 #include "cli/human.hpp"
+#include "cli/override_text.hpp"
 #include "cli/shown_text.hpp"
 #include "core/refuse.hpp"
 #include "rules/duration.hpp"
@@ -78,6 +79,11 @@ void PrintChange(const ChangeOptions& options, const Members& answer, const Cons
              options.change == Change::kOverride) {
     console.out << ", until it is lifted";
   }
+  if (const Members before = answer.Of("replaced"); !before.empty()) {
+    console.out << " (replaces " << Shown(EndedOverrideText(before)) << ")";
+  } else if (const Members lifted = answer.Of("lifted"); !lifted.empty()) {
+    console.out << " (it was " << Shown(EndedOverrideText(lifted)) << ")";
+  }
   console.out << '\n';
   WarnIfNotRecorded(answer, console);
 }
@@ -120,7 +126,16 @@ Result<AdminQuestion> QuestionOf(const ChangeOptions& given) {
   }
   if (!options.lasting.empty()) (*body)["ttl"] = options.lasting;
   if (!options.reason.empty()) (*body)["reason"] = options.reason;
-  return AdminQuestion{"/v1/" + std::string(Name(options.change)), std::move(*body), true};
+  AdminQuestion question{.target = "/v1/" + std::string(Name(options.change)),
+                         .body = std::move(*body),
+                         .changes = true,
+                         .hints = options.whom.Hints()};
+  // What was said about keys of a rule outlives it.
+  if (options.change == Change::kLift && options.whom.key.empty()) {
+    question.hints.push_back(
+        {404, "of a rule that is gone, name the key as `tidegate overrides` shows it: --key KEY"});
+  }
+  return question;
 }
 
 int ChangeKey(const ChangeOptions& options, const Console& console) {

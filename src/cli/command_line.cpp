@@ -27,38 +27,71 @@ Result<std::int64_t> ReadCost(const std::string& text) {
   return cost;
 }
 
+Result<Micros> ReadWithin(const std::string& text, Micros least, Micros most,
+                          const std::string& words) {
+  const auto duration = ParseDuration(text);
+  // Of a number beyond all bounds the bound that is told is this one, not that of the parser.
+  const std::size_t unit = text.find_first_not_of("0123456789");
+  const bool beyond =
+      !duration && unit != 0 && unit != std::string::npos && ParseDuration("1" + text.substr(unit));
+  if (!duration && !beyond) return duration;
+  if (!beyond && *duration >= least && *duration <= most) return duration;
+  return Refuse(ErrorCode::kBadQuota, text + " is out of range: " + words);
+}
+
+Result<std::string> ReadNotEmpty(const std::string& text) {
+  if (!text.empty()) return text;
+  return Refuse(ErrorCode::kBadConfig,
+                "it is empty: give it a value, or leave the option out for what --help names");
+}
+
+namespace {
+
+Result<Micros> ReadTimeout(const std::string& text) {
+  return ReadWithin(text, std::chrono::milliseconds{1}, std::chrono::hours{24},
+                    "wait between 1ms and 24h");
+}
+
+void AddFile(CLI::App& app, const std::string& name, std::string& file, const std::string& help) {
+  AddParsed(app, name, file, ReadNotEmpty, help, "FILE");
+}
+
+}  // namespace
+
 void AddAskOptions(CLI::App& app, AskOptions& options) {
-  app.add_option("--token-file", options.token_file,
-                 "A file with the caller's token, where the server asks for one (default: the "
-                 "environment's TIDEGATE_TOKEN)")
-      ->type_name("FILE");
-  AddParsed(app, "--timeout", options.timeout, ParseDuration,
+  AddFile(app, "--token-file", options.token_file,
+          "A file with the caller's token, where the server asks for one (default: the "
+          "environment's TIDEGATE_TOKEN)");
+  AddParsed(app, "--timeout", options.timeout, ReadTimeout,
             "How long to wait for an answer (default: 2s)", "DURATION");
   app.add_flag("--json", options.json, "Print JSON: what the server answered, as it came");
 }
 
 void AddTlsOptions(CLI::App& app, TlsFiles& files) {
-  app.add_option("--ca-file", files.ca,
-                 "With https://: the authorities that are believed, in PEM form (default: the "
-                 "environment's TIDEGATE_CA_FILE, else the system's)")
-      ->type_name("FILE");
-  app.add_option("--cert-file", files.certificate,
-                 "With https://: the caller's certificate, where the server asks for one")
-      ->type_name("FILE");
-  app.add_option("--key-file", files.key, "Its key (default: in the same file)")->type_name("FILE");
+  AddFile(app, "--ca-file", files.ca,
+          "With https://: the authorities that are believed, in PEM form (default: the "
+          "environment's TIDEGATE_CA_FILE, else the system's)");
+  AddFile(app, "--cert-file", files.certificate,
+          "With https://: the caller's certificate, where the server asks for one");
+  AddFile(app, "--key-file", files.key, "Its key (default: in the same file)");
 }
 
 void AddAdminOptions(CLI::App& app, AskOptions& options) {
-  app.add_option("--admin", options.server,
-                 "Where its admin port is; over TLS, https://HOST:PORT (default: 127.0.0.1:9180)")
-      ->type_name("HOST:PORT");
+  AddParsed(app, "--admin", options.server, ReadNotEmpty,
+            "Where its admin port is; over TLS, https://HOST:PORT (default: the environment's "
+            "TIDEGATE_ADMIN, else 127.0.0.1:9180)",
+            "HOST:PORT");
   AddAskOptions(app, options);
   AddTlsOptions(app, options.tls);
 }
 
-void AddWhom(CLI::App& app, Whom& whom) {
-  app.add_option("rule", whom.rule, "The rule's id")->type_name("RULE");
-  app.add_option("identity", whom.identity, "Who is counted: the value of the rule's first source")
+CLI::Option* AddWhom(CLI::App& app, Whom& whom) {
+  CLI::Option* const rule = app.add_option("rule", whom.rule, "The rule's id")->type_name("RULE");
+  // Not without RULE; there are rules without IDENTITY.
+  app.add_option("identity", whom.identity,
+                 "Who is counted: the value of the rule's first source; none for a rule that "
+                 "counts by `const`")
+      ->needs(rule)
       ->type_name("IDENTITY");
   app.add_option("--key", whom.key, "Instead of IDENTITY: the key as `tidegate hot` shows it")
       ->type_name("KEY");
@@ -68,6 +101,7 @@ void AddWhom(CLI::App& app, Whom& whom) {
       ->type_name("SOURCE=VALUE")
       ->expected(1)
       ->take_all();
+  return rule;
 }
 
 }  // namespace tidegate::cli

@@ -33,6 +33,12 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, T& value, Parse p
 
 [[nodiscard]] Result<std::int64_t> ReadCount(const std::string& text);
 [[nodiscard]] Result<std::int64_t> ReadCost(const std::string& text);
+/// A duration from `least` to `most`; `words` tell these two.
+[[nodiscard]] Result<Micros> ReadWithin(const std::string& text, Micros least, Micros most,
+                                        const std::string& words);
+/// A place or a file's name. An empty one is most often a variable of a script that was never set:
+/// the default in its stead would ask another server, or nobody's token.
+[[nodiscard]] Result<std::string> ReadNotEmpty(const std::string& text);
 
 /// `--token-file`, `--timeout` and `--json`.
 void AddAskOptions(CLI::App& app, AskOptions& options);
@@ -40,8 +46,8 @@ void AddAskOptions(CLI::App& app, AskOptions& options);
 void AddTlsOptions(CLI::App& app, TlsFiles& files);
 /// All of these and `--admin`.
 void AddAdminOptions(CLI::App& app, AskOptions& options);
-/// RULE, IDENTITY, `--key` and `--part`.
-void AddWhom(CLI::App& app, Whom& whom);
+/// RULE, IDENTITY, `--key` and `--part`. Returns RULE.
+CLI::Option* AddWhom(CLI::App& app, Whom& whom);
 
 /// The commands that ask the admin port; that of the one which is named becomes `action`.
 void AddAdminCommands(CLI::App& app, Action& action);

@@ -23,9 +23,14 @@ void PrintDecision(const Members& decision, const Console& console) {
   const bool allowed = decision.Yes("allowed");
   console.out << Inked(allowed ? "allowed" : "denied", allowed ? Ink::kGood : Ink::kBad,
                        console.colours);
-  if (decision.Has("limit")) {
+  if (decision.Yes("banned")) {
+    console.out << ": banned by an operator";
+  } else if (decision.Has("limit")) {
     console.out << ", " << decision.Whole("remaining") << " of " << decision.Whole("limit")
                 << " left";
+    if (decision.Text("rung") == "local") {
+      console.out << " by that node's share: the store does not answer";
+    }
   } else if (decision.Has("rule") && decision.Has("rung")) {
     console.out << " without being counted: the store does not answer";
   }

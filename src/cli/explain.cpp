@@ -7,10 +7,10 @@
 #include "cli/exit.hpp"
 #include "cli/human.hpp"
 #include "cli/override_text.hpp"
+#include "cli/rule_verdict.hpp"
 #include "cli/shown_text.hpp"
 #include "cli/table.hpp"
 #include "core/refuse.hpp"
-#include "rules/duration.hpp"
 
 namespace tidegate::cli {
 
@@ -59,16 +59,44 @@ Result<json::object> RequestOf(const ExplainOptions& options) {
   return request;
 }
 
-std::string Verdict(const Members& answer) {
+bool AnyRule(const Members& answer, bool (*fits)(const Members& rule)) {
+  return std::ranges::any_of(answer.Array("rules"),
+                             [&](const json::value& rule) { return fits(Members(rule)); });
+}
+
+/// Who decides.
+std::string Decider(const Members& answer) {
   std::string outcome = answer.Text("outcome");
-  const std::string entry =
-      answer.Has("entry") ? " (entry " + answer.Text("entry") + " of the configuration)" : "";
-  if (outcome == "exempt") return "exempt: it passes uncounted" + entry;
-  if (outcome == "deny") return "an entry of `deny` refuses it" + entry;
+  // As the configuration's own messages name it.
+  const std::string entry = answer.Has("entry") ? "[" + answer.Text("entry") + "]" : "";
+  if (outcome == "exempt") return "exempt" + entry + " lets it pass uncounted";
+  if (outcome == "deny") return "deny" + entry + " refuses it";
   if (outcome == "banned") return "an operator banned it";
-  if (outcome == "uncounted") return "no rule counts it";
+  if (outcome == "uncounted") {
+    const auto by_operator = [](const Members& rule) {
+      return rule.Of("override").Text("kind") == "allow";
+    };
+    return AnyRule(answer, by_operator) ? "an operator lets it pass" : "no rule counts it";
+  }
   if (answer.Has("rule")) return "rule " + answer.Text("rule") + " governs";
   return outcome;
+}
+
+void PrintVerdict(const Members& answer, const Console& console) {
+  const bool allowed = answer.Yes("allowed");
+  const bool lost = allowed && answer.Whole("status") == 404;
+  const char* const words = lost      ? "would pass the rules, but no route leads from there"
+                            : allowed ? "would be allowed"
+                                      : "would be denied";
+  console.out << Inked(words,
+                       lost      ? Ink::kWarning
+                       : allowed ? Ink::kGood
+                                 : Ink::kBad,
+                       console.colours);
+  if (answer.Has("status")) console.out << " (" << answer.Whole("status") << ")";
+  console.out << ": " << Shown(Decider(answer));
+  if (AnyRule(answer, WithoutStore)) console.out << " (the store does not answer)";
+  console.out << '\n';
 }
 
 std::string RequestLine(const Members& request) {
@@ -79,36 +107,15 @@ std::string RequestLine(const Members& request) {
   return text;
 }
 
-std::string WhatARuleSays(const Members& rule) {
-  const bool allowed = rule.Yes("allowed");
-  std::string text = allowed ? "allows" : "denies";
-  if (rule.Text("mode") == "shadow") text = allowed ? "would allow" : "would deny";
-  const Members before = rule.Of("before");
-  if (before.Has("remaining")) {
-    text += ": " + Count(before.Whole("remaining"));
-    if (rule.Has("capacity")) text += " of " + Count(rule.Whole("capacity"));
-    text += " left";
-  }
-  if (allowed && rule.Of("after").Has("remaining")) {
-    text += ", " + Count(rule.Of("after").Whole("remaining")) + " after it";
-  }
-  if (rule.Yes("never")) {
-    text += ", and it can never pass: the cost is above the limit";
-  } else if (rule.Has("retry_after_ms")) {
-    text += ", try again in " + FormatDuration(rule.Ms("retry_after_ms"));
-  }
-  return text;
-}
-
 void PrintRule(const Members& rule, const Console& console) {
   const std::string name = Inked(Shown(rule.Text("rule")), Ink::kStrong, console.colours);
   if (!rule.Yes("matched")) {
     console.out << '\n' << name << "  does not match: " << Shown(rule.Text("why")) << '\n';
     return;
   }
-  const Ink ink = rule.Yes("allowed") ? Ink::kGood : Ink::kBad;
+  const RuleVerdict verdict = RuleVerdict::Of(rule);
   console.out << '\n'
-              << name << "  " << Inked(Shown(WhatARuleSays(rule)), ink, console.colours) << '\n';
+              << name << "  " << Inked(Shown(verdict.text), verdict.ink, console.colours) << '\n';
   Table facts({{""}, {""}});
   const auto add = [&](const char* label, const std::string& text) {
     if (!text.empty()) facts.Add({label, text});
@@ -129,18 +136,10 @@ void PrintRule(const Members& rule, const Console& console) {
 }
 
 void PrintExplanation(const Members& answer, const Console& console) {
-  const bool allowed = answer.Yes("allowed");
-  console.out << Inked(allowed ? "would be allowed" : "would be denied",
-                       allowed ? Ink::kGood : Ink::kBad, console.colours);
-  if (answer.Has("status")) console.out << " (" << answer.Whole("status") << ")";
-  console.out << ": " << Shown(Verdict(answer)) << '\n';
+  PrintVerdict(answer, console);
   const Members request = answer.Of("request");
   if (!request.empty()) console.out << "request: " << Shown(RequestLine(request)) << '\n';
-  if (answer.Has("route")) {
-    console.out << "route: " << Shown(answer.Text("route")) << '\n';
-  } else if (answer.Whole("status") == 404) {
-    console.out << "route: none leads from there\n";
-  }
+  if (answer.Has("route")) console.out << "route: " << Shown(answer.Text("route")) << '\n';
   for (const auto& rule : answer.Array("rules")) PrintRule(Members(rule), console);
   if (answer.Whole("left_out") > 0) {
     console.out << '\n' << Plural(answer.Whole("left_out"), "more rule") << " not shown\n";
@@ -176,7 +175,9 @@ Result<AdminQuestion> QuestionOf(const ExplainOptions& options) {
   }
   if (options.cost != 0) body["cost"] = options.cost;
   if (!options.lease.empty()) body["lease"] = options.lease;
-  return AdminQuestion{"/v1/explain", std::move(body)};
+  AdminQuestion question{.target = "/v1/explain", .body = std::move(body)};
+  if (!options.whom.rule.empty()) question.hints = options.whom.Hints();
+  return question;
 }
 
 int Explain(const ExplainOptions& options, const Console& console) {

@@ -16,7 +16,7 @@ namespace tidegate::cli {
 namespace {
 
 /// A thousand rules with their matches are some hundred KiB.
-constexpr std::size_t kMostBytes = 64u << 20;
+constexpr std::size_t kMostAnswerBytes = 64u << 20;
 
 /// What servers say, with a 400, to whom speaks plain HTTP where they want TLS: ours; those of
 /// nginx and of Go, which may stand before one.
@@ -40,7 +40,7 @@ std::string NoAnswer(const Patience& patience, const HttpQuestion& question) {
 Stream::Got ReceiveAll(Stream& stream, std::string& bytes) {
   for (;;) {
     const Stream::Got got = stream.Receive(bytes);
-    if (got != Stream::Got::kBytes || bytes.size() > kMostBytes) return got;
+    if (got != Stream::Got::kBytes || bytes.size() > kMostAnswerBytes) return got;
   }
 }
 

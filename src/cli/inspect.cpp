@@ -6,6 +6,7 @@
 #include "cli/exit.hpp"
 #include "cli/human.hpp"
 #include "cli/override_text.hpp"
+#include "cli/shown_text.hpp"
 #include "cli/table.hpp"
 #include "rules/duration.hpp"
 
@@ -25,6 +26,8 @@ Standing StandingOf(const Members& key) {
 std::string NowText(const Members& key) {
   constexpr const char* kWords[] = {"allowed", "denied", "banned", "allowed without being counted"};
   std::string text = kWords[static_cast<std::size_t>(StandingOf(key))];
+  // What is asked with may be more than is left, though there is some.
+  if (key.Has("cost") && key.Whole("cost") != 1) text += " at cost " + Count(key.Whole("cost"));
   text += ", " + Count(key.Whole("remaining")) + " of " + Count(key.Whole("capacity")) + " left";
   if (key.Whole("retry_after_ms") > 0) {
     text += ", try again in " + FormatDuration(key.Ms("retry_after_ms"));
@@ -53,7 +56,9 @@ void PrintKey(const Members& key, const Console& console) {
     first = false;
   }
   const Members given = key.Of("override");
-  facts.Add({"override", given.empty() ? Cell("none") : Cell(OverrideText(given), Ink::kWarning)});
+  facts.Add({"override", given.empty() ? Cell("none")
+                                       : Cell(OverrideText(given),
+                                              given.Has("from") ? Ink::kPlain : Ink::kWarning)});
   facts.Print(console);
 }
 
@@ -61,9 +66,11 @@ void PrintKey(const Members& key, const Console& console) {
 
 int Inspect(const InspectOptions& options, const Console& console) {
   auto question = options.whom.Question();
-  if (!question) return Tell("inspect", {kUsage, question.error().message}, false, console);
-  return AskAndPrint("inspect", options.ask, {"/v1/inspect", std::move(*question)}, console,
-                     [&](const Members& key) { PrintKey(key, console); });
+  if (!question) return Tell("inspect", {kUsage, Shown(question.error().message)}, false, console);
+  return AskAndPrint(
+      "inspect", options.ask,
+      {.target = "/v1/inspect", .body = std::move(*question), .hints = options.whom.Hints()},
+      console, [&](const Members& key) { PrintKey(key, console); });
 }
 
 }  // namespace tidegate::cli

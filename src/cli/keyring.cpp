@@ -19,7 +19,7 @@ namespace tidegate::cli {
 namespace {
 
 /// The system's authorities, all in one file, are 220 KB.
-constexpr std::size_t kMostBytes = 4u << 20;
+constexpr std::size_t kMostPemBytes = 4u << 20;
 
 std::string Named(const std::string& file, const std::string& option) {
   return "the file " + Printable(file) + " of " + option;
@@ -37,7 +37,7 @@ Result<std::string> Read(const std::string& file, const std::string& option) {
                                                std::generic_category().message(errno));
     }
     text.append(chunk.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMostBytes)
+    if (text.size() > kMostPemBytes)
       return Refuse(ErrorCode::kBadConfig, Named(file, option) + " is larger than 4 MiB");
   }
   return text;

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "cli/exit.hpp"
+#include "cli/freshness.hpp"
 #include "cli/human.hpp"
 #include "cli/override_text.hpp"
 #include "cli/shown_text.hpp"
@@ -26,6 +27,13 @@ std::string MatchText(const Members& match) {
   add("header", "");
   add("client_ip", "from ");
   return text.empty() ? "everything" : text;
+}
+
+/// `1`, or `1 + 2 configured`: those that operators gave, and those of the configuration.
+std::string OverrideCounts(const Members& rule) {
+  std::string text = Count(rule.Whole("overrides"));
+  const std::int64_t configured = rule.Whole("configured_overrides");
+  return configured == 0 ? text : text + " + " + Count(configured) + " configured";
 }
 
 void PrintRules(const Members& answer, const Console& console) {
@@ -51,7 +59,7 @@ void PrintRules(const Members& answer, const Console& console) {
                      decisions.Whole("exempted")),
                Cell(Count(denied + decisions.Whole("shadow_denied")),
                     denied > 0 ? Ink::kBad : Ink::kPlain),
-               Count(rule.Whole("overrides")), rule.Text("per"), MatchText(rule.Of("match"))});
+               OverrideCounts(rule), rule.Text("per"), MatchText(rule.Of("match"))});
   }
   if (table.empty()) {
     console.out << "no rules\n";
@@ -76,10 +84,14 @@ void PrintOverrides(const Members& answer, const Console& console) {
                given.Has("left_ms") ? Span(given.Ms("left_ms")) : "-", given.Text("by"),
                Cell(reason, in_force ? Ink::kPlain : Ink::kWarning)});
   }
-  if (table.empty()) {
-    console.out << "no overrides: nobody is banned, allowed or has a quota of its own\n";
-  } else {
+  const Freshness freshness = Freshness::Of(answer);
+  if (!table.empty()) {
     table.Print(console);
+  } else if (freshness.known) {
+    console.out << "no operator has banned, allowed or given a quota to anybody\n";
+  }
+  if (!freshness.good()) {
+    console.out << Inked(freshness.Text(), Ink::kWarning, console.colours) << '\n';
   }
 }
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/check_config.hpp"
 #include "cli/command_line.hpp"
 #include "cli/demo.hpp"
 #include "cli/exit.hpp"
+#include "cli/mistake.hpp"
 #include "cli/serve.hpp"
+#include "cli/usage.hpp"
 #include "core/refuse.hpp"
 #include "rules/duration.hpp"
 
@@ -103,10 +108,6 @@ int Demo(const DemoOptions& options) {
     std::cerr << "tidegate demo: " << done.error().message << '\n';
     return kUsage;
   }
-  if (!std::cout.flush()) {
-    std::cerr << "tidegate demo: the output could not be written; is the disk full?\n";
-    return kRuntime;
-  }
   return kOk;
 }
 
@@ -117,6 +118,19 @@ int Flushed(int code) {
   return kRuntime;
 }
 
+/// What people write who do not know this program yet is understood: `help`, `help COMMAND` and
+/// `version`.
+std::vector<std::string> WordsOf(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) return words;
+  if (words.front() == "version") words.front() = "--version";
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  return words;
+}
+
 int Main(int argc, const char* const* argv) {
   CLI::App app{
       "Tidegate decides whether a request may pass: a rate limiter for one process or a "
@@ -124,13 +138,11 @@ int Main(int argc, const char* const* argv) {
       "tidegate"};
   app.set_version_flag("--version", "tidegate " TIDEGATE_VERSION);
   app.require_subcommand(1);
+  app.formatter(std::make_shared<Usage>());  // Before the commands: they inherit it.
   app.footer(
       "Example:\n"
       "  tidegate serve --demo\n"
       "`tidegate COMMAND --help` says more about a command.");
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return std::string{"tidegate: "} + error.what() + "; `tidegate COMMAND --help` says more\n";
-  });
   ServeOptions serve;
   AddServe(app, serve);
   CheckOptions check;
@@ -141,17 +153,25 @@ int Main(int argc, const char* const* argv) {
   DemoOptions demo;
   AddDemo(app, demo);
 
+  std::vector<std::string> words = WordsOf(argc, argv);
+  const std::string first = words.empty() ? std::string{} : words.front();
+  std::ranges::reverse(words);  // CLI11 takes them from the end.
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::RequiredError&) {
-    std::cerr << "tidegate: ";
-    if (argc > 1) std::cerr << '"' << argv[1] << "\" is no command; ";
-    std::cerr
-        << "say what to do, as in `tidegate serve --demo`; `tidegate --help` lists the commands\n";
-    return kUsage;
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      const bool unknown = app.get_subcommands().empty() && !first.starts_with('-');
+      if (!unknown) {
+        (void)app.exit(error);  // Help, or the version.
+        return Flushed(kOk);
+      }
+      // Help of all for a command that there is not would pass for its own.
+      std::cerr << MistakeText(app, CLI::RequiredError("COMMAND"), first) << '\n';
+      return kUsage;
+    }
     // CLI11 has a code of its own for each mistake; a script needs only one.
-    return app.exit(error) == 0 ? kOk : kUsage;
+    std::cerr << MistakeText(app, error, first) << '\n';
+    return kUsage;
   }
   if (app.got_subcommand("serve")) {
     if (serve.config.empty() && !serve.demo) {
@@ -160,9 +180,9 @@ int Main(int argc, const char* const* argv) {
     }
     return Serve(serve);
   }
-  if (app.got_subcommand("check-config")) return CheckConfig(check, std::cout);
+  if (app.got_subcommand("check-config")) return Flushed(CheckConfig(check, std::cout));
   if (action) return Flushed(action());
-  return Demo(demo);
+  return Flushed(Demo(demo));
 }
 
 }  // namespace

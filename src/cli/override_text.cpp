@@ -4,21 +4,47 @@
 #include "cli/human.hpp"
 
 namespace tidegate::cli {
+namespace {
 
-std::string OverrideKind(const Members& entry) {
-  std::string kind = entry.Text("kind");
-  if (kind != "quota") return kind;
-  std::string text = "quota " + entry.Text("limit");
+bool IsConfigured(const Members& entry) { return entry.Text("from") == "configuration"; }
+
+std::string QuotaText(const Members& entry) {
+  std::string text = entry.Text("limit");
   if (entry.Has("burst")) text += ", burst " + Count(entry.Whole("burst"));
   return text;
 }
 
-std::string OverrideText(const Members& entry) {
+/// With who gave it, and why.
+std::string GivenText(const Members& entry) {
   std::string text = OverrideKind(entry);
   if (!entry.Text("by").empty()) text += " by " + entry.Text("by");
   if (!entry.Text("reason").empty()) text += ": " + entry.Text("reason");
-  text += entry.Has("left_ms") ? "; " + Span(entry.Ms("left_ms")) + " left" : "; until lifted";
   return text;
+}
+
+}  // namespace
+
+std::string OverrideKind(const Members& entry) {
+  std::string kind = entry.Text("kind");
+  return kind == "quota" ? "quota " + QuotaText(entry) : kind;
+}
+
+std::string OverrideGiver(const Members& entry) {
+  return IsConfigured(entry) ? "by the configuration" : "by an operator";
+}
+
+std::string OverrideText(const Members& entry) {
+  if (IsConfigured(entry)) {
+    const bool quota = entry.Text("kind") == "quota";
+    return OverrideGiver(entry) + ": " + (quota ? QuotaText(entry) : OverrideKind(entry));
+  }
+  return GivenText(entry) +
+         (entry.Has("left_ms") ? "; " + Span(entry.Ms("left_ms")) + " left" : "; until lifted");
+}
+
+std::string EndedOverrideText(const Members& entry) {
+  if (IsConfigured(entry) || !entry.Has("expires_ms")) return OverrideText(entry);
+  return GivenText(entry) + ", until " + TimeStamp(entry.Whole("expires_ms"));
 }
 
 }  // namespace tidegate::cli

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -13,6 +11,7 @@
 #include <memory>
 
 #include "cli/demo_upstream.hpp"
+#include "cli/descriptors.hpp"
 #include "cli/exit.hpp"
 #include "rules/duration.hpp"
 #include "server/config_watch.hpp"
@@ -85,17 +84,12 @@ All endpoints: )"
             << std::flush;
 }
 
-/// As many descriptors as the system gives: each connection needs one.
-void RaiseDescriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
+Log::Format FormatOf(Config::Log::Format format) noexcept {
+  return format == Config::Log::Format::kJson ? Log::Format::kJson : Log::Format::kText;
 }
 
 void ConfigureLog(const ServeOptions& options, const Config& config) {
-  const auto format = options.log_format.value_or(config.log.format);
-  Log::Configure(format == Config::Log::Format::kJson ? Log::Format::kJson : Log::Format::kText,
+  Log::Configure(FormatOf(options.log_format.value_or(config.log.format)),
                  static_cast<Log::Level>(config.log.level));
 }
 
@@ -107,13 +101,15 @@ void LogProblems(Problems problems, const std::string& file) {
   });
   for (std::size_t i = 0; i < std::min(problems.size(), kMost); ++i) {
     const Problem& problem = problems[i];
+    const auto write = problem.severity == Problem::Severity::kError ? &Log::Error : &Log::Warning;
+    // Without a line it is about the file as a whole: that it cannot be read, for one.
+    if (problem.at.line == 0 && problem.where.empty()) {
+      write(problem.message, {{"at", file}});
+      continue;
+    }
     const std::string at =
         file + ":" + std::to_string(problem.at.line) + ":" + std::to_string(problem.at.column);
-    if (problem.severity == Problem::Severity::kError) {
-      Log::Error(problem.message, {{"at", at}, {"in", problem.where}});
-    } else {
-      Log::Warning(problem.message, {{"at", at}, {"in", problem.where}});
-    }
+    write(problem.message, {{"at", problem.at.line == 0 ? file : at}, {"in", problem.where}});
   }
   if (problems.size() > kMost) {
     Log::Warning("there is more to be said about this configuration: see `tidegate check-config`",
@@ -294,6 +290,8 @@ void LogStart(const Server& server, const Config& config) {
 int Serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);  // Until there is something to reload.
+  // What is wrong with the configuration is told in that format too.
+  if (options.log_format) Log::Configure(FormatOf(*options.log_format), Log::Level::kInfo);
   std::optional<DemoUpstream> upstream;
   if (options.config.empty()) upstream.emplace();
   ConfigReading reading = upstream ? ReadDemo(*upstream) : LoadConfig(options.config);
@@ -303,7 +301,9 @@ int Serve(const ServeOptions& options) {
     LogProblems(reading.problems, file);
     return kUsage;
   }
-  RaiseDescriptors();
+  const std::uint64_t descriptors = RaiseDescriptors();
+  // Nobody tries the demo with so many connections.
+  if (!options.demo) WarnOfFewDescriptors(descriptors, reading.config->limits.connections);
   auto server = Server::Make(
       *reading.config, {.threads = options.threads, .clock = nullptr, .version = TIDEGATE_VERSION},
       reading.problems);

@@ -73,6 +73,15 @@ std::string Shown(std::string_view text) {
   return out;
 }
 
+bool IsUtf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t bytes = First(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 std::string ShownJson(std::string_view json) {
   std::string out;
   out.reserve(json.size());

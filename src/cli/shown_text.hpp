@@ -12,7 +12,10 @@ namespace tidegate::cli {
 /// as it is: this is for eyes, not for reading back.
 [[nodiscard]] std::string Shown(std::string_view text);
 
-/// The same for JSON that was parsed: `\u009b` instead of the character. Its meaning stays, since
+/// Whether all of it is UTF-8.
+[[nodiscard]] bool IsUtf8(std::string_view text) noexcept;
+
+/// As Shown, for JSON that was parsed: `\u009b` instead of the character. Its meaning stays, since
 /// such characters can only stand inside of strings.
 [[nodiscard]] std::string ShownJson(std::string_view json);
 

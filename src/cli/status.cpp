@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/status.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <ostream>
 
+#include "cli/freshness.hpp"
 #include "cli/human.hpp"
+#include "cli/last_error.hpp"
 #include "cli/latency_buckets.hpp"
 #include "cli/table.hpp"
 
@@ -21,10 +25,13 @@ std::string CountsText(const Members& counts) {
   return text.empty() ? "none" : text;
 }
 
-std::string LatencyText(const Members& latency) {
+/// Whether there were any. Only a part of them is timed.
+enum class Answers : std::uint8_t { kNone, kSome };
+
+std::string LatencyText(const Members& latency, Answers answers) {
   const LatencyBuckets buckets = LatencyBuckets::Of(latency);
   const auto p50 = buckets.Quantile(0.5);
-  if (!p50) return "no answers yet";
+  if (!p50) return answers == Answers::kSome ? "too few to tell yet" : "no answers yet";
   return "p50 " + p50->Text() + ", p99 " + buckets.Quantile(0.99)->Text() + " of " +
          Count(buckets.count());
 }
@@ -42,10 +49,25 @@ void AddStore(const Members& status, Table& facts) {
                           ", breaker " + store.Text("breaker") + ", waiting " +
                           Count(store.Whole("waiting")),
                       whole && closed ? Ink::kGood : Ink::kBad)});
-  facts.Add({"", LatencyText(store.Of("latency"))});
+  if (const Members error = store.Of("last_error"); !error.empty()) {
+    facts.Add({"", Cell(LastErrorText(error), whole && closed ? Ink::kPlain : Ink::kBad)});
+  }
+  facts.Add({"", LatencyText(store.Of("latency"),
+                             store.Whole("calls") > 0 ? Answers::kSome : Answers::kNone)});
   facts.Add({"", Count(store.Whole("batches")) + " batches, " + Count(store.Whole("calls")) +
                      " calls, " + Count(store.Whole("entries")) + " entries, " +
                      Count(store.Whole("cache_hits")) + " denials from the cache"});
+}
+
+void AddOverrides(const Members& status, Table& facts) {
+  const Members overrides = status.Of("overrides");
+  if (overrides.empty()) return;
+  const Freshness freshness = Freshness::Of(overrides);
+  std::string text = freshness.Text();
+  if (freshness.known) {
+    text = Count(overrides.Whole("count")) + (text.empty() ? "" : ", ") + text;
+  }
+  facts.Add({"overrides", Cell(text, freshness.good() ? Ink::kPlain : Ink::kWarning)});
 }
 
 void AddConfig(const Members& status, Table& facts) {
@@ -81,16 +103,16 @@ void PrintStatus(const Members& status, const Console& console) {
                              mismatches == 0 ? Ink::kPlain : Ink::kBad)});
   }
   AddConfig(status, facts);
-  const Members overrides = status.Of("overrides");
-  if (!overrides.empty()) {
-    facts.Add({"overrides", Count(overrides.Whole("count")) + ", as of " +
-                                Span(overrides.Ms("age_ms")) + " ago"});
-  }
-  facts.Add({"decisions", CountsText(status.Of("decisions"))});
+  AddOverrides(status, facts);
+  const Members decisions = status.Of("decisions");
+  facts.Add({"decisions", CountsText(decisions)});
   facts.Add({"rungs", CountsText(status.Of("rungs"))});
   const std::string failures = CountsText(status.Of("failures"));
   facts.Add({"failures", Cell(failures, failures == "none" ? Ink::kPlain : Ink::kBad)});
-  facts.Add({"latency", LatencyText(status.Of("latency"))});
+  const bool decided = std::ranges::any_of(
+      decisions, [](const auto& outcome) { return WholeOf(outcome.value()) > 0; });
+  facts.Add(
+      {"latency", LatencyText(status.Of("latency"), decided ? Answers::kSome : Answers::kNone)});
   facts.Print(console);
   Table doors({{"DOOR"},
                {"CONNECTIONS", Align::kRight},

@@ -80,7 +80,11 @@ class Page {
     if (view_.draining) line.Put("  draining", Ink::kWarning);
     line.Put("  node " + view_.node + (view_.fleet ? " of " + Count(view_.fleet->nodes) : "") +
              "  up " + Span(view_.uptime) + "  " + Plural(view_.threads, "thread"));
-    if (view_.overrides > 0) line.Put("  " + Plural(view_.overrides, "override"));
+    if (!view_.overrides_known) {
+      line.Put("  overrides not known", Ink::kWarning);
+    } else if (view_.overrides > 0) {
+      line.Put("  " + Plural(view_.overrides, "override"));
+    }
     line.Put("  " + TimeStamp(view_.wall.count()), Ink::kQuiet);
     Add(line);
   }
@@ -111,6 +115,10 @@ class Page {
     }
     if (view_.fleet && view_.fleet->key_mismatches > 0) {
       line.Put("  nodes with another key " + Count(view_.fleet->key_mismatches), Ink::kBad);
+    }
+    // Last, since it is the longest: what does not fit is cut.
+    if (!store.trouble.empty()) {
+      line.Put("  " + store.trouble, store.well() ? Ink::kWarning : Ink::kBad);
     }
     Add(line);
   }

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/freshness.hpp"
+#include "cli/last_error.hpp"
+
 namespace tidegate::cli {
 
 namespace json = boost::json;
@@ -47,14 +50,20 @@ View::Latency LatencyOf(const Members& before, const Members& now) {
   return {recent.Quantile(0.5), recent.Quantile(0.99)};
 }
 
-View::Store StoreOf(const Members& before, const Members& store) {
-  return {.kind = store.Text("kind"),
-          .mode = store.Text("mode"),
-          .breaker = store.Text("breaker"),
-          .connected = store.Whole("connected"),
-          .nodes = store.Whole("nodes"),
-          .waiting = store.Whole("waiting"),
-          .latency = LatencyOf(before, store)};
+View::Store StoreOf(const Members& before, const Members& now) {
+  View::Store store{.kind = now.Text("kind"),
+                    .mode = now.Text("mode"),
+                    .breaker = now.Text("breaker"),
+                    .connected = now.Whole("connected"),
+                    .nodes = now.Whole("nodes"),
+                    .waiting = now.Whole("waiting"),
+                    .latency = LatencyOf(before, now)};
+  // What is over for a minute is history, and `tidegate status` has it.
+  const Members error = now.Of("last_error");
+  if (!error.empty() && (!store.well() || error.Ms("age_ms") < std::chrono::minutes{1})) {
+    store.trouble = LastErrorText(error);
+  }
+  return store;
 }
 
 std::vector<View::Rule> RulesOf(const TopSample* before, const TopSample& now, double seconds) {
@@ -135,6 +144,7 @@ View ViewOf(const TopSample* before, const TopSample& now) {
   view.uptime = status.Ms("uptime_ms");
   view.threads = status.Whole("threads");
   view.overrides = status.Of("overrides").Whole("count");
+  view.overrides_known = Freshness::Of(status.Of("overrides")).known;
   view.draining = status.Yes("draining");
   if (before != nullptr) {
     view.interval = std::chrono::round<milliseconds>(now.at - before->at);

@@ -31,6 +31,11 @@ struct View {
     std::int64_t nodes = 0;
     std::int64_t waiting = 0;
     Latency latency = {};
+    std::string trouble = {};  ///< Why it last failed, if it still fails or just did.
+
+    [[nodiscard]] bool well() const {
+      return connected == nodes && (breaker.empty() || breaker == "closed");
+    }
   };
   struct Fleet {
     std::int64_t nodes = 0;
@@ -70,6 +75,7 @@ struct View {
   std::chrono::milliseconds uptime = {};
   std::int64_t threads = 0;
   std::int64_t overrides = 0;
+  bool overrides_known = true;  ///< False: their store has never answered.
   bool draining = false;
   Store store = {};
   std::optional<Fleet> fleet = {};

@@ -1,26 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/whom.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 #include "core/refuse.hpp"
 
 namespace tidegate::cli {
 
 namespace json = boost::json;
 
+namespace {
+
+/// Whether this is how lists name an address that they do not tell.
+bool IsOnlyAName(const Whom& whom) {
+  constexpr std::string_view kAddress = "client_ip=#";
+  // No key that counts has such a value: `#` is encoded there. An identity may hold it.
+  return whom.key.contains("=#") || whom.identity.starts_with(kAddress) ||
+         std::ranges::any_of(whom.parts,
+                             [&](const std::string& part) { return part.starts_with(kAddress); });
+}
+
+}  // namespace
+
 Result<json::object> Whom::Question() const {
   const int ways = (identity.empty() ? 0 : 1) + (key.empty() ? 0 : 1) + (parts.empty() ? 0 : 1);
   if (rule.empty()) return Refuse(ErrorCode::kBadCharge, "say which rule: RULE IDENTITY");
-  if (ways != 1) {
+  if (ways > 1) {
     return Refuse(ErrorCode::kBadCharge,
-                  ways == 0 ? "say who is counted: IDENTITY, --key KEY or --part SOURCE=VALUE"
-                            : "say who is counted in one way: IDENTITY, --key KEY or --part "
-                              "SOURCE=VALUE");
+                  "say who is counted in one way: IDENTITY, --key KEY or --part SOURCE=VALUE");
   }
-  // No key that counts has such a value: `#` is encoded there.
-  if (key.find("=#") != std::string::npos) {
+  if (IsOnlyAName(*this)) {
     return Refuse(ErrorCode::kBadCharge,
                   "a key with `=#` is only a name in lists, made so that they tell no address: say "
-                  "who it is by IDENTITY");
+                  "who it is by IDENTITY; with `metrics.key_names: plain` in the configuration, "
+                  "lists tell addresses");
   }
   json::object question{{"rule", rule}};
   if (!key.empty()) question["key"] = key;
@@ -39,6 +53,11 @@ Result<json::object> Whom::Question() const {
   }
   question["identity"] = std::move(sources);
   return question;
+}
+
+std::vector<Hint> Whom::Hints() const {
+  if (!OnlyRule()) return {};
+  return {{400, "say who is counted: IDENTITY, --key KEY or --part SOURCE=VALUE"}};
 }
 
 std::string Whom::Text() const {

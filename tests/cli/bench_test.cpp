@@ -38,6 +38,7 @@ class BenchTest : public testing::Test {
     return json::parse(said_).at(name).to_number<std::int64_t>();
   }
   std::string Api() const { return "127.0.0.1:" + std::to_string(node_.api()); }
+  std::string Admin() const { return "127.0.0.1:" + std::to_string(node_.admin()); }
   std::string Resp() const { return "127.0.0.1:" + std::to_string(node_.resp()); }
 
   redis_test::TemporaryFolder folder_;
@@ -101,6 +102,10 @@ TEST_F(BenchTest, SaysWhyThereAreNoDecisions) {
   EXPECT_THAT(said_, HasSubstr("no rule"));
   EXPECT_EQ(Bench({"--resp", Api(), "--rule", "ten", "--for", "5s"}), 2);
   EXPECT_THAT(said_, HasSubstr("does not answer like a tidegate server"));
+  EXPECT_EQ(Bench({"--server", Api(), "--rule", "address", "--for", "5s"}), 2);
+  EXPECT_THAT(said_, HasSubstr("; with --addresses, they ask by addresses"));
+  EXPECT_EQ(Bench({"--server", Admin(), "--rule", "ten", "--for", "5s"}), 2);
+  EXPECT_THAT(said_, HasSubstr("; is this the port of the API? Name another with --server"));
   node_.Kill();
   EXPECT_EQ(Bench({"--server", Api(), "--rule", "ten", "--for", "50ms"}), 3);
   EXPECT_THAT(said_, HasSubstr("nobody listens there"));

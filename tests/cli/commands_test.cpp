@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "cli/change.hpp"
+#include "cli/command_case.hpp"
 #include "cli/decide.hpp"
 #include "cli/exit.hpp"
 #include "cli/explain.hpp"
@@ -34,21 +34,7 @@ using testing::Not;
 using testing::StartsWith;
 namespace json = boost::json;
 
-class CommandsTest : public testing::Test {
- protected:
-  CommandsTest() { unsetenv("TIDEGATE_TOKEN"); }
-
-  AskOptions To(const FakeAdmin& server, bool json = false) {
-    return {.server = server.address(), .timeout = 10s, .json = json};
-  }
-  std::string Out() const { return out_.str(); }
-  std::string Err() const { return err_.str(); }
-
-  FakeAdmin fake_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  Console console_{out_, err_};
-};
+class CommandsTest : public cli_test::CommandCase {};
 
 TEST_F(CommandsTest, Inspect) {
   EXPECT_EQ(Inspect({To(fake_), {.rule = "per-key", .identity = "abc"}}, console_), kOk);
@@ -164,6 +150,8 @@ TEST_F(CommandsTest, Status) {
   EXPECT_THAT(Out(), StartsWith("server     tidegate 0.1.0, node k3Jx0aB1, up 1 s, 2 threads\n"
                                 "store      redis single redis://127.0.0.1:6379\n"
                                 "           connected 2 of 2, breaker closed, waiting 0\n"));
+  EXPECT_THAT(Out(),
+              HasSubstr("\n           1,000 batches, 9,000 calls, 4,000 entries, 17 denials"));
   EXPECT_THAT(Out(), HasSubstr("decisions  allowed 80, denied 20\n"));
   EXPECT_THAT(Out(), HasSubstr("latency    p50 2.0 us, p99 > 2.0 us of 100\n"));
   EXPECT_THAT(Out(), HasSubstr("\napi             4         9     1,020        0     0\n"));
@@ -317,9 +305,7 @@ TEST_F(CommandsTest, ExplainAsTheGateway) {
   });
   ExplainOptions options{.ask = To(server), .path = "/x", .gateway = true};
   EXPECT_EQ(Explain(options, console_), kOk);
-  EXPECT_THAT(
-      Out(),
-      StartsWith("would be allowed (404): no rule counts it\nroute: none leads from there\n"));
+  EXPECT_THAT(Out(), StartsWith("would pass the rules, but no route leads from there (404): "));
   EXPECT_EQ(server.Questions().at(0).body, R"({"request":{"path":"/x"},"door":"gateway"})");
   options = {.ask = To(server), .whom = {.rule = "r", .identity = "a"}, .gateway = true};
   EXPECT_EQ(Explain(options, console_), kUsage);

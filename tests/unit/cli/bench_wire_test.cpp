@@ -49,9 +49,13 @@ TEST(BenchWire, HttpAnswersComeInAnyPieces) {
 TEST(BenchWire, HttpTellsMistakesAndGarbage) {
   const auto wire = MakeHttpWire({"h", 1}, "r", "");
   BenchAnswer answer;
-  wire->Feed(Http(404, R"({"detail":"no \u001b rule"})"));
+  wire->Feed(Http(404, R"({"detail":"no \u001b rule","pointer":"/rule"})"));
   EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
   EXPECT_EQ(answer.mistake, "no \\x1b rule");
+  wire->Feed(Http(404, R"({"detail":"nothing here"})"));
+  EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
+  EXPECT_EQ(answer.mistake,
+            "nothing here; is this the port of the API? Name another with --server");
   wire->Feed(Http(500, "oops"));
   EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
   EXPECT_THAT(answer.mistake, HasSubstr("status 500"));

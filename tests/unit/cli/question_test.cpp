@@ -32,13 +32,25 @@ TEST(Question, NamesAKeyInOneOfThreeWays) {
             R"({"rule":"r","identity":{"client_ip":"::1","header:x":"a=b","path":""}})");
 }
 
+TEST(Question, ARuleAloneIsForTheServerToJudge) {
+  EXPECT_EQ(Sent(Whom{.rule = "r"}), R"({"rule":"r"})");
+  ASSERT_EQ(Whom{.rule = "r"}.Hints().size(), 1u);
+  EXPECT_THAT(Whom{.rule = "r"}.Hints().front().text, HasSubstr("say who is counted: IDENTITY"));
+  EXPECT_TRUE((Whom{.rule = "r", .identity = "a"}.Hints().empty()));
+}
+
 TEST(Question, SaysWhatIsMissingOrTooMuch) {
   EXPECT_THAT(Sent(Whom{}), HasSubstr("which rule"));
-  EXPECT_THAT(Sent(Whom{.rule = "r"}), HasSubstr("say who is counted: IDENTITY"));
   EXPECT_THAT(Sent(Whom{.rule = "r", .identity = "a", .key = "k"}), HasSubstr("in one way"));
   EXPECT_THAT(Sent(Whom{.rule = "r", .parts = {"client_ip"}}), HasSubstr("SOURCE=VALUE"));
   // A ban of such a key would ban nobody.
-  EXPECT_THAT(Sent(Whom{.rule = "r", .key = "client_ip=#KAU6FHk"}), HasSubstr("only a name"));
+  for (const Whom& whom : {Whom{.rule = "r", .key = "client_ip=#KAU6FHk"},
+                           Whom{.rule = "r", .identity = "client_ip=#KAU6FHk"},
+                           Whom{.rule = "r", .parts = {"path=/", "client_ip=#KAU6FHk"}}}) {
+    EXPECT_THAT(Sent(whom), HasSubstr("only a name"));
+    EXPECT_THAT(Sent(whom), HasSubstr("`metrics.key_names: plain`"));
+  }
+  EXPECT_EQ(Sent(Whom{.rule = "r", .identity = "a=#b"}), R"({"rule":"r","identity":"a=#b"})");
   EXPECT_THAT(Sent(Whom{.rule = "r", .parts = {"a=1", "a=2"}}), HasSubstr("twice"));
 }
 

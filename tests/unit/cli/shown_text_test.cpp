@@ -9,6 +9,15 @@
 namespace tidegate::cli {
 namespace {
 
+TEST(ShownText, KnowsUtf8) {
+  for (const char* good : {"", "abc", "\u00e9", "\U0001F600", "\x1b"})
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  for (const char* bad :
+       {"\xff", "a\xc3", "\xc3(", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80"}) {
+    EXPECT_FALSE(IsUtf8(bad)) << Shown(bad);
+  }
+}
+
 TEST(ShownText, LeavesWhatCanBeRead) {
   for (const char* text : {"", "plain text ~", "Gr\u00fc\u00dfe", "\u4e2d\u6587", "a\\b"}) {
     EXPECT_EQ(Shown(text), text);

@@ -138,6 +138,28 @@ TEST(TopRender, ShowsAllOfIt) {
   EXPECT_THAT(text, HasSubstr("\nq quit  p pause"));
 }
 
+TEST(TopRender, TellsWhyTheStoreFails) {
+  const auto line = [](const std::string& age, const char* breaker) {
+    TopSample sample = At(10);
+    json::object& store = sample.status["store"].as_object();
+    store["connected"] = store["nodes"];
+    store["breaker"] = breaker;
+    store["last_error"] =
+        Parsed(R"({"reason":"wrongpass","message":"WRONGPASS\u001b no","age_ms":)" + age + "}");
+    return Screenful(ViewOf(nullptr, sample), {.rows = 30, .columns = 160});
+  };
+  const std::string told = "last error wrongpass 2 min 3 s ago: WRONGPASS\\x1b no\n";
+  EXPECT_THAT(line("123000", "open"), HasSubstr(told));
+  EXPECT_THAT(line("123000", "closed"), Not(HasSubstr("wrongpass"))) << "it is over";
+  EXPECT_THAT(line("59000", "closed"), HasSubstr("last error wrongpass 59 s ago"));
+}
+
+TEST(TopRender, OverridesThatWereNeverReadAreNotNone) {
+  TopSample sample = At(10);
+  sample.status["overrides"] = Parsed(R"({"count":0,"known":false})");
+  EXPECT_THAT(Screenful(ViewOf(nullptr, sample)), HasSubstr("  overrides not known  "));
+}
+
 TEST(TopRender, NothingForeignReachesTheTerminal) {
   const std::string text = Screenful(ViewOfTwo());
   EXPECT_THAT(text, HasSubstr("evil\\x1b[2Jkey\\u{9b}"));

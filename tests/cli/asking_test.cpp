@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom the commands ask, what they do not send, and what they say to objections.
+#include <gmock/gmock.h>
+
+#include "cli/command_case.hpp"
+#include "cli/decide.hpp"
+#include "cli/exit.hpp"
+#include "cli/explain.hpp"
+#include "cli/inspect.hpp"
+#include "cli/status.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+using cli_test::FakeAdmin;
+using cli_test::Question;
+using cli_test::Reply;
+using testing::HasSubstr;
+using testing::Not;
+
+using AskingTest = cli_test::CommandCase;
+
+TEST_F(AskingTest, TheEnvironmentNamesTheServer) {
+  setenv("TIDEGATE_ADMIN", fake_.address().c_str(), 1);
+  EXPECT_EQ(Status({}, console_), kOk) << Err();
+  EXPECT_EQ(fake_.Questions().size(), 1u);
+  setenv("TIDEGATE_ADMIN", "host:0", 1);
+  EXPECT_EQ(Status(To(fake_), console_), kOk) << "the option comes first";
+  EXPECT_EQ(Status({}, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr("tidegate status: TIDEGATE_ADMIN: \"host:0\" has no port"));
+  setenv("TIDEGATE_ADMIN", "", 1);
+  EXPECT_EQ(AdminClient::Make({})->address().Text(), "127.0.0.1:9180") << "as if it were not set";
+  unsetenv("TIDEGATE_ADMIN");
+}
+
+TEST_F(AskingTest, TheApiHasAVariableOfItsOwn) {
+  FakeAdmin api([](const Question&) { return Reply{200, R"({"allowed":true})"}; });
+  setenv("TIDEGATE_ADMIN", "host:0", 1);
+  setenv("TIDEGATE_SERVER", api.address().c_str(), 1);
+  EXPECT_EQ(Decide({.rule = "r", .identity = "a"}, console_), kOk) << Err();
+  EXPECT_EQ(AdminClient::Make({}, kRespPort, "--resp")->address().host, "127.0.0.1")
+      << "the RESP door has none";
+  unsetenv("TIDEGATE_ADMIN");
+  unsetenv("TIDEGATE_SERVER");
+}
+
+TEST_F(AskingTest, WhatIsNotUtf8IsNotSent) {
+  EXPECT_EQ(Inspect({To(fake_), {.rule = "r", .identity = "a\xff"}}, console_), kUsage);
+  EXPECT_EQ(Explain({.ask = To(fake_), .path = "/", .headers = {"x: \xc3("}}, console_), kUsage);
+  EXPECT_EQ(Decide({.ask = To(fake_), .rule = "r", .identity = "\xed\xa0\x80"}, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr("tidegate inspect: \"a\\xff\" is not UTF-8"));
+  EXPECT_THAT(Err(), HasSubstr("tidegate explain: \"\\xc3(\" is not UTF-8"));
+  EXPECT_TRUE(fake_.Questions().empty());
+  EXPECT_EQ(Inspect({To(fake_), {.rule = "r", .identity = "\u00e9\U0001F600"}}, console_), kOk);
+}
+
+TEST_F(AskingTest, ADoorThatKnowsNoSuchPathIsAnother) {
+  constexpr const char* kNothing = R"({"title":"Not Found","status":404,"detail":"nothing here"})";
+  (void)Printed(
+      kNothing, [&](const AskOptions& ask) { return Status(ask, console_); }, 404);
+  EXPECT_EQ(exit_, kUsage);
+  EXPECT_EQ(Err(),
+            "tidegate status: nothing here; is this the admin port? Name another with "
+            "--admin\n");
+  (void)Printed(
+      kNothing,
+      [&](const AskOptions& ask) {
+        return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
+      },
+      404);
+  EXPECT_THAT(Err(), HasSubstr("; is this the port of the API? Name another with --server\n"));
+  (void)Printed(R"({"detail":"there is no rule 'r'","pointer":"/rule"})",
+                [&](const AskOptions& ask) {
+                  return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
+                },
+                404);
+  EXPECT_THAT(Err(), Not(HasSubstr("is this"))) << "it knows the path";
+}
+
+TEST_F(AskingTest, WhetherARuleSufficesTheServerKnows) {
+  EXPECT_EQ(Inspect({To(fake_), {.rule = "all"}}, console_), kOk) << Err();
+  EXPECT_EQ(fake_.Questions().back().body, R"({"rule":"all"})");
+  EXPECT_EQ(Explain({.ask = To(fake_), .whom = {.rule = "all"}}, console_), kOk) << Err();
+  EXPECT_EQ(fake_.Questions().back().body, R"({"rule":"all"})");
+  (void)Printed(R"({"detail":"the identity has no value for client_ip","pointer":"/identity"})",
+                [&](const AskOptions& ask) {
+                  return Inspect({ask, {.rule = "r"}}, console_);
+                },
+                400);
+  EXPECT_EQ(exit_, kUsage);
+  EXPECT_EQ(Err(),
+            "tidegate inspect: the identity has no value for client_ip (at /identity); say who is "
+            "counted: IDENTITY, --key KEY or --part SOURCE=VALUE\n");
+}
+
+TEST_F(AskingTest, DecideSaysThatOneNodeAloneDecided) {
+  EXPECT_EQ(Printed(R"({"allowed":true,"rule":"r","limit":50,"remaining":49,"rung":"local"})",
+                    [&](const AskOptions& ask) {
+                      return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
+                    }),
+            "allowed, 49 of 50 left by that node's share: the store does not answer\n");
+}
+
+TEST_F(AskingTest, DecideSaysThatAKeyIsBanned) {
+  EXPECT_EQ(Printed(R"({"allowed":false,"banned":true,"rule":"r","retry_after_ms":60000})",
+                    [&](const AskOptions& ask) {
+                      return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
+                    },
+                    403),
+            "denied: banned by an operator, try again in 1 min\n");
+  EXPECT_EQ(exit_, kRuntime);
+}
+
+}  // namespace
+}  // namespace tidegate::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `tidegate explain` says of what a server found out.
+#include "cli/explain.hpp"
+
+#include <gmock/gmock.h>
+
+#include "cli/command_case.hpp"
+#include "cli/exit.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class ExplainTest : public cli_test::CommandCase {
+ protected:
+  std::string Explained(const std::string& answer, Colours colours = Colours::kOff) {
+    const Console console{out_, err_, colours};
+    const std::string text = Printed(answer, [&](const AskOptions& ask) {
+      return Explain({.ask = ask, .path = "/v1/x"}, console);
+    });
+    EXPECT_EQ(exit_, kOk) << Err();
+    return text;
+  }
+};
+
+/// `{"rule":"NAME","matched":true,MORE}`
+std::string RuleJson(const std::string& name, const std::string& more) {
+  return R"({"rule":")" + name + R"(","matched":true,"capacity":100,"mode":"enforce")" +
+         (more.empty() ? "" : "," + more) + "}";
+}
+
+TEST_F(ExplainTest, ABanIsNoDenialByTheRulesBesideIt) {
+  const std::string said = Explained(
+      R"({"allowed":false,"status":403,"outcome":"banned","rule":"a","rules":[)" +
+      RuleJson("a", R"("override":{"kind":"ban","by":"alice"})") + "," + RuleJson("b", "") + "]}");
+  EXPECT_THAT(said, StartsWith("would be denied (403): an operator banned it\n"));
+  EXPECT_THAT(said, HasSubstr("\na  banned by an operator\n"));
+  EXPECT_THAT(said, HasSubstr("\nb  not asked\n"));
+  EXPECT_THAT(said, Not(HasSubstr("denies")));
+}
+
+TEST_F(ExplainTest, ABanHoldsInShadowModeToo) {
+  const std::string said =
+      Explained(R"({"allowed":false,"status":403,"outcome":"banned","rules":[)"
+                R"({"rule":"s","matched":true,"mode":"shadow","override":{"kind":"ban"}}]})");
+  EXPECT_THAT(said, HasSubstr("\ns  banned by an operator\n"));
+  EXPECT_THAT(said, Not(HasSubstr("would deny")));
+}
+
+TEST_F(ExplainTest, WhomAnOperatorAllowedIsNotDenied) {
+  const std::string said =
+      Explained(R"({"allowed":true,"status":200,"outcome":"uncounted","rules":[)" +
+                RuleJson("a", R"("override":{"kind":"allow","by":"bob"})") + "]}");
+  EXPECT_THAT(said, StartsWith("would be allowed (200): an operator lets it pass\n"));
+  EXPECT_THAT(said, HasSubstr("\na  allows, uncounted: by an operator\n"));
+  EXPECT_THAT(said, HasSubstr("  override  allow by bob; until lifted\n"));
+}
+
+TEST_F(ExplainTest, RedIsOnlyWhatRefuses) {
+  const std::string said =
+      Explained(R"({"allowed":false,"outcome":"banned","rules":[)" +
+                    RuleJson("a", R"("override":{"kind":"ban"})") + "," + RuleJson("b", "") + "," +
+                    R"({"rule":"c","matched":true,"mode":"shadow","allowed":false}]})",
+                Colours::kOn);
+  EXPECT_THAT(said, HasSubstr("\x1b[31mbanned by an operator"));
+  EXPECT_THAT(said, HasSubstr("\x1b[2mnot asked"));
+  EXPECT_THAT(said, HasSubstr("\x1b[33mwould deny")) << "nobody is refused by a shadow";
+}
+
+TEST_F(ExplainTest, SaysThatTheStoreDoesNotAnswer) {
+  const auto one = [&](const std::string& rule) {
+    return Explained(R"({"allowed":true,"status":200,"outcome":"rules","rule":"a","rules":[)" +
+                     RuleJson("a", rule) + "]}");
+  };
+  const std::string local = one(
+      R"("allowed":true,"rung":"local","before":{"remaining":49,"of":50},"after":{"remaining":48})");
+  EXPECT_THAT(local,
+              StartsWith("would be allowed (200): rule a governs (the store does not answer)\n"));
+  EXPECT_THAT(local, HasSubstr("\na  the store does not answer, and the policy is local: allows by "
+                               "this node's share, 49 of 50 left, 48 after it\n"));
+  EXPECT_THAT(one(R"("allowed":true,"rung":"local","before":{"remaining":49})"),
+              HasSubstr("by this node's share, 49 of 100 left\n"))
+      << "an older server does not say of how many";
+  EXPECT_THAT(one(R"("allowed":false,"rung":"closed","retry_after_ms":1000)"),
+              HasSubstr("\na  the store does not answer, and the policy is closed: denies, try "
+                        "again in 1 s\n"));
+  EXPECT_THAT(one(R"("allowed":true,"rung":"open")"),
+              HasSubstr("\na  the store does not answer, and the policy is open: allows\n"));
+  for (const char* rung : {"store", "cache"}) {
+    const std::string exact =
+        one(R"("allowed":true,"before":{"remaining":7},"rung":")" + std::string(rung) + "\"");
+    EXPECT_THAT(exact, HasSubstr("\na  allows: 7 of 100 left\n"));
+    EXPECT_THAT(exact, Not(HasSubstr("does not answer")));
+  }
+}
+
+TEST_F(ExplainTest, NothingIsAfterARequestThatAnotherRuleRefuses) {
+  EXPECT_THAT(Explained(R"({"allowed":false,"status":429,"outcome":"rules","rule":"b","rules":[)" +
+                        RuleJson("a", R"("allowed":true,"before":{"remaining":7},)"
+                                      R"("after":{"remaining":7})") +
+                        "]}"),
+              HasSubstr("\na  allows: 7 of 100 left\n"));
+}
+
+TEST_F(ExplainTest, AnOverrideMayStandInTheConfiguration) {
+  EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
+                        RuleJson("a", R"("allowed":true,"override":{"kind":"quota",)"
+                                      R"("from":"configuration","limit":"5000/s","burst":10000})") +
+                        "]}"),
+              HasSubstr("  override  by the configuration: 5000/s, burst 10,000\n"));
+}
+
+TEST_F(ExplainTest, NamesTheEntryAsTheConfigurationDoes) {
+  EXPECT_EQ(Explained(R"({"allowed":false,"status":403,"outcome":"deny","entry":0,"rules":[]})"),
+            "would be denied (403): deny[0] refuses it\n");
+  EXPECT_EQ(Explained(R"({"allowed":true,"status":200,"outcome":"exempt","entry":2,"rules":[]})"),
+            "would be allowed (200): exempt[2] lets it pass uncounted\n");
+}
+
+TEST_F(ExplainTest, PassingTheRulesIsNoWayThroughTheGateway) {
+  EXPECT_EQ(
+      Explained(R"({"allowed":true,"status":404,"outcome":"uncounted","route":null,"rules":[]})"),
+      "would pass the rules, but no route leads from there (404): no rule counts it\n");
+}
+
+}  // namespace
+}  // namespace tidegate::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that only look say of members that a server may or may not send.
+#include <gmock/gmock.h>
+
+#include "cli/command_case.hpp"
+#include "cli/exit.hpp"
+#include "cli/inspect.hpp"
+#include "cli/listings.hpp"
+#include "cli/status.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class LookTest : public cli_test::CommandCase {
+ protected:
+  std::string Overrides(const std::string& answer) {
+    return Good(
+        Printed(answer, [&](const AskOptions& ask) { return ListOverrides(ask, console_); }));
+  }
+  std::string Status(const std::string& answer) {
+    return Good(Printed(answer, [&](const AskOptions& ask) { return cli::Status(ask, console_); }));
+  }
+  std::string Rules(const std::string& answer) {
+    return Good(Printed(answer, [&](const AskOptions& ask) { return ListRules(ask, console_); }));
+  }
+  std::string Inspected(const std::string& answer) {
+    return Good(Printed(answer, [&](const AskOptions& ask) {
+      return Inspect({ask, {.rule = "r", .identity = "a"}}, console_);
+    }));
+  }
+
+ private:
+  std::string Good(std::string printed) const {
+    EXPECT_EQ(exit_, kOk) << Err();
+    return printed;
+  }
+};
+
+constexpr const char* kNobody = "no operator has banned, allowed or given a quota to anybody\n";
+
+TEST_F(LookTest, OverridesAreAsOldAsTheirLastConfirmation) {
+  EXPECT_EQ(Overrides(R"({"overrides":[]})"), kNobody) << "of the memory store: no age";
+  EXPECT_EQ(Overrides(R"({"overrides":[],"age_ms":2999})"), kNobody);
+  EXPECT_EQ(Overrides(R"({"overrides":[],"age_ms":40000})"),
+            std::string(kNobody) + "as of 40 s ago\n");
+  EXPECT_THAT(
+      Overrides(R"({"overrides":[{"rule":"r","key":"k","kind":"ban","by":"a"}],"age_ms":40000})"),
+      testing::EndsWith("\nas of 40 s ago\n"));
+}
+
+TEST_F(LookTest, OverridesThatWereNeverReadAreNotNone) {
+  EXPECT_EQ(Overrides(R"({"overrides":[],"known":false})"),
+            "not known: Redis has not answered since the start\n");
+  const std::string status = Status(R"({"overrides":{"count":0,"known":false}})");
+  EXPECT_THAT(status, HasSubstr("overrides  not known: Redis has not answered since the start\n"));
+}
+
+TEST_F(LookTest, StatusTellsTheAgeOfOverridesWhereThereIsOne) {
+  EXPECT_THAT(Status(R"({"overrides":{"count":2}})"), HasSubstr("overrides  2\n"));
+  EXPECT_THAT(Status(R"({"overrides":{"count":2,"age_ms":429}})"),
+              HasSubstr("overrides  2, as of 429 ms ago\n"));
+}
+
+TEST_F(LookTest, StatusTellsWhyTheStoreFailed) {
+  const std::string down = R"("kind":"redis","breaker":"open","connected":0,"nodes":1)";
+  EXPECT_THAT(Status("{\"store\":{" + down +
+                     R"(,"last_error":{"reason":"wrongpass","message":"WRONGPASS\u001b no",)"
+                     R"("age_ms":1234}}})"),
+              HasSubstr("           last error wrongpass 1 s ago: WRONGPASS\\x1b no\n"));
+  EXPECT_THAT(Status("{\"store\":{" + down + "}}"), Not(HasSubstr("last error")));
+}
+
+TEST_F(LookTest, WithoutTimesThereAreTooFewOfThem) {
+  EXPECT_THAT(Status(R"({"decisions":{"allowed":3},"latency":{"count":0,"buckets":[[null,0]]}})"),
+              HasSubstr("latency    too few to tell yet\n"));
+  EXPECT_THAT(Status(R"({"decisions":{"allowed":0},"latency":{"count":0,"buckets":[[null,0]]}})"),
+              HasSubstr("latency    no answers yet\n"));
+}
+
+TEST_F(LookTest, RulesCountWhatOperatorsAndTheConfigurationGave) {
+  EXPECT_THAT(Rules(R"({"rules":[{"rule":"a","overrides":1,"configured_overrides":2,"per":"p"}]})"),
+              HasSubstr("  1 + 2 configured  p"));
+  EXPECT_THAT(Rules(R"({"rules":[{"rule":"a","overrides":1,"configured_overrides":0,"per":"p"}]})"),
+              HasSubstr("  1  p"));
+}
+
+TEST_F(LookTest, InspectTellsTheCostIfItIsNotOne) {
+  const auto now = [&](const std::string& cost) {
+    return Inspected(R"({"rule":"r","allowed":false,"remaining":3,"capacity":100,"tracked":true)" +
+                     cost + "}");
+  };
+  EXPECT_THAT(now(R"(,"cost":5)"), HasSubstr("denied at cost 5, 3 of 100 left\n"));
+  EXPECT_THAT(now(R"(,"cost":1)"), HasSubstr("denied, 3 of 100 left\n"));
+  EXPECT_THAT(now(""), HasSubstr("denied, 3 of 100 left\n"));
+}
+
+TEST_F(LookTest, InspectTellsAnOverrideOfTheConfiguration) {
+  EXPECT_THAT(Inspected(R"({"rule":"r","allowed":true,"override":{"kind":"quota",)"
+                        R"("from":"configuration","limit":"5000/s","burst":10000}})"),
+              HasSubstr("override  by the configuration: 5000/s, burst 10,000\n"));
+}
+
+}  // namespace
+}  // namespace tidegate::cli
