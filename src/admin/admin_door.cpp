@@ -125,9 +125,10 @@ void AdminDoor::Handle(HttpExchange& exchange) noexcept {
   const std::string_view path = exchange.head().path;
   if (const Endpoint* const endpoint = Endpoint::Find(path)) return Answer(exchange, *endpoint);
   const std::vector<std::string_view> known = Paths();
+  const std::string meant = DidYouMean(path, known);
   AnswerProblem(exchange, 404,
-                "there is nothing here" + DidYouMean(path, known) +
-                    "; there are /healthz, /readyz, /openapi.json, /metrics and, under /v1, "
+                "there is nothing here" + (meant.empty() ? "; there" : meant + " There") +
+                    " are /healthz, /readyz, /openapi.json, /metrics and, under /v1, "
                     "status, rules, hot, "
                     "overrides, audit, explain, inspect, reload and what changes keys");
 }
