@@ -106,8 +106,9 @@ struct Late {
   Tally tally{timers, {}};
   const RealClock clock;
   const OverrideDesk overrides{OverrideTable::Make({}, clock)};
+  Refusals refusals{"api"};
   std::unique_ptr<ApiDoor> door =
-      std::make_unique<ApiDoor>(store, tally, overrides, Admission{}, PolicyOf(kConfig));
+      std::make_unique<ApiDoor>(store, tally, overrides, Admission{}, refusals, PolicyOf(kConfig));
   std::unique_ptr<Service> service = std::make_unique<Service>(*door);
   Late() { service->Start(); }
 };
@@ -129,7 +130,8 @@ TEST(Batch, AnswersInTime) {
   Tally tally(timers, {});
   const RealClock clock;
   const OverrideDesk overrides{OverrideTable::Make({}, clock)};
-  ApiDoor door(*store, tally, overrides, Admission{}, PolicyOf(kConfig));
+  Refusals refusals("api");
+  ApiDoor door(*store, tally, overrides, Admission{}, refusals, PolicyOf(kConfig));
   Service service(door);
   service.Start();
   Client client(service.port());

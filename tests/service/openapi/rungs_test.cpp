@@ -108,7 +108,8 @@ class Rungs : public testing::Test {
   Tally tally_{timers_, {}};
   const RealClock clock_;
   const OverrideDesk overrides_{OverrideTable::Make({}, clock_)};
-  ApiDoor door_{store_, tally_, overrides_, Admission{}, MakePolicy()};
+  Refusals refusals_{"api"};
+  ApiDoor door_{store_, tally_, overrides_, Admission{}, refusals_, MakePolicy()};
   service::Service service_{door_};
 };
 
