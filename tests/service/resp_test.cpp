@@ -92,8 +92,8 @@ TEST_F(RespTest, OtherSourcesAreNamed) {
             "[0,3,2,-1,334,\"store\"]");
   EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1", "WITH", "path", "/a", "COST", "2"}),
             "[0,5,3,-1,400,\"store\"]");
-  EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1"}), "[0,5,4,-1,200,\"store\"]")
-      << "without a path the address stands for it, as in a request";
+  EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1"}), "-ERR the identity has no value for path")
+      << "every request has one: no request would share that bucket";
   EXPECT_EQ(Ask({"TG.DECIDE", "all", ""}), "[0,2,1,-1,500,\"store\"]");
 }
 

@@ -134,7 +134,7 @@ TEST_P(AccessTest, Admin) {
     HttpClient client(place.Connect(service, Door::kAdmin, caller));
     const auto ask = [&](std::string_view path, Field field) {
       std::string text = "GET ";
-      text.append(path).append(" HTTP/1.1\r\nHost: test\r\n");
+      text.append(path).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\n");
       client.Send(text.append(TokenLine(TokenOf(caller), field)).append("\r\n"));
       return client.Read();
     };
