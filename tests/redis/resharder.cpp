@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/resharder.hpp"
 
+#include <algorithm>
 #include <exception>
 
 #include "redis/slot_move.hpp"
@@ -9,6 +10,9 @@ namespace tidegate::redis_test {
 
 Resharder::Resharder(RedisCluster& cluster, std::vector<int> slots, Options options)
     : cluster_(cluster), options_(options) {
+  // One that is named twice would be moved by whom it does not belong to any more, the second time.
+  std::ranges::sort(slots);
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   std::vector<std::size_t> owners;
   owners.reserve(slots.size());
   for (const int slot : slots) owners.push_back(cluster.MasterOf(slot));
