@@ -253,6 +253,7 @@ void Change::OnRegistered(const Result<FleetRegister::Change>& change) {
 }
 
 void Change::Fail(int status, const std::string& why) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a part of this.
   const std::string text = why;
   HttpExchange& exchange = exchange_;
   record_.LogFailed(text);

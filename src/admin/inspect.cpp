@@ -52,6 +52,7 @@ class Inspecting : public Call {
   }
 
   void Fail(int status, const std::string& why) {
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a part of this.
     const std::string text = why;
     HttpExchange& exchange = exchange_;
     delete this;

@@ -65,9 +65,9 @@ json::object OverridesJson(const OverrideTable& table, const RuleSet& rules) {
     if (const auto left = table.Left(entry); left && *left == Micros{0}) continue;
     json::object one{{"rule", entry.what.rule}, {"key", entry.what.identity}};
     for (auto& member : OverrideJson(table, entry)) one[member.key()] = std::move(member.value());
-    std::string idle = WhyIdle(entry, rules);
+    const std::string idle = WhyIdle(entry, rules);
     one["in_force"] = idle.empty();
-    if (!idle.empty()) one["why"] = std::move(idle);
+    if (!idle.empty()) one["why"] = idle;
     all.push_back(std::move(one));
   }
   return {{"overrides", std::move(all)}};

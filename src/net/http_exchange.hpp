@@ -86,7 +86,7 @@ void AnswerProblem(HttpExchange& exchange, int status, std::string_view detail,
                    std::string_view pointer = {}, std::string_view field_lines = {});
 
 /// The body of such an answer.
-void WriteProblem(OutBuffer& out, int status, std::string_view detail,
+void WriteProblem(OutBuffer& body, int status, std::string_view detail,
                   std::string_view pointer = {});
 
 /// Writes `text` as the inside of a JSON string. Bytes that are not UTF-8 become U+FFFD.

@@ -251,6 +251,13 @@ bool IsHash(std::string_view value) noexcept {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
 }
 
+/// Of a part of an identity.
+bool CouldBeValue(const Source& source, std::string_view value) noexcept {
+  if (IsHash(value)) return true;
+  if (source.IsSecret() || !IsEncoded(value)) return false;
+  return source.kind != Source::Kind::kPath || value.front() == '/';
+}
+
 }  // namespace
 
 bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
@@ -274,10 +281,7 @@ bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
       const auto parsed = Address::Parse(value);
       if (!parsed) return false;
       if (parsed->MaskedV6(options_.ipv6_prefix).Text() != value) return false;
-    } else if (source->kind == Source::Kind::kConst ||
-               !(IsHash(value) || (!source->IsSecret() && IsEncoded(value)))) {
-      return false;
-    } else if (source->kind == Source::Kind::kPath && !IsHash(value) && value.front() != '/') {
+    } else if (source->kind == Source::Kind::kConst || !CouldBeValue(*source, value)) {
       return false;
     }
   }

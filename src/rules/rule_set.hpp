@@ -114,7 +114,7 @@ class RuleSet {
                                        Charges& charges, std::pmr::memory_resource& memory) const;
 
   /// Adds the charge of a key that is known by its identity as rules/identity.hpp writes it.
-  [[nodiscard]] Result<Access> ResolveKey(std::string_view rule, std::string_view identity,
+  [[nodiscard]] Result<Access> ResolveKey(std::string_view id, std::string_view identity,
                                           const OverrideView& overrides, Charges& charges) const;
 
   /// `deny`, then `exempt`, then every rule that matches, in the order of the file. `cost`

@@ -110,7 +110,7 @@ class HotKeys final : private net::Timer {
   [[nodiscard]] Totals AllTotals() const noexcept;
   /// The current window knows what one may stand for in it.
   void NoteSampling() noexcept;
-  [[nodiscard]] HotList ListOf(HotBy view) const;
+  [[nodiscard]] HotList ListOf(HotBy by) const;
   void Rotate(Clock::time_point now) noexcept;
   [[nodiscard]] SketchKey KeyOf(const Request& request) const noexcept;
 

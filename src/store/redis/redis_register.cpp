@@ -181,7 +181,7 @@ std::optional<milliseconds> RedisRegister::age() const {
 
 // --- Changing it ---------------------------------------------------------------
 
-void RedisRegister::Ask(std::vector<std::string> words, Done<Change> done) {
+void RedisRegister::Ask(const std::vector<std::string>& words, Done<Change> done) {
   if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
   client_.Run(
       KeyNames::FleetSlot(), Command(words), [this, done = std::move(done)](const Reply* reply) {

@@ -65,7 +65,7 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   /// The latest version that any node knows wins.
   void Restore();
   [[nodiscard]] std::string KnownNumber() const;
-  void Ask(std::vector<std::string> words, Done<Change> done);
+  void Ask(const std::vector<std::string>& words, Done<Change> done);
   [[nodiscard]] std::string Command(const std::vector<std::string>& words) const;
 
   Client& client_;
