@@ -144,7 +144,10 @@ TEST(ControlEdge, BansOutliveAFlush) {
   const auto banned = [&] {
     return one.Decide(EdgeAlice()).status == 403 && two.Decide(EdgeAlice()).status == 403;
   };
-  while (restored() == 0) ASSERT_TRUE(banned()) << "while nobody has put it back";
+  ASSERT_TRUE(Soon([&] {
+    EXPECT_TRUE(banned()) << "while nobody has put it back";
+    return restored() > 0;
+  }));
   EXPECT_TRUE(banned());
   EXPECT_EQ(restored(), 1) << "the other one has nothing to do";
   // What a node that starts learns is what was said, and until when.
@@ -162,7 +165,10 @@ TEST(ControlEdge, BansOutliveAFlush) {
   // Something else where the table was is no table.
   redis.Text({"DEL", "tg:overrides:{fleet}"});
   redis.Text({"SET", "tg:overrides:{fleet}", "nonsense"});
-  while (restored() < 2) ASSERT_TRUE(banned());
+  ASSERT_TRUE(Soon([&] {
+    EXPECT_TRUE(banned());
+    return restored() >= 2;
+  }));
   // And what is lifted stays so.
   ASSERT_EQ(AskAdmin(two, "/v1/lift", EdgeAlice()).status, 200);
   EXPECT_TRUE(Soon([&] { return one.Decide(EdgeAlice()).status == 200; }));
