@@ -135,7 +135,7 @@ void GatewayBench::Log() {
 double DecidedByStore(const Proxy& tidegate) {
   const std::string metrics =
       HttpClient(tidegate.admin_port).Ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-  constexpr std::string_view kBefore = R"(rung="store"} )";
+  constexpr std::string_view kBefore = R"(decided_by="store"} )";
   const std::size_t at = metrics.find(kBefore);
   return at == std::string::npos ? 0 : std::stod(metrics.substr(at + kBefore.size()));
 }

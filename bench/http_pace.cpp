@@ -76,8 +76,8 @@ void HttpPace::OnReadable(Connection& connection) {
   outcome_.micros.push_back(
       std::chrono::duration<double, std::micro>(Clock::now() - connection.intended).count());
   if (connection.received.starts_with("HTTP/1.1 200")) ++outcome_.ok;
-  if (connection.received.find(R"("rung":"store")") != std::string::npos ||
-      connection.received.find(R"("rung":"cache")") != std::string::npos) {
+  if (connection.received.find(R"("decided_by":"store")") != std::string::npos ||
+      connection.received.find(R"("decided_by":"cache")") != std::string::npos) {
     ++outcome_.exact;
   }
   connection.received.clear();

@@ -63,7 +63,8 @@ struct Question : Call {
   }
   /// Answered by Redis or from what it said; else a failure policy spoke.
   [[nodiscard]] bool exact() const noexcept {
-    return !error && (decision.rung == Rung::kStore || decision.rung == Rung::kCache);
+    return !error &&
+           (decision.decided_by == DecidedBy::kStore || decision.decided_by == DecidedBy::kCache);
   }
 };
 

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "admin/reload.hpp"
-#include "doors/override_desk.hpp"
-#include "doors/policy.hpp"
+#include "frontends/override_desk.hpp"
+#include "frontends/policy.hpp"
 #include "store/fleet_register.hpp"
 #include "tidegate/store.hpp"
 

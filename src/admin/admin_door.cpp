@@ -16,10 +16,10 @@
 #include "admin/json_answer.hpp"
 #include "admin/json_text.hpp"
 #include "admin/override_json.hpp"
-#include "doors/http_admission.hpp"
-#include "doors/question.hpp"
-#include "doors/resolve.hpp"
-#include "doors/web_page.hpp"
+#include "frontends/http_admission.hpp"
+#include "frontends/question.hpp"
+#include "frontends/resolve.hpp"
+#include "frontends/web_page.hpp"
 #include "rules/nearest.hpp"
 
 namespace tidegate {
@@ -185,7 +185,7 @@ void AdminDoor::AnswerReady(HttpExchange& exchange) {
     Probe& mine = static_cast<Probe&>(call);
     HttpExchange& of = mine.exchange;
     const std::optional<Error> error = std::move(mine.error);
-    const bool answered = !error && mine.looks[0].rung == Rung::kStore;
+    const bool answered = !error && mine.looks[0].decided_by == DecidedBy::kStore;
     if (answered) mine.was_ready = true;
     const bool was_ready = mine.was_ready;
     mine.~Probe();

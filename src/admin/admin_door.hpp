@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "admin/admin_desk.hpp"
-#include "doors/admission.hpp"
-#include "doors/refusals.hpp"
+#include "frontends/admission.hpp"
+#include "frontends/refusals.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {

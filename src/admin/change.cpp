@@ -232,7 +232,7 @@ void Change::StartCall() {
 
 void Change::OnCalled() {
   if (error) return Fail(StatusOf(error->code), error->message);
-  if (look_[0].rung != Rung::kStore && look_[0].rung != Rung::kCache) {
+  if (look_[0].decided_by != DecidedBy::kStore && look_[0].decided_by != DecidedBy::kCache) {
     return Fail(503, "the store does not answer: whether the key was changed is not known");
   }
   const bool applied = done == Done::kApplied;

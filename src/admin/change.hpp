@@ -4,7 +4,7 @@
 #include <string>
 
 #include "admin/admin_desk.hpp"
-#include "doors/question.hpp"
+#include "frontends/question.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {

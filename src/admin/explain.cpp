@@ -11,8 +11,8 @@
 #include "admin/json_text.hpp"
 #include "admin/key_question.hpp"
 #include "admin/override_json.hpp"
-#include "doors/answer.hpp"
-#include "doors/resolve.hpp"
+#include "frontends/answer.hpp"
+#include "frontends/resolve.hpp"
 #include "gateway/routing.hpp"
 #include "net/http1_tokens.hpp"
 #include "rules/match_reason.hpp"
@@ -261,9 +261,9 @@ json::object Explanation::RuleJson(std::size_t i) const {
   const auto at = static_cast<std::size_t>(asked - resolved_.charges.rules.begin());
   const Decision& was = before_[at];
   one["allowed"] = was.allowed;
-  one["rung"] = JsonText(Name(was.rung));
+  one["decided_by"] = JsonText(Name(was.decided_by));
   // Where a failure policy alone speaks, nobody knows what is left.
-  if (was.rung != Rung::kOpen && was.rung != Rung::kClosed) {
+  if (was.decided_by != DecidedBy::kOpen && was.decided_by != DecidedBy::kClosed) {
     // Of a share of the quota, where this node is on its own.
     one["before"] = json::object{{"remaining", was.remaining},
                                  {"of", was.limit},

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "admin/admin_desk.hpp"
-#include "doors/question.hpp"
+#include "frontends/question.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {

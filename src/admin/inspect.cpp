@@ -42,7 +42,7 @@ class Inspecting : public Call {
  private:
   void OnLooked() {
     if (error) return Fail(StatusOf(error->code), error->message);
-    if (look_[0].rung != Rung::kStore && look_[0].rung != Rung::kCache) {
+    if (look_[0].decided_by != DecidedBy::kStore && look_[0].decided_by != DecidedBy::kCache) {
       return Fail(503, "the store does not answer: nothing can be said about this key now");
     }
     desk_.stored(charges.front(), [this](Result<StoredState> state) {

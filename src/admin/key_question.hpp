@@ -4,8 +4,8 @@
 #include <memory_resource>
 #include <optional>
 
-#include "doors/question.hpp"
-#include "doors/resolve.hpp"
+#include "frontends/question.hpp"
+#include "frontends/resolve.hpp"
 #include "rules/rule_set.hpp"
 
 namespace tidegate {

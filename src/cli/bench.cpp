@@ -117,8 +117,8 @@ void PrintJson(const Outcome& outcome, const Console& console) {
   const BenchTally& tally = outcome.tally;
   json::object statuses;
   for (const auto& [status, count] : tally.statuses) statuses[std::to_string(status)] = count;
-  json::object rungs;
-  for (const auto& [rung, count] : tally.rungs) rungs[rung] = count;
+  json::object sources;
+  for (const auto& [decided_by, count] : tally.sources) sources[decided_by] = count;
   json::object latency;
   for (const auto& [name, q] : kQuantiles) {
     latency[name] = std::llround(SecondsOf(tally.latency.Quantile(q)) * 1e6);
@@ -130,7 +130,7 @@ void PrintJson(const Outcome& outcome, const Console& console) {
       {"allowed", tally.allowed},
       {"denied", tally.denied},
       {"statuses", std::move(statuses)},
-      {"rungs", std::move(rungs)},
+      {"decided_by", std::move(sources)},
       {"errors", tally.errors},
       {"latency_us", std::move(latency)}};
   if (!tally.trouble.empty()) report["error"] = tally.trouble;
@@ -159,7 +159,8 @@ void PrintBench(const BenchOptions& options, const AdminClient& client, const Ou
   for (const auto& [status, n] : tally.statuses) {
     facts.Add({"  status " + std::to_string(status), count(n)});
   }
-  for (const auto& [rung, n] : tally.rungs) facts.Add({"  rung " + rung, count(n)});
+  for (const auto& [decided_by, n] : tally.sources)
+    facts.Add({"  decided by " + decided_by, count(n)});
   facts.Add({"errors", Cell(count(tally.errors), tally.errors > 0 ? Ink::kBad : Ink::kPlain),
              tally.trouble});
   facts.Print(console);

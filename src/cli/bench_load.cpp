@@ -37,7 +37,7 @@ void BenchTally::Merge(const BenchTally& other) {
   denied += other.denied;
   errors += other.errors;
   for (const auto& [status, count] : other.statuses) statuses[status] += count;
-  for (const auto& [rung, count] : other.rungs) rungs[rung] += count;
+  for (const auto& [decided_by, count] : other.sources) sources[decided_by] += count;
   latency.Merge(other.latency);
   if (mistake.empty()) mistake = other.mistake;
   if (trouble.empty()) trouble = other.trouble;
@@ -138,12 +138,12 @@ void BenchLoad::Flush(Connection& connection) {
 void BenchLoad::Note(const BenchAnswer& answer) {
   ++(answer.allowed ? tally_.allowed : tally_.denied);
   if (answer.status != 0) ++tally_.statuses[answer.status];
-  const std::string_view rung = answer.rung.empty() ? "none" : answer.rung;
-  const auto found = tally_.rungs.find(rung);
-  if (found != tally_.rungs.end()) {
+  const std::string_view decided_by = answer.decided_by.empty() ? "none" : answer.decided_by;
+  const auto found = tally_.sources.find(decided_by);
+  if (found != tally_.sources.end()) {
     ++found->second;
-  } else if (tally_.rungs.size() < 16) {  // Foreign text must not grow without end.
-    tally_.rungs.emplace(rung, 1);
+  } else if (tally_.sources.size() < 16) {  // Foreign text must not grow without end.
+    tally_.sources.emplace(decided_by, 1);
   }
   answered_.store(tally_.decisions(), std::memory_order_relaxed);
 }

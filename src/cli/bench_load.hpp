@@ -23,7 +23,7 @@ struct BenchTally {
   std::uint64_t denied = 0;
   std::uint64_t errors = 0;  ///< Questions without an answer, and connections that did not come up.
   std::map<int, std::uint64_t> statuses = {};
-  std::map<std::string, std::uint64_t, std::less<>> rungs = {};
+  std::map<std::string, std::uint64_t, std::less<>> sources = {};
   LatencyRecord latency = {};
   std::string mistake = {};  ///< Not empty: why the server will answer no question of this kind.
   std::string trouble = {};  ///< The first of `errors`.

@@ -13,10 +13,10 @@ namespace tidegate::cli {
 /// What a server answered to one question of a bench.
 struct BenchAnswer {
   bool allowed = false;
-  int status = 0;              ///< Of HTTP; else 0.
-  std::string_view rung = {};  ///< Empty: it said none. Valid until the next call.
-  std::string mistake = {};    ///< Not empty: no decision, and the next answer would be the same.
-  bool last = false;           ///< The server closes the connection after it.
+  int status = 0;                    ///< Of HTTP; else 0.
+  std::string_view decided_by = {};  ///< Empty: it said none. Valid until the next call.
+  std::string mistake = {};  ///< Not empty: no decision, and the next answer would be the same.
+  bool last = false;         ///< The server closes the connection after it.
 };
 
 /// Questions and answers as bytes of one connection. No I/O.

@@ -65,7 +65,7 @@ class HttpWire final : public BenchWire {
 
  private:
   void Read(std::string_view body, BenchAnswer& answer) const {
-    constexpr std::string_view kRung = "\"rung\":\"";
+    constexpr std::string_view kDecidedBy = "\"decided_by\":\"";
     answer = {.status = response_->status, .last = !response_->keep_alive};
     answer.allowed = answer.status == 200;
     // The governing one stands before those of the rules. Parsing it all would cost the load more
@@ -83,10 +83,10 @@ class HttpWire final : public BenchWire {
       }
       return;
     }
-    const std::size_t at = body.find(kRung);
+    const std::size_t at = body.find(kDecidedBy);
     if (at == std::string_view::npos) return;
-    const std::string_view rest = body.substr(at + kRung.size());
-    answer.rung = rest.substr(0, rest.find('"'));
+    const std::string_view rest = body.substr(at + kDecidedBy.size());
+    answer.decided_by = rest.substr(0, rest.find('"'));
   }
 
   std::string head_;

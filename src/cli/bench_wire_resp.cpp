@@ -50,16 +50,16 @@ class RespWire final : public BenchWire {
     if (reply_.is(Reply::Type::kError)) {
       // The one error that is a decision: the store cannot be reached, and the rule is closed.
       if (reply_.text.starts_with("UNAVAILABLE")) {
-        answer.rung = "closed";
+        answer.decided_by = "closed";
       } else {
         answer.mistake = Shown(reply_.text);
       }
       return Progress::kAnswer;
     }
-    // limited, limit, remaining, retry, reset, rung
+    // limited, limit, remaining, retry, reset, decided_by
     if (!reply_.is(Reply::Type::kArray) || reply_.elements.size() != 6) return Progress::kGarbage;
     answer.allowed = reply_.elements[0].integer == 0;
-    answer.rung = reply_.elements[5].text;
+    answer.decided_by = reply_.elements[5].text;
     return Progress::kAnswer;
   }
 

@@ -28,10 +28,10 @@ void PrintDecision(const Members& decision, const Console& console) {
   } else if (decision.Has("limit")) {
     console.out << ", " << decision.Whole("remaining") << " of " << decision.Whole("limit")
                 << " left";
-    if (decision.Text("rung") == "local") {
+    if (decision.Text("decided_by") == "local") {
       console.out << " by that node's share: the store does not answer";
     }
-  } else if (decision.Has("rule") && decision.Has("rung")) {
+  } else if (decision.Has("rule") && decision.Has("decided_by")) {
     console.out << " without being counted: the store does not answer";
   }
   if (decision.Has("never")) {

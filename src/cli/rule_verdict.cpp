@@ -54,8 +54,8 @@ Ink InkOf(const Members& rule) {
 }  // namespace
 
 bool WithoutStore(const Members& rule) {
-  const std::string rung = rule.Text("rung");
-  return rung == "local" || rung == "open" || rung == "closed";
+  const std::string decided_by = rule.Text("decided_by");
+  return decided_by == "local" || decided_by == "open" || decided_by == "closed";
 }
 
 RuleVerdict RuleVerdict::Of(const Members& rule) {
@@ -65,10 +65,10 @@ RuleVerdict RuleVerdict::Of(const Members& rule) {
   const bool policy = WithoutStore(rule);
   std::string text;
   if (policy) {
-    text = "the store does not answer, and the policy is " + rule.Text("rung") + ": ";
+    text = "the store does not answer, and the policy is " + rule.Text("decided_by") + ": ";
   }
   text += shadow ? (allowed ? "would allow" : "would deny") : (allowed ? "allows" : "denies");
-  if (rule.Text("rung") == "local") text += " by this node's share";
+  if (rule.Text("decided_by") == "local") text += " by this node's share";
   if (const std::string left = Left(rule); !left.empty()) text += (policy ? ", " : ": ") + left;
   return {text + Again(rule), InkOf(rule)};
 }

@@ -106,7 +106,7 @@ void PrintStatus(const Members& status, const Console& console) {
   AddOverrides(status, facts);
   const Members decisions = status.Of("decisions");
   facts.Add({"decisions", CountsText(decisions)});
-  facts.Add({"rungs", CountsText(status.Of("rungs"))});
+  facts.Add({"decided by", CountsText(status.Of("decided_by"))});
   const std::string failures = CountsText(status.Of("failures"));
   facts.Add({"failures", Cell(failures, failures == "none" ? Ink::kPlain : Ink::kBad)});
   const bool decided = std::ranges::any_of(

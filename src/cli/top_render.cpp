@@ -52,7 +52,7 @@ class Page {
     if (view_.answered) {
       Store();
       Rates();
-      Rungs();
+      DecidedBy();
       Tables();
     }
     const auto rows = static_cast<std::size_t>(std::max(size_.rows, 0));
@@ -137,13 +137,14 @@ class Page {
     Add(line);
   }
 
-  void Rungs() {
+  void DecidedBy() {
     Line line = New();
-    line.Put("rungs ", Ink::kQuiet);
-    for (const View::Named& rung : view_.rungs) {
-      const bool exact = rung.name == "store" || rung.name == "cache";
-      line.Put("  " + rung.name + " ");
-      line.Put(Rate(rung.rate) + "/s", !exact && rung.rate > 0 ? Ink::kBad : Ink::kPlain);
+    line.Put("decided by ", Ink::kQuiet);
+    for (const View::Named& decided_by : view_.sources) {
+      const bool exact = decided_by.name == "store" || decided_by.name == "cache";
+      line.Put("  " + decided_by.name + " ");
+      line.Put(Rate(decided_by.rate) + "/s",
+               !exact && decided_by.rate > 0 ? Ink::kBad : Ink::kPlain);
     }
     for (const View::Named& failure : view_.failures) {
       line.Put("  " + failure.name + " " + Rate(failure.rate) + "/s", Ink::kBad);

@@ -163,7 +163,7 @@ View ViewOf(const TopSample* before, const TopSample& now) {
     return outcome.name == "allowed" || outcome.name == "denied";
   });
   DropZeros(view.outcomes);
-  view.rungs = Rates(earlier.Of("rungs"), status.Of("rungs"), seconds).All();
+  view.sources = Rates(earlier.Of("decided_by"), status.Of("decided_by"), seconds).All();
   view.failures = Rates(earlier.Of("failures"), status.Of("failures"), seconds).All();
   DropZeros(view.failures);
   view.latency = LatencyOf(earlier, status);
@@ -186,7 +186,7 @@ json::object JsonOf(const View& view, const TopSample& now) {
           {"interval_ms", view.interval.count()},
           {"decisions_per_s", view.decisions},
           {"denied_per_s", view.denied},
-          {"rungs_per_s", ObjectOf(view.rungs)},
+          {"decided_by_per_s", ObjectOf(view.sources)},
           {"latency", ObjectOf(view.latency)},
           {"store_latency", ObjectOf(view.store.latency)},
           {"rules", std::move(rules)},

@@ -83,7 +83,7 @@ struct View {
   double decisions = 0;
   double denied = 0;                 ///< With `banned`.
   std::vector<Named> outcomes = {};  ///< Others that are not 0: `banned`, `shadow_denied`, ...
-  std::vector<Named> rungs = {};
+  std::vector<Named> sources = {};
   std::vector<Named> failures = {};  ///< Those that are not 0.
   Latency latency = {};
   std::vector<Rule> rules = {};           ///< By rate, the highest first.

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "doors/override_desk.hpp"
-#include "doors/policy.hpp"
+#include "frontends/override_desk.hpp"
+#include "frontends/policy.hpp"
 #include "gateway/passage.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/upstream_pool.hpp"

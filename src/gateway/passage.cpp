@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "doors/resolve.hpp"
-#include "doors/settled.hpp"
+#include "frontends/resolve.hpp"
+#include "frontends/settled.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/proxy_head.hpp"
@@ -357,7 +357,7 @@ void Passage::Log(PassageOutcome outcome) {
     const Decision& decision = *answer.governing;
     out << R"(,"rule":")" << decision.rule << R"(","allowed":)"
         << (answer.allowed ? "true" : "false") << R"(,"remaining":)" << decision.remaining
-        << R"(,"rung":")" << Name(decision.rung) << '"';
+        << R"(,"decided_by":")" << Name(decision.decided_by) << '"';
   } else if (!answer.banned_by.empty()) {
     out << R"(,"rule":")" << answer.banned_by << R"(","allowed":false)";
   }

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "doors/answer.hpp"
+#include "frontends/answer.hpp"
 #include "gateway/client_stream.hpp"
 #include "gateway/ejection.hpp"
 #include "gateway/upstream_pool.hpp"

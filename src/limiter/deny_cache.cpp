@@ -39,7 +39,7 @@ bool DenyCache::Find(Call& call, TimePoint now) noexcept {
       Decision& decision = call.decisions[i];
       decision = {.allowed = kept.allowed,
                   .never = kept.never,
-                  .rung = Rung::kCache,
+                  .decided_by = DecidedBy::kCache,
                   .limit = call.charges[i].quota->capacity(),
                   .remaining = kept.remaining,
                   .retry_after = std::max(Micros{kept.retry_after} - elapsed, Micros{0}),

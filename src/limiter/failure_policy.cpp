@@ -10,15 +10,17 @@ namespace {
 
 Decision Closed(const Charge& charge) noexcept {
   return {.allowed = false,
-          .rung = Rung::kClosed,
+          .decided_by = DecidedBy::kClosed,
           .limit = charge.quota->capacity(),
           .retry_after = FailurePolicy::kClosedFor,
           .rule = charge.rule};
 }
 
 Decision Open(const Charge& charge) noexcept {
-  return {
-      .allowed = true, .rung = Rung::kOpen, .limit = charge.quota->capacity(), .rule = charge.rule};
+  return {.allowed = true,
+          .decided_by = DecidedBy::kOpen,
+          .limit = charge.quota->capacity(),
+          .rule = charge.rule};
 }
 
 bool Refuses(const Charge& charge) noexcept {
@@ -36,7 +38,7 @@ Charge FailurePolicy::Share(const Charge& charge) {
 Decision FailurePolicy::Look(const Charge& charge) {
   auto look = local_.Peek(Share(charge));
   Decision decision = look ? *look : Closed(charge);
-  if (look) decision.rung = Rung::kLocal;
+  if (look) decision.decided_by = DecidedBy::kLocal;
   return decision;
 }
 
@@ -88,7 +90,7 @@ void FailurePolicy::Apply(Call& call) {
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     if (call.charges[i].on_failure != OnFailure::kLocal) continue;
     call.decisions[i] = decisions[next++];
-    call.decisions[i].rung = Rung::kLocal;
+    call.decisions[i].decided_by = DecidedBy::kLocal;
   }
 }
 

@@ -16,7 +16,8 @@ namespace tidegate {
 ///     open     passes
 ///
 /// Where one request has several: a closed one refuses it and nothing is charged; else the local
-/// ones decide, all or nothing; open ones say nothing. Every decision says which rung spoke.
+/// ones decide, all or nothing; open ones say nothing. `decided_by` of each decision names its
+/// policy.
 class FailurePolicy {
  public:
   static constexpr Micros kClosedFor = std::chrono::seconds{1};

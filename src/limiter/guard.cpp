@@ -128,8 +128,11 @@ void Guard::OnFailed(Call& call, redis::Reason reason) {
   }
   policy_.Answer(call);
   // A look decides nothing: readiness probes would count as requests that were refused.
-  if (!call.error && call.kind != Call::Kind::kPeek) {
-    for (const Decision& decision : call.decisions) stats_.CountFailure(decision.rung, reason);
+  if (!call.error) {
+    for (Decision& decision : call.decisions) {
+      decision.reason = redis::DecisionReason(reason);
+      if (call.kind != Call::Kind::kPeek) stats_.CountFailure(decision.decided_by, reason);
+    }
   }
   call.finished(call);
 }

@@ -13,13 +13,14 @@ namespace tidegate {
 /// What one reactor's guard has done so far.
 struct GuardStats {
   redis::Count cache_hits;
-  std::array<std::array<redis::Count, redis::kReasons>, 5> failures;  ///< By rung and reason.
+  std::array<std::array<redis::Count, redis::kReasons>, kDecisionSources>
+      failures;             ///< By who decided, and why.
   redis::Count spans;       ///< Requests that went in parts.
   redis::Count taken_back;  ///< Charges of them that were given back: another part denied.
   redis::Count kept;        ///< Of those, refunds that failed: the charge stays until it recovers.
 
-  void CountFailure(Rung rung, redis::Reason reason) noexcept {
-    failures[static_cast<std::size_t>(rung)][static_cast<std::size_t>(reason)].Add();
+  void CountFailure(DecidedBy decided_by, redis::Reason reason) noexcept {
+    failures[static_cast<std::size_t>(decided_by)][static_cast<std::size_t>(reason)].Add();
   }
 };
 

@@ -10,8 +10,8 @@ namespace {
 /// nothing; one that it refused is what the caller must hear, since waiting for the others is no
 /// use.
 int Voice(const Decision& decision) noexcept {
-  if (decision.rung == Rung::kOpen) return 0;
-  return decision.rung == Rung::kClosed && !decision.allowed ? 2 : 1;
+  if (decision.decided_by == DecidedBy::kOpen) return 0;
+  return decision.decided_by == DecidedBy::kClosed && !decision.allowed ? 2 : 1;
 }
 
 /// Whether `a` should be told rather than `b`.

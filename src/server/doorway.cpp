@@ -96,8 +96,8 @@ void Doorway::CloseAll(const net::Reactor& reactor) {
   }
 }
 
-Snapshot::Door Doorway::Stats() const {
-  Snapshot::Door door{.name = name_};
+MetricsReport::Door Doorway::Stats() const {
+  MetricsReport::Door door{.name = name_};
   for (const auto& listener : listeners_) {
     const net::HttpStats& stats = listener->stats();
     door.accepted += stats.accepted.load(std::memory_order_relaxed);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "doors/admission.hpp"
-#include "doors/refusals.hpp"
+#include "frontends/admission.hpp"
+#include "frontends/refusals.hpp"
 #include "net/endpoint.hpp"
 #include "net/listener.hpp"
 #include "net/tls_server.hpp"
@@ -56,7 +56,7 @@ class Doorway {
   }
   /// Ends all that is under way on that reactor. On its thread.
   void CloseAll(const net::Reactor& reactor);
-  [[nodiscard]] Snapshot::Door Stats() const;
+  [[nodiscard]] MetricsReport::Door Stats() const;
   /// Of all its listeners.
   [[nodiscard]] Refusals& refusals() noexcept { return refusals_; }
   [[nodiscard]] const Refusals& refusals() const noexcept { return refusals_; }

@@ -81,11 +81,11 @@ Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& poli
           server.api_.refusals(), policy),
       resp(server.config_.listen.resp.off()
                ? nullptr
-               : std::make_unique<RespDoor>(
+               : std::make_unique<RespFrontend>(
                      store(server), tally, overrides,
-                     RespDoor::Options{.admission = Admission(server.config_.listen.resp),
-                                       .refusals = server.resp_.refusals(),
-                                       .version = server.options_.version},
+                     RespFrontend::Options{.admission = Admission(server.config_.listen.resp),
+                                           .refusals = server.resp_.refusals(),
+                                           .version = server.options_.version},
                      policy)) {}
 
 AsyncStore& Server::Worker::store(Server& server) noexcept {
@@ -366,7 +366,7 @@ std::string Server::Metrics() const {
     if (worker->guard) guards.push_back(worker->guard.get());
     if (worker->gateway) gateways.push_back(worker->gateway.get());
   }
-  std::vector<Snapshot::Door> doors = {api_.Stats(), admin_.Stats()};
+  std::vector<MetricsReport::Door> doors = {api_.Stats(), admin_.Stats()};
   if (!resp_.off()) doors.push_back(resp_.Stats());
   std::vector<MetricFamily> more = TallyMetrics(tallies);
   for (MetricFamily& family : FailureMetrics(guards)) more.push_back(std::move(family));

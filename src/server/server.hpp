@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "admin/admin_door.hpp"
-#include "doors/api_door.hpp"
-#include "doors/resp/resp_door.hpp"
+#include "frontends/api_frontend.hpp"
+#include "frontends/resp/resp_frontend.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/upstream_care.hpp"
 #include "limiter/guard.hpp"
@@ -95,8 +95,8 @@ class Server {
     Tally tally;
     OverrideDesk overrides;
     std::unique_ptr<Guard> guard;  ///< Where the store is Redis.
-    ApiDoor api;
-    std::unique_ptr<RespDoor> resp;               ///< Where there is one.
+    ApiFrontend api;
+    std::unique_ptr<RespFrontend> resp;           ///< Where there is one.
     std::unique_ptr<Gateway> gateway;             ///< Where there is one.
     std::unique_ptr<redis::Heartbeat> heartbeat;  ///< Of the first.
     std::unique_ptr<UpstreamCare> care;           ///< Of the first, with a gateway.

@@ -19,16 +19,16 @@ using std::chrono::milliseconds;
 
 json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
 
-/// Decisions by outcome, and by rung, of some rules.
+/// Decisions of some rules, by outcome and by who decided.
 struct Counts {
   std::array<std::uint64_t, DecisionCounters::kOutcomes> outcomes{};
-  std::array<std::uint64_t, DecisionCounters::kRungs> rungs{};
+  std::array<std::uint64_t, kDecisionSources> sources{};
 
   void Add(const DecisionCounters& counters, std::uint32_t slot) {
     using Outcome = DecisionCounters::Outcome;
-    counters.Each(slot, [&](Outcome outcome, Rung rung, std::uint64_t count) {
+    counters.Each(slot, [&](Outcome outcome, DecidedBy decided_by, std::uint64_t count) {
       outcomes[static_cast<std::size_t>(outcome)] += count;
-      if (DecisionCounters::HasRung(outcome)) rungs[static_cast<std::size_t>(rung)] += count;
+      sources[static_cast<std::size_t>(decided_by)] += count;
     });
   }
   [[nodiscard]] json::object OutcomesJson() const {
@@ -38,10 +38,10 @@ struct Counts {
     }
     return out;
   }
-  [[nodiscard]] json::object RungsJson() const {
+  [[nodiscard]] json::object SourcesJson() const {
     json::object out;
-    for (std::size_t i = 0; i < rungs.size(); ++i) {
-      out[Text(Name(static_cast<Rung>(i)))] = rungs[i];
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      out[Text(Name(static_cast<DecidedBy>(i)))] = sources[i];
     }
     return out;
   }
@@ -172,7 +172,7 @@ json::object FailuresJson(const Guards& guards) {
   for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
     std::uint64_t all = 0;
     for (const Guard* const guard : guards) {
-      for (const auto& rung : guard->stats().failures) all += rung[reason].get();
+      for (const auto& decided_by : guard->stats().failures) all += decided_by[reason].get();
     }
     out[Text(redis::Name(static_cast<redis::Reason>(reason)))] = all;
   }
@@ -187,7 +187,7 @@ json::object MemoryJson(const StoreStats& stats) {
           {"list_bytes", stats.list_bytes}};
 }
 
-json::object DoorJson(const Snapshot::Door& door) {
+json::object DoorJson(const MetricsReport::Door& door) {
   return {{"door", door.name},         {"connections", door.open}, {"accepted", door.accepted},
           {"requests", door.requests}, {"refused", door.refused},  {"shed", door.shed}};
 }
@@ -226,7 +226,7 @@ std::string Server::StatusJson() const {
   for (auto& member : AgeJson(*register_)) overrides[member.key()] = std::move(member.value());
   out["overrides"] = std::move(overrides);
   out["decisions"] = counts.OutcomesJson();
-  out["rungs"] = counts.RungsJson();
+  out["decided_by"] = counts.SourcesJson();
   out["failures"] = FailuresJson(guards);
   out["latency"] = Histogram(
       DecisionLatency::kBuckets, seconds,

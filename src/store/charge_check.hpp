@@ -26,7 +26,7 @@ enum class Operation : std::uint8_t { kApply, kDebit, kRefund, kLease, kKey };
                                          bool allowed) noexcept {
   return {.allowed = allowed,
           .never = outcome.never,
-          .rung = Rung::kStore,
+          .decided_by = DecidedBy::kStore,
           .limit = charge.quota->capacity(),
           .remaining = outcome.remaining,
           .retry_after = allowed ? Micros{0} : outcome.retry_after,

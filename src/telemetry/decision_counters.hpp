@@ -11,11 +11,10 @@
 
 namespace tidegate {
 
-/// Decisions of one reactor by rule, outcome and rung. One thread counts, any may read.
+/// Decisions of one reactor by rule, outcome and who decided. One thread counts, any may read.
 class DecisionCounters {
  public:
-  /// The first four are for the rungs to answer; the others operators decided, and no rung was
-  /// asked.
+  /// Operators decide the last two, and nobody else does.
   enum class Outcome : std::uint8_t {
     kAllowed,
     kDenied,
@@ -25,48 +24,44 @@ class DecisionCounters {
     kExempted,
   };
   static constexpr std::size_t kOutcomes = 6;
-  static constexpr std::size_t kRungs = 5;
 
   [[nodiscard]] static std::string_view Name(Outcome outcome) noexcept;
-  [[nodiscard]] static constexpr bool HasRung(Outcome outcome) noexcept {
-    return outcome < Outcome::kBanned;
-  }
   [[nodiscard]] static constexpr Outcome OutcomeOf(Mode mode, const Decision& decision) noexcept {
+    if (decision.decided_by == DecidedBy::kOperator) [[unlikely]]
+      return decision.allowed ? Outcome::kExempted : Outcome::kBanned;
     return static_cast<Outcome>((mode == Mode::kShadow ? 2u : 0u) + (decision.allowed ? 0u : 1u));
   }
 
-  void Count(std::uint32_t slot, Outcome outcome, Rung rung) {
-    table_.Add(slot, Cell(outcome, rung));
+  /// REQUIRES: `outcome` is the OutcomeOf a decision by `decided_by`.
+  void Count(std::uint32_t slot, Outcome outcome, DecidedBy decided_by) {
+    table_.Add(slot, Cell(outcome, decided_by));
   }
-  /// REQUIRES: !HasRung(outcome).
-  void Count(std::uint32_t slot, Outcome outcome) { table_.Add(slot, Cell(outcome, {})); }
 
-  /// Calls `see(outcome, rung, count)` for all of a rule's that are not 0; the rung means nothing
-  /// where the outcome has none.
+  /// Calls `see(outcome, decided_by, count)` for each of a rule's counters that is not 0.
   template <class See>
   void Each(std::uint32_t slot, See&& see) const {
-    for (std::size_t i = 0; i < kOutcomes; ++i) {
-      const auto outcome = static_cast<Outcome>(i);
-      for (std::size_t j = 0; j < (HasRung(outcome) ? kRungs : 1); ++j) {
-        const auto rung = static_cast<Rung>(j);
-        if (const std::uint64_t count = table_.Get(slot, Cell(outcome, rung))) {
-          see(outcome, rung, count);
-        }
-      }
+    for (std::size_t cell = 0; cell < kCells; ++cell) {
+      const std::uint64_t count = table_.Get(slot, cell);
+      if (count == 0) continue;
+      const auto source = static_cast<DecidedBy>(cell / kPerSource);
+      const std::size_t column = cell % kPerSource;
+      see(static_cast<Outcome>(source == DecidedBy::kOperator ? column + kPerSource : column),
+          source, count);
     }
   }
 
  private:
-  static constexpr std::size_t kWithRung = 4;  ///< Outcomes.
+  /// Outcomes of one source. They are side by side: most decisions are the store's, and share a
+  /// cache line.
+  static constexpr std::size_t kPerSource = 4;
+  static constexpr std::size_t kCells = kDecisionSources * kPerSource;
 
-  /// Those of one rung side by side: most have the first rung, and share a cache line.
-  [[nodiscard]] static constexpr std::size_t Cell(Outcome outcome, Rung rung) noexcept {
-    const auto number = static_cast<std::size_t>(outcome);
-    return HasRung(outcome) ? static_cast<std::size_t>(rung) * kWithRung + number
-                            : kRungs * kWithRung + (number - kWithRung);
+  [[nodiscard]] static constexpr std::size_t Cell(Outcome outcome, DecidedBy decided_by) noexcept {
+    return static_cast<std::size_t>(decided_by) * kPerSource +
+           static_cast<std::size_t>(outcome) % kPerSource;
   }
 
-  SlotTable<kRungs * kWithRung + (kOutcomes - kWithRung)> table_;
+  SlotTable<kCells> table_;
 };
 
 }  // namespace tidegate

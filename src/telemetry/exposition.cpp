@@ -86,37 +86,36 @@ class Writer {
   std::string_view name_;
 };
 
-void AddDecisions(Writer& out, const Snapshot& snapshot) {
-  out.Family("tidegate_decisions_total", "Decisions by rule, outcome and the rung that answered.",
+void AddDecisions(Writer& out, const MetricsReport& report) {
+  out.Family("tidegate_decisions_total", "Decisions by rule, outcome and who decided.",
              Type::kCounter);
   using Outcome = DecisionCounters::Outcome;
-  for (std::uint32_t slot = 0; slot < snapshot.rule_names.size(); ++slot) {
-    std::map<std::pair<Outcome, Rung>, std::uint64_t> sums;
-    for (const DecisionCounters* const counters : snapshot.decisions) {
-      counters->Each(slot, [&](Outcome outcome, Rung rung, std::uint64_t count) {
-        sums[{outcome, rung}] += count;
+  for (std::uint32_t slot = 0; slot < report.rule_names.size(); ++slot) {
+    std::map<std::pair<Outcome, DecidedBy>, std::uint64_t> sums;
+    for (const DecisionCounters* const counters : report.decisions) {
+      counters->Each(slot, [&](Outcome outcome, DecidedBy decided_by, std::uint64_t count) {
+        sums[{outcome, decided_by}] += count;
       });
     }
     for (const auto& [cell, sum] : sums) {
-      const auto [outcome, rung] = cell;
-      out.Value(static_cast<double>(sum),
-                {{"rule", snapshot.rule_names[slot]},
-                 {"outcome", DecisionCounters::Name(outcome)},
-                 {"rung", DecisionCounters::HasRung(outcome) ? Name(rung) : "none"}});
+      const auto [outcome, decided_by] = cell;
+      out.Value(static_cast<double>(sum), {{"rule", report.rule_names[slot]},
+                                           {"outcome", DecisionCounters::Name(outcome)},
+                                           {"decided_by", Name(decided_by)}});
     }
   }
 }
 
-void AddStore(Writer& out, const Snapshot& snapshot) {
-  const StoreStats& store = snapshot.store;
+void AddStore(Writer& out, const MetricsReport& report) {
+  const StoreStats& store = report.store;
   out.Gauge("tidegate_store_entries", "Entries in use: keys, and ids of refunds.",
             static_cast<double>(store.tracked));
   out.Gauge("tidegate_store_max_entries", "As many entries as there may be: store.max_keys.",
-            static_cast<double>(snapshot.store_max_entries));
+            static_cast<double>(report.store_max_entries));
   out.Gauge("tidegate_store_list_bytes", "Bytes held by logs and leases.",
             static_cast<double>(store.list_bytes));
   out.Gauge("tidegate_store_max_list_bytes", "As many as there may be: store.max_list_bytes.",
-            static_cast<double>(snapshot.store_max_list_bytes));
+            static_cast<double>(report.store_max_list_bytes));
   out.Counter("tidegate_store_reclaimed_total",
               "Entries of fully recovered keys given to new ones.",
               static_cast<double>(store.reclaimed));
@@ -128,28 +127,28 @@ void AddStore(Writer& out, const Snapshot& snapshot) {
               static_cast<double>(store.repaired));
 }
 
-void AddDoors(Writer& out, const Snapshot& snapshot) {
-  using Member = std::uint64_t Snapshot::Door::*;
+void AddDoors(Writer& out, const MetricsReport& report) {
+  using Member = std::uint64_t MetricsReport::Door::*;
   const auto add = [&](std::string_view name, std::string_view help, Type type, Member member) {
     out.Family(name, help, type);
-    for (const auto& door : snapshot.doors) {
+    for (const auto& door : report.doors) {
       out.Value(static_cast<double>(door.*member), {{"door", door.name}});
     }
   };
-  add("tidegate_connections", "Open connections.", Type::kGauge, &Snapshot::Door::open);
+  add("tidegate_connections", "Open connections.", Type::kGauge, &MetricsReport::Door::open);
   add("tidegate_connections_accepted_total", "Connections accepted.", Type::kCounter,
-      &Snapshot::Door::accepted);
+      &MetricsReport::Door::accepted);
   add("tidegate_connections_shed_total", "Connections refused beyond the limit.", Type::kCounter,
-      &Snapshot::Door::shed);
-  add("tidegate_requests_total", "Requests read.", Type::kCounter, &Snapshot::Door::requests);
+      &MetricsReport::Door::shed);
+  add("tidegate_requests_total", "Requests read.", Type::kCounter, &MetricsReport::Door::requests);
   add("tidegate_requests_refused_total", "Requests that were no HTTP, too large or too slow.",
-      Type::kCounter, &Snapshot::Door::refused);
+      Type::kCounter, &MetricsReport::Door::refused);
 }
 
-void AddResponses(Writer& out, const Snapshot& snapshot) {
+void AddResponses(Writer& out, const MetricsReport& report) {
   static constexpr std::array<std::string_view, 5> kClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
   out.Family("tidegate_responses_total", "Answers by class of status.", Type::kCounter);
-  for (const auto& door : snapshot.doors) {
+  for (const auto& door : report.doors) {
     if (!door.responses) continue;
     // Nobody sends interim answers with a status of their own; the others are there from the
     // start, so that a rate sees the first of them.
@@ -172,27 +171,27 @@ void AddMore(Writer& out, const MetricFamily& family) {
 
 }  // namespace
 
-std::string Expose(const Snapshot& snapshot) {
+std::string Expose(const MetricsReport& report) {
   Writer out;
   out.Family("tidegate_build_info", "Which tidegate this is.", Type::kGauge);
-  out.Value(1, {{"version", snapshot.version}});
-  AddDecisions(out, snapshot);
-  AddStore(out, snapshot);
-  AddDoors(out, snapshot);
-  AddResponses(out, snapshot);
+  out.Value(1, {{"version", report.version}});
+  AddDecisions(out, report);
+  AddStore(out, report);
+  AddDoors(out, report);
+  AddResponses(out, report);
   out.Gauge("tidegate_reactors", "Threads that serve, each with its own connections.",
-            static_cast<double>(snapshot.reactors));
-  out.Gauge("tidegate_rules", "Rules in force.", static_cast<double>(snapshot.rules));
+            static_cast<double>(report.reactors));
+  out.Gauge("tidegate_rules", "Rules in force.", static_cast<double>(report.rules));
   out.Family("tidegate_config_reloads_total", "Configurations read since the start, by result.",
              Type::kCounter);
-  out.Value(static_cast<double>(snapshot.reloads), {{"result", "applied"}});
-  out.Value(static_cast<double>(snapshot.failed_reloads), {{"result", "refused"}});
+  out.Value(static_cast<double>(report.reloads), {{"result", "applied"}});
+  out.Value(static_cast<double>(report.failed_reloads), {{"result", "refused"}});
   out.Gauge("tidegate_config_applied_timestamp_seconds",
-            "When the configuration in force was applied.", snapshot.last_reload_seconds);
+            "When the configuration in force was applied.", report.last_reload_seconds);
   out.Gauge("tidegate_config_last_reload_successful",
             "0: the configuration that was read last was refused, and an older one is in force.",
-            snapshot.last_reload_refused ? 0 : 1);
-  for (const MetricFamily& family : snapshot.more) AddMore(out, family);
+            report.last_reload_refused ? 0 : 1);
+  for (const MetricFamily& family : report.more) AddMore(out, family);
   for (const MetricFamily& family : ProcessMetrics()) AddMore(out, family);
   return out.Take();
 }

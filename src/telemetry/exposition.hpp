@@ -15,7 +15,7 @@
 namespace tidegate {
 
 /// Everything that `/metrics` tells, gathered at one moment.
-struct Snapshot {
+struct MetricsReport {
   std::string version;
   std::vector<std::string> rule_names;                 ///< By slot.
   std::span<const DecisionCounters* const> decisions;  ///< One per reactor.
@@ -43,6 +43,6 @@ struct Snapshot {
 };
 
 /// The Prometheus text format, version 0.0.4.
-[[nodiscard]] std::string Expose(const Snapshot& snapshot);
+[[nodiscard]] std::string Expose(const MetricsReport& report);
 
 }  // namespace tidegate

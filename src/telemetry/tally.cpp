@@ -9,13 +9,15 @@ Tally::Tally(net::Timers& timers, const Options& options)
                                       : std::make_unique<HotKeys>(timers, options.hot_keys)) {}
 
 void Tally::CountBanned(std::uint32_t slot, const Charge& charge) noexcept {
-  if (options_.decisions) counters_.Count(slot, DecisionCounters::Outcome::kBanned);
+  if (options_.decisions)
+    counters_.Count(slot, DecisionCounters::Outcome::kBanned, DecidedBy::kOperator);
   if (hot_keys_ == nullptr) return;
   hot_keys_->Count(slot, charge.identity, charge.cost, HotKeys::Outcome::kDenied);
 }
 
 void Tally::CountExempted(std::uint32_t slot) noexcept {
-  if (options_.decisions) counters_.Count(slot, DecisionCounters::Outcome::kExempted);
+  if (options_.decisions)
+    counters_.Count(slot, DecisionCounters::Outcome::kExempted, DecidedBy::kOperator);
 }
 
 std::shared_ptr<const HotReport> Tally::hot() const {

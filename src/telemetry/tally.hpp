@@ -43,7 +43,7 @@ class Tally {
   void Count(std::uint32_t slot, const Charge& charge, const Decision& decision) noexcept {
     using Outcome = DecisionCounters::Outcome;
     const Outcome outcome = DecisionCounters::OutcomeOf(charge.mode, decision);
-    if (options_.decisions) counters_.Count(slot, outcome, decision.rung);
+    if (options_.decisions) counters_.Count(slot, outcome, decision.decided_by);
     if (hot_keys_ == nullptr) return;
     hot_keys_->Count(
         slot, charge.identity, charge.cost,

@@ -94,7 +94,7 @@ TEST_F(AskingTest, WhetherARuleSufficesTheServerKnows) {
 }
 
 TEST_F(AskingTest, DecideSaysThatOneNodeAloneDecided) {
-  EXPECT_EQ(Printed(R"({"allowed":true,"rule":"r","limit":50,"remaining":49,"rung":"local"})",
+  EXPECT_EQ(Printed(R"({"allowed":true,"rule":"r","limit":50,"remaining":49,"decided_by":"local"})",
                     [&](const AskOptions& ask) {
                       return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
                     }),

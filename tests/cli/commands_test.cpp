@@ -355,12 +355,14 @@ TEST_F(CommandsTest, Decide) {
   FakeAdmin server([](const Question& question) {
     if (question.body.find("\"bob\"") != std::string::npos) {
       return Reply{429, R"({"allowed":false,"rule":"r","limit":5,"remaining":0,)"
-                        R"("retry_after_ms":1500,"rung":"store"})"};
+                        R"("retry_after_ms":1500,"decided_by":"store"})"};
     }
     if (question.body.find("\"carol\"") != std::string::npos) {
-      return Reply{503, R"({"allowed":false,"rule":"r","retry_after_ms":1000,"rung":"closed"})"};
+      return Reply{503,
+                   R"({"allowed":false,"rule":"r","retry_after_ms":1000,"decided_by":"closed"})"};
     }
-    return Reply{200, R"({"allowed":true,"rule":"r","limit":5,"remaining":4,"rung":"store"})"};
+    return Reply{200,
+                 R"({"allowed":true,"rule":"r","limit":5,"remaining":4,"decided_by":"store"})"};
   });
   EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "alice", .cost = 2}, console_),
             kOk);

@@ -84,10 +84,10 @@ void PrometheusTest::Suffer() {
   // All is well first: every node has been looked at before anything rises.
   EXPECT_TRUE(Soon(
       Sees("count(count_over_time(up[10s]) > 1) == " + std::to_string(estate_.Targets().size()))));
-  for (const std::string_view rung : {"store", "cache"}) {
-    EXPECT_TRUE(
-        Soon(Sees("tidegate_decisions_total" + Of(front, ",rung=\"" + std::string(rung) + "\""))))
-        << rung;
+  for (const std::string_view decided_by : {"store", "cache"}) {
+    EXPECT_TRUE(Soon(Sees("tidegate_decisions_total" +
+                          Of(front, ",decided_by=\"" + std::string(decided_by) + "\""))))
+        << decided_by;
   }
   // One shard may be full before the others are.
   EXPECT_TRUE(estate_.Overflow(Sees("increase(tidegate_store_overflowed_total" +
@@ -112,9 +112,9 @@ void PrometheusTest::Suffer() {
       estate_.Garble(Sees("increase(tidegate_failures_total" +
                           Of(estate_.slow(), ",reason=~\"badresponse|badtypes\"") + "[10s]) > 0")));
   std::string outage = "tidegate_redis_breaker_state" + Of(front) + " > 0";
-  for (const std::string_view rung : {"open", "closed", "local"}) {
+  for (const std::string_view decided_by : {"open", "closed", "local"}) {
     outage += " and on (instance) increase(tidegate_decisions_total" +
-              Of(front, ",rung=\"" + std::string(rung) + "\"") + "[10s]) > 0";
+              Of(front, ",decided_by=\"" + std::string(decided_by) + "\"") + "[10s]) > 0";
   }
   EXPECT_TRUE(estate_.Outage(Sees(outage)));
   EXPECT_TRUE(estate_.TakeDescriptors(
@@ -124,7 +124,7 @@ void PrometheusTest::Suffer() {
   EXPECT_TRUE(Soon(Sees("tidegate_overrides_age_seconds" + Of(estate_.orphan()) + " > 30"), 40s));
 }
 
-/// Every outcome, rung and reason occurred.
+/// Every outcome, decided_by and reason occurred.
 void PrometheusTest::CheckDecisions() {
   const auto occurred = [&](std::string_view metric, std::string_view label,
                             std::string_view value) {
@@ -136,8 +136,8 @@ void PrometheusTest::CheckDecisions() {
        {"allowed", "denied", "shadow_allowed", "shadow_denied", "banned", "exempted"}) {
     occurred("tidegate_decisions_total", "outcome", outcome);
   }
-  for (const char* const rung : {"store", "cache", "local", "open", "closed"}) {
-    occurred("tidegate_decisions_total", "rung", rung);
+  for (const char* const decided_by : {"store", "cache", "local", "open", "closed"}) {
+    occurred("tidegate_decisions_total", "decided_by", decided_by);
   }
   for (const char* const reason : {"rediserror", "timeout", "breaker_open", "queue_full"}) {
     occurred("tidegate_failures_total", "reason", reason);

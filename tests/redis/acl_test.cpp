@@ -73,7 +73,7 @@ class AclTest : public ClusterCase {
       EXPECT_TRUE(answer.status == 200 || answer.status == 429) << answer.body;
     }
     const Answer quota = (*fleet_)[2].Decide(R"({"key":"job","limit":"1000/m"})");
-    EXPECT_EQ(quota.Member("rung"), "store") << quota.body;
+    EXPECT_EQ(quota.Member("decided_by"), "store") << quota.body;
     Operate("h" + std::to_string(50 + round) + ".example");
   }
   /// What operators do, and what the others then hear of.
@@ -102,8 +102,9 @@ class AclTest : public ClusterCase {
     EXPECT_EQ(Do(2, "/v1/peek", rule, identity).Number("remaining"), 1);
     EXPECT_EQ(Do(0, "/v1/debit", rule, identity, R"(,"cost":1)").status, 200);
     // The first is Redis's, and then the node knows it itself.
-    EXPECT_TRUE(Soon([&] { return Do(0, "/v1/decide", rule, identity).Member("rung") == "cache"; }))
-        << "nothing is cached where the channel cannot be heard";
+    EXPECT_TRUE(Soon([&] {
+      return Do(0, "/v1/decide", rule, identity).Member("decided_by") == "cache";
+    })) << "nothing is cached where the channel cannot be heard";
     EXPECT_EQ(Do(1, "/v1/refund", rule, identity, R"(,"id":"r","cost":1)").Member("applied"),
               "true");
     EXPECT_TRUE(Soon([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
@@ -208,7 +209,7 @@ TEST_F(AclTest, BehindSentinels) {
   const std::size_t master = sentinels.Master();
   for (std::size_t node = 0; node < 3; ++node) {
     ASSERT_TRUE(Soon([&] {
-      return Do(node, "/v1/peek", "gcra", "h9.example").Member("rung") == "store";
+      return Do(node, "/v1/peek", "gcra", "h9.example").Member("decided_by") == "store";
     })) << fleet_->Said();
   }
   DoEverything(2);
@@ -232,17 +233,17 @@ TEST_F(AclTest, InACluster) {
   // Half-way with its slot: one key is there, and is asked for there.
   const int slot = SlotOf(0);
   const auto ask = [&] { return Do(0, "/v1/debit", "token_bucket", AddressOf(0), R"(,"cost":1)"); };
-  EXPECT_EQ(ask().Member("rung"), "store");
+  EXPECT_EQ(ask().Member("decided_by"), "store");
   SlotMove move(*cluster_, slot, 0, 1);
   move.Begin();
   EXPECT_EQ(move.MoveKeys(100), 1U);
-  EXPECT_EQ(ask().Member("rung"), "store");
+  EXPECT_EQ(ask().Member("decided_by"), "store");
   EXPECT_GT(Errors("ask"), 0);
   ExpectNothingRefused();
   for (RedisServer* server : servers) ExpectCleanLog(*server);
   ExpectMissed("asking", servers, [&] { (void)ask(); });
   move.End();
-  EXPECT_TRUE(Soon([&] { return ask().Member("rung") == "store"; }));
+  EXPECT_TRUE(Soon([&] { return ask().Member("decided_by") == "store"; }));
   // Whatever the line has of the cluster's own commands.
   int of_cluster = 0;
   for (const std::string& word : DocumentedAcl("pw")) {

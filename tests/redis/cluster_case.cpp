@@ -97,7 +97,7 @@ void ClusterCase::ExpectBack(const Records& records, const std::vector<std::uint
                              std::int64_t since_us) const {
   std::map<std::pair<int, std::uint32_t>, std::int64_t> first;
   for (const Record& record : records) {
-    if (record.rung != Rung::kStore || record.sent_us < since_us) continue;
+    if (record.decided_by != DecidedBy::kStore || record.sent_us < since_us) continue;
     const auto [found, is_new] =
         first.emplace(std::pair(record.node, record.key), record.received_us());
     if (!is_new) found->second = std::min(found->second, record.received_us());

@@ -150,7 +150,7 @@ TEST_F(ClusterEdgeTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
   const Charge there{
       .rule = "r", .identity = who, .quota = &quota, .on_failure = OnFailure::kClosed};
   give(id);
-  ASSERT_EQ(node_->Apply(there).decisions[0].rung, Rung::kStore);
+  ASSERT_EQ(node_->Apply(there).decisions[0].decided_by, DecidedBy::kStore);
   ASSERT_TRUE(Soon([&] { return node_->guard().redis_stats().connected.get() == 4; }));
   EXPECT_EQ(leaving.Text({"FLUSHALL"}), "OK");
   give(cluster_->Id(0));
@@ -159,7 +159,7 @@ TEST_F(ClusterEdgeTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
   }
   EXPECT_EQ(leaving.Text({"CLUSTER", "RESET", "SOFT"}), "OK");
   const auto until = std::chrono::steady_clock::now() + 2s;
-  std::map<Rung, int> rungs;
+  std::map<DecidedBy, int> sources;
   const Charge elsewhere{
       .rule = "r", .identity = On(1, 5), .quota = &quota, .on_failure = OnFailure::kClosed};
   int moves = 0;
@@ -171,11 +171,11 @@ TEST_F(ClusterEdgeTest, ANodeThatHasLeftTheClusterIsNotBelieved) {
       EXPECT_EQ(cluster_->All({"CLUSTER", "SETSLOT", other, "NODE", cluster_->Id(to)}), "OK");
       (void)node_->Ask(Asked{.charges = {{"r", On(2, 50), &quota}}, .kind = Call::Kind::kPeek});
     }
-    ++rungs[node_->Apply(elsewhere).decisions[0].rung];
+    ++sources[node_->Apply(elsewhere).decisions[0].decided_by];
     std::this_thread::sleep_for(2ms);
   }
-  EXPECT_EQ(rungs[Rung::kClosed], 0)
-      << "of " << rungs[Rung::kStore] << " others; nothing is wrong with the slot's master";
+  EXPECT_EQ(sources[DecidedBy::kClosed], 0)
+      << "of " << sources[DecidedBy::kStore] << " others; nothing is wrong with the slot's master";
   const std::string other = std::to_string(SlotOfTag(On(2, 50)));
   EXPECT_EQ(cluster_->All({"CLUSTER", "SETSLOT", other, "NODE", cluster_->Id(2)}), "OK");
 }
@@ -265,7 +265,7 @@ TEST_F(ClusterEdgeTest, TheLastLeaseIsReleasedWhileItsSlotMoves) {
   move.Begin();
   const Asked released = node_->Ask(Asked{.charges = {lease}, .kind = Call::Kind::kRelease});
   EXPECT_EQ(released.done, Done::kApplied);
-  EXPECT_EQ(released.decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(released.decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(node_->guard().redis_stats().failed_writes.get(), 0U);
   while (move.MoveKeys(10) > 0) {
   }

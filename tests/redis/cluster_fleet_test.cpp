@@ -66,7 +66,7 @@ class EveryAlgorithmTest : public FaultCase {
     Start(url, RulesFor(keys), 1, kPatient);
     Node& last = (*fleet_)[2];
     ASSERT_TRUE(Soon([&] {
-      return last.Decide(R"({"rule":"tb","identity":"first"})").Member("rung") == "store";
+      return last.Decide(R"({"rule":"tb","identity":"first"})").Member("decided_by") == "store";
     })) << fleet_->Said();
     for (const Algorithm& algorithm : kAlgorithms) {
       SCOPED_TRACE(algorithm.name);

@@ -39,7 +39,7 @@ TEST_F(ClusterGuardTest, EveryIdentityIsCountedWhereItsSlotIs) {
     node_->Ask(all);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Decision& decision = all[i].decisions[0];
-      EXPECT_EQ(decision.rung, Rung::kStore);
+      EXPECT_EQ(decision.decided_by, DecidedBy::kStore);
       const auto before = static_cast<std::int64_t>(round * 2 + i % 2);
       EXPECT_EQ(decision.allowed, before < 3) << i;
       EXPECT_EQ(decision.remaining, std::max<std::int64_t>(0, 2 - before)) << i;
@@ -59,13 +59,13 @@ TEST_F(ClusterGuardTest, WhoAsksBeforeTheSlotsAreKnownWaitsForThem) {
   const Quota quota = Of({.limit = 100, .period = 24h});
   for (int i = 0; i < 20; ++i) {
     Node node(To(cluster_->url()));
-    EXPECT_EQ(node.Apply({"r", On(2), &quota}).decisions[0].rung, Rung::kStore);
+    EXPECT_EQ(node.Apply({"r", On(2), &quota}).decisions[0].decided_by, DecidedBy::kStore);
   }
   // But not for what nobody tells.
   Guard::Options options = To("redis+cluster://127.0.0.1:" + std::to_string(FreePort()));
   Node nobody(options);
   const auto asked = std::chrono::steady_clock::now();
-  EXPECT_EQ(nobody.Apply({"r", On(2), &quota}).decisions[0].rung, Rung::kOpen);
+  EXPECT_EQ(nobody.Apply({"r", On(2), &quota}).decisions[0].decided_by, DecidedBy::kOpen);
   EXPECT_LT(std::chrono::steady_clock::now() - asked, 4s);
 }
 
@@ -153,8 +153,8 @@ TEST_F(ClusterGuardTest, AcrossSlotsTheSameAsCounting) {
       const Charge& charge = asked.charges[i];
       if (fits) used[keys[i]] += charge.cost;
       // A denial that is kept tells what was left then.
-      if (!fits && asked.decisions[i].rung == Rung::kCache) continue;
-      ASSERT_EQ(asked.decisions[i].rung, Rung::kStore);
+      if (!fits && asked.decisions[i].decided_by == DecidedBy::kCache) continue;
+      ASSERT_EQ(asked.decisions[i].decided_by, DecidedBy::kStore);
       ASSERT_EQ(asked.decisions[i].remaining, charge.quota->capacity() - used[keys[i]]) << request;
     }
     denied += fits ? 0 : 1;
@@ -208,7 +208,8 @@ TEST_F(ClusterGuardTest, ASlotThatHasMovedIsFound) {
   EXPECT_TRUE(node_->Apply(charge).allowed);
   const int slot = SlotOfTag(who);
   cluster_->MoveSlot(slot, 0, 2);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(node_->Apply(charge).decisions[0].rung, Rung::kStore);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(node_->Apply(charge).decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(Stored(2, "tg:fw:r:{" + who + "}"), "6");
   EXPECT_GT(
       node_->guard().redis_stats().errors[static_cast<std::size_t>(redis::ErrorKind::kMoved)].get(),
@@ -232,7 +233,8 @@ TEST_F(ClusterGuardTest, ASlotOnItsWayIsAskedForKeyByKey) {
     node_->Ask(all);
     for (const Asked& asked : all) {
       EXPECT_TRUE(asked.allowed);
-      for (const Decision& decision : asked.decisions) EXPECT_EQ(decision.rung, Rung::kStore);
+      for (const Decision& decision : asked.decisions)
+        EXPECT_EQ(decision.decided_by, DecidedBy::kStore);
     }
     expected += 20;
   };
@@ -261,7 +263,7 @@ TEST_F(ClusterGuardTest, WhatOneNodeRefundsAnotherHearsOf) {
     const Charge charge{"r", On(master), &quota};
     EXPECT_TRUE(node_->Apply(charge).allowed);
     EXPECT_FALSE(other.Apply(charge).allowed);
-    EXPECT_EQ(other.Apply(charge).decisions[0].rung, Rung::kCache);
+    EXPECT_EQ(other.Apply(charge).decisions[0].decided_by, DecidedBy::kCache);
     EXPECT_EQ(node_->Ask(Asked{.charges = {charge}, .kind = Call::Kind::kReset}).done,
               Done::kApplied);
     EXPECT_TRUE(Soon([&] { return other.Apply(charge).allowed; }, 2s)) << master;
@@ -309,29 +311,30 @@ TEST(ClusterOutageGuardTest, PoliciesOfItsRulesAndOfNoOthers) {
   };
   cluster[2].Kill();
   const Charge closed = charge("closed", dead, OnFailure::kClosed);
-  EXPECT_TRUE(Soon([&] { return node.Apply(closed).decisions[0].rung == Rung::kClosed; }));
+  EXPECT_TRUE(
+      Soon([&] { return node.Apply(closed).decisions[0].decided_by == DecidedBy::kClosed; }));
   const Charge a = charge("a", alive, OnFailure::kClosed);
   const std::string key = "tg:fw:a:{" + alive + "}";
-  EXPECT_EQ(node.Apply(a).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.Apply(a).decisions[0].decided_by, DecidedBy::kStore);
 
   // Refused by the policy of the one: the other gets back what it gave.
   const Asked refused = node.Ask(Asked{.charges = {a, closed}});
   EXPECT_FALSE(refused.allowed);
-  EXPECT_EQ(refused.decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(refused.decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(refused.decisions[0].remaining, 9);
-  EXPECT_EQ(refused.decisions[1].rung, Rung::kClosed);
+  EXPECT_EQ(refused.decisions[1].decided_by, DecidedBy::kClosed);
   EXPECT_TRUE(Soon([&] { return cluster[0].Text({"HGET", key, "count"}) == "1"; }));
 
   const Asked open = node.Ask(Asked{.charges = {a, charge("open", dead, OnFailure::kOpen)}});
   EXPECT_TRUE(open.allowed);
   EXPECT_EQ(open.decisions[0].remaining, 8);
-  EXPECT_EQ(open.decisions[1].rung, Rung::kOpen);
+  EXPECT_EQ(open.decisions[1].decided_by, DecidedBy::kOpen);
 
   const Charge local = charge("local", dead, OnFailure::kLocal);
   for (int i = 0; i < 8; ++i) {
     const Asked passed = node.Ask(Asked{.charges = {a, local}});
     EXPECT_TRUE(passed.allowed) << i;
-    EXPECT_EQ(passed.decisions[1].rung, Rung::kLocal);
+    EXPECT_EQ(passed.decisions[1].decided_by, DecidedBy::kLocal);
   }
   // The store denies: nothing is charged on this node.
   EXPECT_FALSE(node.Ask(Asked{.charges = {a, local}}).allowed);
@@ -402,15 +405,16 @@ TEST(SentinelGuardTest, FollowsTheMaster) {
   const Quota quota = Of({.limit = 1'000'000, .period = 24h});
   const Charge charge{
       .rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed};
-  EXPECT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.Apply(charge).decisions[0].decided_by, DecidedBy::kStore);
   const std::size_t before = sentinels.Master();
   sentinels[before].Signal(SIGSTOP);
   EXPECT_TRUE(Soon([&] { return sentinels.Switched(before); }, 20s));
-  EXPECT_TRUE(Soon([&] { return node.Apply(charge).decisions[0].rung == Rung::kStore; }, 2s));
+  EXPECT_TRUE(
+      Soon([&] { return node.Apply(charge).decisions[0].decided_by == DecidedBy::kStore; }, 2s));
   sentinels[before].Signal(SIGCONT);
   const std::size_t master = sentinels.Master();
   EXPECT_TRUE(Soon([&] { return sentinels.Follows(before, master); }, 20s));
-  EXPECT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.Apply(charge).decisions[0].decided_by, DecidedBy::kStore);
 }
 
 }  // namespace

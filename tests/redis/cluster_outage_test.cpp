@@ -39,14 +39,15 @@ class ClusterOutageTest : public ClusterCase {
     Records judged;
     for (const Record& record : canary_->Undisturbed(others)) {
       if (record.sent_us < begun_us_) continue;
-      const bool of_store = record.rung == Rung::kStore || record.rung == Rung::kCache;
+      const bool of_store =
+          record.decided_by == DecidedBy::kStore || record.decided_by == DecidedBy::kCache;
       if (of_store || canary_->LateMicros(record.sent_us - kAfterwardsUs, record.sent_us) == 0) {
         judged.push_back(record);
       }
     }
     ExpectUnnoticed(judged);
     EXPECT_GT(OfStore(others).size(), 1000U);
-    EXPECT_FALSE(Of(Rung::kClosed, OfKeys(records, home)).empty());
+    EXPECT_FALSE(Of(DecidedBy::kClosed, OfKeys(records, home)).empty());
   }
   void ExpectNoSlower(const Records& before, const Records& during) const {
     const Latencies was = LatenciesOf(canary_->Undisturbed(before));
@@ -115,8 +116,8 @@ TEST_F(ClusterOutageTest, AMasterAndItsReplicaAreGone) {
                  Between(OfOthers(records, 2), killed, end));
   // All of its own were refused meanwhile, but for those that were denied for a moment before.
   const Records gone = Between(OfKeys(records, 2), killed + 100'000, end);
-  EXPECT_EQ(Of(Rung::kClosed, gone).size(), gone.size());
-  EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(rung="closed")"), 0);
+  EXPECT_EQ(Of(DecidedBy::kClosed, gone).size(), gone.size());
+  EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(decided_by="closed")"), 0);
 }
 
 TEST_F(ClusterOutageTest, AMasterIsStopped) {
@@ -148,9 +149,9 @@ TEST_F(ClusterOutageTest, AllOfItRefuses) {
   const std::size_t owner = cluster_->MasterOf(0);
   ASSERT_EQ(cluster_->All({"CLUSTER", "DELSLOTS", free}), "OK");
   EXPECT_TRUE(Soon([&] { return !cluster_->Serves(SlotOf(0)) && !cluster_->Serves(SlotOf(1)); }));
-  const std::int64_t closed = load_->answered(Rung::kClosed);
+  const std::int64_t closed = load_->answered(DecidedBy::kClosed);
   EXPECT_TRUE(Soon([&] { return Errors("clusterdown") > 0; })) << fleet_->Said();
-  EXPECT_TRUE(Soon([&] { return load_->answered(Rung::kClosed) > closed + 1000; }));
+  EXPECT_TRUE(Soon([&] { return load_->answered(DecidedBy::kClosed) > closed + 1000; }));
   ASSERT_EQ((*cluster_)[owner].Text({"CLUSTER", "ADDSLOTS", free}), "OK");
   cluster_->AwaitWhole();
   const std::int64_t whole = SteadyMicros();
@@ -168,7 +169,7 @@ TEST_F(ClusterOutageTest, NotThereAtTheStart) {
   for (std::size_t i = 0; i < cluster_->size(); ++i) (*cluster_)[i].Kill();
   Start(cluster_->url(), Rules());
   FaultCase::Ask(InTurn("closed"));
-  EXPECT_EQ(load_->answered(Rung::kStore), 0);
+  EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   for (std::size_t i = 0; i < cluster_->size(); ++i) (*cluster_)[i].Start();
   cluster_->AwaitWhole();
   const std::int64_t whole = SteadyMicros();

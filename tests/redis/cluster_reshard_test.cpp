@@ -96,7 +96,7 @@ TEST_F(ClusterReshardTest, NothingIsChargedTwice) {
   EXPECT_GE(charged, Admitted(records));
   EXPECT_LE(charged, static_cast<std::int64_t>(records.size()));
   // Whoever is asked again by a redirection was not charged before: not even those are more.
-  const auto unknown = static_cast<std::int64_t>(Of(Rung::kClosed, records).size());
+  const auto unknown = static_cast<std::int64_t>(Of(DecidedBy::kClosed, records).size());
   EXPECT_LE(charged, Admitted(records) + unknown);
 }
 
@@ -129,7 +129,7 @@ TEST_F(ClusterReshardTest, TwoRulesOfOneIdentityMoveTogether) {
   ExpectBuckets(records);
   // All or nothing: what the bucket denied was not counted, either.
   const std::int64_t charged = Charged();
-  const auto unknown = static_cast<std::int64_t>(Of(Rung::kClosed, records).size());
+  const auto unknown = static_cast<std::int64_t>(Of(DecidedBy::kClosed, records).size());
   std::cout << Admitted(records) << " admitted, " << charged << " charged\n";
   EXPECT_GE(charged, Admitted(records));
   EXPECT_LE(charged, Admitted(records) + unknown);

@@ -55,7 +55,7 @@ class ClusterSpanTest : public ClusterCase {
   }
   /// Whether the node's store answers for that host, by rule `b` or the first of its kind.
   bool PeekAt(std::size_t node, std::uint32_t host) {
-    return Peek(node, first_, HostOf(host)).Member("rung") == "store";
+    return Peek(node, first_, HostOf(host)).Member("decided_by") == "store";
   }
   Answer Peek(std::size_t node, const std::string& rule, const std::string& identity) {
     return Ask((*fleet_)[node].api(), "/v1/peek",
@@ -199,7 +199,7 @@ TEST_F(ClusterSpanTest, OfAPartThatIsGoneEachRulesPolicySpeaks) {
   for (int i = 0; i < 10; ++i) {
     const Answer closed = Decide(0, gone, HostOf(1), "/closed");
     EXPECT_EQ(closed.status, 503) << closed.body;
-    EXPECT_EQ(closed.Member("rung"), "closed");
+    EXPECT_EQ(closed.Member("decided_by"), "closed");
     EXPECT_EQ(closed.Member("rule"), "closed");
   }
   ExpectRemains("b", HostOf(1), 20);
@@ -209,7 +209,7 @@ TEST_F(ClusterSpanTest, OfAPartThatIsGoneEachRulesPolicySpeaks) {
     EXPECT_EQ(open.status, i < 20 ? 200 : 429) << i << open.body;
     EXPECT_EQ(open.Member("rule"), "b");
     // What the host denies is known from then on.
-    EXPECT_EQ(open.Member("rung"), i <= 20 ? "store" : "cache") << i;
+    EXPECT_EQ(open.Member("decided_by"), i <= 20 ? "store" : "cache") << i;
   }
   // Local: two of six are this node's, and the host has paid for no more than passed.
   for (int i = 0; i < 5; ++i) {

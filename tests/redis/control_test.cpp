@@ -101,13 +101,13 @@ TEST_F(ControlTest, AResetReachesEveryDenialCache) {
   // takes nothing, but only who asks Redis has seen it: each connection of each node, so.
   for (auto& of_node : clients_) {
     for (auto& client : of_node) {
-      std::string rung = "cache";
-      while (rung == "cache" && Clock::now() - began < 5s) {
-        rung = client->Ask("/v1/decide", Alice()).Json().at("rung").as_string().c_str();
-        if (rung == "cache") continue;
+      std::string decided_by = "cache";
+      while (decided_by == "cache" && Clock::now() - began < 5s) {
+        decided_by = client->Ask("/v1/decide", Alice()).Json().at("decided_by").as_string().c_str();
+        if (decided_by == "cache") continue;
         (void)AskAdmin(*nodes_[1], "/v1/reset", Alice());
       }
-      EXPECT_EQ(rung, "store");
+      EXPECT_EQ(decided_by, "store");
     }
   }
   EXPECT_LT(Clock::now() - began, 2s) << "each of 18 had a reset of its own to wait for";

@@ -20,7 +20,7 @@ constexpr int kGrownDescriptors = 6;
 std::map<int, std::int64_t> FirstOfStore(const Records& records, std::int64_t since_us) {
   std::map<int, std::int64_t> first;
   for (const Record& record : records) {
-    if (record.rung != Rung::kStore || record.sent_us < since_us) continue;
+    if (record.decided_by != DecidedBy::kStore || record.sent_us < since_us) continue;
     const auto [found, is_new] = first.emplace(record.node, record.received_us());
     if (!is_new) found->second = std::min(found->second, record.received_us());
   }
@@ -85,10 +85,10 @@ Records FaultCase::Finish() {
   EXPECT_EQ(load_->lost(), 0);
   EXPECT_EQ(load_->unasked(), 0);
   for (const Record& record : records) {
-    const bool closed = record.rung == Rung::kClosed;
+    const bool closed = record.decided_by == DecidedBy::kClosed;
     const bool known = record.status == 200 || record.status == 429 || record.status == 503;
-    EXPECT_TRUE(known && record.rung != Rung::kNone && closed == (record.status == 503))
-        << "status " << record.status << ", rung " << static_cast<int>(record.rung);
+    EXPECT_TRUE(known && record.decided_by != DecidedBy::kNone && closed == (record.status == 503))
+        << "status " << record.status << ", decided_by " << static_cast<int>(record.decided_by);
     if (HasFailure()) break;
   }
   std::int64_t longest = 0;
@@ -123,29 +123,32 @@ void FaultCase::ExpectInTime(const Records& records) const {
 Records FaultCase::OfStore(const Records& records) {
   Records of_store;
   for (const Record& record : records) {
-    if (record.rung == Rung::kStore || record.rung == Rung::kCache) of_store.push_back(record);
+    if (record.decided_by == DecidedBy::kStore || record.decided_by == DecidedBy::kCache)
+      of_store.push_back(record);
   }
   return of_store;
 }
 
-Records FaultCase::Of(Rung rung, const Records& records) {
+Records FaultCase::Of(DecidedBy decided_by, const Records& records) {
   Records found;
   std::copy_if(records.begin(), records.end(), std::back_inserter(found),
-               [&](const Record& record) { return record.rung == rung; });
+               [&](const Record& record) { return record.decided_by == decided_by; });
   return found;
 }
 
 void FaultCase::ExpectUnnoticed(const Records& records) const {
   const Records judged = canary_ ? canary_->Undisturbed(records) : records;
   const std::size_t others = judged.size() - OfStore(judged).size();
-  EXPECT_EQ(others, 0U) << "answers of other rungs, of " << judged.size();
+  EXPECT_EQ(others, 0U) << "answers of other sources, of " << judged.size();
   if (others == 0) return;
   int told = 0;
   for (const Record& record : judged) {
-    if (record.rung == Rung::kStore || record.rung == Rung::kCache || ++told > 10) continue;
-    std::cout << "rung " << static_cast<int>(record.rung) << ", node " << int{record.node}
-              << ", key " << record.key << ", sent " << record.sent_us << " us, took "
-              << record.took_us << " us\n";
+    if (record.decided_by == DecidedBy::kStore || record.decided_by == DecidedBy::kCache ||
+        ++told > 10)
+      continue;
+    std::cout << "decided_by " << static_cast<int>(record.decided_by) << ", node "
+              << int{record.node} << ", key " << record.key << ", sent " << record.sent_us
+              << " us, took " << record.took_us << " us\n";
   }
   std::cout << fleet_->Failures() << fleet_->Said();
 }

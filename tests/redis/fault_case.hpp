@@ -49,13 +49,13 @@ class FaultCase : public testing::Test {
   void Back(std::int64_t since_us);
   /// From now on nothing may grow.
   void NothingGrows();
-  /// Stops asking and checks all that holds for every fault. Records of all rungs.
+  /// Stops asking and checks all that holds for every fault. Records of all sources.
   Records Finish();
   void ExpectInTime(const Records& records) const;
 
   /// Those that the store or its cache answered.
   [[nodiscard]] static Records OfStore(const Records& records);
-  [[nodiscard]] static Records Of(Rung rung, const Records& records);
+  [[nodiscard]] static Records Of(DecidedBy decided_by, const Records& records);
   /// Every answer came from the store or its cache, but for those that came late because this
   /// machine had no time: the callers noticed nothing.
   void ExpectUnnoticed(const Records& records) const;

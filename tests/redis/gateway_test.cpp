@@ -105,7 +105,7 @@ TEST(RedisGatewayTest, WithoutRedisThePolicySpeaks) {
   ASSERT_TRUE(Soon([&] { return gate.Get("/shut").status == 503; }));
   const Answer open = gate.Get("/wide");
   EXPECT_EQ(open.status, 200);
-  EXPECT_EQ(open.Field("X-Tidegate-Rung"), "open");
+  EXPECT_EQ(open.Field("X-Tidegate-Decided-By"), "open");
   EXPECT_FALSE(open.Has("RateLimit"));
   EXPECT_EQ(gate.Get("/shut").Field("Retry-After"), "1");
   const Answer grpc = gate.Get("/shut", "Content-Type: application/grpc\r\n");

@@ -34,7 +34,7 @@ TEST_F(GuardTest, TellsEachOfManyEqualCallsItsOwnAnswer) {
     const Decision& decision = all[static_cast<std::size_t>(i)].decisions[0];
     EXPECT_EQ(decision.allowed, i < 5) << i;
     EXPECT_EQ(decision.remaining, std::max(4 - i, 0)) << i;
-    EXPECT_EQ(decision.rung, Rung::kStore);
+    EXPECT_EQ(decision.decided_by, DecidedBy::kStore);
     EXPECT_EQ(decision.retry_after > 0s, i >= 5);
     EXPECT_EQ(decision.rule, "r");
   }
@@ -148,20 +148,20 @@ TEST_F(GuardTest, ADenialIsAnsweredWithoutRedisWhileItHolds) {
   const Quota quota = Of({.limit = 1, .period = 1h});
   EXPECT_TRUE(node_.Apply({"r", "a", &quota}).allowed);
   const Asked first = node_.Apply({"r", "a", &quota});
-  EXPECT_EQ(first.decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(first.decisions[0].decided_by, DecidedBy::kStore);
   const std::uint64_t batches = node_.guard().redis_stats().batches.get();
   for (int i = 0; i < 1000; ++i) {
     const Asked again = node_.Apply({"r", "a", &quota});
     ASSERT_FALSE(again.allowed);
-    ASSERT_EQ(again.decisions[0].rung, Rung::kCache);
+    ASSERT_EQ(again.decisions[0].decided_by, DecidedBy::kCache);
     ASSERT_LE(again.decisions[0].retry_after, first.decisions[0].retry_after);
     ASSERT_GT(again.decisions[0].retry_after, 59min);
   }
   EXPECT_EQ(node_.guard().redis_stats().batches.get(), batches);
   // Another cost, or another quota, is another question.
   const Quota raised = Of({.limit = 5, .period = 1h});
-  EXPECT_EQ(node_.Apply({"r", "a", &raised}).decisions[0].rung, Rung::kStore);
-  EXPECT_EQ(node_.Apply({"r", "a", &quota, 2}).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node_.Apply({"r", "a", &raised}).decisions[0].decided_by, DecidedBy::kStore);
+  EXPECT_EQ(node_.Apply({"r", "a", &quota, 2}).decisions[0].decided_by, DecidedBy::kStore);
 }
 
 TEST_F(GuardTest, ARefundOnAnotherNodeInvalidates) {
@@ -209,7 +209,7 @@ TEST_F(GuardTest, WorksInADatabaseOfItsOwnAndByUnixSocket) {
   options.redis.prefix = "other:";
   Node node{options};
   const Quota quota = Of({.limit = 1, .period = 1h});
-  EXPECT_EQ(node.Apply({"r", "a", &quota}).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.Apply({"r", "a", &quota}).decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
   RedisClient client = redis_.Connect();
   (void)client.Text({"SELECT", "3"});
@@ -260,7 +260,7 @@ TEST(DenyCacheTest, NeverDeniesWrongly) {
       // Whatever was published before has reached this node when Redis answers a look.
       (void)node.Ask({.charges = {{"sync", identity, &quota}}, .kind = Call::Kind::kPeek});
       const Asked asked = node.Apply(charge);
-      if (asked.decisions[0].rung == Rung::kCache) ++cached;
+      if (asked.decisions[0].decided_by == DecidedBy::kCache) ++cached;
       if (asked.allowed != (key.charged < kLimit)) ++wrong;
       if (asked.allowed) ++key.charged;
     }

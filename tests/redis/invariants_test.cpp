@@ -16,7 +16,7 @@ Record At(std::int64_t sent_us, std::int64_t received_us, std::uint16_t status =
   record.sent_us = sent_us;
   record.took_us = static_cast<std::uint32_t>(received_us - sent_us);
   record.status = status;
-  record.rung = Rung::kStore;
+  record.decided_by = DecidedBy::kStore;
   return record;
 }
 void Add(Records& records, int count, std::int64_t sent_us, std::int64_t received_us) {

@@ -25,22 +25,23 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kReconnectUs = 5000;
 constexpr std::int64_t kDrainUs = 5'000'000;
 
-Rung RungOf(std::string_view text) {
-  constexpr std::string_view kMember = "\"rung\":\"";
+DecidedBy SourceOf(std::string_view text) {
+  constexpr std::string_view kMember = "\"decided_by\":\"";
   const std::size_t at = text.find(kMember);
-  if (at == std::string_view::npos || at + kMember.size() + 1 >= text.size()) return Rung::kNone;
+  if (at == std::string_view::npos || at + kMember.size() + 1 >= text.size())
+    return DecidedBy::kNone;
   // Told apart by two letters: cache and closed begin alike.
   switch (text[at + kMember.size()]) {
     case 's':
-      return Rung::kStore;
+      return DecidedBy::kStore;
     case 'l':
-      return Rung::kLocal;
+      return DecidedBy::kLocal;
     case 'o':
-      return Rung::kOpen;
+      return DecidedBy::kOpen;
     case 'c':
-      return text[at + kMember.size() + 1] == 'a' ? Rung::kCache : Rung::kClosed;
+      return text[at + kMember.size() + 1] == 'a' ? DecidedBy::kCache : DecidedBy::kClosed;
     default:
-      return Rung::kNone;
+      return DecidedBy::kNone;
   }
 }
 
@@ -266,11 +267,11 @@ class Load::Loop {
     record.took_us = static_cast<std::uint32_t>(now - record.sent_us);
     record.status = 0;
     std::from_chars(text.data() + 9, text.data() + 12, record.status);
-    record.rung = RungOf(text);
+    record.decided_by = SourceOf(text);
     Keep(connection);
     ++load_.answered_;
-    ++load_.by_rung_[static_cast<std::size_t>(record.rung)];
-    if (record.rung == Rung::kStore) {
+    ++load_.by_source_[static_cast<std::size_t>(record.decided_by)];
+    if (record.decided_by == DecidedBy::kStore) {
       load_.last_store_us_[record.node] = record.sent_us;
       if (record.key < kWatchedKeys) load_.key_store_us_[record.node][record.key] = record.sent_us;
     }
@@ -288,7 +289,7 @@ class Load::Loop {
     connection.record.took_us =
         static_cast<std::uint32_t>(SteadyMicros() - connection.record.sent_us);
     connection.record.status = 0;
-    connection.record.rung = Rung::kNone;
+    connection.record.decided_by = DecidedBy::kNone;
     Keep(connection);
     ++load_.lost_;
   }
@@ -356,8 +357,8 @@ testing::AssertionResult Load::Progress(std::int64_t more) {
     if (std::chrono::steady_clock::now() > deadline) {
       auto failure = testing::AssertionFailure()
                      << answered_ - before << " of " << more << " answers in ten seconds; lost "
-                     << lost_ << ", waiting " << sent_ - answered_ - lost_ << ", by rung";
-      for (const auto& count : by_rung_) failure << ' ' << count;
+                     << lost_ << ", waiting " << sent_ - answered_ - lost_ << ", by decided_by";
+      for (const auto& count : by_source_) failure << ' ' << count;
       return failure;
     }
     std::this_thread::sleep_for(1ms);

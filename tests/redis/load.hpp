@@ -53,8 +53,8 @@ class Load {
   Records Stop();
 
   [[nodiscard]] std::int64_t answered() const noexcept { return answered_; }
-  [[nodiscard]] std::int64_t answered(Rung rung) const noexcept {
-    return by_rung_[static_cast<std::size_t>(rung)];
+  [[nodiscard]] std::int64_t answered(DecidedBy decided_by) const noexcept {
+    return by_source_[static_cast<std::size_t>(decided_by)];
   }
   /// When the last question was sent that the store of every node answered itself.
   [[nodiscard]] std::int64_t last_store_us() const noexcept;
@@ -80,7 +80,7 @@ class Load {
   std::size_t nodes_;
   std::atomic<std::int64_t> last_store_us_[16] = {};               ///< By node.
   std::atomic<std::int64_t> key_store_us_[16][kWatchedKeys] = {};  ///< By node and key.
-  std::atomic<std::int64_t> by_rung_[6] = {};
+  std::atomic<std::int64_t> by_source_[6] = {};
   Records records_;
   std::thread thread_;
 };

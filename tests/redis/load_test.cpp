@@ -52,7 +52,7 @@ TEST_F(LoadTest, ABucketIsUsedInFullAndNoMore) {
   EXPECT_GE(Admitted(records), 1000);
   EXPECT_EQ(fleet_.Metric("tidegate_decisions_total", R"(rule="tb")"),
             static_cast<double>(records.size()));
-  for (const Record& record : records) ASSERT_EQ(record.rung, Rung::kStore);
+  for (const Record& record : records) ASSERT_EQ(record.decided_by, DecidedBy::kStore);
   std::cout << LatenciesOf(records) << '\n';
 }
 
@@ -112,10 +112,10 @@ TEST_F(LoadTest, ANodeMayGoAndComeBack) {
 TEST_F(LoadTest, OneQuestion) {
   const Answer answer = fleet_[0].Decide(R"({"rule":"tb","identity":"bob"})");
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.Member("rung"), "store");
+  EXPECT_EQ(answer.Member("decided_by"), "store");
   EXPECT_EQ(answer.Number("remaining"), 499);
   EXPECT_THAT(answer.Field("RateLimit"), HasSubstr("r=499"));
-  EXPECT_EQ(answer.Field("X-Tidegate-Rung"), "");
+  EXPECT_EQ(answer.Field("X-Tidegate-Decided-By"), "");
 }
 
 TEST(CanaryTest, LeavesOutWhatWasOnItsWayWhileAThreadHadToWait) {

@@ -79,10 +79,10 @@ TEST_F(NodeTest, LocalSharesKeepTheFleetWithinTheLimit) {
   Back(loss.to_us);
   const Records records = Finish();
   EXPECT_TRUE(BucketHolds(OfStore(records), promise, std::vector<Loss>{loss}));
-  const Records local = Of(Rung::kLocal, records);
+  const Records local = Of(DecidedBy::kLocal, records);
   EXPECT_TRUE(BucketHolds(local, promise));
-  EXPECT_EQ(Of(Rung::kClosed, records).size(), 0U);
-  EXPECT_EQ(Of(Rung::kOpen, records).size(), 0U);
+  EXPECT_EQ(Of(DecidedBy::kClosed, records).size(), 0U);
+  EXPECT_EQ(Of(DecidedBy::kOpen, records).size(), 0U);
   ExpectInTime(records);
   // And it is used: each of the three has its own share of the burst and of the rate.
   const double time = static_cast<double>(back - loss.from_us) / 1e6 - 0.3;
@@ -103,15 +103,15 @@ TEST_F(NodeTest, LocalBucketsOutliveAFlappingStore) {
   AwaitFleet();
   FaultCase::Ask(DecideInTurn("l", 1), 1500);
   for (int round = 0; round < 4; ++round) {
-    const std::int64_t local = load_->answered(Rung::kLocal);
+    const std::int64_t local = load_->answered(DecidedBy::kLocal);
     redis_.Kill();
-    ASSERT_TRUE(Soon([&] { return load_->answered(Rung::kLocal) > local + 100; }));
+    ASSERT_TRUE(Soon([&] { return load_->answered(DecidedBy::kLocal) > local + 100; }));
     // Since before it started: a node may ask it first, be denied and remember that for seconds.
     const std::int64_t before = SteadyMicros();
     redis_.Start();
     Back(before);
   }
-  const Records local = Of(Rung::kLocal, Finish());
+  const Records local = Of(DecidedBy::kLocal, Finish());
   // Ten a node, however often the store came back in between.
   EXPECT_LE(Admitted(local), 31);
   EXPECT_GE(Admitted(local), 29);
@@ -143,7 +143,7 @@ TEST_F(NodeTest, AnEmptyRedisDoesNotMakeEachNodeBelieveThatItIsAlone) {
     for (std::size_t node = 0; node < fleet_->size(); ++node) {
       for (int i = 0; i < 40; ++i) {
         const Answer answer = ask(node, "round-" + std::to_string(round));
-        EXPECT_EQ(answer.Member("rung"), "local");
+        EXPECT_EQ(answer.Member("decided_by"), "local");
         admitted += static_cast<int>(answer.status == 200);
       }
     }
@@ -161,7 +161,7 @@ TEST_F(NodeTest, ASmallBurstIsStillOneOnEachNode) {
     EXPECT_EQ((*fleet_)[i].Decide(R"({"rule":"l","identity":"a"})").status, 200);
     const Answer second = (*fleet_)[i].Decide(R"({"rule":"l","identity":"a"})");
     EXPECT_EQ(second.status, 429);
-    EXPECT_EQ(second.Member("rung"), "local");
+    EXPECT_EQ(second.Member("decided_by"), "local");
     // A third of one an hour.
     EXPECT_GT(second.Number("retry_after_ms"), 2.9 * 3'600'000);
   }
@@ -183,21 +183,21 @@ TEST_F(NodeTest, OfSeveralPoliciesClosedWinsLocalIsChargedOpenIsIgnored) {
   for (int i = 0; i < 5; ++i) {
     const Answer closed = ask("/c/x");
     EXPECT_EQ(closed.status, 503);
-    EXPECT_EQ(closed.Member("rung"), "closed");
-    EXPECT_EQ(closed.Field("X-Tidegate-Rung"), "closed");
+    EXPECT_EQ(closed.Member("decided_by"), "closed");
+    EXPECT_EQ(closed.Field("X-Tidegate-Decided-By"), "closed");
   }
   for (int i = 0; i < 5; ++i) {
     const Answer open = ask("/o/x");
     EXPECT_EQ(open.status, 200) << "beyond the limit, which nobody can count now";
-    EXPECT_EQ(open.Member("rung"), "open");
+    EXPECT_EQ(open.Member("decided_by"), "open");
     EXPECT_EQ(open.Field("RateLimit"), "");
   }
   // Two of six are this node's; the closed answers took none of them.
   for (int i = 0; i < 4; ++i) {
     const Answer local = ask("/l/x");
     EXPECT_EQ(local.status, i < 2 ? 200 : 429) << i;
-    EXPECT_EQ(local.Member("rung"), "local");
-    EXPECT_EQ(local.Field("X-Tidegate-Rung"), "local");
+    EXPECT_EQ(local.Member("decided_by"), "local");
+    EXPECT_EQ(local.Field("X-Tidegate-Decided-By"), "local");
   }
 }
 

@@ -36,7 +36,7 @@ class OutageTest : public FaultCase {
   void ExpectSilentOutage(const Records& records) {
     ExpectBuckets(records);
     ExpectInTime(records);
-    EXPECT_FALSE(Of(Rung::kClosed, records).empty());
+    EXPECT_FALSE(Of(DecidedBy::kClosed, records).empty());
     EXPECT_GT(Failures("timeout"), 0);
   }
 
@@ -56,9 +56,9 @@ TEST_F(OutageTest, KilledAgainAndAgain) {
   const Records records = Finish();
   ExpectBuckets(records, losses);
   ExpectInTime(records);
-  EXPECT_FALSE(Of(Rung::kClosed, records).empty());
-  EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(rung="closed")"), 0);
-  EXPECT_EQ(fleet_->Metric("tidegate_failures_total", R"(rung="open")"), 0);
+  EXPECT_FALSE(Of(DecidedBy::kClosed, records).empty());
+  EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(decided_by="closed")"), 0);
+  EXPECT_EQ(fleet_->Metric("tidegate_failures_total", R"(decided_by="open")"), 0);
   EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
 }
 
@@ -68,11 +68,11 @@ TEST_F(OutageTest, KilledWithAnOpenRule) {
   const Records records = Finish();
   ExpectBuckets(records, {loss});
   ExpectInTime(records);
-  const Records open = Of(Rung::kOpen, records);
+  const Records open = Of(DecidedBy::kOpen, records);
   EXPECT_GT(open.size(), 1000U);
   for (const Record& record : open) ASSERT_EQ(record.status, 200);
-  EXPECT_EQ(Of(Rung::kClosed, records).size(), 0U);
-  EXPECT_EQ(fleet_->Metric("tidegate_failures_total", R"(rung="open")"),
+  EXPECT_EQ(Of(DecidedBy::kClosed, records).size(), 0U);
+  EXPECT_EQ(fleet_->Metric("tidegate_failures_total", R"(decided_by="open")"),
             static_cast<double>(open.size()));
 }
 
@@ -81,19 +81,19 @@ TEST_F(OutageTest, AnAnswerSaysThatItIsNotTheStores) {
   redis_.Kill();
   const Answer closed = (*fleet_)[0].Decide(R"({"rule":"closed","identity":"a"})");
   EXPECT_EQ(closed.status, 503);
-  EXPECT_EQ(closed.Member("rung"), "closed");
-  EXPECT_EQ(closed.Field("X-Tidegate-Rung"), "closed");
+  EXPECT_EQ(closed.Member("decided_by"), "closed");
+  EXPECT_EQ(closed.Field("X-Tidegate-Decided-By"), "closed");
   EXPECT_EQ(closed.Field("Retry-After"), "1");
   const Answer open = (*fleet_)[0].Decide(R"({"rule":"open","identity":"a"})");
   EXPECT_EQ(open.status, 200);
-  EXPECT_EQ(open.Member("rung"), "open");
-  EXPECT_EQ(open.Field("X-Tidegate-Rung"), "open");
+  EXPECT_EQ(open.Member("decided_by"), "open");
+  EXPECT_EQ(open.Field("X-Tidegate-Decided-By"), "open");
   EXPECT_EQ(open.Field("RateLimit"), "");
   EXPECT_EQ(open.Field("RateLimit-Policy"), "");
   const Answer local = (*fleet_)[0].Decide(R"({"rule":"local","identity":"a"})");
   EXPECT_EQ(local.status, 200);
-  EXPECT_EQ(local.Member("rung"), "local");
-  EXPECT_EQ(local.Field("X-Tidegate-Rung"), "local");
+  EXPECT_EQ(local.Member("decided_by"), "local");
+  EXPECT_EQ(local.Field("X-Tidegate-Decided-By"), "local");
 }
 
 TEST_F(OutageTest, Stopped) {
@@ -146,7 +146,7 @@ TEST_F(OutageTest, NotThereAtTheStart) {
   redis_.Kill();
   Start(redis_.url());
   FaultCase::Ask("closed");
-  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  EXPECT_EQ(load_->answered(), load_->answered(DecidedBy::kClosed));
   redis_.Start();
   Back(SteadyMicros());
   ASSERT_TRUE(load_->Progress(600));

@@ -7,8 +7,8 @@
 
 namespace tidegate::redis_test {
 
-/// Who answered: `rung` of the Decision.
-enum class Rung : std::uint8_t { kNone, kStore, kCache, kLocal, kOpen, kClosed };
+/// Who answered: `decided_by` of the Decision.
+enum class DecidedBy : std::uint8_t { kNone, kStore, kCache, kLocal, kOpen, kClosed };
 
 /// What was asked.
 enum class Op : std::uint8_t { kDecide, kAcquire, kRelease };
@@ -22,7 +22,7 @@ struct Record {
   std::uint32_t connection = 0;  ///< One asks one question at a time; unique over all nodes.
   std::uint16_t status = 0;      ///< 0: the connection ended without an answer.
   std::uint16_t cost = 1;
-  Rung rung = Rung::kNone;
+  DecidedBy decided_by = DecidedBy::kNone;
   Op op = Op::kDecide;
   std::uint8_t node = 0;
 

@@ -25,10 +25,10 @@ class RefusalTest : public FaultCase {
                      const std::vector<std::string>& restore) {
     Back(SteadyMicros());
     const double before = Errors(kind);
-    const std::int64_t closed = load_->answered(Rung::kClosed);
+    const std::int64_t closed = load_->answered(DecidedBy::kClosed);
     EXPECT_EQ(redis_.Text(refuse), "OK");
     EXPECT_TRUE(Soon([&] { return Errors(kind) > before; })) << kind << '\n' << fleet_->Said();
-    EXPECT_TRUE(Soon([&] { return load_->answered(Rung::kClosed) > closed + 100; }));
+    EXPECT_TRUE(Soon([&] { return load_->answered(DecidedBy::kClosed) > closed + 100; }));
     EXPECT_EQ(redis_.Text(restore), "OK");
     Back(SteadyMicros());
     EXPECT_GT(Failures("rediserror"), 0);
@@ -141,7 +141,7 @@ TEST_F(RefusalTest, WrongPassword) {
   const std::string at = "127.0.0.1:" + std::to_string(redis_.port());
   Begin("redis://default:wrong@" + at);
   EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
-  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  EXPECT_EQ(load_->answered(), load_->answered(DecidedBy::kClosed));
   EXPECT_EQ(fleet_->Said().find("wrong@"), std::string::npos) << "a password in the log";
   ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "wrong"}), "OK");
   Back(SteadyMicros());
@@ -152,7 +152,7 @@ TEST_F(RefusalTest, NoPassword) {
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "secret"}), "OK");
   Begin(redis_.url());
   EXPECT_TRUE(Soon([&] { return Errors("noauth") > 0; })) << fleet_->Said();
-  EXPECT_EQ(load_->answered(), load_->answered(Rung::kClosed));
+  EXPECT_EQ(load_->answered(), load_->answered(DecidedBy::kClosed));
   ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", ""}), "OK");
   Back(SteadyMicros());
   ExpectBuckets(Finish());

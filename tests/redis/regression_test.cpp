@@ -62,7 +62,7 @@ TEST(RegressionTest, ABreakerWhoseProbeMetBusyClosesAgain) {
   const Quota quota = Of({.limit = 1'000'000, .period = 1s});
   const Charge charge{
       .rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed};
-  ASSERT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+  ASSERT_EQ(node.Apply(charge).decisions[0].decided_by, DecidedBy::kStore);
 
   std::thread busy([&] { (void)redis.Connect().Text({"EVAL", "while true do end", "0"}); });
   std::this_thread::sleep_for(100ms);
@@ -78,7 +78,7 @@ TEST(RegressionTest, ABreakerWhoseProbeMetBusyClosesAgain) {
   bool answered = false;
   const auto patience = SteadyClock::now() + 5s;
   while (!answered && SteadyClock::now() < patience) {
-    answered = node.Apply(charge).decisions[0].rung == Rung::kStore;
+    answered = node.Apply(charge).decisions[0].decided_by == DecidedBy::kStore;
     std::this_thread::sleep_for(2ms);
   }
   EXPECT_TRUE(answered) << "Redis has been well for five seconds; breaker state "
@@ -124,7 +124,7 @@ TEST(RegressionTest, ALeaseThatARetryWasGrantedIsNotTakenAway) {
   slow.join();
   sleeping.join();
   if (first.allowed || !retry.allowed) GTEST_SKIP() << kTooSlow;
-  ASSERT_EQ(retry.decisions[0].rung, Rung::kStore);
+  ASSERT_EQ(retry.decisions[0].decided_by, DecidedBy::kStore);
   std::this_thread::sleep_for(200ms);
   EXPECT_THAT(redis.Text({"ZRANGE", "tg:cc:c:{db}", "0", "-1"}), HasSubstr("mine"))
       << "the caller was told that it has it";
@@ -176,7 +176,7 @@ TEST(RegressionTest, AReleaseThatWaitedDoesNotEndALeaseThatWasGrantedLater) {
     std::this_thread::sleep_for(5ms);
   }
   ASSERT_TRUE(retry.allowed);
-  ASSERT_EQ(retry.decisions[0].rung, Rung::kStore);
+  ASSERT_EQ(retry.decisions[0].decided_by, DecidedBy::kStore);
   ASSERT_EQ(node.Ask({.charges = {Lease(quota, "mine")}, .kind = Call::Kind::kRenew}).done,
             Done::kApplied);
   const auto connections = node.guard().redis_stats().connections.get();
@@ -249,20 +249,23 @@ TEST(RegressionTest, LeasesWhoseSumIsALieAreHealed) {
   Node node{Node::To(redis)};
   const Quota quota = Of({Algorithm::kConcurrency, 5, 1h});
   (void)redis.Text({"ZADD", "tg:cc:c:{db}", "-3", "#"});
-  EXPECT_EQ(node.Apply(Lease(quota, "mine")).decisions[0].rung, Rung::kStore);
-  EXPECT_EQ(node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kPeek}).decisions[0].rung,
-            Rung::kStore);
+  EXPECT_EQ(node.Apply(Lease(quota, "mine")).decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(
-      node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kRelease}).decisions[0].rung,
-      Rung::kStore);
+      node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kPeek}).decisions[0].decided_by,
+      DecidedBy::kStore);
+  EXPECT_EQ(node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kRelease})
+                .decisions[0]
+                .decided_by,
+            DecidedBy::kStore);
 }
 TEST(RegressionTest, LeasesWhoseSumIsALieAreHealedWhenTheyAreLookedAt) {
   RedisServer redis;
   Node node{Node::To(redis)};
   const Quota quota = Of({Algorithm::kConcurrency, 5, 1h});
   (void)redis.Text({"ZADD", "tg:cc:c:{db}", "-3", "#"});
-  EXPECT_EQ(node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kPeek}).decisions[0].rung,
-            Rung::kStore);
+  EXPECT_EQ(
+      node.Ask({.charges = {Lease(quota, "x")}, .kind = Call::Kind::kPeek}).decisions[0].decided_by,
+      DecidedBy::kStore);
 }
 
 TEST(RegressionTest, AKeyThatSomebodySpoiltHurtsNobodyElse) {
@@ -278,7 +281,7 @@ TEST(RegressionTest, AKeyThatSomebodySpoiltHurtsNobodyElse) {
                                            .on_failure = OnFailure::kClosed}}},
                              {.charges = {Lease(leases, "x")}, .kind = Call::Kind::kPeek}};
   node.Ask(both);
-  EXPECT_EQ(both[0].decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(both[0].decisions[0].decided_by, DecidedBy::kStore);
 }
 
 // A score that is no whole number comes back as a double: `badtypes`, and a new connection for all.
@@ -290,7 +293,7 @@ TEST(RegressionTest, LeasesThatEndAtAFractionAreHealed) {
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(clock).count();
   (void)redis.Text({"ZADD", "tg:cc:c:{db}", std::to_string(now + 60'000'000) + ".5", "one",
                     std::to_string(now + 90'000'000), "two"});
-  EXPECT_EQ(node.Apply(Lease(quota, "three")).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.Apply(Lease(quota, "three")).decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(node.guard().redis_stats().connections.get(), 1u);
 }
 TEST(RegressionTest, LogsWithTimesThatAreFractionsAreHealed) {
@@ -303,7 +306,7 @@ TEST(RegressionTest, LogsWithTimesThatAreFractionsAreHealed) {
                     std::to_string(now - 1'000'000) + ".5", "1:2"});
   const Charge charge{
       .rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed};
-  EXPECT_EQ(node.Apply(charge).decisions[0].rung, Rung::kStore);
+  EXPECT_EQ(node.Apply(charge).decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(node.guard().redis_stats().connections.get(), 1u);
 }
 
@@ -328,8 +331,8 @@ TEST(RegressionTest, ARefundInTheBatchOfADenialInvalidatesIt) {
     std::this_thread::sleep_for(50ms);
     (void)node.Ask({.charges = {{"sync", "x", &quota}}, .kind = Call::Kind::kPeek});
     const Asked again = node.Apply(charge);
-    ASSERT_TRUE(again.allowed) << i << ": one is there; rung "
-                               << static_cast<int>(again.decisions[0].rung);
+    ASSERT_TRUE(again.allowed) << i << ": one is there; decided_by "
+                               << static_cast<int>(again.decisions[0].decided_by);
   }
 }
 
@@ -518,10 +521,10 @@ TEST(RegressionTest, NoReplyOfARedisThatIsWellIsRefused) {
     node.Run([&](Guard& guard) {
       std::uint64_t refused = 0;
       std::uint64_t timeouts = 0;
-      for (const auto& rung : guard.stats().failures) {
-        refused += rung[static_cast<std::size_t>(redis::Reason::kBadResponse)].get();
-        refused += rung[static_cast<std::size_t>(redis::Reason::kBadTypes)].get();
-        timeouts += rung[static_cast<std::size_t>(redis::Reason::kTimeout)].get();
+      for (const auto& decided_by : guard.stats().failures) {
+        refused += decided_by[static_cast<std::size_t>(redis::Reason::kBadResponse)].get();
+        refused += decided_by[static_cast<std::size_t>(redis::Reason::kBadTypes)].get();
+        timeouts += decided_by[static_cast<std::size_t>(redis::Reason::kTimeout)].get();
       }
       EXPECT_EQ(refused, 0u);
       EXPECT_EQ(
@@ -567,7 +570,7 @@ double Goodput(RedisServer& redis, int callers, std::chrono::microseconds deadli
       one.decisions = one.told;
       one.finished = [](Call& call) noexcept {
         One& mine = static_cast<One&>(call);
-        if (mine.told[0].rung == Rung::kStore) ++*mine.answered;
+        if (mine.told[0].decided_by == DecidedBy::kStore) ++*mine.answered;
         mine.idle->push_back(&mine);
       };
       idle.push_back(&one);
@@ -662,12 +665,12 @@ TEST(RegressionTest, ABreakerOpensWhenEveryReplyIsTooLate) {
     const Asked one = node.Apply(
         {.rule = "r", .identity = "a", .quota = &quota, .on_failure = OnFailure::kClosed});
     ++asked;
-    if (one.decisions[0].rung == Rung::kStore) ++answered;
+    if (one.decisions[0].decided_by == DecidedBy::kStore) ++answered;
   }
   ASSERT_LE(answered, 1);
   std::uint64_t at_once = 0;
-  for (const auto& rung : node.guard().stats().failures) {
-    at_once += rung[static_cast<std::size_t>(redis::Reason::kBreakerOpen)].get();
+  for (const auto& decided_by : node.guard().stats().failures) {
+    at_once += decided_by[static_cast<std::size_t>(redis::Reason::kBreakerOpen)].get();
   }
   EXPECT_GT(at_once, 0u) << asked << " calls waited for their deadline in vain";
 }

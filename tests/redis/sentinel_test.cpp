@@ -92,7 +92,7 @@ TEST_F(SentinelTest, TheMasterIsKilledAgainAndAgain) {
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
   ExpectAsEver(records);
-  EXPECT_FALSE(Of(Rung::kClosed, records).empty());
+  EXPECT_FALSE(Of(DecidedBy::kClosed, records).empty());
 }
 
 TEST_F(SentinelTest, TheMasterIsStoppedAndReturns) {
@@ -124,7 +124,7 @@ TEST_F(SentinelTest, TheMasterIsReplacedWhileItRuns) {
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
   EXPECT_LE(left - named - canary_->LateMicros(named, left), kBackUs) << fleet_->Said();
-  std::cout << Of(Rung::kClosed, records).size() << " of " << records.size() << " refused\n";
+  std::cout << Of(DecidedBy::kClosed, records).size() << " of " << records.size() << " refused\n";
   // Until the old one knows of it there are two, and each admits by itself.
   losses_[0].to_us = left;
   const double both = kBucket.limit * static_cast<double>(left - from) / 1e6;
@@ -151,7 +151,7 @@ TEST_F(SentinelTest, NoSentinelAtTheStart) {
   sentinels_.emplace(RedisSentinels::Options{.start_sentinels = false});
   Start(sentinels_->url());
   FaultCase::Ask("closed");
-  EXPECT_EQ(load_->answered(Rung::kStore), 0);
+  EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   sentinels_->StartSentinels();
   Back(SteadyMicros());
   // All of them gone again: the master is known, and nobody notices.
@@ -175,7 +175,7 @@ TEST_F(SentinelTest, SentinelsAskForAPassword) {
   // A wrong one is an alarm, and not told.
   Start(sentinels_->url(), Rules(), 1, "20ms", "sentinel: { password: wr0ng }");
   FaultCase::Ask("closed");
-  EXPECT_EQ(load_->answered(Rung::kStore), 0);
+  EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
   EXPECT_EQ(fleet_->Said().find("wr0ng"), std::string::npos);
   returns_.clear();
@@ -188,7 +188,7 @@ TEST_F(SentinelTest, NobodyKnowsThatMaster) {
   url.replace(url.rfind('/'), std::string::npos, "/nobody");
   Start(url);
   FaultCase::Ask("closed");
-  EXPECT_EQ(load_->answered(Rung::kStore), 0);
+  EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   EXPECT_TRUE(Soon([&] { return fleet_->Said().find("nobody") != std::string::npos; }))
       << fleet_->Said();
   (void)Finish();

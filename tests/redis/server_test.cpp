@@ -40,10 +40,10 @@ constexpr std::string_view kRules = R"(
   - { id: local, per: header:x-user, limit: 4/h, on_failure: local }
 )";
 
-std::string Rung(const HttpAnswer& answer) {
+std::string DecidedBy(const HttpAnswer& answer) {
   const auto json = answer.Json();
-  const auto* const rung = json.if_contains("rung");
-  return rung != nullptr ? std::string(rung->as_string()) : "none";
+  const auto* const decided_by = json.if_contains("decided_by");
+  return decided_by != nullptr ? std::string(decided_by->as_string()) : "none";
 }
 
 HttpAnswer Ready(Service& service) {
@@ -55,12 +55,12 @@ HttpAnswer Ready(Service& service) {
 TEST(RedisServerTest, DecidesInRedisAndSaysSo) {
   RedisServer redis;
   Service service(Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules));
-  EXPECT_EQ(Rung(service.Decide(ByRule("open", "alice"))), "store");
+  EXPECT_EQ(DecidedBy(service.Decide(ByRule("open", "alice"))), "store");
   EXPECT_EQ(service.Decide(ByRule("open", "alice")).status, 200);
   EXPECT_EQ(service.Decide(ByRule("open", "alice")).status, 429);
   const HttpAnswer denied = service.Decide(ByRule("open", "alice"));
-  EXPECT_EQ(Rung(denied), "cache");
-  EXPECT_FALSE(denied.Has("X-Tidegate-Rung"));
+  EXPECT_EQ(DecidedBy(denied), "cache");
+  EXPECT_FALSE(denied.Has("X-Tidegate-Decided-By"));
   EXPECT_EQ(service.Metric("tidegate_cache_hits_total"), 1);
   EXPECT_EQ(service.Metric("tidegate_redis_connected"), 1);
   EXPECT_TRUE(Soon([&] { return service.Metric("tidegate_fleet_nodes") == 1; }));
@@ -73,7 +73,7 @@ TEST(RedisServerTest, FindsRedisByName) {
   const std::string url = "redis://localhost:" + std::to_string(redis.port());
   Service service("store: { url: \"" + url + "\", on_failure: closed, deadline: 5s }\nrules:\n" +
                   std::string(kRules));
-  EXPECT_EQ(Rung(service.Decide(ByRule("open", "alice"))), "store");
+  EXPECT_EQ(DecidedBy(service.Decide(ByRule("open", "alice"))), "store");
   Service lost("store: { url: \"redis://no-such-host.invalid\", on_failure: closed }\nrules:\n" +
                std::string(kRules));
   EXPECT_EQ(lost.Decide(ByRule("open", "alice")).status, 200);
@@ -85,22 +85,23 @@ TEST(RedisServerTest, WithoutRedisEachRuleAnswersAsItSays) {
   EXPECT_EQ(Ready(service).status, 503) << "it never has been";
   const HttpAnswer open = service.Decide(ByRule("open", "alice"));
   EXPECT_EQ(open.status, 200);
-  EXPECT_EQ(Rung(open), "open");
-  EXPECT_EQ(open.Field("X-Tidegate-Rung"), "open");
+  EXPECT_EQ(DecidedBy(open), "open");
+  EXPECT_EQ(open.Field("X-Tidegate-Decided-By"), "open");
   EXPECT_FALSE(open.Has("RateLimit"));
   const HttpAnswer closed = service.Decide(ByRule("closed", "alice"));
   EXPECT_EQ(closed.status, 503);
-  EXPECT_EQ(Rung(closed), "closed");
+  EXPECT_EQ(DecidedBy(closed), "closed");
   EXPECT_EQ(closed.Field("Retry-After"), "1");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(service.Decide(ByRule("local", "alice")).status, 200);
   const HttpAnswer local = service.Decide(ByRule("local", "alice"));
   EXPECT_EQ(local.status, 429);
-  EXPECT_EQ(local.Field("X-Tidegate-Rung"), "local");
+  EXPECT_EQ(local.Field("X-Tidegate-Decided-By"), "local");
   const std::string metrics = service.Metrics();
-  EXPECT_THAT(metrics, HasSubstr("tidegate_failures_total{rung=\"local\",reason="));
+  EXPECT_THAT(metrics, HasSubstr("tidegate_failures_total{decided_by=\"local\",reason="));
   double failures = 0;
   for (const std::string reason : {"rediserror", "timeout", "breaker_open"}) {
-    failures += service.Metric("tidegate_failures_total{rung=\"local\",reason=\"" + reason + "\"}");
+    failures +=
+        service.Metric("tidegate_failures_total{decided_by=\"local\",reason=\"" + reason + "\"}");
   }
   EXPECT_EQ(failures, 5);
   // Of one decision each; the look for readiness is none.
@@ -123,7 +124,7 @@ TEST(RedisServerTest, AnOutageLaterDoesNotMakeItUnready) {
   EXPECT_EQ(Ready(service).status, 200);
   redis.Start();
   EXPECT_TRUE(Soon([&] { return Ready(service).body == "ready\n"; }));
-  EXPECT_EQ(Rung(service.Decide(ByRule("open", "alice"))), "store");
+  EXPECT_EQ(DecidedBy(service.Decide(ByRule("open", "alice"))), "store");
 }
 
 TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
@@ -243,11 +244,11 @@ TEST(RedisServerTest, RulesOfAllKindsInOneRequest) {
   };
   const HttpAnswer closed = ask("/closed");
   EXPECT_EQ(closed.status, 503);
-  EXPECT_EQ(Rung(closed), "closed");
+  EXPECT_EQ(DecidedBy(closed), "closed");
   EXPECT_EQ(ask("/").status, 200) << "closed charged nothing";
   const HttpAnswer second = ask("/");
   EXPECT_EQ(second.status, 200);
-  EXPECT_EQ(Rung(second), "local");
+  EXPECT_EQ(DecidedBy(second), "local");
   EXPECT_EQ(ask("/").status, 429);
 }
 

@@ -48,7 +48,7 @@ class TlsTest : public FaultCase {
   /// All answers are 503, errors of kind `tls` are counted (where anybody can know that it is TLS),
   /// and every node's log has one of these.
   void ExpectAlarm(const std::vector<std::string>& causes, bool counted = true) {
-    EXPECT_EQ(load_->answered(Rung::kStore), 0);
+    EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
     for (std::size_t node = 0; node < fleet_->size(); ++node) {
       EXPECT_TRUE(!counted || Soon(
                                   [&] {

@@ -125,7 +125,7 @@ TEST_F(WireTest, ARedisThatRefusesConnections) {
   proxy_.Refuse();
   proxy_.CutAll();
   ASSERT_TRUE(load_->Progress(3000));
-  EXPECT_GT(load_->answered(Rung::kClosed), 1000);
+  EXPECT_GT(load_->answered(DecidedBy::kClosed), 1000);
   proxy_.Accept();
   Back(SteadyMicros());
   const Records records = Finish();

@@ -74,7 +74,8 @@ TEST(Admin, WhoIsBannedIsRefusedAtEveryDoor) {
       "X-Forwarded-For: 192.0.2.1\r\nX-Api-Key: abc\r\n\r\n");
   EXPECT_EQ(auth.Read().status, 403);
   EXPECT_EQ(
-      service.Metric("tidegate_decisions_total{rule=\"per-key\",outcome=\"banned\",rung=\"none\"}"),
+      service.Metric(
+          "tidegate_decisions_total{rule=\"per-key\",outcome=\"banned\",decided_by=\"none\"}"),
       2);
 }
 
@@ -87,9 +88,10 @@ TEST(Admin, AllowedOnesPassUncounted) {
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.Json().at("exempt").as_bool());
   }
-  EXPECT_EQ(service.Metric(
-                "tidegate_decisions_total{rule=\"per-key\",outcome=\"exempted\",rung=\"none\"}"),
-            5);
+  EXPECT_EQ(
+      service.Metric(
+          "tidegate_decisions_total{rule=\"per-key\",outcome=\"exempted\",decided_by=\"none\"}"),
+      5);
   (void)AskAdmin(service, "/v1/lift", Whom());
   EXPECT_EQ(service.Decide(Whom()).status, 429);
 }
@@ -217,7 +219,7 @@ TEST(Admin, StatusAndRulesTellWhatIsGoingOn) {
   EXPECT_EQ(status.at("store").as_object().at("kind").as_string(), "memory");
   EXPECT_EQ(status.at("decisions").as_object().at("allowed").to_number<int>(), 2);
   EXPECT_EQ(status.at("decisions").as_object().at("denied").to_number<int>(), 1);
-  EXPECT_EQ(status.at("rungs").as_object().at("store").to_number<int>(), 3);
+  EXPECT_EQ(status.at("decided_by").as_object().at("store").to_number<int>(), 3);
   const auto rules = ReadAdmin(service, "/v1/rules").Json();
   const auto& first = rules.at("rules").as_array().at(0).as_object();
   EXPECT_EQ(first.at("limit").as_string(), "2/h");

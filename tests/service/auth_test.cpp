@@ -146,8 +146,8 @@ TEST_F(AuthTest, AnyMethodAnyBodyAnyOrigin) {
 TEST_F(AuthTest, IsCountedInTheMetrics) {
   for (int i = 0; i < 5; ++i) (void)Auth(Forwarded("/api"));
   const std::string metrics = service_.Metrics();
-  EXPECT_THAT(metrics, HasSubstr(R"(rule="address",outcome="allowed",rung="store"} 3)"));
-  EXPECT_THAT(metrics, HasSubstr(R"(rule="address",outcome="denied",rung="store"} 2)"));
+  EXPECT_THAT(metrics, HasSubstr(R"(rule="address",outcome="allowed",decided_by="store"} 3)"));
+  EXPECT_THAT(metrics, HasSubstr(R"(rule="address",outcome="denied",decided_by="store"} 2)"));
 }
 
 // --- Whom and what it is about ----------------------------------------------------

@@ -82,7 +82,8 @@ TEST_F(DecideTest, ABucketEmptiesOneByOneAndSaysSo) {
     const std::string numbers =
         R"("limit":5,"remaining":)" + std::to_string(left) + R"(,"reset_after_ms":)" + reset;
     std::string wanted = R"({"allowed":true,"rule":"bucket",)";
-    wanted.append(numbers).append(R"(,"rung":"store","rules":[{"rule":"bucket","mode":"enforce",)");
+    wanted.append(numbers).append(
+        R"(,"decided_by":"store","rules":[{"rule":"bucket","mode":"enforce",)");
     wanted.append(R"("allowed":true,)").append(numbers).append("}]}");
     EXPECT_EQ(json::value(answer.Json()), json::parse(wanted));
   }
@@ -105,7 +106,7 @@ TEST_F(DecideTest, ADenialIsAProblemWithTheExactTimeToWait) {
       "type":"https://iana.org/assignments/http-problem-types#quota-exceeded",
       "status":429,"violated-policies":["bucket"],
       "allowed":false,"rule":"bucket","limit":5,"remaining":0,"retry_after_ms":2000,
-      "reset_after_ms":10000,"rung":"store",
+      "reset_after_ms":10000,"decided_by":"store",
       "rules":[{"rule":"bucket","mode":"enforce","allowed":false,"limit":5,"remaining":0,
                 "retry_after_ms":2000,"reset_after_ms":10000}]})"));
 }
@@ -291,9 +292,10 @@ TEST_F(DecideTest, AShadowRuleCountsButNeverRefuses) {
   const HttpAnswer denied = DecideFor("/watched", "203.0.113.7");
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(Part(denied, "violated-policies"), R"(["watched"])");
-  EXPECT_EQ(service_.Metric(
-                R"(tidegate_decisions_total{rule="ghost",outcome="shadow_denied",rung="store"})"),
-            3);
+  EXPECT_EQ(
+      service_.Metric(
+          R"(tidegate_decisions_total{rule="ghost",outcome="shadow_denied",decided_by="store"})"),
+      3);
 }
 
 TEST_F(DecideTest, WhatAShadowRuleAloneLetsPassHasNoTimeToWait) {

@@ -8,7 +8,7 @@
 #include <memory_resource>
 #include <mutex>
 
-#include "doors/api_door.hpp"
+#include "frontends/api_frontend.hpp"
 #include "service/late_support.hpp"
 
 namespace tidegate::service {
@@ -107,8 +107,8 @@ struct Late {
   const RealClock clock;
   const OverrideDesk overrides{OverrideTable::Make({}, clock)};
   Refusals refusals{"api"};
-  std::unique_ptr<ApiDoor> door =
-      std::make_unique<ApiDoor>(store, tally, overrides, Admission{}, refusals, PolicyOf(kConfig));
+  std::unique_ptr<ApiFrontend> door = std::make_unique<ApiFrontend>(
+      store, tally, overrides, Admission{}, refusals, PolicyOf(kConfig));
   std::unique_ptr<Service> service = std::make_unique<Service>(*door);
   Late() { service->Start(); }
 };
@@ -131,7 +131,7 @@ TEST(Batch, AnswersInTime) {
   const RealClock clock;
   const OverrideDesk overrides{OverrideTable::Make({}, clock)};
   Refusals refusals("api");
-  ApiDoor door(*store, tally, overrides, Admission{}, refusals, PolicyOf(kConfig));
+  ApiFrontend door(*store, tally, overrides, Admission{}, refusals, PolicyOf(kConfig));
   Service service(door);
   service.Start();
   Client client(service.port());

@@ -66,7 +66,7 @@ TEST(ReloadTest, UnderLoadEveryRequestIsAnsweredAndTheLimitHolds) {
   EXPECT_EQ(allowed, kLimit);
   const auto counted = [&](std::string_view outcome) {
     return service.Metric("tidegate_decisions_total{rule=\"kept\",outcome=\"" +
-                          std::string(outcome) + "\",rung=\"store\"}");
+                          std::string(outcome) + "\",decided_by=\"store\"}");
   };
   EXPECT_EQ(counted("allowed"), allowed);  // The counters go on over reloads.
   EXPECT_EQ(counted("denied"), denied);

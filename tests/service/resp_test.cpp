@@ -49,13 +49,13 @@ TEST_F(RespTest, InVersion3ADecisionIsAMap) {
   (void)Ask({"HELLO", "3"});
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "3"}),
             R"({"allowed":true,"rule":"per-key","limit":3,"remaining":0,)"
-            R"("reset_after_ms":1000,"rung":"store"})");
+            R"("reset_after_ms":1000,"decided_by":"store"})");
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}),
             R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
-            R"("retry_after_ms":334,"reset_after_ms":1000,"rung":"store"})");
+            R"("retry_after_ms":334,"reset_after_ms":1000,"decided_by":"store"})");
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "9"}),
             R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
-            R"("never":true,"reset_after_ms":1000,"rung":"store"})");
+            R"("never":true,"reset_after_ms":1000,"decided_by":"store"})");
 }
 
 TEST_F(RespTest, PeekTakesNothing) {
@@ -101,9 +101,9 @@ TEST_F(RespTest, TheApiSharesTheBuckets) {
   (void)Ask({"TG.DECIDE", "per-key", "a", "COST", "2"});
   EXPECT_EQ(service_.Decide(ByRule("per-key", "a")).Json().at("remaining"), 0);
   EXPECT_THAT(Ask({"TG.DECIDE", "per-key", "a"}), StartsWith("[1,3,0,"));
-  EXPECT_EQ(
-      service_.Metric(R"(tidegate_decisions_total{rule="per-key",outcome="denied",rung="store"})"),
-      1);
+  EXPECT_EQ(service_.Metric(
+                R"(tidegate_decisions_total{rule="per-key",outcome="denied",decided_by="store"})"),
+            1);
 }
 
 struct Bad {

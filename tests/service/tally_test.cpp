@@ -52,10 +52,10 @@ double Await(Service& service, std::string_view metric) {
 TEST(TallyTest, EveryDoorCountsTimesAndNames) {
   Service service(AllDoors(""));
   AskEveryDoor(service);
-  const double allowed =
-      service.Metric(R"(tidegate_decisions_total{rule="per-key",outcome="allowed",rung="store"})");
-  const double denied =
-      service.Metric(R"(tidegate_decisions_total{rule="per-key",outcome="denied",rung="store"})");
+  const double allowed = service.Metric(
+      R"(tidegate_decisions_total{rule="per-key",outcome="allowed",decided_by="store"})");
+  const double denied = service.Metric(
+      R"(tidegate_decisions_total{rule="per-key",outcome="denied",decided_by="store"})");
   EXPECT_EQ(allowed, 20);
   EXPECT_EQ(denied, 3 * kTimes - 20);
   EXPECT_EQ(service.Metric("tidegate_decision_seconds_count"), 3 * kTimes);

@@ -37,11 +37,7 @@ ErrorKind Lookup(std::string_view word) noexcept {
 
 }  // namespace
 
-std::string_view Name(Reason reason) noexcept {
-  constexpr std::array<std::string_view, kReasons> kNames = {
-      "rediserror", "badresponse", "badtypes", "timeout", "breaker_open", "queue_full"};
-  return kNames[static_cast<std::size_t>(reason)];
-}
+std::string_view Name(Reason reason) noexcept { return tidegate::Name(DecisionReason(reason)); }
 
 std::string_view Name(ErrorKind kind) noexcept {
   return kWords[static_cast<std::size_t>(kind)].name;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tidegate/decision.hpp"
+
 namespace tidegate::redis {
 
 /// Why an answer is not the store's: what `tidegate_failures_total` is counted by.
@@ -18,6 +20,12 @@ enum class Reason : std::uint8_t {
 };
 inline constexpr std::size_t kReasons = 6;
 [[nodiscard]] std::string_view Name(Reason reason) noexcept;
+/// The same reason, as a Decision tells it.
+[[nodiscard]] constexpr tidegate::Reason DecisionReason(Reason reason) noexcept {
+  return static_cast<tidegate::Reason>(static_cast<std::size_t>(tidegate::Reason::kStoreError) +
+                                       static_cast<std::size_t>(reason));
+}
+static_assert(DecisionReason(Reason::kQueueFull) == tidegate::Reason::kQueueFull);
 
 /// What Redis says when it does not do what it was asked.
 enum class ErrorKind : std::uint8_t {

@@ -50,7 +50,7 @@ TEST(AccessLogTest, ALineTellsWhatBecameOfTheRequest) {
   EXPECT_EQ(Text(line, "rule"), "per-key");
   EXPECT_EQ(line.at("allowed"), true);
   EXPECT_EQ(Number(line, "remaining"), 99);
-  EXPECT_EQ(Text(line, "rung"), "store");
+  EXPECT_EQ(Text(line, "decided_by"), "store");
   EXPECT_EQ(Text(line, "upstream"), "127.0.0.1:" + std::to_string(up.port()));
   EXPECT_GE(Number(line, "decision_us"), 0);
   EXPECT_GE(Number(line, "upstream_us"), 0);

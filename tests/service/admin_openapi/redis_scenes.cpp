@@ -115,7 +115,7 @@ void RedisGone(Witness& witness) {
   for (const std::string_view rule : kRules) {
     (void)service.Decide(Whom(rule));
     const json::value told = op.Told("/v1/explain", Whom(rule), "rules");
-    EXPECT_EQ(told.as_array().at(0).at("rung").as_string(), rule);
+    EXPECT_EQ(told.as_array().at(0).at("decided_by").as_string(), rule);
   }
   EXPECT_EQ(op.Get("/readyz").body, "ready, but the store does not answer\n");
   EXPECT_TRUE(Soon(

@@ -65,7 +65,7 @@ TEST(OpenApi, HasThePathsThatTheDoorHas) {
   std::set<std::string> documented;
   for (const auto& path : Document().at("paths").as_object()) documented.insert(path.key());
   std::set<std::string> answered;
-  for (const std::string_view path : ApiDoor::Paths()) answered.emplace(path);
+  for (const std::string_view path : ApiFrontend::Paths()) answered.emplace(path);
   EXPECT_EQ(documented, answered);
 
   const Service service;

@@ -29,8 +29,8 @@ TEST(BenchWire, HttpAsksAsTheApiDocumentsIt) {
 TEST(BenchWire, HttpAnswersComeInAnyPieces) {
   const auto wire = MakeHttpWire({"h", 1}, "r", "");
   const std::string bytes =
-      Http(200, R"({"allowed":true,"rung":"store","rules":[{"rung":"local"}]})") +
-      Http(429, R"({"status":429,"allowed":false,"rung":"cache","rules":[]})") +
+      Http(200, R"({"allowed":true,"decided_by":"store","rules":[{"decided_by":"local"}]})") +
+      Http(429, R"({"status":429,"allowed":false,"decided_by":"cache","rules":[]})") +
       Http(200, R"({"allowed":true,"rules":[]})");
   BenchAnswer answer;
   std::vector<std::string> seen;
@@ -41,7 +41,7 @@ TEST(BenchWire, HttpAnswersComeInAnyPieces) {
     if (progress == Progress::kMore) continue;
     EXPECT_EQ(answer.mistake, "");
     seen.push_back(std::to_string(answer.status) + (answer.allowed ? " yes " : " no ") +
-                   std::string(answer.rung));
+                   std::string(answer.decided_by));
   }
   EXPECT_THAT(seen, testing::ElementsAre("200 yes store", "429 no cache", "200 yes "));
 }
@@ -76,10 +76,10 @@ TEST(BenchWire, RespAsksAndAnswers) {
   BenchAnswer answer;
   ASSERT_EQ(wire->Next(answer), Progress::kAnswer);
   EXPECT_FALSE(answer.allowed);
-  EXPECT_EQ(answer.rung, "cache");
+  EXPECT_EQ(answer.decided_by, "cache");
   ASSERT_EQ(wire->Next(answer), Progress::kAnswer);
   EXPECT_FALSE(answer.allowed);
-  EXPECT_EQ(answer.rung, "closed");
+  EXPECT_EQ(answer.decided_by, "closed");
   EXPECT_EQ(answer.mistake, "");
   ASSERT_EQ(wire->Next(answer), Progress::kAnswer);
   EXPECT_EQ(answer.mistake, "ERR no");

@@ -37,7 +37,7 @@ TopSample At(int seconds, const std::string& node = "n1") {
       R"(]]}},"fleet":{"nodes":3,"key_mismatches":0},"overrides":{"count":2},
       "decisions":{"allowed":)" +
       times(80) + R"(,"denied":)" + times(15) + R"(,"banned":)" + times(5) +
-      R"(},"rungs":{"store":)" + times(85) + R"(,"cache":)" + times(15) +
+      R"(},"decided_by":{"store":)" + times(85) + R"(,"cache":)" + times(15) +
       R"(,"open":0},"failures":{"timeout":)" + n + R"(},
       "latency":{"buckets":[[0.000002,)" +
       times(99) + R"(],[0.001,)" + times(100) + R"(]]}})");
@@ -100,7 +100,7 @@ TEST(TopView, AServerThatWasStartedAnewCountsFromZero) {
 
 TEST(TopView, TakesAnythingForNothing) {
   TopSample sample;
-  sample.status = Parsed(R"({"store":7,"decisions":[],"rungs":null,"latency":{"buckets":3}})");
+  sample.status = Parsed(R"({"store":7,"decisions":[],"decided_by":null,"latency":{"buckets":3}})");
   sample.rules = Parsed(R"({"rules":[1,{},{"rule":5}]})");
   sample.hot = Parsed(R"({"requests":{"keys":{}}})");
   const View view = ViewOf(&sample, sample);

@@ -46,12 +46,12 @@ TEST(Quota, NamesRoundTrip) {
   }
 }
 
-TEST(Rung, HasAName) {
-  EXPECT_EQ(Name(Rung::kStore), "store");
-  EXPECT_EQ(Name(Rung::kCache), "cache");
-  EXPECT_EQ(Name(Rung::kLocal), "local");
-  EXPECT_EQ(Name(Rung::kOpen), "open");
-  EXPECT_EQ(Name(Rung::kClosed), "closed");
+TEST(DecidedBy, HasAName) {
+  EXPECT_EQ(Name(DecidedBy::kStore), "store");
+  EXPECT_EQ(Name(DecidedBy::kCache), "cache");
+  EXPECT_EQ(Name(DecidedBy::kLocal), "local");
+  EXPECT_EQ(Name(DecidedBy::kOpen), "open");
+  EXPECT_EQ(Name(DecidedBy::kClosed), "closed");
 }
 
 TEST(Quota, RefusesALimitBelowOne) {

@@ -61,7 +61,7 @@ TEST_F(DenyCacheTest, TellsTheTimeThatIsLeft) {
   ASSERT_TRUE(cache_.Find(asked, now_ + 400ms));
   EXPECT_FALSE(asked.allowed);
   EXPECT_EQ(asked.told[0], (Decision{.allowed = false,
-                                     .rung = Rung::kCache,
+                                     .decided_by = DecidedBy::kCache,
                                      .limit = 1,
                                      .remaining = 0,
                                      .retry_after = 600ms,

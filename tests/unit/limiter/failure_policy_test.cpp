@@ -43,14 +43,14 @@ class FailurePolicyTest : public testing::Test {
 TEST_F(FailurePolicyTest, Open) {
   const Asked asked = Apply({Of("r", kOpen)});
   EXPECT_TRUE(asked.allowed);
-  EXPECT_EQ(asked.told[0].rung, Rung::kOpen);
+  EXPECT_EQ(asked.told[0].decided_by, DecidedBy::kOpen);
   EXPECT_TRUE(asked.told[0].allowed);
 }
 
 TEST_F(FailurePolicyTest, ClosedMayBeTriedAgainInASecond) {
   const Asked asked = Apply({Of("r", kClosed)});
   EXPECT_FALSE(asked.allowed);
-  EXPECT_EQ(asked.told[0].rung, Rung::kClosed);
+  EXPECT_EQ(asked.told[0].decided_by, DecidedBy::kClosed);
   EXPECT_EQ(asked.told[0].retry_after, 1s);
 }
 
@@ -60,7 +60,7 @@ TEST_F(FailurePolicyTest, LocalCountsThisNodesShare) {
   EXPECT_TRUE(Apply({Of("r", kLocal)}).allowed);
   const Asked third = Apply({Of("r", kLocal)});
   EXPECT_FALSE(third.allowed);
-  EXPECT_EQ(third.told[0].rung, Rung::kLocal);
+  EXPECT_EQ(third.told[0].decided_by, DecidedBy::kLocal);
   EXPECT_EQ(third.told[0].limit, 2);
   EXPECT_EQ(third.told[0].retry_after, 3s) << "a third of one a second";
   clock_.Advance(3s);
@@ -70,10 +70,10 @@ TEST_F(FailurePolicyTest, LocalCountsThisNodesShare) {
 TEST_F(FailurePolicyTest, ClosedWinsAndNothingIsCharged) {
   const Asked asked = Apply({Of("local", kLocal), Of("closed", kClosed), Of("open", kOpen)});
   EXPECT_FALSE(asked.allowed);
-  EXPECT_EQ(asked.told[0].rung, Rung::kLocal);
+  EXPECT_EQ(asked.told[0].decided_by, DecidedBy::kLocal);
   EXPECT_TRUE(asked.told[0].allowed);
-  EXPECT_EQ(asked.told[1].rung, Rung::kClosed);
-  EXPECT_EQ(asked.told[2].rung, Rung::kOpen);
+  EXPECT_EQ(asked.told[1].decided_by, DecidedBy::kClosed);
+  EXPECT_EQ(asked.told[2].decided_by, DecidedBy::kOpen);
   EXPECT_EQ(local_->Stats().tracked, 0u);
 }
 
@@ -108,7 +108,7 @@ TEST_F(FailurePolicyTest, OtherQuestions) {
   policy_.Answer(look);
   EXPECT_TRUE(look.allowed);
   EXPECT_EQ(look.told[0].remaining, 6);
-  EXPECT_EQ(look.told[0].rung, Rung::kLocal);
+  EXPECT_EQ(look.told[0].decided_by, DecidedBy::kLocal);
   Asked debit(Call::Kind::kDebit, {Of("r", kLocal)});
   debit.own[0].cost = 10;
   policy_.Answer(debit);
@@ -117,7 +117,7 @@ TEST_F(FailurePolicyTest, OtherQuestions) {
   Asked closed(Call::Kind::kDebit, {Of("r", kLocal), Of("c", kClosed)});
   policy_.Answer(closed);
   EXPECT_FALSE(closed.allowed);
-  EXPECT_EQ(closed.told[1].rung, Rung::kClosed);
+  EXPECT_EQ(closed.told[1].decided_by, DecidedBy::kClosed);
   Asked refund(Call::Kind::kRefund, {Of("r", kLocal)});
   refund.refund.id = "x";
   policy_.Answer(refund);

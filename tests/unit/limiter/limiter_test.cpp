@@ -87,10 +87,11 @@ std::string_view GoverningOf(const Decision& a, const Decision& b,
 
 TEST(Governing, AnOpenRuleSaysNothingAboutOthers) {
   const Decision open{
-      .allowed = true, .rung = Rung::kOpen, .limit = 10, .remaining = 0, .rule = {}};
+      .allowed = true, .decided_by = DecidedBy::kOpen, .limit = 10, .remaining = 0, .rule = {}};
   const Decision full{
-      .allowed = true, .rung = Rung::kLocal, .limit = 10, .remaining = 10, .rule = {}};
-  const Decision denied{.rung = Rung::kLocal, .limit = 10, .retry_after = 1s, .rule = {}};
+      .allowed = true, .decided_by = DecidedBy::kLocal, .limit = 10, .remaining = 10, .rule = {}};
+  const Decision denied{
+      .decided_by = DecidedBy::kLocal, .limit = 10, .retry_after = 1s, .rule = {}};
   EXPECT_EQ(GoverningOf(open, full), "b");
   EXPECT_EQ(GoverningOf(full, open), "a");
   EXPECT_EQ(GoverningOf(open, denied), "b");
@@ -100,10 +101,12 @@ TEST(Governing, AnOpenRuleSaysNothingAboutOthers) {
 }
 
 TEST(Governing, AClosedRuleIsHeardBeforeAllOthers) {
-  const Decision closed{.rung = Rung::kClosed, .limit = 10, .retry_after = 1s, .rule = {}};
-  const Decision longer{.rung = Rung::kLocal, .limit = 10, .retry_after = 1h, .rule = {}};
-  const Decision never{.never = true, .rung = Rung::kLocal, .limit = 10, .rule = {}};
-  const Decision open{.allowed = true, .rung = Rung::kOpen, .rule = {}};
+  const Decision closed{
+      .decided_by = DecidedBy::kClosed, .limit = 10, .retry_after = 1s, .rule = {}};
+  const Decision longer{
+      .decided_by = DecidedBy::kLocal, .limit = 10, .retry_after = 1h, .rule = {}};
+  const Decision never{.never = true, .decided_by = DecidedBy::kLocal, .limit = 10, .rule = {}};
+  const Decision open{.allowed = true, .decided_by = DecidedBy::kOpen, .rule = {}};
   for (const Decision& other : {longer, never, open}) {
     EXPECT_EQ(GoverningOf(closed, other), "a");
     EXPECT_EQ(GoverningOf(other, closed), "b");

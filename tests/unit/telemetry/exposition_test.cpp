@@ -75,12 +75,12 @@ TEST(ExpositionTest, IsSoundWhateverNamesHold) {
   DecisionCounters one;
   DecisionCounters two;
   using Outcome = DecisionCounters::Outcome;
-  one.Count(1, Outcome::kDenied, Rung::kStore);
-  two.Count(1, Outcome::kDenied, Rung::kStore);
-  two.Count(0, Outcome::kShadowDenied, Rung::kStore);
+  one.Count(1, Outcome::kDenied, DecidedBy::kStore);
+  two.Count(1, Outcome::kDenied, DecidedBy::kStore);
+  two.Count(0, Outcome::kShadowDenied, DecidedBy::kStore);
   const std::array<const DecisionCounters*, 2> counters = {&one, &two};
   const std::string odd = "a\\b\"c\nd{}=,";
-  Snapshot snapshot;
+  MetricsReport snapshot;
   snapshot.version = odd;
   snapshot.rule_names = {"(other)", odd};
   snapshot.decisions = counters;
@@ -96,14 +96,14 @@ TEST(ExpositionTest, IsSoundWhateverNamesHold) {
   EXPECT_THAT(text.problems, IsEmpty()) << text.Complaint();
   EXPECT_EQ(ValueOf(text, "tidegate_build_info", {{"version", odd}}), 1);
   EXPECT_EQ(ValueOf(text, "tidegate_decisions_total",
-                    {{"rule", odd}, {"outcome", "denied"}, {"rung", "store"}}),
+                    {{"rule", odd}, {"outcome", "denied"}, {"decided_by", "store"}}),
             2)
       << "the sum over reactors";
   EXPECT_EQ(ValueOf(text, "h", {{"x", odd}}, "h_count"), 3);
 }
 
 TEST(ExpositionTest, AnswersAreThereFromTheStartWhereADoorHasSuch) {
-  Snapshot snapshot;
+  MetricsReport snapshot;
   snapshot.doors = {{.name = "api", .responses = {{9, 0, 0, 0, 0}}}, {.name = "resp"}};
   const MetricsText text = MetricsText::Read(Expose(snapshot));
   const auto* const family = text.Find("tidegate_responses_total");
@@ -113,7 +113,7 @@ TEST(ExpositionTest, AnswersAreThereFromTheStartWhereADoorHasSuch) {
 }
 
 TEST(ExpositionTest, SaysWhichConfigurationIsInForce) {
-  Snapshot snapshot;
+  MetricsReport snapshot;
   const auto successful = [&] {
     return ValueOf(MetricsText::Read(Expose(snapshot)), "tidegate_config_last_reload_successful",
                    {});

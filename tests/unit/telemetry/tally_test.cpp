@@ -90,7 +90,7 @@ class TallyTest : public testing::Test {
   std::string Text(const Tally& tally) {
     const Tally* const tallies[] = {&tally};
     const DecisionCounters* const counters[] = {&tally.counters()};
-    Snapshot snapshot;
+    MetricsReport snapshot;
     snapshot.rule_names = {"(other)", "per-key"};
     snapshot.decisions = counters;
     snapshot.more = TallyMetrics(tallies);
@@ -115,8 +115,8 @@ TEST_F(TallyTest, IsToldOncePerDecision) {
   EXPECT_EQ(hot->of(HotBy::kRequests).total, 3u);
   EXPECT_EQ(hot->of(HotBy::kDenials).total, 1u);  // A shadow denies nobody.
   const std::string text = Text(tally);
-  EXPECT_THAT(text, HasSubstr(R"(outcome="denied",rung="store"} 1)"));
-  EXPECT_THAT(text, HasSubstr(R"(outcome="shadow_denied",rung="store"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(outcome="denied",decided_by="store"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(outcome="shadow_denied",decided_by="store"} 1)"));
 }
 
 TEST_F(TallyTest, OperatorsDecisionsAreCountedApart) {
@@ -128,8 +128,8 @@ TEST_F(TallyTest, OperatorsDecisionsAreCountedApart) {
   EXPECT_EQ(tally.hot()->of(HotBy::kRequests).total, 2u);
   EXPECT_EQ(tally.hot()->of(HotBy::kDenials).total, 2u);
   const std::string text = Text(tally);
-  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="banned",rung="none"} 2)"));
-  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="exempted",rung="none"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="banned",decided_by="none"} 2)"));
+  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="exempted",decided_by="none"} 1)"));
 }
 
 TEST_F(TallyTest, MetricsHaveTenRanksAndNoNames) {

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/answer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+#include "net/http_exchange.hpp"
+#include "tidegate/limiter.hpp"
+
+namespace tidegate {
+namespace {
+
+using net::OutBuffer;
+using std::chrono::ceil;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
+
+/// Whether anything was counted. Where a failure policy alone spoke, nobody knows what is left, and
+/// a number would be taken for the truth.
+bool Counted(const Decision& decision) noexcept {
+  return decision.decided_by != DecidedBy::kOpen && decision.decided_by != DecidedBy::kClosed;
+}
+
+/// When to come back. `allowed`: of the request as a whole, or of one of its rules.
+void WriteWait(OutBuffer& out, const Decision& decision, bool allowed) {
+  if (allowed) {
+    // Nothing to wait for, even where a shadow rule would have said no.
+  } else if (decision.never) {
+    out << R"(,"never":true)";
+  } else {
+    out << R"(,"retry_after_ms":)" << ceil<milliseconds>(decision.retry_after).count();
+  }
+}
+
+void WriteNumbers(OutBuffer& out, const Decision& decision, bool allowed) {
+  if (!Counted(decision)) return WriteWait(out, decision, allowed);
+  out << R"(,"limit":)" << decision.limit << R"(,"remaining":)" << decision.remaining;
+  WriteWait(out, decision, allowed);
+  out << R"(,"reset_after_ms":)" << ceil<milliseconds>(decision.reset_after).count();
+}
+
+bool Violated(const Charge& charge, const Decision& decision) noexcept {
+  return charge.mode == Mode::kEnforce && !decision.allowed;
+}
+
+void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
+  if (status == 429) {
+    out << R"("type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
+        << R"("title":"Quota exceeded","status":429,"violated-policies":[)";
+    bool first = true;
+    for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+      if (!Violated(answer.charges[i], answer.decisions[i])) continue;
+      out << (first ? "\"" : ",\"") << answer.charges[i].rule << '"';
+      first = false;
+    }
+    out << "],";
+  } else if (status == 503) {
+    out << R"("type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
+        << R"("title":"Temporarily reduced capacity","status":503,)";
+  } else {
+    out << R"("type":"about:blank","title":")" << net::ReasonPhrase(status) << R"(","status":)"
+        << status << ',';
+    if (!answer.banned_by.empty()) {
+      out << R"("detail":"an operator banned this client",)";
+    } else if (answer.denied) {
+      out << R"("detail":"an entry of `deny` refuses this request",)";
+    }
+    if (status == 404) out << R"("detail":"the lease is gone: acquire it again",)";
+  }
+}
+
+std::int64_t Seconds(Micros duration) noexcept { return ceil<seconds>(duration).count(); }
+
+void WritePolicy(OutBuffer& out, const Charge& charge) {
+  const Quota& quota = *charge.quota;
+  out << '"' << charge.rule << "\";q=" << quota.capacity();
+  switch (quota.algorithm()) {
+    case Algorithm::kConcurrency:
+      out << ";qu=\"concurrent-requests\"";
+      return;
+    case Algorithm::kTokenBucket:
+    case Algorithm::kGcra:
+      out << ";w=" << Seconds(quota.recovery());
+      return;
+    default:
+      out << ";w=" << Seconds(quota.period());
+  }
+}
+
+void WriteRateLimit(OutBuffer& out, const Answer& answer) {
+  out << "RateLimit-Policy: ";
+  bool first = true;
+  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+    if (!Counted(answer.decisions[i])) continue;
+    if (!first) out << ", ";
+    WritePolicy(out, answer.charges[i]);
+    first = false;
+  }
+  out << "\r\nRateLimit: \"" << answer.governing->rule << "\";r=" << answer.governing->remaining;
+  if (answer.governing->more_after > Micros{0}) {
+    out << ";t=" << Seconds(answer.governing->more_after);
+  }
+  out << "\r\n";
+}
+
+void WriteOlder(OutBuffer& out, std::string_view prefix, const Decision& decision,
+                std::int64_t reset) {
+  out << prefix << "Limit: " << decision.limit << "\r\n"
+      << prefix << "Remaining: " << decision.remaining << "\r\n"
+      << prefix << "Reset: " << reset << "\r\n";
+}
+
+}  // namespace
+
+int Answer::status() const noexcept {
+  if (allowed) return 200;
+  if (denied) return 403;
+  return governing != nullptr && governing->decided_by == DecidedBy::kClosed ? 503 : 429;
+}
+
+Answer AnswerOf(Access access, const Charges& charges) noexcept {
+  const bool banned = access == Access::kBanned;
+  Answer answer{.allowed = access != Access::kDenied && !banned,
+                .exempt = access == Access::kExempt,
+                .denied = access == Access::kDenied || banned,
+                .banned_by = {},
+                .banned_for = {},
+                .applied = {},
+                .charges = {},
+                .decisions = {}};
+  if (banned) {
+    answer.banned_by = charges.ban.rule->id;
+    answer.banned_for = charges.ban.left;
+  }
+  return answer;
+}
+
+Answer AnswerOf(const Call& call) noexcept {
+  Answer answer{.allowed = call.allowed,
+                .banned_by = {},
+                .banned_for = {},
+                .applied = {},
+                .charges = call.charges,
+                .decisions = call.decisions,
+                .governing = &Governing(call.charges, call.decisions)};
+  switch (call.kind) {
+    case Call::Kind::kRefund:
+    case Call::Kind::kReset:
+    case Call::Kind::kRenew:
+    case Call::Kind::kRelease:
+      answer.applied = call.done;
+      break;
+    case Call::Kind::kDebit:
+      break;
+    default:
+      return answer;
+  }
+  // An operation is carried out on each rule by itself, so none of them speaks for the others: one
+  // that was not carried out is what there is to tell.
+  for (const Decision& decision : call.decisions) {
+    if (decision.decided_by != DecidedBy::kClosed) continue;
+    answer.allowed = false;
+    answer.governing = &decision;
+    break;
+  }
+  return answer;
+}
+
+void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
+  out << '{';
+  if (status >= 400) WriteProblem(out, answer, status);
+  out << R"("allowed":)" << Bool(answer.allowed);
+  if (answer.applied) out << R"(,"applied":)" << Bool(*answer.applied == Done::kApplied);
+  if (answer.exempt) out << R"(,"exempt":true)";
+  if (answer.denied) out << R"(,"denied":true)";
+  if (!answer.banned_by.empty()) {
+    out << R"(,"banned":true,"rule":")" << answer.banned_by << '"';
+    if (answer.banned_for) {
+      out << R"(,"retry_after_ms":)" << ceil<milliseconds>(*answer.banned_for).count();
+    }
+  }
+  std::size_t numbers = 0;  // Where those of the governing rule stand,
+  std::size_t size = 0;     // and how long they are: they come again in the list.
+  if (answer.governing != nullptr) {
+    out << R"(,"rule":")" << answer.governing->rule << '"';
+    numbers = out.size();
+    WriteNumbers(out, *answer.governing, answer.allowed);
+    size = out.size() - numbers;
+    out << R"(,"decided_by":")" << Name(answer.governing->decided_by) << '"';
+  }
+  out << R"(,"rules":[)";
+  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+    const bool shadow = answer.charges[i].mode == Mode::kShadow;
+    out << (i == 0 ? R"({"rule":")" : R"(,{"rule":")") << answer.charges[i].rule
+        << (shadow ? R"(","mode":"shadow","allowed":)" : R"(","mode":"enforce","allowed":)")
+        << Bool(answer.decisions[i].allowed);
+    const Decision& decision = answer.decisions[i];
+    if (&decision == answer.governing && decision.allowed == answer.allowed) {
+      char* const copy = out.Reserve(size);
+      std::memcpy(copy, out.view().data() + numbers, size);
+      out.Advance(size);
+    } else {
+      WriteNumbers(out, decision, decision.allowed);
+      if (decision.decided_by != answer.governing->decided_by) {
+        out << R"(,"decided_by":")" << Name(decision.decided_by) << '"';
+      }
+    }
+    out << '}';
+  }
+  out << "]}";
+}
+
+void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
+                       const Config::Responses& responses, Micros jitter) {
+  if (answer.governing != nullptr && Counted(*answer.governing)) {
+    const Decision& decision = *answer.governing;
+    if (responses.ratelimit) WriteRateLimit(out, answer);
+    const std::int64_t reset = Seconds(decision.reset_after);
+    if (responses.ratelimit_legacy) WriteOlder(out, "RateLimit-", decision, reset);
+    if (responses.x_ratelimit) {
+      const bool epoch = responses.x_reset == Config::Responses::XReset::kEpoch;
+      WriteOlder(out, "X-RateLimit-", decision,
+                 epoch ? static_cast<std::int64_t>(std::time(nullptr)) + reset : reset);
+    }
+  }
+  if (answer.governing != nullptr && answer.governing->decided_by != DecidedBy::kStore &&
+      answer.governing->decided_by != DecidedBy::kCache) {
+    out << "X-Tidegate-Decided-By: " << Name(answer.governing->decided_by) << "\r\n";
+  }
+  if (status < 400) return;
+  if (!answer.allowed && answer.governing != nullptr && !answer.governing->never) {
+    out << "Retry-After: "
+        << std::max<std::int64_t>(1, Seconds(answer.governing->retry_after + jitter)) << "\r\n";
+  }
+  if (answer.banned_for) {
+    out << "Retry-After: " << std::max<std::int64_t>(1, Seconds(*answer.banned_for)) << "\r\n";
+  }
+  out << "Cache-Control: no-store\r\n";
+}
+
+}  // namespace tidegate

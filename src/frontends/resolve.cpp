@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/resolve.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "rules/limit_text.hpp"
+#include "rules/nearest.hpp"
+#include "rules/path.hpp"
+#include "rules/printable.hpp"
+
+namespace tidegate {
+namespace {
+
+Objection ObjectionOf(const Error& error, std::string pointer) {
+  return {StatusOf(error.code), error.message, std::move(pointer)};
+}
+
+std::optional<Objection> ByRule(const Question& question, const RuleSet& rules,
+                                const OverrideView& overrides, Resolved& resolved,
+                                std::pmr::memory_resource& memory) {
+  const RuleQuestion asked{
+      .rule = question.rule,
+      .identity = question.identity,
+      .cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
+      .lease = question.lease};
+  const auto access = rules.Resolve(asked, overrides, resolved.charges, memory);
+  if (!access) {
+    return ObjectionOf(access.error(),
+                       access.error().code == ErrorCode::kUnknownRule ? "/rule" : "/identity");
+  }
+  resolved.access = *access;
+  return std::nullopt;
+}
+
+/// The request's attributes in their one normal form.
+std::optional<Objection> Normalise(const Question& question, RequestView& view,
+                                   std::pmr::memory_resource& memory) {
+  view.method = question.method.empty() ? std::string_view{"GET"} : question.method;
+  view.query = question.query;
+  view.headers = question.headers;
+  view.trusted = !question.through_gateway;
+  std::string_view path = question.path.empty() ? std::string_view{"/"} : question.path;
+  if (const std::size_t mark = path.find('?'); mark != std::string_view::npos) {
+    if (view.query.empty()) view.query = path.substr(mark + 1);
+    path = path.substr(0, mark);
+  }
+  const auto normal =
+      NormalizePath(path, question.keep_slashes ? Slashes::kKeep : Slashes::kMerge, memory);
+  if (!normal) {
+    return Objection{400,
+                     "this is not a path: it must begin with a slash, stay below the root "
+                     "and be percent-encoded where RFC 3986 asks for it",
+                     "/request/path"};
+  }
+  view.path = *normal;
+  view.route = question.route;
+  if (!question.host.empty()) {
+    const auto host = NormalizeHost(question.host, memory);
+    if (!host) return Objection{400, "this is not a host name", "/request/host"};
+    view.host = *host;
+  }
+  if (!question.peer.empty() && !question.client_ip.empty()) {
+    return Objection{400, "`client_ip` says who the client is, `peer` who connected: give one",
+                     "/request/peer"};
+  }
+  if (!question.client_ip.empty()) {
+    const auto address = Address::Parse(question.client_ip);
+    if (!address) {
+      return Objection{400, "\"" + Printable(question.client_ip) + "\" is not an IP address",
+                       "/request/client_ip"};
+    }
+    view.client = *address;
+    view.has_client = true;
+  }
+  return std::nullopt;
+}
+
+/// Who connected, and through whose headers the client is found.
+std::optional<Objection> FindClient(const Question& question, const ClientAddressPolicy& policy,
+                                    RequestView& view) {
+  if (question.peer.empty()) return std::nullopt;
+  const auto peer = Address::Parse(question.peer);
+  if (!peer) {
+    return Objection{400, "\"" + Printable(question.peer) + "\" is not an IP address",
+                     "/request/peer"};
+  }
+  view.client = ClientAddress(policy, *peer, view.headers);
+  view.has_client = true;
+  view.trusted = policy.Trusts(*peer);
+  return std::nullopt;
+}
+
+std::optional<Objection> ByRequest(const Question& question, const RuleSet& rules,
+                                   const OverrideView& overrides, Resolved& resolved,
+                                   std::pmr::memory_resource& memory) {
+  RequestView view;
+  if (auto bad = ViewOf(question, rules.client_policy(), view, memory)) return bad;
+  const auto access =
+      rules.Match(view, question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
+                  question.lease, overrides, resolved.charges, memory);
+  if (!access) return ObjectionOf(access.error(), "/request");
+  resolved.access = *access;
+  return std::nullopt;
+}
+
+std::optional<Objection> ByKey(const Question& question, const RuleSet& rules, Resolved& resolved,
+                               std::pmr::memory_resource& memory) {
+  if (question.key.empty()) return Objection{400, "the key is empty", "/key"};
+  if (!question.Has(Question::kLimit)) {
+    return Objection{400, "an inline quota needs a `limit`, such as \"100/s\"", "/limit"};
+  }
+  QuotaSpec spec;
+  if (question.Has(Question::kAlgorithm)) {
+    const auto algorithm = ParseAlgorithm(question.algorithm);
+    if (!algorithm) {
+      return Objection{400, "\"" + Printable(question.algorithm) + "\" is not an algorithm",
+                       "/algorithm"};
+    }
+    spec.algorithm = *algorithm;
+  }
+  const auto limit = LimitText::Parse(question.limit);
+  if (!limit) return ObjectionOf(limit.error(), "/limit");
+  spec.limit = limit->count;
+  spec.period = limit->period;
+  if (question.Has(Question::kBurst)) {
+    if (question.burst < 1) return Objection{400, "a burst is at least 1", "/burst"};
+    spec.burst = question.burst;
+  }
+  auto quota = Quota::Make(spec);
+  if (!quota) return ObjectionOf(quota.error(), "/limit");
+  const auto identity = rules.identifier().FromKey(question.key, memory);
+  if (!identity) return ObjectionOf(identity.error(), "/key");
+  const Quota& kept = resolved.inline_quota.emplace(*quota);
+  resolved.charges.Add({.rule = kInlineRule,
+                        .identity = *identity,
+                        .quota = &kept,
+                        .cost = question.Has(Question::kCost) ? question.cost : 1,
+                        .lease = question.lease,
+                        .on_failure = rules.on_failure()},
+                       nullptr);
+  return std::nullopt;
+}
+
+bool Leases(const Charge& charge) noexcept {
+  return charge.quota->algorithm() == Algorithm::kConcurrency;
+}
+
+/// A request may match rules of several algorithms: an operation concerns those that have it.
+std::optional<Objection> Concern(const Question& question, Call::Kind kind, Charges& charges) {
+  if (charges.charges.empty()) return std::nullopt;  // Nothing is counted: nothing to object to.
+  const bool on_leases = kind == Call::Kind::kRenew || kind == Call::Kind::kRelease;
+  const bool on_units = kind == Call::Kind::kRefund || kind == Call::Kind::kDebit;
+  const bool any_lease = std::ranges::any_of(charges.charges, Leases);
+  if (kind == Call::Kind::kApply && any_lease && question.lease.empty()) {
+    const auto found = std::ranges::find_if(charges.charges, Leases);
+    return Objection{400,
+                     "rule '" + std::string(found->rule) +
+                         "' counts what runs at the same time: acquire it (/v1/acquire, "
+                         "TG.ACQUIRE), with a `lease` of your choice",
+                     {}};
+  }
+  if (!question.lease.empty() && !any_lease) {
+    return Objection{400, "only rules of algorithm concurrency have leases, and none is concerned",
+                     "/lease"};
+  }
+  if (!on_leases && !on_units) return std::nullopt;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < charges.charges.size(); ++i) {
+    if (Leases(charges.charges[i]) != on_leases) continue;
+    charges.charges[kept] = charges.charges[i];
+    charges.rules[kept++] = charges.rules[i];
+  }
+  if (kept == 0 && !charges.charges.empty()) {
+    return Objection{
+        400, "concurrency has nothing to debit or refund: release the lease instead", {}};
+  }
+  charges.charges.resize(kept);
+  charges.rules.resize(kept);
+  return std::nullopt;
+}
+
+/// Longer ids than this are a mistake, or a try at filling memory.
+constexpr std::size_t kMaxId = 256;
+
+std::optional<Objection> CheckId(bool given, const char* name, std::string_view id) {
+  if (!given || (!id.empty() && id.size() <= kMaxId)) return std::nullopt;
+  const std::string quoted = "`" + std::string(name) + "`";
+  return Objection{400, quoted + (id.empty() ? " is empty" : " is longer than 256 bytes"),
+                   "/" + std::string(name)};
+}
+
+std::optional<Objection> CheckIds(const Question& question) {
+  if (auto bad = CheckId(question.Has(Question::kLease), "lease", question.lease)) return bad;
+  if (auto bad = CheckId(question.Has(Question::kId), "id", question.id)) return bad;
+  constexpr std::int64_t kMaxAge = std::int64_t{1000} * 86'400 * 366;
+  if (question.age_ms < 0 || question.age_ms > kMaxAge) {
+    return Objection{400, "`age_ms` must be between 0 and one year", "/age_ms"};
+  }
+  return std::nullopt;
+}
+
+/// Costs are checked here, before any charge, so that the message can point at them.
+std::optional<Objection> CheckCost(const Question& question) {
+  if (!question.Has(Question::kCost) || (question.cost >= 1 && question.cost <= kMaxCost)) {
+    return std::nullopt;
+  }
+  return Objection{400,
+                   "the cost is " + std::to_string(question.cost) +
+                       ", and a cost must be between 1 and 2147483647",
+                   "/cost"};
+}
+
+}  // namespace
+
+std::optional<Objection> CheckMembers(const Question& question, unsigned members, unsigned required,
+                                      std::string_view path) {
+  if (const unsigned foreign = question.members & ~members) {
+    const std::string name(Question::NameOf(foreign & (~foreign + 1)));
+    return Objection{400, "`" + name + "` has no meaning for " + std::string(path), "/" + name};
+  }
+  if (const unsigned missing = required & ~question.members) {
+    const std::string name(Question::NameOf(missing & (~missing + 1)));
+    return Objection{400, std::string(path) + " needs `" + name + "`", "/" + name};
+  }
+  return std::nullopt;
+}
+
+std::optional<Objection> ViewOf(const Question& question, const ClientAddressPolicy& policy,
+                                RequestView& view, std::pmr::memory_resource& memory) {
+  if (auto bad = Normalise(question, view, memory)) return bad;
+  return FindClient(question, policy, view);
+}
+
+int StatusOf(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::kUnknownRule:
+      return 404;
+    case ErrorCode::kTooManyRules:
+      return 500;
+    case ErrorCode::kExhausted:
+    case ErrorCode::kNetwork:
+      return 503;
+    default:
+      return 400;
+  }
+}
+
+std::optional<Objection> Resolve(const Question& question, Call::Kind kind, const RuleSet& rules,
+                                 const OverrideTable& overrides, InlineQuotas inline_quotas,
+                                 Resolved& resolved, std::pmr::memory_resource& memory) {
+  // To hold on to something is to ask for it.
+  const bool asks =
+      kind == Call::Kind::kApply || kind == Call::Kind::kPeek || kind == Call::Kind::kRenew;
+  const OverrideView said{&overrides, !asks};
+  const int ways = question.Has(Question::kRule) + question.Has(Question::kRequest) +
+                   question.Has(Question::kKey);
+  if (ways != 1) {
+    return Objection{400,
+                     "ask by exactly one of: `rule` and `identity`; `request`, an object with the "
+                     "request's attributes; `key` and `limit`, an inline quota",
+                     {}};
+  }
+  constexpr unsigned kOwn = Question::kLimit | Question::kBurst | Question::kAlgorithm;
+  if (!question.Has(Question::kKey) && question.Has(kOwn)) {
+    return Objection{400, "`limit`, `burst` and `algorithm` go with `key`, an inline quota", {}};
+  }
+  if (!question.Has(Question::kRule) && question.Has(Question::kIdentity)) {
+    return Objection{400, "`identity` goes with `rule`", "/identity"};
+  }
+  if (auto bad = CheckIds(question)) return bad;
+  if (auto bad = CheckCost(question)) return bad;
+  std::optional<Objection> bad;
+  if (question.Has(Question::kRule)) {
+    bad = ByRule(question, rules, said, resolved, memory);
+  } else if (question.Has(Question::kRequest)) {
+    bad = ByRequest(question, rules, said, resolved, memory);
+  } else if (inline_quotas == InlineQuotas::kAllowed) {
+    bad = ByKey(question, rules, resolved, memory);
+  } else {
+    bad = Objection{403,
+                    "inline quotas are off: the configuration allows them with `api: "
+                    "{inline_quotas: true}`",
+                    "/key"};
+  }
+  if (bad) return bad;
+  return Concern(question, kind, resolved.charges);
+}
+
+}  // namespace tidegate

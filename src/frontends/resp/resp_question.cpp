@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/resp/resp_question.hpp"
+
+#include <cstring>
+
+#include "frontends/resp/throttle.hpp"
+#include "rules/printable.hpp"
+#include "rules/request_view.hpp"
+
+namespace tidegate {
+namespace {
+
+std::string_view Copy(std::string_view text, std::pmr::memory_resource& memory) {
+  if (text.empty()) return {};
+  auto* const to = static_cast<char*>(memory.allocate(text.size(), 1));
+  std::memcpy(to, text.data(), text.size());
+  return {to, text.size()};
+}
+
+bool HasLease(RespWord word) noexcept {
+  return word == RespWord::kAcquire || word == RespWord::kRenew || word == RespWord::kRelease;
+}
+
+/// The options that a command takes, besides WITH.
+unsigned OptionsOf(RespWord word) noexcept {
+  switch (word) {
+    case RespWord::kDecide:
+    case RespWord::kPeek:
+    case RespWord::kAcquire:
+    case RespWord::kDebit:
+      return Question::kCost;
+    case RespWord::kRefund:
+      return Question::kCost | Question::kId | Question::kAge;
+    default:
+      return 0;
+  }
+}
+
+unsigned RequiredOf(RespWord word) noexcept {
+  if (word == RespWord::kDebit) return Question::kCost;
+  return word == RespWord::kRefund ? Question::kId : 0u;
+}
+
+std::string Takes(const RespWordInfo& word) {
+  std::string name(word.name);
+  for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return name + " takes: " + std::string(word.arguments);
+}
+
+}  // namespace
+
+Call::Kind KindOf(RespWord word) noexcept {
+  switch (word) {
+    case RespWord::kPeek:
+      return Call::Kind::kPeek;
+    case RespWord::kDebit:
+      return Call::Kind::kDebit;
+    case RespWord::kRefund:
+      return Call::Kind::kRefund;
+    case RespWord::kReset:
+      return Call::Kind::kReset;
+    case RespWord::kRenew:
+      return Call::Kind::kRenew;
+    case RespWord::kRelease:
+      return Call::Kind::kRelease;
+    default:
+      return Call::Kind::kApply;
+  }
+}
+
+std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::string_view> arguments,
+                             Question& question, std::pmr::memory_resource& memory) {
+  std::size_t at = HasLease(word.word) ? 4 : 3;
+  if (arguments.size() < at) return Takes(word);
+  question.members = Question::kRule | Question::kIdentity;
+  question.rule = arguments[1];
+  if (HasLease(word.word)) {
+    question.members |= Question::kLease;
+    question.lease = Copy(arguments[3], memory);
+  }
+  std::size_t named = 0;
+  const unsigned options = OptionsOf(word.word);
+  // Without a plain value all of them have names: `TG.DECIDE rule "" WITH client_ip 192.0.2.1`.
+  if (!arguments[2].empty()) question.identity.push_back({{}, arguments[2]});
+  while (at < arguments.size()) {
+    const std::string_view option = arguments[at];
+    if (EqualsIgnoreCase(option, "with")) {
+      if (at + 2 >= arguments.size()) return "WITH takes a source and its value";
+      if (++named > 16) return "WITH stands here too often";
+      question.identity.push_back({arguments[at + 1], arguments[at + 2]});
+      if (arguments[at + 1].empty()) return "the source behind WITH is empty";
+      at += 3;
+      continue;
+    }
+    const unsigned member = EqualsIgnoreCase(option, "cost")  ? Question::kCost
+                            : EqualsIgnoreCase(option, "id")  ? Question::kId
+                            : EqualsIgnoreCase(option, "age") ? Question::kAge
+                                                              : 0u;
+    if ((member & options) == 0) {
+      return "\"" + Printable(option) + "\" has no meaning here: " + Takes(word);
+    }
+    if (question.Has(member)) return Printable(option) + " stands here twice";
+    if (at + 1 >= arguments.size()) return Printable(option) + " lacks its value";
+    question.members |= member;
+    const std::string_view value = arguments[at + 1];
+    if (member == Question::kId) {
+      question.id = Copy(value, memory);
+    } else if (!ReadInteger(value, member == Question::kCost ? question.cost : question.age_ms)) {
+      return Printable(option) + " is not an integer";
+    }
+    at += 2;
+  }
+  if (question.identity.empty()) question.identity.push_back({{}, arguments[2]});
+  if (const unsigned missing = RequiredOf(word.word) & ~question.members; missing != 0) {
+    return Takes(word);
+  }
+  return {};
+}
+
+}  // namespace tidegate

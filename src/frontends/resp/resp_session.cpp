@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// What concerns a connection alone: who asks, in which version, and what clients send first.
+#include <charconv>
+#include <ctime>
+
+#include "frontends/resp/resp_connection.hpp"
+#include "frontends/resp/resp_frontend.hpp"
+#include "frontends/resp/throttle.hpp"
+#include "rules/printable.hpp"
+#include "rules/request_view.hpp"
+
+namespace tidegate {
+namespace {
+
+using Arguments = std::span<const std::string_view>;
+
+/// The Redis whose protocol and commands of a connection are spoken here: clients look at it.
+constexpr std::string_view kRedisVersion = "7.0.0";
+constexpr std::string_view kWrongPass =
+    "WRONGPASS invalid username-password pair or user is disabled.";
+constexpr std::string_view kNoProto = "NOPROTO unsupported protocol version";
+
+/// What may stand in lists of clients.
+bool IsClientName(std::string_view text) noexcept {
+  for (const char c : text) {
+    if (c < '!' || c > '~') return false;
+  }
+  return text.size() <= 256;
+}
+
+std::string WrongNumber(std::string_view name) {
+  return "ERR wrong number of arguments for '" + std::string(name) + "' command";
+}
+
+std::string UnknownSubcommand(std::string_view name, std::string_view of) {
+  return "ERR unknown subcommand '" + Printable(name.substr(0, 128)) + "' of " + std::string(of);
+}
+
+void WriteCommand(RespWriter& to, const RespWordInfo& word) {
+  to.Array(10);
+  to.Text(word.name);
+  to.Integer(word.arity);
+  to.Set(2);
+  to.Simple(word.kind == RespWordInfo::Kind::kConnection ? "loading" : "write");
+  to.Simple("fast");
+  to.Integer(word.key);
+  to.Integer(word.key);
+  to.Integer(word.key == 0 ? 0 : 1);
+  to.Set(0);
+  to.Array(0);
+  to.Array(0);
+  to.Array(0);
+}
+
+void WriteDocs(RespWriter& to, const RespWordInfo& word) {
+  to.Text(word.name);
+  to.Map(word.arguments.empty() ? 3 : 4);
+  to.Text("summary");
+  to.Text(word.summary);
+  to.Text("since");
+  to.Text("1.0.0");
+  to.Text("group");
+  to.Text(word.kind == RespWordInfo::Kind::kConnection ? "connection" : "generic");
+  if (word.arguments.empty()) return;
+  // redis-cli shows them; as one, since they are written for people.
+  to.Text("arguments");
+  to.Array(1);
+  to.Map(2);
+  to.Text("name");
+  to.Text(word.arguments);
+  to.Text("type");
+  to.Text("string");
+}
+
+}  // namespace
+
+void RespConnection::CheckRights() {
+  known_by_ = door().policy();
+  const Tokens& tokens = *known_by_->tokens;
+  rights_ = token_.empty() || tokens.empty() ? door().options().admission.Of(peer_, tokens)
+                                             : Admission::Of(tokens.Find(token_));
+}
+
+std::string_view RespConnection::LogIn(Arguments arguments) {
+  const Tokens& tokens = *known_by_->tokens;
+  const std::string_view secret = arguments.back();
+  if (tokens.empty()) {
+    return "ERR AUTH <password> called without any password configured: `access.tokens` has none";
+  }
+  const Tokens::Token* const token = tokens.Find(secret);
+  // A name is not needed; a wrong one is a mistake that should be found.
+  const bool named = arguments.size() == 1 || arguments.front() == "default" ||
+                     (token != nullptr && arguments.front() == token->name);
+  if (token == nullptr || !named) {
+    door().options().refusals.Note(peer_, "AUTH", Refusals::Why::kUnknown);
+    return kWrongPass;
+  }
+  token_ = secret;
+  rights_ = Admission::Of(token);
+  return {};
+}
+
+void RespConnection::ResetSession() {
+  version_ = 2;
+  token_.clear();
+  name_.clear();
+  CheckRights();
+}
+
+void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) {
+  RespWriter to = writer();
+  const bool open = word.word == RespWord::kAuth || word.word == RespWord::kHello ||
+                    word.word == RespWord::kQuit || word.word == RespWord::kResetConnection;
+  if (rights_ == Rights::kNone && !open) {
+    door().options().refusals.Note(peer_, word.name, Refusals::Why::kUnknown);
+    return to.Error("NOAUTH Authentication required.");
+  }
+  const int count = static_cast<int>(arguments.size());
+  if (word.arity >= 0 ? count != word.arity : count < -word.arity) {
+    return to.Error(WrongNumber(word.name));
+  }
+  switch (word.word) {
+    case RespWord::kAuth:
+      return Auth(arguments.subspan(1));
+    case RespWord::kClient:
+      return Client(arguments);
+    case RespWord::kCluster:
+      return to.Error("ERR This instance has cluster support disabled");
+    case RespWord::kCommand:
+      return Command(arguments);
+    case RespWord::kConfig:
+      return Config(arguments);
+    case RespWord::kEcho:
+      return to.Text(arguments[1]);
+    case RespWord::kHello:
+      return Hello(arguments.subspan(1));
+    case RespWord::kInfo:
+      return Info();
+    case RespWord::kPing:
+      if (count > 2) return to.Error(WrongNumber(word.name));
+      return count == 1 ? to.Simple("PONG") : to.Text(arguments[1]);
+    case RespWord::kQuit:
+      state_ = State::kEnding;
+      return to.Simple("OK");
+    case RespWord::kResetConnection:
+      ResetSession();
+      return writer().Simple("RESET");
+    case RespWord::kRole:
+      to.Array(3);
+      to.Text("master");
+      to.Integer(0);
+      return to.Array(0);
+    case RespWord::kSelect:
+      return arguments[1] == "0" ? to.Simple("OK") : to.Error("ERR DB index is out of range");
+    case RespWord::kTime: {
+      std::timespec now{};
+      (void)clock_gettime(CLOCK_REALTIME, &now);
+      to.Array(2);
+      to.Text(std::to_string(now.tv_sec));
+      return to.Text(std::to_string(now.tv_nsec / 1000));
+    }
+    default:
+      return to.Error("ERR this command is not one of a connection");
+  }
+}
+
+void RespConnection::Auth(Arguments arguments) {
+  if (arguments.size() > 2) return writer().Error("ERR syntax error");
+  const std::string_view bad = LogIn(arguments);
+  bad.empty() ? writer().Simple("OK") : writer().Error(bad);
+}
+
+void RespConnection::Hello(Arguments arguments) {
+  int version = version_;
+  if (!arguments.empty()) {
+    std::int64_t asked = 0;
+    if (!ReadInteger(arguments[0], asked)) {
+      return writer().Error("ERR Protocol version is not an integer or out of range");
+    }
+    if (asked != 2 && asked != 3) return writer().Error(kNoProto);
+    version = static_cast<int>(asked);
+  }
+  std::optional<std::string_view> name;
+  for (std::size_t i = 1; i < arguments.size();) {
+    const std::size_t left = arguments.size() - i - 1;
+    if (EqualsIgnoreCase(arguments[i], "auth") && left >= 2) {
+      const std::string_view bad = LogIn(arguments.subspan(i + 1, 2));
+      if (!bad.empty()) return writer().Error(bad);
+      i += 3;
+    } else if (EqualsIgnoreCase(arguments[i], "setname") && left >= 1) {
+      name = arguments[i + 1];
+      if (!IsClientName(*name)) {
+        return writer().Error(
+            "ERR Client names cannot contain spaces, newlines or special characters.");
+      }
+      i += 2;
+    } else {
+      return writer().Error("ERR Syntax error in HELLO option '" + Printable(arguments[i]) + "'");
+    }
+  }
+  if (rights_ == Rights::kNone) {
+    return writer().Error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+        "RESP protocol version at the same time");
+  }
+  if (name) name_ = *name;
+  version_ = version;
+  RespWriter to = writer();
+  to.Map(8);
+  to.Text("server");
+  to.Text("redis");
+  to.Text("version");
+  to.Text(kRedisVersion);
+  to.Text("proto");
+  to.Integer(version_);
+  to.Text("id");
+  to.Integer(static_cast<std::int64_t>(id_));
+  to.Text("mode");
+  to.Text("standalone");
+  to.Text("role");
+  to.Text("master");
+  to.Text("modules");
+  to.Array(0);
+  to.Text("tidegate");
+  to.Text(door().options().version);
+}
+
+void RespConnection::Client(Arguments arguments) {
+  RespWriter to = writer();
+  const std::string_view sub = arguments[1];
+  const std::size_t count = arguments.size();
+  if (EqualsIgnoreCase(sub, "setname") && count == 3) {
+    if (!IsClientName(arguments[2])) {
+      return to.Error("ERR Client names cannot contain spaces, newlines or special characters.");
+    }
+    name_ = arguments[2];
+    return to.Simple("OK");
+  }
+  if (EqualsIgnoreCase(sub, "getname") && count == 2)
+    return name_.empty() ? to.Null() : to.Text(name_);
+  if (EqualsIgnoreCase(sub, "id") && count == 2) return to.Integer(static_cast<std::int64_t>(id_));
+  if ((EqualsIgnoreCase(sub, "setinfo") && count == 4) ||
+      (EqualsIgnoreCase(sub, "no-evict") && count == 3) ||
+      (EqualsIgnoreCase(sub, "no-touch") && count == 3)) {
+    return to.Simple("OK");
+  }
+  if ((EqualsIgnoreCase(sub, "info") && count == 2) || EqualsIgnoreCase(sub, "list")) {
+    return to.Verbatim("id=" + std::to_string(id_) + " name=" + name_ +
+                       " db=0 resp=" + std::to_string(version_) + "\n");
+  }
+  if (EqualsIgnoreCase(sub, "reply") && count == 3 && EqualsIgnoreCase(arguments[2], "on"))
+    return to.Simple("OK");
+  if (EqualsIgnoreCase(sub, "tracking") && count == 3 && EqualsIgnoreCase(arguments[2], "off"))
+    return to.Simple("OK");
+  to.Error(UnknownSubcommand(sub, "CLIENT") + ", or a wrong number of arguments");
+}
+
+void RespConnection::Command(Arguments arguments) {
+  RespWriter to = writer();
+  const std::span<const RespWordInfo> words = RespWords();
+  if (arguments.size() == 1) {
+    to.Array(words.size());
+    for (const RespWordInfo& word : words) WriteCommand(to, word);
+    return;
+  }
+  const std::string_view sub = arguments[1];
+  const Arguments names = arguments.subspan(2);
+  if (EqualsIgnoreCase(sub, "count")) return to.Integer(static_cast<std::int64_t>(words.size()));
+  if (EqualsIgnoreCase(sub, "list")) {
+    to.Array(words.size());
+    for (const RespWordInfo& word : words) to.Text(word.name);
+    return;
+  }
+  if (EqualsIgnoreCase(sub, "info")) {
+    to.Array(names.empty() ? words.size() : names.size());
+    if (names.empty()) {
+      for (const RespWordInfo& word : words) WriteCommand(to, word);
+    }
+    for (const std::string_view name : names) {
+      const RespWordInfo* const word = FindRespWord(name);
+      word == nullptr ? to.Null() : WriteCommand(to, *word);
+    }
+    return;
+  }
+  if (EqualsIgnoreCase(sub, "docs")) {
+    std::size_t known = names.empty() ? words.size() : 0;
+    for (const std::string_view name : names) known += FindRespWord(name) != nullptr ? 1 : 0;
+    to.Map(known);
+    if (names.empty()) {
+      for (const RespWordInfo& word : words) WriteDocs(to, word);
+    }
+    for (const std::string_view name : names) {
+      if (const RespWordInfo* const word = FindRespWord(name)) WriteDocs(to, *word);
+    }
+    return;
+  }
+  to.Error(UnknownSubcommand(sub, "COMMAND"));
+}
+
+/// redis-benchmark asks for these two, and is told the truth: nothing is saved.
+void RespConnection::Config(Arguments arguments) {
+  RespWriter to = writer();
+  if (!EqualsIgnoreCase(arguments[1], "get") || arguments.size() < 3) {
+    return to.Error("ERR there is nothing to configure here: see `tidegate serve --help`");
+  }
+  std::size_t known = 0;
+  for (const std::string_view name : arguments.subspan(2)) {
+    known += EqualsIgnoreCase(name, "save") || EqualsIgnoreCase(name, "appendonly") ? 1 : 0;
+  }
+  to.Map(known);
+  for (const std::string_view name : arguments.subspan(2)) {
+    if (!EqualsIgnoreCase(name, "save") && !EqualsIgnoreCase(name, "appendonly")) continue;
+    to.Text(name);
+    to.Text(EqualsIgnoreCase(name, "save") ? "" : "no");
+  }
+}
+
+void RespConnection::Info() {
+  const net::HttpStats& stats = listener_.stats();
+  std::string text = "# Server\r\nredis_version:" + std::string(kRedisVersion) +
+                     "\r\nredis_mode:standalone\r\ntidegate_version:" + door().options().version +
+                     "\r\n\r\n# Clients\r\nconnected_clients:" +
+                     std::to_string(stats.open.load(std::memory_order_relaxed)) +
+                     "\r\n\r\n# Persistence\r\nloading:0\r\n\r\n# Stats\r\n"
+                     "total_connections_received:" +
+                     std::to_string(stats.accepted.load(std::memory_order_relaxed)) +
+                     "\r\ntotal_commands_processed:" +
+                     std::to_string(stats.requests.load(std::memory_order_relaxed)) +
+                     "\r\n\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n"
+                     "# Cluster\r\ncluster_enabled:0\r\n";
+  writer().Verbatim(text);
+}
+
+}  // namespace tidegate

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/resp/throttle.hpp"
+
+#include <charconv>
+#include <chrono>
+
+#include "tidegate/charge.hpp"
+
+namespace tidegate {
+namespace {
+
+constexpr std::int64_t kMaxSeconds = std::int64_t{366} * 86'400;
+
+struct Range {
+  std::string_view name;
+  std::int64_t least;
+  std::int64_t most;
+};
+constexpr Range kBurst{"max_burst", 0, kMaxCost};
+constexpr Range kCount{"count", 1, kMaxCost};
+constexpr Range kPeriod{"period", 1, kMaxSeconds};
+constexpr Range kQuantity{"quantity", 0, kMaxCost};
+
+bool ReadIn(const Range& range, std::string_view text, std::int64_t& number, std::string& problem) {
+  if (ReadInteger(text, number) && number >= range.least && number <= range.most) return true;
+  problem = std::string(range.name) + " must be an integer between " + std::to_string(range.least) +
+            " and " + std::to_string(range.most);
+  return false;
+}
+
+}  // namespace
+
+bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
+  if (text.size() - 1 < 9 && text[0] != '-') {  // One to nine digits, as nearly all have.
+    std::int64_t value = 0;
+    for (const char c : text) {
+      const auto digit = static_cast<unsigned char>(c - '0');
+      if (digit > 9) return false;
+      value = value * 10 + digit;
+    }
+    number = value;
+    return true;
+  }
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && rest == end && !text.empty();
+}
+
+bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttle,
+                  std::string& problem) {
+  if (arguments.size() != 5 && arguments.size() != 6) {
+    problem = "CL.THROTTLE takes: key max_burst count period_seconds [quantity]";
+    return false;
+  }
+  throttle.key = arguments[1];
+  std::int64_t burst = 0;
+  std::int64_t period = 0;
+  QuotaSpec& quota = throttle.quota;
+  if (!ReadIn(kBurst, arguments[2], burst, problem) ||
+      !ReadIn(kCount, arguments[3], quota.limit, problem) ||
+      !ReadIn(kPeriod, arguments[4], period, problem) ||
+      (arguments.size() == 6 && !ReadIn(kQuantity, arguments[5], throttle.quantity, problem))) {
+    return false;
+  }
+  quota.algorithm = Algorithm::kGcra;
+  quota.burst = burst + 1;
+  quota.period = std::chrono::seconds{period};
+  return true;
+}
+
+ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota, std::int64_t quantity) {
+  const bool counted =
+      decision.decided_by != DecidedBy::kOpen && decision.decided_by != DecidedBy::kClosed;
+  const std::int64_t remaining = counted ? decision.remaining : 0;
+  const std::int64_t reset = counted ? CellSeconds(decision.reset_after) : 0;
+  bool allowed = decision.allowed;
+  Micros retry = decision.retry_after;
+  if (quantity == 0 && counted) {
+    // Nothing fits always, but for a key in debt.
+    allowed = decision.reset_after <= quota.recovery();
+    retry = decision.reset_after - quota.recovery();
+  }
+  const std::int64_t wait = allowed || decision.never ? -1 : CellSeconds(retry);
+  return {allowed ? 0 : 1, quota.capacity(), remaining, wait, reset};
+}
+
+}  // namespace tidegate

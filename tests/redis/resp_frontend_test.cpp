@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Redis protocol's door on a real Redis, which answers later: order, batches, barriers, ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "redis/redis_server.hpp"
+#include "service/fixture.hpp"
+#include "service/resp_client.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using service::RespClient;
+using service::RespCommand;
+using service::Service;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kRules = R"(
+rules:
+  - { id: few, per: header:x-user, limit: 3/h, on_failure: closed }
+  - { id: many, per: header:x-user, limit: 5000/h, on_failure: closed }
+  - { id: open, per: header:x-user, limit: 2/h, on_failure: open }
+  - { id: local, per: header:x-user, limit: 4/h, on_failure: local }
+  - { id: jobs, per: header:x-user, limit: 2/1m, algorithm: concurrency, on_failure: closed }
+)";
+
+Config MakeConfig(int port, std::string_view store = "deadline: 5s, connect_timeout: 5s") {
+  Config config = Service::ConfigOf("store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
+                                    "\", on_failure: closed, " + std::string(store) + " }" +
+                                    std::string(kRules));
+  config.listen.resp = "127.0.0.1:0";
+  return config;
+}
+
+TEST(RedisRespTest, APipelineIsAFewBatchesAndAnsweredInOrder) {
+  RedisServer redis;
+  Service service(MakeConfig(redis.port()));
+  RespClient client(service.server().resp());
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "warm"}), HasSubstr("\"store\""));
+  constexpr int kMany = 1000;
+  std::string bytes;
+  for (int i = 0; i < kMany; ++i) {
+    bytes += RespCommand({"TG.DECIDE", "many", "a"});
+    if (i % 10 == 0) bytes += RespCommand({"TG.DECIDE", "nope", "a"});
+    bytes += RespCommand({"CL.THROTTLE", "k" + std::to_string(i % 7), "9999", "1", "3600"});
+  }
+  client.Send(bytes);
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_THAT(client.Read(), StartsWith("[0,5000," + std::to_string(4999 - i) + ","));
+    if (i % 10 == 0) {
+      ASSERT_THAT(client.Read(), StartsWith("-ERR there is no rule"));
+    }
+    ASSERT_THAT(client.Read(), StartsWith("[0,10000," + std::to_string(9999 - i / 7) + ","));
+  }
+  EXPECT_LT(service.Metric("tidegate_redis_batches_total"), 200);
+}
+
+TEST(RedisRespTest, WhatChangesSomethingKeepsItsPlace) {
+  RedisServer redis;
+  Service service(MakeConfig(redis.port()));
+  RespClient client(service.server().resp());
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) bytes += RespCommand({"TG.DECIDE", "few", "a"});
+  bytes +=
+      RespCommand({"PING"}) + RespCommand({"TG.RESET", "few", "a"}) +
+      RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.REFUND", "few", "a", "ID", "x"}) +
+      RespCommand({"TG.PEEK", "few", "a"}) + RespCommand({"TG.DEBIT", "few", "a", "COST", "9"}) +
+      RespCommand({"TG.PEEK", "few", "a"}) + RespCommand({"TG.ACQUIRE", "jobs", "a", "l"}) +
+      RespCommand({"TG.RENEW", "jobs", "a", "l"}) + RespCommand({"TG.RELEASE", "jobs", "a", "l"}) +
+      RespCommand({"TG.RELEASE", "jobs", "a", "l"}) + RespCommand({"ECHO", "end"});
+  client.Send(bytes);
+  for (const char* const remaining : {"2", "1", "0"}) {
+    EXPECT_THAT(client.Read(), StartsWith("[0,3," + std::string(remaining) + ","));
+  }
+  EXPECT_THAT(client.Read(), StartsWith("[1,3,0,"));
+  EXPECT_EQ(client.Read(), "PONG");
+  EXPECT_EQ(client.Read(), "1");
+  EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
+  EXPECT_EQ(client.Read(), "1");
+  EXPECT_THAT(client.Read(), StartsWith("[0,3,3,"));
+  EXPECT_THAT(client.Read(), StartsWith("[1,3,0,"));
+  EXPECT_THAT(client.Read(), StartsWith("[1,3,0,"));
+  EXPECT_THAT(client.Read(), StartsWith("[0,2,1,"));
+  EXPECT_EQ(client.Read(), "1");
+  EXPECT_EQ(client.Read(), "1");
+  EXPECT_EQ(client.Read(), "0");
+  EXPECT_EQ(client.Read(), "\"end\"");
+}
+
+TEST(RedisRespTest, AMistakeBehindWhatWaitsIsToldAfterIt) {
+  RedisServer redis;
+  Service service(MakeConfig(redis.port()));
+  RespClient client(service.server().resp());
+  client.Send(RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.DECIDE", "few", "a"}) +
+              "*1\r\n!bad\r\n");
+  EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
+  EXPECT_THAT(client.Read(), StartsWith("[0,3,1,"));
+  EXPECT_THAT(client.Read(), StartsWith("-ERR Protocol error"));
+  EXPECT_EQ(client.Read(), "(end)");
+}
+
+TEST(RedisRespTest, WhatWasAskedBeforeAHalfCloseIsAnswered) {
+  RedisServer redis;
+  Service service(MakeConfig(redis.port()));
+  RespClient client(service.server().resp());
+  client.Send(RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.RESET", "few", "a"}) +
+              RespCommand({"TG.DECIDE", "few", "a"}));
+  client.EndSending();
+  EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
+  EXPECT_EQ(client.Read(), "1");
+  EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
+  EXPECT_EQ(client.Read(), "(end)");
+}
+
+TEST(RedisRespTest, ClientsThatVanishLeaveNothingBehind) {
+  RedisServer redis;
+  Service service(MakeConfig(redis.port()));
+  std::string bytes;
+  for (int i = 0; i < 200; ++i) bytes += RespCommand({"TG.DECIDE", "many", "a"});
+  for (int i = 0; i < 20; ++i) {
+    RespClient client(service.server().resp());
+    client.Send(bytes);
+  }
+  RespClient client(service.server().resp());
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[0,3,2,"));
+}
+
+TEST(RedisRespTest, WithoutRedisEachRuleAnswersAsItSays) {
+  Service service(MakeConfig(FreePort(), "connect_timeout: 10ms"));
+  RespClient client(service.server().resp());
+  EXPECT_EQ(client.Ask({"TG.DECIDE", "open", "a"}), "[0,-1,-1,-1,-1,\"open\"]");
+  EXPECT_EQ(client.Ask({"TG.DECIDE", "few", "a"}), "[1,-1,-1,1000,-1,\"closed\"]");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(client.Ask({"TG.DECIDE", "local", "a"}), StartsWith("[0,4,"));
+  }
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "local", "a"}), StartsWith("[1,4,0,"));
+  EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "4", "1", "1"}), "[1,5,0,1,0]");
+  EXPECT_THAT(client.Ask({"TG.RESET", "few", "a"}), StartsWith("-UNAVAILABLE"));
+  EXPECT_THAT(client.Ask({"HELLO", "3"}), StartsWith("{"));
+  EXPECT_EQ(client.Ask({"TG.DECIDE", "open", "a"}),
+            R"({"allowed":true,"rule":"open","decided_by":"open"})");
+  EXPECT_EQ(client.Ask({"TG.DECIDE", "few", "a"}),
+            R"({"allowed":false,"rule":"few","retry_after_ms":1000,"decided_by":"closed"})");
+}
+
+/// NOAUTH was said before the answers that the client waited for.
+TEST(RedisRespTest, RightsThatVanishAreToldInTheirPlace) {
+  RedisServer redis;
+  Config config = MakeConfig(redis.port());
+  config.listen.resp.auth = ListenSpec::Auth::kRequired;
+  config.access.tokens = {{.name = "one", .secret = "the-first-of-two-tokens"},
+                          {.name = "two", .secret = "the-second-of-two-tokens"}};
+  Service service(config);
+  RespClient client(service.server().resp());
+  EXPECT_EQ(client.Ask({"AUTH", "the-first-of-two-tokens"}), "OK");
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[0,3,2,"));
+  redis.Signal(SIGSTOP);
+  client.Send(RespCommand({"TG.DECIDE", "few", "a"}));
+  RespClient other(service.server().resp());
+  config.access.tokens.erase(config.access.tokens.begin());
+  Problems problems;
+  ASSERT_TRUE(service.server().Reload(config, problems));
+  // The reload has come to the reactor when the first token is a wrong one.
+  const auto latest = std::chrono::steady_clock::now() + service::kPatience;
+  while (other.Ask({"AUTH", "the-first-of-two-tokens"}) == "OK" &&
+         std::chrono::steady_clock::now() < latest) {
+  }
+  client.Send(RespCommand({"TG.DECIDE", "few", "a"}));
+  EXPECT_EQ(other.Ask({"AUTH", "the-second-of-two-tokens"}), "OK");
+  redis.Signal(SIGCONT);
+  EXPECT_THAT(client.Read(), StartsWith("["));
+  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
+}
+
+TEST(RedisRespTest, AServerThatStopsAnswersWhatStillWaits) {
+  RedisServer redis;
+  auto service = std::make_unique<Service>(MakeConfig(redis.port()));
+  RespClient client(service->server().resp());
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[0,3,2,"));
+  redis.Signal(SIGSTOP);
+  client.Send(RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.DECIDE", "few", "b"}));
+  service.reset();
+  redis.Signal(SIGCONT);
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test

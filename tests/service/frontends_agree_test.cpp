@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// FAULTS.md, invariant 11: the same question gets the same answer at every door, in whatever order
+// the doors are asked. One service, whose doors share its buckets, against the library on a store
+// of its own with the same clock: HTTP by rule and by request, the Redis protocol in both versions,
+// and a proxy that asks for its client.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "rules/rule_set.hpp"
+#include "service/fixture.hpp"
+#include "service/resp_client.hpp"
+#include "tidegate/limiter.hpp"
+
+namespace tidegate::service {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kConfig = R"(
+identity: {hmac_key: "0123456789abcdef0123456789abcdef"}
+client_ip: {trusted_proxies: [127.0.0.1]}
+api: {inline_quotas: true}
+rules:
+  - { id: tb, match: { path: /tb }, per: client_ip, limit: 7/3s, burst: 11 }
+  - { id: gc, match: { path: /gc }, per: client_ip, limit: 13/7s, burst: 9, algorithm: gcra }
+  - { id: sl, match: { path: /sl }, per: client_ip, limit: 9/4s, algorithm: sliding_log }
+  - { id: sw, match: { path: /sw }, per: client_ip, limit: 12/5s, algorithm: sliding_window }
+  - { id: fw, match: { path: /fw }, per: client_ip, limit: 8/2s, algorithm: fixed_window,
+      overrides: [ { identity: 203.0.113.1, limit: 20/2s } ] }
+  - { id: shadow, match: { path: /shadow }, per: client_ip, limit: 4/5s, mode: shadow }
+)";
+
+std::int64_t Ceil(Micros time, std::int64_t unit) { return (time.count() + unit - 1) / unit; }
+
+std::string Number(std::int64_t number) { return std::to_string(number); }
+
+class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  DoorsAgreeTest() {
+    Problems problems;
+    rules_ = RuleSet::Compile(config_,
+                              std::make_shared<Identifier>(Identifier::Options{
+                                  .hmac_key = config_.identity.hmac_key, .jwt = nullptr}),
+                              problems);
+    EXPECT_EQ(resp3_.Ask({"HELLO", "3"}).substr(0, 1), "{");
+  }
+
+  static Config MakeConfig() {
+    Config config = Service::ConfigOf(kConfig);
+    config.listen.resp = "127.0.0.1:0";
+    return config;
+  }
+
+  std::int64_t Pick(std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
+  }
+
+  // --- What each door should say of a verdict -------------------------------------------
+
+  static std::string Resp2(const Verdict& verdict) {
+    const Decision& of = verdict.governing;
+    const bool waits = !verdict.allowed && !of.never;
+    return "[" + Number(verdict.allowed ? 0 : 1) + "," + Number(of.limit) + "," +
+           Number(of.remaining) + "," + Number(waits ? Ceil(of.retry_after, 1000) : -1) + "," +
+           Number(Ceil(of.reset_after, 1000)) + ",\"store\"]";
+  }
+
+  static std::string Resp3(const Verdict& verdict) {
+    const Decision& of = verdict.governing;
+    std::string text = "{\"allowed\":" + std::string(verdict.allowed ? "true" : "false") +
+                       ",\"rule\":\"" + std::string(of.rule) + "\",\"limit\":" + Number(of.limit) +
+                       ",\"remaining\":" + Number(of.remaining);
+    if (!verdict.allowed) {
+      text += of.never ? ",\"never\":true"
+                       : ",\"retry_after_ms\":" + Number(Ceil(of.retry_after, 1000));
+    }
+    return text + ",\"reset_after_ms\":" + Number(Ceil(of.reset_after, 1000)) +
+           ",\"decided_by\":\"store\"}";
+  }
+
+  static void CheckJson(const HttpAnswer& answer, const Verdict& verdict) {
+    const Decision& of = verdict.governing;
+    const json::object body = answer.Json();
+    ASSERT_EQ(answer.status, verdict.allowed ? 200 : 429) << answer.body;
+    ASSERT_EQ(body.at("limit"), of.limit);
+    ASSERT_EQ(body.at("remaining"), of.remaining);
+    ASSERT_EQ(body.at("reset_after_ms"), Ceil(of.reset_after, 1000));
+    const bool waits = !verdict.allowed && !of.never;
+    ASSERT_EQ(body.contains("retry_after_ms"), waits);
+    if (waits) {
+      ASSERT_EQ(body.at("retry_after_ms"), Ceil(of.retry_after, 1000));
+    }
+  }
+
+  /// The fields alone: an allowed answer has no body.
+  static void CheckFields(const HttpAnswer& answer, const Verdict& verdict) {
+    const Decision& of = verdict.governing;
+    ASSERT_EQ(answer.status, verdict.allowed ? 200 : 429) << answer.body;
+    const std::string wanted = "\"" + std::string(of.rule) + "\";r=" + Number(of.remaining);
+    ASSERT_EQ(answer.Field("RateLimit").substr(0, wanted.size()), wanted);
+    if (!verdict.allowed) {
+      ASSERT_EQ(answer.Field("Retry-After"),
+                Number(std::max<std::int64_t>(1, Ceil(of.retry_after, 1'000'000))));
+      ASSERT_EQ(answer.Field("X-RateLimit-Status"), "429");
+    }
+  }
+
+  // --- Asking ---------------------------------------------------------------------------
+
+  void AskSomeDoor() {
+    const Rule& rule = rules_->rules()[static_cast<std::size_t>(Pick(0, 5))];
+    const std::string address = "203.0.113." + Number(Pick(0, 2));
+    std::int64_t cost = 1;
+    const std::int64_t door = Pick(0, 4);
+    // A proxy's client cannot say what it costs.
+    if (door != 4 && Pick(0, 2) == 0) cost = Pick(0, 9) == 0 ? Pick(10, 30) : Pick(1, 4);
+    std::pmr::monotonic_buffer_resource memory;
+    Charges charges(memory);
+    const std::array<NamedValue, 1> identity{{{{}, address}}};
+    ASSERT_TRUE(rules_->Resolve({rule.id, identity, cost, {}}, {}, charges, memory).has_value());
+    const auto decided = library_.Decide(charges.charges);
+    ASSERT_TRUE(decided.has_value());
+    const Verdict& verdict = *decided;
+    (verdict.allowed ? allowed_ : denied_)++;
+    ++doors_[door];
+    const std::string cost_text = Number(cost);
+    const std::string json_cost = ",\"cost\":" + cost_text + "}";
+    switch (door) {
+      case 0:
+        return CheckJson(service_.Decide(R"({"rule":")" + rule.id + R"(","identity":")" + address +
+                                         "\"" + json_cost),
+                         verdict);
+      case 1:
+        return CheckJson(service_.Decide(R"({"request":{"path":"/)" + rule.id +
+                                         R"(","client_ip":")" + address + "\"}" + json_cost),
+                         verdict);
+      case 2:
+        ASSERT_EQ(resp2_.Ask({"TG.DECIDE", rule.id, address, "COST", cost_text}), Resp2(verdict));
+        return;
+      case 3:
+        ASSERT_EQ(resp3_.Ask({"tg.decide", rule.id, address, "cost", cost_text}), Resp3(verdict));
+        return;
+      default:
+        proxy_.Send(
+            "GET /v1/auth HTTP/1.1\r\nHost: t\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Uri: /" +
+            rule.id + "\r\nX-Forwarded-For: " + address + "\r\n\r\n");
+        return CheckFields(proxy_.Read(), verdict);
+    }
+  }
+
+  /// A quota that the caller brings: CL.THROTTLE and the API's inline quota are one bucket.
+  void AskInline() {
+    const std::string key = "k" + Number(Pick(0, 1));
+    const std::int64_t quantity = Pick(1, 3);
+    const Quota quota = Quota::Make({.algorithm = Algorithm::kGcra,
+                                     .limit = 5,
+                                     .period = std::chrono::seconds{2},
+                                     .burst = 7})
+                            .value();
+    const Charge charge{.rule = "inline", .identity = key, .quota = &quota, .cost = quantity};
+    const auto verdict = library_.Decide({&charge, 1});
+    ASSERT_TRUE(verdict.has_value());
+    if (Pick(0, 1) == 0) {
+      return CheckJson(service_.Decide(R"({"algorithm":"gcra","limit":"5/2s","burst":7,"key":")" +
+                                       key + R"(","cost":)" + Number(quantity) + "}"),
+                       *verdict);
+    }
+    const auto seconds = [](Micros time) {
+      const std::int64_t millis = time.count() / 1000;
+      return Number(millis / 1000 + (millis % 1000 == 0 ? 0 : 1));
+    };
+    const Decision& of = verdict->governing;
+    ASSERT_EQ(resp2_.Ask({"CL.THROTTLE", key, "6", "5", "2", Number(quantity)}),
+              "[" + Number(verdict->allowed ? 0 : 1) + ",7," + Number(of.remaining) + "," +
+                  (verdict->allowed ? "-1" : seconds(of.retry_after)) + "," +
+                  seconds(of.reset_after) + "]");
+  }
+
+  const Config config_ = MakeConfig();
+  Service service_{config_};
+  Limiter library_{MemoryOptions{.max_keys = 1'000'000, .clock = &service_.clock()}};
+  std::shared_ptr<const RuleSet> rules_;
+  RespClient resp2_{service_.server().resp()};
+  RespClient resp3_{service_.server().resp()};
+  HttpClient proxy_{service_.api()};
+  std::mt19937_64 random_{GetParam()};
+  std::map<std::int64_t, int> doors_;
+  int allowed_ = 0;
+  int denied_ = 0;
+};
+
+TEST_P(DoorsAgreeTest, InAnyOrder) {
+  for (int i = 0; i < 2000; ++i) {
+    if (Pick(0, 2) == 0) {
+      service_.Advance(Micros{Pick(0, 1) == 0 ? Pick(0, 3) : Pick(0, 150'000)});
+    }
+    Pick(0, 4) == 0 ? AskInline() : AskSomeDoor();
+    if (HasFatalFailure()) {
+      ADD_FAILURE() << "at question " << i << " of seed " << GetParam();
+      return;
+    }
+  }
+  EXPECT_GT(allowed_, 200);
+  EXPECT_GT(denied_, 200);
+  for (std::int64_t door = 0; door < 5; ++door) EXPECT_GT(doors_[door], 200) << door;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DoorsAgreeTest, testing::Values(1, 2, 3, 4));
+
+}  // namespace
+}  // namespace tidegate::service

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers while the store does not answer: each decided_by at every path, as the document says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <map>
+
+#include "frontends/api_frontend.hpp"
+#include "service/late_support.hpp"
+#include "service/openapi/client.hpp"
+#include "service/openapi/document.hpp"
+
+namespace tidegate::openapi_test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+/// Answers for each rule from the decided_by that it is told, as a guarded store does when it has
+/// lost its Redis.
+class FailureStore final : public Store {
+ public:
+  std::map<std::string, DecidedBy, std::less<>> sources;
+  Done done = Done::kApplied;
+
+  void Start(Call& call) noexcept override {
+    call.allowed = true;
+    call.done = done;
+    for (std::size_t i = 0; i < call.charges.size(); ++i) {
+      const Charge& charge = call.charges[i];
+      Decision& decision = call.decisions[i];
+      const auto found = sources.find(charge.rule);
+      decision = {
+          .allowed = true, .limit = 10, .remaining = 9, .reset_after = 1s, .rule = charge.rule};
+      if (found != sources.end()) decision.decided_by = found->second;
+      if (decision.decided_by == DecidedBy::kClosed) {
+        decision.allowed = false;
+        decision.retry_after = 1s;
+        if (charge.mode == Mode::kEnforce) call.allowed = false;
+      }
+    }
+    call.finished(call);
+  }
+
+  Result<std::int64_t> Apply(std::span<const Charge>, std::int64_t, std::span<Decision>) override {
+    return 0;
+  }
+  Result<Decision> Apply(const Charge&) override { return Decision{}; }
+  Result<Decision> Peek(const Charge&) override { return Decision{}; }
+  Result<Decision> Debit(const Charge&) override { return Decision{}; }
+  Result<Done> Refund(const Charge&, const tidegate::Refund&) override { return done; }
+  Result<Done> Reset(const Charge&) override { return done; }
+  Result<Inspection> Inspect(const Charge&) override { return Inspection{}; }
+  Result<Done> Renew(const Charge&) override { return done; }
+  Result<Done> Release(const Charge&) override { return done; }
+  StoreStats Stats() const override { return {}; }
+};
+
+/// `a` and `b` count units, `c` and `d` leases; a request matches all four.
+constexpr std::string_view kConfig = R"(
+api: { inline_quotas: true }
+client_ip: { trusted_proxies: [127.0.0.1] }
+rules:
+  - { id: a, per: client_ip, limit: 10/s }
+  - { id: b, per: client_ip, limit: 10/s }
+  - { id: c, per: client_ip, limit: 10/s, algorithm: concurrency }
+  - { id: d, per: client_ip, limit: 10/s, algorithm: concurrency }
+)";
+
+std::shared_ptr<const Policy> MakePolicy() {
+  ConfigReading reading = ParseConfig(kConfig);
+  auto policy = std::make_shared<Policy>();
+  policy->rules = RuleSet::Compile(reading.config.value(),
+                                   std::make_shared<const Identifier>(Identifier::Options{
+                                       .hmac_key = std::string(32, 'k'), .jwt = nullptr}),
+                                   reading.problems);
+  policy->slots.assign(policy->rules->rules().size(), 1);
+  policy->responses = reading.config->responses;
+  policy->api = reading.config->api;
+  return policy;
+}
+
+class DecidedByTest : public testing::Test {
+ protected:
+  void SetUp() override { service_.Start(); }
+  /// Asks, and checks that the answer is documented.
+  Reply Ask(const std::string& path, std::string_view body) {
+    const auto server =
+        net::Endpoint::Parse("127.0.0.1:" + std::to_string(service_.port())).value();
+    Reply reply = Exchange(server, RequestText("POST", path, body));
+    CheckDocumented(reply, Operation(path, "post"));
+    return reply;
+  }
+  /// All rules at once; acquire, renew and release are about a lease.
+  Reply AskAll(const std::string& path) {
+    json::object question{{"request", {{"client_ip", "192.0.2.1"}}}};
+    if (path == "/v1/acquire" || path == "/v1/renew" || path == "/v1/release") {
+      question["lease"] = "l";
+    }
+    if (path == "/v1/debit") question["cost"] = 1;
+    if (path == "/v1/refund") question["id"] = "i";
+    return Ask(path, json::serialize(question));
+  }
+
+  FailureStore store_;
+  net::Timers timers_;
+  Tally tally_{timers_, {}};
+  const RealClock clock_;
+  const OverrideDesk overrides_{OverrideTable::Make({}, clock_)};
+  Refusals refusals_{"api"};
+  ApiFrontend door_{store_, tally_, overrides_, Admission{}, refusals_, MakePolicy()};
+  service::Service service_{door_};
+};
+
+constexpr const char* kPaths[] = {"/v1/peek",   "/v1/acquire", "/v1/debit",
+                                  "/v1/refund", "/v1/renew",   "/v1/release"};
+
+TEST_F(DecidedByTest, OpenPassesWithoutNumbers) {
+  for (const char* const rule : {"a", "b", "c", "d"}) store_.sources[rule] = DecidedBy::kOpen;
+  for (const char* const path : kPaths) {
+    SCOPED_TRACE(path);
+    const Reply reply = AskAll(path);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_FALSE(reply.fields.contains("RateLimit"));
+    EXPECT_FALSE(reply.fields.contains("RateLimit-Policy"));
+    EXPECT_EQ(reply.fields.at("X-Tidegate-Decided-By"), "open");
+    const json::object body = json::parse(reply.body).as_object();
+    EXPECT_EQ(body.at("decided_by"), "open");
+    EXPECT_FALSE(body.contains("limit"));
+    for (const json::value& rule : body.at("rules").as_array()) {
+      EXPECT_EQ(rule.as_object().size(), 3u) << reply.body;  // rule, mode, allowed
+    }
+  }
+}
+
+TEST_F(DecidedByTest, OneClosedRuleIs503AtEveryPath) {
+  store_.sources = {{"a", DecidedBy::kLocal},
+                    {"b", DecidedBy::kClosed},
+                    {"c", DecidedBy::kOpen},
+                    {"d", DecidedBy::kClosed}};
+  for (const char* const path : kPaths) {
+    SCOPED_TRACE(path);
+    const Reply reply = AskAll(path);
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_EQ(reply.fields.at("Retry-After"), "1");
+    EXPECT_EQ(reply.fields.at("X-Tidegate-Decided-By"), "closed");
+    EXPECT_FALSE(reply.fields.contains("RateLimit-Policy"));
+    const json::object body = json::parse(reply.body).as_object();
+    EXPECT_EQ(body.at("decided_by"), "closed");
+    EXPECT_EQ(body.at("retry_after_ms"), 1000);
+    EXPECT_EQ(body.at("allowed"), false);
+  }
+}
+
+TEST_F(DecidedByTest, LocalCountsAndOpenSaysNothing) {
+  store_.sources = {{"a", DecidedBy::kOpen},
+                    {"b", DecidedBy::kLocal},
+                    {"c", DecidedBy::kLocal},
+                    {"d", DecidedBy::kOpen}};
+  for (const char* const path : kPaths) {
+    SCOPED_TRACE(path);
+    const Reply reply = AskAll(path);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.fields.at("X-Tidegate-Decided-By"), "local");
+    EXPECT_EQ(reply.fields.at("RateLimit-Policy").find("\"a\""), std::string::npos);
+    EXPECT_EQ(reply.fields.at("RateLimit-Policy").find("\"d\""), std::string::npos);
+    const json::value body = json::parse(reply.body);
+    for (const json::value& rule : body.at("rules").as_array()) {
+      const bool open = rule.at("rule") == "a" || rule.at("rule") == "d";
+      EXPECT_EQ(rule.as_object().contains("decided_by"), open) << reply.body;
+      EXPECT_EQ(rule.as_object().contains("limit"), !open) << reply.body;
+    }
+  }
+}
+
+TEST_F(DecidedByTest, ABatchHasThemOneByOne) {
+  store_.sources = {
+      {"a", DecidedBy::kClosed}, {"b", DecidedBy::kOpen}, {"inline", DecidedBy::kLocal}};
+  const Reply reply = Ask("/v1/decide/batch",
+                          R"({"requests":[{"rule":"a","identity":"192.0.2.1"},)"
+                          R"({"rule":"b","identity":"192.0.2.1"},{"key":"k","limit":"10/s"}]})");
+  EXPECT_EQ(reply.status, 200);
+  const json::value body = json::parse(reply.body);
+  const json::array& results = body.at("results").as_array();
+  EXPECT_EQ(json::serialize(results[0]),
+            R"({"status":503,"decision":{"allowed":false,"rule":"a","retry_after_ms":1000,)"
+            R"("decided_by":"closed","rules":[{"rule":"a","mode":"enforce","allowed":false,)"
+            R"("retry_after_ms":1000}]}})");
+  EXPECT_EQ(json::serialize(results[1]),
+            R"({"status":200,"decision":{"allowed":true,"rule":"b","decided_by":"open",)"
+            R"("rules":[{"rule":"b","mode":"enforce","allowed":true}]}})");
+  EXPECT_EQ(results[2].at("status"), 200);
+  EXPECT_EQ(results[2].at("decision").at("decided_by"), "local");
+}
+
+TEST_F(DecidedByTest, AProxyIsToldOfThemToo) {
+  const auto auth = [&](const std::string& path) {
+    const auto server =
+        net::Endpoint::Parse("127.0.0.1:" + std::to_string(service_.port())).value();
+    return Exchange(server, RequestText("GET", path, "", "",
+                                        "X-Original-URI: /\r\nX-Original-Method: GET\r\n"));
+  };
+  store_.sources = {{"a", DecidedBy::kOpen}, {"b", DecidedBy::kOpen}, {"c", DecidedBy::kClosed}};
+  const Reply open = auth("/v1/auth");
+  EXPECT_EQ(open.status, 200) << "leases are left out";
+  EXPECT_EQ(open.fields.at("X-Tidegate-Decided-By"), "open");
+  EXPECT_FALSE(open.fields.contains("RateLimit"));
+  CheckDocumented(open, Operation("/v1/auth", "get"));
+  store_.sources["b"] = DecidedBy::kClosed;
+  const Reply closed = auth("/v1/auth");
+  EXPECT_EQ(closed.status, 503);
+  EXPECT_EQ(closed.fields.at("X-RateLimit-Status"), "503");
+  EXPECT_EQ(closed.fields.at("Retry-After"), "1");
+  CheckDocumented(closed, Operation("/v1/auth", "get"));
+  const Reply masked = auth("/v1/auth?deny_status=403");
+  EXPECT_EQ(masked.status, 403);
+  EXPECT_EQ(masked.fields.at("X-RateLimit-Status"), "503");
+}
+
+/// 404 tells the holder to stop what the lease stands for: only who knows may say it.
+TEST_F(DecidedByTest, ALeaseIsGoneOnlyWhereSomebodyLooked) {
+  constexpr std::string_view kRenew = R"({"rule":"c","identity":"192.0.2.1","lease":"l"})";
+  store_.done = Done::kNothing;
+  EXPECT_EQ(Ask("/v1/renew", kRenew).status, 404);
+  store_.sources["c"] = DecidedBy::kLocal;
+  EXPECT_EQ(Ask("/v1/renew", kRenew).status, 404);
+  store_.sources["c"] = DecidedBy::kOpen;
+  EXPECT_EQ(Ask("/v1/renew", kRenew).status, 200);
+  store_.sources["c"] = DecidedBy::kClosed;
+  EXPECT_EQ(Ask("/v1/renew", kRenew).status, 503);
+}
+
+}  // namespace
+}  // namespace tidegate::openapi_test
