@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "admin/json_text.hpp"
+#include "admin/admin_call.hpp"
 #include "rules/address.hpp"
 #include "telemetry/log.hpp"
 

@@ -9,10 +9,8 @@
 #include <random>
 #include <utility>
 
+#include "admin/admin_call.hpp"
 #include "admin/audit.hpp"
-#include "admin/json_answer.hpp"
-#include "admin/json_text.hpp"
-#include "admin/key_question.hpp"
 #include "admin/override_json.hpp"
 #include "rules/duration.hpp"
 #include "telemetry/log.hpp"
@@ -29,7 +27,7 @@ constexpr std::size_t kMaxKey = 1024;
 constexpr std::size_t kMaxId = 256;
 constexpr Micros kMaxTtl = std::chrono::days{3660};
 
-constexpr unsigned kWhom = Question::kRule | Question::kIdentity | Question::kKey;
+constexpr unsigned kKeyMembers = Question::kRule | Question::kIdentity | Question::kKey;
 
 std::optional<Override::Kind> KindOf(AdminAction action) noexcept {
   switch (action) {
@@ -53,17 +51,13 @@ std::string NewId() {
   return id;
 }
 
-/// One change under way.
-class Change : public Call {
+/// One change in progress.
+class Change final : public AdminCall {
  public:
-  Change(AdminDesk& desk, HttpExchange& exchange, AdminAction action, const std::string& by)
-      : desk_(desk),
-        exchange_(exchange),
+  Change(AdminContext& context, HttpExchange& exchange, AdminAction action, const std::string& by)
+      : AdminCall(context, exchange),
         action_(action),
-        policy_(desk.policy),
-        table_(desk.overrides.table()),
-        found_(exchange.memory()),
-        record_(AuditEntry::Of(desk.node, by, exchange, Name(action))) {}
+        record_(AuditEntry::Of(context.node, by, exchange, Name(action))) {}
 
   std::optional<Objection> Prepare(const Question& question);
   void Begin();
@@ -73,49 +67,39 @@ class Change : public Call {
   std::optional<Objection> PrepareOverride(const Question& question, Override::Kind what);
   std::optional<Objection> ReadTtl(const Question& question);
   std::optional<Objection> ReadQuota(const Question& question);
-  /// What stands about the key so far, as this node knows it; nullptr: nothing.
+  /// The override that the change replaces or lifts, as this node knows it; nullptr: none.
   [[nodiscard]] const OverrideTable::Entry* Before() const {
-    return table_->Find(record_.rule, record_.key);
+    return overrides_->Find(record_.rule, record_.key);
   }
-  void StartCall();
-  void OnCalled();
+  void OnDecided(DecisionCall& call) noexcept override;
   void OnRegistered(const Result<FleetRegister::Change>& change);
-  void Fail(int status, const std::string& why);
+  void FailChange(int status, const std::string& why);
   void Finish(bool applied, std::optional<std::int64_t> expires_ms);
 
-  AdminDesk& desk_;
-  HttpExchange& exchange_;
   const AdminAction action_;
-  const std::shared_ptr<const Policy> policy_;
-  const std::shared_ptr<const OverrideTable> table_;
-  Charges found_;
-  std::array<Decision, 1> look_;
-  std::string id_;
   Override override_;
   std::optional<milliseconds> ttl_;
   AuditEntry record_;
-  bool recorded_ = true;  ///< In the register; in the log it is in any case.
+  bool recorded_ = true;  ///< In the register; the node's log always has it.
 };
 
 std::optional<Objection> Change::Prepare(const Question& question) {
   if (action_ == AdminAction::kLift && question.Has(Question::kRule) &&
-      question.Has(Question::kKey) && table_->Find(question.rule, question.key) != nullptr) {
-    // Whatever has become of the rule since.
+      question.Has(Question::kKey) && overrides_->Find(question.rule, question.key) != nullptr) {
+    // The rule may be gone since.
     record_.rule = question.rule;
     record_.key = question.key;
     return std::nullopt;
   }
-  if (auto bad = ResolveKey(question, *policy_->rules, *table_, found_, exchange_.memory())) {
-    return bad;
-  }
-  record_.rule = found_.charges.front().rule;
-  record_.key = found_.charges.front().identity;
+  if (auto bad = ResolveKey(question, call_.matched)) return bad;
+  record_.rule = call_.matched.charges.front().rule;
+  record_.key = call_.matched.charges.front().identity;
   const auto override_kind = KindOf(action_);
   return override_kind ? PrepareOverride(question, *override_kind) : PrepareCall(question);
 }
 
 std::optional<Objection> Change::PrepareCall(const Question& question) {
-  Charge& charge = found_.charges.front();
+  Charge& charge = call_.matched.charges.front();
   charge.on_failure = OnFailure::kClosed;  // Nothing is done here instead.
   if (action_ == AdminAction::kReset || action_ == AdminAction::kLift) {
     charge.cost = 1;
@@ -143,11 +127,10 @@ std::optional<Objection> Change::PrepareCall(const Question& question) {
   if (question.age_ms < 0 || question.age_ms > milliseconds{std::chrono::days{366}}.count()) {
     return Objection{400, "`age_ms` must be between 0 and one year", "/age_ms"};
   }
-  id_ = grants ? NewId() : std::string(question.id);
-  refund.id = id_;
-  if (question.Has(Question::kAge)) refund.age = milliseconds{question.age_ms};
+  call_.refund.id = call_.Keep(grants ? NewId() : std::string(question.id));
+  if (question.Has(Question::kAge)) call_.refund.age = milliseconds{question.age_ms};
   record_.detail = std::to_string(amount) + (amount == 1 ? " unit" : " units");
-  if (!grants) record_.detail += ", id " + id_;
+  if (!grants) record_.detail += ", id " + std::string(question.id);
   return std::nullopt;
 }
 
@@ -166,7 +149,7 @@ std::optional<Objection> Change::ReadQuota(const Question& question) {
   const auto limit = LimitText::Parse(question.limit);
   if (!limit) return Objection{400, limit.error().message, "/limit"};
   override_.limit = *limit;
-  override_.algorithm = policy_->rules->Find(override_.rule)->quota.algorithm();
+  override_.algorithm = snapshot().rules->Find(override_.rule)->quota.algorithm();
   if (question.Has(Question::kBurst)) {
     if (question.burst < 1) return Objection{400, "a burst is at least 1", "/burst"};
     override_.burst = question.burst;
@@ -214,69 +197,55 @@ void Change::Begin() {
   const std::string field = Override::Field(record_.rule, record_.key);
   const auto registered = [this](Result<FleetRegister::Change> change) { OnRegistered(change); };
   if (KindOf(action_)) {
-    return desk_.fleet_register.Put(field, override_.Text(), ttl_, record_.Text(), registered);
+    return context_.fleet_register.Put(field, override_.Text(), ttl_, record_.Text(), registered);
   }
   if (action_ == AdminAction::kLift) {
-    return desk_.fleet_register.Remove(field, record_.Text(), registered);
+    return context_.fleet_register.Remove(field, record_.Text(), registered);
   }
-  StartCall();
+  call_.kind = action_ == AdminAction::kReset ? Call::Kind::kReset : Call::Kind::kRefund;
+  call_.Start(this);
 }
 
-void Change::StartCall() {
-  kind = action_ == AdminAction::kReset ? Kind::kReset : Kind::kRefund;
-  charges = found_.charges;
-  decisions = look_;
-  finished = [](Call& call) noexcept { static_cast<Change&>(call).OnCalled(); };
-  desk_.store.Start(*this);
-}
-
-void Change::OnCalled() {
-  if (error) return Fail(StatusOf(error->code), error->message);
-  if (look_[0].decided_by != DecidedBy::kStore && look_[0].decided_by != DecidedBy::kCache) {
-    return Fail(503, "the store does not answer: whether the key was changed is not known");
+void Change::OnDecided(DecisionCall& call) noexcept {
+  if (call.error) return FailChange(StatusOf(call.error->code), call.error->message);
+  if (!IsCounted(call.decisions.front())) {
+    return FailChange(503, "the store does not answer: whether the key was changed is not known");
   }
-  const bool applied = done == Done::kApplied;
-  desk_.fleet_register.Note(record_.Text(), applied,
-                            [this, applied](const Result<FleetRegister::Change>& noted) {
-                              recorded_ = noted.has_value();
-                              Finish(applied, std::nullopt);
-                            });
+  const bool applied = call.done == Done::kApplied;
+  context_.fleet_register.Note(record_.Text(), applied,
+                               [this, applied](const Result<FleetRegister::Change>& noted) {
+                                 recorded_ = noted.has_value();
+                                 Finish(applied, std::nullopt);
+                               });
 }
 
 void Change::OnRegistered(const Result<FleetRegister::Change>& change) {
   if (change) return Finish(change->applied, change->expires_ms);
   if (change.error().code == ErrorCode::kExhausted) {
-    return Fail(409, "there are " + std::to_string(FleetRegister::kMost) +
-                         " overrides already: lift some, or write them into the configuration");
+    return FailChange(409,
+                      "there are " + std::to_string(FleetRegister::kMost) +
+                          " overrides already: lift some, or write them into the configuration");
   }
-  Fail(503, change.error().message + ": whether it was written down is not known");
+  FailChange(503, change.error().message + ": whether it was written down is not known");
 }
 
-void Change::Fail(int status, const std::string& why) {
-  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a part of this.
-  const std::string text = why;
-  HttpExchange& exchange = exchange_;
-  record_.LogFailed(text);
-  delete this;
-  net::AnswerProblem(exchange, status, text);
+void Change::FailChange(int status, const std::string& why) {
+  record_.LogFailed(why);
+  Fail(status, why);
 }
 
 void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
-  auto& counter = desk_.counters[static_cast<std::size_t>(action_)];
-  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  context_.Count(action_);
   record_.LogDone(applied);
   if (!recorded_) Log::Warning("audit: this change could not be recorded for the fleet");
   json::object out{{"applied", applied}, {"rule", record_.rule}, {"key", record_.key}};
   if (expires_ms) out["expires_ms"] = *expires_ms;
   if (const auto* const before = Before(); before != nullptr && applied) {
-    if (KindOf(action_)) out["replaced"] = OverrideJson(*table_, *before);
-    if (action_ == AdminAction::kLift) out["lifted"] = OverrideJson(*table_, *before);
+    if (KindOf(action_)) out["replaced"] = OverrideJson(*overrides_, *before);
+    if (action_ == AdminAction::kLift) out["lifted"] = OverrideJson(*overrides_, *before);
   }
   if (!recorded_) out["recorded"] = false;
-  const std::string body = json::serialize(out) + "\n";
-  HttpExchange& exchange = exchange_;
-  delete this;
-  AnswerJson(exchange, body);
+  Answer(out);
 }
 
 }  // namespace
@@ -295,27 +264,23 @@ ActionMembers MembersOf(AdminAction action) noexcept {
     case AdminAction::kLift:
       break;
     case AdminAction::kGrant:
-      return {kWhom | Question::kAmount, Question::kAmount};
+      return {kKeyMembers | Question::kAmount, Question::kAmount};
     case AdminAction::kRefund:
-      return {kWhom | Question::kId | Question::kCost | Question::kAge, Question::kId};
+      return {kKeyMembers | Question::kId | Question::kCost | Question::kAge, Question::kId};
     case AdminAction::kBan:
     case AdminAction::kAllow:
-      return {kWhom | Question::kTtl | Question::kReason, 0};
+      return {kKeyMembers | Question::kTtl | Question::kReason, 0};
     case AdminAction::kOverride:
-      return {kWhom | Question::kLimit | Question::kBurst | Question::kTtl | Question::kReason,
-              Question::kLimit};
+      return {
+          kKeyMembers | Question::kLimit | Question::kBurst | Question::kTtl | Question::kReason,
+          Question::kLimit};
   }
-  return {kWhom, 0};
+  return {kKeyMembers, 0};
 }
 
-void ChangeKey(AdminDesk& desk, HttpExchange& exchange, const Question& question,
+void ChangeKey(AdminContext& context, HttpExchange& exchange, const Question& question,
                AdminAction action, const std::string& by) {
-  auto change = std::make_unique<Change>(desk, exchange, action, by);
-  if (const auto bad = change->Prepare(question)) {
-    change.reset();
-    return net::AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
-  }
-  change.release()->Begin();
+  BeginAdminCall<Change>(context, exchange, question, action, by);
 }
 
 }  // namespace tidegate

@@ -2,16 +2,12 @@
 #include "admin/explain.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "admin/json_answer.hpp"
-#include "admin/json_text.hpp"
-#include "admin/key_question.hpp"
+#include "admin/admin_call.hpp"
 #include "admin/override_json.hpp"
-#include "frontends/answer.hpp"
 #include "frontends/resolve.hpp"
 #include "gateway/routing.hpp"
 #include "net/http1_tokens.hpp"
@@ -52,51 +48,43 @@ bool IsToken(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return net::http1::Is(c, net::http1::kToken); });
 }
 
-/// One explanation under way: a look at everything that would be charged.
-class Explanation : public Call {
+/// One explanation in progress: a peek at everything that would be charged.
+class Explanation final : public AdminCall {
  public:
-  Explanation(AdminDesk& desk, HttpExchange& exchange)
-      : desk_(desk),
-        exchange_(exchange),
-        policy_(desk.policy),
-        table_(desk.overrides.table()),
-        resolved_(exchange.memory()),
-        all_(exchange.memory()) {}
+  Explanation(AdminContext& context, HttpExchange& exchange)
+      : AdminCall(context, exchange), all_(exchange.memory()) {}
 
   std::optional<Objection> Prepare(Question& question);
-  void Begin();
+  void Begin() {
+    call_.kind = Call::Kind::kPeek;
+    call_.Start(this);
+  }
 
  private:
-  /// Adds what the gateway alone knows, where it is asked for as that.
+  /// Adds what only the gateway knows, if the request is explained as the gateway's.
   std::optional<Objection> PrepareGateway(Question& question);
   std::optional<Objection> PrepareRequest(const Question& question);
   std::optional<Objection> PrepareRule(const Question& question);
   /// A key as `hot` and `inspect` name it.
   std::optional<Objection> PrepareKey(const Question& question);
-  void Finish();
-  /// What would be told if the request were made now.
-  [[nodiscard]] Answer Foresee();
+  void OnDecided(DecisionCall& call) noexcept override;
+  /// The answer that the request would get if it were made now.
+  [[nodiscard]] tidegate::Answer Foresee();
   [[nodiscard]] json::object RuleJson(std::size_t i) const;
   [[nodiscard]] std::string_view OutcomeName() const;
 
-  AdminDesk& desk_;
-  HttpExchange& exchange_;
-  const std::shared_ptr<const Policy> policy_;
-  const std::shared_ptr<const OverrideTable> table_;
-  std::shared_ptr<const Routing> routing_;  ///< Where it is the gateway's request.
+  const Routing* routing_ = nullptr;  ///< If it is the gateway's request.
   const Route* route_ = nullptr;
-  Resolved resolved_;  ///< What would be asked of the store.
-  Charges all_;        ///< The same if no operator had banned or allowed anybody.
+  Charges all_;  ///< What would be charged without any ban or allowance.
   json::object out_;
   json::array unmatched_;
   std::size_t considered_ = 0;
   std::size_t left_out_ = 0;
   std::vector<Decision> before_;
-  std::vector<Decision> after_;
 };
 
 std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
-  const RuleSet& rules = *policy_->rules;
+  const RuleSet& rules = *snapshot().rules;
   std::pmr::memory_resource& memory = exchange_.memory();
   RequestView view;
   if (auto bad = ViewOf(question, rules.client_policy(), view, memory)) return bad;
@@ -105,7 +93,7 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   if (view.has_client) shown["client_ip"] = view.client.Text();
   out_["request"] = std::move(shown);
   const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
-  const auto seen = rules.Match(view, cost, question.lease, {table_.get(), true}, all_, memory);
+  const auto seen = rules.Match(view, cost, question.lease, {overrides_.get(), true}, all_, memory);
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
   if (const auto entry = FirstFit(rules.denied(), view)) {
     out_["entry"] = *entry;
@@ -131,17 +119,15 @@ std::optional<Objection> Explanation::PrepareKey(const Question& question) {
   if (question.Has(Question::kLease)) {
     return Objection{400, "a key is looked at without a lease", "/lease"};
   }
-  if (auto bad = ResolveKey(question, *policy_->rules, *table_, all_, exchange_.memory())) {
-    return bad;
-  }
-  const auto access = policy_->rules->ResolveKey(question.rule, question.key, {table_.get(), false},
-                                                 resolved_.charges);
-  resolved_.access = access.value();  // The same question as before.
+  if (auto bad = ResolveKey(question, all_)) return bad;
+  const auto access = snapshot().rules->ResolveKey(question.rule, question.key,
+                                                   {overrides_.get(), false}, call_.matched);
+  call_.access = access.value();  // The same question as before.
   if (!question.Has(Question::kCost)) return std::nullopt;
   if (question.cost < 1 || question.cost > kMaxCost) {
     return Objection{400, "a cost is between 1 and 2147483647", "/cost"};
   }
-  for (Charges* const charges : {&all_, &resolved_.charges}) {
+  for (Charges* const charges : {&all_, &call_.matched}) {
     for (Charge& charge : charges->charges) charge.cost = question.cost;
   }
   return std::nullopt;
@@ -151,8 +137,8 @@ std::optional<Objection> Explanation::PrepareRule(const Question& question) {
   considered_ = 1;
   const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
   const auto seen =
-      policy_->rules->Resolve({question.rule, question.identity, cost, question.lease},
-                              {table_.get(), true}, all_, exchange_.memory());
+      snapshot().rules->Resolve({question.rule, question.identity, cost, question.lease},
+                                {overrides_.get(), true}, all_, exchange_.memory());
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/rule"};
   return std::nullopt;
 }
@@ -166,7 +152,7 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
   if (!question.Has(Question::kRequest)) {
     return Objection{400, "what comes to the gateway is a `request`", "/door"};
   }
-  routing_ = desk_.routing;
+  routing_ = snapshot().routes.get();
   if (routing_ == nullptr) return Objection{400, "this node has no gateway", "/door"};
   if (question.Has(Question::kCost)) {
     return Objection{400, "what comes through the gateway costs what the rules say", "/cost"};
@@ -193,7 +179,7 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
   question.through_gateway = true;
   question.keep_slashes = !routing_->gateway().merge_slashes;
   RequestView view;
-  if (auto bad = ViewOf(question, policy_->rules->client_policy(), view, exchange_.memory())) {
+  if (auto bad = ViewOf(question, snapshot().rules->client_policy(), view, exchange_.memory())) {
     return bad;
   }
   route_ = routing_->Find(view);
@@ -207,34 +193,24 @@ std::optional<Objection> Explanation::Prepare(Question& question) {
   }
   if (auto bad = PrepareGateway(question)) return bad;
   if (question.Has(Question::kKey)) return PrepareKey(question);
-  // By way of the doors, so that the same is objected to, and the same is asked.
-  if (auto bad = Resolve(question, Call::Kind::kPeek, *policy_->rules, *table_,
-                         InlineQuotas::kRefused, resolved_, exchange_.memory())) {
+  // As the frontends do, so that it has the same errors and the same charges.
+  if (auto bad =
+          Resolve(question, Call::Kind::kPeek, InlineQuotas::kRefused, call_, exchange_.memory())) {
     return bad;
   }
   return question.Has(Question::kRequest) ? PrepareRequest(question) : PrepareRule(question);
 }
 
-void Explanation::Begin() {
-  kind = Kind::kPeek;
-  charges = resolved_.charges.charges;
-  before_.resize(charges.size());
-  decisions = before_;
-  finished = [](Call& call) noexcept { static_cast<Explanation&>(call).Finish(); };
-  if (charges.empty()) return Finish();
-  desk_.store.Start(*this);
-}
-
-Answer Explanation::Foresee() {
-  if (charges.empty()) return AnswerOf(resolved_.access, resolved_.charges);
-  after_ = before_;
-  for (std::size_t i = 0; i < charges.size(); ++i) {
-    if (allowed && after_[i].allowed && charges[i].lease.empty()) {
-      after_[i].remaining = std::max<std::int64_t>(0, after_[i].remaining - charges[i].cost);
+tidegate::Answer Explanation::Foresee() {
+  before_.assign(call_.decisions.begin(), call_.decisions.end());
+  for (std::size_t i = 0; i < call_.charges.size(); ++i) {
+    const Charge& charge = call_.charges[i];
+    Decision& after = call_.decisions[i];
+    if (call_.allowed && after.allowed && charge.lease.empty()) {
+      after.remaining = std::max<std::int64_t>(0, after.remaining - charge.cost);
     }
   }
-  decisions = after_;
-  return AnswerOf(*this);
+  return call_.answer();
 }
 
 json::object Explanation::RuleJson(std::size_t i) const {
@@ -244,7 +220,7 @@ json::object Explanation::RuleJson(std::size_t i) const {
                    {"matched", true},
                    {"counted_by", CountedBy(charge.identity)},
                    {"key", JsonText(charge.identity)}};
-  if (std::string stored = desk_.stored_as(charge); !stored.empty()) one["stored_as"] = stored;
+  if (std::string stored = context_.stored_as(charge); !stored.empty()) one["stored_as"] = stored;
   one["algorithm"] = JsonText(Name(charge.quota->algorithm()));
   one["limit"] = LimitText{charge.quota->limit(), charge.quota->period()}.Text();
   one["capacity"] = charge.quota->capacity();
@@ -253,22 +229,23 @@ json::object Explanation::RuleJson(std::size_t i) const {
   one["on_failure"] = charge.on_failure == OnFailure::kOpen     ? "open"
                       : charge.on_failure == OnFailure::kClosed ? "closed"
                                                                 : "local";
-  if (json::value said = OverrideOfKey(*table_, rule, charge.identity); !said.is_null()) {
+  if (json::value said = OverrideOfKey(*overrides_, rule, charge.identity); !said.is_null()) {
     one["override"] = std::move(said);
   }
-  const auto asked = std::ranges::find(resolved_.charges.rules, &rule);
-  if (asked == resolved_.charges.rules.end()) return one;
-  const auto at = static_cast<std::size_t>(asked - resolved_.charges.rules.begin());
+  const auto asked = std::ranges::find(call_.matched.rules, &rule);
+  if (asked == call_.matched.rules.end()) return one;
+  const auto at = static_cast<std::size_t>(asked - call_.matched.rules.begin());
   const Decision& was = before_[at];
   one["allowed"] = was.allowed;
   one["decided_by"] = JsonText(Name(was.decided_by));
-  // Where a failure policy alone speaks, nobody knows what is left.
-  if (was.decided_by != DecidedBy::kOpen && was.decided_by != DecidedBy::kClosed) {
-    // Of a share of the quota, where this node is on its own.
+  one["reason"] = JsonText(Name(was.reason));
+  if (IsCounted(was)) {
+    // `of` is this node's share of the quota if it decides alone.
     one["before"] = json::object{{"remaining", was.remaining},
                                  {"of", was.limit},
                                  {"reset_after_ms", JsonMillis(was.reset_after)}};
-    if (charge.lease.empty()) one["after"] = json::object{{"remaining", after_[at].remaining}};
+    if (charge.lease.empty())
+      one["after"] = json::object{{"remaining", call_.decisions[at].remaining}};
   }
   if (was.never) {
     one["never"] = true;
@@ -279,30 +256,23 @@ json::object Explanation::RuleJson(std::size_t i) const {
 }
 
 std::string_view Explanation::OutcomeName() const {
-  switch (resolved_.access) {
+  switch (call_.access) {
     case Access::kDenied:
       return "deny";
     case Access::kBanned:
       return "banned";
     case Access::kExempt:
-      return resolved_.charges.exempted.empty() ? "exempt" : "uncounted";
+      return call_.matched.exempted.empty() ? "exempt" : "uncounted";
     case Access::kRules:
       break;
   }
-  return resolved_.charges.charges.empty() ? "uncounted" : "rules";
+  return call_.matched.charges.empty() ? "uncounted" : "rules";
 }
 
-void Explanation::Finish() {
-  // What it holds lies in the exchange's memory, which the answer takes away.
-  std::unique_ptr<Explanation> self(this);
-  HttpExchange& exchange = exchange_;
-  if (error) {
-    const Error why = *std::move(error);
-    self.reset();
-    return net::AnswerProblem(exchange, StatusOf(why.code), why.message);
-  }
-  const Answer answer = Foresee();
-  // The rules are asked first.
+void Explanation::OnDecided(DecisionCall& call) noexcept {
+  if (call.error) return Fail(StatusOf(call.error->code), call.error->message);
+  const tidegate::Answer answer = Foresee();
+  // The gateway decides before it routes.
   const bool lost = routing_ != nullptr && route_ == nullptr && answer.status() == 200;
   json::object head{{"allowed", answer.allowed},
                     {"status", lost ? 404 : answer.status()},
@@ -313,13 +283,11 @@ void Explanation::Finish() {
   if (answer.governing != nullptr) {
     const Decision& governing = *answer.governing;
     head["rule"] = JsonText(governing.rule);
-    if (!answer.allowed && governing.never) head["never"] = true;
+    // A ban without an end may still be lifted.
+    if (!answer.allowed && governing.never && !answer.banned()) head["never"] = true;
     if (!answer.allowed && !governing.never) {
       head["retry_after_ms"] = JsonMillis(governing.retry_after);
     }
-  } else if (!answer.banned_by.empty()) {
-    head["rule"] = JsonText(answer.banned_by);
-    if (answer.banned_for) head["retry_after_ms"] = JsonMillis(*answer.banned_for);
   }
   for (auto& member : out_) head[member.key()] = std::move(member.value());
   json::array rules;
@@ -328,20 +296,13 @@ void Explanation::Finish() {
   head["rules"] = std::move(rules);
   head["considered"] = considered_;
   head["left_out"] = left_out_;
-  const std::string body = json::serialize(head) + "\n";
-  self.reset();
-  AnswerJson(exchange, body);
+  Answer(head);
 }
 
 }  // namespace
 
-void Explain(AdminDesk& desk, HttpExchange& exchange, Question& question) {
-  auto explanation = std::make_unique<Explanation>(desk, exchange);
-  if (const auto bad = explanation->Prepare(question)) {
-    explanation.reset();
-    return net::AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
-  }
-  explanation.release()->Begin();
+void Explain(AdminContext& context, HttpExchange& exchange, Question& question) {
+  BeginAdminCall<Explanation>(context, exchange, question);
 }
 
 }  // namespace tidegate

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "admin/admin_desk.hpp"
+#include "admin/admin_call.hpp"
+#include "admin/admin_context.hpp"
 #include "admin/audit.hpp"
-#include "admin/json_answer.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -54,11 +54,10 @@ void AnswerRefused(HttpExchange& exchange, const Problems& problems) {
   exchange.End("application/problem+json", body.view());
 }
 
-void AnswerApplied(AdminDesk& desk, HttpExchange& exchange, const AuditEntry& record,
+void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEntry& record,
                    const ReloadReport& report) {
-  auto& counter = desk.counters[static_cast<std::size_t>(AdminAction::kReload)];
-  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  desk.fleet_register.Note(
+  context.Count(AdminAction::kReload);
+  context.fleet_register.Note(
       record.Text(), true, [&exchange, report](const Result<FleetRegister::Change>& noted) {
         net::OutBuffer body;
         body << R"({"applied":true,"rules":)" << report.rules << R"(,"needs_restart":[)";
@@ -77,28 +76,28 @@ void AnswerApplied(AdminDesk& desk, HttpExchange& exchange, const AuditEntry& re
 
 }  // namespace
 
-void ReloadFor(AdminDesk& desk, HttpExchange& exchange, const std::string& by) {
-  AuditEntry record = AuditEntry::Of(desk.node, by, exchange, Name(AdminAction::kReload));
-  if (!desk.reload) {
+void ReloadFor(AdminContext& context, HttpExchange& exchange, const std::string& by) {
+  AuditEntry record = AuditEntry::Of(context.node, by, exchange, Name(AdminAction::kReload));
+  if (!context.reload) {
     return net::AnswerProblem(exchange, 409, "this server has no configuration file to read again");
   }
-  desk.reload(by,
-              [&desk, &exchange, record = std::move(record)](const ReloadReport& report) mutable {
-                switch (report.outcome) {
-                  case ReloadReport::Outcome::kNoFile:
-                    return net::AnswerProblem(
-                        exchange, 409, "there is nothing to read again: the demo has no file");
-                  case ReloadReport::Outcome::kStopping:
-                    return net::AnswerProblem(exchange, 503, "shutting down");
-                  case ReloadReport::Outcome::kRefused:
-                    record.LogFailed("the new configuration has errors");
-                    return AnswerRefused(exchange, report.problems);
-                  case ReloadReport::Outcome::kApplied:
-                    record.detail = Counted(report.rules, "rule");
-                    record.LogDone(true);
-                    return AnswerApplied(desk, exchange, record, report);
-                }
-              });
+  context.reload(
+      by, [&context, &exchange, record = std::move(record)](const ReloadReport& report) mutable {
+        switch (report.outcome) {
+          case ReloadReport::Outcome::kNoFile:
+            return net::AnswerProblem(exchange, 409,
+                                      "there is nothing to read again: the demo has no file");
+          case ReloadReport::Outcome::kStopping:
+            return net::AnswerProblem(exchange, 503, "shutting down");
+          case ReloadReport::Outcome::kRefused:
+            record.LogFailed("the new configuration has errors");
+            return AnswerRefused(exchange, report.problems);
+          case ReloadReport::Outcome::kApplied:
+            record.detail = Counted(report.rules, "rule");
+            record.LogDone(true);
+            return AnswerApplied(context, exchange, record, report);
+        }
+      });
 }
 
 }  // namespace tidegate

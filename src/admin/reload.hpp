@@ -11,7 +11,7 @@
 
 namespace tidegate {
 
-struct AdminDesk;
+struct AdminContext;
 
 /// What became of a configuration that was to be read again.
 struct ReloadReport {
@@ -34,6 +34,6 @@ using Reloader =
 
 /// Has the configuration read again for an operator, `by` whom is written down. Answers the
 /// exchange once it is in force on every thread, or was refused.
-void ReloadFor(AdminDesk& desk, net::HttpExchange& exchange, const std::string& by);
+void ReloadFor(AdminContext& context, net::HttpExchange& exchange, const std::string& by);
 
 }  // namespace tidegate

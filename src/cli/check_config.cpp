@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "cli/exit.hpp"
-#include "server/server.hpp"
+#include "server/snapshot_compiler.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -36,7 +36,7 @@ int CheckConfig(const CheckOptions& options, std::ostream& out) {
   std::size_t rules = 0;
   if (reading.config) {
     rules = reading.config->rules.size();
-    Server::Check(*reading.config, reading.problems);
+    SnapshotCompiler::Check(*reading.config, reading.problems);
   }
   const auto count = [&](Problem::Severity severity) {
     return std::ranges::count(reading.problems, severity, &Problem::severity);

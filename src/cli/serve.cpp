@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve.hpp"
 
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -9,13 +8,13 @@
 #include <csignal>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "cli/demo_upstream.hpp"
 #include "cli/descriptors.hpp"
 #include "cli/exit.hpp"
 #include "rules/duration.hpp"
-#include "server/config_watch.hpp"
-#include "server/reload_queue.hpp"
+#include "server/config_reloader.hpp"
 #include "server/server.hpp"
 #include "telemetry/log.hpp"
 
@@ -93,30 +92,6 @@ void ConfigureLog(const ServeOptions& options, const Config& config) {
                  static_cast<Log::Level>(config.log.level));
 }
 
-/// The first few, errors before warnings: a log is no place for a thousand of one kind.
-void LogProblems(Problems problems, const std::string& file) {
-  constexpr std::size_t kMost = 10;
-  std::ranges::stable_partition(problems, [](const Problem& problem) {
-    return problem.severity == Problem::Severity::kError;
-  });
-  for (std::size_t i = 0; i < std::min(problems.size(), kMost); ++i) {
-    const Problem& problem = problems[i];
-    const auto write = problem.severity == Problem::Severity::kError ? &Log::Error : &Log::Warning;
-    // Without a line it is about the file as a whole: that it cannot be read, for one.
-    if (problem.at.line == 0 && problem.where.empty()) {
-      write(problem.message, {{"at", file}});
-      continue;
-    }
-    const std::string at =
-        file + ":" + std::to_string(problem.at.line) + ":" + std::to_string(problem.at.column);
-    write(problem.message, {{"at", problem.at.line == 0 ? file : at}, {"in", problem.where}});
-  }
-  if (problems.size() > kMost) {
-    Log::Warning("there is more to be said about this configuration: see `tidegate check-config`",
-                 {{"file", file}, {"more", std::to_string(problems.size() - kMost)}});
-  }
-}
-
 /// Where the demo's upstream is, as the configuration's environment tells it.
 std::string demo_upstream;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
@@ -131,30 +106,24 @@ ConfigReading ReadDemo(const DemoUpstream& upstream) {
 /// What the process does beside serving: signals, reloads, its end.
 class Control {
  public:
-  /// `files`: what the configuration was read from.
-  Control(Server& server, const ServeOptions& options, std::vector<FileSeen> files,
+  /// `seen`: what the configuration was read from.
+  Control(Server& server, const ServeOptions& options, std::vector<FileSeen> seen,
           const Config::Limits& limits)
       : server_(server),
-        options_(options),
-        files_(std::move(files)),
         drain_delay_(limits.drain_delay),
         drain_timeout_(limits.drain_timeout),
         stop_(context_, SIGTERM, SIGINT),
         reload_(context_, SIGHUP),
-        timer_(context_) {
-    // Asked for on another thread.
-    server_.SetReloader([this](const std::string& by, const ReloadQueue::Done& done) {
-      if (asked_.Add(by, done)) boost::asio::post(context_, [this] { ReloadAsAsked(); });
-    });
-  }
+        timer_(context_),
+        reloader_(
+            context_, server,
+            {.file = options.config,
+             .on_applied = [&options](const Config& config) { ConfigureLog(options, config); }},
+            std::move(seen)) {}
 
   void Run() {
     WaitForStop();
     WaitForReload();
-    if (!options_.config.empty()) {
-      watch_ = std::make_unique<ConfigWatch>(context_, std::move(files_),
-                                             [this] { (void)Reload("a file changed"); });
-    }
     context_.run();
   }
 
@@ -167,30 +136,22 @@ class Control {
   void WaitForReload() {
     reload_.async_wait([this](const boost::system::error_code& error, int) {
       if (error) return;
-      (void)Reload("SIGHUP");
+      (void)reloader_.Reload("SIGHUP");
       WaitForReload();
     });
   }
 
-  void ReloadAsAsked() {
-    const ReloadQueue::Waiting waiting = asked_.Take();
-    std::string why = "asked for by";
-    for (const std::string& name : waiting.by) why += " " + name;
-    const ReloadReport report = Reload(why);
-    for (const auto& done : waiting.done) done(report);
-  }
-
   void Stop(int signal) {
-    if (draining_) {
+    if (std::exchange(stopping_, true)) {
       Log::Warning("stopping at once: the signal came twice");
       return context_.stop();
     }
-    draining_ = true;
-    Log::Info(signal == SIGTERM ? "SIGTERM: finishing what is under way"
-                                : "SIGINT: finishing what is under way",
+    reloader_.Stop();
+    Log::Info(signal == SIGTERM ? "SIGTERM: finishing requests in progress"
+                                : "SIGINT: finishing requests in progress",
               {{"at_most", FormatDuration(drain_timeout_)}});
     WaitForStop();
-    // Who asks /readyz is told first, and has time to look elsewhere.
+    // Load balancers that ask /readyz get the time to choose another node.
     server_.NotReady();
     timer_.expires_after(drain_delay_);
     timer_.async_wait([this](const boost::system::error_code& error) {
@@ -202,60 +163,21 @@ class Control {
     timer_.expires_after(drain_timeout_);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
-      Log::Warning("some connections did not end in time: closing them");
+      Log::Warning("drain timeout: closing the remaining connections");
       context_.stop();
     });
     server_.Drain([this] { boost::asio::post(context_, [this] { context_.stop(); }); });
   }
 
-  ReloadReport Reload(std::string_view why) {
-    using Outcome = ReloadReport::Outcome;
-    if (draining_) return {.outcome = Outcome::kStopping};
-    if (options_.config.empty()) {
-      Log::Info("nothing to reload: the demo has no file");
-      return {.outcome = Outcome::kNoFile};
-    }
-    ConfigReading reading = LoadConfig(options_.config);
-    bool applied = false;
-    if (reading.config) {
-      applied = server_.Reload(*reading.config, reading.problems);
-    } else {
-      server_.NoteRefusedReload();
-    }
-    LogProblems(reading.problems, options_.config);
-    if (!applied) {
-      if (watch_) watch_->FollowAlso(reading.files);
-      Log::Error("the new configuration has errors: the old one stays in force",
-                 {{"file", options_.config}, {"why", std::string(why)}});
-      return {.outcome = Outcome::kRefused, .problems = std::move(reading.problems)};
-    }
-    if (watch_) watch_->Follow(std::move(reading.files));
-    ConfigureLog(options_, *reading.config);
-    ReloadReport report{.outcome = Outcome::kApplied,
-                        .rules = server_.rule_count(),
-                        .needs_restart = server_.NeedsRestart(*reading.config),
-                        .problems = std::move(reading.problems)};
-    for (const std::string& part : report.needs_restart) {
-      Log::Warning("a change takes effect only after a restart", {{"of", part}});
-    }
-    Log::Info("reloaded", {{"file", options_.config},
-                           {"why", std::string(why)},
-                           {"rules", std::to_string(report.rules)}});
-    return report;
-  }
-
   Server& server_;
-  ReloadQueue asked_;
-  const ServeOptions& options_;
-  std::vector<FileSeen> files_;
   const std::chrono::microseconds drain_delay_;
   const std::chrono::microseconds drain_timeout_;
   boost::asio::io_context context_;
   boost::asio::signal_set stop_;
   boost::asio::signal_set reload_;
   boost::asio::steady_timer timer_;
-  std::unique_ptr<ConfigWatch> watch_;
-  bool draining_ = false;
+  ConfigReloader reloader_;
+  bool stopping_ = false;
 };
 
 std::string UrlOf(std::string_view scheme, const ListenSpec& spec, const net::Endpoint& endpoint) {

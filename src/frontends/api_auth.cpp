@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// /v1/auth: the question is a request of its own, told by the proxy that holds it back. The answer
-// is a status: proxies look at nothing else.
+// /v1/auth: a proxy describes its client's request and holds it back until the answer, of which it
+// looks at the status only.
 #include <atomic>
 #include <chrono>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "frontends/api_frontend.hpp"
-#include "frontends/asked.hpp"
 #include "frontends/forward_auth.hpp"
-#include "frontends/http_admission.hpp"
+#include "frontends/http_access.hpp"
 #include "rules/client_address.hpp"
 #include "rules/path.hpp"
 #include "telemetry/log.hpp"
@@ -20,8 +18,8 @@ namespace {
 
 using net::HttpExchange;
 
-/// What a proxy may take for a denial. Others say that it is configured wrongly; they keep their
-/// status, whatever `deny_status` says.
+/// Whether a proxy may take the status for a denial. A 500 says that the proxy is configured
+/// wrongly, and is kept whatever `deny_status` is.
 constexpr bool IsRefusal(int status) noexcept { return status != 500; }
 
 void Refuse(HttpExchange& exchange, int status, int deny_status, std::string_view detail) {
@@ -34,38 +32,26 @@ void Refuse(HttpExchange& exchange, int status, int deny_status, std::string_vie
   exchange.End("application/problem+json", body.view());
 }
 
-/// A proxy that is not trusted asks for every request of its clients: one line a minute will do.
-void WarnOfStranger(const std::string& peer) {
+/// An untrusted proxy asks for every request of its clients: logs one line a minute.
+void WarnOfUntrustedProxy(const std::string& peer) {
   static std::atomic<std::int64_t> next{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   const std::int64_t second = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   std::int64_t due = next.load(std::memory_order_relaxed);
   if (second < due || !next.compare_exchange_strong(due, second + 60)) return;
-  Log::Warning("/v1/auth was asked by a proxy that client_ip.trusted_proxies does not name",
+  Log::Warning("/v1/auth rejected: client_ip.trusted_proxies does not contain the proxy",
                {{"peer", peer}});
 }
 
-Objection Stranger(const Address& peer) {
+Objection UntrustedProxy(const Address& peer) {
   const std::string text = peer.Text();
-  WarnOfStranger(text);
+  WarnOfUntrustedProxy(text);
   // Quoted: an IPv6 address has colons.
   return {500,
           "what this proxy says of its client is not believed: add `client_ip: {trusted_proxies: "
           "[\"" +
               text + "\"]}` to the configuration",
           {}};
-}
-
-/// Nobody tells when the request ends, so no lease can be held for it.
-void LeaveOutLeases(Charges& all) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < all.charges.size(); ++i) {
-    if (all.charges[i].quota->algorithm() == Algorithm::kConcurrency) continue;
-    all.charges[kept] = all.charges[i];
-    all.rules[kept++] = all.rules[i];
-  }
-  all.charges.resize(kept);
-  all.rules.resize(kept);
 }
 
 /// `told` in its normal form.
@@ -95,89 +81,83 @@ std::optional<Objection> Normalise(const ToldRequest& told, RequestView& view,
   return std::nullopt;
 }
 
-/// The charges that the client's request comes to.
-std::optional<Objection> ResolveTold(const HttpExchange& exchange, const RuleSet& rules,
-                                     const OverrideTable& overrides, const Address& peer,
-                                     Resolved& resolved, std::pmr::memory_resource& memory) {
+/// Fills `call` with the charges of the client's request.
+std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Address& peer,
+                                              DecisionCall& call) {
   const net::HttpHead& head = exchange.head();
+  std::pmr::memory_resource& scratch = exchange.memory();
   ToldRequest told;
   if (auto bad = ReadToldRequest(head, told)) return bad;
   RequestView view;
-  if (auto bad = Normalise(told, view, memory)) return bad;
-  std::pmr::vector<HeaderField> headers(&memory);
+  if (auto bad = Normalise(told, view, scratch)) return bad;
+  std::pmr::vector<HeaderField> headers(&scratch);
   headers.reserve(head.field_count);
   for (const net::HttpField& field : head.all()) headers.push_back({field.name, field.value});
   view.headers = headers;
+  const RuleSet& rules = *call.snapshot().rules;
   view.client = ClientAddress(rules.client_policy(), peer, headers);
   view.has_client = true;
-  // The proxy is trusted, but it passes on all that its client sent, a cost too.
+  // The proxy is trusted, but it forwards all that its client sent, a cost too.
   view.trusted = false;
-  const auto access = rules.Match(view, std::nullopt, {}, {&overrides}, resolved.charges, memory);
+  const auto access = rules.Match(view, std::nullopt, {}, {call.pipeline().overrides().get()},
+                                  call.matched, call.memory());
   if (!access) return Objection{StatusOf(access.error().code), access.error().message, {}};
-  resolved.access = *access;
-  LeaveOutLeases(resolved.charges);
+  call.access = *access;
+  // A proxy does not say when the request ends, so no lease can be held for it.
+  call.matched.Filter(
+      [](const Charge& charge) { return charge.quota->algorithm() != Algorithm::kConcurrency; });
   return std::nullopt;
 }
 
 }  // namespace
 
-void ApiFrontend::Auth(HttpExchange& exchange) {
-  if (!Admit(exchange, admission_, *policy_->tokens, TokenFields::kCopied, Rights::kAsk,
-             refusals_)) {
+void ApiFrontend::ForwardAuth(HttpExchange& exchange) {
+  const SnapshotRef snapshot = pipeline_.snapshot();
+  if (!Authorize(exchange, *snapshot->access, ListenerId::kApi, TokenFields::kCopied,
+                 Rights::kDecide, refusals_)) {
     return;
   }
-  const RuleSet& rules = *policy_->rules;
   const Address peer(exchange.peer().bytes);
   int deny_status = 0;
   std::optional<Objection> bad;
-  if (!rules.client_policy().Trusts(peer)) bad = Stranger(peer);
+  if (!snapshot->rules->client_policy().Trusts(peer)) bad = UntrustedProxy(peer);
   // The query of a longer path is the client's.
   if (!bad && exchange.head().path == kAuthPath) {
     bad = ReadDenyStatus(exchange.head().query, deny_status);
   }
   if (bad) return Refuse(exchange, bad->status, 0, bad->message);
-  std::pmr::memory_resource& memory = exchange.memory();
-  auto* const asked = new (memory.allocate(sizeof(Asked), alignof(Asked))) Asked(*this, exchange);
-  bad = ResolveTold(exchange, rules, *overrides_.table(), peer, asked->resolved, memory);
-  if (bad) {
-    asked->~Asked();
-    return Refuse(exchange, bad->status, deny_status, bad->message);
+  DecisionCall& call = pipeline_.Begin();
+  if (const auto refused = ResolveClientRequest(exchange, peer, call)) {
+    call.Drop();
+    return Refuse(exchange, refused->status, deny_status, refused->message);
   }
-  asked->kind = Call::Kind::kApply;
-  asked->deny_status = deny_status;
-  asked->TakeCharges();
-  asked->finished = [](Call& call) noexcept {
-    Asked& mine = static_cast<Asked&>(call);
-    mine.door.Count(mine);
-    mine.door.FinishAuth(mine);
-  };
-  if (asked->charges.empty()) return asked->finished(*asked);
-  store_.Start(*asked);
+  call.Attach<Pending>(&exchange, nullptr, true, deny_status);
+  exchange.OnAbort([](void* dropped) noexcept { static_cast<DecisionCall*>(dropped)->Drop(); },
+                   &call);
+  call.Start(this);
 }
 
-void ApiFrontend::FinishAuth(Asked& asked) {
-  HttpExchange& exchange = asked.exchange;
-  const int deny_status = asked.deny_status;
-  if (asked.error) {
-    const Error error = *std::move(asked.error);
-    asked.~Asked();
-    return Refuse(exchange, tidegate::StatusOf(error.code), deny_status, error.message);
+void ApiFrontend::AnswerAuth(DecisionCall& call, HttpExchange& exchange, int deny_status) {
+  if (call.error) {
+    const Error error = *std::move(call.error);
+    call.Drop();
+    return Refuse(exchange, StatusOf(error.code), deny_status, error.message);
   }
-  const Answer answer = asked.answer();
+  const tidegate::Answer answer = call.answer();
   const int status = answer.status();
-  const Config::Responses& responses = asked.policy->responses;
+  const Config::Responses& responses = call.snapshot().responses;
   if (status == 200) {
     WriteAnswerFields(exchange.Begin(200), answer, status, responses, Micros{0});
-    asked.~Asked();
+    call.Drop();
     return exchange.End({}, {});
   }
   net::OutBuffer& out = exchange.Begin(deny_status != 0 ? deny_status : status);
-  WriteAnswerFields(out, answer, status, responses, Jitter());
+  WriteAnswerFields(out, answer, status, responses, pipeline_.RetryJitter(responses));
   out << "X-RateLimit-Status: " << status << "\r\n";
   body_.Clear();
   WriteAnswerJson(body_, answer, status);
   body_ << '\n';
-  asked.~Asked();
+  call.Drop();
   exchange.End("application/problem+json", body_.view());
 }
 

@@ -2,78 +2,69 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "frontends/admission.hpp"
-#include "frontends/answer.hpp"
-#include "frontends/override_desk.hpp"
-#include "frontends/policy.hpp"
-#include "frontends/question.hpp"
+#include "decision/pipeline.hpp"
 #include "frontends/refusals.hpp"
 #include "frontends/resolve.hpp"
 #include "net/http_exchange.hpp"
-#include "rules/rule_set.hpp"
-#include "telemetry/tally.hpp"
-#include "tidegate/store.hpp"
 
 namespace tidegate {
 
-/// The HTTP API: POST /v1/decide and its relatives, /v1/auth for proxies, GET /openapi.json. One
-/// per reactor.
-class ApiFrontend final : public net::HttpHandler {
+/// The HTTP API of one reactor: POST /v1/decide and its relatives, /v1/auth for proxies, GET
+/// /openapi.json. Translates requests to DecisionCalls and their answers to responses. A call is
+/// dropped if its client goes before the answer.
+class ApiFrontend final : public net::HttpHandler, private DecisionListener {
  public:
-  /// Store, tally, overrides and refusals must outlive the door.
-  ApiFrontend(AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
-              const Admission& admission, Refusals& refusals,
-              const std::shared_ptr<const Policy>& policy);
-  ~ApiFrontend() override;
+  /// Pipeline and refusals must outlive the frontend.
+  ApiFrontend(DecisionPipeline& pipeline, Refusals& refusals)
+      : pipeline_(pipeline), refusals_(refusals) {}
 
   void Handle(net::HttpExchange& exchange) noexcept override;
-  /// For all requests from now on; those under way keep what they began with.
-  void Use(const std::shared_ptr<const Policy>& policy);
-  void Use(const std::shared_ptr<const Policy>& policy, const Admission& admission) {
-    admission_ = admission;
-    Use(policy);
-  }
   /// Every path that is answered here: what the OpenAPI document must describe, all of it.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 
  private:
   struct Endpoint;
-  struct Asked;
   struct Batch;
+  /// What is attached to a call.
+  struct Pending {
+    net::HttpExchange* exchange = nullptr;
+    Batch* batch = nullptr;     ///< nullptr: the call is not part of one.
+    bool forward_auth = false;  ///< The answer is for a proxy.
+    int deny_status = 0;        ///< The status that the proxy wants for a refusal; 0: its own.
+  };
 
-  void Ask(net::HttpExchange& exchange, const Endpoint& endpoint);
-  void AskBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
+  void OnDecided(DecisionCall& call) noexcept override;
+
+  void Decide(net::HttpExchange& exchange, const Endpoint& endpoint);
+  void DecideBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
   /// `/v1/auth`: a proxy asks about its client's request, whatever its method.
-  void Auth(net::HttpExchange& exchange);
-  void FinishAuth(Asked& asked);
+  void ForwardAuth(net::HttpExchange& exchange);
   [[nodiscard]] static std::span<const Endpoint> Endpoints() noexcept;
-  /// Fills `batch` with all questions of the body, or says what is wrong with one of them.
-  [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);
   [[nodiscard]] static const Endpoint* FindEndpoint(std::string_view path) noexcept;
+  /// Fills `call` with what `question` asks the endpoint for.
+  [[nodiscard]] static std::optional<Objection> Prepare(const Question& question,
+                                                        const Endpoint& endpoint,
+                                                        DecisionCall& call,
+                                                        std::pmr::memory_resource& scratch);
+  /// Fills `batch` with a call for each question of the body.
+  [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);
+  /// False: the exchange has been answered.
   [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
-  void Start(Asked& asked);
-  void Finish(Asked& asked);
-  void FinishBatch(Batch& batch);
-  void Count(Asked& asked);
-  [[nodiscard]] Micros Jitter() noexcept;
+  void Answer(DecisionCall& call, net::HttpExchange& exchange);
+  void AnswerAuth(DecisionCall& call, net::HttpExchange& exchange, int deny_status);
+  void AnswerBatch(Batch& batch);
 
-  AsyncStore& store_;
-  Tally& tally_;
-  const OverrideDesk& overrides_;
-  Admission admission_;
+  DecisionPipeline& pipeline_;
   Refusals& refusals_;
-  std::shared_ptr<const Policy> policy_;
   net::OutBuffer body_;
-  std::uint64_t random_;
 };
 
-/// The OpenAPI document that the door serves.
+/// The OpenAPI document that the API serves.
 [[nodiscard]] std::string_view OpenApiJson() noexcept;
 
 }  // namespace tidegate

@@ -2,9 +2,10 @@
 #include "frontends/resolve.hpp"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <utility>
 
+#include "decision/pipeline.hpp"
 #include "rules/limit_text.hpp"
 #include "rules/nearest.hpp"
 #include "rules/path.hpp"
@@ -17,20 +18,22 @@ Objection ObjectionOf(const Error& error, std::string pointer) {
   return {StatusOf(error.code), error.message, std::move(pointer)};
 }
 
-std::optional<Objection> ByRule(const Question& question, const RuleSet& rules,
-                                const OverrideView& overrides, Resolved& resolved,
-                                std::pmr::memory_resource& memory) {
-  const RuleQuestion asked{
-      .rule = question.rule,
-      .identity = question.identity,
-      .cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
-      .lease = question.lease};
-  const auto access = rules.Resolve(asked, overrides, resolved.charges, memory);
+std::optional<std::int64_t> CostOf(const Question& question) {
+  return question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
+}
+
+std::optional<Objection> ByRule(const Question& question, const OverrideView& overrides,
+                                DecisionCall& call) {
+  const auto access = call.snapshot().rules->Resolve({.rule = question.rule,
+                                                      .identity = question.identity,
+                                                      .cost = CostOf(question),
+                                                      .lease = call.Keep(question.lease)},
+                                                     overrides, call.matched, call.memory());
   if (!access) {
     return ObjectionOf(access.error(),
                        access.error().code == ErrorCode::kUnknownRule ? "/rule" : "/identity");
   }
-  resolved.access = *access;
+  call.access = *access;
   return std::nullopt;
 }
 
@@ -92,21 +95,19 @@ std::optional<Objection> FindClient(const Question& question, const ClientAddres
   return std::nullopt;
 }
 
-std::optional<Objection> ByRequest(const Question& question, const RuleSet& rules,
-                                   const OverrideView& overrides, Resolved& resolved,
-                                   std::pmr::memory_resource& memory) {
+std::optional<Objection> ByRequest(const Question& question, const OverrideView& overrides,
+                                   DecisionCall& call, std::pmr::memory_resource& scratch) {
+  const RuleSet& rules = *call.snapshot().rules;
   RequestView view;
-  if (auto bad = ViewOf(question, rules.client_policy(), view, memory)) return bad;
-  const auto access =
-      rules.Match(view, question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt,
-                  question.lease, overrides, resolved.charges, memory);
+  if (auto bad = ViewOf(question, rules.client_policy(), view, scratch)) return bad;
+  const auto access = rules.Match(view, CostOf(question), call.Keep(question.lease), overrides,
+                                  call.matched, call.memory());
   if (!access) return ObjectionOf(access.error(), "/request");
-  resolved.access = *access;
+  call.access = *access;
   return std::nullopt;
 }
 
-std::optional<Objection> ByKey(const Question& question, const RuleSet& rules, Resolved& resolved,
-                               std::pmr::memory_resource& memory) {
+std::optional<Objection> ByKey(const Question& question, DecisionCall& call) {
   if (question.key.empty()) return Objection{400, "the key is empty", "/key"};
   if (!question.Has(Question::kLimit)) {
     return Objection{400, "an inline quota needs a `limit`, such as \"100/s\"", "/limit"};
@@ -130,16 +131,16 @@ std::optional<Objection> ByKey(const Question& question, const RuleSet& rules, R
   }
   auto quota = Quota::Make(spec);
   if (!quota) return ObjectionOf(quota.error(), "/limit");
-  const auto identity = rules.identifier().FromKey(question.key, memory);
+  const RuleSet& rules = *call.snapshot().rules;
+  const auto identity = rules.identifier().FromKey(question.key, call.memory());
   if (!identity) return ObjectionOf(identity.error(), "/key");
-  const Quota& kept = resolved.inline_quota.emplace(*quota);
-  resolved.charges.Add({.rule = kInlineRule,
-                        .identity = *identity,
-                        .quota = &kept,
-                        .cost = question.Has(Question::kCost) ? question.cost : 1,
-                        .lease = question.lease,
-                        .on_failure = rules.on_failure()},
-                       nullptr);
+  call.matched.Add({.rule = kInlineRule,
+                    .identity = *identity,
+                    .quota = &call.inline_quota.emplace(*quota),
+                    .cost = CostOf(question).value_or(1),
+                    .lease = call.Keep(question.lease),
+                    .on_failure = rules.on_failure()},
+                   nullptr);
   return std::nullopt;
 }
 
@@ -166,18 +167,11 @@ std::optional<Objection> Concern(const Question& question, Call::Kind kind, Char
                      "/lease"};
   }
   if (!on_leases && !on_units) return std::nullopt;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < charges.charges.size(); ++i) {
-    if (Leases(charges.charges[i]) != on_leases) continue;
-    charges.charges[kept] = charges.charges[i];
-    charges.rules[kept++] = charges.rules[i];
-  }
-  if (kept == 0 && !charges.charges.empty()) {
+  charges.Filter([on_leases](const Charge& charge) { return Leases(charge) == on_leases; });
+  if (charges.charges.empty()) {
     return Objection{
         400, "concurrency has nothing to debit or refund: release the lease instead", {}};
   }
-  charges.charges.resize(kept);
-  charges.rules.resize(kept);
   return std::nullopt;
 }
 
@@ -233,27 +227,14 @@ std::optional<Objection> ViewOf(const Question& question, const ClientAddressPol
   return FindClient(question, policy, view);
 }
 
-int StatusOf(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::kUnknownRule:
-      return 404;
-    case ErrorCode::kTooManyRules:
-      return 500;
-    case ErrorCode::kExhausted:
-    case ErrorCode::kNetwork:
-      return 503;
-    default:
-      return 400;
-  }
-}
-
-std::optional<Objection> Resolve(const Question& question, Call::Kind kind, const RuleSet& rules,
-                                 const OverrideTable& overrides, InlineQuotas inline_quotas,
-                                 Resolved& resolved, std::pmr::memory_resource& memory) {
-  // To hold on to something is to ask for it.
+std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
+                                 InlineQuotas inline_quotas, DecisionCall& call,
+                                 std::pmr::memory_resource& scratch) {
+  call.kind = kind;
+  // Bans and allowances apply to requests to pass; to renew a lease is one.
   const bool asks =
       kind == Call::Kind::kApply || kind == Call::Kind::kPeek || kind == Call::Kind::kRenew;
-  const OverrideView said{&overrides, !asks};
+  const OverrideView overrides{call.pipeline().overrides().get(), !asks};
   const int ways = question.Has(Question::kRule) + question.Has(Question::kRequest) +
                    question.Has(Question::kKey);
   if (ways != 1) {
@@ -273,11 +254,11 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind, cons
   if (auto bad = CheckCost(question)) return bad;
   std::optional<Objection> bad;
   if (question.Has(Question::kRule)) {
-    bad = ByRule(question, rules, said, resolved, memory);
+    bad = ByRule(question, overrides, call);
   } else if (question.Has(Question::kRequest)) {
-    bad = ByRequest(question, rules, said, resolved, memory);
+    bad = ByRequest(question, overrides, call, scratch);
   } else if (inline_quotas == InlineQuotas::kAllowed) {
-    bad = ByKey(question, rules, resolved, memory);
+    bad = ByKey(question, call);
   } else {
     bad = Objection{403,
                     "inline quotas are off: the configuration allows them with `api: "
@@ -285,7 +266,11 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind, cons
                     "/key"};
   }
   if (bad) return bad;
-  return Concern(question, kind, resolved.charges);
+  if (question.Has(Question::kId)) {
+    call.refund.id = call.Keep(question.id);
+    if (question.Has(Question::kAge)) call.refund.age = std::chrono::milliseconds{question.age_ms};
+  }
+  return Concern(question, kind, call.matched);
 }
 
 }  // namespace tidegate

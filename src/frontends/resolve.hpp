@@ -4,40 +4,31 @@
 #include <memory_resource>
 #include <optional>
 
+#include "decision/decision_call.hpp"
 #include "frontends/question.hpp"
 #include "rules/rule_set.hpp"
 #include "tidegate/call.hpp"
 
 namespace tidegate {
 
-/// A question the API understands but will not carry out, with the status that says so.
+/// Why a request cannot be carried out: the HTTP status, a sentence, and where (RFC 6901).
 struct Objection {
   int status = 400;
   std::string message;
   std::string pointer;
 };
 
-/// A question turned into charges.
-struct Resolved {
-  explicit Resolved(std::pmr::memory_resource& memory) : charges(memory) {}
-
-  Charges charges;
-  Access access = Access::kRules;
-  std::optional<Quota> inline_quota;  ///< What the charge of an inline quota points at.
-};
-
 /// Whether callers may bring their own quotas.
 enum class InlineQuotas : std::uint8_t { kRefused, kAllowed };
 
-/// The rule name of inline quotas; no rule of a configuration may have it.
+/// The rule name of inline quotas. No configured rule may have it.
 inline constexpr std::string_view kInlineRule = "inline";
 
-/// What `question` asks `kind` of, and what operators say to that: of those who ask to pass. Text
-/// is allocated from `memory`; `resolved` must stay where it is.
+/// Fills `call` with the charges that `question` asks `kind` of, and with what operators decided
+/// about their keys. `scratch` is needed only until this returns.
 [[nodiscard]] std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
-                                               const RuleSet& rules, const OverrideTable& overrides,
-                                               InlineQuotas inline_quotas, Resolved& resolved,
-                                               std::pmr::memory_resource& memory);
+                                               InlineQuotas inline_quotas, DecisionCall& call,
+                                               std::pmr::memory_resource& scratch);
 
 /// Whether `question` has nothing but `members`, and all that are `required`, for the endpoint
 /// `path`.
@@ -49,8 +40,5 @@ inline constexpr std::string_view kInlineRule = "inline";
 [[nodiscard]] std::optional<Objection> ViewOf(const Question& question,
                                               const ClientAddressPolicy& policy, RequestView& view,
                                               std::pmr::memory_resource& memory);
-
-/// The status that a store's or rule set's Error has at HTTP doors.
-[[nodiscard]] int StatusOf(ErrorCode code) noexcept;
 
 }  // namespace tidegate

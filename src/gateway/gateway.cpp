@@ -21,36 +21,29 @@ constexpr std::size_t kLogBytes = 32u << 10;
 
 }  // namespace
 
-Gateway::Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally,
-                 const OverrideDesk& overrides, const Options& options)
+Gateway::Gateway(net::Reactor& reactor, DecisionPipeline& pipeline, const Options& options)
     : net::Timer(reactor.timers()),
       reactor_(reactor),
-      store_(store),
-      tally_(tally),
-      overrides_(overrides),
-      options_(options) {
+      pipeline_(pipeline),
+      options_(options),
+      leases_(reactor, pipeline) {
   std::random_device random;
   for (auto& word : random_) word = (std::uint64_t{random()} << 32) | random();
+  OnSnapshot();
 }
 
 Gateway::~Gateway() { FlushLog(); }
 
-void Gateway::Use(const std::shared_ptr<const Policy>& policy,
-                  const std::shared_ptr<const Routing>& routing) {
-  auto state = std::make_shared<GatewayState>();
-  state->policy = *policy;
-  state->routing = routing;
-  for (const auto& upstream : routing->upstreams()) {
-    std::shared_ptr<UpstreamPool> pool;
-    if (state_ != nullptr) {
-      for (const auto& known : state_->pools) {
-        if (&known->upstream() == upstream.get()) pool = known;
-      }
-    }
-    if (pool == nullptr) pool = std::make_shared<UpstreamPool>(reactor_, buffers_, upstream);
-    state->pools.push_back(std::move(pool));
+void Gateway::OnSnapshot() {
+  std::vector<std::shared_ptr<UpstreamPool>> pools;
+  for (const auto& upstream : pipeline_.snapshot()->routes->upstreams()) {
+    const auto kept = std::ranges::find(pools_, upstream.get(),
+                                        [](const auto& pool) { return &pool->upstream(); });
+    pools.push_back(kept != pools_.end()
+                        ? *kept
+                        : std::make_shared<UpstreamPool>(reactor_, buffers_, upstream));
   }
-  state_ = std::move(state);
+  pools_ = std::move(pools);
 }
 
 Passage* Gateway::TakePassage() {
@@ -84,55 +77,20 @@ void Gateway::WriteId(char* to) noexcept {
   }
 }
 
-// --- Leases -------------------------------------------------------------------
-
-Renewals::iterator Gateway::RenewLater(Passage& passage, Micros lease) {
-  // Twice before it ends, with time to spare: one that is lost is not the end.
-  const auto wait = std::max<Micros>(lease / 3, std::chrono::milliseconds{1});
-  // By the real time: the round's own may be so old that the next one would be due already.
-  const auto renewal = renewals_.emplace(net::Timer::Clock::now() + wait, &passage);
-  ArmTimer();
-  return renewal;
-}
-
-void Gateway::ArmTimer() {
-  std::optional<net::Timer::Clock::time_point> next;
-  if (!renewals_.empty()) next = renewals_.begin()->first;
-  if (!lines_.empty() && (!next || flush_at_ < *next)) next = flush_at_;
-  if (next) {
-    ArmAt(*next);
-  } else {
-    Disarm();
-  }
-}
-
-void Gateway::OnTimer(net::Timer::Clock::time_point now) {
-  if (!lines_.empty() && flush_at_ <= now) FlushLog();
-  // Those that are due now, each once: what they arm is for later, however long this takes.
-  std::vector<Passage*> due;
-  for (const auto& [at, passage] : renewals_) {
-    if (at > now) break;
-    due.push_back(passage);
-  }
-  for (Passage* const passage : due) passage->Renew();
-  ArmTimer();
-}
-
 // --- The access log -------------------------------------------------------------
 
 net::OutBuffer* Gateway::BeginLine() { return options_.log == nullptr ? nullptr : &lines_; }
 
 void Gateway::FinishLine() {
   if (lines_.size() >= kLogBytes) return FlushLog();
-  if (flush_at_ != net::Timer::Clock::time_point{}) return;  // It is due already.
-  flush_at_ = reactor_.now() + kLogDelay;
-  ArmTimer();
+  if (std::exchange(flush_armed_, true)) return;
+  ArmAt(reactor_.now() + kLogDelay);
 }
 
 void Gateway::FlushLog() {
   if (options_.log != nullptr) options_.log->Write(lines_.view());
   lines_.Clear();
-  flush_at_ = {};
+  flush_armed_ = false;
 }
 
 void Gateway::NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal) {

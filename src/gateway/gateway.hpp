@@ -3,13 +3,12 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
 
-#include "frontends/override_desk.hpp"
-#include "frontends/policy.hpp"
+#include "decision/pipeline.hpp"
+#include "gateway/lease_keeper.hpp"
 #include "gateway/passage.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/upstream_pool.hpp"
@@ -19,17 +18,8 @@
 #include "net/timer.hpp"
 #include "telemetry/access_log.hpp"
 #include "telemetry/slot_table.hpp"
-#include "telemetry/tally.hpp"
-#include "tidegate/store.hpp"
 
 namespace tidegate {
-
-/// What a reload swaps as a whole, as one reactor holds it.
-struct GatewayState {
-  Policy policy;
-  std::shared_ptr<const Routing> routing;
-  std::vector<std::shared_ptr<UpstreamPool>> pools;  ///< By upstream.
-};
 
 /// What one reactor counts of its passages; any thread may read.
 struct GatewayCounters {
@@ -65,24 +55,24 @@ class Gateway : private net::Timer {
     net::HttpLimits limits;
     AccessLog* log = nullptr;  ///< nullptr: none is kept.
   };
-  /// All of these outlive it.
-  Gateway(net::Reactor& reactor, AsyncStore& store, Tally& tally, const OverrideDesk& overrides,
-          const Options& options);
+  /// Reactor and pipeline must outlive the gateway.
+  Gateway(net::Reactor& reactor, DecisionPipeline& pipeline, const Options& options);
   ~Gateway() override;
 
-  /// For all requests from now on; those under way keep what they began with.
-  void Use(const std::shared_ptr<const Policy>& policy,
-           const std::shared_ptr<const Routing>& routing);
+  /// The pipeline has a new snapshot. Connections to upstreams that did not change are kept.
+  void OnSnapshot();
 
   [[nodiscard]] net::Reactor& reactor() noexcept { return reactor_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
-  [[nodiscard]] AsyncStore& store() noexcept { return store_; }
-  [[nodiscard]] Tally& tally() noexcept { return tally_; }
-  [[nodiscard]] const OverrideDesk& overrides() const noexcept { return overrides_; }
+  [[nodiscard]] DecisionPipeline& pipeline() noexcept { return pipeline_; }
+  [[nodiscard]] LeaseKeeper& leases() noexcept { return leases_; }
+  /// The connections to an upstream, by its place in the routes of the current snapshot.
+  [[nodiscard]] const std::shared_ptr<UpstreamPool>& pool(std::size_t upstream) const noexcept {
+    return pools_[upstream];
+  }
   [[nodiscard]] GatewayCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const GatewayCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
-  [[nodiscard]] const std::shared_ptr<const GatewayState>& state() const noexcept { return state_; }
 
   [[nodiscard]] Passage* TakePassage();
   void GivePassage(Passage* passage) noexcept;
@@ -90,10 +80,6 @@ class Gateway : private net::Timer {
   /// 32 hexadecimal digits that nobody can guess; written to `to`.
   void WriteId(char* to) noexcept;
   [[nodiscard]] std::uint64_t Random() noexcept;
-
-  /// Calls Renew of a passage that holds leases of such a length, once, in time.
-  [[nodiscard]] Renewals::iterator RenewLater(Passage& passage, Micros lease);
-  void ForgetRenewal(Renewals::iterator renewal) noexcept { renewals_.erase(renewal); }
 
   /// Where a line of the access log is put together; nullptr: there is none. FinishLine after it.
   [[nodiscard]] net::OutBuffer* BeginLine();
@@ -103,21 +89,18 @@ class Gateway : private net::Timer {
   void NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal);
 
  private:
-  void OnTimer(net::Timer::Clock::time_point now) override;
-  void ArmTimer();
+  void OnTimer(net::Timer::Clock::time_point) override { FlushLog(); }
 
   net::Reactor& reactor_;
-  AsyncStore& store_;
-  Tally& tally_;
-  const OverrideDesk& overrides_;
+  DecisionPipeline& pipeline_;
   const Options options_;
   net::BufferPool buffers_;
   GatewayCounters counters_;
   std::array<std::uint64_t, 2> random_{};
   net::OutBuffer lines_;
-  net::Timer::Clock::time_point flush_at_{};
-  Renewals renewals_;
-  std::shared_ptr<const GatewayState> state_;
+  bool flush_armed_ = false;
+  LeaseKeeper leases_;
+  std::vector<std::shared_ptr<UpstreamPool>> pools_;  ///< By upstream.
   std::vector<std::unique_ptr<Passage>> all_;
   std::vector<Passage*> free_;
 };

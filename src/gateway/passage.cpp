@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the head of a request to the decision, and its end. What
-// flows to and from the upstream is in passage_attempt, passage_request and passage_response, what
-// is owed to the store afterwards in passage_limits.
+// From the head of a request to the decision, and its end. passage_attempt, passage_request and
+// passage_response have the exchange with the upstream, passage_limits the costs that it tells.
 #include "gateway/passage.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "frontends/resolve.hpp"
-#include "frontends/settled.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/proxy_head.hpp"
@@ -54,13 +51,15 @@ std::string_view Name(PassageOutcome outcome) noexcept {
 
 Passage::Passage(Gateway& gateway) : gateway_(gateway) {}
 
-Passage::~Passage() = default;
+Passage::~Passage() {
+  if (decision_ != nullptr) decision_->Drop();
+}
 
 // --- The request --------------------------------------------------------------
 
 void Passage::Begin(ClientStream& client) {
   client_ = &client;
-  state_ = gateway_.state();
+  decision_ = &gateway_.pipeline().Begin();
   begun_ = decided_ = net::Deadlines::Clock::now();
   sent_at_ = {};
   phase_ = Phase::kDeciding;
@@ -70,7 +69,7 @@ void Passage::Begin(ClientStream& client) {
   path_ = head_.path;
   status_ = 0;
   attempts_ = 0;
-  access_ = Access::kRules;
+  costs_ = {};
   body_bytes_ = bytes_in_ = bytes_out_ = 0;
   head_kept_ = consumed_ = answer_begun_ = upgrade_ = pumping_ = false;
   problem_.clear();
@@ -79,7 +78,7 @@ void Passage::Begin(ClientStream& client) {
   gateway_.WriteId(id);
   own_id_ = request_id_ = {id, kIdSize};
   grpc_ = IsGrpc(head_);
-  if (Prepare()) Decide();
+  if (Prepare()) decision_->Start(this);
 }
 
 /// The one form of host and path that routes and rules see. False: it has been answered.
@@ -91,7 +90,7 @@ bool Passage::Normalise(RequestView& view) {
     return false;
   }
   const Slashes slashes =
-      state_->routing->gateway().merge_slashes ? Slashes::kMerge : Slashes::kKeep;
+      decision_->snapshot().routes->gateway().merge_slashes ? Slashes::kMerge : Slashes::kKeep;
   const auto path = NormalizePath(head_.path, slashes, memory_);
   if (!path) {
     AnswerProblem(400, "the path has no normal form: it climbs above the root or is badly encoded",
@@ -122,7 +121,7 @@ bool Passage::Prepare() {
     headers[i] = {head_.fields[i].name, head_.fields[i].value};
   }
   view.headers = {headers.data(), head_.field_count};
-  const RuleSet& rules = *state_->policy.rules;
+  const RuleSet& rules = *decision_->snapshot().rules;
   const Address peer(client_->peer().bytes);
   view.client = ClientAddress(rules.client_policy(), peer, view.headers);
   view.has_client = true;
@@ -135,56 +134,38 @@ bool Passage::Prepare() {
     AnswerProblem(400, "Connection names too many fields", PassageOutcome::kBadRequest);
     return false;
   }
-  route_ = state_->routing->Find(view);
+  route_ = decision_->snapshot().routes->Find(view);
   if (route_ != nullptr) {
     view.route = route_->spec.id;
+    pool_ = gateway_.pool(route_->upstream);
   }
-  books_.emplace(memory_);
-  const auto access = rules.Match(view, std::nullopt, own_id_, {gateway_.overrides().table().get()},
-                                  books_->charges, memory_);
+  const OverrideView overrides{gateway_.pipeline().overrides().get()};
+  const auto access = rules.Match(view, std::nullopt, decision_->Keep(own_id_), overrides,
+                                  decision_->matched, decision_->memory());
   if (!access) {
     AnswerProblem(StatusOf(access.error().code), access.error().message,
                   PassageOutcome::kBadRequest);
     return false;
   }
-  access_ = *access;
+  decision_->access = *access;
   return true;
 }
 
-void Passage::Decide() {
-  auto& charges = books_->charges.charges;
-  if (charges.empty()) return OnDecided();
-  books_->decisions.resize(charges.size());
-  gateway_.tally().Time(decision_mark_,
-                        [&] { Start(asks_[0], Call::Kind::kApply, charges, books_->decisions); });
+Answer Passage::DecidedAnswer() const noexcept {
+  if (phase_ == Phase::kDeciding || decision_->error) return {};
+  return decision_->answer();
 }
 
-Answer Passage::AnswerOfCall() const noexcept {
-  if (books_ && !books_->charges.charges.empty() && phase_ != Phase::kDeciding) {
-    return AnswerOf(asks_[0]);
-  }
-  static const Charges kNone(*std::pmr::null_memory_resource());
-  return AnswerOf(access_, books_ ? books_->charges : kNone);
-}
-
-void Passage::OnDecided() {
-  gateway_.tally().Answered(decision_mark_);
+void Passage::OnDecided(DecisionCall&) noexcept {
   decided_ = net::Deadlines::Clock::now();
   phase_ = Phase::kConnecting;
-  if (const auto& error = asks_[0].error; !books_->charges.charges.empty() && error) {
-    const Error why = *error;
-    books_->charges.charges.clear();  // Nothing was charged.
-    return AnswerProblem(StatusOf(why.code), why.message, PassageOutcome::kClosed);
+  if (const auto& error = decision_->error) {
+    return AnswerProblem(StatusOf(error->code), error->message, PassageOutcome::kClosed);
   }
-  const Answer answer = AnswerOfCall();
-  if (books_) CountSettled(gateway_.tally(), state_->policy, books_->charges);
-  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
-    const Rule* const rule = books_->charges.rules[i];
-    gateway_.tally().Count(state_->policy.slots[rule->number], answer.charges[i],
-                           answer.decisions[i]);
-  }
+  const Answer answer = DecidedAnswer();
   if (const int status = answer.status(); status != 200) return AnswerDenied(answer, status);
-  HoldLeases();
+  // Also the leases that a failure policy let pass: the store may have granted them unheard.
+  leases_ = gateway_.leases().Hold(*decision_);
   if (client_ == nullptr) return End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
   if (route_ == nullptr) {
     return AnswerProblem(404, "no route leads from here", PassageOutcome::kNoRoute);
@@ -194,7 +175,6 @@ void Passage::OnDecided() {
     return AnswerProblem(413, "the body is longer than this gateway passes on",
                          PassageOutcome::kBadRequest);
   }
-  pool_ = state_->pools[route_->upstream];
   pool_->budget().OnRequest();
   upgrade_ = MayUpgrade(head_);
   Attempt();
@@ -203,21 +183,17 @@ void Passage::OnDecided() {
 // --- Answers of our own ---------------------------------------------------------
 
 void Passage::WriteRateLimit(OutBuffer& out, int status, const Config::Responses& responses) {
-  const Answer answer = AnswerOfCall();
+  const Answer answer = DecidedAnswer();
   if (answer.governing == nullptr) return;
-  Micros jitter{0};
-  if (status >= 400 && responses.retry_after_jitter > Micros{0}) {
-    jitter = Micros{static_cast<std::int64_t>(
-        gateway_.Random() % static_cast<std::uint64_t>(responses.retry_after_jitter.count() + 1))};
-  }
-  WriteAnswerFields(out, answer, status, responses, jitter);
+  WriteAnswerFields(out, answer, status, responses,
+                    status < 400 ? Micros{0} : gateway_.pipeline().RetryJitter(responses));
 }
 
 void Passage::AnswerDenied(const Answer& answer, int status) {
-  const auto outcome = status == 429               ? PassageOutcome::kLimited
-                       : status != 403             ? PassageOutcome::kClosed
-                       : !answer.banned_by.empty() ? PassageOutcome::kBanned
-                                                   : PassageOutcome::kDenied;
+  const auto outcome = status == 429     ? PassageOutcome::kLimited
+                       : status != 403   ? PassageOutcome::kClosed
+                       : answer.banned() ? PassageOutcome::kBanned
+                                         : PassageOutcome::kDenied;
   if (client_ == nullptr) return End(outcome, ClientStream::Ending::kCut);
   if (grpc_ && status != 403) {
     AnswerGrpc(answer, status);
@@ -229,11 +205,8 @@ void Passage::AnswerDenied(const Answer& answer, int status) {
     OutBuffer& out = client_->BeginHead(status, net::ReasonPhrase(status));
     out << "Date: " << gateway_.reactor().date().Now() << "\r\nX-Request-Id: " << request_id_
         << "\r\n";
-    if (answer.governing != nullptr) {
-      WriteRateLimit(out, status, state_->policy.responses);
-    } else {
-      WriteAnswerFields(out, answer, status, state_->policy.responses, Micros{0});
-    }
+    const Config::Responses& responses = decision_->snapshot().responses;
+    WriteAnswerFields(out, answer, status, responses, gateway_.pipeline().RetryJitter(responses));
     out << "Content-Type: application/problem+json\r\n";
     client_->EndHead(AnswerBody::kLength, body.size());
     client_->SendBody(body.view());
@@ -252,7 +225,7 @@ void Passage::AnswerGrpc(const Answer& answer, int status) {
       << (status == 429 ? "quota exceeded" : "temporarily reduced capacity");
   if (answer.governing != nullptr) out << ": rule " << answer.governing->rule;
   out << "\r\n";
-  WriteRateLimit(out, status, state_->policy.responses);
+  WriteRateLimit(out, status, decision_->snapshot().responses);
   client_->EndHead(AnswerBody::kLength, 0);
   client_->SendEnd({}, {});
 }
@@ -267,7 +240,7 @@ void Passage::AnswerProblem(int status, std::string_view detail, PassageOutcome 
   out << "Date: " << gateway_.reactor().date().Now() << "\r\nX-Request-Id: " << request_id_
       << "\r\nCache-Control: no-store\r\n"
       << lines;
-  if (phase_ != Phase::kDeciding) WriteRateLimit(out, 200, state_->policy.responses);
+  if (phase_ != Phase::kDeciding) WriteRateLimit(out, 200, decision_->snapshot().responses);
   out << "Content-Type: application/problem+json\r\n";
   client_->EndHead(AnswerBody::kLength, body.size());
   client_->SendBody(body.view());
@@ -297,7 +270,8 @@ void Passage::OnClientGone() {
   bytes_in_ = client_->received();
   bytes_out_ = client_->sent();
   client_ = nullptr;
-  if (phase_ == Phase::kDeciding) return;  // What it came to must still be settled.
+  // The decision is awaited: what it charges is logged, and leases that it takes are released.
+  if (phase_ == Phase::kDeciding) return;
   if (ReadsOn()) {
     BeginOrphan();
     return PumpOrphan();
@@ -318,24 +292,18 @@ void Passage::End(PassageOutcome outcome, ClientStream::Ending ending) {
   const std::uint32_t slot = route_ == nullptr ? RuleSlots::kOther : route_->slot;
   counters.outcomes.Add(slot, static_cast<std::size_t>(outcome));
   if (status_ >= 100) counters.statuses.Add(slot, static_cast<std::size_t>(status_ / 100 - 1));
-  phase_ = Phase::kOver;
   pumping_ = false;
-  SettleAccounts();
+  SettleCosts();
+  if (leases_ != nullptr) gateway_.leases().Release(*std::exchange(leases_, nullptr));
   ClientStream* const client = std::exchange(client_, nullptr);
-  // From here on this may be another request's.
-  FreeIfDone();
-  if (client != nullptr) client->Finish(ending);
-}
-
-void Passage::FreeIfDone() {
-  if (phase_ != Phase::kOver || open_asks_ > 0) return;
   phase_ = Phase::kFree;
-  books_.reset();
-  state_.reset();
+  std::exchange(decision_, nullptr)->Drop();
   pool_.reset();
   member_.reset();
   memory_.release();
+  // From here on this may be another request's.
   gateway_.GivePassage(this);
+  if (client != nullptr) client->Finish(ending);
 }
 
 void Passage::Log(PassageOutcome outcome) {
@@ -352,14 +320,16 @@ void Passage::Log(PassageOutcome outcome) {
   net::WriteJsonText(out, path_);
   out << R"(","status":)" << status_ << R"(,"outcome":")" << Name(outcome) << '"';
   if (route_ != nullptr) out << R"(,"route":")" << route_->spec.id << '"';
-  const Answer answer = AnswerOfCall();
+  const Answer answer = DecidedAnswer();
   if (answer.governing != nullptr) {
     const Decision& decision = *answer.governing;
     out << R"(,"rule":")" << decision.rule << R"(","allowed":)"
-        << (answer.allowed ? "true" : "false") << R"(,"remaining":)" << decision.remaining
-        << R"(,"decided_by":")" << Name(decision.decided_by) << '"';
-  } else if (!answer.banned_by.empty()) {
-    out << R"(,"rule":")" << answer.banned_by << R"(","allowed":false)";
+        << (answer.allowed ? "true" : "false");
+    if (decision.decided_by != DecidedBy::kOperator) {
+      out << R"(,"remaining":)" << decision.remaining;
+    }
+    out << R"(,"decided_by":")" << Name(decision.decided_by) << R"(","reason":")"
+        << Name(decision.reason) << '"';
   }
   out << R"(,"decision_us":)" << MicrosBetween(begun_, decided_);
   if (member_ != nullptr) out << R"(,"upstream":")" << member_->text << '"';

@@ -4,33 +4,26 @@
 #include <array>
 #include <boost/intrusive/list_hook.hpp>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <memory_resource>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "frontends/answer.hpp"
+#include "decision/pipeline.hpp"
 #include "gateway/client_stream.hpp"
 #include "gateway/ejection.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "net/body_reader.hpp"
 #include "net/http1_parser.hpp"
 #include "net/http1_response.hpp"
-#include "rules/rule_set.hpp"
-#include "telemetry/decision_latency.hpp"
-#include "tidegate/call.hpp"
+#include "rules/request_view.hpp"
 
 namespace tidegate {
 
 class Gateway;
 class Passage;
-struct GatewayState;
 struct Route;
-
-/// When the leases of which passages are due for a renewal.
-using Renewals = std::multimap<net::Deadlines::Clock::time_point, Passage*>;
 
 /// How a request's way through the gateway ended, for logs and metrics.
 enum class PassageOutcome : std::uint8_t {
@@ -51,10 +44,12 @@ enum class PassageOutcome : std::uint8_t {
 inline constexpr std::size_t kGatewayOutcomes = 13;
 [[nodiscard]] std::string_view Name(PassageOutcome outcome) noexcept;
 
-/// One request on its way through the gateway: decided, routed, sent, answered, told. It belongs to
-/// the gateway, which uses it again; between Begin and its end it holds the configuration that it
-/// began with.
-class Passage final : public UpstreamConnection::User, public net::Deadlines::Node {
+/// One request on its way through the gateway: it is decided, routed, forwarded and answered. It
+/// belongs to the gateway, which reuses it; between Begin and its end its call holds the
+/// configuration that it began with.
+class Passage final : public UpstreamConnection::User,
+                      public net::Deadlines::Node,
+                      private DecisionListener {
  public:
   explicit Passage(Gateway& gateway);
   ~Passage();
@@ -68,39 +63,10 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   void OnClientReady();
   /// The client is gone; its stream must not be touched any more.
   void OnClientGone();
-  /// Its leases are due for a renewal.
-  void Renew();
 
  private:
   friend class Gateway;
 
-  /// A question to the store.
-  struct Ask : Call {
-    Passage* passage = nullptr;
-  };
-  /// What is charged, held and owed.
-  struct Books {
-    explicit Books(std::pmr::memory_resource& memory)
-        : charges(memory),
-          decisions(&memory),
-          leases(&memory),
-          lease_decisions(&memory),
-          costs(&memory),
-          debits(&memory),
-          debit_decisions(&memory),
-          refunds(&memory),
-          refund_decisions(&memory) {}
-    Charges charges;
-    std::pmr::vector<Decision> decisions;
-    std::pmr::vector<Charge> leases;
-    std::pmr::vector<Decision> lease_decisions;
-    /// By charge: what the answer said that it cost; -1: nothing.
-    std::pmr::vector<std::int64_t> costs;
-    std::pmr::vector<Charge> debits;
-    std::pmr::vector<Decision> debit_decisions;
-    std::pmr::vector<Charge> refunds;
-    std::pmr::vector<Decision> refund_decisions;
-  };
   enum class Phase : std::uint8_t {
     kFree,
     kDeciding,
@@ -109,8 +75,7 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
     kAwaiting,  ///< The head of the answer.
     kAnswering,
     kTunnel,
-    kOrphan,  ///< Nobody reads the answer any more, but its end tells what it cost.
-    kOver,    ///< The client has been told; what is owed to the store is under way.
+    kOrphan,  ///< The client is gone, but the end of the response tells what the request cost.
   };
   enum class Pumped : std::uint8_t {
     kMore,  ///< Go on.
@@ -121,17 +86,16 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   // passage.cpp: from the head to a decision, and the end.
   [[nodiscard]] bool Normalise(RequestView& view);
   [[nodiscard]] bool Prepare();
-  void Decide();
-  void OnDecided();
+  void OnDecided(DecisionCall& call) noexcept override;
   void AnswerDenied(const Answer& answer, int status);
   void AnswerGrpc(const Answer& answer, int status);
   void AnswerProblem(int status, std::string_view detail, PassageOutcome outcome,
                      std::string_view lines = {});
   void WriteRateLimit(net::OutBuffer& out, int status, const Config::Responses& responses);
-  [[nodiscard]] Answer AnswerOfCall() const noexcept;
+  /// The answer of the decision; an empty one before it, and if it failed.
+  [[nodiscard]] Answer DecidedAnswer() const noexcept;
   void End(PassageOutcome outcome, ClientStream::Ending ending);
   void Log(PassageOutcome outcome);
-  void FreeIfDone();
   void KeepHead();
   [[nodiscard]] std::string_view Keep(std::string_view text);
 
@@ -172,15 +136,12 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   void Arm(net::Deadlines::Kind kind) noexcept;
   [[nodiscard]] std::uint64_t Moved() const noexcept;
 
-  // passage_limits.cpp: what is owed to the store afterwards.
-  void HoldLeases();
+  // passage_limits.cpp: costs that only the response tells.
   void NoteCosts(std::span<const net::HttpField> fields);
-  /// Whether a rule waits for the answer to tell its cost, and it has not yet.
+  /// Whether a rule waits for the response to tell its cost, and it has not yet.
   [[nodiscard]] bool OwesCost() const noexcept;
-  void SettleAccounts();
-  void Start(Ask& ask, Call::Kind kind, std::span<const Charge> charges,
-             std::span<Decision> decisions);
-  void OnAsked(Ask& ask);
+  void SettleCosts();
+  void Settle(std::size_t charge, Call::Kind kind, std::int64_t cost);
 
   static constexpr std::size_t kArena = 4096;
   static constexpr std::size_t kMaxTried = 8;
@@ -189,7 +150,6 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
 
   Gateway& gateway_;
   ClientStream* client_ = nullptr;
-  std::shared_ptr<const GatewayState> state_;
   net::HttpHead head_;
   std::array<std::byte, kArena> arena_;
   std::pmr::monotonic_buffer_resource memory_{arena_.data(), arena_.size()};
@@ -204,15 +164,10 @@ class Passage final : public UpstreamConnection::User, public net::Deadlines::No
   bool trusted_ = false;
   bool grpc_ = false;
   bool head_kept_ = false;  ///< What of the head is needed later has been copied.
-  Access access_ = Access::kRules;
 
-  std::optional<Books> books_;  ///< Where rules matched.
-  DecisionLatency::Mark decision_mark_;
-  std::array<Ask, 4> asks_;  ///< The decision; renewals, then the release; debit; refund.
-  int open_asks_ = 0;
-  bool holding_ = false;  ///< Leases.
-  std::optional<Renewals::iterator> renewal_;
-  bool renewing_ = false;  ///< A renewal is under way: the release waits for it.
+  DecisionCall* decision_ = nullptr;  ///< From Begin until the end.
+  DecisionCall* leases_ = nullptr;    ///< Held by the gateway's LeaseKeeper.
+  std::span<std::int64_t> costs_;     ///< By charge: what the response said; -1: nothing yet.
 
   std::shared_ptr<UpstreamPool> pool_;
   std::shared_ptr<Member> member_;

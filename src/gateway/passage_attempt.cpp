@@ -57,7 +57,7 @@ std::optional<GatewayCounters::Column> ColumnOf(AttemptFailure failure) noexcept
 
 void Passage::Attempt() {
   GatewayCounters& counters = gateway_.counters();
-  const std::uint32_t slot = state_->routing->upstream_slot(route_->upstream);
+  const std::uint32_t slot = decision_->snapshot().routes->upstream_slot(route_->upstream);
   const std::size_t tried =
       std::min(static_cast<std::size_t>(attempts_), static_cast<std::size_t>(kMaxTried));
   auto choice = pool_->Choose({tried_.data(), tried});
@@ -101,7 +101,7 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
                                      Blame blame) {
   problem_ = problem;
   GatewayCounters& counters = gateway_.counters();
-  const std::uint32_t slot = state_->routing->upstream_slot(route_->upstream);
+  const std::uint32_t slot = decision_->snapshot().routes->upstream_slot(route_->upstream);
   if (const auto column = ColumnOf(failure)) counters.upstreams.Add(slot, *column);
   // A tunnel is nobody's answer any more, and either side may end it.
   if (blame == Blame::kTarget && phase_ != Phase::kTunnel &&
@@ -118,7 +118,7 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
   // An answer of which nothing has left can still become another one; but what it said was noted,
   // so that it is not asked for a second time.
   const bool retracted = answer_begun_ && client_->Retract();
-  if (retracted && books_) books_->costs.clear();
+  if (retracted) costs_ = {};
   if (answer_begun_ && !retracted) {
     End(PassageOutcome::kCut, ClientStream::Ending::kCut);
     return Pumped::kOver;

@@ -34,7 +34,7 @@ void Passage::SendRequest() {
                     .scheme = client_->peer().secure ? "https" : "http",
                     .request_id = request_id_,
                     .trusted = trusted_,
-                    .underscores = state_->routing->gateway().underscores,
+                    .underscores = decision_->snapshot().routes->gateway().underscores,
                     .upgrade = upgrade_},
                    spec.request_headers);
   phase_ = Phase::kSending;

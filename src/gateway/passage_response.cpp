@@ -119,7 +119,7 @@ Passage::Pumped Passage::OnResponseHead() {
   }
   if (NoteAttempt(*member_, bad ? AttemptResult::kBad : AttemptResult::kGood, spec.ejection,
                   pool_->members(), gateway_.reactor().now())) {
-    gateway_.counters().upstreams.Add(state_->routing->upstream_slot(route_->upstream),
+    gateway_.counters().upstreams.Add(decision_->snapshot().routes->upstream_slot(route_->upstream),
                                       GatewayCounters::kEjections);
   }
   if (!problem_.empty()) problem_.clear();  // Of an attempt before.
@@ -137,18 +137,19 @@ Passage::Pumped Passage::OnResponseHead() {
 void Passage::WriteAnswer() {
   const bool stream = response_.body == net::ResponseBody::kChunked ||
                       response_.body == net::ResponseBody::kUntilClose;
-  const Answer answer = AnswerOfCall();
+  const Answer answer = DecidedAnswer();
   OutBuffer& out = client_->BeginHead(response_.status, response_.reason);
-  const OlderFields older = WriteAnswerHead(
-      out, response_,
-      {.request_id = request_id_,
-       .date = gateway_.reactor().date().Now(),
-       .governing = answer.governing,
-       .older = {state_->policy.responses.ratelimit_legacy, state_->policy.responses.x_ratelimit},
-       .stream = stream},
-      route_->spec.response_headers);
+  const OlderFields older =
+      WriteAnswerHead(out, response_,
+                      {.request_id = request_id_,
+                       .date = gateway_.reactor().date().Now(),
+                       .governing = answer.governing,
+                       .older = {decision_->snapshot().responses.ratelimit_legacy,
+                                 decision_->snapshot().responses.x_ratelimit},
+                       .stream = stream},
+                      route_->spec.response_headers);
   if (answer.governing != nullptr) {
-    Config::Responses responses = state_->policy.responses;
+    Config::Responses responses = decision_->snapshot().responses;
     responses.ratelimit_legacy = older.ratelimit;
     responses.x_ratelimit = older.x_ratelimit;
     WriteRateLimit(out, 200, responses);
@@ -266,7 +267,7 @@ Passage::Pumped Passage::SwitchProtocols() {
       *out, response_,
       {.request_id = request_id_, .date = gateway_.reactor().date().Now(), .upgrade = true},
       route_->spec.response_headers);
-  WriteRateLimit(*out, 200, state_->policy.responses);
+  WriteRateLimit(*out, 200, decision_->snapshot().responses);
   client_->EndInterim();
   upstream_->channel().Drop(parser_.consumed());
   KeepHead();
@@ -279,7 +280,7 @@ Passage::Pumped Passage::SwitchProtocols() {
 
 void Passage::CountAnswer() {
   GatewayCounters& counters = gateway_.counters();
-  const std::uint32_t slot = state_->routing->upstream_slot(route_->upstream);
+  const std::uint32_t slot = decision_->snapshot().routes->upstream_slot(route_->upstream);
   const auto took = Deadlines::Clock::now() - sent_at_;
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
   counters.upstreams.Add(slot, GatewayCounters::kMicros, static_cast<std::uint64_t>(micros));

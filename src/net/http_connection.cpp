@@ -95,7 +95,11 @@ void HttpConnection::Close() {
     owner = nullptr;
     listener_.reactor().out().Clear();
   }
-  if (handling) return;  // Its handler still has the exchange; the end comes with its answer.
+  if (handling) {
+    // Unless the handler can do without it, the exchange stays until it is answered.
+    if (exchange_->aborted_ == nullptr) return;
+    exchange_->aborted_(exchange_->abort_context_);
+  }
   GiveExchange();
   listener_.OnGone(*this);
 }
@@ -104,6 +108,8 @@ void HttpConnection::OnReady(std::uint32_t events) {
   if (state_ == State::kClosed) return;
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  // A reset connection takes no answer. (A client that only ended its own side still reads.)
+  if (state_ == State::kHandling && (events & (EPOLLHUP | EPOLLERR)) != 0) return Close();
   turn_ = 0;
   try {
     if ((events & EPOLLOUT) != 0 && sending()) SendPending();

@@ -18,6 +18,7 @@ HttpExchange* HttpExchangePool::Take() {
 }
 
 void HttpExchangePool::Give(HttpExchange* exchange) noexcept {
+  exchange->aborted_ = nullptr;
   exchange->memory_.release();
   free_.push_back(exchange);
 }

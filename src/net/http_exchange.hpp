@@ -25,7 +25,7 @@ struct Peer {
 };
 
 /// One request with its answer. Lives from the moment at which the whole request is there until
-/// End.
+/// End, or until the client is gone if the handler allows that (OnAbort).
 class HttpExchange {
  public:
   HttpExchange() = default;
@@ -45,6 +45,14 @@ class HttpExchange {
   /// `content_type` leaves that field out.
   void End(std::string_view content_type, std::string_view body);
 
+  /// Lets the exchange end without an answer: if the client goes before End, `aborted(context)` is
+  /// called and this object is gone. Without it the exchange stays until End, answer or not.
+  using Aborted = void (*)(void* context) noexcept;
+  void OnAbort(Aborted aborted, void* context) noexcept {
+    aborted_ = aborted;
+    abort_context_ = context;
+  }
+
  private:
   friend class HttpConnection;
   friend class HttpExchangePool;
@@ -52,6 +60,8 @@ class HttpExchange {
   static constexpr std::size_t kArena = 8192;
 
   HttpConnection* connection_ = nullptr;
+  Aborted aborted_ = nullptr;
+  void* abort_context_ = nullptr;
   HttpHead head_;
   std::string_view body_;
   std::array<std::byte, kArena> arena_;

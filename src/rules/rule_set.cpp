@@ -71,8 +71,8 @@ void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
 /// What the charges, all added, come to.
 Access AccessOf(Charges& charges) {
   if (charges.ban.rule != nullptr) {
-    charges.charges.clear();
-    charges.rules.clear();
+    charges.charges.Clear();
+    charges.rules.Clear();
     return Access::kBanned;
   }
   return charges.charges.empty() && !charges.exempted.empty() ? Access::kExempt : Access::kRules;

@@ -13,6 +13,7 @@
 
 #include "rules/config.hpp"
 #include "rules/identity.hpp"
+#include "rules/inline_vector.hpp"
 #include "rules/match_index.hpp"
 #include "rules/override_table.hpp"
 #include "rules/problem.hpp"
@@ -56,23 +57,43 @@ struct Rule {
 /// The charges of one request, and the rules that they come from.
 struct Charges {
   explicit Charges(std::pmr::memory_resource& memory)
-      : charges(&memory), rules(&memory), exempted(&memory) {}
+      : charges(memory), rules(memory), exempted(memory) {}
 
-  std::pmr::vector<Charge> charges;
-  std::pmr::vector<const Rule*> rules;     ///< nullptr: an inline quota.
-  std::pmr::vector<const Rule*> exempted;  ///< Whose keys operators let pass.
+  InlineVector<Charge, 2> charges;
+  InlineVector<const Rule*, 2> rules;     ///< By charge; nullptr: an inline quota.
+  InlineVector<const Rule*, 1> exempted;  ///< Rules whose keys operators let pass uncounted.
   struct Ban {
     const Rule* rule = nullptr;  ///< nullptr: none.
     std::string_view identity;
     std::optional<Micros> left;  ///< Nothing: for good.
   };
   Ban ban;
-  /// Where a quota is an operator's, not the rule's: what it stands in.
+  /// Keeps the override table alive while a charge points at one of its quotas.
   std::shared_ptr<const OverrideTable> kept;
 
   void Add(const Charge& charge, const Rule* rule) {
     charges.push_back(charge);
     rules.push_back(rule);
+  }
+  /// Drops every charge but those for which `keep` returns true.
+  template <class Keep>
+  void Filter(Keep&& keep) {
+    std::size_t kept_count = 0;
+    for (std::size_t i = 0; i < charges.size(); ++i) {
+      if (!keep(charges[i])) continue;
+      charges[kept_count] = charges[i];
+      rules[kept_count++] = rules[i];
+    }
+    charges.resize(kept_count);
+    rules.resize(kept_count);
+  }
+  /// As if new.
+  void Clear() noexcept {
+    charges.Clear();
+    rules.Clear();
+    exempted.Clear();
+    ban = {};
+    kept.reset();
   }
 };
 

@@ -14,4 +14,7 @@ namespace tidegate {
 [[nodiscard]] std::vector<MetricFamily> RedisMetrics(std::span<const Guard* const> guards,
                                                      const redis::Fleet& fleet);
 
+/// Decisions that failure policies made instead of the store, by policy and reason.
+[[nodiscard]] std::vector<MetricFamily> FailureMetrics(std::span<const Guard* const> guards);
+
 }  // namespace tidegate

@@ -3,19 +3,22 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <ctime>
+#include <limits>
+#include <optional>
 #include <utility>
 
-#include "rules/jwt.hpp"
-#include "server/failure_metrics.hpp"
-#include "server/fleet_key.hpp"
-#include "server/gateway_metrics.hpp"
-#include "server/redis_metrics.hpp"
-#include "telemetry/exposition.hpp"
-#include "telemetry/tally_metrics.hpp"
+#include "net/http_listener.hpp"
+#include "server/server_report.hpp"
+#include "store/local_register.hpp"
+#include "store/redis/greeting.hpp"
+#include "telemetry/log.hpp"
 
 namespace tidegate {
 namespace {
+
+using redis::Reply;
 
 /// The cores that this process may run on.
 std::vector<int> Cores() {
@@ -31,195 +34,335 @@ std::vector<int> Cores() {
   return cores;
 }
 
-Problem ProblemOf(std::string where, std::string message) {
-  return {Problem::Severity::kError, {}, std::move(where), std::move(message)};
+/// How long a stop waits for Redis to receive releases and refunds.
+constexpr std::chrono::milliseconds kStopPatience{50};
+/// Ends of overrides further away than this were written by another program.
+constexpr std::chrono::milliseconds kLongest = std::chrono::days{36600};
+/// The most items that are shown of a log or of leases.
+constexpr std::size_t kMostItems = 100;
+
+bool IsList(const Quota& quota) noexcept {
+  return quota.algorithm() == Algorithm::kSlidingLog ||
+         quota.algorithm() == Algorithm::kConcurrency;
 }
 
-std::shared_ptr<const Identifier> MakeIdentifier(const Config::Identity& identity,
-                                                 const Config::ClientIp& client_ip,
-                                                 const std::string& key, Problems& problems) {
-  Identifier::Options options{.hmac_key = identity.hmac_key.empty() ? key : identity.hmac_key,
-                              .ipv6_prefix = client_ip.ipv6_prefix,
-                              .jwt = nullptr};
-  if (const auto& jwt = identity.jwt) {
-    auto verifier = JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
-                                       .public_key_pem = jwt->public_key_pem,
-                                       .unverified = jwt->unverified,
-                                       .issuer = jwt->issuer,
-                                       .audience = jwt->audience});
-    if (!verifier) {
-      problems.push_back(ProblemOf("identity.jwt", verifier.error().message));
-      return nullptr;
+/// Reads a hash's fields and values in turn, or a sorted set's members and scores, in turn or in
+/// pairs.
+void ReadFields(const Reply& reply, bool list, StoredState& to) {
+  const auto add = [&](std::string_view name, std::string_view value) {
+    to.fields.push_back({std::string(name), std::string(value)});
+  };
+  for (std::size_t i = 0; i < reply.elements.size(); ++i) {
+    const Reply& element = reply.elements[i];
+    if (list && element.elements.size() == 2) {
+      add(element.elements[0].text, element.elements[1].text);
+    } else if (i + 1 < reply.elements.size()) {
+      add(element.text, reply.elements[i + 1].text);
+      ++i;
     }
-    options.jwt = *verifier;
   }
-  return std::make_shared<const Identifier>(std::move(options));
 }
-
-net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
-  // A connection that is on its way out gets a second for what may have been sent already.
-  return {limits.idle_timeout, limits.header_timeout, limits.body_timeout, limits.body_timeout,
-          std::chrono::seconds{1}};
-}
-
-/// How long a stop waits for Redis to hear what is given back.
-constexpr std::chrono::milliseconds kLastWords{50};
 
 }  // namespace
 
-Server::Worker::Worker(Server& server, const std::shared_ptr<const Policy>& policy)
-    : reactor(DeadlinesOf(server.config_.limits)),
-      tally(reactor.timers(), {.decisions = server.config_.metrics.decisions,
-                               .hot_keys = server.config_.metrics.hot_keys,
-                               .at_once = !server.config_.store.redis}),
-      overrides(OverrideTable::Make({}, server.clock())),
-      guard(server.config_.store.redis
-                ? std::make_unique<Guard>(reactor, server.GuardOptions(server.workers_.empty()),
-                                          *server.store_)
-                : nullptr),
-      api(store(server), tally, overrides, Admission(server.config_.listen.api),
-          server.api_.refusals(), policy),
-      resp(server.config_.listen.resp.off()
-               ? nullptr
-               : std::make_unique<RespFrontend>(
-                     store(server), tally, overrides,
-                     RespFrontend::Options{.admission = Admission(server.config_.listen.resp),
-                                           .refusals = server.resp_.refusals(),
-                                           .version = server.options_.version},
-                     policy)) {}
-
-AsyncStore& Server::Worker::store(Server& server) noexcept {
-  return guard ? static_cast<AsyncStore&>(*guard) : *server.store_;
-}
+// --- Building -------------------------------------------------------------------
 
 Server::Server(const Config& config, const Options& options)
     : config_(config),
       options_(options),
-      key_names_(config.metrics.key_names),
-      in_force_(config),
-      key_(RandomKey()),
+      node_(RandomKey().substr(0, 16)),
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
                              .max_list_bytes = config.store.max_list_bytes,
                              .clock = options.clock,
                              .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})),
-      node_(RandomKey().substr(0, 16)),
-      api_("api", config.listen.api, Doorway::Protocol::kHttp),
-      admin_("admin", config.listen.admin, Doorway::Protocol::kHttp),
-      gateway_("gateway", config.listen.gateway, Doorway::Protocol::kHttp),
-      resp_("resp", config.listen.resp, Doorway::Protocol::kResp) {
-  fleet_.nodes = config.store.nodes;
-}
+      groups_{
+          std::make_unique<ListenerGroup>(ListenerId::kApi, "api", config.listen.api),
+          std::make_unique<ListenerGroup>(ListenerId::kAdmin, "admin", config.listen.admin),
+          std::make_unique<ListenerGroup>(ListenerId::kGateway, "gateway", config.listen.gateway),
+          std::make_unique<ListenerGroup>(ListenerId::kResp, "resp", config.listen.resp)} {}
 
 Server::~Server() { Stop(); }
 
 Result<std::unique_ptr<Server>> Server::Make(const Config& config, const Options& options,
                                              Problems& problems) {
   std::unique_ptr<Server> server(new Server(config, options));
-  if (config.store.redis) {
-    auto redis = RedisOptions(config.store);
-    if (!redis) return std::unexpected(std::move(redis.error()));
-    server->redis_ = *std::move(redis);
-    if (config.identity.hmac_key.empty()) server->AgreeOnKey();
-  }
-  const auto policy = server->Compile(config, problems);
-  if (policy == nullptr) {
-    return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
-  }
-  server->NoteApplied(*policy);
-  const int threads = options.threads > 0 ? options.threads : static_cast<int>(Cores().size());
-  for (int i = 0; i < threads; ++i) {
-    server->workers_.push_back(std::make_unique<Worker>(*server, policy));
-  }
-  Worker& first = *server->workers_.front();
-  server->AddAdmin(policy);
-  if (first.guard) server->AddHeartbeat();
-  if (!config.listen.gateway.off()) {
-    server->routing_ = server->CompileRoutes(config, problems);
-    if (server->routing_ == nullptr) {
-      return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
-    }
-    if (auto added = server->AddGateways(); !added) {
-      return std::unexpected(std::move(added.error()));
-    }
-    // Not posted: nobody may come in before there is a way to go.
-    for (auto& worker : server->workers_) worker->gateway->Use(policy, server->routing_);
-    first.care->Use(server->routing_->upstreams());
-    server->admin_desk_->routing = server->routing_;
-  }
-  if (auto listening = server->Listen(); !listening) {
-    return std::unexpected(std::move(listening.error()));
-  }
-  for (Doorway* const doorway : server->doorways()) {
-    for (const auto& listener : doorway->listeners()) listener->Trust(TrustsOf(*policy));
+  if (auto built = server->Build(problems); !built) {
+    return std::unexpected(std::move(built.error()));
   }
   return server;
 }
 
-void Server::Check(const Config& config, Problems& problems) {
-  const auto identifier = MakeIdentifier(config.identity, config.client_ip, RandomKey(), problems);
-  if (identifier != nullptr) (void)RuleSet::Compile(config, identifier, problems);
-}
-
-std::shared_ptr<const Policy> Server::Compile(const Config& config, Problems& problems) {
-  Config::Identity identity = config.identity;
-  if (config_.store.redis) identity.hmac_key = config_.identity.hmac_key;  // Needs a restart.
-  auto identifier = MakeIdentifier(identity, config.client_ip, key_, problems);
-  if (identifier == nullptr) return nullptr;
-  auto rules = RuleSet::Compile(config, std::move(identifier), problems);
-  if (rules == nullptr) return nullptr;
-  auto policy = std::make_shared<Policy>();
-  for (const Rule& rule : rules->rules()) policy->slots.push_back(slots_.SlotOf(rule.id));
-  policy->rules = std::move(rules);
-  policy->responses = config.responses;
-  policy->api = config.api;
-  policy->resp = config.resp;
-  policy->tokens = std::make_shared<const Tokens>(config.access.tokens);
-  return policy;
-}
-
-std::shared_ptr<const Routing> Server::CompileRoutes(const Config& config, Problems& problems) {
-  if (config_.listen.gateway.off()) return nullptr;
-  std::shared_ptr<const Routing> before;
-  {
-    const std::lock_guard lock(routing_mutex_);
-    before = routing_;
+Result<void> Server::Build(Problems& problems) {
+  if (config_.store.redis) {
+    auto fleet = FleetMember::Make(
+        config_, node_,
+        {.adopt_key = [this](const std::string& key) { return AdoptKey(key); },
+         .on_key_known = [this] { admin_context_->has_fleet_key = true; },
+         .on_overrides = [this](const FleetRegister::Table& table) { OnOverrides(table); }});
+    if (!fleet) return std::unexpected(std::move(fleet.error()));
+    fleet_ = *std::move(fleet);
   }
-  return Routing::Make(config, before.get(), route_slots_, upstream_slots_, problems);
-}
-
-Result<void> Server::AddGateways() {
-  if (config_.access_log.path != "off") {
+  compiler_ =
+      std::make_unique<SnapshotCompiler>(config_, fleet_ ? fleet_->hmac_key() : RandomKey());
+  const auto snapshot = compiler_->Compile(config_, problems);
+  if (snapshot == nullptr) {
+    return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
+  }
+  reloads_.applied_at = std::time(nullptr);
+  if (snapshot->routes != nullptr && config_.access_log.path != "off") {
     auto log = AccessLog::Open(config_.access_log.path);
     if (!log) return std::unexpected(std::move(log.error()));
     access_log_ = *std::move(log);
   }
-  const Gateway::Options options{.limits = {.header_bytes = config_.limits.header_bytes,
-                                            .header_count = config_.limits.header_count},
-                                 .log = access_log_.get()};
-  for (auto& worker : workers_) {
-    worker->gateway = std::make_unique<Gateway>(worker->reactor, worker->store(*this),
-                                                worker->tally, worker->overrides, options);
+  const int threads = options_.threads > 0 ? options_.threads : static_cast<int>(Cores().size());
+  const auto overrides = OverrideTable::Make({}, clock());
+  for (int i = 0; i < threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>(
+        Worker::Options{.config = config_,
+                        .store = *store_,
+                        .fleet = fleet_.get(),
+                        .snapshot = snapshot,
+                        .overrides = overrides,
+                        .api_refusals = group(ListenerId::kApi).refusals(),
+                        .resp_refusals = group(ListenerId::kResp).refusals(),
+                        .access_log = access_log_.get(),
+                        .version = options_.version,
+                        .first = i == 0}));
   }
-  Worker& first = *workers_.front();
-  first.care = std::make_unique<UpstreamCare>(first.reactor, first.gateway->buffers());
+  BuildAdmin();
+  if (auto listening = Listen(); !listening) return listening;
+  for (const auto& worker : workers_) {
+    for (const auto& group : groups_) group->Use(worker->reactor, *snapshot);
+  }
   return {};
 }
 
+void Server::BuildAdmin() {
+  if (!fleet_) {
+    local_register_ = std::make_unique<LocalRegister>(
+        clock(), [this](const FleetRegister::Table& table) { OnOverrides(table); });
+  }
+  admin_context_.reset(
+      new AdminContext{.pipeline = first().pipeline,
+                       .fleet_register = fleet_ ? fleet_->fleet_register() : *local_register_,
+                       .node = node_});
+  admin_context_->stored_as = [this](const Charge& charge) {
+    std::string name;
+    if (fleet_) redis::KeyNames(config_.store.prefix).AppendKey(name, charge);
+    return name;
+  };
+  admin_context_->read_stored = [this](const Charge& charge, auto done) {
+    ReadStored(charge, std::move(done));
+  };
+  if (fleet_) {
+    admin_context_->has_fleet_key = fleet_->knows_key();
+    admin_context_->store_problem = [&client = first().guard->client()] {
+      return client.problem();
+    };
+  }
+  admin_frontend_ = std::make_unique<AdminFrontend>(
+      *admin_context_, group(ListenerId::kAdmin).refusals(),
+      AdminFrontend::Sources{.metrics = [this] { return MetricsText(*this); },
+                             .draining = [this] { return not_ready(); },
+                             .status = [this] { return StatusJson(*this); },
+                             .rules = [this] { return RulesJson(*this); },
+                             .hot = [this](std::size_t most) { return HotJson(*this, most); }});
+}
+
+Result<void> Server::Listen() {
+  const net::Listener::Options options{.limits = {.header_bytes = config_.limits.header_bytes,
+                                                  .header_count = config_.limits.header_count,
+                                                  .body_bytes = config_.limits.body_bytes},
+                                       .max_connections = config_.limits.connections};
+  net::Listener::Options streaming = options;
+  // Bodies stream: the routes say how long they may be.
+  streaming.limits.body_bytes = std::numeric_limits<std::size_t>::max();
+  using Made = std::unique_ptr<net::Listener>;
+  const auto open = [&](ListenerId id, std::size_t reactors, auto&& make) {
+    return group(id).Open(
+        reactors, id == ListenerId::kGateway ? streaming : options,
+        [&](std::size_t i, net::Descriptor socket, const net::Listener::Options& with) -> Made {
+          return make(*workers_[i], std::move(socket), with);
+        });
+  };
+  using net::Descriptor;
+  using Settings = net::Listener::Options;
+  Result<void> opened = open(ListenerId::kApi, workers_.size(),
+                             [](Worker& worker, Descriptor socket, const Settings& with) -> Made {
+                               return std::make_unique<net::HttpListener>(
+                                   worker.reactor, std::move(socket), worker.api, with);
+                             });
+  if (!opened) return opened;
+  opened = open(ListenerId::kGateway, workers_.size(),
+                [](Worker& worker, Descriptor socket, const Settings& with) -> Made {
+                  return std::make_unique<GatewayListener>(worker.reactor, std::move(socket),
+                                                           *worker.gateway, with);
+                });
+  if (!opened) return opened;
+  opened = open(ListenerId::kResp, workers_.size(),
+                [](Worker& worker, Descriptor socket, const Settings& with) -> Made {
+                  return std::make_unique<RespListener>(worker.reactor, std::move(socket),
+                                                        *worker.resp, with);
+                });
+  if (!opened) return opened;
+  return open(ListenerId::kAdmin, 1,
+              [this](Worker& worker, Descriptor socket, const Settings& with) -> Made {
+                return std::make_unique<net::HttpListener>(worker.reactor, std::move(socket),
+                                                           *admin_frontend_, with);
+              });
+}
+
+// --- Configuration ----------------------------------------------------------------
+
+bool Server::Reload(const Config& config, Problems& problems) {
+  if (access_log_ != nullptr) access_log_->Reopen();
+  const std::lock_guard lock(compiling_);
+  const auto snapshot = compiler_->Compile(config, problems);
+  reloads_.last_refused = snapshot == nullptr;
+  ++(snapshot == nullptr ? reloads_.refused : reloads_.applied);
+  if (snapshot == nullptr) return false;
+  Publish(snapshot);
+  return true;
+}
+
+void Server::NoteRefusedReload() noexcept {
+  ++reloads_.refused;
+  reloads_.last_refused = true;
+  // A log rotation moves the file away and asks for a reload, whether there is a new configuration
+  // or not.
+  if (access_log_ != nullptr) access_log_->Reopen();
+}
+
+void Server::Publish(const std::shared_ptr<const Snapshot>& snapshot) {
+  reloads_.applied_at = std::time(nullptr);
+  for (const auto& worker : workers_) {
+    worker->reactor.Post([this, &worker = *worker, snapshot] { Use(worker, snapshot); });
+  }
+}
+
+void Server::Use(Worker& worker, const std::shared_ptr<const Snapshot>& snapshot) {
+  worker.Use(snapshot);
+  for (const auto& group : groups_) group->Use(worker.reactor, *snapshot);
+}
+
+bool Server::AdoptKey(const std::string& key) {
+  const std::lock_guard lock(compiling_);
+  const auto snapshot = compiler_->CompileWithKey(key);
+  if (snapshot == nullptr) return false;
+  Publish(snapshot);
+  return true;
+}
+
+void Server::SetReloader(const Reloader& reloader) {
+  Reloader reload = [this, reloader](const std::string& by, const auto& done) {
+    reloader(by, [this, done](const ReloadReport& report) {
+      AfterAll([done, report] { done(report); });
+    });
+  };
+  first().reactor.Post([this, reload] { admin_context_->reload = reload; });
+}
+
+void Server::AfterAll(const std::function<void()>& then) {
+  const auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
+  for (const auto& worker : workers_) {
+    worker->reactor.Post([this, left, then] {
+      if (--*left == 0) first().reactor.Post(then);
+    });
+  }
+}
+
+std::size_t Server::rule_count() const {
+  const std::lock_guard lock(compiling_);
+  return compiler_->current()->rules->rules().size();
+}
+
+// --- Overrides and stored state -----------------------------------------------------
+
+void Server::OnOverrides(const FleetRegister::Table& table) {
+  std::vector<OverrideTable::Entry> entries;
+  const Time now = clock().Now();
+  std::size_t strange = 0;
+  for (const FleetRegister::Entry& each : table.entries) {
+    auto what = Override::Parse(each.value);
+    // What was written by a later version is left alone.
+    if (!what || Override::Field(what->rule, what->identity) != each.field) {
+      ++strange;
+      continue;
+    }
+    OverrideTable::Entry entry{.what = *std::move(what),
+                               .quota = std::nullopt,
+                               .since_ms = each.since_ms,
+                               .expires_ms = each.expires_ms};
+    if (entry.what.kind == Override::Kind::kQuota) entry.quota = *entry.what.MakeQuota();
+    if (each.expires_ms) {
+      // An end beyond all that can be given was written by somebody else, and is none.
+      const std::int64_t left = *each.expires_ms - table.now_ms;
+      if (left < kLongest.count()) entry.until = now + std::chrono::milliseconds{left};
+    }
+    entries.push_back(std::move(entry));
+  }
+  if (strange > 0) {
+    Log::Warning("overrides in the store that make no sense here are ignored",
+                 {{"count", std::to_string(strange)}});
+  }
+  const auto made = OverrideTable::Make(std::move(entries), clock());
+  for (const auto& worker : workers_) {
+    const auto use = [&worker = *worker, made] {
+      worker.pipeline.Use(made);
+      if (worker.guard) worker.guard->ForgetDenials();
+    };
+    // Here at once: who changed it finds it changed.
+    if (worker == workers_.front()) {
+      use();
+    } else {
+      worker->reactor.Post(use);
+    }
+  }
+}
+
+void Server::ReadStored(const Charge& charge, std::function<void(Result<StoredState>)> done) {
+  if (!fleet_) {
+    auto inspection = store_->Inspect(charge);
+    if (!inspection) return done(std::unexpected(std::move(inspection.error())));
+    if (IsList(*charge.quota) && inspection->state.size() > kMostItems) {
+      inspection->state.resize(kMostItems);
+    }
+    return done(StoredState{inspection->tracked, std::move(inspection->state)});
+  }
+  const bool list = IsList(*charge.quota);
+  const std::string key = admin_context_->stored_as(charge);
+  std::string command;
+  if (list) {
+    const std::string last = std::to_string(kMostItems - 1);  // A range includes its last item.
+    redis::AppendCommand(command, {"ZRANGE", key, "0", last, "WITHSCORES"});
+  } else {
+    redis::AppendCommand(command, {"HGETALL", key});
+  }
+  first().guard->client().Run(
+      redis::KeyNames::SlotOf(charge.identity), command,
+      [list, done = std::move(done)](const Reply* reply) {
+        if (reply == nullptr || reply->is(Reply::Type::kError)) {
+          return done(std::unexpected(Error{
+              ErrorCode::kNetwork,
+              "Redis does not return the stored state" +
+                  (reply == nullptr ? std::string()
+                                    : ": `" + std::string(reply->text.substr(0, 200)) + "`")}));
+        }
+        StoredState state;
+        ReadFields(*reply, list, state);
+        state.tracked = !state.fields.empty();
+        done(std::move(state));
+      });
+}
+
+// --- Start and stop -----------------------------------------------------------------
+
 void Server::Start() {
-  for (Doorway* const doorway : doorways()) doorway->Start();
+  for (const auto& group : groups_) group->Start();
+  if (fleet_) fleet_->Start();
   const std::vector<int> cores = Cores();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
-    if (worker.guard) {
-      worker.reactor.Post([this, &worker] {
-        if (!key_agreed_) worker.guard->Hold();
-        worker.guard->Connect();
-        if (worker.heartbeat) {
-          worker.heartbeat->Start();
-          redis_register_->Start();
-        }
-      });
-    }
     // With more threads than cores the system places them better.
     const std::optional<int> core =
         workers_.size() <= cores.size() ? std::optional(cores[i]) : std::nullopt;
@@ -227,101 +370,21 @@ void Server::Start() {
   }
 }
 
-bool Server::Reload(const Config& config, Problems& problems) {
-  ReopenLog();
-  const std::lock_guard lock(compiling_);
-  const auto policy = Compile(config, problems);
-  const auto routing = policy == nullptr ? nullptr : CompileRoutes(config, problems);
-  const auto secrets = MakeSecrets(config, problems);
-  if (policy == nullptr || !secrets || !KeepsGuards(config, problems) ||
-      (routing == nullptr && !config_.listen.gateway.off())) {
-    ++failed_reloads_;
-    last_refused_ = true;
-    return false;
-  }
-  ++reloads_;
-  last_refused_ = false;
-  in_force_ = config;
-  key_names_ = config.metrics.key_names;
-  if (routing != nullptr) {
-    const std::lock_guard routes(routing_mutex_);
-    routing_ = routing;
-  }
-  Publish(policy, *secrets);
-  return true;
-}
-
-void Server::NoteApplied(const Policy& policy) {
-  rule_count_ = policy.rules->rules().size();
-  applied_at_ = std::time(nullptr);
-}
-
-void Server::ReopenLog() {
-  if (access_log_ != nullptr) access_log_->Reopen();
-}
-
-void Server::Publish(const std::shared_ptr<const Policy>& policy, const Secrets& secrets) {
-  NoteApplied(*policy);
-  std::shared_ptr<const Routing> routing;
-  {
-    const std::lock_guard lock(routing_mutex_);
-    routing = routing_;
-  }
-  const Config::Listen& now = in_force_.listen;
-  const Admission api = api_.AdmissionWith(now.api);
-  const Admission resp = resp_.AdmissionWith(now.resp);
-  const Admission admin = admin_.AdmissionWith(now.admin);
-  for (auto& worker : workers_) {
-    worker->reactor.Post([&worker = *worker, policy, routing, api, resp] {
-      worker.api.Use(policy, api);
-      if (worker.resp != nullptr) worker.resp->Use(policy, resp);
-      if (worker.gateway != nullptr) worker.gateway->Use(policy, routing);
-      if (worker.care != nullptr) worker.care->Use(routing->upstreams());
-    });
-  }
-  workers_.front()->reactor.Post([this, policy, routing, admin] {
-    admin_door_->Use(policy, admin);
-    admin_desk_->routing = routing;
-  });
-  const std::array<Doorway*, 4> all = doorways();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i]->Use(i < secrets.size() ? secrets[i] : nullptr, TrustsOf(*policy));
-  }
-}
-
-std::vector<std::string> Server::NeedsRestart(const Config& config) const {
-  std::vector<std::string> changed;
-  const Config::Listen& listen = config.listen;
-  if (!api_.Fits(listen.api) || !admin_.Fits(listen.admin) || !gateway_.Fits(listen.gateway) ||
-      !resp_.Fits(listen.resp)) {
-    changed.emplace_back("listen");
-  }
-  Config::Store store = config.store;
-  store.on_failure = config_.store.on_failure;  // The rules carry it.
-  if (store != config_.store) changed.emplace_back("store");
-  if (config.limits != config_.limits) changed.emplace_back("limits");
-  if (config.access_log != config_.access_log) changed.emplace_back("access_log");
-  Config::Metrics metrics = config.metrics;
-  metrics.key_names = config_.metrics.key_names;  // Only what is shown.
-  if (metrics != config_.metrics) changed.emplace_back("metrics");
-  // One node with another key would have buckets of its own, and multiply every limit.
-  if (config_.store.redis && config.identity.hmac_key != config_.identity.hmac_key) {
-    changed.emplace_back("identity.hmac_key");
-  }
-  return changed;
-}
-
 void Server::Drain(std::function<void()> drained) {
   NotReady();
   if (draining_.exchange(true)) return;
-  if (open_listeners_ == 0) return drained();
+  std::size_t listeners = 0;
+  constexpr std::array kDrained = {ListenerId::kApi, ListenerId::kGateway, ListenerId::kResp};
+  for (const ListenerId id : kDrained) listeners += group(id).listeners().size();
+  if (listeners == 0) return drained();
+  draining_listeners_ = listeners;
   const auto one = [this, drained = std::move(drained)] {
-    if (--open_listeners_ == 0) drained();
+    if (--draining_listeners_ == 0) drained();
   };
-  for (Doorway* const doorway : {&api_, &gateway_, &resp_}) doorway->Drain(one);
+  for (const ListenerId id : kDrained) group(id).Drain(one);
 }
 
-/// When Redis has been told all, or at `latest`.
+/// Ends the reactor when Redis has received everything, or at `latest`.
 void Server::ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest) {
   worker.reactor.Post([&worker, latest] {
     if (worker.guard->waiting() > 0 && std::chrono::steady_clock::now() < latest) {
@@ -333,74 +396,21 @@ void Server::ShutDown(Worker& worker, std::chrono::steady_clock::time_point late
 }
 
 void Server::Stop() {
-  for (auto& worker : workers_) {
+  for (const auto& worker : workers_) {
     if (!worker->guard || !worker->thread.joinable()) {
       worker->reactor.Stop();
       continue;
     }
-    // What still waits for Redis is answered first: its exchanges must not be left behind.
     worker->reactor.Post([this, &worker = *worker] {
-      // What requests hold is given back while Redis can still be told.
-      gateway_.CloseAll(worker.reactor);
-      if (worker.heartbeat) {
-        worker.heartbeat->Leave();
-        redis_register_->Stop();
-      }
-      ShutDown(worker, std::chrono::steady_clock::now() + kLastWords);
+      // Leases are released while Redis can still be reached.
+      group(ListenerId::kGateway).CloseAll(worker.reactor);
+      if (&worker == &first()) fleet_->Leave();
+      ShutDown(worker, std::chrono::steady_clock::now() + kStopPatience);
     });
   }
-  for (auto& worker : workers_) {
+  for (const auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
-  if (adopting_.joinable()) adopting_.join();
-}
-
-std::string Server::Metrics() const {
-  std::vector<const DecisionCounters*> counters;
-  std::vector<const Tally*> tallies;
-  std::vector<const Guard*> guards;
-  std::vector<const Gateway*> gateways;
-  for (const auto& worker : workers_) {
-    counters.push_back(&worker->tally.counters());
-    tallies.push_back(&worker->tally);
-    if (worker->guard) guards.push_back(worker->guard.get());
-    if (worker->gateway) gateways.push_back(worker->gateway.get());
-  }
-  std::vector<MetricsReport::Door> doors = {api_.Stats(), admin_.Stats()};
-  if (!resp_.off()) doors.push_back(resp_.Stats());
-  std::vector<MetricFamily> more = TallyMetrics(tallies);
-  for (MetricFamily& family : FailureMetrics(guards)) more.push_back(std::move(family));
-  for (MetricFamily& family : AdminMetrics()) more.push_back(std::move(family));
-  if (config_.store.redis) {
-    for (MetricFamily& family : RedisMetrics(guards, fleet_)) more.push_back(std::move(family));
-  }
-  if (!gateways.empty()) {
-    doors.push_back(gateway_.Stats());
-    std::shared_ptr<const Routing> routing;
-    {
-      const std::lock_guard lock(routing_mutex_);
-      routing = routing_;
-    }
-    for (MetricFamily& family :
-         GatewayMetrics(gateways, route_slots_.Names(), upstream_slots_.Names(),
-                        routing->upstreams(), access_log_.get())) {
-      more.push_back(std::move(family));
-    }
-  }
-  return Expose({.version = options_.version,
-                 .rule_names = slots_.Names(),
-                 .decisions = counters,
-                 .store = store_->Stats(),
-                 .store_max_entries = config_.store.max_keys,
-                 .store_max_list_bytes = config_.store.max_list_bytes,
-                 .reactors = workers_.size(),
-                 .rules = rule_count_,
-                 .reloads = reloads_,
-                 .failed_reloads = failed_reloads_,
-                 .last_reload_seconds = static_cast<double>(applied_at_.load()),
-                 .last_reload_refused = last_refused_,
-                 .doors = std::move(doors),
-                 .more = std::move(more)});
 }
 
 }  // namespace tidegate

@@ -39,20 +39,17 @@ class Tally {
     if (options_.decisions) latency_.Answered(mark);
   }
 
-  /// One decision of a rule. A request that several rules decide counts once for each.
+  /// One decision of a rule, or of an operator about one of its keys. A request that several rules
+  /// decide counts once for each. A key that an operator exempts is not counted among hot keys.
   void Count(std::uint32_t slot, const Charge& charge, const Decision& decision) noexcept {
     using Outcome = DecisionCounters::Outcome;
     const Outcome outcome = DecisionCounters::OutcomeOf(charge.mode, decision);
     if (options_.decisions) counters_.Count(slot, outcome, decision.decided_by);
-    if (hot_keys_ == nullptr) return;
-    hot_keys_->Count(
-        slot, charge.identity, charge.cost,
-        outcome == Outcome::kDenied ? HotKeys::Outcome::kDenied : HotKeys::Outcome::kPassed);
+    if (hot_keys_ == nullptr || outcome == Outcome::kExempted) return;
+    const bool denied = outcome == Outcome::kDenied || outcome == Outcome::kBanned;
+    hot_keys_->Count(slot, charge.identity, charge.cost,
+                     denied ? HotKeys::Outcome::kDenied : HotKeys::Outcome::kPassed);
   }
-  /// An operator's ban refused it, and the store was not asked: a request and a denial of its key.
-  void CountBanned(std::uint32_t slot, const Charge& charge) noexcept;
-  /// An operator's allowance let it pass uncounted by the rule, and so among no hot keys either.
-  void CountExempted(std::uint32_t slot) noexcept;
 
   [[nodiscard]] const DecisionCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const DecisionLatency& latency() const noexcept { return latency_; }

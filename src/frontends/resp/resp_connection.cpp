@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "frontends/resolve.hpp"
 #include "frontends/resp/resp_frontend.hpp"
 #include "frontends/resp/resp_question.hpp"
 #include "frontends/resp/throttle.hpp"
@@ -71,28 +72,24 @@ RespConnection::RespConnection(RespListener& listener, net::Accepted accepted)
     : listener_(listener),
       peer_(accepted.peer),
       id_(RespFrontend::NextId()),
-      channel_(listener.door().buffers()) {
+      channel_(listener.frontend().buffers()) {
   KeepAlive(accepted.socket.get());
   channel_.Open(std::move(accepted.socket), std::move(accepted.tls));
   CheckRights();
 }
 
-RespConnection::~RespConnection() { Abandon(); }
+RespConnection::~RespConnection() { DropCalls(); }
 
-/// What the store still has it gives back to the door.
-void RespConnection::Abandon() noexcept {
-  bool here = false;
-  for (RespAsked* asked = std::exchange(first_, nullptr); asked != nullptr;) {
-    here |= asked == prepared_;
-    RespAsked* const next = std::exchange(asked->next, nullptr);
-    asked->connection = nullptr;
-    if (asked->ready || here) door().Give(asked);
-    asked = next;
+void RespConnection::DropCalls() noexcept {
+  for (DecisionCall* call = std::exchange(first_, nullptr); call != nullptr;) {
+    DecisionCall* const next = call->Attached<RespPending>().next;
+    call->Drop();
+    call = next;
   }
   last_ = prepared_ = nullptr;
 }
 
-RespFrontend& RespConnection::door() noexcept { return listener_.door(); }
+RespFrontend& RespConnection::frontend() noexcept { return listener_.frontend(); }
 
 void RespConnection::Start() {
   draining_ = listener_.draining();
@@ -109,7 +106,7 @@ void RespConnection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
   net::Deadlines::Disarm(*this);
-  Abandon();
+  DropCalls();
   channel_.Close();
   listener_.OnGone(*this);
 }
@@ -126,8 +123,8 @@ void RespConnection::OnReady(std::uint32_t events) {
   }
 }
 
-void RespConnection::OnAnswered() {
-  if (advancing_) return;  // It is seen to when the store returns.
+void RespConnection::OnReplyReady() {
+  if (advancing_) return;  // Advance writes the replies when the store returns.
   listener_.reactor().Again(*this);
 }
 
@@ -194,7 +191,7 @@ void RespConnection::Process() {
   using Progress = net::RespCommandParser::Progress;
   while (state_ == State::kOpen && turn_ < kMaxTurn && waiting_ < kMaxWaiting && !barrier_ &&
          !channel_.input().empty() && channel_.pending() <= kMaxUnsent) {
-    if (known_by_ != door().policy()) CheckRights();
+    if (snapshot_ != frontend().pipeline().snapshot()) CheckRights();
     switch (parser_.Parse(channel_.input(), rights_ == Rights::kNone ? kStranger : kCaller)) {
       case Progress::kMore:
         return StartPrepared();
@@ -217,7 +214,7 @@ void RespConnection::Process() {
           if (word->kind == RespWordInfo::Kind::kConnection) {
             ExecuteHere(*word, arguments);
           } else {
-            Ask(*word, arguments);
+            Decide(*word, arguments);
           }
         } else if (IsHttp(arguments)) {
           return RefuseHttp();
@@ -237,7 +234,7 @@ void RespConnection::Process() {
 
 void RespConnection::Refuse(std::string_view problem) {
   net::HttpStats::Add(listener_.stats().refused);
-  SayError("ERR " + std::string(problem));
+  ReplyError("ERR " + std::string(problem));
   channel_.Drop(channel_.input().size());
   state_ = State::kEnding;
 }
@@ -251,153 +248,129 @@ void RespConnection::RefuseHttp() {
   state_ = State::kEnding;
 }
 
-// --- Asking -------------------------------------------------------------------
+// --- Decisions -------------------------------------------------------------------
 
-void RespConnection::Ask(const RespWordInfo& word, Arguments arguments) {
+void RespConnection::Decide(const RespWordInfo& word, Arguments arguments) {
   if (rights_ == Rights::kNone) {
-    door().options().refusals.Note(peer_, word.name, Refusals::Why::kUnknown);
-    return SayError("NOAUTH Authentication required.");
+    frontend().refusals().Note(peer_, word.name, Refusals::Why::kUnknown);
+    return ReplyError("NOAUTH Authentication required.");
   }
   const bool gives = word.word == RespWord::kRefund || word.word == RespWord::kReset ||
                      word.word == RespWord::kRelease;
   if (gives && rights_ != Rights::kAll) {
-    door().options().refusals.Note(peer_, word.name, Refusals::Why::kRights);
-    return SayError(
+    frontend().refusals().Note(peer_, word.name, Refusals::Why::kRights);
+    return ReplyError(
         token_.empty()
             ? "NOPERM quota is given back only to callers who are known: set `access.tokens`, and "
               "AUTH with one"
             : "NOPERM this token may ask only: quota is given back to those whose tokens say "
               "`all`");
   }
-  RespAsked* const asked = door().Take();
-  asked->policy = known_by_;
+  DecisionCall& call = frontend().pipeline().Begin();
+  call.Attach<RespPending>(this);
   std::string problem;
-  if (word.word == RespWord::kThrottle ? PrepareThrottle(*asked, arguments, problem)
-                                       : PrepareQuestion(*asked, word, arguments, problem)) {
-    // One by itself is asked at once.
+  if (word.word == RespWord::kThrottle ? PrepareThrottle(call, arguments, problem)
+                                       : PrepareQuestion(call, word, arguments, problem)) {
+    // A command by itself is started at once.
     const bool alone = unstarted_ == 0 && channel_.input().size() <= parser_.consumed();
-    if (!alone && asked->settled == RespAsked::Settled::kNo) door().Expect(*asked);
-    Append(asked);
-    if (unstarted_++ == 0) prepared_ = asked;
+    if (!alone && !call.matched.charges.empty()) frontend().pipeline().Prefetch(call);
+    Append(call);
+    if (unstarted_++ == 0) prepared_ = &call;
     if (barrier_) StartPrepared();
     return;
   }
-  door().Give(asked);
-  SayError("ERR " + problem);
+  call.Drop();
+  ReplyError("ERR " + problem);
 }
 
-void RespConnection::SayError(std::string text) {
+void RespConnection::ReplyError(std::string_view text) {
   if (first_ == nullptr) return writer().Error(text);
-  RespAsked* const refused = door().Take();
-  refused->refusal = std::move(text);
-  refused->ready = true;
-  Append(refused);
+  DecisionCall& call = frontend().pipeline().Begin();
+  RespPending& pending = call.Attach<RespPending>(this);
+  pending.form = RespPending::Form::kError;
+  pending.error = call.Keep(text);
+  pending.ready = true;
+  Append(call);
 }
 
-bool RespConnection::PrepareThrottle(RespAsked& asked, Arguments arguments, std::string& problem) {
-  if (!asked.policy->resp.throttle) {
+bool RespConnection::PrepareThrottle(DecisionCall& call, Arguments arguments,
+                                     std::string& problem) {
+  if (!call.snapshot().resp.throttle) {
     problem = "CL.THROTTLE is off: the configuration allows it with `resp: {throttle: true}`";
     return false;
   }
   Throttle throttle;
   if (!ReadThrottle(arguments, throttle, problem)) return false;
-  const Result<Quota>& quota = door().QuotaOf(throttle.quota);
+  const Result<Quota>& quota = frontend().QuotaOf(throttle.quota);
   if (!quota) {
     problem = quota.error().message;
     return false;
   }
-  const RuleSet& rules = *asked.policy->rules;
-  const auto identity = rules.identifier().FromKey(throttle.key, asked.memory);
+  const RuleSet& rules = *call.snapshot().rules;
+  const auto identity = rules.identifier().FromKey(throttle.key, call.memory());
   if (!identity) {
     problem = identity.error().message;
     return false;
   }
-  asked.quota = *quota;
-  asked.quantity = throttle.quantity;
-  asked.form = RespAsked::Form::kThrottle;
-  asked.kind = throttle.quantity == 0 ? Call::Kind::kPeek : Call::Kind::kApply;
-  asked.charge = {.rule = kInlineRule,
-                  .identity = *identity,
-                  .quota = &*asked.quota,
-                  .cost = throttle.quantity == 0 ? 1 : throttle.quantity,
-                  .lease = {},
-                  .on_failure = rules.on_failure()};
+  RespPending& pending = call.Attached<RespPending>();
+  pending.form = RespPending::Form::kThrottle;
+  pending.quantity = throttle.quantity;
+  call.kind = throttle.quantity == 0 ? Call::Kind::kPeek : Call::Kind::kApply;
+  call.matched.Add({.rule = kInlineRule,
+                    .identity = *identity,
+                    .quota = &call.inline_quota.emplace(*quota),
+                    .cost = throttle.quantity == 0 ? 1 : throttle.quantity,
+                    .on_failure = rules.on_failure()},
+                   nullptr);
   return true;
 }
 
-bool RespConnection::PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
+bool RespConnection::PrepareQuestion(DecisionCall& call, const RespWordInfo& word,
                                      Arguments arguments, std::string& problem) {
-  Question question(asked.memory);
-  problem = ReadRespQuestion(word, arguments, question, asked.memory);
+  Question question(call.memory());
+  problem = ReadRespQuestion(word, arguments, question);
   if (!problem.empty()) return false;
-  asked.kind = KindOf(word.word);
-  Resolved resolved(asked.memory);
-  if (auto bad = Resolve(question, asked.kind, *asked.policy->rules, door().overrides(),
-                         InlineQuotas::kRefused, resolved, asked.memory)) {
+  if (auto bad =
+          Resolve(question, KindOf(word.word), InlineQuotas::kRefused, call, call.memory())) {
     problem = std::move(bad->message);
     return false;
   }
-  if (resolved.access == Access::kRules) {
-    asked.charge = resolved.charges.charges.front();
-    asked.rule = resolved.charges.rules.front();
-    asked.kept = std::move(resolved.charges.kept);
-  } else {
-    Settle(asked, resolved);
-  }
-  if (question.Has(Question::kId)) {
-    asked.refund.id = question.id;
-    if (question.Has(Question::kAge)) {
-      asked.refund.age = std::chrono::milliseconds{question.age_ms};
-    }
-  }
   const bool done = word.word == RespWord::kRefund || word.word == RespWord::kReset ||
                     word.word == RespWord::kRenew || word.word == RespWord::kRelease;
-  asked.form = done ? RespAsked::Form::kDone : RespAsked::Form::kDecision;
+  if (done) call.Attached<RespPending>().form = RespPending::Form::kDone;
   barrier_ = word.kind == RespWordInfo::Kind::kChanges;
   return true;
 }
 
-void RespConnection::Settle(RespAsked& asked, const Resolved& resolved) {
-  const bool banned = resolved.access == Access::kBanned;
-  asked.settled = banned ? RespAsked::Settled::kBanned : RespAsked::Settled::kExempt;
-  asked.rule = banned ? resolved.charges.ban.rule : resolved.charges.exempted.front();
-  asked.charge = {.rule = asked.rule->id,
-                  .identity = resolved.charges.ban.identity,
-                  .quota = &asked.rule->quota,
-                  .lease = {}};
-  asked.allowed = !banned;
-  asked.done = banned ? Done::kNothing : Done::kApplied;  // Of a renewal.
-  asked.decision = {.allowed = !banned,
-                    .never = banned && !resolved.charges.ban.left,
-                    .retry_after = resolved.charges.ban.left.value_or(Micros{0}),
-                    .rule = asked.rule->id};
-}
-
-void RespConnection::Append(RespAsked* asked) noexcept {
-  asked->connection = this;
-  (first_ == nullptr ? first_ : last_->next) = asked;
-  last_ = asked;
+void RespConnection::Append(DecisionCall& call) noexcept {
+  if (first_ == nullptr) {
+    first_ = &call;
+  } else {
+    last_->Attached<RespPending>().next = &call;
+  }
+  last_ = &call;
   ++waiting_;
 }
 
 void RespConnection::StartPrepared() {
   unstarted_ = 0;
-  // Those that are refused stand among them, and are ready.
-  for (RespAsked* asked = std::exchange(prepared_, nullptr); asked != nullptr;) {
-    RespAsked* const next = asked->next;
-    if (!asked->ready) door().Start(*asked);
-    asked = next;
+  // Errors are among them, and are ready.
+  for (DecisionCall* call = std::exchange(prepared_, nullptr); call != nullptr;) {
+    const RespPending& pending = call->Attached<RespPending>();
+    DecisionCall* const next = pending.next;
+    if (!pending.ready) call->Start(&frontend());
+    call = next;
   }
   WriteReady();
 }
 
 void RespConnection::WriteReady() {
-  while (first_ != nullptr && first_->ready) {
+  while (first_ != nullptr && first_->Attached<RespPending>().ready) {
     RespWriter to = writer();
-    first_->Write(to);
-    RespAsked* const asked = std::exchange(first_, first_->next);
+    WriteReply(to, *first_);
+    DecisionCall* const call = std::exchange(first_, first_->Attached<RespPending>().next);
     --waiting_;
-    door().Give(asked);
+    call->Drop();
   }
   if (first_ == nullptr) {
     last_ = nullptr;

@@ -7,8 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/admission.hpp"
-#include "frontends/resp/resp_asked.hpp"
+#include "decision/decision_call.hpp"
+#include "frontends/access_policy.hpp"
+#include "frontends/resp/resp_reply.hpp"
 #include "frontends/resp/resp_words.hpp"
 #include "frontends/resp/resp_writer.hpp"
 #include "net/channel.hpp"
@@ -21,12 +22,12 @@ namespace tidegate {
 class RespFrontend;
 class RespListener;
 
-/// One client that speaks the Redis protocol. Commands are answered in their order; those that ask
-/// are put to the store together, however many of them a pipeline holds, and what has been answered
-/// leaves in one write. One that changes something waits for those before it, and those behind it
-/// wait for it.
+/// One client that speaks the Redis protocol. Commands are answered in their order. Decisions of a
+/// pipeline go to the store together, and their replies leave in one write. A command that changes
+/// something waits for those before it, and those behind it wait for its reply.
 ///
-/// It owns itself: it goes when it is closed; what it still has with the store outlives it.
+/// It owns itself and is deleted when it is closed. Calls that are still with the store are
+/// dropped.
 class RespConnection final : public net::Connection, public net::Deadlines::Node {
  public:
   RespConnection(RespListener& listener, net::Accepted accepted);
@@ -36,8 +37,9 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   void Drain() override;
   void Close() override;
 
-  /// One of its commands is ready: what can be answered leaves in the reactor's next round.
-  void OnAnswered();
+  /// The reply to one of its commands is ready: what can be sent leaves in the reactor's next
+  /// round.
+  void OnReplyReady();
 
  private:
   enum class State : std::uint8_t {
@@ -68,23 +70,23 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   /// Writes what is answered, up to the first that is not.
   void WriteReady();
 
-  void Ask(const RespWordInfo& word, std::span<const std::string_view> arguments);
+  void Decide(const RespWordInfo& word, std::span<const std::string_view> arguments);
   /// False: `problem` says what is wrong.
-  [[nodiscard]] bool PrepareThrottle(RespAsked& asked, std::span<const std::string_view> arguments,
-                                     std::string& problem);
-  [[nodiscard]] bool PrepareQuestion(RespAsked& asked, const RespWordInfo& word,
+  [[nodiscard]] bool PrepareThrottle(DecisionCall& call,
                                      std::span<const std::string_view> arguments,
                                      std::string& problem);
-  /// Behind those that are to be answered before it.
-  /// An operator decided about that key: `resolved` says what.
-  static void Settle(RespAsked& asked, const Resolved& resolved);
-  void Append(RespAsked* asked) noexcept;
-  /// Puts those that are understood to the store. They are read first, a few at a time, so that
-  /// what the store needs for them comes from far memory side by side.
+  [[nodiscard]] bool PrepareQuestion(DecisionCall& call, const RespWordInfo& word,
+                                     std::span<const std::string_view> arguments,
+                                     std::string& problem);
+  /// Adds the call behind those that are answered before it.
+  void Append(DecisionCall& call) noexcept;
+  /// Starts the calls that are prepared. Commands are read first, a few at a time, so that what the
+  /// store needs for them is loaded from far memory side by side.
   void StartPrepared();
-  void Abandon() noexcept;
-  /// `ERR what is wrong`, in its place behind those that are not answered yet.
-  void SayError(std::string text);
+  /// Drops all calls: the client is gone.
+  void DropCalls() noexcept;
+  /// Replies with an error, behind the replies that are pending.
+  void ReplyError(std::string_view text);
 
   // resp_session.cpp: what concerns the connection alone.
   void ExecuteHere(const RespWordInfo& word, std::span<const std::string_view> arguments);
@@ -100,7 +102,7 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   /// Again whenever other tokens are in force.
   void CheckRights();
   [[nodiscard]] RespWriter writer() { return {channel_.out(), version_}; }
-  [[nodiscard]] RespFrontend& door() noexcept;
+  [[nodiscard]] RespFrontend& frontend() noexcept;
 
   RespListener& listener_;
   const net::Peer peer_;
@@ -116,17 +118,17 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
 
   int version_ = 2;
   Rights rights_ = Rights::kNone;
-  std::shared_ptr<const Policy> known_by_;  ///< The policy whose tokens gave the rights.
-  std::string token_;                       ///< That was shown; empty: none.
-  std::string name_;                        ///< By CLIENT SETNAME.
+  SnapshotRef snapshot_;  ///< The one whose tokens gave the rights.
+  std::string token_;     ///< That the client presented; empty: none.
+  std::string name_;      ///< By CLIENT SETNAME.
 
-  RespAsked* first_ = nullptr;  ///< To be answered next.
-  RespAsked* last_ = nullptr;
-  std::size_t waiting_ = 0;        ///< From first_ to last_.
-  RespAsked* prepared_ = nullptr;  ///< The first of them that the store has not got yet.
-  int unstarted_ = 0;              ///< So many of those.
-  bool barrier_ = false;           ///< The last of them changes something: nothing may overtake it.
-  int turn_ = 0;                   ///< Commands since the reactor called.
+  DecisionCall* first_ = nullptr;  ///< Whose reply is sent next.
+  DecisionCall* last_ = nullptr;
+  std::size_t waiting_ = 0;           ///< Calls from first_ to last_.
+  DecisionCall* prepared_ = nullptr;  ///< The first of them that is not started.
+  int unstarted_ = 0;                 ///< How many are not started.
+  bool barrier_ = false;              ///< The last call changes something: nothing may overtake it.
+  int turn_ = 0;                      ///< Commands since the reactor called.
 };
 
 }  // namespace tidegate

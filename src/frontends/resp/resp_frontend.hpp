@@ -2,87 +2,62 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "frontends/admission.hpp"
-#include "frontends/override_desk.hpp"
-#include "frontends/policy.hpp"
+#include "decision/pipeline.hpp"
+#include "frontends/access_policy.hpp"
 #include "frontends/refusals.hpp"
-#include "frontends/resp/resp_asked.hpp"
 #include "net/channel.hpp"
 #include "net/listener.hpp"
-#include "telemetry/tally.hpp"
-#include "tidegate/store.hpp"
 
 namespace tidegate {
 
-/// The Redis protocol's door of one reactor: what its connections share.
-class RespFrontend {
+/// The Redis protocol on one reactor: what its connections share.
+class RespFrontend final : public DecisionListener {
  public:
-  struct Options {
-    Admission admission;
-    Refusals& refusals;   ///< Outlives the door.
-    std::string version;  ///< Of this program, for INFO and HELLO.
-  };
-  /// Store, tally and overrides must outlive the door.
-  RespFrontend(AsyncStore& store, Tally& tally, const OverrideDesk& overrides, Options options,
-               const std::shared_ptr<const Policy>& policy);
-  ~RespFrontend();
+  /// Pipeline and refusals must outlive the frontend. `version`: of this program, for INFO and
+  /// HELLO.
+  RespFrontend(DecisionPipeline& pipeline, Refusals& refusals, std::string version)
+      : pipeline_(pipeline), refusals_(refusals), version_(std::move(version)) {}
 
-  /// For all commands from now on; those under way keep what they began with.
-  void Use(const std::shared_ptr<const Policy>& policy);
-  void Use(const std::shared_ptr<const Policy>& policy, const Admission& admission) {
-    options_.admission = admission;
-    Use(policy);
-  }
-
-  [[nodiscard]] const std::shared_ptr<const Policy>& policy() const noexcept { return policy_; }
-  [[nodiscard]] const OverrideTable& overrides() const noexcept { return *overrides_.table(); }
-  [[nodiscard]] const Options& options() const noexcept { return options_; }
+  [[nodiscard]] DecisionPipeline& pipeline() noexcept { return pipeline_; }
+  [[nodiscard]] Refusals& refusals() noexcept { return refusals_; }
+  [[nodiscard]] const std::string& version() const noexcept { return version_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
 
-  [[nodiscard]] RespAsked* Take();
-  void Give(RespAsked* asked) noexcept;
-  /// It will be started in a moment.
-  void Expect(const RespAsked& asked) noexcept { store_.Expect(asked.charge); }
-  /// Puts it to the store; its connection is told when it is ready, perhaps before this returns.
-  void Start(RespAsked& asked);
+  /// Tells the connection that the reply to a command is ready.
+  void OnDecided(DecisionCall& call) noexcept override;
 
-  /// Quotas that callers brought, by their numbers: the same few come again and again.
+  /// The quota that a caller brought, by its numbers: the same few come again and again.
   [[nodiscard]] const Result<Quota>& QuotaOf(const QuotaSpec& spec);
 
-  /// Of the process, so that none of two reactors' connections have the same.
+  /// A connection id that is unique in the process.
   [[nodiscard]] static std::uint64_t NextId() noexcept;
 
  private:
-  struct Known {
+  struct CachedQuota {
     QuotaSpec spec;
     Result<Quota> quota = std::unexpected(Error{ErrorCode::kBadQuota, {}});
   };
-  static constexpr std::size_t kKnown = 256;
-  static constexpr std::size_t kKept = 4096;
+  static constexpr std::size_t kCachedQuotas = 256;
 
-  AsyncStore& store_;
-  Tally& tally_;
-  const OverrideDesk& overrides_;
-  Options options_;
-  std::shared_ptr<const Policy> policy_;
+  DecisionPipeline& pipeline_;
+  Refusals& refusals_;
+  const std::string version_;
   net::BufferPool buffers_;
-  std::vector<std::unique_ptr<RespAsked>> free_;
-  std::vector<Known> known_{kKnown};
+  std::vector<CachedQuota> quotas_{kCachedQuotas};
 };
 
-/// Accepts the clients of the RESP door.
+/// Accepts clients that speak the Redis protocol.
 class RespListener final : public net::Listener {
  public:
-  RespListener(net::Reactor& reactor, net::Descriptor socket, RespFrontend& door,
+  RespListener(net::Reactor& reactor, net::Descriptor socket, RespFrontend& frontend,
                const Options& options)
-      : Listener(reactor, std::move(socket), options), door_(door) {}
+      : Listener(reactor, std::move(socket), options), frontend_(frontend) {}
 
-  [[nodiscard]] RespFrontend& door() noexcept { return door_; }
+  [[nodiscard]] RespFrontend& frontend() noexcept { return frontend_; }
   [[nodiscard]] std::string_view shed_text() const noexcept override {
     return "-ERR max number of clients reached\r\n";
   }
@@ -92,7 +67,7 @@ class RespListener final : public net::Listener {
 
  private:
   [[nodiscard]] net::Connection* NewConnection(net::Accepted accepted) override;
-  RespFrontend& door_;
+  RespFrontend& frontend_;
 };
 
 }  // namespace tidegate

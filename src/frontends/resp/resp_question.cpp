@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/resp/resp_question.hpp"
 
-#include <cstring>
-
 #include "frontends/resp/throttle.hpp"
 #include "rules/printable.hpp"
 #include "rules/request_view.hpp"
 
 namespace tidegate {
 namespace {
-
-std::string_view Copy(std::string_view text, std::pmr::memory_resource& memory) {
-  if (text.empty()) return {};
-  auto* const to = static_cast<char*>(memory.allocate(text.size(), 1));
-  std::memcpy(to, text.data(), text.size());
-  return {to, text.size()};
-}
 
 bool HasLease(RespWord word) noexcept {
   return word == RespWord::kAcquire || word == RespWord::kRenew || word == RespWord::kRelease;
@@ -69,14 +60,14 @@ Call::Kind KindOf(RespWord word) noexcept {
 }
 
 std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::string_view> arguments,
-                             Question& question, std::pmr::memory_resource& memory) {
+                             Question& question) {
   std::size_t at = HasLease(word.word) ? 4 : 3;
   if (arguments.size() < at) return Takes(word);
   question.members = Question::kRule | Question::kIdentity;
   question.rule = arguments[1];
   if (HasLease(word.word)) {
     question.members |= Question::kLease;
-    question.lease = Copy(arguments[3], memory);
+    question.lease = arguments[3];
   }
   std::size_t named = 0;
   const unsigned options = OptionsOf(word.word);
@@ -104,7 +95,7 @@ std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::stri
     question.members |= member;
     const std::string_view value = arguments[at + 1];
     if (member == Question::kId) {
-      question.id = Copy(value, memory);
+      question.id = value;
     } else if (!ReadInteger(value, member == Question::kCost ? question.cost : question.age_ms)) {
       return Printable(option) + " is not an integer";
     }

@@ -15,10 +15,10 @@ namespace tidegate {
 /// What a TG command asks the store for.
 [[nodiscard]] Call::Kind KindOf(RespWord word) noexcept;
 
-/// Reads the arguments of a TG command, which begin with its name. A text: what is wrong. Lease and
-/// id are copied to `memory`: they are needed until the answer; the other views are not.
+/// Reads the arguments of a TG command, which begin with its name, as views. Returns what is wrong
+/// with them; empty: nothing.
 [[nodiscard]] std::string ReadRespQuestion(const RespWordInfo& word,
                                            std::span<const std::string_view> arguments,
-                                           Question& question, std::pmr::memory_resource& memory);
+                                           Question& question);
 
 }  // namespace tidegate

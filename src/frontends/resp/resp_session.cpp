@@ -75,14 +75,15 @@ void WriteDocs(RespWriter& to, const RespWordInfo& word) {
 }  // namespace
 
 void RespConnection::CheckRights() {
-  known_by_ = door().policy();
-  const Tokens& tokens = *known_by_->tokens;
-  rights_ = token_.empty() || tokens.empty() ? door().options().admission.Of(peer_, tokens)
-                                             : Admission::Of(tokens.Find(token_));
+  snapshot_ = frontend().pipeline().snapshot();
+  const AccessControl& access = *snapshot_->access;
+  rights_ = token_.empty() || access.tokens.empty()
+                ? access.of(ListenerId::kResp).ForPeer(peer_, access.tokens)
+                : AccessPolicy::ForToken(access.tokens.Find(token_));
 }
 
 std::string_view RespConnection::LogIn(Arguments arguments) {
-  const Tokens& tokens = *known_by_->tokens;
+  const Tokens& tokens = snapshot_->access->tokens;
   const std::string_view secret = arguments.back();
   if (tokens.empty()) {
     return "ERR AUTH <password> called without any password configured: `access.tokens` has none";
@@ -92,11 +93,11 @@ std::string_view RespConnection::LogIn(Arguments arguments) {
   const bool named = arguments.size() == 1 || arguments.front() == "default" ||
                      (token != nullptr && arguments.front() == token->name);
   if (token == nullptr || !named) {
-    door().options().refusals.Note(peer_, "AUTH", Refusals::Why::kUnknown);
+    frontend().refusals().Note(peer_, "AUTH", Refusals::Why::kUnknown);
     return kWrongPass;
   }
   token_ = secret;
-  rights_ = Admission::Of(token);
+  rights_ = AccessPolicy::ForToken(token);
   return {};
 }
 
@@ -112,7 +113,7 @@ void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) 
   const bool open = word.word == RespWord::kAuth || word.word == RespWord::kHello ||
                     word.word == RespWord::kQuit || word.word == RespWord::kResetConnection;
   if (rights_ == Rights::kNone && !open) {
-    door().options().refusals.Note(peer_, word.name, Refusals::Why::kUnknown);
+    frontend().refusals().Note(peer_, word.name, Refusals::Why::kUnknown);
     return to.Error("NOAUTH Authentication required.");
   }
   const int count = static_cast<int>(arguments.size());
@@ -223,7 +224,7 @@ void RespConnection::Hello(Arguments arguments) {
   to.Text("modules");
   to.Array(0);
   to.Text("tidegate");
-  to.Text(door().options().version);
+  to.Text(frontend().version());
 }
 
 void RespConnection::Client(Arguments arguments) {
@@ -319,7 +320,7 @@ void RespConnection::Config(Arguments arguments) {
 void RespConnection::Info() {
   const net::HttpStats& stats = listener_.stats();
   std::string text = "# Server\r\nredis_version:" + std::string(kRedisVersion) +
-                     "\r\nredis_mode:standalone\r\ntidegate_version:" + door().options().version +
+                     "\r\nredis_mode:standalone\r\ntidegate_version:" + frontend().version() +
                      "\r\n\r\n# Clients\r\nconnected_clients:" +
                      std::to_string(stats.open.load(std::memory_order_relaxed)) +
                      "\r\n\r\n# Persistence\r\nloading:0\r\n\r\n# Stats\r\n"

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "decision/answer.hpp"
 #include "tidegate/charge.hpp"
 
 namespace tidegate {
@@ -69,8 +70,7 @@ bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttl
 }
 
 ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota, std::int64_t quantity) {
-  const bool counted =
-      decision.decided_by != DecidedBy::kOpen && decision.decided_by != DecidedBy::kClosed;
+  const bool counted = IsCounted(decision);
   const std::int64_t remaining = counted ? decision.remaining : 0;
   const std::int64_t reset = counted ? CellSeconds(decision.reset_after) : 0;
   bool allowed = decision.allowed;

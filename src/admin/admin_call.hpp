@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/json.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "admin/admin_context.hpp"
+#include "decision/decision_call.hpp"
+#include "frontends/question.hpp"
+#include "frontends/resolve.hpp"
+#include "net/http_exchange.hpp"
+
+namespace tidegate {
+
+/// One request of an operator in progress. It owns itself: Answer and Fail answer the exchange and
+/// delete it.
+class AdminCall : protected DecisionListener {
+ public:
+  AdminCall(AdminContext& context, net::HttpExchange& exchange);
+  virtual ~AdminCall() { call_.Drop(); }
+  AdminCall(const AdminCall&) = delete;
+  AdminCall& operator=(const AdminCall&) = delete;
+
+ protected:
+  /// Adds the charge of the one key that an operator names: `rule` with `identity`, or with `key`
+  /// as it is shown. Its quota is the one in force.
+  [[nodiscard]] std::optional<Objection> ResolveKey(const Question& question, Charges& charges);
+  void Answer(const boost::json::object& body);
+  void Fail(int status, const std::string& why);
+  [[nodiscard]] const Snapshot& snapshot() const noexcept { return call_.snapshot(); }
+
+  AdminContext& context_;
+  net::HttpExchange& exchange_;
+  DecisionCall& call_;
+  const std::shared_ptr<const OverrideTable> overrides_;  ///< As of the beginning.
+};
+
+/// Begins the request that `question` describes, if it makes sense. T: an AdminCall with
+/// Prepare(question), which may object, and Begin().
+template <class T, class Asked, class... Args>
+void BeginAdminCall(AdminContext& context, net::HttpExchange& exchange, Asked& question,
+                    Args&&... args) {
+  auto call = std::make_unique<T>(context, exchange, std::forward<Args>(args)...);
+  if (const auto bad = call->Prepare(question)) {
+    call.reset();
+    return net::AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
+  }
+  call.release()->Begin();
+}
+
+/// Answers with 200 and JSON that must not be cached.
+void AnswerJson(net::HttpExchange& exchange, std::string_view body);
+
+[[nodiscard]] inline boost::json::string JsonText(std::string_view text) {
+  return boost::json::string(text.data(), text.size());
+}
+
+/// Whole milliseconds, rounded up, as everywhere in the API.
+[[nodiscard]] inline std::int64_t JsonMillis(Micros duration) {
+  return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
+}
+
+}  // namespace tidegate

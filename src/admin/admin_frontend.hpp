@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/admin_context.hpp"
+#include "frontends/refusals.hpp"
+#include "net/http_exchange.hpp"
+
+namespace tidegate {
+
+/// The operations API: /healthz, /readyz, /openapi.json, /metrics, and the admin API under /v1. The
+/// first three are open to everybody: probes have no credentials, and learn nothing secret.
+///
+/// Web pages may use the API only if they were loaded from this very port by its address. Pages of
+/// other origins are refused by their Origin, and pages whose name was made to resolve to this
+/// machine (DNS rebinding) by their Host.
+class AdminFrontend final : public net::HttpHandler, private DecisionListener {
+ public:
+  struct Sources {
+    std::function<std::string()> metrics;  ///< The Prometheus text.
+    std::function<bool()> draining;        ///< Whether the server is shutting down.
+    // JSON:
+    std::function<std::string()> status;
+    std::function<std::string()> rules;
+    std::function<std::string(std::size_t most)> hot;
+  };
+  /// Context and refusals must outlive the frontend.
+  AdminFrontend(AdminContext& context, Refusals& refusals, Sources sources);
+
+  void Handle(net::HttpExchange& exchange) noexcept override;
+  /// Every path that is answered here: what the OpenAPI document must describe, all of it.
+  [[nodiscard]] static std::vector<std::string_view> Paths();
+
+ private:
+  struct Endpoint;
+
+  void Answer(net::HttpExchange& exchange, const Endpoint& endpoint);
+  void AnswerReady(net::HttpExchange& exchange);
+  void AnswerDocument(net::HttpExchange& exchange);
+  void AnswerMetrics(net::HttpExchange& exchange);
+  void AnswerStatus(net::HttpExchange& exchange);
+  void AnswerRules(net::HttpExchange& exchange);
+  void AnswerHot(net::HttpExchange& exchange);
+  void AnswerOverrides(net::HttpExchange& exchange);
+  void AnswerAudit(net::HttpExchange& exchange);
+  void Post(net::HttpExchange& exchange, const Endpoint& endpoint);
+  /// False: it has been answered.
+  [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
+
+  /// The store's answer to a readiness probe.
+  void OnDecided(DecisionCall& call) noexcept override;
+  [[nodiscard]] const AccessControl& access() const noexcept { return *context_.snapshot().access; }
+
+  AdminContext& context_;
+  Refusals& refusals_;
+  const Quota probe_quota_;
+  bool was_ready_ = false;  ///< The store has answered before.
+  const Sources sources_;
+};
+
+/// The OpenAPI document that the admin port serves.
+[[nodiscard]] std::string_view AdminOpenApiJson() noexcept;
+
+}  // namespace tidegate

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decision/decision_call.hpp"
+
+#include <cstring>
+
+#include "decision/pipeline.hpp"
+
+namespace tidegate {
+
+std::string_view DecisionCall::Keep(std::string_view text) {
+  if (text.empty()) return {};
+  auto* const copy = static_cast<char*>(memory_.allocate(text.size(), 1));
+  std::memcpy(copy, text.data(), text.size());
+  return {copy, text.size()};
+}
+
+void DecisionCall::AddCopy(const DecisionCall& other, std::size_t charge, std::int64_t cost) {
+  Charge copy = other.matched.charges[charge];
+  copy.identity = Keep(copy.identity);
+  copy.lease = Keep(copy.lease);
+  copy.cost = cost;
+  matched.Add(copy, other.matched.rules[charge]);
+}
+
+void DecisionCall::Start(DecisionListener* listener) {
+  listener_ = listener;
+  pipeline_.Start(*this);
+}
+
+void DecisionCall::Drop() noexcept {
+  if (state_ == State::kIdle) return pipeline_.Free(*this);
+  state_ = State::kAbandoned;
+  listener_ = nullptr;
+}
+
+void DecisionCall::DecideWithoutStore() noexcept {
+  const bool banned = access == Access::kBanned;
+  allowed = !banned && access != Access::kDenied;
+  // A key that always passes holds the lease that it asks to renew.
+  done = allowed ? Done::kApplied : Done::kNothing;
+  charges = {};
+  decisions = {};
+  const Rule* const rule = banned                     ? matched.ban.rule
+                           : matched.exempted.empty() ? nullptr
+                                                      : matched.exempted.front();
+  if (rule == nullptr) return;
+  operator_decision_ = {.allowed = !banned,
+                        .never = banned && !matched.ban.left,
+                        .decided_by = DecidedBy::kOperator,
+                        .reason = banned ? Reason::kBanned : Reason::kExempt,
+                        .retry_after = matched.ban.left.value_or(Micros{0}),
+                        .rule = rule->id};
+}
+
+Answer DecisionCall::answer() const noexcept {
+  if (!charges.empty()) return AnswerOf(*this);
+  const bool exempt = access == Access::kExempt;
+  Answer answer{.kind = kind,
+                .allowed = allowed,
+                .exempt = exempt,
+                .denied = access == Access::kDenied || access == Access::kBanned,
+                .applied = {},
+                .charges = {},
+                .decisions = {}};
+  if (exempt && kind == Kind::kRenew) answer.applied = Done::kApplied;
+  if (!operator_decision_.rule.empty()) answer.governing = &operator_decision_;
+  return answer;
+}
+
+void DecisionCall::Clear() noexcept {
+  kind = Kind::kApply;
+  refund = {};
+  error.reset();
+  record = {};
+  matched.Clear();
+  access = Access::kRules;
+  inline_quota.reset();
+  store_decisions_.Clear();
+  operator_decision_.rule = {};
+  snapshot_.reset();
+  memory_.release();
+}
+
+}  // namespace tidegate

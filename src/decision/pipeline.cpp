@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decision/pipeline.hpp"
+
+#include <cassert>
+#include <random>
+#include <utility>
+
+namespace tidegate {
+
+DecisionPipeline::DecisionPipeline(AsyncStore& store, Tally& metrics,
+                                   std::shared_ptr<const Snapshot> snapshot,
+                                   std::shared_ptr<const OverrideTable> overrides)
+    : store_(store),
+      metrics_(metrics),
+      snapshot_(MakeSnapshotRef(std::move(snapshot))),
+      overrides_(std::move(overrides)),
+      random_(std::random_device{}() | 1u) {
+  free_.reserve(kMaxFree);  // So that Free cannot fail.
+}
+
+DecisionPipeline::~DecisionPipeline() { assert(in_use_ == 0); }
+
+DecisionCall& DecisionPipeline::Begin() {
+  std::unique_ptr<DecisionCall> call;
+  if (free_.empty()) {
+    call = std::make_unique<DecisionCall>(*this);
+  } else {
+    call = std::move(free_.back());
+    free_.pop_back();
+  }
+  ++in_use_;
+  call->snapshot_ = snapshot_;
+  return *call.release();
+}
+
+DecisionCall& DecisionPipeline::BeginAfter(const DecisionCall& decided, Call::Kind kind) {
+  DecisionCall& call = Begin();
+  call.kind = kind;
+  call.snapshot_ = decided.snapshot_;
+  call.matched.kept = decided.matched.kept;
+  return call;
+}
+
+void DecisionPipeline::Free(DecisionCall& call) noexcept {
+  --in_use_;
+  std::unique_ptr<DecisionCall> owned(&call);
+  if (free_.size() == kMaxFree) return;
+  owned->Clear();
+  free_.push_back(std::move(owned));
+}
+
+void DecisionPipeline::Start(DecisionCall& call) {
+  if (call.matched.charges.empty()) {
+    call.DecideWithoutStore();
+    return Complete(call);
+  }
+  call.store_decisions_.resize(call.matched.charges.size());
+  call.charges = call.matched.charges.all();
+  call.decisions = call.store_decisions_.all();
+  call.error.reset();
+  call.done = Done::kNothing;
+  call.state_ = DecisionCall::State::kInStore;
+  call.finished = [](Call& answered) noexcept {
+    DecisionCall& mine = static_cast<DecisionCall&>(answered);
+    mine.pipeline_.Complete(mine);
+  };
+  // Only requests to pass are decisions; operations and looks are not timed.
+  if (call.kind != Call::Kind::kApply) return store_.Start(call);
+  metrics_.Time(call.latency_, [&] { store_.Start(call); });
+}
+
+void DecisionPipeline::Complete(DecisionCall& call) noexcept {
+  call.state_ = DecisionCall::State::kIdle;
+  metrics_.Answered(call.latency_);
+  if (call.kind == Call::Kind::kApply && !call.error) Count(call);
+  if (call.listener_ == nullptr) return Free(call);
+  call.listener_->OnDecided(call);
+}
+
+void DecisionPipeline::Count(const DecisionCall& call) noexcept {
+  const auto count = [&](const Rule* rule, const Charge& charge, const Decision& decision) {
+    metrics_.Count(call.snapshot_->SlotOf(rule), charge, decision);
+  };
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    count(call.matched.rules[i], call.charges[i], call.decisions[i]);
+  }
+  const Charges::Ban& ban = call.matched.ban;
+  Charge charge{.rule = {}, .identity = ban.identity};
+  if (ban.rule != nullptr) [[unlikely]]
+    return count(ban.rule, charge, call.operator_decision_);
+  for (const Rule* const rule : call.matched.exempted) {
+    const Decision exempt{.allowed = true, .decided_by = DecidedBy::kOperator, .rule = {}};
+    count(rule, charge, exempt);
+  }
+}
+
+/// xorshift64*: quick, and good enough to spread clients.
+Micros DecisionPipeline::RetryJitter(const Config::Responses& responses) noexcept {
+  const std::int64_t most = responses.retry_after_jitter.count();
+  if (most == 0) return Micros{0};
+  random_ ^= random_ >> 12;
+  random_ ^= random_ << 25;
+  random_ ^= random_ >> 27;
+  const std::uint64_t number = random_ * 0x2545F4914F6CDD1Du;
+  return Micros{static_cast<std::int64_t>(number % (static_cast<std::uint64_t>(most) + 1))};
+}
+
+}  // namespace tidegate

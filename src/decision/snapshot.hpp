@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <boost/smart_ptr/local_shared_ptr.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "net/tls_server.hpp"
+#include "rules/config.hpp"
+#include "rules/rule_set.hpp"
+#include "telemetry/rule_slots.hpp"
+
+namespace tidegate {
+
+struct AccessControl;  // frontends/access_policy.hpp
+class Routing;         // gateway/routing.hpp
+
+/// The four places where a server listens.
+enum class ListenerId : std::uint8_t { kApi, kAdmin, kGateway, kResp };
+inline constexpr std::size_t kListeners = 4;
+
+/// What one configuration file compiles to: rules, routes, access, TLS. Immutable and thread-safe.
+/// A reload publishes a new one to every reactor; calls in progress keep the one they began with.
+struct Snapshot {
+  std::shared_ptr<const RuleSet> rules;
+  std::vector<std::uint32_t> slots;  ///< Of the rules' counters, by rule number.
+  Config::Responses responses;
+  Config::Api api;
+  Config::Resp resp;
+  Config::Metrics::KeyNames key_names = {};  ///< How hot keys are shown.
+  std::shared_ptr<const AccessControl> access;
+  std::shared_ptr<const Routing> routes;  ///< nullptr: there is no gateway.
+  /// By ListenerId; nullptr: the listener has no TLS.
+  std::array<std::shared_ptr<const net::TlsServer>, kListeners> tls;
+
+  /// The counter slot of `rule`; nullptr is an inline quota.
+  [[nodiscard]] std::uint32_t SlotOf(const Rule* rule) const noexcept {
+    return rule == nullptr ? RuleSlots::kOther : slots[rule->number];
+  }
+};
+
+/// A reference to a snapshot that one reactor counts for itself, without atomic operations.
+using SnapshotRef = boost::local_shared_ptr<const Snapshot>;
+[[nodiscard]] inline SnapshotRef MakeSnapshotRef(std::shared_ptr<const Snapshot> snapshot) {
+  const Snapshot* const raw = snapshot.get();
+  return {raw, [shared = std::move(snapshot)](const Snapshot*) {}};
+}
+
+}  // namespace tidegate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/access_policy.hpp"
+
+#include <algorithm>
+
+#include "net/endpoint.hpp"
+
+namespace tidegate {
+
+AccessPolicy::AccessPolicy(const ListenSpec& spec)
+    : certificates_(spec.tls && spec.tls->clients != ListenTls::Clients::kNone), auth_(spec.auth) {
+  const auto endpoint = net::Endpoint::Parse(spec.address);
+  loopback_ = endpoint && endpoint->IsLoopback();
+}
+
+bool AccessPolicy::Required(const Tokens& tokens) const noexcept {
+  switch (auth_) {
+    case ListenSpec::Auth::kRequired:
+      return true;
+    case ListenSpec::Auth::kOpen:
+      return false;
+    case ListenSpec::Auth::kByAddress:
+      break;
+  }
+  return !loopback_ && (certificates_ || !tokens.empty());
+}
+
+Rights AccessPolicy::ForPeer(const net::Peer& peer, const Tokens& tokens) const noexcept {
+  if (peer.verified) return Rights::kAll;
+  if (Required(tokens)) return Rights::kNone;
+  // A proxy on this machine speaks for remote clients: they do not get the rights of local callers.
+  return loopback_ && IsLoopback(peer) && !peer.relayed ? Rights::kAll : Rights::kDecide;
+}
+
+Rights AccessPolicy::ForToken(const Tokens::Token* token) noexcept {
+  if (token == nullptr) return Rights::kNone;
+  return token->may == TokenSpec::May::kAll ? Rights::kAll : Rights::kDecide;
+}
+
+bool IsLoopback(const net::Peer& peer) noexcept {
+  const auto& bytes = peer.bytes;
+  const bool zeros = std::all_of(bytes.begin(), bytes.begin() + 10, [](auto b) { return b == 0; });
+  if (!zeros) return false;
+  if (bytes[10] == 0xff && bytes[11] == 0xff) return bytes[12] == 127;
+  return std::all_of(bytes.begin() + 10, bytes.end() - 1, [](auto b) { return b == 0; }) &&
+         bytes[15] == 1;
+}
+
+}  // namespace tidegate

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/http_access.hpp"
+
+#include <optional>
+#include <string_view>
+
+#include "rules/ascii.hpp"
+#include "rules/request_view.hpp"
+
+namespace tidegate {
+namespace {
+
+constexpr std::string_view kTokenField = "x-tidegate-token";
+constexpr std::string_view kAuthorization = "authorization";
+constexpr std::string_view kBearer = "bearer ";
+
+struct Presented {
+  std::string_view token;
+  bool several = false;  ///< More than one token: it is not clear which one counts.
+};
+
+std::optional<Presented> TokenOf(const net::HttpHead& head, TokenFields fields) noexcept {
+  std::optional<Presented> found;
+  for (const net::HttpField& field : head.all()) {
+    std::string_view token;
+    if (field.name.size() == kTokenField.size() && EqualsIgnoreCase(field.name, kTokenField)) {
+      token = field.value;
+    } else if (fields == TokenFields::kOwn && field.name.size() == kAuthorization.size() &&
+               EqualsIgnoreCase(field.name, kAuthorization)) {
+      // Another scheme counts as an unknown token.
+      const bool bearer = field.value.size() > kBearer.size() &&
+                          EqualsIgnoreCase(field.value.substr(0, kBearer.size()), kBearer);
+      token = bearer ? Trim(field.value.substr(kBearer.size())) : std::string_view{};
+    } else {
+      continue;
+    }
+    if (found) found->several = true;
+    if (!found) found = Presented{token};
+  }
+  return found;
+}
+
+bool Reject(net::HttpExchange& exchange, Refusals& refusals, int status, std::string_view why) {
+  refusals.Note(exchange.peer(), exchange.head().path,
+                status == 403 ? Refusals::Why::kRights : Refusals::Why::kUnknown);
+  net::AnswerProblem(exchange, status, why, {},
+                     status == 401 ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\n" : "");
+  return false;
+}
+
+}  // namespace
+
+std::string CallerName(const net::HttpExchange& exchange, const Tokens& tokens) {
+  const auto presented = TokenOf(exchange.head(), TokenFields::kOwn);
+  const Tokens::Token* const token =
+      presented && !tokens.empty() ? tokens.Find(presented->token) : nullptr;
+  if (token != nullptr) return token->name;
+  return exchange.peer().verified ? "(certificate)" : "(loopback)";
+}
+
+bool Authorize(net::HttpExchange& exchange, const AccessControl& access, ListenerId listener,
+               TokenFields fields, Rights needed, Refusals& refusals) {
+  const Tokens& tokens = access.tokens;
+  Rights rights = access.of(listener).ForPeer(exchange.peer(), tokens);
+  const int unknown = fields == TokenFields::kOwn ? 401 : 500;
+  std::optional<Presented> presented;
+  if (!tokens.empty()) {
+    presented = TokenOf(exchange.head(), fields);
+    if (presented && presented->several) {
+      return Reject(exchange, refusals, unknown, "the request has more than one token: send one");
+    }
+    if (presented) rights = AccessPolicy::ForToken(tokens.Find(presented->token));
+    if (presented && rights == Rights::kNone) {
+      return Reject(exchange, refusals, unknown,
+                    "unknown token: it is not one of those in `access.tokens`");
+    }
+  }
+  if (rights >= needed) return true;
+  if (rights == Rights::kNone) {
+    return Reject(exchange, refusals, unknown,
+                  fields == TokenFields::kOwn
+                      ? "authentication required: send `Authorization: Bearer TOKEN`, with one of "
+                        "`access.tokens`"
+                      : "authentication required: send `X-Tidegate-Token: TOKEN`, with one of "
+                        "`access.tokens`; the client's own Authorization is ignored here");
+  }
+  if (presented) {
+    return Reject(exchange, refusals, 403,
+                  "this token may ask and look: giving quota back or changing something needs a "
+                  "token that says `all`");
+  }
+  return Reject(exchange, refusals, 403,
+                "giving quota back or changing something is for callers on this machine, or with a "
+                "token or a client certificate: set `access.tokens`");
+}
+
+}  // namespace tidegate

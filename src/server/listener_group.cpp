@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/listener_group.hpp"
+
+#include <utility>
+
+#include "net/reactor.hpp"
+
+namespace tidegate {
+
+Result<void> ListenerGroup::Open(std::size_t reactors, net::Listener::Options options,
+                                 const MakeListener& make) {
+  if (off()) return {};
+  auto endpoint = net::Endpoint::Parse(spec_.address);
+  if (!endpoint) return std::unexpected(std::move(endpoint.error()));
+  if (auto free = net::CheckFree(*endpoint); !free) return free;
+  options.open = &connections_;
+  options.proxy_protocol = spec_.proxy_protocol;
+  for (std::size_t i = 0; i < reactors; ++i) {
+    auto socket = net::Listen(*endpoint);
+    if (!socket) return std::unexpected(std::move(socket.error()));
+    *endpoint = net::Endpoint::OfSocket(socket->get());  // Port 0: the others follow the first.
+    listeners_.push_back(make(i, *std::move(socket), options));
+  }
+  endpoint_ = *endpoint;
+  return {};
+}
+
+void ListenerGroup::Use(const net::Reactor& reactor, const Snapshot& snapshot) {
+  const auto& tls = snapshot.tls[static_cast<std::size_t>(id_)];
+  for (const auto& listener : listeners_) {
+    if (&listener->reactor() != &reactor) continue;
+    if (tls != nullptr) listener->Use(tls);
+    listener->Trust([rules = snapshot.rules](const net::Peer& peer) {
+      return rules->client_policy().Trusts(Address(peer.bytes));
+    });
+  }
+}
+
+void ListenerGroup::Start() {
+  for (const auto& listener : listeners_) listener->Start();
+}
+
+void ListenerGroup::Drain(const std::function<void()>& drained) {
+  for (const auto& listener : listeners_) {
+    listener->reactor().Post([&listener = *listener, drained] { listener.Drain(drained); });
+  }
+}
+
+void ListenerGroup::CloseAll(const net::Reactor& reactor) {
+  for (const auto& listener : listeners_) {
+    if (&listener->reactor() == &reactor) listener->CloseAll();
+  }
+}
+
+MetricsReport::Door ListenerGroup::Stats() const {
+  MetricsReport::Door door{.name = name_};
+  for (const auto& listener : listeners_) {
+    const net::HttpStats& stats = listener->stats();
+    door.accepted += stats.accepted.load(std::memory_order_relaxed);
+    door.open += stats.open.load(std::memory_order_relaxed);
+    door.shed += stats.shed.load(std::memory_order_relaxed);
+    door.requests += stats.requests.load(std::memory_order_relaxed);
+    door.refused += stats.refused.load(std::memory_order_relaxed);
+    const net::AnswerCounts* const answers = listener->answers();
+    if (answers == nullptr) continue;
+    if (!door.responses) door.responses.emplace();
+    for (std::size_t i = 0; i < door.responses->size(); ++i) {
+      (*door.responses)[i] += answers->by_class[i].load(std::memory_order_relaxed);
+    }
+  }
+  return door;
+}
+
+}  // namespace tidegate

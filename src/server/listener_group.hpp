@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decision/snapshot.hpp"
+#include "frontends/refusals.hpp"
+#include "net/endpoint.hpp"
+#include "net/listener.hpp"
+#include "rules/listen_spec.hpp"
+#include "telemetry/exposition.hpp"
+
+namespace tidegate {
+
+/// The listeners of one frontend, one on each of its reactors, and what they share.
+class ListenerGroup {
+ public:
+  ListenerGroup(ListenerId id, std::string name, const ListenSpec& spec)
+      : id_(id), name_(std::move(name)), spec_(spec), refusals_(name_) {}
+
+  [[nodiscard]] bool off() const noexcept { return spec_.off(); }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Where it listens; with the real port if port 0 was configured.
+  [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return endpoint_; }
+
+  using MakeListener = std::function<std::unique_ptr<net::Listener>(
+      std::size_t reactor, net::Descriptor socket, const net::Listener::Options& options)>;
+  /// Listens on each of `reactors` reactors, but accepts nothing before Start. Does nothing if the
+  /// group is off.
+  [[nodiscard]] Result<void> Open(std::size_t reactors, net::Listener::Options options,
+                                  const MakeListener& make);
+  /// Uses the snapshot's TLS and trusted proxies for new connections on one reactor, on its thread.
+  void Use(const net::Reactor& reactor, const Snapshot& snapshot);
+
+  void Start();
+  /// Accepts no more; each of listeners() calls `drained` once, on its thread.
+  void Drain(const std::function<void()>& drained);
+  [[nodiscard]] const std::vector<std::unique_ptr<net::Listener>>& listeners() const noexcept {
+    return listeners_;
+  }
+  /// Closes all connections on one reactor, on its thread.
+  void CloseAll(const net::Reactor& reactor);
+  [[nodiscard]] MetricsReport::Door Stats() const;
+  [[nodiscard]] Refusals& refusals() noexcept { return refusals_; }
+  [[nodiscard]] const Refusals& refusals() const noexcept { return refusals_; }
+
+ private:
+  const ListenerId id_;
+  const std::string name_;
+  const ListenSpec spec_;
+  Refusals refusals_;
+  net::Endpoint endpoint_;
+  std::atomic<std::size_t> connections_{0};
+  std::vector<std::unique_ptr<net::Listener>> listeners_;
+};
+
+}  // namespace tidegate

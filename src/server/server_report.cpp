@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <iterator>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "admin/override_json.hpp"
+#include "gateway/routing.hpp"
+#include "rules/limit_text.hpp"
+#include "rules/match_reason.hpp"
+#include "server/gateway_metrics.hpp"
+#include "server/redis_metrics.hpp"
+#include "server/server.hpp"
+#include "telemetry/exposition.hpp"
+#include "telemetry/tally_metrics.hpp"
+
+namespace tidegate {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
+
+/// Decisions of some rules, by outcome and by who decided.
+struct Counts {
+  std::array<std::uint64_t, DecisionCounters::kOutcomes> outcomes{};
+  std::array<std::uint64_t, kDecisionSources> sources{};
+
+  void Add(const DecisionCounters& counters, std::uint32_t slot) {
+    using Outcome = DecisionCounters::Outcome;
+    counters.Each(slot, [&](Outcome outcome, DecidedBy decided_by, std::uint64_t count) {
+      outcomes[static_cast<std::size_t>(outcome)] += count;
+      sources[static_cast<std::size_t>(decided_by)] += count;
+    });
+  }
+  [[nodiscard]] json::object OutcomesJson() const {
+    json::object out;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      out[Text(DecisionCounters::Name(static_cast<DecisionCounters::Outcome>(i)))] = outcomes[i];
+    }
+    return out;
+  }
+  [[nodiscard]] json::object SourcesJson() const {
+    json::object out;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      out[Text(Name(static_cast<DecidedBy>(i)))] = sources[i];
+    }
+    return out;
+  }
+};
+
+/// Cumulative, the last without an end. `count(i)`, `upper(i)`: of one bucket.
+template <class Count, class Upper>
+json::object Histogram(std::size_t buckets, double seconds, Count count, Upper upper) {
+  json::array all;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i <= buckets; ++i) {
+    sum += count(i);
+    all.push_back(json::array{i == buckets ? json::value() : json::value(upper(i)), sum});
+  }
+  return {{"count", sum}, {"sum", seconds}, {"buckets", std::move(all)}};
+}
+
+json::object MatchJson(const MatchSpec& match) {
+  json::object out;
+  const auto list = [&](const char* name, const std::vector<std::string>& items) {
+    if (!items.empty()) out[name] = json::array(items.begin(), items.end());
+  };
+  list("host", match.hosts);
+  list("path", match.paths);
+  list("method", match.methods);
+  if (!match.headers.empty()) {
+    json::object headers;
+    for (const auto& header : match.headers) headers[header.name] = ShownPattern(header);
+    out["header"] = std::move(headers);
+  }
+  if (!match.client_ips.empty()) {
+    json::array networks;
+    for (const Network& network : match.client_ips)
+      networks.push_back(json::string(network.Text()));
+    out["client_ip"] = std::move(networks);
+  }
+  return out;
+}
+
+std::string CostText(const CostSpec& cost) {
+  switch (cost.kind) {
+    case CostSpec::Kind::kFixed:
+      return std::to_string(cost.fixed);
+    case CostSpec::Kind::kHeader:
+      return "header:" + cost.header;
+    case CostSpec::Kind::kResponse:
+      return "response:" + cost.header;
+  }
+  return {};
+}
+
+const char* Name(OnFailure policy) noexcept {
+  switch (policy) {
+    case OnFailure::kOpen:
+      return "open";
+    case OnFailure::kClosed:
+      return "closed";
+    case OnFailure::kLocal:
+      return "local";
+  }
+  return "";
+}
+
+const char* ModeName(redis::RedisUrl::Mode mode) noexcept {
+  switch (mode) {
+    case redis::RedisUrl::Mode::kSingle:
+      return "single";
+    case redis::RedisUrl::Mode::kSentinel:
+      return "sentinel";
+    case redis::RedisUrl::Mode::kCluster:
+      return "cluster";
+  }
+  return "";
+}
+
+using GuardList = std::vector<const Guard*>;
+
+json::object RedisJson(const redis::RedisUrl& url, const GuardList& guards) {
+  static constexpr std::array<const char*, 3> kBreaker = {"closed", "half_open", "open"};
+  const auto sum = [&](redis::Count redis::ClientStats::*count) {
+    std::uint64_t all = 0;
+    for (const Guard* const guard : guards) all += (guard->redis_stats().*count).get();
+    return all;
+  };
+  std::uint64_t breaker = 0;
+  std::uint64_t hits = 0;
+  double seconds = 0;
+  for (const Guard* const guard : guards) {
+    breaker = std::max(breaker, guard->redis_stats().breaker.get());
+    hits += guard->stats().cache_hits.get();
+    seconds += guard->redis_stats().latency.seconds();
+  }
+  using redis::LatencyHistogram;
+  using Stats = redis::ClientStats;
+  return {{"kind", "redis"},
+          {"mode", ModeName(url.mode)},
+          {"url", url.Shown()},
+          {"connected", sum(&Stats::connected)},
+          {"nodes", sum(&Stats::nodes)},
+          {"breaker", kBreaker[std::min<std::uint64_t>(breaker, 2)]},
+          {"waiting", sum(&Stats::waiting)},
+          {"batches", sum(&Stats::batches)},
+          {"calls", sum(&Stats::calls)},
+          {"entries", sum(&Stats::entries)},
+          {"cache_hits", hits},
+          {"latency", Histogram(
+                          LatencyHistogram::kBuckets, seconds,
+                          [&](std::size_t i) {
+                            std::uint64_t all = 0;
+                            for (const Guard* const guard : guards) {
+                              all += guard->redis_stats().latency.count(i);
+                            }
+                            return all;
+                          },
+                          &LatencyHistogram::UpperSeconds)}};
+}
+
+/// The first reactor's last problem; the others have the same Redis.
+void AddLastError(const redis::Client& client, json::object& to) {
+  if (client.problem().empty()) return;
+  const auto age = std::chrono::steady_clock::now() - client.problem_at();
+  to["last_error"] = json::object{{"message", client.problem()},
+                                  {"age_ms", std::chrono::floor<milliseconds>(age).count()}};
+}
+
+json::object FailuresJson(const GuardList& guards) {
+  json::object out;
+  for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
+    std::uint64_t all = 0;
+    for (const Guard* const guard : guards) {
+      for (const auto& decided_by : guard->stats().failures) all += decided_by[reason].get();
+    }
+    out[Text(redis::Name(static_cast<redis::Reason>(reason)))] = all;
+  }
+  return out;
+}
+
+json::object MemoryJson(const StoreStats& stats) {
+  return {{"tracked", stats.tracked},
+          {"overflowed", stats.overflowed},
+          {"reclaimed", stats.reclaimed},
+          {"repaired", stats.repaired},
+          {"list_bytes", stats.list_bytes}};
+}
+
+json::object DoorJson(const MetricsReport::Door& door) {
+  return {{"door", door.name},         {"connections", door.open}, {"accepted", door.accepted},
+          {"requests", door.requests}, {"refused", door.refused},  {"shed", door.shed}};
+}
+
+GuardList GuardsOf(const Server& server) {
+  GuardList guards;
+  for (const auto& worker : server.workers()) {
+    if (worker->guard) guards.push_back(worker->guard.get());
+  }
+  return guards;
+}
+
+const OverrideTable& OverridesOf(const Server& server) {
+  return *server.workers().front()->pipeline.overrides();
+}
+
+void Append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more) {
+  std::ranges::move(more, std::back_inserter(families));
+}
+
+/// Overrides, callers that were rejected, and changes by operators.
+std::vector<MetricFamily> AdminMetrics(const Server& server) {
+  using Type = MetricFamily::Type;
+  MetricFamily overrides{
+      "tidegate_overrides", "Overrides that this node knows, by kind.", Type::kGauge, {}};
+  const OverrideTable& table = OverridesOf(server);
+  for (int i = 0; i < kOverrideKinds; ++i) {
+    const auto kind = static_cast<Override::Kind>(i);
+    const auto count = std::ranges::count_if(table.entries(), [&](const auto& entry) {
+      const auto left = table.Left(entry);
+      return entry.what.kind == kind && (!left || *left > Micros{0});
+    });
+    overrides.values.push_back({static_cast<double>(count), {{"kind", std::string(Name(kind))}}});
+  }
+  // Since the start, if they were never read.
+  const auto age = server.admin_context().fleet_register.age().value_or(
+      std::chrono::floor<milliseconds>(server.uptime()));
+  MetricFamily old{"tidegate_overrides_age_seconds",
+                   "Since the overrides that this node knows are known to be the fleet's.",
+                   Type::kGauge,
+                   {{static_cast<double>(age.count()) / 1e3}}};
+  MetricFamily restored{"tidegate_overrides_restored_total",
+                        "Times that overrides had gone from Redis and this node put them back.",
+                        Type::kCounter,
+                        {{server.fleet() ? static_cast<double>(server.fleet()->restored()) : 0.0}}};
+  MetricFamily refused{
+      "tidegate_refused_callers_total",
+      "Requests and commands of callers whom nobody knows, or who may not do that.",
+      Type::kCounter,
+      {}};
+  for (const ListenerId id : {ListenerId::kApi, ListenerId::kResp, ListenerId::kAdmin}) {
+    const ListenerGroup& group = server.group(id);
+    if (group.off()) continue;
+    for (std::size_t i = 0; i < Refusals::kReasons; ++i) {
+      const auto why = static_cast<Refusals::Why>(i);
+      refused.values.push_back(
+          {static_cast<double>(group.refusals().count(why)),
+           {{"door", group.name()}, {"reason", std::string(Refusals::Name(why))}}});
+    }
+  }
+  MetricFamily changes{
+      "tidegate_admin_changes_total", "Changes that operators made here.", Type::kCounter, {}};
+  for (std::size_t i = 0; i < kAdminActions; ++i) {
+    changes.values.push_back({static_cast<double>(server.admin_context().counters[i].load()),
+                              {{"action", std::string(Name(static_cast<AdminAction>(i)))}}});
+  }
+  return {std::move(overrides), std::move(old), std::move(restored), std::move(refused),
+          std::move(changes)};
+}
+
+}  // namespace
+
+std::string StatusJson(const Server& server) {
+  const GuardList guards = GuardsOf(server);
+  Counts counts;
+  const auto slots = static_cast<std::uint32_t>(server.compiler().rule_slots().Names().size());
+  double seconds = 0;
+  for (const auto& worker : server.workers()) {
+    for (std::uint32_t slot = 0; slot < slots; ++slot) counts.Add(worker->metrics.counters(), slot);
+    seconds += worker->metrics.latency().seconds();
+  }
+  json::object out{{"version", server.version()},
+                   {"node", server.node()},
+                   {"uptime_ms", std::chrono::floor<milliseconds>(server.uptime()).count()},
+                   {"threads", server.workers().size()},
+                   {"draining", server.not_ready()}};
+  const FleetMember* const fleet = server.fleet();
+  out["store"] = fleet != nullptr ? RedisJson(*server.config().store.redis, guards)
+                                  : json::object{{"kind", "memory"}};
+  if (fleet != nullptr) {
+    AddLastError(server.workers().front()->guard->client(), out["store"].get_object());
+  }
+  out["memory"] = MemoryJson(server.store_stats());
+  if (fleet != nullptr) {
+    out["fleet"] = json::object{{"nodes", fleet->fleet().nodes.load()},
+                                {"key_mismatches", fleet->fleet().strangers.load()}};
+  }
+  const ReloadStatus& reloads = server.reloads();
+  out["config"] = json::object{{"rules", server.admin_context().snapshot().rules->rules().size()},
+                               {"applied_ms", reloads.applied_at.load() * 1000},
+                               {"reloads", reloads.applied.load()},
+                               {"refused", reloads.refused.load()}};
+  json::object overrides{{"count", OverridesOf(server).entries().size()}};
+  for (auto& member : AgeJson(server.admin_context().fleet_register)) {
+    overrides[member.key()] = std::move(member.value());
+  }
+  out["overrides"] = std::move(overrides);
+  out["decisions"] = counts.OutcomesJson();
+  out["decided_by"] = counts.SourcesJson();
+  out["failures"] = FailuresJson(guards);
+  out["latency"] = Histogram(
+      DecisionLatency::kBuckets, seconds,
+      [&](std::size_t i) {
+        std::uint64_t all = 0;
+        for (const auto& worker : server.workers()) all += worker->metrics.latency().count(i);
+        return all;
+      },
+      &DecisionLatency::UpperSeconds);
+  json::array doors;
+  for (const ListenerId id :
+       {ListenerId::kApi, ListenerId::kGateway, ListenerId::kResp, ListenerId::kAdmin}) {
+    if (!server.group(id).off()) doors.push_back(DoorJson(server.group(id).Stats()));
+  }
+  out["doors"] = std::move(doors);
+  return json::serialize(out) + "\n";
+}
+
+std::string RulesJson(const Server& server) {
+  const Snapshot& snapshot = server.admin_context().snapshot();
+  std::map<std::string_view, std::size_t> given;  // By operators.
+  const OverrideTable& table = OverridesOf(server);
+  for (const OverrideTable::Entry& entry : table.entries()) {
+    const auto left = table.Left(entry);
+    if (!left || *left > Micros{0}) ++given[entry.what.rule];
+  }
+  json::array rules;
+  for (const Rule& rule : snapshot.rules->rules()) {
+    Counts counts;
+    for (const auto& worker : server.workers()) {
+      counts.Add(worker->metrics.counters(), snapshot.SlotOf(&rule));
+    }
+    const Quota& quota = rule.quota;
+    json::object one{{"rule", rule.id},
+                     {"match", MatchJson(snapshot.rules->matches()[rule.number])},
+                     {"per", rule.per.Text()},
+                     {"algorithm", Text(tidegate::Name(quota.algorithm()))},
+                     {"limit", LimitText{quota.limit(), quota.period()}.Text()}};
+    const bool bucket =
+        quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kGcra;
+    if (bucket) one["burst"] = quota.capacity();
+    one["capacity"] = quota.capacity();
+    one["mode"] = rule.mode == Mode::kShadow ? "shadow" : "enforce";
+    one["on_failure"] = Name(rule.on_failure);
+    one["cost"] = CostText(rule.cost);
+    one["overrides"] = given[rule.id];
+    one["configured_overrides"] = rule.overrides.size();
+    one["decisions"] = counts.OutcomesJson();
+    rules.push_back(std::move(one));
+  }
+  return json::serialize(json::object{{"rules", std::move(rules)}}) + "\n";
+}
+
+std::string HotJson(const Server& server, std::size_t most) {
+  std::vector<std::shared_ptr<const HotReport>> parts;
+  for (const auto& worker : server.workers()) parts.push_back(worker->metrics.hot());
+  const HotReport report = Merge(parts, most);
+  const std::vector<std::string> names = server.compiler().rule_slots().Names();
+  const Snapshot& snapshot = server.admin_context().snapshot();
+  const bool plain = snapshot.key_names == Config::Metrics::KeyNames::kPlain;
+  const auto list = [&](HotBy by) {
+    const HotList& hot = report.of(by);
+    json::array keys;
+    for (const HotKey& key : hot.keys) {
+      keys.push_back(json::object{
+          {"rule", key.slot < names.size() ? names[key.slot] : names.front()},
+          {"key", plain ? key.identity : snapshot.rules->identifier().Veiled(key.identity)},
+          {"count", key.count},
+          {"error", key.error}});
+    }
+    return json::object{{"total", hot.total}, {"error", hot.error}, {"keys", std::move(keys)}};
+  };
+  const json::object out{{"window_ms", report.span.count()},
+                         {"names", plain ? "plain" : "hashed"},
+                         {"requests", list(HotBy::kRequests)},
+                         {"denials", list(HotBy::kDenials)},
+                         {"cost", list(HotBy::kCost)}};
+  return json::serialize(out) + "\n";
+}
+
+std::string MetricsText(const Server& server) {
+  std::vector<const DecisionCounters*> counters;
+  std::vector<const Tally*> tallies;
+  std::vector<const Gateway*> gateways;
+  for (const auto& worker : server.workers()) {
+    counters.push_back(&worker->metrics.counters());
+    tallies.push_back(&worker->metrics);
+    if (worker->gateway) gateways.push_back(worker->gateway.get());
+  }
+  const GuardList guards = GuardsOf(server);
+  const SnapshotCompiler& compiler = server.compiler();
+  const Snapshot& snapshot = server.admin_context().snapshot();
+  std::vector<MetricsReport::Door> doors;
+  for (const ListenerId id :
+       {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp, ListenerId::kGateway}) {
+    const ListenerGroup& group = server.group(id);
+    const bool always = id == ListenerId::kApi || id == ListenerId::kAdmin;
+    if (always || !group.off()) doors.push_back(group.Stats());
+  }
+  std::vector<MetricFamily> more = TallyMetrics(tallies);
+  Append(more, FailureMetrics(guards));
+  Append(more, AdminMetrics(server));
+  if (server.fleet() != nullptr) Append(more, RedisMetrics(guards, server.fleet()->fleet()));
+  if (!gateways.empty()) {
+    Append(more, GatewayMetrics(gateways, compiler.route_slots().Names(),
+                                compiler.upstream_slots().Names(), snapshot.routes->upstreams(),
+                                server.access_log()));
+  }
+  const ReloadStatus& reloads = server.reloads();
+  return Expose({.version = server.version(),
+                 .rule_names = compiler.rule_slots().Names(),
+                 .decisions = counters,
+                 .store = server.store_stats(),
+                 .store_max_entries = server.config().store.max_keys,
+                 .store_max_list_bytes = server.config().store.max_list_bytes,
+                 .reactors = server.workers().size(),
+                 .rules = snapshot.rules->rules().size(),
+                 .reloads = reloads.applied,
+                 .failed_reloads = reloads.refused,
+                 .last_reload_seconds = static_cast<double>(reloads.applied_at.load()),
+                 .last_reload_refused = reloads.last_refused,
+                 .doors = std::move(doors),
+                 .more = std::move(more)});
+}
+
+}  // namespace tidegate

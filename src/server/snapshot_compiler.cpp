@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/snapshot_compiler.hpp"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "frontends/access_policy.hpp"
+#include "gateway/routing.hpp"
+#include "rules/jwt.hpp"
+
+namespace tidegate {
+namespace {
+
+Problem ErrorAt(std::string where, std::string message) {
+  return {Problem::Severity::kError, {}, std::move(where), std::move(message)};
+}
+
+std::shared_ptr<const Identifier> MakeIdentifier(const Config::Identity& identity,
+                                                 const Config::ClientIp& client_ip,
+                                                 const std::string& key, Problems& problems) {
+  Identifier::Options options{.hmac_key = identity.hmac_key.empty() ? key : identity.hmac_key,
+                              .ipv6_prefix = client_ip.ipv6_prefix,
+                              .jwt = nullptr};
+  if (const auto& jwt = identity.jwt) {
+    auto verifier = JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
+                                       .public_key_pem = jwt->public_key_pem,
+                                       .unverified = jwt->unverified,
+                                       .issuer = jwt->issuer,
+                                       .audience = jwt->audience});
+    if (!verifier) {
+      problems.push_back(ErrorAt("identity.jwt", verifier.error().message));
+      return nullptr;
+    }
+    options.jwt = *verifier;
+  }
+  return std::make_shared<const Identifier>(std::move(options));
+}
+
+struct ListenerEntry {
+  std::string_view name;
+  ListenSpec Config::Listen::*spec;
+};
+/// By ListenerId.
+constexpr std::array<ListenerEntry, kListeners> kEntries = {{{"api", &Config::Listen::api},
+                                                             {"admin", &Config::Listen::admin},
+                                                             {"gateway", &Config::Listen::gateway},
+                                                             {"resp", &Config::Listen::resp}}};
+
+Problem ErrorAt(const ListenerEntry& entry, std::string message) {
+  return ErrorAt("listen." + std::string(entry.name), std::move(message));
+}
+
+/// What of `now` a listener that was started with `spec` can take over without a restart: the
+/// certificates, and which client certificates it asks for.
+ListenSpec Effective(const ListenSpec& spec, const ListenSpec& now) {
+  ListenSpec effective = spec;
+  if (effective.tls && now.tls) effective.tls = now.tls;
+  return effective;
+}
+
+/// Whether nothing of `now` waits for a restart.
+bool Fits(const ListenSpec& spec, const ListenSpec& now) { return Effective(spec, now) == now; }
+
+net::TlsServer::Clients ClientsOf(ListenTls::Clients clients) noexcept {
+  switch (clients) {
+    case ListenTls::Clients::kNone:
+      return net::TlsServer::Clients::kUnknown;
+    case ListenTls::Clients::kOptional:
+      return net::TlsServer::Clients::kMayBeKnown;
+    case ListenTls::Clients::kRequired:
+      break;
+  }
+  return net::TlsServer::Clients::kMustBeKnown;
+}
+
+Result<std::shared_ptr<const net::TlsServer>> MakeTls(const ListenTls& tls, bool http) {
+  net::TlsServer::Options options{.certificates = {},
+                                  .client_ca_pem = tls.client_ca_pem,
+                                  .clients = ClientsOf(tls.clients),
+                                  .only_13 = tls.min_version == ListenTls::Version::kTls13,
+                                  .http = http};
+  for (const ListenTls::Certificate& pair : tls.certificates) {
+    options.certificates.push_back({pair.certificate_pem, pair.key_pem});
+  }
+  return net::TlsServer::Make(options);
+}
+
+}  // namespace
+
+void SnapshotCompiler::Check(const Config& config, Problems& problems) {
+  // Any key will do: nothing is decided with it.
+  const auto identifier =
+      MakeIdentifier(config.identity, config.client_ip, std::string(64, '0'), problems);
+  if (identifier != nullptr) (void)RuleSet::Compile(config, identifier, problems);
+}
+
+std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, Problems& problems) {
+  Config::Identity identity = config.identity;
+  // One node with another key would have buckets of its own and multiply every limit, so with Redis
+  // a new key needs a restart.
+  if (started_with_.store.redis) identity.hmac_key = started_with_.identity.hmac_key;
+  auto identifier = MakeIdentifier(identity, config.client_ip, hmac_key_, problems);
+  if (identifier == nullptr) return nullptr;
+  auto rules = RuleSet::Compile(config, std::move(identifier), problems);
+  if (rules == nullptr) return nullptr;
+  auto snapshot = std::make_shared<Snapshot>();
+  for (const Rule& rule : rules->rules()) {
+    snapshot->slots.push_back(rule_slots_.SlotOf(rule.id));
+  }
+  snapshot->rules = std::move(rules);
+  snapshot->responses = config.responses;
+  snapshot->api = config.api;
+  snapshot->resp = config.resp;
+  snapshot->key_names = config.metrics.key_names;
+  auto access = std::make_shared<AccessControl>(AccessControl{Tokens(config.access.tokens), {}});
+  for (std::size_t i = 0; i < kListeners; ++i) {
+    const auto spec = kEntries[i].spec;
+    access->policies[i] = AccessPolicy(Effective(started_with_.listen.*spec, config.listen.*spec));
+  }
+  snapshot->access = std::move(access);
+  return snapshot;
+}
+
+std::shared_ptr<const Snapshot> SnapshotCompiler::Compile(const Config& config,
+                                                          Problems& problems) {
+  auto snapshot = CompileRules(config, problems);
+  if (snapshot == nullptr) return nullptr;
+  if (!started_with_.listen.gateway.off()) {
+    const Routing* const before = current_ == nullptr ? nullptr : current_->routes.get();
+    snapshot->routes = Routing::Make(config, before, route_slots_, upstream_slots_, problems);
+    if (snapshot->routes == nullptr) return nullptr;
+  }
+  if (!CompileTls(config, *snapshot, problems)) return nullptr;
+  if (current_ != nullptr && !KeepsAuthentication(config, *snapshot, problems)) return nullptr;
+  in_force_ = config;
+  current_ = snapshot;
+  return snapshot;
+}
+
+std::shared_ptr<const Snapshot> SnapshotCompiler::CompileWithKey(const std::string& hmac_key) {
+  hmac_key_ = hmac_key;
+  Problems ignored;  // It was compiled before.
+  const Config config = in_force_;
+  return Compile(config, ignored);
+}
+
+bool SnapshotCompiler::CompileTls(const Config& config, Snapshot& snapshot,
+                                  Problems& problems) const {
+  for (std::size_t i = 0; i < kListeners; ++i) {
+    const ListenSpec& started = started_with_.listen.*kEntries[i].spec;
+    const ListenSpec& now = config.listen.*kEntries[i].spec;
+    // Whether a listener has TLS at all changes only with a restart.
+    if (started.off() || !started.tls || !now.tls) continue;
+    const bool http = static_cast<ListenerId>(i) != ListenerId::kResp;
+    auto made = MakeTls(*now.tls, http);
+    if (!made) {
+      problems.push_back(ErrorAt(kEntries[i], "tls: " + made.error().message));
+      return false;
+    }
+    snapshot.tls[i] = *std::move(made);
+  }
+  return true;
+}
+
+/// Tokens are taken over at once, but what replaces them, a client CA for instance, may need a
+/// restart: the listener would be open until then.
+bool SnapshotCompiler::KeepsAuthentication(const Config& config, const Snapshot& snapshot,
+                                           Problems& problems) const {
+  bool kept = true;
+  for (const ListenerId id : {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp}) {
+    const ListenerEntry& entry = kEntries[static_cast<std::size_t>(id)];
+    const ListenSpec& started = started_with_.listen.*entry.spec;
+    // A listener that is as the file wants it may require what it wants.
+    if (started.off() || Fits(started, config.listen.*entry.spec) ||
+        !current_->access->of(id).Required(current_->access->tokens) ||
+        snapshot.access->of(id).Required(snapshot.access->tokens)) {
+      continue;
+    }
+    problems.push_back(
+        ErrorAt(entry, "this reload would leave listener `" + std::string(entry.name) +
+                           "` without authentication: what it required was removed, and the "
+                           "replacement needs a restart"));
+    kept = false;
+  }
+  return kept;
+}
+
+std::vector<std::string> SnapshotCompiler::NeedsRestart(const Config& config) const {
+  std::vector<std::string> changed;
+  for (const ListenerEntry& entry : kEntries) {
+    if (Fits(started_with_.listen.*entry.spec, config.listen.*entry.spec)) continue;
+    changed.emplace_back("listen");
+    break;
+  }
+  Config::Store store = config.store;
+  store.on_failure = started_with_.store.on_failure;  // The rules carry it.
+  if (store != started_with_.store) changed.emplace_back("store");
+  if (config.limits != started_with_.limits) changed.emplace_back("limits");
+  if (config.access_log != started_with_.access_log) changed.emplace_back("access_log");
+  Config::Metrics metrics = config.metrics;
+  metrics.key_names = started_with_.metrics.key_names;  // Taken over at once.
+  if (metrics != started_with_.metrics) changed.emplace_back("metrics");
+  if (started_with_.store.redis && config.identity.hmac_key != started_with_.identity.hmac_key) {
+    changed.emplace_back("identity.hmac_key");
+  }
+  return changed;
+}
+
+}  // namespace tidegate

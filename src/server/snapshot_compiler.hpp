@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decision/snapshot.hpp"
+#include "rules/config.hpp"
+#include "rules/problem.hpp"
+#include "telemetry/rule_slots.hpp"
+
+namespace tidegate {
+
+/// Compiles configurations to Snapshots for one server, and keeps what lasts over reloads: the
+/// slots of counters, the upstreams with their state, the HMAC key. Calls must not overlap; the
+/// names of slots may be read at any time.
+class SnapshotCompiler {
+ public:
+  /// `started_with`: the configuration that listeners and store were made from. `hmac_key`: for
+  /// identities if the configuration has none.
+  SnapshotCompiler(const Config& started_with, std::string hmac_key)
+      : started_with_(started_with), in_force_(started_with), hmac_key_(std::move(hmac_key)) {}
+
+  /// Compiles `config`, which is in force from now on. Returns nullptr, and changes nothing, if a
+  /// problem of severity kError was added. Waits for name servers, two seconds at most.
+  [[nodiscard]] std::shared_ptr<const Snapshot> Compile(const Config& config, Problems& problems);
+  /// Compiles the configuration in force again, with another HMAC key.
+  [[nodiscard]] std::shared_ptr<const Snapshot> CompileWithKey(const std::string& hmac_key);
+  /// The last snapshot that was compiled; nullptr before the first.
+  [[nodiscard]] const std::shared_ptr<const Snapshot>& current() const noexcept { return current_; }
+
+  /// The sections of `config` that take effect only after a restart.
+  [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const;
+  /// Compiles the rules of `config` for their problems alone.
+  static void Check(const Config& config, Problems& problems);
+
+  [[nodiscard]] const RuleSlots& rule_slots() const noexcept { return rule_slots_; }
+  [[nodiscard]] const RuleSlots& route_slots() const noexcept { return route_slots_; }
+  [[nodiscard]] const RuleSlots& upstream_slots() const noexcept { return upstream_slots_; }
+
+ private:
+  [[nodiscard]] std::shared_ptr<Snapshot> CompileRules(const Config& config, Problems& problems);
+  [[nodiscard]] bool CompileTls(const Config& config, Snapshot& snapshot, Problems& problems) const;
+  /// Whether every listener that requires authentication still does.
+  [[nodiscard]] bool KeepsAuthentication(const Config& config, const Snapshot& snapshot,
+                                         Problems& problems) const;
+
+  const Config started_with_;
+  Config in_force_;
+  std::string hmac_key_;
+  std::shared_ptr<const Snapshot> current_;
+  RuleSlots rule_slots_;
+  RuleSlots route_slots_;
+  RuleSlots upstream_slots_;
+};
+
+}  // namespace tidegate
