@@ -83,7 +83,7 @@ void AddBench(CLI::App& app, Action& action) {
             "So many, rather than one for each answer; latencies count from when each was due",
             "N/s");
   AddParsed(bench, "--resp", options->resp, ReadNotEmpty,
-            "Ask TG.DECIDE at the RESP door, without TLS, instead of the API", "HOST:PORT");
+            "Send TG.DECIDE to the RESP frontend, without TLS, instead of the API", "HOST:PORT");
   bench
       .add_option("--pipeline", options->pipeline,
                   "Questions under way per connection, with --resp (default: 1)")

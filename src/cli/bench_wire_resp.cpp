@@ -56,8 +56,8 @@ class RespWire final : public BenchWire {
       }
       return Progress::kAnswer;
     }
-    // limited, limit, remaining, retry, reset, decided_by
-    if (!reply_.is(Reply::Type::kArray) || reply_.elements.size() != 6) return Progress::kGarbage;
+    // limited, limit, remaining, retry, reset, decided_by, reason
+    if (!reply_.is(Reply::Type::kArray) || reply_.elements.size() != 7) return Progress::kGarbage;
     answer.allowed = reply_.elements[0].integer == 0;
     answer.decided_by = reply_.elements[5].text;
     return Progress::kAnswer;

@@ -19,20 +19,28 @@ AdminQuestion QuestionOf(const DecideOptions& options) {
   return {options.peek ? "/v1/peek" : "/v1/decide", std::move(body)};
 }
 
+/// ": the store does not answer", followed by the reason if the server reports one.
+std::string StoreFailure(const Members& decision) {
+  const std::string reason = decision.Text("reason");
+  return ": the store does not answer" + (reason.empty() ? "" : " (" + Shown(reason) + ")");
+}
+
 void PrintDecision(const Members& decision, const Console& console) {
   const bool allowed = decision.Yes("allowed");
   console.out << Inked(allowed ? "allowed" : "denied", allowed ? Ink::kGood : Ink::kBad,
                        console.colours);
   if (decision.Yes("banned")) {
     console.out << ": banned by an operator";
+  } else if (decision.Text("decided_by") == "operator") {
+    console.out << " without being counted: by an operator";
   } else if (decision.Has("limit")) {
     console.out << ", " << decision.Whole("remaining") << " of " << decision.Whole("limit")
                 << " left";
     if (decision.Text("decided_by") == "local") {
-      console.out << " by that node's share: the store does not answer";
+      console.out << " by that node's share" << StoreFailure(decision);
     }
   } else if (decision.Has("rule") && decision.Has("decided_by")) {
-    console.out << " without being counted: the store does not answer";
+    console.out << " without being counted" << StoreFailure(decision);
   }
   if (decision.Has("never")) {
     console.out << ", and it can never pass: the cost is above the limit";

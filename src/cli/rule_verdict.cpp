@@ -65,7 +65,9 @@ RuleVerdict RuleVerdict::Of(const Members& rule) {
   const bool policy = WithoutStore(rule);
   std::string text;
   if (policy) {
-    text = "the store does not answer, and the policy is " + rule.Text("decided_by") + ": ";
+    const std::string reason = rule.Text("reason");
+    text = "the store does not answer" + (reason.empty() ? "" : " (" + reason + ")") +
+           ", and the policy is " + rule.Text("decided_by") + ": ";
   }
   text += shadow ? (allowed ? "would allow" : "would deny") : (allowed ? "allows" : "denies");
   if (rule.Text("decided_by") == "local") text += " by this node's share";

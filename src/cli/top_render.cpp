@@ -141,10 +141,12 @@ class Page {
     Line line = New();
     line.Put("decided by ", Ink::kQuiet);
     for (const View::Named& decided_by : view_.sources) {
-      const bool exact = decided_by.name == "store" || decided_by.name == "cache";
+      // Red is for failure policies. What an operator decided is as intended.
+      const bool policy =
+          decided_by.name == "local" || decided_by.name == "open" || decided_by.name == "closed";
       line.Put("  " + decided_by.name + " ");
       line.Put(Rate(decided_by.rate) + "/s",
-               !exact && decided_by.rate > 0 ? Ink::kBad : Ink::kPlain);
+               policy && decided_by.rate > 0 ? Ink::kBad : Ink::kPlain);
     }
     for (const View::Named& failure : view_.failures) {
       line.Put("  " + failure.name + " " + Rate(failure.rate) + "/s", Ink::kBad);

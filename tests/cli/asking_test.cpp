@@ -94,20 +94,38 @@ TEST_F(AskingTest, WhetherARuleSufficesTheServerKnows) {
 }
 
 TEST_F(AskingTest, DecideSaysThatOneNodeAloneDecided) {
-  EXPECT_EQ(Printed(R"({"allowed":true,"rule":"r","limit":50,"remaining":49,"decided_by":"local"})",
+  const auto decided = [&](const std::string& reason) {
+    return Printed(R"({"allowed":true,"rule":"r","limit":50,"remaining":49,"decided_by":"local")" +
+                       reason + "}",
+                   [&](const AskOptions& ask) {
+                     return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
+                   });
+  };
+  EXPECT_EQ(decided(R"(,"reason":"timeout")"),
+            "allowed, 49 of 50 left by that node's share: the store does not answer (timeout)\n");
+  EXPECT_EQ(decided(""), "allowed, 49 of 50 left by that node's share: the store does not answer\n")
+      << "an older server reports no reason";
+}
+
+TEST_F(AskingTest, DecideSaysThatAnOperatorAllowedTheKey) {
+  EXPECT_EQ(Printed(R"({"allowed":true,"exempt":true,"rule":"r","decided_by":"operator",)"
+                    R"("reason":"exempt","rules":[]})",
                     [&](const AskOptions& ask) {
                       return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
                     }),
-            "allowed, 49 of 50 left by that node's share: the store does not answer\n");
+            "allowed without being counted: by an operator\n");
+  EXPECT_EQ(exit_, kOk);
 }
 
 TEST_F(AskingTest, DecideSaysThatAKeyIsBanned) {
-  EXPECT_EQ(Printed(R"({"allowed":false,"banned":true,"rule":"r","retry_after_ms":60000})",
-                    [&](const AskOptions& ask) {
-                      return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
-                    },
-                    403),
-            "denied: banned by an operator, try again in 1 min\n");
+  EXPECT_EQ(
+      Printed(R"({"allowed":false,"denied":true,"banned":true,"rule":"r",)"
+              R"("retry_after_ms":60000,"decided_by":"operator","reason":"banned","rules":[]})",
+              [&](const AskOptions& ask) {
+                return Decide({.ask = ask, .rule = "r", .identity = "a"}, console_);
+              },
+              403),
+      "denied: banned by an operator, try again in 1 min\n");
   EXPECT_EQ(exit_, kRuntime);
 }
 

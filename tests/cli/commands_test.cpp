@@ -147,13 +147,14 @@ TEST_F(CommandsTest, Listings) {
 
 TEST_F(CommandsTest, Status) {
   EXPECT_EQ(cli::Status(To(fake_), console_), kOk);
-  EXPECT_THAT(Out(), StartsWith("server     tidegate 0.1.0, node k3Jx0aB1, up 1 s, 2 threads\n"
-                                "store      redis single redis://127.0.0.1:6379\n"
-                                "           connected 2 of 2, breaker closed, waiting 0\n"));
+  EXPECT_THAT(Out(), StartsWith("server      tidegate 0.1.0, node k3Jx0aB1, up 1 s, 2 threads\n"
+                                "store       redis single redis://127.0.0.1:6379\n"
+                                "            connected 2 of 2, breaker closed, waiting 0\n"));
   EXPECT_THAT(Out(),
-              HasSubstr("\n           1,000 batches, 9,000 calls, 4,000 entries, 17 denials"));
-  EXPECT_THAT(Out(), HasSubstr("decisions  allowed 80, denied 20\n"));
-  EXPECT_THAT(Out(), HasSubstr("latency    p50 2.0 us, p99 > 2.0 us of 100\n"));
+              HasSubstr("\n            1,000 batches, 9,000 calls, 4,000 entries, 17 denials"));
+  EXPECT_THAT(Out(), HasSubstr("decisions   allowed 80, denied 20\n"));
+  EXPECT_THAT(Out(), HasSubstr("decided by  store 85, cache 15\n"));
+  EXPECT_THAT(Out(), HasSubstr("latency     p50 2.0 us, p99 > 2.0 us of 100\n"));
   EXPECT_THAT(Out(), HasSubstr("\napi             4         9     1,020        0     0\n"));
 }
 
@@ -355,14 +356,14 @@ TEST_F(CommandsTest, Decide) {
   FakeAdmin server([](const Question& question) {
     if (question.body.find("\"bob\"") != std::string::npos) {
       return Reply{429, R"({"allowed":false,"rule":"r","limit":5,"remaining":0,)"
-                        R"("retry_after_ms":1500,"decided_by":"store"})"};
+                        R"("retry_after_ms":1500,"decided_by":"store","reason":"quota"})"};
     }
     if (question.body.find("\"carol\"") != std::string::npos) {
-      return Reply{503,
-                   R"({"allowed":false,"rule":"r","retry_after_ms":1000,"decided_by":"closed"})"};
+      return Reply{503, R"({"allowed":false,"rule":"r","retry_after_ms":1000,)"
+                        R"("decided_by":"closed","reason":"rediserror"})"};
     }
-    return Reply{200,
-                 R"({"allowed":true,"rule":"r","limit":5,"remaining":4,"decided_by":"store"})"};
+    return Reply{200, R"({"allowed":true,"rule":"r","limit":5,"remaining":4,)"
+                      R"("decided_by":"store","reason":"quota"})"};
   });
   EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "alice", .cost = 2}, console_),
             kOk);
@@ -375,7 +376,9 @@ TEST_F(CommandsTest, Decide) {
   EXPECT_EQ(server.Questions().back().target, "/v1/peek");
   out_.str("");
   EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "carol"}, console_), kRuntime);
-  EXPECT_EQ(Out(), "denied without being counted: the store does not answer, try again in 1 s\n");
+  EXPECT_EQ(Out(),
+            "denied without being counted: the store does not answer (rediserror), try again in "
+            "1 s\n");
 }
 
 TEST_F(CommandsTest, TopWithoutATerminalPrintsOneView) {

@@ -76,19 +76,21 @@ TEST_F(ExplainTest, SaysThatTheStoreDoesNotAnswer) {
                      RuleJson("a", rule) + "]}");
   };
   const std::string local = one(
-      R"("allowed":true,"decided_by":"local","before":{"remaining":49,"of":50},"after":{"remaining":48})");
+      R"("allowed":true,"decided_by":"local","reason":"timeout","before":{"remaining":49,"of":50},"after":{"remaining":48})");
   EXPECT_THAT(local,
               StartsWith("would be allowed (200): rule a governs (the store does not answer)\n"));
-  EXPECT_THAT(local, HasSubstr("\na  the store does not answer, and the policy is local: allows by "
-                               "this node's share, 49 of 50 left, 48 after it\n"));
+  EXPECT_THAT(local, HasSubstr("\na  the store does not answer (timeout), and the policy is local: "
+                               "allows by this node's share, 49 of 50 left, 48 after it\n"));
   EXPECT_THAT(one(R"("allowed":true,"decided_by":"local","before":{"remaining":49})"),
               HasSubstr("by this node's share, 49 of 100 left\n"))
       << "an older server does not say of how many";
-  EXPECT_THAT(one(R"("allowed":false,"decided_by":"closed","retry_after_ms":1000)"),
-              HasSubstr("\na  the store does not answer, and the policy is closed: denies, try "
-                        "again in 1 s\n"));
+  EXPECT_THAT(
+      one(R"("allowed":false,"decided_by":"closed","reason":"breaker_open","retry_after_ms":1000)"),
+      HasSubstr("\na  the store does not answer (breaker_open), and the policy is closed: denies, "
+                "try again in 1 s\n"));
   EXPECT_THAT(one(R"("allowed":true,"decided_by":"open")"),
-              HasSubstr("\na  the store does not answer, and the policy is open: allows\n"));
+              HasSubstr("\na  the store does not answer, and the policy is open: allows\n"))
+      << "an older server reports no reason";
   for (const char* decided_by : {"store", "cache"}) {
     const std::string exact = one(R"("allowed":true,"before":{"remaining":7},"decided_by":")" +
                                   std::string(decided_by) + "\"");

@@ -51,7 +51,7 @@ std::string Status(int polls) {
          times(80) + R"(,"denied":)" + times(20) +
          R"(,"shadow_allowed":0,"shadow_denied":0,"banned":0,"exempted":0},"decided_by":{"store":)" +
          times(85) + R"(,"cache":)" + times(15) +
-         R"(,"local":0,"open":0,"closed":0},"failures":{"timeout":0,"breaker_open":0},)"
+         R"(,"local":0,"open":0,"closed":0,"operator":0},"failures":{"timeout":0,"breaker_open":0},)"
          R"("latency":{"count":)" +
          times(100) + R"(,"sum":0.5,"buckets":[[0.000001,)" + times(4) + R"(],[0.000002,)" +
          times(90) + R"(],[null,)" + times(100) +
@@ -91,7 +91,7 @@ constexpr const char* kExplain =
     R"("request":{"method":"GET","host":"api.example.com","path":"/v1/x","client_ip":"203.0.113.7"},"rules":[)"
     R"({"rule":"per-key","matched":true,"counted_by":"header:x-api-key","key":"header:x-api-key=~k3Jx0",)"
     R"("stored_as":"tg:tb:per-key:{header:x-api-key=~k3Jx0}","algorithm":"token_bucket","limit":"100/s","capacity":200,)"
-    R"("cost":1,"mode":"enforce","on_failure":"local","allowed":false,"before":{"remaining":0,"reset_after_ms":2000},)"
+    R"("cost":1,"mode":"enforce","on_failure":"local","allowed":false,"decided_by":"store","reason":"quota","before":{"remaining":0,"reset_after_ms":2000},)"
     R"("after":{"remaining":0},"retry_after_ms":10,"override":{"kind":"quota","limit":"100/s","burst":200,)"
     R"("reason":"partner","by":"alice","left_ms":3600000}},)"
     R"({"rule":"logins","matched":false,"why":"its method is POST, the request's is GET"}],"considered":2,"left_out":0})";

@@ -55,13 +55,13 @@ TEST_F(LookTest, OverridesThatWereNeverReadAreNotNone) {
   EXPECT_EQ(Overrides(R"({"overrides":[],"known":false})"),
             "not known: Redis has not answered since the start\n");
   const std::string status = Status(R"({"overrides":{"count":0,"known":false}})");
-  EXPECT_THAT(status, HasSubstr("overrides  not known: Redis has not answered since the start\n"));
+  EXPECT_THAT(status, HasSubstr("overrides   not known: Redis has not answered since the start\n"));
 }
 
 TEST_F(LookTest, StatusTellsTheAgeOfOverridesWhereThereIsOne) {
-  EXPECT_THAT(Status(R"({"overrides":{"count":2}})"), HasSubstr("overrides  2\n"));
+  EXPECT_THAT(Status(R"({"overrides":{"count":2}})"), HasSubstr("overrides   2\n"));
   EXPECT_THAT(Status(R"({"overrides":{"count":2,"age_ms":429}})"),
-              HasSubstr("overrides  2, as of 429 ms ago\n"));
+              HasSubstr("overrides   2, as of 429 ms ago\n"));
 }
 
 TEST_F(LookTest, StatusTellsWhyTheStoreFailed) {
@@ -69,15 +69,15 @@ TEST_F(LookTest, StatusTellsWhyTheStoreFailed) {
   EXPECT_THAT(Status("{\"store\":{" + down +
                      R"(,"last_error":{"reason":"wrongpass","message":"WRONGPASS\u001b no",)"
                      R"("age_ms":1234}}})"),
-              HasSubstr("           last error wrongpass 1 s ago: WRONGPASS\\x1b no\n"));
+              HasSubstr("            last error wrongpass 1 s ago: WRONGPASS\\x1b no\n"));
   EXPECT_THAT(Status("{\"store\":{" + down + "}}"), Not(HasSubstr("last error")));
 }
 
 TEST_F(LookTest, WithoutTimesThereAreTooFewOfThem) {
   EXPECT_THAT(Status(R"({"decisions":{"allowed":3},"latency":{"count":0,"buckets":[[null,0]]}})"),
-              HasSubstr("latency    too few to tell yet\n"));
+              HasSubstr("latency     too few to tell yet\n"));
   EXPECT_THAT(Status(R"({"decisions":{"allowed":0},"latency":{"count":0,"buckets":[[null,0]]}})"),
-              HasSubstr("latency    no answers yet\n"));
+              HasSubstr("latency     no answers yet\n"));
 }
 
 TEST_F(LookTest, RulesCountWhatOperatorsAndTheConfigurationGave) {

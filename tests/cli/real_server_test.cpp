@@ -16,6 +16,7 @@ namespace tidegate::cli {
 namespace {
 
 using service::Service;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -125,20 +126,20 @@ TEST_F(RealServerTest, AStoreThatDoesNotAnswerIsExplained) {
       "  - {id: mine, per: client_ip, limit: 100/s, on_failure: local}\n"
       "  - {id: soft, per: client_ip, limit: 5/m, on_failure: open}\n"
       "  - {id: hard, per: client_ip, limit: 5/m, on_failure: closed, match: {path: /pay}}\n");
+  // The reason depends on how far the first attempt to connect has come.
+  const std::string trouble = "  the store does not answer \\([a-z_]+\\), and the policy is ";
   const std::string passes = Explained(service);
   EXPECT_THAT(
       passes,
       StartsWith("would be allowed (200): rule mine governs (the store does not answer)\n"));
   EXPECT_THAT(passes,
-              HasSubstr("\nmine  the store does not answer, and the policy is local: allows "
-                        "by this node's share, 100 of 100 left, 99 after it\n"));
-  EXPECT_THAT(passes,
-              HasSubstr("\nsoft  the store does not answer, and the policy is open: allows\n"));
+              ContainsRegex("\nmine" + trouble +
+                            "local: allows by this node's share, 100 of 100 left, 99 after it\n"));
+  EXPECT_THAT(passes, ContainsRegex("\nsoft" + trouble + "open: allows\n"));
   const std::string refused = Explained(service, "/pay");
   EXPECT_THAT(refused,
               StartsWith("would be denied (503): rule hard governs (the store does not answer)\n"));
-  EXPECT_THAT(refused, HasSubstr("\nhard  the store does not answer, and the policy is closed: "
-                                 "denies, try again in 1 s\n"));
+  EXPECT_THAT(refused, ContainsRegex("\nhard" + trouble + "closed: denies, try again in 1 s\n"));
   EXPECT_EQ(Decide({.ask = At(service.api()), .rule = "hard", .identity = "203.0.113.7"}, console_),
             kRuntime)
       << "a denial, not a server without an answer";

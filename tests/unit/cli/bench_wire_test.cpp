@@ -29,8 +29,10 @@ TEST(BenchWire, HttpAsksAsTheApiDocumentsIt) {
 TEST(BenchWire, HttpAnswersComeInAnyPieces) {
   const auto wire = MakeHttpWire({"h", 1}, "r", "");
   const std::string bytes =
-      Http(200, R"({"allowed":true,"decided_by":"store","rules":[{"decided_by":"local"}]})") +
-      Http(429, R"({"status":429,"allowed":false,"decided_by":"cache","rules":[]})") +
+      Http(200, R"({"allowed":true,"decided_by":"store","reason":"quota",)"
+                R"("rules":[{"decided_by":"local","reason":"timeout"}]})") +
+      Http(429,
+           R"({"status":429,"allowed":false,"decided_by":"cache","reason":"quota","rules":[]})") +
       Http(200, R"({"allowed":true,"rules":[]})");
   BenchAnswer answer;
   std::vector<std::string> seen;
@@ -72,7 +74,8 @@ TEST(BenchWire, RespAsksAndAnswers) {
   wire->AddQuestion("bench-1", out);
   EXPECT_EQ(out, "*3\r\n$9\r\nTG.DECIDE\r\n$4\r\nrule\r\n$7\r\nbench-1\r\n");
   wire->Feed(
-      "*6\r\n:1\r\n:5\r\n:0\r\n:100\r\n:100\r\n$5\r\ncache\r\n-UNAVAILABLE x\r\n-ERR no\r\n+?\r\n");
+      "*7\r\n:1\r\n:5\r\n:0\r\n:100\r\n:100\r\n$5\r\ncache\r\n$5\r\nquota\r\n"
+      "-UNAVAILABLE x\r\n-ERR no\r\n+?\r\n");
   BenchAnswer answer;
   ASSERT_EQ(wire->Next(answer), Progress::kAnswer);
   EXPECT_FALSE(answer.allowed);
@@ -94,7 +97,7 @@ TEST(BenchWire, RespSaysWhoItIsFirst) {
   BenchAnswer answer;
   wire->Feed("+OK\r\n");
   EXPECT_EQ(wire->Next(answer), Progress::kMore);
-  wire->Feed("*6\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:100\r\n$5\r\nstore\r\n");
+  wire->Feed("*7\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:100\r\n$5\r\nstore\r\n$5\r\nquota\r\n");
   EXPECT_EQ(wire->Next(answer), Progress::kAnswer);
   EXPECT_TRUE(answer.allowed);
   wire->Reset();

@@ -37,8 +37,8 @@ TopSample At(int seconds, const std::string& node = "n1") {
       R"(]]}},"fleet":{"nodes":3,"key_mismatches":0},"overrides":{"count":2},
       "decisions":{"allowed":)" +
       times(80) + R"(,"denied":)" + times(15) + R"(,"banned":)" + times(5) +
-      R"(},"decided_by":{"store":)" + times(85) + R"(,"cache":)" + times(15) +
-      R"(,"open":0},"failures":{"timeout":)" + n + R"(},
+      R"(},"decided_by":{"store":)" + times(80) + R"(,"cache":)" + times(15) +
+      R"(,"open":0,"operator":)" + times(5) + R"(},"failures":{"timeout":)" + n + R"(},
       "latency":{"buckets":[[0.000002,)" +
       times(99) + R"(],[0.001,)" + times(100) + R"(]]}})");
   sample.rules = Parsed(
@@ -126,7 +126,9 @@ TEST(TopRender, ShowsAllOfIt) {
                               "p50 64 us  p99 512 us\n"));
   EXPECT_THAT(text, HasSubstr("100 decisions/s  denied 20/s (20.0%)  banned 5.0/s  p50 2.0 us  "
                               "p99 2.0 us"));
-  EXPECT_THAT(text, HasSubstr("store 85/s  cache 15/s  open 0/s  timeout 1.0/s"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("decided by   store 80/s  cache 15/s  open 0/s  operator 5.0/s  timeout 1.0/s"));
   EXPECT_THAT(text, HasSubstr("RULE      ALLOWED/S    DENIED/S   DENIED  LIMIT  ALGORITHM       "
                               "MODE\n"
                               "per-key          80          20    20.0%  100/s  token_bucket    "
