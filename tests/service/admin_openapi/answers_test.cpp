@@ -46,6 +46,15 @@ constexpr Unshown kUnshown[] = {
     {"RedisStore.mode=\"sentinel\"", "it needs sentinels: tests/redis has them"},
     {"RedisStore.mode=\"cluster\"", "it needs a cluster: tests/redis has it"},
     {"RedisStore.breaker=\"half_open\"", "a moment between two others"},
+    {"DecisionReason=\"badresponse\"", "it needs a Redis that sends garbage: tests/redis has it"},
+    {"DecisionReason=\"badtypes\"", "likewise"},
+    {"DecisionReason=\"queue_full\"", "it needs a flood: tests/redis has it"},
+};
+
+/// What the scenes show on some runs only, and why.
+constexpr Unshown kSometimesShown[] = {
+    {"DecisionReason=\"rediserror\"", "soon after Redis was killed, until its breaker opens"},
+    {"DecisionReason=\"timeout\"", "likewise"},
 };
 
 TEST(AdminOpenApi, EveryAnswerIsDocumentedAndEveryDocumentedAnswerIsGiven) {
@@ -58,6 +67,7 @@ TEST(AdminOpenApi, EveryAnswerIsDocumentedAndEveryDocumentedAnswerIsGiven) {
   for (const Unshown& unshown : kUnshown) {
     EXPECT_EQ(unseen.erase(unshown.line), 1u) << unshown.line << " is shown, or not documented";
   }
+  for (const Unshown& sometimes : kSometimesShown) unseen.erase(sometimes.line);
   EXPECT_THAT(unseen, IsEmpty()) << "documented, and never answered";
 }
 

@@ -120,6 +120,10 @@ void RedisGone(Witness& witness) {
   EXPECT_EQ(op.Get("/readyz").body, "ready, but the store does not answer\n");
   EXPECT_TRUE(Soon(
       [&] { return json::parse(op.Get("/v1/status").body).at("store").at("breaker") == "open"; }));
+  EXPECT_TRUE(Soon([&] {
+    const json::value told = op.Told("/v1/explain", Whom("closed"), "rules");
+    return told.as_array().at(0).at("reason") == "breaker_open";
+  }));
   EXPECT_FALSE(json::parse(op.Get("/v1/status").body)
                    .at("store")
                    .at("last_error")

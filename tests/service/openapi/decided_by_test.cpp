@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers while the store does not answer: each decided_by at every path, as the document says.
+// Responses while the store does not answer: each failure policy at every path, as documented.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +17,7 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-/// Answers for each rule from the decided_by that it is told, as a guarded store does when it has
-/// lost its Redis.
+/// Decides for each rule as the source given in `sources`, like a store that has lost its Redis.
 class FailureStore final : public Store {
  public:
   std::map<std::string, DecidedBy, std::less<>> sources;
@@ -33,7 +32,10 @@ class FailureStore final : public Store {
       const auto found = sources.find(charge.rule);
       decision = {
           .allowed = true, .limit = 10, .remaining = 9, .reset_after = 1s, .rule = charge.rule};
-      if (found != sources.end()) decision.decided_by = found->second;
+      if (found != sources.end()) {
+        decision.decided_by = found->second;
+        decision.reason = Reason::kTimeout;
+      }
       if (decision.decided_by == DecidedBy::kClosed) {
         decision.allowed = false;
         decision.retry_after = 1s;
@@ -127,6 +129,7 @@ TEST_F(DecidedByTest, OpenPassesWithoutNumbers) {
     EXPECT_EQ(reply.fields.at("X-Tidegate-Decided-By"), "open");
     const json::object body = json::parse(reply.body).as_object();
     EXPECT_EQ(body.at("decided_by"), "open");
+    EXPECT_EQ(body.at("reason"), "timeout");
     EXPECT_FALSE(body.contains("limit"));
     for (const json::value& rule : body.at("rules").as_array()) {
       EXPECT_EQ(rule.as_object().size(), 3u) << reply.body;  // rule, mode, allowed
@@ -148,6 +151,7 @@ TEST_F(DecidedByTest, OneClosedRuleIs503AtEveryPath) {
     EXPECT_FALSE(reply.fields.contains("RateLimit-Policy"));
     const json::object body = json::parse(reply.body).as_object();
     EXPECT_EQ(body.at("decided_by"), "closed");
+    EXPECT_EQ(body.at("reason"), "timeout");
     EXPECT_EQ(body.at("retry_after_ms"), 1000);
     EXPECT_EQ(body.at("allowed"), false);
   }
@@ -169,6 +173,7 @@ TEST_F(DecidedByTest, LocalCountsAndOpenSaysNothing) {
     for (const json::value& rule : body.at("rules").as_array()) {
       const bool open = rule.at("rule") == "a" || rule.at("rule") == "d";
       EXPECT_EQ(rule.as_object().contains("decided_by"), open) << reply.body;
+      EXPECT_EQ(rule.as_object().contains("reason"), open) << reply.body;
       EXPECT_EQ(rule.as_object().contains("limit"), !open) << reply.body;
     }
   }
@@ -185,13 +190,14 @@ TEST_F(DecidedByTest, ABatchHasThemOneByOne) {
   const json::array& results = body.at("results").as_array();
   EXPECT_EQ(json::serialize(results[0]),
             R"({"status":503,"decision":{"allowed":false,"rule":"a","retry_after_ms":1000,)"
-            R"("decided_by":"closed","rules":[{"rule":"a","mode":"enforce","allowed":false,)"
-            R"("retry_after_ms":1000}]}})");
+            R"("decided_by":"closed","reason":"timeout","rules":[{"rule":"a","mode":"enforce",)"
+            R"("allowed":false,"retry_after_ms":1000}]}})");
   EXPECT_EQ(json::serialize(results[1]),
             R"({"status":200,"decision":{"allowed":true,"rule":"b","decided_by":"open",)"
-            R"("rules":[{"rule":"b","mode":"enforce","allowed":true}]}})");
+            R"("reason":"timeout","rules":[{"rule":"b","mode":"enforce","allowed":true}]}})");
   EXPECT_EQ(results[2].at("status"), 200);
   EXPECT_EQ(results[2].at("decision").at("decided_by"), "local");
+  EXPECT_EQ(results[2].at("decision").at("reason"), "timeout");
 }
 
 TEST_F(DecidedByTest, AProxyIsToldOfThemToo) {

@@ -39,6 +39,11 @@ class Service {
   [[nodiscard]] Reply Post(std::string_view path, std::string_view body) const {
     return Send(RequestText("POST", path, body));
   }
+  /// REQUIRES: `change` of the constructor gave the server an admin port.
+  [[nodiscard]] Reply PostAdmin(std::string_view path, std::string_view body) const {
+    return Exchange(server_->admin(),
+                    RequestText("POST", path, body, "application/json", {}, "127.0.0.1"));
+  }
 
  private:
   ManualClock clock_;
@@ -263,6 +268,38 @@ TEST(OpenApi, DocumentsWhatIsForbidden) {
       service.Post("/v1/decide/batch", R"({"requests":[{"request":{"path":"/secret"}}]})");
   EXPECT_EQ(batch.status, 200) << batch.body;
   CheckDocumented(batch, Operation("/v1/decide/batch", "post"));
+}
+
+TEST(OpenApi, DocumentsBansAndAllowancesByOperators) {
+  constexpr std::string_view kKey = R"({"rule":"demo","identity":{"client_ip":"203.0.113.7"})";
+  const std::string whom = std::string(kKey) + "}";
+  const std::string proxied =
+      "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /demo/x\r\nX-Forwarded-For: 203.0.113.7\r\n";
+  const Service service([](Config& config) { config.listen.admin = "127.0.0.1:0"; });
+  const auto decided = [&](int status, std::string_view reason) {
+    const Reply reply = service.Post("/v1/decide", whom);
+    EXPECT_EQ(reply.status, status) << reply.body;
+    CheckDocumented(reply, Operation("/v1/decide", "post"));
+    const json::value body = json::parse(reply.body);
+    EXPECT_EQ(body.at("rule"), "demo");
+    EXPECT_EQ(body.at("decided_by"), "operator");
+    EXPECT_EQ(body.at("reason"), json::string(reason.data(), reason.size()));
+    EXPECT_EQ(reply.fields.at("X-Tidegate-Decided-By"), "operator");
+    const Reply batch = service.Post("/v1/decide/batch", R"({"requests":[)" + whom + "]}");
+    EXPECT_EQ(batch.status, 200) << batch.body;
+    CheckDocumented(batch, Operation("/v1/decide/batch", "post"));
+    return reply;
+  };
+  for (const bool ends : {false, true}) {
+    const std::string ban = std::string(kKey) + (ends ? R"(,"ttl":"10s"})" : "}");
+    EXPECT_EQ(service.PostAdmin("/v1/ban", ban).status, 200);
+    EXPECT_EQ(decided(403, "banned").fields.contains("Retry-After"), ends);
+    const Reply auth = service.Send(RequestText("GET", "/v1/auth", "", "", proxied));
+    EXPECT_EQ(auth.status, 403) << auth.body;
+    CheckDocumented(auth, Operation("/v1/auth", "get"));
+  }
+  EXPECT_EQ(service.PostAdmin("/v1/allow", whom).status, 200);
+  decided(200, "exempt");
 }
 
 TEST(OpenApi, DocumentsWhatProxiesAreAnswered) {
