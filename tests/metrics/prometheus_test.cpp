@@ -136,7 +136,7 @@ void PrometheusTest::CheckDecisions() {
        {"allowed", "denied", "shadow_allowed", "shadow_denied", "banned", "exempted"}) {
     occurred("tidegate_decisions_total", "outcome", outcome);
   }
-  for (const char* const decided_by : {"store", "cache", "local", "open", "closed"}) {
+  for (const char* const decided_by : {"store", "cache", "local", "open", "closed", "operator"}) {
     occurred("tidegate_decisions_total", "decided_by", decided_by);
   }
   for (const char* const reason : {"rediserror", "timeout", "breaker_open", "queue_full"}) {

@@ -42,6 +42,9 @@ TEST(Admin, ABanEndsByItselfOrIsLifted) {
   EXPECT_EQ(refused.Field("Retry-After"), "10");
   EXPECT_EQ(refused.Json().at("rule").as_string(), "per-key");
   EXPECT_TRUE(refused.Json().at("banned").as_bool());
+  EXPECT_EQ(refused.Json().at("decided_by").as_string(), "operator");
+  EXPECT_EQ(refused.Json().at("reason").as_string(), "banned");
+  EXPECT_EQ(refused.Field("X-Tidegate-Decided-By"), "operator");
   service.Advance(10s - 1us);
   EXPECT_EQ(service.Decide(Whom()).status, 403);
   service.Advance(1us);
@@ -67,7 +70,8 @@ TEST(Admin, WhoIsBannedIsRefusedAtEveryDoor) {
   Service service(config);
   (void)AskAdmin(service, "/v1/ban", Whom(R"(,"ttl":"1h")"));
   RespClient resp(service.server().resp());
-  EXPECT_EQ(resp.Ask({"TG.DECIDE", "per-key", "abc"}), "[1,-1,-1,3600000,-1,\"store\"]");
+  EXPECT_EQ(resp.Ask({"TG.DECIDE", "per-key", "abc"}),
+            "[1,-1,-1,3600000,-1,\"operator\",\"banned\"]");
   HttpClient auth(service.api());
   auth.Send(
       "GET /v1/auth HTTP/1.1\r\nHost: x\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Uri: /v1/x\r\n"
@@ -75,7 +79,7 @@ TEST(Admin, WhoIsBannedIsRefusedAtEveryDoor) {
   EXPECT_EQ(auth.Read().status, 403);
   EXPECT_EQ(
       service.Metric(
-          "tidegate_decisions_total{rule=\"per-key\",outcome=\"banned\",decided_by=\"none\"}"),
+          R"(tidegate_decisions_total{rule="per-key",outcome="banned",decided_by="operator"})"),
       2);
 }
 
@@ -87,10 +91,13 @@ TEST(Admin, AllowedOnesPassUncounted) {
     const HttpAnswer answer = service.Decide(Whom());
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.Json().at("exempt").as_bool());
+    EXPECT_EQ(answer.Json().at("rule").as_string(), "per-key");
+    EXPECT_EQ(answer.Json().at("decided_by").as_string(), "operator");
+    EXPECT_EQ(answer.Json().at("reason").as_string(), "exempt");
   }
   EXPECT_EQ(
       service.Metric(
-          "tidegate_decisions_total{rule=\"per-key\",outcome=\"exempted\",decided_by=\"none\"}"),
+          R"(tidegate_decisions_total{rule="per-key",outcome="exempted",decided_by="operator"})"),
       5);
   (void)AskAdmin(service, "/v1/lift", Whom());
   EXPECT_EQ(service.Decide(Whom()).status, 429);

@@ -83,7 +83,7 @@ TEST_F(DecideTest, ABucketEmptiesOneByOneAndSaysSo) {
         R"("limit":5,"remaining":)" + std::to_string(left) + R"(,"reset_after_ms":)" + reset;
     std::string wanted = R"({"allowed":true,"rule":"bucket",)";
     wanted.append(numbers).append(
-        R"(,"decided_by":"store","rules":[{"rule":"bucket","mode":"enforce",)");
+        R"(,"decided_by":"store","reason":"quota","rules":[{"rule":"bucket","mode":"enforce",)");
     wanted.append(R"("allowed":true,)").append(numbers).append("}]}");
     EXPECT_EQ(json::value(answer.Json()), json::parse(wanted));
   }
@@ -106,7 +106,7 @@ TEST_F(DecideTest, ADenialIsAProblemWithTheExactTimeToWait) {
       "type":"https://iana.org/assignments/http-problem-types#quota-exceeded",
       "status":429,"violated-policies":["bucket"],
       "allowed":false,"rule":"bucket","limit":5,"remaining":0,"retry_after_ms":2000,
-      "reset_after_ms":10000,"decided_by":"store",
+      "reset_after_ms":10000,"decided_by":"store","reason":"quota",
       "rules":[{"rule":"bucket","mode":"enforce","allowed":false,"limit":5,"remaining":0,
                 "retry_after_ms":2000,"reset_after_ms":10000}]})"));
 }

@@ -64,7 +64,7 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     const bool waits = !verdict.allowed && !of.never;
     return "[" + Number(verdict.allowed ? 0 : 1) + "," + Number(of.limit) + "," +
            Number(of.remaining) + "," + Number(waits ? Ceil(of.retry_after, 1000) : -1) + "," +
-           Number(Ceil(of.reset_after, 1000)) + ",\"store\"]";
+           Number(Ceil(of.reset_after, 1000)) + ",\"store\",\"quota\"]";
   }
 
   static std::string Resp3(const Verdict& verdict) {
@@ -77,7 +77,7 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
                        : ",\"retry_after_ms\":" + Number(Ceil(of.retry_after, 1000));
     }
     return text + ",\"reset_after_ms\":" + Number(Ceil(of.reset_after, 1000)) +
-           ",\"decided_by\":\"store\"}";
+           ",\"decided_by\":\"store\",\"reason\":\"quota\"}";
   }
 
   static void CheckJson(const HttpAnswer& answer, const Verdict& verdict) {

@@ -38,47 +38,51 @@ class RespTest : public testing::Test {
 // --- TG commands ------------------------------------------------------------------------
 
 TEST_F(RespTest, DecideCountsDown) {
-  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[0,3,2,-1,334,\"store\"]");
-  EXPECT_EQ(Ask({"tg.decide", "per-key", "a", "COST", "2"}), "[0,3,0,-1,1000,\"store\"]");
-  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[1,3,0,334,1000,\"store\"]");
-  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "4"}), "[1,3,0,-1,1000,\"store\"]");
-  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "b"}), "[0,3,2,-1,334,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"tg.decide", "per-key", "a", "COST", "2"}), "[0,3,0,-1,1000,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[1,3,0,334,1000,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "4"}), "[1,3,0,-1,1000,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "b"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
 }
 
 TEST_F(RespTest, InVersion3ADecisionIsAMap) {
   (void)Ask({"HELLO", "3"});
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "3"}),
             R"({"allowed":true,"rule":"per-key","limit":3,"remaining":0,)"
-            R"("reset_after_ms":1000,"decided_by":"store"})");
+            R"("reset_after_ms":1000,"decided_by":"store","reason":"quota"})");
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}),
             R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
-            R"("retry_after_ms":334,"reset_after_ms":1000,"decided_by":"store"})");
+            R"("retry_after_ms":334,"reset_after_ms":1000,"decided_by":"store","reason":"quota"})");
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "9"}),
             R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
-            R"("never":true,"reset_after_ms":1000,"decided_by":"store"})");
+            R"("never":true,"reset_after_ms":1000,"decided_by":"store","reason":"quota"})");
 }
 
 TEST_F(RespTest, PeekTakesNothing) {
-  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a", "COST", "2"}), "[0,3,3,-1,0,\"store\"]");
-  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\"]");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a", "COST", "2"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
 }
 
 TEST_F(RespTest, DebitRefundAndReset) {
-  EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "5"}), "[1,3,0,1000,1667,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "5"}),
+            "[1,3,0,1000,1667,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "1");
   EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "0") << "once";
-  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,2,-1,334,\"store\"]");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.RESET", "per-key", "a"}), "1");
-  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\"]");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.RESET", "per-key", "nobody"}), "0");
   (void)Ask({"TG.DECIDE", "per-key", "a"});
   EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "AGE", "10", "ID", "y"}), "1");
 }
 
 TEST_F(RespTest, PlacesAreAcquiredRenewedAndReleased) {
-  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}), "[0,2,1,-1,10000,\"store\"]");
-  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}), "[0,2,1,-1,10000,\"store\"]");
-  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "two"}), "[0,2,0,-1,10000,\"store\"]");
+  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}),
+            "[0,2,1,-1,10000,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}),
+            "[0,2,1,-1,10000,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "two"}),
+            "[0,2,0,-1,10000,\"store\",\"quota\"]");
   EXPECT_THAT(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "three"}), StartsWith("[1,2,0,10000,"));
   EXPECT_EQ(Ask({"TG.RENEW", "jobs", "192.0.2.1", "one"}), "1");
   EXPECT_EQ(Ask({"TG.RELEASE", "jobs", "192.0.2.1", "one"}), "1");
@@ -89,12 +93,12 @@ TEST_F(RespTest, PlacesAreAcquiredRenewedAndReleased) {
 
 TEST_F(RespTest, OtherSourcesAreNamed) {
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "", "WITH", "client_ip", "192.0.2.1"}),
-            "[0,3,2,-1,334,\"store\"]");
+            "[0,3,2,-1,334,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1", "WITH", "path", "/a", "COST", "2"}),
-            "[0,5,3,-1,400,\"store\"]");
+            "[0,5,3,-1,400,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1"}), "-ERR the identity has no value for path")
       << "every request has one: no request would share that bucket";
-  EXPECT_EQ(Ask({"TG.DECIDE", "all", ""}), "[0,2,1,-1,500,\"store\"]");
+  EXPECT_EQ(Ask({"TG.DECIDE", "all", ""}), "[0,2,1,-1,500,\"store\",\"quota\"]");
 }
 
 TEST_F(RespTest, TheApiSharesTheBuckets) {
@@ -124,7 +128,8 @@ TEST_P(BadRespTest, IsAClearErrorAndTakesNothing) {
   const std::string answer = client.Read();
   EXPECT_THAT(answer, StartsWith("-ERR "));
   EXPECT_THAT(answer, HasSubstr(GetParam().says));
-  EXPECT_EQ(client.Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\"]") << "and goes on";
+  EXPECT_EQ(client.Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]")
+      << "and goes on";
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -161,8 +166,8 @@ TEST_F(RespTest, AnyBytesMayBeAnIdentity) {
        {std::string_view("a\0b", 3), std::string_view("\r\n"), std::string_view("{}"),
         std::string_view("}{"), std::string_view("\xff\xfe"),
         std::string_view("tg:tb:per-key:{a}")}) {
-    EXPECT_EQ(Ask({"TG.DECIDE", "per-key", odd}), "[0,3,2,-1,334,\"store\"]");
-    EXPECT_EQ(Ask({"TG.DECIDE", "per-key", odd}), "[0,3,1,-1,667,\"store\"]");
+    EXPECT_EQ(Ask({"TG.DECIDE", "per-key", odd}), "[0,3,2,-1,334,\"store\",\"quota\"]");
+    EXPECT_EQ(Ask({"TG.DECIDE", "per-key", odd}), "[0,3,1,-1,667,\"store\",\"quota\"]");
     EXPECT_EQ(Ask({"CL.THROTTLE", odd, "2", "3", "1"}), "[0,3,2,-1,1]");
   }
 }
@@ -207,8 +212,8 @@ TEST_F(RespTest, InlineCommands) {
   client_.Send("PING\r\n\r\nPING\ntg.decide per-key \"a b\" COST 2\r\n");
   EXPECT_EQ(client_.Read(), "PONG");
   EXPECT_EQ(client_.Read(), "PONG");
-  EXPECT_EQ(client_.Read(), "[0,3,1,-1,667,\"store\"]");
-  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a b"}), "[0,3,1,-1,667,\"store\"]");
+  EXPECT_EQ(client_.Read(), "[0,3,1,-1,667,\"store\",\"quota\"]");
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a b"}), "[0,3,1,-1,667,\"store\",\"quota\"]");
 }
 
 TEST_F(RespTest, APipelineIsAnsweredInOrderAndInOneWrite) {
@@ -276,7 +281,7 @@ TEST_F(RespTest, HttpIsToldWhereItIs) {
   browser.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\ntg.decide per-key a\r\n");
   EXPECT_THAT(browser.ReadRest(), StartsWith("HTTP/1.1 400 "));
   EXPECT_EQ(RespClient(service_.server().resp()).Ask({"TG.PEEK", "per-key", "a"}),
-            "[0,3,3,-1,0,\"store\"]");
+            "[0,3,3,-1,0,\"store\",\"quota\"]");
 }
 
 TEST_F(RespTest, AClientThatTakesNoAnswersIsNotServedForEver) {

@@ -46,7 +46,8 @@ void Describe(json::object& out, const Decision& decision, bool allowed) {
 /// What DESIGN.md, 5, says that the Decision looks like.
 json::object Expected(bool allowed, const Decision& governing, std::span<const Charge> charges,
                       std::span<const Decision> decisions) {
-  json::object out{{"allowed", allowed}, {"rule", governing.rule}, {"decided_by", "store"}};
+  json::object out{
+      {"allowed", allowed}, {"rule", governing.rule}, {"decided_by", "store"}, {"reason", "quota"}};
   Describe(out, governing, allowed);
   json::array rules;
   for (std::size_t i = 0; i < charges.size(); ++i) {

@@ -51,6 +51,7 @@ TEST(AccessLogTest, ALineTellsWhatBecameOfTheRequest) {
   EXPECT_EQ(line.at("allowed"), true);
   EXPECT_EQ(Number(line, "remaining"), 99);
   EXPECT_EQ(Text(line, "decided_by"), "store");
+  EXPECT_EQ(Text(line, "reason"), "quota");
   EXPECT_EQ(Text(line, "upstream"), "127.0.0.1:" + std::to_string(up.port()));
   EXPECT_GE(Number(line, "decision_us"), 0);
   EXPECT_GE(Number(line, "upstream_us"), 0);
@@ -345,7 +346,7 @@ TEST(AccessLogTest, ADeniedClientHasItsWord) {
   EXPECT_EQ(up.requests(), 0);
 }
 
-TEST(AccessLogTest, SoHasABannedOneAndItsRule) {
+TEST(AccessLogTest, LogsRuleOfBannedClient) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: r, per: client_ip, limit: 9/h}]\n" + log.yaml()));
@@ -356,6 +357,8 @@ TEST(AccessLogTest, SoHasABannedOneAndItsRule) {
   const auto line = log.Line();
   EXPECT_EQ(Text(line, "outcome"), "banned");
   EXPECT_EQ(Text(line, "rule"), "r");
+  EXPECT_EQ(Text(line, "decided_by"), "operator");
+  EXPECT_EQ(Text(line, "reason"), "banned");
   EXPECT_EQ(up.requests(), 0);
   EXPECT_EQ(gate.Metric("tidegate_gateway_requests_total{route=\"all\",outcome=\"banned\"}"), 1);
 }

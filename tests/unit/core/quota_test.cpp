@@ -52,6 +52,19 @@ TEST(DecidedBy, HasAName) {
   EXPECT_EQ(Name(DecidedBy::kLocal), "local");
   EXPECT_EQ(Name(DecidedBy::kOpen), "open");
   EXPECT_EQ(Name(DecidedBy::kClosed), "closed");
+  EXPECT_EQ(Name(DecidedBy::kOperator), "operator");
+}
+
+TEST(Reason, HasAName) {
+  EXPECT_EQ(Name(Reason::kQuota), "quota");
+  EXPECT_EQ(Name(Reason::kBanned), "banned");
+  EXPECT_EQ(Name(Reason::kExempt), "exempt");
+  EXPECT_EQ(Name(Reason::kStoreError), "rediserror");
+  EXPECT_EQ(Name(Reason::kBadResponse), "badresponse");
+  EXPECT_EQ(Name(Reason::kBadTypes), "badtypes");
+  EXPECT_EQ(Name(Reason::kTimeout), "timeout");
+  EXPECT_EQ(Name(Reason::kBreakerOpen), "breaker_open");
+  EXPECT_EQ(Name(Reason::kQueueFull), "queue_full");
 }
 
 TEST(Quota, RefusesALimitBelowOne) {

@@ -159,13 +159,17 @@ TEST_F(RenderTest, JitterIsAddedBeforeTheRounding) {
 }
 
 TEST_F(RenderTest, ClosedByFailureIs503WithItsOwnProblem) {
-  const std::array<Decision, 1> decisions{
-      {{.decided_by = DecidedBy::kClosed, .limit = 10, .retry_after = 1s, .rule = "a"}}};
+  const std::array<Decision, 1> decisions{{{.decided_by = DecidedBy::kClosed,
+                                            .reason = Reason::kTimeout,
+                                            .limit = 10,
+                                            .retry_after = 1s,
+                                            .rule = "a"}}};
   const Answer answer = Of(decisions, false);
   EXPECT_EQ(answer.status(), 503);
   EXPECT_EQ(Json(answer).at("type"),
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
   EXPECT_EQ(Json(answer).at("decided_by"), "closed");
+  EXPECT_EQ(Json(answer).at("reason"), "timeout");
   EXPECT_EQ(Json(answer).at("retry_after_ms"), 1000);
   for (const char* const number : {"limit", "remaining", "reset_after_ms"}) {
     EXPECT_FALSE(Json(answer).contains(number)) << number;
@@ -179,31 +183,36 @@ TEST_F(RenderTest, ClosedByFailureIs503WithItsOwnProblem) {
 TEST_F(RenderTest, OpenDecisionHasNoRateLimitFields) {
   const std::array<Decision, 1> decisions{{{.allowed = true,
                                             .decided_by = DecidedBy::kOpen,
+                                            .reason = Reason::kBreakerOpen,
                                             .limit = 10,
                                             .remaining = 9,
                                             .rule = "a"}}};
   const Config::Responses all{.ratelimit_legacy = true, .x_ratelimit = true};
   EXPECT_THAT(Fields(Of(decisions, true), all), Not(HasSubstr("RateLimit")));
   EXPECT_EQ(json::serialize(Json(Of(decisions, true))),
-            R"({"allowed":true,"rule":"a","decided_by":"open",)"
+            R"({"allowed":true,"rule":"a","decided_by":"open","reason":"breaker_open",)"
             R"("rules":[{"rule":"a","mode":"enforce","allowed":true}]})");
 }
 
 TEST_F(RenderTest, RuleNamesItsSourceWhereItDiffersFromTheGoverningOne) {
   const Decision local{.allowed = true,
                        .decided_by = DecidedBy::kLocal,
+                       .reason = Reason::kTimeout,
                        .limit = 5,
                        .remaining = 4,
                        .reset_after = 1s,
                        .rule = "a"};
-  const Decision open{.allowed = true, .decided_by = DecidedBy::kOpen, .limit = 10, .rule = "b"};
+  const Decision open{.allowed = true,
+                      .decided_by = DecidedBy::kOpen,
+                      .reason = Reason::kQueueFull,
+                      .limit = 10,
+                      .rule = "b"};
   const std::array<Decision, 2> passed{local, open};
-  EXPECT_EQ(
-      json::serialize(Json(Of(passed, true))),
-      R"({"allowed":true,"rule":"a","limit":5,"remaining":4,"reset_after_ms":1000,)"
-      R"("decided_by":"local","rules":[{"rule":"a","mode":"enforce","allowed":true,"limit":5,)"
-      R"("remaining":4,"reset_after_ms":1000},)"
-      R"({"rule":"b","mode":"enforce","allowed":true,"decided_by":"open"}]})");
+  EXPECT_EQ(json::serialize(Json(Of(passed, true))),
+            R"({"allowed":true,"rule":"a","limit":5,"remaining":4,"reset_after_ms":1000,)"
+            R"("decided_by":"local","reason":"timeout","rules":[{"rule":"a","mode":"enforce",)"
+            R"("allowed":true,"limit":5,"remaining":4,"reset_after_ms":1000},{"rule":"b",)"
+            R"("mode":"enforce","allowed":true,"decided_by":"open","reason":"queue_full"}]})");
   EXPECT_THAT(Fields(Of(passed, true)), HasSubstr("RateLimit-Policy: \"a\";q=10;w=1\r\n"));
   EXPECT_THAT(Fields(Of(passed, true)), HasSubstr("X-Tidegate-Decided-By: local\r\n"));
 
@@ -215,7 +224,7 @@ TEST_F(RenderTest, RuleNamesItsSourceWhereItDiffersFromTheGoverningOne) {
   EXPECT_EQ(body.at("rule"), "b");
   EXPECT_EQ(json::serialize(body.at("rules")),
             R"([{"rule":"a","mode":"enforce","allowed":true,"limit":5,"remaining":4,)"
-            R"("reset_after_ms":1000,"decided_by":"local"},)"
+            R"("reset_after_ms":1000,"decided_by":"local","reason":"timeout"},)"
             R"({"rule":"b","mode":"enforce","allowed":false,"retry_after_ms":1000}])");
 }
 
@@ -251,8 +260,7 @@ TEST_F(RenderTest, AnOperationThatOneRuleClosedWasNotCarriedOut) {
   }
 }
 
-/// DESIGN.md, 4: every answer says which decided_by spoke, in a header when it is not store or
-/// cache.
+/// A header names who decided, unless it was the store or the cache.
 TEST_F(RenderTest, NamesEverySourceButStoreAndCacheInAHeader) {
   for (const DecidedBy decided_by :
        {DecidedBy::kStore, DecidedBy::kCache, DecidedBy::kLocal, DecidedBy::kOpen}) {

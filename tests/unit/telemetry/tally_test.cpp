@@ -128,8 +128,8 @@ TEST_F(TallyTest, OperatorsDecisionsAreCountedApart) {
   EXPECT_EQ(tally.hot()->of(HotBy::kRequests).total, 2u);
   EXPECT_EQ(tally.hot()->of(HotBy::kDenials).total, 2u);
   const std::string text = Text(tally);
-  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="banned",decided_by="none"} 2)"));
-  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="exempted",decided_by="none"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="banned",decided_by="operator"} 2)"));
+  EXPECT_THAT(text, HasSubstr(R"({rule="per-key",outcome="exempted",decided_by="operator"} 1)"));
 }
 
 TEST_F(TallyTest, MetricsHaveTenRanksAndNoNames) {
