@@ -12,8 +12,9 @@
 
 namespace tidegate::bench {
 
-PipelineLoad::PipelineLoad(int port, int connections, std::function<void(std::string&)> append)
-    : append_(std::move(append)), in_(64u << 10) {
+PipelineLoad::PipelineLoad(int port, int connections, std::function<void(std::string&)> append,
+                           int pipeline)
+    : pipeline_(pipeline), append_(std::move(append)), in_(64u << 10) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
@@ -31,7 +32,7 @@ PipelineLoad::PipelineLoad(int port, int connections, std::function<void(std::st
 
 void PipelineLoad::Send(const net::Descriptor& connection) {
   out_.clear();
-  for (int i = 0; i < kPipeline; ++i) append_(out_);
+  for (int i = 0; i < pipeline_; ++i) append_(out_);
   if (::send(connection.get(), out_.data(), out_.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(out_.size())) {
     throw std::runtime_error("cannot send");
@@ -39,13 +40,13 @@ void PipelineLoad::Send(const net::Descriptor& connection) {
 }
 
 void PipelineLoad::Receive(const net::Descriptor& connection) {
-  for (std::ptrdiff_t answers = 0; answers < kPipeline;) {
+  for (std::ptrdiff_t answers = 0; answers < pipeline_;) {
     const ssize_t got = recv(connection.get(), in_.data(), in_.size(), 0);
     if (got <= 0) throw std::runtime_error("the connection broke");
     const std::string_view text(in_.data(), static_cast<std::size_t>(got));
     if (text.find("-ERR") != text.npos) throw std::runtime_error(std::string(text.substr(0, 80)));
     answers += std::count(text.begin(), text.end(), '*');
-    if (answers == kPipeline && !text.ends_with('\n')) --answers;  // Its last bytes are to come.
+    if (answers == pipeline_ && !text.ends_with('\n')) --answers;  // Its last bytes are to come.
   }
 }
 
@@ -58,11 +59,11 @@ std::uint64_t PipelineLoad::Run(double seconds) {
     for (const auto& connection : connections_) {
       Receive(connection);
       Send(connection);
-      commands += kPipeline;
+      commands += static_cast<std::uint64_t>(pipeline_);
     }
   }
   for (const auto& connection : connections_) Receive(connection);
-  return commands + kPipeline * connections_.size();
+  return commands + static_cast<std::uint64_t>(pipeline_) * connections_.size();
 }
 
 }  // namespace tidegate::bench

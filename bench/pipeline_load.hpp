@@ -15,10 +15,9 @@ namespace tidegate::bench {
 /// redis-benchmark can do as much, but draws keys in its own way only.
 class PipelineLoad {
  public:
-  static constexpr int kPipeline = 32;
-
   /// `append(to)`: the next command, as sent. Each must be answered with an array that holds none.
-  PipelineLoad(int port, int connections, std::function<void(std::string& to)> append);
+  PipelineLoad(int port, int connections, std::function<void(std::string& to)> append,
+               int pipeline = 32);
 
   /// Sends for so long; how many commands. Throws where an answer is an error.
   std::uint64_t Run(double seconds);
@@ -27,6 +26,7 @@ class PipelineLoad {
   void Send(const net::Descriptor& connection);
   void Receive(const net::Descriptor& connection);
 
+  const int pipeline_;
   std::function<void(std::string&)> append_;
   std::vector<net::Descriptor> connections_;
   std::string out_;

@@ -7,10 +7,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "admin/reload.hpp"
 #include "decision/pipeline.hpp"
+#include "limiter/stored_state.hpp"
 #include "store/fleet_register.hpp"
 #include "tidegate/store.hpp"
 
@@ -32,12 +32,6 @@ inline constexpr std::size_t kAdminActions = 8;
 
 /// Changes that were carried out since the start. Counted on one thread, read on any.
 using AdminCounters = std::array<std::atomic<std::uint64_t>, kAdminActions>;
-
-/// The fields that a store holds for a key.
-struct StoredState {
-  bool tracked = false;
-  std::vector<Inspection::Field> fields;
-};
 
 /// What the admin API works with. Belongs to the first reactor.
 struct AdminContext {

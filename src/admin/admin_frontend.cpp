@@ -9,14 +9,11 @@
 
 #include "admin/admin_call.hpp"
 #include "admin/audit.hpp"
-#include "admin/change.hpp"
-#include "admin/explain.hpp"
-#include "admin/inspect.hpp"
+#include "admin/operations.hpp"
 #include "admin/override_json.hpp"
 #include "frontends/http_access.hpp"
 #include "frontends/question.hpp"
 #include "frontends/resolve.hpp"
-#include "frontends/web_page.hpp"
 #include "rules/nearest.hpp"
 
 namespace tidegate {

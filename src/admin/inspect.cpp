@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "admin/inspect.hpp"
+#include "admin/operations.hpp"
 
 #include <utility>
 

@@ -1,11 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/access_policy.hpp"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "net/endpoint.hpp"
 
 namespace tidegate {
+
+Tokens::Tokens(std::span<const TokenSpec> specs) {
+  tokens_.reserve(specs.size());
+  for (const TokenSpec& spec : specs) {
+    Token& token = tokens_.emplace_back();
+    token.name = spec.name;
+    token.may = spec.may;
+    std::memcpy(token.secret.data(), spec.secret.data(), std::min(spec.secret.size(), kLongest));
+  }
+}
+
+const Tokens::Token* Tokens::Find(std::string_view secret) const noexcept {
+  // A zero would be taken for the padding.
+  if (secret.empty() || secret.size() > kLongest || secret.find('\0') != std::string_view::npos)
+    return nullptr;
+  std::array<char, kLongest> padded{};
+  std::memcpy(padded.data(), secret.data(), secret.size());
+  const Token* found = nullptr;
+  for (const Token& token : tokens_) {  // All of them, whichever it is.
+    if (CRYPTO_memcmp(token.secret.data(), padded.data(), kLongest) == 0) found = &token;
+  }
+  OPENSSL_cleanse(padded.data(), padded.size());
+  return found;
+}
 
 AccessPolicy::AccessPolicy(const ListenSpec& spec)
     : certificates_(spec.tls && spec.tls->clients != ListenTls::Clients::kNone), auth_(spec.auth) {

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "decision/snapshot.hpp"
-#include "frontends/tokens.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/listen_spec.hpp"
 
@@ -16,6 +20,29 @@ enum class Rights : std::uint8_t {
   kNone,    ///< The caller must authenticate first.
   kDecide,  ///< May ask and charge, but not refund, release or reset.
   kAll,
+};
+
+/// The secrets that callers authenticate with. The time of a look-up reveals nothing about them,
+/// not even their length. Immutable.
+class Tokens {
+ public:
+  static constexpr std::size_t kLongest = 128;
+
+  struct Token {
+    std::string name;
+    TokenSpec::May may = TokenSpec::May::kAll;
+    std::array<char, kLongest> secret{};  ///< Padded with zeros.
+  };
+
+  Tokens() = default;
+  explicit Tokens(std::span<const TokenSpec> specs);
+
+  [[nodiscard]] bool empty() const noexcept { return tokens_.empty(); }
+  /// nullptr: the secret is unknown.
+  [[nodiscard]] const Token* Find(std::string_view secret) const noexcept;
+
+ private:
+  std::vector<Token> tokens_;
 };
 
 /// Who may do what at one listener. Pure.

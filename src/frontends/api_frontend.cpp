@@ -7,7 +7,6 @@
 
 #include "frontends/forward_auth.hpp"
 #include "frontends/http_access.hpp"
-#include "frontends/web_page.hpp"
 
 namespace tidegate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/redis_metrics.hpp"
+#include "server/metric_families.hpp"
 
 #include <algorithm>
 #include <charconv>

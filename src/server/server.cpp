@@ -12,13 +12,10 @@
 #include "net/http_listener.hpp"
 #include "server/server_report.hpp"
 #include "store/local_register.hpp"
-#include "store/redis/greeting.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
 namespace {
-
-using redis::Reply;
 
 /// The cores that this process may run on.
 std::vector<int> Cores() {
@@ -38,31 +35,6 @@ std::vector<int> Cores() {
 constexpr std::chrono::milliseconds kStopPatience{50};
 /// Ends of overrides further away than this were written by another program.
 constexpr std::chrono::milliseconds kLongest = std::chrono::days{36600};
-/// The most items that are shown of a log or of leases.
-constexpr std::size_t kMostItems = 100;
-
-bool IsList(const Quota& quota) noexcept {
-  return quota.algorithm() == Algorithm::kSlidingLog ||
-         quota.algorithm() == Algorithm::kConcurrency;
-}
-
-/// Reads a hash's fields and values in turn, or a sorted set's members and scores, in turn or in
-/// pairs.
-void ReadFields(const Reply& reply, bool list, StoredState& to) {
-  const auto add = [&](std::string_view name, std::string_view value) {
-    to.fields.push_back({std::string(name), std::string(value)});
-  };
-  for (std::size_t i = 0; i < reply.elements.size(); ++i) {
-    const Reply& element = reply.elements[i];
-    if (list && element.elements.size() == 2) {
-      add(element.elements[0].text, element.elements[1].text);
-    } else if (i + 1 < reply.elements.size()) {
-      add(element.text, reply.elements[i + 1].text);
-      ++i;
-    }
-  }
-}
-
 }  // namespace
 
 // --- Building -------------------------------------------------------------------
@@ -152,7 +124,8 @@ void Server::BuildAdmin() {
     return name;
   };
   admin_context_->read_stored = [this](const Charge& charge, auto done) {
-    ReadStored(charge, std::move(done));
+    if (fleet_) return ReadStored(first().guard->client(), charge, std::move(done));
+    done(ReadStored(*store_, charge));
   };
   if (fleet_) {
     admin_context_->has_fleet_key = fleet_->knows_key();
@@ -177,39 +150,36 @@ Result<void> Server::Listen() {
   net::Listener::Options streaming = options;
   // Bodies stream: the routes say how long they may be.
   streaming.limits.body_bytes = std::numeric_limits<std::size_t>::max();
-  using Made = std::unique_ptr<net::Listener>;
-  const auto open = [&](ListenerId id, std::size_t reactors, auto&& make) {
-    return group(id).Open(
-        reactors, id == ListenerId::kGateway ? streaming : options,
-        [&](std::size_t i, net::Descriptor socket, const net::Listener::Options& with) -> Made {
-          return make(*workers_[i], std::move(socket), with);
+  for (std::size_t i = 0; i < kListeners; ++i) {
+    const auto id = static_cast<ListenerId>(i);
+    auto opened = groups_[i]->Open(
+        id == ListenerId::kAdmin ? 1 : workers_.size(),
+        id == ListenerId::kGateway ? streaming : options,
+        [&](std::size_t worker, net::Descriptor socket, const net::Listener::Options& with) {
+          return MakeListener(id, *workers_[worker], std::move(socket), with);
         });
-  };
-  using net::Descriptor;
-  using Settings = net::Listener::Options;
-  Result<void> opened = open(ListenerId::kApi, workers_.size(),
-                             [](Worker& worker, Descriptor socket, const Settings& with) -> Made {
-                               return std::make_unique<net::HttpListener>(
-                                   worker.reactor, std::move(socket), worker.api, with);
-                             });
-  if (!opened) return opened;
-  opened = open(ListenerId::kGateway, workers_.size(),
-                [](Worker& worker, Descriptor socket, const Settings& with) -> Made {
-                  return std::make_unique<GatewayListener>(worker.reactor, std::move(socket),
-                                                           *worker.gateway, with);
-                });
-  if (!opened) return opened;
-  opened = open(ListenerId::kResp, workers_.size(),
-                [](Worker& worker, Descriptor socket, const Settings& with) -> Made {
-                  return std::make_unique<RespListener>(worker.reactor, std::move(socket),
-                                                        *worker.resp, with);
-                });
-  if (!opened) return opened;
-  return open(ListenerId::kAdmin, 1,
-              [this](Worker& worker, Descriptor socket, const Settings& with) -> Made {
-                return std::make_unique<net::HttpListener>(worker.reactor, std::move(socket),
-                                                           *admin_frontend_, with);
-              });
+    if (!opened) return opened;
+  }
+  return {};
+}
+
+std::unique_ptr<net::Listener> Server::MakeListener(ListenerId id, Worker& worker,
+                                                    net::Descriptor socket,
+                                                    const net::Listener::Options& options) {
+  net::Reactor& reactor = worker.reactor;
+  switch (id) {
+    case ListenerId::kApi:
+      return std::make_unique<net::HttpListener>(reactor, std::move(socket), worker.api, options);
+    case ListenerId::kAdmin:
+      return std::make_unique<net::HttpListener>(reactor, std::move(socket), *admin_frontend_,
+                                                 options);
+    case ListenerId::kGateway:
+      return std::make_unique<GatewayListener>(reactor, std::move(socket), *worker.gateway,
+                                               options);
+    case ListenerId::kResp:
+      break;
+  }
+  return std::make_unique<RespListener>(reactor, std::move(socket), *worker.resp, options);
 }
 
 // --- Configuration ----------------------------------------------------------------
@@ -318,41 +288,6 @@ void Server::OnOverrides(const FleetRegister::Table& table) {
       worker->reactor.Post(use);
     }
   }
-}
-
-void Server::ReadStored(const Charge& charge, std::function<void(Result<StoredState>)> done) {
-  if (!fleet_) {
-    auto inspection = store_->Inspect(charge);
-    if (!inspection) return done(std::unexpected(std::move(inspection.error())));
-    if (IsList(*charge.quota) && inspection->state.size() > kMostItems) {
-      inspection->state.resize(kMostItems);
-    }
-    return done(StoredState{inspection->tracked, std::move(inspection->state)});
-  }
-  const bool list = IsList(*charge.quota);
-  const std::string key = admin_context_->stored_as(charge);
-  std::string command;
-  if (list) {
-    const std::string last = std::to_string(kMostItems - 1);  // A range includes its last item.
-    redis::AppendCommand(command, {"ZRANGE", key, "0", last, "WITHSCORES"});
-  } else {
-    redis::AppendCommand(command, {"HGETALL", key});
-  }
-  first().guard->client().Run(
-      redis::KeyNames::SlotOf(charge.identity), command,
-      [list, done = std::move(done)](const Reply* reply) {
-        if (reply == nullptr || reply->is(Reply::Type::kError)) {
-          return done(std::unexpected(Error{
-              ErrorCode::kNetwork,
-              "Redis does not return the stored state" +
-                  (reply == nullptr ? std::string()
-                                    : ": `" + std::string(reply->text.substr(0, 200)) + "`")}));
-        }
-        StoredState state;
-        ReadFields(*reply, list, state);
-        state.tracked = !state.fields.empty();
-        done(std::move(state));
-      });
 }
 
 // --- Start and stop -----------------------------------------------------------------

@@ -104,6 +104,9 @@ class Server {
   [[nodiscard]] Result<void> Build(Problems& problems);
   void BuildAdmin();
   [[nodiscard]] Result<void> Listen();
+  [[nodiscard]] std::unique_ptr<net::Listener> MakeListener(ListenerId id, Worker& worker,
+                                                            net::Descriptor socket,
+                                                            const net::Listener::Options& options);
   [[nodiscard]] net::Endpoint EndpointOf(ListenerId id) const noexcept {
     return group(id).endpoint();
   }
@@ -116,10 +119,8 @@ class Server {
   void Use(Worker& worker, const std::shared_ptr<const Snapshot>& snapshot);
   /// The fleet has another HMAC key than this node. Returns whether it is in use now.
   bool AdoptKey(const std::string& key);
-  /// Applies changed overrides on all reactors. On the first reactor's thread, as the next.
+  /// Applies changed overrides on all reactors. On the first reactor's thread.
   void OnOverrides(const FleetRegister::Table& table);
-  /// Reads the fields that the store holds for a key.
-  void ReadStored(const Charge& charge, std::function<void(Result<StoredState>)> done);
   /// Calls `then` on the first reactor's thread when each reactor has done what was posted before.
   void AfterAll(const std::function<void()>& then);
   static void ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest);

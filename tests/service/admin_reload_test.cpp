@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/reload_queue.hpp"
+#include "server/config_reloader.hpp"
 #include "service/admin_case.hpp"
 
 namespace tidegate::service {

@@ -266,7 +266,7 @@ TEST_F(ProcessTest, AnOperatorHasItReloadedAndIsToldHowThatWent) {
   EXPECT_THAT(said_, HasSubstr("reloaded: 2 rules in force\n"));
   EXPECT_THAT(said_, HasSubstr("needs a restart: listen\n"));
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
-  EXPECT_THAT(server->Said(), HasSubstr("why=\"asked for by (loopback)\""));
+  EXPECT_THAT(server->Said(), HasSubstr("why=\"requested by (loopback)\""));
   EXPECT_EQ(Run({"audit", "--admin", admin}), 0);
   EXPECT_THAT(said_, HasSubstr("reload"));
   EXPECT_THAT(said_, HasSubstr("2 rules"));

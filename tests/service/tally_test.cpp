@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every door tells of its decisions, as /metrics shows it.
+// The decisions of every frontend, as /metrics shows them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,26 +16,34 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+constexpr int kFrontends = 4;
 constexpr int kTimes = DecisionLatency::kEvery;  ///< So that one of them is timed.
 
-/// With a gateway that leads nowhere: what is decided is counted before that matters.
-Config AllDoors(const std::string& metrics) {
-  Config config =
-      Service::ConfigOf("rules: [{id: per-key, per: header:x-key, limit: 20/h}]\n" + metrics);
+/// With a gateway without routes: requests are decided and counted before that matters.
+Config AllFrontends(const std::string& metrics) {
+  Config config = Service::ConfigOf(
+      "client_ip: {trusted_proxies: [127.0.0.1]}\n"
+      "rules: [{id: per-key, per: header:x-key, limit: 20/h}]\n" +
+      metrics);
   config.listen.resp = "127.0.0.1:0";
   config.listen.gateway = "127.0.0.1:0";
   config.access_log.path = "off";
   return config;
 }
 
-void AskEveryDoor(Service& service) {
+void AskEveryFrontend(Service& service) {
   RespClient resp(service.server().resp());
   HttpClient gateway(service.server().gateway());
+  HttpClient proxy(service.server().api());
   for (int i = 0; i < kTimes; ++i) {
     (void)service.Decide(ByRule("per-key", "alice"));
     EXPECT_THAT(resp.Ask({"TG.DECIDE", "per-key", "alice"}), HasSubstr("store"));
     gateway.Send("GET / HTTP/1.1\r\nHost: a\r\nX-Key: alice\r\n\r\n");
     EXPECT_NE(gateway.Read().status, 0);
+    proxy.Send(
+        "GET /v1/auth HTTP/1.1\r\nHost: a\r\nX-Forwarded-Uri: /\r\nX-Forwarded-Method: GET\r\n"
+        "X-Key: alice\r\n\r\n");
+    EXPECT_NE(proxy.Read().status, 0);
   }
 }
 
@@ -49,20 +57,20 @@ double Await(Service& service, std::string_view metric) {
   return value;
 }
 
-TEST(TallyTest, EveryDoorCountsTimesAndNames) {
-  Service service(AllDoors(""));
-  AskEveryDoor(service);
+TEST(TallyTest, CountsAndTimesTheDecisionsOfEveryFrontend) {
+  Service service(AllFrontends(""));
+  AskEveryFrontend(service);
   const double allowed = service.Metric(
       R"(tidegate_decisions_total{rule="per-key",outcome="allowed",decided_by="store"})");
   const double denied = service.Metric(
       R"(tidegate_decisions_total{rule="per-key",outcome="denied",decided_by="store"})");
   EXPECT_EQ(allowed, 20);
-  EXPECT_EQ(denied, 3 * kTimes - 20);
-  EXPECT_EQ(service.Metric("tidegate_decision_seconds_count"), 3 * kTimes);
+  EXPECT_EQ(denied, kFrontends * kTimes - 20);
+  EXPECT_EQ(service.Metric("tidegate_decision_seconds_count"), kFrontends * kTimes);
   EXPECT_GT(service.Metric("tidegate_decision_seconds_sum"), 0);
   const double asked = Await(service, R"(tidegate_hot_key_rate{by="requests",rank="1"})");
   EXPECT_GT(asked, 0);
-  // One key at all doors: what is known of it is exact.
+  // One key at all frontends: its counts are exact.
   const std::string metrics = service.Metrics();
   EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_rate{by="denials",rank="1"})"));
   EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_error_rate{by="requests"} 0)"));
@@ -71,8 +79,8 @@ TEST(TallyTest, EveryDoorCountsTimesAndNames) {
 }
 
 TEST(TallyTest, NothingIsCountedWhereItIsOff) {
-  Service service(AllDoors("metrics: {decisions: false, hot_keys: 0}\n"));
-  AskEveryDoor(service);
+  Service service(AllFrontends("metrics: {decisions: false, hot_keys: 0}\n"));
+  AskEveryFrontend(service);
   const std::string metrics = service.Metrics();
   EXPECT_THAT(metrics, Not(HasSubstr("tidegate_decisions_total{")));
   EXPECT_THAT(metrics, HasSubstr("tidegate_decision_seconds_count 0\n"));
@@ -80,7 +88,7 @@ TEST(TallyTest, NothingIsCountedWhereItIsOff) {
 }
 
 TEST(TallyTest, ChangesNeedARestart) {
-  Service service(AllDoors(""));
+  Service service(AllFrontends(""));
   Config config = Service::ConfigOf("metrics: {hot_keys: 7}\n");
   EXPECT_THAT(service.server().NeedsRestart(config), testing::Contains("metrics"));
   config.metrics = {};

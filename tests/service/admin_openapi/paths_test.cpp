@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "admin/admin_door.hpp"
+#include "admin/admin_frontend.hpp"
 #include "service/admin_openapi/operator.hpp"
 #include "service/openapi/document.hpp"
 #include "service/openapi/json_schema.hpp"
@@ -34,13 +34,13 @@ TEST(AdminOpenApi, HasThePathsThatTheDoorHas) {
   std::set<std::string> documented;
   for (const auto& path : AdminDocument().at("paths").as_object()) documented.insert(path.key());
   std::set<std::string> answered;
-  for (const std::string_view path : AdminDoor::Paths()) answered.emplace(path);
+  for (const std::string_view path : AdminFrontend::Paths()) answered.emplace(path);
   EXPECT_EQ(documented, answered);
 }
 
 TEST(AdminOpenApi, HasTheMethodsThatTheDoorHas) {
   const Service service(kYaml);
-  for (const std::string_view path : AdminDoor::Paths()) {
+  for (const std::string_view path : AdminFrontend::Paths()) {
     const Reply reply = AskAdmin(service.admin(), "DELETE", path);
     ASSERT_EQ(reply.status, 405) << path;
     const json::object& methods = AdminDocument().at("paths").at(path).as_object();

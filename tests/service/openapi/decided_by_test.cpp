@@ -7,6 +7,7 @@
 #include <map>
 
 #include "frontends/api_frontend.hpp"
+#include "service/late_store.hpp"
 #include "service/late_support.hpp"
 #include "service/openapi/client.hpp"
 #include "service/openapi/document.hpp"
@@ -70,19 +71,6 @@ rules:
   - { id: d, per: client_ip, limit: 10/s, algorithm: concurrency }
 )";
 
-std::shared_ptr<const Policy> MakePolicy() {
-  ConfigReading reading = ParseConfig(kConfig);
-  auto policy = std::make_shared<Policy>();
-  policy->rules = RuleSet::Compile(reading.config.value(),
-                                   std::make_shared<const Identifier>(Identifier::Options{
-                                       .hmac_key = std::string(32, 'k'), .jwt = nullptr}),
-                                   reading.problems);
-  policy->slots.assign(policy->rules->rules().size(), 1);
-  policy->responses = reading.config->responses;
-  policy->api = reading.config->api;
-  return policy;
-}
-
 class DecidedByTest : public testing::Test {
  protected:
   void SetUp() override { service_.Start(); }
@@ -107,12 +95,13 @@ class DecidedByTest : public testing::Test {
 
   FailureStore store_;
   net::Timers timers_;
-  Tally tally_{timers_, {}};
+  Tally metrics_{timers_, {}};
   const RealClock clock_;
-  const OverrideDesk overrides_{OverrideTable::Make({}, clock_)};
+  DecisionPipeline pipeline_{store_, metrics_, service::SnapshotOf(kConfig),
+                             OverrideTable::Make({}, clock_)};
   Refusals refusals_{"api"};
-  ApiFrontend door_{store_, tally_, overrides_, Admission{}, refusals_, MakePolicy()};
-  service::Service service_{door_};
+  ApiFrontend frontend_{pipeline_, refusals_};
+  service::Service service_{frontend_};
 };
 
 constexpr const char* kPaths[] = {"/v1/peek",   "/v1/acquire", "/v1/debit",

@@ -121,9 +121,12 @@ TEST_F(TallyTest, IsToldOncePerDecision) {
 
 TEST_F(TallyTest, OperatorsDecisionsAreCountedApart) {
   Tally tally(timers_, {});
-  tally.CountBanned(1, charge_);
-  tally.CountBanned(1, charge_);
-  tally.CountExempted(1);
+  const Decision banned{.decided_by = DecidedBy::kOperator, .reason = Reason::kBanned, .rule = {}};
+  const Decision exempt{
+      .allowed = true, .decided_by = DecidedBy::kOperator, .reason = Reason::kExempt, .rule = {}};
+  tally.Count(1, charge_, banned);
+  tally.Count(1, charge_, banned);
+  tally.Count(1, charge_, exempt);
   Later();
   EXPECT_EQ(tally.hot()->of(HotBy::kRequests).total, 2u);
   EXPECT_EQ(tally.hot()->of(HotBy::kDenials).total, 2u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/answer.hpp"
+#include "decision/answer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

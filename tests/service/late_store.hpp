@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store that answers when the test says so, and a pipeline on it without a server around.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "decision/pipeline.hpp"
+#include "net/reactor.hpp"
+#include "server/snapshot_compiler.hpp"
+#include "tidegate/store.hpp"
+
+namespace tidegate::service {
+
+/// What a configuration compiles to.
+inline std::shared_ptr<const Snapshot> SnapshotOf(std::string_view yaml) {
+  ConfigReading reading = ParseConfig(yaml);
+  EXPECT_TRUE(reading.config.has_value()) << yaml;
+  SnapshotCompiler compiler(*reading.config, std::string(64, 'k'));
+  auto snapshot = compiler.Compile(*reading.config, reading.problems);
+  EXPECT_NE(snapshot, nullptr) << yaml;
+  return snapshot;
+}
+
+/// Keeps calls until FinishAll, as a store behind a network does. On one thread, but for `mode` and
+/// `held`.
+class LateStore final : public AsyncStore {
+ public:
+  enum class Mode { kLate, kFailsAllOnStart };
+  std::atomic<Mode> mode{Mode::kLate};
+  std::atomic<std::size_t> held{0};
+
+  void Start(Call& call) noexcept override {
+    // A connection that turns out to be broken when it is written to: those that wait fail first.
+    if (mode == Mode::kFailsAllOnStart) FinishAll();
+    calls_.push_back(&call);
+    held = calls_.size();
+  }
+  void FinishAll() noexcept {
+    while (!calls_.empty()) {
+      Call& call = *calls_.front();
+      calls_.pop_front();
+      held = calls_.size();
+      inner_->Start(call);
+    }
+  }
+  /// The store that decides in the end.
+  [[nodiscard]] Store& inner() noexcept { return *inner_; }
+
+ private:
+  std::unique_ptr<Store> inner_ = NewMemoryStore();
+  std::deque<Call*> calls_;
+};
+
+/// A pipeline on such a store.
+struct LatePipeline {
+  explicit LatePipeline(std::string_view yaml)
+      : pipeline(store, metrics, SnapshotOf(yaml), OverrideTable::Make({}, clock)) {}
+
+  LateStore store;
+  net::Timers timers;
+  Tally metrics{timers, {}};
+  const RealClock clock;
+  DecisionPipeline pipeline;
+};
+
+/// Runs `task` on the reactor's thread and waits for it.
+inline void RunOn(net::Reactor& reactor, const std::function<void()>& task) {
+  std::promise<void> done;
+  reactor.Post([&] {
+    task();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+/// Waits until the loop has seen what had happened before: its next round tells of all of it.
+inline void AwaitRounds(net::Reactor& reactor) {
+  for (int i = 0; i < 2; ++i) RunOn(reactor, [] {});
+}
+
+/// Polls until `condition` holds, two seconds at most.
+template <class Condition>
+[[nodiscard]] bool Eventually(Condition&& condition) {
+  for (int i = 0; i < 400; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  return condition();
+}
+
+inline void AwaitHeld(const LateStore& store, std::size_t count) {
+  ASSERT_TRUE(Eventually([&] { return store.held == count; })) << store.held;
+}
+
+}  // namespace tidegate::service

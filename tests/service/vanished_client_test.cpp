@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client that vanishes while the store is slow, at each frontend. Its call is dropped: when the
+// store returns it, nothing of the client is touched and nothing is leaked. The address sanitizer
+// sees both; that the connection goes at once is checked here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontends/api_frontend.hpp"
+#include "frontends/resp/resp_frontend.hpp"
+#include "gateway/gateway.hpp"
+#include "service/late_store.hpp"
+#include "service/late_support.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kConfig = R"(
+client_ip: { trusted_proxies: [127.0.0.1] }
+listen: { gateway: "127.0.0.1:0" }
+access_log: off
+rules:
+  - { id: r, match: { path: /** }, per: header:x-api-key | client_ip, limit: 1000/m }
+routes: [ { id: all, upstream: up } ]
+upstreams: { up: { targets: [ "127.0.0.1:9" ] } }
+)";
+constexpr std::string_view kLeases = R"(
+listen: { gateway: "127.0.0.1:0" }
+access_log: off
+rules:
+  - { id: r, match: { path: /** }, per: client_ip, algorithm: concurrency, limit: 1/m }
+routes: [ { id: all, upstream: up } ]
+upstreams: { up: { targets: [ "127.0.0.1:9" ] } }
+)";
+
+/// A frontend's listener on a reactor of its own, before a store that answers late.
+class VanishedClientTest : public testing::Test {
+ protected:
+  void Begin(std::string_view yaml = kConfig) { late_.emplace(yaml); }
+  template <class Listener, class Frontend>
+  void Listen(Frontend& frontend) {
+    auto socket = net::Listen(net::Endpoint::Parse("127.0.0.1:0").value()).value();
+    port_ = net::Endpoint::OfSocket(socket.get()).port();
+    listener_ = std::make_unique<Listener>(reactor_, std::move(socket), frontend,
+                                           net::Listener::Options{.limits = {}, .open = &open_});
+    listener_->Start();
+    thread_ = std::thread([this] { reactor_.Run(std::nullopt); });
+  }
+  /// Sends `text`, vanishes when the store holds `calls` of it, and lets the store answer.
+  void Vanish(const std::string& text, std::size_t calls) {
+    Client client(port_);
+    client.Send(text);
+    AwaitHeld(late_->store, calls);
+    client.Abort();
+    EXPECT_TRUE(Eventually([&] { return listener_->stats().open == 0; }))
+        << "the connection waits for the store";
+    EXPECT_EQ(late_->store.held, calls);
+    RunOn(reactor_, [&] { late_->store.FinishAll(); });
+    AwaitRounds(reactor_);
+  }
+  /// Whoever comes next is answered.
+  [[nodiscard]] std::string AskAgain(const std::string& text, std::string_view until) {
+    Client client(port_);
+    client.Send(text);
+    EXPECT_TRUE(Eventually([&] { return late_->store.held > 0; }));
+    RunOn(reactor_, [&] { late_->store.FinishAll(); });
+    return client.Receive(until);
+  }
+  void TearDown() override {
+    reactor_.Stop();
+    if (thread_.joinable()) thread_.join();
+    listener_.reset();
+  }
+
+  std::optional<LatePipeline> late_;
+  net::Reactor reactor_{Patient()};
+  Refusals refusals_{"test"};
+  std::atomic<std::size_t> open_{0};
+  std::unique_ptr<net::Listener> listener_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(VanishedClientTest, AtTheHttpApi) {
+  Begin();
+  ApiFrontend frontend(late_->pipeline, refusals_);
+  Listen<net::HttpListener>(frontend);
+  const std::string decide = Post("/v1/decide", R"({"rule":"r","identity":"a"})");
+  Vanish(decide, 1);
+  Vanish(decide + decide, 1);  // The second one waits behind the first.
+  EXPECT_THAT(AskAgain(decide, "]}\n"), HasSubstr("\"remaining\":997"));
+  TearDown();
+}
+
+TEST_F(VanishedClientTest, WithABatch) {
+  Begin();
+  ApiFrontend frontend(late_->pipeline, refusals_);
+  Listen<net::HttpListener>(frontend);
+  std::string body = R"({"requests":[{"rule":"r","identity":"a"})";
+  for (int i = 0; i < 63; ++i) body += R"(,{"rule":"r","identity":"a"})";
+  Vanish(Post("/v1/decide/batch", body + "]}"), 64);
+  EXPECT_THAT(AskAgain(Post("/v1/decide", R"({"rule":"r","identity":"a"})"), "]}\n"),
+              HasSubstr("\"remaining\":935"));
+  TearDown();
+}
+
+TEST_F(VanishedClientTest, AtForwardAuth) {
+  Begin();
+  ApiFrontend frontend(late_->pipeline, refusals_);
+  Listen<net::HttpListener>(frontend);
+  const std::string auth =
+      "GET /v1/auth HTTP/1.1\r\nHost: x\r\nX-Forwarded-Uri: /a\r\nX-Forwarded-Method: GET\r\n"
+      "X-Forwarded-Host: x\r\nX-Forwarded-For: 203.0.113.7\r\n\r\n";
+  Vanish(auth, 1);
+  EXPECT_THAT(AskAgain(auth, "\r\n\r\n"), HasSubstr("RateLimit: \"r\";r=998"));
+  TearDown();
+}
+
+TEST_F(VanishedClientTest, AtTheRedisProtocol) {
+  Begin();
+  RespFrontend frontend(late_->pipeline, refusals_, "test");
+  Listen<RespListener>(frontend);
+  Vanish("TG.DECIDE r a\r\nTG.DECIDE r a\r\nNONSENSE\r\nTG.DECIDE r a\r\n", 2);
+  // A command that changes something waits for those before it, and is never begun.
+  Vanish("TG.DECIDE r a\r\nTG.RESET r a\r\n", 1);
+  EXPECT_THAT(AskAgain("TG.DECIDE r a\r\n", "quota"), HasSubstr(":996\r\n"));
+  TearDown();
+}
+
+TEST_F(VanishedClientTest, AtTheGateway) {
+  Begin();
+  Gateway gateway(reactor_, late_->pipeline, {.limits = {}});
+  Listen<GatewayListener>(gateway);
+  Vanish("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 1);
+  EXPECT_THAT(AskAgain("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "r=99"),
+              HasSubstr("RateLimit: \"r\";r=998"));
+  TearDown();
+}
+
+/// The lease that the store grants to a client that is gone is given back.
+TEST_F(VanishedClientTest, AtTheGatewayWithALease) {
+  Begin(kLeases);
+  Gateway gateway(reactor_, late_->pipeline, {.limits = {}});
+  Listen<GatewayListener>(gateway);
+  Vanish("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 1);
+  EXPECT_EQ(late_->store.held, 0u);  // FinishAll has answered the release, too.
+  const std::string next = AskAgain("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "\r\n\r\n");
+  EXPECT_THAT(next, testing::Not(HasSubstr("429"))) << "the lease is still held";
+  // The release of that one.
+  RunOn(reactor_, [&] { late_->store.FinishAll(); });
+  TearDown();
+}
+
+}  // namespace
+}  // namespace tidegate::service
