@@ -24,12 +24,46 @@ void DecisionCall::AddCopy(const DecisionCall& other, std::size_t charge, std::i
 
 void DecisionCall::Start(DecisionListener* listener) {
   listener_ = listener;
-  pipeline_.Start(*this);
+  if (matched.charges.empty()) {
+    DecideWithoutStore();
+    return Complete();
+  }
+  store_decisions_.resize(matched.charges.size());
+  charges = matched.charges.all();
+  decisions = store_decisions_.all();
+  error.reset();
+  done = Done::kNothing;
+  in_store_ = true;
+  finished = [](Call& answered) noexcept { static_cast<DecisionCall&>(answered).Complete(); };
+  // Only requests to pass are decisions; operations and looks are not timed.
+  if (kind != Kind::kApply) return pipeline_.store_.Start(*this);
+  pipeline_.metrics_.Time(latency_, [this] { pipeline_.store_.Start(*this); });
+}
+
+void DecisionCall::Complete() noexcept {
+  in_store_ = false;
+  pipeline_.metrics_.Answered(latency_);
+  if (kind == Kind::kApply && !error) Count();
+  if (listener_ == nullptr) return pipeline_.Free(*this);
+  listener_->OnDecided(*this);
+}
+
+void DecisionCall::Count() const noexcept {
+  const auto count = [this](const Rule* rule, const Charge& charge, const Decision& decision) {
+    pipeline_.metrics_.Count(snapshot_->SlotOf(rule), charge, decision);
+  };
+  for (std::size_t i = 0; i < charges.size(); ++i) count(matched.rules[i], charges[i], decisions[i]);
+  const Charge of_operator{.rule = {}, .identity = matched.ban.identity};
+  if (matched.ban.rule != nullptr) [[unlikely]]
+    return count(matched.ban.rule, of_operator, operator_decision_);
+  for (const Rule* const rule : matched.exempted) {
+    const Decision exempt{.allowed = true, .decided_by = DecidedBy::kOperator, .rule = {}};
+    count(rule, of_operator, exempt);
+  }
 }
 
 void DecisionCall::Drop() noexcept {
-  if (state_ == State::kIdle) return pipeline_.Free(*this);
-  state_ = State::kAbandoned;
+  if (!in_store_) return pipeline_.Free(*this);
   listener_ = nullptr;
 }
 

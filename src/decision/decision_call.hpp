@@ -89,22 +89,20 @@ class DecisionCall final : public Call {
  private:
   friend class DecisionPipeline;
 
-  enum class State : std::uint8_t {
-    kIdle,
-    kInStore,
-    kAbandoned,  ///< The store has it, and nobody waits for it.
-  };
   static constexpr std::size_t kAttached = 64;
 
   /// Fills the answer where the store is not asked.
   void DecideWithoutStore() noexcept;
+  /// The call is answered: times and counts the decisions, and calls the listener.
+  void Complete() noexcept;
+  void Count() const noexcept;
   /// Ready for another request.
   void Clear() noexcept;
 
   DecisionPipeline& pipeline_;
   SnapshotRef snapshot_;
-  DecisionListener* listener_ = nullptr;
-  State state_ = State::kIdle;
+  DecisionListener* listener_ = nullptr;  ///< nullptr: nobody waits for the answer.
+  bool in_store_ = false;                 ///< The store has the call: it must not be freed.
   DecisionLatency::Mark latency_;
   InlineVector<Decision, 2> store_decisions_{memory_};
   Decision operator_decision_;  ///< Of a ban, or of an allowance.

@@ -49,51 +49,6 @@ void DecisionPipeline::Free(DecisionCall& call) noexcept {
   free_.push_back(std::move(owned));
 }
 
-void DecisionPipeline::Start(DecisionCall& call) {
-  if (call.matched.charges.empty()) {
-    call.DecideWithoutStore();
-    return Complete(call);
-  }
-  call.store_decisions_.resize(call.matched.charges.size());
-  call.charges = call.matched.charges.all();
-  call.decisions = call.store_decisions_.all();
-  call.error.reset();
-  call.done = Done::kNothing;
-  call.state_ = DecisionCall::State::kInStore;
-  call.finished = [](Call& answered) noexcept {
-    DecisionCall& mine = static_cast<DecisionCall&>(answered);
-    mine.pipeline_.Complete(mine);
-  };
-  // Only requests to pass are decisions; operations and looks are not timed.
-  if (call.kind != Call::Kind::kApply) return store_.Start(call);
-  metrics_.Time(call.latency_, [&] { store_.Start(call); });
-}
-
-void DecisionPipeline::Complete(DecisionCall& call) noexcept {
-  call.state_ = DecisionCall::State::kIdle;
-  metrics_.Answered(call.latency_);
-  if (call.kind == Call::Kind::kApply && !call.error) Count(call);
-  if (call.listener_ == nullptr) return Free(call);
-  call.listener_->OnDecided(call);
-}
-
-void DecisionPipeline::Count(const DecisionCall& call) noexcept {
-  const auto count = [&](const Rule* rule, const Charge& charge, const Decision& decision) {
-    metrics_.Count(call.snapshot_->SlotOf(rule), charge, decision);
-  };
-  for (std::size_t i = 0; i < call.charges.size(); ++i) {
-    count(call.matched.rules[i], call.charges[i], call.decisions[i]);
-  }
-  const Charges::Ban& ban = call.matched.ban;
-  Charge charge{.rule = {}, .identity = ban.identity};
-  if (ban.rule != nullptr) [[unlikely]]
-    return count(ban.rule, charge, call.operator_decision_);
-  for (const Rule* const rule : call.matched.exempted) {
-    const Decision exempt{.allowed = true, .decided_by = DecidedBy::kOperator, .rule = {}};
-    count(rule, charge, exempt);
-  }
-}
-
 /// xorshift64*: quick, and good enough to spread clients.
 Micros DecisionPipeline::RetryJitter(const Config::Responses& responses) noexcept {
   const std::int64_t most = responses.retry_after_jitter.count();

@@ -14,10 +14,9 @@
 
 namespace tidegate {
 
-/// Decides the requests of one reactor, whichever frontend they come from: owns the calls, hands
-/// them to the store, times and counts the decisions, and returns the answers. It also holds what
-/// decisions depend on: the configuration snapshot, and beside it the overrides, which change at
-/// run time. Everything on the reactor's thread.
+/// What the decisions of one reactor share, whichever frontend they come from: the pool of calls, the
+/// store, the metrics, the configuration snapshot, and beside it the overrides, which change at run
+/// time. DecisionCall takes a request through it. Everything on the reactor's thread.
 class DecisionPipeline {
  public:
   /// Store and metrics must outlive the pipeline.
@@ -56,10 +55,6 @@ class DecisionPipeline {
   /// Free calls above this number are deleted: a burst does not keep its memory.
   static constexpr std::size_t kMaxFree = 4096;
 
-  void Start(DecisionCall& call);
-  /// The store, or nobody, has answered: counts, times, and calls the listener.
-  void Complete(DecisionCall& call) noexcept;
-  void Count(const DecisionCall& call) noexcept;
   void Free(DecisionCall& call) noexcept;
 
   AsyncStore& store_;

@@ -173,8 +173,8 @@ TEST_F(TallyTest, OffIsOff) {
   }
   EXPECT_TRUE(asked);
   tally.Count(1, charge_, denied_);
-  tally.CountBanned(1, charge_);
-  tally.CountExempted(1);
+  const Decision banned{.decided_by = DecidedBy::kOperator, .reason = Reason::kBanned, .rule = {}};
+  tally.Count(1, charge_, banned);
   Later();
   tally.counters().Each(1, [](auto, auto, std::uint64_t count) { ADD_FAILURE() << count; });
   EXPECT_EQ(Times(tally.latency()), 0u);
