@@ -60,7 +60,8 @@ json::value OverrideOfKey(const OverrideTable& table, const Rule& rule, std::str
 
 json::object OverridesJson(const OverrideTable& table, const RuleSet& rules) {
   json::array all;
-  for (const OverrideTable::Entry& entry : table.entries()) {
+  for (const OverrideTable::Entry* const each : table.Sorted()) {
+    const OverrideTable::Entry& entry = *each;
     // Those that have ended are still in it.
     if (const auto left = table.Left(entry); left && *left == Micros{0}) continue;
     json::object one{{"rule", entry.what.rule}, {"key", entry.what.identity}};

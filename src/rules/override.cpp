@@ -50,6 +50,12 @@ std::string Override::Field(std::string_view rule, std::string_view identity) {
   return field.append(rule).append(" ").append(identity);
 }
 
+std::optional<OverrideKey> Override::ParseField(std::string_view field) {
+  const std::size_t space = field.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  return OverrideKey{std::string(field.substr(0, space)), std::string(field.substr(space + 1))};
+}
+
 std::string Override::Text() const {
   json::object object{{"kind", json::string_view(Name(kind).data(), Name(kind).size())},
                       {"rule", rule},

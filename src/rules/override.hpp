@@ -11,6 +11,13 @@
 
 namespace tidegate {
 
+/// The key that an override is about.
+struct OverrideKey {
+  std::string rule;
+  std::string identity;  ///< As rules/identity.hpp writes it.
+  friend bool operator==(const OverrideKey&, const OverrideKey&) = default;
+};
+
 /// What an operator decided about one key, beside the configuration: it is refused, it passes
 /// uncounted, or it has a quota of its own.
 struct Override {
@@ -28,6 +35,8 @@ struct Override {
 
   /// What a store knows it by: no two keys share one. Neither part holds a space.
   [[nodiscard]] static std::string Field(std::string_view rule, std::string_view identity);
+  /// Returns the key that Field() made `field` from; empty if `field` is not of that form.
+  [[nodiscard]] static std::optional<OverrideKey> ParseField(std::string_view field);
   /// JSON that people can read.
   [[nodiscard]] std::string Text() const;
   /// Nothing where `text` is not one of these.

@@ -224,9 +224,10 @@ std::vector<MetricFamily> AdminMetrics(const Server& server) {
   const OverrideTable& table = OverridesOf(server);
   for (int i = 0; i < kOverrideKinds; ++i) {
     const auto kind = static_cast<Override::Kind>(i);
-    const auto count = std::ranges::count_if(table.entries(), [&](const auto& entry) {
+    std::size_t count = 0;
+    table.ForEach([&](const OverrideTable::Entry& entry) {
       const auto left = table.Left(entry);
-      return entry.what.kind == kind && (!left || *left > Micros{0});
+      if (entry.what.kind == kind && (!left || *left > Micros{0})) ++count;
     });
     overrides.values.push_back({static_cast<double>(count), {{"kind", std::string(Name(kind))}}});
   }
@@ -298,7 +299,7 @@ std::string StatusJson(const Server& server) {
                                {"applied_ms", reloads.applied_at.load() * 1000},
                                {"reloads", reloads.applied.load()},
                                {"refused", reloads.refused.load()}};
-  json::object overrides{{"count", OverridesOf(server).entries().size()}};
+  json::object overrides{{"count", OverridesOf(server).size()}};
   for (auto& member : AgeJson(server.admin_context().fleet_register)) {
     overrides[member.key()] = std::move(member.value());
   }
@@ -327,10 +328,10 @@ std::string RulesJson(const Server& server) {
   const Snapshot& snapshot = server.admin_context().snapshot();
   std::map<std::string_view, std::size_t> given;  // By operators.
   const OverrideTable& table = OverridesOf(server);
-  for (const OverrideTable::Entry& entry : table.entries()) {
+  table.ForEach([&](const OverrideTable::Entry& entry) {
     const auto left = table.Left(entry);
     if (!left || *left > Micros{0}) ++given[entry.what.rule];
-  }
+  });
   json::array rules;
   for (const Rule& rule : snapshot.rules->rules()) {
     Counts counts;

@@ -4,12 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rules/override_table.hpp"
-
 namespace tidegate {
 namespace {
-
-using namespace std::chrono_literals;
 
 Override Some(Override::Kind kind) {
   Override made{.kind = kind,
@@ -49,25 +45,11 @@ TEST(Override, WhatMakesNoSenseIsNone) {
   }
 }
 
-TEST(OverrideTable, EndsToTheMicrosecond) {
-  ManualClock clock;
-  std::vector<OverrideTable::Entry> entries(2);
-  entries[0].what = Some(Override::Kind::kBan);
-  entries[0].until = clock.Now() + 10s;
-  entries[1].what = Some(Override::Kind::kAllow);
-  entries[1].what.identity = "client_ip=192.0.2.2";
-  const auto table = OverrideTable::Make(std::move(entries), clock);
-  clock.Advance(10s - 1us);
-  const auto* const found = table->Find("per-key", "client_ip=192.0.2.1");
-  ASSERT_NE(found, nullptr);
-  EXPECT_EQ(table->Left(*found), 1us);
-  clock.Advance(1us);
-  EXPECT_EQ(table->Find("per-key", "client_ip=192.0.2.1"), nullptr);
-  EXPECT_EQ(table->Left(table->entries()[0]), 0us);
-  clock.Advance(24h * 365);
-  ASSERT_NE(table->Find("per-key", "client_ip=192.0.2.2"), nullptr);
-  EXPECT_EQ(table->Left(table->entries()[1]), std::nullopt);
-  EXPECT_EQ(table->Find("other", "client_ip=192.0.2.2"), nullptr);
+TEST(Override, ParsesTheFieldThatItMade) {
+  const OverrideKey key{"per-key", "client_ip=192.0.2.1"};
+  EXPECT_EQ(Override::ParseField(Override::Field(key.rule, key.identity)), key);
+  EXPECT_EQ(Override::ParseField("per-key"), std::nullopt);
+  EXPECT_EQ(Override::ParseField(""), std::nullopt);
 }
 
 }  // namespace
