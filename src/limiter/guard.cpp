@@ -116,7 +116,7 @@ void Guard::Keep(const Call& denied, Client::Clock::time_point sent) {
   std::array<std::uint64_t, DenyCache::kMostCharges> keys;
   for (std::size_t i = 0; i < denied.charges.size(); ++i) {
     key_.clear();
-    client_.names().AppendKey(key_, denied.charges[i]);
+    redis::KeyNames::AppendSubject(key_, denied.charges[i].rule, denied.charges[i].identity);
     keys[i] = DenyCache::HashOf(key_);
   }
   cache_.Insert(denied, std::span(keys).first(denied.charges.size()), sent);
@@ -143,8 +143,15 @@ void Guard::OnInvalidated(std::string_view key) {
   } else if (key == register_) {
     options_.on_register();
   } else {
-    cache_.Invalidate(DenyCache::HashOf(key));
+    key_.clear();
+    if (client_.names().AppendSubjectOf(key_, key)) cache_.Invalidate(DenyCache::HashOf(key_));
   }
+}
+
+void Guard::ForgetDenials(std::string_view rule, std::string_view identity) {
+  key_.clear();
+  redis::KeyNames::AppendSubject(key_, rule, identity);
+  cache_.Invalidate(DenyCache::HashOf(key_));
 }
 
 void Guard::OnConnections() {

@@ -39,8 +39,9 @@ class Guard final : public AsyncStore, private redis::Client::Listener {
   /// agreed on yet.
   void Hold() noexcept { held_ = true; }
   void Release() noexcept { held_ = false; }
-  /// What was true under other quotas may not be any more.
-  void ForgetDenials() noexcept { cache_.Clear(); }
+  /// Drops the cached denials that involve this key, whatever the rule's algorithm: an override of
+  /// it has changed. Denials of other keys stay, but for the few that share its place in the cache.
+  void ForgetDenials(std::string_view rule, std::string_view identity);
   /// Answers all that wait by their policies; nobody may ask afterwards.
   void Shutdown() { client_.Stop(); }
   void Start(Call& call) noexcept override;

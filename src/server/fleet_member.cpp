@@ -104,7 +104,7 @@ void FleetMember::Join(net::Reactor& reactor, Guard& guard) {
   register_ = std::make_unique<redis::RedisRegister>(
       reactor, guard.client(),
       redis::RedisRegister::Listener{
-          .on_table = hooks_.on_overrides,
+          .on_change = hooks_.on_overrides,
           .on_problem =
               [](const std::string& problem) {
                 Log::Error("cannot read overrides from Redis; keeping the known ones",

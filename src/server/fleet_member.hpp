@@ -34,7 +34,7 @@ class FleetMember {
     std::function<bool(const std::string& key)> adopt_key;
     /// This node knows the fleet's key. On the first reactor's thread, as the next.
     std::function<void()> on_key_known;
-    std::function<void(const FleetRegister::Table&)> on_overrides;
+    std::function<void(const FleetRegister::Delta&)> on_overrides;
   };
   /// Waits for Redis to agree on a key, one second at most. An Error: the TLS files are bad.
   [[nodiscard]] static Result<std::unique_ptr<FleetMember>> Make(const Config& config,

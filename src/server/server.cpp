@@ -33,8 +33,6 @@ std::vector<int> Cores() {
 
 /// How long a stop waits for Redis to receive releases and refunds.
 constexpr std::chrono::milliseconds kStopPatience{50};
-/// Ends of overrides further away than this were written by another program.
-constexpr std::chrono::milliseconds kLongest = std::chrono::days{36600};
 }  // namespace
 
 // --- Building -------------------------------------------------------------------
@@ -70,7 +68,7 @@ Result<void> Server::Build(Problems& problems) {
         config_, node_,
         {.adopt_key = [this](const std::string& key) { return AdoptKey(key); },
          .on_key_known = [this] { admin_context_->has_fleet_key = true; },
-         .on_overrides = [this](const FleetRegister::Table& table) { OnOverrides(table); }});
+         .on_overrides = [this](const FleetRegister::Delta& delta) { OnOverrides(delta); }});
     if (!fleet) return std::unexpected(std::move(fleet.error()));
     fleet_ = *std::move(fleet);
   }
@@ -87,14 +85,13 @@ Result<void> Server::Build(Problems& problems) {
     access_log_ = *std::move(log);
   }
   const int threads = options_.threads > 0 ? options_.threads : static_cast<int>(Cores().size());
-  const auto overrides = OverrideTable::Make({}, clock());
   for (int i = 0; i < threads; ++i) {
     workers_.push_back(std::make_unique<Worker>(
         Worker::Options{.config = config_,
                         .store = *store_,
                         .fleet = fleet_.get(),
                         .snapshot = snapshot,
-                        .overrides = overrides,
+                        .overrides = overrides_.table(),
                         .api_refusals = group(ListenerId::kApi).refusals(),
                         .resp_refusals = group(ListenerId::kResp).refusals(),
                         .access_log = access_log_.get(),
@@ -112,7 +109,7 @@ Result<void> Server::Build(Problems& problems) {
 void Server::BuildAdmin() {
   if (!fleet_) {
     local_register_ = std::make_unique<LocalRegister>(
-        clock(), [this](const FleetRegister::Table& table) { OnOverrides(table); });
+        clock(), [this](const FleetRegister::Delta& delta) { OnOverrides(delta); });
   }
   admin_context_.reset(
       new AdminContext{.pipeline = first().pipeline,
@@ -246,42 +243,23 @@ std::size_t Server::rule_count() const {
   return compiler_->current()->rules->rules().size();
 }
 
-// --- Overrides and stored state -----------------------------------------------------
+// --- Overrides -----------------------------------------------------
 
-void Server::OnOverrides(const FleetRegister::Table& table) {
-  std::vector<OverrideTable::Entry> entries;
-  const Time now = clock().Now();
-  std::size_t strange = 0;
-  for (const FleetRegister::Entry& each : table.entries) {
-    auto what = Override::Parse(each.value);
-    // What was written by a later version is left alone.
-    if (!what || Override::Field(what->rule, what->identity) != each.field) {
-      ++strange;
-      continue;
-    }
-    OverrideTable::Entry entry{.what = *std::move(what),
-                               .quota = std::nullopt,
-                               .since_ms = each.since_ms,
-                               .expires_ms = each.expires_ms};
-    if (entry.what.kind == Override::Kind::kQuota) entry.quota = *entry.what.MakeQuota();
-    if (each.expires_ms) {
-      // An end beyond all that can be given was written by somebody else, and is none.
-      const std::int64_t left = *each.expires_ms - table.now_ms;
-      if (left < kLongest.count()) entry.until = now + std::chrono::milliseconds{left};
-    }
-    entries.push_back(std::move(entry));
+void Server::OnOverrides(const FleetRegister::Delta& delta) {
+  const auto update = std::make_shared<const LiveOverrides::Update>(overrides_.Apply(delta));
+  if (update->invalid > 0) {
+    Log::Warning("ignoring invalid overrides in the store",
+                 {{"count", std::to_string(update->invalid)}});
   }
-  if (strange > 0) {
-    Log::Warning("overrides in the store that make no sense here are ignored",
-                 {{"count", std::to_string(strange)}});
-  }
-  const auto made = OverrideTable::Make(std::move(entries), clock());
   for (const auto& worker : workers_) {
-    const auto use = [&worker = *worker, made] {
-      worker.pipeline.Use(made);
-      if (worker.guard) worker.guard->ForgetDenials();
+    const auto use = [&worker = *worker, update] {
+      worker.pipeline.Use(update->table);
+      if (!worker.guard) return;
+      for (const OverrideKey& key : update->keys) {
+        worker.guard->ForgetDenials(key.rule, key.identity);
+      }
     };
-    // Here at once: who changed it finds it changed.
+    // Not posted to this reactor: the change must be in force here before it is answered.
     if (worker == workers_.front()) {
       use();
     } else {

@@ -12,6 +12,7 @@
 
 #include "admin/admin_frontend.hpp"
 #include "rules/config.hpp"
+#include "rules/live_overrides.hpp"
 #include "server/fleet_member.hpp"
 #include "server/listener_group.hpp"
 #include "server/snapshot_compiler.hpp"
@@ -120,7 +121,7 @@ class Server {
   /// The fleet has another HMAC key than this node. Returns whether it is in use now.
   bool AdoptKey(const std::string& key);
   /// Applies changed overrides on all reactors. On the first reactor's thread.
-  void OnOverrides(const FleetRegister::Table& table);
+  void OnOverrides(const FleetRegister::Delta& delta);
   /// Calls `then` on the first reactor's thread when each reactor has done what was posted before.
   void AfterAll(const std::function<void()>& then);
   static void ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest);
@@ -144,6 +145,7 @@ class Server {
   std::unique_ptr<AccessLog> access_log_;
   mutable std::mutex compiling_;  ///< Held from compiling a snapshot until it is published.
   std::unique_ptr<SnapshotCompiler> compiler_;
+  LiveOverrides overrides_{clock()};  ///< On the first reactor's thread.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<FleetMember> fleet_;             ///< nullptr: the memory store decides.
   std::unique_ptr<FleetRegister> local_register_;  ///< Of a node without a fleet.

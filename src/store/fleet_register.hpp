@@ -12,8 +12,9 @@
 
 namespace tidegate {
 
-/// A small table that all nodes of a fleet share, and a record of who changed what. What the fields
-/// and values mean is nobody's business here. Of one reactor; everything on its thread.
+/// A small table that all nodes of a fleet share, and a record of who changed what. The register
+/// does not interpret fields and values. It reports changes, not tables, so that consumers do work
+/// for the entries that changed only. Belongs to one reactor and is used on its thread only.
 class FleetRegister {
  public:
   /// Beyond so many fields nothing is added: a configuration is the place for more. Every change is
@@ -27,12 +28,21 @@ class FleetRegister {
     std::string value;
     std::int64_t since_ms = 0;               ///< By the keeper's clock.
     std::optional<std::int64_t> expires_ms;  ///< Likewise; nothing: never.
+    friend bool operator==(const Entry&, const Entry&) = default;
   };
   /// The whole table at one moment.
   struct Table {
     std::int64_t now_ms = 0;  ///< By the keeper's clock.
     std::vector<Entry> entries;
   };
+  /// The difference between two moments of the table. No field is in both lists.
+  struct Delta {
+    std::int64_t now_ms = 0;           ///< By the keeper's clock.
+    std::vector<Entry> changed;        ///< Added or replaced.
+    std::vector<std::string> removed;  ///< Fields that were removed or have expired.
+    [[nodiscard]] bool empty() const noexcept { return changed.empty() && removed.empty(); }
+  };
+  using OnChange = std::function<void(const Delta&)>;
   struct Record {
     std::int64_t time_ms = 0;
     bool applied = false;

@@ -9,41 +9,48 @@ std::int64_t LocalRegister::NowMs() const {
   return std::chrono::floor<std::chrono::milliseconds>(clock_.Now()).time_since_epoch().count();
 }
 
-void LocalRegister::Forget(std::int64_t now) {
-  std::erase_if(entries_, [now](const auto& each) {
-    return each.second.expires_ms && *each.second.expires_ms <= now;
+FleetRegister::Delta LocalRegister::RemoveExpired(std::int64_t now) {
+  Delta delta{.now_ms = now, .changed = {}, .removed = {}};
+  std::erase_if(entries_, [&](const auto& each) {
+    const bool expired = each.second.expires_ms && *each.second.expires_ms <= now;
+    if (expired) delta.removed.push_back(each.first);
+    return expired;
   });
+  return delta;
 }
 
-void LocalRegister::Tell(std::int64_t now) {
-  Table table{now, {}};
-  for (const auto& [field, entry] : entries_) table.entries.push_back(entry);
-  on_table_(table);
+void LocalRegister::Report(const Delta& delta) const {
+  if (!delta.empty()) on_change_(delta);
 }
 
 void LocalRegister::Put(const std::string& field, const std::string& value,
                         std::optional<std::chrono::milliseconds> ttl, const std::string& record,
                         Done<Change> done) {
   const std::int64_t now = NowMs();
-  Forget(now);
+  Delta delta = RemoveExpired(now);
   if (entries_.size() >= most_ && !entries_.contains(field)) {
+    Report(delta);
     return done(std::unexpected(Error{ErrorCode::kExhausted, "the table is full"}));
   }
-  Entry& entry = entries_[field];
-  entry = {field, value, now, std::nullopt};
+  Entry entry{field, value, now, std::nullopt};
   if (ttl) entry.expires_ms = now + ttl->count();
   const Change change{true, entry.expires_ms};
+  std::erase(delta.removed, field);
+  if (const auto known = entries_.find(field); known == entries_.end() || known->second != entry) {
+    delta.changed.push_back(entry);
+    entries_.insert_or_assign(field, std::move(entry));
+  }
   WriteDown(record, true);
-  Tell(now);
+  Report(delta);
   done(change);
 }
 
 void LocalRegister::Remove(const std::string& field, const std::string& record, Done<Change> done) {
-  const std::int64_t now = NowMs();
-  Forget(now);
+  Delta delta = RemoveExpired(NowMs());
   const bool applied = entries_.erase(field) > 0;
+  if (applied) delta.removed.push_back(field);
   WriteDown(record, applied);
-  Tell(now);
+  Report(delta);
   done(Change{applied, std::nullopt});
 }
 

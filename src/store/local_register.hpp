@@ -13,10 +13,11 @@ namespace tidegate {
 /// does.
 class LocalRegister final : public FleetRegister {
  public:
-  /// `on_table`: told of every change, on the way to its answer. The clock outlives this.
-  LocalRegister(const Clock& clock, std::function<void(const Table&)> on_table,
-                std::size_t most = kMost)
-      : clock_(clock), on_table_(std::move(on_table)), most_(most) {}
+  /// `on_change` is called for every difference, before the change that made it is answered.
+  /// Entries that have expired are reported as removed with the next change. REQUIRES: `clock`
+  /// outlives this.
+  LocalRegister(const Clock& clock, OnChange on_change, std::size_t most = kMost)
+      : clock_(clock), on_change_(std::move(on_change)), most_(most) {}
 
   void Put(const std::string& field, const std::string& value,
            std::optional<std::chrono::milliseconds> ttl, const std::string& record,
@@ -31,12 +32,13 @@ class LocalRegister final : public FleetRegister {
 
  private:
   [[nodiscard]] std::int64_t NowMs() const;
-  void Forget(std::int64_t now);
-  void Tell(std::int64_t now);
+  /// Removes expired entries and returns a delta that names them.
+  [[nodiscard]] Delta RemoveExpired(std::int64_t now);
+  void Report(const Delta& delta) const;
   void WriteDown(const std::string& record, bool applied);
 
   const Clock& clock_;
-  std::function<void(const Table&)> on_table_;
+  const OnChange on_change_;
   const std::size_t most_;
   std::map<std::string, Entry> entries_;
   std::deque<Record> records_;

@@ -125,6 +125,32 @@ TEST_F(GuardTest, OperationsOnEachChargeByItself) {
   EXPECT_EQ(reset.decisions[1].remaining, 5);
 }
 
+TEST_F(GuardTest, ForgetsCachedDenialsOfTheGivenKeyOnly) {
+  for (int i = 0; i < kAlgorithms; ++i) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    if (algorithm == Algorithm::kConcurrency) continue;  // Denials of leases are not cached.
+    const Quota quota = Of({algorithm, 1, 1h});
+    const std::string rule = "rule-" + std::to_string(i);
+    const std::string hashed(300, 'x');  // Too long to appear in a key's name.
+    const auto decided_by = [&](std::string_view identity) {
+      return node_.Apply({rule, identity, &quota}).decisions[0].decided_by;
+    };
+    for (const std::string& identity : {std::string("banned"), std::string("other"), hashed}) {
+      EXPECT_TRUE(node_.Apply({rule, identity, &quota}).allowed);
+      EXPECT_EQ(decided_by(identity), DecidedBy::kStore);
+      EXPECT_EQ(decided_by(identity), DecidedBy::kCache);
+    }
+    node_.Run([&](Guard& guard) { guard.ForgetDenials(rule, "banned"); });
+    EXPECT_EQ(decided_by("banned"), DecidedBy::kStore) << rule;
+    EXPECT_EQ(decided_by("other"), DecidedBy::kCache) << rule;
+    EXPECT_EQ(decided_by(hashed), DecidedBy::kCache) << rule;
+    node_.Run([&](Guard& guard) { guard.ForgetDenials(rule, hashed); });
+    EXPECT_EQ(decided_by(hashed), DecidedBy::kStore) << rule;
+    node_.Run([&](Guard& guard) { guard.ForgetDenials("another", "other"); });
+    EXPECT_EQ(decided_by("other"), DecidedBy::kCache) << rule;
+  }
+}
+
 TEST_F(GuardTest, Leases) {
   const Quota quota = Of({Algorithm::kConcurrency, 2, 1h});
   const auto lease = [&](std::string_view id) {

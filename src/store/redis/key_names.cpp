@@ -65,6 +65,25 @@ void KeyNames::AppendRefund(std::string& out, const Charge& charge, std::string_
   Append(out, id, '\0');
 }
 
+void KeyNames::AppendSubject(std::string& out, std::string_view rule, std::string_view identity) {
+  Append(out, rule, ':');
+  out.push_back(':');
+  Append(out, identity, '\0');
+}
+
+bool KeyNames::AppendSubjectOf(std::string& out, std::string_view key) const {
+  if (!key.starts_with(prefix_)) return false;
+  key.remove_prefix(prefix_.size());
+  if (std::ranges::none_of(kTags, [&](std::string_view tag) { return key.starts_with(tag); })) {
+    return false;
+  }
+  key.remove_prefix(kTags[0].size());
+  const std::size_t open = key.find(":{");
+  if (open == std::string_view::npos || !key.ends_with('}')) return false;
+  out.append(key.substr(0, open + 1)).append(key.substr(open + 2, key.size() - open - 3));
+  return true;
+}
+
 Slot KeyNames::SlotOf(std::string_view identity) {
   if (IsPlain(identity, '\0')) return SlotOfTag(identity);
   std::string name;

@@ -22,6 +22,13 @@ class KeyNames {
 
   void AppendKey(std::string& out, const Charge& charge) const;
   void AppendRefund(std::string& out, const Charge& charge, std::string_view id) const;
+  /// Appends the part of a key's name that says who is counted by which rule, without algorithm:
+  /// `per-key:client_ip=203.0.113.7`. Cached denials are invalidated by it, because an override
+  /// names a rule and an identity, and not how the rule counts.
+  static void AppendSubject(std::string& out, std::string_view rule, std::string_view identity);
+  /// Appends the subject of a key that AppendKey made. False, and nothing is appended: `key` is not
+  /// such a name.
+  [[nodiscard]] bool AppendSubjectOf(std::string& out, std::string_view key) const;
   /// Of a lease, as the member of its sorted set.
   static void AppendLease(std::string& out, std::string_view lease);
 

@@ -2,6 +2,7 @@
 #include "store/redis/redis_register.hpp"
 
 #include <charconv>
+#include <unordered_map>
 #include <utility>
 
 #include "store/redis/greeting.hpp"
@@ -102,7 +103,7 @@ void RedisRegister::Poll() {
 
 void RedisRegister::OnPolled(const Reply* reply) {
   polling_ = false;
-  const auto polled = reply == nullptr ? std::nullopt : ReadPoll(*reply);
+  auto polled = reply == nullptr ? std::nullopt : ReadPoll(*reply);
   if (polled) {
     true_at_ = net::Timer::Clock::now();
     problem_.clear();
@@ -112,8 +113,9 @@ void RedisRegister::OnPolled(const Reply* reply) {
     const bool changed = version_ != polled->version;
     version_ = polled->version;
     if (changed && polled->table) {
-      known_ = *polled->table;
-      listener_.on_table(known_);
+      const Delta delta = Difference(known_, *polled->table);
+      known_ = *std::move(polled->table);
+      if (!delta.empty()) listener_.on_change(delta);
     }
   } else if (reply != nullptr) {
     // That there is no answer at all is said elsewhere.
@@ -172,6 +174,22 @@ std::optional<RedisRegister::Polled> RedisRegister::ReadPoll(const Reply& reply)
                              *expires == 0 ? std::nullopt : std::optional(*expires)});
   }
   return polled;
+}
+
+FleetRegister::Delta RedisRegister::Difference(const Table& before, const Table& after) {
+  Delta delta{.now_ms = after.now_ms, .changed = {}, .removed = {}};
+  std::unordered_map<std::string_view, const Entry*> known;
+  known.reserve(before.entries.size());
+  for (const Entry& entry : before.entries) known.emplace(entry.field, &entry);
+  for (const Entry& entry : after.entries) {
+    const auto found = known.find(entry.field);
+    if (found == known.end() || *found->second != entry) delta.changed.push_back(entry);
+    if (found != known.end()) known.erase(found);
+  }
+  for (const Entry& entry : before.entries) {
+    if (known.contains(entry.field)) delta.removed.push_back(entry.field);
+  }
+  return delta;
 }
 
 std::optional<milliseconds> RedisRegister::age() const {

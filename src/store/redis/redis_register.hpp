@@ -15,15 +15,16 @@
 namespace tidegate::redis {
 
 /// The fleet's register in Redis. Every change names a new version and is published where refunds
-/// are; who hears of it, or finds another version when it asks, which it does twice a second, reads
-/// the table anew. While Redis does not answer, the last table stays.
+/// are. A node that hears of it, or finds another version when it polls, which it does twice a
+/// second, reads the whole table and reports the difference. While Redis does not answer, the last
+/// table stays.
 class RedisRegister final : public FleetRegister, private net::Timer {
  public:
   static constexpr std::chrono::milliseconds kEvery{500};
   static constexpr std::chrono::milliseconds kSoon{50};
 
   struct Listener {
-    std::function<void(const Table&)> on_table;            ///< Every new one.
+    OnChange on_change;  ///< Called with every difference, and only if there is one.
     std::function<void(const std::string&)> on_problem;    ///< Why it cannot be read, once each.
     std::function<void(std::size_t entries)> on_restored;  ///< It had gone, and was put back.
   };
@@ -53,6 +54,8 @@ class RedisRegister final : public FleetRegister, private net::Timer {
     std::optional<Table> table;  ///< Where it is another version than the one that was known.
   };
   [[nodiscard]] static std::optional<Polled> ReadPoll(const Reply& reply);
+  /// Returns what must change in `before` to get `after`. No I/O.
+  [[nodiscard]] static Delta Difference(const Table& before, const Table& after);
   [[nodiscard]] static std::optional<Record> ReadRecord(std::string_view text);
 
  private:

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace tidegate {
 namespace {
 
@@ -16,27 +18,73 @@ class LocalRegisterTest : public testing::Test {
     register_.Put(field, "value", ttl, "put " + field, [&](auto change) { result = change; });
     return result;
   }
+  [[nodiscard]] bool Remove(const std::string& field) {
+    bool applied = false;
+    register_.Remove(field, "remove " + field, [&](auto change) { applied = change->applied; });
+    return applied;
+  }
+  /// The deltas reported since the last call.
+  std::vector<FleetRegister::Delta> Reported() { return std::exchange(reported_, {}); }
+
   ManualClock clock_;
-  FleetRegister::Table table_;
-  LocalRegister register_{clock_, [this](const FleetRegister::Table& table) { table_ = table; },
-                          20};
+  std::vector<FleetRegister::Delta> reported_;
+  LocalRegister register_{
+      clock_, [this](const FleetRegister::Delta& delta) { reported_.push_back(delta); }, 20};
 };
 
-TEST_F(LocalRegisterTest, TellsOfEveryChange) {
+TEST_F(LocalRegisterTest, ReportsOnlyTheEntryThatWasPut) {
   ASSERT_TRUE(Put("a", 5s)->expires_ms);
+  auto reported = Reported();
+  ASSERT_EQ(reported.size(), 1u);
+  ASSERT_EQ(reported[0].changed.size(), 1u);
+  EXPECT_EQ(reported[0].changed[0].field, "a");
+  EXPECT_EQ(reported[0].changed[0].expires_ms, reported[0].now_ms + 5000);
+  EXPECT_TRUE(reported[0].removed.empty());
+
   ASSERT_TRUE(Put("b"));
-  ASSERT_EQ(table_.entries.size(), 2u);
-  EXPECT_EQ(table_.entries[0].field, "a");
-  EXPECT_EQ(table_.entries[0].expires_ms, table_.now_ms + 5000);
-  EXPECT_EQ(table_.entries[1].expires_ms, std::nullopt);
+  reported = Reported();
+  ASSERT_EQ(reported.size(), 1u);
+  ASSERT_EQ(reported[0].changed.size(), 1u);
+  EXPECT_EQ(reported[0].changed[0].field, "b");
+  EXPECT_EQ(reported[0].changed[0].expires_ms, std::nullopt);
+  EXPECT_TRUE(reported[0].removed.empty());
+}
+
+TEST_F(LocalRegisterTest, ReportsExpiredEntriesAsRemoved) {
+  ASSERT_TRUE(Put("a", 5s));
+  ASSERT_TRUE(Put("b"));
   clock_.Advance(5s);
-  bool applied = true;
-  register_.Remove("a", "remove a", [&](auto change) { applied = change->applied; });
-  EXPECT_FALSE(applied) << "it had ended";
-  EXPECT_EQ(table_.entries.size(), 1u);
-  register_.Remove("b", "remove b", [&](auto change) { applied = change->applied; });
-  EXPECT_TRUE(applied);
-  EXPECT_TRUE(table_.entries.empty());
+  (void)Reported();
+  EXPECT_FALSE(Remove("a")) << "it has expired";
+  auto reported = Reported();
+  ASSERT_EQ(reported.size(), 1u);
+  EXPECT_EQ(reported[0].removed, std::vector<std::string>{"a"});
+  EXPECT_TRUE(reported[0].changed.empty());
+
+  EXPECT_TRUE(Remove("b"));
+  reported = Reported();
+  ASSERT_EQ(reported.size(), 1u);
+  EXPECT_EQ(reported[0].removed, std::vector<std::string>{"b"});
+}
+
+TEST_F(LocalRegisterTest, ReportsNothingIfNothingChanges) {
+  ASSERT_TRUE(Put("a"));
+  (void)Reported();
+  EXPECT_FALSE(Remove("unknown"));
+  ASSERT_TRUE(Put("a")) << "the same value at the same time";
+  register_.Note("a reload", true, [](auto) {});
+  EXPECT_TRUE(Reported().empty());
+}
+
+TEST_F(LocalRegisterTest, ReportsAnExpiredEntryThatIsPutAgainAsChangedOnly) {
+  ASSERT_TRUE(Put("a", 5s));
+  clock_.Advance(5s);
+  (void)Reported();
+  ASSERT_TRUE(Put("a", 5s));
+  const auto reported = Reported();
+  ASSERT_EQ(reported.size(), 1u);
+  EXPECT_EQ(reported[0].changed.size(), 1u);
+  EXPECT_TRUE(reported[0].removed.empty());
 }
 
 TEST_F(LocalRegisterTest, IsBoundedAndMakesRoomForWhatReplacesSomething) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
 namespace tidegate::redis {
@@ -51,6 +52,30 @@ TEST(KeyNames, NothingThatCouldShapeAKeyAppearsInOne) {
   }
   EXPECT_THAT(KeyOf("a:b", "x"), testing::MatchesRegex("tg:tb:~[0-9a-f]+:.x."))
       << "a rule cannot reach into the identity";
+}
+
+TEST(KeyNames, FindsTheSubjectInAKey) {
+  const KeyNames names("tg:");
+  const auto subject_of = [&](std::string_view key) -> std::optional<std::string> {
+    std::string out;
+    if (!names.AppendSubjectOf(out, key)) return std::nullopt;
+    return out;
+  };
+  for (int i = 0; i < kAlgorithms; ++i) {
+    for (const std::string& rule : {std::string("r"), std::string("a:b"), std::string(300, 'r')}) {
+      for (const std::string& identity :
+           {std::string("header:x=1"), std::string("a}b"), std::string(300, 'i')}) {
+        std::string subject;
+        KeyNames::AppendSubject(subject, rule, identity);
+        EXPECT_EQ(subject_of(KeyOf(rule, identity, static_cast<Algorithm>(i))), subject);
+      }
+    }
+  }
+  EXPECT_EQ(subject_of("tg:tb:per-key:{client_ip=203.0.113.7}"), "per-key:client_ip=203.0.113.7");
+  for (const char* const other : {"", "tg:", "tg:tb:", "tg:xx:r:{a}", "other:tb:r:{a}", "tg:tb:r",
+                                  "tg:tb:r:{a", "tg:overrides:{fleet}", "tg:tb:r:{a}x"}) {
+    EXPECT_EQ(subject_of(other), std::nullopt) << other;
+  }
 }
 
 TEST(KeyNames, RefundsStandBesideTheirKey) {
