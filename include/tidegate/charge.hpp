@@ -17,8 +17,9 @@ enum class OnFailure : std::uint8_t { kOpen, kClosed, kLocal };
 /// One key, one Quota, one cost: the unit that a Store applies.
 ///
 /// The key is the rule and the identity together; the same identity under two
-/// rules, or under two algorithms of one rule, is counted apart. All memory that
-/// a Charge points at must outlive the call that it is given to.
+/// rules, or under two algorithms of one rule, is counted apart. One request
+/// charges a key once at most, whatever the slot tags. All memory that a Charge
+/// points at must outlive the call that it is given to.
 struct Charge {
   std::string_view rule;
   std::string_view identity;
@@ -29,6 +30,23 @@ struct Charge {
   /// the same id again renews it and holds no second place.
   std::string_view lease = {};
   OnFailure on_failure = OnFailure::kOpen;
+  /// Where a Redis Cluster keeps the key: charges of one request with the same
+  /// slot tag are applied atomically, in one call. Empty: the identity is the
+  /// tag. With another tag, for example the organisation that several API keys
+  /// belong to, the tag is a part of the key's name in Redis: the same rule and
+  /// identity under two tags are two keys there. A key must therefore always be
+  /// charged with the same tag. The memory store ignores it.
+  std::string_view slot_tag = {};
+
+  /// The slot tag, or the identity if there is none.
+  [[nodiscard]] constexpr std::string_view effective_slot_tag() const noexcept {
+    return slot_tag.empty() ? identity : slot_tag;
+  }
+  /// True if the tag differs from the identity and is therefore a part of the
+  /// key's name.
+  [[nodiscard]] constexpr bool tagged() const noexcept {
+    return !slot_tag.empty() && slot_tag != identity;
+  }
 };
 
 inline constexpr std::int64_t kMaxCost = 2'147'483'647;

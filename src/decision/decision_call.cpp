@@ -18,6 +18,7 @@ void DecisionCall::AddCopy(const DecisionCall& other, std::size_t charge, std::i
   Charge copy = other.matched.charges[charge];
   copy.identity = Keep(copy.identity);
   copy.lease = Keep(copy.lease);
+  copy.slot_tag = Keep(copy.slot_tag);
   copy.cost = cost;
   matched.Add(copy, other.matched.rules[charge]);
 }

@@ -30,16 +30,18 @@ std::optional<Error> Identify(const Fingerprinter& fingerprinter, Call& call) {
                          std::string(charge.rule) + "'; give each a rule of its own"};
       }
     }
+    // Under another slot tag it is another key in Redis, and therefore another request.
+    const Fingerprint key = fingerprinter.WithSlotTag(keys[i], charge);
     // The fingerprints are keyed by a secret: nobody outside can find two requests that meet.
     const auto cost =
         static_cast<std::uint64_t>(charge.cost) << 1 | (charge.mode == Mode::kShadow ? 1u : 0u);
     const std::uint64_t shape = Mix(static_cast<std::uint64_t>(quota.limit()),
                                     static_cast<std::uint64_t>(quota.period().count())) +
                                 static_cast<std::uint64_t>(quota.capacity());
-    low = Mix(low ^ keys[i].low, cost ^ shape);
-    high = Mix(high + keys[i].high, keys[i].low ^ Mix(shape, cost));
+    low = Mix(low ^ key.low, cost ^ shape);
+    high = Mix(high + key.high, key.low ^ Mix(shape, cost));
     if (!charge.lease.empty() && quota.algorithm() == Algorithm::kConcurrency) {
-      const Fingerprint lease = fingerprinter.Id(keys[i], charge.lease);
+      const Fingerprint lease = fingerprinter.Id(key, charge.lease);
       low = Mix(low, lease.low);
       high = Mix(high, lease.high);
     }

@@ -62,11 +62,13 @@ class Spans::GiveBack final : public Partial, public Call {
     rule_ = charged.rule;
     identity_ = charged.identity;
     lease_ = charged.lease;
+    slot_tag_ = charged.slot_tag;
     quota_ = *charged.quota;
     charge_ = charged;
     charge_.rule = rule_;
     charge_.identity = identity_;
     charge_.lease = lease_;
+    charge_.slot_tag = slot_tag_;
     charge_.quota = &*quota_;
     const bool lease = quota_->algorithm() == Algorithm::kConcurrency;
     kind = lease ? Kind::kRelease : Kind::kRefund;
@@ -93,6 +95,7 @@ class Spans::GiveBack final : public Partial, public Call {
   std::string rule_;
   std::string identity_;
   std::string lease_;
+  std::string slot_tag_;
   std::optional<Quota> quota_;
   Charge charge_;
   Decision decision_;

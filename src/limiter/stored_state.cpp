@@ -59,7 +59,7 @@ void ReadStored(redis::Client& client, const Charge& charge,
   } else {
     redis::AppendCommand(command, {"HGETALL", key});
   }
-  client.Run(redis::KeyNames::SlotOf(charge.identity), command,
+  client.Run(redis::KeyNames::SlotOf(charge), command,
              [list, done = std::move(done)](const Reply* reply) {
                if (reply == nullptr || reply->is(Reply::Type::kError)) {
                  std::string why = "Redis does not return the stored state";

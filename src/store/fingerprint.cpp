@@ -21,7 +21,7 @@ Fingerprint Join(const Fingerprint& a, const Fingerprint& b) noexcept {
 }  // namespace
 
 Fingerprinter::Fingerprinter() {
-  static_assert(8 * static_cast<std::size_t>(Role::kShape) + kSecretOfRole <=
+  static_assert(8 * static_cast<std::size_t>(Role::kSlotTag) + kSecretOfRole <=
                 std::tuple_size_v<decltype(secret_)>);
   static_assert(kSecretOfRole >= XXH3_SECRET_SIZE_MIN);
   // 256 bytes arrive whole or not at all, once the system's pool is initialised.
@@ -43,6 +43,10 @@ Fingerprint Fingerprinter::Rule(Algorithm algorithm, std::string_view rule) cons
 Fingerprint Fingerprinter::Key(Algorithm algorithm, std::string_view rule,
                                std::string_view identity) const noexcept {
   return Join(Hash(identity, Role::kIdentity), Rule(algorithm, rule));
+}
+
+Fingerprint Fingerprinter::Tagged(const Fingerprint& key, std::string_view tag) const noexcept {
+  return Join(Hash(tag, Role::kSlotTag), key);
 }
 
 Fingerprint Fingerprinter::Overflow(const Quota& quota, Mode mode,

@@ -27,6 +27,12 @@ class Fingerprinter {
   /// Of a key: the same identity under another rule or algorithm is another key.
   [[nodiscard]] Fingerprint Key(Algorithm algorithm, std::string_view rule,
                                 std::string_view identity) const noexcept;
+  /// Of a key in Redis, where a slot tag other than the identity is a part of the
+  /// key. Returns `key` itself for a charge without one.
+  [[nodiscard]] Fingerprint WithSlotTag(const Fingerprint& key,
+                                        const Charge& charge) const noexcept {
+    return charge.tagged() ? Tagged(key, charge.slot_tag) : key;
+  }
   /// Of the bucket that a rule's keys share when there is no room for more. Other
   /// quotas of the rule do not mix with it, nor do shadows with what is enforced.
   [[nodiscard]] Fingerprint Overflow(const Quota& quota, Mode mode,
@@ -37,10 +43,11 @@ class Fingerprinter {
  private:
   /// What is hashed decides where in the secret its own secret begins, so that
   /// equal texts in different roles have nothing in common.
-  enum class Role : std::uint8_t { kIdentity, kRule, kId = kRule + kAlgorithms, kShape };
-  static constexpr std::size_t kSecretOfRole = 192;
+  enum class Role : std::uint8_t { kIdentity, kRule, kId = kRule + kAlgorithms, kShape, kSlotTag };
+  static constexpr std::size_t kSecretOfRole = 184;
 
   [[nodiscard]] Fingerprint Hash(std::string_view text, Role role) const noexcept;
+  [[nodiscard]] Fingerprint Tagged(const Fingerprint& key, std::string_view tag) const noexcept;
   [[nodiscard]] Fingerprint Rule(Algorithm algorithm, std::string_view rule) const noexcept;
 
   alignas(64) std::array<unsigned char, 256> secret_;

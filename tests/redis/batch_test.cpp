@@ -79,6 +79,31 @@ TEST_F(BatchTest, WhoLeavesBeforeItIsSentIsNotCharged) {
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{b}", "tokens"}), "1");
 }
 
+TEST_F(BatchTest, KeysWithDifferentSlotTagsAreNotMerged) {
+  const auto tagged = [&](std::string_view tag) {
+    return Charge{.rule = "r", .identity = "a", .quota = &bucket_, .slot_tag = tag};
+  };
+  Asked none({tagged("")}, 1);
+  Asked own({tagged("a")}, 2);
+  Asked acme({tagged("acme")}, 3);
+  Asked other({tagged("other")}, 4);
+  Asked refund({tagged("acme")}, 0);
+  refund.kind = Call::Kind::kRefund;
+  refund.refund.id = "x";
+  for (Asked* const each : {&none, &own, &acme, &other, &refund}) ASSERT_TRUE(batch_.Add(*each));
+  EXPECT_EQ(batch_.keys(), 4u) << "three keys and the id of the refund";
+  EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
+  EXPECT_EQ(answered_, 5);
+  EXPECT_EQ(none.told[0].remaining, 1);
+  EXPECT_EQ(own.told[0].remaining, 0) << "the identity as the tag names the same key";
+  EXPECT_EQ(acme.told[0].remaining, 1);
+  EXPECT_EQ(other.told[0].remaining, 1);
+  EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{a}", "tokens"}), "0");
+  EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{acme}:a", "tokens"}), "2") << "refunded";
+  EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{other}:a", "tokens"}), "1");
+  EXPECT_EQ(redis_.Text({"EXISTS", "tg:rf:tb:r:{acme}:{a}:x"}), "1");
+}
+
 TEST_F(BatchTest, WhoLeavesAfterwardsWasChargedAndTheOthersKnow) {
   Asked one({Of("a", bucket_)}, 1);
   Asked two({Of("a", bucket_)}, 1);

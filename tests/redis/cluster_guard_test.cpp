@@ -81,6 +81,51 @@ TEST_F(ClusterGuardTest, RulesOfOneIdentityAreOneCall) {
   EXPECT_EQ(node_->guard().stats().spans.get(), 0U);
 }
 
+TEST_F(ClusterGuardTest, IdentitiesWithOneSlotTagAreOneCall) {
+  const Quota large = Of({.algorithm = Algorithm::kFixedWindow, .limit = 10, .period = 24h});
+  const Quota small = Of({.algorithm = Algorithm::kFixedWindow, .limit = 2, .period = 24h});
+  const std::string& tag = On(1);
+  const std::vector<Charge> charges = {
+      {.rule = "a", .identity = On(0), .quota = &large, .slot_tag = tag},
+      {.rule = "b", .identity = On(2), .quota = &small, .slot_tag = tag},
+      {.rule = "c", .identity = tag, .quota = &large}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(node_->Ask(Asked{.charges = charges}).allowed, i < 2) << i;
+  }
+  EXPECT_EQ(node_->guard().stats().spans.get(), 0U);
+  EXPECT_EQ(Stored(1, "tg:fw:a:{" + tag + "}:" + On(0)), "2");
+  EXPECT_EQ(Stored(1, "tg:fw:b:{" + tag + "}:" + On(2)), "2");
+  EXPECT_EQ(Stored(1, "tg:fw:c:{" + tag + "}"), "2");
+  const Asked refund =
+      node_->Ask(Asked{.charges = charges, .kind = Call::Kind::kRefund, .refund = {.id = "once"}});
+  EXPECT_EQ(refund.done, Done::kApplied);
+  EXPECT_EQ(Stored(1, "tg:fw:a:{" + tag + "}:" + On(0)), "1");
+  EXPECT_EQ(Stored(1, "tg:fw:c:{" + tag + "}"), "1");
+  EXPECT_EQ(node_->guard().stats().spans.get(), 0U);
+}
+
+TEST_F(ClusterGuardTest, GivesBackToTheKeyWithTheSlotTag) {
+  const Quota many = Of({.algorithm = Algorithm::kFixedWindow, .limit = 100, .period = 24h});
+  const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});
+  const std::string& tag = On(1);
+  const auto charges = [&](std::string_view lease) {
+    return std::vector<Charge>{
+        {.rule = "many", .identity = On(0), .quota = &many, .slot_tag = tag},
+        {.rule = "same", .identity = On(2), .quota = &many, .slot_tag = tag},
+        {.rule = "lease", .identity = On(2), .quota = &leases, .lease = lease, .slot_tag = On(0)}};
+  };
+  EXPECT_TRUE(node_->Ask(Asked{.charges = charges("first")}).allowed);
+  EXPECT_EQ(node_->guard().stats().spans.get(), 1U);
+  EXPECT_EQ((*cluster_)[0].Text({"ZCARD", "tg:cc:lease:{" + On(0) + "}:" + On(2)}), "1");
+  // The lease is held: what the other part has charged is given back.
+  EXPECT_FALSE(node_->Ask(Asked{.charges = charges("second")}).allowed);
+  AwaitGiftsBack();
+  EXPECT_EQ(Stored(1, "tg:fw:many:{" + tag + "}:" + On(0)), "1");
+  EXPECT_EQ(Stored(1, "tg:fw:same:{" + tag + "}:" + On(2)), "1");
+  EXPECT_EQ(node_->guard().stats().taken_back.get(), 2U);
+  EXPECT_EQ(node_->guard().stats().kept.get(), 0U);
+}
+
 TEST_F(ClusterGuardTest, AllOperationsOnKeysOfAllSlots) {
   const Quota bucket = Of({.limit = 5, .period = 24h});
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});

@@ -151,6 +151,63 @@ TEST_F(GuardTest, ForgetsCachedDenialsOfTheGivenKeyOnly) {
   }
 }
 
+TEST_F(GuardTest, RefundsAndReleasesTheKeyWithTheSlotTag) {
+  const Quota bucket = Of({Algorithm::kFixedWindow, 5, 24h * 300});
+  const Quota leases = Of({Algorithm::kConcurrency, 2, 1h});
+  const Charge plain{.rule = "r", .identity = "a", .quota = &bucket, .cost = 2};
+  Charge tagged = plain;
+  tagged.slot_tag = "acme";
+  EXPECT_TRUE(node_.Apply(plain).allowed);
+  EXPECT_TRUE(node_.Apply(tagged).allowed);
+  for (const bool again : {false, true}) {
+    const Asked refund = node_.Ask({.charges = {tagged},
+                                    .kind = Call::Kind::kRefund,
+                                    .refund = {.id = "r1", .charged_at = {}, .age = {}}});
+    EXPECT_EQ(refund.done, again ? Done::kNothing : Done::kApplied);
+  }
+  EXPECT_EQ(redis_.Text({"HGET", "tg:fw:r:{a}", "count"}), "2");
+  EXPECT_EQ(redis_.Text({"HGET", "tg:fw:r:{acme}:a", "count"}), "0");
+
+  Charge lease{.rule = "c", .identity = "a", .quota = &leases, .lease = "one", .slot_tag = "acme"};
+  EXPECT_TRUE(node_.Apply(lease).allowed);
+  EXPECT_EQ(redis_.Text({"ZCARD", "tg:cc:c:{acme}:a"}), "1");
+  Charge elsewhere = lease;
+  elsewhere.slot_tag = {};
+  EXPECT_EQ(node_.Ask({.charges = {elsewhere}, .kind = Call::Kind::kRelease}).done, Done::kNothing);
+  EXPECT_EQ(node_.Ask({.charges = {lease}, .kind = Call::Kind::kRelease}).done, Done::kApplied);
+  EXPECT_EQ(redis_.Text({"EXISTS", "tg:cc:c:{acme}:a"}), "0");
+}
+
+TEST_F(GuardTest, CachesDenialsBySlotTagAndInvalidatesThem) {
+  const Quota quota = Of({.limit = 1, .period = 1h});
+  const auto ask = [&](std::string_view tag) {
+    return node_.Apply({.rule = "r", .identity = "a", .quota = &quota, .slot_tag = tag});
+  };
+  EXPECT_TRUE(ask("acme").allowed);
+  EXPECT_EQ(ask("acme").decisions[0].decided_by, DecidedBy::kStore);
+  EXPECT_EQ(ask("acme").decisions[0].decided_by, DecidedBy::kCache);
+  EXPECT_TRUE(ask("other").allowed) << "another key";
+  EXPECT_TRUE(ask("").allowed) << "another key";
+  node_.Run([&](Guard& guard) { guard.ForgetDenials("r", "a"); });
+  EXPECT_EQ(ask("acme").decisions[0].decided_by, DecidedBy::kStore)
+      << "an override does not know the slot tag";
+  EXPECT_EQ(ask("acme").decisions[0].decided_by, DecidedBy::kCache);
+  const Asked refund =
+      node_.Ask({.charges = {{.rule = "r", .identity = "a", .quota = &quota, .slot_tag = "acme"}},
+                 .kind = Call::Kind::kRefund,
+                 .refund = {.id = "r1", .charged_at = {}, .age = {}}});
+  EXPECT_EQ(refund.done, Done::kApplied);
+  EXPECT_TRUE(ask("acme").allowed) << "the refund invalidates the denial";
+}
+
+TEST_F(GuardTest, RefusesOneKeyTwiceWhateverTheSlotTags) {
+  const Quota quota = Of({.limit = 5});
+  const Charge plain{.rule = "r", .identity = "a", .quota = &quota};
+  Charge tagged = plain;
+  tagged.slot_tag = "acme";
+  EXPECT_THAT(node_.Ask({.charges = {plain, tagged}}).error->message, HasSubstr("the same key"));
+}
+
 TEST_F(GuardTest, Leases) {
   const Quota quota = Of({Algorithm::kConcurrency, 2, 1h});
   const auto lease = [&](std::string_view id) {

@@ -170,7 +170,8 @@ void Batch::AddItem(Entry& entry, const Charge& charge) {
 
 std::uint32_t Batch::KeyOf(const Charge& charge) {
   const Algorithm algorithm = charge.quota->algorithm();
-  const Fingerprint fingerprint = fingerprinter_.Key(algorithm, charge.rule, charge.identity);
+  const Fingerprint fingerprint = fingerprinter_.WithSlotTag(
+      fingerprinter_.Key(algorithm, charge.rule, charge.identity), charge);
   const std::uint32_t known = key_places_.Find(
       fingerprint.low, keys_.size(),
       [&](std::uint32_t number) { return keys_[number].fingerprint == fingerprint; });

@@ -68,12 +68,14 @@ void Client::Divide(Call& call, Parts& parts) {
   const auto now = Clock::now();
   bool restless = false;
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
-    const std::string_view identity = call.charges[i].identity;
-    if (i > 0 && !restless && identity == call.charges[i - 1].identity) {
+    const Charge& charge = call.charges[i];
+    const bool same_tag =
+        i > 0 && charge.effective_slot_tag() == call.charges[i - 1].effective_slot_tag();
+    if (same_tag && !restless) {
       parts.part[i] = parts.part[i - 1];
       continue;
     }
-    const Slot slot = KeyNames::SlotOf(identity);
+    const Slot slot = KeyNames::SlotOf(charge);
     restless = !restless_.empty() && restless_.Has(slot, now);
     std::size_t part = 0;
     while (part < parts.count && (restless || parts.slot[part] != slot)) ++part;

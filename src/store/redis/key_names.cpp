@@ -46,22 +46,33 @@ void Append(std::string& out, std::string_view text, char special) {
   }
 }
 
+/// Appends `per-key:{client_ip=203.0.113.7}`, or `per-key:{acme}` with a slot tag.
+void AppendRuleAndSlotTag(std::string& out, const Charge& charge) {
+  Append(out, charge.rule, ':');
+  out.append(":{");
+  Append(out, charge.effective_slot_tag(), '\0');
+  out.push_back('}');
+}
+
 }  // namespace
 
 void KeyNames::AppendKey(std::string& out, const Charge& charge) const {
   out.append(prefix_).append(TagOf(charge));
-  Append(out, charge.rule, ':');
-  out.append(":{");
+  AppendRuleAndSlotTag(out, charge);
+  if (!charge.tagged()) return;
+  out.push_back(':');
   Append(out, charge.identity, '\0');
-  out.push_back('}');
 }
 
 void KeyNames::AppendRefund(std::string& out, const Charge& charge, std::string_view id) const {
   out.append(prefix_).append("rf:").append(TagOf(charge));
-  Append(out, charge.rule, ':');
-  out.append(":{");
-  Append(out, charge.identity, '\0');
-  out.append("}:");
+  AppendRuleAndSlotTag(out, charge);
+  if (charge.tagged()) {
+    out.append(":{");
+    Append(out, charge.identity, '\0');
+    out.push_back('}');
+  }
+  out.push_back(':');
   Append(out, id, '\0');
 }
 
@@ -79,15 +90,25 @@ bool KeyNames::AppendSubjectOf(std::string& out, std::string_view key) const {
   }
   key.remove_prefix(kTags[0].size());
   const std::size_t open = key.find(":{");
-  if (open == std::string_view::npos || !key.ends_with('}')) return false;
-  out.append(key.substr(0, open + 1)).append(key.substr(open + 2, key.size() - open - 3));
+  const std::size_t close = key.find('}');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+    return false;
+  }
+  const std::string_view rule = key.substr(0, open);
+  std::string_view identity = key.substr(open + 2, close - open - 2);
+  if (close + 1 < key.size()) {
+    if (key[close + 1] != ':') return false;
+    identity = key.substr(close + 2);
+  }
+  out.append(rule).append(":").append(identity);
   return true;
 }
 
-Slot KeyNames::SlotOf(std::string_view identity) {
-  if (IsPlain(identity, '\0')) return SlotOfTag(identity);
+Slot KeyNames::SlotOf(const Charge& charge) {
+  const std::string_view tag = charge.effective_slot_tag();
+  if (IsPlain(tag, '\0')) return SlotOfTag(tag);
   std::string name;
-  AppendHash(name, identity);
+  AppendHash(name, tag);
   return SlotOfTag(name);
 }
 

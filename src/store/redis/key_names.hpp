@@ -9,22 +9,27 @@
 
 namespace tidegate::redis {
 
-/// What Redis knows things by:
+/// The names of keys in Redis:
 ///
-///     tg:tb:per-key:{client_ip=203.0.113.7}           a key; the identity is the hash tag
-///     tg:rf:tb:per-key:{client_ip=203.0.113.7}:r-17   a refund that was made on it
+///     tg:tb:per-key:{client_ip=203.0.113.7}                  a key; the identity is the hash tag
+///     tg:rf:tb:per-key:{client_ip=203.0.113.7}:r-17          the id of a refund on that key
+///     tg:tb:per-key:{acme}:client_ip=203.0.113.7             a key with the slot tag `acme`
+///     tg:rf:tb:per-key:{acme}:{client_ip=203.0.113.7}:r-17   the id of a refund on that key
 ///
-/// Rules, identities and ids that are long, or hold anything that could shape a key, appear as
-/// `~` and 128 bits of their SHA-256.
+/// Rules, identities, slot tags and ids that are long, or hold anything that could shape a key,
+/// appear as `~` and 128 bits of their SHA-256. None of them contains a brace and a rule contains
+/// no colon, so no two names are equal: without a slot tag a key ends at the first `}`, and the
+/// name of a refund's id has one pair of braces instead of two. Identities and ids may contain
+/// colons, hence the braces around an identity that an id follows.
 class KeyNames {
  public:
   explicit KeyNames(std::string prefix) : prefix_(std::move(prefix)) {}
 
   void AppendKey(std::string& out, const Charge& charge) const;
   void AppendRefund(std::string& out, const Charge& charge, std::string_view id) const;
-  /// Appends the part of a key's name that says who is counted by which rule, without algorithm:
-  /// `per-key:client_ip=203.0.113.7`. Cached denials are invalidated by it, because an override
-  /// names a rule and an identity, and not how the rule counts.
+  /// Appends the part of a key's name that says who is counted by which rule, without algorithm and
+  /// slot tag: `per-key:client_ip=203.0.113.7`. Cached denials are invalidated by it, because an
+  /// override names a rule and an identity only.
   static void AppendSubject(std::string& out, std::string_view rule, std::string_view identity);
   /// Appends the subject of a key that AppendKey made. False, and nothing is appended: `key` is not
   /// such a name.
@@ -32,8 +37,8 @@ class KeyNames {
   /// Of a lease, as the member of its sorted set.
   static void AppendLease(std::string& out, std::string_view lease);
 
-  /// Of all keys of that identity.
-  [[nodiscard]] static Slot SlotOf(std::string_view identity);
+  /// Returns the slot of a charge's key and of the ids of its refunds.
+  [[nodiscard]] static Slot SlotOf(const Charge& charge);
 
   [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
   /// Where refunds and resets are told.

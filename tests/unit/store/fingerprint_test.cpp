@@ -34,7 +34,15 @@ TEST(Fingerprinter, TellsApartWhateverMakesAKey) {
   add(print.Id(key, "refund"));
   add(print.Id(key, "refund2"));
   add(print.Id(print.Key(Algorithm::kGcra, "rule", "other"), "refund"));
+  const auto tagged = [&](std::string_view tag) {
+    return print.WithSlotTag(key, {.rule = "rule", .identity = "identity", .slot_tag = tag});
+  };
+  add(tagged("refund"));
+  add(tagged("acme"));
+  add(print.Id(tagged("acme"), "refund"));
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(made));
+  EXPECT_EQ(tagged(""), key);
+  EXPECT_EQ(tagged("identity"), key) << "the identity is the default";
 }
 
 TEST(Fingerprinter, IsTheSameWithinAStoreAndNotBetweenTwo) {

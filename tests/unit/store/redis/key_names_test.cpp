@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace tidegate::redis {
 namespace {
@@ -17,6 +21,23 @@ std::string KeyOf(std::string_view rule, std::string_view identity,
   const Quota quota = Of(algorithm);
   std::string key;
   KeyNames("tg:").AppendKey(key, {rule, identity, &quota});
+  return key;
+}
+
+std::string TaggedKeyOf(std::string_view tag, std::string_view rule, std::string_view identity) {
+  const Quota quota = Of(Algorithm::kTokenBucket);
+  std::string key;
+  KeyNames("tg:").AppendKey(key,
+                            {.rule = rule, .identity = identity, .quota = &quota, .slot_tag = tag});
+  return key;
+}
+
+std::string RefundOf(std::string_view tag, std::string_view rule, std::string_view identity,
+                     std::string_view id) {
+  const Quota quota = Of(Algorithm::kTokenBucket);
+  std::string key;
+  KeyNames("tg:").AppendRefund(
+      key, {.rule = rule, .identity = identity, .quota = &quota, .slot_tag = tag}, id);
   return key;
 }
 
@@ -68,6 +89,8 @@ TEST(KeyNames, FindsTheSubjectInAKey) {
         std::string subject;
         KeyNames::AppendSubject(subject, rule, identity);
         EXPECT_EQ(subject_of(KeyOf(rule, identity, static_cast<Algorithm>(i))), subject);
+        EXPECT_EQ(subject_of(TaggedKeyOf("acme:1", rule, identity)), subject);
+        EXPECT_EQ(subject_of(TaggedKeyOf("{x}", rule, identity)), subject);
       }
     }
   }
@@ -76,6 +99,72 @@ TEST(KeyNames, FindsTheSubjectInAKey) {
                                   "tg:tb:r:{a", "tg:overrides:{fleet}", "tg:tb:r:{a}x"}) {
     EXPECT_EQ(subject_of(other), std::nullopt) << other;
   }
+}
+
+TEST(KeyNames, ContainsSlotTagAndIdentity) {
+  EXPECT_EQ(TaggedKeyOf("acme", "per-key", "client_ip=203.0.113.7"),
+            "tg:tb:per-key:{acme}:client_ip=203.0.113.7");
+  EXPECT_EQ(RefundOf("acme", "per-key", "client_ip=203.0.113.7", "r-17"),
+            "tg:rf:tb:per-key:{acme}:{client_ip=203.0.113.7}:r-17");
+}
+
+TEST(KeyNames, WithoutAnotherSlotTagTheNameIsAsBefore) {
+  for (const std::string& identity : {std::string("client_ip=203.0.113.7"), std::string("a}b")}) {
+    EXPECT_EQ(TaggedKeyOf("", "r", identity), KeyOf("r", identity));
+    EXPECT_EQ(TaggedKeyOf(identity, "r", identity), KeyOf("r", identity));
+    EXPECT_EQ(RefundOf(identity, "r", identity, "id"), RefundOf("", "r", identity, "id"));
+  }
+  EXPECT_EQ(RefundOf("", "r", "a", "id"), "tg:rf:tb:r:{a}:id");
+}
+
+TEST(KeyNames, SlotIsThatOfTheNamesThatItGives) {
+  const Quota quota = Of(Algorithm::kTokenBucket);
+  const std::string texts[] = {"", "a", "acme", "a}b", "{x}", "~h", std::string(300, 'x')};
+  for (const std::string& tag : texts) {
+    for (const std::string& identity : texts) {
+      const Charge charge{.rule = "a:{b}", .identity = identity, .quota = &quota, .slot_tag = tag};
+      EXPECT_EQ(KeyNames::SlotOf(charge), SlotOfKey(TaggedKeyOf(tag, "a:{b}", identity)));
+      EXPECT_EQ(KeyNames::SlotOf(charge), SlotOfKey(RefundOf(tag, "a:{b}", identity, "{id}")));
+    }
+  }
+  EXPECT_EQ(SlotOfKey(TaggedKeyOf("acme", "r", "a")), SlotOfKey(TaggedKeyOf("acme", "s", "b")));
+}
+
+/// Texts of the characters that shape names: no two charges share a key, and no two refunds the
+/// name of an id, with a slot tag or without.
+TEST(KeyNames, AreDifferentForDifferentCharges) {
+  constexpr std::string_view kCharacters = "a:}{";
+  std::vector<std::string> texts = {"",      "a:b",   "a:a",   "~",  "a}:a",
+                                    "a}:{a", "{a}:a", ":{a}:", "}:{"};
+  for (const char first : kCharacters) {
+    texts.emplace_back(1, first);
+    for (const char second : kCharacters) texts.push_back({first, second});
+  }
+  using Named =
+      std::array<std::string, 4>;  // Rule, effective slot tag, identity, id of the refund.
+  std::map<std::string, Named> names;
+  const auto check = [&](const std::string& name, const Named& of) {
+    const auto [place, added] = names.emplace(name, of);
+    ASSERT_TRUE(added || place->second == of)
+        << name << " is the name for " << testing::PrintToString(of) << " and "
+        << testing::PrintToString(place->second);
+  };
+  const std::string few[] = {"a", "a:a", "}", ":{a", "~"};
+  for (const std::string& rule : few) {
+    for (const std::string& tag : texts) {
+      for (const std::string& identity : texts) {
+        if (identity.empty()) continue;
+        const std::string& effective = tag.empty() ? identity : tag;
+        ASSERT_NO_FATAL_FAILURE(
+            check(TaggedKeyOf(tag, rule, identity), {rule, effective, identity, ""}));
+        for (const std::string& id : few) {
+          ASSERT_NO_FATAL_FAILURE(
+              check(RefundOf(tag, rule, identity, id), {rule, effective, identity, id}));
+        }
+      }
+    }
+  }
+  EXPECT_GT(names.size(), 10'000u);
 }
 
 TEST(KeyNames, RefundsStandBesideTheirKey) {
