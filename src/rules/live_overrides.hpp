@@ -13,8 +13,8 @@ namespace tidegate {
 
 /// Turns the changes that a FleetRegister reports into override tables.
 ///
-/// Owns the current table. Parses only the entries that a change names, so the cost of one ban does
-/// not depend on the number of other overrides. No I/O. Not thread-safe; the tables are.
+/// Owns the current table. Parses only the entries that a change names; OverrideTable says what a
+/// new table costs. No I/O. Not thread-safe; the tables are.
 class LiveOverrides {
  public:
   struct Update {

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register of overrides on a real redis-server: which differences each node reports.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "redis/node.hpp"
+#include "redis/soon.hpp"
+#include "store/redis/redis_register.hpp"
+
+namespace tidegate::redis_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// A node with a register, and what it has reported.
+class RegisterNode {
+ public:
+  explicit RegisterNode(const RedisServer& redis) : node_(Options(redis)) {
+    node_.WaitUntilReady();
+    node_.Run([&](Guard& guard) {
+      register_ = std::make_unique<redis::RedisRegister>(
+          node_.reactor(), guard.client(),
+          redis::RedisRegister::Listener{
+              .on_change =
+                  [this](const FleetRegister::Delta& delta) {
+                    const std::lock_guard lock(mutex_);
+                    deltas_.push_back(delta);
+                  },
+              .on_problem = [](const std::string&) {},
+              .on_restored = [this](std::size_t entries) { restored_ = entries; }});
+      register_->Start();
+    });
+  }
+  ~RegisterNode() {
+    node_.Run([&](Guard& guard) {
+      register_->Stop();
+      guard.Shutdown();  // Ends the calls that would come back to the register.
+      register_.reset();
+    });
+  }
+  RegisterNode(const RegisterNode&) = delete;
+  RegisterNode& operator=(const RegisterNode&) = delete;
+
+  /// Returns when the change is in Redis and has been reported here.
+  void Put(const std::string& field, const std::string& value,
+           std::optional<std::chrono::milliseconds> ttl = std::nullopt) {
+    Wait([&](auto done) { register_->Put(field, value, ttl, "put", std::move(done)); });
+  }
+  void Remove(const std::string& field) {
+    Wait([&](auto done) { register_->Remove(field, "remove", std::move(done)); });
+  }
+  /// As if another node had published a change.
+  void Poll() {
+    node_.Run([&](Guard&) { register_->OnChanged(); });
+  }
+  /// The fields of all deltas since the last call, one text per delta: `+a` changed, `-a` removed.
+  std::vector<std::string> Reported() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> texts;
+    for (const FleetRegister::Delta& delta : std::exchange(deltas_, {})) {
+      std::string text;
+      for (const auto& entry : delta.changed) text += "+" + entry.field + "=" + entry.value;
+      for (const auto& field : delta.removed) text += "-" + field;
+      texts.push_back(std::move(text));
+    }
+    return texts;
+  }
+  [[nodiscard]] std::size_t restored() const { return restored_; }
+
+ private:
+  Guard::Options Options(const RedisServer& redis) {
+    Guard::Options options = Node::To(redis);
+    options.on_register = [this] {
+      if (register_) register_->OnChanged();
+    };
+    return options;
+  }
+  template <class Start>
+  void Wait(Start start) {
+    std::promise<bool> done;
+    node_.Run([&](Guard&) {
+      start([&](Result<FleetRegister::Change> change) { done.set_value(change.has_value()); });
+    });
+    EXPECT_TRUE(done.get_future().get());
+  }
+
+  std::mutex mutex_;
+  std::vector<FleetRegister::Delta> deltas_;
+  std::atomic<std::size_t> restored_ = 0;
+  std::unique_ptr<redis::RedisRegister> register_;
+  Node node_;
+};
+
+TEST(RedisRegisterTest, ReportsDifferencesOnlyOnEveryNode) {
+  RedisServer redis;
+  RegisterNode one(redis);
+  RegisterNode two(redis);
+  std::vector<std::string> seen;
+  const auto two_sees = [&] {
+    return Soon([&] {
+      for (std::string& text : two.Reported()) seen.push_back(std::move(text));
+      return !seen.empty();
+    });
+  };
+  one.Put("a", "1");
+  EXPECT_THAT(one.Reported(), ElementsAre("+a=1"));
+  ASSERT_TRUE(two_sees());
+  EXPECT_THAT(std::exchange(seen, {}), ElementsAre("+a=1"));
+  one.Put("b", "2");
+  EXPECT_THAT(one.Reported(), ElementsAre("+b=2"));
+  ASSERT_TRUE(two_sees());
+  EXPECT_THAT(std::exchange(seen, {}), ElementsAre("+b=2"));
+  two.Put("a", "3");
+  ASSERT_TRUE(two_sees());
+  EXPECT_THAT(std::exchange(seen, {}), ElementsAre("+a=3"));
+  two.Remove("b");
+  ASSERT_TRUE(two_sees());
+  EXPECT_THAT(std::exchange(seen, {}), ElementsAre("-b"));
+  // A node that starts later learns all of it at once.
+  RegisterNode three(redis);
+  ASSERT_TRUE(Soon([&] {
+    for (std::string& text : three.Reported()) seen.push_back(std::move(text));
+    return !seen.empty();
+  }));
+  EXPECT_THAT(seen, ElementsAre("+a=3"));
+}
+
+TEST(RedisRegisterTest, ReportsNothingIfNothingDiffers) {
+  RedisServer redis;
+  RegisterNode node(redis);
+  // Each of these makes a new version, which the node has read when Remove returns.
+  node.Remove("unknown");
+  EXPECT_THAT(node.Reported(), IsEmpty()) << "an empty table at the start";
+  node.Put("a", "1");
+  EXPECT_THAT(node.Reported(), ElementsAre("+a=1"));
+  node.Remove("unknown");
+  EXPECT_THAT(node.Reported(), IsEmpty());
+}
+
+TEST(RedisRegisterTest, ReportsExpiredEntriesAsRemovedWithTheNextChange) {
+  RedisServer redis;
+  RegisterNode node(redis);
+  node.Put("ending", "1", 1h);
+  EXPECT_THAT(node.Reported(), ElementsAre("+ending=1"));
+  // Since 1 ms after the epoch, until 2 ms after it: as if the hour had passed.
+  redis.Text({"HSET", "tg:overrides:{fleet}", "ending", "1 2 1"});
+  node.Put("a", "2");
+  EXPECT_THAT(node.Reported(), ElementsAre("+a=2-ending"));
+}
+
+TEST(RedisRegisterTest, RestoresWhatRedisLostAndReportsNothing) {
+  RedisServer redis;
+  RegisterNode node(redis);
+  node.Put("a", "1");
+  node.Put("b", "2");
+  (void)node.Reported();
+  redis.Text({"FLUSHALL"});
+  node.Poll();
+  EXPECT_TRUE(Soon([&] { return node.restored() == 2; }));
+  EXPECT_THAT(node.Reported(), IsEmpty()) << "what is in force has not changed";
+  EXPECT_EQ(redis.Text({"HLEN", "tg:overrides:{fleet}"}), "3") << "two entries and the version";
+  node.Remove("a");
+  EXPECT_THAT(node.Reported(), ElementsAre("-a"));
+}
+
+}  // namespace
+}  // namespace tidegate::redis_test
