@@ -53,7 +53,8 @@ void DecisionCall::Count() const noexcept {
   const auto count = [this](const Rule* rule, const Charge& charge, const Decision& decision) {
     pipeline_.metrics_.Count(snapshot_->SlotOf(rule), charge, decision);
   };
-  for (std::size_t i = 0; i < charges.size(); ++i) count(matched.rules[i], charges[i], decisions[i]);
+  for (std::size_t i = 0; i < charges.size(); ++i)
+    count(matched.rules[i], charges[i], decisions[i]);
   const Charge of_operator{.rule = {}, .identity = matched.ban.identity};
   if (matched.ban.rule != nullptr) [[unlikely]]
     return count(matched.ban.rule, of_operator, operator_decision_);

@@ -14,9 +14,9 @@
 
 namespace tidegate {
 
-/// What the decisions of one reactor share, whichever frontend they come from: the pool of calls, the
-/// store, the metrics, the configuration snapshot, and beside it the overrides, which change at run
-/// time. DecisionCall takes a request through it. Everything on the reactor's thread.
+/// What the decisions of one reactor share, whichever frontend they come from: the pool of calls,
+/// the store, the metrics, the configuration snapshot, and beside it the overrides, which change at
+/// run time. DecisionCall takes a request through it. Everything on the reactor's thread.
 class DecisionPipeline {
  public:
   /// Store and metrics must outlive the pipeline.

@@ -58,7 +58,7 @@ TEST_F(TlsServerTest, IsAskedByAddressAndByName) {
   for (const char* host : {"127.0.0.1", "localhost"}) {
     out_.str("");
     EXPECT_EQ(cli::Status(Admin(host), console_), kOk) << host << ": " << Err();
-    EXPECT_THAT(Out(), StartsWith("server     tidegate test, node ")) << host;
+    EXPECT_THAT(Out(), StartsWith("server      tidegate test, node ")) << host;
   }
   EXPECT_THAT(Err(), IsEmpty());
 }

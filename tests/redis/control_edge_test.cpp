@@ -230,7 +230,7 @@ TEST(ControlEdge, ATableBeyondAllBoundsIsLeftAlone) {
   ASSERT_EQ(AskAdmin(service, "/v1/ban", EdgeAlice()).status, 200);
   const service::Said said;
   redis.Text({"EVAL", Fill(2500), "1", "tg:overrides:{fleet}"});
-  EXPECT_TRUE(Soon([&] { return said.Text().contains("cannot be read"); }));
+  EXPECT_TRUE(Soon([&] { return said.Text().contains("cannot read overrides"); }));
   EXPECT_THAT(said.Text(), HasSubstr("too many fields"));
   EXPECT_EQ(service.Decide(EdgeAlice()).status, 403) << "what was known stays";
   EXPECT_EQ(service.Decide(ByRule("r", "bob")).status, 200);

@@ -23,11 +23,11 @@ namespace tidegate::service {
 /// What a configuration compiles to.
 inline std::shared_ptr<const Snapshot> SnapshotOf(std::string_view yaml) {
   ConfigReading reading = ParseConfig(yaml);
-  EXPECT_TRUE(reading.config.has_value()) << yaml;
-  SnapshotCompiler compiler(*reading.config, std::string(64, 'k'));
-  auto snapshot = compiler.Compile(*reading.config, reading.problems);
-  EXPECT_NE(snapshot, nullptr) << yaml;
-  return snapshot;
+  for (const Problem& problem : reading.problems) {
+    EXPECT_NE(problem.severity, Problem::Severity::kError) << problem.Text("test") << "\n" << yaml;
+  }
+  const Config& config = reading.config.value();
+  return SnapshotCompiler(config, std::string(64, 'k')).Compile(config, reading.problems);
 }
 
 /// Keeps calls until FinishAll, as a store behind a network does. On one thread, but for `mode` and

@@ -18,12 +18,12 @@ using testing::HasSubstr;
 
 constexpr std::string_view kConfig = R"(
 client_ip: { trusted_proxies: [127.0.0.1] }
-listen: { gateway: "127.0.0.1:0" }
+listen: { gateway: "127.0.0.1:0", resp: "127.0.0.1:0" }
 access_log: off
 rules:
   - { id: r, match: { path: /** }, per: header:x-api-key | client_ip, limit: 1000/m }
 routes: [ { id: all, upstream: up } ]
-upstreams: { up: { targets: [ "127.0.0.1:9" ] } }
+upstreams: { up: { targets: [ "http://127.0.0.1:9" ] } }
 )";
 constexpr std::string_view kLeases = R"(
 listen: { gateway: "127.0.0.1:0" }
@@ -31,7 +31,7 @@ access_log: off
 rules:
   - { id: r, match: { path: /** }, per: client_ip, algorithm: concurrency, limit: 1/m }
 routes: [ { id: all, upstream: up } ]
-upstreams: { up: { targets: [ "127.0.0.1:9" ] } }
+upstreams: { up: { targets: [ "http://127.0.0.1:9" ] } }
 )";
 
 /// A frontend's listener on a reactor of its own, before a store that answers late.

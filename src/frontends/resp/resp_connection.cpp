@@ -2,6 +2,7 @@
 #include "frontends/resp/resp_connection.hpp"
 
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <utility>
@@ -113,6 +114,8 @@ void RespConnection::Close() {
 
 void RespConnection::OnReady(std::uint32_t events) {
   if (state_ == State::kClosed) return;
+  // A reset connection takes no reply. (A client that only ended its own side still reads.)
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0) return Close();
   channel_.OnEvents(events);
   turn_ = 0;
   try {
