@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU time per request of one build of tidegate beside another build, row by row: both servers run
-// on one core and are asked in turns from another.
+// Compares the CPU time per request of two builds of tidegate, row by row. Both servers run on one
+// core, and a load generator on another core sends requests to them in turns.
 // Usage: compare_bench TIDEGATE [--quick] OTHER [ROW...]
 #include <array>
 #include <cmath>
@@ -38,13 +38,13 @@ struct Ports {
   int gateway = FreePort();
 };
 
-/// Asks a server for so many seconds; returns how many answers it got.
+/// Sends requests to a server for `seconds`; returns the number of responses.
 using Load = std::function<std::uint64_t(double seconds)>;
 
 struct Row {
   const char* name;
   const char* what;
-  std::string yaml;  ///< Without `listen`.
+  std::string yaml;  ///< The configuration without `listen`.
   std::function<Load(const Ports&)> load;
 };
 
@@ -57,7 +57,7 @@ Load HttpRequests(int port, std::vector<std::string> requests) {
       [all](std::uint64_t i) -> const std::string& { return (*all)[i % all->size()]; });
   return [load](double seconds) {
     const auto outcome = load->Run(seconds);
-    if (outcome.ok != outcome.answers) throw std::runtime_error("not all answers were 200");
+    if (outcome.ok != outcome.answers) throw std::runtime_error("not all responses were 200");
     return outcome.answers;
   };
 }
@@ -93,7 +93,7 @@ std::string Post(const std::string& body) {
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-/// `count` rules with hosts and paths of their own.
+/// Returns `count` rules, each with its own path, on 100 hosts.
 std::string Rules(int count) {
   std::string yaml = "rules:\n";
   for (int i = 0; i < count; ++i) {
@@ -162,7 +162,7 @@ class Side {
   }
 
   void Warm(double seconds) { (void)load_(seconds); }
-  /// CPU time per request, in microseconds.
+  /// Sends requests for `seconds`; returns the CPU time per request, in microseconds.
   [[nodiscard]] double Round(double seconds) {
     const double before = server_.CpuSeconds();
     const std::uint64_t answers = load_(seconds);
@@ -183,13 +183,13 @@ class Side {
   Load load_;
 };
 
-/// The mean of `values` and the ends of its 95 % confidence interval.
+/// A mean and its 95 % confidence interval.
 struct Interval {
   double low, mean, high;
 };
 
 Interval IntervalOf(const std::vector<double>& values) {
-  // Student's t for 0.975, by degrees of freedom; beyond the table it is close to the last.
+  // Student's t for 0.975, by degrees of freedom. For more degrees the last value is close enough.
   constexpr std::array<double, 15> kT = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
                                          2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131};
   const auto n = static_cast<double>(values.size());
@@ -208,7 +208,7 @@ class CompareBench {
   CompareBench(BenchOptions options, std::string other)
       : options_(std::move(options)), other_(std::move(other)) {}
 
-  /// Whether all bars hold.
+  /// Runs all rows. Returns true if each ratio's interval is below kBar.
   bool Run();
 
  private:
@@ -244,7 +244,7 @@ bool CompareBench::Run() {
        [](const Ports& ports) { return Decide(ports, 10, By::kRequest); }},
       {"http-request-10k", "the same, 10,000 rules", off + Rules(10'000),
        [](const Ports& ports) { return Decide(ports, 10'000, By::kRequest); }},
-      {"auth", "GET /v1/auth, as Traefik and Caddy ask",
+      {"auth", "GET /v1/auth, as Traefik and Caddy send it",
        off + proxy +
            "rules: [{id: per-ip, match: {path: /v1/**}, per: client_ip, limit: 1000000/s}]\n",
        &ForwardAuth},
@@ -272,7 +272,7 @@ bool CompareBench::Run() {
       {"http-redis", "POST /v1/decide, decided by Redis", off + in_redis + Rules(10),
        [](const Ports& ports) { return Decide(ports, 10, By::kRule); }},
   };
-  std::printf("CPU time per request, this build beside the other; ratio with its 95 %% interval\n");
+  std::printf("CPU time per request of this build and the other; ratio with its 95 %% interval\n");
   std::printf("%-17s %-48s %9s %9s %7s %16s\n", "", "", "this, us", "other, us", "ratio",
               "interval");
   for (const Row& row : rows) {
@@ -282,11 +282,11 @@ bool CompareBench::Run() {
 }
 
 void CompareBench::Compare(const Row& row) {
-  // Where a process lies in memory makes it quicker or slower by some percent for all of its life,
-  // so each build lives several times; a life gives one ratio.
+  // The memory layout of a process makes it faster or slower by some percent for its whole life, so
+  // each build is started several times. Each pair of processes yields one ratio.
   const int lives = options_.quick ? 7 : 11;
   const int rounds = options_.quick ? 30 : 50;
-  // Short: whatever else happens on a shared machine lasts longer, and so concerns both of a pair.
+  // Short, because disturbances on a shared machine last longer and so affect both builds equally.
   constexpr double kSeconds = 0.03;
   std::vector<double> ratios;
   std::array<std::vector<double>, 2> all;

@@ -11,7 +11,7 @@ AdminCall::AdminCall(AdminContext& context, net::HttpExchange& exchange)
 
 std::optional<Objection> AdminCall::ResolveKey(const Question& question, Charges& charges) {
   const bool by_key = question.Has(Question::kKey);
-  if (!question.Has(Question::kRule)) return Objection{400, "say which `rule`", "/rule"};
+  if (!question.Has(Question::kRule)) return Objection{400, "`rule` is required", "/rule"};
   if (by_key && question.Has(Question::kIdentity)) {
     return Objection{400, "give `identity` or `key`, not both", "/key"};
   }
@@ -32,12 +32,12 @@ std::optional<Objection> AdminCall::ResolveKey(const Question& question, Charges
 void AdminCall::Answer(const boost::json::object& body) {
   const std::string text = boost::json::serialize(body) + "\n";
   net::HttpExchange& exchange = exchange_;
-  delete this;  // What it holds is in the exchange's memory, which the answer frees.
+  delete this;  // First: members use the exchange's memory, which the answer frees.
   AnswerJson(exchange, text);
 }
 
 void AdminCall::Fail(int status, const std::string& why) {
-  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a part of this.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a member of this.
   const std::string text = why;
   net::HttpExchange& exchange = exchange_;
   delete this;

@@ -16,8 +16,8 @@
 
 namespace tidegate {
 
-/// One request of an operator in progress. It owns itself: Answer and Fail answer the exchange and
-/// delete it.
+/// One request of an operator in progress. Owns itself: Answer and Fail answer the exchange and
+/// delete the AdminCall.
 class AdminCall : protected DecisionListener {
  public:
   AdminCall(AdminContext& context, net::HttpExchange& exchange);
@@ -26,8 +26,8 @@ class AdminCall : protected DecisionListener {
   AdminCall& operator=(const AdminCall&) = delete;
 
  protected:
-  /// Adds the charge of the one key that an operator names: `rule` with `identity`, or with `key`
-  /// as it is shown. Its quota is the one in force.
+  /// Adds the charge of the one key that an operator names: `rule` with `identity`, or with `key`,
+  /// the key as reports show it. Uses the quota in force.
   [[nodiscard]] std::optional<Objection> ResolveKey(const Question& question, Charges& charges);
   void Answer(const boost::json::object& body);
   void Fail(int status, const std::string& why);
@@ -36,13 +36,13 @@ class AdminCall : protected DecisionListener {
   AdminContext& context_;
   net::HttpExchange& exchange_;
   DecisionCall& call_;
-  const std::shared_ptr<const OverrideTable> overrides_;  ///< As of the beginning.
+  const std::shared_ptr<const OverrideTable> overrides_;  ///< The table when the request began.
 };
 
-/// Begins the request that `question` describes, if it makes sense. T: an AdminCall with
-/// Prepare(question), which may object, and Begin().
-template <class T, class Asked, class... Args>
-void BeginAdminCall(AdminContext& context, net::HttpExchange& exchange, Asked& question,
+/// Begins the request that `question` describes, or answers with the objection of Prepare. T is an
+/// AdminCall with Prepare(question), which returns an optional Objection, and Begin().
+template <class T, class Body, class... Args>
+void BeginAdminCall(AdminContext& context, net::HttpExchange& exchange, Body& question,
                     Args&&... args) {
   auto call = std::make_unique<T>(context, exchange, std::forward<Args>(args)...);
   if (const auto bad = call->Prepare(question)) {
@@ -59,7 +59,7 @@ void AnswerJson(net::HttpExchange& exchange, std::string_view body);
   return boost::json::string(text.data(), text.size());
 }
 
-/// Whole milliseconds, rounded up, as everywhere in the API.
+/// Returns whole milliseconds, rounded up, as everywhere in the API.
 [[nodiscard]] inline std::int64_t JsonMillis(Micros duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
 }

@@ -16,7 +16,7 @@
 
 namespace tidegate {
 
-/// What operators can do, each with a counter.
+/// The actions of operators. Each has a counter.
 enum class AdminAction : std::uint8_t {
   kReset,
   kGrant,
@@ -30,23 +30,24 @@ enum class AdminAction : std::uint8_t {
 inline constexpr std::size_t kAdminActions = 8;
 [[nodiscard]] std::string_view Name(AdminAction action) noexcept;
 
-/// Changes that were carried out since the start. Counted on one thread, read on any.
+/// Actions carried out since the start, by AdminAction. Counted on one thread, read on any.
 using AdminCounters = std::array<std::atomic<std::uint64_t>, kAdminActions>;
 
-/// What the admin API works with. Belongs to the first reactor.
+/// The state that all requests of the admin API share. Must be used on the first reactor's thread.
 struct AdminContext {
   DecisionPipeline& pipeline;
   FleetRegister& fleet_register;
   std::string node;  ///< This node's name in the fleet.
   AdminCounters counters{};
-  /// The name of a charge's key in the store; empty: it has none that people could look up.
+  /// Returns the name of a charge's key in Redis; empty if the key is not in Redis.
   std::function<std::string(const Charge&)> stored_as = {};
+  /// Reads the state that the store holds for a charge's key, now or later.
   std::function<void(const Charge&, std::function<void(Result<StoredState>)>)> read_stored = {};
-  /// Whether this node knows the fleet's HMAC key. Until then it cannot name any key.
+  /// Whether this node knows the fleet's HMAC key. Without it no identity can be hashed.
   bool has_fleet_key = true;
-  /// The last problem with the store, for people; empty: none since it was last reached.
+  /// Returns the last problem with the store, for people; empty if the store works.
   std::function<std::string()> store_problem = [] { return std::string(); };
-  /// Empty: there is no configuration file to read again.
+  /// Handles reload requests. Empty: there is no configuration file to reload.
   Reloader reload = {};
 
   [[nodiscard]] const Snapshot& snapshot() const noexcept { return *pipeline.snapshot(); }

@@ -27,7 +27,8 @@ void AnswerText(HttpExchange& exchange, std::string_view text) {
   exchange.End("text/plain; charset=utf-8", text);
 }
 
-/// The number behind `limit=`; nothing: it is none, or out of range.
+/// Returns the N of `limit=N`, or `usual` if the query is empty; nullopt if N is not a number or is
+/// out of range.
 std::optional<std::size_t> LimitIn(std::string_view query, std::size_t usual, std::size_t most) {
   if (query.empty()) return usual;
   constexpr std::string_view kName = "limit=";
@@ -43,12 +44,12 @@ std::optional<std::size_t> LimitIn(std::string_view query, std::size_t usual, st
 void AnswerBadLimit(HttpExchange& exchange, std::size_t most) {
   AnswerProblem(
       exchange, 400,
-      "the query may say `limit=N`, from 1 to " + std::to_string(most) + ", and nothing else");
+      "invalid query: only `limit=N`, with N from 1 to " + std::to_string(most) + ", is allowed");
 }
 
 }  // namespace
 
-/// Endpoints without a `get` take POST: to explain, to inspect, or to change something.
+/// An endpoint of the API. Endpoints without a `get` take POST: they explain, inspect or change.
 struct AdminFrontend::Endpoint {
   std::string_view path;
   void (AdminFrontend::*get)(HttpExchange&) = nullptr;
@@ -107,10 +108,10 @@ void AdminFrontend::Handle(HttpExchange& exchange) noexcept {
   const std::vector<std::string_view> known = Paths();
   const std::string meant = DidYouMean(path, known);
   AnswerProblem(exchange, 404,
-                "there is nothing here" + (meant.empty() ? "; there" : meant + " There") +
+                "unknown endpoint" + (meant.empty() ? "; there" : meant + " There") +
                     " are /healthz, /readyz, /openapi.json, /metrics and, under /v1, "
-                    "status, rules, hot, "
-                    "overrides, audit, explain, inspect, reload and what changes keys");
+                    "status, rules, hot, overrides, audit, explain, inspect, reload and the "
+                    "changes of keys: GET /openapi.json describes all endpoints");
 }
 
 void AdminFrontend::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
@@ -118,10 +119,10 @@ void AdminFrontend::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
   const bool reads = endpoint.get != nullptr || endpoint.needs == Rights::kNone;
   const bool get = head.method == "GET" || head.method == "HEAD";
   if (reads && !get) {
-    return AnswerProblem(exchange, 405, "this can be read with GET", {}, "Allow: GET, HEAD\r\n");
+    return AnswerProblem(exchange, 405, "use GET", {}, "Allow: GET, HEAD\r\n");
   }
   if (!reads && head.method != "POST") {
-    return AnswerProblem(exchange, 405, "ask with POST and a JSON body", {}, "Allow: POST\r\n");
+    return AnswerProblem(exchange, 405, "use POST with a JSON body", {}, "Allow: POST\r\n");
   }
   if (!MayAsk(exchange, endpoint)) return;
   if (endpoint.get != nullptr) return (this->*endpoint.get)(exchange);
@@ -132,22 +133,21 @@ void AdminFrontend::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
 bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   if (endpoint.needs == Rights::kNone) return true;
   const net::HttpHead& head = exchange.head();
-  // A web page has no token to authenticate with.
+  // If callers must authenticate, no check of Host is needed: a foreign page has no token.
   const bool authenticates = access().of(ListenerId::kAdmin).Required(access().tokens);
   if (!authenticates && !NamesAddress(head.host)) {
     AnswerProblem(exchange, 403,
-                  "name this machine by its address or as localhost: any other name may have been "
-                  "made to lead here for somebody's web page");
+                  "use the address of this machine or localhost as the host: a web page could make "
+                  "any other name resolve to this machine");
     return false;
   }
   if (PageOf(head) == Page::kForeign) {
-    AnswerProblem(exchange, 403, "requests of other origins' web pages are refused");
+    AnswerProblem(exchange, 403, "requests of web pages of other origins are rejected");
     return false;
   }
   const bool posts = endpoint.get == nullptr;
   if (posts && !IsJson(head)) {
-    AnswerProblem(exchange, 415,
-                  "send JSON and say so: `Content-Type: application/json` (curl does with --json)");
+    AnswerProblem(exchange, 415, "send JSON with `Content-Type: application/json` (curl: --json)");
     return false;
   }
   return Authorize(exchange, access(), ListenerId::kAdmin, TokenFields::kOwn, endpoint.needs,
@@ -156,7 +156,7 @@ bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
 
 void AdminFrontend::AnswerReady(HttpExchange& exchange) {
   if (sources_.draining()) return AnswerProblem(exchange, 503, "shutting down");
-  // A peek at a key that no request has: it takes the way of every call to the store and back.
+  // A peek at a key that no request uses: the probe goes through the store like every call.
   DecisionCall& probe = context_.pipeline.Begin();
   probe.kind = Call::Kind::kPeek;
   probe.matched.Add({.rule = "readiness",
@@ -177,13 +177,13 @@ void AdminFrontend::OnDecided(DecisionCall& probe) noexcept {
     was_ready_ = true;
     return AnswerText(exchange, "ready\n");
   }
-  // Failure policies are there for an outage: a fleet that calls itself unready then would turn
-  // every `open` into closed.
+  // Failure policies handle an outage. If the nodes reported that they are not ready, no request
+  // would reach them, and every `open` rule would in effect be closed.
   if (was_ready_) return AnswerText(exchange, "ready, but the store does not answer\n");
-  // Everybody may probe, so the reason is told only by the admin API.
+  // Probes need no authentication, so only the admin API reports the reason.
   AnswerProblem(exchange, 503,
                 error ? "the store does not answer: " + error->message
-                      : "the store has not answered yet: /v1/status says why");
+                      : "the store has not answered yet: see /v1/status");
 }
 
 void AdminFrontend::AnswerDocument(HttpExchange& exchange) {

@@ -14,17 +14,17 @@
 namespace tidegate {
 
 /// The operations API: /healthz, /readyz, /openapi.json, /metrics, and the admin API under /v1. The
-/// first three are open to everybody: probes have no credentials, and learn nothing secret.
+/// first three need no authentication: probes have no credentials, and the answers are not secret.
 ///
-/// Web pages may use the API only if they were loaded from this very port by its address. Pages of
-/// other origins are refused by their Origin, and pages whose name was made to resolve to this
-/// machine (DNS rebinding) by their Host.
+/// A web page may use the API only if it was loaded from this port by its address. Pages of other
+/// origins are rejected by their Origin, and pages whose name was made to resolve to this machine
+/// (DNS rebinding) by their Host.
 class AdminFrontend final : public net::HttpHandler, private DecisionListener {
  public:
   struct Sources {
-    std::function<std::string()> metrics;  ///< The Prometheus text.
-    std::function<bool()> draining;        ///< Whether the server is shutting down.
-    // JSON:
+    std::function<std::string()> metrics;  ///< Returns the Prometheus text.
+    std::function<bool()> draining;        ///< Returns true if the server is shutting down.
+    // These return JSON.
     std::function<std::string()> status;
     std::function<std::string()> rules;
     std::function<std::string(std::size_t most)> hot;
@@ -33,7 +33,7 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   AdminFrontend(AdminContext& context, Refusals& refusals, Sources sources);
 
   void Handle(net::HttpExchange& exchange) noexcept override;
-  /// Every path that is answered here: what the OpenAPI document must describe, all of it.
+  /// Returns every path that has an endpoint. The OpenAPI document must describe all of them.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 
  private:
@@ -49,10 +49,10 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   void AnswerOverrides(net::HttpExchange& exchange);
   void AnswerAudit(net::HttpExchange& exchange);
   void Post(net::HttpExchange& exchange, const Endpoint& endpoint);
-  /// False: it has been answered.
+  /// Returns true if the caller may use the endpoint. If not, the exchange has been answered.
   [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
 
-  /// The store's answer to a readiness probe.
+  /// Answers a readiness probe when the store has answered it.
   void OnDecided(DecisionCall& call) noexcept override;
   [[nodiscard]] const AccessControl& access() const noexcept { return *context_.snapshot().access; }
 

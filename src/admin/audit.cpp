@@ -47,7 +47,7 @@ std::optional<AuditEntry> AuditEntry::Parse(std::string_view text) {
 }
 
 void AuditEntry::LogDone(bool applied) const {
-  Log::Info("audit: a change", {{"action", action},
+  Log::Info("operator change", {{"action", action},
                                 {"rule", rule},
                                 {"key", key},
                                 {"detail", detail},
@@ -58,7 +58,7 @@ void AuditEntry::LogDone(bool applied) const {
 
 void AuditEntry::LogFailed(const std::string& why) const {
   Log::Warning(
-      "audit: a change failed",
+      "operator change failed",
       {{"action", action}, {"rule", rule}, {"key", key}, {"by", by}, {"from", from}, {"why", why}});
 }
 

@@ -9,27 +9,27 @@
 
 namespace tidegate {
 
-/// Who did what to which key, for the record.
+/// A record of a change by an operator: who changed which key, and how.
 struct AuditEntry {
-  /// Of what `exchange` asks for.
+  /// Returns an entry for the request in `exchange`.
   [[nodiscard]] static AuditEntry Of(const std::string& node, const std::string& by,
                                      const net::HttpExchange& exchange, std::string_view action);
 
   std::string node;
-  std::string by;      ///< A token's name, or how else the caller is known.
+  std::string by;      ///< The name of the caller's token, or how it authenticated otherwise.
   std::string from;    ///< The caller's address.
   std::string action;  ///< `ban`, `reset`, ...
-  std::string rule;    ///< Empty, as the key: it was no key that was changed.
-  std::string key;     ///< Its identity: secrets are hashes in it.
+  std::string rule;    ///< The rule and the key are empty if no key was changed (`reload`).
+  std::string key;     ///< The key's identity; secrets in it are hashed.
   std::string detail;  ///< For people.
 
-  /// JSON.
+  /// Returns the entry as JSON.
   [[nodiscard]] std::string Text() const;
   [[nodiscard]] static std::optional<AuditEntry> Parse(std::string_view text);
 
-  /// A line of the node's own log: it was done, or there was nothing to do.
+  /// Writes a line to the node's log: the change was made, or there was nothing to change.
   void LogDone(bool applied) const;
-  /// Likewise: it was not done, or perhaps not.
+  /// Writes a line to the node's log: the change was not made, or may not have been.
   void LogFailed(const std::string& why) const;
 };
 

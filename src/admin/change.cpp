@@ -42,7 +42,7 @@ std::optional<Override::Kind> KindOf(AdminAction action) noexcept {
   }
 }
 
-/// Of something that is meant anew each time.
+/// Returns a unique id, so that every grant is applied.
 std::string NewId() {
   std::random_device random;
   std::string id = "grant-";
@@ -80,13 +80,13 @@ class Change final : public AdminCall {
   Override override_;
   std::optional<milliseconds> ttl_;
   AuditEntry record_;
-  bool recorded_ = true;  ///< In the register; the node's log always has it.
+  bool recorded_ = true;  ///< The fleet's register has the record; the node's log always has it.
 };
 
 std::optional<Objection> Change::Prepare(const Question& question) {
   if (action_ == AdminAction::kLift && question.Has(Question::kRule) &&
       question.Has(Question::kKey) && overrides_->Find(question.rule, question.key) != nullptr) {
-    // The rule may be gone since.
+    // The override can be lifted even if its rule no longer exists.
     record_.rule = question.rule;
     record_.key = question.key;
     return std::nullopt;
@@ -100,19 +100,17 @@ std::optional<Objection> Change::Prepare(const Question& question) {
 
 std::optional<Objection> Change::PrepareCall(const Question& question) {
   Charge& charge = call_.matched.charges.front();
-  charge.on_failure = OnFailure::kClosed;  // Nothing is done here instead.
+  charge.on_failure = OnFailure::kClosed;  // A failure policy must not stand in for the store.
   if (action_ == AdminAction::kReset || action_ == AdminAction::kLift) {
     charge.cost = 1;
     return std::nullopt;
   }
   if (charge.quota->algorithm() == Algorithm::kConcurrency) {
-    return Objection{400,
-                     "this rule counts what runs at the same time: leases are released, or the key "
-                     "reset",
-                     "/rule"};
+    return Objection{
+        400, "this rule counts concurrent requests: release the leases, or reset the key", "/rule"};
   }
   const bool grants = action_ == AdminAction::kGrant;
-  // What is given back without a number is what a request of the rule was charged.
+  // A refund without a cost returns the cost of one request of the rule.
   const std::int64_t amount = grants                          ? question.amount
                               : question.Has(Question::kCost) ? question.cost
                                                               : charge.cost;
@@ -139,7 +137,7 @@ std::optional<Objection> Change::ReadTtl(const Question& question) {
   const auto ttl = ParseDuration(question.ttl);
   if (!ttl) return Objection{400, ttl.error().message, "/ttl"};
   if (*ttl < milliseconds{1} || *ttl > kMaxTtl) {
-    return Objection{400, "a `ttl` is between 1ms and 3660d; without one it has no end", "/ttl"};
+    return Objection{400, "`ttl` must be from 1ms to 3660d; without it there is no end", "/ttl"};
   }
   ttl_ = std::chrono::ceil<milliseconds>(*ttl);
   return std::nullopt;
@@ -151,7 +149,7 @@ std::optional<Objection> Change::ReadQuota(const Question& question) {
   override_.limit = *limit;
   override_.algorithm = snapshot().rules->Find(override_.rule)->quota.algorithm();
   if (question.Has(Question::kBurst)) {
-    if (question.burst < 1) return Objection{400, "a burst is at least 1", "/burst"};
+    if (question.burst < 1) return Objection{400, "`burst` must be at least 1", "/burst"};
     override_.burst = question.burst;
   }
   const auto quota = override_.MakeQuota();
@@ -168,10 +166,10 @@ std::optional<Objection> Change::PrepareOverride(const Question& question, Overr
   override_.by = record_.by;
   if (question.reason.size() > kMaxReason ||
       std::ranges::any_of(question.reason, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
-    return Objection{400, "a reason has at most 200 bytes, on one line", "/reason"};
+    return Objection{400, "`reason` must be one line of at most 200 bytes", "/reason"};
   }
   if (record_.key.size() > kMaxKey) {
-    return Objection{400, "this key is longer than 1024 bytes: the configuration may deny it",
+    return Objection{400, "the key is longer than 1024 bytes: use `deny` in the configuration",
                      question.Has(Question::kKey) ? "/key" : "/identity"};
   }
   override_.reason = std::string(question.reason);
@@ -209,7 +207,7 @@ void Change::Begin() {
 void Change::OnDecided(DecisionCall& call) noexcept {
   if (call.error) return FailChange(StatusOf(call.error->code), call.error->message);
   if (!IsCounted(call.decisions.front())) {
-    return FailChange(503, "the store does not answer: whether the key was changed is not known");
+    return FailChange(503, "the store does not answer: the key may or may not have been changed");
   }
   const bool applied = call.done == Done::kApplied;
   context_.fleet_register.Note(record_.Text(), applied,
@@ -224,9 +222,9 @@ void Change::OnRegistered(const Result<FleetRegister::Change>& change) {
   if (change.error().code == ErrorCode::kExhausted) {
     return FailChange(409,
                       "there are " + std::to_string(FleetRegister::kMost) +
-                          " overrides already: lift some, or write them into the configuration");
+                          " overrides already: lift some, or move them into the configuration");
   }
-  FailChange(503, change.error().message + ": whether it was written down is not known");
+  FailChange(503, change.error().message + ": the override may or may not have been stored");
 }
 
 void Change::FailChange(int status, const std::string& why) {
@@ -237,7 +235,7 @@ void Change::FailChange(int status, const std::string& why) {
 void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
   context_.Count(action_);
   record_.LogDone(applied);
-  if (!recorded_) Log::Warning("audit: this change could not be recorded for the fleet");
+  if (!recorded_) Log::Warning("cannot write an operator change to the fleet's audit log");
   json::object out{{"applied", applied}, {"rule", record_.rule}, {"key", record_.key}};
   if (expires_ms) out["expires_ms"] = *expires_ms;
   if (const auto* const before = Before(); before != nullptr && applied) {

@@ -20,10 +20,10 @@ namespace {
 namespace json = boost::json;
 using net::HttpExchange;
 
-/// Rules that do not match are listed up to so many.
+/// The largest number of rules listed that do not match.
 constexpr std::size_t kMostUnmatched = 200;
 
-/// By which sources an identity was made: its tags.
+/// Returns the sources of an identity, which are its tags.
 std::string CountedBy(std::string_view identity) {
   std::string tags;
   while (!identity.empty()) {
@@ -36,7 +36,7 @@ std::string CountedBy(std::string_view identity) {
   return tags;
 }
 
-/// The first entry of a list that applies.
+/// Returns the index of the first entry that matches.
 std::optional<std::size_t> FirstFit(std::span<const MatchSpec> specs, const RequestView& view) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (WhyNot(specs[i], view).empty()) return i;
@@ -61,21 +61,21 @@ class Explanation final : public AdminCall {
   }
 
  private:
-  /// Adds what only the gateway knows, if the request is explained as the gateway's.
+  /// Adds the route and the gateway's settings, if the request is explained as the gateway's.
   std::optional<Objection> PrepareGateway(Question& question);
   std::optional<Objection> PrepareRequest(const Question& question);
   std::optional<Objection> PrepareRule(const Question& question);
-  /// A key as `hot` and `inspect` name it.
+  /// Prepares a question with `key`, a key as `hot` and `inspect` show it.
   std::optional<Objection> PrepareKey(const Question& question);
   void OnDecided(DecisionCall& call) noexcept override;
-  /// The answer that the request would get if it were made now.
+  /// Returns the answer that the request would get now.
   [[nodiscard]] tidegate::Answer Foresee();
   [[nodiscard]] json::object RuleJson(std::size_t i) const;
   [[nodiscard]] std::string_view OutcomeName() const;
 
-  const Routing* routing_ = nullptr;  ///< If it is the gateway's request.
+  const Routing* routing_ = nullptr;  ///< nullptr: not explained as a request of the gateway.
   const Route* route_ = nullptr;
-  Charges all_;  ///< What would be charged without any ban or allowance.
+  Charges all_;  ///< The charges without any ban or allowance.
   json::object out_;
   json::array unmatched_;
   std::size_t considered_ = 0;
@@ -100,7 +100,7 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   } else if (const auto exempt = FirstFit(rules.exempt(), view)) {
     out_["entry"] = *exempt;
   }
-  if (out_.contains("entry")) return std::nullopt;  // The rules are not even looked at.
+  if (out_.contains("entry")) return std::nullopt;  // The rules are not evaluated.
   considered_ = rules.rules().size();
   for (const Rule& rule : rules.rules()) {
     std::string why = WhyNot(rules.matches()[rule.number], view);
@@ -117,15 +117,15 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
 std::optional<Objection> Explanation::PrepareKey(const Question& question) {
   considered_ = 1;
   if (question.Has(Question::kLease)) {
-    return Objection{400, "a key is looked at without a lease", "/lease"};
+    return Objection{400, "`lease` cannot be used with `key`", "/lease"};
   }
   if (auto bad = ResolveKey(question, all_)) return bad;
   const auto access = snapshot().rules->ResolveKey(question.rule, question.key,
                                                    {overrides_.get(), false}, call_.matched);
-  call_.access = access.value();  // The same question as before.
+  call_.access = access.value();  // Cannot fail: ResolveKey succeeded for the same key.
   if (!question.Has(Question::kCost)) return std::nullopt;
   if (question.cost < 1 || question.cost > kMaxCost) {
-    return Objection{400, "a cost is between 1 and 2147483647", "/cost"};
+    return Objection{400, "`cost` must be between 1 and 2147483647", "/cost"};
   }
   for (Charges* const charges : {&all_, &call_.matched}) {
     for (Charge& charge : charges->charges) charge.cost = question.cost;
@@ -146,28 +146,28 @@ std::optional<Objection> Explanation::PrepareRule(const Question& question) {
 std::optional<Objection> Explanation::PrepareGateway(Question& question) {
   if (!question.Has(Question::kDoor) || question.door == "api") return std::nullopt;
   if (question.door != "gateway") {
-    return Objection{400, "`door` is `api` or `gateway`: at the others requests have no attributes",
+    return Objection{400, "`door` must be `api` or `gateway`: others have no request attributes",
                      "/door"};
   }
   if (!question.Has(Question::kRequest)) {
-    return Objection{400, "what comes to the gateway is a `request`", "/door"};
+    return Objection{400, "`request` is required to explain a gateway request", "/door"};
   }
   routing_ = snapshot().routes.get();
   if (routing_ == nullptr) return Objection{400, "this node has no gateway", "/door"};
   if (question.Has(Question::kCost)) {
-    return Objection{400, "what comes through the gateway costs what the rules say", "/cost"};
+    return Objection{400, "`cost` is not allowed for a gateway request", "/cost"};
   }
   if (question.Has(Question::kLease)) {
-    return Objection{400, "what comes through the gateway has a lease of its own", "/lease"};
+    return Objection{400, "`lease` is not allowed for a gateway request", "/lease"};
   }
   const std::string_view method = question.method;
   if (method == "CONNECT" || method == "TRACE" || !IsToken(method)) {
-    return Objection{400, "the gateway does not pass this method on", "/request/method"};
+    return Objection{400, "the gateway does not allow this method", "/request/method"};
   }
   if (question.client_ip.empty() && question.peer.empty()) {
     return Objection{400,
-                     "to the gateway somebody comes: say who, with `peer`, the address that "
-                     "connects, or `client_ip`",
+                     "`client_ip` or `peer` (the address that connects) is required to explain a "
+                     "gateway request",
                      "/request"};
   }
   const auto is_host = [](const HeaderField& field) {
@@ -193,7 +193,7 @@ std::optional<Objection> Explanation::Prepare(Question& question) {
   }
   if (auto bad = PrepareGateway(question)) return bad;
   if (question.Has(Question::kKey)) return PrepareKey(question);
-  // As the frontends do, so that it has the same errors and the same charges.
+  // Resolved as in the frontends, so that errors and charges are the same.
   if (auto bad =
           Resolve(question, Call::Kind::kPeek, InlineQuotas::kRefused, call_, exchange_.memory())) {
     return bad;

@@ -23,7 +23,7 @@ class Inspecting final : public AdminCall {
 
   void Begin() {
     call_.kind = Call::Kind::kPeek;
-    call_.matched.charges.front().on_failure = OnFailure::kClosed;  // No policy knows the key.
+    call_.matched.charges.front().on_failure = OnFailure::kClosed;  // Only the store knows a key.
     call_.Start(this);
   }
 
@@ -31,7 +31,7 @@ class Inspecting final : public AdminCall {
   void OnDecided(DecisionCall& call) noexcept override {
     if (call.error) return Fail(StatusOf(call.error->code), call.error->message);
     if (!IsCounted(call.decisions.front())) {
-      return Fail(503, "the store does not answer: nothing is known about this key now");
+      return Fail(503, "the store does not answer: the state of this key is unknown");
     }
     context_.read_stored(call.charges.front(), [this](Result<StoredState> state) {
       if (!state) return Fail(StatusOf(state.error().code), state.error().message);

@@ -9,22 +9,22 @@
 
 namespace tidegate {
 
-// What operators ask for with POST. Each answers the exchange, now or later.
+// The POST operations of the admin API. Each answers the exchange, now or later.
 
-/// Tells what would be decided about `question`, and why: which entries and rules were considered,
-/// what they say, what the store holds before and would hold after. Nothing is charged.
+/// Answers which decision a request would get, and why: the entries and rules that were considered,
+/// their outcome, and the state in the store before and after. Charges nothing.
 void Explain(AdminContext& context, net::HttpExchange& exchange, Question& question);
 
-/// Tells what the store holds for one key, and what a request would get.
+/// Answers with the state that the store holds for one key, and the decision of a peek.
 void InspectKey(AdminContext& context, net::HttpExchange& exchange, const Question& question);
 
 /// Changes a key in the store, or its override in the fleet's register. No failure policy applies:
-/// either the change was made, or the operator learns that it was not, or may not have been. Every
-/// change is recorded.
+/// the answer says that the change was made, or that it was not, or that it may not have been.
+/// Every change is recorded in the audit log.
 void ChangeKey(AdminContext& context, net::HttpExchange& exchange, const Question& question,
                AdminAction action, const std::string& by);
 
-/// The members that the question of an action may have, and those that it must have.
+/// The members that the body of an action may have, and those that it must have.
 struct ActionMembers {
   unsigned may = 0;
   unsigned must = 0;

@@ -11,16 +11,16 @@ namespace {
 
 namespace json = boost::json;
 
-/// Why it does nothing; empty: it is in force.
+/// Returns why an override has no effect; empty if it is in force.
 std::string WhyIdle(const OverrideTable::Entry& entry, const RuleSet& rules) {
   const Rule* const rule = rules.Find(entry.what.rule);
   if (rule == nullptr) return "there is no rule '" + entry.what.rule + "'";
   if (!rules.identifier().CouldBe(rule->per, entry.what.identity)) {
-    return "the rule counts by " + rule->per.Text() + " now, and no key of it is called so";
+    return "the rule counts by " + rule->per.Text() + " now and has no key with this name";
   }
   if (entry.quota && entry.quota->algorithm() != rule->quota.algorithm()) {
     return "the rule counts by " + std::string(Name(rule->quota.algorithm())) +
-           " now, and the quota was given for " + std::string(Name(entry.quota->algorithm()));
+           " now, but the override is for " + std::string(Name(entry.quota->algorithm()));
   }
   return {};
 }
@@ -62,7 +62,7 @@ json::object OverridesJson(const OverrideTable& table, const RuleSet& rules) {
   json::array all;
   for (const OverrideTable::Entry* const each : table.Sorted()) {
     const OverrideTable::Entry& entry = *each;
-    // Those that have ended are still in it.
+    // The table still contains overrides that have ended.
     if (const auto left = table.Left(entry); left && *left == Micros{0}) continue;
     json::object one{{"rule", entry.what.rule}, {"key", entry.what.identity}};
     for (auto& member : OverrideJson(table, entry)) one[member.key()] = std::move(member.value());

@@ -9,19 +9,20 @@
 
 namespace tidegate {
 
-/// What an operator or else the configuration says about a key; null: neither does.
+/// Returns the override of a key by an operator, or else by the configuration; null if there is
+/// none.
 [[nodiscard]] boost::json::value OverrideOfKey(const OverrideTable& table, const Rule& rule,
                                                std::string_view key);
 
-/// What was decided about a key; its rule and key are left out.
+/// Returns an override as JSON, without its rule and key.
 [[nodiscard]] boost::json::object OverrideJson(const OverrideTable& table,
                                                const OverrideTable::Entry& entry);
 
-/// Since when they are known to be the fleet's, or that they are not known at all; nothing where
-/// this node keeps them itself.
+/// Returns how old this node's knowledge of the fleet's overrides is (`age_ms`), or
+/// `"known":false`; an empty object if this node has no fleet.
 [[nodiscard]] boost::json::object AgeJson(const FleetRegister& of);
 
-/// All of them, and whether they are in force under these rules.
+/// Returns all overrides, and for each whether it is in force under these rules.
 [[nodiscard]] boost::json::object OverridesJson(const OverrideTable& table, const RuleSet& rules);
 
 }  // namespace tidegate

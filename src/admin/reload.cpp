@@ -14,10 +14,10 @@ namespace {
 
 using net::HttpExchange;
 
-/// Whoever wrote more of them reads these first.
+/// The largest number of problems listed.
 constexpr std::size_t kMostProblems = 100;
 
-/// `,"problems":[...],"left_out":0}`: errors first.
+/// Writes `,"problems":[...],"left_out":0}`, with errors before warnings.
 void WriteProblems(net::OutBuffer& out, const Problems& problems) {
   std::size_t written = 0;
   const auto write = [&](Problem::Severity severity, std::string_view name) {
@@ -48,7 +48,7 @@ void AnswerRefused(HttpExchange& exchange, const Problems& problems) {
                     "the new configuration has " +
                         Counted(static_cast<std::size_t>(errors), "error") +
                         ": the old one stays in force");
-  body.Truncate(body.size() - 2);  // The brace and the line's end: there is more.
+  body.Truncate(body.size() - 2);  // The closing brace and the line break: members follow.
   WriteProblems(body, problems);
   exchange.Begin(422) << "Cache-Control: no-store\r\n";
   exchange.End("application/problem+json", body.view());
@@ -66,7 +66,7 @@ void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEnt
         }
         body << ']';
         if (!noted) {
-          Log::Warning("audit: this change could not be recorded for the fleet");
+          Log::Warning("cannot write an operator change to the fleet's audit log");
           body << R"(,"recorded":false)";
         }
         WriteProblems(body, report.problems);
@@ -79,14 +79,14 @@ void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEnt
 void ReloadFor(AdminContext& context, HttpExchange& exchange, const std::string& by) {
   AuditEntry record = AuditEntry::Of(context.node, by, exchange, Name(AdminAction::kReload));
   if (!context.reload) {
-    return net::AnswerProblem(exchange, 409, "this server has no configuration file to read again");
+    return net::AnswerProblem(exchange, 409, "this server has no configuration file to reload");
   }
   context.reload(
       by, [&context, &exchange, record = std::move(record)](const ReloadReport& report) mutable {
         switch (report.outcome) {
           case ReloadReport::Outcome::kNoFile:
             return net::AnswerProblem(exchange, 409,
-                                      "there is nothing to read again: the demo has no file");
+                                      "nothing to reload: the demo has no configuration file");
           case ReloadReport::Outcome::kStopping:
             return net::AnswerProblem(exchange, 503, "shutting down");
           case ReloadReport::Outcome::kRefused:

@@ -13,27 +13,27 @@ namespace tidegate {
 
 struct AdminContext;
 
-/// What became of a configuration that was to be read again.
+/// The outcome of a reload.
 struct ReloadReport {
   enum class Outcome : std::uint8_t {
     kApplied,
-    kRefused,   ///< It has errors: the old one stays in force.
-    kNoFile,    ///< What is in force was not read from one.
-    kStopping,  ///< It would not be used any more.
+    kRefused,   ///< The new configuration has errors: the old one stays in force.
+    kNoFile,    ///< The configuration in force was not read from a file.
+    kStopping,  ///< The server is shutting down.
   };
 
   Outcome outcome = Outcome::kNoFile;
-  std::size_t rules = 0;  ///< In force from now on.
+  std::size_t rules = 0;  ///< Number of rules in force from now on.
   std::vector<std::string> needs_restart = {};
   Problems problems = {};
 };
 
-/// Reads the configuration again for somebody and says later what became of it, on whatever thread.
+/// Reloads the configuration for the operator `by` and later reports the outcome, on any thread.
 using Reloader =
     std::function<void(const std::string& by, std::function<void(const ReloadReport&)>)>;
 
-/// Has the configuration read again for an operator, `by` whom is written down. Answers the
-/// exchange once it is in force on every thread, or was refused.
+/// Reloads the configuration for the operator `by`, and records it. Answers the exchange when the
+/// new configuration is in force on every reactor, or was rejected.
 void ReloadFor(AdminContext& context, net::HttpExchange& exchange, const std::string& by);
 
 }  // namespace tidegate

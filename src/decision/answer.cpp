@@ -18,7 +18,7 @@ using std::chrono::seconds;
 
 std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
 
-/// When to retry. `allowed`: of the request as a whole, or of one of its rules.
+/// Writes when to retry. `allowed` is that of the request as a whole, or of the rule being written.
 void WriteWait(OutBuffer& out, const Decision& decision, bool allowed) {
   if (allowed) {
     // Nothing to wait for, even where a shadow rule would have denied the request.
@@ -162,8 +162,8 @@ Answer AnswerOf(const Call& call) noexcept {
     default:
       return answer;
   }
-  // An operation is carried out on each rule by itself, so no rule can speak for the others. A rule
-  // on which it was not carried out governs.
+  // An operation is applied to each rule separately. If one rule is closed, the operation was not
+  // applied there, and that rule governs.
   for (const Decision& decision : call.decisions) {
     if (decision.decided_by != DecidedBy::kClosed) continue;
     answer.allowed = false;
@@ -181,8 +181,9 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   if (answer.exempt) out << R"(,"exempt":true)";
   if (answer.denied) out << R"(,"denied":true)";
   if (answer.banned()) out << R"(,"banned":true)";
-  std::size_t numbers = 0;  // Where the numbers of the governing rule begin,
-  std::size_t size = 0;     // and how long they are: the list repeats them.
+  // Position and size of the governing rule's numbers in `out`; the list of rules repeats them.
+  std::size_t numbers = 0;
+  std::size_t size = 0;
   if (answer.governing != nullptr) {
     out << R"(,"rule":")" << answer.governing->rule << '"';
     numbers = out.size();
@@ -229,8 +230,9 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
   }
   if (status < 400) return;
   if (!answer.allowed && answer.governing != nullptr && !answer.governing->never) {
-    out << "Retry-After: "
-        << std::max<std::int64_t>(1, Seconds(answer.governing->retry_after + jitter)) << "\r\n";
+    // A ban ends for one key at a known time: there is no crowd to spread.
+    const Micros wait = answer.governing->retry_after + (answer.banned() ? Micros{0} : jitter);
+    out << "Retry-After: " << std::max<std::int64_t>(1, Seconds(wait)) << "\r\n";
   }
   out << "Cache-Control: no-store\r\n";
 }

@@ -13,13 +13,13 @@
 
 namespace tidegate {
 
-/// The outcome of a call, as every frontend tells it. Points into the call.
+/// The outcome of a call, the same for every frontend. Points into the call.
 struct Answer {
   Call::Kind kind = Call::Kind::kApply;
   bool allowed = true;
-  bool exempt = false;          ///< An entry of `exempt` or an operator let it pass, uncounted.
-  bool denied = false;          ///< An entry of `deny` or an operator's ban refused it.
-  std::optional<Done> applied;  ///< Of refund, reset, renew and release.
+  bool exempt = false;          ///< Passes uncounted, by an entry of `exempt` or an operator.
+  bool denied = false;          ///< Refused by an entry of `deny` or by an operator's ban.
+  std::optional<Done> applied;  ///< Only for refund, reset, renew and release.
   std::span<const Charge> charges;
   std::span<const Decision> decisions;
   const Decision* governing = nullptr;  ///< nullptr: neither a rule nor an operator decided.
@@ -32,27 +32,29 @@ struct Answer {
   [[nodiscard]] int status() const noexcept;
 };
 
-/// The answer to a call that the store answered without an error. Of an operation (any kind but
-/// kApply and kPeek) one closed rule governs: it was not carried out there.
+/// Returns the answer to a call that the store completed without an error. If the call is an
+/// operation (any kind but kApply and kPeek) and a rule is closed, that rule governs, because the
+/// operation was not applied to it.
 [[nodiscard]] Answer AnswerOf(const Call& call) noexcept;
 
-/// Whether a quota was counted. Where a failure policy or an operator decided, the numbers of the
-/// quota are unknown.
+/// True if a quota was counted. If the failure policy `open` or `closed` or an operator decided,
+/// the numbers of the quota are unknown.
 [[nodiscard]] constexpr bool IsCounted(const Decision& decision) noexcept {
   return decision.decided_by < DecidedBy::kOpen;
 }
 
-/// Writes the answer as JSON. Rules that another source decided than the governing one name it.
-/// With a status of 400 and above the members of a problem (RFC 9457) come first.
+/// Writes the answer as JSON. A rule has its own `decided_by` and `reason` only if its `decided_by`
+/// differs from the governing rule's. If `status` is 400 or above, the members of a problem
+/// (RFC 9457) come first.
 void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 
 /// Writes the RateLimit header fields that the configuration selects, if the governing rule was
-/// counted, and Retry-After and Cache-Control of a denial. `jitter` is added to Retry-After before
+/// counted, and for a denial Retry-After and Cache-Control. `jitter` is added to Retry-After before
 /// it is rounded up.
 void WriteAnswerFields(net::OutBuffer& out, const Answer& answer, int status,
                        const Config::Responses& responses, Micros jitter);
 
-/// The HTTP status of an Error of the store or the rules.
+/// Returns the HTTP status for an Error of the store or the rules.
 [[nodiscard]] int StatusOf(ErrorCode code) noexcept;
 
 }  // namespace tidegate

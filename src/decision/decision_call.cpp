@@ -36,7 +36,7 @@ void DecisionCall::Start(DecisionListener* listener) {
   done = Done::kNothing;
   in_store_ = true;
   finished = [](Call& answered) noexcept { static_cast<DecisionCall&>(answered).Complete(); };
-  // Only requests to pass are decisions; operations and looks are not timed.
+  // Only kApply is a decision; operations and peeks are not timed.
   if (kind != Kind::kApply) return pipeline_.store_.Start(*this);
   pipeline_.metrics_.Time(latency_, [this] { pipeline_.store_.Start(*this); });
 }
@@ -57,7 +57,7 @@ void DecisionCall::Count() const noexcept {
     count(matched.rules[i], charges[i], decisions[i]);
   const Charge of_operator{.rule = {}, .identity = matched.ban.identity};
   if (matched.ban.rule != nullptr) [[unlikely]]
-    return count(matched.ban.rule, of_operator, operator_decision_);
+    count(matched.ban.rule, of_operator, operator_decision_);
   for (const Rule* const rule : matched.exempted) {
     const Decision exempt{.allowed = true, .decided_by = DecidedBy::kOperator, .rule = {}};
     count(rule, of_operator, exempt);
@@ -72,7 +72,7 @@ void DecisionCall::Drop() noexcept {
 void DecisionCall::DecideWithoutStore() noexcept {
   const bool banned = access == Access::kBanned;
   allowed = !banned && access != Access::kDenied;
-  // A key that always passes holds the lease that it asks to renew.
+  // An exempt key needs no lease, so its renewals succeed.
   done = allowed ? Done::kApplied : Done::kNothing;
   charges = {};
   decisions = {};

@@ -24,10 +24,10 @@ namespace tidegate {
 class DecisionCall;
 class DecisionPipeline;
 
-/// Receives the outcome of calls: a frontend, or one of its requests.
+/// Receives the outcomes of calls. Implemented by a frontend or by one of its requests.
 class DecisionListener {
  public:
-  /// The call is answered. The listener must Drop it or Start it again, now or later.
+  /// Called when `call` is answered. The listener must Drop it or Start it again, now or later.
   virtual void OnDecided(DecisionCall& call) noexcept = 0;
 
  protected:
@@ -36,12 +36,12 @@ class DecisionListener {
 
 /// One question in progress: from the charges of a request to the decisions about it.
 ///
-/// It comes from its reactor's pool (DecisionPipeline::Begin) and returns there (Drop). All that it
-/// points at lives in its own memory, in the snapshot or in the override table that it holds. So a
-/// frontend may drop it at any time, also while the store has it: it is freed when the store
-/// returns it, and no listener is called. Belongs to one thread.
+/// A call comes from its reactor's pool (DecisionPipeline::Begin) and returns there (Drop). It
+/// points only at its own memory and at the snapshot and override table that it holds. A frontend
+/// may therefore drop it at any time. If the store has the call then, it is freed when the store
+/// returns it, and no listener is called. Not thread-safe: a call stays on its reactor's thread.
 class DecisionCall final : public Call {
-  // Declared first: `matched` and the decisions use them.
+  // Declared first, because `matched` and `store_decisions_` allocate from it.
   static constexpr std::size_t kArena = 2048;
   std::array<std::byte, kArena> arena_;
   std::pmr::monotonic_buffer_resource memory_{arena_.data(), arena_.size()};
@@ -50,20 +50,20 @@ class DecisionCall final : public Call {
   explicit DecisionCall(DecisionPipeline& pipeline) : pipeline_(pipeline) {}
 
   // --- The question; `kind` and `refund` are Call's ---
-  Charges matched{memory_};           ///< The charges, and what operators decided.
-  Access access = Access::kRules;     ///< What becomes of the request before any charge.
-  std::optional<Quota> inline_quota;  ///< What the charge of an inline quota points at.
+  Charges matched{memory_};           ///< The charges, and the decisions of operators.
+  Access access = Access::kRules;     ///< Whether the request is decided before any charge.
+  std::optional<Quota> inline_quota;  ///< Owns the quota that the charge of an inline quota uses.
 
   [[nodiscard]] DecisionPipeline& pipeline() const noexcept { return pipeline_; }
   [[nodiscard]] const Snapshot& snapshot() const noexcept { return *snapshot_; }
   /// Memory that lasts until the call is freed.
   [[nodiscard]] std::pmr::memory_resource& memory() noexcept { return memory_; }
-  /// Returns a copy of `text` in that memory.
+  /// Returns a copy of `text` in memory().
   [[nodiscard]] std::string_view Keep(std::string_view text);
-  /// Adds a charge of `other`, whose snapshot this call must share; copies its texts.
+  /// Adds a copy of a charge of `other`, with its texts. REQUIRES: both calls share a snapshot.
   void AddCopy(const DecisionCall& other, std::size_t charge, std::int64_t cost);
 
-  /// Constructs what a frontend needs until the answer, in the call itself.
+  /// Constructs a frontend's own data, which it needs until the answer, inside the call.
   template <class T, class... Args>
   T& Attach(Args&&... args) {
     static_assert(sizeof(T) <= kAttached && alignof(T) <= alignof(std::max_align_t));
@@ -76,10 +76,12 @@ class DecisionCall final : public Call {
     return *std::launder(reinterpret_cast<T*>(attached_.data()));
   }
 
-  /// Asks the store about `matched`; `listener` is called when the call is answered, perhaps before
-  /// this returns. nullptr: the call is freed then. May be called again after the answer.
+  /// Hands `matched` to the store and calls `listener` when the call is answered, perhaps before
+  /// Start returns. If `listener` is nullptr, the call is freed instead. May be called again after
+  /// the answer.
   void Start(DecisionListener* listener);
-  /// The caller no longer needs the call: it has the answer, or its client is gone.
+  /// Returns the call to the pool, now or when the store returns it. The caller must not use the
+  /// call afterwards.
   void Drop() noexcept;
 
   // --- The answer; `allowed`, `done`, `decisions` and `error` are Call's ---
@@ -91,22 +93,28 @@ class DecisionCall final : public Call {
 
   static constexpr std::size_t kAttached = 64;
 
-  /// Fills the answer where the store is not asked.
+  /// Fills in the answer of a call without charges, which needs no store.
   void DecideWithoutStore() noexcept;
-  /// The call is answered: times and counts the decisions, and calls the listener.
+  /// Times and counts the decisions of the answered call, then calls the listener.
   void Complete() noexcept;
   void Count() const noexcept;
-  /// Ready for another request.
+  /// Makes the call ready for another request.
   void Clear() noexcept;
 
   DecisionPipeline& pipeline_;
   SnapshotRef snapshot_;
-  DecisionListener* listener_ = nullptr;  ///< nullptr: nobody waits for the answer.
-  bool in_store_ = false;                 ///< The store has the call: it must not be freed.
+  DecisionListener* listener_ = nullptr;  ///< nullptr: the call is freed when it is answered.
+  bool in_store_ = false;                 ///< The store has the call, so it must not be freed.
   DecisionLatency::Mark latency_;
   InlineVector<Decision, 2> store_decisions_{memory_};
-  Decision operator_decision_;  ///< Of a ban, or of an allowance.
+  Decision operator_decision_;  ///< By a ban or an allowance; `rule` is empty without one.
   alignas(std::max_align_t) std::array<std::byte, kAttached> attached_;
 };
+
+/// Owns a call until it is started, or handed on: drops it otherwise.
+struct DropDecisionCall {
+  void operator()(DecisionCall* call) const noexcept { call->Drop(); }
+};
+using DecisionCallPtr = std::unique_ptr<DecisionCall, DropDecisionCall>;
 
 }  // namespace tidegate

@@ -49,7 +49,7 @@ void DecisionPipeline::Free(DecisionCall& call) noexcept {
   free_.push_back(std::move(owned));
 }
 
-/// xorshift64*: quick, and good enough to spread clients.
+// xorshift64*: fast, and random enough to spread the retries of clients.
 Micros DecisionPipeline::RetryJitter(const Config::Responses& responses) noexcept {
   const std::int64_t most = responses.retry_after_jitter.count();
   if (most == 0) return Micros{0};

@@ -14,9 +14,10 @@
 
 namespace tidegate {
 
-/// What the decisions of one reactor share, whichever frontend they come from: the pool of calls,
-/// the store, the metrics, the configuration snapshot, and beside it the overrides, which change at
-/// run time. DecisionCall takes a request through it. Everything on the reactor's thread.
+/// The state that the decisions of one reactor share, whatever frontend they come from: the pool of
+/// calls, the store, the metrics, the configuration snapshot, and beside it the overrides, which
+/// change at run time. DecisionCall takes a request through it. All methods must be called on the
+/// reactor's thread.
 class DecisionPipeline {
  public:
   /// Store and metrics must outlive the pipeline.
@@ -27,7 +28,7 @@ class DecisionPipeline {
   /// REQUIRES: the store has returned all calls.
   ~DecisionPipeline();
 
-  /// For calls from now on; those in progress keep what they began with.
+  /// Sets the snapshot or the overrides of new calls. Calls in progress keep theirs.
   void Use(std::shared_ptr<const Snapshot> snapshot) {
     snapshot_ = MakeSnapshotRef(std::move(snapshot));
   }
@@ -39,20 +40,20 @@ class DecisionPipeline {
     return overrides_;
   }
 
-  /// A new call with the current snapshot. The caller must Start or Drop it.
+  /// Returns a new call with the current snapshot. The caller must Start or Drop it.
   [[nodiscard]] DecisionCall& Begin();
-  /// A new call that settles something of `decided`: a debit, a refund, a release. It shares its
-  /// snapshot and may outlive it.
+  /// Returns a new call that settles charges of `decided` (a debit, a refund, a renewal or a
+  /// release). It shares the snapshot of `decided` and may outlive that call.
   [[nodiscard]] DecisionCall& BeginAfter(const DecisionCall& decided, Call::Kind kind);
-  /// `call` will be started soon: lets the store load what is far away in memory.
+  /// Lets the store load the key of `call` into the CPU's cache, because it will be started soon.
   void Prefetch(const DecisionCall& call) noexcept { store_.Expect(call.matched.charges.front()); }
 
-  /// A random duration up to `responses.retry_after_jitter`, which spreads the clients' retries.
+  /// Returns a random duration up to `responses.retry_after_jitter`, to spread retries of clients.
   [[nodiscard]] Micros RetryJitter(const Config::Responses& responses) noexcept;
 
  private:
   friend class DecisionCall;
-  /// Free calls above this number are deleted: a burst does not keep its memory.
+  /// More free calls than this are deleted, so that a burst of requests does not keep its memory.
   static constexpr std::size_t kMaxFree = 4096;
 
   void Free(DecisionCall& call) noexcept;

@@ -23,11 +23,11 @@ class Routing;         // gateway/routing.hpp
 enum class ListenerId : std::uint8_t { kApi, kAdmin, kGateway, kResp };
 inline constexpr std::size_t kListeners = 4;
 
-/// What one configuration file compiles to: rules, routes, access, TLS. Immutable and thread-safe.
+/// One compiled configuration file: rules, routes, access control, TLS. Immutable and thread-safe.
 /// A reload publishes a new one to every reactor; calls in progress keep the one they began with.
 struct Snapshot {
   std::shared_ptr<const RuleSet> rules;
-  std::vector<std::uint32_t> slots;  ///< Of the rules' counters, by rule number.
+  std::vector<std::uint32_t> slots;  ///< The counter slot of each rule, by rule number.
   Config::Responses responses;
   Config::Api api;
   Config::Resp resp;
@@ -35,15 +35,16 @@ struct Snapshot {
   std::shared_ptr<const AccessControl> access;
   std::shared_ptr<const Routing> routes;  ///< nullptr: there is no gateway.
   /// By ListenerId; nullptr: the listener has no TLS.
-  std::array<std::shared_ptr<const net::TlsServer>, kListeners> tls;
+  using Tls = std::array<std::shared_ptr<const net::TlsServer>, kListeners>;
+  Tls tls;
 
-  /// The counter slot of `rule`; nullptr is an inline quota.
+  /// Returns the counter slot of `rule`; nullptr means an inline quota.
   [[nodiscard]] std::uint32_t SlotOf(const Rule* rule) const noexcept {
     return rule == nullptr ? RuleSlots::kOther : slots[rule->number];
   }
 };
 
-/// A reference to a snapshot that one reactor counts for itself, without atomic operations.
+/// A counted reference to a snapshot for use on one reactor only: copies need no atomic operation.
 using SnapshotRef = boost::local_shared_ptr<const Snapshot>;
 [[nodiscard]] inline SnapshotRef MakeSnapshotRef(std::shared_ptr<const Snapshot> snapshot) {
   const Snapshot* const raw = snapshot.get();

@@ -21,13 +21,13 @@ Tokens::Tokens(std::span<const TokenSpec> specs) {
 }
 
 const Tokens::Token* Tokens::Find(std::string_view secret) const noexcept {
-  // A zero would be taken for the padding.
+  // A zero byte could not be told apart from the padding.
   if (secret.empty() || secret.size() > kLongest || secret.find('\0') != std::string_view::npos)
     return nullptr;
   std::array<char, kLongest> padded{};
   std::memcpy(padded.data(), secret.data(), secret.size());
   const Token* found = nullptr;
-  for (const Token& token : tokens_) {  // All of them, whichever it is.
+  for (const Token& token : tokens_) {  // No early exit: the time must not depend on the match.
     if (CRYPTO_memcmp(token.secret.data(), padded.data(), kLongest) == 0) found = &token;
   }
   OPENSSL_cleanse(padded.data(), padded.size());
@@ -55,7 +55,7 @@ bool AccessPolicy::Required(const Tokens& tokens) const noexcept {
 Rights AccessPolicy::ForPeer(const net::Peer& peer, const Tokens& tokens) const noexcept {
   if (peer.verified) return Rights::kAll;
   if (Required(tokens)) return Rights::kNone;
-  // A proxy on this machine speaks for remote clients: they do not get the rights of local callers.
+  // Clients that a local proxy relays are remote, so they do not get the rights of local callers.
   return loopback_ && IsLoopback(peer) && !peer.relayed ? Rights::kAll : Rights::kDecide;
 }
 

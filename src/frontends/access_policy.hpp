@@ -15,15 +15,15 @@
 
 namespace tidegate {
 
-/// What a caller may do.
+/// The operations that a caller may use.
 enum class Rights : std::uint8_t {
   kNone,    ///< The caller must authenticate first.
   kDecide,  ///< May ask and charge, but not refund, release or reset.
   kAll,
 };
 
-/// The secrets that callers authenticate with. The time of a look-up reveals nothing about them,
-/// not even their length. Immutable.
+/// The secrets that callers authenticate with. The duration of Find reveals nothing about them, not
+/// even their length. Immutable.
 class Tokens {
  public:
   static constexpr std::size_t kLongest = 128;
@@ -38,20 +38,20 @@ class Tokens {
   explicit Tokens(std::span<const TokenSpec> specs);
 
   [[nodiscard]] bool empty() const noexcept { return tokens_.empty(); }
-  /// nullptr: the secret is unknown.
+  /// Returns the token with this secret, or nullptr if there is none.
   [[nodiscard]] const Token* Find(std::string_view secret) const noexcept;
 
  private:
   std::vector<Token> tokens_;
 };
 
-/// Who may do what at one listener. Pure.
+/// The access rules of one listener: which rights a caller has. No I/O.
 class AccessPolicy {
  public:
   AccessPolicy() = default;
   explicit AccessPolicy(const ListenSpec& spec);
 
-  /// Whether callers must authenticate, given these tokens.
+  /// True if callers must authenticate, given the configured tokens.
   [[nodiscard]] bool Required(const Tokens& tokens) const noexcept;
   /// Rights of a caller that presented no token.
   [[nodiscard]] Rights ForPeer(const net::Peer& peer, const Tokens& tokens) const noexcept;
@@ -65,7 +65,7 @@ class AccessPolicy {
   ListenSpec::Auth auth_ = ListenSpec::Auth::kByAddress;
 };
 
-/// Who may do what at each listener, under one configuration. Part of a Snapshot.
+/// The tokens and the access policy of each listener, under one configuration. Part of a Snapshot.
 struct AccessControl {
   Tokens tokens;
   std::array<AccessPolicy, kListeners> policies;  ///< By ListenerId.
@@ -75,7 +75,7 @@ struct AccessControl {
   }
 };
 
-/// 127.0.0.0/8 or ::1: on this machine.
+/// True if the peer's address is in 127.0.0.0/8 or is ::1.
 [[nodiscard]] bool IsLoopback(const net::Peer& peer) noexcept;
 
 }  // namespace tidegate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /v1/auth: a proxy describes its client's request and holds it back until the answer, of which it
-// looks at the status only.
+// /v1/auth: a proxy describes its client's request and holds it back until the answer. The proxy
+// evaluates only the status of the answer.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -18,8 +18,8 @@ namespace {
 
 using net::HttpExchange;
 
-/// Whether a proxy may take the status for a denial. A 500 says that the proxy is configured
-/// wrongly, and is kept whatever `deny_status` is.
+/// True if the proxy may take the status for a denial. A 500 means that the proxy is configured
+/// wrongly; `deny_status` does not replace it.
 constexpr bool IsRefusal(int status) noexcept { return status != 500; }
 
 void Refuse(HttpExchange& exchange, int status, int deny_status, std::string_view detail) {
@@ -32,7 +32,7 @@ void Refuse(HttpExchange& exchange, int status, int deny_status, std::string_vie
   exchange.End("application/problem+json", body.view());
 }
 
-/// An untrusted proxy asks for every request of its clients: logs one line a minute.
+/// Logs at most once a minute, because an untrusted proxy asks for every request of its clients.
 void WarnOfUntrustedProxy(const std::string& peer) {
   static std::atomic<std::int64_t> next{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -46,29 +46,28 @@ void WarnOfUntrustedProxy(const std::string& peer) {
 Objection UntrustedProxy(const Address& peer) {
   const std::string text = peer.Text();
   WarnOfUntrustedProxy(text);
-  // Quoted: an IPv6 address has colons.
+  // Quoted, because an IPv6 address contains colons.
   return {500,
-          "what this proxy says of its client is not believed: add `client_ip: {trusted_proxies: "
-          "[\"" +
-              text + "\"]}` to the configuration",
+          "this proxy is not trusted: add `client_ip: {trusted_proxies: [\"" + text +
+              "\"]}` to the configuration",
           {}};
 }
 
-/// `told` in its normal form.
+/// Fills `view` with the normal form of `told`.
 std::optional<Objection> Normalise(const ToldRequest& told, RequestView& view,
                                    std::pmr::memory_resource& memory) {
   const auto path = NormalizePath(told.path, Slashes::kMerge, memory);
   if (!path) {
     return Objection{400,
-                     "the client's path has no normal form: it does not begin with a slash, climbs "
-                     "above the root or is badly encoded",
+                     "invalid path of the client's request: it must begin with a slash, must not "
+                     "leave the root and must have valid percent-encoding",
                      {}};
   }
   if (MayClimbElsewhere(told.path)) {
     return Objection{400,
-                     "the client's path may lead elsewhere than rules see: it has a dot segment "
-                     "with parameters, or one beside an encoded slash or backslash, which whoever "
-                     "serves it may decode",
+                     "ambiguous path of the client's request: it has a dot segment with "
+                     "parameters, or one beside an encoded slash or backslash, which the server "
+                     "may decode to another path than the rules see",
                      {}};
   }
   view.method = told.method;
@@ -76,7 +75,7 @@ std::optional<Objection> Normalise(const ToldRequest& told, RequestView& view,
   view.query = told.query;
   if (told.host.empty()) return std::nullopt;
   const auto host = NormalizeHost(told.host, memory);
-  if (!host) return Objection{400, "the client's host is none", {}};
+  if (!host) return Objection{400, "invalid host of the client's request", {}};
   view.host = *host;
   return std::nullopt;
 }
@@ -97,13 +96,13 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
   const RuleSet& rules = *call.snapshot().rules;
   view.client = ClientAddress(rules.client_policy(), peer, headers);
   view.has_client = true;
-  // The proxy is trusted, but it forwards all that its client sent, a cost too.
+  // The proxy is trusted, but it forwards every header of its client, including one with a cost.
   view.trusted = false;
   const auto access = rules.Match(view, std::nullopt, {}, {call.pipeline().overrides().get()},
                                   call.matched, call.memory());
   if (!access) return Objection{StatusOf(access.error().code), access.error().message, {}};
   call.access = *access;
-  // A proxy does not say when the request ends, so no lease can be held for it.
+  // A proxy does not report when the request ends, so no lease can be held for it.
   call.matched.Filter(
       [](const Charge& charge) { return charge.quota->algorithm() != Algorithm::kConcurrency; });
   return std::nullopt;
@@ -131,10 +130,7 @@ void ApiFrontend::ForwardAuth(HttpExchange& exchange) {
     call.Drop();
     return Refuse(exchange, refused->status, deny_status, refused->message);
   }
-  call.Attach<Pending>(&exchange, nullptr, true, deny_status);
-  exchange.OnAbort([](void* dropped) noexcept { static_cast<DecisionCall*>(dropped)->Drop(); },
-                   &call);
-  call.Start(this);
+  StartFor(call, {.exchange = &exchange, .forward_auth = true, .deny_status = deny_status});
 }
 
 void ApiFrontend::AnswerAuth(DecisionCall& call, HttpExchange& exchange, int deny_status) {

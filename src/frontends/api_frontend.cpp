@@ -25,19 +25,19 @@ constexpr std::string_view kOpenApiPath = "/openapi.json";
 struct ApiFrontend::Endpoint {
   std::string_view path;
   Call::Kind kind;
-  unsigned members;   ///< That the body may have.
-  unsigned required;  ///< That it must have.
+  unsigned members;   ///< The members that the body may have.
+  unsigned required;  ///< The members that the body must have.
   enum class Gives : std::uint8_t { kNothing, kQuota } gives = Gives::kNothing;
 };
 
-/// Several calls in progress that are answered together when the last of them is. Lives in its
-/// exchange's memory.
+/// Several calls in progress. They are answered together when the last of them is decided. Lives in
+/// the memory of its exchange.
 struct ApiFrontend::Batch {
   explicit Batch(HttpExchange& of) : exchange(of) {}
 
   HttpExchange& exchange;
   std::span<DecisionCall*> calls;
-  std::size_t open = 0;  ///< Calls without an answer.
+  std::size_t open = 0;  ///< Number of calls without an answer.
 };
 
 std::span<const ApiFrontend::Endpoint> ApiFrontend::Endpoints() noexcept {
@@ -81,7 +81,7 @@ void ApiFrontend::Handle(HttpExchange& exchange) noexcept {
   if (IsForwardAuth(head.path)) return ForwardAuth(exchange);
   if (head.path == kOpenApiPath) {
     if (head.method != "GET" && head.method != "HEAD") {
-      return AnswerProblem(exchange, 405, "the document can be read with GET", {},
+      return AnswerProblem(exchange, 405, "use GET to read the document", {},
                            "Allow: GET, HEAD\r\n");
     }
     exchange.Begin(200);
@@ -93,22 +93,21 @@ void ApiFrontend::Handle(HttpExchange& exchange) noexcept {
 
 bool ApiFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   if (exchange.head().method != "POST") {
-    AnswerProblem(exchange, 405, "ask with POST and a JSON body", {}, "Allow: POST\r\n");
+    AnswerProblem(exchange, 405, "use POST with a JSON body", {}, "Allow: POST\r\n");
     return false;
   }
-  // A browser sends JSON to a foreign origin only after a preflight request, so no web page can
-  // charge or refund quotas without its reader's knowledge.
+  // A browser sends JSON to another origin only after a preflight request, so no web page can
+  // charge or refund quotas unnoticed.
   if (!IsJson(exchange.head())) {
-    AnswerProblem(exchange, 415,
-                  "send JSON and say so: `Content-Type: application/json` (curl does with --json)");
+    AnswerProblem(exchange, 415, "send JSON with `Content-Type: application/json` (curl: --json)");
     return false;
   }
-  // Nor can a page whose name resolves to this machine (DNS rebinding): its origin is its own then,
-  // but browsers send Origin with every POST, and programs do not.
+  // A page whose name resolves to this machine (DNS rebinding) needs no preflight request, but
+  // browsers send Origin with every POST, and programs do not.
   if (PageOf(exchange.head()) != Page::kNone) {
     AnswerProblem(exchange, 403,
-                  "the API is for programs: requests of web pages, with an Origin, "
-                  "are refused");
+                  "the API is for programs: requests of web pages, which have an Origin, are "
+                  "rejected");
     return false;
   }
   const bool gives = endpoint.gives == Endpoint::Gives::kQuota;
@@ -127,10 +126,7 @@ void ApiFrontend::Decide(HttpExchange& exchange, const Endpoint& endpoint) {
     call.Drop();
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
-  call.Attach<Pending>(&exchange);
-  exchange.OnAbort([](void* dropped) noexcept { static_cast<DecisionCall*>(dropped)->Drop(); },
-                   &call);
-  call.Start(this);
+  StartFor(call, {.exchange = &exchange});
 }
 
 std::optional<Objection> ApiFrontend::Prepare(const Question& question, const Endpoint& endpoint,
@@ -143,6 +139,13 @@ std::optional<Objection> ApiFrontend::Prepare(const Question& question, const En
       question, endpoint.kind,
       call.snapshot().api.inline_quotas ? InlineQuotas::kAllowed : InlineQuotas::kRefused, call,
       scratch);
+}
+
+void ApiFrontend::StartFor(DecisionCall& call, const Pending& pending) {
+  call.Attach<Pending>(pending);
+  pending.exchange->OnAbort(
+      [](void* dropped) noexcept { static_cast<DecisionCall*>(dropped)->Drop(); }, &call);
+  call.Start(this);
 }
 
 void ApiFrontend::OnDecided(DecisionCall& call) noexcept {
@@ -203,16 +206,16 @@ void ApiFrontend::DecideBatch(HttpExchange& exchange, const Endpoint& endpoint) 
   const auto drop = [](void* dropped) noexcept {
     for (DecisionCall* const call : static_cast<Batch*>(dropped)->calls) call->Drop();
   };
-  // All questions are understood before the first is charged: a mistake in one changes nothing.
+  // All questions are resolved before the first is charged, so a mistake in one charges nothing.
   if (const auto bad = PrepareBatch(batch, endpoint)) {
     drop(&batch);
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
-  // One more than there are, so that the answer waits until all are started.
+  // One more than there are calls, so that the batch is not answered before all are started.
   batch.open = batch.calls.size() + 1;
   for (DecisionCall* const call : batch.calls) call->Start(this);
   if (--batch.open == 0) return AnswerBatch(batch);
-  // Only now: a call that is not started yet must not be dropped under the loop.
+  // Registered only now: an abort during the loop would drop calls that are not started yet.
   exchange.OnAbort(drop, &batch);
 }
 
@@ -229,7 +232,7 @@ void ApiFrontend::AnswerBatch(Batch& batch) {
       body_ << "\"}";
     } else {
       const tidegate::Answer answer = call.answer();
-      // The status says it; the members of a problem would repeat it.
+      // Status 200 leaves out the members of a problem, which would only repeat the status.
       body_ << R"({"status":)" << answer.status() << R"(,"decision":)";
       WriteAnswerJson(body_, answer, 200);
       body_ << '}';

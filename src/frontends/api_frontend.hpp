@@ -14,9 +14,9 @@
 
 namespace tidegate {
 
-/// The HTTP API of one reactor: POST /v1/decide and its relatives, /v1/auth for proxies, GET
-/// /openapi.json. Translates requests to DecisionCalls and their answers to responses. A call is
-/// dropped if its client goes before the answer.
+/// The HTTP API of one reactor: POST /v1/decide and the endpoints like it, /v1/auth for proxies,
+/// GET /openapi.json. Translates requests to DecisionCalls and their answers to responses. Drops a
+/// call whose client disconnects before the answer.
 class ApiFrontend final : public net::HttpHandler, private DecisionListener {
  public:
   /// Pipeline and refusals must outlive the frontend.
@@ -24,36 +24,38 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
       : pipeline_(pipeline), refusals_(refusals) {}
 
   void Handle(net::HttpExchange& exchange) noexcept override;
-  /// Every path that is answered here: what the OpenAPI document must describe, all of it.
+  /// Returns every path that has an endpoint. The OpenAPI document must describe all of them.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 
  private:
   struct Endpoint;
   struct Batch;
-  /// What is attached to a call.
+  /// The frontend's data of a call, attached to it.
   struct Pending {
     net::HttpExchange* exchange = nullptr;
-    Batch* batch = nullptr;     ///< nullptr: the call is not part of one.
+    Batch* batch = nullptr;     ///< nullptr: the call is not part of a batch.
     bool forward_auth = false;  ///< The answer is for a proxy.
-    int deny_status = 0;        ///< The status that the proxy wants for a refusal; 0: its own.
+    int deny_status = 0;        ///< The status that the proxy wants for denials; 0: the usual one.
   };
 
   void OnDecided(DecisionCall& call) noexcept override;
 
+  /// Starts the call of a request by itself; it is dropped if the client goes before the answer.
+  void StartFor(DecisionCall& call, const Pending& pending);
   void Decide(net::HttpExchange& exchange, const Endpoint& endpoint);
   void DecideBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
-  /// `/v1/auth`: a proxy asks about its client's request, whatever its method.
+  /// Handles `/v1/auth`, with any method: a proxy asks whether its client's request may pass.
   void ForwardAuth(net::HttpExchange& exchange);
   [[nodiscard]] static std::span<const Endpoint> Endpoints() noexcept;
   [[nodiscard]] static const Endpoint* FindEndpoint(std::string_view path) noexcept;
-  /// Fills `call` with what `question` asks the endpoint for.
+  /// Fills `call` with the charges of `question` for the operation of `endpoint`.
   [[nodiscard]] static std::optional<Objection> Prepare(const Question& question,
                                                         const Endpoint& endpoint,
                                                         DecisionCall& call,
                                                         std::pmr::memory_resource& scratch);
   /// Fills `batch` with a call for each question of the body.
   [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);
-  /// False: the exchange has been answered.
+  /// Returns true if the caller may use the endpoint. If not, the exchange has been answered.
   [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
   void Answer(DecisionCall& call, net::HttpExchange& exchange);
   void AnswerAuth(DecisionCall& call, net::HttpExchange& exchange, int deny_status);

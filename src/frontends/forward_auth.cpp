@@ -26,14 +26,14 @@ constexpr std::array<std::string_view, kNames> kNameText = {
     "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host",
     "X-Original-URI",  "X-Original-URL",     "X-Original-Method"};
 
-/// The fields that tell of the client's request; nullptr: absent.
+/// The header fields that describe the client's request, by Name; nullptr: absent.
 using Fields = std::array<const HttpField*, kNames>;
 
-/// kNames: none of them.
+/// Returns the field's Name, or kNames if it is none of them.
 std::size_t NameOf(std::string_view name) noexcept {
   if (name.size() < 14 || name.size() > 18 || (name[0] != 'X' && name[0] != 'x')) return kNames;
   for (std::size_t i = 0; i < kNames; ++i) {
-    // Their lengths alone tell most of them apart, without a call.
+    // Comparing the lengths first avoids most of the calls.
     if (name.size() == kNameText[i].size() && EqualsIgnoreCase(name, kNameText[i])) return i;
   }
   return kNames;
@@ -46,8 +46,8 @@ std::optional<Objection> FindFields(const net::HttpHead& head, Fields& fields) {
     if (fields[name] != nullptr) {
       return Objection{400,
                        std::string(kNameText[name]) +
-                           " is there twice: a client may have sent one of them; its proxy must "
-                           "overwrite the field, not add to it",
+                           " occurs twice: the client may have sent one of the two; the proxy must "
+                           "overwrite the field instead of adding to it",
                        {}};
     }
     fields[name] = &field;
@@ -55,13 +55,13 @@ std::optional<Objection> FindFields(const net::HttpHead& head, Fields& fields) {
   return std::nullopt;
 }
 
-/// What one way of telling says: all of it, a part, or nothing.
+/// The client's request as one of the three forms describes it: completely, in part, or not at all.
 struct Voice {
   std::string_view name;
   bool has_uri = false;
   bool has_method = false;
-  /// Its host is not just that of the question. If it is empty then, rules of a host would not
-  /// match, although the proxy may well know one by which it passes the request on.
+  /// The form has a host of its own, apart from the Host of the proxy's request. If that host is
+  /// empty, rules with a host would not match, although the proxy may forward to some host.
   bool names_host = false;
   ToldRequest told;
 
@@ -96,7 +96,7 @@ Voice Forwarded(const Fields& fields, std::string_view own_host) noexcept {
   return voice;
 }
 
-/// A whole URL has a host of its own, in whichever of the two fields it stands.
+/// X-Original-URI and X-Original-URL may both contain a whole URL, which has its own host.
 Voice Original(std::string_view name, const HttpField* uri, const HttpField* method,
                std::string_view own_host) noexcept {
   Voice voice{.name = name, .told = {}};
@@ -118,7 +118,7 @@ Voice Original(std::string_view name, const HttpField* uri, const HttpField* met
 }
 
 Voice Behind(const net::HttpHead& head) noexcept {
-  Voice voice{.name = "the path behind /v1/auth", .told = {}};
+  Voice voice{.name = "the path after /v1/auth", .told = {}};
   if (head.path.size() <= kAuthPath.size()) return voice;
   voice.told = {head.method, head.host, head.path.substr(kAuthPath.size()), head.query};
   voice.has_uri = voice.has_method = true;
@@ -127,19 +127,19 @@ Voice Behind(const net::HttpHead& head) noexcept {
 
 Objection Contradiction(const Voice& one, const Voice& other) {
   std::string text(one.name);
-  text.append(" tell of another request than ").append(other.name);
+  text.append(" describe another request than ").append(other.name);
   return {400,
           text +
-              ": a client may have smuggled one of them past its proxy, which must overwrite or "
+              ": the client may have smuggled one of them past the proxy, which must overwrite or "
               "remove both",
           {}};
 }
 
 Objection Incomplete() {
   return {400,
-          "nothing tells which request this is about: a proxy has to send X-Forwarded-Uri and "
-          "X-Forwarded-Method, or X-Original-URI (or -URL) and X-Original-Method, or to ask for "
-          "/v1/auth with the request's path behind it",
+          "the client's request is not described: the proxy must send X-Forwarded-Uri and "
+          "X-Forwarded-Method, or X-Original-URI (or -URL) and X-Original-Method, or append the "
+          "path of the client's request to /v1/auth",
           {}};
 }
 
@@ -153,7 +153,7 @@ bool IsForwardAuth(std::string_view path) noexcept {
 std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest& told) {
   Fields fields{};
   if (auto bad = FindFields(head, fields)) return bad;
-  // Nobody but the proxy writes the path that it asks for; then come the fields.
+  // The path comes first: only the proxy can have written it, while fields may be the client's.
   const Voice voices[] = {
       Behind(head),
       Forwarded(fields, head.host),
@@ -170,7 +170,7 @@ std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest&
   for (const Voice& other : voices) {
     if (&other == heard || other.silent()) continue;
     if (other.Contradicts(*heard)) return Contradiction(other, *heard);
-    // Both are all there: which of them is the proxy's? Their hosts would tell different stories.
+    // Both forms are complete but differ in their host, and it is unknown which is the proxy's.
     if (heard != &voices[0] && other.complete() &&
         !EqualsIgnoreCase(other.told.host, heard->told.host)) {
       return Contradiction(other, *heard);
@@ -181,7 +181,7 @@ std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest&
   }
   if (heard->names_host && heard->told.host.empty()) {
     return Objection{
-        400, "X-Forwarded-Host, or the host of X-Original-URL, is there but empty", {}};
+        400, "X-Forwarded-Host, or the host of X-Original-URL, is present but empty", {}};
   }
   told = heard->told;
   return std::nullopt;
@@ -196,10 +196,9 @@ std::optional<Objection> ReadDenyStatus(std::string_view query, int& status) {
     if (!pair.starts_with(kName)) {
       return Objection{
           500,
-          "/v1/auth knows only the parameter deny_status, and not \"" +
-              Printable(pair.substr(0, pair.find('='))) +
-              "\": if that is its client's, the proxy must not pass it on here (Caddy: "
-              "`/v1/auth?`)",
+          "unknown parameter \"" + Printable(pair.substr(0, pair.find('='))) +
+              "\": /v1/auth takes only deny_status; if the parameter is the client's, the proxy "
+              "must not forward it here (Caddy: `/v1/auth?`)",
           {}};
     }
     const std::string_view text = pair.substr(kName.size());
@@ -207,7 +206,7 @@ std::optional<Objection> ReadDenyStatus(std::string_view query, int& status) {
     int value = 0;
     const auto [rest, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc{} || rest != end || value < 400 || value > 599 || status != 0) {
-      return Objection{500, "deny_status must be there once, with a status from 400 to 599", {}};
+      return Objection{500, "deny_status must occur once, with a status from 400 to 599", {}};
     }
     status = value;
   }

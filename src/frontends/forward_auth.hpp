@@ -9,13 +9,13 @@
 
 namespace tidegate {
 
-/// Where a proxy asks whether its client's request may pass.
+/// The endpoint at which a proxy asks whether its client's request may pass.
 inline constexpr std::string_view kAuthPath = "/v1/auth";
 
-/// Whether a request for `path` is such a question: `/v1/auth`, or that and a path behind it.
+/// True if `path` is `/v1/auth`, or `/v1/auth` followed by the path of the client's request.
 [[nodiscard]] bool IsForwardAuth(std::string_view path) noexcept;
 
-/// The client's request as its proxy tells it, not yet normalised. Views point into the head.
+/// The client's request as its proxy describes it, not yet normalised. Views point into the head.
 struct ToldRequest {
   std::string_view method;
   std::string_view host;
@@ -23,21 +23,23 @@ struct ToldRequest {
   std::string_view query;
 };
 
-/// What the proxy's own request says of its client's. There are three ways to say it:
+/// Reads the client's request from the proxy's own request. A proxy describes it in one of three
+/// forms:
 ///
 ///  - X-Forwarded-Uri, -Method, and -Host (Traefik, Caddy, APISIX);
-///  - X-Original-URI or -URL, and -Method, with the client's Host unless an URL has it (nginx);
+///  - X-Original-URI or -URL, and -Method, with the client's Host unless the URL has one (nginx);
 ///  - the request itself, with `/v1/auth` before its path (Envoy).
 ///
-/// URI and method are taken from one of them. A proxy that speaks one way often passes on what its
-/// client wrote in another, so the others are nothing to rely on, but they may not contradict:
-/// what tells of two different requests is refused, and so is a field that comes twice.
+/// URI and method are taken from the first form that is complete. A proxy that uses one form often
+/// forwards fields of the other forms as its client wrote them. Those are not used, but they must
+/// not contradict: a request that describes two different requests is rejected, and so is a request
+/// in which one of the fields occurs twice.
 [[nodiscard]] std::optional<Objection> ReadToldRequest(const net::HttpHead& head,
                                                        ToldRequest& told);
 
-/// `deny_status=N` of the question's query: what every refusal is answered with; 0 without it.
-/// Anything else there is a mistake of whoever configured the proxy: a 500, since a 4xx would be
-/// taken for a denial.
+/// Reads `deny_status=N` from the query: the status that replaces that of every denial; 0 if it is
+/// absent. Any other parameter means that the proxy is configured wrongly. It is answered with 500,
+/// because the proxy would take a 4xx for a denial.
 [[nodiscard]] std::optional<Objection> ReadDenyStatus(std::string_view query, int& status);
 
 }  // namespace tidegate

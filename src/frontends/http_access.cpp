@@ -17,7 +17,7 @@ constexpr std::string_view kBearer = "bearer ";
 
 struct Presented {
   std::string_view token;
-  bool several = false;  ///< More than one token: it is not clear which one counts.
+  bool several = false;  ///< The request has more than one token, so it is unclear which counts.
 };
 
 std::optional<Presented> TokenOf(const net::HttpHead& head, TokenFields fields) noexcept {
@@ -72,8 +72,7 @@ bool Authorize(net::HttpExchange& exchange, const AccessControl& access, Listene
     }
     if (presented) rights = AccessPolicy::ForToken(tokens.Find(presented->token));
     if (presented && rights == Rights::kNone) {
-      return Reject(exchange, refusals, unknown,
-                    "unknown token: it is not one of those in `access.tokens`");
+      return Reject(exchange, refusals, unknown, "unknown token: it is not in `access.tokens`");
     }
   }
   if (rights >= needed) return true;
@@ -87,12 +86,12 @@ bool Authorize(net::HttpExchange& exchange, const AccessControl& access, Listene
   }
   if (presented) {
     return Reject(exchange, refusals, 403,
-                  "this token may ask and look: giving quota back or changing something needs a "
-                  "token that says `all`");
+                  "this token has the right `ask`: giving quota back or changing anything needs a "
+                  "token with the right `all`");
   }
   return Reject(exchange, refusals, 403,
-                "giving quota back or changing something is for callers on this machine, or with a "
-                "token or a client certificate: set `access.tokens`");
+                "only callers on this machine, or with a token or a client certificate, may give "
+                "quota back or change anything: set `access.tokens`");
 }
 
 bool IsJson(const net::HttpHead& head) noexcept {

@@ -12,35 +12,36 @@
 
 namespace tidegate {
 
-/// Where an HTTP caller presents a token: in `X-Tidegate-Token: TOKEN` always; in `Authorization:
-/// Bearer TOKEN` only if the request is the caller's own. A proxy copies its client's
-/// Authorization.
+/// The header fields in which an HTTP caller may present a token: always `X-Tidegate-Token: TOKEN`,
+/// and `Authorization: Bearer TOKEN` only with kOwn. With kCopied the caller is a proxy, whose
+/// Authorization is a copy of its client's.
 enum class TokenFields : std::uint8_t { kOwn, kCopied };
 
-/// Returns whether the exchange's caller has the rights that are `needed`. If not, the exchange has
-/// been answered: with 401 if the caller must authenticate, with 403 if that would not help. A
-/// proxy gets a 500 instead of the 401, which would reach its client.
+/// Returns true if the exchange's caller has the `needed` rights. If not, the exchange has been
+/// answered: with 401 if the caller must authenticate, with 403 if that would not help. A proxy
+/// (kCopied) gets 500 instead of 401, because it would forward a 401 to its client.
 [[nodiscard]] bool Authorize(net::HttpExchange& exchange, const AccessControl& access,
                              ListenerId listener, TokenFields fields, Rights needed,
                              Refusals& refusals);
 
-/// The caller's name for the audit log: that of its token, or how else it authenticated.
+/// Returns the caller's name for the audit log: the name of its token, or how it authenticated
+/// otherwise.
 [[nodiscard]] std::string CallerName(const net::HttpExchange& exchange, const Tokens& tokens);
 
-/// `Content-Type: application/json`, with or without parameters. A browser sends it to a foreign
-/// origin only after a preflight request, so no page can do it without its reader's knowledge.
+/// True if the head has `Content-Type: application/json`, with or without parameters. A browser
+/// sends that to another origin only after a preflight request, so no web page can do it unnoticed.
 [[nodiscard]] bool IsJson(const net::HttpHead& head) noexcept;
 
-/// Which web page a request comes from, by its Origin.
+/// The kind of web page that a request comes from, by its Origin.
 enum class Page : std::uint8_t {
-  kNone,     ///< It comes from a program.
+  kNone,     ///< No web page: the request comes from a program.
   kOwn,      ///< A page that was loaded from this address: no other server can have served it.
   kForeign,  ///< Any other page; its name may resolve to this machine (DNS rebinding).
 };
 [[nodiscard]] Page PageOf(const net::HttpHead& head) noexcept;
 
-/// Whether `host`, as in Host, is an address or `localhost`, with or without a port: no foreign
-/// page can be reached by it.
+/// True if `host`, the value of a Host field, is an address or `localhost`, with or without a port.
+/// A page of another server cannot have such a host.
 [[nodiscard]] bool NamesAddress(std::string_view host) noexcept;
 
 }  // namespace tidegate

@@ -15,13 +15,13 @@ namespace {
 using boost::system::error_code;
 using JsonView = boost::json::string_view;
 
-/// More than any rule has parts; each is compared with those before it.
+/// More parts than any rule has. Each part is compared with all earlier ones, so there is a limit.
 constexpr std::size_t kMaxIdentities = 16;
 constexpr std::size_t kMaxHeaders = 128;
-/// What of a caller's own words comes back in a pointer.
+/// The largest number of bytes of each part of a pointer that repeats the caller's text.
 constexpr std::size_t kMaxEcho = 64;
 
-/// Which object the reader is in.
+/// The object that the reader is in.
 enum class In : std::uint8_t {
   kNothing,
   kBatch,
@@ -33,7 +33,7 @@ enum class In : std::uint8_t {
   kHeader
 };
 
-/// What a member takes.
+/// The type of a member.
 enum class Takes : std::uint8_t { kText, kWhole, kIdentity, kRequest, kRequests, kHeaders };
 
 struct MemberName {
@@ -82,10 +82,10 @@ const MemberName* Find(const std::array<MemberName, N>& members, std::string_vie
   return nullptr;
 }
 
-/// Takes the parser's events. Text that stands in the body as it is meant is not copied.
+/// Handles the parser's events. Text without escape sequences is not copied.
 class Reader {
  public:
-  // Limits of Boost.JSON's parser: the body's size bounds everything already.
+  // Required by Boost.JSON's parser. Unlimited, because the body's size bounds everything already.
   static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_key_size = std::numeric_limits<std::size_t>::max();
@@ -181,10 +181,10 @@ class Reader {
           return Fail(error, "an identity has at most 16 parts");
         }
         for (const NamedValue& known : question_->identity) {
-          if (known.source == name) return Fail(error, "this source is there twice");
+          if (known.source == name) return Fail(error, "this source occurs twice");
         }
         return true;
-      default:  // kHeaders: lines of one name may come as an array or again.
+      default:  // kHeaders: lines of one name may be an array, or repeated members.
         header_ = name;
         return true;
     }
@@ -248,7 +248,7 @@ class Reader {
   bool on_bool(bool, error_code& error) { return Wrong(error, "true or false"); }
   bool on_null(error_code& error) { return Wrong(error, "null"); }
 
-  /// Where the reader stands.
+  /// Returns a JSON pointer to the reader's current position.
   [[nodiscard]] std::string Pointer() const {
     std::string pointer;
     const auto add = [&](std::string_view part) {
@@ -291,7 +291,7 @@ class Reader {
     if (in_ == In::kNothing) {
       message = "the body must be a JSON object";
     } else if (in_ == In::kRequests) {
-      message += "an object: one question";
+      message += "an object, one question";
     } else if (in_ == In::kIdentity || in_ == In::kHeader) {
       message += "a string";
     } else if (in_ == In::kHeaders) {
@@ -318,7 +318,7 @@ class Reader {
       return Fail(error, "unknown member '" + Printable(name) + "'" + DidYouMean(name, names));
     }
     if ((seen & member_->member) != 0) {
-      return Fail(error, "member '" + Printable(name) + "' is there twice");
+      return Fail(error, "member '" + Printable(name) + "' occurs twice");
     }
     seen |= member_->member;
     return true;
@@ -384,7 +384,7 @@ class Reader {
     return true;
   }
 
-  /// The whole text, of which `last` is the end.
+  /// Returns the whole text: the parts collected so far, and `last`.
   std::string_view Whole(JsonView last) {
     const std::string_view view{last.data(), last.size()};
     if (parts_.empty()) {
@@ -409,9 +409,10 @@ class Reader {
   unsigned batch_members_ = 0;
   In in_ = In::kNothing;
   const MemberName* member_ = nullptr;
-  std::string_view key_;     ///< The member of the question that is being read,
-  std::string_view inner_;   ///< of the object in it,
-  std::string_view header_;  ///< and of the headers in that.
+  // The position of the reader, from the outermost name to the innermost.
+  std::string_view key_;     ///< The member of the question.
+  std::string_view inner_;   ///< The member of the object in it.
+  std::string_view header_;  ///< The header's name.
   std::pmr::vector<char> parts_;
   std::string message_;
 };
@@ -433,7 +434,7 @@ std::optional<BadQuestion> Read(std::string_view json, Question* one,
   }
   if (read < json.size()) {
     return BadQuestion{
-        "there is something behind the JSON's end, at byte " + std::to_string(read + 1), {}};
+        "unexpected text after the end of the JSON, at byte " + std::to_string(read + 1), {}};
   }
   return std::nullopt;
 }

@@ -13,12 +13,12 @@
 
 namespace tidegate {
 
-/// What the API can be asked, as it stands in the JSON: nothing is looked up yet. Views point
-/// into the body or the memory that it was read with.
+/// The JSON body of an API request, parsed but not yet resolved against the rules. Views point into
+/// the body or into the memory given to the reader.
 struct Question {
   explicit Question(std::pmr::memory_resource& memory) : identity(&memory), headers(&memory) {}
 
-  /// Which members were there.
+  /// Bits of `members`: which members are present.
   enum Member : unsigned {
     kRule = 1u << 0,
     kIdentity = 1u << 1,
@@ -31,7 +31,7 @@ struct Question {
     kLimit = 1u << 8,
     kBurst = 1u << 9,
     kAlgorithm = 1u << 10,
-    kRequests = 1u << 11,  ///< Of a batch's root.
+    kRequests = 1u << 11,  ///< Only in the root object of a batch.
     kAmount = 1u << 12,
     kTtl = 1u << 13,
     kReason = 1u << 14,
@@ -43,14 +43,14 @@ struct Question {
   std::pmr::vector<NamedValue> identity;
   std::int64_t cost = 1;
   std::string_view lease;
-  std::string_view id;      ///< Of a refund.
-  std::int64_t age_ms = 0;  ///< How long ago the charge was made that a refund takes back.
+  std::string_view id;      ///< The id of a refund.
+  std::int64_t age_ms = 0;  ///< How long ago the charge was made that a refund returns.
 
-  // Of what operators change.
+  // Changes by operators, and explanations.
   std::int64_t amount = 0;
   std::string_view ttl;
   std::string_view reason;
-  std::string_view door;  ///< As what an explanation is asked for.
+  std::string_view door;  ///< The frontend whose decision is explained: `api` or `gateway`.
 
   // "request": {...}
   unsigned request_members = 0;
@@ -59,11 +59,11 @@ struct Question {
   std::string_view path;
   std::string_view query;
   std::string_view client_ip;
-  std::string_view peer;  ///< Who connected: the client is found from it and the headers.
+  std::string_view peer;  ///< Address that connected; it and the headers yield the client's.
   std::pmr::vector<HeaderField> headers;
 
-  // A request as it comes through the gateway, and what that alone knows of it: never read.
-  bool through_gateway = false;  ///< The caller speaks for a stranger, whom nobody believes.
+  // Set by `explain` for a request through the gateway; never read from JSON.
+  bool through_gateway = false;  ///< The request is explained as an untrusted client's.
   std::string_view route;
   bool keep_slashes = false;
 
@@ -74,21 +74,21 @@ struct Question {
   std::string_view algorithm;
 
   [[nodiscard]] bool Has(unsigned member) const noexcept { return (members & member) != 0; }
-  /// As it stands in the JSON.
+  /// Returns the name of a member in the JSON.
   [[nodiscard]] static std::string_view NameOf(unsigned member) noexcept;
 };
 
-/// Why a body is no question: a sentence, and where (RFC 6901).
+/// Why a body is not a valid question: a message, and a JSON pointer to the place (RFC 6901).
 struct BadQuestion {
   std::string message;
   std::string pointer;
 };
 
-/// The most questions of one batch.
+/// The largest number of questions in a batch.
 inline constexpr std::size_t kMaxBatch = 256;
 
 /// Reads one question, or a batch of them: `{"requests": [...]}`. Strict: unknown and duplicate
-/// members, wrong types, nesting, bytes that are not UTF-8 and anything behind the end are refused.
+/// members, wrong types, nesting, invalid UTF-8 and text after the JSON are rejected.
 [[nodiscard]] std::optional<BadQuestion> ReadQuestion(std::string_view json, Question& question,
                                                       std::pmr::memory_resource& memory);
 [[nodiscard]] std::optional<BadQuestion> ReadBatch(std::string_view json,

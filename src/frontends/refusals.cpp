@@ -17,18 +17,18 @@ void Refusals::Note(const net::Peer& peer, std::string_view what, Why why,
   Clock::rep next = next_.load(std::memory_order_relaxed);
   const Clock::rep at = now.time_since_epoch().count();
   const Clock::rep then = (now + kEvery).time_since_epoch().count();
-  // Of several that come at once one tells.
+  // If several threads get here at once, only one of them logs.
   if (at < next || !next_.compare_exchange_strong(next, then, std::memory_order_relaxed)) {
     untold_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   const std::uint64_t before = untold_.exchange(0, std::memory_order_relaxed);
-  Log::Warning(why == Why::kUnknown ? "a caller was refused: nobody knows its token"
-                                    : "a caller was refused: its token may not do this",
+  Log::Warning(why == Why::kUnknown ? "request rejected: unknown token"
+                                    : "request rejected: insufficient rights",
                {{"door", door_},
                 {"from", Address(peer.bytes).Text()},
-                {"asked", Printable(what)},
-                {"not_told_before", std::to_string(before)}});
+                {"request", Printable(what)},
+                {"suppressed", std::to_string(before)}});
 }
 
 }  // namespace tidegate

@@ -12,22 +12,22 @@
 
 namespace tidegate {
 
-/// Callers whom a door sent away because of who they are: counted, and told in the log, one a
-/// second at most, so that somebody who tries tokens is seen and cannot fill the log. What he
-/// showed is never told. Thread-safe.
+/// Counts and logs the callers that a listener rejected for their token or their rights. Logs at
+/// most one line a second, so that a caller that tries tokens is noticed but cannot fill the log.
+/// Never logs the token. Thread-safe.
 class Refusals {
  public:
   using Clock = std::chrono::steady_clock;
   enum class Why : std::uint8_t {
-    kUnknown,  ///< No token, or none that is known.
-    kRights,   ///< A known one that may not do this.
+    kUnknown,  ///< The caller has no token, or an unknown one.
+    kRights,   ///< The caller does not have the rights that the operation needs.
   };
   static constexpr std::size_t kReasons = 2;
   static constexpr std::chrono::seconds kEvery{1};
 
   explicit Refusals(std::string door) : door_(std::move(door)) {}
 
-  /// `what`: what he asked for, a path or a command.
+  /// Records one rejected caller. `what` is the path or the command that it used.
   void Note(const net::Peer& peer, std::string_view what, Why why,
             Clock::time_point now = Clock::now()) noexcept;
 

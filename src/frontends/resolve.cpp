@@ -37,7 +37,7 @@ std::optional<Objection> ByRule(const Question& question, const OverrideView& ov
   return std::nullopt;
 }
 
-/// The request's attributes in their one normal form.
+/// Fills `view` with the normal form of the request's attributes.
 std::optional<Objection> Normalise(const Question& question, RequestView& view,
                                    std::pmr::memory_resource& memory) {
   view.method = question.method.empty() ? std::string_view{"GET"} : question.method;
@@ -53,19 +53,19 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
       NormalizePath(path, question.keep_slashes ? Slashes::kKeep : Slashes::kMerge, memory);
   if (!normal) {
     return Objection{400,
-                     "this is not a path: it must begin with a slash, stay below the root "
-                     "and be percent-encoded where RFC 3986 asks for it",
+                     "invalid path: it must begin with a slash, must not leave the root and must "
+                     "have valid percent-encoding (RFC 3986)",
                      "/request/path"};
   }
   view.path = *normal;
   view.route = question.route;
   if (!question.host.empty()) {
     const auto host = NormalizeHost(question.host, memory);
-    if (!host) return Objection{400, "this is not a host name", "/request/host"};
+    if (!host) return Objection{400, "invalid host name", "/request/host"};
     view.host = *host;
   }
   if (!question.peer.empty() && !question.client_ip.empty()) {
-    return Objection{400, "`client_ip` says who the client is, `peer` who connected: give one",
+    return Objection{400, "`client_ip` and `peer` exclude each other: send one of them",
                      "/request/peer"};
   }
   if (!question.client_ip.empty()) {
@@ -80,7 +80,7 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
   return std::nullopt;
 }
 
-/// Who connected, and through whose headers the client is found.
+/// Finds the client's address from `peer`, the address that connected, and the headers.
 std::optional<Objection> FindClient(const Question& question, const ClientAddressPolicy& policy,
                                     RequestView& view) {
   if (question.peer.empty()) return std::nullopt;
@@ -126,31 +126,24 @@ std::optional<Objection> ByKey(const Question& question, DecisionCall& call) {
   spec.limit = limit->count;
   spec.period = limit->period;
   if (question.Has(Question::kBurst)) {
-    if (question.burst < 1) return Objection{400, "a burst is at least 1", "/burst"};
+    if (question.burst < 1) return Objection{400, "`burst` must be at least 1", "/burst"};
     spec.burst = question.burst;
   }
   auto quota = Quota::Make(spec);
   if (!quota) return ObjectionOf(quota.error(), "/limit");
-  const RuleSet& rules = *call.snapshot().rules;
-  const auto identity = rules.identifier().FromKey(question.key, call.memory());
-  if (!identity) return ObjectionOf(identity.error(), "/key");
-  call.matched.Add({.rule = kInlineRule,
-                    .identity = *identity,
-                    .quota = &call.inline_quota.emplace(*quota),
-                    .cost = CostOf(question).value_or(1),
-                    .lease = call.Keep(question.lease),
-                    .on_failure = rules.on_failure()},
-                   nullptr);
-  return std::nullopt;
+  const auto error = AddInlineCharge(call, question.key, *quota, CostOf(question).value_or(1),
+                                     call.Keep(question.lease));
+  return error ? std::optional(ObjectionOf(*error, "/key")) : std::nullopt;
 }
 
 bool Leases(const Charge& charge) noexcept {
   return charge.quota->algorithm() == Algorithm::kConcurrency;
 }
 
-/// A request may match rules of several algorithms: an operation concerns those that have it.
+/// Drops the charges to which `kind` does not apply: a request may match rules of several
+/// algorithms, but only `concurrency` has leases, and only the others have debits and refunds.
 std::optional<Objection> Concern(const Question& question, Call::Kind kind, Charges& charges) {
-  if (charges.charges.empty()) return std::nullopt;  // Nothing is counted: nothing to object to.
+  if (charges.charges.empty()) return std::nullopt;  // No rule is counted.
   const bool on_leases = kind == Call::Kind::kRenew || kind == Call::Kind::kRelease;
   const bool on_units = kind == Call::Kind::kRefund || kind == Call::Kind::kDebit;
   const bool any_lease = std::ranges::any_of(charges.charges, Leases);
@@ -175,7 +168,7 @@ std::optional<Objection> Concern(const Question& question, Call::Kind kind, Char
   return std::nullopt;
 }
 
-/// Longer ids than this are a mistake, or a try at filling memory.
+/// The longest id, in bytes. A longer one is a mistake, or an attempt to fill the memory.
 constexpr std::size_t kMaxId = 256;
 
 std::optional<Objection> CheckId(bool given, const char* name, std::string_view id) {
@@ -195,7 +188,7 @@ std::optional<Objection> CheckIds(const Question& question) {
   return std::nullopt;
 }
 
-/// Costs are checked here, before any charge, so that the message can point at them.
+/// Checks the cost here, before any charge, so that the objection can point at it.
 std::optional<Objection> CheckCost(const Question& question) {
   if (!question.Has(Question::kCost) || (question.cost >= 1 && question.cost <= kMaxCost)) {
     return std::nullopt;
@@ -207,6 +200,21 @@ std::optional<Objection> CheckCost(const Question& question) {
 }
 
 }  // namespace
+
+std::optional<Error> AddInlineCharge(DecisionCall& call, std::string_view key, const Quota& quota,
+                                     std::int64_t cost, std::string_view lease) {
+  const RuleSet& rules = *call.snapshot().rules;
+  const auto identity = rules.identifier().FromKey(key, call.memory());
+  if (!identity) return identity.error();
+  call.matched.Add({.rule = kInlineRule,
+                    .identity = *identity,
+                    .quota = &call.inline_quota.emplace(quota),
+                    .cost = cost,
+                    .lease = lease,
+                    .on_failure = rules.on_failure()},
+                   nullptr);
+  return std::nullopt;
+}
 
 std::optional<Objection> CheckMembers(const Question& question, unsigned members, unsigned required,
                                       std::string_view path) {
@@ -231,7 +239,7 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
                                  InlineQuotas inline_quotas, DecisionCall& call,
                                  std::pmr::memory_resource& scratch) {
   call.kind = kind;
-  // Bans and allowances apply to requests to pass; to renew a lease is one.
+  // Bans and allowances apply to decisions, peeks and renewals, but not to other operations.
   const bool asks =
       kind == Call::Kind::kApply || kind == Call::Kind::kPeek || kind == Call::Kind::kRenew;
   const OverrideView overrides{call.pipeline().overrides().get(), !asks};
@@ -239,16 +247,16 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
                    question.Has(Question::kKey);
   if (ways != 1) {
     return Objection{400,
-                     "ask by exactly one of: `rule` and `identity`; `request`, an object with the "
+                     "send exactly one of: `rule` and `identity`; `request`, an object with the "
                      "request's attributes; `key` and `limit`, an inline quota",
                      {}};
   }
   constexpr unsigned kOwn = Question::kLimit | Question::kBurst | Question::kAlgorithm;
   if (!question.Has(Question::kKey) && question.Has(kOwn)) {
-    return Objection{400, "`limit`, `burst` and `algorithm` go with `key`, an inline quota", {}};
+    return Objection{400, "`limit`, `burst` and `algorithm` need `key` (an inline quota)", {}};
   }
   if (!question.Has(Question::kRule) && question.Has(Question::kIdentity)) {
-    return Objection{400, "`identity` goes with `rule`", "/identity"};
+    return Objection{400, "`identity` needs `rule`", "/identity"};
   }
   if (auto bad = CheckIds(question)) return bad;
   if (auto bad = CheckCost(question)) return bad;
@@ -261,7 +269,7 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
     bad = ByKey(question, call);
   } else {
     bad = Objection{403,
-                    "inline quotas are off: the configuration allows them with `api: "
+                    "inline quotas are disabled: the configuration enables them with `api: "
                     "{inline_quotas: true}`",
                     "/key"};
   }

@@ -15,7 +15,7 @@
 namespace tidegate {
 namespace {
 
-/// Lines wait at most so long, and so many bytes of them.
+/// The access log is flushed after this time, or when this many bytes are waiting.
 constexpr std::chrono::milliseconds kLogDelay{200};
 constexpr std::size_t kLogBytes = 32u << 10;
 
@@ -59,7 +59,7 @@ Passage* Gateway::TakePassage() {
 
 void Gateway::GivePassage(Passage* passage) noexcept { free_.push_back(passage); }
 
-/// xorshift128+: unique is enough for what it is used for; nobody is let in by knowing an id.
+// xorshift128+: ids must be unique, but need not be secret, because knowing one grants no rights.
 std::uint64_t Gateway::Random() noexcept {
   std::uint64_t a = random_[0];
   const std::uint64_t b = random_[1];

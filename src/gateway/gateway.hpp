@@ -21,10 +21,10 @@
 
 namespace tidegate {
 
-/// What one reactor counts of its passages; any thread may read.
+/// Counters of one reactor's passages. Any thread may read them.
 struct GatewayCounters {
   static constexpr std::size_t kClasses = 5;  ///< 1xx to 5xx.
-  /// Of an upstream.
+  /// Counters of an upstream.
   enum Column : std::size_t {
     kAttempts,
     kConnectFailures,
@@ -35,10 +35,10 @@ struct GatewayCounters {
     kEjections,
     kFull,
     kDown,
-    kMicros,  ///< The sum of the times until the head of the answer.
+    kMicros,  ///< The sum of the times until the head of the response.
     kBuckets
   };
-  /// Upper ends, in milliseconds; one more is without an end.
+  /// Upper bounds of the buckets, in milliseconds; the last bucket has none.
   static constexpr std::array<std::int64_t, 12> kMillis = {1,   2,   5,   10,   25,   50,
                                                            100, 250, 500, 1000, 2500, 10000};
 
@@ -48,18 +48,18 @@ struct GatewayCounters {
 };
 
 /// The reverse proxy of one reactor: its passages, its connections to upstreams, its counters.
-/// Everything but the counters on the reactor's thread.
+/// Everything but the counters must be used on the reactor's thread.
 class Gateway : private net::Timer {
  public:
   struct Options {
     net::HttpLimits limits;
-    AccessLog* log = nullptr;  ///< nullptr: none is kept.
+    AccessLog* log = nullptr;  ///< nullptr: there is no access log.
   };
   /// Reactor and pipeline must outlive the gateway.
   Gateway(net::Reactor& reactor, DecisionPipeline& pipeline, const Options& options);
   ~Gateway() override;
 
-  /// The pipeline has a new snapshot. Connections to upstreams that did not change are kept.
+  /// Called when the pipeline has a new snapshot. Keeps connections to unchanged upstreams.
   void OnSnapshot();
 
   [[nodiscard]] net::Reactor& reactor() noexcept { return reactor_; }
@@ -77,15 +77,16 @@ class Gateway : private net::Timer {
   [[nodiscard]] Passage* TakePassage();
   void GivePassage(Passage* passage) noexcept;
 
-  /// 32 hexadecimal digits that nobody can guess; written to `to`.
+  /// Writes 32 random hexadecimal digits to `to`.
   void WriteId(char* to) noexcept;
   [[nodiscard]] std::uint64_t Random() noexcept;
 
-  /// Where a line of the access log is put together; nullptr: there is none. FinishLine after it.
+  /// Returns the buffer for a line of the access log, or nullptr if there is no log. After writing
+  /// the line the caller must call FinishLine.
   [[nodiscard]] net::OutBuffer* BeginLine();
   void FinishLine();
   void FlushLog();
-  /// A request that did not get as far as a passage.
+  /// Logs a request that was rejected before it had a passage.
   void NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal);
 
  private:

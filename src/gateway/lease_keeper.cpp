@@ -27,11 +27,14 @@ DecisionCall* LeaseKeeper::Hold(const DecisionCall& decided) {
 
 void LeaseKeeper::Release(DecisionCall& held) {
   Held& state = held.Attached<Held>();
-  renewals_.erase(state.due);
+  state.released = true;
+  // Wait for a renewal in progress: executed after the release, it would take the lease again.
+  if (!state.renewing) StartRelease(held);
+}
+
+void LeaseKeeper::StartRelease(DecisionCall& held) {
+  renewals_.erase(held.Attached<Held>().due);
   ArmNext();
-  // In their order: a renewal that came after the release would take the lease again.
-  state.released = state.renewing;
-  if (state.renewing) return;
   held.kind = Call::Kind::kRelease;
   held.Start(nullptr);
 }
@@ -41,9 +44,9 @@ LeaseKeeper::Renewals::iterator LeaseKeeper::Schedule(DecisionCall& held) {
   for (const Charge& charge : held.matched.charges) {
     shortest = std::min(shortest, charge.quota->period());
   }
-  // Three times per period: one lost renewal does not end the lease.
+  // Three renewals per period, so that one lost renewal does not end the lease.
   const auto wait = std::max<Micros>(shortest / 3, std::chrono::milliseconds{1});
-  // By the real time: the time of the reactor's round may be so old that this is due already.
+  // The real time, not reactor.now(), which may be so old that the renewal would be due already.
   return renewals_.emplace(net::Timer::Clock::now() + wait, &held);
 }
 
@@ -56,8 +59,8 @@ void LeaseKeeper::ArmNext() {
 }
 
 void LeaseKeeper::OnTimer(net::Timer::Clock::time_point now) {
-  // Each lease that is due now, once: what is scheduled meanwhile is for later, however long this
-  // takes.
+  // Collect the leases that are due first, so that each is renewed once, even if the renewals take
+  // so long that rescheduled ones become due.
   std::vector<DecisionCall*> due;
   for (const auto& [at, held] : renewals_) {
     if (at > now) break;
@@ -79,9 +82,7 @@ void LeaseKeeper::Renew(DecisionCall& held) {
 void LeaseKeeper::OnDecided(DecisionCall& call) noexcept {
   Held& state = call.Attached<Held>();
   state.renewing = false;
-  if (!state.released) return;
-  call.kind = Call::Kind::kRelease;
-  call.Start(nullptr);
+  if (state.released) StartRelease(call);
 }
 
 }  // namespace tidegate

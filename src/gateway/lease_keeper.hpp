@@ -9,32 +9,34 @@
 
 namespace tidegate {
 
-/// Holds the `concurrency` leases of requests that pass the gateway: renews them in time, and
-/// releases them when the request is over. One per reactor.
+/// Holds the `concurrency` leases of requests in the gateway: renews them in time and releases them
+/// when the request is over. One per reactor, on its thread.
 class LeaseKeeper final : private net::Timer, private DecisionListener {
  public:
   LeaseKeeper(net::Reactor& reactor, DecisionPipeline& pipeline)
       : net::Timer(reactor.timers()), pipeline_(pipeline) {}
   ~LeaseKeeper() override;
 
-  /// Takes over the leases of the charges of `decided`. The ids must be the request's own, so that
-  /// a release never ends another request's lease. Returns nullptr if there are none.
+  /// Takes over the leases among the charges of `decided`. Returns a call that holds them, or
+  /// nullptr if there are none. REQUIRES: the lease ids are unique to the request, so that a
+  /// release never ends the lease of another request.
   [[nodiscard]] DecisionCall* Hold(const DecisionCall& decided);
-  /// Ends the leases. `held` must come from Hold, and is gone afterwards.
+  /// Ends the leases. The caller must not use `held`, which Hold returned, afterwards.
   void Release(DecisionCall& held);
 
  private:
   using Renewals = std::multimap<net::Timer::Clock::time_point, DecisionCall*>;
-  /// What is attached to a call that holds leases.
+  /// The keeper's data of a call that holds leases, attached to it.
   struct Held {
     Renewals::iterator due;
-    bool renewing = false;  ///< A renewal is with the store.
-    bool released = false;  ///< The release waits for that renewal.
+    bool renewing = false;  ///< A renewal is in progress.
+    bool released = false;  ///< Release was called; a renewal in progress is awaited first.
   };
 
   void OnTimer(net::Timer::Clock::time_point now) override;
   void OnDecided(DecisionCall& call) noexcept override;
   void Renew(DecisionCall& held);
+  void StartRelease(DecisionCall& held);
   /// Schedules the next renewal.
   [[nodiscard]] Renewals::iterator Schedule(DecisionCall& held);
   void ArmNext();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the head of a request to the decision, and its end. passage_attempt, passage_request and
-// passage_response have the exchange with the upstream, passage_limits the costs that it tells.
+// A request from its head to the decision, and its end. passage_attempt, passage_request and
+// passage_response contain the exchange with the upstream, passage_limits the costs in responses.
 #include "gateway/passage.hpp"
 
 #include <algorithm>
@@ -81,11 +81,12 @@ void Passage::Begin(ClientStream& client) {
   if (Prepare()) decision_->Start(this);
 }
 
-/// The one form of host and path that routes and rules see. False: it has been answered.
+/// Fills `view` with the normal form of host and path that routes and rules see. Returns false if
+/// the request has been answered with an error.
 bool Passage::Normalise(RequestView& view) {
   constexpr auto kBad = PassageOutcome::kBadRequest;
   if (head_.method == "CONNECT" || head_.method == "TRACE") {
-    AnswerProblem(405, "this method is not passed on", kBad,
+    AnswerProblem(405, "methods CONNECT and TRACE are not allowed", kBad,
                   "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
     return false;
   }
@@ -93,15 +94,14 @@ bool Passage::Normalise(RequestView& view) {
       decision_->snapshot().routes->gateway().merge_slashes ? Slashes::kMerge : Slashes::kKeep;
   const auto path = NormalizePath(head_.path, slashes, memory_);
   if (!path) {
-    AnswerProblem(400, "the path has no normal form: it climbs above the root or is badly encoded",
-                  kBad);
+    AnswerProblem(400, "invalid path: it leaves the root or has malformed percent-encoding", kBad);
     return false;
   }
   path_ = *path;
   if (!head_.host.empty()) {
     const auto host = NormalizeHost(head_.host, memory_);
     if (!host) {
-      AnswerProblem(400, "the host is none", kBad);
+      AnswerProblem(400, "invalid Host header", kBad);
       return false;
     }
     view.host = *host;
@@ -112,7 +112,7 @@ bool Passage::Normalise(RequestView& view) {
   return true;
 }
 
-/// Route, rules and charges. False: it has been answered.
+/// Finds the route and the charges. Returns false if the request has been answered with an error.
 bool Passage::Prepare() {
   RequestView view;
   if (!Normalise(view)) return false;
@@ -131,7 +131,7 @@ bool Passage::Prepare() {
     if (const auto given = GivenRequestId(head_); !given.empty()) request_id_ = Keep(given);
   }
   if (Nominated(head_.all()).too_many()) {
-    AnswerProblem(400, "Connection names too many fields", PassageOutcome::kBadRequest);
+    AnswerProblem(400, "invalid Connection header: too many names", PassageOutcome::kBadRequest);
     return false;
   }
   route_ = decision_->snapshot().routes->Find(view);
@@ -164,15 +164,15 @@ void Passage::OnDecided(DecisionCall&) noexcept {
   }
   const Answer answer = DecidedAnswer();
   if (const int status = answer.status(); status != 200) return AnswerDenied(answer, status);
-  // Also the leases that a failure policy let pass: the store may have granted them unheard.
+  // Also if a failure policy decided: the store may have granted the leases without a reply.
   leases_ = gateway_.leases().Hold(*decision_);
   if (client_ == nullptr) return End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
   if (route_ == nullptr) {
-    return AnswerProblem(404, "no route leads from here", PassageOutcome::kNoRoute);
+    return AnswerProblem(404, "no route matches this request", PassageOutcome::kNoRoute);
   }
   if (route_->body_bytes != 0 && head_.body == net::HttpBody::kLength &&
       head_.content_length > route_->body_bytes) {
-    return AnswerProblem(413, "the body is longer than this gateway passes on",
+    return AnswerProblem(413, "the body is longer than the route allows",
                          PassageOutcome::kBadRequest);
   }
   pool_->budget().OnRequest();
@@ -180,7 +180,7 @@ void Passage::OnDecided(DecisionCall&) noexcept {
   Attempt();
 }
 
-// --- Answers of our own ---------------------------------------------------------
+// --- Responses of the gateway itself --------------------------------------------
 
 void Passage::WriteRateLimit(OutBuffer& out, int status, const Config::Responses& responses) {
   const Answer answer = DecidedAnswer();
@@ -195,55 +195,52 @@ void Passage::AnswerDenied(const Answer& answer, int status) {
                        : answer.banned() ? PassageOutcome::kBanned
                                          : PassageOutcome::kDenied;
   if (client_ == nullptr) return End(outcome, ClientStream::Ending::kCut);
-  if (grpc_ && status != 403) {
-    AnswerGrpc(answer, status);
-  } else {
-    status_ = status;
-    OutBuffer body;
-    WriteAnswerJson(body, answer, status);
-    body << '\n';
-    OutBuffer& out = client_->BeginHead(status, net::ReasonPhrase(status));
-    out << "Date: " << gateway_.reactor().date().Now() << "\r\nX-Request-Id: " << request_id_
-        << "\r\n";
-    const Config::Responses& responses = decision_->snapshot().responses;
-    WriteAnswerFields(out, answer, status, responses, gateway_.pipeline().RetryJitter(responses));
-    out << "Content-Type: application/problem+json\r\n";
-    client_->EndHead(AnswerBody::kLength, body.size());
-    client_->SendBody(body.view());
-    client_->SendEnd({}, {});
-  }
-  End(outcome, client_->Flush() ? ClientStream::Ending::kComplete : ClientStream::Ending::kCut);
+  if (grpc_ && status != 403) return AnswerGrpc(answer, status, outcome);
+  OutBuffer body;
+  WriteAnswerJson(body, answer, status);
+  body << '\n';
+  const Config::Responses& responses = decision_->snapshot().responses;
+  OutBuffer& out = BeginOwnHead(status);
+  WriteAnswerFields(out, answer, status, responses, gateway_.pipeline().RetryJitter(responses));
+  out << "Content-Type: application/problem+json\r\n";
+  SendOwn(body.view(), outcome);
 }
 
-/// gRPC's clients look at its own status: RESOURCE_EXHAUSTED, or UNAVAILABLE where a policy closed.
-void Passage::AnswerGrpc(const Answer& answer, int status) {
-  status_ = 200;
-  OutBuffer& out = client_->BeginHead(200, "OK");
-  out << "Date: " << gateway_.reactor().date().Now() << "\r\nX-Request-Id: " << request_id_
-      << "\r\nContent-Type: application/grpc\r\ngrpc-status: " << (status == 429 ? 8 : 14)
+/// gRPC clients evaluate the gRPC status: RESOURCE_EXHAUSTED, or UNAVAILABLE if a rule is closed.
+void Passage::AnswerGrpc(const Answer& answer, int status, PassageOutcome outcome) {
+  OutBuffer& out = BeginOwnHead(200);
+  out << "Content-Type: application/grpc\r\ngrpc-status: " << (status == 429 ? 8 : 14)
       << "\r\ngrpc-message: "
       << (status == 429 ? "quota exceeded" : "temporarily reduced capacity");
   if (answer.governing != nullptr) out << ": rule " << answer.governing->rule;
   out << "\r\n";
   WriteRateLimit(out, status, decision_->snapshot().responses);
-  client_->EndHead(AnswerBody::kLength, 0);
-  client_->SendEnd({}, {});
+  SendOwn({}, outcome);
 }
 
 void Passage::AnswerProblem(int status, std::string_view detail, PassageOutcome outcome,
                             std::string_view lines) {
   if (client_ == nullptr) return End(outcome, ClientStream::Ending::kCut);
-  status_ = status;
   OutBuffer body;
   net::WriteProblem(body, status, detail);
-  OutBuffer& out = client_->BeginHead(status, net::ReasonPhrase(status));
-  out << "Date: " << gateway_.reactor().date().Now() << "\r\nX-Request-Id: " << request_id_
-      << "\r\nCache-Control: no-store\r\n"
-      << lines;
+  OutBuffer& out = BeginOwnHead(status);
+  out << "Cache-Control: no-store\r\n" << lines;
   if (phase_ != Phase::kDeciding) WriteRateLimit(out, 200, decision_->snapshot().responses);
   out << "Content-Type: application/problem+json\r\n";
+  SendOwn(body.view(), outcome);
+}
+
+OutBuffer& Passage::BeginOwnHead(int status) {
+  status_ = status;
+  OutBuffer& out = client_->BeginHead(status, net::ReasonPhrase(status));
+  out << "Date: " << gateway_.reactor().date().Now() << "\r\nX-Request-Id: " << request_id_
+      << "\r\n";
+  return out;
+}
+
+void Passage::SendOwn(std::string_view body, PassageOutcome outcome) {
   client_->EndHead(AnswerBody::kLength, body.size());
-  client_->SendBody(body.view());
+  client_->SendBody(body);
   client_->SendEnd({}, {});
   End(outcome, client_->Flush() ? ClientStream::Ending::kComplete : ClientStream::Ending::kCut);
 }
@@ -257,7 +254,7 @@ std::string_view Passage::Keep(std::string_view text) {
   return {copy, text.size()};
 }
 
-/// The head's bytes give way to the body's: what the log needs is copied.
+/// Copies the parts of the head that the log needs, because the body overwrites the head's buffer.
 void Passage::KeepHead() {
   if (std::exchange(head_kept_, true)) return;
   method_ = Keep(method_);
@@ -270,7 +267,7 @@ void Passage::OnClientGone() {
   bytes_in_ = client_->received();
   bytes_out_ = client_->sent();
   client_ = nullptr;
-  // The decision is awaited: what it charges is logged, and leases that it takes are released.
+  // Wait for the decision, so that its charges are logged and its leases are released.
   if (phase_ == Phase::kDeciding) return;
   if (ReadsOn()) {
     BeginOrphan();
@@ -301,7 +298,7 @@ void Passage::End(PassageOutcome outcome, ClientStream::Ending ending) {
   pool_.reset();
   member_.reset();
   memory_.release();
-  // From here on this may be another request's.
+  // From here on the passage may belong to another request.
   gateway_.GivePassage(this);
   if (client != nullptr) client->Finish(ending);
 }

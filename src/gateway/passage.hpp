@@ -25,28 +25,28 @@ class Gateway;
 class Passage;
 struct Route;
 
-/// How a request's way through the gateway ended, for logs and metrics.
+/// How a request through the gateway ended, for logs and metrics.
 enum class PassageOutcome : std::uint8_t {
-  kPassed,         ///< The upstream's answer was given.
-  kLimited,        ///< 429.
-  kDenied,         ///< An entry of `deny`: 403.
-  kBanned,         ///< An operator: 403.
-  kClosed,         ///< A failure policy: 503.
-  kBadRequest,     ///< 400, 405, 408, 413: not passed on, or not to its end.
-  kNoRoute,        ///< 404.
+  kPassed,         ///< The client got the upstream's response.
+  kLimited,        ///< Denied by a rule: 429.
+  kDenied,         ///< Denied by an entry of `deny`: 403.
+  kBanned,         ///< Denied by an operator: 403.
+  kClosed,         ///< Denied by a failure policy: 503.
+  kBadRequest,     ///< Invalid or too slow, and not (completely) forwarded: 400, 405, 408, 413.
+  kNoRoute,        ///< No route matches: 404.
   kUnavailable,    ///< No target is up, or all are full: 503.
-  kConnectFailed,  ///< 502, or 504 where it took too long.
-  kUpstreamError,  ///< Reset, or no HTTP: 502.
-  kTimeout,        ///< 504.
-  kCut,            ///< The upstream broke off in the middle of its answer.
-  kClientGone,
+  kConnectFailed,  ///< No connection to the upstream: 502, or 504 after a timeout.
+  kUpstreamError,  ///< The upstream reset the connection or did not send valid HTTP: 502.
+  kTimeout,        ///< The upstream did not respond in time: 504.
+  kCut,            ///< The upstream ended in the middle of its response.
+  kClientGone,     ///< The client disconnected.
 };
 inline constexpr std::size_t kGatewayOutcomes = 13;
 [[nodiscard]] std::string_view Name(PassageOutcome outcome) noexcept;
 
-/// One request on its way through the gateway: it is decided, routed, forwarded and answered. It
-/// belongs to the gateway, which reuses it; between Begin and its end its call holds the
-/// configuration that it began with.
+/// One request through the gateway: decides, routes, forwards and answers it. Owned by the gateway,
+/// which reuses passages. From Begin to its end the passage's call keeps the snapshot that the
+/// request began with.
 class Passage final : public UpstreamConnection::User,
                       public net::Deadlines::Node,
                       private DecisionListener {
@@ -57,11 +57,11 @@ class Passage final : public UpstreamConnection::User,
   Passage& operator=(const Passage&) = delete;
 
   [[nodiscard]] net::HttpHead& head() noexcept { return head_; }
-  /// The head is there.
+  /// Begins a request. REQUIRES: head() has been read.
   void Begin(ClientStream& client);
-  /// Something can be read from the client, or written to it.
+  /// Called when the client's stream can be read or written.
   void OnClientReady();
-  /// The client is gone; its stream must not be touched any more.
+  /// Called when the client is gone. Its stream is not used afterwards.
   void OnClientGone();
 
  private:
@@ -71,16 +71,16 @@ class Passage final : public UpstreamConnection::User,
     kFree,
     kDeciding,
     kConnecting,
-    kSending,   ///< The request.
-    kAwaiting,  ///< The head of the answer.
-    kAnswering,
-    kTunnel,
-    kOrphan,  ///< The client is gone, but the end of the response tells what the request cost.
+    kSending,    ///< Sends the request to the upstream.
+    kAwaiting,   ///< Waits for the head of the response.
+    kAnswering,  ///< Forwards the response to the client.
+    kTunnel,     ///< Forwards bytes in both directions after an upgrade.
+    kOrphan,     ///< The client is gone, but the end of the response contains the cost.
   };
   enum class Pumped : std::uint8_t {
-    kMore,  ///< Go on.
-    kWait,
-    kOver,  ///< The passage has ended, or begun anew: touch nothing.
+    kMore,  ///< Continue.
+    kWait,  ///< Wait for the next event.
+    kOver,  ///< The passage has ended or begun another attempt: do not use its state.
   };
 
   // passage.cpp: from the head to a decision, and the end.
@@ -88,11 +88,15 @@ class Passage final : public UpstreamConnection::User,
   [[nodiscard]] bool Prepare();
   void OnDecided(DecisionCall& call) noexcept override;
   void AnswerDenied(const Answer& answer, int status);
-  void AnswerGrpc(const Answer& answer, int status);
+  void AnswerGrpc(const Answer& answer, int status, PassageOutcome outcome);
   void AnswerProblem(int status, std::string_view detail, PassageOutcome outcome,
                      std::string_view lines = {});
+  /// Begins an answer of the gateway's own; field lines may follow.
+  [[nodiscard]] net::OutBuffer& BeginOwnHead(int status);
+  /// Sends that answer and ends the request.
+  void SendOwn(std::string_view body, PassageOutcome outcome);
   void WriteRateLimit(net::OutBuffer& out, int status, const Config::Responses& responses);
-  /// The answer of the decision; an empty one before it, and if it failed.
+  /// Returns the answer of the decision; an empty one before the decision, and if it failed.
   [[nodiscard]] Answer DecidedAnswer() const noexcept;
   void End(PassageOutcome outcome, ClientStream::Ending ending);
   void Log(PassageOutcome outcome);
@@ -109,7 +113,7 @@ class Passage final : public UpstreamConnection::User,
   void Pump();
   [[nodiscard]] Pumped PumpRequest();
   [[nodiscard]] Pumped PumpResponse();
-  /// Reads the rest of an answer for nobody; a little of it, and not for long.
+  /// Reads the rest of a response whose client is gone, for its cost. Limited in bytes and time.
   void PumpOrphan();
   void BeginOrphan();
   [[nodiscard]] bool ReadsOn() const noexcept;
@@ -126,7 +130,7 @@ class Passage final : public UpstreamConnection::User,
   [[nodiscard]] Pumped RefuseBody(const net::HttpRefusal& refusal);
   void WriteAnswer();
   void CountAnswer();
-  /// Who a failure is counted against.
+  /// Whether a failure counts against the target.
   enum class Blame : std::uint8_t { kTarget, kNobody };
   [[nodiscard]] Pumped FailAttempt(AttemptFailure failure, std::string_view problem,
                                    Blame blame = Blame::kTarget);
@@ -136,16 +140,16 @@ class Passage final : public UpstreamConnection::User,
   void Arm(net::Deadlines::Kind kind) noexcept;
   [[nodiscard]] std::uint64_t Moved() const noexcept;
 
-  // passage_limits.cpp: costs that only the response tells.
+  // passage_limits.cpp: costs that rules take from the response.
   void NoteCosts(std::span<const net::HttpField> fields);
-  /// Whether a rule waits for the response to tell its cost, and it has not yet.
+  /// True if a rule takes its cost from the response and the response has not contained it yet.
   [[nodiscard]] bool OwesCost() const noexcept;
   void SettleCosts();
   void Settle(std::size_t charge, Call::Kind kind, std::int64_t cost);
 
   static constexpr std::size_t kArena = 4096;
   static constexpr std::size_t kMaxTried = 8;
-  /// So many buffers in a row, then the others have their turn.
+  /// Buffers in a row before other connections get their turn.
   static constexpr int kMaxTurns = 16;
 
   Gateway& gateway_;
@@ -157,28 +161,28 @@ class Passage final : public UpstreamConnection::User,
   Phase phase_ = Phase::kFree;
   const Route* route_ = nullptr;
   std::string_view method_, host_, path_;
-  std::string_view own_id_;       ///< Nobody else's: of leases and refunds.
-  std::string_view request_id_;   ///< The same, or what a trusted peer called it.
+  std::string_view own_id_;       ///< Unique to this request; the id of its leases and refunds.
+  std::string_view request_id_;   ///< own_id_, or the X-Request-Id of a trusted peer.
   std::string_view client_text_;  ///< The client's address, as rules and logs see it.
   std::string_view peer_text_;
   bool trusted_ = false;
   bool grpc_ = false;
-  bool head_kept_ = false;  ///< What of the head is needed later has been copied.
+  bool head_kept_ = false;  ///< The parts of the head that are needed later have been copied.
 
-  DecisionCall* decision_ = nullptr;  ///< From Begin until the end.
-  DecisionCall* leases_ = nullptr;    ///< Held by the gateway's LeaseKeeper.
-  std::span<std::int64_t> costs_;     ///< By charge: what the response said; -1: nothing yet.
+  DecisionCall* decision_ = nullptr;  ///< Set from Begin until the end.
+  DecisionCall* leases_ = nullptr;    ///< Held by the gateway's LeaseKeeper; nullptr: none.
+  std::span<std::int64_t> costs_;     ///< Costs from the response, by charge; -1: none yet.
 
   std::shared_ptr<UpstreamPool> pool_;
   std::shared_ptr<Member> member_;
   UpstreamConnection* upstream_ = nullptr;
   std::array<const Member*, kMaxTried> tried_{};
   int attempts_ = 0;
-  std::string problem_;    ///< Of the last attempt.
-  bool sent_any_ = false;  ///< Of the request, on this attempt.
-  bool consumed_ = false;  ///< Some of the body cannot be sent again.
+  std::string problem_;    ///< Why the last attempt failed.
+  bool sent_any_ = false;  ///< This attempt has sent a part of the request.
+  bool consumed_ = false;  ///< Part of the body has been consumed and cannot be sent again.
   bool request_done_ = false;
-  bool request_broken_ = false;  ///< The upstream takes no more; it may have answered.
+  bool request_broken_ = false;  ///< The upstream accepts no more; it may still have responded.
   bool answer_begun_ = false;
   bool upgrade_ = false;
   bool pumping_ = false;
@@ -187,12 +191,12 @@ class Passage final : public UpstreamConnection::User,
   net::BodyReader body_;
   int status_ = 0;
   net::Deadlines::Kind armed_{};
-  Phase armed_phase_ = Phase::kFree;  ///< Two phases may wait equally long.
+  Phase armed_phase_ = Phase::kFree;  ///< The phase of the deadline: two may wait equally long.
   std::uint64_t mark_ = 0;
-  bool counted_ = false;  ///< Among the requests that its member has under way.
+  bool counted_ = false;  ///< Counted among the requests in progress of its member.
   int interims_ = 0;
-  std::uint64_t upstream_begun_ = 0;  ///< Bytes that its connection had sent before.
-  std::uint64_t body_bytes_ = 0;      ///< Of the request, so far.
+  std::uint64_t upstream_begun_ = 0;  ///< Bytes that the connection had sent before this request.
+  std::uint64_t body_bytes_ = 0;      ///< Bytes of the request's body so far.
   std::uint64_t bytes_in_ = 0;
   std::uint64_t bytes_out_ = 0;
 

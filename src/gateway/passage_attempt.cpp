@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A passage and its upstream: which target, what becomes of a failure, and how long is waited.
+// Attempts of a passage to reach its upstream: the choice of a target, failures, and deadlines.
 #include <algorithm>
 #include <utility>
 
@@ -21,19 +21,19 @@ struct Verdict {
   std::string_view detail;
 };
 
-/// What the client is told. Names and addresses behind the gateway are not its business.
+/// Returns the response to the client. It does not reveal names or addresses behind the gateway.
 Verdict VerdictOf(AttemptFailure failure) noexcept {
   switch (failure) {
     case AttemptFailure::kConnect:
-      return {502, PassageOutcome::kConnectFailed, "the upstream cannot be reached"};
+      return {502, PassageOutcome::kConnectFailed, "cannot connect to the upstream"};
     case AttemptFailure::kConnectTimeout:
-      return {504, PassageOutcome::kConnectFailed, "the upstream cannot be reached in time"};
+      return {504, PassageOutcome::kConnectFailed, "timeout while connecting to the upstream"};
     case AttemptFailure::kTimeout:
-      return {504, PassageOutcome::kTimeout, "the upstream did not answer in time"};
+      return {504, PassageOutcome::kTimeout, "the upstream did not respond in time"};
     case AttemptFailure::kReset:
-      return {502, PassageOutcome::kUpstreamError, "the upstream ended the connection"};
+      return {502, PassageOutcome::kUpstreamError, "the upstream closed the connection"};
     default:
-      return {502, PassageOutcome::kUpstreamError, "the upstream's answer is no sound HTTP"};
+      return {502, PassageOutcome::kUpstreamError, "malformed response from the upstream"};
   }
 }
 
@@ -47,7 +47,7 @@ std::optional<GatewayCounters::Column> ColumnOf(AttemptFailure failure) noexcept
     case AttemptFailure::kReset:
       return GatewayCounters::kResets;
     case AttemptFailure::kStatus:
-      return std::nullopt;  // A sound answer.
+      return std::nullopt;  // The response itself is valid.
     default:
       return GatewayCounters::kBadAnswers;
   }
@@ -92,18 +92,18 @@ void Passage::Attempt() {
 void Passage::OnUpstreamUp() { SendRequest(); }
 
 void Passage::OnUpstreamFailed(const std::string& problem) {
-  upstream_ = nullptr;  // The pool has it already.
+  upstream_ = nullptr;  // The pool has already taken it back.
   (void)FailAttempt(AttemptFailure::kConnect, problem);
 }
 
-/// kOver, always: what becomes of the passage is decided here.
+/// Retries the request, or ends the passage. Always returns kOver.
 Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view problem,
                                      Blame blame) {
   problem_ = problem;
   GatewayCounters& counters = gateway_.counters();
   const std::uint32_t slot = decision_->snapshot().routes->upstream_slot(route_->upstream);
   if (const auto column = ColumnOf(failure)) counters.upstreams.Add(slot, *column);
-  // A tunnel is nobody's answer any more, and either side may end it.
+  // Either side may end a tunnel, so its end is not a failure of the target.
   if (blame == Blame::kTarget && phase_ != Phase::kTunnel &&
       NoteAttempt(*member_, AttemptResult::kBad, pool_->upstream().spec().ejection,
                   pool_->members(), gateway_.reactor().now())) {
@@ -115,8 +115,8 @@ Passage::Pumped Passage::FailAttempt(AttemptFailure failure, std::string_view pr
   ReleaseUpstream(false);
   Deadlines::Disarm(*this);
   pumping_ = false;
-  // An answer of which nothing has left can still become another one; but what it said was noted,
-  // so that it is not asked for a second time.
+  // A response of which no byte has been sent can still be replaced by an error. The request is not
+  // retried then, because that response has been counted already.
   const bool retracted = answer_begun_ && client_->Retract();
   if (retracted) costs_ = {};
   if (answer_begun_ && !retracted) {
@@ -167,13 +167,13 @@ Deadlines::Kind Passage::KindOf(Micros duration) const noexcept {
   return gateway_.reactor().deadlines().KindFor(duration);
 }
 
-/// Who is waited for, and for how long.
+/// Arms the deadline of the event that the passage waits for next.
 void Passage::Settle() {
   Micros wait = pool_->upstream().spec().idle_timeout;
-  std::optional<Deadlines::Kind> fixed;  // Of the listener's limits.
+  std::optional<Deadlines::Kind> fixed;  // Set if a limit of the listener applies.
   switch (phase_) {
     case Phase::kSending:
-      // The client's body, unless the upstream does not take it, or has not said yet that it will.
+      // Wait for the client's body, unless the upstream is blocked or has not sent 100 yet.
       if (client_->awaits_continue()) {
         wait = route_->response_timeout;
       } else if (!upstream_->channel().blocked()) {
@@ -200,7 +200,7 @@ void Passage::OnDeadline(Deadlines::Kind kind) {
     return End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
   }
   if (phase_ == Phase::kConnecting) {
-    (void)FailAttempt(AttemptFailure::kConnectTimeout, "no connection in time");
+    (void)FailAttempt(AttemptFailure::kConnectTimeout, "timeout while connecting");
     return;
   }
   const std::uint64_t moved = Moved() - mark_;
@@ -208,30 +208,30 @@ void Passage::OnDeadline(Deadlines::Kind kind) {
     case Phase::kSending:
       if (kind == Deadlines::Kind::kBody) {
         if (moved >= kMinProgress) return Arm(kind);
-        (void)RefuseBody({408, "the request's body arrives too slowly"});
+        (void)RefuseBody({408, "the body of the request arrives too slowly"});
         return;
       }
       if (moved > 0) return Arm(kind);
       if (client_->awaits_continue()) {
-        // A client that waits, with an upstream that waits too: neither is to blame for sure.
-        (void)FailAttempt(AttemptFailure::kTimeout, "it does not ask for the body", Blame::kNobody);
+        // The client waits for 100, and the upstream for the body: neither is clearly at fault.
+        (void)FailAttempt(AttemptFailure::kTimeout, "no 100 (Continue) in time", Blame::kNobody);
         return;
       }
-      (void)FailAttempt(AttemptFailure::kTimeout, "it does not take the request");
+      (void)FailAttempt(AttemptFailure::kTimeout, "the upstream does not read the request");
       return;
     case Phase::kAwaiting:
-      (void)FailAttempt(AttemptFailure::kTimeout, "no answer in time");
+      (void)FailAttempt(AttemptFailure::kTimeout, "no response in time");
       return;
     case Phase::kAnswering:
       if (moved >= (kind == Deadlines::Kind::kWrite ? kMinProgress : 1)) return Arm(kind);
-      problem_ = kind == Deadlines::Kind::kWrite ? "the client takes the answer too slowly"
-                                                 : "the answer did not go on in time";
+      problem_ = kind == Deadlines::Kind::kWrite ? "the client reads the response too slowly"
+                                                 : "the response stalled";
       return End(
           kind == Deadlines::Kind::kWrite ? PassageOutcome::kClientGone : PassageOutcome::kCut,
           ClientStream::Ending::kCut);
     case Phase::kTunnel:
       if (moved > 0) return Arm(kind);
-      problem_ = "no byte in either direction for too long";
+      problem_ = "idle timeout: no byte in either direction";
       return End(PassageOutcome::kPassed, ClientStream::Ending::kComplete);
     default:
       return;

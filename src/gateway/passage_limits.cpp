@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs that only the response tells: they are settled with the store when the request is over.
+// Costs that rules take from the response, settled with the store when the request is over.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace tidegate {
 namespace {
 
-/// A whole number without a sign. One above what can be charged counts as the most that can.
+/// Parses a whole number without a sign. A number above kMaxCost counts as kMaxCost.
 std::optional<std::int64_t> CostOf(std::string_view text) noexcept {
   std::uint64_t value = 0;
   const char* const end = text.data() + text.size();
@@ -24,8 +24,7 @@ std::optional<std::int64_t> CostOf(std::string_view text) noexcept {
 
 }  // namespace
 
-/// Costs that rules take from the response: from its head, or from its trailers, if they are known
-/// only at the end.
+/// Reads the costs that rules take from the response: from its head, or from its trailers.
 void Passage::NoteCosts(std::span<const net::HttpField> fields) {
   const auto& rules = decision_->matched.rules;
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -53,8 +52,8 @@ bool Passage::OwesCost() const noexcept {
   return false;
 }
 
-/// One unit was charged when the request was admitted. The rest is charged now, whether it is there
-/// or not; a response that cost nothing gets that unit back.
+/// One unit was charged when the request was admitted. The rest is debited now, even if the quota
+/// is used up. If the response cost nothing, the unit is refunded.
 void Passage::SettleCosts() {
   for (std::size_t i = 0; i < costs_.size(); ++i) {
     const std::int64_t charged = decision_->matched.charges[i].cost;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What flows from the client to the upstream.
+// Forwards the request from the client to the upstream.
 //
-// Each direction has one buffer and one rule: nothing is read from one side while the other has not
-// taken what was read before. A slow reader so slows the writer down, and memory stays what it is.
+// Each direction has one buffer and one rule: nothing is read from one side until the other side
+// has accepted the bytes read before. A slow reader thus slows the writer down, in fixed memory.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -83,7 +83,7 @@ void Passage::EndRequest(Channel& channel) {
 Passage::Pumped Passage::PumpRequest() {
   Channel& channel = upstream_->channel();
   for (int turn = 0;; ++turn) {
-    // An upstream that takes no more may still have answered: that is looked at next.
+    // An upstream that accepts no more may still have responded: PumpResponse looks for it.
     if (request_broken_ || (channel.blocked() && !channel.Flush())) {
       request_broken_ = true;
       return Pumped::kWait;
@@ -106,7 +106,7 @@ Passage::Pumped Passage::PumpRequest() {
         body_bytes_ += data.size();
         if (route_->body_bytes != 0 && phase_ != Phase::kTunnel &&
             body_bytes_ > route_->body_bytes) {
-          return RefuseBody({413, "the body is longer than this gateway passes on"});
+          return RefuseBody({413, "the body is longer than the route allows"});
         }
         if (phase_ != Phase::kTunnel && head_.body == net::HttpBody::kChunked) {
           WriteChunk(channel, data);
@@ -131,8 +131,8 @@ Passage::Pumped Passage::PumpRequest() {
   }
 }
 
-/// A body that turned out to be malformed or too long: the upstream must not take what it has got
-/// for all of it.
+/// Rejects a body that is malformed, too long or too slow. Closes the upstream's connection, so
+/// that the upstream does not take the part that it has received for the whole body.
 Passage::Pumped Passage::RefuseBody(const net::HttpRefusal& refusal) {
   ReleaseUpstream(false);
   client_->CloseAfter();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What flows from the upstream to the client, and into nothing where the client has gone.
+// Forwards the response from the upstream to the client, or discards it if the client is gone.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ using net::Deadlines;
 using net::OutBuffer;
 using net::Parsed;
 
-/// More interim answers than that mean no good.
+/// A limit for the interim responses (1xx) of one request.
 constexpr int kMaxInterims = 16;
 
 bool HasField(std::span<const net::HttpField> fields, std::string_view name) noexcept {
@@ -42,7 +42,8 @@ Passage::Pumped Passage::PumpResponse() {
   }
 }
 
-/// Where nothing comes, what there is for the client leaves now: nobody knows when more will.
+/// Reads from the upstream. If there is nothing to read, flushes the client's output, because it is
+/// unknown when more will follow.
 Passage::Pumped Passage::FillFromUpstream() {
   Channel& channel = upstream_->channel();
   switch (channel.Fill()) {
@@ -50,22 +51,22 @@ Passage::Pumped Passage::FillFromUpstream() {
       return Pumped::kMore;
     case Channel::Got::kNothing:
       if (request_broken_)
-        return FailAttempt(AttemptFailure::kReset, "it takes no more and says nothing");
+        return FailAttempt(AttemptFailure::kReset, "connection broken before the response");
       if (!client_->Flush()) return LoseClient();
       return Pumped::kWait;
     case Channel::Got::kFull: {
       const bool room =
           answer_begun_ ? channel.Compact() : channel.Grow(gateway_.options().limits.header_bytes);
       if (room) return Pumped::kMore;
-      return FailAttempt(AttemptFailure::kBadAnswer, "the head of its answer is too long");
+      return FailAttempt(AttemptFailure::kBadAnswer, "the head of the response is too long");
     }
     case Channel::Got::kEnd:
       if (answer_begun_ && body_.EndsAtClose()) return FinishResponse();
       return FailAttempt(AttemptFailure::kReset, answer_begun_
-                                                     ? "it ended before its answer did"
-                                                     : "it ended the connection without an answer");
+                                                     ? "connection closed during the response"
+                                                     : "connection closed without a response");
     case Channel::Got::kBroken:
-      return FailAttempt(AttemptFailure::kReset, "the connection broke off");
+      return FailAttempt(AttemptFailure::kReset, "connection reset");
   }
   return Pumped::kWait;
 }
@@ -89,10 +90,10 @@ Passage::Pumped Passage::ReadResponseHead() {
 
 Passage::Pumped Passage::RelayInterim() {
   if (++interims_ > kMaxInterims) {
-    return FailAttempt(AttemptFailure::kBadAnswer, "it sends interim answers without an end");
+    return FailAttempt(AttemptFailure::kBadAnswer, "too many interim responses");
   }
   if (OutBuffer* const out = client_->BeginInterim(response_.status, response_.reason)) {
-    static const HeaderEdits kNone;  // What the route changes, it changes in the answer itself.
+    static const HeaderEdits kNone;  // The route's header edits apply to the final response only.
     (void)WriteAnswerHead(*out, response_,
                           {.request_id = {}, .date = gateway_.reactor().date().Now()}, kNone);
     client_->EndInterim();
@@ -105,16 +106,16 @@ Passage::Pumped Passage::RelayInterim() {
 Passage::Pumped Passage::OnResponseHead() {
   const UpstreamSpec& spec = pool_->upstream().spec();
   if (Nominated(response_.all()).too_many()) {
-    return FailAttempt(AttemptFailure::kBadAnswer, "its Connection names too many fields");
+    return FailAttempt(AttemptFailure::kBadAnswer, "invalid Connection header: too many names");
   }
   CountAnswer();
   const bool bad = response_.status >= 502 && response_.status <= 504;
   if (bad && !spec.retries.statuses.empty()) {
     const Replay replay{false, IsIdempotent(method_), !consumed_};
-    // Without a budget this answer is better than none.
+    // If the retry budget is used up, forward this response rather than none.
     if (MayRetry(spec.retries, AttemptFailure::kStatus, response_.status, attempts_, replay) &&
         pool_->budget().Take()) {
-      return FailAttempt(AttemptFailure::kStatus, "its status says that another should be asked");
+      return FailAttempt(AttemptFailure::kStatus, "retried because of the response's status");
     }
   }
   if (NoteAttempt(*member_, bad ? AttemptResult::kBad : AttemptResult::kGood, spec.ejection,
@@ -122,7 +123,7 @@ Passage::Pumped Passage::OnResponseHead() {
     gateway_.counters().upstreams.Add(decision_->snapshot().routes->upstream_slot(route_->upstream),
                                       GatewayCounters::kEjections);
   }
-  if (!problem_.empty()) problem_.clear();  // Of an attempt before.
+  if (!problem_.empty()) problem_.clear();  // From an earlier attempt.
   NoteCosts(response_.all());
   status_ = response_.status;
   answer_begun_ = true;
@@ -133,27 +134,27 @@ Passage::Pumped Passage::OnResponseHead() {
   return ReadResponseBody();
 }
 
-/// The head as the client gets it.
+/// Writes the head of the response to the client.
 void Passage::WriteAnswer() {
   const bool stream = response_.body == net::ResponseBody::kChunked ||
                       response_.body == net::ResponseBody::kUntilClose;
-  const Answer answer = DecidedAnswer();
+  const Decision* governing = DecidedAnswer().governing;
+  // Without a counted quota there are no RateLimit fields of ours, and the upstream's pass.
+  if (governing != nullptr && !IsCounted(*governing)) governing = nullptr;
   OutBuffer& out = client_->BeginHead(response_.status, response_.reason);
   const OlderFields older =
       WriteAnswerHead(out, response_,
                       {.request_id = request_id_,
                        .date = gateway_.reactor().date().Now(),
-                       .governing = answer.governing,
+                       .governing = governing,
                        .older = {decision_->snapshot().responses.ratelimit_legacy,
                                  decision_->snapshot().responses.x_ratelimit},
                        .stream = stream},
                       route_->spec.response_headers);
-  if (answer.governing != nullptr) {
-    Config::Responses responses = decision_->snapshot().responses;
-    responses.ratelimit_legacy = older.ratelimit;
-    responses.x_ratelimit = older.x_ratelimit;
-    WriteRateLimit(out, 200, responses);
-  }
+  Config::Responses responses = decision_->snapshot().responses;
+  responses.ratelimit_legacy = older.ratelimit;
+  responses.x_ratelimit = older.x_ratelimit;
+  WriteRateLimit(out, 200, responses);
   AnswerBody body = stream ? AnswerBody::kStream : AnswerBody::kNone;
   if (response_.body == net::ResponseBody::kLength) body = AnswerBody::kLength;
   if (response_.body == net::ResponseBody::kNone && method_ == "HEAD") {
@@ -173,7 +174,7 @@ Passage::Pumped Passage::ReadResponseBody() {
   if (parsed == Parsed::kDone) return FinishResponse();
   const bool any = !body_.data().empty();
   channel.Drop(body_.eaten());
-  if (any) return Pumped::kMore;  // Whether the client takes it is looked at first.
+  if (any) return Pumped::kMore;  // The caller first checks whether the client is blocked.
   return FillFromUpstream();
 }
 
@@ -192,7 +193,7 @@ Passage::Pumped Passage::FinishResponse() {
   return Pumped::kOver;
 }
 
-/// It takes no more.
+/// Called when the client's connection accepts no more.
 Passage::Pumped Passage::LoseClient() {
   if (!ReadsOn()) {
     End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
@@ -208,7 +209,7 @@ Passage::Pumped Passage::LoseClient() {
   return Pumped::kOver;
 }
 
-/// Who leaves just before the trailers that tell the cost would have had it for nothing.
+/// A client that disconnects just before the trailers with the cost must not avoid the cost.
 bool Passage::ReadsOn() const noexcept {
   return phase_ == Phase::kAnswering && response_.body == net::ResponseBody::kChunked && OwesCost();
 }
@@ -238,7 +239,7 @@ void Passage::PumpOrphan() {
         if (channel.Compact()) break;
         return End(kGone, ClientStream::Ending::kCut);
       case Channel::Got::kNothing:
-        // As long as a client's body may pause: not renewed by what comes.
+        // The deadline is limits.body_timeout in total: input does not prolong it.
         if (armed_phase_ != phase_ || !Deadlines::IsArmed(*this)) Arm(Deadlines::Kind::kBody);
         return;
       case Channel::Got::kEnd:
@@ -248,14 +249,14 @@ void Passage::PumpOrphan() {
   }
 }
 
-/// From now on both directions are bytes that nobody here understands, until either side ends.
+/// Turns the passage into a tunnel: bytes are forwarded unparsed in both directions until one side
+/// ends.
 Passage::Pumped Passage::SwitchProtocols() {
   OutBuffer* const out = upgrade_ && response_.upgrade && request_done_
                              ? client_->BeginInterim(101, response_.reason)
                              : nullptr;
   if (out == nullptr) {
-    return FailAttempt(AttemptFailure::kBadAnswer,
-                       "it changes the protocol, which nobody asked for");
+    return FailAttempt(AttemptFailure::kBadAnswer, "unexpected 101 (Switching Protocols)");
   }
   CountAnswer();
   (void)NoteAttempt(*member_, AttemptResult::kGood, pool_->upstream().spec().ejection,
@@ -274,7 +275,7 @@ Passage::Pumped Passage::SwitchProtocols() {
   client_->Switch();
   body_.Begin(net::ResponseBody::kUntilClose, 0);
   request_done_ = false;
-  // What the client sent behind its request is the first of the other protocol.
+  // Bytes that the client sent after its request are the first bytes of the new protocol.
   return PumpRequest() == Pumped::kOver ? Pumped::kOver : Pumped::kMore;
 }
 

@@ -54,7 +54,7 @@ void ReadStored(redis::Client& client, const Charge& charge,
   client.names().AppendKey(key, charge);
   std::string command;
   if (list) {
-    const std::string last = std::to_string(kMostItems - 1);  // A range includes its last item.
+    const std::string last = std::to_string(kMostItems - 1);  // ZRANGE includes the last index.
     redis::AppendCommand(command, {"ZRANGE", key, "0", last, "WITHSCORES"});
   } else {
     redis::AppendCommand(command, {"HGETALL", key});
@@ -62,7 +62,7 @@ void ReadStored(redis::Client& client, const Charge& charge,
   client.Run(redis::KeyNames::SlotOf(charge), command,
              [list, done = std::move(done)](const Reply* reply) {
                if (reply == nullptr || reply->is(Reply::Type::kError)) {
-                 std::string why = "Redis does not return the stored state";
+                 std::string why = "cannot read the stored state from Redis";
                  if (reply != nullptr) why += ": `" + std::string(reply->text.substr(0, 200)) + "`";
                  return done(std::unexpected(Error{ErrorCode::kNetwork, std::move(why)}));
                }

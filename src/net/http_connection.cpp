@@ -65,7 +65,12 @@ ssize_t HttpConnection::Send(const char* data, std::size_t size) {
   return AsSystem(tls_->Write(data, size));
 }
 
-HttpConnection::~HttpConnection() { GiveExchange(); }
+HttpConnection::~HttpConnection() {
+  if (state_ == State::kHandling && exchange_->aborted_ != nullptr) {
+    exchange_->aborted_(exchange_->abort_context_);
+  }
+  GiveExchange();
+}
 
 void HttpConnection::Start() {
   draining_ = listener_.draining();
@@ -109,7 +114,7 @@ void HttpConnection::OnReady(std::uint32_t events) {
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
   // A reset connection takes no answer. (A client that only ended its own side still reads.)
-  if (state_ == State::kHandling && (events & (EPOLLHUP | EPOLLERR)) != 0) return Close();
+  if (state_ == State::kHandling && (events & EPOLLERR) != 0) return Close();
   turn_ = 0;
   try {
     if ((events & EPOLLOUT) != 0 && sending()) SendPending();

@@ -11,8 +11,9 @@
 
 namespace tidegate {
 
-/// A vector whose first N elements live in the object; more are allocated from `memory`, which must
-/// outlive them. Elements are plain data: nothing is destroyed, so that Clear costs three stores.
+/// A vector that stores up to N elements in the object itself. Larger ones are allocated from
+/// `memory`, which must outlive the vector. Elements need no destructor, so Clear costs three
+/// stores.
 template <class T, std::size_t N>
 class InlineVector {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -23,7 +24,7 @@ class InlineVector {
   InlineVector& operator=(const InlineVector&) = delete;
 
   void push_back(const T& element) {
-    const T copy = element;  // It may be one of ours.
+    const T copy = element;  // `element` may be inside this vector.
     if (size_ == capacity_) [[unlikely]]
       Grow(size_ * 2);
     std::construct_at(data_ + size_++, copy);
@@ -34,7 +35,7 @@ class InlineVector {
     for (std::size_t i = size_; i < size; ++i) std::construct_at(data_ + i);
     size_ = size;
   }
-  /// Empty again. What was allocated is left to `memory`.
+  /// Removes all elements. Memory that Grow allocated is left to `memory`.
   void Clear() noexcept {
     data_ = own();
     size_ = 0;

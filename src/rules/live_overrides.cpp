@@ -7,11 +7,17 @@
 namespace tidegate {
 namespace {
 
-/// An end further away than this (100 years) was not written by Tidegate. Such an entry never ends;
-/// its end may not even fit into Time.
+/// An entry whose end is further away than this (100 years) was not written by Tidegate. It never
+/// ends, because its end may not fit into Time.
 constexpr std::chrono::milliseconds kMaxTimeLeft = std::chrono::days{36600};
 
-/// Parses a register's entry about `key`. Empty: it is not an override of that key.
+/// The end `expires_ms` of the register's clock, by the node's clock.
+Time EndOf(std::int64_t expires_ms, std::int64_t now_ms, Time now) {
+  const std::int64_t left = expires_ms - now_ms;
+  return left < kMaxTimeLeft.count() ? now + std::chrono::milliseconds{left} : Time::max();
+}
+
+/// Parses a register's entry for `key`. Returns nullopt if it is not a valid override of that key.
 std::optional<OverrideTable::Entry> ParseOverride(const FleetRegister::Entry& registered,
                                                   const OverrideKey& key, std::int64_t now_ms,
                                                   Time now) {
@@ -22,10 +28,7 @@ std::optional<OverrideTable::Entry> ParseOverride(const FleetRegister::Entry& re
                              .since_ms = registered.since_ms,
                              .expires_ms = registered.expires_ms};
   if (entry.what.kind == Override::Kind::kQuota) entry.quota = *entry.what.MakeQuota();
-  if (registered.expires_ms) {
-    const std::int64_t left = *registered.expires_ms - now_ms;
-    if (left < kMaxTimeLeft.count()) entry.until = now + std::chrono::milliseconds{left};
-  }
+  if (registered.expires_ms) entry.until = EndOf(*registered.expires_ms, now_ms, now);
   return entry;
 }
 
@@ -54,14 +57,30 @@ LiveOverrides::Update LiveOverrides::Apply(const FleetRegister::Delta& delta) {
     if (auto entry = ParseOverride(registered, *key, delta.now_ms, now)) {
       changes.put.push_back(*std::move(entry));
     } else {
-      // The entry that was there before is replaced as well.
+      // The invalid entry replaced the key's earlier override.
       ++update.invalid;
       changes.removed.push_back(*std::move(key));
     }
   }
   table_ = table_->With(std::move(changes));
+  FollowClock(delta.now_ms, now);
   update.table = table_;
   return update;
+}
+
+void LiveOverrides::FollowClock(std::int64_t now_ms, Time now) {
+  constexpr std::chrono::seconds kStep{1};
+  const Micros offset = std::chrono::milliseconds{now_ms} - now.time_since_epoch();
+  const bool stepped = std::chrono::abs(offset - offset_) > kStep;
+  offset_ = offset;
+  if (!stepped) return;
+  OverrideTable::Changes moved;
+  table_->ForEach([&](const OverrideTable::Entry& entry) {
+    if (!entry.expires_ms) return;
+    moved.put.push_back(entry);
+    moved.put.back().until = EndOf(*entry.expires_ms, now_ms, now);
+  });
+  table_ = table_->With(std::move(moved));
 }
 
 }  // namespace tidegate

@@ -13,8 +13,8 @@ namespace tidegate {
 
 /// Turns the changes that a FleetRegister reports into override tables.
 ///
-/// Owns the current table. Parses only the entries that a change names; OverrideTable says what a
-/// new table costs. No I/O. Not thread-safe; the tables are.
+/// Owns the current table. Parses only the entries that a change names; see OverrideTable for the
+/// cost of a new table. No I/O. Not thread-safe; the tables are.
 class LiveOverrides {
  public:
   struct Update {
@@ -37,8 +37,12 @@ class LiveOverrides {
   }
 
  private:
+  /// Translates all ends again if the register's clock was stepped.
+  void FollowClock(std::int64_t now_ms, Time now);
+
   const Clock& clock_;
   std::shared_ptr<const OverrideTable> table_;
+  Micros offset_{0};  ///< From the node's clock to the register's, at the last change.
 };
 
 }  // namespace tidegate

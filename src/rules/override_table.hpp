@@ -20,8 +20,8 @@ namespace tidegate {
 /// since that base. With() returns a new table and leaves this one as it is. Entries that a change
 /// does not name keep their address for as long as any table holds them.
 ///
-/// An entry with an end is found until that moment and not a microsecond longer, even if no newer
-/// table has removed it.
+/// Find returns an entry that has an end until exactly that moment, even if no newer table has
+/// removed it.
 class OverrideTable : public std::enable_shared_from_this<OverrideTable> {
  public:
   struct Entry {
@@ -48,7 +48,7 @@ class OverrideTable : public std::enable_shared_from_this<OverrideTable> {
   /// nothing. The cost grows with the changes and the square root of size(), not with size().
   [[nodiscard]] std::shared_ptr<const OverrideTable> With(Changes changes) const;
 
-  /// True if the table holds no entry. On the path of every decision: one comparison.
+  /// True if the table holds no entry. Every decision calls this: one comparison.
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   /// Number of entries, including those that have ended and are not removed yet.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -105,11 +105,11 @@ class OverrideTable : public std::enable_shared_from_this<OverrideTable> {
   const Clock& clock_;
 };
 
-/// The overrides that count for one question.
+/// The overrides that apply to one question.
 struct OverrideView {
   const OverrideTable* table = nullptr;  ///< nullptr: none.
-  /// Operations other than a request to pass, such as a refund, are carried out for banned keys
-  /// too; only an override of the quota applies to them.
+  /// Only overrides of quotas apply. For operations such as a refund, which are carried out for
+  /// banned keys too.
   bool quotas_only = false;
 
   [[nodiscard]] const OverrideTable::Entry* Find(std::string_view rule,

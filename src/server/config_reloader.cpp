@@ -24,16 +24,16 @@ ReloadQueue::Waiting ReloadQueue::Take() {
 ConfigReloader::ConfigReloader(boost::asio::io_context& context, Server& server, Options options,
                                std::vector<FileSeen> seen)
     : server_(server), options_(std::move(options)) {
-  // Operators ask on another thread.
+  // Requests of operators arrive on another thread.
   server_.SetReloader([this, &context](const std::string& by, const ReloadQueue::Done& done) {
-    if (queue_.Add(by, done)) boost::asio::post(context, [this] { ReloadAsAsked(); });
+    if (queue_.Add(by, done)) boost::asio::post(context, [this] { RunQueuedReload(); });
   });
   if (options_.file.empty()) return;
   watch_ = std::make_unique<ConfigWatch>(context, std::move(seen),
                                          [this] { (void)Reload("a file changed"); });
 }
 
-void ConfigReloader::ReloadAsAsked() {
+void ConfigReloader::RunQueuedReload() {
   const ReloadQueue::Waiting waiting = queue_.Take();
   std::string why = "requested by";
   for (const std::string& name : waiting.by) why += " " + name;
@@ -85,7 +85,7 @@ void LogProblems(Problems problems, const std::string& file) {
   for (std::size_t i = 0; i < std::min(problems.size(), kMost); ++i) {
     const Problem& problem = problems[i];
     const auto write = problem.severity == Problem::Severity::kError ? &Log::Error : &Log::Warning;
-    // A problem without a line is about the file as a whole: it cannot be read, for instance.
+    // A problem without a line concerns the whole file: for example, it cannot be read.
     if (problem.at.line == 0 && problem.where.empty()) {
       write(problem.message, {{"at", file}});
       continue;

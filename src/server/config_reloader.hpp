@@ -17,19 +17,20 @@
 
 namespace tidegate {
 
-/// Operators who wait for a reload. However many ask, one reload runs at a time and one waits: all
-/// who ask before it begins get its outcome. Thread-safe.
+/// Collects the reload requests of operators. However many there are, one reload runs at a time and
+/// one waits: every request made before a reload begins gets the outcome of that reload.
+/// Thread-safe.
 class ReloadQueue {
  public:
   using Done = std::function<void(const ReloadReport&)>;
   struct Waiting {
-    std::vector<std::string> by;  ///< Each name once.
+    std::vector<std::string> by;  ///< Names of the operators, each once.
     std::vector<Done> done;
   };
 
-  /// Returns true if nobody waited: the caller must begin a reload.
+  /// Adds a request. Returns true if it is the only one waiting: the caller must begin a reload.
   [[nodiscard]] bool Add(const std::string& by, Done done);
-  /// A reload begins: returns who waits for it. From now on they wait for the next one.
+  /// Called when a reload begins: returns the requests that wait for it, and empties the queue.
   [[nodiscard]] Waiting Take();
 
  private:
@@ -37,26 +38,28 @@ class ReloadQueue {
   Waiting waiting_;
 };
 
-/// Reads the configuration file again and has the server use it: when the file changes, or one that
-/// it names, and when an operator or a signal asks for it. Everything on the context's thread.
+/// Reads the configuration file again and applies it to the server when the file or one that it
+/// names changes, and when an operator or a signal requests it. Not thread-safe: must be used on
+/// the context's thread.
 class ConfigReloader {
  public:
-  /// `on_applied` is called with each configuration that came into force.
   struct Options {
     std::string file;  ///< Empty: the configuration did not come from a file.
+    /// Called with each configuration that was applied.
     std::function<void(const Config&)> on_applied = [](const Config&) {};
   };
-  /// `seen`: the file and those that it names, as they were when they were read. All outlive this.
+  /// `seen` are the file and the files that it names, as they were when they were read. Context and
+  /// server must outlive this object.
   ConfigReloader(boost::asio::io_context& context, Server& server, Options options,
                  std::vector<FileSeen> seen);
 
-  /// `why` is for the log.
+  /// Reloads now. `why` is for the log.
   ReloadReport Reload(std::string_view why);
-  /// The server is shutting down: nothing is reloaded any more.
+  /// Called when the server shuts down: later reloads do nothing.
   void Stop() noexcept { stopping_ = true; }
 
  private:
-  void ReloadAsAsked();
+  void RunQueuedReload();
 
   Server& server_;
   const Options options_;

@@ -19,12 +19,12 @@ constexpr int kMaxLinks = 16;
 constexpr auto kQuiet = std::chrono::milliseconds{100};
 constexpr auto kLatest = std::chrono::seconds{1};
 
-/// Adds every folder in which a change can change what `file` leads to.
+/// Adds every folder in which a change can change the file that the path `file` resolves to.
 void AddFoldersOf(const std::string& file, std::vector<fs::path>& folders) {
   std::error_code error;
   fs::path path = fs::absolute(file, error);
   for (int links = 0; links < kMaxLinks; ++links) {
-    // A folder on the way may be a link too: ..data in a mounted folder.
+    // A folder on the path may be a link too, as `..data` in a mounted configuration folder.
     fs::path prefix;
     bool followed = false;
     for (const fs::path& part : path) {
@@ -82,7 +82,7 @@ void ConfigWatch::FollowAlso(const std::vector<FileSeen>& files) {
     if (known == files_.end()) {
       files_.push_back(file);
     } else {
-      *known = file;  // This content has been told about.
+      *known = file;  // The callback was called for this content already.
     }
   }
   if (files_.size() > before) WatchOthers();
@@ -91,14 +91,14 @@ void ConfigWatch::FollowAlso(const std::vector<FileSeen>& files) {
 void ConfigWatch::WatchOthers() {
   if (!events_.is_open()) return;
   WatchFolders();
-  OnEvent();  // What changed between its reading and this moment had nobody to tell us.
+  OnEvent();  // A file may have changed after it was read and before it was watched.
 }
 
 void ConfigWatch::WatchFolders() {
   const int descriptor = events_.native_handle();
   std::vector<int> now;
   for (const fs::path& folder : FoldersOf(files_)) {
-    // Attributes: a key may be written first and made readable afterwards.
+    // IN_ATTRIB: a key may be written first and made readable afterwards.
     const int watch = inotify_add_watch(descriptor, folder.c_str(),
                                         IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_DELETE |
                                             IN_ATTRIB | IN_MOVE_SELF | IN_ONLYDIR);
@@ -135,7 +135,7 @@ void ConfigWatch::Check() {
   bool changed = false;
   for (FileSeen& file : files_) {
     const ContentDigest now = DigestOfFile(file.path);
-    // Between the removal of a file and its successor there is nothing to read: not a change yet.
+    // A file that is being replaced may be absent for a moment: not a change yet.
     if (now.none() || now == file.content) continue;
     file.content = now;
     changed = true;

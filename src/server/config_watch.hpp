@@ -12,24 +12,26 @@
 
 namespace tidegate {
 
-/// Tells when the content of a file may have changed: written in place, replaced by a rename, or
-/// reached through symbolic links of which one was swapped, as mounted configuration folders and
-/// renewed certificates do. Watches the folders along the way, or the nearest that is there, waits
-/// until they have been quiet for 100 ms, 1 s at most, and calls back only if a content differs
-/// from what it was. Of the contents, which may be secrets, it keeps digests only.
+/// Watches a set of files and calls back when the content of one has changed: it was written in
+/// place, replaced by a rename, or reached through a symbolic link that was replaced, as with
+/// mounted configuration folders and renewed certificates.
+///
+/// Watches every folder on the path of a file, or the nearest one that exists. Waits until there
+/// were no events for 100 ms, but at most 1 s, and calls back only if a content differs from the
+/// last one. Keeps only digests of the contents, which may be secrets.
 class ConfigWatch {
  public:
-  /// `files`: a configuration and what it names, as they were when they were read.
+  /// `files` are a configuration and the files that it names, as they were when they were read.
   ConfigWatch(boost::asio::io_context& context, std::vector<FileSeen> files,
               std::function<void()> changed);
   ~ConfigWatch();
   ConfigWatch(const ConfigWatch&) = delete;
   ConfigWatch& operator=(const ConfigWatch&) = delete;
 
-  /// A configuration has come into force: it is these now, and no others.
+  /// Called when a configuration was applied: watches exactly its files from now on.
   void Follow(std::vector<FileSeen> files);
-  /// One was refused: whether it, or what is in force, will be good next time, depends on these
-  /// too. With these contents it would be refused again, and is not told about.
+  /// Called when a configuration was rejected: watches its files too, because a change to one of
+  /// them may repair it. Does not call back while they have the rejected contents.
   void FollowAlso(const std::vector<FileSeen>& files);
 
  private:
@@ -43,8 +45,8 @@ class ConfigWatch {
   const std::function<void()> changed_;
   boost::asio::posix::stream_descriptor events_;
   boost::asio::steady_timer quiet_;
-  std::chrono::steady_clock::time_point latest_{};  ///< No later than this, quiet or not.
-  bool waiting_ = false;                            ///< quiet_ runs.
+  std::chrono::steady_clock::time_point latest_{};  ///< When to check at the latest.
+  bool waiting_ = false;                            ///< quiet_ is running.
   std::vector<int> watches_;
   alignas(8) std::array<char, 4096> buffer_;
 };

@@ -12,7 +12,7 @@
 namespace tidegate {
 namespace {
 
-/// Tells keys apart without revealing anything of them.
+/// Returns an id that identifies a key without revealing it.
 std::string KeyId(const std::string& key) {
   std::string id(KeyedHash::kTextSize, '\0');
   KeyedHash::WriteText(KeyedHash(key)("tidegate: which key is this?"), id.data());
@@ -122,7 +122,10 @@ void FleetMember::Join(net::Reactor& reactor, Guard& guard) {
                                 .key_id = KeyId(key_),
                                 .secret = agrees_ ? key_ : std::string{},
                                 .on_secret = [this](const std::string& other) { AdoptKey(other); },
-                                .on_agreed = [this] { ReleaseGuards(); }});
+                                .on_agreed =
+                                    [this] {
+                                      if (!adopting_key_) ReleaseGuards();
+                                    }});
 }
 
 void FleetMember::Start() {
@@ -147,17 +150,20 @@ void FleetMember::ReleaseGuards() {
   for (const Member& member : members_) {
     member.reactor.Post([&guard = member.guard] { guard.Release(); });
   }
-  // After the rules that use the key, if it is another one.
+  // Posted, so that it runs after the rules with a new key are in use.
   members_.front().reactor.Post(hooks_.on_key_known);
 }
 
 void FleetMember::AdoptKey(const std::string& key) {
   if (adopting_.joinable()) adopting_.join();
   heartbeat_->UseKey(KeyId(key), key);
+  adopting_key_ = true;
   adopting_ = std::thread([this, key] {
-    if (!hooks_.adopt_key(key)) return;
+    const bool adopted = hooks_.adopt_key(key);
+    adopting_key_ = false;
+    if (!adopted) return;
     ReleaseGuards();
-    Log::Warning("using the fleet's HMAC key: identities get the names that the fleet uses");
+    Log::Warning("using the fleet's HMAC key: the keys of secret identities have changed");
   });
 }
 

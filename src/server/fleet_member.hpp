@@ -18,25 +18,27 @@
 
 namespace tidegate {
 
-/// 256 random bits, printable: a new HMAC key, or a name that no other node has.
+/// Returns 256 random bits as 64 hexadecimal digits: a new HMAC key, or a unique name for a node.
 [[nodiscard]] std::string RandomKey();
 
-/// This node as a member of the fleet that shares one Redis: its heartbeat, the register of
-/// overrides, and the HMAC key that all nodes hash identities with.
+/// This node as a member of the fleet of nodes that share one Redis: its heartbeat, the register of
+/// overrides, and the HMAC key with which all nodes hash identities.
 ///
 /// If the configuration has no key, the nodes agree on one through Redis. Until this node knows it,
-/// its guards are on hold: keys with other names would be buckets of their own.
+/// its guards are on hold, because it would hash identities to other keys than the fleet uses.
 class FleetMember {
  public:
   struct Hooks {
-    /// The fleet has another HMAC key. Called on a thread of its own, since it compiles all rules;
-    /// returns whether the key is in use now.
+    /// Called when the fleet has another HMAC key. Runs on a thread of its own, because it compiles
+    /// all rules. Returns true if the key is in use now.
     std::function<bool(const std::string& key)> adopt_key;
-    /// This node knows the fleet's key. On the first reactor's thread, as the next.
+    /// Called on the first reactor's thread when this node knows the fleet's key.
     std::function<void()> on_key_known;
+    /// Called on the first reactor's thread when overrides changed.
     std::function<void(const FleetRegister::Delta&)> on_overrides;
   };
-  /// Waits for Redis to agree on a key, one second at most. An Error: the TLS files are bad.
+  /// Waits at most one second for Redis to agree on a key. Returns an Error if the TLS files are
+  /// invalid.
   [[nodiscard]] static Result<std::unique_ptr<FleetMember>> Make(const Config& config,
                                                                  std::string node, Hooks hooks);
   ~FleetMember();
@@ -44,18 +46,18 @@ class FleetMember {
   [[nodiscard]] const std::string& hmac_key() const noexcept { return key_; }
   [[nodiscard]] bool knows_key() const noexcept { return knows_key_; }
   [[nodiscard]] const redis::Fleet& fleet() const noexcept { return fleet_; }
-  /// Times that Redis had lost the overrides and this node restored them. First reactor only.
+  /// How often this node restored overrides that Redis had lost. On the first reactor's thread.
   [[nodiscard]] std::uint64_t restored() const noexcept { return restored_; }
   [[nodiscard]] FleetRegister& fleet_register() noexcept { return *register_; }
 
-  /// The options of the next guard to Join. All reactors meet the same Redis, so only the first
-  /// logs, and only the first hears of changed overrides.
+  /// Returns the options of the next guard to Join. All guards use the same Redis, so only the
+  /// first logs its problems, and only the first is notified of changed overrides.
   [[nodiscard]] Guard::Options GuardOptions();
-  /// Adds a reactor's guard, before Start. The first one carries heartbeat and register.
+  /// Adds a reactor's guard. Heartbeat and register use the first one. REQUIRES: before Start.
   void Join(net::Reactor& reactor, Guard& guard);
-  /// Connects all guards. The reactors may not run yet.
+  /// Connects all guards. The reactors need not run yet.
   void Start();
-  /// Tells Redis that this node is leaving. On the first reactor's thread.
+  /// Removes this node from the fleet's list in Redis. On the first reactor's thread.
   void Leave();
 
  private:
@@ -81,6 +83,8 @@ class FleetMember {
   std::unique_ptr<redis::RedisRegister> register_;
   std::unique_ptr<redis::Heartbeat> heartbeat_;
   std::uint64_t restored_ = 0;
+  /// The rules are being compiled with another key: the guards stay on hold meanwhile.
+  std::atomic<bool> adopting_key_{false};
   std::thread adopting_;
 };
 

@@ -18,7 +18,7 @@ Result<void> ListenerGroup::Open(std::size_t reactors, net::Listener::Options op
   for (std::size_t i = 0; i < reactors; ++i) {
     auto socket = net::Listen(*endpoint);
     if (!socket) return std::unexpected(std::move(socket.error()));
-    *endpoint = net::Endpoint::OfSocket(socket->get());  // Port 0: the others follow the first.
+    *endpoint = net::Endpoint::OfSocket(socket->get());  // Port 0: all use the first one's port.
     listeners_.push_back(make(i, *std::move(socket), options));
   }
   endpoint_ = *endpoint;

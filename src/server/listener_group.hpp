@@ -16,7 +16,7 @@
 
 namespace tidegate {
 
-/// The listeners of one frontend, one on each of its reactors, and what they share.
+/// The listeners of one frontend, one on each of its reactors, and the state that they share.
 class ListenerGroup {
  public:
   ListenerGroup(ListenerId id, std::string name, const ListenSpec& spec)
@@ -24,20 +24,20 @@ class ListenerGroup {
 
   [[nodiscard]] bool off() const noexcept { return spec_.off(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  /// Where it listens; with the real port if port 0 was configured.
+  /// Returns the address of the listeners, with the real port if port 0 was configured.
   [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return endpoint_; }
 
   using MakeListener = std::function<std::unique_ptr<net::Listener>(
       std::size_t reactor, net::Descriptor socket, const net::Listener::Options& options)>;
-  /// Listens on each of `reactors` reactors, but accepts nothing before Start. Does nothing if the
-  /// group is off.
+  /// Listens on the first `reactors` reactors, but accepts nothing before Start. Does nothing if
+  /// the group is off.
   [[nodiscard]] Result<void> Open(std::size_t reactors, net::Listener::Options options,
                                   const MakeListener& make);
   /// Uses the snapshot's TLS and trusted proxies for new connections on one reactor, on its thread.
   void Use(const net::Reactor& reactor, const Snapshot& snapshot);
 
   void Start();
-  /// Accepts no more; each of listeners() calls `drained` once, on its thread.
+  /// Stops accepting; each of listeners() calls `drained` once, on its thread.
   void Drain(const std::function<void()>& drained);
   [[nodiscard]] const std::vector<std::unique_ptr<net::Listener>>& listeners() const noexcept {
     return listeners_;

@@ -17,7 +17,7 @@
 namespace tidegate {
 namespace {
 
-/// The cores that this process may run on.
+/// Returns the cores that this process may run on.
 std::vector<int> Cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -31,7 +31,7 @@ std::vector<int> Cores() {
   return cores;
 }
 
-/// How long a stop waits for Redis to receive releases and refunds.
+/// How long Stop waits for Redis to receive releases and refunds.
 constexpr std::chrono::milliseconds kStopPatience{50};
 }  // namespace
 
@@ -97,6 +97,7 @@ Result<void> Server::Build(Problems& problems) {
                         .access_log = access_log_.get(),
                         .version = options_.version,
                         .first = i == 0}));
+    if (fleet_) fleet_->Join(workers_.back()->reactor, *workers_.back()->guard);
   }
   BuildAdmin();
   if (auto listening = Listen(); !listening) return listening;
@@ -145,7 +146,7 @@ Result<void> Server::Listen() {
                                                   .body_bytes = config_.limits.body_bytes},
                                        .max_connections = config_.limits.connections};
   net::Listener::Options streaming = options;
-  // Bodies stream: the routes say how long they may be.
+  // The gateway streams bodies, and each route limits their length.
   streaming.limits.body_bytes = std::numeric_limits<std::size_t>::max();
   for (std::size_t i = 0; i < kListeners; ++i) {
     const auto id = static_cast<ListenerId>(i);
@@ -195,8 +196,7 @@ bool Server::Reload(const Config& config, Problems& problems) {
 void Server::NoteRefusedReload() noexcept {
   ++reloads_.refused;
   reloads_.last_refused = true;
-  // A log rotation moves the file away and asks for a reload, whether there is a new configuration
-  // or not.
+  // A log rotation moves the log file and requests a reload, even if no configuration has changed.
   if (access_log_ != nullptr) access_log_->Reopen();
 }
 
@@ -259,7 +259,7 @@ void Server::OnOverrides(const FleetRegister::Delta& delta) {
         worker.guard->ForgetDenials(key.rule, key.identity);
       }
     };
-    // Not posted to this reactor: the change must be in force here before it is answered.
+    // The first reactor, which runs this, applies the change before the operator gets an answer.
     if (worker == workers_.front()) {
       use();
     } else {
@@ -276,7 +276,7 @@ void Server::Start() {
   const std::vector<int> cores = Cores();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
-    // With more threads than cores the system places them better.
+    // Threads are pinned only if there is a core for each.
     const std::optional<int> core =
         workers_.size() <= cores.size() ? std::optional(cores[i]) : std::nullopt;
     worker.thread = std::thread([&worker, core] { worker.reactor.Run(core); });
@@ -297,7 +297,7 @@ void Server::Drain(std::function<void()> drained) {
   for (const ListenerId id : kDrained) group(id).Drain(one);
 }
 
-/// Ends the reactor when Redis has received everything, or at `latest`.
+/// Stops the reactor when Redis has answered all calls, or at `latest`.
 void Server::ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest) {
   worker.reactor.Post([&worker, latest] {
     if (worker.guard->waiting() > 0 && std::chrono::steady_clock::now() < latest) {

@@ -23,7 +23,7 @@
 
 namespace tidegate {
 
-/// What became of reloads. Written by one thread at a time, read by any.
+/// Counts and times of reloads. Written by one thread at a time, read by any.
 struct ReloadStatus {
   std::atomic<std::uint64_t> applied{0};
   std::atomic<std::uint64_t> refused{0};
@@ -31,43 +31,44 @@ struct ReloadStatus {
   std::atomic<std::int64_t> applied_at{0};  ///< Seconds since the epoch.
 };
 
-/// The service: puts store, workers, frontends and listeners together, and starts, reloads, drains
-/// and stops them. These four are for one controlling thread.
+/// The service: creates store, workers, frontends and listeners, and starts, reloads, drains and
+/// stops them. Start, Reload, Drain and Stop must be called on one controlling thread.
 class Server {
  public:
   struct Options {
     int threads = 0;               ///< 0: one per core that the process may use.
-    const Clock* clock = nullptr;  ///< Of the memory store; nullptr: the real one.
+    const Clock* clock = nullptr;  ///< Clock of the memory store; nullptr: the real clock.
     std::string version;
   };
 
-  /// Listens, but serves nobody before Start. An Error if an address cannot be listened on;
-  /// problems of the configuration go to `problems`.
+  /// Listens, but serves no connection before Start. Returns an Error if it cannot listen on an
+  /// address. Adds problems of the configuration to `problems`.
   [[nodiscard]] static Result<std::unique_ptr<Server>> Make(const Config& config,
                                                             const Options& options,
                                                             Problems& problems);
   ~Server();
 
   void Start();
-  /// Compiles `config` and publishes it to every reactor. If a problem of severity kError comes up,
-  /// returns false, and the old configuration stays in force. Listeners, limits and store stay as
-  /// they are (NeedsRestart).
+  /// Compiles `config` and publishes it to every reactor. If it has a problem of severity kError,
+  /// returns false, and the old configuration stays in force. Does not change listeners, limits and
+  /// store (NeedsRestart).
   bool Reload(const Config& config, Problems& problems);
-  /// Sets what carries out the reloads that operators ask for; it may call back on any thread.
+  /// Sets the function that handles reload requests of operators; it may call back on any thread.
   void SetReloader(const Reloader& reloader);
-  /// Counts a configuration that could not even be read.
+  /// Counts a reload whose configuration could not be read.
   void NoteRefusedReload() noexcept;
   /// The sections of `config` that take effect only after a restart.
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const {
     return compiler_->NeedsRestart(config);
   }
 
-  /// /readyz answers 503 from now on; everything else goes on.
+  /// Makes /readyz answer 503 from now on. Everything else continues.
   void NotReady() noexcept { not_ready_ = true; }
-  /// Accepts no more and ends all connections in good order; calls `drained` on the thread of some
-  /// reactor. Stop may be called before that. The admin listener goes on until Stop.
+  /// Stops accepting, finishes the requests in progress and closes all connections; then calls
+  /// `drained` on the thread of some reactor. Stop may be called before that. The admin listener
+  /// continues until Stop.
   void Drain(std::function<void()> drained);
-  /// Ends at once.
+  /// Stops all reactors without draining and waits for their threads.
   void Stop();
 
   [[nodiscard]] net::Endpoint api() const noexcept { return EndpointOf(ListenerId::kApi); }
@@ -76,10 +77,10 @@ class Server {
   [[nodiscard]] net::Endpoint resp() const noexcept { return EndpointOf(ListenerId::kResp); }
   [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()); }
   [[nodiscard]] std::size_t rule_count() const;
-  /// The memory store: the only one, or what `local` policies count in.
+  /// The memory store: the only store, or with Redis the store of `local` failure policies.
   [[nodiscard]] Store& store() noexcept { return *store_; }
 
-  // --- What reports are made from (server_report.hpp), on the first reactor's thread ---
+  // --- For reports (server_report.hpp), on the first reactor's thread ---
   [[nodiscard]] const Config& config() const noexcept { return config_; }
   [[nodiscard]] const std::string& version() const noexcept { return options_.version; }
   [[nodiscard]] const std::string& node() const noexcept { return node_; }
@@ -118,11 +119,11 @@ class Server {
   /// Publishes a snapshot to every reactor. REQUIRES: compiling_ is held.
   void Publish(const std::shared_ptr<const Snapshot>& snapshot);
   void Use(Worker& worker, const std::shared_ptr<const Snapshot>& snapshot);
-  /// The fleet has another HMAC key than this node. Returns whether it is in use now.
+  /// Uses the HMAC key of the fleet, which differs from this node's. Returns true if it is in use.
   bool AdoptKey(const std::string& key);
   /// Applies changed overrides on all reactors. On the first reactor's thread.
   void OnOverrides(const FleetRegister::Delta& delta);
-  /// Calls `then` on the first reactor's thread when each reactor has done what was posted before.
+  /// Calls `then` on the first reactor's thread when every reactor has run its earlier tasks.
   void AfterAll(const std::function<void()>& then);
   static void ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest);
   [[nodiscard]] const Clock& clock() const noexcept {
@@ -139,8 +140,8 @@ class Server {
   std::atomic<std::size_t> draining_listeners_{0};
   ReloadStatus reloads_;
 
-  // Destroyed from the last to the first: listeners close their connections while workers are
-  // there, and fleet and register stop their timers while the first reactor is.
+  // Destroyed from the last to the first: listeners close their connections while the workers still
+  // exist, and fleet and register stop their timers while the first reactor still exists.
   std::unique_ptr<Store> store_;
   std::unique_ptr<AccessLog> access_log_;
   mutable std::mutex compiling_;  ///< Held from compiling a snapshot until it is published.
@@ -148,7 +149,7 @@ class Server {
   LiveOverrides overrides_{clock()};  ///< On the first reactor's thread.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<FleetMember> fleet_;             ///< nullptr: the memory store decides.
-  std::unique_ptr<FleetRegister> local_register_;  ///< Of a node without a fleet.
+  std::unique_ptr<FleetRegister> local_register_;  ///< The register of a node without a fleet.
   std::unique_ptr<AdminContext> admin_context_;
   std::unique_ptr<AdminFrontend> admin_frontend_;
   std::array<std::unique_ptr<ListenerGroup>, kListeners> groups_;  ///< By ListenerId.

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "admin/override_json.hpp"
+#include "gateway/gateway_metrics.hpp"
 #include "gateway/routing.hpp"
+#include "limiter/redis_metrics.hpp"
 #include "rules/limit_text.hpp"
 #include "rules/match_reason.hpp"
-#include "server/metric_families.hpp"
 #include "server/server.hpp"
 #include "telemetry/exposition.hpp"
 #include "telemetry/tally_metrics.hpp"
@@ -55,7 +56,8 @@ struct Counts {
   }
 };
 
-/// Cumulative, the last without an end. `count(i)`, `upper(i)`: of one bucket.
+/// Returns a histogram with cumulative buckets; the last one has no upper bound. `count(i)` and
+/// `upper(i)` return the count and the upper bound of one bucket.
 template <class Count, class Upper>
 json::object Histogram(std::size_t buckets, double seconds, Count count, Upper upper) {
   json::array all;
@@ -167,7 +169,7 @@ json::object RedisJson(const redis::RedisUrl& url, const GuardList& guards) {
                           &LatencyHistogram::UpperSeconds)}};
 }
 
-/// The first reactor's last problem; the others have the same Redis.
+/// Adds the last problem of the first reactor; the others use the same Redis.
 void AddLastError(const redis::Client& client, json::object& to) {
   if (client.problem().empty()) return;
   const auto age = std::chrono::steady_clock::now() - client.problem_at();
@@ -216,7 +218,7 @@ void Append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more)
   std::ranges::move(more, std::back_inserter(families));
 }
 
-/// Overrides, callers that were rejected, and changes by operators.
+/// Metrics of overrides, rejected callers and changes by operators.
 std::vector<MetricFamily> AdminMetrics(const Server& server) {
   using Type = MetricFamily::Type;
   MetricFamily overrides{
@@ -231,20 +233,20 @@ std::vector<MetricFamily> AdminMetrics(const Server& server) {
     });
     overrides.values.push_back({static_cast<double>(count), {{"kind", std::string(Name(kind))}}});
   }
-  // Since the start, if they were never read.
+  // The uptime, if the overrides were never read.
   const auto age = server.admin_context().fleet_register.age().value_or(
       std::chrono::floor<milliseconds>(server.uptime()));
   MetricFamily old{"tidegate_overrides_age_seconds",
-                   "Since the overrides that this node knows are known to be the fleet's.",
+                   "Time since this node last knew that its overrides are the fleet's.",
                    Type::kGauge,
                    {{static_cast<double>(age.count()) / 1e3}}};
   MetricFamily restored{"tidegate_overrides_restored_total",
-                        "Times that overrides had gone from Redis and this node put them back.",
+                        "Times that this node restored overrides that Redis had lost.",
                         Type::kCounter,
                         {{server.fleet() ? static_cast<double>(server.fleet()->restored()) : 0.0}}};
   MetricFamily refused{
       "tidegate_refused_callers_total",
-      "Requests and commands of callers whom nobody knows, or who may not do that.",
+      "Requests and commands rejected for an unknown token or insufficient rights.",
       Type::kCounter,
       {}};
   for (const ListenerId id : {ListenerId::kApi, ListenerId::kResp, ListenerId::kAdmin}) {
@@ -258,7 +260,7 @@ std::vector<MetricFamily> AdminMetrics(const Server& server) {
     }
   }
   MetricFamily changes{
-      "tidegate_admin_changes_total", "Changes that operators made here.", Type::kCounter, {}};
+      "tidegate_admin_changes_total", "Changes by operators on this node.", Type::kCounter, {}};
   for (std::size_t i = 0; i < kAdminActions; ++i) {
     changes.values.push_back({static_cast<double>(server.admin_context().counters[i].load()),
                               {{"action", std::string(Name(static_cast<AdminAction>(i)))}}});
@@ -326,7 +328,7 @@ std::string StatusJson(const Server& server) {
 
 std::string RulesJson(const Server& server) {
   const Snapshot& snapshot = server.admin_context().snapshot();
-  std::map<std::string_view, std::size_t> given;  // By operators.
+  std::map<std::string_view, std::size_t> given;  // Number of overrides by operators, by rule.
   const OverrideTable& table = OverridesOf(server);
   table.ForEach([&](const OverrideTable::Entry& entry) {
     const auto left = table.Left(entry);

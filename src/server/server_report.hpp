@@ -8,13 +8,15 @@ namespace tidegate {
 
 class Server;
 
-// What the admin API reports of a server. On the first reactor's thread.
+// Reports of the admin API about a server. All must be called on the first reactor's thread.
 
-/// The Prometheus text.
+/// Returns the metrics in the Prometheus text format.
 [[nodiscard]] std::string MetricsText(const Server& server);
-/// JSON: the state of the server; its rules; the hottest keys.
+/// Returns the state of the server as JSON.
 [[nodiscard]] std::string StatusJson(const Server& server);
+/// Returns the rules and their counts as JSON.
 [[nodiscard]] std::string RulesJson(const Server& server);
+/// Returns the hottest keys as JSON, at most `most` of each kind.
 [[nodiscard]] std::string HotJson(const Server& server, std::size_t most);
 
 }  // namespace tidegate

@@ -41,7 +41,7 @@ struct ListenerEntry {
   std::string_view name;
   ListenSpec Config::Listen::*spec;
 };
-/// By ListenerId.
+/// The sections of `listen`, by ListenerId.
 constexpr std::array<ListenerEntry, kListeners> kEntries = {{{"api", &Config::Listen::api},
                                                              {"admin", &Config::Listen::admin},
                                                              {"gateway", &Config::Listen::gateway},
@@ -51,15 +51,15 @@ Problem ErrorAt(const ListenerEntry& entry, std::string message) {
   return ErrorAt("listen." + std::string(entry.name), std::move(message));
 }
 
-/// What of `now` a listener that was started with `spec` can take over without a restart: the
-/// certificates, and which client certificates it asks for.
+/// Returns the specification that a listener started with `spec` has after a reload to `now`. Only
+/// its certificates, and the client certificates that it asks for, change without a restart.
 ListenSpec Effective(const ListenSpec& spec, const ListenSpec& now) {
   ListenSpec effective = spec;
   if (effective.tls && now.tls) effective.tls = now.tls;
   return effective;
 }
 
-/// Whether nothing of `now` waits for a restart.
+/// Returns true if no part of `now` needs a restart.
 bool Fits(const ListenSpec& spec, const ListenSpec& now) { return Effective(spec, now) == now; }
 
 net::TlsServer::Clients ClientsOf(ListenTls::Clients clients) noexcept {
@@ -89,7 +89,7 @@ Result<std::shared_ptr<const net::TlsServer>> MakeTls(const ListenTls& tls, bool
 }  // namespace
 
 void SnapshotCompiler::Check(const Config& config, Problems& problems) {
-  // Any key will do: nothing is decided with it.
+  // Any key will do, because nothing is decided with these rules.
   const auto identifier =
       MakeIdentifier(config.identity, config.client_ip, std::string(64, '0'), problems);
   if (identifier != nullptr) (void)RuleSet::Compile(config, identifier, problems);
@@ -97,8 +97,8 @@ void SnapshotCompiler::Check(const Config& config, Problems& problems) {
 
 std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, Problems& problems) {
   Config::Identity identity = config.identity;
-  // One node with another key would have buckets of its own and multiply every limit, so with Redis
-  // a new key needs a restart.
+  // A node with another key than the rest of the fleet would have its own buckets and so multiply
+  // every limit. With Redis a new key therefore needs a restart.
   if (started_with_.store.redis) identity.hmac_key = started_with_.identity.hmac_key;
   auto identifier = MakeIdentifier(identity, config.client_ip, hmac_key_, problems);
   if (identifier == nullptr) return nullptr;
@@ -125,13 +125,15 @@ std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, P
 std::shared_ptr<const Snapshot> SnapshotCompiler::Compile(const Config& config,
                                                           Problems& problems) {
   auto snapshot = CompileRules(config, problems);
-  if (snapshot == nullptr) return nullptr;
-  if (!started_with_.listen.gateway.off()) {
+  const bool gateway = !started_with_.listen.gateway.off();
+  if (snapshot != nullptr && gateway) {
     const Routing* const before = current_ == nullptr ? nullptr : current_->routes.get();
     snapshot->routes = Routing::Make(config, before, route_slots_, upstream_slots_, problems);
-    if (snapshot->routes == nullptr) return nullptr;
   }
-  if (!CompileTls(config, *snapshot, problems)) return nullptr;
+  // Certificates are read in any case: one reload reports the problems of all parts.
+  auto tls = CompileTls(config, problems);
+  if (snapshot == nullptr || !tls || (gateway && snapshot->routes == nullptr)) return nullptr;
+  snapshot->tls = *std::move(tls);
   if (current_ != nullptr && !KeepsAuthentication(config, *snapshot, problems)) return nullptr;
   in_force_ = config;
   current_ = snapshot;
@@ -140,13 +142,14 @@ std::shared_ptr<const Snapshot> SnapshotCompiler::Compile(const Config& config,
 
 std::shared_ptr<const Snapshot> SnapshotCompiler::CompileWithKey(const std::string& hmac_key) {
   hmac_key_ = hmac_key;
-  Problems ignored;  // It was compiled before.
+  Problems ignored;  // They were reported when this configuration was first compiled.
   const Config config = in_force_;
   return Compile(config, ignored);
 }
 
-bool SnapshotCompiler::CompileTls(const Config& config, Snapshot& snapshot,
-                                  Problems& problems) const {
+std::optional<Snapshot::Tls> SnapshotCompiler::CompileTls(const Config& config,
+                                                          Problems& problems) const {
+  Snapshot::Tls tls;
   for (std::size_t i = 0; i < kListeners; ++i) {
     const ListenSpec& started = started_with_.listen.*kEntries[i].spec;
     const ListenSpec& now = config.listen.*kEntries[i].spec;
@@ -156,22 +159,22 @@ bool SnapshotCompiler::CompileTls(const Config& config, Snapshot& snapshot,
     auto made = MakeTls(*now.tls, http);
     if (!made) {
       problems.push_back(ErrorAt(kEntries[i], "tls: " + made.error().message));
-      return false;
+      return std::nullopt;
     }
-    snapshot.tls[i] = *std::move(made);
+    tls[i] = *std::move(made);
   }
-  return true;
+  return tls;
 }
 
-/// Tokens are taken over at once, but what replaces them, a client CA for instance, may need a
-/// restart: the listener would be open until then.
+/// A reload changes tokens at once, but their replacement, such as a client CA, may need a restart.
+/// The listener would be open until then.
 bool SnapshotCompiler::KeepsAuthentication(const Config& config, const Snapshot& snapshot,
                                            Problems& problems) const {
   bool kept = true;
   for (const ListenerId id : {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp}) {
     const ListenerEntry& entry = kEntries[static_cast<std::size_t>(id)];
     const ListenSpec& started = started_with_.listen.*entry.spec;
-    // A listener that is as the file wants it may require what it wants.
+    // A listener that needs no restart is as the file describes it, even if that is open.
     if (started.off() || Fits(started, config.listen.*entry.spec) ||
         !current_->access->of(id).Required(current_->access->tokens) ||
         snapshot.access->of(id).Required(snapshot.access->tokens)) {
@@ -179,8 +182,8 @@ bool SnapshotCompiler::KeepsAuthentication(const Config& config, const Snapshot&
     }
     problems.push_back(
         ErrorAt(entry, "this reload would leave listener `" + std::string(entry.name) +
-                           "` without authentication: what it required was removed, and the "
-                           "replacement needs a restart"));
+                           "` without authentication: its tokens or client certificates were "
+                           "removed, and the replacement needs a restart"));
     kept = false;
   }
   return kept;
@@ -194,12 +197,12 @@ std::vector<std::string> SnapshotCompiler::NeedsRestart(const Config& config) co
     break;
   }
   Config::Store store = config.store;
-  store.on_failure = started_with_.store.on_failure;  // The rules carry it.
+  store.on_failure = started_with_.store.on_failure;  // Part of the rules: changes at once.
   if (store != started_with_.store) changed.emplace_back("store");
   if (config.limits != started_with_.limits) changed.emplace_back("limits");
   if (config.access_log != started_with_.access_log) changed.emplace_back("access_log");
   Config::Metrics metrics = config.metrics;
-  metrics.key_names = started_with_.metrics.key_names;  // Taken over at once.
+  metrics.key_names = started_with_.metrics.key_names;  // Changes at once.
   if (metrics != started_with_.metrics) changed.emplace_back("metrics");
   if (started_with_.store.redis && config.identity.hmac_key != started_with_.identity.hmac_key) {
     changed.emplace_back("identity.hmac_key");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,27 +13,27 @@
 
 namespace tidegate {
 
-/// Compiles configurations to Snapshots for one server, and keeps what lasts over reloads: the
-/// slots of counters, the upstreams with their state, the HMAC key. Calls must not overlap; the
-/// names of slots may be read at any time.
+/// Compiles configurations to Snapshots for one server, and keeps the state that outlives reloads:
+/// the slots of counters, the upstreams, the HMAC key. Not thread-safe, except for the names of
+/// slots, which may be read at any time.
 class SnapshotCompiler {
  public:
-  /// `started_with`: the configuration that listeners and store were made from. `hmac_key`: for
-  /// identities if the configuration has none.
+  /// `started_with` is the configuration that listeners and store were made from. `hmac_key` hashes
+  /// identities if the configuration has no key.
   SnapshotCompiler(const Config& started_with, std::string hmac_key)
       : started_with_(started_with), in_force_(started_with), hmac_key_(std::move(hmac_key)) {}
 
-  /// Compiles `config`, which is in force from now on. Returns nullptr, and changes nothing, if a
-  /// problem of severity kError was added. Waits for name servers, two seconds at most.
+  /// Compiles `config`, which is in force from now on. Returns nullptr and changes nothing if it
+  /// added a problem of severity kError. Waits at most two seconds for name servers.
   [[nodiscard]] std::shared_ptr<const Snapshot> Compile(const Config& config, Problems& problems);
   /// Compiles the configuration in force again, with another HMAC key.
   [[nodiscard]] std::shared_ptr<const Snapshot> CompileWithKey(const std::string& hmac_key);
-  /// The last snapshot that was compiled; nullptr before the first.
+  /// Returns the last snapshot that was compiled; nullptr before the first.
   [[nodiscard]] const std::shared_ptr<const Snapshot>& current() const noexcept { return current_; }
 
   /// The sections of `config` that take effect only after a restart.
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const;
-  /// Compiles the rules of `config` for their problems alone.
+  /// Compiles the rules of `config` only to find their problems.
   static void Check(const Config& config, Problems& problems);
 
   [[nodiscard]] const RuleSlots& rule_slots() const noexcept { return rule_slots_; }
@@ -41,8 +42,9 @@ class SnapshotCompiler {
 
  private:
   [[nodiscard]] std::shared_ptr<Snapshot> CompileRules(const Config& config, Problems& problems);
-  [[nodiscard]] bool CompileTls(const Config& config, Snapshot& snapshot, Problems& problems) const;
-  /// Whether every listener that requires authentication still does.
+  [[nodiscard]] std::optional<Snapshot::Tls> CompileTls(const Config& config,
+                                                        Problems& problems) const;
+  /// Returns true if every listener that requires authentication would still require it.
   [[nodiscard]] bool KeepsAuthentication(const Config& config, const Snapshot& snapshot,
                                          Problems& problems) const;
 

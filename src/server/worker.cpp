@@ -7,16 +7,14 @@ namespace tidegate {
 namespace {
 
 net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
-  // A draining connection gets a second for what may have been sent already.
+  // A draining connection waits one second for a request that may be on its way.
   return {limits.idle_timeout, limits.header_timeout, limits.body_timeout, limits.body_timeout,
           std::chrono::seconds{1}};
 }
 
 std::unique_ptr<Guard> MakeGuard(net::Reactor& reactor, const Worker::Options& options) {
   if (options.fleet == nullptr) return nullptr;
-  auto guard = std::make_unique<Guard>(reactor, options.fleet->GuardOptions(), options.store);
-  options.fleet->Join(reactor, *guard);
-  return guard;
+  return std::make_unique<Guard>(reactor, options.fleet->GuardOptions(), options.store);
 }
 
 }  // namespace

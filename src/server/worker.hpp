@@ -17,26 +17,26 @@
 
 namespace tidegate {
 
-/// A reactor, what runs on it, and the thread that runs it. Destroyed from the last member to the
-/// first: each uses those above it.
+/// A reactor, the components that run on it, and its thread. Each member uses those above it, so
+/// they are destroyed from the last to the first.
 struct Worker {
   struct Options {
     const Config& config;
-    Store& store;        ///< The memory store: the only one, or what `local` policies count in.
+    Store& store;        ///< The memory store: the only store, or that of `local` policies.
     FleetMember* fleet;  ///< nullptr: the memory store decides.
     std::shared_ptr<const Snapshot> snapshot;
     std::shared_ptr<const OverrideTable> overrides;
     Refusals& api_refusals;
     Refusals& resp_refusals;
-    AccessLog* access_log;  ///< nullptr: none is kept.
+    AccessLog* access_log;  ///< nullptr: there is no access log.
     std::string version;
     bool first;
   };
   explicit Worker(const Options& options);
 
-  /// Decides by `snapshot` from now on. On the reactor's thread, as all that follows.
+  /// Uses `snapshot` for new requests. On the reactor's thread.
   void Use(const std::shared_ptr<const Snapshot>& snapshot);
-  /// Calls that wait for Redis.
+  /// Returns the number of calls that wait for Redis. On the reactor's thread.
   [[nodiscard]] std::size_t waiting() const noexcept { return guard ? guard->waiting() : 0; }
 
   net::Reactor reactor;
@@ -44,9 +44,9 @@ struct Worker {
   std::unique_ptr<Guard> guard;  ///< nullptr: the memory store decides.
   DecisionPipeline pipeline;
   ApiFrontend api;
-  std::unique_ptr<RespFrontend> resp;  ///< nullptr: it is off; as the next.
-  std::unique_ptr<Gateway> gateway;
-  std::unique_ptr<UpstreamCare> care;  ///< With a gateway, on the first reactor only.
+  std::unique_ptr<RespFrontend> resp;  ///< nullptr: `listen.resp` is off.
+  std::unique_ptr<Gateway> gateway;    ///< nullptr: `listen.gateway` is off.
+  std::unique_ptr<UpstreamCare> care;  ///< Only on the first reactor, and only with a gateway.
   std::thread thread;
 };
 

@@ -156,7 +156,7 @@ TEST(AdminEdge, ABanThatCanMeetNobodyIsNotSaidToBeInForce) {
   const auto& one = listed.at("overrides").as_array().at(0).as_object();
   EXPECT_FALSE(one.at("in_force").as_bool());
   EXPECT_EQ(one.at("why").as_string(),
-            "the rule counts by cookie:session now, and no key of it is called so");
+            "the rule counts by cookie:session now and has no key with this name");
 }
 
 TEST(AdminEdge, WhatWasSaidOfARuleThatIsGoneCanBeLifted) {

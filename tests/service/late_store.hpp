@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that answers when the test says so, and a pipeline on it without a server around.
+// A store that answers when the test tells it to, and a pipeline on it without a server.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace tidegate::service {
 
-/// What a configuration compiles to.
+/// Compiles a configuration.
 inline std::shared_ptr<const Snapshot> SnapshotOf(std::string_view yaml) {
   ConfigReading reading = ParseConfig(yaml);
   for (const Problem& problem : reading.problems) {
@@ -30,8 +30,8 @@ inline std::shared_ptr<const Snapshot> SnapshotOf(std::string_view yaml) {
   return SnapshotCompiler(config, std::string(64, 'k')).Compile(config, reading.problems);
 }
 
-/// Keeps calls until FinishAll, as a store behind a network does. On one thread, but for `mode` and
-/// `held`.
+/// Holds calls until FinishAll, like a store behind a network. Used on one thread, except for
+/// `mode` and `held`.
 class LateStore final : public AsyncStore {
  public:
   enum class Mode { kLate, kFailsAllOnStart };
@@ -39,7 +39,7 @@ class LateStore final : public AsyncStore {
   std::atomic<std::size_t> held{0};
 
   void Start(Call& call) noexcept override {
-    // A connection that turns out to be broken when it is written to: those that wait fail first.
+    // As if a write finds the connection broken: the calls that wait fail before the new one.
     if (mode == Mode::kFailsAllOnStart) FinishAll();
     calls_.push_back(&call);
     held = calls_.size();
@@ -52,7 +52,7 @@ class LateStore final : public AsyncStore {
       inner_->Start(call);
     }
   }
-  /// The store that decides in the end.
+  /// The store that makes the decisions.
   [[nodiscard]] Store& inner() noexcept { return *inner_; }
 
  private:
@@ -60,7 +60,7 @@ class LateStore final : public AsyncStore {
   std::deque<Call*> calls_;
 };
 
-/// A pipeline on such a store.
+/// A pipeline on a LateStore.
 struct LatePipeline {
   explicit LatePipeline(std::string_view yaml)
       : pipeline(store, metrics, SnapshotOf(yaml), OverrideTable::Make({}, clock)) {}
@@ -82,7 +82,7 @@ inline void RunOn(net::Reactor& reactor, const std::function<void()>& task) {
   done.get_future().wait();
 }
 
-/// Waits until the loop has seen what had happened before: its next round tells of all of it.
+/// Waits until the reactor has handled all events that happened before this call.
 inline void AwaitRounds(net::Reactor& reactor) {
   for (int i = 0; i < 2; ++i) RunOn(reactor, [] {});
 }

@@ -146,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"CostNan", {"TG.DECIDE", "per-key", "a", "COST", "nan"}, "integer"},
         Bad{"CostFloat", {"TG.DECIDE", "per-key", "a", "COST", "1e309"}, "integer"},
         Bad{"CostTwice", {"TG.DECIDE", "per-key", "a", "COST", "1", "COST", "1"}, "twice"},
-        Bad{"CostWithout", {"TG.DECIDE", "per-key", "a", "COST"}, "lacks its value"},
-        Bad{"UnknownOption", {"TG.DECIDE", "per-key", "a", "PRICE", "1"}, "has no meaning here"},
+        Bad{"CostWithout", {"TG.DECIDE", "per-key", "a", "COST"}, "needs a value"},
+        Bad{"UnknownOption", {"TG.DECIDE", "per-key", "a", "PRICE", "1"}, "unknown option"},
         Bad{"LeaseOfAnother", {"TG.ACQUIRE", "per-key", "a", "l"}, "concurrency"},
         Bad{"EmptyLease", {"TG.ACQUIRE", "jobs", "192.0.2.1", ""}, "empty"},
         Bad{"LongLease", {"TG.ACQUIRE", "jobs", "192.0.2.1", std::string(257, 'x')}, "256 bytes"},
@@ -314,7 +314,8 @@ TEST(RespThrottleTest, MayBeOff) {
   config.resp.throttle = false;
   Service service(config);
   RespClient client(service.server().resp());
-  EXPECT_THAT(client.Ask({"CL.THROTTLE", "k", "4", "1", "1"}), HasSubstr("CL.THROTTLE is off"));
+  EXPECT_THAT(client.Ask({"CL.THROTTLE", "k", "4", "1", "1"}),
+              HasSubstr("CL.THROTTLE is disabled"));
   EXPECT_THAT(client.Ask({"TG.DECIDE", "per-key", "a"}), StartsWith("[0,3,2,"));
 }
 

@@ -17,9 +17,9 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr int kFrontends = 4;
-constexpr int kTimes = DecisionLatency::kEvery;  ///< So that one of them is timed.
+constexpr int kTimes = DecisionLatency::kEvery;  ///< Enough requests that one of them is timed.
 
-/// With a gateway without routes: requests are decided and counted before that matters.
+/// Has a gateway without routes: requests are decided and counted before they are routed.
 Config AllFrontends(const std::string& metrics) {
   Config config = Service::ConfigOf(
       "client_ip: {trusted_proxies: [127.0.0.1]}\n"
@@ -47,7 +47,7 @@ void AskEveryFrontend(Service& service) {
   }
 }
 
-/// The timer's report is there within half a second.
+/// Waits until a metric that a timer reports is not 0, and returns it.
 double Await(Service& service, std::string_view metric) {
   const auto latest = std::chrono::steady_clock::now() + kPatience;
   double value = 0;
@@ -70,7 +70,7 @@ TEST(TallyTest, CountsAndTimesTheDecisionsOfEveryFrontend) {
   EXPECT_GT(service.Metric("tidegate_decision_seconds_sum"), 0);
   const double asked = Await(service, R"(tidegate_hot_key_rate{by="requests",rank="1"})");
   EXPECT_GT(asked, 0);
-  // One key at all frontends: its counts are exact.
+  // All frontends used one key, so its counts are exact.
   const std::string metrics = service.Metrics();
   EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_rate{by="denials",rank="1"})"));
   EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_error_rate{by="requests"} 0)"));
@@ -78,7 +78,7 @@ TEST(TallyTest, CountsAndTimesTheDecisionsOfEveryFrontend) {
   EXPECT_THAT(metrics, Not(HasSubstr("alice")));
 }
 
-TEST(TallyTest, NothingIsCountedWhereItIsOff) {
+TEST(TallyTest, CountsNothingIfMetricsAreOff) {
   Service service(AllFrontends("metrics: {decisions: false, hot_keys: 0}\n"));
   AskEveryFrontend(service);
   const std::string metrics = service.Metrics();
@@ -87,7 +87,7 @@ TEST(TallyTest, NothingIsCountedWhereItIsOff) {
   EXPECT_THAT(metrics, Not(HasSubstr("tidegate_hot_key_rate{")));
 }
 
-TEST(TallyTest, ChangesNeedARestart) {
+TEST(TallyTest, ChangedMetricsNeedARestart) {
   Service service(AllFrontends(""));
   Config config = Service::ConfigOf("metrics: {hot_keys: 7}\n");
   EXPECT_THAT(service.server().NeedsRestart(config), testing::Contains("metrics"));

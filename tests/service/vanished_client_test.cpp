@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that vanishes while the store is slow, at each frontend. Its call is dropped: when the
-// store returns it, nothing of the client is touched and nothing is leaked. The address sanitizer
-// sees both; that the connection goes at once is checked here.
+// A client of each frontend vanishes while the store holds its call. The frontend must close the
+// connection at once and drop the call. When the store returns the call, no memory of the client
+// may be used and nothing may leak, which the address sanitizer checks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ routes: [ { id: all, upstream: up } ]
 upstreams: { up: { targets: [ "http://127.0.0.1:9" ] } }
 )";
 
-/// A frontend's listener on a reactor of its own, before a store that answers late.
+/// A frontend's listener on its own reactor, with a store that answers late.
 class VanishedClientTest : public testing::Test {
  protected:
   void Begin(std::string_view yaml = kConfig) { late_.emplace(yaml); }
@@ -47,7 +47,7 @@ class VanishedClientTest : public testing::Test {
     listener_->Start();
     thread_ = std::thread([this] { reactor_.Run(std::nullopt); });
   }
-  /// Sends `text`, vanishes when the store holds `calls` of it, and lets the store answer.
+  /// Sends `text`, resets the connection when the store holds `calls` calls, and lets it answer.
   void Vanish(const std::string& text, std::size_t calls) {
     Client client(port_);
     client.Send(text);
@@ -59,7 +59,7 @@ class VanishedClientTest : public testing::Test {
     RunOn(reactor_, [&] { late_->store.FinishAll(); });
     AwaitRounds(reactor_);
   }
-  /// Whoever comes next is answered.
+  /// Sends `text` on a new connection, lets the store answer, and returns the answer.
   [[nodiscard]] std::string AskAgain(const std::string& text, std::string_view until) {
     Client client(port_);
     client.Send(text);
@@ -82,18 +82,18 @@ class VanishedClientTest : public testing::Test {
   std::thread thread_;
 };
 
-TEST_F(VanishedClientTest, AtTheHttpApi) {
+TEST_F(VanishedClientTest, HttpApiDropsItsCall) {
   Begin();
   ApiFrontend frontend(late_->pipeline, refusals_);
   Listen<net::HttpListener>(frontend);
   const std::string decide = Post("/v1/decide", R"({"rule":"r","identity":"a"})");
   Vanish(decide, 1);
-  Vanish(decide + decide, 1);  // The second one waits behind the first.
+  Vanish(decide + decide, 1);  // The second request waits for the first.
   EXPECT_THAT(AskAgain(decide, "]}\n"), HasSubstr("\"remaining\":997"));
   TearDown();
 }
 
-TEST_F(VanishedClientTest, WithABatch) {
+TEST_F(VanishedClientTest, HttpApiDropsAllCallsOfABatch) {
   Begin();
   ApiFrontend frontend(late_->pipeline, refusals_);
   Listen<net::HttpListener>(frontend);
@@ -105,7 +105,7 @@ TEST_F(VanishedClientTest, WithABatch) {
   TearDown();
 }
 
-TEST_F(VanishedClientTest, AtForwardAuth) {
+TEST_F(VanishedClientTest, ForwardAuthDropsItsCall) {
   Begin();
   ApiFrontend frontend(late_->pipeline, refusals_);
   Listen<net::HttpListener>(frontend);
@@ -117,18 +117,18 @@ TEST_F(VanishedClientTest, AtForwardAuth) {
   TearDown();
 }
 
-TEST_F(VanishedClientTest, AtTheRedisProtocol) {
+TEST_F(VanishedClientTest, RespDropsAllCallsOfAPipeline) {
   Begin();
   RespFrontend frontend(late_->pipeline, refusals_, "test");
   Listen<RespListener>(frontend);
   Vanish("TG.DECIDE r a\r\nTG.DECIDE r a\r\nNONSENSE\r\nTG.DECIDE r a\r\n", 2);
-  // A command that changes something waits for those before it, and is never begun.
+  // TG.RESET waits for the command before it, so it is never started.
   Vanish("TG.DECIDE r a\r\nTG.RESET r a\r\n", 1);
   EXPECT_THAT(AskAgain("TG.DECIDE r a\r\n", "quota"), HasSubstr(":996\r\n"));
   TearDown();
 }
 
-TEST_F(VanishedClientTest, AtTheGateway) {
+TEST_F(VanishedClientTest, GatewayEndsItsPassage) {
   Begin();
   Gateway gateway(reactor_, late_->pipeline, {.limits = {}});
   Listen<GatewayListener>(gateway);
@@ -138,8 +138,7 @@ TEST_F(VanishedClientTest, AtTheGateway) {
   TearDown();
 }
 
-/// The lease that the store grants to a client that is gone is given back.
-TEST_F(VanishedClientTest, AtTheGatewayWithALease) {
+TEST_F(VanishedClientTest, GatewayReleasesLeaseGrantedAfterTheClientLeft) {
   Begin(kLeases);
   Gateway gateway(reactor_, late_->pipeline, {.limits = {}});
   Listen<GatewayListener>(gateway);
@@ -147,7 +146,7 @@ TEST_F(VanishedClientTest, AtTheGatewayWithALease) {
   EXPECT_EQ(late_->store.held, 0u);  // FinishAll has answered the release, too.
   const std::string next = AskAgain("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "\r\n\r\n");
   EXPECT_THAT(next, testing::Not(HasSubstr("429"))) << "the lease is still held";
-  // The release of that one.
+  // Answers the release of the second lease.
   RunOn(reactor_, [&] { late_->store.FinishAll(); });
   TearDown();
 }

@@ -20,26 +20,25 @@ using net::Channel;
 using Kind = net::Deadlines::Kind;
 using Arguments = std::span<const std::string_view>;
 
-/// So many commands, or reads, of one connection in a row, then the others have their turn.
+/// Commands, and reads, of one connection in a row before other connections get their turn.
 constexpr int kMaxTurn = 1024;
 constexpr int kMaxReads = 16;
-/// So many of one connection are with the store at once; those behind them wait in the socket.
+/// Pending calls of one connection; further commands stay in the socket.
 constexpr std::size_t kMaxWaiting = 1024;
-/// So many are read before the first of them is put to the store.
+/// Commands that are prepared before the first of them is started.
 constexpr int kMaxPrepared = 16;
-/// A whole command, with all its elements.
+/// Bytes of one command, with all its elements.
 constexpr std::size_t kMaxCommand = 256u << 10;
-/// So much has been answered and not been taken: nothing more is begun until it is.
+/// Bytes of replies that the client has not read; no command is started while there are more.
 constexpr std::size_t kMaxUnsent = 256u << 10;
-/// A command that comes, or an answer that is taken, more slowly than this: bytes per deadline.
+/// Bytes per deadline that a client must at least send of a command, or read of the replies.
 constexpr std::size_t kMinProgress = 1024;
 
-/// Of those who have not said who they are: what fits the buffer that everybody has.
+/// Limits before authentication: a command must fit the buffer that every connection has.
 constexpr net::RespLimits kStranger{.elements = 10, .bulk_bytes = 8u << 10};
 constexpr net::RespLimits kCaller{};
 
-/// A peer that is gone without a word is found out, though it may be silent for as long as it
-/// likes.
+/// Lets TCP detect peers that vanished: authenticated clients have no idle timeout.
 void KeepAlive(int socket) noexcept {
   const int on = 1;
   const int idle = 120;
@@ -51,7 +50,8 @@ void KeepAlive(int socket) noexcept {
   (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-/// `GET / HTTP/1.1`, `POST ...` and `Host: ...`: a browser, or somebody who makes one speak here.
+/// True for `GET / HTTP/1.1`, `POST ... HTTP/1.1` and `Host: ...`: the client is a browser, perhaps
+/// directed here by an attacker's page.
 bool IsHttp(Arguments arguments) noexcept {
   const std::string_view name = arguments.front();
   if (name == "Host:" || name == "host:") return true;
@@ -114,15 +114,15 @@ void RespConnection::Close() {
 
 void RespConnection::OnReady(std::uint32_t events) {
   if (state_ == State::kClosed) return;
-  // A reset connection takes no reply. (A client that only ended its own side still reads.)
-  if ((events & (EPOLLHUP | EPOLLERR)) != 0) return Close();
   channel_.OnEvents(events);
+  // A reset connection takes no reply, so the calls in progress are dropped.
+  if ((events & EPOLLERR) != 0 && first_ != nullptr) return Close();
   turn_ = 0;
   try {
     Advance(events != 0 && listener_.reactor().crowded() ? Answers::kLater : Answers::kNow);
   } catch (const std::bad_alloc&) {
     advancing_ = false;
-    Close();  // Without memory for this one, the others shall go on.
+    Close();  // Out of memory: give up this connection so that the others can go on.
   }
 }
 
@@ -143,7 +143,7 @@ void RespConnection::Advance(Answers answers) {
     Process();
     more = state_ == State::kOpen || state_ == State::kLingers;
     if (turn_ >= kMaxTurn || reads == kMaxReads || channel_.pending() > kMaxUnsent) break;
-    // What is there and may not be begun yet is not added to.
+    // Read no more while commands that have been read may not be started yet.
     if (more && state_ == State::kOpen && waiting_ > 0 && !channel_.input().empty()) break;
     if (more) {
       more = Read();
@@ -170,13 +170,13 @@ bool RespConnection::Read() {
     case Channel::Got::kNothing:
       return false;
     case Channel::Got::kFull:
-      // Strangers get no more than what everybody has.
+      // Only an authenticated client gets a larger buffer.
       if (channel_.Compact()) return true;
       if (rights_ != Rights::kNone && channel_.Grow(kMaxCommand)) return true;
       Refuse("Protocol error: too big a command");
       return false;
     case Channel::Got::kEnd:
-      // `printf ... | nc`: what was asked is still answered.
+      // As in `printf ... | nc`: the commands before the end are still answered.
       if (state_ == State::kLingers) {
         Close();
       } else {
@@ -194,7 +194,7 @@ void RespConnection::Process() {
   using Progress = net::RespCommandParser::Progress;
   while (state_ == State::kOpen && turn_ < kMaxTurn && waiting_ < kMaxWaiting && !barrier_ &&
          !channel_.input().empty() && channel_.pending() <= kMaxUnsent) {
-    if (snapshot_ != frontend().pipeline().snapshot()) CheckRights();
+    if (access_ != frontend().pipeline().snapshot()->access) CheckRights();
     switch (parser_.Parse(channel_.input(), rights_ == Rights::kNone ? kStranger : kCaller)) {
       case Progress::kMore:
         return StartPrepared();
@@ -206,7 +206,7 @@ void RespConnection::Process() {
       case Progress::kCommand: {
         const Arguments arguments = parser_.arguments();
         const RespWordInfo* const word = FindRespWord(arguments.front());
-        // Those before it are answered first.
+        // The commands before this one are answered first.
         if (waiting_ > 0 && (word == nullptr || word->kind != RespWordInfo::Kind::kAsks)) {
           StartPrepared();
           if (waiting_ > 0) return;
@@ -264,42 +264,42 @@ void RespConnection::Decide(const RespWordInfo& word, Arguments arguments) {
     frontend().refusals().Note(peer_, word.name, Refusals::Why::kRights);
     return ReplyError(
         token_.empty()
-            ? "NOPERM quota is given back only to callers who are known: set `access.tokens`, and "
-              "AUTH with one"
-            : "NOPERM this token may ask only: quota is given back to those whose tokens say "
-              "`all`");
+            ? "NOPERM only authenticated callers may give quota back: set `access.tokens`, and "
+              "AUTH with one of them"
+            : "NOPERM this token has the right `ask`: giving quota back needs a token with the "
+              "right `all`");
   }
-  DecisionCall& call = frontend().pipeline().Begin();
+  DecisionCallPtr owned(&frontend().pipeline().Begin());
+  DecisionCall& call = *owned;
   call.Attach<RespPending>(this);
   std::string problem;
   if (word.word == RespWord::kThrottle ? PrepareThrottle(call, arguments, problem)
                                        : PrepareQuestion(call, word, arguments, problem)) {
-    // A command by itself is started at once.
+    // A single command is started at once, so it needs no prefetch.
     const bool alone = unstarted_ == 0 && channel_.input().size() <= parser_.consumed();
     if (!alone && !call.matched.charges.empty()) frontend().pipeline().Prefetch(call);
-    Append(call);
+    Append(std::move(owned));
     if (unstarted_++ == 0) prepared_ = &call;
     if (barrier_) StartPrepared();
     return;
   }
-  call.Drop();
   ReplyError("ERR " + problem);
 }
 
 void RespConnection::ReplyError(std::string_view text) {
   if (first_ == nullptr) return writer().Error(text);
-  DecisionCall& call = frontend().pipeline().Begin();
-  RespPending& pending = call.Attach<RespPending>(this);
+  DecisionCallPtr call(&frontend().pipeline().Begin());
+  RespPending& pending = call->Attach<RespPending>(this);
   pending.form = RespPending::Form::kError;
-  pending.error = call.Keep(text);
+  pending.error = call->Keep(text);
   pending.ready = true;
-  Append(call);
+  Append(std::move(call));
 }
 
 bool RespConnection::PrepareThrottle(DecisionCall& call, Arguments arguments,
                                      std::string& problem) {
   if (!call.snapshot().resp.throttle) {
-    problem = "CL.THROTTLE is off: the configuration allows it with `resp: {throttle: true}`";
+    problem = "CL.THROTTLE is disabled: the configuration enables it with `resp: {throttle: true}`";
     return false;
   }
   Throttle throttle;
@@ -309,22 +309,16 @@ bool RespConnection::PrepareThrottle(DecisionCall& call, Arguments arguments,
     problem = quota.error().message;
     return false;
   }
-  const RuleSet& rules = *call.snapshot().rules;
-  const auto identity = rules.identifier().FromKey(throttle.key, call.memory());
-  if (!identity) {
-    problem = identity.error().message;
+  const bool look = throttle.quantity == 0;
+  if (const auto error =
+          AddInlineCharge(call, throttle.key, *quota, look ? 1 : throttle.quantity, {})) {
+    problem = error->message;
     return false;
   }
   RespPending& pending = call.Attached<RespPending>();
   pending.form = RespPending::Form::kThrottle;
   pending.quantity = throttle.quantity;
-  call.kind = throttle.quantity == 0 ? Call::Kind::kPeek : Call::Kind::kApply;
-  call.matched.Add({.rule = kInlineRule,
-                    .identity = *identity,
-                    .quota = &call.inline_quota.emplace(*quota),
-                    .cost = throttle.quantity == 0 ? 1 : throttle.quantity,
-                    .on_failure = rules.on_failure()},
-                   nullptr);
+  call.kind = look ? Call::Kind::kPeek : Call::Kind::kApply;
   return true;
 }
 
@@ -345,19 +339,19 @@ bool RespConnection::PrepareQuestion(DecisionCall& call, const RespWordInfo& wor
   return true;
 }
 
-void RespConnection::Append(DecisionCall& call) noexcept {
+void RespConnection::Append(DecisionCallPtr call) noexcept {
   if (first_ == nullptr) {
-    first_ = &call;
+    first_ = call.get();
   } else {
-    last_->Attached<RespPending>().next = &call;
+    last_->Attached<RespPending>().next = call.get();
   }
-  last_ = &call;
+  last_ = call.release();
   ++waiting_;
 }
 
 void RespConnection::StartPrepared() {
   unstarted_ = 0;
-  // Errors are among them, and are ready.
+  // The list contains errors too; they are ready and need no start.
   for (DecisionCall* call = std::exchange(prepared_, nullptr); call != nullptr;) {
     const RespPending& pending = call->Attached<RespPending>();
     DecisionCall* const next = pending.next;
@@ -391,10 +385,10 @@ void RespConnection::Arm(Kind kind) noexcept {
   listener_.reactor().deadlines().Arm(*this, kind);
 }
 
-/// What is waited for next, and for how long.
+/// Arms the deadline of the event that the connection waits for next.
 void RespConnection::Settle() {
   if (state_ == State::kClosed) return;
-  // Whoever must say who he is has so long for it, whatever he does meanwhile.
+  // The deadline for authentication is fixed: no other input prolongs it.
   if (rights_ == Rights::kNone && state_ == State::kOpen && !draining_) return Arm(Kind::kHeader);
   if (channel_.blocked()) return Arm(Kind::kWrite);
   if (state_ == State::kEnding && first_ == nullptr) {
@@ -415,8 +409,8 @@ void RespConnection::Settle() {
   } else if (first_ == nullptr && !channel_.input().empty() && turn_ < kMaxTurn) {
     return Arm(Kind::kBody);
   }
-  // Whoever is known may be silent for as long as he likes, as with Redis; a store has a deadline
-  // of its own.
+  // An authenticated client may be idle without limit, as with Redis, and a call of the store has a
+  // deadline of its own.
   armed_ = false;
   net::Deadlines::Disarm(*this);
 }
@@ -433,7 +427,7 @@ void RespConnection::OnDeadline(Kind kind) {
       if (progress >= kMinProgress) return Arm(kind);
       break;
     case Kind::kLinger:
-      // Something came while it was draining: that is answered first.
+      // A command arrived while the listener was draining: answer it first.
       if (state_ == State::kOpen && (first_ != nullptr || !channel_.input().empty())) {
         return Arm(kind);
       }

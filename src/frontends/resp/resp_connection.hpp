@@ -22,12 +22,13 @@ namespace tidegate {
 class RespFrontend;
 class RespListener;
 
-/// One client that speaks the Redis protocol. Commands are answered in their order. Decisions of a
-/// pipeline go to the store together, and their replies leave in one write. A command that changes
-/// something waits for those before it, and those behind it wait for its reply.
+/// The connection of one client of the Redis protocol. Replies are sent in the order of the
+/// commands. The decisions of a pipeline go to the store together, and their replies are sent in
+/// one write. A command that changes something waits for the commands before it, and the commands
+/// after it wait for its reply.
 ///
-/// It owns itself and is deleted when it is closed. Calls that are still with the store are
-/// dropped.
+/// The connection owns itself and is deleted when it is closed. Calls that the store still has are
+/// dropped then.
 class RespConnection final : public net::Connection, public net::Deadlines::Node {
  public:
   RespConnection(RespListener& listener, net::Accepted accepted);
@@ -37,58 +38,59 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   void Drain() override;
   void Close() override;
 
-  /// The reply to one of its commands is ready: what can be sent leaves in the reactor's next
-  /// round.
+  /// Called when the reply to one of its commands is ready. Replies that can be sent are written in
+  /// the reactor's next round.
   void OnReplyReady();
 
  private:
   enum class State : std::uint8_t {
     kOpen,
-    kEnding,   ///< Nothing more is read; what is under way is answered.
-    kLingers,  ///< All is said: what still comes is dropped, so that what was said arrives.
+    kEnding,   ///< Nothing more is read; commands in progress are still answered.
+    kLingers,  ///< All replies are sent. Input is read and dropped, so that no reset loses them.
     kClosed,
   };
 
   void OnReady(std::uint32_t events) override;
   void OnDeadline(net::Deadlines::Kind kind) override;
 
-  /// In a round in which several clients have asked, answers leave when all of them have been read:
-  /// the first that leaves wakes its reader, who would else work against us for each of the others.
+  /// When replies are sent. In a round with input from several clients they are sent after all of
+  /// the input has been read (kLater): the first reply wakes a client, which would then compete for
+  /// the CPU while the others are still being read.
   enum class Answers : bool { kNow, kLater };
   void Advance(Answers answers);
-  /// False: nothing more can be read now.
+  /// Returns false if nothing more can be read now.
   [[nodiscard]] bool Read();
-  /// The commands that are there, as far as they may be begun.
+  /// Executes the commands that have been read, as far as they may be started.
   void Process();
   void Execute(std::span<const std::string_view> arguments);
-  /// The connection ends with it.
+  /// Replies with an error and ends the connection.
   void Refuse(std::string_view problem);
-  /// Somebody speaks HTTP.
+  /// Answers a client that sent an HTTP request, and ends the connection.
   void RefuseHttp();
   void Settle();
   void Arm(net::Deadlines::Kind kind) noexcept;
-  /// Writes what is answered, up to the first that is not.
+  /// Writes the replies that are ready, up to the first that is not.
   void WriteReady();
 
   void Decide(const RespWordInfo& word, std::span<const std::string_view> arguments);
-  /// False: `problem` says what is wrong.
+  /// Fills `call` from the arguments. Returns false if they are invalid; `problem` says why.
   [[nodiscard]] bool PrepareThrottle(DecisionCall& call,
                                      std::span<const std::string_view> arguments,
                                      std::string& problem);
   [[nodiscard]] bool PrepareQuestion(DecisionCall& call, const RespWordInfo& word,
                                      std::span<const std::string_view> arguments,
                                      std::string& problem);
-  /// Adds the call behind those that are answered before it.
-  void Append(DecisionCall& call) noexcept;
-  /// Starts the calls that are prepared. Commands are read first, a few at a time, so that what the
-  /// store needs for them is loaded from far memory side by side.
+  /// Adds the call to the end of the list of pending replies.
+  void Append(DecisionCallPtr call) noexcept;
+  /// Starts the prepared calls. A few commands are prepared before the first is started, so that
+  /// the store can load their keys from memory in parallel.
   void StartPrepared();
-  /// Drops all calls: the client is gone.
+  /// Drops all calls, because the client is gone.
   void DropCalls() noexcept;
-  /// Replies with an error, behind the replies that are pending.
+  /// Replies with an error, after the pending replies.
   void ReplyError(std::string_view text);
 
-  // resp_session.cpp: what concerns the connection alone.
+  // resp_session.cpp: commands that concern only the connection.
   void ExecuteHere(const RespWordInfo& word, std::span<const std::string_view> arguments);
   void Auth(std::span<const std::string_view> arguments);
   void Hello(std::span<const std::string_view> arguments);
@@ -97,9 +99,10 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   void Config(std::span<const std::string_view> arguments);
   void Info();
   void ResetSession();
-  /// A text: the error. REQUIRES: one or two.
+  /// Authenticates with `[name] token`. Returns an error, or an empty text if it succeeded.
+  /// REQUIRES: one or two arguments.
   [[nodiscard]] std::string_view LogIn(std::span<const std::string_view> arguments);
-  /// Again whenever other tokens are in force.
+  /// Determines the client's rights under the current snapshot.
   void CheckRights();
   [[nodiscard]] RespWriter writer() { return {channel_.out(), version_}; }
   [[nodiscard]] RespFrontend& frontend() noexcept;
@@ -118,17 +121,17 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
 
   int version_ = 2;
   Rights rights_ = Rights::kNone;
-  SnapshotRef snapshot_;  ///< The one whose tokens gave the rights.
-  std::string token_;     ///< That the client presented; empty: none.
-  std::string name_;      ///< By CLIENT SETNAME.
+  std::shared_ptr<const AccessControl> access_;  ///< By which rights_ was determined.
+  std::string token_;  ///< The token that the client presented; empty: none.
+  std::string name_;   ///< Set by CLIENT SETNAME.
 
-  DecisionCall* first_ = nullptr;  ///< Whose reply is sent next.
+  DecisionCall* first_ = nullptr;  ///< The call whose reply is sent next.
   DecisionCall* last_ = nullptr;
-  std::size_t waiting_ = 0;           ///< Calls from first_ to last_.
-  DecisionCall* prepared_ = nullptr;  ///< The first of them that is not started.
-  int unstarted_ = 0;                 ///< How many are not started.
-  bool barrier_ = false;              ///< The last call changes something: nothing may overtake it.
-  int turn_ = 0;                      ///< Commands since the reactor called.
+  std::size_t waiting_ = 0;           ///< Number of calls from first_ to last_.
+  DecisionCall* prepared_ = nullptr;  ///< The first call that is not started.
+  int unstarted_ = 0;                 ///< Number of calls that are not started.
+  bool barrier_ = false;              ///< The last call changes something: no call may pass it.
+  int turn_ = 0;                      ///< Commands executed since the last OnReady.
 };
 
 }  // namespace tidegate

@@ -14,11 +14,11 @@
 
 namespace tidegate {
 
-/// The Redis protocol on one reactor: what its connections share.
+/// The Redis protocol on one reactor: the state that its connections share.
 class RespFrontend final : public DecisionListener {
  public:
-  /// Pipeline and refusals must outlive the frontend. `version`: of this program, for INFO and
-  /// HELLO.
+  /// Pipeline and refusals must outlive the frontend. `version` is the version of this program, for
+  /// INFO and HELLO.
   RespFrontend(DecisionPipeline& pipeline, Refusals& refusals, std::string version)
       : pipeline_(pipeline), refusals_(refusals), version_(std::move(version)) {}
 
@@ -27,13 +27,13 @@ class RespFrontend final : public DecisionListener {
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
 
-  /// Tells the connection that the reply to a command is ready.
+  /// Notifies the connection that the reply to a command is ready.
   void OnDecided(DecisionCall& call) noexcept override;
 
-  /// The quota that a caller brought, by its numbers: the same few come again and again.
+  /// Returns the quota for the numbers in a command, from a cache: most callers repeat a few.
   [[nodiscard]] const Result<Quota>& QuotaOf(const QuotaSpec& spec);
 
-  /// A connection id that is unique in the process.
+  /// Returns a connection id that is unique in the process.
   [[nodiscard]] static std::uint64_t NextId() noexcept;
 
  private:

@@ -12,7 +12,7 @@ bool HasLease(RespWord word) noexcept {
   return word == RespWord::kAcquire || word == RespWord::kRenew || word == RespWord::kRelease;
 }
 
-/// The options that a command takes, besides WITH.
+/// The options that a command takes besides WITH.
 unsigned OptionsOf(RespWord word) noexcept {
   switch (word) {
     case RespWord::kDecide:
@@ -71,15 +71,15 @@ std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::stri
   }
   std::size_t named = 0;
   const unsigned options = OptionsOf(word.word);
-  // Without a plain value all of them have names: `TG.DECIDE rule "" WITH client_ip 192.0.2.1`.
+  // With an empty identity all values are named: `TG.DECIDE rule "" WITH client_ip 192.0.2.1`.
   if (!arguments[2].empty()) question.identity.push_back({{}, arguments[2]});
   while (at < arguments.size()) {
     const std::string_view option = arguments[at];
     if (EqualsIgnoreCase(option, "with")) {
       if (at + 2 >= arguments.size()) return "WITH takes a source and its value";
-      if (++named > 16) return "WITH stands here too often";
+      if (++named > 16) return "too many WITH: at most 16 are allowed";
       question.identity.push_back({arguments[at + 1], arguments[at + 2]});
-      if (arguments[at + 1].empty()) return "the source behind WITH is empty";
+      if (arguments[at + 1].empty()) return "the source after WITH is empty";
       at += 3;
       continue;
     }
@@ -88,10 +88,10 @@ std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::stri
                             : EqualsIgnoreCase(option, "age") ? Question::kAge
                                                               : 0u;
     if ((member & options) == 0) {
-      return "\"" + Printable(option) + "\" has no meaning here: " + Takes(word);
+      return "unknown option \"" + Printable(option) + "\": " + Takes(word);
     }
-    if (question.Has(member)) return Printable(option) + " stands here twice";
-    if (at + 1 >= arguments.size()) return Printable(option) + " lacks its value";
+    if (question.Has(member)) return Printable(option) + " occurs twice";
+    if (at + 1 >= arguments.size()) return Printable(option) + " needs a value";
     question.members |= member;
     const std::string_view value = arguments[at + 1];
     if (member == Question::kId) {

@@ -12,11 +12,11 @@
 
 namespace tidegate {
 
-/// What a TG command asks the store for.
+/// Returns the store operation of a TG command.
 [[nodiscard]] Call::Kind KindOf(RespWord word) noexcept;
 
-/// Reads the arguments of a TG command, which begin with its name, as views. Returns what is wrong
-/// with them; empty: nothing.
+/// Reads the arguments of a TG command, which begin with its name, into `question` as views.
+/// Returns an error message, or an empty text if they are valid.
 [[nodiscard]] std::string ReadRespQuestion(const RespWordInfo& word,
                                            std::span<const std::string_view> arguments,
                                            Question& question);

@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 
 std::int64_t Millis(Micros duration) noexcept { return ceil<milliseconds>(duration).count(); }
 
-/// `limit`, `remaining` and the time until the quota is full are -1 where nothing was counted.
+/// Writes the seven elements of version 2. `limit`, `remaining` and the time until the quota is
+/// full are -1 if nothing was counted.
 void WriteNumbers(RespWriter& writer, const Decision& decision, bool allowed) {
   const bool counted = IsCounted(decision);
   writer.Array(7);
@@ -27,7 +28,7 @@ void WriteNumbers(RespWriter& writer, const Decision& decision, bool allowed) {
   writer.Text(Name(decision.reason));
 }
 
-/// The members of the JSON, present where they are present there.
+/// Writes the map of version 3: the members of the JSON answer, each present when it is there.
 void WriteMap(RespWriter& writer, const Decision& decision, bool allowed) {
   const bool counted = IsCounted(decision);
   const bool waits = !allowed && !decision.never;
@@ -78,7 +79,7 @@ void WriteReply(RespWriter& writer, DecisionCall& call) {
   if (pending.form == RespPending::Form::kDone) {
     if (decision.decided_by == DecidedBy::kClosed) {
       return writer.Error(
-          "UNAVAILABLE the store did not answer, and the rule is `closed` then: try again");
+          "UNAVAILABLE the store did not answer, and the rule is `closed`: try again");
     }
     return writer.Integer(call.done == Done::kApplied ? 1 : 0);
   }

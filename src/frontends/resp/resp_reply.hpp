@@ -11,24 +11,25 @@ namespace tidegate {
 
 class RespConnection;
 
-/// A command whose reply is pending, in the order of a connection's commands. Attached to its call.
+/// A command whose reply is pending: an element of the list of its connection's commands, in their
+/// order. Attached to its call.
 struct RespPending {
   enum class Form : std::uint8_t {
     kThrottle,  ///< The five integers of redis-cell.
-    kDecision,  ///< Times in milliseconds, who decided and why; a map in version 3.
-    kDone,      ///< 1 or 0: whether there was something to do.
-    kError,     ///< `error`: the command was not carried out.
+    kDecision,  ///< Numbers, with times in milliseconds, who decided and why; a map in version 3.
+    kDone,      ///< 1 if the operation changed something, otherwise 0.
+    kError,     ///< The text of `error`; the command was not executed.
   };
 
   RespConnection* connection = nullptr;
-  DecisionCall* next = nullptr;  ///< The command behind it.
+  DecisionCall* next = nullptr;  ///< The call of the next command.
   Form form = Form::kDecision;
   bool ready = false;         ///< The reply can be written.
-  std::int64_t quantity = 1;  ///< Of CL.THROTTLE.
-  std::string_view error;     ///< In the call's memory.
+  std::int64_t quantity = 1;  ///< The quantity of CL.THROTTLE.
+  std::string_view error;     ///< Lives in the call's memory.
 };
 
-/// Writes the reply to the command that `call` decides. REQUIRES: it is ready.
+/// Writes the reply to the command of `call`. REQUIRES: the reply is ready.
 void WriteReply(RespWriter& writer, DecisionCall& call);
 
 }  // namespace tidegate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What concerns a connection alone: who asks, in which version, and what clients send first.
+// Commands that concern only the connection: authentication, the protocol version, and the commands
+// that clients send when they connect.
 #include <charconv>
 #include <ctime>
 
@@ -14,13 +15,13 @@ namespace {
 
 using Arguments = std::span<const std::string_view>;
 
-/// The Redis whose protocol and commands of a connection are spoken here: clients look at it.
+/// The version of Redis whose protocol and connection commands are supported; clients check it.
 constexpr std::string_view kRedisVersion = "7.0.0";
 constexpr std::string_view kWrongPass =
     "WRONGPASS invalid username-password pair or user is disabled.";
 constexpr std::string_view kNoProto = "NOPROTO unsupported protocol version";
 
-/// What may stand in lists of clients.
+/// True if `text` is a valid name for CLIENT SETNAME: printable, and without spaces.
 bool IsClientName(std::string_view text) noexcept {
   for (const char c : text) {
     if (c < '!' || c > '~') return false;
@@ -62,7 +63,7 @@ void WriteDocs(RespWriter& to, const RespWordInfo& word) {
   to.Text("group");
   to.Text(word.kind == RespWordInfo::Kind::kConnection ? "connection" : "generic");
   if (word.arguments.empty()) return;
-  // redis-cli shows them; as one, since they are written for people.
+  // redis-cli shows the arguments to people, so all of them are sent as one.
   to.Text("arguments");
   to.Array(1);
   to.Map(2);
@@ -75,21 +76,20 @@ void WriteDocs(RespWriter& to, const RespWordInfo& word) {
 }  // namespace
 
 void RespConnection::CheckRights() {
-  snapshot_ = frontend().pipeline().snapshot();
-  const AccessControl& access = *snapshot_->access;
-  rights_ = token_.empty() || access.tokens.empty()
-                ? access.of(ListenerId::kResp).ForPeer(peer_, access.tokens)
-                : AccessPolicy::ForToken(access.tokens.Find(token_));
+  access_ = frontend().pipeline().snapshot()->access;
+  const Tokens& tokens = access_->tokens;
+  rights_ = token_.empty() || tokens.empty() ? access_->of(ListenerId::kResp).ForPeer(peer_, tokens)
+                                             : AccessPolicy::ForToken(tokens.Find(token_));
 }
 
 std::string_view RespConnection::LogIn(Arguments arguments) {
-  const Tokens& tokens = snapshot_->access->tokens;
+  const Tokens& tokens = access_->tokens;
   const std::string_view secret = arguments.back();
   if (tokens.empty()) {
     return "ERR AUTH <password> called without any password configured: `access.tokens` has none";
   }
   const Tokens::Token* const token = tokens.Find(secret);
-  // A name is not needed; a wrong one is a mistake that should be found.
+  // The name is optional, but a wrong name is an error.
   const bool named = arguments.size() == 1 || arguments.front() == "default" ||
                      (token != nullptr && arguments.front() == token->name);
   if (token == nullptr || !named) {
@@ -161,7 +161,7 @@ void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) 
       return to.Text(std::to_string(now.tv_nsec / 1000));
     }
     default:
-      return to.Error("ERR this command is not one of a connection");
+      return to.Error("ERR this command is not a connection command");
   }
 }
 
@@ -299,11 +299,11 @@ void RespConnection::Command(Arguments arguments) {
   to.Error(UnknownSubcommand(sub, "COMMAND"));
 }
 
-/// redis-benchmark asks for these two, and is told the truth: nothing is saved.
+/// redis-benchmark asks for `save` and `appendonly`. The reply is that nothing is saved.
 void RespConnection::Config(Arguments arguments) {
   RespWriter to = writer();
   if (!EqualsIgnoreCase(arguments[1], "get") || arguments.size() < 3) {
-    return to.Error("ERR there is nothing to configure here: see `tidegate serve --help`");
+    return to.Error("ERR Tidegate cannot be configured here: see `tidegate serve --help`");
   }
   std::size_t known = 0;
   for (const std::string_view name : arguments.subspan(2)) {

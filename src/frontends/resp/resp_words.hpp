@@ -7,7 +7,7 @@
 
 namespace tidegate {
 
-/// The commands of the RESP door.
+/// The commands of the RESP frontend.
 enum class RespWord : std::uint8_t {
   kThrottle,
   kDecide,
@@ -18,7 +18,7 @@ enum class RespWord : std::uint8_t {
   kAcquire,
   kRenew,
   kRelease,
-  // What clients send besides.
+  // Commands of the connection.
   kAuth,
   kClient,
   kCluster,
@@ -38,19 +38,19 @@ enum class RespWord : std::uint8_t {
 struct RespWordInfo {
   std::string_view name;  ///< In lower case.
   RespWord word;
-  int arity;  ///< As COMMAND tells it: with the name; negative: at least.
+  int arity;  ///< As in COMMAND: counts the name; negative: the least number of arguments.
   enum class Kind : std::uint8_t {
-    kAsks,        ///< Any number of them may be under way at once.
-    kChanges,     ///< One after the other: what comes behind sees its effect.
-    kConnection,  ///< Of the connection alone.
+    kAsks,        ///< Any number of these commands may be in progress at once.
+    kChanges,     ///< Runs alone, so that later commands see its effect.
+    kConnection,  ///< Concerns only the connection.
   } kind;
-  int key;  ///< Where the key stands; 0: there is none.
+  int key;  ///< The position of the key among the arguments; 0: there is none.
   std::string_view arguments;
   std::string_view summary;
 };
 
 [[nodiscard]] std::span<const RespWordInfo> RespWords() noexcept;
-/// In any case of letters; nullptr: there is none.
+/// Returns the command with this name, ignoring case, or nullptr if there is none.
 [[nodiscard]] const RespWordInfo* FindRespWord(std::string_view name) noexcept;
 
 }  // namespace tidegate

@@ -9,17 +9,18 @@
 
 namespace tidegate {
 
-/// Writes replies of the Redis protocol, version 2 or 3: what version 2 lacks becomes what Redis
-/// makes of it there.
+/// Writes replies of the Redis protocol, version 2 or 3. Types that version 2 lacks are written as
+/// Redis writes them there.
 class RespWriter {
  public:
   RespWriter(net::OutBuffer& out, int version) : out_(out), version_(version) {}
 
   [[nodiscard]] int version() const noexcept { return version_; }
 
-  /// REQUIRES: no line breaks in it.
+  /// REQUIRES: `text` has no line breaks.
   void Simple(std::string_view text) { out_ << '+' << text << "\r\n"; }
-  /// `ERR what is wrong`. Line breaks become blanks: one would end the reply.
+  /// Writes an error such as `ERR message`. Line breaks become blanks, because one would end the
+  /// reply.
   void Error(std::string_view text) {
     out_ << '-';
     for (const char c : text) out_ << (c == '\r' || c == '\n' ? ' ' : c);
@@ -39,7 +40,7 @@ class RespWriter {
     out_.Advance(static_cast<std::size_t>(end - to));
   }
   void Text(std::string_view text) { out_ << '$' << text.size() << "\r\n" << text << "\r\n"; }
-  /// For people: a client of version 3 may know that it is no data.
+  /// Writes a text for people; in version 3 its type says that it is not data.
   void Verbatim(std::string_view text) {
     if (version_ < 3) return Text(text);
     out_ << '=' << text.size() + 4 << "\r\ntxt:" << text << "\r\n";

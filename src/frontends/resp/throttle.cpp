@@ -32,7 +32,7 @@ bool ReadIn(const Range& range, std::string_view text, std::int64_t& number, std
 }  // namespace
 
 bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
-  if (text.size() - 1 < 9 && text[0] != '-') {  // One to nine digits, as nearly all have.
+  if (text.size() - 1 < 9 && text[0] != '-') {  // One to nine digits: the common case.
     std::int64_t value = 0;
     for (const char c : text) {
       const auto digit = static_cast<unsigned char>(c - '0');
@@ -76,7 +76,7 @@ ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota, std:
   bool allowed = decision.allowed;
   Micros retry = decision.retry_after;
   if (quantity == 0 && counted) {
-    // Nothing fits always, but for a key in debt.
+    // A quantity of 0 always fits, unless the key is in debt.
     allowed = decision.reset_after <= quota.recovery();
     retry = decision.reset_after - quota.recovery();
   }

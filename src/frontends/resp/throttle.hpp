@@ -12,30 +12,32 @@
 
 namespace tidegate {
 
-/// `CL.THROTTLE key max_burst count period [quantity]`, as redis-cell has it: what is asked...
+/// The arguments of `CL.THROTTLE key max_burst count period [quantity]`, as in redis-cell.
 struct Throttle {
   std::string_view key;
   QuotaSpec quota;            ///< gcra; its burst is max_burst + 1.
-  std::int64_t quantity = 1;  ///< 0: a look that takes nothing.
+  std::int64_t quantity = 1;  ///< 0: a peek, which charges nothing.
 };
 
-/// `arguments` begin with the command's name. False: `problem` says what is wrong with them.
+/// Reads `arguments`, which begin with the command's name. Returns false if they are invalid;
+/// `problem` says why.
 [[nodiscard]] bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttle,
                                 std::string& problem);
 
-/// ... and what is answered: 0 or 1 (limited), the limit, what remains, the seconds until a retry
-/// makes sense (-1: it passed, or never will), the seconds until all is there again.
+/// The reply to CL.THROTTLE: 0 or 1 (limited); the limit; the units that remain; the seconds until
+/// a retry would pass (-1: this one passed, or none will); the seconds until the quota is full.
 using ThrottleAnswer = std::array<std::int64_t, 5>;
 [[nodiscard]] ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota,
                                             std::int64_t quantity);
 
-/// Rounded up to seconds where there are milliseconds; what is below one does not count.
+/// Rounds whole milliseconds up to seconds, as redis-cell does. Parts of a millisecond are ignored.
 [[nodiscard]] constexpr std::int64_t CellSeconds(Micros duration) noexcept {
   const std::int64_t millis = duration.count() / 1000;
   return millis / 1000 + (millis % 1000 != 0 ? 1 : 0);
 }
 
-/// Strict: `-`, digits, nothing else; false where it does not fit.
+/// Parses an optional `-` followed by digits only. Returns false for anything else, and if the
+/// number does not fit.
 [[nodiscard]] bool ReadInteger(std::string_view text, std::int64_t& number) noexcept;
 
 }  // namespace tidegate

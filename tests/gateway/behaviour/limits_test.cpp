@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "service/admin_case.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -159,6 +160,23 @@ TEST_P(OlderFieldsTest, TheUpstreamsPassWhereNoneOfOursIsConfigured) {
   EXPECT_EQ(answer.Field(name + "Remaining"), "500");
   EXPECT_EQ(answer.Field(name + "Limit"), "1000");
   EXPECT_EQ(answer.Field(name + "Reset"), "7");
+}
+
+TEST_P(OlderFieldsTest, TheUpstreamsPassForAKeyThatAnOperatorAllowed) {
+  const auto [option, prefix] = GetParam();
+  const std::string name(prefix);
+  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) { return Theirs(prefix, 5); }));
+  Gate gate(Routed(up.url(), {},
+                   "responses: {headers: [" + std::string(option) +
+                       "]}\nrules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
+  ASSERT_EQ(
+      service::AskAdmin(gate.server().admin(), "/v1/allow", service::ByRule("ten", "127.0.0.1"))
+          .status,
+      200);
+  const Answer answer = gate.Get("/");
+  EXPECT_EQ(answer.Field(name + "Remaining"), "5");
+  EXPECT_EQ(answer.Field(name + "Limit"), "1000");
+  EXPECT_EQ(answer.Field("X-Tidegate-Decided-By"), "operator");
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, OlderFieldsTest,

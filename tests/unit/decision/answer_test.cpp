@@ -41,7 +41,7 @@ struct Key {
   std::unique_ptr<Store> store = NewMemoryStore({.max_keys = 1000, .clock = &clock});
 };
 
-/// The first moment with more than now, to one tick.
+/// Expects that `more_after` is exact: more remains then, but not one microsecond earlier.
 void ExpectExact(Key& key, const Decision& decision, std::string_view what) {
   const Micros more = decision.more_after;
   const Time now = key.clock.Now();
@@ -124,7 +124,7 @@ class RenderTest : public testing::Test {
                                   {.rule = "b", .identity = "i", .quota = &quota_}}};
 };
 
-TEST_F(RenderTest, AnAllowedRequestHasNoTimeToWaitWhateverItsShadowsSay) {
+TEST_F(RenderTest, AllowedRequestHasNoRetryAfterEvenIfShadowRuleDenies) {
   charges_[0].mode = Mode::kShadow;
   for (const bool never : {false, true}) {
     const std::array<Decision, 1> decisions{
@@ -143,7 +143,7 @@ TEST_F(RenderTest, AnAllowedRequestHasNoTimeToWaitWhateverItsShadowsSay) {
   }
 }
 
-TEST_F(RenderTest, DurationsAreRoundedUp) {
+TEST_F(RenderTest, RoundsDurationsUp) {
   const std::array<Decision, 1> decisions{
       {{.limit = 10, .retry_after = 1'000'001us, .reset_after = 1us, .rule = "a"}}};
   const Answer answer = Of(decisions, false);
@@ -152,10 +152,21 @@ TEST_F(RenderTest, DurationsAreRoundedUp) {
   EXPECT_THAT(Fields(answer), HasSubstr("Retry-After: 2\r\n"));
 }
 
-TEST_F(RenderTest, JitterIsAddedBeforeTheRounding) {
+TEST_F(RenderTest, AddsJitterBeforeRounding) {
   const std::array<Decision, 1> decisions{{{.limit = 10, .retry_after = 1500ms, .rule = "a"}}};
   EXPECT_THAT(Fields(Of(decisions, false), {}, 500ms), HasSubstr("Retry-After: 2\r\n"));
   EXPECT_THAT(Fields(Of(decisions, false), {}, 501ms), HasSubstr("Retry-After: 3\r\n"));
+}
+
+TEST_F(RenderTest, TheEndOfABanHasNoJitter) {
+  const Decision ban{.decided_by = DecidedBy::kOperator,
+                     .reason = Reason::kBanned,
+                     .retry_after = 1500ms,
+                     .rule = "a"};
+  Answer answer{.allowed = false, .denied = true, .applied = {}, .charges = {}, .decisions = {}};
+  answer.governing = &ban;
+  EXPECT_EQ(answer.status(), 403);
+  EXPECT_THAT(Fields(answer, {}, 1h), HasSubstr("Retry-After: 2\r\n"));
 }
 
 TEST_F(RenderTest, ClosedByFailureIs503WithItsOwnProblem) {
@@ -194,7 +205,7 @@ TEST_F(RenderTest, OpenDecisionHasNoRateLimitFields) {
             R"("rules":[{"rule":"a","mode":"enforce","allowed":true}]})");
 }
 
-TEST_F(RenderTest, RuleNamesItsSourceWhereItDiffersFromTheGoverningOne) {
+TEST_F(RenderTest, RuleNamesWhoDecidedIfItDiffersFromGoverningRule) {
   const Decision local{.allowed = true,
                        .decided_by = DecidedBy::kLocal,
                        .reason = Reason::kTimeout,
@@ -228,8 +239,8 @@ TEST_F(RenderTest, RuleNamesItsSourceWhereItDiffersFromTheGoverningOne) {
             R"({"rule":"b","mode":"enforce","allowed":false,"retry_after_ms":1000}])");
 }
 
-/// A policy that stands first must not leave its comma behind when it is not listed.
-TEST_F(RenderTest, PoliciesAreThoseThatWereCounted) {
+/// No comma may remain if the first policy is not listed.
+TEST_F(RenderTest, ListsOnlyPoliciesThatWereCounted) {
   const std::array<Decision, 2> decisions{
       {{.allowed = true, .decided_by = DecidedBy::kOpen, .rule = "a"},
        {.allowed = true, .limit = 10, .remaining = 9, .rule = "b"}}};
@@ -237,8 +248,8 @@ TEST_F(RenderTest, PoliciesAreThoseThatWereCounted) {
             "RateLimit-Policy: \"b\";q=10;w=1\r\nRateLimit: \"b\";r=9\r\n");
 }
 
-/// An operation has no one rule that speaks for the others.
-TEST_F(RenderTest, AnOperationThatOneRuleClosedWasNotCarriedOut) {
+/// An operation is applied to each rule separately, so one closed rule makes it fail.
+TEST_F(RenderTest, OperationWithOneClosedRuleIs503) {
   charges_[1].mode = Mode::kShadow;
   std::array<Decision, 2> decisions{
       {{.allowed = true, .decided_by = DecidedBy::kLocal, .limit = 10, .remaining = 9, .rule = "a"},
@@ -261,7 +272,7 @@ TEST_F(RenderTest, AnOperationThatOneRuleClosedWasNotCarriedOut) {
 }
 
 /// A header names who decided, unless it was the store or the cache.
-TEST_F(RenderTest, NamesEverySourceButStoreAndCacheInAHeader) {
+TEST_F(RenderTest, NamesWhoDecidedInHeaderExceptStoreAndCache) {
   for (const DecidedBy decided_by :
        {DecidedBy::kStore, DecidedBy::kCache, DecidedBy::kLocal, DecidedBy::kOpen}) {
     const std::array<Decision, 1> decisions{
@@ -276,7 +287,7 @@ TEST_F(RenderTest, NamesEverySourceButStoreAndCacheInAHeader) {
   }
 }
 
-TEST_F(RenderTest, OnlyEnforcingRulesThatDenyAreViolated) {
+TEST_F(RenderTest, ListsOnlyEnforcingRulesThatDenyAsViolated) {
   charges_[1].mode = Mode::kShadow;
   const std::array<Decision, 2> decisions{{{.limit = 10, .retry_after = 1s, .rule = "a"},
                                            {.limit = 10, .retry_after = 9s, .rule = "b"}}};

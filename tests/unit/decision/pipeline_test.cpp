@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision pipeline on a store that answers when the test says so. Under the address sanitizer
-// a call that is touched after it was freed, or not freed at all, fails the test.
+// The decision pipeline on a store that answers when the test tells it to. Under the address
+// sanitizer a test fails if a call is used after it was freed, or is not freed at all.
 #include "decision/pipeline.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ rules:
   - { id: leases, per: header:x-api-key, algorithm: concurrency, limit: 1/m }
 )";
 
-/// Notes which calls were answered; the test drops them.
+/// Collects the answered calls; the test drops them.
 class Answers final : public DecisionListener {
  public:
   void OnDecided(DecisionCall& call) noexcept override { all.push_back(&call); }
@@ -34,7 +34,7 @@ class Answers final : public DecisionListener {
 
 class PipelineTest : public testing::Test {
  protected:
-  /// A call for one key of a rule; its texts go away when this returns.
+  /// Returns a call for one key of a rule. The texts that it was made from do not outlive Ask.
   DecisionCall& Ask(const std::string& rule, const std::string& identity, std::string lease = {}) {
     DecisionCall& call = late_.pipeline.Begin();
     const std::vector<NamedValue> values{{{}, identity}};
@@ -45,7 +45,7 @@ class PipelineTest : public testing::Test {
     call.access = *access;
     return call;
   }
-  /// An operator's override of one key of `r`.
+  /// Sets an operator's override for one key of rule `r`.
   void Give(Override::Kind kind, const std::string& identity, std::optional<Micros> left = {}) {
     DecisionCall& call = Ask("r", identity);
     OverrideTable::Entry entry;
@@ -90,7 +90,7 @@ TEST_F(PipelineTest, CountsAndTimesEachDecisionOnce) {
   EXPECT_EQ(Timed(), 3u);
 }
 
-TEST_F(PipelineTest, DoesNotCountLooksAndOperations) {
+TEST_F(PipelineTest, DoesNotCountPeeksAndOperations) {
   for (const auto kind : {Call::Kind::kPeek, Call::Kind::kDebit, Call::Kind::kReset}) {
     DecisionCall& call = Ask("r", "a");
     call.kind = kind;
@@ -101,25 +101,25 @@ TEST_F(PipelineTest, DoesNotCountLooksAndOperations) {
   EXPECT_EQ(Timed(), 0u);
 }
 
-TEST_F(PipelineTest, FreesAnAbandonedCallWhenTheStoreReturnsIt) {
+TEST_F(PipelineTest, FreesDroppedCallWhenTheStoreReturnsIt) {
   DecisionCall& call = Ask("r", "a");
   call.Start(&answers_);
   call.Drop();  // Its client is gone.
   late_.store.FinishAll();
   EXPECT_TRUE(answers_.all.empty());
-  // It was charged and is counted: only nobody waits for it.
+  // The call was charged, so it is counted, although no listener waits for it.
   EXPECT_EQ(Counted(Outcome::kAllowed, DecidedBy::kStore), 1u);
   EXPECT_EQ(&late_.pipeline.Begin(), &call);  // The pool has it again.
   call.Drop();
 }
 
-TEST_F(PipelineTest, FreesACallThatWasNeverStarted) {
+TEST_F(PipelineTest, FreesCallThatWasNeverStarted) {
   DecisionCall& call = Ask("r", "a");
   call.Drop();
   EXPECT_EQ(late_.store.held, 0u);
 }
 
-TEST_F(PipelineTest, KeepsTheSnapshotOfACallInProgress) {
+TEST_F(PipelineTest, KeepsSnapshotOfCallInProgress) {
   std::weak_ptr<const Snapshot> old;
   {
     const auto snapshot = SnapshotOf(kConfig);
@@ -136,7 +136,7 @@ TEST_F(PipelineTest, KeepsTheSnapshotOfACallInProgress) {
   EXPECT_TRUE(old.expired());
 }
 
-TEST_F(PipelineTest, BansAndAllowancesAreDecisionsByAnOperator) {
+TEST_F(PipelineTest, DecidesBansAndAllowancesByOperator) {
   Give(Override::Kind::kBan, "a", 10s);
   Ask("r", "a").Start(&answers_);
   ASSERT_EQ(answers_.all.size(), 1u);  // The store is not asked.
@@ -164,7 +164,17 @@ TEST_F(PipelineTest, BansAndAllowancesAreDecisionsByAnOperator) {
   EXPECT_EQ(Timed(), 0u);
 }
 
-TEST_F(PipelineTest, ABanDoesNotStickToAReusedCall) {
+TEST_F(PipelineTest, CountsAllowanceBesideBan) {
+  DecisionCall& call = late_.pipeline.Begin();
+  const auto rules = call.snapshot().rules->rules();
+  call.access = Access::kBanned;
+  call.matched.ban = {&rules[1], "header:x-api-key=b", std::nullopt};
+  call.matched.exempted.push_back(&rules[0]);
+  call.Start(nullptr);
+  EXPECT_EQ(Counted(Outcome::kExempted, DecidedBy::kOperator), 1u);
+}
+
+TEST_F(PipelineTest, ReusedCallDoesNotKeepBan) {
   Give(Override::Kind::kBan, "a");
   DecisionCall& banned = Ask("r", "a");
   banned.Start(&answers_);
@@ -177,7 +187,7 @@ TEST_F(PipelineTest, ABanDoesNotStickToAReusedCall) {
   next.Drop();
 }
 
-TEST_F(PipelineTest, AFollowingCallOutlivesTheOneItSettles) {
+TEST_F(PipelineTest, SettlingCallMayOutliveTheCallItSettles) {
   DecisionCall& decided = Ask("leases", "a", "lease-1");
   decided.Start(&answers_);
   late_.store.FinishAll();
@@ -194,11 +204,11 @@ TEST_F(PipelineTest, AFollowingCallOutlivesTheOneItSettles) {
   DecisionCall& again = Ask("leases", "a", "lease-2");
   again.Start(&answers_);
   late_.store.FinishAll();
-  EXPECT_TRUE(again.allowed);  // The place is free again.
+  EXPECT_TRUE(again.allowed);  // The first lease was released.
   again.Drop();
 }
 
-TEST_F(PipelineTest, MayBeStartedAgainAfterItsAnswer) {
+TEST_F(PipelineTest, CallMayBeStartedAgainAfterItsAnswer) {
   DecisionCall& call = Ask("leases", "a", "lease-1");
   call.Start(&answers_);
   late_.store.FinishAll();
@@ -214,7 +224,7 @@ TEST_F(PipelineTest, MayBeStartedAgainAfterItsAnswer) {
   call.Drop();
 }
 
-TEST_F(PipelineTest, KeepsMoreChargesThanFitInTheCall) {
+TEST_F(PipelineTest, DecidesMoreChargesThanFitInTheCall) {
   std::string yaml = "rules:\n";
   for (int i = 0; i < 20; ++i) {
     yaml += "  - { id: r" + std::to_string(i) + ", per: client_ip, limit: 10/m }\n";

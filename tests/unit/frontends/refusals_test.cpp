@@ -20,7 +20,7 @@ std::string SaidBy(Do&& act) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(Refusals, AreCountedOneByOneAndToldOnceASecond) {
+TEST(Refusals, CountsEveryCallerAndLogsOnceASecond) {
   Refusals refusals("admin");
   net::Peer peer;
   peer.bytes[15] = 1;
@@ -31,16 +31,16 @@ TEST(Refusals, AreCountedOneByOneAndToldOnceASecond) {
   const std::string first = note(0ms, Why::kUnknown);
   EXPECT_THAT(first, HasSubstr("door=admin"));
   EXPECT_THAT(first, HasSubstr("from=::1"));
-  EXPECT_THAT(first, HasSubstr("asked=/v1/ban"));
+  EXPECT_THAT(first, HasSubstr("request=/v1/ban"));
   EXPECT_EQ(note(1ms, Why::kUnknown), "");
   EXPECT_EQ(note(999ms, Why::kRights), "");
-  EXPECT_THAT(note(1000ms, Why::kRights), HasSubstr("not_told_before=2"));
+  EXPECT_THAT(note(1000ms, Why::kRights), HasSubstr("suppressed=2"));
   EXPECT_EQ(note(1999ms, Why::kRights), "");
   EXPECT_EQ(refusals.count(Why::kUnknown), 2u);
   EXPECT_EQ(refusals.count(Why::kRights), 3u);
 }
 
-TEST(Refusals, WhatWasAskedForCannotBreakTheLine) {
+TEST(Refusals, EscapesLineBreaksInTheLog) {
   Refusals refusals("resp");
   const std::string said =
       SaidBy([&] { refusals.Note({}, "/v1/ban\r\nforged: line", Why::kUnknown); });

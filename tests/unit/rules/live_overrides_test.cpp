@@ -69,6 +69,14 @@ TEST_F(LiveOverridesTest, MakesTheQuotaOfAQuotaOverride) {
   EXPECT_EQ(Find("a")->quota->capacity(), 7);
 }
 
+TEST_F(LiveOverridesTest, FollowsAStepOfTheRegistersClock) {
+  (void)live_.Apply({.now_ms = 1'000, .changed = {Ban("a", 61'000)}, .removed = {}});
+  EXPECT_EQ(live_.table()->Left(*Find("a")), 60s);
+  // A new master's clock is half a minute ahead.
+  (void)live_.Apply({.now_ms = 31'000, .changed = {Ban("b")}, .removed = {}});
+  EXPECT_EQ(live_.table()->Left(*Find("a")), 30s);
+}
+
 TEST_F(LiveOverridesTest, TranslatesEndsToItsOwnClock) {
   (void)Change({Ban("short", 1'000 + 250), Ban("far", INT64_MAX)});
   EXPECT_EQ(live_.table()->Left(*Find("short")), 250ms);

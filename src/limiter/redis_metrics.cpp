@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/metric_families.hpp"
+#include "limiter/redis_metrics.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -28,29 +28,29 @@ struct Plain {
 constexpr Plain kPlain[] = {
     {"tidegate_redis_batches_total", "Batches sent to Redis.", Type::kCounter,
      &ClientStats::batches},
-    {"tidegate_redis_batch_entries_total", "Distinct requests in them.", Type::kCounter,
+    {"tidegate_redis_batch_entries_total", "Distinct requests in batches.", Type::kCounter,
      &ClientStats::entries},
-    {"tidegate_redis_batch_keys_total", "Distinct keys in them.", Type::kCounter,
+    {"tidegate_redis_batch_keys_total", "Distinct keys in batches.", Type::kCounter,
      &ClientStats::keys},
-    {"tidegate_redis_calls_total", "Calls that they answered.", Type::kCounter,
+    {"tidegate_redis_calls_total", "Calls that batches answered.", Type::kCounter,
      &ClientStats::calls},
-    {"tidegate_redis_late_batches_total", "Batches whose reply came when nobody waited any more.",
+    {"tidegate_redis_late_batches_total", "Batches whose reply arrived after all deadlines.",
      Type::kCounter, &ClientStats::late},
     {"tidegate_redis_connections_total", "Connections made to Redis.", Type::kCounter,
      &ClientStats::connections},
-    {"tidegate_redis_connected", "Connections to Redis that stand, over all reactors.",
-     Type::kGauge, &ClientStats::connected},
+    {"tidegate_redis_connected", "Open connections to Redis, over all reactors.", Type::kGauge,
+     &ClientStats::connected},
     {"tidegate_redis_nodes", "Redis nodes that reactors know of, over all reactors.", Type::kGauge,
      &ClientStats::nodes},
-    {"tidegate_redis_refreshes_total", "Questions to sentinels or a cluster who serves what.",
+    {"tidegate_redis_refreshes_total", "Requests to sentinels or a cluster for the topology.",
      Type::kCounter, &ClientStats::refreshes},
-    {"tidegate_redis_switches_total", "Times that another node was found to serve something.",
+    {"tidegate_redis_switches_total", "Times that a master or slots moved to another node.",
      Type::kCounter, &ClientStats::switches},
     {"tidegate_redis_waiting", "Calls that wait for Redis now.", Type::kGauge,
      &ClientStats::waiting},
     {"tidegate_redis_failed_writes_total", "Writes that scripts could not carry out.",
      Type::kCounter, &ClientStats::failed_writes},
-    {"tidegate_state_healed_total", "Keys that held something that is not their state.",
+    {"tidegate_state_healed_total", "Keys whose content was not a valid state and was reset.",
      Type::kCounter, &ClientStats::healed},
     {"tidegate_state_repaired_total", "Stored times found impossibly far ahead, and repaired.",
      Type::kCounter, &ClientStats::repaired},
@@ -62,13 +62,13 @@ struct OfGuard {
   Count GuardStats::*count;
 };
 constexpr OfGuard kOfGuard[] = {
-    {"tidegate_cache_hits_total", "Denials that were answered without asking Redis.",
+    {"tidegate_cache_hits_total", "Denials from the denial cache, without a call to Redis.",
      &GuardStats::cache_hits},
-    {"tidegate_spans_total", "Requests whose keys are in several slots, asked for in parts.",
+    {"tidegate_spans_total", "Requests with keys in several slots, applied in parts.",
      &GuardStats::spans},
-    {"tidegate_span_refunds_total", "Charges of them that were given back: another part denied.",
+    {"tidegate_span_refunds_total", "Charges given back because another part was denied.",
      &GuardStats::taken_back},
-    {"tidegate_span_refunds_lost_total", "Of those, some that Redis could not be told of.",
+    {"tidegate_span_refunds_lost_total", "Charges that could not be given back to Redis.",
      &GuardStats::kept},
 };
 
@@ -90,7 +90,7 @@ std::string Text(double number) {
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
-/// `upper` tells a bucket's end; both it and `sum` are summed over all guards.
+/// `upper` returns the upper bound of a bucket. Counts and `sum` are added over all guards.
 template <class Histogram, class Upper, class Total>
 MetricFamily Summed(Guards guards, MetricFamily family, Histogram ClientStats::*histogram,
                     Upper upper, Total total) {
@@ -116,7 +116,7 @@ MetricFamily Latency(Guards guards) {
   using redis::LatencyHistogram;
   return Summed(
       guards,
-      {"tidegate_redis_latency_seconds", "From a batch's send to its reply.", Type::kHistogram, {}},
+      {"tidegate_redis_latency_seconds", "Time from a batch to its reply.", Type::kHistogram, {}},
       &ClientStats::latency, &LatencyHistogram::UpperSeconds,
       [](const LatencyHistogram& histogram) { return histogram.seconds(); });
 }
@@ -125,7 +125,7 @@ MetricFamily BatchCalls(Guards guards) {
   using redis::SizeHistogram;
   return Summed(guards,
                 {"tidegate_redis_batch_calls",
-                 "How many calls a batch answered, of those that answered any.",
+                 "Calls per batch, for batches that answered at least one.",
                  Type::kHistogram,
                  {}},
                 &ClientStats::batch_calls, &SizeHistogram::Upper,
@@ -182,18 +182,18 @@ std::vector<MetricFamily> RedisMetrics(Guards guards, const redis::Fleet& fleet)
                            "The worst of the reactors' breakers: 0 closed, 1 half-open, 2 open.",
                            static_cast<double>(breaker)));
   families.push_back(Gauge("tidegate_redis_waiting_limit",
-                           "As many calls as may wait for Redis, over all reactors.",
+                           "Calls that may wait for Redis, over all reactors.",
                            static_cast<double>(most_waiting)));
   for (const OfGuard& each : kOfGuard) {
     const double sum =
         Sum(guards, [&](const Guard& guard) -> const Count& { return guard.stats().*each.count; });
     families.push_back({each.name, each.help, Type::kCounter, {{sum}}});
   }
-  families.push_back(Gauge("tidegate_fleet_nodes", "Nodes that share this Redis, as it told last.",
+  families.push_back(Gauge("tidegate_fleet_nodes", "Nodes that share this Redis, as last reported.",
                            static_cast<double>(fleet.nodes.load())));
   families.push_back(Gauge("tidegate_fleet_key_mismatches",
-                           "Nodes among them that hash identities with another key: every limit is "
-                           "multiplied until they agree.",
+                           "Nodes that hash identities with another key: every limit is multiplied "
+                           "until they agree.",
                            static_cast<double>(fleet.strangers.load())));
   return families;
 }
@@ -213,10 +213,10 @@ std::vector<MetricFamily> FailureMetrics(Guards guards) {
   }
   return {std::move(all),
           PolicyFamily(guards, "ratelimit_failclosed_total",
-                       "Decisions that were refused since the store did not answer.",
+                       "Decisions that were refused because the store did not answer.",
                        DecidedBy::kClosed),
           PolicyFamily(guards, "ratelimit_failopen_total",
-                       "Decisions that passed uncounted since the store did not answer.",
+                       "Decisions that passed uncounted because the store did not answer.",
                        DecidedBy::kOpen)};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/metric_families.hpp"
+#include "gateway/gateway_metrics.hpp"
 
 #include <array>
 #include <map>
@@ -23,7 +23,7 @@ std::uint64_t Sum(Gateways gateways, Table GatewayCounters::*table, std::size_t 
 
 MetricFamily Statuses(Gateways gateways, const std::vector<std::string>& routes) {
   MetricFamily family{"tidegate_gateway_responses_total",
-                      "Answers by route and class of status.",
+                      "Responses by route and class of status.",
                       Type::kCounter,
                       {}};
   static constexpr std::array<const char*, GatewayCounters::kClasses> kClasses = {
@@ -67,18 +67,18 @@ constexpr std::array<UpstreamColumn, 9> kColumns = {{
      GatewayCounters::kAttempts},
     {"tidegate_upstream_connect_failures_total", "Attempts that got no connection.",
      GatewayCounters::kConnectFailures},
-    {"tidegate_upstream_resets_total", "Connections that ended before the answer did.",
+    {"tidegate_upstream_resets_total", "Connections that ended before the response did.",
      GatewayCounters::kResets},
-    {"tidegate_upstream_timeouts_total", "Attempts without an answer in time.",
+    {"tidegate_upstream_timeouts_total", "Attempts without a response in time.",
      GatewayCounters::kTimeouts},
-    {"tidegate_upstream_bad_answers_total", "Answers that are no sound HTTP.",
+    {"tidegate_upstream_bad_answers_total", "Responses that are not valid HTTP.",
      GatewayCounters::kBadAnswers},
     {"tidegate_upstream_retries_total", "Attempts after the first.", GatewayCounters::kRetries},
-    {"tidegate_upstream_ejections_total", "Targets taken out since they failed in a row.",
+    {"tidegate_upstream_ejections_total", "Targets ejected after consecutive failures.",
      GatewayCounters::kEjections},
-    {"tidegate_upstream_full_total", "Requests refused since all targets were at their cap.",
+    {"tidegate_upstream_full_total", "Requests refused because all targets were at their cap.",
      GatewayCounters::kFull},
-    {"tidegate_upstream_down_total", "Requests refused since no target was up.",
+    {"tidegate_upstream_down_total", "Requests refused because no target was up.",
      GatewayCounters::kDown},
 }};
 
@@ -94,7 +94,7 @@ MetricFamily UpstreamCounter(Gateways gateways, const std::vector<std::string>& 
 
 MetricFamily Times(Gateways gateways, const std::vector<std::string>& upstreams) {
   MetricFamily family{"tidegate_upstream_response_seconds",
-                      "From sending a request until the head of its answer is there.",
+                      "Time from sending a request to the head of its response.",
                       Type::kHistogram,
                       {}};
   for (std::size_t slot = 1; slot < upstreams.size(); ++slot) {
@@ -122,14 +122,14 @@ MetricFamily Times(Gateways gateways, const std::vector<std::string>& upstreams)
 
 void AddMembers(const Upstreams& upstreams, std::vector<MetricFamily>& families) {
   MetricFamily up{"tidegate_upstream_target_up",
-                  "1: it gets requests; 0: health checks or failures took it out.",
+                  "1 if the target gets requests; 0 if health checks or failures took it out.",
                   Type::kGauge,
                   {}};
-  MetricFamily active{"tidegate_upstream_target_requests", "Requests under way.", Type::kGauge, {}};
+  MetricFamily active{"tidegate_upstream_target_requests", "Requests in flight.", Type::kGauge, {}};
   const auto now = Member::Clock::now();
   for (const auto& upstream : upstreams) {
     const auto members = upstream->members();
-    // Two names, or http and https, may lead to one address: one series for both.
+    // Two names, or http and https, may resolve to one address, which gets one series.
     struct Target {
       bool up = false;
       double active = 0;
