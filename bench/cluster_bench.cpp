@@ -109,7 +109,7 @@ class ClusterBench {
     return Quota::Make({.limit = 60'000'000, .period = seconds{60}}).value();
   }
 
-  void Compare(const char* name, Draws draws) {
+  void Compare(const char* name, const Draws& draws) {
     if (!options_.Wants(name)) return;
     if (!told_) {
       std::printf(

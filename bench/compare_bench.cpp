@@ -63,7 +63,7 @@ Load HttpRequests(int port, std::vector<std::string> requests) {
 }
 
 Load RespCommands(int port, int connections, int pipeline,
-                  std::function<std::string(std::uint32_t key)> command) {
+                  const std::function<std::string(std::uint32_t key)>& command) {
   std::vector<std::string> commands;
   for (std::uint32_t key = 0; key < kKeys; ++key) commands.push_back(command(key));
   auto load = std::make_shared<PipelineLoad>(
@@ -98,9 +98,9 @@ std::string Rules(int count) {
   std::string yaml = "rules:\n";
   for (int i = 0; i < count; ++i) {
     const std::string n = std::to_string(i);
-    yaml += "  - {id: r" + n + ", match: {host: h" + std::to_string(i % 100) +
-            ".example.com, path: /v1/p" + n +
-            "/**}, per: header:x-key, limit: 1000000/s, burst: 1000000}\n";
+    yaml.append("  - {id: r").append(n).append(", match: {host: h").append(std::to_string(i % 100));
+    yaml.append(".example.com, path: /v1/p").append(n);
+    yaml += "/**}, per: header:x-key, limit: 1000000/s, burst: 1000000}\n";
   }
   return yaml;
 }

@@ -45,8 +45,7 @@ class Side {
   }
 
   void UseResp(Draws draws) {
-    load_ = [this,
-             load = std::make_shared<PipelineLoad>(resp_, 20, [draws](std::string& to) mutable {
+    load_ = [load = std::make_shared<PipelineLoad>(resp_, 20, [draws](std::string& to) mutable {
                to += "*6\r\n$11\r\nCL.THROTTLE\r\n$10\r\n" + Key(draws.Next()) +
                      "\r\n$3\r\n100\r\n$4\r\n1000\r\n$1\r\n1\r\n$1\r\n1\r\n";
              })](double seconds) { return load->Run(seconds); };

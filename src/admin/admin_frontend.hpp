@@ -53,7 +53,7 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
 
   /// Answers a readiness probe when the store has answered it.
-  void OnDecided(DecisionCall& call) noexcept override;
+  void OnDecided(DecisionCall& probe) noexcept override;
   [[nodiscard]] const AccessControl& access() const noexcept { return *context_.snapshot().access; }
 
   AdminContext& context_;
