@@ -46,10 +46,12 @@ class UpstreamCare::Carer {
       const auto& spec = upstream.spec().targets[target];
       resolvers_[i]->Resolve(
           spec.host, spec.port,
-          [&upstream, target](std::vector<net::SocketAddress> addresses, const std::string& why) {
+          [&upstream, &spec, target](const std::vector<net::SocketAddress>& addresses,
+                                     const std::string& why) {
             if (addresses.empty()) {
-              Log::Warning("a target's name leads nowhere: going on with what it led to before",
-                           {{"upstream", upstream.spec().name}, {"why", why}});
+              Log::Warning(
+                  "DNS lookup failed; keeping the previous addresses",
+                  {{"upstream", upstream.spec().name}, {"target", spec.host}, {"error", why}});
             }
             upstream.SetAddresses(target, addresses);
           });

@@ -18,7 +18,7 @@ class ExplainTest : public cli_test::CommandCase {
  protected:
   std::string Explained(const std::string& answer, Colours colours = Colours::kOff) {
     const Console console{out_, err_, colours};
-    const std::string text = Printed(answer, [&](const AskOptions& ask) {
+    std::string text = Printed(answer, [&](const AskOptions& ask) {
       return Explain({.ask = ask, .path = "/v1/x"}, console);
     });
     EXPECT_EQ(exit_, kOk) << Err();

@@ -78,7 +78,7 @@ class History {
     std::string lines;
     json::object headers;
     for (const auto& [name, value] : fields) {
-      lines += name + ": " + value + "\r\n";
+      lines.append(name).append(": ").append(value).append("\r\n");
       headers[name] = value;
     }
     // Nobody is believed: then whoever connects is the client, and it does not matter which is
