@@ -81,7 +81,7 @@ class AclTest : public ClusterCase {
     const std::string log = R"({"rule":"sliding_log","identity":")" + host + "\"}";
     const std::string bucket = R"({"rule":"gcra","identity":")" + host + "\"}";
     const auto admin = [&](std::size_t node, std::string_view what, const std::string& body) {
-      const Answer answer = redis_test::Ask((*fleet_)[node].admin(), what, body);
+      Answer answer = redis_test::Ask((*fleet_)[node].admin(), what, body);
       EXPECT_EQ(answer.status, 200) << what << answer.body;
       return answer;
     };

@@ -40,7 +40,7 @@ TEST_F(ClusterGuardTest, EveryIdentityIsCountedWhereItsSlotIs) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Decision& decision = all[i].decisions[0];
       EXPECT_EQ(decision.decided_by, DecidedBy::kStore);
-      const auto before = static_cast<std::int64_t>(round * 2 + i % 2);
+      const auto before = std::int64_t{round} * 2 + static_cast<std::int64_t>(i % 2);
       EXPECT_EQ(decision.allowed, before < 3) << i;
       EXPECT_EQ(decision.remaining, std::max<std::int64_t>(0, 2 - before)) << i;
     }
@@ -432,7 +432,7 @@ TEST(ClusterOutageGuardTest, ThoseWhoLeaveDoNotMixUpTheOthers) {
     counted += std::stoull(cluster[0].Text({"HGET", key, "count"}));
   }
   EXPECT_GE(counted, admitted.load());
-  EXPECT_LE(counted, admitted.load() + 15 * 24 * 4);
+  EXPECT_LE(counted, admitted.load() + std::uint64_t{15} * 24 * 4);
   EXPECT_EQ(
       node.guard().redis_stats().errors[static_cast<std::size_t>(redis::ErrorKind::kOther)].get(),
       0U);

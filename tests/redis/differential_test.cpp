@@ -242,8 +242,9 @@ class History {
       const std::string got = Text(key, stored);
       const std::string expected = StoredText(stored);
       if (got != expected) {
-        return key.name + " " + property::ToString(key.quota) + "\n  stored   " + got +
-               "\n  expected " + expected + "\n";
+        std::string text = key.name;
+        text.append(" ").append(property::ToString(key.quota)).append("\n  stored   ").append(got);
+        return text.append("\n  expected ").append(expected).append("\n");
       }
       if (auto wrong = CompareTtl(key, stored)) return wrong;
     }

@@ -44,7 +44,7 @@ class Script : public ::testing::Test {
     arguments.insert(arguments.begin(), {"EVALSHA", sha_});
     const Reply reply = redis.Command(arguments);
     if (!reply) return "no reply";
-    const std::string text(reply->str == nullptr ? "" : reply->str, reply->len);
+    std::string text(reply->str == nullptr ? "" : reply->str, reply->len);
     if (reply->type == REDIS_REPLY_ERROR) return text;
     const auto unpacked = Unpack(text);
     if (!unpacked) return "not msgpack";
@@ -150,7 +150,7 @@ TEST_F(Script, ADenialRenewsATtlThatASlowerQuotaMadeTooShort) {
   EXPECT_THAT(Pttl("k"), Le(5000));
   const Quota slow = Make(Algorithm::kTokenBucket, 1, 3600 * kSecond, 200);
   EXPECT_EQ(Last(One(slow, Charge(200))), 0);
-  EXPECT_THAT(Pttl("k"), Ge(2 * 199 * 3'600'000LL));
+  EXPECT_THAT(Pttl("k"), Ge(2LL * 199 * 3'600'000));
   const Quota log = Make(Algorithm::kSlidingLog, 1, kSecond);
   const Quota slow_log = Make(Algorithm::kSlidingLog, 1, 3600 * kSecond);
   Apply(One(log, Charge(), "log"));

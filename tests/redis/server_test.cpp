@@ -108,7 +108,9 @@ TEST(RedisServerTest, WithoutRedisEachRuleAnswersAsItSays) {
   for (const std::string name : {"ratelimit_failopen_total", "ratelimit_failclosed_total"}) {
     double count = 0;
     for (const std::string reason : {"rediserror", "timeout", "breaker_open"}) {
-      count += service.Metric(name + "{reason=\"" + reason + "\"}");
+      std::string metric = name;
+      metric.append("{reason=\"").append(reason).append("\"}");
+      count += service.Metric(metric);
     }
     EXPECT_EQ(count, 1) << name;
   }

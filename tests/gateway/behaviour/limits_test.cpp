@@ -11,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::string_view kTwoAnHour = "rules: [{id: two, per: header:x-api-key, limit: 2/h}]\n";
 

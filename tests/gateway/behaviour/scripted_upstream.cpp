@@ -145,7 +145,7 @@ ScriptedUpstream::Handler ScriptedUpstream::Each(Answering answer) {
   };
 }
 
-ScriptedUpstream::Handler ScriptedUpstream::Ok(std::string body) {
+ScriptedUpstream::Handler ScriptedUpstream::Ok(std::string_view body) {
   return Each([text = Http("200 OK", {}, body)](const Request&) { return text; });
 }
 

@@ -52,7 +52,7 @@ class ScriptedUpstream {
   /// ends the connection.
   [[nodiscard]] static Handler Each(Answering answer);
   /// With 200 and a short body.
-  [[nodiscard]] static Handler Ok(std::string body = "ok");
+  [[nodiscard]] static Handler Ok(std::string_view body = "ok");
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }

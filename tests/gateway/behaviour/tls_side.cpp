@@ -44,7 +44,7 @@ void AddExtension(X509* to, X509* issuer, int nid, const std::string& value) {
   X509_EXTENSION_free(extension);
 }
 
-constexpr long kDay = 24 * 3600;
+constexpr long kDay = 24L * 3600;
 
 /// Without extensions and not signed yet.
 Certificate Blank(EVP_PKEY* key, const std::string& name, long from, long to) {
