@@ -12,7 +12,6 @@ namespace {
 using behaviour::Authority;
 using behaviour::Credentials;
 using Clients = ListenTls::Clients;
-using testing::HasSubstr;
 
 Credentials Known() { return Ours().Issue("client", "DNS:client"); }
 

@@ -12,7 +12,6 @@ namespace tidegate::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;

@@ -35,7 +35,8 @@ class Answers final : public DecisionListener {
 class PipelineTest : public testing::Test {
  protected:
   /// Returns a call for one key of a rule. The texts that it was made from do not outlive Ask.
-  DecisionCall& Ask(const std::string& rule, const std::string& identity, std::string lease = {}) {
+  DecisionCall& Ask(const std::string& rule, const std::string& identity,
+                    const std::string& lease = {}) {
     DecisionCall& call = late_.pipeline.Begin();
     const std::vector<NamedValue> values{{{}, identity}};
     const auto access = call.snapshot().rules->Resolve(

@@ -27,7 +27,7 @@ class LiveOverridesTest : public testing::Test {
     return {Override::Field("per-key", identity), what.Text(), 5, expires_ms};
   }
   LiveOverrides::Update Change(std::vector<FleetRegister::Entry> changed,
-                               std::vector<std::string> removed = {}) {
+                               const std::vector<std::string>& removed = {}) {
     return live_.Apply({.now_ms = 1'000, .changed = std::move(changed), .removed = removed});
   }
   [[nodiscard]] const OverrideTable::Entry* Find(std::string_view identity) const {
