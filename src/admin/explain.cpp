@@ -87,7 +87,7 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   const RuleSet& rules = *snapshot().rules;
   std::pmr::memory_resource& memory = exchange_.memory();
   RequestView view;
-  if (auto bad = ViewOf(question, rules.client_policy(), view, memory)) return bad;
+  if (auto bad = ViewOf(question, rules, view, memory)) return bad;
   json::object shown{{"method", JsonText(view.method)}, {"path", JsonText(view.path)}};
   if (!view.host.empty()) shown["host"] = JsonText(view.host);
   if (view.has_client) shown["client_ip"] = view.client.Text();
@@ -95,10 +95,10 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
   const auto seen = rules.Match(view, cost, question.lease, {overrides_.get(), true}, all_, memory);
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
-  if (const auto entry = FirstFit(rules.denied(), view)) {
-    out_["entry"] = *entry;
-  } else if (const auto exempt = FirstFit(rules.exempt(), view)) {
-    out_["entry"] = *exempt;
+  if (*seen == Access::kDenied) {
+    out_["entry"] = FirstFit(rules.denied(), view).value();
+  } else if (*seen == Access::kExempt && all_.exempted.empty()) {
+    out_["entry"] = FirstFit(rules.exempt(), view).value();
   }
   if (out_.contains("entry")) return std::nullopt;  // The rules are not evaluated.
   considered_ = rules.rules().size();
@@ -177,12 +177,13 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
     question.headers.push_back({"host", question.host});
   }
   question.through_gateway = true;
-  question.keep_slashes = !routing_->gateway().merge_slashes;
   RequestView view;
-  if (auto bad = ViewOf(question, snapshot().rules->client_policy(), view, exchange_.memory())) {
-    return bad;
-  }
+  if (auto bad = ViewOf(question, *snapshot().rules, view, exchange_.memory())) return bad;
   route_ = routing_->Find(view);
+  if (!routing_->AllowsPathOf(view, route_)) {
+    return Objection{400, InvalidPath(question.path, PathError::kEncodedSeparator),
+                     "/request/path"};
+  }
   if (route_ != nullptr) question.route = route_->spec.id;
   return std::nullopt;
 }
@@ -232,9 +233,14 @@ json::object Explanation::RuleJson(std::size_t i) const {
   if (json::value said = OverrideOfKey(*overrides_, rule, charge.identity); !said.is_null()) {
     one["override"] = std::move(said);
   }
-  const auto asked = std::ranges::find(call_.matched.rules, &rule);
-  if (asked == call_.matched.rules.end()) return one;
-  const auto at = static_cast<std::size_t>(asked - call_.matched.rules.begin());
+  // Several cookie values make several charges of one rule, each with its own identity.
+  std::size_t at = 0;
+  while (
+      at < call_.matched.rules.size() &&
+      (call_.matched.rules[at] != &rule || call_.matched.charges[at].identity != charge.identity)) {
+    ++at;
+  }
+  if (at == call_.matched.rules.size()) return one;
   const Decision& was = before_[at];
   one["allowed"] = was.allowed;
   one["decided_by"] = JsonText(Name(was.decided_by));

@@ -54,24 +54,14 @@ Objection UntrustedProxy(const Address& peer) {
 }
 
 /// Fills `view` with the normal form of `told`.
-std::optional<Objection> Normalise(const ToldRequest& told, RequestView& view,
-                                   std::pmr::memory_resource& memory) {
-  const auto path = NormalizePath(told.path, Slashes::kMerge, memory);
-  if (!path) {
-    return Objection{400,
-                     "invalid path of the client's request: it must begin with a slash, must not "
-                     "leave the root and must have valid percent-encoding",
-                     {}};
-  }
-  if (MayClimbElsewhere(told.path)) {
-    return Objection{400,
-                     "ambiguous path of the client's request: it has a dot segment with "
-                     "parameters, or one beside an encoded slash or backslash, which the server "
-                     "may decode to another path than the rules see",
-                     {}};
-  }
+std::optional<Objection> Normalise(const ToldRequest& told, const Config::Paths& paths,
+                                   RequestView& view, std::pmr::memory_resource& memory) {
+  const auto path = ReadRequestPath(
+      told.path, {.ignore_case = paths.ignore_case, .encoded_slashes = paths.encoded_slashes},
+      memory);
+  if (!path) return Objection{400, InvalidPath(told.path, path.error()), {}};
   view.method = told.method;
-  view.path = *path;
+  view.SetPath(*path);
   view.query = told.query;
   if (told.host.empty()) return std::nullopt;
   const auto host = NormalizeHost(told.host, memory);
@@ -88,12 +78,12 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
   ToldRequest told;
   if (auto bad = ReadToldRequest(head, told)) return bad;
   RequestView view;
-  if (auto bad = Normalise(told, view, scratch)) return bad;
+  const RuleSet& rules = *call.snapshot().rules;
+  if (auto bad = Normalise(told, rules.paths(), view, scratch)) return bad;
   std::pmr::vector<HeaderField> headers(&scratch);
   headers.reserve(head.field_count);
   for (const net::HttpField& field : head.all()) headers.push_back({field.name, field.value});
   view.headers = headers;
-  const RuleSet& rules = *call.snapshot().rules;
   view.client = ClientAddress(rules.client_policy(), peer, headers);
   view.has_client = true;
   // The proxy is trusted, but it forwards every header of its client, including one with a cost.

@@ -20,18 +20,19 @@ enum Name : std::size_t {
   kOriginalUri,
   kOriginalUrl,
   kOriginalMethod,
+  kRewriteUrl,
   kNames,
 };
 constexpr std::array<std::string_view, kNames> kNameText = {
-    "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host",
-    "X-Original-URI",  "X-Original-URL",     "X-Original-Method"};
+    "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host", "X-Original-URI",
+    "X-Original-URL",  "X-Original-Method",  "X-Rewrite-URL"};
 
 /// The header fields that describe the client's request, by Name; nullptr: absent.
 using Fields = std::array<const HttpField*, kNames>;
 
 /// Returns the field's Name, or kNames if it is none of them.
 std::size_t NameOf(std::string_view name) noexcept {
-  if (name.size() < 14 || name.size() > 18 || (name[0] != 'X' && name[0] != 'x')) return kNames;
+  if (name.size() < 13 || name.size() > 18 || (name[0] != 'X' && name[0] != 'x')) return kNames;
   for (std::size_t i = 0; i < kNames; ++i) {
     // Comparing the lengths first avoids most of the calls.
     if (name.size() == kNameText[i].size() && EqualsIgnoreCase(name, kNameText[i])) return i;
@@ -167,6 +168,9 @@ std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest&
     if (heard == nullptr && voice.complete()) heard = &voice;
   }
   if (heard == nullptr) return Incomplete();
+  // No proxy describes the request by X-Rewrite-URL, but some servers serve its path instead.
+  const Voice rewrite = Original("X-Rewrite-URL", fields[kRewriteUrl], nullptr, head.host);
+  if (rewrite.Contradicts(*heard)) return Contradiction(rewrite, *heard);
   for (const Voice& other : voices) {
     if (&other == heard || other.silent()) continue;
     if (other.Contradicts(*heard)) return Contradiction(other, *heard);
@@ -178,6 +182,9 @@ std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest&
   }
   if (heard->told.method.empty() || !net::http1::All(heard->told.method, net::http1::kToken)) {
     return Objection{400, "\"" + Printable(heard->told.method) + "\" is not a method", {}};
+  }
+  if (!IsUpperCaseMethod(heard->told.method)) {
+    return Objection{400, LowerCaseMethod(heard->told.method), {}};
   }
   if (heard->names_host && heard->told.host.empty()) {
     return Objection{

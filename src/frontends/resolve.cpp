@@ -8,7 +8,6 @@
 #include "decision/pipeline.hpp"
 #include "rules/limit_text.hpp"
 #include "rules/nearest.hpp"
-#include "rules/path.hpp"
 #include "rules/printable.hpp"
 
 namespace tidegate {
@@ -38,9 +37,12 @@ std::optional<Objection> ByRule(const Question& question, const OverrideView& ov
 }
 
 /// Fills `view` with the normal form of the request's attributes.
-std::optional<Objection> Normalise(const Question& question, RequestView& view,
-                                   std::pmr::memory_resource& memory) {
+std::optional<Objection> Normalise(const Question& question, const RuleSet& rules,
+                                   RequestView& view, std::pmr::memory_resource& memory) {
   view.method = question.method.empty() ? std::string_view{"GET"} : question.method;
+  if (!IsUpperCaseMethod(view.method)) {
+    return Objection{400, LowerCaseMethod(view.method), "/request/method"};
+  }
   view.query = question.query;
   view.headers = question.headers;
   view.trusted = !question.through_gateway;
@@ -49,15 +51,13 @@ std::optional<Objection> Normalise(const Question& question, RequestView& view,
     if (view.query.empty()) view.query = path.substr(mark + 1);
     path = path.substr(0, mark);
   }
-  const auto normal =
-      NormalizePath(path, question.keep_slashes ? Slashes::kKeep : Slashes::kMerge, memory);
-  if (!normal) {
-    return Objection{400,
-                     "invalid path: it must begin with a slash, must not leave the root and must "
-                     "have valid percent-encoding (RFC 3986)",
-                     "/request/path"};
-  }
-  view.path = *normal;
+  // At the gateway the route decides about encoded slashes: its caller checks them.
+  const EncodedSlashes slashes =
+      question.through_gateway ? EncodedSlashes::kMatch : rules.paths().encoded_slashes;
+  const auto read = ReadRequestPath(
+      path, {.ignore_case = rules.paths().ignore_case, .encoded_slashes = slashes}, memory);
+  if (!read) return Objection{400, InvalidPath(path, read.error()), "/request/path"};
+  view.SetPath(*read);
   view.route = question.route;
   if (!question.host.empty()) {
     const auto host = NormalizeHost(question.host, memory);
@@ -99,7 +99,7 @@ std::optional<Objection> ByRequest(const Question& question, const OverrideView&
                                    DecisionCall& call, std::pmr::memory_resource& scratch) {
   const RuleSet& rules = *call.snapshot().rules;
   RequestView view;
-  if (auto bad = ViewOf(question, rules.client_policy(), view, scratch)) return bad;
+  if (auto bad = ViewOf(question, rules, view, scratch)) return bad;
   const auto access = rules.Match(view, CostOf(question), call.Keep(question.lease), overrides,
                                   call.matched, call.memory());
   if (!access) return ObjectionOf(access.error(), "/request");
@@ -229,10 +229,10 @@ std::optional<Objection> CheckMembers(const Question& question, unsigned members
   return std::nullopt;
 }
 
-std::optional<Objection> ViewOf(const Question& question, const ClientAddressPolicy& policy,
-                                RequestView& view, std::pmr::memory_resource& memory) {
-  if (auto bad = Normalise(question, view, memory)) return bad;
-  return FindClient(question, policy, view);
+std::optional<Objection> ViewOf(const Question& question, const RuleSet& rules, RequestView& view,
+                                std::pmr::memory_resource& memory) {
+  if (auto bad = Normalise(question, rules, view, memory)) return bad;
+  return FindClient(question, rules.client_policy(), view);
 }
 
 std::optional<Objection> Resolve(const Question& question, Call::Kind kind,

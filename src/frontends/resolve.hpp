@@ -3,6 +3,8 @@
 
 #include <memory_resource>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "decision/decision_call.hpp"
 #include "frontends/question.hpp"
@@ -43,8 +45,7 @@ inline constexpr std::string_view kInlineRule = "inline";
 
 /// Fills `view` with the request's attributes as rules see them: in normal form, with the client's
 /// address. `view` points into the question and `memory`.
-[[nodiscard]] std::optional<Objection> ViewOf(const Question& question,
-                                              const ClientAddressPolicy& policy, RequestView& view,
-                                              std::pmr::memory_resource& memory);
+[[nodiscard]] std::optional<Objection> ViewOf(const Question& question, const RuleSet& rules,
+                                              RequestView& view, std::pmr::memory_resource& memory);
 
 }  // namespace tidegate

@@ -90,7 +90,7 @@ void ClientConnection::SendEnd(std::span<const net::HttpField> trailers, const H
   if (!stream_chunks_ || head_method_) return;
   OutBuffer& out = channel_.out();
   out << "0\r\n";
-  WriteTrailers(out, trailers, edits);
+  WriteResponseTrailers(out, trailers, edits);
   out << "\r\n";
 }
 

@@ -23,13 +23,13 @@ struct Known {
   std::string_view name;
   FieldKind kind;
 };
-constexpr std::array<Known, 23> kKnown = {{
+constexpr std::array<Known, 28> kKnown = {{
     {"connection", FieldKind::kHopByHop},
     {"keep-alive", FieldKind::kHopByHop},
     {"proxy-connection", FieldKind::kHopByHop},
-    {"upgrade", FieldKind::kHopByHop},
+    {"upgrade", FieldKind::kUpgrade},
     {"http2-settings", FieldKind::kHopByHop},
-    // Programs in the manner of CGI take it for HTTP_PROXY, their own proxy.
+    // CGI programs take it for HTTP_PROXY, the proxy of their own requests.
     {"proxy", FieldKind::kHopByHop},
     {"transfer-encoding", FieldKind::kFraming},
     {"content-length", FieldKind::kFraming},
@@ -42,6 +42,12 @@ constexpr std::array<Known, 23> kKnown = {{
     {"x-client-ip", FieldKind::kForwarded},
     {"true-client-ip", FieldKind::kForwarded},
     {"x-original-forwarded-for", FieldKind::kForwarded},
+    // Some frameworks (IIS rewriting, Symfony, Zend) serve this path instead of the request's.
+    {"x-original-url", FieldKind::kForwarded},
+    {"x-original-uri", FieldKind::kForwarded},
+    {"x-original-host", FieldKind::kForwarded},
+    {"x-original-method", FieldKind::kForwarded},
+    {"x-rewrite-url", FieldKind::kForwarded},
     {"x-forwarded-for", FieldKind::kXForwardedFor},
     {"x-forwarded-proto", FieldKind::kXForwardedProto},
     {"x-forwarded-host", FieldKind::kXForwardedHost},
@@ -60,6 +66,46 @@ consteval std::array<std::uint32_t, 32> LengthsByLetter() {
   return lengths;
 }
 constexpr auto kLengths = LengthsByLetter();
+
+bool HasUnderscore(std::string_view name) noexcept {
+  return name.find('_') != std::string_view::npos;
+}
+
+/// Fields that Connection cannot turn into fields of one connection: dropping them would change
+/// what the upstream serves, and to whom.
+constexpr std::array<std::string_view, 20> kEndToEndNames = {
+    "authorization", "cache-control",  "cookie",    "date",        "forwarded",
+    "from",          "host",           "origin",    "pragma",      "range",
+    "referer",       "user-agent",     "x-api-key", "api-key",     "x-auth-token",
+    "x-csrf-token",  "x-access-token", "x-user-id", "x-tenant-id", "idempotency-key"};
+constexpr std::array<std::string_view, 4> kEndToEndPrefixes = {"accept", "content-", "if-",
+                                                               "x-forwarded"};
+
+bool IsEndToEnd(std::string_view name) noexcept {
+  return std::ranges::any_of(kEndToEndNames, [&](auto known) { return SameName(name, known); }) ||
+         std::ranges::any_of(kEndToEndPrefixes, [&](auto prefix) {
+           return SameName(name.substr(0, prefix.size()), prefix);
+         });
+}
+
+bool MayBeTrailer(std::string_view name, const HeaderEdits& edits) noexcept {
+  if (KindOf(name) != FieldKind::kEndToEnd || Edited(edits, name)) return false;
+  // The head announces quotas, where they stand beside ours.
+  return !Is(name.substr(0, 9), "ratelimit");
+}
+
+void WriteTrailer(net::OutBuffer& out, const net::HttpField& field) {
+  out << field.name << ": " << field.value << "\r\n";
+}
+
+/// Returns true if rules read the field, also when it is spelt with `_`.
+bool ReadsSpelling(const RuleSet& rules, std::string_view name) noexcept {
+  if (rules.ReadsHeader(name)) return true;
+  if (!HasUnderscore(name) || name.size() > 256) return false;
+  std::array<char, 256> dashed;
+  std::ranges::transform(name, dashed.begin(), Fold);
+  return rules.ReadsHeader({dashed.data(), name.size()});
+}
 
 }  // namespace
 
@@ -86,13 +132,64 @@ bool Edited(const HeaderEdits& edits, std::string_view name) noexcept {
          std::ranges::any_of(edits.set, [&](const auto& own) { return SameName(own.name, name); });
 }
 
-void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
-                   const HeaderEdits& edits) {
+bool RequestFields::Classify(const net::HttpHead& head, const Policy& policy) noexcept {
+  const Nominated nominated(head.all());
+  for (std::size_t i = 0; i < head.field_count; ++i) {
+    const std::string_view name = head.fields[i].name;
+    FieldKind& kind = kinds_[i] = KindOf(name);
+    switch (kind) {
+      case FieldKind::kForwarded:
+      case FieldKind::kXForwardedFor:
+      case FieldKind::kXForwardedProto:
+      case FieldKind::kXForwardedHost:
+        // A trusted proxy writes these names with `-`. One with `_` comes from its client.
+        if (!policy.trusted || HasUnderscore(name)) kind = FieldKind::kHopByHop;
+        break;
+      case FieldKind::kRequestId:
+        if (!policy.trusted) kind = FieldKind::kHopByHop;
+        break;
+      default:
+        if (!policy.underscores && HasUnderscore(name)) kind = FieldKind::kHopByHop;
+        break;
+    }
+    // TE is rightly named in Connection. What it says is written anew.
+    if (!nominated.empty() && kind != FieldKind::kTe && nominated.Has(name) && !IsEndToEnd(name) &&
+        !policy.rules.ReadsHeader(name)) {
+      kind = FieldKind::kHopByHop;
+    }
+  }
+  return !nominated.too_many();
+}
+
+bool RequestFields::VisibleToRules(std::size_t i, const net::HttpHead& head) const noexcept {
+  switch (kinds_[i]) {
+    case FieldKind::kHopByHop:
+    case FieldKind::kTe:
+    case FieldKind::kExpect:
+      return false;
+    case FieldKind::kUpgrade:
+      return head.upgrade;
+    case FieldKind::kHost:  // The authority of an absolute-form target replaces it.
+      return head.fields[i].value == head.host;
+    default:
+      return true;
+  }
+}
+
+void WriteResponseTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                           const HeaderEdits& edits) {
   for (const net::HttpField& field : trailers) {
-    if (KindOf(field.name) != FieldKind::kEndToEnd || Edited(edits, field.name)) continue;
-    // Quotas are told in the head, where they stand beside ours, or not at all.
-    if (Is(field.name.substr(0, 9), "ratelimit")) continue;
-    out << field.name << ": " << field.value << "\r\n";
+    if (MayBeTrailer(field.name, edits)) WriteTrailer(out, field);
+  }
+}
+
+void WriteRequestTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                          const HeaderEdits& edits, const RequestFields::Policy& policy) {
+  for (const net::HttpField& field : trailers) {
+    if (!MayBeTrailer(field.name, edits)) continue;
+    if (!policy.underscores && HasUnderscore(field.name)) continue;
+    if (ReadsSpelling(policy.rules, field.name)) continue;
+    WriteTrailer(out, field);
   }
 }
 

@@ -9,19 +9,23 @@
 #include "net/http1_parser.hpp"
 #include "net/out_buffer.hpp"
 #include "rules/gateway_spec.hpp"
+#include "rules/rule_set.hpp"
 
 namespace tidegate {
 
 /// What a field is to a proxy.
 enum class FieldKind : std::uint8_t {
-  kEndToEnd,  ///< Passed on.
-  kFraming,   ///< Content-Length, Transfer-Encoding: written anew.
-  kHopByHop,  ///< Concerns this connection only: dropped.
-  kTe,        ///< `trailers` in it is passed on.
-  kTrailer,   ///< Passed on with a body that can have trailers.
+  kEndToEnd,  ///< Forwarded.
+  kFraming,   ///< Content-Length, Transfer-Encoding: written by the gateway.
+  kHopByHop,  ///< Belongs to one connection: dropped.
+  kUpgrade,   ///< Forwarded if the connection may be upgraded.
+  kTe,        ///< Only `trailers` in it is forwarded.
+  kTrailer,   ///< Forwarded with a body that can have trailers.
   kHost,
   kExpect,
-  kForwarded,  ///< Forwarded, X-Forwarded-*, X-Real-IP: believed from trusted peers only.
+  /// Says where a request comes from or what it asks for: Forwarded, X-Forwarded-*, X-Real-IP,
+  /// X-Original-URL, X-Rewrite-URL and others. Forwarded from trusted peers only.
+  kForwarded,
   kXForwardedFor,
   kXForwardedProto,
   kXForwardedHost,
@@ -29,27 +33,55 @@ enum class FieldKind : std::uint8_t {
   kDate,
 };
 
-/// By its name, in any case and with `_` for `-`: servers that put fields into variables do not see
-/// the difference, so neither may we.
+/// Returns the kind of a field by its name, in any case and with `_` for `-`: servers that turn
+/// fields into variables do not see the difference.
 [[nodiscard]] FieldKind KindOf(std::string_view name) noexcept;
 
-/// Writes those trailers that are end-to-end: one that says where a request comes from would be
-/// believed by whoever merges them into the head. What a route removes or sets in the head does not
-/// come in by this door.
-void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
-                   const HeaderEdits& edits);
-/// Whether a field of that name is removed, or written anew.
+/// What becomes of each field of a request's head. Rules see the fields that the upstream will see:
+/// a key that is counted and then dropped would give its client a fresh quota, while the upstream
+/// serves an anonymous request.
+class RequestFields {
+ public:
+  struct Policy {
+    bool trusted = false;      ///< The peer may say where requests come from.
+    bool underscores = false;  ///< Fields with `_` in their names are forwarded.
+    const RuleSet& rules;
+  };
+  /// Returns false if Connection names too many fields.
+  [[nodiscard]] bool Classify(const net::HttpHead& head, const Policy& policy) noexcept;
+
+  /// Returns the kind of field `i`, or kHopByHop if it is dropped for another reason: Connection
+  /// names it, its name has a `_`, or the peer is not trusted.
+  [[nodiscard]] FieldKind operator[](std::size_t i) const noexcept { return kinds_[i]; }
+  /// Returns true if rules see field `i`.
+  [[nodiscard]] bool VisibleToRules(std::size_t i, const net::HttpHead& head) const noexcept;
+
+ private:
+  std::array<FieldKind, net::HttpHead::kMaxFields> kinds_;
+};
+
+/// Writes the end-to-end trailers of a response. Drops fields that the route edits, and those that
+/// are believed in a head: a client that merges trailers into the head would believe them.
+void WriteResponseTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                           const HeaderEdits& edits);
+/// The same for a request. Also drops the fields that rules read and, unless `policy` forwards
+/// them, fields with `_` in their names: an upstream that merges trailers into the head would see a
+/// key that was not counted.
+void WriteRequestTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                          const HeaderEdits& edits, const RequestFields::Policy& policy);
+/// Returns true if the route removes or sets the field.
 [[nodiscard]] bool Edited(const HeaderEdits& edits, std::string_view name) noexcept;
 
 /// `a` is `b` but for the case of letters.
 [[nodiscard]] bool SameName(std::string_view a, std::string_view b) noexcept;
 
-/// The fields that Connection names beside `close`, `keep-alive` and `upgrade`: they go no further.
+/// The fields that Connection names beside `close`, `keep-alive` and `upgrade`: they are dropped.
 class Nominated {
  public:
   explicit Nominated(std::span<const net::HttpField> fields) noexcept;
   [[nodiscard]] bool Has(std::string_view name) const noexcept;
-  /// More than anybody honest names: nothing may be passed on.
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  /// Connection names more fields than fit here: refuse the message.
   [[nodiscard]] bool too_many() const noexcept { return too_many_; }
 
  private:

@@ -11,7 +11,6 @@
 #include "gateway/gateway.hpp"
 #include "gateway/proxy_head.hpp"
 #include "net/http_exchange.hpp"
-#include "rules/path.hpp"
 
 namespace tidegate {
 namespace {
@@ -90,14 +89,28 @@ bool Passage::Normalise(RequestView& view) {
                   "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
     return false;
   }
-  const Slashes slashes =
-      decision_->snapshot().routes->gateway().merge_slashes ? Slashes::kMerge : Slashes::kKeep;
-  const auto path = NormalizePath(head_.path, slashes, memory_);
-  if (!path) {
-    AnswerProblem(400, "invalid path: it leaves the root or has malformed percent-encoding", kBad);
+  if (!IsUpperCaseMethod(head_.method)) {
+    AnswerProblem(400, LowerCaseMethod(head_.method), kBad);
     return false;
   }
-  path_ = *path;
+  if (head_.path == "*") {
+    AnswerProblem(400, "OPTIONS * is not forwarded: ask for the options of a path", kBad);
+    return false;
+  }
+  const Snapshot& snapshot = decision_->snapshot();
+  const bool merge = snapshot.routes->gateway().merge_slashes;
+  // The route decides about encoded slashes.
+  const auto path = ReadRequestPath(head_.path,
+                                    {.forwarded_slashes = merge ? Slashes::kMerge : Slashes::kKeep,
+                                     .ignore_case = snapshot.rules->paths().ignore_case,
+                                     .encoded_slashes = EncodedSlashes::kMatch},
+                                    memory_);
+  if (!path) {
+    AnswerProblem(400, InvalidPath(head_.path, path.error()), kBad);
+    return false;
+  }
+  path_ = path->forwarded;
+  view.SetPath(*path);
   if (!head_.host.empty()) {
     const auto host = NormalizeHost(head_.host, memory_);
     if (!host) {
@@ -107,34 +120,49 @@ bool Passage::Normalise(RequestView& view) {
     view.host = *host;
   }
   view.method = head_.method;
-  view.path = path_;
   view.query = head_.query;
   return true;
+}
+
+RequestFields::Policy Passage::FieldPolicy() const noexcept {
+  const Snapshot& snapshot = decision_->snapshot();
+  return {.trusted = trusted_,
+          .underscores = snapshot.routes->gateway().underscores,
+          .rules = *snapshot.rules};
 }
 
 /// Finds the route and the charges. Returns false if the request has been answered with an error.
 bool Passage::Prepare() {
   RequestView view;
   if (!Normalise(view)) return false;
-  std::array<HeaderField, net::HttpHead::kMaxFields> headers;
-  for (std::size_t i = 0; i < head_.field_count; ++i) {
-    headers[i] = {head_.fields[i].name, head_.fields[i].value};
-  }
-  view.headers = {headers.data(), head_.field_count};
   const RuleSet& rules = *decision_->snapshot().rules;
   const Address peer(client_->peer().bytes);
-  view.client = ClientAddress(rules.client_policy(), peer, view.headers);
-  view.has_client = true;
   view.trusted = trusted_ = rules.client_policy().Trusts(peer);
-  if (view.client != peer) client_text_ = WriteAddress(view.client, memory_);
-  if (trusted_) {
-    if (const auto given = GivenRequestId(head_); !given.empty()) request_id_ = Keep(given);
-  }
-  if (Nominated(head_.all()).too_many()) {
+  if (!fields_.Classify(head_, FieldPolicy())) {
     AnswerProblem(400, "invalid Connection header: too many names", PassageOutcome::kBadRequest);
     return false;
   }
+  std::array<HeaderField, net::HttpHead::kMaxFields> headers;
+  std::size_t visible = 0;
+  for (std::size_t i = 0; i < head_.field_count; ++i) {
+    if (!fields_.VisibleToRules(i, head_)) continue;
+    headers[visible++] = {head_.fields[i].name, head_.fields[i].value};
+  }
+  view.headers = {headers.data(), visible};
+  view.client = ClientAddress(rules.client_policy(), peer, view.headers);
+  view.has_client = true;
+  if (view.client != peer) client_text_ = WriteAddress(view.client, memory_);
+  if (trusted_) {
+    if (const auto given = GivenRequestId(head_, fields_); !given.empty()) {
+      request_id_ = Keep(given);
+    }
+  }
   route_ = decision_->snapshot().routes->Find(view);
+  if (!decision_->snapshot().routes->AllowsPathOf(view, route_)) {
+    AnswerProblem(400, InvalidPath(head_.path, PathError::kEncodedSeparator),
+                  PassageOutcome::kBadRequest);
+    return false;
+  }
   if (route_ != nullptr) {
     view.route = route_->spec.id;
     pool_ = gateway_.pool(route_->upstream);

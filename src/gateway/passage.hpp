@@ -13,6 +13,7 @@
 #include "decision/pipeline.hpp"
 #include "gateway/client_stream.hpp"
 #include "gateway/ejection.hpp"
+#include "gateway/fields.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "net/body_reader.hpp"
 #include "net/http1_parser.hpp"
@@ -85,6 +86,7 @@ class Passage final : public UpstreamConnection::User,
 
   // passage.cpp: from the head to a decision, and the end.
   [[nodiscard]] bool Normalise(RequestView& view);
+  [[nodiscard]] RequestFields::Policy FieldPolicy() const noexcept;
   [[nodiscard]] bool Prepare();
   void OnDecided(DecisionCall& call) noexcept override;
   void AnswerDenied(const Answer& answer, int status);
@@ -160,6 +162,7 @@ class Passage final : public UpstreamConnection::User,
 
   Phase phase_ = Phase::kFree;
   const Route* route_ = nullptr;
+  RequestFields fields_;
   std::string_view method_, host_, path_;
   std::string_view own_id_;       ///< Unique to this request; the id of its leases and refunds.
   std::string_view request_id_;   ///< own_id_, or the X-Request-Id of a trusted peer.

@@ -27,14 +27,12 @@ void Passage::SendRequest() {
                                 : spec.host == RouteSpec::Host::kFixed ? spec.host_name
                                 : head_.host.empty()                   ? member_->authority
                                                                        : head_.host;
-  WriteRequestHead(channel.out(), head_,
+  WriteRequestHead(channel.out(), head_, fields_,
                    {.path = route_->Rewrite(path_, memory_),
                     .host = host,
                     .peer = peer_text_,
                     .scheme = client_->peer().secure ? "https" : "http",
                     .request_id = request_id_,
-                    .trusted = trusted_,
-                    .underscores = decision_->snapshot().routes->gateway().underscores,
                     .upgrade = upgrade_},
                    spec.request_headers);
   phase_ = Phase::kSending;
@@ -76,7 +74,7 @@ void Passage::EndRequest(Channel& channel) {
   if (phase_ == Phase::kTunnel || head_.body != net::HttpBody::kChunked) return;
   OutBuffer& out = channel.out();
   out << "0\r\n";
-  WriteTrailers(out, client_->trailers(), route_->spec.request_headers);
+  WriteRequestTrailers(out, client_->trailers(), route_->spec.request_headers, FieldPolicy());
   out << "\r\n";
 }
 

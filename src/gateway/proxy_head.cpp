@@ -31,19 +31,13 @@ void WriteEdits(OutBuffer& out, const HeaderEdits& edits) {
   for (const HeaderEdits::Set& set : edits.set) WriteField(out, set.name, set.value);
 }
 
-/// A proxy that is trusted writes its fields with `-`; one spelt with `_` is its client's, passed
-/// on by mistake.
-bool Plain(std::string_view name) noexcept { return name.find('_') == std::string_view::npos; }
-
-/// The lines of X-Forwarded-For that a trusted peer sent, as one list.
-void WriteForwardedFor(OutBuffer& out, const net::HttpHead& head, const Introduction& about) {
+/// Joins the X-Forwarded-For lines of a trusted peer and appends the peer.
+void WriteForwardedFor(OutBuffer& out, const net::HttpHead& head, const RequestFields& fields,
+                       const Introduction& about) {
   out << "X-Forwarded-For: ";
-  if (about.trusted) {
-    for (const HttpField& field : head.all()) {
-      if (KindOf(field.name) == FieldKind::kXForwardedFor && Plain(field.name) &&
-          !field.value.empty()) {
-        out << field.value << ", ";
-      }
+  for (std::size_t i = 0; i < head.field_count; ++i) {
+    if (fields[i] == FieldKind::kXForwardedFor && !head.fields[i].value.empty()) {
+      out << head.fields[i].value << ", ";
     }
   }
   out << about.peer << "\r\n";
@@ -64,25 +58,22 @@ bool AsksForTrailers(std::string_view te) noexcept {
   return found;
 }
 
-/// Whether the client's field goes to the upstream as it is.
-bool PassesOn(const HttpField& field, const net::HttpHead& head, const Introduction& about,
+/// Returns true if the client's field goes to the upstream as it is.
+bool PassesOn(const HttpField& field, FieldKind kind, const net::HttpHead& head,
               Seen& seen) noexcept {
-  switch (KindOf(field.name)) {
+  switch (kind) {
     case FieldKind::kEndToEnd:
     case FieldKind::kDate:
+    case FieldKind::kForwarded:
       return true;
     case FieldKind::kTrailer:
       return head.body == net::HttpBody::kChunked;
     case FieldKind::kTe:
       seen.te_trailers |= AsksForTrailers(field.value);
       return false;
-    case FieldKind::kForwarded:
-      return about.trusted && Plain(field.name);
     case FieldKind::kXForwardedProto:
-      if (!about.trusted || !Plain(field.name)) return false;
       return seen.proto = true;
     case FieldKind::kXForwardedHost:
-      if (!about.trusted || !Plain(field.name)) return false;
       return seen.host = true;
     default:
       return false;
@@ -181,9 +172,10 @@ bool MayUpgrade(const net::HttpHead& head) noexcept {
   return protocols == 1 && !http && head.body != net::HttpBody::kChunked;
 }
 
-std::string_view GivenRequestId(const net::HttpHead& head) noexcept {
-  for (const HttpField& field : head.all()) {
-    if (KindOf(field.name) != FieldKind::kRequestId) continue;
+std::string_view GivenRequestId(const net::HttpHead& head, const RequestFields& fields) noexcept {
+  for (std::size_t i = 0; i < head.field_count; ++i) {
+    if (fields[i] != FieldKind::kRequestId) continue;
+    const HttpField& field = head.fields[i];
     const bool fits = !field.value.empty() && field.value.size() <= kMaxRequestId &&
                       std::ranges::all_of(field.value, [](char c) {
                         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
@@ -195,26 +187,23 @@ std::string_view GivenRequestId(const net::HttpHead& head) noexcept {
   return {};
 }
 
-void WriteRequestHead(OutBuffer& out, const net::HttpHead& head, const Introduction& about,
-                      const HeaderEdits& edits) {
+void WriteRequestHead(OutBuffer& out, const net::HttpHead& head, const RequestFields& fields,
+                      const Introduction& about, const HeaderEdits& edits) {
   out << head.method << ' ' << about.path;
-  // As sent: an empty query is still one.
+  // An empty query is forwarded too.
   if (const std::size_t mark = head.target.find('?'); mark != std::string_view::npos) {
     out << '?' << head.query;
   }
   out << " HTTP/1.1\r\nHost: " << about.host << "\r\n";
-  const Nominated nominated(head.all());
   Seen seen;
-  for (const HttpField& field : head.all()) {
-    // TE is rightly named there: it is looked at, and said anew.
-    if (nominated.Has(field.name) && KindOf(field.name) != FieldKind::kTe) continue;
-    if (!PassesOn(field, head, about, seen)) continue;
-    if (!about.underscores && !Plain(field.name)) continue;
+  for (std::size_t i = 0; i < head.field_count; ++i) {
+    const HttpField& field = head.fields[i];
+    if (!PassesOn(field, fields[i], head, seen)) continue;
     if (!edits.empty() && Edited(edits, field.name)) continue;
     WriteField(out, field.name, field.value);
   }
   WriteEdits(out, edits);
-  WriteForwardedFor(out, head, about);
+  WriteForwardedFor(out, head, fields, about);
   if (!seen.proto) WriteField(out, "X-Forwarded-Proto", about.scheme);
   if (!seen.host && !head.host.empty()) WriteField(out, "X-Forwarded-Host", head.host);
   WriteField(out, "X-Request-Id", about.request_id);
@@ -238,6 +227,7 @@ OlderFields WriteAnswerHead(OutBuffer& out, const net::ResponseHead& head, const
         if (!notes.stream) continue;
         break;
       case FieldKind::kHopByHop:
+      case FieldKind::kUpgrade:
       case FieldKind::kFraming:
       case FieldKind::kTe:
       case FieldKind::kRequestId:

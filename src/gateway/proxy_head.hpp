@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "gateway/fields.hpp"
 #include "net/http1_parser.hpp"
 #include "net/http1_response.hpp"
 #include "net/out_buffer.hpp"
@@ -12,28 +13,28 @@
 
 namespace tidegate {
 
-/// What the upstream is told of a request beyond what the client said.
+/// What the gateway adds to a request.
 struct Introduction {
   std::string_view path = {};        ///< Normalised and rewritten.
   std::string_view host = {};        ///< The Host field.
   std::string_view peer = {};        ///< The address that connected.
   std::string_view scheme = {};      ///< `http` or `https`, of the client's connection.
-  std::string_view request_id = {};  ///< Ours, or that of a trusted peer.
-  bool trusted = false;              ///< What the peer says of others is believed.
-  bool underscores = false;          ///< Fields with `_` in their names pass.
-  bool upgrade = false;              ///< The connection may become another protocol's.
+  std::string_view request_id = {};  ///< The gateway's, or that of a trusted peer.
+  bool upgrade = false;              ///< The connection may be upgraded.
 };
 
-/// The request as the upstream gets it: HTTP/1.1, one framing, nothing of the client's connection,
-/// X-Forwarded-* made fresh.
-void WriteRequestHead(net::OutBuffer& out, const net::HttpHead& head, const Introduction& about,
-                      const HeaderEdits& edits);
+/// Writes the head of a request for the upstream: HTTP/1.1, one framing, no field of the client's
+/// connection, X-Forwarded-* written by the gateway.
+void WriteRequestHead(net::OutBuffer& out, const net::HttpHead& head, const RequestFields& fields,
+                      const Introduction& about, const HeaderEdits& edits);
 
 /// Whether a request asks for another protocol that may be tunnelled: WebSocket and the like, never
 /// HTTP/2, which would carry requests past all rules.
 [[nodiscard]] bool MayUpgrade(const net::HttpHead& head) noexcept;
-/// A request id of a trusted peer that can be taken over: not too long, nothing odd in it.
-[[nodiscard]] std::string_view GivenRequestId(const net::HttpHead& head) noexcept;
+/// Returns the request id of a trusted peer if it is neither too long nor has unusual characters;
+/// otherwise an empty view.
+[[nodiscard]] std::string_view GivenRequestId(const net::HttpHead& head,
+                                              const RequestFields& fields) noexcept;
 
 /// Older, single-valued RateLimit fields by their form: `RateLimit-Limit` and the like, and the
 /// same with `X-`.

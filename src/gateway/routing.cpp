@@ -11,11 +11,13 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{2};
 
-std::vector<const MatchSpec*> MatchesOf(const std::vector<RouteSpec>& routes) {
+MatchIndex IndexOf(const Config& config) {
+  std::vector<MatchSpec> specs;
+  for (const RouteSpec& route : config.routes) specs.push_back(route.match);
+  if (config.paths.ignore_case) std::ranges::for_each(specs, IgnorePathCase);
   std::vector<const MatchSpec*> matches;
-  matches.reserve(routes.size());
-  for (const RouteSpec& route : routes) matches.push_back(&route.match);
-  return matches;
+  for (const MatchSpec& spec : specs) matches.push_back(&spec);
+  return MatchIndex(matches);
 }
 
 const std::shared_ptr<Upstream>* FindUpstream(const Routing* routing, const std::string& name) {
@@ -34,7 +36,8 @@ std::string_view Route::Rewrite(std::string_view path, std::pmr::memory_resource
       spec.rewrite->prefix == "/" ? std::string_view{} : std::string_view{spec.rewrite->prefix};
   const std::string_view with =
       spec.rewrite->with == "/" ? std::string_view{} : std::string_view{spec.rewrite->with};
-  if (!path.starts_with(prefix)) return path;
+  const std::string_view begin = path.substr(0, prefix.size());
+  if (ignore_case ? !EqualsIgnoreCase(begin, prefix) : begin != prefix) return path;
   const std::string_view rest = path.substr(prefix.size());
   if (!rest.empty() && rest.front() != '/') return path;  // Not a whole segment.
   if (rest.empty() && with.empty()) return "/";
@@ -46,8 +49,7 @@ std::string_view Route::Rewrite(std::string_view path, std::pmr::memory_resource
   return {text, with.size() + rest.size()};
 }
 
-Routing::Routing(const Config& config)
-    : gateway_(config.gateway), index_(MatchesOf(config.routes)) {}
+Routing::Routing(const Config& config) : gateway_(config.gateway), index_(IndexOf(config)) {}
 
 std::shared_ptr<const Routing> Routing::Make(const Config& config, const Routing* before,
                                              RuleSlots& routes, RuleSlots& upstreams,
@@ -78,7 +80,9 @@ std::shared_ptr<const Routing> Routing::Make(const Config& config, const Routing
                 .upstream = static_cast<std::size_t>(found - config.upstreams.begin()),
                 .slot = routes.SlotOf(spec.id),
                 .body_bytes = spec.body_bytes.value_or(config.gateway.body_bytes),
-                .response_timeout = spec.response_timeout.value_or(found->response_timeout)};
+                .response_timeout = spec.response_timeout.value_or(found->response_timeout),
+                .encoded_slashes = spec.encoded_slashes.value_or(config.paths.encoded_slashes),
+                .ignore_case = config.paths.ignore_case};
     routing->routes_.push_back(std::move(route));
   }
   return routing;

@@ -25,6 +25,8 @@ struct Route {
   std::uint32_t slot = 0;        ///< Of its counters.
   std::uint64_t body_bytes = 0;  ///< The longest body; 0: no limit.
   Micros response_timeout{0};
+  EncodedSlashes encoded_slashes = EncodedSlashes::kReject;
+  bool ignore_case = false;  ///< Of the rewrite's prefix.
 
   /// The path that the upstream sees. Allocates from `memory` where it differs.
   [[nodiscard]] std::string_view Rewrite(std::string_view path,
@@ -45,6 +47,12 @@ class Routing {
 
   /// The first route that matches; nullptr: none does.
   [[nodiscard]] const Route* Find(const RequestView& request) const;
+  /// Returns false if the path contains an encoded slash that the request's route does not allow.
+  /// `route` is nullptr if no route matches.
+  [[nodiscard]] bool AllowsPathOf(const RequestView& request, const Route* route) const noexcept {
+    return !request.has_encoded_separator ||
+           (route != nullptr && route->encoded_slashes == EncodedSlashes::kMatch);
+  }
   [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
   [[nodiscard]] const Upstreams& upstreams() const noexcept { return upstreams_; }
   [[nodiscard]] std::uint32_t upstream_slot(std::size_t i) const noexcept { return slots_[i]; }

@@ -83,14 +83,19 @@ class Entries {
         header_(header),
         name_(header == Header::kForwarded ? "forwarded" : "x-forwarded-for") {}
 
-  /// Whether there is one more; `address` is nothing where it cannot be read.
+  /// Returns false if there is no other entry. `address` is empty if the entry cannot be read.
+  /// Empty entries are skipped, as in every list of HTTP (RFC 9110, 5.6.1.2): a trailing comma must
+  /// not hide the address before it.
   bool Next(std::optional<Address>& address) noexcept {
-    if (!in_line_ && !PreviousLine()) return false;
-    const Tail entry = TakeLast(line_, ',', header_ == Header::kForwarded);
-    in_line_ = entry.more;
-    address = header_ == Header::kForwarded ? ParseForwarded(entry.piece)
-                                            : Address::ParseWithPort(entry.piece);
-    return true;
+    while (in_line_ || PreviousLine()) {
+      const Tail entry = TakeLast(line_, ',', header_ == Header::kForwarded);
+      in_line_ = entry.more;
+      if (entry.piece.empty()) continue;
+      address = header_ == Header::kForwarded ? ParseForwarded(entry.piece)
+                                              : Address::ParseWithPort(entry.piece);
+      return true;
+    }
+    return false;
   }
 
  private:

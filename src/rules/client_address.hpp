@@ -22,9 +22,9 @@ struct ClientAddressPolicy {
   [[nodiscard]] bool Trusts(const Address& peer) const noexcept;
 };
 
-/// Who the client is: the peer, or, behind trusted proxies, whom they say it is. Never fails: what
-/// cannot be read (junk, an empty entry, `unknown`, `_hidden`, an element without `for`) stops the
-/// walk at the last good address. All lines of the header are one list.
+/// Returns the client's address: the peer's, or the one that trusted proxies report. Never fails:
+/// an entry that cannot be read (junk, `unknown`, `_hidden`, an element without `for`) stops the
+/// walk at the last good address. Empty entries are skipped. All lines of the header are one list.
 ///
 /// The list is read from its right end, which trusted proxies wrote, and no further than needed:
 /// nothing that a client put left of that, an unbalanced quote for one, changes how it is read.

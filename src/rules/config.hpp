@@ -110,8 +110,14 @@ struct Config {
     friend bool operator==(const Jwt&, const Jwt&) = default;
   };
   struct Identity {
+    /// What becomes of a request in which a counted cookie has several values.
+    enum class DuplicateCookies : std::uint8_t {
+      kCountAll,  ///< Each value is charged.
+      kReject,    ///< 400.
+    };
     std::string hmac_key;  ///< Empty: random per process; with Redis, agreed through it.
     std::optional<Jwt> jwt;
+    DuplicateCookies duplicate_cookies = DuplicateCookies::kCountAll;
     friend bool operator==(const Identity&, const Identity&) = default;
   };
   /// How HTTP doors answer.
@@ -168,6 +174,12 @@ struct Config {
     KeyNames key_names = KeyNames::kHashed;
     friend bool operator==(const Metrics&, const Metrics&) = default;
   };
+  /// How the paths of requests are read, by every frontend.
+  struct Paths {
+    bool ignore_case = false;
+    EncodedSlashes encoded_slashes = EncodedSlashes::kReject;
+    friend bool operator==(const Paths&, const Paths&) = default;
+  };
   struct ClientIp {
     ClientAddressPolicy policy;
     int ipv6_prefix = 64;
@@ -177,6 +189,7 @@ struct Config {
   Listen listen;
   ClientIp client_ip;
   Identity identity;
+  Paths paths;
   Responses responses;
   Api api;
   Resp resp;

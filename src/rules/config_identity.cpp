@@ -102,10 +102,18 @@ void ReadJwt(const ConfigValue& value, Config::Identity& identity) {
   identity.jwt = std::move(draft.jwt);
 }
 
-constexpr std::array<ConfigKey<Config::Identity>, 2> kIdentityKeys = {{
+using DuplicateCookies = Config::Identity::DuplicateCookies;
+constexpr std::array<Choice<DuplicateCookies>, 2> kDuplicateCookies = {
+    {{"count_all", DuplicateCookies::kCountAll}, {"reject", DuplicateCookies::kReject}}};
+
+constexpr std::array<ConfigKey<Config::Identity>, 3> kIdentityKeys = {{
     {"hmac_key",
      [](const ConfigValue& v, Config::Identity& i) { Put(i.hmac_key, v.Secret(kMinHmacKey)); }},
     {"jwt", ReadJwt},
+    {"duplicate_cookies",
+     [](const ConfigValue& v, Config::Identity& i) {
+       Put(i.duplicate_cookies, v.OneOf(kDuplicateCookies));
+     }},
 }};
 
 }  // namespace

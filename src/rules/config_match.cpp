@@ -5,6 +5,7 @@
 
 #include "rules/config_sections.hpp"
 #include "rules/path.hpp"
+#include "rules/request_path.hpp"
 
 namespace tidegate {
 namespace {
@@ -63,6 +64,9 @@ std::string WrongInPath(std::string_view path, std::string_view fixed) {
   if (path.find('?') != std::string_view::npos || path.find('#') != std::string_view::npos) {
     return "a path has no query and no fragment here: leave out what follows `?` or `#`";
   }
+  if (fixed.find_first_of("{}") != std::string_view::npos) {
+    return "braces have no meaning here; for one segment write a parameter, as in `/users/:id`";
+  }
   if (fixed.find('*') != std::string_view::npos) {
     return "`*` may only stand at the end, as in `/v1/**`; for one segment write a parameter, as "
            "in `/users/:id/posts`";
@@ -94,9 +98,7 @@ void ReadPath(const ConfigValue& value, MatchSpec& match) {
   std::pmr::monotonic_buffer_resource memory;
   const auto form = NormalizePath(fixed, Slashes::kMerge, memory);
   if (!form) {
-    return value.Error(Ticked(path) +
-                       " is not a path: encode what is not plain ASCII, as in `%C3%A9`, and do not "
-                       "climb above the root");
+    return value.Error(Ticked(path) + " is not a path: " + std::string(Message(form.error())));
   }
   std::string normal{*form};
   if (open) {
@@ -106,7 +108,7 @@ void ReadPath(const ConfigValue& value, MatchSpec& match) {
   if (normal != path) {
     return value.Error("paths are compared in their normal form: write " + Ticked(normal));
   }
-  match.paths.push_back(std::move(normal));
+  match.paths.emplace_back(CanonicalPath(normal, /*ignore_case=*/false, memory));
 }
 
 void ReadMethod(const ConfigValue& value, MatchSpec& match) {

@@ -9,6 +9,7 @@
 #include "rules/identity.hpp"
 #include "rules/limit_text.hpp"
 #include "rules/path.hpp"
+#include "rules/request_path.hpp"
 
 namespace tidegate {
 namespace {
@@ -49,9 +50,11 @@ std::string WhyNever(const Source& source, const std::string& value) {
     return "should be one IP address, as in `203.0.113.7`";
   }
   if (source.kind == Source::Kind::kPath) {
-    const auto normal = NormalizePath(value, Slashes::kMerge, memory);
-    if (!normal) return "should be a path, as in `/v1/login`";
-    if (*normal != value) return "should be in normal form: `" + std::string{*normal} + "`";
+    const auto read = ReadRequestPath(value, {.encoded_slashes = EncodedSlashes::kMatch}, memory);
+    if (!read) return "should be a path, as in `/v1/login`";
+    if (read->lenient != value) {
+      return "is not how requests are counted: write `" + std::string{read->lenient} + "`";
+    }
   }
   if (source.kind == Source::Kind::kHost) {
     const auto normal = NormalizeHost(value, memory);

@@ -15,12 +15,13 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 18> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 19> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
     {"access", ReadAccess},
     {"client_ip", ReadClientIp},
     {"identity", ReadIdentity},
+    {"paths", ReadPaths},
     {"responses", ReadResponses},
     {"api", ReadApi},
     {"resp", ReadResp},

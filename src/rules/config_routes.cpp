@@ -62,9 +62,7 @@ std::string ReadPlainPath(const ConfigValue& value) {
   std::pmr::monotonic_buffer_resource memory;
   const auto form = NormalizePath(*text, Slashes::kMerge, memory);
   if (!form) {
-    value.Error(Ticked(*text) +
-                " is not a path: leave out what follows `?` or `#`, encode what is not plain "
-                "ASCII, as in `%C3%A9`, and do not climb above the root");
+    value.Error(Ticked(*text) + " is not a path: " + std::string(Message(form.error())));
     return {};
   }
   std::string normal{*form};
@@ -138,7 +136,7 @@ void ReadHost(const ConfigValue& value, RouteDraft& draft) {
   }
 }
 
-constexpr std::array<ConfigKey<RouteDraft>, 9> kRouteKeys = {{
+constexpr std::array<ConfigKey<RouteDraft>, 10> kRouteKeys = {{
     {"id", ReadId},
     {"match", [](const ConfigValue& v, RouteDraft& d) { ReadMatch(v, d.spec.match); }},
     {"upstream", ReadUpstream},
@@ -158,6 +156,10 @@ constexpr std::array<ConfigKey<RouteDraft>, 9> kRouteKeys = {{
      }},
     {"body_bytes",
      [](const ConfigValue& v, RouteDraft& d) { Put(d.spec.body_bytes, ReadBodyBytes(v)); }},
+    {"encoded_slashes",
+     [](const ConfigValue& v, RouteDraft& d) {
+       Put(d.spec.encoded_slashes, v.OneOf(kEncodedSlashes));
+     }},
 }};
 
 /// Where each id stands.

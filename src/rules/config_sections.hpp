@@ -69,6 +69,7 @@ void ReadListen(const ConfigValue& value, ConfigDraft& draft);
 void ReadAccess(const ConfigValue& value, ConfigDraft& draft);
 void ReadClientIp(const ConfigValue& value, ConfigDraft& draft);
 void ReadIdentity(const ConfigValue& value, ConfigDraft& draft);
+void ReadPaths(const ConfigValue& value, ConfigDraft& draft);
 void ReadResponses(const ConfigValue& value, ConfigDraft& draft);
 void ReadApi(const ConfigValue& value, ConfigDraft& draft);
 void ReadResp(const ConfigValue& value, ConfigDraft& draft);
@@ -95,6 +96,9 @@ inline constexpr std::string_view kIdGrammar =
 
 inline constexpr std::array<Choice<OnFailure>, 3> kOnFailureWords = {
     {{"open", OnFailure::kOpen}, {"closed", OnFailure::kClosed}, {"local", OnFailure::kLocal}}};
+
+inline constexpr std::array<Choice<EncodedSlashes>, 2> kEncodedSlashes = {
+    {{"reject", EncodedSlashes::kReject}, {"match", EncodedSlashes::kMatch}}};
 
 /// What overrides must fit: the rule that they belong to, as far as it is read.
 struct OverrideContext {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// responses, api, limits, log: how the server runs.
+// paths, responses, api, limits, log: how the server runs.
 #include <chrono>
 
 #include "rules/config_sections.hpp"
@@ -86,6 +86,12 @@ constexpr std::array<ConfigKey<L>, 9> kLimitsKeys = {{
     {"drain_delay", ReadDrain<&L::drain_delay>},
 }};
 
+constexpr std::array<ConfigKey<Config::Paths>, 2> kPathsKeys = {{
+    {"ignore_case", [](const ConfigValue& v, Config::Paths& p) { Put(p.ignore_case, v.Bool()); }},
+    {"encoded_slashes", [](const ConfigValue& v,
+                           Config::Paths& p) { Put(p.encoded_slashes, v.OneOf(kEncodedSlashes)); }},
+}};
+
 using Format = Config::Log::Format;
 using Level = Config::Log::Level;
 constexpr std::array<Choice<Format>, 2> kFormats = {
@@ -100,6 +106,10 @@ constexpr std::array<ConfigKey<Config::Log>, 2> kLogKeys = {{
 }};
 
 }  // namespace
+
+void ReadPaths(const ConfigValue& value, ConfigDraft& draft) {
+  ReadSection(value, kPathsKeys, draft.config.paths);
+}
 
 void ReadResponses(const ConfigValue& value, ConfigDraft& draft) {
   ReadSection(value, kResponsesKeys, draft.config.responses);
@@ -122,6 +132,7 @@ void ReadLog(const ConfigValue& value, ConfigDraft& draft) {
 }
 
 void AppendServerKeys(std::vector<SectionKeys>& sections) {
+  sections.push_back(KeysOf("paths", kPathsKeys));
   sections.push_back(KeysOf("responses", kResponsesKeys));
   sections.push_back(KeysOf("api", kApiKeys));
   sections.push_back(KeysOf("resp", kRespKeys));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rules/match_spec.hpp"
+#include "rules/path.hpp"
 #include "rules/problem.hpp"
 #include "tidegate/clock.hpp"
 
@@ -52,9 +53,10 @@ struct RouteSpec {
   HeaderEdits request_headers = {};
   HeaderEdits response_headers = {};
   Host host = Host::kPreserve;
-  std::string host_name = {};                   ///< Perhaps with a port; IPv6 in brackets.
-  std::optional<Micros> response_timeout = {};  ///< Nothing: the upstream's.
-  std::optional<std::size_t> body_bytes = {};   ///< Nothing: the gateway's.
+  std::string host_name = {};                          ///< Perhaps with a port; IPv6 in brackets.
+  std::optional<Micros> response_timeout = {};         ///< Nothing: the upstream's.
+  std::optional<std::size_t> body_bytes = {};          ///< Nothing: the gateway's.
+  std::optional<EncodedSlashes> encoded_slashes = {};  ///< Nothing: that of `paths`.
   Position at = {};
 
   friend bool operator==(const RouteSpec&, const RouteSpec&) = default;

@@ -12,6 +12,7 @@
 #include "rules/identity_text.hpp"
 #include "rules/jwt.hpp"
 #include "rules/path.hpp"
+#include "rules/request_path.hpp"
 #include "rules/source_value.hpp"
 
 namespace tidegate {
@@ -74,16 +75,24 @@ const Source* Resolve(const Per& per, std::string_view text) noexcept {
   return IsNamed(kClientIp, text) ? &kClientIp : nullptr;
 }
 
-/// A caller's value in the form in which a request would have it; nothing: none could.
+/// Returns a caller's value in the form in which a request is counted; nothing if no request can
+/// have it.
 std::optional<std::string_view> AsInRequest(const Source& source, std::string_view value,
+                                            bool ignore_path_case,
                                             std::pmr::memory_resource& memory) {
   switch (source.kind) {
     case Source::Kind::kHeader:
-      return Trim(value);
+    case Source::Kind::kCookie:
+    case Source::Kind::kQuery:
+      return CountedValue(source, value, memory);
     case Source::Kind::kHost:
       return NormalizeHost(value, memory);
-    case Source::Kind::kPath:
-      return NormalizePath(value, Slashes::kMerge, memory);
+    case Source::Kind::kPath: {
+      const auto path = ReadRequestPath(
+          value, {.ignore_case = ignore_path_case, .encoded_slashes = EncodedSlashes::kMatch},
+          memory);
+      return path ? std::optional(path->lenient) : std::nullopt;
+    }
     default:
       return value;
   }
@@ -114,8 +123,8 @@ std::optional<Error> Check(const Per& per, std::span<const NamedValue> values) {
     }
     if (source->kind == Source::Kind::kConst) continue;
     if (value.size() > kMaxIdentityValue) return RefuseLength(source->Text(), value.size()).error();
-    const std::string_view inside = source->kind == Source::Kind::kHeader ? Trim(value) : value;
-    if (inside.empty()) {
+    std::pmr::monotonic_buffer_resource scratch;
+    if (value.empty() || CountedValue(*source, value, scratch).empty()) {
       return Error{ErrorCode::kBadCharge, "the value of " + source->Text() +
                                               " is empty: all such callers would share one quota"};
     }
@@ -139,7 +148,8 @@ Identifier::Identifier(Options options) : options_(std::move(options)), hash_(op
 }
 
 Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestView& request,
-                                                 std::pmr::memory_resource& memory) const {
+                                                 std::pmr::memory_resource& memory,
+                                                 std::size_t cookie) const {
   IdentityText text(hash_, IdentityText::Bound(per), memory);
   for (const Per::Part& part : per.parts) {
     bool found = false;
@@ -152,7 +162,7 @@ Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestVi
         text.Add(request.client.MaskedV6(options_.ipv6_prefix));
         found = true;
       } else {
-        const auto value = ValueInRequest(source, request, options_.jwt.get(), memory);
+        const auto value = ValueInRequest(source, request, options_.jwt.get(), cookie, memory);
         if (!value) return value;
         if (value->size() > kMaxIdentityValue) return RefuseLength(source.Text(), value->size());
         if (value->empty()) continue;
@@ -169,6 +179,31 @@ Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestVi
     text.Add(request.client.MaskedV6(options_.ipv6_prefix));
   }
   return text.view();
+}
+
+Result<std::size_t> Identifier::CountIdentities(const Per& per, const RequestView& request) const {
+  std::size_t most = 1;
+  for (const Per::Part& part : per.parts) {
+    for (const Source& source : part) {
+      if (source.kind != Source::Kind::kCookie) continue;
+      const auto count = CountCookieValues(request, source.name);
+      if (!count) return count;
+      if (*count <= 1) continue;
+      if (options_.reject_duplicate_cookies) {
+        return Refuse(ErrorCode::kBadCharge, "the cookie " + source.name +
+                                                 " has several different values, but requests are "
+                                                 "counted by it: send it once");
+      }
+      if (most > 1) {
+        return Refuse(ErrorCode::kBadCharge,
+                      "several cookies by which requests are counted have several values, the last "
+                      "of them " +
+                          source.name + ": send each once");
+      }
+      most = *count;
+    }
+  }
+  return most;
 }
 
 Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const NamedValue> values,
@@ -194,7 +229,7 @@ Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const 
     if (given == nullptr)
       return Refuse(ErrorCode::kBadCharge, "the identity has no value for " + Names(part));
     if (source->kind != Source::Kind::kClientIp) {
-      const auto value = AsInRequest(*source, given->value, memory);
+      const auto value = AsInRequest(*source, given->value, options_.ignore_path_case, memory);
       if (!value) {
         return Refuse(ErrorCode::kBadCharge,
                       source->kind == Source::Kind::kPath

@@ -44,6 +44,8 @@ class Identifier {
   struct Options {
     std::string hmac_key = {};  ///< At least 16 bytes.
     int ipv6_prefix = 64;
+    bool ignore_path_case = false;
+    bool reject_duplicate_cookies = false;
     std::shared_ptr<const JwtVerifier> jwt = nullptr;  ///< nullptr: jwt sources are never present.
   };
   explicit Identifier(Options options);
@@ -52,8 +54,18 @@ class Identifier {
   /// client's address instead, so that nobody escapes by leaving a header out and nobody shares
   /// an empty key; an Error only if that is unknown too, a value is beyond kMaxIdentityValue, or a
   /// header that counts comes on several lines that differ (rules/source_value.hpp says why).
+  ///
+  /// `cookie`: which of several values of a cookie to take, from 0 to CountIdentities() - 1.
   [[nodiscard]] Result<std::string_view> FromRequest(const Per& per, const RequestView& request,
-                                                     std::pmr::memory_resource& memory) const;
+                                                     std::pmr::memory_resource& memory,
+                                                     std::size_t cookie = 0) const;
+
+  /// Returns how many identities a request has: several if a cookie of `per` has several different
+  /// values, because servers differ in which of them they use. All of them must be charged. An
+  /// Error if there are too many, if several cookies have several values, or if the configuration
+  /// rejects such requests.
+  [[nodiscard]] Result<std::size_t> CountIdentities(const Per& per,
+                                                    const RequestView& request) const;
 
   /// Whom a caller names: one plain value for the first source of a rule with one part, or one
   /// value per part by source. A rule that counts `const` only needs none. `jwt:` takes the claim's

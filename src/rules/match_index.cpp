@@ -127,6 +127,19 @@ struct MatchIndex::Impl {
     return any_host;
   }
 
+  /// Adds the specs that match `request.path`.
+  void Gather(const RequestView& request, Gathering& gathering) const noexcept {
+    EachRoot(request.host, [&](std::uint32_t root) {
+      paths.Find(root, request.path, [&](std::uint32_t leaf) {
+        if ((leaf & kSingle) != 0) {
+          gathering.Add(leaf & ~kSingle);
+        } else {
+          leaves->Find(leaf, request, [&](std::uint32_t id) { gathering.Add(id); });
+        }
+      });
+    });
+  }
+
   /// Calls `visit(root)` for each tree that the host leads to.
   template <class Visit>
   void EachRoot(std::string_view host, Visit&& visit) const noexcept {
@@ -150,16 +163,19 @@ MatchIndex::~MatchIndex() = default;
 std::size_t MatchIndex::Find(const RequestView& request,
                              std::span<std::uint32_t> found) const noexcept {
   Gathering gathering(found);
-  impl_->EachRoot(request.host, [&](std::uint32_t root) {
-    impl_->paths.Find(root, request.path, [&](std::uint32_t leaf) {
-      if ((leaf & Impl::kSingle) != 0) {
-        gathering.Add(leaf & ~Impl::kSingle);
-      } else {
-        impl_->leaves->Find(leaf, request, [&](std::uint32_t id) { gathering.Add(id); });
-      }
-    });
-  });
+  impl_->Gather(request, gathering);
+  if (!request.lenient_path.empty()) impl_->Gather(request.Lenient(), gathering);
   return gathering.Finish();
+}
+
+bool MatchIndex::MatchesEveryReading(const RequestView& request) const noexcept {
+  const auto matches = [this](const RequestView& reading) {
+    std::uint32_t found = 0;
+    Gathering gathering({&found, 1});
+    impl_->Gather(reading, gathering);
+    return gathering.Finish() != 0;
+  };
+  return matches(request) && (request.lenient_path.empty() || matches(request.Lenient()));
 }
 
 }  // namespace tidegate

@@ -27,10 +27,16 @@ class MatchIndex {
   MatchIndex& operator=(MatchIndex&&) noexcept;
   ~MatchIndex();
 
+  /// Finds the specs that match the request's path in any of its readings, as sent or as lenient
+  /// servers read it.
+  ///
   /// Writes the numbers of the matching specs, ascending and each once, and returns how many match.
   /// At most `found.size()` are written (the lowest are not promised then); the returned number is
   /// then larger than that, and enough room for all. Does not allocate.
   std::size_t Find(const RequestView& request, std::span<std::uint32_t> found) const noexcept;
+
+  /// Returns true if every reading of the request's path matches a spec.
+  [[nodiscard]] bool MatchesEveryReading(const RequestView& request) const noexcept;
 
  private:
   struct Impl;

@@ -82,7 +82,10 @@ std::string ShownPattern(const MatchSpec::Header& header) {
   return shown || header.pattern == "*" ? header.pattern : "(not shown)";
 }
 
-std::string WhyNot(const MatchSpec& spec, const RequestView& request) {
+namespace {
+
+/// Explains one reading of the request's path.
+std::string WhyNotAsRead(const MatchSpec& spec, const RequestView& request) {
   if (!spec.hosts.empty() && std::ranges::none_of(spec.hosts, [&](const std::string& host) {
         return HostFits(host, request.host);
       })) {
@@ -114,6 +117,14 @@ std::string WhyNot(const MatchSpec& spec, const RequestView& request) {
   return Differs("client_ip",
                  Listed(spec.client_ips, [](const Network& network) { return network.Text(); }),
                  request.client.Text());
+}
+
+}  // namespace
+
+std::string WhyNot(const MatchSpec& spec, const RequestView& request) {
+  std::string why = WhyNotAsRead(spec, request);
+  if (why.empty() || request.lenient_path.empty()) return why;
+  return WhyNotAsRead(spec, request.Lenient()).empty() ? std::string{} : why;
 }
 
 }  // namespace tidegate

@@ -25,4 +25,7 @@ struct MatchSpec {
   friend bool operator==(const MatchSpec&, const MatchSpec&) = default;
 };
 
+/// Turns path patterns to lower case, for configurations that ignore the case of paths.
+void IgnorePathCase(MatchSpec& spec);
+
 }  // namespace tidegate

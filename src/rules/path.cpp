@@ -10,11 +10,16 @@
 namespace tidegate {
 namespace {
 
-enum class Kind : std::uint8_t { kBad, kUnreserved, kOther };
+enum class Kind : std::uint8_t {
+  kBad,
+  kUnreserved,
+  kOther,   ///< Allowed in a path as it is: `/`, `%` and the reserved characters of a segment.
+  kEncode,  ///< Not allowed by RFC 3986, but sent by browsers and other clients.
+};
 
-/// What RFC 3986 lets stand in a path: `/`, `%` and the characters of a segment.
 constexpr std::array<Kind, 256> kPathBytes = [] {
   std::array<Kind, 256> kinds{};
+  for (unsigned c = '!'; c < 256; ++c) kinds[c] = c == 0x7F ? Kind::kBad : Kind::kEncode;
   for (unsigned c = 0; c < 128; ++c) {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) {
       kinds[c] = Kind::kUnreserved;
@@ -25,46 +30,54 @@ constexpr std::array<Kind, 256> kPathBytes = [] {
   for (const char c : std::string_view("/%:@!$&'()*+,;=")) {
     kinds[static_cast<unsigned char>(c)] = Kind::kOther;
   }
+  for (const char c : std::string_view("?#")) kinds[static_cast<unsigned char>(c)] = Kind::kBad;
   return kinds;
 }();
 
 Kind KindOf(char c) noexcept { return kPathBytes[static_cast<unsigned char>(c)]; }
 
-/// Whether nothing in it can need a change: no percent sign, no segment that begins with a dot,
-/// no double slash. So for nearly all paths one pass is all.
-enum class Look : std::uint8_t { kBad, kNormal, kUnsure };
-Look LookAt(std::string_view path) noexcept {
-  if (path.empty() || path[0] != '/') return Look::kBad;
-  Look look = Look::kNormal;
+/// What one pass over a path finds. Nearly all paths are normal, and need no other pass.
+struct Scan {
+  bool bad = false;
+  bool normal = true;         ///< No percent sign, dot segment, double slash or byte to encode.
+  std::size_t to_encode = 0;  ///< Bytes of Kind::kEncode.
+};
+Scan ScanPath(std::string_view path) noexcept {
+  Scan scan;
   char last = 'x';
   for (const char c : path) {
-    if (KindOf(c) == Kind::kBad) return Look::kBad;
-    if (c == '%' || (last == '/' && (c == '.' || c == '/'))) look = Look::kUnsure;
+    const Kind kind = KindOf(c);
+    if (kind == Kind::kBad) scan.bad = true;
+    if (kind == Kind::kEncode) ++scan.to_encode;
+    if (c == '%' || (last == '/' && (c == '.' || c == '/'))) scan.normal = false;
     last = c;
   }
-  return look;
+  if (scan.to_encode > 0) scan.normal = false;
+  return scan;
 }
 
-/// Writes a path segment by segment; never more than it reads.
+/// Writes the normal form of a path segment by segment.
 class PathWriter {
  public:
+  /// `out` has room for the path and two bytes more for each byte to encode.
   PathWriter(char* out, Slashes slashes) noexcept : begin_(out), end_(out), slashes_(slashes) {}
 
-  /// One segment, without its slash, and whether a slash follows. False: refuse the path.
-  bool Segment(std::string_view segment, bool last) noexcept {
+  /// Writes one segment with the slash before it. `last`: no slash follows.
+  [[nodiscard]] std::expected<void, PathError> Segment(std::string_view segment,
+                                                       bool last) noexcept {
     char* const start = end_;
     *end_++ = '/';
-    if (!Decode(segment)) return false;
+    if (!Decode(segment)) return std::unexpected(PathError::kBadEncoding);
     const std::string_view decoded(start + 1, static_cast<std::size_t>(end_ - start) - 1);
     if (decoded == "." || decoded == "..") {
       const bool up = decoded.size() == 2;
       end_ = start;
-      if (up && !Pop()) return false;
+      if (up && !Pop()) return std::unexpected(PathError::kAboveRoot);
       if (last) *end_++ = '/';  // "/a/." and "/a/b/.." are "/a/".
     } else if (decoded.empty() && !last && slashes_ == Slashes::kMerge) {
       end_ = start;
     }
-    return true;
+    return {};
   }
 
   [[nodiscard]] std::string_view text() const noexcept {
@@ -74,26 +87,32 @@ class PathWriter {
  private:
   bool Decode(std::string_view segment) noexcept {
     for (std::size_t i = 0; i < segment.size(); ++i) {
-      if (segment[i] != '%') {
-        *end_++ = segment[i];
+      char c = segment[i];
+      if (c != '%') {
+        Write(c, KindOf(c) == Kind::kEncode);
         continue;
       }
       if (segment.size() - i < 3) return false;
       const int high = HexDigit(segment[i + 1]);
       const int low = HexDigit(segment[i + 2]);
       if (high < 0 || low < 0 || high + low == 0) return false;
-      const char c = static_cast<char>(high * 16 + low);
-      if (KindOf(c) == Kind::kUnreserved) {
-        *end_++ = c;
-      } else {
-        constexpr std::string_view kHex = "0123456789ABCDEF";
-        *end_++ = '%';
-        *end_++ = kHex[static_cast<std::size_t>(high)];
-        *end_++ = kHex[static_cast<std::size_t>(low)];
-      }
+      c = static_cast<char>(high * 16 + low);
+      Write(c, KindOf(c) != Kind::kUnreserved);
       i += 2;
     }
     return true;
+  }
+
+  void Write(char c, bool encoded) noexcept {
+    if (!encoded) {
+      *end_++ = c;
+      return;
+    }
+    constexpr std::string_view kHex = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    *end_++ = '%';
+    *end_++ = kHex[byte >> 4];
+    *end_++ = kHex[byte & 15];
   }
 
   bool Pop() noexcept {
@@ -107,41 +126,6 @@ class PathWriter {
   char* end_;
   Slashes slashes_;
 };
-
-/// What lenient servers take for a segment, one character after the other.
-class LenientSegment {
- public:
-  void Add(char c) noexcept {
-    if (c == ';') parameters_ = true;
-    if (!parameters_) dots_ = c == '.' && dots_ < kNoDots ? dots_ + 1 : kNoDots;
-  }
-  [[nodiscard]] bool is_dots() const noexcept { return dots_ == 1 || dots_ == 2; }
-  [[nodiscard]] bool has_parameters() const noexcept { return parameters_; }
-
- private:
-  static constexpr int kNoDots = 3;
-  int dots_ = 0;
-  bool parameters_ = false;
-};
-
-/// The character that `text` begins with; takes it off. A broken percent-encoding is a plain `%`.
-struct Decoded {
-  char c;
-  bool encoded;
-};
-Decoded TakeDecoded(std::string_view& text) noexcept {
-  if (text[0] == '%' && text.size() >= 3) {
-    const int high = HexDigit(text[1]);
-    const int low = HexDigit(text[2]);
-    if (high >= 0 && low >= 0) {
-      text.remove_prefix(3);
-      return {static_cast<char>(high * 16 + low), true};
-    }
-  }
-  const char c = text[0];
-  text.remove_prefix(1);
-  return {c, false};
-}
 
 std::string_view CopyLower(std::string_view text, std::pmr::memory_resource& memory) {
   char* const out = static_cast<char*>(memory.allocate(text.size(), 1));
@@ -192,40 +176,48 @@ bool IsName(std::string_view name) noexcept {
 
 }  // namespace
 
-std::optional<std::string_view> NormalizePath(std::string_view path, Slashes slashes,
-                                              std::pmr::memory_resource& memory) {
-  const Look look = LookAt(path);
-  if (look == Look::kBad) return std::nullopt;
-  if (look == Look::kNormal) return path;
-  PathWriter writer(static_cast<char*>(memory.allocate(path.size(), 1)), slashes);
+std::string_view Message(PathError error) noexcept {
+  switch (error) {
+    case PathError::kNoSlash:
+      return "a path must begin with a slash";
+    case PathError::kBadByte:
+      return "the path contains a space, a control character, `?` or `#`: percent-encode it";
+    case PathError::kBadEncoding:
+      return "the path contains a malformed percent-encoding, or `%00`";
+    case PathError::kAboveRoot:
+      return "the path leaves the root: it has more `..` segments than segments before them";
+    case PathError::kAmbiguousDots:
+      return "ambiguous path: a dot segment has parameters or white space, or stands beside an "
+             "encoded slash or a backslash, and servers resolve it differently";
+    case PathError::kAmbiguousParameters:
+      return "ambiguous path: a segment consists of `;` parameters only, or has an encoded slash "
+             "or "
+             "a backslash beside them, and servers read it differently";
+    case PathError::kEncodedSeparator:
+      return "ambiguous path: it contains an encoded slash, an encoded backslash or a backslash, "
+             "which some servers take for a slash; `encoded_slashes: match` allows it";
+  }
+  return {};
+}
+
+std::expected<std::string_view, PathError> NormalizePath(std::string_view path, Slashes slashes,
+                                                         std::pmr::memory_resource& memory) {
+  if (!path.starts_with('/')) return std::unexpected(PathError::kNoSlash);
+  const Scan scan = ScanPath(path);
+  if (scan.bad) return std::unexpected(PathError::kBadByte);
+  if (scan.normal) return path;
+  const std::size_t room = path.size() + 2 * scan.to_encode;
+  PathWriter writer(static_cast<char*>(memory.allocate(room, 1)), slashes);
   for (std::string_view rest = path;;) {
     rest.remove_prefix(1);
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     const bool last = slash == rest.size();
-    if (!writer.Segment(rest.substr(0, slash), last)) return std::nullopt;
+    const auto written = writer.Segment(rest.substr(0, slash), last);
+    if (!written) return std::unexpected(written.error());
     if (last) break;
     rest.remove_prefix(slash);
   }
   return writer.text() == path ? path : writer.text();
-}
-
-bool MayClimbElsewhere(std::string_view path) noexcept {
-  // Nearly all paths end here.
-  if (path.find_first_of("%;\\") == std::string_view::npos) return false;
-  bool dot_segment = false;
-  bool odd_separator = false;
-  LenientSegment segment;
-  while (!path.empty()) {
-    const auto [c, encoded] = TakeDecoded(path);
-    const bool separator = c == '/' || c == '\\';
-    if (separator && (encoded || c == '\\')) odd_separator = true;
-    if (!separator) segment.Add(c);
-    if (!separator && !path.empty()) continue;
-    if (segment.is_dots() && segment.has_parameters()) return true;
-    dot_segment = dot_segment || segment.is_dots();
-    segment = {};
-  }
-  return dot_segment && odd_separator;
 }
 
 std::optional<std::string_view> NormalizeHost(std::string_view host,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <memory_resource>
 #include <optional>
 #include <string_view>
@@ -10,20 +11,32 @@ namespace tidegate {
 
 enum class Slashes : std::uint8_t { kKeep, kMerge };
 
-/// The one form of a path that routing and rules see: dot segments removed, percent-encoded
-/// unreserved characters decoded, other percent-encodings in upper case, duplicate slashes merged
-/// if asked. Nothing if it does not begin with '/', holds a byte outside the URI grammar or a
-/// broken or NUL percent-encoding, or climbs above the root. Returns `path` itself where it is
-/// normal already; else allocates from `memory`.
-[[nodiscard]] std::optional<std::string_view> NormalizePath(std::string_view path, Slashes slashes,
-                                                            std::pmr::memory_resource& memory);
+/// What becomes of a request whose path contains an encoded slash or backslash (`%2F`, `%5C`).
+enum class EncodedSlashes : std::uint8_t {
+  kReject,
+  kMatch,  ///< Patterns match it as a character of its segment and as a separator.
+};
 
-/// Whether a server that decodes `%2F` or `%5C` before it resolves dot segments, or that cuts
-/// parameters off (`..;x`), may find its way to another path than NormalizePath: there is a dot
-/// segment, and an encoded separator or a backslash as well, or parameters on the dot segment. They
-/// need not be neighbours: `/a%2Fb/../c` is `/c` to one reader and `/a/c` to another. Of a path as
-/// it came: the normal form may have lost the segment that matters.
-[[nodiscard]] bool MayClimbElsewhere(std::string_view path) noexcept;
+/// Why a path is refused.
+enum class PathError : std::uint8_t {
+  kNoSlash,              ///< It does not begin with `/`.
+  kBadByte,              ///< A space, a control character, `?` or `#`.
+  kBadEncoding,          ///< `%` without two hexadecimal digits, or `%00`.
+  kAboveRoot,            ///< `..` leaves the root.
+  kAmbiguousDots,        ///< A dot segment that some servers resolve in another way.
+  kAmbiguousParameters,  ///< `;` parameters that some servers remove with more than themselves.
+  kEncodedSeparator,     ///< `%2F`, `%5C` or `\` where the configuration does not allow it.
+};
+/// Returns what is wrong, and what to do if the client can do something about it. Static text.
+[[nodiscard]] std::string_view Message(PathError error) noexcept;
+
+/// Returns the normal form of a path: dot segments removed, percent-encoded unreserved characters
+/// decoded, other percent-encodings in upper case, bytes that RFC 3986 does not allow in a path
+/// (`|`, `[`, UTF-8, ...) percent-encoded, and duplicate slashes merged if asked. Returns `path`
+/// itself if it is in normal form; otherwise allocates from `memory`. Never returns kAmbiguousDots,
+/// kAmbiguousParameters or kEncodedSeparator.
+[[nodiscard]] std::expected<std::string_view, PathError> NormalizePath(
+    std::string_view path, Slashes slashes, std::pmr::memory_resource& memory);
 
 /// The one form of a host: lower case, without port and without a final dot; IPv6 in brackets.
 /// Nothing if it is empty or holds a character that no host has.

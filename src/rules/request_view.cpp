@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/request_view.hpp"
 
+#include <algorithm>
+
 #include "rules/ascii.hpp"
+#include "rules/printable.hpp"
 
 namespace tidegate {
+
+bool IsUpperCaseMethod(std::string_view method) noexcept {
+  return std::ranges::none_of(method, [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+std::string LowerCaseMethod(std::string_view method) {
+  return "method `" + Printable(method.substr(0, 32)) +
+         "` is not in upper case: methods are case-sensitive, but some servers ignore the case";
+}
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;

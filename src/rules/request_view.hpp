@@ -2,9 +2,11 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "rules/address.hpp"
+#include "rules/request_path.hpp"
 
 namespace tidegate {
 
@@ -13,19 +15,45 @@ struct HeaderField {
   std::string_view value;
 };
 
-/// A request as rules see it: what a door has read, normalised. All memory is the door's.
+/// The attributes of a request that rules match and count. Views point into memory of the frontend.
 struct RequestView {
-  std::string_view method;  ///< As sent: methods are case-sensitive.
+  std::string_view method;  ///< As sent. Frontends refuse methods with lower-case letters.
   std::string_view host;    ///< Lower case, without port and final dot.
-  std::string_view path;    ///< Normalised (rules/path.hpp), without the query.
-  std::string_view query;   ///< Without the question mark, as sent.
-  std::string_view route;   ///< The gateway's route, where there is one.
+  std::string_view path;    ///< RequestPath::canonical, without the query.
+  /// RequestPath::lenient if it differs from `path`; otherwise empty.
+  std::string_view lenient_path = {};
+  std::string_view query;  ///< Without the question mark, as sent.
+  std::string_view route;  ///< The gateway's route, where there is one.
   std::span<const HeaderField> headers;
-  bool trusted =
-      false;  ///< Whether its peer may state costs: a trusted proxy, or the API's caller.
-  bool has_client = false;  ///< Whether `client` is known.
-  Address client;           ///< After rules/client_address.hpp; not yet masked.
+  bool has_encoded_separator = false;  ///< Of RequestPath.
+  bool trusted = false;     ///< The peer may state costs: a trusted proxy, or a caller of the API.
+  bool has_client = false;  ///< `client` is known.
+  Address client;           ///< From rules/client_address.hpp; not masked.
+
+  void SetPath(const RequestPath& read) noexcept {
+    path = read.canonical;
+    lenient_path = read.lenient == read.canonical ? std::string_view{} : read.lenient;
+    has_encoded_separator = read.has_encoded_separator;
+  }
+  /// The path by which requests are counted: the same for all spellings of one path.
+  [[nodiscard]] std::string_view counted_path() const noexcept {
+    return lenient_path.empty() ? path : lenient_path;
+  }
+  /// Returns this request with the path as lenient servers read it.
+  /// REQUIRES: lenient_path is not empty.
+  [[nodiscard]] RequestView Lenient() const noexcept {
+    RequestView view = *this;
+    view.path = lenient_path;
+    view.lenient_path = {};
+    return view;
+  }
 };
+
+/// Returns true if `method` has no lower-case letter. Methods are case-sensitive, but some servers
+/// (Django, Werkzeug) take `post` for POST: a rule for POST would not see it.
+[[nodiscard]] bool IsUpperCaseMethod(std::string_view method) noexcept;
+/// Returns the message to a client whose method is not in upper case.
+[[nodiscard]] std::string LowerCaseMethod(std::string_view method);
 
 /// ASCII only.
 [[nodiscard]] bool EqualsIgnoreCase(std::string_view a, std::string_view b) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/rule_set.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -18,10 +19,23 @@ std::vector<const MatchSpec*> Pointers(const std::vector<MatchSpec>& specs) {
   return pointers;
 }
 
-std::vector<const MatchSpec*> Pointers(const std::vector<RuleSpec>& rules) {
-  std::vector<const MatchSpec*> pointers;
-  for (const RuleSpec& rule : rules) pointers.push_back(&rule.match);
-  return pointers;
+/// Returns the specs in the form in which they are compared with requests.
+std::vector<MatchSpec> Comparable(std::vector<MatchSpec> specs, const Config::Paths& paths) {
+  if (paths.ignore_case) std::ranges::for_each(specs, IgnorePathCase);
+  return specs;
+}
+
+std::vector<MatchSpec> MatchesOf(const std::vector<RuleSpec>& rules) {
+  std::vector<MatchSpec> matches;
+  for (const RuleSpec& rule : rules) matches.push_back(rule.match);
+  return matches;
+}
+
+bool CountsCookies(const Per& per) noexcept {
+  return std::ranges::any_of(per.parts, [](const Per::Part& part) {
+    return std::ranges::any_of(
+        part, [](const Source& source) { return source.kind == Source::Kind::kCookie; });
+  });
 }
 
 /// What the request costs under `rule`: its header is believed only from those who may say it.
@@ -99,13 +113,32 @@ bool CheckSizes(const Config& config, Problems& problems) {
 RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier)
     : identifier_(std::move(identifier)),
       client_policy_(config.client_ip.policy),
+      paths_(config.paths),
       on_failure_(config.store.on_failure.value_or(OnFailure::kOpen)),
-      denied_(config.deny),
-      exempted_(config.exempt),
-      deny_(Pointers(config.deny)),
-      exempt_(Pointers(config.exempt)),
-      index_(Pointers(config.rules)) {
+      matches_(Comparable(MatchesOf(config.rules), config.paths)),
+      denied_(Comparable(config.deny, config.paths)),
+      exempted_(Comparable(config.exempt, config.paths)),
+      deny_(Pointers(denied_)),
+      exempt_(Pointers(exempted_)),
+      index_(Pointers(matches_)) {
   rules_.reserve(config.rules.size());
+}
+
+bool RuleSet::ReadsHeader(std::string_view name) const noexcept {
+  return std::ranges::any_of(
+      headers_read_, [name](const std::string& header) { return EqualsIgnoreCase(header, name); });
+}
+
+void RuleSet::NoteHeaders(const RuleSpec& spec) {
+  for (const Per::Part& part : spec.per.parts) {
+    for (const Source& source : part) {
+      if (source.kind == Source::Kind::kHeader) headers_read_.push_back(source.name);
+      if (source.kind == Source::Kind::kCookie) headers_read_.emplace_back("cookie");
+      if (source.kind == Source::Kind::kJwt) headers_read_.emplace_back("authorization");
+    }
+  }
+  for (const MatchSpec::Header& header : spec.match.headers) headers_read_.push_back(header.name);
+  if (spec.cost.kind == CostSpec::Kind::kHeader) headers_read_.push_back(spec.cost.header);
 }
 
 std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
@@ -114,7 +147,18 @@ std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
   const std::size_t before = problems.size();
   if (!CheckSizes(config, problems)) return nullptr;
   std::shared_ptr<RuleSet> set(new RuleSet(config, std::move(identifier)));
-  for (const RuleSpec& spec : config.rules) set->AddRule(spec, problems);
+  for (const RuleSpec& spec : config.rules) {
+    set->AddRule(spec, problems);
+    set->NoteHeaders(spec);
+  }
+  for (const auto* const specs : {&config.deny, &config.exempt}) {
+    for (const MatchSpec& spec : *specs) {
+      for (const auto& header : spec.headers) set->headers_read_.push_back(header.name);
+    }
+  }
+  std::ranges::sort(set->headers_read_);
+  const auto same = std::ranges::unique(set->headers_read_);
+  set->headers_read_.erase(same.begin(), same.end());
   // Only now: the strings that are looked up by have found their places.
   for (const Rule& rule : set->rules_) set->by_id_.emplace(rule.id, rule.number);
   for (std::size_t i = before; i < problems.size(); ++i) {
@@ -128,6 +172,7 @@ void RuleSet::AddRule(const RuleSpec& spec, Problems& problems) {
             .number = static_cast<std::uint32_t>(rules_.size()),
             .per = spec.per,
             .counts_like = by_per_.emplace(spec.per.Text(), rules_.size()).first->second,
+            .counts_cookies = CountsCookies(spec.per),
             .quota = spec.quota,
             .cost = spec.cost,
             .on_failure = spec.on_failure.value_or(on_failure_),
@@ -149,7 +194,6 @@ void RuleSet::AddRule(const RuleSpec& spec, Problems& problems) {
     }
   }
   rules_.push_back(std::move(rule));
-  matches_.push_back(spec.match);
 }
 
 const Rule* RuleSet::Find(std::string_view id) const noexcept {
@@ -215,7 +259,8 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
                               Charges& charges, std::pmr::memory_resource& memory) const {
   std::array<std::uint32_t, kMaxCharges> found;
   if (deny_.Find(request, {found.data(), 1}) != 0) return Access::kDenied;
-  if (exempt_.Find(request, {found.data(), 1}) != 0) return Access::kExempt;
+  // Only if no server could read another path: `exempt` takes limits away.
+  if (exempt_.MatchesEveryReading(request)) return Access::kExempt;
   const std::size_t count = index_.Find(request, found);
   if (count > found.size()) {
     return std::unexpected(Error{ErrorCode::kTooManyRules,
@@ -225,11 +270,27 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Rule& rule = rules_[found[i]];
-    const auto identity = IdentityOf(rule, request, charges, memory);
-    if (!identity) return std::unexpected(identity.error());
     const auto own_cost = cost ? Result<std::int64_t>(*cost) : CostOf(rule, request);
     if (!own_cost) return std::unexpected(own_cost.error());
-    AddCharge(rule, *identity, *own_cost, lease, overrides, charges);
+    std::size_t identities = 1;
+    if (rule.counts_cookies) {
+      const auto counted = identifier_->CountIdentities(rule.per, request);
+      if (!counted) return std::unexpected(counted.error());
+      identities = *counted;
+    }
+    for (std::size_t cookie = 0; cookie < identities; ++cookie) {
+      const auto identity = identities == 1
+                                ? IdentityOf(rule, request, charges, memory)
+                                : identifier_->FromRequest(rule.per, request, memory, cookie);
+      if (!identity) return std::unexpected(identity.error());
+      AddCharge(rule, *identity, *own_cost, lease, overrides, charges);
+    }
+  }
+  if (charges.charges.size() > kMaxCharges) {
+    return std::unexpected(Error{ErrorCode::kTooManyRules,
+                                 "the request matches too many rules with several cookie values: "
+                                 "the most is " +
+                                     std::to_string(kMaxCharges) + " charges"});
   }
   return AccessOf(charges);
 }

@@ -40,6 +40,7 @@ struct Rule {
   std::uint32_t number = 0;  ///< Its place in the RuleSet.
   Per per;
   std::uint32_t counts_like = 0;  ///< The first rule with the same `per`: an identity is made once.
+  bool counts_cookies = false;    ///< A request may have several identities.
   Quota quota;
   CostSpec cost;
   OnFailure on_failure = OnFailure::kOpen;
@@ -127,6 +128,10 @@ class RuleSet {
   /// Whom to believe about a client's address.
   [[nodiscard]] const ClientAddressPolicy& client_policy() const noexcept { return client_policy_; }
   [[nodiscard]] const Identifier& identifier() const noexcept { return *identifier_; }
+  /// How paths of requests and patterns are compared.
+  [[nodiscard]] const Config::Paths& paths() const noexcept { return paths_; }
+  /// Returns true if a rule counts, matches or charges by the header field `name`, in any case.
+  [[nodiscard]] bool ReadsHeader(std::string_view name) const noexcept;
   /// What charges do that no rule speaks for, inline quotas, when the store cannot answer.
   [[nodiscard]] OnFailure on_failure() const noexcept { return on_failure_; }
 
@@ -160,14 +165,17 @@ class RuleSet {
   [[nodiscard]] Result<std::string_view> IdentityOf(const Rule& rule, const RequestView& request,
                                                     const Charges& charges,
                                                     std::pmr::memory_resource& memory) const;
+  void NoteHeaders(const RuleSpec& spec);
 
   std::shared_ptr<const Identifier> identifier_;
   ClientAddressPolicy client_policy_;
+  Config::Paths paths_;
+  std::vector<std::string> headers_read_;  ///< In lower case, sorted.
   OnFailure on_failure_;
   std::unordered_map<std::string, std::uint32_t> by_per_;
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, std::uint32_t> by_id_;
-  std::vector<MatchSpec> matches_;
+  const std::vector<MatchSpec> matches_;
   const std::vector<MatchSpec> denied_;
   const std::vector<MatchSpec> exempted_;
   MatchIndex deny_;

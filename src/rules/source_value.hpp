@@ -11,21 +11,38 @@
 
 namespace tidegate {
 
-/// What a request says where `source` looks; empty: nothing. Decoded values are allocated from
-/// `memory`; `jwt` may be null.
+/// A cookie with more different values than this is an Error.
+inline constexpr std::size_t kMaxCookieValues = 4;
+
+/// Returns the value that `source` has in a request, in the form by which it is counted; empty if
+/// the request has none. Values that differ from the request's bytes are allocated from `memory`.
+/// `jwt` may be null.
 ///
-/// A header that comes on several lines with different values is an Error. Applications differ in
-/// which line they believe, so whichever was counted here, a client could put its real key on the
-/// other and a new random one on this, and have a fresh quota with every request. (RFC 9110 5.3
-/// forbids such lines in any case, but for lists.) Equal lines are one, empty ones are none.
+/// Different spellings that an upstream reads as one value are counted as one: white space around
+/// it, also that of Latin-1 and Unicode, the case of an authorization scheme, and percent-encoding
+/// in queries and cookies.
 ///
-/// Of cookies and query parameters the first that is not empty counts: browsers do send a name
-/// twice, the more specific path first.
+/// A header or query parameter with several different values is an Error: servers differ in which
+/// of them they use, so a client could put its real key into one and a made-up key into the other,
+/// and get a fresh quota with every request. Equal values count as one, empty values as none.
 ///
-/// REQUIRES: neither `client_ip` nor `const`, which are no text of the request.
+/// Browsers rightly send a cookie several times, for different paths and domains, and servers
+/// differ here too. So all values are counted: `cookie` says which one to return, in the order of
+/// the request.
+///
+/// REQUIRES: the source is neither `client_ip` nor `const`.
 [[nodiscard]] Result<std::string_view> ValueInRequest(const Source& source,
                                                       const RequestView& request,
-                                                      const JwtVerifier* jwt,
+                                                      const JwtVerifier* jwt, std::size_t cookie,
                                                       std::pmr::memory_resource& memory);
+
+/// Returns how many different values the cookie `name` has; an Error above kMaxCookieValues.
+[[nodiscard]] Result<std::size_t> CountCookieValues(const RequestView& request,
+                                                    std::string_view name);
+
+/// Returns a value in the form by which it is counted: that of a header or cookie as sent, that of
+/// a query parameter decoded. Values of other sources are returned as they are.
+[[nodiscard]] std::string_view CountedValue(const Source& source, std::string_view value,
+                                            std::pmr::memory_resource& memory);
 
 }  // namespace tidegate

@@ -16,12 +16,17 @@ Problem ErrorAt(std::string where, std::string message) {
   return {Problem::Severity::kError, {}, std::move(where), std::move(message)};
 }
 
-std::shared_ptr<const Identifier> MakeIdentifier(const Config::Identity& identity,
-                                                 const Config::ClientIp& client_ip,
+/// `key` is used unless `identity`, which may differ from the configuration's, has one.
+std::shared_ptr<const Identifier> MakeIdentifier(const Config& config,
+                                                 const Config::Identity& identity,
                                                  const std::string& key, Problems& problems) {
-  Identifier::Options options{.hmac_key = identity.hmac_key.empty() ? key : identity.hmac_key,
-                              .ipv6_prefix = client_ip.ipv6_prefix,
-                              .jwt = nullptr};
+  Identifier::Options options{
+      .hmac_key = identity.hmac_key.empty() ? key : identity.hmac_key,
+      .ipv6_prefix = config.client_ip.ipv6_prefix,
+      .ignore_path_case = config.paths.ignore_case,
+      .reject_duplicate_cookies =
+          identity.duplicate_cookies == Config::Identity::DuplicateCookies::kReject,
+      .jwt = nullptr};
   if (const auto& jwt = identity.jwt) {
     auto verifier = JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
                                        .public_key_pem = jwt->public_key_pem,
@@ -90,8 +95,7 @@ Result<std::shared_ptr<const net::TlsServer>> MakeTls(const ListenTls& tls, bool
 
 void SnapshotCompiler::Check(const Config& config, Problems& problems) {
   // Any key will do, because nothing is decided with these rules.
-  const auto identifier =
-      MakeIdentifier(config.identity, config.client_ip, std::string(64, '0'), problems);
+  const auto identifier = MakeIdentifier(config, config.identity, std::string(64, '0'), problems);
   if (identifier != nullptr) (void)RuleSet::Compile(config, identifier, problems);
 }
 
@@ -100,7 +104,7 @@ std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, P
   // A node with another key than the rest of the fleet would have its own buckets and so multiply
   // every limit. With Redis a new key therefore needs a restart.
   if (started_with_.store.redis) identity.hmac_key = started_with_.identity.hmac_key;
-  auto identifier = MakeIdentifier(identity, config.client_ip, hmac_key_, problems);
+  auto identifier = MakeIdentifier(config, identity, hmac_key_, problems);
   if (identifier == nullptr) return nullptr;
   auto rules = RuleSet::Compile(config, std::move(identifier), problems);
   if (rules == nullptr) return nullptr;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "compiled_rules.hpp"
+
 namespace tidegate {
 namespace {
 
@@ -33,6 +35,9 @@ TEST(Fields, KindsInAnyCaseAndSpelling) {
       {"X_Real_IP", FieldKind::kForwarded},
       {"Forwarded", FieldKind::kForwarded},
       {"X-Request-ID", FieldKind::kRequestId},
+      {"X-Original-URL", FieldKind::kForwarded},
+      {"x_rewrite_url", FieldKind::kForwarded},
+      {"Upgrade", FieldKind::kUpgrade},
       {"Authorization", FieldKind::kEndToEnd},
       {"X-Forwar", FieldKind::kEndToEnd},
       {"Hosts", FieldKind::kEndToEnd},
@@ -61,6 +66,54 @@ TEST(Fields, TooManyNominated) {
   for (int i = 0; i < 17; ++i) list += "x-" + std::to_string(i) + ",";
   const net::HttpField fields[] = {{"Connection", list}};
   EXPECT_TRUE(Nominated(fields).too_many());
+}
+
+/// Returns the names of the fields of `head` that rules see.
+std::vector<std::string> Visible(std::string fields, bool trusted, bool underscores = false) {
+  const auto rules = CompiledRules("rules: [{id: a, limit: 1/s, per: 'header:x-key'}]\n");
+  const std::string request = "GET http://a/ HTTP/1.1\r\n" + std::move(fields) + "\r\n";
+  net::HeadParser parser;
+  net::HttpHead head;
+  EXPECT_EQ(parser.Parse(request, {}, head), net::Parsed::kDone) << parser.refusal().reason;
+  RequestFields kinds;
+  EXPECT_TRUE(
+      kinds.Classify(head, {.trusted = trusted, .underscores = underscores, .rules = *rules}));
+  std::vector<std::string> seen;
+  for (std::size_t i = 0; i < head.field_count; ++i) {
+    if (kinds.VisibleToRules(i, head)) seen.emplace_back(head.fields[i].name);
+  }
+  return seen;
+}
+
+TEST(RequestFields, RulesSeeWhatTheUpstreamSees) {
+  using Names = std::vector<std::string>;
+  const std::string fields =
+      "Host: b\r\nX-Key: 1\r\nX_Key: 2\r\nX-Hop: 3\r\nConnection: x-hop, x-key\r\n"
+      "X-Forwarded-For: 1.1.1.1\r\nX-Real-IP: 1.1.1.1\r\nX_Forwarded_For: 2.2.2.2\r\n"
+      "TE: trailers\r\nExpect: 100-continue\r\nUpgrade: h2c\r\nX-Request-Id: a\r\n";
+  EXPECT_EQ(Visible(fields, false), (Names{"X-Key"})) << "Host is not the target's";
+  EXPECT_EQ(Visible(fields, true),
+            (Names{"X-Key", "X-Forwarded-For", "X-Real-IP", "X-Request-Id"}));
+  EXPECT_EQ(Visible("Host: a\r\nX_Key: 2\r\n", false, true), (Names{"Host", "X_Key"}));
+  EXPECT_EQ(Visible("Host: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
+            (Names{"Host", "Upgrade"}));
+}
+
+TEST(RequestFields, TrailersThatRulesReadAreDropped) {
+  const auto rules = CompiledRules(
+      "rules: [{id: a, limit: 1/s, per: 'header:x-key | cookie:sid'},"
+      " {id: b, limit: 1/s, per: client_ip, match: {header: {x-plan: pro}}}]\n");
+  const net::HttpField trailers[] = {{"X-Sum", "1"},    {"X-Key", "2"}, {"x_key", "3"},
+                                     {"X-Plan", "4"},   {"X_Sum", "5"}, {"X-Original-URL", "/6"},
+                                     {"X-Real-IP", "7"}};
+  const auto written = [&](bool underscores) {
+    net::OutBuffer out;
+    WriteRequestTrailers(out, trailers, {},
+                         {.trusted = true, .underscores = underscores, .rules = *rules});
+    return std::string(out.view());
+  };
+  EXPECT_EQ(written(false), "X-Sum: 1\r\n");
+  EXPECT_EQ(written(true), "X-Sum: 1\r\nX_Sum: 5\r\n");
 }
 
 TEST(Fields, Elements) {

@@ -5,23 +5,33 @@
 
 #include <string>
 
+#include "compiled_rules.hpp"
+
 namespace tidegate {
 namespace {
 
-/// The head of `request` as an upstream gets it.
-std::string Written(const std::string& request, Introduction about = {},
+enum class Peer : std::uint8_t { kUnknown, kTrusted };
+
+/// Returns the head of `request` as an upstream gets it.
+std::string Written(const std::string& request, Peer peer = Peer::kUnknown,
                     const HeaderEdits& edits = {}) {
+  const auto rules = CompiledRules(
+      "rules: [{id: a, limit: 1/s, per: 'header:x-key | cookie:sid'}]\n"
+      "deny: [{header: {x-match: 'y'}}]\n");
   net::HeadParser parser;
   net::HttpHead head;
   EXPECT_EQ(parser.Parse(request, {}, head), net::Parsed::kDone) << parser.refusal().reason;
-  about.path = about.path.empty() ? head.path : about.path;
+  RequestFields fields;
+  EXPECT_TRUE(fields.Classify(head, {.trusted = peer == Peer::kTrusted, .rules = *rules}));
+  Introduction about;
+  about.path = head.path;
   about.host = head.host;
   about.peer = "192.0.2.1";
   about.scheme = "http";
   about.request_id = "id-1";
   about.upgrade = MayUpgrade(head);
   net::OutBuffer out;
-  WriteRequestHead(out, head, about, edits);
+  WriteRequestHead(out, head, fields, about, edits);
   return std::string(out.view());
 }
 
@@ -66,25 +76,46 @@ TEST(RequestHead, ForwardedFieldsOfStrangersAreDropped) {
        {"1.1.1.1", "2.2.2.2", "3.3.3.3", "4.4.4.4", "5.5.5.5", "https", "theirs"}) {
     EXPECT_EQ(strange.find(gone), std::string::npos) << gone;
   }
-  const std::string trusted = Written(request, {.trusted = true});
+  const std::string trusted = Written(request, Peer::kTrusted);
   EXPECT_NE(trusted.find("X-Forwarded-For: 1.1.1.1, 5.5.5.5, 192.0.2.1\r\n"), std::string::npos)
       << trusted;
   EXPECT_NE(trusted.find("X-Forwarded-Proto: https\r\n"), std::string::npos);
   EXPECT_EQ(trusted.find("X-Forwarded-Proto: http\r\n"), std::string::npos);
 }
 
-TEST(RequestHead, AFieldThatConnectionNamesIsNotTakenForTheProxys) {
+TEST(RequestHead, ConnectionCannotRemoveEndToEndFields) {
   const std::string head = Written(
-      "GET / HTTP/1.1\r\nHost: x\r\nConnection: X-Forwarded-Proto\r\nX-Forwarded-Proto: "
-      "https\r\n\r\n",
-      {.trusted = true});
-  EXPECT_NE(head.find("X-Forwarded-Proto: http\r\n"), std::string::npos) << head;
+      "GET / HTTP/1.1\r\nHost: x\r\n"
+      "Connection: X-Forwarded-Proto, Cookie, AUTHORIZATION, X-Key, x-match, Content-Type, "
+      "X-Hop\r\n"
+      "X-Forwarded-Proto: https\r\nCookie: a=1\r\nAuthorization: Basic eA==\r\nX-Key: k\r\n"
+      "X-Match: m\r\nContent-Type: text/plain\r\nX-Hop: h\r\n\r\n",
+      Peer::kTrusted);
+  for (const auto* kept : {"X-Forwarded-Proto: https\r\n", "Cookie: a=1\r\n", "Authorization: ",
+                           "X-Key: k\r\n", "X-Match: m\r\n", "Content-Type: text/plain\r\n"}) {
+    EXPECT_NE(head.find(kept), std::string::npos) << kept << " not in " << head;
+  }
+  EXPECT_EQ(head.find("X-Hop"), std::string::npos) << head;
+}
+
+TEST(RequestHead, DropsFieldsThatReplaceThePathOrMethodOfUntrustedPeers) {
+  const std::string request =
+      "GET / HTTP/1.1\r\nHost: x\r\nX-Original-URL: /a\r\nX-Rewrite-URL: /b\r\n"
+      "X_Rewrite_Url: /c\r\nX-Original-Method: PUT\r\n\r\n";
+  const std::string untrusted = Written(request);
+  for (const auto* gone : {"/a", "/b", "/c", "PUT"}) {
+    EXPECT_EQ(untrusted.find(gone), std::string::npos) << gone << " in " << untrusted;
+  }
+  const std::string trusted = Written(request, Peer::kTrusted);
+  EXPECT_NE(trusted.find("X-Original-URL: /a\r\n"), std::string::npos) << trusted;
+  EXPECT_EQ(trusted.find("/c"), std::string::npos) << trusted;
 }
 
 TEST(RequestHead, EditsComeLast) {
   const HeaderEdits edits{.set = {{"x-env", "prod"}}, .remove = {"x-debug"}};
-  const std::string head = Written(
-      "GET / HTTP/1.1\r\nHost: x\r\nX-Env: dev\r\nX-Debug: 1\r\nX-Env: test\r\n\r\n", {}, edits);
+  const std::string head =
+      Written("GET / HTTP/1.1\r\nHost: x\r\nX-Env: dev\r\nX-Debug: 1\r\nX-Env: test\r\n\r\n",
+              Peer::kUnknown, edits);
   EXPECT_NE(head.find("x-env: prod\r\n"), std::string::npos);
   EXPECT_EQ(head.find("dev"), std::string::npos);
   EXPECT_EQ(head.find("test"), std::string::npos);
@@ -114,7 +145,9 @@ TEST(RequestHead, GivenRequestIds) {
     net::HeadParser parser;
     net::HttpHead head;
     EXPECT_EQ(parser.Parse(request, {}, head), net::Parsed::kDone);
-    return std::string(GivenRequestId(head));
+    RequestFields fields;
+    EXPECT_TRUE(fields.Classify(head, {.trusted = true, .rules = *CompiledRules("rules: []\n")}));
+    return std::string(GivenRequestId(head, fields));
   };
   EXPECT_EQ(given("abc-123_x.y:z/+="), "abc-123_x.y:z/+=");
   EXPECT_EQ(given("a\"b"), "");

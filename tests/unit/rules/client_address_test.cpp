@@ -84,9 +84,9 @@ TEST_F(ClientAddressTest, UnderscoreSpellingsAreNeverRead) {
 
 TEST_F(ClientAddressTest, JunkStopsAtTheLastGoodAddress) {
   for (const char* junk :
-       {"unknown", "_hidden", "", " ", "localhost", "1.2.3", "010.0.0.1", "1.2.3.4.5",
-        "::1::", "1.2.3.4;", "\"1.2.3.4\"", "for=1.2.3.4", "\x01\xff", "[1.2.3.4]", "1.2.3.4:99999",
-        "-", "10.0.0.0/8", "::ffff:1.2.3.4%eth0"}) {
+       {"unknown", "_hidden", "localhost", "1.2.3", "010.0.0.1", "1.2.3.4.5", "::1::", "1.2.3.4;",
+        "\"1.2.3.4\"", "for=1.2.3.4", "\x01\xff", "[1.2.3.4]", "1.2.3.4:99999", "-", "10.0.0.0/8",
+        "::ffff:1.2.3.4%eth0"}) {
     const std::string text(junk);
     EXPECT_EQ(XForwardedFor(text), "10.0.0.1") << junk;
     EXPECT_EQ(XForwardedFor("6.6.6.6, " + text), "10.0.0.1") << junk;
@@ -158,7 +158,7 @@ TEST_F(ClientAddressTest, ForwardedLinesAreOneListAndXForwardedForIsNotRead) {
 
 TEST_F(ClientAddressTest, ForwardedJunkStopsAtTheLastGoodAddress) {
   for (const char* junk :
-       {"for=unknown", "for=_hidden", "for=\"_SEVKISEK\"", "for=", "for=\"\"", "", "proto=https",
+       {"for=unknown", "for=_hidden", "for=\"_SEVKISEK\"", "for=", "for=\"\"", "proto=https",
         "by=1.1.1.1", "1.1.1.1", "for=1.1.1.1;for=1.1.1.2", "for=1.1.1.1;FOR=1.1.1.1",
         "for=\"1.1.1.1", "for=1.1.1.1\"", "for=\"1.1.1.1\\\"", "for=\"1.1.1.1\"x", "xfor=1.1.1.1",
         "for=\"[::1\"", "for=\"1.1.1.1 \""}) {
@@ -191,6 +191,20 @@ TEST_F(ClientAddressTest, ALongListIsReadNoFurtherThanNeeded) {
   for (int i = 0; i < 100'000; ++i) line += "10.0.0.9,";
   EXPECT_EQ(XForwardedFor(line + "203.0.113.7"), "203.0.113.7");
   EXPECT_EQ(XForwardedFor("203.0.113.7," + line + "10.0.0.2"), "203.0.113.7");
+}
+
+// Clients whose proxy leaves a comma behind would all be counted as that proxy.
+TEST_F(ClientAddressTest, EmptyEntriesAreSkipped) {
+  for (const char* line : {"203.0.113.7,", "203.0.113.7, ,,", "203.0.113.7,\t, 10.0.0.2",
+                           "6.6.6.6,,203.0.113.7 ,", ",203.0.113.7,"}) {
+    EXPECT_EQ(XForwardedFor(line), "203.0.113.7") << line;
+  }
+  EXPECT_EQ(XForwardedFor(", ,"), "10.0.0.1");
+  EXPECT_EQ(Client({{"X-Forwarded-For", "203.0.113.7"}, {"X-Forwarded-For", ""}}), "203.0.113.7");
+  EXPECT_EQ(Forwarded("for=203.0.113.7, ,"), "203.0.113.7");
+  policy_.hops = 1;
+  policy_.header = Header::kXForwardedFor;
+  EXPECT_EQ(XForwardedFor("6.6.6.6, 203.0.113.7,"), "203.0.113.7");
 }
 
 }  // namespace

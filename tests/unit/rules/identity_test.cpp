@@ -157,9 +157,73 @@ TEST_F(IdentityTest, TheFirstAlternativeThatIsPresentCounts) {
 TEST_F(IdentityTest, AHeaderThatCountsMustNotComeTwice) {
   const Per per{{{Header("x-api-key"), kIp}}};
   const HeaderField differ[] = {{"x-api-key", "abc"}, {"X-Api-Key", "def"}};
-  EXPECT_THAT(Request(per, From("203.0.113.7", differ)), HasSubstr("x-api-key comes with several"));
+  EXPECT_THAT(Request(per, From("203.0.113.7", differ)), HasSubstr("x-api-key has several"));
   const HeaderField equal[] = {{"x-api-key", ""}, {"x-api-key", "abc"}, {"X-Api-Key", "abc"}};
   EXPECT_EQ(Request(per, From("203.0.113.7", equal)), Values(per, {{"", "abc"}}));
+}
+
+// Python strips the spaces of Latin-1, Java and JavaScript those of Unicode: a made-up space behind
+// a key must not give it a fresh quota.
+TEST_F(IdentityTest, SpacesAroundAKeyDoNotCount) {
+  const Per per{{{Header("x-api-key"), kIp}}};
+  const std::string plain = Values(per, {{"", "abc"}});
+  for (const char* spelling : {" abc", "abc\t ", "abc\xa0",
+                               "\x85"
+                               "abc\xa0\xa0",
+                               "abc\xc2\xa0", "abc \xe2\x80\xa8 ",
+                               "\xe3\x80\x80"
+                               "abc\xef\xbb\xbf"}) {
+    const HeaderField headers[] = {{"x-api-key", spelling}};
+    EXPECT_EQ(Request(per, From("203.0.113.7", headers)), plain) << spelling;
+    EXPECT_EQ(Values(per, {{"", spelling}}), plain) << spelling;
+  }
+  const HeaderField inside[] = {{"x-api-key",
+                                 "a\xa0"
+                                 "bc"}};
+  EXPECT_NE(Request(per, From("203.0.113.7", inside)), plain);
+  const HeaderField only[] = {{"x-api-key", "\xa0"}};
+  EXPECT_EQ(Request(per, From("203.0.113.7", only)), "client_ip=203.0.113.7");
+}
+
+TEST_F(IdentityTest, TheSchemeOfCredentialsHasNoCase) {
+  const Per per{{{Header("authorization"), kIp}}};
+  const std::string plain = Values(per, {{"", "Bearer aBc"}});
+  for (const char* spelling : {"bearer aBc", "BEARER  aBc", "Bearer\taBc", "Bearer aBc "}) {
+    const HeaderField headers[] = {{"Authorization", spelling}};
+    EXPECT_EQ(Request(per, From("203.0.113.7", headers)), plain) << spelling;
+  }
+  const HeaderField other[] = {{"Authorization", "Bearer abc"}};
+  EXPECT_NE(Request(per, From("203.0.113.7", other)), plain);
+}
+
+// Express takes the first of several cookies, Python the last.
+TEST_F(IdentityTest, EveryValueOfACookieIsAnIdentity) {
+  const Per per{{{{Kind::kCookie, "sid"}}}};
+  const HeaderField headers[] = {{"Cookie", "sid=zz; a=b; sid=\"REAL\""}, {"cookie", "sid=z%7a"}};
+  const RequestView request = From("203.0.113.7", headers);
+  EXPECT_EQ(identifier_.CountIdentities(per, request), 2u) << "z%7a is zz";
+  EXPECT_EQ(Text(identifier_.FromRequest(per, request, memory_, 0)), Values(per, {{"", "zz"}}));
+  EXPECT_EQ(Text(identifier_.FromRequest(per, request, memory_, 1)), Values(per, {{"", "REAL"}}));
+  const HeaderField many[] = {{"Cookie", "sid=1; sid=2; sid=3; sid=4; sid=5"}};
+  EXPECT_FALSE(identifier_.CountIdentities(per, From("203.0.113.7", many)));
+  const Per two{{{{Kind::kCookie, "sid"}}, {{Kind::kCookie, "uid"}}}};
+  const HeaderField both[] = {{"Cookie", "sid=1; sid=2; uid=3; uid=4"}};
+  EXPECT_FALSE(identifier_.CountIdentities(two, From("203.0.113.7", both)));
+  const Identifier strict({.hmac_key = "0123456789abcdef", .reject_duplicate_cookies = true});
+  EXPECT_FALSE(strict.CountIdentities(per, request));
+  const HeaderField equal[] = {{"Cookie", "sid=1; sid=1"}};
+  EXPECT_EQ(strict.CountIdentities(per, From("203.0.113.7", equal)), 1u);
+}
+
+// Otherwise each spelling of a path would have its own quota.
+TEST_F(IdentityTest, SpellingsOfAPathAreOneIdentity) {
+  const Per per{{{kPath}}};
+  for (const char* path : {"/v1/x", "/v1/x/", "/v1/x;a", "/v1/x.", "/v1/x%20", "/v1//x"}) {
+    RequestView request = From("203.0.113.7");
+    request.SetPath(ReadRequestPath(path, {}, memory_).value());
+    EXPECT_EQ(Request(per, request), "path=/v1/x") << path;
+    EXPECT_EQ(Values(per, {{"", path}}), "path=/v1/x") << path;
+  }
 }
 
 TEST_F(IdentityTest, PartsAreJoinedInTheRulesOrder) {
@@ -275,7 +339,7 @@ TEST_F(IdentityTest, AQueryParameterWithTwoValuesIsRefused) {
   RequestView request = From("203.0.113.7");
   request.query = "k=one&k=two";
   EXPECT_THAT(Request({{{{Kind::kQuery, "k"}}}}, request),
-              testing::HasSubstr("the query parameter k comes with several values"));
+              testing::HasSubstr("the query parameter k has several different values"));
 }
 
 TEST_F(IdentityTest, AClaimOfAGoodTokenCountsAndABadOneIsAbsent) {
@@ -294,7 +358,7 @@ TEST_F(IdentityTest, AClaimOfAGoodTokenCountsAndABadOneIsAbsent) {
             "client_ip=203.0.113.7");
   const HeaderField two[] = {{"Authorization", bad}, {"Authorization", good}};
   EXPECT_THAT(Text(identifier.FromRequest(per, From("203.0.113.7", two), memory_)),
-              HasSubstr("authorization comes with several"));
+              HasSubstr("authorization has several"));
 }
 
 TEST_F(IdentityTest, CallersAreToldWhatIsWrong) {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/match_spec.hpp"
+
+#include <memory_resource>
+
+#include "rules/request_path.hpp"
+
+namespace tidegate {
+
+void IgnorePathCase(MatchSpec& spec) {
+  for (std::string& path : spec.paths) {
+    std::pmr::monotonic_buffer_resource memory;
+    path = std::string(CanonicalPath(path, /*ignore_case=*/true, memory));
+  }
+}
+
+}  // namespace tidegate
