@@ -50,11 +50,12 @@ void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
   if (status == 429) {
     out << R"("type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
         << R"("title":"Quota exceeded","status":429,"violated-policies":[)";
-    bool first = true;
+    std::string_view last;
     for (std::size_t i = 0; i < answer.charges.size(); ++i) {
       if (!Violated(answer.charges[i], answer.decisions[i])) continue;
-      out << (first ? "\"" : ",\"") << answer.charges[i].rule << '"';
-      first = false;
+      if (answer.charges[i].rule == last) continue;  // Several values of a cookie.
+      out << (last.empty() ? "\"" : ",\"") << answer.charges[i].rule << '"';
+      last = answer.charges[i].rule;
     }
     out << "],";
   } else if (status == 503) {
@@ -92,12 +93,13 @@ void WritePolicy(OutBuffer& out, const Charge& charge) {
 
 void WriteRateLimit(OutBuffer& out, const Answer& answer) {
   out << "RateLimit-Policy: ";
-  bool first = true;
+  std::string_view last;
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
     if (!IsCounted(answer.decisions[i])) continue;
-    if (!first) out << ", ";
+    if (answer.charges[i].rule == last) continue;  // Several values of a cookie.
+    if (!last.empty()) out << ", ";
     WritePolicy(out, answer.charges[i]);
-    first = false;
+    last = answer.charges[i].rule;
   }
   out << "\r\nRateLimit: \"" << answer.governing->rule << "\";r=" << answer.governing->remaining;
   if (answer.governing->more_after > Micros{0}) {

@@ -288,5 +288,84 @@ TEST_F(RuleSetOverrides, KeysAreTakenAsTheyAreShown) {
               HasSubstr("no rule 'aa'"));
 }
 
+TEST_F(RuleSetTest, EveryReadingOfAPathIsMatched) {
+  const auto rules = Compile(R"(
+deny: [{ path: /admin/** }]
+exempt: [{ path: /health }]
+rules:
+  - { id: login, match: { path: /v1/login }, per: client_ip, limit: 1/s }
+  - { id: item, match: { path: /items/:id }, per: client_ip, limit: 1/s }
+)");
+  const auto access = [&](std::string_view path, EncodedSlashes slashes = EncodedSlashes::kMatch) {
+    RequestView view;
+    view.method = "GET";
+    view.has_client = true;
+    view.SetPath(ReadRequestPath(path, {.encoded_slashes = slashes}, memory_).value());
+    charges_.emplace(memory_);
+    return rules->Match(view, std::nullopt, {}, overrides_, *charges_, memory_).value();
+  };
+  for (const char* path : {"/admin", "/admin;x/y", "/admin%2fx", "/%2Fadmin/x", "/admin.",
+                           "/admin%20/x", "/admin%5cx", "/x/../admin/"}) {
+    EXPECT_EQ(access(path), Access::kDenied) << path;
+  }
+  for (const char* path :
+       {"/v1/login/", "/v1/login;a", "/v1/login.", "/v1;a/login%20", "/v1%2flogin"}) {
+    EXPECT_EQ(access(path), Access::kRules) << path;
+    EXPECT_THAT(charges_->charges.size(), 1u) << path;
+  }
+  EXPECT_EQ(access("/health/"), Access::kExempt);
+  EXPECT_EQ(access("/health;x"), Access::kRules) << "some server may read another path";
+  EXPECT_EQ(access("/items/a%2Fb"), Access::kRules);
+  EXPECT_EQ(charges_->charges.size(), 1u) << "as one segment";
+}
+
+TEST_F(RuleSetTest, IgnoresTheCaseOfPathsIfConfigured) {
+  const std::string yaml =
+      "rules: [{ id: a, match: { path: /V1/Login/:Id }, per: path, limit: 1/s }]\n";
+  const auto charged = [&](const std::shared_ptr<const RuleSet>& rules, std::string_view path) {
+    RequestView view;
+    view.method = "GET";
+    view.has_client = true;
+    view.SetPath(
+        ReadRequestPath(path, {.ignore_case = rules->paths().ignore_case}, memory_).value());
+    charges_.emplace(memory_);
+    EXPECT_TRUE(rules->Match(view, std::nullopt, {}, overrides_, *charges_, memory_));
+    return charges_->charges.size();
+  };
+  const auto exact = Compile(yaml);
+  EXPECT_EQ(charged(exact, "/V1/Login/x"), 1u);
+  EXPECT_EQ(charged(exact, "/v1/LOGIN/x"), 0u);
+  const auto folded = Compile("paths: { ignore_case: true }\n" + yaml);
+  EXPECT_EQ(charged(folded, "/v1/LOGIN/X"), 1u);
+  EXPECT_EQ(charges_->charges[0].identity, "path=/v1/login/x");
+}
+
+TEST_F(RuleSetTest, EveryValueOfACookieIsCharged) {
+  const auto rules = Compile(R"(
+rules:
+  - { id: session, per: "cookie:sid", limit: 1/s }
+  - { id: address, per: client_ip, limit: 1/s }
+)");
+  ASSERT_EQ(Match(*rules, "/", "1.2.3.4", {{"cookie", "sid=a; sid=b"}}).value(), Access::kRules);
+  ASSERT_EQ(charges_->charges.size(), 3u);
+  EXPECT_EQ(charges_->charges[0].rule, "session");
+  EXPECT_EQ(charges_->charges[1].rule, "session");
+  EXPECT_NE(charges_->charges[0].identity, charges_->charges[1].identity);
+  EXPECT_FALSE(Match(*rules, "/", "1.2.3.4", {{"cookie", "sid=1;sid=2;sid=3;sid=4;sid=5"}}));
+}
+
+TEST_F(RuleSetTest, KnowsTheHeadersThatRulesRead) {
+  const auto rules = Compile(R"(
+deny: [{ header: { x-bad: "1" } }]
+rules:
+  - { id: a, match: { header: { x-plan: pro } }, per: "header:x-key | cookie:sid", limit: 1/s,
+      cost: "header:x-cost" }
+)");
+  for (const char* name : {"X-Bad", "x-plan", "X-KEY", "Cookie", "x-cost"}) {
+    EXPECT_TRUE(rules->ReadsHeader(name)) << name;
+  }
+  EXPECT_FALSE(rules->ReadsHeader("authorization"));
+}
+
 }  // namespace
 }  // namespace tidegate
