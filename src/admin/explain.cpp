@@ -2,6 +2,7 @@
 #include "admin/operations.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "admin/admin_call.hpp"
 #include "admin/override_json.hpp"
 #include "frontends/resolve.hpp"
+#include "gateway/fields.hpp"
 #include "gateway/routing.hpp"
 #include "net/http1_tokens.hpp"
 #include "rules/match_reason.hpp"
@@ -63,6 +65,8 @@ class Explanation final : public AdminCall {
  private:
   /// Adds the route and the gateway's settings, if the request is explained as the gateway's.
   std::optional<Objection> PrepareGateway(Question& question);
+  /// Removes the header fields that the gateway would not forward: its rules do not see them.
+  std::optional<Objection> KeepForwardedFields(Question& question);
   std::optional<Objection> PrepareRequest(const Question& question);
   std::optional<Objection> PrepareRule(const Question& question);
   /// Prepares a question with `key`, a key as `hot` and `inspect` show it.
@@ -143,6 +147,32 @@ std::optional<Objection> Explanation::PrepareRule(const Question& question) {
   return std::nullopt;
 }
 
+std::optional<Objection> Explanation::KeepForwardedFields(Question& question) {
+  auto head = std::make_unique<net::HttpHead>();
+  if (question.headers.size() > net::HttpHead::kMaxFields) {
+    return Objection{400, "more than 128 headers", "/request/headers"};
+  }
+  head->host = question.host;
+  for (const HeaderField& field : question.headers) {
+    head->fields[head->field_count++] = {field.name, field.value};
+    head->upgrade = head->upgrade || EqualsIgnoreCase(field.name, "upgrade");
+  }
+  const RuleSet& rules = *snapshot().rules;
+  const auto peer = Address::Parse(question.peer);
+  RequestFields fields;
+  if (!fields.Classify(*head, {.trusted = peer && rules.client_policy().Trusts(*peer),
+                               .underscores = routing_->gateway().underscores,
+                               .rules = rules})) {
+    return Objection{400, "invalid Connection header: too many names", "/request/headers"};
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < head->field_count; ++i) {
+    if (fields.VisibleToRules(i, *head)) question.headers[kept++] = question.headers[i];
+  }
+  question.headers.resize(kept);
+  return std::nullopt;
+}
+
 std::optional<Objection> Explanation::PrepareGateway(Question& question) {
   if (!question.Has(Question::kDoor) || question.door == "api") return std::nullopt;
   if (question.door != "gateway") {
@@ -177,6 +207,7 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
     question.headers.push_back({"host", question.host});
   }
   question.through_gateway = true;
+  if (auto bad = KeepForwardedFields(question)) return bad;
   RequestView view;
   if (auto bad = ViewOf(question, *snapshot().rules, view, exchange_.memory())) return bad;
   route_ = routing_->Find(view);
