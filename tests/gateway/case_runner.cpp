@@ -25,7 +25,10 @@ constexpr std::chrono::milliseconds kSilence{5000};
 class Client {
  public:
   Client(int port, const Exchange& exchange, Seen& seen)
-      : fd_(ConnectTo(port)), exchange_(&exchange), seen_(&seen), unsent_(exchange.send) {
+      : fd_(ConnectTo(port, exchange.from)),
+        exchange_(&exchange),
+        seen_(&seen),
+        unsent_(exchange.send) {
     if (fd_ < 0) return;
     fcntl(fd_, F_SETFL, O_NONBLOCK);
     const int on = 1;

@@ -22,6 +22,7 @@ struct Exchange {
   /// The value of X-Answer-To of the last answer to wait for; empty: the first answer will do.
   std::string until;
   bool after_head = false;  ///< The first answer has no body.
+  std::string from = {};    ///< The loopback address that the client has; empty: any.
 };
 
 /// What a client saw.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/proxy_process.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
@@ -90,10 +91,15 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-int ConnectTo(int port) {
+int ConnectTo(int port, const std::string& from) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  if (!from.empty() && (inet_pton(AF_INET, from.c_str(), &address.sin_addr) != 1 ||
+                        bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)) {
+    close(fd);
+    return -1;
+  }
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;

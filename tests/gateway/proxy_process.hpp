@@ -59,7 +59,8 @@ class ProxyProcess {
   pid_t pid_ = -1;
 };
 
-/// A blocking connection to it, or -1.
-[[nodiscard]] int ConnectTo(int port);
+/// A blocking connection to 127.0.0.1:`port`, or -1. `from`: another loopback address to come from,
+/// as 127.0.0.9.
+[[nodiscard]] int ConnectTo(int port, const std::string& from = {});
 
 }  // namespace tidegate::gateway_test
