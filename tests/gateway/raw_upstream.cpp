@@ -16,8 +16,9 @@
 
 namespace tidegate::gateway_test {
 
-RawUpstream::RawUpstream()
-    : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+RawUpstream::RawUpstream(TargetBytes target_bytes)
+    : target_bytes_(target_bytes),
+      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -135,7 +136,8 @@ void RawUpstream::Receive(Connection& connection) {
 
 void RawUpstream::Frame(Connection& connection) {
   while (!connection.closing && connection.framed < connection.bytes.size()) {
-    Message request = ReadRequest(std::string_view(connection.bytes).substr(connection.framed));
+    Message request =
+        ReadRequest(std::string_view(connection.bytes).substr(connection.framed), target_bytes_);
     if (request.frame == Frame::kBad) {
       connection.closing = true;
       return;
@@ -160,8 +162,11 @@ Scripted RawUpstream::AnswerTo(const Message& request) const {
   const auto found = scripted_.find(request.target);
   if (found != scripted_.end()) return found->second;
   const std::string body = "hello";
-  std::string answer = "HTTP/1.1 200 OK\r\nX-Answer-To: " + request.target +
-                       "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+  // nginx takes no head of more than 4 KiB from an upstream.
+  const std::string answer_to =
+      request.target.size() < 2000 ? "X-Answer-To: " + request.target + "\r\n" : std::string();
+  std::string answer = "HTTP/1.1 200 OK\r\n" + answer_to +
+                       "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   if (request.method != "HEAD") answer += body;
   return {answer};
 }

@@ -22,11 +22,12 @@ struct Scripted {
 };
 
 /// A server on a free port of 127.0.0.1, on a thread of its own, that keeps every byte it is sent.
-/// It answers each well-framed request with a small 200 whose X-Answer-To names the target, and
-/// closes after what it cannot frame. All functions may be called from any thread.
+/// It answers each well-framed request with a small 200 whose X-Answer-To names the target (if that
+/// is not too long for a proxy), and closes after what it cannot frame. All functions may be called
+/// from any thread.
 class RawUpstream {
  public:
-  RawUpstream();
+  explicit RawUpstream(TargetBytes target_bytes = TargetBytes::kVisible);
   ~RawUpstream();
   RawUpstream(const RawUpstream&) = delete;
   RawUpstream& operator=(const RawUpstream&) = delete;
@@ -62,6 +63,7 @@ class RawUpstream {
   static void Close(Connection& connection);
   [[nodiscard]] Scripted AnswerTo(const Message& request) const;
 
+  const TargetBytes target_bytes_;
   int listener_ = -1;
   int wake_ = -1;
   int port_ = 0;
