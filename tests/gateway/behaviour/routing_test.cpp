@@ -96,7 +96,7 @@ TEST_F(RoutingTest, TheNormalPathIsForwarded) {
   EXPECT_EQ(as("/a/%2e%2E/b"), "/b");
   EXPECT_EQ(as("//a///b"), "/a/b");
   EXPECT_EQ(as("/%61%7e%41"), "/a~A");
-  EXPECT_EQ(as("/a%2fb"), "/a%2Fb") << "an encoded slash is not a slash";
+  EXPECT_EQ(as("/a;b.c%20"), "/a;b.c%20");
   EXPECT_EQ(as("/a%25b"), "/a%25b");
   EXPECT_EQ(as("/a/?"), "/a/?");
   EXPECT_EQ(as("/a?b=%2e%2e/../c&d=%zz"), "/a?b=%2e%2e/../c&d=%zz") << "the query as it came";
@@ -114,11 +114,60 @@ TEST_F(RoutingTest, APathWithoutANormalFormIs400) {
   EXPECT_EQ(a_.requests(), 0);
 }
 
-TEST_F(RoutingTest, SlashesStayWhereThatIsAskedFor) {
+TEST_F(RoutingTest, ForwardsDuplicateSlashesIfConfigured) {
   Gate gate = Routes("  - {match: {path: /admin}, upstream: b}\n  - {upstream: a}\n",
                      "gateway: {merge_slashes: false}\n");
-  EXPECT_EQ(gate.Get("//admin").body, "a");
-  EXPECT_EQ(a_.last().target(), "//admin");
+  EXPECT_EQ(gate.Get("//admin").body, "b") << "the upstream may merge them";
+  EXPECT_EQ(b_.last().target(), "//admin");
+}
+
+TEST_F(RoutingTest, EncodedSlashesNeedARouteThatAllowsThem) {
+  Gate gate = Routes(
+      "  - {match: {path: /git/**}, upstream: a, encoded_slashes: match}\n  - {upstream: b}\n",
+      "deny: [{path: /git/secret/**}]\n");
+  EXPECT_EQ(gate.Get("/git/group%2fproject").status, 200);
+  EXPECT_EQ(a_.last().target(), "/git/group%2Fproject");
+  EXPECT_EQ(gate.Get("/git/secret%2fproject").status, 403);
+  EXPECT_EQ(gate.Get("/git%2Fsecret/project").status, 403);
+  EXPECT_EQ(gate.Get("/git/x/..%2fsecret/y").status, 400);
+  for (const std::string_view target : {"/other%2fx", "/a%5Cb", "/v1/login%2f"}) {
+    const Answer answer = gate.Get(target);
+    EXPECT_EQ(answer.status, 400) << target;
+    EXPECT_THAT(answer.body, testing::HasSubstr("encoded_slashes: match")) << target;
+  }
+  EXPECT_EQ(b_.requests(), 0);
+}
+
+TEST_F(RoutingTest, TheFirstRouteThatMatchesInAnyReadingHasTheRequest) {
+  Gate gate = Routes("  - {match: {path: /internal/**}, upstream: a}\n  - {upstream: b}\n",
+                     "paths: {ignore_case: true}\n");
+  for (const std::string_view target :
+       {"/internal", "/internal;x/y", "/internal./y", "/INTERNAL/y", "/Internal%20/"}) {
+    EXPECT_EQ(gate.Get(target).body, "a") << target;
+    EXPECT_EQ(a_.last().target(), target);
+  }
+}
+
+TEST_F(RoutingTest, RewritesAPrefixInAnyCaseIfCaseIsIgnored) {
+  Gate gate = Routes("  - {match: {path: /v1/**}, upstream: a, rewrite: {prefix: /v1, with: /}}\n",
+                     "paths: {ignore_case: true}\n");
+  EXPECT_EQ(gate.Get("/V1/Users").status, 200);
+  EXPECT_EQ(a_.last().target(), "/Users");
+}
+
+TEST_F(RoutingTest, SaysWhatIsWrongWithARequest) {
+  Gate gate = Routes("  - {upstream: a}\n");
+  const auto said = [&](const std::string& line) {
+    const Answer answer = Client(gate.at()).Ask(line + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    EXPECT_EQ(answer.status, 400) << line;
+    return answer.body;
+  };
+  EXPECT_THAT(said("OPTIONS *"), testing::HasSubstr("OPTIONS * is not forwarded"));
+  EXPECT_THAT(said("post /login"), testing::HasSubstr("method `post` is not in upper case"));
+  EXPECT_THAT(said("GET /a/%zz"), testing::HasSubstr("malformed percent-encoding"));
+  EXPECT_THAT(said("GET /../a"), testing::HasSubstr("leaves the root"));
+  EXPECT_THAT(said("GET /a/..;/b"), testing::HasSubstr("ambiguous path"));
+  EXPECT_EQ(a_.requests(), 0);
 }
 
 TEST_F(RoutingTest, FieldsAreSetAndRemovedOnTheWay) {
