@@ -138,13 +138,18 @@ bool ClientConnection::ReadHead() {
       passage_ = gateway.TakePassage();
       switch (parser_.Parse(channel_.input(), listener_.options().limits, passage_->head())) {
         case Parsed::kDone:
+          if (passage_->head().unknown_expect && RejectsUnknownExpect()) {
+            gateway.GivePassage(std::exchange(passage_, nullptr));
+            Refuse(net::kUnknownExpect);
+            return false;
+          }
           Begin();
-          // The end may have come with the request: no other event will tell.
+          // The client's end of stream may have arrived with the request, without another event.
           if (state_ == State::kPassing && channel_.hung_up()) LookForEnd();
           return true;
         case Parsed::kRefused:
           gateway.GivePassage(std::exchange(passage_, nullptr));
-          Refuse(net::HttpRefusal(parser_.refusal()));  // A copy: the parser begins anew.
+          Refuse(net::HttpRefusal(parser_.refusal()));  // A copy: Refuse resets the parser.
           return false;
         case Parsed::kMore:
           gateway.GivePassage(std::exchange(passage_, nullptr));
@@ -157,7 +162,7 @@ bool ClientConnection::ReadHead() {
         return false;
       case Channel::Got::kFull:
         if (channel_.Grow(listener_.options().limits.header_bytes)) break;
-        Refuse({431, "the header is too long"});
+        Refuse({431, "request head is longer than the limit"});
         return false;
       case Channel::Got::kEnd:
       case Channel::Got::kBroken:
@@ -165,6 +170,11 @@ bool ClientConnection::ReadHead() {
         return false;
     }
   }
+}
+
+bool ClientConnection::RejectsUnknownExpect() {
+  const auto& snapshot = listener_.gateway().pipeline().snapshot();
+  return snapshot->routes->gateway().unknown_expect == GatewaySpec::UnknownExpect::kReject;
 }
 
 void ClientConnection::Begin() {
@@ -374,7 +384,7 @@ void ClientConnection::OnDeadline(Deadlines::Kind kind) {
       if (!active_) return Close();
       return Arm(kind);
     case Kind::kHeader:
-      Refuse({408, "the request's head did not arrive in time"});
+      Refuse({408, "request head did not arrive in time"});
       return Settle();
     case Kind::kBody:
     case Kind::kWrite:

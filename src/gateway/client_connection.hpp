@@ -79,6 +79,8 @@ class ClientConnection final : public net::Connection,
   void Advance();
   /// One request's head, if it is there. False: wait.
   [[nodiscard]] bool ReadHead();
+  /// Whether an unknown expectation is answered with 417 (`gateway.unknown_expect`).
+  [[nodiscard]] bool RejectsUnknownExpect();
   void Begin();
   [[nodiscard]] bool Skip();
   /// What is left of the request's bytes when its answer has been given.

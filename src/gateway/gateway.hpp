@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -23,7 +24,11 @@ namespace tidegate {
 
 /// Counters of one reactor's passages. Any thread may read them.
 struct GatewayCounters {
-  static constexpr std::size_t kClasses = 5;  ///< 1xx to 5xx.
+  /// 1xx to 5xx, and all others (600 to 999).
+  static constexpr std::size_t kClasses = 6;
+  [[nodiscard]] static constexpr std::size_t ClassOf(int status) noexcept {
+    return std::min(static_cast<std::size_t>(status / 100 - 1), kClasses - 1);
+  }
   /// Counters of an upstream.
   enum Column : std::size_t {
     kAttempts,
@@ -52,7 +57,6 @@ struct GatewayCounters {
 class Gateway : private net::Timer {
  public:
   struct Options {
-    net::HttpLimits limits;
     AccessLog* log = nullptr;  ///< nullptr: there is no access log.
   };
   /// Reactor and pipeline must outlive the gateway.

@@ -27,7 +27,7 @@ MetricFamily Statuses(Gateways gateways, const std::vector<std::string>& routes)
                       Type::kCounter,
                       {}};
   static constexpr std::array<const char*, GatewayCounters::kClasses> kClasses = {
-      "1xx", "2xx", "3xx", "4xx", "5xx"};
+      "1xx", "2xx", "3xx", "4xx", "5xx", "other"};
   for (std::size_t slot = 0; slot < routes.size(); ++slot) {
     for (std::size_t i = 0; i < kClasses.size(); ++i) {
       const auto count = Sum(gateways, &GatewayCounters::statuses, slot, i);

@@ -30,7 +30,7 @@ HealthProbe::~HealthProbe() {
 
 void HealthProbe::Ask() {
   if (connection_ != nullptr) return;  // Still waiting for the last one.
-  parser_.Reset();
+  parser_ = net::ResponseParser(pool_.upstream().line_end());
   parse_ = false;
   std::string problem;
   bool ours = false;
@@ -66,7 +66,7 @@ void HealthProbe::OnUpstreamReady() {
         case net::Channel::Got::kNothing:
           return;
         case net::Channel::Got::kFull:
-          return Finish(false, "the head of its answer is too long");
+          return Finish(false, "response head is longer than the limit");
         default:
           return Finish(false, "the connection ended without an answer");
       }

@@ -316,7 +316,7 @@ void Passage::End(PassageOutcome outcome, ClientStream::Ending ending) {
   GatewayCounters& counters = gateway_.counters();
   const std::uint32_t slot = route_ == nullptr ? RuleSlots::kOther : route_->slot;
   counters.outcomes.Add(slot, static_cast<std::size_t>(outcome));
-  if (status_ >= 100) counters.statuses.Add(slot, static_cast<std::size_t>(status_ / 100 - 1));
+  if (status_ >= 100) counters.statuses.Add(slot, GatewayCounters::ClassOf(status_));
   pumping_ = false;
   SettleCosts();
   if (leases_ != nullptr) gateway_.leases().Release(*std::exchange(leases_, nullptr));

@@ -76,7 +76,8 @@ void Passage::Attempt() {
   counters.upstreams.Add(slot, GatewayCounters::kAttempts);
   request_done_ = request_broken_ = sent_any_ = false;
   interims_ = 0;
-  parser_.Reset();
+  parser_ = net::ResponseParser(pool_->upstream().line_end());
+  response_.Reserve(decision_->snapshot().routes->gateway().response_header_count);
   phase_ = Phase::kConnecting;
   bool ours = false;
   upstream_ = pool_->Lend(member_, *this, problem_, ours);

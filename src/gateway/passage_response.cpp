@@ -55,10 +55,9 @@ Passage::Pumped Passage::FillFromUpstream() {
       if (!client_->Flush()) return LoseClient();
       return Pumped::kWait;
     case Channel::Got::kFull: {
-      const bool room =
-          answer_begun_ ? channel.Compact() : channel.Grow(gateway_.options().limits.header_bytes);
-      if (room) return Pumped::kMore;
-      return FailAttempt(AttemptFailure::kBadAnswer, "the head of the response is too long");
+      const std::size_t head = decision_->snapshot().routes->gateway().response_header_bytes;
+      if (answer_begun_ ? channel.Compact() : channel.Grow(head)) return Pumped::kMore;
+      return FailAttempt(AttemptFailure::kBadAnswer, "response head is longer than the limit");
     }
     case Channel::Got::kEnd:
       if (answer_begun_ && body_.EndsAtClose()) return FinishResponse();
@@ -75,7 +74,10 @@ Passage::Pumped Passage::ReadResponseHead() {
   Channel& channel = upstream_->channel();
   if (channel.input().empty()) return FillFromUpstream();
   const auto to = method_ == "HEAD" ? net::AnswerTo::kHead : net::AnswerTo::kOther;
-  switch (parser_.Parse(channel.input(), gateway_.options().limits, to, response_)) {
+  const GatewaySpec& gateway = decision_->snapshot().routes->gateway();
+  const net::HttpLimits limits{.header_bytes = gateway.response_header_bytes,
+                               .header_count = gateway.response_header_count};
+  switch (parser_.Parse(channel.input(), limits, to, response_)) {
     case Parsed::kMore:
       return FillFromUpstream();
     case Parsed::kRefused:
@@ -129,7 +131,7 @@ Passage::Pumped Passage::OnResponseHead() {
   answer_begun_ = true;
   phase_ = Phase::kAnswering;
   WriteAnswer();
-  body_.Begin(response_.body, response_.content_length);
+  body_.Begin(response_.body, response_.content_length, pool_->upstream().line_end());
   upstream_->channel().Drop(parser_.consumed());
   return ReadResponseBody();
 }
@@ -157,7 +159,8 @@ void Passage::WriteAnswer() {
   WriteRateLimit(out, 200, responses);
   AnswerBody body = stream ? AnswerBody::kStream : AnswerBody::kNone;
   if (response_.body == net::ResponseBody::kLength) body = AnswerBody::kLength;
-  if (response_.body == net::ResponseBody::kNone && method_ == "HEAD") {
+  // A 204 has neither field, even if the upstream sent one (RFC 9110, 8.6).
+  if (response_.body == net::ResponseBody::kNone && method_ == "HEAD" && response_.status != 204) {
     if (HasField(response_.all(), "content-length")) body = AnswerBody::kLength;
     if (HasField(response_.all(), "transfer-encoding")) body = AnswerBody::kStream;
   }
@@ -249,8 +252,8 @@ void Passage::PumpOrphan() {
   }
 }
 
-/// Turns the passage into a tunnel: bytes are forwarded unparsed in both directions until one side
-/// ends.
+/// Turns the passage into a tunnel: bytes are forwarded unparsed in both directions until both
+/// sides have ended.
 Passage::Pumped Passage::SwitchProtocols() {
   OutBuffer* const out = upgrade_ && response_.upgrade && request_done_
                              ? client_->BeginInterim(101, response_.reason)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gateway/member.hpp"
+#include "net/http1_field_lines.hpp"
 #include "net/tls_client.hpp"
 #include "rules/gateway_spec.hpp"
 #include "tidegate/error.hpp"
@@ -26,6 +27,10 @@ class Upstream {
                                                               const Upstream* before);
 
   [[nodiscard]] const UpstreamSpec& spec() const noexcept { return spec_; }
+  /// The line ends that are accepted in responses.
+  [[nodiscard]] net::http1::LineEnd line_end() const noexcept {
+    return spec_.accept_bare_lf ? net::http1::LineEnd::kCrlfOrLf : net::http1::LineEnd::kCrlf;
+  }
   [[nodiscard]] const net::TlsClient* tls() const noexcept { return tls_.get(); }
   /// What TLS must find in the certificate of `member`.
   [[nodiscard]] const std::string& ServerName(const Member& member) const noexcept {

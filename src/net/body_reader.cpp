@@ -23,12 +23,12 @@ void BodyReader::Begin(HttpBody kind, std::uint64_t length, std::uint64_t limit)
   if (limit != 0) limit_ = limit;
 }
 
-void BodyReader::Begin(ResponseBody kind, std::uint64_t length) noexcept {
+void BodyReader::Begin(ResponseBody kind, std::uint64_t length, http1::LineEnd line_end) noexcept {
   kind_ = kind;
   left_ = kind == ResponseBody::kLength ? length : 0;
   done_ = kind == ResponseBody::kNone || (kind == ResponseBody::kLength && length == 0);
   limit_ = std::numeric_limits<std::uint64_t>::max();
-  grammar_ = ChunkGrammar(TrailerUse::kKept);
+  grammar_ = ChunkGrammar(TrailerUse::kKept, line_end);
   data_ = {};
   eaten_ = 0;
   refusal_ = {};
@@ -80,14 +80,15 @@ Parsed BodyReader::ReadChunked(std::span<char> raw) noexcept {
   return done_ ? Parsed::kDone : Parsed::kMore;
 }
 
-/// They have been judged; they only are to be found once more.
+/// Reads the trailers, which the grammar has checked, a second time to keep the allowed ones.
 Parsed BodyReader::KeepTrailers(std::string_view raw) noexcept {
   using Found = http1::FieldLines::Found;
-  http1::FieldLines lines(grammar_.trailer_begin());
+  http1::FieldLines lines(grammar_.trailer_begin(), grammar_.line_end());
   while (true) {
     const Found found = lines.Next(raw);
     if (found == Found::kName) continue;
     if (found != Found::kField) return Parsed::kDone;
+    if (IsForbiddenTrailer(lines.name(raw))) continue;
     if (trailers_ == nullptr) trailers_.reset(new (std::nothrow) HttpField[kMaxTrailers]);
     if (trailer_count_ == kMaxTrailers || trailers_ == nullptr) {
       trailer_count_ = 0;

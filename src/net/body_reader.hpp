@@ -25,7 +25,8 @@ class BodyReader {
 
   /// `limit`: of decoded bytes; 0: none. A body with a length is judged by its head, not here.
   void Begin(HttpBody kind, std::uint64_t length, std::uint64_t limit = 0) noexcept;
-  void Begin(ResponseBody kind, std::uint64_t length) noexcept;
+  void Begin(ResponseBody kind, std::uint64_t length,
+             http1::LineEnd line_end = http1::LineEnd::kCrlf) noexcept;
 
   /// `raw`: what has come and was not eaten, at any address. Decodes in place. kMore: data() is
   /// there (maybe empty) and more must come; kDone: with data() the body has ended, and what of
@@ -40,9 +41,9 @@ class BodyReader {
   [[nodiscard]] bool EndsAtClose() const noexcept;
   [[nodiscard]] bool done() const noexcept { return done_; }
 
-  /// On kDone, of a chunked body; views into `raw` of that last call. Never a field that frames or
-  /// routes a message (RFC 9110, 6.5.1): a body with one of these is refused. Until they are whole
-  /// they are not eaten: `raw` must have room for HttpLimits{}.trailer_bytes and a line's end.
+  /// The trailers of a chunked body after kDone, without those that are forbidden
+  /// (IsForbiddenTrailer). Views into `raw` of the last call. Trailers are not eaten before they
+  /// are complete: `raw` must have room for HttpLimits{}.trailer_bytes and the end of a line.
   [[nodiscard]] std::span<const HttpField> trailers() const noexcept {
     return {trailers_.get(), trailer_count_};
   }

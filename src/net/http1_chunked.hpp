@@ -11,14 +11,19 @@
 
 namespace tidegate::net {
 
-/// What becomes of the trailers of a chunked body.
+/// What a reader does with the trailers of a chunked body.
 enum class TrailerUse : std::uint8_t {
-  kDropped,  ///< Eaten as they come; Content-Length and Transfer-Encoding are refused even so.
-  kKept,     ///< Whole when the body is done; none that frames, routes or guards a message.
+  kDropped,  ///< Consumed as they arrive.
+  kKept,     ///< Not consumed before the body is complete, so that the caller can read them then.
 };
 
-/// The grammar of a chunked body (RFC 9112, 7.1), for all who read one: what one of them takes for
-/// the end of a body is the end for the others, too. Finds runs of data and touches no byte.
+/// Returns true if a trailer of that name must not be merged into a head (RFC 9110, 6.5.1): it
+/// frames or routes the message, controls how it is processed, or authenticates it. Such trailers
+/// are dropped.
+[[nodiscard]] bool IsForbiddenTrailer(std::string_view name) noexcept;
+
+/// The grammar of a chunked body (RFC 9112, 7.1), shared by all readers, so that all of them find
+/// the same end of a body. Finds runs of data and changes no byte.
 class ChunkGrammar {
  public:
   enum class Found : std::uint8_t {
@@ -28,22 +33,25 @@ class ChunkGrammar {
     kRefused,
   };
 
-  explicit ChunkGrammar(TrailerUse use = TrailerUse::kDropped) noexcept : use_(use) {}
+  explicit ChunkGrammar(TrailerUse use = TrailerUse::kDropped,
+                        http1::LineEnd line_end = http1::LineEnd::kCrlf) noexcept
+      : use_(use), line_end_(line_end) {}
 
-  /// The next find. `text` must begin with all that was given before, or with what is left of it
-  /// after Dropped(); what lies before needed() may have changed.
+  /// Reads on. `text` must begin with the text of the last call, without its dropped bytes; bytes
+  /// before needed() may have changed.
   Found Next(std::string_view text, std::uint64_t body_bytes, std::size_t trailer_bytes) noexcept;
 
   [[nodiscard]] std::size_t data_begin() const noexcept { return data_begin_; }
   [[nodiscard]] std::size_t trailer_begin() const noexcept { return trailer_begin_; }
-  [[nodiscard]] std::size_t pos() const noexcept { return pos_; }  ///< All before it was judged.
-  /// The first byte that must be seen again.
+  [[nodiscard]] std::size_t pos() const noexcept { return pos_; }  ///< All before it is read.
+  /// The first byte that must be kept.
   [[nodiscard]] std::size_t needed() const noexcept;
   [[nodiscard]] const HttpRefusal& refusal() const noexcept { return refusal_; }
-  /// So many bytes before needed() are gone.
+  [[nodiscard]] http1::LineEnd line_end() const noexcept { return line_end_; }
+  /// The caller has removed `count` bytes before needed() from the text.
   void Dropped(std::size_t count) noexcept {
     pos_ -= count;
-    trailer_begin_ -= count;  // May wrap around; only what lies behind it is ever computed.
+    trailer_begin_ -= count;  // May wrap around; only distances from it are computed.
     lines_.Dropped(count);
   }
 
@@ -60,32 +68,35 @@ class ChunkGrammar {
   enum class Extension : std::uint8_t {
     kNameBegin,
     kName,
+    kNameEnd,  ///< White space after the name.
     kValueBegin,
     kToken,
     kQuoted,
     kEscape,
-    kEnd
+    kEnd,  ///< After the chunk size or a value.
   };
 
   Parsed Size(std::string_view text, std::uint64_t body_bytes, std::size_t trailer_bytes) noexcept;
+  [[nodiscard]] bool AtLineEnd(char c) const noexcept;
+  std::size_t LineEndSize(std::string_view text) const noexcept;
   Parsed SizeEnd(std::string_view text) noexcept;
   Parsed Extensions(std::string_view text, std::size_t trailer_bytes) noexcept;
   bool ExtensionChar(char c) noexcept;
   Found Data(std::string_view text) noexcept;
   Parsed DataEnd(std::string_view text) noexcept;
   Parsed Trailers(std::string_view text, std::size_t trailer_bytes) noexcept;
-  Parsed TrailerName(std::string_view name) noexcept;
   Parsed Refuse(int status, std::string_view reason) noexcept;
 
   TrailerUse use_;
+  http1::LineEnd line_end_;
   State state_ = State::kSize;
   Extension extension_ = Extension::kNameBegin;
-  std::uint8_t digits_ = 0;       ///< Of the current chunk's size.
-  std::uint64_t chunk_left_ = 0;  ///< Its size, then what is still to come of it.
+  std::uint8_t digits_ = 0;       ///< Digits of the current chunk size.
+  std::uint64_t chunk_left_ = 0;  ///< The chunk size, then the bytes of the chunk that are missing.
   std::uint64_t found_ = 0;       ///< Bytes of data so far.
   std::size_t pos_ = 0;
   std::size_t data_begin_ = 0;
-  std::size_t overhead_ = 0;       ///< Bytes of chunk extensions.
+  std::size_t overhead_ = 0;       ///< Bytes of chunk extensions and of white space.
   std::size_t trailer_begin_ = 0;  ///< After the line of the last chunk.
   http1::FieldLines lines_;
   HttpRefusal refusal_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a request head, from left to right. Each step judges a byte only by what stands
-// before it, so that the answer is the same however the input was cut into pieces; what a field
-// line means is judged when its CRLF has come (http1_head_fields.cpp).
+// The bytes of a request head, from left to right. Each step judges a byte only by the bytes before
+// it, so that the result is the same however the input is cut into pieces. The meaning of a field
+// line is judged when its CRLF has arrived (http1_head_fields.cpp).
 #include <algorithm>
 
 #include "net/http1_parser.hpp"
@@ -16,6 +16,7 @@ namespace {
 /// The longest registered method has 17 characters (UPDATEREDIRECTREF).
 constexpr std::size_t kMaxMethod = 32;
 constexpr std::string_view kVersion11 = "HTTP/1.1\r\n";
+constexpr std::string_view kTargetTooLong = "request target is longer than the limit";
 }  // namespace
 
 Parsed HeadParser::Parse(std::string_view input, const HttpLimits& limits,
@@ -25,8 +26,8 @@ Parsed HeadParser::Parse(std::string_view input, const HttpLimits& limits,
   const bool resumed = pos_ != 0;
   const Parsed parsed = Run(input, limits, head);
   if (parsed != Parsed::kDone || !resumed) return parsed;
-  // Lines of earlier calls left views into buffers that may be gone: once more, in one go. A head
-  // is read twice at most, however many pieces it came in.
+  // Earlier calls left views into buffers that may be gone: parse the complete head again. A head
+  // is read at most twice, however many pieces it arrived in.
   Reset();
   return Run(input, limits, head);
 }
@@ -38,13 +39,13 @@ Parsed HeadParser::Run(std::string_view input, const HttpLimits& limits, HttpHea
     parsed = Advance(window, limits, head);
   } while (parsed == Parsed::kDone && step_ != Step::kDone);
   if (parsed == Parsed::kMore && window.size() == limits.header_bytes) {
-    if (step_ == Step::kTarget) return Refuse(414, "the request target is too long");
-    return Refuse(431, "the header is too long");
+    if (step_ == Step::kTarget) return Refuse(414, kTargetTooLong);
+    return Refuse(431, "request head is longer than the limit");
   }
   return parsed;
 }
 
-/// One step; kDone says that the next one can be tried.
+/// One step; kDone: continue with the next one.
 Parsed HeadParser::Advance(std::string_view window, const HttpLimits& limits,
                            HttpHead& head) noexcept {
   switch (step_) {
@@ -70,30 +71,33 @@ Parsed HeadParser::Advance(std::string_view window, const HttpLimits& limits,
   return Parsed::kRefused;
 }
 
-/// RFC 9112, 2.2: a client may send an empty line after a body; one is skipped.
+/// RFC 9112, 2.2: old clients send CRLF after a body, which is no part of it. Empty lines before a
+/// request are skipped; they count towards the limit of the head.
 Parsed HeadParser::Start(std::string_view window) noexcept {
-  if (window.empty()) return Parsed::kMore;
-  if (window[0] == '\r') {
-    if (window.size() < 2) return Parsed::kMore;
-    if (window[1] != '\n') return Refuse(400, "a CR without its LF");
-    begin_ = 2;
+  while (true) {
+    if (pos_ == window.size()) return Parsed::kMore;
+    if (window[pos_] != '\r') break;
+    if (pos_ + 1 == window.size()) return Parsed::kMore;
+    if (window[pos_ + 1] != '\n') return Refuse(400, http1::kBareCr);
+    pos_ += 2;
   }
-  pos_ = begin_;
+  begin_ = pos_;
   step_ = Step::kMethod;
   return Parsed::kDone;
 }
 
 Parsed HeadParser::Method(std::string_view window) noexcept {
   pos_ = http1::Skip(window.substr(0, begin_ + kMaxMethod + 1), pos_, http1::kToken);
-  // RFC 9112, 3: 501 for a method longer than any that is known.
-  if (pos_ - begin_ > kMaxMethod) return Refuse(501, "the method is too long");
+  // RFC 9112, 3: 501 for a method that is longer than any known one.
+  if (pos_ - begin_ > kMaxMethod) return Refuse(501, "method is longer than 32 characters");
   if (pos_ == window.size()) return Parsed::kMore;
   if (window[pos_] != ' ' || pos_ == begin_) {
-    // The first byte of a TLS record that holds a client's hello.
+    // The first byte of the TLS record of a ClientHello.
     if (pos_ == begin_ && window[pos_] == 0x16) {
-      return Refuse(400, "a TLS handshake, and this port speaks plain HTTP");
+      return Refuse(400, "TLS handshake on a port without TLS");
     }
-    return Refuse(400, "the request line does not begin with a method and a space");
+    if (pos_ == begin_ && window[pos_] == '\n') return Refuse(400, http1::kBareLf);
+    return Refuse(400, "request line does not begin with a method and a space");
   }
   method_end_ = pos_++;
   step_ = Step::kTarget;
@@ -105,11 +109,13 @@ Parsed HeadParser::Target(std::string_view window, std::size_t limit) noexcept {
   const std::size_t room = window.size() - begin;
   pos_ = http1::Skip(window.substr(0, room > limit ? begin + limit + 1 : window.size()), pos_,
                      http1::kTarget);
-  if (pos_ - begin > limit) return Refuse(414, "the request target is too long");
+  if (pos_ - begin > limit) return Refuse(414, kTargetTooLong);
   if (pos_ == window.size()) return Parsed::kMore;
-  if (window[pos_] == '#') return Refuse(400, "the request target has a fragment");
-  if (window[pos_] == ' ' && pos_ == begin) return Refuse(400, "two spaces in the request line");
-  if (window[pos_] != ' ') return Refuse(400, "a character in the request target that no URI has");
+  if (window[pos_] == '#') return Refuse(400, "request target contains a fragment (#)");
+  if (window[pos_] == ' ' && pos_ == begin) {
+    return Refuse(400, "more than one space after the method");
+  }
+  if (window[pos_] != ' ') return Refuse(400, "control character in the request target");
   target_end_ = pos_++;
   step_ = Step::kVersion;
   return Parsed::kDone;
@@ -121,19 +127,18 @@ Parsed HeadParser::Version(std::string_view window, HttpHead& head) noexcept {
     for (std::size_t i = 0; i < rest.size(); ++i) {
       const bool digit = i == 5 || i == 7;
       if (digit ? !Is(rest[i], http1::kDigit) : rest[i] != kVersion11[i]) {
-        return Refuse(400, "the request line does not end with one space, HTTP/1.1 and CRLF");
+        return Refuse(400, "request line does not end with one space, HTTP/1.1 and CRLF");
       }
     }
     if (rest.size() < kVersion11.size()) return Parsed::kMore;
-    if (rest.substr(5, 3) != "1.0")
-      return Refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+    if (rest.substr(5, 3) != "1.0") return Refuse(505, "HTTP version is neither 1.1 nor 1.0");
     minor_ = 0;
   }
   head.method = window.substr(begin_, method_end_ - begin_);
   head.target = window.substr(method_end_ + 1, target_end_ - method_end_ - 1);
-  // After the version, so that the preface of HTTP/2, PRI * HTTP/2.0, is answered with 505.
+  // After the version, so that the HTTP/2 preface, PRI * HTTP/2.0, is answered with 505.
   const auto target = http1::SplitTarget(head.method, head.target);
-  if (!target) return Refuse(400, "the request target has no form that its method may have");
+  if (!target) return Refuse(400, "request target has a form that its method does not allow");
   host_in_target_ = target->authority.has_value();
   head.host = target->authority.value_or(std::string_view{});
   head.path = target->path;
@@ -148,14 +153,14 @@ Parsed HeadParser::Line(std::string_view window, const HttpLimits& limits,
   if (pos_ == window.size()) return Parsed::kMore;
   if (window[pos_] == '\r') {
     if (pos_ + 1 == window.size()) return Parsed::kMore;
-    if (window[pos_ + 1] != '\n') return Refuse(400, "a CR without its LF");
+    if (window[pos_ + 1] != '\n') return Refuse(400, http1::kBareCr);
     consumed_ = pos_ + 2;
     return Finish(limits, head);
   }
   if (field_count_ == std::min(limits.header_count, HttpHead::kMaxFields)) {
-    return Refuse(431, "too many header fields");
+    return Refuse(431, "more header fields than the limit");
   }
-  if (http1::IsBlank(window[pos_])) return Refuse(400, "a header line begins with white space");
+  if (http1::IsBlank(window[pos_])) return Refuse(400, "field line begins with white space");
   begin_ = pos_;
   step_ = Step::kName;
   return Parsed::kDone;
@@ -175,7 +180,7 @@ Parsed HeadParser::Value(std::string_view window, HttpHead& head) noexcept {
   if (pos_ == window.size()) return Parsed::kMore;
   if (window[pos_] != '\r') return Refuse(400, http1::BadTextReason(window[pos_]));
   if (pos_ + 1 == window.size()) return Parsed::kMore;
-  if (window[pos_ + 1] != '\n') return Refuse(400, http1::BadTextReason('\r'));
+  if (window[pos_ + 1] != '\n') return Refuse(400, http1::kBareCr);
   const std::string_view name = window.substr(begin_, name_end_ - begin_);
   const std::string_view value =
       http1::TrimBlanks(window.substr(name_end_ + 1, pos_ - name_end_ - 1));

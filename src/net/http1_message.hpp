@@ -39,7 +39,9 @@ struct HttpHead {
   int minor = 1;           ///< HTTP/1.<minor>: 0 or 1.
   bool keep_alive = true;
   bool expects_continue = false;  ///< And has a body; never in HTTP/1.0.
-  bool upgrade = false;           ///< `Connection: upgrade` and an Upgrade field; not in HTTP/1.0.
+  /// Expect has another value than 100-continue. The caller must reject or ignore it.
+  bool unknown_expect = false;
+  bool upgrade = false;  ///< `Connection: upgrade` and an Upgrade field; not in HTTP/1.0.
   HttpBody body = HttpBody::kNone;
   std::uint64_t content_length = 0;
   std::size_t field_count = 0;
@@ -48,12 +50,15 @@ struct HttpHead {
   [[nodiscard]] std::span<const HttpField> all() const noexcept { return {fields, field_count}; }
 };
 
-/// Why a request was refused: the status to answer with, and a sentence about it. The connection
-/// must be closed after that answer.
+/// Why a request is refused: the status of the response, and the reason. The connection must be
+/// closed after that response.
 struct HttpRefusal {
   int status = 400;
   std::string_view reason;  ///< Static text.
 };
+/// For HttpHead::unknown_expect.
+inline constexpr HttpRefusal kUnknownExpect{
+    417, "unknown expectation in Expect: only 100-continue is supported"};
 
 /// What a parse step came to.
 enum class Parsed : std::uint8_t {

@@ -11,11 +11,10 @@
 
 namespace tidegate::net {
 
-/// Reads the head of an HTTP/1.1 request: RFC 9112, strict where leniency lets requests be smuggled
-/// (docs/adr/0008 says where and why). Sans-I/O. Input is a contiguous buffer that begins with the
-/// request; a call after kMore must see the same bytes again with more behind them, at any address,
-/// and does not scan again what it has scanned (the work on a head that drips in byte by byte stays
-/// linear).
+/// Reads the head of an HTTP/1.1 request: RFC 9112, strict where leniency would allow request
+/// smuggling (docs/adr/0008 says where and why). Sans-I/O. The input is a contiguous buffer that
+/// begins with the request. A call after kMore must get the same bytes with more after them, at any
+/// address, and does not scan the old ones again: the work is linear even byte by byte.
 class HeadParser {
  public:
   /// On kDone `head` is filled and `consumed()` bytes belong to it; on kRefused see `refusal()`.
@@ -38,13 +37,14 @@ class HeadParser {
     kDone,
     kRefused,
   };
-  /// What the field lines have said so far.
+  /// Facts from the field lines so far.
   struct Seen {
     bool host = false;
     bool content_length = false;
     bool chunked = false;
     bool upgrade_field = false;
     bool expect = false;
+    bool unknown_expect = false;
     http1::ConnectionOptions connection;
   };
 
@@ -61,6 +61,7 @@ class HeadParser {
 
   Parsed Note(std::string_view name, std::string_view value, HttpHead& head) noexcept;
   Parsed NoteHost(std::string_view value, HttpHead& head) noexcept;
+  void NoteExpect(std::string_view value) noexcept;
   Parsed NoteContentLength(std::string_view value) noexcept;
   Parsed NoteTransferEncoding(std::string_view value) noexcept;
   Parsed NoteConnection(std::string_view value) noexcept;
@@ -72,8 +73,8 @@ class HeadParser {
   Seen seen_;
   bool host_in_target_ = false;
   int minor_ = 1;
-  std::size_t pos_ = 0;    ///< All before it has been judged.
-  std::size_t begin_ = 0;  ///< Of the method, then of the current line.
+  std::size_t pos_ = 0;    ///< All bytes before it have been checked.
+  std::size_t begin_ = 0;  ///< Where the method, then the current line begins.
   std::size_t method_end_ = 0;
   std::size_t target_end_ = 0;
   std::size_t name_end_ = 0;

@@ -12,9 +12,11 @@
 namespace tidegate::net::http1 {
 
 enum CharClass : std::uint8_t {
-  kToken = 1,   ///< tchar of RFC 9110, 5.6.2: methods, field names, Connection options.
-  kTarget = 2,  ///< What RFC 3986 lets a URI hold, without '#': no request carries a fragment.
-  kName = 4,    ///< Of a host name: letters, digits and -._~
+  kToken = 1,  ///< tchar of RFC 9110, 5.6.2: methods, field names, Connection options.
+  /// Of a request target: all visible ASCII but '#', and 0x80 to 0xFF. RFC 3986 has fewer, but
+  /// browsers send | ^ { } " and UTF-8 as they are. No request carries a fragment.
+  kTarget = 2,
+  kName = 4,  ///< Of a host name: letters, digits and -._~
   kHex = 8,
   kDigit = 16,
   kText = 32,  ///< Of a field value: visible ASCII, SP, HTAB, 0x80 to 0xFF.
@@ -29,17 +31,17 @@ consteval std::array<std::uint8_t, 256> MakeClasses() {
       entry = static_cast<std::uint8_t>(entry | classes);
     }
   };
-  mark("0123456789", kDigit | kHex | kToken | kTarget | kName);
+  mark("0123456789", kDigit | kHex | kToken | kName);
   mark("abcdefABCDEF", kHex);
-  mark("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", kToken | kTarget | kName);
-  mark("-._~", kToken | kTarget | kName);
-  mark("!$&'*+", kToken | kTarget);
-  mark("#^`|", kToken);
-  mark("%", kToken | kTarget);
-  mark(":/?[]@(),;=", kTarget);
+  mark("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", kToken | kName);
+  mark("-._~", kToken | kName);
+  mark("!#$%&'*+^`|", kToken);
   for (unsigned c = 0; c < 256; ++c) {
     if (c == '\t' || (c >= 0x20 && c != 0x7F))
       table[c] = static_cast<std::uint8_t>(table[c] | kText);
+    if (c > 0x20 && c != 0x7F && c != '#') {
+      table[c] = static_cast<std::uint8_t>(table[c] | kTarget);
+    }
   }
   return table;
 }
@@ -114,17 +116,21 @@ inline constexpr std::array<std::uint8_t, 256> kClasses = MakeClasses();
   return text;
 }
 
+// Reasons that several readers have. Static text.
+inline constexpr std::string_view kBareCr = "CR is not followed by LF";
+inline constexpr std::string_view kBareLf = "line ends with LF instead of CRLF";
+
 /// What is wrong with a field line whose name or value ends with `found`.
 [[nodiscard]] constexpr std::string_view BadNameReason(char found) noexcept {
   if (IsBlank(found)) return "white space in a field name or before its colon";
-  if (found == ':') return "a field without a name";
-  if (found == '\r' || found == '\n') return "a field line without a colon";
-  return "a field name is not a token";
+  if (found == ':') return "field name is empty";
+  if (found == '\r' || found == '\n') return "field line has no colon";
+  return "invalid character in a field name";
 }
 [[nodiscard]] constexpr std::string_view BadTextReason(char found) noexcept {
-  if (found == '\n') return "a line ends with LF alone";
-  if (found == '\r') return "a CR without its LF";
-  return "a control character in a field value";
+  if (found == '\n') return kBareLf;
+  if (found == '\r') return kBareCr;
+  return "control character in a field value";
 }
 
 }  // namespace tidegate::net::http1

@@ -226,6 +226,10 @@ bool HttpConnection::Step() {
       if (parsed == Parsed::kRefused) Refuse(parser_.refusal());
       return false;
     }
+    if (exchange_->head_.unknown_expect) {
+      Refuse(kUnknownExpect);
+      return false;
+    }
     head_bytes_ = parser_.consumed();
   }
   if (!HasBody()) return false;
@@ -435,11 +439,11 @@ void HttpConnection::OnDeadline(Deadlines::Kind kind) {
       if (!active_) return Close();
       return Arm(kind);
     case Kind::kHeader:
-      Refuse({408, "the request's head did not arrive in time"});
+      Refuse({408, "request head did not arrive in time"});
       break;
     case Kind::kBody:
       if (progress_ >= kMinProgress) return Arm(kind);
-      Refuse({408, "the request's body arrives too slowly"});
+      Refuse({408, "request body arrives too slowly"});
       break;
     case Kind::kWrite:
       if (progress_ >= kMinProgress) return Arm(kind);

@@ -143,6 +143,7 @@ struct Config {
     std::size_t connections = 20'000;      ///< All reactors together.
     std::size_t header_bytes = 16u << 10;  ///< Request line and headers.
     std::size_t header_count = 100;
+    std::size_t target_bytes = 8u << 10;  ///< Part of header_bytes; never more.
     std::size_t body_bytes = 1u << 20;
     Micros header_timeout = std::chrono::seconds{10};
     Micros body_timeout = std::chrono::seconds{10};  ///< Without progress of body_rate.

@@ -11,17 +11,30 @@
 #include "rules/ascii.hpp"
 #include "rules/nearest.hpp"
 #include "rules/path.hpp"
+#include "rules/size_text.hpp"
 
 namespace tidegate {
 namespace {
 
 constexpr std::int64_t kMaxBody = std::int64_t{1024} << 30;
 
-constexpr std::array<ConfigKey<GatewaySpec>, 3> kGatewayKeys = {{
+using UnknownExpect = GatewaySpec::UnknownExpect;
+constexpr std::array<Choice<UnknownExpect>, 2> kUnknownExpects = {
+    {{"reject", UnknownExpect::kReject}, {"ignore", UnknownExpect::kIgnore}}};
+
+constexpr std::array<ConfigKey<GatewaySpec>, 6> kGatewayKeys = {{
     {"body_bytes",
      [](const ConfigValue& v, GatewaySpec& g) { Put(g.body_bytes, ReadBodyBytes(v)); }},
     {"merge_slashes", [](const ConfigValue& v, GatewaySpec& g) { Put(g.merge_slashes, v.Bool()); }},
     {"underscores", [](const ConfigValue& v, GatewaySpec& g) { Put(g.underscores, v.Bool()); }},
+    {"unknown_expect",
+     [](const ConfigValue& v, GatewaySpec& g) { Put(g.unknown_expect, v.OneOf(kUnknownExpects)); }},
+    {"response_header_bytes",
+     [](const ConfigValue& v, GatewaySpec& g) {
+       Put(g.response_header_bytes, v.Size(kKibibyte, kMebibyte));
+     }},
+    {"response_header_count",
+     ReadNumber<&GatewaySpec::response_header_count, 1, 1'000, GatewaySpec>},
 }};
 
 constexpr std::array<std::string_view, 3> kLogWords = {"stdout", "stderr", "off"};

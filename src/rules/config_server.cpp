@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // paths, responses, api, limits, log: how the server runs.
+#include <algorithm>
 #include <chrono>
 
 #include "rules/config_sections.hpp"
@@ -52,32 +53,45 @@ constexpr std::array<ConfigKey<Config::Resp>, 1> kRespKeys = {{
     {"throttle", [](const ConfigValue& v, Config::Resp& r) { Put(r.throttle, v.Bool()); }},
 }};
 
+/// The keys of `limits` as they were read.
+struct LimitsDraft : Config::Limits {
+  const YamlNode* target_bytes_node = nullptr;
+};
+
 template <std::size_t Config::Limits::*Member, std::int64_t Min, std::int64_t Max>
-void ReadCount(const ConfigValue& value, Config::Limits& limits) {
+void ReadCount(const ConfigValue& value, LimitsDraft& limits) {
   if (const auto n = value.Integer(Min, Max)) limits.*Member = static_cast<std::size_t>(*n);
 }
 
 template <std::size_t Config::Limits::*Member, std::int64_t Min, std::int64_t Max>
-void ReadBytes(const ConfigValue& value, Config::Limits& limits) {
+void ReadBytes(const ConfigValue& value, LimitsDraft& limits) {
   Put(limits.*Member, value.Size(Min, Max));
 }
 
 /// Below 100 ms slow but honest clients would be cut off; above an hour nothing is protected.
 template <Micros Config::Limits::*Member>
-void ReadTimeout(const ConfigValue& value, Config::Limits& limits) {
+void ReadTimeout(const ConfigValue& value, LimitsDraft& limits) {
   Put(limits.*Member, value.Duration(milliseconds{100}, hours{1}));
 }
 
 template <Micros Config::Limits::*Member>
-void ReadDrain(const ConfigValue& value, Config::Limits& limits) {
+void ReadDrain(const ConfigValue& value, LimitsDraft& limits) {
   Put(limits.*Member, value.Duration(Micros{0}, minutes{10}));
 }
 
+/// The paths of the API and of health checks fit.
+constexpr std::int64_t kMinTarget = 64;
+
 using L = Config::Limits;
-constexpr std::array<ConfigKey<L>, 9> kLimitsKeys = {{
+constexpr std::array<ConfigKey<LimitsDraft>, 10> kLimitsKeys = {{
     {"connections", ReadCount<&L::connections, 1, 1'000'000>},
     {"header_bytes", ReadBytes<&L::header_bytes, kKibibyte, kMebibyte>},
     {"header_count", ReadCount<&L::header_count, 1, 128>},
+    {"target_bytes",
+     [](const ConfigValue& v, LimitsDraft& l) {
+       l.target_bytes_node = &v.node();
+       ReadBytes<&L::target_bytes, kMinTarget, kMebibyte>(v, l);
+     }},
     {"body_bytes", ReadBytes<&L::body_bytes, 0, 64 * kMebibyte>},
     {"header_timeout", ReadTimeout<&L::header_timeout>},
     {"body_timeout", ReadTimeout<&L::body_timeout>},
@@ -124,7 +138,17 @@ void ReadResp(const ConfigValue& value, ConfigDraft& draft) {
 }
 
 void ReadLimits(const ConfigValue& value, ConfigDraft& draft) {
-  ReadSection(value, kLimitsKeys, draft.config.limits);
+  LimitsDraft limits;
+  ReadSection(value, kLimitsKeys, limits);
+  if (limits.target_bytes_node == nullptr) {
+    limits.target_bytes = std::min(limits.target_bytes, limits.header_bytes);
+  } else if (limits.target_bytes > limits.header_bytes) {
+    const Where where{.parent = &value.where(), .key = "target_bytes"};
+    value.context().Error(limits.target_bytes_node->at, where,
+                          "is more than `header_bytes`, which includes the request target; raise "
+                          "`header_bytes` to at least as much");
+  }
+  draft.config.limits = limits;
 }
 
 void ReadLog(const ConfigValue& value, ConfigDraft& draft) {

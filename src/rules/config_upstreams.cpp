@@ -88,7 +88,7 @@ void ReadTime(const ConfigValue& value, UpstreamDraft& draft) {
 }
 
 using U = UpstreamSpec;
-constexpr std::array<ConfigKey<UpstreamDraft>, 13> kUpstreamKeys = {{
+constexpr std::array<ConfigKey<UpstreamDraft>, 14> kUpstreamKeys = {{
     {"targets", ReadTargets},
     {"balance",
      [](const ConfigValue& v, UpstreamDraft& d) { Put(d.spec.balance, v.OneOf(kBalances)); }},
@@ -100,6 +100,8 @@ constexpr std::array<ConfigKey<UpstreamDraft>, 13> kUpstreamKeys = {{
     {"response_timeout", ReadTime<&U::response_timeout, 10, 24 * kHourMs>},
     {"idle_timeout", ReadTime<&U::idle_timeout, 100, 24 * kHourMs>},
     {"resolve", ReadTime<&U::resolve, kSecondMs, kHourMs>},
+    {"accept_bare_lf",
+     [](const ConfigValue& v, UpstreamDraft& d) { Put(d.spec.accept_bare_lf, v.Bool()); }},
     {"health", [](const ConfigValue& v, UpstreamDraft& d) { ReadHealth(v, d.spec); }},
     {"ejection", [](const ConfigValue& v, UpstreamDraft& d) { ReadEjection(v, d.spec); }},
     {"retries", [](const ConfigValue& v, UpstreamDraft& d) { ReadRetries(v, d.spec); }},

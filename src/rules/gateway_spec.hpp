@@ -120,6 +120,7 @@ struct UpstreamSpec {
   Micros response_timeout = std::chrono::seconds{60};  ///< Until the head of the answer is there.
   Micros idle_timeout = std::chrono::seconds{60};  ///< Of a body, and of a tunnel without a byte.
   Micros resolve = std::chrono::seconds{10};       ///< Names are looked up anew so often.
+  bool accept_bare_lf = false;  ///< Whether lines of responses may end with LF instead of CRLF.
   std::optional<Health> health = {};
   Ejection ejection = {};
   Retries retries = {};
@@ -135,6 +136,14 @@ struct GatewaySpec {
   /// Whether fields with `_` in their names pass. Many servers take it for `-`: what a rule counts
   /// by `x-api-key` would then come as `X_Api_Key`, unseen by the rule.
   bool underscores = false;
+  /// What is done with a request whose Expect is not `100-continue`.
+  enum class UnknownExpect : std::uint8_t {
+    kReject,  ///< 417.
+    kIgnore,  ///< Forwarded without Expect.
+  };
+  UnknownExpect unknown_expect = UnknownExpect::kReject;
+  std::size_t response_header_bytes = 16u << 10;  ///< Status line and header lines of a response.
+  std::size_t response_header_count = 128;
   friend bool operator==(const GatewaySpec&, const GatewaySpec&) = default;
 };
 

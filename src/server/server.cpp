@@ -143,6 +143,7 @@ void Server::BuildAdmin() {
 Result<void> Server::Listen() {
   const net::Listener::Options options{.limits = {.header_bytes = config_.limits.header_bytes,
                                                   .header_count = config_.limits.header_count,
+                                                  .target_bytes = config_.limits.target_bytes,
                                                   .body_bytes = config_.limits.body_bytes},
                                        .max_connections = config_.limits.connections};
   net::Listener::Options streaming = options;

@@ -32,12 +32,8 @@ Worker::Worker(const Options& options)
     resp = std::make_unique<RespFrontend>(pipeline, options.resp_refusals, options.version);
   }
   if (options.snapshot->routes == nullptr) return;
-  const Config::Limits& limits = options.config.limits;
-  gateway = std::make_unique<Gateway>(
-      reactor, pipeline,
-      Gateway::Options{
-          .limits = {.header_bytes = limits.header_bytes, .header_count = limits.header_count},
-          .log = options.access_log});
+  gateway =
+      std::make_unique<Gateway>(reactor, pipeline, Gateway::Options{.log = options.access_log});
   if (!options.first) return;
   care = std::make_unique<UpstreamCare>(reactor, gateway->buffers());
   care->Use(options.snapshot->routes->upstreams());

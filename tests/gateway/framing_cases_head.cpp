@@ -13,6 +13,13 @@ FramingCases RequestLineCases() {
       "RFC 9112, 3.2.2: the target's host counts, and is what is forwarded";
   FramingCases cases = {
       {"an empty line before", "\r\n" + Get(""), Want::kBoth, ""},
+      {"two empty lines before", "\r\n\r\n" + Get(""), Want::kBoth, ""},
+      {"ten empty lines before", "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" + Get(""), Want::kBoth,
+       ""},
+      {"an empty line after a body", Post("Content-Length: 5\r\n", "hello\r\n"), Want::kBoth,
+       "hello"},
+      {"empty lines after a chunked body", Chunked("5\r\nhello\r\n0\r\n\r\n\r\n\r\n"), Want::kBoth,
+       "hello"},
       {"with a query", "GET /case-$NNN?a=b&c=/d?e HTTP/1.1" + rest, Want::kBoth, ""},
       {"absolute-form", "GET http://a/case-$NNN HTTP/1.1" + rest, Want::kBoth, ""},
       {"absolute-form of another host",
@@ -81,7 +88,6 @@ FramingCases RequestLineCases() {
                                   "GET /case-$NNN\r\n HTTP/1.1"s,
                                   "GET: /case-$NNN HTTP/1.1"s,
                                   "GET(x) /case-$NNN HTTP/1.1"s,
-                                  "GET /\xC3\xA9/case-$NNN HTTP/1.1"s,
                                   "GET /a b/case-$NNN HTTP/1.1"s,
                                   "GET /a\tb/case-$NNN HTTP/1.1"s,
                                   "GET http:///case-$NNN HTTP/1.1"s,
@@ -98,6 +104,40 @@ FramingCases RequestLineCases() {
                                   "GET a:80 HTTP/1.1"s}) {
     cases.push_back({"the line " + line, line + rest});
   }
+  // Browsers and older clients do not encode these, and nginx and HAProxy forward them.
+  for (const std::string& part :
+       {"|"s, "["s, "]"s, "^"s, "{"s, "}"s, "\""s, "`"s, "<"s, ">"s, "\\"s}) {
+    cases.push_back({"a query with " + part, "GET /case-$NNN?a=" + part + "b HTTP/1.1" + rest,
+                     Want::kBoth, ""});
+  }
+  // HAProxy 2.6 refuses some of these bytes and forwards others.
+  const std::string utf8 =
+      "HTTP clients send UTF-8 unencoded; no byte from 0x80 on ends a target or a line";
+  for (const std::string& target :
+       {"/case-$NNN?a=\xC3\xA9"s, "/case-$NNN?a=\xE6\xBC\xA2"s, "/case-$NNN?a=\x80\xFF"s}) {
+    cases.push_back({"bytes from 0x80 on in " + target,
+                     "GET " + target + " HTTP/1.1" + rest,
+                     Want::kBoth,
+                     "",
+                     {},
+                     "",
+                     Stricter::kHaproxy,
+                     utf8});
+  }
+  for (const std::string& part : {" "s, "\t"s, "\0"s, "\x01"s, "\x1F"s, "\x7F"s, "#"s, "\v"s}) {
+    cases.push_back({"a query with " + part, "GET /case-$NNN?a=" + part + "b HTTP/1.1" + rest});
+  }
+  for (const std::string& host : {"a|b"s, "a\\b"s, "a\xE9"s, "{a}"s}) {
+    cases.push_back(
+        {"absolute-form of host " + host, "GET http://" + host + "/case-$NNN HTTP/1.1" + rest});
+  }
+  cases.push_back({"a CRLF and a LF before", "\r\n\n" + Get("")});
+  cases.push_back({"a CRLF and a CR before", "\r\n\r" + Get("")});
+  cases.push_back({"empty lines beyond the limit of the head", [] {
+                     std::string lines;
+                     for (int i = 0; i < 10'000; ++i) lines += "\r\n";
+                     return lines + Get("");
+                   }()});
   cases.push_back({"a line that ends with LF", "GET /case-$NNN HTTP/1.1\nHost: a\r\n\r\n"});
   cases.push_back({"all lines end with LF", "GET /case-$NNN HTTP/1.1\nHost: a\n\n"});
   cases.push_back({"all lines end with CR", "GET /case-$NNN HTTP/1.1\rHost: a\r\r"});

@@ -55,6 +55,11 @@ std::vector<Place> Places() {
       {"in a chunk's size",
        "POST /case-$NNN HTTP/1.1" + host + "Transfer-Encoding: chunked\r\n\r\n0",
        "5\r\nhello\r\n0\r\n\r\n", ""},
+      {"behind a chunk's size",
+       "POST /case-$NNN HTTP/1.1" + host + "Transfer-Encoding: chunked\r\n\r\n5",
+       "\r\nhello\r\n0\r\n\r\n", " \t"},
+      {"in a query", "GET /case-$NNN?a=", "b HTTP/1.1" + host + "\r\n",
+       "\"(),/:;<=>?@[\\]{}\x80\x85\xA0\xAD\xFF"},
   };
 }
 
@@ -76,9 +81,13 @@ FramingCases ByteCases() {
       one.name = NameOf(byte) + " " + place.name;
       one.raw = place.before + byte + place.after;
       one.want = valid ? place.want : Want::kRefused;
-      if (valid && byte == '\t') {
+      if (valid && byte == '\t' && place.name != "behind a chunk's size") {
         one.stricter = Stricter::kNginx;
         one.why = kTabIsBlank;
+      }
+      if (valid && static_cast<unsigned char>(byte) >= 0x80) {
+        one.stricter = Stricter::kHaproxy;
+        one.why = "clients send UTF-8 unencoded; no byte from 0x80 on ends a target or a line";
       }
     }
   }

@@ -16,9 +16,8 @@
 
 namespace tidegate::gateway_test {
 
-RawUpstream::RawUpstream(TargetBytes target_bytes)
-    : target_bytes_(target_bytes),
-      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+RawUpstream::RawUpstream()
+    : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -136,8 +135,7 @@ void RawUpstream::Receive(Connection& connection) {
 
 void RawUpstream::Frame(Connection& connection) {
   while (!connection.closing && connection.framed < connection.bytes.size()) {
-    Message request =
-        ReadRequest(std::string_view(connection.bytes).substr(connection.framed), target_bytes_);
+    Message request = ReadRequest(std::string_view(connection.bytes).substr(connection.framed));
     if (request.frame == Frame::kBad) {
       connection.closing = true;
       return;

@@ -27,7 +27,7 @@ struct Scripted {
 /// from any thread.
 class RawUpstream {
  public:
-  explicit RawUpstream(TargetBytes target_bytes = TargetBytes::kVisible);
+  RawUpstream();
   ~RawUpstream();
   RawUpstream(const RawUpstream&) = delete;
   RawUpstream& operator=(const RawUpstream&) = delete;
@@ -63,7 +63,6 @@ class RawUpstream {
   static void Close(Connection& connection);
   [[nodiscard]] Scripted AnswerTo(const Message& request) const;
 
-  const TargetBytes target_bytes_;
   int listener_ = -1;
   int wake_ = -1;
   int port_ = 0;

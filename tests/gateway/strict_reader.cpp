@@ -185,7 +185,7 @@ std::string Message::Field(std::string_view name) const {
   return found == fields.end() ? std::string() : found->second;
 }
 
-Message ReadRequest(std::string_view bytes, TargetBytes target_bytes) {
+Message ReadRequest(std::string_view bytes) {
   Reading reading(bytes);
   Message& message = reading.message;
   if (!reading.Head()) return message;
@@ -200,11 +200,8 @@ Message ReadRequest(std::string_view bytes, TargetBytes target_bytes) {
   }
   message.method = line.substr(0, first);
   message.target = line.substr(first + 1, second - first - 1);
-  const bool visible =
-      std::all_of(message.target.begin(), message.target.end(), [target_bytes](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte > 0x20 && byte != 0x7F && (byte < 0x80 || target_bytes == TargetBytes::kAny);
-      });
+  const bool visible = std::all_of(message.target.begin(), message.target.end(),
+                                   [](unsigned char c) { return c > 0x20 && c != 0x7F; });
   if (!Only(message.method, kTokenChars) || !visible) {
     reading.Bad("not a method and a target");
   } else if (version == "HTTP/1.1" && message.Count("host") != 1) {

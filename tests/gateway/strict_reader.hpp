@@ -33,18 +33,11 @@ struct Message {
   [[nodiscard]] std::string Field(std::string_view name) const;
 };
 
-/// Which bytes a target may have.
-enum class TargetBytes : std::uint8_t {
-  kVisible,  ///< Visible ASCII.
-  kAny,      ///< Also those from 0x80 on, which some clients send and many servers take.
-};
-
 /// Shares no code with the product, and is as plain as it can be: it finds the head's end, splits
 /// it at CRLF and looks at each line. Anything that two readers could take for different things is
 /// bad: bare CR or LF, obs-fold, a control character, Content-Length with Transfer-Encoding, either
 /// or Host twice, any coding but `chunked`, any number with another character than digits.
-[[nodiscard]] Message ReadRequest(std::string_view bytes,
-                                  TargetBytes target_bytes = TargetBytes::kVisible);
+[[nodiscard]] Message ReadRequest(std::string_view bytes);
 
 /// What else is known about a response.
 struct AnswerContext {

@@ -102,7 +102,7 @@ class Path {
   [[nodiscard]] ProxyProcess& proxy() { return *proxy_; }
 
  private:
-  RawUpstream upstream_{TargetBytes::kAny};
+  RawUpstream upstream_;
   std::unique_ptr<ProxyProcess> proxy_;
 };
 

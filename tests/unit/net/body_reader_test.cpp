@@ -141,8 +141,8 @@ TEST(BodyReader, RefusesAsTheDecoderDoes) {
                                    "0x5\r\n"s,
                                    "-5\r\n"s,
                                    " 5\r\n"s,
-                                   "5 \r\n"s,
-                                   "5 ;a\r\n"s,
+                                   "5 5\r\n"s,
+                                   "5 ;\r\n"s,
                                    "5\nhello"s,
                                    "00000000000000005\r\n"s,
                                    "5\r\nhello\n"s,
@@ -164,7 +164,7 @@ TEST(BodyReader, RefusesAsTheDecoderDoes) {
   }
 }
 
-TEST(BodyReader, RefusesTrailersThatOnlyAHeaderMayHave) {
+TEST(BodyReader, DropsTrailersThatOnlyAHeaderMayHave) {
   for (const std::string name : {"content-length",
                                  "transfer-encoding",
                                  "host",
@@ -175,8 +175,8 @@ TEST(BodyReader, RefusesTrailersThatOnlyAHeaderMayHave) {
                                  "keep-alive",
                                  "proxy-connection",
                                  "authorization",
-                                 "proxy-authorization",
                                  "cookie",
+                                 "proxy-authorization",
                                  "set-cookie",
                                  "content-encoding",
                                  "content-type",
@@ -187,19 +187,67 @@ TEST(BodyReader, RefusesTrailersThatOnlyAHeaderMayHave) {
                                  "max-forwards",
                                  "www-authenticate",
                                  "retry-after",
-                                 "proxy-authenticate",
                                  "vary",
+                                 "proxy-authenticate",
                                  "age",
                                  "expires",
                                  "date",
                                  "location",
+                                 "pragma",
+                                 "warning",
+                                 "if-match",
+                                 "if-none-match",
+                                 "if-modified-since",
+                                 "if-range",
                                  "HOST",
+                                 "if-unmodified-since",
                                  "Content-Type"}) {
-    const std::string input = "1\r\nx\r\n0\r\nX: y\r\n" + name + ": z\r\n\r\n";
-    EXPECT_EQ(ReadChunkedStream(input).status, 400) << name;
+    const std::string input = "1\r\nx\r\n0\r\n" + name + ": 5\r\nX: y\r\n\r\n";
+    const StreamAnswer answer = ReadChunkedStream(input + std::string(kNext));
+    EXPECT_EQ(answer.parsed, Parsed::kDone) << name;
+    EXPECT_EQ(answer.size, input.size()) << name;
+    EXPECT_THAT(answer.trailers, ElementsAre(Pair("X", "y"))) << name;
     EXPECT_EQ(ReadChunkedStream(input, 0, EveryByte(input.size())), ReadChunkedStream(input));
   }
-  EXPECT_EQ(ReadChunkedStream("0\r\nContent-Lengt: 5\r\nHosts: a\r\n\r\n").trailers.size(), 2u);
+}
+
+TEST(BodyReader, KeepsOtherTrailers) {
+  for (const std::string name : {"Content-Lengt", "Hosts", "Server-Timing", "ETag", "Digest"}) {
+    const StreamAnswer answer = ReadChunkedStream("0\r\n" + name + ": 5\r\n\r\n");
+    EXPECT_THAT(answer.trailers, ElementsAre(Pair(name, "5")));
+  }
+}
+
+TEST(BodyReader, ForbiddenTrailersDoNotCountTowardsTheLimit) {
+  std::string many = "0\r\n";
+  for (std::size_t i = 0; i < BodyReader::kMaxTrailers; ++i) many += "X: y\r\nDate: z\r\n";
+  EXPECT_EQ(ReadChunkedStream(many + "\r\n").trailers.size(), BodyReader::kMaxTrailers);
+}
+
+TEST(BodyReader, AcceptsBareLfOnlyIfAllowed) {
+  const auto read = [](const std::string& input, http1::LineEnd line_end,
+                       const std::vector<std::size_t>& cuts = {}) {
+    const auto reader = std::make_unique<BodyReader>();
+    reader->Begin(ResponseBody::kChunked, 0, line_end);
+    return ReadStream(*reader, input, cuts);
+  };
+  using enum http1::LineEnd;
+  for (const std::string& input :
+       {"5\nhello\n0\n\n"s, "5\r\nhello\n0\r\n\r\n"s, "5;a=b\nhello\r\n0\r\nX: y\n\n"s,
+        "5 \nhello\n0;a \n\r\n"s, "5\r\nhello\r\n0\r\nX: y\r\n\n"s}) {
+    const StreamAnswer answer = read(input + "next", kCrlfOrLf);
+    EXPECT_EQ(answer.parsed, Parsed::kDone) << testing::PrintToString(input) << answer.why;
+    EXPECT_EQ(answer.body, "hello");
+    EXPECT_EQ(answer.size, input.size());
+    EXPECT_EQ(read(input, kCrlfOrLf, EveryByte(input.size())), answer);
+    EXPECT_EQ(read(input, kCrlf).parsed, Parsed::kRefused) << testing::PrintToString(input);
+  }
+  EXPECT_THAT(read("0\nX: y \nZ: z\n\n", kCrlfOrLf).trailers,
+              ElementsAre(Pair("X", "y"), Pair("Z", "z")));
+  for (const std::string& input : {"5\rhello"s, "5\r\nhello\r0"s, "0\r\nX: y\rZ: z\n\n"s, "0\n\rx"s,
+                                   "5;a=\"\n\"\nhello\n0\n\n"s, "5;\nhello\n0\n\n"s}) {
+    EXPECT_EQ(read(input, kCrlfOrLf).parsed, Parsed::kRefused) << testing::PrintToString(input);
+  }
 }
 
 TEST(BodyReader, LimitOfDecodedBytes) {

@@ -140,9 +140,14 @@ TEST(Http1Fields, Expect) {
   EXPECT_TRUE(AskA("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n").expects_continue);
   EXPECT_FALSE(AskA("Expect: 100-continue\r\n").expects_continue) << "without a body";
   EXPECT_FALSE(Ask("Expect: 100-continue\r\nContent-Length: 5\r\n", "1.0").expects_continue);
-  EXPECT_EQ(StatusA("Expect: 200-ok\r\n"), 417);
-  EXPECT_EQ(StatusA("Expect:\r\n"), 417);
-  EXPECT_EQ(StatusA("Expect: 100-continue, x\r\n"), 417);
+  EXPECT_FALSE(AskA("Expect: 100-continue\r\n").unknown_expect);
+  EXPECT_FALSE(AskA("").unknown_expect);
+  for (const std::string value : {"200-ok", "", ",", "100-continue, x", "x, 100-continue", "100"}) {
+    EXPECT_TRUE(AskA("Expect: " + value + "\r\n").unknown_expect) << value;
+  }
+  const auto both = AskA("Expect: x, 100-continue\r\nContent-Length: 5\r\n");
+  EXPECT_TRUE(both.unknown_expect);
+  EXPECT_TRUE(both.expects_continue);
 }
 
 }  // namespace

@@ -103,9 +103,25 @@ TEST(Http1Head, RefusesTargets) {
     EXPECT_EQ(LineStatus(line), 400) << line;
   }
   for (int c = 0; c < 256; ++c) {
-    const bool fine =
-        c > 0x20 && c < 0x7F && "\"<>\\^`{|}#"s.find(static_cast<char>(c)) == ""s.npos;
-    EXPECT_EQ(LineStatus("GET /a"s + static_cast<char>(c) + "b HTTP/1.1"), fine ? 0 : 400) << c;
+    const bool fine = c > 0x20 && c != 0x7F && c != '#';
+    const std::string byte(1, static_cast<char>(c));
+    EXPECT_EQ(LineStatus("GET /a" + byte + "b HTTP/1.1"), fine ? 0 : 400) << c;
+    EXPECT_EQ(LineStatus("GET /a?b=" + byte + "c HTTP/1.1"), fine ? 0 : 400) << c;
+  }
+}
+
+TEST(Http1Head, TargetsMayHaveCharactersThatBrowsersDoNotEncode) {
+  const HeadAnswer answer =
+      ReadHead("GET /a|b^c[d]/\xC3\xA9?q={\"x\":`<y>`}\\\xFF HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_EQ(answer.parsed, Parsed::kDone) << answer.reason;
+  EXPECT_EQ(answer.path, "/a|b^c[d]/\xC3\xA9");
+  EXPECT_EQ(answer.query, "q={\"x\":`<y>`}\\\xFF");
+}
+
+TEST(Http1Head, HostsOfTargetsMayNotHaveThem) {
+  for (const std::string host : {"a|b", "a\\b", "a^b", "{a}", "\"a\"", "a\x80", "a`b", "<a>"}) {
+    EXPECT_EQ(LineStatus("GET http://" + host + "/ HTTP/1.1"), 400) << host;
+    EXPECT_EQ(LineStatus("CONNECT " + host + ":80 HTTP/1.1"), 400) << host;
   }
 }
 
@@ -153,12 +169,53 @@ TEST(Http1Head, MethodLength) {
   EXPECT_EQ(Status(std::string(33, 'M')), 501) << "before the line is whole";
 }
 
-TEST(Http1Head, OneEmptyLineBeforeIsSkippedAndConsumed) {
+TEST(Http1Head, SkipsEmptyLinesBeforeTheRequest) {
   const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-  EXPECT_EQ(ReadHead("\r\n" + request).consumed, request.size() + 2);
-  EXPECT_EQ(Status("\r\n\r\n" + request), 400);
-  EXPECT_EQ(Status("\n" + request), 400);
-  EXPECT_EQ(Status("\rG"), 400);
+  std::string lines;
+  for (int count = 0; count < 40; ++count, lines += "\r\n") {
+    const std::string input = lines + request;
+    const HeadAnswer answer = ReadHead(input);
+    EXPECT_EQ(answer.consumed, input.size()) << count;
+    EXPECT_EQ(answer.method, "GET");
+    EXPECT_EQ(ReadHead(input, {}, EveryByte(input.size())), answer) << count;
+  }
+  EXPECT_EQ(Status("\r\n\r\n"), 1);
+  for (const std::string before : {"\n", "\r", "\r\n\n", "\r\n\r", "\r\r\n", "\r\n \r\n", "\n\r"}) {
+    EXPECT_EQ(Status(before + request), 400) << testing::PrintToString(before);
+  }
+}
+
+TEST(Http1Head, EmptyLinesCountTowardsTheLimitOfTheHead) {
+  const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string input = "\r\n\r\n\r\n" + request;
+  EXPECT_EQ(Status(input, {.header_bytes = input.size()}), 0);
+  EXPECT_EQ(Status(input, {.header_bytes = input.size() - 1}), 431);
+  std::string endless;
+  for (int i = 0; i < 20'000; ++i) endless += "\r\n";
+  EXPECT_EQ(Status(endless), 431);
+}
+
+TEST(Http1Head, RefusalsNameTheCause) {
+  const std::string host = "Host: a\r\n\r\n";
+  for (const auto& [input, reason] : {
+           std::pair{"GET /a#b HTTP/1.1\r\n"s, "request target contains a fragment (#)"},
+           std::pair{"GET /a\x01 HTTP/1.1\r\n"s, "control character in the request target"},
+           std::pair{"GET  / HTTP/1.1\r\n"s, "more than one space after the method"},
+           std::pair{"\n" + host, "line ends with LF instead of CRLF"},
+           std::pair{"\rGET"s, "CR is not followed by LF"},
+           std::pair{"\x16\x03\x01"s, "TLS handshake on a port without TLS"},
+           std::pair{"GET / HTTP/1.1\r\nX: y\n"s, "line ends with LF instead of CRLF"},
+           std::pair{"GET / HTTP/1.1\r\nX: \x01"s, "control character in a field value"},
+           std::pair{"GET / HTTP/1.1\r\nX : y"s, "white space in a field name or before its colon"},
+           std::pair{"GET / HTTP/1.1\r\n\r\n"s, "Host header is missing"},
+           std::pair{"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n"s, "more than one Host header"},
+           std::pair{"GET / HTTP/1.1\r\nContent-Length: x\r\n"s,
+                     "Content-Length is not a decimal number"},
+           std::pair{"GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n"s,
+                     "Transfer-Encoding is not `chunked`"},
+       }) {
+    EXPECT_EQ(ReadHead(input).reason, reason) << testing::PrintToString(input);
+  }
 }
 
 TEST(Http1Head, FieldNames) {

@@ -21,6 +21,7 @@ struct HeadAnswer {
   int minor = -1;
   bool keep_alive = false;
   bool expects_continue = false;
+  bool unknown_expect = false;
   bool upgrade = false;
   HttpBody body = HttpBody::kNone;
   std::uint64_t content_length = 0;
@@ -46,6 +47,7 @@ inline HeadAnswer Describe(Parsed parsed, const HeadParser& parser, const HttpHe
   answer.minor = head.minor;
   answer.keep_alive = head.keep_alive;
   answer.expects_continue = head.expects_continue;
+  answer.unknown_expect = head.unknown_expect;
   answer.upgrade = head.upgrade;
   answer.body = head.body;
   answer.content_length = head.content_length;

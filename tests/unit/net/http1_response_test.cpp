@@ -27,6 +27,8 @@ const std::vector<std::string> kValid = {
     "HTTP/1.1 599 \xFF\t odd \r\nX:\r\nY: \t spaced \xFF out\t \r\n\r\n",
     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
     "HTTP/1.1 100\r\n\r\n",
+    "HTTP/1.1 600 X\r\nContent-Length: 5, 5\r\ncontent-length:5\r\n\r\n",
+    "HTTP/1.1 999\r\n\r\n",
 };
 
 const std::vector<std::string> kRefused = {
@@ -42,7 +44,7 @@ const std::vector<std::string> kRefused = {
     "HTTP/1.1\t200 OK\r\n\r\n"s,
     "HTTP/1.1 99 OK\r\n\r\n"s,
     "HTTP/1.1 099 OK\r\n\r\n"s,
-    "HTTP/1.1 600 OK\r\n\r\n"s,
+    "HTTP/1.1 000 OK\r\n\r\n"s,
     "HTTP/1.1 1000 OK\r\n\r\n"s,
     "HTTP/1.1 20 OK\r\n\r\n"s,
     "HTTP/1.1 2x0 OK\r\n\r\n"s,
@@ -116,14 +118,61 @@ TEST(Http1Response, Refuses) {
 }
 
 TEST(Http1Response, RefusesLengthsThatAreNone) {
-  for (const std::string& value :
-       {""s, "5, 5"s, "5,5"s, "5,6"s, "+5"s, "-5"s, "0x5"s, "5 5"s, "5;"s, "5.0"s, "1e3"s, "five"s,
-        "\xD9\xA5"s, "99999999999999999999"s, "18446744073709551621"s}) {
+  for (const std::string& value : {""s, "5, 6"s, "5,"s, ",5"s, "5,,5"s, "5, 5, 6"s, "5,6"s, "5, x"s,
+                                   "+5"s, "-5"s, "0x5"s, "5 5"s, "5;"s, "5.0"s, "1e3"s, "five"s,
+                                   "\xD9\xA5"s, "99999999999999999999"s, "18446744073709551621"s}) {
     EXPECT_EQ(WithFields("Content-Length: " + value).parsed, Parsed::kRefused) << value;
   }
-  EXPECT_EQ(WithFields("Content-Length: 5\r\nContent-Length: 5").parsed, Parsed::kRefused);
+  EXPECT_EQ(WithFields("Content-Length: 5, 6").why,
+            "Content-Length is a list of different or invalid numbers");
+  EXPECT_EQ(WithFields("Content-Length: 5\r\nContent-Length: 6").why,
+            "two Content-Length headers with different values");
   EXPECT_EQ(WithFields("Content-Length: 5\r\ncontent-length: 6").parsed, Parsed::kRefused);
   EXPECT_EQ(WithFields("Content-Length: 9999999999999999999").content_length, 9999999999999999999u);
+}
+
+TEST(Http1Response, RepeatedEqualLengthsAreOne) {
+  for (const std::string fields :
+       {"Content-Length: 5\r\nContent-Length: 5", "Content-Length: 5, 5",
+        "Content-Length: 5,5 ,\t5", "Content-Length: 5\r\nX: y\r\ncontent-length: 5, 5"}) {
+    const ResponseAnswer answer = WithFields(fields);
+    EXPECT_EQ(answer.parsed, Parsed::kDone) << fields << answer.why;
+    EXPECT_EQ(answer.body, ResponseBody::kLength);
+    EXPECT_EQ(answer.content_length, 5u);
+    EXPECT_TRUE(answer.keep_alive);
+  }
+}
+
+TEST(Http1Response, StatusMayBe100To999) {
+  for (const int status : {100, 199, 200, 599, 600, 777, 999}) {
+    const ResponseAnswer answer = WithFields("", "HTTP/1.1 " + std::to_string(status) + " X");
+    EXPECT_EQ(answer.parsed, Parsed::kDone) << answer.why;
+    EXPECT_EQ(answer.status, status);
+  }
+}
+
+TEST(Http1Response, AcceptsBareLfOnlyIfAllowed) {
+  using enum http1::LineEnd;
+  for (const std::string& input :
+       {"HTTP/1.1 200 OK\nX: y\nContent-Length: 5\n\n"s, "HTTP/1.1 200\n\n"s,
+        "HTTP/1.1 200 OK\r\nX: y\n\r\n"s, "HTTP/1.1 200 \nX: y \r\nZ:\n\n"s}) {
+    const ResponseAnswer answer = ReadResponse(input + "body", AnswerTo::kOther, {}, {}, kCrlfOrLf);
+    EXPECT_EQ(answer.parsed, Parsed::kDone) << testing::PrintToString(input) << answer.why;
+    EXPECT_EQ(answer.consumed, input.size());
+    EXPECT_EQ(ReadResponse(input, AnswerTo::kOther, {}, EveryByte(input.size()), kCrlfOrLf),
+              answer);
+    EXPECT_EQ(ReadResponse(input).parsed, Parsed::kRefused) << testing::PrintToString(input);
+  }
+  const ResponseAnswer answer = ReadResponse("HTTP/1.1 200 OK\nX: y \nContent-Length: 5\n\n",
+                                             AnswerTo::kOther, {}, {}, kCrlfOrLf);
+  EXPECT_EQ(answer.reason, "OK");
+  EXPECT_THAT(answer.fields, ElementsAre(Pair("X", "y"), Pair("Content-Length", "5")));
+  for (const std::string& input : {"HTTP/1.1 200 OK\rX: y\n\n"s, "HTTP/1.1 200 OK\nX: y\rZ: z\n\n"s,
+                                   "HTTP/1.1 200 OK\nX: y\n z\n\n"s, "HTTP/1.1 200 OK\nX: y\n\rx"s,
+                                   "\nHTTP/1.1 200 OK\n\n"s, "HTTP/1.1 200 OK\nX\n\n"s}) {
+    EXPECT_EQ(ReadResponse(input, AnswerTo::kOther, {}, {}, kCrlfOrLf).parsed, Parsed::kRefused)
+        << testing::PrintToString(input);
+  }
 }
 
 TEST(Http1Response, RefusesCodingsButChunked) {
@@ -162,9 +211,23 @@ TEST(Http1Response, HowTheBodyEnds) {
   EXPECT_EQ(WithFields("Content-Length: 7", "HTTP/1.1 200 OK", AnswerTo::kHead).content_length, 7u);
 }
 
-TEST(Http1Response, RefusesABodyWhereNoneCanBe) {
-  for (const std::string line :
-       {"HTTP/1.1 100 X", "HTTP/1.1 101 X", "HTTP/1.1 199 X", "HTTP/1.1 204 X"}) {
+TEST(Http1Response, A204ThatAnnouncesABodyHasNoneAndEndsItsConnection) {
+  for (const std::string fields : {"Transfer-Encoding: chunked", "Content-Length: 1"}) {
+    for (const AnswerTo to : {AnswerTo::kOther, AnswerTo::kHead}) {
+      const ResponseAnswer answer = WithFields(fields, "HTTP/1.1 204 X", to);
+      EXPECT_EQ(answer.parsed, Parsed::kDone) << answer.why;
+      EXPECT_EQ(answer.body, ResponseBody::kNone);
+      EXPECT_FALSE(answer.keep_alive);
+    }
+  }
+  EXPECT_TRUE(WithFields("Content-Length: 0", "HTTP/1.1 204 X").keep_alive);
+  EXPECT_TRUE(WithFields("Content-Length: 9", "HTTP/1.1 304 X").keep_alive);
+  EXPECT_EQ(WithFields("Content-Length: 1\r\nTransfer-Encoding: chunked", "HTTP/1.1 204 X").parsed,
+            Parsed::kRefused);
+}
+
+TEST(Http1Response, RefusesABodyOfInterimResponses) {
+  for (const std::string line : {"HTTP/1.1 100 X", "HTTP/1.1 101 X", "HTTP/1.1 199 X"}) {
     for (const AnswerTo to : {AnswerTo::kOther, AnswerTo::kHead}) {
       EXPECT_EQ(WithFields("Transfer-Encoding: chunked", line, to).parsed, Parsed::kRefused);
       EXPECT_EQ(WithFields("Content-Length: 1", line, to).parsed, Parsed::kRefused);
@@ -251,17 +314,28 @@ TEST(Http1Response, Limits) {
   std::string fields;
   for (int i = 0; i < 100; ++i) fields += "X: y\r\n";
   EXPECT_EQ(ReadResponse("HTTP/1.1 200 OK\r\n" + fields + "\r\n").parsed, Parsed::kDone);
-  EXPECT_EQ(ReadResponse("HTTP/1.1 200 OK\r\n" + fields + "X: y").why, "too many header fields");
+  const std::string too_many = "response has more header fields than the limit";
+  EXPECT_EQ(ReadResponse("HTTP/1.1 200 OK\r\n" + fields + "X: y").why, too_many);
   const HttpLimits wide{.header_count = 1000};
-  fields += fields;
-  EXPECT_EQ(ReadResponse("HTTP/1.1 200 OK\r\n" + fields + "\r\n", AnswerTo::kOther, wide).why,
-            "too many header fields")
+  for (int i = 100; i < 1000; ++i) fields += "X: y\r\n";
+  const std::string full = "HTTP/1.1 200 OK\r\n" + fields;
+  EXPECT_EQ(ReadResponse(full + "\r\n", AnswerTo::kOther, wide).fields.size(), 1000u);
+  EXPECT_EQ(ReadResponse(full + "X: y\r\n\r\n", AnswerTo::kOther, wide).why, too_many);
+  ResponseHead small(3);
+  EXPECT_EQ(ResponseParser().Parse("HTTP/1.1 200 OK\r\nA:\r\nB:\r\nC:\r\nD:\r\n", wide,
+                                   AnswerTo::kOther, small),
+            Parsed::kRefused)
       << "more than the head can hold";
+  small.Reserve(4);
+  EXPECT_EQ(small.capacity(), 4u);
+  EXPECT_EQ(ResponseParser().Parse("HTTP/1.1 200 OK\r\nA:\r\nB:\r\nC:\r\nD:\r\n\r\n", wide,
+                                   AnswerTo::kOther, small),
+            Parsed::kDone);
   const std::string head = "HTTP/1.1 200 OK\r\nX: yy\r\n\r\n";
   EXPECT_EQ(ReadResponse(head, AnswerTo::kOther, {.header_bytes = head.size()}).parsed,
             Parsed::kDone);
   EXPECT_EQ(ReadResponse(head, AnswerTo::kOther, {.header_bytes = head.size() - 1}).why,
-            "the header of the response is too long");
+            "response head is longer than the limit");
   EXPECT_EQ(ReadResponse("HTTP/1.1 200 " + std::string(17 << 10, 'x')).parsed, Parsed::kRefused);
 }
 

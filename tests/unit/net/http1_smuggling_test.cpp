@@ -121,7 +121,8 @@ TEST(Http1Smuggling, ChunksThatEndElsewhere) {
            "0x5\r\nhello\r\n0\r\n\r\n"s,
            "+5\r\nhello\r\n0\r\n\r\n"s,
            "5 ;\r\nhello\r\n0\r\n\r\n"s,
-           "5 \r\nhello\r\n0\r\n\r\n"s,
+           "5 5\r\nhello\r\n0\r\n\r\n"s,
+           "5 \nhello\r\n0\r\n\r\n"s,
            "10000000000000005\r\nhello\r\n0\r\n\r\n"s,
            "5\nhello\r\n0\r\n\r\n"s,
            "5\r\nhello\n0\r\n\r\n"s,
@@ -133,7 +134,6 @@ TEST(Http1Smuggling, ChunksThatEndElsewhere) {
            "5\r\nhello\r\n0\r\nX: y\n\r\n"s,
            "5\0\r\nhello\r\n0\r\n\r\n"s,
            "5\r\nhello\r\n\r\n0\r\n\r\n"s,
-           "0\r\nTransfer-Encoding: chunked\r\n\r\n"s,
        }) {
     const BodyAnswer answer = ReadChunked(body);
     EXPECT_EQ(answer.parsed, Parsed::kRefused) << testing::PrintToString(body);

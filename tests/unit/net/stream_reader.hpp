@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -55,13 +56,15 @@ inline ResponseAnswer Describe(Parsed parsed, const ResponseParser& parser,
 /// view that is stale or a byte read too far is seen by the address sanitizer.
 inline ResponseAnswer ReadResponse(std::string_view input, AnswerTo to = AnswerTo::kOther,
                                    const HttpLimits& limits = {},
-                                   const std::vector<std::size_t>& cuts = {}) {
-  ResponseParser parser;
+                                   const std::vector<std::size_t>& cuts = {},
+                                   http1::LineEnd line_end = http1::LineEnd::kCrlf) {
+  ResponseParser parser(line_end);
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
     const std::size_t size = i < cuts.size() ? cuts[i] : input.size();
     const auto buffer = std::make_unique<char[]>(size);
     input.copy(buffer.get(), size);
-    const auto head = std::make_unique<ResponseHead>();
+    const auto head = std::make_unique<ResponseHead>(std::min<std::size_t>(
+        limits.header_count, 1'000));  // Of exactly that size, for the address sanitizer.
     const Parsed parsed = parser.Parse({buffer.get(), size}, limits, to, *head);
     if (parsed != Parsed::kMore) return Describe(parsed, parser, *head);
   }
