@@ -52,6 +52,7 @@ class ClientConnection final : public net::Connection,
   [[nodiscard]] bool Retract() noexcept override;
   void CloseAfter() noexcept override { last_ = true; }
   void Switch() override;
+  void EndSending() override { channel_.ShutdownWrite(); }
   void SendBody(std::string_view data) override;
   void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) override;
   [[nodiscard]] bool Flush() override;

@@ -60,8 +60,12 @@ class ClientStream {
   /// What the client still sends is of no use: the connection ends with this answer. Before its
   /// head.
   virtual void CloseAfter() noexcept = 0;
-  /// After 101: from now on both bodies are the bytes as they are, until either side ends.
+  /// After 101: from now on both bodies are raw bytes, and each ends when its sender ends its half
+  /// of the connection.
   virtual void Switch() = 0;
+  /// Tells the client that no more bytes will follow; the client may still send. REQUIRES: Switch
+  /// was called, and the stream is not blocked.
+  virtual void EndSending() = 0;
   virtual void SendBody(std::string_view data) = 0;
   virtual void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) = 0;
   /// False: the client is gone.

@@ -124,6 +124,9 @@ class Passage final : public UpstreamConnection::User,
   [[nodiscard]] Pumped OnResponseHead();
   [[nodiscard]] Pumped RelayInterim();
   [[nodiscard]] Pumped SwitchProtocols();
+  [[nodiscard]] bool SwitchesAsAsked() const noexcept;
+  [[nodiscard]] Pumped EndTunnelFromUpstream();
+  [[nodiscard]] Pumped AwaitTunnelEnd();
   [[nodiscard]] Pumped ReadResponseBody();
   [[nodiscard]] Pumped FillFromUpstream();
   void WriteChunk(net::Channel& channel, std::string_view data);
@@ -188,6 +191,8 @@ class Passage final : public UpstreamConnection::User,
   bool request_broken_ = false;  ///< The upstream accepts no more; it may still have responded.
   bool answer_begun_ = false;
   bool upgrade_ = false;
+  bool tunnel_ended_ = false;  ///< The upstream has ended its half of the tunnel.
+  std::string_view protocol_;  ///< The protocol that the client asks to upgrade to.
   bool pumping_ = false;
   net::ResponseParser parser_;
   net::ResponseHead response_;

@@ -18,6 +18,24 @@ namespace tidegate {
 using net::Channel;
 using net::OutBuffer;
 
+namespace {
+
+/// Returns the protocol that a request asks to upgrade to. REQUIRES: MayUpgrade(head), so there is
+/// exactly one.
+std::string_view RequestedProtocol(const net::HttpHead& head) noexcept {
+  std::string_view protocol;
+  for (const net::HttpField& field : head.all()) {
+    if (!SameName(field.name, "upgrade")) continue;
+    EachElement(field.value, [&protocol](std::string_view element) {
+      protocol = element;
+      return false;
+    });
+  }
+  return protocol;
+}
+
+}  // namespace
+
 void Passage::SendRequest() {
   Channel& channel = upstream_->channel();
   upstream_begun_ = channel.sent();
@@ -35,6 +53,7 @@ void Passage::SendRequest() {
                     .request_id = request_id_,
                     .upgrade = upgrade_},
                    spec.request_headers);
+  if (upgrade_) protocol_ = Keep(RequestedProtocol(head_));
   phase_ = Phase::kSending;
   if (const auto whole = client_->WholeBody()) {
     if (!channel.Send(*whole)) request_broken_ = true;

@@ -19,6 +19,14 @@ using net::Parsed;
 /// A limit for the interim responses (1xx) of one request.
 constexpr int kMaxInterims = 16;
 
+/// Returns true if `answered` is the protocol that the client `asked` for: the same name and, if
+/// the client named a version, the same version. Upper and lower case are equal.
+bool IsAskedProtocol(std::string_view asked, std::string_view answered) noexcept {
+  if (SameName(asked, answered)) return true;
+  return asked.find('/') == std::string_view::npos &&
+         SameName(asked, answered.substr(0, answered.find('/')));
+}
+
 bool HasField(std::span<const net::HttpField> fields, std::string_view name) noexcept {
   return std::ranges::any_of(fields, [name](const net::HttpField& field) {
     return field.name.size() == name.size() && SameName(field.name, name);
@@ -28,6 +36,7 @@ bool HasField(std::span<const net::HttpField> fields, std::string_view name) noe
 }  // namespace
 
 Passage::Pumped Passage::PumpResponse() {
+  if (phase_ == Phase::kTunnel && tunnel_ended_) return AwaitTunnelEnd();
   for (int turn = 0;; ++turn) {
     if (client_->blocked()) {
       if (!client_->Flush()) return LoseClient();
@@ -60,6 +69,7 @@ Passage::Pumped Passage::FillFromUpstream() {
       return FailAttempt(AttemptFailure::kBadAnswer, "response head is longer than the limit");
     }
     case Channel::Got::kEnd:
+      if (phase_ == Phase::kTunnel) return EndTunnelFromUpstream();
       if (answer_begun_ && body_.EndsAtClose()) return FinishResponse();
       return FailAttempt(AttemptFailure::kReset, answer_begun_
                                                      ? "connection closed during the response"
@@ -252,12 +262,27 @@ void Passage::PumpOrphan() {
   }
 }
 
+/// Returns true if the 101 switches to the one protocol that the client asked for. Any other bytes
+/// would reach a client that cannot read them, and that may take them for HTTP.
+bool Passage::SwitchesAsAsked() const noexcept {
+  if (!upgrade_ || !response_.upgrade || !request_done_) return false;
+  std::size_t protocols = 0;
+  bool asked = false;
+  for (const net::HttpField& field : response_.all()) {
+    if (!SameName(field.name, "upgrade")) continue;
+    EachElement(field.value, [&](std::string_view protocol) {
+      ++protocols;
+      asked = IsAskedProtocol(protocol_, protocol);
+      return true;
+    });
+  }
+  return protocols == 1 && asked;
+}
+
 /// Turns the passage into a tunnel: bytes are forwarded unparsed in both directions until both
 /// sides have ended.
 Passage::Pumped Passage::SwitchProtocols() {
-  OutBuffer* const out = upgrade_ && response_.upgrade && request_done_
-                             ? client_->BeginInterim(101, response_.reason)
-                             : nullptr;
+  OutBuffer* const out = SwitchesAsAsked() ? client_->BeginInterim(101, response_.reason) : nullptr;
   if (out == nullptr) {
     return FailAttempt(AttemptFailure::kBadAnswer, "unexpected 101 (Switching Protocols)");
   }
@@ -277,9 +302,28 @@ Passage::Pumped Passage::SwitchProtocols() {
   KeepHead();
   client_->Switch();
   body_.Begin(net::ResponseBody::kUntilClose, 0);
-  request_done_ = false;
+  request_done_ = tunnel_ended_ = false;
   // Bytes that the client sent after its request are the first bytes of the new protocol.
   return PumpRequest() == Pumped::kOver ? Pumped::kOver : Pumped::kMore;
+}
+
+/// The upstream has ended its half of the tunnel: forwards the end to the client, after all bytes
+/// that were read before, and lets the client finish its half.
+Passage::Pumped Passage::EndTunnelFromUpstream() {
+  if (!client_->Flush()) return LoseClient();
+  if (client_->blocked()) return Pumped::kWait;  // The next read finds the end of stream again.
+  client_->EndSending();
+  tunnel_ended_ = true;
+  return AwaitTunnelEnd();
+}
+
+/// After the upstream's end: finishes if the client has ended too, or if the upstream accepts no
+/// more bytes. Else the client may still send; the idle timeout limits how long.
+Passage::Pumped Passage::AwaitTunnelEnd() {
+  const Channel& channel = upstream_->channel();
+  const bool client_ended = request_done_ && !channel.blocked();
+  if (client_ended || request_broken_ || channel.reset()) return FinishResponse();
+  return Pumped::kWait;
 }
 
 void Passage::CountAnswer() {

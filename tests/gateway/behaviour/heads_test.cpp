@@ -182,6 +182,52 @@ TEST_F(HeadsTest, EmptyAndOddValuesPass) {
   EXPECT_EQ(request.Field("X-Space"), "c");
 }
 
+TEST_F(HeadsTest, RawCharactersInAQueryPassAsTheyAre) {
+  for (const std::string query :
+       {"a={\"b\":[1,2]}", "a|b^c`d", "x=<y>&z=\\", "q=\xC3\xA9\xFF", "a=%zz"}) {
+    EXPECT_EQ(gate_.Get("/p?" + query).status, 200) << query;
+    EXPECT_EQ(up_.last().target(), "/p?" + query);
+  }
+  for (const std::string bad : {"a#b", "a\x7F", "a\x01", "a\tb"}) {
+    EXPECT_EQ(gate_.Get("/p?" + bad).status, 400) << bad;
+  }
+}
+
+TEST_F(HeadsTest, EmptyLinesBetweenRequestsAreSkipped) {
+  Client client(gate_.at());
+  client.Send("\r\n\r\n" + RequestText("POST", "/1", {}, "x") + "\r\n" + GetText("/2") +
+              "\r\n\r\n\r\n" + GetText("/3"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Read().status, 200);
+  EXPECT_EQ(up_.last().target(), "/3");
+}
+
+TEST(BareLfTest, ResponsesWithBareLfPassOnlyIfTheUpstreamIsConfigured) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) -> std::string {
+    if (request.target() == "/chunked") {
+      return "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\nhello\n0\nX-Sum: 1\n\n";
+    }
+    if (request.target() == "/cr") return "HTTP/1.1 200 OK\rContent-Length: 0\n\n";
+    return "HTTP/1.1 200 OK\nX-A: b \r\nContent-Length: 5\n\nhello";
+  }));
+  {
+    Gate strict(Routed(up.url()));
+    EXPECT_EQ(strict.Get("/").status, 502);
+    EXPECT_EQ(strict.Get("/chunked").status, 502);
+  }
+  Gate gate(Routed(up.url(), "accept_bare_lf: true"));
+  Client client(gate.at());
+  for (int i = 0; i < 2; ++i) {
+    const Answer answer = client.Get("/");
+    EXPECT_EQ(answer.body, "hello");
+    EXPECT_EQ(answer.Field("X-A"), "b");
+    const Answer chunked = client.Get("/chunked");
+    EXPECT_EQ(chunked.body, "hello");
+    EXPECT_EQ(FieldOf(chunked.trailers, "X-Sum"), "1");
+    EXPECT_EQ(chunked.head.find("\n\n"), std::string::npos) << "written with CRLF";
+  }
+  EXPECT_EQ(client.Get("/cr").status, 502) << "a bare CR is never accepted";
+}
+
 TEST_F(HeadsTest, ReasonsPass) {
   up_.Use(ScriptedUpstream::Each([](const Request&) { return Http("299 Quite Fine"); }));
   EXPECT_EQ(gate_.Get("/").start, "HTTP/1.1 299 Quite Fine");

@@ -199,6 +199,56 @@ TEST(TooMuchTest, ATooLongTargetIs414) {
   ExpectRefused(endless, endless.Read(), 414);
 }
 
+TEST(TooMuchTest, TheLimitOfATargetIsConfigured) {
+  ScriptedUpstream up(ScriptedUpstream::Ok());
+  Gate gate(Routed(up.url(), {}, "limits: {header_bytes: 64KiB, target_bytes: 32KiB}\n"));
+  Client client(gate.at());
+  const std::string target = "/" + std::string((32u << 10) - 1, 'a');
+  EXPECT_EQ(client.Get(target).status, 200);
+  EXPECT_EQ(up.last().target(), target);
+  client.Send(GetText(target + "a"));
+  ExpectRefused(client, client.Read(), 414);
+  service::HttpClient api(gate.server().api());
+  api.Send("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(api.Read().status, 404) << "the same limit on the API";
+}
+
+TEST(TooMuchTest, ResponsesHaveLimitsOfTheirOwn) {
+  const auto fields = [](int count) {
+    std::string lines;
+    for (int i = 1; i < count; ++i)
+      lines += "X-" + std::to_string(i) + ": " + std::to_string(i) + "\r\n";
+    return lines;  // Http adds Content-Length.
+  };
+  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request& request) {
+    if (request.target().starts_with("/long")) {
+      return Http("200 OK",
+                  "X: " + std::string(std::stoul(request.target().substr(5)), 'x') + "\r\n");
+    }
+    return Http("200 OK", fields(std::stoi(request.target().substr(1))), "x");
+  }));
+  const auto status = [](Gate& gate, const std::string& target) { return gate.Get(target).status; };
+  {
+    Gate gate(Routed(up.url(), {}, "limits: {header_bytes: 1KiB, header_count: 5}\n"));
+    EXPECT_EQ(status(gate, "/128"), 200) << "limits of requests do not apply";
+    EXPECT_EQ(status(gate, "/129"), 502);
+    EXPECT_EQ(status(gate, "/long15000"), 200);
+    EXPECT_EQ(status(gate, "/long17000"), 502);
+  }
+  Gate gate(Routed(up.url(), {},
+                   "gateway: {response_header_count: 1000, response_header_bytes: 1MiB}\n"));
+  const Answer answer = gate.Get("/1000");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.Field("X-999"), "999");
+  EXPECT_EQ(status(gate, "/1001"), 502);
+  EXPECT_EQ(gate.Get("/long1000000").Field("X").size(), 1'000'000u);
+  EXPECT_EQ(status(gate, "/long1100000"), 502);
+  // A reload changes both, for passages that have been used before, too.
+  EXPECT_TRUE(gate.Reload(Routed(up.url(), {}, "gateway: {response_header_count: 10}\n")));
+  EXPECT_EQ(status(gate, "/10"), 200);
+  EXPECT_EQ(status(gate, "/11"), 502);
+}
+
 class NonsenseTest : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(NonsenseTest, IsA400ThatClosesAndReachesNobody) {

@@ -298,6 +298,25 @@ TEST(TlsBodyTest, ATunnelPassesBothWays) {
   EXPECT_EQ(client.ReadRest(), "bye");
 }
 
+TEST(TlsBodyTest, ATunnelForwardsClientBytesAfterTheUpstreamsCloseNotify) {
+  std::string got;
+  TlsUpstream up(Local(), [&](TlsSide& side) {
+    (void)side.ReadRequest();
+    side.Send("HTTP/1.1 101 Go\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nbye");
+    side.EndInOrder();
+    got = side.ReadUntil("\n");
+  });
+  Gate gate(Routed(up.url(), Believing()));
+  Client client(gate.at());
+  client.Send(GetText("/", "Upgrade: x\r\nConnection: Upgrade\r\n"));
+  EXPECT_EQ(client.Read().status, 101);
+  EXPECT_EQ(client.ReadRest(), "bye");
+  EXPECT_TRUE(client.Send("late\n"));
+  client.EndSending();
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_EQ(got, "late\n");
+}
+
 TEST(TlsTest, HealthChecksSpeakTlsToo) {
   TlsUpstream up(Local());
   Gate gate(Routed(up.url(), Believing() + "\nhealth: {interval: 100ms, healthy: 1}"));

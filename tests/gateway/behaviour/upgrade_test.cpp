@@ -201,6 +201,47 @@ TEST(UpgradeTest, A101ToAClientOfHttp10Is502) {
   EXPECT_EQ(client.Read().status, 502);
 }
 
+/// What the client asks for, and the Upgrade lines of the upstream's 101.
+struct Protocols {
+  std::string_view asked;
+  std::string_view answered;
+  int status;
+};
+class ProtocolTest : public testing::TestWithParam<Protocols> {};
+
+TEST_P(ProtocolTest, Accepts101OnlyForTheRequestedProtocol) {
+  ScriptedUpstream up([](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n" +
+                    std::string(GetParam().answered) + "\r\n");
+    (void)connection.WaitForEnd();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  const Answer answer = client.Get(
+      "/ws", "Connection: Upgrade\r\nUpgrade: " + std::string(GetParam().asked) + "\r\n");
+  EXPECT_EQ(answer.status, GetParam().status);
+  if (answer.status == 101) return;
+  EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "the connection is not used again";
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, ProtocolTest,
+    testing::Values(Protocols{"websocket", "Upgrade: websocket\r\n", 101},
+                    Protocols{"WebSocket", "Upgrade: websocket\r\n", 101},
+                    Protocols{"websocket", "UPGRADE:\tWEBSOCKET \r\n", 101},
+                    Protocols{"foo/1", "Upgrade: FOO/1\r\n", 101},
+                    Protocols{"foo", "Upgrade: foo/2\r\n", 101},
+                    Protocols{"websocket", "Upgrade: h2c\r\n", 502},
+                    Protocols{"websocket", "Upgrade: websockets\r\n", 502},
+                    Protocols{"websocket", "Upgrade: web\r\n", 502},
+                    Protocols{"foo/1", "Upgrade: foo/2\r\n", 502},
+                    Protocols{"foo/1", "Upgrade: foo\r\n", 502},
+                    Protocols{"websocket", "Upgrade: websocket, h2c\r\n", 502},
+                    Protocols{"websocket", "Upgrade: websocket\r\nUpgrade: h2c\r\n", 502},
+                    Protocols{"websocket", "Upgrade:\r\n", 502}, Protocols{"websocket", "", 502}));
+
 TEST(UpgradeTest, ABodyBeforeATunnelIsNotTakenForItsFirstBytes) {
   ScriptedUpstream up(Switching());
   Gate gate(Routed(up.url()));
@@ -221,6 +262,132 @@ TEST(TunnelEndTest, AClientsHalfCloseReachesTheUpstreamWhichMayStillSend) {
   client.Send("a\n");
   client.EndSending();
   EXPECT_EQ(client.ReadRest(), "a\nthe last word");
+}
+
+TEST(TunnelEndTest, ForwardsClientBytesAfterTheUpstreamsHalfClose) {
+  std::string got;
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(std::string(kSwitch) + "bye\n");
+    connection.EndSending();
+    got = connection.ReadRest();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  EXPECT_EQ(client.ReadRest(), "bye\n") << "the end of stream reaches the client";
+  const std::string late = RandomBytes(1u << 20);
+  for (const std::string_view piece : {std::string_view("late\n"), std::string_view(late)}) {
+    EXPECT_TRUE(client.Send(piece));
+  }
+  EXPECT_EQ(up.open(), 1);
+  client.EndSending();
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "the client's end reaches the upstream";
+  EXPECT_TRUE(got == "late\n" + late) << got.size();
+}
+
+TEST(TunnelEndTest, HalfCloseOfTheUpstreamWaitsForASlowClientToRead) {
+  const std::string much = RandomBytes(8u << 20);
+  std::string got;
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(std::string(kSwitch) + much);
+    connection.EndSending();
+    got = connection.ReadRest();
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at(), 65536);
+  Upgraded(client);
+  EXPECT_TRUE(client.Send("while it is blocked\n"));
+  (void)client.Readable(std::chrono::milliseconds{50});
+  EXPECT_TRUE(client.ReadRest() == much);
+  EXPECT_TRUE(client.Send("after the end\n"));
+  client.Close();
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_EQ(got, "while it is blocked\nafter the end\n");
+}
+
+TEST(TunnelEndTest, EndsWhenBothSidesCloseAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    Signal go;
+    ScriptedUpstream up([&](Connection& connection) {
+      Request request;
+      if (!connection.ReadHead(request)) return;
+      connection.Send(kSwitch);
+      (void)go.Wait();
+      connection.EndSending();
+      EXPECT_TRUE(connection.WaitForEnd());
+    });
+    Gate gate(Routed(up.url()));
+    Client client(gate.at());
+    Upgraded(client);
+    go.Give();
+    client.EndSending();
+    EXPECT_EQ(client.ReadRest(), "");
+    EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+    EXPECT_TRUE(Soon([&] {
+      return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
+    }));
+  }
+}
+
+TEST(TunnelEndTest, EndsWhenTheUpstreamIsGoneAndTheClientSends) {
+  ScriptedUpstream up([](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+  });
+  Gate gate(Routed(up.url()));
+  Client client(gate.at());
+  Upgraded(client);
+  EXPECT_EQ(client.ReadRest(), "");
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  // The upstream's system answers the first bytes with a reset: there is nobody to send more to.
+  client.Send("anybody there?\n");
+  EXPECT_TRUE(Soon([&] {
+    return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
+  }));
+}
+
+TEST(TunnelEndTest, HalfClosedByTheUpstreamEndsAfterTheIdleTimeout) {
+  ScriptedUpstream up([](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+    connection.EndSending();
+    EXPECT_TRUE(connection.WaitForEnd());
+  });
+  Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
+  Client client(gate.at());
+  const auto begun = std::chrono::steady_clock::now();
+  Upgraded(client);
+  EXPECT_EQ(client.ReadRest(), "");
+  EXPECT_TRUE(client.Send("."));
+  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "although the client has not ended";
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds{200});
+  EXPECT_TRUE(Soon([&] {
+    return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
+  }));
+}
+
+TEST(TunnelEndTest, HalfClosedByTheClientEndsAfterTheIdleTimeout) {
+  Signal go;
+  ScriptedUpstream up([&](Connection& connection) {
+    Request request;
+    if (!connection.ReadHead(request)) return;
+    connection.Send(kSwitch);
+    EXPECT_EQ(connection.ReadRest(), "");
+    (void)go.Wait();  // Neither sends nor closes.
+  });
+  Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
+  Client client(gate.at());
+  Upgraded(client);
+  client.EndSending();
+  EXPECT_EQ(client.ReadRest(), "");
+  EXPECT_EQ(up.open(), 1) << "the idle timeout ended it, not the upstream";
+  go.Give();
 }
 
 TEST(TunnelEndTest, AllBytesOfTheUpstreamArriveBeforeItsEnd) {
