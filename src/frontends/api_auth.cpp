@@ -10,7 +10,7 @@
 #include "frontends/forward_auth.hpp"
 #include "frontends/http_access.hpp"
 #include "rules/client_address.hpp"
-#include "rules/path.hpp"
+#include "rules/printable.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -56,9 +56,11 @@ Objection UntrustedProxy(const Address& peer) {
 /// Fills `view` with the normal form of `told`.
 std::optional<Objection> Normalise(const ToldRequest& told, const Config::Paths& paths,
                                    RequestView& view, std::pmr::memory_resource& memory) {
-  const auto path = ReadRequestPath(
-      told.path, {.ignore_case = paths.ignore_case, .encoded_slashes = paths.encoded_slashes},
-      memory);
+  const auto path = ReadRequestPath(told.path,
+                                    {.forwarding = Forwarding::kAsSent,
+                                     .ignore_case = paths.ignore_case,
+                                     .encoded_slashes = paths.encoded_slashes},
+                                    memory);
   if (!path) return Objection{400, InvalidPath(told.path, path.error()), {}};
   view.method = told.method;
   view.SetPath(*path);
@@ -82,7 +84,17 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
   if (auto bad = Normalise(told, rules.paths(), view, scratch)) return bad;
   std::pmr::vector<HeaderField> headers(&scratch);
   headers.reserve(head.field_count);
-  for (const net::HttpField& field : head.all()) headers.push_back({field.name, field.value});
+  for (const net::HttpField& field : head.all()) {
+    if (field.name.find('_') != std::string_view::npos && rules.ReadsSpelling(field.name) &&
+        !rules.ReadsHeader(field.name)) {
+      return Objection{400,
+                       "header `" + Printable(field.name) +
+                           "` could be read as one that rules read, spelt with `-`: the proxy must "
+                           "drop it",
+                       {}};
+    }
+    headers.push_back({field.name, field.value});
+  }
   view.headers = headers;
   view.client = ClientAddress(rules.client_policy(), peer, headers);
   view.has_client = true;

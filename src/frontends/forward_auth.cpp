@@ -180,6 +180,10 @@ std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest&
       return Contradiction(other, *heard);
     }
   }
+  if (heard->told.path.find('#') != std::string_view::npos ||
+      heard->told.query.find('#') != std::string_view::npos) {
+    return Objection{400, "the URI of the client's request has a fragment (`#`)", {}};
+  }
   if (heard->told.method.empty() || !net::http1::All(heard->told.method, net::http1::kToken)) {
     return Objection{400, "\"" + Printable(heard->told.method) + "\" is not a method", {}};
   }

@@ -55,7 +55,11 @@ std::optional<Objection> Normalise(const Question& question, const RuleSet& rule
   const EncodedSlashes slashes =
       question.through_gateway ? EncodedSlashes::kMatch : rules.paths().encoded_slashes;
   const auto read = ReadRequestPath(
-      path, {.ignore_case = rules.paths().ignore_case, .encoded_slashes = slashes}, memory);
+      path,
+      {.forwarding = question.through_gateway ? Forwarding::kNormalized : Forwarding::kAsSent,
+       .ignore_case = rules.paths().ignore_case,
+       .encoded_slashes = slashes},
+      memory);
   if (!read) return Objection{400, InvalidPath(path, read.error()), "/request/path"};
   view.SetPath(*read);
   view.route = question.route;

@@ -98,15 +98,6 @@ void WriteTrailer(net::OutBuffer& out, const net::HttpField& field) {
   out << field.name << ": " << field.value << "\r\n";
 }
 
-/// Returns true if rules read the field, also when it is spelt with `_`.
-bool ReadsSpelling(const RuleSet& rules, std::string_view name) noexcept {
-  if (rules.ReadsHeader(name)) return true;
-  if (!HasUnderscore(name) || name.size() > 256) return false;
-  std::array<char, 256> dashed;
-  std::ranges::transform(name, dashed.begin(), Fold);
-  return rules.ReadsHeader({dashed.data(), name.size()});
-}
-
 }  // namespace
 
 FieldKind KindOf(std::string_view name) noexcept {
@@ -188,7 +179,7 @@ void WriteRequestTrailers(net::OutBuffer& out, std::span<const net::HttpField> t
   for (const net::HttpField& field : trailers) {
     if (!MayBeTrailer(field.name, edits)) continue;
     if (!policy.underscores && HasUnderscore(field.name)) continue;
-    if (ReadsSpelling(policy.rules, field.name)) continue;
+    if (policy.rules.ReadsSpelling(field.name)) continue;
     WriteTrailer(out, field);
   }
 }

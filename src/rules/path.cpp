@@ -187,8 +187,8 @@ std::string_view Message(PathError error) noexcept {
     case PathError::kAboveRoot:
       return "the path leaves the root: it has more `..` segments than segments before them";
     case PathError::kAmbiguousDots:
-      return "ambiguous path: a dot segment has parameters or white space, or stands beside an "
-             "encoded slash or a backslash, and servers resolve it differently";
+      return "ambiguous path: servers resolve its dot segments differently; send it without "
+             "dot segments";
     case PathError::kAmbiguousParameters:
       return "ambiguous path: a segment consists of `;` parameters only, or has an encoded slash "
              "or "

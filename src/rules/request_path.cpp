@@ -8,6 +8,7 @@
 
 #include "rules/ascii.hpp"
 #include "rules/printable.hpp"
+#include "rules/spaces.hpp"
 
 namespace tidegate {
 namespace {
@@ -68,38 +69,19 @@ Decoded TakeDecoded(std::string_view& text) noexcept {
   return {c, false};
 }
 
-/// White space to some server: ASCII white space and controls, and the two spaces of Latin-1.
-constexpr bool IsSpace(unsigned char c) noexcept {
-  return c <= ' ' || c == 0x7F || c == 0xA0 || c == 0x85;
-}
-
-/// What a lenient server sees in one segment.
-class SegmentShape {
- public:
-  void Add(unsigned char c) noexcept {
-    if (c == ';') parameters_ = true;
-    if (parameters_) return;
-    empty_ = false;
-    if (c == '.') {
-      ++dots_;
-    } else if (IsSpace(c)) {
-      spaces_ = true;
-    } else {
-      other_ = true;
-    }
+/// A segment as lenient servers see it: decoded, with and without what they remove.
+struct SegmentReading {
+  explicit SegmentReading(std::string_view decoded) noexcept
+      : has_parameters(decoded.find(';') != std::string_view::npos),
+        is_only_parameters(decoded.starts_with(';')) {
+    const std::string_view name = TrimSpaces(decoded.substr(0, decoded.find(';')));
+    is_dots = name == "." || name == "..";
+    is_plain_dots = is_dots && name.size() == decoded.size();
   }
-  [[nodiscard]] bool is_dots() const noexcept { return !other_ && (dots_ == 1 || dots_ == 2); }
-  [[nodiscard]] bool is_plain_dots() const noexcept {
-    return is_dots() && !spaces_ && !parameters_;
-  }
-  [[nodiscard]] bool is_only_parameters() const noexcept { return empty_ && parameters_; }
-
- private:
-  int dots_ = 0;
-  bool empty_ = true;
-  bool other_ = false;
-  bool spaces_ = false;
-  bool parameters_ = false;
+  bool has_parameters;
+  bool is_only_parameters;
+  bool is_dots = false;        ///< `.` or `..`.
+  bool is_plain_dots = false;  ///< Without parameters or white space.
 };
 
 /// What makes a path ambiguous, found in the path as sent: its normal form may have lost the
@@ -107,32 +89,39 @@ class SegmentShape {
 struct Ambiguity {
   std::optional<PathError> error;
   bool has_encoded_separator = false;
+  bool goes_up = false;  ///< There is a `..` segment.
 };
-Ambiguity FindAmbiguity(std::string_view path) noexcept {
+Ambiguity FindAmbiguity(std::string_view path, std::pmr::memory_resource& memory) {
   Ambiguity found;
+  char* const decoded = static_cast<char*>(memory.allocate(path.size(), 1));
+  std::size_t size = 0;  // Of the decoded segment.
   bool dots = false;
-  bool parameters = false;  // Since the last plain slash.
-  bool separators = false;  // Encoded ones, since the last plain slash.
-  SegmentShape segment;
+  bool parameters = false;
+  bool parameters_here = false;  // Since the last plain slash.
+  bool separators_here = false;  // Encoded ones, since the last plain slash.
   while (!path.empty()) {
     const auto [c, encoded] = TakeDecoded(path);
     const bool separator = c == '/' || c == '\\';
     if (c == '/' && !encoded) {
-      parameters = separators = false;
+      parameters_here = separators_here = false;
     } else {
-      parameters = parameters || c == ';';
-      separators = separators || separator;
+      parameters_here = parameters_here || c == ';';
+      separators_here = separators_here || separator;
       found.has_encoded_separator = found.has_encoded_separator || separator;
-      if (parameters && separators) found.error = PathError::kAmbiguousParameters;
+      if (parameters_here && separators_here) found.error = PathError::kAmbiguousParameters;
     }
-    if (!separator) segment.Add(c);
+    if (!separator) decoded[size++] = static_cast<char>(c);
     if (!separator && !path.empty()) continue;
-    if (segment.is_only_parameters()) found.error = PathError::kAmbiguousParameters;
-    if (segment.is_dots() && !segment.is_plain_dots()) found.error = PathError::kAmbiguousDots;
-    dots = dots || segment.is_dots();
-    segment = {};
+    const SegmentReading segment({decoded, size});
+    if (segment.is_only_parameters) found.error = PathError::kAmbiguousParameters;
+    if (segment.is_dots && !segment.is_plain_dots) found.error = PathError::kAmbiguousDots;
+    parameters = parameters || segment.has_parameters;
+    dots = dots || segment.is_dots;
+    found.goes_up = found.goes_up || (segment.is_plain_dots && size == 2);
+    size = 0;
   }
-  if (dots && found.has_encoded_separator) found.error = PathError::kAmbiguousDots;
+  // Some servers cut the whole rest of a path at its first `;`.
+  if (dots && (found.has_encoded_separator || parameters)) found.error = PathError::kAmbiguousDots;
   return found;
 }
 
@@ -175,36 +164,33 @@ class SegmentWriter {
   char* segment_ = begin_;
 };
 
-/// Removes white space, percent-encoded in a path, from the front.
-bool TakeSpace(std::string_view& text) noexcept {
-  for (const std::string_view space : {"%C2%A0", "%C2%85", "%c2%a0", "%c2%85"}) {
-    if (text.starts_with(space)) return text.remove_prefix(space.size()), true;
+/// Returns the size of the white space that a segment of a canonical path begins with. All of it is
+/// percent-encoded there.
+std::size_t EncodedSpaceAtBegin(std::string_view segment) noexcept {
+  std::array<char, 3> bytes;
+  std::size_t size = 0;
+  while (size < bytes.size() && segment.starts_with('%')) {
+    bytes[size++] = static_cast<char>(TakeDecoded(segment).c);
   }
-  std::string_view rest = text;
-  if (rest.empty()) return false;
-  const Decoded first = TakeDecoded(rest);
-  if (!first.encoded || !IsSpace(first.c)) return false;
-  text = rest;
-  return true;
+  return 3 * SpaceAtBegin({bytes.data(), size});
 }
 
-/// Removes white space or a dot from the back.
-bool TakeSpaceOrDotAtEnd(std::string_view& text) noexcept {
-  if (text.ends_with('.')) return text.remove_suffix(1), true;
-  for (const std::size_t size : {std::size_t{6}, std::size_t{3}}) {
-    if (text.size() < size) continue;
-    std::string_view end = text.substr(text.size() - size);
-    if (TakeSpace(end) && end.empty()) return text.remove_suffix(size), true;
+std::size_t EncodedSpaceAtEnd(std::string_view segment) noexcept {
+  for (const std::size_t size : {9u, 6u, 3u}) {
+    if (segment.size() < size) continue;
+    if (EncodedSpaceAtBegin(segment.substr(segment.size() - size)) == size) return size;
   }
-  return false;
+  return 0;
 }
 
+/// Removes white space at both ends of a segment, and dots at its end.
 std::string_view Trimmed(std::string_view segment) noexcept {
-  while (TakeSpace(segment)) {
+  while (const std::size_t size = EncodedSpaceAtBegin(segment)) segment.remove_prefix(size);
+  while (true) {
+    const std::size_t size = segment.ends_with('.') ? 1 : EncodedSpaceAtEnd(segment);
+    if (size == 0) return segment;
+    segment.remove_suffix(size);
   }
-  while (TakeSpaceOrDotAtEnd(segment)) {
-  }
-  return segment;
 }
 
 /// Returns a segment of a canonical path as lenient servers read it. Never makes it empty.
@@ -276,8 +262,11 @@ std::expected<RequestPath, PathError> ReadRequestPath(std::string_view path,
     return RequestPath{path, path, path};
   const auto forwarded = NormalizePath(path, options.forwarded_slashes, memory);
   if (!forwarded) return std::unexpected(forwarded.error());
-  const Ambiguity ambiguity = FindAmbiguity(path);
+  const Ambiguity ambiguity = FindAmbiguity(path, memory);
   if (ambiguity.error) return std::unexpected(*ambiguity.error);
+  if (ambiguity.goes_up && options.forwarding == Forwarding::kAsSent) {
+    return std::unexpected(PathError::kAmbiguousDots);
+  }
   if (ambiguity.has_encoded_separator && options.encoded_slashes == EncodedSlashes::kReject) {
     return std::unexpected(PathError::kEncodedSeparator);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <memory_resource>
 #include <string>
@@ -10,8 +11,17 @@
 
 namespace tidegate {
 
+/// What the upstream receives.
+enum class Forwarding : std::uint8_t {
+  kNormalized,  ///< RequestPath::forwarded.
+  /// The path as the client sent it, because another proxy forwards the request. `..` segments are
+  /// refused: rules would see the resolved path, and servers such as Express do not resolve it.
+  kAsSent,
+};
+
 /// How paths of requests and patterns are compared.
 struct PathOptions {
+  Forwarding forwarding = Forwarding::kNormalized;
   Slashes forwarded_slashes = Slashes::kMerge;  ///< In RequestPath::forwarded only.
   bool ignore_case = false;
   EncodedSlashes encoded_slashes = EncodedSlashes::kReject;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/refuse.hpp"
+#include "rules/ascii.hpp"
 #include "rules/nearest.hpp"
 #include "rules/printable.hpp"
 
@@ -127,6 +128,13 @@ RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identif
 bool RuleSet::ReadsHeader(std::string_view name) const noexcept {
   return std::ranges::any_of(
       headers_read_, [name](const std::string& header) { return EqualsIgnoreCase(header, name); });
+}
+
+bool RuleSet::ReadsSpelling(std::string_view name) const noexcept {
+  const auto fold = [](char c) { return c == '_' ? '-' : Lower(c); };
+  return std::ranges::any_of(headers_read_, [&](const std::string& header) {
+    return std::ranges::equal(header, name, {}, fold, fold);
+  });
 }
 
 void RuleSet::NoteHeaders(const RuleSpec& spec) {

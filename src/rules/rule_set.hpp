@@ -132,6 +132,8 @@ class RuleSet {
   [[nodiscard]] const Config::Paths& paths() const noexcept { return paths_; }
   /// Returns true if a rule counts, matches or charges by the header field `name`, in any case.
   [[nodiscard]] bool ReadsHeader(std::string_view name) const noexcept;
+  /// The same, if `_` in `name` is read as `-`: servers that turn fields into variables do so.
+  [[nodiscard]] bool ReadsSpelling(std::string_view name) const noexcept;
   /// What charges do that no rule speaks for, inline quotas, when the store cannot answer.
   [[nodiscard]] OnFailure on_failure() const noexcept { return on_failure_; }
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "rules/ascii.hpp"
+#include "rules/spaces.hpp"
 
 namespace tidegate {
 namespace {
@@ -24,38 +25,11 @@ std::string_view TakeFirst(std::string_view& text, char divider) noexcept {
   return piece;
 }
 
-/// Spaces beyond ASCII that string functions of common languages strip: as Latin-1, which is how
-/// many servers decode header fields, and as UTF-8.
-constexpr std::string_view kWideSpaces[] = {
-    "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82",
-    "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87", "\xe2\x80\x88",
-    "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\x9f",
-    "\xe3\x80\x80", "\xef\xbb\xbf", "\xa0",         "\x85"};
-
-std::string_view TrimWide(std::string_view text) noexcept {
-  for (bool again = true; again;) {
-    text = Trim(text);
-    again = false;
-    for (const std::string_view space : kWideSpaces) {
-      if (text.starts_with(space)) text.remove_prefix(space.size()), again = true;
-      if (text.ends_with(space)) text.remove_suffix(space.size()), again = true;
-    }
-  }
-  return text;
-}
-
-/// Trims the white space at both ends. Nearly always there is only ASCII.
-std::string_view TrimSpaces(std::string_view text) noexcept {
-  text = Trim(text);
-  const auto wide = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
-  if (text.empty() || (!wide(text.front()) && !wide(text.back()))) return text;
-  return TrimWide(text);
-}
-
 /// `Bearer  abc` and `bearer abc` are the same credentials: the scheme has no case.
 std::string_view CountedCredentials(std::string_view value, std::pmr::memory_resource& memory) {
-  const std::size_t space = value.find_first_of(" \t");
-  if (space == std::string_view::npos) return value;
+  std::size_t space = 0;
+  while (space < value.size() && SpaceAtBegin(value.substr(space)) == 0) ++space;
+  if (space == value.size()) return value;
   const std::string_view scheme = value.substr(0, space);
   const std::string_view rest = TrimSpaces(value.substr(space));
   char* const out = static_cast<char*>(memory.allocate(value.size(), 1));
@@ -109,40 +83,83 @@ bool DecodedEquals(std::string_view encoded, std::string_view plain) noexcept {
   return encoded.empty() && plain.empty();
 }
 
-/// True if both have the same bytes when percent-decoded.
-bool EqualWhenDecoded(std::string_view a, std::string_view b) noexcept {
-  while (!a.empty() && !b.empty()) {
-    if (TakeDecoded(a, Plus::kItself) != TakeDecoded(b, Plus::kItself)) return false;
+/// Reads the bytes of a cookie's value as servers may decode them: without quotes, with `\"`,
+/// `\\` and `\101` in quotes (Python), and percent-decoded (Express, PHP).
+class CookieReader {
+ public:
+  explicit CookieReader(std::string_view value) noexcept : text_(TrimSpaces(value)) {
+    quoted_ = text_.size() >= 2 && text_.front() == '"' && text_.back() == '"';
+    if (quoted_) text_ = TrimSpaces(text_.substr(1, text_.size() - 2));
   }
-  return a.empty() && b.empty();
+  [[nodiscard]] bool done() const noexcept { return text_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }
+  /// REQUIRES: not done().
+  char Next() noexcept {
+    if (!quoted_ || text_[0] != '\\' || text_.size() < 2) {
+      return TakeDecoded(text_, Plus::kItself);
+    }
+    const auto is_octal = [this](std::size_t i) { return text_[i] >= '0' && text_[i] <= '7'; };
+    if (text_.size() >= 4 && text_[1] <= '3' && is_octal(1) && is_octal(2) && is_octal(3)) {
+      const int value = (text_[1] - '0') * 64 + (text_[2] - '0') * 8 + (text_[3] - '0');
+      text_.remove_prefix(4);
+      return static_cast<char>(value);
+    }
+    const char c = text_[1];
+    text_.remove_prefix(2);
+    return c;
+  }
+
+ private:
+  std::string_view text_;
+  bool quoted_ = false;
+};
+
+bool SameCookie(std::string_view a, std::string_view b) noexcept {
+  CookieReader first(a);
+  CookieReader second(b);
+  while (!first.done() && !second.done()) {
+    if (first.Next() != second.Next()) return false;
+  }
+  return first.done() && second.done();
 }
 
-std::string_view Decode(std::string_view encoded, Plus plus, std::pmr::memory_resource& memory) {
-  if (encoded.find_first_of(plus == Plus::kSpace ? "%+" : "%") == std::string_view::npos) {
-    return encoded;
-  }
-  char* const out = static_cast<char*>(memory.allocate(encoded.size(), 1));
+std::string_view CountedCookie(std::string_view value, std::pmr::memory_resource& memory) {
+  CookieReader reader(value);
+  char* const out = static_cast<char*>(memory.allocate(std::max<std::size_t>(reader.size(), 1), 1));
   char* end = out;
-  while (!encoded.empty()) *end++ = TakeDecoded(encoded, plus);
+  while (!reader.done()) *end++ = reader.Next();
   return {out, static_cast<std::size_t>(end - out)};
 }
 
-std::string_view Unquoted(std::string_view value) noexcept {
-  const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
-  return quoted ? value.substr(1, value.size() - 2) : value;
+std::string_view DecodeParameter(std::string_view encoded, std::pmr::memory_resource& memory) {
+  if (encoded.find_first_of("%+") == std::string_view::npos) return encoded;
+  char* const out = static_cast<char*>(memory.allocate(encoded.size(), 1));
+  char* end = out;
+  while (!encoded.empty()) *end++ = TakeDecoded(encoded, Plus::kSpace);
+  return {out, static_cast<std::size_t>(end - out)};
 }
 
-/// The different values of a cookie on all `Cookie` lines, without quotes and as sent.
+/// Returns the size of the beginning of `text`, a cookie's value, that ends before another cookie:
+/// Python also takes a comma or white space between two cookies.
+std::size_t SizeBeforeNextCookie(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != ',' && SpaceAtBegin(text.substr(i)) == 0) continue;
+    std::size_t name = i;
+    while (name < text.size() && (text[name] == ',' || text[name] == ' ')) ++name;
+    std::size_t end = name;
+    while (end < text.size() && std::string_view(",; \t\"=").find(text[end]) == text.npos) ++end;
+    if (end > name && end < text.size() && text[end] == '=') return i;
+  }
+  return text.size();
+}
+
+/// The different values of a cookie on all `Cookie` lines, as sent.
 class CookieValues {
  public:
   CookieValues(std::span<const HeaderField> headers, std::string_view name) noexcept {
     for (const HeaderField& field : headers) {
       if (!EqualsIgnoreCase(field.name, "cookie")) continue;
-      for (std::string_view rest = field.value; !rest.empty();) {
-        std::string_view value = TakeFirst(rest, ';');
-        if (value.find('=') == std::string_view::npos) continue;
-        if (TrimSpaces(TakeFirst(value, '=')) == name) Add(TrimSpaces(Unquoted(TrimSpaces(value))));
-      }
+      for (std::string_view rest = field.value; !rest.empty();) AddAll(TakeFirst(rest, ';'), name);
     }
   }
 
@@ -154,10 +171,24 @@ class CookieValues {
   }
 
  private:
+  /// Adds the values of the cookie in `text`, which has no semicolon.
+  void AddAll(std::string_view text, std::string_view name) noexcept {
+    while (!text.empty()) {
+      std::string_view value = text;
+      const bool found =
+          TrimSpaces(TakeFirst(value, '=')) == name && text.find('=') != std::string_view::npos;
+      const std::size_t size = SizeBeforeNextCookie(value);
+      if (found) Add(TrimSpaces(value));
+      if (found) Add(TrimSpaces(value.substr(0, size)));
+      value.remove_prefix(size);
+      while (value.starts_with(',') || SpaceAtBegin(value) > 0) value.remove_prefix(1);
+      text = value;
+    }
+  }
   void Add(std::string_view value) noexcept {
-    if (value.empty()) return;
+    if (value.empty() || value == "\"\"") return;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (EqualWhenDecoded(values_[i], value)) return;
+      if (SameCookie(values_[i], value)) return;
     }
     too_many_ = too_many_ || count_ == values_.size();
     if (!too_many_) values_[count_++] = value;
@@ -177,7 +208,7 @@ Result<std::string_view> OneParameter(std::string_view query, std::string_view n
     std::string_view value = TakeFirst(query, '&');
     const std::string_view key = TakeFirst(value, '=');
     if (value.empty() || !DecodedEquals(key, name)) continue;
-    value = TrimSpaces(Decode(value, Plus::kSpace, memory));
+    value = TrimSpaces(DecodeParameter(value, memory));
     if (value.empty() || value == found) continue;
     if (!found.empty()) return Several("query parameter", name);
     found = value;
@@ -193,7 +224,7 @@ std::string_view CountedValue(const Source& source, std::string_view value,
     case Source::Kind::kHeader:
       return CountedHeader(source.name, value, memory);
     case Source::Kind::kCookie:
-      return Decode(TrimSpaces(value), Plus::kItself, memory);
+      return CountedCookie(value, memory);
     case Source::Kind::kQuery:
       return TrimSpaces(value);
     default:
@@ -214,7 +245,7 @@ Result<std::string_view> ValueInRequest(const Source& source, const RequestView&
     case Source::Kind::kHeader:
       return OneHeader(request.headers, source.name, memory);
     case Source::Kind::kCookie:
-      return Decode(CookieValues(request.headers, source.name)[cookie], Plus::kItself, memory);
+      return CountedCookie(CookieValues(request.headers, source.name)[cookie], memory);
     case Source::Kind::kQuery:
       return OneParameter(request.query, source.name, memory);
     case Source::Kind::kPath:
