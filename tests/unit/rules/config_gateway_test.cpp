@@ -39,7 +39,8 @@ TEST(GatewayConfig, ReadsEveryKey) {
   const Config c = Good(R"(
 listen: { gateway: "0.0.0.0:8080" }
 limits: { drain_delay: 5s }
-gateway: { body_bytes: 10MiB, merge_slashes: false }
+gateway:
+  { body_bytes: 10MiB, merge_slashes: false, underscores: true, unknown_expect: ignore, response_header_bytes: 1MiB, response_header_count: 1000 }
 access_log: stderr
 upstreams: { api: { targets: "http://h" } }
 routes:
@@ -55,7 +56,12 @@ routes:
 )");
   EXPECT_EQ(c.listen.gateway.address, "0.0.0.0:8080");
   EXPECT_EQ(c.limits.drain_delay, Micros{5s});
-  EXPECT_EQ(c.gateway, (GatewaySpec{10u << 20, false}));
+  EXPECT_EQ(c.gateway, (GatewaySpec{.body_bytes = 10u << 20,
+                                    .merge_slashes = false,
+                                    .underscores = true,
+                                    .unknown_expect = GatewaySpec::UnknownExpect::kIgnore,
+                                    .response_header_bytes = 1u << 20,
+                                    .response_header_count = 1000}));
   EXPECT_EQ(c.access_log.path, "stderr");
   ASSERT_THAT(c.routes, SizeIs(1));
   const RouteSpec& route = c.routes[0];
@@ -73,7 +79,7 @@ routes:
   EXPECT_EQ(route.host, RouteSpec::Host::kTarget);
   EXPECT_EQ(route.response_timeout, Micros{30s});
   EXPECT_EQ(route.body_bytes, 1u << 20);
-  EXPECT_EQ(route.at, (Position{8, 5}));
+  EXPECT_EQ(route.at, (Position{9, 5}));
 }
 
 TEST(GatewayConfig, HasDefaultsForAllButTheUpstream) {
@@ -81,6 +87,9 @@ TEST(GatewayConfig, HasDefaultsForAllButTheUpstream) {
   EXPECT_EQ(c.gateway, GatewaySpec{});
   EXPECT_EQ(c.gateway.body_bytes, 0u);
   EXPECT_TRUE(c.gateway.merge_slashes);
+  EXPECT_EQ(c.gateway.unknown_expect, GatewaySpec::UnknownExpect::kReject);
+  EXPECT_EQ(c.gateway.response_header_bytes, 16u << 10);
+  EXPECT_EQ(c.gateway.response_header_count, 128u);
   EXPECT_EQ(c.access_log.path, "stdout");
   EXPECT_EQ(c.limits.drain_delay, Micros{0});
   RouteSpec plain;
@@ -150,6 +159,16 @@ TEST(BadGateway, Server) {
        "1:12: error: gateway: unknown key `merge_slash`; did you mean `merge_slashes`?"},
       {"gateway: { merge_slashes: off }\n",
        "1:27: error: gateway.merge_slashes: should be `true` or `false`"},
+      {"gateway: { unknown_expect: drop }\n",
+       "1:28: error: gateway.unknown_expect: should be `reject` or `ignore`, but is `drop`"},
+      {"gateway: { response_header_bytes: 512 }\n",
+       "1:35: error: gateway.response_header_bytes: should be between 1KiB and 1MiB"},
+      {"gateway: { response_header_bytes: 2MiB }\n",
+       "1:35: error: gateway.response_header_bytes: should be between 1KiB and 1MiB"},
+      {"gateway: { response_header_count: 0 }\n",
+       "1:35: error: gateway.response_header_count: should be between 1 and 1"},
+      {"gateway: { response_header_count: 1001 }\n",
+       "1:35: error: gateway.response_header_count: should be between 1 and 1"},
       {"limits: { drain_delay: 11m }\n",
        "1:24: error: limits.drain_delay: should be between 0 s and 10 m"},
       {"access_log: stdot\n",

@@ -34,6 +34,7 @@ limits:
   connections: 7
   header_bytes: 2KiB
   header_count: 3
+  target_bytes: 1KiB
   body_bytes: 0
   header_timeout: 1s
   body_timeout: 2s
@@ -53,7 +54,7 @@ log: { format: json, level: debug }
   EXPECT_EQ(c.responses,
             (Config::Responses{false, true, true, Config::Responses::XReset::kEpoch, 250ms}));
   EXPECT_TRUE(c.api.inline_quotas);
-  EXPECT_EQ(c.limits, (Config::Limits{7, 2048, 3, 0, 1s, 2s, 3s, 0s}));
+  EXPECT_EQ(c.limits, (Config::Limits{7, 2048, 3, 1024, 0, 1s, 2s, 3s, 0s}));
   EXPECT_EQ(c.log, (Config::Log{Config::Log::Format::kJson, Config::Log::Level::kDebug}));
 }
 
@@ -64,6 +65,14 @@ TEST(Config, HasDefaultsForAllOfThem) {
   EXPECT_EQ(c.responses, Config::Responses{});
   EXPECT_EQ(c.limits, Config::Limits{});
   EXPECT_FALSE(c.identity.jwt);
+}
+
+TEST(Config, TargetBytesIsAtMostHeaderBytes) {
+  EXPECT_EQ(Good("limits: { header_bytes: 2KiB }\n").limits.target_bytes, 2048u)
+      << "the default of 8KiB does not fit";
+  EXPECT_EQ(Good("limits: { target_bytes: 64KiB, header_bytes: 64KiB }\n").limits.target_bytes,
+            64u << 10);
+  EXPECT_EQ(Good("limits: { target_bytes: 16KiB }\n").limits.target_bytes, 16u << 10);
 }
 
 TEST(Config, ReadsEveryKeyOfARedisStore) {

@@ -44,6 +44,7 @@ TEST(Upstreams, ReadsEveryKey) {
     response_timeout: 3s
     idle_timeout: 4s
     resolve: 5s
+    accept_bare_lf: true
     health: { path: /healthz?full, host: X, interval: 6s, timeout: 6s, healthy: 3, unhealthy: 4, status: 200-204 }
     ejection: { failures: 7, time: 8s, percent: 9 }
     retries: { attempts: 2, percent: 30, timeout: true, statuses: [504, 502] }
@@ -60,6 +61,7 @@ TEST(Upstreams, ReadsEveryKey) {
   EXPECT_EQ(u.response_timeout, Micros{3s});
   EXPECT_EQ(u.idle_timeout, Micros{4s});
   EXPECT_EQ(u.resolve, Micros{5s});
+  EXPECT_TRUE(u.accept_bare_lf);
   EXPECT_EQ(u.health, (UpstreamSpec::Health{"/healthz?full", "x", 6s, 6s, 3, 4, 200, 204}));
   EXPECT_EQ(u.ejection, (UpstreamSpec::Ejection{7, 8s, 9}));
   EXPECT_EQ(u.retries, (UpstreamSpec::Retries{2, 30, true, {502, 504}}));
@@ -71,6 +73,7 @@ TEST(Upstreams, HaveDefaultsForAllButTheTargets) {
   plain.name = "api";
   plain.targets = {{false, "h", 80, 1}};
   EXPECT_EQ(GoodUpstream(Targets("http://h")), plain);
+  EXPECT_FALSE(plain.accept_bare_lf);
   EXPECT_EQ(GoodUpstream(Upstream("health: {}")).health, UpstreamSpec::Health{});
   EXPECT_EQ(GoodUpstream(Upstream("ejection: {}")).ejection, UpstreamSpec::Ejection{});
   EXPECT_EQ(GoodUpstream(Upstream("retries: {}")).retries, UpstreamSpec::Retries{});
@@ -201,6 +204,8 @@ TEST(BadUpstreams, Keys) {
        "6:23: error: upstreams.api.response_timeout: should be between 10 ms and 24 h"},
       {Upstream("idle_timeout: 0s"),
        "6:19: error: upstreams.api.idle_timeout: should be between 100 ms and 24 h"},
+      {Upstream("accept_bare_lf: yes"),
+       "6:21: error: upstreams.api.accept_bare_lf: should be `true` or `false`"},
       {Upstream("resolve: 1ms"), "6:14: error: upstreams.api.resolve: should be between 1 s and"},
   };
   for (const BadCase& bad : cases) ExpectTold(bad);
