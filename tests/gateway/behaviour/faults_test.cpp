@@ -272,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, GarbageTest,
     testing::Values(
         "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n",
-        "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 999 Odd\r\n\r\n",
+        "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 099 Odd\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
