@@ -107,8 +107,7 @@ void CompareWithDecoder(std::string_view input, const StreamAnswer& stream) {
 
 /// Where Beast may refuse what is accepted here: it requires the space before a reason, and visible
 /// ASCII in it; it checks Proxy-Connection, which is not read here, and framing fields in trailers,
-/// which are dropped here; and it refuses white space at the end of a chunk size line, and zeros
-/// before one of two equal lengths.
+/// which are dropped here; and it refuses white space at the end of a chunk size line.
 bool MayDiffer(std::string_view response, const ResponseAnswer& head) {
   if (response.substr(12, 1) != " ") return true;
   if (head.body == ResponseBody::kChunked) {
