@@ -195,6 +195,8 @@ void AddQueries(std::vector<PathRow>& rows) {
                                    "/v1/login/..;/login",
                                    "/v1/../v1/login",
                                    "/v1/login/../login",
+                                   "/v1/login/../../free",
+                                   "/v1/login/%2e%2e/x",
                                    "/v1/x;/../login",
                                    "/v1/x;/..;/login",
                                    "/v1;/login;",

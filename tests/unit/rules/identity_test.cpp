@@ -188,7 +188,9 @@ TEST_F(IdentityTest, SpacesAroundAKeyDoNotCount) {
 TEST_F(IdentityTest, TheSchemeOfCredentialsHasNoCase) {
   const Per per{{{Header("authorization"), kIp}}};
   const std::string plain = Values(per, {{"", "Bearer aBc"}});
-  for (const char* spelling : {"bearer aBc", "BEARER  aBc", "Bearer\taBc", "Bearer aBc "}) {
+  for (const char* spelling : {"bearer aBc", "BEARER  aBc", "Bearer\taBc", "Bearer aBc ",
+                               "Bearer\xa0"
+                               "aBc"}) {
     const HeaderField headers[] = {{"Authorization", spelling}};
     EXPECT_EQ(Request(per, From("203.0.113.7", headers)), plain) << spelling;
   }
@@ -204,6 +206,18 @@ TEST_F(IdentityTest, EveryValueOfACookieIsAnIdentity) {
   EXPECT_EQ(identifier_.CountIdentities(per, request), 2u) << "z%7a is zz";
   EXPECT_EQ(Text(identifier_.FromRequest(per, request, memory_, 0)), Values(per, {{"", "zz"}}));
   EXPECT_EQ(Text(identifier_.FromRequest(per, request, memory_, 1)), Values(per, {{"", "REAL"}}));
+  // Python unescapes quoted values, and takes commas and spaces between cookies.
+  const std::string real = Values(per, {{"", "REAL"}});
+  for (const char* line : {"sid=\"RE\\101L\"", "sid=\"RE\\AL\"", "sid=RE%41L", "sid= \"REAL\" ",
+                           "a=1, sid=REAL", "a=1 sid=REAL"}) {
+    const HeaderField spelt[] = {{"Cookie", line}};
+    EXPECT_EQ(Request(per, From("203.0.113.7", spelt)), real) << line;
+  }
+  const HeaderField comma[] = {{"Cookie", "sid=REAL, a=1"}};
+  EXPECT_EQ(identifier_.CountIdentities(per, From("203.0.113.7", comma)), 2u);
+  EXPECT_EQ(Text(identifier_.FromRequest(per, From("203.0.113.7", comma), memory_, 1)), real);
+  const HeaderField inside[] = {{"Cookie", "sid=a,b c"}};
+  EXPECT_EQ(identifier_.CountIdentities(per, From("203.0.113.7", inside)), 1u);
   const HeaderField many[] = {{"Cookie", "sid=1; sid=2; sid=3; sid=4; sid=5"}};
   EXPECT_FALSE(identifier_.CountIdentities(per, From("203.0.113.7", many)));
   const Per two{{{{Kind::kCookie, "sid"}}, {{Kind::kCookie, "uid"}}}};

@@ -67,6 +67,7 @@ TEST(RequestPath, HasThreeForms) {
       {"/v1/login%0a", "/v1/login%0A", "/v1/login%0A", "/v1/login"},
       {"/v1/login%c2%a0", "/v1/login%C2%A0", "/v1/login%C2%A0", "/v1/login"},
       {"/v1/login%a0%85", "/v1/login%A0%85", "/v1/login%A0%85", "/v1/login"},
+      {"/v1/login%e3%80%80", "/v1/login%E3%80%80", "/v1/login%E3%80%80", "/v1/login"},
       {"/v1/login%20;x", "/v1/login%20;x", "/v1/login%20;x", "/v1/login"},
       {"/users/%40me", "/users/%40me", "/users/@me", "/users/@me"},
       {"/a%2Fb", "/a%2Fb", "/a%2Fb", "/a/b"},
@@ -114,11 +115,27 @@ TEST(RequestPath, RefusesDotSegmentsThatServersResolveDifferently) {
         "/a/.%09/b",   "/a/..%a0/b"}) {
     EXPECT_EQ(ErrorOf(path, kMatchAll), PathError::kAmbiguousDots) << path;
   }
-  for (const char* path : {"/", "/a/../b", "/a/./b", "/group%2Fproject", "/a%5Cb", "/a%2Fb/c..%2Fd",
-                           "/a%2F...", "/a%2F..b", "/a%2F.git", "/a;x=..", "/a;/../b", "/a..;/b",
-                           "/...;/b", "/%61/../b", "/a%252f../b"}) {
+  for (const char* path :
+       {"/", "/a/../b", "/a/./b", "/group%2Fproject", "/a%5Cb", "/a%2Fb/c..%2Fd", "/a%2F...",
+        "/a%2F..b", "/a%2F.git", "/a;x=..", "/a..;/b", "/...;/b", "/%61/../b", "/a%252f../b"}) {
     EXPECT_EQ(ErrorOf(path, kMatchAll), std::nullopt) << path;
   }
+}
+
+TEST(RequestPath, RefusesDotSegmentsBesideParameters) {
+  for (const char* path : {"/a;/../b", "/a;x/./b", "/admin;/..", "/v1/login;x=/../.."}) {
+    EXPECT_EQ(ErrorOf(path), PathError::kAmbiguousDots) << path;
+  }
+}
+
+// Express serves /admin/../x by its handler for /admin.
+TEST(RequestPath, RefusesToGoUpIfThePathIsForwardedAsSent) {
+  const PathOptions as_sent{.forwarding = Forwarding::kAsSent};
+  for (const char* path : {"/admin/../x", "/a/%2e%2e/b", "/a/.%2E", "/a/b/../.."}) {
+    EXPECT_EQ(ErrorOf(path, as_sent), PathError::kAmbiguousDots) << path;
+    EXPECT_EQ(ErrorOf(path), std::nullopt) << path;
+  }
+  EXPECT_EQ(ErrorOf("/a/./b", as_sent), std::nullopt);
 }
 
 TEST(RequestPath, RefusesParametersThatServersReadDifferently) {
