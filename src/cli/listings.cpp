@@ -13,7 +13,16 @@
 namespace tidegate::cli {
 namespace {
 
-/// `GET,POST api.example.com /v1/**`, in the order in which a request is read.
+std::string MatchText(const Members& match);
+
+/// `(/a/** | POST x.example.com)`
+std::string MatchTexts(const boost::json::array& matches) {
+  std::string text;
+  for (const auto& match : matches) text += (text.empty() ? "" : " | ") + MatchText(Members(match));
+  return "(" + text + ")";
+}
+
+/// `GET,POST api.example.com /v1/** not (/v1/health)`, in the order in which a request is read.
 std::string MatchText(const Members& match) {
   std::string text;
   const auto add = [&](std::string_view name, std::string_view label) {
@@ -26,6 +35,11 @@ std::string MatchText(const Members& match) {
   add("path", "");
   add("header", "");
   add("client_ip", "from ");
+  for (const std::string_view name : {"any", "not"}) {
+    const boost::json::array& matches = match.Array(name);
+    if (matches.empty()) continue;
+    text += (text.empty() ? "" : " ") + std::string(name) + " " + MatchTexts(matches);
+  }
   return text.empty() ? "everything" : text;
 }
 

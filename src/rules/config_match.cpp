@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules, `deny` and `exempt` apply to.
+// match, deny and exempt: the requests that rules, routes and lists apply to.
 #include <algorithm>
 #include <memory_resource>
 
@@ -144,27 +144,74 @@ void ReadHeaders(const ConfigValue& value, MatchSpec& match) {
       });
 }
 
-constexpr std::array<ConfigKey<MatchSpec>, 5> kMatchKeys = {{
+/// How deep `any` and `not` may stand in each other.
+constexpr int kMaxDepth = 4;
+
+/// A match and how many matches it stands in.
+struct MatchDraft {
+  MatchSpec& spec;
+  int depth = 0;
+};
+
+void ReadNested(const ConfigValue& value, int depth, MatchSpec& match);
+
+/// `empty` says what an entry without conditions would do.
+void ReadInner(const ConfigValue& value, MatchDraft& outer, std::string_view empty,
+               std::vector<MatchSpec>& matches) {
+  if (value.is_map() && value.node().children.empty()) return value.Error(empty);
+  ReadNested(value, outer.depth + 1, matches.emplace_back());
+}
+
+void ReadAny(const ConfigValue& value, MatchDraft& draft) {
+  if (value.is_list() && value.node().children.empty()) {
+    return value.Error("has no alternatives, so that nothing could match; leave the key out");
+  }
+  value.EachItem([&](const ConfigValue& item) {
+    ReadInner(item, draft, "an empty match matches everything, so that `any` would always hold",
+              draft.spec.any);
+  });
+}
+
+void ReadNot(const ConfigValue& value, MatchDraft& draft) {
+  constexpr std::string_view kEmpty = "an empty match would exclude everything; say what";
+  if (!value.is_list()) return ReadInner(value, draft, kEmpty, draft.spec.none);
+  if (value.node().children.empty()) {
+    return value.Error("excludes nothing; leave the key out, or write what it should exclude");
+  }
+  value.EachItem([&](const ConfigValue& item) { ReadInner(item, draft, kEmpty, draft.spec.none); });
+}
+
+constexpr std::array<ConfigKey<MatchDraft>, 7> kMatchKeys = {{
     {"host",
-     [](const ConfigValue& v, MatchSpec& m) {
-       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadHost(item, m); });
+     [](const ConfigValue& v, MatchDraft& d) {
+       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadHost(item, d.spec); });
      }},
     {"path",
-     [](const ConfigValue& v, MatchSpec& m) {
-       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadPath(item, m); });
+     [](const ConfigValue& v, MatchDraft& d) {
+       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadPath(item, d.spec); });
      }},
     {"method",
-     [](const ConfigValue& v, MatchSpec& m) {
-       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadMethod(item, m); });
+     [](const ConfigValue& v, MatchDraft& d) {
+       v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) { ReadMethod(item, d.spec); });
      }},
-    {"header", ReadHeaders},
+    {"header", [](const ConfigValue& v, MatchDraft& d) { ReadHeaders(v, d.spec); }},
     {"client_ip",
-     [](const ConfigValue& v, MatchSpec& m) {
+     [](const ConfigValue& v, MatchDraft& d) {
        v.EachItemOrOne(kEmptyList, [&](const ConfigValue& item) {
-         if (const auto network = ReadNetwork(item)) m.client_ips.push_back(*network);
+         if (const auto network = ReadNetwork(item)) d.spec.client_ips.push_back(*network);
        });
      }},
+    {"any", ReadAny},
+    {"not", ReadNot},
 }};
+
+void ReadNested(const ConfigValue& value, int depth, MatchSpec& match) {
+  if (depth > kMaxDepth) {
+    return value.Error("`any` and `not` stand in each other more than 4 levels deep");
+  }
+  MatchDraft draft{.spec = match, .depth = depth};
+  ReadSection(value, kMatchKeys, draft);
+}
 
 void ReadMatches(const ConfigValue& value, std::string_view verb, std::vector<MatchSpec>& matches) {
   value.EachItem([&](const ConfigValue& item) {
@@ -182,9 +229,7 @@ std::optional<std::string> HeaderName(std::string_view text) {
   return Mapped(text, Lower);
 }
 
-void ReadMatch(const ConfigValue& value, MatchSpec& match) {
-  ReadSection(value, kMatchKeys, match);
-}
+void ReadMatch(const ConfigValue& value, MatchSpec& match) { ReadNested(value, 0, match); }
 
 void ReadDeny(const ConfigValue& value, ConfigDraft& draft) {
   ReadMatches(value, "deny", draft.config.deny);

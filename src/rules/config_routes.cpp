@@ -101,6 +101,7 @@ void CheckPrefix(const ConfigValue& value, const RewriteDraft& draft, const Matc
                           "no path that " + Ticked(path) + " matches begins with " +
                               Ticked(draft.rewrite.prefix) + ", so this would never apply to it");
   }
+  for (const MatchSpec& alternative : match.any) CheckPrefix(value, draft, alternative);
 }
 
 void ReadRewrite(const ConfigValue& value, RouteSpec& route) {

@@ -68,13 +68,41 @@ void MatchConditions::Write(std::string_view text) {
   bytes_ += text;
 }
 
+void MatchConditions::Write(const std::vector<std::string>& texts) {
+  Write(texts.size());
+  for (const std::string& text : texts) Write(text);
+}
+
+template <class F>
+void MatchConditions::WriteSized(F write) {
+  const std::size_t begin = bytes_.size();
+  Write(std::size_t{0});
+  write();
+  const auto size = static_cast<std::uint32_t>(bytes_.size() - begin - sizeof(std::uint32_t));
+  std::memcpy(bytes_.data() + begin, &size, sizeof(size));
+}
+
 void MatchConditions::Add(const MatchSpec& spec) {
-  if (spec.methods.empty() && spec.headers.empty() && spec.client_ips.empty()) {
-    begins_.push_back(kNone);
-    return;
+  const bool empty = spec.methods.empty() && spec.headers.empty() && spec.client_ips.empty() &&
+                     spec.any.empty() && spec.none.empty();
+  begins_.push_back(empty ? kNone : static_cast<std::uint32_t>(bytes_.size()));
+  if (!empty) WriteRecord(spec);
+}
+
+/// A record: the number of methods, with kNested if `any` or `none` follow; with kNested the size
+/// of the own conditions, to skip them; the own conditions; with kNested `any` and `none`.
+void MatchConditions::WriteRecord(const MatchSpec& spec) {
+  if (spec.any.empty() && spec.none.empty()) {
+    Write(spec.methods.size());
+    return WriteOwn(spec);
   }
-  begins_.push_back(static_cast<std::uint32_t>(bytes_.size()));
-  Write(spec.methods.size());
+  Write(spec.methods.size() | kNested);
+  WriteSized([&] { WriteOwn(spec); });
+  WriteNested(spec.any);
+  WriteNested(spec.none);
+}
+
+void MatchConditions::WriteOwn(const MatchSpec& spec) {
   for (const std::string& method : spec.methods) Write(method);
   Write(spec.headers.size());
   for (const MatchSpec::Header& header : spec.headers) {
@@ -94,10 +122,31 @@ void MatchConditions::Add(const MatchSpec& spec) {
   }
 }
 
+/// Each spec with its size in front, so that one whose outcome is known can be skipped.
+void MatchConditions::WriteNested(const std::vector<MatchSpec>& specs) {
+  Write(specs.size());
+  for (const MatchSpec& spec : specs) {
+    WriteSized([&] {
+      Write(spec.hosts);
+      Write(spec.paths);
+      WriteRecord(spec);
+    });
+  }
+}
+
 bool MatchConditions::Hold(std::uint32_t spec, const RequestView& request) const noexcept {
-  if (IsEmpty(spec)) return true;
-  Reader reader(bytes_.data() + begins_[spec]);
+  return IsEmpty(spec) || RecordHolds(Reader(bytes_.data() + begins_[spec]), request);
+}
+
+bool MatchConditions::RecordHolds(Reader reader, const RequestView& request) const noexcept {
   const std::uint32_t methods = reader.Number();
+  if ((methods & kNested) == 0) return OwnHold(reader, methods, request);
+  const std::string_view own = reader.Text();
+  return OwnHold(Reader(own.data()), methods & ~kNested, request) && NestedHold(reader, request);
+}
+
+bool MatchConditions::OwnHold(Reader reader, std::uint32_t methods,
+                              const RequestView& request) const noexcept {
   bool holds = methods == 0;
   for (std::uint32_t i = 0; i < methods; ++i) holds |= reader.Text() == request.method;
   if (!holds) return false;
@@ -119,6 +168,55 @@ bool MatchConditions::Hold(std::uint32_t spec, const RequestView& request) const
     }
   }
   return false;
+}
+
+bool MatchConditions::NestedHold(Reader reader, const RequestView& request) const noexcept {
+  const std::uint32_t any = reader.Number();
+  bool holds = any == 0;
+  for (std::uint32_t i = 0; i < any; ++i) {
+    const std::string_view spec = reader.Text();
+    holds = holds || SpecHolds(Reader(spec.data()), request);
+  }
+  if (!holds) return false;
+  for (std::uint32_t i = reader.Number(); i > 0; --i) {
+    if (SpecHolds(Reader(reader.Text().data()), request)) return false;
+  }
+  return true;
+}
+
+/// The whole of a nested spec, its hosts and paths too.
+bool MatchConditions::SpecHolds(Reader reader, const RequestView& request) const noexcept {
+  const std::uint32_t hosts = reader.Number();
+  bool holds = hosts == 0;
+  for (std::uint32_t i = 0; i < hosts; ++i) holds |= HostMatches(reader.Text(), request.host);
+  if (!holds) return false;
+  const std::uint32_t paths = reader.Number();
+  holds = paths == 0;
+  for (std::uint32_t i = 0; i < paths; ++i)
+    holds = PathMatches(reader.Text(), request.path) || holds;
+  return holds && RecordHolds(reader, request);
+}
+
+bool HostMatches(std::string_view pattern, std::string_view host) noexcept {
+  if (!pattern.starts_with("*.")) return pattern == host;
+  pattern.remove_prefix(1);
+  return host.size() > pattern.size() && host.ends_with(pattern);
+}
+
+bool PathMatches(std::string_view pattern, std::string_view path) noexcept {
+  if (pattern == "/**") return true;
+  if (!path.starts_with('/')) return false;  // `*` of OPTIONS.
+  const bool below = pattern.ends_with("/**");
+  if (below) pattern.remove_suffix(3);
+  while (!pattern.empty()) {
+    if (path.empty()) return false;
+    const std::string_view wanted = pattern.substr(1, pattern.find('/', 1) - 1);
+    const std::string_view given = path.substr(1, path.find('/', 1) - 1);
+    if (wanted.starts_with(':') ? given.empty() : wanted != given) return false;
+    pattern.remove_prefix(1 + wanted.size());
+    path.remove_prefix(1 + given.size());
+  }
+  return below || path.empty();
 }
 
 bool GlobMatches(std::string_view pattern, std::string_view text) noexcept {

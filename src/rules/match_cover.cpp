@@ -84,31 +84,101 @@ bool NetworkCovers(const Network& wide, const Network& narrow) noexcept {
   return wide.bits() <= narrow.bits() && wide.Contains(narrow.base());
 }
 
-bool HeadersCover(const MatchSpec& wide, const MatchSpec& narrow) {
-  return std::all_of(wide.headers.begin(), wide.headers.end(), [&](const MatchSpec::Header& w) {
-    return std::any_of(narrow.headers.begin(), narrow.headers.end(),
-                       [&](const MatchSpec::Header& n) {
-                         return w.name == n.name && (w.pattern == n.pattern || w.pattern == "*");
-                       });
+/// Whether a list of paths is any path, as an empty one is.
+bool IsAnyPath(const std::vector<std::string>& paths) {
+  return paths.empty() || std::find(paths.begin(), paths.end(), "/**") != paths.end();
+}
+
+/// Specs that all match one request. A chain: each is an alternative in `any` of the one before.
+struct Chain {
+  const MatchSpec& spec;
+  const Chain* outer = nullptr;
+};
+
+/// Whether `holds` is true for a spec of the chain.
+template <class F>
+bool AnyOf(const Chain& chain, F holds) {
+  for (const Chain* link = &chain; link != nullptr; link = link->outer) {
+    if (holds(link->spec)) return true;
+  }
+  return false;
+}
+
+bool CoversChain(const MatchSpec& wide, const Chain& narrow);
+
+/// Whether the own conditions of `wide`, without `any` and `none`, hold for all that `narrow` is.
+bool OwnCover(const MatchSpec& wide, const Chain& narrow) {
+  const auto covers = [&](auto list, auto entry_covers) {
+    return AnyOf(narrow, [&](const MatchSpec& spec) {
+      return ListCovers(wide.*list, spec.*list, entry_covers);
+    });
+  };
+  return covers(&MatchSpec::hosts, HostCovers) &&
+         (IsAnyPath(wide.paths) || covers(&MatchSpec::paths, PathCovers)) &&
+         covers(&MatchSpec::methods, std::equal_to<>{}) &&
+         covers(&MatchSpec::client_ips, NetworkCovers) &&
+         std::ranges::all_of(wide.headers, [&](const MatchSpec::Header& w) {
+           return AnyOf(narrow, [&](const MatchSpec& spec) {
+             return std::ranges::any_of(spec.headers, [&](const MatchSpec::Header& n) {
+               return w.name == n.name && (w.pattern == n.pattern || w.pattern == "*");
+             });
+           });
+         });
+}
+
+/// Whether nothing that `narrow` is can match `excluded`.
+bool Excludes(const Chain& narrow, const MatchSpec& excluded) {
+  return AnyOf(narrow, [&](const MatchSpec& spec) {
+    return !Overlap(spec, excluded) || std::ranges::any_of(spec.none, [&](const MatchSpec& none) {
+      return Covers(none, excluded);
+    });
   });
 }
 
-}  // namespace
-
-bool Covers(const MatchSpec& wide, const MatchSpec& narrow) {
-  return ListCovers(wide.hosts, narrow.hosts, HostCovers) &&
-         ListCovers(wide.paths, narrow.paths, PathCovers) &&
-         ListCovers(wide.methods, narrow.methods, std::equal_to<>{}) &&
-         HeadersCover(wide, narrow) &&
-         ListCovers(wide.client_ips, narrow.client_ips, NetworkCovers);
+bool CoversChain(const MatchSpec& wide, const Chain& narrow) {
+  const bool covers =
+      OwnCover(wide, narrow) &&
+      (wide.any.empty() || std::ranges::any_of(wide.any,
+                                               [&](const MatchSpec& alternative) {
+                                                 return CoversChain(alternative, narrow);
+                                               })) &&
+      std::ranges::all_of(wide.none,
+                          [&](const MatchSpec& excluded) { return Excludes(narrow, excluded); });
+  if (covers) return true;
+  // Each alternative of `narrow` may be covered for a reason of its own.
+  const std::vector<MatchSpec>& any = narrow.spec.any;
+  return !any.empty() && std::ranges::all_of(any, [&](const MatchSpec& alternative) {
+    return CoversChain(wide, {alternative, &narrow});
+  });
 }
 
-bool Overlap(const MatchSpec& a, const MatchSpec& b) {
+/// Whether one request could meet the own conditions of both, without `any` and `none`.
+bool OwnOverlap(const MatchSpec& a, const MatchSpec& b) {
   return ListsMeet(a.hosts, b.hosts, HostsMeet) && ListsMeet(a.paths, b.paths, PathsMeet) &&
          ListsMeet(a.methods, b.methods, std::equal_to<>{}) &&
          ListsMeet(a.client_ips, b.client_ips, [](const Network& x, const Network& y) {
            return NetworkCovers(x, y) || NetworkCovers(y, x);
          });
+}
+
+/// Whether `spec` excludes all that `other` matches.
+bool ExcludesAll(const MatchSpec& spec, const MatchSpec& other) {
+  return std::ranges::any_of(spec.none, [&](const MatchSpec& none) { return Covers(none, other); });
+}
+
+}  // namespace
+
+bool Covers(const MatchSpec& wide, const MatchSpec& narrow) { return CoversChain(wide, {narrow}); }
+
+bool Overlap(const MatchSpec& a, const MatchSpec& b) {
+  if (!OwnOverlap(a, b) || ExcludesAll(a, b) || ExcludesAll(b, a)) return false;
+  if (!a.any.empty()) {
+    return std::ranges::any_of(a.any, [&](const MatchSpec& spec) { return Overlap(spec, b); });
+  }
+  if (!b.any.empty()) {
+    return std::ranges::any_of(b.any, [&](const MatchSpec& spec) { return Overlap(a, spec); });
+  }
+  return true;
 }
 
 }  // namespace tidegate

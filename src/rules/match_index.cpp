@@ -47,6 +47,44 @@ class Gathering {
   std::size_t missed_ = 0;
 };
 
+/// Every one of some hosts with every one of some paths; nullptr: any.
+struct Place {
+  const std::vector<std::string>* hosts = nullptr;
+  const std::vector<std::string>* paths = nullptr;
+
+  [[nodiscard]] std::size_t size() const noexcept {
+    return (hosts == nullptr ? 1 : hosts->size()) * (paths == nullptr ? 1 : paths->size());
+  }
+};
+
+/// Appends places that together hold all requests that match `spec` and are in `place`. Where a
+/// spec leaves its hosts or paths open, those of its alternatives do, if all of them name some.
+void AddPlaces(const MatchSpec& spec, Place place, std::vector<Place>& places) {
+  const auto open = [](const std::string& path) { return path == "/**"; };
+  if (place.hosts == nullptr && !spec.hosts.empty()) place.hosts = &spec.hosts;
+  if (place.paths == nullptr && std::ranges::none_of(spec.paths, open) && !spec.paths.empty()) {
+    place.paths = &spec.paths;
+  }
+  if (spec.any.empty() || (place.hosts != nullptr && place.paths != nullptr)) {
+    places.push_back(place);
+    return;
+  }
+  for (const MatchSpec& alternative : spec.any) AddPlaces(alternative, place, places);
+}
+
+/// Where a spec is filed: all requests that it matches are there, and few others.
+std::vector<Place> PlacesOf(const MatchSpec& spec) {
+  constexpr std::size_t kMost = 10'000;  // As many as one rule may have without `any`.
+  const Place own{.hosts = spec.hosts.empty() ? nullptr : &spec.hosts,
+                  .paths = spec.paths.empty() ? nullptr : &spec.paths};
+  if (spec.any.empty()) return {own};
+  std::vector<Place> places;
+  AddPlaces(spec, {}, places);
+  std::size_t size = 0;
+  for (const Place& place : places) size += place.size();
+  return size <= kMost ? places : std::vector<Place>{own};
+}
+
 /// Host names, each with a tree of paths that bears its name.
 class HostIndex {
  public:
@@ -104,15 +142,17 @@ struct MatchIndex::Impl {
     static const std::vector<std::string> kAnyHost = {""};
     static const std::vector<std::string> kAnyPath = {"/**"};
     std::vector<std::uint32_t> found;
-    for (const std::string& host : spec.hosts.empty() ? kAnyHost : spec.hosts) {
-      const std::uint32_t root = RootOf(host);
-      for (const std::string& path : spec.paths.empty() ? kAnyPath : spec.paths) {
-        std::uint32_t& leaf = paths.LeafOf(root, path);
-        if (leaf == PathTrie::kNone) {
-          leaf = static_cast<std::uint32_t>(members.size());
-          members.emplace_back();
+    for (const Place& place : PlacesOf(spec)) {
+      for (const std::string& host : place.hosts == nullptr ? kAnyHost : *place.hosts) {
+        const std::uint32_t root = RootOf(host);
+        for (const std::string& path : place.paths == nullptr ? kAnyPath : *place.paths) {
+          std::uint32_t& leaf = paths.LeafOf(root, path);
+          if (leaf == PathTrie::kNone) {
+            leaf = static_cast<std::uint32_t>(members.size());
+            members.emplace_back();
+          }
+          found.push_back(leaf);
         }
-        found.push_back(leaf);
       }
     }
     std::sort(found.begin(), found.end());

@@ -17,6 +17,9 @@ namespace tidegate {
 /// segments of the path, not with the number of specs: hosts in a hash table, paths in a trie of
 /// segments, and at its leaves hash tables of exact header values, of networks and of methods.
 ///
+/// A spec whose hosts or paths are only in the alternatives of `any` is filed under those of each
+/// alternative. What `not` excludes is checked for the specs that are found.
+///
 /// `*.example.com` is any name below example.com, at any depth, and not example.com itself.
 /// `/v1/**` is `/v1`, `/v1/` and all below; `:id` is one segment that is not empty. A header
 /// condition holds if any line of that name fits. Without a known client no `client_ip` holds.

@@ -17,8 +17,8 @@ namespace tidegate {
 /// The specs that share a host and a path, and which of them a request also fits by method, headers
 /// and address. Each spec is filed under that of its conditions which the fewest others of the leaf
 /// share: an exact header value, a network or a method. So 10,000 rules for one path, each for
-/// another key or network, cost one look-up. Only those with nothing but patterns (`BadBot*`) are
-/// tried one by one.
+/// another key or network, cost one look-up. Only those with nothing but patterns (`BadBot*`),
+/// `any` and `not` are tried one by one.
 class MatchLeaves {
  public:
   MatchLeaves(std::span<const MatchSpec* const> specs,

@@ -3,47 +3,13 @@
 
 #include <algorithm>
 #include <string_view>
-#include <vector>
 
+#include "rules/match_conditions.hpp"
 #include "rules/match_index.hpp"
 #include "rules/printable.hpp"
 
 namespace tidegate {
 namespace {
-
-/// Without the first slash; `/` has one segment, which is empty.
-std::vector<std::string_view> SegmentsOf(std::string_view path) {
-  std::vector<std::string_view> segments;
-  if (path.starts_with('/')) path.remove_prefix(1);
-  while (true) {
-    const std::size_t slash = path.find('/');
-    segments.push_back(path.substr(0, slash));
-    if (slash == std::string_view::npos) return segments;
-    path.remove_prefix(slash + 1);
-  }
-}
-
-bool PathFits(std::string_view pattern, std::string_view path) {
-  if (pattern == "/**") return true;
-  if (!path.starts_with('/')) return false;  // `*`, of OPTIONS.
-  std::vector<std::string_view> wanted = SegmentsOf(pattern);
-  std::vector<std::string_view> given = SegmentsOf(path);
-  const bool below = wanted.back() == "**";
-  if (below) {
-    wanted.pop_back();
-    if (given.size() < wanted.size()) return false;
-    given.resize(wanted.size());
-  }
-  return std::ranges::equal(wanted, given, [](std::string_view want, std::string_view is) {
-    return want.starts_with(':') ? !is.empty() : want == is;
-  });
-}
-
-bool HostFits(std::string_view pattern, std::string_view host) {
-  if (!pattern.starts_with("*.")) return pattern == host;
-  pattern.remove_prefix(1);
-  return host.size() > pattern.size() && host.ends_with(pattern);
-}
 
 bool HeaderFits(const MatchSpec::Header& wanted, const RequestView& request) {
   return std::ranges::any_of(request.headers, [&](const HeaderField& field) {
@@ -84,16 +50,36 @@ std::string ShownPattern(const MatchSpec::Header& header) {
 
 namespace {
 
-/// Explains one reading of the request's path.
-std::string WhyNotAsRead(const MatchSpec& spec, const RequestView& request) {
+std::string NetworkText(const Network& network) { return network.Text(); }
+
+/// The conditions of a spec: `path /v1/health, method GET or HEAD`.
+std::string Conditions(const MatchSpec& spec) {
+  std::string text;
+  const auto add = [&](std::string_view what, const std::string& wanted) {
+    text += (text.empty() ? "" : ", ") + std::string(what) + " " + wanted;
+  };
+  if (!spec.hosts.empty()) add("host", Listed(spec.hosts, Same));
+  if (!spec.paths.empty()) add("path", Listed(spec.paths, Same));
+  if (!spec.methods.empty()) add("method", Listed(spec.methods, Same));
+  for (const MatchSpec::Header& header : spec.headers) {
+    add("header", header.name + ": " + ShownPattern(header));
+  }
+  if (!spec.client_ips.empty()) add("client_ip", Listed(spec.client_ips, NetworkText));
+  if (!spec.any.empty()) add("one of", std::to_string(spec.any.size()) + " alternatives");
+  if (!spec.none.empty()) add("with", "exceptions of its own");
+  return text;
+}
+
+/// Why the spec's own conditions do not hold, without `any` and `none`; empty: they do.
+std::string WhyNotOwn(const MatchSpec& spec, const RequestView& request) {
   if (!spec.hosts.empty() && std::ranges::none_of(spec.hosts, [&](const std::string& host) {
-        return HostFits(host, request.host);
+        return HostMatches(host, request.host);
       })) {
     return Differs("host", Listed(spec.hosts, Same),
                    request.host.empty() ? "not known" : Printable(request.host));
   }
   if (!spec.paths.empty() && std::ranges::none_of(spec.paths, [&](const std::string& path) {
-        return PathFits(path, request.path);
+        return PathMatches(path, request.path);
       })) {
     return Differs("path", Listed(spec.paths, Same), Printable(request.path));
   }
@@ -114,9 +100,20 @@ std::string WhyNotAsRead(const MatchSpec& spec, const RequestView& request) {
       })) {
     return {};
   }
-  return Differs("client_ip",
-                 Listed(spec.client_ips, [](const Network& network) { return network.Text(); }),
-                 request.client.Text());
+  return Differs("client_ip", Listed(spec.client_ips, NetworkText), request.client.Text());
+}
+
+/// Explains one reading of the request's path.
+std::string WhyNotAsRead(const MatchSpec& spec, const RequestView& request) {
+  if (std::string why = WhyNotOwn(spec, request); !why.empty()) return why;
+  const auto matches = [&](const MatchSpec& other) { return WhyNotAsRead(other, request).empty(); };
+  if (!spec.any.empty() && std::ranges::none_of(spec.any, matches)) {
+    if (spec.any.size() == 1) return "its only alternative does not match";
+    return "none of its " + std::to_string(spec.any.size()) + " alternatives matches";
+  }
+  const auto excluded = std::ranges::find_if(spec.none, matches);
+  if (excluded == spec.none.end()) return {};
+  return "it excludes " + Conditions(*excluded);
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 namespace tidegate {
 
-/// Why `spec` does not apply to `request`, in words for people; empty: it does. One condition after
-/// the other, slow and obvious: what MatchIndex must agree with. Values of headers stay unsaid,
-/// since some of them are secrets.
+/// Returns why `spec` does not match `request`, in words for people; empty: it matches. Checks one
+/// condition after the other, slowly and plainly; MatchIndex must agree with it. Values of headers
+/// are left out, because some of them are secrets.
 [[nodiscard]] std::string WhyNot(const MatchSpec& spec, const RequestView& request);
 
 /// A header's pattern as it may be shown: of any but a few well-known ones it may be of a key.

@@ -9,7 +9,8 @@
 namespace tidegate {
 
 /// What a rule, a route, or an entry of `deny` or `exempt`, applies to. Empty lists match
-/// everything; all given conditions must hold, any entry of one list will do.
+/// everything; all given conditions must hold, any entry of one list will do, but for `headers`, of
+/// which all must match, and `none`, of which none may.
 struct MatchSpec {
   struct Header {
     std::string name;     ///< Lower case.
@@ -21,6 +22,8 @@ struct MatchSpec {
   std::vector<std::string> methods;  ///< `GET`, ...
   std::vector<Header> headers;       ///< All must match.
   std::vector<Network> client_ips;
+  std::vector<MatchSpec> any;   ///< If there are any, at least one of them must match.
+  std::vector<MatchSpec> none;  ///< `not`: none of them may match.
 
   friend bool operator==(const MatchSpec&, const MatchSpec&) = default;
 };

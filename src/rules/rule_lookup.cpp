@@ -52,6 +52,35 @@ void AppendHosts(std::string_view host, std::vector<std::string>& hosts) {
   }
 }
 
+/// Hosts and first segments, one of which a spec that covers `match` must have, or leave open:
+/// those of the first entries of `match`, or of its first alternatives.
+void AppendFirst(const MatchSpec& match, std::vector<std::string>& hosts,
+                 std::vector<std::string_view>& segments) {
+  if (!match.hosts.empty()) AppendHosts(match.hosts.front(), hosts);
+  if (!match.paths.empty()) segments.push_back(FirstSegment(match.paths.front()));
+  if (!match.any.empty()) AppendFirst(match.any.front(), hosts, segments);
+}
+
+/// The number of entries in a match, its alternatives and its exceptions.
+std::int64_t EntriesOf(const MatchSpec& match) {
+  auto entries = static_cast<std::int64_t>(1 + match.hosts.size() + match.paths.size() +
+                                           match.client_ips.size());
+  for (const MatchSpec& spec : match.any) entries += EntriesOf(spec);
+  for (const MatchSpec& spec : match.none) entries += EntriesOf(spec);
+  return entries;
+}
+
+bool IsNested(const MatchSpec& match) noexcept { return !match.any.empty() || !match.none.empty(); }
+
+/// How many comparisons it takes to compare two matches. With alternatives or exceptions, some
+/// entries are compared several times.
+std::int64_t CostOf(const MatchSpec& a, const MatchSpec& b) {
+  if (IsNested(a) || IsNested(b)) return 4 * EntriesOf(a) * EntriesOf(b);
+  return 1 + static_cast<std::int64_t>(a.hosts.size() * b.hosts.size() +
+                                       a.paths.size() * b.paths.size() +
+                                       a.client_ips.size() * b.client_ips.size());
+}
+
 bool IsFixedHost(std::string_view host) noexcept { return !host.starts_with("*."); }
 
 }  // namespace
@@ -76,28 +105,25 @@ void RuleLookup::Add(const MatchSpec& match) {
 const MatchSpec* RuleLookup::Find(const MatchSpec& match, Ask ask) {
   // To cover a match is to cover its first host and path; to overlap, any of them will do.
   std::vector<std::string> hosts{std::string{kOpen}};
-  const std::size_t asked = ask == Ask::kCover ? 1 : match.hosts.size();
-  for (std::size_t i = 0; i < std::min(asked, match.hosts.size()); ++i) {
-    AppendHosts(match.hosts[i], hosts);
-  }
-  std::vector<std::string_view> segments = SegmentsOf(match);
+  std::vector<std::string_view> segments;
   if (ask == Ask::kCover) {
-    segments = {match.paths.empty() ? kOpen : FirstSegment(match.paths.front())};
+    AppendFirst(match, hosts, segments);
+    segments.push_back(kOpen);
   } else {
+    for (const std::string& host : match.hosts) AppendHosts(host, hosts);
     if (!std::all_of(match.hosts.begin(), match.hosts.end(), IsFixedHost) || match.hosts.empty()) {
       hosts = {std::string{kAny}};
     }
+    segments = SegmentsOf(match);
     if (segments.front() == kOpen) segments = {kAny};
+    if (segments.front() != kAny) segments.push_back(kOpen);
   }
-  if (segments.front() != kOpen && segments.front() != kAny) segments.push_back(kOpen);
   for (const std::string& host : hosts) {
     for (const std::string_view segment : segments) {
       const auto found = by_place_.find(Place(host, segment));
       if (found == by_place_.end()) continue;
       for (const MatchSpec* const held : found->second) {
-        budget_ -= 1 + static_cast<std::int64_t>(held->hosts.size() * match.hosts.size() +
-                                                 held->paths.size() * match.paths.size() +
-                                                 held->client_ips.size() * match.client_ips.size());
+        budget_ -= CostOf(*held, match);
         if (exhausted()) return nullptr;
         if (ask == Ask::kCover ? Covers(*held, match) : Overlap(*held, match)) return held;
       }

@@ -82,6 +82,14 @@ json::object MatchJson(const MatchSpec& match) {
       networks.push_back(json::string(network.Text()));
     out["client_ip"] = std::move(networks);
   }
+  const auto nested = [&](const char* name, const std::vector<MatchSpec>& specs) {
+    if (specs.empty()) return;
+    json::array matches;
+    for (const MatchSpec& spec : specs) matches.push_back(MatchJson(spec));
+    out[name] = std::move(matches);
+  };
+  nested("any", match.any);
+  nested("not", match.none);
   return out;
 }
 

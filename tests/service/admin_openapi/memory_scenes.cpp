@@ -28,7 +28,7 @@ rules:
     on_failure: open
   - { id: gcra, match: { path: /gcra }, per: client_ip, limit: 2/h, algorithm: gcra, on_failure: closed }
   - { id: log, match: { path: /log }, per: client_ip, limit: 2/h, algorithm: sliding_log, on_failure: local }
-  - { id: window, match: { path: /window }, per: client_ip, limit: 2/h, algorithm: sliding_window, mode: shadow }
+  - { id: window, match: { path: /window, any: [ { path: /window }, { method: POST } ], not: { header: { x-skip: "1" } } }, per: client_ip, limit: 2/h, algorithm: sliding_window, mode: shadow }
   - { id: fixed, match: { path: /fixed }, per: client_ip, limit: 2/h, algorithm: fixed_window }
   - id: dear
     match: { path: /dear }

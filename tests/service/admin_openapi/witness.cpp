@@ -88,6 +88,7 @@ void Witness::Note(const json::value& schema, const std::string& at, const json:
   if (object == nullptr) return;
   if (const json::value* const reference = object->if_contains("$ref")) {
     const std::string_view name = reference->as_string();
+    if (value == nullptr && !noted_.emplace(name).second) return;
     return Note(Follow(document_, name), NameOf(name), value, to);
   }
   if (const json::value* const known = object->if_contains("enum")) {

@@ -37,6 +37,7 @@ class Witness {
 
   const boost::json::value& document_;
   Lines documented_;
+  mutable Lines noted_;  ///< Schemas whose lines are in `documented_`: some refer to themselves.
   Lines seen_;
 };
 

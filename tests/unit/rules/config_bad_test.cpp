@@ -381,6 +381,17 @@ TEST(BadConfig, Matches) {
       {"{ header: { x: '' } }", "4:27: error: rules[0].match.header.x: is empty"},
       {"{ header: { x: [a] } }", "4:27: error: rules[0].match.header.x: should be a pattern"},
       {"{ client_ip: 300.1.1.1 }", "4:25: error: rules[0].match.client_ip: "},
+      {"{ not: {} }", "4:19: error: rules[0].match.not: an empty match would exclude everything"},
+      {"{ not: [] }", "4:19: error: rules[0].match.not: excludes nothing"},
+      {"{ not: [ {} ] }", "4:21: error: rules[0].match.not[0]: an empty match would exclude"},
+      {"{ not: /v1 }", "4:19: error: rules[0].match.not: should be a map with keys such as `host`"},
+      {"{ not: { pth: /v1 } }", "4:21: error: rules[0].match.not: unknown key `pth`"},
+      {"{ any: [] }", "4:19: error: rules[0].match.any: has no alternatives"},
+      {"{ any: { path: /v1 } }", "4:19: error: rules[0].match.any: should be a list"},
+      {"{ any: [ {} ] }", "4:21: error: rules[0].match.any[0]: an empty match matches everything"},
+      {"{ any: [ { path: v1 } ] }", "4:29: error: rules[0].match.any[0].path: a path begins"},
+      {"{ not: { not: { not: { not: { not: { path: /a } } } } } }",
+       "4:47: error: rules[0].match.not.not.not.not.not: `any` and `not` stand in each other more"},
   };
   for (const auto& [match, told] : cases) {
     ExpectTold({Rule("match: " + std::string{match} + "\n    limit: 1/s"), told});

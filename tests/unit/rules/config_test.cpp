@@ -175,6 +175,37 @@ rules:
   EXPECT_EQ(rule.at, (Position{3, 5}));
 }
 
+TEST(Config, MatchesHaveAlternativesAndExceptions) {
+  const Config c = Good(R"(
+deny: [ { not: { client_ip: 10.0.0.0/8 } } ]
+exempt: [ { any: [ { path: /a }, { path: /b } ] } ]
+rules:
+  - id: r
+    match:
+      path: /v1/**
+      not: [ { path: /v1/health }, { any: [ { host: a.b, not: { method: GET } } ] } ]
+      any: [ { method: POST }, { header: { x: y } } ]
+    per: client_ip
+    limit: 1/s
+listen: { gateway: 127.0.0.1:8080 }
+routes: [ { match: { not: { path: /internal/** } }, upstream: u } ]
+upstreams: { u: { targets: http://127.0.0.1:1 } }
+)");
+  const MatchSpec& match = c.rules.at(0).match;
+  EXPECT_THAT(match.paths, ElementsAre("/v1/**"));
+  ASSERT_EQ(match.none.size(), 2u);
+  EXPECT_THAT(match.none[0].paths, ElementsAre("/v1/health"));
+  const MatchSpec& inner = match.none[1].any.at(0);
+  EXPECT_THAT(inner.hosts, ElementsAre("a.b"));
+  EXPECT_THAT(inner.none.at(0).methods, ElementsAre("GET"));
+  ASSERT_EQ(match.any.size(), 2u);
+  EXPECT_THAT(match.any[1].headers, ElementsAre(MatchSpec::Header{"x", "y"}));
+  EXPECT_EQ(c.deny.at(0).none.size(), 1u);
+  EXPECT_EQ(c.exempt.at(0).any.size(), 2u);
+  EXPECT_THAT(c.routes.at(0).match.none.at(0).paths, ElementsAre("/internal/**"));
+  EXPECT_NE(match, c.deny.at(0));
+}
+
 TEST(Config, ReadsWhatElseARuleMayBe) {
   const Config c = Good(R"(
 rules:

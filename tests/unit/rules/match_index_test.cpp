@@ -302,12 +302,107 @@ TEST(GlobMatches, StarsStandForAnyRun) {
   EXPECT_FALSE(GlobMatches("*a*a*a*a*a*a*a*a*b", std::string(8192, 'a')));
 }
 
+MatchSpec Any(std::vector<MatchSpec> alternatives, MatchSpec spec = {}) {
+  spec.any = std::move(alternatives);
+  return spec;
+}
+
+MatchSpec Not(std::vector<MatchSpec> excluded, MatchSpec spec = {}) {
+  spec.none = std::move(excluded);
+  return spec;
+}
+
+TEST(MatchIndex, NotExcludesRequestsFromAMatch) {
+  MatchSpec post = Paths({"/v1/upload"});
+  post.methods = {"POST"};
+  const std::vector<MatchSpec> specs = {
+      Not({Paths({"/v1/health"})}, Paths({"/v1/**"})),
+      Not({Paths({"/v1/health"}), post}),
+      Not({Hosts({"*.internal"})}),
+  };
+  EXPECT_THAT(Find(specs, Path("/v1/users")), ElementsAre(0, 1, 2));
+  EXPECT_THAT(Find(specs, Path("/v1/health")), ElementsAre(2));
+  EXPECT_THAT(Find(specs, Path("/v1/health/deep")), ElementsAre(0, 1, 2));
+  EXPECT_THAT(Find(specs, Host("a.internal")), ElementsAre(1));
+  RequestView request = Path("/v1/upload");
+  request.method = "POST";
+  EXPECT_THAT(Find(specs, request), ElementsAre(0, 2));
+  request.method = "GET";
+  EXPECT_THAT(Find(specs, request), ElementsAre(0, 1, 2));
+}
+
+TEST(MatchIndex, AnyNeedsOneAlternativeAndAllOtherConditions) {
+  MatchSpec post = Hosts({"x.example.com"});
+  post.methods = {"POST"};
+  const std::vector<MatchSpec> specs = {
+      Any({Paths({"/a/**"}), post}),
+      Any({Paths({"/a/**"}), Paths({"/b"})}, Hosts({"x.example.com"})),
+      Any({Hosts({"x.example.com"}), Hosts({"*.org"})}, Paths({"/b"})),
+      Any({Headers({{"x-plan", "gold"}}), Paths({"/b"})}),
+      Any({Paths({"/a/**"}), Paths({"/b"})}, Paths({"/**"})),
+  };
+  EXPECT_THAT(Find(specs, Path("/a/1")), ElementsAre(0, 4));
+  EXPECT_THAT(Find(specs, Path("/b")), ElementsAre(3, 4));
+  EXPECT_THAT(Find(specs, Path("/c")), IsEmpty());
+  RequestView request = Path("/b");
+  request.host = "x.example.com";
+  EXPECT_THAT(Find(specs, request), ElementsAre(1, 2, 3, 4));
+  request.method = "POST";
+  EXPECT_THAT(Find(specs, request), ElementsAre(0, 1, 2, 3, 4));
+  const HeaderField gold[] = {{"X-Plan", "gold"}};
+  request = Path("/c");
+  request.headers = gold;
+  EXPECT_THAT(Find(specs, request), ElementsAre(3));
+}
+
+TEST(MatchIndex, DoesNotAllocateForNestedMatches) {
+  const MatchIndex index =
+      Index({Not({Any({Paths({"/a/:b/c"}), Hosts({"*.org"})})}), Any({Paths({"/a/**"})})});
+  RequestView request = Path("/a/b/d");
+  request.host = "example.com";
+  Numbers found(8);
+  const std::uint64_t before = AllocationsOfThisThread();
+  const std::size_t count = index.Find(request, found);
+  EXPECT_EQ(AllocationsOfThisThread(), before);
+  EXPECT_EQ(count, 2u);
+}
+
+// Trying all 50,000 specs for each request would take seconds.
+TEST(MatchIndex, FilesAlternativesByTheirPathsAndHosts) {
+  std::vector<MatchSpec> specs;
+  for (int i = 0; i < 50'000; ++i) {
+    const std::string n = std::to_string(i);
+    specs.push_back(Any({Paths({"/a" + n + "/**"}), Hosts({"h" + n + ".example.com"})}));
+  }
+  const MatchIndex index = Index(specs);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::uint32_t i = 0; i < 1'000; ++i) {
+    ASSERT_THAT(Find(index, Path("/a" + std::to_string(i) + "/x")), ElementsAre(i));
+    ASSERT_THAT(Find(index, Host("h" + std::to_string(i) + ".example.com")), ElementsAre(i));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500));
+}
+
+TEST(MatchIndex, FilesManyAlternativesUnderTheirOwnHostsAndPaths) {
+  std::vector<std::string> hosts;
+  std::vector<MatchSpec> alternatives;
+  for (int i = 0; i < 200; ++i) {
+    hosts.push_back("h" + std::to_string(i) + ".example.com");
+    alternatives.push_back(Paths({"/a" + std::to_string(i)}));
+  }
+  RequestView request = Path("/a199");
+  request.host = "h199.example.com";
+  const std::vector<MatchSpec> specs = {Any(alternatives, Hosts(hosts))};
+  EXPECT_THAT(Find(specs, request), ElementsAre(0));
+  request.path = "/a200";
+  EXPECT_THAT(Find(specs, request), IsEmpty());
+}
+
 // The index against a matcher that goes through all specs, condition by condition.
-TEST(MatchIndex, AgreesWithANaiveMatcherOnRandomSpecsAndRequests) {
-  std::uint64_t matches = 0;
+void CompareWithNaiveMatcher(int depth, std::uint64_t& matches) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     naive::RandomMatches random(seed);
-    const std::vector<MatchSpec> specs = random.Specs();
+    const std::vector<MatchSpec> specs = random.Specs(depth);
     const MatchIndex index = Index(specs);
     for (int i = 0; i < 100; ++i) {
       const naive::Request request = random.NextRequest();
@@ -328,7 +423,20 @@ TEST(MatchIndex, AgreesWithANaiveMatcherOnRandomSpecsAndRequests) {
       matches += expected.size();
     }
   }
-  EXPECT_GT(matches, 40'000u);
+}
+
+TEST(MatchIndex, AgreesWithANaiveMatcherOnRandomSpecsAndRequests) {
+  std::uint64_t matches = 0;
+  CompareWithNaiveMatcher(0, matches);
+  EXPECT_GT(matches, 30'000u);
+}
+
+TEST(MatchIndex, AgreesWithANaiveMatcherOnRandomNestedSpecs) {
+  for (const int depth : {1, 2, 4}) {
+    std::uint64_t matches = 0;
+    CompareWithNaiveMatcher(depth, matches);
+    EXPECT_GT(matches, 15'000u) << depth;
+  }
 }
 
 }  // namespace

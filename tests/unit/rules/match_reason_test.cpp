@@ -37,6 +37,34 @@ TEST(MatchReason, SaysWhatIsWantedAndWhatThereIs) {
   EXPECT_EQ(WhyNot(network, known), "its client_ip is 10.0.0.0/8, the request's is 192.0.2.1");
 }
 
+TEST(MatchReason, NamesTheExceptionAndCountsTheAlternatives) {
+  MatchSpec spec;
+  MatchSpec& excluded = spec.none.emplace_back();
+  excluded.paths = {"/v1/users/:id"};
+  EXPECT_EQ(WhyNot(spec, Request()), "it excludes path /v1/users/:id");
+  excluded.hosts = {"*.example.com"};
+  excluded.methods = {"GET", "HEAD"};
+  EXPECT_EQ(WhyNot(spec, Request()),
+            "it excludes host *.example.com, path /v1/users/:id, method GET or HEAD");
+  excluded.methods = {"POST"};
+  EXPECT_EQ(WhyNot(spec, Request()), "");
+  spec.any.emplace_back().paths = {"/v2/**"};
+  EXPECT_EQ(WhyNot(spec, Request()), "its only alternative does not match");
+  spec.any.emplace_back().methods = {"POST"};
+  EXPECT_EQ(WhyNot(spec, Request()), "none of its 2 alternatives matches");
+  spec.any.emplace_back().methods = {"GET"};
+  EXPECT_EQ(WhyNot(spec, Request()), "");
+}
+
+TEST(MatchReason, HidesHeaderValuesOfExceptions) {
+  MatchSpec spec;
+  spec.none.emplace_back().headers = {{"x-api-key", "s3cret"}};
+  const HeaderField key[] = {{"X-Api-Key", "s3cret"}};
+  RequestView request = Request();
+  request.headers = key;
+  EXPECT_EQ(WhyNot(spec, request), "it excludes header x-api-key: (not shown)");
+}
+
 TEST(MatchReason, LongListsAreCut) {
   MatchSpec spec;
   for (int i = 0; i < 100; ++i) spec.methods.push_back("M" + std::to_string(i));

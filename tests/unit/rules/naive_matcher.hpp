@@ -72,7 +72,11 @@ inline bool Matches(const MatchSpec& spec, const RequestView& request) {
     }
     if (!found) return false;
   }
-  return EmptyOrAny(spec.hosts,
+  for (const MatchSpec& excluded : spec.none) {
+    if (Matches(excluded, request)) return false;
+  }
+  return EmptyOrAny(spec.any, [&](const MatchSpec& inner) { return Matches(inner, request); }) &&
+         EmptyOrAny(spec.hosts,
                     [&](const auto& host) { return HostMatches(host, request.host); }) &&
          EmptyOrAny(spec.paths,
                     [&](const auto& path) { return PathMatches(path, request.path); }) &&
@@ -113,21 +117,31 @@ class RandomMatches {
  public:
   explicit RandomMatches(std::uint64_t seed) : random_(seed) {}
 
-  std::vector<MatchSpec> Specs() {
+  /// `depth`: how many levels of `any` and `none` there are at most.
+  std::vector<MatchSpec> Specs(int depth = 0) {
     std::vector<MatchSpec> specs(1 + Below(40));
-    for (MatchSpec& spec : specs) {
-      for (std::uint64_t n = Few(2); n-- > 0;) {
-        spec.hosts.push_back(Below(3) == 0 ? "*." + Host() : Host());
-      }
-      for (std::uint64_t n = Few(3); n-- > 0;) spec.paths.push_back(Pattern());
-      for (std::uint64_t n = Few(4); n-- > 0;) spec.methods.push_back(Method());
-      for (std::uint64_t n = Few(4); n-- > 0;) {
-        spec.headers.push_back(
-            {std::string(1, Pick("xyz")), Below(3) == 0 ? Word("ab*") : Word("ab")});
-      }
-      for (std::uint64_t n = Few(4); n-- > 0;) spec.client_ips.push_back(SomeNetwork());
-    }
+    for (MatchSpec& spec : specs) spec = Spec(depth);
     return specs;
+  }
+
+  MatchSpec Spec(int depth) {
+    MatchSpec spec;
+    for (std::uint64_t n = Few(2); n-- > 0;) {
+      spec.hosts.push_back(Below(3) == 0 ? "*." + Host() : Host());
+    }
+    for (std::uint64_t n = Few(3); n-- > 0;) spec.paths.push_back(Pattern());
+    for (std::uint64_t n = Few(4); n-- > 0;) spec.methods.push_back(Method());
+    for (std::uint64_t n = Few(4); n-- > 0;) {
+      spec.headers.push_back(
+          {std::string(1, Pick("xyz")), Below(3) == 0 ? Word("ab*") : Word("ab")});
+    }
+    for (std::uint64_t n = Few(4) * (1 + Below(3)); n-- > 0;) {
+      spec.client_ips.push_back(SomeNetwork());
+    }
+    if (depth == 0) return spec;
+    for (std::uint64_t n = Few(2); n-- > 0;) spec.any.push_back(Spec(depth - 1));
+    for (std::uint64_t n = Few(2); n-- > 0;) spec.none.push_back(Spec(depth - 1));
+    return spec;
   }
 
   Request NextRequest() {
