@@ -12,7 +12,7 @@
 namespace tidegate {
 namespace {
 
-/// Nothing of the machine shows: no variable is set, and no secret file is found.
+/// Nothing of the machine shows: no variable is set, no secret file is found, none is included.
 std::optional<std::string> NoEnvironment(const std::string&) { return std::nullopt; }
 
 [[noreturn]] void Fail(const char* what, const Problem& problem) {
@@ -34,7 +34,7 @@ std::vector<std::size_t> LineLengths(std::string_view text) {
 }
 
 void Check(std::string_view yaml) {
-  const ConfigReading reading = ParseConfig(yaml, "/nonexistent", NoEnvironment);
+  const ConfigReading reading = ParseConfig(yaml, "/nonexistent", NoEnvironment, Includes::kRefuse);
   const auto lengths = LineLengths(yaml);
   bool errors = false;
   for (const Problem& problem : reading.problems) {

@@ -23,8 +23,14 @@ void WriteProblems(net::OutBuffer& out, const Problems& problems) {
   const auto write = [&](Problem::Severity severity, std::string_view name) {
     for (const Problem& problem : problems) {
       if (problem.severity != severity || written == kMostProblems) continue;
-      out << (written++ == 0 ? "" : ",") << R"({"severity":")" << name << R"(","line":)"
-          << problem.at.line << R"(,"column":)" << problem.at.column << R"(,"in":")";
+      out << (written++ == 0 ? "" : ",") << R"({"severity":")" << name << '"';
+      if (!problem.at.file.is_main()) {
+        out << R"(,"file":")";
+        net::WriteJsonText(out, problem.at.file.path());
+        out << '"';
+      }
+      out << R"(,"line":)" << problem.at.line << R"(,"column":)" << problem.at.column
+          << R"(,"in":")";
       net::WriteJsonText(out, problem.where);
       out << R"(","message":")";
       net::WriteJsonText(out, problem.message);

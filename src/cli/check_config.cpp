@@ -18,11 +18,13 @@ void PrintJson(const std::string& file, const Problems& problems, std::size_t ru
   json::array list;
   for (const Problem& problem : problems) {
     const bool error = problem.severity == Problem::Severity::kError;
-    list.push_back(json::object{{"severity", error ? "error" : "warning"},
-                                {"line", problem.at.line},
-                                {"column", problem.at.column},
-                                {"where", problem.where},
-                                {"message", problem.message}});
+    json::object& entry =
+        list.emplace_back(json::object{{"severity", error ? "error" : "warning"}}).get_object();
+    if (!problem.at.file.is_main()) entry["file"] = json::string(problem.at.file.path());
+    entry["line"] = problem.at.line;
+    entry["column"] = problem.at.column;
+    entry["where"] = problem.where;
+    entry["message"] = problem.message;
   }
   out << json::serialize(json::object{
              {"file", file}, {"good", good}, {"rules", rules}, {"problems", std::move(list)}})

@@ -12,11 +12,14 @@ namespace {
 
 namespace json = boost::json;
 
-/// One line each: `12:5: error: rules[2].limit: ...`
+/// One line each: `12:5: error: rules[2].limit: ...`, after the name of an included file.
 void PrintProblems(const Members& answer, std::ostream& to, Colours colours) {
   for (const auto& entry : answer.Array("problems")) {
     const Members problem(entry);
     const std::string severity = Shown(problem.Text("severity"));
+    if (const std::string file = Shown(problem.Text("file")); !file.empty()) {
+      to << file << (problem.Whole("line") > 0 ? ":" : ": ");
+    }
     // Line 0: the file as a whole.
     if (problem.Whole("line") > 0) {
       to << problem.Whole("line") << ':' << problem.Whole("column") << ": ";

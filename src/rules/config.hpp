@@ -212,7 +212,8 @@ struct ConfigReading {
   std::optional<Config> config;
   Problems problems;  ///< In the order of the file; errors and warnings.
   /// What was read for it, each once, whether it could be read or not: the configuration's own file
-  /// first, if there is one, then those that `file:` values name. A change of any is one of it.
+  /// first, if there is one, then included files and patterns, then those that `file:` values name.
+  /// A change of any is one of the configuration.
   std::vector<FileSeen> files = {};
 };
 
@@ -220,11 +221,19 @@ struct ConfigReading {
 using Environment = std::optional<std::string> (*)(const std::string& name);
 [[nodiscard]] std::optional<std::string> ProcessEnvironment(const std::string& name);
 
-/// Reads YAML. All mistakes are told, not only the first. Never throws on any input; files above
-/// 16 MiB, nesting beyond 64 and aliases that unfold into more than a million nodes are refused.
-/// `file:` values are read relative to `folder`.
+/// Whether the files that a configuration includes are read.
+enum class Includes : std::uint8_t {
+  kRead,
+  kRefuse,  ///< `include` is an error, and no file is looked for.
+};
+
+/// Reads YAML. Reports all mistakes, not only the first. Never throws on any input; files above 16
+/// MiB, nesting beyond 64 and aliases that unfold into more than a million nodes are refused, for
+/// the configuration and all included files together. `file:` values and included files are read
+/// relative to `folder`, those of an included file relative to its own.
 [[nodiscard]] ConfigReading ParseConfig(std::string_view yaml, const std::string& folder = ".",
-                                        Environment environment = ProcessEnvironment);
+                                        Environment environment = ProcessEnvironment,
+                                        Includes includes = Includes::kRead);
 [[nodiscard]] ConfigReading LoadConfig(const std::string& file);
 
 }  // namespace tidegate

@@ -97,7 +97,7 @@ void ReadGateway(const ConfigValue& value, ConfigDraft& draft) {
   ReadSection(value, kGatewayKeys, draft.config.gateway);
 }
 
-/// A path that is not absolute begins in the configuration's folder, as that of a secret does.
+/// A path that is not absolute begins in the folder of the file that it is in, as that of a secret.
 void ReadAccessLog(const ConfigValue& value, ConfigDraft& draft) {
   draft.places.access_log = value.at();
   const auto text = value.Text("`stdout`, `stderr`, `off` or a file's path");
@@ -117,7 +117,7 @@ void ReadAccessLog(const ConfigValue& value, ConfigDraft& draft) {
                        " For a file of that name write " + Ticked("./" + *text));
   }
   const std::filesystem::path file =
-      (std::filesystem::path{value.context().folder()} / *text).lexically_normal();
+      (std::filesystem::path{value.context().FolderOf(value.at())} / *text).lexically_normal();
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) {

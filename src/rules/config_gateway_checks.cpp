@@ -73,7 +73,7 @@ void WarnAboutUnreachable(const Config& config, ReadContext& context) {
                                       [&](const RouteSpec& r) { return &r.match == wider; });
       context.Add(Problem::Severity::kWarning, route.at, RouteText(i),
                   "is never used: the first route that matches has a request, and " +
-                      Ticked(found->id) + " on line " + std::to_string(found->at.line) +
+                      Ticked(found->id) + " on " + LineOf(found->at, route.at) +
                       " matches all that this one does; put this one before it");
     }
     earlier.Add(route.match);

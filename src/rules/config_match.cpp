@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory_resource>
 
+#include "rules/ascii.hpp"
 #include "rules/config_sections.hpp"
 #include "rules/path.hpp"
 #include "rules/request_path.hpp"
@@ -16,7 +17,6 @@ constexpr std::string_view kEmptyList =
 constexpr std::size_t kMaxPath = 2'048;
 constexpr std::size_t kMaxHost = 255;
 
-char Lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 char Upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
 template <class F>

@@ -195,8 +195,7 @@ std::vector<OverrideSpec> ReadOverrides(const ConfigValue& value, const Override
     const auto [first, fresh] = seen.emplace(CanonicalOf(values, rule.per), identity.at());
     if (!fresh) {
       // The value may be somebody's API key, so it is not shown.
-      return identity.Error("has an override already, on line " +
-                            std::to_string(first->second.line));
+      return identity.Error("has an override already, on " + LineOf(first->second, identity.at()));
     }
     overrides.push_back({std::move(values), *quota, item.at()});
   });

@@ -7,6 +7,7 @@
 
 #include "rules/config.hpp"
 #include "rules/config_gateway.hpp"
+#include "rules/config_include.hpp"
 #include "rules/config_listen.hpp"
 #include "rules/config_sections.hpp"
 #include "rules/config_warnings.hpp"
@@ -35,6 +36,7 @@ constexpr std::array<ConfigKey<ConfigDraft>, 19> kConfigKeys = {{
     {"access_log", ReadAccessLog},
     {"routes", ReadRoutes},
     {"upstreams", ReadUpstreams},
+    {"include", [](const ConfigValue&, ConfigDraft&) {}},  // config_include.cpp has read it.
 }};
 
 void Tell(ReadContext& context, Position at, std::string where, std::string_view message) {
@@ -86,23 +88,30 @@ ConfigReading Failure(Problem problem) {
   return reading;
 }
 
-ConfigReading Parse(std::string_view yaml, const std::string& folder, Environment environment) {
+ConfigReading Parse(const MainFile& main, const std::string& folder, Environment environment) {
   ReadContext context(environment, folder);
-  const auto document = ParseYaml(yaml);
-  if (!document) {
-    Tell(context, document.error().at, {}, document.error().message);
-    return {.config = std::nullopt, .problems = context.TakeSorted()};
-  }
-  ConfigDraft draft;
-  const Where top;
-  ReadSection(ConfigValue(context, *document->root, top), kConfigKeys, draft);
-  CheckAcross(draft, context);
-  if (!context.has_errors()) WarnAbout(draft.config, draft.places, context);
+  const ConfigDocument document = ReadConfigDocument(main, context);
   ConfigReading reading;
-  if (!context.has_errors()) reading.config = std::move(draft.config);
+  if (document.root != nullptr) {
+    ConfigDraft draft;
+    const Where top;
+    ReadSection(ConfigValue(context, *document.root, top), kConfigKeys, draft);
+    CheckAcross(draft, context);
+    if (!context.has_errors()) WarnAbout(draft.config, draft.places, context);
+    if (!context.has_errors()) reading.config = std::move(draft.config);
+  }
   reading.problems = context.TakeSorted();
   reading.files = context.TakeFiles();
   return reading;
+}
+
+ConfigReading ParseSafely(const MainFile& main, const std::string& folder,
+                          Environment environment) {
+  try {
+    return Parse(main, folder, environment);
+  } catch (const std::exception& error) {  // Out of memory, at most.
+    return Failure({.at = {}, .where = {}, .message = error.what()});
+  }
 }
 
 /// The text of a configuration's file, or why there is none.
@@ -125,19 +134,16 @@ std::expected<std::string, std::string> ReadText(const std::string& file) {
 
 }  // namespace
 
-ConfigReading ParseConfig(std::string_view yaml, const std::string& folder,
-                          Environment environment) {
-  try {
-    return Parse(yaml, folder, environment);
-  } catch (const std::exception& error) {  // Out of memory, at most.
-    return Failure({.at = {}, .where = {}, .message = error.what()});
-  }
+ConfigReading ParseConfig(std::string_view yaml, const std::string& folder, Environment environment,
+                          Includes includes) {
+  return ParseSafely({.yaml = yaml, .includes = includes}, folder, environment);
 }
 
 ConfigReading LoadConfig(const std::string& file) {
   const auto text = ReadText(file);
   const std::string folder = std::filesystem::path(file).parent_path().string();
-  ConfigReading reading = text ? ParseConfig(*text, folder.empty() ? "." : folder)
+  ConfigReading reading = text ? ParseSafely({.yaml = *text, .path = file},
+                                             folder.empty() ? "." : folder, ProcessEnvironment)
                                : Failure({.at = {}, .where = {}, .message = text.error()});
   reading.files.insert(reading.files.begin(),
                        {.path = file, .content = text ? DigestOf(*text) : ContentDigest{}});

@@ -188,7 +188,7 @@ void ReadRoute(const ConfigValue& value, RouteIds& ids, ConfigDraft& config) {
       const Where where{.parent = &value.where(), .key = "id"};
       value.context().Error(draft.nodes.id->at, where,
                             Ticked(draft.spec.id) + " is the id of two routes; the first is on " +
-                                "line " + std::to_string(first->second.at.line));
+                                LineOf(first->second.at, draft.nodes.id->at));
     }
   }
   draft.spec.at = value.at();
@@ -213,8 +213,8 @@ void NameTheRest(const ConfigValue& value, const RouteIds& ids, ConfigDraft& dra
     const Where list{.parent = &value.where(), .key = {}, .index = taken->second.index};
     const Where where{.parent = &list, .key = "id"};
     value.context().Error(taken->second.at, where,
-                          Ticked(route.id) + " is what the route on line " +
-                              std::to_string(route.at.line) +
+                          Ticked(route.id) + " is what the route on " +
+                              LineOf(route.at, taken->second.at) +
                               " is called, since it has no id; choose another one, or give it one");
   }
 }

@@ -218,8 +218,8 @@ void ReadRule(const ConfigValue& value, RuleIds& ids, ConfigDraft& config) {
     const auto [first, fresh] = ids.emplace(*draft.id, draft.nodes.id->at);
     if (!fresh) {
       ErrorAt(value, draft.nodes.id, "id",
-              Ticked(*draft.id) + " is the id of two rules; the first is on line " +
-                  std::to_string(first->second.line));
+              Ticked(*draft.id) + " is the id of two rules; the first is on " +
+                  LineOf(first->second, draft.nodes.id->at));
     }
   }
   const auto quota = MakeQuota(value, draft);

@@ -66,7 +66,7 @@ std::optional<std::string> ConfigValue::Secret(std::size_t min_bytes, std::size_
   auto text = Text();
   if (!text) return std::nullopt;
   if (from_file) {
-    SecretFile file = ReadSecretFile(text->substr(5), context_->folder(), max_file);
+    SecretFile file = ReadSecretFile(text->substr(5), context_->FolderOf(at()), max_file);
     if (!file.seen.path.empty()) context_->NoteFile(std::move(file.seen));
     if (!file.content) {
       Error(file.content.error());

@@ -134,7 +134,7 @@ void ReadUpstreams(const ConfigValue& value, ConfigDraft& draft) {
     if (!IsId(name)) return key.Error(kIdGrammar);
     const auto [first, fresh] = seen.emplace(name, key.at());
     if (!fresh) {
-      return key.Error("stands here twice, first on line " + std::to_string(first->second.line));
+      return key.Error("stands here twice, first on " + LineOf(first->second, key.at()));
     }
     UpstreamDraft upstream;
     upstream.spec.name = name;

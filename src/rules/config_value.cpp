@@ -43,8 +43,6 @@ std::string_view ShownKey(std::string_view key) noexcept {
   return word && key.size() <= kLongest ? key : "*";
 }
 
-std::string AsLine(Position at) { return "line " + std::to_string(at.line); }
-
 }  // namespace
 
 void ConfigValue::Error(std::string_view message) const {
@@ -108,9 +106,11 @@ void ConfigValue::EachKey(std::span<const std::string_view> names,
     if (place == names.size()) {
       UnknownKey(key, names, absent);
     } else if (seen[place] != nullptr) {
-      context_->Error(
-          key.at, *where_,
-          "the key `" + key.text + "` stands here twice, first on " + AsLine(seen[place]->at));
+      const Position& first = seen[place]->at;
+      context_->Error(key.at, *where_,
+                      "the key `" + key.text + "` stands " +
+                          (first.file == key.at.file ? "here twice" : "in two files") +
+                          ", first on " + LineOf(first, key.at));
     } else {
       seen[place] = &key;
       const Where where{.parent = where_, .key = names[place]};

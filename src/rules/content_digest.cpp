@@ -10,6 +10,8 @@
 #include <memory>
 #include <system_error>
 
+#include "rules/file_pattern.hpp"
+
 namespace tidegate {
 
 ContentDigest DigestOf(std::string_view content) noexcept {
@@ -37,6 +39,17 @@ ContentDigest DigestOfFile(const std::string& path) {
   if (empty || !in.eof()) return {};
   const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
   return {hash.low64, hash.high64};
+}
+
+ContentDigest DigestOfNames(const std::vector<std::string>& names) {
+  std::string text = "names\n";
+  for (const std::string& name : names) text += name + "\n";
+  return DigestOf(text);
+}
+
+ContentDigest CurrentDigest(const FileSeen& seen) {
+  if (!seen.is_pattern) return DigestOfFile(seen.path);
+  return DigestOfNames(FilesMatching(seen.path).value_or(std::vector<std::string>{}));
 }
 
 }  // namespace tidegate

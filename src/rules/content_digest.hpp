@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidegate {
 
@@ -22,11 +23,19 @@ struct ContentDigest {
 /// Of what the file holds now. What is no regular file is not opened, since a pipe would block.
 [[nodiscard]] ContentDigest DigestOfFile(const std::string& path);
 
-/// A file and what it held when it was read.
+/// The digest of a list of names; never none().
+[[nodiscard]] ContentDigest DigestOfNames(const std::vector<std::string>& names);
+
+/// A file and what it held when it was read, or a pattern and the names of the files that it
+/// matched.
 struct FileSeen {
   std::string path = {};
   ContentDigest content = {};
+  bool is_pattern = false;
   friend bool operator==(const FileSeen&, const FileSeen&) = default;
 };
+
+/// The digest of what the file holds, or of the names that the pattern matches, now.
+[[nodiscard]] ContentDigest CurrentDigest(const FileSeen& seen);
 
 }  // namespace tidegate

@@ -2,6 +2,7 @@
 #include "rules/read_context.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <tuple>
 
 namespace tidegate {
@@ -55,6 +56,12 @@ std::string Where::Text() const {
   return Shortened(Escaped(text + std::string{key}));
 }
 
+std::string ReadContext::FolderOf(const Position& at) const {
+  if (at.file.is_main()) return folder_;
+  const std::string folder = std::filesystem::path(at.file.path()).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 void ReadContext::Add(Problem::Severity severity, Position at, std::string where,
                       std::string_view message) {
   if (severity == Problem::Severity::kError) errors_ = true;
@@ -83,7 +90,8 @@ Problems ReadContext::TakeSorted() {
   Problems problems = std::move(problems_);
   problems_.clear();
   std::stable_sort(problems.begin(), problems.end(), [](const Problem& a, const Problem& b) {
-    return std::tie(a.at.line, a.at.column) < std::tie(b.at.line, b.at.column);
+    return std::tuple(a.at.file.order(), a.at.line, a.at.column) <
+           std::tuple(b.at.file.order(), b.at.line, b.at.column);
   });
   if (problems.size() >= kMaxProblems) {
     problems.push_back({.severity = Problem::Severity::kError,

@@ -33,7 +33,10 @@ class ReadContext {
       : environment_(lookup), folder_(std::move(base)) {}
 
   [[nodiscard]] Environment environment() const noexcept { return environment_; }
+  /// The folder of the main file.
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+  /// The folder of the file that a value is in, where its relative paths begin.
+  [[nodiscard]] std::string FolderOf(const Position& at) const;
 
   /// Makes the message fit for a terminal: control characters as escapes, at most 500 bytes.
   void Add(Problem::Severity severity, Position at, std::string where, std::string_view message);
@@ -47,7 +50,7 @@ class ReadContext {
   [[nodiscard]] bool has_errors() const noexcept { return errors_; }
   /// Nothing more will be told.
   [[nodiscard]] bool full() const noexcept { return problems_.size() >= kMaxProblems; }
-  /// In the order of the file. The context is empty afterwards.
+  /// In the order of the files and of their lines. The context is empty afterwards.
   [[nodiscard]] Problems TakeSorted();
 
  private:

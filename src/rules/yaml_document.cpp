@@ -14,10 +14,10 @@ namespace tidegate {
 namespace {
 
 /// Behind the last character.
-Position EndOf(std::string_view text) noexcept {
+Position EndOf(std::string_view text, const SourceFile& file) {
   const auto lines = std::count(text.begin(), text.end(), '\n');
   const auto last = text.rfind('\n');  // npos + 1 is 0.
-  return {static_cast<int>(lines) + 1, static_cast<int>(text.size() - (last + 1)) + 1};
+  return {static_cast<int>(lines) + 1, static_cast<int>(text.size() - (last + 1)) + 1, file};
 }
 
 Problem Mistake(Position at, std::string message) {
@@ -35,7 +35,7 @@ std::string Text(const yaml_char_t* text) {
 /// libyaml's parser, event by event, over a text that outlives it.
 class Events {
  public:
-  explicit Events(std::string_view text) : end_(EndOf(text)) {
+  Events(std::string_view text, const SourceFile& file) : end_(EndOf(text, file)) {
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const yaml_char_t*>(text.data()),
@@ -57,7 +57,7 @@ class Events {
   /// Inside the text: libyaml begins a line where a text without a final newline ends.
   [[nodiscard]] Position At(const yaml_mark_t& mark) const noexcept {
     if (static_cast<int>(mark.line) >= end_.line) return end_;
-    return {static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
+    return {static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1, end_.file};
   }
 
   [[nodiscard]] Problem Why() const {
@@ -183,8 +183,8 @@ class Builder {
   std::unordered_map<std::string, const YamlNode*> anchors_;
 };
 
-std::expected<YamlDocument, Problem> Parse(std::string_view text) {
-  Events events(text);
+std::expected<YamlDocument, Problem> Parse(std::string_view text, const SourceFile& file) {
+  Events events(text, file);
   Builder builder;
   while (true) {
     const yaml_event_t* const event = events.Next();
@@ -201,13 +201,19 @@ std::expected<YamlDocument, Problem> Parse(std::string_view text) {
 
 }  // namespace
 
-std::expected<YamlDocument, Problem> ParseYaml(std::string_view text) {
+std::expected<YamlDocument, Problem> ParseYaml(std::string_view text, const SourceFile& file) {
+  const auto in_file = [&](Problem problem) {
+    problem.at.file = file;
+    return std::unexpected(std::move(problem));
+  };
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // A byte order mark.
-  if (auto problem = CheckYamlText(text)) return std::unexpected(*std::move(problem));
+  if (auto problem = CheckYamlText(text)) return in_file(*std::move(problem));
   try {
-    return Parse(text);
+    auto document = Parse(text, file);
+    if (!document) return in_file(std::move(document.error()));
+    return document;
   } catch (const std::exception& error) {
-    return std::unexpected(Mistake({}, std::string{"this cannot be read: "} + error.what()));
+    return in_file(Mistake({}, std::string{"this cannot be read: "} + error.what()));
   }
 }
 

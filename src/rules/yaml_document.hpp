@@ -43,6 +43,8 @@ inline constexpr std::int64_t kMaxYamlNodes = 1'000'000;
 /// Parses exactly one document, or says why not. Never throws and needs no deep stack, whatever the
 /// text: kMaxYamlDepth and kMaxYamlNodes (aliases unfolded) bound what comes of it, CheckYamlText
 /// what goes in.
-[[nodiscard]] std::expected<YamlDocument, Problem> ParseYaml(std::string_view text);
+/// Positions name `file`.
+[[nodiscard]] std::expected<YamlDocument, Problem> ParseYaml(std::string_view text,
+                                                             const SourceFile& file = {});
 
 }  // namespace tidegate

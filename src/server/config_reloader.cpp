@@ -86,13 +86,15 @@ void LogProblems(Problems problems, const std::string& file) {
     const Problem& problem = problems[i];
     const auto write = problem.severity == Problem::Severity::kError ? &Log::Error : &Log::Warning;
     // A problem without a line concerns the whole file: for example, it cannot be read.
+    std::string at(problem.FileOr(file));
     if (problem.at.line == 0 && problem.where.empty()) {
-      write(problem.message, {{"at", file}});
+      write(problem.message, {{"at", at}});
       continue;
     }
-    const std::string at =
-        file + ":" + std::to_string(problem.at.line) + ":" + std::to_string(problem.at.column);
-    write(problem.message, {{"at", problem.at.line == 0 ? file : at}, {"in", problem.where}});
+    if (problem.at.line > 0) {
+      at += ":" + std::to_string(problem.at.line) + ":" + std::to_string(problem.at.column);
+    }
+    write(problem.message, {{"at", at}, {"in", problem.where}});
   }
   if (problems.size() > kMost) {
     Log::Warning("the configuration has more problems: see `tidegate check-config`",

@@ -134,7 +134,7 @@ void ConfigWatch::Check() {
   WatchFolders();
   bool changed = false;
   for (FileSeen& file : files_) {
-    const ContentDigest now = DigestOfFile(file.path);
+    const ContentDigest now = CurrentDigest(file);
     // A file that is being replaced may be absent for a moment: not a change yet.
     if (now.none() || now == file.content) continue;
     file.content = now;

@@ -14,7 +14,9 @@ namespace tidegate {
 
 /// Watches a set of files and calls back when the content of one has changed: it was written in
 /// place, replaced by a rename, or reached through a symbolic link that was replaced, as with
-/// mounted configuration folders and renewed certificates.
+/// mounted configuration folders and renewed certificates. Calls back too when a pattern matches
+/// other files than before. Where a folder in a pattern is a pattern itself, only the folders
+/// before it are watched, and those of the files that matched.
 ///
 /// Watches every folder on the path of a file, or the nearest one that exists. Waits until there
 /// were no events for 100 ms, but at most 1 s, and calls back only if a content differs from the

@@ -130,6 +130,30 @@ TEST(Watch, AChangeBetweenLoadingAndWatchingIsSeen) {
   EXPECT_EQ(changes, 1);
 }
 
+TEST(Watch, SeesFilesThatBeginAndCeaseToMatchAPattern) {
+  Folder folder;
+  Folder::Write(folder.path / "t.yaml", "include: rules/*.yaml\n");
+  boost::asio::io_context context;
+  int changes = 0;
+  const std::string pattern = (folder.path / "rules" / "*.yaml").string();
+  ConfigWatch watch(context, {{.path = pattern, .content = DigestOfNames({}), .is_pattern = true}},
+                    [&] { ++changes; });
+  context.run_for(300ms);
+  EXPECT_EQ(changes, 0);
+  fs::create_directories(folder.path / "rules");
+  context.run_for(500ms);
+  EXPECT_EQ(changes, 0) << "an empty folder";
+  Folder::Write(folder.path / "rules" / "a.yaml", "a");
+  context.run_for(500ms);
+  EXPECT_EQ(changes, 1);
+  Folder::Write(folder.path / "rules" / "a.txt", "a");
+  context.run_for(500ms);
+  EXPECT_EQ(changes, 1);
+  fs::remove(folder.path / "rules" / "a.yaml");
+  context.run_for(500ms);
+  EXPECT_EQ(changes, 2);
+}
+
 TEST(Watch, ASymlinkSwapIsSeen) {
   Folder folder;
   fs::create_directories(folder.path / "v1");

@@ -210,6 +210,9 @@ void Reloads(Witness& witness) {
             .needs_restart = {"limits"},
             .problems = ParseConfig("rules: [ { id: r, per: header:x, limit: 1/s } ]").problems};
   EXPECT_EQ(report.problems.size(), 1u) << "whoever can invent headers has no limit";
+  report.problems.push_back({.at = {.line = 3, .column = 5, .file = SourceFile("rules/a.yaml", 1)},
+                             .where = "rules[1].limit",
+                             .message = "in an included file"});
   EXPECT_TRUE(
       Soon([&] { return AskAdmin(service.admin(), "POST", "/v1/reload", "{}").status == 200; }));
   op.Post("/v1/reload", "{}");
