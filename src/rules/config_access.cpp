@@ -11,8 +11,8 @@ namespace {
 using May = TokenSpec::May;
 
 constexpr std::size_t kMaxTokens = 1'000;
-constexpr std::size_t kMinToken = 16;
-constexpr std::size_t kMaxToken = 128;
+constexpr std::size_t kMinAccessToken = 16;
+constexpr std::size_t kMaxAccessToken = 128;
 
 /// Takes the first word off `line`; empty: there is none.
 std::string_view TakeWord(std::string_view& line) noexcept {
@@ -37,7 +37,7 @@ bool IsPrintable(std::string_view word) noexcept {
 /// What is wrong with a token; empty: nothing.
 std::string Objection(std::string_view token) {
   if (token.empty()) return "has a name, but no token; write `NAME TOKEN`";
-  if (token.size() < kMinToken || token.size() > kMaxToken) {
+  if (token.size() < kMinAccessToken || token.size() > kMaxAccessToken) {
     return "the token has " + std::to_string(token.size()) +
            " characters, and should have 16 to 128; `openssl rand -hex 32` makes a good one";
   }

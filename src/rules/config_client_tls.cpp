@@ -14,13 +14,13 @@
 namespace tidegate {
 namespace {
 
-struct TlsDraft {
+struct ClientTlsDraft {
   const ClientTlsWords& words;
   ClientTls tls = {};
   KeyPairDraft pair = {};
 };
 
-void ReadServerName(const ConfigValue& value, TlsDraft& draft) {
+void ReadServerName(const ConfigValue& value, ClientTlsDraft& draft) {
   const std::string example = Ticked(draft.words.name_example);
   const auto text = value.Text("a name, as in " + example);
   if (!text) return;
@@ -35,7 +35,7 @@ void ReadServerName(const ConfigValue& value, TlsDraft& draft) {
   draft.tls.server_name = std::move(name);
 }
 
-void ReadVerify(const ConfigValue& value, TlsDraft& draft) {
+void ReadVerify(const ConfigValue& value, ClientTlsDraft& draft) {
   const auto verify = value.Bool();
   if (!verify) return;
   draft.tls.verify = *verify;
@@ -45,19 +45,19 @@ void ReadVerify(const ConfigValue& value, TlsDraft& draft) {
                 "authority as `ca`");
 }
 
-constexpr std::array<ConfigKey<TlsDraft>, 5> kTlsKeys = {{
-    {"ca", [](const ConfigValue& v, TlsDraft& d) { d.tls.ca_pem = ReadCertificates(v); }},
+constexpr std::array<ConfigKey<ClientTlsDraft>, 5> kClientTlsKeys = {{
+    {"ca", [](const ConfigValue& v, ClientTlsDraft& d) { d.tls.ca_pem = ReadCertificates(v); }},
     {"server_name", ReadServerName},
-    {"certificate", [](const ConfigValue& v, TlsDraft& d) { ReadCertificate(v, d.pair); }},
-    {"key", [](const ConfigValue& v, TlsDraft& d) { ReadKey(v, d.pair); }},
+    {"certificate", [](const ConfigValue& v, ClientTlsDraft& d) { ReadCertificate(v, d.pair); }},
+    {"key", [](const ConfigValue& v, ClientTlsDraft& d) { ReadKey(v, d.pair); }},
     {"verify", ReadVerify},
 }};
 
 }  // namespace
 
 ClientTls ReadClientTls(const ConfigValue& section, const ClientTlsWords& words) {
-  TlsDraft draft{.words = words};
-  ReadSection(section, kTlsKeys, draft);
+  ClientTlsDraft draft{.words = words};
+  ReadSection(section, kClientTlsKeys, draft);
   JudgeKeyPair(section, draft.pair, KeyPair::kOptional);
   draft.tls.certificate_pem = std::move(draft.pair.certificate_pem);
   draft.tls.key_pem = std::move(draft.pair.key_pem);
@@ -65,7 +65,7 @@ ClientTls ReadClientTls(const ConfigValue& section, const ClientTlsWords& words)
 }
 
 void AppendClientTlsKeys(std::string_view section, std::vector<SectionKeys>& sections) {
-  sections.push_back(KeysOf(section, kTlsKeys));
+  sections.push_back(KeysOf(section, kClientTlsKeys));
 }
 
 }  // namespace tidegate

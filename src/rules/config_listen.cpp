@@ -117,13 +117,13 @@ void ReadGatewayDoor(const ConfigValue& value, ConfigDraft& draft) {
       "key, and to let in known clients only write `client_certificates: required` in its `tls`");
 }
 
-using L = Config::Listen;
+using ListenMembers = Config::Listen;
 using P = ConfigPlaces;
 constexpr std::array<ConfigKey<ConfigDraft>, 4> kListenKeys = {{
-    {"api", ReadDoorOf<&L::api, &P::api>},
-    {"admin", ReadDoorOf<&L::admin, &P::admin>},
+    {"api", ReadDoorOf<&ListenMembers::api, &P::api>},
+    {"admin", ReadDoorOf<&ListenMembers::admin, &P::admin>},
     {"gateway", ReadGatewayDoor},
-    {"resp", ReadDoorOf<&L::resp, &P::resp>},
+    {"resp", ReadDoorOf<&ListenMembers::resp, &P::resp>},
 }};
 constexpr std::array<AbsentKey, 1> kListenAbsent = {{{"grpc", "has no gRPC door"}}};
 

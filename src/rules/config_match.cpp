@@ -145,7 +145,7 @@ void ReadHeaders(const ConfigValue& value, MatchSpec& match) {
 }
 
 /// How deep `any` and `not` may stand in each other.
-constexpr int kMaxDepth = 4;
+constexpr int kMaxMatchDepth = 4;
 
 /// A match and how many matches it stands in.
 struct MatchDraft {
@@ -206,18 +206,20 @@ constexpr std::array<ConfigKey<MatchDraft>, 7> kMatchKeys = {{
 }};
 
 void ReadNested(const ConfigValue& value, int depth, MatchSpec& match) {
-  if (depth > kMaxDepth) {
+  if (depth > kMaxMatchDepth) {
     return value.Error("`any` and `not` stand in each other more than 4 levels deep");
   }
   MatchDraft draft{.spec = match, .depth = depth};
   ReadSection(value, kMatchKeys, draft);
 }
 
-void ReadMatches(const ConfigValue& value, std::string_view verb, std::vector<MatchSpec>& matches) {
+void ReadMatches(const ConfigValue& value, std::string_view verb, std::vector<MatchSpec>& matches,
+                 std::vector<Position>& places) {
   value.EachItem([&](const ConfigValue& item) {
     if (item.is_map() && item.node().children.empty()) {
       return item.Error("an empty match would " + std::string{verb} + " everybody; say whom");
     }
+    places.push_back(item.at());
     ReadMatch(item, matches.emplace_back());
   });
 }
@@ -232,11 +234,11 @@ std::optional<std::string> HeaderName(std::string_view text) {
 void ReadMatch(const ConfigValue& value, MatchSpec& match) { ReadNested(value, 0, match); }
 
 void ReadDeny(const ConfigValue& value, ConfigDraft& draft) {
-  ReadMatches(value, "deny", draft.config.deny);
+  ReadMatches(value, "deny", draft.config.deny, draft.places.deny);
 }
 
 void ReadExempt(const ConfigValue& value, ConfigDraft& draft) {
-  ReadMatches(value, "exempt", draft.config.exempt);
+  ReadMatches(value, "exempt", draft.config.exempt, draft.places.exempt);
 }
 
 void AppendMatchKeys(std::vector<SectionKeys>& sections) {

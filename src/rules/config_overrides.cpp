@@ -63,6 +63,13 @@ std::string WhyNever(const Source& source, const std::string& value) {
   return {};
 }
 
+void WarnAboutStar(const ConfigValue& value, std::string_view text) {
+  if (text.find('*') == std::string_view::npos) return;
+  value.Warning(
+      "`*` is matched literally, so nobody else has this limit; overrides name one identity each: "
+      "write one for each, or a rule of its own with a `match`");
+}
+
 bool NeedsValue(const Per::Part& part) noexcept {
   return part.front().kind != Source::Kind::kConst;
 }
@@ -96,6 +103,7 @@ class IdentityReader {
     auto text = value_.Text("an identity: a text, or a map from source to value");
     if (!text) return;
     if (std::string why = WhyNever(part->front(), *text); !why.empty()) return value_.Error(why);
+    WarnAboutStar(value_, *text);
     values_.push_back({{}, *std::move(text)});
   }
 
@@ -117,6 +125,7 @@ class IdentityReader {
     auto text = value.Text();
     if (!text) return;
     if (std::string why = WhyNever(*source, *text); !why.empty()) return value.Error(why);
+    WarnAboutStar(value, *text);
     values_.push_back({source->Text(), *std::move(text)});
   }
 

@@ -12,7 +12,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::size_t kMaxPath = 2'048;
+constexpr std::size_t kMaxPlainPath = 2'048;
 
 /// A route's keys as they were read; `nodes` tell what was written, good or bad.
 struct RouteDraft {
@@ -51,7 +51,7 @@ struct RewriteDraft {
 std::string ReadPlainPath(const ConfigValue& value) {
   const auto text = value.Text("a path, as in `/v1`");
   if (!text) return {};
-  if (!text->starts_with('/') || text->size() > kMaxPath) {
+  if (!text->starts_with('/') || text->size() > kMaxPlainPath) {
     value.Error("should be a path that begins with `/`, of at most 2,048 characters");
     return {};
   }

@@ -30,6 +30,7 @@ struct RuleDraft {
 
   struct Nodes {
     const YamlNode* id = nullptr;
+    const YamlNode* match = nullptr;
     const YamlNode* per = nullptr;
     const YamlNode* limit = nullptr;
     const YamlNode* burst = nullptr;
@@ -125,7 +126,11 @@ constexpr std::array<Choice<Mode>, 2> kModes = {
 
 constexpr std::array<ConfigKey<RuleDraft>, 11> kRuleKeys = {{
     {"id", ReadId},
-    {"match", [](const ConfigValue& v, RuleDraft& d) { ReadMatch(v, d.match); }},
+    {"match",
+     [](const ConfigValue& v, RuleDraft& d) {
+       d.nodes.match = &v.node();
+       ReadMatch(v, d.match);
+     }},
     {"per", ReadPer},
     {"limit", ReadLimit},
     {"burst", ReadBurst},
@@ -235,8 +240,9 @@ void ReadRule(const ConfigValue& value, RuleIds& ids, ConfigDraft& config) {
   config.config.rules.push_back({*std::move(draft.id), std::move(draft.match), std::move(draft.per),
                                  *quota, std::move(draft.cost), draft.on_failure, draft.mode,
                                  std::move(overrides), value.at()});
-  config.places.rules.push_back({value.where().index, draft.nodes.per->at,
-                                 draft.nodes.cost != nullptr ? draft.nodes.cost->at : Position{}});
+  const auto place = [](const YamlNode* node) { return node != nullptr ? node->at : Position{}; };
+  config.places.rules.push_back({value.where().index, place(draft.nodes.per),
+                                 place(draft.nodes.cost), place(draft.nodes.match)});
 }
 
 }  // namespace
@@ -251,6 +257,7 @@ bool IsId(std::string_view text) noexcept {
 
 void ReadRules(const ConfigValue& value, ConfigDraft& draft) {
   RuleIds ids;
+  draft.places.rule_list = value.at();
   if (value.is_list()) draft.config.rules.reserve(value.node().children.size());
   value.EachItem([&](const ConfigValue& item) { ReadRule(item, ids, draft); });
 }

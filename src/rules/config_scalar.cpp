@@ -16,13 +16,14 @@ std::string TickedShort(std::string_view text) {
   return "`" + std::string{text} + "`";
 }
 
-bool IsDigit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool IsDecimalDigit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 /// `-?[1-9][0-9]*` or `0`: what every reader of YAML, old or new, takes for the same number.
 bool IsPlainDecimal(std::string_view text) noexcept {
   if (text == "0") return true;
   if (text.starts_with('-')) text.remove_prefix(1);
-  return !text.empty() && text.front() != '0' && std::all_of(text.begin(), text.end(), IsDigit);
+  return !text.empty() && text.front() != '0' &&
+         std::all_of(text.begin(), text.end(), IsDecimalDigit);
 }
 
 std::string SizeText(std::int64_t bytes) {

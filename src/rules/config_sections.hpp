@@ -19,9 +19,10 @@ namespace tidegate {
 /// Where things stand in the file that are judged only when all of it is read.
 struct ConfigPlaces {
   struct Rule {
-    std::size_t index = 0;  ///< In the file; rules with errors leave gaps.
+    std::size_t index = 0;  ///< In the list; rules with errors leave gaps.
     Position per;
     Position cost;
+    Position match;
   };
   Position store;
   Position on_failure;  ///< Of the store.
@@ -45,7 +46,10 @@ struct ConfigPlaces {
   Position hops;
   bool trusts = false;                    ///< `trusted_proxies` has entries, good or bad.
   std::vector<Position> trusted_proxies;  ///< One per network.
-  std::vector<Rule> rules;                ///< One per rule.
+  Position rule_list;
+  std::vector<Rule> rules;       ///< One per rule.
+  std::vector<Position> deny;    ///< One per entry.
+  std::vector<Position> exempt;  ///< One per entry.
   struct Route {
     std::size_t index = 0;
     Position upstream;  ///< Line 0: not written.

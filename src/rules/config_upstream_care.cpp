@@ -15,7 +15,7 @@ using Health = UpstreamSpec::Health;
 using Ejection = UpstreamSpec::Ejection;
 using Retries = UpstreamSpec::Retries;
 
-constexpr std::size_t kMaxPath = 2'048;
+constexpr std::size_t kMaxHealthPath = 2'048;
 
 struct HealthDraft {
   Health health;
@@ -31,7 +31,7 @@ void ReadHealthPath(const ConfigValue& value, HealthDraft& draft) {
   const auto normal = NormalizePath(path, Slashes::kKeep, memory);
   const bool plain = std::all_of(text->begin(), text->end(),
                                  [](char c) { return c > ' ' && c < 127 && c != '#'; });
-  if (!normal || !plain || text->size() > kMaxPath) {
+  if (!normal || !plain || text->size() > kMaxHealthPath) {
     return value.Error(
         "should be a path of plain ASCII that begins with `/`, as in `/healthz` or "
         "`/healthz?full`");

@@ -22,6 +22,16 @@ bool IsFixedPath(std::string_view path) noexcept {
   return !path.ends_with("/**") && path.find("/:") == std::string_view::npos;
 }
 
+/// Whether a list of a match, or that of each of its alternatives, leaves no choice: `is_fixed` is
+/// true for all of its entries.
+template <class F>
+bool IsFixed(const MatchSpec& match, std::vector<std::string> MatchSpec::*list, F is_fixed) {
+  if (!(match.*list).empty() && std::ranges::all_of(match.*list, is_fixed)) return true;
+  return !match.any.empty() && std::ranges::all_of(match.any, [&](const MatchSpec& spec) {
+    return IsFixed(spec, list, is_fixed);
+  });
+}
+
 /// Whether a client can come with another value of `source` whenever it likes, and still match.
 bool CanInvent(const Config& config, const RuleSpec& rule, const Source& source) {
   const MatchSpec& match = rule.match;
@@ -33,14 +43,12 @@ bool CanInvent(const Config& config, const RuleSpec& rule, const Source& source)
     case Source::Kind::kJwt:
       return config.identity.jwt && config.identity.jwt->unverified;
     case Source::Kind::kPath:
-      return match.paths.empty() ||
-             !std::all_of(match.paths.begin(), match.paths.end(), IsFixedPath);
+      return !IsFixed(match, &MatchSpec::paths, IsFixedPath);
     case Source::Kind::kMethod:
-      return match.methods.empty();
+      return !IsFixed(match, &MatchSpec::methods, [](const std::string&) { return true; });
     case Source::Kind::kHost:
-      return match.hosts.empty() ||
-             std::any_of(match.hosts.begin(), match.hosts.end(),
-                         [](const std::string& host) { return host.starts_with("*."); });
+      return !IsFixed(match, &MatchSpec::hosts,
+                      [](const std::string& host) { return !host.starts_with("*."); });
     case Source::Kind::kClientIp:
     case Source::Kind::kRoute:
     case Source::Kind::kConst:
@@ -148,6 +156,7 @@ void WarnAbout(const Config& config, const ConfigPlaces& places, ReadContext& co
   WarnAboutTrust(config, places, context);
   WarnAboutCosts(config, places, context);
   WarnAboutCounting(config, places, context);
+  WarnAboutEscapes(config, places, context);
   WarnAboutGateway(config, places, context);
 }
 

@@ -12,4 +12,10 @@ class ReadContext;
 /// addresses that many share, trust that anybody can claim. None of them stops a start.
 void WarnAbout(const Config& config, const ConfigPlaces& places, ReadContext& context);
 
+/// Warns about requests that escape the rules that seem to limit them.
+void WarnAboutEscapes(const Config& config, const ConfigPlaces& places, ReadContext& context);
+
+/// Whether the case of paths is ignored.
+[[nodiscard]] bool IgnoresCase(const Config& config);
+
 }  // namespace tidegate

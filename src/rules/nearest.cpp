@@ -8,7 +8,7 @@ namespace tidegate {
 namespace {
 
 /// Longer words are no slip of the fingers, and the table below stays small.
-constexpr std::size_t kLongest = 40;
+constexpr std::size_t kLongestWord = 40;
 
 char Folded(char c) noexcept {
   if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
@@ -16,9 +16,9 @@ char Folded(char c) noexcept {
 }
 
 /// Insertions, deletions, changes and swaps of neighbours that lead from `a` to `b`.
-/// REQUIRES: neither is longer than kLongest.
+/// REQUIRES: neither is longer than kLongestWord.
 std::size_t Distance(std::string_view a, std::string_view b) noexcept {
-  std::array<std::array<std::size_t, kLongest + 1>, kLongest + 1> d{};
+  std::array<std::array<std::size_t, kLongestWord + 1>, kLongestWord + 1> d{};
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
   for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -38,11 +38,11 @@ std::size_t Distance(std::string_view a, std::string_view b) noexcept {
 
 std::optional<std::string_view> Nearest(std::string_view text,
                                         std::span<const std::string_view> candidates) {
-  if (text.empty() || text.size() > kLongest) return std::nullopt;
+  if (text.empty() || text.size() > kLongestWord) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t least = std::max<std::size_t>(1, text.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
-    if (candidate.size() > kLongest) continue;
+    if (candidate.size() > kLongestWord) continue;
     const std::size_t distance = Distance(text, candidate);
     if (distance < least && distance < candidate.size()) {
       least = distance;

@@ -49,6 +49,10 @@ TEST(ConfigWarnings, AFixedMatchLeavesNothingToMakeUp) {
   EXPECT_THAT(Warned(Rules({"per: path, match: { path: [/a, /b] }"})), Not(HasSubstr(kFresh)));
   EXPECT_THAT(Warned(Rules({"per: path, match: { path: [/a, /b/**] }"})), HasSubstr(kFresh));
   EXPECT_THAT(Warned(Rules({"per: path, match: { path: '/a/:id' }"})), HasSubstr(kFresh));
+  EXPECT_THAT(Warned(Rules({"per: path, match: { any: [ { path: /a }, { path: /b } ] }"})),
+              Not(HasSubstr(kFresh)));
+  EXPECT_THAT(Warned(Rules({"per: path, match: { any: [ { path: /a }, { method: GET } ] }"})),
+              HasSubstr(kFresh));
   EXPECT_THAT(Warned(Rules({"per: method, match: { method: [GET] }"})), Not(HasSubstr(kFresh)));
   EXPECT_THAT(Warned(Rules({"per: host, match: { host: a.b }"})), Not(HasSubstr(kFresh)));
   EXPECT_THAT(Warned(Rules({"per: host, match: { host: '*.b' }"})), HasSubstr(kFresh));
