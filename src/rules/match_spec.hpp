@@ -22,8 +22,8 @@ struct MatchSpec {
   std::vector<std::string> methods;  ///< `GET`, ...
   std::vector<Header> headers;       ///< All must match.
   std::vector<Network> client_ips;
-  std::vector<MatchSpec> any;   ///< If there are any, at least one of them must match.
-  std::vector<MatchSpec> none;  ///< `not`: none of them may match.
+  std::vector<MatchSpec> any = {};   ///< If there are any, at least one of them must match.
+  std::vector<MatchSpec> none = {};  ///< `not`: none of them may match.
 
   friend bool operator==(const MatchSpec&, const MatchSpec&) = default;
 };

@@ -145,6 +145,28 @@ TEST_F(CommandsTest, Listings) {
   EXPECT_THAT(Out(), HasSubstr("client_ip                     everything\n"));
 }
 
+TEST_F(CommandsTest, ListsAlternativesAndExceptionsOfRules) {
+  FakeAdmin server([](const Question&) {
+    return Reply{200, R"({"rules":[{"rule":"r","per":"const","match":{"path":["/v1/**"],)"
+                      R"("any":[{"path":["/a"]},{"method":["POST"],"host":["x"]}],)"
+                      R"("not":[{"path":["/v1/health"]}]}}]})"};
+  });
+  EXPECT_EQ(ListRules(To(server), console_), kOk);
+  EXPECT_THAT(Out(), HasSubstr("/v1/** any (/a | POST x) not (/v1/health)\n"));
+}
+
+TEST_F(CommandsTest, NamesTheIncludedFileOfAProblem) {
+  FakeAdmin server([](const Question&) {
+    return Reply{
+        200,
+        R"({"applied":true,"rules":1,"needs_restart":[],"left_out":0,"problems":[)"
+        R"({"severity":"warning","file":"rules/a.yaml","line":3,"column":5,"in":"rules[1]",)"
+        R"("message":"m"},{"severity":"warning","line":2,"column":1,"in":"","message":"n"}]})"};
+  });
+  EXPECT_EQ(Reload(To(server), console_), kOk);
+  EXPECT_THAT(Out(), StartsWith("rules/a.yaml:3:5: warning: rules[1]: m\n2:1: warning: n\n"));
+}
+
 TEST_F(CommandsTest, Status) {
   EXPECT_EQ(cli::Status(To(fake_), console_), kOk);
   EXPECT_THAT(Out(), StartsWith("server      tidegate 0.1.0, node k3Jx0aB1, up 1 s, 2 threads\n"
