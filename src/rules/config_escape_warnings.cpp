@@ -22,14 +22,6 @@ std::string Entry(std::string_view list, std::size_t index, std::string_view key
   return std::string(list) + "[" + std::to_string(index) + "]" + std::string(key);
 }
 
-/// Calls `visit` for every header condition of a match, also in `any` and `none`.
-template <class F>
-void EachHeader(const MatchSpec& match, const F& visit) {
-  for (const MatchSpec::Header& header : match.headers) visit(header);
-  for (const MatchSpec& spec : match.any) EachHeader(spec, visit);
-  for (const MatchSpec& spec : match.none) EachHeader(spec, visit);
-}
-
 /// Whether clients decide what a header holds. Headers of proxies are theirs, if there are any.
 bool IsChosen(const Config& config, std::string_view header) {
   constexpr std::array<std::string_view, 5> kOfProxies = {
@@ -194,7 +186,7 @@ std::string_view LoginPathOf(const MatchSpec& match) {
 }
 
 void WarnAboutCase(const Config& config, const ConfigPlaces& places, ReadContext& context) {
-  if (IgnoresCase(config)) return;
+  if (config.paths.ignore_case) return;
   const auto warn = [&](const MatchSpec& match, const Position& at, const std::string& where,
                         std::string_view outcome) {
     const std::string_view path = LoginPathOf(match);
@@ -226,8 +218,8 @@ void WarnAboutUnderscores(const Config& config, const ConfigPlaces& places, Read
   const auto warn = [&](const Position& at, std::string where, std::string_view header) {
     WarnAt(context, at, std::move(where),
            "the gateway drops the header `" + std::string(header) +
-               "`, because its name contains `_`, so upstreams never see the value that counts "
-               "here; use a name with `-`, or write `gateway: {underscores: true}`");
+               "`, because its name contains `_`, so neither rules nor upstreams see it; use a "
+               "name with `-`, or write `gateway: {underscores: true}`");
   };
   const auto warn_of_match = [&](const MatchSpec& match, const Position& at,
                                  const std::string& where) {
@@ -257,9 +249,6 @@ void WarnAboutUnderscores(const Config& config, const ConfigPlaces& places, Read
 }
 
 }  // namespace
-
-// The configuration has no such option yet.
-bool IgnoresCase(const Config& /*config*/) { return false; }
 
 void WarnAboutEscapes(const Config& config, const ConfigPlaces& places, ReadContext& context) {
   bool compared = WarnAboutChosenHeaders(config, places, context);

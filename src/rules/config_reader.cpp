@@ -16,7 +16,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 19> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 20> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
     {"access", ReadAccess},

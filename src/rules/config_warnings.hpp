@@ -15,7 +15,4 @@ void WarnAbout(const Config& config, const ConfigPlaces& places, ReadContext& co
 /// Warns about requests that escape the rules that seem to limit them.
 void WarnAboutEscapes(const Config& config, const ConfigPlaces& places, ReadContext& context);
 
-/// Whether the case of paths is ignored.
-[[nodiscard]] bool IgnoresCase(const Config& config);
-
 }  // namespace tidegate

@@ -12,6 +12,8 @@ void IgnorePathCase(MatchSpec& spec) {
     std::pmr::monotonic_buffer_resource memory;
     path = std::string(CanonicalPath(path, /*ignore_case=*/true, memory));
   }
+  for (MatchSpec& inner : spec.any) IgnorePathCase(inner);
+  for (MatchSpec& inner : spec.none) IgnorePathCase(inner);
 }
 
 }  // namespace tidegate

@@ -31,4 +31,12 @@ struct MatchSpec {
 /// Turns path patterns to lower case, for configurations that ignore the case of paths.
 void IgnorePathCase(MatchSpec& spec);
 
+/// Calls `visit` for every header condition, also in `any` and `none`.
+template <class Visit>
+void EachHeader(const MatchSpec& spec, const Visit& visit) {
+  for (const MatchSpec::Header& header : spec.headers) visit(header);
+  for (const MatchSpec& inner : spec.any) EachHeader(inner, visit);
+  for (const MatchSpec& inner : spec.none) EachHeader(inner, visit);
+}
+
 }  // namespace tidegate

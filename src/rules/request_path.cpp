@@ -184,7 +184,7 @@ std::size_t EncodedSpaceAtEnd(std::string_view segment) noexcept {
 }
 
 /// Removes white space at both ends of a segment, and dots at its end.
-std::string_view Trimmed(std::string_view segment) noexcept {
+std::string_view TrimmedSegment(std::string_view segment) noexcept {
   while (const std::size_t size = EncodedSpaceAtBegin(segment)) segment.remove_prefix(size);
   while (true) {
     const std::size_t size = segment.ends_with('.') ? 1 : EncodedSpaceAtEnd(segment);
@@ -196,7 +196,7 @@ std::string_view Trimmed(std::string_view segment) noexcept {
 /// Returns a segment of a canonical path as lenient servers read it. Never makes it empty.
 std::string_view Lenient(std::string_view segment) noexcept {
   segment = segment.substr(0, segment.find(';'));
-  const std::string_view trimmed = Trimmed(segment);
+  const std::string_view trimmed = TrimmedSegment(segment);
   return trimmed.empty() ? segment : trimmed;
 }
 
@@ -222,7 +222,7 @@ std::string_view LenientPath(std::string_view canonical, std::pmr::memory_resour
   // White space or dots behind the last slash are removed together with the slash.
   for (std::size_t slash = 0; lenient.size() > 1;) {
     slash = lenient.rfind('/');
-    if (!Trimmed(lenient.substr(slash + 1)).empty()) break;
+    if (!TrimmedSegment(lenient.substr(slash + 1)).empty()) break;
     lenient = lenient.substr(0, std::max<std::size_t>(slash, 1));
   }
   return lenient == canonical ? canonical : lenient;

@@ -137,6 +137,11 @@ bool RuleSet::ReadsSpelling(std::string_view name) const noexcept {
   });
 }
 
+void RuleSet::NoteHeaders(const MatchSpec& spec) {
+  EachHeader(spec,
+             [this](const MatchSpec::Header& header) { headers_read_.push_back(header.name); });
+}
+
 void RuleSet::NoteHeaders(const RuleSpec& spec) {
   for (const Per::Part& part : spec.per.parts) {
     for (const Source& source : part) {
@@ -145,7 +150,7 @@ void RuleSet::NoteHeaders(const RuleSpec& spec) {
       if (source.kind == Source::Kind::kJwt) headers_read_.emplace_back("authorization");
     }
   }
-  for (const MatchSpec::Header& header : spec.match.headers) headers_read_.push_back(header.name);
+  NoteHeaders(spec.match);
   if (spec.cost.kind == CostSpec::Kind::kHeader) headers_read_.push_back(spec.cost.header);
 }
 
@@ -160,9 +165,7 @@ std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
     set->NoteHeaders(spec);
   }
   for (const auto* const specs : {&config.deny, &config.exempt}) {
-    for (const MatchSpec& spec : *specs) {
-      for (const auto& header : spec.headers) set->headers_read_.push_back(header.name);
-    }
+    for (const MatchSpec& spec : *specs) set->NoteHeaders(spec);
   }
   std::ranges::sort(set->headers_read_);
   const auto same = std::ranges::unique(set->headers_read_);

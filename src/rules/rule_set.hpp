@@ -167,6 +167,7 @@ class RuleSet {
   [[nodiscard]] Result<std::string_view> IdentityOf(const Rule& rule, const RequestView& request,
                                                     const Charges& charges,
                                                     std::pmr::memory_resource& memory) const;
+  void NoteHeaders(const MatchSpec& spec);
   void NoteHeaders(const RuleSpec& spec);
 
   std::shared_ptr<const Identifier> identifier_;

@@ -130,7 +130,7 @@ TEST_F(VanishedClientTest, RespDropsAllCallsOfAPipeline) {
 
 TEST_F(VanishedClientTest, GatewayEndsItsPassage) {
   Begin();
-  Gateway gateway(reactor_, late_->pipeline, {.limits = {}});
+  Gateway gateway(reactor_, late_->pipeline, {});
   Listen<GatewayListener>(gateway);
   Vanish("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 1);
   EXPECT_THAT(AskAgain("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "r=99"),
@@ -140,7 +140,7 @@ TEST_F(VanishedClientTest, GatewayEndsItsPassage) {
 
 TEST_F(VanishedClientTest, GatewayReleasesLeaseGrantedAfterTheClientLeft) {
   Begin(kLeases);
-  Gateway gateway(reactor_, late_->pipeline, {.limits = {}});
+  Gateway gateway(reactor_, late_->pipeline, {});
   Listen<GatewayListener>(gateway);
   Vanish("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 1);
   EXPECT_EQ(late_->store.held, 0u);  // FinishAll has answered the release, too.

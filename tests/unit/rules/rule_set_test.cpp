@@ -360,8 +360,9 @@ deny: [{ header: { x-bad: "1" } }]
 rules:
   - { id: a, match: { header: { x-plan: pro } }, per: "header:x-key | cookie:sid", limit: 1/s,
       cost: "header:x-cost" }
+  - { id: b, match: { not: { any: [{ header: { x-deep: "1" } }] } }, per: const, limit: 1/s }
 )");
-  for (const char* name : {"X-Bad", "x-plan", "X-KEY", "Cookie", "x-cost"}) {
+  for (const char* name : {"X-Bad", "x-plan", "X-KEY", "Cookie", "x-cost", "x-deep"}) {
     EXPECT_TRUE(rules->ReadsHeader(name)) << name;
   }
   EXPECT_FALSE(rules->ReadsHeader("authorization"));
