@@ -74,7 +74,7 @@ struct SegmentReading {
   explicit SegmentReading(std::string_view decoded) noexcept
       : has_parameters(decoded.find(';') != std::string_view::npos),
         is_only_parameters(decoded.starts_with(';')) {
-    const std::string_view name = TrimSpaces(decoded.substr(0, decoded.find(';')));
+    const std::string_view name = TrimSpaces(decoded.substr(0, decoded.find(';')), Controls::kTrim);
     is_dots = name == "." || name == "..";
     is_plain_dots = is_dots && name.size() == decoded.size();
   }
@@ -172,7 +172,7 @@ std::size_t EncodedSpaceAtBegin(std::string_view segment) noexcept {
   while (size < bytes.size() && segment.starts_with('%')) {
     bytes[size++] = static_cast<char>(TakeDecoded(segment).c);
   }
-  return 3 * SpaceAtBegin({bytes.data(), size});
+  return 3 * SpaceAtBegin({bytes.data(), size}, Controls::kTrim);
 }
 
 std::size_t EncodedSpaceAtEnd(std::string_view segment) noexcept {

@@ -208,7 +208,7 @@ Result<std::string_view> OneParameter(std::string_view query, std::string_view n
     std::string_view value = TakeFirst(query, '&');
     const std::string_view key = TakeFirst(value, '=');
     if (value.empty() || !DecodedEquals(key, name)) continue;
-    value = TrimSpaces(DecodeParameter(value, memory));
+    value = TrimSpaces(DecodeParameter(value, memory), Controls::kTrim);
     if (value.empty() || value == found) continue;
     if (!found.empty()) return Several("query parameter", name);
     found = value;
@@ -226,7 +226,7 @@ std::string_view CountedValue(const Source& source, std::string_view value,
     case Source::Kind::kCookie:
       return CountedCookie(value, memory);
     case Source::Kind::kQuery:
-      return TrimSpaces(value);
+      return TrimSpaces(value, Controls::kTrim);
     default:
       return value;
   }

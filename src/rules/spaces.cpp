@@ -15,29 +15,32 @@ constexpr std::string_view kWideSpaces[] = {
 
 bool IsWide(char c) noexcept { return static_cast<unsigned char>(c) >= 0x80; }
 
-bool IsAsciiSpace(char c) noexcept { return static_cast<unsigned char>(c) <= ' ' || c == 0x7F; }
+bool IsAsciiSpace(char c, Controls controls) noexcept {
+  if (c == ' ' || c == '\t') return true;
+  return controls == Controls::kTrim && (static_cast<unsigned char>(c) < ' ' || c == 0x7F);
+}
 
 }  // namespace
 
-std::size_t SpaceAtBegin(std::string_view text) noexcept {
+std::size_t SpaceAtBegin(std::string_view text, Controls controls) noexcept {
   if (text.empty()) return 0;
-  if (!IsWide(text.front())) return IsAsciiSpace(text.front()) ? 1 : 0;
+  if (!IsWide(text.front())) return IsAsciiSpace(text.front(), controls) ? 1 : 0;
   const auto* const found =
       std::ranges::find_if(kWideSpaces, [&](auto space) { return text.starts_with(space); });
   return found == std::end(kWideSpaces) ? 0 : found->size();
 }
 
-std::size_t SpaceAtEnd(std::string_view text) noexcept {
+std::size_t SpaceAtEnd(std::string_view text, Controls controls) noexcept {
   if (text.empty()) return 0;
-  if (!IsWide(text.back())) return IsAsciiSpace(text.back()) ? 1 : 0;
+  if (!IsWide(text.back())) return IsAsciiSpace(text.back(), controls) ? 1 : 0;
   const auto* const found =
       std::ranges::find_if(kWideSpaces, [&](auto space) { return text.ends_with(space); });
   return found == std::end(kWideSpaces) ? 0 : found->size();
 }
 
-std::string_view TrimSpaces(std::string_view text) noexcept {
-  while (const std::size_t size = SpaceAtBegin(text)) text.remove_prefix(size);
-  while (const std::size_t size = SpaceAtEnd(text)) text.remove_suffix(size);
+std::string_view TrimSpaces(std::string_view text, Controls controls) noexcept {
+  while (const std::size_t size = SpaceAtBegin(text, controls)) text.remove_prefix(size);
+  while (const std::size_t size = SpaceAtEnd(text, controls)) text.remove_suffix(size);
   return text;
 }
 

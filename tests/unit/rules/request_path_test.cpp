@@ -139,8 +139,8 @@ TEST(RequestPath, RefusesToGoUpIfThePathIsForwardedAsSent) {
 }
 
 TEST(RequestPath, RefusesParametersThatServersReadDifferently) {
-  for (const char* path : {"/;/admin", "/;x/admin", "/a/;", "/a/;/../b", "/%3b/a", "/a/%3bx=1",
-                           "/a;x%2Fb", "/a%2Fb;x", "/a;\\b", "/a%3b%5cb"}) {
+  for (const char* path : {"/;/admin", "/;x/admin", "/a/;", "/%3b/a", "/a/%3bx=1", "/a;x%2Fb",
+                           "/a%2Fb;x", "/a;\\b", "/a%3b%5cb"}) {
     EXPECT_EQ(ErrorOf(path, kMatchAll), PathError::kAmbiguousParameters) << path;
   }
 }
