@@ -152,7 +152,7 @@ bool RequestFields::Classify(const net::HttpHead& head, const Policy& policy) no
   return !nominated.too_many();
 }
 
-bool RequestFields::VisibleToRules(std::size_t i, const net::HttpHead& head) const noexcept {
+bool RequestFields::IsVisible(std::size_t i, const net::HttpHead& head) const noexcept {
   switch (kinds_[i]) {
     case FieldKind::kHopByHop:
     case FieldKind::kTe:

@@ -54,9 +54,13 @@ class RequestFields {
   /// names it, its name has a `_`, or the peer is not trusted.
   [[nodiscard]] FieldKind operator[](std::size_t i) const noexcept { return kinds_[i]; }
   /// Returns true if rules see field `i`.
-  [[nodiscard]] bool VisibleToRules(std::size_t i, const net::HttpHead& head) const noexcept;
+  [[nodiscard]] bool VisibleToRules(std::size_t i, const net::HttpHead& head) const noexcept {
+    return kinds_[i] == FieldKind::kEndToEnd || IsVisible(i, head);
+  }
 
  private:
+  [[nodiscard]] bool IsVisible(std::size_t i, const net::HttpHead& head) const noexcept;
+
   std::array<FieldKind, net::HttpHead::kMaxFields> kinds_;
 };
 
