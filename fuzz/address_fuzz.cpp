@@ -18,6 +18,7 @@
 #include "rules/address.hpp"
 #include "rules/client_address.hpp"
 #include "rules/path.hpp"
+#include "rules/request_path.hpp"
 
 namespace tidegate {
 namespace {
@@ -72,13 +73,44 @@ void CheckPath(std::string_view text) {
     if (!once) continue;
     const auto twice = NormalizePath(*once, slashes, memory);
     Check(twice == once && twice->data() == once->data(), "path: twice is not once", text);
-    Check(once->starts_with('/') && once->size() <= text.size(), "path: no path", text);
+    Check(once->starts_with('/') && once->size() <= 3 * text.size(), "path: no path", text);
     const std::string closed = std::string(*once) + "/";
-    for (const char* bad : {"/./", "/../", "%2e", "%2E", "%00", "\r", "\n", "?", "#", "\\", " "}) {
+    for (const char* bad :
+         {"/./", "/../", "%2e", "%2E", "%00", "\r", "\n", "?", "#", "\\", " ", "|", "\""}) {
       Check(closed.find(bad) == std::string::npos, "path: holds what it must not", text);
     }
     Check(slashes == Slashes::kKeep || once->find("//") == std::string_view::npos,
           "path: slashes not merged", text);
+  }
+}
+
+/// The forms of a request's path are in normal form, and reading one of them again finds nothing
+/// new: what a lenient server makes of a path is what it makes of its own reading.
+void CheckRequestPath(std::string_view text) {
+  for (const bool ignore_case : {false, true}) {
+    const PathOptions options{.ignore_case = ignore_case,
+                              .encoded_slashes = EncodedSlashes::kMatch};
+    std::pmr::monotonic_buffer_resource memory;
+    const auto read = ReadRequestPath(text, options, memory);
+    if (!read) {
+      Check(!Message(read.error()).empty(), "request path: refused without a word", text);
+      continue;
+    }
+    for (const std::string_view form : {read->forwarded, read->canonical, read->lenient}) {
+      Check(form.starts_with('/'), "request path: no path", text);
+      Check(NormalizePath(form, Slashes::kKeep, memory).has_value(), "request path: not normal",
+            text);
+    }
+    for (const std::string_view form : {read->canonical, read->lenient}) {
+      Check(form.size() == 1 || !form.ends_with('/'), "request path: a final slash", text);
+      Check(form.find("//") == std::string_view::npos, "request path: slashes not merged", text);
+    }
+    Check(read->lenient.find(';') == std::string_view::npos, "request path: parameters", text);
+    const auto again = ReadRequestPath(read->forwarded, options, memory);
+    Check(again && again->lenient == read->lenient && again->canonical == read->canonical,
+          "request path: the upstream reads another one", text);
+    const auto lenient = ReadRequestPath(read->lenient, options, memory);
+    Check(lenient && lenient->lenient == read->lenient, "request path: lenient twice", text);
   }
 }
 
@@ -133,6 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tidegate::CheckAddress(text);
   tidegate::CheckNetwork(text);
   tidegate::CheckPath(text);
+  tidegate::CheckRequestPath(text);
   tidegate::CheckHost(text);
   tidegate::CheckClient(text);
   return 0;

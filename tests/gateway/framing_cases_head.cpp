@@ -109,12 +109,19 @@ FramingCases RequestLineCases() {
        {"|"s, "["s, "]"s, "^"s, "{"s, "}"s, "\""s, "`"s, "<"s, ">"s, "\\"s}) {
     cases.push_back({"a query with " + part, "GET /case-$NNN?a=" + part + "b HTTP/1.1" + rest,
                      Want::kBoth, ""});
+    if (part == "\\") {
+      // Some servers take it for a slash, so that rules could not know the path.
+      cases.push_back({"a path with " + part, "GET /a" + part + "b/case-$NNN HTTP/1.1" + rest});
+    } else {
+      cases.push_back({"a path with " + part, "GET /a" + part + "b/case-$NNN HTTP/1.1" + rest,
+                       Want::kBoth, ""});
+    }
   }
   // HAProxy 2.6 refuses some of these bytes and forwards others.
   const std::string utf8 =
       "HTTP clients send UTF-8 unencoded; no byte from 0x80 on ends a target or a line";
-  for (const std::string& target :
-       {"/case-$NNN?a=\xC3\xA9"s, "/case-$NNN?a=\xE6\xBC\xA2"s, "/case-$NNN?a=\x80\xFF"s}) {
+  for (const std::string& target : {"/case-$NNN?a=\xC3\xA9"s, "/case-$NNN?a=\xE6\xBC\xA2"s,
+                                    "/case-$NNN?a=\x80\xFF"s, "/\xC3\xA9/case-$NNN"s}) {
     cases.push_back({"bytes from 0x80 on in " + target,
                      "GET " + target + " HTTP/1.1" + rest,
                      Want::kBoth,

@@ -271,7 +271,8 @@ TEST(BadGateway, Rewrites) {
       {Route("rewrite: { prefix: /v1, with: / }\n    match: { path: [/v1/a, /v2/**] }"),
        "5:24: error: routes[0].rewrite.prefix: no path that `/v2/**` matches begins with `/v1`, so "
        "this would never apply to it"},
-      {Route("rewrite: { prefix: /v1, with: / }\n    match: { any: [{ path: /v1 }, { path: /v3 }] }"),
+      {Route(
+           "rewrite: { prefix: /v1, with: / }\n    match: { any: [{ path: /v1 }, { path: /v3 }] }"),
        "5:24: error: routes[0].rewrite.prefix: no path that `/v3` matches begins with `/v1`"},
       {Route("match: { path: /v1x }\n    rewrite: { prefix: /v1, with: / }"),
        "6:24: error: routes[0].rewrite.prefix: no path that `/v1x` matches"},
