@@ -109,13 +109,11 @@ FramingCases RequestLineCases() {
        {"|"s, "["s, "]"s, "^"s, "{"s, "}"s, "\""s, "`"s, "<"s, ">"s, "\\"s}) {
     cases.push_back({"a query with " + part, "GET /case-$NNN?a=" + part + "b HTTP/1.1" + rest,
                      Want::kBoth, ""});
-    if (part == "\\") {
-      // Some servers take it for a slash, so that rules could not know the path.
-      cases.push_back({"a path with " + part, "GET /a" + part + "b/case-$NNN HTTP/1.1" + rest});
-    } else {
-      cases.push_back({"a path with " + part, "GET /a" + part + "b/case-$NNN HTTP/1.1" + rest,
-                       Want::kBoth, ""});
-    }
+    // Some servers take a backslash for a slash: a path with one is refused, and not by its
+    // framing.
+    if (part == "\\") continue;
+    cases.push_back(
+        {"a path with " + part, "GET /a" + part + "b/case-$NNN HTTP/1.1" + rest, Want::kBoth, ""});
   }
   // HAProxy 2.6 refuses some of these bytes and forwards others.
   const std::string utf8 =
