@@ -46,6 +46,15 @@ std::optional<std::size_t> FirstFit(std::span<const MatchSpec> specs, const Requ
   return std::nullopt;
 }
 
+bool HasElement(std::string_view list, std::string_view wanted) {
+  bool found = false;
+  EachElement(list, [&](std::string_view element) {
+    found = SameName(element, wanted);
+    return !found;
+  });
+  return found;
+}
+
 bool IsToken(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return net::http1::Is(c, net::http1::kToken); });
 }
@@ -155,7 +164,8 @@ std::optional<Objection> Explanation::KeepForwardedFields(Question& question) {
   head->host = question.host;
   for (const HeaderField& field : question.headers) {
     head->fields[head->field_count++] = {field.name, field.value};
-    head->upgrade = head->upgrade || EqualsIgnoreCase(field.name, "upgrade");
+    head->upgrade = head->upgrade || (EqualsIgnoreCase(field.name, "connection") &&
+                                      HasElement(field.value, "upgrade"));
   }
   const RuleSet& rules = *snapshot().rules;
   const auto peer = Address::Parse(question.peer);
@@ -207,6 +217,7 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
     question.headers.push_back({"host", question.host});
   }
   question.through_gateway = true;
+  question.keep_slashes = !routing_->gateway().merge_slashes;
   if (auto bad = KeepForwardedFields(question)) return bad;
   RequestView view;
   if (auto bad = ViewOf(question, *snapshot().rules, view, exchange_.memory())) return bad;

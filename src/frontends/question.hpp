@@ -65,6 +65,7 @@ struct Question {
   // Set by `explain` for a request through the gateway; never read from JSON.
   bool through_gateway = false;  ///< The request is explained as an untrusted client's.
   std::string_view route;
+  bool keep_slashes = false;  ///< The gateway forwards duplicate slashes.
 
   // An inline quota.
   std::string_view key;

@@ -54,12 +54,12 @@ std::optional<Objection> Normalise(const Question& question, const RuleSet& rule
   // At the gateway the route decides about encoded slashes: its caller checks them.
   const EncodedSlashes slashes =
       question.through_gateway ? EncodedSlashes::kMatch : rules.paths().encoded_slashes;
-  const auto read = ReadRequestPath(
-      path,
-      {.forwarding = question.through_gateway ? Forwarding::kNormalized : Forwarding::kAsSent,
-       .ignore_case = rules.paths().ignore_case,
-       .encoded_slashes = slashes},
-      memory);
+  const PathOptions options{
+      .forwarding = question.through_gateway ? Forwarding::kNormalized : Forwarding::kAsSent,
+      .forwarded_slashes = question.keep_slashes ? Slashes::kKeep : Slashes::kMerge,
+      .ignore_case = rules.paths().ignore_case,
+      .encoded_slashes = slashes};
+  const auto read = ReadRequestPath(path, options, memory);
   if (!read) return Objection{400, InvalidPath(path, read.error()), "/request/path"};
   view.SetPath(*read);
   view.route = question.route;

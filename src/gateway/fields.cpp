@@ -140,7 +140,11 @@ bool RequestFields::Classify(const net::HttpHead& head, const Policy& policy) no
         if (!policy.trusted) kind = FieldKind::kHopByHop;
         break;
       default:
-        if (!policy.underscores && HasUnderscore(name)) kind = FieldKind::kHopByHop;
+        // With `underscores` too: an upstream may take it for a field that a rule reads.
+        if (HasUnderscore(name) && (!policy.underscores || (policy.rules.ReadsSpelling(name) &&
+                                                            !policy.rules.ReadsHeader(name)))) {
+          kind = FieldKind::kHopByHop;
+        }
         break;
     }
     // TE is rightly named in Connection. What it says is written anew.

@@ -169,6 +169,15 @@ bool Passage::Prepare() {
     view.route = route_->spec.id;
     pool_ = gateway_.pool(route_->upstream);
   }
+  if (route_ != nullptr) {
+    const auto path = route_->Rewrite(path_, view, memory_);
+    if (!path) {
+      AnswerProblem(400, "ambiguous path: the route's rewrite does not find its prefix in it",
+                    PassageOutcome::kBadRequest);
+      return false;
+    }
+    upstream_path_ = *path;
+  }
   const OverrideView overrides{gateway_.pipeline().overrides().get()};
   const auto access = rules.Match(view, std::nullopt, decision_->Keep(own_id_), overrides,
                                   decision_->matched, decision_->memory());

@@ -167,9 +167,10 @@ class Passage final : public UpstreamConnection::User,
   const Route* route_ = nullptr;
   RequestFields fields_;
   std::string_view method_, host_, path_;
-  std::string_view own_id_;       ///< Unique to this request; the id of its leases and refunds.
-  std::string_view request_id_;   ///< own_id_, or the X-Request-Id of a trusted peer.
-  std::string_view client_text_;  ///< The client's address, as rules and logs see it.
+  std::string_view upstream_path_;  ///< After the route's rewrite.
+  std::string_view own_id_;         ///< Unique to this request; the id of its leases and refunds.
+  std::string_view request_id_;     ///< own_id_, or the X-Request-Id of a trusted peer.
+  std::string_view client_text_;    ///< The client's address, as rules and logs see it.
   std::string_view peer_text_;
   bool trusted_ = false;
   bool grpc_ = false;

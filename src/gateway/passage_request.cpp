@@ -46,7 +46,7 @@ void Passage::SendRequest() {
                                 : head_.host.empty()                   ? member_->authority
                                                                        : head_.host;
   WriteRequestHead(channel.out(), head_, fields_,
-                   {.path = route_->Rewrite(path_, memory_),
+                   {.path = upstream_path_,
                     .host = host,
                     .peer = peer_text_,
                     .scheme = client_->peer().secure ? "https" : "http",

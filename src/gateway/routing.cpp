@@ -30,23 +30,38 @@ const std::shared_ptr<Upstream>* FindUpstream(const Routing* routing, const std:
 
 }  // namespace
 
-std::string_view Route::Rewrite(std::string_view path, std::pmr::memory_resource& memory) const {
+std::optional<std::string_view> Route::Rewrite(std::string_view path, const RequestView& request,
+                                               std::pmr::memory_resource& memory) const {
   if (!spec.rewrite) return path;
   const std::string_view prefix =
       spec.rewrite->prefix == "/" ? std::string_view{} : std::string_view{spec.rewrite->prefix};
   const std::string_view with =
       spec.rewrite->with == "/" ? std::string_view{} : std::string_view{spec.rewrite->with};
-  const std::string_view begin = path.substr(0, prefix.size());
-  if (ignore_case ? !EqualsIgnoreCase(begin, prefix) : begin != prefix) return path;
-  const std::string_view rest = path.substr(prefix.size());
-  if (!rest.empty() && rest.front() != '/') return path;  // Not a whole segment.
+  const auto begins = [&](std::string_view text) {
+    const std::string_view begin = text.substr(0, prefix.size());
+    return (ignore_case ? EqualsIgnoreCase(begin, prefix) : begin == prefix) &&
+           (text.size() == prefix.size() || text[prefix.size()] == '/');  // Whole segments only.
+  };
+  std::string_view rest = path;
+  if (begins(path)) {
+    rest.remove_prefix(prefix.size());
+  } else if (!request.PathHolds(Readings::kAny, begins)) {
+    return path;
+  } else if (request.has_encoded_separator || path.find("//") != std::string_view::npos) {
+    return std::nullopt;
+  } else {
+    // Spelt in another way, such as `/v1;x`: the same number of segments.
+    for (auto count = std::ranges::count(prefix, '/'); count > 0; --count) {
+      rest.remove_prefix(std::min(rest.find('/', 1), rest.size()));
+    }
+  }
   if (rest.empty() && with.empty()) return "/";
   if (rest.empty()) return with;
   if (with.empty()) return rest;
   auto* const text = static_cast<char*>(memory.allocate(with.size() + rest.size(), 1));
   std::memcpy(text, with.data(), with.size());
   std::memcpy(text + with.size(), rest.data(), rest.size());
-  return {text, with.size() + rest.size()};
+  return std::string_view{text, with.size() + rest.size()};
 }
 
 Routing::Routing(const Config& config) : gateway_(config.gateway), index_(IndexOf(config)) {}

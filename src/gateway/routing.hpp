@@ -28,9 +28,13 @@ struct Route {
   EncodedSlashes encoded_slashes = EncodedSlashes::kReject;
   bool ignore_case = false;  ///< Of the rewrite's prefix.
 
-  /// The path that the upstream sees. Allocates from `memory` where it differs.
-  [[nodiscard]] std::string_view Rewrite(std::string_view path,
-                                         std::pmr::memory_resource& memory) const;
+  /// Returns the path that the upstream receives. `path` is the one to forward, `request` has its
+  /// readings. Nothing if the prefix is in one of the readings and cannot be found in `path`:
+  /// forwarding it unchanged would leave the part of the upstream that the route is for. Allocates
+  /// from `memory` if the path changes.
+  [[nodiscard]] std::optional<std::string_view> Rewrite(std::string_view path,
+                                                        const RequestView& request,
+                                                        std::pmr::memory_resource& memory) const;
 };
 
 /// Routes and upstreams of one configuration: immutable, swapped as a whole on reload.

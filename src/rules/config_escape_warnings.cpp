@@ -2,6 +2,7 @@
 // Warnings about requests that escape the rules that seem to limit them.
 #include <algorithm>
 #include <array>
+#include <deque>
 
 #include "rules/ascii.hpp"
 #include "rules/config_sections.hpp"
@@ -76,7 +77,19 @@ bool WarnAboutChosenHeaders(const Config& config, const ConfigPlaces& places,
   return !others.exhausted();
 }
 
-/// The parts of a match, each with one host, one path and one alternative: different rules may
+/// Entries of `exempt` by which clients exempt themselves.
+void WarnAboutChosenExemptions(const Config& config, const ConfigPlaces& places,
+                               ReadContext& context) {
+  for (std::size_t i = 0; i < config.exempt.size() && !context.full(); ++i) {
+    const std::string_view header = ChosenHeader(config, config.exempt[i]);
+    if (header.empty() || !config.exempt[i].client_ips.empty()) continue;
+    WarnAt(context, places.exempt[i], Entry("exempt", i),
+           "a client that sends the header `" + std::string(header) +
+               "` passes every rule; add `client_ip` to say whose header counts");
+  }
+}
+
+/// The parts of a match, each with one host, path, method and alternative: different rules may
 /// cover them. The match itself if there are too many.
 std::vector<MatchSpec> Parts(const MatchSpec& match) {
   constexpr std::size_t kMost = 256;
@@ -84,13 +97,17 @@ std::vector<MatchSpec> Parts(const MatchSpec& match) {
   const std::size_t hosts = count(match.hosts);
   const std::size_t paths = count(match.paths);
   const std::size_t any = count(match.any);
-  if (hosts > kMost || paths > kMost || any > kMost || hosts * paths * any > kMost) return {match};
+  const std::size_t methods = count(match.methods);
+  if (std::max({hosts, paths, any, methods}) > kMost || hosts * paths * any * methods > kMost) {
+    return {match};
+  }
   std::vector<MatchSpec> parts;
-  for (std::size_t i = 0; i < hosts * paths * any; ++i) {
+  for (std::size_t i = 0; i < hosts * paths * any * methods; ++i) {
     MatchSpec& part = parts.emplace_back(match);
     if (!match.hosts.empty()) part.hosts = {match.hosts[i % hosts]};
     if (!match.paths.empty()) part.paths = {match.paths[i / hosts % paths]};
-    if (!match.any.empty()) part.any = {match.any[i / hosts / paths]};
+    if (!match.any.empty()) part.any = {match.any[i / hosts / paths % any]};
+    if (!match.methods.empty()) part.methods = {match.methods[i / hosts / paths / any]};
   }
   return parts;
 }
@@ -98,12 +115,23 @@ std::vector<MatchSpec> Parts(const MatchSpec& match) {
 /// Routes with requests that no rule counts. Returns false if they could not all be compared.
 bool WarnAboutUnlimitedRoutes(const Config& config, const ConfigPlaces& places,
                               ReadContext& context) {
-  RuleLookup decided;  // Limited, or exempted or denied on purpose.
+  std::vector<const MatchSpec*> specs;  // Limited, or exempted or denied on purpose.
   for (const RuleSpec& rule : config.rules) {
-    if (IsEnforced(rule)) decided.Add(rule.match);
+    if (IsEnforced(rule)) specs.push_back(&rule.match);
   }
-  for (const MatchSpec& match : config.exempt) decided.Add(match);
-  for (const MatchSpec& match : config.deny) decided.Add(match);
+  for (const MatchSpec& match : config.exempt) specs.push_back(&match);
+  for (const MatchSpec& match : config.deny) specs.push_back(&match);
+  RuleLookup decided;
+  for (const MatchSpec* const spec : specs) decided.Add(*spec);
+  // If other entries decide about all exceptions of a spec, all that it matches is decided.
+  std::deque<MatchSpec> widened;
+  for (const MatchSpec* const spec : specs) {
+    const auto covered = [&](const MatchSpec& exception) { return decided.AnyCovers(exception); };
+    if (spec->none.empty() || !std::ranges::all_of(spec->none, covered)) continue;
+    widened.push_back(*spec);
+    widened.back().none.clear();
+  }
+  for (const MatchSpec& spec : widened) decided.Add(spec);
   for (std::size_t i = 0; i < config.routes.size() && !context.full(); ++i) {
     const RouteSpec& route = config.routes[i];
     const bool covered = std::ranges::all_of(
@@ -146,27 +174,21 @@ bool HasWholeWord(std::string_view text, std::string_view word) {
   return false;
 }
 
-/// Whether an exact path looks like one by which people log in: its last segment has such a word.
-/// Short words must stand alone (`/footprint` has `otp`), and `/authors` and `/presets` do not
-/// count.
+/// Returns true if people seem to log in by a path: its last word has such a name. Some words must
+/// stand alone: `/footprint` has `otp`, and `/tokenizer` has `token`.
 bool IsLoginPath(std::string_view path) {
-  constexpr std::array<std::string_view, 13> kWords = {
-      "login", "log-in",   "signin", "sign-in", "signup",   "sign-up", "auth",
-      "token", "password", "reset",  "verify",  "register", "session"};
-  constexpr std::array<std::string_view, 3> kShortWords = {"otp", "2fa", "mfa"};
-  if (path.ends_with("/**")) return false;
+  constexpr std::array<std::string_view, 11> kWords = {"login",  "log-in",   "signin",   "sign-in",
+                                                       "signup", "sign-up",  "password", "reset",
+                                                       "verify", "register", "session"};
+  constexpr std::array<std::string_view, 11> kShortWords = {
+      "otp",   "2fa",    "mfa",       "auth",         "oauth",    "oauth2",
+      "token", "tokens", "authorize", "authenticate", "authorise"};
+  if (path.ends_with("/**")) path.remove_suffix(3);
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   std::string segment(path.substr(path.rfind('/') + 1));
   if (segment.starts_with(':')) return false;
   std::ranges::transform(segment, segment.begin(), [](char c) { return Lower(c); });
-  for (const std::string_view harmless : {"authors", "author", "preset"}) {
-    const std::size_t at = segment.find(harmless);
-    if (at == std::string::npos) continue;
-    // `authorize` and `authorise` do count.
-    const std::size_t end = at + harmless.size();
-    if (end < segment.size() && segment[end] == 'i') continue;
-    segment.erase(at, harmless.size());
-  }
+  if (const std::size_t at = segment.find("preset"); at != std::string::npos) segment.erase(at, 6);
   const auto has = [&](std::string_view word) { return segment.find(word) != std::string::npos; };
   return std::ranges::any_of(kWords, has) ||
          std::ranges::any_of(kShortWords,
@@ -187,9 +209,8 @@ std::string_view LoginPathOf(const MatchSpec& match) {
 
 void WarnAboutCase(const Config& config, const ConfigPlaces& places, ReadContext& context) {
   if (config.paths.ignore_case) return;
-  const auto warn = [&](const MatchSpec& match, const Position& at, const std::string& where,
+  const auto warn = [&](std::string_view path, const Position& at, const std::string& where,
                         std::string_view outcome) {
-    const std::string_view path = LoginPathOf(match);
     if (path.empty()) return;
     std::string upper(path);
     std::ranges::transform(upper, upper.begin(), [](char c) {
@@ -202,11 +223,13 @@ void WarnAboutCase(const Config& config, const ConfigPlaces& places, ReadContext
   };
   for (std::size_t i = 0; i < config.rules.size() && !context.full(); ++i) {
     if (!IsEnforced(config.rules[i])) continue;
-    warn(config.rules[i].match, places.rules[i].match,
+    warn(LoginPathOf(config.rules[i].match), places.rules[i].match,
          Entry("rules", places.rules[i].index, ".match"), "counted by this rule");
   }
   for (std::size_t i = 0; i < config.deny.size() && !context.full(); ++i) {
-    warn(config.deny[i], places.deny[i], Entry("deny", i), "denied");
+    // Whatever the path is: somebody wants it closed.
+    warn(config.deny[i].paths.empty() ? LoginPathOf(config.deny[i]) : config.deny[i].paths[0],
+         places.deny[i], Entry("deny", i), "denied");
   }
 }
 
@@ -252,6 +275,7 @@ void WarnAboutUnderscores(const Config& config, const ConfigPlaces& places, Read
 
 void WarnAboutEscapes(const Config& config, const ConfigPlaces& places, ReadContext& context) {
   bool compared = WarnAboutChosenHeaders(config, places, context);
+  WarnAboutChosenExemptions(config, places, context);
   if (config.rules.empty()) {
     // WarnAbout says so.
   } else if (!config.listen.gateway.off()) {
@@ -261,8 +285,8 @@ void WarnAboutEscapes(const Config& config, const ConfigPlaces& places, ReadCont
   }
   if (!compared) {
     WarnAt(context, {}, "rules",
-           "these are too many rules that overlap to compare all of them; warnings about requests "
-           "that escape them may be missing");
+           "too many overlapping rules to check; some warnings about unlimited requests may be "
+           "missing");
   }
   WarnAboutCase(config, places, context);
   WarnAboutUnderscores(config, places, context);

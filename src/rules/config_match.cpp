@@ -108,7 +108,18 @@ void ReadPath(const ConfigValue& value, MatchSpec& match) {
   if (normal != path) {
     return value.Error("paths are compared in their normal form: write " + Ticked(normal));
   }
-  match.paths.emplace_back(CanonicalPath(normal, /*ignore_case=*/false, memory));
+  const std::string_view canonical = CanonicalPath(normal, /*ignore_case=*/false, memory);
+  const auto read = ReadRequestPath(open ? canonical.substr(0, canonical.size() - 3) : canonical,
+                                    {.encoded_slashes = EncodedSlashes::kMatch}, memory);
+  if (!read)
+    return value.Error(Ticked(path) + " matches nothing: " + std::string(Message(read.error())));
+  if (read->lenient != read->canonical) {
+    return value.Error(
+        "paths are compared without `;` parameters, encoded slashes, and white space or dots at "
+        "the end of a segment, in every spelling: write " +
+        Ticked(std::string(read->lenient) + (open ? "/**" : "")));
+  }
+  match.paths.emplace_back(canonical);
 }
 
 void ReadMethod(const ConfigValue& value, MatchSpec& match) {

@@ -149,7 +149,10 @@ Identifier::Identifier(Options options) : options_(std::move(options)), hash_(op
 
 Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestView& request,
                                                  std::pmr::memory_resource& memory,
-                                                 std::size_t cookie) const {
+                                                 CookieChoice* choice) const {
+  CookieChoice first;
+  CookieChoice& cookie = choice != nullptr ? *choice : first;
+  cookie.count = 1;
   IdentityText text(hash_, IdentityText::Bound(per), memory);
   for (const Per::Part& part : per.parts) {
     bool found = false;
@@ -164,6 +167,11 @@ Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestVi
       } else {
         const auto value = ValueInRequest(source, request, options_.jwt.get(), cookie, memory);
         if (!value) return value;
+        if (cookie.count > 1 && options_.reject_duplicate_cookies) {
+          return Refuse(ErrorCode::kBadCharge, "the cookie " + source.name +
+                                                   " has several different values, but requests "
+                                                   "are counted by it: send it once");
+        }
         if (value->size() > kMaxIdentityValue) return RefuseLength(source.Text(), value->size());
         if (value->empty()) continue;
         text.Add(source, *value);
@@ -179,31 +187,6 @@ Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestVi
     text.Add(request.client.MaskedV6(options_.ipv6_prefix));
   }
   return text.view();
-}
-
-Result<std::size_t> Identifier::CountIdentities(const Per& per, const RequestView& request) const {
-  std::size_t most = 1;
-  for (const Per::Part& part : per.parts) {
-    for (const Source& source : part) {
-      if (source.kind != Source::Kind::kCookie) continue;
-      const auto count = CountCookieValues(request, source.name);
-      if (!count) return count;
-      if (*count <= 1) continue;
-      if (options_.reject_duplicate_cookies) {
-        return Refuse(ErrorCode::kBadCharge, "the cookie " + source.name +
-                                                 " has several different values, but requests are "
-                                                 "counted by it: send it once");
-      }
-      if (most > 1) {
-        return Refuse(ErrorCode::kBadCharge,
-                      "several cookies by which requests are counted have several values, the last "
-                      "of them " +
-                          source.name + ": send each once");
-      }
-      most = *count;
-    }
-  }
-  return most;
 }
 
 Result<std::string_view> Identifier::FromValues(const Per& per, std::span<const NamedValue> values,

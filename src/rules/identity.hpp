@@ -16,6 +16,7 @@
 namespace tidegate {
 
 class JwtVerifier;
+struct CookieChoice;
 
 /// The longest value of one part that is accepted at all; longer is an error, not a hash.
 inline constexpr std::size_t kMaxIdentityValue = 8192;
@@ -55,17 +56,13 @@ class Identifier {
   /// an empty key; an Error only if that is unknown too, a value is beyond kMaxIdentityValue, or a
   /// header that counts comes on several lines that differ (rules/source_value.hpp says why).
   ///
-  /// `cookie`: which of several values of a cookie to take, from 0 to CountIdentities() - 1.
+  /// A request has several identities if the cookie that counts has several different values,
+  /// because servers differ in which of them they use: all must be charged. `choice` says which one
+  /// to return, and is told how many there are. An Error if there are too many, if two cookies have
+  /// several values, or if the configuration rejects such requests. nullptr: the first.
   [[nodiscard]] Result<std::string_view> FromRequest(const Per& per, const RequestView& request,
                                                      std::pmr::memory_resource& memory,
-                                                     std::size_t cookie = 0) const;
-
-  /// Returns how many identities a request has: several if a cookie of `per` has several different
-  /// values, because servers differ in which of them they use. All of them must be charged. An
-  /// Error if there are too many, if several cookies have several values, or if the configuration
-  /// rejects such requests.
-  [[nodiscard]] Result<std::size_t> CountIdentities(const Per& per,
-                                                    const RequestView& request) const;
+                                                     CookieChoice* choice = nullptr) const;
 
   /// Whom a caller names: one plain value for the first source of a rule with one part, or one
   /// value per part by source. A rule that counts `const` only needs none. `jwt:` takes the claim's

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "rules/match_index.hpp"
+#include "rules/spaces.hpp"
 
 namespace tidegate {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::uint32_t kMaxInline = 4;
 bool HasHeader(const RequestView& request, std::string_view name,
                std::string_view pattern) noexcept {
   return std::any_of(request.headers.begin(), request.headers.end(), [&](const HeaderField& field) {
-    return EqualsIgnoreCase(field.name, name) && GlobMatches(pattern, field.value);
+    return EqualsIgnoreCase(field.name, name) && GlobMatches(pattern, TrimSpaces(field.value));
   });
 }
 
@@ -134,15 +135,18 @@ void MatchConditions::WriteNested(const std::vector<MatchSpec>& specs) {
   }
 }
 
-bool MatchConditions::Hold(std::uint32_t spec, const RequestView& request) const noexcept {
-  return IsEmpty(spec) || RecordHolds(Reader(bytes_.data() + begins_[spec]), request);
+bool MatchConditions::Hold(std::uint32_t spec, const RequestView& request,
+                           Readings readings) const noexcept {
+  return IsEmpty(spec) || RecordHolds(Reader(bytes_.data() + begins_[spec]), request, readings);
 }
 
-bool MatchConditions::RecordHolds(Reader reader, const RequestView& request) const noexcept {
+bool MatchConditions::RecordHolds(Reader reader, const RequestView& request,
+                                  Readings readings) const noexcept {
   const std::uint32_t methods = reader.Number();
   if ((methods & kNested) == 0) return OwnHold(reader, methods, request);
   const std::string_view own = reader.Text();
-  return OwnHold(Reader(own.data()), methods & ~kNested, request) && NestedHold(reader, request);
+  return OwnHold(Reader(own.data()), methods & ~kNested, request) &&
+         NestedHold(reader, request, readings);
 }
 
 bool MatchConditions::OwnHold(Reader reader, std::uint32_t methods,
@@ -170,31 +174,37 @@ bool MatchConditions::OwnHold(Reader reader, std::uint32_t methods,
   return false;
 }
 
-bool MatchConditions::NestedHold(Reader reader, const RequestView& request) const noexcept {
+bool MatchConditions::NestedHold(Reader reader, const RequestView& request,
+                                 Readings readings) const noexcept {
   const std::uint32_t any = reader.Number();
   bool holds = any == 0;
   for (std::uint32_t i = 0; i < any; ++i) {
     const std::string_view spec = reader.Text();
-    holds = holds || SpecHolds(Reader(spec.data()), request);
+    holds = holds || SpecHolds(Reader(spec.data()), request, readings);
   }
   if (!holds) return false;
   for (std::uint32_t i = reader.Number(); i > 0; --i) {
-    if (SpecHolds(Reader(reader.Text().data()), request)) return false;
+    if (SpecHolds(Reader(reader.Text().data()), request, Opposite(readings))) return false;
   }
   return true;
 }
 
 /// The whole of a nested spec, its hosts and paths too.
-bool MatchConditions::SpecHolds(Reader reader, const RequestView& request) const noexcept {
+bool MatchConditions::SpecHolds(Reader reader, const RequestView& request,
+                                Readings readings) const noexcept {
   const std::uint32_t hosts = reader.Number();
   bool holds = hosts == 0;
   for (std::uint32_t i = 0; i < hosts; ++i) holds |= HostMatches(reader.Text(), request.host);
   if (!holds) return false;
   const std::uint32_t paths = reader.Number();
   holds = paths == 0;
-  for (std::uint32_t i = 0; i < paths; ++i)
-    holds = PathMatches(reader.Text(), request.path) || holds;
-  return holds && RecordHolds(reader, request);
+  for (std::uint32_t i = 0; i < paths; ++i) {
+    const std::string_view pattern = reader.Text();
+    holds = holds || request.PathHolds(readings, [pattern](std::string_view path) {
+      return PathMatches(pattern, path);
+    });
+  }
+  return holds && RecordHolds(reader, request, readings);
 }
 
 bool HostMatches(std::string_view pattern, std::string_view host) noexcept {

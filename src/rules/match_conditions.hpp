@@ -44,7 +44,9 @@ class MatchConditions {
 
   /// Returns true if the spec has no conditions beside its own hosts and paths.
   [[nodiscard]] bool IsEmpty(std::uint32_t spec) const noexcept { return begins_[spec] == kNone; }
-  [[nodiscard]] bool Hold(std::uint32_t spec, const RequestView& request) const noexcept;
+  /// `readings` is about paths in `any`; those in `none` must hold in the opposite.
+  [[nodiscard]] bool Hold(std::uint32_t spec, const RequestView& request,
+                          Readings readings) const noexcept;
 
  private:
   static constexpr std::uint32_t kNone = 0xffff'ffff;
@@ -62,11 +64,14 @@ class MatchConditions {
   void WriteOwn(const MatchSpec& spec);
   void WriteNested(const std::vector<MatchSpec>& specs);
 
-  [[nodiscard]] bool RecordHolds(Reader reader, const RequestView& request) const noexcept;
+  [[nodiscard]] bool RecordHolds(Reader reader, const RequestView& request,
+                                 Readings readings) const noexcept;
   [[nodiscard]] bool OwnHold(Reader reader, std::uint32_t methods,
                              const RequestView& request) const noexcept;
-  [[nodiscard]] bool NestedHold(Reader reader, const RequestView& request) const noexcept;
-  [[nodiscard]] bool SpecHolds(Reader reader, const RequestView& request) const noexcept;
+  [[nodiscard]] bool NestedHold(Reader reader, const RequestView& request,
+                                Readings readings) const noexcept;
+  [[nodiscard]] bool SpecHolds(Reader reader, const RequestView& request,
+                               Readings readings) const noexcept;
 
   std::vector<std::uint32_t> begins_;  ///< In `bytes_`; kNone: there are no conditions.
   std::string bytes_;

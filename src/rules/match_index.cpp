@@ -167,14 +167,15 @@ struct MatchIndex::Impl {
     return any_host;
   }
 
-  /// Adds the specs that match `request.path`.
-  void Gather(const RequestView& request, Gathering& gathering) const noexcept {
+  /// Adds the specs that match `path`, a reading of the request's.
+  void Gather(const RequestView& request, std::string_view path, Readings readings,
+              Gathering& gathering) const noexcept {
     EachRoot(request.host, [&](std::uint32_t root) {
-      paths.Find(root, request.path, [&](std::uint32_t leaf) {
+      paths.Find(root, path, [&](std::uint32_t leaf) {
         if ((leaf & kSingle) != 0) {
           gathering.Add(leaf & ~kSingle);
         } else {
-          leaves->Find(leaf, request, [&](std::uint32_t id) { gathering.Add(id); });
+          leaves->Find(leaf, request, readings, [&](std::uint32_t id) { gathering.Add(id); });
         }
       });
     });
@@ -203,19 +204,21 @@ MatchIndex::~MatchIndex() = default;
 std::size_t MatchIndex::Find(const RequestView& request,
                              std::span<std::uint32_t> found) const noexcept {
   Gathering gathering(found);
-  impl_->Gather(request, gathering);
-  if (!request.lenient_path.empty()) impl_->Gather(request.Lenient(), gathering);
+  impl_->Gather(request, request.path, Readings::kAny, gathering);
+  if (!request.lenient_path.empty()) {
+    impl_->Gather(request, request.lenient_path, Readings::kAny, gathering);
+  }
   return gathering.Finish();
 }
 
 bool MatchIndex::MatchesEveryReading(const RequestView& request) const noexcept {
-  const auto matches = [this](const RequestView& reading) {
+  if (request.differs_from_upstream) return false;
+  return request.PathHolds(Readings::kEvery, [&](std::string_view path) {
     std::uint32_t found = 0;
     Gathering gathering({&found, 1});
-    impl_->Gather(reading, gathering);
+    impl_->Gather(request, path, Readings::kEvery, gathering);
     return gathering.Finish() != 0;
-  };
-  return matches(request) && (request.lenient_path.empty() || matches(request.Lenient()));
+  });
 }
 
 }  // namespace tidegate

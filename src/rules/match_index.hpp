@@ -38,7 +38,8 @@ class MatchIndex {
   /// then larger than that, and enough room for all. Does not allocate.
   std::size_t Find(const RequestView& request, std::span<std::uint32_t> found) const noexcept;
 
-  /// Returns true if every reading of the request's path matches a spec.
+  /// Returns true if every reading of the request's path matches a spec, and the upstream receives
+  /// one of these readings.
   [[nodiscard]] bool MatchesEveryReading(const RequestView& request) const noexcept;
 
  private:

@@ -11,6 +11,7 @@
 #include "rules/hash_index.hpp"
 #include "rules/match_conditions.hpp"
 #include "rules/request_view.hpp"
+#include "rules/spaces.hpp"
 
 namespace tidegate {
 
@@ -30,7 +31,8 @@ class MatchLeaves {
   /// Calls `found(spec)` for each spec of leaf `number` that the request fits, for some more than
   /// once.
   template <class Found>
-  void Find(std::uint32_t number, const RequestView& request, Found&& found) const noexcept;
+  void Find(std::uint32_t number, const RequestView& request, Readings readings,
+            Found&& found) const noexcept;
 
  private:
   struct Range {
@@ -56,22 +58,25 @@ class MatchLeaves {
                                                std::string_view value) noexcept;
 
   template <class Found>
-  void Try(std::uint32_t spec, const RequestView& request, Found& found) const noexcept {
-    if (conditions_.Hold(spec, request)) found(spec);
+  void Try(std::uint32_t spec, const RequestView& request, Readings readings,
+           Found& found) const noexcept {
+    if (conditions_.Hold(spec, request, readings)) found(spec);
   }
   template <class Found>
-  void Try(Range range, const RequestView& request, Found& found) const noexcept {
-    for (std::uint32_t i = range.begin; i < range.end; ++i) Try(ids_[i], request, found);
+  void Try(Range range, const RequestView& request, Readings readings,
+           Found& found) const noexcept {
+    for (std::uint32_t i = range.begin; i < range.end; ++i) Try(ids_[i], request, readings, found);
   }
   /// What is filed under a key. A key may open other drawers too, by a hash that is nearly the
   /// same; which is harmless, since all that is in them is checked in full.
   template <class Found>
-  void TryKey(std::uint64_t key, const RequestView& request, Found& found) const noexcept {
+  void TryKey(std::uint64_t key, const RequestView& request, Readings readings,
+              Found& found) const noexcept {
     drawers_of_.Each(key, [&](std::uint32_t drawer) {
       if ((drawer & kShared) == 0) {
-        Try(drawer, request, found);
+        Try(drawer, request, readings, found);
       } else {
-        Try(drawers_[drawer & ~kShared], request, found);
+        Try(drawers_[drawer & ~kShared], request, readings, found);
       }
     });
   }
@@ -92,20 +97,22 @@ class MatchLeaves {
 };
 
 template <class Found>
-void MatchLeaves::Find(std::uint32_t number, const RequestView& request,
+void MatchLeaves::Find(std::uint32_t number, const RequestView& request, Readings readings,
                        Found&& found) const noexcept {
   const Leaf& leaf = leaves_[number];
   for (std::uint32_t i = leaf.always.begin; i < leaf.always.end; ++i) found(ids_[i]);
-  Try(leaf.checked, request, found);
+  Try(leaf.checked, request, readings, found);
   if (leaf.by_method && request.method.size() <= longest_value_) {
-    TryKey(MethodKey(number, request.method), request, found);
+    TryKey(MethodKey(number, request.method), request, readings, found);
   }
   if (leaf.by_header) {
     for (const HeaderField& field : request.headers) {
       if ((name_sizes_ >> (field.name.size() % 64) & 1) == 0) continue;
-      if (field.value.size() > longest_value_) continue;
+      const std::string_view value = TrimSpaces(field.value);
+      if (value.size() > longest_value_) continue;
       const std::uint32_t name = NameOf(field.name);
-      if (name != HashIndex::kNone) TryKey(HeaderKey(number, name, field.value), request, found);
+      if (name == HashIndex::kNone) continue;
+      TryKey(HeaderKey(number, name, value), request, readings, found);
     }
   }
   if (leaf.lengths.begin == leaf.lengths.end || !request.has_client) return;
@@ -113,7 +120,7 @@ void MatchLeaves::Find(std::uint32_t number, const RequestView& request,
   for (std::uint32_t i = leaf.lengths.begin; i < leaf.lengths.end; ++i) {
     const int bits = lengths_[i];
     if (bits < shortest) continue;
-    TryKey(NetworkKey(number, request.client.Masked(bits), bits), request, found);
+    TryKey(NetworkKey(number, request.client.Masked(bits), bits), request, readings, found);
   }
 }
 

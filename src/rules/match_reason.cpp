@@ -7,13 +7,15 @@
 #include "rules/match_conditions.hpp"
 #include "rules/match_index.hpp"
 #include "rules/printable.hpp"
+#include "rules/spaces.hpp"
 
 namespace tidegate {
 namespace {
 
 bool HeaderFits(const MatchSpec::Header& wanted, const RequestView& request) {
   return std::ranges::any_of(request.headers, [&](const HeaderField& field) {
-    return EqualsIgnoreCase(field.name, wanted.name) && GlobMatches(wanted.pattern, field.value);
+    return EqualsIgnoreCase(field.name, wanted.name) &&
+           GlobMatches(wanted.pattern, TrimSpaces(field.value));
   });
 }
 
@@ -71,16 +73,18 @@ std::string Conditions(const MatchSpec& spec) {
 }
 
 /// Why the spec's own conditions do not hold, without `any` and `none`; empty: they do.
-std::string WhyNotOwn(const MatchSpec& spec, const RequestView& request) {
+std::string WhyNotOwn(const MatchSpec& spec, const RequestView& request, Readings readings) {
   if (!spec.hosts.empty() && std::ranges::none_of(spec.hosts, [&](const std::string& host) {
         return HostMatches(host, request.host);
       })) {
     return Differs("host", Listed(spec.hosts, Same),
                    request.host.empty() ? "not known" : Printable(request.host));
   }
-  if (!spec.paths.empty() && std::ranges::none_of(spec.paths, [&](const std::string& path) {
-        return PathMatches(path, request.path);
-      })) {
+  const auto path_holds = [&](const std::string& pattern) {
+    return request.PathHolds(readings,
+                             [&](std::string_view path) { return PathMatches(pattern, path); });
+  };
+  if (!spec.paths.empty() && std::ranges::none_of(spec.paths, path_holds)) {
     return Differs("path", Listed(spec.paths, Same), Printable(request.path));
   }
   if (!spec.methods.empty() &&
@@ -103,15 +107,16 @@ std::string WhyNotOwn(const MatchSpec& spec, const RequestView& request) {
   return Differs("client_ip", Listed(spec.client_ips, NetworkText), request.client.Text());
 }
 
-/// Explains one reading of the request's path.
-std::string WhyNotAsRead(const MatchSpec& spec, const RequestView& request) {
-  if (std::string why = WhyNotOwn(spec, request); !why.empty()) return why;
-  const auto matches = [&](const MatchSpec& other) { return WhyNotAsRead(other, request).empty(); };
-  if (!spec.any.empty() && std::ranges::none_of(spec.any, matches)) {
+std::string WhyNotIn(const MatchSpec& spec, const RequestView& request, Readings readings) {
+  if (std::string why = WhyNotOwn(spec, request, readings); !why.empty()) return why;
+  const auto matches = [&](Readings where) {
+    return [&, where](const MatchSpec& other) { return WhyNotIn(other, request, where).empty(); };
+  };
+  if (!spec.any.empty() && std::ranges::none_of(spec.any, matches(readings))) {
     if (spec.any.size() == 1) return "its only alternative does not match";
     return "none of its " + std::to_string(spec.any.size()) + " alternatives matches";
   }
-  const auto excluded = std::ranges::find_if(spec.none, matches);
+  const auto excluded = std::ranges::find_if(spec.none, matches(Opposite(readings)));
   if (excluded == spec.none.end()) return {};
   return "it excludes " + Conditions(*excluded);
 }
@@ -119,9 +124,7 @@ std::string WhyNotAsRead(const MatchSpec& spec, const RequestView& request) {
 }  // namespace
 
 std::string WhyNot(const MatchSpec& spec, const RequestView& request) {
-  std::string why = WhyNotAsRead(spec, request);
-  if (why.empty() || request.lenient_path.empty()) return why;
-  return WhyNotAsRead(spec, request.Lenient()).empty() ? std::string{} : why;
+  return WhyNotIn(spec, request, Readings::kAny);
 }
 
 }  // namespace tidegate

@@ -190,9 +190,13 @@ std::string_view Message(PathError error) noexcept {
       return "ambiguous path: servers resolve its dot segments differently; send it without "
              "dot segments";
     case PathError::kAmbiguousParameters:
-      return "ambiguous path: a segment consists of `;` parameters only, or has an encoded slash "
-             "or "
-             "a backslash beside them, and servers read it differently";
+      return "ambiguous path: servers read a segment such as `;x` or `a;x%2Fb` differently; remove "
+             "the `;` part or the encoded slash";
+    case PathError::kBlankSegment:
+      return "ambiguous path: a segment consists of white space only, and some servers remove it";
+    case PathError::kTwoSlashes:
+      return "ambiguous path: it begins with two slashes, and some servers take the first segment "
+             "for a host";
     case PathError::kEncodedSeparator:
       return "ambiguous path: it contains an encoded slash, an encoded backslash or a backslash, "
              "which some servers take for a slash; `encoded_slashes: match` allows it";

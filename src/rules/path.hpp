@@ -25,6 +25,8 @@ enum class PathError : std::uint8_t {
   kAboveRoot,            ///< `..` leaves the root.
   kAmbiguousDots,        ///< A dot segment that some servers resolve in another way.
   kAmbiguousParameters,  ///< `;` parameters that some servers remove with more than themselves.
+  kBlankSegment,         ///< A segment of white space only.
+  kTwoSlashes,           ///< It begins with `//`, and they are forwarded.
   kEncodedSeparator,     ///< `%2F`, `%5C` or `\` where the configuration does not allow it.
 };
 /// Returns what is wrong, and what to do if the client can do something about it. Static text.

@@ -75,11 +75,13 @@ struct SegmentReading {
       : has_parameters(decoded.find(';') != std::string_view::npos),
         is_only_parameters(decoded.starts_with(';')) {
     const std::string_view name = TrimSpaces(decoded.substr(0, decoded.find(';')), Controls::kTrim);
+    is_blank = name.empty() && !decoded.empty();
     is_dots = name == "." || name == "..";
     is_plain_dots = is_dots && name.size() == decoded.size();
   }
   bool has_parameters;
   bool is_only_parameters;
+  bool is_blank = false;       ///< White space only.
   bool is_dots = false;        ///< `.` or `..`.
   bool is_plain_dots = false;  ///< Without parameters or white space.
 };
@@ -89,13 +91,13 @@ struct SegmentReading {
 struct Ambiguity {
   std::optional<PathError> error;
   bool has_encoded_separator = false;
+  bool dots = false;     ///< There is a dot segment.
   bool goes_up = false;  ///< There is a `..` segment.
 };
 Ambiguity FindAmbiguity(std::string_view path, std::pmr::memory_resource& memory) {
   Ambiguity found;
   char* const decoded = static_cast<char*>(memory.allocate(path.size(), 1));
   std::size_t size = 0;  // Of the decoded segment.
-  bool dots = false;
   bool parameters = false;
   bool parameters_here = false;  // Since the last plain slash.
   bool separators_here = false;  // Encoded ones, since the last plain slash.
@@ -113,15 +115,17 @@ Ambiguity FindAmbiguity(std::string_view path, std::pmr::memory_resource& memory
     if (!separator) decoded[size++] = static_cast<char>(c);
     if (!separator && !path.empty()) continue;
     const SegmentReading segment({decoded, size});
+    if (segment.is_blank) found.error = PathError::kBlankSegment;
     if (segment.is_only_parameters) found.error = PathError::kAmbiguousParameters;
     if (segment.is_dots && !segment.is_plain_dots) found.error = PathError::kAmbiguousDots;
     parameters = parameters || segment.has_parameters;
-    dots = dots || segment.is_dots;
+    found.dots = found.dots || segment.is_dots;
     found.goes_up = found.goes_up || (segment.is_plain_dots && size == 2);
     size = 0;
   }
   // Some servers cut the whole rest of a path at its first `;`.
-  if (dots && (found.has_encoded_separator || parameters)) found.error = PathError::kAmbiguousDots;
+  if (found.dots && (found.has_encoded_separator || parameters))
+    found.error = PathError::kAmbiguousDots;
   return found;
 }
 
@@ -164,23 +168,40 @@ class SegmentWriter {
   char* segment_ = begin_;
 };
 
-/// Returns the size of the white space that a segment of a canonical path begins with. All of it is
-/// percent-encoded there.
-std::size_t EncodedSpaceAtBegin(std::string_view segment) noexcept {
-  std::array<char, 3> bytes;
-  std::size_t size = 0;
-  while (size < bytes.size() && segment.starts_with('%')) {
-    bytes[size++] = static_cast<char>(TakeDecoded(segment).c);
+/// Up to four percent-encoded bytes at one end of a segment of a canonical path: a character.
+class EncodedBytes {
+ public:
+  static EncodedBytes AtBegin(std::string_view segment) noexcept {
+    EncodedBytes bytes;
+    while (bytes.size_ < bytes.text_.size() && segment.starts_with('%')) bytes.Take(segment);
+    return bytes;
   }
-  return 3 * SpaceAtBegin({bytes.data(), size}, Controls::kTrim);
-}
+  static EncodedBytes AtEnd(std::string_view segment) noexcept {
+    std::size_t count = 0;
+    while (count < 4 && segment.size() >= 3 * (count + 1) &&
+           segment[segment.size() - 3 * (count + 1)] == '%') {
+      ++count;
+    }
+    return AtBegin(segment.substr(segment.size() - 3 * count));
+  }
+  [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
 
-std::size_t EncodedSpaceAtEnd(std::string_view segment) noexcept {
-  for (const std::size_t size : {9u, 6u, 3u}) {
-    if (segment.size() < size) continue;
-    if (EncodedSpaceAtBegin(segment.substr(segment.size() - size)) == size) return size;
+ private:
+  void Take(std::string_view& segment) noexcept {
+    text_[size_++] = static_cast<char>(TakeDecoded(segment).c);
   }
-  return 0;
+
+  std::array<char, 4> text_;
+  std::size_t size_ = 0;
+};
+
+/// Returns the size of the white space at the begin or end of a segment of a canonical path. All of
+/// it is percent-encoded there.
+std::size_t EncodedSpaceAtBegin(std::string_view segment) noexcept {
+  return 3 * SpaceAtBegin(EncodedBytes::AtBegin(segment).text(), Controls::kTrim);
+}
+std::size_t EncodedSpaceAtEnd(std::string_view segment) noexcept {
+  return 3 * SpaceAtEnd(EncodedBytes::AtEnd(segment).text(), Controls::kTrim);
 }
 
 /// Removes white space at both ends of a segment, and dots at its end.
@@ -264,17 +285,20 @@ std::expected<RequestPath, PathError> ReadRequestPath(std::string_view path,
   if (!forwarded) return std::unexpected(forwarded.error());
   const Ambiguity ambiguity = FindAmbiguity(path, memory);
   if (ambiguity.error) return std::unexpected(*ambiguity.error);
-  if (ambiguity.goes_up && options.forwarding == Forwarding::kAsSent) {
-    return std::unexpected(PathError::kAmbiguousDots);
-  }
+  const bool as_sent = options.forwarding == Forwarding::kAsSent;
+  if (ambiguity.goes_up && as_sent) return std::unexpected(PathError::kAmbiguousDots);
+  const bool keeps_slashes = as_sent || options.forwarded_slashes == Slashes::kKeep;
+  if (keeps_slashes && path.starts_with("//")) return std::unexpected(PathError::kTwoSlashes);
   if (ambiguity.has_encoded_separator && options.encoded_slashes == EncodedSlashes::kReject) {
     return std::unexpected(PathError::kEncodedSeparator);
   }
   const std::string_view canonical = CanonicalPath(*forwarded, options.ignore_case, memory);
-  return RequestPath{.forwarded = *forwarded,
-                     .canonical = canonical,
-                     .lenient = LenientPath(canonical, memory),
-                     .has_encoded_separator = ambiguity.has_encoded_separator};
+  return RequestPath{
+      .forwarded = *forwarded,
+      .canonical = canonical,
+      .lenient = LenientPath(canonical, memory),
+      .has_encoded_separator = ambiguity.has_encoded_separator,
+      .differs_from_upstream = keeps_slashes && (ambiguity.dots || *forwarded != path)};
 }
 
 }  // namespace tidegate

@@ -43,6 +43,8 @@ struct RequestPath {
   std::string_view lenient;
   /// The path contains `%2F`, `%5C` or `\`.
   bool has_encoded_separator = false;
+  /// The upstream receives dot segments or duplicate slashes that none of these forms has.
+  bool differs_from_upstream = false;
 };
 
 /// Reads the path of a request, without its query. Allocates from `memory` only what differs from

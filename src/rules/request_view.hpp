@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,16 @@
 #include "rules/request_path.hpp"
 
 namespace tidegate {
+
+/// In how many readings of a request's path a condition must hold.
+enum class Readings : std::uint8_t {
+  kAny,    ///< For conditions that limit: some server may read it so.
+  kEvery,  ///< For conditions that take limits away.
+};
+/// Returns the readings in which a condition below `not` must hold.
+[[nodiscard]] constexpr Readings Opposite(Readings readings) noexcept {
+  return readings == Readings::kAny ? Readings::kEvery : Readings::kAny;
+}
 
 struct HeaderField {
   std::string_view name;  ///< As sent; compare with EqualsIgnoreCase.
@@ -25,7 +36,8 @@ struct RequestView {
   std::string_view query;  ///< Without the question mark, as sent.
   std::string_view route;  ///< The gateway's route, where there is one.
   std::span<const HeaderField> headers;
-  bool has_encoded_separator = false;  ///< Of RequestPath.
+  bool has_encoded_separator = false;  ///< Of RequestPath; and the next.
+  bool differs_from_upstream = false;
   bool trusted = false;     ///< The peer may state costs: a trusted proxy, or a caller of the API.
   bool has_client = false;  ///< `client` is known.
   Address client;           ///< From rules/client_address.hpp; not masked.
@@ -34,18 +46,18 @@ struct RequestView {
     path = read.canonical;
     lenient_path = read.lenient == read.canonical ? std::string_view{} : read.lenient;
     has_encoded_separator = read.has_encoded_separator;
+    differs_from_upstream = read.differs_from_upstream;
+  }
+  /// Returns true if `matches(path)` holds in any, or every, reading of the path.
+  template <class Matches>
+  [[nodiscard]] bool PathHolds(Readings readings, const Matches& matches) const {
+    const bool as_sent = matches(path);
+    if (lenient_path.empty() || as_sent == (readings == Readings::kAny)) return as_sent;
+    return matches(lenient_path);
   }
   /// The path by which requests are counted: the same for all spellings of one path.
   [[nodiscard]] std::string_view counted_path() const noexcept {
     return lenient_path.empty() ? path : lenient_path;
-  }
-  /// Returns this request with the path as lenient servers read it.
-  /// REQUIRES: lenient_path is not empty.
-  [[nodiscard]] RequestView Lenient() const noexcept {
-    RequestView view = *this;
-    view.path = lenient_path;
-    view.lenient_path = {};
-    return view;
   }
 };
 

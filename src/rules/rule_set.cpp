@@ -10,6 +10,7 @@
 #include "rules/ascii.hpp"
 #include "rules/nearest.hpp"
 #include "rules/printable.hpp"
+#include "rules/source_value.hpp"
 
 namespace tidegate {
 namespace {
@@ -283,19 +284,14 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
     const Rule& rule = rules_[found[i]];
     const auto own_cost = cost ? Result<std::int64_t>(*cost) : CostOf(rule, request);
     if (!own_cost) return std::unexpected(own_cost.error());
-    std::size_t identities = 1;
-    if (rule.counts_cookies) {
-      const auto counted = identifier_->CountIdentities(rule.per, request);
-      if (!counted) return std::unexpected(counted.error());
-      identities = *counted;
-    }
-    for (std::size_t cookie = 0; cookie < identities; ++cookie) {
-      const auto identity = identities == 1
-                                ? IdentityOf(rule, request, charges, memory)
-                                : identifier_->FromRequest(rule.per, request, memory, cookie);
+    CookieChoice cookie;
+    do {
+      const auto identity = rule.counts_cookies
+                                ? identifier_->FromRequest(rule.per, request, memory, &cookie)
+                                : IdentityOf(rule, request, charges, memory);
       if (!identity) return std::unexpected(identity.error());
       AddCharge(rule, *identity, *own_cost, lease, overrides, charges);
-    }
+    } while (++cookie.number < cookie.count);
   }
   if (charges.charges.size() > kMaxCharges) {
     return std::unexpected(Error{ErrorCode::kTooManyRules,

@@ -28,7 +28,9 @@ std::string_view TakeFirst(std::string_view& text, char divider) noexcept {
 /// `Bearer  abc` and `bearer abc` are the same credentials: the scheme has no case.
 std::string_view CountedCredentials(std::string_view value, std::pmr::memory_resource& memory) {
   std::size_t space = 0;
-  while (space < value.size() && SpaceAtBegin(value.substr(space)) == 0) ++space;
+  while (space < value.size() && SpaceAtBegin(value.substr(space)) == 0) {
+    space += CharacterSize(value.substr(space));
+  }
   if (space == value.size()) return value;
   const std::string_view scheme = value.substr(0, space);
   const std::string_view rest = TrimSpaces(value.substr(space));
@@ -73,14 +75,6 @@ char TakeDecoded(std::string_view& text, Plus plus) noexcept {
   }
   text.remove_prefix(1);
   return c == '+' && plus == Plus::kSpace ? ' ' : c;
-}
-
-bool DecodedEquals(std::string_view encoded, std::string_view plain) noexcept {
-  while (!encoded.empty() && !plain.empty()) {
-    if (TakeDecoded(encoded, Plus::kSpace) != plain[0]) return false;
-    plain.remove_prefix(1);
-  }
-  return encoded.empty() && plain.empty();
 }
 
 /// Reads the bytes of a cookie's value as servers may decode them: without quotes, with `\"`,
@@ -139,80 +133,169 @@ std::string_view DecodeParameter(std::string_view encoded, std::pmr::memory_reso
   return {out, static_cast<std::size_t>(end - out)};
 }
 
-/// Returns the size of the beginning of `text`, a cookie's value, that ends before another cookie:
-/// Python also takes a comma or white space between two cookies.
-std::size_t SizeBeforeNextCookie(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != ',' && SpaceAtBegin(text.substr(i)) == 0) continue;
-    std::size_t name = i;
-    while (name < text.size() && (text[name] == ',' || text[name] == ' ')) ++name;
-    std::size_t end = name;
-    while (end < text.size() && std::string_view(",; \t\"=").find(text[end]) == text.npos) ++end;
-    if (end > name && end < text.size() && text[end] == '=') return i;
+/// Names that some server takes for one name: ASP.NET ignores the case of cookies, PHP turns `.`,
+/// spaces and `[` into `_`.
+char FoldName(char c) noexcept { return c == '.' || c == ' ' || c == '[' ? '_' : Lower(c); }
+
+enum class Spelling : std::uint8_t { kOther, kSame, kFolded };
+
+Spelling SpellingOf(std::string_view given, std::string_view name) noexcept {
+  if (given == name) return Spelling::kSame;
+  return std::ranges::equal(given, name, {}, FoldName, FoldName) ? Spelling::kFolded
+                                                                 : Spelling::kOther;
+}
+
+/// Finds further cookies in a cookie's value: Python ends a value before a comma or white space if
+/// `name=` follows. Calls `found(end, name, begin)` for each, with the end of the value before it
+/// and the begin of its own. One pass.
+template <class Found>
+void EachInnerCookie(std::string_view value, const Found& found) {
+  std::size_t end = 0;       // Where the last separators began.
+  std::size_t name = 0;      // Where the name behind them begins.
+  bool between = false;      // Among separators.
+  bool may_be_name = false;  // Behind separators, and only characters of a name since.
+  for (std::size_t i = 0; i < value.size();) {
+    const char c = value[i];
+    const std::size_t space = c == ',' ? 1 : SpaceAtBegin(value.substr(i));
+    if (space > 0) {
+      if (!between) end = i;
+      between = true;
+      i += space;
+      continue;
+    }
+    if (between) name = i;
+    may_be_name = (between || may_be_name) && c != '"';
+    between = false;
+    if (c == '=' && may_be_name && i > name) {
+      found(end, value.substr(name, i - name), i + 1);
+      may_be_name = false;
+    }
+    i += CharacterSize(value.substr(i));
   }
-  return text.size();
 }
 
 /// The different values of a cookie on all `Cookie` lines, as sent.
 class CookieValues {
  public:
-  CookieValues(std::span<const HeaderField> headers, std::string_view name) noexcept {
+  CookieValues(std::span<const HeaderField> headers, std::string_view name) noexcept : name_(name) {
     for (const HeaderField& field : headers) {
       if (!EqualsIgnoreCase(field.name, "cookie")) continue;
-      for (std::string_view rest = field.value; !rest.empty();) AddAll(TakeFirst(rest, ';'), name);
+      for (std::string_view rest = field.value; !rest.empty();) AddAll(TakeFirst(rest, ';'));
     }
+    // Alone, another spelling may mean nothing to the upstream: then nobody is counted by it.
+    if (same_.count == 0) return;
+    for (std::size_t i = 0; i < folded_.count; ++i) same_.Add(folded_.values[i]);
+    same_.too_many = same_.too_many || folded_.too_many;
   }
 
-  [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  [[nodiscard]] bool too_many() const noexcept { return too_many_; }
-  /// Returns value number `i`, or the last one if there are fewer; empty if there is none.
+  [[nodiscard]] std::size_t count() const noexcept { return same_.count; }
+  [[nodiscard]] bool too_many() const noexcept { return same_.too_many; }
+  /// Returns value number `i`; an empty view if there is none.
   [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept {
-    return count_ == 0 ? std::string_view() : values_[std::min(i, count_ - 1)];
+    return i < same_.count ? same_.values[i] : std::string_view();
   }
 
  private:
-  /// Adds the values of the cookie in `text`, which has no semicolon.
-  void AddAll(std::string_view text, std::string_view name) noexcept {
-    while (!text.empty()) {
-      std::string_view value = text;
-      const bool found =
-          TrimSpaces(TakeFirst(value, '=')) == name && text.find('=') != std::string_view::npos;
-      const std::size_t size = SizeBeforeNextCookie(value);
-      if (found) Add(TrimSpaces(value));
-      if (found) Add(TrimSpaces(value.substr(0, size)));
-      value.remove_prefix(size);
-      while (value.starts_with(',') || SpaceAtBegin(value) > 0) value.remove_prefix(1);
-      text = value;
+  struct Values {
+    std::array<std::string_view, kMaxCookieValues> values;
+    std::size_t count = 0;
+    bool too_many = false;
+
+    void Add(std::string_view value) noexcept {
+      value = TrimSpaces(value);
+      if (value.empty() || value == "\"\"" || too_many) return;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (SameCookie(values[i], value)) return;
+      }
+      too_many = count == values.size();
+      if (!too_many) values[count++] = value;
     }
-  }
-  void Add(std::string_view value) noexcept {
-    if (value.empty() || value == "\"\"") return;
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (SameCookie(values_[i], value)) return;
+  };
+
+  Values* ValuesOf(std::string_view name) noexcept {
+    switch (SpellingOf(TrimSpaces(name), name_)) {
+      case Spelling::kSame:
+        return &same_;
+      case Spelling::kFolded:
+        return &folded_;
+      case Spelling::kOther:
+        break;
     }
-    too_many_ = too_many_ || count_ == values_.size();
-    if (!too_many_) values_[count_++] = value;
+    return nullptr;
   }
 
-  std::array<std::string_view, kMaxCookieValues> values_;
-  std::size_t count_ = 0;
-  bool too_many_ = false;
+  /// Adds the values in `text`, which has no semicolon: `name=value`, perhaps with further cookies
+  /// in the value.
+  void AddAll(std::string_view text) noexcept {
+    std::string_view value = text;
+    Values* values = ValuesOf(TakeFirst(value, '='));
+    if (values != nullptr) values->Add(value);
+    std::size_t begin = 0;
+    EachInnerCookie(value, [&](std::size_t end, std::string_view name, std::size_t next) {
+      if (values != nullptr) values->Add(value.substr(begin, end - begin));
+      values = ValuesOf(name);
+      begin = next;
+    });
+    if (values != nullptr && begin > 0) values->Add(value.substr(begin));
+  }
+
+  std::string_view name_;
+  Values same_;
+  Values folded_;
 };
 
+/// Compares the name of a query parameter, percent-encoded, with `name`. PHP ignores white space
+/// before it and everything behind a NUL.
+Spelling SpellingOfParameter(std::string_view encoded, std::string_view name) noexcept {
+  Spelling spelling = Spelling::kSame;
+  bool begun = false;
+  while (!encoded.empty() && !name.empty()) {
+    const char c = TakeDecoded(encoded, Plus::kSpace);
+    if (!begun && c == ' ') {
+      spelling = Spelling::kFolded;
+      continue;
+    }
+    if (FoldName(c) != FoldName(name[0])) return Spelling::kOther;
+    if (c != name[0]) spelling = Spelling::kFolded;
+    begun = true;
+    name.remove_prefix(1);
+  }
+  if (!name.empty()) return Spelling::kOther;
+  if (encoded.empty()) return spelling;
+  return TakeDecoded(encoded, Plus::kSpace) == '\0' ? Spelling::kFolded : Spelling::kOther;
+}
+
 /// Returns the value of a query parameter, decoded: `%41` is `A`, `+` a space, a broken percent
-/// sign itself. Names are compared decoded.
+/// sign itself. Some servers also split at `;`, or take another spelling of the name for the name:
+/// an Error if they would read another value.
 Result<std::string_view> OneParameter(std::string_view query, std::string_view name,
                                       std::pmr::memory_resource& memory) {
   std::string_view found;
+  std::string_view other;  // A value that only some servers would read.
+  const auto counted = [&](std::string_view value) {
+    return TrimSpaces(DecodeParameter(value, memory), Controls::kTrim);
+  };
   while (!query.empty()) {
-    std::string_view value = TakeFirst(query, '&');
-    const std::string_view key = TakeFirst(value, '=');
-    if (value.empty() || !DecodedEquals(key, name)) continue;
-    value = TrimSpaces(DecodeParameter(value, memory), Controls::kTrim);
-    if (value.empty() || value == found) continue;
-    if (!found.empty()) return Several("query parameter", name);
-    found = value;
+    std::string_view piece = TakeFirst(query, '&');
+    std::string_view value = piece;
+    const Spelling spelling = SpellingOfParameter(TakeFirst(value, '='), name);
+    if (spelling != Spelling::kOther && !value.empty()) {
+      const std::string_view text = counted(value);
+      if (spelling == Spelling::kFolded) {
+        if (!text.empty()) other = text;
+      } else if (!text.empty() && text != found) {
+        if (!found.empty()) return Several("query parameter", name);
+        found = text;
+      }
+    }
+    if (piece.find(';') == std::string_view::npos) continue;
+    for (TakeFirst(piece, ';'); !piece.empty();) {
+      value = TakeFirst(piece, ';');
+      if (SpellingOfParameter(TakeFirst(value, '='), name) == Spelling::kOther) continue;
+      if (const std::string_view text = counted(value); !text.empty()) other = text;
+    }
   }
+  if (!found.empty() && !other.empty() && other != found) return Several("query parameter", name);
   return found;
 }
 
@@ -232,20 +315,20 @@ std::string_view CountedValue(const Source& source, std::string_view value,
   }
 }
 
-Result<std::size_t> CountCookieValues(const RequestView& request, std::string_view name) {
-  const CookieValues values(request.headers, name);
-  if (values.too_many()) return Several("cookie", name);
-  return values.count();
-}
-
 Result<std::string_view> ValueInRequest(const Source& source, const RequestView& request,
-                                        const JwtVerifier* jwt, std::size_t cookie,
+                                        const JwtVerifier* jwt, CookieChoice& cookie,
                                         std::pmr::memory_resource& memory) {
   switch (source.kind) {
     case Source::Kind::kHeader:
       return OneHeader(request.headers, source.name, memory);
-    case Source::Kind::kCookie:
-      return CountedCookie(CookieValues(request.headers, source.name)[cookie], memory);
+    case Source::Kind::kCookie: {
+      const CookieValues values(request.headers, source.name);
+      if (values.too_many()) return Several("cookie", source.name);
+      if (values.count() == 0) return std::string_view();
+      if (values.count() > 1 && cookie.count > 1) return Several("cookie", source.name);
+      cookie.count = std::max(cookie.count, values.count());
+      return CountedCookie(values[values.count() == 1 ? 0 : cookie.number], memory);
+    }
     case Source::Kind::kQuery:
       return OneParameter(request.query, source.name, memory);
     case Source::Kind::kPath:

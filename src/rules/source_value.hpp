@@ -14,6 +14,12 @@ namespace tidegate {
 /// A cookie with more different values than this is an Error.
 inline constexpr std::size_t kMaxCookieValues = 4;
 
+/// Which of several values of a cookie to take.
+struct CookieChoice {
+  std::size_t number = 0;  ///< From 0.
+  std::size_t count = 1;   ///< Set to the number of values, if a cookie is used.
+};
+
 /// Returns the value that `source` has in a request, in the form by which it is counted; empty if
 /// the request has none. Values that differ from the request's bytes are allocated from `memory`.
 /// `jwt` may be null.
@@ -27,18 +33,14 @@ inline constexpr std::size_t kMaxCookieValues = 4;
 /// and get a fresh quota with every request. Equal values count as one, empty values as none.
 ///
 /// Browsers rightly send a cookie several times, for different paths and domains, and servers
-/// differ here too. So all values are counted: `cookie` says which one to return, in the order of
-/// the request.
+/// differ here too. So all values are counted: `cookie` says which one to return, and is told how
+/// many there are. Two cookies with several values each are an Error.
 ///
 /// REQUIRES: the source is neither `client_ip` nor `const`.
 [[nodiscard]] Result<std::string_view> ValueInRequest(const Source& source,
                                                       const RequestView& request,
-                                                      const JwtVerifier* jwt, std::size_t cookie,
+                                                      const JwtVerifier* jwt, CookieChoice& cookie,
                                                       std::pmr::memory_resource& memory);
-
-/// Returns how many different values the cookie `name` has; an Error above kMaxCookieValues.
-[[nodiscard]] Result<std::size_t> CountCookieValues(const RequestView& request,
-                                                    std::string_view name);
 
 /// Returns a value in the form by which it is counted: that of a header or cookie as sent, that of
 /// a query parameter decoded. Values of other sources are returned as they are.

@@ -6,7 +6,8 @@
 namespace tidegate {
 namespace {
 
-/// Spaces beyond ASCII; those of one byte are the last, because they end some of the others.
+/// Spaces beyond ASCII. The two of one byte are spaces only where they are not a part of a UTF-8
+/// character: many letters end with them.
 constexpr std::string_view kWideSpaces[] = {
     "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82",
     "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87", "\xe2\x80\x88",
@@ -15,6 +16,11 @@ constexpr std::string_view kWideSpaces[] = {
 
 bool IsWide(char c) noexcept { return static_cast<unsigned char>(c) >= 0x80; }
 
+/// Returns the size of `character` if it is a space beyond ASCII, else 0.
+std::size_t SpaceSize(std::string_view character) noexcept {
+  return std::ranges::find(kWideSpaces, character) == std::end(kWideSpaces) ? 0 : character.size();
+}
+
 bool IsAsciiSpace(char c, Controls controls) noexcept {
   if (c == ' ' || c == '\t') return true;
   return controls == Controls::kTrim && (static_cast<unsigned char>(c) < ' ' || c == 0x7F);
@@ -22,20 +28,30 @@ bool IsAsciiSpace(char c, Controls controls) noexcept {
 
 }  // namespace
 
+std::size_t CharacterSize(std::string_view text) noexcept {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::size_t size = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : byte(0) >= 0xC2 ? 2 : 1;
+  if (size > text.size() || byte(0) > 0xF4) return 1;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 1;
+  }
+  return size;
+}
+
 std::size_t SpaceAtBegin(std::string_view text, Controls controls) noexcept {
   if (text.empty()) return 0;
   if (!IsWide(text.front())) return IsAsciiSpace(text.front(), controls) ? 1 : 0;
-  const auto* const found =
-      std::ranges::find_if(kWideSpaces, [&](auto space) { return text.starts_with(space); });
-  return found == std::end(kWideSpaces) ? 0 : found->size();
+  return SpaceSize(text.substr(0, CharacterSize(text)));
 }
 
 std::size_t SpaceAtEnd(std::string_view text, Controls controls) noexcept {
   if (text.empty()) return 0;
   if (!IsWide(text.back())) return IsAsciiSpace(text.back(), controls) ? 1 : 0;
-  const auto* const found =
-      std::ranges::find_if(kWideSpaces, [&](auto space) { return text.ends_with(space); });
-  return found == std::end(kWideSpaces) ? 0 : found->size();
+  for (std::size_t size = std::min<std::size_t>(4, text.size()); size > 1; --size) {
+    const std::string_view end = text.substr(text.size() - size);
+    if (CharacterSize(end) == size) return SpaceSize(end);
+  }
+  return SpaceSize(text.substr(text.size() - 1));
 }
 
 std::string_view TrimSpaces(std::string_view text, Controls controls) noexcept {

@@ -164,7 +164,7 @@ rules:
 TEST(Explain, TellsWhyNotAndByWhichAddress) {
   Service service(kYaml);
   const auto said =
-      AskAdmin(service, "/v1/explain", R"({"request":{"path":"//v1/./x?y","peer":"10.1.1.1",
+      AskAdmin(service, "/v1/explain", R"({"request":{"path":"/v1/.//x?y","peer":"10.1.1.1",
     "headers":{"X-Forwarded-For":"203.0.113.7"}}})")
           .Json();
   EXPECT_EQ(said.at("request").as_object().at("path").as_string(), "/v1/x");

@@ -117,8 +117,9 @@ TEST_F(RoutingTest, APathWithoutANormalFormIs400) {
 TEST_F(RoutingTest, ForwardsDuplicateSlashesIfConfigured) {
   Gate gate = Routes("  - {match: {path: /admin}, upstream: b}\n  - {upstream: a}\n",
                      "gateway: {merge_slashes: false}\n");
-  EXPECT_EQ(gate.Get("//admin").body, "b") << "the upstream may merge them";
-  EXPECT_EQ(b_.last().target(), "//admin");
+  EXPECT_EQ(gate.Get("/admin//").body, "b") << "the upstream may merge them";
+  EXPECT_EQ(b_.last().target(), "/admin//");
+  EXPECT_EQ(gate.Get("//x/admin").status, 400) << "the upstream may take x for a host";
 }
 
 TEST_F(RoutingTest, EncodedSlashesNeedARouteThatAllowsThem) {
@@ -153,6 +154,23 @@ TEST_F(RoutingTest, RewritesAPrefixInAnyCaseIfCaseIsIgnored) {
                      "paths: {ignore_case: true}\n");
   EXPECT_EQ(gate.Get("/V1/Users").status, 200);
   EXPECT_EQ(a_.last().target(), "/Users");
+}
+
+// Else a path would leave the part of the upstream that its route leads to.
+TEST_F(RoutingTest, RewritesEverySpellingOfAPrefix) {
+  Gate gate = Routes(
+      "  - {match: {path: /v1/**}, upstream: a, encoded_slashes: match,"
+      " rewrite: {prefix: /v1, with: /public}}\n",
+      "gateway: {merge_slashes: false}\n");
+  const std::pair<const char*, const char*> cases[] = {
+      {"/v1/x", "/public/x"},    {"/v1;a/x", "/public/x"}, {"/v1./x;b", "/public/x;b"},
+      {"/v1%20/x", "/public/x"}, {"/v1;a", "/public"},     {"/v1/a%2Fb", "/public/a%2Fb"},
+  };
+  for (const auto& [target, forwarded] : cases) {
+    EXPECT_EQ(gate.Get(target).status, 200) << target;
+    EXPECT_EQ(a_.last().target(), forwarded) << target;
+  }
+  EXPECT_EQ(gate.Get("/v1%2Fx").status, 400);
 }
 
 TEST_F(RoutingTest, SaysWhatIsWrongWithARequest) {

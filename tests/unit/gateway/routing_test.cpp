@@ -14,7 +14,9 @@ TEST(Route, RewritesWholeSegments) {
     std::pmr::monotonic_buffer_resource memory;
     Route route;
     route.spec.rewrite = RouteSpec::Rewrite{prefix, with};
-    return std::string(route.Rewrite(path, memory));
+    RequestView request;
+    request.SetPath(ReadRequestPath(path, {}, memory).value());
+    return std::string(route.Rewrite(path, request, memory).value());
   };
   EXPECT_EQ(rewritten("/v1", "/", "/v1/users"), "/users");
   EXPECT_EQ(rewritten("/v1", "/", "/v1"), "/");

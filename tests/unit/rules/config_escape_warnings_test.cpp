@@ -117,13 +117,15 @@ TEST(EscapeWarnings, LoginPathsInAnotherCase) {
                            "/sessions",
                            "/v1/:tenant/Login",
                            "/login/",
+                           "/v1/login/**",
                            "/authorize"}) {
     EXPECT_THAT(WarnedOf(RuleList({"per: const, match: { path: '" + std::string(path) + "' }"})),
                 HasSubstr(kCase))
         << path;
   }
-  for (const char* path : {"/v1/**", "/login/**", "/login/:id", "/users", "/", "/login/info",
-                           "/authors", "/v1/author", "/presets", "/footprint", "/2fast"}) {
+  for (const char* path :
+       {"/v1/**", "/login/:id", "/users", "/", "/login/info", "/authors", "/v1/author", "/presets",
+        "/footprint", "/2fast", "/v1/tokenizer", "/images/authentic"}) {
     EXPECT_THAT(WarnedOf(RuleList({"per: const, match: { path: '" + std::string(path) + "' }"})),
                 Not(HasSubstr(kCase)))
         << path;
@@ -137,6 +139,11 @@ TEST(EscapeWarnings, LoginPathsInAnotherCase) {
               Not(HasSubstr(kCase)));
   EXPECT_THAT(WarnedOf("deny: [ { path: /auth/login } ]\n" + RuleList({"per: const"})),
               HasSubstr("1:9: warning: deny[0]: frameworks"));
+  EXPECT_THAT(WarnedOf("deny: [ { path: /admin/** } ]\n" + RuleList({"per: const"})),
+              HasSubstr("1:9: warning: deny[0]: frameworks"));
+  EXPECT_THAT(WarnedOf("paths: { ignore_case: true }\ndeny: [ { path: /admin/** } ]\n" +
+                       RuleList({"per: const, match: { path: /login } "})),
+              Not(HasSubstr(kCase)));
   EXPECT_THAT(WarnedOf("exempt: [ { path: /auth/login } ]\n" + RuleList({"per: const"})),
               Not(HasSubstr(kCase)));
   const std::string two = WarnedOf(RuleList({"per: const, match: { path: [/login, /token] }"}));
@@ -196,6 +203,37 @@ TEST(EscapeWarnings, RequestsThatNoRuleMatchesWithoutAGateway) {
               Not(HasSubstr(kUnlimited)));
   EXPECT_THAT(WarnedOf(RuleList({"per: const, match: { path: /a }", "per: const, mode: shadow"})),
               HasSubstr(kUnlimited));
+}
+
+TEST(EscapeWarnings, ExemptionsThatClientsChoose) {
+  const std::string rule = RuleList({"per: const"});
+  for (const char* entry : {"{ header: { x-internal: 'yes' } }", "{ header: { user-agent: 'm*' } }",
+                            "{ path: /a, header: { x: y } }"}) {
+    EXPECT_THAT(WarnedOf("exempt: [ " + std::string(entry) + " ]\n" + rule),
+                HasSubstr("1:11: warning: exempt[0]: a client that sends the header"))
+        << entry;
+  }
+  for (const char* entry :
+       {"{ header: { x-internal: 'yes' }, client_ip: 10.0.0.0/8 }", "{ path: /health }"}) {
+    EXPECT_THAT(WarnedOf("exempt: [ " + std::string(entry) + " ]\n" + rule),
+                Not(HasSubstr("a client that sends the header")))
+        << entry;
+  }
+}
+
+TEST(EscapeWarnings, ExceptionsAndMethodsThatOtherEntriesCover) {
+  const std::string routes =
+      "[ { id: v1, match: { path: /v1/**, method: [GET, POST] }, upstream: u } ]";
+  const std::string rule = "per: const, match: { path: /v1/**, not: { path: /v1/health } }";
+  EXPECT_THAT(WarnedOf(GatewayWith(routes, RuleList({rule}))), HasSubstr(kUnlimited));
+  EXPECT_THAT(WarnedOf(GatewayWith(routes, "exempt: [{ path: /v1/health }]\n" + RuleList({rule}))),
+              Not(HasSubstr(kUnlimited)));
+  EXPECT_THAT(
+      WarnedOf(GatewayWith(routes, RuleList({rule, "per: const, match: { path: /v1/health }"}))),
+      Not(HasSubstr(kUnlimited)));
+  EXPECT_THAT(WarnedOf(GatewayWith(routes, RuleList({"per: const, match: { method: GET }",
+                                                     "per: const, match: { method: POST }"}))),
+              Not(HasSubstr(kUnlimited)));
 }
 
 TEST(EscapeWarnings, HeadersWithUnderscores) {

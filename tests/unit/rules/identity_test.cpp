@@ -11,12 +11,14 @@
 
 #include "rules/identity_text.hpp"
 #include "rules/jwt.hpp"
+#include "rules/source_value.hpp"
 #include "unit/rules/allocations.hpp"
 #include "unit/rules/jwt_signer.hpp"
 
 namespace tidegate {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -181,6 +183,10 @@ TEST_F(IdentityTest, SpacesAroundAKeyDoNotCount) {
                                  "a\xa0"
                                  "bc"}};
   EXPECT_NE(Request(per, From("203.0.113.7", inside)), plain);
+  for (const char* letters : {"caf\xc3\xa0", "caf\xc3\x85", "\xe8\x80\x85"}) {
+    EXPECT_NE(Values(per, {{"", letters}}), Values(per, {{"", "caf"}})) << letters;
+    EXPECT_NE(Values(per, {{"", letters}}), Values(per, {{"", "caf\xc3"}})) << letters;
+  }
   const HeaderField only[] = {{"x-api-key", "\xa0"}};
   EXPECT_EQ(Request(per, From("203.0.113.7", only)), "client_ip=203.0.113.7");
 }
@@ -201,32 +207,81 @@ TEST_F(IdentityTest, TheSchemeOfCredentialsHasNoCase) {
 // Express takes the first of several cookies, Python the last.
 TEST_F(IdentityTest, EveryValueOfACookieIsAnIdentity) {
   const Per per{{{{Kind::kCookie, "sid"}}}};
-  const HeaderField headers[] = {{"Cookie", "sid=zz; a=b; sid=\"REAL\""}, {"cookie", "sid=z%7a"}};
-  const RequestView request = From("203.0.113.7", headers);
-  EXPECT_EQ(identifier_.CountIdentities(per, request), 2u) << "z%7a is zz";
-  EXPECT_EQ(Text(identifier_.FromRequest(per, request, memory_, 0)), Values(per, {{"", "zz"}}));
-  EXPECT_EQ(Text(identifier_.FromRequest(per, request, memory_, 1)), Values(per, {{"", "REAL"}}));
-  // Python unescapes quoted values, and takes commas and spaces between cookies.
-  const std::string real = Values(per, {{"", "REAL"}});
-  for (const char* line : {"sid=\"RE\\101L\"", "sid=\"RE\\AL\"", "sid=RE%41L", "sid= \"REAL\" ",
-                           "a=1, sid=REAL", "a=1 sid=REAL"}) {
-    const HeaderField spelt[] = {{"Cookie", line}};
-    EXPECT_EQ(Request(per, From("203.0.113.7", spelt)), real) << line;
-  }
-  const HeaderField comma[] = {{"Cookie", "sid=REAL, a=1"}};
-  EXPECT_EQ(identifier_.CountIdentities(per, From("203.0.113.7", comma)), 2u);
-  EXPECT_EQ(Text(identifier_.FromRequest(per, From("203.0.113.7", comma), memory_, 1)), real);
-  const HeaderField inside[] = {{"Cookie", "sid=a,b c"}};
-  EXPECT_EQ(identifier_.CountIdentities(per, From("203.0.113.7", inside)), 1u);
-  const HeaderField many[] = {{"Cookie", "sid=1; sid=2; sid=3; sid=4; sid=5"}};
-  EXPECT_FALSE(identifier_.CountIdentities(per, From("203.0.113.7", many)));
+  const auto all = [&](const Per& by, const std::string& line,
+                       bool reject = false) -> std::vector<std::string> {
+    const HeaderField headers[] = {{"x-key", "k"}, {"Cookie", line}, {"cookie", "sid=z%7a"}};
+    const Identifier identifier(
+        {.hmac_key = "0123456789abcdef", .reject_duplicate_cookies = reject});
+    std::vector<std::string> found;
+    CookieChoice cookie;
+    do {
+      found.push_back(
+          Text(identifier.FromRequest(by, From("203.0.113.7", headers), memory_, &cookie)));
+    } while (!found.back().starts_with("error") && ++cookie.number < cookie.count);
+    return found;
+  };
+  const auto is = [&](const char* value) { return Values(per, {{"", value}}); };
+  const std::string zz = is("zz");
+  EXPECT_THAT(all(per, "sid=zz; a=b; sid=\"REAL\""), ElementsAre(zz, is("REAL"))) << "z%7a is zz";
+  EXPECT_THAT(all(per, "a=b"), ElementsAre(zz));
+  EXPECT_THAT(all(per, "sid=1; sid=2; sid=3; sid=4"), ElementsAre(HasSubstr("several")));
   const Per two{{{{Kind::kCookie, "sid"}}, {{Kind::kCookie, "uid"}}}};
-  const HeaderField both[] = {{"Cookie", "sid=1; sid=2; uid=3; uid=4"}};
-  EXPECT_FALSE(identifier_.CountIdentities(two, From("203.0.113.7", both)));
-  const Identifier strict({.hmac_key = "0123456789abcdef", .reject_duplicate_cookies = true});
-  EXPECT_FALSE(strict.CountIdentities(per, request));
-  const HeaderField equal[] = {{"Cookie", "sid=1; sid=1"}};
-  EXPECT_EQ(strict.CountIdentities(per, From("203.0.113.7", equal)), 1u);
+  EXPECT_THAT(all(two, "sid=1; sid=2; uid=3; uid=4"), ElementsAre(HasSubstr("several")));
+  EXPECT_THAT(all(per, "sid=1", true), ElementsAre(HasSubstr("several")));
+  EXPECT_THAT(all(per, "sid=zz; sid=\"zz\"", true), ElementsAre(zz));
+  // Only the source that counts matters.
+  const Per key_first{{{Header("x-key"), {Kind::kCookie, "sid"}}}};
+  EXPECT_THAT(all(key_first, "sid=1; sid=2"), ElementsAre(StartsWith("header:x-key=")));
+  const Per first_cookie{{{{Kind::kCookie, "sid"}, {Kind::kCookie, "uid"}}}};
+  EXPECT_EQ(all(first_cookie, "sid=1; uid=3; uid=4").size(), 2u);
+  // Python unescapes quoted values, and takes commas and white space between cookies.
+  for (const char* line : {"sid=\"RE\\101L\"", "sid=\"RE\\AL\"", "sid=RE%41L", "sid = \"REAL\" ",
+                           "a=1, sid=REAL", "a=1 sid=REAL", "a=1\tsid=REAL", "a=1 \t,sid=REAL"}) {
+    EXPECT_THAT(all(per, line), ElementsAre(is("REAL"), zz)) << line;
+  }
+  for (const char* line :
+       {"sid=REAL, a=1", "sid=REAL\ta=1", "sid=REAL \ta=1", "sid=\"REAL\"\ta=1"}) {
+    EXPECT_THAT(all(per, line), ElementsAre(testing::_, is("REAL"), zz)) << line;
+  }
+  EXPECT_EQ(all(per, "sid=a,b c").size(), 2u);
+  // ASP.NET ignores the case of names, PHP turns dots into underscores.
+  EXPECT_THAT(all(per, "SID=REAL"), ElementsAre(zz, is("REAL")));
+  const Per dotted{{{{Kind::kCookie, "a_b"}}}};
+  EXPECT_EQ(all(dotted, "a.b=1; a_b=2").size(), 2u);
+  EXPECT_THAT(all(dotted, "a.b=1"), ElementsAre("client_ip=203.0.113.7")) << "may mean nothing";
+}
+
+// Quadratic work on a megabyte would take minutes.
+TEST_F(IdentityTest, CookiesAreReadInOnePass) {
+  const Per per{{{{Kind::kCookie, "s"}}}};
+  for (const std::string& piece : {std::string(","), std::string("\xa0"), std::string("s=b,"),
+                                   std::string(" x="), std::string("s=a;"), std::string("\t")}) {
+    std::string line = "s=a";
+    while (line.size() < (1u << 20)) line += piece;
+    line += "x";
+    const HeaderField headers[] = {{"Cookie", line}};
+    (void)Request(per, From("203.0.113.7", headers));
+  }
+}
+
+// Rack and old versions of Python split at `;`, PHP turns dots into underscores and ends names at
+// a NUL.
+TEST_F(IdentityTest, AnotherSpellingOfAParameterIsAnotherValue) {
+  const Per per{{{{Kind::kQuery, "api_key"}}}};
+  RequestView request = From("203.0.113.7");
+  for (const char* query :
+       {"api_key=f&api.key=REAL", "api.key=REAL&api_key=f", "api_key=f;api_key=REAL",
+        "api_key=f&+api_key=REAL", "api_key=f&api_key%00x=REAL", "api_key=f&API_KEY=REAL"}) {
+    request.query = query;
+    EXPECT_THAT(Request(per, request), HasSubstr("several different values")) << query;
+  }
+  for (const char* query : {"api_key=REAL&api.key=REAL", "api_key=REAL&x=1;y=2", "api_key=REAL%0A",
+                            "api_key=REAL&api_keys=x"}) {
+    request.query = query;
+    EXPECT_EQ(Request(per, request), Values(per, {{"", "REAL"}})) << query;
+  }
+  request.query = "api.key=REAL";
+  EXPECT_EQ(Request(per, request), "client_ip=203.0.113.7") << "may mean nothing";
 }
 
 // Otherwise each spelling of a path would have its own quota.

@@ -79,9 +79,9 @@ TEST(RequestPath, HasThreeForms) {
       {"/a%252fb", "/a%252fb", "/a%252fb", "/a%252fb"},
       {"/.well-known/x", "/.well-known/x", "/.well-known/x", "/.well-known/x"},
       {"/...", "/...", "/...", "/"},
-      {"/%20", "/%20", "/%20", "/"},
-      {"/a/%20", "/a/%20", "/a/%20", "/a"},
-      {"/a/%20/b", "/a/%20/b", "/a/%20/b", "/a/%20/b"},
+      {"/voil%C3%A0;x", "/voil%C3%A0;x", "/voil%C3%A0;x", "/voil%C3%A0"},
+      {"/%E8%80%85.", "/%E8%80%85.", "/%E8%80%85.", "/%E8%80%85"},
+      {"/%E8%80%85", "/%E8%80%85", "/%E8%80%85", "/%E8%80%85"},
   };
   for (const Case& c : kCases) {
     const Read read = ReadAll(c.path);
@@ -136,6 +136,19 @@ TEST(RequestPath, RefusesToGoUpIfThePathIsForwardedAsSent) {
     EXPECT_EQ(ErrorOf(path), std::nullopt) << path;
   }
   EXPECT_EQ(ErrorOf("/a/./b", as_sent), std::nullopt);
+}
+
+TEST(RequestPath, RefusesSegmentsOfWhiteSpace) {
+  for (const char* path : {"/%20/admin", "/%20;x/admin", "/a/%20", "/%c2%a0/a", "/%09%0a/a"}) {
+    EXPECT_EQ(ErrorOf(path), PathError::kBlankSegment) << path;
+  }
+}
+
+// Node and Python take `x` of `//x/admin` for a host.
+TEST(RequestPath, RefusesTwoSlashesInFrontIfTheyAreForwarded) {
+  EXPECT_EQ(ErrorOf("//x/admin", {.forwarding = Forwarding::kAsSent}), PathError::kTwoSlashes);
+  EXPECT_EQ(ErrorOf("//x/admin", {.forwarded_slashes = Slashes::kKeep}), PathError::kTwoSlashes);
+  EXPECT_EQ(ErrorOf("//x/admin"), std::nullopt);
 }
 
 TEST(RequestPath, RefusesParametersThatServersReadDifferently) {

@@ -319,6 +319,34 @@ rules:
   EXPECT_EQ(charges_->charges.size(), 1u) << "as one segment";
 }
 
+// Some server may read any mix of the two readings, so an exception must hold in both.
+TEST_F(RuleSetTest, ExceptionsMustMatchEveryReading) {
+  const auto rules = Compile(R"(
+deny: [{ path: /users/**, not: { path: /users/me/** } }]
+exempt: [{ path: /free/**, not: { path: /free/paid/** } }]
+rules: [{ id: a, per: client_ip, limit: 1/s }]
+)");
+  const auto access = [&](std::string_view path, const PathOptions& options = {}) {
+    RequestView view;
+    view.method = "GET";
+    view.has_client = true;
+    view.SetPath(ReadRequestPath(path, options, memory_).value());
+    charges_.emplace(memory_);
+    return rules->Match(view, std::nullopt, {}, overrides_, *charges_, memory_).value();
+  };
+  EXPECT_EQ(access("/users/x"), Access::kDenied);
+  EXPECT_EQ(access("/users/me/x"), Access::kRules);
+  EXPECT_EQ(access("/users;a/me./secret"), Access::kDenied);
+  EXPECT_EQ(access("/free/x"), Access::kExempt);
+  EXPECT_EQ(access("/free/paid/x"), Access::kRules);
+  EXPECT_EQ(access("/free/paid;a/x"), Access::kRules);
+  // The proxy forwards what it got, which no form here has.
+  const PathOptions as_sent{.forwarding = Forwarding::kAsSent};
+  EXPECT_EQ(access("/free/x", as_sent), Access::kExempt);
+  EXPECT_EQ(access("/free//x", as_sent), Access::kRules);
+  EXPECT_EQ(access("/free/./x", as_sent), Access::kRules);
+}
+
 TEST_F(RuleSetTest, IgnoresTheCaseOfPathsIfConfigured) {
   const std::string yaml =
       "rules: [{ id: a, match: { path: /V1/Login/:Id }, per: path, limit: 1/s }]\n";
