@@ -161,7 +161,7 @@ FramingCases TrailerCases() {
     for (const std::string& more : {""s, "X-Sum: 1\r\n"s}) {
       FramingCase& one = cases.emplace_back();
       one.name = "the trailer " + trailer + (more.empty() ? "" : " before another one");
-      one.raw = Chunked(last + trailer + "\r\n" + more + "\r\n");
+      one.raw = Chunked(std::string(last).append(trailer).append("\r\n").append(more) + "\r\n");
       one.want = Want::kBoth;
       one.body = "hello";
       if (!frames) continue;

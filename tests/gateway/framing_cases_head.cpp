@@ -11,6 +11,9 @@ FramingCases RequestLineCases() {
   // HAProxy wants the two to agree.
   const std::string overrides =
       "RFC 9112, 3.2.2: the target's host counts, and is what is forwarded";
+  const auto line = [&rest](std::string_view target) {
+    return std::string("GET ").append(target).append(" HTTP/1.1").append(rest);
+  };
   FramingCases cases = {
       {"an empty line before", "\r\n" + Get(""), Want::kBoth, ""},
       {"two empty lines before", "\r\n\r\n" + Get(""), Want::kBoth, ""},
@@ -40,80 +43,78 @@ FramingCases RequestLineCases() {
        overrides},
       {"OPTIONS", "OPTIONS /case-$NNN HTTP/1.1" + rest, Want::kBoth, ""},
   };
-  for (const std::string& line : {"GET  /case-$NNN HTTP/1.1"s,
-                                  "GET /case-$NNN  HTTP/1.1"s,
-                                  "GET\t/case-$NNN HTTP/1.1"s,
-                                  "GET /case-$NNN\tHTTP/1.1"s,
-                                  " GET /case-$NNN HTTP/1.1"s,
-                                  "\tGET /case-$NNN HTTP/1.1"s,
-                                  "GET /case-$NNN HTTP/1.1 "s,
-                                  "GET /case-$NNN HTTP/1.1\t"s,
-                                  "GET /case-$NNN"s,
-                                  "GET /case-$NNN "s,
-                                  "GET"s,
-                                  "/case-$NNN HTTP/1.1"s,
-                                  "GET HTTP/1.1"s,
-                                  "GET  HTTP/1.1"s,
-                                  "GET case-$NNN HTTP/1.1"s,
-                                  "GET /case-$NNN HTTP/1.1 HTTP/1.1"s,
-                                  "GET /case-$NNN x HTTP/1.1"s,
-                                  "GET /case-$NNN HTTP/0.9"s,
-                                  "GET /case-$NNN HTTP/1.2"s,
-                                  "GET /case-$NNN HTTP/1.10"s,
-                                  "GET /case-$NNN HTTP/1.01"s,
-                                  "GET /case-$NNN HTTP/01.1"s,
-                                  "GET /case-$NNN HTTP/2.0"s,
-                                  "GET /case-$NNN HTTP/2"s,
-                                  "GET /case-$NNN HTTP/9.9"s,
-                                  "GET /case-$NNN HTTP/1"s,
-                                  "GET /case-$NNN HTTP/1."s,
-                                  "GET /case-$NNN HTTP/.1"s,
-                                  "GET /case-$NNN HTTP/1,1"s,
-                                  "GET /case-$NNN HTTP 1.1"s,
-                                  "GET /case-$NNN http/1.1"s,
-                                  "GET /case-$NNN Http/1.1"s,
-                                  "GET /case-$NNN HTTPS/1.1"s,
-                                  "GET /case-$NNN ICY/1.1"s,
-                                  "GET /case-$NNN RTSP/1.0"s,
-                                  "GET /case-$NNN#f HTTP/1.1"s,
-                                  "G ET /case-$NNN HTTP/1.1"s,
-                                  "GE\0T /case-$NNN HTTP/1.1"s,
-                                  "GET /case-$NNN\0 HTTP/1.1"s,
-                                  "GET /case-$NNN HTTP/1.1\0"s,
-                                  "GET /case-$NNN HTTP/1.1\rX"s,
-                                  "GET /case-$NNN HTTP/1.1\r"s,
-                                  "GET /case-$NNN\r HTTP/1.1"s,
-                                  "GET /case-$NNN\n HTTP/1.1"s,
-                                  "GET\r\n/case-$NNN HTTP/1.1"s,
-                                  "GET /case-$NNN\r\n HTTP/1.1"s,
-                                  "GET: /case-$NNN HTTP/1.1"s,
-                                  "GET(x) /case-$NNN HTTP/1.1"s,
-                                  "GET /a b/case-$NNN HTTP/1.1"s,
-                                  "GET /a\tb/case-$NNN HTTP/1.1"s,
-                                  "GET http:///case-$NNN HTTP/1.1"s,
-                                  "GET http:/case-$NNN HTTP/1.1"s,
-                                  "GET ://a/case-$NNN HTTP/1.1"s,
-                                  "GET http://u@a/case-$NNN HTTP/1.1"s,
-                                  "GET http://u:p@a/case-$NNN HTTP/1.1"s,
-                                  "GET http://a:b/case-$NNN HTTP/1.1"s,
-                                  "GET http://a:99999/case-$NNN HTTP/1.1"s,
-                                  "GET http://a b/case-$NNN HTTP/1.1"s,
-                                  "GET ftp://a/case-$NNN HTTP/1.1"s,
-                                  "GET file:///case-$NNN HTTP/1.1"s,
-                                  "GET * HTTP/1.1"s,
-                                  "GET a:80 HTTP/1.1"s}) {
-    cases.push_back({"the line " + line, line + rest});
+  for (const std::string& bad : {"GET  /case-$NNN HTTP/1.1"s,
+                                 "GET /case-$NNN  HTTP/1.1"s,
+                                 "GET\t/case-$NNN HTTP/1.1"s,
+                                 "GET /case-$NNN\tHTTP/1.1"s,
+                                 " GET /case-$NNN HTTP/1.1"s,
+                                 "\tGET /case-$NNN HTTP/1.1"s,
+                                 "GET /case-$NNN HTTP/1.1 "s,
+                                 "GET /case-$NNN HTTP/1.1\t"s,
+                                 "GET /case-$NNN"s,
+                                 "GET /case-$NNN "s,
+                                 "GET"s,
+                                 "/case-$NNN HTTP/1.1"s,
+                                 "GET HTTP/1.1"s,
+                                 "GET  HTTP/1.1"s,
+                                 "GET case-$NNN HTTP/1.1"s,
+                                 "GET /case-$NNN HTTP/1.1 HTTP/1.1"s,
+                                 "GET /case-$NNN x HTTP/1.1"s,
+                                 "GET /case-$NNN HTTP/0.9"s,
+                                 "GET /case-$NNN HTTP/1.2"s,
+                                 "GET /case-$NNN HTTP/1.10"s,
+                                 "GET /case-$NNN HTTP/1.01"s,
+                                 "GET /case-$NNN HTTP/01.1"s,
+                                 "GET /case-$NNN HTTP/2.0"s,
+                                 "GET /case-$NNN HTTP/2"s,
+                                 "GET /case-$NNN HTTP/9.9"s,
+                                 "GET /case-$NNN HTTP/1"s,
+                                 "GET /case-$NNN HTTP/1."s,
+                                 "GET /case-$NNN HTTP/.1"s,
+                                 "GET /case-$NNN HTTP/1,1"s,
+                                 "GET /case-$NNN HTTP 1.1"s,
+                                 "GET /case-$NNN http/1.1"s,
+                                 "GET /case-$NNN Http/1.1"s,
+                                 "GET /case-$NNN HTTPS/1.1"s,
+                                 "GET /case-$NNN ICY/1.1"s,
+                                 "GET /case-$NNN RTSP/1.0"s,
+                                 "GET /case-$NNN#f HTTP/1.1"s,
+                                 "G ET /case-$NNN HTTP/1.1"s,
+                                 "GE\0T /case-$NNN HTTP/1.1"s,
+                                 "GET /case-$NNN\0 HTTP/1.1"s,
+                                 "GET /case-$NNN HTTP/1.1\0"s,
+                                 "GET /case-$NNN HTTP/1.1\rX"s,
+                                 "GET /case-$NNN HTTP/1.1\r"s,
+                                 "GET /case-$NNN\r HTTP/1.1"s,
+                                 "GET /case-$NNN\n HTTP/1.1"s,
+                                 "GET\r\n/case-$NNN HTTP/1.1"s,
+                                 "GET /case-$NNN\r\n HTTP/1.1"s,
+                                 "GET: /case-$NNN HTTP/1.1"s,
+                                 "GET(x) /case-$NNN HTTP/1.1"s,
+                                 "GET /a b/case-$NNN HTTP/1.1"s,
+                                 "GET /a\tb/case-$NNN HTTP/1.1"s,
+                                 "GET http:///case-$NNN HTTP/1.1"s,
+                                 "GET http:/case-$NNN HTTP/1.1"s,
+                                 "GET ://a/case-$NNN HTTP/1.1"s,
+                                 "GET http://u@a/case-$NNN HTTP/1.1"s,
+                                 "GET http://u:p@a/case-$NNN HTTP/1.1"s,
+                                 "GET http://a:b/case-$NNN HTTP/1.1"s,
+                                 "GET http://a:99999/case-$NNN HTTP/1.1"s,
+                                 "GET http://a b/case-$NNN HTTP/1.1"s,
+                                 "GET ftp://a/case-$NNN HTTP/1.1"s,
+                                 "GET file:///case-$NNN HTTP/1.1"s,
+                                 "GET * HTTP/1.1"s,
+                                 "GET a:80 HTTP/1.1"s}) {
+    cases.push_back({"the line " + bad, bad + rest});
   }
   // Browsers and older clients do not encode these, and nginx and HAProxy forward them.
   for (const std::string& part :
        {"|"s, "["s, "]"s, "^"s, "{"s, "}"s, "\""s, "`"s, "<"s, ">"s, "\\"s}) {
-    cases.push_back({"a query with " + part, "GET /case-$NNN?a=" + part + "b HTTP/1.1" + rest,
-                     Want::kBoth, ""});
+    cases.push_back({"a query with " + part, line("/case-$NNN?a=" + part + "b"), Want::kBoth, ""});
     // Some servers take a backslash for a slash: a path with one is refused, and not by its
     // framing.
     if (part == "\\") continue;
-    cases.push_back(
-        {"a path with " + part, "GET /a" + part + "b/case-$NNN HTTP/1.1" + rest, Want::kBoth, ""});
+    cases.push_back({"a path with " + part, line("/a" + part + "b/case-$NNN"), Want::kBoth, ""});
   }
   // HAProxy 2.6 refuses some of these bytes and forwards others.
   const std::string utf8 =
@@ -121,7 +122,7 @@ FramingCases RequestLineCases() {
   for (const std::string& target : {"/case-$NNN?a=\xC3\xA9"s, "/case-$NNN?a=\xE6\xBC\xA2"s,
                                     "/case-$NNN?a=\x80\xFF"s, "/\xC3\xA9/case-$NNN"s}) {
     cases.push_back({"bytes from 0x80 on in " + target,
-                     "GET " + target + " HTTP/1.1" + rest,
+                     line(target),
                      Want::kBoth,
                      "",
                      {},
@@ -130,11 +131,10 @@ FramingCases RequestLineCases() {
                      utf8});
   }
   for (const std::string& part : {" "s, "\t"s, "\0"s, "\x01"s, "\x1F"s, "\x7F"s, "#"s, "\v"s}) {
-    cases.push_back({"a query with " + part, "GET /case-$NNN?a=" + part + "b HTTP/1.1" + rest});
+    cases.push_back({"a query with " + part, line("/case-$NNN?a=" + part + "b")});
   }
   for (const std::string& host : {"a|b"s, "a\\b"s, "a\xE9"s, "{a}"s}) {
-    cases.push_back(
-        {"absolute-form of host " + host, "GET http://" + host + "/case-$NNN HTTP/1.1" + rest});
+    cases.push_back({"absolute-form of host " + host, line("http://" + host + "/case-$NNN")});
   }
   cases.push_back({"a CRLF and a LF before", "\r\n\n" + Get("")});
   cases.push_back({"a CRLF and a CR before", "\r\n\r" + Get("")});

@@ -277,7 +277,7 @@ TEST(OpenApi, DocumentsBansAndAllowancesByOperators) {
       "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /demo/x\r\nX-Forwarded-For: 203.0.113.7\r\n";
   const Service service([](Config& config) { config.listen.admin = "127.0.0.1:0"; });
   const auto decided = [&](int status, std::string_view reason) {
-    const Reply reply = service.Post("/v1/decide", whom);
+    Reply reply = service.Post("/v1/decide", whom);
     EXPECT_EQ(reply.status, status) << reply.body;
     CheckDocumented(reply, Operation("/v1/decide", "post"));
     const json::value body = json::parse(reply.body);

@@ -9,7 +9,6 @@ namespace tidegate::service {
 namespace {
 
 using Auth = ListenSpec::Auth;
-using testing::HasSubstr;
 using testing::StartsWith;
 
 enum class Field : std::uint8_t { kAuthorization, kOwn };

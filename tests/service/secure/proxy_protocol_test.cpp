@@ -159,7 +159,7 @@ TEST_P(ProxySegmentTest, HeaderAndRequestsMayComeTogether) {
     } else {
       HttpClient client(At(service, GetParam()));
       const std::string request = Get(GetParam() == Door::kApi ? "/openapi.json" : "/healthz");
-      client.Send(header + request + request);
+      client.Send(std::string(header).append(request).append(request));
       EXPECT_EQ(client.Read().status, 200);
       EXPECT_EQ(client.Read().status, 200);
     }

@@ -194,9 +194,11 @@ TEST_F(IdentityTest, SpacesAroundAKeyDoNotCount) {
 TEST_F(IdentityTest, TheSchemeOfCredentialsHasNoCase) {
   const Per per{{{Header("authorization"), kIp}}};
   const std::string plain = Values(per, {{"", "Bearer aBc"}});
-  for (const char* spelling : {"bearer aBc", "BEARER  aBc", "Bearer\taBc", "Bearer aBc ",
-                               "Bearer\xa0"
-                               "aBc"}) {
+  const std::string latin1 = std::string("Bearer\xa0").append("aBc");
+  for (const std::string_view spelling :
+       {std::string_view("bearer aBc"), std::string_view("BEARER  aBc"),
+        std::string_view("Bearer\taBc"), std::string_view("Bearer aBc "),
+        std::string_view(latin1)}) {
     const HeaderField headers[] = {{"Authorization", spelling}};
     EXPECT_EQ(Request(per, From("203.0.113.7", headers)), plain) << spelling;
   }

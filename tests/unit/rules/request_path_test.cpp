@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory_resource>
 #include <random>
 #include <string>
@@ -186,7 +187,7 @@ std::string LenientServer(std::string path, std::mt19937_64& random) {
         }
         break;
       case kBackslash:
-        std::ranges::replace(path, '\\', '/');
+        std::replace(path.begin(), path.end(), '\\', '/');
         break;
       case kTrim:
         while (path.ends_with(' ') || path.ends_with('.') || path.ends_with('/')) path.pop_back();
