@@ -26,6 +26,27 @@ namespace tidegate {
   return -1;
 }
 
+/// One character of a percent-encoded text.
+struct Decoded {
+  char c;
+  bool encoded;
+};
+/// Takes one character off the front of `text` and returns it decoded. A malformed percent-encoding
+/// is a plain `%`. REQUIRES: not empty.
+[[nodiscard]] constexpr Decoded TakeDecoded(std::string_view& text) noexcept {
+  if (text[0] == '%' && text.size() >= 3) {
+    const int high = HexDigit(text[1]);
+    const int low = HexDigit(text[2]);
+    if (high >= 0 && low >= 0) {
+      text.remove_prefix(3);
+      return {static_cast<char>(high * 16 + low), true};
+    }
+  }
+  const char c = text[0];
+  text.remove_prefix(1);
+  return {c, false};
+}
+
 /// Without the spaces and tabs at both ends: what HTTP calls optional white space.
 [[nodiscard]] constexpr std::string_view Trim(std::string_view text) noexcept {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

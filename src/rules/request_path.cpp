@@ -50,25 +50,6 @@ bool IsPlain(std::string_view path, bool ignore_case) noexcept {
   return path.size() <= 1 || (last & (kSlash | kDot)) == 0;
 }
 
-/// Takes one character off the front of `text` and returns it decoded.
-struct Decoded {
-  unsigned char c;
-  bool encoded;
-};
-Decoded TakeDecoded(std::string_view& text) noexcept {
-  if (text[0] == '%' && text.size() >= 3) {
-    const int high = HexDigit(text[1]);
-    const int low = HexDigit(text[2]);
-    if (high >= 0 && low >= 0) {
-      text.remove_prefix(3);
-      return {static_cast<unsigned char>(high * 16 + low), true};
-    }
-  }
-  const auto c = static_cast<unsigned char>(text[0]);
-  text.remove_prefix(1);
-  return {c, false};
-}
-
 /// A segment as lenient servers see it: decoded, with and without what they remove.
 struct SegmentReading {
   explicit SegmentReading(std::string_view decoded) noexcept
@@ -112,7 +93,7 @@ Ambiguity FindAmbiguity(std::string_view path, std::pmr::memory_resource& memory
       found.has_encoded_separator = found.has_encoded_separator || separator;
       if (parameters_here && separators_here) found.error = PathError::kAmbiguousParameters;
     }
-    if (!separator) decoded[size++] = static_cast<char>(c);
+    if (!separator) decoded[size++] = c;
     if (!separator && !path.empty()) continue;
     const SegmentReading segment({decoded, size});
     if (segment.is_blank) found.error = PathError::kBlankSegment;
@@ -130,9 +111,8 @@ Ambiguity FindAmbiguity(std::string_view path, std::pmr::memory_resource& memory
 }
 
 /// `;` among them: `%3B` and `;` are the same parameter to a server that decodes first.
-bool IsReserved(unsigned char c) noexcept {
-  return c < 0x80 &&
-         std::string_view(":@!$&'()*+,;=").find(static_cast<char>(c)) != std::string_view::npos;
+bool IsReserved(char c) noexcept {
+  return std::string_view(":@!$&'()*+,;=").find(c) != std::string_view::npos;
 }
 
 /// Appends a segment, merging empty segments.
@@ -187,9 +167,7 @@ class EncodedBytes {
   [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
 
  private:
-  void Take(std::string_view& segment) noexcept {
-    text_[size_++] = static_cast<char>(TakeDecoded(segment).c);
-  }
+  void Take(std::string_view& segment) noexcept { text_[size_++] = TakeDecoded(segment).c; }
 
   std::array<char, 4> text_;
   std::size_t size_ = 0;
@@ -267,7 +245,7 @@ std::string_view CanonicalPath(std::string_view normal, bool ignore_case,
     if (c == '/' && !encoded) {
       writer.Slash();
     } else if (!encoded || IsReserved(c)) {
-      writer.Put(ignore_case ? Lower(static_cast<char>(c)) : static_cast<char>(c));
+      writer.Put(ignore_case ? Lower(c) : c);
     } else {
       writer.Put(before.substr(0, 3));
     }
@@ -298,7 +276,8 @@ std::expected<RequestPath, PathError> ReadRequestPath(std::string_view path,
       .canonical = canonical,
       .lenient = LenientPath(canonical, memory),
       .has_encoded_separator = ambiguity.has_encoded_separator,
-      .differs_from_upstream = keeps_slashes && (ambiguity.dots || *forwarded != path)};
+      .differs_from_upstream = (as_sent && ambiguity.dots) ||
+                               (keeps_slashes && path.find("//") != std::string_view::npos)};
 }
 
 }  // namespace tidegate

@@ -60,21 +60,10 @@ Result<std::string_view> OneHeader(std::span<const HeaderField> headers, std::st
   return found;
 }
 
-enum class Plus : std::uint8_t { kItself, kSpace };
-
-/// Decodes one byte and takes it off the front. REQUIRES: not empty.
-char TakeDecoded(std::string_view& text, Plus plus) noexcept {
-  const char c = text[0];
-  if (c == '%' && text.size() >= 3) {
-    const int high = HexDigit(text[1]);
-    const int low = HexDigit(text[2]);
-    if (high >= 0 && low >= 0) {
-      text.remove_prefix(3);
-      return static_cast<char>(high * 16 + low);
-    }
-  }
-  text.remove_prefix(1);
-  return c == '+' && plus == Plus::kSpace ? ' ' : c;
+/// Takes one character of a query off the front, where `+` is a space. REQUIRES: not empty.
+char TakeFromQuery(std::string_view& text) noexcept {
+  const auto [c, encoded] = TakeDecoded(text);
+  return c == '+' && !encoded ? ' ' : c;
 }
 
 /// Reads the bytes of a cookie's value as servers may decode them: without quotes, with `\"`,
@@ -90,7 +79,7 @@ class CookieReader {
   /// REQUIRES: not done().
   char Next() noexcept {
     if (!quoted_ || text_[0] != '\\' || text_.size() < 2) {
-      return TakeDecoded(text_, Plus::kItself);
+      return TakeDecoded(text_).c;
     }
     const auto is_octal = [this](std::size_t i) { return text_[i] >= '0' && text_[i] <= '7'; };
     if (text_.size() >= 4 && text_[1] <= '3' && is_octal(1) && is_octal(2) && is_octal(3)) {
@@ -129,7 +118,7 @@ std::string_view DecodeParameter(std::string_view encoded, std::pmr::memory_reso
   if (encoded.find_first_of("%+") == std::string_view::npos) return encoded;
   char* const out = static_cast<char*>(memory.allocate(encoded.size(), 1));
   char* end = out;
-  while (!encoded.empty()) *end++ = TakeDecoded(encoded, Plus::kSpace);
+  while (!encoded.empty()) *end++ = TakeFromQuery(encoded);
   return {out, static_cast<std::size_t>(end - out)};
 }
 
@@ -182,7 +171,7 @@ class CookieValues {
       if (!EqualsIgnoreCase(field.name, "cookie")) continue;
       for (std::string_view rest = field.value; !rest.empty();) AddAll(TakeFirst(rest, ';'));
     }
-    // Alone, another spelling may mean nothing to the upstream: then nobody is counted by it.
+    // A request with only another spelling may have no cookie to the upstream: do not count it.
     if (same_.count == 0) return;
     for (std::size_t i = 0; i < folded_.count; ++i) same_.Add(folded_.values[i]);
     same_.too_many = same_.too_many || folded_.too_many;
@@ -190,7 +179,7 @@ class CookieValues {
 
   [[nodiscard]] std::size_t count() const noexcept { return same_.count; }
   [[nodiscard]] bool too_many() const noexcept { return same_.too_many; }
-  /// Returns value number `i`; an empty view if there is none.
+  /// Returns value number `i`; an empty view if `i` is too large.
   [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept {
     return i < same_.count ? same_.values[i] : std::string_view();
   }
@@ -250,7 +239,7 @@ Spelling SpellingOfParameter(std::string_view encoded, std::string_view name) no
   Spelling spelling = Spelling::kSame;
   bool begun = false;
   while (!encoded.empty() && !name.empty()) {
-    const char c = TakeDecoded(encoded, Plus::kSpace);
+    const char c = TakeFromQuery(encoded);
     if (!begun && c == ' ') {
       spelling = Spelling::kFolded;
       continue;
@@ -262,7 +251,7 @@ Spelling SpellingOfParameter(std::string_view encoded, std::string_view name) no
   }
   if (!name.empty()) return Spelling::kOther;
   if (encoded.empty()) return spelling;
-  return TakeDecoded(encoded, Plus::kSpace) == '\0' ? Spelling::kFolded : Spelling::kOther;
+  return TakeFromQuery(encoded) == '\0' ? Spelling::kFolded : Spelling::kOther;
 }
 
 /// Returns the value of a query parameter, decoded: `%41` is `A`, `+` a space, a broken percent

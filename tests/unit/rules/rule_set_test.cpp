@@ -345,6 +345,8 @@ rules: [{ id: a, per: client_ip, limit: 1/s }]
   EXPECT_EQ(access("/free/x", as_sent), Access::kExempt);
   EXPECT_EQ(access("/free//x", as_sent), Access::kRules);
   EXPECT_EQ(access("/free/./x", as_sent), Access::kRules);
+  EXPECT_EQ(access("/free//x", {.forwarded_slashes = Slashes::kKeep}), Access::kRules);
+  EXPECT_EQ(access("/free//./x"), Access::kExempt) << "forwarded as /free/x";
 }
 
 TEST_F(RuleSetTest, IgnoresTheCaseOfPathsIfConfigured) {
