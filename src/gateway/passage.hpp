@@ -124,7 +124,7 @@ class Passage final : public UpstreamConnection::User,
   [[nodiscard]] Pumped OnResponseHead();
   [[nodiscard]] Pumped RelayInterim();
   [[nodiscard]] Pumped SwitchProtocols();
-  [[nodiscard]] bool SwitchesAsAsked() const noexcept;
+  [[nodiscard]] bool SwitchesAsRequested() const noexcept;
   [[nodiscard]] Pumped EndTunnelFromUpstream();
   [[nodiscard]] Pumped AwaitTunnelEnd();
   [[nodiscard]] Pumped ReadResponseBody();
@@ -193,7 +193,7 @@ class Passage final : public UpstreamConnection::User,
   bool answer_begun_ = false;
   bool upgrade_ = false;
   bool tunnel_ended_ = false;  ///< The upstream has ended its half of the tunnel.
-  std::string_view protocol_;  ///< The protocol that the client asks to upgrade to.
+  std::string_view protocol_;  ///< The protocol that the client wants to upgrade to.
   bool pumping_ = false;
   net::ResponseParser parser_;
   net::ResponseHead response_;

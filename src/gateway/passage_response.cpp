@@ -19,12 +19,12 @@ using net::Parsed;
 /// A limit for the interim responses (1xx) of one request.
 constexpr int kMaxInterims = 16;
 
-/// Returns true if `answered` is the protocol that the client `asked` for: the same name and, if
-/// the client named a version, the same version. Upper and lower case are equal.
-bool IsAskedProtocol(std::string_view asked, std::string_view answered) noexcept {
-  if (SameName(asked, answered)) return true;
-  return asked.find('/') == std::string_view::npos &&
-         SameName(asked, answered.substr(0, answered.find('/')));
+/// Returns true if the upstream switches to the protocol that the client requested: the same name
+/// and, if the client named a version, the same version. Upper and lower case are equal.
+bool IsRequestedProtocol(std::string_view requested, std::string_view offered) noexcept {
+  if (SameName(requested, offered)) return true;
+  return requested.find('/') == std::string_view::npos &&
+         SameName(requested, offered.substr(0, offered.find('/')));
 }
 
 bool HasField(std::span<const net::HttpField> fields, std::string_view name) noexcept {
@@ -262,27 +262,28 @@ void Passage::PumpOrphan() {
   }
 }
 
-/// Returns true if the 101 switches to the one protocol that the client asked for. Any other bytes
+/// Returns true if the 101 switches to the one protocol that the client requested. Any other bytes
 /// would reach a client that cannot read them, and that may take them for HTTP.
-bool Passage::SwitchesAsAsked() const noexcept {
+bool Passage::SwitchesAsRequested() const noexcept {
   if (!upgrade_ || !response_.upgrade || !request_done_) return false;
   std::size_t protocols = 0;
-  bool asked = false;
+  bool requested = false;
   for (const net::HttpField& field : response_.all()) {
     if (!SameName(field.name, "upgrade")) continue;
     EachElement(field.value, [&](std::string_view protocol) {
       ++protocols;
-      asked = IsAskedProtocol(protocol_, protocol);
+      requested = IsRequestedProtocol(protocol_, protocol);
       return true;
     });
   }
-  return protocols == 1 && asked;
+  return protocols == 1 && requested;
 }
 
 /// Turns the passage into a tunnel: bytes are forwarded unparsed in both directions until both
 /// sides have ended.
 Passage::Pumped Passage::SwitchProtocols() {
-  OutBuffer* const out = SwitchesAsAsked() ? client_->BeginInterim(101, response_.reason) : nullptr;
+  OutBuffer* const out =
+      SwitchesAsRequested() ? client_->BeginInterim(101, response_.reason) : nullptr;
   if (out == nullptr) {
     return FailAttempt(AttemptFailure::kBadAnswer, "unexpected 101 (Switching Protocols)");
   }

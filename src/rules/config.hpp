@@ -110,7 +110,7 @@ struct Config {
     friend bool operator==(const Jwt&, const Jwt&) = default;
   };
   struct Identity {
-    /// What becomes of a request in which a counted cookie has several values.
+    /// How a request is treated in which a counted cookie has several values.
     enum class DuplicateCookies : std::uint8_t {
       kCountAll,  ///< Each value is charged.
       kReject,    ///< 400.

@@ -23,7 +23,8 @@ std::string Entry(std::string_view list, std::size_t index, std::string_view key
   return std::string(list) + "[" + std::to_string(index) + "]" + std::string(key);
 }
 
-/// Whether clients decide what a header holds. Headers of proxies are theirs, if there are any.
+/// Returns true if clients choose the value of a header. If there are trusted proxies, they write
+/// their own headers.
 bool IsChosen(const Config& config, std::string_view header) {
   constexpr std::array<std::string_view, 5> kOfProxies = {
       "forwarded", "x-real-ip", "x-client-ip", "true-client-ip", "x-original-forwarded-for"};
@@ -32,7 +33,7 @@ bool IsChosen(const Config& config, std::string_view header) {
          std::ranges::find(kOfProxies, header) == kOfProxies.end();
 }
 
-/// The first header by which a client decides whether it matches; empty: there is none.
+/// Returns the first header by which a client chooses whether it matches; empty if no header does.
 std::string_view ChosenHeader(const Config& config, const MatchSpec& match) {
   std::string_view chosen;
   EachHeader(match, [&](const MatchSpec::Header& header) {
@@ -41,7 +42,7 @@ std::string_view ChosenHeader(const Config& config, const MatchSpec& match) {
   return chosen;
 }
 
-/// All requests that would match with headers of the client's choice.
+/// Returns `match` without the conditions that a client can fulfil as it likes.
 MatchSpec WithoutChosen(const Config& config, MatchSpec match) {
   std::erase_if(match.headers,
                 [&](const MatchSpec::Header& header) { return IsChosen(config, header.name); });
@@ -162,7 +163,7 @@ void WarnAboutUnlimitedRequests(const Config& config, const ConfigPlaces& places
              std::string(kExampleRule));
 }
 
-/// Whether a word stands in the text with no letter or digit beside it.
+/// Returns true if `text` contains `word` with no letter or digit beside it.
 bool HasWholeWord(std::string_view text, std::string_view word) {
   const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
@@ -195,8 +196,8 @@ bool IsLoginPath(std::string_view path) {
                              [&](std::string_view word) { return HasWholeWord(segment, word); });
 }
 
-/// The first such path of a match, also of its alternatives; empty: there is none. Those in `none`
-/// do not count: in another case they are not excluded, so more is limited, not less.
+/// Returns the first login path of a match or of its alternatives; empty if it has none. Paths in
+/// `none` do not matter: in another case they are not excluded, so more is limited, not less.
 std::string_view LoginPathOf(const MatchSpec& match) {
   for (const std::string& path : match.paths) {
     if (IsLoginPath(path)) return path;

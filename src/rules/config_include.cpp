@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// include: the files that a configuration is put together from.
+// include: configurations of several files.
 #include "rules/config_include.hpp"
 
 #include <algorithm>
@@ -36,7 +36,10 @@ std::expected<std::string, std::string> ReadIncluded(const std::string& path,
                                                      std::size_t max_bytes) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return std::unexpected("there is no file " + Ticked(path));
+  if (status.type() == fs::file_type::not_found) {
+    return std::unexpected("there is no file " + Ticked(path));
+  }
+  if (error) return std::unexpected(Ticked(path) + " cannot be read: " + error.message());
   if (fs::is_directory(status)) {
     return std::unexpected(Ticked(path) + " is a folder; for its files write a pattern, as in " +
                            Ticked((fs::path{path} / "*.yaml").string()));
@@ -60,7 +63,7 @@ std::expected<std::string, std::string> ReadIncluded(const std::string& path,
   return text;
 }
 
-/// What two names of one file have in common.
+/// Returns the absolute path without symbolic links, so that two names of one file compare equal.
 std::string ResolvedPath(const std::string& path) {
   std::error_code error;
   const fs::path canonical = fs::canonical(path, error);
@@ -113,9 +116,8 @@ class IncludeReader {
       const YamlNode& key = *root.children[i];
       if (key.text != kIncludeKey) continue;
       if (first != nullptr) {
-        context_.Error(
-            key.at, top,
-            "the key `include` stands here twice, first on " + LineOf(first->at, key.at));
+        context_.Error(key.at, top,
+                       "the key `include` is repeated, first on " + LineOf(first->at, key.at));
         continue;
       }
       first = &key;
@@ -185,7 +187,7 @@ class IncludeReader {
     Add(*std::move(parsed), file);
   }
 
-  /// Whether the file may be included here: not by itself, not twice, and not too deep.
+  /// Returns false, with an error, if the file includes itself, is included twice or too deep.
   bool CheckPlace(const ConfigValue& item, const File& file) {
     for (const File* outer = file.by; outer != nullptr; outer = outer->by) {
       if (outer->canonical != file.canonical) continue;
@@ -213,7 +215,7 @@ class IncludeReader {
     return folder.empty() ? "." : folder;
   }
 
-  /// A section that is put together from several files.
+  /// A section that several files may have.
   struct Section {
     std::size_t value = 0;       ///< Its place among the children of the merged root.
     const YamlDocument* last{};  ///< The last file that has it.

@@ -14,7 +14,7 @@ namespace tidegate {
 /// A configuration file and the files that it includes, as one document. Owns its nodes.
 struct ConfigDocument {
   std::deque<YamlDocument> files;  ///< In the order of inclusion, the main file first.
-  std::deque<YamlNode> merged;     ///< Sections that were put together from several files.
+  std::deque<YamlNode> merged;     ///< Sections that several files have.
   const YamlNode* root = nullptr;  ///< nullptr: a file cannot be read; the problems say why.
 };
 
@@ -25,10 +25,10 @@ struct MainFile {
   Includes includes = Includes::kRead;
 };
 
-/// Parses a configuration file and all files that it includes, and puts their sections together.
+/// Parses a configuration file and all files that it includes, and merges their sections.
 /// The lists `rules`, `routes`, `deny` and `exempt` and the map `upstreams` are concatenated: the
-/// entries of a file before those of the files that it includes, in the order of `include`. Other
-/// sections stay as they are; if one stands in two files, the reader of sections reports it.
+/// entries of a file before those of the files that it includes, in the order of `include`. All
+/// other sections are kept; the caller reports a section that two files have.
 ///
 /// Reports problems to `context` and notes every included file and pattern there.
 [[nodiscard]] ConfigDocument ReadConfigDocument(const MainFile& main, ReadContext& context);

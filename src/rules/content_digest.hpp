@@ -26,8 +26,8 @@ struct ContentDigest {
 /// The digest of a list of names; never none().
 [[nodiscard]] ContentDigest DigestOfNames(const std::vector<std::string>& names);
 
-/// A file and what it held when it was read, or a pattern and the names of the files that it
-/// matched.
+/// A file with the digest of its content, or a pattern with the digest of the names of the files
+/// that match it, at the time of reading.
 struct FileSeen {
   std::string path = {};
   ContentDigest content = {};
@@ -35,7 +35,7 @@ struct FileSeen {
   friend bool operator==(const FileSeen&, const FileSeen&) = default;
 };
 
-/// The digest of what the file holds, or of the names that the pattern matches, now.
+/// Returns the digest that the file or pattern has now.
 [[nodiscard]] ContentDigest CurrentDigest(const FileSeen& seen);
 
 }  // namespace tidegate

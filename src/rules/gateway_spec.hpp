@@ -136,7 +136,7 @@ struct GatewaySpec {
   /// Whether fields with `_` in their names pass. Many servers take it for `-`: what a rule counts
   /// by `x-api-key` would then come as `X_Api_Key`, unseen by the rule.
   bool underscores = false;
-  /// What is done with a request whose Expect is not `100-continue`.
+  /// How a request is treated whose Expect is not `100-continue`.
   enum class UnknownExpect : std::uint8_t {
     kReject,  ///< 417.
     kIgnore,  ///< Forwarded without Expect.

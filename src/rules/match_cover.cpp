@@ -106,7 +106,8 @@ bool AnyOf(const Chain& chain, F holds) {
 
 bool CoversChain(const MatchSpec& wide, const Chain& narrow);
 
-/// Whether the own conditions of `wide`, without `any` and `none`, hold for all that `narrow` is.
+/// Returns true if the own conditions of `wide`, without `any` and `none`, hold for every request
+/// that matches `narrow`.
 bool OwnCover(const MatchSpec& wide, const Chain& narrow) {
   const auto covers = [&](auto list, auto entry_covers) {
     return AnyOf(narrow, [&](const MatchSpec& spec) {
@@ -126,7 +127,7 @@ bool OwnCover(const MatchSpec& wide, const Chain& narrow) {
          });
 }
 
-/// Whether nothing that `narrow` is can match `excluded`.
+/// Returns true if no request that matches `narrow` can match `excluded`.
 bool Excludes(const Chain& narrow, const MatchSpec& excluded) {
   return AnyOf(narrow, [&](const MatchSpec& spec) {
     return !Overlap(spec, excluded) || std::ranges::any_of(spec.none, [&](const MatchSpec& none) {

@@ -47,7 +47,7 @@ class Gathering {
   std::size_t missed_ = 0;
 };
 
-/// Every one of some hosts with every one of some paths; nullptr: any.
+/// All combinations of `hosts` and `paths`; nullptr means any host (path).
 struct Place {
   const std::vector<std::string>* hosts = nullptr;
   const std::vector<std::string>* paths = nullptr;
@@ -57,8 +57,8 @@ struct Place {
   }
 };
 
-/// Appends places that together hold all requests that match `spec` and are in `place`. Where a
-/// spec leaves its hosts or paths open, those of its alternatives do, if all of them name some.
+/// Appends places that together contain all requests that match `spec` and are in `place`. If the
+/// spec itself names no host (path), the hosts (paths) of its `any` alternatives are used.
 void AddPlaces(const MatchSpec& spec, Place place, std::vector<Place>& places) {
   const auto open = [](const std::string& path) { return path == "/**"; };
   if (place.hosts == nullptr && !spec.hosts.empty()) place.hosts = &spec.hosts;
@@ -72,7 +72,7 @@ void AddPlaces(const MatchSpec& spec, Place place, std::vector<Place>& places) {
   for (const MatchSpec& alternative : spec.any) AddPlaces(alternative, place, places);
 }
 
-/// Where a spec is filed: all requests that it matches are there, and few others.
+/// Returns the places under which a spec is indexed: all requests that it matches, and few others.
 std::vector<Place> PlacesOf(const MatchSpec& spec) {
   constexpr std::size_t kMost = 10'000;  // As many as one rule may have without `any`.
   const Place own{.hosts = spec.hosts.empty() ? nullptr : &spec.hosts,

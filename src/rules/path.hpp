@@ -11,7 +11,7 @@ namespace tidegate {
 
 enum class Slashes : std::uint8_t { kKeep, kMerge };
 
-/// What becomes of a request whose path contains an encoded slash or backslash (`%2F`, `%5C`).
+/// How a request is treated whose path contains an encoded slash or backslash (`%2F`, `%5C`).
 enum class EncodedSlashes : std::uint8_t {
   kReject,
   kMatch,  ///< Patterns match it as a character of its segment and as a separator.
@@ -29,7 +29,7 @@ enum class PathError : std::uint8_t {
   kTwoSlashes,           ///< It begins with `//`, and they are forwarded.
   kEncodedSeparator,     ///< `%2F`, `%5C` or `\` where the configuration does not allow it.
 };
-/// Returns what is wrong, and what to do if the client can do something about it. Static text.
+/// Returns what is wrong with the path and, if the client can fix it, how. Static text.
 [[nodiscard]] std::string_view Message(PathError error) noexcept;
 
 /// Returns the normal form of a path: dot segments removed, percent-encoded unreserved characters

@@ -52,8 +52,8 @@ void AppendHosts(std::string_view host, std::vector<std::string>& hosts) {
   }
 }
 
-/// Hosts and first segments, one of which a spec that covers `match` must have, or leave open:
-/// those of the first entries of `match`, or of its first alternatives.
+/// Collects the hosts and first segments under which a spec that covers `match` can be filed. It
+/// must cover the first host and path of `match`, so looking those up is enough.
 void AppendFirst(const MatchSpec& match, std::vector<std::string>& hosts,
                  std::vector<std::string_view>& segments) {
   if (!match.hosts.empty()) AppendHosts(match.hosts.front(), hosts);

@@ -157,7 +157,7 @@ TEST_F(IncludeTest, MissingFilesAreErrorsAndEmptyPatternsWarnings) {
   EXPECT_THAT(ToldOf("include: { a: b }\n"),
               HasSubstr("error: include: should be a text or a list"));
   EXPECT_THAT(ToldOf("include: a.yaml\ninclude: b.yaml\n"),
-              HasSubstr("2:1: error: the key `include` stands here twice, first on line 1"));
+              HasSubstr("2:1: error: the key `include` is repeated, first on line 1"));
 }
 
 TEST_F(IncludeTest, RefusesCyclesRepetitionsAndDeepNesting) {
