@@ -114,6 +114,15 @@ void AdminFrontend::Handle(HttpExchange& exchange) noexcept {
                     "changes of keys: GET /openapi.json describes all endpoints");
 }
 
+std::optional<std::size_t> AdminFrontend::OnHead(HttpExchange& exchange) noexcept {
+  const net::HttpHead& head = exchange.head();
+  const Endpoint* const endpoint = Endpoint::Find(head.path);
+  const bool posts = endpoint != nullptr && endpoint->get == nullptr &&
+                     endpoint->needs != Rights::kNone && head.method == "POST";
+  if (!posts) return kSmallBody;
+  return MayAsk(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
+}
+
 void AdminFrontend::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
   const net::HttpHead& head = exchange.head();
   const bool reads = endpoint.get != nullptr || endpoint.needs == Rights::kNone;

@@ -33,6 +33,8 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   AdminFrontend(AdminContext& context, Refusals& refusals, Sources sources);
 
   void Handle(net::HttpExchange& exchange) noexcept override;
+  /// Rejects a caller without the rights that the endpoint needs before its body is read.
+  [[nodiscard]] std::optional<std::size_t> OnHead(net::HttpExchange& exchange) noexcept override;
   /// Returns every path that has an endpoint. The OpenAPI document must describe all of them.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 

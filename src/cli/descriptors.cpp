@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "server/descriptor_plan.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate::cli {
@@ -18,18 +19,16 @@ std::uint64_t RaiseDescriptors() {
                                                                            : before;
 }
 
-std::uint64_t DescriptorsFor(std::size_t connections) { return connections + 100; }
-
-void WarnOfFewDescriptors(std::uint64_t given, std::size_t connections) {
-  const std::uint64_t needed = DescriptorsFor(connections);
-  if (given == 0 || given >= needed) return;
+void WarnOfFewDescriptors(std::uint64_t limit, const Config& config) {
+  const std::uint64_t needed = DescriptorsNeeded(config);
+  if (limit == 0 || limit >= needed) return;
   Log::Warning(
-      "there are fewer descriptors than limits.connections may need: connections beyond them wait "
-      "unanswered; raise LimitNOFILE of systemd or the hard limit of `ulimit -n`, or lower "
-      "limits.connections",
-      {{"descriptors", std::to_string(given)},
+      "too few file descriptors for limits.connections on every listener and connections to "
+      "upstreams: connections will be rejected before that limit; raise LimitNOFILE of systemd or "
+      "the hard limit of `ulimit -n`, or lower limits.connections",
+      {{"descriptors", std::to_string(limit)},
        {"needed", std::to_string(needed)},
-       {"connections", std::to_string(connections)}});
+       {"connections_per_listener", std::to_string(config.limits.connections)}});
 }
 
 }  // namespace tidegate::cli

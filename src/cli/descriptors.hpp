@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+
+#include "rules/config.hpp"
 
 namespace tidegate::cli {
 
-/// As many descriptors as the system gives this process: each connection needs one. Returns how
-/// many that are; 0: that is not known.
+/// Raises the limit of open file descriptors as far as the system permits, because each connection
+/// needs one. Returns the new limit; 0 if it is unknown.
 [[nodiscard]] std::uint64_t RaiseDescriptors();
 
-/// What so many connections need: one each, and about ten per thread besides.
-[[nodiscard]] std::uint64_t DescriptorsFor(std::size_t connections);
-
-/// Says in the log that `given` are too few for them, if they are.
-void WarnOfFewDescriptors(std::uint64_t given, std::size_t connections);
+/// Logs a warning if `limit` descriptors are too few for the connections that the configuration
+/// permits.
+void WarnOfFewDescriptors(std::uint64_t limit, const Config& config);
 
 }  // namespace tidegate::cli

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serve.hpp"
 
+#include <malloc.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -103,13 +106,51 @@ ConfigReading ReadDemo(const DemoUpstream& upstream) {
   });
 }
 
-/// What the process does beside serving: signals, reloads, its end.
+/// Returns unused memory to the system when many connections have ended; the C library would keep
+/// it for later.
+class MemoryTrimmer {
+ public:
+  explicit MemoryTrimmer(boost::asio::io_context& context) : context_(context), timer_(context) {
+    // malloc_trim does not free the end of a thread's heap; free() does, if it is longer than this.
+    // Otherwise the C library would choose up to 64 MiB.
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  }
+
+  /// The server must outlive the run of the context.
+  void Use(Server& server) { server_ = &server; }
+
+  /// Trims a little later, so that connections that linger have ended too. Thread-safe.
+  void Schedule() {
+    boost::asio::post(context_, [this] {
+      timer_.expires_after(kDelay);
+      timer_.async_wait([this](const boost::system::error_code& error) {
+        if (!error) Trim();
+      });
+    });
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kDelay{1500};
+
+  void Trim() {
+    server_->TrimMemory(
+        [this] { boost::asio::post(context_, [] { (void)malloc_trim(1u << 20); }); });
+  }
+
+  boost::asio::io_context& context_;
+  boost::asio::steady_timer timer_;
+  Server* server_ = nullptr;  ///< Set before the server starts.
+};
+
+/// Handles signals and reloads, and ends the process.
 class Control {
  public:
-  /// `seen`: what the configuration was read from.
-  Control(Server& server, const ServeOptions& options, std::vector<FileSeen> seen,
-          const Config::Limits& limits)
-      : server_(server),
+  /// `seen`: the files that the configuration was read from.
+  Control(boost::asio::io_context& context, Server& server, const ServeOptions& options,
+          std::vector<FileSeen> seen, const Config::Limits& limits)
+      : context_(context),
+        server_(server),
         drain_delay_(limits.drain_delay),
         drain_timeout_(limits.drain_timeout),
         stop_(context_, SIGTERM, SIGINT),
@@ -169,10 +210,10 @@ class Control {
     server_.Drain([this] { boost::asio::post(context_, [this] { context_.stop(); }); });
   }
 
+  boost::asio::io_context& context_;
   Server& server_;
   const std::chrono::microseconds drain_delay_;
   const std::chrono::microseconds drain_timeout_;
-  boost::asio::io_context context_;
   boost::asio::signal_set stop_;
   boost::asio::signal_set reload_;
   boost::asio::steady_timer timer_;
@@ -225,17 +266,24 @@ int Serve(const ServeOptions& options) {
   }
   const std::uint64_t descriptors = RaiseDescriptors();
   // Nobody tries the demo with so many connections.
-  if (!options.demo) WarnOfFewDescriptors(descriptors, reading.config->limits.connections);
-  auto server = Server::Make(
-      *reading.config, {.threads = options.threads, .clock = nullptr, .version = TIDEGATE_VERSION},
-      reading.problems);
+  if (!options.demo) WarnOfFewDescriptors(descriptors, *reading.config);
+  boost::asio::io_context context;
+  MemoryTrimmer trimmer(context);
+  auto server = Server::Make(*reading.config,
+                             {.threads = options.threads,
+                              .clock = nullptr,
+                              .version = TIDEGATE_VERSION,
+                              .descriptors = descriptors,
+                              .on_subsided = [&trimmer] { trimmer.Schedule(); }},
+                             reading.problems);
   if (!options.demo) LogProblems(reading.problems, file);
   if (!server) {
     Log::Error(server.error().message);
     return server.error().code == ErrorCode::kBadConfig ? kUsage : kRuntime;
   }
+  trimmer.Use(**server);
   // Before the threads: they inherit how signals are taken.
-  Control control(**server, options, std::move(reading.files), reading.config->limits);
+  Control control(context, **server, options, std::move(reading.files), reading.config->limits);
   (*server)->Start();
   LogStart(**server, *reading.config);
   if (options.demo) PrintDemo(**server);

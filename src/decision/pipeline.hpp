@@ -50,11 +50,16 @@ class DecisionPipeline {
 
   /// Returns a random duration up to `responses.retry_after_jitter`, to spread retries of clients.
   [[nodiscard]] Micros RetryJitter(const Config::Responses& responses) noexcept;
+  /// Deletes free calls, but for a few. REQUIRES: no call is running.
+  void Trim() noexcept {
+    if (free_.size() > kFewFree) free_.resize(kFewFree);
+  }
 
  private:
   friend class DecisionCall;
   /// More free calls than this are deleted, so that a burst of requests does not keep its memory.
   static constexpr std::size_t kMaxFree = 4096;
+  static constexpr std::size_t kFewFree = 128;  ///< 0.4 MB.
 
   void Free(DecisionCall& call) noexcept;
 

@@ -112,21 +112,29 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
 
 }  // namespace
 
-void ApiFrontend::ForwardAuth(HttpExchange& exchange) {
+bool ApiFrontend::MayForwardAuth(HttpExchange& exchange) {
   const SnapshotRef snapshot = pipeline_.snapshot();
   if (!Authorize(exchange, *snapshot->access, ListenerId::kApi, TokenFields::kCopied,
                  Rights::kDecide, refusals_)) {
-    return;
+    return false;
   }
   const Address peer(exchange.peer().bytes);
+  if (snapshot->rules->client_policy().Trusts(peer)) return true;
+  const Objection untrusted = UntrustedProxy(peer);
+  Refuse(exchange, untrusted.status, 0, untrusted.message);
+  return false;
+}
+
+void ApiFrontend::ForwardAuth(HttpExchange& exchange) {
+  if (!MayForwardAuth(exchange)) return;
+  const Address peer(exchange.peer().bytes);
   int deny_status = 0;
-  std::optional<Objection> bad;
-  if (!snapshot->rules->client_policy().Trusts(peer)) bad = UntrustedProxy(peer);
   // The query of a longer path is the client's.
-  if (!bad && exchange.head().path == kAuthPath) {
-    bad = ReadDenyStatus(exchange.head().query, deny_status);
+  if (exchange.head().path == kAuthPath) {
+    if (const auto bad = ReadDenyStatus(exchange.head().query, deny_status)) {
+      return Refuse(exchange, bad->status, 0, bad->message);
+    }
   }
-  if (bad) return Refuse(exchange, bad->status, 0, bad->message);
   DecisionCall& call = pipeline_.Begin();
   if (const auto refused = ResolveClientRequest(exchange, peer, call)) {
     call.Drop();

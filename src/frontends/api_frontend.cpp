@@ -91,6 +91,16 @@ void ApiFrontend::Handle(HttpExchange& exchange) noexcept {
                 "unknown endpoint: use POST /v1/decide; GET /openapi.json describes all endpoints");
 }
 
+std::optional<std::size_t> ApiFrontend::OnHead(HttpExchange& exchange) noexcept {
+  const std::string_view path = exchange.head().path;
+  if (const Endpoint* const endpoint = FindEndpoint(path)) {
+    return MayAsk(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
+  }
+  if (!IsForwardAuth(path)) return kSmallBody;
+  // Proxies that forward the client's body do so for nothing, but they work.
+  return MayForwardAuth(exchange) ? std::optional(kAnyBody) : std::nullopt;
+}
+
 bool ApiFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   if (exchange.head().method != "POST") {
     AnswerProblem(exchange, 405, "use POST with a JSON body", {}, "Allow: POST\r\n");

@@ -24,6 +24,8 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
       : pipeline_(pipeline), refusals_(refusals) {}
 
   void Handle(net::HttpExchange& exchange) noexcept override;
+  /// Rejects a caller without the rights that the endpoint needs before its body is read.
+  [[nodiscard]] std::optional<std::size_t> OnHead(net::HttpExchange& exchange) noexcept override;
   /// Returns every path that has an endpoint. The OpenAPI document must describe all of them.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 
@@ -46,6 +48,8 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   void DecideBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
   /// Handles `/v1/auth`, with any method: a proxy asks whether its client's request may pass.
   void ForwardAuth(net::HttpExchange& exchange);
+  /// Returns true if the caller may use `/v1/auth`. If not, the exchange has been answered.
+  [[nodiscard]] bool MayForwardAuth(net::HttpExchange& exchange);
   [[nodiscard]] static std::span<const Endpoint> Endpoints() noexcept;
   [[nodiscard]] static const Endpoint* FindEndpoint(std::string_view path) noexcept;
   /// Fills `call` with the charges of `question` for the operation of `endpoint`.

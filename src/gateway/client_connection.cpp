@@ -17,16 +17,13 @@ using net::Channel;
 using net::Deadlines;
 using net::Parsed;
 
-/// So many requests of one connection in a row, then the others have their turn.
+/// Requests of one connection in a row before other connections get their turn.
 constexpr int kMaxRequests = 32;
-/// A body whose answer came first is read and dropped up to here, so that the connection can be
-/// used again; a longer one costs less as a new connection.
+/// The most bytes of a body that are read and dropped after its answer, so that the connection can
+/// be used again; for a longer body a new connection costs less.
 constexpr std::uint64_t kMaxSkipped = 64u << 10;
-/// What is read and dropped before a close, at most.
+/// The most bytes that are read and dropped before a close.
 constexpr std::size_t kMaxLinger = 1u << 20;
-/// Less than this in one deadline is too slow.
-constexpr std::size_t kMinProgress = 1024;
-
 }  // namespace
 
 ClientConnection::ClientConnection(GatewayListener& listener, net::Accepted accepted)
@@ -38,7 +35,7 @@ ClientConnection::~ClientConnection() = default;
 
 void ClientConnection::Start() {
   draining_ = listener_.draining();
-  Arm(draining_ ? Deadlines::Kind::kLinger : Deadlines::Kind::kIdle);
+  Arm(draining_ ? Deadlines::Kind::kLinger : listener_.options().silent_deadline);
   if (!listener_.reactor().Watch(channel_.fd(), *this)) Close();
 }
 
@@ -157,6 +154,7 @@ bool ClientConnection::ReadHead() {
     }
     switch (channel_.Fill()) {
       case Channel::Got::kBytes:
+        if (std::exchange(silent_, false)) Arm(Deadlines::Kind::kIdle);
         break;
       case Channel::Got::kNothing:
         return false;
@@ -227,6 +225,8 @@ ClientStream::Body ClientConnection::ReadBody() {
         expects_continue_ = false;
         break;
       case Channel::Got::kNothing:
+        // A few bytes of a chunk's framing at most, so it needs no room in the budget.
+        (void)channel_.Rest();
         return Body::kWait;
       case Channel::Got::kFull:
         if (channel_.Compact()) break;
@@ -317,6 +317,7 @@ bool ClientConnection::Skip() {
 
 void ClientConnection::Linger() {
   channel_.Drop(channel_.input().size());
+  (void)channel_.Rest();  // Empty, so it needs no budget.
   channel_.ShutdownWrite();
   state_ = State::kLingering;
   Arm(Deadlines::Kind::kLinger);
@@ -331,8 +332,11 @@ void ClientConnection::Settle() {
         if (armed_ != Kind::kWrite) Arm(Kind::kWrite);
         return;
       }
-      channel_.Rest();
-      Kind kind = draining_ ? Kind::kLinger : Kind::kIdle;
+      if (!channel_.Rest()) {
+        Refuse({503, "requests in progress use all of limits.buffer_bytes: try again soon"});
+        return Settle();
+      }
+      Kind kind = draining_ ? Kind::kLinger : silent_ ? listener_.options().silent_deadline : Kind::kIdle;
       if (!channel_.input().empty()) kind = Kind::kHeader;
       // What has begun behind an answered request has a deadline of its own.
       if (kind != armed_ || (active_ && kind == Kind::kHeader)) Arm(kind);
@@ -357,6 +361,7 @@ void ClientConnection::Settle() {
         switch (channel_.Fill()) {
           case Channel::Got::kBytes:
             channel_.Drop(channel_.input().size());
+            (void)channel_.Rest();
             if (channel_.received() + channel_.sent() - progress_mark_ > kMaxLinger) {
               return Close();
             }
@@ -384,11 +389,12 @@ void ClientConnection::OnDeadline(Deadlines::Kind kind) {
       if (!active_) return Close();
       return Arm(kind);
     case Kind::kHeader:
+      if (silent_) return Close();
       Refuse({408, "request head did not arrive in time"});
       return Settle();
     case Kind::kBody:
     case Kind::kWrite:
-      if (progress < kMinProgress) return Close();
+      if (progress < listener_.options().min_progress) return Close();
       return Arm(kind);
     default:
       return Close();

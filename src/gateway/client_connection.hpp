@@ -99,7 +99,8 @@ class ClientConnection final : public net::Connection,
   net::Channel channel_;
   Passage* passage_ = nullptr;
   State state_ = State::kHead;
-  net::Deadlines::Kind armed_ = net::Deadlines::Kind::kIdle;
+  net::Deadlines::Kind armed_ = net::Deadlines::Kind::kHeader;
+  bool silent_ = true;  ///< The client has not sent a byte yet.
   bool draining_ = false;
   bool active_ = false;     ///< A request came since the deadline was armed.
   bool advancing_ = false;  ///< Within Advance: Finish returns to it instead of calling it.

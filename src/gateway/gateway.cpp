@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 #include <random>
+#include <unordered_set>
 #include <utility>
 
 #include "gateway/client_connection.hpp"
@@ -19,6 +20,9 @@ namespace {
 constexpr std::chrono::milliseconds kLogDelay{200};
 constexpr std::size_t kLogBytes = 32u << 10;
 
+/// Unused passages that Trim keeps: 1 MB.
+constexpr std::size_t kKeptPassages = 64;
+
 }  // namespace
 
 Gateway::Gateway(net::Reactor& reactor, DecisionPipeline& pipeline, const Options& options)
@@ -26,6 +30,7 @@ Gateway::Gateway(net::Reactor& reactor, DecisionPipeline& pipeline, const Option
       reactor_(reactor),
       pipeline_(pipeline),
       options_(options),
+      buffers_(options.budget),
       leases_(reactor, pipeline) {
   std::random_device random;
   for (auto& word : random_) word = (std::uint64_t{random()} << 32) | random();
@@ -41,7 +46,8 @@ void Gateway::OnSnapshot() {
                                         [](const auto& pool) { return &pool->upstream(); });
     pools.push_back(kept != pools_.end()
                         ? *kept
-                        : std::make_shared<UpstreamPool>(reactor_, buffers_, upstream));
+                        : std::make_shared<UpstreamPool>(reactor_, buffers_, upstream,
+                                                         options_.max_descriptor));
   }
   pools_ = std::move(pools);
 }
@@ -58,6 +64,14 @@ Passage* Gateway::TakePassage() {
 }
 
 void Gateway::GivePassage(Passage* passage) noexcept { free_.push_back(passage); }
+
+void Gateway::Trim() {
+  buffers_.Trim();
+  if (free_.size() <= kKeptPassages) return;
+  const std::unordered_set<const Passage*> unused(free_.begin() + kKeptPassages, free_.end());
+  free_.resize(kKeptPassages);
+  std::erase_if(all_, [&unused](const auto& passage) { return unused.contains(passage.get()); });
+}
 
 // xorshift128+: ids must be unique, but need not be secret, because knowing one grants no rights.
 std::uint64_t Gateway::Random() noexcept {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,14 @@ struct GatewayCounters {
 class Gateway : private net::Timer {
  public:
   struct Options {
-    AccessLog* log = nullptr;  ///< nullptr: there is no access log.
+    AccessLog* log = nullptr;             ///< nullptr: there is no access log.
+    net::BufferBudget* budget = nullptr;  ///< nullptr: buffers have no common limit.
+    /// Connections to upstreams whose descriptor is not below this number fail: the remaining
+    /// descriptors are reserved.
+    int max_descriptor = std::numeric_limits<int>::max();
+    /// Bytes that a client must at least send of a body, or read of a response, between two
+    /// deadlines.
+    std::size_t min_progress = 1024;
   };
   /// Reactor and pipeline must outlive the gateway.
   Gateway(net::Reactor& reactor, DecisionPipeline& pipeline, const Options& options);
@@ -80,6 +88,8 @@ class Gateway : private net::Timer {
 
   [[nodiscard]] Passage* TakePassage();
   void GivePassage(Passage* passage) noexcept;
+  /// Deletes unused passages and buffers, but for a few. REQUIRES: no passage is running.
+  void Trim();
 
   /// Writes 32 random hexadecimal digits to `to`.
   void WriteId(char* to) noexcept;

@@ -12,9 +12,6 @@ namespace {
 using net::Channel;
 using net::Deadlines;
 
-/// A client that moves less than this in one deadline is too slow.
-constexpr std::uint64_t kMinProgress = 1024;
-
 struct Verdict {
   int status;
   PassageOutcome outcome;
@@ -208,7 +205,7 @@ void Passage::OnDeadline(Deadlines::Kind kind) {
   switch (phase_) {
     case Phase::kSending:
       if (kind == Deadlines::Kind::kBody) {
-        if (moved >= kMinProgress) return Arm(kind);
+        if (moved >= gateway_.options().min_progress) return Arm(kind);
         (void)RefuseBody({408, "the body of the request arrives too slowly"});
         return;
       }
@@ -224,7 +221,9 @@ void Passage::OnDeadline(Deadlines::Kind kind) {
       (void)FailAttempt(AttemptFailure::kTimeout, "no response in time");
       return;
     case Phase::kAnswering:
-      if (moved >= (kind == Deadlines::Kind::kWrite ? kMinProgress : 1)) return Arm(kind);
+      if (moved >= (kind == Deadlines::Kind::kWrite ? gateway_.options().min_progress : 1)) {
+        return Arm(kind);
+      }
       problem_ = kind == Deadlines::Kind::kWrite ? "the client reads the response too slowly"
                                                  : "the response stalled";
       return End(

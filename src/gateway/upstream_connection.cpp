@@ -37,6 +37,12 @@ bool UpstreamConnection::Connect(std::string& problem, bool& ours) {
     problem = std::string("the system gives no socket: ") + std::strerror(errno);
     return false;
   }
+  if (socket.get() >= pool_.max_descriptor()) {
+    ours = true;
+    problem =
+        "the remaining file descriptors are reserved for the admin listener: raise LimitNOFILE";
+    return false;
+  }
   const int on = 1;
   (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const int fd = socket.get();

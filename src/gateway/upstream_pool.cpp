@@ -22,9 +22,10 @@ bool IsQuiet(int socket) noexcept {
 }  // namespace
 
 UpstreamPool::UpstreamPool(net::Reactor& reactor, net::BufferPool& buffers,
-                           const std::shared_ptr<Upstream>& upstream)
+                           const std::shared_ptr<Upstream>& upstream, int max_descriptor)
     : reactor_(reactor),
       buffers_(buffers),
+      max_descriptor_(max_descriptor),
       upstream_(upstream),
       balancer_(upstream->spec().balance, upstream->spec().max_requests),
       budget_(upstream->spec().retries.percent) {
@@ -117,7 +118,7 @@ void UpstreamPool::Return(UpstreamConnection& connection) {
   if (seat == nullptr || !useful || seat->count >= upstream_->spec().keep_alive) {
     return Discard(connection);
   }
-  channel.Rest();
+  (void)channel.Rest();  // It holds nothing, so it needs no budget.
   connection.unlink();
   connection.state_ = UpstreamConnection::State::kIdle;
   seat->idle->push_back(connection);

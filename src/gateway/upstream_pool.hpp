@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/intrusive/list.hpp>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,13 +21,16 @@ namespace tidegate {
 class UpstreamPool {
  public:
   UpstreamPool(net::Reactor& reactor, net::BufferPool& buffers,
-               const std::shared_ptr<Upstream>& upstream);
+               const std::shared_ptr<Upstream>& upstream,
+               int max_descriptor = std::numeric_limits<int>::max());
   ~UpstreamPool();
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
 
   [[nodiscard]] net::Reactor& reactor() noexcept { return reactor_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
+  /// New connections must have descriptors below this number (Gateway::Options).
+  [[nodiscard]] int max_descriptor() const noexcept { return max_descriptor_; }
   [[nodiscard]] Upstream& upstream() noexcept { return *upstream_; }
   [[nodiscard]] RetryBudget& budget() noexcept { return budget_; }
   [[nodiscard]] const Members& members();
@@ -65,6 +69,7 @@ class UpstreamPool {
 
   net::Reactor& reactor_;
   net::BufferPool& buffers_;
+  const int max_descriptor_;
   const std::shared_ptr<Upstream> upstream_;
   std::uint64_t version_ = 0;
   std::shared_ptr<const Members> members_;

@@ -18,8 +18,10 @@ namespace {
 
 /// Below it a copy is cheaper than a second part of a system call.
 constexpr std::size_t kCopied = 2048;
-/// A buffer that grew beyond it is not kept.
+/// An output buffer that grew beyond it is not kept.
 constexpr std::size_t kKeptOut = 32u << 10;
+/// The size of the small buffer of a connection that waits with a few bytes in hand.
+constexpr std::size_t kSmall = 1024;
 
 // Not through the C library, whose recv and send are points of cancellation: see http_connection.
 ssize_t Receive(int socket, char* data, std::size_t size) noexcept {
@@ -67,6 +69,11 @@ void BufferPool::GiveOut(std::unique_ptr<OutBuffer> out) noexcept {
   if (outs_.size() < kKeptOuts && out->capacity() <= kKeptOut) outs_.push_back(std::move(out));
 }
 
+void BufferPool::Trim() noexcept {
+  if (blocks_.size() > kKeptByTrim) blocks_.resize(kKeptByTrim);
+  if (outs_.size() > kKeptByTrim) outs_.resize(kKeptByTrim);
+}
+
 Channel::~Channel() { Close(); }
 
 bool Channel::BeginTls(const TlsClient& client, const std::string& name) {
@@ -81,7 +88,7 @@ void Channel::Close() noexcept {
   begin_ = end_ = 0;
   sent_ = 0;
   if (out_ != nullptr) pool_.GiveOut(std::move(out_));
-  Rest();
+  ReleaseBuffer();
 }
 
 void Channel::Abort() noexcept {
@@ -101,11 +108,7 @@ void Channel::OnEvents(std::uint32_t events) noexcept {
 Channel::Got Channel::Fill() {
   if (!readable_) return Got::kNothing;
   if (begin_ == end_) begin_ = end_ = 0;
-  if (data_ == nullptr) {
-    block_ = pool_.TakeBlock();
-    data_ = block_.get();
-    capacity_ = BufferPool::kBlock;
-  }
+  if (capacity_ < BufferPool::kBlock) MoveTo(pool_.TakeBlock(), BufferPool::kBlock);
   if (end_ == capacity_) return Got::kFull;
   const std::size_t room = capacity_ - end_;
   while (true) {
@@ -128,6 +131,7 @@ Channel::Got Channel::Fill() {
       if (errno != EAGAIN && errno != EWOULDBLOCK) return Got::kBroken;
     }
     readable_ = false;
+    if (begin_ == end_) ReleaseBuffer();
     return Got::kNothing;
   }
 }
@@ -144,21 +148,49 @@ bool Channel::Grow(std::size_t most) {
   if (begin_ > 0) return Compact();
   if (capacity_ >= most) return false;
   const std::size_t capacity = std::min(most, capacity_ * 2);
-  std::unique_ptr<char[]> larger(new char[capacity]);
-  std::memcpy(larger.get(), data_, end_);
-  if (capacity_ == BufferPool::kBlock) pool_.GiveBlock(std::move(block_));
-  block_ = std::move(larger);
-  data_ = block_.get();
-  capacity_ = capacity;
+  MoveTo(std::unique_ptr<char[]>(new char[capacity]), capacity);
   return true;
 }
 
-void Channel::Rest() noexcept {
-  if (begin_ != end_ || block_ == nullptr) return;
+void Channel::MoveTo(std::unique_ptr<char[]> buffer, std::size_t capacity) noexcept {
+  const std::size_t size = end_ - begin_;
+  if (size > 0) std::memcpy(buffer.get(), data_ + begin_, size);
+  if (capacity_ == BufferPool::kBlock) pool_.GiveBlock(std::move(block_));
+  block_ = std::move(buffer);
+  data_ = block_.get();
+  capacity_ = capacity;
+  begin_ = 0;
+  end_ = size;
+}
+
+void Channel::ReleaseBuffer() noexcept {
+  (void)Hold(0);
+  if (block_ == nullptr) return;
   if (capacity_ == BufferPool::kBlock) pool_.GiveBlock(std::move(block_));
   block_.reset();
   data_ = nullptr;
   capacity_ = begin_ = end_ = 0;
+}
+
+bool Channel::Hold(std::size_t bytes) noexcept {
+  BufferBudget* const budget = pool_.budget();
+  if (budget == nullptr || bytes == held_) return true;
+  if (bytes > held_ && !budget->Take(bytes - held_)) return false;
+  if (bytes < held_) budget->Return(held_ - bytes);
+  held_ = bytes;
+  return true;
+}
+
+bool Channel::Rest() {
+  const std::size_t size = end_ - begin_;
+  if (size == 0) {
+    ReleaseBuffer();
+    return true;
+  }
+  if (size <= kSmall && capacity_ > kSmall) {
+    MoveTo(std::unique_ptr<char[]>(new char[kSmall]), kSmall);
+  }
+  return Hold(capacity_);
 }
 
 // --- Out ----------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "net/buffer_budget.hpp"
 #include "net/descriptor.hpp"
 #include "net/out_buffer.hpp"
 #include "net/tls_client.hpp"
@@ -17,22 +18,32 @@
 
 namespace tidegate::net {
 
-/// Buffers to use again, of one reactor: a connection has some only while bytes are in them.
+/// The unused buffers of one reactor. A connection has one only while there are bytes in it.
 class BufferPool {
  public:
-  /// What one read takes at most: a request's head with room to spare, and large enough that the
-  /// system calls of a long body do not matter (2 GiB: 131,072 reads).
+  /// The size of a block, and so the most that one read returns: a request's head with room to
+  /// spare, and large enough that the system calls of a long body do not matter (2 GiB: 131,072
+  /// reads).
   static constexpr std::size_t kBlock = 16u << 10;
 
+  /// `budget` limits what channels hold while they wait; nullptr: no limit. It must outlive the
+  /// pool.
+  explicit BufferPool(BufferBudget* budget = nullptr) noexcept : budget_(budget) {}
+
+  [[nodiscard]] BufferBudget* budget() const noexcept { return budget_; }
   [[nodiscard]] std::unique_ptr<char[]> TakeBlock();
   void GiveBlock(std::unique_ptr<char[]> block) noexcept;
   [[nodiscard]] std::unique_ptr<OutBuffer> TakeOut();
   void GiveOut(std::unique_ptr<OutBuffer> out) noexcept;
+  /// Frees unused buffers, but for a few.
+  void Trim() noexcept;
 
  private:
-  /// 48 MiB at most are kept for nobody.
-  static constexpr std::size_t kKept = 2048;
-  static constexpr std::size_t kKeptOuts = 512;
+  /// Unused buffers that are kept: 4 MiB of blocks, and at most 4 MiB of output buffers.
+  static constexpr std::size_t kKept = 256;
+  static constexpr std::size_t kKeptOuts = 128;
+  static constexpr std::size_t kKeptByTrim = 16;
+  BufferBudget* budget_;
   std::vector<std::unique_ptr<char[]>> blocks_;
   std::vector<std::unique_ptr<OutBuffer>> outs_;
 };
@@ -91,8 +102,10 @@ class Channel {
   [[nodiscard]] bool Grow(std::size_t most);
   /// Room behind what is there by moving it to the front. False: there is none to be had.
   bool Compact() noexcept;
-  /// Gives back what holds nothing.
-  void Rest() noexcept;
+  /// Call when the channel waits for input. Gives back an empty buffer, and moves a few bytes to a
+  /// small one. Returns false if the pool's budget has no room for the bytes in hand: then close
+  /// the connection.
+  [[nodiscard]] bool Rest();
   [[nodiscard]] std::size_t received() const noexcept { return received_; }
 
   // --- Out ---
@@ -115,6 +128,11 @@ class Channel {
   [[nodiscard]] ssize_t Write(std::string_view first, std::string_view second);
   /// False: broken. What was not taken of `second` is kept.
   [[nodiscard]] bool Push(std::string_view second);
+  void ReleaseBuffer() noexcept;
+  /// Moves the bytes in hand to `buffer`, which has room for `capacity` bytes.
+  void MoveTo(std::unique_ptr<char[]> buffer, std::size_t capacity) noexcept;
+  /// Takes from the budget, or returns to it, so that `bytes` are taken.
+  [[nodiscard]] bool Hold(std::size_t bytes) noexcept;
 
   BufferPool& pool_;
   Descriptor socket_;
@@ -130,6 +148,7 @@ class Channel {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::size_t received_ = 0;
+  std::size_t held_ = 0;  ///< Bytes taken from the pool's budget.
 
   std::unique_ptr<OutBuffer> out_;
   std::size_t sent_ = 0;  ///< Of out_.

@@ -16,10 +16,7 @@
 namespace tidegate::net {
 namespace {
 
-/// A body that is sent, or an answer that is taken, more slowly than this is cut off: bytes per
-/// deadline.
-constexpr std::size_t kMinProgress = 1024;
-/// What is read and dropped after a refusal, at most.
+/// The most bytes that are read and dropped after a rejected request.
 constexpr std::size_t kMaxLinger = 1u << 20;
 /// Answers to pipelined requests are sent when so many bytes have come together.
 constexpr std::size_t kFlushBytes = 64u << 10;
@@ -38,9 +35,12 @@ ssize_t AsSystem(ssize_t result) noexcept {
   return -1;
 }
 
-/// So many reads, or requests, in a row, then the other connections have their turn.
+/// Reads, and requests, of one connection in a row before other connections get their turn.
 constexpr int kMaxReads = 16;
 constexpr int kMaxRequests = 64;
+
+/// HttpConnection::request_bytes_ while the end of a chunked body is unknown.
+constexpr std::size_t kUnknownLength = static_cast<std::size_t>(-1) / 4;
 
 }  // namespace
 
@@ -70,11 +70,12 @@ HttpConnection::~HttpConnection() {
     exchange_->aborted_(exchange_->abort_context_);
   }
   GiveExchange();
+  DropLarge();
 }
 
 void HttpConnection::Start() {
   draining_ = listener_.draining();
-  Arm(draining_ ? Deadlines::Kind::kLinger : Deadlines::Kind::kIdle);
+  Arm(draining_ ? Deadlines::Kind::kLinger : listener_.options().silent_deadline);
   if (!listener_.reactor().Watch(socket_.get(), *this)) Close();
 }
 
@@ -86,7 +87,7 @@ void HttpConnection::Arm(Deadlines::Kind kind) noexcept {
 }
 
 void HttpConnection::GiveExchange() noexcept {
-  if (exchange_ != nullptr) listener_.reactor().exchanges().Give(std::exchange(exchange_, nullptr));
+  if (exchange_ != nullptr) listener_.reactor().exchanges().Give(std::move(exchange_));
 }
 
 void HttpConnection::Close() {
@@ -148,11 +149,15 @@ void HttpConnection::Advance() {
 bool HttpConnection::Read() {
   if (state_ == State::kLingering) begin_ = end_ = 0;
   ShrinkIfIdle();
-  if (end_ == capacity_) MakeRoom(1);
+  if (end_ == capacity_ && !MakeRoom(1)) return true;
   const std::size_t room = capacity_ - end_;
   const ssize_t got = Receive(buffer_ + end_, room);
   if (got > 0) {
     const auto bytes = static_cast<std::size_t>(got);
+    if (silent_) {
+      silent_ = false;
+      Arm(Deadlines::Kind::kIdle);
+    }
     progress_ += bytes;
     end_ += bytes;
     // Less than there was room for: that was all, unless the end of the stream follows unannounced.
@@ -168,28 +173,41 @@ bool HttpConnection::Read() {
   return false;
 }
 
-/// Who has little to read keeps no large buffer.
+/// Returns to the small buffer if the bytes in hand fit it.
 void HttpConnection::ShrinkIfIdle() noexcept {
   if (exchange_ != nullptr) return;
   const std::size_t held = end_ - begin_;
   if (held == 0) begin_ = end_ = 0;
   if (large_ == nullptr || held > kInlineBytes / 2) return;
   std::memcpy(own_.data(), buffer_ + begin_, held);
-  large_.reset();
-  buffer_ = own_.data();
-  capacity_ = kInlineBytes;
+  DropLarge();
   begin_ = 0;
   end_ = held;
 }
 
-/// Room for `bytes` more behind what is there, moved to the buffer's beginning. The head's
-/// views are read anew if it was there already.
-void HttpConnection::MakeRoom(std::size_t bytes) {
+void HttpConnection::DropLarge() noexcept {
+  if (large_ == nullptr) return;
+  if (BufferBudget* const budget = listener_.options().budget) budget->Return(capacity_);
+  large_.reset();
+  buffer_ = own_.data();
+  capacity_ = kInlineBytes;
+}
+
+/// Moves the bytes in hand to the beginning of the buffer, and to a larger buffer if they need one.
+/// Parses the head again if there is one, because its views point into the buffer.
+bool HttpConnection::MakeRoom(std::size_t bytes) {
   const std::size_t held = end_ - begin_;
   const std::size_t needed = held + bytes;
   if (needed > capacity_) {
-    const std::size_t capacity = std::max(needed, capacity_ * 2);
+    // Twice as much as before, but not more than a body of known length needs.
+    const std::size_t whole = exchange_ != nullptr ? request_bytes_ : capacity_ * 2;
+    const std::size_t capacity = std::max(needed, std::min(whole, capacity_ * 2));
     std::unique_ptr<char[]> larger(new char[capacity]);
+    BufferBudget* const budget = listener_.options().budget;
+    if (budget != nullptr && !budget->Take(capacity - (large_ == nullptr ? 0 : capacity_))) {
+      Refuse({503, "requests in progress use all of limits.buffer_bytes: try again soon"});
+      return false;
+    }
     std::memcpy(larger.get(), buffer_ + begin_, held);
     large_ = std::move(larger);
     buffer_ = large_.get();
@@ -203,6 +221,7 @@ void HttpConnection::MakeRoom(std::size_t bytes) {
     parser_.Reset();
     (void)parser_.Parse(input(), listener_.options().limits, exchange_->head_);
   }
+  return true;
 }
 
 // --- Requests -----------------------------------------------------------------
@@ -231,6 +250,7 @@ bool HttpConnection::Step() {
       return false;
     }
     head_bytes_ = parser_.consumed();
+    head_checked_ = false;
   }
   if (!HasBody()) return false;
   HttpStats::Add(listener_.stats().requests);
@@ -248,7 +268,7 @@ bool HttpConnection::HasBody() {
   const std::size_t length = head.body == HttpBody::kLength ? head.content_length : 0;
   request_bytes_ = head_bytes_ + length;
   if (end_ - begin_ < request_bytes_) {
-    ContinueIfExpected();
+    AwaitBody();
     return false;
   }
   exchange_->body_ = {buffer_ + begin_ + head_bytes_, length};
@@ -258,7 +278,7 @@ bool HttpConnection::HasBody() {
 bool HttpConnection::HasChunkedBody() {
   char* const body = buffer_ + begin_ + head_bytes_;
   const std::size_t size = end_ - begin_ - head_bytes_;
-  switch (chunks_.Decode({body, size}, listener_.options().limits)) {
+  switch (chunks_.Decode({body, size}, BodyLimits())) {
     case Parsed::kRefused:
       Refuse(chunks_.refusal());
       return false;
@@ -267,7 +287,9 @@ bool HttpConnection::HasChunkedBody() {
       std::memmove(body + chunks_.decoded(), body + chunks_.raw(), size - chunks_.raw());
       end_ -= chunks_.raw() - chunks_.decoded();
       chunks_.Compacted();
-      ContinueIfExpected();
+      // The rest may have any length: let the buffer double.
+      request_bytes_ = kUnknownLength;
+      AwaitBody();
       return false;
     case Parsed::kDone:
       break;
@@ -278,10 +300,34 @@ bool HttpConnection::HasChunkedBody() {
   return true;
 }
 
-void HttpConnection::ContinueIfExpected() {
-  if (continued_ || !exchange_->head_.expects_continue) return;
-  continued_ = true;
-  Out() << "HTTP/1.1 100 Continue\r\n\r\n";
+HttpLimits HttpConnection::BodyLimits() const noexcept {
+  HttpLimits limits = listener_.options().limits;
+  if (head_checked_) limits.body_bytes = body_limit_;
+  return limits;
+}
+
+void HttpConnection::AwaitBody() {
+  if (std::exchange(head_checked_, true)) return;
+  // An answer without the body is the last one on this connection.
+  const bool last = std::exchange(last_, true);
+  state_ = State::kHandling;
+  const auto limit = listener_.handler().OnHead(*exchange_);
+  if (!limit) {
+    HttpStats::Add(listener_.stats().requests);
+    ++turn_;
+    linger_ = true;
+    chunks_.Reset();
+    return;
+  }
+  last_ = last;
+  state_ = State::kReading;
+  const HttpHead& head = exchange_->head_;
+  body_limit_ = std::min(*limit, listener_.options().limits.body_bytes);
+  if (head.body == HttpBody::kLength ? head.content_length > body_limit_
+                                     : chunks_.decoded() > body_limit_) {
+    return Refuse({413, "request body is longer than this endpoint takes"});
+  }
+  if (head.expects_continue) Out() << "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
 void HttpConnection::Refuse(const HttpRefusal& refusal) {
@@ -338,13 +384,13 @@ void HttpConnection::EndAnswer(std::string_view content_type, std::string_view b
 void HttpConnection::FinishExchange() {
   GiveExchange();
   parser_.Reset();
-  continued_ = false;
   if (state_ == State::kClosed) {  // The client has gone meanwhile.
     listener_.reactor().out_owner() = nullptr;
     listener_.reactor().out().Clear();
     return listener_.OnGone(*this);
   }
-  begin_ += request_bytes_;
+  // If the body was not awaited, all of the input is dropped.
+  begin_ = std::min(end_, begin_ + request_bytes_);
   state_ = last_ ? State::kClosing : State::kReading;
   if (!advancing_) Advance();  // The answer was waited for.
 }
@@ -400,7 +446,7 @@ void HttpConnection::Settle() {
   if (state_ == State::kClosed || sending()) return;
   switch (state_) {
     case State::kReading: {
-      Kind kind = draining_ ? Kind::kLinger : Kind::kIdle;
+      Kind kind = draining_ ? Kind::kLinger : silent_ ? listener_.options().silent_deadline : Kind::kIdle;
       if (exchange_ != nullptr) {
         kind = Kind::kBody;
       } else if (begin_ != end_) {
@@ -414,6 +460,8 @@ void HttpConnection::Settle() {
       return;
     }
     case State::kClosing:
+      begin_ = end_ = 0;
+      ShrinkIfIdle();
       if (!linger_ && !draining_ && !readable_) return Close();
       if (tls_ != nullptr) tls_->Close();
       ::shutdown(socket_.get(), SHUT_WR);
@@ -439,14 +487,15 @@ void HttpConnection::OnDeadline(Deadlines::Kind kind) {
       if (!active_) return Close();
       return Arm(kind);
     case Kind::kHeader:
+      if (silent_) return Close();
       Refuse({408, "request head did not arrive in time"});
       break;
     case Kind::kBody:
-      if (progress_ >= kMinProgress) return Arm(kind);
+      if (progress_ >= listener_.options().min_progress) return Arm(kind);
       Refuse({408, "request body arrives too slowly"});
       break;
     case Kind::kWrite:
-      if (progress_ >= kMinProgress) return Arm(kind);
+      if (progress_ >= listener_.options().min_progress) return Arm(kind);
       return Close();
     case Kind::kLinger:
       return Close();

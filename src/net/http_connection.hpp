@@ -21,8 +21,9 @@ class HttpListener;
 /// One HTTP/1.1 connection of a server: reads requests, hands them to the listener's handler one
 /// after the other, and sends the answers, those of pipelined requests in one write.
 ///
-/// It owns itself: it goes when it is closed and no request of it is under way any more. Small
-/// requests fit its own buffer; a larger one is allocated for as long as a request needs it.
+/// Owns itself: it is deleted when it is closed and no request is in progress. Small requests fit
+/// its own buffer. For a larger request it takes a buffer out of the listener's BufferBudget, and
+/// only as the bytes arrive; it gives the buffer back after the request.
 class HttpConnection final : public Connection, public Deadlines::Node {
  public:
   HttpConnection(HttpListener& listener, Accepted accepted);
@@ -31,6 +32,10 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   void Start() override;
   void Drain() override;
   void Close() override;
+  [[nodiscard]] bool idle() const noexcept override {
+    return state_ == State::kLingering ||
+           (state_ == State::kReading && exchange_ == nullptr && begin_ == end_ && !sending());
+  }
 
   [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
   OutBuffer& BeginAnswer(int status);
@@ -59,8 +64,13 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   [[nodiscard]] bool Step();
   [[nodiscard]] bool HasBody();
   [[nodiscard]] bool HasChunkedBody();
-  void ContinueIfExpected();
-  void MakeRoom(std::size_t bytes);
+  /// Called while the body is incomplete. Asks the handler, once per request, whether it takes the
+  /// body; if not, the handler has answered.
+  void AwaitBody();
+  [[nodiscard]] HttpLimits BodyLimits() const noexcept;
+  /// Makes room for `bytes` more. Returns false if the request has been refused for lack of memory.
+  [[nodiscard]] bool MakeRoom(std::size_t bytes);
+  void DropLarge() noexcept;
   void ShrinkIfIdle() noexcept;
   void Refuse(const HttpRefusal& refusal);
   void FinishExchange();
@@ -87,18 +97,22 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   std::unique_ptr<TlsSession> tls_;
 
   State state_ = State::kReading;
-  Deadlines::Kind armed_ = Deadlines::Kind::kIdle;
+  Deadlines::Kind armed_ = Deadlines::Kind::kHeader;
+  bool silent_ = true;     ///< The client has not sent a byte yet.
   bool readable_ = false;  ///< The system may have more for us.
   bool hung_up_ = false;   ///< The other side will send no more than what is there.
   bool advancing_ = false;
   int turn_ = 0;  ///< Requests handled since the reactor called.
   bool draining_ = false;
-  bool active_ = false;     ///< A request came since the deadline was armed.
-  bool continued_ = false;  ///< 100 Continue has been sent.
-  bool last_ = false;       ///< The connection ends with the answer under way.
-  bool linger_ = false;     ///< More is likely to come: the request was refused.
+  bool active_ = false;  ///< A request came since the deadline was armed.
+  /// OnHead has been called for the request; its body may have up to body_limit_ bytes.
+  bool head_checked_ = false;
+  std::size_t body_limit_ = 0;
+  bool last_ = false;    ///< The connection ends with the answer under way.
+  bool linger_ = false;  ///< More is likely to come: the request was refused.
 
-  HttpExchange* exchange_ = nullptr;  ///< While a body is awaited, and while it is handled.
+  /// Set while the body is awaited and while the request is handled.
+  std::unique_ptr<HttpExchange> exchange_;
   HeadParser parser_;
   ChunkedDecoder chunks_;
   std::size_t head_bytes_ = 0;

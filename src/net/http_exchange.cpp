@@ -5,22 +5,28 @@
 
 namespace tidegate::net {
 
-HttpExchange* HttpExchangePool::Take() {
+std::unique_ptr<HttpExchange> HttpExchangePool::Take() {
   if (free_.empty()) {
-    // Room in both lists first, so that Give cannot fail.
-    free_.reserve(all_.size() + 1);
-    all_.push_back(std::make_unique<HttpExchange>());
-    return all_.back().get();
+    free_.reserve(made_ + 1);  // So that Give cannot fail.
+    auto made = std::make_unique<HttpExchange>();
+    ++made_;
+    return made;
   }
-  HttpExchange* const exchange = free_.back();
+  auto exchange = std::move(free_.back());
   free_.pop_back();
   return exchange;
 }
 
-void HttpExchangePool::Give(HttpExchange* exchange) noexcept {
+void HttpExchangePool::Give(std::unique_ptr<HttpExchange> exchange) noexcept {
   exchange->aborted_ = nullptr;
+  exchange->body_ = {};
   exchange->memory_.release();
-  free_.push_back(exchange);
+  free_.push_back(std::move(exchange));
+}
+
+void HttpExchangePool::Delete() noexcept {
+  made_ -= free_.size() - kKept;
+  free_.resize(kKept);
 }
 
 const Peer& HttpExchange::peer() const noexcept { return connection_->peer(); }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,8 +25,8 @@ struct Peer {
   bool relayed = false;   ///< A proxy's, which did not say whom it speaks for.
 };
 
-/// One request with its answer. Lives from the moment at which the whole request is there until
-/// End, or until the client is gone if the handler allows that (OnAbort).
+/// One request with its answer. Lives from the moment at which the head of the request has arrived
+/// until End, or until the client is gone if the handler allows that (OnAbort).
 class HttpExchange {
  public:
   HttpExchange() = default;
@@ -33,6 +34,7 @@ class HttpExchange {
   HttpExchange& operator=(const HttpExchange&) = delete;
 
   [[nodiscard]] const HttpHead& head() const noexcept { return head_; }
+  /// The whole body; empty in HttpHandler::OnHead.
   [[nodiscard]] std::string_view body() const noexcept { return body_; }
   [[nodiscard]] const Peer& peer() const noexcept;
   /// For what the answer needs until End; given back as a whole then.
@@ -68,23 +70,47 @@ class HttpExchange {
   std::pmr::monotonic_buffer_resource memory_{arena_.data(), arena_.size()};
 };
 
-/// Exchanges to use again: as many as were ever under way at once.
+/// The unused exchanges of one reactor.
 class HttpExchangePool {
  public:
-  [[nodiscard]] HttpExchange* Take();
-  void Give(HttpExchange* exchange) noexcept;
+  [[nodiscard]] std::unique_ptr<HttpExchange> Take();
+  /// Takes back an exchange. Its handler may still be running, and may still free memory of the
+  /// exchange, so the exchange is not deleted before Trim.
+  void Give(std::unique_ptr<HttpExchange> exchange) noexcept;
+  /// Deletes all but a few, so that a burst of requests does not hold its memory for ever.
+  /// REQUIRES: no handler is running.
+  void Trim() noexcept {
+    if (free_.size() > kKept) Delete();
+  }
 
  private:
-  std::vector<std::unique_ptr<HttpExchange>> all_;
-  std::vector<HttpExchange*> free_;
+  static constexpr std::size_t kKept = 128;  ///< 1.6 MB.
+  void Delete() noexcept;
+
+  std::vector<std::unique_ptr<HttpExchange>> free_;
+  std::size_t made_ = 0;  ///< Exchanges that exist, free or not.
 };
 
-/// What answers requests: one per reactor. Must call Begin and End on every exchange, now or later,
-/// on the reactor's thread.
+/// Answers requests; one per reactor.
 class HttpHandler {
  public:
+  /// The result of OnHead if the handler takes any body that the listener takes.
+  static constexpr std::size_t kAnyBody = static_cast<std::size_t>(-1);
+  /// For callers that need no rights, or do not have them.
+  static constexpr std::size_t kSmallBody = 1024;
+
   virtual ~HttpHandler() = default;
+  /// Handles a whole request. Must call Begin and End on the exchange, now or later, on the
+  /// reactor's thread.
   virtual void Handle(HttpExchange& exchange) noexcept = 0;
+  /// Called once if the head of a request arrives before its body, so that a caller who will be
+  /// rejected anyway cannot make the server buffer a body. Returns the most bytes of the body that
+  /// the handler takes; nullopt if it has answered (Begin and End) without the body. Then the
+  /// connection is closed after the answer.
+  [[nodiscard]] virtual std::optional<std::size_t> OnHead(HttpExchange& exchange) noexcept {
+    (void)exchange;
+    return kAnyBody;
+  }
 };
 
 /// `404 Not Found` and the like: the reason phrase; `Unknown` where there is none.

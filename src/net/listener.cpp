@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -15,8 +16,10 @@
 namespace tidegate::net {
 namespace {
 
-/// So many at once, then the connections have their turn.
+/// Connections accepted in a row before the connections that are open get their turn.
 constexpr int kMaxAccepts = 64;
+/// From so many connections on, Listener::OnSubsided is called when half of them have ended.
+constexpr std::size_t kManyConnections = 512;
 
 enum class Share : bool { kNo, kYes };
 
@@ -88,24 +91,57 @@ void Listener::OnReady(std::uint32_t) {
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
-    // Out of descriptors or memory: the queue keeps the clients; a moment later there may be some.
-    if (errno != EAGAIN && errno != EWOULDBLOCK) {
-      reactor_.deadlines().Arm(*this, Deadlines::Kind::kLinger);
-    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    // Out of descriptors or memory. The kernel's queue keeps the clients until the next attempt.
+    Reject(Shed::kDescriptors, nullptr);
+    if (ReplaceIdle()) continue;
+    reactor_.deadlines().Arm(*this, Deadlines::Kind::kLinger);
     return;
   }
 }
 
 void Listener::OnDeadline(Deadlines::Kind) { OnReady(0); }
 
+std::optional<Shed> Listener::Admit(int socket, const Peer& peer, bool& counted) {
+  if (socket >= options_.max_descriptor && !ReplaceIdle()) return Shed::kDescriptors;
+  if (options_.per_address != nullptr && !(trusts_ && trusts_(peer))) {
+    if (!options_.per_address->Add(peer.bytes)) return Shed::kAddress;
+    counted = true;
+  }
+  do {
+    if (options_.open->fetch_add(1, std::memory_order_relaxed) < options_.max_connections) {
+      return std::nullopt;
+    }
+    options_.open->fetch_sub(1, std::memory_order_relaxed);
+  } while (ReplaceIdle());
+  if (counted) options_.per_address->Remove(peer.bytes);
+  return Shed::kConnections;
+}
+
+void Listener::Reject(Shed why, const Peer* peer) {
+  HttpStats::Add(stats_.shed[static_cast<std::size_t>(why)]);
+  if (on_shed_) on_shed_(why, peer);
+}
+
+bool Listener::ReplaceIdle() {
+  if (options_.when_full != WhenFull::kReplaceIdle) return false;
+  for (Connection& connection : connections_) {
+    if (!connection.idle()) continue;
+    connection.Close();
+    return true;
+  }
+  return false;
+}
+
 void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
-  // Whoever cannot be told from others is not served: he would share their limits, or have none.
+  // A client without an IP address could not be told apart from others, so it is not served.
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return;
   HttpStats::Add(stats_.accepted);
-  const std::size_t everywhere = options_.open->fetch_add(1, std::memory_order_relaxed);
-  if (everywhere >= options_.max_connections) {
-    options_.open->fetch_sub(1, std::memory_order_relaxed);
-    HttpStats::Add(stats_.shed);
+  const Endpoint endpoint = Endpoint::Of(address);
+  const Peer peer{endpoint.Bytes(), endpoint.port()};
+  bool counted = false;
+  if (const auto why = Admit(socket.get(), peer, counted)) {
+    Reject(*why, &peer);
     if (tls_ == nullptr) {
       const std::string_view text = shed_text();
       (void)send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -115,13 +151,15 @@ void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
   }
   const int on = 1;
   (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const Endpoint peer = Endpoint::Of(address);
-  Accepted accepted{std::move(socket), {peer.Bytes(), peer.port()}, nullptr};
+  Accepted accepted{std::move(socket), peer, nullptr};
   Connection* const connection = options_.proxy_protocol || tls_ != nullptr
                                      ? new Welcome(*this, std::move(accepted))
                                      : NewConnection(std::move(accepted));
+  connection->counted_ = counted;
+  connection->counted_address_ = peer.bytes;
   connections_.push_back(*connection);
   ++open_;
+  peak_ = std::max(peak_, open_);
   stats_.open.store(open_, std::memory_order_relaxed);
   connection->Start();
 }
@@ -131,7 +169,12 @@ void Listener::OnGone(Connection& connection) {
   reactor_.Bury(&connection);
   --open_;
   options_.open->fetch_sub(1, std::memory_order_relaxed);
+  if (connection.counted_) options_.per_address->Remove(connection.counted_address_);
   stats_.open.store(open_, std::memory_order_relaxed);
+  if (peak_ >= kManyConnections && open_ < peak_ / 2) {
+    peak_ = open_;
+    if (on_subsided_) on_subsided_();
+  }
   if (draining_ && open_ == 0 && drained_) std::exchange(drained_, nullptr)();
 }
 
@@ -139,6 +182,8 @@ void Listener::OnWelcomed(Connection& welcome, Accepted accepted) {
   welcome.unlink();
   reactor_.Bury(&welcome);
   Connection* const connection = NewConnection(std::move(accepted));
+  connection->counted_ = welcome.counted_;
+  connection->counted_address_ = welcome.counted_address_;
   connections_.push_back(*connection);
   connection->Start();
 }

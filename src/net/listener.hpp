@@ -7,9 +7,13 @@
 #include <boost/intrusive/list_hook.hpp>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string_view>
 
+#include "net/address_counts.hpp"
+#include "net/buffer_budget.hpp"
 #include "net/deadlines.hpp"
 #include "net/descriptor.hpp"
 #include "net/endpoint.hpp"
@@ -26,13 +30,21 @@ namespace tidegate::net {
 /// A listening socket that shares its port with those of the other reactors.
 [[nodiscard]] Result<Descriptor> Listen(const Endpoint& endpoint);
 
-/// Counters of a listener; read from any thread.
+/// Why a listener closes a connection right after accepting it.
+enum class Shed : std::uint8_t {
+  kConnections,  ///< The listener has as many connections as it may have.
+  kAddress,      ///< The client's address has as many connections as it may have.
+  kDescriptors,  ///< The process is about to run out of file descriptors, or has none left.
+};
+inline constexpr std::size_t kShedReasons = 3;
+
+/// Counters of a listener. Any thread may read them.
 struct HttpStats {
   std::atomic<std::uint64_t> accepted{0};
-  std::atomic<std::uint64_t> shed{0};      ///< Connections beyond the limit.
-  std::atomic<std::uint64_t> open{0};      ///< Connections now.
-  std::atomic<std::uint64_t> requests{0};  ///< Handed to the handler.
-  std::atomic<std::uint64_t> refused{0};   ///< Not HTTP, too large, too slow.
+  std::array<std::atomic<std::uint64_t>, kShedReasons> shed{};  ///< By Shed.
+  std::atomic<std::uint64_t> open{0};                           ///< Connections that are open now.
+  std::atomic<std::uint64_t> requests{0};  ///< Requests that the handler received.
+  std::atomic<std::uint64_t> refused{0};   ///< Requests that were malformed, too large or too slow.
 
   /// One writer, so no locked instruction.
   static void Add(std::atomic<std::uint64_t>& counter) noexcept {
@@ -51,17 +63,26 @@ struct AnswerCounts {
   }
 };
 
-/// What a listener accepted. It owns itself: it says to the listener when it is over.
+/// A connection that a listener accepted. Owns itself, and tells the listener when it has ended.
 class Connection : public Watcher,
                    public boost::intrusive::list_base_hook<
                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
   virtual void Start() = 0;
-  /// Ends the connection after the request under way; an idle one a moment later, in case a
-  /// request is on its way already.
+  /// Ends the connection after the request in progress; an idle connection a moment later, in case
+  /// a request is on its way already.
   virtual void Drain() = 0;
-  /// Now, in the middle of whatever it is.
+  /// Closes the connection at once, even in the middle of a request.
   virtual void Close() = 0;
+  /// True if closing the connection loses nothing: it has no request in progress, not even an
+  /// incomplete one, and no answer to send.
+  [[nodiscard]] virtual bool idle() const noexcept { return false; }
+
+ private:
+  friend class Listener;
+  /// The address under which Options::per_address counts the connection, if it does.
+  AddressCounts::Bytes counted_address_{};
+  bool counted_ = false;
 };
 
 /// Who has come, when all that stands before a door's own protocol is over.
@@ -74,15 +95,37 @@ struct Accepted {
 /// Accepts connections for one reactor. Everything but stats() on its thread.
 class Listener : public Watcher, public Deadlines::Node {
  public:
+  /// What happens to a new connection when there are as many as there may be.
+  enum class WhenFull : std::uint8_t {
+    kShed,
+    kReplaceIdle,  ///< The oldest idle connection is closed instead, if there is one.
+  };
+  /// Pointers must outlive the listener.
   struct Options {
     HttpLimits limits;
-    std::size_t max_connections = 20'000;      ///< Of all that share `open`.
-    std::atomic<std::size_t>* open = nullptr;  ///< REQUIRES: outlives the listener.
+    std::size_t max_connections = 20'000;      ///< Of all listeners that share `open`.
+    std::atomic<std::size_t>* open = nullptr;  ///< Must not be nullptr.
+    AddressCounts* per_address = nullptr;      ///< nullptr: no limit per address.
+    BufferBudget* budget = nullptr;            ///< nullptr: buffers have no common limit.
+    /// Connections whose descriptor is not below this number are shed. The system always gives the
+    /// lowest free number, so the number tells how many descriptors the process has left.
+    int max_descriptor = std::numeric_limits<int>::max();
+    WhenFull when_full = WhenFull::kShed;
+    /// The deadline for the first byte of a connection.
+    Deadlines::Kind silent_deadline = Deadlines::Kind::kHeader;
+    /// Bytes that a client must at least send of a body, or read of an answer, between two
+    /// deadlines of Kind::kBody or Kind::kWrite.
+    std::size_t min_progress = 1024;
     /// Every connection begins with a header of the PROXY protocol, and comes from somebody whom
     /// Trust accepts; others are closed.
     bool proxy_protocol = false;
   };
   using Trusts = std::function<bool(const Peer& peer)>;
+  /// Called on the listener's thread for every connection that is shed; `peer` is nullptr if the
+  /// connection could not even be accepted.
+  using OnShed = std::function<void(Shed why, const Peer* peer)>;
+  /// Called on the listener's thread when half of many connections have ended.
+  using OnSubsided = std::function<void()>;
 
   Listener(Reactor& reactor, Descriptor socket, const Options& options);
   ~Listener() override;
@@ -92,6 +135,11 @@ class Listener : public Watcher, public Deadlines::Node {
   void Use(std::shared_ptr<const TlsServer> tls) { tls_ = std::move(tls); }
   /// Who may speak for others, from now on.
   void Trust(Trusts trusts) { trusts_ = std::move(trusts); }
+  /// Before Start.
+  void Notify(OnShed on_shed, OnSubsided on_subsided) {
+    on_shed_ = std::move(on_shed);
+    on_subsided_ = std::move(on_subsided);
+  }
   /// Accepts no more, ends all connections in good order, then calls `drained`.
   void Drain(std::function<void()> drained);
 
@@ -125,6 +173,13 @@ class Listener : public Watcher, public Deadlines::Node {
   void OnReady(std::uint32_t events) override;
   void OnDeadline(Deadlines::Kind kind) override;
   void Adopt(Descriptor socket, const sockaddr_storage& address);
+  /// Returns the reason to shed a connection that has been accepted; nullopt: it may stay, and has
+  /// been counted in options_.open.
+  [[nodiscard]] std::optional<Shed> Admit(int socket, const Peer& peer, bool& counted);
+  void Reject(Shed why, const Peer* peer);
+  /// Closes the oldest idle connection. Returns false if there is none, or if this listener does
+  /// not do that.
+  bool ReplaceIdle();
 
   Reactor& reactor_;
   Descriptor socket_;
@@ -132,7 +187,10 @@ class Listener : public Watcher, public Deadlines::Node {
   std::shared_ptr<const TlsServer> tls_;
   Trusts trusts_;
   HttpStats stats_;
+  OnShed on_shed_;
+  OnSubsided on_subsided_;
   std::size_t open_ = 0;
+  std::size_t peak_ = 0;  ///< Most connections since the last call of on_subsided_.
   bool draining_ = false;
   std::function<void()> drained_;
   boost::intrusive::list<Connection, boost::intrusive::constant_time_size<false>> connections_;

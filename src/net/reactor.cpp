@@ -139,6 +139,7 @@ void Reactor::Run(std::optional<int> core) {
       deadlines_at = now + std::chrono::milliseconds{10};
     }
     if (!buried_.empty()) DeleteBuried();
+    exchanges_.Trim();
   }
 }
 

@@ -138,15 +138,21 @@ struct Config {
     bool throttle = true;  ///< CL.THROTTLE, whose callers bring their own quotas.
     friend bool operator==(const Resp&, const Resp&) = default;
   };
-  /// What one listener puts up with.
+  /// Limits of what clients can make the process hold. Counts and sizes are per listener, unless
+  /// they say otherwise.
   struct Limits {
-    std::size_t connections = 20'000;      ///< All reactors together.
+    std::size_t connections = 20'000;  ///< On all reactors together.
+    /// Open connections of one client address; 0: no limit. Trusted proxies have none.
+    std::size_t connections_per_address = 10'000;
+    /// Bytes of incomplete requests, of all connections of the process together.
+    std::size_t buffer_bytes = 256u << 20;
     std::size_t header_bytes = 16u << 10;  ///< Request line and headers.
     std::size_t header_count = 100;
     std::size_t target_bytes = 8u << 10;  ///< Part of header_bytes; never more.
     std::size_t body_bytes = 1u << 20;
     Micros header_timeout = std::chrono::seconds{10};
-    Micros body_timeout = std::chrono::seconds{10};  ///< Without progress of body_rate.
+    Micros body_timeout = std::chrono::seconds{10};  ///< Interval in which body_rate is checked.
+    std::size_t body_rate = 500;                     ///< Least bytes per second of a body.
     Micros idle_timeout = std::chrono::seconds{75};
     Micros drain_timeout = std::chrono::seconds{10};
     /// Between the moment at which /readyz fails and that at which no connection is accepted any

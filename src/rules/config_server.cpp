@@ -83,8 +83,10 @@ void ReadDrain(const ConfigValue& value, LimitsDraft& limits) {
 constexpr std::int64_t kMinTarget = 64;
 
 using L = Config::Limits;
-constexpr std::array<ConfigKey<LimitsDraft>, 10> kLimitsKeys = {{
+constexpr std::array<ConfigKey<LimitsDraft>, 13> kLimitsKeys = {{
     {"connections", ReadCount<&L::connections, 1, 1'000'000>},
+    {"connections_per_address", ReadCount<&L::connections_per_address, 0, 1'000'000>},
+    {"buffer_bytes", ReadBytes<&L::buffer_bytes, kMebibyte, 64 * 1024 * kMebibyte>},
     {"header_bytes", ReadBytes<&L::header_bytes, kKibibyte, kMebibyte>},
     {"header_count", ReadCount<&L::header_count, 1, 128>},
     {"target_bytes",
@@ -95,6 +97,7 @@ constexpr std::array<ConfigKey<LimitsDraft>, 10> kLimitsKeys = {{
     {"body_bytes", ReadBytes<&L::body_bytes, 0, 64 * kMebibyte>},
     {"header_timeout", ReadTimeout<&L::header_timeout>},
     {"body_timeout", ReadTimeout<&L::body_timeout>},
+    {"body_rate", ReadBytes<&L::body_rate, 0, kMebibyte>},
     {"idle_timeout", ReadTimeout<&L::idle_timeout>},
     {"drain_timeout", ReadDrain<&L::drain_timeout>},
     {"drain_delay", ReadDrain<&L::drain_delay>},
@@ -147,6 +150,11 @@ void ReadLimits(const ConfigValue& value, ConfigDraft& draft) {
     value.context().Error(limits.target_bytes_node->at, where,
                           "is more than `header_bytes`, which includes the request target; raise "
                           "`header_bytes` to at least as much");
+  }
+  if (limits.buffer_bytes < limits.body_bytes + limits.header_bytes) {
+    value.Error(
+        "`buffer_bytes` is less than `body_bytes` and `header_bytes` together, so that a "
+        "request of that size could never be read; raise `buffer_bytes`");
   }
   draft.config.limits = limits;
 }

@@ -8,18 +8,23 @@
 namespace tidegate {
 
 Result<void> ListenerGroup::Open(std::size_t reactors, net::Listener::Options options,
-                                 const MakeListener& make) {
+                                 Guards guards, const MakeListener& make) {
   if (off()) return {};
   auto endpoint = net::Endpoint::Parse(spec_.address);
   if (!endpoint) return std::unexpected(std::move(endpoint.error()));
   if (auto free = net::CheckFree(*endpoint); !free) return free;
+  guards_ = std::move(guards);
   options.open = &connections_;
+  options.per_address = guards_.per_address.get();
   options.proxy_protocol = spec_.proxy_protocol;
   for (std::size_t i = 0; i < reactors; ++i) {
     auto socket = net::Listen(*endpoint);
     if (!socket) return std::unexpected(std::move(socket.error()));
     *endpoint = net::Endpoint::OfSocket(socket->get());  // Port 0: all use the first one's port.
     listeners_.push_back(make(i, *std::move(socket), options));
+    listeners_.back()->Notify(
+        [this](net::Shed why, const net::Peer* peer) { guards_.shed_log->Note(why, peer); },
+        guards_.on_subsided);
   }
   endpoint_ = *endpoint;
   return {};
@@ -58,7 +63,9 @@ MetricsReport::Door ListenerGroup::Stats() const {
     const net::HttpStats& stats = listener->stats();
     door.accepted += stats.accepted.load(std::memory_order_relaxed);
     door.open += stats.open.load(std::memory_order_relaxed);
-    door.shed += stats.shed.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < net::kShedReasons; ++i) {
+      door.shed[i] += stats.shed[i].load(std::memory_order_relaxed);
+    }
     door.requests += stats.requests.load(std::memory_order_relaxed);
     door.refused += stats.refused.load(std::memory_order_relaxed);
     const net::AnswerCounts* const answers = listener->answers();

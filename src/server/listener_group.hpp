@@ -12,6 +12,7 @@
 #include "net/endpoint.hpp"
 #include "net/listener.hpp"
 #include "rules/listen_spec.hpp"
+#include "server/shed_log.hpp"
 #include "telemetry/exposition.hpp"
 
 namespace tidegate {
@@ -21,6 +22,14 @@ class ListenerGroup {
  public:
   ListenerGroup(ListenerId id, std::string name, const ListenSpec& spec)
       : id_(id), name_(std::move(name)), spec_(spec), refusals_(name_) {}
+
+  /// Limits of the group that differ between listeners, and where its events go.
+  struct Guards {
+    std::unique_ptr<net::AddressCounts> per_address;  ///< nullptr: no limit per address.
+    std::unique_ptr<ShedLog> shed_log;
+    /// Called on a reactor's thread when half of many connections of a listener have ended.
+    std::function<void()> on_subsided;
+  };
 
   [[nodiscard]] bool off() const noexcept { return spec_.off(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -32,7 +41,7 @@ class ListenerGroup {
   /// Listens on the first `reactors` reactors, but accepts nothing before Start. Does nothing if
   /// the group is off.
   [[nodiscard]] Result<void> Open(std::size_t reactors, net::Listener::Options options,
-                                  const MakeListener& make);
+                                  Guards guards, const MakeListener& make);
   /// Uses the snapshot's TLS and trusted proxies for new connections on one reactor, on its thread.
   void Use(const net::Reactor& reactor, const Snapshot& snapshot);
 
@@ -55,6 +64,7 @@ class ListenerGroup {
   Refusals refusals_;
   net::Endpoint endpoint_;
   std::atomic<std::size_t> connections_{0};
+  Guards guards_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
 };
 

@@ -33,6 +33,20 @@ std::vector<int> Cores() {
 
 /// How long Stop waits for Redis to receive releases and refunds.
 constexpr std::chrono::milliseconds kStopPatience{50};
+
+/// A connection without a byte must not outlive one that waits for its next request.
+net::Deadlines::Kind SilentDeadline(const Config::Limits& limits) {
+  return limits.header_timeout <= limits.idle_timeout ? net::Deadlines::Kind::kHeader
+                                                      : net::Deadlines::Kind::kIdle;
+}
+
+/// Returns the bytes that a client must move between two deadlines to keep up `body_rate`.
+std::size_t MinProgress(const Config::Limits& limits) {
+  const double seconds = std::chrono::duration<double>(limits.body_timeout).count();
+  return std::max<std::size_t>(
+      1, static_cast<std::size_t>(static_cast<double>(limits.body_rate) * seconds));
+}
+
 }  // namespace
 
 // --- Building -------------------------------------------------------------------
@@ -41,6 +55,8 @@ Server::Server(const Config& config, const Options& options)
     : config_(config),
       options_(options),
       node_(RandomKey().substr(0, 16)),
+      descriptors_(PlanDescriptors(options.descriptors, config)),
+      budget_(config.limits.buffer_bytes),
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
                              .max_list_bytes = config.store.max_list_bytes,
                              .clock = options.clock,
@@ -95,6 +111,9 @@ Result<void> Server::Build(Problems& problems) {
                         .api_refusals = group(ListenerId::kApi).refusals(),
                         .resp_refusals = group(ListenerId::kResp).refusals(),
                         .access_log = access_log_.get(),
+                        .budget = budget_,
+                        .upstream_descriptors = descriptors_.upstreams,
+                        .min_progress = MinProgress(config_.limits),
                         .version = options_.version,
                         .first = i == 0}));
     if (fleet_) fleet_->Join(workers_.back()->reactor, *workers_.back()->guard);
@@ -145,15 +164,32 @@ Result<void> Server::Listen() {
                                                   .header_count = config_.limits.header_count,
                                                   .target_bytes = config_.limits.target_bytes,
                                                   .body_bytes = config_.limits.body_bytes},
-                                       .max_connections = config_.limits.connections};
+                                       .max_connections = config_.limits.connections,
+                                       .budget = &budget_,
+                                       .max_descriptor = descriptors_.clients,
+                                       .silent_deadline = SilentDeadline(config_.limits),
+                                       .min_progress = MinProgress(config_.limits)};
   net::Listener::Options streaming = options;
   // The gateway streams bodies, and each route limits their length.
   streaming.limits.body_bytes = std::numeric_limits<std::size_t>::max();
+  // Health checks must get through however many connections clients open.
+  net::Listener::Options admin = options;
+  admin.max_descriptor = descriptors_.admin;
+  admin.when_full = net::Listener::WhenFull::kReplaceIdle;
   for (std::size_t i = 0; i < kListeners; ++i) {
     const auto id = static_cast<ListenerId>(i);
+    const std::size_t per_address = config_.limits.connections_per_address;
     auto opened = groups_[i]->Open(
         id == ListenerId::kAdmin ? 1 : workers_.size(),
-        id == ListenerId::kGateway ? streaming : options,
+        id == ListenerId::kGateway ? streaming
+        : id == ListenerId::kAdmin ? admin
+                                   : options,
+        {.per_address =
+             per_address == 0 || id == ListenerId::kAdmin
+                 ? nullptr
+                 : std::make_unique<net::AddressCounts>(per_address, config_.client_ip.ipv6_prefix),
+         .shed_log = std::make_unique<ShedLog>(groups_[i]->name(), descriptors_, config_.limits),
+         .on_subsided = options_.on_subsided},
         [&](std::size_t worker, net::Descriptor socket, const net::Listener::Options& with) {
           return MakeListener(id, *workers_[worker], std::move(socket), with);
         });
@@ -237,6 +273,13 @@ void Server::AfterAll(const std::function<void()>& then) {
       if (--*left == 0) first().reactor.Post(then);
     });
   }
+}
+
+void Server::TrimMemory(const std::function<void()>& then) {
+  for (const auto& worker : workers_) {
+    worker->reactor.Post([&worker = *worker] { worker.Trim(); });
+  }
+  AfterAll(then);
 }
 
 std::size_t Server::rule_count() const {

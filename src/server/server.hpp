@@ -13,6 +13,7 @@
 #include "admin/admin_frontend.hpp"
 #include "rules/config.hpp"
 #include "rules/live_overrides.hpp"
+#include "server/descriptor_plan.hpp"
 #include "server/fleet_member.hpp"
 #include "server/listener_group.hpp"
 #include "server/snapshot_compiler.hpp"
@@ -39,6 +40,10 @@ class Server {
     int threads = 0;               ///< 0: one per core that the process may use.
     const Clock* clock = nullptr;  ///< Clock of the memory store; nullptr: the real clock.
     std::string version;
+    std::uint64_t descriptors = 0;  ///< Limit of open file descriptors; 0: unknown.
+    /// Called on a reactor's thread when half of many connections of a listener have ended: a
+    /// moment later TrimMemory is worth its time.
+    std::function<void()> on_subsided = [] {};
   };
 
   /// Listens, but serves no connection before Start. Returns an Error if it cannot listen on an
@@ -61,6 +66,10 @@ class Server {
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const {
     return compiler_->NeedsRestart(config);
   }
+
+  /// Frees memory that is kept for future requests, on all reactors; then calls `then` on the
+  /// thread of one of them.
+  void TrimMemory(const std::function<void()>& then);
 
   /// Makes /readyz answer 503 from now on. Everything else continues.
   void NotReady() noexcept { not_ready_ = true; }
@@ -97,6 +106,7 @@ class Server {
   [[nodiscard]] const FleetMember* fleet() const noexcept { return fleet_.get(); }
   [[nodiscard]] const AdminContext& admin_context() const noexcept { return *admin_context_; }
   [[nodiscard]] const AccessLog* access_log() const noexcept { return access_log_.get(); }
+  [[nodiscard]] const net::BufferBudget& budget() const noexcept { return budget_; }
   [[nodiscard]] const ListenerGroup& group(ListenerId id) const noexcept {
     return *groups_[static_cast<std::size_t>(id)];
   }
@@ -139,6 +149,9 @@ class Server {
   std::atomic<bool> draining_{false};
   std::atomic<std::size_t> draining_listeners_{0};
   ReloadStatus reloads_;
+
+  const DescriptorPlan descriptors_;
+  net::BufferBudget budget_;
 
   // Destroyed from the last to the first: listeners close their connections while the workers still
   // exist, and fleet and register stop their timers while the first reactor still exists.

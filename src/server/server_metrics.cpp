@@ -72,6 +72,23 @@ std::vector<MetricFamily> AdminMetrics(const Server& server) {
           std::move(changes)};
 }
 
+/// Metrics of the bytes that incomplete requests hold.
+std::vector<MetricFamily> BufferMetrics(const net::BufferBudget& budget) {
+  using Type = MetricFamily::Type;
+  return {{"tidegate_buffer_bytes",
+           "Bytes of incomplete requests of all connections.",
+           Type::kGauge,
+           {{static_cast<double>(budget.used())}}},
+          {"tidegate_buffer_limit_bytes",
+           "limits.buffer_bytes.",
+           Type::kGauge,
+           {{static_cast<double>(budget.limit())}}},
+          {"tidegate_buffer_rejections_total",
+           "Requests rejected because incomplete requests use all of limits.buffer_bytes.",
+           Type::kCounter,
+           {{static_cast<double>(budget.refused())}}}};
+}
+
 }  // namespace
 
 std::string MetricsText(const Server& server) {
@@ -97,6 +114,7 @@ std::string MetricsText(const Server& server) {
   std::vector<MetricFamily> more = TallyMetrics(tallies);
   Append(more, FailureMetrics(guards));
   Append(more, AdminMetrics(server));
+  Append(more, BufferMetrics(server.budget()));
   if (server.fleet() != nullptr) Append(more, RedisMetrics(guards, server.fleet()->fleet()));
   if (!gateways.empty()) {
     Append(more, GatewayMetrics(gateways, compiler.route_slots().Names(),

@@ -5,6 +5,7 @@
 #include <array>
 #include <boost/json.hpp>
 #include <map>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -200,8 +201,12 @@ json::object MemoryJson(const StoreStats& stats) {
 }
 
 json::object DoorJson(const MetricsReport::Door& door) {
-  return {{"door", door.name},         {"connections", door.open}, {"accepted", door.accepted},
-          {"requests", door.requests}, {"refused", door.refused},  {"shed", door.shed}};
+  return {{"door", door.name},
+          {"connections", door.open},
+          {"accepted", door.accepted},
+          {"requests", door.requests},
+          {"refused", door.refused},
+          {"shed", std::accumulate(door.shed.begin(), door.shed.end(), std::uint64_t{0})}};
 }
 
 GuardList GuardsOf(const Server& server) {

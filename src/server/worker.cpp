@@ -29,11 +29,16 @@ Worker::Worker(const Options& options)
                options.overrides),
       api(pipeline, options.api_refusals) {
   if (!options.config.listen.resp.off()) {
-    resp = std::make_unique<RespFrontend>(pipeline, options.resp_refusals, options.version);
+    resp = std::make_unique<RespFrontend>(pipeline, options.resp_refusals, options.version,
+                                          &options.budget);
   }
   if (options.snapshot->routes == nullptr) return;
   gateway =
-      std::make_unique<Gateway>(reactor, pipeline, Gateway::Options{.log = options.access_log});
+      std::make_unique<Gateway>(reactor, pipeline,
+                                Gateway::Options{.log = options.access_log,
+                                                 .budget = &options.budget,
+                                                 .max_descriptor = options.upstream_descriptors,
+                                                 .min_progress = options.min_progress});
   if (!options.first) return;
   care = std::make_unique<UpstreamCare>(reactor, gateway->buffers());
   care->Use(options.snapshot->routes->upstreams());
@@ -43,6 +48,12 @@ void Worker::Use(const std::shared_ptr<const Snapshot>& snapshot) {
   pipeline.Use(snapshot);
   if (gateway != nullptr) gateway->OnSnapshot();
   if (care != nullptr) care->Use(snapshot->routes->upstreams());
+}
+
+void Worker::Trim() {
+  pipeline.Trim();
+  if (resp != nullptr) resp->buffers().Trim();
+  if (gateway != nullptr) gateway->Trim();
 }
 
 }  // namespace tidegate

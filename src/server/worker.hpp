@@ -29,6 +29,9 @@ struct Worker {
     Refusals& api_refusals;
     Refusals& resp_refusals;
     AccessLog* access_log;  ///< nullptr: there is no access log.
+    net::BufferBudget& budget;
+    int upstream_descriptors;  ///< See DescriptorPlan::upstreams.
+    std::size_t min_progress;  ///< See net::Listener::Options.
     std::string version;
     bool first;
   };
@@ -36,6 +39,9 @@ struct Worker {
 
   /// Uses `snapshot` for new requests. On the reactor's thread.
   void Use(const std::shared_ptr<const Snapshot>& snapshot);
+  /// Frees memory that a burst of requests has left behind. On the reactor's thread, outside of any
+  /// request.
+  void Trim();
   /// Returns the number of calls that wait for Redis. On the reactor's thread.
   [[nodiscard]] std::size_t waiting() const noexcept { return guard ? guard->waiting() : 0; }
 

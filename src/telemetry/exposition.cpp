@@ -138,8 +138,15 @@ void AddDoors(Writer& out, const MetricsReport& report) {
   add("tidegate_connections", "Open connections.", Type::kGauge, &MetricsReport::Door::open);
   add("tidegate_connections_accepted_total", "Connections accepted.", Type::kCounter,
       &MetricsReport::Door::accepted);
-  add("tidegate_connections_shed_total", "Connections refused beyond the limit.", Type::kCounter,
-      &MetricsReport::Door::shed);
+  out.Family("tidegate_connections_shed_total",
+             "Connections closed right after they were accepted, by the limit that they exceeded.",
+             Type::kCounter);
+  for (const auto& door : report.doors) {
+    for (std::size_t i = 0; i < door.shed.size(); ++i) {
+      out.Value(static_cast<double>(door.shed[i]),
+                {{"door", door.name}, {"reason", MetricsReport::kShedReasons[i]}});
+    }
+  }
   add("tidegate_requests_total", "Requests read.", Type::kCounter, &MetricsReport::Door::requests);
   add("tidegate_requests_refused_total", "Requests that were no HTTP, too large or too slow.",
       Type::kCounter, &MetricsReport::Door::refused);

@@ -28,11 +28,14 @@ struct MetricsReport {
   std::uint64_t failed_reloads = 0;
   double last_reload_seconds = 0;  ///< Since the epoch.
   bool last_reload_refused = false;
+  static constexpr std::array<std::string_view, 3> kShedReasons = {"connections", "address",
+                                                                   "descriptors"};
   struct Door {
     std::string name;
     std::uint64_t accepted = 0;
     std::uint64_t open = 0;
-    std::uint64_t shed = 0;
+    /// Connections closed right after they were accepted, by kShedReasons.
+    std::array<std::uint64_t, 3> shed{};
     std::uint64_t requests = 0;
     std::uint64_t refused = 0;
     /// Answers by class of status, 1xx to 5xx, where the door has such.

@@ -19,7 +19,7 @@
 #include <sstream>
 #include <thread>
 
-#include "service/fixture.hpp"
+#include "service/tidegate_process.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -27,123 +27,6 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 using testing::HasSubstr;
-namespace fs = std::filesystem;
-
-/// Whether it came true within kPatience.
-bool Soon(const std::function<bool()>& condition) {
-  const auto deadline = SteadyClock::now() + kPatience;
-  while (!condition()) {
-    if (SteadyClock::now() > deadline) return false;
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
-}
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// In one step, as editors and deployments do.
-void WriteFile(const fs::path& path, std::string_view text) {
-  const fs::path temporary = path.string() + ".new";
-  std::ofstream(temporary, std::ios::binary) << text;
-  fs::rename(temporary, path);
-}
-
-/// The binary under test, with all that it says in a file.
-class Tidegate {
- public:
-  Tidegate(const fs::path& log, std::vector<std::string> arguments) : log_(log) {
-    arguments.insert(arguments.begin(), TIDEGATE_BINARY);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int out = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
-    dup2(out, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
-  ~Tidegate() {
-    if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  Tidegate(const Tidegate&) = delete;
-  Tidegate& operator=(const Tidegate&) = delete;
-
-  void Signal(int signal) const { kill(pid_, signal); }
-  [[nodiscard]] std::string Said() const { return ReadFile(log_); }
-  [[nodiscard]] int Count(std::string_view words) const {
-    const std::string said = Said();
-    int count = 0;
-    for (std::size_t at = 0; (at = said.find(words, at)) != std::string::npos; ++at) ++count;
-    return count;
-  }
-  /// Its exit code; -1 if it does not end or was killed.
-  int Wait() {
-    int status = 0;
-    const bool ended = Soon([&] { return waitpid(pid_, &status, WNOHANG) == pid_; });
-    if (!ended) return -1;
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  /// Where it says that it listens: the API, or admin.
-  net::Endpoint Listening(std::string_view what) {
-    std::string address;
-    const std::string wanted = std::string(what) + "  on=http://";
-    EXPECT_TRUE(Soon([&] {
-      const std::string said = Said();
-      const std::size_t at = said.find(wanted);
-      if (at == std::string::npos) return false;
-      const std::size_t begin = at + wanted.size();
-      const std::size_t end = said.find('\n', begin);
-      if (end == std::string::npos) return false;
-      address = said.substr(begin, end - begin);
-      return true;
-    })) << Said();
-    return net::Endpoint::Parse(address).value();
-  }
-  net::Endpoint Api() { return Listening("HTTP API"); }
-  net::Endpoint Admin() { return Listening("/metrics"); }
-
-  /// User and system time in clock ticks.
-  [[nodiscard]] long Ticks() const {
-    const std::string stat = ReadFile("/proc/" + std::to_string(pid_) + "/stat");
-    std::istringstream rest(stat.substr(stat.rfind(')') + 2));
-    std::string skipped;
-    for (int i = 0; i < 11; ++i) rest >> skipped;
-    long user = 0;
-    long system = 0;
-    rest >> user >> system;
-    return user + system;
-  }
-  /// The time that its threads have had a core, to the nanosecond.
-  [[nodiscard]] std::chrono::nanoseconds OnCpu() const {
-    std::chrono::nanoseconds sum{};
-    const std::string tasks = "/proc/" + std::to_string(pid_) + "/task";
-    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-      long long had = 0;
-      std::ifstream(task.path() / "schedstat") >> had;
-      sum += std::chrono::nanoseconds(had);
-    }
-    return sum;
-  }
-  [[nodiscard]] long ResidentBytes() const {
-    long pages = 0;
-    long resident = 0;
-    std::ifstream("/proc/" + std::to_string(pid_) + "/statm") >> pages >> resident;
-    return resident * sysconf(_SC_PAGESIZE);
-  }
-
- private:
-  pid_t pid_ = -1;
-  fs::path log_;
-};
 
 std::string ConfigText(std::string_view rules, std::string_view api = "127.0.0.1:0") {
   return "listen: {api: \"" + std::string(api) + "\", admin: \"127.0.0.1:0\"}\n" +
@@ -157,13 +40,7 @@ constexpr std::string_view kB =
 class ProcessTest : public testing::Test {
  protected:
   ProcessTest() {
-    // In memory where there is such a place: each file that is replaced would be flushed to the
-    // disk, and that takes seconds on a busy one.
-    std::error_code none;
-    const fs::path base =
-        fs::is_directory("/dev/shm", none) ? fs::path("/dev/shm") : fs::temp_directory_path();
-    std::string name = (base / "tidegate-test-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
+    folder_ = MakeTestFolder();
     file_ = folder_ / "tidegate.yaml";
   }
   ~ProcessTest() override { fs::remove_all(folder_); }

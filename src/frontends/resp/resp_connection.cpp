@@ -31,12 +31,13 @@ constexpr int kMaxPrepared = 16;
 constexpr std::size_t kMaxCommand = 256u << 10;
 /// Bytes of replies that the client has not read; no command is started while there are more.
 constexpr std::size_t kMaxUnsent = 256u << 10;
-/// Bytes per deadline that a client must at least send of a command, or read of the replies.
-constexpr std::size_t kMinProgress = 1024;
 
-/// Limits before authentication: a command must fit the buffer that every connection has.
-constexpr net::RespLimits kStranger{.elements = 10, .bulk_bytes = 8u << 10};
-constexpr net::RespLimits kCaller{};
+/// Limits before and after authentication. `HELLO 3 AUTH name token SETNAME name` has 7 elements,
+/// of which the client's name is the longest, with up to 256 bytes.
+constexpr net::RespLimits kUnauthenticated{.elements = 10, .bulk_bytes = 512};
+constexpr net::RespLimits kAuthenticated{};
+/// Bytes of an incomplete command before authentication.
+constexpr std::size_t kMaxUnauthenticated = 1024;
 
 /// Lets TCP detect peers that vanished: authenticated clients have no idle timeout.
 void KeepAlive(int socket) noexcept {
@@ -195,9 +196,14 @@ void RespConnection::Process() {
   while (state_ == State::kOpen && turn_ < kMaxTurn && waiting_ < kMaxWaiting && !barrier_ &&
          !channel_.input().empty() && channel_.pending() <= kMaxUnsent) {
     if (access_ != frontend().pipeline().snapshot()->access) CheckRights();
-    switch (parser_.Parse(channel_.input(), rights_ == Rights::kNone ? kStranger : kCaller)) {
+    switch (parser_.Parse(channel_.input(),
+                          rights_ == Rights::kNone ? kUnauthenticated : kAuthenticated)) {
       case Progress::kMore:
-        return StartPrepared();
+        StartPrepared();
+        if (rights_ == Rights::kNone && channel_.input().size() > kMaxUnauthenticated) {
+          Refuse("Protocol error: too big a command before authentication");
+        }
+        return;
       case Progress::kBad:
         StartPrepared();
         return Refuse(parser_.problem());
@@ -389,9 +395,13 @@ void RespConnection::Arm(Kind kind) noexcept {
 void RespConnection::Settle() {
   if (state_ == State::kClosed) return;
   // The deadline for authentication is fixed: no other input prolongs it.
-  if (rights_ == Rights::kNone && state_ == State::kOpen && !draining_) return Arm(Kind::kHeader);
+  if (rights_ == Rights::kNone && state_ == State::kOpen && !draining_) {
+    return channel_.Rest() ? Arm(Kind::kHeader) : Close();
+  }
   if (channel_.blocked()) return Arm(Kind::kWrite);
   if (state_ == State::kEnding && first_ == nullptr) {
+    channel_.Drop(channel_.input().size());
+    (void)channel_.Rest();  // Empty, so it needs no budget.
     channel_.ShutdownWrite();
     if (channel_.hung_up()) return Close();
     state_ = State::kLingers;
@@ -400,11 +410,19 @@ void RespConnection::Settle() {
     if (channel_.readable()) listener_.reactor().Again(*this);
     return;
   }
-  if (state_ == State::kLingers) return;
+  if (state_ == State::kLingers) {
+    channel_.Drop(channel_.input().size());
+    (void)channel_.Rest();
+    return;
+  }
   const bool idle = first_ == nullptr && channel_.input().empty();
+  if (first_ == nullptr && !channel_.Rest()) {
+    net::HttpStats::Add(listener_.stats().refused);
+    return Close();
+  }
   if (idle) {
-    channel_.Rest();
     if (draining_) return Arm(Kind::kLinger);
+    if (channel_.received() == 0) return Arm(listener_.options().silent_deadline);
     if (rights_ != Rights::kAll && token_.empty()) return Arm(Kind::kIdle);
   } else if (first_ == nullptr && !channel_.input().empty() && turn_ < kMaxTurn) {
     return Arm(Kind::kBody);
@@ -424,7 +442,7 @@ void RespConnection::OnDeadline(Kind kind) {
       break;
     case Kind::kBody:
     case Kind::kWrite:
-      if (progress >= kMinProgress) return Arm(kind);
+      if (progress >= listener_.options().min_progress) return Arm(kind);
       break;
     case Kind::kLinger:
       // A command arrived while the listener was draining: answer it first.

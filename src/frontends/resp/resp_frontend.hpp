@@ -17,10 +17,11 @@ namespace tidegate {
 /// The Redis protocol on one reactor: the state that its connections share.
 class RespFrontend final : public DecisionListener {
  public:
-  /// Pipeline and refusals must outlive the frontend. `version` is the version of this program, for
-  /// INFO and HELLO.
-  RespFrontend(DecisionPipeline& pipeline, Refusals& refusals, std::string version)
-      : pipeline_(pipeline), refusals_(refusals), version_(std::move(version)) {}
+  /// Pipeline, refusals and budget must outlive the frontend; a budget of nullptr is no limit.
+  /// `version` is the version of this program, for INFO and HELLO.
+  RespFrontend(DecisionPipeline& pipeline, Refusals& refusals, std::string version,
+               net::BufferBudget* budget = nullptr)
+      : pipeline_(pipeline), refusals_(refusals), version_(std::move(version)), buffers_(budget) {}
 
   [[nodiscard]] DecisionPipeline& pipeline() noexcept { return pipeline_; }
   [[nodiscard]] Refusals& refusals() noexcept { return refusals_; }

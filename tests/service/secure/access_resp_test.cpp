@@ -200,14 +200,14 @@ std::string Long(std::size_t elements) {
 }
 
 TEST_F(RespAuthTest, AStrangersCommandsAreShort) {
-  const std::string most(8u << 10, 'x');
+  const std::string most(512, 'x');
   RespClient client = Connect();
   client.Send(Long(10));
   EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
   EXPECT_THAT(client.Ask({"AUTH", most}), StartsWith("-WRONGPASS"));
   for (const std::string& bytes :
        {std::string("*11\r\n"), std::string("*1000000\r\n"),
-        std::string("*2\r\n$4\r\nAUTH\r\n$8193\r\n"), "AUTH " + std::string(70'000, 'x')}) {
+        std::string("*2\r\n$4\r\nAUTH\r\n$513\r\n"), "AUTH " + std::string(70'000, 'x')}) {
     RespClient stranger = Connect();
     stranger.Send(bytes);
     EXPECT_THAT(stranger.Read(), StartsWith("-ERR Protocol error")) << bytes.substr(0, 40);

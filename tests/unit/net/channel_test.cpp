@@ -68,6 +68,55 @@ TEST_F(ChannelTest, FullUntilRoomIsMade) {
   EXPECT_EQ(channel_.input().back(), 'y');
 }
 
+TEST_F(ChannelTest, KeepsOnlyASmallBufferForAFewBytes) {
+  BufferBudget budget(BufferPool::kBlock);
+  BufferPool pool(&budget);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  const Descriptor other(ends[1]);
+  Channel channel(pool);
+  channel.Open(Descriptor(ends[0]));
+  const auto write = [&](std::string_view text) {
+    ASSERT_EQ(::send(other.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    channel.OnEvents(EPOLLIN);
+    ASSERT_EQ(channel.Fill(), Channel::Got::kBytes);
+  };
+  write("GET /");
+  EXPECT_TRUE(channel.Rest());
+  EXPECT_EQ(channel.input(), "GET /");
+  EXPECT_EQ(budget.used(), 1024u);
+  write(std::string(2000, 'x'));
+  EXPECT_EQ(channel.input().size(), 2005u);
+  EXPECT_EQ(channel.input().substr(0, 6), "GET /x");
+  EXPECT_TRUE(channel.Rest());
+  EXPECT_EQ(budget.used(), BufferPool::kBlock);
+  channel.Drop(2005);
+  EXPECT_TRUE(channel.Rest());
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST_F(ChannelTest, ReportsABudgetThatIsUsedUp) {
+  BufferBudget budget(BufferPool::kBlock);
+  ASSERT_TRUE(budget.Take(100));
+  BufferPool pool(&budget);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  const Descriptor other(ends[1]);
+  {
+    Channel channel(pool);
+    channel.Open(Descriptor(ends[0]));
+    const std::string text(3000, 'x');
+    ASSERT_EQ(::send(other.get(), text.data(), text.size(), 0), 3000);
+    channel.OnEvents(EPOLLIN);
+    ASSERT_EQ(channel.Fill(), Channel::Got::kBytes);
+    EXPECT_FALSE(channel.Rest());
+    EXPECT_EQ(budget.refused(), 1u);
+    budget.Return(100);
+    EXPECT_TRUE(channel.Rest());
+  }
+  EXPECT_EQ(budget.used(), 0u);  // A channel that ends returns what it holds.
+}
+
 TEST_F(ChannelTest, GrowsToALimit) {
   Write(std::string(BufferPool::kBlock, 'x'));
   EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
@@ -78,7 +127,7 @@ TEST_F(ChannelTest, GrowsToALimit) {
   EXPECT_EQ(channel_.Fill(), Channel::Got::kFull);
   EXPECT_FALSE(channel_.Grow(BufferPool::kBlock + 100));
   channel_.Drop(channel_.input().size());
-  channel_.Rest();
+  EXPECT_TRUE(channel_.Rest());
   EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
   EXPECT_EQ(channel_.input(), std::string(100, 'y'));
 }

@@ -32,12 +32,15 @@ responses:
 api: { inline_quotas: true }
 limits:
   connections: 7
+  connections_per_address: 5
+  buffer_bytes: 2MiB
   header_bytes: 2KiB
   header_count: 3
   target_bytes: 1KiB
   body_bytes: 0
   header_timeout: 1s
   body_timeout: 2s
+  body_rate: 100
   idle_timeout: 3s
   drain_timeout: 0s
 log: { format: json, level: debug }
@@ -54,7 +57,7 @@ log: { format: json, level: debug }
   EXPECT_EQ(c.responses,
             (Config::Responses{false, true, true, Config::Responses::XReset::kEpoch, 250ms}));
   EXPECT_TRUE(c.api.inline_quotas);
-  EXPECT_EQ(c.limits, (Config::Limits{7, 2048, 3, 1024, 0, 1s, 2s, 3s, 0s}));
+  EXPECT_EQ(c.limits, (Config::Limits{7, 5, 2u << 20, 2048, 3, 1024, 0, 1s, 2s, 100, 3s, 0s}));
   EXPECT_EQ(c.log, (Config::Log{Config::Log::Format::kJson, Config::Log::Level::kDebug}));
 }
 
@@ -68,6 +71,7 @@ TEST(Config, HasDefaultsForAllOfThem) {
 }
 
 TEST(Config, TargetBytesIsAtMostHeaderBytes) {
+  EXPECT_EQ(Good("limits: { connections_per_address: 0 }\n").limits.connections_per_address, 0u);
   EXPECT_EQ(Good("limits: { header_bytes: 2KiB }\n").limits.target_bytes, 2048u)
       << "the default of 8KiB does not fit";
   EXPECT_EQ(Good("limits: { target_bytes: 64KiB, header_bytes: 64KiB }\n").limits.target_bytes,

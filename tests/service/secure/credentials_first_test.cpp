@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Callers are judged by the head of their request: a caller without credentials cannot make the
+// server read, wait for, or keep a body.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/secure/callers.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using testing::HasSubstr;
+
+struct Framing {
+  std::string_view name;
+  std::string_view fields;
+  std::string_view begin;  ///< The beginning of the body; the rest is withheld.
+};
+constexpr std::array kFramings{
+    Framing{"length", "Content-Length: 1048576\r\n", "{\"ru"},
+    Framing{"length, nothing sent", "Content-Length: 1048576\r\n", ""},
+    Framing{"chunked", "Transfer-Encoding: chunked\r\n", "5\r\n{\"rul"},
+    Framing{"length, expects 100", "Content-Length: 1048576\r\nExpect: 100-continue\r\n", ""},
+    Framing{"chunked, expects 100", "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", ""},
+};
+
+struct Row {
+  Door door;
+  std::string_view request;  ///< Method and path.
+  std::string_view token;
+  int status;
+};
+
+class CredentialsFirstTest : public testing::Test {
+ protected:
+  static Config MakeConfig() {
+    Config config = AllDoors();
+    config.access.tokens = BothTokens();
+    for (const Door door : {Door::kApi, Door::kAdmin, Door::kResp}) {
+      SpecOf(config, door).auth = ListenSpec::Auth::kRequired;
+    }
+    return config;
+  }
+  static std::string Head(std::string_view request, std::string_view token,
+                          std::string_view framing) {
+    std::string head =
+        std::string(request) + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n";
+    if (!token.empty()) head.append("X-Tidegate-Token: ").append(token).append("\r\n");
+    return head.append(framing).append("\r\n");
+  }
+};
+
+// Before, the server waited for the body in every row, and answered Expect with 100.
+TEST_F(CredentialsFirstTest, RejectsOnTheHeadAndCloses) {
+  const std::vector<Row> rows{
+      {Door::kApi, "POST /v1/decide", "", 401},
+      {Door::kApi, "POST /v1/decide", kWrongToken, 401},
+      {Door::kApi, "POST /v1/decide/batch", "", 401},
+      {Door::kApi, "POST /v1/refund", kAskToken, 403},
+      {Door::kApi, "POST /v1/release", kAskToken, 403},
+      {Door::kApi, "POST /v1/auth", "", 500},
+      {Door::kAdmin, "POST /v1/ban", "", 401},
+      {Door::kAdmin, "POST /v1/ban", kWrongToken, 401},
+      {Door::kAdmin, "POST /v1/ban", kAskToken, 403},
+      {Door::kAdmin, "POST /v1/explain", "", 401},
+      {Door::kAdmin, "POST /v1/reload", kAskToken, 403},
+  };
+  for (const Row& row : rows) {
+    for (const Framing& framing : kFramings) {
+      Service service(MakeConfig());  // A new one, so that no row is throttled for another.
+      HttpClient client(At(service, row.door));
+      client.Send(Head(row.request, row.token, framing.fields) + std::string(framing.begin));
+      const HttpAnswer answer = client.Read();
+      EXPECT_EQ(answer.status, row.status) << row.request << ", " << framing.name;
+      EXPECT_EQ(answer.Field("Connection"), "close") << row.request << ", " << framing.name;
+      EXPECT_EQ(client.WaitForEnd(), HttpClient::End::kClosed)
+          << row.request << ", " << framing.name;
+    }
+  }
+}
+
+TEST_F(CredentialsFirstTest, ReadsTheBodiesOfCallersWithCredentials) {
+  Service service(MakeConfig());
+  const std::string body = ByRule("per-key", "a");
+  const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  HttpClient client(At(service, Door::kApi));
+  for (int i = 0; i < 3; ++i) {  // Also on a connection that has been used before.
+    client.Send(Head("POST /v1/decide", kAskToken, length + "Expect: 100-continue\r\n"));
+    EXPECT_EQ(client.Read(HttpClient::Body::kNo).status, 100);
+    client.Send(body.substr(0, 5));
+    client.Send(body.substr(5));
+    EXPECT_EQ(client.Read().status, 200);
+  }
+  client.Send(Head("POST /v1/decide", kAskToken, "Transfer-Encoding: chunked\r\n"));
+  client.Send("5\r\n" + body.substr(0, 5) + "\r\n");
+  ASSERT_EQ(body.size(), 5u + 0x1c);
+  client.Send("1c\r\n" + body.substr(5) + "\r\n0\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 429);  // The fourth: the limit is 3.
+}
+
+TEST_F(CredentialsFirstTest, RejectsLongBodiesWhereNobodyNeedsCredentials) {
+  Service service(MakeConfig());
+  struct Open {
+    Door door;
+    std::string_view request;
+    int status;  ///< With a short body.
+  };
+  for (const Open& row :
+       {Open{Door::kAdmin, "GET /healthz", 200}, Open{Door::kAdmin, "GET /readyz", 200},
+        Open{Door::kAdmin, "POST /healthz", 405}, Open{Door::kAdmin, "POST /nothing", 404},
+        Open{Door::kApi, "GET /openapi.json", 200}, Open{Door::kApi, "POST /nothing", 404}}) {
+    HttpClient small(At(service, row.door));
+    small.Send(Head(row.request, "", "Content-Length: 1000\r\n"));
+    small.Send(std::string(1000, 'x'));
+    EXPECT_EQ(small.Read().status, row.status) << row.request;
+    HttpClient large(At(service, row.door));
+    large.Send(Head(row.request, "", "Content-Length: 1025\r\n"));
+    EXPECT_EQ(large.Read().status, 413) << row.request;
+    HttpClient chunked(At(service, row.door));
+    chunked.Send(Head(row.request, "", "Transfer-Encoding: chunked\r\n"));
+    chunked.Send("400\r\n" + std::string(1024, 'x') + "\r\n2\r\nxx\r\n");
+    EXPECT_EQ(chunked.Read().status, 413) << row.request;
+  }
+}
+
+TEST_F(CredentialsFirstTest, BodiesInProgressShareOneBudget) {
+  Config config = MakeConfig();
+  config.limits.buffer_bytes = 1u << 20;
+  Service service(config);
+  const std::string head =
+      Head("POST /v1/decide", kAskToken, "Content-Length: 800000\r\n") + std::string(600'000, ' ');
+  auto first = std::make_unique<HttpClient>(At(service, Door::kApi));
+  first->Send(head);
+  ASSERT_TRUE(Soon([&] { return service.server().budget().used() >= 600'000; }));
+  HttpClient second(At(service, Door::kApi));
+  second.Send(head);
+  const HttpAnswer answer = second.Read();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_THAT(answer.body, HasSubstr("limits.buffer_bytes"));
+  first.reset();
+  ASSERT_TRUE(Soon([&] { return service.server().budget().used() == 0; }));
+  HttpClient third(At(service, Door::kApi));
+  third.Send(head + std::string(200'000 - ByRule("per-key", "a").size(), ' ') +
+             ByRule("per-key", "a"));
+  EXPECT_EQ(third.Read().status, 200);
+  EXPECT_TRUE(Soon([&] { return service.server().budget().used() == 0; }));
+}
+
+TEST_F(CredentialsFirstTest, BodiesMustKeepUpTheLeastRate) {
+  Config config = MakeConfig();
+  config.limits.body_timeout = std::chrono::milliseconds{100};
+  config.limits.body_rate = 100'000;
+  Service service(config);
+  HttpClient slow(At(service, Door::kApi));
+  slow.Send(Head("POST /v1/decide", kAskToken, "Content-Length: 100000\r\n"));
+  // 9,000 bytes in 100 ms are less than the rate; the old limit was 1,024.
+  slow.Send(std::string(9'000, ' '));
+  EXPECT_EQ(slow.Read().status, 408);
+}
+
+// --- The Redis protocol -------------------------------------------------------------
+
+TEST_F(CredentialsFirstTest, RespTakesNoLongCommandBeforeAuthentication) {
+  Service service(MakeConfig());
+  for (const std::string_view begin :
+       {"*2\r\n$9\r\nTG.DECIDE\r\n$1048576\r\n", "*2\r\n$4\r\nAUTH\r\n$513\r\n", "*1048576\r\n",
+        "*3\r\n$4\r\nAUTH\r\n$500\r\n"}) {
+    HttpClient client(At(service, Door::kResp));
+    client.Send(begin);
+    const bool fits = begin.ends_with("$500\r\n");
+    if (fits) client.Send(std::string(500, 'x') + "\r\n$512\r\n" + std::string(100, 'x'));
+    if (fits) client.Send(std::string(400, 'x'));
+    EXPECT_EQ(client.WaitForEnd(), HttpClient::End::kBytes) << begin;
+  }
+}
+
+// --- Silent and numerous connections ---------------------------------------------------
+
+TEST_F(CredentialsFirstTest, SilentConnectionsAreClosedAtTheHeaderTimeout) {
+  Config config = AllDoors();
+  config.limits.header_timeout = std::chrono::milliseconds{100};
+  config.limits.idle_timeout = std::chrono::hours{1};
+  Service service(config);
+  for (const Door door : kDoors) {
+    HttpClient silent(At(service, door));
+    EXPECT_EQ(silent.WaitForEnd(), HttpClient::End::kClosed) << door;
+  }
+  // A connection that has been used may be idle for longer.
+  HttpClient used(At(service, Door::kApi));
+  EXPECT_EQ(used.Ask("/v1/decide", ByRule("per-key", "a")).status, 200);
+  EXPECT_EQ(used.WaitForEnd(std::chrono::milliseconds{300}), HttpClient::End::kOpen);
+  EXPECT_EQ(used.Ask("/v1/decide", ByRule("per-key", "a")).status, 200);
+}
+
+TEST_F(CredentialsFirstTest, OneAddressHasALimitedNumberOfConnections) {
+  for (const bool trusted : {false, true}) {
+    Config config = AllDoors("http://127.0.0.1:9",
+                             trusted ? "client_ip: {trusted_proxies: [127.0.0.1]}\n" : "");
+    config.limits.connections_per_address = 2;
+    Service service(config);
+    HttpClient first(At(service, Door::kApi));
+    EXPECT_EQ(first.Ask("/v1/peek", ByRule("per-key", "a")).status, 200);
+    auto second = std::make_unique<HttpClient>(At(service, Door::kApi));
+    EXPECT_EQ(second->Ask("/v1/peek", ByRule("per-key", "a")).status, 200);
+    HttpClient third(At(service, Door::kApi));
+    third.Send(Post("/v1/peek", ByRule("per-key", "a")));
+    EXPECT_EQ(third.Read().status, trusted ? 200 : 503);
+    if (trusted) continue;
+    EXPECT_EQ(service.Metric(R"(tidegate_connections_shed_total{door="api",reason="address"})"), 1);
+    // Another listener counts for itself, and a connection that ends makes room.
+    EXPECT_TRUE(Served(std::make_unique<Stream>(At(service, Door::kResp)), Door::kResp));
+    second.reset();
+    EXPECT_TRUE(Soon([&] { return service.Metric(R"(tidegate_connections{door="api"})") == 1; }));
+    HttpClient fourth(At(service, Door::kApi));
+    EXPECT_EQ(fourth.Ask("/v1/peek", ByRule("per-key", "a")).status, 200);
+  }
+}
+
+TEST_F(CredentialsFirstTest, ANewAdminConnectionReplacesTheOldestIdleOne) {
+  Config config = AllDoors();
+  config.limits.connections = 2;
+  Service service(config);
+  HttpClient oldest(At(service, Door::kAdmin));
+  HttpClient idle(At(service, Door::kAdmin));
+  HttpClient check(At(service, Door::kAdmin));
+  check.Send(Get("/healthz"));
+  EXPECT_EQ(check.Read().status, 200);
+  EXPECT_EQ(oldest.WaitForEnd(), HttpClient::End::kClosed);
+  idle.Send(Get("/healthz"));
+  EXPECT_EQ(idle.Read().status, 200);
+}
+
+}  // namespace
+}  // namespace tidegate::service
