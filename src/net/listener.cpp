@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "net/welcome.hpp"
+#include "net/connection_handshake.hpp"
 
 namespace tidegate::net {
 namespace {
@@ -153,7 +153,7 @@ void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
   (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Accepted accepted{std::move(socket), peer, nullptr};
   Connection* const connection = options_.proxy_protocol || tls_ != nullptr
-                                     ? new Welcome(*this, std::move(accepted))
+                                     ? new ConnectionHandshake(*this, std::move(accepted))
                                      : NewConnection(std::move(accepted));
   connection->counted_ = counted;
   connection->counted_address_ = peer.bytes;
@@ -178,9 +178,9 @@ void Listener::OnGone(Connection& connection) {
   if (draining_ && open_ == 0 && drained_) std::exchange(drained_, nullptr)();
 }
 
-void Listener::OnWelcomed(Connection& welcome, Accepted accepted) {
-  welcome.unlink();
-  reactor_.Bury(&welcome);
+void Listener::OnHandshakeDone(Connection& handshake, Accepted accepted) {
+  handshake.unlink();
+  reactor_.Bury(&handshake);
   Connection* const connection = NewConnection(std::move(accepted));
   connection->counted_ = welcome.counted_;
   connection->counted_address_ = welcome.counted_address_;

@@ -85,11 +85,20 @@ class Connection : public Watcher,
   bool counted_ = false;
 };
 
-/// Who has come, when all that stands before a door's own protocol is over.
+/// Why a connection is rejected before the frontend sees it. Only reasons that concern the peer's
+/// identity: a client that speaks no TLS at all is refused without one.
+enum class Rejection : std::uint8_t {
+  kMissingCertificate,  ///< The client presented no certificate, and the listener requires one.
+  kCertificate,         ///< The client's certificate is invalid, or it does not have the key.
+  kUntrustedProxy,      ///< The PROXY protocol is required, and the peer is not a trusted proxy.
+  kProxyHeader,         ///< A trusted proxy sent a malformed PROXY protocol header.
+};
+
+/// An accepted connection after the handshake, ready for the frontend's protocol.
 struct Accepted {
   Descriptor socket;
   Peer peer;
-  std::unique_ptr<TlsSession> tls;  ///< nullptr: none.
+  std::unique_ptr<TlsSession> tls;  ///< nullptr: the connection has no TLS.
 };
 
 /// Accepts connections for one reactor. Everything but stats() on its thread.
@@ -126,6 +135,9 @@ class Listener : public Watcher, public Deadlines::Node {
   using OnShed = std::function<void(Shed why, const Peer* peer)>;
   /// Called on the listener's thread when half of many connections have ended.
   using OnSubsided = std::function<void()>;
+  /// Called on the listener's thread. `problem` explains the rejection, or is empty.
+  using OnRejected =
+      std::function<void(const Peer& peer, Rejection rejection, std::string_view problem)>;
 
   Listener(Reactor& reactor, Descriptor socket, const Options& options);
   ~Listener() override;
@@ -140,6 +152,8 @@ class Listener : public Watcher, public Deadlines::Node {
     on_shed_ = std::move(on_shed);
     on_subsided_ = std::move(on_subsided);
   }
+  /// Sets the callback for connections that are rejected from now on.
+  void SetOnRejected(OnRejected on_rejected) { on_rejected_ = std::move(on_rejected); }
   /// Accepts no more, ends all connections in good order, then calls `drained`.
   void Drain(std::function<void()> drained);
 
@@ -157,8 +171,9 @@ class Listener : public Watcher, public Deadlines::Node {
   void OnGone(Connection& connection);
   [[nodiscard]] const std::shared_ptr<const TlsServer>& tls() const noexcept { return tls_; }
   [[nodiscard]] const Trusts& trusts() const noexcept { return trusts_; }
-  /// `welcome` has done its part: the door's own connection takes its place.
-  void OnWelcomed(Connection& welcome, Accepted accepted);
+  [[nodiscard]] const OnRejected& on_rejected() const noexcept { return on_rejected_; }
+  /// Replaces a finished handshake by the frontend's connection.
+  void OnHandshakeDone(Connection& handshake, Accepted accepted);
 
   /// What a client is told, in the door's own protocol, before it is sent away: that there are too
   /// many,
@@ -186,6 +201,7 @@ class Listener : public Watcher, public Deadlines::Node {
   const Options options_;
   std::shared_ptr<const TlsServer> tls_;
   Trusts trusts_;
+  OnRejected on_rejected_;
   HttpStats stats_;
   OnShed on_shed_;
   OnSubsided on_subsided_;

@@ -114,7 +114,14 @@ TlsSession::Shake TlsSession::Handshake() {
   plain_ = reason == SSL_R_HTTP_REQUEST || reason == SSL_R_WRONG_VERSION_NUMBER ||
            reason == SSL_R_HTTPS_PROXY_REQUEST;
   const long verified = SSL_get_verify_result(impl_->ssl.get());
-  if (verified != X509_V_OK && SSL_get_verify_mode(impl_->ssl.get()) != SSL_VERIFY_NONE) {
+  const bool verifies = SSL_get_verify_mode(impl_->ssl.get()) != SSL_VERIFY_NONE;
+  if (verifies && reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+    certificate_fault_ = CertificateFault::kMissing;
+  } else if (verifies && reason == SSL_R_BAD_SIGNATURE) {
+    certificate_fault_ = CertificateFault::kRefused;
+  }
+  if (verified != X509_V_OK && verifies) {
+    certificate_fault_ = CertificateFault::kRefused;
     cause_ = CauseOf(verified);
     problem_ =
         std::string("its certificate is not accepted: ") + X509_verify_cert_error_string(verified);

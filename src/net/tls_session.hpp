@@ -27,6 +27,13 @@ class TlsSession {
     kRefusesCertificate,  ///< The other side does not accept the one that was shown.
   };
 
+  /// How the other side's certificate made the handshake fail, if it did.
+  enum class CertificateFault : unsigned char {
+    kNone,     ///< The handshake did not fail because of the certificate.
+    kMissing,  ///< The other side presented none, and this side requires one.
+    kRefused,  ///< It is not valid here, or the other side does not have its key.
+  };
+
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
@@ -46,6 +53,8 @@ class TlsSession {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   /// Of problem().
   [[nodiscard]] Cause cause() const noexcept { return cause_; }
+  /// Returns how the other side's certificate caused problem(), if it did.
+  [[nodiscard]] CertificateFault certificate_fault() const noexcept { return certificate_fault_; }
   /// Whom the other side's certificate is for, accepted or not: names and addresses, foreign text.
   [[nodiscard]] std::vector<std::string> PeerNames() const;
   /// The other side has shown a certificate, and it was accepted.
@@ -61,6 +70,7 @@ class TlsSession {
   std::unique_ptr<Impl> impl_;
   std::string problem_;
   Cause cause_ = Cause::kOther;
+  CertificateFault certificate_fault_ = CertificateFault::kNone;
   bool plain_ = false;
 };
 
