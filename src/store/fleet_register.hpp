@@ -22,6 +22,9 @@ class FleetRegister {
   static constexpr std::size_t kMost = 1'000;
   /// So many records are kept, the latest.
   static constexpr std::size_t kRecords = 1'000;
+  /// Number of records of failed authentications that are kept, beside kRecords: anybody can cause
+  /// them, and they must not displace the records of operators.
+  static constexpr std::size_t kFailureRecords = 200;
 
   struct Entry {
     std::string field;
@@ -48,6 +51,11 @@ class FleetRegister {
     bool applied = false;
     std::string text;
   };
+  /// Merges two lists of records that each begin with the latest, and keeps the first `most`.
+  /// Returns the Error instead, if `b` is one.
+  [[nodiscard]] static Result<std::vector<Record>> Merge(std::vector<Record> a,
+                                                         const Result<std::vector<Record>>& b,
+                                                         std::size_t most);
   struct Change {
     bool applied = false;                    ///< There was something to do.
     std::optional<std::int64_t> expires_ms;  ///< Of what was put.
@@ -66,7 +74,9 @@ class FleetRegister {
   virtual void Remove(const std::string& field, const std::string& record, Done<Change> done) = 0;
   /// A change that was made elsewhere.
   virtual void Note(const std::string& record, bool applied, Done<Change> done) = 0;
-  /// The latest first.
+  /// Adds the record of a failed authentication.
+  virtual void NoteFailure(const std::string& record, Done<Change> done) = 0;
+  /// Returns the latest records of both kinds, the latest first.
   virtual void Records(std::size_t most, Done<std::vector<Record>> done) = 0;
   /// Whether it is this node's own, and always true.
   [[nodiscard]] virtual bool local() const noexcept = 0;

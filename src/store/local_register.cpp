@@ -64,9 +64,15 @@ void LocalRegister::WriteDown(const std::string& record, bool applied) {
   if (records_.size() > kRecords) records_.pop_back();
 }
 
+void LocalRegister::NoteFailure(const std::string& record, Done<Change> done) {
+  failures_.push_front({NowMs(), false, record});
+  if (failures_.size() > kFailureRecords) failures_.pop_back();
+  done(Change{false, std::nullopt});
+}
+
 void LocalRegister::Records(std::size_t most, Done<std::vector<Record>> done) {
-  const auto count = static_cast<std::ptrdiff_t>(std::min(most, records_.size()));
-  done(std::vector<Record>(records_.begin(), records_.begin() + count));
+  const std::vector<Record> failures(failures_.begin(), failures_.end());
+  done(Merge({records_.begin(), records_.end()}, failures, most));
 }
 
 }  // namespace tidegate

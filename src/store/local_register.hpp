@@ -24,6 +24,7 @@ class LocalRegister final : public FleetRegister {
            Done<Change> done) override;
   void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
   void Note(const std::string& record, bool applied, Done<Change> done) override;
+  void NoteFailure(const std::string& record, Done<Change> done) override;
   void Records(std::size_t most, Done<std::vector<Record>> done) override;
   [[nodiscard]] bool local() const noexcept override { return true; }
   [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override {
@@ -42,6 +43,7 @@ class LocalRegister final : public FleetRegister {
   const std::size_t most_;
   std::map<std::string, Entry> entries_;
   std::deque<Record> records_;
+  std::deque<Record> failures_;
 };
 
 }  // namespace tidegate

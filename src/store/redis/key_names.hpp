@@ -48,6 +48,7 @@ class KeyNames {
   [[nodiscard]] std::string Nodes() const { return prefix_ + "nodes:{fleet}"; }
   [[nodiscard]] std::string Overrides() const { return prefix_ + "overrides:{fleet}"; }
   [[nodiscard]] std::string Audit() const { return prefix_ + "audit:{fleet}"; }
+  [[nodiscard]] std::string AuthFailures() const { return prefix_ + "auth-failures:{fleet}"; }
   [[nodiscard]] std::string Secret() const { return prefix_ + "hmac-key:{fleet}"; }
 
  private:

@@ -61,7 +61,8 @@ std::string NewTail() {
 RedisRegister::RedisRegister(net::Reactor& reactor, Client& client, Listener listener)
     : net::Timer(reactor.timers()), client_(client), listener_(std::move(listener)) {}
 
-std::string RedisRegister::Command(const std::vector<std::string>& words) const {
+std::string RedisRegister::Command(const std::vector<std::string>& words,
+                                   const std::string& records) const {
   std::string command = "*" + std::to_string(words.size() + 5) + "\r\n";
   const auto add = [&](std::string_view word) {
     command.append("$").append(std::to_string(word.size())).append("\r\n");
@@ -71,7 +72,7 @@ std::string RedisRegister::Command(const std::vector<std::string>& words) const 
   add(RegisterScript());
   add("2");
   add(client_.names().Overrides());
-  add(client_.names().Audit());
+  add(records);
   for (const std::string& word : words) add(word);
   return command;
 }
@@ -238,9 +239,18 @@ std::string RedisRegister::KnownNumber() const {
 }
 
 void RedisRegister::Note(const std::string& record, bool applied, Done<Change> done) {
+  AddRecord(client_.names().Audit(), kRecords, record, applied, std::move(done));
+}
+
+void RedisRegister::NoteFailure(const std::string& record, Done<Change> done) {
+  AddRecord(client_.names().AuthFailures(), kFailureRecords, record, false, std::move(done));
+}
+
+void RedisRegister::AddRecord(const std::string& list, std::size_t most, const std::string& record,
+                              bool applied, Done<Change> done) {
   if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
   client_.Run(KeyNames::FleetSlot(),
-              Command({"note", applied ? "1" : "0", record, std::to_string(kRecords)}),
+              Command({"note", applied ? "1" : "0", record, std::to_string(most)}, list),
               [applied, done = std::move(done)](const Reply* reply) {
                 if (reply == nullptr || !reply->is(Reply::Type::kInteger)) {
                   return done(std::unexpected(Unheard(reply)));
@@ -259,10 +269,22 @@ std::optional<FleetRegister::Record> RedisRegister::ReadRecord(std::string_view 
 }
 
 void RedisRegister::Records(std::size_t most, Done<std::vector<Record>> done) {
+  ReadList(client_.names().Audit(), most,
+           [this, most, done = std::move(done)](const Result<std::vector<Record>>& changes) {
+             if (!changes) return done(changes);
+             ReadList(
+                 client_.names().AuthFailures(), most,
+                 [most, done, changes = *changes](const Result<std::vector<Record>>& failures) {
+                   done(Merge(changes, failures, most));
+                 });
+           });
+}
+
+void RedisRegister::ReadList(const std::string& list, std::size_t most,
+                             Done<std::vector<Record>> done) {
   if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
   std::string command;
-  AppendCommand(command,
-                {"LRANGE", client_.names().Audit(), "0", std::to_string(most == 0 ? 0 : most - 1)});
+  AppendCommand(command, {"LRANGE", list, "0", std::to_string(most == 0 ? 0 : most - 1)});
   client_.Run(KeyNames::FleetSlot(), command, [done = std::move(done)](const Reply* reply) {
     if (reply == nullptr || !reply->is(Reply::Type::kArray)) {
       return done(std::unexpected(Unheard(reply)));

@@ -44,6 +44,7 @@ class RedisRegister final : public FleetRegister, private net::Timer {
            Done<Change> done) override;
   void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
   void Note(const std::string& record, bool applied, Done<Change> done) override;
+  void NoteFailure(const std::string& record, Done<Change> done) override;
   void Records(std::size_t most, Done<std::vector<Record>> done) override;
   [[nodiscard]] bool local() const noexcept override { return false; }
   [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override;
@@ -69,7 +70,17 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   void Restore();
   [[nodiscard]] std::string KnownNumber() const;
   void Ask(const std::vector<std::string>& words, Done<Change> done);
-  [[nodiscard]] std::string Command(const std::vector<std::string>& words) const;
+  /// Returns the register's script as a command. `records` is the list that it adds records to.
+  [[nodiscard]] std::string Command(const std::vector<std::string>& words,
+                                    const std::string& records) const;
+  [[nodiscard]] std::string Command(const std::vector<std::string>& words) const {
+    return Command(words, client_.names().Audit());
+  }
+  /// Adds a record to a list, which keeps the last `most`.
+  void AddRecord(const std::string& list, std::size_t most, const std::string& record, bool applied,
+                 Done<Change> done);
+  /// Reads the first `most` records of a list.
+  void ReadList(const std::string& list, std::size_t most, Done<std::vector<Record>> done);
 
   Client& client_;
   const Listener listener_;

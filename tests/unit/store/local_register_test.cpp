@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tidegate {
@@ -93,6 +94,30 @@ TEST_F(LocalRegisterTest, IsBoundedAndMakesRoomForWhatReplacesSomething) {
   EXPECT_TRUE(Put("7")) << "it is there already";
   clock_.Advance(1s);
   EXPECT_TRUE(Put("more")) << "the others have ended";
+}
+
+TEST_F(LocalRegisterTest, FailuresDoNotDisplaceChanges) {
+  register_.Note("a change", true, [](auto) {});
+  for (std::size_t i = 0; i < 10 * FleetRegister::kRecords; ++i) {
+    register_.NoteFailure("failure " + std::to_string(i), [](auto) {});
+  }
+  std::vector<FleetRegister::Record> records;
+  register_.Records(FleetRegister::kRecords, [&](auto all) { records = *all; });
+  EXPECT_EQ(records.size(), FleetRegister::kFailureRecords + 1);
+  EXPECT_EQ(std::ranges::count(records, "a change", &FleetRegister::Record::text), 1);
+  register_.Records(3, [&](auto all) { records = *all; });
+  EXPECT_EQ(records.size(), 3u);
+}
+
+TEST(FleetRegisterTest, MergesRecordsByTime) {
+  using Record = FleetRegister::Record;
+  const auto merged =
+      FleetRegister::Merge({Record{5, true, "e"}, Record{1, true, "a"}},
+                           std::vector{Record{4, false, "d"}, Record{2, false, "b"}}, 3);
+  ASSERT_TRUE(merged);
+  std::string order;
+  for (const Record& record : *merged) order += record.text;
+  EXPECT_EQ(order, "edb");
 }
 
 TEST_F(LocalRegisterTest, KeepsTheLatestRecords) {
