@@ -360,9 +360,10 @@ OutBuffer& HttpConnection::BeginAnswer(int status) {
   listener_.answers().Add(status);
   last_ |= draining_;
   if (status == 200) [[likely]] {
-    out << "HTTP/1.1 200 OK\r\nDate: ";
+    out << "HTTP/1.1 200 OK\r\nX-Content-Type-Options: nosniff\r\nDate: ";
   } else {
-    out << "HTTP/1.1 " << status << ' ' << ReasonPhrase(status) << "\r\nDate: ";
+    out << "HTTP/1.1 " << status << ' ' << ReasonPhrase(status)
+        << "\r\nX-Content-Type-Options: nosniff\r\nDate: ";
   }
   out << listener_.reactor().date().Now() << "\r\n";
   if (last_) {

@@ -38,6 +38,8 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   }
 
   [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
+  /// Ends the connection after the answer in progress.
+  void CloseAfterAnswer() noexcept { last_ = linger_ = true; }
   OutBuffer& BeginAnswer(int status);
   void EndAnswer(std::string_view content_type, std::string_view body);
 

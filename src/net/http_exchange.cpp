@@ -31,6 +31,8 @@ void HttpExchangePool::Delete() noexcept {
 
 const Peer& HttpExchange::peer() const noexcept { return connection_->peer(); }
 
+void HttpExchange::CloseAfterAnswer() noexcept { connection_->CloseAfterAnswer(); }
+
 OutBuffer& HttpExchange::Begin(int status) { return connection_->BeginAnswer(status); }
 
 void HttpExchange::End(std::string_view content_type, std::string_view body) {

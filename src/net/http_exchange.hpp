@@ -43,6 +43,8 @@ class HttpExchange {
   /// The status line and the fields that every answer has. Write more field lines into the buffer,
   /// each with its CRLF, then call End, without waiting in between.
   OutBuffer& Begin(int status);
+  /// Makes the connection end after the answer; pipelined requests are dropped. Before Begin.
+  void CloseAfterAnswer() noexcept;
   /// Sends the answer and ends the exchange: this object is gone afterwards. An empty
   /// `content_type` leaves that field out.
   void End(std::string_view content_type, std::string_view body);
