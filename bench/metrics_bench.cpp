@@ -53,7 +53,7 @@ class Side {
   void UseApi(Draws draws) {
     UseHttp(api_, [draws]() mutable {
       const std::string body = R"({"rule":"per-key","identity":")" + Key(draws.Next()) + "\"}";
-      return "POST /v1/decide HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+      return "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
              "Content-Length: " +
              std::to_string(body.size()) + "\r\n\r\n" + body;
     });

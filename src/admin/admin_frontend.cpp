@@ -96,9 +96,9 @@ std::vector<std::string_view> AdminFrontend::Paths() {
   return paths;
 }
 
-AdminFrontend::AdminFrontend(AdminContext& context, Refusals& refusals, Sources sources)
+AdminFrontend::AdminFrontend(AdminContext& context, AuthFailures& failures, Sources sources)
     : context_(context),
-      refusals_(refusals),
+      failures_(failures),
       probe_quota_(Quota::Make({.limit = 1}).value()),
       sources_(std::move(sources)) {}
 
@@ -140,18 +140,20 @@ void AdminFrontend::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
 }
 
 bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
-  if (endpoint.needs == Rights::kNone) return true;
   const net::HttpHead& head = exchange.head();
-  // If callers must authenticate, no check of Host is needed: a foreign page has no token.
-  const bool authenticates = access().of(ListenerId::kAdmin).Required(access().tokens);
-  if (!authenticates && !NamesAddress(head.host)) {
-    AnswerProblem(exchange, 403,
-                  "use the address of this machine or localhost as the host: a web page could make "
-                  "any other name resolve to this machine");
+  const bool probe = endpoint.path == "/healthz" || endpoint.path == "/readyz";
+  if (!probe && PageOf(head) == Page::kForeign) {
+    AnswerProblem(exchange, 403, "requests of web pages of other origins are rejected");
     return false;
   }
-  if (PageOf(head) == Page::kForeign) {
-    AnswerProblem(exchange, 403, "requests of web pages of other origins are rejected");
+  if (endpoint.needs == Rights::kNone) return true;
+  // If callers must authenticate, no check of Host is needed: a foreign page has no token. Neither
+  // is it for clients that a local proxy announces: Authorize lets none pass without credentials.
+  const AccessPolicy& policy = access().of(ListenerId::kAdmin);
+  const bool announced = policy.loopback() && !policy.IsLocal(exchange.peer());
+  const bool authenticates = policy.Required(exchange.peer(), access().tokens);
+  if (!authenticates && !announced && !NamesAddress(head.host)) {
+    AnswerProblem(exchange, 403, kUseAddressAsHost);
     return false;
   }
   const bool posts = endpoint.get == nullptr;
@@ -160,7 +162,7 @@ bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
     return false;
   }
   return Authorize(exchange, access(), ListenerId::kAdmin, TokenFields::kOwn, endpoint.needs,
-                   refusals_);
+                   failures_);
 }
 
 void AdminFrontend::AnswerReady(HttpExchange& exchange) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "admin/admin_context.hpp"
-#include "frontends/refusals.hpp"
+#include "frontends/auth_failures.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {
@@ -17,8 +17,8 @@ namespace tidegate {
 /// first three need no authentication: probes have no credentials, and the answers are not secret.
 ///
 /// A web page may use the API only if it was loaded from this port by its address. Pages of other
-/// origins are rejected by their Origin, and pages whose name was made to resolve to this machine
-/// (DNS rebinding) by their Host.
+/// origins are rejected by their Origin or Sec-Fetch-Site, and pages whose name was made to resolve
+/// to this machine (DNS rebinding) by their Host.
 class AdminFrontend final : public net::HttpHandler, private DecisionListener {
  public:
   struct Sources {
@@ -29,8 +29,8 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
     std::function<std::string()> rules;
     std::function<std::string(std::size_t most)> hot;
   };
-  /// Context and refusals must outlive the frontend.
-  AdminFrontend(AdminContext& context, Refusals& refusals, Sources sources);
+  /// Context and failures must outlive the frontend.
+  AdminFrontend(AdminContext& context, AuthFailures& failures, Sources sources);
 
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// Rejects a caller without the rights that the endpoint needs before its body is read.
@@ -59,7 +59,7 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   [[nodiscard]] const AccessControl& access() const noexcept { return *context_.snapshot().access; }
 
   AdminContext& context_;
-  Refusals& refusals_;
+  AuthFailures& failures_;
   const Quota probe_quota_;
   bool was_ready_ = false;  ///< The store has answered before.
   const Sources sources_;

@@ -9,7 +9,8 @@
 
 namespace tidegate {
 
-/// A record of a change by an operator: who changed which key, and how.
+/// A record of a change by an operator: who changed which key, and how. Or of failed
+/// authentications: see AuthAudit.
 struct AuditEntry {
   /// Returns an entry for the request in `exchange`.
   [[nodiscard]] static AuditEntry Of(const std::string& node, const std::string& by,
@@ -18,7 +19,7 @@ struct AuditEntry {
   std::string node;
   std::string by;      ///< The name of the caller's token, or how it authenticated otherwise.
   std::string from;    ///< The caller's address.
-  std::string action;  ///< `ban`, `reset`, ...
+  std::string action;  ///< `ban`, `reset`, `auth_failed`, ...
   std::string rule;    ///< The rule and the key are empty if no key was changed (`reload`).
   std::string key;     ///< The key's identity; secrets in it are hashed.
   std::string detail;  ///< For people.

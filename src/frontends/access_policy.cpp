@@ -34,8 +34,14 @@ const Tokens::Token* Tokens::Find(std::string_view secret) const noexcept {
   return found;
 }
 
+bool Tokens::HasName(std::string_view name) const noexcept {
+  return std::ranges::find(tokens_, name, &Token::name) != tokens_.end();
+}
+
 AccessPolicy::AccessPolicy(const ListenSpec& spec)
-    : certificates_(spec.tls && spec.tls->clients != ListenTls::Clients::kNone), auth_(spec.auth) {
+    : relays_(spec.proxy_protocol),
+      certificates_(spec.tls && spec.tls->clients != ListenTls::Clients::kNone),
+      auth_(spec.auth) {
   const auto endpoint = net::Endpoint::Parse(spec.address);
   loopback_ = endpoint && endpoint->IsLoopback();
 }
@@ -49,14 +55,22 @@ bool AccessPolicy::Required(const Tokens& tokens) const noexcept {
     case ListenSpec::Auth::kByAddress:
       break;
   }
-  return !loopback_ && (certificates_ || !tokens.empty());
+  return (!loopback_ || relays_) && (certificates_ || !tokens.empty());
+}
+
+bool AccessPolicy::Required(const net::Peer& peer, const Tokens& tokens) const noexcept {
+  if (auth_ == ListenSpec::Auth::kByAddress && IsLocal(peer)) return false;
+  return Required(tokens);
+}
+
+bool AccessPolicy::IsLocal(const net::Peer& peer) const noexcept {
+  return loopback_ && IsLoopback(peer) && !peer.relayed;
 }
 
 Rights AccessPolicy::ForPeer(const net::Peer& peer, const Tokens& tokens) const noexcept {
   if (peer.verified) return Rights::kAll;
-  if (Required(tokens)) return Rights::kNone;
-  // Clients that a local proxy relays are remote, so they do not get the rights of local callers.
-  return loopback_ && IsLoopback(peer) && !peer.relayed ? Rights::kAll : Rights::kDecide;
+  if (Required(peer, tokens)) return Rights::kNone;
+  return IsLocal(peer) ? Rights::kAll : Rights::kDecide;
 }
 
 Rights AccessPolicy::ForToken(const Tokens::Token* token) noexcept {

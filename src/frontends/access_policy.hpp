@@ -11,6 +11,7 @@
 
 #include "decision/snapshot.hpp"
 #include "net/http_exchange.hpp"
+#include "rules/client_address.hpp"
 #include "rules/listen_spec.hpp"
 
 namespace tidegate {
@@ -18,7 +19,7 @@ namespace tidegate {
 /// The operations that a caller may use.
 enum class Rights : std::uint8_t {
   kNone,    ///< The caller must authenticate first.
-  kDecide,  ///< May ask and charge, but not refund, release or reset.
+  kDecide,  ///< May decide and acquire leases, but not change what others have.
   kAll,
 };
 
@@ -40,6 +41,8 @@ class Tokens {
   [[nodiscard]] bool empty() const noexcept { return tokens_.empty(); }
   /// Returns the token with this secret, or nullptr if there is none.
   [[nodiscard]] const Token* Find(std::string_view secret) const noexcept;
+  /// True if a token has this name. Names are not secret.
+  [[nodiscard]] bool HasName(std::string_view name) const noexcept;
 
  private:
   std::vector<Token> tokens_;
@@ -51,8 +54,21 @@ class AccessPolicy {
   AccessPolicy() = default;
   explicit AccessPolicy(const ListenSpec& spec);
 
-  /// True if callers must authenticate, given the configured tokens.
+  /// True if callers that are not local must authenticate, given the configured tokens. False if
+  /// the listener has only local callers, unless they must authenticate too.
   [[nodiscard]] bool Required(const Tokens& tokens) const noexcept;
+  /// True if this caller must authenticate, given the configured tokens.
+  [[nodiscard]] bool Required(const net::Peer& peer, const Tokens& tokens) const noexcept;
+  /// True if the caller runs on this machine and the listener is for such callers. A client that a
+  /// local proxy announces is not local, and neither is one that the proxy does not name (PROXY
+  /// UNKNOWN, LOCAL): UNKNOWN may be anybody, and some proxies send LOCAL for clients without an
+  /// address. Health checks, which are LOCAL too, need nothing but /healthz, /readyz or a TCP
+  /// connection.
+  [[nodiscard]] bool IsLocal(const net::Peer& peer) const noexcept;
+  /// True if only programs on this machine can connect; proxies may be among them.
+  [[nodiscard]] bool loopback() const noexcept { return loopback_; }
+  /// True if callers may present client certificates.
+  [[nodiscard]] bool certificates() const noexcept { return certificates_; }
   /// Rights of a caller that presented no token.
   [[nodiscard]] Rights ForPeer(const net::Peer& peer, const Tokens& tokens) const noexcept;
   /// Rights of a caller that presented a token; nullptr means the token is unknown. An unknown
@@ -61,6 +77,7 @@ class AccessPolicy {
 
  private:
   bool loopback_ = true;
+  bool relays_ = false;        ///< The PROXY protocol announces clients that are elsewhere.
   bool certificates_ = false;  ///< Callers may present client certificates.
   ListenSpec::Auth auth_ = ListenSpec::Auth::kByAddress;
 };
@@ -69,6 +86,7 @@ class AccessPolicy {
 struct AccessControl {
   Tokens tokens;
   std::array<AccessPolicy, kListeners> policies;  ///< By ListenerId.
+  ClientAddressPolicy clients = {};               ///< The trusted proxies.
 
   [[nodiscard]] const AccessPolicy& of(ListenerId listener) const noexcept {
     return policies[static_cast<std::size_t>(listener)];

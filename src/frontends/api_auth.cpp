@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // /v1/auth: a proxy describes its client's request and holds it back until the answer. The proxy
 // evaluates only the status of the answer.
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -30,6 +32,33 @@ void Refuse(HttpExchange& exchange, int status, int deny_status, std::string_vie
   out << "Cache-Control: no-store\r\n";
   if (refusal) out << "X-RateLimit-Status: " << status << "\r\n";
   exchange.End("application/problem+json", body.view());
+}
+
+/// True if the request has a header field that proxies add.
+bool HasForwardingFields(const net::HttpHead& head) noexcept {
+  constexpr std::array<std::string_view, 3> kPrefixes = {"x-forwarded-", "x-original-",
+                                                         "forwarded"};
+  for (const net::HttpField& field : head.all()) {
+    const char first = static_cast<char>(field.name.front() | 0x20);
+    if (first != 'x' && first != 'f') continue;  // Most fields need no comparison.
+    for (const std::string_view prefix : kPrefixes) {
+      if (field.name.size() >= prefix.size() &&
+          EqualsIgnoreCase(field.name.substr(0, prefix.size()), prefix)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Returns the port in `host`, the value of a Host field; without one, that of http.
+unsigned PortOf(std::string_view host) noexcept {
+  const std::size_t colon = host.rfind(':');
+  if (colon == std::string_view::npos) return 80;
+  unsigned port = 0;
+  const std::string_view digits = host.substr(colon + 1);
+  (void)std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  return port;
 }
 
 /// Logs at most once a minute, because an untrusted proxy asks for every request of its clients.
@@ -112,10 +141,29 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
 
 }  // namespace
 
+/// Proxies copy all headers of their client, among them its Host, Origin and Sec-Fetch-Site, so
+/// these say nothing about requests with forwarding headers; a page of another origin cannot add
+/// such headers without a preflight request. A page whose name resolves to this machine can, but
+/// its browser connects to this port and therefore names the port in Host, which no client of the
+/// proxy does.
+bool ApiFrontend::MayBePage(const HttpExchange& exchange, const AccessControl& access) const {
+  const net::HttpHead& head = exchange.head();
+  if (!HasForwardingFields(head)) {
+    return PageOf(head) == Page::kForeign || MayBeRebound(exchange, access, ListenerId::kApi);
+  }
+  return PortOf(head.host) == port_ && MayBeRebound(exchange, access, ListenerId::kApi);
+}
+
 bool ApiFrontend::MayForwardAuth(HttpExchange& exchange) {
   const SnapshotRef snapshot = pipeline_.snapshot();
+  if (MayBePage(exchange, *snapshot->access)) {
+    Refuse(exchange, 403, 0,
+           "only proxies may use /v1/auth: send X-Forwarded-For, and as Host the client's host or "
+           "the address of this machine");
+    return false;
+  }
   if (!Authorize(exchange, *snapshot->access, ListenerId::kApi, TokenFields::kCopied,
-                 Rights::kDecide, refusals_)) {
+                 Rights::kDecide, failures_)) {
     return false;
   }
   const Address peer(exchange.peer().bytes);

@@ -27,7 +27,7 @@ struct ApiFrontend::Endpoint {
   Call::Kind kind;
   unsigned members;   ///< The members that the body may have.
   unsigned required;  ///< The members that the body must have.
-  enum class Gives : std::uint8_t { kNothing, kQuota } gives = Gives::kNothing;
+  Rights needs = Rights::kDecide;
 };
 
 /// Several calls in progress. They are answered together when the last of them is decided. Lives in
@@ -41,18 +41,19 @@ struct ApiFrontend::Batch {
 };
 
 std::span<const ApiFrontend::Endpoint> ApiFrontend::Endpoints() noexcept {
-  using Gives = Endpoint::Gives;
   using Kind = Call::Kind;
   static constexpr std::array<Endpoint, 8> kEndpoints{{
       {"/v1/decide", Kind::kApply, kWithCost, 0},
       {"/v1/peek", Kind::kPeek, kWithCost, 0},
       {"/v1/acquire", Kind::kApply, kWithCost | Question::kLease, Question::kLease},
-      {"/v1/renew", Kind::kRenew, kKeyMembers | Question::kLease, Question::kLease},
+      // A caller with the right to decide must not keep the leases of others alive, and must not
+      // block their keys: one debit can exceed the limit by far.
+      {"/v1/renew", Kind::kRenew, kKeyMembers | Question::kLease, Question::kLease, Rights::kAll},
       {"/v1/release", Kind::kRelease, kKeyMembers | Question::kLease, Question::kLease,
-       Gives::kQuota},
-      {"/v1/debit", Kind::kDebit, kWithCost, Question::kCost},
+       Rights::kAll},
+      {"/v1/debit", Kind::kDebit, kWithCost, Question::kCost, Rights::kAll},
       {"/v1/refund", Kind::kRefund, kWithCost | Question::kId | Question::kAge, Question::kId,
-       Gives::kQuota},
+       Rights::kAll},
       {"/v1/decide/batch", Kind::kApply, kWithCost, 0},
   }};
   return kEndpoints;
@@ -80,6 +81,9 @@ void ApiFrontend::Handle(HttpExchange& exchange) noexcept {
   }
   if (IsForwardAuth(head.path)) return ForwardAuth(exchange);
   if (head.path == kOpenApiPath) {
+    if (PageOf(head) == Page::kForeign) {
+      return AnswerProblem(exchange, 403, "requests of web pages of other origins are rejected");
+    }
     if (head.method != "GET" && head.method != "HEAD") {
       return AnswerProblem(exchange, 405, "use GET to read the document", {},
                            "Allow: GET, HEAD\r\n");
@@ -116,13 +120,17 @@ bool ApiFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   // browsers send Origin with every POST, and programs do not.
   if (PageOf(exchange.head()) != Page::kNone) {
     AnswerProblem(exchange, 403,
-                  "the API is for programs: requests of web pages, which have an Origin, are "
-                  "rejected");
+                  "the API is for programs: requests of web pages, which have an Origin or a "
+                  "Sec-Fetch-Site, are rejected");
     return false;
   }
-  const bool gives = endpoint.gives == Endpoint::Gives::kQuota;
-  return Authorize(exchange, *pipeline_.snapshot()->access, ListenerId::kApi, TokenFields::kOwn,
-                   gives ? Rights::kAll : Rights::kDecide, refusals_);
+  const AccessControl& access = *pipeline_.snapshot()->access;
+  if (MayBeRebound(exchange, access, ListenerId::kApi)) {
+    AnswerProblem(exchange, 403, kUseAddressAsHost);
+    return false;
+  }
+  return Authorize(exchange, access, ListenerId::kApi, TokenFields::kOwn, endpoint.needs,
+                   failures_);
 }
 
 void ApiFrontend::Decide(HttpExchange& exchange, const Endpoint& endpoint) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "decision/pipeline.hpp"
-#include "frontends/refusals.hpp"
+#include "frontends/auth_failures.hpp"
 #include "frontends/resolve.hpp"
 #include "net/http_exchange.hpp"
 
@@ -19,9 +19,12 @@ namespace tidegate {
 /// call whose client disconnects before the answer.
 class ApiFrontend final : public net::HttpHandler, private DecisionListener {
  public:
-  /// Pipeline and refusals must outlive the frontend.
-  ApiFrontend(DecisionPipeline& pipeline, Refusals& refusals)
-      : pipeline_(pipeline), refusals_(refusals) {}
+  /// Pipeline and failures must outlive the frontend.
+  ApiFrontend(DecisionPipeline& pipeline, AuthFailures& failures)
+      : pipeline_(pipeline), failures_(failures) {}
+
+  /// Sets the port of the listener, for the check of Host at /v1/auth. REQUIRES: before it starts.
+  void SetPort(std::uint16_t port) noexcept { port_ = port; }
 
   void Handle(net::HttpExchange& exchange) noexcept override;
   /// Rejects a caller without the rights that the endpoint needs before its body is read.
@@ -50,6 +53,9 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   void ForwardAuth(net::HttpExchange& exchange);
   /// Returns true if the caller may use `/v1/auth`. If not, the exchange has been answered.
   [[nodiscard]] bool MayForwardAuth(net::HttpExchange& exchange);
+  /// Returns true if the request may come from a web page instead of a proxy.
+  [[nodiscard]] bool MayBePage(const net::HttpExchange& exchange,
+                               const AccessControl& access) const;
   [[nodiscard]] static std::span<const Endpoint> Endpoints() noexcept;
   [[nodiscard]] static const Endpoint* FindEndpoint(std::string_view path) noexcept;
   /// Fills `call` with the charges of `question` for the operation of `endpoint`.
@@ -66,7 +72,8 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   void AnswerBatch(Batch& batch);
 
   DecisionPipeline& pipeline_;
-  Refusals& refusals_;
+  AuthFailures& failures_;
+  std::uint16_t port_ = 0;
   net::OutBuffer body_;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/http_access.hpp"
 
+#include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "rules/address.hpp"
@@ -14,6 +16,9 @@ namespace {
 constexpr std::string_view kTokenField = "x-tidegate-token";
 constexpr std::string_view kAuthorization = "authorization";
 constexpr std::string_view kBearer = "bearer ";
+constexpr std::string_view kContentType = "content-type";
+constexpr std::string_view kOrigin = "origin";
+constexpr std::string_view kFetchSite = "sec-fetch-site";
 
 struct Presented {
   std::string_view token;
@@ -41,13 +46,53 @@ std::optional<Presented> TokenOf(const net::HttpHead& head, TokenFields fields) 
   return found;
 }
 
-bool Reject(net::HttpExchange& exchange, Refusals& refusals, int status, std::string_view why) {
-  refusals.Note(exchange.peer(), exchange.head().path,
-                status == 403 ? Refusals::Why::kRights : Refusals::Why::kUnknown);
-  net::AnswerProblem(exchange, status, why, {},
-                     status == 401 ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\n" : "");
-  return false;
-}
+/// Answers a caller that Authorize rejects. Returns false.
+class Rejecter {
+ public:
+  Rejecter(net::HttpExchange& exchange, const AccessControl& access, TokenFields fields,
+           AuthFailures& failures)
+      : exchange_(exchange), access_(access), fields_(fields), failures_(failures) {}
+
+  /// Rejects a caller that must authenticate.
+  [[nodiscard]] bool Unknown(AuthFailure::Reason reason, std::string_view why) {
+    if (const auto wait = Record(reason, {})) return Throttled(*wait);
+    const bool own = fields_ == TokenFields::kOwn;
+    net::AnswerProblem(exchange_, own ? 401 : 500, why, {},
+                       own ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\n" : "");
+    return false;
+  }
+
+  /// Rejects a caller whose rights are insufficient. `by` is the name of its token, if it has one.
+  [[nodiscard]] bool Insufficient(std::string_view by, std::string_view why) {
+    (void)Record(AuthFailure::Reason::kRights, by);
+    net::AnswerProblem(exchange_, 403, why);
+    return false;
+  }
+
+ private:
+  std::optional<std::chrono::seconds> Record(AuthFailure::Reason reason, std::string_view by) {
+    AuthFailure failure{.peer = exchange_.peer(),
+                        .reason = reason,
+                        .request = exchange_.head().path,
+                        .peers = PeersOf(access_, exchange_.peer())};
+    if (!by.empty()) failure.by = by;
+    return failures_.Record(failure);
+  }
+  [[nodiscard]] bool Throttled(std::chrono::seconds wait) {
+    const std::string seconds = std::to_string(wait.count());
+    exchange_.CloseAfterAnswer();
+    net::AnswerProblem(exchange_, fields_ == TokenFields::kOwn ? 429 : 500,
+                       "too many unknown tokens from this address: wait " + seconds +
+                           " s, and send one of `access.tokens`",
+                       {}, "Retry-After: " + seconds + "\r\n");
+    return false;
+  }
+
+  net::HttpExchange& exchange_;
+  const AccessControl& access_;
+  const TokenFields fields_;
+  AuthFailures& failures_;
+};
 
 }  // namespace
 
@@ -60,48 +105,79 @@ std::string CallerName(const net::HttpExchange& exchange, const Tokens& tokens) 
 }
 
 bool Authorize(net::HttpExchange& exchange, const AccessControl& access, ListenerId listener,
-               TokenFields fields, Rights needed, Refusals& refusals) {
+               TokenFields fields, Rights needed, AuthFailures& failures) {
+  using Reason = AuthFailure::Reason;
   const Tokens& tokens = access.tokens;
-  Rights rights = access.of(listener).ForPeer(exchange.peer(), tokens);
-  const int unknown = fields == TokenFields::kOwn ? 401 : 500;
-  std::optional<Presented> presented;
+  const AccessPolicy& policy = access.of(listener);
+  const net::Peer& peer = exchange.peer();
+  Rejecter reject(exchange, access, fields, failures);
+  Rights rights = policy.ForPeer(peer, tokens);
+  // On a loopback address the admin API is open, but only to this machine: clients that a local
+  // proxy announces are treated as on a public address, where it never is.
+  const bool closed = listener == ListenerId::kAdmin && policy.loopback() && !peer.verified &&
+                      !policy.IsLocal(peer);
+  if (closed) rights = Rights::kNone;
+  const Tokens::Token* token = nullptr;
   if (!tokens.empty()) {
-    presented = TokenOf(exchange.head(), fields);
+    const std::optional<Presented> presented = TokenOf(exchange.head(), fields);
     if (presented && presented->several) {
-      return Reject(exchange, refusals, unknown, "the request has more than one token: send one");
+      return reject.Unknown(Reason::kWrong, "the request has more than one token: send one");
     }
-    if (presented) rights = AccessPolicy::ForToken(tokens.Find(presented->token));
+    if (presented) {
+      token = tokens.Find(presented->token);
+      rights = AccessPolicy::ForToken(token);
+    }
     if (presented && rights == Rights::kNone) {
-      return Reject(exchange, refusals, unknown, "unknown token: it is not in `access.tokens`");
+      return reject.Unknown(Reason::kWrong, "unknown token: it is not in `access.tokens`");
     }
   }
   if (rights >= needed) return true;
+  if (closed && tokens.empty() && !policy.certificates()) {
+    return reject.Insufficient(
+        {},
+        "callers that a proxy announces must authenticate here, and there is nothing to "
+        "authenticate with: set `access.tokens`, or call from this machine without the proxy");
+  }
   if (rights == Rights::kNone) {
-    return Reject(exchange, refusals, unknown,
-                  fields == TokenFields::kOwn
-                      ? "authentication required: send `Authorization: Bearer TOKEN`, with one of "
-                        "`access.tokens`"
-                      : "authentication required: send `X-Tidegate-Token: TOKEN`, with one of "
-                        "`access.tokens`; the client's own Authorization is ignored here");
+    return reject.Unknown(
+        Reason::kMissing,
+        fields == TokenFields::kOwn
+            ? "authentication required: send `Authorization: Bearer TOKEN`, with one of "
+              "`access.tokens`"
+            : "authentication required: send `X-Tidegate-Token: TOKEN`, with one of "
+              "`access.tokens`; the client's own Authorization is ignored here");
   }
-  if (presented) {
-    return Reject(exchange, refusals, 403,
-                  "this token has the right `ask`: giving quota back or changing anything needs a "
-                  "token with the right `all`");
+  if (token != nullptr) {
+    return reject.Insufficient(
+        token->name,
+        "this token has the right `ask`: giving quota back, debiting, renewing leases or changing "
+        "anything needs a token with the right `all`");
   }
-  return Reject(exchange, refusals, 403,
-                "only callers on this machine, or with a token or a client certificate, may give "
-                "quota back or change anything: set `access.tokens`");
+  return reject.Insufficient(
+      {},
+      "only callers on this machine, or with a token or a client certificate, may give quota back, "
+      "debit, renew leases or change anything: set `access.tokens`");
+}
+
+AuthFailure::Peers PeersOf(const AccessControl& access, const net::Peer& peer) noexcept {
+  return access.clients.Trusts(Address(peer.bytes)) ? AuthFailure::Peers::kProxy
+                                                    : AuthFailure::Peers::kClient;
 }
 
 bool IsJson(const net::HttpHead& head) noexcept {
+  const net::HttpField* found = nullptr;
   for (const net::HttpField& field : head.all()) {
-    if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, "content-type")) continue;
-    if (field.value == "application/json") return true;
-    const std::string_view type = field.value.substr(0, field.value.find(';'));
-    return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
+    if (field.name.size() != kContentType.size()) continue;
+    if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, kContentType)) continue;
+    if (found != nullptr) return false;  // Programs disagree about which of the two counts.
+    found = &field;
   }
-  return false;
+  if (found == nullptr) return false;
+  if (found->value == "application/json") return true;
+  // A comma would make it a list of types.
+  if (found->value.find(',') != std::string_view::npos) return false;
+  const std::string_view type = found->value.substr(0, found->value.find(';'));
+  return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
 }
 
 bool NamesAddress(std::string_view host) noexcept {
@@ -113,20 +189,40 @@ bool NamesAddress(std::string_view host) noexcept {
   return EqualsIgnoreCase(host, "localhost") || Address::Parse(host).has_value();
 }
 
-Page PageOf(const net::HttpHead& head) noexcept {
-  for (const net::HttpField& field : head.all()) {
-    if (field.name.size() != 6 || !EqualsIgnoreCase(field.name, "origin")) continue;
-    std::string_view origin = field.value;
-    for (const std::string_view scheme : {"http://", "https://"}) {
-      if (origin.starts_with(scheme)) {
-        origin.remove_prefix(scheme.size());
-        return EqualsIgnoreCase(origin, head.host) && NamesAddress(origin) ? Page::kOwn
-                                                                           : Page::kForeign;
-      }
-    }
-    return Page::kForeign;
+namespace {
+
+Page PageOfOrigin(std::string_view origin, std::string_view host) noexcept {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!origin.starts_with(scheme)) continue;
+    origin.remove_prefix(scheme.size());
+    return EqualsIgnoreCase(origin, host) && NamesAddress(origin) ? Page::kOwn : Page::kForeign;
   }
-  return Page::kNone;
+  return Page::kForeign;
+}
+
+}  // namespace
+
+Page PageOf(const net::HttpHead& head) noexcept {
+  Page page = Page::kNone;
+  for (const net::HttpField& field : head.all()) {
+    if (field.name.size() == kOrigin.size() && EqualsIgnoreCase(field.name, kOrigin)) {
+      page = PageOfOrigin(field.value, head.host);
+    } else if (field.name.size() == kFetchSite.size() && EqualsIgnoreCase(field.name, kFetchSite)) {
+      // `none`: a person entered the address. `same-origin` is what Origin decides about.
+      if (field.value != "none" && field.value != "same-origin") return Page::kForeign;
+    }
+    if (page == Page::kForeign) return page;
+  }
+  return page;
+}
+
+bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access,
+                  ListenerId listener) noexcept {
+  const AccessPolicy& policy = access.of(listener);
+  const std::string_view host = exchange.head().host;
+  // Browsers always send Host.
+  if (host.empty() || !policy.IsLocal(exchange.peer())) return false;
+  return !NamesAddress(host) && !policy.Required(exchange.peer(), access.tokens);
 }
 
 }  // namespace tidegate

@@ -7,7 +7,7 @@
 
 #include "decision/snapshot.hpp"
 #include "frontends/access_policy.hpp"
-#include "frontends/refusals.hpp"
+#include "frontends/auth_failures.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {
@@ -18,21 +18,27 @@ namespace tidegate {
 enum class TokenFields : std::uint8_t { kOwn, kCopied };
 
 /// Returns true if the exchange's caller has the `needed` rights. If not, the exchange has been
-/// answered: with 401 if the caller must authenticate, with 403 if that would not help. A proxy
-/// (kCopied) gets 500 instead of 401, because it would forward a 401 to its client.
+/// answered: with 401 if the caller must authenticate, with 403 if that would not help, and with
+/// 429 and the end of the connection if the caller's address presents wrong tokens too often. A
+/// proxy (kCopied) gets 500 instead of 401 and 429, because it would forward them to its client.
 [[nodiscard]] bool Authorize(net::HttpExchange& exchange, const AccessControl& access,
                              ListenerId listener, TokenFields fields, Rights needed,
-                             Refusals& refusals);
+                             AuthFailures& failures);
+
+/// Returns whether the failures of this peer are those of one client, or of all clients of a proxy.
+[[nodiscard]] AuthFailure::Peers PeersOf(const AccessControl& access,
+                                         const net::Peer& peer) noexcept;
 
 /// Returns the caller's name for the audit log: the name of its token, or how it authenticated
 /// otherwise.
 [[nodiscard]] std::string CallerName(const net::HttpExchange& exchange, const Tokens& tokens);
 
-/// True if the head has `Content-Type: application/json`, with or without parameters. A browser
-/// sends that to another origin only after a preflight request, so no web page can do it unnoticed.
+/// True if the head has `Content-Type: application/json`, with or without parameters, and no other
+/// Content-Type. A browser sends that to another origin only after a preflight request, so no web
+/// page can do it unnoticed.
 [[nodiscard]] bool IsJson(const net::HttpHead& head) noexcept;
 
-/// The kind of web page that a request comes from, by its Origin.
+/// The kind of web page that a request comes from, by its Origin and its Sec-Fetch-Site.
 enum class Page : std::uint8_t {
   kNone,     ///< No web page: the request comes from a program.
   kOwn,      ///< A page that was loaded from this address: no other server can have served it.
@@ -43,5 +49,15 @@ enum class Page : std::uint8_t {
 /// True if `host`, the value of a Host field, is an address or `localhost`, with or without a port.
 /// A page of another server cannot have such a host.
 [[nodiscard]] bool NamesAddress(std::string_view host) noexcept;
+
+/// True if the request may come from a page whose name was made to resolve to this machine (DNS
+/// rebinding): the caller is on this machine and needs no credentials, and Host is a name.
+[[nodiscard]] bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access,
+                                ListenerId listener) noexcept;
+
+/// The answer to such a request.
+inline constexpr std::string_view kUseAddressAsHost =
+    "use the address of this machine or localhost as the host: a web page could make any other "
+    "name resolve to this machine";
 
 }  // namespace tidegate

@@ -182,8 +182,8 @@ void Listener::OnHandshakeDone(Connection& handshake, Accepted accepted) {
   handshake.unlink();
   reactor_.Bury(&handshake);
   Connection* const connection = NewConnection(std::move(accepted));
-  connection->counted_ = welcome.counted_;
-  connection->counted_address_ = welcome.counted_address_;
+  connection->counted_ = handshake.counted_;
+  connection->counted_address_ = handshake.counted_address_;
   connections_.push_back(*connection);
   connection->Start();
 }

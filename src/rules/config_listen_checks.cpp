@@ -97,10 +97,11 @@ void CheckAuth(const Door& door, const ConfigPlaces& places, ReadContext& contex
       "in the door's `tls`");
 }
 
-/// Whether callers must say who they are.
+/// True if some callers must authenticate, given something to authenticate with. On loopback these
+/// are the clients that a local proxy announces.
 bool Asks(const Door& door) noexcept {
   return !door.off() && door.spec.auth != Auth::kOpen &&
-         (door.spec.auth == Auth::kRequired || door.IsPublic());
+         (door.spec.auth == Auth::kRequired || door.IsPublic() || door.spec.proxy_protocol);
 }
 
 void WarnAboutStrangers(const Door& door, const Config& config, ReadContext& context) {

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/listener_group.hpp"
 
+#include <string_view>
 #include <utility>
 
+#include "frontends/http_access.hpp"
 #include "net/reactor.hpp"
 
 namespace tidegate {
+namespace {
+
+AuthFailure::Reason ReasonOf(net::Rejection rejection) noexcept {
+  using Reason = AuthFailure::Reason;
+  switch (rejection) {
+    case net::Rejection::kMissingCertificate:
+      return Reason::kMissing;
+    case net::Rejection::kCertificate:
+      return Reason::kCertificate;
+    case net::Rejection::kUntrustedProxy:
+      return Reason::kUntrustedProxy;
+    case net::Rejection::kProxyHeader:
+      return Reason::kProxyHeader;
+  }
+  return Reason::kMissing;
+}
+
+}  // namespace
 
 Result<void> ListenerGroup::Open(std::size_t reactors, net::Listener::Options options,
                                  Guards guards, const MakeListener& make) {
@@ -37,6 +57,15 @@ void ListenerGroup::Use(const net::Reactor& reactor, const Snapshot& snapshot) {
     if (tls != nullptr) listener->Use(tls);
     listener->Trust([rules = snapshot.rules](const net::Peer& peer) {
       return rules->client_policy().Trusts(Address(peer.bytes));
+    });
+    listener->SetOnRejected([this, access = snapshot.access](const net::Peer& peer,
+                                                             net::Rejection rejection,
+                                                             std::string_view problem) {
+      // The connection is refused in any case, so the throttle's answer changes nothing.
+      (void)failures_.Record({.peer = peer,
+                              .reason = ReasonOf(rejection),
+                              .problem = problem,
+                              .peers = PeersOf(*access, peer)});
     });
   }
 }

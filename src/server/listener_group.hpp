@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "decision/snapshot.hpp"
-#include "frontends/refusals.hpp"
+#include "frontends/auth_failures.hpp"
 #include "net/endpoint.hpp"
 #include "net/listener.hpp"
 #include "rules/listen_spec.hpp"
@@ -20,8 +20,9 @@ namespace tidegate {
 /// The listeners of one frontend, one on each of its reactors, and the state that they share.
 class ListenerGroup {
  public:
-  ListenerGroup(ListenerId id, std::string name, const ListenSpec& spec)
-      : id_(id), name_(std::move(name)), spec_(spec), refusals_(name_) {}
+  /// `throttle` must outlive the group.
+  ListenerGroup(ListenerId id, std::string name, const ListenSpec& spec, FailureThrottle& throttle)
+      : id_(id), name_(std::move(name)), spec_(spec), failures_(name_, throttle) {}
 
   /// Limits of the group that differ between listeners, and where its events go.
   struct Guards {
@@ -54,14 +55,14 @@ class ListenerGroup {
   /// Closes all connections on one reactor, on its thread.
   void CloseAll(const net::Reactor& reactor);
   [[nodiscard]] MetricsReport::Door Stats() const;
-  [[nodiscard]] Refusals& refusals() noexcept { return refusals_; }
-  [[nodiscard]] const Refusals& refusals() const noexcept { return refusals_; }
+  [[nodiscard]] AuthFailures& failures() noexcept { return failures_; }
+  [[nodiscard]] const AuthFailures& failures() const noexcept { return failures_; }
 
  private:
   const ListenerId id_;
   const std::string name_;
   const ListenSpec spec_;
-  Refusals refusals_;
+  AuthFailures failures_;
   net::Endpoint endpoint_;
   std::atomic<std::size_t> connections_{0};
   Guards guards_;

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <limits>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "net/http_listener.hpp"
@@ -29,6 +30,11 @@ std::vector<int> Cores() {
   }
   if (cores.empty()) cores.push_back(0);
   return cores;
+}
+
+std::uint64_t RandomSeed() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) | random();
 }
 
 /// How long Stop waits for Redis to receive releases and refunds.
@@ -57,15 +63,19 @@ Server::Server(const Config& config, const Options& options)
       node_(RandomKey().substr(0, 16)),
       descriptors_(PlanDescriptors(options.descriptors, config)),
       budget_(config.limits.buffer_bytes),
+      throttle_(RandomSeed()),
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
                              .max_list_bytes = config.store.max_list_bytes,
                              .clock = options.clock,
                              .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})),
       groups_{
-          std::make_unique<ListenerGroup>(ListenerId::kApi, "api", config.listen.api),
-          std::make_unique<ListenerGroup>(ListenerId::kAdmin, "admin", config.listen.admin),
-          std::make_unique<ListenerGroup>(ListenerId::kGateway, "gateway", config.listen.gateway),
-          std::make_unique<ListenerGroup>(ListenerId::kResp, "resp", config.listen.resp)} {}
+          std::make_unique<ListenerGroup>(ListenerId::kApi, "api", config.listen.api, throttle_),
+          std::make_unique<ListenerGroup>(ListenerId::kAdmin, "admin", config.listen.admin,
+                                          throttle_),
+          std::make_unique<ListenerGroup>(ListenerId::kGateway, "gateway", config.listen.gateway,
+                                          throttle_),
+          std::make_unique<ListenerGroup>(ListenerId::kResp, "resp", config.listen.resp,
+                                          throttle_)} {}
 
 Server::~Server() { Stop(); }
 
@@ -108,8 +118,8 @@ Result<void> Server::Build(Problems& problems) {
                         .fleet = fleet_.get(),
                         .snapshot = snapshot,
                         .overrides = overrides_.table(),
-                        .api_refusals = group(ListenerId::kApi).refusals(),
-                        .resp_refusals = group(ListenerId::kResp).refusals(),
+                        .api_failures = group(ListenerId::kApi).failures(),
+                        .resp_failures = group(ListenerId::kResp).failures(),
                         .access_log = access_log_.get(),
                         .budget = budget_,
                         .upstream_descriptors = descriptors_.upstreams,
@@ -150,8 +160,14 @@ void Server::BuildAdmin() {
       return client.problem();
     };
   }
+  auth_audit_ = std::make_unique<AuthAudit>(first().reactor, admin_context_->fleet_register, node_);
+  for (const auto& group : groups_) {
+    group->failures().SetAudit([this](const std::string& listener, const AuthFailure& failure) {
+      auth_audit_->Add(listener, failure);
+    });
+  }
   admin_frontend_ = std::make_unique<AdminFrontend>(
-      *admin_context_, group(ListenerId::kAdmin).refusals(),
+      *admin_context_, group(ListenerId::kAdmin).failures(),
       AdminFrontend::Sources{.metrics = [this] { return MetricsText(*this); },
                              .draining = [this] { return not_ready(); },
                              .status = [this] { return StatusJson(*this); },
@@ -204,6 +220,7 @@ std::unique_ptr<net::Listener> Server::MakeListener(ListenerId id, Worker& worke
   net::Reactor& reactor = worker.reactor;
   switch (id) {
     case ListenerId::kApi:
+      worker.api.SetPort(net::Endpoint::OfSocket(socket.get()).port());
       return std::make_unique<net::HttpListener>(reactor, std::move(socket), worker.api, options);
     case ListenerId::kAdmin:
       return std::make_unique<net::HttpListener>(reactor, std::move(socket), *admin_frontend_,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "admin/admin_frontend.hpp"
+#include "admin/auth_audit.hpp"
 #include "rules/config.hpp"
 #include "rules/live_overrides.hpp"
 #include "server/descriptor_plan.hpp"
@@ -143,7 +144,8 @@ class Server {
   const Config config_;
   const Options options_;
   const RealClock real_clock_;
-  const std::string node_;  ///< This node's name in the fleet.
+  const std::string node_;    ///< This node's name in the fleet.
+  FailureThrottle throttle_;  ///< Shared by all listeners.
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<bool> not_ready_{false};
   std::atomic<bool> draining_{false};
@@ -164,6 +166,7 @@ class Server {
   std::unique_ptr<FleetMember> fleet_;             ///< nullptr: the memory store decides.
   std::unique_ptr<FleetRegister> local_register_;  ///< The register of a node without a fleet.
   std::unique_ptr<AdminContext> admin_context_;
+  std::unique_ptr<AuthAudit> auth_audit_;
   std::unique_ptr<AdminFrontend> admin_frontend_;
   std::array<std::unique_ptr<ListenerGroup>, kListeners> groups_;  ///< By ListenerId.
 };

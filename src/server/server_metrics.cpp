@@ -21,7 +21,7 @@ void Append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more)
   std::ranges::move(more, std::back_inserter(families));
 }
 
-/// Metrics of overrides, rejected callers and changes by operators.
+/// Metrics of overrides, failed authentications and changes by operators.
 std::vector<MetricFamily> AdminMetrics(const Server& server) {
   using Type = MetricFamily::Type;
   MetricFamily overrides{
@@ -47,20 +47,28 @@ std::vector<MetricFamily> AdminMetrics(const Server& server) {
                         "Times that this node restored overrides that Redis had lost.",
                         Type::kCounter,
                         {{server.fleet() ? static_cast<double>(server.fleet()->restored()) : 0.0}}};
-  MetricFamily refused{
-      "tidegate_refused_callers_total",
-      "Requests and commands rejected for an unknown token or insufficient rights.",
+  MetricFamily failures{"tidegate_auth_failures_total",
+                        "Requests, commands and connections with missing or wrong credentials or "
+                        "insufficient rights.",
+                        Type::kCounter,
+                        {}};
+  MetricFamily throttled{
+      "tidegate_auth_throttled_total",
+      "Wrong credentials from an address that had presented too many; the connection was closed.",
       Type::kCounter,
       {}};
-  for (const ListenerId id : {ListenerId::kApi, ListenerId::kResp, ListenerId::kAdmin}) {
+  for (const ListenerId id :
+       {ListenerId::kApi, ListenerId::kResp, ListenerId::kAdmin, ListenerId::kGateway}) {
     const ListenerGroup& group = server.group(id);
     if (group.off()) continue;
-    for (std::size_t i = 0; i < Refusals::kReasons; ++i) {
-      const auto why = static_cast<Refusals::Why>(i);
-      refused.values.push_back(
-          {static_cast<double>(group.refusals().count(why)),
-           {{"door", group.name()}, {"reason", std::string(Refusals::Name(why))}}});
+    for (std::size_t i = 0; i < AuthFailure::kReasons; ++i) {
+      const auto reason = static_cast<AuthFailure::Reason>(i);
+      failures.values.push_back(
+          {static_cast<double>(group.failures().count(reason)),
+           {{"door", group.name()}, {"reason", std::string(AuthFailure::Name(reason))}}});
     }
+    throttled.values.push_back(
+        {static_cast<double>(group.failures().throttled()), {{"door", group.name()}}});
   }
   MetricFamily changes{
       "tidegate_admin_changes_total", "Changes by operators on this node.", Type::kCounter, {}};
@@ -68,8 +76,8 @@ std::vector<MetricFamily> AdminMetrics(const Server& server) {
     changes.values.push_back({static_cast<double>(server.admin_context().counters[i].load()),
                               {{"action", std::string(Name(static_cast<AdminAction>(i)))}}});
   }
-  return {std::move(overrides), std::move(old), std::move(restored), std::move(refused),
-          std::move(changes)};
+  return {std::move(overrides), std::move(old),       std::move(restored),
+          std::move(failures),  std::move(throttled), std::move(changes)};
 }
 
 /// Metrics of the bytes that incomplete requests hold.

@@ -27,9 +27,9 @@ Worker::Worker(const Options& options)
       guard(MakeGuard(reactor, options)),
       pipeline(guard ? static_cast<AsyncStore&>(*guard) : options.store, metrics, options.snapshot,
                options.overrides),
-      api(pipeline, options.api_refusals) {
+      api(pipeline, options.api_failures) {
   if (!options.config.listen.resp.off()) {
-    resp = std::make_unique<RespFrontend>(pipeline, options.resp_refusals, options.version,
+    resp = std::make_unique<RespFrontend>(pipeline, options.resp_failures, options.version,
                                           &options.budget);
   }
   if (options.snapshot->routes == nullptr) return;

@@ -26,8 +26,8 @@ struct Worker {
     FleetMember* fleet;  ///< nullptr: the memory store decides.
     std::shared_ptr<const Snapshot> snapshot;
     std::shared_ptr<const OverrideTable> overrides;
-    Refusals& api_refusals;
-    Refusals& resp_refusals;
+    AuthFailures& api_failures;
+    AuthFailures& resp_failures;
     AccessLog* access_log;  ///< nullptr: there is no access log.
     net::BufferBudget& budget;
     int upstream_descriptors;  ///< See DescriptorPlan::upstreams.

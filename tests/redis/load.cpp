@@ -206,7 +206,8 @@ class Load::Loop {
     const auto end =
         std::to_chars(digits.data(), digits.data() + digits.size(), question.body.size());
     request.assign("POST ").append(question.path);
-    request.append(" HTTP/1.1\r\nHost: load\r\nContent-Type: application/json\r\nContent-Length: ");
+    request.append(
+        " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ");
     request.append(digits.data(), end.ptr).append("\r\n\r\n").append(question.body);
     connection.record.sent_us = SteadyMicros();
     const ssize_t sent = send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL);

@@ -375,9 +375,11 @@ TEST(AdminSafety, TokensSayWhoMayLookAndWhoMayAct) {
     scrape.Send("GET /metrics HTTP/1.1\r\nHost: tidegate.example\r\n" + asks + "\r\n");
     const std::string metrics = scrape.Read().body;
     EXPECT_THAT(metrics,
-                HasSubstr(R"(tidegate_refused_callers_total{door="admin",reason="unknown"} 9)"));
+                HasSubstr(R"(tidegate_auth_failures_total{door="admin",reason="missing"} 8)"));
     EXPECT_THAT(metrics,
-                HasSubstr(R"(tidegate_refused_callers_total{door="admin",reason="rights"} 4)"));
+                HasSubstr(R"(tidegate_auth_failures_total{door="admin",reason="wrong"} 1)"));
+    EXPECT_THAT(metrics,
+                HasSubstr(R"(tidegate_auth_failures_total{door="admin",reason="rights"} 4)"));
   }
   HttpClient client(service.admin());
   client.Send("GET /v1/audit HTTP/1.1\r\nHost: tidegate.example\r\n" + all + "\r\n");

@@ -684,7 +684,7 @@ TEST_F(DecideTest, OnlyJsonIsAnAcceptableBody) {
   HttpClient client(service_.api());
   const std::string body = ByRule("bucket", "alice");
   const auto ask = [&](const std::string& field) {
-    client.Send("POST /v1/decide HTTP/1.1\r\nHost: test\r\n" + field +
+    client.Send("POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n" + field +
                 "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
     return client.Read().status;
   };

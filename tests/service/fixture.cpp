@@ -34,7 +34,7 @@ boost::json::object HttpAnswer::Json() const {
 
 std::string Post(std::string_view path, std::string_view body, std::string_view more_fields) {
   std::string text = "POST ";
-  text.append(path).append(" HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n");
+  text.append(path).append(" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n");
   text.append(more_fields).append("Content-Length: ").append(std::to_string(body.size()));
   return text.append("\r\n\r\n").append(body);
 }

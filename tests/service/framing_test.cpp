@@ -64,7 +64,7 @@ TEST_F(FramingTest, AHundredRequestsInOneWriteAreAnsweredInOrder) {
 TEST_F(FramingTest, ItDoesNotMatterWhereTheBytesAreCut) {
   const std::string pair =
       Decide() +
-      "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\n{\"rul\r\n1a\r\ne\":\"r\",\"identity\":"
       "\"alice\"}\r\n0\r\nTrailer: x\r\n\r\n";
   HttpClient client(service_.api());
@@ -107,7 +107,7 @@ TEST_F(FramingTest, AClientThatExpectsToContinueIsTold) {
   const std::string body = ByRule("r", "alice");
   HttpClient client(service_.api());
   client.Send(
-      "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Expect: 100-continue\r\nContent-Length: " +
       std::to_string(body.size()) + "\r\n\r\n");
   EXPECT_EQ(client.Read().status, 100);
@@ -127,13 +127,13 @@ TEST_F(FramingTest, AnotherExpectationCannotBeMet) {
 
 TEST_F(FramingTest, ATooLargeBodyIsRefusedBeforeItIsSent) {
   ExpectRefused(
-      "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Expect: 100-continue\r\nContent-Length: 1048577\r\n\r\n",
       413);
-  ExpectRefused("POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n",
-                413);
   ExpectRefused(
-      "POST /v1/decide HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999\r\n\r\n", 413);
+  ExpectRefused(
+      "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
       "100001\r\n",
       413);
 }
@@ -231,7 +231,7 @@ TEST_F(FramingTest, AnEndInTheMiddleOfARequestIsTheEnd) {
 // --- Refusals -----------------------------------------------------------------
 
 TEST_F(FramingTest, AmbiguousFramingIsRefused) {
-  const std::string head = "POST /v1/decide HTTP/1.1\r\nHost: x\r\n";
+  const std::string head = "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n";
   ExpectRefused(head + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400);
   ExpectRefused(head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400);
   ExpectRefused(head + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n", 400);

@@ -25,8 +25,9 @@ const std::string kDecide = Post("/v1/decide", R"({"rule":"r","identity":"a"})")
 struct Late : LatePipeline {
   Late() : LatePipeline(kConfig) { service.Start(); }
 
-  Refusals refusals{"api"};
-  ApiFrontend frontend{pipeline, refusals};
+  FailureThrottle throttle{1};
+  AuthFailures failures{"api", throttle};
+  ApiFrontend frontend{pipeline, failures};
   Service service{frontend};
 };
 
@@ -45,8 +46,9 @@ TEST(Batch, AnswersInTime) {
   Tally metrics(timers, {});
   const RealClock clock;
   DecisionPipeline pipeline(*store, metrics, SnapshotOf(kConfig), OverrideTable::Make({}, clock));
-  Refusals refusals("api");
-  ApiFrontend frontend(pipeline, refusals);
+  FailureThrottle throttle(1);
+  AuthFailures failures("api", throttle);
+  ApiFrontend frontend(pipeline, failures);
   Service service(frontend);
   service.Start();
   Client client(service.port());

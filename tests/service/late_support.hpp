@@ -139,7 +139,7 @@ class Echo final : public net::HttpHandler {
 
 inline std::string Post(std::string_view path, std::string_view body) {
   return "POST " + std::string(path) +
-         " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " +
+         " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
          std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 

@@ -75,7 +75,8 @@ class VanishedClientTest : public testing::Test {
 
   std::optional<LatePipeline> late_;
   net::Reactor reactor_{Patient()};
-  Refusals refusals_{"test"};
+  FailureThrottle throttle_{1};
+  AuthFailures failures_{"test", throttle_};
   std::atomic<std::size_t> open_{0};
   std::unique_ptr<net::Listener> listener_;
   std::uint16_t port_ = 0;
@@ -84,7 +85,7 @@ class VanishedClientTest : public testing::Test {
 
 TEST_F(VanishedClientTest, HttpApiDropsItsCall) {
   Begin();
-  ApiFrontend frontend(late_->pipeline, refusals_);
+  ApiFrontend frontend(late_->pipeline, failures_);
   Listen<net::HttpListener>(frontend);
   const std::string decide = Post("/v1/decide", R"({"rule":"r","identity":"a"})");
   Vanish(decide, 1);
@@ -95,7 +96,7 @@ TEST_F(VanishedClientTest, HttpApiDropsItsCall) {
 
 TEST_F(VanishedClientTest, HttpApiDropsAllCallsOfABatch) {
   Begin();
-  ApiFrontend frontend(late_->pipeline, refusals_);
+  ApiFrontend frontend(late_->pipeline, failures_);
   Listen<net::HttpListener>(frontend);
   std::string body = R"({"requests":[{"rule":"r","identity":"a"})";
   for (int i = 0; i < 63; ++i) body += R"(,{"rule":"r","identity":"a"})";
@@ -107,7 +108,7 @@ TEST_F(VanishedClientTest, HttpApiDropsAllCallsOfABatch) {
 
 TEST_F(VanishedClientTest, ForwardAuthDropsItsCall) {
   Begin();
-  ApiFrontend frontend(late_->pipeline, refusals_);
+  ApiFrontend frontend(late_->pipeline, failures_);
   Listen<net::HttpListener>(frontend);
   const std::string auth =
       "GET /v1/auth HTTP/1.1\r\nHost: x\r\nX-Forwarded-Uri: /a\r\nX-Forwarded-Method: GET\r\n"
@@ -119,7 +120,7 @@ TEST_F(VanishedClientTest, ForwardAuthDropsItsCall) {
 
 TEST_F(VanishedClientTest, RespDropsAllCallsOfAPipeline) {
   Begin();
-  RespFrontend frontend(late_->pipeline, refusals_, "test");
+  RespFrontend frontend(late_->pipeline, failures_, "test");
   Listen<RespListener>(frontend);
   Vanish("TG.DECIDE r a\r\nTG.DECIDE r a\r\nNONSENSE\r\nTG.DECIDE r a\r\n", 2);
   // TG.RESET waits for the command before it, so it is never started.

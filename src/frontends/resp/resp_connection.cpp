@@ -228,6 +228,7 @@ void RespConnection::Process() {
         } else if (IsHttp(arguments)) {
           return RefuseHttp();
         } else if (rights_ == Rights::kNone) {
+          (void)RecordFailure(AuthFailure::Reason::kMissing, arguments.front().substr(0, 64));
           writer().Error("NOAUTH Authentication required.");
         } else {
           writer().Error(UnknownCommand(arguments));
@@ -250,9 +251,9 @@ void RespConnection::Refuse(std::string_view problem) {
 
 void RespConnection::RefuseHttp() {
   net::HttpStats::Add(listener_.stats().refused);
-  channel_.out()
-      << "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n"
-         "This port speaks the Redis protocol; HTTP has a port of its own.\n";
+  channel_.out() << "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+                    "X-Content-Type-Options: nosniff\r\n\r\n"
+                    "This port speaks the Redis protocol; HTTP has a port of its own.\n";
   channel_.Drop(channel_.input().size());
   state_ = State::kEnding;
 }
@@ -261,19 +262,21 @@ void RespConnection::RefuseHttp() {
 
 void RespConnection::Decide(const RespWordInfo& word, Arguments arguments) {
   if (rights_ == Rights::kNone) {
-    frontend().refusals().Note(peer_, word.name, Refusals::Why::kUnknown);
+    (void)RecordFailure(AuthFailure::Reason::kMissing, word.name);
     return ReplyError("NOAUTH Authentication required.");
   }
-  const bool gives = word.word == RespWord::kRefund || word.word == RespWord::kReset ||
-                     word.word == RespWord::kRelease;
-  if (gives && rights_ != Rights::kAll) {
-    frontend().refusals().Note(peer_, word.name, Refusals::Why::kRights);
+  // Every command that changes something concerns the quota of others: it gives quota back, debits,
+  // or extends a lease.
+  if (word.kind == RespWordInfo::Kind::kChanges && rights_ != Rights::kAll) {
+    const Tokens::Token* const token = token_.empty() ? nullptr : access_->tokens.Find(token_);
+    (void)RecordFailure(AuthFailure::Reason::kRights, word.name,
+                        token == nullptr ? "" : token->name);
     return ReplyError(
         token_.empty()
-            ? "NOPERM only authenticated callers may give quota back: set `access.tokens`, and "
-              "AUTH with one of them"
-            : "NOPERM this token has the right `ask`: giving quota back needs a token with the "
-              "right `all`");
+            ? "NOPERM only authenticated callers may give quota back, debit or renew leases: set "
+              "`access.tokens`, and AUTH with one of them"
+            : "NOPERM this token has the right `ask`: giving quota back, debiting or renewing "
+              "leases needs a token with the right `all`");
   }
   DecisionCallPtr owned(&frontend().pipeline().Begin());
   DecisionCall& call = *owned;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "decision/decision_call.hpp"
 #include "frontends/access_policy.hpp"
+#include "frontends/auth_failures.hpp"
 #include "frontends/resp/resp_reply.hpp"
 #include "frontends/resp/resp_words.hpp"
 #include "frontends/resp/resp_writer.hpp"
@@ -99,9 +102,15 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   void Config(std::span<const std::string_view> arguments);
   void Info();
   void ResetSession();
-  /// Authenticates with `[name] token`. Returns an error, or an empty text if it succeeded.
+  /// Authenticates with `[name] token`. Returns an error, or an empty text if it succeeded. Ends
+  /// the connection if the client's address has presented wrong tokens too often.
   /// REQUIRES: one or two arguments.
-  [[nodiscard]] std::string_view LogIn(std::span<const std::string_view> arguments);
+  [[nodiscard]] std::string LogIn(std::span<const std::string_view> arguments);
+  /// Records that the client may not use `command`. Returns the time to wait if its address is
+  /// beyond the limit of wrong tokens.
+  std::optional<std::chrono::seconds> RecordFailure(AuthFailure::Reason reason,
+                                                    std::string_view command,
+                                                    std::string_view by = {});
   /// Determines the client's rights under the current snapshot.
   void CheckRights();
   [[nodiscard]] RespWriter writer() { return {channel_.out(), version_}; }

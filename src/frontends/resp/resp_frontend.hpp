@@ -8,7 +8,7 @@
 
 #include "decision/pipeline.hpp"
 #include "frontends/access_policy.hpp"
-#include "frontends/refusals.hpp"
+#include "frontends/auth_failures.hpp"
 #include "net/channel.hpp"
 #include "net/listener.hpp"
 
@@ -17,14 +17,14 @@ namespace tidegate {
 /// The Redis protocol on one reactor: the state that its connections share.
 class RespFrontend final : public DecisionListener {
  public:
-  /// Pipeline, refusals and budget must outlive the frontend; a budget of nullptr is no limit.
+  /// Pipeline, failures and budget must outlive the frontend; a budget of nullptr is no limit.
   /// `version` is the version of this program, for INFO and HELLO.
-  RespFrontend(DecisionPipeline& pipeline, Refusals& refusals, std::string version,
+  RespFrontend(DecisionPipeline& pipeline, AuthFailures& failures, std::string version,
                net::BufferBudget* budget = nullptr)
-      : pipeline_(pipeline), refusals_(refusals), version_(std::move(version)), buffers_(budget) {}
+      : pipeline_(pipeline), failures_(failures), version_(std::move(version)), buffers_(budget) {}
 
   [[nodiscard]] DecisionPipeline& pipeline() noexcept { return pipeline_; }
-  [[nodiscard]] Refusals& refusals() noexcept { return refusals_; }
+  [[nodiscard]] AuthFailures& failures() noexcept { return failures_; }
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
 
@@ -45,7 +45,7 @@ class RespFrontend final : public DecisionListener {
   static constexpr std::size_t kCachedQuotas = 256;
 
   DecisionPipeline& pipeline_;
-  Refusals& refusals_;
+  AuthFailures& failures_;
   const std::string version_;
   net::BufferPool buffers_;
   std::vector<CachedQuota> quotas_{kCachedQuotas};

@@ -3,6 +3,7 @@
 // that clients send when they connect.
 #include <charconv>
 #include <ctime>
+#include <string>
 
 #include "frontends/resp/resp_connection.hpp"
 #include "frontends/resp/resp_frontend.hpp"
@@ -82,19 +83,33 @@ void RespConnection::CheckRights() {
                                              : AccessPolicy::ForToken(tokens.Find(token_));
 }
 
-std::string_view RespConnection::LogIn(Arguments arguments) {
+std::optional<std::chrono::seconds> RespConnection::RecordFailure(AuthFailure::Reason reason,
+                                                                  std::string_view command,
+                                                                  std::string_view by) {
+  // Connections of trusted proxies are throttled too: unlike HTTP, one connection has one client.
+  AuthFailure failure{.peer = peer_, .reason = reason, .request = command};
+  if (!by.empty()) failure.by = by;
+  return frontend().failures().Record(failure);
+}
+
+std::string RespConnection::LogIn(Arguments arguments) {
   const Tokens& tokens = access_->tokens;
   const std::string_view secret = arguments.back();
   if (tokens.empty()) {
     return "ERR AUTH <password> called without any password configured: `access.tokens` has none";
   }
+  const std::string_view name = arguments.size() == 1 ? "default" : arguments.front();
   const Tokens::Token* const token = tokens.Find(secret);
   // The name is optional, but a wrong name is an error.
-  const bool named = arguments.size() == 1 || arguments.front() == "default" ||
-                     (token != nullptr && arguments.front() == token->name);
+  const bool named = name == "default" || (token != nullptr && name == token->name);
   if (token == nullptr || !named) {
-    frontend().refusals().Note(peer_, "AUTH", Refusals::Why::kUnknown);
-    return kWrongPass;
+    // A name that no token has is not recorded: a client may have sent its token as the name.
+    const auto wait =
+        RecordFailure(AuthFailure::Reason::kWrong, "AUTH", tokens.HasName(name) ? name : "");
+    if (!wait) return std::string(kWrongPass);
+    state_ = State::kEnding;
+    return "ERR too many wrong tokens from this address: the connection is closed; wait " +
+           std::to_string(wait->count()) + " s, and AUTH with one of `access.tokens`";
   }
   token_ = secret;
   rights_ = AccessPolicy::ForToken(token);
@@ -113,7 +128,7 @@ void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) 
   const bool open = word.word == RespWord::kAuth || word.word == RespWord::kHello ||
                     word.word == RespWord::kQuit || word.word == RespWord::kResetConnection;
   if (rights_ == Rights::kNone && !open) {
-    frontend().refusals().Note(peer_, word.name, Refusals::Why::kUnknown);
+    (void)RecordFailure(AuthFailure::Reason::kMissing, word.name);
     return to.Error("NOAUTH Authentication required.");
   }
   const int count = static_cast<int>(arguments.size());
@@ -167,7 +182,7 @@ void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) 
 
 void RespConnection::Auth(Arguments arguments) {
   if (arguments.size() > 2) return writer().Error("ERR syntax error");
-  const std::string_view bad = LogIn(arguments);
+  const std::string bad = LogIn(arguments);
   bad.empty() ? writer().Simple("OK") : writer().Error(bad);
 }
 
@@ -185,7 +200,7 @@ void RespConnection::Hello(Arguments arguments) {
   for (std::size_t i = 1; i < arguments.size();) {
     const std::size_t left = arguments.size() - i - 1;
     if (EqualsIgnoreCase(arguments[i], "auth") && left >= 2) {
-      const std::string_view bad = LogIn(arguments.subspan(i + 1, 2));
+      const std::string bad = LogIn(arguments.subspan(i + 1, 2));
       if (!bad.empty()) return writer().Error(bad);
       i += 3;
     } else if (EqualsIgnoreCase(arguments[i], "setname") && left >= 1) {
@@ -200,6 +215,7 @@ void RespConnection::Hello(Arguments arguments) {
     }
   }
   if (rights_ == Rights::kNone) {
+    (void)RecordFailure(AuthFailure::Reason::kMissing, "hello");
     return writer().Error(
         "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
         "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "

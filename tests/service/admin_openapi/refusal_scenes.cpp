@@ -142,15 +142,34 @@ void BadLimits(Witness& witness) {
       });
 }
 
+/// Presents wrong tokens at every path until the address is throttled.
+void Guess(const Config& config, Witness& witness) {
+  const Service service(config);
+  ForEachOperation([&](const std::string& path, const std::string& method,
+                       const json::object& operation) {
+    if (!operation.at("responses").as_object().contains("429")) return;
+    Reply reply;
+    do {
+      reply =
+          AskAdmin(service.admin(), Upper(method), path, "{}", "Authorization: Bearer wrong\r\n");
+    } while (reply.status == 401);
+    EXPECT_EQ(reply.status, 429) << path << reply.body;
+    witness.Check(path, method, reply);
+  });
+}
+
 void Strangers(Witness& witness) {
   {
     const Service service(kRefusalYaml);
-    Refuse(service, witness, 403, {.host = "evil.example"});
+    Refuse(service, witness, 403, {.fields = "Sec-Fetch-Site: cross-site\r\n"});
     Refuse(service, witness, 403, {.fields = "Origin: http://evil.example\r\n"});
   }
   Config config = Service::ConfigOf(kRefusalYaml);
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"robot", "0123456789abcdef", TokenSpec::May::kAsk}};
+  Guess(config, witness);
+  // Wrong tokens of a trusted proxy are not throttled.
+  config.client_ip.policy.trusted_proxies = {Network::Parse("127.0.0.1").value()};
   const Service service(config);
   Refuse(service, witness, 401, {});
   Refuse(service, witness, 401, {.fields = "Authorization: Bearer wrong\r\n"});
@@ -162,6 +181,7 @@ void Strangers(Witness& witness) {
   };
   const std::string whom = R"({"rule":"r","identity":"192.0.2.1"})";
   EXPECT_EQ(as_robot("get", "/v1/rules", ""), 200);
+  EXPECT_EQ(as_robot("get", "/v1/audit", ""), 200) << "with the failures above";
   EXPECT_EQ(as_robot("post", "/v1/explain", whom), 200);
   EXPECT_EQ(as_robot("post", "/v1/inspect", whom), 200);
   for (const char* const path : {"/v1/reset", "/v1/grant", "/v1/refund", "/v1/ban", "/v1/allow",

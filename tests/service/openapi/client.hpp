@@ -24,6 +24,6 @@ struct Reply {
                                       std::string_view body,
                                       std::string_view content_type = "application/json",
                                       std::string_view field_lines = {},
-                                      std::string_view host = "test");
+                                      std::string_view host = "localhost");
 
 }  // namespace tidegate::openapi_test

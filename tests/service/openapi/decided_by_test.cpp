@@ -99,8 +99,9 @@ class DecidedByTest : public testing::Test {
   const RealClock clock_;
   DecisionPipeline pipeline_{store_, metrics_, service::SnapshotOf(kConfig),
                              OverrideTable::Make({}, clock_)};
-  Refusals refusals_{"api"};
-  ApiFrontend frontend_{pipeline_, refusals_};
+  FailureThrottle throttle_{1};
+  AuthFailures failures_{"api", throttle_};
+  ApiFrontend frontend_{pipeline_, failures_};
   service::Service service_{frontend_};
 };
 

@@ -30,9 +30,9 @@ const std::vector<Question>& Questions() {
       {"/v1/decide", ByRule("per-key", "a"), Asks::kQuestion},
       {"/v1/decide/batch", R"({"requests":[)" + ByRule("per-key", "a") + "]}", Asks::kQuestion},
       {"/v1/peek", ByRule("per-key", "a"), Asks::kQuestion},
-      {"/v1/debit", ByRule("per-key", "a", R"(,"cost":1)"), Asks::kQuestion},
+      {"/v1/debit", ByRule("per-key", "a", R"(,"cost":1)"), Asks::kQuotaBack},
       {"/v1/acquire", ByRule("jobs", "a", R"(,"lease":"two")"), Asks::kQuestion},
-      {"/v1/renew", kLease, Asks::kQuestion},
+      {"/v1/renew", kLease, Asks::kQuotaBack},
       {"/v1/release", kLease, Asks::kQuotaBack},
       {"/v1/refund", ByRule("per-key", "a", R"(,"cost":1,"id":"ONCE")"), Asks::kQuotaBack}};
   return kAll;
@@ -159,7 +159,8 @@ INSTANTIATE_TEST_SUITE_P(Places, AccessTest, testing::ValuesIn(Place::All()));
 class TokenFieldTest : public testing::Test {
  protected:
   static Config MakeConfig() {
-    Config config = AllDoors();
+    // Wrong tokens of a trusted proxy are not throttled.
+    Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
     config.listen.api.auth = Auth::kRequired;
     config.access.tokens = BothTokens();
     return config;

@@ -39,7 +39,7 @@ struct Place {
 std::ostream& operator<<(std::ostream& out, const Place& place);
 
 enum class Verdict : std::uint8_t { kServed, kUnknown, kMayNot };
-/// What becomes of a question; or of one that gives quota back.
+/// The right that an operation needs: to ask, or to give quota back, debit or renew a lease.
 enum class Asks : bool { kQuestion, kQuotaBack };
 [[nodiscard]] Verdict Expected(const Place& place, Caller caller, Asks asks);
 

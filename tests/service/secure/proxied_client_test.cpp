@@ -126,12 +126,16 @@ TEST(ProxiedDualTest, AMappedPeerIsTrustedAsThePlainOne) {
 
 // --- Rights -------------------------------------------------------------------------
 
-/// Doors on loopback behind a proxy on the same machine: strangers are no less strange for it.
+/// Listeners on loopback behind a proxy on the same machine: the clients that it announces are
+/// treated as on a public address.
 class ProxiedRightsTest : public testing::Test {
  protected:
+  ProxiedRightsTest() : ProxiedRightsTest(MakeConfig()) {}
+  explicit ProxiedRightsTest(const Config& config) : service_(config) {}
   static Config MakeConfig() {
     Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
     config.listen.api.proxy_protocol = config.listen.resp.proxy_protocol = true;
+    config.listen.admin.proxy_protocol = true;
     config.access.tokens = {{.name = "ops", .secret = "secret-of-operators"}};
     return config;
   }
@@ -147,34 +151,86 @@ class ProxiedRightsTest : public testing::Test {
     return client.Ask(words);
   }
 
-  Service service_{MakeConfig()};
+  int ReadAdmin(const std::string& header, std::string_view path, std::string_view lines = {}) {
+    HttpClient client(service_.admin());
+    std::string request = header + "GET ";
+    request.append(path).append(" HTTP/1.1\r\nHost: tidegate.example\r\n").append(lines);
+    client.Send(request.append("\r\n"));
+    return client.Read().status;
+  }
+
+  Service service_;
 };
 
-TEST_F(ProxiedRightsTest, StrangersMayAskButNotGiveBack) {
-  for (const std::string& header :
-       {ProxyV1("203.0.113.7"), ProxyV2("2001:db8::7"), ProxyV2("::ffff:203.0.113.7")}) {
+const std::vector<std::string>& RemoteHeaders() {
+  static const std::vector<std::string> kHeaders{
+      ProxyV1("203.0.113.7"),        ProxyV2("2001:db8::7"),
+      ProxyV2("::ffff:203.0.113.7"), ProxyV2("203.0.113.7", ProxyCommand::kLocal),
+      "PROXY UNKNOWN\r\n",
+  };
+  return kHeaders;
+}
+constexpr std::array<std::string_view, 6> kAdminPaths{"/metrics", "/v1/status",    "/v1/rules",
+                                                      "/v1/hot",  "/v1/overrides", "/v1/audit"};
+
+class ProxiedWithoutTokensTest : public ProxiedRightsTest {
+ protected:
+  ProxiedWithoutTokensTest() : ProxiedRightsTest(WithoutTokens()) {}
+  static Config WithoutTokens() {
+    Config config = MakeConfig();
+    config.access.tokens.clear();
+    return config;
+  }
+};
+
+TEST_F(ProxiedWithoutTokensTest, RemoteClientsMayOnlyDecide) {
+  for (const std::string& header : RemoteHeaders()) {
     EXPECT_EQ(Refund(header), 403);
-    EXPECT_EQ(Refund(header, "Authorization: Bearer secret-of-operators\r\n"), 200);
     EXPECT_THAT(Command(header, {"TG.RESET", "per-key", "a"}), StartsWith("-NOPERM"));
+    EXPECT_THAT(Command(header, {"TG.DEBIT", "per-key", "a", "COST", "9"}), StartsWith("-NOPERM"));
     EXPECT_THAT(Command(header, {"TG.DECIDE", "per-key", "b"}), StartsWith("["));
   }
 }
 
-TEST_F(ProxiedRightsTest, WhoIsOnThisMachineMayDoAll) {
+TEST_F(ProxiedWithoutTokensTest, AdminRejectsRemoteClients) {
+  for (const std::string& header : RemoteHeaders()) {
+    for (const std::string_view path : kAdminPaths) EXPECT_EQ(ReadAdmin(header, path), 403) << path;
+    for (const std::string_view path : {"/healthz", "/readyz", "/openapi.json"}) {
+      EXPECT_EQ(ReadAdmin(header, path), 200) << path;
+    }
+  }
+  HttpClient client(service_.admin());
+  client.Send(ProxyV1("203.0.113.7") + "GET /v1/rules HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  EXPECT_THAT(client.Read().body, testing::HasSubstr("set `access.tokens`"));
+  HttpClient local(service_.admin());
+  local.Send(ProxyV1("127.0.0.1") + "GET /v1/rules HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  EXPECT_EQ(local.Read().status, 200);
+}
+
+TEST_F(ProxiedRightsTest, AdminAuthenticatesRemoteClients) {
+  for (const std::string& header : RemoteHeaders()) {
+    for (const std::string_view path : kAdminPaths) {
+      EXPECT_EQ(ReadAdmin(header, path), 401) << path;
+      EXPECT_EQ(ReadAdmin(header, path, "Authorization: Bearer secret-of-operators\r\n"), 200)
+          << path;
+    }
+  }
+}
+
+TEST_F(ProxiedRightsTest, RemoteClientsMustAuthenticate) {
+  for (const std::string& header : RemoteHeaders()) {
+    EXPECT_EQ(Refund(header), 401);
+    EXPECT_EQ(Refund(header, "Authorization: Bearer secret-of-operators\r\n"), 200);
+    EXPECT_THAT(Command(header, {"TG.RESET", "per-key", "a"}), StartsWith("-NOAUTH"));
+    EXPECT_THAT(Command(header, {"TG.DECIDE", "per-key", "b"}), StartsWith("-NOAUTH"));
+  }
+}
+
+TEST_F(ProxiedRightsTest, LocalClientsHaveAllRights) {
   for (const std::string& header : {ProxyV1("127.0.0.1"), ProxyV1("::1"), ProxyV2("127.9.9.9"),
                                     ProxyV2("::ffff:127.0.0.1"), ProxyV2("::1")}) {
     EXPECT_EQ(Refund(header), 200) << header;
     EXPECT_EQ(Command(header, {"TG.RESET", "per-key", "b"}), "0") << header;
-  }
-}
-
-/// The proxy is on this machine, but for whom it asks it does not say.
-TEST_F(ProxiedRightsTest, WhoIsNotNamedMayAskButNotGiveBack) {
-  for (const std::string& header :
-       {ProxyV2("203.0.113.7", ProxyCommand::kLocal), std::string("PROXY UNKNOWN\r\n")}) {
-    EXPECT_EQ(Refund(header), 403) << header;
-    EXPECT_THAT(Command(header, {"TG.RESET", "per-key", "b"}), StartsWith("-NOPERM")) << header;
-    EXPECT_THAT(Command(header, {"TG.DECIDE", "per-key", "b"}), StartsWith("[")) << header;
   }
 }
 

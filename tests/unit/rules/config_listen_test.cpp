@@ -254,6 +254,9 @@ TEST(ListenWarnings, TokensThatNobodyAsksFor) {
               HasSubstr(idle));
   EXPECT_THAT(Warned(kTokens + Listen("resp: '0.0.0.0:1'")), Not(HasSubstr("has no effect")));
   EXPECT_EQ(Warned(kTokens + Listen("api: { address: 'localhost:1', auth: required }")), "");
+  EXPECT_THAT(Warned(kTokens + "client_ip: { trusted_proxies: [127.0.0.1] }\n" +
+                     Listen("api: { address: 'localhost:1', proxy_protocol: true }")),
+              Not(HasSubstr("access: has no effect")));
 }
 
 TEST(Listen, DoorsAreEqualIfTheySayTheSame) {
