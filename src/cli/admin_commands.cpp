@@ -196,8 +196,9 @@ void AddListings(CLI::App& app, Action& action) {
       ->type_name("N");
   AddAdminOptions(*hot.app, hot.options->ask);
   hot.Does(action, ListHot);
-  const auto audit = Add<AuditOptions>(app, "audit", "List who changed what, newest first",
-                                       "tidegate audit --limit 20");
+  const auto audit =
+      Add<AuditOptions>(app, "audit", "List changes and failed authentications, newest first",
+                        "tidegate audit --limit 20");
   audit.app->add_option("--limit", audit.options->limit, "How many, up to 1000 (default: 100)")
       ->check(CLI::Range(1, 1000))
       ->type_name("N");

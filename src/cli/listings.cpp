@@ -136,7 +136,9 @@ void PrintAudit(const Members& answer, const Console& console) {
   Table table({{"TIME"}, {"BY"}, {"FROM"}, {"ACTION"}, {"RULE"}, {"KEY"}, {"DETAIL"}, {"NODE"}});
   for (const auto& entry : answer.Array("entries")) {
     const Members change(entry);
-    const bool applied = !change.Has("applied") || change.Yes("applied");
+    // A failed authentication is not a change, so there was never anything to do.
+    const bool applied =
+        !change.Has("applied") || change.Yes("applied") || change.Text("action") == "auth_failed";
     table.Add({TimeStamp(change.Whole("time_ms")), change.Text("by"), change.Text("from"),
                Cell(change.Text("action") + (applied ? "" : " (nothing to do)"),
                     applied ? Ink::kStrong : Ink::kQuiet),
@@ -144,7 +146,7 @@ void PrintAudit(const Members& answer, const Console& console) {
                change.Text("node")});
   }
   if (table.empty()) {
-    console.out << "nothing was changed\n";
+    console.out << "nothing was changed, and no authentication failed\n";
   } else {
     table.Print(console);
   }

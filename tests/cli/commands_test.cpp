@@ -136,7 +136,10 @@ TEST_F(CommandsTest, Listings) {
   EXPECT_EQ(fake_.Questions().back().target, "/v1/hot?limit=7");
   out_.str("");
   EXPECT_EQ(ListAudit({.ask = To(fake_), .limit = 5}, console_), kOk);
-  EXPECT_THAT(Out(), HasSubstr("2023-11-14 22:13:20Z  alice  127.0.0.1  ban     per-key"));
+  EXPECT_THAT(Out(),
+              HasSubstr("2023-11-14 22:13:20Z  alice      127.0.0.1    ban          per-key"));
+  EXPECT_THAT(Out(), HasSubstr("2023-11-14 22:13:20Z  (unknown)  203.0.113.7  auth_failed "));
+  EXPECT_THAT(Out(), HasSubstr("12 failures: api wrong 12"));
   EXPECT_EQ(fake_.Questions().back().target, "/v1/audit?limit=5");
   out_.str("");
   EXPECT_EQ(ListRules(To(fake_), console_), kOk);

@@ -85,7 +85,9 @@ constexpr const char* kOverrides =
     R"("since_ms":1700000000000,"in_force":false,"why":"there is no rule 'gone'"}]})";
 constexpr const char* kAudit =
     R"({"entries":[{"time_ms":1700000000000,"node":"k3Jx0aB1","by":"alice","from":"127.0.0.1","action":"ban",)"
-    R"("rule":"per-key","key":"header:x-api-key=~k3Jx0","detail":"for 1h: scraping","applied":true}]})";
+    R"("rule":"per-key","key":"header:x-api-key=~k3Jx0","detail":"for 1h: scraping","applied":true},)"
+    R"x({"time_ms":1700000000000,"node":"k3Jx0aB1","by":"(unknown)","from":"203.0.113.7","action":"auth_failed",)x"
+    R"("rule":"","key":"","detail":"12 failures: api wrong 12","applied":false}]})";
 constexpr const char* kExplain =
     R"({"allowed":false,"status":429,"outcome":"rules","rule":"per-key",)"
     R"("request":{"method":"GET","host":"api.example.com","path":"/v1/x","client_ip":"203.0.113.7"},"rules":[)"
