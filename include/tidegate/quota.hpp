@@ -35,7 +35,14 @@ struct QuotaSpec {
   /// The largest `limit` of the two algorithms whose memory grows with it,
   /// `sliding_log` and `concurrency`.
   std::int64_t ceiling = 10'000;
+  /// How many units a debit may take the quota below empty: 0 for none. Default: kDebtPerCapacity
+  /// times the capacity. Not for `concurrency`, which has no debits.
+  std::optional<std::int64_t> max_debt = std::nullopt;
 };
+
+/// The default of `max_debt` is this many times the capacity: at a constant rate, a key that owes
+/// the most admits again after ten times the time in which an empty quota becomes full.
+inline constexpr std::int64_t kDebtPerCapacity = 10;
 
 /// An algorithm and its parameters, checked: every step on it stays exact.
 ///
@@ -71,6 +78,10 @@ class Quota {
   /// `grains_per_unit` or `slices` stay within 2^53.
   [[nodiscard]] std::int64_t saturation() const noexcept { return saturation_; }
 
+  /// The most units that debits can take the quota below empty, all debits together. At most what
+  /// `saturation` allows, and 0 for `concurrency`.
+  [[nodiscard]] std::int64_t max_debt() const noexcept { return max_debt_; }
+
   friend bool operator==(const Quota&, const Quota&) = default;
 
  private:
@@ -86,6 +97,7 @@ class Quota {
   Micros slice_{1};
   std::int64_t slices_ = 1;
   std::int64_t saturation_ = 0;
+  std::int64_t max_debt_ = 0;
 };
 
 }  // namespace tidegate

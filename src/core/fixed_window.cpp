@@ -60,7 +60,8 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Window window = Read(state, quota, now);
-  window.state.count = std::min(window.state.count + units, quota.saturation());
+  const std::int64_t room = quota.limit() + quota.max_debt() - window.state.count;
+  window.state.count += std::min(units, std::max<std::int64_t>(room, 0));
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, window, quota, now);
   return {window.state, outcome};

@@ -19,6 +19,7 @@ struct State {
 
 [[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
                                   std::int64_t count, Time now) noexcept;
+/// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
 /// Gives back `units` that were charged at `charged_at`; too late once that

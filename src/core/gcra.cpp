@@ -90,9 +90,8 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Debt debt = Read(state, quota, now);
-  // A debt of more than `saturation` units below an empty bucket is forgiven.
   const std::int64_t room =
-      quota.capacity() + quota.saturation() - CeilDiv(debt.grains, quota.grains_per_unit());
+      quota.capacity() + quota.max_debt() - CeilDiv(debt.grains, quota.grains_per_unit());
   debt.grains += std::min(units, std::max<std::int64_t>(room, 0)) * quota.grains_per_unit();
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, debt, quota, now);

@@ -24,7 +24,7 @@ struct State {
 /// Admits as many of `count` requests of `cost` each as keep tat within the burst.
 [[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
                                   std::int64_t count, Time now) noexcept;
-/// Takes `units` whether they are there or not.
+/// Takes `units` even if fewer are left, but no more than `max_debt` below empty.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
 /// Gives `units` back, up to capacity.

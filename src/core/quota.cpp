@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidegate/quota.hpp"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string>
@@ -51,6 +52,15 @@ Result<void> CheckRanges(const QuotaSpec& spec) {
                       " has no burst: its limit is all that one period admits; leave burst "
                       "out, or use token_bucket or gcra");
   }
+  if (spec.max_debt && *spec.max_debt < 0) {
+    return Refuse(ErrorCode::kBadQuota,
+                  "max_debt is " + std::to_string(*spec.max_debt) +
+                      ", and it cannot be negative; use 0 to keep debits from going below empty");
+  }
+  if (spec.max_debt && spec.algorithm == Algorithm::kConcurrency) {
+    return Refuse(ErrorCode::kBadQuota,
+                  "concurrency has no debits, so it has no max_debt; leave it out");
+  }
   if (IsList(spec.algorithm) && spec.limit > spec.ceiling) {
     return Refuse(ErrorCode::kBadQuota,
                   name + " remembers every unit, so its memory grows with the limit; " +
@@ -61,6 +71,13 @@ Result<void> CheckRanges(const QuotaSpec& spec) {
                            : "; raise the ceiling, or lower the limit"));
   }
   return {};
+}
+
+/// The bound on debts in units, no more than `most`, which can be counted exactly.
+std::int64_t MaxDebt(const QuotaSpec& spec, std::int64_t capacity, std::int64_t most) noexcept {
+  if (spec.algorithm == Algorithm::kConcurrency) return 0;
+  if (spec.max_debt) return std::min(*spec.max_debt, most);
+  return capacity > most / kDebtPerCapacity ? most : capacity * kDebtPerCapacity;
 }
 
 /// The finest slice that divides the period and keeps limit * slices in range.
@@ -132,6 +149,9 @@ Result<Quota> Quota::Make(const QuotaSpec& spec) {
     return Refuse(ErrorCode::kBadQuota, "the limit is " + std::to_string(spec.limit) +
                                             ", and a limit above 2^51 cannot be counted exactly");
   }
+  // The counters of windows and logs hold the limit too; a bucket's level is negative by the debt.
+  const std::int64_t counted = IsBucket(spec.algorithm) ? 0 : q.limit_;
+  q.max_debt_ = MaxDebt(spec, q.capacity_, q.saturation_ - counted);
   return q;
 }
 

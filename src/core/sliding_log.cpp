@@ -130,7 +130,8 @@ Plan Step(const Log& log, const Quota& quota, std::int64_t cost, std::int64_t co
 
 Plan Debit(const Log& log, const Quota& quota, std::int64_t units, Time now) noexcept {
   Window window = Read(log, quota, now);
-  window.change.units = std::min(units, quota.saturation() - window.used);
+  const std::int64_t room = quota.limit() + quota.max_debt() - window.used;
+  window.change.units = std::min(units, std::max<std::int64_t>(room, 0));
   window.used += window.change.units;
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, log, window, quota, now);

@@ -72,7 +72,7 @@ struct Plan {
 /// Admits as many of `count` requests of `cost` each as the window has room for.
 [[nodiscard]] Plan Step(const Log& log, const Quota& quota, std::int64_t cost, std::int64_t count,
                         Time now) noexcept;
-/// Adds `units` whether there is room or not.
+/// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
 [[nodiscard]] Plan Debit(const Log& log, const Quota& quota, std::int64_t units, Time now) noexcept;
 
 /// Carries `change` out. A log that is full, in its memory or with `limit`

@@ -99,7 +99,8 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Windows w = Read(state, quota, now);
-  w.state.current = std::min(w.state.current + units, quota.saturation());
+  const std::int64_t left = (quota.limit() + quota.max_debt()) * quota.slices() - Used(w, quota);
+  w.state.current += std::min(units, std::max<std::int64_t>(left, 0) / quota.slices());
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, w, quota, now);
   return {w.state, outcome};

@@ -91,7 +91,9 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Level level = Refill(state, quota, now);
-  level.tokens = std::max(level.tokens - units, -quota.saturation());
+  // A level that is below the bound already, written under another quota, stays.
+  const std::int64_t room = std::max<std::int64_t>(level.tokens + quota.max_debt(), 0);
+  level.tokens -= std::min(units, room);
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, level, quota, now);
   return {Store(level, quota), outcome};

@@ -21,6 +21,7 @@ Quota ShareOf(const Quota& quota, std::int64_t nodes) noexcept {
                  .limit = quota.limit(),
                  .period = quota.period(),
                  .ceiling = quota.limit()};
+  if (quota.algorithm() != Algorithm::kConcurrency) spec.max_debt = quota.max_debt() / nodes;
   if (IsBucket(quota)) {
     // The same units in n times the time: a rate that need not divide by n.
     spec.burst = std::max<std::int64_t>(1, quota.capacity() / nodes);

@@ -163,11 +163,13 @@ std::optional<Quota> MakeQuota(const ConfigValue& value, const OverrideDraft& dr
                                const OverrideContext& rule) {
   if (draft.limit_node == nullptr) value.Error("needs a `limit`, as in `limit: 100/s`");
   if (!draft.limit || (draft.burst_node != nullptr && !draft.burst)) return std::nullopt;
-  const auto quota = Quota::Make({.algorithm = rule.algorithm,
-                                  .limit = draft.limit->count,
-                                  .period = draft.limit->period,
-                                  .burst = draft.burst.value_or(0),
-                                  .ceiling = rule.ceiling});
+  const auto quota = Quota::Make(
+      {.algorithm = rule.algorithm,
+       .limit = draft.limit->count,
+       .period = draft.limit->period,
+       .burst = draft.burst.value_or(0),
+       .ceiling = rule.ceiling,
+       .max_debt = rule.algorithm == Algorithm::kConcurrency ? std::nullopt : rule.max_debt});
   const YamlNode& node = draft.burst_node != nullptr ? *draft.burst_node : *draft.limit_node;
   const Where where{.parent = &value.where(),
                     .key = draft.burst_node != nullptr ? "burst" : "limit"};

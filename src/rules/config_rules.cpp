@@ -14,8 +14,8 @@ constexpr std::size_t kMaxParts = 8;
 /// A lease or a log entry takes some 16 bytes: 10 million of them are 160 MB for one key.
 constexpr std::int64_t kMaxCeiling = 10'000'000;
 
-/// A rule's keys as they were read; they are judged together at its end, since the quota comes of
-/// four of them. `nodes` tell what was written, good or bad.
+/// The keys of a rule as they were read. They are checked together at the end of the rule, since
+/// the quota depends on five of them. `nodes` points to the values in the file, valid or not.
 struct RuleDraft {
   std::optional<std::string> id;
   MatchSpec match;
@@ -24,6 +24,7 @@ struct RuleDraft {
   std::optional<std::int64_t> burst;
   std::optional<Algorithm> algorithm = Algorithm::kTokenBucket;
   std::int64_t ceiling = QuotaSpec{}.ceiling;
+  std::optional<std::int64_t> max_debt;
   CostSpec cost;
   std::optional<OnFailure> on_failure;
   Mode mode = Mode::kEnforce;
@@ -35,6 +36,7 @@ struct RuleDraft {
     const YamlNode* limit = nullptr;
     const YamlNode* burst = nullptr;
     const YamlNode* ceiling = nullptr;
+    const YamlNode* max_debt = nullptr;
     const YamlNode* cost = nullptr;
     const YamlNode* on_failure = nullptr;
     const YamlNode* overrides = nullptr;
@@ -124,7 +126,7 @@ void ReadCost(const ConfigValue& value, RuleDraft& draft) {
 constexpr std::array<Choice<Mode>, 2> kModes = {
     {{"enforce", Mode::kEnforce}, {"shadow", Mode::kShadow}}};
 
-constexpr std::array<ConfigKey<RuleDraft>, 11> kRuleKeys = {{
+constexpr std::array<ConfigKey<RuleDraft>, 12> kRuleKeys = {{
     {"id", ReadId},
     {"match",
      [](const ConfigValue& v, RuleDraft& d) {
@@ -139,6 +141,11 @@ constexpr std::array<ConfigKey<RuleDraft>, 11> kRuleKeys = {{
      [](const ConfigValue& v, RuleDraft& d) {
        d.nodes.ceiling = &v.node();
        Put(d.ceiling, v.Integer(1, kMaxCeiling));
+     }},
+    {"max_debt",
+     [](const ConfigValue& v, RuleDraft& d) {
+       d.nodes.max_debt = &v.node();
+       d.max_debt = v.Integer(0, std::numeric_limits<std::int64_t>::max());
      }},
     {"cost", ReadCost},
     {"on_failure",
@@ -177,13 +184,19 @@ std::optional<Quota> MakeQuota(const ConfigValue& rule, const RuleDraft& draft) 
     ErrorAt(rule, draft.nodes.ceiling, "ceiling",
             "only `sliding_log` and `concurrency` have a ceiling; remove it");
   }
+  if (draft.max_debt && *draft.algorithm == Algorithm::kConcurrency) {
+    ErrorAt(rule, draft.nodes.max_debt, "max_debt",
+            "`concurrency` has no debits, so nothing can be owed; remove it");
+    return std::nullopt;
+  }
   const auto quota = Quota::Make({.algorithm = *draft.algorithm,
                                   .limit = draft.limit->count,
                                   .period = draft.limit->period,
                                   .burst = draft.burst.value_or(0),
-                                  .ceiling = draft.ceiling});
+                                  .ceiling = draft.ceiling,
+                                  .max_debt = draft.max_debt});
   if (quota) return *quota;
-  // A burst is what is wrong exactly if the rule would do without it.
+  // The burst is wrong exactly if the rule is valid without it.
   const bool burst = draft.burst && Quota::Make({.algorithm = *draft.algorithm,
                                                  .limit = draft.limit->count,
                                                  .period = draft.limit->period,
@@ -232,9 +245,9 @@ void ReadRule(const ConfigValue& value, RuleIds& ids, ConfigDraft& config) {
   std::vector<OverrideSpec> overrides;
   if (draft.nodes.overrides != nullptr) {
     const Where where{.parent = &value.where(), .key = "overrides"};
-    overrides = ReadOverrides(
-        ConfigValue(value.context(), *draft.nodes.overrides, where),
-        {draft.per, draft.algorithm.value_or(Algorithm::kTokenBucket), draft.ceiling, draft.cost});
+    overrides = ReadOverrides(ConfigValue(value.context(), *draft.nodes.overrides, where),
+                              {draft.per, draft.algorithm.value_or(Algorithm::kTokenBucket),
+                               draft.ceiling, draft.max_debt, draft.cost});
   }
   if (!quota || !draft.id || draft.per.parts.empty()) return;
   config.config.rules.push_back({*std::move(draft.id), std::move(draft.match), std::move(draft.per),

@@ -109,6 +109,7 @@ struct OverrideContext {
   const Per& per;
   Algorithm algorithm;
   std::int64_t ceiling;
+  std::optional<std::int64_t> max_debt;  ///< As the rule has it; its overrides share it.
   const CostSpec& cost;
 };
 [[nodiscard]] std::vector<OverrideSpec> ReadOverrides(const ConfigValue& value,

@@ -26,12 +26,13 @@ class BucketLaw {
   Wide Grain() const {
     return std::gcd(static_cast<Tick>(law_.limit), static_cast<Tick>(law_.period));
   }
-  /// The level once `units` were taken unconditionally: whole units saturate,
-  /// the part of a unit that was there stays.
+  /// The level after a debit of `units`: the most of them that leave no more than `max_debt` below
+  /// empty.
   Wide Debited(Wide level, std::int64_t units) const {
-    const Wide whole = FloorDiv(level, law_.period);
-    const Wide part = level - whole * law_.period;
-    return std::max(whole - units, -law_.saturation) * law_.period + part;
+    const Wide least = -law_.max_debt * law_.period;
+    const Wide taken =
+        Least([&](Tick n) { return n >= units || level - (Wide{n} + 1) * law_.period < least; });
+    return level - taken * law_.period;
   }
 
  private:

@@ -34,7 +34,11 @@ class SlidingLog {
     charges_.push_back({held, units});
     Join();
   }
-  void Debit(std::int64_t units, Tick at) { Take(units, at); }
+  void Debit(std::int64_t units, Tick at) {
+    const Wide room = std::max(law_.limit + law_.max_debt - Used(at), Wide{0});
+    const Wide taken = std::min(Wide{units}, room);
+    if (taken > 0) Take(static_cast<std::int64_t>(taken), at);
+  }
   /// Right after a repair the times of charges say nothing: the newest are taken.
   bool Refund(std::int64_t units, Tick charged_at, Tick at, bool repaired) {
     bool found = false;

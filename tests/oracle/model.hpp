@@ -22,10 +22,12 @@ struct Law {
   Wide period = 1;
   Wide capacity = 1;
   Wide saturation = 0;
+  Wide max_debt = 0;
 
-  /// `saturation` is a choice of the implementation, not of the law: taken as told.
+  /// `saturation` is a choice of the implementation, not of the law: it is copied.
   static Law Of(const Quota& quota) {
-    return {quota.limit(), quota.period().count(), quota.capacity(), quota.saturation()};
+    return {quota.limit(), quota.period().count(), quota.capacity(), quota.saturation(),
+            quota.max_debt()};
   }
 };
 
@@ -90,6 +92,7 @@ Outcome StepOneByOne(Model& model, std::int64_t cost, std::int64_t count, Tick n
   return out;
 }
 
+/// Takes `units` one by one, each only if fewer than `max_debt` are missing.
 template <class Model>
 Outcome DebitAnyway(Model& model, std::int64_t units, Tick now) {
   Outcome out;

@@ -25,7 +25,10 @@ class FixedWindow {
   bool IsFresh(Tick at) const { return Used(at) == 0; }
   Tick Held(Tick at) const { return at; }
   void Take(std::int64_t cost, Tick at) { Set(Used(at) + cost, at); }
-  void Debit(std::int64_t units, Tick at) { Set(std::min(Used(at) + units, law_.saturation), at); }
+  void Debit(std::int64_t units, Tick at) {
+    const Wide most = std::max(law_.limit + law_.max_debt, Used(at));
+    Set(std::min(Used(at) + units, most), at);
+  }
   bool Refund(std::int64_t units, Tick charged_at, Tick at, bool /*repaired*/) {
     if (Number(charged_at) < Number(at)) return false;
     Set(std::max(Used(at) - units, Wide{0}), at);
@@ -78,13 +81,7 @@ class SlidingWindow {
     Take(0, now);  // A repair is a write.
     return true;
   }
-  bool Passes(std::int64_t cost, Tick at) const {
-    const Tick window = std::max(Number(at), window_);
-    const Tick period = static_cast<Tick>(law_.period);
-    const Tick gone = FloorDiv(std::max(at - window * period, Tick{0}), slice_) * slice_;
-    return Units(window - 1) * (law_.period - gone) + (Units(window) + cost) * law_.period <=
-           law_.limit * law_.period;
-  }
+  bool Passes(std::int64_t cost, Tick at) const { return Fits(cost, at, law_.limit); }
   Tick Held(Tick at) const { return at; }
   bool IsFresh(Tick at) const {
     const Tick window = std::max(Number(at), window_);
@@ -98,8 +95,8 @@ class SlidingWindow {
     charges_ = {{window_ - 1, previous}, {window_, current}, {window_, cost}};
   }
   void Debit(std::int64_t units, Tick at) {
-    const Wide room = law_.saturation - Units(std::max(Number(at), window_));
-    Take(static_cast<std::int64_t>(std::min(Wide{units}, std::max(room, Wide{0}))), at);
+    const Wide most = law_.limit + law_.max_debt;
+    Take(Least([&](Tick n) { return n >= units || !Fits(n + 1, at, most); }), at);
   }
   bool Refund(std::int64_t units, Tick charged_at, Tick at, bool /*repaired*/) {
     const Tick window = std::max(Number(at), window_);
@@ -119,6 +116,14 @@ class SlidingWindow {
   };
 
   Tick Number(Tick at) const { return FloorDiv(at, static_cast<Tick>(law_.period)); }
+  /// Whether `units` more leave no more than `most` in use.
+  bool Fits(std::int64_t units, Tick at, Wide most) const {
+    const Tick window = std::max(Number(at), window_);
+    const Tick period = static_cast<Tick>(law_.period);
+    const Tick gone = FloorDiv(std::max(at - window * period, Tick{0}), slice_) * slice_;
+    return Units(window - 1) * (law_.period - gone) + (Units(window) + units) * law_.period <=
+           most * law_.period;
+  }
   Wide Units(Tick window) const {
     Wide sum = 0;
     for (const Charge& charge : charges_) sum += charge.window == window ? charge.units : 0;

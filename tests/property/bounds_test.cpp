@@ -182,7 +182,8 @@ TEST(Bounds, TokenBucketAndGcraAreOneLaw) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     Chooser chooser(source, kPlain);
-    const QuotaSpec spec = BucketSpec(source, Algorithm::kTokenBucket);
+    QuotaSpec spec = BucketSpec(source, Algorithm::kTokenBucket);
+    spec.max_debt = AnyMaxDebt(source, Algorithm::kTokenBucket);
     const auto quota = Quota::Make(spec);
     if (!quota) continue;
     QuotaSpec twin = spec;

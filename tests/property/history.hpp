@@ -20,7 +20,8 @@ inline constexpr Tick kStart = 1'800'000'000'000'000;
 inline std::string ToString(const Quota& q) {
   std::ostringstream text;
   text << Name(q.algorithm()) << " " << q.limit() << "/" << q.period().count() << "us capacity "
-       << q.capacity() << " recovery " << q.recovery().count() << " saturation " << q.saturation();
+       << q.capacity() << " recovery " << q.recovery().count() << " saturation " << q.saturation()
+       << " max_debt " << q.max_debt();
   return text.str();
 }
 

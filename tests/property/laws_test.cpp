@@ -151,6 +151,25 @@ TYPED_TEST(Laws, DenialsAndLooksConsumeNothing) {
 
 /// Whatever quota a state was written under, period included: what is told stays
 /// within the new one, and waiting helps.
+/// However much is debited and however often, a key admits a unit again after the time in which the
+/// bound on debts and a full quota are paid for. A window recovers within its own time.
+TYPED_TEST(Laws, DebitsBlockForABoundedTime) {
+  const Freedom freedom{.clock_steps_back = false, .quota_changes = false};
+  this->Along(freedom, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t) {
+    TypeParam debited = before;
+    for (const std::int64_t units : {cost, kMaxCost, std::int64_t{1}, kMaxCost}) {
+      const Outcome debit = debited.Debit(units, now);
+      EXPECT_EQ(debit.admitted, 1);
+      const Quota& quota = debited.quota();
+      const oracle::Wide owed = oracle::Wide{quota.max_debt()} + quota.capacity();
+      const oracle::Wide paid = owed * quota.period().count() / quota.limit() + 1;
+      const Micros wait = debited.Step(1, 0, now).retry_after;
+      EXPECT_LE(oracle::Wide{wait.count()}, std::max(paid, oracle::Wide{quota.recovery().count()}))
+          << "after a debit of " << units;
+    }
+  });
+}
+
 TYPED_TEST(Laws, AnyOtherQuotaFindsASoundState) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     Source source(static_cast<std::uint64_t>(now));

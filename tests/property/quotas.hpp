@@ -68,11 +68,18 @@ inline QuotaSpec WindowSpec(Source& source, Algorithm algorithm) {
   }
 }
 
+/// The default bound on debts, none at all, a small one, or one that nothing reaches.
+inline std::optional<std::int64_t> AnyMaxDebt(Source& source, Algorithm algorithm) {
+  if (algorithm == Algorithm::kConcurrency || source.Below(2) == 0) return std::nullopt;
+  return source.OneOf<std::int64_t>({0, 1, source.Magnitude(1000), std::int64_t{1} << 53});
+}
+
 /// Never fails: a random spec that Quota::Make refuses gives way to a plain one.
 inline Quota AnyQuota(Source& source, Algorithm algorithm) {
   const bool bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;
-  const auto made =
-      Quota::Make(bucket ? BucketSpec(source, algorithm) : WindowSpec(source, algorithm));
+  QuotaSpec spec = bucket ? BucketSpec(source, algorithm) : WindowSpec(source, algorithm);
+  spec.max_debt = AnyMaxDebt(source, algorithm);
+  const auto made = Quota::Make(spec);
   return made ? *made : Quota::Make({algorithm, 5, Micros{1'000'000}}).value();
 }
 
@@ -84,8 +91,8 @@ inline Quota ChangedQuota(Source& source, const Quota& quota) {
   if (bucket && source.Below(2) == 0) return AnyQuota(source, algorithm);
   const std::int64_t limit = source.OneOf(
       {std::max<std::int64_t>(quota.limit() / 2, 1), quota.limit() + 1, quota.limit() * 2});
-  const auto made =
-      Quota::Make({algorithm, limit, quota.period(), /*burst=*/0, /*ceiling=*/kLongestList});
+  const auto made = Quota::Make({algorithm, limit, quota.period(), /*burst=*/0,
+                                 /*ceiling=*/kLongestList, AnyMaxDebt(source, algorithm)});
   return made ? *made : quota;
 }
 

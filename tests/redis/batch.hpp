@@ -62,6 +62,7 @@ struct Batch {
           n.push_back(static_cast<std::int64_t>(leases.size()) + 2);
         }
       }
+      if (entry.op == kDebit) n.push_back(quotas[entry.items[0].quota].max_debt());
       if (entry.op == kRefund) n.insert(n.end(), {Places(entry.id), entry.since, entry.value});
     }
     return n;

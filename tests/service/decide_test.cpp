@@ -192,6 +192,18 @@ TEST_F(DecideTest, PeekChargesNothing) {
   EXPECT_EQ(look.Field("Retry-After"), "2");
 }
 
+TEST_F(DecideTest, DebitsBlockAKeyForABoundedTime) {
+  const std::string body = ByRule("bucket", "alice", R"(,"cost":2147483647)");
+  for (int i = 0; i < 3; ++i) {
+    const HttpAnswer debit = service_.Ask("/v1/debit", body);
+    EXPECT_EQ(debit.status, 200);
+    EXPECT_EQ(Number(debit, "reset_after_ms"), 110'000);  // 50 units of debt and 5 to be full.
+  }
+  EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).Field("Retry-After"), "102");
+  service_.Advance(102s);
+  EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).status, 200);
+}
+
 TEST_F(DecideTest, ADebitGoesBelowZeroAndIsPaidBackFirst) {
   const HttpAnswer debit = service_.Ask("/v1/debit", ByRule("bucket", "alice", R"(,"cost":7)"));
   EXPECT_EQ(debit.status, 200);

@@ -63,6 +63,13 @@ TEST_F(RespTest, PeekTakesNothing) {
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
 }
 
+TEST_F(RespTest, DebitsBlockAKeyForABoundedTime) {
+  for (int i = 0; i < 2; ++i) {  // 30 units of debt and one to spend, at 3 a second.
+    EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "2147483647"}),
+              "[1,3,0,10334,11000,\"store\",\"quota\"]");
+  }
+}
+
 TEST_F(RespTest, DebitRefundAndReset) {
   EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "5"}),
             "[1,3,0,1000,1667,\"store\",\"quota\"]");

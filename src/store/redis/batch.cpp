@@ -290,7 +290,9 @@ void Batch::PackEntry(const Entry& entry) {
       numbers_.push_back(item.lease == 0 ? 0 : item.lease + kLeases);
     }
   }
-  if (entry.kind == Call::Kind::kRefund) {
+  if (entry.kind == Call::Kind::kDebit) {
+    numbers_.push_back(quotas_[items_[entry.items].quota].max_debt());
+  } else if (entry.kind == Call::Kind::kRefund) {
     numbers_.push_back(entry.refund_key == kNone ? 0 : entry.refund_key + 1);
     numbers_.push_back(entry.charged_kind);
     numbers_.push_back(entry.charged_value);

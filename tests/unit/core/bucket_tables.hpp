@@ -48,13 +48,13 @@ class BucketTables {
   static void OneInTheLongestPeriod() {
     constexpr Tick kYear = property::kLongest;
     auto bucket = New(1, kYear);
-    const Tick forgiven = kYear * (1 + bucket.quota().saturation());
+    const Tick forgiven = kYear * (1 + bucket.quota().max_debt());
     Play(bucket, {
                      {Step(0, 1), 1, 0, 0, kYear},
                      {Step(kYear - 1, 1), 0, 0, 1, 1},
                      {Step(kYear, 1), 1, 0, 0, kYear},
                      {Look(300 * kYear), 0, 1, 0, 0},
-                     // Debts saturate: the second adds nothing.
+                     // Debts are bounded: the second debit adds nothing.
                      {Debit(300 * kYear, kMaxCost), 1, 0, 0, forgiven},
                      {Debit(300 * kYear, kMaxCost), 1, 0, 0, forgiven},
                      {Look(300 * kYear), 0, 0, forgiven, forgiven},
@@ -111,6 +111,30 @@ class BucketTables {
                      {Refund(700'000, kMaxCost, 0), 1, 10, 0, 0},
                      {Refund(700'000, 1, 0), 1, 10, 0, 0},
                      {Debit(700'000, 4), 1, 6, 0, 400'000},
+                 });
+  }
+
+  /// 5 an hour: the default bound is 50 units, or 10 hours, below empty.
+  static void DebtsAreBounded() {
+    constexpr Tick kHour = 3'600'000'000;
+    auto bucket = New(5, kHour);
+    Play(bucket, {
+                     {Debit(0, kMaxCost), 1, 0, 0, 11 * kHour},
+                     {Debit(0, kMaxCost), 1, 0, 0, 11 * kHour},
+                     {Step(0, 1), 0, 0, 10 * kHour + kHour / 5, 11 * kHour},
+                     // An hour pays for 5 units, which the next debit takes again.
+                     {Debit(kHour, kMaxCost), 1, 0, 0, 11 * kHour},
+                     {Refund(kHour, 50, 0), 1, 0, 0, kHour},
+                 });
+    property::Subject<Kit> strict(
+        Quota::Make(
+            {.algorithm = Kit::kAlgorithm, .limit = 5, .period = Micros{kHour}, .max_debt = 0})
+            .value(),
+        0);
+    Play(strict, {
+                     {Step(0, 3), 1, 2, 0, 3 * kHour / 5},
+                     {Debit(0, 7), 1, 0, 0, kHour},
+                     {Step(kHour / 5, 1), 1, 0, 0, kHour},
                  });
   }
 

@@ -66,10 +66,15 @@ TEST(FixedWindow, DebitsAndRefunds) {
                });
 }
 
-TEST(FixedWindow, CountersSaturate) {
+TEST(FixedWindow, DebitsStopAtTheBound) {
   const Quota quota = Make(Algorithm::kFixedWindow, 3, 1000);
-  const fixed_window::State nearly{At(0), quota.saturation() - 1};
-  EXPECT_EQ(fixed_window::Debit(nearly, quota, kMaxCost, At(0)).next.count, quota.saturation());
+  const auto count_after = [&](std::int64_t count) {
+    return fixed_window::Debit({At(0), count}, quota, kMaxCost, At(0)).next.count;
+  };
+  EXPECT_EQ(count_after(0), 33);
+  EXPECT_EQ(count_after(32), 33);
+  EXPECT_EQ(count_after(40), 40) << "a count that another quota allowed stays";
+  EXPECT_EQ(count_after(quota.saturation() + 1), quota.saturation());
 }
 
 TEST(FixedWindow, Extremes) {

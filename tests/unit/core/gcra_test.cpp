@@ -17,6 +17,7 @@ TEST(Gcra, TheMostInTheShortestPeriod) { GcraTables::TheMostInTheShortestPeriod(
 TEST(Gcra, BurstOfOne) { GcraTables::BurstOfOne(); }
 TEST(Gcra, BurstAboveTheLimit) { GcraTables::BurstAboveTheLimit(); }
 TEST(Gcra, DebitsAndRefunds) { GcraTables::DebitsAndRefunds(); }
+TEST(Gcra, DebtsAreBounded) { GcraTables::DebtsAreBounded(); }
 TEST(Gcra, ClockBehind) { GcraTables::ClockBehind(); }
 
 TEST(Gcra, KeepsTheFractionOfTheArrivalTime) {

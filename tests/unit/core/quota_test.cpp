@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "oracle/buckets.hpp"
@@ -160,6 +161,33 @@ TEST(Quota, GrainsAreTheRateInLowestTerms) {
     EXPECT_TRUE(quota.saturation() >= quota.capacity());
     EXPECT_TRUE((quota.saturation() + quota.capacity()) * unit <= oracle::Wide{1} << 53);
   }
+}
+
+TEST(Quota, DebtsAreBoundedByTenTimesTheCapacityByDefault) {
+  EXPECT_EQ(Quota::Make({.limit = 5})->max_debt(), 50);
+  EXPECT_EQ(Quota::Make({.limit = 5, .burst = 7})->max_debt(), 70);
+  EXPECT_EQ(Quota::Make({.limit = 5, .max_debt = 0})->max_debt(), 0);
+  EXPECT_EQ(
+      Quota::Make({.algorithm = Algorithm::kFixedWindow, .limit = 5, .max_debt = 3})->max_debt(),
+      3);
+  EXPECT_EQ(Quota::Make({.algorithm = Algorithm::kConcurrency, .limit = 5})->max_debt(), 0);
+  ExpectRefused({.limit = 5, .max_debt = -1}, "max_debt is -1");
+  ExpectRefused({.algorithm = Algorithm::kConcurrency, .limit = 5, .max_debt = 1}, "no max_debt");
+}
+
+TEST(Quota, DebtsCanBeCountedExactly) {
+  constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+  const Quota bucket =
+      Quota::Make({.limit = 1, .period = Micros{property::kLongest}, .max_debt = kHuge}).value();
+  EXPECT_EQ(bucket.max_debt(), bucket.saturation());
+  const Quota window =
+      Quota::Make({.algorithm = Algorithm::kSlidingWindow, .limit = 9, .max_debt = kHuge}).value();
+  EXPECT_EQ(window.limit() + window.max_debt(), window.saturation());
+  const std::int64_t most = std::int64_t{1} << 51;
+  const Quota widest =
+      Quota::Make({.algorithm = Algorithm::kFixedWindow, .limit = most, .period = Micros{1000}})
+          .value();
+  EXPECT_EQ(widest.max_debt(), most) << "ten times the limit is beyond 2^52";
 }
 
 TEST(Quota, SlicesAreAsFineAsTheyCanBe) {

@@ -105,6 +105,17 @@ TEST(SlidingLog, DebitsAndRefunds) {
             });
 }
 
+TEST(SlidingLog, DebitsStopAtTheBound) {
+  LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
+  Play(log, {
+                {Debit(0, kMaxCost), 1, 0, 0, 100},
+                // Nothing is added, so the time of the entry stays.
+                {Debit(50, kMaxCost), 1, 0, 0, 50},
+                {Refund(60, 31, 60), 1, 1, 0, 40},
+            });
+  EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(0), 2}}));
+}
+
 /// A refund in the middle gives its entry back too: the next request needs it.
 TEST(SlidingLog, ARefundLeavesNoEmptyEntry) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);

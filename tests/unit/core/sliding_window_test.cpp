@@ -72,12 +72,20 @@ TEST(SlidingWindow, DebitsPushTheRetryIntoLaterWindows) {
                });
 }
 
-TEST(SlidingWindow, CountersSaturate) {
+TEST(SlidingWindow, DebitsStopAtTheBound) {
   const Quota quota = Make(Algorithm::kSlidingWindow, 10, 1000);
-  const sliding_window::State nearly{At(0), quota.saturation() - 1, quota.saturation()};
-  const auto stepped = sliding_window::Debit(nearly, quota, kMaxCost, At(0));
-  EXPECT_EQ(stepped.next.current, quota.saturation());
-  EXPECT_EQ(stepped.outcome.remaining, 0);
+  const auto current_after = [&](std::int64_t current, std::int64_t previous, Tick now) {
+    const auto stepped =
+        sliding_window::Debit({At(0), current, previous}, quota, kMaxCost, At(now));
+    EXPECT_EQ(stepped.outcome.remaining, 0);
+    return stepped.next.current;
+  };
+  EXPECT_EQ(current_after(0, 0, 0), 110);
+  EXPECT_EQ(current_after(0, 100, 500), 60) << "half of the previous window counts";
+  EXPECT_EQ(current_after(0, 101, 500), 59);
+  EXPECT_EQ(current_after(120, 0, 0), 120) << "a count that another quota allowed stays";
+  const std::int64_t most = quota.saturation();
+  EXPECT_EQ(current_after(most + 1, most + 1, 0), most);
 }
 
 /// 2^31-1 a minute fades in slices of 100 us: between them nothing changes.

@@ -17,6 +17,7 @@ TEST(TokenBucket, TheMostInTheShortestPeriod) { Tables::TheMostInTheShortestPeri
 TEST(TokenBucket, BurstOfOne) { Tables::BurstOfOne(); }
 TEST(TokenBucket, BurstAboveTheLimit) { Tables::BurstAboveTheLimit(); }
 TEST(TokenBucket, DebitsAndRefunds) { Tables::DebitsAndRefunds(); }
+TEST(TokenBucket, DebtsAreBounded) { Tables::DebtsAreBounded(); }
 TEST(TokenBucket, ClockBehind) { Tables::ClockBehind(); }
 
 TEST(TokenBucket, UnfinishedTokensAreKeptAsTime) {

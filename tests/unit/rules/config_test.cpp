@@ -230,6 +230,21 @@ rules:
   EXPECT_EQ(c.rules[4].cost.fixed, 20);
 }
 
+TEST(Config, ReadsTheBoundOnDebts) {
+  const Config c = Good(R"(
+rules:
+  - { id: a, per: client_ip, limit: 10/m, burst: 20, overrides: [{ identity: 192.0.2.1, limit: 1/s }] }
+  - { id: b, per: client_ip, limit: 10/m, max_debt: 0, overrides: [{ identity: 192.0.2.1, limit: 1/s }] }
+  - { id: c, per: client_ip, limit: 10/m, algorithm: fixed_window, max_debt: 7 }
+)");
+  ASSERT_EQ(c.rules.size(), 3u);
+  EXPECT_EQ(c.rules[0].quota.max_debt(), 200);
+  EXPECT_EQ(c.rules[0].overrides.at(0).quota.max_debt(), 10);
+  EXPECT_EQ(c.rules[1].quota.max_debt(), 0);
+  EXPECT_EQ(c.rules[1].overrides.at(0).quota.max_debt(), 0);
+  EXPECT_EQ(c.rules[2].quota.max_debt(), 7);
+}
+
 TEST(Config, ReadsOverrides) {
   const Config c = Good(R"(
 rules:

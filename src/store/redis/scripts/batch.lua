@@ -7,7 +7,8 @@
 --            number of quotas, for each         algorithm, limit, period, capacity, recovery, x, y, saturation
 --            number of entries, for each        op, count, number of charges, for each charge
 --                                                   key, quota, cost, mode [, lease]
---                                               and for op 4: id key (0: none), charged kind, charged value
+--                                               and for op 3: max_debt; for op 4: id key (0: none), charged
+--                                               kind, charged value
 -- ARGV[2]  the channel on which refunds and resets publish their key; empty: none
 -- ARGV[3]  and on: the texts of leases
 -- returns  msgpack, a flat array of integers:

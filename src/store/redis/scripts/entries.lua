@@ -4,9 +4,9 @@
 local lists = {}  -- By algorithm, once it is needed.
 local act         -- The step of the quota in use, with what follows from it for its key.
 
--- A step on a hash. Answers with what is admitted, and when the key will have recovered.
-local function act_on_hash(op, k, cost, count, charged_at)
-  local admitted, ends, effect = step(states[k], op, cost, count, charged_at, now, limit, period, capacity, recovery,
+-- A step on a hash. Returns how many are admitted, and when the key will have recovered.
+local function act_on_hash(op, k, cost, count, extra)
+  local admitted, ends, effect = step(states[k], op, cost, count, extra, now, limit, period, capacity, recovery,
                                       x, y, saturation)
   if op == admits then
     return admitted
@@ -193,6 +193,8 @@ local function act_alone(op, k, cost, lease, p)
     admitted = give_back(k, cost, p)
   elseif op == reset then
     admitted = forget(k)
+  elseif op == debit then
+    admitted = act(op, k, cost, 1, batch[p])
   else
     admitted = act(op, k, cost, 1, lease)
   end
@@ -245,6 +247,11 @@ local function take(p, number, dry)
       return nil, wrong
     end
     p = p + 3
+  elseif op == debit then
+    if not is_whole(batch[p], 0, saturation) then
+      return nil, refuse('a debit has a max_debt that is not within 0 and the saturation of its quota')
+    end
+    p = p + 1
   end
   if dry then
     return p

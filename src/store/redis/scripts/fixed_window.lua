@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/fixed_window.cpp. {start, count, expires, 0}
-local function fixed_window(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+local function fixed_window(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
   local start, used = state[1], state[2]
   local here, repaired = now - now % period, false
   if used > saturation then
@@ -35,11 +35,11 @@ local function fixed_window(state, op, cost, count, charged_at, now, limit, peri
     end
   elseif op == 3 then
     admitted = 1
-    used = used + cost
-    if used > saturation then
-      used = saturation
+    local room = limit + extra - used
+    if room > 0 then
+      used = used + (cost < room and cost or room)
     end
-  elseif charged_at >= here then
+  elseif extra >= here then
     admitted = 1
     used = used - cost
     if used < 0 then

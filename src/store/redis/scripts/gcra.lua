@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/gcra.cpp. {tat, owed, expires, rest}
-local function gcra(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+local function gcra(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
   local tat, owed, rest = state[1], state[2], state[4]
   local full = capacity * y
   local grains, at, repaired = 0, now, false
@@ -53,7 +53,7 @@ local function gcra(state, op, cost, count, charged_at, now, limit, period, capa
     admitted = 1
     local units = (grains + -grains % y) / y
     if op == 3 then
-      units = capacity + saturation - units
+      units = capacity + extra - units
       if units < 0 then
         units = 0
       end

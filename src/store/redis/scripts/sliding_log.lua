@@ -311,10 +311,11 @@ local function SlidingLogs()
     end
   end
 
-  local function act(op, k, cost, count, charged_at)
+  -- extra: max_debt for a debit, the time of the charge for a refund.
+  local function act(op, k, cost, count, extra)
     local admitted = 0
     if op == refund then
-      admitted = give_back(k, cost, charged_at)
+      admitted = give_back(k, cost, extra)
     else
       local at = step_time(k)
       local bound = at - period
@@ -322,7 +323,10 @@ local function SlidingLogs()
       local units
       if op == debit then
         admitted = 1
-        units = saturation - used
+        units = limit + extra - used
+        if units < 0 then
+          units = 0
+        end
         if cost < units then
           units = cost
         end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/sliding_window.cpp. {start, current, expires, previous}
 -- x is the slice, y the number of slices.
-local function sliding_window(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+local function sliding_window(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
   local start, current, previous = state[1], state[2], state[4]
   local elapsed = now % period
   local here, repaired = now - elapsed, false
@@ -47,14 +47,15 @@ local function sliding_window(state, op, cost, count, charged_at, now, limit, pe
     end
   elseif op == 3 then
     admitted = 1
-    current = current + cost
-    if current > saturation then
-      current = saturation
+    local left = (limit + extra) * y - (previous * (y - elapsed) + current * y)
+    if left > 0 then
+      local room = (left - left % y) / y
+      current = current + (cost < room and cost or room)
     end
-  elseif charged_at >= here then
+  elseif extra >= here then
     admitted = 1
     current = current > cost and current - cost or 0
-  elseif charged_at >= start - period then
+  elseif extra >= start - period then
     admitted = 1
     previous = previous > cost and previous - cost or 0
   end

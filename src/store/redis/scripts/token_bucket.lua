@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/token_bucket.cpp. {tokens, last_refill, expires, rest}
 --
--- What all four steps are: op is 0 (how many it would admit; changes nothing), 1 apply (a look has a count of 0), 3 debit
--- or 4 refund. They change `state` and answer with: how many are admitted, when it will have recovered, and
--- 0 nothing changed, 1 charged, 2 repaired.
-local function token_bucket(state, op, cost, count, charged_at, now, limit, period, capacity, recovery, x, y, saturation)
+-- All four steps take the same arguments. op is 0 (how many it would admit; changes nothing), 1 apply (a look has a count
+-- of 0), 3 debit or 4 refund. extra is max_debt for a debit and the time of the charge for a refund. A step changes `state`
+-- and returns how many are admitted, when the key will have recovered, and 0 nothing changed, 1 charged, 2 repaired.
+local function token_bucket(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
   local tokens, last_refill, part = state[1], state[2], state[4]
   local at, repaired = now, false
   if tokens > capacity then
@@ -52,9 +52,9 @@ local function token_bucket(state, op, cost, count, charged_at, now, limit, peri
   else
     admitted = 1
     if op == 3 then
-      tokens = tokens - cost
-      if tokens < -saturation then
-        tokens = -saturation
+      local room = tokens + extra
+      if room > 0 then
+        tokens = tokens - (cost < room and cost or room)
       end
     else
       tokens = tokens + cost
