@@ -107,6 +107,7 @@ struct Config {
     bool unverified = false;
     std::string issuer;
     std::string audience;
+    bool require_exp = true;  ///< A token without `exp` counts as absent.
     friend bool operator==(const Jwt&, const Jwt&) = default;
   };
   struct Identity {

@@ -41,10 +41,10 @@ constexpr std::array<ConfigKey<ConfigDraft>, 4> kClientIpKeys = {{
      }},
 }};
 
-/// How many of secret, public_key and unverified are written, good or bad.
 struct JwtDraft {
   Config::Jwt jwt;
-  int keys = 0;
+  int keys = 0;  ///< How many of secret, public_key and unverified are written, valid or not.
+  std::optional<bool> require_exp;
 };
 
 void ReadPublicKey(const ConfigValue& value, JwtDraft& draft) {
@@ -79,7 +79,7 @@ std::string NotEmpty(const ConfigValue& value) {
   return text.value_or(std::string{});
 }
 
-constexpr std::array<ConfigKey<JwtDraft>, 5> kJwtKeys = {{
+constexpr std::array<ConfigKey<JwtDraft>, 6> kJwtKeys = {{
     {"secret",
      [](const ConfigValue& v, JwtDraft& d) {
        ++d.keys;
@@ -89,6 +89,7 @@ constexpr std::array<ConfigKey<JwtDraft>, 5> kJwtKeys = {{
     {"unverified", ReadUnverified},
     {"issuer", [](const ConfigValue& v, JwtDraft& d) { d.jwt.issuer = NotEmpty(v); }},
     {"audience", [](const ConfigValue& v, JwtDraft& d) { d.jwt.audience = NotEmpty(v); }},
+    {"require_exp", [](const ConfigValue& v, JwtDraft& d) { d.require_exp = v.Bool(); }},
 }};
 
 void ReadJwt(const ConfigValue& value, Config::Identity& identity) {
@@ -99,6 +100,9 @@ void ReadJwt(const ConfigValue& value, Config::Identity& identity) {
         "needs exactly one of `secret` (HS256 and such), `public_key` (RS256, ES256 and such) or "
         "`unverified: true` (believe every token)");
   }
+  // Whoever writes a token that nobody verifies also writes its `exp`, so that to require one would
+  // protect nothing.
+  draft.jwt.require_exp = draft.require_exp.value_or(!draft.jwt.unverified);
   identity.jwt = std::move(draft.jwt);
 }
 

@@ -2,6 +2,7 @@
 #include "rules/jwt.hpp"
 
 #include <chrono>
+#include <cmath>
 
 #include "core/refuse.hpp"
 #include "rules/ascii.hpp"
@@ -51,20 +52,23 @@ bool SignatureHolds(const JwtKey& key, const Pieces& pieces, std::pmr::memory_re
          key.Verify(algorithm->text, pieces.signed_text, *signature);
 }
 
-bool IsNumber(const JwtJson::Member& member) noexcept {
-  return member.kind == JwtJson::Kind::kInteger || member.kind == JwtJson::Kind::kNumber;
+/// True if the member is a finite number: 1e999 is infinite once it is read.
+bool IsDate(const JwtJson::Member& member) noexcept {
+  return (member.kind == JwtJson::Kind::kInteger || member.kind == JwtJson::Kind::kNumber) &&
+         std::isfinite(member.number);
 }
 
-/// A time that is there but is not a number counts as passed, not as absent.
-bool TimesHold(const JwtJson& claims, Time now_time) noexcept {
+/// A date that is there but is not a finite number makes the token invalid.
+bool TimesHold(const JwtJson& claims, JwtVerifier::Expiry expiry, Time now_time) noexcept {
   const double now = std::chrono::duration<double>(now_time.time_since_epoch()).count();
   const JwtJson::Member* const expires = claims.Find("exp");
-  if (expires != nullptr && !(IsNumber(*expires) && now < expires->number + kLeewaySeconds)) {
+  if (expires == nullptr && expiry == JwtVerifier::Expiry::kRequired) return false;
+  if (expires != nullptr && !(IsDate(*expires) && now < expires->number + kLeewaySeconds)) {
     return false;
   }
   const JwtJson::Member* const not_before = claims.Find("nbf");
   return not_before == nullptr ||
-         (IsNumber(*not_before) && now >= not_before->number - kLeewaySeconds);
+         (IsDate(*not_before) && now >= not_before->number - kLeewaySeconds);
 }
 
 }  // namespace
@@ -73,11 +77,12 @@ struct JwtVerifier::State {
   std::optional<JwtKey> key;  ///< Nothing: unverified.
   std::string issuer;
   std::string audience;
+  Expiry expiry = Expiry::kRequired;
   const Clock* clock = nullptr;
   RealClock real_clock;
 
   [[nodiscard]] bool ClaimsHold(const JwtJson& claims) const noexcept {
-    if (!TimesHold(claims, clock->Now())) return false;
+    if (!TimesHold(claims, expiry, clock->Now())) return false;
     if (!issuer.empty()) {
       const JwtJson::Member* const said = claims.Find("iss");
       if (said == nullptr || said->kind != JwtJson::Kind::kString || said->text != issuer) {
@@ -109,6 +114,7 @@ Result<std::shared_ptr<const JwtVerifier>> JwtVerifier::Make(Options options) {
   }
   state->issuer = std::move(options.issuer);
   state->audience = std::move(options.audience);
+  state->expiry = options.expiry;
   state->clock = options.clock != nullptr ? options.clock : &state->real_clock;
   return std::shared_ptr<const JwtVerifier>(new JwtVerifier(std::move(state)));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <memory_resource>
 #include <optional>
@@ -14,18 +15,24 @@ namespace tidegate {
 
 /// Reads one claim of the bearer token in `Authorization`. Thread-safe.
 ///
-/// A token that is malformed, wrongly signed, expired or not yet valid (30 s of leeway) is as if it
-/// were absent: the rule's next alternative counts. `alg` must be one that the key allows; `none`
-/// never is.
+/// A token that is malformed, wrongly signed, expired, not yet valid (30 s of leeway) or without an
+/// expiry (`exp`) counts as absent: the rule's next alternative counts. `alg` must be one that the
+/// key allows; `none` never is.
 class JwtVerifier {
  public:
+  /// What becomes of a token without `exp`. An `exp` that is there is checked in either case.
+  enum class Expiry : std::uint8_t {
+    kRequired,  ///< It counts as absent.
+    kOptional,  ///< It never expires.
+  };
   struct Options {
     std::string hmac_secret = {};     ///< HS256, HS384, HS512; at least 32 bytes.
     std::string public_key_pem = {};  ///< RS256, RS384, RS512, ES256, ES384.
     /// The configuration says `unverified` in that word: claims are believed without a check.
     bool unverified = false;
-    std::string issuer = {};       ///< Empty: any.
-    std::string audience = {};     ///< Empty: any.
+    std::string issuer = {};    ///< Empty: any.
+    std::string audience = {};  ///< Empty: any.
+    Expiry expiry = Expiry::kRequired;
     const Clock* clock = nullptr;  ///< nullptr: a RealClock.
   };
   [[nodiscard]] static Result<std::shared_ptr<const JwtVerifier>> Make(Options options);

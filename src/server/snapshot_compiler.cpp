@@ -28,11 +28,14 @@ std::shared_ptr<const Identifier> MakeIdentifier(const Config& config,
           identity.duplicate_cookies == Config::Identity::DuplicateCookies::kReject,
       .jwt = nullptr};
   if (const auto& jwt = identity.jwt) {
-    auto verifier = JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
-                                       .public_key_pem = jwt->public_key_pem,
-                                       .unverified = jwt->unverified,
-                                       .issuer = jwt->issuer,
-                                       .audience = jwt->audience});
+    auto verifier =
+        JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
+                           .public_key_pem = jwt->public_key_pem,
+                           .unverified = jwt->unverified,
+                           .issuer = jwt->issuer,
+                           .audience = jwt->audience,
+                           .expiry = jwt->require_exp ? JwtVerifier::Expiry::kRequired
+                                                      : JwtVerifier::Expiry::kOptional});
     if (!verifier) {
       problems.push_back(ErrorAt("identity.jwt", verifier.error().message));
       return nullptr;

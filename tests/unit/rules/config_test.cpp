@@ -53,7 +53,7 @@ log: { format: json, level: debug }
   EXPECT_EQ(c.client_ip.policy.hops, 2);
   EXPECT_EQ(c.client_ip.ipv6_prefix, 56);
   EXPECT_EQ(c.identity,
-            (Config::Identity{"0123456789abcdef", Config::Jwt{"", "", true, "me", "you"}}));
+            (Config::Identity{"0123456789abcdef", Config::Jwt{"", "", true, "me", "you", false}}));
   EXPECT_EQ(c.responses,
             (Config::Responses{false, true, true, Config::Responses::XReset::kEpoch, 250ms}));
   EXPECT_TRUE(c.api.inline_quotas);
@@ -228,6 +228,17 @@ rules:
   EXPECT_EQ(c.rules[2].quota.limit(), 50'000);
   EXPECT_EQ(c.rules[3].cost, (CostSpec{CostSpec::Kind::kResponse, 1, "x-used"}));
   EXPECT_EQ(c.rules[4].cost.fixed, 20);
+}
+
+TEST(Config, TokensNeedAnExpiryUnlessTheFileSaysOtherwise) {
+  const auto required = [](const std::string& more) {
+    return Good("identity: { jwt: { " + more + " } }\n").identity.jwt.value().require_exp;
+  };
+  const std::string secret = "secret: 01234567890123456789012345678901";
+  EXPECT_TRUE(required(secret));
+  EXPECT_FALSE(required(secret + ", require_exp: false"));
+  EXPECT_FALSE(required("unverified: true"));
+  EXPECT_TRUE(required("unverified: true, require_exp: true"));
 }
 
 TEST(Config, ReadsTheBoundOnDebts) {

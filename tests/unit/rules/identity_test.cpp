@@ -417,7 +417,7 @@ TEST_F(IdentityTest, AClaimOfAGoodTokenCountsAndABadOneIsAbsent) {
   const auto jwt = JwtVerifier::Make({.hmac_secret = jwt::kSecret}).value();
   const Identifier identifier({.hmac_key = "0123456789abcdef", .jwt = jwt});
   const Per per{{{{Kind::kJwt, "sub"}, kIp}}};
-  const std::string good = jwt::Hs256(R"({"sub":"alice"})");
+  const std::string good = jwt::Hs256(R"({"sub":"alice","exp":9999999999})");
   const HeaderField headers[] = {{"Authorization", good}};
   const NamedValue alice[] = {{"", "alice"}};
   EXPECT_EQ(identifier.FromRequest(per, From("203.0.113.7", headers), memory_).value(),

@@ -22,11 +22,16 @@ class JwtTest : public testing::Test {
  protected:
   std::shared_ptr<const JwtVerifier> Make(JwtVerifier::Options options) {
     options.clock = &clock_;
+    options.expiry = JwtVerifier::Expiry::kOptional;
     auto made = JwtVerifier::Make(std::move(options));
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return made.value();
   }
+  /// Does not require `exp`, so that the tokens of tests need none.
   std::shared_ptr<const JwtVerifier> WithSecret() { return Make({.hmac_secret = kSecret}); }
+  std::shared_ptr<const JwtVerifier> RequiringExp() {
+    return JwtVerifier::Make({.hmac_secret = kSecret, .clock = &clock_}).value();
+  }
 
   std::string Claim(const JwtVerifier& verifier, std::string_view authorization,
                     std::string_view claim = "sub") {
@@ -278,10 +283,19 @@ TEST_F(JwtTest, ExpiryHas30SecondsOfLeeway) {
   EXPECT_EQ(Claim(*verifier, token), "a") << "half a second is left";
   clock_.Advance(500ms);
   EXPECT_EQ(Claim(*verifier, token), "(none)");
-  for (const char* odd : {"\"9999999999\"", "null", "[9999999999]", "-1", "0", "-1e400"}) {
+  for (const char* odd :
+       {"\"9999999999\"", "null", "[9999999999]", "-1", "0", "-1e400", "1e400", "1e999"}) {
     EXPECT_EQ(Claim(*verifier, Hs256(R"({"sub":"a","exp":)" + std::string(odd) + "}")), "(none)")
         << odd;
   }
+}
+
+TEST_F(JwtTest, TokensWithoutExpiryAreRefusedUnlessAllowed) {
+  EXPECT_EQ(Claim(*RequiringExp(), Hs256(R"({"sub":"a"})")), "(none)");
+  EXPECT_EQ(Claim(*RequiringExp(), Hs256(R"({"sub":"a","nbf":0})")), "(none)");
+  EXPECT_EQ(Claim(*RequiringExp(), Hs256(R"({"sub":"a","x":{"exp":9999999999}})")), "(none)");
+  EXPECT_EQ(Claim(*RequiringExp(), Hs256(R"({"sub":"a","exp":9999999999})")), "a");
+  EXPECT_EQ(Claim(*WithSecret(), Hs256(R"({"sub":"a"})")), "a");
 }
 
 TEST_F(JwtTest, NotBeforeHas30SecondsOfLeeway) {
@@ -292,7 +306,7 @@ TEST_F(JwtTest, NotBeforeHas30SecondsOfLeeway) {
   EXPECT_EQ(nbf(-60), "a");
   EXPECT_EQ(nbf(30), "a");
   EXPECT_EQ(nbf(31), "(none)");
-  for (const char* odd : {"\"0\"", "null", "18446744073709551615", "1e400"}) {
+  for (const char* odd : {"\"0\"", "null", "18446744073709551615", "1e400", "-1e400", "-1e999"}) {
     EXPECT_EQ(Claim(*verifier, Hs256(R"({"sub":"a","nbf":)" + std::string(odd) + "}")), "(none)")
         << odd;
   }
