@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ctime>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -62,6 +64,36 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
   return SSL_TLSEXT_ERR_OK;
 }
 
+/// Ephemeral keys, so that a stolen key does not decrypt recorded connections, and no CBC. TLS 1.3
+/// has nothing else.
+constexpr const char* kTls12Suites = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
+std::time_t SecondsOf(const ASN1_TIME* time) {
+  std::tm parts{};
+  return time != nullptr && ASN1_TIME_to_tm(time, &parts) == 1
+             ? timegm(&parts)
+             : std::numeric_limits<std::time_t>::max();
+}
+
+/// Makes the context check clients' certificates against the CRLs in `pem`. Only the certificate of
+/// the client itself is checked, not those of intermediate authorities. Returns the time at which
+/// the first of the CRLs expires.
+Result<std::time_t> CheckRevocation(SSL_CTX* context, const std::string& pem) {
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  const openssl::Bio bio = openssl::Memory(pem);
+  std::time_t until = std::numeric_limits<std::time_t>::max();
+  int count = 0;
+  while (const openssl::Crl one{PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)}) {
+    if (X509_STORE_add_crl(store, one.get()) != 1) return Bad("a CRL cannot be used");
+    until = std::min(until, SecondsOf(X509_CRL_get0_nextUpdate(one.get())));
+    ++count;
+  }
+  if (count == 0) return Bad("there is no CRL in PEM form");
+  if (X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK) != 1) return Bad("CRLs cannot be used");
+  ERR_clear_error();
+  return until;
+}
+
 Result<void> AskForCertificates(SSL_CTX* context, const TlsServer::Options& options) {
   using Clients = TlsServer::Clients;
   if (options.clients == Clients::kUnknown) return {};
@@ -90,11 +122,16 @@ struct TlsServer::Impl {
   std::vector<Choice> choices;  ///< The first is for those who ask for nobody, or a stranger.
   std::unordered_map<std::string, SSL_CTX*> by_name;
   bool must_be_known = false;
+  /// When the first of the CRLs expires. From then on a resumed session, in which no certificate is
+  /// checked, would escape it.
+  std::time_t crls_until = std::numeric_limits<std::time_t>::max();
 
   /// Where a certificate belongs; nullptr: OpenSSL gives no context.
   Choice* Place(X509* certificate, const Options& options, Result<void>& result);
   [[nodiscard]] SSL_CTX* Find(const std::string& name) const;
   static int OnName(SSL* ssl, int*, void* self);
+  static SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION*, const unsigned char*, std::size_t,
+                                    SSL_TICKET_STATUS status, void* self);
 };
 
 SSL_CTX* TlsServer::Impl::Find(const std::string& name) const {
@@ -111,6 +148,23 @@ int TlsServer::Impl::OnName(SSL* ssl, int*, void* self) {
   SSL_CTX* const context = static_cast<const Impl*>(self)->Find(Lower(name));
   if (context == nullptr) return SSL_TLSEXT_ERR_NOACK;
   return SSL_set_SSL_CTX(ssl, context) == nullptr ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
+}
+
+/// Ignores tickets once a CRL has expired: the full handshake checks the certificate.
+SSL_TICKET_RETURN TlsServer::Impl::OnTicket(SSL*, SSL_SESSION*, const unsigned char*, std::size_t,
+                                            SSL_TICKET_STATUS status, void* self) {
+  const bool expired = std::time(nullptr) >= static_cast<const Impl*>(self)->crls_until;
+  switch (status) {
+    case SSL_TICKET_SUCCESS:
+      return expired ? SSL_TICKET_RETURN_IGNORE_RENEW : SSL_TICKET_RETURN_USE;
+    case SSL_TICKET_SUCCESS_RENEW:
+      return expired ? SSL_TICKET_RETURN_IGNORE_RENEW : SSL_TICKET_RETURN_USE_RENEW;
+    case SSL_TICKET_EMPTY:
+    case SSL_TICKET_NO_DECRYPT:
+      return SSL_TICKET_RETURN_IGNORE_RENEW;
+    default:
+      return SSL_TICKET_RETURN_ABORT;
+  }
 }
 
 TlsServer::Impl::Choice* TlsServer::Impl::Place(X509* certificate, const Options& options,
@@ -131,6 +185,10 @@ TlsServer::Impl::Choice* TlsServer::Impl::Place(X509* certificate, const Options
     result = Bad("OpenSSL gives no context");
     return nullptr;
   }
+  if (SSL_CTX_set_cipher_list(context, kTls12Suites) != 1) {
+    result = Bad("OpenSSL has none of the cipher suites " + std::string(kTls12Suites));
+    return nullptr;
+  }
   if (options.only_13) (void)SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   (void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                          SSL_OP_PRIORITIZE_CHACHA);
@@ -142,7 +200,17 @@ TlsServer::Impl::Choice* TlsServer::Impl::Place(X509* certificate, const Options
   (void)SSL_CTX_set_tlsext_servername_callback(context, OnName);
   (void)SSL_CTX_set_tlsext_servername_arg(context, this);
   result = AskForCertificates(context, options);
-  return result ? &choice : nullptr;
+  if (!result) return nullptr;
+  if (options.clients != Clients::kUnknown && !options.client_crl_pem.empty()) {
+    const auto until = CheckRevocation(context, options.client_crl_pem);
+    if (!until) {
+      result = std::unexpected(until.error());
+      return nullptr;
+    }
+    crls_until = *until;
+    (void)SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, this);
+  }
+  return &choice;
 }
 
 TlsServer::TlsServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -11,8 +11,8 @@
 
 namespace tidegate::net {
 
-/// How a listener speaks TLS, 1.2 and up. Immutable and thread-safe: new certificates are a new
-/// one, and connections that have begun keep theirs.
+/// How a listener speaks TLS: 1.3, or 1.2 with AEAD cipher suites and ephemeral keys. Immutable and
+/// thread-safe: new certificates are a new one, and connections that have begun keep theirs.
 class TlsServer {
  public:
   struct Pair {
@@ -25,7 +25,11 @@ class TlsServer {
     /// of one label; else the first. Those for the same names with different kinds of keys stand
     /// beside each other, and the client's abilities choose.
     std::vector<Pair> certificates;
-    std::string client_ca_pem;  ///< Whose certificates clients may show.
+    std::string client_ca_pem;  ///< Authorities whose client certificates are accepted.
+    /// CRLs of the authorities that issued the clients' certificates; empty: revocation is not
+    /// checked. With CRLs, a client is refused if its certificate is revoked, or if its authority
+    /// has no valid CRL here.
+    std::string client_crl_pem;
     Clients clients = Clients::kUnknown;
     bool only_13 = false;
     bool http = false;  ///< Agree on `http/1.1` with clients that offer protocols.

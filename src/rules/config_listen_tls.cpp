@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// tls of a door: what it shows its clients, and what they must show.
+// tls of a listener: its certificates, and those that its clients must present.
 #include "rules/config_key_pair.hpp"
 #include "rules/config_listen.hpp"
+#include "rules/pem.hpp"
 
 namespace tidegate {
 namespace {
@@ -16,6 +17,7 @@ struct TlsDraft {
   ListenTls tls;
   bool has_certificates = false;
   bool has_client_ca = false;
+  const YamlNode* client_crl = nullptr;
   std::optional<Clients> clients;
   const YamlNode* clients_at = nullptr;
 };
@@ -48,13 +50,23 @@ void ReadPairs(const ConfigValue& value, TlsDraft& draft) {
   });
 }
 
-constexpr std::array<ConfigKey<TlsDraft>, 4> kTlsKeys = {{
+void ReadClientCrl(const ConfigValue& value, TlsDraft& draft) {
+  draft.client_crl = &value.node();
+  auto pem = value.Secret(0, kMaxBundleFile);
+  if (!pem) return;
+  if (const auto valid = CheckCrls(*pem); !valid) return value.Error(valid.error().message);
+  if (const auto dated = CrlOutOfDate(*pem)) value.Warning(*dated);
+  draft.tls.client_crl_pem = *std::move(pem);
+}
+
+constexpr std::array<ConfigKey<TlsDraft>, 5> kTlsKeys = {{
     {"certificates", ReadPairs},
     {"client_ca",
      [](const ConfigValue& v, TlsDraft& d) {
        d.has_client_ca = true;
        d.tls.client_ca_pem = ReadCertificates(v);
      }},
+    {"client_crl", ReadClientCrl},
     {"client_certificates",
      [](const ConfigValue& v, TlsDraft& d) {
        d.clients_at = &v.node();
@@ -85,6 +97,11 @@ void ReadListenTls(const ConfigValue& value, ListenSpec& door, ConfigPlaces::Doo
         "needs `certificates`: a list, as in `- { certificate: file:api.pem, key: file:api.key }`");
   }
   JudgeClients(value, draft);
+  if (draft.client_crl != nullptr && !draft.has_client_ca) {
+    const Where where{.parent = &value.where(), .key = "client_crl"};
+    value.context().Error(draft.client_crl->at, where,
+                          "needs `client_ca`: without it no client is asked for a certificate");
+  }
   draft.tls.clients =
       draft.clients.value_or(draft.has_client_ca ? Clients::kRequired : Clients::kNone);
   place.client_certificates = draft.has_client_ca || draft.clients_at != nullptr;

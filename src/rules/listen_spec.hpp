@@ -23,6 +23,7 @@ struct ListenTls {
   /// At least one. A client gets the one for the name that it asks for, else the first.
   std::vector<Certificate> certificates = {};
   std::string client_ca_pem = {};
+  std::string client_crl_pem = {};  ///< One or more CRLs; empty: revocation is not checked.
   Clients clients = Clients::kNone;
   Version min_version = Version::kTls12;
 

@@ -26,6 +26,7 @@ struct Free {
 using Bio = std::unique_ptr<BIO, Free<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Free<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
+using Crl = std::unique_ptr<X509_CRL, Free<X509_CRL_free>>;
 
 /// Leaves OpenSSL's error queue of this thread as it was: TLS code reads it too.
 class ErrorMark {
@@ -45,6 +46,25 @@ int NoPassphrase(char*, int, int, void*) noexcept { return 0; }
 
 Certificate Next(BIO* bio) {
   return Certificate{PEM_read_bio_X509(bio, nullptr, NoPassphrase, nullptr)};
+}
+
+Crl NextCrl(BIO* bio) { return Crl{PEM_read_bio_X509_CRL(bio, nullptr, NoPassphrase, nullptr)}; }
+
+/// The name of a CRL's authority as RFC 2253 writes it.
+std::string IssuerOf(const X509_CRL* crl) {
+  const Bio bio{BIO_new(BIO_s_mem())};
+  if (X509_NAME_print_ex(bio.get(), X509_CRL_get_issuer(crl), 0, XN_FLAG_RFC2253) < 0) return {};
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return size <= 0 ? std::string{} : std::string{data, static_cast<std::size_t>(size)};
+}
+
+/// `2026-01-31 12:00 UTC`; empty if OpenSSL cannot read it.
+std::string Minute(const ASN1_TIME* time) {
+  std::tm minute{};
+  std::array<char, 32> text{};
+  if (ASN1_TIME_to_tm(time, &minute) != 1) return {};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M UTC", &minute)};
 }
 
 /// `2026-01-31`, in UTC; empty: OpenSSL cannot say.
@@ -104,6 +124,41 @@ std::optional<std::string> OutOfDate(std::string_view pem) {
     }
     if (X509_cmp_current_time(until) < 0) {
       return which + "has expired on " + Day(until) + ": who checks it will refuse it";
+    }
+  }
+  return std::nullopt;
+}
+
+Result<void> CheckCrls(std::string_view pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(pem);
+  std::size_t count = 0;
+  while (NextCrl(bio.get()) != nullptr) ++count;
+  const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (count == 0 || !ended) {
+    return Refuse(ErrorCode::kBadConfig,
+                  "should be certificate revocation lists in PEM form, which begin with "
+                  "`-----BEGIN X509 CRL-----`, or `file:PATH` of them; for one in DER form, run "
+                  "`openssl crl -inform DER -in FILE`");
+  }
+  return {};
+}
+
+std::optional<std::string> CrlOutOfDate(std::string_view pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(pem);
+  while (const Crl crl = NextCrl(bio.get())) {
+    const ASN1_TIME* const from = X509_CRL_get0_lastUpdate(crl.get());
+    const ASN1_TIME* const until = X509_CRL_get0_nextUpdate(crl.get());
+    const std::string refused =
+        ": until there is a valid one, clients with certificates of that "
+        "authority are refused";
+    if (X509_cmp_current_time(from) > 0) {
+      return "the CRL of `" + IssuerOf(crl.get()) + "` is not valid before " + Minute(from) +
+             refused;
+    }
+    if (until != nullptr && X509_cmp_current_time(until) < 0) {
+      return "the CRL of `" + IssuerOf(crl.get()) + "` expired on " + Minute(until) + refused;
     }
   }
   return std::nullopt;

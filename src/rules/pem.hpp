@@ -22,4 +22,13 @@ namespace tidegate {
 /// not valid yet, and the day. Nothing: all are. REQUIRES: as CheckKey.
 [[nodiscard]] std::optional<std::string> OutOfDate(std::string_view pem);
 
+/// Succeeds if `pem` holds one or more certificate revocation lists (CRLs) that can be read. The
+/// error shows nothing of the text.
+[[nodiscard]] Result<void> CheckCrls(std::string_view pem);
+
+/// Returns a message about the first CRL in `pem` that is not valid now: its authority, and the
+/// time at which it expired or becomes valid. Nothing if all are valid. REQUIRES: CheckCrls
+/// succeeded.
+[[nodiscard]] std::optional<std::string> CrlOutOfDate(std::string_view pem);
+
 }  // namespace tidegate

@@ -85,6 +85,7 @@ net::TlsServer::Clients ClientsOf(ListenTls::Clients clients) noexcept {
 Result<std::shared_ptr<const net::TlsServer>> MakeTls(const ListenTls& tls, bool http) {
   net::TlsServer::Options options{.certificates = {},
                                   .client_ca_pem = tls.client_ca_pem,
+                                  .client_crl_pem = tls.client_crl_pem,
                                   .clients = ClientsOf(tls.clients),
                                   .only_13 = tls.min_version == ListenTls::Version::kTls13,
                                   .http = http};

@@ -89,6 +89,33 @@ Credentials Authority::Issue(const std::string& common_name, const std::string& 
   return {PemOf(one.get()), PemOf(key.get())};
 }
 
+std::string Authority::Crl(const std::vector<Credentials>& revoked, Validity validity) const {
+  using Revocation = std::unique_ptr<X509_CRL, decltype([](X509_CRL* crl) { X509_CRL_free(crl); })>;
+  using Moment =
+      std::unique_ptr<ASN1_TIME, decltype([](ASN1_TIME* time) { ASN1_TIME_free(time); })>;
+  const Revocation crl(X509_CRL_new());
+  const Moment from(X509_gmtime_adj(nullptr, -kDay));
+  const Moment to(X509_gmtime_adj(nullptr, validity == Validity::kOver ? -3600 : kDay));
+  X509_CRL_set_version(crl.get(), X509_CRL_VERSION_2);
+  X509_CRL_set_issuer_name(crl.get(), X509_get_subject_name(certificate_));
+  X509_CRL_set1_lastUpdate(crl.get(), from.get());
+  X509_CRL_set1_nextUpdate(crl.get(), to.get());
+  for (const Credentials& each : revoked) {
+    const Bio bio(
+        BIO_new_mem_buf(each.certificate.data(), static_cast<int>(each.certificate.size())));
+    const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+    X509_REVOKED* const entry = X509_REVOKED_new();
+    X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate.get()));
+    X509_REVOKED_set_revocationDate(entry, from.get());
+    EXPECT_EQ(X509_CRL_add0_revoked(crl.get(), entry), 1);
+  }
+  X509_CRL_sort(crl.get());
+  EXPECT_NE(X509_CRL_sign(crl.get(), key_, EVP_sha256()), 0);
+  const Bio bio(BIO_new(BIO_s_mem()));
+  EXPECT_EQ(PEM_write_bio_X509_CRL(bio.get(), crl.get()), 1);
+  return TextOf(bio.get());
+}
+
 // --- The server ---------------------------------------------------------------------
 
 TlsContext::TlsContext(const Credentials& own, const std::string& client_authority)

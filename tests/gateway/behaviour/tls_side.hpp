@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidegate::behaviour {
 
@@ -33,6 +34,9 @@ class Authority {
   /// `names` as OpenSSL writes them: `DNS:localhost,IP:127.0.0.1`.
   [[nodiscard]] Credentials Issue(const std::string& common_name, const std::string& names,
                                   Validity validity = Validity::kNow, Key kind = Key::kEc) const;
+  /// A certificate revocation list in PEM form that revokes these certificates.
+  [[nodiscard]] std::string Crl(const std::vector<Credentials>& revoked,
+                                Validity validity = Validity::kNow) const;
 
  private:
   EVP_PKEY* key_;

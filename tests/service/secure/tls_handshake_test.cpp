@@ -48,6 +48,36 @@ TEST_P(TlsDoorTest, RefusesOlderOnes) {
   EXPECT_TRUE(Served(Connect(), GetParam())) << "the others are served";
 }
 
+/// TLS 1.2 with authenticated encryption and ephemeral keys only.
+TEST_P(TlsDoorTest, RefusesWeakCipherSuites) {
+  ListenTls tls;
+  tls.certificates = {PairFor({"test"}, behaviour::Authority::Key::kRsa), PairFor({"test"})};
+  Service service(AllDoorsTls(tls, upstream_.url()));
+  const auto connect = [&](const std::string& suites) {
+    return std::make_unique<TlsStream>(
+        At(service, GetParam()),
+        TlsOptions{.least = TLS1_2_VERSION, .most = TLS1_2_VERSION, .suites = suites});
+  };
+  for (const std::string suite :
+       {"ECDHE-RSA-AES128-SHA256", "ECDHE-RSA-AES256-SHA384", "ECDHE-RSA-AES128-SHA",
+        "ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "AES128-GCM-SHA256",
+        "AES256-GCM-SHA384", "AES128-SHA256", "AES256-SHA", "DHE-RSA-AES128-GCM-SHA256",
+        "DHE-RSA-AES128-SHA256"}) {
+    const auto stream = connect(suite);
+    EXPECT_FALSE(stream->shaken()) << suite;
+    EXPECT_THAT(stream->problem(), HasSubstr("handshake failure")) << suite;
+  }
+  for (const std::string suite :
+       {"ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-RSA-CHACHA20-POLY1305",
+        "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305"}) {
+    auto stream = connect("ECDHE-RSA-AES128-SHA256:" + suite);
+    ASSERT_TRUE(stream->shaken()) << suite << " " << stream->problem();
+    EXPECT_EQ(stream->suite(), suite);
+    EXPECT_TRUE(Served(std::move(stream), GetParam())) << suite;
+  }
+}
+
 // --- ALPN -------------------------------------------------------------------------
 
 TEST_P(TlsDoorTest, AgreesOnHttp1WhereItSpeaksHttp) {

@@ -45,6 +45,9 @@ SSL_CTX* MakeContext(const TlsOptions& options) {
     EXPECT_EQ(SSL_CTX_use_certificate(context, own.get()), 1);
     EXPECT_EQ(SSL_CTX_use_PrivateKey(context, key.get()), 1);
   }
+  if (!options.suites.empty()) {
+    EXPECT_EQ(SSL_CTX_set_cipher_list(context, options.suites.c_str()), 1) << options.suites;
+  }
   if (!options.signatures.empty()) {
     EXPECT_EQ(SSL_CTX_set1_sigalgs_list(context, options.signatures.c_str()), 1);
   }

@@ -26,6 +26,7 @@ struct TlsOptions {
   int least = TLS1_2_VERSION;
   int most = TLS1_3_VERSION;
   std::vector<std::string> protocols = {};  ///< Of ALPN; none: it is not spoken of.
+  std::string suites = {};                  ///< Of TLS 1.2; empty: OpenSSL's own choice.
   std::string signatures = {};              ///< As OpenSSL lists them; empty: its own choice.
   TlsTicket ticket = {};
   std::string before = {};  ///< Sent in the clear, before anything else.
@@ -60,6 +61,8 @@ class TlsStream final : public Stream {
   /// The common name of the server's certificate, and its kind of key.
   [[nodiscard]] std::string certificate() const;
   [[nodiscard]] bool rsa() const;
+  /// The cipher suite that was agreed on.
+  [[nodiscard]] std::string suite() const { return SSL_get_cipher_name(ssl_); }
   [[nodiscard]] bool resumed() const noexcept { return SSL_session_reused(ssl_) == 1; }
   /// For the next connection. In 1.3 there is none before something was read.
   [[nodiscard]] TlsTicket ticket() const;

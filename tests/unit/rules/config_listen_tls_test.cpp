@@ -118,6 +118,46 @@ TEST_F(ListenTlsTest, IsRefusedWithItsPlace) {
   }
 }
 
+TEST_F(ListenTlsTest, ReadsRevocationLists) {
+  const std::string crls = mine_.Crl() + SelfSigned().Crl();
+  Write("crl.pem", crls);
+  const std::string tls = kPair + ", client_ca: 'file:c.pem', client_crl: 'file:crl.pem'";
+  EXPECT_EQ(GoodTls(tls).client_crl_pem + "\n", crls);
+  EXPECT_EQ(ToldOf(tls), "");
+  const std::vector<FileSeen> files = Read(Yaml(tls), folder_).files;
+  EXPECT_TRUE(std::ranges::any_of(files, [](const FileSeen& file) {
+    return file.path.ends_with("crl.pem");
+  })) << "a change of the file reloads";
+}
+
+TEST_F(ListenTlsTest, WarnsOfRevocationListsThatAreNotValidNow) {
+  const std::string tls = "client_crl: 'file:crl.pem', client_ca: 'file:c.pem', " + kPair;
+  const std::string where = "3:24: warning: listen.api.tls.client_crl: the CRL of `CN=self` ";
+  Write("crl.pem", mine_.Crl() + mine_.Crl(-10 * kDay, -kDay));
+  (void)GoodTls(tls);
+  EXPECT_THAT(ToldOf(tls), testing::MatchesRegex(
+                               where + "expired on 20[0-9-]+ [0-9:]+ UTC: until there is a valid "
+                                       "one, clients with certificates of that authority are "
+                                       "refused\n"));
+  Write("crl.pem", mine_.Crl(kDay, 2 * kDay));
+  EXPECT_THAT(ToldOf(tls), HasSubstr(where + "is not valid before 20"));
+}
+
+TEST_F(ListenTlsTest, RefusesRevocationListsThatCannotWork) {
+  Write("crl.pem", mine_.Crl());
+  Write("broken.pem", mine_.Crl() + "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n");
+  const std::string ca = "client_ca: 'file:c.pem', " + kPair;
+  for (const std::string file : {"c.pem", "broken.pem", "k.pem"}) {
+    EXPECT_THAT(
+        ToldOf("client_crl: 'file:" + file + "', " + ca),
+        HasSubstr("3:24: error: listen.api.tls.client_crl: should be certificate revocation "
+                  "lists in PEM form"))
+        << file;
+  }
+  EXPECT_THAT(ToldOf("client_crl: 'file:crl.pem', " + kPair),
+              HasSubstr("3:24: error: listen.api.tls.client_crl: needs `client_ca`"));
+}
+
 TEST_F(ListenTlsTest, ThatIsWrongIsToldOnce) {
   for (const std::string tls :
        {"certificates: [ { key: 'file:absent', certificate: 'file:c.pem' } ]",

@@ -19,12 +19,29 @@ class SelfSigned {
       : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), certificate_(X509_new(), X509_free) {
     X509_gmtime_adj(X509_getm_notBefore(certificate_.get()), from);
     X509_gmtime_adj(X509_getm_notAfter(certificate_.get()), until);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate_.get()), "CN", MBSTRING_ASC,
+                               reinterpret_cast<const unsigned char*>("self"), -1, -1, 0);
+    X509_set_issuer_name(certificate_.get(), X509_get_subject_name(certificate_.get()));
     X509_set_pubkey(certificate_.get(), key_.get());
     X509_sign(certificate_.get(), key_.get(), EVP_sha256());
   }
 
   [[nodiscard]] std::string Certificate() const {
     return Pem([&](BIO* bio) { PEM_write_bio_X509(bio, certificate_.get()); });
+  }
+  /// An empty CRL of this authority, valid as a certificate is.
+  [[nodiscard]] std::string Crl(long from = 0, long until = 3'600) const {
+    const std::unique_ptr<X509_CRL, decltype(&X509_CRL_free)> crl(X509_CRL_new(), X509_CRL_free);
+    const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> begins(
+        X509_gmtime_adj(nullptr, from), ASN1_TIME_free);
+    const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> ends(
+        X509_gmtime_adj(nullptr, until), ASN1_TIME_free);
+    X509_CRL_set_version(crl.get(), X509_CRL_VERSION_2);
+    X509_CRL_set_issuer_name(crl.get(), X509_get_subject_name(certificate_.get()));
+    X509_CRL_set1_lastUpdate(crl.get(), begins.get());
+    X509_CRL_set1_nextUpdate(crl.get(), ends.get());
+    X509_CRL_sign(crl.get(), key_.get(), EVP_sha256());
+    return Pem([&](BIO* bio) { PEM_write_bio_X509_CRL(bio, crl.get()); });
   }
   /// With a passphrase unless that is empty.
   [[nodiscard]] std::string Key(std::string passphrase = {}) const {

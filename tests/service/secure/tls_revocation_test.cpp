@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Client certificates that a CRL revokes, at every listener, with and without tickets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service/secure/doors.hpp"
+#include "service/secure/tls_stream.hpp"
+
+namespace tidegate::service {
+namespace {
+
+using behaviour::Authority;
+using behaviour::Credentials;
+using Clients = ListenTls::Clients;
+
+const Credentials& Honest() {
+  static const Credentials kHonest = Ours().Issue("honest", "DNS:honest");
+  return kHonest;
+}
+const Credentials& Revoked() {
+  static const Credentials kRevoked = Ours().Issue("revoked", "DNS:revoked");
+  return kRevoked;
+}
+
+ListenTls WithCrl(std::string crl, Clients clients = Clients::kRequired) {
+  ListenTls tls = TlsWithClients(clients);
+  tls.client_crl_pem = std::move(crl);
+  return tls;
+}
+
+class TlsRevocationTest : public testing::TestWithParam<Door> {
+ protected:
+  bool IsServed(Service& service, const Credentials& own, int version) {
+    return Served(
+        std::make_unique<TlsStream>(At(service, GetParam()),
+                                    TlsOptions{.own = own, .least = version, .most = version}),
+        GetParam());
+  }
+  behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
+};
+
+TEST_P(TlsRevocationTest, RefusesRevokedCertificates) {
+  for (const Clients clients : {Clients::kOptional, Clients::kRequired}) {
+    Service service(AllDoorsTls(WithCrl(Ours().Crl({Revoked()}), clients), upstream_.url()));
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+      EXPECT_TRUE(IsServed(service, Honest(), version)) << version;
+      EXPECT_FALSE(IsServed(service, Revoked(), version)) << version;
+    }
+  }
+}
+
+TEST_P(TlsRevocationTest, RefusesAllCertificatesOfAnAuthorityWithoutAValidCrl) {
+  ListenTls missing = WithCrl(Ours().Crl({}));
+  missing.client_ca_pem += Theirs().pem();
+  Service without(AllDoorsTls(missing, upstream_.url()));
+  Service expired(
+      AllDoorsTls(WithCrl(Ours().Crl({}, Authority::Validity::kOver)), upstream_.url()));
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    EXPECT_TRUE(IsServed(without, Honest(), version)) << version;
+    EXPECT_FALSE(IsServed(without, Theirs().Issue("client", "DNS:client"), version)) << version;
+    EXPECT_FALSE(IsServed(expired, Honest(), version)) << version;
+  }
+}
+
+/// A ticket of an earlier connection does not let a client in that is revoked by then.
+TEST_P(TlsRevocationTest, TicketsDoNotOutliveAReload) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    Service service(AllDoorsTls(WithCrl(Ours().Crl({})), upstream_.url()), 2);
+    const auto visit = [&](TlsOptions& options) {
+      auto stream = std::make_unique<TlsStream>(At(service, GetParam()), options);
+      std::string answer;  // TLS 1.3 sends the ticket with the response.
+      stream->Send(GetParam() == Door::kResp  ? RespCommand({"PING"})
+                   : GetParam() == Door::kApi ? Get("/openapi.json")
+                                              : Get("/healthz"));
+      const bool served = stream->Receive(answer) == Stream::Got::kBytes;
+      if (served) options.ticket = stream->ticket();
+      return std::pair(served, stream->resumed());
+    };
+    TlsOptions honest{.own = Honest(), .least = version, .most = version};
+    TlsOptions revoked{.own = Revoked(), .least = version, .most = version};
+    for (TlsOptions* const client : {&honest, &revoked}) {
+      EXPECT_EQ(visit(*client), std::pair(true, false)) << version;
+      EXPECT_EQ(visit(*client), std::pair(true, true)) << version;
+    }
+    Problems problems;
+    const Config config = AllDoorsTls(WithCrl(Ours().Crl({Revoked()})), upstream_.url());
+    EXPECT_THAT(service.server().NeedsRestart(config), testing::IsEmpty());
+    ASSERT_TRUE(service.server().Reload(config, problems));
+    // Each reactor takes the new configuration up by itself.
+    EXPECT_TRUE(Soon([&] { return !visit(revoked).first; })) << version;
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(visit(revoked).first) << version;
+    EXPECT_TRUE(visit(honest).first) << version;
+    EXPECT_EQ(visit(honest), std::pair(true, true)) << version;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Doors, TlsRevocationTest, testing::ValuesIn(kDoors),
+                         [](const auto& of) { return std::string(Name(of.param)); });
+
+}  // namespace
+}  // namespace tidegate::service
