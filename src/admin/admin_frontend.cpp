@@ -272,7 +272,7 @@ void AdminFrontend::Post(HttpExchange& exchange, const Endpoint& endpoint) {
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
   if (endpoint.action == AdminAction::kReload) {
-    return ReloadFor(context_, exchange, CallerName(exchange, access().tokens));
+    return ReloadFor(context_, exchange, CallerName(exchange, access()));
   }
   if (!context_.has_fleet_key) {
     const std::string problem = context_.store_problem();
@@ -283,7 +283,7 @@ void AdminFrontend::Post(HttpExchange& exchange, const Endpoint& endpoint) {
   }
   if (endpoint.action) {
     return ChangeKey(context_, exchange, question, *endpoint.action,
-                     CallerName(exchange, access().tokens));
+                     CallerName(exchange, access()));
   }
   if (endpoint.path == "/v1/explain") return Explain(context_, exchange, question);
   InspectKey(context_, exchange, question);

@@ -67,8 +67,17 @@ bool AccessPolicy::IsLocal(const net::Peer& peer) const noexcept {
   return loopback_ && IsLoopback(peer) && !peer.relayed;
 }
 
-Rights AccessPolicy::ForPeer(const net::Peer& peer, const Tokens& tokens) const noexcept {
-  if (peer.verified) return Rights::kAll;
+Rights AccessPolicy::ForCertificate(const net::Peer& peer,
+                                    const Certificates& certificates) noexcept {
+  if (certificates.empty()) return Rights::kAll;
+  const CertificateSpec* const spec = certificates.Find(peer);
+  if (spec == nullptr) return Rights::kNone;
+  return spec->may == TokenSpec::May::kAll ? Rights::kAll : Rights::kDecide;
+}
+
+Rights AccessPolicy::ForPeer(const net::Peer& peer, const Tokens& tokens,
+                             const Certificates& certificates) const noexcept {
+  if (peer.verified) return ForCertificate(peer, certificates);
   if (Required(peer, tokens)) return Rights::kNone;
   return IsLocal(peer) ? Rights::kAll : Rights::kDecide;
 }

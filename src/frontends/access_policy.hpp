@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "decision/snapshot.hpp"
+#include "frontends/certificates.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/client_address.hpp"
 #include "rules/listen_spec.hpp"
@@ -70,7 +71,12 @@ class AccessPolicy {
   /// True if callers may present client certificates.
   [[nodiscard]] bool certificates() const noexcept { return certificates_; }
   /// Rights of a caller that presented no token.
-  [[nodiscard]] Rights ForPeer(const net::Peer& peer, const Tokens& tokens) const noexcept;
+  [[nodiscard]] Rights ForPeer(const net::Peer& peer, const Tokens& tokens,
+                               const Certificates& certificates) const noexcept;
+  /// Rights of a caller whose certificate was accepted. A certificate that is not in the list, if
+  /// there is one, is rejected like an unknown token.
+  [[nodiscard]] static Rights ForCertificate(const net::Peer& peer,
+                                             const Certificates& certificates) noexcept;
   /// Rights of a caller that presented a token; nullptr means the token is unknown. An unknown
   /// token is rejected even on listeners that need none: the caller expects to be authenticated.
   [[nodiscard]] static Rights ForToken(const Tokens::Token* token) noexcept;
@@ -82,9 +88,11 @@ class AccessPolicy {
   ListenSpec::Auth auth_ = ListenSpec::Auth::kByAddress;
 };
 
-/// The tokens and the access policy of each listener, under one configuration. Part of a Snapshot.
+/// The tokens, the certificates and the access policy of each listener, under one configuration.
+/// Part of a Snapshot.
 struct AccessControl {
   Tokens tokens;
+  Certificates certificates;
   std::array<AccessPolicy, kListeners> policies;  ///< By ListenerId.
   ClientAddressPolicy clients = {};               ///< The trusted proxies.
 

@@ -54,15 +54,17 @@ class Rejecter {
       : exchange_(exchange), access_(access), fields_(fields), failures_(failures) {}
 
   /// Rejects a caller that must authenticate.
-  [[nodiscard]] bool Unknown(AuthFailure::Reason reason, std::string_view why) {
-    if (const auto wait = Record(reason, {})) return Throttled(*wait);
+  [[nodiscard]] bool Unknown(AuthFailure::Reason reason, std::string_view why,
+                             std::string_view by = {}) {
+    if (const auto wait = Record(reason, by)) return Throttled(*wait);
     const bool own = fields_ == TokenFields::kOwn;
     net::AnswerProblem(exchange_, own ? 401 : 500, why, {},
                        own ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\n" : "");
     return false;
   }
 
-  /// Rejects a caller whose rights are insufficient. `by` is the name of its token, if it has one.
+  /// Rejects a caller whose rights are insufficient. `by` is the name of its token or certificate,
+  /// if it has one.
   [[nodiscard]] bool Insufficient(std::string_view by, std::string_view why) {
     (void)Record(AuthFailure::Reason::kRights, by);
     net::AnswerProblem(exchange_, 403, why);
@@ -82,7 +84,7 @@ class Rejecter {
     const std::string seconds = std::to_string(wait.count());
     exchange_.CloseAfterAnswer();
     net::AnswerProblem(exchange_, fields_ == TokenFields::kOwn ? 429 : 500,
-                       "too many unknown tokens from this address: wait " + seconds +
+                       "too many wrong credentials from this address: wait " + seconds +
                            " s, and send one of `access.tokens`",
                        {}, "Retry-After: " + seconds + "\r\n");
     return false;
@@ -96,12 +98,14 @@ class Rejecter {
 
 }  // namespace
 
-std::string CallerName(const net::HttpExchange& exchange, const Tokens& tokens) {
+std::string CallerName(const net::HttpExchange& exchange, const AccessControl& access) {
+  const Tokens& tokens = access.tokens;
   const auto presented = TokenOf(exchange.head(), TokenFields::kOwn);
   const Tokens::Token* const token =
       presented && !tokens.empty() ? tokens.Find(presented->token) : nullptr;
   if (token != nullptr) return token->name;
-  return exchange.peer().verified ? "(certificate)" : "(loopback)";
+  const net::Peer& peer = exchange.peer();
+  return peer.verified ? access.certificates.NameOf(peer) : "(loopback)";
 }
 
 bool Authorize(net::HttpExchange& exchange, const AccessControl& access, ListenerId listener,
@@ -111,7 +115,7 @@ bool Authorize(net::HttpExchange& exchange, const AccessControl& access, Listene
   const AccessPolicy& policy = access.of(listener);
   const net::Peer& peer = exchange.peer();
   Rejecter reject(exchange, access, fields, failures);
-  Rights rights = policy.ForPeer(peer, tokens);
+  Rights rights = policy.ForPeer(peer, tokens, access.certificates);
   // On a loopback address the admin API is open, but only to this machine: clients that a local
   // proxy announces are treated as on a public address, where it never is.
   const bool closed = listener == ListenerId::kAdmin && policy.loopback() && !peer.verified &&
@@ -138,6 +142,11 @@ bool Authorize(net::HttpExchange& exchange, const AccessControl& access, Listene
         "callers that a proxy announces must authenticate here, and there is nothing to "
         "authenticate with: set `access.tokens`, or call from this machine without the proxy");
   }
+  if (rights == Rights::kNone && peer.verified) {
+    return reject.Unknown(Reason::kCertificate,
+                          "unknown certificate: it is not in `access.certificates`",
+                          CallerName(exchange, access));
+  }
   if (rights == Rights::kNone) {
     return reject.Unknown(
         Reason::kMissing,
@@ -152,6 +161,12 @@ bool Authorize(net::HttpExchange& exchange, const AccessControl& access, Listene
         token->name,
         "this token has the right `ask`: giving quota back, debiting, renewing leases or changing "
         "anything needs a token with the right `all`");
+  }
+  if (peer.verified) {
+    return reject.Insufficient(
+        CallerName(exchange, access),
+        "this certificate has the right `ask`: giving quota back, debiting, renewing leases or "
+        "changing anything needs a certificate with `may: all`, or a token with the right `all`");
   }
   return reject.Insufficient(
       {},

@@ -29,9 +29,10 @@ enum class TokenFields : std::uint8_t { kOwn, kCopied };
 [[nodiscard]] AuthFailure::Peers PeersOf(const AccessControl& access,
                                          const net::Peer& peer) noexcept;
 
-/// Returns the caller's name for the audit log: the name of its token, or how it authenticated
-/// otherwise.
-[[nodiscard]] std::string CallerName(const net::HttpExchange& exchange, const Tokens& tokens);
+/// Returns the caller's name for the audit log: the name of its token; the name that the
+/// configuration gives to its certificate, or else the certificate's subject; or `(loopback)`.
+[[nodiscard]] std::string CallerName(const net::HttpExchange& exchange,
+                                     const AccessControl& access);
 
 /// True if the head has `Content-Type: application/json`, with or without parameters, and no other
 /// Content-Type. A browser sends that to another origin only after a preflight request, so no web

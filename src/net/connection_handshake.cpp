@@ -105,6 +105,7 @@ ConnectionHandshake::Step ConnectionHandshake::PerformTls() {
   }
   accepted_.peer.secure = true;
   accepted_.peer.verified = accepted_.tls->verified();
+  if (accepted_.peer.verified) accepted_.peer.certificate = accepted_.tls->Certificate();
   return Step::kDone;
 }
 

@@ -11,6 +11,7 @@
 
 #include "net/http1_parser.hpp"
 #include "net/out_buffer.hpp"
+#include "net/peer_certificate.hpp"
 
 namespace tidegate::net {
 
@@ -20,9 +21,12 @@ class HttpConnection;
 struct Peer {
   std::array<unsigned char, 16> bytes{};
   unsigned short port = 0;
-  bool secure = false;    ///< Through TLS,
-  bool verified = false;  ///< with a certificate of its own that was accepted.
+  bool secure = false;    ///< The connection uses TLS.
+  bool verified = false;  ///< The client presented a certificate, which was accepted.
   bool relayed = false;   ///< A proxy's, which did not say whom it speaks for.
+  /// The names in the client's certificate; nullptr unless `verified`, so that other connections do
+  /// not pay for it.
+  std::shared_ptr<const PeerCertificate> certificate = {};
 };
 
 /// One request with its answer. Lives from the moment at which the head of the request has arrived

@@ -214,4 +214,8 @@ bool TlsSession::verified() const noexcept {
   return X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
 }
 
+std::shared_ptr<const PeerCertificate> TlsSession::Certificate() const {
+  return PeerCertificate::Read(SSL_get0_peer_certificate(impl_->ssl.get()));
+}
+
 }  // namespace tidegate::net

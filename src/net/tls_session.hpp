@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "net/peer_certificate.hpp"
+
 namespace tidegate::net {
 
 /// The results of a read or a write that are no number of bytes.
@@ -59,6 +61,8 @@ class TlsSession {
   [[nodiscard]] std::vector<std::string> PeerNames() const;
   /// The other side has shown a certificate, and it was accepted.
   [[nodiscard]] bool verified() const noexcept;
+  /// Returns the names in the other side's certificate. REQUIRES: verified().
+  [[nodiscard]] std::shared_ptr<const PeerCertificate> Certificate() const;
   /// After a handshake that failed: the other side does not speak TLS at all.
   [[nodiscard]] bool plain() const noexcept { return plain_; }
 

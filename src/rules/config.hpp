@@ -161,9 +161,11 @@ struct Config {
     Micros drain_delay{0};
     friend bool operator==(const Limits&, const Limits&) = default;
   };
-  /// By what callers of the API, the RESP door and admin are known.
+  /// How callers of the API, RESP and admin listeners authenticate.
   struct Access {
     std::vector<TokenSpec> tokens;
+    /// Empty: every client certificate that is accepted has all rights.
+    std::vector<CertificateSpec> certificates;
     friend bool operator==(const Access&, const Access&) = default;
   };
   struct Log {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// access: by what callers are known.
+// access: how callers authenticate.
 #include <algorithm>
 #include <unordered_map>
 
-#include "rules/config_sections.hpp"
+#include "rules/config_access.hpp"
 
 namespace tidegate {
 namespace {
@@ -108,33 +108,35 @@ class TokenReader {
   std::unordered_map<std::string_view, std::size_t> secrets_;
 };
 
-struct AccessDraft {
-  Config::Access access;
-  bool has_tokens = false;
-};
-
-void ReadTokens(const ConfigValue& value, AccessDraft& draft) {
-  draft.has_tokens = true;
+void ReadTokens(const ConfigValue& value, ConfigDraft& draft) {
+  draft.places.access_tokens = value.at();
   const auto text = value.Secret(0, kMaxBundleFile);
-  if (text) draft.access.tokens = TokenReader(value).Read(*text);
+  if (text) draft.config.access.tokens = TokenReader(value).Read(*text);
 }
 
-constexpr std::array<ConfigKey<AccessDraft>, 1> kAccessKeys = {{{"tokens", ReadTokens}}};
+constexpr std::array<ConfigKey<ConfigDraft>, 2> kAccessKeys = {{
+    {"tokens", ReadTokens},
+    {"certificates",
+     [](const ConfigValue& v, ConfigDraft& d) {
+       d.places.access_certificates = v.at();
+       d.config.access.certificates = ReadAccessCertificates(v);
+     }},
+}};
 
 }  // namespace
 
 void ReadAccess(const ConfigValue& value, ConfigDraft& draft) {
   draft.places.access = value.at();
-  AccessDraft access;
-  ReadSection(value, kAccessKeys, access);
-  if (value.is_map() && !access.has_tokens) {
-    value.Error("needs `tokens`, as in `tokens: file:PATH`");
+  ReadSection(value, kAccessKeys, draft);
+  const ConfigPlaces& places = draft.places;
+  if (value.is_map() && places.access_tokens.line == 0 && places.access_certificates.line == 0) {
+    value.Error("needs `tokens`, as in `tokens: file:PATH`, or `certificates`");
   }
-  draft.config.access = std::move(access.access);
 }
 
 void AppendAccessKeys(std::vector<SectionKeys>& sections) {
   sections.push_back(KeysOf("access", kAccessKeys));
+  AppendAccessCertificateKeys(sections);
 }
 
 }  // namespace tidegate

@@ -61,8 +61,12 @@ void CheckAddresses(const Doors& doors, ReadContext& context) {
   }
 }
 
-/// Good or bad: if it is wrong, that is told where it stands.
-bool HasAccess(const ConfigPlaces& places) noexcept { return places.access.line > 0; }
+/// True if tokens are configured, valid or not. Problems of `access` itself are reported there, so
+/// an empty section counts too.
+bool HasTokens(const ConfigPlaces& places) noexcept {
+  return places.access_tokens.line > 0 ||
+         (places.access.line > 0 && places.access_certificates.line == 0);
+}
 
 void CheckProxyProtocol(const Door& door, const ConfigPlaces& places, ReadContext& context) {
   if (!door.spec.proxy_protocol || places.trusts) return;
@@ -79,7 +83,7 @@ void CheckAdmin(const Door& admin, const ConfigPlaces& places, ReadContext& cont
                        "`open` would let everybody operate this server, since the address is not a "
                        "loopback address; remove the key, or write `address: 127.0.0.1:9180`");
   }
-  if (HasAccess(places) || admin.HasClients(ListenTls::Clients::kRequired)) return;
+  if (HasTokens(places) || admin.HasClients(ListenTls::Clients::kRequired)) return;
   context.Add(Severity::kError, admin.place.at, admin.Text(),
               "is not a loopback address, and nothing guards it: give operators tokens with "
               "`access: { tokens: file:PATH }`, or ask for their certificates with `client_ca` and "
@@ -89,12 +93,23 @@ void CheckAdmin(const Door& admin, const ConfigPlaces& places, ReadContext& cont
 void CheckAuth(const Door& door, const ConfigPlaces& places, ReadContext& context) {
   const bool certificates =
       door.place.client_certificates && (!door.spec.tls || door.KnowsCertificates());
-  if (door.spec.auth != Auth::kRequired || HasAccess(places) || certificates) return;
+  if (door.spec.auth != Auth::kRequired || HasTokens(places) || certificates) return;
   context.Add(
       Severity::kError, door.place.auth, door.Text("auth"),
       "there is nothing to know callers by, so that all would be refused: give them tokens "
       "with `access: { tokens: file:PATH }`, or ask for their certificates with `client_ca` "
       "in the door's `tls`");
+}
+
+void CheckCertificates(const Doors& doors, const ConfigPlaces& places, ReadContext& context) {
+  if (places.access_certificates.line == 0) return;
+  for (std::size_t i = 0; i < kGuarded; ++i) {
+    if (!doors[i].off() && doors[i].place.client_certificates) return;
+  }
+  context.Add(
+      Severity::kError, places.access_certificates, "access.certificates",
+      "has no effect: no listener asks its callers for certificates; set `client_ca` in the "
+      "`tls` of `listen.api`, `.resp` or `.admin`, or remove the list");
 }
 
 /// True if some callers must authenticate, given something to authenticate with. On loopback these
@@ -131,6 +146,7 @@ void CheckListen(const ConfigDraft& draft, ReadContext& context) {
   for (std::size_t i = 0; i < kGuarded; ++i) {
     if (!doors[i].off()) CheckAuth(doors[i], places, context);
   }
+  CheckCertificates(doors, places, context);
   const Door admin{"admin", draft.config.listen.admin, places.admin};
   CheckAdmin(admin, places, context);
 }

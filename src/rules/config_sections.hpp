@@ -41,6 +41,8 @@ struct ConfigPlaces {
   Door gateway;
   Door resp;
   Position access;
+  Position access_tokens;        ///< Line 0: not written.
+  Position access_certificates;  ///< Likewise.
   Position gateway_section;
   Position access_log;
   Position hops;

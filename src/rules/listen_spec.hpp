@@ -65,4 +65,19 @@ struct TokenSpec {
   friend bool operator==(const TokenSpec&, const TokenSpec&) = default;
 };
 
+/// A client certificate that has rights, named by one field of it.
+struct CertificateSpec {
+  enum class Field : std::uint8_t {
+    kSubject,  ///< The subject as RFC 2253 writes it.
+    kUri,      ///< A URI among the alternative names, such as a SPIFFE ID.
+    kDns,      ///< A DNS name among the alternative names, in lower case.
+  };
+  std::string name = {};  ///< For logs; 1 to 64 of `A-Z a-z 0-9 . _ -`.
+  Field field = Field::kSubject;
+  std::string value = {};
+  TokenSpec::May may = TokenSpec::May::kAll;
+
+  friend bool operator==(const CertificateSpec&, const CertificateSpec&) = default;
+};
+
 }  // namespace tidegate

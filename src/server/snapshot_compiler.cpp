@@ -121,10 +121,11 @@ std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, P
   snapshot->api = config.api;
   snapshot->resp = config.resp;
   snapshot->key_names = config.metrics.key_names;
-  auto access =
-      std::make_shared<AccessControl>(AccessControl{.tokens = Tokens(config.access.tokens),
-                                                    .policies = {},
-                                                    .clients = snapshot->rules->client_policy()});
+  auto access = std::make_shared<AccessControl>(
+      AccessControl{.tokens = Tokens(config.access.tokens),
+                    .certificates = Certificates(config.access.certificates),
+                    .policies = {},
+                    .clients = snapshot->rules->client_policy()});
   for (std::size_t i = 0; i < kListeners; ++i) {
     const auto spec = kEntries[i].spec;
     access->policies[i] = AccessPolicy(Effective(started_with_.listen.*spec, config.listen.*spec));

@@ -262,15 +262,23 @@ void RespConnection::RefuseHttp() {
 
 void RespConnection::Decide(const RespWordInfo& word, Arguments arguments) {
   if (rights_ == Rights::kNone) {
-    (void)RecordFailure(AuthFailure::Reason::kMissing, word.name);
+    RecordUnknown(word.name);
     return ReplyError("NOAUTH Authentication required.");
   }
   // Every command that changes something concerns the quota of others: it gives quota back, debits,
   // or extends a lease.
   if (word.kind == RespWordInfo::Kind::kChanges && rights_ != Rights::kAll) {
     const Tokens::Token* const token = token_.empty() ? nullptr : access_->tokens.Find(token_);
+    const bool by_certificate = token_.empty() && peer_.verified;
     (void)RecordFailure(AuthFailure::Reason::kRights, word.name,
-                        token == nullptr ? "" : token->name);
+                        by_certificate     ? access_->certificates.NameOf(peer_)
+                        : token == nullptr ? std::string()
+                                           : token->name);
+    if (by_certificate) {
+      return ReplyError(
+          "NOPERM this certificate has the right `ask`: giving quota back, debiting or renewing "
+          "leases needs a certificate with `may: all`, or a token with the right `all`");
+    }
     return ReplyError(
         token_.empty()
             ? "NOPERM only authenticated callers may give quota back, debit or renew leases: set "

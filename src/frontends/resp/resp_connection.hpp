@@ -113,6 +113,9 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
                                                     std::string_view by = {});
   /// Determines the client's rights under the current snapshot.
   void CheckRights();
+  /// Records that the client has no rights at all: it presented no token, or a certificate that is
+  /// not in `access.certificates`.
+  void RecordUnknown(std::string_view command);
   [[nodiscard]] RespWriter writer() { return {channel_.out(), version_}; }
   [[nodiscard]] RespFrontend& frontend() noexcept;
 

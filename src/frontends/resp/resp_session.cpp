@@ -79,8 +79,9 @@ void WriteDocs(RespWriter& to, const RespWordInfo& word) {
 void RespConnection::CheckRights() {
   access_ = frontend().pipeline().snapshot()->access;
   const Tokens& tokens = access_->tokens;
-  rights_ = token_.empty() || tokens.empty() ? access_->of(ListenerId::kResp).ForPeer(peer_, tokens)
-                                             : AccessPolicy::ForToken(tokens.Find(token_));
+  rights_ = token_.empty() || tokens.empty()
+                ? access_->of(ListenerId::kResp).ForPeer(peer_, tokens, access_->certificates)
+                : AccessPolicy::ForToken(tokens.Find(token_));
 }
 
 std::optional<std::chrono::seconds> RespConnection::RecordFailure(AuthFailure::Reason reason,
@@ -90,6 +91,15 @@ std::optional<std::chrono::seconds> RespConnection::RecordFailure(AuthFailure::R
   AuthFailure failure{.peer = peer_, .reason = reason, .request = command};
   if (!by.empty()) failure.by = by;
   return frontend().failures().Record(failure);
+}
+
+void RespConnection::RecordUnknown(std::string_view command) {
+  if (peer_.verified && token_.empty()) {
+    (void)RecordFailure(AuthFailure::Reason::kCertificate, command,
+                        access_->certificates.NameOf(peer_));
+  } else {
+    (void)RecordFailure(AuthFailure::Reason::kMissing, command);
+  }
 }
 
 std::string RespConnection::LogIn(Arguments arguments) {
@@ -128,7 +138,7 @@ void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) 
   const bool open = word.word == RespWord::kAuth || word.word == RespWord::kHello ||
                     word.word == RespWord::kQuit || word.word == RespWord::kResetConnection;
   if (rights_ == Rights::kNone && !open) {
-    (void)RecordFailure(AuthFailure::Reason::kMissing, word.name);
+    RecordUnknown(word.name);
     return to.Error("NOAUTH Authentication required.");
   }
   const int count = static_cast<int>(arguments.size());

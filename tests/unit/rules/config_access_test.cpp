@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit/rules/config_folder.hpp"
 #include "unit/rules/config_reading.hpp"
+#include "unit/rules/self_signed.hpp"
 
 namespace tidegate {
 namespace {
@@ -101,7 +102,7 @@ TEST_F(Tokens, AreNeverShown) {
 
 TEST(Access, IsAMapOfTokens) {
   const BadCase cases[] = {
-      {"access: {}\n", "1:9: error: access: needs `tokens`, as in `tokens: file:PATH`"},
+      {"access: {}\n", "1:9: error: access: needs `tokens`, as in `tokens: file:PATH`, or `certi"},
       {"access: s3cret\n", "1:9: error: access: should be a map with keys such as `tokens`"},
       {"access: { token: x }\n", "1:11: error: access: unknown key `token`; did you mean `tokens`"},
       {"access: { tokens: [a] }\n", "1:19: error: access.tokens: should be a text, but is a list"},
@@ -109,6 +110,99 @@ TEST(Access, IsAMapOfTokens) {
        "1:19: error: access.tokens: there is no file `/nonexistent/absent`"},
   };
   for (const BadCase& bad : cases) ExpectTold(bad);
+}
+
+// --- Certificates -------------------------------------------------------------------
+
+class AccessCertificates : public ConfigFolder {
+ protected:
+  using Field = CertificateSpec::Field;
+
+  void SetUp() override {
+    ConfigFolder::SetUp();
+    const SelfSigned mine;
+    Write("c.pem", mine.Certificate());
+    Write("k.pem", mine.Key());
+  }
+  /// A configuration whose admin listener asks for certificates. The list begins in line 2.
+  static std::string Yaml(const std::string& list, const std::string& client_ca = "file:c.pem") {
+    std::string yaml = "access: { certificates:\n" + list + " }\n";
+    yaml +=
+        "listen: { admin: { address: '0.0.0.0:9180', tls: { certificates: [ { certificate: "
+        "'file:c.pem', key: 'file:k.pem' } ]";
+    if (!client_ca.empty()) yaml += ", client_ca: '" + client_ca + "'";
+    return yaml + " } } }\n";
+  }
+  std::string ToldOf(const std::string& list) const {
+    const ConfigReading reading = Read(Yaml(list), folder_);
+    EXPECT_FALSE(reading.config) << list;
+    return "\n" + Told(reading);
+  }
+};
+
+TEST_F(AccessCertificates, AreNamedBySubjectUriOrDnsName) {
+  const std::string list = R"([ { name: ops, subject: "CN=ops,O=Example\\, Inc." },)"
+                           R"( { name: billing, uri: spiffe://example.org/billing, may: ask },)"
+                           R"( { name: ci.1, dns: CI.example.org, may: all } ])";
+  EXPECT_THAT(
+      Good(Yaml(list), folder_).access.certificates,
+      ElementsAre(
+          CertificateSpec{"ops", Field::kSubject, "CN=ops,O=Example\\, Inc.", May::kAll},
+          CertificateSpec{"billing", Field::kUri, "spiffe://example.org/billing", May::kAsk},
+          CertificateSpec{"ci.1", Field::kDns, "ci.example.org", May::kAll}));
+}
+
+TEST_F(AccessCertificates, AreRefusedWithTheirPlace) {
+  const std::string first = "access.certificates[0]";
+  const struct {
+    std::string list;
+    std::string told;
+  } cases[] = {
+      {"[]", "2:1: error: access.certificates: names no certificate, so that none would have"},
+      {"x", "2:1: error: access.certificates: should be a list"},
+      {"[ { subject: CN=a } ]", "2:3: error: " + first + ": needs a `name`"},
+      {"[ { name: a } ]", "2:3: error: " + first + ": needs exactly one of `subject`, `uri` and"},
+      {"[ { name: a, dns: b, uri: 'c://d' } ]", "2:3: error: " + first + ": needs exactly one of"},
+      {"[ { name: 'a b', dns: b } ]", "2:11: error: " + first + ".name: should have 1 to 64"},
+      {"[ { name: a, dns: b, may: write } ]",
+       "2:27: error: " + first + ".may: should be `ask` or `all`"},
+      {"[ { name: a, subject: ops } ]", "2:23: error: " + first + ".subject: should be the subj"},
+      {"[ { name: a, subject: '/CN=ops' } ]", "2:23: error: " + first + ".subject: should be the"},
+      {"[ { name: a, subject: 'CN = ops' } ]", "2:23: error: " + first + ".subject: should be the"},
+      {"[ { name: a, subject: 'CN=ops, O=x' } ]", "2:23: error: " + first + ".subject: should be"},
+      {"[ { name: a, subject: 'subject=CN=ops' } ]", "2:23: error: " + first + ".subject: should"},
+      {"[ { name: a, subject: 'CN=\xc3\xa4' } ]", "2:23: error: " + first + ".subject: should be"},
+      {"[ { name: a, subject: 'CN=" + std::string(250, 'x') + "' } ]",
+       "2:23: error: " + first + ".subject: has more than 252 bytes"},
+      {"[ { name: a, uri: example.org } ]", "2:19: error: " + first + ".uri: should be a URI"},
+      {"[ { name: a, dns: '' } ]", "2:19: error: " + first + ".dns: should be a DNS name"},
+      {"[ { name: a, dns: b },\n{ name: a, dns: c } ]",
+       "3:1: error: access.certificates[1]: `a` is the name of two certificates; the first is on "
+       "line 2"},
+      {"[ { name: a, dns: b },\n{ name: c, dns: B } ]",
+       "3:1: error: access.certificates[1]: `b` is listed already, on line 2"},
+  };
+  for (const auto& [list, told] : cases) {
+    EXPECT_THAT(ToldOf(list), HasSubstr("\n" + told)) << list;
+  }
+}
+
+TEST_F(AccessCertificates, NeedAListenerThatAsksForThem) {
+  const std::string list = "[ { name: a, dns: b } ]";
+  EXPECT_THAT(Told(Read(Yaml(list, ""), folder_)),
+              HasSubstr("2:1: error: access.certificates: has no effect: no listener asks its "
+                        "callers for certificates; set `client_ca`"));
+}
+
+/// A list of certificates is nothing that callers of a listener without TLS could present.
+TEST_F(AccessCertificates, AreNoTokens) {
+  const std::string yaml = Yaml("[ { name: a, dns: b } ]");
+  const std::string api = "api: { address: '127.0.0.1:8081', auth: required }, admin:";
+  std::string with_api = yaml;
+  with_api.replace(with_api.find("admin:"), 6, api);
+  EXPECT_THAT(Told(Read(with_api, folder_)),
+              HasSubstr("error: listen.api.auth: there is nothing to know callers by"));
+  EXPECT_TRUE(Read(yaml, folder_).config) << Told(Read(yaml, folder_));
 }
 
 }  // namespace

@@ -322,7 +322,8 @@ TEST(BadConfig, LimitsAndBursts) {
       {"limit: 5/s\n    max_debt: -1", "5:15: error: rules[0].max_debt: should be between 0 and"},
       {"limit: 5/s\n    max_debt: 10x", "5:15: error: rules[0].max_debt: should be a whole number"},
       {"limit: 5/s\n    algorithm: concurrency\n    max_debt: 5",
-       "6:15: error: rules[0].max_debt: `concurrency` has no debits, so nothing can be owed; remove"},
+       "6:15: error: rules[0].max_debt: `concurrency` has no debits, so nothing can be owed; "
+       "remove"},
       {"limit: 5/s\n    ceiling: 5", "5:14: error: rules[0].ceiling: only `sliding_log` and"},
   };
   for (const auto& [lines, told] : cases) ExpectTold({Rule(lines), told});
