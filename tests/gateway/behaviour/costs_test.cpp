@@ -83,12 +83,16 @@ TEST_F(CostsTest, DebtMakesTheNextOneWait) {
   EXPECT_EQ(Ask().status, 200);
 }
 
-TEST_F(CostsTest, AHugeCostIsTheMostThatCanBeChargedAndNoOverflow) {
+/// The default bound on debts is 10 times the limit, here 1,000 units.
+TEST_F(CostsTest, AHugeCostBlocksForABoundedTime) {
   answer_ = Http("200 OK", "X-Tokens-Used: 99999999999999999999999\r\n");
   EXPECT_EQ(Ask().status, 200);
   ASSERT_TRUE(BecomesLeft(0));
-  gate_.Advance(3600s);
+  EXPECT_EQ(Ask().Json().at("retry_after_ms"), 10'010) << "1,000 owed and 1 to go, at 100 a second";
+  gate_.Advance(10'009ms);
   EXPECT_EQ(Ask().status, 429);
+  gate_.Advance(1ms);
+  EXPECT_EQ(Ask().status, 200);
 }
 
 TEST_F(CostsTest, ADeniedRequestCostsNothing) {

@@ -94,6 +94,28 @@ TEST_P(TlsRevocationTest, TicketsDoNotOutliveAReload) {
   }
 }
 
+/// Shown with a client without a certificate, since one with a certificate is refused anyway.
+TEST_P(TlsRevocationTest, TicketsAreIgnoredWhenACrlHasExpired) {
+  for (const auto validity : {Authority::Validity::kNow, Authority::Validity::kOver}) {
+    Service service(
+        AllDoorsTls(WithCrl(Ours().Crl({}, validity), Clients::kOptional), upstream_.url()));
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+      TlsOptions options{.least = version, .most = version};
+      for (const bool again : {false, true}) {
+        TlsStream stream(At(service, GetParam()), options);
+        ASSERT_TRUE(stream.shaken()) << stream.problem();
+        EXPECT_EQ(stream.resumed(), again && validity == Authority::Validity::kNow) << version;
+        std::string answer;
+        stream.Send(GetParam() == Door::kResp  ? RespCommand({"PING"})
+                    : GetParam() == Door::kApi ? Get("/openapi.json")
+                                               : Get("/healthz"));
+        EXPECT_EQ(stream.Receive(answer), Stream::Got::kBytes) << stream.problem();
+        options.ticket = stream.ticket();
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Doors, TlsRevocationTest, testing::ValuesIn(kDoors),
                          [](const auto& of) { return std::string(Name(of.param)); });
 
