@@ -118,7 +118,8 @@ std::vector<CertificateSpec> ReadAccessCertificates(const ConfigValue& value) {
     CertificateDraft draft;
     ReadSection(item, kCertificateKeys, draft);
     if (!item.is_map()) return;
-    if (!draft.has_name) item.Error("needs a `name`, which stands for the certificate in logs");
+    if (!draft.has_name)
+      item.Error("needs a `name`, which identifies the certificate in the audit");
     if (draft.fields != 1) {
       item.Error("needs exactly one of `subject`, `uri` and `dns`, by which it is recognized");
     }

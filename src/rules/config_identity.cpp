@@ -100,8 +100,8 @@ void ReadJwt(const ConfigValue& value, Config::Identity& identity) {
         "needs exactly one of `secret` (HS256 and such), `public_key` (RS256, ES256 and such) or "
         "`unverified: true` (believe every token)");
   }
-  // Whoever writes a token that nobody verifies also writes its `exp`, so that to require one would
-  // protect nothing.
+  // A client that could forge a token that nobody verifies could forge its `exp` too, so requiring
+  // one would protect nothing.
   draft.jwt.require_exp = draft.require_exp.value_or(!draft.jwt.unverified);
   identity.jwt = std::move(draft.jwt);
 }
