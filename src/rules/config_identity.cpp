@@ -49,7 +49,7 @@ struct JwtDraft {
 
 void ReadPublicKey(const ConfigValue& value, JwtDraft& draft) {
   ++draft.keys;
-  const auto pem = value.Secret(0);
+  const auto pem = value.Secret(0, kMaxSecretFile, Secrecy::kPublic);
   if (!pem) return;
   if (pem->find("PRIVATE KEY") != std::string::npos) {
     return value.Error("holds a private key; give the public one only");

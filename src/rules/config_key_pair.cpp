@@ -7,7 +7,7 @@
 namespace tidegate {
 
 std::string ReadCertificates(const ConfigValue& value) {
-  auto pem = value.Secret(0, kMaxBundleFile);
+  auto pem = value.Secret(0, kMaxBundleFile, Secrecy::kPublic);
   if (!pem) return {};
   if (const auto count = CountCertificates(*pem); !count) {
     value.Error(count.error().message);

@@ -11,6 +11,7 @@
 #include "rules/config_listen.hpp"
 #include "rules/config_sections.hpp"
 #include "rules/config_warnings.hpp"
+#include "rules/file_permissions.hpp"
 #include "rules/yaml_text.hpp"
 
 namespace tidegate {
@@ -88,6 +89,22 @@ ConfigReading Failure(Problem problem) {
   return reading;
 }
 
+/// The main file, included files and the files that values name.
+std::vector<CheckedFile> FilesToCheck(const MainFile& main, const ConfigDocument& document,
+                                      const ReadContext& context) {
+  std::vector<CheckedFile> files;
+  for (const YamlDocument& document_file : document.files) {
+    const SourceFile file = document_file.root->at.file;
+    const std::string path = file.is_main() ? main.path : std::string{file.path()};
+    if (path.empty()) continue;
+    files.push_back({.path = path,
+                     .secrecy = context.HasInlineSecret(file) ? Secrecy::kSecret : Secrecy::kPublic,
+                     .at = {.file = file}});
+  }
+  files.insert(files.end(), context.value_files().begin(), context.value_files().end());
+  return files;
+}
+
 ConfigReading Parse(const MainFile& main, const std::string& folder, Environment environment) {
   ReadContext context(environment, folder);
   const ConfigDocument document = ReadConfigDocument(main, context);
@@ -97,7 +114,10 @@ ConfigReading Parse(const MainFile& main, const std::string& folder, Environment
     const Where top;
     ReadSection(ConfigValue(context, *document.root, top), kConfigKeys, draft);
     CheckAcross(draft, context);
-    if (!context.has_errors()) WarnAbout(draft.config, draft.places, context);
+    if (!context.has_errors()) {
+      WarnAbout(draft.config, draft.places, context);
+      WarnAboutPermissions(FilesToCheck(main, document, context), context);
+    }
     if (!context.has_errors()) reading.config = std::move(draft.config);
   }
   reading.problems = context.TakeSorted();

@@ -61,19 +61,31 @@ std::optional<std::string> ConfigValue::Text(std::string_view should_be) const {
   return std::move(expanded->text);
 }
 
-std::optional<std::string> ConfigValue::Secret(std::size_t min_bytes, std::size_t max_file) const {
+void ConfigValue::NoteInlineSecret() const {
+  const std::string& text = node_->text;
+  if (text.empty() || text.starts_with("file:") || text.find("${") != std::string::npos) return;
+  context_->NoteInlineSecret(at().file);
+}
+
+std::optional<std::string> ConfigValue::Secret(std::size_t min_bytes, std::size_t max_file,
+                                               Secrecy secrecy) const {
   // Only what the file itself says decides where to read: a variable's value is never a path.
   const bool from_file = is_scalar() && node_->text.starts_with("file:");
   auto text = Text();
   if (!text) return std::nullopt;
   if (from_file) {
     SecretFile file = ReadSecretFile(text->substr(5), context_->FolderOf(at()), max_file);
-    if (!file.seen.path.empty()) context_->NoteFile(std::move(file.seen));
+    if (!file.seen.path.empty()) {
+      context_->NoteValueFile({file.seen.path, secrecy, at(), where_->Text()});
+      context_->NoteFile(std::move(file.seen));
+    }
     if (!file.content) {
       Error(file.content.error());
       return std::nullopt;
     }
     text = *std::move(file.content);
+  } else if (secrecy == Secrecy::kSecret) {
+    NoteInlineSecret();
   }
   if (text->size() < min_bytes) {
     Error("is too short to be safe: it has " + std::to_string(text->size()) +

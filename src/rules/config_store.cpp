@@ -18,7 +18,7 @@ constexpr std::size_t kMaxPrefix = 64;
 void ReadUrl(const ConfigValue& value, StoreDraft& draft) {
   draft.kind = StoreDraft::Kind::kBad;
   draft.url = value.at();
-  const auto text = value.Secret(0);
+  const auto text = value.Secret(0, kMaxSecretFile, Secrecy::kSecretInFile);
   if (!text) return;
   if (*text == "memory://") {
     draft.kind = StoreDraft::Kind::kMemory;
@@ -32,6 +32,7 @@ void ReadUrl(const ConfigValue& value, StoreDraft& draft) {
   }
   auto url = redis::ParseRedisUrl(*text);
   if (!url) return value.Error(url.error().message);
+  if (!url->password.empty()) value.NoteInlineSecret();
   draft.store.redis = *std::move(url);
   draft.kind = StoreDraft::Kind::kRedis;
 }

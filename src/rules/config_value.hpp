@@ -51,8 +51,12 @@ class ConfigValue {
   /// Any scalar but null, with the environment put in. `example` completes "should be ...".
   [[nodiscard]] std::optional<std::string> Text(std::string_view should_be = "a text") const;
   /// A text, or the content of the file that `file:PATH` names; never shown in a message.
+  /// `secrecy` says how the permissions of the file that has it are checked.
   [[nodiscard]] std::optional<std::string> Secret(std::size_t min_bytes,
-                                                  std::size_t max_file = kMaxSecretFile) const;
+                                                  std::size_t max_file = kMaxSecretFile,
+                                                  Secrecy secrecy = Secrecy::kSecret) const;
+  /// Notes that the file of this value has a secret, unless the value names a file or a variable.
+  void NoteInlineSecret() const;
   /// Plain decimal digits only: `010`, `0x10`, `1_000`, `1e3` and `"10"` are refused.
   [[nodiscard]] std::optional<std::int64_t> Integer(std::int64_t min, std::int64_t max) const;
   [[nodiscard]] std::optional<bool> Bool() const;

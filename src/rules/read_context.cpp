@@ -86,6 +86,10 @@ void ReadContext::NoteFile(FileSeen file) {
   files_.push_back(std::move(file));
 }
 
+bool ReadContext::HasInlineSecret(const SourceFile& file) const {
+  return std::ranges::find(with_secrets_, file) != with_secrets_.end();
+}
+
 Problems ReadContext::TakeSorted() {
   Problems problems = std::move(problems_);
   problems_.clear();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rules/config.hpp"
+#include "rules/file_permissions.hpp"
 
 namespace tidegate {
 
@@ -47,6 +48,15 @@ class ReadContext {
   void NoteFile(FileSeen file);
   [[nodiscard]] std::vector<FileSeen> TakeFiles() noexcept { return std::exchange(files_, {}); }
 
+  /// A file that a value names with `file:`, for the check of its permissions.
+  void NoteValueFile(CheckedFile file) { value_files_.push_back(std::move(file)); }
+  [[nodiscard]] const std::vector<CheckedFile>& value_files() const noexcept {
+    return value_files_;
+  }
+  /// The configuration file `file` has a secret in its text.
+  void NoteInlineSecret(const SourceFile& file) { with_secrets_.push_back(file); }
+  [[nodiscard]] bool HasInlineSecret(const SourceFile& file) const;
+
   [[nodiscard]] bool has_errors() const noexcept { return errors_; }
   /// Nothing more will be told.
   [[nodiscard]] bool full() const noexcept { return problems_.size() >= kMaxProblems; }
@@ -58,6 +68,8 @@ class ReadContext {
   std::string folder_;
   Problems problems_;
   std::vector<FileSeen> files_;
+  std::vector<CheckedFile> value_files_;
+  std::vector<SourceFile> with_secrets_;
   bool errors_ = false;
 };
 
