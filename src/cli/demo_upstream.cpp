@@ -85,11 +85,10 @@ struct DemoUpstream::Impl {
     listener.emplace(reactor, std::move(socket), handler,
                      net::Listener::Options{.limits = {}, .open = &open});
     listener->Start();
-    thread = std::thread([this] { reactor.Run(std::nullopt); });
   }
   ~Impl() {
     reactor.Stop();
-    thread.join();
+    if (thread.joinable()) thread.join();
   }
 
   std::atomic<std::size_t> open{0};
@@ -103,6 +102,10 @@ struct DemoUpstream::Impl {
 
 DemoUpstream::DemoUpstream() : impl_(std::make_unique<Impl>()) {}
 DemoUpstream::~DemoUpstream() = default;
+
+void DemoUpstream::Start() {
+  impl_->thread = std::thread([&reactor = impl_->reactor] { reactor.Run(std::nullopt); });
+}
 
 std::string DemoUpstream::url() const { return "http://" + impl_->endpoint.Text(); }
 

@@ -6,8 +6,8 @@
 
 namespace tidegate::cli {
 
-/// What the demo's gateway stands in front of: a small server of this process, on a free port of
-/// this machine. Tells what it was asked; takes its time for /jobs, and says what /chat cost.
+/// The upstream of the demo's gateway: a small server in this process, on a free loopback port.
+/// Answers with the request that it received; delays /jobs, and reports a cost for /chat.
 class DemoUpstream {
  public:
   DemoUpstream();
@@ -15,6 +15,8 @@ class DemoUpstream {
   DemoUpstream(const DemoUpstream&) = delete;
   DemoUpstream& operator=(const DemoUpstream&) = delete;
 
+  /// Starts its thread. Connections wait until then.
+  void Start();
   [[nodiscard]] std::string url() const;
 
  private:

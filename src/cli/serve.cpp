@@ -18,6 +18,7 @@
 #include "cli/exit.hpp"
 #include "rules/duration.hpp"
 #include "server/config_reloader.hpp"
+#include "server/process_hardening.hpp"
 #include "server/server.hpp"
 #include "telemetry/log.hpp"
 
@@ -248,9 +249,44 @@ void LogStart(const Server& server, const Config& config) {
   }
 }
 
+/// Replaces `process.seccomp` by the variable TIDEGATE_SECCOMP, if it is set. Returns false if its
+/// value is none of off, log, deny and kill.
+bool ApplySeccompVariable(Config::Process& process) {
+  const auto word = ProcessEnvironment("TIDEGATE_SECCOMP");
+  if (!word || word->empty()) return true;
+  const auto mode = SeccompOf(*word);
+  if (mode) {
+    process.seccomp = *mode;
+  } else {
+    Log::Error("invalid environment variable TIDEGATE_SECCOMP: should be off, log, deny or kill",
+               {{"value", *word}});
+  }
+  return mode.has_value();
+}
+
+/// Warns about files that a reload and a log rotation could not open any more.
+void WarnOfLostFiles(const Config& config, const std::vector<FileSeen>& seen) {
+  const std::string user = config.process.user ? config.process.user->text : "root";
+  for (const std::string& file : UnreadableFiles(seen)) {
+    Log::Warning(
+        "the process dropped its privileges and cannot read a file of its configuration "
+        "again: a reload will fail; let the user read it",
+        {{"file", file}, {"user", user}});
+  }
+  const std::string& log = config.access_log.path;
+  const bool is_file = log != "off" && log != "stdout" && log != "stderr";
+  if (!config.listen.gateway.off() && is_file && !CanOpenForAppending(log)) {
+    Log::Warning(
+        "the process dropped its privileges and cannot open the access log again: it will "
+        "not follow log rotation; let the user write the file and its folder",
+        {{"file", log}, {"user", user}});
+  }
+}
+
 }  // namespace
 
 int Serve(const ServeOptions& options) {
+  ForbidNewPrivileges();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);  // Until there is something to reload.
   // What is wrong with the configuration is told in that format too.
@@ -264,6 +300,7 @@ int Serve(const ServeOptions& options) {
     LogProblems(reading.problems, file);
     return kUsage;
   }
+  if (!ApplySeccompVariable(reading.config->process)) return kUsage;
   const std::uint64_t descriptors = RaiseDescriptors();
   // Nobody tries the demo with so many connections.
   if (!options.demo) WarnOfFewDescriptors(descriptors, *reading.config);
@@ -283,9 +320,21 @@ int Serve(const ServeOptions& options) {
   }
   trimmer.Use(**server);
   // Before the threads: they inherit how signals are taken.
+  const std::vector<FileSeen> files = reading.files;
   Control control(context, **server, options, std::move(reading.files), reading.config->limits);
+  if (auto hardened = HardenProcess(reading.config->process); !hardened) {
+    Log::Error(hardened.error().message);
+    return kUsage;
+  }
+  if (upstream) upstream->Start();
   (*server)->Start();
   LogStart(**server, *reading.config);
+  WarnOfLostFiles(*reading.config, files);
+  if (!options.demo && RunsAsRoot()) {
+    Log::Warning(
+        "the process runs as root: set `process.user` to a user without privileges, or start it "
+        "as one");
+  }
   if (options.demo) PrintDemo(**server);
   control.Run();
   (*server)->Stop();

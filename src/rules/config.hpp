@@ -14,6 +14,7 @@
 #include "rules/match_spec.hpp"
 #include "rules/problem.hpp"
 #include "rules/source.hpp"
+#include "rules/system_user.hpp"
 #include "store/redis/redis_url.hpp"
 #include "tidegate/charge.hpp"
 #include "tidegate/quota.hpp"
@@ -184,6 +185,20 @@ struct Config {
     KeyNames key_names = KeyNames::kHashed;
     friend bool operator==(const Metrics&, const Metrics&) = default;
   };
+  /// Privileges of the process that serves.
+  struct Process {
+    /// What happens when a thread makes a system call that is not on the allow-list.
+    enum class Seccomp : std::uint8_t {
+      kOff,   ///< There is no allow-list.
+      kLog,   ///< The call succeeds, and the kernel logs it.
+      kDeny,  ///< The call fails with EPERM.
+      kKill,  ///< The process ends with SIGSYS.
+    };
+    std::optional<SystemUser> user = std::nullopt;  ///< Nothing: the user that started it.
+    Seccomp seccomp = Seccomp::kOff;
+    bool dumpable = false;  ///< Allows core dumps, and debuggers of the same user.
+    friend bool operator==(const Process&, const Process&) = default;
+  };
   /// How the paths of requests are read, by every frontend.
   struct Paths {
     bool ignore_case = false;
@@ -207,6 +222,7 @@ struct Config {
   Limits limits;
   Log log;
   Metrics metrics;
+  Process process;
   std::vector<MatchSpec> deny;
   std::vector<MatchSpec> exempt;
   std::vector<RuleSpec> rules;
@@ -215,6 +231,9 @@ struct Config {
   std::vector<RouteSpec> routes;
   std::vector<UpstreamSpec> upstreams;
 };
+
+/// Returns the value that `word` stands for in `process.seccomp`: off, log, deny or kill.
+[[nodiscard]] std::optional<Config::Process::Seccomp> SeccompOf(std::string_view word) noexcept;
 
 /// What reading a configuration gave. With any error there is no config.
 struct ConfigReading {

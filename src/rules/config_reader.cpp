@@ -17,7 +17,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 20> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 21> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
     {"access", ReadAccess},
@@ -30,6 +30,7 @@ constexpr std::array<ConfigKey<ConfigDraft>, 20> kConfigKeys = {{
     {"limits", ReadLimits},
     {"log", ReadLog},
     {"metrics", ReadMetrics},
+    {"process", ReadProcess},
     {"deny", ReadDeny},
     {"exempt", ReadExempt},
     {"rules", ReadRules},
@@ -178,6 +179,7 @@ std::vector<SectionKeys> KnownKeys() {
   AppendAccessKeys(sections);
   AppendServerKeys(sections);
   AppendMetricsKeys(sections);
+  AppendProcessKeys(sections);
   AppendIdentityKeys(sections);
   AppendMatchKeys(sections);
   AppendRuleKeys(sections);

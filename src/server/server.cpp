@@ -332,6 +332,7 @@ void Server::OnOverrides(const FleetRegister::Delta& delta) {
 // --- Start and stop -----------------------------------------------------------------
 
 void Server::Start() {
+  if (access_log_ != nullptr) access_log_->Start();
   for (const auto& group : groups_) group->Start();
   if (fleet_) fleet_->Start();
   const std::vector<int> cores = Cores();
@@ -340,7 +341,10 @@ void Server::Start() {
     // Threads are pinned only if there is a core for each.
     const std::optional<int> core =
         workers_.size() <= cores.size() ? std::optional(cores[i]) : std::nullopt;
-    worker.thread = std::thread([&worker, core] { worker.reactor.Run(core); });
+    worker.thread = std::thread([&worker, core, started = options_.on_thread_start] {
+      if (started) started();
+      worker.reactor.Run(core);
+    });
   }
 }
 

@@ -45,10 +45,12 @@ class Server {
     /// Called on a reactor's thread when half of many connections of a listener have ended: a
     /// moment later TrimMemory is worth its time.
     std::function<void()> on_subsided = [] {};
+    /// Called first on the thread of each reactor, if it is set.
+    std::function<void()> on_thread_start = {};
   };
 
-  /// Listens, but serves no connection before Start. Returns an Error if it cannot listen on an
-  /// address. Adds problems of the configuration to `problems`.
+  /// Listens, but serves no connection and has no thread before Start. Returns an Error if it
+  /// cannot listen on an address. Adds problems of the configuration to `problems`.
   [[nodiscard]] static Result<std::unique_ptr<Server>> Make(const Config& config,
                                                             const Options& options,
                                                             Problems& problems);

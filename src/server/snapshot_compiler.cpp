@@ -216,6 +216,7 @@ std::vector<std::string> SnapshotCompiler::NeedsRestart(const Config& config) co
   Config::Metrics metrics = config.metrics;
   metrics.key_names = started_with_.metrics.key_names;  // Changes at once.
   if (metrics != started_with_.metrics) changed.emplace_back("metrics");
+  if (config.process != started_with_.process) changed.emplace_back("process");
   if (started_with_.store.redis && config.identity.hmac_key != started_with_.identity.hmac_key) {
     changed.emplace_back("identity.hmac_key");
   }

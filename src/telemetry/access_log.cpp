@@ -35,7 +35,11 @@ Result<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& path) {
 }
 
 AccessLog::AccessLog(std::string path, net::Descriptor file)
-    : path_(std::move(path)), file_(std::move(file)), thread_([this] { Run(); }) {}
+    : path_(std::move(path)), file_(std::move(file)) {}
+
+void AccessLog::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
 
 AccessLog::~AccessLog() {
   {
@@ -43,7 +47,7 @@ AccessLog::~AccessLog() {
     stop_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void AccessLog::Write(std::string_view lines) {

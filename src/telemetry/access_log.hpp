@@ -21,12 +21,16 @@ namespace tidegate {
 /// who is asleep keeps nobody from being served. Thread-safe.
 class AccessLog {
  public:
-  /// `stdout`, `stderr` or a file that is appended to.
+  /// `stdout`, `stderr` or a file that is appended to. Nothing is written before Start.
   [[nodiscard]] static Result<std::unique_ptr<AccessLog>> Open(const std::string& path);
+  /// Writes the lines that wait, if it was started.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
+  /// Starts the thread that writes. Apart from Open, so that privileges can be dropped in between,
+  /// while the process has one thread only.
+  void Start();
   /// Lines, each with its end. Dropped, and counted, while too much is waiting to be written.
   void Write(std::string_view lines);
   /// A file that was moved away is opened anew under its name.

@@ -37,6 +37,7 @@ TEST_F(AccessLogTest, WritesAllInOrderBeforeItEnds) {
   std::string expected;
   {
     auto log = AccessLog::Open(file.string()).value();
+    log->Start();
     for (int i = 0; i < 1000; ++i) {
       const std::string line = "line " + std::to_string(i) + "\n";
       log->Write(line);
@@ -44,13 +45,18 @@ TEST_F(AccessLogTest, WritesAllInOrderBeforeItEnds) {
     }
   }
   EXPECT_EQ(Content(file), expected);
-  { AccessLog::Open(file.string()).value()->Write("more\n"); }
+  {
+    auto log = AccessLog::Open(file.string()).value();
+    log->Start();
+    log->Write("more\n");
+  }
   EXPECT_EQ(Content(file), expected + "more\n");  // Appended.
 }
 
 TEST_F(AccessLogTest, AFileThatWasMovedAwayIsOpenedAnew) {
   const fs::path file = folder_ / "log";
   auto log = AccessLog::Open(file.string()).value();
+  log->Start();
   log->Write("old\n");
   for (int i = 0; i < 5000 && Content(file).empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -68,6 +74,7 @@ TEST_F(AccessLogTest, LosesLinesRatherThanTime) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const net::Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));  // And never reads.
   auto log = AccessLog::Open(pipe.string()).value();
+  log->Start();
   const std::string lines(1 << 20, 'x');
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 40; ++i) log->Write(lines);

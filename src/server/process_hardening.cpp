@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/process_hardening.hpp"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "rules/ticked.hpp"
+#include "server/seccomp_filter.hpp"
+
+namespace tidegate {
+namespace {
+
+std::unexpected<Error> Failed(std::string_view what) {
+  return std::unexpected(
+      Error{ErrorCode::kBadConfig, std::string(what) + ": " + std::strerror(errno)});
+}
+
+std::unexpected<Error> Refused(std::string message) {
+  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(message)});
+}
+
+/// Takes all capabilities out of the bounding set, which limits what executed files can grant.
+/// Needs CAP_SETPCAP; a process without it has nothing to lose but that limit.
+void EmptyBoundingSet() noexcept {
+  for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
+       ++capability) {
+    (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  }
+}
+
+/// Returns whether the calling thread has no capability, now or for programs that it executes.
+Result<bool> HasNoCapabilities() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+  if (syscall(SYS_capget, &header, sets.data()) != 0) return Failed("cannot read capabilities");
+  return std::ranges::all_of(sets, [](const __user_cap_data_struct& set) {
+    return (set.effective | set.permitted | set.inheritable) == 0;
+  });
+}
+
+/// Empties the ambient, inheritable, permitted and effective sets of the calling thread.
+Result<void> EmptyCapabilities() {
+  // Kernels before 4.3 have no ambient set.
+  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
+    return Failed("cannot clear the ambient capabilities");
+  }
+  // A supervisor that started the process without capabilities may forbid the call that drops them.
+  auto empty = HasNoCapabilities();
+  if (!empty) return std::unexpected(std::move(empty.error()));
+  if (*empty) return {};
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  const std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
+  if (syscall(SYS_capset, &header, none.data()) != 0) return Failed("cannot drop capabilities");
+  empty = HasNoCapabilities();
+  if (empty && !*empty) {
+    return Refused("the process still has capabilities after it dropped them");
+  }
+  return {};
+}
+
+/// Checks that the switch is complete, and that it cannot be undone.
+Result<void> VerifySwitch(const SystemUser& user) {
+  std::array<uid_t, 3> uids{};
+  std::array<gid_t, 3> gids{};
+  if (getresuid(&uids[0], &uids[1], &uids[2]) != 0 ||
+      getresgid(&gids[0], &gids[1], &gids[2]) != 0) {
+    return Failed("cannot read the user of the process");
+  }
+  for (std::size_t i = 0; i < uids.size(); ++i) {
+    if (uids[i] != user.uid || gids[i] != user.gid) {
+      return Refused("the process is not user " + Ticked(user.text) + " after the switch");
+    }
+  }
+  if (setresuid(0, 0, 0) == 0 || seteuid(0) == 0) {
+    return Refused("the process could become root again after the switch to " + Ticked(user.text));
+  }
+  // Members of group 0 may become it again.
+  if (user.gid != 0 && (setresgid(0, 0, 0) == 0 || setegid(0) == 0)) {
+    return Refused("the process could join group 0 again after the switch to " + Ticked(user.text));
+  }
+  return {};
+}
+
+Result<void> SwitchTo(const SystemUser& user) {
+  if (geteuid() != 0) {
+    if (geteuid() == user.uid && getegid() == user.gid) return {};
+    return Refused("cannot switch to process.user " + Ticked(user.text) +
+                   ": only root can, and the process runs as user " + std::to_string(geteuid()) +
+                   "; start it as root or as that user, or remove `process.user`");
+  }
+  const bool all_groups = user.groups == SystemUser::Groups::kOfUser && !user.name.empty();
+  if ((all_groups ? initgroups(user.name.c_str(), user.gid) : setgroups(1, &user.gid)) != 0) {
+    return Failed("cannot set the groups of user " + Ticked(user.text));
+  }
+  if (setresgid(user.gid, user.gid, user.gid) != 0) {
+    return Failed("cannot switch to the group of process.user " + Ticked(user.text));
+  }
+  if (setresuid(user.uid, user.uid, user.uid) != 0) {
+    return Failed("cannot switch to process.user " + Ticked(user.text));
+  }
+  return VerifySwitch(user);
+}
+
+}  // namespace
+
+void ForbidNewPrivileges() noexcept { (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
+
+Result<void> HardenProcess(const Config::Process& process) {
+  // Before the switch, which takes the capability that it needs.
+  EmptyBoundingSet();
+  if (process.user) {
+    if (auto switched = SwitchTo(*process.user); !switched) return switched;
+  }
+  if (auto emptied = EmptyCapabilities(); !emptied) return emptied;
+  // After the switch, which makes a process undumpable.
+  if (prctl(PR_SET_DUMPABLE, process.dumpable ? 1 : 0, 0, 0, 0) != 0) {
+    return Failed("cannot make the process undumpable");
+  }
+  return InstallAllowList(process.seccomp, FilteredThreads::kAll);
+}
+
+std::vector<std::string> UnreadableFiles(const std::vector<FileSeen>& seen) {
+  std::vector<std::string> unreadable;
+  for (const FileSeen& file : seen) {
+    if (!file.is_pattern && access(file.path.c_str(), R_OK) != 0) unreadable.push_back(file.path);
+  }
+  return unreadable;
+}
+
+bool CanOpenForAppending(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return true;  // Pipes are not rotated.
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return access(path.c_str(), W_OK) == 0 &&
+         access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
+}
+
+bool RunsAsRoot() noexcept { return geteuid() == 0; }
+
+}  // namespace tidegate
