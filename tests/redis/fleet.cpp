@@ -128,8 +128,10 @@ void Node::Start() {
                         << "\", admin: { address: \"127.0.0.1:" << admin_ << '"'
                         << (asks ? ", auth: required }" : " }")
                         << (resp_ == 0 ? "" : door("resp", resp_))
-                        << (doors_.gateway == 0 ? "" : door("gateway", doors_.gateway)) << "}\n"
-                        << yaml_;
+                        << (doors_.gateway == 0 ? "" : door("gateway", doors_.gateway))
+                        << "}\n"
+                        // Only root may count the descriptors of an undumpable process.
+                        << (geteuid() == 0 ? "" : "process: {dumpable: true}\n") << yaml_;
   // What it said in an earlier life must not be taken for this one's.
   fs::remove(log);
   ended_ = 0;

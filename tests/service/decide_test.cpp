@@ -7,6 +7,7 @@
 #include <set>
 
 #include "service/fixture.hpp"
+#include "service/sandbox.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -245,7 +246,9 @@ TEST(PublicTest, QuotaIsGivenBackOnLoopbackOnly) {
   config.listen.api = "0.0.0.0:0";
   Problems problems;
   ManualClock clock;
-  auto server = Server::Make(config, {.threads = 1, .clock = &clock, .version = ""}, problems);
+  auto server = Server::Make(
+      config, {.threads = 1, .clock = &clock, .version = "", .on_thread_start = SandboxedThread()},
+      problems);
   ASSERT_TRUE(server.has_value());
   (*server)->Start();
   HttpClient client(

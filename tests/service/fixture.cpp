@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "rules/request_view.hpp"
+#include "service/sandbox.hpp"
 
 namespace tidegate::service {
 
@@ -129,8 +130,12 @@ Config Service::ConfigOf(std::string_view yaml) {
 
 Service::Service(const Config& config, int threads) {
   Problems problems;
-  auto server =
-      Server::Make(config, {.threads = threads, .clock = &clock_, .version = "test"}, problems);
+  auto server = Server::Make(config,
+                             {.threads = threads,
+                              .clock = &clock_,
+                              .version = "test",
+                              .on_thread_start = SandboxedThread()},
+                             problems);
   server_ = std::move(server.value());
   server_->Start();
 }

@@ -12,6 +12,7 @@
 #include "server/config_watch.hpp"
 #include "server/server.hpp"
 #include "service/late_support.hpp"
+#include "service/sandbox.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -30,8 +31,10 @@ Config ConfigOf(int limit) {
 // For ThreadSanitizer: everything at once.
 TEST(Server, ReloadDrainAndStopUnderLoad) {
   Problems problems;
-  auto server =
-      Server::Make(ConfigOf(10), {.threads = 3, .clock = nullptr, .version = "x"}, problems);
+  auto server = Server::Make(
+      ConfigOf(10),
+      {.threads = 3, .clock = nullptr, .version = "x", .on_thread_start = SandboxedThread()},
+      problems);
   ASSERT_TRUE(server);
   (*server)->Start();
   const std::uint16_t api = (*server)->api().port();

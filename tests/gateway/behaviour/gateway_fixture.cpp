@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "service/sandbox.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -81,7 +82,11 @@ Config Gate::ConfigOf(std::string_view yaml) {
 Gate::Gate(std::string_view yaml, int threads) {
   Problems problems;
   auto server = Server::Make(ConfigOf(yaml),
-                             {.threads = threads, .clock = &clock_, .version = "test"}, problems);
+                             {.threads = threads,
+                              .clock = &clock_,
+                              .version = "test",
+                              .on_thread_start = service::SandboxedThread()},
+                             problems);
   EXPECT_TRUE(server.has_value());
   server_ = std::move(server.value());
   server_->Start();

@@ -14,6 +14,7 @@
 #include "service/admin_openapi/admin_document.hpp"
 #include "service/openapi/document.hpp"
 #include "service/openapi/json_schema.hpp"
+#include "service/sandbox.hpp"
 
 namespace tidegate::openapi_test {
 namespace {
@@ -31,9 +32,13 @@ class Demo {
     config.listen = {.api = "127.0.0.1:0", .admin = "127.0.0.1:0"};
     config.store.max_keys = 1000;
     config.identity.hmac_key = std::string(32, 'k');
-    server_ =
-        Server::Make(config, {.threads = 1, .clock = &clock_, .version = "test"}, reading.problems)
-            .value();
+    server_ = Server::Make(config,
+                           {.threads = 1,
+                            .clock = &clock_,
+                            .version = "test",
+                            .on_thread_start = service::SandboxedThread()},
+                           reading.problems)
+                  .value();
     server_->Start();
   }
 

@@ -11,6 +11,7 @@
 #include "service/openapi/client.hpp"
 #include "service/openapi/document.hpp"
 #include "service/openapi/json_schema.hpp"
+#include "service/sandbox.hpp"
 
 namespace tidegate::openapi_test {
 namespace {
@@ -27,9 +28,13 @@ class Service {
     config.listen = {.api = "127.0.0.1:0", .admin = ""};
     config.store.max_keys = 1000;
     if (change != nullptr) change(config);
-    server_ =
-        Server::Make(config, {.threads = 1, .clock = &clock_, .version = "test"}, reading.problems)
-            .value();
+    server_ = Server::Make(config,
+                           {.threads = 1,
+                            .clock = &clock_,
+                            .version = "test",
+                            .on_thread_start = service::SandboxedThread()},
+                           reading.problems)
+                  .value();
     server_->Start();
   }
 
