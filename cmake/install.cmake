@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the library, its headers, a CMake package and a pkg-config file.
+# `cmake --install`: the library, its headers, a CMake package and a pkg-config file; the binary and
+# its unit of systemd.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tidegate)
@@ -10,6 +11,13 @@ install(TARGETS tidegate tidegate_headers EXPORT tidegate_targets
 install(EXPORT tidegate_targets NAMESPACE tidegate:: DESTINATION ${package_dir})
 if(TIDEGATE_CLI)
   install(TARGETS tidegate_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # systemd looks there below /usr and /usr/local. The unit names the binary by its full path.
+  file(READ ${PROJECT_SOURCE_DIR}/deploy/systemd/tidegate.service unit)
+  string(REPLACE "ExecStart=/usr/local/bin/" "ExecStart=${CMAKE_INSTALL_FULL_BINDIR}/" unit "${unit}")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tidegate.service CONTENT "${unit}" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/deploy/systemd/tidegate.service)
+  install(FILES ${PROJECT_BINARY_DIR}/tidegate.service DESTINATION lib/systemd/system)
 endif()
 
 configure_package_config_file(cmake/tidegate-config.cmake.in tidegate-config.cmake

@@ -17,6 +17,11 @@ file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
+file(STRINGS ${prefix}/lib/systemd/system/tidegate.service start REGEX "^ExecStart=/.*/tidegate serve ")
+if(NOT start)
+  message(FATAL_ERROR "the installed unit of systemd does not start the binary by its full path")
+endif()
+
 if(WAY STREQUAL "cmake")
   run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${EXAMPLE} -B ${WORK}/build
       -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX}
