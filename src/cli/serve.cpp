@@ -249,24 +249,27 @@ void LogStart(const Server& server, const Config& config) {
   }
 }
 
-/// Replaces `process.seccomp` by the variable TIDEGATE_SECCOMP, if it is set. Returns false if its
-/// value is none of off, log, deny and kill.
-bool ApplySeccompVariable(Config::Process& process) {
+/// Returns `configured` with the value of the variable TIDEGATE_SECCOMP, if it is set, in place of
+/// `process.seccomp`; nothing, with an error in the log, if that is not a value of it.
+std::optional<Config::Process> WithSeccompVariable(const Config::Process& configured) {
   const auto word = ProcessEnvironment("TIDEGATE_SECCOMP");
-  if (!word || word->empty()) return true;
+  if (!word || word->empty()) return configured;
   const auto mode = SeccompOf(*word);
-  if (mode) {
-    process.seccomp = *mode;
-  } else {
+  if (!mode) {
     Log::Error("invalid environment variable TIDEGATE_SECCOMP: should be off, log, deny or kill",
                {{"value", *word}});
+    return std::nullopt;
   }
-  return mode.has_value();
+  Config::Process process = configured;
+  process.seccomp = *mode;
+  return process;
 }
 
 /// Warns about files that a reload and a log rotation could not open any more.
 void WarnOfLostFiles(const Config& config, const std::vector<FileSeen>& seen) {
-  const std::string user = config.process.user ? config.process.user->text : "root";
+  const std::string user = config.process.user ? config.process.user->text
+                           : RunsAsRoot()      ? "root"
+                                               : "unchanged";
   for (const std::string& file : UnreadableFiles(seen)) {
     Log::Warning(
         "the process dropped its privileges and cannot read a file of its configuration "
@@ -300,7 +303,8 @@ int Serve(const ServeOptions& options) {
     LogProblems(reading.problems, file);
     return kUsage;
   }
-  if (!ApplySeccompVariable(reading.config->process)) return kUsage;
+  const auto process = WithSeccompVariable(reading.config->process);
+  if (!process) return kUsage;
   const std::uint64_t descriptors = RaiseDescriptors();
   // Nobody tries the demo with so many connections.
   if (!options.demo) WarnOfFewDescriptors(descriptors, *reading.config);
@@ -322,7 +326,7 @@ int Serve(const ServeOptions& options) {
   // Before the threads: they inherit how signals are taken.
   const std::vector<FileSeen> files = reading.files;
   Control control(context, **server, options, std::move(reading.files), reading.config->limits);
-  if (auto hardened = HardenProcess(reading.config->process); !hardened) {
+  if (auto hardened = HardenProcess(*process); !hardened) {
     Log::Error(hardened.error().message);
     return kUsage;
   }

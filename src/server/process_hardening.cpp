@@ -110,7 +110,7 @@ Result<void> SwitchTo(const SystemUser& user) {
   if (setresuid(user.uid, user.uid, user.uid) != 0) {
     return Failed("cannot switch to process.user " + Ticked(user.text));
   }
-  return VerifySwitch(user);
+  return {};
 }
 
 }  // namespace
@@ -124,6 +124,10 @@ Result<void> HardenProcess(const Config::Process& process) {
     if (auto switched = SwitchTo(*process.user); !switched) return switched;
   }
   if (auto emptied = EmptyCapabilities(); !emptied) return emptied;
+  // Only now: the kernel can be told to keep capabilities in a switch.
+  if (process.user) {
+    if (auto verified = VerifySwitch(*process.user); !verified) return verified;
+  }
   // After the switch, which makes a process undumpable.
   if (prctl(PR_SET_DUMPABLE, process.dumpable ? 1 : 0, 0, 0, 0) != 0) {
     return Failed("cannot make the process undumpable");

@@ -103,7 +103,7 @@ constexpr std::array kCheckedCalls = std::to_array<CheckedCall>({
 
 constexpr std::uint32_t LowerHalf(unsigned argument) noexcept {
   static_assert(std::endian::native == std::endian::little);
-  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + argument * 8);
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + std::size_t{8} * argument);
 }
 constexpr std::uint32_t UpperHalf(unsigned argument) noexcept { return LowerHalf(argument) + 4; }
 

@@ -250,6 +250,9 @@ TEST_F(HardeningTest, EnvironmentOverridesTheAllowList) {
   (void)server.Admin();
   const std::string status = ContentOf("/proc/" + std::to_string(server.pid()) + "/status");
   EXPECT_THAT(status, HasSubstr("Seccomp:\t2\n"));
+  server.Signal(SIGHUP);
+  EXPECT_TRUE(server.SaysSoon("why=SIGHUP")) << server.Said();
+  EXPECT_THAT(server.Said(), Not(HasSubstr("restart required")));
   ServerProcess wrong(yaml, {"TIDEGATE_SECCOMP=on"});
   const int ended = wrong.Wait();
   EXPECT_TRUE(WIFEXITED(ended) && WEXITSTATUS(ended) == 2) << ended;
