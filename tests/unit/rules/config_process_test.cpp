@@ -6,7 +6,6 @@ namespace tidegate {
 namespace {
 
 using Seccomp = Config::Process::Seccomp;
-using testing::HasSubstr;
 
 TEST(ConfigProcess, DefaultsKeepTheUserAndAllSystemCalls) {
   const Config::Process process = Good("rules: []\n").process;
