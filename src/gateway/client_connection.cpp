@@ -336,7 +336,9 @@ void ClientConnection::Settle() {
         Refuse({503, "requests in progress use all of limits.buffer_bytes: try again soon"});
         return Settle();
       }
-      Kind kind = draining_ ? Kind::kLinger : silent_ ? listener_.options().silent_deadline : Kind::kIdle;
+      Kind kind = draining_ ? Kind::kLinger
+                  : silent_ ? listener_.options().silent_deadline
+                            : Kind::kIdle;
       if (!channel_.input().empty()) kind = Kind::kHeader;
       // What has begun behind an answered request has a deadline of its own.
       if (kind != armed_ || (active_ && kind == Kind::kHeader)) Arm(kind);

@@ -447,7 +447,9 @@ void HttpConnection::Settle() {
   if (state_ == State::kClosed || sending()) return;
   switch (state_) {
     case State::kReading: {
-      Kind kind = draining_ ? Kind::kLinger : silent_ ? listener_.options().silent_deadline : Kind::kIdle;
+      Kind kind = draining_ ? Kind::kLinger
+                  : silent_ ? listener_.options().silent_deadline
+                            : Kind::kIdle;
       if (exchange_ != nullptr) {
         kind = Kind::kBody;
       } else if (begin_ != end_) {

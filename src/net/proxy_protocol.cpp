@@ -16,7 +16,7 @@ using Verdict = ProxyHeader::Verdict;
 constexpr std::string_view kStrange = "the connection does not begin with a PROXY protocol header";
 
 ProxyHeader More() noexcept { return {}; }
-ProxyHeader Bad(std::string_view problem) noexcept {
+ProxyHeader Malformed(std::string_view problem) noexcept {
   return {.verdict = Verdict::kBad, .size = 0, .source = std::nullopt, .problem = problem};
 }
 ProxyHeader Done(std::size_t size, const std::optional<Peer>& source) noexcept {
@@ -120,7 +120,7 @@ ProxyHeader ReadAddresses(std::string_view line, std::size_t at, const Family& f
   words.LineFeed();
   if (words.verdict() == Verdict::kMore) return More();
   if (words.verdict() == Verdict::kBad) {
-    return Bad(
+    return Malformed(
         "the PROXY protocol header is not two addresses of its family, two ports, one space before "
         "each, and CRLF");
   }
@@ -131,18 +131,18 @@ ProxyHeader ReadAddresses(std::string_view line, std::size_t at, const Family& f
 /// Whatever stands behind UNKNOWN is skipped.
 ProxyHeader SkipUnknown(std::string_view line, std::size_t at) noexcept {
   if (at == line.size()) return More();
-  if (line[at] != ' ' && line[at] != '\r') return Bad(kStrange);
+  if (line[at] != ' ' && line[at] != '\r') return Malformed(kStrange);
   const std::size_t end = line.find_first_of("\r\n", at);
   if (end == std::string_view::npos) return More();
   if (line[end] == '\r' && end + 1 == line.size()) return More();
   if (line.substr(end, 2) != "\r\n") {
-    return Bad("the line of the PROXY protocol header does not end with CRLF");
+    return Malformed("the line of the PROXY protocol header does not end with CRLF");
   }
   return Done(end + 2, std::nullopt);
 }
 
 ProxyHeader ReadLine(std::string_view line) noexcept {
-  if (!Begins(line, kLineStart)) return Bad(kStrange);
+  if (!Begins(line, kLineStart)) return Malformed(kStrange);
   if (line.size() <= kLineStart.size()) return More();
   const std::string_view rest = line.substr(kLineStart.size());
   for (const Family& family : kFamilies) {
@@ -151,7 +151,7 @@ ProxyHeader ReadLine(std::string_view line) noexcept {
     return ReadAddresses(line, kLineStart.size() + family.word.size(), family);
   }
   if (!Begins(rest, kUnknown)) {
-    return Bad("the PROXY protocol header names neither TCP4 nor TCP6 nor UNKNOWN");
+    return Malformed("the PROXY protocol header names neither TCP4 nor TCP6 nor UNKNOWN");
   }
   if (rest.size() < kUnknown.size()) return More();
   return SkipUnknown(line, kLineStart.size() + kUnknown.size());
@@ -170,29 +170,29 @@ constexpr unsigned kTcp6 = 0x21;
 constexpr std::array<std::size_t, 4> kAddressBytes = {0, 12, 36, 216};
 
 ProxyHeader ReadBinary(std::string_view bytes) noexcept {
-  if (!Begins(bytes, kSignature)) return Bad(kStrange);
+  if (!Begins(bytes, kSignature)) return Malformed(kStrange);
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   const std::size_t size = bytes.size();
   if (size <= 12) return More();
-  if (data[12] >> 4 != 2) return Bad("the PROXY protocol header has another version than 1 and 2");
+  if (data[12] >> 4 != 2) return Malformed("the PROXY protocol header has another version than 1 and 2");
   const unsigned command = data[12] & 0xf;
   if (command > kProxy) {
-    return Bad("the PROXY protocol header has a command other than LOCAL and PROXY");
+    return Malformed("the PROXY protocol header has a command other than LOCAL and PROXY");
   }
   if (size <= 13) return More();
   // With LOCAL, a family means nothing, whatever it is.
   const unsigned family = command == kLocal ? 0 : data[13];
   if (family >> 4 >= kAddressBytes.size() || (family & 0xf) > 2) {
-    return Bad("the PROXY protocol header has an unknown family or transport");
+    return Malformed("the PROXY protocol header has an unknown family or transport");
   }
   if (size <= 14) return More();
   const std::size_t length = data[14] * 256u + (size > 15 ? data[15] : 0u);  // At least.
   if (length > kMaxProxyHeader - kFixed) {
-    return Bad("the PROXY protocol header is longer than 4096 bytes");
+    return Malformed("the PROXY protocol header is longer than 4096 bytes");
   }
   if (size <= 15) return More();
   if (length < kAddressBytes[family >> 4]) {
-    return Bad("the PROXY protocol header is too short for the addresses of its family");
+    return Malformed("the PROXY protocol header is too short for the addresses of its family");
   }
   if (size < kFixed + length) return More();
   // Source, destination, then their ports.
@@ -212,7 +212,7 @@ ProxyHeader ParseProxyHeader(std::string_view bytes) noexcept {
   if (bytes[0] == kSignature[0]) return ReadBinary(bytes);
   const ProxyHeader header = ReadLine(bytes.substr(0, kMaxLine));
   if (header.verdict == Verdict::kMore && bytes.size() >= kMaxLine) {
-    return Bad("the line of the PROXY protocol header is longer than 107 bytes");
+    return Malformed("the line of the PROXY protocol header is longer than 107 bytes");
   }
   return header;
 }

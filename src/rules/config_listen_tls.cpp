@@ -52,7 +52,7 @@ void ReadPairs(const ConfigValue& value, TlsDraft& draft) {
 
 void ReadClientCrl(const ConfigValue& value, TlsDraft& draft) {
   draft.client_crl = &value.node();
-  auto pem = value.Secret(0, kMaxBundleFile);
+  auto pem = value.Secret(0, kMaxBundleFile, Secrecy::kPublic);
   if (!pem) return;
   if (const auto valid = CheckCrls(*pem); !valid) return value.Error(valid.error().message);
   if (const auto dated = CrlOutOfDate(*pem)) value.Warning(*dated);

@@ -428,7 +428,8 @@ TEST(ShedTest, ConnectionsBeyondTheLimitAreToldToComeBack) {
   EXPECT_GE(std::stoi("0" + shed.Field("Retry-After")), 1);
   EXPECT_EQ(shed.Json().at("type"),
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
-  EXPECT_EQ(service.Metric(R"(tidegate_connections_shed_total{door="api",reason="connections"})"), 1);
+  EXPECT_EQ(service.Metric(R"(tidegate_connections_shed_total{door="api",reason="connections"})"),
+            1);
   clients[1]->Send(Decide());
   EXPECT_EQ(clients[1]->Read().status, 200);
   clients.pop_back();
