@@ -41,6 +41,9 @@ struct AuthFailure {
   } peers = Peers::kClient;
 };
 
+/// The problem of a certificate that the TLS handshake accepted.
+inline constexpr std::string_view kNotListed = "it is not in access.certificates";
+
 /// Counts, logs and audits the failed authentications of one listener, and throttles addresses that
 /// present wrong credentials. Logs at most one line a second, so that a caller that tries tokens is
 /// noticed but cannot fill the log. Never logs a token. Thread-safe.

@@ -76,6 +76,7 @@ class Rejecter {
     AuthFailure failure{.peer = exchange_.peer(),
                         .reason = reason,
                         .request = exchange_.head().path,
+                        .problem = reason == AuthFailure::Reason::kCertificate ? kNotListed : "",
                         .peers = PeersOf(access_, exchange_.peer())};
     if (!by.empty()) failure.by = by;
     return failures_.Record(failure);

@@ -126,7 +126,8 @@ void ClientConnection::Refuse(const net::HttpRefusal& refusal) {
   body_done_ = true;
   BeginHead(refusal.status, net::ReasonPhrase(refusal.status))
       << "Date: " << listener_.reactor().date().Now()
-      << "\r\nCache-Control: no-store\r\nContent-Type: application/problem+json\r\n";
+      << "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"
+         "Content-Type: application/problem+json\r\n";
   EndHead(AnswerBody::kLength, body.size());
   SendBody(body.view());
   state_ = State::kClosing;

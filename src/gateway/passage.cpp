@@ -272,8 +272,8 @@ void Passage::AnswerProblem(int status, std::string_view detail, PassageOutcome 
 OutBuffer& Passage::BeginOwnHead(int status) {
   status_ = status;
   OutBuffer& out = client_->BeginHead(status, net::ReasonPhrase(status));
-  out << "Date: " << gateway_.reactor().date().Now() << "\r\nX-Request-Id: " << request_id_
-      << "\r\n";
+  out << "X-Content-Type-Options: nosniff\r\nDate: " << gateway_.reactor().date().Now()
+      << "\r\nX-Request-Id: " << request_id_ << "\r\n";
   return out;
 }
 

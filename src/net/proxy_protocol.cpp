@@ -174,7 +174,8 @@ ProxyHeader ReadBinary(std::string_view bytes) noexcept {
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   const std::size_t size = bytes.size();
   if (size <= 12) return More();
-  if (data[12] >> 4 != 2) return Malformed("the PROXY protocol header has another version than 1 and 2");
+  if (data[12] >> 4 != 2)
+    return Malformed("the PROXY protocol header has another version than 1 and 2");
   const unsigned command = data[12] & 0xf;
   if (command > kProxy) {
     return Malformed("the PROXY protocol header has a command other than LOCAL and PROXY");

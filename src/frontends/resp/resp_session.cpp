@@ -88,7 +88,10 @@ std::optional<std::chrono::seconds> RespConnection::RecordFailure(AuthFailure::R
                                                                   std::string_view command,
                                                                   std::string_view by) {
   // Connections of trusted proxies are throttled too: unlike HTTP, one connection has one client.
-  AuthFailure failure{.peer = peer_, .reason = reason, .request = command};
+  AuthFailure failure{.peer = peer_,
+                      .reason = reason,
+                      .request = command,
+                      .problem = reason == AuthFailure::Reason::kCertificate ? kNotListed : ""};
   if (!by.empty()) failure.by = by;
   return frontend().failures().Record(failure);
 }

@@ -138,7 +138,7 @@ TEST_F(WebPageTest, TakesExactlyOneContentType) {
 
 TEST_F(WebPageTest, EveryAnswerForbidsSniffing) {
   const std::string host = " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
-  for (const Door door : {Door::kApi, Door::kAdmin}) {
+  for (const Door door : {Door::kApi, Door::kAdmin, Door::kGateway}) {
     for (const std::string& request :
          {Get("/openapi.json"), Get("/healthz"), Get("/no-such-endpoint"), Get("/metrics"),
           Post("/v1/decide", ByRule("per-key", "b")), Post("/v1/decide", "not JSON"),
