@@ -88,7 +88,7 @@ std::string Throttle(std::uint32_t key) {
 }
 
 std::string Post(const std::string& body) {
-  return "POST /v1/decide HTTP/1.1\r\nHost: a\r\nUser-Agent: bench\r\nAccept: */*\r\n"
+  return "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n"
          "Content-Type: application/json\r\nContent-Length: " +
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }

@@ -88,12 +88,12 @@ Rights AccessPolicy::ForToken(const Tokens::Token* token) noexcept {
 }
 
 bool IsLoopback(const net::Peer& peer) noexcept {
-  const auto& bytes = peer.bytes;
-  const bool zeros = std::all_of(bytes.begin(), bytes.begin() + 10, [](auto b) { return b == 0; });
-  if (!zeros) return false;
-  if (bytes[10] == 0xff && bytes[11] == 0xff) return bytes[12] == 127;
-  return std::all_of(bytes.begin() + 10, bytes.end() - 1, [](auto b) { return b == 0; }) &&
-         bytes[15] == 1;
+  static constexpr std::array<unsigned char, 13> kMappedIpv4{0, 0, 0, 0,    0,    0,  0,
+                                                             0, 0, 0, 0xff, 0xff, 127};
+  static constexpr std::array<unsigned char, 16> kIpv6{0, 0, 0, 0, 0, 0, 0, 0,
+                                                       0, 0, 0, 0, 0, 0, 0, 1};
+  return std::memcmp(peer.bytes.data(), kMappedIpv4.data(), kMappedIpv4.size()) == 0 ||
+         std::memcmp(peer.bytes.data(), kIpv6.data(), kIpv6.size()) == 0;
 }
 
 }  // namespace tidegate

@@ -148,10 +148,9 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
 /// proxy does.
 bool ApiFrontend::MayBePage(const HttpExchange& exchange, const AccessControl& access) const {
   const net::HttpHead& head = exchange.head();
-  if (!HasForwardingFields(head)) {
-    return PageOf(head) == Page::kForeign || MayBeRebound(exchange, access, ListenerId::kApi);
-  }
-  return PortOf(head.host) == port_ && MayBeRebound(exchange, access, ListenerId::kApi);
+  const bool rebound = MayBeRebound(exchange, access, ListenerId::kApi);
+  if (!rebound && PageOf(head) != Page::kForeign) return false;
+  return !HasForwardingFields(head) || (rebound && PortOf(head.host) == port_);
 }
 
 bool ApiFrontend::MayForwardAuth(HttpExchange& exchange) {

@@ -202,10 +202,17 @@ bool NamesAddress(std::string_view host) noexcept {
     return end != std::string_view::npos && Address::Parse(host.substr(1, end - 1)).has_value();
   }
   host = host.substr(0, host.find(':'));
-  return EqualsIgnoreCase(host, "localhost") || Address::Parse(host).has_value();
+  return host == "127.0.0.1" || EqualsIgnoreCase(host, "localhost") ||
+         Address::Parse(host).has_value();
 }
 
 namespace {
+
+/// `name` is in lower case. Most fields differ in their length or their first letter.
+bool IsNamed(const net::HttpField& field, std::string_view name) noexcept {
+  return field.name.size() == name.size() && (field.name.front() | 0x20) == name.front() &&
+         EqualsIgnoreCase(field.name, name);
+}
 
 Page PageOfOrigin(std::string_view origin, std::string_view host) noexcept {
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -221,9 +228,9 @@ Page PageOfOrigin(std::string_view origin, std::string_view host) noexcept {
 Page PageOf(const net::HttpHead& head) noexcept {
   Page page = Page::kNone;
   for (const net::HttpField& field : head.all()) {
-    if (field.name.size() == kOrigin.size() && EqualsIgnoreCase(field.name, kOrigin)) {
+    if (IsNamed(field, kOrigin)) {
       page = PageOfOrigin(field.value, head.host);
-    } else if (field.name.size() == kFetchSite.size() && EqualsIgnoreCase(field.name, kFetchSite)) {
+    } else if (IsNamed(field, kFetchSite)) {
       // `none`: a person entered the address. `same-origin` is what Origin decides about.
       if (field.value != "none" && field.value != "same-origin") return Page::kForeign;
     }
