@@ -119,7 +119,10 @@ std::optional<std::size_t> AdminFrontend::OnHead(HttpExchange& exchange) noexcep
   const Endpoint* const endpoint = Endpoint::Find(head.path);
   const bool posts = endpoint != nullptr && endpoint->get == nullptr &&
                      endpoint->needs != Rights::kNone && head.method == "POST";
-  if (!posts) return kSmallBody;
+  if (!posts) {
+    Handle(exchange);  // No other endpoint takes a body.
+    return std::nullopt;
+  }
   return MayAsk(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
 }
 
@@ -147,12 +150,7 @@ bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
     return false;
   }
   if (endpoint.needs == Rights::kNone) return true;
-  // If callers must authenticate, no check of Host is needed: a foreign page has no token. Neither
-  // is it for clients that a local proxy announces: Authorize lets none pass without credentials.
-  const AccessPolicy& policy = access().of(ListenerId::kAdmin);
-  const bool announced = policy.loopback() && !policy.IsLocal(exchange.peer());
-  const bool authenticates = policy.Required(exchange.peer(), access().tokens);
-  if (!authenticates && !announced && !NamesAddress(head.host)) {
+  if (MayBeRebound(exchange, access(), ListenerId::kAdmin)) {
     AnswerProblem(exchange, 403, kUseAddressAsHost);
     return false;
   }

@@ -124,16 +124,26 @@ class MemoryTrimmer {
   /// Trims a little later, so that connections that linger have ended too. Thread-safe.
   void Schedule() {
     boost::asio::post(context_, [this] {
-      timer_.expires_after(kDelay);
-      timer_.async_wait([this](const boost::system::error_code& error) {
-        if (!error) Trim();
-      });
+      if (std::exchange(scheduled_, true)) {
+        again_ = true;
+      } else {
+        Arm();
+      }
     });
   }
 
  private:
   static constexpr std::chrono::milliseconds kDelay{1500};
 
+  void Arm() {
+    timer_.expires_after(kDelay);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      Trim();
+      scheduled_ = std::exchange(again_, false);
+      if (scheduled_) Arm();
+    });
+  }
   void Trim() {
     server_->TrimMemory(
         [this] { boost::asio::post(context_, [] { (void)malloc_trim(1u << 20); }); });
@@ -142,6 +152,8 @@ class MemoryTrimmer {
   boost::asio::io_context& context_;
   boost::asio::steady_timer timer_;
   Server* server_ = nullptr;  ///< Set before the server starts.
+  bool scheduled_ = false;
+  bool again_ = false;  ///< More connections have ended since the timer was armed.
 };
 
 /// Handles signals and reloads, and ends the process.

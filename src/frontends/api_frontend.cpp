@@ -100,7 +100,10 @@ std::optional<std::size_t> ApiFrontend::OnHead(HttpExchange& exchange) noexcept 
   if (const Endpoint* const endpoint = FindEndpoint(path)) {
     return MayAsk(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
   }
-  if (!IsForwardAuth(path)) return kSmallBody;
+  if (!IsForwardAuth(path)) {
+    Handle(exchange);  // No other endpoint takes a body.
+    return std::nullopt;
+  }
   // Proxies that forward the client's body do so for nothing, but they work.
   return MayForwardAuth(exchange) ? std::optional(kAnyBody) : std::nullopt;
 }

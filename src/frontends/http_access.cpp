@@ -243,9 +243,12 @@ bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access
                   ListenerId listener) noexcept {
   const AccessPolicy& policy = access.of(listener);
   const std::string_view host = exchange.head().host;
-  // Browsers always send Host.
-  if (host.empty() || !policy.IsLocal(exchange.peer())) return false;
-  return !NamesAddress(host) && !policy.Required(exchange.peer(), access.tokens);
+  // Browsers always send Host. Over TLS they would have rejected the certificate.
+  if (host.empty() || exchange.peer().secure || !policy.IsLocal(exchange.peer())) return false;
+  if (NamesAddress(host) || policy.Required(exchange.peer(), access.tokens)) return false;
+  // No page of somebody else has a token.
+  const auto presented = TokenOf(exchange.head(), TokenFields::kOwn);
+  return !presented || access.tokens.Find(presented->token) == nullptr;
 }
 
 }  // namespace tidegate

@@ -332,7 +332,9 @@ void ClientConnection::Settle() {
         if (armed_ != Kind::kWrite) Arm(Kind::kWrite);
         return;
       }
-      if (!channel_.Rest()) {
+      // Not if this connection has only given way to others: its input may hold whole requests, and
+      // a head that is parsed in a small buffer would move with the next read.
+      if (turn_ < kMaxRequests && !channel_.Rest()) {
         Refuse({503, "requests in progress use all of limits.buffer_bytes: try again soon"});
         return Settle();
       }

@@ -14,10 +14,15 @@ class BufferBudget {
  public:
   explicit BufferBudget(std::size_t limit) noexcept : limit_(limit) {}
 
-  /// Returns false if the budget does not have `bytes` left; then nothing is taken.
-  [[nodiscard]] bool Take(std::size_t bytes) noexcept {
+  /// Who takes bytes. Callers whose credentials have not been checked get at most half of the
+  /// budget, so that they cannot keep out the others.
+  enum class Use : std::uint8_t { kUnchecked, kChecked };
+
+  /// Returns false if the budget does not have `bytes` left for this use; then nothing is taken.
+  [[nodiscard]] bool Take(std::size_t bytes, Use use) noexcept {
+    const std::size_t limit = use == Use::kChecked ? limit_ : limit_ / 2;
     const std::size_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
-    if (before + bytes <= limit_) return true;
+    if (before + bytes <= limit) return true;
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     refused_.fetch_add(1, std::memory_order_relaxed);
     return false;

@@ -175,7 +175,7 @@ void Channel::ReleaseBuffer() noexcept {
 bool Channel::Hold(std::size_t bytes) noexcept {
   BufferBudget* const budget = pool_.budget();
   if (budget == nullptr || bytes == held_) return true;
-  if (bytes > held_ && !budget->Take(bytes - held_)) return false;
+  if (bytes > held_ && !budget->Take(bytes - held_, BufferBudget::Use::kUnchecked)) return false;
   if (bytes < held_) budget->Return(held_ - bytes);
   held_ = bytes;
   return true;

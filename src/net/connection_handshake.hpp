@@ -18,6 +18,9 @@ class ConnectionHandshake final : public Connection, public Deadlines::Node {
   void Start() override;
   void Drain() override;
   void Close() override;
+  [[nodiscard]] Stage stage() const noexcept override {
+    return state_ == State::kClosed ? Stage::kRequest : Stage::kIdle;
+  }
 
  private:
   enum class State : bool { kOpen, kClosed };

@@ -71,6 +71,7 @@ HttpConnection::~HttpConnection() {
   }
   GiveExchange();
   DropLarge();
+  DropPending();
 }
 
 void HttpConnection::Start() {
@@ -204,7 +205,9 @@ bool HttpConnection::MakeRoom(std::size_t bytes) {
     const std::size_t capacity = std::max(needed, std::min(whole, capacity_ * 2));
     std::unique_ptr<char[]> larger(new char[capacity]);
     BufferBudget* const budget = listener_.options().budget;
-    if (budget != nullptr && !budget->Take(capacity - (large_ == nullptr ? 0 : capacity_))) {
+    const auto use =
+        exchange_ == nullptr ? BufferBudget::Use::kUnchecked : BufferBudget::Use::kChecked;
+    if (budget != nullptr && !budget->Take(capacity - (large_ == nullptr ? 0 : capacity_), use)) {
       Refuse({503, "requests in progress use all of limits.buffer_bytes: try again soon"});
       return false;
     }
@@ -310,16 +313,17 @@ void HttpConnection::AwaitBody() {
   if (std::exchange(head_checked_, true)) return;
   // An answer without the body is the last one on this connection.
   const bool last = std::exchange(last_, true);
+  linger_ = true;
   state_ = State::kHandling;
   const auto limit = listener_.handler().OnHead(*exchange_);
   if (!limit) {
     HttpStats::Add(listener_.stats().requests);
     ++turn_;
-    linger_ = true;
     chunks_.Reset();
     return;
   }
   last_ = last;
+  linger_ = false;
   state_ = State::kReading;
   const HttpHead& head = exchange_->head_;
   body_limit_ = std::min(*limit, listener_.options().limits.body_bytes);
@@ -332,6 +336,7 @@ void HttpConnection::AwaitBody() {
 
 void HttpConnection::Refuse(const HttpRefusal& refusal) {
   HttpStats::Add(listener_.stats().refused);
+  const bool head_method = exchange_ != nullptr && exchange_->head_.method == "HEAD";
   GiveExchange();
   last_ = true;
   linger_ = true;
@@ -340,7 +345,7 @@ void HttpConnection::Refuse(const HttpRefusal& refusal) {
   BeginAnswer(refusal.status)
       << "Cache-Control: no-store\r\nContent-Type: application/problem+json\r\nContent-Length: "
       << body.size() << "\r\n\r\n"
-      << body.view();
+      << (head_method ? std::string_view() : body.view());
   state_ = State::kClosing;
 }
 
@@ -417,10 +422,15 @@ void HttpConnection::Flush() {
   }
   if (!rest.empty()) {
     if (!sending()) {
-      pending_.clear();
-      sent_ = 0;
+      DropPending();
       Arm(Deadlines::Kind::kWrite);
     }
+    BufferBudget* const budget = listener_.options().budget;
+    if (budget != nullptr && !budget->Take(rest.size(), BufferBudget::Use::kUnchecked)) {
+      out.Clear();
+      return Close();
+    }
+    pending_held_ += rest.size();
     pending_ += rest;
   }
   out.Clear();
@@ -437,6 +447,12 @@ void HttpConnection::SendPending() {
     sent_ += static_cast<std::size_t>(sent);
     progress_ += static_cast<std::size_t>(sent);
   }
+  DropPending();
+}
+
+void HttpConnection::DropPending() noexcept {
+  if (BufferBudget* const budget = listener_.options().budget) budget->Return(pending_held_);
+  pending_held_ = 0;
   pending_ = {};
   sent_ = 0;
 }

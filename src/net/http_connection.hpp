@@ -32,9 +32,10 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   void Start() override;
   void Drain() override;
   void Close() override;
-  [[nodiscard]] bool idle() const noexcept override {
-    return state_ == State::kLingering ||
-           (state_ == State::kReading && exchange_ == nullptr && begin_ == end_ && !sending());
+  [[nodiscard]] Stage stage() const noexcept override {
+    if (state_ == State::kLingering) return Stage::kIdle;
+    if (state_ != State::kReading || exchange_ != nullptr || sending()) return Stage::kRequest;
+    return begin_ == end_ ? Stage::kIdle : Stage::kHead;
   }
 
   [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
@@ -73,6 +74,7 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   /// Makes room for `bytes` more. Returns false if the request has been refused for lack of memory.
   [[nodiscard]] bool MakeRoom(std::size_t bytes);
   void DropLarge() noexcept;
+  void DropPending() noexcept;
   void ShrinkIfIdle() noexcept;
   void Refuse(const HttpRefusal& refusal);
   void FinishExchange();
@@ -126,7 +128,8 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::unique_ptr<char[]> large_;
-  std::string pending_;  ///< What the socket did not take yet, from sent_ on.
+  std::string pending_;           ///< What the socket did not take yet, from sent_ on.
+  std::size_t pending_held_ = 0;  ///< Bytes of pending_ that are taken from the budget.
   std::size_t sent_ = 0;
   std::array<char, kInlineBytes> own_;
 };

@@ -102,8 +102,6 @@ class HttpHandler {
  public:
   /// The result of OnHead if the handler takes any body that the listener takes.
   static constexpr std::size_t kAnyBody = static_cast<std::size_t>(-1);
-  /// For callers that need no rights, or do not have them.
-  static constexpr std::size_t kSmallBody = 1024;
 
   virtual ~HttpHandler() = default;
   /// Handles a whole request. Must call Begin and End on the exchange, now or later, on the
@@ -111,8 +109,8 @@ class HttpHandler {
   virtual void Handle(HttpExchange& exchange) noexcept = 0;
   /// Called once if the head of a request arrives before its body, so that a caller who will be
   /// rejected anyway cannot make the server buffer a body. Returns the most bytes of the body that
-  /// the handler takes; nullopt if it has answered (Begin and End) without the body. Then the
-  /// connection is closed after the answer.
+  /// the handler takes; nullopt if it answers without the body, now or later, as in Handle. Then
+  /// the connection is closed after the answer.
   [[nodiscard]] virtual std::optional<std::size_t> OnHead(HttpExchange& exchange) noexcept {
     (void)exchange;
     return kAnyBody;

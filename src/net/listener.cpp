@@ -19,7 +19,7 @@ namespace {
 /// Connections accepted in a row before the connections that are open get their turn.
 constexpr int kMaxAccepts = 64;
 /// From so many connections on, Listener::OnSubsided is called when half of them have ended.
-constexpr std::size_t kManyConnections = 512;
+constexpr std::size_t kManyConnections = 64;
 
 enum class Share : bool { kNo, kYes };
 
@@ -94,7 +94,7 @@ void Listener::OnReady(std::uint32_t) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
     // Out of descriptors or memory. The kernel's queue keeps the clients until the next attempt.
     Reject(Shed::kDescriptors, nullptr);
-    if (ReplaceIdle()) continue;
+    if (CloseOldest()) continue;
     reactor_.deadlines().Arm(*this, Deadlines::Kind::kLinger);
     return;
   }
@@ -103,7 +103,7 @@ void Listener::OnReady(std::uint32_t) {
 void Listener::OnDeadline(Deadlines::Kind) { OnReady(0); }
 
 std::optional<Shed> Listener::Admit(int socket, const Peer& peer, bool& counted) {
-  if (socket >= options_.max_descriptor && !ReplaceIdle()) return Shed::kDescriptors;
+  if (socket >= options_.max_descriptor && !CloseOldest()) return Shed::kDescriptors;
   if (options_.per_address != nullptr && !(trusts_ && trusts_(peer))) {
     if (!options_.per_address->Add(peer.bytes)) return Shed::kAddress;
     counted = true;
@@ -113,7 +113,7 @@ std::optional<Shed> Listener::Admit(int socket, const Peer& peer, bool& counted)
       return std::nullopt;
     }
     options_.open->fetch_sub(1, std::memory_order_relaxed);
-  } while (ReplaceIdle());
+  } while (CloseOldest());
   if (counted) options_.per_address->Remove(peer.bytes);
   return Shed::kConnections;
 }
@@ -123,12 +123,14 @@ void Listener::Reject(Shed why, const Peer* peer) {
   if (on_shed_) on_shed_(why, peer);
 }
 
-bool Listener::ReplaceIdle() {
-  if (options_.when_full != WhenFull::kReplaceIdle) return false;
-  for (Connection& connection : connections_) {
-    if (!connection.idle()) continue;
-    connection.Close();
-    return true;
+bool Listener::CloseOldest() {
+  if (options_.when_full != WhenFull::kReplaceOldest) return false;
+  for (const Connection::Stage stage : {Connection::Stage::kIdle, Connection::Stage::kHead}) {
+    for (Connection& connection : connections_) {
+      if (connection.stage() != stage) continue;
+      connection.Close();
+      return true;
+    }
   }
   return false;
 }

@@ -74,9 +74,13 @@ class Connection : public Watcher,
   virtual void Drain() = 0;
   /// Closes the connection at once, even in the middle of a request.
   virtual void Close() = 0;
-  /// True if closing the connection loses nothing: it has no request in progress, not even an
-  /// incomplete one, and no answer to send.
-  [[nodiscard]] virtual bool idle() const noexcept { return false; }
+  /// What would be lost if the connection were closed now.
+  enum class Stage : std::uint8_t {
+    kIdle,     ///< Nothing: no byte of a request has arrived, and all answers are sent.
+    kHead,     ///< The incomplete head of a request.
+    kRequest,  ///< A request in progress, or its answer.
+  };
+  [[nodiscard]] virtual Stage stage() const noexcept { return Stage::kRequest; }
 
  private:
   friend class Listener;
@@ -107,7 +111,9 @@ class Listener : public Watcher, public Deadlines::Node {
   /// What happens to a new connection when there are as many as there may be.
   enum class WhenFull : std::uint8_t {
     kShed,
-    kReplaceIdle,  ///< The oldest idle connection is closed instead, if there is one.
+    /// The oldest idle connection is closed instead; if there is none, the oldest without a whole
+    /// head.
+    kReplaceOldest,
   };
   /// Pointers must outlive the listener.
   struct Options {
@@ -192,9 +198,9 @@ class Listener : public Watcher, public Deadlines::Node {
   /// been counted in options_.open.
   [[nodiscard]] std::optional<Shed> Admit(int socket, const Peer& peer, bool& counted);
   void Reject(Shed why, const Peer* peer);
-  /// Closes the oldest idle connection. Returns false if there is none, or if this listener does
-  /// not do that.
-  bool ReplaceIdle();
+  /// Closes a connection for WhenFull::kReplaceOldest. Returns false if there is none to close, or
+  /// if this listener does not do that.
+  bool CloseOldest();
 
   Reactor& reactor_;
   Descriptor socket_;

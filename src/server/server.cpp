@@ -191,7 +191,7 @@ Result<void> Server::Listen() {
   // Health checks must get through however many connections clients open.
   net::Listener::Options admin = options;
   admin.max_descriptor = descriptors_.admin;
-  admin.when_full = net::Listener::WhenFull::kReplaceIdle;
+  admin.when_full = net::Listener::WhenFull::kReplaceOldest;
   for (std::size_t i = 0; i < kListeners; ++i) {
     const auto id = static_cast<ListenerId>(i);
     const std::size_t per_address = config_.limits.connections_per_address;

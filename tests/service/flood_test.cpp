@@ -120,6 +120,9 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
   const std::vector<Flood> floods{
       {"api", server_->Api(), "POST /v1/decide" + body_follows, "HTTP/1.1 401 "},
       {"admin", server_->Admin(), "POST /v1/ban" + body_follows, "HTTP/1.1 401 "},
+      {"api, no endpoint", server_->Api(), "POST /nothing" + body_follows, "HTTP/1.1 404 "},
+      {"admin, no credentials needed", server_->Admin(), "GET /healthz" + body_follows,
+       "HTTP/1.1 200 "},
       {"resp", server_->Resp(), "*2\r\n$9\r\nTG.DECIDE\r\n$1048576\r\nabc", "-ERR Protocol error"},
       // The gateway has no credentials; its clients are rejected by their quota.
       {"gateway", server_->Gateway(), "POST /up/x" + body_follows, "HTTP/1.1 429 "}};

@@ -29,7 +29,9 @@ constexpr std::size_t kMaxWaiting = 1024;
 constexpr int kMaxPrepared = 16;
 /// Bytes of one command, with all its elements.
 constexpr std::size_t kMaxCommand = 256u << 10;
-/// Bytes of replies that the client has not read; no command is started while there are more.
+/// Bytes of replies that the client has not read, before and after authentication; no command is
+/// started while there are more.
+constexpr std::size_t kMaxUnsentUnauthenticated = 2u << 10;
 constexpr std::size_t kMaxUnsent = 256u << 10;
 
 /// Limits before and after authentication. `HELLO 3 AUTH name token SETNAME name` has 7 elements,
@@ -91,6 +93,10 @@ void RespConnection::DropCalls() noexcept {
   last_ = prepared_ = nullptr;
 }
 
+std::size_t RespConnection::max_unsent() const noexcept {
+  return rights_ == Rights::kNone ? kMaxUnsentUnauthenticated : kMaxUnsent;
+}
+
 RespFrontend& RespConnection::frontend() noexcept { return listener_.frontend(); }
 
 void RespConnection::Start() {
@@ -143,7 +149,7 @@ void RespConnection::Advance(Answers answers) {
     WriteReady();
     Process();
     more = state_ == State::kOpen || state_ == State::kLingers;
-    if (turn_ >= kMaxTurn || reads == kMaxReads || channel_.pending() > kMaxUnsent) break;
+    if (turn_ >= kMaxTurn || reads == kMaxReads || channel_.pending() > max_unsent()) break;
     // Read no more while commands that have been read may not be started yet.
     if (more && state_ == State::kOpen && waiting_ > 0 && !channel_.input().empty()) break;
     if (more) {
@@ -153,10 +159,10 @@ void RespConnection::Advance(Answers answers) {
   }
   advancing_ = false;
   if (state_ == State::kClosed) return;
-  if (answers == Answers::kLater && channel_.pending() > 0 && channel_.pending() <= kMaxUnsent) {
+  if (answers == Answers::kLater && channel_.pending() > 0 && channel_.pending() <= max_unsent()) {
     return listener_.reactor().Again(*this);
   }
-  const bool gives_way = turn_ >= kMaxTurn || channel_.pending() > kMaxUnsent ||
+  const bool gives_way = turn_ >= kMaxTurn || channel_.pending() > max_unsent() ||
                          (reads == kMaxReads && channel_.readable());
   if (!channel_.Flush()) return Close();
   if (gives_way && !channel_.blocked()) listener_.reactor().Again(*this);
@@ -194,7 +200,7 @@ bool RespConnection::Read() {
 void RespConnection::Process() {
   using Progress = net::RespCommandParser::Progress;
   while (state_ == State::kOpen && turn_ < kMaxTurn && waiting_ < kMaxWaiting && !barrier_ &&
-         !channel_.input().empty() && channel_.pending() <= kMaxUnsent) {
+         !channel_.input().empty() && channel_.pending() <= max_unsent()) {
     if (access_ != frontend().pipeline().snapshot()->access) CheckRights();
     switch (parser_.Parse(channel_.input(),
                           rights_ == Rights::kNone ? kUnauthenticated : kAuthenticated)) {

@@ -116,6 +116,7 @@ class RespConnection final : public net::Connection, public net::Deadlines::Node
   /// Records that the client has no rights at all: it presented no token, or a certificate that is
   /// not in `access.certificates`.
   void RecordUnknown(std::string_view command);
+  [[nodiscard]] std::size_t max_unsent() const noexcept;
   [[nodiscard]] RespWriter writer() { return {channel_.out(), version_}; }
   [[nodiscard]] RespFrontend& frontend() noexcept;
 

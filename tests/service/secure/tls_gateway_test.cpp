@@ -5,6 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
 #include "gateway/behaviour/gateway_fixture.hpp"
 #include "service/secure/doors.hpp"
 #include "service/secure/tls_stream.hpp"
@@ -37,6 +43,36 @@ TEST(TlsGatewayTest, UpstreamsLearnTheScheme) {
   other.Send("GET / HTTP/1.1\r\nHost: test\r\nX-Forwarded-Proto: https\r\n\r\n");
   EXPECT_EQ(other.Read().status, 200);
   EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "http");
+}
+
+// A client that pipelines has its turn end after 32 requests, with the next one in the buffer. The
+// head of that request was parsed in a small buffer, and freed when the client hung up: its bytes
+// reached the access log from freed memory.
+TEST(TlsGatewayTest, AClientThatLeavesAfterALongPipelineIsLoggedAsItAsked) {
+  std::atomic<bool> asked{false};
+  ScriptedUpstream upstream(ScriptedUpstream::Each([&](const Request&) {
+    asked = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{300});  // An upstream that works.
+    return Http("200 OK");
+  }));
+  const std::string log = testing::TempDir() + "tls_gateway_access.log";
+  (void)std::remove(log.c_str());
+  Config config = GatewayTls(upstream, "deny: [{path: /denied}]\naccess_log: \"" + log + "\"\n");
+  {
+    Service service(config);
+    TlsHttpClient client(At(service, Door::kGateway));
+    std::string pipeline;
+    for (int i = 0; i < 32; ++i) pipeline += "GET /denied HTTP/1.1\r\nHost: test\r\n\r\n";
+    client.Send(pipeline + "GET /the-last-one HTTP/1.1\r\nHost: last.example\r\n\r\n");
+    ASSERT_TRUE(Soon([&] { return asked.load(); }));
+    client.EndSending();
+    (void)client.WaitForEnd();
+  }
+  std::ifstream in(log);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, testing::HasSubstr(R"("path":"/the-last-one")"));
+  EXPECT_THAT(text, testing::HasSubstr(R"("host":"last.example")"));
+  (void)std::remove(log.c_str());
 }
 
 TEST(TlsGatewayTest, EightMebibytesBothWays) {

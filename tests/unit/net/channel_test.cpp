@@ -69,7 +69,7 @@ TEST_F(ChannelTest, FullUntilRoomIsMade) {
 }
 
 TEST_F(ChannelTest, KeepsOnlyASmallBufferForAFewBytes) {
-  BufferBudget budget(BufferPool::kBlock);
+  BufferBudget budget(2 * BufferPool::kBlock);
   BufferPool pool(&budget);
   std::array<int, 2> ends{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -96,8 +96,8 @@ TEST_F(ChannelTest, KeepsOnlyASmallBufferForAFewBytes) {
 }
 
 TEST_F(ChannelTest, ReportsABudgetThatIsUsedUp) {
-  BufferBudget budget(BufferPool::kBlock);
-  ASSERT_TRUE(budget.Take(100));
+  BufferBudget budget(2 * BufferPool::kBlock);
+  ASSERT_TRUE(budget.Take(100, BufferBudget::Use::kChecked));
   BufferPool pool(&budget);
   std::array<int, 2> ends{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
