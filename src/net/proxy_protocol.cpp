@@ -211,7 +211,7 @@ static_assert(kMaxProxyHeader == 4096, "a problem above names it");
 ProxyHeader ParseProxyHeader(std::string_view bytes) noexcept {
   if (bytes.empty()) return More();
   if (bytes[0] == kSignature[0]) return ReadBinary(bytes);
-  const ProxyHeader header = ReadLine(bytes.substr(0, kMaxLine));
+  ProxyHeader header = ReadLine(bytes.substr(0, kMaxLine));
   if (header.verdict == Verdict::kMore && bytes.size() >= kMaxLine) {
     return Malformed("the line of the PROXY protocol header is longer than 107 bytes");
   }

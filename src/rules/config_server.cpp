@@ -86,7 +86,7 @@ using L = Config::Limits;
 constexpr std::array<ConfigKey<LimitsDraft>, 13> kLimitsKeys = {{
     {"connections", ReadCount<&L::connections, 1, 1'000'000>},
     {"connections_per_address", ReadCount<&L::connections_per_address, 0, 1'000'000>},
-    {"buffer_bytes", ReadBytes<&L::buffer_bytes, kMebibyte, 64 * 1024 * kMebibyte>},
+    {"buffer_bytes", ReadBytes<&L::buffer_bytes, kMebibyte, kMebibyte << 16>},
     {"header_bytes", ReadBytes<&L::header_bytes, kKibibyte, kMebibyte>},
     {"header_count", ReadCount<&L::header_count, 1, 128>},
     {"target_bytes",

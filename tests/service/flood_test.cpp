@@ -174,6 +174,8 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
               << "); resident " << before << ", after " << server_->ResidentBytes() << '\n';
     EXPECT_LE(per_client, 4096) << flood.listener;
     EXPECT_LE(wait_p99, 10ms) << flood.listener;
+    // Twice the quiet time; a shared machine can add a time slice of another process.
+    EXPECT_LE(p99, 2 * quiet_p99 + 10ms) << flood.listener;
     EXPECT_TRUE(back) << flood.listener;
   }
 }
