@@ -9,8 +9,8 @@
 
 namespace tidegate {
 
-/// A record of a change by an operator: who changed which key, and how. Or of failed
-/// authentications: see AuthAudit.
+/// An audit record: either a change by an operator (its name, the key and the action), or a summary
+/// of failed authentications (see AuthAudit).
 struct AuditEntry {
   /// Returns an entry for the request in `exchange`.
   [[nodiscard]] static AuditEntry Of(const std::string& node, const std::string& by,

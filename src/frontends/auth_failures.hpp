@@ -22,7 +22,7 @@ struct AuthFailure {
     kMissing,         ///< The caller presented no credentials, and the listener requires them.
     kWrong,           ///< The caller presented an unknown token.
     kRights,          ///< The caller does not have the right that the operation needs.
-    kCertificate,     ///< The client's certificate was refused in the TLS handshake.
+    kCertificate,     ///< The certificate was refused by TLS, or is not in access.certificates.
     kUntrustedProxy,  ///< A peer that is not a trusted proxy used a PROXY protocol listener.
     kProxyHeader,     ///< A trusted proxy sent a malformed PROXY protocol header.
   };
@@ -34,7 +34,7 @@ struct AuthFailure {
   Reason reason = Reason::kMissing;
   std::string_view request = {};      ///< The path or the command; empty: there was none yet.
   std::string_view problem = {};      ///< Why a certificate or a header is invalid, if known.
-  std::string_view by = "(unknown)";  ///< The name of the caller's token, if it is known.
+  std::string_view by = "(unknown)";  ///< The name of its token or certificate, if known.
   enum class Peers : std::uint8_t {
     kClient,  ///< The peer is one client.
     kProxy,   ///< The peer is a trusted proxy: other clients have the same address.
@@ -42,7 +42,7 @@ struct AuthFailure {
 };
 
 /// The problem of a certificate that the TLS handshake accepted.
-inline constexpr std::string_view kNotListed = "it is not in access.certificates";
+inline constexpr std::string_view kNotListed = "the certificate is not in access.certificates";
 
 /// Counts, logs and audits the failed authentications of one listener, and throttles addresses that
 /// present wrong credentials. Logs at most one line a second, so that a caller that tries tokens is

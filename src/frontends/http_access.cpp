@@ -46,7 +46,8 @@ std::optional<Presented> TokenOf(const net::HttpHead& head, TokenFields fields) 
   return found;
 }
 
-/// Answers a caller that Authorize rejects. Returns false.
+/// Answers callers that Authorize rejects. Its public methods return false, the result of
+/// Authorize.
 class Rejecter {
  public:
   Rejecter(net::HttpExchange& exchange, const AccessControl& access, TokenFields fields,
@@ -246,7 +247,7 @@ bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access
   // Browsers always send Host. Over TLS they would have rejected the certificate.
   if (host.empty() || exchange.peer().secure || !policy.IsLocal(exchange.peer())) return false;
   if (NamesAddress(host) || policy.Required(exchange.peer(), access.tokens)) return false;
-  // No page of somebody else has a token.
+  // A page of another site does not know a token.
   const auto presented = TokenOf(exchange.head(), TokenFields::kOwn);
   return !presented || access.tokens.Find(presented->token) == nullptr;
 }

@@ -56,7 +56,7 @@ enum class Page : std::uint8_t {
 [[nodiscard]] bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access,
                                 ListenerId listener) noexcept;
 
-/// The answer to such a request.
+/// The detail of the 403 for a request for which MayBeRebound is true.
 inline constexpr std::string_view kUseAddressAsHost =
     "use the address of this machine or localhost as the host: a web page could make any other "
     "name resolve to this machine";

@@ -335,7 +335,7 @@ void ClientConnection::Settle() {
       // Not if this connection has only given way to others: its input may hold whole requests, and
       // a head that is parsed in a small buffer would move with the next read.
       if (turn_ < kMaxRequests && !channel_.Rest()) {
-        Refuse({503, "requests in progress use all of limits.buffer_bytes: try again soon"});
+        Refuse({503, net::kNoBuffer});
         return Settle();
       }
       Kind kind = draining_ ? Kind::kLinger

@@ -40,7 +40,8 @@ bool UpstreamConnection::Connect(std::string& problem, bool& ours) {
   if (socket.get() >= pool_.max_descriptor()) {
     ours = true;
     problem =
-        "the remaining file descriptors are reserved for the admin listener: raise LimitNOFILE";
+        "the remaining file descriptors are reserved for admin, the store and files: raise "
+        "LimitNOFILE";
     return false;
   }
   const int on = 1;

@@ -37,7 +37,7 @@ class AddressCounts {
   const std::size_t most_;
   const int ipv6_prefix_;
   mutable std::mutex mutex_;
-  /// Seeded, so that nobody can choose addresses that collide. Guarded by mutex_.
+  /// Seeded, so that an attacker cannot choose addresses that collide. Guarded by mutex_.
   std::unordered_map<Bytes, std::size_t, Hash> counts_;
 };
 

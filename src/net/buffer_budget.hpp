@@ -7,15 +7,15 @@
 
 namespace tidegate::net {
 
-/// A limit on the bytes that all connections of a process together hold in buffers while they wait
-/// for more input: requests whose head or body is incomplete, RESP commands likewise. The small
+/// Limits the bytes that all connections of a process together hold while they wait for a client:
+/// incomplete requests and RESP commands, and HTTP responses that were not read yet. The small
 /// buffer that every connection has is not counted. Thread-safe.
 class BufferBudget {
  public:
   explicit BufferBudget(std::size_t limit) noexcept : limit_(limit) {}
 
-  /// Who takes bytes. Callers whose credentials have not been checked get at most half of the
-  /// budget, so that they cannot keep out the others.
+  /// The kind of bytes. kChecked is the body of an HTTP request whose caller has the needed rights.
+  /// All other bytes are kUnchecked, and are taken only while at most half of the budget is in use.
   enum class Use : std::uint8_t { kUnchecked, kChecked };
 
   /// Returns false if the budget does not have `bytes` left for this use; then nothing is taken.

@@ -101,7 +101,7 @@ ConnectionHandshake::Step ConnectionHandshake::PerformTls() {
   }
   // A resumed session brings a certificate that was valid when the session began.
   if (!listener_.tls()->Accepts(*accepted_.tls)) {
-    return Reject(Rejection::kCertificate, "it has expired since the session began");
+    return Reject(Rejection::kCertificate, "the certificate has expired since the session began");
   }
   accepted_.peer.secure = true;
   accepted_.peer.verified = accepted_.tls->verified();

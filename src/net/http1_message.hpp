@@ -60,6 +60,10 @@ struct HttpRefusal {
 inline constexpr HttpRefusal kUnknownExpect{
     417, "unknown expectation in Expect: only 100-continue is supported"};
 
+/// The reason of a 503 that BufferBudget causes.
+inline constexpr std::string_view kNoBuffer =
+    "too many incomplete requests: no room left in limits.buffer_bytes; try again soon";
+
 /// What a parse step came to.
 enum class Parsed : std::uint8_t {
   kMore,  ///< Incomplete: call again with more bytes after the same beginning.

@@ -208,7 +208,7 @@ bool HttpConnection::MakeRoom(std::size_t bytes) {
     const auto use =
         exchange_ == nullptr ? BufferBudget::Use::kUnchecked : BufferBudget::Use::kChecked;
     if (budget != nullptr && !budget->Take(capacity - (large_ == nullptr ? 0 : capacity_), use)) {
-      Refuse({503, "requests in progress use all of limits.buffer_bytes: try again soon"});
+      Refuse({503, kNoBuffer});
       return false;
     }
     std::memcpy(larger.get(), buffer_ + begin_, held);

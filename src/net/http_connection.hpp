@@ -112,8 +112,8 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   /// OnHead has been called for the request; its body may have up to body_limit_ bytes.
   bool head_checked_ = false;
   std::size_t body_limit_ = 0;
-  bool last_ = false;    ///< The connection ends with the answer under way.
-  bool linger_ = false;  ///< More is likely to come: the request was refused.
+  bool last_ = false;    ///< The connection ends after the response in progress.
+  bool linger_ = false;  ///< Read and drop further input before the close.
 
   /// Set while the body is awaited and while the request is handled.
   std::unique_ptr<HttpExchange> exchange_;
@@ -128,7 +128,7 @@ class HttpConnection final : public Connection, public Deadlines::Node {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::unique_ptr<char[]> large_;
-  std::string pending_;           ///< What the socket did not take yet, from sent_ on.
+  std::string pending_;           ///< Response bytes; those from sent_ on are not sent yet.
   std::size_t pending_held_ = 0;  ///< Bytes of pending_ that are taken from the budget.
   std::size_t sent_ = 0;
   std::array<char, kInlineBytes> own_;

@@ -93,7 +93,7 @@ void Listener::OnReady(std::uint32_t) {
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
     // Out of descriptors or memory. The kernel's queue keeps the clients until the next attempt.
-    Reject(Shed::kDescriptors, nullptr);
+    CountShed(Shed::kDescriptors, nullptr);
     if (CloseOldest()) continue;
     reactor_.deadlines().Arm(*this, Deadlines::Kind::kLinger);
     return;
@@ -118,7 +118,7 @@ std::optional<Shed> Listener::Admit(int socket, const Peer& peer, bool& counted)
   return Shed::kConnections;
 }
 
-void Listener::Reject(Shed why, const Peer* peer) {
+void Listener::CountShed(Shed why, const Peer* peer) {
   HttpStats::Add(stats_.shed[static_cast<std::size_t>(why)]);
   if (on_shed_) on_shed_(why, peer);
 }
@@ -143,7 +143,7 @@ void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
   const Peer peer{endpoint.Bytes(), endpoint.port()};
   bool counted = false;
   if (const auto why = Admit(socket.get(), peer, counted)) {
-    Reject(*why, &peer);
+    CountShed(*why, &peer);
     if (tls_ == nullptr) {
       const std::string_view text = shed_text();
       (void)send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);

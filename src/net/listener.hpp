@@ -74,11 +74,11 @@ class Connection : public Watcher,
   virtual void Drain() = 0;
   /// Closes the connection at once, even in the middle of a request.
   virtual void Close() = 0;
-  /// What would be lost if the connection were closed now.
+  /// The progress of a connection, which would be lost if it were closed now.
   enum class Stage : std::uint8_t {
-    kIdle,     ///< Nothing: no byte of a request has arrived, and all answers are sent.
-    kHead,     ///< The incomplete head of a request.
-    kRequest,  ///< A request in progress, or its answer.
+    kIdle,     ///< No byte of a request has arrived, and all responses are sent.
+    kHead,     ///< The head of a request is incomplete.
+    kRequest,  ///< A request or its response is in progress.
   };
   [[nodiscard]] virtual Stage stage() const noexcept { return Stage::kRequest; }
 
@@ -108,7 +108,7 @@ struct Accepted {
 /// Accepts connections for one reactor. Everything but stats() on its thread.
 class Listener : public Watcher, public Deadlines::Node {
  public:
-  /// What happens to a new connection when there are as many as there may be.
+  /// The treatment of a new connection at a listener that has max_connections open.
   enum class WhenFull : std::uint8_t {
     kShed,
     /// The oldest idle connection is closed instead; if there is none, the oldest without a whole
@@ -118,7 +118,7 @@ class Listener : public Watcher, public Deadlines::Node {
   /// Pointers must outlive the listener.
   struct Options {
     HttpLimits limits;
-    std::size_t max_connections = 20'000;      ///< Of all listeners that share `open`.
+    std::size_t max_connections = 20'000;      ///< Shared by all listeners with the same `open`.
     std::atomic<std::size_t>* open = nullptr;  ///< Must not be nullptr.
     AddressCounts* per_address = nullptr;      ///< nullptr: no limit per address.
     BufferBudget* budget = nullptr;            ///< nullptr: buffers have no common limit.
@@ -197,7 +197,7 @@ class Listener : public Watcher, public Deadlines::Node {
   /// Returns the reason to shed a connection that has been accepted; nullopt: it may stay, and has
   /// been counted in options_.open.
   [[nodiscard]] std::optional<Shed> Admit(int socket, const Peer& peer, bool& counted);
-  void Reject(Shed why, const Peer* peer);
+  void CountShed(Shed why, const Peer* peer);
   /// Closes a connection for WhenFull::kReplaceOldest. Returns false if there is none to close, or
   /// if this listener does not do that.
   bool CloseOldest();

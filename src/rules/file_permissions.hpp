@@ -14,7 +14,7 @@ namespace tidegate {
 
 class ReadContext;
 
-/// What a file that a configuration is read from contains.
+/// The sensitivity of a file that belongs to a configuration.
 enum class Secrecy : std::uint8_t {
   kPublic,  ///< For example a certificate: others may read it, but not change it.
   kSecret,  ///< For example a private key.

@@ -15,12 +15,12 @@ namespace tidegate {
 
 /// Reads one claim of the bearer token in `Authorization`. Thread-safe.
 ///
-/// A token that is malformed, wrongly signed, expired, not yet valid (30 s of leeway) or without an
-/// expiry (`exp`) counts as absent: the rule's next alternative counts. `alg` must be one that the
-/// key allows; `none` never is.
+/// A token that is malformed, wrongly signed, expired, not yet valid (30 s of leeway) or without a
+/// required expiry (`exp`) counts as absent: the rule's next alternative counts. `alg` must be one
+/// that the key allows; `none` never is.
 class JwtVerifier {
  public:
-  /// What becomes of a token without `exp`. An `exp` that is there is checked in either case.
+  /// The treatment of a token without `exp`. An `exp` that is present is always checked.
   enum class Expiry : std::uint8_t {
     kRequired,  ///< It counts as absent.
     kOptional,  ///< It never expires.

@@ -21,7 +21,7 @@ struct DescriptorPlan {
 
   /// Descriptors that clients of other listeners and connections to upstreams leave alone.
   [[nodiscard]] std::uint64_t reserved() const noexcept {
-    return limit - static_cast<std::uint64_t>(upstreams);
+    return limit == 0 ? 0 : limit - static_cast<std::uint64_t>(upstreams);
   }
 };
 

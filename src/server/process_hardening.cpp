@@ -32,7 +32,7 @@ std::unexpected<Error> Refused(std::string message) {
 }
 
 /// Takes all capabilities out of the bounding set, which limits what executed files can grant.
-/// Needs CAP_SETPCAP; a process without it has nothing to lose but that limit.
+/// Needs CAP_SETPCAP. Without it the set stays as it is, and no_new_privs still prevents grants.
 void EmptyBoundingSet() noexcept {
   for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
        ++capability) {
@@ -86,7 +86,7 @@ Result<void> VerifySwitch(const SystemUser& user) {
   if (setresuid(0, 0, 0) == 0 || seteuid(0) == 0) {
     return Refused("the process could become root again after the switch to " + Ticked(user.text));
   }
-  // Members of group 0 may become it again.
+  // Not checked if the configured group is 0 itself.
   if (user.gid != 0 && (setresgid(0, 0, 0) == 0 || setegid(0) == 0)) {
     return Refused("the process could join group 0 again after the switch to " + Ticked(user.text));
   }
@@ -118,19 +118,19 @@ Result<void> SwitchTo(const SystemUser& user) {
 void ForbidNewPrivileges() noexcept { (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 Result<void> HardenProcess(const Config::Process& process) {
-  // Before the switch, which takes the capability that it needs.
+  // Before the switch of the user, which removes CAP_SETPCAP.
   EmptyBoundingSet();
   if (process.user) {
     if (auto switched = SwitchTo(*process.user); !switched) return switched;
   }
   if (auto emptied = EmptyCapabilities(); !emptied) return emptied;
-  // Only now: the kernel can be told to keep capabilities in a switch.
+  // After the capabilities are empty: a process may be set up to keep them when its user changes.
   if (process.user) {
     if (auto verified = VerifySwitch(*process.user); !verified) return verified;
   }
-  // After the switch, which makes a process undumpable.
+  // After the switch of the user, because the kernel then resets the dumpable flag.
   if (prctl(PR_SET_DUMPABLE, process.dumpable ? 1 : 0, 0, 0, 0) != 0) {
-    return Failed("cannot make the process undumpable");
+    return Failed("cannot set whether the process is dumpable");
   }
   return InstallAllowList(process.seccomp, FilteredThreads::kAll);
 }

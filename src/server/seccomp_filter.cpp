@@ -56,7 +56,7 @@ constexpr std::array kAllowedCalls = std::to_array<std::uint32_t>({
       SYS_sched_setaffinity, SYS_getcpu, SYS_membarrier, SYS_rt_sigaction, SYS_rt_sigprocmask,
       SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall, SYS_nanosleep, SYS_clock_nanosleep,
       SYS_clock_getres, SYS_gettimeofday, SYS_exit, SYS_exit_group,
-      // What the process knows of itself and of the machine.
+      // Information about the process and the machine.
       SYS_getrandom, SYS_getrusage, SYS_sysinfo, SYS_uname, SYS_getuid, SYS_geteuid, SYS_getgid,
       SYS_getegid,
 #if defined(__x86_64__)
@@ -66,7 +66,7 @@ constexpr std::array kAllowedCalls = std::to_array<std::uint32_t>({
 #endif
 });
 
-/// What is checked of an argument's lower half: `(argument & mask) == value`.
+/// A check of the lower half of an argument: `(argument & mask) == value`.
 struct ArgumentCheck {
   std::uint32_t mask;
   std::uint32_t value;
@@ -223,7 +223,7 @@ Result<void> InstallAllowList(Config::Process::Seccomp mode, FilteredThreads thr
   const unsigned flags = threads == FilteredThreads::kAll ? SECCOMP_FILTER_FLAG_TSYNC : 0;
   const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
   if (result == 0) return {};
-  if (result > 0) errno = EBUSY;  // A thread that has another filter.
+  if (result > 0) errno = EBUSY;  // The result is the id of a thread that has another filter.
   return std::unexpected(
       SystemError("cannot install the allow-list of process.seccomp; write `seccomp: off` if the "
                   "kernel has no seccomp"));

@@ -12,8 +12,8 @@
 
 namespace tidegate {
 
-/// The numbers of the system calls that a running server makes. The filter allows each of them,
-/// whatever its arguments are, except those that AllowListProgram checks further.
+/// The numbers of the system calls that a running server makes. The filter allows each of them
+/// with any arguments. Calls whose arguments are checked are listed at AllowListProgram instead.
 [[nodiscard]] std::span<const std::uint32_t> AllowedSystemCalls() noexcept;
 
 /// Returns the BPF program that allows `allowed`, and does what `mode` says with all others.

@@ -83,18 +83,19 @@ std::vector<MetricFamily> AdminMetrics(const Server& server) {
 /// Metrics of the bytes that incomplete requests hold.
 std::vector<MetricFamily> BufferMetrics(const net::BufferBudget& budget) {
   using Type = MetricFamily::Type;
-  return {{"tidegate_buffer_bytes",
-           "Bytes of incomplete requests of all connections.",
-           Type::kGauge,
-           {{static_cast<double>(budget.used())}}},
-          {"tidegate_buffer_limit_bytes",
-           "limits.buffer_bytes.",
-           Type::kGauge,
-           {{static_cast<double>(budget.limit())}}},
-          {"tidegate_buffer_rejections_total",
-           "Requests rejected because incomplete requests use all of limits.buffer_bytes.",
-           Type::kCounter,
-           {{static_cast<double>(budget.refused())}}}};
+  return {
+      {"tidegate_buffer_bytes",
+       "Bytes of incomplete requests and unsent responses of all connections.",
+       Type::kGauge,
+       {{static_cast<double>(budget.used())}}},
+      {"tidegate_buffer_limit_bytes",
+       "limits.buffer_bytes.",
+       Type::kGauge,
+       {{static_cast<double>(budget.limit())}}},
+      {"tidegate_buffer_rejections_total",
+       "Requests rejected, and connections closed, because limits.buffer_bytes had no room left.",
+       Type::kCounter,
+       {{static_cast<double>(budget.refused())}}}};
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(SystemdUnit, HasTheDirectivesThatDropPrivileges) {
            // Without these the service does not start, reload or serve as many as it should.
            "ExecReload=/bin/kill -HUP $MAINPID",
            "LimitNOFILE=65536",
-           "SystemCallFilter=sched_setaffinity prlimit64 seccomp",
+           "SystemCallFilter=sched_setaffinity prlimit64 capset seccomp",
            "RestartPreventExitStatus=2",
            "ConfigurationDirectory=tidegate",
            "LogsDirectory=tidegate",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thousands of clients without credentials before the real binary: what they cost, and whether
-// health checks and authenticated callers notice.
+// Thousands of clients without credentials connect to the real binary: their memory, and the
+// latency of health checks and of authenticated callers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>

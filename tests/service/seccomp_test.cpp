@@ -215,7 +215,7 @@ TEST(HardenProcessTest, SwitchesToTheUserForGood) {
   EXPECT_EXIT(switched(FindSystemUser("4242:4343").value()), testing::ExitedWithCode(kAllowed), "");
 }
 
-TEST(HardenProcessTest, OthersThanRootCannotSwitch) {
+TEST(HardenProcessTest, OnlyRootCanSwitchUsers) {
   const auto nobody = FindSystemUser("nobody").value();
   const auto daemon = FindSystemUser("daemon").value();
   const auto as_nobody = [&](const SystemUser& to) {

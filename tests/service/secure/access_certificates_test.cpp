@@ -140,7 +140,8 @@ TEST(AccessCertificatesTest, TheLogNamesAnUnknownCertificate) {
   EXPECT_THAT(answer.body, HasSubstr("unknown certificate"));
   EXPECT_THAT(answer.body, Not(HasSubstr("eve")));
   EXPECT_THAT(said, HasSubstr("client certificate refused"));
-  EXPECT_THAT(said, HasSubstr(R"(by="CN=eve"  problem="it is not in access.certificates")"));
+  EXPECT_THAT(said,
+              HasSubstr(R"(by="CN=eve"  problem="the certificate is not in access.certificates")"));
 }
 
 TEST(AccessCertificatesTest, TheAuditNamesTheCaller) {

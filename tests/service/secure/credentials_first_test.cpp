@@ -98,7 +98,7 @@ TEST_F(CredentialsFirstTest, ReadsTheBodiesOfCallersWithCredentials) {
   EXPECT_EQ(client.Read().status, 429);  // The fourth: the limit is 3.
 }
 
-TEST_F(CredentialsFirstTest, AnswersWithoutTheBodyWhereNobodyNeedsIt) {
+TEST_F(CredentialsFirstTest, AnswersWithoutTheBodyIfTheEndpointIgnoresIt) {
   Service service(MakeConfig());
   struct Open {
     Door door;
@@ -250,7 +250,7 @@ TEST_F(CredentialsFirstTest, ANewAdminConnectionReplacesTheOldestIdleOne) {
   EXPECT_EQ(idle.Read().status, 200);
 }
 
-TEST_F(CredentialsFirstTest, AndTheOldestIncompleteHeadIfNoneIsIdle) {
+TEST_F(CredentialsFirstTest, ANewAdminConnectionReplacesTheOldestIncompleteHead) {
   Config config = AllDoors();
   config.limits.connections = 2;
   Service service(config);

@@ -48,7 +48,7 @@ TEST(TlsGatewayTest, UpstreamsLearnTheScheme) {
 // A client that pipelines has its turn end after 32 requests, with the next one in the buffer. The
 // head of that request was parsed in a small buffer, and freed when the client hung up: its bytes
 // reached the access log from freed memory.
-TEST(TlsGatewayTest, AClientThatLeavesAfterALongPipelineIsLoggedAsItAsked) {
+TEST(TlsGatewayTest, LogsTheRequestOfAClientThatHangsUpAfterALongPipeline) {
   std::atomic<bool> asked{false};
   ScriptedUpstream upstream(ScriptedUpstream::Each([&](const Request&) {
     asked = true;

@@ -53,7 +53,7 @@ TEST_F(WebPageTest, ApiChecksHostOnLoopback) {
   }
 }
 
-TEST_F(WebPageTest, HostIsFreeWhereCallersAuthenticate) {
+TEST_F(WebPageTest, AcceptsAnyHostIfCallersAuthenticate) {
   Config config = MakeConfig();
   config.listen.api.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = BothTokens();

@@ -152,7 +152,7 @@ TEST_F(AccessCertificates, AreNamedBySubjectUriOrDnsName) {
           CertificateSpec{"ci.1", Field::kDns, "ci.example.org", May::kAll}));
 }
 
-TEST_F(AccessCertificates, AreRefusedWithTheirPlace) {
+TEST_F(AccessCertificates, ReportsLineAndColumnOfInvalidEntries) {
   const std::string first = "access.certificates[0]";
   const struct {
     std::string list;
@@ -194,8 +194,9 @@ TEST_F(AccessCertificates, NeedAListenerThatAsksForThem) {
                         "callers for certificates; set `client_ca`"));
 }
 
-/// A list of certificates is nothing that callers of a listener without TLS could present.
-TEST_F(AccessCertificates, AreNoTokens) {
+/// Callers of a listener without TLS cannot present a certificate, so a list does not authenticate
+/// them.
+TEST_F(AccessCertificates, DoNotCountAsTokens) {
   const std::string yaml = Yaml("[ { name: a, dns: b } ]");
   const std::string api = "api: { address: '127.0.0.1:8081', auth: required }, admin:";
   std::string with_api = yaml;

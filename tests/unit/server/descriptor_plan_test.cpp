@@ -38,7 +38,7 @@ TEST(DescriptorPlanTest, ClientsOfAGatewayLeaveAQuarterToUpstreams) {
   EXPECT_EQ(plan.clients, 625);
 }
 
-TEST(DescriptorPlanTest, AnUnknownOrHugeLimitReservesNothingThatMatters) {
+TEST(DescriptorPlanTest, DoesNotRestrictUnknownOrHugeLimits) {
   constexpr int kAny = std::numeric_limits<int>::max();
   EXPECT_EQ(PlanDescriptors(0, WithGateway()).clients, kAny);
   EXPECT_EQ(PlanDescriptors(0, WithGateway()).admin, kAny);
