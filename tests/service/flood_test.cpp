@@ -17,7 +17,6 @@
 namespace tidegate::service {
 namespace {
 
-using testing::AnyOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 

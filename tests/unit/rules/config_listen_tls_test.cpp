@@ -147,9 +147,9 @@ TEST_F(ListenTlsTest, RefusesRevocationListsThatCannotWork) {
   Write("crl.pem", mine_.Crl());
   Write("broken.pem", mine_.Crl() + "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n");
   const std::string ca = "client_ca: 'file:c.pem', " + kPair;
-  for (const std::string file : {"c.pem", "broken.pem", "k.pem"}) {
+  for (const std::string_view file : {"c.pem", "broken.pem", "k.pem"}) {
     EXPECT_THAT(
-        ToldOf("client_crl: 'file:" + file + "', " + ca),
+        ToldOf(std::string("client_crl: 'file:").append(file).append("', ").append(ca)),
         HasSubstr("3:24: error: listen.api.tls.client_crl: should be certificate revocation "
                   "lists in PEM form"))
         << file;
