@@ -173,8 +173,10 @@ void Channel::ReleaseBuffer() noexcept {
 }
 
 bool Channel::Hold(std::size_t bytes) noexcept {
+  // First, so that a channel that holds nothing may outlive its pool.
+  if (bytes == held_) return true;
   BufferBudget* const budget = pool_.budget();
-  if (budget == nullptr || bytes == held_) return true;
+  if (budget == nullptr) return true;
   if (bytes > held_ && !budget->Take(bytes - held_, BufferBudget::Use::kUnchecked)) return false;
   if (bytes < held_) budget->Return(held_ - bytes);
   held_ = bytes;
