@@ -136,7 +136,7 @@ bool Listener::CloseOldest() {
 }
 
 void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
-  // A client without an IP address could not be told apart from others, so it is not served.
+  // Limits count clients by IP address, so a client without one is not served.
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return;
   HttpStats::Add(stats_.accepted);
   const Endpoint endpoint = Endpoint::Of(address);

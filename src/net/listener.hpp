@@ -111,8 +111,8 @@ class Listener : public Watcher, public Deadlines::Node {
   /// The treatment of a new connection at a listener that has max_connections open.
   enum class WhenFull : std::uint8_t {
     kShed,
-    /// The oldest idle connection is closed instead; if there is none, the oldest without a whole
-    /// head.
+    /// The listener closes its oldest idle connection instead, or else the oldest connection whose
+    /// request has an incomplete head.
     kReplaceOldest,
   };
   /// Pointers must outlive the listener.
@@ -198,8 +198,8 @@ class Listener : public Watcher, public Deadlines::Node {
   /// been counted in options_.open.
   [[nodiscard]] std::optional<Shed> Admit(int socket, const Peer& peer, bool& counted);
   void CountShed(Shed why, const Peer* peer);
-  /// Closes a connection for WhenFull::kReplaceOldest. Returns false if there is none to close, or
-  /// if this listener does not do that.
+  /// Closes a connection for WhenFull::kReplaceOldest. Returns false if all connections have
+  /// requests in progress, and with WhenFull::kShed.
   bool CloseOldest();
 
   Reactor& reactor_;

@@ -39,7 +39,7 @@ bool HasBlankAfterComma(std::string_view text) noexcept {
   return false;
 }
 
-/// Returns what is wrong with a subject, or nothing.
+/// Returns the problem of an invalid subject; empty if the subject is valid.
 std::string_view SubjectProblem(std::string_view text) noexcept {
   constexpr std::string_view kPrinted =
       "should be the subject as RFC 2253 writes it, as in `CN=ops,O=Example`; this prints it: "

@@ -100,7 +100,7 @@ void ReadListenTls(const ConfigValue& value, ListenSpec& door, ConfigPlaces::Doo
   if (draft.client_crl != nullptr && !draft.has_client_ca) {
     const Where where{.parent = &value.where(), .key = "client_crl"};
     value.context().Error(draft.client_crl->at, where,
-                          "needs `client_ca`: without it no client is asked for a certificate");
+                          "needs `client_ca`: without it the listener requests no certificates");
   }
   draft.tls.clients =
       draft.clients.value_or(draft.has_client_ca ? Clients::kRequired : Clients::kNone);
