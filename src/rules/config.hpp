@@ -9,6 +9,7 @@
 #include "rules/address.hpp"
 #include "rules/client_address.hpp"
 #include "rules/content_digest.hpp"
+#include "rules/denial_spec.hpp"
 #include "rules/gateway_spec.hpp"
 #include "rules/listen_spec.hpp"
 #include "rules/match_spec.hpp"
@@ -56,6 +57,8 @@ struct RuleSpec {
   CostSpec cost;
   std::optional<OnFailure> on_failure;
   Mode mode = Mode::kEnforce;
+  bool announce = true;              ///< Clients may know of it.
+  std::optional<DenialSpec> denial;  ///< Of requests that it denies.
   std::vector<OverrideSpec> overrides;
   Position at;
 
@@ -122,18 +125,25 @@ struct Config {
     DuplicateCookies duplicate_cookies = DuplicateCookies::kCountAll;
     friend bool operator==(const Identity&, const Identity&) = default;
   };
-  /// How HTTP doors answer.
+  /// How HTTP frontends answer.
   struct Responses {
     enum class XReset : std::uint8_t { kDelta, kEpoch };
+    /// Which clients of the gateway see who decided, and why. Callers of the API always do.
+    enum class ShowDecidedBy : std::uint8_t { kTrusted, kAlways, kNever };
     bool ratelimit = true;          ///< `RateLimit` and `RateLimit-Policy`.
     bool ratelimit_legacy = false;  ///< `RateLimit-Limit`, `-Remaining`, `-Reset`.
     bool x_ratelimit = false;       ///< `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
     XReset x_reset = XReset::kDelta;
     Micros retry_after_jitter{0};  ///< Up to so much is added to Retry-After.
+    ShowDecidedBy decided_by = ShowDecidedBy::kTrusted;
+    bool partition_key = false;  ///< RateLimit fields have `pk`, a hash of the counted key.
+    /// Of denials for which neither the rule nor the route has one.
+    std::optional<DenialSpec> denial = {};
     friend bool operator==(const Responses&, const Responses&) = default;
   };
   struct Api {
     bool inline_quotas = false;
+    bool hidden_rules = false;  ///< Answers list shadow rules and rules with `announce: false`.
     friend bool operator==(const Api&, const Api&) = default;
   };
   struct Resp {
@@ -225,6 +235,7 @@ struct Config {
   Process process;
   std::vector<MatchSpec> deny;
   std::vector<MatchSpec> exempt;
+  bool exempt_preflights = false;  ///< CORS preflight requests pass uncounted.
   std::vector<RuleSpec> rules;
   GatewaySpec gateway;
   AccessLogSpec access_log;

@@ -23,8 +23,10 @@ namespace tidegate {
 /// `api.internal`, `api.internal:8443` or `[::1]:80`, in lower case: what a Host field may hold.
 [[nodiscard]] std::optional<std::string> ReadHostPort(const ConfigValue& value);
 
-enum class Direction : std::uint8_t { kRequest, kResponse };
+enum class Direction : std::uint8_t { kRequest, kResponse, kDenial };
 void ReadHeaderEdits(const ConfigValue& value, Direction direction, HeaderEdits& edits);
+/// Reads the header fields that a `denial` adds: a map from name to value.
+void ReadDenialHeaders(const ConfigValue& value, std::vector<HeaderEdits::Set>& headers);
 
 void ReadHealth(const ConfigValue& value, UpstreamSpec& upstream);
 void ReadEjection(const ConfigValue& value, UpstreamSpec& upstream);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// request_headers and response_headers: what a route changes of the fields that pass it.
+// request_headers and response_headers: what a route changes of the fields that pass it; headers of
+// a denial.
 #include <algorithm>
 #include <unordered_map>
 
 #include "rules/ascii.hpp"
 #include "rules/config_gateway.hpp"
+#include "rules/denial_spec.hpp"
 
 namespace tidegate {
 namespace {
@@ -27,10 +29,18 @@ bool Holds(const std::array<std::string_view, N>& names, std::string_view name) 
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Why a field is not for a route to change; empty: it is. Many upstreams read `_` as `-`.
+/// Returns why a configuration cannot set or remove the field; empty: it can. Many upstreams read
+/// `_` as `-`.
 std::string WhyOwned(std::string name, Direction direction) {
   std::replace(name.begin(), name.end(), '_', '-');
   const bool request = direction == Direction::kRequest;
+  if (direction == Direction::kDenial && (name == "content-type" || name == "link")) {
+    return "has a key of its own: write `" + std::string(name == "link" ? "link" : "content_type") +
+           "` beside `headers`";
+  }
+  if (direction == Direction::kDenial && IsDenialField(name)) {
+    return "is written by Tidegate itself into denials";
+  }
   if (name == "host") {
     return request ? "is set by the route's `host`: write `host: target`, or a name"
                    : "belongs to requests";
@@ -118,6 +128,13 @@ void ReadHeaderEdits(const ConfigValue& value, Direction direction, HeaderEdits&
                               " is under `set` too, which stands in the place of all that have the "
                               "name; leave it out here");
   }
+}
+
+void ReadDenialHeaders(const ConfigValue& value, std::vector<HeaderEdits::Set>& headers) {
+  HeaderEdits edits;
+  EditsDraft draft{.edits = edits, .direction = Direction::kDenial};
+  ReadSet(value, draft);
+  headers = std::move(edits.set);
 }
 
 void AppendHeaderEditKeys(std::vector<SectionKeys>& sections) {

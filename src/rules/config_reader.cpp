@@ -17,7 +17,7 @@
 namespace tidegate {
 namespace {
 
-constexpr std::array<ConfigKey<ConfigDraft>, 21> kConfigKeys = {{
+constexpr std::array<ConfigKey<ConfigDraft>, 22> kConfigKeys = {{
     {"store", ReadStore},
     {"listen", ReadListen},
     {"access", ReadAccess},
@@ -33,6 +33,8 @@ constexpr std::array<ConfigKey<ConfigDraft>, 21> kConfigKeys = {{
     {"process", ReadProcess},
     {"deny", ReadDeny},
     {"exempt", ReadExempt},
+    {"exempt_preflights",
+     [](const ConfigValue& v, ConfigDraft& d) { Put(d.config.exempt_preflights, v.Bool()); }},
     {"rules", ReadRules},
     {"gateway", ReadGateway},
     {"access_log", ReadAccessLog},
@@ -182,6 +184,7 @@ std::vector<SectionKeys> KnownKeys() {
   AppendProcessKeys(sections);
   AppendIdentityKeys(sections);
   AppendMatchKeys(sections);
+  AppendDenialKeys(sections);
   AppendRuleKeys(sections);
   AppendOverrideKeys(sections);
   AppendGatewayKeys(sections);

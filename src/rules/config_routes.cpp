@@ -137,7 +137,7 @@ void ReadHost(const ConfigValue& value, RouteDraft& draft) {
   }
 }
 
-constexpr std::array<ConfigKey<RouteDraft>, 10> kRouteKeys = {{
+constexpr std::array<ConfigKey<RouteDraft>, 11> kRouteKeys = {{
     {"id", ReadId},
     {"match", [](const ConfigValue& v, RouteDraft& d) { ReadMatch(v, d.spec.match); }},
     {"upstream", ReadUpstream},
@@ -150,6 +150,7 @@ constexpr std::array<ConfigKey<RouteDraft>, 10> kRouteKeys = {{
      [](const ConfigValue& v, RouteDraft& d) {
        ReadHeaderEdits(v, Direction::kResponse, d.spec.response_headers);
      }},
+    {"denial", [](const ConfigValue& v, RouteDraft& d) { ReadDenial(v, d.spec.denial); }},
     {"host", ReadHost},
     {"response_timeout",
      [](const ConfigValue& v, RouteDraft& d) {

@@ -28,6 +28,8 @@ struct RuleDraft {
   CostSpec cost;
   std::optional<OnFailure> on_failure;
   Mode mode = Mode::kEnforce;
+  bool announce = true;
+  std::optional<DenialSpec> denial;
 
   struct Nodes {
     const YamlNode* id = nullptr;
@@ -126,7 +128,7 @@ void ReadCost(const ConfigValue& value, RuleDraft& draft) {
 constexpr std::array<Choice<Mode>, 2> kModes = {
     {{"enforce", Mode::kEnforce}, {"shadow", Mode::kShadow}}};
 
-constexpr std::array<ConfigKey<RuleDraft>, 12> kRuleKeys = {{
+constexpr std::array<ConfigKey<RuleDraft>, 14> kRuleKeys = {{
     {"id", ReadId},
     {"match",
      [](const ConfigValue& v, RuleDraft& d) {
@@ -154,6 +156,8 @@ constexpr std::array<ConfigKey<RuleDraft>, 12> kRuleKeys = {{
        Put(d.on_failure, v.OneOf(kOnFailureWords));
      }},
     {"mode", [](const ConfigValue& v, RuleDraft& d) { Put(d.mode, v.OneOf(kModes)); }},
+    {"announce", [](const ConfigValue& v, RuleDraft& d) { Put(d.announce, v.Bool()); }},
+    {"denial", [](const ConfigValue& v, RuleDraft& d) { ReadDenial(v, d.denial); }},
     {"overrides", [](const ConfigValue& v, RuleDraft& d) { d.nodes.overrides = &v.node(); }},
 }};
 
@@ -252,7 +256,8 @@ void ReadRule(const ConfigValue& value, RuleIds& ids, ConfigDraft& config) {
   if (!quota || !draft.id || draft.per.parts.empty()) return;
   config.config.rules.push_back({*std::move(draft.id), std::move(draft.match), std::move(draft.per),
                                  *quota, std::move(draft.cost), draft.on_failure, draft.mode,
-                                 std::move(overrides), value.at()});
+                                 draft.announce, std::move(draft.denial), std::move(overrides),
+                                 value.at()});
   const auto place = [](const YamlNode* node) { return node != nullptr ? node->at : Position{}; };
   config.places.rules.push_back({value.where().index, place(draft.nodes.per),
                                  place(draft.nodes.cost), place(draft.nodes.match)});

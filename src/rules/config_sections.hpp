@@ -92,6 +92,8 @@ void ReadRoutes(const ConfigValue& value, ConfigDraft& draft);
 void ReadUpstreams(const ConfigValue& value, ConfigDraft& draft);
 
 void ReadMatch(const ConfigValue& value, MatchSpec& match);
+/// Reads a `denial` section of a rule, a route or `responses`.
+void ReadDenial(const ConfigValue& value, std::optional<DenialSpec>& denial);
 [[nodiscard]] std::optional<Network> ReadNetwork(const ConfigValue& value);
 /// A header's name in lower case, if it is a token.
 [[nodiscard]] std::optional<std::string> HeaderName(std::string_view text);
@@ -126,6 +128,7 @@ void AppendMetricsKeys(std::vector<SectionKeys>& sections);
 void AppendProcessKeys(std::vector<SectionKeys>& sections);
 void AppendIdentityKeys(std::vector<SectionKeys>& sections);
 void AppendMatchKeys(std::vector<SectionKeys>& sections);
+void AppendDenialKeys(std::vector<SectionKeys>& sections);
 void AppendRuleKeys(std::vector<SectionKeys>& sections);
 void AppendOverrideKeys(std::vector<SectionKeys>& sections);
 void AppendGatewayKeys(std::vector<SectionKeys>& sections);

@@ -35,7 +35,13 @@ using XReset = Config::Responses::XReset;
 constexpr std::array<Choice<XReset>, 2> kResets = {
     {{"delta", XReset::kDelta}, {"epoch", XReset::kEpoch}}};
 
-constexpr std::array<ConfigKey<Config::Responses>, 3> kResponsesKeys = {{
+using ShowDecidedBy = Config::Responses::ShowDecidedBy;
+constexpr std::array<Choice<ShowDecidedBy>, 3> kShowDecidedBy = {
+    {{"trusted", ShowDecidedBy::kTrusted},
+     {"always", ShowDecidedBy::kAlways},
+     {"never", ShowDecidedBy::kNever}}};
+
+constexpr std::array<ConfigKey<Config::Responses>, 6> kResponsesKeys = {{
     {"headers", ReadHeaders},
     {"x_ratelimit_reset",
      [](const ConfigValue& v, Config::Responses& r) { Put(r.x_reset, v.OneOf(kResets)); }},
@@ -43,10 +49,16 @@ constexpr std::array<ConfigKey<Config::Responses>, 3> kResponsesKeys = {{
      [](const ConfigValue& v, Config::Responses& r) {
        Put(r.retry_after_jitter, v.Duration(Micros{0}, hours{1}));
      }},
+    {"decided_by", [](const ConfigValue& v,
+                      Config::Responses& r) { Put(r.decided_by, v.OneOf(kShowDecidedBy)); }},
+    {"partition_key",
+     [](const ConfigValue& v, Config::Responses& r) { Put(r.partition_key, v.Bool()); }},
+    {"denial", [](const ConfigValue& v, Config::Responses& r) { ReadDenial(v, r.denial); }},
 }};
 
-constexpr std::array<ConfigKey<Config::Api>, 1> kApiKeys = {{
+constexpr std::array<ConfigKey<Config::Api>, 2> kApiKeys = {{
     {"inline_quotas", [](const ConfigValue& v, Config::Api& a) { Put(a.inline_quotas, v.Bool()); }},
+    {"hidden_rules", [](const ConfigValue& v, Config::Api& a) { Put(a.hidden_rules, v.Bool()); }},
 }};
 
 constexpr std::array<ConfigKey<Config::Resp>, 1> kRespKeys = {{

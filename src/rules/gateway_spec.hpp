@@ -8,26 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "rules/denial_spec.hpp"
+#include "rules/header_edits.hpp"
 #include "rules/match_spec.hpp"
 #include "rules/path.hpp"
 #include "rules/problem.hpp"
 #include "tidegate/clock.hpp"
 
 namespace tidegate {
-
-/// What becomes of the fields of a head on its way. Names in lower case; `remove` comes first.
-struct HeaderEdits {
-  struct Set {
-    std::string name = {};
-    std::string value = {};
-    friend bool operator==(const Set&, const Set&) = default;
-  };
-  std::vector<Set> set = {};  ///< In the place of all that have the name.
-  std::vector<std::string> remove = {};
-
-  [[nodiscard]] bool empty() const noexcept { return set.empty() && remove.empty(); }
-  friend bool operator==(const HeaderEdits&, const HeaderEdits&) = default;
-};
 
 /// Where the gateway sends a request. The first route of the file that matches has it.
 struct RouteSpec {
@@ -52,6 +40,7 @@ struct RouteSpec {
   std::optional<Rewrite> rewrite = {};
   HeaderEdits request_headers = {};
   HeaderEdits response_headers = {};
+  std::optional<DenialSpec> denial = {};  ///< Of requests that it matches.
   Host host = Host::kPreserve;
   std::string host_name = {};                          ///< Perhaps with a port; IPv6 in brackets.
   std::optional<Micros> response_timeout = {};         ///< Nothing: the upstream's.

@@ -327,4 +327,16 @@ std::string Identifier::Veiled(std::string_view identity) const {
   return veiled;
 }
 
+void Identifier::WritePartition(std::string_view rule, std::string_view identity,
+                                std::span<char, kPartitionSize> out) const {
+  std::string key = "partition: ";
+  key.append(rule).append(" ").append(identity);
+  std::array<char, KeyedHash::kTextSize> text;
+  KeyedHash::WriteText(hash_(key), text.data());
+  // Twelve characters are nine whole bytes, so that no padding is needed.
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+  }
+}
+
 }  // namespace tidegate

@@ -17,6 +17,15 @@ std::string LowerCaseMethod(std::string_view method) {
          "` is not in upper case: methods are case-sensitive, but some servers ignore the case";
 }
 
+bool IsRequestId(std::string_view text) noexcept {
+  constexpr std::size_t kMost = 128;
+  static constexpr std::string_view kMarks = "-_.:/+=";
+  return !text.empty() && text.size() <= kMost && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (Lower(c) >= 'a' && Lower(c) <= 'z') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   if (a == b) return true;  // Most often the case is the usual one.

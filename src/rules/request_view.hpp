@@ -67,6 +67,10 @@ struct RequestView {
 /// Returns the message to a client whose method is not in upper case.
 [[nodiscard]] std::string LowerCaseMethod(std::string_view method);
 
+/// Returns true if a proxy's X-Request-Id may be taken over: at most 128 letters, digits and
+/// `-_.:/+=`.
+[[nodiscard]] bool IsRequestId(std::string_view text) noexcept;
+
 /// ASCII only.
 [[nodiscard]] bool EqualsIgnoreCase(std::string_view a, std::string_view b) noexcept;
 

@@ -50,9 +50,15 @@ Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
   if (error == std::errc{} && end == text.data() + text.size() && cost >= 1 && cost <= kMaxCost) {
     return cost;
   }
-  return Refuse(ErrorCode::kBadCharge,
-                "the header " + rule.cost.header + " must hold a cost, a whole number from 1 to " +
-                    std::to_string(kMaxCost) + ", for rule '" + rule.id + "'");
+  return Refuse(ErrorCode::kBadCharge, "the header " + rule.cost.header +
+                                           " must have a cost, a whole number from 1 to " +
+                                           std::to_string(kMaxCost));
+}
+
+/// True for the request that a browser sends before one to another origin (Fetch, 3.2.2).
+bool IsPreflight(const RequestView& request) noexcept {
+  return request.method == "OPTIONS" && !FindHeader(request.headers, "origin").empty() &&
+         !FindHeader(request.headers, "access-control-request-method").empty();
 }
 
 void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
@@ -120,6 +126,7 @@ RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identif
       matches_(Comparable(MatchesOf(config.rules), config.paths)),
       denied_(Comparable(config.deny, config.paths)),
       exempted_(Comparable(config.exempt, config.paths)),
+      exempt_preflights_(config.exempt_preflights),
       deny_(Pointers(denied_)),
       exempt_(Pointers(exempted_)),
       index_(Pointers(matches_)) {
@@ -189,7 +196,9 @@ void RuleSet::AddRule(const RuleSpec& spec, Problems& problems) {
             .cost = spec.cost,
             .on_failure = spec.on_failure.value_or(on_failure_),
             .mode = spec.mode,
-            .overrides = {}};
+            .announce = spec.announce,
+            .overrides = {},
+            .denial = spec.denial};
   for (std::size_t i = 0; i < spec.overrides.size(); ++i) {
     const OverrideSpec& other = spec.overrides[i];
     std::vector<NamedValue> values;
@@ -217,7 +226,7 @@ Error RuleSet::Unknown(std::string_view rule) const {
   // A guess among thousands would cost a caller's mistake a millisecond of everybody's time.
   std::vector<std::string_view> ids;
   for (const Rule& known : rules_) {
-    if (rules_.size() <= 256) ids.push_back(known.id);
+    if (rules_.size() <= 256 && !known.hidden()) ids.push_back(known.id);
   }
   return {ErrorCode::kUnknownRule,
           "there is no rule '" + Printable(rule) + "'" + DidYouMean(rule, ids)};
@@ -273,6 +282,7 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
   if (deny_.Find(request, {found.data(), 1}) != 0) return Access::kDenied;
   // Only if no server could read another path: `exempt` takes limits away.
   if (exempt_.MatchesEveryReading(request)) return Access::kExempt;
+  if (exempt_preflights_ && IsPreflight(request)) return Access::kExempt;
   const std::size_t count = index_.Find(request, found);
   if (count > found.size()) {
     return std::unexpected(Error{ErrorCode::kTooManyRules,

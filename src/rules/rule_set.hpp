@@ -45,8 +45,13 @@ struct Rule {
   CostSpec cost;
   OnFailure on_failure = OnFailure::kOpen;
   Mode mode = Mode::kEnforce;
-  TextMap<Quota> overrides;  ///< By the key's identity.
+  bool announce = true;
+  TextMap<Quota> overrides;          ///< By the key's identity.
+  std::optional<DenialSpec> denial;  ///< Of requests that it denies.
 
+  /// True if clients must not know of the rule: its name and numbers are left out of what they
+  /// receive.
+  [[nodiscard]] bool hidden() const noexcept { return !announce || mode == Mode::kShadow; }
   [[nodiscard]] const Quota& QuotaOf(std::string_view identity) const noexcept {
     if (overrides.empty()) [[likely]]
       return quota;
@@ -145,8 +150,8 @@ class RuleSet {
   [[nodiscard]] Result<Access> ResolveKey(std::string_view id, std::string_view identity,
                                           const OverrideView& overrides, Charges& charges) const;
 
-  /// `deny`, then `exempt`, then every rule that matches, in the order of the file. `cost`
-  /// stands for each rule's own where given; `lease` is what `concurrency` rules need.
+  /// `deny`, then `exempt` and preflights, then every rule that matches, in the order of the file.
+  /// `cost` stands for each rule's own where given; `lease` is what `concurrency` rules need.
   [[nodiscard]] Result<Access> Match(const RequestView& request, std::optional<std::int64_t> cost,
                                      std::string_view lease, const OverrideView& overrides,
                                      Charges& charges, std::pmr::memory_resource& memory) const;
@@ -181,6 +186,7 @@ class RuleSet {
   const std::vector<MatchSpec> matches_;
   const std::vector<MatchSpec> denied_;
   const std::vector<MatchSpec> exempted_;
+  bool exempt_preflights_;
   MatchIndex deny_;
   MatchIndex exempt_;
   MatchIndex index_;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/body_template.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <cctype>
+#include <cstring>
+
+namespace tidegate {
+namespace {
+
+using testing::HasSubstr;
+using Escaping = BodyTemplate::Escaping;
+
+constexpr std::string_view kAll =
+    "{rule}|{limit}|{remaining}|{retry_after}|{request_id}|{link}|{status}|{title}|{method}|{path}";
+
+struct Text {
+  std::string text;
+  void operator<<(std::string_view more) { text += more; }
+};
+
+std::string Rendered(std::string_view body, Escaping escaping, const BodyValues& values) {
+  const auto parsed = BodyTemplate::Parse(std::string(body), escaping);
+  if (!parsed) return "error: " + parsed.error();
+  Text out;
+  parsed->Write(out, values);
+  return out.text;
+}
+
+BodyValues Known() {
+  return {.rule = "per-key",
+          .limit = 10,
+          .remaining = 0,
+          .retry_after = 7,
+          .request_id = "id-1",
+          .link = "https://example.com/limits",
+          .status = 429,
+          .title = "Quota exceeded",
+          .method = "GET",
+          .path = "/a/b"};
+}
+
+TEST(BodyTemplateTest, ReplacesEachPlaceholder) {
+  EXPECT_EQ(Rendered(kAll, Escaping::kText, Known()),
+            "per-key|10|0|7|id-1|https://example.com/limits|429|Quota exceeded|GET|/a/b");
+  EXPECT_EQ(Rendered("{path}{path}", Escaping::kText, Known()), "/a/b/a/b");
+  EXPECT_EQ(Rendered("", Escaping::kText, Known()), "");
+}
+
+TEST(BodyTemplateTest, NamesAllPlaceholders) {
+  std::string all;
+  for (const std::string_view name : BodyTemplate::kNames) {
+    all += (all.empty() ? "{" : "|{") + std::string(name) + "}";
+  }
+  EXPECT_EQ(all, kAll);
+}
+
+TEST(BodyTemplateTest, KeepsOtherBraces) {
+  for (const std::string_view body :
+       {"{", "}", "{}", "{ rule }", "{Rule}", "{{", "a{b", "p { color: red }", "{\"a\":1}", "{a b}",
+        "${x y}", "{rule", "rule}", "{1}"}) {
+    EXPECT_EQ(Rendered(body, Escaping::kText, Known()), body);
+  }
+  EXPECT_EQ(Rendered("{{rule}}", Escaping::kText, Known()), "{per-key}");
+}
+
+TEST(BodyTemplateTest, WritesUnknownNumbersByMediaType) {
+  const BodyValues none{.status = 503};
+  EXPECT_EQ(Rendered("[{limit},{remaining},{retry_after},{status}]", Escaping::kJson, none),
+            "[null,null,null,503]");
+  EXPECT_EQ(Rendered("{limit} {retry_after} {rule}.", Escaping::kText, none), "unknown unknown .");
+}
+
+TEST(BodyTemplateTest, ReportsMistakes) {
+  EXPECT_THAT(Rendered("{retryafter}", Escaping::kText, {}),
+              HasSubstr("`{retryafter}` is not a placeholder; did you mean `retry_after`?"));
+  EXPECT_THAT(Rendered("{nothing_like_it}", Escaping::kText, {}),
+              HasSubstr("the placeholders are `rule`, `limit`"));
+  EXPECT_THAT(Rendered("{path}", Escaping::kNone, {}), HasSubstr("cannot be escaped"));
+  EXPECT_THAT(Rendered(R"({"path":{path}})", Escaping::kJson, {}), HasSubstr("in quotes"));
+  EXPECT_THAT(Rendered(R"({"limit":{limit})", Escaping::kJson, {}), HasSubstr("not valid JSON"));
+  EXPECT_EQ(Rendered("a { b }", Escaping::kNone, {}), "a { b }");
+}
+
+TEST(BodyTemplateTest, KnowsTheEscapingOfMediaTypes) {
+  for (const std::string_view type : {"application/json", "application/problem+json",
+                                      "Application/JSON; charset=utf-8", "application/x+json"}) {
+    EXPECT_EQ(BodyTemplate::EscapingOf(type), Escaping::kJson) << type;
+  }
+  for (const std::string_view type : {"text/html", "TEXT/HTML ; charset=utf-8", "application/xml",
+                                      "text/xml", "image/svg+xml", "application/xhtml+xml"}) {
+    EXPECT_EQ(BodyTemplate::EscapingOf(type), Escaping::kMarkup) << type;
+  }
+  EXPECT_EQ(BodyTemplate::EscapingOf("text/plain"), Escaping::kText);
+  for (const std::string_view type : {"text/css", "application/javascript", "text/json-like", ""}) {
+    EXPECT_EQ(BodyTemplate::EscapingOf(type), Escaping::kNone) << type;
+  }
+}
+
+// Every byte, alone and in pairs: the value must stay inside its string.
+TEST(BodyTemplateTest, NoValueLeavesAJsonString) {
+  for (int first = 0; first < 256; ++first) {
+    for (const char second : {'"', '\\', '\n', '\0', '<', '\x80', 'n', 'u'}) {
+      const std::string value{static_cast<char>(first), second};
+      const std::string body =
+          Rendered(R"({"p":"{path}","i":"{request_id}","m":"{method}","last":1})", Escaping::kJson,
+                   {.request_id = value, .method = value, .path = value});
+      boost::system::error_code error;
+      const boost::json::value json = boost::json::parse(body, error);
+      ASSERT_FALSE(error) << body;
+      ASSERT_EQ(json.as_object().size(), 4u) << body;
+      ASSERT_EQ(json.at("last"), 1) << body;
+      ASSERT_EQ(json.at("p"), json.at("i")) << body;
+      EXPECT_EQ(body.find('<'), std::string::npos) << body;
+      if (first >= 0x20 && first < 0x7f && second >= 0x20) {
+        EXPECT_EQ(json.at("p").as_string(), value) << body;
+      }
+    }
+  }
+}
+
+TEST(BodyTemplateTest, NoValueAddsMarkup) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string value(1, static_cast<char>(byte));
+    const std::string body = Rendered("{path}", Escaping::kMarkup, {.path = value});
+    if (body == value) {
+      EXPECT_TRUE(std::isalnum(byte) != 0 || std::strchr("-._~/", byte) != nullptr) << byte;
+      continue;
+    }
+    // Neither quotes nor spaces, which would end an attribute, nor backslashes, which a script
+    // reads.
+    EXPECT_EQ(body.find_first_of("<>\"'`= \\\r\n\t"), std::string::npos) << body;
+    EXPECT_TRUE(body.starts_with("&#") || body.starts_with('%')) << body;
+  }
+  EXPECT_EQ(Rendered("<a title='{path}'>", Escaping::kMarkup, {.path = "'><script>"}),
+            "<a title='&#39;&#62;&#60;script&#62;'>");
+}
+
+TEST(BodyTemplateTest, WritesNoControlCharactersIntoText) {
+  EXPECT_EQ(Rendered("{path}", Escaping::kText, {.path = "/a\r\nb\x1b\xff"}), "/a%0d%0ab%1b%ff");
+}
+
+}  // namespace
+}  // namespace tidegate
