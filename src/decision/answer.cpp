@@ -2,10 +2,12 @@
 #include "decision/answer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <ctime>
 
 #include "net/http_exchange.hpp"
+#include "rules/identity.hpp"
 #include "tidegate/limiter.hpp"
 
 namespace tidegate {
@@ -46,49 +48,69 @@ bool Violated(const Charge& charge, const Decision& decision) noexcept {
   return charge.mode == Mode::kEnforce && !decision.allowed;
 }
 
-void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
-  if (status == 429) {
-    out << R"("type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
-        << R"("title":"Quota exceeded","status":429,"violated-policies":[)";
-    std::string_view last;
-    for (std::size_t i = 0; i < answer.charges.size(); ++i) {
-      if (!Violated(answer.charges[i], answer.decisions[i])) continue;
-      if (answer.charges[i].rule == last) continue;  // Several values of a cookie.
-      out << (last.empty() ? "\"" : ",\"") << answer.charges[i].rule << '"';
-      last = answer.charges[i].rule;
-    }
-    out << "],";
-  } else if (status == 503) {
-    out << R"("type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
-        << R"("title":"Temporarily reduced capacity","status":503,)";
-  } else {
-    out << R"("type":"about:blank","title":")" << net::ReasonPhrase(status) << R"(","status":)"
-        << status << ',';
-    if (answer.banned()) {
-      out << R"("detail":"an operator banned this client",)";
-    } else if (answer.denied) {
-      out << R"("detail":"an entry of `deny` refuses this request",)";
-    }
-    if (status == 404) out << R"("detail":"the lease is gone: acquire it again",)";
+/// Writes the names of the rules that deny the request, as far as the reader may know them.
+void WriteViolatedPolicies(OutBuffer& out, const Answer& answer) {
+  out << R"("violated-policies":[)";
+  std::string_view last;
+  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+    if (!Violated(answer.charges[i], answer.decisions[i])) continue;
+    if (answer.charges[i].rule == last) continue;  // Several values of a cookie.
+    out << (last.empty() ? "\"" : ",\"") << answer.charges[i].rule << '"';
+    last = answer.charges[i].rule;
   }
+  if (answer.banned() && answer.shown != nullptr) out << '"' << answer.shown->rule << '"';
+  out << "],";
+}
+
+/// Writes the members of a problem document. The kind of problem does not depend on `status`, which
+/// a configuration may replace.
+void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
+  constexpr std::string_view kTypes = R"("type":"https://iana.org/assignments/http-problem-types#)";
+  const int kind = answer.status();
+  if (kind == 429) {
+    out << kTypes << R"(quota-exceeded",)";
+  } else if (kind == 503) {
+    out << kTypes << R"(temporary-reduced-capacity",)";
+  } else if (answer.banned()) {
+    out << kTypes << R"(abnormal-usage-detected",)";
+  } else {
+    out << R"("type":"about:blank",)";
+  }
+  out << R"("title":")" << DenialTitle(answer) << R"(","status":)" << status << ',';
+  if (kind == 429 || kind == 503 || answer.banned()) WriteViolatedPolicies(out, answer);
+  if (answer.banned()) {
+    out << R"("detail":"an operator banned this client",)";
+  } else if (answer.denied) {
+    out << R"("detail":"an entry of `deny` refuses this request",)";
+  }
+  if (kind == 404) out << R"("detail":"the lease is gone: acquire it again",)";
 }
 
 std::int64_t Seconds(Micros duration) noexcept { return ceil<seconds>(duration).count(); }
 
-void WritePolicy(OutBuffer& out, const Charge& charge) {
+/// Writes the partition key of a charge: a keyed hash, from which the key cannot be guessed.
+void WritePartition(OutBuffer& out, const Answer& answer, const Charge& charge) {
+  if (answer.partitions == nullptr) return;
+  std::array<char, Identifier::kPartitionSize> text;
+  answer.partitions->WritePartition(charge.rule, charge.identity, text);
+  out << ";pk=:" << std::string_view(text.data(), text.size()) << ':';
+}
+
+void WritePolicy(OutBuffer& out, const Answer& answer, const Charge& charge) {
   const Quota& quota = *charge.quota;
   out << '"' << charge.rule << "\";q=" << quota.capacity();
   switch (quota.algorithm()) {
     case Algorithm::kConcurrency:
       out << ";qu=\"concurrent-requests\"";
-      return;
+      break;
     case Algorithm::kTokenBucket:
     case Algorithm::kGcra:
       out << ";w=" << Seconds(quota.recovery());
-      return;
+      break;
     default:
       out << ";w=" << Seconds(quota.period());
   }
+  WritePartition(out, answer, charge);
 }
 
 void WriteRateLimit(OutBuffer& out, const Answer& answer) {
@@ -98,13 +120,18 @@ void WriteRateLimit(OutBuffer& out, const Answer& answer) {
     if (!IsCounted(answer.decisions[i])) continue;
     if (answer.charges[i].rule == last) continue;  // Several values of a cookie.
     if (!last.empty()) out << ", ";
-    WritePolicy(out, answer.charges[i]);
+    WritePolicy(out, answer, answer.charges[i]);
     last = answer.charges[i].rule;
   }
-  out << "\r\nRateLimit: \"" << answer.governing->rule << "\";r=" << answer.governing->remaining;
-  if (answer.governing->more_after > Micros{0}) {
-    out << ";t=" << Seconds(answer.governing->more_after);
+  const Decision& shown = *answer.shown;
+  out << "\r\nRateLimit: \"" << shown.rule << "\";r=" << shown.remaining;
+  // `t` must not be later than Retry-After, which may be that of a hidden rule.
+  const Micros more = shown.more_after;
+  if (more > Micros{0} && (answer.shown == answer.governing || answer.allowed)) {
+    out << ";t=" << Seconds(more);
   }
+  WritePartition(out, answer,
+                 answer.charges[static_cast<std::size_t>(&shown - answer.decisions.data())]);
   out << "\r\n";
 }
 
@@ -131,6 +158,20 @@ int Answer::status() const noexcept {
   return gone && governing->decided_by != DecidedBy::kOpen ? 404 : 200;
 }
 
+std::optional<std::int64_t> Answer::RetryAfter(Micros jitter) const noexcept {
+  if (allowed || governing == nullptr || governing->never) return std::nullopt;
+  // A ban ends for one key at a known time: there is no crowd to spread.
+  const Micros wait = governing->retry_after + (banned() ? Micros{0} : jitter);
+  return std::max<std::int64_t>(1, Seconds(wait));
+}
+
+std::string_view DenialTitle(const Answer& answer) noexcept {
+  const int kind = answer.status();
+  if (kind == 429) return "Quota exceeded";
+  if (kind == 503) return "Temporarily reduced capacity";
+  return answer.banned() ? "Abnormal usage detected" : net::ReasonPhrase(kind);
+}
+
 int StatusOf(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::kUnknownRule:
@@ -152,6 +193,7 @@ Answer AnswerOf(const Call& call) noexcept {
                 .charges = call.charges,
                 .decisions = call.decisions,
                 .governing = &Governing(call.charges, call.decisions)};
+  answer.shown = answer.governing;
   switch (call.kind) {
     case Call::Kind::kRefund:
     case Call::Kind::kReset:
@@ -169,7 +211,7 @@ Answer AnswerOf(const Call& call) noexcept {
   for (const Decision& decision : call.decisions) {
     if (decision.decided_by != DecidedBy::kClosed) continue;
     answer.allowed = false;
-    answer.governing = &decision;
+    answer.governing = answer.shown = &decision;
     break;
   }
   return answer;
@@ -183,16 +225,19 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   if (answer.exempt) out << R"(,"exempt":true)";
   if (answer.denied) out << R"(,"denied":true)";
   if (answer.banned()) out << R"(,"banned":true)";
-  // Position and size of the governing rule's numbers in `out`; the list of rules repeats them.
+  // Position and size of the shown rule's numbers in `out`; the list of rules repeats them.
   std::size_t numbers = 0;
   std::size_t size = 0;
-  if (answer.governing != nullptr) {
-    out << R"(,"rule":")" << answer.governing->rule << '"';
+  if (answer.shown != nullptr && (answer.shown == answer.governing || answer.allowed)) {
+    out << R"(,"rule":")" << answer.shown->rule << '"';
     numbers = out.size();
-    WriteNumbers(out, *answer.governing, answer.allowed);
+    WriteNumbers(out, *answer.shown, answer.allowed);
     size = out.size() - numbers;
-    WriteSource(out, *answer.governing);
+  } else if (answer.governing != nullptr) {
+    // A hidden rule denies: no other rule explains it.
+    WriteWait(out, *answer.governing, answer.allowed);
   }
+  if (answer.governing != nullptr && answer.shows_source) WriteSource(out, *answer.governing);
   out << R"(,"rules":[)";
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
     const bool shadow = answer.charges[i].mode == Mode::kShadow;
@@ -200,13 +245,16 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
         << (shadow ? R"(","mode":"shadow","allowed":)" : R"(","mode":"enforce","allowed":)")
         << Bool(answer.decisions[i].allowed);
     const Decision& decision = answer.decisions[i];
-    if (&decision == answer.governing && decision.allowed == answer.allowed) {
+    if (&decision == answer.governing && &decision == answer.shown &&
+        decision.allowed == answer.allowed) {
       char* const copy = out.Reserve(size);
       std::memcpy(copy, out.view().data() + numbers, size);
       out.Advance(size);
     } else {
       WriteNumbers(out, decision, decision.allowed);
-      if (decision.decided_by != answer.governing->decided_by) WriteSource(out, decision);
+      if (answer.shows_source && decision.decided_by != answer.governing->decided_by) {
+        WriteSource(out, decision);
+      }
     }
     out << '}';
   }
@@ -215,8 +263,8 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
 
 void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
                        const Config::Responses& responses, Micros jitter) {
-  if (answer.governing != nullptr && IsCounted(*answer.governing)) {
-    const Decision& decision = *answer.governing;
+  if (answer.shown != nullptr && IsCounted(*answer.shown)) {
+    const Decision& decision = *answer.shown;
     if (responses.ratelimit) WriteRateLimit(out, answer);
     const std::int64_t reset = Seconds(decision.reset_after);
     if (responses.ratelimit_legacy) WriteOlder(out, "RateLimit-", decision, reset);
@@ -226,16 +274,13 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
                  epoch ? static_cast<std::int64_t>(std::time(nullptr)) + reset : reset);
     }
   }
-  if (answer.governing != nullptr && answer.governing->decided_by != DecidedBy::kStore &&
+  if (answer.shows_source && answer.governing != nullptr &&
+      answer.governing->decided_by != DecidedBy::kStore &&
       answer.governing->decided_by != DecidedBy::kCache) {
     out << "X-Tidegate-Decided-By: " << Name(answer.governing->decided_by) << "\r\n";
   }
   if (status < 400) return;
-  if (!answer.allowed && answer.governing != nullptr && !answer.governing->never) {
-    // A ban ends for one key at a known time: there is no crowd to spread.
-    const Micros wait = answer.governing->retry_after + (answer.banned() ? Micros{0} : jitter);
-    out << "Retry-After: " << std::max<std::int64_t>(1, Seconds(wait)) << "\r\n";
-  }
+  if (const auto wait = answer.RetryAfter(jitter)) out << "Retry-After: " << *wait << "\r\n";
   out << "Cache-Control: no-store\r\n";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -13,7 +14,19 @@
 
 namespace tidegate {
 
+class Identifier;
+struct Rule;
+
+/// What the reader of an answer may see.
+struct Disclosure {
+  bool hidden_rules = true;  ///< Shadow rules and rules with `announce: false`.
+  bool source = true;        ///< `decided_by` and `reason`.
+};
+
 /// The outcome of a call, the same for every frontend. Points into the call.
+///
+/// Frontends write an answer that DecisionCall::AnswerFor has reduced to what the reader may see:
+/// `charges` and `decisions` have no hidden rule then, and `shown` is not one.
 struct Answer {
   Call::Kind kind = Call::Kind::kApply;
   bool allowed = true;
@@ -23,6 +36,14 @@ struct Answer {
   std::span<const Charge> charges;
   std::span<const Decision> decisions;
   const Decision* governing = nullptr;  ///< nullptr: neither a rule nor an operator decided.
+  const Rule* rule = nullptr;           ///< The rule of `governing`; nullptr: an inline quota.
+  /// The decision whose rule and numbers the reader sees: `governing`, or if that is hidden the one
+  /// that would govern without the hidden rules. nullptr: none.
+  const Decision* shown = nullptr;
+  bool hides_rules = false;  ///< A hidden rule was left out.
+  bool shows_source = true;  ///< `decided_by` and `reason` are written.
+  /// Writes `pk`, a hash of the counted key, into RateLimit fields; nullptr: there is no `pk`.
+  const Identifier* partitions = nullptr;
 
   [[nodiscard]] bool banned() const noexcept {
     return governing != nullptr && governing->reason == Reason::kBanned;
@@ -30,6 +51,10 @@ struct Answer {
   /// The HTTP status: 200; 429 over a limit; 403 denied; 503 closed by a failure policy; 404 if the
   /// lease to renew is gone. An operation that was carried out is not a denial.
   [[nodiscard]] int status() const noexcept;
+  /// The seconds in Retry-After: until the same request passes, or until the ban ends, rounded up,
+  /// at least 1. `jitter` is added before, but for bans, which end at a known time for one key.
+  /// Nothing if the request is allowed or will never pass.
+  [[nodiscard]] std::optional<std::int64_t> RetryAfter(Micros jitter) const noexcept;
 };
 
 /// Returns the answer to a call that the store completed without an error. If the call is an
@@ -44,15 +69,17 @@ struct Answer {
 }
 
 /// Writes the answer as JSON. A rule has its own `decided_by` and `reason` only if its `decided_by`
-/// differs from the governing rule's. If `status` is 400 or above, the members of a problem
-/// (RFC 9457) come first.
+/// differs from the shown rule's. If `status`, the status that is sent, is 400 or above, the
+/// members of a problem (RFC 9457) come first.
 void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 
-/// Writes the RateLimit header fields that the configuration selects, if the governing rule was
-/// counted, and for a denial Retry-After and Cache-Control. `jitter` is added to Retry-After before
-/// it is rounded up.
+/// Writes the RateLimit header fields that the configuration selects, if the shown rule was
+/// counted, and for a denial Retry-After and Cache-Control. `jitter` is that of Answer::RetryAfter.
 void WriteAnswerFields(net::OutBuffer& out, const Answer& answer, int status,
                        const Config::Responses& responses, Micros jitter);
+
+/// Returns the title of the problem that `answer`, a denial, is.
+[[nodiscard]] std::string_view DenialTitle(const Answer& answer) noexcept;
 
 /// Returns the HTTP status for an Error of the store or the rules.
 [[nodiscard]] int StatusOf(ErrorCode code) noexcept;

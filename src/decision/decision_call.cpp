@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decision/decision_call.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "decision/pipeline.hpp"
+#include "tidegate/limiter.hpp"
 
 namespace tidegate {
 
@@ -69,6 +71,11 @@ void DecisionCall::Drop() noexcept {
   listener_ = nullptr;
 }
 
+const Rule* DecisionCall::OperatorRule() const noexcept {
+  if (matched.ban.rule != nullptr) return matched.ban.rule;
+  return matched.exempted.empty() ? nullptr : matched.exempted.front();
+}
+
 void DecisionCall::DecideWithoutStore() noexcept {
   const bool banned = access == Access::kBanned;
   allowed = !banned && access != Access::kDenied;
@@ -76,9 +83,7 @@ void DecisionCall::DecideWithoutStore() noexcept {
   done = allowed ? Done::kApplied : Done::kNothing;
   charges = {};
   decisions = {};
-  const Rule* const rule = banned                     ? matched.ban.rule
-                           : matched.exempted.empty() ? nullptr
-                                                      : matched.exempted.front();
+  const Rule* const rule = OperatorRule();
   if (rule == nullptr) return;
   operator_decision_ = {.allowed = !banned,
                         .never = banned && !matched.ban.left,
@@ -89,7 +94,11 @@ void DecisionCall::DecideWithoutStore() noexcept {
 }
 
 Answer DecisionCall::answer() const noexcept {
-  if (!charges.empty()) return AnswerOf(*this);
+  if (!charges.empty()) {
+    Answer answer = AnswerOf(*this);
+    answer.rule = matched.rules[static_cast<std::size_t>(answer.governing - decisions.data())];
+    return answer;
+  }
   const bool exempt = access == Access::kExempt;
   Answer answer{.kind = kind,
                 .allowed = allowed,
@@ -99,7 +108,48 @@ Answer DecisionCall::answer() const noexcept {
                 .charges = {},
                 .decisions = {}};
   if (exempt && kind == Kind::kRenew) answer.applied = Done::kApplied;
-  if (!operator_decision_.rule.empty()) answer.governing = &operator_decision_;
+  if (!operator_decision_.rule.empty()) {
+    answer.governing = answer.shown = &operator_decision_;
+    answer.rule = OperatorRule();
+  }
+  return answer;
+}
+
+bool DecisionCall::HasHiddenRule() const noexcept {
+  if (charges.empty()) {
+    const Rule* const rule = OperatorRule();
+    return rule != nullptr && rule->hidden();
+  }
+  return std::ranges::any_of(matched.rules.all(),
+                             [](const Rule* rule) { return rule != nullptr && rule->hidden(); });
+}
+
+Answer DecisionCall::AnswerFor(const Disclosure& disclosure) {
+  Answer answer = this->answer();
+  answer.shows_source = disclosure.source;
+  if (snapshot_->responses.partition_key) answer.partitions = &snapshot_->rules->identifier();
+  if (disclosure.hidden_rules || !HasHiddenRule()) return answer;
+  answer.hides_rules = true;
+  answer.shown = nullptr;
+  if (charges.empty()) return answer;
+  std::pmr::polymorphic_allocator<> allocator(&memory_);
+  auto* const shown_charges = allocator.allocate_object<Charge>(charges.size());
+  auto* const shown_decisions = allocator.allocate_object<Decision>(charges.size());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    if (matched.rules[i] != nullptr && matched.rules[i]->hidden()) continue;
+    std::construct_at(shown_charges + count, charges[i]);
+    std::construct_at(shown_decisions + count, decisions[i]);
+    if (answer.governing == &decisions[i]) answer.shown = shown_decisions + count;
+    ++count;
+  }
+  answer.charges = {shown_charges, count};
+  answer.decisions = {shown_decisions, count};
+  if (answer.shown != nullptr) {
+    answer.governing = answer.shown;
+  } else if (count != 0) {
+    answer.shown = &Governing(answer.charges, answer.decisions);
+  }
   return answer;
 }
 

@@ -85,8 +85,11 @@ class DecisionCall final : public Call {
   void Drop() noexcept;
 
   // --- The answer; `allowed`, `done`, `decisions` and `error` are Call's ---
-  /// REQUIRES: the call is answered, without an error.
+  /// Returns the whole answer. REQUIRES: the call is answered, without an error.
   [[nodiscard]] Answer answer() const noexcept;
+  /// Returns the answer without the parts that its reader must not see. Allocates from memory() if
+  /// a rule is hidden. REQUIRES: as answer().
+  [[nodiscard]] Answer AnswerFor(const Disclosure& disclosure);
 
  private:
   friend class DecisionPipeline;
@@ -98,6 +101,9 @@ class DecisionCall final : public Call {
   /// Times and counts the decisions of the answered call, then calls the listener.
   void Complete() noexcept;
   void Count() const noexcept;
+  /// Returns the rule whose key an operator banned or allowed; nullptr: none.
+  [[nodiscard]] const Rule* OperatorRule() const noexcept;
+  [[nodiscard]] bool HasHiddenRule() const noexcept;
   /// Makes the call ready for another request.
   void Clear() noexcept;
 

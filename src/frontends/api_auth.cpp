@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "decision/denial.hpp"
 #include "frontends/api_frontend.hpp"
 #include "frontends/forward_auth.hpp"
 #include "frontends/http_access.hpp"
@@ -49,6 +50,15 @@ bool HasForwardingFields(const net::HttpHead& head) noexcept {
     }
   }
   return false;
+}
+
+/// Returns the id that the proxy gave its client's request; empty: none, or an unusual one.
+std::string_view RequestId(const net::HttpHead& head) noexcept {
+  for (const net::HttpField& field : head.all()) {
+    if (!EqualsIgnoreCase(field.name, "x-request-id")) continue;
+    return IsRequestId(field.value) ? field.value : std::string_view{};
+  }
+  return {};
 }
 
 /// Returns the port in `host`, the value of a Host field; without one, that of http.
@@ -196,22 +206,31 @@ void ApiFrontend::AnswerAuth(DecisionCall& call, HttpExchange& exchange, int den
     call.Drop();
     return Refuse(exchange, StatusOf(error.code), deny_status, error.message);
   }
-  const tidegate::Answer answer = call.answer();
-  const int status = answer.status();
   const Config::Responses& responses = call.snapshot().responses;
-  if (status == 200) {
-    WriteAnswerFields(exchange.Begin(200), answer, status, responses, Micros{0});
+  using Show = Config::Responses::ShowDecidedBy;
+  const bool allowed = call.answer().status() == 200;
+  // The proxy is trusted, but it passes a denial on to its client.
+  const tidegate::Answer answer =
+      call.AnswerFor({.hidden_rules = false,
+                      .source = responses.decided_by == Show::kAlways ||
+                                (responses.decided_by == Show::kTrusted && allowed)});
+  if (allowed) {
+    WriteAnswerFields(exchange.Begin(200), answer, 200, responses, Micros{0});
     call.Drop();
     return exchange.End({}, {});
   }
-  net::OutBuffer& out = exchange.Begin(deny_status != 0 ? deny_status : status);
-  WriteAnswerFields(out, answer, status, responses, pipeline_.RetryJitter(responses));
-  out << "X-RateLimit-Status: " << status << "\r\n";
+  const Denial denial(answer, nullptr, responses, pipeline_.RetryJitter(responses));
+  net::OutBuffer& out = exchange.Begin(deny_status != 0 ? deny_status : denial.status());
+  denial.WriteFields(out, {});
+  out << "X-RateLimit-Status: " << denial.status() << "\r\n";
+  ToldRequest told;
+  (void)ReadToldRequest(exchange.head(), told);  // It has been read before without an error.
   body_.Clear();
-  WriteAnswerJson(body_, answer, status);
-  body_ << '\n';
+  denial.WriteBody(body_,
+                   {.id = RequestId(exchange.head()), .method = told.method, .path = told.path});
+  const std::string content_type(denial.content_type());  // Outlives the snapshot of the call.
   call.Drop();
-  exchange.End("application/problem+json", body_.view());
+  exchange.End(content_type, body_.view());
 }
 
 }  // namespace tidegate

@@ -147,7 +147,7 @@ void ApiFrontend::Decide(HttpExchange& exchange, const Endpoint& endpoint) {
     call.Drop();
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
-  StartFor(call, {.exchange = &exchange});
+  StartFor(call, {.exchange = &exchange, .names_rule = question.Has(Question::kRule)});
 }
 
 std::optional<Objection> ApiFrontend::Prepare(const Question& question, const Endpoint& endpoint,
@@ -180,19 +180,26 @@ void ApiFrontend::OnDecided(DecisionCall& call) noexcept {
   }
 }
 
+/// A caller that names a rule knows of it.
+bool ApiFrontend::ShowsHiddenRules(DecisionCall& call) noexcept {
+  return call.Attached<Pending>().names_rule || call.snapshot().api.hidden_rules;
+}
+
 void ApiFrontend::Answer(DecisionCall& call, HttpExchange& exchange) {
   if (call.error) {
     const Error error = *std::move(call.error);
     call.Drop();
     return AnswerProblem(exchange, StatusOf(error.code), error.message);
   }
-  const tidegate::Answer answer = call.answer();
-  const int status = answer.status();
+  // Programs copy header fields to their clients, so the fields never name a hidden rule.
+  const tidegate::Answer for_clients = call.AnswerFor({.hidden_rules = false});
+  const int status = for_clients.status();
   const Config::Responses& responses = call.snapshot().responses;
-  WriteAnswerFields(exchange.Begin(status), answer, status, responses,
+  WriteAnswerFields(exchange.Begin(status), for_clients, status, responses,
                     status < 400 ? Micros{0} : pipeline_.RetryJitter(responses));
   body_.Clear();
-  WriteAnswerJson(body_, answer, status);
+  const bool whole = for_clients.hides_rules && ShowsHiddenRules(call);
+  WriteAnswerJson(body_, whole ? call.answer() : for_clients, status);
   body_ << '\n';
   call.Drop();
   exchange.End(status >= 400 ? "application/problem+json" : "application/json", body_.view());
@@ -216,7 +223,8 @@ std::optional<Objection> ApiFrontend::PrepareBatch(Batch& batch, const Endpoint&
       bad->pointer.insert(0, "/requests/" + std::to_string(i));
       return bad;
     }
-    calls[i]->Attach<Pending>(&batch.exchange, &batch);
+    calls[i]->Attach<Pending>(Pending{
+        .exchange = &batch.exchange, .batch = &batch, .names_rule = question.Has(Question::kRule)});
   }
   return std::nullopt;
 }
@@ -252,7 +260,7 @@ void ApiFrontend::AnswerBatch(Batch& batch) {
       net::WriteJsonText(body_, call.error->message);
       body_ << "\"}";
     } else {
-      const tidegate::Answer answer = call.answer();
+      const tidegate::Answer answer = call.AnswerFor({.hidden_rules = ShowsHiddenRules(call)});
       // Status 200 leaves out the members of a problem, which would only repeat the status.
       body_ << R"({"status":)" << answer.status() << R"(,"decision":)";
       WriteAnswerJson(body_, answer, 200);

@@ -40,6 +40,7 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
     net::HttpExchange* exchange = nullptr;
     Batch* batch = nullptr;     ///< nullptr: the call is not part of a batch.
     bool forward_auth = false;  ///< The answer is for a proxy.
+    bool names_rule = false;    ///< The caller named the rule that decides.
     int deny_status = 0;        ///< The status that the proxy wants for denials; 0: the usual one.
   };
 
@@ -67,6 +68,8 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);
   /// Returns true if the caller may use the endpoint. If not, the exchange has been answered.
   [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
+  /// Returns true if the body of the answer may name hidden rules.
+  [[nodiscard]] static bool ShowsHiddenRules(DecisionCall& call) noexcept;
   void Answer(DecisionCall& call, net::HttpExchange& exchange);
   void AnswerAuth(DecisionCall& call, net::HttpExchange& exchange, int deny_status);
   void AnswerBatch(Batch& batch);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "decision/denial.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/proxy_head.hpp"
@@ -195,14 +196,22 @@ Answer Passage::DecidedAnswer() const noexcept {
   return decision_->answer();
 }
 
+Answer Passage::ClientAnswer() {
+  if (phase_ == Phase::kDeciding || decision_->error) return {};
+  using Show = Config::Responses::ShowDecidedBy;
+  const Show show = decision_->snapshot().responses.decided_by;
+  return decision_->AnswerFor(
+      {.hidden_rules = false,
+       .source = show == Show::kAlways || (show == Show::kTrusted && trusted_)});
+}
+
 void Passage::OnDecided(DecisionCall&) noexcept {
   decided_ = net::Deadlines::Clock::now();
   phase_ = Phase::kConnecting;
   if (const auto& error = decision_->error) {
     return AnswerProblem(StatusOf(error->code), error->message, PassageOutcome::kClosed);
   }
-  const Answer answer = DecidedAnswer();
-  if (const int status = answer.status(); status != 200) return AnswerDenied(answer, status);
+  if (DecidedAnswer().status() != 200) return AnswerDenied();
   // Also if a failure policy decided: the store may have granted the leases without a reply.
   leases_ = gateway_.leases().Hold(*decision_);
   if (client_ == nullptr) return End(PassageOutcome::kClientGone, ClientStream::Ending::kCut);
@@ -222,26 +231,29 @@ void Passage::OnDecided(DecisionCall&) noexcept {
 // --- Responses of the gateway itself --------------------------------------------
 
 void Passage::WriteRateLimit(OutBuffer& out, int status, const Config::Responses& responses) {
-  const Answer answer = DecidedAnswer();
+  const Answer answer = ClientAnswer();
   if (answer.governing == nullptr) return;
   WriteAnswerFields(out, answer, status, responses,
                     status < 400 ? Micros{0} : gateway_.pipeline().RetryJitter(responses));
 }
 
-void Passage::AnswerDenied(const Answer& answer, int status) {
+void Passage::AnswerDenied() {
+  const Answer answer = ClientAnswer();
+  const int status = answer.status();
   const auto outcome = status == 429     ? PassageOutcome::kLimited
                        : status != 403   ? PassageOutcome::kClosed
                        : answer.banned() ? PassageOutcome::kBanned
                                          : PassageOutcome::kDenied;
   if (client_ == nullptr) return End(outcome, ClientStream::Ending::kCut);
   if (grpc_ && status != 403) return AnswerGrpc(answer, status, outcome);
-  OutBuffer body;
-  WriteAnswerJson(body, answer, status);
-  body << '\n';
   const Config::Responses& responses = decision_->snapshot().responses;
-  OutBuffer& out = BeginOwnHead(status);
-  WriteAnswerFields(out, answer, status, responses, gateway_.pipeline().RetryJitter(responses));
-  out << "Content-Type: application/problem+json\r\n";
+  const Denial denial(answer, route_ == nullptr ? nullptr : &route_->spec.denial, responses,
+                      gateway_.pipeline().RetryJitter(responses));
+  OutBuffer body;
+  denial.WriteBody(body, {.id = request_id_, .method = method_, .path = path_});
+  OutBuffer& out = BeginOwnHead(denial.status());
+  denial.WriteFields(out, RouteHeaders());
+  out << "Content-Type: " << denial.content_type() << "\r\n";
   SendOwn(body.view(), outcome);
 }
 
@@ -251,9 +263,12 @@ void Passage::AnswerGrpc(const Answer& answer, int status, PassageOutcome outcom
   out << "Content-Type: application/grpc\r\ngrpc-status: " << (status == 429 ? 8 : 14)
       << "\r\ngrpc-message: "
       << (status == 429 ? "quota exceeded" : "temporarily reduced capacity");
-  if (answer.governing != nullptr) out << ": rule " << answer.governing->rule;
+  if (answer.shown != nullptr && answer.shown == answer.governing) {
+    out << ": rule " << answer.shown->rule;
+  }
   out << "\r\n";
   WriteRateLimit(out, status, decision_->snapshot().responses);
+  WriteRouteHeaders(out);
   SendOwn({}, outcome);
 }
 
@@ -265,8 +280,21 @@ void Passage::AnswerProblem(int status, std::string_view detail, PassageOutcome 
   OutBuffer& out = BeginOwnHead(status);
   out << "Cache-Control: no-store\r\n" << lines;
   if (phase_ != Phase::kDeciding) WriteRateLimit(out, 200, decision_->snapshot().responses);
+  WriteRouteHeaders(out);
   out << "Content-Type: application/problem+json\r\n";
   SendOwn(body.view(), outcome);
+}
+
+std::span<const HeaderEdits::Set> Passage::RouteHeaders() const noexcept {
+  if (route_ == nullptr) return {};
+  return route_->spec.response_headers.set;
+}
+
+/// Pages of other origins can read a response only if it has the CORS fields that the route sets.
+void Passage::WriteRouteHeaders(OutBuffer& out) const {
+  for (const HeaderEdits::Set& field : RouteHeaders()) {
+    if (!IsDenialField(field.name)) out << field.name << ": " << field.value << "\r\n";
+  }
 }
 
 OutBuffer& Passage::BeginOwnHead(int status) {

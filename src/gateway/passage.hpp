@@ -89,17 +89,22 @@ class Passage final : public UpstreamConnection::User,
   [[nodiscard]] RequestFields::Policy FieldPolicy() const noexcept;
   [[nodiscard]] bool Prepare();
   void OnDecided(DecisionCall& call) noexcept override;
-  void AnswerDenied(const Answer& answer, int status);
+  void AnswerDenied();
   void AnswerGrpc(const Answer& answer, int status, PassageOutcome outcome);
   void AnswerProblem(int status, std::string_view detail, PassageOutcome outcome,
                      std::string_view lines = {});
   /// Begins an answer of the gateway's own; field lines may follow.
   [[nodiscard]] net::OutBuffer& BeginOwnHead(int status);
+  /// The fields that the route adds to responses.
+  [[nodiscard]] std::span<const HeaderEdits::Set> RouteHeaders() const noexcept;
+  void WriteRouteHeaders(net::OutBuffer& out) const;
   /// Sends that answer and ends the request.
   void SendOwn(std::string_view body, PassageOutcome outcome);
   void WriteRateLimit(net::OutBuffer& out, int status, const Config::Responses& responses);
   /// Returns the answer of the decision; an empty one before the decision, and if it failed.
   [[nodiscard]] Answer DecidedAnswer() const noexcept;
+  /// The same, without the parts that the client must not see.
+  [[nodiscard]] Answer ClientAnswer();
   void End(PassageOutcome outcome, ClientStream::Ending ending);
   void Log(PassageOutcome outcome);
   void KeepHead();

@@ -150,7 +150,7 @@ Passage::Pumped Passage::OnResponseHead() {
 void Passage::WriteAnswer() {
   const bool stream = response_.body == net::ResponseBody::kChunked ||
                       response_.body == net::ResponseBody::kUntilClose;
-  const Decision* governing = DecidedAnswer().governing;
+  const Decision* governing = ClientAnswer().shown;
   // Without a counted quota there are no RateLimit fields of ours, and the upstream's pass.
   if (governing != nullptr && !IsCounted(*governing)) governing = nullptr;
   OutBuffer& out = client_->BeginHead(response_.status, response_.reason);

@@ -13,8 +13,6 @@ namespace {
 using net::HttpField;
 using net::OutBuffer;
 
-constexpr std::size_t kMaxRequestId = 128;
-
 void WriteField(OutBuffer& out, std::string_view name, std::string_view value) {
   char* to = out.Reserve(name.size() + value.size() + 4);
   char* const begin = to;
@@ -176,13 +174,7 @@ std::string_view GivenRequestId(const net::HttpHead& head, const RequestFields& 
   for (std::size_t i = 0; i < head.field_count; ++i) {
     if (fields[i] != FieldKind::kRequestId) continue;
     const HttpField& field = head.fields[i];
-    const bool fits = !field.value.empty() && field.value.size() <= kMaxRequestId &&
-                      std::ranges::all_of(field.value, [](char c) {
-                        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                               (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.' ||
-                               c == ':' || c == '/' || c == '+' || c == '=';
-                      });
-    return fits ? field.value : std::string_view{};
+    return IsRequestId(field.value) ? field.value : std::string_view{};
   }
   return {};
 }

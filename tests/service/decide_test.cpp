@@ -18,7 +18,7 @@ using testing::HasSubstr;
 namespace json = boost::json;
 
 constexpr std::string_view kRules = R"(
-api: {inline_quotas: true}
+api: {inline_quotas: true, hidden_rules: true}
 deny:
   - { header: { user-agent: "BadBot*" } }
 exempt:

@@ -69,7 +69,8 @@ std::string RequestText(std::string_view method, std::string_view target, std::s
 
 Config Gate::ConfigOf(std::string_view yaml) {
   std::string text =
-      "listen: {api: \"127.0.0.1:0\", admin: \"127.0.0.1:0\", gateway: \"127.0.0.1:0\"}\n";
+      "listen: {api: \"127.0.0.1:0\", admin: \"127.0.0.1:0\", gateway: \"127.0.0.1:0\", "
+      "resp: \"127.0.0.1:0\"}\n";
   if (yaml.find("access_log:") == std::string_view::npos) text += "access_log: off\n";
   text += yaml;
   const ConfigReading reading = ParseConfig(text);

@@ -166,7 +166,7 @@ TEST_P(OlderFieldsTest, TheUpstreamsPassForAKeyThatAnOperatorAllowed) {
   const std::string name(prefix);
   ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) { return Theirs(prefix, 5); }));
   Gate gate(Routed(up.url(), {},
-                   "responses: {headers: [" + std::string(option) +
+                   "responses: {decided_by: always, headers: [" + std::string(option) +
                        "]}\nrules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
   ASSERT_EQ(
       service::AskAdmin(gate.server().admin(), "/v1/allow", service::ByRule("ten", "127.0.0.1"))

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client sees when a request is denied: at the gateway, and through a proxy at /v1/auth.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "gateway/behaviour/gateway_fixture.hpp"
+#include "service/admin_case.hpp"
+
+namespace tidegate::behaviour {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr std::string_view kOneAnHour = "rules: [{id: one, per: client_ip, limit: 1/h}]\n";
+
+/// A configuration with one route, which may have more keys, and whatever else.
+std::string Configured(std::string_view upstream, std::string_view route_keys,
+                       std::string_view more) {
+  return "upstreams: {up: {targets: " + std::string(upstream) +
+         "}}\nroutes: [{id: all, upstream: up" + std::string(route_keys) + "}]\n" +
+         std::string(more);
+}
+
+/// Asks as a proxy whether a client's request may pass.
+service::HttpAnswer Forwarded(Gate& gate, std::string_view uri, std::string_view lines = {},
+                              std::string_view query = {}) {
+  service::HttpClient client(gate.server().api());
+  client.Send("GET /v1/auth" + std::string(query) +
+              " HTTP/1.1\r\nHost: test\r\nX-Forwarded-Method: " + "GET\r\nX-Forwarded-Uri: " +
+              std::string(uri) + "\r\nX-Forwarded-For: 203.0.113.7\r\n" + std::string(lines) +
+              "\r\n");
+  return client.Read();
+}
+
+class DenialTest : public testing::Test {
+ protected:
+  ScriptedUpstream up_{ScriptedUpstream::Ok()};
+};
+
+TEST_F(DenialTest, FillsInEveryPlaceholder) {
+  Gate gate(Configured(up_.url(), "",
+                       "client_ip: {trusted_proxies: [127.0.0.1]}\n"
+                       "rules:\n"
+                       "  - id: one\n"
+                       "    per: client_ip\n"
+                       "    limit: 1/h\n"
+                       "    denial:\n"
+                       "      status: 420\n"
+                       "      content_type: text/plain\n"
+                       "      link: https://example.com/limits\n"
+                       "      headers: {X-Denied-By: tidegate}\n"
+                       "      body: '{rule}|{limit}|{remaining}|{retry_after}|{request_id}|{link}|"
+                       "{status}|{title}|{method}|{path}'\n"));
+  EXPECT_EQ(gate.Get("/a").status, 200);
+  const Answer denied = gate.Get("/a?q=1", "X-Request-Id: id-7\r\n");
+  EXPECT_EQ(denied.status, 420);
+  EXPECT_EQ(denied.body, "one|1|0|3600|id-7|https://example.com/limits|420|Quota exceeded|GET|/a");
+  EXPECT_EQ(denied.Field("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(denied.Field("Link"), "<https://example.com/limits>; rel=\"help\"");
+  EXPECT_EQ(denied.Field("X-Denied-By"), "tidegate");
+  EXPECT_EQ(denied.Field("Retry-After"), "3600");
+  EXPECT_EQ(denied.Field("Cache-Control"), "no-store");
+  EXPECT_EQ(denied.Field("X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(denied.Count("Content-Type"), 1);
+
+  EXPECT_EQ(Forwarded(gate, "/b").status, 200);
+  const service::HttpAnswer auth = Forwarded(gate, "/b?q=1", "X-Request-Id: id-8\r\n");
+  EXPECT_EQ(auth.status, 420);
+  EXPECT_EQ(auth.body, "one|1|0|3600|id-8|https://example.com/limits|420|Quota exceeded|GET|/b");
+  EXPECT_EQ(auth.Field("X-RateLimit-Status"), "420");
+  EXPECT_EQ(auth.Field("Link"), "<https://example.com/limits>; rel=\"help\"");
+  const service::HttpAnswer nginx = Forwarded(gate, "/b", "", "?deny_status=403");
+  EXPECT_EQ(nginx.status, 403);
+  EXPECT_EQ(nginx.Field("X-RateLimit-Status"), "420");
+}
+
+TEST_F(DenialTest, ClientsCannotInjectIntoJsonOrHtml) {
+  Gate gate(Configured(
+      up_.url(), "",
+      "client_ip: {trusted_proxies: [127.0.0.1]}\n"
+      "rules:\n"
+      "  - {id: json, match: {path: /j/**}, per: const, limit: 1/h, denial: {content_type: "
+      "application/json, body: "
+      "'{\"path\":\"{path}\",\"id\":\"{request_id}\",\"method\":\"{method}\"}'}}\n"
+      "  - {id: html, match: {path: /h/**}, per: const, limit: 1/h, denial: {content_type: "
+      "text/html, body: '<a href=\"{path}\" title={request_id}>{path}</a>{method}'}}\n"));
+  EXPECT_EQ(gate.Get("/j/").status, 200);
+  EXPECT_EQ(gate.Get("/h/").status, 200);
+  for (const std::string_view evil :
+       {"\"},\"x\":{\"a\":\"", "%22%7D", "<script>alert(1)</script>", "'onload='x", "\"onload=\"x",
+        "&lt;", "\xff\xfe", "`x`", "a%0d%0ab", "${x}", "{path}", "%3Cb%3E"}) {
+    const std::string value(evil);
+    for (const bool through_auth : {false, true}) {
+      const std::string id = "X-Request-Id: " + value + "\r\n";
+      const std::string json =
+          through_auth ? Forwarded(gate, "/j/" + value, id).body : gate.Get("/j/" + value, id).body;
+      boost::system::error_code error;
+      const boost::json::value parsed = boost::json::parse(json, error);
+      ASSERT_FALSE(error) << json;
+      EXPECT_THAT(json, Not(HasSubstr("<"))) << json;
+      const bool rejected = parsed.as_object().contains("title");
+      EXPECT_TRUE(rejected || parsed.as_object().size() == 3) << json;
+      const std::string html =
+          through_auth ? Forwarded(gate, "/h/" + value, id).body : gate.Get("/h/" + value, id).body;
+      if (html.starts_with('{')) continue;  // Rejected with 400, as a problem document.
+      EXPECT_THAT(html, StartsWith("<a href=\"/h/"));
+      EXPECT_EQ(std::ranges::count(html, '<'), 2) << html;
+      EXPECT_EQ(std::ranges::count(html, '>'), 2) << html;
+      EXPECT_EQ(std::ranges::count(html, '"'), 2) << html;
+      EXPECT_EQ(std::ranges::count(html, ' '), 2) << html;
+    }
+  }
+}
+
+TEST_F(DenialTest, PrefersTheRuleThenTheRouteThenTheDefault) {
+  const auto denial = [](std::string_view name) {
+    return "denial: {content_type: text/plain, body: '" + std::string(name) + "'}";
+  };
+  Gate gate("upstreams: {up: {targets: " + up_.url() + "}}\nresponses: {" + denial("default") +
+            "}\nroutes:\n  - {id: special, match: {path: /special/**}, upstream: up, " +
+            denial("route") + "}\n  - {id: rest, upstream: up}\n" +
+            "rules:\n  - {id: own, match: {path: [/special/own, /own]}, per: const, limit: 1/h, " +
+            denial("rule") + "}\n" +
+            "  - {id: plain, match: {path: [/special/plain, /plain]}, per: const, limit: 1/h}\n" +
+            "deny: [{path: [/special/deny, /deny]}]\n");
+  (void)gate.Get("/own");
+  (void)gate.Get("/plain");
+  EXPECT_EQ(gate.Get("/special/own").body, "rule");
+  EXPECT_EQ(gate.Get("/own").body, "rule");
+  EXPECT_EQ(gate.Get("/special/plain").body, "route");
+  EXPECT_EQ(gate.Get("/plain").body, "default");
+  const Answer denied = gate.Get("/special/deny");
+  EXPECT_EQ(denied.status, 403);
+  EXPECT_EQ(denied.body, "route");
+  EXPECT_EQ(gate.Get("/deny").body, "default");
+}
+
+// A configured status is for exceeded quotas. A ban stays a 403, a failure a 503.
+TEST_F(DenialTest, ReplacesOnlyTheStatusOfExceededQuotas) {
+  Gate gate(
+      Configured(up_.url(), "", "responses: {denial: {status: 418}}\n" + std::string(kOneAnHour)));
+  EXPECT_EQ(gate.Get("/").status, 200);
+  const Answer denied = gate.Get("/");
+  EXPECT_EQ(denied.status, 418);
+  EXPECT_EQ(denied.Json().at("status"), 418);
+  EXPECT_THAT(std::string(denied.Json().at("type").as_string()), HasSubstr("#quota-exceeded"));
+  ASSERT_EQ(service::AskAdmin(gate.server().admin(), "/v1/ban", service::ByRule("one", "127.0.0.1"))
+                .status,
+            200);
+  EXPECT_EQ(gate.Get("/").status, 403);
+}
+
+TEST_F(DenialTest, CallsABanAbnormalUsage) {
+  Gate gate(Configured(up_.url(), "",
+                       "client_ip: {trusted_proxies: [127.0.0.1]}\n" + std::string(kOneAnHour)));
+  for (const std::string_view address : {"127.0.0.1", "203.0.113.7"}) {
+    ASSERT_EQ(service::AskAdmin(gate.server().admin(), "/v1/ban",
+                                service::ByRule("one", address, R"(,"ttl":"90s")"))
+                  .status,
+              200);
+  }
+  const auto expect = [](int status, const boost::json::object& body, const std::string& wait) {
+    EXPECT_EQ(status, 403);
+    EXPECT_EQ(body.at("type"),
+              "https://iana.org/assignments/http-problem-types#abnormal-usage-detected");
+    EXPECT_EQ(body.at("violated-policies"), boost::json::parse(R"(["one"])"));
+    EXPECT_EQ(wait, "90");
+  };
+  const Answer gateway = gate.Get("/");
+  expect(gateway.status, gateway.Json(), gateway.Field("Retry-After"));
+  const service::HttpAnswer auth = Forwarded(gate, "/");
+  expect(auth.status, auth.Json(), auth.Field("Retry-After"));
+  service::HttpClient api(gate.server().api());
+  const service::HttpAnswer decided = api.Ask("/v1/decide", service::ByRule("one", "203.0.113.7"));
+  expect(decided.status, decided.Json(), decided.Field("Retry-After"));
+}
+
+TEST_F(DenialTest, HasTheResponseHeadersOfTheRoute) {
+  Gate gate(Configured(
+      up_.url(),
+      ", response_headers: {set: {Access-Control-Allow-Origin: 'https://app.example', "
+      "Access-Control-Expose-Headers: 'Retry-After, RateLimit', Cache-Control: 'max-age=60', "
+      "X-A: route}, remove: [X-B]}, body_bytes: 10, denial: {headers: {X-A: denial}}",
+      kOneAnHour));
+  const Answer passed = gate.Get("/");
+  EXPECT_EQ(passed.Field("X-A"), "route");
+  EXPECT_EQ(passed.Field("Cache-Control"), "max-age=60");
+  const Answer denied = gate.Get("/");
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_EQ(denied.Field("Access-Control-Allow-Origin"), "https://app.example");
+  EXPECT_EQ(denied.Field("Access-Control-Expose-Headers"), "Retry-After, RateLimit");
+  EXPECT_EQ(denied.Field("Cache-Control"), "no-store");
+  EXPECT_EQ(denied.Count("Cache-Control"), 1);
+  EXPECT_EQ(denied.Field("X-A"), "denial");
+  EXPECT_EQ(denied.Count("X-A"), 1);
+  gate.Advance(std::chrono::hours{2});
+  const Answer too_long =
+      Client(gate.at()).Ask(RequestText("POST", "/", "", "more than ten bytes"));
+  EXPECT_EQ(too_long.status, 413);
+  EXPECT_EQ(too_long.Field("Access-Control-Allow-Origin"), "https://app.example");
+}
+
+TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
+  const std::string preflight = RequestText(
+      "OPTIONS", "/", "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n", "");
+  for (const bool exempt : {false, true}) {
+    Gate gate(Configured(up_.url(), "",
+                         std::string(exempt ? "exempt_preflights: true\n" : "") +
+                             "client_ip: {trusted_proxies: [127.0.0.1]}\n" +
+                             std::string(kOneAnHour)));
+    EXPECT_EQ(Client(gate.at()).Ask(preflight).status, 200);
+    EXPECT_EQ(Client(gate.at()).Ask(preflight).status, exempt ? 200 : 429);
+    EXPECT_EQ(gate.Get("/").status, exempt ? 200 : 429);
+    // OPTIONS alone is not a preflight request.
+    for (const std::string_view lines :
+         {"", "Origin: https://app.example\r\n", "Access-Control-Request-Method: PUT\r\n"}) {
+      EXPECT_EQ(Client(gate.at()).Ask(RequestText("OPTIONS", "/", lines, "")).status, 429) << lines;
+    }
+    EXPECT_EQ(gate.Get("/", "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n")
+                  .status,
+              429);
+    service::HttpClient proxy(gate.server().api());
+    for (int i = 0; i < 2; ++i) {
+      proxy.Send(
+          "GET /v1/auth HTTP/1.1\r\nHost: test\r\nX-Forwarded-Method: OPTIONS\r\nX-Forwarded-Uri: "
+          "/\r\n"
+          "X-Forwarded-For: 203.0.113.7\r\nOrigin: https://app.example\r\n"
+          "Access-Control-Request-Method: PUT\r\n\r\n");
+      EXPECT_EQ(proxy.Read().status, exempt || i == 0 ? 200 : 429);
+    }
+  }
+}
+
+TEST_F(DenialTest, ShowsWhoDecidedToTrustedPeersOrByOption) {
+  struct Row {
+    std::string_view option;
+    std::string_view trusted;  ///< client_ip.trusted_proxies.
+    bool gateway;              ///< A client of the gateway sees it.
+    bool auth_denied;          ///< A client behind a proxy sees it.
+  };
+  for (const Row& row :
+       {Row{"", "[10.0.0.1]", false, false}, Row{"", "[127.0.0.1]", true, false},
+        Row{"always", "[127.0.0.1]", true, true}, Row{"always", "[10.0.0.1]", true, true},
+        Row{"never", "[127.0.0.1]", false, false}}) {
+    const std::string option =
+        row.option.empty() ? "" : "responses: {decided_by: " + std::string(row.option) + "}\n";
+    Gate gate(Configured(up_.url(), "",
+                         option + "client_ip: {trusted_proxies: " + std::string(row.trusted) +
+                             "}\n" + std::string(kOneAnHour)));
+    for (const std::string_view address : {"127.0.0.1", "203.0.113.7"}) {
+      ASSERT_EQ(service::AskAdmin(gate.server().admin(), "/v1/ban", service::ByRule("one", address))
+                    .status,
+                200);
+    }
+    const Answer denied = gate.Get("/");
+    EXPECT_EQ(denied.status, 403);
+    EXPECT_EQ(denied.Has("X-Tidegate-Decided-By"), row.gateway) << row.option << row.trusted;
+    EXPECT_EQ(denied.Json().contains("decided_by"), row.gateway) << row.option << row.trusted;
+    EXPECT_EQ(denied.Json().contains("reason"), row.gateway) << row.option << row.trusted;
+    // Callers of the API are programs that act on it.
+    service::HttpClient api(gate.server().api());
+    const service::HttpAnswer decided =
+        api.Ask("/v1/decide", service::ByRule("one", "203.0.113.7"));
+    EXPECT_EQ(decided.Field("X-Tidegate-Decided-By"), "operator");
+    EXPECT_EQ(decided.Json().at("decided_by"), "operator");
+    if (row.trusted != "[127.0.0.1]") continue;
+    const service::HttpAnswer auth = Forwarded(gate, "/");
+    EXPECT_EQ(auth.status, 403);
+    EXPECT_EQ(auth.Has("X-Tidegate-Decided-By"), row.auth_denied) << row.option;
+    EXPECT_EQ(auth.Json().contains("decided_by"), row.auth_denied) << row.option;
+  }
+}
+
+TEST_F(DenialTest, TellsAProxyWhoAllowedARequest) {
+  Gate gate(Configured(up_.url(), "",
+                       "client_ip: {trusted_proxies: [127.0.0.1]}\n" + std::string(kOneAnHour)));
+  ASSERT_EQ(
+      service::AskAdmin(gate.server().admin(), "/v1/allow", service::ByRule("one", "203.0.113.7"))
+          .status,
+      200);
+  const service::HttpAnswer auth = Forwarded(gate, "/");
+  EXPECT_EQ(auth.status, 200);
+  EXPECT_EQ(auth.Field("X-Tidegate-Decided-By"), "operator");
+}
+
+TEST_F(DenialTest, NamesThePartitionOfAQuotaByAHash) {
+  const auto fields = [&](std::string_view option, std::string_view key) {
+    Gate gate(Configured(up_.url(), "",
+                         "identity: {hmac_key: 0123456789abcdef0123456789abcdef}\nresponses: {" +
+                             std::string(option) +
+                             "}\nrules: [{id: k, per: header:x-key, limit: 9/h}]\n"));
+    const Answer answer = gate.Get("/", "X-Key: " + std::string(key) + "\r\n");
+    return answer.Field("RateLimit-Policy") + "\n" + answer.Field("RateLimit");
+  };
+  EXPECT_EQ(fields("", "alice"), "\"k\";q=9;w=3600\n\"k\";r=8;t=400");
+  const std::string alice = fields("partition_key: true", "alice");
+  EXPECT_THAT(alice, testing::MatchesRegex("\"k\";q=9;w=3600;pk=:[A-Za-z0-9+/]{12}:\n"
+                                           "\"k\";r=8;t=400;pk=:[A-Za-z0-9+/]{12}:"));
+  EXPECT_EQ(alice, fields("partition_key: true", "alice")) << "the same on all nodes";
+  EXPECT_NE(alice, fields("partition_key: true", "bob"));
+  EXPECT_THAT(alice, Not(HasSubstr("alice")));
+}
+
+TEST_F(DenialTest, HasNoBodyForHead) {
+  Gate gate(Configured(up_.url(), "", kOneAnHour));
+  EXPECT_EQ(gate.Get("/").status, 200);
+  Client client(gate.at());
+  client.Send("HEAD / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+  const Answer denied = client.Read(Client::Body::kNo);
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_THAT(client.ReadRest(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tidegate::behaviour

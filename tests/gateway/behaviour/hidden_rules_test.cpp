@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shadow rules and rules with `announce: false`: no client receives their names, whatever it sends
+// and whatever the answer is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "gateway/behaviour/gateway_fixture.hpp"
+#include "service/admin_case.hpp"
+#include "service/resp_client.hpp"
+
+namespace tidegate::behaviour {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::string_view kRules = R"(
+client_ip: { trusted_proxies: [ "127.0.0.0/8" ] }
+identity: { duplicate_cookies: count_all }
+responses: { headers: [ ratelimit, ratelimit-legacy, x-ratelimit ], decided_by: always, partition_key: true }
+rules:
+  - { id: zzghost-all, per: client_ip, limit: 1/h, mode: shadow }
+  - { id: zzghost-key, match: { path: [ /key/**, /only/** ] }, per: header:x-key, limit: 1/h, mode: shadow }
+  - { id: zzsecret-a, match: { path: /a/** }, per: client_ip, limit: 1/h, announce: false }
+  - { id: zzsecret-b, match: { path: /b/** }, per: header:x-key, limit: 2/h, announce: false, cost: "header:x-cost" }
+  - { id: zzsecret-both, match: { path: /both/** }, per: client_ip, limit: 1/h, announce: false }
+  - { id: zzsecret-window, match: { path: /w/** }, per: client_ip, limit: 1/h, algorithm: sliding_log, announce: false }
+  - { id: zzsecret-lease, match: { path: /lease/** }, per: client_ip, limit: 1/h, algorithm: concurrency, announce: false }
+  - { id: zzsecret-cookie, match: { path: /cookie/** }, per: cookie:c, limit: 1/h, announce: false }
+  - { id: shown, match: { path: [ /both/**, /shown/**, /b/** ] }, per: client_ip, limit: 4/h }
+)";
+
+std::string Configuration(std::string_view upstream) { return Routed(upstream, {}, kRules); }
+
+/// Sends one request on a connection of its own and returns every byte of the response.
+std::string Bytes(const net::Endpoint& to, std::string_view method, std::string_view target,
+                  std::string_view lines, std::string_view body = {}) {
+  Client client(to);
+  client.Send(RequestText(method, target, "Connection: close\r\n" + std::string(lines), body));
+  return client.ReadRest();
+}
+
+int StatusIn(std::string_view bytes) {
+  return bytes.size() < 12 ? 0 : std::atoi(std::string(bytes.substr(9, 3)).c_str());
+}
+
+class HiddenRulesTest : public testing::Test {
+ protected:
+  /// Expects that a response arrived and names no hidden rule.
+  void ExpectNone(std::string_view bytes, std::string_view what) {
+    ++responses_;
+    statuses_.insert(StatusIn(bytes));
+    EXPECT_NE(bytes, "") << what;
+    EXPECT_THAT(std::string(bytes), Not(HasSubstr("zz"))) << what;
+  }
+
+  ScriptedUpstream up_{ScriptedUpstream::Ok()};
+  Gate gate_{Configuration(up_.url())};
+  int responses_ = 0;
+  std::set<int> statuses_;
+};
+
+constexpr std::array<std::string_view, 12> kPaths = {
+    "/",    "/key/x",   "/only/x",   "/a/x",     "/b/x",   "/both/x",
+    "/w/x", "/lease/x", "/cookie/x", "/shown/x", "/a/%qq", "/a/b%2Fc"};
+constexpr std::array<std::string_view, 6> kLines = {
+    "",
+    "X-Key: alice\r\n",
+    "X-Cost: 99999999999\r\n",
+    "X-Key: a\r\nX-Key: b\r\n",
+    "Cookie: c=1; c=2\r\n",
+    "Content-Type: application/grpc\r\nTE: trailers\r\n"};
+
+TEST_F(HiddenRulesTest, AreNotNamedAtTheGateway) {
+  for (int round = 0; round < 6; ++round) {
+    for (const std::string_view path : kPaths) {
+      for (const std::string_view lines : kLines) {
+        for (const std::string_view method : {"GET", "POST", "HEAD", "OPTIONS", "TRACE", "get"}) {
+          ExpectNone(Bytes(gate_.at(), method, path, lines),
+                     std::string(method) + " " + std::string(path) + " " + std::string(lines));
+        }
+      }
+    }
+  }
+  EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 400, 405, 429}));
+  // The test would pass on a server that names no rule at all.
+  EXPECT_THAT(Bytes(gate_.at(), "GET", "/shown/x", ""), HasSubstr("\"shown\""));
+}
+
+TEST_F(HiddenRulesTest, AreNotNamedByForwardAuth) {
+  for (int round = 0; round < 6; ++round) {
+    for (const std::string_view path : kPaths) {
+      for (const std::string_view lines : kLines) {
+        for (const std::string_view query : {"", "?deny_status=403"}) {
+          const std::string told =
+              "X-Forwarded-Method: GET\r\nX-Forwarded-For: 203.0.113.7\r\n"
+              "X-Forwarded-Uri: " +
+              std::string(path) + "\r\n" + std::string(lines);
+          ExpectNone(Bytes(gate_.server().api(), "GET", "/v1/auth" + std::string(query), told),
+                     told);
+        }
+      }
+    }
+  }
+  EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 400, 403, 429}));
+}
+
+TEST_F(HiddenRulesTest, AreNotNamedByTheApiUnlessTheCallerNamesThem) {
+  const net::Endpoint api = gate_.server().api();
+  const auto ask = [&](std::string_view endpoint, const std::string& body) {
+    return Bytes(api, "POST", endpoint, "Content-Type: application/json\r\n", body);
+  };
+  for (int round = 0; round < 4; ++round) {
+    for (const std::string_view path : kPaths) {
+      for (const std::string_view headers :
+           {"{}", R"({"x-key":"alice"})", R"({"x-cost":"nine"})", R"({"x-key":["a","b"]})"}) {
+        const std::string request = R"({"request":{"client_ip":"203.0.113.9","path":")" +
+                                    std::string(path) + R"(","headers":)" + std::string(headers) +
+                                    "}}";
+        for (const std::string_view endpoint : {"/v1/decide", "/v1/peek", "/v1/debit"}) {
+          std::string body = request;
+          if (endpoint == "/v1/debit") body.insert(1, "\"cost\":1,");
+          ExpectNone(ask(endpoint, body), std::string(endpoint) + body);
+        }
+        ExpectNone(ask("/v1/decide/batch", "{\"requests\":[" + request + "," + request + "]}"),
+                   "batch" + request);
+      }
+    }
+  }
+  EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 400, 429}));
+  // A misspelt name must not be completed.
+  const std::string unknown = ask("/v1/decide", R"({"rule":"zsecret-a","identity":"x"})");
+  EXPECT_THAT(unknown, HasSubstr(" 404 "));
+  EXPECT_THAT(unknown, Not(HasSubstr("zzsecret-a")));
+  // The body names a rule that the caller named; the header fields, which programs copy, do not.
+  const std::string named = ask("/v1/decide", R"({"rule":"zzsecret-a","identity":"203.0.113.1"})");
+  const std::size_t end = named.find("\r\n\r\n");
+  EXPECT_THAT(named.substr(0, end), Not(HasSubstr("zz")));
+  EXPECT_THAT(named.substr(end), HasSubstr(R"("rule":"zzsecret-a")"));
+}
+
+TEST_F(HiddenRulesTest, AreNotNamedOverTheRedisProtocol) {
+  service::RespClient client(gate_.server().resp());
+  std::string all;
+  for (int round = 0; round < 4; ++round) {
+    all += client.Ask({"TG.DECIDE", "zzsecret-a", "203.0.113.3"}) + "\n";
+    all += client.Ask({"TG.PEEK", "zzghost-all", "203.0.113.3"}) + "\n";
+    all += client.Ask({"TG.DEBIT", "zzsecret-a", "203.0.113.3", "COST", "1"}) + "\n";
+    all += client.Ask({"TG.REFUND", "zzsecret-a", "203.0.113.3", "ID", "1"}) + "\n";
+    all += client.Ask({"TG.DECIDE", "zsecret-a", "203.0.113.3"}) + "\n";
+    all += client.Ask({"CL.THROTTLE", "zz", "1", "1", "60"}) + "\n";
+    all += client.Ask({"TG.DECIDE", "zzsecret-a", "203.0.113.3", "COST", "0"}) + "\n";
+  }
+  EXPECT_THAT(all, HasSubstr("[1,1,0,"));
+  EXPECT_THAT(all, HasSubstr("-ERR"));
+  // The only names are those that the client sent itself, in errors about them.
+  std::string reply;
+  for (std::istringstream lines(all); std::getline(lines, reply);) {
+    EXPECT_TRUE(reply.starts_with("-ERR") || reply.find("zz") == std::string::npos) << reply;
+    EXPECT_THAT(reply, Not(HasSubstr("did you mean"))) << reply;
+  }
+}
+
+TEST_F(HiddenRulesTest, AreNotNamedWhenAnOperatorBansOrAllowsTheirKeys) {
+  for (const std::string_view change : {"/v1/ban", "/v1/allow"}) {
+    for (const std::string_view rule : {"zzghost-all", "zzsecret-a"}) {
+      const std::string body = service::ByRule(rule, "127.0.0.1", R"(,"ttl":"1h")");
+      ASSERT_EQ(service::AskAdmin(gate_.server().admin(), change, body).status, 200);
+      ExpectNone(Bytes(gate_.at(), "GET", "/a/x", ""), change);
+      ExpectNone(Bytes(gate_.server().api(), "GET", "/v1/auth",
+                       "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /a/x\r\n"),
+                 change);
+      ExpectNone(
+          Bytes(gate_.server().api(), "POST", "/v1/decide", "Content-Type: application/json\r\n",
+                R"({"request":{"client_ip":"127.0.0.1","path":"/a/x"}})"),
+          change);
+      ASSERT_EQ(
+          service::AskAdmin(gate_.server().admin(), "/v1/lift", service::ByRule(rule, "127.0.0.1"))
+              .status,
+          200);
+    }
+  }
+  EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 403}));
+}
+
+TEST(HiddenRuleDenialTest, SaysWhenToRetryAndNothingElse) {
+  ScriptedUpstream up(ScriptedUpstream::Ok());
+  Gate gate(Configuration(up.url()));
+  EXPECT_EQ(gate.Get("/both/x").status, 200);
+  const Answer denied = gate.Get("/both/x");
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_EQ(denied.Field("Retry-After"), "3600");
+  EXPECT_THAT(denied.Field("RateLimit-Policy"), HasSubstr("\"shown\";q=4"));
+  EXPECT_THAT(denied.Field("RateLimit"), HasSubstr("\"shown\";r=3"));
+  const boost::json::object body = denied.Json();
+  EXPECT_TRUE(body.at("violated-policies").as_array().empty());
+  EXPECT_FALSE(body.contains("rule"));
+  EXPECT_FALSE(body.contains("limit"));
+  EXPECT_EQ(body.at("retry_after_ms"), 3'600'000);
+  EXPECT_EQ(body.at("rules").as_array().size(), 1u);
+}
+
+TEST(HiddenRuleDenialTest, ListsHiddenRulesToCallersOfTheApiOnRequest) {
+  service::Service service(
+      "api: { hidden_rules: true }\n"
+      "rules: [ { id: ghost, per: client_ip, limit: 1/h, mode: shadow } ]\n");
+  const service::HttpAnswer answer =
+      service.Decide(R"({"request":{"client_ip":"203.0.113.9","path":"/"}})");
+  EXPECT_THAT(answer.body, HasSubstr(R"({"rule":"ghost","mode":"shadow")"));
+  EXPECT_FALSE(answer.Has("RateLimit"));
+}
+
+}  // namespace
+}  // namespace tidegate::behaviour
