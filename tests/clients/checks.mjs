@@ -4,6 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import WebSocket from 'ws';
 import { accepting, assert, folder, freePort, get, haproxy, nginx, run, start, tidegate } from './harness.mjs';
+import { denialCheck } from './denial.mjs';
 import { ioredisCheck } from './ioredis.mjs';
 import { nodeRedisCheck } from './node_redis.mjs';
 import { redisBenchmarkCheck } from './redis_benchmark.mjs';
@@ -251,6 +252,7 @@ export const checks = {
   wrk: wrkCheck,
   ws: socketCheck,
   browser: browserCheck,
+  denial: denialCheck,
   bulk: bulkCheck,
   connections: connectionsCheck,
   upstream: upstreamCheck,
