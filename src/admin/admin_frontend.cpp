@@ -155,10 +155,7 @@ bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
     return false;
   }
   const bool posts = endpoint.get == nullptr;
-  if (posts && !IsJson(head)) {
-    AnswerProblem(exchange, 415, "send JSON with `Content-Type: application/json` (curl: --json)");
-    return false;
-  }
+  if (posts && !AcceptsBody(exchange)) return false;
   return Authorize(exchange, access(), ListenerId::kAdmin, TokenFields::kOwn, endpoint.needs,
                    failures_);
 }

@@ -115,10 +115,7 @@ bool ApiFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
   }
   // A browser sends JSON to another origin only after a preflight request, so no web page can
   // charge or refund quotas unnoticed.
-  if (!IsJson(exchange.head())) {
-    AnswerProblem(exchange, 415, "send JSON with `Content-Type: application/json` (curl: --json)");
-    return false;
-  }
+  if (!AcceptsBody(exchange)) return false;
   // A page whose name resolves to this machine (DNS rebinding) needs no preflight request, but
   // browsers send Origin with every POST, and programs do not.
   if (PageOf(exchange.head()) != Page::kNone) {

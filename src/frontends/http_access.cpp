@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/http_access.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "rules/address.hpp"
 #include "rules/ascii.hpp"
+#include "rules/printable.hpp"
 #include "rules/request_view.hpp"
 
 namespace tidegate {
@@ -17,6 +19,7 @@ constexpr std::string_view kTokenField = "x-tidegate-token";
 constexpr std::string_view kAuthorization = "authorization";
 constexpr std::string_view kBearer = "bearer ";
 constexpr std::string_view kContentType = "content-type";
+constexpr std::string_view kContentEncoding = "content-encoding";
 constexpr std::string_view kOrigin = "origin";
 constexpr std::string_view kFetchSite = "sec-fetch-site";
 
@@ -181,20 +184,55 @@ AuthFailure::Peers PeersOf(const AccessControl& access, const net::Peer& peer) n
                                                     : AuthFailure::Peers::kClient;
 }
 
-bool IsJson(const net::HttpHead& head) noexcept {
-  const net::HttpField* found = nullptr;
-  for (const net::HttpField& field : head.all()) {
-    if (field.name.size() != kContentType.size()) continue;
-    if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, kContentType)) continue;
-    if (found != nullptr) return false;  // Programs disagree about which of the two counts.
-    found = &field;
+namespace {
+
+/// RFC 9110 section 8.4: a list of codings, of which `identity` changes nothing.
+bool IsIdentity(std::string_view codings) noexcept {
+  while (!codings.empty()) {
+    const std::size_t end = std::min(codings.find(','), codings.size());
+    const std::string_view coding = Trim(codings.substr(0, end));
+    if (!coding.empty() && !EqualsIgnoreCase(coding, "identity")) return false;
+    codings.remove_prefix(std::min(end + 1, codings.size()));
   }
-  if (found == nullptr) return false;
-  if (found->value == "application/json") return true;
+  return true;
+}
+
+bool IsJsonType(std::string_view value) noexcept {
+  if (value == "application/json") return true;
   // A comma would make it a list of types.
-  if (found->value.find(',') != std::string_view::npos) return false;
-  const std::string_view type = found->value.substr(0, found->value.find(';'));
+  if (value.find(',') != std::string_view::npos) return false;
+  const std::string_view type = value.substr(0, value.find(';'));
   return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
+}
+
+}  // namespace
+
+bool AcceptsBody(net::HttpExchange& exchange) {
+  const net::HttpField* type = nullptr;
+  const net::HttpField* coding = nullptr;
+  bool several = false;  // Programs disagree about which of two types counts.
+  for (const net::HttpField& field : exchange.head().all()) {
+    if (field.name.size() == kContentType.size()) {
+      if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, kContentType)) continue;
+      several = type != nullptr;
+      type = &field;
+    } else if (field.name.size() == kContentEncoding.size() &&
+               EqualsIgnoreCase(field.name, kContentEncoding) && !IsIdentity(field.value)) {
+      coding = &field;
+    }
+    if (several) break;
+  }
+  if (type == nullptr || several || !IsJsonType(type->value)) {
+    net::AnswerProblem(exchange, 415,
+                       "send JSON with `Content-Type: application/json` (curl: --json)");
+    return false;
+  }
+  if (coding == nullptr) return true;
+  net::AnswerProblem(exchange, 415,
+                     "unsupported `Content-Encoding: " + Printable(coding->value) +
+                         "`: send the JSON body uncompressed, without Content-Encoding",
+                     {}, "Accept-Encoding: identity\r\n");
+  return false;
 }
 
 bool NamesAddress(std::string_view host) noexcept {

@@ -34,10 +34,11 @@ enum class TokenFields : std::uint8_t { kOwn, kCopied };
 [[nodiscard]] std::string CallerName(const net::HttpExchange& exchange,
                                      const AccessControl& access);
 
-/// True if the head has `Content-Type: application/json`, with or without parameters, and no other
-/// Content-Type. A browser sends that to another origin only after a preflight request, so no web
-/// page can do it unnoticed.
-[[nodiscard]] bool IsJson(const net::HttpHead& head) noexcept;
+/// Returns true if the head announces a body that the API can read: one Content-Type,
+/// `application/json` with or without parameters, and no content coding but `identity`. If not, the
+/// exchange has been answered with 415. A browser sends that type to another origin only after a
+/// preflight request, so no web page can send it unnoticed.
+[[nodiscard]] bool AcceptsBody(net::HttpExchange& exchange);
 
 /// The kind of web page that a request comes from, by its Origin and its Sec-Fetch-Site.
 enum class Page : std::uint8_t {

@@ -298,6 +298,21 @@ TEST(Admin, ThoseThatHaveEndedAreNotCounted) {
   EXPECT_EQ(service.Metric("tidegate_overrides{kind=\"ban\"}"), 0);
 }
 
+TEST(AdminTest, RejectsBodyWithContentCoding) {
+  Service service(kYaml);
+  const std::string body = Whom();
+  HttpClient client(service.admin());
+  client.Send(
+      "POST /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+      "Content-Encoding: gzip\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body);
+  const HttpAnswer answer = client.Read();
+  EXPECT_EQ(answer.status, 415);
+  EXPECT_EQ(answer.Field("Accept-Encoding"), "identity");
+  EXPECT_THAT(answer.body, HasSubstr("`Content-Encoding: gzip`"));
+  EXPECT_EQ(service.Metric("tidegate_overrides{kind=\"ban\"}"), 0);
+}
+
 // --- Who may -------------------------------------------------------------------
 
 TEST(AdminSafety, NoWebPageGetsIn) {

@@ -131,6 +131,13 @@ TEST_F(AuthTest, DenyAndExemptComeBeforeAllRules) {
   }
 }
 
+TEST_F(AuthTest, IgnoresContentCodingOfTheClient) {
+  EXPECT_EQ(Auth(Forwarded("/api/x", "POST") + "Content-Encoding: gzip\r\n", "/v1/auth", "POST",
+                 "\x1f\x8b not JSON")
+                .status,
+            200);
+}
+
 TEST_F(AuthTest, AnyMethodAnyBodyAnyOrigin) {
   int left = 3;
   for (const char* method : {"POST", "OPTIONS", "PATCH"}) {

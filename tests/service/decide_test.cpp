@@ -712,6 +712,45 @@ TEST_F(DecideTest, OnlyJsonIsAnAcceptableBody) {
   EXPECT_EQ(ask("content-type: Application/JSON ; charset=utf-8\r\n"), 200);
 }
 
+TEST_F(DecideTest, RejectsBodyWithContentCoding) {
+  HttpClient client(service_.api());
+  const std::string body = ByRule("bucket", "alice");
+  const auto ask = [&](const std::string& coding, const std::string& path = "/v1/decide") {
+    client.Send("POST " + path +
+                " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + coding +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    return client.Read();
+  };
+  // The bodies are plain JSON: the service must believe the field, and charge nothing.
+  for (const char* const coding :
+       {"gzip", "GZip", "br", "deflate", "zstd", "identity, gzip", "gzip, identity", "x y"}) {
+    const HttpAnswer answer = ask("Content-Encoding: " + std::string(coding) + "\r\n");
+    EXPECT_EQ(answer.status, 415) << coding;
+    EXPECT_EQ(answer.Field("Accept-Encoding"), "identity") << coding;
+    EXPECT_THAT(answer.body, testing::HasSubstr("`Content-Encoding: " + std::string(coding) + "`"));
+  }
+  EXPECT_EQ(ask("content-encoding: identity\r\nCONTENT-ENCODING: gzip\r\n").status, 415);
+  for (const char* const path : {"/v1/peek", "/v1/debit", "/v1/decide/batch"}) {
+    EXPECT_EQ(ask("Content-Encoding: gzip\r\n", path).status, 415) << path;
+  }
+  EXPECT_EQ(Remaining("bucket", "alice"), 5);
+  EXPECT_EQ(ask("Content-Encoding: identity\r\n").status, 200);
+  EXPECT_EQ(ask("Content-Encoding: , Identity ,\r\n").status, 200);
+  EXPECT_EQ(ask("Content-Encoding:\r\n").status, 200);
+  EXPECT_EQ(ask("Accept-Encoding: gzip\r\n").status, 200);
+}
+
+TEST_F(DecideTest, RejectsContentCodingBeforeTheBodyArrives) {
+  HttpClient client(service_.api());
+  client.Send(
+      "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Content-Encoding: gzip\r\nContent-Length: 500\r\n\r\n");
+  const HttpAnswer answer = client.Read();
+  EXPECT_EQ(answer.status, 415);
+  EXPECT_EQ(answer.Field("Accept-Encoding"), "identity");
+  EXPECT_EQ(answer.Field("Connection"), "close");
+}
+
 TEST_F(DecideTest, TheDocumentOfTheApiIsServed) {
   HttpClient client(service_.api());
   client.Send(Get("/openapi.json"));

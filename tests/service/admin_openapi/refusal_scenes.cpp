@@ -68,6 +68,8 @@ void BadRequests(Witness& witness) {
         refused(400, RequestText("POST", path, R"({"bogus":1})", "application/json", {}, kHost));
         refused(415, RequestText("POST", path, "{}", "text/plain", {}, kHost));
         refused(415, RequestText("POST", path, "{}", "", {}, kHost));
+        refused(415, RequestText("POST", path, "{}", "application/json",
+                                 "Content-Encoding: gzip\r\n", kHost));
         if (!operation.at("responses").as_object().contains("404")) return;
         refused(404, RequestText("POST", path, Unknown(path), "application/json", {}, kHost));
       });

@@ -193,6 +193,7 @@ TEST(OpenApi, DocumentsRefusals) {
     refused(405, RequestText("PUT", path, body));
     refused(413, RequestText("POST", path, std::string(2u << 20, ' ')));
     refused(415, RequestText("POST", path, body, "text/plain"));
+    refused(415, RequestText("POST", path, body, "application/json", "Content-Encoding: gzip\r\n"));
     refused(431, RequestText("POST", path, body, "application/json",
                              "X-Long: " + std::string(20'000, 'x') + "\r\n"));
   });
