@@ -5,6 +5,7 @@
 
 #include "rules/ascii.hpp"
 #include "rules/config_sections.hpp"
+#include "rules/foreign_path.hpp"
 #include "rules/path.hpp"
 #include "rules/request_path.hpp"
 
@@ -57,29 +58,44 @@ void ReadHost(const ConfigValue& value, MatchSpec& match) {
   match.hosts.push_back(std::move(host));
 }
 
-/// What is wrong with the pattern's words, whatever its form; empty: nothing.
-std::string WrongInPath(std::string_view path, std::string_view fixed) {
-  if (!path.starts_with('/')) return "a path begins with `/`";
+/// Returns what is wrong with a path that does not begin with a slash.
+std::string WithoutSlash(std::string_view path) {
+  if (path.empty()) return "is empty: a path begins with `/`";
+  const std::size_t scheme = path.find("://");
+  if (scheme == std::string_view::npos) {
+    return Ticked(path) + " does not begin with `/`: write " + Ticked("/" + std::string{path});
+  }
+  const std::size_t slash = std::min(path.find('/', scheme + 3), path.size());
+  return Ticked(path) + " is a URL: write only its path, " +
+         Ticked(slash == path.size() ? "/" : path.substr(slash)) + ", and its host under `host`";
+}
+
+/// Returns the message for a pattern of another router or a regular expression.
+std::string ForeignMessage(std::string_view path, const ForeignPath& foreign) {
+  std::string message =
+      Ticked(path) + " is not a pattern here: " + (foreign.exact ? "write " : "the closest is ") +
+      foreign.write +
+      "; `:name` stands for one segment, `/**` at the end for everything below, "
+      "and there are no regular expressions";
+  std::pmr::monotonic_buffer_resource memory;
+  const auto literal = NormalizePath(path, Slashes::kMerge, memory);
+  if (literal && *literal != path && !ReadForeignPath(*literal)) {
+    message += "; for these characters themselves write " + Ticked(*literal);
+  }
+  return message;
+}
+
+/// Returns what is wrong with the text of a path pattern; empty if nothing is.
+std::string WrongInPath(std::string_view path) {
   if (path.size() > kMaxPath) return "a path here has at most 2,048 characters";
+  if (const auto foreign = ReadForeignPath(path)) return ForeignMessage(path, *foreign);
+  if (!path.starts_with('/')) return WithoutSlash(path);
   if (path.find('?') != std::string_view::npos || path.find('#') != std::string_view::npos) {
-    return "a path has no query and no fragment here: leave out what follows `?` or `#`";
+    return Ticked(path) + " has a query or a fragment: write " +
+           Ticked(path.substr(0, path.find_first_of("?#"))) + ", since only the path is compared";
   }
-  if (fixed.find_first_of("{}") != std::string_view::npos) {
-    return "braces have no meaning here; for one segment write a parameter, as in `/users/:id`";
-  }
-  if (fixed.find('*') != std::string_view::npos) {
-    return "`*` may only stand at the end, as in `/v1/**`; for one segment write a parameter, as "
-           "in `/users/:id/posts`";
-  }
-  for (std::size_t slash = 0; slash != std::string_view::npos && slash < fixed.size();) {
-    const std::size_t end = std::min(fixed.find('/', slash + 1), fixed.size());
-    const std::string_view segment = fixed.substr(slash + 1, end - slash - 1);
-    const auto named = [](char c) { return c == '_' || c == '-' || IsToken({&c, 1}); };
-    if (segment == ":" ||
-        (segment.starts_with(':') && !std::all_of(segment.begin() + 1, segment.end(), named))) {
-      return "a parameter is a whole segment with a name, as in `/users/:id`";
-    }
-    slash = end;
+  if (path.ends_with("/:") || path.find("/:/") != std::string_view::npos) {
+    return Ticked(path) + " has a parameter without a name: write it as in `/users/:id`";
   }
   return {};
 }
@@ -90,7 +106,13 @@ void ReadPath(const ConfigValue& value, MatchSpec& match) {
   const std::string_view path = *text;
   const bool open = path.ends_with("/**");
   const std::string_view fixed = path.substr(0, path.size() - (open ? 3 : 0));
-  if (std::string wrong = WrongInPath(path, fixed); !wrong.empty()) return value.Error(wrong);
+  if (std::string wrong = WrongInPath(path); !wrong.empty()) return value.Error(wrong);
+  if (fixed.size() > 2 && fixed.ends_with('$') && !fixed.ends_with("/$")) {
+    value.Warning(Ticked(path) +
+                  " ends with `$`, which requests must have too: it is no sign for the end; if a "
+                  "regular expression was meant, write " +
+                  Ticked(fixed.substr(0, fixed.size() - 1)));
+  }
   if (open && fixed.empty()) {
     match.paths.push_back(*std::move(text));
     return;
@@ -106,7 +128,9 @@ void ReadPath(const ConfigValue& value, MatchSpec& match) {
     normal += "/**";
   }
   if (normal != path) {
-    return value.Error("paths are compared in their normal form: write " + Ticked(normal));
+    return value.Error(Ticked(path) +
+                       " is not in normal form, in which paths are compared: write " +
+                       Ticked(normal));
   }
   const std::string_view canonical = CanonicalPath(normal, /*ignore_case=*/false, memory);
   const auto read = ReadRequestPath(open ? canonical.substr(0, canonical.size() - 3) : canonical,
@@ -115,8 +139,9 @@ void ReadPath(const ConfigValue& value, MatchSpec& match) {
     return value.Error(Ticked(path) + " matches nothing: " + std::string(Message(read.error())));
   if (read->lenient != read->canonical) {
     return value.Error(
-        "paths are compared without `;` parameters, encoded slashes, and white space or dots at "
-        "the end of a segment, in every spelling: write " +
+        Ticked(path) +
+        " can never match: paths are compared without `;` parameters, encoded slashes, and white "
+        "space or dots at the end of a segment; write " +
         Ticked(std::string(read->lenient) + (open ? "/**" : "")));
   }
   match.paths.emplace_back(canonical);

@@ -359,26 +359,33 @@ TEST(BadConfig, Matches) {
     const char* told;
   } cases[] = {
       {"{ pth: /v1 }", "4:14: error: rules[0].match: unknown key `pth`; did you mean `path`?"},
-      {"{ path: v1 }", "4:20: error: rules[0].match.path: a path begins with `/`"},
-      {"{ path: '' }", "4:20: error: rules[0].match.path: a path begins with `/`"},
+      {"{ path: v1 }",
+       "4:20: error: rules[0].match.path: `v1` does not begin with `/`: write `/v1`"},
+      {"{ path: '' }", "4:20: error: rules[0].match.path: is empty: a path begins with `/`"},
       {"{ path: [] }", "4:20: error: rules[0].match.path: an empty list would match everything"},
       {"{ path: {} }", "4:20: error: rules[0].match.path: should be a text or a list of texts"},
       {"{ path: [/a, /v1/*] }",
-       "4:25: error: rules[0].match.path[1]: `*` may only stand at the end"},
-      {"{ path: /**/x }", "4:20: error: rules[0].match.path: `*` may only stand at the end"},
-      {"{ path: /v1** }", "4:20: error: rules[0].match.path: `*` may only stand at the end"},
+       "4:25: error: rules[0].match.path[1]: `/v1/*` is not a pattern here: write `/v1/**`, or "
+       "`/v1/:name` for one segment; "},
+      {"{ path: /**/x }",
+       "4:20: error: rules[0].match.path: `/**/x` is not a pattern here: the closest is `/**`; "},
+      {"{ path: /v1** }",
+       "4:20: error: rules[0].match.path: `/v1**` is not a pattern here: the closest is "
+       "`/:name`; "},
       {"{ path: /a//b }",
-       "4:20: error: rules[0].match.path: paths are compared in their normal "
-       "form: write `/a/b`"},
+       "4:20: error: rules[0].match.path: `/a//b` is not in normal form, in which paths are "
+       "compared: write `/a/b`"},
       {"{ path: /a/../b/** }",
-       "4:20: error: rules[0].match.path: paths are compared in their "
-       "normal form: write `/b/**`"},
+       "4:20: error: rules[0].match.path: `/a/../b/**` is not in normal form, in which paths are "
+       "compared: write `/b/**`"},
       {"{ path: '/a/%41' }",
-       "4:20: error: rules[0].match.path: paths are compared in their normal "
-       "form: write `/a/A`"},
+       "4:20: error: rules[0].match.path: `/a/%41` is not in normal form, in which paths are "
+       "compared: write `/a/A`"},
       {"{ path: /../a }", "4:20: error: rules[0].match.path: `/../a` is not a path"},
-      {"{ path: '/a?b' }", "4:20: error: rules[0].match.path: a path has no query"},
-      {"{ path: '/a/:' }", "4:20: error: rules[0].match.path: a parameter is a whole segment"},
+      {"{ path: '/a?b' }",
+       "4:20: error: rules[0].match.path: `/a?b` has a query or a fragment: write `/a`, "},
+      {"{ path: '/a/:' }",
+       "4:20: error: rules[0].match.path: `/a/:` has a parameter without a name"},
       {"{ host: 'a.*.b' }",
        "4:20: error: rules[0].match.host: `*` may only stand for whole labels"},
       {"{ host: '*' }", "4:20: error: rules[0].match.host: `*` may only stand for whole labels"},
@@ -404,7 +411,7 @@ TEST(BadConfig, Matches) {
       {"{ any: [] }", "4:19: error: rules[0].match.any: has no alternatives"},
       {"{ any: { path: /v1 } }", "4:19: error: rules[0].match.any: should be a list"},
       {"{ any: [ {} ] }", "4:21: error: rules[0].match.any[0]: an empty match matches everything"},
-      {"{ any: [ { path: v1 } ] }", "4:29: error: rules[0].match.any[0].path: a path begins"},
+      {"{ any: [ { path: v1 } ] }", "4:29: error: rules[0].match.any[0].path: `v1` does not begin"},
       {"{ not: { not: { not: { not: { not: { path: /a } } } } } }",
        "4:47: error: rules[0].match.not.not.not.not.not: `any` and `not` stand in each other more"},
   };

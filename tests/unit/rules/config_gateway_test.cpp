@@ -235,7 +235,8 @@ TEST(BadGateway, Routes) {
       {Routes({"upstream: api", "id: api-1, upstream: api"}),
        "5:11: error: routes[1].id: `api-1` is what the route on line 4 is called"},
       {Route("mach: {}"), "5:5: error: routes[0]: unknown key `mach`; did you mean `match`?"},
-      {Route("match: { path: v1 }"), "5:20: error: routes[0].match.path: a path begins with `/`"},
+      {Route("match: { path: v1 }"),
+       "5:20: error: routes[0].match.path: `v1` does not begin with `/`"},
       {Route("response_timeout: 0s"),
        "5:23: error: routes[0].response_timeout: should be between "
        "10 ms and 24 h, but is `0s`"},

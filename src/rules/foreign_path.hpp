@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tidegate {
+
+/// The spelling in a configuration of what other routers write as `/users/{id}`, `/users/<int:id>`
+/// or
+/// `^/api/.*$`.
+struct ForeignPath {
+  std::string write;  ///< In ticks: `/users/:id`, or `[/v1/a, /v1/b]`.
+  bool exact = true;  ///< Otherwise it matches more than the foreign pattern.
+};
+
+/// Returns how to write `path` here if it is a pattern of another router or a regular expression;
+/// nothing if it is a path or a pattern of this configuration. Characters that are common in paths,
+/// such as `(` or `+` alone, do not make a pattern. Takes one pass over an ordinary path.
+[[nodiscard]] std::optional<ForeignPath> ReadForeignPath(std::string_view path);
+
+}  // namespace tidegate
