@@ -176,15 +176,13 @@ std::optional<Objection> Change::PrepareOverride(const Question& question, Overr
   if (auto bad = ReadTtl(question)) return bad;
   if (what == Override::Kind::kQuota) {
     if (auto bad = ReadQuota(question)) return bad;
-    record_.detail = override_.limit.Text();
-    if (override_.burst != 0) record_.detail += ", burst " + std::to_string(override_.burst);
-    record_.detail += ", ";
+    record_.detail = QuotaText(override_.MakeQuota().value()) + ", ";  // ReadQuota has checked it.
   }
   record_.detail += ttl_ ? "for " + FormatDuration(*ttl_) : std::string("until it is lifted");
   if (const auto* const before = Before()) {
     record_.detail += ", instead of " + std::string(Name(before->what.kind));
     if (before->what.kind == Override::Kind::kQuota) {
-      record_.detail += " " + before->what.limit.Text();
+      record_.detail += " " + QuotaText(*before->quota);
     }
   }
   if (!override_.reason.empty()) record_.detail += ": " + override_.reason;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "admin/admin_call.hpp"
 #include "admin/override_json.hpp"
+#include "admin/rule_json.hpp"
 #include "frontends/resolve.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/routing.hpp"
@@ -77,6 +79,8 @@ class Explanation final : public AdminCall {
   /// Removes the header fields that the gateway would not forward: its rules do not see them.
   std::optional<Objection> KeepForwardedFields(Question& question);
   std::optional<Objection> PrepareRequest(const Question& question);
+  /// Adds the first of `specs`, the entries of `deny` or `exempt`, that matches.
+  void SetEntry(std::span<const MatchSpec> specs, const RequestView& view);
   std::optional<Objection> PrepareRule(const Question& question);
   /// Prepares a question with `key`, a key as `hot` and `inspect` show it.
   std::optional<Objection> PrepareKey(const Question& question);
@@ -96,6 +100,12 @@ class Explanation final : public AdminCall {
   std::vector<Decision> before_;
 };
 
+void Explanation::SetEntry(std::span<const MatchSpec> specs, const RequestView& view) {
+  const std::size_t entry = FirstFit(specs, view).value();
+  out_["entry"] = entry;
+  out_["entry_match"] = MatchJson(specs[entry]);
+}
+
 std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   const RuleSet& rules = *snapshot().rules;
   std::pmr::memory_resource& memory = exchange_.memory();
@@ -109,9 +119,9 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   const auto seen = rules.Match(view, cost, question.lease, {overrides_.get(), true}, all_, memory);
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
   if (*seen == Access::kDenied) {
-    out_["entry"] = FirstFit(rules.denied(), view).value();
+    SetEntry(rules.denied(), view);
   } else if (*seen == Access::kExempt && all_.exempted.empty()) {
-    out_["entry"] = FirstFit(rules.exempt(), view).value();
+    SetEntry(rules.exempt(), view);
   }
   if (out_.contains("entry")) return std::nullopt;  // The rules are not evaluated.
   considered_ = rules.rules().size();
@@ -261,11 +271,14 @@ json::object Explanation::RuleJson(std::size_t i) const {
   const Rule& rule = *all_.rules[i];
   json::object one{{"rule", rule.id},
                    {"matched", true},
+                   {"match", MatchJson(snapshot().rules->matches()[rule.number])},
+                   {"per", rule.per.Text()},
                    {"counted_by", CountedBy(charge.identity)},
                    {"key", JsonText(charge.identity)}};
   if (std::string stored = context_.stored_as(charge); !stored.empty()) one["stored_as"] = stored;
   one["algorithm"] = JsonText(Name(charge.quota->algorithm()));
-  one["limit"] = LimitText{charge.quota->limit(), charge.quota->period()}.Text();
+  one["limit"] = rule.LimitOf(*charge.quota);
+  one["quota"] = rule.TextOf(*charge.quota);
   one["capacity"] = charge.quota->capacity();
   one["cost"] = charge.cost;
   one["mode"] = charge.mode == Mode::kShadow ? "shadow" : "enforce";

@@ -47,7 +47,9 @@ class Inspecting final : public AdminCall {
                      {"shown_as", snapshot().rules->identifier().Veiled(charge.identity)}};
     if (std::string stored = context_.stored_as(charge); !stored.empty()) out["stored_as"] = stored;
     out["algorithm"] = JsonText(Name(charge.quota->algorithm()));
-    out["limit"] = LimitText{charge.quota->limit(), charge.quota->period()}.Text();
+    const Rule& rule = *call_.matched.rules.front();
+    out["limit"] = rule.LimitOf(*charge.quota);
+    out["quota"] = rule.TextOf(*charge.quota);
     out["capacity"] = charge.quota->capacity();
     out["tracked"] = state.tracked;
     const auto* const said = overrides_->Find(charge.rule, charge.identity);
@@ -67,7 +69,7 @@ class Inspecting final : public AdminCall {
       fields.push_back(json::object{{"name", field.name}, {"value", field.value}});
     }
     out["state"] = std::move(fields);
-    out["override"] = OverrideOfKey(*overrides_, *call_.matched.rules.front(), charge.identity);
+    out["override"] = OverrideOfKey(*overrides_, rule, charge.identity);
     Answer(out);
   }
 };

@@ -31,6 +31,7 @@ json::object OverrideJson(const OverrideTable& table, const OverrideTable::Entry
   json::object out{{"kind", JsonText(Name(entry.what.kind))}};
   if (entry.what.kind == Override::Kind::kQuota) {
     out["limit"] = entry.what.limit.Text();
+    out["quota"] = QuotaText(*entry.quota);
     out["burst"] = entry.quota->capacity();
   }
   out["reason"] = entry.what.reason;
@@ -54,7 +55,8 @@ json::value OverrideOfKey(const OverrideTable& table, const Rule& rule, std::str
   const Quota& quota = found->second;
   return json::object{{"kind", JsonText(Name(Override::Kind::kQuota))},
                       {"from", "configuration"},
-                      {"limit", LimitText{quota.limit(), quota.period()}.Text()},
+                      {"limit", rule.LimitOf(quota)},
+                      {"quota", rule.TextOf(quota)},
                       {"burst", quota.capacity()}};
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rules/duration.hpp"
+#include "rules/limit_text.hpp"
 #include "tidegate/limiter.hpp"
 
 namespace tidegate::cli {
@@ -47,15 +48,7 @@ std::string_view WhatToSee(Algorithm algorithm) noexcept {
 }
 
 std::string Heading(const Quota& quota) {
-  const std::string limit = std::to_string(quota.limit());
-  const std::string period = FormatDuration(quota.period());
-  std::string text{Name(quota.algorithm())};
-  if (quota.algorithm() == Algorithm::kConcurrency) {
-    return text + ": " + limit + " at a time, leases of " + period;
-  }
-  text += ": " + limit + " per " + period;
-  if (IsBucket(quota.algorithm())) text += ", burst " + std::to_string(quota.capacity());
-  return text;
+  return std::string{Name(quota.algorithm())} + ": " + QuotaText(quota);
 }
 
 /// So late in a window that it turns just when the limit is used up: only there

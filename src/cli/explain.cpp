@@ -6,11 +6,14 @@
 
 #include "cli/exit.hpp"
 #include "cli/human.hpp"
+#include "cli/match_text.hpp"
 #include "cli/override_text.hpp"
+#include "cli/quota_text.hpp"
 #include "cli/rule_verdict.hpp"
 #include "cli/shown_text.hpp"
 #include "cli/table.hpp"
 #include "core/refuse.hpp"
+#include "rules/foreign_path.hpp"
 
 namespace tidegate::cli {
 
@@ -59,6 +62,14 @@ Result<json::object> RequestOf(const ExplainOptions& options) {
   return request;
 }
 
+/// Whether the path is that of a rule rather than of a request: `/users/:id`, `/v1/**`,
+/// `/users/{id}`.
+bool IsPattern(std::string_view path) {
+  path = path.substr(0, path.find('?'));
+  return path.ends_with("/**") || path.find("/:") != std::string_view::npos ||
+         ReadForeignPath(path).has_value();
+}
+
 bool AnyRule(const Members& answer, bool (*fits)(const Members& rule)) {
   return std::ranges::any_of(answer.Array("rules"),
                              [&](const json::value& rule) { return fits(Members(rule)); });
@@ -67,8 +78,9 @@ bool AnyRule(const Members& answer, bool (*fits)(const Members& rule)) {
 /// Who decides.
 std::string Decider(const Members& answer) {
   std::string outcome = answer.Text("outcome");
-  // As the configuration's own messages name it.
-  const std::string entry = answer.Has("entry") ? "[" + answer.Text("entry") + "]" : "";
+  // As the messages of the configuration name it.
+  std::string entry = answer.Has("entry") ? "[" + answer.Text("entry") + "]" : "";
+  if (answer.Has("entry_match")) entry += " (" + MatchText(answer.Of("entry_match")) + ")";
   if (outcome == "exempt") return "exempt" + entry + " lets it pass uncounted";
   if (outcome == "deny") return "deny" + entry + " refuses it";
   if (outcome == "banned") return "an operator banned it";
@@ -121,11 +133,13 @@ void PrintRule(const Members& rule, const Console& console) {
     if (!text.empty()) facts.Add({label, text});
   };
   if (rule.Has("limit")) {
-    add("quota", rule.Text("limit") + " " + rule.Text("algorithm") + ", capacity " +
-                     Count(rule.Whole("capacity")) + ", cost " + Count(rule.Whole("cost")));
+    add("quota",
+        QuotaOf(rule) + " (" + rule.Text("algorithm") + "), cost " + Count(rule.Whole("cost")));
   }
   add("mode", rule.Text("mode") +
                   (rule.Has("on_failure") ? ", on failure " + rule.Text("on_failure") : ""));
+  if (rule.Has("match")) add("match", MatchText(rule.Of("match")));
+  add("per", rule.Text("per"));
   add("counted by", rule.Text("counted_by"));
   add("key", rule.Text("key"));
   add("stored as", rule.Text("stored_as"));
@@ -183,6 +197,10 @@ Result<AdminQuestion> QuestionOf(const ExplainOptions& options) {
 int Explain(const ExplainOptions& options, const Console& console) {
   const auto question = QuestionOf(options);
   if (!question) return Tell("explain", {kUsage, Shown(question.error().message)}, false, console);
+  if (IsPattern(options.path)) {
+    console.err << "tidegate explain: `" << Shown(options.path)
+                << "` looks like a pattern; --path is the path of a request, as in /users/42\n";
+  }
   return AskAndPrint("explain", options.ask, *question, console,
                      [&](const Members& answer) { PrintExplanation(answer, console); });
 }

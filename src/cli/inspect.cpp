@@ -6,6 +6,7 @@
 #include "cli/exit.hpp"
 #include "cli/human.hpp"
 #include "cli/override_text.hpp"
+#include "cli/quota_text.hpp"
 #include "cli/shown_text.hpp"
 #include "cli/table.hpp"
 #include "rules/duration.hpp"
@@ -43,8 +44,7 @@ void PrintKey(const Members& key, const Console& console) {
   facts.Add({"rule", key.Text("rule")});
   facts.Add({"key", key.Text("key")});
   if (key.Has("stored_as")) facts.Add({"stored as", key.Text("stored_as")});
-  facts.Add({"quota", key.Text("limit") + " " + key.Text("algorithm") + ", capacity " +
-                          Count(key.Whole("capacity"))});
+  facts.Add({"quota", QuotaOf(key) + " (" + key.Text("algorithm") + ")"});
   const Standing standing = StandingOf(key);
   const bool passes = standing == Standing::kAllowed || standing == Standing::kUncounted;
   facts.Add({"now", Cell(NowText(key), passes ? Ink::kGood : Ink::kBad)});

@@ -6,42 +6,14 @@
 #include "cli/exit.hpp"
 #include "cli/freshness.hpp"
 #include "cli/human.hpp"
+#include "cli/match_text.hpp"
 #include "cli/override_text.hpp"
+#include "cli/quota_text.hpp"
 #include "cli/shown_text.hpp"
 #include "cli/table.hpp"
 
 namespace tidegate::cli {
 namespace {
-
-std::string MatchText(const Members& match);
-
-/// `(/a/** | POST x.example.com)`
-std::string MatchTexts(const boost::json::array& matches) {
-  std::string text;
-  for (const auto& match : matches) text += (text.empty() ? "" : " | ") + MatchText(Members(match));
-  return "(" + text + ")";
-}
-
-/// `GET,POST api.example.com /v1/** not (/v1/health)`, in the order in which a request is read.
-std::string MatchText(const Members& match) {
-  std::string text;
-  const auto add = [&](std::string_view name, std::string_view label) {
-    const std::string value = match.Text(name);
-    if (value.empty()) return;
-    text += (text.empty() ? "" : " ") + std::string(label) + value;
-  };
-  add("method", "");
-  add("host", "");
-  add("path", "");
-  add("header", "");
-  add("client_ip", "from ");
-  for (const std::string_view name : {"any", "not"}) {
-    const boost::json::array& matches = match.Array(name);
-    if (matches.empty()) continue;
-    text += (text.empty() ? "" : " ") + std::string(name) + " " + MatchTexts(matches);
-  }
-  return text.empty() ? "everything" : text;
-}
 
 /// `1`, or `1 + 2 configured`: those that operators gave, and those of the configuration.
 std::string OverrideCounts(const Members& rule) {
@@ -52,8 +24,7 @@ std::string OverrideCounts(const Members& rule) {
 
 void PrintRules(const Members& answer, const Console& console) {
   Table table({{"RULE"},
-               {"LIMIT"},
-               {"CAPACITY", Align::kRight},
+               {"QUOTA"},
                {"ALGORITHM"},
                {"MODE"},
                {"ALLOWED", Align::kRight},
@@ -66,8 +37,7 @@ void PrintRules(const Members& answer, const Console& console) {
     const Members decisions = rule.Of("decisions");
     const std::int64_t denied = decisions.Whole("denied") + decisions.Whole("banned");
     const bool shadow = rule.Text("mode") == "shadow";
-    table.Add({Cell(rule.Text("rule"), Ink::kStrong), rule.Text("limit"),
-               Count(rule.Whole("capacity")), rule.Text("algorithm"),
+    table.Add({Cell(rule.Text("rule"), Ink::kStrong), QuotaOf(rule), rule.Text("algorithm"),
                Cell(rule.Text("mode"), shadow ? Ink::kWarning : Ink::kPlain),
                Count(decisions.Whole("allowed") + decisions.Whole("shadow_allowed") +
                      decisions.Whole("exempted")),

@@ -2,17 +2,12 @@
 #include "cli/override_text.hpp"
 
 #include "cli/human.hpp"
+#include "cli/quota_text.hpp"
 
 namespace tidegate::cli {
 namespace {
 
 bool IsConfigured(const Members& entry) { return entry.Text("from") == "configuration"; }
-
-std::string QuotaText(const Members& entry) {
-  std::string text = entry.Text("limit");
-  if (entry.Has("burst")) text += ", burst " + Count(entry.Whole("burst"));
-  return text;
-}
 
 /// With who gave it, and why.
 std::string GivenText(const Members& entry) {
@@ -26,7 +21,7 @@ std::string GivenText(const Members& entry) {
 
 std::string OverrideKind(const Members& entry) {
   std::string kind = entry.Text("kind");
-  return kind == "quota" ? "quota " + QuotaText(entry) : kind;
+  return kind == "quota" ? "quota " + QuotaOf(entry) : kind;
 }
 
 std::string OverrideGiver(const Members& entry) {
@@ -36,7 +31,7 @@ std::string OverrideGiver(const Members& entry) {
 std::string OverrideText(const Members& entry) {
   if (IsConfigured(entry)) {
     const bool quota = entry.Text("kind") == "quota";
-    return OverrideGiver(entry) + ": " + (quota ? QuotaText(entry) : OverrideKind(entry));
+    return OverrideGiver(entry) + ": " + (quota ? QuotaOf(entry) : OverrideKind(entry));
   }
   return GivenText(entry) +
          (entry.Has("left_ms") ? "; " + Span(entry.Ms("left_ms")) + " left" : "; until lifted");

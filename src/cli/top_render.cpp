@@ -180,7 +180,7 @@ class Page {
     std::size_t limit = 5;
     for (std::size_t i = 0; i < count; ++i) {
       width = std::max(width, WidthOf(Shown(view_.rules[i].name)));
-      limit = std::max(limit, std::min<std::size_t>(WidthOf(Shown(view_.rules[i].limit)), 14));
+      limit = std::max(limit, std::min<std::size_t>(WidthOf(Shown(view_.rules[i].limit)), 22));
     }
     // 35 columns of numbers stand behind the name: those are what one came for.
     const auto columns = static_cast<std::size_t>(std::max(size_.columns, 0));
@@ -189,7 +189,7 @@ class Page {
     Line heads = New();
     heads.Left("RULE", width, Ink::kQuiet).Right("ALLOWED/S", 10, Ink::kQuiet);
     heads.Right("DENIED/S", 10, Ink::kQuiet).Right("DENIED", 7, Ink::kQuiet);
-    heads.Left("LIMIT", limit, Ink::kQuiet).Left("ALGORITHM", 14, Ink::kQuiet);
+    heads.Left("QUOTA", limit, Ink::kQuiet).Left("ALGORITHM", 14, Ink::kQuiet);
     Add(heads.Put("MODE", Ink::kQuiet));
     for (std::size_t i = 0; i < count; ++i) {
       const View::Rule& rule = view_.rules[i];

@@ -6,6 +6,7 @@
 
 #include "cli/freshness.hpp"
 #include "cli/last_error.hpp"
+#include "cli/quota_text.hpp"
 
 namespace tidegate::cli {
 
@@ -81,7 +82,7 @@ std::vector<View::Rule> RulesOf(const TopSample* before, const TopSample& now, d
                       seconds);
     rules.push_back(
         {.name = rule.Text("rule"),
-         .limit = rule.Text("limit"),
+         .limit = QuotaOf(rule),
          .algorithm = rule.Text("algorithm"),
          .mode = rule.Text("mode"),
          .allowed = rates.Of("allowed") + rates.Of("shadow_allowed") + rates.Of("exempted"),

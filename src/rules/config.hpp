@@ -61,6 +61,7 @@ struct RuleSpec {
   std::optional<DenialSpec> denial;  ///< Of requests that it denies.
   std::vector<OverrideSpec> overrides;
   Position at;
+  std::string limit = {};  ///< As the configuration has it: `1000/24h`. Empty if made by a program.
 
   friend bool operator==(const RuleSpec&, const RuleSpec&) = default;
 };

@@ -176,7 +176,8 @@ void ReadHeaders(const ConfigValue& value, MatchSpec& match) {
         if (pattern->empty()) {
           return pattern_value.Error("is empty; for any value write `*` in quotes");
         }
-        match.headers.push_back({*name, *pattern});
+        const std::string& written = pattern_value.node().text;
+        match.headers.push_back({*name, *pattern, *pattern == written ? "" : written});
       });
 }
 

@@ -21,6 +21,7 @@ struct RuleDraft {
   MatchSpec match;
   Per per;
   std::optional<LimitText> limit;
+  std::string limit_text;  ///< As written.
   std::optional<std::int64_t> burst;
   std::optional<Algorithm> algorithm = Algorithm::kTokenBucket;
   std::int64_t ceiling = QuotaSpec{}.ceiling;
@@ -83,6 +84,7 @@ void ReadLimit(const ConfigValue& value, RuleDraft& draft) {
   const auto limit = LimitText::Parse(*text);
   if (!limit) return value.Error(limit.error().message);
   draft.limit = *limit;
+  draft.limit_text = *text;
 }
 
 void ReadBurst(const ConfigValue& value, RuleDraft& draft) {
@@ -257,7 +259,7 @@ void ReadRule(const ConfigValue& value, RuleIds& ids, ConfigDraft& config) {
   config.config.rules.push_back({*std::move(draft.id), std::move(draft.match), std::move(draft.per),
                                  *quota, std::move(draft.cost), draft.on_failure, draft.mode,
                                  draft.announce, std::move(draft.denial), std::move(overrides),
-                                 value.at()});
+                                 value.at(), std::move(draft.limit_text)});
   const auto place = [](const YamlNode* node) { return node != nullptr ? node->at : Position{}; };
   config.places.rules.push_back({value.where().index, place(draft.nodes.per),
                                  place(draft.nodes.cost), place(draft.nodes.match)});

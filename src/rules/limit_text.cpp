@@ -121,4 +121,19 @@ std::string LimitText::Text() const {
   return text + std::string{unit->name};
 }
 
+std::string QuotaText(const Quota& quota, std::string_view written) {
+  std::string limit =
+      written.empty() ? LimitText{quota.limit(), quota.period()}.Text() : std::string{written};
+  const bool bucket =
+      quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kGcra;
+  if (bucket && quota.capacity() != quota.limit()) {
+    return limit + ", burst " + std::to_string(quota.capacity());
+  }
+  if (quota.algorithm() != Algorithm::kConcurrency) return limit;
+  const std::size_t slash = limit.find('/');
+  std::string lease = limit.substr(slash + 1);
+  if (!IsDigit(lease.front())) lease.insert(0, "1");
+  return limit.substr(0, slash) + " at once, lease " + lease;
+}
+
 }  // namespace tidegate

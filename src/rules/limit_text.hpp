@@ -7,6 +7,7 @@
 
 #include "tidegate/clock.hpp"
 #include "tidegate/error.hpp"
+#include "tidegate/quota.hpp"
 
 namespace tidegate {
 
@@ -23,5 +24,10 @@ struct LimitText {
 
   friend bool operator==(const LimitText&, const LimitText&) = default;
 };
+
+/// Returns a quota as people read it: `100/s`, `100/s, burst 200`, or, under `concurrency`,
+/// `2 at once, lease 30s`. `written` is the limit as the configuration has it, `1000/24h`, if the
+/// text should keep its units; without it the shortest units are chosen, `1000/d`.
+[[nodiscard]] std::string QuotaText(const Quota& quota, std::string_view written = {});
 
 }  // namespace tidegate

@@ -40,19 +40,47 @@ std::string Differs(std::string_view what, const std::string& wanted, const std:
 
 }  // namespace
 
+namespace {
+
+/// Whether a header of this name usually carries a credential: one of its words, as in `x-api-key`,
+/// is a word for credentials, or ends with one, as in `apikey`.
+bool CarriesCredential(std::string_view name) {
+  static constexpr std::string_view kWords[] = {
+      "auth",       "authentication", "authorization", "bearer", "cookie",
+      "credential", "csrf",           "jwt",           "otp",    "passwd",
+      "session",    "sessionid",      "sid",           "sig",    "signature",
+      "signed",     "verify",         "xsrf"};
+  static constexpr std::string_view kEndings[] = {"key", "token", "secret", "password",
+                                                  "credentials"};
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find_first_of("-_."), name.size());
+    const std::string_view word = name.substr(0, end);
+    const auto ends = [&](std::string_view ending) { return word.ends_with(ending); };
+    if (std::ranges::find(kWords, word) != std::end(kWords)) return true;
+    if (std::ranges::any_of(kEndings, ends)) return true;
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string ShownPattern(const MatchSpec::Header& header) {
-  static constexpr std::string_view kHarmless[] = {
-      "accept",     "accept-encoding",  "accept-language",   "content-type",
-      "host",       "origin",           "referer",           "upgrade",
-      "user-agent", "x-forwarded-host", "x-forwarded-proto", "x-requested-with"};
-  const bool shown = std::ranges::any_of(
-      kHarmless, [&](std::string_view name) { return EqualsIgnoreCase(header.name, name); });
-  return shown || header.pattern == "*" ? header.pattern : "(not shown)";
+  if (header.pattern == "*") return header.pattern;
+  if (CarriesCredential(header.name)) return "(not shown)";
+  return header.written.empty() ? header.pattern : header.written;
 }
 
 namespace {
 
 std::string NetworkText(const Network& network) { return network.Text(); }
+
+std::string Conditions(const MatchSpec& spec);
+
+/// The conditions of several specs: `(path /v1/health) or (method GET or HEAD)`.
+std::string Alternatives(const std::vector<MatchSpec>& specs) {
+  return Listed(specs, [](const MatchSpec& spec) { return "(" + Conditions(spec) + ")"; });
+}
 
 /// The conditions of a spec: `path /v1/health, method GET or HEAD`.
 std::string Conditions(const MatchSpec& spec) {
@@ -61,14 +89,14 @@ std::string Conditions(const MatchSpec& spec) {
     text += (text.empty() ? "" : ", ") + std::string(what) + " " + wanted;
   };
   if (!spec.hosts.empty()) add("host", Listed(spec.hosts, Same));
-  if (!spec.paths.empty()) add("path", Listed(spec.paths, Same));
+  if (!spec.paths.empty()) add("path", Listed(spec.ShownPaths(), Same));
   if (!spec.methods.empty()) add("method", Listed(spec.methods, Same));
   for (const MatchSpec::Header& header : spec.headers) {
     add("header", header.name + ": " + ShownPattern(header));
   }
   if (!spec.client_ips.empty()) add("client_ip", Listed(spec.client_ips, NetworkText));
-  if (!spec.any.empty()) add("one of", std::to_string(spec.any.size()) + " alternatives");
-  if (!spec.none.empty()) add("with", "exceptions of its own");
+  if (!spec.any.empty()) add("any of", Alternatives(spec.any));
+  if (!spec.none.empty()) add("not", Alternatives(spec.none));
   return text;
 }
 
@@ -85,7 +113,7 @@ std::string WhyNotOwn(const MatchSpec& spec, const RequestView& request, Reading
                              [&](std::string_view path) { return PathMatches(pattern, path); });
   };
   if (!spec.paths.empty() && std::ranges::none_of(spec.paths, path_holds)) {
-    return Differs("path", Listed(spec.paths, Same), Printable(request.path));
+    return Differs("path", Listed(spec.ShownPaths(), Same), Printable(request.path));
   }
   if (!spec.methods.empty() &&
       std::ranges::find(spec.methods, request.method) == spec.methods.end()) {
@@ -113,8 +141,7 @@ std::string WhyNotIn(const MatchSpec& spec, const RequestView& request, Readings
     return [&, where](const MatchSpec& other) { return WhyNotIn(other, request, where).empty(); };
   };
   if (!spec.any.empty() && std::ranges::none_of(spec.any, matches(readings))) {
-    if (spec.any.size() == 1) return "its only alternative does not match";
-    return "none of its " + std::to_string(spec.any.size()) + " alternatives matches";
+    return "none of its alternatives matches: " + Alternatives(spec.any);
   }
   const auto excluded = std::ranges::find_if(spec.none, matches(Opposite(readings)));
   if (excluded == spec.none.end()) return {};

@@ -8,6 +8,7 @@
 namespace tidegate {
 
 void IgnorePathCase(MatchSpec& spec) {
+  spec.written_paths = spec.paths;
   for (std::string& path : spec.paths) {
     std::pmr::monotonic_buffer_resource memory;
     path = std::string(CanonicalPath(path, /*ignore_case=*/true, memory));

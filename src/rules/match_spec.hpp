@@ -15,7 +15,13 @@ struct MatchSpec {
   struct Header {
     std::string name;     ///< Lower case.
     std::string pattern;  ///< Exact, or with `*` for any run of characters.
-    friend bool operator==(const Header&, const Header&) = default;
+    /// As the configuration has it, `${VARIABLE}`, if the environment completed the pattern: then
+    /// the pattern may be a secret. Empty: the pattern itself.
+    std::string written = {};
+    /// Headers that match the same are equal, however they were written.
+    friend bool operator==(const Header& a, const Header& b) noexcept {
+      return a.name == b.name && a.pattern == b.pattern;
+    }
   };
   std::vector<std::string> hosts;    ///< Lower case: `api.example.com`, `*.example.com`.
   std::vector<std::string> paths;    ///< `/v1/login`, `/v1/**`, `/users/:id/posts`; normalised.
@@ -24,6 +30,13 @@ struct MatchSpec {
   std::vector<Network> client_ips;
   std::vector<MatchSpec> any = {};   ///< If there are any, at least one of them must match.
   std::vector<MatchSpec> none = {};  ///< `not`: none of them may match.
+  /// The paths as the configuration has them, if `paths` were turned to lower case.
+  std::vector<std::string> written_paths = {};
+
+  /// Returns the paths in the form in which messages show them.
+  [[nodiscard]] const std::vector<std::string>& ShownPaths() const noexcept {
+    return written_paths.empty() ? paths : written_paths;
+  }
 
   friend bool operator==(const MatchSpec&, const MatchSpec&) = default;
 };

@@ -8,6 +8,7 @@
 
 #include "core/refuse.hpp"
 #include "rules/ascii.hpp"
+#include "rules/limit_text.hpp"
 #include "rules/nearest.hpp"
 #include "rules/printable.hpp"
 #include "rules/source_value.hpp"
@@ -118,6 +119,14 @@ bool CheckSizes(const Config& config, Problems& problems) {
 
 }  // namespace
 
+std::string Rule::LimitOf(const Quota& of) const {
+  return &of == &quota && !limit.empty() ? limit : LimitText{of.limit(), of.period()}.Text();
+}
+
+std::string Rule::TextOf(const Quota& of) const {
+  return QuotaText(of, &of == &quota ? std::string_view(limit) : std::string_view{});
+}
+
 RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier)
     : identifier_(std::move(identifier)),
       client_policy_(config.client_ip.policy),
@@ -198,6 +207,7 @@ void RuleSet::AddRule(const RuleSpec& spec, Problems& problems) {
             .mode = spec.mode,
             .announce = spec.announce,
             .overrides = {},
+            .limit = spec.limit,
             .denial = spec.denial};
   for (std::size_t i = 0; i < spec.overrides.size(); ++i) {
     const OverrideSpec& other = spec.overrides[i];

@@ -47,7 +47,14 @@ struct Rule {
   Mode mode = Mode::kEnforce;
   bool announce = true;
   TextMap<Quota> overrides;          ///< By the key's identity.
+  std::string limit;                 ///< As the configuration has it; empty if made by a program.
   std::optional<DenialSpec> denial;  ///< Of requests that it denies.
+
+  /// Returns the limit of `of` in the form of the configuration. `of` is the rule's own quota or
+  /// that of an override.
+  [[nodiscard]] std::string LimitOf(const Quota& of) const;
+  /// Returns `of` as people read it; see QuotaText.
+  [[nodiscard]] std::string TextOf(const Quota& of) const;
 
   /// True if clients must not know of the rule: its name and numbers are left out of what they
   /// receive.

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "admin/override_json.hpp"
-#include "rules/limit_text.hpp"
-#include "rules/match_reason.hpp"
+#include "admin/rule_json.hpp"
 #include "server/server.hpp"
 
 namespace tidegate {
@@ -62,36 +61,6 @@ json::object Histogram(std::size_t buckets, double seconds, Count count, Upper u
     all.push_back(json::array{i == buckets ? json::value() : json::value(upper(i)), sum});
   }
   return {{"count", sum}, {"sum", seconds}, {"buckets", std::move(all)}};
-}
-
-json::object MatchJson(const MatchSpec& match) {
-  json::object out;
-  const auto list = [&](const char* name, const std::vector<std::string>& items) {
-    if (!items.empty()) out[name] = json::array(items.begin(), items.end());
-  };
-  list("host", match.hosts);
-  list("path", match.paths);
-  list("method", match.methods);
-  if (!match.headers.empty()) {
-    json::object headers;
-    for (const auto& header : match.headers) headers[header.name] = ShownPattern(header);
-    out["header"] = std::move(headers);
-  }
-  if (!match.client_ips.empty()) {
-    json::array networks;
-    for (const Network& network : match.client_ips)
-      networks.push_back(json::string(network.Text()));
-    out["client_ip"] = std::move(networks);
-  }
-  const auto nested = [&](const char* name, const std::vector<MatchSpec>& specs) {
-    if (specs.empty()) return;
-    json::array matches;
-    for (const MatchSpec& spec : specs) matches.push_back(MatchJson(spec));
-    out[name] = std::move(matches);
-  };
-  nested("any", match.any);
-  nested("not", match.none);
-  return out;
 }
 
 std::string CostText(const CostSpec& cost) {
@@ -297,7 +266,8 @@ std::string RulesJson(const Server& server) {
                      {"match", MatchJson(snapshot.rules->matches()[rule.number])},
                      {"per", rule.per.Text()},
                      {"algorithm", Text(tidegate::Name(quota.algorithm()))},
-                     {"limit", LimitText{quota.limit(), quota.period()}.Text()}};
+                     {"limit", rule.LimitOf(quota)},
+                     {"quota", rule.TextOf(quota)}};
     const bool bucket =
         quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kGcra;
     if (bucket) one["burst"] = quota.capacity();

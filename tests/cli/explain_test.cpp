@@ -110,9 +110,9 @@ TEST_F(ExplainTest, NothingIsAfterARequestThatAnotherRuleRefuses) {
 TEST_F(ExplainTest, AnOverrideMayStandInTheConfiguration) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"override":{"kind":"quota",)"
-                                      R"("from":"configuration","limit":"5000/s","burst":10000})") +
+                                      R"("from":"configuration","quota":"5000/s, burst 10000"})") +
                         "]}"),
-              HasSubstr("  override  by the configuration: 5000/s, burst 10,000\n"));
+              HasSubstr("  override  by the configuration: 5000/s, burst 10000\n"));
 }
 
 TEST_F(ExplainTest, NamesTheEntryAsTheConfigurationDoes) {
@@ -120,6 +120,33 @@ TEST_F(ExplainTest, NamesTheEntryAsTheConfigurationDoes) {
             "would be denied (403): deny[0] refuses it\n");
   EXPECT_EQ(Explained(R"({"allowed":true,"status":200,"outcome":"exempt","entry":2,"rules":[]})"),
             "would be allowed (200): exempt[2] lets it pass uncounted\n");
+}
+
+TEST_F(ExplainTest, ShowsTheConditionsOfTheEntry) {
+  EXPECT_EQ(Explained(R"({"allowed":false,"status":403,"outcome":"deny","entry":0,)"
+                      R"("entry_match":{"path":["/admin/**"],"header":{"x-team":"red*"}},)"
+                      R"("rules":[]})"),
+            "would be denied (403): deny[0] (/admin/** x-team: red*) refuses it\n");
+}
+
+TEST_F(ExplainTest, ShowsConcurrencyAsSoManyAtOnce) {
+  EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
+                        RuleJson("a", R"("allowed":true,"algorithm":"concurrency","cost":1,)"
+                                      R"("limit":"2/30s","quota":"2 at once, lease 30s")") +
+                        "]}"),
+              HasSubstr("  quota  2 at once, lease 30s (concurrency), cost 1\n"));
+}
+
+TEST_F(ExplainTest, NotesThatAPathIsAPattern) {
+  const auto note = [&](const char* path) {
+    err_.str("");
+    EXPECT_EQ(Explain({.ask = To(fake_), .path = path}, console_), kOk);
+    return Err();
+  };
+  for (const char* const path : {"/users/{id}", "/users/:id", "/v1/**", "^/api/.*$", "/u/<id>"}) {
+    EXPECT_THAT(note(path), HasSubstr("`" + std::string(path) + "` looks like a pattern")) << path;
+  }
+  EXPECT_EQ(note("/v1/x?a=[1]"), "");
 }
 
 TEST_F(ExplainTest, PassingTheRulesIsNoWayThroughTheGateway) {

@@ -64,12 +64,12 @@ std::string Rules(int polls) {
   return R"({"rules":[{"rule":"per-key","match":{"host":["api.example.com"],"path":["/v1/**"],)"
          R"("method":["GET"],"header":{"x-a":"b*"},"client_ip":["10.0.0.0/8"]},)"
          R"("per":"header:x-api-key | client_ip","algorithm":"token_bucket","limit":"100/s",)"
-         R"("burst":200,"capacity":200,"mode":"enforce","on_failure":"local","cost":"1",)"
+         R"("quota":"100/s, burst 200","burst":200,"capacity":200,"mode":"enforce","on_failure":"local","cost":"1",)"
          R"("overrides":1,"decisions":{"allowed":)" +
          times(80) + R"(,"denied":)" + times(20) +
          R"(,"shadow_allowed":0,"shadow_denied":0,"banned":0,"exempted":0}},)"
          R"({"rule":"logins","match":{},"per":"client_ip","algorithm":"sliding_log",)"
-         R"("limit":"5/m","capacity":5,"mode":"shadow","on_failure":"open","cost":"1",)"
+         R"("limit":"5/m","quota":"5/m","capacity":5,"mode":"shadow","on_failure":"open","cost":"1",)"
          R"("overrides":0,"decisions":{"allowed":0,"denied":0}}]})";
 }
 
@@ -81,7 +81,7 @@ constexpr const char* kHot =
 constexpr const char* kOverrides =
     R"({"overrides":[{"rule":"per-key","key":"header:x-api-key=~k3Jx0","kind":"ban","reason":"scraping","by":"alice",)"
     R"("since_ms":1700000000000,"expires_ms":1700003600000,"left_ms":3599000,"in_force":true},)"
-    R"({"rule":"gone","key":"client_ip=192.0.2.1","kind":"quota","limit":"5/s","burst":10,"reason":"","by":"loopback",)"
+    R"({"rule":"gone","key":"client_ip=192.0.2.1","kind":"quota","limit":"5/s","quota":"5/s, burst 10","burst":10,"reason":"","by":"loopback",)"
     R"("since_ms":1700000000000,"in_force":false,"why":"there is no rule 'gone'"}]})";
 constexpr const char* kAudit =
     R"({"entries":[{"time_ms":1700000000000,"node":"k3Jx0aB1","by":"alice","from":"127.0.0.1","action":"ban",)"
@@ -91,15 +91,15 @@ constexpr const char* kAudit =
 constexpr const char* kExplain =
     R"({"allowed":false,"status":429,"outcome":"rules","rule":"per-key",)"
     R"("request":{"method":"GET","host":"api.example.com","path":"/v1/x","client_ip":"203.0.113.7"},"rules":[)"
-    R"({"rule":"per-key","matched":true,"counted_by":"header:x-api-key","key":"header:x-api-key=~k3Jx0",)"
-    R"("stored_as":"tg:tb:per-key:{header:x-api-key=~k3Jx0}","algorithm":"token_bucket","limit":"100/s","capacity":200,)"
+    R"({"rule":"per-key","matched":true,"match":{"path":["/v1/**"],"header":{"x-tier":"gold"}},"per":"header:x-api-key | client_ip","counted_by":"header:x-api-key","key":"header:x-api-key=~k3Jx0",)"
+    R"("stored_as":"tg:tb:per-key:{header:x-api-key=~k3Jx0}","algorithm":"token_bucket","limit":"100/s","quota":"100/s, burst 200","capacity":200,)"
     R"("cost":1,"mode":"enforce","on_failure":"local","allowed":false,"decided_by":"store","reason":"quota","before":{"remaining":0,"reset_after_ms":2000},)"
-    R"("after":{"remaining":0},"retry_after_ms":10,"override":{"kind":"quota","limit":"100/s","burst":200,)"
+    R"("after":{"remaining":0},"retry_after_ms":10,"override":{"kind":"quota","limit":"100/s","quota":"100/s, burst 200","burst":200,)"
     R"("reason":"partner","by":"alice","left_ms":3600000}},)"
     R"({"rule":"logins","matched":false,"why":"its method is POST, the request's is GET"}],"considered":2,"left_out":0})";
 constexpr const char* kInspect =
     R"({"rule":"per-key","key":"header:x-api-key=~k3Jx0","shown_as":"header:x-api-key=~k3Jx0","stored_as":"tg:tb:x",)"
-    R"("algorithm":"token_bucket","limit":"100/s","capacity":200,"tracked":true,"allowed":true,"remaining":150,)"
+    R"("algorithm":"token_bucket","limit":"100/s","quota":"100/s, burst 200","capacity":200,"tracked":true,"allowed":true,"remaining":150,)"
     R"("reset_after_ms":500,"state":[{"name":"tokens","value":"150"},{"name":"last_refill","value":"17"}],"override":null})";
 constexpr const char* kChange =
     R"({"applied":true,"rule":"per-key","key":"header:x-api-key=~k3Jx0","expires_ms":1700000000000})";

@@ -99,8 +99,8 @@ TEST_F(LookTest, InspectTellsTheCostIfItIsNotOne) {
 
 TEST_F(LookTest, InspectTellsAnOverrideOfTheConfiguration) {
   EXPECT_THAT(Inspected(R"({"rule":"r","allowed":true,"override":{"kind":"quota",)"
-                        R"("from":"configuration","limit":"5000/s","burst":10000}})"),
-              HasSubstr("override  by the configuration: 5000/s, burst 10,000\n"));
+                        R"("from":"configuration","quota":"5000/s, burst 10000"}})"),
+              HasSubstr("override  by the configuration: 5000/s, burst 10000\n"));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_F(RealServerTest, AnOperatorsWordIsExplainedAsSuch) {
   (void)Changed(service, Change::kAllow, {.rule = "all"});
   EXPECT_THAT(Explained(service), StartsWith("would be allowed (200): an operator lets it pass\n"));
   EXPECT_THAT(Explained(service, "/bad"),
-              StartsWith("would be denied (403): deny[0] refuses it\n"));
+              StartsWith("would be denied (403): deny[0] (/bad) refuses it\n"));
 }
 
 TEST_F(RealServerTest, ARuleThatCountsAllTogetherNeedsNobodysName) {

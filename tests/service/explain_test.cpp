@@ -204,6 +204,73 @@ TEST(Explain, NoSecretIsShown) {
   EXPECT_THAT(answer.body, HasSubstr("header:x-api-key=~"));
 }
 
+TEST(Explain, ShowsValuesOfTheConfiguration) {
+  Service service(R"(
+paths: { ignore_case: true }
+deny:
+  - { path: /health }
+  - { path: /Admin/**, header: { x-team: "red*" } }
+exempt: [ { client_ip: [192.0.2.0/24], header: { x-api-key: sk_live_partner } } ]
+rules:
+  - { id: tier, match: { path: /V1/**, header: { x-tier: gold } }, per: header:x-user | client_ip,
+      limit: 1000/24h, algorithm: sliding_window }
+  - { id: jobs, match: { path: /Jobs }, per: client_ip, limit: 2/60s, algorithm: concurrency }
+)");
+  const auto explain = [&](std::string_view path, std::string_view headers) {
+    return AskAdmin(service, "/v1/explain",
+                    R"({"request":{"client_ip":"192.0.2.7","path":")" + std::string(path) +
+                        R"(","headers":{)" + std::string(headers) + "}}}");
+  };
+  const json::object denied = explain("/admin/x", R"("x-team":"reds")").Json();
+  EXPECT_EQ(denied.at("entry").to_number<int>(), 1);
+  EXPECT_EQ(json::serialize(denied.at("entry_match")),
+            R"({"path":["/Admin/**"],"header":{"x-team":"red*"}})");
+
+  const HttpAnswer exempt = explain("/v1/x", R"("x-api-key":"sk_live_partner")");
+  EXPECT_EQ(TextOf(exempt.Json(), "outcome"), "exempt");
+  EXPECT_THAT(exempt.body, Not(HasSubstr("sk_live")));
+  EXPECT_THAT(exempt.body, HasSubstr(R"x("header":{"x-api-key":"(not shown)"})x"));
+
+  const json::object tier = explain("/v1/x", R"("x-tier":"gold")").Json();
+  const json::object& matched = tier.at("rules").as_array().at(0).as_object();
+  EXPECT_EQ(json::serialize(matched.at("match")),
+            R"({"path":["/V1/**"],"header":{"x-tier":"gold"}})");
+  EXPECT_EQ(TextOf(matched, "per"), "header:x-user | client_ip");
+  EXPECT_EQ(TextOf(matched, "limit"), "1000/24h");
+  EXPECT_EQ(TextOf(matched, "quota"), "1000/24h");
+  EXPECT_EQ(TextOf(tier.at("rules").as_array().at(1).as_object(), "why"),
+            "its path is /Jobs, the request's is /v1/x");
+
+  const json::object other = explain("/v1/x", R"("x-tier":"s3cret")").Json();
+  EXPECT_EQ(TextOf(other.at("rules").as_array().at(0).as_object(), "why"),
+            "it asks for the header x-tier to be gold, and the request's is not");
+}
+
+TEST(Explain, ShowsConcurrencyAsSoManyAtOnce) {
+  Service service(R"(
+rules:
+  - { id: jobs, per: client_ip, limit: 2/60s, algorithm: concurrency,
+      overrides: [ { identity: 192.0.2.8, limit: 4/m } ] }
+)");
+  const auto quota = [&](const char* path, const std::string& address) {
+    const json::object said = AskAdmin(service, path, ByRule("jobs", address)).Json();
+    return TextOf(said.contains("rules") ? said.at("rules").as_array().at(0).as_object() : said,
+                  "quota");
+  };
+  for (const char* const path : {"/v1/explain", "/v1/inspect"}) {
+    EXPECT_EQ(quota(path, "192.0.2.7"), "2 at once, lease 60s") << path;
+    EXPECT_EQ(quota(path, "192.0.2.8"), "4 at once, lease 1m") << path;
+  }
+  EXPECT_THAT(ReadAdmin(service, "/v1/rules").body,
+              HasSubstr(R"("limit":"2/60s","quota":"2 at once, lease 60s")"));
+  EXPECT_EQ(
+      AskAdmin(service, "/v1/override", ByRule("jobs", "192.0.2.9", R"(,"limit":"9/30s")")).status,
+      200);
+  EXPECT_THAT(ReadAdmin(service, "/v1/overrides").body,
+              HasSubstr(R"("limit":"9/30s","quota":"9 at once, lease 30s")"));
+  EXPECT_THAT(ReadAdmin(service, "/v1/audit").body, HasSubstr("9 at once, lease 30s, until"));
+}
+
 TEST(Explain, RefusesWhatMakesNoSense) {
   Service service(kYaml);
   for (const char* body :

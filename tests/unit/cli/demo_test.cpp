@@ -65,7 +65,7 @@ TEST(Demo, TellsWhoLeavesAPlace) {
 }
 
 TEST(Demo, KeepsTheBurstToBuckets) {
-  EXPECT_THAT(TextOf({.burst = 7}), HasSubstr("token_bucket: 3 per 1 s, burst 7"));
+  EXPECT_THAT(TextOf({.burst = 7}), HasSubstr("token_bucket: 3/s, burst 7"));
   EXPECT_THAT(TextOf({.algorithm = Algorithm::kFixedWindow, .burst = 7}),
               HasSubstr("error: fixed_window has no burst"));
 }

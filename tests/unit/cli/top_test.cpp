@@ -128,7 +128,7 @@ TEST(TopRender, ShowsAllOfIt) {
   EXPECT_THAT(
       text,
       HasSubstr("decided by   store 80/s  cache 15/s  open 0/s  operator 5.0/s  timeout 1.0/s"));
-  EXPECT_THAT(text, HasSubstr("RULE      ALLOWED/S    DENIED/S   DENIED  LIMIT  ALGORITHM       "
+  EXPECT_THAT(text, HasSubstr("RULE      ALLOWED/S    DENIED/S   DENIED  QUOTA  ALGORITHM       "
                               "MODE\n"
                               "per-key          80          20    20.0%  100/s  token_bucket    "
                               "enforce\n"

@@ -13,6 +13,17 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+TEST(Config, RemembersValuesAsWritten) {
+  const Config c = Good(R"(
+rules:
+  - { id: a, match: { header: { x-edge: "${KEY}", x-tier: gold } }, per: client_ip, limit: 90/60s }
+)");
+  EXPECT_EQ(c.rules.at(0).match.headers.at(0).pattern, "hunter2-hunter2-hunter2");
+  EXPECT_EQ(c.rules.at(0).match.headers.at(0).written, "${KEY}");
+  EXPECT_EQ(c.rules.at(0).match.headers.at(1).written, "");
+  EXPECT_EQ(c.rules.at(0).limit, "90/60s");
+}
+
 TEST(Config, ReadsEveryKeyOfTheServer) {
   const Config c = Good(R"(
 store: { url: "memory://", max_keys: 5000, max_list_bytes: 64MiB, on_failure: local }

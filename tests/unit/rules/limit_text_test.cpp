@@ -89,6 +89,24 @@ TEST(LimitText, SaysWhatWouldBeRight) {
   }
 }
 
+TEST(QuotaText, DescribesEveryAlgorithm) {
+  const auto text = [](Algorithm algorithm, const char* limit, std::int64_t burst = 0) {
+    const LimitText parsed = LimitText::Parse(limit).value();
+    const Quota quota = Quota::Make({.algorithm = algorithm,
+                                     .limit = parsed.count,
+                                     .period = parsed.period,
+                                     .burst = burst})
+                            .value();
+    return QuotaText(quota) + " | " + QuotaText(quota, limit);
+  };
+  EXPECT_EQ(text(Algorithm::kTokenBucket, "100/s"), "100/s | 100/s");
+  EXPECT_EQ(text(Algorithm::kTokenBucket, "100/s", 200), "100/s, burst 200 | 100/s, burst 200");
+  EXPECT_EQ(text(Algorithm::kGcra, "100/60s", 5), "100/m, burst 5 | 100/60s, burst 5");
+  EXPECT_EQ(text(Algorithm::kSlidingWindow, "1000/24h"), "1000/d | 1000/24h");
+  EXPECT_EQ(text(Algorithm::kConcurrency, "2/m"), "2 at once, lease 1m | 2 at once, lease 1m");
+  EXPECT_EQ(text(Algorithm::kConcurrency, "2/60s"), "2 at once, lease 1m | 2 at once, lease 60s");
+}
+
 TEST(ParseSize, ReadsBytesAndBinaryUnits) {
   EXPECT_EQ(ParseSize("0"), 0);
   EXPECT_EQ(ParseSize("4096"), 4096);

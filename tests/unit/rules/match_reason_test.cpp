@@ -37,7 +37,7 @@ TEST(MatchReason, SaysWhatIsWantedAndWhatThereIs) {
   EXPECT_EQ(WhyNot(network, known), "its client_ip is 10.0.0.0/8, the request's is 192.0.2.1");
 }
 
-TEST(MatchReason, NamesTheExceptionAndCountsTheAlternatives) {
+TEST(MatchReason, NamesTheExceptionAndTheAlternatives) {
   MatchSpec spec;
   MatchSpec& excluded = spec.none.emplace_back();
   excluded.paths = {"/v1/users/:id"};
@@ -49,9 +49,10 @@ TEST(MatchReason, NamesTheExceptionAndCountsTheAlternatives) {
   excluded.methods = {"POST"};
   EXPECT_EQ(WhyNot(spec, Request()), "");
   spec.any.emplace_back().paths = {"/v2/**"};
-  EXPECT_EQ(WhyNot(spec, Request()), "its only alternative does not match");
+  EXPECT_EQ(WhyNot(spec, Request()), "none of its alternatives matches: (path /v2/**)");
   spec.any.emplace_back().methods = {"POST"};
-  EXPECT_EQ(WhyNot(spec, Request()), "none of its 2 alternatives matches");
+  EXPECT_EQ(WhyNot(spec, Request()),
+            "none of its alternatives matches: (path /v2/**) or (method POST)");
   spec.any.emplace_back().methods = {"GET"};
   EXPECT_EQ(WhyNot(spec, Request()), "");
 }
@@ -71,7 +72,22 @@ TEST(MatchReason, LongListsAreCut) {
   EXPECT_THAT(WhyNot(spec, Request()), HasSubstr("M4 or one of 95 more, the request's is GET"));
 }
 
-TEST(MatchReason, NoValueOfAHeaderIsSaid) {
+TEST(MatchReason, ShowsHeaderPatternOfTheConfiguration) {
+  MatchSpec spec;
+  spec.headers = {{"x-tier", "gold*"}};
+  RequestView request = Request();
+  const HeaderField other[] = {{"X-Tier", "silver"}};
+  EXPECT_EQ(WhyNot(spec, request),
+            "it asks for the header x-tier to be gold*, and the request has none");
+  request.headers = other;
+  EXPECT_EQ(WhyNot(spec, request),
+            "it asks for the header x-tier to be gold*, and the request's is not");
+  for (const char* const name : {"user-agent", "accept", "x-author", "x-keyboard", "x-client-id"}) {
+    EXPECT_EQ(ShownPattern({name, "gold"}), "gold") << name;
+  }
+}
+
+TEST(MatchReason, HidesPatternsOfCredentials) {
   MatchSpec spec;
   spec.headers = {{"x-api-key", "s3cret"}};
   RequestView request = Request();
@@ -81,9 +97,25 @@ TEST(MatchReason, NoValueOfAHeaderIsSaid) {
   const std::string why = WhyNot(spec, request);
   EXPECT_THAT(why, HasSubstr("x-api-key"));
   EXPECT_THAT(why, Not(HasSubstr("s3cret")));
-  EXPECT_EQ(ShownPattern({"user-agent", "BadBot"}), "BadBot");
-  EXPECT_EQ(ShownPattern({"accept", "text/*"}), "text/*");
-  EXPECT_EQ(ShownPattern({"x-api-key", "sk_live_*"}), "(not shown)");
+  for (const char* const name :
+       {"authorization", "proxy-authorization", "cookie", "x-apikey", "apikey", "x-auth-token",
+        "x_access_token", "x-amz-security-token", "x-origin-verify", "x-hub-signature-256",
+        "x-client-secret", "x-session", "x-csrf-token"}) {
+    EXPECT_EQ(ShownPattern({name, "sk_live_*"}), "(not shown)") << name;
+    EXPECT_EQ(ShownPattern({name, "*"}), "*") << name;
+  }
+}
+
+TEST(MatchReason, ShowsVariableInsteadOfItsValue) {
+  EXPECT_EQ(ShownPattern({"x-edge", "s3cret", "${EDGE}"}), "${EDGE}");
+  EXPECT_EQ(ShownPattern({"x-api-key", "s3cret", "${KEY}"}), "(not shown)");
+}
+
+TEST(MatchReason, ShowsPathsAsWrittenWhenCaseIsIgnored) {
+  MatchSpec spec;
+  spec.paths = {"/V1/Login"};
+  IgnorePathCase(spec);
+  EXPECT_EQ(WhyNot(spec, Request()), "its path is /V1/Login, the request's is /v1/users/7");
 }
 
 TEST(MatchReason, WhatCameFromOutsideCannotBreakALine) {
