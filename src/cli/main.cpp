@@ -37,6 +37,15 @@ Result<std::optional<Config::Log::Format>> ReadLogFormat(const std::string& text
   return Refuse(ErrorCode::kBadQuota, "\"" + text + "\" is not a log format: choose text or json");
 }
 
+Result<std::optional<std::uint16_t>> ReadDemoPort(const std::string& text) {
+  const auto port = ReadCount(text);
+  if (!port || *port < 0 || *port > 65535) {
+    return Refuse(ErrorCode::kBadQuota,
+                  "\"" + text + "\" is not a port: name one from 1 to 65535, or 0 for a free one");
+  }
+  return static_cast<std::uint16_t>(*port);
+}
+
 Result<std::int64_t> ReadRequests(const std::string& text) {
   auto count = ReadCount(text);
   if (count && (*count < 1 || *count > kMaxDemoRequests)) {
@@ -77,6 +86,16 @@ void AddServe(CLI::App& app, ServeOptions& options) {
   CLI::Option* const demo = serve.add_flag(
       "--demo", options.demo, "A few telling rules instead of a file, and what to try on them");
   demo->excludes(config);
+  const auto add_port = [&](const char* name, std::optional<std::uint16_t>& port,
+                            const char* help) {
+    AddParsed(serve, name, port, ReadDemoPort, help, "PORT")->needs(demo);
+  };
+  DemoPorts& ports = options.demo_ports;
+  add_port("--port", ports.gateway, "Of the demo's gateway (default: 8080, or a free one)");
+  add_port("--api-port", ports.api, "Of the demo's HTTP API (default: 8081, or a free one)");
+  add_port("--resp-port", ports.resp,
+           "For Redis clients of the demo (default: 6380, or a free one)");
+  add_port("--admin-port", ports.admin, "Of the demo's admin API (default: 9180, or a free one)");
   serve.add_option("--threads", options.threads, "Reactors (default: one per core)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
@@ -86,8 +105,9 @@ void AddServe(CLI::App& app, ServeOptions& options) {
       "A change of the file, SIGHUP or `tidegate reload` reloads the rules; SIGTERM finishes what "
       "is under way.\n"
       "\n"
-      "Example:\n"
-      "  tidegate serve --config tidegate.yaml --threads 2");
+      "Examples:\n"
+      "  tidegate serve --config tidegate.yaml --threads 2\n"
+      "  tidegate serve --demo --port 9000");
 }
 
 void AddCheckConfig(CLI::App& app, CheckOptions& options) {

@@ -16,6 +16,7 @@
 #include "cli/demo_upstream.hpp"
 #include "cli/descriptors.hpp"
 #include "cli/exit.hpp"
+#include "cli/server_address.hpp"
 #include "rules/duration.hpp"
 #include "server/config_reloader.hpp"
 #include "server/process_hardening.hpp"
@@ -28,6 +29,11 @@ namespace {
 void PrintDemo(const Server& server) {
   const std::string gateway = "http://" + server.gateway().Text();
   const std::string api = "http://" + server.api().Text();
+  // Commands find the usual ports by themselves.
+  const std::string of_admin =
+      server.admin().port() == kAdminPort ? "" : " --admin " + server.admin().Text();
+  const std::string of_api =
+      server.api().port() == kApiPort ? "" : " --server " + server.api().Text();
   std::cout <<
       R"(
 Try it, in another terminal. The gateway stands in front of a small server that tells what it was
@@ -76,10 +82,14 @@ The same with any Redis client, on a port of its own:
 
 Watch it in another terminal, ask why, refuse somebody for a minute, and see that it holds:
 
-  tidegate top         (here: build/release/tidegate, if ./dev built it)
-  tidegate explain --path /demo/hello --client-ip 127.0.0.1
-  tidegate ban demo alice --for 1m --reason "to try it"
-  tidegate decide demo alice
+  tidegate top)"
+            << of_admin << R"(         (here: build/release/tidegate, if ./dev built it)
+  tidegate explain --path /demo/hello --client-ip 127.0.0.1)"
+            << of_admin << R"(
+  tidegate ban demo alice --for 1m --reason "to try it")"
+            << of_admin << R"(
+  tidegate decide demo alice)"
+            << of_api << R"(
 
 All endpoints: )"
             << api << "/openapi.json   Metrics: http://" << server.admin().Text()
@@ -298,6 +308,17 @@ void WarnOfLostFiles(const Config& config, const std::vector<FileSeen>& seen) {
   }
 }
 
+/// Logs the ports of the demo that are not the usual ones.
+void LogMoved(const Server& server, const std::vector<MovedListener>& moved) {
+  for (const MovedListener& one : moved) {
+    Log::Info("the usual port of the demo is taken: it uses a free one; the option chooses another",
+              {{"listener", one.listener},
+               {"taken", one.taken},
+               {"uses", server.group(one.id).endpoint().Text()},
+               {"option", one.option}});
+  }
+}
+
 }  // namespace
 
 int Serve(const ServeOptions& options) {
@@ -317,6 +338,15 @@ int Serve(const ServeOptions& options) {
   }
   const auto process = WithSeccompVariable(reading.config->process);
   if (!process) return kUsage;
+  std::vector<MovedListener> moved;
+  if (options.demo) {
+    auto chosen = ChooseDemoPorts(options.demo_ports, reading.config->listen);
+    if (!chosen) {
+      Log::Error(chosen.error().message);
+      return chosen.error().code == ErrorCode::kBadConfig ? kUsage : kRuntime;
+    }
+    moved = *std::move(chosen);
+  }
   const std::uint64_t descriptors = RaiseDescriptors();
   // Nobody tries the demo with so many connections.
   if (!options.demo) WarnOfFewDescriptors(descriptors, *reading.config);
@@ -345,6 +375,7 @@ int Serve(const ServeOptions& options) {
   if (upstream) upstream->Start();
   (*server)->Start();
   LogStart(**server, *reading.config);
+  LogMoved(**server, moved);
   WarnOfLostFiles(*reading.config, files);
   if (!options.demo && RunsAsRoot()) {
     Log::Warning(

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/demo_ports.hpp"
 #include "rules/config.hpp"
 
 namespace tidegate::cli {
@@ -12,6 +13,7 @@ namespace tidegate::cli {
 struct ServeOptions {
   std::string config;  ///< A file; empty with `demo`.
   bool demo = false;
+  DemoPorts demo_ports = {};
   int threads = 0;  ///< 0: one per core.
   std::optional<Config::Log::Format> log_format;
 };

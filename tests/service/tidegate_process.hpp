@@ -55,19 +55,25 @@ class Tidegate {
  public:
   /// `descriptors` is its limit of open file descriptors; 0: that of the test.
   Tidegate(const fs::path& log, std::vector<std::string> arguments, rlim_t descriptors = 0)
+      : Tidegate(log, TIDEGATE_BINARY, std::move(arguments), [descriptors] {
+          const rlimit limit{descriptors, descriptors};
+          if (descriptors != 0) setrlimit(RLIMIT_NOFILE, &limit);
+        }) {}
+  /// `prepare` is called in the new process, before it becomes that of `binary`.
+  Tidegate(const fs::path& log, const fs::path& binary, std::vector<std::string> arguments,
+           const std::function<void()>& prepare)
       : log_(log) {
-    arguments.insert(arguments.begin(), TIDEGATE_BINARY);
+    arguments.insert(arguments.begin(), binary.string());
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     pid_ = fork();
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const rlimit limit{descriptors, descriptors};
-    if (descriptors != 0) setrlimit(RLIMIT_NOFILE, &limit);
     const int out = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
+    prepare();
     execv(argv[0], argv.data());
     _exit(127);
   }
