@@ -11,8 +11,8 @@ namespace tidegate::cli {
 /// needs one. Returns the new limit; 0 if it is unknown.
 [[nodiscard]] std::uint64_t RaiseDescriptors();
 
-/// Logs a warning if `limit` descriptors are too few for the connections that the configuration
-/// permits.
-void WarnOfFewDescriptors(std::uint64_t limit, const Config& config);
+/// Logs that `limit` descriptors are too few for the connections that the configuration permits: as
+/// a warning if it sets limits.connections, or if there are less than 4,096 of them.
+void ReportFewDescriptors(std::uint64_t limit, const Config& config);
 
 }  // namespace tidegate::cli

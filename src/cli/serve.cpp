@@ -319,6 +319,24 @@ void LogMoved(const Server& server, const std::vector<MovedListener>& moved) {
   }
 }
 
+/// Reports that the process runs as root. It has no capabilities left, so a server that only this
+/// machine reaches needs no warning.
+void ReportRoot(const Server& server) {
+  if (!RunsAsRoot()) return;
+  constexpr std::string_view kMessage =
+      "the process runs as root: set `process.user` to a user without privileges, or start it as "
+      "one";
+  const auto is_public = [&](ListenerId id) {
+    return !server.group(id).off() && !server.group(id).endpoint().IsLoopback();
+  };
+  if (is_public(ListenerId::kApi) || is_public(ListenerId::kAdmin) ||
+      is_public(ListenerId::kGateway) || is_public(ListenerId::kResp)) {
+    Log::Warning(kMessage);
+  } else {
+    Log::Info(kMessage);
+  }
+}
+
 }  // namespace
 
 int Serve(const ServeOptions& options) {
@@ -349,7 +367,7 @@ int Serve(const ServeOptions& options) {
   }
   const std::uint64_t descriptors = RaiseDescriptors();
   // Nobody tries the demo with so many connections.
-  if (!options.demo) WarnOfFewDescriptors(descriptors, *reading.config);
+  if (!options.demo) ReportFewDescriptors(descriptors, *reading.config);
   boost::asio::io_context context;
   MemoryTrimmer trimmer(context);
   auto server = Server::Make(*reading.config,
@@ -377,11 +395,7 @@ int Serve(const ServeOptions& options) {
   LogStart(**server, *reading.config);
   LogMoved(**server, moved);
   WarnOfLostFiles(*reading.config, files);
-  if (!options.demo && RunsAsRoot()) {
-    Log::Warning(
-        "the process runs as root: set `process.user` to a user without privileges, or start it "
-        "as one");
-  }
+  if (!options.demo) ReportRoot(**server);
   if (options.demo) PrintDemo(**server);
   control.Run();
   (*server)->Stop();

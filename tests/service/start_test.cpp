@@ -147,5 +147,97 @@ TEST_F(StartTest, DemoRefusesPortsThatMakeNoSense) {
   EXPECT_THAT(with_config.Said(), HasSubstr("--port requires --demo"));
 }
 
+// --- Warnings -------------------------------------------------------------------------
+
+/// Returns the file with every port that it listens on replaced by 0.
+std::string WithFreePorts(const fs::path& file) {
+  std::string yaml = ReadFile(file);
+  for (const char* const usual : {":8080", ":8081", ":9180", ":6380"}) {
+    const std::size_t at = yaml.find(std::string("127.0.0.1") + usual);
+    if (at != std::string::npos) yaml.replace(at + 9, 5, ":0");
+  }
+  const std::size_t listen = yaml.find("listen:\n");
+  EXPECT_NE(listen, std::string::npos) << file;
+  // These listen on loopback without being mentioned.
+  for (const char* const name : {"api", "admin"}) {
+    if (yaml.find("\n  " + std::string(name) + ":") != std::string::npos) continue;
+    yaml.insert(listen + 8, "  " + std::string(name) + ": 127.0.0.1:0\n");
+  }
+  return yaml;
+}
+
+/// The limits of a shell on most distributions, or the hard limit of the test.
+void UseOrdinaryLimits() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, 20'000);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 1024);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+TEST_F(StartTest, ExamplesLogNoWarning) {
+  // Where every user may execute it.
+  const fs::path folder = fs::temp_directory_path() / ("tidegate-" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  fs::permissions(folder, fs::perms{0755});
+  const fs::path binary = folder / "tidegate";
+  fs::copy_file(TIDEGATE_BINARY, binary, fs::copy_options::overwrite_existing);
+  const passwd* const nobody = getuid() == 0 ? getpwnam("nobody") : nullptr;
+  std::vector<const passwd*> users = {nullptr};  // nullptr: that of the test.
+  if (nobody != nullptr) users.push_back(nobody);
+  const fs::path root = TIDEGATE_SOURCE;
+  for (const fs::path& example :
+       {root / "examples/tidegate.yaml", root / "examples/gateway.yaml",
+        root / "examples/demo.yaml", root / "docs/recipes/tidegate.yaml"}) {
+    const fs::path file = folder / "tidegate.yaml";
+    WriteFile(file, WithFreePorts(example));
+    fs::permissions(file, fs::perms{0644});
+    for (const passwd* const user : users) {
+      Tidegate server(NewLog(), binary, {"serve", "--config", file, "--threads", "1"}, [&] {
+        UseOrdinaryLimits();
+        if (user == nullptr) return;
+        if (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0) _exit(126);
+      });
+      SCOPED_TRACE(example.string() + (user == nullptr ? " as this user" : " as nobody"));
+      HttpClient client(server.Admin());  // It is up.
+      client.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      EXPECT_EQ(client.Read().status, 200);
+      ExpectNoWarning(server);
+      EXPECT_THAT(server.Said(), HasSubstr(" info: "));
+    }
+  }
+  fs::remove_all(folder);
+}
+
+TEST_F(StartTest, WarnsOfRootOnPublicAddresses) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root";
+  for (const bool is_public : {false, true}) {
+    const fs::path file = folder_ / "tidegate.yaml";
+    WriteFile(file,
+              std::string("listen: { api: '") + (is_public ? "0.0.0.0" : "127.0.0.1") +
+                  ":0', admin: '127.0.0.1:0' }\nrules: [ { id: a, per: const, limit: 1/s } ]\n");
+    Tidegate server(NewLog(), {"serve", "--config", file, "--threads", "1"});
+    const std::string line =
+        std::string(is_public ? " warning" : " info") + ": the process runs as root: set ";
+    EXPECT_TRUE(Soon([&] { return server.Count(line) == 1; })) << server.Said();
+  }
+}
+
+TEST_F(StartTest, WarnsOfTooFewDescriptorsForConfiguredConnections) {
+  const fs::path file = folder_ / "tidegate.yaml";
+  const auto said = [&](const char* limits, rlim_t descriptors) {
+    WriteFile(file, std::string("listen: { api: '127.0.0.1:0', admin: '127.0.0.1:0' }\n") + limits +
+                        "rules: [ { id: a, per: const, limit: 1/s } ]\n");
+    Tidegate server(NewLog(), {"serve", "--config", file, "--threads", "1"}, descriptors);
+    (void)server.Admin();
+    return server.Said();
+  };
+  EXPECT_THAT(said("limits: { connections: 9000 }\n", 8000),
+              HasSubstr(" warning: too few file descriptors"));
+  EXPECT_THAT(said("", 8000), HasSubstr(" info: the file descriptors allow fewer connections"));
+  EXPECT_THAT(said("", 8000), Not(HasSubstr(" warning: ")));
+  EXPECT_THAT(said("", 1024), HasSubstr(" warning: too few file descriptors"));
+}
+
 }  // namespace
 }  // namespace tidegate::service
