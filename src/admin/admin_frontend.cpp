@@ -179,13 +179,14 @@ void AdminFrontend::OnDecided(DecisionCall& probe) noexcept {
   const std::optional<Error> error = std::move(probe.error);
   const bool answered = !error && probe.decisions.front().decided_by == DecidedBy::kStore;
   probe.Drop();
-  if (answered) {
-    was_ready_ = true;
-    return AnswerText(exchange, "ready\n");
-  }
+  if (answered) return AnswerText(exchange, "ready\n");
   // Failure policies handle an outage. If the nodes reported that they are not ready, no request
-  // would reach them, and every `open` rule would in effect be closed.
-  if (was_ready_) return AnswerText(exchange, "ready, but the store does not answer\n");
+  // would reach them, and every `open` rule would in effect be closed. Earlier probes do not
+  // matter: a node that has decided requests through the store was ready, whether it was probed or
+  // not.
+  if (sources_.store_answered()) {
+    return AnswerText(exchange, "ready, but the store does not answer\n");
+  }
   // Probes need no authentication, so only the admin API reports the reason.
   AnswerProblem(exchange, 503,
                 error ? "the store does not answer: " + error->message

@@ -24,6 +24,8 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   struct Sources {
     std::function<std::string()> metrics;  ///< Returns the Prometheus text.
     std::function<bool()> draining;        ///< Returns true if the server is shutting down.
+    /// Returns true if the store has answered a call of any reactor since the start.
+    std::function<bool()> store_answered;
     // These return JSON.
     std::function<std::string()> status;
     std::function<std::string()> rules;
@@ -61,7 +63,6 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   AdminContext& context_;
   AuthFailures& failures_;
   const Quota probe_quota_;
-  bool was_ready_ = false;  ///< The store has answered before.
   const Sources sources_;
 };
 

@@ -170,9 +170,16 @@ void Server::BuildAdmin() {
       *admin_context_, group(ListenerId::kAdmin).failures(),
       AdminFrontend::Sources{.metrics = [this] { return MetricsText(*this); },
                              .draining = [this] { return not_ready(); },
+                             .store_answered = [this] { return StoreAnswered(); },
                              .status = [this] { return StatusJson(*this); },
                              .rules = [this] { return RulesJson(*this); },
                              .hot = [this](std::size_t most) { return HotJson(*this, most); }});
+}
+
+bool Server::StoreAnswered() const noexcept {
+  return std::ranges::any_of(workers_, [](const auto& worker) {
+    return !worker->guard || worker->guard->redis_stats().calls.get() > 0;
+  });
 }
 
 Result<void> Server::Listen() {

@@ -118,6 +118,8 @@ class Server {
   Server(const Config& config, const Options& options);
   [[nodiscard]] Result<void> Build(Problems& problems);
   void BuildAdmin();
+  /// Returns true if Redis has answered a call since the start; the memory store always answers.
+  [[nodiscard]] bool StoreAnswered() const noexcept;
   [[nodiscard]] Result<void> Listen();
   [[nodiscard]] std::unique_ptr<net::Listener> MakeListener(ListenerId id, Worker& worker,
                                                             net::Descriptor socket,

@@ -129,6 +129,36 @@ TEST(RedisServerTest, AnOutageLaterDoesNotMakeItUnready) {
   EXPECT_EQ(DecidedBy(service.Decide(ByRule("open", "alice"))), "store");
 }
 
+/// Starts a node, lets it decide, and ends or stops Redis. Returns the node's first answer to
+/// /readyz after Redis was gone, which on a node that was `probed` before is not its first of all.
+HttpAnswer FirstReadinessInOutage(bool probed, int signal) {
+  RedisServer redis;
+  Service service(Yaml(redis.port(), "on_failure: open", kRules), 2);
+  if (probed) {
+    EXPECT_TRUE(Soon([&] { return Ready(service).status == 200; }));
+  }
+  // Each connection is accepted by either reactor.
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(Soon(
+        [&] { return DecidedBy(service.Decide(ByRule("open", std::to_string(i)))) == "store"; }));
+  }
+  signal == SIGKILL ? redis.Kill() : redis.Signal(signal);
+  EXPECT_TRUE(Soon([&] { return DecidedBy(service.Decide(ByRule("open", "bob"))) == "open"; }));
+  HttpAnswer answer = Ready(service);
+  if (signal == SIGSTOP) redis.Signal(SIGCONT);
+  return answer;
+}
+
+TEST(ReadinessTest, RemembersThatRedisDecidedThoughNobodyProbed) {
+  for (const int signal : {SIGKILL, SIGSTOP}) {
+    const HttpAnswer probed = FirstReadinessInOutage(true, signal);
+    const HttpAnswer served = FirstReadinessInOutage(false, signal);
+    EXPECT_EQ(probed.status, 200) << probed.body;
+    EXPECT_EQ(served.status, probed.status) << served.body;
+    EXPECT_EQ(served.body, probed.body);
+  }
+}
+
 TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
