@@ -69,6 +69,9 @@ struct Call {
   bool allowed = false;
   /// kRefund, kReset, kRenew and kRelease: whether any charge found something to do.
   Done done = Done::kNothing;
+  /// Only if a failure policy answered (`decided_by`): the store certainly did not carry the call
+  /// out, because it was not sent or was refused. If false, the store may have carried it out.
+  bool not_executed = false;
   std::optional<Error> error;  ///< Then nothing else is filled, and kApply charged nothing.
 
   CallRecord record;  ///< The store's.

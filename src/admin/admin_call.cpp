@@ -44,6 +44,28 @@ void AdminCall::Fail(int status, const std::string& why) {
   net::AnswerProblem(exchange, status, text);
 }
 
+void AdminCall::Fail(int status, const std::string& why, ChangeOutcome outcome) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a member of this.
+  const std::string text = why;
+  net::HttpExchange& exchange = exchange_;
+  delete this;
+  AnswerFailedChange(exchange, status, text, outcome);
+}
+
+std::string_view Name(ChangeOutcome outcome) noexcept {
+  return outcome == ChangeOutcome::kNotApplied ? "not_applied" : "unknown";
+}
+
+void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
+                        ChangeOutcome outcome) {
+  net::OutBuffer body;
+  net::WriteProblem(body, status, detail);
+  body.Truncate(body.size() - 2);  // The closing brace and the line break: a member follows.
+  body << R"(,"outcome":")" << Name(outcome) << "\"}\n";
+  exchange.Begin(status) << "Cache-Control: no-store\r\n";
+  exchange.End("application/problem+json", body.view());
+}
+
 void AnswerJson(net::HttpExchange& exchange, std::string_view body) {
   exchange.Begin(200) << "Cache-Control: no-store\r\n";
   exchange.End("application/json", body);

@@ -16,6 +16,18 @@
 
 namespace tidegate {
 
+/// What became of a change that failed: the member `outcome` of the problem.
+enum class ChangeOutcome : std::uint8_t {
+  kNotApplied,  ///< Certainly not carried out: it was not sent to the store, or was refused.
+  kUnknown,     ///< It was sent, and the store did not answer.
+};
+
+[[nodiscard]] std::string_view Name(ChangeOutcome outcome) noexcept;  ///< As in the problem.
+
+/// Answers a change that failed with a problem.
+void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
+                        ChangeOutcome outcome);
+
 /// One request of an operator in progress. Owns itself: Answer and Fail answer the exchange and
 /// delete the AdminCall.
 class AdminCall : protected DecisionListener {
@@ -31,6 +43,7 @@ class AdminCall : protected DecisionListener {
   [[nodiscard]] std::optional<Objection> ResolveKey(const Question& question, Charges& charges);
   void Answer(const boost::json::object& body);
   void Fail(int status, const std::string& why);
+  void Fail(int status, const std::string& why, ChangeOutcome outcome);
   [[nodiscard]] const Snapshot& snapshot() const noexcept { return call_.snapshot(); }
 
   AdminContext& context_;

@@ -272,10 +272,12 @@ void AdminFrontend::Post(HttpExchange& exchange, const Endpoint& endpoint) {
   }
   if (!context_.has_fleet_key) {
     const std::string problem = context_.store_problem();
-    return AnswerProblem(
-        exchange, 503,
+    const std::string why =
         "this node has not received the fleet's HMAC key yet, and cannot name keys without it: " +
-            (problem.empty() ? "Redis has not answered since the start" : problem));
+        (problem.empty() ? "Redis has not answered since the start" : problem);
+    if (!endpoint.action) return AnswerProblem(exchange, 503, why);
+    return AnswerFailedChange(exchange, 503, "not applied: " + why + "; try again",
+                              ChangeOutcome::kNotApplied);
   }
   if (endpoint.action) {
     return ChangeKey(context_, exchange, question, *endpoint.action,

@@ -56,10 +56,14 @@ void AuditEntry::LogDone(bool applied) const {
                                 {"applied", applied ? "true" : "false"}});
 }
 
-void AuditEntry::LogFailed(const std::string& why) const {
-  Log::Warning(
-      "operator change failed",
-      {{"action", action}, {"rule", rule}, {"key", key}, {"by", by}, {"from", from}, {"why", why}});
+void AuditEntry::LogFailed(const std::string& why, std::string_view outcome) const {
+  Log::Warning("operator change failed", {{"action", action},
+                                          {"rule", rule},
+                                          {"key", key},
+                                          {"by", by},
+                                          {"from", from},
+                                          {"outcome", std::string(outcome)},
+                                          {"why", why}});
 }
 
 }  // namespace tidegate

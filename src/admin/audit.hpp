@@ -31,7 +31,7 @@ struct AuditEntry {
   /// Writes a line to the node's log: the change was made, or there was nothing to change.
   void LogDone(bool applied) const;
   /// Writes a line to the node's log: the change was not made, or may not have been.
-  void LogFailed(const std::string& why) const;
+  void LogFailed(const std::string& why, std::string_view outcome) const;
 };
 
 }  // namespace tidegate

@@ -42,6 +42,30 @@ std::optional<Override::Kind> KindOf(AdminAction action) noexcept {
   }
 }
 
+/// Returns why the store did not carry a change out, for people.
+std::string ProblemOf(Reason reason) {
+  std::string text;
+  switch (reason) {
+    case Reason::kQueueFull:
+      text = "too many calls are waiting for Redis";
+      break;
+    case Reason::kStoreError:
+      text = "Redis refused it, or the connection broke";
+      break;
+    case Reason::kBadResponse:
+    case Reason::kBadTypes:
+      text = "Redis sent a malformed reply";
+      break;
+    case Reason::kTimeout:
+      text = "Redis did not answer in time";
+      break;
+    default:
+      text = "Redis is not answering";
+      break;
+  }
+  return text + " (" + std::string(Name(reason)) + ")";
+}
+
 /// Returns a unique id, so that every grant is applied.
 std::string NewId() {
   std::random_device random;
@@ -73,7 +97,9 @@ class Change final : public AdminCall {
   }
   void OnDecided(DecisionCall& call) noexcept override;
   void OnRegistered(const Result<FleetRegister::Change>& change);
-  void FailChange(int status, const std::string& why);
+  /// Fails because the store did not carry the change out, or did not answer. `why` is the reason.
+  void FailInStore(ChangeOutcome outcome, const std::string& why);
+  void FailChange(int status, const std::string& why, ChangeOutcome outcome);
   void Finish(bool applied, std::optional<std::int64_t> expires_ms);
 
   const AdminAction action_;
@@ -203,9 +229,12 @@ void Change::Begin() {
 }
 
 void Change::OnDecided(DecisionCall& call) noexcept {
-  if (call.error) return FailChange(StatusOf(call.error->code), call.error->message);
-  if (!IsCounted(call.decisions.front())) {
-    return FailChange(503, "the store does not answer: the key may or may not have been changed");
+  if (call.error) {
+    return FailChange(StatusOf(call.error->code), call.error->message, ChangeOutcome::kNotApplied);
+  }
+  if (const Decision& decision = call.decisions.front(); !IsCounted(decision)) {
+    return FailInStore(call.not_executed ? ChangeOutcome::kNotApplied : ChangeOutcome::kUnknown,
+                       ProblemOf(decision.reason));
   }
   const bool applied = call.done == Done::kApplied;
   context_.fleet_register.Note(record_.Text(), applied,
@@ -220,14 +249,33 @@ void Change::OnRegistered(const Result<FleetRegister::Change>& change) {
   if (change.error().code == ErrorCode::kExhausted) {
     return FailChange(409,
                       "there are " + std::to_string(FleetRegister::kMost) +
-                          " overrides already: lift some, or move them into the configuration");
+                          " overrides already: lift some, or move them into the configuration",
+                      ChangeOutcome::kNotApplied);
   }
-  FailChange(503, change.error().message + ": the override may or may not have been stored");
+  FailInStore(change.error().code == ErrorCode::kUnavailable ? ChangeOutcome::kNotApplied
+                                                             : ChangeOutcome::kUnknown,
+              change.error().message);
 }
 
-void Change::FailChange(int status, const std::string& why) {
-  record_.LogFailed(why);
-  Fail(status, why);
+void Change::FailInStore(ChangeOutcome outcome, const std::string& why) {
+  if (outcome == ChangeOutcome::kNotApplied) {
+    const std::string problem = context_.store_problem();
+    return FailChange(
+        503, "not applied: " + why + (problem.empty() ? "" : ": " + problem) + "; try again",
+        outcome);
+  }
+  // Only a grant has a new id each time it is made.
+  const std::string next = action_ == AdminAction::kGrant
+                               ? "inspect the key before you make it again, because every grant "
+                                 "adds units"
+                               : "make it again, which does no harm";
+  FailChange(503, why + ": the change may or may not have been made; " + next, outcome);
+}
+
+void Change::FailChange(int status, const std::string& why, ChangeOutcome outcome) {
+  record_.LogFailed(why, Name(outcome));
+  if (status == 400) return Fail(status, why);  // A mistake of the caller is never applied.
+  Fail(status, why, outcome);
 }
 
 void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {

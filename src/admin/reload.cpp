@@ -96,7 +96,7 @@ void ReloadFor(AdminContext& context, HttpExchange& exchange, const std::string&
           case ReloadReport::Outcome::kStopping:
             return net::AnswerProblem(exchange, 503, "shutting down");
           case ReloadReport::Outcome::kRefused:
-            record.LogFailed("the new configuration has errors");
+            record.LogFailed("the new configuration has errors", Name(ChangeOutcome::kNotApplied));
             return AnswerRefused(exchange, report.problems);
           case ReloadReport::Outcome::kApplied:
             record.detail = Counted(report.rules, "rule");

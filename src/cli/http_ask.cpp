@@ -32,7 +32,7 @@ std::unexpected<Error> Fail(const ServerAddress& address, const std::string& why
 
 std::string NoAnswer(const Patience& patience, const HttpQuestion& question) {
   return "no answer within " + FormatDuration(patience.timeout) +
-         (question.changes ? ": whether it was done is not known" : "") +
+         (question.changes ? ": the change may or may not have been made" : "") +
          "; wait longer with --timeout";
 }
 

@@ -180,6 +180,7 @@ int StatusOf(ErrorCode code) noexcept {
       return 500;
     case ErrorCode::kExhausted:
     case ErrorCode::kNetwork:
+    case ErrorCode::kUnavailable:
       return 503;
     default:
       return 400;

@@ -72,6 +72,7 @@ std::optional<Error> Guard::Prepare(Call& call) {
 void Guard::Start(Call& call) noexcept {
   try {
     call.record.span = nullptr;
+    call.not_executed = false;
     if (auto bad = Prepare(call)) {
       call.error = std::move(bad);
       return call.finished(call);
@@ -80,7 +81,10 @@ void Guard::Start(Call& call) noexcept {
       stats_.cache_hits.Add();
       return call.finished(call);
     }
-    if (held_) return OnFailed(call, redis::Reason::kBreakerOpen);
+    if (held_) {
+      call.not_executed = true;
+      return OnFailed(call, redis::Reason::kBreakerOpen);
+    }
     call.record.since = 0;
     Ask(call);
   } catch (const std::exception&) {

@@ -60,8 +60,9 @@ class FleetRegister {
     bool applied = false;                    ///< There was something to do.
     std::optional<std::int64_t> expires_ms;  ///< Of what was put.
   };
-  /// An Error of kNetwork: the keeper did not answer, and whether it did what was asked is not
-  /// known; of kExhausted: the table is full.
+  /// An Error of kUnavailable: the request was not sent, or was refused; nothing was changed. Of
+  /// kNetwork: it was sent and not answered; it may or may not have been carried out. Of
+  /// kExhausted: the table is full.
   template <class T>
   using Done = std::function<void(Result<T>)>;
 

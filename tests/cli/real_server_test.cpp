@@ -145,5 +145,22 @@ TEST_F(RealServerTest, AStoreThatDoesNotAnswerIsExplained) {
       << "a denial, not a server without an answer";
 }
 
+TEST_F(RealServerTest, ChangeSaysThatItWasNotAppliedWhenRedisIsNotConnected) {
+  const Service service(
+      "store: {url: \"redis://127.0.0.1:1\", on_failure: open}\n"  // Nobody listens there.
+      "identity: {hmac_key: 0123456789abcdef0123456789abcdef}\n"
+      "rules:\n  - {id: mine, per: client_ip, limit: 100/s}\n");
+  for (const Change change : {Change::kBan, Change::kReset}) {
+    EXPECT_EQ(ChangeKey({.change = change,
+                         .ask = At(service.admin()),
+                         .whom = {.rule = "mine", .identity = "203.0.113.7"}},
+                        console_),
+              kNoAnswer);
+    const std::string said = Said();
+    EXPECT_THAT(said, StartsWith("tidegate " + std::string(Name(change)) + ": not applied: "));
+    EXPECT_THAT(said, HasSubstr("; try again\n"));
+  }
+}
+
 }  // namespace
 }  // namespace tidegate::cli

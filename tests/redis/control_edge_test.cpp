@@ -265,6 +265,102 @@ TEST(ControlEdge, ARefusedChangeChangesNothingHere) {
   EXPECT_EQ(service.Decide(EdgeAlice()).status, 429) << "it was refused, and done";
 }
 
+struct OperatorChange {
+  const char* path;
+  const char* more;
+};
+constexpr OperatorChange kChanges[] = {
+    {"/v1/reset", ""},
+    {"/v1/grant", R"(,"amount":1)"},
+    {"/v1/refund", R"(,"id":"i")"},
+    {"/v1/ban", ""},
+    {"/v1/allow", ""},
+    {"/v1/override", R"(,"limit":"9/h")"},
+    {"/v1/lift", ""},
+};
+
+/// Returns the `outcome` of a failed change, or "none".
+std::string OutcomeOf(const HttpAnswer& answer) {
+  const auto json = answer.Json();
+  const auto* const outcome = json.if_contains("outcome");
+  return outcome != nullptr ? std::string(outcome->as_string()) : "none";
+}
+
+std::string ImpatientYaml(int port, std::string_view deadline) {
+  return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) +
+         "\", on_failure: open, deadline: " + std::string(deadline) +
+         " }\nrules: [ { id: r, per: header:x-user, limit: 200000/h } ]\n";
+}
+
+void ExpectNotApplied(Service& service, const OperatorChange& change) {
+  const HttpAnswer answer = AskAdmin(service, change.path, EdgeAlice(change.more));
+  EXPECT_EQ(answer.status, 503) << change.path;
+  EXPECT_EQ(OutcomeOf(answer), "not_applied") << change.path << answer.body;
+  EXPECT_THAT(answer.body, HasSubstr("not applied: ")) << change.path;
+  EXPECT_THAT(answer.body, HasSubstr("try again")) << change.path;
+  EXPECT_THAT(answer.body, testing::Not(HasSubstr("may or may not"))) << change.path;
+}
+
+TEST(OperatorChangeTest, SaysNotAppliedWhenRedisIsNotConnected) {
+  RedisServer redis;
+  Service service(ImpatientYaml(redis.port(), "50ms"));
+  AwaitReady(service);
+  redis.Kill();
+  ASSERT_TRUE(Soon([&] { return service.Metric("tidegate_redis_connected") == 0; }));
+  for (const OperatorChange& change : kChanges) ExpectNotApplied(service, change);
+}
+
+TEST(OperatorChangeTest, SaysNotAppliedWhenTheBreakerIsOpen) {
+  RedisServer redis;
+  // The connection is dropped only after a second, and the breaker opens after three deadlines.
+  Service service(ImpatientYaml(redis.port(), "20ms"));
+  AwaitReady(service);
+  for (const OperatorChange& change : kChanges) {
+    redis.Signal(SIGSTOP);
+    ASSERT_TRUE(Soon([&] {
+      const auto json = service.Decide(ByRule("r", "bob")).Json();
+      return json.contains("reason") && json.at("reason") == "breaker_open";
+    }));
+    EXPECT_EQ(service.Metric("tidegate_redis_connected"), 1) << "too late: the connection is gone";
+    ExpectNotApplied(service, change);
+    redis.Signal(SIGCONT);
+    ASSERT_TRUE(Soon(
+        [&] { return service.Decide(ByRule("r", "bob")).Json().at("decided_by") == "store"; }));
+  }
+  EXPECT_EQ(ReadAdmin(service, "/v1/overrides").Json().at("overrides").as_array().size(), 0U);
+  const auto audit = ReadAdmin(service, "/v1/audit").Json();
+  for (const auto& entry : audit.at("entries").as_array()) {
+    EXPECT_EQ(entry.at("action"), "lift") << "AwaitReady makes these: " << entry;
+  }
+}
+
+TEST(OperatorChangeTest, SaysUnknownWhenRedisDoesNotReplyToWhatWasSent) {
+  for (const OperatorChange& change : kChanges) {
+    RedisServer redis;
+    Service service(ImpatientYaml(redis.port(), "50ms"));
+    AwaitReady(service);
+    redis.Signal(SIGSTOP);
+    const HttpAnswer answer = AskAdmin(service, change.path, EdgeAlice(change.more));
+    EXPECT_EQ(answer.status, 503) << change.path;
+    EXPECT_EQ(OutcomeOf(answer), "unknown") << change.path << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr("may or may not have been made")) << change.path;
+    redis.Signal(SIGCONT);
+  }
+}
+
+TEST(OperatorChangeTest, SaysNotAppliedWhenRedisRefusesToWrite) {
+  RedisServer redis;
+  Service service(ImpatientYaml(redis.port(), "5s"));
+  AwaitReady(service);
+  redis.Text({"CONFIG", "SET", "maxmemory", "1"});
+  for (const char* path : {"/v1/ban", "/v1/allow"}) {
+    const HttpAnswer answer = AskAdmin(service, path, EdgeAlice());
+    EXPECT_EQ(answer.status, 503) << path;
+    EXPECT_EQ(OutcomeOf(answer), "not_applied") << path << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr("OOM")) << path;
+  }
+}
+
 /// Before the fleet's key is known, the identity of a secret is nobody's.
 TEST(ControlEdge, ABanBeforeTheKeyIsAgreedOnIsOfTheSameClient) {
   RedisServer redis;

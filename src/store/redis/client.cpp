@@ -110,15 +110,15 @@ void Client::Resume(Call& call) {
   const auto now = Clock::now();
   call.record.resumed = true;
   if (TimeOf(call.record.since) + options_.deadline <= now) {
-    return listener_.OnFailed(call, Reason::kTimeout);
+    return FailUnsent(call, Reason::kTimeout);
   }
   Enter(call, now);
 }
 
 void Client::Enter(Call& call, Clock::time_point now) {
   Reason reason = Reason::kBreakerOpen;
-  if (stopped_) return listener_.OnFailed(call, reason);
-  if (waiting() >= options_.most_waiting) return listener_.OnFailed(call, Reason::kQueueFull);
+  if (stopped_) return FailUnsent(call, reason);
+  if (waiting() >= options_.most_waiting) return FailUnsent(call, Reason::kQueueFull);
   const Slot slot = call.record.slot;
   Node* const node = NodeFor(slot);
   const bool single = !restless_.empty() && restless_.Has(slot, now);
@@ -127,14 +127,19 @@ void Client::Enter(Call& call, Clock::time_point now) {
     lobby_.push_back(&call);
   } else if (node == nullptr) {
     directory_->OnTrouble();
-    return listener_.OnFailed(call, reason);
+    return FailUnsent(call, reason);
   } else if (!node->Take(call, slot, single, reason)) {
-    return listener_.OnFailed(call, reason);
+    return FailUnsent(call, reason);
   }
   WaitingList& list = ListOf(call);
   list.Add(call);
   stats_.waiting.Set(waiting());
   if (list.first() == &call) Arm();
+}
+
+void Client::FailUnsent(Call& call, Reason reason) {
+  call.not_executed = true;
+  listener_.OnFailed(call, reason);
 }
 
 void Client::EmptyLobby() {
@@ -176,6 +181,11 @@ void Client::Run(Slot slot, std::string_view command, Node::Done done) {
     }
     if (done) done(reply);
   });
+}
+
+bool Client::MayRun(Slot slot) {
+  Node* const node = NodeFor(slotted_ ? slot : 0);
+  return node != nullptr && node->MaySendCommand();
 }
 
 bool Client::ready(Slot slot) {
@@ -268,7 +278,10 @@ void Client::SendDelayed(Clock::time_point now) {
 }
 
 void Client::Fail(std::unique_ptr<Batch> batch, Reason reason) {
-  batch->TakeAll([&](Call& call) { OnFailed(call, reason); });
+  batch->TakeAll([&](Call& call) {
+    call.not_executed = true;
+    OnFailed(call, reason);
+  });
   batches_.Give(std::move(batch));
 }
 
@@ -278,9 +291,12 @@ void Client::FailOverdue(WaitingList& list, Clock::time_point now) {
   while (list.first() != nullptr && TimeOf(list.first()->record.since) + options_.deadline <= now) {
     Call& call = *list.first();
     if (call.record.batch == nullptr) {
+      call.not_executed = true;
       std::erase(lobby_, &call);
     } else {
-      static_cast<Batch*>(call.record.batch)->Remove(call);
+      Batch& batch = *static_cast<Batch*>(call.record.batch);
+      call.not_executed = batch.attempts() == 0;
+      batch.Remove(call);
     }
     OnFailed(call, Reason::kTimeout);
   }

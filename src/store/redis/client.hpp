@@ -96,6 +96,9 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   /// Runs a command on keys of that slot beside the batches; `done` gets the reply, or nothing.
   void Run(Slot slot, std::string_view command, Node::Done done);
 
+  /// Returns true if a command on keys of that slot would be sent now: the node is connected, and
+  /// its breaker lets calls through.
+  [[nodiscard]] bool MayRun(Slot slot);
   /// Connected to whoever serves that slot.
   [[nodiscard]] bool ready(Slot slot);
   /// Connected to all that serve something.
@@ -153,7 +156,10 @@ class Client final : private Node::Listener, private Directory::Host, private ne
   /// Once; it fails the next time.
   void Delay(std::unique_ptr<Batch> batch);
   void SendDelayed(Clock::time_point now);
+  /// REQUIRES: Redis did not execute the batch.
   void Fail(std::unique_ptr<Batch> batch, Reason reason);
+  /// Fails a call that was not sent and does not wait.
+  void FailUnsent(Call& call, Reason reason);
   void FailOverdue(WaitingList& list, Clock::time_point now);
   void Retire(Clock::time_point now);
   void Bury(std::unique_ptr<Node> node);

@@ -81,7 +81,7 @@ bool Node::Take(Call& call, Slot slot, bool single, Reason& reason) {
 void Node::Take(std::unique_ptr<Batch> batch) {
   used_at_ = Clock::now();
   if (!Accepts(used_at_)) {
-    FailAll(*batch, Reason::kBreakerOpen);
+    FailAll(*batch, Reason::kBreakerOpen, Executed::kNo);
     return batches_.Give(std::move(batch));
   }
   PutBack(std::move(batch));
@@ -274,7 +274,7 @@ void Node::OnBatchReply(Sent sent, const Reply& reply) {
     return batches_.Give(std::move(sent.batch));
   }
   const bool types = summary.verdict == Batch::Summary::Verdict::kBadTypes;
-  FailAll(batch, types ? Reason::kBadTypes : Reason::kBadResponse);
+  FailAll(batch, types ? Reason::kBadTypes : Reason::kBadResponse, Executed::kUnknown);
   // Whatever it was that came, the next reply may be the rest of it.
   link_.Fail(ErrorKind::kOther,
              link_.Shown() + " sent a reply that does not fit what it was asked");
@@ -318,7 +318,7 @@ void Node::OnBatchError(Sent sent, std::string_view error) {
     return Arm();
   }
   listener_.OnRefused(*this, kind, text);
-  FailAll(*batch, Reason::kRedisError);
+  FailAll(*batch, Reason::kRedisError, ExecutedBefore(kind));
   batches_.Give(std::move(batch));
   if (remedy == Remedy::kReconnect) return link_.Fail(kind, text);
   // Redis still answers what writes nothing or takes something away: denials and releases.
@@ -328,15 +328,18 @@ void Node::OnBatchError(Sent sent, std::string_view error) {
 
 // --- Failures -----------------------------------------------------------------------
 
-void Node::FailAll(Batch& batch, Reason reason) {
-  batch.TakeAll([&](Call& call) { listener_.OnFailed(call, reason); });
+void Node::FailAll(Batch& batch, Reason reason, Executed executed) {
+  batch.TakeAll([&](Call& call) {
+    call.not_executed = executed == Executed::kNo;
+    listener_.OnFailed(call, reason);
+  });
 }
 
 void Node::FailQueued(Reason reason) {
   auto queue = std::exchange(queue_, {});
   for (Round& round : queue) {
     for (auto& batch : round.batches()) {
-      FailAll(*batch, reason);
+      FailAll(*batch, reason, Executed::kNo);
       batches_.Give(std::move(batch));
     }
   }
@@ -351,7 +354,7 @@ void Node::FailEverything(Reason reason) {
       if (each.done) each.done(nullptr);
       continue;
     }
-    FailAll(*each.batch, reason);
+    FailAll(*each.batch, reason, Executed::kUnknown);
     batches_.Give(std::move(each.batch));
   }
   FailQueued(reason);

@@ -82,6 +82,9 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   void Run(std::string_view command, Done done);
 
   [[nodiscard]] bool up() const noexcept { return link_.up(); }
+  /// Returns true if a command that must not stay without a reply may be sent: the connection is
+  /// up, and the breaker would let a call through.
+  [[nodiscard]] bool MaySendCommand() noexcept { return up() && Accepts(Clock::now()); }
   [[nodiscard]] bool idle() const noexcept { return queue_.empty() && sent_.empty(); }
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return link_.endpoint(); }
   [[nodiscard]] Breaker::State breaker() const noexcept { return breaker_.state(); }
@@ -125,7 +128,8 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   void OnBatchError(Sent sent, std::string_view error);
   void Note(Health health) noexcept;
   void EndRound();
-  void FailAll(Batch& batch, Reason reason);
+  void FailAll(Batch& batch, Reason reason, Executed executed);
+  /// Fails the calls that were not sent.
   void FailQueued(Reason reason);
   void FailEverything(Reason reason);
   void WatchStall(Clock::time_point now);

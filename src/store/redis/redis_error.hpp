@@ -27,6 +27,12 @@ inline constexpr std::size_t kReasons = 6;
 }
 static_assert(DecisionReason(Reason::kQueueFull) == tidegate::Reason::kQueueFull);
 
+/// Whether Redis carried out a call that failed.
+enum class Executed : std::uint8_t {
+  kNo,       ///< The call was not sent, or Redis refused it.
+  kUnknown,  ///< It was sent, and there was no reply or a malformed one.
+};
+
 /// What Redis says when it does not do what it was asked.
 enum class ErrorKind : std::uint8_t {
   kNoScript,
@@ -59,6 +65,13 @@ inline constexpr std::size_t kErrorKinds = 18;
 [[nodiscard]] constexpr bool RefusesWritesOnly(ErrorKind kind) noexcept {
   return kind == ErrorKind::kOutOfMemory || kind == ErrorKind::kMisconf ||
          kind == ErrorKind::kNoReplicas;
+}
+
+/// Returns kNo if Redis sends this error without having executed anything: before the command, or
+/// at the first write of a script. Any other error may come from the middle of a script.
+[[nodiscard]] constexpr Executed ExecutedBefore(ErrorKind error) noexcept {
+  return error == ErrorKind::kOther || error == ErrorKind::kTls ? Executed::kUnknown
+                                                                : Executed::kNo;
 }
 
 /// What may be done with a batch that was answered so. None of them was executed.

@@ -33,12 +33,19 @@ std::optional<std::int64_t> NumberIn(const Reply& reply) {
   return number;
 }
 
-Error Unheard(const Reply* reply) {
-  std::string why = "Redis does not answer";
-  if (reply != nullptr && reply->is(Reply::Type::kError)) {
-    why = "Redis says `" + std::string(reply->text.substr(0, 200)) + "`";
+Error NotSent() { return {ErrorCode::kUnavailable, "Redis is not answering"}; }
+
+/// The error of a command that was sent. `reply` is nullptr if there was none.
+Error ReplyError(const Reply* reply) {
+  if (reply == nullptr) return {ErrorCode::kNetwork, "Redis did not answer"};
+  if (!reply->is(Reply::Type::kError)) {
+    return {ErrorCode::kNetwork, "Redis sent a malformed reply"};
   }
-  return {ErrorCode::kNetwork, std::move(why)};
+  const ErrorKind kind = KindOf(reply->text);
+  // The user may have the permission for the first write of the script and lack that for a later.
+  const bool refused = kind != ErrorKind::kNoPerm && ExecutedBefore(kind) == Executed::kNo;
+  return {refused ? ErrorCode::kUnavailable : ErrorCode::kNetwork,
+          "Redis answered `" + std::string(reply->text.substr(0, 200)) + "`"};
 }
 
 /// Which of two versions is the later one; 0: none of ours.
@@ -120,7 +127,7 @@ void RedisRegister::OnPolled(const Reply* reply) {
     }
   } else if (reply != nullptr) {
     // That there is no answer at all is said elsewhere.
-    std::string problem = Unheard(reply).message;
+    std::string problem = ReplyError(reply).message;
     if (problem != problem_) listener_.on_problem(problem);
     problem_ = std::move(problem);
   }
@@ -201,15 +208,15 @@ std::optional<milliseconds> RedisRegister::age() const {
 // --- Changing it ---------------------------------------------------------------
 
 void RedisRegister::Ask(const std::vector<std::string>& words, Done<Change> done) {
-  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
+  if (!client_.MayRun(KeyNames::FleetSlot())) return done(std::unexpected(NotSent()));
   client_.Run(
       KeyNames::FleetSlot(), Command(words), [this, done = std::move(done)](const Reply* reply) {
         if (reply == nullptr || !reply->is(Reply::Type::kArray) || reply->elements.size() != 2) {
-          return done(std::unexpected(Unheard(reply)));
+          return done(std::unexpected(ReplyError(reply)));
         }
         const auto applied = NumberIn(reply->elements[0]);
         const auto expires = NumberIn(reply->elements[1]);
-        if (!applied || !expires) return done(std::unexpected(Unheard(nullptr)));
+        if (!applied || !expires) return done(std::unexpected(ReplyError(reply)));
         if (*applied < 0) {
           return done(std::unexpected(Error{ErrorCode::kExhausted, "the fleet's table is full"}));
         }
@@ -248,12 +255,12 @@ void RedisRegister::NoteFailure(const std::string& record, Done<Change> done) {
 
 void RedisRegister::AddRecord(const std::string& list, std::size_t most, const std::string& record,
                               bool applied, Done<Change> done) {
-  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
+  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(NotSent()));
   client_.Run(KeyNames::FleetSlot(),
               Command({"note", applied ? "1" : "0", record, std::to_string(most)}, list),
               [applied, done = std::move(done)](const Reply* reply) {
                 if (reply == nullptr || !reply->is(Reply::Type::kInteger)) {
-                  return done(std::unexpected(Unheard(reply)));
+                  return done(std::unexpected(ReplyError(reply)));
                 }
                 done(Change{applied, std::nullopt});
               });
@@ -282,12 +289,12 @@ void RedisRegister::Records(std::size_t most, Done<std::vector<Record>> done) {
 
 void RedisRegister::ReadList(const std::string& list, std::size_t most,
                              Done<std::vector<Record>> done) {
-  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(Unheard(nullptr)));
+  if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(NotSent()));
   std::string command;
   AppendCommand(command, {"LRANGE", list, "0", std::to_string(most == 0 ? 0 : most - 1)});
   client_.Run(KeyNames::FleetSlot(), command, [done = std::move(done)](const Reply* reply) {
     if (reply == nullptr || !reply->is(Reply::Type::kArray)) {
-      return done(std::unexpected(Unheard(reply)));
+      return done(std::unexpected(ReplyError(reply)));
     }
     std::vector<Record> records;
     for (const Reply& element : reply->elements) {

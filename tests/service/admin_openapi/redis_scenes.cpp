@@ -2,6 +2,8 @@
 // What a node of a fleet tells, and what it cannot tell or do while its Redis is away.
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "redis/redis_server.hpp"
 #include "redis/soon.hpp"
 #include "service/admin_openapi/operator.hpp"
@@ -105,8 +107,10 @@ void RedisGone(Witness& witness) {
   RedisServer redis;
   Service service(Yaml(redis.port()));
   AwaitRedis(service);
-  redis.Kill();
   Operator op(service, witness);
+  redis.Signal(SIGSTOP);
+  op.Post("/v1/ban", Whom("closed"), 503);  // Sent, and not answered: the outcome is unknown.
+  redis.Kill();
   for (const Change& change : kOnKeys) op.Post(change.path, Whom("closed", change.more), 503);
   for (const Change& change : kOverrides) op.Post(change.path, Whom("closed", change.more), 503);
   op.Post("/v1/lift", Whom("closed"), 503);
