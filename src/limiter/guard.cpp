@@ -131,11 +131,10 @@ void Guard::OnFailed(Call& call, redis::Reason reason) {
     return static_cast<Partial*>(call.record.span)->OnFailed(call, reason);
   }
   policy_.Answer(call);
-  // A look decides nothing: readiness probes would count as requests that were refused.
   if (!call.error) {
     for (Decision& decision : call.decisions) {
       decision.reason = redis::DecisionReason(reason);
-      if (call.kind != Call::Kind::kPeek) stats_.CountFailure(decision.decided_by, reason);
+      stats_.CountFailure(call.kind, decision.decided_by, reason);
     }
   }
   call.finished(call);

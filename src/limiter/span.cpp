@@ -329,9 +329,7 @@ bool Spans::Span::AnswerFailed(bool look) {
   for (std::size_t i = 0; i < count; ++i) {
     decisions_[places[i]] = decisions[i];
     decisions_[places[i]].reason = redis::DecisionReason(reasons[i]);
-    if (whole_->kind != Call::Kind::kPeek) {
-      home_.stats_.CountFailure(decisions[i].decided_by, reasons[i]);
-    }
+    home_.stats_.CountFailure(whole_->kind, decisions[i].decided_by, reasons[i]);
   }
   if (failed.done == Done::kApplied) whole_->done = Done::kApplied;
   return failed.allowed;

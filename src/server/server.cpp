@@ -160,6 +160,7 @@ void Server::BuildAdmin() {
       return client.problem();
     };
   }
+  if (fleet_) outage_watch_ = std::make_unique<OutageWatch>(*this);
   auth_audit_ = std::make_unique<AuthAudit>(first().reactor, admin_context_->fleet_register, node_);
   for (const auto& group : groups_) {
     group->failures().SetAudit([this](const std::string& listener, const AuthFailure& failure) {
@@ -381,6 +382,7 @@ void Server::ShutDown(Worker& worker, std::chrono::steady_clock::time_point late
 }
 
 void Server::Stop() {
+  stopping_ = true;
   for (const auto& worker : workers_) {
     if (!worker->guard || !worker->thread.joinable()) {
       worker->reactor.Stop();
@@ -396,6 +398,7 @@ void Server::Stop() {
   for (const auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
+  if (outage_watch_ != nullptr) outage_watch_->Stop();
 }
 
 }  // namespace tidegate

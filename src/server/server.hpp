@@ -17,6 +17,7 @@
 #include "server/descriptor_plan.hpp"
 #include "server/fleet_member.hpp"
 #include "server/listener_group.hpp"
+#include "server/outage_watch.hpp"
 #include "server/snapshot_compiler.hpp"
 #include "server/worker.hpp"
 #include "store/fleet_register.hpp"
@@ -100,6 +101,8 @@ class Server {
     return std::chrono::steady_clock::now() - started_;
   }
   [[nodiscard]] bool not_ready() const noexcept { return not_ready_; }
+  /// Whether Stop was called. On any thread.
+  [[nodiscard]] bool stopping() const noexcept { return stopping_; }
   [[nodiscard]] StoreStats store_stats() const { return store_->Stats(); }
   [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const noexcept {
     return workers_;
@@ -153,6 +156,7 @@ class Server {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<bool> not_ready_{false};
   std::atomic<bool> draining_{false};
+  std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> draining_listeners_{0};
   ReloadStatus reloads_;
 
@@ -171,6 +175,7 @@ class Server {
   std::unique_ptr<FleetRegister> local_register_;  ///< The register of a node without a fleet.
   std::unique_ptr<AdminContext> admin_context_;
   std::unique_ptr<AuthAudit> auth_audit_;
+  std::unique_ptr<OutageWatch> outage_watch_;  ///< nullptr: there is no Redis.
   std::unique_ptr<AdminFrontend> admin_frontend_;
   std::array<std::unique_ptr<ListenerGroup>, kListeners> groups_;  ///< By ListenerId.
 };

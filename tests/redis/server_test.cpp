@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
+#include <map>
+#include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "redis/documented_acl.hpp"
 #include "redis/redis_server.hpp"
 #include "service/fixture.hpp"
+#include "service/said.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -44,6 +49,13 @@ std::string DecidedBy(const HttpAnswer& answer) {
   const auto json = answer.Json();
   const auto* const decided_by = json.if_contains("decided_by");
   return decided_by != nullptr ? std::string(decided_by->as_string()) : "none";
+}
+
+/// Decides on a connection of its own, which any reactor may accept.
+HttpAnswer DecideOnNewConnection(Service& service, const std::string& body) {
+  HttpClient client(service.api());
+  client.Send(service::Post("/v1/decide", body));
+  return client.Read();
 }
 
 HttpAnswer Ready(Service& service) {
@@ -137,10 +149,11 @@ HttpAnswer FirstReadinessInOutage(bool probed, int signal) {
   if (probed) {
     EXPECT_TRUE(Soon([&] { return Ready(service).status == 200; }));
   }
-  // Each connection is accepted by either reactor.
   for (int i = 0; i < 8; ++i) {
-    EXPECT_TRUE(Soon(
-        [&] { return DecidedBy(service.Decide(ByRule("open", std::to_string(i)))) == "store"; }));
+    EXPECT_TRUE(Soon([&] {
+      return DecidedBy(DecideOnNewConnection(service, ByRule("open", std::to_string(i)))) ==
+             "store";
+    }));
   }
   signal == SIGKILL ? redis.Kill() : redis.Signal(signal);
   EXPECT_TRUE(Soon([&] { return DecidedBy(service.Decide(ByRule("open", "bob"))) == "open"; }));
@@ -158,6 +171,88 @@ TEST(ReadinessTest, RemembersThatRedisDecidedThoughNobodyProbed) {
     EXPECT_EQ(served.body, probed.body);
   }
 }
+
+/// Returns the lines of a log that contain `text`.
+std::vector<std::string> LinesWith(const std::string& log, std::string_view text) {
+  std::vector<std::string> lines;
+  std::istringstream in(log);
+  for (std::string line; std::getline(in, line);) {
+    if (line.contains(text)) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// Returns the number in a field of a log line, or -1.
+long FieldOf(const std::string& line, const std::string& field) {
+  const std::size_t at = line.find("  " + field + "=");
+  return at == std::string::npos ? -1 : std::stol(line.substr(at + field.size() + 3));
+}
+
+/// Sends requests from several threads, on a new connection each, so that all reactors get some.
+/// Returns the number of answers by `decided_by`.
+std::map<std::string, long> DecideInParallel(Service& service, const std::function<bool()>& last) {
+  std::map<std::string, long> answers;
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const std::array<std::string, 4> rules{"open", "closed", "local", "open"};
+      for (std::size_t i = 0; i == 0 || !last(); ++i) {
+        const std::string who = std::to_string(t) + "-" + std::to_string(i);
+        const std::string by =
+            DecidedBy(DecideOnNewConnection(service, ByRule(rules[(t + i) % 4], who)));
+        const std::lock_guard lock(mutex);
+        ++answers[by];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return answers;
+}
+
+void ExpectOutageLog(int signal) {
+  RedisServer redis;
+  const service::Said said;
+  Service service(Yaml(redis.port(), "on_failure: closed",
+                       std::string(kRules) + "  - { id: other, per: const, limit: 1/h, "
+                                             "on_failure: open }\n"),
+                  3);
+  ASSERT_TRUE(Soon([&] { return service.Metric("tidegate_redis_connected") == 3; }));
+  ASSERT_TRUE(Soon([&] { return DecidedBy(service.Decide(ByRule("open", "x"))) == "store"; }));
+  const auto began = std::chrono::steady_clock::now();
+  signal == SIGKILL ? redis.Kill() : redis.Signal(signal);
+  const auto answers =
+      DecideInParallel(service, [&] { return std::chrono::steady_clock::now() - began > 1500ms; });
+  signal == SIGKILL ? redis.Start() : redis.Signal(SIGCONT);
+  const auto answers_after = DecideInParallel(service, [&] {
+    return !LinesWith(said.Text(), "Redis answers again; it decides").empty() ||
+           std::chrono::steady_clock::now() - began > service::kPatience;
+  });
+  const auto lasted = std::chrono::steady_clock::now() - began;
+  const std::string log = said.Text();
+  const auto begins = LinesWith(log, "Redis does not answer; failure policies decide");
+  const auto ends = LinesWith(log, "Redis answers again; it decides");
+  ASSERT_EQ(begins.size(), 1U) << log;
+  ASSERT_EQ(ends.size(), 1U) << log;
+  EXPECT_EQ(FieldOf(begins[0], "rules_open"), 2) << begins[0];
+  EXPECT_EQ(FieldOf(begins[0], "rules_closed"), 1) << begins[0];
+  EXPECT_EQ(FieldOf(begins[0], "rules_local"), 1) << begins[0];
+  for (const std::string policy : {"open", "closed", "local"}) {
+    long seen = 0;
+    for (const auto* const part : {&answers, &answers_after}) {
+      if (const auto found = part->find(policy); found != part->end()) seen += found->second;
+    }
+    EXPECT_GT(seen, 0) << policy;
+    EXPECT_EQ(FieldOf(ends[0], "decisions_" + policy), seen) << policy << ends[0];
+  }
+  EXPECT_GE(FieldOf(ends[0], "lasted_ms"), 1000) << ends[0];
+  EXPECT_LE(FieldOf(ends[0], "lasted_ms"),
+            std::chrono::duration_cast<std::chrono::milliseconds>(lasted).count())
+      << ends[0];
+}
+
+TEST(OutageLogTest, CountsWhatClientsSawWhileRedisWasDead) { ExpectOutageLog(SIGKILL); }
+TEST(OutageLogTest, CountsWhatClientsSawWhileRedisHung) { ExpectOutageLog(SIGSTOP); }
 
 TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
   RedisServer redis;
