@@ -105,6 +105,7 @@ void PrintStatus(const Members& status, const Console& console) {
   AddConfig(status, facts);
   AddOverrides(status, facts);
   const Members decisions = status.Of("decisions");
+  if (status.Has("requests")) facts.Add({"requests", CountsText(status.Of("requests"))});
   facts.Add({"decisions", CountsText(decisions)});
   facts.Add({"decided by", CountsText(status.Of("decided_by"))});
   const std::string failures = CountsText(status.Of("failures"));

@@ -125,11 +125,16 @@ class Page {
 
   void Rates() {
     Line line = New();
-    line.Put("rates   ", Ink::kQuiet).Put(Rate(view_.decisions) + " decisions/s", Ink::kStrong);
+    const std::string decisions = Rate(view_.decisions) + " decisions/s";
+    const double all = view_.requests.value_or(view_.decisions);
+    const double denied = view_.requests ? view_.denied_requests : view_.denied;
+    line.Put("rates   ", Ink::kQuiet)
+        .Put(view_.requests ? Rate(all) + " requests/s" : decisions, Ink::kStrong);
     if (view_.interval.count() == 0) line.Put(" since its start", Ink::kQuiet);
     line.Put("  denied ")
-        .Put(Rate(view_.denied) + "/s (" + Share(view_.denied, view_.decisions) + ")",
-             view_.denied > 0 ? Ink::kBad : Ink::kPlain);
+        .Put(Rate(denied) + "/s (" + Share(denied, all) + ")",
+             denied > 0 ? Ink::kBad : Ink::kPlain);
+    if (view_.requests) line.Put("  " + decisions);
     for (const View::Named& outcome : view_.outcomes) {
       line.Put("  " + outcome.name + " " + Rate(outcome.rate) + "/s");
     }

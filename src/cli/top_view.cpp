@@ -156,6 +156,11 @@ View ViewOf(const TopSample* before, const TopSample& now) {
   if (const Members fleet = status.Of("fleet"); !fleet.empty()) {
     view.fleet = {fleet.Whole("nodes"), fleet.Whole("key_mismatches")};
   }
+  if (const Members now_requests = status.Of("requests"); !now_requests.empty()) {
+    const Rates requests(earlier.Of("requests"), now_requests, seconds);
+    view.requests = requests.Sum();
+    view.denied_requests = requests.Of("denied");
+  }
   const Rates decisions(earlier.Of("decisions"), status.Of("decisions"), seconds);
   view.decisions = decisions.Sum();
   view.denied = decisions.Of("denied") + decisions.Of("banned");
@@ -183,8 +188,13 @@ json::object JsonOf(const View& view, const TopSample& now) {
     rules.push_back(json::object{
         {"rule", rule.name}, {"allowed_per_s", rule.allowed}, {"denied_per_s", rule.denied}});
   }
+  const json::value requests = view.requests ? json::value(*view.requests) : json::value(nullptr);
+  const json::value denied =
+      view.requests ? json::value(view.denied_requests) : json::value(nullptr);
   return {{"time_ms", view.wall.count()},
           {"interval_ms", view.interval.count()},
+          {"requests_per_s", requests},
+          {"denied_requests_per_s", denied},
           {"decisions_per_s", view.decisions},
           {"denied_per_s", view.denied},
           {"decided_by_per_s", ObjectOf(view.sources)},

@@ -80,7 +80,10 @@ struct View {
   Store store = {};
   std::optional<Fleet> fleet = {};
 
-  double decisions = 0;
+  /// Requests that were decided, each once; none if the server does not report them.
+  std::optional<double> requests = {};
+  double denied_requests = 0;
+  double decisions = 0;              ///< One for each rule that decided a request.
   double denied = 0;                 ///< With `banned`.
   std::vector<Named> outcomes = {};  ///< Others that are not 0: `banned`, `shadow_denied`, ...
   std::vector<Named> sources = {};

@@ -52,6 +52,7 @@ void DecisionCall::Complete() noexcept {
 }
 
 void DecisionCall::Count() const noexcept {
+  pipeline_.metrics_.CountRequest(allowed);
   const auto count = [this](const Rule* rule, const Charge& charge, const Decision& decision) {
     pipeline_.metrics_.Count(snapshot_->SlotOf(rule), charge, decision);
   };

@@ -197,7 +197,11 @@ std::string StatusJson(const Server& server) {
   Counts counts;
   const auto slots = static_cast<std::uint32_t>(server.compiler().rule_slots().Names().size());
   double seconds = 0;
+  std::uint64_t allowed_requests = 0;
+  std::uint64_t denied_requests = 0;
   for (const auto& worker : server.workers()) {
+    allowed_requests += worker->metrics.allowed_requests();
+    denied_requests += worker->metrics.denied_requests();
     for (std::uint32_t slot = 0; slot < slots; ++slot) counts.Add(worker->metrics.counters(), slot);
     seconds += worker->metrics.latency().seconds();
   }
@@ -227,6 +231,7 @@ std::string StatusJson(const Server& server) {
     overrides[member.key()] = std::move(member.value());
   }
   out["overrides"] = std::move(overrides);
+  out["requests"] = json::object{{"allowed", allowed_requests}, {"denied", denied_requests}};
   out["decisions"] = counts.OutcomesJson();
   out["decided_by"] = counts.SourcesJson();
   out["failures"] = FailuresJson(guards);
@@ -300,7 +305,9 @@ std::string HotJson(const Server& server, std::size_t most) {
           {"count", key.count},
           {"error", key.error}});
     }
-    return json::object{{"total", hot.total}, {"error", hot.error}, {"keys", std::move(keys)}};
+    // A request that several rules decide is in the counts of several keys, and is one request.
+    const std::uint64_t total = by == HotBy::kRequests ? report.requests : hot.total;
+    return json::object{{"total", total}, {"error", hot.error}, {"keys", std::move(keys)}};
   };
   const json::object out{{"window_ms", report.span.count()},
                          {"names", plain ? "plain" : "hashed"},

@@ -208,6 +208,8 @@ void HotKeys::Rotate(Clock::time_point now) noexcept {
   windows_[0]->Clear();
   totals_before_ = TotalsNow();
   begun_at_ = AllTotals();
+  decided_before_ = decided_ - decided_at_begin_;
+  decided_at_begin_ = decided_;
   since_ = std::exchange(began_, now);
   // A block that began before goes on in this one.
   NoteSampling();
@@ -216,13 +218,14 @@ void HotKeys::Rotate(Clock::time_point now) noexcept {
 void HotKeys::Tick(Clock::time_point now) {
   requests_.Refill();
   denials_.Refill();
-  const bool quiet = TotalsNow()[0] + totals_before_[0] == 0;
+  const bool quiet = TotalsNow()[0] + totals_before_[0] + Requests() == 0;
   if (std::exchange(quiet_, quiet) && quiet) return Rotate(now);
   NoteSampling();
   auto report = std::make_shared<HotReport>();
   for (std::size_t view = 0; view < kHotViews; ++view) {
     report->by[view] = ListOf(static_cast<HotBy>(view));
   }
+  report->requests = Requests();
   report->span = std::chrono::duration_cast<std::chrono::milliseconds>(now - since_);
   if (now - began_ >= kWindow) Rotate(now);
   std::shared_ptr<const HotReport> next = std::move(report);  // The old one goes after the lock.

@@ -60,6 +60,9 @@ class HotKeys final : private net::Timer {
       Add({slot, identity, static_cast<std::uint64_t>(cost), asked, refused});
   }
 
+  /// Counts one request, however many rules decided it.
+  void CountRequest() noexcept { ++decided_; }
+
   /// The last report; never nullptr. It is up to half a second old, and grows no older than that:
   /// when nobody comes, its counts become 0 with time.
   [[nodiscard]] std::shared_ptr<const HotReport> Published() const;
@@ -108,6 +111,10 @@ class HotKeys final : private net::Timer {
   /// Of the current window, by view; and since ever.
   [[nodiscard]] Totals TotalsNow() const noexcept;
   [[nodiscard]] Totals AllTotals() const noexcept;
+  /// Requests in both windows.
+  [[nodiscard]] std::uint64_t Requests() const noexcept {
+    return decided_ - decided_at_begin_ + decided_before_;
+  }
   /// The current window knows what one may stand for in it.
   void NoteSampling() noexcept;
   [[nodiscard]] HotList ListOf(HotBy by) const;
@@ -118,9 +125,12 @@ class HotKeys final : private net::Timer {
   alignas(64) HotPace requests_;  ///< And costs.
   HotPace denials_;
   std::uint64_t more_cost_ = 0;  ///< Than 1 for each, since ever.
+  std::uint64_t decided_ = 0;    ///< Requests, since ever.
   Totals begun_at_{};            ///< What had come since ever when the current window began.
   std::array<std::unique_ptr<Window>, 2> windows_;  ///< The current one, and that before it.
   Totals totals_before_{};
+  std::uint64_t decided_at_begin_ = 0;  ///< `decided_` when the current window began.
+  std::uint64_t decided_before_ = 0;    ///< Requests in the window before it.
   const std::size_t most_;
   alignas(64) std::array<unsigned char, 192> secret_;
   std::uint64_t slot_secret_;

@@ -69,7 +69,9 @@ HotReport Merge(std::span<const std::shared_ptr<const HotReport>> parts, std::si
     report.by[view] = MergeView(parts, view, most);
   }
   for (const auto& part : parts) {
-    if (part != nullptr) report.span = std::max(report.span, part->span);
+    if (part == nullptr) continue;
+    report.requests += part->requests;
+    report.span = std::max(report.span, part->span);
   }
   return report;
 }

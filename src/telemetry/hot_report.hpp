@@ -38,6 +38,9 @@ inline constexpr std::size_t kHotViews = 3;
 /// What was hot over the last `span`: rates are count / span.
 struct HotReport {
   std::array<HotList, kHotViews> by;
+  /// Requests over `span`, each once: the total of the list by requests counts a request once for
+  /// each rule.
+  std::uint64_t requests = 0;
   std::chrono::milliseconds span{0};
 
   [[nodiscard]] const HotList& of(HotBy view) const noexcept {

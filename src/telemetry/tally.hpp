@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,6 +52,22 @@ class Tally {
                      denied ? HotKeys::Outcome::kDenied : HotKeys::Outcome::kPassed);
   }
 
+  /// Counts one request that was decided, however many rules decided it, also if none did.
+  void CountRequest(bool allowed) noexcept {
+    if (options_.decisions) {
+      auto& count = allowed ? allowed_requests_ : denied_requests_;
+      // Only this thread writes.
+      count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    if (hot_keys_ != nullptr) hot_keys_->CountRequest();
+  }
+
+  [[nodiscard]] std::uint64_t allowed_requests() const noexcept {
+    return allowed_requests_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t denied_requests() const noexcept {
+    return denied_requests_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] const DecisionCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const DecisionLatency& latency() const noexcept { return latency_; }
   /// Never nullptr; empty where hot keys are off.
@@ -60,6 +77,8 @@ class Tally {
   // What every decision touches first.
   const Options options_;
   std::unique_ptr<HotKeys> hot_keys_;  ///< nullptr: off.
+  std::atomic<std::uint64_t> allowed_requests_{0};
+  std::atomic<std::uint64_t> denied_requests_{0};
   DecisionLatency latency_;
   DecisionCounters counters_;
 };

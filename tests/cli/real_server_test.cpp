@@ -10,6 +10,7 @@
 #include "cli/inspect.hpp"
 #include "cli/listings.hpp"
 #include "cli/status.hpp"
+#include "cli/top_view.hpp"
 #include "service/fixture.hpp"
 
 namespace tidegate::cli {
@@ -143,6 +144,38 @@ TEST_F(RealServerTest, AStoreThatDoesNotAnswerIsExplained) {
   EXPECT_EQ(Decide({.ask = At(service.api()), .rule = "hard", .identity = "203.0.113.7"}, console_),
             kRuntime)
       << "a denial, not a server without an answer";
+}
+
+TEST_F(RealServerTest, TopCountsARequestOnceHoweverManyRulesDecideIt) {
+  Service service(
+      "rules:\n"
+      "  - {id: a, per: const, limit: 20/h}\n"
+      "  - {id: b, per: client_ip, limit: 1000/h}\n"
+      "  - {id: c, per: path, limit: 1000/h}\n");
+  const auto client = AdminClient::Make(At(service.admin()));
+  ASSERT_TRUE(client);
+  const auto before = TakeSample(*client);
+  ASSERT_TRUE(before);
+  for (int i = 0; i < 30; ++i) {
+    (void)service.Decide(R"({"request":{"path":"/","peer":"203.0.113.7"}})");
+  }
+  // Hot keys are reported every half a second.
+  auto now = TakeSample(*client);
+  const auto total = [&] { return Members(now->hot).Of("requests").Whole("total"); };
+  const auto began = std::chrono::steady_clock::now();
+  while (now && total() < 30 && std::chrono::steady_clock::now() - began < service::kPatience) {
+    now = TakeSample(*client);
+  }
+  ASSERT_TRUE(now);
+  EXPECT_EQ(total(), 30);
+  const View view = ViewOf(&*before, *now);
+  const double seconds = std::chrono::duration<double>(view.interval).count();
+  ASSERT_TRUE(view.requests);
+  EXPECT_NEAR(*view.requests * seconds, 30, 0.01);
+  EXPECT_NEAR(view.denied_requests * seconds, 10, 0.01);
+  EXPECT_NEAR(view.decisions * seconds, 90, 0.01);
+  EXPECT_EQ(view.hot[0].total, 30);
+  EXPECT_EQ(view.hot[0].keys.at(0).count, 30) << "a key of every request has all of them";
 }
 
 TEST_F(RealServerTest, ChangeSaysThatItWasNotAppliedWhenRedisIsNotConnected) {

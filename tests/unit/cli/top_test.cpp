@@ -34,10 +34,11 @@ TopSample At(int seconds, const std::string& node = "n1") {
           "breaker":"open","waiting":1234,"latency":{"buckets":[[0.000064,)" +
       times(90) + R"(],[0.000512,)" + times(100) + R"(],[null,)" + times(100) +
       R"(]]}},"fleet":{"nodes":3,"key_mismatches":0},"overrides":{"count":2},
-      "decisions":{"allowed":)" +
-      times(80) + R"(,"denied":)" + times(15) + R"(,"banned":)" + times(5) +
-      R"(},"decided_by":{"store":)" + times(80) + R"(,"cache":)" + times(15) +
-      R"(,"open":0,"operator":)" + times(5) + R"(},"failures":{"timeout":)" + n + R"(},
+      "requests":{"allowed":)" +
+      times(30) + R"(,"denied":)" + times(10) + R"(},"decisions":{"allowed":)" + times(80) +
+      R"(,"denied":)" + times(15) + R"(,"banned":)" + times(5) + R"(},"decided_by":{"store":)" +
+      times(80) + R"(,"cache":)" + times(15) + R"(,"open":0,"operator":)" + times(5) +
+      R"(},"failures":{"timeout":)" + n + R"(},
       "latency":{"buckets":[[0.000002,)" +
       times(99) + R"(],[0.001,)" + times(100) + R"(]]}})");
   sample.rules = Parsed(
@@ -112,9 +113,23 @@ TEST(TopView, IsJsonToo) {
   const TopSample now = At(12);
   const json::object object = JsonOf(ViewOf(&before, now), now);
   EXPECT_EQ(object.at("interval_ms"), 2000);
+  EXPECT_EQ(object.at("requests_per_s"), 40.0);
+  EXPECT_EQ(object.at("denied_requests_per_s"), 10.0);
   EXPECT_EQ(object.at("decisions_per_s"), 100.0);
   EXPECT_EQ(object.at("rules").as_array().size(), 2u);
   EXPECT_EQ(object.at("status"), json::value(now.status));
+}
+
+TEST(TopRender, ShowsDecisionsOfAServerThatDoesNotCountRequests) {
+  TopModel model("127.0.0.1:9180", kStart);
+  for (const int seconds : {10, 12}) {
+    TopSample sample = At(seconds);
+    sample.status.erase("requests");
+    model.OnAnswer(std::move(sample));
+  }
+  const View view = model.ViewAt(kStart + 12s);
+  EXPECT_THAT(Screenful(view), HasSubstr("rates   100 decisions/s  denied 20/s (20.0%)  banned"));
+  EXPECT_TRUE(JsonOf(view, *model.sample()).at("requests_per_s").is_null());
 }
 
 TEST(TopRender, ShowsAllOfIt) {
@@ -123,8 +138,8 @@ TEST(TopRender, ShowsAllOfIt) {
                                "2024-01-31 09:05:19Z\n"));
   EXPECT_THAT(text, HasSubstr("redis single  connected 1 of 2  breaker open  waiting 1,234  "
                               "p50 64 us  p99 512 us\n"));
-  EXPECT_THAT(text, HasSubstr("100 decisions/s  denied 20/s (20.0%)  banned 5.0/s  p50 2.0 us  "
-                              "p99 2.0 us"));
+  EXPECT_THAT(text, HasSubstr("rates   40 requests/s  denied 10/s (25.0%)  100 decisions/s  "
+                              "banned 5.0/s  p50 2.0 us  p99 2.0 us"));
   EXPECT_THAT(
       text,
       HasSubstr("decided by   store 80/s  cache 15/s  open 0/s  operator 5.0/s  timeout 1.0/s"));
