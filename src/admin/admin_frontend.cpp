@@ -228,26 +228,35 @@ void AdminFrontend::AnswerOverrides(HttpExchange& exchange) {
 void AdminFrontend::AnswerAudit(HttpExchange& exchange) {
   const auto limit = LimitIn(exchange.head().query, 100, FleetRegister::kRecords);
   if (!limit) return AnswerBadLimit(exchange, FleetRegister::kRecords);
-  context_.fleet_register.Records(*limit, [&exchange](
-                                              Result<std::vector<FleetRegister::Record>> records) {
-    if (!records) return AnswerProblem(exchange, 503, records.error().message);
-    boost::json::array entries;
-    for (const FleetRegister::Record& record : *records) {
-      const auto entry = AuditEntry::Parse(record.text);
-      if (!entry) continue;
-      entries.push_back(boost::json::object{{"time_ms", record.time_ms},
-                                            {"node", entry->node},
-                                            {"by", entry->by},
-                                            {"from", entry->from},
-                                            {"action", entry->action},
-                                            {"rule", entry->rule},
-                                            {"key", entry->key},
-                                            {"detail", entry->detail},
-                                            {"applied", record.applied}});
-    }
-    AnswerJson(exchange,
-               boost::json::serialize(boost::json::object{{"entries", std::move(entries)}}) + "\n");
-  });
+  const bool local = context_.fleet_register.local();
+  context_.fleet_register.Records(
+      *limit, [&exchange, local](const Result<FleetRegister::Audit>& audit) {
+        if (!audit) return AnswerProblem(exchange, 503, audit.error().message);
+        boost::json::array entries;
+        for (const FleetRegister::Record& record : audit->records) {
+          const auto entry = AuditEntry::Parse(record.text);
+          if (!entry) continue;
+          entries.push_back(boost::json::object{{"time_ms", record.time_ms},
+                                                {"node", entry->node},
+                                                {"by", entry->by},
+                                                {"from", entry->from},
+                                                {"action", entry->action},
+                                                {"rule", entry->rule},
+                                                {"key", entry->key},
+                                                {"detail", entry->detail},
+                                                {"applied", record.applied}});
+        }
+        const FleetRegister::History& history = audit->history;
+        boost::json::object kept{{"kept_in", local ? "memory" : "redis"},
+                                 {"since_ms", history.since_ms},
+                                 {"complete", history.complete()},
+                                 {"missing_changes", history.missing_changes},
+                                 {"missing_failures", history.missing_failures}};
+        if (history.lost_ms) kept["lost_ms"] = *history.lost_ms;
+        AnswerJson(exchange, boost::json::serialize(boost::json::object{
+                                 {"entries", std::move(entries)}, {"history", std::move(kept)}}) +
+                                 "\n");
+      });
 }
 
 void AdminFrontend::Post(HttpExchange& exchange, const Endpoint& endpoint) {

@@ -102,7 +102,36 @@ void PrintHot(const Members& answer, const std::string& by, const Console& conso
   }
 }
 
-void PrintAudit(const Members& answer, const Console& console) {
+/// `3 changes and 1 failed authentication`.
+std::string MissingText(const Members& history) {
+  return Plural(history.Whole("missing_changes"), "change") + " and " +
+         Plural(history.Whole("missing_failures"), "failed authentication");
+}
+
+/// Says which records the list lacks: one that looks complete and is not would mislead.
+void PrintHistory(const Members& history, bool cut, const Console& console) {
+  const std::string since = TimeStamp(history.Whole("since_ms"));
+  std::string text;
+  Ink ink = Ink::kWarning;
+  if (history.Has("lost_ms")) {
+    text = "records are missing: Redis was found at " + TimeStamp(history.Whole("lost_ms")) +
+           " to have lost some; " + MissingText(history) +
+           " cannot be listed. The logs of the nodes have the changes";
+  } else if (!history.Yes("complete")) {
+    text = "older records are missing: only the latest are kept; " + MissingText(history) +
+           " cannot be listed. The logs of the nodes have the changes";
+  } else if (history.Text("kept_in") == "memory") {
+    text = "kept in memory since the server started at " + since +
+           ": earlier records are lost. Its log has the changes";
+  } else {
+    text = "complete since " + since;
+    ink = Ink::kQuiet;
+  }
+  if (cut) text += "; --limit lists more";
+  console.out << Inked(text, ink, console.colours) << '\n';
+}
+
+void PrintAudit(const Members& answer, std::int64_t limit, const Console& console) {
   Table table({{"TIME"}, {"BY"}, {"FROM"}, {"ACTION"}, {"RULE"}, {"KEY"}, {"DETAIL"}, {"NODE"}});
   for (const auto& entry : answer.Array("entries")) {
     const Members change(entry);
@@ -115,10 +144,17 @@ void PrintAudit(const Members& answer, const Console& console) {
                change.Text("rule"), change.Text("key"), change.Text("detail"),
                change.Text("node")});
   }
-  if (table.empty()) {
+  const Members history = answer.Of("history");
+  if (!table.empty()) {
+    table.Print(console);
+  } else if (history.empty() || history.Yes("complete")) {
     console.out << "nothing was changed, and no authentication failed\n";
   } else {
-    table.Print(console);
+    console.out << "no records\n";
+  }
+  // An older server does not report the history.
+  if (!history.empty()) {
+    PrintHistory(history, std::ssize(answer.Array("entries")) >= limit, console);
   }
 }
 
@@ -142,7 +178,8 @@ int ListHot(const HotOptions& options, const Console& console) {
 
 int ListAudit(const AuditOptions& options, const Console& console) {
   return AskAndPrint("audit", options.ask, {"/v1/audit?limit=" + std::to_string(options.limit)},
-                     console, [&](const Members& answer) { PrintAudit(answer, console); });
+                     console,
+                     [&](const Members& answer) { PrintAudit(answer, options.limit, console); });
 }
 
 }  // namespace tidegate::cli

@@ -51,11 +51,23 @@ class FleetRegister {
     bool applied = false;
     std::string text;
   };
-  /// Merges two lists of records that each begin with the latest, and keeps the first `most`.
-  /// Returns the Error instead, if `b` is one.
-  [[nodiscard]] static Result<std::vector<Record>> Merge(std::vector<Record> a,
-                                                         const Result<std::vector<Record>>& b,
-                                                         std::size_t most);
+  /// Merges two lists of records that each begin with the latest, and returns the first `most`.
+  [[nodiscard]] static std::vector<Record> Merge(std::vector<Record> a,
+                                                 const std::vector<Record>& b, std::size_t most);
+  /// What is known about records that were written and are not kept any more.
+  struct History {
+    std::int64_t since_ms = 0;            ///< There can be no records from before.
+    std::optional<std::int64_t> lost_ms;  ///< The keeper was last found to have lost records.
+    std::uint64_t missing_changes = 0;    ///< Dropped because newer ones came, or lost.
+    std::uint64_t missing_failures = 0;   ///< Likewise.
+    [[nodiscard]] bool complete() const noexcept {
+      return !lost_ms && missing_changes == 0 && missing_failures == 0;
+    }
+  };
+  struct Audit {
+    std::vector<Record> records;  ///< The latest first.
+    History history;
+  };
   struct Change {
     bool applied = false;                    ///< There was something to do.
     std::optional<std::int64_t> expires_ms;  ///< Of what was put.
@@ -77,8 +89,8 @@ class FleetRegister {
   virtual void Note(const std::string& record, bool applied, Done<Change> done) = 0;
   /// Adds the record of a failed authentication.
   virtual void NoteFailure(const std::string& record, Done<Change> done) = 0;
-  /// Returns the latest records of both kinds, the latest first.
-  virtual void Records(std::size_t most, Done<std::vector<Record>> done) = 0;
+  /// Returns the latest records of both kinds, at most so many, and what is known of older ones.
+  virtual void Records(std::size_t most, Done<Audit> done) = 0;
   /// Whether it is this node's own, and always true.
   [[nodiscard]] virtual bool local() const noexcept = 0;
   /// Since the table is known to be true; nothing: it never was.

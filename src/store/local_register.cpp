@@ -61,18 +61,27 @@ void LocalRegister::Note(const std::string& record, bool applied, Done<Change> d
 
 void LocalRegister::WriteDown(const std::string& record, bool applied) {
   records_.push_front({NowMs(), applied, record});
-  if (records_.size() > kRecords) records_.pop_back();
+  if (records_.size() <= kRecords) return;
+  records_.pop_back();
+  ++dropped_records_;
 }
 
 void LocalRegister::NoteFailure(const std::string& record, Done<Change> done) {
   failures_.push_front({NowMs(), false, record});
-  if (failures_.size() > kFailureRecords) failures_.pop_back();
+  if (failures_.size() > kFailureRecords) {
+    failures_.pop_back();
+    ++dropped_failures_;
+  }
   done(Change{false, std::nullopt});
 }
 
-void LocalRegister::Records(std::size_t most, Done<std::vector<Record>> done) {
+void LocalRegister::Records(std::size_t most, Done<Audit> done) {
   const std::vector<Record> failures(failures_.begin(), failures_.end());
-  done(Merge({records_.begin(), records_.end()}, failures, most));
+  done(Audit{Merge({records_.begin(), records_.end()}, failures, most),
+             {.since_ms = since_ms_,
+              .lost_ms = std::nullopt,
+              .missing_changes = dropped_records_,
+              .missing_failures = dropped_failures_}});
 }
 
 }  // namespace tidegate

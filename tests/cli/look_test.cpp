@@ -26,6 +26,11 @@ class LookTest : public cli_test::CommandCase {
   std::string Rules(const std::string& answer) {
     return Good(Printed(answer, [&](const AskOptions& ask) { return ListRules(ask, console_); }));
   }
+  std::string Audit(const std::string& answer) {
+    return Good(Printed(answer, [&](const AskOptions& ask) {
+      return ListAudit({ask, 2}, console_);
+    }));
+  }
   std::string Inspected(const std::string& answer) {
     return Good(Printed(answer, [&](const AskOptions& ask) {
       return Inspect({ask, {.rule = "r", .identity = "a"}}, console_);
@@ -49,6 +54,38 @@ TEST_F(LookTest, OverridesAreAsOldAsTheirLastConfirmation) {
   EXPECT_THAT(
       Overrides(R"({"overrides":[{"rule":"r","key":"k","kind":"ban","by":"a"}],"age_ms":40000})"),
       testing::EndsWith("\nas of 40 s ago\n"));
+}
+
+std::string AuditAnswer(const std::string& entries, const std::string& history) {
+  return R"({"entries":[)" + entries + R"(],"history":{"since_ms":1700000000000,)" + history + "}}";
+}
+
+TEST_F(LookTest, AuditSaysWhetherItIsComplete) {
+  const std::string nothing = "nothing was changed, and no authentication failed\n";
+  EXPECT_EQ(Audit(R"({"entries":[]})"), nothing) << "an older server";
+  EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":true)")),
+            nothing + "complete since 2023-11-14 22:13:20Z\n");
+  EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"memory","complete":true)")),
+            nothing +
+                "kept in memory since the server started at 2023-11-14 22:13:20Z: earlier records "
+                "are lost. Its log has the changes\n");
+  const std::string entry = R"({"time_ms":1700000000000,"action":"ban","applied":true})";
+  EXPECT_THAT(Audit(AuditAnswer(entry + "," + entry, R"("kept_in":"redis","complete":true)")),
+              testing::EndsWith("\ncomplete since 2023-11-14 22:13:20Z; --limit lists more\n"));
+}
+
+TEST_F(LookTest, AuditSaysThatRecordsAreMissing) {
+  EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":false,"missing_changes":54,)"
+                                  R"("missing_failures":1,"lost_ms":1700000060000)")),
+            "no records\n"
+            "records are missing: Redis was found at 2023-11-14 22:14:20Z to have lost some; "
+            "54 changes and 1 failed authentication cannot be listed. The logs of the nodes have "
+            "the changes\n");
+  EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":false,"missing_changes":1,)"
+                                  R"("missing_failures":0)")),
+            "no records\n"
+            "older records are missing: only the latest are kept; 1 change and 0 failed "
+            "authentications cannot be listed. The logs of the nodes have the changes\n");
 }
 
 TEST_F(LookTest, OverridesThatWereNeverReadAreNotNone) {

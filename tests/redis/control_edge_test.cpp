@@ -11,6 +11,7 @@
 #include "redis/redis_server.hpp"
 #include "service/admin_case.hpp"
 #include "service/said.hpp"
+#include "store/fleet_register.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -359,6 +360,99 @@ TEST(OperatorChangeTest, SaysNotAppliedWhenRedisRefusesToWrite) {
     EXPECT_EQ(OutcomeOf(answer), "not_applied") << path << answer.body;
     EXPECT_THAT(answer.body, HasSubstr("OOM")) << path;
   }
+}
+
+boost::json::object AuditOf(Service& service) {
+  HttpAnswer answer;
+  EXPECT_TRUE(Soon([&] {
+    return (answer = ReadAdmin(service, "/v1/audit?limit=1000")).status == 200;
+  })) << answer.body;
+  return answer.Json();
+}
+boost::json::object HistoryOf(Service& service) {
+  const auto audit = AuditOf(service);
+  return audit.contains("history") ? audit.at("history").as_object() : boost::json::object{};
+}
+std::size_t EntriesOf(Service& service) { return AuditOf(service).at("entries").as_array().size(); }
+
+TEST(AuditHistoryTest, IsCompleteAsLongAsNothingWasLost) {
+  RedisServer redis;
+  Service service(EdgeYaml(redis.port()), 2);
+  AwaitReady(service);
+  ASSERT_EQ(AskAdmin(service, "/v1/ban", EdgeAlice()).status, 200);
+  ASSERT_EQ(AskAdmin(service, "/v1/reset", EdgeAlice()).status, 200);
+  const auto history = HistoryOf(service);
+  EXPECT_EQ(history.at("kept_in"), "redis");
+  EXPECT_TRUE(history.at("complete").as_bool()) << history;
+  EXPECT_EQ(history.at("missing_changes"), 0) << history;
+  EXPECT_FALSE(history.contains("lost_ms")) << history;
+}
+
+TEST(AuditHistoryTest, SaysThatRecordsAreMissingAfterRedisLostThem) {
+  for (const bool restart : {false, true}) {
+    RedisServer redis;
+    Service one(EdgeYaml(redis.port()), 2);
+    Service two(EdgeYaml(redis.port()));
+    AwaitReady(one);
+    AwaitReady(two);
+    ASSERT_EQ(AskAdmin(one, "/v1/ban", EdgeAlice()).status, 200);
+    ASSERT_EQ(AskAdmin(two, "/v1/reset", EdgeAlice()).status, 200);
+    const auto before = static_cast<std::int64_t>(EntriesOf(one));
+    ASSERT_GE(before, 3);
+    if (restart) {
+      redis.Kill();
+      redis.Start();
+    } else {
+      redis.Text({"FLUSHALL"});
+    }
+    EXPECT_EQ(EntriesOf(one), 0U);
+    const auto history = HistoryOf(one);
+    EXPECT_FALSE(history.at("complete").as_bool()) << history;
+    EXPECT_EQ(history.at("missing_changes"), before) << history;
+    ASSERT_TRUE(history.contains("lost_ms")) << history;
+    EXPECT_GE(history.at("since_ms").as_int64(), history.at("lost_ms").as_int64() - 10'000);
+    // New records do not hide the loss, neither here nor from a node that starts now.
+    ASSERT_EQ(AskAdmin(two, "/v1/lift", EdgeAlice()).status, 200);
+    Service three(EdgeYaml(redis.port()));
+    AwaitReady(three);
+    for (Service* const node : {&one, &two, &three}) {
+      EXPECT_GE(EntriesOf(*node), 1U);
+      const auto later = HistoryOf(*node);
+      EXPECT_FALSE(later.at("complete").as_bool()) << later;
+      EXPECT_EQ(later.at("missing_changes"), before) << later;
+      EXPECT_EQ(later.at("lost_ms"), history.at("lost_ms")) << later;
+    }
+  }
+}
+
+TEST(AuditHistoryTest, SaysHowManyRecordsWereDroppedOrDeleted) {
+  RedisServer redis;
+  Service service(EdgeYaml(redis.port()));
+  AwaitReady(service);
+  const std::size_t before = EntriesOf(service);
+  for (std::size_t i = before; i < FleetRegister::kRecords + 3; ++i) {
+    ASSERT_EQ(AskAdmin(service, "/v1/reset", EdgeAlice()).status, 200);
+  }
+  EXPECT_EQ(EntriesOf(service), FleetRegister::kRecords);
+  const auto trimmed = HistoryOf(service);
+  EXPECT_FALSE(trimmed.at("complete").as_bool()) << trimmed;
+  EXPECT_EQ(trimmed.at("missing_changes"), 3) << trimmed;
+  EXPECT_FALSE(trimmed.contains("lost_ms")) << trimmed;
+  // As an eviction would.
+  redis.Text({"DEL", "tg:audit:{fleet}"});
+  EXPECT_EQ(HistoryOf(service).at("missing_changes"), FleetRegister::kRecords + 3);
+}
+
+TEST(AuditHistoryTest, BeginsWithTheOldestRecordOfAnOlderVersion) {
+  RedisServer redis;
+  redis.Text({"LPUSH", "tg:audit:{fleet}",
+              R"(1700000000000 1 {"node":"n","by":"a","from":"f","action":"ban","rule":"r",)"
+              R"("key":"k","detail":""})"});
+  Service service(EdgeYaml(redis.port()));
+  const auto history = HistoryOf(service);
+  EXPECT_EQ(EntriesOf(service), 1U);
+  EXPECT_EQ(history.at("since_ms"), 1'700'000'000'000) << history;
+  EXPECT_TRUE(history.at("complete").as_bool()) << history;
 }
 
 /// Before the fleet's key is known, the identity of a secret is nobody's.

@@ -283,7 +283,10 @@ TEST(Admin, RefusesWhatMakesNoSenseAndChangesNothing) {
   EXPECT_EQ(ReadAdmin(service, "/v1/ban").status, 405);
   EXPECT_THAT(ReadAdmin(service, "/v1/statu").body, HasSubstr("/v1/status"));
   EXPECT_EQ(ReadAdmin(service, "/v1/overrides").body, "{\"overrides\":[]}\n");
-  EXPECT_EQ(ReadAdmin(service, "/v1/audit").body, "{\"entries\":[]}\n");
+  const auto audit = ReadAdmin(service, "/v1/audit").Json();
+  EXPECT_TRUE(audit.at("entries").as_array().empty());
+  EXPECT_EQ(audit.at("history").at("kept_in"), "memory");
+  EXPECT_TRUE(audit.at("history").at("complete").as_bool());
 }
 
 TEST(Admin, ThoseThatHaveEndedAreNotCounted) {

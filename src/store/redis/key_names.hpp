@@ -49,6 +49,7 @@ class KeyNames {
   [[nodiscard]] std::string Overrides() const { return prefix_ + "overrides:{fleet}"; }
   [[nodiscard]] std::string Audit() const { return prefix_ + "audit:{fleet}"; }
   [[nodiscard]] std::string AuthFailures() const { return prefix_ + "auth-failures:{fleet}"; }
+  [[nodiscard]] std::string AuditHistory() const { return prefix_ + "audit-history:{fleet}"; }
   [[nodiscard]] std::string Secret() const { return prefix_ + "hmac-key:{fleet}"; }
 
  private:

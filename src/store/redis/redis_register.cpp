@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/redis_register.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_map>
 #include <utility>
@@ -68,18 +69,19 @@ std::string NewTail() {
 RedisRegister::RedisRegister(net::Reactor& reactor, Client& client, Listener listener)
     : net::Timer(reactor.timers()), client_(client), listener_(std::move(listener)) {}
 
-std::string RedisRegister::Command(const std::vector<std::string>& words,
-                                   const std::string& records) const {
-  std::string command = "*" + std::to_string(words.size() + 5) + "\r\n";
+std::string RedisRegister::Command(const std::vector<std::string>& words) const {
+  std::string command = "*" + std::to_string(words.size() + 7) + "\r\n";
   const auto add = [&](std::string_view word) {
     command.append("$").append(std::to_string(word.size())).append("\r\n");
     command.append(word).append("\r\n");
   };
   add("EVAL");
   add(RegisterScript());
-  add("2");
+  add("4");
   add(client_.names().Overrides());
-  add(records);
+  add(client_.names().Audit());
+  add(client_.names().AuthFailures());
+  add(client_.names().AuditHistory());
   for (const std::string& word : words) add(word);
   return command;
 }
@@ -105,7 +107,8 @@ void RedisRegister::Poll() {
   polling_ = true;
   // A version that nobody has: the first time all of it is read, also if there is none.
   client_.Run(KeyNames::FleetSlot(),
-              Command({"poll", version_.value_or("-"), std::to_string(kMost)}),
+              Command({"poll", version_.value_or("-"), std::to_string(kMost),
+                       std::to_string(seen_.changes), std::to_string(seen_.failures)}),
               [this](const Reply* reply) { OnPolled(reply); });
 }
 
@@ -114,6 +117,7 @@ void RedisRegister::OnPolled(const Reply* reply) {
   auto polled = reply == nullptr ? std::nullopt : ReadPoll(*reply);
   if (polled) {
     true_at_ = net::Timer::Clock::now();
+    See(polled->written);
     problem_.clear();
     // A flush, or a failover that lost the last writes, has taken what was said.
     const bool lost = NumberOf(version_.value_or("")) > NumberOf(polled->version);
@@ -160,18 +164,23 @@ void RedisRegister::TellMakers() {
 }
 
 std::optional<RedisRegister::Polled> RedisRegister::ReadPoll(const Reply& reply) {
-  if (!reply.is(Reply::Type::kArray) || reply.elements.size() < 2 ||
+  constexpr std::size_t kHead = 6;  // Time, version, and four numbers of the history.
+  if (!reply.is(Reply::Type::kArray) || reply.elements.size() < kHead ||
       reply.elements.size() % 2 != 0) {
     return std::nullopt;
   }
   const auto now = NumberIn(reply.elements[0]);
-  if (!now || !reply.elements[1].is(Reply::Type::kText)) return std::nullopt;
-  Polled polled{std::string(reply.elements[1].text), std::nullopt};
-  // Without a version there is no table, and the script says so with these two alone as well.
-  if (reply.elements.size() == 2 && !polled.version.empty()) return polled;
+  const auto changes = NumberIn(reply.elements[4]);
+  const auto failures = NumberIn(reply.elements[5]);
+  if (!now || !changes || !failures || !reply.elements[1].is(Reply::Type::kText)) {
+    return std::nullopt;
+  }
+  Polled polled{std::string(reply.elements[1].text), {*changes, *failures}, std::nullopt};
+  // Without a version there is no table, and the reply ends here as well.
+  if (reply.elements.size() == kHead && !polled.version.empty()) return polled;
   Table& table = polled.table.emplace();
   table.now_ms = *now;
-  for (std::size_t i = 2; i + 1 < reply.elements.size(); i += 2) {
+  for (std::size_t i = kHead; i + 1 < reply.elements.size(); i += 2) {
     const Reply& field = reply.elements[i];
     std::string_view value = reply.elements[i + 1].text;
     if (field.text == "v") continue;
@@ -246,24 +255,31 @@ std::string RedisRegister::KnownNumber() const {
 }
 
 void RedisRegister::Note(const std::string& record, bool applied, Done<Change> done) {
-  AddRecord(client_.names().Audit(), kRecords, record, applied, std::move(done));
+  AddRecord("note", kRecords, record, applied, std::move(done));
 }
 
 void RedisRegister::NoteFailure(const std::string& record, Done<Change> done) {
-  AddRecord(client_.names().AuthFailures(), kFailureRecords, record, false, std::move(done));
+  AddRecord("note_failure", kFailureRecords, record, false, std::move(done));
 }
 
-void RedisRegister::AddRecord(const std::string& list, std::size_t most, const std::string& record,
+void RedisRegister::AddRecord(const std::string& note, std::size_t most, const std::string& record,
                               bool applied, Done<Change> done) {
   if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(NotSent()));
   client_.Run(KeyNames::FleetSlot(),
-              Command({"note", applied ? "1" : "0", record, std::to_string(most)}, list),
-              [applied, done = std::move(done)](const Reply* reply) {
+              Command({note, applied ? "1" : "0", record, std::to_string(most)}),
+              [this, applied, failure = note == "note_failure",
+               done = std::move(done)](const Reply* reply) {
                 if (reply == nullptr || !reply->is(Reply::Type::kInteger)) {
                   return done(std::unexpected(ReplyError(reply)));
                 }
+                See(failure ? Written{0, reply->integer} : Written{reply->integer, 0});
                 done(Change{applied, std::nullopt});
               });
+}
+
+void RedisRegister::See(Written written) noexcept {
+  seen_.changes = std::max(seen_.changes, written.changes);
+  seen_.failures = std::max(seen_.failures, written.failures);
 }
 
 // --- What was done -------------------------------------------------------------
@@ -275,33 +291,46 @@ std::optional<FleetRegister::Record> RedisRegister::ReadRecord(std::string_view 
   return Record{*time, *applied != 0, std::string(text)};
 }
 
-void RedisRegister::Records(std::size_t most, Done<std::vector<Record>> done) {
-  ReadList(client_.names().Audit(), most,
-           [this, most, done = std::move(done)](const Result<std::vector<Record>>& changes) {
-             if (!changes) return done(changes);
-             ReadList(
-                 client_.names().AuthFailures(), most,
-                 [most, done, changes = *changes](const Result<std::vector<Record>>& failures) {
-                   done(Merge(changes, failures, most));
-                 });
-           });
+std::optional<FleetRegister::Audit> RedisRegister::ReadAudit(const Reply& reply, std::size_t most) {
+  if (!reply.is(Reply::Type::kArray) || reply.elements.size() != 6) return std::nullopt;
+  const auto since = NumberIn(reply.elements[0]);
+  const auto lost = NumberIn(reply.elements[1]);
+  if (!since || !lost) return std::nullopt;
+  Audit audit;
+  audit.history.since_ms = *since;
+  if (*lost > 0) audit.history.lost_ms = *lost;
+  std::vector<Record> lists[2];
+  std::uint64_t missing[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto written = NumberIn(reply.elements[2 + i]);
+    const Reply& list = reply.elements[4 + i];
+    if (!written || !list.is(Reply::Type::kArray)) return std::nullopt;
+    for (const Reply& element : list.elements) {
+      if (auto record = ReadRecord(element.text)) lists[i].push_back(*std::move(record));
+    }
+    const auto kept = static_cast<std::int64_t>(list.elements.size());
+    missing[i] = static_cast<std::uint64_t>(std::max<std::int64_t>(*written - kept, 0));
+  }
+  audit.history.missing_changes = missing[0];
+  audit.history.missing_failures = missing[1];
+  audit.records = Merge(std::move(lists[0]), lists[1], most);
+  return audit;
 }
 
-void RedisRegister::ReadList(const std::string& list, std::size_t most,
-                             Done<std::vector<Record>> done) {
+void RedisRegister::Records(std::size_t most, Done<Audit> done) {
   if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(NotSent()));
-  std::string command;
-  AppendCommand(command, {"LRANGE", list, "0", std::to_string(most == 0 ? 0 : most - 1)});
-  client_.Run(KeyNames::FleetSlot(), command, [done = std::move(done)](const Reply* reply) {
-    if (reply == nullptr || !reply->is(Reply::Type::kArray)) {
-      return done(std::unexpected(ReplyError(reply)));
-    }
-    std::vector<Record> records;
-    for (const Reply& element : reply->elements) {
-      if (auto record = ReadRecord(element.text)) records.push_back(*std::move(record));
-    }
-    done(std::move(records));
-  });
+  // Both lists at once: their lengths must fit the numbers of records written.
+  client_.Run(KeyNames::FleetSlot(),
+              Command({"records", std::to_string(seen_.changes), std::to_string(seen_.failures)}),
+              [this, most, done = std::move(done)](const Reply* reply) {
+                auto audit = reply == nullptr ? std::nullopt : ReadAudit(*reply, most);
+                if (!audit) return done(std::unexpected(ReplyError(reply)));
+                const auto written = [&](std::size_t place) {
+                  return *NumberIn(reply->elements[place]);
+                };
+                See({written(2), written(3)});
+                done(*std::move(audit));
+              });
 }
 
 }  // namespace tidegate::redis

@@ -45,19 +45,27 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   void Remove(const std::string& field, const std::string& record, Done<Change> done) override;
   void Note(const std::string& record, bool applied, Done<Change> done) override;
   void NoteFailure(const std::string& record, Done<Change> done) override;
-  void Records(std::size_t most, Done<std::vector<Record>> done) override;
+  void Records(std::size_t most, Done<Audit> done) override;
   [[nodiscard]] bool local() const noexcept override { return false; }
   [[nodiscard]] std::optional<std::chrono::milliseconds> age() const override;
 
+  /// The numbers of records that were ever written, as Redis counts them.
+  struct Written {
+    std::int64_t changes = 0;
+    std::int64_t failures = 0;
+  };
   /// What Redis's reply to a poll says; nothing: something else. No I/O.
   struct Polled {
     std::string version;
+    Written written;
     std::optional<Table> table;  ///< Where it is another version than the one that was known.
   };
   [[nodiscard]] static std::optional<Polled> ReadPoll(const Reply& reply);
   /// Returns what must change in `before` to get `after`. No I/O.
   [[nodiscard]] static Delta Difference(const Table& before, const Table& after);
   [[nodiscard]] static std::optional<Record> ReadRecord(std::string_view text);
+  /// Returns what Redis's reply to `records` says; nothing if it is malformed. No I/O.
+  [[nodiscard]] static std::optional<Audit> ReadAudit(const Reply& reply, std::size_t most);
 
  private:
   void OnTimer(net::Timer::Clock::time_point) override { Poll(); }
@@ -70,17 +78,13 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   void Restore();
   [[nodiscard]] std::string KnownNumber() const;
   void Ask(const std::vector<std::string>& words, Done<Change> done);
-  /// Returns the register's script as a command. `records` is the list that it adds records to.
-  [[nodiscard]] std::string Command(const std::vector<std::string>& words,
-                                    const std::string& records) const;
-  [[nodiscard]] std::string Command(const std::vector<std::string>& words) const {
-    return Command(words, client_.names().Audit());
-  }
-  /// Adds a record to a list, which keeps the last `most`.
-  void AddRecord(const std::string& list, std::size_t most, const std::string& record, bool applied,
+  /// Returns the register's script as a command.
+  [[nodiscard]] std::string Command(const std::vector<std::string>& words) const;
+  /// Adds a record: `note` or `note_failure`, and the most that are kept.
+  void AddRecord(const std::string& note, std::size_t most, const std::string& record, bool applied,
                  Done<Change> done);
-  /// Reads the first `most` records of a list.
-  void ReadList(const std::string& list, std::size_t most, Done<std::vector<Record>> done);
+  /// Remembers how many records there were, to notice that Redis has lost some.
+  void See(Written written) noexcept;
 
   Client& client_;
   const Listener listener_;
@@ -91,6 +95,7 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   std::vector<std::function<void()>> after_poll_;  ///< Changes whose makers wait to see them.
   bool again_ = false;                             ///< It has changed while it was being read.
   std::optional<net::Timer::Clock::time_point> true_at_;
+  Written seen_;  ///< The highest numbers that Redis has reported.
 };
 
 }  // namespace tidegate::redis

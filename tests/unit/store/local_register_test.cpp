@@ -102,10 +102,10 @@ TEST_F(LocalRegisterTest, FailuresDoNotDisplaceChanges) {
     register_.NoteFailure("failure " + std::to_string(i), [](auto) {});
   }
   std::vector<FleetRegister::Record> records;
-  register_.Records(FleetRegister::kRecords, [&](auto all) { records = *all; });
+  register_.Records(FleetRegister::kRecords, [&](auto all) { records = all->records; });
   EXPECT_EQ(records.size(), FleetRegister::kFailureRecords + 1);
   EXPECT_EQ(std::ranges::count(records, "a change", &FleetRegister::Record::text), 1);
-  register_.Records(3, [&](auto all) { records = *all; });
+  register_.Records(3, [&](auto all) { records = all->records; });
   EXPECT_EQ(records.size(), 3u);
 }
 
@@ -114,9 +114,8 @@ TEST(FleetRegisterTest, MergesRecordsByTime) {
   const auto merged =
       FleetRegister::Merge({Record{5, true, "e"}, Record{1, true, "a"}},
                            std::vector{Record{4, false, "d"}, Record{2, false, "b"}}, 3);
-  ASSERT_TRUE(merged);
   std::string order;
-  for (const Record& record : *merged) order += record.text;
+  for (const Record& record : merged) order += record.text;
   EXPECT_EQ(order, "edb");
 }
 
@@ -125,12 +124,34 @@ TEST_F(LocalRegisterTest, KeepsTheLatestRecords) {
     register_.Note(std::to_string(i), i % 2 == 0, [](auto) {});
   }
   std::vector<FleetRegister::Record> records;
-  register_.Records(5000, [&](auto all) { records = *all; });
+  register_.Records(5000, [&](auto all) { records = all->records; });
   ASSERT_EQ(records.size(), FleetRegister::kRecords);
   EXPECT_EQ(records.front().text, std::to_string(FleetRegister::kRecords + 4));
   EXPECT_TRUE(records.front().applied);
-  register_.Records(2, [&](auto all) { records = *all; });
+  register_.Records(2, [&](auto all) { records = all->records; });
   EXPECT_EQ(records.size(), 2u);
+}
+
+TEST_F(LocalRegisterTest, KnowsHowManyRecordsAreMissing) {
+  FleetRegister::History history;
+  const auto read = [&] { register_.Records(1, [&](auto all) { history = all->history; }); };
+  const auto start = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());
+  clock_.Advance(5s);
+  register_.Note("a change", true, [](auto) {});
+  read();
+  EXPECT_TRUE(history.complete());
+  EXPECT_EQ(history.since_ms, start.time_since_epoch().count()) << "the start of the process";
+  for (std::size_t i = 0; i < FleetRegister::kRecords + 2; ++i) {
+    register_.Note("another", true, [](auto) {});
+  }
+  for (std::size_t i = 0; i < FleetRegister::kFailureRecords + 7; ++i) {
+    register_.NoteFailure("failure", [](auto) {});
+  }
+  read();
+  EXPECT_FALSE(history.complete());
+  EXPECT_EQ(history.missing_changes, 3u);
+  EXPECT_EQ(history.missing_failures, 7u);
+  EXPECT_EQ(history.lost_ms, std::nullopt);
 }
 
 }  // namespace

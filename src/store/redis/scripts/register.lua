@@ -3,15 +3,20 @@
 --
 -- KEYS[1]  hash: `v` names the version, `<milliseconds>.<what nobody else has>`, and a later one has the larger number; every other field is `<since> <expires> <value>`, both in
 --          milliseconds, an end of 0 is none
--- KEYS[2]  list of records, the latest first: `<time> <applied> <text>`
--- ARGV[1]  `poll`: ARGV[2] the version that is known, [3] the most fields. Returns the time, the version, and where that is another one
---                  all fields with their values, one after the other.
+-- KEYS[2]  list of records of changes, the latest first: `<time> <applied> <text>`
+-- KEYS[3]  list of records of failed authentications, likewise
+-- KEYS[4]  hash: the history of both lists. `changes` and `failures` are the numbers of records that were ever written, `since` the time of the first one that can be there, `lost` the
+--          time at which a node last found that Redis had lost records
+-- ARGV[1]  `poll`: ARGV[2] the version that is known, [3] the most fields, [4] and [5] the highest `changes` and `failures` that the caller has seen. Returns the time, the version,
+--                  `since`, `lost` or 0, `changes`, `failures`, and if the version differs all fields with their values, one after the other.
+--          `records`: ARGV[2] and [3] as [4] and [5] of `poll`. Returns `since`, `lost` or 0, `changes`, `failures`, and both lists.
 --          `put`: ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] what nobody else has, [6] the record, [7] the channel, [8] the
 --                 most fields, [9] the most records, [10] the number of the version that is known. Returns 1 or -1 (full), and the end.
 --          `remove`: as `put`, without value and end. Returns 1 or 0.
 --          `restore`: ARGV[2] the version that is known, then fields and their whole values. Where there is none, or an earlier one, all of
 --                     it is put back under that version, so that whoever knows it has nothing to read. Returns 1, or 0: it is not needed.
---          `note`: ARGV[2] 1 or 0: applied, [3] the record, [4] the most records.
+--          `note`: ARGV[2] 1 or 0: applied, [3] the record, [4] the most records. Returns `changes`.
+--          `note_failure`: as `note`, for a failed authentication. Returns `failures`.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local op = ARGV[1]
@@ -24,10 +29,47 @@ local function number_of(version)
   return tonumber(string.match(version or '', '^(%d+)%.')) or 0
 end
 
-local function record(applied, text, most)
-  redis.call('LPUSH', KEYS[2], whole(now) .. ' ' .. applied .. ' ' .. text)
-  redis.call('LTRIM', KEYS[2], '0', whole(most - 1))
-  redis.call('PEXPIRE', KEYS[2], '31536000000')
+local function record(list, field, applied, text, most)
+  local length = redis.call('LPUSH', list, whole(now) .. ' ' .. applied .. ' ' .. text)
+  redis.call('LTRIM', list, '0', whole(most - 1))
+  redis.call('PEXPIRE', list, '31536000000')
+  -- Nodes of an older version do not count.
+  local count = math.max((tonumber(redis.call('HGET', KEYS[4], field)) or 0) + 1, length)
+  redis.call('HSET', KEYS[4], field, whole(count))
+  redis.call('PEXPIRE', KEYS[4], '315360000000')
+  return count
+end
+
+-- Returns the history. A caller that has seen more records than Redis counts has seen some that Redis lost.
+local function history(seen_changes, seen_failures)
+  local held = redis.call('HMGET', KEYS[4], 'since', 'lost', 'changes', 'failures')
+  local since, lost = tonumber(held[1]), tonumber(held[2]) or 0
+  local changes, failures = tonumber(held[3]) or 0, tonumber(held[4]) or 0
+  local write = false
+  if not since then
+    -- A new fleet, or one of an older version, or all was lost; then the records that are here were written after that.
+    since = now
+    for i, list in ipairs({KEYS[2], KEYS[3]}) do
+      local kept = redis.call('LRANGE', list, '0', '-1')
+      since = math.min(since, tonumber(string.match(kept[#kept] or '', '^(%d+) ')) or now)
+      if i == 1 then changes = math.max(changes, #kept) else failures = math.max(failures, #kept) end
+    end
+    if seen_changes + seen_failures > 0 then
+      lost = now
+      changes, failures = changes + seen_changes, failures + seen_failures
+    end
+    write = true
+  elseif seen_changes > changes or seen_failures > failures then
+    lost = now
+    changes, failures = math.max(changes, seen_changes), math.max(failures, seen_failures)
+    write = true
+  end
+  if write then
+    -- A Redis that refuses to write must still answer a poll.
+    redis.pcall('HSET', KEYS[4], 'since', whole(since), 'lost', whole(lost), 'changes', whole(changes), 'failures', whole(failures))
+    redis.pcall('PEXPIRE', KEYS[4], '315360000000')
+  end
+  return whole(since), whole(lost), whole(changes), whole(failures)
 end
 
 -- What has ended, and what is nothing of ours, goes; how many are left?
@@ -49,20 +91,27 @@ end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end
-kind = redis.call('TYPE', KEYS[2]).ok
-if kind ~= 'list' and kind ~= 'none' then redis.call('DEL', KEYS[2]) end
+for i = 2, 3 do
+  kind = redis.call('TYPE', KEYS[i]).ok
+  if kind ~= 'list' and kind ~= 'none' then redis.call('DEL', KEYS[i]) end
+end
+kind = redis.call('TYPE', KEYS[4]).ok
+if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[4]) end
 
 if op == 'poll' then
   local version = redis.call('HGET', KEYS[1], 'v') or ''
-  if version == ARGV[2] then return {whole(now), version} end
+  local reply = {whole(now), version, history(tonumber(ARGV[4]), tonumber(ARGV[5]))}
+  if version == ARGV[2] then return reply end
   -- Somebody else wrote into it: rather none than all of that.
   if redis.call('HLEN', KEYS[1]) > 2 * tonumber(ARGV[3]) then
     return redis.error_reply('TIDEGATE there are too many fields in ' .. KEYS[1])
   end
-  local reply = redis.call('HGETALL', KEYS[1])
-  table.insert(reply, 1, version)
-  table.insert(reply, 1, whole(now))
+  for _, word in ipairs(redis.call('HGETALL', KEYS[1])) do reply[#reply + 1] = word end
   return reply
+end
+if op == 'records' then
+  local since, lost, changes, failures = history(tonumber(ARGV[2]), tonumber(ARGV[3]))
+  return {since, lost, changes, failures, redis.call('LRANGE', KEYS[2], '0', '-1'), redis.call('LRANGE', KEYS[3], '0', '-1')}
 end
 if op == 'restore' then
   if number_of(redis.call('HGET', KEYS[1], 'v')) >= number_of(ARGV[2]) then return 0 end
@@ -72,10 +121,8 @@ if op == 'restore' then
   redis.call('PEXPIRE', KEYS[1], '315360000000')
   return 1
 end
-if op == 'note' then
-  record(ARGV[2], ARGV[3], tonumber(ARGV[4]))
-  return 1
-end
+if op == 'note' then return record(KEYS[2], 'changes', ARGV[2], ARGV[3], tonumber(ARGV[4])) end
+if op == 'note_failure' then return record(KEYS[3], 'failures', ARGV[2], ARGV[3], tonumber(ARGV[4])) end
 
 local field, ttl = ARGV[2], tonumber(ARGV[4])
 local left = tidy()
@@ -92,7 +139,7 @@ end
 local before = math.max(number_of(redis.call('HGET', KEYS[1], 'v')), tonumber(ARGV[10]))
 redis.call('HSET', KEYS[1], 'v', whole(math.max(now, before + 1)) .. '.' .. ARGV[5])
 redis.call('PEXPIRE', KEYS[1], '315360000000')
-record(applied, ARGV[6], tonumber(ARGV[9]))
+record(KEYS[2], 'changes', applied, ARGV[6], tonumber(ARGV[9]))
 -- Who may not publish is found out by those who ask.
 redis.pcall('PUBLISH', ARGV[7], KEYS[1])
 return {applied, whole(ends)}
