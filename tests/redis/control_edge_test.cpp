@@ -412,7 +412,8 @@ TEST(AuditHistoryTest, SaysThatRecordsAreMissingAfterRedisLostThem) {
     ASSERT_TRUE(history.contains("lost_ms")) << history;
     EXPECT_GE(history.at("since_ms").as_int64(), history.at("lost_ms").as_int64() - 10'000);
     // New records do not hide the loss, neither here nor from a node that starts now.
-    ASSERT_EQ(AskAdmin(two, "/v1/lift", EdgeAlice()).status, 200);
+    // A restarted Redis has to be connected again.
+    ASSERT_TRUE(Soon([&] { return AskAdmin(two, "/v1/lift", EdgeAlice()).status == 200; }));
     Service three(EdgeYaml(redis.port()));
     AwaitReady(three);
     for (Service* const node : {&one, &two, &three}) {
