@@ -134,11 +134,12 @@ class Page {
     line.Put("  denied ")
         .Put(Rate(denied) + "/s (" + Share(denied, all) + ")",
              denied > 0 ? Ink::kBad : Ink::kPlain);
-    if (view_.requests) line.Put("  " + decisions);
     for (const View::Named& outcome : view_.outcomes) {
       line.Put("  " + outcome.name + " " + Rate(outcome.rate) + "/s");
     }
     PutLatency(line, view_.latency);
+    // Last: on a narrow terminal the latency matters more.
+    if (view_.requests) line.Put("  " + decisions);
     Add(line);
   }
 

@@ -179,6 +179,7 @@ TEST_F(CommandsTest, Status) {
                                 "            connected 2 of 2, breaker closed, waiting 0\n"));
   EXPECT_THAT(Out(),
               HasSubstr("\n            1,000 batches, 9,000 calls, 4,000 entries, 17 denials"));
+  EXPECT_THAT(Out(), HasSubstr("requests    allowed 40, denied 10\n"));
   EXPECT_THAT(Out(), HasSubstr("decisions   allowed 80, denied 20\n"));
   EXPECT_THAT(Out(), HasSubstr("decided by  store 85, cache 15\n"));
   EXPECT_THAT(Out(), HasSubstr("latency     p50 2.0 us, p99 > 2.0 us of 100\n"));

@@ -47,8 +47,9 @@ std::string Status(int polls) {
          R"(]]}},"memory":{"tracked":12,"overflowed":0,"reclaimed":0,"repaired":0,"list_bytes":0},)"
          R"("fleet":{"nodes":3,"key_mismatches":0},)"
          R"("config":{"rules":2,"applied_ms":1700000000000,"reloads":0,"refused":0},)"
-         R"("overrides":{"count":2,"age_ms":120},"decisions":{"allowed":)" +
-         times(80) + R"(,"denied":)" + times(20) +
+         R"("overrides":{"count":2,"age_ms":120},"requests":{"allowed":)" +
+         times(40) + R"(,"denied":)" + times(10) + R"(},"decisions":{"allowed":)" + times(80) +
+         R"(,"denied":)" + times(20) +
          R"(,"shadow_allowed":0,"shadow_denied":0,"banned":0,"exempted":0},"decided_by":{"store":)" +
          times(85) + R"(,"cache":)" + times(15) +
          R"(,"local":0,"open":0,"closed":0,"operator":0},"failures":{"timeout":0,"breaker_open":0},)"

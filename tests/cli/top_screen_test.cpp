@@ -50,7 +50,7 @@ TEST_F(TopScreenTest, ShowsSwitchesAndRestores) {
   FakeAdmin fake;
   StartTop(fake.address(), " --every 50ms");
   EXPECT_TRUE(terminal_.Shows("HOT KEYS by requests")) << terminal_.Screen();
-  EXPECT_TRUE(terminal_.Shows("decisions/s  denied")) << terminal_.Screen();
+  EXPECT_TRUE(terminal_.Shows("requests/s  denied")) << terminal_.Screen();
   EXPECT_TRUE(terminal_.Shows("redis single  connected 2 of 2  breaker closed  waiting 0"));
   EXPECT_TRUE(terminal_.Shows("q quit  p pause"));
   EXPECT_EQ(terminal_.Variable("cursor_flag"), "0");

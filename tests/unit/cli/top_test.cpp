@@ -138,8 +138,8 @@ TEST(TopRender, ShowsAllOfIt) {
                                "2024-01-31 09:05:19Z\n"));
   EXPECT_THAT(text, HasSubstr("redis single  connected 1 of 2  breaker open  waiting 1,234  "
                               "p50 64 us  p99 512 us\n"));
-  EXPECT_THAT(text, HasSubstr("rates   40 requests/s  denied 10/s (25.0%)  100 decisions/s  "
-                              "banned 5.0/s  p50 2.0 us  p99 2.0 us"));
+  EXPECT_THAT(text, HasSubstr("rates   40 requests/s  denied 10/s (25.0%)  banned 5.0/s  "
+                              "p50 2.0 us  p99 2.0 us  100 decisions/s"));
   EXPECT_THAT(
       text,
       HasSubstr("decided by   store 80/s  cache 15/s  open 0/s  operator 5.0/s  timeout 1.0/s"));
