@@ -101,9 +101,14 @@ class Explanation final : public AdminCall {
 };
 
 void Explanation::SetEntry(std::span<const MatchSpec> specs, const RequestView& view) {
-  const std::size_t entry = FirstFit(specs, view).value();
-  out_["entry"] = entry;
-  out_["entry_match"] = MatchJson(specs[entry]);
+  const auto entry = FirstFit(specs, view);
+  if (!entry) {
+    // No entry of `exempt` matches, so the request is exempt as a preflight request.
+    out_["preflight"] = true;
+    return;
+  }
+  out_["entry"] = *entry;
+  out_["entry_match"] = MatchJson(specs[*entry]);
 }
 
 std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
@@ -123,7 +128,7 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   } else if (*seen == Access::kExempt && all_.exempted.empty()) {
     SetEntry(rules.exempt(), view);
   }
-  if (out_.contains("entry")) return std::nullopt;  // The rules are not evaluated.
+  if (out_.contains("entry") || out_.contains("preflight")) return std::nullopt;
   considered_ = rules.rules().size();
   for (const Rule& rule : rules.rules()) {
     std::string why = WhyNot(rules.matches()[rule.number], view);

@@ -81,6 +81,7 @@ std::string Decider(const Members& answer) {
   // As the messages of the configuration name it.
   std::string entry = answer.Has("entry") ? "[" + answer.Text("entry") + "]" : "";
   if (answer.Has("entry_match")) entry += " (" + MatchText(answer.Of("entry_match")) + ")";
+  if (answer.Yes("preflight")) return "exempt_preflights lets it pass uncounted";
   if (outcome == "exempt") return "exempt" + entry + " lets it pass uncounted";
   if (outcome == "deny") return "deny" + entry + " refuses it";
   if (outcome == "banned") return "an operator banned it";

@@ -120,6 +120,9 @@ TEST_F(ExplainTest, NamesTheEntryAsTheConfigurationDoes) {
             "would be denied (403): deny[0] refuses it\n");
   EXPECT_EQ(Explained(R"({"allowed":true,"status":200,"outcome":"exempt","entry":2,"rules":[]})"),
             "would be allowed (200): exempt[2] lets it pass uncounted\n");
+  EXPECT_EQ(
+      Explained(R"({"allowed":true,"status":200,"outcome":"exempt","preflight":true,"rules":[]})"),
+      "would be allowed (200): exempt_preflights lets it pass uncounted\n");
 }
 
 TEST_F(ExplainTest, ShowsTheConditionsOfTheEntry) {

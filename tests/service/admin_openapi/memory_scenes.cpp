@@ -18,6 +18,7 @@ using service::Service;
 constexpr std::string_view kMemoryYaml = R"(
 deny: [ { header: { user-agent: "Bad*" } } ]
 exempt: [ { client_ip: [192.0.2.9] } ]
+exempt_preflights: true
 rules:
   - id: bucket
     match: { host: api.example.com, path: /v1/**, method: [GET, POST], header: { x-a: "b*" }, client_ip: [192.0.2.0/24] }
@@ -138,6 +139,9 @@ void EveryOutcome(Witness& witness) {
   constexpr std::string_view kGcra = R"({"path":"/gcra","client_ip":"192.0.2.1"})";
   EXPECT_EQ(outcome(R"({"headers":{"user-agent":"BadBot"}})"), "deny");
   EXPECT_EQ(outcome(R"({"client_ip":"192.0.2.9"})"), "exempt");
+  EXPECT_EQ(outcome(R"({"method":"OPTIONS","path":"/gcra","client_ip":"192.0.2.1",
+                        "headers":{"origin":"https://a","access-control-request-method":"PUT"}})"),
+            "exempt");
   EXPECT_EQ(outcome(R"({"path":"/nowhere"})"), "uncounted");
   EXPECT_EQ(outcome(R"({"host":"api.example.com","path":"/v1/x?y=z","client_ip":"192.0.2.1",
                         "headers":{"x-a":"bc","x-api-key":"secret","x-cost":"2"}})"),
