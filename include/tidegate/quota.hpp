@@ -26,11 +26,18 @@ inline constexpr int kAlgorithms = 6;
 [[nodiscard]] std::string_view Name(Algorithm algorithm) noexcept;
 [[nodiscard]] std::optional<Algorithm> ParseAlgorithm(std::string_view name) noexcept;
 
+/// Who sets the parameters of a Quota.
+enum class QuotaOrigin : std::uint8_t {
+  kRule,    ///< A rule: all requests bring the same parameters, until a reload changes them.
+  kCaller,  ///< The caller: each request may bring others, as CL.THROTTLE does for one key.
+};
+
 /// A Quota as a person writes it; Quota::Make checks it.
 struct QuotaSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  std::int64_t limit = 0;                   ///< Units per period; leases for `concurrency`.
-  Micros period = std::chrono::seconds{1};  ///< 1 us to 366 days; a lease's time.
+  std::int64_t limit = 0;  ///< Units per period; leases for `concurrency`.
+  /// 1 us to 366 days; a lease's time. Buckets of a caller: up to 2^51 us (71 years).
+  Micros period = std::chrono::seconds{1};
   std::int64_t burst = 0;  ///< Capacity of a bucket; 0: `limit`. Not for other algorithms.
   /// The largest `limit` of the two algorithms whose memory grows with it,
   /// `sliding_log` and `concurrency`.
@@ -38,6 +45,9 @@ struct QuotaSpec {
   /// How many units a debit may take the quota below empty: 0 for none. Default: kDebtPerCapacity
   /// times the capacity. Not for `concurrency`, which has no debits.
   std::optional<std::int64_t> max_debt = std::nullopt;
+  /// `gcra` keeps a state that a slower quota has written as it is if a caller sets the parameters.
+  /// If a rule does, it takes a state far ahead for the work of a wrong clock, and repairs it.
+  QuotaOrigin origin = QuotaOrigin::kRule;
 };
 
 /// The default of `max_debt` is this many times the capacity: at a constant rate, a key that owes
@@ -82,12 +92,15 @@ class Quota {
   /// `saturation` allows, and 0 for `concurrency`.
   [[nodiscard]] std::int64_t max_debt() const noexcept { return max_debt_; }
 
+  [[nodiscard]] QuotaOrigin origin() const noexcept { return origin_; }
+
   friend bool operator==(const Quota&, const Quota&) = default;
 
  private:
   Quota() = default;
 
   Algorithm algorithm_ = Algorithm::kTokenBucket;
+  QuotaOrigin origin_ = QuotaOrigin::kRule;
   std::int64_t limit_ = 0;
   Micros period_{};
   std::int64_t capacity_ = 0;

@@ -24,24 +24,25 @@ Debt Read(const State& state, const Quota& quota, Time now) noexcept {
   const std::int64_t per_tick = quota.grains_per_tick();
   const Int128 grains = static_cast<Int128>((state.tat - now).count()) * per_tick +
                         std::min(state.rest, per_tick - 1);
-  const std::int64_t most =
-      FullBurst(quota) + std::min(state.owed, quota.saturation() * quota.grains_per_unit());
+  const bool by_rule = quota.origin() == QuotaOrigin::kRule;
+  std::int64_t most = FullBurst(quota);
+  if (by_rule) most += std::min(state.owed, quota.saturation() * quota.grains_per_unit());
   if (grains <= most) return {static_cast<std::int64_t>(grains), now};
-  // Nobody can owe more than `most`: the clock stands behind the one that wrote
-  // tat. By no more than one recovery: hold until it has caught up.
-  const Int128 ahead = grains - most;
-  if (ahead > static_cast<Int128>(quota.recovery().count()) * per_tick) return {most, now, true};
-  const std::int64_t ticks = CeilDiv(static_cast<std::int64_t>(ahead), per_tick);
-  // The last of those ticks may refill more than is owed.
-  const std::int64_t owed = static_cast<std::int64_t>(grains) - ticks * per_tick;
-  return {std::max<std::int64_t>(owed, 0), now + Micros{ticks}};
-}
-
-State Store(const Debt& debt, const Quota& quota) noexcept {
-  const std::int64_t per_tick = quota.grains_per_tick();
-  const std::int64_t owed = std::max<std::int64_t>(debt.grains - FullBurst(quota), 0);
-  if (per_tick == 1) return {debt.at + Micros{debt.grains}, 0, owed};
-  return {debt.at + Micros{debt.grains / per_tick}, debt.grains % per_tick, owed};
+  // This quota cannot owe more than `most`. Either the clock is behind the one that wrote tat, or
+  // the quota of another call of the same caller wrote it, whose time `owed` tells. Up to one
+  // recovery beyond that, tat is kept: the key holds until the clock is near enough.
+  const std::int64_t rest = std::min(state.rest, per_tick - 1);
+  const std::int64_t recovery = quota.recovery().count();
+  const std::int64_t ahead = (state.tat - now).count() + (rest > 0 ? 1 : 0);
+  const bool repaired = by_rule ? grains - most > static_cast<Int128>(recovery) * per_tick
+                                : ahead - recovery > std::max(state.owed, recovery);
+  if (repaired) return {most, now, true};
+  // The clock holds at the first tick at which no more than `most` is owed; of a caller's quota, at
+  // the last tick at which nothing less is owed, since there the burst may be shorter than one tick
+  // and the time until then an hour. (`grains` itself may be beyond 64 bits here.)
+  std::int64_t ticks = rest > most ? -1 : (most - rest) / per_tick;
+  if (!by_rule && ticks * per_tick + rest < most) ++ticks;
+  return {std::max<std::int64_t>(ticks * per_tick + rest, 0), state.tat - Micros{ticks}};
 }
 
 /// Ticks from `now` until no more than `grains` are owed.
@@ -49,6 +50,22 @@ Micros Until(std::int64_t grains, const Debt& debt, const Quota& quota, Time now
   const std::int64_t per_tick = quota.grains_per_tick();
   const std::int64_t excess = debt.grains - grains;
   return (debt.at - now) + Micros{per_tick == 1 ? excess : CeilDiv(excess, per_tick)};
+}
+
+/// Returns State::owed after a step from `before` to `debt`.
+std::int64_t Owed(const State& before, const Debt& debt, const Quota& quota, Time now) noexcept {
+  if (quota.origin() == QuotaOrigin::kRule) {
+    return std::max<std::int64_t>(debt.grains - FullBurst(quota), 0);
+  }
+  const std::int64_t known = before.tat <= now || debt.repaired ? 0 : before.owed;
+  return std::max({known, quota.recovery().count(), Until(0, debt, quota, now).count()});
+}
+
+State Store(const State& before, const Debt& debt, const Quota& quota, Time now) noexcept {
+  const std::int64_t per_tick = quota.grains_per_tick();
+  const std::int64_t owed = Owed(before, debt, quota, now);
+  if (per_tick == 1) return {debt.at + Micros{debt.grains}, 0, owed};
+  return {debt.at + Micros{debt.grains / per_tick}, debt.grains % per_tick, owed};
 }
 
 void Describe(Outcome& outcome, const Debt& debt, const Quota& quota, Time now) noexcept {
@@ -84,18 +101,26 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
     if (fits && debt.grains > most) outcome.retry_after = Until(most, debt, quota, now);
   }
   if (outcome.effect == Effect::kNone) return {state, outcome};
-  return {Store(debt, quota), outcome};
+  return {Store(state, debt, quota, now), outcome};
 }
 
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Debt debt = Read(state, quota, now);
+  const std::int64_t most = quota.capacity() + quota.max_debt();
+  Int128 grains = debt.grains;
+  // What a caller's quota cannot owe is held, but counts as a debt: more debits must not add to it
+  // without end.
+  if (quota.origin() == QuotaOrigin::kCaller) {
+    grains += static_cast<Int128>((debt.at - now).count()) * quota.grains_per_tick();
+  }
+  const bool has_room = grains <= static_cast<Int128>(most) * quota.grains_per_unit();
   const std::int64_t room =
-      quota.capacity() + quota.max_debt() - CeilDiv(debt.grains, quota.grains_per_unit());
-  debt.grains += std::min(units, std::max<std::int64_t>(room, 0)) * quota.grains_per_unit();
+      has_room ? most - CeilDiv(static_cast<std::int64_t>(grains), quota.grains_per_unit()) : 0;
+  debt.grains += std::min(units, room) * quota.grains_per_unit();
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, debt, quota, now);
-  return {Store(debt, quota), outcome};
+  return {Store(state, debt, quota, now), outcome};
 }
 
 Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
@@ -105,7 +130,7 @@ Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units
   debt.grains = std::max<std::int64_t>(debt.grains - covered * quota.grains_per_unit(), 0);
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, debt, quota, now);
-  return {Store(debt, quota), outcome};
+  return {Store(state, debt, quota, now), outcome};
 }
 
 }  // namespace tidegate::gcra

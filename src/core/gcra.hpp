@@ -12,8 +12,10 @@ namespace tidegate::gcra {
 struct State {
   Time tat;           ///< Whole microseconds of the theoretical arrival time.
   std::int64_t rest;  ///< And this many grains: 0 <= rest < grains_per_tick.
-  /// Grains by which a debit pushed tat beyond a full burst, 0 without one: tells
-  /// a debt from a stepped clock.
+  /// Tells a tat that was written on purpose from that of a clock that ran ahead. Of a quota of a
+  /// rule: the grains by which a debit pushed tat beyond a full burst, 0 without one. Of a quota of
+  /// a caller: the most microseconds that tat was ahead of the clock under any quota since the key
+  /// was last full, and at least the recovery of each of them.
   std::int64_t owed;
 
   friend bool operator==(const State&, const State&) = default;

@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kCapacityGrains = std::int64_t{1} << 51;
 constexpr std::int64_t kDebtGrains = std::int64_t{1} << 52;
 constexpr Micros kLongestPeriod = std::chrono::hours{24 * 366};
+/// The longest period of a caller's bucket: one unit must not take more than kCapacityGrains.
+constexpr Micros kLongestCallerPeriod{kCapacityGrains};
 
 constexpr std::array<std::string_view, kAlgorithms> kNames = {
     "token_bucket", "sliding_log", "sliding_window", "fixed_window", "gcra", "concurrency"};
@@ -38,9 +40,12 @@ Result<void> CheckRanges(const QuotaSpec& spec) {
                       ", and a limit below 1 would refuse every request; to refuse all of them, "
                       "use a deny rule");
   }
-  if (spec.period < Micros{1} || spec.period > kLongestPeriod) {
+  const bool callers_bucket = spec.origin == QuotaOrigin::kCaller && IsBucket(spec.algorithm);
+  if (spec.period < Micros{1} ||
+      spec.period > (callers_bucket ? kLongestCallerPeriod : kLongestPeriod)) {
     return Refuse(ErrorCode::kBadQuota, "the period is " + std::to_string(spec.period.count()) +
-                                            " us, and a period must be between 1 us and 366 days");
+                                            " us, and a period must be between 1 us and " +
+                                            (callers_bucket ? "2^51 us (71 years)" : "366 days"));
   }
   if (spec.burst < 0) {
     return Refuse(ErrorCode::kBadQuota, "the burst is " + std::to_string(spec.burst) +
@@ -108,6 +113,7 @@ Result<Quota> Quota::Make(const QuotaSpec& spec) {
   if (auto ok = CheckRanges(spec); !ok) return std::unexpected(ok.error());
   Quota q;
   q.algorithm_ = spec.algorithm;
+  q.origin_ = spec.origin;
   q.limit_ = spec.limit;
   q.period_ = spec.period;
   q.capacity_ = spec.burst > 0 ? spec.burst : spec.limit;

@@ -96,11 +96,17 @@ class Gcra : public BucketLaw {
       : BucketLaw(quota),
         tat_(state.tat.time_since_epoch().count() * law().limit +
              std::min(state.rest * Grain(), law().limit - Grain())),
-        owed_(std::min(state.owed * Grain(), law().saturation * law().period)) {}
+        owed_(OfCaller() ? 0 : std::min(state.owed * Grain(), law().saturation * law().period)),
+        reach_(OfCaller() ? state.owed : 0) {}
 
   bool Repair(Tick now) {
-    if (Held(now) - now <= Recovery()) return false;
+    if (OfCaller()
+            ? Debt(now) <= Full() || TicksAhead(now) <= std::max(reach_, Recovery()) + Recovery()
+            : Held(now) - now <= Recovery()) {
+      return false;
+    }
     tat_ = now * law().limit + Full() + owed_;
+    reach_ = 0;
     return true;
   }
   bool Passes(std::int64_t cost, Tick at) const {
@@ -110,31 +116,44 @@ class Gcra : public BucketLaw {
   /// No clock that runs forward shows a debt above capacity, but for what debits
   /// added; one that stepped back stands still until that is so again.
   Tick Held(Tick at) const {
+    if (OfCaller()) {
+      // Still over: the last tick at which a full burst or more is owed.
+      if (Debt(at) <= Full()) return at;
+      return at + Least([&](Tick d) { return Debt(at + d + 1) < Full(); });
+    }
     return at + Least([&](Tick d) { return Debt(at + d) <= Full() + owed_; });
   }
   void Take(std::int64_t cost, Tick at) {
     const Tick held = Held(at);
-    Set(Debt(held) + cost * law().period, held);
+    Set(Debt(held) + cost * law().period, held, at);
   }
   void Debit(std::int64_t units, Tick at) {
-    const Tick held = Held(at);
-    Set(Full() - Debited(Full() - Debt(held), units), held);
+    const Tick held = OfCaller() ? at : Held(at);
+    Set(Full() - Debited(Full() - Debt(held), units), held, at);
   }
   bool Refund(std::int64_t units, Tick /*charged_at*/, Tick at, bool /*repaired*/) {
     const Tick held = Held(at);
-    Set(std::max(Debt(held) - units * law().period, Wide{0}), held);
+    Set(std::max(Debt(held) - units * law().period, Wide{0}), held, at);
     return true;
   }
 
  private:
+  bool OfCaller() const { return law().origin == QuotaOrigin::kCaller; }
   Wide Debt(Tick at) const { return std::max(tat_ - at * law().limit, Wide{0}); }
-  void Set(Wide debt, Tick at) {
+  /// Until nothing is owed any more.
+  Tick TicksAhead(Tick now) const {
+    return Least([&](Tick d) { return Debt(now + d) == 0; });
+  }
+  void Set(Wide debt, Tick at, Tick now) {
+    if (tat_ < (now + 1) * law().limit) reach_ = 0;
     tat_ = at * law().limit + debt;
-    owed_ = std::max(debt - Full(), Wide{0});
+    owed_ = OfCaller() ? 0 : std::max(debt - Full(), Wide{0});
+    reach_ = std::max({reach_, Recovery(), TicksAhead(now)});
   }
 
   Wide tat_;
   Wide owed_ = 0;
+  Tick reach_ = 0;  ///< As State::owed of a caller's quota.
 };
 
 }  // namespace tidegate::oracle

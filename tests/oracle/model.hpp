@@ -23,11 +23,12 @@ struct Law {
   Wide capacity = 1;
   Wide saturation = 0;
   Wide max_debt = 0;
+  QuotaOrigin origin = QuotaOrigin::kRule;
 
   /// `saturation` is a choice of the implementation, not of the law: it is copied.
   static Law Of(const Quota& quota) {
-    return {quota.limit(), quota.period().count(), quota.capacity(), quota.saturation(),
-            quota.max_debt()};
+    return {quota.limit(),      quota.period().count(), quota.capacity(),
+            quota.saturation(), quota.max_debt(),       quota.origin()};
   }
 };
 

@@ -21,7 +21,8 @@ inline std::string ToString(const Quota& q) {
   std::ostringstream text;
   text << Name(q.algorithm()) << " " << q.limit() << "/" << q.period().count() << "us capacity "
        << q.capacity() << " recovery " << q.recovery().count() << " saturation " << q.saturation()
-       << " max_debt " << q.max_debt();
+       << " max_debt " << q.max_debt()
+       << (q.origin() == QuotaOrigin::kCaller ? " of a caller" : "");
   return text.str();
 }
 

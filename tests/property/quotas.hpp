@@ -74,25 +74,41 @@ inline std::optional<std::int64_t> AnyMaxDebt(Source& source, Algorithm algorith
   return source.OneOf<std::int64_t>({0, 1, source.Magnitude(1000), std::int64_t{1} << 53});
 }
 
+/// Only `gcra` tells the two apart.
+inline QuotaOrigin AnyOrigin(Source& source, Algorithm algorithm) {
+  if (algorithm != Algorithm::kGcra) return QuotaOrigin::kRule;
+  return source.OneOf({QuotaOrigin::kRule, QuotaOrigin::kCaller});
+}
+
 /// Never fails: a random spec that Quota::Make refuses gives way to a plain one.
-inline Quota AnyQuota(Source& source, Algorithm algorithm) {
+inline Quota AnyQuota(Source& source, Algorithm algorithm, QuotaOrigin origin) {
   const bool bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;
   QuotaSpec spec = bucket ? BucketSpec(source, algorithm) : WindowSpec(source, algorithm);
   spec.max_debt = AnyMaxDebt(source, algorithm);
+  spec.origin = origin;
   const auto made = Quota::Make(spec);
-  return made ? *made : Quota::Make({algorithm, 5, Micros{1'000'000}}).value();
+  return made ? *made
+              : Quota::Make({.algorithm = algorithm,
+                             .limit = 5,
+                             .period = Micros{1'000'000},
+                             .origin = origin})
+                    .value();
+}
+inline Quota AnyQuota(Source& source, Algorithm algorithm) {
+  return AnyQuota(source, algorithm, AnyOrigin(source, algorithm));
 }
 
 /// Another quota that may be put in the place of `quota` while its state lives
-/// on. Windows and lists keep their period: they are cut by it.
+/// on. Windows and lists keep their period: they are cut by it. A rule's quota stays a rule's.
 inline Quota ChangedQuota(Source& source, const Quota& quota) {
   const Algorithm algorithm = quota.algorithm();
   const bool bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;
-  if (bucket && source.Below(2) == 0) return AnyQuota(source, algorithm);
+  if (bucket && source.Below(2) == 0) return AnyQuota(source, algorithm, quota.origin());
   const std::int64_t limit = source.OneOf(
       {std::max<std::int64_t>(quota.limit() / 2, 1), quota.limit() + 1, quota.limit() * 2});
-  const auto made = Quota::Make({algorithm, limit, quota.period(), /*burst=*/0,
-                                 /*ceiling=*/kLongestList, AnyMaxDebt(source, algorithm)});
+  const auto made =
+      Quota::Make({algorithm, limit, quota.period(), /*burst=*/0,
+                   /*ceiling=*/kLongestList, AnyMaxDebt(source, algorithm), quota.origin()});
   return made ? *made : quota;
 }
 

@@ -41,13 +41,14 @@ struct Batch {
   std::string channel = {};
 
   [[nodiscard]] std::vector<std::int64_t> Numbers(std::vector<std::string>& leases) const {
-    std::vector<std::int64_t> n = {1, static_cast<std::int64_t>(quotas.size())};
+    std::vector<std::int64_t> n = {2, static_cast<std::int64_t>(quotas.size())};
     for (const Quota& q : quotas) {
       const bool window = q.algorithm() == Algorithm::kSlidingWindow;
       n.insert(n.end(), {static_cast<std::int64_t>(q.algorithm()), q.limit(), q.period().count(),
                          q.capacity(), q.recovery().count(),
                          window ? q.slice().count() : q.grains_per_tick(),
-                         window ? q.slices() : q.grains_per_unit(), q.saturation()});
+                         window ? q.slices() : q.grains_per_unit(), q.saturation(),
+                         static_cast<std::int64_t>(q.origin())});
     }
     n.push_back(static_cast<std::int64_t>(entries.size()));
     for (const Entry& entry : entries) {

@@ -199,8 +199,8 @@ TEST_F(Script, TotalsOfALogBeginAnewBeforeTheyAreTooLarge) {
 }
 
 TEST_F(Script, SaysWhatIsWrongWithABatchAndChangesNothing) {
-  const Numbers good = {1, 1, 0, 100, 1'000'000, 200, 2'000'000, 1, 10'000, 450'359'962'737,
-                        1, 1, 1, 1,   1,         1,   1,         0};
+  const Numbers good = {2, 1, 0, 100, 1'000'000, 200, 2'000'000, 1, 10'000, 450'359'962'737,
+                        0, 1, 1, 1,   1,         1,   1,         1, 0};
   ASSERT_EQ(ErrorOf(good), "");
   redis_.Text({"DEL", "k"});
   const auto with = [&](std::size_t at, std::int64_t value) {
@@ -208,7 +208,7 @@ TEST_F(Script, SaysWhatIsWrongWithABatchAndChangesNothing) {
     bad[at] = value;
     return ErrorOf(bad);
   };
-  EXPECT_EQ(with(0, 2), "TIDEGATE the batch has an unknown version");
+  EXPECT_EQ(with(0, 1), "TIDEGATE the batch has an unknown version");
   EXPECT_THAT(with(1, 2), HasSubstr("quota 2 has a number that is not within 1 and 2^53"));
   EXPECT_THAT(with(1, -1), HasSubstr("number of quotas"));
   EXPECT_EQ(with(2, 6), "TIDEGATE quota 1 has an unknown algorithm");
@@ -217,23 +217,25 @@ TEST_F(Script, SaysWhatIsWrongWithABatchAndChangesNothing) {
     EXPECT_THAT(with(i, (1LL << 53) + 2), HasSubstr("not within 1 and 2^53")) << i;
   }
   EXPECT_THAT(with(5, 1LL << 52), HasSubstr("cannot be counted exactly"));
-  EXPECT_THAT(with(10, 2), StartsWith("TIDEGATE "));
-  EXPECT_THAT(with(10, 0), HasSubstr("does not end"));
-  EXPECT_THAT(with(11, 8), HasSubstr("unknown op"));
-  EXPECT_THAT(with(11, 0), HasSubstr("unknown op"));
-  EXPECT_THAT(with(11, 6), HasSubstr("only concurrency has leases"));
-  EXPECT_THAT(with(12, 0), HasSubstr("count is not within"));
-  EXPECT_THAT(with(12, 1LL << 31), HasSubstr("count is not within"));
-  EXPECT_THAT(with(13, 0), HasSubstr("no charges"));
-  EXPECT_THAT(with(14, 2), HasSubstr("names no key"));
-  EXPECT_THAT(with(14, 0), HasSubstr("names no key"));
-  EXPECT_THAT(with(15, 2), HasSubstr("names no quota"));
-  EXPECT_THAT(with(16, 0), HasSubstr("cost is not within"));
-  EXPECT_THAT(with(16, -1), HasSubstr("cost is not within"));
-  EXPECT_THAT(with(16, 1LL << 31), HasSubstr("cost is not within"));
-  EXPECT_THAT(with(17, 2), HasSubstr("unknown mode"));
+  EXPECT_EQ(with(10, 2), "TIDEGATE quota 1 has an unknown origin");
+  EXPECT_EQ(with(10, -1), "TIDEGATE quota 1 has an unknown origin");
+  EXPECT_THAT(with(11, 2), StartsWith("TIDEGATE "));
+  EXPECT_THAT(with(11, 0), HasSubstr("does not end"));
+  EXPECT_THAT(with(12, 8), HasSubstr("unknown op"));
+  EXPECT_THAT(with(12, 0), HasSubstr("unknown op"));
+  EXPECT_THAT(with(12, 6), HasSubstr("only concurrency has leases"));
+  EXPECT_THAT(with(13, 0), HasSubstr("count is not within"));
+  EXPECT_THAT(with(13, 1LL << 31), HasSubstr("count is not within"));
+  EXPECT_THAT(with(14, 0), HasSubstr("no charges"));
+  EXPECT_THAT(with(15, 2), HasSubstr("names no key"));
+  EXPECT_THAT(with(15, 0), HasSubstr("names no key"));
+  EXPECT_THAT(with(16, 2), HasSubstr("names no quota"));
+  EXPECT_THAT(with(17, 0), HasSubstr("cost is not within"));
+  EXPECT_THAT(with(17, -1), HasSubstr("cost is not within"));
+  EXPECT_THAT(with(17, 1LL << 31), HasSubstr("cost is not within"));
+  EXPECT_THAT(with(18, 2), HasSubstr("unknown mode"));
   Numbers debit = good;
-  debit[11] = 3;
+  debit[12] = 3;
   EXPECT_THAT(ErrorOf(debit), HasSubstr("a debit has a max_debt that is not within"));
   debit.push_back(-1);
   EXPECT_THAT(ErrorOf(debit), HasSubstr("a debit has a max_debt that is not within"));
@@ -254,9 +256,9 @@ TEST_F(Script, RefusesWhatIsNotAnArrayOfIntegers) {
               HasSubstr("not one msgpack array"));
   // A cost that is NaN, infinite, or a half.
   for (const double cost : {std::nan(""), HUGE_VAL, 1.5}) {
-    Numbers good = {1, 1, 0, 100, 1'000'000, 200, 2'000'000, 1, 10'000, 450'359'962'737,
-                    1, 1, 1, 1,   1,         1};
-    std::string packed = PackHead(18);
+    Numbers good = {2, 1, 0, 100, 1'000'000, 200, 2'000'000, 1, 10'000, 450'359'962'737,
+                    0, 1, 1, 1,   1,         1,   1};
+    std::string packed = PackHead(19);
     for (const std::int64_t n : good) PackOne(packed, n);
     std::uint64_t bits = 0;
     std::memcpy(&bits, &cost, sizeof bits);

@@ -10,7 +10,7 @@
 namespace tidegate::redis {
 namespace {
 
-constexpr std::int64_t kFormat = 1;
+constexpr std::int64_t kFormat = 2;
 
 /// As the script numbers them.
 std::int64_t OpOf(Call::Kind kind) noexcept {
@@ -272,7 +272,8 @@ void Batch::PackQuota(const Quota& quota) {
                   {static_cast<std::int64_t>(quota.algorithm()), quota.limit(),
                    quota.period().count(), quota.capacity(), quota.recovery().count(),
                    weighed ? quota.slice().count() : quota.grains_per_tick(),
-                   weighed ? quota.slices() : quota.grains_per_unit(), quota.saturation()});
+                   weighed ? quota.slices() : quota.grains_per_unit(), quota.saturation(),
+                   static_cast<std::int64_t>(quota.origin())});
 }
 
 void Batch::PackEntry(const Entry& entry) {

@@ -64,6 +64,45 @@ TEST(Gcra, AChangedQuotaKeepsTheArrivalTime) {
   EXPECT_EQ(look(100, 5).reset_after, Micros{50'000});
 }
 
+Quota MakeOfCaller(std::int64_t limit, std::int64_t period, std::int64_t burst) {
+  return Quota::Make({.algorithm = Algorithm::kGcra,
+                      .limit = limit,
+                      .period = Micros{period},
+                      .burst = burst,
+                      .origin = QuotaOrigin::kCaller})
+      .value();
+}
+
+/// The same under parameters that callers bring: what a slower quota has taken is kept.
+TEST(Gcra, KeepsTheTimeOfASlowerQuotaOfACaller) {
+  const Quota slow = MakeOfCaller(1, 3'600'000'000, 1);
+  const auto taken = gcra::Step(gcra::Fresh(slow, At(0)), slow, 1, 1, At(0));
+  EXPECT_EQ(taken.next, (gcra::State{At(3'600'000'000), 0, 3'600'000'000}));
+  const Quota quick = MakeOfCaller(10, 60'000'000, 10);
+  const auto denied = gcra::Step(taken.next, quick, 1, 1, At(0));
+  EXPECT_EQ(denied.outcome.admitted, 0);
+  EXPECT_EQ(denied.outcome.effect, Effect::kNone);
+  EXPECT_EQ(denied.outcome.retry_after, Micros{3'546'000'000});
+  EXPECT_EQ(denied.outcome.reset_after, Micros{3'600'000'000});
+  // A burst of half a microsecond does not pass in the last tick that is held.
+  EXPECT_EQ(gcra::Step(taken.next, MakeOfCaller(2, 1, 1), 1, 1, At(0)).outcome.admitted, 0);
+}
+
+/// A clock that ran ahead blocks a caller's key for no longer than the slowest of its quotas does.
+TEST(Gcra, RepairsTheStateOfACallerAfterAClockStep) {
+  const Quota slow = MakeOfCaller(1, 3'600'000'000, 1);
+  const Quota quick = MakeOfCaller(10, 60'000'000, 10);
+  const std::int64_t day = 86'400'000'000;
+  const auto taken = gcra::Step(gcra::Fresh(slow, At(day)), slow, 1, 1, At(day));
+  const auto held = gcra::Step(taken.next, quick, 1, 1, At(day - 60'000'000));
+  EXPECT_EQ(held.outcome.effect, Effect::kNone);
+  EXPECT_EQ(held.outcome.reset_after, Micros{3'660'000'000});
+  const auto repaired = gcra::Step(taken.next, quick, 1, 1, At(day - 60'000'001));
+  EXPECT_EQ(repaired.outcome.effect, Effect::kRepaired);
+  EXPECT_EQ(repaired.outcome.reset_after, Micros{60'000'000});
+  EXPECT_EQ(repaired.next.owed, 60'000'000);
+}
+
 /// One tick refills more than the whole burst: no more than the burst is there.
 TEST(Gcra, ALoweredBurstIsNeverExceeded) {
   const Quota wide = Make(Algorithm::kGcra, 7, 1, 4);

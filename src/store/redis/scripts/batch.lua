@@ -3,8 +3,9 @@
 --
 -- KEYS     the distinct keys of the batch; a refund's id is a key too
 -- ARGV[1]  msgpack, a flat array of integers:
---            1                                  version
---            number of quotas, for each         algorithm, limit, period, capacity, recovery, x, y, saturation
+--            2                                  version
+--            number of quotas, for each         algorithm, limit, period, capacity, recovery, x, y, saturation,
+--                                               origin (0: of a rule, 1: of a caller)
 --            number of entries, for each        op, count, number of charges, for each charge
 --                                                   key, quota, cost, mode [, lease]
 --                                               and for op 3: max_debt; for op 4: id key (0: none), charged
@@ -53,17 +54,17 @@ local unpacked, batch, more = pcall(cmsgpack.unpack, ARGV[1])
 if not unpacked or type(batch) ~= 'table' or more ~= nil then
   return refuse('the batch is not one msgpack array')
 end
-if batch[1] ~= 1 then
+if batch[1] ~= 2 then
   return refuse('the batch has an unknown version')
 end
 
 local quotas = batch[2]
-if not is_whole(quotas, 0, #batch / 8) then
+if not is_whole(quotas, 0, #batch / 9) then
   return refuse('the number of quotas is wrong')
 end
 local has_leases = false
 for q = 1, quotas do
-  local b = 8 * q - 5
+  local b = 9 * q - 6
   if not is_whole(batch[b], 0, 5) then
     return refuse('quota ' .. format('%d', q) .. ' has an unknown algorithm')
   end
@@ -71,6 +72,9 @@ for q = 1, quotas do
     if not is_whole(batch[i], 1, 9007199254740992) then
       return refuse('quota ' .. format('%d', q) .. ' has a number that is not within 1 and 2^53')
     end
+  end
+  if batch[b + 8] ~= 0 and batch[b + 8] ~= 1 then
+    return refuse('quota ' .. format('%d', q) .. ' has an unknown origin')
   end
   -- The bounds of Quota::Make: 2^51 for a full burst, 2^52 for a debt.
   if batch[b + 3] * batch[b + 6] > 2251799813685248 or batch[b + 5] > 2251799813685248 or
@@ -82,13 +86,13 @@ for q = 1, quotas do
   end
 end
 
-local entries = batch[8 * quotas + 3]
+local entries = batch[9 * quotas + 3]
 if not is_whole(entries, 0, #batch) then
   return refuse('the number of entries is wrong')
 end
 
 -- The quota in use, and the step of its algorithm; lists have none here.
-local quota, step, algorithm, limit, period, capacity, recovery, x, y, saturation
+local quota, step, algorithm, limit, period, capacity, recovery, x, y, saturation, origin
 
 -- By the number of its key, of every key:
 local kind = {}        -- its algorithm, 6 for the id of a refund; nil until it is read

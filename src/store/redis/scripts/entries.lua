@@ -7,7 +7,7 @@ local act         -- The step of the quota in use, with what follows from it for
 -- A step on a hash. Returns how many are admitted, and when the key will have recovered.
 local function act_on_hash(op, k, cost, count, extra)
   local admitted, ends, effect = step(states[k], op, cost, count, extra, now, limit, period, capacity, recovery,
-                                      x, y, saturation)
+                                      x, y, saturation, origin)
   if op == admits then
     return admitted
   end
@@ -28,9 +28,9 @@ local function use(q)
   if not is_whole(q, 1, quotas) then
     return false
   end
-  local b = 8 * q - 5
+  local b = 9 * q - 6
   quota, algorithm, limit, period, capacity = q, batch[b], batch[b + 1], batch[b + 2], batch[b + 3]
-  recovery, x, y, saturation = batch[b + 4], batch[b + 5], batch[b + 6], batch[b + 7]
+  recovery, x, y, saturation, origin = batch[b + 4], batch[b + 5], batch[b + 6], batch[b + 7], batch[b + 8]
   step = steps[algorithm]
   if step then
     act = act_on_hash

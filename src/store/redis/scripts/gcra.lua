@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/gcra.cpp. {tat, owed, expires, rest}
-local function gcra(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
+local function gcra(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation, origin)
   local tat, owed, rest = state[1], state[2], state[4]
   local full = capacity * y
   local grains, at, repaired = 0, now, false
@@ -8,20 +8,28 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
     if rest >= x then
       rest = x - 1
     end
-    local most = saturation * y
-    if owed < most then
-      most = owed
+    local most = full
+    if origin == 0 then
+      local debt = saturation * y
+      most = most + (owed < debt and owed or debt)
     end
-    most = full + most
     grains = (tat - now) * x + rest
     if grains > most then
-      -- (grains - most) > recovery * x, turned so that what may be beyond 2^53 is only compared.
-      if (tat - now - recovery) * x + rest > most then
-        grains, repaired = most, true
+      if origin == 0 then
+        -- (grains - most) > recovery * x, turned so that what may be beyond 2^53 is only compared.
+        repaired = (tat - now - recovery) * x + rest > most
+      else
+        repaired = tat - now + (rest > 0 and 1 or 0) - recovery > (owed > recovery and owed or recovery)
+      end
+      if repaired then
+        grains = most
       else
         -- The whole ticks that `most` lasts for are held, the rest of tat is waited for.
         local ticks = most - rest
         ticks = (ticks - ticks % x) / x
+        if origin == 1 and ticks * x + rest < most then
+          ticks = ticks + 1
+        end
         at, grains = tat - ticks, ticks * x + rest
         if grains < 0 then
           grains = 0
@@ -53,6 +61,11 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
     admitted = 1
     local units = (grains + -grains % y) / y
     if op == 3 then
+      if origin == 1 then
+        -- What is held counts as a debt, too. Beyond 2^53 it is only known to be too much.
+        local all = grains + (at - now) * x
+        units = (all + -all % y) / y
+      end
       units = capacity + extra - units
       if units < 0 then
         units = 0
@@ -81,8 +94,15 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
     if at > ends then
       ends = at  -- Nothing is owed, but the clock is held: tat itself lies ahead.
     end
-    state[1], state[2] = at + (grains - rest) / x, grains > full and grains - full or 0
-    state[4] = rest
+    state[1], state[4] = at + (grains - rest) / x, rest
+    if origin == 0 then
+      state[2] = grains > full and grains - full or 0
+    else
+      if tat <= now or repaired or owed < recovery then
+        owed = recovery
+      end
+      state[2] = owed < ends - now and ends - now or owed
+    end
     return admitted, ends, repaired and 2 or 1
   end
   return admitted, ends, 0

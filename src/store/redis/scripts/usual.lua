@@ -2,7 +2,7 @@
 -- The usual entries: an apply with one enforcing charge on a hash that is absent or made of plain numbers. The first that is
 -- anything else ends the loop; it and those after it are for entries.lua.
 local steps = {[0] = token_bucket, [2] = sliding_window, [3] = fixed_window, [4] = gcra}
-local e, p = 1, 8 * quotas + 4
+local e, p = 1, 9 * quotas + 4
 
 while e <= entries and not has_leases do
   local k, q, cost, count = batch[p + 3], batch[p + 4], batch[p + 5], batch[p + 1]
@@ -10,9 +10,9 @@ while e <= entries and not has_leases do
     if not is_whole(q, 1, quotas) then
       break
     end
-    local b = 8 * q - 5
+    local b = 9 * q - 6
     quota, algorithm, limit, period, capacity = q, batch[b], batch[b + 1], batch[b + 2], batch[b + 3]
-    recovery, x, y, saturation = batch[b + 4], batch[b + 5], batch[b + 6], batch[b + 7]
+    recovery, x, y, saturation, origin = batch[b + 4], batch[b + 5], batch[b + 6], batch[b + 7], batch[b + 8]
     step = steps[algorithm]
   end
   if not step or batch[p] ~= 1 or batch[p + 2] ~= 1 or batch[p + 6] ~= 0 or
@@ -76,7 +76,7 @@ while e <= entries and not has_leases do
   end
 
   local admitted, ends, effect =
-    step(state, 1, cost, count, now, now, limit, period, capacity, recovery, x, y, saturation)
+    step(state, 1, cost, count, now, now, limit, period, capacity, recovery, x, y, saturation, origin)
   if effect ~= 0 then
     dirty[k] = true
     if effect == 2 then

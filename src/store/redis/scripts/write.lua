@@ -40,8 +40,8 @@ for k = 1, #KEYS do
         end
       elseif of == 4 then
         local tat = rest == 0 and format('%d', state[1]) or format('%d:%d', state[1], rest)
-        -- Most keys never owe anything, and have no such field.
-        local owes = state[2] ~= 0 or reply[3 * k + 4] ~= 0 and deleted[k] ~= true
+        -- Most keys of rules never owe anything, and have no such field; that of callers' keys rarely changes.
+        local owes = state[2] ~= reply[3 * k + 4]
         if ms and owes then
           answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', state[2]), 'expires', ends)
         elseif ms then
