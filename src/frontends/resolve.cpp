@@ -116,7 +116,7 @@ std::optional<Objection> ByKey(const Question& question, DecisionCall& call) {
   if (!question.Has(Question::kLimit)) {
     return Objection{400, "an inline quota needs a `limit`, such as \"100/s\"", "/limit"};
   }
-  QuotaSpec spec;
+  QuotaSpec spec{.origin = QuotaOrigin::kCaller};
   if (question.Has(Question::kAlgorithm)) {
     const auto algorithm = ParseAlgorithm(question.algorithm);
     if (!algorithm) {

@@ -142,11 +142,24 @@ TEST(RedisRespTest, WithoutRedisEachRuleAnswersAsItSays) {
   EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "4", "1", "1"}), "[1,5,0,1,0]");
   EXPECT_THAT(client.Ask({"TG.RESET", "few", "a"}), StartsWith("-UNAVAILABLE"));
   EXPECT_THAT(client.Ask({"HELLO", "3"}), StartsWith("{"));
-  EXPECT_THAT(client.Ask({"TG.DECIDE", "open", "a"}),
-              StartsWith(R"({"allowed":true,"rule":"open","decided_by":"open","reason":")"));
-  EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}),
-              StartsWith(R"({"allowed":false,"rule":"few","retry_after_ms":1000,)"
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "open", "a"}), StartsWith("[0,-1,-1,-1,-1,\"open\",\""));
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "open", "a", "MAP"}),
+              StartsWith(R"({"allowed":1,"rule":"open","decided_by":"open","reason":")"));
+  EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a", "MAP"}),
+              StartsWith(R"({"allowed":0,"rule":"few","retry_after_ms":1000,)"
                          R"("decided_by":"closed","reason":")"));
+}
+
+/// As redis-cell: a key keeps its time, whatever the quota of the next call is.
+TEST(RedisRespTest, ThrottleKeepsTheTimeThatASlowerQuotaHasTaken) {
+  RedisServer redis;
+  Service service(MakeConfig(redis.port()));
+  RespClient client(service.server().resp());
+  EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "0", "1", "3600"}), "[0,1,0,-1,3600]");
+  EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "9", "10", "60"}), "[1,10,0,3546,3600]");
+  EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "0", "1", "7200"}), "[1,1,0,3600,3600]");
+  EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "1", "1", "7200"}), "[0,2,0,-1,10800]");
+  EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "9", "10", "60", "0"}), "[1,10,0,10740,10800]");
 }
 
 /// NOAUTH was said before the answers that the client waited for.

@@ -332,7 +332,7 @@ bool RespConnection::PrepareThrottle(DecisionCall& call, Arguments arguments,
     problem = quota.error().message;
     return false;
   }
-  const bool look = throttle.quantity == 0;
+  const bool look = throttle.quantity == 0 || throttle.IsTooLarge();
   if (const auto error =
           AddInlineCharge(call, throttle.key, *quota, look ? 1 : throttle.quantity, {})) {
     problem = error->message;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "frontends/resp/resp_connection.hpp"
+#include "frontends/resp/throttle.hpp"
 
 namespace tidegate {
 
@@ -21,7 +22,7 @@ const Result<Quota>& RespFrontend::QuotaOf(const QuotaSpec& spec) {
   CachedQuota& cached = quotas_[(mixed >> 32) % kCachedQuotas];
   if (cached.spec.limit != spec.limit || cached.spec.burst != spec.burst ||
       cached.spec.period != spec.period) {
-    cached.quota = Quota::Make(spec);
+    cached.quota = MakeThrottleQuota(spec);
     cached.spec = spec;
   }
   return cached.quota;

@@ -3,27 +3,35 @@
 
 #include <charconv>
 #include <chrono>
+#include <limits>
+#include <numeric>
 
 #include "decision/answer.hpp"
-#include "tidegate/charge.hpp"
 
 namespace tidegate {
 namespace {
 
-constexpr std::int64_t kMaxSeconds = std::int64_t{366} * 86'400;
+/// 2^51 us, as Quota::Make allows; 71 years.
+constexpr std::int64_t kMaxMicros = std::int64_t{1} << 51;
+constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
 
 struct Range {
   std::string_view name;
   std::int64_t least;
   std::int64_t most;
 };
-constexpr Range kBurst{"max_burst", 0, kMaxCost};
-constexpr Range kCount{"count", 1, kMaxCost};
-constexpr Range kPeriod{"period", 1, kMaxSeconds};
-constexpr Range kQuantity{"quantity", 0, kMaxCost};
+constexpr Range kBurst{"max_burst", 0, kMaxMicros - 1};
+constexpr Range kCount{"count", 1, kMaxInteger};
+constexpr Range kPeriod{"period", 1, kMaxMicros / 1'000'000};
+constexpr Range kQuantity{"quantity", 0, kMaxInteger};
 
 bool ReadIn(const Range& range, std::string_view text, std::int64_t& number, std::string& problem) {
-  if (ReadInteger(text, number) && number >= range.least && number <= range.most) return true;
+  // redis-cell takes a sign `+`, too.
+  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
+  if (ReadInteger(plus ? text.substr(1) : text, number) && number >= range.least &&
+      number <= range.most) {
+    return true;
+  }
   problem = std::string(range.name) + " must be an integer between " + std::to_string(range.least) +
             " and " + std::to_string(range.most);
   return false;
@@ -63,10 +71,32 @@ bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttl
       (arguments.size() == 6 && !ReadIn(kQuantity, arguments[5], throttle.quantity, problem))) {
     return false;
   }
+  if (throttle.quantity > kMaxCost && throttle.quantity <= burst + 1) {
+    problem = "quantity must be an integer between 0 and " + std::to_string(kMaxCost);
+    return false;
+  }
   quota.algorithm = Algorithm::kGcra;
+  quota.origin = QuotaOrigin::kCaller;
   quota.burst = burst + 1;
   quota.period = std::chrono::seconds{period};
   return true;
+}
+
+Result<Quota> MakeThrottleQuota(const QuotaSpec& spec) {
+  Result<Quota> exact = Quota::Make(spec);
+  if (exact || spec.limit < 1) return exact;
+  const std::int64_t nanos = spec.period.count() * 1000 / spec.limit;
+  for (const std::int64_t step : {1, 10, 100, 1000}) {
+    const std::int64_t rounded = nanos - nanos % step;
+    if (rounded == 0) break;
+    // 1000 units in `rounded` us: one in `rounded` ns.
+    const std::int64_t common = std::gcd(rounded, std::int64_t{1000});
+    QuotaSpec other = spec;
+    other.limit = 1000 / common;
+    other.period = Micros{rounded / common};
+    if (Result<Quota> quota = Quota::Make(other)) return quota;
+  }
+  return exact;
 }
 
 ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota, std::int64_t quantity) {
@@ -74,13 +104,18 @@ ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota, std:
   const std::int64_t remaining = counted ? decision.remaining : 0;
   const std::int64_t reset = counted ? CellSeconds(decision.reset_after) : 0;
   bool allowed = decision.allowed;
+  bool never = decision.never;
   Micros retry = decision.retry_after;
-  if (quantity == 0 && counted) {
+  if (quantity > kMaxCost && counted) {
+    // Only a peek was sent to the store: see Throttle::IsTooLarge.
+    allowed = false;
+    never = true;
+  } else if (quantity == 0 && counted) {
     // A quantity of 0 always fits, unless the key is in debt.
     allowed = decision.reset_after <= quota.recovery();
     retry = decision.reset_after - quota.recovery();
   }
-  const std::int64_t wait = allowed || decision.never ? -1 : CellSeconds(retry);
+  const std::int64_t wait = allowed || never ? -1 : CellSeconds(retry);
   return {allowed ? 0 : 1, quota.capacity(), remaining, wait, reset};
 }
 
