@@ -67,14 +67,14 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
            Number(Ceil(of.reset_after, 1000)) + ",\"store\",\"quota\"]";
   }
 
-  static std::string Resp3(const Verdict& verdict) {
+  static std::string Resp3Map(const Verdict& verdict) {
     const Decision& of = verdict.governing;
-    std::string text = "{\"allowed\":" + std::string(verdict.allowed ? "true" : "false") +
-                       ",\"rule\":\"" + std::string(of.rule) + "\",\"limit\":" + Number(of.limit) +
+    std::string text = "{\"allowed\":" + Number(verdict.allowed ? 1 : 0) + ",\"rule\":\"" +
+                       std::string(of.rule) + "\",\"limit\":" + Number(of.limit) +
                        ",\"remaining\":" + Number(of.remaining);
     if (!verdict.allowed) {
-      text += of.never ? ",\"never\":true"
-                       : ",\"retry_after_ms\":" + Number(Ceil(of.retry_after, 1000));
+      text +=
+          of.never ? ",\"never\":1" : ",\"retry_after_ms\":" + Number(Ceil(of.retry_after, 1000));
     }
     return text + ",\"reset_after_ms\":" + Number(Ceil(of.reset_after, 1000)) +
            ",\"decided_by\":\"store\",\"reason\":\"quota\"}";
@@ -141,7 +141,8 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
         ASSERT_EQ(resp2_.Ask({"TG.DECIDE", rule.id, address, "COST", cost_text}), Resp2(verdict));
         return;
       case 3:
-        ASSERT_EQ(resp3_.Ask({"tg.decide", rule.id, address, "cost", cost_text}), Resp3(verdict));
+        ASSERT_EQ(resp3_.Ask({"tg.decide", rule.id, address, "cost", cost_text, "map"}),
+                  Resp3Map(verdict));
         return;
       default:
         proxy_.Send(

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "service/admin_case.hpp"
 #include "service/fixture.hpp"
 #include "service/resp_client.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::StartsWith;
 
 constexpr std::string_view kConfig = R"(
@@ -45,17 +47,72 @@ TEST_F(RespTest, DecideCountsDown) {
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "b"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
 }
 
-TEST_F(RespTest, InVersion3ADecisionIsAMap) {
+/// A client that destructures the reply must read the same in both versions: ioredis 6 speaks
+/// version 3 by default, ioredis 5 version 2.
+TEST_F(RespTest, AnswersTheSameInBothVersions) {
+  const auto answers = [this](std::string_view key) {
+    std::vector<std::string> all;
+    for (const std::string_view command : {"TG.DECIDE", "TG.PEEK", "TG.DECIDE", "TG.DEBIT"}) {
+      all.push_back(Ask({command, "per-key", key, "COST", "2"}));
+    }
+    all.push_back(Ask({"TG.DECIDE", "per-key", key, "COST", "9"}));
+    all.push_back(Ask({"TG.REFUND", "per-key", key, "ID", key}));
+    all.push_back(Ask({"TG.REFUND", "per-key", key, "ID", key}));
+    all.push_back(Ask({"TG.RESET", "per-key", key}));
+    all.push_back(Ask({"TG.RESET", "per-key", key}));
+    for (const std::string_view command : {"TG.ACQUIRE", "TG.RENEW", "TG.RELEASE", "TG.RELEASE"}) {
+      all.push_back(Ask({command, "jobs", "192.0.2.1", key}));
+    }
+    all.push_back(Ask({"TG.DECIDE", "nope", key}));
+    all.push_back(Ask({"CL.THROTTLE", key, "1", "1", "60"}));
+    return all;
+  };
+  const std::vector<std::string> two = answers("two");
   (void)Ask({"HELLO", "3"});
-  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "3"}),
-            R"({"allowed":true,"rule":"per-key","limit":3,"remaining":0,)"
+  EXPECT_EQ(answers("three"), two);
+  EXPECT_EQ(two[0], "[0,3,1,-1,667,\"store\",\"quota\"]");
+}
+
+TEST_F(RespTest, AnswersAMapOnRequest) {
+  const std::string flat =
+      R"(["allowed",1,"rule","per-key","limit",3,"remaining",3,"reset_after_ms",0,)"
+      R"("decided_by","store","reason","quota"])";
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a", "MAP"}), flat);
+  EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a", "map", "COST", "2"}), flat);
+  (void)Ask({"HELLO", "3"});
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "3", "MAP"}),
+            R"({"allowed":1,"rule":"per-key","limit":3,"remaining":0,)"
             R"("reset_after_ms":1000,"decided_by":"store","reason":"quota"})");
-  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}),
-            R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "MAP"}),
+            R"({"allowed":0,"rule":"per-key","limit":3,"remaining":0,)"
             R"("retry_after_ms":334,"reset_after_ms":1000,"decided_by":"store","reason":"quota"})");
-  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "9"}),
-            R"({"allowed":false,"rule":"per-key","limit":3,"remaining":0,)"
-            R"("never":true,"reset_after_ms":1000,"decided_by":"store","reason":"quota"})");
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "COST", "9", "MAP"}),
+            R"({"allowed":0,"rule":"per-key","limit":3,"remaining":0,)"
+            R"("never":1,"reset_after_ms":1000,"decided_by":"store","reason":"quota"})");
+  EXPECT_THAT(Ask({"TG.DEBIT", "per-key", "b", "COST", "1", "MAP"}), StartsWith("{\"allowed\":1,"));
+  EXPECT_THAT(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "MAP", "MAP"}),
+              StartsWith("{\"allowed\":1,\"rule\":\"jobs\","));
+  EXPECT_EQ(Ask({"TG.RELEASE", "jobs", "192.0.2.1", "MAP"}), "1") << "a lease with that name";
+  EXPECT_THAT(Ask({"TG.RESET", "per-key", "a", "MAP"}), StartsWith("-ERR unknown option \"MAP\""));
+  EXPECT_THAT(Ask({"TG.PEEK", "per-key", "a", "MAP", "MAP"}),
+              StartsWith("-ERR unknown option \"MAP\""));
+}
+
+TEST_F(RespTest, AnswersABanInBothVersions) {
+  const auto ban = [this](std::string_view more) {
+    const std::string body = ByRule("per-key", "a", more);
+    ASSERT_EQ(AskAdmin(service_, "/v1/ban", body).status, 200);
+  };
+  for (const std::string_view version : {"2", "3"}) {
+    (void)Ask({"HELLO", version});
+    ban(R"(,"ttl":"10s")");
+    EXPECT_THAT(Ask({"TG.DECIDE", "per-key", "a"}),
+                MatchesRegex(R"(\[1,-1,-1,(10000|9[0-9]{3}),-1,"operator","banned"\])"));
+    ban("");
+    EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), R"([1,-1,-1,-1,-1,"operator","banned"])");
+  }
+  EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a", "MAP"}),
+            R"({"allowed":0,"rule":"per-key","decided_by":"operator","reason":"banned"})");
 }
 
 TEST_F(RespTest, PeekTakesNothing) {

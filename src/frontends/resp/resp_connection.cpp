@@ -348,16 +348,13 @@ bool RespConnection::PrepareThrottle(DecisionCall& call, Arguments arguments,
 bool RespConnection::PrepareQuestion(DecisionCall& call, const RespWordInfo& word,
                                      Arguments arguments, std::string& problem) {
   Question question(call.memory());
-  problem = ReadRespQuestion(word, arguments, question);
+  problem = ReadRespQuestion(word, arguments, question, call.Attached<RespPending>().form);
   if (!problem.empty()) return false;
   if (auto bad =
           Resolve(question, KindOf(word.word), InlineQuotas::kRefused, call, call.memory())) {
     problem = std::move(bad->message);
     return false;
   }
-  const bool done = word.word == RespWord::kRefund || word.word == RespWord::kReset ||
-                    word.word == RespWord::kRenew || word.word == RespWord::kRelease;
-  if (done) call.Attached<RespPending>().form = RespPending::Form::kDone;
   barrier_ = word.kind == RespWordInfo::Kind::kChanges;
   return true;
 }

@@ -27,6 +27,12 @@ unsigned OptionsOf(RespWord word) noexcept {
   }
 }
 
+/// True if the reply is a decision: an array, or a map with the option MAP.
+bool IsDecision(RespWord word) noexcept {
+  return word == RespWord::kDecide || word == RespWord::kPeek || word == RespWord::kAcquire ||
+         word == RespWord::kDebit;
+}
+
 unsigned RequiredOf(RespWord word) noexcept {
   if (word == RespWord::kDebit) return Question::kCost;
   return word == RespWord::kRefund ? Question::kId : 0u;
@@ -60,7 +66,8 @@ Call::Kind KindOf(RespWord word) noexcept {
 }
 
 std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::string_view> arguments,
-                             Question& question) {
+                             Question& question, RespPending::Form& form) {
+  form = IsDecision(word.word) ? RespPending::Form::kDecision : RespPending::Form::kDone;
   std::size_t at = HasLease(word.word) ? 4 : 3;
   if (arguments.size() < at) return Takes(word);
   question.members = Question::kRule | Question::kIdentity;
@@ -81,6 +88,11 @@ std::string ReadRespQuestion(const RespWordInfo& word, std::span<const std::stri
       question.identity.push_back({arguments[at + 1], arguments[at + 2]});
       if (arguments[at + 1].empty()) return "the source after WITH is empty";
       at += 3;
+      continue;
+    }
+    if (form == RespPending::Form::kDecision && EqualsIgnoreCase(option, "map")) {
+      form = RespPending::Form::kMap;
+      ++at;
       continue;
     }
     const unsigned member = EqualsIgnoreCase(option, "cost")  ? Question::kCost

@@ -14,8 +14,9 @@ using std::chrono::milliseconds;
 
 std::int64_t Millis(Micros duration) noexcept { return ceil<milliseconds>(duration).count(); }
 
-/// Writes the seven elements of version 2. `limit`, `remaining` and the time until the quota is
-/// full are -1 if nothing was counted.
+/// Writes the seven elements, in both versions of the protocol: a client that upgrades to version 3
+/// must not have to read another answer. `limit`, `remaining` and the time until the quota is full
+/// are -1 if nothing was counted.
 void WriteNumbers(RespWriter& writer, const Decision& decision, bool allowed) {
   const bool counted = IsCounted(decision);
   writer.Array(7);
@@ -28,13 +29,15 @@ void WriteNumbers(RespWriter& writer, const Decision& decision, bool allowed) {
   writer.Text(Name(decision.reason));
 }
 
-/// Writes the map of version 3: the members of the JSON answer, each present when it is there.
+/// Writes the members of the JSON answer, each present when it is there. True is 1 and false is 0,
+/// because version 2 has no other booleans.
 void WriteMap(RespWriter& writer, const Decision& decision, bool allowed) {
   const bool counted = IsCounted(decision);
   const bool waits = !allowed && !decision.never;
-  writer.Map(4u + (counted ? 3u : 0u) + (allowed ? 0u : 1u));
+  const bool never = !allowed && decision.never && counted;  // A ban without an end has neither.
+  writer.Map(4u + (counted ? 3u : 0u) + (waits || never ? 1u : 0u));
   writer.Text("allowed");
-  writer.Bool(allowed);
+  writer.Integer(allowed ? 1 : 0);
   writer.Text("rule");
   writer.Text(decision.rule);
   if (counted) {
@@ -46,9 +49,9 @@ void WriteMap(RespWriter& writer, const Decision& decision, bool allowed) {
   if (waits) {
     writer.Text("retry_after_ms");
     writer.Integer(Millis(decision.retry_after));
-  } else if (!allowed) {
+  } else if (never) {
     writer.Text("never");
-    writer.Bool(true);
+    writer.Integer(1);
   }
   if (counted) {
     writer.Text("reset_after_ms");
@@ -83,7 +86,8 @@ void WriteReply(RespWriter& writer, DecisionCall& call) {
     }
     return writer.Integer(call.done == Done::kApplied ? 1 : 0);
   }
-  (writer.version() >= 3 ? WriteMap : WriteNumbers)(writer, decision, answer.allowed);
+  const bool map = pending.form == RespPending::Form::kMap;
+  (map ? WriteMap : WriteNumbers)(writer, decision, answer.allowed);
 }
 
 }  // namespace tidegate

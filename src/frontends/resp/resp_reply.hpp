@@ -16,7 +16,8 @@ class RespConnection;
 struct RespPending {
   enum class Form : std::uint8_t {
     kThrottle,  ///< The five integers of redis-cell.
-    kDecision,  ///< Numbers, with times in milliseconds, who decided and why; a map in version 3.
+    kDecision,  ///< Numbers, with times in milliseconds, who decided and why.
+    kMap,       ///< The same with names, as in the JSON answer.
     kDone,      ///< 1 if the operation changed something, otherwise 0.
     kError,     ///< The text of `error`; the command was not executed.
   };

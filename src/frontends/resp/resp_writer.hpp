@@ -15,8 +15,6 @@ class RespWriter {
  public:
   RespWriter(net::OutBuffer& out, int version) : out_(out), version_(version) {}
 
-  [[nodiscard]] int version() const noexcept { return version_; }
-
   /// REQUIRES: `text` has no line breaks.
   void Simple(std::string_view text) { out_ << '+' << text << "\r\n"; }
   /// Writes an error such as `ERR message`. Line breaks become blanks, because one would end the
@@ -44,10 +42,6 @@ class RespWriter {
   void Verbatim(std::string_view text) {
     if (version_ < 3) return Text(text);
     out_ << '=' << text.size() + 4 << "\r\ntxt:" << text << "\r\n";
-  }
-  void Bool(bool value) {
-    if (version_ < 3) return Integer(value ? 1 : 0);
-    out_ << (value ? "#t\r\n" : "#f\r\n");
   }
   void Null() { out_ << (version_ < 3 ? "$-1\r\n" : "_\r\n"); }
   void Array(std::size_t elements) { out_ << '*' << elements << "\r\n"; }
