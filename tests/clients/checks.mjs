@@ -9,6 +9,7 @@ import { ioredisCheck } from './ioredis.mjs';
 import { nodeRedisCheck } from './node_redis.mjs';
 import { redisBenchmarkCheck } from './redis_benchmark.mjs';
 import { redisCliCheck } from './redis_cli.mjs';
+import { goCheck } from './snippets.mjs';
 import { GIGABYTES_2, nodeUpstream } from './upstream.mjs';
 
 const rules = 'rules: [ { id: everybody, per: client_ip, limit: 100000000/s } ]\n';
@@ -262,4 +263,5 @@ export const checks = {
   'redis-benchmark': redisBenchmarkCheck,
   ioredis: ioredisCheck,
   'node-redis': nodeRedisCheck,
+  go: goCheck,
 };

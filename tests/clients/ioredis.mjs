@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-import Redis from 'ioredis';
+// ioredis 5, which speaks version 2 of the protocol, and ioredis 6, which speaks version 3 unless told otherwise.
+import Redis5 from 'ioredis5';
+import Redis6 from 'ioredis6';
 import { assert } from './harness.mjs';
 import { eachStore, inOrder, respServer, room, token } from './resp_server.mjs';
+import { checkRespSnippet } from './snippets.mjs';
 
-const connect = (port, more = {}) => {
-  const client = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: null, ...more });
-  client.on('error', () => {});  // Told by what is asked, too.
+/** Returns a function that connects with this version of the package. */
+const connector = (Redis, protocol) => (port, more = {}) => {
+  const client = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: null, ...protocol, ...more });
+  client.on('error', () => {});  // The commands fail, too.
   return client;
 };
 
-async function pipelines(port) {
+/** All values of a decision, and the answers of the other commands that docs/resp.md lists. */
+async function decisions(connect, server) {
+  const client = connect(server.port);
+  const key = `${process.hrtime.bigint()}`;
+  const [limited, limit, remaining, retry, reset, decidedBy, reason, ...more] = await client.call('TG.DECIDE', 'one', key);
+  assert(limited === 0 && limit === 1 && remaining === 0 && retry === -1 && reset > 3_590_000 && reset <= 3_600_000 &&
+    decidedBy === 'store' && reason === 'quota' && more.length === 0, JSON.stringify([limited, limit, remaining, retry, reset, decidedBy, reason, more]));
+  assert((await client.call('TG.PEEK', 'one', key))[0] === 1, 'TG.PEEK');
+  assert(await client.call('TG.REFUND', 'one', key, 'ID', 'r1') === 1, 'TG.REFUND');
+  assert((await client.call('TG.DEBIT', 'one', key, 'COST', '1'))[2] === 0, 'TG.DEBIT');
+  assert(await client.call('TG.RESET', 'one', key) === 1 && await client.call('TG.RESET', 'one', key) === 0, 'TG.RESET');
+  // ioredis returns a map as a flat array in both versions, unless `replyMapping` says otherwise.
+  const map = await client.call('TG.PEEK', 'one', key, 'MAP');
+  assert(map.slice(0, 4).join() === 'allowed,1,rule,one' && map[1] === 1, JSON.stringify(map));
+  const none = await client.call('TG.DECIDE', 'nope', key).catch((error) => error.message);
+  assert(/^ERR there is no rule/.test(none), `an unknown rule: ${none}`);
+  await checkRespSnippet(client, server);
+  await client.quit();
+}
+
+async function pipelines(connect, port) {
   const client = connect(port);
   const command = room(1000);
   const pipeline = client.pipeline();
@@ -27,7 +51,7 @@ async function pipelines(port) {
   await client.quit();
 }
 
-async function passwords(options) {
+async function passwords(connect, options) {
   const server = await respServer({ ...options, auth: 'required' });
   for (const more of [{ password: token }, { username: 'clients', password: token }]) {
     const client = connect(server.port, more);
@@ -41,8 +65,8 @@ async function passwords(options) {
   await server.stop();
 }
 
-/** The server goes and another one comes in its place: what is asked meanwhile is answered then. */
-async function reconnects(options, server) {
+/** A command that is sent while the server restarts is answered afterwards. */
+async function reconnects(connect, options, server) {
   const client = connect(server.port, { retryStrategy: () => 50 });
   assert(await client.ping() === 'PONG', 'before');
   const closed = new Promise((resolve) => client.once('close', resolve));
@@ -56,11 +80,18 @@ async function reconnects(options, server) {
 }
 
 export async function ioredisCheck() {
-  await eachStore(async (options) => {
-    const server = await respServer(options);
-    await pipelines(server.port);
-    await reconnects(options, server);
-    await passwords(options);
-  });
-  return 'pipelines of 1,000 in order, passwords, a server that goes and comes back; both stores';
+  const connectors = { 'ioredis 5': connector(Redis5), 'ioredis 6': connector(Redis6), 'ioredis 6 in RESP2': connector(Redis6, { protocol: 2 }) };
+  for (const [name, connect] of Object.entries(connectors)) {
+    await eachStore(async (options) => {
+      const server = await respServer({ ...options, auth: 'required' });
+      const withToken = (port, more) => connect(port, { password: token, ...more });
+      await decisions(withToken, server);
+      await server.stop();
+      const open = await respServer(options);
+      await pipelines(connect, open.port);
+      await reconnects(connect, options, open);
+      await passwords(connect, options);
+    }).catch((error) => { throw new Error(`${name}: ${error.stack ?? error}`); });
+  }
+  return `${Object.keys(connectors).join(', ')}: the program of docs/resp.md, each command, pipelines of 1,000 in order, passwords, a server that restarts; both stores`;
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The package `redis`, in both versions of the protocol.
-import { createClient } from 'redis';
+// The package `redis`, 5 and 6, in both versions of the protocol.
+import { createClient as createClient5 } from 'redis5';
+import { createClient as createClient6 } from 'redis6';
 import { assert } from './harness.mjs';
 import { eachStore, inOrder, respServer, room, token } from './resp_server.mjs';
+import { checkRespSnippet } from './snippets.mjs';
 
+let createClient = createClient5;
 async function connect(port, more = {}, socket = {}) {
   const client = createClient({ socket: { port, host: '127.0.0.1', ...socket }, ...more });
-  client.on('error', () => {});  // Told by what is asked, too.
+  client.on('error', () => {});  // The commands fail, too.
   await client.connect();
   return client;
 }
@@ -17,13 +20,20 @@ async function pipelines(port, RESP) {
   const answers = await Promise.all(Array.from({ length: 1000 }, () => client.sendCommand(command)));
   assert(inOrder(answers), 'a pipeline is not answered in order');
   assert((await client.sendCommand(command))[0] === 1, 'the next one is denied');
-  const decision = await client.sendCommand(['TG.DECIDE', 'per-key', `resp-${RESP}`]);
-  if (RESP === 3) {
-    assert(decision.allowed === true && decision.remaining === 99, JSON.stringify(decision));
-  } else {
-    assert(decision[0] === 0 && decision[2] === 99, JSON.stringify(decision));
-  }
+  const decision = await client.sendCommand(['TG.DECIDE', 'per-key', `resp-${RESP}-${process.hrtime.bigint()}`]);
+  assert(decision.length === 7 && decision[0] === 0 && decision[2] === 99 && decision[5] === 'store', JSON.stringify(decision));
+  const map = await client.sendCommand(['TG.PEEK', 'per-key', 'map', 'MAP']);
+  assert(RESP === 3 ? map.allowed === 1 && map.limit === 100 : map[0] === 'allowed' && map[1] === 1, JSON.stringify(map));
   await client.close();
+}
+
+/** The program of docs/resp.md, with the call that node-redis has instead. */
+async function program(options, RESP) {
+  const server = await respServer({ ...options, auth: 'required' });
+  const client = await connect(server.port, { RESP, password: token });
+  await checkRespSnippet({ call: (...words) => client.sendCommand(words) }, server);
+  await client.close();
+  await server.stop();
 }
 
 async function passwords(options, RESP) {
@@ -53,13 +63,17 @@ async function reconnects(options, server, RESP) {
 }
 
 export async function nodeRedisCheck() {
-  await eachStore(async (options) => {
-    for (const RESP of [2, 3]) {
-      const server = await respServer(options);
-      await pipelines(server.port, RESP);
-      await reconnects(options, server, RESP);
-      await passwords(options, RESP);
-    }
-  });
-  return 'RESP2 and RESP3: pipelines of 1,000 in order, passwords, a server that goes and comes back; both stores';
+  for (const create of [createClient5, createClient6]) {
+    createClient = create;
+    await eachStore(async (options) => {
+      for (const RESP of [2, 3]) {
+        const server = await respServer(options);
+        await pipelines(server.port, RESP);
+        await reconnects(options, server, RESP);
+        await passwords(options, RESP);
+        await program(options, RESP);
+      }
+    });
+  }
+  return 'node-redis 5 and 6, each in RESP2 and RESP3: the program of docs/resp.md, pipelines of 1,000 in order, passwords, a server that restarts; both stores';
 }

@@ -12,8 +12,18 @@ async function commands({ port }) {
   assert(answers[0] === '0\n2\n1\n-1\n60', answers[0]);
   assert(/^0\n2\n0\n-1\n1[12]\d$/.test(answers[1]), answers[1]);
   assert(/^1\n2\n0\n(60|5\d)\n1[12]\d$/.test(answers[2]), answers[2]);
-  assert((await cli('-3', 'TG.DECIDE', 'per-key', 'a')).includes('remaining 99'), 'RESP3');
-  assert((await cli('TG.DECIDE', 'per-key', 'a', 'COST', '9')).includes('\n90\n'), 'RESP2');
+  const key = `${process.hrtime.bigint()}`;
+  for (const [version, remaining] of [['-2', 99], ['-3', 98]]) {
+    const decision = await cli(version, 'TG.DECIDE', 'per-key', key);
+    assert(new RegExp(`^0\n100\n${remaining}\n-1\n\\d+\nstore\nquota$`).test(decision), `${version}: ${decision}`);
+  }
+  assert((await cli('-3', 'TG.PEEK', 'per-key', key, 'MAP')).startsWith('allowed 1\nrule per-key\nlimit 100\nremaining 98\n'), 'a map in RESP3');
+  assert((await cli('-2', 'TG.PEEK', 'per-key', key, 'MAP')).startsWith('allowed\n1\nrule\nper-key\nlimit\n100\nremaining\n98\n'), 'a map in RESP2');
+  // The example of docs/resp.md: a key keeps its time under another quota.
+  for (const version of ['-2', '-3']) {
+    assert(await cli(version, 'CL.THROTTLE', `${key}${version}`, '0', '1', '3600') === '0\n1\n0\n-1\n3600', 'an hour');
+    assert(/^1\n10\n0\n35(46|45)\n(3600|3599)$/.test(await cli(version, 'CL.THROTTLE', `${key}${version}`, '9', '10', '60')), 'another quota');
+  }
   assert((await cli('CL.THROTTLE', 'x')).startsWith('ERR CL.THROTTLE takes: key max_burst'), 'too few arguments');
   assert((await cli('GET', 'x')).startsWith("ERR unknown command 'GET'"), 'no such command');
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tidegate with the RESP door, once for each store.
+// A tidegate with the RESP frontend, once for each store.
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -13,15 +13,18 @@ let configs = 0;
 /** `redis`: the port of the store's Redis; none: in memory. `auth`: clients must show the token. */
 export async function respServer({ redis, auth = 'open', port } = {}) {
   port ??= await freePort();
+  const admin = await freePort();
   const file = path.join(folder, `resp-${++configs}.yaml`);
-  // Nothing is to be decided without Redis because the machine was busy.
+  // A busy machine must not cause decisions without Redis.
   const store = redis ? `store: { url: "redis://127.0.0.1:${redis}", on_failure: closed, deadline: 5s }\n` : '';
-  fs.writeFileSync(file, `listen: { resp: { address: "127.0.0.1:${port}", auth: ${auth} }, api: off, admin: off }
+  fs.writeFileSync(file, `listen: { resp: { address: "127.0.0.1:${port}", auth: ${auth} }, api: off, admin: "127.0.0.1:${admin}" }
 access: { tokens: "file:${tokens}" }
-${store}rules: [ { id: per-key, per: header:x-api-key, limit: 100/h } ]\n`);
+${store}rules:
+  - { id: per-key, per: header:x-api-key, limit: 100/h }
+  - { id: one, per: header:x-api-key, limit: 1/h }\n`);
   const child = start(process.env.TIDEGATE ?? 'build/release/tidegate', ['serve', '--config', file, '--threads', '2']);
   await accepting(port, 'tidegate').catch((error) => { throw new Error(`${error}\n${child.output}`); });
-  return { child, port, stop: (signal = 'SIGTERM') => { child.kill(signal); return child.ended; } };
+  return { child, port, admin, token, stop: (signal = 'SIGTERM') => { child.kill(signal); return child.ended; } };
 }
 
 /** `check(options, store)` for both stores; the options are for respServer. */

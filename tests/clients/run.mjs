@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real clients and upstreams through a real gateway, real Redis clients at a real RESP door.
+// Real clients and upstreams through a real gateway, real Redis clients of a real RESP frontend.
 // `./dev clients [CHECK...]` runs them.
 import { stopAll } from './harness.mjs';
 import { checks } from './checks.mjs';
