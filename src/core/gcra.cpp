@@ -52,18 +52,23 @@ Micros Until(std::int64_t grains, const Debt& debt, const Quota& quota, Time now
   return (debt.at - now) + Micros{per_tick == 1 ? excess : CeilDiv(excess, per_tick)};
 }
 
-/// Returns State::owed after a step from `before` to `debt`.
-std::int64_t Owed(const State& before, const Debt& debt, const Quota& quota, Time now) noexcept {
-  if (quota.origin() == QuotaOrigin::kRule) {
-    return std::max<std::int64_t>(debt.grains - FullBurst(quota), 0);
-  }
+/// Returns State::owed of a caller's quota after a step from `before` to `debt`.
+std::int64_t OwedByCaller(const State& before, const Debt& debt, const Quota& quota,
+                          Time now) noexcept {
+  const std::int64_t recovery = quota.recovery().count();
   const std::int64_t known = before.tat <= now || debt.repaired ? 0 : before.owed;
-  return std::max({known, quota.recovery().count(), Until(0, debt, quota, now).count()});
+  // Without a debit and a hold, tat is at most one recovery ahead.
+  if (debt.grains <= FullBurst(quota) && debt.at == now) return std::max(known, recovery);
+  return std::max({known, recovery, Until(0, debt, quota, now).count()});
 }
 
-State Store(const State& before, const Debt& debt, const Quota& quota, Time now) noexcept {
+// Inlined into Step, where it saves a call for each request that passes.
+[[gnu::always_inline]] inline State Store(const State& before, const Debt& debt, const Quota& quota,
+                                          Time now) noexcept {
   const std::int64_t per_tick = quota.grains_per_tick();
-  const std::int64_t owed = Owed(before, debt, quota, now);
+  const std::int64_t owed = quota.origin() == QuotaOrigin::kRule
+                                ? std::max<std::int64_t>(debt.grains - FullBurst(quota), 0)
+                                : OwedByCaller(before, debt, quota, now);
   if (per_tick == 1) return {debt.at + Micros{debt.grains}, 0, owed};
   return {debt.at + Micros{debt.grains / per_tick}, debt.grains % per_tick, owed};
 }

@@ -26,12 +26,12 @@ constexpr Range kPeriod{"period", 1, kMaxMicros / 1'000'000};
 constexpr Range kQuantity{"quantity", 0, kMaxInteger};
 
 bool ReadIn(const Range& range, std::string_view text, std::int64_t& number, std::string& problem) {
+  bool read = ReadInteger(text, number);
   // redis-cell takes a sign `+`, too.
-  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
-  if (ReadInteger(plus ? text.substr(1) : text, number) && number >= range.least &&
-      number <= range.most) {
-    return true;
+  if (!read && text.size() > 1 && text[0] == '+' && text[1] != '-') {
+    read = ReadInteger(text.substr(1), number);
   }
+  if (read && number >= range.least && number <= range.most) return true;
   problem = std::string(range.name) + " must be an integer between " + std::to_string(range.least) +
             " and " + std::to_string(range.most);
   return false;
