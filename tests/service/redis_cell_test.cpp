@@ -263,7 +263,7 @@ TEST(RedisCellTest, RefusesWhatCannotBeMeant) {
   Cell cell;
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"k", "4", "1", "1", "-1"},  // Would give quota back.
-           {"k", "-1", "1", "1"},       // Redis-cell limits every call.
+           {"k", "-1", "1", "1"},       // redis-cell limits every call.
            {"k", "4", "-1", "1"},       // Time would run backwards.
            {"k", "4", "1", "-1"},
            {"k", "4", "0", "1"},  // An error there, too.
@@ -279,6 +279,13 @@ TEST(RedisCellTest, RefusesWhatCannotBeMeant) {
     EXPECT_EQ(cell.Send(command).substr(0, 5), "-ERR ") << command;
   }
   EXPECT_EQ(cell.Throttle("k", {4, 1, 1}, 0), "[0,5,5,-1,0]");
+}
+
+TEST(RedisCellTest, TakesKeysOfAnyBytesUpTo8KiB) {
+  Cell cell;
+  EXPECT_EQ(cell.Throttle("\xff\xfe", {4, 1, 1}, 1), "[0,5,4,-1,1]");
+  EXPECT_EQ(cell.Throttle(std::string(8192, 'k'), {4, 1, 1}, 1), "[0,5,4,-1,1]");
+  EXPECT_EQ(cell.Throttle(std::string(8193, 'k'), {4, 1, 1}, 1).substr(0, 5), "-ERR ");
 }
 
 }  // namespace
