@@ -34,8 +34,9 @@ Debt Read(const State& state, const Quota& quota, Time now) noexcept {
   const std::int64_t rest = std::min(state.rest, per_tick - 1);
   const std::int64_t recovery = quota.recovery().count();
   const std::int64_t ahead = (state.tat - now).count() + (rest > 0 ? 1 : 0);
-  const bool repaired = by_rule ? grains - most > static_cast<Int128>(recovery) * per_tick
-                                : ahead - recovery > std::max(state.owed, recovery);
+  const bool repaired =
+      by_rule ? grains - most > static_cast<Int128>(recovery) * per_tick
+              : ahead - recovery > std::max({state.owed, recovery, kShortReach.count()});
   if (repaired) return {most, now, true};
   // The clock holds at the first tick at which no more than `most` is owed; of a caller's quota, at
   // the last tick at which nothing less is owed, since there the burst may be shorter than one tick
@@ -58,8 +59,11 @@ std::int64_t OwedByCaller(const State& before, const Debt& debt, const Quota& qu
   const std::int64_t recovery = quota.recovery().count();
   const std::int64_t known = before.tat <= now || debt.repaired ? 0 : before.owed;
   // Without a debit and a hold, tat is at most one recovery ahead.
-  if (debt.grains <= FullBurst(quota) && debt.at == now) return std::max(known, recovery);
-  return std::max({known, recovery, Until(0, debt, quota, now).count()});
+  std::int64_t owed = std::max(known, recovery);
+  if (debt.grains > FullBurst(quota) || debt.at != now) {
+    owed = std::max(owed, Until(0, debt, quota, now).count());
+  }
+  return owed > kShortReach.count() ? owed : 0;
 }
 
 // Inlined into Step, where it saves a call for each request that passes.

@@ -15,11 +15,15 @@ struct State {
   /// Tells a tat that was written on purpose from that of a clock that ran ahead. Of a quota of a
   /// rule: the grains by which a debit pushed tat beyond a full burst, 0 without one. Of a quota of
   /// a caller: the most microseconds that tat was ahead of the clock under any quota since the key
-  /// was last full, and at least the recovery of each of them.
+  /// was last full, and at least the recovery of each of them; 0 up to kShortReach.
   std::int64_t owed;
 
   friend bool operator==(const State&, const State&) = default;
 };
+
+/// A caller's state that is no further ahead than this is never taken for that of a wrong clock. So
+/// quotas that recover within it have no `owed`: in Redis that is a field less.
+inline constexpr Micros kShortReach = std::chrono::seconds{60};
 
 [[nodiscard]] State Fresh(const Quota& quota, Time now) noexcept;
 

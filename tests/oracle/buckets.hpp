@@ -100,9 +100,9 @@ class Gcra : public BucketLaw {
         reach_(OfCaller() ? state.owed : 0) {}
 
   bool Repair(Tick now) {
-    if (OfCaller()
-            ? Debt(now) <= Full() || TicksAhead(now) <= std::max(reach_, Recovery()) + Recovery()
-            : Held(now) - now <= Recovery()) {
+    if (OfCaller() ? Debt(now) <= Full() ||
+                         TicksAhead(now) <= std::max({reach_, Recovery(), kShortReach}) + Recovery()
+                   : Held(now) - now <= Recovery()) {
       return false;
     }
     tat_ = now * law().limit + Full() + owed_;
@@ -138,6 +138,8 @@ class Gcra : public BucketLaw {
   }
 
  private:
+  static constexpr Tick kShortReach = 60'000'000;
+
   bool OfCaller() const { return law().origin == QuotaOrigin::kCaller; }
   Wide Debt(Tick at) const { return std::max(tat_ - at * law().limit, Wide{0}); }
   /// Until nothing is owed any more.
@@ -149,6 +151,7 @@ class Gcra : public BucketLaw {
     tat_ = at * law().limit + debt;
     owed_ = OfCaller() ? 0 : std::max(debt - Full(), Wide{0});
     reach_ = std::max({reach_, Recovery(), TicksAhead(now)});
+    if (reach_ <= kShortReach) reach_ = 0;
   }
 
   Wide tat_;

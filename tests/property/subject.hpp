@@ -62,8 +62,10 @@ struct GcraKit {
   static Tick Stored(const State& s, const Quota& q) { return TickOf(s.tat - q.recovery()); }
   static bool Sound(const State& s, const Quota& q) {
     return s.rest >= 0 && s.rest < q.grains_per_tick() && s.owed >= 0 &&
-           (q.origin() == QuotaOrigin::kCaller ? s.owed >= q.recovery().count()
-                                               : s.owed <= q.saturation() * q.grains_per_unit());
+           (q.origin() == QuotaOrigin::kCaller
+                ? s.owed >= q.recovery().count() ||
+                      (s.owed == 0 && q.recovery() <= gcra::kShortReach)
+                : s.owed <= q.saturation() * q.grains_per_unit());
   }
 };
 

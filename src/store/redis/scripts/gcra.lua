@@ -19,7 +19,9 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
         -- (grains - most) > recovery * x, turned so that what may be beyond 2^53 is only compared.
         repaired = (tat - now - recovery) * x + rest > most
       else
-        repaired = tat - now + (rest > 0 and 1 or 0) - recovery > (owed > recovery and owed or recovery)
+        -- 60 s are kShortReach.
+        local ahead = tat - now + (rest > 0 and 1 or 0) - recovery
+        repaired = ahead > owed and ahead > recovery and ahead > 60000000
       end
       if repaired then
         grains = most
@@ -101,7 +103,10 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
       if tat <= now or repaired or owed < recovery then
         owed = recovery
       end
-      state[2] = owed < ends - now and ends - now or owed
+      if owed < ends - now then
+        owed = ends - now
+      end
+      state[2] = owed > 60000000 and owed or 0
     end
     return admitted, ends, repaired and 2 or 1
   end
