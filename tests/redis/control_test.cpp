@@ -123,6 +123,7 @@ TEST_F(ControlTest, AnotherQuotaReachesEveryDenialCacheAndItsEndToo) {
   std::array<int, 3> passed{};
   while (*std::min_element(passed.begin(), passed.end()) == 0 && Clock::now() - began < 5s) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (passed[i] != 0) continue;  // It would take units that the other nodes wait for.
       const HttpAnswer answer = nodes_[i]->Decide(Alice());
       if (answer.status == 200 && answer.Json().at("limit").to_number<int>() == 100000) {
         ++passed[i];
