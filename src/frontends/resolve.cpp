@@ -144,21 +144,37 @@ bool Leases(const Charge& charge) noexcept {
   return charge.quota->algorithm() == Algorithm::kConcurrency;
 }
 
+/// Returns an objection if a rule that may deny the request needs a lease and the question has
+/// none. Otherwise drops the charges of shadow rules that need one. Names the rule only to a caller
+/// that may know of it.
+std::optional<Objection> NeedsLease(const Question& question, Charges& charges) {
+  const bool named = question.Has(Question::kRule);
+  for (std::size_t i = 0; i < charges.charges.size(); ++i) {
+    const Charge& charge = charges.charges[i];
+    if (!Leases(charge) || (charge.mode == Mode::kShadow && !named)) continue;
+    const bool hidden = charges.rules[i] != nullptr && charges.rules[i]->hidden() && !named;
+    const std::string rule = hidden ? "a rule" : "rule '" + std::string(charge.rule) + "'";
+    return Objection{400,
+                     rule +
+                         " counts requests that run at the same time: acquire a lease "
+                         "(/v1/acquire, TG.ACQUIRE), with a `lease` of your choice",
+                     {}};
+  }
+  charges.Filter([](const Charge& charge) { return !Leases(charge); });
+  return std::nullopt;
+}
+
 /// Drops the charges to which `kind` does not apply: a request may match rules of several
 /// algorithms, but only `concurrency` has leases, and only the others have debits and refunds.
 std::optional<Objection> Concern(const Question& question, Call::Kind kind, Charges& charges) {
   if (charges.charges.empty()) return std::nullopt;  // No rule is counted.
   const bool on_leases = kind == Call::Kind::kRenew || kind == Call::Kind::kRelease;
   const bool on_units = kind == Call::Kind::kRefund || kind == Call::Kind::kDebit;
-  const bool any_lease = std::ranges::any_of(charges.charges, Leases);
-  if (kind == Call::Kind::kApply && any_lease && question.lease.empty()) {
-    const auto found = std::ranges::find_if(charges.charges, Leases);
-    return Objection{400,
-                     "rule '" + std::string(found->rule) +
-                         "' counts what runs at the same time: acquire it (/v1/acquire, "
-                         "TG.ACQUIRE), with a `lease` of your choice",
-                     {}};
+  if (kind == Call::Kind::kApply && question.lease.empty()) {
+    if (auto bad = NeedsLease(question, charges)) return bad;
+    if (charges.charges.empty()) return std::nullopt;
   }
+  const bool any_lease = std::ranges::any_of(charges.charges, Leases);
   if (!question.lease.empty() && !any_lease) {
     return Objection{400, "only rules of algorithm concurrency have leases, and none is concerned",
                      "/lease"};

@@ -31,6 +31,7 @@ rules:
   - { id: zzsecret-both, match: { path: /both/** }, per: client_ip, limit: 1/h, announce: false }
   - { id: zzsecret-window, match: { path: /w/** }, per: client_ip, limit: 1/h, algorithm: sliding_log, announce: false }
   - { id: zzsecret-lease, match: { path: /lease/** }, per: client_ip, limit: 1/h, algorithm: concurrency, announce: false }
+  - { id: zzghost-lease, match: { path: /shadowlease/** }, per: client_ip, limit: 1/h, algorithm: concurrency, mode: shadow }
   - { id: zzsecret-cookie, match: { path: /cookie/** }, per: cookie:c, limit: 1/h, announce: false }
   - { id: shown, match: { path: [ /both/**, /shown/**, /b/** ] }, per: client_ip, limit: 4/h }
 )";
@@ -41,7 +42,11 @@ std::string Configuration(std::string_view upstream) { return Routed(upstream, {
 std::string Bytes(const net::Endpoint& to, std::string_view method, std::string_view target,
                   std::string_view lines, std::string_view body = {}) {
   Client client(to);
-  client.Send(RequestText(method, target, "Connection: close\r\n" + std::string(lines), body));
+  // The API of a loopback address accepts an address as Host only.
+  std::string text(method);
+  text.append(" ").append(target).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n");
+  text.append(lines).append("Content-Length: ").append(std::to_string(body.size()));
+  client.Send(text.append("\r\n\r\n").append(body));
   return client.ReadRest();
 }
 
@@ -65,9 +70,9 @@ class HiddenRulesTest : public testing::Test {
   std::set<int> statuses_;
 };
 
-constexpr std::array<std::string_view, 12> kPaths = {
-    "/",    "/key/x",   "/only/x",   "/a/x",     "/b/x",   "/both/x",
-    "/w/x", "/lease/x", "/cookie/x", "/shown/x", "/a/%qq", "/a/b%2Fc"};
+constexpr std::array<std::string_view, 13> kPaths = {
+    "/",        "/key/x",    "/only/x",  "/a/x",   "/b/x",    "/both/x", "/w/x", "/shadowlease/x",
+    "/lease/x", "/cookie/x", "/shown/x", "/a/%qq", "/a/b%2Fc"};
 constexpr std::array<std::string_view, 6> kLines = {
     "",
     "X-Key: alice\r\n",
