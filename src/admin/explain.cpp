@@ -101,14 +101,9 @@ class Explanation final : public AdminCall {
 };
 
 void Explanation::SetEntry(std::span<const MatchSpec> specs, const RequestView& view) {
-  const auto entry = FirstFit(specs, view);
-  if (!entry) {
-    // No entry of `exempt` matches, so the request is exempt as a preflight request.
-    out_["preflight"] = true;
-    return;
-  }
-  out_["entry"] = *entry;
-  out_["entry_match"] = MatchJson(specs[*entry]);
+  const std::size_t entry = FirstFit(specs, view).value();
+  out_["entry"] = entry;
+  out_["entry_match"] = MatchJson(specs[entry]);
 }
 
 std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
@@ -125,6 +120,8 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
   if (*seen == Access::kDenied) {
     SetEntry(rules.denied(), view);
+  } else if (rules.IsExemptPreflight(view)) {
+    out_["preflight"] = true;
   } else if (*seen == Access::kExempt && all_.exempted.empty()) {
     SetEntry(rules.exempt(), view);
   }

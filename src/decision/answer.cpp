@@ -127,7 +127,8 @@ void WriteRateLimit(OutBuffer& out, const Answer& answer) {
   out << "\r\nRateLimit: \"" << shown.rule << "\";r=" << shown.remaining;
   // `t` must not be later than Retry-After, which may be that of a hidden rule.
   const Micros more = shown.more_after;
-  if (more > Micros{0} && (answer.shown == answer.governing || answer.allowed)) {
+  if (more > Micros{0} && answer.shows_more_after &&
+      (answer.shown == answer.governing || answer.allowed)) {
     out << ";t=" << Seconds(more);
   }
   WritePartition(out, answer,
@@ -209,8 +210,10 @@ Answer AnswerOf(const Call& call) noexcept {
   }
   // An operation is applied to each rule separately. If one rule is closed, the operation was not
   // applied there, and that rule governs.
-  for (const Decision& decision : call.decisions) {
+  for (std::size_t i = 0; i < call.decisions.size(); ++i) {
+    const Decision& decision = call.decisions[i];
     if (decision.decided_by != DecidedBy::kClosed) continue;
+    if (call.charges[i].mode == Mode::kShadow) continue;  // A shadow rule refuses nothing.
     answer.allowed = false;
     answer.governing = answer.shown = &decision;
     break;
@@ -238,7 +241,8 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
     // A hidden rule denies: no other rule explains it.
     WriteWait(out, *answer.governing, answer.allowed);
   }
-  if (answer.governing != nullptr && answer.shows_source) WriteSource(out, *answer.governing);
+  const Decision* const source = answer.shows_source ? answer.source() : nullptr;
+  if (source != nullptr) WriteSource(out, *source);
   out << R"(,"rules":[)";
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
     const bool shadow = answer.charges[i].mode == Mode::kShadow;
@@ -253,7 +257,7 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
       out.Advance(size);
     } else {
       WriteNumbers(out, decision, decision.allowed);
-      if (answer.shows_source && decision.decided_by != answer.governing->decided_by) {
+      if (source != nullptr && decision.decided_by != source->decided_by) {
         WriteSource(out, decision);
       }
     }
@@ -275,10 +279,10 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
                  epoch ? static_cast<std::int64_t>(std::time(nullptr)) + reset : reset);
     }
   }
-  if (answer.shows_source && answer.governing != nullptr &&
-      answer.governing->decided_by != DecidedBy::kStore &&
-      answer.governing->decided_by != DecidedBy::kCache) {
-    out << "X-Tidegate-Decided-By: " << Name(answer.governing->decided_by) << "\r\n";
+  const Decision* const source = answer.shows_source ? answer.source() : nullptr;
+  if (source != nullptr && source->decided_by != DecidedBy::kStore &&
+      source->decided_by != DecidedBy::kCache) {
+    out << "X-Tidegate-Decided-By: " << Name(source->decided_by) << "\r\n";
   }
   if (status < 400) return;
   if (const auto wait = answer.RetryAfter(jitter)) out << "Retry-After: " << *wait << "\r\n";

@@ -17,7 +17,7 @@ namespace tidegate {
 class Identifier;
 struct Rule;
 
-/// What the reader of an answer may see.
+/// The parts of an answer that its reader may see.
 struct Disclosure {
   bool hidden_rules = true;  ///< Shadow rules and rules with `announce: false`.
   bool source = true;        ///< `decided_by` and `reason`.
@@ -42,9 +42,15 @@ struct Answer {
   const Decision* shown = nullptr;
   bool hides_rules = false;  ///< A hidden rule was left out.
   bool shows_source = true;  ///< `decided_by` and `reason` are written.
-  /// Writes `pk`, a hash of the counted key, into RateLimit fields; nullptr: there is no `pk`.
+  /// `t` of RateLimit is written. False if the response has a Retry-After that is not ours: `t`
+  /// must not be later.
+  bool shows_more_after = true;
+  /// Computes `pk`, a hash of the counted key, for RateLimit fields; nullptr: they have no `pk`.
   const Identifier* partitions = nullptr;
 
+  /// The decision that `decided_by` and `reason` are about: `governing` of a denial, otherwise
+  /// `shown`, so that an allowed request does not reveal that a hidden rule counted it.
+  [[nodiscard]] const Decision* source() const noexcept { return allowed ? shown : governing; }
   [[nodiscard]] bool banned() const noexcept {
     return governing != nullptr && governing->reason == Reason::kBanned;
   }
@@ -69,7 +75,7 @@ struct Answer {
 }
 
 /// Writes the answer as JSON. A rule has its own `decided_by` and `reason` only if its `decided_by`
-/// differs from the shown rule's. If `status`, the status that is sent, is 400 or above, the
+/// differs from that of Answer::source. If `status`, the status that is sent, is 400 or above, the
 /// members of a problem (RFC 9457) come first.
 void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 

@@ -154,6 +154,7 @@ bool Passage::Prepare() {
   view.headers = {headers, visible};
   view.client = ClientAddress(rules.client_policy(), peer, view.headers);
   view.has_client = true;
+  view.has_body = head_.body == net::HttpBody::kChunked || head_.content_length != 0;
   if (view.client != peer) client_text_ = WriteAddress(view.client, memory_);
   if (trusted_) {
     if (const auto given = GivenRequestId(head_, fields_); !given.empty()) {
@@ -230,9 +231,11 @@ void Passage::OnDecided(DecisionCall&) noexcept {
 
 // --- Responses of the gateway itself --------------------------------------------
 
-void Passage::WriteRateLimit(OutBuffer& out, int status, const Config::Responses& responses) {
-  const Answer answer = ClientAnswer();
+void Passage::WriteRateLimit(OutBuffer& out, int status, const Config::Responses& responses,
+                             OtherRetryAfter other) {
+  Answer answer = ClientAnswer();
   if (answer.governing == nullptr) return;
+  answer.shows_more_after = other == OtherRetryAfter::kNo;
   WriteAnswerFields(out, answer, status, responses,
                     status < 400 ? Micros{0} : gateway_.pipeline().RetryJitter(responses));
 }
@@ -279,7 +282,10 @@ void Passage::AnswerProblem(int status, std::string_view detail, PassageOutcome 
   net::WriteProblem(body, status, detail);
   OutBuffer& out = BeginOwnHead(status);
   out << "Cache-Control: no-store\r\n" << lines;
-  if (phase_ != Phase::kDeciding) WriteRateLimit(out, 200, decision_->snapshot().responses);
+  if (phase_ != Phase::kDeciding) {
+    const bool other = lines.find("Retry-After") != std::string_view::npos;
+    WriteRateLimit(out, 200, decision_->snapshot().responses, OtherRetryAfter{other});
+  }
   WriteRouteHeaders(out);
   out << "Content-Type: application/problem+json\r\n";
   SendOwn(body.view(), outcome);

@@ -100,7 +100,10 @@ class Passage final : public UpstreamConnection::User,
   void WriteRouteHeaders(net::OutBuffer& out) const;
   /// Sends that answer and ends the request.
   void SendOwn(std::string_view body, PassageOutcome outcome);
-  void WriteRateLimit(net::OutBuffer& out, int status, const Config::Responses& responses);
+  /// Whether the response has a Retry-After that does not come from a quota.
+  enum class OtherRetryAfter : bool { kNo, kYes };
+  void WriteRateLimit(net::OutBuffer& out, int status, const Config::Responses& responses,
+                      OtherRetryAfter other = OtherRetryAfter::kNo);
   /// Returns the answer of the decision; an empty one before the decision, and if it failed.
   [[nodiscard]] Answer DecidedAnswer() const noexcept;
   /// The same, without the parts that the client must not see.

@@ -166,7 +166,8 @@ void Passage::WriteAnswer() {
   Config::Responses responses = decision_->snapshot().responses;
   responses.ratelimit_legacy = older.ratelimit;
   responses.x_ratelimit = older.x_ratelimit;
-  WriteRateLimit(out, 200, responses);
+  const bool other = response_.status >= 400 && HasField(response_.all(), "retry-after");
+  WriteRateLimit(out, 200, responses, OtherRetryAfter{other});
   AnswerBody body = stream ? AnswerBody::kStream : AnswerBody::kNone;
   if (response_.body == net::ResponseBody::kLength) body = AnswerBody::kLength;
   // A 204 has neither field, even if the upstream sent one (RFC 9110, 8.6).

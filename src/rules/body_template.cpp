@@ -40,8 +40,15 @@ void AppendJson(std::string& out, unsigned char byte) {
   }
 }
 
-/// Character references for all but a few characters are safe also in an attribute without quotes
-/// and in a string of a script, where neither a quote nor a backslash may appear.
+/// The characters of a value that a client chose which are written as they are. Neither quotes nor
+/// brackets, `;` or backslashes: they would end a string of a script in an attribute, where
+/// character references are decoded before the script runs.
+bool IsPlain(char c) noexcept {
+  constexpr std::string_view kMarks = "-._~/:+=,@%";
+  return IsLetterOrDigit(c) || kMarks.find(c) != std::string_view::npos;
+}
+
+/// Character references for all but a few characters are safe also in an attribute without quotes.
 void AppendMarkup(std::string& out, unsigned char byte) {
   const char c = static_cast<char>(byte);
   if (IsLetterOrDigit(c) || c == '-' || c == '.' || c == '_' || c == '~' || c == '/') {
@@ -111,8 +118,9 @@ std::expected<BodyTemplate, std::string> BodyTemplate::Parse(std::string text, E
     boost::system::error_code error;
     (void)boost::json::parse(sample.text, error);
     if (!error) continue;
-    return std::unexpected("is not valid JSON: " + error.message() + " in `" + sample.text +
-                           "`; write placeholders of texts, such as `\"{rule}\"`, in quotes");
+    return std::unexpected(
+        "is not valid JSON once its placeholders are replaced: " + error.message() + " in `" +
+        sample.text.substr(0, 200) + "`; put placeholders of texts in quotes, as in `\"{rule}\"`");
   }
   return body;
 }
@@ -125,10 +133,21 @@ void BodyTemplate::AppendNumber(std::string& out, std::optional<std::int64_t> nu
   }
 }
 
+void BodyTemplate::AppendClientText(std::string& out, std::string_view text) const {
+  std::string encoded;
+  for (const char c : text) {
+    if (IsPlain(c)) {
+      encoded += c;
+    } else {
+      AppendPercentEncoded(encoded, static_cast<unsigned char>(c));
+    }
+  }
+  AppendText(out, encoded);
+}
+
 void BodyTemplate::AppendText(std::string& out, std::string_view text) const {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    // Paths may have bytes that are not UTF-8.
     if (byte < 0x20 || byte >= 0x7f) {
       AppendPercentEncoded(out, byte);
     } else if (escaping_ == Escaping::kJson) {
@@ -152,7 +171,7 @@ void BodyTemplate::Append(std::string& out, Field field, const BodyValues& value
     case Field::kRetryAfter:
       return AppendNumber(out, values.retry_after);
     case Field::kRequestId:
-      return AppendText(out, values.request_id);
+      return AppendClientText(out, values.request_id);
     case Field::kLink:
       return AppendText(out, values.link);
     case Field::kStatus:
@@ -160,9 +179,9 @@ void BodyTemplate::Append(std::string& out, Field field, const BodyValues& value
     case Field::kTitle:
       return AppendText(out, values.title);
     case Field::kMethod:
-      return AppendText(out, values.method);
+      return AppendClientText(out, values.method);
     case Field::kPath:
-      return AppendText(out, values.path);
+      return AppendClientText(out, values.path);
   }
 }
 

@@ -28,15 +28,16 @@ struct BodyValues {
 
 /// The body of a response, with placeholders such as `{retry_after}`.
 ///
-/// Values are escaped for the media type, so that a value which a client chose (`path`, `method`,
-/// `request_id`) cannot end a JSON string or add markup. A number that is unknown is `null` in JSON
-/// and `unknown` elsewhere. Immutable and thread-safe.
+/// Values are escaped for the media type. In values that a client chose (`path`, `method`,
+/// `request_id`), all but letters, digits and `-._~/:+=,@%` is percent-encoded besides, so that
+/// they cannot end a JSON string, add markup or end a string of a script. A number that is unknown
+/// is `null` in JSON and `unknown` elsewhere. Immutable and thread-safe.
 class BodyTemplate {
  public:
   /// How values are written, by media type.
   enum class Escaping : std::uint8_t {
     kNone,    ///< A type without known escaping: the body must not have placeholders.
-    kText,    ///< Plain text: control characters are percent-encoded.
+    kText,    ///< Plain text.
     kJson,    ///< The inside of a JSON string.
     kMarkup,  ///< HTML or XML: all but letters, digits and `-._~/` as character references.
   };
@@ -93,6 +94,8 @@ class BodyTemplate {
   void Append(std::string& out, Field field, const BodyValues& values) const;
   void AppendNumber(std::string& out, std::optional<std::int64_t> number) const;
   void AppendText(std::string& out, std::string_view text) const;
+  /// Appends a value that a client chose.
+  void AppendClientText(std::string& out, std::string_view text) const;
 
   std::string text_;
   Escaping escaping_ = Escaping::kNone;

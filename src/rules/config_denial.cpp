@@ -48,9 +48,8 @@ void ReadContentType(const ConfigValue& value, DenialDraft& draft) {
                                : std::string(Trim(std::string_view(*text).substr(semicolon + 1)));
   std::ranges::transform(parameters, parameters.begin(), Lower);
   if (!parameters.empty() && parameters != "charset=utf-8") {
-    return value.Error(
-        "`charset=utf-8` is the only parameter that is possible here, since bodies "
-        "are UTF-8");
+    return value.Error("has the parameter " + Ticked(parameters) +
+                       ", but only `charset=utf-8` is allowed: bodies are UTF-8");
   }
   draft.spec.content_type = essence;
   const bool text_type = Lower(essence.front()) == 't' || essence.ends_with("xml");
@@ -62,7 +61,8 @@ void ReadBody(const ConfigValue& value, DenialDraft& draft) {
   // Not a secret, but read like one: the text itself, or `file:PATH`.
   draft.body = value.Secret(0, kMaxBody, Secrecy::kPublic);
   if (draft.body && draft.body->size() > kMaxBody) {
-    value.Error("is longer than 64 KiB");
+    value.Error("has " + std::to_string(draft.body->size()) +
+                " bytes, but at most 65,536 (64 KiB) are allowed: shorten it");
     draft.body.reset();
   }
 }
@@ -87,7 +87,12 @@ void ReadLink(const ConfigValue& value, DenialDraft& draft) {
 constexpr std::array<ConfigKey<DenialDraft>, 5> kDenialKeys = {{
     {"status",
      [](const ConfigValue& v, DenialDraft& d) {
-       if (const auto status = v.Integer(400, 599)) d.spec.status = static_cast<int>(*status);
+       const auto status = v.Integer(400, 599);
+       if (!status) return;
+       if (*status == 401 || *status == 407) {
+         return v.Error("needs a challenge, which a denial does not have; choose another status");
+       }
+       d.spec.status = static_cast<int>(*status);
      }},
     {"content_type", ReadContentType},
     {"body", ReadBody},
@@ -105,9 +110,7 @@ void ReadDenial(const ConfigValue& value, std::optional<DenialSpec>& denial) {
     value.Error("has a `body`, so it needs a `content_type`, as in `content_type: text/html`");
   }
   if (draft.content_type != nullptr && draft.body_node == nullptr) {
-    value.Error(
-        "has a `content_type` without a `body`: the problem document has its own; remove "
-        "it, or add a `body`");
+    value.Error("has a `content_type` but no `body`: remove `content_type`, or add a `body`");
   }
   if (draft.body && !draft.spec.content_type.empty()) {
     auto body = BodyTemplate::Parse(*std::move(draft.body),
@@ -123,11 +126,18 @@ void ReadDenial(const ConfigValue& value, std::optional<DenialSpec>& denial) {
 }
 
 bool IsDenialField(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 9> kNames = {
-      "cache-control",        "content-type", "date",         "link",
-      "retry-after",          "ratelimit",    "x-request-id", "x-content-type-options",
-      "x-tidegate-decided-by"};
-  return name.starts_with("ratelimit-") || name.starts_with("x-ratelimit-") ||
+  constexpr std::array<std::string_view, 14> kNames = {"accept-ranges", "age",
+                                                       "date",          "etag",
+                                                       "expires",       "last-modified",
+                                                       "link",          "ratelimit",
+                                                       "retry-after",   "surrogate-control",
+                                                       "surrogate-key", "x-content-type-options",
+                                                       "x-request-id",  "x-tidegate-decided-by"};
+  // Content-Encoding and the like describe the body of the upstream, and caches must not keep
+  // denials, whichever field they obey.
+  const bool of_body = name.starts_with("content-") && !name.starts_with("content-security-policy");
+  return of_body || name.ends_with("cache-control") || name.starts_with("grpc-") ||
+         name.starts_with("ratelimit-") || name.starts_with("x-ratelimit-") ||
          std::ranges::find(kNames, name) != kNames.end();
 }
 

@@ -38,8 +38,8 @@ std::string WhyOwned(std::string name, Direction direction) {
     return "has a key of its own: write `" + std::string(name == "link" ? "link" : "content_type") +
            "` beside `headers`";
   }
-  if (direction == Direction::kDenial && IsDenialField(name)) {
-    return "is written by Tidegate itself into denials";
+  if (direction == Direction::kDenial && !Holds(kFraming, name) && IsDenialField(name)) {
+    return "cannot be set in a denial: Tidegate writes it, or it describes another body; remove it";
   }
   if (name == "host") {
     return request ? "is set by the route's `host`: write `host: target`, or a name"

@@ -38,6 +38,7 @@ struct RequestView {
   std::span<const HeaderField> headers;
   bool has_encoded_separator = false;  ///< Of RequestPath; and the next.
   bool differs_from_upstream = false;
+  bool has_body = false;    ///< The request has a body that is not empty.
   bool trusted = false;     ///< The peer may state costs: a trusted proxy, or a caller of the API.
   bool has_client = false;  ///< `client` is known.
   Address client;           ///< From rules/client_address.hpp; not masked.

@@ -51,15 +51,22 @@ Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
   if (error == std::errc{} && end == text.data() + text.size() && cost >= 1 && cost <= kMaxCost) {
     return cost;
   }
-  return Refuse(ErrorCode::kBadCharge, "the header " + rule.cost.header +
-                                           " must have a cost, a whole number from 1 to " +
+  return Refuse(ErrorCode::kBadCharge, "invalid cost in header " + rule.cost.header + ": `" +
+                                           Printable(text) + "` is not a whole number from 1 to " +
                                            std::to_string(kMaxCost));
 }
 
-/// True for the request that a browser sends before one to another origin (Fetch, 3.2.2).
+/// True for the request that a browser sends before one to another origin (Fetch, 3.2.2): it has no
+/// body, and each of the two fields once.
 bool IsPreflight(const RequestView& request) noexcept {
-  return request.method == "OPTIONS" && !FindHeader(request.headers, "origin").empty() &&
-         !FindHeader(request.headers, "access-control-request-method").empty();
+  if (request.method != "OPTIONS" || request.has_body) return false;
+  const auto once = [&](std::string_view name) {
+    return !FindHeader(request.headers, name).empty() &&
+           std::ranges::count_if(request.headers, [name](const HeaderField& field) {
+             return EqualsIgnoreCase(field.name, name);
+           }) == 1;
+  };
+  return once("origin") && once("access-control-request-method");
 }
 
 void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
@@ -285,6 +292,10 @@ Result<std::string_view> RuleSet::IdentityOf(const Rule& rule, const RequestView
   return identifier_->FromRequest(rule.per, request, memory);
 }
 
+bool RuleSet::IsExemptPreflight(const RequestView& request) const {
+  return exempt_preflights_ && IsPreflight(request) && !exempt_.MatchesEveryReading(request);
+}
+
 Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int64_t> cost,
                               std::string_view lease, const OverrideView& overrides,
                               Charges& charges, std::pmr::memory_resource& memory) const {
@@ -292,7 +303,7 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
   if (deny_.Find(request, {found.data(), 1}) != 0) return Access::kDenied;
   // Only if no server could read another path: `exempt` takes limits away.
   if (exempt_.MatchesEveryReading(request)) return Access::kExempt;
-  if (exempt_preflights_ && IsPreflight(request)) return Access::kExempt;
+  if (IsExemptPreflight(request)) return Access::kExempt;
   const std::size_t count = index_.Find(request, found);
   if (count > found.size()) {
     return std::unexpected(Error{ErrorCode::kTooManyRules,

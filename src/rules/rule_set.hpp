@@ -48,7 +48,7 @@ struct Rule {
   bool announce = true;
   TextMap<Quota> overrides;          ///< By the key's identity.
   std::string limit;                 ///< As the configuration has it; empty if made by a program.
-  std::optional<DenialSpec> denial;  ///< Of requests that it denies.
+  std::optional<DenialSpec> denial;  ///< The response to requests that this rule denies.
 
   /// Returns the limit of `of` in the form of the configuration. `of` is the rule's own quota or
   /// that of an override.
@@ -157,11 +157,14 @@ class RuleSet {
   [[nodiscard]] Result<Access> ResolveKey(std::string_view id, std::string_view identity,
                                           const OverrideView& overrides, Charges& charges) const;
 
-  /// `deny`, then `exempt` and preflights, then every rule that matches, in the order of the file.
-  /// `cost` stands for each rule's own where given; `lease` is what `concurrency` rules need.
+  /// Checks `deny`, then `exempt` and preflight requests, then matches every rule, in the order of
+  /// the file. `cost`, if given, replaces the cost of each rule; `concurrency` rules need `lease`.
   [[nodiscard]] Result<Access> Match(const RequestView& request, std::optional<std::int64_t> cost,
                                      std::string_view lease, const OverrideView& overrides,
                                      Charges& charges, std::pmr::memory_resource& memory) const;
+
+  /// Returns true if the request passes uncounted only because it is a preflight request.
+  [[nodiscard]] bool IsExemptPreflight(const RequestView& request) const;
 
   /// What rules, and entries of `deny` and `exempt`, apply to, by their numbers: for people.
   [[nodiscard]] std::span<const MatchSpec> matches() const noexcept { return matches_; }

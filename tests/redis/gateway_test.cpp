@@ -96,7 +96,7 @@ TEST(RedisGatewayTest, WithoutRedisThePolicySpeaks) {
   const std::string url =
       "store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
       "\", on_failure: open, deadline: 50ms }\nidentity: { hmac_key: 0123456789abcdef0123 "
-      "}\nrules:\n"
+      "}\nresponses: { decided_by: always }\nrules:\n"
       "  - { id: shut, match: { path: /shut }, per: client_ip, limit: 9/h, on_failure: closed }\n"
       "  - { id: wide, match: { path: /wide }, per: client_ip, limit: 9/h }\n";
   Gate gate(url + Routed(up.url()));

@@ -43,6 +43,7 @@ class History {
 
   std::string Yaml() {
     std::string yaml =
+        "api: { hidden_rules: true }\n"
         "deny: [ { header: { user-agent: \"Bad*\" } } ]\n"
         "exempt: [ { client_ip: [192.0.2.9] } ]\nrules:\n";
     const int count = 1 + Below(5);
@@ -246,7 +247,7 @@ rules:
             "it asks for the header x-tier to be gold, and the request's is not");
 }
 
-TEST(Explain, ShowsConcurrencyAsSoManyAtOnce) {
+TEST(Explain, ShowsConcurrencyLimitInsteadOfRate) {
   Service service(R"(
 rules:
   - { id: jobs, per: client_ip, limit: 2/60s, algorithm: concurrency,

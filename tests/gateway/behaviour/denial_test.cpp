@@ -205,6 +205,35 @@ TEST_F(DenialTest, HasTheResponseHeadersOfTheRoute) {
   EXPECT_EQ(too_long.Field("Access-Control-Allow-Origin"), "https://app.example");
 }
 
+// Fields of the upstream's body, and fields that let caches keep the response, do not fit.
+TEST_F(DenialTest, LeavesOutFieldsOfTheUpstreamsBody) {
+  Gate gate(Configured(up_.url(),
+                       ", response_headers: {set: {Content-Encoding: gzip, CDN-Cache-Control: "
+                       "max-age=600, ETag: x, Expires: never, Grpc-Status: '0', X-A: route, "
+                       "Content-Security-Policy: none}}",
+                       kOneAnHour));
+  EXPECT_EQ(gate.Get("/").Field("Content-Encoding"), "gzip");
+  for (const std::string_view lines : {"", "Content-Type: application/grpc\r\n"}) {
+    const Answer denied = gate.Get("/", lines);
+    for (const char* const name : {"Content-Encoding", "CDN-Cache-Control", "ETag", "Expires"}) {
+      EXPECT_FALSE(denied.Has(name)) << name;
+    }
+    EXPECT_EQ(ListOf(denied.fields, "grpc-status"), lines.empty() ? "" : "8");
+    EXPECT_EQ(denied.Field("X-A"), "route");
+    EXPECT_EQ(denied.Field("Content-Security-Policy"), "none");
+  }
+}
+
+// `t` of RateLimit must not be later than Retry-After (draft-ietf-httpapi-ratelimit-headers).
+TEST_F(DenialTest, HasNoTimeOfMoreQuotaBesideAnotherRetryAfter) {
+  ScriptedUpstream busy(ScriptedUpstream::Each(
+      [](const Request&) { return Http("503 Service Unavailable", "Retry-After: 1\r\n"); }));
+  Gate gate(Configured(busy.url(), "", "rules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
+  const Answer answer = gate.Get("/");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.Field("RateLimit"), "\"ten\";r=9");
+}
+
 TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
   const std::string preflight = RequestText(
       "OPTIONS", "/", "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n", "");
@@ -218,12 +247,14 @@ TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
     EXPECT_EQ(gate.Get("/").status, exempt ? 200 : 429);
     // OPTIONS alone is not a preflight request.
     for (const std::string_view lines :
-         {"", "Origin: https://app.example\r\n", "Access-Control-Request-Method: PUT\r\n"}) {
+         {"", "Origin: https://app.example\r\n", "Access-Control-Request-Method: PUT\r\n",
+          "Origin: https://a\r\nOrigin: https://b\r\nAccess-Control-Request-Method: PUT\r\n"}) {
       EXPECT_EQ(Client(gate.at()).Ask(RequestText("OPTIONS", "/", lines, "")).status, 429) << lines;
     }
-    EXPECT_EQ(gate.Get("/", "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n")
-                  .status,
-              429);
+    const std::string both =
+        "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n";
+    EXPECT_EQ(gate.Get("/", both).status, 429) << "not OPTIONS";
+    EXPECT_EQ(Client(gate.at()).Ask(RequestText("OPTIONS", "/", both, "a body")).status, 429);
     service::HttpClient proxy(gate.server().api());
     for (int i = 0; i < 2; ++i) {
       proxy.Send(
@@ -276,7 +307,7 @@ TEST_F(DenialTest, ShowsWhoDecidedToTrustedPeersOrByOption) {
   }
 }
 
-TEST_F(DenialTest, TellsAProxyWhoAllowedARequest) {
+TEST_F(DenialTest, SendsDecidedByToProxyOnAllowedRequest) {
   Gate gate(Configured(up_.url(), "",
                        "client_ip: {trusted_proxies: [127.0.0.1]}\n" + std::string(kOneAnHour)));
   ASSERT_EQ(

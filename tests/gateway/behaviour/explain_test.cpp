@@ -112,7 +112,14 @@ class History {
     const json::object said = explained.Json();
     ASSERT_EQ(said.at("status").to_number<int>(), done.status);
     ASSERT_TRUE(said.at("route").is_string() || done.status != 200);
-    ASSERT_EQ(done.Has("RateLimit"), said.contains("rule") && done.status != 403);
+    // A shadow rule governs only if no other rule was charged. Clients do not learn of it.
+    bool shadow = false;
+    for (const json::value& each : said.at("rules").as_array()) {
+      const json::object& one = each.as_object();
+      shadow |= said.contains("rule") && one.at("rule") == said.at("rule") &&
+                one.contains("mode") && one.at("mode") == "shadow";
+    }
+    ASSERT_EQ(done.Has("RateLimit"), said.contains("rule") && !shadow && done.status != 403);
     if (!done.Has("RateLimit")) return;
     const std::string rule(said.at("rule").as_string());
     // Several values of a cookie are several charges of one rule. The tightest governs.

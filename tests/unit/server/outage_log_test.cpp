@@ -37,7 +37,7 @@ TEST_F(OutageLogTest, WritesNothingWhileRedisDecides) {
 TEST_F(OutageLogTest, WritesTwoLinesWithAllDecisions) {
   EXPECT_EQ(Observe(0ms, {}), "");
   EXPECT_THAT(Observe(100ms, {.open = 5}, false),
-              AllOf(HasSubstr("Redis does not answer; failure policies decide"),
+              AllOf(HasSubstr("Redis does not answer all calls; failure policies decide the rest"),
                     HasSubstr("rules_open=3  rules_closed=1  rules_local=2"),
                     HasSubstr("connected=0  nodes=2"), HasSubstr("Connection refused")));
   EXPECT_EQ(Observe(5s, {.open = 50, .closed = 7}, false), "");
@@ -45,7 +45,7 @@ TEST_F(OutageLogTest, WritesTwoLinesWithAllDecisions) {
   EXPECT_EQ(Observe(10100ms, {.open = 60, .closed = 7, .local = 1}), "");
   EXPECT_EQ(Observe(11s, {.open = 60, .closed = 7, .local = 1}), "");
   EXPECT_THAT(Observe(11100ms, {.open = 60, .closed = 7, .local = 1}),
-              AllOf(HasSubstr("Redis answers again; it decides"), HasSubstr("lasted_ms=10000"),
+              AllOf(HasSubstr("Redis answers all calls again"), HasSubstr("lasted_ms=10000"),
                     HasSubstr("decisions_open=60  decisions_closed=7  decisions_local=1")));
   EXPECT_EQ(Observe(11200ms, {.open = 60, .closed = 7, .local = 1}), "");
 }
@@ -66,8 +66,11 @@ TEST_F(OutageLogTest, WritesOneLineAMinuteWhileItLasts) {
     const std::string said = Observe(at, {.local = ++decisions}, false);
     lines += static_cast<int>(std::ranges::count(said, '\n'));
     if (at == 1min) {
-      EXPECT_THAT(said, AllOf(HasSubstr("Redis still does not answer; failure policies decide"),
-                              HasSubstr("lasted_ms=60000"), HasSubstr("decisions_local=601")));
+      EXPECT_THAT(
+          said,
+          AllOf(
+              HasSubstr("Redis still does not answer all calls; failure policies decide the rest"),
+              HasSubstr("lasted_ms=60000"), HasSubstr("decisions_local=601")));
     }
   }
   EXPECT_EQ(lines, 1 + 5);
@@ -90,7 +93,7 @@ TEST_F(OutageLogTest, ReportsDecisionsOfAnOutageThatLastsWhenTheProcessStops) {
   log_.Stop({.connected = 0, .nodes = 0, .decisions = {.closed = 9}, .error = {}},
             OutageLog::Clock::time_point{1h} + 2s);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              AllOf(HasSubstr("stopping while Redis does not answer"), HasSubstr("lasted_ms=2000"),
+              AllOf(HasSubstr("stopping during an outage of Redis"), HasSubstr("lasted_ms=2000"),
                     HasSubstr("decisions_closed=9")));
 }
 
