@@ -17,7 +17,8 @@ enum class ErrorCode : std::uint8_t {
   kExhausted,     ///< The store has no room to carry this out safely.
   kNetwork,       ///< An address could not be listened on or reached.
   kBadConfig,     ///< A configuration that cannot work; the problems beside it say why.
-  kUnavailable,   ///< The store was not asked, or it refused: certainly nothing was changed.
+  kUnavailable,   ///< The call was not sent to the store, or the store rejected it: nothing was
+                  ///< changed.
 };
 
 /// A mistake of the caller or a limit of the machine. A denied request is not

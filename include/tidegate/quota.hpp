@@ -29,7 +29,7 @@ inline constexpr int kAlgorithms = 6;
 /// Who sets the parameters of a Quota.
 enum class QuotaOrigin : std::uint8_t {
   kRule,    ///< A rule: all requests bring the same parameters, until a reload changes them.
-  kCaller,  ///< The caller: each request may bring others, as CL.THROTTLE does for one key.
+  kCaller,  ///< The caller: each request may bring others for the same key, as CL.THROTTLE does.
 };
 
 /// A Quota as a person writes it; Quota::Make checks it.
@@ -45,8 +45,8 @@ struct QuotaSpec {
   /// How many units a debit may take the quota below empty: 0 for none. Default: kDebtPerCapacity
   /// times the capacity. Not for `concurrency`, which has no debits.
   std::optional<std::int64_t> max_debt = std::nullopt;
-  /// `gcra` keeps a state that a slower quota has written as it is if a caller sets the parameters.
-  /// If a rule does, it takes a state far ahead for the work of a wrong clock, and repairs it.
+  /// Only `gcra` uses it. A theoretical arrival time far ahead of the clock is kept if callers set
+  /// the parameters: a slower quota may have written it. If a rule sets them, it is repaired.
   QuotaOrigin origin = QuotaOrigin::kRule;
 };
 

@@ -16,7 +16,7 @@
 
 namespace tidegate {
 
-/// What became of a change that failed: the member `outcome` of the problem.
+/// Whether a failed change may have been applied; the member `outcome` of the problem document.
 enum class ChangeOutcome : std::uint8_t {
   kNotApplied,  ///< Certainly not carried out: it was not sent to the store, or was refused.
   kUnknown,     ///< It was sent, and the store did not answer.

@@ -231,7 +231,10 @@ void AdminFrontend::AnswerAudit(HttpExchange& exchange) {
   const bool local = context_.fleet_register.local();
   context_.fleet_register.Records(
       *limit, [&exchange, local](const Result<FleetRegister::Audit>& audit) {
-        if (!audit) return AnswerProblem(exchange, 503, audit.error().message);
+        if (!audit) {
+          return AnswerProblem(exchange, 503,
+                               "cannot read the audit: " + audit.error().message + "; try again");
+        }
         boost::json::array entries;
         for (const FleetRegister::Record& record : audit->records) {
           const auto entry = AuditEntry::Parse(record.text);

@@ -50,7 +50,7 @@ std::string ProblemOf(Reason reason) {
       text = "too many calls are waiting for Redis";
       break;
     case Reason::kStoreError:
-      text = "Redis refused it, or the connection broke";
+      text = "Redis returned an error or closed the connection";
       break;
     case Reason::kBadResponse:
     case Reason::kBadTypes:

@@ -12,7 +12,8 @@ namespace tidegate::cli {
 [[nodiscard]] std::uint64_t RaiseDescriptors();
 
 /// Logs that `limit` descriptors are too few for the connections that the configuration permits: as
-/// a warning if it sets limits.connections, or if there are less than 4,096 of them.
+/// a warning if limits.connections differs from its default or `limit` is below 4,096, otherwise as
+/// information.
 void ReportFewDescriptors(std::uint64_t limit, const Config& config);
 
 }  // namespace tidegate::cli

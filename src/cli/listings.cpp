@@ -114,15 +114,15 @@ void PrintHistory(const Members& history, bool cut, const Console& console) {
   std::string text;
   Ink ink = Ink::kWarning;
   if (history.Has("lost_ms")) {
-    text = "records are missing: Redis was found at " + TimeStamp(history.Whole("lost_ms")) +
-           " to have lost some; " + MissingText(history) +
+    text = "records are missing: Redis lost some (noticed at " +
+           TimeStamp(history.Whole("lost_ms")) + "); " + MissingText(history) +
            " cannot be listed. The logs of the nodes have the changes";
   } else if (!history.Yes("complete")) {
     text = "older records are missing: only the latest are kept; " + MissingText(history) +
            " cannot be listed. The logs of the nodes have the changes";
   } else if (history.Text("kept_in") == "memory") {
     text = "kept in memory since the server started at " + since +
-           ": earlier records are lost. Its log has the changes";
+           "; earlier records are lost. The log of the server has the changes";
   } else {
     text = "complete since " + since;
     ink = Ink::kQuiet;

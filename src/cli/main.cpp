@@ -91,11 +91,15 @@ void AddServe(CLI::App& app, ServeOptions& options) {
     AddParsed(serve, name, port, ReadDemoPort, help, "PORT")->needs(demo);
   };
   DemoPorts& ports = options.demo_ports;
-  add_port("--port", ports.gateway, "Of the demo's gateway (default: 8080, or a free one)");
-  add_port("--api-port", ports.api, "Of the demo's HTTP API (default: 8081, or a free one)");
+  add_port("--port", ports.gateway,
+           "Port of the demo's gateway; 0: any free port (default: 8080, or a free port if it is "
+           "taken)");
+  add_port("--api-port", ports.api,
+           "Port of the demo's HTTP API (default: 8081, or a free port if it is taken)");
   add_port("--resp-port", ports.resp,
-           "For Redis clients of the demo (default: 6380, or a free one)");
-  add_port("--admin-port", ports.admin, "Of the demo's admin API (default: 9180, or a free one)");
+           "Port of the demo for Redis clients (default: 6380, or a free port if it is taken)");
+  add_port("--admin-port", ports.admin,
+           "Port of the demo's admin API (default: 9180, or a free port if it is taken)");
   serve.add_option("--threads", options.threads, "Reactors (default: one per core)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");

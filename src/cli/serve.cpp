@@ -311,11 +311,13 @@ void WarnOfLostFiles(const Config& config, const std::vector<FileSeen>& seen) {
 /// Logs the ports of the demo that are not the usual ones.
 void LogMoved(const Server& server, const std::vector<MovedListener>& moved) {
   for (const MovedListener& one : moved) {
-    Log::Info("the usual port of the demo is taken: it uses a free one; the option chooses another",
-              {{"listener", one.listener},
-               {"taken", one.taken},
-               {"uses", server.group(one.id).endpoint().Text()},
-               {"option", one.option}});
+    Log::Info(
+        "the default port of a demo listener is taken; using a free port (choose one with the "
+        "option)",
+        {{"listener", one.listener},
+         {"taken", one.taken},
+         {"uses", server.group(one.id).endpoint().Text()},
+         {"option", one.option}});
   }
 }
 

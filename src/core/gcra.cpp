@@ -28,9 +28,10 @@ Debt Read(const State& state, const Quota& quota, Time now) noexcept {
   std::int64_t most = FullBurst(quota);
   if (by_rule) most += std::min(state.owed, quota.saturation() * quota.grains_per_unit());
   if (grains <= most) return {static_cast<std::int64_t>(grains), now};
-  // This quota cannot owe more than `most`. Either the clock is behind the one that wrote tat, or
-  // the quota of another call of the same caller wrote it, whose time `owed` tells. Up to one
-  // recovery beyond that, tat is kept: the key holds until the clock is near enough.
+  // This quota alone cannot owe more than `most`. Either the clock that wrote tat was ahead of this
+  // one, or callers bring the quota and a slower one wrote tat; `owed` says how far ahead that one
+  // may be. If tat is at most one recovery further ahead than that, it is kept, and the key is held
+  // until the clock comes near. Otherwise it is repaired.
   const std::int64_t rest = std::min(state.rest, per_tick - 1);
   const std::int64_t recovery = quota.recovery().count();
   const std::int64_t ahead = (state.tat - now).count() + (rest > 0 ? 1 : 0);
@@ -38,9 +39,9 @@ Debt Read(const State& state, const Quota& quota, Time now) noexcept {
       by_rule ? grains - most > static_cast<Int128>(recovery) * per_tick
               : ahead - recovery > std::max({state.owed, recovery, kShortReach.count()});
   if (repaired) return {most, now, true};
-  // The clock holds at the first tick at which no more than `most` is owed; of a caller's quota, at
-  // the last tick at which nothing less is owed, since there the burst may be shorter than one tick
-  // and the time until then an hour. (`grains` itself may be beyond 64 bits here.)
+  // Hold at the first tick at which at most `most` is owed. For a caller's quota, hold at the last
+  // tick at which at least `most` is owed: its burst may be shorter than one tick, and must not
+  // pass before the hold ends. (`grains` may not fit in 64 bits here.)
   std::int64_t ticks = rest > most ? -1 : (most - rest) / per_tick;
   if (!by_rule && ticks * per_tick + rest < most) ++ticks;
   return {std::max<std::int64_t>(ticks * per_tick + rest, 0), state.tat - Micros{ticks}};
@@ -118,8 +119,7 @@ Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
   Debt debt = Read(state, quota, now);
   const std::int64_t most = quota.capacity() + quota.max_debt();
   Int128 grains = debt.grains;
-  // What a caller's quota cannot owe is held, but counts as a debt: more debits must not add to it
-  // without end.
+  // Time that is held counts as debt too, so that repeated debits cannot extend it without limit.
   if (quota.origin() == QuotaOrigin::kCaller) {
     grains += static_cast<Int128>((debt.at - now).count()) * quota.grains_per_tick();
   }

@@ -12,17 +12,17 @@ namespace tidegate::gcra {
 struct State {
   Time tat;           ///< Whole microseconds of the theoretical arrival time.
   std::int64_t rest;  ///< And this many grains: 0 <= rest < grains_per_tick.
-  /// Tells a tat that was written on purpose from that of a clock that ran ahead. Of a quota of a
-  /// rule: the grains by which a debit pushed tat beyond a full burst, 0 without one. Of a quota of
-  /// a caller: the most microseconds that tat was ahead of the clock under any quota since the key
-  /// was last full, and at least the recovery of each of them; 0 up to kShortReach.
+  /// Distinguishes a tat that a quota wrote from one that a wrong clock wrote. Quota of a rule: the
+  /// grains by which a debit pushed tat beyond a full burst, otherwise 0. Quota of a caller: in
+  /// microseconds since the key was last full, the furthest that tat was ahead of the clock, or the
+  /// longest recovery of the quotas used if that is more; 0 if that is at most kShortReach.
   std::int64_t owed;
 
   friend bool operator==(const State&, const State&) = default;
 };
 
-/// A caller's state that is no further ahead than this is never taken for that of a wrong clock. So
-/// quotas that recover within it have no `owed`: in Redis that is a field less.
+/// A caller's tat that is ahead by no more than this is never repaired. Quotas that recover within
+/// it need no `owed`, which saves a field in Redis.
 inline constexpr Micros kShortReach = std::chrono::seconds{60};
 
 [[nodiscard]] State Fresh(const Quota& quota, Time now) noexcept;

@@ -16,15 +16,15 @@ struct GuardStats {
   redis::Count cache_hits;
   std::array<std::array<redis::Count, redis::kReasons>, kDecisionSources>
       failures;  ///< By who decided, and why.
-  /// Decisions that failure policies made, by DecidedBy: those of requests only, and each once.
+  /// Decisions of failure policies on requests, by DecidedBy.
   /// `failures` also counts debits, refunds, renewals and releases.
   std::array<redis::Count, kDecisionSources> policy_decisions;
   redis::Count spans;       ///< Requests that went in parts.
   redis::Count taken_back;  ///< Charges of them that were given back: another part denied.
   redis::Count kept;        ///< Of those, refunds that failed: the charge stays until it recovers.
 
-  /// Counts an answer of a failure policy. A look decides nothing, and is not counted: readiness
-  /// probes would count as refused requests.
+  /// Counts an answer of a failure policy. A peek is not counted: readiness probes would appear as
+  /// refused requests.
   void CountFailure(Call::Kind kind, DecidedBy decided_by, redis::Reason reason) noexcept {
     if (kind == Call::Kind::kPeek) return;
     if (kind == Call::Kind::kApply) policy_decisions[static_cast<std::size_t>(decided_by)].Add();

@@ -57,8 +57,8 @@ struct RuleSpec {
   CostSpec cost;
   std::optional<OnFailure> on_failure;
   Mode mode = Mode::kEnforce;
-  bool announce = true;              ///< Clients may know of it.
-  std::optional<DenialSpec> denial;  ///< Of requests that it denies.
+  bool announce = true;              ///< False: clients must not know of the rule.
+  std::optional<DenialSpec> denial;  ///< The response to requests that this rule denies.
   std::vector<OverrideSpec> overrides;
   Position at;
   std::string limit = {};  ///< As the configuration has it: `1000/24h`. Empty if made by a program.
@@ -138,7 +138,7 @@ struct Config {
     Micros retry_after_jitter{0};  ///< Up to so much is added to Retry-After.
     ShowDecidedBy decided_by = ShowDecidedBy::kTrusted;
     bool partition_key = false;  ///< RateLimit fields have `pk`, a hash of the counted key.
-    /// Of denials for which neither the rule nor the route has one.
+    /// The response to denied requests if neither the rule nor the route has a `denial`.
     std::optional<DenialSpec> denial = {};
     friend bool operator==(const Responses&, const Responses&) = default;
   };

@@ -75,8 +75,8 @@ std::string ForeignMessage(std::string_view path, const ForeignPath& foreign) {
   std::string message =
       Ticked(path) + " is not a pattern here: " + (foreign.exact ? "write " : "the closest is ") +
       foreign.write +
-      "; `:name` stands for one segment, `/**` at the end for everything below, "
-      "and there are no regular expressions";
+      "; `:name` matches one segment, `/**` at the end matches everything below, and regular "
+      "expressions are not supported";
   std::pmr::monotonic_buffer_resource memory;
   const auto literal = NormalizePath(path, Slashes::kMerge, memory);
   if (literal && *literal != path && !ReadForeignPath(*literal)) {
@@ -108,10 +108,11 @@ void ReadPath(const ConfigValue& value, MatchSpec& match) {
   const std::string_view fixed = path.substr(0, path.size() - (open ? 3 : 0));
   if (std::string wrong = WrongInPath(path); !wrong.empty()) return value.Error(wrong);
   if (fixed.size() > 2 && fixed.ends_with('$') && !fixed.ends_with("/$")) {
-    value.Warning(Ticked(path) +
-                  " ends with `$`, which requests must have too: it is no sign for the end; if a "
-                  "regular expression was meant, write " +
-                  Ticked(fixed.substr(0, fixed.size() - 1)));
+    value.Warning(
+        Ticked(path) +
+        " ends with `$`, which matches only a literal `$`, not the end of the path; if you "
+        "meant a regular expression, write " +
+        Ticked(fixed.substr(0, fixed.size() - 1)));
   }
   if (open && fixed.empty()) {
     match.paths.push_back(*std::move(text));

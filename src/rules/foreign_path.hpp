@@ -7,9 +7,8 @@
 
 namespace tidegate {
 
-/// The spelling in a configuration of what other routers write as `/users/{id}`, `/users/<int:id>`
-/// or
-/// `^/api/.*$`.
+/// How to write a pattern of another router, such as `/users/{id}`, `/users/<int:id>` or
+/// `^/api/.*$`, in this configuration.
 struct ForeignPath {
   std::string write;  ///< In ticks: `/users/:id`, or `[/v1/a, /v1/b]`.
   bool exact = true;  ///< Otherwise it matches more than the foreign pattern.

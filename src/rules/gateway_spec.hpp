@@ -40,7 +40,7 @@ struct RouteSpec {
   std::optional<Rewrite> rewrite = {};
   HeaderEdits request_headers = {};
   HeaderEdits response_headers = {};
-  std::optional<DenialSpec> denial = {};  ///< Of requests that it matches.
+  std::optional<DenialSpec> denial = {};  ///< The response to denied requests of this route.
   Host host = Host::kPreserve;
   std::string host_name = {};                          ///< Perhaps with a port; IPv6 in brackets.
   std::optional<Micros> response_timeout = {};         ///< Nothing: the upstream's.

@@ -81,8 +81,8 @@ class Identifier {
   /// whether it is somebody whom they know.
   [[nodiscard]] std::string Veiled(std::string_view identity) const;
 
-  /// Writes a text that stands for the key of `rule` and `identity` where clients and their logs
-  /// see it: standard base64 of a keyed hash, the same on all nodes that share the HMAC key.
+  /// Writes a pseudonym of the key of `rule` and `identity` that clients and logs may see: standard
+  /// base64 of a keyed hash, the same on all nodes that share the HMAC key.
   static constexpr std::size_t kPartitionSize = 12;
   void WritePartition(std::string_view rule, std::string_view identity,
                       std::span<char, kPartitionSize> out) const;

@@ -21,11 +21,11 @@ void OutageLog::Observe(const State& state, Clock::time_point now) {
   if (well_since_ && now - *well_since_ >= quiet_) {
     outage_ = false;
     ended_ = now;
-    return LogLasting("Redis answers again; it decides", state, *well_since_);
+    return LogLasting("Redis answers all calls again", state, *well_since_);
   }
   if (now < next_line_) return;
   next_line_ = now + kBetweenLines;
-  LogLasting("Redis still does not answer; failure policies decide", state, now);
+  LogLasting("Redis still does not answer all calls; failure policies decide the rest", state, now);
 }
 
 void OutageLog::Begin(const State& state, Clock::time_point now) {
@@ -36,7 +36,7 @@ void OutageLog::Begin(const State& state, Clock::time_point now) {
   began_ = now;
   next_line_ = now + kBetweenLines;
   const ByPolicy rules = rules_();
-  Log::Warning("Redis does not answer; failure policies decide",
+  Log::Warning("Redis does not answer all calls; failure policies decide the rest",
                {{"rules_open", std::to_string(rules.open)},
                 {"rules_closed", std::to_string(rules.closed)},
                 {"rules_local", std::to_string(rules.local)},
@@ -49,7 +49,7 @@ void OutageLog::Stop(const State& state, Clock::time_point now) {
   // A server that stops answers its waiting calls by policy; that alone is not an outage.
   if (!outage_) return;
   outage_ = false;
-  LogLasting("stopping while Redis does not answer", state, well_since_.value_or(now));
+  LogLasting("stopping during an outage of Redis", state, well_since_.value_or(now));
 }
 
 OutageLog::ByPolicy OutageLog::Decided(const State& state) const noexcept {

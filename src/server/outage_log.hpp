@@ -16,9 +16,9 @@ namespace tidegate {
 /// outage, except for those that a server makes while it stops.
 ///
 /// An outage begins with a decision by a failure policy, or when a connection to Redis is missing.
-/// It ends when neither has been the case for `kQuiet`. An outage that begins within a minute after
-/// another must be over for twice as long as that one, so that a Redis that fails every few seconds
-/// does not fill the log. No clock of its own. Not thread-safe.
+/// It ends after `kQuiet` without either. An outage that begins within a minute after another needs
+/// twice the quiet time of that one, at most a minute, so that a Redis that fails every few seconds
+/// does not fill the log. Takes the time from its caller. Not thread-safe.
 class OutageLog {
  public:
   using Clock = std::chrono::steady_clock;
@@ -32,7 +32,7 @@ class OutageLog {
     std::uint64_t local = 0;
     friend bool operator==(const ByPolicy&, const ByPolicy&) = default;
   };
-  /// What all reactors together know of Redis.
+  /// The state of Redis as all reactors together see it.
   struct State {
     std::uint64_t connected = 0;  ///< Connections to Redis.
     std::uint64_t nodes = 0;      ///< Connections that there should be; 0: not known yet.

@@ -19,7 +19,7 @@ class Server;
 class OutageWatch final : private net::Timer {
  public:
   static constexpr std::chrono::milliseconds kEvery{100};
-  /// So long after the start a missing connection is not an outage: it is being made.
+  /// For this long after the start, a missing connection is not an outage: it is still being made.
   static constexpr std::chrono::seconds kStart{1};
 
   /// REQUIRES: the server has a fleet, and outlives this.

@@ -54,10 +54,10 @@ class FleetRegister {
   /// Merges two lists of records that each begin with the latest, and returns the first `most`.
   [[nodiscard]] static std::vector<Record> Merge(std::vector<Record> a,
                                                  const std::vector<Record>& b, std::size_t most);
-  /// What is known about records that were written and are not kept any more.
+  /// Which records were written but are no longer kept.
   struct History {
     std::int64_t since_ms = 0;            ///< There can be no records from before.
-    std::optional<std::int64_t> lost_ms;  ///< The keeper was last found to have lost records.
+    std::optional<std::int64_t> lost_ms;  ///< When Redis was last found to have lost records.
     std::uint64_t missing_changes = 0;    ///< Dropped because newer ones came, or lost.
     std::uint64_t missing_failures = 0;   ///< Likewise.
     [[nodiscard]] bool complete() const noexcept {

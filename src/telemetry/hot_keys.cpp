@@ -208,8 +208,8 @@ void HotKeys::Rotate(Clock::time_point now) noexcept {
   windows_[0]->Clear();
   totals_before_ = TotalsNow();
   begun_at_ = AllTotals();
-  decided_before_ = decided_ - decided_at_begin_;
-  decided_at_begin_ = decided_;
+  requests_before_ = requests_total_ - requests_at_begin_;
+  requests_at_begin_ = requests_total_;
   since_ = std::exchange(began_, now);
   // A block that began before goes on in this one.
   NoteSampling();

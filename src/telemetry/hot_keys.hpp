@@ -61,7 +61,7 @@ class HotKeys final : private net::Timer {
   }
 
   /// Counts one request, however many rules decided it.
-  void CountRequest() noexcept { ++decided_; }
+  void CountRequest() noexcept { ++requests_total_; }
 
   /// The last report; never nullptr. It is up to half a second old, and grows no older than that:
   /// when nobody comes, its counts become 0 with time.
@@ -113,7 +113,7 @@ class HotKeys final : private net::Timer {
   [[nodiscard]] Totals AllTotals() const noexcept;
   /// Requests in both windows.
   [[nodiscard]] std::uint64_t Requests() const noexcept {
-    return decided_ - decided_at_begin_ + decided_before_;
+    return requests_total_ - requests_at_begin_ + requests_before_;
   }
   /// The current window knows what one may stand for in it.
   void NoteSampling() noexcept;
@@ -124,13 +124,13 @@ class HotKeys final : private net::Timer {
   // What every request touches, close together.
   alignas(64) HotPace requests_;  ///< And costs.
   HotPace denials_;
-  std::uint64_t more_cost_ = 0;  ///< Than 1 for each, since ever.
-  std::uint64_t decided_ = 0;    ///< Requests, since ever.
-  Totals begun_at_{};            ///< What had come since ever when the current window began.
+  std::uint64_t more_cost_ = 0;       ///< Than 1 for each, since ever.
+  std::uint64_t requests_total_ = 0;  ///< Requests since the start.
+  Totals begun_at_{};                 ///< What had come since ever when the current window began.
   std::array<std::unique_ptr<Window>, 2> windows_;  ///< The current one, and that before it.
   Totals totals_before_{};
-  std::uint64_t decided_at_begin_ = 0;  ///< `decided_` when the current window began.
-  std::uint64_t decided_before_ = 0;    ///< Requests in the window before it.
+  std::uint64_t requests_at_begin_ = 0;  ///< `requests_total_` when the window began.
+  std::uint64_t requests_before_ = 0;    ///< Requests in the window before it.
   const std::size_t most_;
   alignas(64) std::array<unsigned char, 192> secret_;
   std::uint64_t slot_secret_;

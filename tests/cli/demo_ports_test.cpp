@@ -29,7 +29,7 @@ TEST(DemoPorts, KeepsUsualPortsThatAreFree) {
   EXPECT_EQ(listen, before);
 }
 
-TEST(DemoPorts, MovesTheListenerWhoseUsualPortIsGivenToAnother) {
+TEST(DemoPorts, MovesListenerWhenItsPortIsAssignedToAnother) {
   const std::uint16_t usual = FreePort();
   Config::Listen listen;
   listen.gateway = At(FreePort());

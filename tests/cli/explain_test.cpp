@@ -132,7 +132,7 @@ TEST_F(ExplainTest, ShowsTheConditionsOfTheEntry) {
             "would be denied (403): deny[0] (/admin/** x-team: red*) refuses it\n");
 }
 
-TEST_F(ExplainTest, ShowsConcurrencyAsSoManyAtOnce) {
+TEST_F(ExplainTest, ShowsConcurrencyLimitInsteadOfRate) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"algorithm":"concurrency","cost":1,)"
                                       R"("limit":"2/30s","quota":"2 at once, lease 30s")") +

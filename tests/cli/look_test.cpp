@@ -67,8 +67,8 @@ TEST_F(LookTest, AuditSaysWhetherItIsComplete) {
             nothing + "complete since 2023-11-14 22:13:20Z\n");
   EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"memory","complete":true)")),
             nothing +
-                "kept in memory since the server started at 2023-11-14 22:13:20Z: earlier records "
-                "are lost. Its log has the changes\n");
+                "kept in memory since the server started at 2023-11-14 22:13:20Z; earlier records "
+                "are lost. The log of the server has the changes\n");
   const std::string entry = R"({"time_ms":1700000000000,"action":"ban","applied":true})";
   EXPECT_THAT(Audit(AuditAnswer(entry + "," + entry, R"("kept_in":"redis","complete":true)")),
               testing::EndsWith("\ncomplete since 2023-11-14 22:13:20Z; --limit lists more\n"));
@@ -78,7 +78,7 @@ TEST_F(LookTest, AuditSaysThatRecordsAreMissing) {
   EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":false,"missing_changes":54,)"
                                   R"("missing_failures":1,"lost_ms":1700000060000)")),
             "no records\n"
-            "records are missing: Redis was found at 2023-11-14 22:14:20Z to have lost some; "
+            "records are missing: Redis lost some (noticed at 2023-11-14 22:14:20Z); "
             "54 changes and 1 failed authentication cannot be listed. The logs of the nodes have "
             "the changes\n");
   EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":false,"missing_changes":1,)"

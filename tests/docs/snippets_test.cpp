@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the programs of docs/api.md as they are printed, against a server and against answers that
-// are not decisions. The Go program is run by `./dev clients snippets`.
+// are not decisions. `./dev clients go` runs the Go program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -335,7 +335,7 @@ TEST(OperatorChangeTest, SaysNotAppliedWhenTheBreakerIsOpen) {
   }
 }
 
-TEST(OperatorChangeTest, SaysUnknownWhenRedisDoesNotReplyToWhatWasSent) {
+TEST(OperatorChangeTest, ReportsUnknownOutcomeWhenRedisDoesNotReply) {
   for (const OperatorChange& change : kChanges) {
     RedisServer redis;
     Service service(ImpatientYaml(redis.port(), "50ms"));

@@ -162,7 +162,7 @@ HttpAnswer FirstReadinessInOutage(bool probed, int signal) {
   return answer;
 }
 
-TEST(ReadinessTest, RemembersThatRedisDecidedThoughNobodyProbed) {
+TEST(ReadinessTest, StaysReadyInOutageWithoutEarlierProbe) {
   for (const int signal : {SIGKILL, SIGSTOP}) {
     const HttpAnswer probed = FirstReadinessInOutage(true, signal);
     const HttpAnswer served = FirstReadinessInOutage(false, signal);
@@ -225,13 +225,14 @@ void ExpectOutageLog(int signal) {
       DecideInParallel(service, [&] { return std::chrono::steady_clock::now() - began > 1500ms; });
   signal == SIGKILL ? redis.Start() : redis.Signal(SIGCONT);
   const auto answers_after = DecideInParallel(service, [&] {
-    return !LinesWith(said.Text(), "Redis answers again; it decides").empty() ||
+    return !LinesWith(said.Text(), "Redis answers all calls again").empty() ||
            std::chrono::steady_clock::now() - began > service::kPatience;
   });
   const auto lasted = std::chrono::steady_clock::now() - began;
   const std::string log = said.Text();
-  const auto begins = LinesWith(log, "Redis does not answer; failure policies decide");
-  const auto ends = LinesWith(log, "Redis answers again; it decides");
+  const auto begins =
+      LinesWith(log, "Redis does not answer all calls; failure policies decide the rest");
+  const auto ends = LinesWith(log, "Redis answers all calls again");
   ASSERT_EQ(begins.size(), 1U) << log;
   ASSERT_EQ(ends.size(), 1U) << log;
   EXPECT_EQ(FieldOf(begins[0], "rules_open"), 2) << begins[0];
@@ -251,8 +252,8 @@ void ExpectOutageLog(int signal) {
       << ends[0];
 }
 
-TEST(OutageLogTest, CountsWhatClientsSawWhileRedisWasDead) { ExpectOutageLog(SIGKILL); }
-TEST(OutageLogTest, CountsWhatClientsSawWhileRedisHung) { ExpectOutageLog(SIGSTOP); }
+TEST(OutageLogTest, CountsSameDecisionsAsClientsWhenRedisIsKilled) { ExpectOutageLog(SIGKILL); }
+TEST(OutageLogTest, CountsSameDecisionsAsClientsWhenRedisHangs) { ExpectOutageLog(SIGSTOP); }
 
 TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
   RedisServer redis;

@@ -114,8 +114,8 @@ struct Flood {
 };
 
 // Each client declares a body (or a command) of 1 MiB, sends its beginning and then single bytes.
-// Before the change the API read such bodies before it looked at the credentials: 250 of them
-// took 63 to 278 MB.
+// The API used to read such bodies before it checked the credentials: 250 of them took 63 to 278
+// MB.
 TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
   constexpr std::size_t kClients = 5000;
   rlimit limit{};

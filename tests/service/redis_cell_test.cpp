@@ -259,7 +259,7 @@ TEST(RedisCellTest, CountsIntervalsExactly) {
   EXPECT_EQ(cell.Throttle("k", p, 1'800'000'000), "[0,1800000000,0,-1,3]");
 }
 
-TEST(RedisCellTest, RefusesWhatCannotBeMeant) {
+TEST(RedisCellTest, RejectsInvalidArguments) {
   Cell cell;
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"k", "4", "1", "1", "-1"},  // Would give quota back.

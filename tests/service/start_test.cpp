@@ -134,7 +134,7 @@ TEST_F(StartTest, DemoRefusesAGivenPortThatIsTaken) {
   EXPECT_THAT(said_, HasSubstr("name another port with --admin-port"));
 }
 
-TEST_F(StartTest, DemoRefusesPortsThatMakeNoSense) {
+TEST_F(StartTest, DemoRejectsInvalidPorts) {
   const std::string free = TakenPort().port();
   EXPECT_EQ(Fail({"--port", free, "--api-port", free}), 2);
   EXPECT_THAT(said_, HasSubstr("--port and --api-port are both " + free + ": name two ports"));

@@ -72,7 +72,8 @@ bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttl
     return false;
   }
   if (throttle.quantity > kMaxCost && throttle.quantity <= burst + 1) {
-    problem = "quantity must be an integer between 0 and " + std::to_string(kMaxCost);
+    problem = "quantity " + std::to_string(throttle.quantity) + " is too large: at most " +
+              std::to_string(kMaxCost) + " units can be charged at once";
     return false;
   }
   quota.algorithm = Algorithm::kGcra;

@@ -318,7 +318,7 @@ void Node::OnBatchError(Sent sent, std::string_view error) {
     return Arm();
   }
   listener_.OnRefused(*this, kind, text);
-  FailAll(*batch, Reason::kRedisError, ExecutedBefore(kind));
+  FailAll(*batch, Reason::kRedisError, ExecutedDespite(kind));
   batches_.Give(std::move(batch));
   if (remedy == Remedy::kReconnect) return link_.Fail(kind, text);
   // Redis still answers what writes nothing or takes something away: denials and releases.

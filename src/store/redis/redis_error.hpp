@@ -69,7 +69,7 @@ inline constexpr std::size_t kErrorKinds = 18;
 
 /// Returns kNo if Redis sends this error without having executed anything: before the command, or
 /// at the first write of a script. Any other error may come from the middle of a script.
-[[nodiscard]] constexpr Executed ExecutedBefore(ErrorKind error) noexcept {
+[[nodiscard]] constexpr Executed ExecutedDespite(ErrorKind error) noexcept {
   return error == ErrorKind::kOther || error == ErrorKind::kTls ? Executed::kUnknown
                                                                 : Executed::kNo;
 }

@@ -44,7 +44,7 @@ Error ReplyError(const Reply* reply) {
   }
   const ErrorKind kind = KindOf(reply->text);
   // The user may have the permission for the first write of the script and lack that for a later.
-  const bool refused = kind != ErrorKind::kNoPerm && ExecutedBefore(kind) == Executed::kNo;
+  const bool refused = kind != ErrorKind::kNoPerm && ExecutedDespite(kind) == Executed::kNo;
   return {refused ? ErrorCode::kUnavailable : ErrorCode::kNetwork,
           "Redis answered `" + std::string(reply->text.substr(0, 200)) + "`"};
 }
@@ -117,7 +117,7 @@ void RedisRegister::OnPolled(const Reply* reply) {
   auto polled = reply == nullptr ? std::nullopt : ReadPoll(*reply);
   if (polled) {
     true_at_ = net::Timer::Clock::now();
-    See(polled->written);
+    RememberWritten(polled->written);
     problem_.clear();
     // A flush, or a failover that lost the last writes, has taken what was said.
     const bool lost = NumberOf(version_.value_or("")) > NumberOf(polled->version);
@@ -267,17 +267,17 @@ void RedisRegister::AddRecord(const std::string& note, std::size_t most, const s
   if (!client_.ready(KeyNames::FleetSlot())) return done(std::unexpected(NotSent()));
   client_.Run(KeyNames::FleetSlot(),
               Command({note, applied ? "1" : "0", record, std::to_string(most)}),
-              [this, applied, failure = note == "note_failure",
-               done = std::move(done)](const Reply* reply) {
+              [applied, done = std::move(done)](const Reply* reply) {
                 if (reply == nullptr || !reply->is(Reply::Type::kInteger)) {
                   return done(std::unexpected(ReplyError(reply)));
                 }
-                See(failure ? Written{0, reply->integer} : Written{reply->integer, 0});
+                // The next poll tells how many records there are. A number that is remembered
+                // before the script has written `since` would look like a loss.
                 done(Change{applied, std::nullopt});
               });
 }
 
-void RedisRegister::See(Written written) noexcept {
+void RedisRegister::RememberWritten(Written written) noexcept {
   seen_.changes = std::max(seen_.changes, written.changes);
   seen_.failures = std::max(seen_.failures, written.failures);
 }
@@ -328,7 +328,7 @@ void RedisRegister::Records(std::size_t most, Done<Audit> done) {
                 const auto written = [&](std::size_t place) {
                   return *NumberIn(reply->elements[place]);
                 };
-                See({written(2), written(3)});
+                RememberWritten({written(2), written(3)});
                 done(*std::move(audit));
               });
 }

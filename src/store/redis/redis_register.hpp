@@ -84,7 +84,7 @@ class RedisRegister final : public FleetRegister, private net::Timer {
   void AddRecord(const std::string& note, std::size_t most, const std::string& record, bool applied,
                  Done<Change> done);
   /// Remembers how many records there were, to notice that Redis has lost some.
-  void See(Written written) noexcept;
+  void RememberWritten(Written written) noexcept;
 
   Client& client_;
   const Listener listener_;

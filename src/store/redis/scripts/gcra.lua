@@ -19,7 +19,7 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
         -- (grains - most) > recovery * x, turned so that what may be beyond 2^53 is only compared.
         repaired = (tat - now - recovery) * x + rest > most
       else
-        -- 60 s are kShortReach.
+        -- 60000000 is kShortReach.
         local ahead = tat - now + (rest > 0 and 1 or 0) - recovery
         repaired = ahead > owed and ahead > recovery and ahead > 60000000
       end
