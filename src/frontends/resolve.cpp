@@ -149,9 +149,14 @@ bool Leases(const Charge& charge) noexcept {
 /// that may know of it.
 std::optional<Objection> NeedsLease(const Question& question, Charges& charges) {
   const bool named = question.Has(Question::kRule);
+  bool drops = false;
   for (std::size_t i = 0; i < charges.charges.size(); ++i) {
     const Charge& charge = charges.charges[i];
-    if (!Leases(charge) || (charge.mode == Mode::kShadow && !named)) continue;
+    if (!Leases(charge)) continue;
+    if (charge.mode == Mode::kShadow && !named) {
+      drops = true;
+      continue;
+    }
     const bool hidden = charges.rules[i] != nullptr && charges.rules[i]->hidden() && !named;
     const std::string rule = hidden ? "a rule" : "rule '" + std::string(charge.rule) + "'";
     return Objection{400,
@@ -160,7 +165,7 @@ std::optional<Objection> NeedsLease(const Question& question, Charges& charges) 
                          "(/v1/acquire, TG.ACQUIRE), with a `lease` of your choice",
                      {}};
   }
-  charges.Filter([](const Charge& charge) { return !Leases(charge); });
+  if (drops) charges.Filter([](const Charge& charge) { return !Leases(charge); });
   return std::nullopt;
 }
 

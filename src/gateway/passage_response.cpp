@@ -150,7 +150,8 @@ Passage::Pumped Passage::OnResponseHead() {
 void Passage::WriteAnswer() {
   const bool stream = response_.body == net::ResponseBody::kChunked ||
                       response_.body == net::ResponseBody::kUntilClose;
-  const Decision* governing = ClientAnswer().shown;
+  Answer answer = ClientAnswer();
+  const Decision* governing = answer.shown;
   // Without a counted quota there are no RateLimit fields of ours, and the upstream's pass.
   if (governing != nullptr && !IsCounted(*governing)) governing = nullptr;
   OutBuffer& out = client_->BeginHead(response_.status, response_.reason);
@@ -166,8 +167,8 @@ void Passage::WriteAnswer() {
   Config::Responses responses = decision_->snapshot().responses;
   responses.ratelimit_legacy = older.ratelimit;
   responses.x_ratelimit = older.x_ratelimit;
-  const bool other = response_.status >= 400 && HasField(response_.all(), "retry-after");
-  WriteRateLimit(out, 200, responses, OtherRetryAfter{other});
+  answer.shows_more_after = response_.status < 400 || !HasField(response_.all(), "retry-after");
+  if (answer.governing != nullptr) WriteAnswerFields(out, answer, 200, responses, Micros{0});
   AnswerBody body = stream ? AnswerBody::kStream : AnswerBody::kNone;
   if (response_.body == net::ResponseBody::kLength) body = AnswerBody::kLength;
   // A 204 has neither field, even if the upstream sent one (RFC 9110, 8.6).

@@ -89,12 +89,13 @@ std::expected<BodyTemplate, std::string> BodyTemplate::Parse(std::string text, E
                  all.size());
     const std::string_view name = all.substr(at + 1, end - at - 1);
     if (name.empty() || end == all.size() || all[end] != '}') continue;
-    const std::string shown = "`{" + std::string(name) + "}`";
+    std::string shown = "`{" + std::string(name) + "}`";
     const auto found = std::ranges::find(kNames, name);
     if (found == kNames.end()) {
-      std::string hint = DidYouMean(name, kNames);
-      if (hint.empty()) hint = ": the placeholders are " + OneOf(kNames);
-      return std::unexpected(shown + " is not a placeholder" + hint);
+      const std::string hint = DidYouMean(name, kNames);
+      return std::unexpected(
+          shown.append(" is not a placeholder")
+              .append(hint.empty() ? ": the placeholders are " + OneOf(kNames) : hint));
     }
     if (escaping == Escaping::kNone) {
       return std::unexpected(
