@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
+#include <charconv>
 #include <set>
 #include <sstream>
 
@@ -51,7 +51,9 @@ std::string Bytes(const net::Endpoint& to, std::string_view method, std::string_
 }
 
 int StatusIn(std::string_view bytes) {
-  return bytes.size() < 12 ? 0 : std::atoi(std::string(bytes.substr(9, 3)).c_str());
+  int status = 0;
+  if (bytes.size() >= 12) (void)std::from_chars(bytes.data() + 9, bytes.data() + 12, status);
+  return status;
 }
 
 class HiddenRulesTest : public testing::Test {
@@ -132,8 +134,9 @@ TEST_F(HiddenRulesTest, AreNotNamedByTheApiUnlessTheCallerNamesThem) {
           if (endpoint == "/v1/debit") body.insert(1, "\"cost\":1,");
           ExpectNone(ask(endpoint, body), std::string(endpoint) + body);
         }
-        ExpectNone(ask("/v1/decide/batch", "{\"requests\":[" + request + "," + request + "]}"),
-                   "batch" + request);
+        std::string batch = R"({"requests":[)";
+        batch.append(request).append(",").append(request).append("]}");
+        ExpectNone(ask("/v1/decide/batch", batch), batch);
       }
     }
   }
