@@ -318,7 +318,7 @@ bool ClientConnection::Skip() {
 void ClientConnection::Linger() {
   channel_.Drop(channel_.input().size());
   (void)channel_.Rest();  // Empty, so it needs no budget.
-  channel_.ShutdownWrite();
+  channel_.ShutdownAndDropInput();
   state_ = State::kLingering;
   Arm(Deadlines::Kind::kLinger);
 }

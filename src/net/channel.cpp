@@ -262,4 +262,9 @@ void Channel::ShutdownWrite() noexcept {
   if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
 }
 
+void Channel::ShutdownAndDropInput() noexcept {
+  if (!std::exchange(shut_, true) && tls_ != nullptr) tls_->Close();
+  if (socket_) net::ShutdownAndDropInput(socket_.get());
+}
+
 }  // namespace tidegate::net

@@ -121,8 +121,10 @@ class Channel {
     return out_ == nullptr ? 0 : out_->size() - sent_;
   }
   [[nodiscard]] std::size_t sent() const noexcept { return total_sent_; }
-  /// No more will be sent.
+  /// Ends the sending half. The other side may go on sending.
   void ShutdownWrite() noexcept;
+  /// Ends the sending half of a connection whose further input will be dropped.
+  void ShutdownAndDropInput() noexcept;
 
  private:
   [[nodiscard]] ssize_t Write(std::string_view first, std::string_view second);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <utility>
@@ -31,5 +34,20 @@ class Descriptor {
  private:
   int fd_ = -1;
 };
+
+/// Ends the sending half of a connection whose further input will be dropped.
+///
+/// Makes a rejected client cheap that goes on sending single bytes. The system reports input only
+/// in portions of 16 KiB, or when the other side closes, so the bytes do not wake the reactor. And
+/// it acknowledges at once: with thousands of such clients, the timers of delayed acknowledgements
+/// ran for 250 us at a time, and the requests of others waited. A client that sends its whole body
+/// before it reads the answer is not held up.
+inline void ShutdownAndDropInput(int socket) noexcept {
+  constexpr int kPortion = 16 << 10;
+  (void)::shutdown(socket, SHUT_WR);
+  (void)::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &kPortion, sizeof kPortion);
+  constexpr int kOn = 1;
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_QUICKACK, &kOn, sizeof kOn);
+}
 
 }  // namespace tidegate::net

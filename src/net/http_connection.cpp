@@ -483,7 +483,7 @@ void HttpConnection::Settle() {
       ShrinkIfIdle();
       if (!linger_ && !draining_ && !readable_) return Close();
       if (tls_ != nullptr) tls_->Close();
-      ::shutdown(socket_.get(), SHUT_WR);
+      ShutdownAndDropInput(socket_.get());
       state_ = State::kLingering;
       if (readable_) listener_.reactor().Again(*this);
       return Arm(Kind::kLinger);

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -50,28 +49,27 @@ std::string DecideRequest() {
               "Authorization: Bearer " + std::string(kToken) + "\r\n");
 }
 
-/// Returns the 99th percentile of the time that an authenticated decision takes: the median of
-/// several rounds. Calls `before_each` before each decision; that time does not count.
-std::chrono::microseconds DecisionP99(
-    HttpClient& client, const std::function<void()>& before_each = [] {}) {
-  constexpr std::size_t kRounds = 15;
-  constexpr std::size_t kDecisions = 500;
+constexpr std::size_t kClients = 5000;
+
+/// Appends to `times` how long each of `count` authenticated decisions takes. Calls `before_each`
+/// before each decision; that time does not count.
+void TimeDecisions(
+    HttpClient& client, std::size_t count, std::vector<std::chrono::microseconds>& times,
+    const std::function<void()>& before_each = [] {}) {
   const std::string request = DecideRequest();
-  std::array<std::chrono::microseconds, kRounds> p99{};
-  for (std::chrono::microseconds& of_round : p99) {
-    std::array<std::chrono::microseconds, kDecisions> times{};
-    for (std::chrono::microseconds& time : times) {
-      before_each();
-      const auto start = SteadyClock::now();
-      client.Send(request);
-      EXPECT_EQ(client.Read().status, 200);
-      time = std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - start);
-    }
-    std::ranges::sort(times);
-    of_round = times[kDecisions * 99 / 100];
+  for (std::size_t i = 0; i < count; ++i) {
+    before_each();
+    const auto start = SteadyClock::now();
+    client.Send(request);
+    EXPECT_EQ(client.Read().status, 200);
+    times.push_back(
+        std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - start));
   }
-  std::ranges::sort(p99);
-  return p99[kRounds / 2];
+}
+
+std::chrono::microseconds P99(std::vector<std::chrono::microseconds>& times) {
+  std::ranges::sort(times);
+  return times[times.size() * 99 / 100];
 }
 
 class FloodTest : public testing::Test {
@@ -114,7 +112,6 @@ struct Flood {
 // The API used to read such bodies before it checked the credentials: 250 of them took 63 to 278
 // MB.
 TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
-  constexpr std::size_t kClients = 5000;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < kClients + 200) GTEST_SKIP() << "too few descriptors: " << limit.rlim_cur;
@@ -143,7 +140,8 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
     (void)FirstBytes(first.get(), 500ms);
   }
   for (const Flood& flood : floods) {
-    const auto quiet_p99 = DecisionP99(authenticated);
+    std::vector<std::chrono::microseconds> quiet;  // Before and after the flood.
+    TimeDecisions(authenticated, kClients / 2, quiet);
     const long before = server_->ResidentBytes();
     std::vector<net::Descriptor> clients;
     std::vector<std::chrono::microseconds> waits;
@@ -160,25 +158,26 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
           std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - start));
     }
     const long during = server_->ResidentBytes();
-    // One of them sends a byte right before each decision, so the server has both to handle. That
-    // makes several bytes a second for each client.
-    const auto p99 = DecisionP99(authenticated, [&, i = std::size_t{0}]() mutable {
-      (void)::send(clients[i++ % kClients].get(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    // One of them sends a byte right before each decision. The system used to acknowledge it by a
+    // timer: hundreds of timers at once delayed one of fifty decisions by 250 us.
+    std::vector<std::chrono::microseconds> flooded;
+    TimeDecisions(authenticated, kClients, flooded, [&, i = std::size_t{0}]() mutable {
+      (void)::send(clients[i++].get(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     });
     const long per_client = (during - before) / static_cast<long>(kClients);
-    std::ranges::sort(waits);
-    const auto wait_p99 = waits[waits.size() * 99 / 100];
+    const auto wait_p99 = P99(waits);
     clients.clear();
     const bool back = Soon([&] { return server_->ResidentBytes() <= before + before / 10; });
+    TimeDecisions(authenticated, kClients / 2, quiet);
+    const auto p99 = P99(flooded);
+    const auto quiet_p99 = P99(quiet);
     std::cout << flood.listener << ": " << per_client << " bytes per client, answer p50 "
               << waits[waits.size() / 2].count() << " us, p99 " << wait_p99.count()
               << " us; authenticated p99 " << p99.count() << " us (quiet " << quiet_p99.count()
               << "); resident " << before << ", after " << server_->ResidentBytes() << '\n';
     EXPECT_LE(per_client, 4096) << flood.listener;
     EXPECT_LE(wait_p99, 10ms) << flood.listener;
-    // The goal is twice the quiet time. It is not met yet: medians of 0.9x to 2.8x were measured on
-    // two cores that server, flood and client share. So this only finds delays of milliseconds.
-    EXPECT_LE(p99, 2 * quiet_p99 + 10ms) << flood.listener;
+    EXPECT_LE(p99, 2 * quiet_p99) << flood.listener;
     EXPECT_TRUE(back) << flood.listener;
   }
 }

@@ -416,7 +416,7 @@ void RespConnection::Settle() {
   if (state_ == State::kEnding && first_ == nullptr) {
     channel_.Drop(channel_.input().size());
     (void)channel_.Rest();  // Empty, so it needs no budget.
-    channel_.ShutdownWrite();
+    channel_.ShutdownAndDropInput();
     if (channel_.hung_up()) return Close();
     state_ = State::kLingers;
     armed_ = false;
