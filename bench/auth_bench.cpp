@@ -38,7 +38,7 @@ constexpr const char* kRules =
 
 int Run(const std::string& binary, bool quick) {
   const Folder folder;
-  PinSelf(kLoadCore);
+  PinTo(kLoadCore);
   const AwakeCores awake{kServerCore, kLoadCore};
   std::vector<std::unique_ptr<Contender>> all;
   all.push_back(StartNginx(folder, NginxLimit::kReturn, "$http_x_forwarded_for", Requests()));

@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "support/child_process.hpp"
+#include "support/ports.hpp"
+
 namespace tidegate::bench {
 
-/// A server under measurement: a child process on one core, killed when this goes.
-class Child {
+using test::FreePort;
+using test::PinTo;
+
+/// A server under measurement: a process on one core, killed with this object. With BENCH_VERBOSE
+/// in the environment its output is shown.
+class Child : public test::ChildProcess {
  public:
   Child(std::vector<std::string> arguments, int core);
-  ~Child();
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  /// User and system time of its threads so far, in seconds; from /proc.
-  [[nodiscard]] double CpuSeconds() const;
-  [[nodiscard]] std::uint64_t ResidentBytes() const;
-  [[nodiscard]] bool running() const;
-  void Signal(int signal) const;
-  /// Waits for its end; its exit code, or -1 after a signal.
-  int Wait();
-
- private:
-  pid_t pid_ = -1;
 };
 
-/// A port on 127.0.0.1 that was free a moment ago.
-[[nodiscard]] int FreePort();
-/// Until somebody listens there, at most 5 s; false then.
+/// Returns false if nothing listens on the port of 127.0.0.1 within 10 s.
 [[nodiscard]] bool WaitForPort(int port);
-/// Runs the calling thread on this core only.
-void PinSelf(int core);
 
 }  // namespace tidegate::bench

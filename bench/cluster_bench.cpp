@@ -75,7 +75,7 @@ class Side {
   void Forget() {
     for (auto* server : servers_) (void)server->Text({"FLUSHALL"});
   }
-  [[nodiscard]] const redis::ClientStats& stats() { return host_.guard().redis_stats(); }
+  [[nodiscard]] const redis::ClientStats& stats() { return host_.redis_store().redis_stats(); }
 
  private:
   static std::vector<redis_test::RedisServer*> ServersOf(redis_test::RedisCluster& cluster) {
@@ -88,7 +88,7 @@ class Side {
   }
 
   std::vector<redis_test::RedisServer*> servers_;
-  GuardHost host_;
+  RedisStoreHost host_;
   std::unique_ptr<ClosedLoop> loop_;
 };
 
@@ -111,12 +111,12 @@ class ClusterBench {
 
   void Compare(const char* name, const Draws& draws) {
     if (!options_.Wants(name)) return;
-    if (!told_) {
+    if (!printed_) {
       std::printf(
           "CPU time per decision of all servers, us, medians of rounds in turn; entries: distinct "
           "requests in a script call.\n%-10s %12s %12s %12s %14s %16s %10s\n",
           "", "one Redis", "1 master", "2 masters", "busiest of 2", "2 carry so many", "entries");
-      told_ = true;
+      printed_ = true;
     }
     Begin();
     const Quota quota = Endless();
@@ -205,7 +205,7 @@ class ClusterBench {
 
   const BenchOptions options_;
   const std::vector<std::string> identities_ = Identities(kKeys);
-  bool told_ = false;
+  bool printed_ = false;
   std::optional<redis_test::RedisServer> server_;
   std::optional<redis_test::RedisCluster> cluster_of_one_;
   std::optional<redis_test::RedisCluster> cluster_of_two_;
@@ -221,7 +221,7 @@ int main(int argc, char** argv) {
   using namespace tidegate::bench;
   try {
     const BenchOptions options = BenchOptions::Parse("cluster_bench", argc, argv);
-    PinSelf(kLoadCore);
+    PinTo(kLoadCore);
     ClusterBench(options).Run();
     return 0;
   } catch (const std::exception& error) {

@@ -325,7 +325,7 @@ int main(int argc, char** argv) {
     }
     std::string other = options.rows.front();
     options.rows.erase(options.rows.begin());
-    PinSelf(kLoadCore);
+    PinTo(kLoadCore);
     return CompareBench(std::move(options), std::move(other)).Run() ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "compare_bench: %s\n", error.what());

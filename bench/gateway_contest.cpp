@@ -12,6 +12,7 @@ namespace tidegate::bench {
 namespace {
 
 constexpr int kConnections = 64;
+constexpr int kKeys = 10'000;
 
 double At(const std::vector<double>& sorted, double part) {
   return sorted.at(static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1)));
@@ -26,13 +27,26 @@ const std::string& ProxiedRequest() {
   return request;
 }
 
-GatewayContest::Side& GatewayContest::Add(Proxy proxy) {
+const std::string& ProxiedRequestWithKey(std::uint64_t number) {
+  static const std::vector<std::string> requests = [] {
+    std::vector<std::string> all;
+    for (int key = 0; key < kKeys; ++key) {
+      all.push_back(ProxiedRequest());
+      all.back().insert(all.back().size() - 2,
+                        "X-Api-Key: client-" + std::to_string(100'000 + key) + "\r\n");
+    }
+    return all;
+  }();
+  // In another order than they were added, so that no neighbour in memory is warm. 7919 is prime.
+  return requests[number * 7919 % requests.size()];
+}
+
+GatewayContest::Side& GatewayContest::Add(Proxy proxy, Requests requests) {
+  if (!requests) requests = [](std::uint64_t) -> const std::string& { return ProxiedRequest(); };
   Side& side = sides_.emplace_back();
   side.proxy = std::move(proxy);
-  side.load = std::make_unique<HttpLoad>(
-      side.proxy.port, kConnections,
-      [](std::uint64_t) -> const std::string& { return ProxiedRequest(); },
-      HttpLoad::Addresses::kOneEach);
+  side.load = std::make_unique<HttpLoad>(side.proxy.port, kConnections, std::move(requests),
+                                         HttpLoad::Addresses::kOneEach);
   (void)side.load->Run(0.3);
   return side;
 }
@@ -61,7 +75,8 @@ void GatewayContest::Round(Side& side, double seconds, const OtherCpu& other) {
                              std::to_string(outcome.answers) + " answers were not 200");
   }
   if (upstream_.requests() - passed_before != outcome.answers) {
-    throw std::runtime_error(side.proxy.name + ": the upstream was not asked once per request");
+    throw std::runtime_error(side.proxy.name +
+                             ": the upstream did not get one request per request");
   }
   side.answers += outcome.answers;
   side.busy += used;

@@ -15,8 +15,10 @@
 
 namespace tidegate::bench {
 
-/// What all rows ask for: 100 bytes, by GET.
+/// A GET of 100 bytes.
 [[nodiscard]] const std::string& ProxiedRequest();
+/// The same with one of 10,000 API keys, in turn.
+[[nodiscard]] const std::string& ProxiedRequestWithKey(std::uint64_t number);
 
 /// Proxies before one upstream, loaded in turns, in an order that changes; what counts is the CPU
 /// time per request of each.
@@ -38,8 +40,10 @@ class GatewayContest {
   GatewayContest(std::string label, const HttpUpstream& upstream)
       : label_(std::move(label)), upstream_(upstream) {}
 
-  /// Connects the clients, each from an address of its own, and warms it up. It stays where it is.
-  Side& Add(Proxy proxy);
+  /// Connects 64 clients, each from an address of its own, and warms the proxy up. The side stays
+  /// where it is. By default all requests are ProxiedRequest().
+  using Requests = std::function<const std::string&(std::uint64_t)>;
+  Side& Add(Proxy proxy, Requests requests = {});
   /// Throws where an answer is not 200, or did not come from the upstream.
   void Run(Rounds rounds, const OtherCpu& other = {});
 

@@ -32,11 +32,13 @@ void Start(Proxy& proxy, const ProxySite& site, std::vector<std::string> argumen
   if (!WaitForPort(proxy.port)) throw std::runtime_error(proxy.name + " did not start");
 }
 
+bool ByKey(const ProxySite& site) { return site.per == LimitPer::kApiKey; }
+
 constexpr const char* kTidegate = R"(
 listen: { gateway: "127.0.0.1:@port@", api: "off", admin: "127.0.0.1:@admin@" }
 access_log: "@log@"
 @store@
-rules: [ { id: per-ip, per: client_ip, algorithm: token_bucket, limit: 100000000/s } ]
+rules: [ { id: limit, per: "@per@", algorithm: token_bucket, limit: 100000000/s } ]
 routes: [ { match: { path: /** }, upstream: u } ]
 upstreams: { u: { targets: [ "http://127.0.0.1:@upstream@" ], keep_alive: 1024 } }
 )";
@@ -57,7 +59,7 @@ http {
     '"upstream_s":"$upstream_response_time","total_s":$request_time,'
     '"bytes_in":$request_length,"bytes_out":$bytes_sent}';
   access_log @log@;
-  limit_req_zone $binary_remote_addr zone=addresses:10m rate=1000000r/s;
+  limit_req_zone @per@ zone=limit:32m rate=1000000r/s;
   upstream u { server 127.0.0.1:@upstream@; keepalive 256; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:@port@ backlog=4096;
@@ -98,8 +100,8 @@ defaults
   timeout http-keep-alive 1h
 frontend clients
   bind 127.0.0.1:@port@ backlog 4096
-  stick-table type ip size 1m expire 1m store http_req_rate(1s)
-  http-request track-sc0 src
+  stick-table type @type@ size 1m expire 1m store http_req_rate(1s)
+  http-request track-sc0 @per@
   http-request deny deny_status 429 if { sc_http_req_rate(0) gt 100000000 }
   default_backend upstream
 backend upstream
@@ -114,13 +116,15 @@ Proxy StartNginx(const ProxySite& site, std::string name, const std::string& mod
       site.log == AccessLog::kOff
           ? "off"
           : (site.folder / ("access-" + port + ".log")).string() + " json buffer=64k flush=1s";
-  const std::string file = Write(site, nginx.port,
-                                 Fill(kNginx, {{"limit", limit},
-                                               {"modules", modules},
-                                               {"log", log},
-                                               {"folder", site.folder.string()},
-                                               {"port", port},
-                                               {"upstream", std::to_string(site.upstream_port)}}));
+  const std::string file =
+      Write(site, nginx.port,
+            Fill(kNginx, {{"limit", limit},
+                          {"per", ByKey(site) ? "$http_x_api_key" : "$binary_remote_addr"},
+                          {"modules", modules},
+                          {"log", log},
+                          {"folder", site.folder.string()},
+                          {"port", port},
+                          {"upstream", std::to_string(site.upstream_port)}}));
   Start(nginx, site, {"nginx", "-e", "/dev/null", "-c", file});
   return nginx;
 }
@@ -128,8 +132,9 @@ Proxy StartNginx(const ProxySite& site, std::string name, const std::string& mod
 }  // namespace
 
 Proxy StartTidegate(const ProxySite& site, const std::string& redis_url) {
-  Proxy tidegate{.name = redis_url.empty() ? "tidegate, a token bucket per address"
-                                           : "tidegate, the Redis store",
+  Proxy tidegate{.name = !redis_url.empty() ? "tidegate, the Redis store"
+                         : ByKey(site)      ? "tidegate, a token bucket per API key"
+                                            : "tidegate, a token bucket per address",
                  .port = FreePort(),
                  .admin_port = FreePort(),
                  .process = nullptr};
@@ -143,6 +148,7 @@ Proxy StartTidegate(const ProxySite& site, const std::string& redis_url) {
             Fill(kTidegate, {{"port", port},
                              {"admin", std::to_string(tidegate.admin_port)},
                              {"log", log},
+                             {"per", ByKey(site) ? "header:x-api-key" : "client_ip"},
                              {"store", store},
                              {"upstream", std::to_string(site.upstream_port)}}));
   Start(tidegate, site, {site.tidegate, "serve", "--config", file, "--threads", "1"});
@@ -151,7 +157,7 @@ Proxy StartTidegate(const ProxySite& site, const std::string& redis_url) {
 
 Proxy StartNginx(const ProxySite& site) {
   return StartNginx(site, "nginx, limit_req and proxy_pass", "",
-                    "limit_req zone=addresses burst=1000000 nodelay;");
+                    "limit_req zone=limit burst=1000000 nodelay;");
 }
 
 Proxy StartNginxLua(const ProxySite& site, int redis_port, const std::string& script_sha) {
@@ -166,6 +172,8 @@ Proxy StartHaproxy(const ProxySite& site) {
   const std::string file =
       Write(site, haproxy.port,
             Fill(kHaproxy, {{"port", std::to_string(haproxy.port)},
+                            {"type", ByKey(site) ? "string len 32" : "ip"},
+                            {"per", ByKey(site) ? "req.hdr(x-api-key)" : "src"},
                             {"upstream", std::to_string(site.upstream_port)}}));
   Start(haproxy, site, {"haproxy", "-db", "-f", file});
   return haproxy;

@@ -10,8 +10,8 @@
 
 namespace tidegate::bench {
 
-/// A reverse proxy under measurement: one process with one thread, keep-alive on both sides, that
-/// asks a limit per client address before it passes a request on. None is ever reached.
+/// A reverse proxy under measurement: one process with one thread, keep-alive on both sides. It
+/// checks a limit, which is never reached, before it forwards a request.
 struct Proxy {
   std::string name;
   int port = 0;
@@ -20,6 +20,8 @@ struct Proxy {
 };
 
 enum class AccessLog : std::uint8_t { kOff, kFile };
+/// What the proxies count by: client addresses, or values of the X-Api-Key header.
+enum class LimitPer : std::uint8_t { kAddress, kApiKey };
 
 /// What all proxies of a row have in common.
 struct ProxySite {
@@ -28,6 +30,7 @@ struct ProxySite {
   int upstream_port = 0;
   int core = 0;
   AccessLog log = AccessLog::kOff;
+  LimitPer per = LimitPer::kAddress;
 };
 
 /// Tidegate's gateway with one token bucket; it counts in Redis where a URL is given.

@@ -69,7 +69,7 @@ std::vector<std::string> TidegateRequests(int rules, AskBy by) {
 
 int Run(const std::string& binary, int rounds, double seconds) {
   const Folder folder;
-  PinSelf(kLoadCore);
+  PinTo(kLoadCore);
   const auto tidegate = [&](int rules, AskBy by) {
     return StartTidegate(binary, folder,
                          "tidegate, " + std::to_string(rules) + " rules, by " +

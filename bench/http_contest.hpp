@@ -33,7 +33,7 @@ class Folder {
 /// A server and the requests that it is measured by.
 class Contender {
  public:
-  /// Starts it and connects to it. Each request is asked in its turn.
+  /// Starts it and connects to it. Each request is sent in its turn.
   Contender(std::string name, std::vector<std::string> command, int port,
             std::vector<std::string> requests);
 
@@ -53,7 +53,7 @@ class Contender {
   std::vector<double> micros_;
 };
 
-/// `return` answers before limit_req is asked; with try_files it is in force.
+/// `return` answers before limit_req decides; with try_files it is in force.
 enum class NginxLimit { kReturn, kInForce };
 /// nginx that limits by `key`, a variable of its own, and answers `ok` to everything.
 [[nodiscard]] std::unique_ptr<Contender> StartNginx(const Folder& folder, NginxLimit limit,

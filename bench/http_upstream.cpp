@@ -52,7 +52,7 @@ HttpUpstream::HttpUpstream(int core)
   Watch(epoll_.get(), listener_.get());
   Watch(epoll_.get(), stop_.get());
   thread_ = std::thread([this, core] {
-    PinSelf(core);
+    PinTo(core);
     Serve();
   });
 }

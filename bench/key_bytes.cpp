@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 namespace {
 

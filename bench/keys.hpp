@@ -15,7 +15,7 @@
 /// the buffer that it has just received. What misses the cache is the table.
 class Keys {
  public:
-  /// Each of `distinct` identities once per round, shuffled anew.
+  /// Each of `distinct` identities once per round, shuffled again.
   Keys(std::size_t distinct, int rounds) {
     std::vector<std::uint32_t> order(distinct);
     std::iota(order.begin(), order.end(), 0U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counters, hot keys and latency cost per decision: two servers of one binary, one that counts
-// and one that does not, on one core, asked in turns from another.
+// and one that does not, on one core, called in turns from another.
 // Usage: metrics_bench TIDEGATE [--quick] [ROW...]
 #include <array>
 #include <chrono>
@@ -32,7 +32,7 @@ constexpr const char* kOff = "metrics: {decisions: false, hot_keys: 0}\n";
 constexpr std::size_t kMostBytes = 1'000'000;
 constexpr double kMostSeconds = 0.05;
 
-/// One server with all doors, and what it is asked.
+/// One server with all frontends, and its load.
 class Side {
  public:
   Side(const std::string& tidegate, const Folder& folder, int upstream, const std::string& metrics)
@@ -68,8 +68,8 @@ class Side {
   /// CPU time per decision, in microseconds.
   [[nodiscard]] double Round(double seconds) {
     const double before = server_.CpuSeconds();
-    const std::uint64_t asked = load_(seconds);
-    return (server_.CpuSeconds() - before) * 1e6 / static_cast<double>(asked);
+    const std::uint64_t requests = load_(seconds);
+    return (server_.CpuSeconds() - before) * 1e6 / static_cast<double>(requests);
   }
   [[nodiscard]] int admin() const { return admin_; }
 
@@ -129,19 +129,19 @@ class MetricsBench {
       const char* name;
       const char* what;
       void (Side::*use)(Draws);
-    } doors[] = {{"resp", "CL.THROTTLE, 20 connections, pipelines of 32", &Side::UseResp},
-                 {"http", "POST /v1/decide, 64 connections", &Side::UseApi},
-                 {"gateway", "a proxied GET, 64 connections", &Side::UseGateway}};
+    } frontends[] = {{"resp", "CL.THROTTLE, 20 connections, pipelines of 32", &Side::UseResp},
+                     {"http", "POST /v1/decide, 64 connections", &Side::UseApi},
+                     {"gateway", "a proxied GET, 64 connections", &Side::UseGateway}};
     const struct {
       const char* name;
       Draws draws;
     } loads[] = {{"hot", Draws::Only(7)},
                  {"zipf", Draws::Zipf(100'000, 1.1)},
                  {"uniform", Draws::Uniform(1'000'000)}};
-    for (const auto& door : doors) {
+    for (const auto& frontend : frontends) {
       for (const auto& load : loads) {
-        const std::string name = std::string(door.name) + "-" + load.name;
-        if (options_.Wants(name)) Compare(name, door.what, door.use, load.draws);
+        const std::string name = std::string(frontend.name) + "-" + load.name;
+        if (options_.Wants(name)) Compare(name, frontend.what, frontend.use, load.draws);
       }
     }
     return held_;
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
   using namespace tidegate::bench;
   try {
     BenchOptions options = BenchOptions::Parse("metrics_bench", argc, argv);
-    PinSelf(kLoadCore);
+    PinTo(kLoadCore);
     return MetricsBench(std::move(options)).Run() ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "metrics_bench: %s\n", error.what());

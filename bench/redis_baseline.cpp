@@ -79,7 +79,7 @@ void Baseline::Send(Connection& connection, std::initializer_list<std::string_vi
 }
 
 void Baseline::Ask(Connection& connection, std::uint32_t key) {
-  ++asked_;
+  ++requests_;
   ++busy_;
   connection.key = key;
   if (way_ == Way::kScript) {
@@ -101,7 +101,7 @@ void Baseline::OnReadable(Connection& connection) {
   const auto progress = connection.reader.Next(reply);
   if (progress == redis::RespReader::Progress::kMore) return;
   if (progress == redis::RespReader::Progress::kGarbage || reply.is(Reply::Type::kError)) {
-    throw std::runtime_error("Redis told the baseline: " + std::string(reply.text));
+    throw std::runtime_error("Redis replied to the baseline: " + std::string(reply.text));
   }
   OnReply(connection, reply);
 }
@@ -146,21 +146,21 @@ void Baseline::OnDecided(Connection& connection, bool allowed) {
   if (allowed) ++outcome_.allowed;
   connection.step = Step::kIdle;
   --busy_;
-  if (asking_ && asked_ < most_) Ask(connection, draws_->Next());
+  if (asking_ && requests_ < most_) Ask(connection, draws_->Next());
 }
 
 Baseline::Outcome Baseline::Run(Draws& draws, double seconds, std::uint64_t most) {
   using Clock = std::chrono::steady_clock;
   outcome_ = {};
   draws_ = &draws;
-  asked_ = 0;
+  requests_ = 0;
   most_ = most;
   asking_ = true;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   now_ = std::time(nullptr);
   now_text_ = std::to_string(now_);
   for (Connection& connection : connections_) {
-    if (asked_ < most_) Ask(connection, draws.Next());
+    if (requests_ < most_) Ask(connection, draws.Next());
   }
   std::array<epoll_event, 256> events;
   while (busy_ > 0) {

@@ -71,7 +71,7 @@ class Baseline {
   std::string key_;
   std::string command_;
   Outcome outcome_;
-  std::uint64_t asked_ = 0;
+  std::uint64_t requests_ = 0;
   std::uint64_t most_ = 0;
   std::size_t busy_ = 0;
   bool asking_ = false;

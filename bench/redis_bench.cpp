@@ -79,7 +79,7 @@ class RedisBench {
   bool held_ = true;
   const std::vector<std::string> identities_ = Identities(kKeys);
   redis_test::RedisServer server_{{.core = kRedisCore}};
-  GuardHost host_{server_.port(), kLoadCore};
+  RedisStoreHost host_{server_.port(), kLoadCore};
 };
 
 void RedisBench::Compare() {
@@ -123,7 +123,7 @@ std::uint64_t RedisBench::EvalshaCalls() {
   return at == std::string::npos ? 0 : std::stoull(info.substr(at + kBefore.size()));
 }
 
-/// A denial should be asked about again only when it has passed, and after DenyCache::kCap.
+/// A denied request should be sent again only when it may pass, and after DenyCache::kCap.
 void RedisBench::Flood(const char* name, const Quota& quota, double window) {
   if (!options_.Wants(name)) return;
   ClosedLoop loop(host_, identities_);
@@ -131,7 +131,7 @@ void RedisBench::Flood(const char* name, const Quota& quota, double window) {
   (void)loop.Run({&draws, &quota, 256, 0.2});  // Until it is denied.
   const std::uint64_t before = EvalshaCalls();
   const auto outcome = loop.Run({&draws, &quota, 256, window});
-  // What a refill admits was not denied, and has to be asked for.
+  // What a refill admits was not denied, and has to be requested.
   const auto calls =
       static_cast<double>(EvalshaCalls() - before) - static_cast<double>(outcome.allowed);
   const double retry_after = std::chrono::duration<double>(quota.recovery()).count();
@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
   using namespace tidegate::bench;
   try {
     const BenchOptions options = BenchOptions::Parse("redis_bench", argc, argv);
-    PinSelf(kLoadCore);
+    PinTo(kLoadCore);
     return RedisBench(options).Run() ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "redis_bench: %s\n", error.what());

@@ -63,7 +63,7 @@ Contest::Result Contest::Run(const Load& load, const Rounds& rounds) {
   (void)baseline.Run(baseline_draws, load.warm_seconds);
 
   Result result;
-  const redis::ClientStats& stats = host_.guard().redis_stats();
+  const redis::ClientStats& stats = host_.redis_store().redis_stats();
   const std::uint64_t calls = stats.calls.get();
   const std::uint64_t keys = stats.keys.get();
   const std::uint64_t batches = stats.batches.get();

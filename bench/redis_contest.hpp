@@ -11,15 +11,15 @@
 
 namespace tidegate::bench {
 
-/// The Guard and a baseline, asked for the same keys of one Redis in turns; what counts is how
-/// much of that Redis's CPU time a decision takes.
+/// The RedisStore and a baseline, called with the same keys of one Redis in turns; what counts is
+/// how much of that Redis's CPU time a decision takes.
 class Contest {
  public:
   struct Load {
     Draws draws;
     std::uint32_t keys;  ///< That may be drawn; all are there before anything is measured.
     Quota quota;
-    std::size_t concurrent = 256;  ///< Of the Guard's; the baseline has 256.
+    std::size_t concurrent = 256;  ///< Of the RedisStore's; the baseline has 256.
     Baseline::Way baseline = Baseline::Way::kScript;
     double warm_seconds = 0.2;
   };
@@ -46,7 +46,7 @@ class Contest {
   };
 
   /// All outlive this.
-  Contest(redis_test::RedisServer& server, GuardHost& host,
+  Contest(redis_test::RedisServer& server, RedisStoreHost& host,
           const std::vector<std::string>& identities)
       : server_(server), host_(host), identities_(identities) {}
 
@@ -54,7 +54,7 @@ class Contest {
 
  private:
   redis_test::RedisServer& server_;
-  GuardHost& host_;
+  RedisStoreHost& host_;
   const std::vector<std::string>& identities_;
 };
 

@@ -11,7 +11,7 @@ namespace tidegate::bench {
 /// `client_ip=10.0.0.0` and on.
 [[nodiscard]] std::vector<std::string> Identities(std::uint32_t count);
 
-/// Which key is asked for next, for ever. Drawn beforehand: drawing takes no time from what is
+/// The key of each next request, for ever. Drawn beforehand: drawing takes no time from what is
 /// measured, and all who are compared get the same keys. Copies go on from where they are.
 class Draws {
  public:

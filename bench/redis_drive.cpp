@@ -17,8 +17,8 @@ redis::RedisUrl UrlOf(int redis_port) {
   return url;
 }
 
-Guard::Options OptionsOf(const redis::RedisUrl& url) {
-  Guard::Options options;
+RedisStore::Options OptionsOf(const redis::RedisUrl& url) {
+  RedisStore::Options options;
   options.redis.url = url;
   // Costs are measured here, and who else uses the machine must not turn them into failures.
   options.redis.deadline = milliseconds{500};
@@ -27,28 +27,29 @@ Guard::Options OptionsOf(const redis::RedisUrl& url) {
 
 }  // namespace
 
-GuardHost::GuardHost(int redis_port, int core) : GuardHost(UrlOf(redis_port), core, 1) {}
+RedisStoreHost::RedisStoreHost(int redis_port, int core)
+    : RedisStoreHost(UrlOf(redis_port), core, 1) {}
 
-GuardHost::GuardHost(const redis::RedisUrl& url, int core, std::size_t nodes)
+RedisStoreHost::RedisStoreHost(const redis::RedisUrl& url, int core, std::size_t nodes)
     : reactor_({seconds{60}, seconds{10}, seconds{30}, seconds{30}, seconds{1}}),
-      guard_(reactor_, OptionsOf(url), *local_),
+      redis_store_(reactor_, OptionsOf(url), *local_),
       thread_([this, core] { reactor_.Run(core); }) {
-  Do([this] { guard_.Connect(); });
-  for (int i = 0; guard_.redis_stats().connected.get() < nodes; ++i) {
-    if (i == 500) throw std::runtime_error("the Guard does not get a connection to Redis");
+  Do([this] { redis_store_.Connect(); });
+  for (int i = 0; redis_store_.redis_stats().connected.get() < nodes; ++i) {
+    if (i == 500) throw std::runtime_error("the RedisStore does not get a connection to Redis");
     std::this_thread::sleep_for(milliseconds{10});
   }
 }
 
-GuardHost::~GuardHost() {
+RedisStoreHost::~RedisStoreHost() {
   reactor_.Post([this] {
-    guard_.Shutdown();
+    redis_store_.Shutdown();
     reactor_.Stop();
   });
   thread_.join();
 }
 
-void GuardHost::Do(const std::function<void()>& task) {
+void RedisStoreHost::Do(const std::function<void()>& task) {
   const auto done = std::make_shared<std::promise<void>>();
   reactor_.Post([&task, done] {
     task();
@@ -91,11 +92,11 @@ void ClosedLoop::StartAll() {
     }
     ++started_;
     question->Name(identities_[load_.draws->Next()], *load_.quota);
-    host_.guard().Start(*question);
+    host_.redis_store().Start(*question);
   }
   if (under_way_ > 0) return;
   outcome_.seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-  // Who waits may begin anew before set_value returns.
+  // The waiting thread may start the next run before set_value returns.
   auto promise = std::move(promise_);
   promise.set_value(outcome_);
 }

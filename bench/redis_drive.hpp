@@ -11,25 +11,25 @@
 #include <thread>
 #include <vector>
 
-#include "limiter/guard.hpp"
+#include "limiter/redis_store.hpp"
 #include "net/reactor.hpp"
 #include "redis_draws.hpp"
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 namespace tidegate::bench {
 
-/// A Guard as a server has it: on a reactor, with a thread and a core of its own, connected.
-class GuardHost {
+/// A RedisStore as a server has it: on a reactor, with a thread and a core of its own, connected.
+class RedisStoreHost {
  public:
-  GuardHost(int redis_port, int core);
+  RedisStoreHost(int redis_port, int core);
   /// Waits for so many connections.
-  GuardHost(const redis::RedisUrl& url, int core, std::size_t nodes);
-  ~GuardHost();
-  GuardHost(const GuardHost&) = delete;
-  GuardHost& operator=(const GuardHost&) = delete;
+  RedisStoreHost(const redis::RedisUrl& url, int core, std::size_t nodes);
+  ~RedisStoreHost();
+  RedisStoreHost(const RedisStoreHost&) = delete;
+  RedisStoreHost& operator=(const RedisStoreHost&) = delete;
 
   /// On the reactor's thread only, but for its statistics.
-  [[nodiscard]] Guard& guard() noexcept { return guard_; }
+  [[nodiscard]] RedisStore& redis_store() noexcept { return redis_store_; }
   [[nodiscard]] net::Reactor& reactor() noexcept { return reactor_; }
   /// Runs `task` on the reactor's thread and waits for it.
   void Do(const std::function<void()>& task);
@@ -37,7 +37,7 @@ class GuardHost {
  private:
   std::unique_ptr<Store> local_ = NewMemoryStore();
   net::Reactor reactor_;
-  Guard guard_;
+  RedisStore redis_store_;
   std::thread thread_;
 };
 
@@ -87,7 +87,7 @@ class ClosedLoop final : private net::Watcher {
   };
 
   /// Both outlive this.
-  ClosedLoop(GuardHost& host, const std::vector<std::string>& identities)
+  ClosedLoop(RedisStoreHost& host, const std::vector<std::string>& identities)
       : host_(host), identities_(identities) {}
 
   Outcome Run(const Load& load) {
@@ -102,7 +102,7 @@ class ClosedLoop final : private net::Watcher {
   void OnReady(std::uint32_t events) override;
   void StartAll();
 
-  GuardHost& host_;
+  RedisStoreHost& host_;
   const std::vector<std::string>& identities_;
   std::vector<std::unique_ptr<Question>> questions_;
   std::vector<Question*> finished_;

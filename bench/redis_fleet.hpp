@@ -9,10 +9,11 @@
 #include "http_pace.hpp"
 #include "redis/redis_server.hpp"
 #include "redis_draws.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::bench {
 
-/// Several `tidegate serve` that count in one Redis, asked over HTTP.
+/// Several `tidegate serve` that count in one Redis, called over HTTP.
 class Fleet {
  public:
   /// One process with one thread on each of `cores`. `limit`: of the rule `per-key`, as the
@@ -25,7 +26,7 @@ class Fleet {
                         double seconds);
 
  private:
-  redis_test::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::vector<int> ports_;
   std::vector<std::unique_ptr<Child>> servers_;
 };

@@ -11,7 +11,7 @@ namespace tidegate::bench {
 
 using std::chrono::nanoseconds;
 
-PacedLoop::PacedLoop(GuardHost& host, const std::vector<std::string>& identities)
+PacedLoop::PacedLoop(RedisStoreHost& host, const std::vector<std::string>& identities)
     : host_(host),
       identities_(identities),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
@@ -64,7 +64,7 @@ void PacedLoop::OnReady(std::uint32_t) {
     ++open_;
     question.intended = next_;
     question.Name(identities_[load_.draws->Next()], *load_.quota);
-    host_.guard().Start(question);
+    host_.redis_store().Start(question);
   }
   EndIfAllAreAnswered();
 }
@@ -82,7 +82,7 @@ void PacedLoop::EndIfAllAreAnswered() {
   if (!running_ || left_ > 0 || open_ > 0) return;
   running_ = false;
   Ring(nanoseconds{0});
-  // Who waits may begin anew before set_value returns.
+  // The waiting thread may start the next run before set_value returns.
   auto promise = std::move(promise_);
   promise.set_value(std::move(outcome_));
 }

@@ -29,7 +29,7 @@ class PacedLoop final : private net::Watcher {
   };
 
   /// Both outlive this.
-  PacedLoop(GuardHost& host, const std::vector<std::string>& identities);
+  PacedLoop(RedisStoreHost& host, const std::vector<std::string>& identities);
   ~PacedLoop() override;
   PacedLoop(const PacedLoop&) = delete;
   PacedLoop& operator=(const PacedLoop&) = delete;
@@ -44,7 +44,7 @@ class PacedLoop final : private net::Watcher {
   void OnFinished(Question& question) noexcept;
   void EndIfAllAreAnswered();
 
-  GuardHost& host_;
+  RedisStoreHost& host_;
   const std::vector<std::string>& identities_;
   net::Descriptor timer_;
   std::vector<std::unique_ptr<Question>> questions_;

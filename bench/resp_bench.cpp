@@ -19,6 +19,7 @@
 #include "redis/redis_server.hpp"
 #include "resp_contest.hpp"
 #include "rounds.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::bench {
 namespace {
@@ -47,7 +48,7 @@ class RespBench {
     Compare("pipelined", "CL.THROTTLE, 20 connections, 32 in a pipeline", throttle, "0 101 ",
             pipelined, 1);
     // Without the threads that keep cores awake: at this load neither side is always busy, and each
-    // time that one of them sleeps such a thread runs, at the sleeper's expense. Both are told.
+    // time that one of them sleeps such a thread runs, at the sleeper's expense. Both are reported.
     Compare("single-awake", "the next, while both cores are kept awake", throttle, "0 101 ", single,
             std::nullopt);
     awake_.reset();
@@ -77,7 +78,7 @@ class RespBench {
   const BenchOptions options_;
   bool held_ = true;
   const int port_ = FreePort();
-  redis_test::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::optional<AwakeCores> awake_{std::in_place, {kServerCore, kLoadCore}};
   redis_test::RedisServer redis_{{.core = kServerCore}};
   Child tidegate_{TidegateCommand(), kServerCore};
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
   using namespace tidegate::bench;
   try {
     BenchOptions options = BenchOptions::Parse("resp_bench", argc, argv);
-    PinSelf(kLoadCore);
+    PinTo(kLoadCore);
     return RespBench(std::move(options)).Run() ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "resp_bench: %s\n", error.what());

@@ -16,7 +16,7 @@ struct Rounds {
 };
 
 /// The numbers below `count` in another order each time, the same in every run: who always came
-/// after the same one would inherit what that leaves, as a core on which others have settled
+/// after the same one would inherit what that leaves, as a core on which others have stayed
 /// meanwhile.
 class Turns {
  public:

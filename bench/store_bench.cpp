@@ -16,7 +16,7 @@
 
 #include "allocations.hpp"
 #include "keys.hpp"
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

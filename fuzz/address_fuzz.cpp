@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/address.hpp"
-#include "rules/client_address.hpp"
-#include "rules/path.hpp"
-#include "rules/request_path.hpp"
+#include "identity/address.hpp"
+#include "identity/client_address.hpp"
+#include "identity/path.hpp"
+#include "identity/request_path.hpp"
 
 namespace tidegate {
 namespace {
@@ -129,7 +129,7 @@ void CheckHost(std::string_view text) {
 /// and what a trusted proxy appended last is believed over all that stands left of it.
 void CheckClient(std::string_view text) {
   static const Address kProxy = Address::Parse("10.0.0.1").value();
-  static const Address kStranger = Address::Parse("203.0.113.7").value();
+  static const Address kUntrusted = Address::Parse("203.0.113.7").value();
   ClientAddressPolicy policy;
   policy.trusted_proxies = {Network::Parse("10.0.0.0/8").value(),
                             Network::Parse("fd00::/8").value()};
@@ -147,12 +147,13 @@ void CheckClient(std::string_view text) {
                           (forwarded ? ", for=\"203.0.113.7:80\"" : ", 203.0.113.7");
     for (int hops = 0; hops < 4; ++hops) {
       policy.hops = hops;
-      Check(ClientAddress(policy, kStranger, lines) == kStranger, "a stranger is believed", text);
+      Check(ClientAddress(policy, kUntrusted, lines) == kUntrusted, "an untrusted peer is believed",
+            text);
       static_cast<void>(ClientAddress(policy, kProxy, lines));
     }
     lines.back().value = appended;
     for (policy.hops = 0; policy.hops < 2; ++policy.hops) {
-      Check(ClientAddress(policy, kProxy, lines) == kStranger, "a client hides itself", text);
+      Check(ClientAddress(policy, kProxy, lines) == kUntrusted, "a client hides itself", text);
     }
   }
 }

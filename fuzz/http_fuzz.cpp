@@ -9,7 +9,7 @@
 #include <random>
 
 #include "http_beast.hpp"
-#include "net/http1_tokens.hpp"
+#include "net/http1_syntax.hpp"
 #include "unit/net/http1_reader.hpp"
 
 namespace tidegate::net {
@@ -63,13 +63,13 @@ void CheckHead(const HeadAnswer& head, const HttpLimits& limits) {
   for (const auto& [name, value] : head.fields) {
     Require(!name.empty() && http1::All(name, http1::kToken), "name");
     Require(http1::All(value, http1::kText), "value");
-    Require(http1::TrimBlanks(value).size() == value.size(), "trimmed");
+    Require(Trim(value).size() == value.size(), "trimmed");
   }
 }
 
 bool HasField(std::string_view text, std::string_view lower) {
   for (std::size_t at = 0; at + lower.size() <= text.size(); ++at) {
-    if (http1::EqualsLower(text.substr(at, lower.size()), lower)) return true;
+    if (EqualsIgnoreCase(text.substr(at, lower.size()), lower)) return true;
   }
   return false;
 }
@@ -79,7 +79,7 @@ bool HasField(std::string_view text, std::string_view lower) {
 /// end of a chunk size line.
 bool MayDiffer(const HeadAnswer& head, std::string_view chunks) {
   for (const auto& [name, value] : head.fields) {
-    if (http1::EqualsLower(name, "proxy-connection")) return true;
+    if (EqualsIgnoreCase(name, "proxy-connection")) return true;
   }
   return HasField(chunks, "connection") || HasField(chunks, "content-length") ||
          HasField(chunks, "transfer-encoding") || chunks.find(" \r\n") != std::string_view::npos ||
@@ -92,7 +92,7 @@ void CompareWithBeast(std::string_view request, const HeadAnswer& head, std::str
   while (request.substr(skipped).starts_with("\r\n")) skipped += 2;
   const auto beast = fuzz::ReadWithBeast(request.substr(skipped));
   const bool may_differ =
-      MayDiffer(head, head.body == HttpBody::kChunked ? request.substr(head.consumed) : "");
+      MayDiffer(head, head.body == BodyFraming::kChunked ? request.substr(head.consumed) : "");
   if (!beast.complete) {
     if (may_differ) return;
     std::fprintf(stderr, "Beast: %s\n", beast.error.c_str());
@@ -120,7 +120,7 @@ std::size_t ReadRequest(std::string_view input, const HttpLimits& limits,
   const std::string_view rest = input.substr(head.consumed);
   std::size_t size = head.consumed;
   std::string body;
-  if (head.body == HttpBody::kChunked) {
+  if (head.body == BodyFraming::kChunked) {
     const BodyAnswer answer = ReadInAllWays<ReadChunked>(rest, limits, random);
     Require(ReadInAllWays<ReadCompacted>(rest, limits, random) == answer, "compacting differs");
     if (answer.parsed != Parsed::kDone) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the beginning of a connection behind a proxy. More bytes never change a verdict; a
+// Any bytes as the beginning of a connection behind a proxy. More bytes never change a result; a
 // header that is good asked for more until it was whole; and what was read, written as version 2,
 // is read as the same client.
 #include <cstdint>
@@ -12,8 +12,6 @@
 
 namespace tidegate::net {
 namespace {
-
-using Verdict = ProxyHeader::Verdict;
 
 /// Longer inputs than the longest header and a little behind it show nothing new.
 constexpr std::size_t kMostBytes = kMaxProxyHeader + 32;
@@ -37,7 +35,7 @@ bool SameSource(const ProxyHeader& a, const ProxyHeader& b) {
 }
 
 bool Same(const ProxyHeader& a, const ProxyHeader& b) {
-  return a.verdict == b.verdict && a.size == b.size && a.problem == b.problem && SameSource(a, b);
+  return a.parsed == b.parsed && a.size == b.size && a.problem == b.problem && SameSource(a, b);
 }
 
 std::string AsVersion2(const Peer& peer) {
@@ -56,17 +54,17 @@ void Check(std::string_view bytes) {
     // Between the first 256 and the last two, a header has nothing but bytes to skip.
     if (size == 256 && bytes.size() > 300) size = bytes.size() - 2;
     const ProxyHeader part = Parse(bytes.substr(0, size));
-    Require(!decided || part.verdict != Verdict::kMore, "a verdict is taken back");
-    decided = part.verdict != Verdict::kMore;
-    Require(!decided || Same(part, whole), "more bytes change the verdict");
-    Require(whole.verdict != Verdict::kDone || decided == (size >= whole.size),
+    Require(!decided || part.parsed != Parsed::kMore, "a result is taken back");
+    decided = part.parsed != Parsed::kMore;
+    Require(!decided || Same(part, whole), "more bytes change the result");
+    Require(whole.parsed != Parsed::kDone || decided == (size >= whole.size),
             "a header is done before or after its end");
   }
-  if (whole.verdict == Verdict::kMore) {
+  if (whole.parsed == Parsed::kMore) {
     Require(bytes.size() < kMaxProxyHeader, "it waits for more than the longest header");
   }
-  Require((whole.verdict == Verdict::kBad) == !whole.problem.empty(), "bad without a word");
-  if (whole.verdict != Verdict::kDone) return;
+  Require((whole.parsed == Parsed::kRefused) == !whole.problem.empty(), "bad without a word");
+  if (whole.parsed != Parsed::kDone) return;
   Require(whole.size > 0 && whole.size <= bytes.size(), "more than there is");
   Require(whole.size <= kMaxProxyHeader, "longer than the longest");
   if (!whole.source) return;

@@ -22,38 +22,38 @@ void Require(bool holds, const char* what) {
   std::abort();
 }
 
-void Tell(const Reply& reply, std::string& told) {
-  told += static_cast<char>('a' + static_cast<int>(reply.type));
-  told.append(reply.text).append(std::to_string(reply.integer)).append("(");
-  for (const Reply& element : reply.elements) Tell(element, told);
-  told += ')';
+void Append(const Reply& reply, std::string& text) {
+  text += static_cast<char>('a' + static_cast<int>(reply.type));
+  text.append(reply.text).append(std::to_string(reply.integer)).append("(");
+  for (const Reply& element : reply.elements) Append(element, text);
+  text += ')';
 }
 
 std::string ReadInPieces(std::string_view bytes, std::size_t piece) {
   RespReader reader;
-  std::string told;
+  std::string text;
   Reply reply;
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     reader.Feed(bytes.substr(at, piece));
     while (true) {
       const RespReader::Progress progress = reader.Next(reply);
       if (progress == RespReader::Progress::kMore) break;
-      if (progress == RespReader::Progress::kGarbage) return told + "!";
-      Tell(reply, told);
+      if (progress == RespReader::Progress::kGarbage) return text + "!";
+      Append(reply, text);
     }
   }
-  return told;
+  return text;
 }
 
-struct Asked : Call {
-  explicit Asked(std::vector<Charge> of, std::uint64_t request)
-      : own(std::move(of)), told(own.size()) {
+struct PendingCall : Call {
+  explicit PendingCall(std::vector<Charge> of, std::uint64_t request)
+      : own(std::move(of)), outcomes(own.size()) {
     charges = own;
-    decisions = told;
+    decisions = outcomes;
     record.request = {request, request};
   }
   std::vector<Charge> own;
-  std::vector<Decision> told;
+  std::vector<Decision> outcomes;
   int answers = 0;
 };
 
@@ -70,7 +70,7 @@ void ReadAsBatch(std::string_view packed) {
   static const Quota gcra = of(Algorithm::kGcra);
   static const Quota leases = of(Algorithm::kConcurrency);
   batch.Clear();
-  std::vector<Asked> all;
+  std::vector<PendingCall> all;
   all.reserve(6);
   all.emplace_back(std::vector<Charge>{{"a", "x", &bucket}}, 1);
   all.emplace_back(std::vector<Charge>{{"a", "x", &bucket}}, 1);
@@ -81,14 +81,16 @@ void ReadAsBatch(std::string_view packed) {
   all.back().refund.id = "id";
   all.emplace_back(std::vector<Charge>{{"g", "x", &gcra}}, 5);
   all.back().kind = Call::Kind::kDebit;
-  for (Asked& asked : all) (void)batch.Add(asked);
+  for (PendingCall& call : all) (void)batch.Add(call);
   std::string command;
   batch.Write(command, Batch::Form::kSha, "sha", "");
-  const auto summary = batch.Read(packed, [](Call& call) { ++static_cast<Asked&>(call).answers; });
+  const auto summary =
+      batch.Read(packed, [](Call& call) { ++static_cast<PendingCall&>(call).answers; });
   const bool good = summary.verdict == Batch::Summary::Verdict::kGood;
-  batch.TakeAll([](Call& call) { ++static_cast<Asked&>(call).answers; });
-  for (const Asked& asked : all) Require(asked.answers == 1, "a call has not exactly one answer");
-  Require(!good || batch.empty(), "a good reply left somebody waiting");
+  batch.TakeAll([](Call& call) { ++static_cast<PendingCall&>(call).answers; });
+  for (const PendingCall& call : all)
+    Require(call.answers == 1, "a call has not exactly one answer");
+  Require(!good || batch.empty(), "a good reply left a call without an answer");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "http_beast.hpp"
-#include "net/http1_tokens.hpp"
+#include "net/http1_syntax.hpp"
 #include "unit/net/http1_reader.hpp"
 #include "unit/net/stream_reader.hpp"
 
@@ -70,17 +70,17 @@ void CheckHead(const ResponseAnswer& head, const HttpLimits& limits, AnswerTo to
   Require(head.fields.size() <= limits.header_count, "header_count");
   Require(head.status >= 100 && head.status <= 999, "status");
   Require(http1::All(head.reason, http1::kText), "reason");
-  Require(head.body != ResponseBody::kUntilClose || !head.keep_alive, "kept without an end");
-  Require(to == AnswerTo::kOther || head.body == ResponseBody::kNone, "a body after HEAD");
+  Require(head.body != BodyFraming::kUntilClose || !head.keep_alive, "kept without an end");
+  Require(to == AnswerTo::kOther || head.body == BodyFraming::kNone, "a body after HEAD");
   Require(!head.upgrade || head.status == 101, "upgrade");
   bool length = false;
   int codings = 0;
   for (const auto& [name, value] : head.fields) {
     Require(!name.empty() && http1::All(name, http1::kToken), "name");
     Require(http1::All(value, http1::kText), "value");
-    Require(http1::TrimBlanks(value).size() == value.size(), "trimmed");
-    codings += http1::EqualsLower(name, "transfer-encoding") ? 1 : 0;
-    if (!http1::EqualsLower(name, "content-length")) continue;
+    Require(Trim(value).size() == value.size(), "trimmed");
+    codings += EqualsIgnoreCase(name, "transfer-encoding") ? 1 : 0;
+    if (!EqualsIgnoreCase(name, "content-length")) continue;
     length = true;
     Require(http1::ReadLengths(value) == head.content_length, "another length");
   }
@@ -110,11 +110,11 @@ void CompareWithDecoder(std::string_view input, const StreamAnswer& stream) {
 /// which are dropped here; and it refuses white space at the end of a chunk size line.
 bool MayDiffer(std::string_view response, const ResponseAnswer& head) {
   if (response.substr(12, 1) != " ") return true;
-  if (head.body == ResponseBody::kChunked) {
+  if (head.body == BodyFraming::kChunked) {
     const std::string_view chunks = response.substr(head.consumed);
     for (const std::string_view name : {"connection", "content-length", "transfer-encoding"}) {
       for (std::size_t at = 0; at + name.size() <= chunks.size(); ++at) {
-        if (http1::EqualsLower(chunks.substr(at, name.size()), name)) return true;
+        if (EqualsIgnoreCase(chunks.substr(at, name.size()), name)) return true;
       }
     }
     if (chunks.find(" \r\n") != std::string_view::npos) return true;
@@ -124,7 +124,7 @@ bool MayDiffer(std::string_view response, const ResponseAnswer& head) {
     if (c < 0x20 || c > 0x7E) return true;
   }
   for (const auto& [name, value] : head.fields) {
-    if (http1::EqualsLower(name, "proxy-connection")) return true;
+    if (EqualsIgnoreCase(name, "proxy-connection")) return true;
   }
   return false;
 }
@@ -132,9 +132,9 @@ bool MayDiffer(std::string_view response, const ResponseAnswer& head) {
 void CompareWithBeast(std::string_view response, const ResponseAnswer& head, AnswerTo to,
                       std::string_view body) {
   const auto beast = fuzz::ReadResponseWithBeast(
-      response, to == AnswerTo::kHead                    ? fuzz::BeastBody::kNone
-                : head.body == ResponseBody::kUntilClose ? fuzz::BeastBody::kUntilClose
-                                                         : fuzz::BeastBody::kByFields);
+      response, to == AnswerTo::kHead                   ? fuzz::BeastBody::kNone
+                : head.body == BodyFraming::kUntilClose ? fuzz::BeastBody::kUntilClose
+                                                        : fuzz::BeastBody::kByFields);
   const bool may_differ = MayDiffer(response, head);
   if (!beast.complete) {
     if (may_differ) return;
@@ -164,9 +164,9 @@ std::size_t ReadOne(std::string_view input, AnswerTo to, const HttpLimits& limit
   CheckHead(head, limits, to);
   const std::string_view rest = input.substr(head.consumed);
   const StreamAnswer body = ReadBodyInAllWays(rest, head, random);
-  if (head.body == ResponseBody::kChunked) CompareWithDecoder(rest, body);
+  if (head.body == BodyFraming::kChunked) CompareWithDecoder(rest, body);
   std::size_t size = head.consumed + body.size;
-  if (head.body == ResponseBody::kUntilClose) {
+  if (head.body == BodyFraming::kUntilClose) {
     Require(body.parsed == Parsed::kMore && body.body == rest, "until close");
     size = input.size();
   } else if (body.parsed != Parsed::kDone) {
@@ -193,11 +193,11 @@ void ReadWithBareLf(std::string_view input) {
   }
   const ResponseAnswer strict = ReadResponse(input);
   if (strict.parsed == Parsed::kDone) Require(strict == head, "another head with LF");
-  if (head.parsed != Parsed::kDone || head.body != ResponseBody::kChunked) return;
+  if (head.parsed != Parsed::kDone || head.body != BodyFraming::kChunked) return;
   const std::string_view rest = input.substr(head.consumed);
   const auto body = [&](const std::vector<std::size_t>& cuts, http1::LineEnd line_end) {
     const auto reader = std::make_unique<BodyReader>();
-    reader->Begin(ResponseBody::kChunked, 0, line_end);
+    reader->Begin(BodyFraming::kChunked, 0, line_end);
     return ReadStream(*reader, rest, cuts);
   };
   const StreamAnswer whole = body({}, http1::LineEnd::kCrlfOrLf);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what nodes of a cluster and sentinels send. Each reply is told to both views and
+// Any bytes as what nodes of a cluster and sentinels send. Both views receive each reply and
 // read as a redirection: whatever comes, owners and masters are addresses that can be connected to,
 // what was refused has changed nothing, and there always is a next time to ask.
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "store/redis/cluster_view.hpp"
-#include "store/redis/host_port.hpp"
-#include "store/redis/redirect.hpp"
+#include "store/redis/endpoint.hpp"
+#include "store/redis/redis_error.hpp"
 #include "store/redis/resp_reader.hpp"
 #include "store/redis/sentinel_view.hpp"
 
@@ -45,10 +45,10 @@ class Watcher {
     if (now >= cluster_.due()) cluster_.OnAsked(now);
     const std::uint64_t version = cluster_.version();
     const bool known = cluster_.known();
-    const bool sense = cluster_.OnSlots(reply, {.host = "asked", .port = 1}, now);
+    const bool sense = cluster_.OnSlots(reply, {.host = "queried", .port = 1}, now);
     Require(sense || (cluster_.version() == version && cluster_.known() == known),
             "nonsense changed something");
-    Require(cluster_.due() <= now + ClusterView::kQuiet, "nothing is ever asked again");
+    Require(cluster_.due() <= now + ClusterView::kQuiet, "no query is due again");
     if (sense) CheckMasters(version);
   }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/config.hpp"
+#include "config/config.hpp"
 
 namespace tidegate {
 namespace {

@@ -4,7 +4,7 @@
 --   http-request lua.tidegate abns@tidegate
 --
 -- asks at that address, where HAProxy itself listens and passes the question on, and sets for the rules behind it:
---   txn.tidegate          allowed, refused, failed (nobody answers) or misconfigured
+--   txn.tidegate          allowed, refused, failed (no response) or misconfigured
 --   txn.tidegate_status   when refused: 429, 403, 503 or 400; 431 and others where the request itself is too much
 --   txn.tidegate_body     when refused: the problem as JSON
 --   txn.tidegate_<field>  ratelimit, ratelimit_policy, retry_after: fields for the client, where they are there
@@ -77,7 +77,7 @@ local function tidegate(txn, address)
     if value then txn:set_var("txn.tidegate_" .. name:gsub("-", "_"), value) end
   end
   -- Answers of /v1/auth that refuse have this field. Those of Tidegate's HTTP parser have not (a header that is too long:
-  -- 431), nor has the 502, 503 or 504 that HAProxy makes where nobody answers.
+  -- 431), nor has the 502, 503 or 504 that HAProxy makes where no server answers.
   local meant = first(response, "x-ratelimit-status")
   local status = tonumber(response.status) or 0
   if status == 200 then

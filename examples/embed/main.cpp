@@ -4,25 +4,11 @@
 #include <tidegate/limiter.hpp>
 
 int main() {
-  using namespace std::chrono_literals;
-  const auto quota = tidegate::Quota::Make({.limit = 2, .period = 1s, .burst = 3});
-  if (!quota) {
-    std::cerr << quota.error().message << '\n';
-    return 1;
-  }
-
-  tidegate::Limiter limiter;
+  tidegate::Limiter login(tidegate::Quota::PerSecond(2).Burst(3));
   for (int request = 1; request <= 5; ++request) {
-    const auto decision = limiter.Decide("login", "alice", *quota);
-    if (!decision) {
-      std::cerr << decision.error().message << '\n';
-      return 1;
-    }
-    if (decision->allowed) {
-      std::cout << "request " << request << ": allowed, " << decision->remaining << " left\n";
-    } else {
-      std::cout << "request " << request << ": denied, try again after "
-                << decision->retry_after.count() << " us\n";
-    }
+    const auto d = login.Check("alice");
+    std::cout << "request " << request << (d.allowed ? ": allowed, " : ": denied, ");
+    if (d.allowed) std::cout << d.remaining << " left\n";
+    if (!d.allowed) std::cout << "try again in " << d.retry_after.count() << " us\n";
   }
 }

@@ -7,19 +7,19 @@
 namespace tidegate {
 
 /// All durations are whole microseconds, all times microseconds since the Unix
-/// epoch. One microsecond is the tick of every promise that Tidegate makes.
+/// epoch. One microsecond is the resolution of everything that Tidegate promises.
 using Micros = std::chrono::microseconds;
 using Time = std::chrono::sys_time<Micros>;
 
-/// Where a store learns the time. Implementations are thread-safe.
+/// The source of time of a store. Implementations are thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Time Now() const noexcept = 0;
 };
 
-/// The wall clock as it stood at construction, carried on by the machine's
-/// monotonic clock: it never steps, whatever happens to the wall clock later.
+/// Reads the wall clock once, at construction, and advances it by the machine's monotonic clock: it
+/// never steps, even if the wall clock is changed later.
 class RealClock final : public Clock {
  public:
   RealClock() noexcept;
@@ -29,7 +29,7 @@ class RealClock final : public Clock {
   Micros wall_minus_monotonic_;
 };
 
-/// A clock for tests: it moves only when told to, in either direction.
+/// A clock for tests: it moves only through its methods, in either direction.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(Time start = Time{std::chrono::hours{24 * 365 * 50}}) noexcept

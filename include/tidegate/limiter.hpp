@@ -1,97 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <span>
-#include <string_view>
-#include <vector>
+// Tidegate in a program, from the first line to the advanced layer.
+//
+// 1. Check a key against a limit. Each key (a user, an address, an API key) has its own bucket:
+//
+//     tidegate::Limiter login(tidegate::Quota::PerSecond(5).Burst(10));
+//     if (auto d = login.Check("alice"); !d.allowed) return Retry(d.retry_after);
+//
+// 2. Wait instead of being denied: WaitUntilAllowed blocks, WhenAllowed calls back.
+//
+//     login.WaitUntilAllowed("alice", 2s);
+//
+// 3. Charge a cost that is known only afterwards, such as the bytes of a response:
+//
+//     traffic.Debit("alice", response.size());
+//
+// 4. Limit how many requests run at the same time; the lease is released when the scope ends:
+//
+//     tidegate::ConcurrencyLimiter uploads(3, 10min);
+//     if (auto lease = uploads.Acquire("alice")) Upload();
+//
+// 5. For several quotas on one request (all or nothing), quotas that differ from call to call,
+//    shadow rules, refunds and inspection, see tidegate/rule_limiter.hpp.
+//
+// Everything is in memory, exact to one microsecond, thread-safe, and does no I/O.
 
-#include "tidegate/charge.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
 #include "tidegate/clock.hpp"
 #include "tidegate/decision.hpp"
-#include "tidegate/error.hpp"
 #include "tidegate/quota.hpp"
-#include "tidegate/store.hpp"
 
 namespace tidegate {
 
-/// The answer to a request with several charges.
-struct Verdict {
-  bool allowed = false;
-  /// The one that the caller should hear about: of those that deny, the one with
-  /// the longest retry_after; else the one with the smallest share left. Where the store
-  /// could not answer, one that is closed comes before all others, one that is open last.
-  Decision governing;
-  std::vector<Decision> decisions;  ///< One per charge, in order.
+class Store;
+
+/// How much memory a limiter may use, and which clock it reads.
+struct MemoryOptions {
+  /// The number of keys that are tracked. Memory grows as keys come, by under 64 bytes for each.
+  /// When all places are in use, new keys share one bucket until a tracked key has fully recovered.
+  std::size_t max_keys = 1'000'000;
+  /// The most bytes that `sliding_log` and concurrency limits may use for their lists in addition.
+  std::size_t max_list_bytes = 256u << 20;
+  /// The clock to read, which must outlive the limiter; nullptr selects the machine's clock.
+  const Clock* clock = nullptr;
 };
 
-/// What an embedding program calls. Thread-safe.
+/// Limits how much each key may use. Most programs want Check. Thread-safe; movable.
 ///
-/// Most people want `Decide(rule, identity, quota)`:
-///
-///     tidegate::Limiter limiter;
-///     auto quota = tidegate::Quota::Make({.limit = 100, .period = 1s, .burst = 200}).value();
-///     const auto decision = limiter.Decide("login", user, quota);
-///     if (!decision || !decision->allowed) return TooManyRequests();
-///
-/// A call returns an Error only for what makes no sense: a cost outside 1 to 2^31-1,
-/// an empty identity, a missing lease id. Check it where they come from outside.
-/// Decisions point at the rule's name that was given; keep it as long as them.
+/// An empty key and a cost outside 1 to 2^31-1 are mistakes of the program: they are denied for
+/// good (Decision::never), so that they cannot pass by accident.
 class Limiter {
  public:
-  /// With a memory store of its own.
-  explicit Limiter(const MemoryOptions& options = {});
-  /// REQUIRES: a store.
-  explicit Limiter(std::unique_ptr<Store> store);
+  /// REQUIRES: `quota` is not a `concurrency` quota, for which there is ConcurrencyLimiter;
+  /// otherwise throws std::invalid_argument.
+  explicit Limiter(const Quota& quota, const MemoryOptions& options = {});
+  Limiter(Limiter&&) noexcept;
+  Limiter& operator=(Limiter&&) noexcept;
+  /// Requests that still wait are answered with a denial first.
+  ~Limiter();
 
-  /// May one request of `identity` pass under `rule`? Charges it if so.
-  [[nodiscard]] Result<Decision> Decide(std::string_view rule, std::string_view identity,
-                                        const Quota& quota, std::int64_t cost = 1) {
-    return store_->Apply(Charge{rule, identity, &quota, cost});
-  }
+  /// May `key` use `cost` units now? Charges them if so; a denial charges nothing.
+  Decision Check(std::string_view key, std::int64_t cost = 1) noexcept;
 
-  /// Several charges, all or nothing; shadow charges only watch.
-  [[nodiscard]] Result<Verdict> Decide(std::span<const Charge> charges);
+  /// Returns the decision that Check would make, without charging.
+  [[nodiscard]] Decision Peek(std::string_view key, std::int64_t cost = 1) const noexcept;
 
-  /// Takes a place under a `concurrency` quota until it is released, or one
-  /// period has passed without a renewal.
-  [[nodiscard]] Result<Decision> Acquire(std::string_view rule, std::string_view identity,
-                                         const Quota& quota, std::string_view lease,
-                                         std::int64_t cost = 1) {
-    return store_->Apply(Charge{rule, identity, &quota, cost, Mode::kEnforce, lease});
-  }
+  /// Charges `cost` units that were used already, whether they fit or not. The key can then owe
+  /// units, up to Quota::max_debt. The decision says whether a request of cost 1 would pass now.
+  Decision Debit(std::string_view key, std::int64_t cost) noexcept;
 
-  /// Keeps the place for at least one period more; kNothing if it is lost already.
-  [[nodiscard]] Result<Done> Renew(std::string_view rule, std::string_view identity,
-                                   const Quota& quota, std::string_view lease) {
-    return store_->Renew(Charge{rule, identity, &quota, 1, Mode::kEnforce, lease});
-  }
-  [[nodiscard]] Result<Done> Release(std::string_view rule, std::string_view identity,
-                                     const Quota& quota, std::string_view lease) {
-    return store_->Release(Charge{rule, identity, &quota, 1, Mode::kEnforce, lease});
-  }
+  /// Forgets the key, so that its next request finds a full quota. Returns whether anything was
+  /// stored.
+  bool Reset(std::string_view key) noexcept;
 
-  /// What Decide would answer, without charging.
-  [[nodiscard]] Result<Decision> Peek(std::string_view rule, std::string_view identity,
-                                      const Quota& quota, std::int64_t cost = 1) {
-    return store_->Peek(Charge{rule, identity, &quota, cost});
-  }
-  /// Charges what is known only afterwards, whether it is there or not.
-  [[nodiscard]] Result<Decision> Debit(std::string_view rule, std::string_view identity,
-                                       const Quota& quota, std::int64_t cost) {
-    return store_->Debit(Charge{rule, identity, &quota, cost});
-  }
+  /// Waits until the request passes, or returns the denial as soon as it is certain that it does
+  /// not pass within `timeout`, usually at once. Requests that wait for one key pass in the order
+  /// of their arrival; Check does not queue. Waits on the machine's clock.
+  Decision WaitUntilAllowed(std::string_view key, Micros timeout, std::int64_t cost = 1);
 
-  /// Everything else: counts, refunds, resets, inspections.
-  [[nodiscard]] Store& store() noexcept { return *store_; }
+  /// Does the same as WaitUntilAllowed without blocking: calls `done` exactly once, on this thread
+  /// before it returns if the answer is known at once, else later on a thread of the limiter.
+  /// `done` must not throw and must not destroy the limiter.
+  void WhenAllowed(std::string key, Micros timeout, std::function<void(const Decision&)> done,
+                   std::int64_t cost = 1);
+
+  [[nodiscard]] const Quota& quota() const noexcept;
 
  private:
-  std::unique_ptr<Store> store_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
-/// Which of `decisions` governs; shadow charges do not count unless all are.
-/// REQUIRES: as many charges as decisions, at least one.
-[[nodiscard]] const Decision& Governing(std::span<const Charge> charges,
-                                        std::span<const Decision> decisions) noexcept;
+/// A place under a ConcurrencyLimiter. The place is held until the Lease is destroyed or released,
+/// or until its time has passed without a renewal. Movable; used by one thread at a time. May
+/// outlive its limiter.
+class [[nodiscard]] Lease {
+ public:
+  Lease(Lease&& other) noexcept = default;
+  Lease& operator=(Lease&& other) noexcept;
+  ~Lease() { Release(); }
+
+  /// True if the place was free and has not been released or found lost since.
+  explicit operator bool() const noexcept { return store_ != nullptr; }
+  /// Returns the decision of Acquire. The retry_after of a denial says when the next place becomes
+  /// free at the latest.
+  [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
+
+  /// Keeps the place for another full lease time. Returns false if the lease had expired: another
+  /// holder may have the place now.
+  bool Renew() noexcept;
+  void Release() noexcept;
+
+ private:
+  friend class ConcurrencyLimiter;
+  Lease(std::shared_ptr<Store> store, const Quota& quota, std::string_view key, std::int64_t cost);
+
+  std::shared_ptr<Store> store_;  ///< nullptr if the lease holds no place.
+  Quota quota_;
+  std::string key_;
+  std::string id_;
+  Decision decision_;
+};
+
+/// Limits how many requests of each key are in progress at the same time. Thread-safe.
+class ConcurrencyLimiter {
+ public:
+  /// A lease that is not renewed ends after `lease_time`, so that a lost lease does not block its
+  /// place for ever. Throws std::invalid_argument if the limit or the time is invalid.
+  explicit ConcurrencyLimiter(std::int64_t limit, Micros lease_time = std::chrono::minutes{1},
+                              const MemoryOptions& options = {});
+
+  /// Takes `cost` places for `key`. The lease is false if they were not free, if the key is empty
+  /// or if the cost is below 1.
+  Lease Acquire(std::string_view key, std::int64_t cost = 1);
+
+ private:
+  std::shared_ptr<Store> store_;
+  Quota quota_;
+};
 
 }  // namespace tidegate

@@ -13,12 +13,12 @@ namespace tidegate {
 /// How a Quota counts. `kTokenBucket` is what most people want; docs/algorithms
 /// compares the six.
 enum class Algorithm : std::uint8_t {
-  kTokenBucket,    ///< Bursts up to `burst`, then `limit` per `period`, smoothly.
+  kTokenBucket,    ///< Admits bursts up to `burst`, then `limit` per `period`, evenly spread.
   kSlidingLog,     ///< At most `limit` in every window; memory grows with the limit.
-  kSlidingWindow,  ///< The same, estimated from two counters.
-  kFixedWindow,    ///< At most `limit` per epoch-aligned window; 2x at the boundary.
-  kGcra,           ///< The token bucket's law, kept as one theoretical arrival time.
-  kConcurrency,    ///< At most `limit` leases alive; each lives for `period`.
+  kSlidingWindow,  ///< As kSlidingLog, but estimated from two counters.
+  kFixedWindow,    ///< At most `limit` per epoch-aligned window; twice that around a boundary.
+  kGcra,           ///< Decides as the token bucket does; stores one theoretical arrival time.
+  kConcurrency,    ///< At most `limit` units leased at the same time; a lease lasts for `period`.
 };
 inline constexpr int kAlgorithms = 6;
 
@@ -28,25 +28,27 @@ inline constexpr int kAlgorithms = 6;
 
 /// Who sets the parameters of a Quota.
 enum class QuotaOrigin : std::uint8_t {
-  kRule,    ///< A rule: all requests bring the same parameters, until a reload changes them.
-  kCaller,  ///< The caller: each request may bring others for the same key, as CL.THROTTLE does.
+  kRule,    ///< A rule sets them: all requests have the same, until a reload.
+  kCaller,  ///< The caller: requests for a key may differ in their parameters (CL.THROTTLE).
 };
 
-/// A Quota as a person writes it; Quota::Make checks it.
+/// The parameters of a Quota as a person writes them; Quota::Make validates them.
 struct QuotaSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
   std::int64_t limit = 0;  ///< Units per period; leases for `concurrency`.
-  /// 1 us to 366 days; a lease's time. Buckets of a caller: up to 2^51 us (71 years).
+  /// 1 us to 366 days; for `concurrency`, how long a lease lasts. A bucket of origin kCaller may
+  /// have up to 2^51 us (71 years).
   Micros period = std::chrono::seconds{1};
-  std::int64_t burst = 0;  ///< Capacity of a bucket; 0: `limit`. Not for other algorithms.
-  /// The largest `limit` of the two algorithms whose memory grows with it,
+  std::int64_t burst = 0;  ///< The capacity of a bucket; 0 means `limit`. Only for buckets.
+  /// The largest `limit` that is accepted for the two algorithms whose memory grows with the limit,
   /// `sliding_log` and `concurrency`.
   std::int64_t ceiling = 10'000;
   /// How many units a debit may take the quota below empty: 0 for none. Default: kDebtPerCapacity
   /// times the capacity. Not for `concurrency`, which has no debits.
   std::optional<std::int64_t> max_debt = std::nullopt;
-  /// Only `gcra` uses it. A theoretical arrival time far ahead of the clock is kept if callers set
-  /// the parameters: a slower quota may have written it. If a rule sets them, it is repaired.
+  /// Only `gcra` uses the origin. If callers set the parameters, it keeps a theoretical arrival
+  /// time that is far ahead of the clock: a slower quota may have written it. If a rule sets them,
+  /// it repairs that time.
   QuotaOrigin origin = QuotaOrigin::kRule;
 };
 
@@ -54,42 +56,56 @@ struct QuotaSpec {
 /// the most admits again after ten times the time in which an empty quota becomes full.
 inline constexpr std::int64_t kDebtPerCapacity = 10;
 
-/// An algorithm and its parameters, checked: every step on it stays exact.
+/// How much a key may use: an algorithm and its parameters, validated once.
 ///
-/// Beside what the person wrote, a Quota holds the few integers that the steps
-/// compute with. All products of them stay within 2^53: the integers that Redis's
-/// Lua can hold exactly.
+/// A rate and a burst answer different questions. The rate says how much may pass in the long run,
+/// the burst how much may pass at once after a pause.
+///
+///     Quota::PerSecond(5)             // 5 at once; then one every 200 ms
+///     Quota::PerSecond(5).Burst(20)   // 20 at once after 4 s of silence; then one every 200 ms
+///     Quota::PerMinute(60).Burst(1)   // never two within a second
+///     Quota::PerHour(100).Using(Algorithm::kSlidingLog)   // at most 100 in every hour, exactly
+///
+/// Invalid parameters throw std::invalid_argument with a sentence that says why; use Make for
+/// parameters that come from outside the program. A Quota is a value: copy it freely.
 class Quota {
  public:
-  /// Refuses a spec that cannot work, with a sentence that says why.
+  /// A token bucket that refills `limit` units per period and holds `limit` units.
+  [[nodiscard]] static Quota Per(Micros period, std::int64_t limit);
+  [[nodiscard]] static Quota PerSecond(std::int64_t limit) {
+    return Per(std::chrono::seconds{1}, limit);
+  }
+  [[nodiscard]] static Quota PerMinute(std::int64_t limit) {
+    return Per(std::chrono::minutes{1}, limit);
+  }
+  [[nodiscard]] static Quota PerHour(std::int64_t limit) {
+    return Per(std::chrono::hours{1}, limit);
+  }
+  [[nodiscard]] static Quota PerDay(std::int64_t limit) {
+    return Per(std::chrono::hours{24}, limit);
+  }
+
+  /// The same quota with another burst. Only buckets have one.
+  [[nodiscard]] Quota Burst(std::int64_t burst) const;
+  /// The same quota, counted by another algorithm. The burst is kept if both algorithms are
+  /// buckets, otherwise dropped.
+  [[nodiscard]] Quota Using(Algorithm algorithm) const;
+
+  /// Validates a spec from outside, for example from a file. Returns an Error with a sentence that
+  /// says why it cannot work.
   [[nodiscard]] static Result<Quota> Make(const QuotaSpec& spec);
 
   [[nodiscard]] Algorithm algorithm() const noexcept { return algorithm_; }
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] Micros period() const noexcept { return period_; }
-  /// The most that one instant can admit: the burst of buckets, the limit of
-  /// the others. A cost above it never fits.
+  /// Returns the most units that can be admitted at one instant: the burst of a bucket, the limit
+  /// of any other algorithm. A cost above it never fits.
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
-  /// The time from empty to full, without a debit.
+  /// Returns the time in which an empty quota without debt becomes full.
   [[nodiscard]] Micros recovery() const noexcept { return recovery_; }
 
-  /// Buckets count in grains: limit/period in lowest terms is
-  /// `grains_per_tick / grains_per_unit`, so that one microsecond refills a
-  /// whole number of grains and one unit costs a whole number of them.
-  [[nodiscard]] std::int64_t grains_per_tick() const noexcept { return grains_per_tick_; }
-  [[nodiscard]] std::int64_t grains_per_unit() const noexcept { return grains_per_unit_; }
-
-  /// `sliding_window` weighs the previous window in `slices()` steps of
-  /// `slice()` each: one microsecond unless limit * period is beyond 2^51.
-  [[nodiscard]] Micros slice() const noexcept { return slice_; }
-  [[nodiscard]] std::int64_t slices() const noexcept { return slices_; }
-
-  /// What counters and debts saturate at, in units, so that products with
-  /// `grains_per_unit` or `slices` stay within 2^53.
-  [[nodiscard]] std::int64_t saturation() const noexcept { return saturation_; }
-
-  /// The most units that debits can take the quota below empty, all debits together. At most what
-  /// `saturation` allows, and 0 for `concurrency`.
+  /// Returns how many units all debits together can take the quota below empty; 0 for
+  /// `concurrency`.
   [[nodiscard]] std::int64_t max_debt() const noexcept { return max_debt_; }
 
   [[nodiscard]] QuotaOrigin origin() const noexcept { return origin_; }
@@ -97,7 +113,10 @@ class Quota {
   friend bool operator==(const Quota&, const Quota&) = default;
 
  private:
+  friend class QuotaScale;  // Reads step_, steps_ and saturation_ for the algorithms.
   Quota() = default;
+  /// Returns the spec from which Make creates this quota.
+  [[nodiscard]] QuotaSpec Spec() const;
 
   Algorithm algorithm_ = Algorithm::kTokenBucket;
   QuotaOrigin origin_ = QuotaOrigin::kRule;
@@ -105,10 +124,9 @@ class Quota {
   Micros period_{};
   std::int64_t capacity_ = 0;
   Micros recovery_{};
-  std::int64_t grains_per_tick_ = 1;
-  std::int64_t grains_per_unit_ = 1;
-  Micros slice_{1};
-  std::int64_t slices_ = 1;
+  // Derived by Make; src/core/quota_scale.hpp says what they mean for each algorithm.
+  std::int64_t step_ = 1;
+  std::int64_t steps_ = 1;
   std::int64_t saturation_ = 0;
   std::int64_t max_debt_ = 0;
 };

@@ -1,7 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/admin_call.hpp"
 
+#include <utility>
+
+#include "store/redis/key_names.hpp"
+
 namespace tidegate {
+
+std::string AdminContext::StoredAs(const Charge& charge) const {
+  std::string name;
+  if (redis_client != nullptr) redis::KeyNames(key_prefix).AppendKey(name, charge);
+  return name;
+}
+
+void AdminContext::ReadStored(const Charge& charge, std::function<void(Result<StoredState>)> done) {
+  if (redis_client != nullptr) return tidegate::ReadStored(*redis_client, charge, std::move(done));
+  done(tidegate::ReadStored(store, charge));
+}
 
 AdminCall::AdminCall(AdminContext& context, net::HttpExchange& exchange)
     : context_(context),
@@ -30,45 +45,46 @@ std::optional<Objection> AdminCall::ResolveKey(const Question& question, Charges
 }
 
 void AdminCall::Answer(const boost::json::object& body) {
-  const std::string text = boost::json::serialize(body) + "\n";
   net::HttpExchange& exchange = exchange_;
-  delete this;  // First: members use the exchange's memory, which the answer frees.
+  const std::string text = boost::json::serialize(body) + "\n";
+  delete this;  // Comes first: members use memory of the exchange, which the answer frees.
   AnswerJson(exchange, text);
 }
 
-void AdminCall::Fail(int status, const std::string& why) {
-  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a member of this.
-  const std::string text = why;
+// NOLINTNEXTLINE(performance-unnecessary-value-param): `why` may be a member of this object.
+void AdminCall::Fail(int status, std::string why, std::optional<ChangeOutcome> outcome) {
   net::HttpExchange& exchange = exchange_;
   delete this;
-  net::AnswerProblem(exchange, status, text);
-}
-
-void AdminCall::Fail(int status, const std::string& why, ChangeOutcome outcome) {
-  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `why` may be a member of this.
-  const std::string text = why;
-  net::HttpExchange& exchange = exchange_;
-  delete this;
-  AnswerFailedChange(exchange, status, text, outcome);
+  if (outcome) return AnswerFailedChange(exchange, status, why, *outcome);
+  net::AnswerProblem(exchange, status, why);
 }
 
 std::string_view Name(ChangeOutcome outcome) noexcept {
   return outcome == ChangeOutcome::kNotApplied ? "not_applied" : "unknown";
 }
 
-void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
-                        ChangeOutcome outcome) {
+void AnswerProblemWith(net::HttpExchange& exchange, int status, std::string_view detail,
+                       std::string_view members) {
   net::OutBuffer body;
   net::WriteProblem(body, status, detail);
-  body.Truncate(body.size() - 2);  // The closing brace and the line break: a member follows.
-  body << R"(,"outcome":")" << Name(outcome) << "\"}\n";
+  body.Truncate(body.size() - 2);  // Removes the closing brace and the line break.
+  body << members << "}\n";
   exchange.Begin(status) << "Cache-Control: no-store\r\n";
   exchange.End("application/problem+json", body.view());
+}
+
+void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
+                        ChangeOutcome outcome) {
+  AnswerProblemWith(exchange, status, detail, ",\"outcome\":\"" + std::string(Name(outcome)) + '"');
 }
 
 void AnswerJson(net::HttpExchange& exchange, std::string_view body) {
   exchange.Begin(200) << "Cache-Control: no-store\r\n";
   exchange.End("application/json", body);
+}
+
+void AnswerJson(net::HttpExchange& exchange, const boost::json::object& body) {
+  AnswerJson(exchange, boost::json::serialize(body) + "\n");
 }
 
 }  // namespace tidegate

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/admin_frontend.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
-#include <utility>
-#include <vector>
 
-#include "admin/admin_call.hpp"
 #include "admin/audit.hpp"
-#include "admin/operations.hpp"
-#include "admin/override_json.hpp"
+#include "base/message_text.hpp"
 #include "frontends/http_access.hpp"
-#include "frontends/question.hpp"
-#include "frontends/resolve.hpp"
-#include "rules/nearest.hpp"
 
 namespace tidegate {
 namespace {
@@ -27,25 +20,27 @@ void AnswerText(HttpExchange& exchange, std::string_view text) {
   exchange.End("text/plain; charset=utf-8", text);
 }
 
-/// Returns the N of `limit=N`, or `usual` if the query is empty; nullopt if N is not a number or is
-/// out of range.
-std::optional<std::size_t> LimitIn(std::string_view query, std::size_t usual, std::size_t most) {
+/// Returns the N of the query `limit=N`, or `usual` if there is no query. Answers the exchange and
+/// returns nullopt if N is not a number from 1 to `most`.
+std::optional<std::size_t> ReadLimit(HttpExchange& exchange, std::size_t usual, std::size_t most) {
+  std::string_view query = exchange.head().query;
   if (query.empty()) return usual;
   constexpr std::string_view kName = "limit=";
-  if (!query.starts_with(kName)) return std::nullopt;
-  query.remove_prefix(kName.size());
   std::size_t limit = 0;
-  const char* const end = query.data() + query.size();
-  const auto [rest, error] = std::from_chars(query.data(), end, limit);
-  if (error != std::errc{} || rest != end || limit < 1 || limit > most) return std::nullopt;
-  return limit;
-}
-
-void AnswerBadLimit(HttpExchange& exchange, std::size_t most) {
+  if (query.starts_with(kName)) {
+    query.remove_prefix(kName.size());
+    const char* const end = query.data() + query.size();
+    const auto [rest, error] = std::from_chars(query.data(), end, limit);
+    if (error == std::errc{} && rest == end && limit >= 1 && limit <= most) return limit;
+  }
   AnswerProblem(
       exchange, 400,
       "invalid query: only `limit=N`, with N from 1 to " + std::to_string(most) + ", is allowed");
+  return std::nullopt;
 }
+
+constexpr unsigned kKeyMembers = Question::kRule | Question::kIdentity | Question::kKey;
+constexpr unsigned kOverrideMembers = kKeyMembers | Question::kTtl | Question::kReason;
 
 }  // namespace
 
@@ -53,39 +48,43 @@ void AnswerBadLimit(HttpExchange& exchange, std::size_t most) {
 struct AdminFrontend::Endpoint {
   std::string_view path;
   void (AdminFrontend::*get)(HttpExchange&) = nullptr;
-  std::optional<AdminAction> action = std::nullopt;
   Rights needs = Rights::kDecide;
+  unsigned may = 0;   ///< The members that a body may have.
+  unsigned must = 0;  ///< The members that a body must have.
+  std::optional<AdminAction> action = std::nullopt;
 
   static std::span<const Endpoint> All() noexcept;
   static const Endpoint* Find(std::string_view path) noexcept {
-    for (const Endpoint& endpoint : All()) {
-      if (endpoint.path == path) return &endpoint;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(All(), path, &Endpoint::path);
+    return found == All().end() ? nullptr : &*found;
   }
 };
 
 std::span<const AdminFrontend::Endpoint> AdminFrontend::Endpoint::All() noexcept {
+  using enum Question::Member;
+  constexpr auto kChange = Rights::kAll;
   static constexpr std::array<Endpoint, 19> kAll{{
-      {"/healthz", nullptr, std::nullopt, Rights::kNone},
-      {"/readyz", &AdminFrontend::AnswerReady, std::nullopt, Rights::kNone},
-      {"/openapi.json", &AdminFrontend::AnswerDocument, std::nullopt, Rights::kNone},
+      {"/healthz", nullptr, Rights::kNone},
+      {"/readyz", &AdminFrontend::AnswerReady, Rights::kNone},
+      {"/openapi.json", &AdminFrontend::AnswerDocument, Rights::kNone},
       {"/metrics", &AdminFrontend::AnswerMetrics},
-      {"/v1/status", &AdminFrontend::AnswerStatus},
-      {"/v1/rules", &AdminFrontend::AnswerRules},
+      {"/v1/status", &AdminFrontend::AnswerReport<&Sources::status>},
+      {"/v1/rules", &AdminFrontend::AnswerReport<&Sources::rules>},
       {"/v1/hot", &AdminFrontend::AnswerHot},
       {"/v1/overrides", &AdminFrontend::AnswerOverrides},
       {"/v1/audit", &AdminFrontend::AnswerAudit},
-      {"/v1/explain"},
-      {"/v1/inspect"},
-      {"/v1/reset", nullptr, AdminAction::kReset, Rights::kAll},
-      {"/v1/grant", nullptr, AdminAction::kGrant, Rights::kAll},
-      {"/v1/refund", nullptr, AdminAction::kRefund, Rights::kAll},
-      {"/v1/ban", nullptr, AdminAction::kBan, Rights::kAll},
-      {"/v1/allow", nullptr, AdminAction::kAllow, Rights::kAll},
-      {"/v1/override", nullptr, AdminAction::kOverride, Rights::kAll},
-      {"/v1/lift", nullptr, AdminAction::kLift, Rights::kAll},
-      {"/v1/reload", nullptr, AdminAction::kReload, Rights::kAll},
+      {"/v1/explain", nullptr, Rights::kDecide,
+       kKeyMembers | kRequest | kCost | kLease | kListener},
+      {"/v1/inspect", nullptr, Rights::kDecide, kKeyMembers},
+      {"/v1/reset", nullptr, kChange, kKeyMembers, 0, AdminAction::kReset},
+      {"/v1/grant", nullptr, kChange, kKeyMembers | kAmount, kAmount, AdminAction::kGrant},
+      {"/v1/refund", nullptr, kChange, kKeyMembers | kId | kCost | kAge, kId, AdminAction::kRefund},
+      {"/v1/ban", nullptr, kChange, kOverrideMembers, 0, AdminAction::kBan},
+      {"/v1/allow", nullptr, kChange, kOverrideMembers, 0, AdminAction::kAllow},
+      {"/v1/override", nullptr, kChange, kOverrideMembers | kLimit | kBurst, kLimit,
+       AdminAction::kOverride},
+      {"/v1/lift", nullptr, kChange, kKeyMembers, 0, AdminAction::kLift},
+      {"/v1/reload", nullptr, kChange, 0, 0, AdminAction::kReload},
   }};
   return kAll;
 }
@@ -123,7 +122,7 @@ std::optional<std::size_t> AdminFrontend::OnHead(HttpExchange& exchange) noexcep
     Handle(exchange);  // No other endpoint takes a body.
     return std::nullopt;
   }
-  return MayAsk(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
+  return MayUse(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
 }
 
 void AdminFrontend::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
@@ -136,13 +135,13 @@ void AdminFrontend::Answer(HttpExchange& exchange, const Endpoint& endpoint) {
   if (!reads && head.method != "POST") {
     return AnswerProblem(exchange, 405, "use POST with a JSON body", {}, "Allow: POST\r\n");
   }
-  if (!MayAsk(exchange, endpoint)) return;
+  if (!MayUse(exchange, endpoint)) return;
   if (endpoint.get != nullptr) return (this->*endpoint.get)(exchange);
   if (reads) return AnswerText(exchange, "ok\n");
   Post(exchange, endpoint);
 }
 
-bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
+bool AdminFrontend::MayUse(HttpExchange& exchange, const Endpoint& endpoint) {
   const net::HttpHead& head = exchange.head();
   const bool probe = endpoint.path == "/healthz" || endpoint.path == "/readyz";
   if (!probe && PageOf(head) == Page::kForeign) {
@@ -162,7 +161,7 @@ bool AdminFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
 
 void AdminFrontend::AnswerReady(HttpExchange& exchange) {
   if (sources_.draining()) return AnswerProblem(exchange, 503, "shutting down");
-  // A peek at a key that no request uses: the probe goes through the store like every call.
+  // The probe peeks at a key that no request uses, so it goes through the store like every call.
   DecisionCall& probe = context_.pipeline.Begin();
   probe.kind = Call::Kind::kPeek;
   probe.matched.Add({.rule = "readiness",
@@ -181,9 +180,7 @@ void AdminFrontend::OnDecided(DecisionCall& probe) noexcept {
   probe.Drop();
   if (answered) return AnswerText(exchange, "ready\n");
   // Failure policies handle an outage. If the nodes reported that they are not ready, no request
-  // would reach them, and every `open` rule would in effect be closed. Earlier probes do not
-  // matter: a node that has decided requests through the store was ready, whether it was probed or
-  // not.
+  // would reach them, and every `open` rule would in effect be closed.
   if (sources_.store_answered()) {
     return AnswerText(exchange, "ready, but the store does not answer\n");
   }
@@ -204,39 +201,29 @@ void AdminFrontend::AnswerMetrics(HttpExchange& exchange) {
   exchange.End("text/plain; version=0.0.4; charset=utf-8", text);
 }
 
-void AdminFrontend::AnswerStatus(HttpExchange& exchange) {
-  AnswerJson(exchange, sources_.status());
-}
-
-void AdminFrontend::AnswerRules(HttpExchange& exchange) { AnswerJson(exchange, sources_.rules()); }
-
 void AdminFrontend::AnswerHot(HttpExchange& exchange) {
-  constexpr std::size_t kMost = 100;
-  const auto limit = LimitIn(exchange.head().query, 20, kMost);
-  if (!limit) return AnswerBadLimit(exchange, kMost);
-  AnswerJson(exchange, sources_.hot(*limit));
+  if (const auto limit = ReadLimit(exchange, 20, 100)) AnswerJson(exchange, sources_.hot(*limit));
 }
 
 void AdminFrontend::AnswerOverrides(HttpExchange& exchange) {
   boost::json::object out =
       OverridesJson(*context_.pipeline.overrides(), *context_.snapshot().rules);
-  for (auto& member : AgeJson(context_.fleet_register))
-    out[member.key()] = std::move(member.value());
-  AnswerJson(exchange, boost::json::serialize(out) + "\n");
+  AddAll(out, AgeJson(context_.shared_overrides));
+  AnswerJson(exchange, out);
 }
 
 void AdminFrontend::AnswerAudit(HttpExchange& exchange) {
-  const auto limit = LimitIn(exchange.head().query, 100, FleetRegister::kRecords);
-  if (!limit) return AnswerBadLimit(exchange, FleetRegister::kRecords);
-  const bool local = context_.fleet_register.local();
-  context_.fleet_register.Records(
-      *limit, [&exchange, local](const Result<FleetRegister::Audit>& audit) {
+  const auto limit = ReadLimit(exchange, 100, SharedOverrides::kRecords);
+  if (!limit) return;
+  const bool local = context_.shared_overrides.local();
+  context_.shared_overrides.Records(
+      *limit, [&exchange, local](const Result<SharedOverrides::Audit>& audit) {
         if (!audit) {
           return AnswerProblem(exchange, 503,
                                "cannot read the audit: " + audit.error().message + "; try again");
         }
         boost::json::array entries;
-        for (const FleetRegister::Record& record : audit->records) {
+        for (const SharedOverrides::Record& record : audit->records) {
           const auto entry = AuditEntry::Parse(record.text);
           if (!entry) continue;
           entries.push_back(boost::json::object{{"time_ms", record.time_ms},
@@ -249,16 +236,14 @@ void AdminFrontend::AnswerAudit(HttpExchange& exchange) {
                                                 {"detail", entry->detail},
                                                 {"applied", record.applied}});
         }
-        const FleetRegister::History& history = audit->history;
+        const SharedOverrides::History& history = audit->history;
         boost::json::object kept{{"kept_in", local ? "memory" : "redis"},
                                  {"since_ms", history.since_ms},
                                  {"complete", history.complete()},
                                  {"missing_changes", history.missing_changes},
                                  {"missing_failures", history.missing_failures}};
         if (history.lost_ms) kept["lost_ms"] = *history.lost_ms;
-        AnswerJson(exchange, boost::json::serialize(boost::json::object{
-                                 {"entries", std::move(entries)}, {"history", std::move(kept)}}) +
-                                 "\n");
+        AnswerJson(exchange, {{"entries", std::move(entries)}, {"history", std::move(kept)}});
       });
 }
 
@@ -268,22 +253,14 @@ void AdminFrontend::Post(HttpExchange& exchange, const Endpoint& endpoint) {
   if (const auto bad = ReadQuestion(exchange.body(), question, memory)) {
     return AnswerProblem(exchange, 400, bad->message, bad->pointer);
   }
-  constexpr unsigned kKeyMembers = Question::kRule | Question::kIdentity;
-  const ActionMembers members =
-      endpoint.action ? MembersOf(*endpoint.action)
-      : endpoint.path == "/v1/explain"
-          ? ActionMembers{kKeyMembers | Question::kKey | Question::kRequest | Question::kCost |
-                              Question::kLease | Question::kDoor,
-                          0}
-          : ActionMembers{kKeyMembers | Question::kKey, 0};
-  if (auto bad = CheckMembers(question, members.may, members.must, endpoint.path)) {
+  if (auto bad = CheckMembers(question, endpoint.may, endpoint.must, endpoint.path)) {
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
   if (endpoint.action == AdminAction::kReload) {
     return ReloadFor(context_, exchange, CallerName(exchange, access()));
   }
   if (!context_.has_fleet_key) {
-    const std::string problem = context_.store_problem();
+    const std::string problem = context_.StoreProblem();
     const std::string why =
         "this node has not received the fleet's HMAC key yet, and cannot name keys without it: " +
         (problem.empty() ? "Redis has not answered since the start" : problem);

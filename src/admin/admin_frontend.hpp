@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "admin/admin_context.hpp"
+#include "admin/admin_call.hpp"
 #include "frontends/auth_failures.hpp"
-#include "net/http_exchange.hpp"
 
 namespace tidegate {
 
 /// The operations API: /healthz, /readyz, /openapi.json, /metrics, and the admin API under /v1. The
 /// first three need no authentication: probes have no credentials, and the answers are not secret.
 ///
-/// A web page may use the API only if it was loaded from this port by its address. Pages of other
-/// origins are rejected by their Origin or Sec-Fetch-Site, and pages whose name was made to resolve
-/// to this machine (DNS rebinding) by their Host.
+/// A web page may use the API only if it was loaded from this port by its address. Requests from
+/// pages of other origins are rejected by their Origin or Sec-Fetch-Site field, and those from
+/// pages whose host name was made to resolve to this machine (DNS rebinding) by their Host field.
 class AdminFrontend final : public net::HttpHandler, private DecisionListener {
  public:
   struct Sources {
@@ -26,12 +19,12 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
     std::function<bool()> draining;        ///< Returns true if the server is shutting down.
     /// Returns true if the store has answered a call of any reactor since the start.
     std::function<bool()> store_answered;
-    // These return JSON.
+    // The next three functions return JSON.
     std::function<std::string()> status;
     std::function<std::string()> rules;
     std::function<std::string(std::size_t most)> hot;
   };
-  /// Context and failures must outlive the frontend.
+  /// `context` and `failures` must outlive the frontend.
   AdminFrontend(AdminContext& context, AuthFailures& failures, Sources sources);
 
   void Handle(net::HttpExchange& exchange) noexcept override;
@@ -47,16 +40,18 @@ class AdminFrontend final : public net::HttpHandler, private DecisionListener {
   void AnswerReady(net::HttpExchange& exchange);
   void AnswerDocument(net::HttpExchange& exchange);
   void AnswerMetrics(net::HttpExchange& exchange);
-  void AnswerStatus(net::HttpExchange& exchange);
-  void AnswerRules(net::HttpExchange& exchange);
+  template <std::function<std::string()> Sources::*report>
+  void AnswerReport(net::HttpExchange& exchange) {
+    AnswerJson(exchange, (sources_.*report)());
+  }
   void AnswerHot(net::HttpExchange& exchange);
   void AnswerOverrides(net::HttpExchange& exchange);
   void AnswerAudit(net::HttpExchange& exchange);
   void Post(net::HttpExchange& exchange, const Endpoint& endpoint);
   /// Returns true if the caller may use the endpoint. If not, the exchange has been answered.
-  [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
+  [[nodiscard]] bool MayUse(net::HttpExchange& exchange, const Endpoint& endpoint);
 
-  /// Answers a readiness probe when the store has answered it.
+  /// Answers a readiness request when the store has answered `probe`.
   void OnDecided(DecisionCall& probe) noexcept override;
   [[nodiscard]] const AccessControl& access() const noexcept { return *context_.snapshot().access; }
 

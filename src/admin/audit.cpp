@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/audit.hpp"
 
-#include <utility>
-
 #include "admin/admin_call.hpp"
-#include "rules/address.hpp"
+#include "base/message_text.hpp"
+#include "identity/address.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -64,6 +63,48 @@ void AuditEntry::LogFailed(const std::string& why, std::string_view outcome) con
                                           {"from", from},
                                           {"outcome", std::string(outcome)},
                                           {"why", why}});
+}
+
+void AuthAudit::Add(const std::string& listener, const AuthFailure& failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++summary_.total;
+    ++summary_.counts[{listener, failure.reason}];
+    summary_.peer = failure.peer;
+    summary_.by = failure.by;
+    if (std::exchange(posted_, true)) return;
+  }
+  reactor_.Post([this] { OnTimer(Clock::now()); });
+}
+
+void AuthAudit::OnTimer(Clock::time_point now) {
+  if (now < next_) return ArmAt(next_);
+  Summary summary;
+  {
+    const std::lock_guard lock(mutex_);
+    posted_ = false;
+    summary = std::exchange(summary_, {});
+  }
+  if (summary.total == 0) return;
+  next_ = now + kInterval;
+  // If Redis does not answer, the record is lost; the node's log and metrics still have it.
+  register_.NoteFailure(RecordOf(summary), [](const Result<SharedOverrides::Change>&) {});
+}
+
+std::string AuthAudit::RecordOf(const Summary& summary) const {
+  AuditEntry entry;
+  entry.node = node_;
+  entry.by = Printable(summary.by);
+  entry.from = Address(summary.peer.bytes).Text();
+  entry.action = "auth_failed";
+  entry.detail = std::to_string(summary.total) + (summary.total == 1 ? " failure:" : " failures:");
+  std::string_view separator = " ";
+  for (const auto& [key, count] : summary.counts) {
+    entry.detail.append(separator).append(key.first).append(" ");
+    entry.detail.append(AuthFailure::Name(key.second)).append(" ").append(std::to_string(count));
+    separator = ", ";
+  }
+  return entry.Text();
 }
 
 }  // namespace tidegate

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "frontends/auth_failures.hpp"
 #include "net/http_exchange.hpp"
+#include "net/reactor.hpp"
+#include "net/timer.hpp"
+#include "store/shared_overrides.hpp"
 
 namespace tidegate {
 
@@ -22,16 +30,56 @@ struct AuditEntry {
   std::string action;  ///< `ban`, `reset`, `auth_failed`, ...
   std::string rule;    ///< The rule and the key are empty if no key was changed (`reload`).
   std::string key;     ///< The key's identity; secrets in it are hashed.
-  std::string detail;  ///< For people.
+  std::string detail;  ///< Text for people.
 
   /// Returns the entry as JSON.
   [[nodiscard]] std::string Text() const;
   [[nodiscard]] static std::optional<AuditEntry> Parse(std::string_view text);
 
-  /// Writes a line to the node's log: the change was made, or there was nothing to change.
+  /// Writes to the node's log that the change was made or, if not `applied`, had no effect.
   void LogDone(bool applied) const;
-  /// Writes a line to the node's log: the change was not made, or may not have been.
+  /// Writes to the node's log that the change was not made, or may not have been made.
   void LogFailed(const std::string& why, std::string_view outcome) const;
+};
+
+/// Writes failed authentications to the audit log: one record at once, then at most one every
+/// kInterval, with the number of failures since the last. Any client can cause failures, so neither
+/// the log nor Redis may grow with their number; SharedOverrides keeps them apart from the records
+/// of operators. Add may be called on any thread, everything else on the reactor's.
+class AuthAudit final : private net::Timer {
+ public:
+  static constexpr std::chrono::seconds kInterval{10};
+
+  /// `reactor` and `shared_overrides` must outlive this object.
+  AuthAudit(net::Reactor& reactor, SharedOverrides& shared_overrides, std::string node)
+      : net::Timer(reactor.timers()),
+        reactor_(reactor),
+        register_(shared_overrides),
+        node_(std::move(node)) {}
+
+  void Add(const std::string& listener, const AuthFailure& failure);
+
+ private:
+  /// The failures that the next record covers.
+  struct Summary {
+    std::uint64_t total = 0;
+    /// The number of failures by listener and reason: 24 entries at most.
+    std::map<std::pair<std::string, AuthFailure::Reason>, std::uint64_t> counts;
+    net::Peer peer;  ///< The client of the latest failure.
+    std::string by;  ///< The caller's name in the latest failure.
+  };
+
+  void OnTimer(Clock::time_point now) override;
+  /// Returns the record, with details as in `3 failures: api wrong 2, resp missing 1`.
+  [[nodiscard]] std::string RecordOf(const Summary& summary) const;
+
+  net::Reactor& reactor_;
+  SharedOverrides& register_;
+  const std::string node_;
+  std::mutex mutex_;
+  Summary summary_;      ///< Guarded by mutex_.
+  bool posted_ = false;  ///< True if OnTimer will be called. Guarded by mutex_.
+  Clock::time_point next_ = Clock::time_point::min();
 };
 
 }  // namespace tidegate

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "admin/operations.hpp"
-
 #include <algorithm>
-#include <memory>
+#include <ranges>
 #include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "admin/admin_call.hpp"
-#include "admin/override_json.hpp"
-#include "admin/rule_json.hpp"
-#include "frontends/resolve.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/routing.hpp"
-#include "net/http1_tokens.hpp"
-#include "rules/match_reason.hpp"
+#include "net/http1_syntax.hpp"
+#include "rules/match_spec.hpp"
 #include "tidegate/limiter.hpp"
 
 namespace tidegate {
@@ -27,31 +19,24 @@ using net::HttpExchange;
 /// The largest number of rules listed that do not match.
 constexpr std::size_t kMostUnmatched = 200;
 
-/// Returns the sources of an identity, which are its tags.
+/// Returns the names of an identity's sources.
 std::string CountedBy(std::string_view identity) {
   std::string tags;
-  while (!identity.empty()) {
-    const std::size_t end = std::min(identity.find('&'), identity.size());
-    const std::string_view part = identity.substr(0, end);
-    if (!tags.empty()) tags += ", ";
-    tags += part.substr(0, part.find('='));
-    identity.remove_prefix(std::min(end + 1, identity.size()));
+  for (const auto part : std::views::split(identity, '&')) {
+    const std::string_view text(part.begin(), part.end());
+    tags.append(tags.empty() ? "" : ", ").append(text.substr(0, text.find('=')));
   }
   return tags;
 }
 
-/// Returns the index of the first entry that matches.
-std::optional<std::size_t> FirstFit(std::span<const MatchSpec> specs, const RequestView& view) {
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (WhyNot(specs[i], view).empty()) return i;
-  }
-  return std::nullopt;
+std::optional<std::int64_t> CostOf(const Question& question) {
+  return question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
 }
 
 bool HasElement(std::string_view list, std::string_view wanted) {
   bool found = false;
-  EachElement(list, [&](std::string_view element) {
-    found = SameName(element, wanted);
+  net::http1::EachElement(list, [&](std::string_view element) {
+    found = EqualsIgnoreCase(element, wanted);
     return !found;
   });
   return found;
@@ -61,7 +46,7 @@ bool IsToken(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return net::http1::Is(c, net::http1::kToken); });
 }
 
-/// One explanation in progress: a peek at everything that would be charged.
+/// One explanation in progress. It peeks at all keys that the request would charge.
 class Explanation final : public AdminCall {
  public:
   Explanation(AdminContext& context, HttpExchange& exchange)
@@ -74,15 +59,15 @@ class Explanation final : public AdminCall {
   }
 
  private:
-  /// Adds the route and the gateway's settings, if the request is explained as the gateway's.
+  /// If the request goes to the gateway, adds the route and the gateway's settings.
   std::optional<Objection> PrepareGateway(Question& question);
-  /// Removes the header fields that the gateway would not forward: its rules do not see them.
+  /// Removes header fields that the gateway would not forward, because its rules do not see them.
   std::optional<Objection> KeepForwardedFields(Question& question);
   std::optional<Objection> PrepareRequest(const Question& question);
-  /// Adds the first of `specs`, the entries of `deny` or `exempt`, that matches.
+  /// Adds the first entry of `specs` (the entries of `deny` or `exempt`) that matches.
   void SetEntry(std::span<const MatchSpec> specs, const RequestView& view);
   std::optional<Objection> PrepareRule(const Question& question);
-  /// Prepares a question with `key`, a key as `hot` and `inspect` show it.
+  /// Prepares a question that names a key by `key`, as `hot` and `inspect` show it.
   std::optional<Objection> PrepareKey(const Question& question);
   void OnDecided(DecisionCall& call) noexcept override;
   /// Returns the answer that the request would get now.
@@ -90,9 +75,9 @@ class Explanation final : public AdminCall {
   [[nodiscard]] json::object RuleJson(std::size_t i) const;
   [[nodiscard]] std::string_view OutcomeName() const;
 
-  const Routing* routing_ = nullptr;  ///< nullptr: not explained as a request of the gateway.
+  const Routing* routing_ = nullptr;  ///< nullptr: the request does not go to the gateway.
   const Route* route_ = nullptr;
-  Charges all_;  ///< The charges without any ban or allowance.
+  Charges all_;  ///< The charges as if there were no ban or allowance.
   json::object out_;
   json::array unmatched_;
   std::size_t considered_ = 0;
@@ -101,9 +86,10 @@ class Explanation final : public AdminCall {
 };
 
 void Explanation::SetEntry(std::span<const MatchSpec> specs, const RequestView& view) {
-  const std::size_t entry = FirstFit(specs, view).value();
-  out_["entry"] = entry;
-  out_["entry_match"] = MatchJson(specs[entry]);
+  const auto entry = std::ranges::find_if(
+      specs, [&](const MatchSpec& spec) { return WhyNot(spec, view).empty(); });
+  out_["entry"] = entry - specs.begin();
+  out_["entry_match"] = MatchJson(*entry);
 }
 
 std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
@@ -115,8 +101,8 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   if (!view.host.empty()) shown["host"] = JsonText(view.host);
   if (view.has_client) shown["client_ip"] = view.client.Text();
   out_["request"] = std::move(shown);
-  const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
-  const auto seen = rules.Match(view, cost, question.lease, {overrides_.get(), true}, all_, memory);
+  const auto seen =
+      rules.Match(view, CostOf(question), question.lease, {overrides_.get(), true}, all_, memory);
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
   if (*seen == Access::kDenied) {
     SetEntry(rules.denied(), view);
@@ -160,10 +146,9 @@ std::optional<Objection> Explanation::PrepareKey(const Question& question) {
 
 std::optional<Objection> Explanation::PrepareRule(const Question& question) {
   considered_ = 1;
-  const auto cost = question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
-  const auto seen =
-      snapshot().rules->Resolve({question.rule, question.identity, cost, question.lease},
-                                {overrides_.get(), true}, all_, exchange_.memory());
+  const auto seen = snapshot().rules->Resolve(
+      {question.rule, question.identity, CostOf(question), question.lease},
+      {overrides_.get(), true}, all_, exchange_.memory());
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/rule"};
   return std::nullopt;
 }
@@ -196,16 +181,17 @@ std::optional<Objection> Explanation::KeepForwardedFields(Question& question) {
 }
 
 std::optional<Objection> Explanation::PrepareGateway(Question& question) {
-  if (!question.Has(Question::kDoor) || question.door == "api") return std::nullopt;
-  if (question.door != "gateway") {
-    return Objection{400, "`door` must be `api` or `gateway`: others have no request attributes",
-                     "/door"};
+  if (!question.Has(Question::kListener) || question.listener == "api") return std::nullopt;
+  if (question.listener != "gateway") {
+    return Objection{400,
+                     "`listener` must be `api` or `gateway`: others have no request attributes",
+                     "/listener"};
   }
   if (!question.Has(Question::kRequest)) {
-    return Objection{400, "`request` is required to explain a gateway request", "/door"};
+    return Objection{400, "`request` is required to explain a gateway request", "/listener"};
   }
   routing_ = snapshot().routes.get();
-  if (routing_ == nullptr) return Objection{400, "this node has no gateway", "/door"};
+  if (routing_ == nullptr) return Objection{400, "this node has no gateway", "/listener"};
   if (question.Has(Question::kCost)) {
     return Objection{400, "`cost` is not allowed for a gateway request", "/cost"};
   }
@@ -228,8 +214,8 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
   if (!question.host.empty() && std::ranges::none_of(question.headers, is_host)) {
     question.headers.push_back({"host", question.host});
   }
-  question.through_gateway = true;
-  question.keep_slashes = !routing_->gateway().merge_slashes;
+  question.gateway.through = true;
+  question.gateway.keep_slashes = !routing_->gateway().merge_slashes;
   if (auto bad = KeepForwardedFields(question)) return bad;
   RequestView view;
   if (auto bad = ViewOf(question, *snapshot().rules, view, exchange_.memory())) return bad;
@@ -238,17 +224,17 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
     return Objection{400, InvalidPath(question.path, PathError::kEncodedSeparator),
                      "/request/path"};
   }
-  if (route_ != nullptr) question.route = route_->spec.id;
+  if (route_ != nullptr) question.gateway.route = route_->spec.id;
   return std::nullopt;
 }
 
 std::optional<Objection> Explanation::Prepare(Question& question) {
   if (question.Has(Question::kRequest) == question.Has(Question::kRule)) {
-    return Objection{400, "explain takes a `request`, or a `rule` and an `identity` or `key`", {}};
+    return Objection{400, "send a `request`, or a `rule` and an `identity` or `key`", {}};
   }
   if (auto bad = PrepareGateway(question)) return bad;
   if (question.Has(Question::kKey)) return PrepareKey(question);
-  // Resolved as in the frontends, so that errors and charges are the same.
+  // The frontends call Resolve too, so errors and charges are the same.
   if (auto bad =
           Resolve(question, Call::Kind::kPeek, InlineQuotas::kRefused, call_, exchange_.memory())) {
     return bad;
@@ -277,27 +263,23 @@ json::object Explanation::RuleJson(std::size_t i) const {
                    {"per", rule.per.Text()},
                    {"counted_by", CountedBy(charge.identity)},
                    {"key", JsonText(charge.identity)}};
-  if (std::string stored = context_.stored_as(charge); !stored.empty()) one["stored_as"] = stored;
-  one["algorithm"] = JsonText(Name(charge.quota->algorithm()));
-  one["limit"] = rule.LimitOf(*charge.quota);
-  one["quota"] = rule.TextOf(*charge.quota);
-  one["capacity"] = charge.quota->capacity();
+  if (std::string stored = context_.StoredAs(charge); !stored.empty()) one["stored_as"] = stored;
+  AddQuota(one, rule, *charge.quota);
   one["cost"] = charge.cost;
-  one["mode"] = charge.mode == Mode::kShadow ? "shadow" : "enforce";
-  one["on_failure"] = charge.on_failure == OnFailure::kOpen     ? "open"
-                      : charge.on_failure == OnFailure::kClosed ? "closed"
-                                                                : "local";
-  if (json::value said = OverrideOfKey(*overrides_, rule, charge.identity); !said.is_null()) {
-    one["override"] = std::move(said);
+  one["mode"] = JsonText(Name(charge.mode));
+  one["on_failure"] = JsonText(Name(charge.on_failure));
+  if (json::value override = OverrideOfKey(*overrides_, rule, charge.identity);
+      !override.is_null()) {
+    one["override"] = std::move(override);
   }
   // Several cookie values make several charges of one rule, each with its own identity.
+  const auto& charges = call_.matched.charges;
   std::size_t at = 0;
-  while (
-      at < call_.matched.rules.size() &&
-      (call_.matched.rules[at] != &rule || call_.matched.charges[at].identity != charge.identity)) {
+  while (at < charges.size() &&
+         (call_.matched.rules[at] != &rule || charges[at].identity != charge.identity)) {
     ++at;
   }
-  if (at == call_.matched.rules.size()) return one;
+  if (at == charges.size()) return one;
   const Decision& was = before_[at];
   one["allowed"] = was.allowed;
   one["decided_by"] = JsonText(Name(was.decided_by));
@@ -310,11 +292,7 @@ json::object Explanation::RuleJson(std::size_t i) const {
     if (charge.lease.empty())
       one["after"] = json::object{{"remaining", call_.decisions[at].remaining}};
   }
-  if (was.never) {
-    one["never"] = true;
-  } else if (!was.allowed) {
-    one["retry_after_ms"] = JsonMillis(was.retry_after);
-  }
+  AddRetry(one, was);
   return one;
 }
 
@@ -352,7 +330,7 @@ void Explanation::OnDecided(DecisionCall& call) noexcept {
       head["retry_after_ms"] = JsonMillis(governing.retry_after);
     }
   }
-  for (auto& member : out_) head[member.key()] = std::move(member.value());
+  AddAll(head, std::move(out_));
   json::array rules;
   for (std::size_t i = 0; i < all_.charges.size(); ++i) rules.push_back(RuleJson(i));
   for (auto& each : unmatched_) rules.push_back(std::move(each));

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "admin/reload.hpp"
-
 #include <algorithm>
-#include <utility>
 
 #include "admin/admin_call.hpp"
-#include "admin/admin_context.hpp"
 #include "admin/audit.hpp"
 #include "telemetry/log.hpp"
 
@@ -17,7 +13,7 @@ using net::HttpExchange;
 /// The largest number of problems listed.
 constexpr std::size_t kMostProblems = 100;
 
-/// Writes `,"problems":[...],"left_out":0}`, with errors before warnings.
+/// Writes `,"problems":[...],"left_out":0`, with errors before warnings.
 void WriteProblems(net::OutBuffer& out, const Problems& problems) {
   std::size_t written = 0;
   const auto write = [&](Problem::Severity severity, std::string_view name) {
@@ -40,7 +36,7 @@ void WriteProblems(net::OutBuffer& out, const Problems& problems) {
   out << R"(,"problems":[)";
   write(Problem::Severity::kError, "error");
   write(Problem::Severity::kWarning, "warning");
-  out << R"(],"left_out":)" << problems.size() - written << "}\n";
+  out << R"(],"left_out":)" << problems.size() - written;
 }
 
 std::string Counted(std::size_t count, const std::string& noun) {
@@ -49,22 +45,20 @@ std::string Counted(std::size_t count, const std::string& noun) {
 
 void AnswerRefused(HttpExchange& exchange, const Problems& problems) {
   const auto errors = std::ranges::count(problems, Problem::Severity::kError, &Problem::severity);
-  net::OutBuffer body;
-  net::WriteProblem(body, 422,
+  net::OutBuffer members;
+  WriteProblems(members, problems);
+  AnswerProblemWith(exchange, 422,
                     "the new configuration has " +
                         Counted(static_cast<std::size_t>(errors), "error") +
-                        ": the old one stays in force");
-  body.Truncate(body.size() - 2);  // The closing brace and the line break: members follow.
-  WriteProblems(body, problems);
-  exchange.Begin(422) << "Cache-Control: no-store\r\n";
-  exchange.End("application/problem+json", body.view());
+                        ": the old one stays in force",
+                    members.view());
 }
 
 void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEntry& record,
                    const ReloadReport& report) {
   context.Count(AdminAction::kReload);
-  context.fleet_register.Note(
-      record.Text(), true, [&exchange, report](const Result<FleetRegister::Change>& noted) {
+  context.shared_overrides.Note(
+      record.Text(), true, [&exchange, report](const Result<SharedOverrides::Change>& noted) {
         net::OutBuffer body;
         body << R"({"applied":true,"rules":)" << report.rules << R"(,"needs_restart":[)";
         for (const std::string& part : report.needs_restart) {
@@ -76,6 +70,7 @@ void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEnt
           body << R"(,"recorded":false)";
         }
         WriteProblems(body, report.problems);
+        body << "}\n";
         AnswerJson(exchange, body.view());
       });
 }

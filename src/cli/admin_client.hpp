@@ -11,93 +11,89 @@
 #include <vector>
 
 #include "cli/console.hpp"
-#include "cli/http_ask.hpp"
-#include "cli/members.hpp"
+#include "cli/http_client.hpp"
+#include "cli/response.hpp"
 
 namespace tidegate::cli {
 
-/// Which server a command asks, and how.
-struct AskOptions {
-  std::string server = {};      ///< HOST:PORT, https://HOST:PORT; empty: as TIDEGATE_ADMIN or
-                                ///< TIDEGATE_SERVER says, else this machine.
-  std::string token_file = {};  ///< Else the environment's TIDEGATE_TOKEN.
-  TlsFiles tls = {};            ///< Only for https.
+/// The options of a command that sends requests to a server.
+struct ClientOptions {
+  /// HOST:PORT or https://HOST:PORT. If empty: the environment's TIDEGATE_ADMIN or TIDEGATE_SERVER,
+  /// or else this machine.
+  std::string server = {};
+  std::string token_file = {};  ///< Empty: the environment's TIDEGATE_TOKEN.
+  TlsOptions tls = {};          ///< Used only with https.
   Micros timeout = std::chrono::seconds{2};
-  bool json = false;  ///< Print what came.
+  bool json = false;  ///< Print the response as JSON.
 };
 
-/// What to do about an objection, where the command knows more about it than the server.
+/// Advice to print for a status, if the command knows more about the problem than the server.
 struct Hint {
   int status;
   std::string text;
 };
 
-struct AdminQuestion {
-  std::string target;                            ///< `/v1/status`
-  std::optional<boost::json::object> body = {};  ///< Sent with POST; else it is GET.
-  bool changes = false;  ///< Without an answer it may have been done all the same.
+struct AdminRequest {
+  std::string target;                            ///< The path: `/v1/status`
+  std::optional<boost::json::object> body = {};  ///< Sent with POST; nullopt: the request is a GET.
+  bool changes = false;  ///< The request may change the server even if no response arrives.
   std::vector<Hint> hints = {};
 };
 
-/// What the server said.
-struct AdminAnswer {
+struct AdminResponse {
   int status = 0;
-  std::string text = {};  ///< As it came.
+  std::string text = {};  ///< The body as it was received.
   boost::json::object object = {};
 };
 
-/// Why there is none.
-struct AskFailure {
+/// The reason why a command failed.
+struct CommandError {
   int exit;               ///< kUsage or kNoAnswer.
-  std::string message;    ///< For people, fit for a terminal.
-  std::string text = {};  ///< The problem, where the server sent one: JSON.
+  std::string message;    ///< Safe to print to a terminal.
+  std::string text = {};  ///< The problem document, if the server sent one.
 };
 
 template <class T>
-using Asked = std::expected<T, AskFailure>;
+using CommandResult = std::expected<T, CommandError>;
 
-/// One server, asked again and again. Each question has a connection of its own.
+/// Sends requests to the admin port or the API of one server, each on a connection of its own.
 class AdminClient {
  public:
-  /// `default_port` and `option` (`--admin`): of the door that is asked. Reads the token, and what
-  /// TLS needs.
-  [[nodiscard]] static Asked<AdminClient> Make(const AskOptions& options,
-                                               std::uint16_t default_port = kAdminPort,
-                                               std::string option = "--admin");
+  /// Reads the token and the TLS files. `default_port` and `option` belong to the listener.
+  [[nodiscard]] static CommandResult<AdminClient> Make(const ClientOptions& options,
+                                                       std::uint16_t default_port = kAdminPort,
+                                                       std::string option = "--admin");
 
-  [[nodiscard]] Asked<AdminAnswer> Ask(const AdminQuestion& question) const;
+  /// Returns the response if it is a success or a decision, including a denial.
+  [[nodiscard]] CommandResult<AdminResponse> Send(const AdminRequest& request) const;
 
-  /// Once `fd` is readable, whatever is under way ends.
-  void CancelBy(int fd) noexcept { patience_.cancel = fd; }
-  [[nodiscard]] const ServerAddress& address() const noexcept { return address_; }
-  [[nodiscard]] const std::string& token() const noexcept { return token_; }
-  /// What the caller should know before anything is asked; empty: nothing. Looks a name up.
-  [[nodiscard]] std::string Warning() const;
+  /// Ends requests in progress when `fd` becomes readable.
+  void CancelBy(int fd) noexcept { http_.cancel = fd; }
+  [[nodiscard]] const HttpClient& http() const noexcept { return http_; }
+  [[nodiscard]] const ServerAddress& address() const noexcept { return http_.server; }
 
  private:
   AdminClient() = default;
+  [[nodiscard]] CommandError ErrorOf(const AdminResponse& response,
+                                     const AdminRequest& request) const;
 
-  ServerAddress address_;
-  std::string token_;
-  Keyring keyring_;
-  Patience patience_;
+  HttpClient http_;
 };
 
-/// Prints the client's warning, if there is one; once, before anything is asked.
-void Warn(std::string_view command, const AdminClient& client, const Console& console);
+/// Warns, before the first request, if the token would be sent unencrypted to another machine.
+void WarnAboutToken(std::string_view command, const AdminClient& client, const Console& console);
 
-/// What most commands are: one question, and its answer printed, as it came with --json.
-/// `command`: for messages. Returns an exit code.
-[[nodiscard]] int AskAndPrint(std::string_view command, const AskOptions& options,
-                              const AdminQuestion& question, const Console& console,
-                              const std::function<void(Members)>& print);
-/// Says so where a change was made, but could not be written down for the fleet.
-void WarnIfNotRecorded(const Members& answer, const Console& console);
-/// As it came with --json. Returns kOk.
-int PrintAnswer(const AdminAnswer& answer, const AskOptions& options, const Console& console,
-                const std::function<void(Members)>& print);
-/// Prints a failure; with --json the server's problem too. Returns its exit code.
-[[nodiscard]] int Tell(std::string_view command, const AskFailure& failure, bool json,
-                       const Console& console);
+using Print = std::function<void(const JsonView&, const Console&)>;
+/// Sends `request` and prints the response with `print`, or with --json as it was received. If the
+/// server reports an error, calls `print_problem` with the problem document, but not with --json.
+/// If `request` is an Error in the command line, only reports it. Returns an exit code.
+[[nodiscard]] int RequestAndPrint(std::string_view command, const ClientOptions& options,
+                                  const Result<AdminRequest>& request, const Console& console,
+                                  const Print& print, const Print& print_problem = {});
+/// Warns if a change was made, but could not be recorded in the fleet's audit log.
+void WarnIfNotRecorded(const JsonView& response, const Console& console);
+/// Prints an error; with `json` also the server's problem document. Returns its exit code.
+[[nodiscard]] int ReportError(std::string_view command, const CommandError& error, bool json,
+                              const Console& console);
 
 }  // namespace tidegate::cli

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <ostream>
 #include <thread>
-#include <vector>
 
 #include "cli/bench_load.hpp"
-#include "cli/exit.hpp"
-#include "cli/human.hpp"
-#include "cli/shown_text.hpp"
-#include "cli/table.hpp"
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -23,22 +17,17 @@ namespace {
 namespace json = boost::json;
 using Clock = BenchLoad::Clock;
 
-/// Set by Ctrl-C: what was measured so far is still told.
-std::atomic<bool> interrupted{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+/// Set by Ctrl-C: the results so far are still printed.
+std::atomic<bool> interrupted{false};
 
 std::string NameOf(std::uint64_t n) { return "bench-" + std::to_string(n); }
 
-/// 10.0.0.1 and on; as many as 10/8 has.
+/// Returns the n-th address of 10.0.0.0/8, from 10.0.0.1.
 std::string AddressOf(std::uint64_t n) {
   const std::uint64_t host = (n + 1) & 0xFFFFFF;
   return "10." + std::to_string(host >> 16) + "." + std::to_string(host >> 8 & 255) + "." +
          std::to_string(host & 255);
 }
-
-struct Outcome {
-  BenchTally tally;
-  double seconds = 0;
-};
 
 std::vector<std::unique_ptr<BenchLoad>> LoadsOf(const BenchOptions& options,
                                                 const AdminClient& client) {
@@ -47,25 +36,25 @@ std::vector<std::unique_ptr<BenchLoad>> LoadsOf(const BenchOptions& options,
   for (int i = 0; i < threads; ++i) {
     const int share = options.connections / threads + (i < options.connections % threads ? 1 : 0);
     const bool resp = !options.resp.empty();
-    BenchLoad::Options load(Draw(static_cast<std::uint64_t>(options.identities), options.zipf,
-                                 static_cast<std::uint64_t>(i) + 1));
-    load.server = client.address();
-    load.patience.timeout = options.ask.timeout;
-    load.patience.option = resp ? "--resp" : "--server";
-    load.make_wire = [&options, &client, resp] {
-      return resp ? MakeRespWire(options.rule, client.token())
-                  : MakeHttpWire(client.address(), options.rule, client.token());
-    };
-    load.identity = options.addresses ? AddressOf : NameOf;
-    load.connections = share;
-    load.pipeline = resp ? options.pipeline : 1;
-    load.rate = options.rate * share / options.connections;
+    BenchLoad::Options load{
+        .client = client.http(),
+        .make_wire =
+            [&options, &client, resp] {
+              return resp ? MakeRespWire(options.rule, client.http().token)
+                          : MakeHttpWire(client.address(), options.rule, client.http().token);
+            },
+        .identity = options.addresses ? AddressOf : NameOf,
+        .numbers = ZipfGenerator(static_cast<std::uint64_t>(options.identities), options.zipf,
+                                 static_cast<std::uint64_t>(i) + 1),
+        .connections = share,
+        .pipeline = resp ? options.pipeline : 1,
+        .rate = options.rate * share / options.connections};
     loads.push_back(std::make_unique<BenchLoad>(std::move(load), interrupted));
   }
   return loads;
 }
 
-void ShowProgress(const std::vector<std::unique_ptr<BenchLoad>>& loads, const Micros lasting,
+void ShowProgress(const std::vector<std::unique_ptr<BenchLoad>>& loads, const Micros duration,
                   Clock::time_point start, const std::atomic<int>& running, std::ostream& err) {
   std::uint64_t before = 0;
   for (auto next = start + std::chrono::seconds{1}; running > 0;) {
@@ -75,7 +64,7 @@ void ShowProgress(const std::vector<std::unique_ptr<BenchLoad>>& loads, const Mi
     for (const auto& load : loads) now += load->answered();
     const auto passed = std::chrono::floor<std::chrono::seconds>(next - start);
     err << "\r\x1b[K" << passed.count() << " s of "
-        << Span(std::chrono::floor<std::chrono::milliseconds>(lasting)) << ": "
+        << Span(std::chrono::floor<std::chrono::milliseconds>(duration)) << ": "
         << Rate(static_cast<double>(now - before)) << " decisions/s" << std::flush;
     before = now;
     next += std::chrono::seconds{1};
@@ -83,7 +72,7 @@ void ShowProgress(const std::vector<std::unique_ptr<BenchLoad>>& loads, const Mi
   err << "\r\x1b[K" << std::flush;
 }
 
-Outcome Run(const BenchOptions& options, const AdminClient& client, const Console& console) {
+BenchResult Run(const BenchOptions& options, const AdminClient& client, const Console& console) {
   const auto loads = LoadsOf(options, client);
   interrupted = false;
   const auto before = std::signal(SIGINT, [](int) { interrupted = true; });
@@ -92,18 +81,19 @@ Outcome Run(const BenchOptions& options, const AdminClient& client, const Consol
   const auto start = Clock::now();
   threads.reserve(loads.size());
   for (const auto& load : loads) {
-    threads.emplace_back([&running, &load, end = start + options.lasting] {
+    threads.emplace_back([&running, &load, end = start + options.duration] {
       load->Run(end);
       --running;
     });
   }
-  if (isatty(STDERR_FILENO) != 0) ShowProgress(loads, options.lasting, start, running, console.err);
+  if (isatty(STDERR_FILENO) != 0)
+    ShowProgress(loads, options.duration, start, running, console.err);
   for (std::thread& thread : threads) thread.join();
-  Outcome outcome;
-  outcome.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  for (const auto& load : loads) outcome.tally.Merge(load->tally());
+  BenchResult result;
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  for (const auto& load : loads) result.Merge(load->result());
   std::signal(SIGINT, before);
-  return outcome;
+  return result;
 }
 
 constexpr std::pair<std::string_view, double> kQuantiles[] = {
@@ -113,34 +103,32 @@ double SecondsOf(LatencyRecord::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-void PrintJson(const Outcome& outcome, const Console& console) {
-  const BenchTally& tally = outcome.tally;
+void PrintBenchJson(const BenchResult& result, const Console& console) {
   json::object statuses;
-  for (const auto& [status, count] : tally.statuses) statuses[std::to_string(status)] = count;
+  for (const auto& [status, count] : result.statuses) statuses[std::to_string(status)] = count;
   json::object sources;
-  for (const auto& [decided_by, count] : tally.sources) sources[decided_by] = count;
+  for (const auto& [decided_by, count] : result.sources) sources[decided_by] = count;
   json::object latency;
   for (const auto& [name, q] : kQuantiles) {
-    latency[name] = std::llround(SecondsOf(tally.latency.Quantile(q)) * 1e6);
+    latency[name] = std::llround(SecondsOf(result.latency.Quantile(q)) * 1e6);
   }
   json::object report{
-      {"elapsed_ms", std::llround(outcome.seconds * 1e3)},
-      {"decisions", tally.decisions()},
-      {"decisions_per_s", std::llround(static_cast<double>(tally.decisions()) / outcome.seconds)},
-      {"allowed", tally.allowed},
-      {"denied", tally.denied},
+      {"elapsed_ms", std::llround(result.seconds * 1e3)},
+      {"decisions", result.decisions()},
+      {"decisions_per_s", std::llround(static_cast<double>(result.decisions()) / result.seconds)},
+      {"allowed", result.allowed},
+      {"denied", result.denied},
       {"statuses", std::move(statuses)},
       {"decided_by", std::move(sources)},
-      {"errors", tally.errors},
+      {"errors", result.errors},
       {"latency_us", std::move(latency)}};
-  if (!tally.trouble.empty()) report["error"] = tally.trouble;
+  if (!result.first_error.empty()) report["error"] = result.first_error;
   console.out << ShownJson(json::serialize(report)) << '\n';
 }
 
-void PrintBench(const BenchOptions& options, const AdminClient& client, const Outcome& outcome,
+void PrintBench(const BenchOptions& options, const AdminClient& client, const BenchResult& result,
                 const Console& console) {
-  const BenchTally& tally = outcome.tally;
-  const auto decisions = static_cast<double>(tally.decisions());
+  const auto decisions = static_cast<double>(result.decisions());
   const auto count = [](std::uint64_t n) { return Count(static_cast<std::int64_t>(n)); };
   console.out << (options.resp.empty() ? "POST /v1/decide" : "TG.DECIDE") << " at "
               << client.address().Text() << ", rule " << Shown(options.rule) << ", "
@@ -150,23 +138,24 @@ void PrintBench(const BenchOptions& options, const AdminClient& client, const Ou
   if (!options.resp.empty() && options.pipeline > 1) {
     console.out << ", " << Count(options.pipeline) << " in a pipeline";
   }
-  console.out << ", for " << Seconds(outcome.seconds) << "\n\n";
-  Table facts({{""}, {"", Align::kRight}, {""}});
-  facts.Add({"decisions", count(tally.decisions()), Rate(decisions / outcome.seconds) + "/s"});
+  console.out << ", for " << Seconds(result.seconds) << "\n\n";
+  Table facts("|>|");
+  facts.Add({"decisions", count(result.decisions()), Rate(decisions / result.seconds) + "/s"});
   facts.Add(
-      {"  allowed", count(tally.allowed), Share(static_cast<double>(tally.allowed), decisions)});
-  facts.Add({"  denied", count(tally.denied), Share(static_cast<double>(tally.denied), decisions)});
-  for (const auto& [status, n] : tally.statuses) {
+      {"  allowed", count(result.allowed), Share(static_cast<double>(result.allowed), decisions)});
+  facts.Add(
+      {"  denied", count(result.denied), Share(static_cast<double>(result.denied), decisions)});
+  for (const auto& [status, n] : result.statuses) {
     facts.Add({"  status " + std::to_string(status), count(n)});
   }
-  for (const auto& [decided_by, n] : tally.sources)
+  for (const auto& [decided_by, n] : result.sources)
     facts.Add({"  decided by " + decided_by, count(n)});
-  facts.Add({"errors", Cell(count(tally.errors), tally.errors > 0 ? Ink::kBad : Ink::kPlain),
-             tally.trouble});
+  facts.Add({"errors", Cell(count(result.errors), result.errors > 0 ? Style::kBad : Style::kPlain),
+             result.first_error});
   facts.Print(console);
   console.out << "latency  ";
   for (const auto& [name, q] : kQuantiles) {
-    console.out << "  " << name << " " << Seconds(SecondsOf(tally.latency.Quantile(q)));
+    console.out << "  " << name << " " << Seconds(SecondsOf(result.latency.Quantile(q)));
   }
   console.out << '\n';
 }
@@ -175,40 +164,37 @@ void PrintBench(const BenchOptions& options, const AdminClient& client, const Ou
 
 int Bench(const BenchOptions& options, const Console& console) {
   const bool resp = !options.resp.empty();
-  AskOptions ask = options.ask;
-  if (resp) ask.server = options.resp;
-  const auto client =
-      AdminClient::Make(ask, resp ? kRespPort : kApiPort, resp ? "--resp" : "--server");
-  if (!client) return Tell("bench", client.error(), false, console);
+  const std::string option = resp ? "--resp" : "--server";
+  const auto fail = [&](const CommandError& error) {
+    return ReportError("bench", error, false, console);
+  };
+  ClientOptions server = options.client;
+  if (resp) server.server = options.resp;
+  const auto client = AdminClient::Make(server, resp ? kRespPort : kApiPort, option);
+  if (!client) return fail(client.error());
   if (client->address().tls) {
-    return Tell("bench",
-                {kUsage, std::string(resp ? "--resp" : "--server") +
-                             ": bench does not speak TLS: name a listener without it, on loopback "
-                             "for example, or this end of a tunnel"},
-                false, console);
+    return fail({kUsage, option + ": bench does not support TLS: name a listener without TLS, on "
+                                  "loopback for example, or the local end of a tunnel"});
   }
-  Warn("bench", *client, console);
+  WarnAboutToken("bench", *client, console);
   if (!resp && options.pipeline != 1) {
-    return Tell("bench", {kUsage, "--pipeline is for --resp: over HTTP, take more --connections"},
-                false, console);
+    return fail({kUsage, "--pipeline needs --resp: over HTTP, use more --connections"});
   }
-  const Outcome outcome = Run(options, *client, console);
-  const BenchTally& tally = outcome.tally;
-  if (!tally.mistake.empty()) {
-    const bool wants_addresses = !options.addresses && tally.mistake.contains("client_ip");
-    return Tell("bench",
-                {kUsage, tally.mistake +
-                             (wants_addresses ? "; with --addresses, they ask by addresses" : "")},
-                false, console);
+  const BenchResult result = Run(options, *client, console);
+  if (!result.fatal_error.empty()) {
+    const bool wants_addresses = !options.addresses && result.fatal_error.contains("client_ip");
+    return fail(
+        {kUsage, result.fatal_error +
+                     (wants_addresses ? "; use --addresses to send addresses as identities" : "")});
   }
-  if (tally.decisions() == 0) {
-    const std::string why = tally.trouble.empty() ? "there was no decision" : tally.trouble;
-    return Tell("bench", {kNoAnswer, Shown(why)}, false, console);
+  if (result.decisions() == 0) {
+    return fail({kNoAnswer,
+                 result.first_error.empty() ? "there was no decision" : Shown(result.first_error)});
   }
-  if (options.ask.json) {
-    PrintJson(outcome, console);
+  if (options.client.json) {
+    PrintBenchJson(result, console);
   } else {
-    PrintBench(options, *client, outcome, console);
+    PrintBench(options, *client, result, console);
   }
   return kOk;
 }

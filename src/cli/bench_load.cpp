@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cerrno>
+#include <cmath>
 #include <deque>
 #include <system_error>
 
@@ -21,26 +22,104 @@ using std::chrono::nanoseconds;
 constexpr milliseconds kReopenAfter{100};
 constexpr std::size_t kChunk = 64u << 10;
 
+/// Return log(1 + x) / x and (e^x - 1) / x, also for x next to 0, as an exponent near 1 needs them.
+double LogRatio(double x) { return std::abs(x) > 1e-8 ? std::log1p(x) / x : 1 - x / 2; }
+double ExpRatio(double x) { return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2; }
+
 }  // namespace
+
+ZipfGenerator::ZipfGenerator(std::uint64_t count, double exponent, std::uint64_t seed)
+    : count_(count), exponent_(exponent), random_(seed) {
+  if (exponent_ <= 0) return;
+  area_first_ = Area(1.5) - 1;
+  area_last_ = Area(static_cast<double>(count_) + 0.5);
+  shortcut_ = 2 - AreaInverse(Area(2.5) - Height(2));
+}
+
+double ZipfGenerator::Height(double x) const { return std::exp(-exponent_ * std::log(x)); }
+
+double ZipfGenerator::Area(double x) const {
+  const double log = std::log(x);
+  return ExpRatio((1 - exponent_) * log) * log;
+}
+
+double ZipfGenerator::AreaInverse(double area) const {
+  // Rounding may move the argument slightly below -1, where the logarithm ends.
+  return std::exp(LogRatio(std::max(area * (1 - exponent_), -1.0)) * area);
+}
+
+std::uint64_t ZipfGenerator::Next() {
+  if (exponent_ <= 0) return random_() % count_;
+  std::uniform_real_distribution<double> share(0, 1);
+  for (;;) {
+    const double area = area_last_ + share(random_) * (area_first_ - area_last_);
+    const double x = AreaInverse(area);
+    const double k = std::clamp(std::floor(x + 0.5), 1.0, static_cast<double>(count_));
+    if (k - x <= shortcut_ || area >= Area(k + 0.5) - Height(k)) {
+      return static_cast<std::uint64_t>(k) - 1;
+    }
+  }
+}
 
 struct BenchLoad::Connection {
   net::Descriptor socket;
   std::unique_ptr<BenchWire> wire;
   std::string out;
-  std::deque<Clock::time_point> due;  ///< Of each question under way.
-  Clock::time_point reopen_at;        ///< While it is closed.
+  std::deque<Clock::time_point> due;  ///< When each request in flight was due.
+  Clock::time_point reopen_at;        ///< When to reopen the closed connection.
   bool waits_to_write = false;
 };
 
-void BenchTally::Merge(const BenchTally& other) {
+std::size_t LatencyRecord::IndexOf(std::uint64_t ns) noexcept {
+  constexpr std::uint64_t kParts = 1u << kBits;
+  if (ns < kParts) return ns;
+  // 2^power <= ns / 32 < 2^(power + 1): the highest bit gives the power, the next five the part.
+  const auto power = static_cast<unsigned>(std::bit_width(ns)) - kBits - 1;
+  const std::size_t index = ((power + 1) << kBits) + ((ns >> power) - kParts);
+  return std::min(index, (static_cast<std::size_t>(kPowers + 1) << kBits) - 1);
+}
+
+std::uint64_t LatencyRecord::EndOf(std::size_t index) noexcept {
+  constexpr std::uint64_t kParts = 1u << kBits;
+  if (index < kParts) return index;
+  const std::size_t power = (index >> kBits) - 1;
+  return ((kParts + (index & (kParts - 1)) + 1) << power) - 1;
+}
+
+void LatencyRecord::Add(Duration duration) noexcept {
+  const Duration kept = std::max(duration, Duration{0});
+  ++counts_[IndexOf(static_cast<std::uint64_t>(kept.count()))];
+  ++count_;
+  max_ = std::max(max_, kept);
+}
+
+void LatencyRecord::Merge(const LatencyRecord& other) noexcept {
+  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  count_ += other.count_;
+  max_ = std::max(max_, other.max_);
+}
+
+LatencyRecord::Duration LatencyRecord::Quantile(double q) const noexcept {
+  if (count_ == 0) return Duration{0};
+  const auto wanted = std::max<std::uint64_t>(
+      1, static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(count_))));
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    seen += counts_[i];
+    if (seen >= wanted) return std::min(Duration{EndOf(i)}, max_);
+  }
+  return max_;
+}
+
+void BenchResult::Merge(const BenchResult& other) {
   allowed += other.allowed;
   denied += other.denied;
   errors += other.errors;
   for (const auto& [status, count] : other.statuses) statuses[status] += count;
   for (const auto& [decided_by, count] : other.sources) sources[decided_by] += count;
   latency.Merge(other.latency);
-  if (mistake.empty()) mistake = other.mistake;
-  if (trouble.empty()) trouble = other.trouble;
+  if (fatal_error.empty()) fatal_error = other.fatal_error;
+  if (first_error.empty()) first_error = other.first_error;
 }
 
 BenchLoad::BenchLoad(Options options, const std::atomic<bool>& stop)
@@ -57,12 +136,11 @@ BenchLoad::~BenchLoad() {
 }
 
 void BenchLoad::Open(Connection& connection, Clock::time_point now) {
-  const Deadline deadline(options_.patience);
-  auto socket = Dial(options_.server, options_.patience, deadline);
+  auto socket = options_.client.Connect(Deadline(options_.client.timeout));
   if (!socket) {
     connection.reopen_at = now + kReopenAfter;
-    ++tally_.errors;
-    if (tally_.trouble.empty()) tally_.trouble = socket.error().message;
+    ++result_.errors;
+    if (result_.first_error.empty()) result_.first_error = socket.error().message;
     return;
   }
   connection.socket = std::move(*socket);
@@ -75,33 +153,33 @@ void BenchLoad::Open(Connection& connection, Clock::time_point now) {
   if (options_.rate <= 0) Fill(connection);
 }
 
-void BenchLoad::Break(Connection& connection, const std::string& why) {
-  if (!connection.due.empty() && tally_.trouble.empty()) tally_.trouble = why;
-  tally_.errors += connection.due.size();
-  under_way_ -= connection.due.size();
+void BenchLoad::Close(Connection& connection, const std::string& why) {
+  if (!connection.due.empty() && result_.first_error.empty()) result_.first_error = why;
+  result_.errors += connection.due.size();
+  in_flight_ -= connection.due.size();
   connection.due.clear();
   connection.socket.Close();
-  // At once, where a server ends connections in good order; a crowd of failures is spread.
+  // Reopens at once after an orderly end; after a failure later, to spread the attempts in time.
   connection.reopen_at = Clock::now() + (why.empty() ? milliseconds{0} : kReopenAfter);
 }
 
-void BenchLoad::Ask(Connection& connection, Clock::time_point due) {
-  connection.wire->AddQuestion(options_.identity(options_.draw.Next()), connection.out);
+void BenchLoad::Send(Connection& connection, Clock::time_point due) {
+  connection.wire->AddRequest(options_.identity(options_.numbers.Next()), connection.out);
   connection.due.push_back(due);
-  ++under_way_;
+  ++in_flight_;
 }
 
 void BenchLoad::Fill(Connection& connection) {
   if (!sending_ || !connection.socket) return;
   const auto now = Clock::now();
-  while (connection.due.size() < static_cast<std::size_t>(options_.pipeline)) Ask(connection, now);
+  while (connection.due.size() < static_cast<std::size_t>(options_.pipeline)) Send(connection, now);
   Flush(connection);
 }
 
 void BenchLoad::FillByRate(Clock::time_point now) {
   const auto interval =
       std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(1 / options_.rate));
-  // Those that are due wait while all connections are busy: the time counts from when they were.
+  // Due requests wait while all connections are busy; their latency includes that.
   for (std::size_t tried = 0; due_ <= now && tried < connections_.size();) {
     Connection& connection = *connections_[next_++ % connections_.size()];
     if (!connection.socket ||
@@ -110,7 +188,7 @@ void BenchLoad::FillByRate(Clock::time_point now) {
       continue;
     }
     tried = 0;
-    Ask(connection, due_);
+    Send(connection, due_);
     Flush(connection);
     due_ += interval;
   }
@@ -125,7 +203,7 @@ void BenchLoad::Flush(Connection& connection) {
     } else if (errno == EAGAIN) {
       break;
     } else if (errno != EINTR) {
-      return Break(connection, std::generic_category().message(errno));
+      return Close(connection, std::generic_category().message(errno));
     }
   }
   const bool waits = !connection.out.empty();
@@ -135,52 +213,52 @@ void BenchLoad::Flush(Connection& connection) {
   epoll_ctl(epoll_, EPOLL_CTL_MOD, connection.socket.get(), &event);
 }
 
-void BenchLoad::Note(const BenchAnswer& answer) {
-  ++(answer.allowed ? tally_.allowed : tally_.denied);
-  if (answer.status != 0) ++tally_.statuses[answer.status];
-  const std::string_view decided_by = answer.decided_by.empty() ? "none" : answer.decided_by;
-  const auto found = tally_.sources.find(decided_by);
-  if (found != tally_.sources.end()) {
+void BenchLoad::Count(const BenchResponse& response) {
+  ++(response.allowed ? result_.allowed : result_.denied);
+  if (response.status != 0) ++result_.statuses[response.status];
+  const std::string_view decided_by = response.decided_by.empty() ? "none" : response.decided_by;
+  const auto found = result_.sources.find(decided_by);
+  if (found != result_.sources.end()) {
     ++found->second;
-  } else if (tally_.sources.size() < 16) {  // Foreign text must not grow without end.
-    tally_.sources.emplace(decided_by, 1);
+  } else if (result_.sources.size() < 16) {  // Foreign text must not grow without limit.
+    result_.sources.emplace(decided_by, 1);
   }
-  answered_.store(tally_.decisions(), std::memory_order_relaxed);
+  answered_.store(result_.decisions(), std::memory_order_relaxed);
 }
 
 void BenchLoad::OnReadable(Connection& connection) {
   const ssize_t got = recv(connection.socket.get(), chunk_.data(), chunk_.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got < 0) return Break(connection, std::generic_category().message(errno));
+  if (got < 0) return Close(connection, std::generic_category().message(errno));
   if (got == 0) {
-    return Break(connection, connection.due.empty() ? "" : "the server closed a connection");
+    return Close(connection, connection.due.empty() ? "" : "the server closed a connection");
   }
   connection.wire->Feed({chunk_.data(), static_cast<std::size_t>(got)});
   const auto now = Clock::now();
-  BenchAnswer answer;
+  BenchResponse response;
   for (;;) {
-    const auto progress = connection.wire->Next(answer);
+    const auto progress = connection.wire->Next(response);
     if (progress == BenchWire::Progress::kMore) break;
-    if (progress == BenchWire::Progress::kAnswer && !answer.mistake.empty()) {
-      tally_.mistake = answer.mistake;
+    if (progress == BenchWire::Progress::kResponse && !response.fatal_error.empty()) {
+      result_.fatal_error = response.fatal_error;
       return;
     }
-    if (progress == BenchWire::Progress::kGarbage || connection.due.empty()) {
-      tally_.mistake = options_.server.Text() + " does not answer like a tidegate server";
+    if (progress == BenchWire::Progress::kMalformed || connection.due.empty()) {
+      result_.fatal_error =
+          options_.client.server.Text() + " does not respond like a tidegate server";
       return;
     }
-    tally_.latency.Add(now - connection.due.front());
+    result_.latency.Add(now - connection.due.front());
     connection.due.pop_front();
-    --under_way_;
-    Note(answer);
-    if (answer.last) return Break(connection, "");
+    --in_flight_;
+    Count(response);
+    if (response.last) return Close(connection, "");
   }
   if (options_.rate <= 0) Fill(connection);
 }
 
 void BenchLoad::Wait(Clock::time_point until) {
-  // poll on the epoll descriptor, since that has the finer clock: a millisecond is a long time
-  // here.
+  // The resolution of epoll_wait, one millisecond, is too coarse here.
   const auto left = std::max(until - Clock::now(), Clock::duration{0});
   const timespec timeout{.tv_sec = 0,
                          .tv_nsec = std::min<std::int64_t>(
@@ -189,7 +267,7 @@ void BenchLoad::Wait(Clock::time_point until) {
   if (ppoll(&polled, 1, &timeout, nullptr) <= 0) return;
   std::array<epoll_event, 128> events;
   const int ready = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < ready && tally_.mistake.empty(); ++i) {
+  for (int i = 0; i < ready && result_.fatal_error.empty(); ++i) {
     auto& connection = *static_cast<Connection*>(events[static_cast<std::size_t>(i)].data.ptr);
     const auto what = events[static_cast<std::size_t>(i)].events;
     if (connection.socket && (what & EPOLLOUT) != 0) Flush(connection);
@@ -201,14 +279,14 @@ void BenchLoad::Wait(Clock::time_point until) {
 
 void BenchLoad::Reopen(Clock::time_point now) {
   for (const auto& connection : connections_) {
-    if (stop_ || !tally_.mistake.empty()) return;
+    if (stop_ || !result_.fatal_error.empty()) return;
     if (!connection->socket && connection->reopen_at <= now) Open(*connection, now);
   }
 }
 
 void BenchLoad::Run(Clock::time_point end) {
   due_ = Clock::now();
-  const auto going = [&] { return !stop_ && tally_.mistake.empty(); };
+  const auto going = [&] { return !stop_ && result_.fatal_error.empty(); };
   for (auto now = due_; now < end && going(); now = Clock::now()) {
     Reopen(now);
     if (options_.rate > 0) FillByRate(now);
@@ -216,11 +294,12 @@ void BenchLoad::Run(Clock::time_point end) {
     Wait(options_.rate > 0 && !late ? std::min(end, due_) : end);
   }
   sending_ = false;
-  const auto patience = Clock::now() + options_.patience.timeout;
-  while (under_way_ > 0 && tally_.mistake.empty() && Clock::now() < patience) Wait(patience);
-  if (under_way_ > 0 && tally_.mistake.empty()) {
-    tally_.errors += under_way_;
-    if (tally_.trouble.empty()) tally_.trouble = "no answer within the time-out";
+  const auto deadline = Clock::now() + options_.client.timeout;
+  while (in_flight_ > 0 && result_.fatal_error.empty() && Clock::now() < deadline) Wait(deadline);
+  if (in_flight_ > 0 && result_.fatal_error.empty()) {
+    result_.errors += in_flight_;
+    if (result_.first_error.empty())
+      result_.first_error = "no answer within the timeout; wait longer with --timeout";
   }
 }
 

@@ -1,54 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "cli/bench_wire.hpp"
-#include "cli/dial.hpp"
-#include "cli/draw.hpp"
-#include "cli/latency_record.hpp"
+#include "cli/http_client.hpp"
 
 namespace tidegate::cli {
 
-/// What came of a load.
-struct BenchTally {
+/// Draws numbers below n by Zipf's law: the k-th number is drawn in proportion to 1/k^exponent.
+/// Needs no table, however large n is, because it uses rejection-inversion (Hoermann and
+/// Derflinger, 1996), which takes at most 1.1 tries per draw on average.
+class ZipfGenerator {
+ public:
+  /// With exponent 0 all numbers are equally likely. REQUIRES: count >= 1, exponent >= 0.
+  ZipfGenerator(std::uint64_t count, double exponent, std::uint64_t seed);
+  /// Returns a number from 0 to count - 1; 0 is the most frequent.
+  [[nodiscard]] std::uint64_t Next();
+
+ private:
+  [[nodiscard]] double Area(double x) const;    ///< The integral of Height.
+  [[nodiscard]] double Height(double x) const;  ///< x^-exponent
+  [[nodiscard]] double AreaInverse(double area) const;
+
+  std::uint64_t count_;
+  double exponent_;
+  double area_first_ = 0;
+  double area_last_ = 0;
+  double shortcut_ = 0;  ///< Values this close to a whole number are accepted.
+  std::mt19937_64 random_;
+};
+
+/// A histogram of durations. Each is recorded to within 1/32 of its value; the longest is exact.
+class LatencyRecord {
+ public:
+  using Duration = std::chrono::nanoseconds;
+
+  void Add(Duration duration) noexcept;
+  void Merge(const LatencyRecord& other) noexcept;
+
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  [[nodiscard]] Duration max() const noexcept { return max_; }
+  /// Returns an upper bound of the quantile `q`, at most 1/32 too long; 0 if the record is empty.
+  [[nodiscard]] Duration Quantile(double q) const noexcept;
+
+ private:
+  static constexpr unsigned kBits = 5;  ///< 32 buckets per power of two.
+  static constexpr unsigned kPowers = 44;
+  [[nodiscard]] static std::size_t IndexOf(std::uint64_t ns) noexcept;
+  [[nodiscard]] static std::uint64_t EndOf(std::size_t index) noexcept;
+
+  std::array<std::uint64_t, (kPowers + 1) << kBits> counts_{};
+  std::uint64_t count_ = 0;
+  Duration max_{0};
+};
+
+/// The results of a load test.
+struct BenchResult {
   std::uint64_t allowed = 0;
   std::uint64_t denied = 0;
-  std::uint64_t errors = 0;  ///< Questions without an answer, and connections that did not come up.
+  std::uint64_t errors = 0;  ///< Requests without a response, and failed connections.
+  double seconds = 0;        ///< The duration of the load; not merged.
   std::map<int, std::uint64_t> statuses = {};
   std::map<std::string, std::uint64_t, std::less<>> sources = {};
   LatencyRecord latency = {};
-  std::string mistake = {};  ///< Not empty: why the server will answer no question of this kind.
-  std::string trouble = {};  ///< The first of `errors`.
+  std::string fatal_error = {};  ///< Not empty: the server will never answer such requests.
+  std::string first_error = {};  ///< The first of `errors`.
 
   [[nodiscard]] std::uint64_t decisions() const noexcept { return allowed + denied; }
-  void Merge(const BenchTally& other);
+  void Merge(const BenchResult& other);
 };
 
-/// One thread's connections. Each sends as many questions as the pipeline holds, and a new one for
-/// each answer; or all together send so many a second, and how long one took is counted from when
-/// it was due: a server that stalls does not hide it by keeping us from asking.
+/// Sends requests over the connections of one thread. Without a rate, each connection keeps
+/// `pipeline` requests in flight. With a rate, all connections together send that many requests per
+/// second, and latencies count from when a request was due, so a stalled server cannot hide its
+/// delays.
 class BenchLoad {
  public:
   using Clock = std::chrono::steady_clock;
   struct Options {
-    explicit Options(const Draw& which) : draw(which) {}
-
-    ServerAddress server = {};
-    Patience patience = {};
+    HttpClient client = {};  ///< Only Connect is used.
     std::function<std::unique_ptr<BenchWire>()> make_wire = {};
-    std::function<std::string(std::uint64_t)> identity = {};  ///< The name of the n-th.
-    Draw draw;
+    std::function<std::string(std::uint64_t)> identity = {};  ///< Returns the n-th identity.
+    ZipfGenerator numbers;                                    ///< Chooses identities.
     int connections = 1;
     int pipeline = 1;
-    double rate = 0;  ///< A second; 0: as many as are answered.
+    double rate = 0;  ///< Requests per second; 0: as many as the server answers.
   };
 
   BenchLoad(Options options, const std::atomic<bool>& stop);
@@ -56,11 +102,11 @@ class BenchLoad {
   BenchLoad(const BenchLoad&) = delete;
   BenchLoad& operator=(const BenchLoad&) = delete;
 
-  /// Until `end`, or until stopped, or a mistake; then waits for what is under way.
+  /// Runs until `end`, `stop` or a fatal error; then waits for the requests in flight.
   void Run(Clock::time_point end);
 
-  [[nodiscard]] const BenchTally& tally() const noexcept { return tally_; }
-  /// So far; of any thread.
+  [[nodiscard]] const BenchResult& result() const noexcept { return result_; }
+  /// Returns the number of decisions so far. Thread-safe.
   [[nodiscard]] std::uint64_t answered() const noexcept {
     return answered_.load(std::memory_order_relaxed);
   }
@@ -69,13 +115,13 @@ class BenchLoad {
   struct Connection;
 
   void Open(Connection& connection, Clock::time_point now);
-  void Break(Connection& connection, const std::string& why);
-  void Ask(Connection& connection, Clock::time_point due);
+  void Close(Connection& connection, const std::string& why);
+  void Send(Connection& connection, Clock::time_point due);
   void Fill(Connection& connection);
   void FillByRate(Clock::time_point now);
   void Flush(Connection& connection);
   void OnReadable(Connection& connection);
-  void Note(const BenchAnswer& answer);
+  void Count(const BenchResponse& response);
   void Wait(Clock::time_point until);
   void Reopen(Clock::time_point now);
 
@@ -83,10 +129,10 @@ class BenchLoad {
   const std::atomic<bool>& stop_;
   int epoll_ = -1;
   std::vector<std::unique_ptr<Connection>> connections_;
-  BenchTally tally_;
+  BenchResult result_;
   std::atomic<std::uint64_t> answered_{0};
-  std::size_t under_way_ = 0;
-  std::size_t next_ = 0;  ///< Whose turn it is, by rate.
+  std::size_t in_flight_ = 0;
+  std::size_t next_ = 0;  ///< With a rate: the connection to use next.
   bool sending_ = true;
   Clock::time_point due_;
   std::string chunk_;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/demo.hpp"
+#include "cli/commands.hpp"
 
 #include <algorithm>
-#include <array>
+#include <expected>
 #include <iomanip>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "rules/duration.hpp"
+#include "base/failure.hpp"
+#include "base/units.hpp"
 #include "rules/limit_text.hpp"
-#include "tidegate/limiter.hpp"
+#include "tidegate/rule_limiter.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -28,16 +29,17 @@ constexpr bool HasWindows(Algorithm algorithm) noexcept {
   return algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
 }
 
-std::string_view WhatToSee(Algorithm algorithm) noexcept {
+std::string_view Description(Algorithm algorithm) noexcept {
   switch (algorithm) {
     case Algorithm::kTokenBucket:
       return "The burst passes at once; then every refilled token lets one more pass.";
     case Algorithm::kSlidingLog:
       return "A place comes back only when the oldest request is a whole period old.";
     case Algorithm::kSlidingWindow:
-      return "The window before weighs on the new one, less and less: places come back slowly.";
+      return "The previous window still counts, less and less: places come back slowly.";
     case Algorithm::kFixedWindow:
-      return "The count starts anew with each window: around that moment twice the limit can pass.";
+      return "The count starts at zero in each window: around a window's start twice the limit can "
+             "pass.";
     case Algorithm::kGcra:
       return "The same answers as token_bucket, kept as one point in time instead of tokens.";
     case Algorithm::kConcurrency:
@@ -47,12 +49,8 @@ std::string_view WhatToSee(Algorithm algorithm) noexcept {
   std::unreachable();
 }
 
-std::string Heading(const Quota& quota) {
-  return std::string{Name(quota.algorithm())} + ": " + QuotaText(quota);
-}
-
-/// So late in a window that it turns just when the limit is used up: only there
-/// do the algorithms differ.
+/// Returns a start time so late in a window that the next window begins just when the limit is used
+/// up, because the algorithms differ only there.
 Time Start(const DemoOptions& options) noexcept {
   const Micros period = options.period;
   const bool turns_before_used_up =
@@ -62,32 +60,35 @@ Time Start(const DemoOptions& options) noexcept {
   return Time{some_day / period * period + period - left};
 }
 
-/// Those who hold a place under `concurrency`: each is done after a while, but
-/// the second to get one crashes.
+/// The requests that hold a place under `concurrency`. The second request crashes.
 class Holders {
  public:
-  Holders(const DemoOptions& options, const Quota& quota) : quota_(quota), work_(Work(options)) {}
+  Holders(const DemoOptions& options, const Quota& quota)
+      : quota_(quota),
+        // One interval longer than it takes to fill all places, so that some requests are denied.
+        work_(
+            std::max((std::min(options.limit, options.requests) + 1) * options.every, Micros{1})) {}
 
-  /// Gives back the places of those who are done by `now`; returns what happened.
-  Result<std::string> Leave(Limiter& limiter, Time now) {
+  /// Releases the places of requests that ended by `now`. Returns the events.
+  Result<std::string> Leave(RuleLimiter& limiter, Time now) {
     std::string events;
     for (Holder& holder : holders_) {
       const Micros stays = holder.crashed ? quota_.period() : std::min(work_, quota_.period());
       if (holder.gone || holder.since + stays > now) continue;
       holder.gone = true;
       const std::string lease = LeaseId(holder.request);
-      const auto released = limiter.store().Release(
-          {.rule = kRule, .identity = kIdentity, .quota = &quota_, .lease = lease});
+      const auto released = limiter.Release(ChargeOf(lease));
       if (!released) return std::unexpected(released.error());
       if (!events.empty()) events += ", ";
-      // A lease that ran out is gone before anybody releases it.
-      events += lease + (released == Done::kApplied ? " is done" : "'s lease ran out");
+      // A lease that ran out cannot be released.
+      events += lease + (released == Applied::kYes ? " is done" : "'s lease ran out");
     }
     return events;
   }
 
-  Result<Decision> Enter(Limiter& limiter, std::int64_t request, Time now) {
-    auto decision = limiter.Acquire(kRule, kIdentity, quota_, LeaseId(request));
+  Result<Decision> Enter(RuleLimiter& limiter, std::int64_t request, Time now) {
+    const std::string lease = LeaseId(request);
+    auto decision = limiter.Decide(ChargeOf(lease));
     if (decision && decision->allowed) {
       holders_.push_back({request, now, /*crashed=*/holders_.size() == 1, /*gone=*/false});
     }
@@ -95,6 +96,10 @@ class Holders {
   }
 
  private:
+  [[nodiscard]] RuleCharge ChargeOf(std::string_view lease) const noexcept {
+    return {.rule = kRule, .identity = kIdentity, .quota = &quota_, .lease = lease};
+  }
+
   struct Holder {
     std::int64_t request;
     Time since;
@@ -102,23 +107,12 @@ class Holders {
     bool gone;
   };
 
-  /// One interval longer than it takes to fill all places, so that some are refused.
-  static Micros Work(const DemoOptions& options) noexcept {
-    const std::int64_t intervals = std::min(options.limit, options.requests) + 1;
-    return std::max(intervals * options.every, Micros{1});
-  }
   static std::string LeaseId(std::int64_t request) { return "request " + std::to_string(request); }
 
   const Quota& quota_;
   Micros work_;
   std::vector<Holder> holders_;
 };
-
-void PrintHeader(std::ostream& out) {
-  out << std::setw(9) << "time"
-      << "  answer " << std::setw(11) << "remaining" << std::setw(14) << "retry after"
-      << std::setw(14) << "reset after" << '\n';
-}
 
 void PrintRow(std::ostream& out, Micros time, const Decision& decision, std::string_view event) {
   out << std::setw(9) << FormatDuration(time) << "  " << (decision.allowed ? "allowed" : "denied ")
@@ -129,16 +123,19 @@ void PrintRow(std::ostream& out, Micros time, const Decision& decision, std::str
   out << '\n';
 }
 
-/// One table: the same caller asks `requests` times.
+/// Prints one table: the same caller sends `requests` requests.
 Result<void> RunOne(const DemoOptions& options, const Quota& quota, std::ostream& out) {
   const Time start = Start(options);
   ManualClock clock{start};
-  Limiter limiter{MemoryOptions{.max_keys = 1, .clock = &clock}};
+  RuleLimiter limiter{{.max_keys = 1, .clock = &clock}};
   Holders holders{options, quota};
   std::int64_t passed = 0;
 
-  out << Heading(quota) << '\n' << "  " << WhatToSee(quota.algorithm()) << "\n\n";
-  PrintHeader(out);
+  out << Name(quota.algorithm()) << ": " << QuotaText(quota) << "\n  "
+      << Description(quota.algorithm()) << "\n\n"
+      << std::setw(9) << "time"
+      << "  answer " << std::setw(11) << "remaining" << std::setw(14) << "retry after"
+      << std::setw(14) << "reset after" << '\n';
   for (std::int64_t request = 1; request <= options.requests; ++request) {
     const Time now = clock.Now();
     std::string event;
@@ -165,7 +162,7 @@ Result<void> RunOne(const DemoOptions& options, const Quota& quota, std::ostream
   return {};
 }
 
-/// The burst belongs to buckets; asked for by name, any other algorithm refuses it.
+/// Returns the quotas. Only buckets get the burst; another algorithm chosen by name rejects it.
 Result<std::vector<Quota>> Quotas(const DemoOptions& options) {
   std::vector<Quota> quotas;
   for (int i = 0; i < kAlgorithms; ++i) {
@@ -185,10 +182,10 @@ Result<std::vector<Quota>> Quotas(const DemoOptions& options) {
 }  // namespace
 
 Result<void> RunDemo(const DemoOptions& options, std::ostream& out) {
-  // 10,000 requests so far apart still end before the clock does.
+  // With this interval, 10,000 requests still end before the clock does.
   if (options.every > kLongestInterval) {
-    return std::unexpected(Error{
-        ErrorCode::kBadQuota, "the requests are more than 366 days apart; send them more often"});
+    return Failure(ErrorCode::kBadArgument,
+                   "the requests are more than 366 days apart; send them more often");
   }
   const auto quotas = Quotas(options);
   if (!quotas) return std::unexpected(quotas.error());
@@ -197,13 +194,10 @@ Result<void> RunDemo(const DemoOptions& options, std::ostream& out) {
   for (const Quota& quota : *quotas) {
     if (auto done = RunOne(options, quota, out); !done) return done;
   }
-  out << "Try next: ";
-  if (options.algorithm) {
-    out << "tidegate demo, which shows all six algorithms side by side.\n";
-  } else {
-    out << "tidegate demo --algorithm token_bucket --limit 5 --burst 10 --every 50ms "
-           "--requests 30\n";
-  }
+  out << "Try next: tidegate demo"
+      << (options.algorithm
+              ? ", which shows all six algorithms side by side.\n"
+              : " --algorithm token_bucket --limit 5 --burst 10 --every 50ms --requests 30\n");
   return {};
 }
 

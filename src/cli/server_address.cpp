@@ -4,19 +4,15 @@
 #include <algorithm>
 #include <charconv>
 
-#include "rules/printable.hpp"
-#include "rules/request_view.hpp"
+#include "base/ascii.hpp"
+#include "base/failure.hpp"
+#include "base/message_text.hpp"
 
 namespace tidegate::cli {
 namespace {
 
-std::unexpected<Error> RefuseServer(std::string_view text, std::string_view why) {
-  return std::unexpected(
-      Error{ErrorCode::kNetwork, "\"" + Printable(text) + "\" " + std::string(why)});
-}
-
 constexpr std::string_view kForm =
-    "is not where a server listens: write HOST:PORT, as in 127.0.0.1:9180 or [::1]:9180, "
+    "is not the address of a server: write HOST:PORT, as in 127.0.0.1:9180 or [::1]:9180, "
     "or https://HOST:PORT";
 
 bool ReadPort(std::string_view text, std::uint16_t& port) {
@@ -25,17 +21,19 @@ bool ReadPort(std::string_view text, std::uint16_t& port) {
   return error == std::errc{} && rest == end && port != 0;
 }
 
-/// Nothing that could end a Host field or hide in a message.
+/// Returns true if `host` has no character that could end a Host field or hide in a message.
 bool IsHost(std::string_view host) {
-  return !host.empty() && std::ranges::all_of(host, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_' || c == ':' || c == '%';
-  });
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%";
+  return !host.empty() && host.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 }  // namespace
 
 Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t default_port) {
+  const auto refuse = [&](std::string_view why = kForm) {
+    return Failure(ErrorCode::kNetwork, "\"" + Printable(text) + "\" " + std::string(why));
+  };
   std::string_view rest = text;
   ServerAddress address;
   address.port = default_port;
@@ -47,30 +45,24 @@ Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t 
   address.tls = takes("https://");
   if (!address.tls) (void)takes("http://");
   while (rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.contains('/'))
-    return RefuseServer(text, "has a path: a server has none, only HOST:PORT");
-  if (rest.empty()) return RefuseServer(text, kForm);
-  std::string_view port;
+  if (rest.contains('/')) return refuse("has a path: write only HOST:PORT");
+  if (rest.empty()) return refuse();
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find(']');
-    if (end == std::string_view::npos) return RefuseServer(text, kForm);
+    if (end == std::string_view::npos) return refuse();
     address.host = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
-    if (!rest.empty() && (rest.front() != ':' || rest.size() == 1))
-      return RefuseServer(text, kForm);
-    if (!rest.empty()) port = rest.substr(1);
-  } else if (std::ranges::count(rest, ':') == 1) {
-    const std::size_t colon = rest.find(':');
-    address.host = colon == 0 ? "127.0.0.1" : rest.substr(0, colon);
-    port = rest.substr(colon + 1);
-    if (port.empty()) return RefuseServer(text, kForm);
   } else {
-    address.host = rest;  // A name; or several colons, an IPv6 address without a port.
+    // Without brackets, several colons are those of an IPv6 address without a port.
+    const std::size_t colon =
+        std::ranges::count(rest, ':') == 1 ? rest.find(':') : std::string_view::npos;
+    address.host = colon == 0 ? "127.0.0.1" : rest.substr(0, colon);
+    rest.remove_prefix(std::min(colon, rest.size()));
   }
-  if (!IsHost(address.host)) return RefuseServer(text, kForm);
-  if (!port.empty() && !ReadPort(port, address.port)) {
-    return RefuseServer(text, "has no port between 1 and 65535");
-  }
+  if (!IsHost(address.host)) return refuse();
+  if (rest.empty()) return address;
+  if (rest.front() != ':' || rest.size() == 1) return refuse();
+  if (!ReadPort(rest.substr(1), address.port)) return refuse("has no port between 1 and 65535");
   return address;
 }
 

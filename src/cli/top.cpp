@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/top.hpp"
-
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <expected>
+#include <mutex>
 #include <optional>
 #include <ostream>
 #include <thread>
+#include <utility>
 
-#include "cli/exit.hpp"
-#include "cli/screen.hpp"
-#include "cli/shown_text.hpp"
-#include "cli/top_model.hpp"
-#include "cli/top_poller.hpp"
-#include "cli/top_render.hpp"
+#include "cli/commands.hpp"
+#include "cli/top_view.hpp"
 #include "net/descriptor.hpp"
 
 namespace tidegate::cli {
@@ -24,8 +25,83 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// The signals that the view handles itself, in its loop: blocked here, and in every thread that is
-/// started later.
+/// Switches to the alternate screen, hides the cursor, and cuts long lines instead of wrapping.
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
+constexpr std::string_view kLeave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+/// These are global, because the handler of a crash needs them.
+termios before;
+volatile std::sig_atomic_t entered = 0;
+
+bool WriteAll(std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
+    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// Uses the whole terminal during its lifetime: the alternate screen, no cursor, keys without a
+/// line break. Restores the terminal at the end, and after a crash too. Only one Screen may exist.
+class Screen {
+ public:
+  Screen() {
+    struct sigaction action {};
+    action.sa_handler = [](int signal) {
+      Leave();
+      raise(signal);  // The signal has its default handler again.
+    };
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+      sigaction(signal, &action, nullptr);
+    }
+    Enter();
+  }
+  ~Screen() { Leave(); }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  /// Returns the current size of the terminal.
+  [[nodiscard]] static Size GetSize() {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
+      return {};
+    }
+    return {size.ws_row, size.ws_col};
+  }
+
+  /// Draws one line per row. Returns false if the terminal is gone.
+  [[nodiscard]] static bool Draw(const std::vector<std::string>& lines) {
+    // Writes all at once and clears each line just before it is written, so that nothing flickers.
+    // Clearing after it would remove the last character of a line as wide as the terminal.
+    std::string frame = "\x1b[H";
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      frame.append(i == 0 ? "" : "\r\n").append("\x1b[2K").append(lines[i]);
+    }
+    return WriteAll(frame);
+  }
+
+  static void Enter() {
+    if (entered != 0 || tcgetattr(STDIN_FILENO, &before) != 0) return;
+    termios raw = before;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C stays a signal.
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    entered = 1;
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    (void)WriteAll(kEnter);
+  }
+  /// Gives the terminal back to the shell. Async-signal-safe.
+  static void Leave() noexcept {
+    if (entered == 0) return;
+    entered = 0;
+    (void)WriteAll(kLeave);
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+  }
+};
+
+/// Blocks the signals that the view handles, in this thread and in all that it starts.
 class Signals {
  public:
   Signals() {
@@ -42,7 +118,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  /// 0: there is none.
+  /// Returns the next signal that was received; 0 if there is none.
   [[nodiscard]] int Next() const {
     signalfd_siginfo info{};
     return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
@@ -54,22 +130,79 @@ class Signals {
   net::Descriptor fd_;
 };
 
-/// The loop of the full screen.
+/// Polls a server at a steady pace on a thread of its own, so that keys work while the server does
+/// not answer. The destructor cancels a request in progress.
+class Poller {
+ public:
+  Poller(AdminClient client, Micros every)
+      : client_(std::move(client)),
+        every_(every),
+        ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    client_.CancelBy(stop_.get());
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~Poller() {
+    (void)eventfd_write(stop_.get(), 1);
+    thread_.join();
+  }
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  /// Returns a descriptor that is readable when there is a new sample.
+  [[nodiscard]] int ready() const noexcept { return ready_.get(); }
+  /// Returns the newest sample; nullopt if it was taken before.
+  [[nodiscard]] std::optional<CommandResult<TopSample>> Take() {
+    eventfd_t count = 0;
+    (void)eventfd_read(ready_.get(), &count);
+    const std::lock_guard lock(mutex_);
+    return std::exchange(newest_, std::nullopt);
+  }
+
+ private:
+  void Run() {
+    for (auto due = steady_clock::now();;) {
+      auto answer = TakeSample(client_);
+      {
+        const std::lock_guard lock(mutex_);
+        newest_ = std::move(answer);
+      }
+      (void)eventfd_write(ready_.get(), 1);
+      due = std::max(due + every_, steady_clock::now());
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(due - steady_clock::now()).count();
+      pollfd stop{stop_.get(), POLLIN, 0};
+      // A signal only makes the next poll early.
+      const int wait = static_cast<int>(std::clamp<std::int64_t>(left, 0, 86'400'000));
+      if (poll(&stop, 1, wait) > 0) return;
+    }
+  }
+
+  AdminClient client_;
+  const Micros every_;
+  net::Descriptor ready_;
+  net::Descriptor stop_;
+  std::mutex mutex_;
+  std::optional<CommandResult<TopSample>> newest_;
+  std::thread thread_;
+};
+
+/// The event loop of the full-screen view.
 class LiveView {
  public:
   LiveView(AdminClient client, Micros every, Colours colours)
-      : model_(client.address().Told(), steady_clock::now()),
+      : model_(client.address().Display(), steady_clock::now()),
         poller_(std::move(client), every),
         colours_(colours) {}
 
-  /// Until `q`, Ctrl-C or the terminal's end. A signal that should end the process is returned: it
-  /// is for the caller to die of it, once the screen is restored. Else 0. The failure is of a
-  /// server that will not answer such a caller, however long one waits.
-  Asked<int> Run() {
+  /// Runs until `q`, Ctrl-C or the end of the terminal. Returns the signal that should end the
+  /// process, for the caller to raise once the screen is restored, or else 0. Returns an error if
+  /// the server rejects the first request: waiting would not help.
+  CommandResult<int> Run() {
     while (going_) {
       going_ =
-          screen_.Draw(Render(model_.ViewAt(steady_clock::now()), Screen::GetSize(), colours_));
-      // Also once a second, for how long there was no answer.
+          Screen::Draw(Render(model_.ViewAt(steady_clock::now()), Screen::GetSize(), colours_));
+      // Wakes at least once a second, to show for how long there was no answer.
       pollfd polled[] = {
           {STDIN_FILENO, POLLIN, 0}, {poller_.ready(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
       if (poll(polled, 3, 1000) < 0 && errno != EINTR) break;
@@ -80,11 +213,11 @@ class LiveView {
       }
     }
     if (refused_) return std::unexpected(*refused_);
-    return died_of_;
+    return fatal_signal_;
   }
 
  private:
-  void OnAnswer(Asked<TopSample> answer) {
+  void OnAnswer(CommandResult<TopSample> answer) {
     if (!answer && answer.error().exit == kUsage && model_.sample() == nullptr) {
       refused_ = answer.error();
       going_ = false;
@@ -94,15 +227,15 @@ class LiveView {
 
   void OnSignals() {
     while (const int signal = signals_.Next()) {
-      if (signal == SIGWINCH) continue;  // The next drawing asks for the size.
+      if (signal == SIGWINCH) continue;  // The next Draw reads the size.
       if (signal == SIGTSTP) {
-        screen_.Leave();
-        raise(SIGSTOP);  // Goes on here, when it is continued.
-        screen_.Enter();
+        Screen::Leave();
+        raise(SIGSTOP);  // Returns when the process is continued.
+        Screen::Enter();
         continue;
       }
       going_ = false;
-      if (signal != SIGINT) died_of_ = signal;
+      if (signal != SIGINT) fatal_signal_ = signal;
     }
   }
 
@@ -115,47 +248,47 @@ class LiveView {
       return;
     }
     for (ssize_t i = 0; i < got && going_; ++i) {
-      if (keys[i] == '\x1b') return;  // An arrow or the like: its letters are not meant for us.
+      if (keys[i] == '\x1b') {
+        // An escape sequence, such as an arrow key, ends with its first byte from @ to ~.
+        for (i += 2; i < got && (keys[i] < '@' || keys[i] > '~');) ++i;
+        continue;
+      }
       going_ = model_.OnKey(keys[i]) == TopModel::Next::kStay;
     }
   }
 
-  const Signals signals_;  // Before the poller's thread.
+  const Signals signals_;  // Must exist before the poller's thread.
   TopModel model_;
-  TopPoller poller_;
-  Screen screen_;
+  Poller poller_;
+  const Screen screen_;
   const Colours colours_;
   bool going_ = true;
-  int died_of_ = 0;
-  std::optional<AskFailure> refused_;
+  int fatal_signal_ = 0;
+  std::optional<CommandError> refused_;
 };
 
-void PrintPlain(const View& view, const Console& console) {
-  for (const std::string& line : Render(view, {.rows = 0, .columns = 1000}, console.colours)) {
-    console.out << line << '\n';
-  }
-}
-
-/// Two answers for the first rates; with --json, further ones.
+/// Prints one view with the rates between two samples; with --json, an object per sample.
 int Report(const TopOptions& options, const AdminClient& client, const Console& console) {
-  TopModel model(client.address().Told(), steady_clock::now());
+  TopModel model(client.address().Display(), steady_clock::now());
   for (std::uint64_t i = 0;; ++i) {
     if (i != 0) std::this_thread::sleep_for(options.every);
     auto answer = TakeSample(client);
-    // Later on it may come back: who reads a stream waits for that.
+    // After two samples, a stream continues despite errors, because the server may answer again.
     if (!answer && (i < 2 || options.once)) {
-      return Tell("top", answer.error(), options.ask.json, console);
+      return ReportError("top", answer.error(), options.client.json, console);
     }
     const bool answered = answer.has_value();
-    if (!answered) (void)Tell("top", answer.error(), false, console);
+    if (!answered) (void)ReportError("top", answer.error(), false, console);
     model.OnAnswer(std::move(answer));
     if (i == 0 || !answered) continue;
     const View view = model.ViewAt(steady_clock::now());
-    if (!options.ask.json) {
-      PrintPlain(view, console);
+    if (!options.client.json) {
+      for (const std::string& line : Render(view, {.rows = 0, .columns = 1000}, console.colours)) {
+        console.out << line << '\n';
+      }
       return kOk;
     }
-    console.out << ShownJson(boost::json::serialize(JsonOf(view, *model.sample()))) << std::endl;
+    console.out << ShownJson(boost::json::serialize(JsonOf(view))) << std::endl;
     if (options.once) return kOk;
     if (!console.out) return kRuntime;
   }
@@ -164,15 +297,15 @@ int Report(const TopOptions& options, const AdminClient& client, const Console& 
 }  // namespace
 
 int Top(const TopOptions& options, const Console& console) {
-  auto client = AdminClient::Make(options.ask);
-  if (!client) return Tell("top", client.error(), false, console);
-  Warn("top", *client, console);  // Before there is a screen.
-  const bool live =
-      !options.once && !options.ask.json && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+  auto client = AdminClient::Make(options.client);
+  if (!client) return ReportError("top", client.error(), false, console);
+  WarnAboutToken("top", *client, console);  // Printed before the full-screen view begins.
+  const bool live = !options.once && !options.client.json && isatty(STDIN_FILENO) != 0 &&
+                    isatty(STDOUT_FILENO) != 0;
   if (!live) return Report(options, *client, console);
   const auto signal = LiveView(std::move(*client), options.every, console.colours).Run();
-  if (!signal) return Tell("top", signal.error(), false, console);
-  if (*signal != 0) raise(*signal);  // As if it had not been handled: whoever sent it sees that.
+  if (!signal) return ReportError("top", signal.error(), false, console);
+  if (*signal != 0) raise(*signal);  // So that the parent sees which signal ended the process.
   return kOk;
 }
 

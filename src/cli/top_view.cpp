@@ -2,23 +2,40 @@
 #include "cli/top_view.hpp"
 
 #include <algorithm>
+#include <expected>
 #include <map>
 
-#include "cli/freshness.hpp"
-#include "cli/last_error.hpp"
-#include "cli/quota_text.hpp"
+#include "cli/response.hpp"
 
 namespace tidegate::cli {
+
+CommandResult<TopSample> TakeSample(const AdminClient& client) {
+  TopSample sample;
+  auto status = client.Send({"/v1/status"});
+  if (!status) return std::unexpected(status.error());
+  // The sample has the time of the status, because the rates come from its counts.
+  sample.at = std::chrono::steady_clock::now();
+  sample.wall = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  auto rules = client.Send({"/v1/rules"});
+  if (!rules) return std::unexpected(rules.error());
+  auto hot = client.Send({"/v1/hot?limit=50"});
+  if (!hot) return std::unexpected(hot.error());
+  sample.status = std::move(status->object);
+  sample.rules = std::move(rules->object);
+  sample.hot = std::move(hot->object);
+  return sample;
+}
 
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
 namespace {
 
-/// Differences of counts, as rates.
-class Rates {
+/// Computes rates per second of counts that grew from `before` to `now`.
+class CountRates {
  public:
-  Rates(const Members& before, const Members& now, double seconds)
+  CountRates(const JsonView& before, const JsonView& now, double seconds)
       : before_(before), now_(now), seconds_(seconds) {}
 
   [[nodiscard]] double Of(std::string_view name) const {
@@ -27,59 +44,39 @@ class Rates {
   }
   [[nodiscard]] double Sum() const {
     double sum = 0;
-    for (const auto& count : now_) sum += Of(std::string_view(count.key()));
+    for (const auto& count : now_) sum += Of(count.key());
     return sum;
   }
   [[nodiscard]] std::vector<View::Named> All() const {
     std::vector<View::Named> all;
-    for (const auto& count : now_) {
-      all.push_back(
-          {std::string(std::string_view(count.key())), Of(std::string_view(count.key()))});
-    }
+    for (const auto& count : now_) all.push_back({std::string(count.key()), Of(count.key())});
     return all;
   }
 
  private:
-  Members before_;
-  Members now_;
+  JsonView before_;
+  JsonView now_;
   double seconds_;
 };
 
-View::Latency LatencyOf(const Members& before, const Members& now) {
+View::Latency LatencyOf(const JsonView& before, const JsonView& now) {
   const LatencyBuckets recent =
-      LatencyBuckets::Of(now.Of("latency")).Since(LatencyBuckets::Of(before.Of("latency")));
+      LatencyBuckets::Of(now.Object("latency")).Since(LatencyBuckets::Of(before.Object("latency")));
   return {recent.Quantile(0.5), recent.Quantile(0.99)};
 }
 
-View::Store StoreOf(const Members& before, const Members& now) {
-  View::Store store{.kind = now.Text("kind"),
-                    .mode = now.Text("mode"),
-                    .breaker = now.Text("breaker"),
-                    .connected = now.Whole("connected"),
-                    .nodes = now.Whole("nodes"),
-                    .waiting = now.Whole("waiting"),
-                    .latency = LatencyOf(before, now)};
-  // What is over for a minute is history, and `tidegate status` has it.
-  const Members error = now.Of("last_error");
-  if (!error.empty() && (!store.well() || error.Ms("age_ms") < std::chrono::minutes{1})) {
-    store.trouble = LastErrorText(error);
-  }
-  return store;
-}
-
 std::vector<View::Rule> RulesOf(const TopSample* before, const TopSample& now, double seconds) {
-  std::map<std::string, Members> earlier;
+  std::map<std::string, JsonView> earlier;
   if (before != nullptr) {
-    for (const auto& entry : Members(before->rules).Array("rules")) {
-      earlier.emplace(Members(entry).Text("rule"), Members(entry).Of("decisions"));
+    for (const JsonView& rule : JsonView(before->rules).Objects("rules")) {
+      earlier.emplace(rule.Text("rule"), rule.Object("decisions"));
     }
   }
   std::vector<View::Rule> rules;
-  for (const auto& entry : Members(now.rules).Array("rules")) {
-    const Members rule(entry);
+  for (const JsonView& rule : JsonView(now.rules).Objects("rules")) {
     const auto found = earlier.find(rule.Text("rule"));
-    const Rates rates(found == earlier.end() ? Members{} : found->second, rule.Of("decisions"),
-                      seconds);
+    const CountRates rates(found == earlier.end() ? JsonView{} : found->second,
+                           rule.Object("decisions"), seconds);
     rules.push_back(
         {.name = rule.Text("rule"),
          .limit = QuotaOf(rule),
@@ -92,16 +89,6 @@ std::vector<View::Rule> RulesOf(const TopSample* before, const TopSample& now, d
     return a.allowed + a.denied > b.allowed + b.denied;
   });
   return rules;
-}
-
-View::Hot HotOf(const Members& list) {
-  View::Hot hot;
-  hot.total = list.Whole("total");
-  for (const auto& entry : list.Array("keys")) {
-    const Members key(entry);
-    hot.keys.push_back({key.Text("rule"), key.Text("key"), key.Whole("count"), key.Whole("error")});
-  }
-  return hot;
 }
 
 void DropZeros(std::vector<View::Named>& rates) {
@@ -123,45 +110,29 @@ json::object ObjectOf(const View::Latency& latency) {
 
 }  // namespace
 
-std::string_view Name(HotBy by) noexcept {
-  constexpr std::string_view kNames[] = {"requests", "denials", "cost"};
-  return kNames[static_cast<std::size_t>(by)];
-}
-
 View ViewOf(const TopSample* before, const TopSample& now) {
-  const Members status(now.status);
-  // Another process has begun to count anew.
-  if (before != nullptr &&
-      (Members(before->status).Text("node") != status.Text("node") ||
-       Members(before->status).Whole("uptime_ms") > status.Whole("uptime_ms"))) {
+  const JsonView status(now.status);
+  // After a restart the counts begin at zero.
+  if (before != nullptr && (JsonView(before->status).Text("node") != status.Text("node") ||
+                            JsonView(before->status).Int("uptime_ms") > status.Int("uptime_ms"))) {
     before = nullptr;
   }
-  const Members earlier = before == nullptr ? Members{} : Members(before->status);
+  const JsonView earlier = before == nullptr ? JsonView{} : JsonView(before->status);
   View view;
-  view.answered = true;
+  view.status = now.status;
+  view.hot = now.hot;
   view.wall = now.wall;
-  view.version = status.Text("version");
-  view.node = status.Text("node");
-  view.uptime = status.Ms("uptime_ms");
-  view.threads = status.Whole("threads");
-  view.overrides = status.Of("overrides").Whole("count");
-  view.overrides_known = Freshness::Of(status.Of("overrides")).known;
-  view.draining = status.Yes("draining");
-  if (before != nullptr) {
-    view.interval = std::chrono::round<milliseconds>(now.at - before->at);
-  }
+  if (before != nullptr) view.interval = std::chrono::round<milliseconds>(now.at - before->at);
   const double seconds =
-      std::chrono::duration<double>(before == nullptr ? view.uptime : view.interval).count();
-  view.store = StoreOf(earlier.Of("store"), status.Of("store"));
-  if (const Members fleet = status.Of("fleet"); !fleet.empty()) {
-    view.fleet = {fleet.Whole("nodes"), fleet.Whole("key_mismatches")};
-  }
-  if (const Members now_requests = status.Of("requests"); !now_requests.empty()) {
-    const Rates requests(earlier.Of("requests"), now_requests, seconds);
+      std::chrono::duration<double>(before == nullptr ? status.Ms("uptime_ms") : view.interval)
+          .count();
+  view.store_latency = LatencyOf(earlier.Object("store"), status.Object("store"));
+  if (const JsonView now_requests = status.Object("requests"); !now_requests.empty()) {
+    const CountRates requests(earlier.Object("requests"), now_requests, seconds);
     view.requests = requests.Sum();
     view.denied_requests = requests.Of("denied");
   }
-  const Rates decisions(earlier.Of("decisions"), status.Of("decisions"), seconds);
+  const CountRates decisions(earlier.Object("decisions"), status.Object("decisions"), seconds);
   view.decisions = decisions.Sum();
   view.denied = decisions.Of("denied") + decisions.Of("banned");
   view.outcomes = decisions.All();
@@ -169,28 +140,27 @@ View ViewOf(const TopSample* before, const TopSample& now) {
     return outcome.name == "allowed" || outcome.name == "denied";
   });
   DropZeros(view.outcomes);
-  view.sources = Rates(earlier.Of("decided_by"), status.Of("decided_by"), seconds).All();
-  view.failures = Rates(earlier.Of("failures"), status.Of("failures"), seconds).All();
+  view.sources =
+      CountRates(earlier.Object("decided_by"), status.Object("decided_by"), seconds).All();
+  view.failures = CountRates(earlier.Object("failures"), status.Object("failures"), seconds).All();
   DropZeros(view.failures);
   view.latency = LatencyOf(earlier, status);
   view.rules = RulesOf(before, now, seconds);
-  const Members hot(now.hot);
-  view.window = hot.Ms("window_ms");
-  for (const HotBy by : {HotBy::kRequests, HotBy::kDenials, HotBy::kCost}) {
-    view.hot[static_cast<std::size_t>(by)] = HotOf(hot.Of(Name(by)));
-  }
   return view;
 }
 
-json::object JsonOf(const View& view, const TopSample& now) {
+json::object JsonOf(const View& view) {
   json::array rules;
   for (const View::Rule& rule : view.rules) {
     rules.push_back(json::object{
         {"rule", rule.name}, {"allowed_per_s", rule.allowed}, {"denied_per_s", rule.denied}});
   }
-  const json::value requests = view.requests ? json::value(*view.requests) : json::value(nullptr);
-  const json::value denied =
-      view.requests ? json::value(view.denied_requests) : json::value(nullptr);
+  json::value requests;  // null if the server does not report them.
+  json::value denied;
+  if (view.requests) {
+    requests = *view.requests;
+    denied = view.denied_requests;
+  }
   return {{"time_ms", view.wall.count()},
           {"interval_ms", view.interval.count()},
           {"requests_per_s", requests},
@@ -199,10 +169,41 @@ json::object JsonOf(const View& view, const TopSample& now) {
           {"denied_per_s", view.denied},
           {"decided_by_per_s", ObjectOf(view.sources)},
           {"latency", ObjectOf(view.latency)},
-          {"store_latency", ObjectOf(view.store.latency)},
+          {"store_latency", ObjectOf(view.store_latency)},
           {"rules", std::move(rules)},
-          {"hot", now.hot},
-          {"status", now.status}};
+          {"hot", view.hot},
+          {"status", view.status}};
+}
+
+void TopModel::OnAnswer(CommandResult<TopSample> answer) {
+  if (!answer) {
+    problem_ = answer.error().message;
+    return;
+  }
+  problem_.clear();
+  answered_at_ = answer->at;
+  // While paused the view stays, but samples are kept, so that the next rates cover one interval.
+  if (!paused_) view_ = ViewOf(now_ ? &*now_ : nullptr, *answer);
+  now_ = std::move(*answer);
+}
+
+TopModel::Next TopModel::OnKey(char key) {
+  if (key == 'q' || key == 'Q') return Next::kQuit;
+  if (key == 'p' || key == 'P') paused_ = !paused_;
+  if (key == 'r') by_ = HotBy::kRequests;
+  if (key == 'd') by_ = HotBy::kDenials;
+  if (key == 'c') by_ = HotBy::kCost;
+  return Next::kStay;
+}
+
+View TopModel::ViewAt(Instant now) const {
+  View view = view_;
+  view.server = server_;
+  view.by = by_;
+  view.paused = paused_;
+  view.problem = problem_;
+  view.since_answer = std::chrono::floor<std::chrono::milliseconds>(now - answered_at_);
+  return view;
 }
 
 }  // namespace tidegate::cli

@@ -6,40 +6,31 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "cli/latency_buckets.hpp"
-#include "cli/top_sample.hpp"
+#include "cli/admin_client.hpp"
+#include "cli/response.hpp"
+#include "telemetry/hot_keys.hpp"
 
 namespace tidegate::cli {
 
-enum class HotBy : std::uint8_t { kRequests, kDenials, kCost };
-[[nodiscard]] std::string_view Name(HotBy by) noexcept;  ///< `requests`, `denials`, `cost`.
+/// The reports of a server at one time.
+struct TopSample {
+  std::chrono::steady_clock::time_point at = {};
+  std::chrono::milliseconds wall = {};  ///< The time since the epoch.
+  boost::json::object status = {};
+  boost::json::object rules = {};
+  boost::json::object hot = {};
+};
 
-/// What `tidegate top` shows. Texts are as the server sent them.
+/// Requests all three reports, one after the other.
+[[nodiscard]] CommandResult<TopSample> TakeSample(const AdminClient& client);
+
+/// The content of `tidegate top`. Texts are as the server sent them.
 struct View {
   struct Latency {
-    std::optional<LatencyBound> p50 = {};  ///< None where nothing was asked.
+    std::optional<LatencyBound> p50 = {};  ///< nullopt if there were no calls.
     std::optional<LatencyBound> p99 = {};
-  };
-  struct Store {
-    std::string kind = {};
-    std::string mode = {};
-    std::string breaker = {};  ///< Empty: there is none, as of the memory store.
-    std::int64_t connected = 0;
-    std::int64_t nodes = 0;
-    std::int64_t waiting = 0;
-    Latency latency = {};
-    std::string trouble = {};  ///< Why it last failed, if it still fails or just did.
-
-    [[nodiscard]] bool well() const {
-      return connected == nodes && (breaker.empty() || breaker == "closed");
-    }
-  };
-  struct Fleet {
-    std::int64_t nodes = 0;
-    std::int64_t key_mismatches = 0;
   };
   struct Named {
     std::string name = {};
@@ -50,60 +41,72 @@ struct View {
     std::string limit = {};
     std::string algorithm = {};
     std::string mode = {};
-    double allowed = 0;  ///< A second, as all rates.
+    double allowed = 0;  ///< Per second, like all rates.
     double denied = 0;
   };
-  struct Key {
-    std::string rule = {};
-    std::string key = {};
-    std::int64_t count = 0;
-    std::int64_t error = 0;
-  };
-  struct Hot {
-    std::int64_t total = 0;
-    std::vector<Key> keys = {};
-  };
 
-  std::string server = {};  ///< Who is asked.
-  bool answered = false;    ///< Else nothing below is known but `problem`.
+  std::string server = {};          ///< The address of the server.
+  boost::json::object status = {};  ///< From `/v1/status`; empty: only `problem` is set.
+  boost::json::object hot = {};     ///< From `/v1/hot`.
   std::chrono::milliseconds wall = {};
-  /// What rates are over; 0: there was one answer only, and rates are of the time since its start.
+  /// The time that the rates cover; 0: there is only one sample, and they cover the uptime.
   std::chrono::milliseconds interval = {};
 
-  std::string version = {};
-  std::string node = {};
-  std::chrono::milliseconds uptime = {};
-  std::int64_t threads = 0;
-  std::int64_t overrides = 0;
-  bool overrides_known = true;  ///< False: their store has never answered.
-  bool draining = false;
-  Store store = {};
-  std::optional<Fleet> fleet = {};
-
-  /// Requests that were decided, each once; none if the server does not report them.
+  /// Requests that were decided, each once; nullopt if the server does not report them.
   std::optional<double> requests = {};
   double denied_requests = 0;
   double decisions = 0;              ///< One for each rule that decided a request.
-  double denied = 0;                 ///< With `banned`.
-  std::vector<Named> outcomes = {};  ///< Others that are not 0: `banned`, `shadow_denied`, ...
+  double denied = 0;                 ///< Includes the outcome `banned`.
+  std::vector<Named> outcomes = {};  ///< Other outcomes above 0: `banned`, `shadow_denied`, ...
   std::vector<Named> sources = {};
-  std::vector<Named> failures = {};  ///< Those that are not 0.
+  std::vector<Named> failures = {};  ///< The failures whose rate is not 0.
   Latency latency = {};
-  std::vector<Rule> rules = {};           ///< By rate, the highest first.
-  Hot hot[3] = {};                        ///< By HotBy.
-  std::chrono::milliseconds window = {};  ///< Of `hot`.
+  Latency store_latency = {};
+  std::vector<Rule> rules = {};  ///< Sorted by rate, the highest first.
 
   HotBy by = HotBy::kRequests;
   bool paused = false;
-  std::string problem = {};               ///< Why there is no newer answer; empty: there is.
-  std::chrono::milliseconds silent = {};  ///< Then, since when.
+  std::string problem = {};  ///< Why the last poll failed; empty: it succeeded.
+  std::chrono::milliseconds since_answer = {};
 };
 
-/// What `now` shows, with rates since `before`. A server that was started anew in between counts
-/// from zero.
+/// Returns the view of `now`, with rates since `before` or since a restart of the server.
 [[nodiscard]] View ViewOf(const TopSample* before, const TopSample& now);
 
-/// For --json: the rates, and what the server said.
-[[nodiscard]] boost::json::object JsonOf(const View& view, const TopSample& now);
+/// Returns the rates and the reports of the server, for --json.
+[[nodiscard]] boost::json::object JsonOf(const View& view);
+
+/// The state of `tidegate top`: takes answers and keys, returns views. Uses no clock, no terminal.
+class TopModel {
+ public:
+  using Instant = std::chrono::steady_clock::time_point;
+  enum class Next : std::uint8_t { kStay, kQuit };
+
+  TopModel(std::string server, Instant start) : server_(std::move(server)), answered_at_(start) {}
+
+  void OnAnswer(CommandResult<TopSample> answer);
+  [[nodiscard]] Next OnKey(char key);
+  [[nodiscard]] View ViewAt(Instant now) const;
+  /// Returns the newest sample; nullptr if there is none.
+  [[nodiscard]] const TopSample* sample() const { return now_ ? &*now_ : nullptr; }
+
+ private:
+  std::string server_;
+  Instant answered_at_;  ///< When the last answer arrived.
+  std::optional<TopSample> now_;
+  View view_;
+  std::string problem_;
+  HotBy by_ = HotBy::kRequests;
+  bool paused_ = false;
+};
+
+struct Size {
+  int rows = 24;  ///< 0: as many as are needed, and no line of key commands.
+  int columns = 80;
+};
+
+/// Returns the view as lines of printable text: one for each row, none wider than the columns. The
+/// bottom is cut if it does not fit.
+[[nodiscard]] std::vector<std::string> Render(const View& view, Size size, Colours colours);
 
 }  // namespace tidegate::cli

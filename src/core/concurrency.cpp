@@ -6,13 +6,13 @@
 namespace tidegate::concurrency {
 namespace {
 
-/// The living leases: all()[change.expired ...], `used` units in all.
+/// The active leases, from index `change.expired` on; they hold `used` units in all.
 struct Held {
   Change change;
   std::int64_t used = 0;
 };
 
-/// When a lease ends, as the clock allows it.
+/// Returns when a lease ends: at most one period from now if expiries are corrected.
 Time Ends(const Lease& lease, const Change& change, const Quota& quota, Time now) noexcept {
   return change.repaired ? std::min(lease.expiry, now + quota.period()) : lease.expiry;
 }
@@ -33,8 +33,8 @@ Held Read(const Leases& leases, const Quota& quota, LeaseId id, Time now) noexce
   return held;
 }
 
-/// The lease that `held` gets at `now`. A clock a little behind the one that wrote
-/// its own lease must not shorten what was promised.
+/// Returns the lease that `id` gets at `now`. It does not end before the id's present lease: a
+/// clock a little behind the one that wrote that lease must not shorten it.
 Lease Prolonged(const Leases& leases, const Held& held, const Quota& quota, LeaseId id,
                 std::int64_t units, Time now) noexcept {
   Time expiry = now + quota.period();
@@ -44,7 +44,7 @@ Lease Prolonged(const Leases& leases, const Held& held, const Quota& quota, Leas
   return {id, expiry, units};
 }
 
-/// Until `units` held by others than `own` have expired.
+/// Returns the time until `units` units of leases other than `own` have expired.
 Micros WhenGone(const Leases& leases, const Quota& quota, const Change& change, std::int64_t units,
                 Time now) noexcept {
   for (std::uint32_t i = change.expired; i < leases.size(); ++i) {
@@ -55,15 +55,15 @@ Micros WhenGone(const Leases& leases, const Quota& quota, const Change& change, 
   return quota.period();
 }
 
-/// Until more than `remaining` places are free: the first lease to end, or, where a lowered
-/// limit has left too many, the first that brings them below it.
+/// Returns the time until more than `remaining` places are free: until the first lease ends or, if
+/// a lowered limit has left too many leases, until the first end that brings them below the limit.
 Micros WhenMore(const Leases& leases, const Held& held, const Quota& quota, std::int64_t remaining,
                 Time now) noexcept {
   const Change& change = held.change;
   std::int64_t excess = held.used + remaining + 1 - quota.limit();
   bool held_counted = !change.hold;
   for (std::uint32_t i = change.expired; i < leases.size(); ++i) {
-    if (change.hold && i == change.own) continue;  // Replaced by the one that is taken now.
+    if (change.hold && i == change.own) continue;  // `change.lease` replaces it.
     const Time ends = Ends(leases.all()[i], change, quota, now);
     if (!held_counted && change.lease.expiry <= ends) {
       held_counted = true;
@@ -108,10 +108,6 @@ void Leases::DropFirst(std::uint32_t n) noexcept {
   assert(n <= size_);
   std::copy(memory_ + n, memory_ + size_, memory_);
   size_ -= n;
-}
-
-void Leases::Clamp(Time latest) noexcept {
-  for (std::uint32_t i = size_; i-- > 0 && memory_[i].expiry > latest;) memory_[i].expiry = latest;
 }
 
 void Leases::CopyFrom(const Leases& other) noexcept {

@@ -7,12 +7,12 @@
 #include "core/outcome.hpp"
 #include "tidegate/quota.hpp"
 
-/// At most `limit` units held at once. Each holder has a lease under an id of
-/// its own choice, alive until its expiry, that moment excluded: whoever crashes
-/// gives its place back by doing nothing.
+/// Lets at most `limit` units be held at once. Each holder has a lease under an id of its own
+/// choice, which is active until just before its expiry: the place of a crashed holder becomes free
+/// by itself.
 namespace tidegate::concurrency {
 
-/// A lease id as the store keeps it: a 128-bit fingerprint of the caller's.
+/// A lease id as the store keeps it: a 128-bit fingerprint of the caller's id.
 struct LeaseId {
   std::uint64_t high;
   std::uint64_t low;
@@ -28,22 +28,27 @@ struct Lease {
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
-/// Leases in the order of their expiry, in memory that somebody else owns.
+/// A list of leases in the order of their expiry. It does not own its memory.
 class Leases {
  public:
+  using Item = Lease;
+
   Leases(Lease* memory, std::uint32_t capacity) noexcept : memory_(memory), capacity_(capacity) {}
 
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::span<const Lease> all() const noexcept { return {memory_, size_}; }
 
-  /// Keeps the order. REQUIRES: size() < capacity().
+  /// Inserts `lease` in the order of expiry. REQUIRES: size() < capacity().
   void Insert(const Lease& lease) noexcept;
   void Erase(std::uint32_t i) noexcept;
   void DropFirst(std::uint32_t n) noexcept;
-  /// Brings every expiry later than `latest` down to it.
-  void Clamp(Time latest) noexcept;
-  /// Takes over all leases of `other`. REQUIRES: empty, and room for them.
+  /// Sets every expiry that is later than `latest` to `latest`.
+  void Clamp(Time latest) noexcept {
+    for (std::uint32_t i = size_; i-- > 0 && memory_[i].expiry > latest;)
+      memory_[i].expiry = latest;
+  }
+  /// Copies all leases of `other`. REQUIRES: this list is empty and has room for them.
   void CopyFrom(const Leases& other) noexcept;
 
  private:
@@ -54,12 +59,12 @@ class Leases {
 
 inline constexpr std::uint32_t kNoLease = UINT32_MAX;
 
-/// What a step wants done to the leases; Commit does it.
+/// The change that a step makes to the leases; Commit carries it out.
 struct Change {
-  std::uint32_t expired = 0;     ///< The first ones, gone.
-  std::uint32_t own = kNoLease;  ///< Where the id's own living lease stands.
-  bool repaired = false;         ///< Some expiry was impossibly far ahead.
-  bool hold = false;             ///< Hold `lease` from now on, in place of `own`.
+  std::uint32_t expired = 0;     ///< The number of leases, from the first, that have expired.
+  std::uint32_t own = kNoLease;  ///< The index of the id's own active lease.
+  bool repaired = false;         ///< Some expiry was impossibly far ahead and is corrected.
+  bool hold = false;             ///< `lease` is to be inserted, in place of `own`.
   Lease lease{};
 };
 
@@ -68,15 +73,15 @@ struct Plan {
   Change change;
 };
 
-/// Asks for `cost` units under `id`. Who asks again under its own id is renewed,
-/// so all of `count` equal requests pass, or none.
+/// Requests `cost` units under `id`. An active lease of that id is renewed, so all of `count` equal
+/// requests pass, or none.
 [[nodiscard]] Plan Acquire(const Leases& leases, const Quota& quota, LeaseId id, std::int64_t cost,
                            std::int64_t count, Time now) noexcept;
-/// Prolongs a living lease to at least one period from now; admits nothing if it is
-/// gone.
+/// Prolongs an active lease to at least one period from now; `admitted` is 0 if it is gone.
 [[nodiscard]] Plan Renew(const Leases& leases, const Quota& quota, LeaseId id, Time now) noexcept;
 
-/// Carries `change` out. REQUIRES: room for one more, or own, or nothing to hold.
+/// Carries `change` out. REQUIRES: there is room for one more lease once the expired ones are gone,
+/// unless `change` replaces a lease or inserts none.
 void Commit(Leases& leases, const Quota& quota, const Change& change, Time now) noexcept;
 
 /// Ends a lease; `admitted` is 0 if it was gone already.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/ticks.hpp"
+#include "core/quota_scale.hpp"
 
 namespace tidegate::fixed_window {
 namespace {
@@ -15,13 +15,13 @@ struct Window {
 
 Window Read(const State& state, const Quota& quota, Time now) noexcept {
   const Time start = WindowStart(now, quota.period());
-  const std::int64_t count = std::min(state.count, quota.saturation());
+  const std::int64_t count = std::min(state.count, Saturation(quota));
   if (state.start == start) return {{start, count}};
   if (state.start < start) return {{start, 0}};
-  // One window ahead: the clock is a little behind, keep the later window. More:
-  // the clock was stepped; what was counted belongs to the window we are in.
+  // If the state is one window ahead, the clock is a little behind: keep the later window. If it is
+  // further ahead, the clock was stepped: the count belongs to the present window.
   if (state.start - start > quota.period()) return {{start, count}, true};
-  // Aligned anew: the period may have been another one when it was written.
+  // Align the start again: the state may have been written under another period.
   return {{WindowStart(state.start, quota.period()), count}};
 }
 
@@ -71,8 +71,8 @@ Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units
                       Time now) noexcept {
   Window window = Read(state, quota, now);
   Outcome outcome;
-  // By the clock's window, not the stored one: what was charged while a later window
-  // was held counts there.
+  // Compare with the clock's window, not the stored one: charges that were made while a later
+  // window was kept are counted in that window.
   if (charged_at >= WindowStart(now, quota.period())) {
     window.state.count = std::max<std::int64_t>(window.state.count - units, 0);
     outcome = {.admitted = 1, .effect = Effect::kCharged};

@@ -9,8 +9,8 @@
 namespace tidegate::fixed_window {
 
 struct State {
-  Time start;          ///< Of the window that `count` belongs to.
-  std::int64_t count;  ///< Above the limit after a debit.
+  Time start;          ///< The start of the window that `count` belongs to.
+  std::int64_t count;  ///< Units charged in the window; a debit can exceed the limit.
 
   friend bool operator==(const State&, const State&) = default;
 };
@@ -22,8 +22,7 @@ struct State {
 /// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
-/// Gives back `units` that were charged at `charged_at`; too late once that
-/// window has passed.
+/// Gives back `units` that were charged at `charged_at`, unless that window has passed.
 [[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
                                     Time charged_at, Time now) noexcept;
 

@@ -4,25 +4,26 @@
 #include "core/outcome.hpp"
 #include "tidegate/quota.hpp"
 
-/// The generic cell rate algorithm: one theoretical arrival time (tat), the
-/// moment at which all that was admitted so far has been paid for. The same law
-/// as the token bucket, kept as a time; docs/adr/0001 says when to take which.
+/// The generic cell rate algorithm. Its state is one theoretical arrival time (tat), the moment at
+/// which all that was admitted so far has been paid for. It decides as the token bucket does, but
+/// stores a time; docs/adr/0001 says when to use which.
 namespace tidegate::gcra {
 
 struct State {
   Time tat;           ///< Whole microseconds of the theoretical arrival time.
-  std::int64_t rest;  ///< And this many grains: 0 <= rest < grains_per_tick.
-  /// Distinguishes a tat that a quota wrote from one that a wrong clock wrote. Quota of a rule: the
-  /// grains by which a debit pushed tat beyond a full burst, otherwise 0. Quota of a caller: in
-  /// microseconds since the key was last full, the furthest that tat was ahead of the clock, or the
-  /// longest recovery of the quotas used if that is more; 0 if that is at most kShortReach.
+  std::int64_t rest;  ///< The grains beyond `tat`: 0 <= rest < grains_per_tick.
+  /// Distinguishes a tat that a quota wrote from one that a wrong clock wrote. For a quota of a
+  /// rule, it is the grains by which a debit pushed tat beyond a full burst, otherwise 0. For a
+  /// quota of a caller, it is the furthest that tat was ahead of the clock since the key was last
+  /// full, or the longest recovery of the quotas used since then if that is more, in microseconds;
+  /// 0 if the result is at most kShortReach.
   std::int64_t owed;
 
   friend bool operator==(const State&, const State&) = default;
 };
 
-/// A caller's tat that is ahead by no more than this is never repaired. Quotas that recover within
-/// it need no `owed`, which saves a field in Redis.
+/// A tat of a caller's quota that is ahead of the clock by at most this much is never repaired.
+/// Quotas that recover within this time need no `owed`, which saves a field in Redis.
 inline constexpr Micros kShortReach = std::chrono::seconds{60};
 
 [[nodiscard]] State Fresh(const Quota& quota, Time now) noexcept;
@@ -33,8 +34,8 @@ inline constexpr Micros kShortReach = std::chrono::seconds{60};
 /// Takes `units` even if fewer are left, but no more than `max_debt` below empty.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
-/// Gives `units` back, up to capacity.
+/// Gives `units` back, up to capacity, whenever they were charged.
 [[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
-                                    Time now) noexcept;
+                                    Time charged_at, Time now) noexcept;
 
 }  // namespace tidegate::gcra

@@ -6,7 +6,7 @@
 namespace tidegate::sliding_log {
 namespace {
 
-/// The window as the step sees it: entries from `change.expired` on, `used` units.
+/// The entries in the window, from index `change.expired` on; they hold `used` units in all.
 struct Window {
   Change change;
   std::int64_t used;
@@ -15,8 +15,8 @@ struct Window {
 Window Read(const Log& log, const Quota& quota, Time now) noexcept {
   Change change{.at = now};
   if (log.size() > 0 && log.Newest().at > now) {
-    // Behind by no more than one period: run at the newest entry's time. Further
-    // behind: the clock was stepped, and those entries count from now on.
+    // If the clock is at most one period behind the newest entry, the step runs at that entry's
+    // time. If it is further behind, the clock was stepped: the later entries count from now on.
     if (log.Newest().at - now > quota.period()) {
       change.repaired = true;
     } else {
@@ -31,13 +31,13 @@ Window Read(const Log& log, const Quota& quota, Time now) noexcept {
   return {change, used};
 }
 
-/// When entry `i` leaves the window.
+/// Returns the time at which entry `i` leaves the window.
 Time Leaves(const Log& log, std::uint32_t i, const Change& change, const Quota& quota) noexcept {
   const Time at = change.repaired ? std::min(log[i].at, change.at) : log[i].at;
   return at + quota.period();
 }
 
-/// When `units` have left the window, counting what the step itself adds.
+/// Returns when `units` units have left the window, including those that this step adds.
 Time WhenGone(const Log& log, std::int64_t units, const Change& change,
               const Quota& quota) noexcept {
   for (std::uint32_t i = change.expired; i < log.size(); ++i) {
@@ -59,7 +59,7 @@ void Describe(Outcome& outcome, const Log& log, const Window& window, const Quot
   }
   if (window.used > 0) {
     const std::int64_t excess = window.used + outcome.remaining + 1 - quota.limit();
-    // A full log gives its newest entry the new one's time: Commit merges them.
+    // In a full log, Commit adds the new units to the newest entry, which gets their time.
     const bool merges = change.units > 0 && log.size() - change.expired >= quota.limit();
     const Time gone = WhenGone(log, excess, change, quota);
     const bool newest = merges && gone == Leaves(log, log.size() - 1, change, quota);
@@ -77,21 +77,11 @@ void Log::PopFront(std::uint32_t n) noexcept {
   size_ -= n;
 }
 
-void Log::PopBack() noexcept {
-  units_ -= Newest().units;
-  --size_;
-}
-
 void Log::PushBack(const Entry& entry) noexcept {
   assert(size_ < capacity_);
   memory_[Place(size_)] = entry;
   ++size_;
   units_ += entry.units;
-}
-
-void Log::Replace(std::uint32_t i, const Entry& entry) noexcept {
-  units_ += entry.units - (*this)[i].units;
-  memory_[Place(i)] = entry;
 }
 
 void Log::DropEmpty() noexcept {
@@ -101,11 +91,6 @@ void Log::DropEmpty() noexcept {
     if (entry.units > 0) memory_[Place(kept++)] = entry;
   }
   size_ = kept;
-}
-
-void Log::CopyFrom(const Log& other) noexcept {
-  assert(size_ == 0 && other.size() <= capacity_);
-  for (std::uint32_t i = 0; i < other.size(); ++i) PushBack(other[i]);
 }
 
 Plan Step(const Log& log, const Quota& quota, std::int64_t cost, std::int64_t count,
@@ -162,7 +147,7 @@ Outcome Refund(Log& log, const Quota& quota, std::int64_t units, Time charged_at
   const Window before = Read(log, quota, now);
   Commit(log, quota, before.change);
   Outcome outcome;
-  // While the clock is held, charges are logged later than they were made.
+  // While the clock lags behind the newest entry, charges are logged with that entry's later time.
   const bool moved =
       before.change.repaired || (before.change.at > now && charged_at + quota.period() > now);
   for (std::uint32_t i = log.size(); i-- > 0 && units > 0;) {

@@ -6,12 +6,12 @@
 #include "core/outcome.hpp"
 #include "tidegate/quota.hpp"
 
-/// The exact sliding window: the time of every admitted unit, so that no window
-/// of one period, wherever it begins, ever holds more than the limit. A unit
-/// counts from its time until one period later, that moment excluded.
+/// The exact sliding window: it records the time of every admitted unit, so that no window of one
+/// period, wherever it begins, ever holds more than the limit. A unit counts from its time until
+/// just before one period later.
 namespace tidegate::sliding_log {
 
-/// `units` admitted at one instant. Equal times share an entry and keep their sum.
+/// The units that were admitted at one instant. Units of equal times share one entry.
 struct Entry {
   Time at;
   std::int64_t units;
@@ -19,14 +19,16 @@ struct Entry {
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
-/// Entries from oldest to newest, a ring in memory that somebody else owns.
+/// The entries from oldest to newest, in a ring buffer. A log does not own its memory.
 class Log {
  public:
+  using Item = Entry;
+
   Log(Entry* memory, std::uint32_t capacity) noexcept : memory_(memory), capacity_(capacity) {}
 
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
-  [[nodiscard]] std::int64_t units() const noexcept { return units_; }  ///< Of all entries.
+  [[nodiscard]] std::int64_t units() const noexcept { return units_; }  ///< Units of all entries.
   [[nodiscard]] const Entry& operator[](std::uint32_t i) const noexcept {
     assert(i < size_);
     return memory_[Place(i)];
@@ -34,14 +36,23 @@ class Log {
   [[nodiscard]] const Entry& Newest() const noexcept { return (*this)[size_ - 1]; }
 
   void PopFront(std::uint32_t n) noexcept;
-  void PopBack() noexcept;
-  /// REQUIRES: size() < capacity(), at >= the newest.
+  void PopBack() noexcept {
+    units_ -= Newest().units;
+    --size_;
+  }
+  /// REQUIRES: size() < capacity(), and `entry.at` is not before the newest entry's time.
   void PushBack(const Entry& entry) noexcept;
-  void Replace(std::uint32_t i, const Entry& entry) noexcept;
-  /// Closes the gaps that refunds have left.
+  void Replace(std::uint32_t i, const Entry& entry) noexcept {
+    units_ += entry.units - (*this)[i].units;
+    memory_[Place(i)] = entry;
+  }
+  /// Removes the entries that refunds have emptied.
   void DropEmpty() noexcept;
-  /// Takes over all entries of `other`. REQUIRES: empty, and room for them.
-  void CopyFrom(const Log& other) noexcept;
+  /// Copies all entries of `other`. REQUIRES: this log is empty and has room for them.
+  void CopyFrom(const Log& other) noexcept {
+    assert(size_ == 0 && other.size() <= capacity_);
+    for (std::uint32_t i = 0; i < other.size(); ++i) PushBack(other[i]);
+  }
 
  private:
   [[nodiscard]] std::uint32_t Place(std::uint32_t i) const noexcept {
@@ -56,11 +67,11 @@ class Log {
   std::int64_t units_ = 0;
 };
 
-/// What a step wants done to the log; Commit does it.
+/// The change that a step makes to the log; Commit carries it out.
 struct Change {
-  std::uint32_t expired = 0;  ///< Entries that have left the window.
+  std::uint32_t expired = 0;  ///< The number of oldest entries that have left the window.
   Time at{};                  ///< The step's time.
-  std::int64_t units = 0;     ///< To be added at that time.
+  std::int64_t units = 0;     ///< The units to add at that time.
   bool repaired = false;      ///< Entries later than `at` are moved there first.
 };
 
@@ -75,10 +86,9 @@ struct Plan {
 /// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
 [[nodiscard]] Plan Debit(const Log& log, const Quota& quota, std::int64_t units, Time now) noexcept;
 
-/// Carries `change` out. A log that is full, in its memory or with `limit`
-/// entries, lets the newest entry move up to the new one and join it: that errs
-/// towards denial only (and the step's retry_after, which could not know of it,
-/// may then come too early). REQUIRES: capacity() >= 1.
+/// Carries `change` out. If the log is full, in its memory or with `limit` entries, the newest
+/// entry gets the new time and the new units are added to it. That can only deny more; the step's
+/// retry_after does not take it into account and may be too early. REQUIRES: capacity() >= 1.
 void Commit(Log& log, const Quota& quota, const Change& change) noexcept;
 
 /// Takes `units` off the newest entries that are not later than `charged_at`.

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "core/ticks.hpp"
+#include "core/quota_scale.hpp"
 
 namespace tidegate::sliding_window {
 namespace {
 
-/// The two counters at `at`, `elapsed` slices into the current window.
+/// The two counters, `elapsed` slices after the current window's start.
 struct Windows {
   State state;
   std::int64_t elapsed;
@@ -17,15 +17,15 @@ struct Windows {
 
 Windows Read(const State& state, const Quota& quota, Time now) noexcept {
   const Time start = WindowStart(now, quota.period());
-  const std::int64_t elapsed = (now - start) / quota.slice();
-  const std::int64_t current = std::min(state.current, quota.saturation());
-  const std::int64_t previous = std::min(state.previous, quota.saturation());
+  const std::int64_t elapsed = (now - start) / Slice(quota);
+  const std::int64_t current = std::min(state.current, Saturation(quota));
+  const std::int64_t previous = std::min(state.previous, Saturation(quota));
   if (state.start == start) return {{start, current, previous}, elapsed};
   if (state.start > start) {
-    // One window ahead: keep the later window, at its very start. More: the
-    // clock was stepped; what was counted belongs to where we are.
+    // If the state is one window ahead, keep the later window, as if it had just begun. If it is
+    // further ahead, the clock was stepped: the counts belong to the present windows.
     if (state.start - start > quota.period()) return {{start, current, previous}, elapsed, true};
-    // Aligned anew: the period may have been another one when it was written.
+    // Align the start again: the state may have been written under another period.
     const Time later = WindowStart(state.start, quota.period());
     return {{later, current, previous}, later > start ? 0 : elapsed};
   }
@@ -33,31 +33,31 @@ Windows Read(const State& state, const Quota& quota, Time now) noexcept {
   return {{start, 0, 0}, elapsed};
 }
 
-/// What is used, in units times slices: the estimate without its division.
+/// Returns the units used, multiplied by Slices: the estimate before its division.
 std::int64_t Used(const Windows& w, const Quota& quota) noexcept {
-  return w.state.previous * (quota.slices() - w.elapsed) + w.state.current * quota.slices();
+  return w.state.previous * (Slices(quota) - w.elapsed) + w.state.current * Slices(quota);
 }
 
-/// The least number of slices into a window at which `before` units of the
-/// window before it leave room for `after`. REQUIRES: 0 <= after < before.
+/// Returns the least number of slices after a window's start at which the `before` units of the
+/// window before it count as at most `after` units. REQUIRES: 0 <= after < before.
 std::int64_t SlicesUntil(std::int64_t before, std::int64_t after, const Quota& quota) noexcept {
-  return quota.slices() - after * quota.slices() / before;
+  return Slices(quota) - after * Slices(quota) / before;
 }
 
 Micros RetryAfter(const Windows& w, const Quota& quota, std::int64_t cost, Time now) noexcept {
   const std::int64_t beside_current = quota.limit() - cost - w.state.current;
   if (beside_current >= 0) {
     const std::int64_t slices = SlicesUntil(w.state.previous, beside_current, quota);
-    return w.state.start + slices * quota.slice() - now;
+    return w.state.start + slices * Slice(quota) - now;
   }
-  // Not in this window: in the next one, where the current is the previous.
+  // The request passes in the next window, whose previous window is the current one.
   const std::int64_t slices = SlicesUntil(w.state.current, quota.limit() - cost, quota);
-  return w.state.start + quota.period() + slices * quota.slice() - now;
+  return w.state.start + quota.period() + slices * Slice(quota) - now;
 }
 
 void Describe(Outcome& outcome, const Windows& w, const Quota& quota, Time now) noexcept {
-  const std::int64_t left = quota.limit() * quota.slices() - Used(w, quota);
-  outcome.remaining = left > 0 ? left / quota.slices() : 0;
+  const std::int64_t left = quota.limit() * Slices(quota) - Used(w, quota);
+  outcome.remaining = left > 0 ? left / Slices(quota) : 0;
   if (w.state.current > 0) {
     outcome.reset_after = w.state.start + 2 * quota.period() - now;
   } else if (w.state.previous > 0) {
@@ -80,8 +80,8 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
   Windows w = Read(state, quota, now);
   Outcome outcome;
   const bool fits = cost <= quota.limit();
-  const std::int64_t price = fits ? cost * quota.slices() : 0;
-  const std::int64_t left = quota.limit() * quota.slices() - Used(w, quota);
+  const std::int64_t price = fits ? cost * Slices(quota) : 0;
+  const std::int64_t left = quota.limit() * Slices(quota) - Used(w, quota);
   if (fits && left >= price) outcome.admitted = count == 1 ? 1 : std::min(left / price, count);
   w.state.current += outcome.admitted * cost;
   Describe(outcome, w, quota, now);
@@ -99,8 +99,8 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Windows w = Read(state, quota, now);
-  const std::int64_t left = (quota.limit() + quota.max_debt()) * quota.slices() - Used(w, quota);
-  w.state.current += std::min(units, std::max<std::int64_t>(left, 0) / quota.slices());
+  const std::int64_t left = (quota.limit() + quota.max_debt()) * Slices(quota) - Used(w, quota);
+  w.state.current += std::min(units, std::max<std::int64_t>(left, 0) / Slices(quota));
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
   Describe(outcome, w, quota, now);
   return {w.state, outcome};
@@ -112,7 +112,7 @@ Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units
   Outcome outcome;
   std::int64_t* counter = nullptr;
   if (charged_at >= WindowStart(now, quota.period())) {
-    counter = &w.state.current;  // Also what was charged while a later window was held.
+    counter = &w.state.current;  // Also for charges made while a later window was kept.
   } else if (charged_at >= w.state.start - quota.period()) {
     counter = &w.state.previous;
   }

@@ -4,16 +4,16 @@
 #include "core/outcome.hpp"
 #include "tidegate/quota.hpp"
 
-/// Two counters that estimate a sliding window: the previous window counts with
-/// the share of it that the sliding one still covers, as if its requests had
-/// been spread evenly. Never more than 2 * limit - 1 in any window; see
-/// docs/algorithms/sliding-window.md for the error and where it is reached.
+/// Estimates a sliding window from two counters: the previous window counts with the share of it
+/// that the sliding window still covers, as if its requests had been spread evenly. No window
+/// admits more than 2 * limit - 1; docs/algorithms/sliding-window.md explains the error and where
+/// it is reached.
 namespace tidegate::sliding_window {
 
 struct State {
-  Time start;             ///< Of the current epoch-aligned window.
-  std::int64_t current;   ///< Admitted since `start`.
-  std::int64_t previous;  ///< Admitted in the window before.
+  Time start;             ///< The start of the current epoch-aligned window.
+  std::int64_t current;   ///< Units admitted since `start`.
+  std::int64_t previous;  ///< Units admitted in the window before.
 
   friend bool operator==(const State&, const State&) = default;
 };
@@ -25,8 +25,8 @@ struct State {
 /// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
-/// Gives back `units` that were charged at `charged_at`, in the current or the
-/// previous window; too late once both have passed.
+/// Gives back `units` that were charged at `charged_at`, if that was in the current or the previous
+/// window.
 [[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
                                     Time charged_at, Time now) noexcept;
 

@@ -3,50 +3,50 @@
 
 #include <algorithm>
 
-#include "core/ticks.hpp"
+#include "core/quota_scale.hpp"
 
 namespace tidegate::token_bucket {
 namespace {
 
-/// The bucket as it stands at `at`: whole tokens and `part` grains of the next.
+/// The content of the bucket at time `at`: whole tokens and `part` grains of the next token.
 struct Level {
   std::int64_t tokens;
   std::int64_t part;
-  Time at;  ///< The clock, or the stored time where that is later.
+  Time at;  ///< The clock's time, or the stored time if that is later.
   bool repaired = false;
 };
 
 Level Refill(const State& state, const Quota& quota, Time now) noexcept {
   // A state written under another quota may lie outside this one's range.
-  const std::int64_t tokens = std::clamp(state.tokens, -quota.saturation(), quota.capacity());
+  const std::int64_t tokens = std::clamp(state.tokens, -Saturation(quota), quota.capacity());
   if (now < state.last_refill) {
-    // Behind by no more than one recovery: hold the bucket still until the
-    // clock has caught up. Further behind: the clock was stepped; start from it.
+    // If the clock is at most one recovery behind the stored time, the bucket does not refill until
+    // the clock has caught up. If it is further behind, the clock was stepped: start from its time.
     if (state.last_refill - now > quota.recovery()) return {tokens, 0, now, true};
     now = state.last_refill;
   }
-  const std::int64_t per_unit = quota.grains_per_unit();
-  const std::int64_t rest = std::min(state.rest, quota.grains_per_tick() - 1);
+  const std::int64_t per_unit = GrainsPerUnit(quota);
+  const std::int64_t rest = std::min(state.rest, GrainsPerTick(quota) - 1);
   const Int128 grains =
-      static_cast<Int128>((now - state.last_refill).count()) * quota.grains_per_tick() + rest;
+      static_cast<Int128>((now - state.last_refill).count()) * GrainsPerTick(quota) + rest;
   const std::int64_t to_full = (quota.capacity() - tokens) * per_unit;
   if (grains >= to_full) return {quota.capacity(), 0, now};
-  // Below to_full, so below 2^53.
+  // `grains` is below to_full and therefore below 2^53.
   const auto part = static_cast<std::int64_t>(grains);
   if (part < per_unit) return {tokens, part, now};
   return {tokens + part / per_unit, part % per_unit, now};
 }
 
 State Store(const Level& level, const Quota& quota) noexcept {
-  const std::int64_t per_tick = quota.grains_per_tick();
+  const std::int64_t per_tick = GrainsPerTick(quota);
   if (per_tick == 1) return {level.tokens, level.at - Micros{level.part}, 0};
   return {level.tokens, level.at - Micros{level.part / per_tick}, level.part % per_tick};
 }
 
-/// Ticks from `now` until the bucket holds `tokens`. REQUIRES: more than it holds.
+/// Returns the time from `now` until the bucket holds `tokens`. REQUIRES: it holds fewer.
 Micros Until(std::int64_t tokens, const Level& level, const Quota& quota, Time now) noexcept {
-  const std::int64_t grains = (tokens - level.tokens) * quota.grains_per_unit() - level.part;
-  const std::int64_t per_tick = quota.grains_per_tick();
+  const std::int64_t grains = (tokens - level.tokens) * GrainsPerUnit(quota) - level.part;
+  const std::int64_t per_tick = GrainsPerTick(quota);
   return (level.at - now) + Micros{per_tick == 1 ? grains : CeilDiv(grains, per_tick)};
 }
 
@@ -91,7 +91,7 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Level level = Refill(state, quota, now);
-  // A level that is below the bound already, written under another quota, stays.
+  // A level that another quota wrote may be below the bound already; it stays as it is.
   const std::int64_t room = std::max<std::int64_t>(level.tokens + quota.max_debt(), 0);
   level.tokens -= std::min(units, room);
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};
@@ -100,7 +100,7 @@ Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
 }
 
 Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
-                      Time now) noexcept {
+                      Time /*charged_at*/, Time now) noexcept {
   Level level = Refill(state, quota, now);
   level.tokens += units;
   if (level.tokens >= quota.capacity()) {

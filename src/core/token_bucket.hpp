@@ -4,15 +4,15 @@
 #include "core/outcome.hpp"
 #include "tidegate/quota.hpp"
 
-/// A bucket of whole tokens. What is not yet a whole token is kept as time: the
-/// moment up to which the refill has been counted. So the state means the same
-/// under another rate, and no fraction is ever rounded.
+/// A bucket of whole tokens. A part of a token is kept as time: the moment up to which the refill
+/// has been counted. So the state means the same under another rate, and no fraction is ever
+/// rounded.
 namespace tidegate::token_bucket {
 
 struct State {
-  std::int64_t tokens;  ///< Negative after a debit beyond what was there.
-  Time last_refill;     ///< The refill is counted up to here, less `rest` grains.
-  std::int64_t rest;    ///< 0 <= rest < grains_per_tick: below one microsecond.
+  std::int64_t tokens;  ///< Whole tokens; negative after a debit of more than there were.
+  Time last_refill;     ///< `tokens` includes the refill up to this time, except `rest` grains.
+  std::int64_t rest;    ///< 0 <= rest < grains_per_tick: the refill of less than 1 us.
 
   friend bool operator==(const State&, const State&) = default;
 };
@@ -25,8 +25,8 @@ struct State {
 /// Takes `units` even if fewer are left, but no more than `max_debt` below empty.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
-/// Gives `units` back, up to capacity.
+/// Gives `units` back, up to capacity, whenever they were charged.
 [[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
-                                    Time now) noexcept;
+                                    Time charged_at, Time now) noexcept;
 
 }  // namespace tidegate::token_bucket

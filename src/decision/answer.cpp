@@ -6,11 +6,13 @@
 #include <cstring>
 #include <ctime>
 
+#include "identity/identity.hpp"
 #include "net/http_exchange.hpp"
-#include "rules/identity.hpp"
+#include "rules/rule_set.hpp"
 #include "tidegate/limiter.hpp"
 
 namespace tidegate {
+
 namespace {
 
 using net::OutBuffer;
@@ -20,12 +22,13 @@ using std::chrono::seconds;
 
 std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
 
-/// Writes when to retry. `allowed` is that of the request as a whole, or of the rule being written.
+/// Writes the times to wait of `decision`. `allowed`: the request (or, in a list of rules, the
+/// rule) is allowed.
 void WriteWait(OutBuffer& out, const Decision& decision, bool allowed) {
   if (allowed) {
-    // Nothing to wait for, even where a shadow rule would have denied the request.
+    // There is nothing to wait for, even if a shadow rule would have denied the request.
   } else if (decision.never) {
-    // A ban without an end may still be lifted.
+    // `never` is omitted for a ban without an end, because the ban may still be lifted.
     if (decision.reason != Reason::kBanned) out << R"(,"never":true)";
   } else {
     out << R"(,"retry_after_ms":)" << ceil<milliseconds>(decision.retry_after).count();
@@ -48,13 +51,13 @@ bool Violated(const Charge& charge, const Decision& decision) noexcept {
   return charge.mode == Mode::kEnforce && !decision.allowed;
 }
 
-/// Writes the names of the rules that deny the request, as far as the reader may know them.
+/// Writes the names of the rules that deny the request and that the reader may know.
 void WriteViolatedPolicies(OutBuffer& out, const Answer& answer) {
   out << R"("violated-policies":[)";
   std::string_view last;
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
     if (!Violated(answer.charges[i], answer.decisions[i])) continue;
-    if (answer.charges[i].rule == last) continue;  // Several values of a cookie.
+    if (answer.charges[i].rule == last) continue;  // A cookie has several values.
     out << (last.empty() ? "\"" : ",\"") << answer.charges[i].rule << '"';
     last = answer.charges[i].rule;
   }
@@ -62,22 +65,17 @@ void WriteViolatedPolicies(OutBuffer& out, const Answer& answer) {
   out << "],";
 }
 
-/// Writes the members of a problem document. The kind of problem does not depend on `status`, which
-/// a configuration may replace.
+/// Writes the members of a problem document. Its type does not depend on `status`, which is sent.
 void WriteProblem(OutBuffer& out, const Answer& answer, int status) {
   constexpr std::string_view kTypes = R"("type":"https://iana.org/assignments/http-problem-types#)";
   const int kind = answer.status();
-  if (kind == 429) {
-    out << kTypes << R"(quota-exceeded",)";
-  } else if (kind == 503) {
-    out << kTypes << R"(temporary-reduced-capacity",)";
-  } else if (answer.banned()) {
-    out << kTypes << R"(abnormal-usage-detected",)";
-  } else {
-    out << R"("type":"about:blank",)";
-  }
-  out << R"("title":")" << DenialTitle(answer) << R"(","status":)" << status << ',';
-  if (kind == 429 || kind == 503 || answer.banned()) WriteViolatedPolicies(out, answer);
+  const std::string_view type = kind == 429       ? "quota-exceeded"
+                                : kind == 503     ? "temporary-reduced-capacity"
+                                : answer.banned() ? "abnormal-usage-detected"
+                                                  : "";
+  out << (type.empty() ? R"("type":"about:blank)" : kTypes) << type << R"(","title":")"
+      << DenialTitle(answer) << R"(","status":)" << status << ',';
+  if (!type.empty()) WriteViolatedPolicies(out, answer);
   if (answer.banned()) {
     out << R"("detail":"an operator banned this client",)";
   } else if (answer.denied) {
@@ -118,14 +116,14 @@ void WriteRateLimit(OutBuffer& out, const Answer& answer) {
   std::string_view last;
   for (std::size_t i = 0; i < answer.charges.size(); ++i) {
     if (!IsCounted(answer.decisions[i])) continue;
-    if (answer.charges[i].rule == last) continue;  // Several values of a cookie.
+    if (answer.charges[i].rule == last) continue;  // A cookie has several values.
     if (!last.empty()) out << ", ";
     WritePolicy(out, answer, answer.charges[i]);
     last = answer.charges[i].rule;
   }
   const Decision& shown = *answer.shown;
   out << "\r\nRateLimit: \"" << shown.rule << "\";r=" << shown.remaining;
-  // `t` must not be later than Retry-After, which may be that of a hidden rule.
+  // `t` must not be later than Retry-After, which a hidden rule may determine.
   const Micros more = shown.more_after;
   if (more > Micros{0} && answer.shows_more_after &&
       (answer.shown == answer.governing || answer.allowed)) {
@@ -154,14 +152,14 @@ int Answer::status() const noexcept {
   }
   if (governing == nullptr) return 200;
   if (closed) return 503;
-  // 404 makes the holder stop, and an open rule does not know that the lease is gone.
-  const bool gone = kind == Call::Kind::kRenew && applied != Done::kApplied;
+  // 404 makes the lease's holder stop. An open rule does not know whether the lease is gone.
+  const bool gone = kind == Call::Kind::kRenew && applied != Applied::kYes;
   return gone && governing->decided_by != DecidedBy::kOpen ? 404 : 200;
 }
 
 std::optional<std::int64_t> Answer::RetryAfter(Micros jitter) const noexcept {
   if (allowed || governing == nullptr || governing->never) return std::nullopt;
-  // A ban ends for one key at a known time: there is no crowd to spread.
+  // A ban ends for one key at a known time, so there are no retries of many clients to spread.
   const Micros wait = governing->retry_after + (banned() ? Micros{0} : jitter);
   return std::max<std::int64_t>(1, Seconds(wait));
 }
@@ -201,15 +199,15 @@ Answer AnswerOf(const Call& call) noexcept {
     case Call::Kind::kReset:
     case Call::Kind::kRenew:
     case Call::Kind::kRelease:
-      answer.applied = call.done;
+      answer.applied = call.applied;
       break;
     case Call::Kind::kDebit:
       break;
     default:
       return answer;
   }
-  // An operation is applied to each rule separately. If one rule is closed, the operation was not
-  // applied there, and that rule governs.
+  // An operation is applied to each rule separately: a closed rule, which did not apply it,
+  // governs.
   for (std::size_t i = 0; i < call.decisions.size(); ++i) {
     const Decision& decision = call.decisions[i];
     if (decision.decided_by != DecidedBy::kClosed) continue;
@@ -225,7 +223,7 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
   out << '{';
   if (status >= 400) WriteProblem(out, answer, status);
   out << R"("allowed":)" << Bool(answer.allowed);
-  if (answer.applied) out << R"(,"applied":)" << Bool(*answer.applied == Done::kApplied);
+  if (answer.applied) out << R"(,"applied":)" << Bool(*answer.applied == Applied::kYes);
   if (answer.exempt) out << R"(,"exempt":true)";
   if (answer.denied) out << R"(,"denied":true)";
   if (answer.banned()) out << R"(,"banned":true)";
@@ -238,7 +236,7 @@ void WriteAnswerJson(OutBuffer& out, const Answer& answer, int status) {
     WriteNumbers(out, *answer.shown, answer.allowed);
     size = out.size() - numbers;
   } else if (answer.governing != nullptr) {
-    // A hidden rule denies: no other rule explains it.
+    // A hidden rule denies, and the numbers of another rule would not explain it.
     WriteWait(out, *answer.governing, answer.allowed);
   }
   const Decision* const source = answer.shows_source ? answer.source() : nullptr;
@@ -287,6 +285,60 @@ void WriteAnswerFields(OutBuffer& out, const Answer& answer, int status,
   if (status < 400) return;
   if (const auto wait = answer.RetryAfter(jitter)) out << "Retry-After: " << *wait << "\r\n";
   out << "Cache-Control: no-store\r\n";
+}
+
+Denial::Denial(const Answer& answer, const std::optional<DenialSpec>* route,
+               const Config::Responses& responses, Micros jitter)
+    : answer_(answer), responses_(responses), jitter_(jitter), status_(answer.status()) {
+  if (answer.rule != nullptr && answer.rule->denial) {
+    spec_ = &*answer.rule->denial;
+  } else if (route != nullptr && *route) {
+    spec_ = &**route;
+  } else if (responses.denial) {
+    spec_ = &*responses.denial;
+  }
+  if (status_ == 429 && spec_ != nullptr) status_ = spec_->status.value_or(status_);
+}
+
+void Denial::WriteFields(net::OutBuffer& out,
+                         std::span<const HeaderEdits::Set> response_headers) const {
+  WriteAnswerFields(out, answer_, status_, responses_, jitter_);
+  for (const HeaderEdits::Set& field : response_headers) {
+    const bool ours =
+        IsDenialField(field.name) ||
+        (spec_ != nullptr && std::ranges::find(spec_->headers, field.name,
+                                               &HeaderEdits::Set::name) != spec_->headers.end());
+    if (!ours) out << field.name << ": " << field.value << "\r\n";
+  }
+  if (spec_ == nullptr) return;
+  for (const HeaderEdits::Set& field : spec_->headers) {
+    out << field.name << ": " << field.value << "\r\n";
+  }
+  if (!spec_->link.empty()) out << "Link: <" << spec_->link << ">; rel=\"help\"\r\n";
+}
+
+void Denial::WriteBody(net::OutBuffer& out, const Request& request) const {
+  if (spec_ == nullptr || !spec_->body) {
+    WriteAnswerJson(out, answer_, status_);
+    out << '\n';
+    return;
+  }
+  BodyValues values{.retry_after = answer_.RetryAfter(jitter_),
+                    .request_id = request.id,
+                    .link = spec_->link,
+                    .status = status_,
+                    .title = DenialTitle(answer_),
+                    .method = request.method,
+                    .path = request.path};
+  // Use only the rule that denies: the numbers of another rule would not explain the denial.
+  if (answer_.shown != nullptr && answer_.shown == answer_.governing) {
+    values.rule = answer_.shown->rule;
+    if (IsCounted(*answer_.shown)) {
+      values.limit = answer_.shown->limit;
+      values.remaining = answer_.shown->remaining;
+    }
+  }
+  spec_->body->Write(out, values);
 }
 
 }  // namespace tidegate

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "config/config.hpp"
 #include "net/tls_server.hpp"
-#include "rules/config.hpp"
 #include "rules/rule_set.hpp"
-#include "telemetry/rule_slots.hpp"
+#include "telemetry/slot_table.hpp"
 
 namespace tidegate {
 
@@ -23,18 +23,18 @@ class Routing;         // gateway/routing.hpp
 enum class ListenerId : std::uint8_t { kApi, kAdmin, kGateway, kResp };
 inline constexpr std::size_t kListeners = 4;
 
-/// One compiled configuration file: rules, routes, access control, TLS. Immutable and thread-safe.
-/// A reload publishes a new one to every reactor; calls in progress keep the one they began with.
+/// One compiled configuration file, immutable and thread-safe. A reload publishes a new one to
+/// every reactor; calls in progress keep the one they began with.
 struct Snapshot {
   std::shared_ptr<const RuleSet> rules;
   std::vector<std::uint32_t> slots;  ///< The counter slot of each rule, by rule number.
   Config::Responses responses;
   Config::Api api;
   Config::Resp resp;
-  Config::Metrics::KeyNames key_names = {};  ///< How hot keys are shown.
+  Config::Metrics::KeyNames key_names = {};  ///< The form in which hot keys are shown.
   std::shared_ptr<const AccessControl> access;
   std::shared_ptr<const Routing> routes;  ///< nullptr: there is no gateway.
-  /// By ListenerId; nullptr: the listener has no TLS.
+  /// Indexed by ListenerId; nullptr: the listener has no TLS.
   using Tls = std::array<std::shared_ptr<const net::TlsServer>, kListeners>;
   Tls tls;
 

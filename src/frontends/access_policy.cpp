@@ -21,7 +21,7 @@ Tokens::Tokens(std::span<const TokenSpec> specs) {
 }
 
 const Tokens::Token* Tokens::Find(std::string_view secret) const noexcept {
-  // A zero byte could not be told apart from the padding.
+  // A zero byte could not be told from the padding.
   if (secret.empty() || secret.size() > kLongest || secret.find('\0') != std::string_view::npos)
     return nullptr;
   std::array<char, kLongest> padded{};
@@ -32,10 +32,6 @@ const Tokens::Token* Tokens::Find(std::string_view secret) const noexcept {
   }
   OPENSSL_cleanse(padded.data(), padded.size());
   return found;
-}
-
-bool Tokens::HasName(std::string_view name) const noexcept {
-  return std::ranges::find(tokens_, name, &Token::name) != tokens_.end();
 }
 
 AccessPolicy::AccessPolicy(const ListenSpec& spec)
@@ -58,13 +54,8 @@ bool AccessPolicy::Required(const Tokens& tokens) const noexcept {
   return (!loopback_ || relays_) && (certificates_ || !tokens.empty());
 }
 
-bool AccessPolicy::Required(const net::Peer& peer, const Tokens& tokens) const noexcept {
-  if (auth_ == ListenSpec::Auth::kByAddress && IsLocal(peer)) return false;
-  return Required(tokens);
-}
-
 bool AccessPolicy::IsLocal(const net::Peer& peer) const noexcept {
-  return loopback_ && IsLoopback(peer) && !peer.relayed;
+  return loopback_ && Address(peer.bytes).IsLoopback() && !peer.relayed;
 }
 
 Rights AccessPolicy::ForCertificate(const net::Peer& peer,
@@ -82,18 +73,27 @@ Rights AccessPolicy::ForPeer(const net::Peer& peer, const Tokens& tokens,
   return IsLocal(peer) ? Rights::kAll : Rights::kDecide;
 }
 
-Rights AccessPolicy::ForToken(const Tokens::Token* token) noexcept {
-  if (token == nullptr) return Rights::kNone;
-  return token->may == TokenSpec::May::kAll ? Rights::kAll : Rights::kDecide;
+namespace {
+
+bool Names(const CertificateSpec& spec, const net::PeerCertificate& certificate) noexcept {
+  switch (spec.field) {
+    case CertificateSpec::Field::kSubject:
+      return certificate.subject == spec.value;
+    case CertificateSpec::Field::kUri:
+      return std::ranges::find(certificate.uris, spec.value) != certificate.uris.end();
+    case CertificateSpec::Field::kDns:
+      break;
+  }
+  return std::ranges::find(certificate.dns_names, spec.value) != certificate.dns_names.end();
 }
 
-bool IsLoopback(const net::Peer& peer) noexcept {
-  static constexpr std::array<unsigned char, 13> kMappedIpv4{0, 0, 0, 0,    0,    0,  0,
-                                                             0, 0, 0, 0xff, 0xff, 127};
-  static constexpr std::array<unsigned char, 16> kIpv6{0, 0, 0, 0, 0, 0, 0, 0,
-                                                       0, 0, 0, 0, 0, 0, 0, 1};
-  return std::memcmp(peer.bytes.data(), kMappedIpv4.data(), kMappedIpv4.size()) == 0 ||
-         std::memcmp(peer.bytes.data(), kIpv6.data(), kIpv6.size()) == 0;
+}  // namespace
+
+const CertificateSpec* Certificates::Find(const net::Peer& peer) const noexcept {
+  if (peer.certificate == nullptr) return nullptr;
+  const auto found = std::ranges::find_if(
+      specs_, [&](const CertificateSpec& spec) { return Names(spec, *peer.certificate); });
+  return found == specs_.end() ? nullptr : &*found;
 }
 
 }  // namespace tidegate

@@ -9,13 +9,34 @@
 #include <string_view>
 #include <vector>
 
+#include "config/listen_spec.hpp"
 #include "decision/snapshot.hpp"
-#include "frontends/certificates.hpp"
+#include "identity/client_address.hpp"
 #include "net/http_exchange.hpp"
-#include "rules/client_address.hpp"
-#include "rules/listen_spec.hpp"
 
 namespace tidegate {
+
+/// The client certificates with rights by configuration (`access.certificates`). Immutable.
+class Certificates {
+ public:
+  Certificates() = default;
+  explicit Certificates(std::span<const CertificateSpec> specs)
+      : specs_(specs.begin(), specs.end()) {}
+
+  /// Returns true if there is no list: then every certificate that TLS accepted has all rights.
+  [[nodiscard]] bool empty() const noexcept { return specs_.empty(); }
+  /// Returns the first entry that names the peer's certificate, or nullptr if none does.
+  [[nodiscard]] const CertificateSpec* Find(const net::Peer& peer) const noexcept;
+  /// Returns the name of the peer for logs and the audit: the name of its entry, or else the
+  /// subject of its certificate. REQUIRES: the peer is verified.
+  [[nodiscard]] std::string NameOf(const net::Peer& peer) const {
+    if (const CertificateSpec* const spec = Find(peer)) return spec->name;
+    return peer.certificate == nullptr ? "(certificate)" : std::string(peer.certificate->Name());
+  }
+
+ private:
+  std::vector<CertificateSpec> specs_;
+};
 
 /// The operations that a caller may use.
 enum class Rights : std::uint8_t {
@@ -24,8 +45,7 @@ enum class Rights : std::uint8_t {
   kAll,
 };
 
-/// The secrets that callers authenticate with. The duration of Find reveals nothing about them, not
-/// even their length. Immutable.
+/// The secrets of callers. The time that Find takes reveals nothing about them. Immutable.
 class Tokens {
  public:
   static constexpr std::size_t kLongest = 128;
@@ -42,8 +62,10 @@ class Tokens {
   [[nodiscard]] bool empty() const noexcept { return tokens_.empty(); }
   /// Returns the token with this secret, or nullptr if there is none.
   [[nodiscard]] const Token* Find(std::string_view secret) const noexcept;
-  /// True if a token has this name. Names are not secret.
-  [[nodiscard]] bool HasName(std::string_view name) const noexcept;
+  /// Returns true if a token has this name. Names are not secret.
+  [[nodiscard]] bool HasName(std::string_view name) const noexcept {
+    return std::ranges::find(tokens_, name, &Token::name) != tokens_.end();
+  }
 
  private:
   std::vector<Token> tokens_;
@@ -55,53 +77,52 @@ class AccessPolicy {
   AccessPolicy() = default;
   explicit AccessPolicy(const ListenSpec& spec);
 
-  /// True if callers that are not local must authenticate, given the configured tokens. False if
-  /// the listener has only local callers, unless they must authenticate too.
+  /// Returns true if callers that are not local must authenticate, given the configured tokens.
+  /// Returns false if the listener has only local callers, unless they must authenticate too.
   [[nodiscard]] bool Required(const Tokens& tokens) const noexcept;
-  /// True if this caller must authenticate, given the configured tokens.
-  [[nodiscard]] bool Required(const net::Peer& peer, const Tokens& tokens) const noexcept;
-  /// True if the caller runs on this machine and the listener is for such callers. A client that a
-  /// local proxy announces is not local, and neither is one that the proxy does not name (PROXY
-  /// UNKNOWN, LOCAL): UNKNOWN may be anybody, and some proxies send LOCAL for clients without an
-  /// address. Health checks, which are LOCAL too, need nothing but /healthz, /readyz or a TCP
-  /// connection.
+  /// Returns true if this caller must authenticate, given the configured tokens.
+  [[nodiscard]] bool Required(const net::Peer& peer, const Tokens& tokens) const noexcept {
+    if (auth_ == ListenSpec::Auth::kByAddress && IsLocal(peer)) return false;
+    return Required(tokens);
+  }
+  /// Returns true if the caller runs on this machine and the listener is for such callers. Returns
+  /// false for a client that a local proxy announces, with or without address (UNKNOWN, LOCAL).
   [[nodiscard]] bool IsLocal(const net::Peer& peer) const noexcept;
-  /// True if only programs on this machine can connect; proxies may be among them.
+  /// Returns true if only programs on this machine can connect; proxies may be among them.
   [[nodiscard]] bool loopback() const noexcept { return loopback_; }
-  /// True if callers may present client certificates.
+  /// Returns true if callers may present client certificates.
   [[nodiscard]] bool certificates() const noexcept { return certificates_; }
-  /// Rights of a caller that presented no token.
+  /// Returns the rights of a caller that presented no token.
   [[nodiscard]] Rights ForPeer(const net::Peer& peer, const Tokens& tokens,
                                const Certificates& certificates) const noexcept;
-  /// Rights of a caller whose certificate was accepted. A certificate that is not in the list, if
-  /// there is one, is rejected like an unknown token.
+  /// Returns the rights of a caller whose certificate TLS accepted; kNone if the list lacks it.
   [[nodiscard]] static Rights ForCertificate(const net::Peer& peer,
                                              const Certificates& certificates) noexcept;
-  /// Rights of a caller that presented a token; nullptr means the token is unknown. An unknown
-  /// token is rejected even on listeners that need none: the caller expects to be authenticated.
-  [[nodiscard]] static Rights ForToken(const Tokens::Token* token) noexcept;
+  /// Returns the rights of a caller that presented a token; nullptr means an unknown token. An
+  /// unknown token is rejected even on listeners that need none: the caller expects to be
+  /// authenticated.
+  [[nodiscard]] static Rights ForToken(const Tokens::Token* token) noexcept {
+    if (token == nullptr) return Rights::kNone;
+    return token->may == TokenSpec::May::kAll ? Rights::kAll : Rights::kDecide;
+  }
 
  private:
   bool loopback_ = true;
-  bool relays_ = false;        ///< The PROXY protocol announces clients that are elsewhere.
+  bool relays_ = false;        ///< The PROXY protocol announces clients on other machines.
   bool certificates_ = false;  ///< Callers may present client certificates.
   ListenSpec::Auth auth_ = ListenSpec::Auth::kByAddress;
 };
 
-/// The tokens, the certificates and the access policy of each listener, under one configuration.
-/// Part of a Snapshot.
+/// The tokens, certificates and policies of all listeners. Part of a Snapshot.
 struct AccessControl {
   Tokens tokens;
   Certificates certificates;
-  std::array<AccessPolicy, kListeners> policies;  ///< By ListenerId.
+  std::array<AccessPolicy, kListeners> policies;  ///< Indexed by ListenerId.
   ClientAddressPolicy clients = {};               ///< The trusted proxies.
 
   [[nodiscard]] const AccessPolicy& of(ListenerId listener) const noexcept {
     return policies[static_cast<std::size_t>(listener)];
   }
 };
-
-/// True if the peer's address is in 127.0.0.0/8 or is ::1.
-[[nodiscard]] bool IsLoopback(const net::Peer& peer) noexcept;
 
 }  // namespace tidegate

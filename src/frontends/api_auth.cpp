@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "decision/denial.hpp"
+#include "base/message_text.hpp"
+#include "decision/answer.hpp"
 #include "frontends/api_frontend.hpp"
 #include "frontends/forward_auth.hpp"
 #include "frontends/http_access.hpp"
-#include "rules/client_address.hpp"
-#include "rules/printable.hpp"
+#include "identity/client_address.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -21,8 +21,8 @@ namespace {
 
 using net::HttpExchange;
 
-/// True if the proxy may take the status for a denial. A 500 means that the proxy is configured
-/// wrongly; `deny_status` does not replace it.
+/// Returns true if the proxy may treat the status as a denial. A 500 means that the proxy is
+/// configured wrongly; `deny_status` does not replace it.
 constexpr bool IsRefusal(int status) noexcept { return status != 500; }
 
 void Refuse(HttpExchange& exchange, int status, int deny_status, std::string_view detail) {
@@ -35,7 +35,7 @@ void Refuse(HttpExchange& exchange, int status, int deny_status, std::string_vie
   exchange.End("application/problem+json", body.view());
 }
 
-/// True if the request has a header field that proxies add.
+/// Returns true if the request has a header field that proxies add.
 bool HasForwardingFields(const net::HttpHead& head) noexcept {
   constexpr std::array<std::string_view, 3> kPrefixes = {"x-forwarded-", "x-original-",
                                                          "forwarded"};
@@ -52,16 +52,13 @@ bool HasForwardingFields(const net::HttpHead& head) noexcept {
   return false;
 }
 
-/// Returns the id that the proxy gave its client's request; empty: none, or an unusual one.
+/// Returns the request id that the proxy sent; empty if there is none or IsRequestId() rejects it.
 std::string_view RequestId(const net::HttpHead& head) noexcept {
-  for (const net::HttpField& field : head.all()) {
-    if (!EqualsIgnoreCase(field.name, "x-request-id")) continue;
-    return IsRequestId(field.value) ? field.value : std::string_view{};
-  }
-  return {};
+  const net::HttpField* const field = net::FindField(head.all(), "x-request-id");
+  return field != nullptr && IsRequestId(field->value) ? field->value : std::string_view{};
 }
 
-/// Returns the port in `host`, the value of a Host field; without one, that of http.
+/// Returns the port in `host`, the value of a Host field; without one 80, the port of http.
 unsigned PortOf(std::string_view host) noexcept {
   const std::size_t colon = host.rfind(':');
   if (colon == std::string_view::npos) return 80;
@@ -71,7 +68,7 @@ unsigned PortOf(std::string_view host) noexcept {
   return port;
 }
 
-/// Logs at most once a minute, because an untrusted proxy asks for every request of its clients.
+/// Logs at most once a minute: an untrusted proxy sends a request for each request of its clients.
 void WarnOfUntrustedProxy(const std::string& peer) {
   static std::atomic<std::int64_t> next{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -86,27 +83,25 @@ Objection UntrustedProxy(const Address& peer) {
   const std::string text = peer.Text();
   WarnOfUntrustedProxy(text);
   // Quoted, because an IPv6 address contains colons.
-  return {500,
-          "this proxy is not trusted: add `client_ip: {trusted_proxies: [\"" + text +
-              "\"]}` to the configuration",
-          {}};
+  return {500, "this proxy is not trusted: add `client_ip: {trusted_proxies: [\"" + text +
+                   "\"]}` to the configuration"};
 }
 
-/// Fills `view` with the normal form of `told`.
-std::optional<Objection> Normalise(const ToldRequest& told, const Config::Paths& paths,
+/// Fills `view` with the normal form of `request`.
+std::optional<Objection> Normalise(const ClientRequest& request, const PathPolicy& paths,
                                    RequestView& view, std::pmr::memory_resource& memory) {
-  const auto path = ReadRequestPath(told.path,
+  const auto path = ReadRequestPath(request.path,
                                     {.forwarding = Forwarding::kAsSent,
                                      .ignore_case = paths.ignore_case,
                                      .encoded_slashes = paths.encoded_slashes},
                                     memory);
-  if (!path) return Objection{400, InvalidPath(told.path, path.error()), {}};
-  view.method = told.method;
+  if (!path) return Objection{400, InvalidPath(request.path, path.error())};
+  view.method = request.method;
   view.SetPath(*path);
-  view.query = told.query;
-  if (told.host.empty()) return std::nullopt;
-  const auto host = NormalizeHost(told.host, memory);
-  if (!host) return Objection{400, "invalid host of the client's request", {}};
+  view.query = request.query;
+  if (request.host.empty()) return std::nullopt;
+  const auto host = NormalizeHost(request.host, memory);
+  if (!host) return Objection{400, "invalid host of the client's request"};
   view.host = *host;
   return std::nullopt;
 }
@@ -116,21 +111,19 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
                                               DecisionCall& call) {
   const net::HttpHead& head = exchange.head();
   std::pmr::memory_resource& scratch = exchange.memory();
-  ToldRequest told;
-  if (auto bad = ReadToldRequest(head, told)) return bad;
+  ClientRequest request;
+  if (auto bad = ReadClientRequest(head, request)) return bad;
   RequestView view;
   const RuleSet& rules = *call.snapshot().rules;
-  if (auto bad = Normalise(told, rules.paths(), view, scratch)) return bad;
+  if (auto bad = Normalise(request, rules.paths(), view, scratch)) return bad;
   std::pmr::vector<HeaderField> headers(&scratch);
   headers.reserve(head.field_count);
   for (const net::HttpField& field : head.all()) {
     if (field.name.find('_') != std::string_view::npos && rules.ReadsSpelling(field.name) &&
         !rules.ReadsHeader(field.name)) {
-      return Objection{400,
-                       "header `" + Printable(field.name) +
-                           "` could be read as one that rules read, spelt with `-`: the proxy must "
-                           "drop it",
-                       {}};
+      return Objection{400, "header `" + Printable(field.name) +
+                                "` is ambiguous: a rule reads the header with `-` in place of `_`; "
+                                "the proxy must remove this one"};
     }
     headers.push_back({field.name, field.value});
   }
@@ -141,7 +134,7 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
   view.trusted = false;
   const auto access = rules.Match(view, std::nullopt, {}, {call.pipeline().overrides().get()},
                                   call.matched, call.memory());
-  if (!access) return Objection{StatusOf(access.error().code), access.error().message, {}};
+  if (!access) return Objection{StatusOf(access.error().code), access.error().message};
   call.access = *access;
   // A proxy does not report when the request ends, so no lease can be held for it.
   call.matched.Filter(
@@ -151,11 +144,10 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
 
 }  // namespace
 
-/// Proxies copy all headers of their client, among them its Host, Origin and Sec-Fetch-Site, so
-/// these say nothing about requests with forwarding headers; a page of another origin cannot add
-/// such headers without a preflight request. A page whose name resolves to this machine can, but
-/// its browser connects to this port and therefore names the port in Host, which no client of the
-/// proxy does.
+/// Proxies copy their client's Host, Origin and Sec-Fetch-Site, so these fields prove nothing if
+/// the request has forwarding headers, which a page of another origin cannot add without a
+/// preflight request. A page whose name resolves to this machine can add them, but its browser
+/// sends this port in Host, which no client of the proxy does.
 bool ApiFrontend::MayBePage(const HttpExchange& exchange, const AccessControl& access) const {
   const net::HttpHead& head = exchange.head();
   const bool rebound = MayBeRebound(exchange, access, ListenerId::kApi);
@@ -186,7 +178,7 @@ void ApiFrontend::ForwardAuth(HttpExchange& exchange) {
   if (!MayForwardAuth(exchange)) return;
   const Address peer(exchange.peer().bytes);
   int deny_status = 0;
-  // The query of a longer path is the client's.
+  // On a longer path, the query belongs to the client's request.
   if (exchange.head().path == kAuthPath) {
     if (const auto bad = ReadDenyStatus(exchange.head().query, deny_status)) {
       return Refuse(exchange, bad->status, 0, bad->message);
@@ -223,12 +215,12 @@ void ApiFrontend::AnswerAuth(DecisionCall& call, HttpExchange& exchange, int den
   net::OutBuffer& out = exchange.Begin(deny_status != 0 ? deny_status : denial.status());
   denial.WriteFields(out, {});
   out << "X-RateLimit-Status: " << denial.status() << "\r\n";
-  ToldRequest told;
-  (void)ReadToldRequest(exchange.head(), told);  // It has been read before without an error.
+  ClientRequest request;
+  (void)ReadClientRequest(exchange.head(), request);  // No error: it was read before.
   body_.Clear();
-  denial.WriteBody(body_,
-                   {.id = RequestId(exchange.head()), .method = told.method, .path = told.path});
-  const std::string content_type(denial.content_type());  // Outlives the snapshot of the call.
+  denial.WriteBody(
+      body_, {.id = RequestId(exchange.head()), .method = request.method, .path = request.path});
+  const std::string content_type(denial.content_type());  // A copy: Drop() may free the snapshot.
   call.Drop();
   exchange.End(content_type, body_.view());
 }

@@ -30,8 +30,7 @@ struct ApiFrontend::Endpoint {
   Rights needs = Rights::kDecide;
 };
 
-/// Several calls in progress. They are answered together when the last of them is decided. Lives in
-/// the memory of its exchange.
+/// Several calls that are answered together. Lives in the memory of its exchange.
 struct ApiFrontend::Batch {
   explicit Batch(HttpExchange& of) : exchange(of) {}
 
@@ -75,7 +74,7 @@ std::vector<std::string_view> ApiFrontend::Paths() {
 void ApiFrontend::Handle(HttpExchange& exchange) noexcept {
   const net::HttpHead& head = exchange.head();
   if (const Endpoint* const endpoint = FindEndpoint(head.path)) {
-    if (!MayAsk(exchange, *endpoint)) return;
+    if (!MayUse(exchange, *endpoint)) return;
     return endpoint->path == "/v1/decide/batch" ? DecideBatch(exchange, *endpoint)
                                                 : Decide(exchange, *endpoint);
   }
@@ -98,23 +97,22 @@ void ApiFrontend::Handle(HttpExchange& exchange) noexcept {
 std::optional<std::size_t> ApiFrontend::OnHead(HttpExchange& exchange) noexcept {
   const std::string_view path = exchange.head().path;
   if (const Endpoint* const endpoint = FindEndpoint(path)) {
-    return MayAsk(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
+    return MayUse(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
   }
   if (!IsForwardAuth(path)) {
     Handle(exchange);  // No other endpoint takes a body.
     return std::nullopt;
   }
-  // Proxies that forward the client's body do so for nothing, but they work.
+  // Some proxies forward the client's body. It is not needed, but accepted.
   return MayForwardAuth(exchange) ? std::optional(kAnyBody) : std::nullopt;
 }
 
-bool ApiFrontend::MayAsk(HttpExchange& exchange, const Endpoint& endpoint) {
+bool ApiFrontend::MayUse(HttpExchange& exchange, const Endpoint& endpoint) {
   if (exchange.head().method != "POST") {
     AnswerProblem(exchange, 405, "use POST with a JSON body", {}, "Allow: POST\r\n");
     return false;
   }
-  // A browser sends JSON to another origin only after a preflight request, so no web page can
-  // charge or refund quotas unnoticed.
+  // No web page can send JSON to another origin unnoticed: browsers send a preflight request.
   if (!AcceptsBody(exchange)) return false;
   // A page whose name resolves to this machine (DNS rebinding) needs no preflight request, but
   // browsers send Origin with every POST, and programs do not.
@@ -159,13 +157,6 @@ std::optional<Objection> ApiFrontend::Prepare(const Question& question, const En
       scratch);
 }
 
-void ApiFrontend::StartFor(DecisionCall& call, const Pending& pending) {
-  call.Attach<Pending>(pending);
-  pending.exchange->OnAbort(
-      [](void* dropped) noexcept { static_cast<DecisionCall*>(dropped)->Drop(); }, &call);
-  call.Start(this);
-}
-
 void ApiFrontend::OnDecided(DecisionCall& call) noexcept {
   const Pending& pending = call.Attached<Pending>();
   if (pending.batch != nullptr) {
@@ -175,11 +166,6 @@ void ApiFrontend::OnDecided(DecisionCall& call) noexcept {
   } else {
     Answer(call, *pending.exchange);
   }
-}
-
-/// A caller that names a rule knows of it.
-bool ApiFrontend::ShowsHiddenRules(DecisionCall& call) noexcept {
-  return call.Attached<Pending>().names_rule || call.snapshot().api.hidden_rules;
 }
 
 void ApiFrontend::Answer(DecisionCall& call, HttpExchange& exchange) {
@@ -202,14 +188,10 @@ void ApiFrontend::Answer(DecisionCall& call, HttpExchange& exchange) {
   exchange.End(status >= 400 ? "application/problem+json" : "application/json", body_.view());
 }
 
-// --- Batches ------------------------------------------------------------------
-
 std::optional<Objection> ApiFrontend::PrepareBatch(Batch& batch, const Endpoint& endpoint) {
   std::pmr::memory_resource& scratch = batch.exchange.memory();
   std::pmr::vector<Question> questions(&scratch);
-  if (const auto bad = ReadBatch(batch.exchange.body(), questions, scratch)) {
-    return Objection{400, bad->message, bad->pointer};
-  }
+  if (auto bad = ReadBatch(batch.exchange.body(), questions, scratch)) return bad;
   std::pmr::polymorphic_allocator<> allocator(&scratch);
   auto* const calls = allocator.allocate_object<DecisionCall*>(questions.size());
   for (const Question& question : questions) {
@@ -232,16 +214,16 @@ void ApiFrontend::DecideBatch(HttpExchange& exchange, const Endpoint& endpoint) 
   const auto drop = [](void* dropped) noexcept {
     for (DecisionCall* const call : static_cast<Batch*>(dropped)->calls) call->Drop();
   };
-  // All questions are resolved before the first is charged, so a mistake in one charges nothing.
+  // All questions are resolved before the first is charged, so an invalid one charges nothing.
   if (const auto bad = PrepareBatch(batch, endpoint)) {
     drop(&batch);
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
-  // One more than there are calls, so that the batch is not answered before all are started.
+  // One more than the number of calls, so that the batch is not answered before all are started.
   batch.open = batch.calls.size() + 1;
   for (DecisionCall* const call : batch.calls) call->Start(this);
   if (--batch.open == 0) return AnswerBatch(batch);
-  // Registered only now: an abort during the loop would drop calls that are not started yet.
+  // Register this last: an abort during the loop would drop calls that are not started yet.
   exchange.OnAbort(drop, &batch);
 }
 
@@ -258,7 +240,7 @@ void ApiFrontend::AnswerBatch(Batch& batch) {
       body_ << "\"}";
     } else {
       const tidegate::Answer answer = call.AnswerFor({.hidden_rules = ShowsHiddenRules(call)});
-      // Status 200 leaves out the members of a problem, which would only repeat the status.
+      // With status 200, the members of a problem are omitted: they would only repeat the status.
       body_ << R"({"status":)" << answer.status() << R"(,"decision":)";
       WriteAnswerJson(body_, answer, 200);
       body_ << '}';

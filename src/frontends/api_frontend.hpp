@@ -9,7 +9,7 @@
 
 #include "decision/pipeline.hpp"
 #include "frontends/auth_failures.hpp"
-#include "frontends/resolve.hpp"
+#include "frontends/question.hpp"
 #include "net/http_exchange.hpp"
 
 namespace tidegate {
@@ -27,7 +27,7 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   void SetPort(std::uint16_t port) noexcept { port_ = port; }
 
   void Handle(net::HttpExchange& exchange) noexcept override;
-  /// Rejects a caller without the rights that the endpoint needs before its body is read.
+  /// Before the body is read, rejects a caller without the rights that the endpoint needs.
   [[nodiscard]] std::optional<std::size_t> OnHead(net::HttpExchange& exchange) noexcept override;
   /// Returns every path that has an endpoint. The OpenAPI document must describe all of them.
   [[nodiscard]] static std::vector<std::string_view> Paths();
@@ -35,19 +35,24 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
  private:
   struct Endpoint;
   struct Batch;
-  /// The frontend's data of a call, attached to it.
+  /// The data that the frontend attaches to each call.
   struct Pending {
     net::HttpExchange* exchange = nullptr;
     Batch* batch = nullptr;     ///< nullptr: the call is not part of a batch.
     bool forward_auth = false;  ///< The answer is for a proxy.
-    bool names_rule = false;    ///< The caller named the rule that decides.
+    bool names_rule = false;    ///< The caller named the deciding rule.
     int deny_status = 0;        ///< The status that the proxy wants for denials; 0: the usual one.
   };
 
   void OnDecided(DecisionCall& call) noexcept override;
 
-  /// Starts the call of a request by itself; it is dropped if the client goes before the answer.
-  void StartFor(DecisionCall& call, const Pending& pending);
+  /// Starts a single call; it is dropped if the client disconnects before the answer.
+  void StartFor(DecisionCall& call, const Pending& pending) {
+    call.Attach<Pending>(pending);
+    pending.exchange->OnAbort(
+        [](void* dropped) noexcept { static_cast<DecisionCall*>(dropped)->Drop(); }, &call);
+    call.Start(this);
+  }
   void Decide(net::HttpExchange& exchange, const Endpoint& endpoint);
   void DecideBatch(net::HttpExchange& exchange, const Endpoint& endpoint);
   /// Handles `/v1/auth`, with any method: a proxy asks whether its client's request may pass.
@@ -67,9 +72,11 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   /// Fills `batch` with a call for each question of the body.
   [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);
   /// Returns true if the caller may use the endpoint. If not, the exchange has been answered.
-  [[nodiscard]] bool MayAsk(net::HttpExchange& exchange, const Endpoint& endpoint);
-  /// Returns true if the body of the answer may name hidden rules.
-  [[nodiscard]] static bool ShowsHiddenRules(DecisionCall& call) noexcept;
+  [[nodiscard]] bool MayUse(net::HttpExchange& exchange, const Endpoint& endpoint);
+  /// Returns true if the body may name hidden rules: a caller that names a rule knows of it.
+  [[nodiscard]] static bool ShowsHiddenRules(DecisionCall& call) noexcept {
+    return call.Attached<Pending>().names_rule || call.snapshot().api.hidden_rules;
+  }
   void Answer(DecisionCall& call, net::HttpExchange& exchange);
   void AnswerAuth(DecisionCall& call, net::HttpExchange& exchange, int deny_status);
   void AnswerBatch(Batch& batch);

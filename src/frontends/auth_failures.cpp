@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/auth_failures.hpp"
 
-#include "rules/address.hpp"
-#include "rules/printable.hpp"
+#include <algorithm>
+#include <span>
+
+#include "base/hash.hpp"
+#include "base/message_text.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -10,26 +13,23 @@ namespace {
 
 using Reason = AuthFailure::Reason;
 
-std::string_view MessageOf(Reason reason) noexcept {
-  switch (reason) {
-    case Reason::kMissing:
-      return "authentication failed: no credentials";
-    case Reason::kWrong:
-      return "authentication failed: unknown token";
-    case Reason::kRights:
-      return "request rejected: insufficient rights";
-    case Reason::kCertificate:
-      return "authentication failed: client certificate refused";
-    case Reason::kUntrustedProxy:
-      return "connection rejected: the listener requires the PROXY protocol, and "
-             "client_ip.trusted_proxies does not contain the peer";
-    case Reason::kProxyHeader:
-      return "connection rejected: malformed PROXY protocol header";
-  }
-  return {};
-}
+struct ReasonText {
+  std::string_view name;
+  std::string_view message;
+};
+/// The texts, indexed by Reason.
+constexpr std::array<ReasonText, AuthFailure::kReasons> kReasonTexts = {{
+    {"missing", "authentication failed: no credentials"},
+    {"wrong", "authentication failed: unknown token"},
+    {"rights", "request rejected: insufficient rights"},
+    {"certificate", "authentication failed: client certificate refused"},
+    {"untrusted_proxy",
+     "connection rejected: the listener requires the PROXY protocol, and "
+     "client_ip.trusted_proxies does not contain the peer"},
+    {"proxy_header", "connection rejected: malformed PROXY protocol header"},
+}};
 
-/// True if the caller presented credentials, and they are wrong.
+/// Returns true if the caller presented credentials, and they are wrong.
 constexpr bool IsGuess(Reason reason) noexcept {
   return reason == Reason::kWrong || reason == Reason::kCertificate;
 }
@@ -37,21 +37,7 @@ constexpr bool IsGuess(Reason reason) noexcept {
 }  // namespace
 
 std::string_view AuthFailure::Name(Reason reason) noexcept {
-  switch (reason) {
-    case Reason::kMissing:
-      return "missing";
-    case Reason::kWrong:
-      return "wrong";
-    case Reason::kRights:
-      return "rights";
-    case Reason::kCertificate:
-      return "certificate";
-    case Reason::kUntrustedProxy:
-      return "untrusted_proxy";
-    case Reason::kProxyHeader:
-      return "proxy_header";
-  }
-  return {};
+  return kReasonTexts[static_cast<std::size_t>(reason)].name;
 }
 
 std::optional<std::chrono::seconds> AuthFailures::Record(const AuthFailure& failure,
@@ -67,21 +53,38 @@ std::optional<std::chrono::seconds> AuthFailures::Record(const AuthFailure& fail
 }
 
 void AuthFailures::LogFailure(const AuthFailure& failure, Clock::time_point now) {
-  Clock::rep next = next_log_.load(std::memory_order_relaxed);
-  const Clock::rep at = now.time_since_epoch().count();
-  const Clock::rep then = (now + kLogInterval).time_since_epoch().count();
-  // If several threads get here at once, only one of them logs.
-  if (at < next || !next_log_.compare_exchange_strong(next, then, std::memory_order_relaxed)) {
-    suppressed_.fetch_add(1, std::memory_order_relaxed);
-    return;
+  const std::uint64_t count = log_interval_.Count(now);
+  if (count == 0) return;
+  Log::Warning(kReasonTexts[static_cast<std::size_t>(failure.reason)].message,
+               {{"listener", listener_},
+                {"peer", Address(failure.peer.bytes).Text()},
+                {"request", Printable(failure.request)},
+                {"by", std::string(failure.by)},
+                {"problem", Printable(failure.problem)},
+                {"suppressed", std::to_string(count - 1)}});
+}
+
+FailureThrottle::FailureThrottle(std::uint64_t seed)
+    : seed_(seed), entries_(std::make_unique<std::array<Entry, kEntries>>()) {}
+
+std::optional<FailureThrottle::Clock::duration> FailureThrottle::Add(
+    const Address& address, Clock::time_point now) noexcept {
+  const Address counted = address.MaskedV6(64);
+  const auto& bytes = counted.bytes();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t set = Hash(text, seed_) % (kEntries / kWays);
+  const std::lock_guard lock(mutex_);
+  const std::span<Entry> ways(entries_->data() + set * kWays, kWays);
+  auto found = std::ranges::find(ways, counted, &Entry::address);
+  if (found == ways.end()) {
+    found = std::ranges::min_element(ways, {}, &Entry::clear_at);
+    *found = {counted, now};
   }
-  const std::uint64_t before = suppressed_.exchange(0, std::memory_order_relaxed);
-  Log::Warning(MessageOf(failure.reason), {{"listener", listener_},
-                                           {"peer", Address(failure.peer.bytes).Text()},
-                                           {"request", Printable(failure.request)},
-                                           {"by", std::string(failure.by)},
-                                           {"problem", Printable(failure.problem)},
-                                           {"suppressed", std::to_string(before)}});
+  const Clock::time_point clear_at = std::max(found->clear_at, now);
+  const Clock::duration over = clear_at + kInterval - (now + kBurst * kInterval);
+  if (over > Clock::duration::zero()) return over;
+  found->clear_at = clear_at + kInterval;
+  return std::nullopt;
 }
 
 }  // namespace tidegate

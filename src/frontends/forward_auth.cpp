@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/forward_auth.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
 
-#include "net/http1_tokens.hpp"
-#include "rules/printable.hpp"
+#include "base/message_text.hpp"
+#include "net/http1_syntax.hpp"
 
 namespace tidegate {
 namespace {
@@ -27,10 +28,10 @@ constexpr std::array<std::string_view, kNames> kNameText = {
     "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host", "X-Original-URI",
     "X-Original-URL",  "X-Original-Method",  "X-Rewrite-URL"};
 
-/// The header fields that describe the client's request, by Name; nullptr: absent.
+/// The header fields that describe the client's request, indexed by Name; nullptr: absent.
 using Fields = std::array<const HttpField*, kNames>;
 
-/// Returns the field's Name, or kNames if it is none of them.
+/// Returns the Name of a field, or kNames if the field has another name.
 std::size_t NameOf(std::string_view name) noexcept {
   if (name.size() < 13 || name.size() > 18 || (name[0] != 'X' && name[0] != 'x')) return kNames;
   for (std::size_t i = 0; i < kNames; ++i) {
@@ -48,100 +49,97 @@ std::optional<Objection> FindFields(const net::HttpHead& head, Fields& fields) {
       return Objection{400,
                        std::string(kNameText[name]) +
                            " occurs twice: the client may have sent one of the two; the proxy must "
-                           "overwrite the field instead of adding to it",
-                       {}};
+                           "overwrite the field instead of adding to it"};
     }
     fields[name] = &field;
   }
   return std::nullopt;
 }
 
-/// The client's request as one of the three forms describes it: completely, in part, or not at all.
-struct Voice {
+/// The client's request in one of the three forms: complete, incomplete, or absent.
+struct Description {
   std::string_view name;
   bool has_uri = false;
   bool has_method = false;
-  /// The form has a host of its own, apart from the Host of the proxy's request. If that host is
+  /// True: the form has its own host, apart from the Host of the proxy's request. If that host is
   /// empty, rules with a host would not match, although the proxy may forward to some host.
   bool names_host = false;
-  ToldRequest told;
+  ClientRequest request;
 
   [[nodiscard]] bool complete() const noexcept { return has_uri && has_method; }
-  [[nodiscard]] bool silent() const noexcept { return !has_uri && !has_method; }
+  [[nodiscard]] bool absent() const noexcept { return !has_uri && !has_method; }
   void TakeUri(std::string_view uri) noexcept {
     const std::size_t mark = uri.find('?');
-    told.path = uri.substr(0, mark);
-    told.query = mark == std::string_view::npos ? std::string_view{} : uri.substr(mark + 1);
+    request.path = uri.substr(0, mark);
+    request.query = mark == std::string_view::npos ? std::string_view{} : uri.substr(mark + 1);
     has_uri = true;
   }
   void TakeMethod(const HttpField* field) noexcept {
     if (field == nullptr) return;
-    told.method = field->value;
+    request.method = field->value;
     has_method = true;
   }
-  [[nodiscard]] bool Contradicts(const Voice& other) const noexcept {
+  [[nodiscard]] bool Contradicts(const Description& other) const noexcept {
     if (has_uri && other.has_uri &&
-        (told.path != other.told.path || told.query != other.told.query)) {
+        (request.path != other.request.path || request.query != other.request.query)) {
       return true;
     }
-    return has_method && other.has_method && told.method != other.told.method;
+    return has_method && other.has_method && request.method != other.request.method;
   }
 };
 
-Voice Forwarded(const Fields& fields, std::string_view own_host) noexcept {
-  Voice voice{.name = "X-Forwarded-Uri and X-Forwarded-Method", .told = {}};
-  if (fields[kForwardedUri] != nullptr) voice.TakeUri(fields[kForwardedUri]->value);
-  voice.TakeMethod(fields[kForwardedMethod]);
-  voice.names_host = fields[kForwardedHost] != nullptr;
-  voice.told.host = voice.names_host ? fields[kForwardedHost]->value : own_host;
-  return voice;
+Description Forwarded(const Fields& fields, std::string_view own_host) noexcept {
+  Description description{.name = "X-Forwarded-Uri and X-Forwarded-Method", .request = {}};
+  if (fields[kForwardedUri] != nullptr) description.TakeUri(fields[kForwardedUri]->value);
+  description.TakeMethod(fields[kForwardedMethod]);
+  description.names_host = fields[kForwardedHost] != nullptr;
+  description.request.host = description.names_host ? fields[kForwardedHost]->value : own_host;
+  return description;
 }
 
-/// X-Original-URI and X-Original-URL may both contain a whole URL, which has its own host.
-Voice Original(std::string_view name, const HttpField* uri, const HttpField* method,
-               std::string_view own_host) noexcept {
-  Voice voice{.name = name, .told = {}};
-  voice.TakeMethod(method);
-  voice.told.host = own_host;
-  if (uri == nullptr) return voice;
+/// Reads X-Original-URI or X-Original-URL, which may contain a whole URL with its own host.
+Description Original(std::string_view name, const HttpField* uri, const HttpField* method,
+                     std::string_view own_host) noexcept {
+  Description description{.name = name, .request = {}};
+  description.TakeMethod(method);
+  description.request.host = own_host;
+  if (uri == nullptr) return description;
   std::string_view text = uri->value;
   const std::size_t scheme = text.starts_with('/') ? std::string_view::npos : text.find("://");
   if (scheme == std::string_view::npos) {
-    voice.TakeUri(text);
-    return voice;
+    description.TakeUri(text);
+    return description;
   }
   text.remove_prefix(scheme + 3);
-  voice.names_host = true;
-  voice.told.host = text.substr(0, text.find_first_of("/?"));
-  voice.TakeUri(text.substr(voice.told.host.size()));
-  if (voice.told.path.empty()) voice.told.path = "/";
-  return voice;
+  description.names_host = true;
+  description.request.host = text.substr(0, text.find_first_of("/?"));
+  description.TakeUri(text.substr(description.request.host.size()));
+  if (description.request.path.empty()) description.request.path = "/";
+  return description;
 }
 
-Voice Behind(const net::HttpHead& head) noexcept {
-  Voice voice{.name = "the path after /v1/auth", .told = {}};
-  if (head.path.size() <= kAuthPath.size()) return voice;
-  voice.told = {head.method, head.host, head.path.substr(kAuthPath.size()), head.query};
-  voice.has_uri = voice.has_method = true;
-  return voice;
+Description InPath(const net::HttpHead& head) noexcept {
+  Description description{.name = "the path after /v1/auth", .request = {}};
+  if (head.path.size() <= kAuthPath.size()) return description;
+  description.request = {head.method, head.host, head.path.substr(kAuthPath.size()), head.query};
+  description.has_uri = description.has_method = true;
+  return description;
 }
 
-Objection Contradiction(const Voice& one, const Voice& other) {
+Objection Contradiction(const Description& one, const Description& other) {
   std::string text(one.name);
   text.append(" describe another request than ").append(other.name);
   return {400,
           text +
               ": the client may have smuggled one of them past the proxy, which must overwrite or "
-              "remove both",
-          {}};
+              "remove both"};
 }
 
 Objection Incomplete() {
   return {400,
           "the client's request is not described: the proxy must send X-Forwarded-Uri and "
           "X-Forwarded-Method, or X-Original-URI (or -URL) and X-Original-Method, or append the "
-          "path of the client's request to /v1/auth",
-          {}};
+          "path of the client's request to /v1/auth"};
 }
 
 }  // namespace
@@ -151,50 +149,47 @@ bool IsForwardAuth(std::string_view path) noexcept {
          (path.size() == kAuthPath.size() || path[kAuthPath.size()] == '/');
 }
 
-std::optional<Objection> ReadToldRequest(const net::HttpHead& head, ToldRequest& told) {
+std::optional<Objection> ReadClientRequest(const net::HttpHead& head, ClientRequest& request) {
   Fields fields{};
   if (auto bad = FindFields(head, fields)) return bad;
-  // The path comes first: only the proxy can have written it, while fields may be the client's.
-  const Voice voices[] = {
-      Behind(head),
+  // The form with the path comes first: only the proxy can write it, while clients can send fields.
+  const Description descriptions[] = {
+      InPath(head),
       Forwarded(fields, head.host),
       Original("X-Original-URL and X-Original-Method", fields[kOriginalUrl],
                fields[kOriginalMethod], head.host),
       Original("X-Original-URI and X-Original-Method", fields[kOriginalUri],
                fields[kOriginalMethod], head.host),
   };
-  const Voice* heard = nullptr;
-  for (const Voice& voice : voices) {
-    if (heard == nullptr && voice.complete()) heard = &voice;
-  }
-  if (heard == nullptr) return Incomplete();
+  const Description* const chosen = std::ranges::find_if(descriptions, &Description::complete);
+  if (chosen == std::end(descriptions)) return Incomplete();
   // No proxy describes the request by X-Rewrite-URL, but some servers serve its path instead.
-  const Voice rewrite = Original("X-Rewrite-URL", fields[kRewriteUrl], nullptr, head.host);
-  if (rewrite.Contradicts(*heard)) return Contradiction(rewrite, *heard);
-  for (const Voice& other : voices) {
-    if (&other == heard || other.silent()) continue;
-    if (other.Contradicts(*heard)) return Contradiction(other, *heard);
-    // Both forms are complete but differ in their host, and it is unknown which is the proxy's.
-    if (heard != &voices[0] && other.complete() &&
-        !EqualsIgnoreCase(other.told.host, heard->told.host)) {
-      return Contradiction(other, *heard);
+  const Description rewrite = Original("X-Rewrite-URL", fields[kRewriteUrl], nullptr, head.host);
+  if (rewrite.Contradicts(*chosen)) return Contradiction(rewrite, *chosen);
+  for (const Description& other : descriptions) {
+    if (&other == chosen || other.absent()) continue;
+    if (other.Contradicts(*chosen)) return Contradiction(other, *chosen);
+    // Both forms are complete but differ in their host, and it is unknown which the proxy wrote.
+    if (chosen != &descriptions[0] && other.complete() &&
+        !EqualsIgnoreCase(other.request.host, chosen->request.host)) {
+      return Contradiction(other, *chosen);
     }
   }
-  if (heard->told.path.find('#') != std::string_view::npos ||
-      heard->told.query.find('#') != std::string_view::npos) {
-    return Objection{400, "the URI of the client's request has a fragment (`#`)", {}};
+  if (chosen->request.path.find('#') != std::string_view::npos ||
+      chosen->request.query.find('#') != std::string_view::npos) {
+    return Objection{400, "the URI of the client's request has a fragment (`#`)"};
   }
-  if (heard->told.method.empty() || !net::http1::All(heard->told.method, net::http1::kToken)) {
-    return Objection{400, "\"" + Printable(heard->told.method) + "\" is not a method", {}};
+  if (chosen->request.method.empty() ||
+      !net::http1::All(chosen->request.method, net::http1::kToken)) {
+    return Objection{400, "\"" + Printable(chosen->request.method) + "\" is not a method"};
   }
-  if (!IsUpperCaseMethod(heard->told.method)) {
-    return Objection{400, LowerCaseMethod(heard->told.method), {}};
+  if (!IsUpperCaseMethod(chosen->request.method)) {
+    return Objection{400, LowerCaseMethod(chosen->request.method)};
   }
-  if (heard->names_host && heard->told.host.empty()) {
-    return Objection{
-        400, "X-Forwarded-Host, or the host of X-Original-URL, is present but empty", {}};
+  if (chosen->names_host && chosen->request.host.empty()) {
+    return Objection{400, "X-Forwarded-Host, or the host of X-Original-URL, is present but empty"};
   }
-  told = heard->told;
+  request = chosen->request;
   return std::nullopt;
 }
 
@@ -208,16 +203,15 @@ std::optional<Objection> ReadDenyStatus(std::string_view query, int& status) {
       return Objection{
           500,
           "unknown parameter \"" + Printable(pair.substr(0, pair.find('='))) +
-              "\": /v1/auth takes only deny_status; if the parameter is the client's, the proxy "
-              "must not forward it here (Caddy: `/v1/auth?`)",
-          {}};
+              "\": /v1/auth accepts only deny_status; if the parameter is the client's, the proxy "
+              "must not forward it here (Caddy: `/v1/auth?`)"};
     }
     const std::string_view text = pair.substr(kName.size());
     const char* const end = text.data() + text.size();
     int value = 0;
     const auto [rest, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc{} || rest != end || value < 400 || value > 599 || status != 0) {
-      return Objection{500, "deny_status must occur once, with a status from 400 to 599", {}};
+      return Objection{500, "deny_status must occur once, with a status from 400 to 599"};
     }
     status = value;
   }

@@ -4,19 +4,19 @@
 #include <optional>
 #include <string_view>
 
-#include "frontends/resolve.hpp"
-#include "net/http1_message.hpp"
+#include "frontends/question.hpp"
+#include "net/http1_parser.hpp"
 
 namespace tidegate {
 
-/// The endpoint at which a proxy asks whether its client's request may pass.
+/// The endpoint at which a proxy asks whether its client's request is allowed.
 inline constexpr std::string_view kAuthPath = "/v1/auth";
 
-/// True if `path` is `/v1/auth`, or `/v1/auth` followed by the path of the client's request.
+/// Returns true if `path` is `/v1/auth`, or `/v1/auth` followed by the client's path.
 [[nodiscard]] bool IsForwardAuth(std::string_view path) noexcept;
 
 /// The client's request as its proxy describes it, not yet normalised. Views point into the head.
-struct ToldRequest {
+struct ClientRequest {
   std::string_view method;
   std::string_view host;
   std::string_view path;
@@ -30,16 +30,13 @@ struct ToldRequest {
 ///  - X-Original-URI or -URL, and -Method, with the client's Host unless the URL has one (nginx);
 ///  - the request itself, with `/v1/auth` before its path (Envoy).
 ///
-/// URI and method are taken from the first form that is complete. A proxy that uses one form often
-/// forwards fields of the other forms as its client wrote them. Those are not used, but they must
-/// not contradict: a request that describes two different requests is rejected, and so is a request
-/// in which one of the fields occurs twice.
-[[nodiscard]] std::optional<Objection> ReadToldRequest(const net::HttpHead& head,
-                                                       ToldRequest& told);
+/// The first complete form is used. The client may have sent the fields of the other forms: they
+/// must not contradict the first, and no field may occur twice.
+[[nodiscard]] std::optional<Objection> ReadClientRequest(const net::HttpHead& head,
+                                                         ClientRequest& request);
 
-/// Reads `deny_status=N` from the query: the status that replaces that of every denial; 0 if it is
-/// absent. Any other parameter means that the proxy is configured wrongly. It is answered with 500,
-/// because the proxy would take a 4xx for a denial.
+/// Reads `deny_status=N`, the status of every denial, from the query; 0 if it is absent. Any other
+/// parameter is answered with 500, because the proxy would treat a 4xx as a denial.
 [[nodiscard]] std::optional<Objection> ReadDenyStatus(std::string_view query, int& status);
 
 }  // namespace tidegate

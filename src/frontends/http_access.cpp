@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/http_access.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
-#include <string>
-#include <string_view>
 
-#include "rules/address.hpp"
-#include "rules/ascii.hpp"
-#include "rules/printable.hpp"
-#include "rules/request_view.hpp"
+#include "base/ascii.hpp"
+#include "base/message_text.hpp"
+#include "identity/address.hpp"
+#include "identity/request_view.hpp"
 
 namespace tidegate {
 namespace {
@@ -23,20 +20,26 @@ constexpr std::string_view kContentEncoding = "content-encoding";
 constexpr std::string_view kOrigin = "origin";
 constexpr std::string_view kFetchSite = "sec-fetch-site";
 
+/// Returns true if the field has this name, which must be in lower case. Most fields differ in
+/// their length or their first letter, so these are compared first.
+bool IsNamed(const net::HttpField& field, std::string_view name) noexcept {
+  return field.name.size() == name.size() && (field.name.front() | 0x20) == name.front() &&
+         EqualsIgnoreCase(field.name, name);
+}
+
 struct Presented {
   std::string_view token;
-  bool several = false;  ///< The request has more than one token, so it is unclear which counts.
+  bool several = false;  ///< There is more than one token, so it is unclear which to use.
 };
 
 std::optional<Presented> TokenOf(const net::HttpHead& head, TokenFields fields) noexcept {
   std::optional<Presented> found;
   for (const net::HttpField& field : head.all()) {
     std::string_view token;
-    if (field.name.size() == kTokenField.size() && EqualsIgnoreCase(field.name, kTokenField)) {
+    if (IsNamed(field, kTokenField)) {
       token = field.value;
-    } else if (fields == TokenFields::kOwn && field.name.size() == kAuthorization.size() &&
-               EqualsIgnoreCase(field.name, kAuthorization)) {
-      // Another scheme counts as an unknown token.
+    } else if (fields == TokenFields::kOwn && IsNamed(field, kAuthorization)) {
+      // A scheme other than Bearer is treated as an unknown token.
       const bool bearer = field.value.size() > kBearer.size() &&
                           EqualsIgnoreCase(field.value.substr(0, kBearer.size()), kBearer);
       token = bearer ? Trim(field.value.substr(kBearer.size())) : std::string_view{};
@@ -49,57 +52,75 @@ std::optional<Presented> TokenOf(const net::HttpHead& head, TokenFields fields) 
   return found;
 }
 
-/// Answers callers that Authorize rejects. Its public methods return false, the result of
-/// Authorize.
-class Rejecter {
- public:
-  Rejecter(net::HttpExchange& exchange, const AccessControl& access, TokenFields fields,
-           AuthFailures& failures)
-      : exchange_(exchange), access_(access), fields_(fields), failures_(failures) {}
-
+/// Answers callers that Authorize rejects. Public methods return false, the result of Authorize.
+struct Rejecter {
   /// Rejects a caller that must authenticate.
   [[nodiscard]] bool Unknown(AuthFailure::Reason reason, std::string_view why,
                              std::string_view by = {}) {
     if (const auto wait = Record(reason, by)) return Throttled(*wait);
-    const bool own = fields_ == TokenFields::kOwn;
-    net::AnswerProblem(exchange_, own ? 401 : 500, why, {},
+    const bool own = fields == TokenFields::kOwn;
+    net::AnswerProblem(exchange, own ? 401 : 500, why, {},
                        own ? "WWW-Authenticate: Bearer realm=\"tidegate\"\r\n" : "");
     return false;
   }
 
-  /// Rejects a caller whose rights are insufficient. `by` is the name of its token or certificate,
-  /// if it has one.
+  /// Rejects a caller with insufficient rights; `by` is the name of its token or certificate.
   [[nodiscard]] bool Insufficient(std::string_view by, std::string_view why) {
     (void)Record(AuthFailure::Reason::kRights, by);
-    net::AnswerProblem(exchange_, 403, why);
+    net::AnswerProblem(exchange, 403, why);
     return false;
   }
 
- private:
   std::optional<std::chrono::seconds> Record(AuthFailure::Reason reason, std::string_view by) {
-    AuthFailure failure{.peer = exchange_.peer(),
+    AuthFailure failure{.peer = exchange.peer(),
                         .reason = reason,
-                        .request = exchange_.head().path,
+                        .request = exchange.head().path,
                         .problem = reason == AuthFailure::Reason::kCertificate ? kNotListed : "",
-                        .peers = PeersOf(access_, exchange_.peer())};
+                        .peers = PeersOf(access, exchange.peer())};
     if (!by.empty()) failure.by = by;
-    return failures_.Record(failure);
+    return failures.Record(failure);
   }
   [[nodiscard]] bool Throttled(std::chrono::seconds wait) {
     const std::string seconds = std::to_string(wait.count());
-    exchange_.CloseAfterAnswer();
-    net::AnswerProblem(exchange_, fields_ == TokenFields::kOwn ? 429 : 500,
+    exchange.CloseAfterAnswer();
+    net::AnswerProblem(exchange, fields == TokenFields::kOwn ? 429 : 500,
                        "too many wrong credentials from this address: wait " + seconds +
                            " s, and send one of `access.tokens`",
                        {}, "Retry-After: " + seconds + "\r\n");
     return false;
   }
 
-  net::HttpExchange& exchange_;
-  const AccessControl& access_;
-  const TokenFields fields_;
-  AuthFailures& failures_;
+  net::HttpExchange& exchange;
+  const AccessControl& access;
+  const TokenFields fields;
+  AuthFailures& failures;
 };
+
+/// Returns true if a list of content codings has only `identity` (RFC 9110, 8.4: no coding).
+bool IsIdentity(std::string_view codings) noexcept {
+  bool identity = true;
+  net::http1::EachElement(codings, [&identity](std::string_view coding) {
+    return identity = EqualsIgnoreCase(coding, "identity");
+  });
+  return identity;
+}
+
+bool IsJsonType(std::string_view value) noexcept {
+  if (value == "application/json") return true;
+  // A value with a comma would be a list of types.
+  if (value.find(',') != std::string_view::npos) return false;
+  const std::string_view type = value.substr(0, value.find(';'));
+  return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
+}
+
+Page PageOfOrigin(std::string_view origin, std::string_view host) noexcept {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!origin.starts_with(scheme)) continue;
+    origin.remove_prefix(scheme.size());
+    return EqualsIgnoreCase(origin, host) && NamesAddress(origin) ? Page::kOwn : Page::kForeign;
+  }
+  return Page::kForeign;
+}
 
 }  // namespace
 
@@ -119,10 +140,10 @@ bool Authorize(net::HttpExchange& exchange, const AccessControl& access, Listene
   const Tokens& tokens = access.tokens;
   const AccessPolicy& policy = access.of(listener);
   const net::Peer& peer = exchange.peer();
-  Rejecter reject(exchange, access, fields, failures);
+  Rejecter reject{exchange, access, fields, failures};
   Rights rights = policy.ForPeer(peer, tokens, access.certificates);
-  // On a loopback address the admin API is open, but only to this machine: clients that a local
-  // proxy announces are treated as on a public address, where it never is.
+  // On a loopback address, the admin API needs no credentials, but only for callers on this
+  // machine: clients that a local proxy announces must authenticate, as on a public address.
   const bool closed = listener == ListenerId::kAdmin && policy.loopback() && !peer.verified &&
                       !policy.IsLocal(peer);
   if (closed) rights = Rights::kNone;
@@ -144,8 +165,8 @@ bool Authorize(net::HttpExchange& exchange, const AccessControl& access, Listene
   if (closed && tokens.empty() && !policy.certificates()) {
     return reject.Insufficient(
         {},
-        "callers that a proxy announces must authenticate here, and there is nothing to "
-        "authenticate with: set `access.tokens`, or call from this machine without the proxy");
+        "callers behind a proxy must authenticate here, and no tokens are configured: set "
+        "`access.tokens`, or call from this machine without the proxy");
   }
   if (rights == Rights::kNone && peer.verified) {
     return reject.Unknown(Reason::kCertificate,
@@ -184,33 +205,10 @@ AuthFailure::Peers PeersOf(const AccessControl& access, const net::Peer& peer) n
                                                     : AuthFailure::Peers::kClient;
 }
 
-namespace {
-
-/// RFC 9110 section 8.4: a list of codings, of which `identity` changes nothing.
-bool IsIdentity(std::string_view codings) noexcept {
-  while (!codings.empty()) {
-    const std::size_t end = std::min(codings.find(','), codings.size());
-    const std::string_view coding = Trim(codings.substr(0, end));
-    if (!coding.empty() && !EqualsIgnoreCase(coding, "identity")) return false;
-    codings.remove_prefix(std::min(end + 1, codings.size()));
-  }
-  return true;
-}
-
-bool IsJsonType(std::string_view value) noexcept {
-  if (value == "application/json") return true;
-  // A comma would make it a list of types.
-  if (value.find(',') != std::string_view::npos) return false;
-  const std::string_view type = value.substr(0, value.find(';'));
-  return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
-}
-
-}  // namespace
-
 bool AcceptsBody(net::HttpExchange& exchange) {
   const net::HttpField* type = nullptr;
   const net::HttpField* coding = nullptr;
-  bool several = false;  // Programs disagree about which of two types counts.
+  bool several = false;  // Two types are given: programs differ in which they use.
   for (const net::HttpField& field : exchange.head().all()) {
     if (field.name.size() == kContentType.size()) {
       if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, kContentType)) continue;
@@ -245,32 +243,13 @@ bool NamesAddress(std::string_view host) noexcept {
          Address::Parse(host).has_value();
 }
 
-namespace {
-
-/// `name` is in lower case. Most fields differ in their length or their first letter.
-bool IsNamed(const net::HttpField& field, std::string_view name) noexcept {
-  return field.name.size() == name.size() && (field.name.front() | 0x20) == name.front() &&
-         EqualsIgnoreCase(field.name, name);
-}
-
-Page PageOfOrigin(std::string_view origin, std::string_view host) noexcept {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!origin.starts_with(scheme)) continue;
-    origin.remove_prefix(scheme.size());
-    return EqualsIgnoreCase(origin, host) && NamesAddress(origin) ? Page::kOwn : Page::kForeign;
-  }
-  return Page::kForeign;
-}
-
-}  // namespace
-
 Page PageOf(const net::HttpHead& head) noexcept {
   Page page = Page::kNone;
   for (const net::HttpField& field : head.all()) {
     if (IsNamed(field, kOrigin)) {
       page = PageOfOrigin(field.value, head.host);
     } else if (IsNamed(field, kFetchSite)) {
-      // `none`: a person entered the address. `same-origin` is what Origin decides about.
+      // `none` means that a person entered the address. For `same-origin`, Origin decides.
       if (field.value != "none" && field.value != "same-origin") return Page::kForeign;
     }
     if (page == Page::kForeign) return page;
@@ -282,10 +261,10 @@ bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access
                   ListenerId listener) noexcept {
   const AccessPolicy& policy = access.of(listener);
   const std::string_view host = exchange.head().host;
-  // Browsers always send Host. Over TLS they would have rejected the certificate.
+  // Browsers always send Host. Over TLS, a browser would have rejected the certificate.
   if (host.empty() || exchange.peer().secure || !policy.IsLocal(exchange.peer())) return false;
   if (NamesAddress(host) || policy.Required(exchange.peer(), access.tokens)) return false;
-  // A page of another site does not know a token.
+  // A page of another site cannot know a valid token.
   const auto presented = TokenOf(exchange.head(), TokenFields::kOwn);
   return !presented || access.tokens.Find(presented->token) == nullptr;
 }

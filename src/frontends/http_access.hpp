@@ -12,20 +12,20 @@
 
 namespace tidegate {
 
-/// The header fields in which an HTTP caller may present a token: always `X-Tidegate-Token: TOKEN`,
-/// and `Authorization: Bearer TOKEN` only with kOwn. With kCopied the caller is a proxy, whose
-/// Authorization is a copy of its client's.
+/// The header fields that may contain a caller's token: `X-Tidegate-Token: TOKEN`, and with kOwn
+/// also `Authorization: Bearer TOKEN`. With kCopied, the caller is a proxy, which copies the
+/// Authorization of its client.
 enum class TokenFields : std::uint8_t { kOwn, kCopied };
 
 /// Returns true if the exchange's caller has the `needed` rights. If not, the exchange has been
-/// answered: with 401 if the caller must authenticate, with 403 if that would not help, and with
-/// 429 and the end of the connection if the caller's address presents wrong tokens too often. A
-/// proxy (kCopied) gets 500 instead of 401 and 429, because it would forward them to its client.
+/// answered: with 401 if the caller must authenticate, with 403 if authentication would not help,
+/// and with 429 and the end of the connection if its address presents wrong tokens too often. A
+/// proxy (kCopied) gets 500 instead of 401 and 429, which it would forward to its client.
 [[nodiscard]] bool Authorize(net::HttpExchange& exchange, const AccessControl& access,
                              ListenerId listener, TokenFields fields, Rights needed,
                              AuthFailures& failures);
 
-/// Returns whether the failures of this peer are those of one client, or of all clients of a proxy.
+/// Returns whether the peer is one client, or a proxy whose clients share its failures.
 [[nodiscard]] AuthFailure::Peers PeersOf(const AccessControl& access,
                                          const net::Peer& peer) noexcept;
 
@@ -35,9 +35,8 @@ enum class TokenFields : std::uint8_t { kOwn, kCopied };
                                      const AccessControl& access);
 
 /// Returns true if the head announces a body that the API can read: one Content-Type,
-/// `application/json` with or without parameters, and no content coding but `identity`. If not, the
-/// exchange has been answered with 415. A browser sends that type to another origin only after a
-/// preflight request, so no web page can send it unnoticed.
+/// `application/json`, and no content coding but `identity`. If not, the exchange has been answered
+/// with 415. Browsers send that type to another origin only after a preflight request.
 [[nodiscard]] bool AcceptsBody(net::HttpExchange& exchange);
 
 /// The kind of web page that a request comes from, by its Origin and its Sec-Fetch-Site.
@@ -48,12 +47,12 @@ enum class Page : std::uint8_t {
 };
 [[nodiscard]] Page PageOf(const net::HttpHead& head) noexcept;
 
-/// True if `host`, the value of a Host field, is an address or `localhost`, with or without a port.
-/// A page of another server cannot have such a host.
+/// Returns true if `host`, the value of a Host field, is an address or `localhost`, with or without
+/// a port. A request of another server's page cannot have such a Host.
 [[nodiscard]] bool NamesAddress(std::string_view host) noexcept;
 
-/// True if the request may come from a page whose name was made to resolve to this machine (DNS
-/// rebinding): the caller is on this machine and needs no credentials, and Host is a name.
+/// Returns true if the request may come from a page whose name was made to resolve to this machine
+/// (DNS rebinding): the caller is local and needs no credentials, and Host is a name.
 [[nodiscard]] bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access,
                                 ListenerId listener) noexcept;
 

@@ -1,63 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/question.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/json/basic_parser_impl.hpp>
-#include <cstring>
-#include <limits>
 
-#include "rules/nearest.hpp"
-#include "rules/printable.hpp"
+#include "base/json_events.hpp"
+#include "base/message_text.hpp"
 
 namespace tidegate {
 namespace {
 
-using boost::system::error_code;
-using JsonView = boost::json::string_view;
+using error_code = JsonEvents::JsonError;
+using JsonView = JsonEvents::JsonText;
 
-/// More parts than any rule has. Each part is compared with all earlier ones, so there is a limit.
+/// No rule has as many parts. There is a limit because each part is compared with all earlier ones.
 constexpr std::size_t kMaxIdentities = 16;
 constexpr std::size_t kMaxHeaders = 128;
 /// The largest number of bytes of each part of a pointer that repeats the caller's text.
 constexpr std::size_t kMaxEcho = 64;
 
-/// The object that the reader is in.
-enum class In : std::uint8_t {
-  kNothing,
-  kBatch,
-  kRequests,
-  kQuestion,
-  kIdentity,
-  kRequest,
-  kHeaders,
-  kHeader
-};
+/// The kind of object or array that the reader is inside.
+enum class In { kNothing, kBatch, kRequests, kQuestion, kIdentity, kRequest, kHeaders, kHeader };
 
 /// The type of a member.
 enum class Takes : std::uint8_t { kText, kWhole, kIdentity, kRequest, kRequests, kHeaders };
 
 struct MemberName {
+  constexpr MemberName(std::string_view n, unsigned m, Takes t) : name(n), member(m), takes(t) {}
+  constexpr MemberName(std::string_view n, unsigned m, std::string_view Question::*t)
+      : name(n), member(m), takes(Takes::kText), text(t) {}
+  constexpr MemberName(std::string_view n, unsigned m, std::int64_t Question::*w)
+      : name(n), member(m), takes(Takes::kWhole), whole(w) {}
+
   std::string_view name;
   unsigned member;
   Takes takes;
+  std::string_view Question::*text = nullptr;  ///< The member that receives a kText value.
+  std::int64_t Question::*whole = nullptr;     ///< The member that receives a kWhole value.
 };
 
 constexpr std::array kQuestionMembers{
-    MemberName{"rule", Question::kRule, Takes::kText},
+    MemberName{"rule", Question::kRule, &Question::rule},
     MemberName{"identity", Question::kIdentity, Takes::kIdentity},
-    MemberName{"cost", Question::kCost, Takes::kWhole},
-    MemberName{"lease", Question::kLease, Takes::kText},
-    MemberName{"id", Question::kId, Takes::kText},
-    MemberName{"age_ms", Question::kAge, Takes::kWhole},
+    MemberName{"cost", Question::kCost, &Question::cost},
+    MemberName{"lease", Question::kLease, &Question::lease},
+    MemberName{"id", Question::kId, &Question::id},
+    MemberName{"age_ms", Question::kAge, &Question::age_ms},
     MemberName{"request", Question::kRequest, Takes::kRequest},
-    MemberName{"key", Question::kKey, Takes::kText},
-    MemberName{"limit", Question::kLimit, Takes::kText},
-    MemberName{"burst", Question::kBurst, Takes::kWhole},
-    MemberName{"algorithm", Question::kAlgorithm, Takes::kText},
-    MemberName{"amount", Question::kAmount, Takes::kWhole},
-    MemberName{"ttl", Question::kTtl, Takes::kText},
-    MemberName{"reason", Question::kReason, Takes::kText},
-    MemberName{"door", Question::kDoor, Takes::kText},
+    MemberName{"key", Question::kKey, &Question::key},
+    MemberName{"limit", Question::kLimit, &Question::limit},
+    MemberName{"burst", Question::kBurst, &Question::burst},
+    MemberName{"algorithm", Question::kAlgorithm, &Question::algorithm},
+    MemberName{"amount", Question::kAmount, &Question::amount},
+    MemberName{"ttl", Question::kTtl, &Question::ttl},
+    MemberName{"reason", Question::kReason, &Question::reason},
+    MemberName{"listener", Question::kListener, &Question::listener},
 };
 constexpr std::array kBatchMembers{
     MemberName{"requests", Question::kRequests, Takes::kRequests},
@@ -65,44 +63,24 @@ constexpr std::array kBatchMembers{
 constexpr unsigned kMethod = 1, kHost = 2, kPath = 4, kQuery = 8, kClientIp = 16, kHeaderMap = 32,
                    kPeer = 64;
 constexpr std::array kRequestMembers{
-    MemberName{"method", kMethod, Takes::kText},
-    MemberName{"host", kHost, Takes::kText},
-    MemberName{"path", kPath, Takes::kText},
-    MemberName{"query", kQuery, Takes::kText},
-    MemberName{"client_ip", kClientIp, Takes::kText},
-    MemberName{"peer", kPeer, Takes::kText},
+    MemberName{"method", kMethod, &Question::method},
+    MemberName{"host", kHost, &Question::host},
+    MemberName{"path", kPath, &Question::path},
+    MemberName{"query", kQuery, &Question::query},
+    MemberName{"client_ip", kClientIp, &Question::client_ip},
+    MemberName{"peer", kPeer, &Question::peer},
     MemberName{"headers", kHeaderMap, Takes::kHeaders},
 };
 
-template <std::size_t N>
-const MemberName* Find(const std::array<MemberName, N>& members, std::string_view name) noexcept {
-  for (const MemberName& member : members) {
-    if (member.name == name) return &member;
-  }
-  return nullptr;
-}
-
-/// Handles the parser's events. Text without escape sequences is not copied.
-class Reader {
+/// Fills questions from the parser's events.
+class Reader : public JsonEvents {
  public:
-  // Required by Boost.JSON's parser. Unlimited, because the body's size bounds everything already.
-  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t max_key_size = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
-
   Reader(std::pmr::memory_resource& memory, std::string_view json, Question* one,
          std::pmr::vector<Question>* many)
-      : memory_(memory), json_(json), one_(one), many_(many), parts_(&memory) {}
+      : JsonEvents(json, memory), memory_(memory), one_(one), many_(many) {}
 
-  [[nodiscard]] BadQuestion TakeProblem() { return {std::move(message_), Pointer()}; }
+  [[nodiscard]] Objection TakeProblem() { return {400, std::move(message_), Pointer()}; }
   [[nodiscard]] bool has_problem() const noexcept { return !message_.empty(); }
-
-  bool on_document_begin(error_code&) { return true; }
-  bool on_document_end(error_code&) { return true; }
-  bool on_comment_part(JsonView, error_code&) { return true; }
-  bool on_comment(JsonView, error_code&) { return true; }
-  bool on_number_part(JsonView, error_code&) { return true; }
 
   bool on_object_begin(error_code& error) {
     switch (in_) {
@@ -119,10 +97,9 @@ class Reader {
         in_ = In::kQuestion;
         return true;
       case In::kQuestion:
+      case In::kRequest:
         if (member_->takes == Takes::kIdentity) return Enter(In::kIdentity);
         if (member_->takes == Takes::kRequest) return Enter(In::kRequest);
-        break;
-      case In::kRequest:
         if (member_->takes == Takes::kHeaders) return Enter(In::kHeaders);
         break;
       default:
@@ -162,7 +139,6 @@ class Reader {
     return true;
   }
 
-  bool on_key_part(JsonView text, std::size_t, error_code&) { return Part(text); }
   bool on_key(JsonView last, std::size_t, error_code& error) {
     const std::string_view name = Whole(last);
     switch (in_) {
@@ -184,13 +160,12 @@ class Reader {
           if (known.source == name) return Fail(error, "this source occurs twice");
         }
         return true;
-      default:  // kHeaders: lines of one name may be an array, or repeated members.
+      default:  // kHeaders: several lines of one name are an array, or repeated members.
         header_ = name;
         return true;
     }
   }
 
-  bool on_string_part(JsonView text, std::size_t, error_code&) { return Part(text); }
   bool on_string(JsonView last, std::size_t, error_code& error) {
     const std::string_view text = Whole(last);
     switch (in_) {
@@ -205,14 +180,15 @@ class Reader {
         question_->headers.push_back({header_, text});
         return true;
       case In::kQuestion:
+      case In::kRequest:
         if (member_->takes == Takes::kIdentity) {
           question_->identity.push_back({{}, text});
           return true;
         }
-        if (member_->takes == Takes::kText) return SetText(text);
-        break;
-      case In::kRequest:
-        if (member_->takes == Takes::kText) return SetRequestText(text);
+        if (member_->takes == Takes::kText) {
+          question_->*(member_->text) = text;
+          return true;
+        }
         break;
       default:
         break;
@@ -221,29 +197,16 @@ class Reader {
   }
 
   bool on_int64(std::int64_t number, JsonView, error_code& error) {
-    if (in_ != In::kQuestion || member_->takes != Takes::kWhole) return Wrong(error, "a number");
-    switch (member_->member) {
-      case Question::kCost:
-        question_->cost = number;
-        return true;
-      case Question::kBurst:
-        question_->burst = number;
-        return true;
-      case Question::kAmount:
-        question_->amount = number;
-        return true;
-      default:
-        question_->age_ms = number;
-        return true;
-    }
+    if (!TakesNumber(error)) return false;
+    question_->*(member_->whole) = number;
+    return true;
   }
   bool on_uint64(std::uint64_t, JsonView, error_code& error) {
-    if (in_ != In::kQuestion || member_->takes != Takes::kWhole) return Wrong(error, "a number");
-    return Fail(error, "the number is too large");
+    return TakesNumber(error) && Fail(error, "the number is too large");
   }
   bool on_double(double, JsonView, error_code& error) {
-    if (in_ != In::kQuestion || member_->takes != Takes::kWhole) return Wrong(error, "a number");
-    return Fail(error, "this must be a whole number, written without a point or exponent");
+    return TakesNumber(error) &&
+           Fail(error, "this must be a whole number, written without a point or exponent");
   }
   bool on_bool(bool, error_code& error) { return Wrong(error, "true or false"); }
   bool on_null(error_code& error) { return Wrong(error, "null"); }
@@ -275,6 +238,10 @@ class Reader {
   }
 
  private:
+  bool TakesNumber(error_code& error) {
+    return (in_ == In::kQuestion && member_->takes == Takes::kWhole) || Wrong(error, "a number");
+  }
+
   bool Enter(In in) {
     in_ = in;
     return true;
@@ -291,7 +258,7 @@ class Reader {
     if (in_ == In::kNothing) {
       message = "the body must be a JSON object";
     } else if (in_ == In::kRequests) {
-      message += "an object, one question";
+      message += "an object with one request";
     } else if (in_ == In::kIdentity || in_ == In::kHeader) {
       message += "a string";
     } else if (in_ == In::kHeaders) {
@@ -301,7 +268,7 @@ class Reader {
                                                     "a whole number",
                                                     "a string, or an object of source and value",
                                                     "an object with the request's attributes",
-                                                    "an array of questions",
+                                                    "an array of requests",
                                                     "an object of names and values"};
       message += kNames[static_cast<std::size_t>(member_->takes)];
     }
@@ -311,10 +278,10 @@ class Reader {
   template <std::size_t N>
   bool Member(error_code& error, const std::array<MemberName, N>& members, std::string_view name,
               unsigned& seen) {
-    member_ = Find(members, name);
-    if (member_ == nullptr) {
+    member_ = std::ranges::find(members, name, &MemberName::name);
+    if (member_ == members.end()) {
       std::array<std::string_view, N> names;
-      for (std::size_t i = 0; i < N; ++i) names[i] = members[i].name;
+      std::ranges::transform(members, names.begin(), &MemberName::name);
       return Fail(error, "unknown member '" + Printable(name) + "'" + DidYouMean(name, names));
     }
     if ((seen & member_->member) != 0) {
@@ -324,85 +291,7 @@ class Reader {
     return true;
   }
 
-  bool SetText(std::string_view text) {
-    switch (member_->member) {
-      case Question::kRule:
-        question_->rule = text;
-        break;
-      case Question::kLease:
-        question_->lease = text;
-        break;
-      case Question::kId:
-        question_->id = text;
-        break;
-      case Question::kKey:
-        question_->key = text;
-        break;
-      case Question::kTtl:
-        question_->ttl = text;
-        break;
-      case Question::kDoor:
-        question_->door = text;
-        break;
-      case Question::kReason:
-        question_->reason = text;
-        break;
-      case Question::kLimit:
-        question_->limit = text;
-        break;
-      default:
-        question_->algorithm = text;
-    }
-    return true;
-  }
-
-  bool SetRequestText(std::string_view text) {
-    switch (member_->member) {
-      case kMethod:
-        question_->method = text;
-        break;
-      case kHost:
-        question_->host = text;
-        break;
-      case kPath:
-        question_->path = text;
-        break;
-      case kQuery:
-        question_->query = text;
-        break;
-      case kPeer:
-        question_->peer = text;
-        break;
-      default:
-        question_->client_ip = text;
-    }
-    return true;
-  }
-
-  bool Part(JsonView text) {
-    parts_.insert(parts_.end(), text.data(), text.data() + text.size());
-    return true;
-  }
-
-  /// Returns the whole text: the parts collected so far, and `last`.
-  std::string_view Whole(JsonView last) {
-    const std::string_view view{last.data(), last.size()};
-    if (parts_.empty()) {
-      if (view.empty()) return "";
-      const bool in_body = std::less_equal<>{}(json_.data(), view.data()) &&
-                           std::less<>{}(view.data(), json_.data() + json_.size());
-      if (in_body) return view;
-    }
-    const std::size_t size = parts_.size() + view.size();
-    char* const copy = static_cast<char*>(memory_.allocate(size, 1));
-    if (!parts_.empty()) std::memcpy(copy, parts_.data(), parts_.size());
-    if (!view.empty()) std::memcpy(copy + parts_.size(), view.data(), view.size());
-    parts_.clear();
-    return {copy, size};
-  }
-
   std::pmr::memory_resource& memory_;
-  std::string_view json_;
   Question* one_;
   std::pmr::vector<Question>* many_;
   Question* question_ = nullptr;
@@ -411,15 +300,13 @@ class Reader {
   const MemberName* member_ = nullptr;
   // The position of the reader, from the outermost name to the innermost.
   std::string_view key_;     ///< The member of the question.
-  std::string_view inner_;   ///< The member of the object in it.
-  std::string_view header_;  ///< The header's name.
-  std::pmr::vector<char> parts_;
+  std::string_view inner_;   ///< The member of the object inside the question.
+  std::string_view header_;  ///< The name of the header.
   std::string message_;
 };
 
-std::optional<BadQuestion> Read(std::string_view json, Question* one,
-                                std::pmr::vector<Question>* many,
-                                std::pmr::memory_resource& memory) {
+std::optional<Objection> Read(std::string_view json, Question* one,
+                              std::pmr::vector<Question>* many, std::pmr::memory_resource& memory) {
   boost::json::parse_options options;
   options.max_depth = 8;
   boost::json::basic_parser<Reader> parser(options, memory, json, one, many);
@@ -428,13 +315,13 @@ std::optional<BadQuestion> Read(std::string_view json, Question* one,
   Reader& reader = parser.handler();
   if (reader.has_problem()) return reader.TakeProblem();
   if (error) {
-    return BadQuestion{
-        "the body is not JSON: " + error.message() + " at byte " + std::to_string(read + 1),
+    return Objection{
+        400, "the body is not JSON: " + error.message() + " at byte " + std::to_string(read + 1),
         reader.Pointer()};
   }
   if (read < json.size()) {
-    return BadQuestion{
-        "unexpected text after the end of the JSON, at byte " + std::to_string(read + 1), {}};
+    return Objection{
+        400, "unexpected text after the end of the JSON, at byte " + std::to_string(read + 1), {}};
   }
   return std::nullopt;
 }
@@ -448,15 +335,15 @@ std::string_view Question::NameOf(unsigned member) noexcept {
   return "requests";
 }
 
-std::optional<BadQuestion> ReadQuestion(std::string_view json, Question& question,
-                                        std::pmr::memory_resource& memory) {
+std::optional<Objection> ReadQuestion(std::string_view json, Question& question,
+                                      std::pmr::memory_resource& memory) {
   return Read(json, &question, nullptr, memory);
 }
 
-std::optional<BadQuestion> ReadBatch(std::string_view json, std::pmr::vector<Question>& questions,
-                                     std::pmr::memory_resource& memory) {
+std::optional<Objection> ReadBatch(std::string_view json, std::pmr::vector<Question>& questions,
+                                   std::pmr::memory_resource& memory) {
   if (auto bad = Read(json, nullptr, &questions, memory)) return bad;
-  if (questions.empty()) return BadQuestion{"a batch needs at least one question", "/requests"};
+  if (questions.empty()) return Objection{400, "a batch needs at least one request", "/requests"};
   return std::nullopt;
 }
 

@@ -8,8 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/identity.hpp"
-#include "rules/request_view.hpp"
+#include "decision/pipeline.hpp"
+#include "identity/identity.hpp"
+#include "identity/request_view.hpp"
+#include "rules/rule_set.hpp"
+#include "store/call.hpp"
 
 namespace tidegate {
 
@@ -18,7 +21,7 @@ namespace tidegate {
 struct Question {
   explicit Question(std::pmr::memory_resource& memory) : identity(&memory), headers(&memory) {}
 
-  /// Bits of `members`: which members are present.
+  /// Bits of `members`: each says that a member is present.
   enum Member : unsigned {
     kRule = 1u << 0,
     kIdentity = 1u << 1,
@@ -35,7 +38,7 @@ struct Question {
     kAmount = 1u << 12,
     kTtl = 1u << 13,
     kReason = 1u << 14,
-    kDoor = 1u << 15,
+    kListener = 1u << 15,
   };
   unsigned members = 0;
 
@@ -44,30 +47,33 @@ struct Question {
   std::int64_t cost = 1;
   std::string_view lease;
   std::string_view id;      ///< The id of a refund.
-  std::int64_t age_ms = 0;  ///< How long ago the charge was made that a refund returns.
+  std::int64_t age_ms = 0;  ///< The age of the charge that a refund returns.
 
-  // Changes by operators, and explanations.
+  // Members for changes by operators and for explanations.
   std::int64_t amount = 0;
   std::string_view ttl;
   std::string_view reason;
-  std::string_view door;  ///< The frontend whose decision is explained: `api` or `gateway`.
+  std::string_view listener;  ///< The listener whose decision is explained: `api` or `gateway`.
 
-  // "request": {...}
+  // Members of "request": {...}
   unsigned request_members = 0;
   std::string_view method;
   std::string_view host;
   std::string_view path;
   std::string_view query;
   std::string_view client_ip;
-  std::string_view peer;  ///< Address that connected; it and the headers yield the client's.
+  std::string_view peer;  ///< The connected address; with the headers it gives the client's.
   std::pmr::vector<HeaderField> headers;
 
-  // Set by `explain` for a request through the gateway; never read from JSON.
-  bool through_gateway = false;  ///< The request is explained as an untrusted client's.
-  std::string_view route;
-  bool keep_slashes = false;  ///< The gateway forwards duplicate slashes.
+  /// The gateway's view of an explained request; never read from JSON.
+  struct Gateway {
+    bool through = false;  ///< True: treat the request as sent by an untrusted client.
+    std::string_view route;
+    bool keep_slashes = false;  ///< The gateway forwards duplicate slashes.
+  };
+  Gateway gateway;
 
-  // An inline quota.
+  // Members of an inline quota.
   std::string_view key;
   std::string_view limit;
   std::int64_t burst = 0;
@@ -78,10 +84,11 @@ struct Question {
   [[nodiscard]] static std::string_view NameOf(unsigned member) noexcept;
 };
 
-/// Why a body is not a valid question: a message, and a JSON pointer to the place (RFC 6901).
-struct BadQuestion {
+/// Why a request is rejected: the HTTP status, a message, and a JSON pointer (RFC 6901).
+struct Objection {
+  int status = 400;
   std::string message;
-  std::string pointer;
+  std::string pointer = {};
 };
 
 /// The largest number of questions in a batch.
@@ -89,10 +96,36 @@ inline constexpr std::size_t kMaxBatch = 256;
 
 /// Reads one question, or a batch of them: `{"requests": [...]}`. Strict: unknown and duplicate
 /// members, wrong types, nesting, invalid UTF-8 and text after the JSON are rejected.
-[[nodiscard]] std::optional<BadQuestion> ReadQuestion(std::string_view json, Question& question,
-                                                      std::pmr::memory_resource& memory);
-[[nodiscard]] std::optional<BadQuestion> ReadBatch(std::string_view json,
-                                                   std::pmr::vector<Question>& questions,
-                                                   std::pmr::memory_resource& memory);
+[[nodiscard]] std::optional<Objection> ReadQuestion(std::string_view json, Question& question,
+                                                    std::pmr::memory_resource& memory);
+[[nodiscard]] std::optional<Objection> ReadBatch(std::string_view json,
+                                                 std::pmr::vector<Question>& questions,
+                                                 std::pmr::memory_resource& memory);
+
+/// Whether callers may send their own quotas.
+enum class InlineQuotas : std::uint8_t { kRefused, kAllowed };
+
+/// The rule name of inline quotas. No configured rule may have it.
+inline constexpr std::string_view kInlineRule = "inline";
+
+/// Fills `call` with `kind`, with the charges of `question`, and with the decisions of operators
+/// about their keys. `scratch` is needed only until this returns.
+[[nodiscard]] std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
+                                               InlineQuotas inline_quotas, DecisionCall& call,
+                                               std::pmr::memory_resource& scratch);
+
+/// Adds the charge of an inline quota to `call`, which copies it. `lease` must outlive the call.
+[[nodiscard]] std::optional<Error> AddInlineCharge(DecisionCall& call, std::string_view key,
+                                                   const Quota& quota, std::int64_t cost,
+                                                   std::string_view lease);
+
+/// Returns an objection unless `question` has only `members`, and all `required` ones.
+[[nodiscard]] std::optional<Objection> CheckMembers(const Question& question, unsigned members,
+                                                    unsigned required, std::string_view path);
+
+/// Fills `view` with the request's attributes as rules see them: in normal form, with the client's
+/// address. `view` points into the question and `memory`.
+[[nodiscard]] std::optional<Objection> ViewOf(const Question& question, const RuleSet& rules,
+                                              RequestView& view, std::pmr::memory_resource& memory);
 
 }  // namespace tidegate

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/resolve.hpp"
+#include "frontends/question.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "decision/pipeline.hpp"
+#include "base/message_text.hpp"
 #include "rules/limit_text.hpp"
-#include "rules/nearest.hpp"
-#include "rules/printable.hpp"
 
 namespace tidegate {
 namespace {
@@ -36,6 +34,14 @@ std::optional<Objection> ByRule(const Question& question, const OverrideView& ov
   return std::nullopt;
 }
 
+/// Reads an IP address into `address`. `pointer` is the JSON pointer to `text`, for an objection.
+std::optional<Objection> ReadAddress(std::string_view text, const char* pointer, Address& address) {
+  const auto read = Address::Parse(text);
+  if (!read) return Objection{400, "\"" + Printable(text) + "\" is not an IP address", pointer};
+  address = *read;
+  return std::nullopt;
+}
+
 /// Fills `view` with the normal form of the request's attributes.
 std::optional<Objection> Normalise(const Question& question, const RuleSet& rules,
                                    RequestView& view, std::pmr::memory_resource& memory) {
@@ -45,24 +51,24 @@ std::optional<Objection> Normalise(const Question& question, const RuleSet& rule
   }
   view.query = question.query;
   view.headers = question.headers;
-  view.trusted = !question.through_gateway;
+  view.trusted = !question.gateway.through;
   std::string_view path = question.path.empty() ? std::string_view{"/"} : question.path;
   if (const std::size_t mark = path.find('?'); mark != std::string_view::npos) {
     if (view.query.empty()) view.query = path.substr(mark + 1);
     path = path.substr(0, mark);
   }
-  // At the gateway the route decides about encoded slashes: its caller checks them.
+  // At the gateway, the route decides about encoded slashes, and the caller checks them.
   const EncodedSlashes slashes =
-      question.through_gateway ? EncodedSlashes::kMatch : rules.paths().encoded_slashes;
+      question.gateway.through ? EncodedSlashes::kMatch : rules.paths().encoded_slashes;
   const PathOptions options{
-      .forwarding = question.through_gateway ? Forwarding::kNormalized : Forwarding::kAsSent,
-      .forwarded_slashes = question.keep_slashes ? Slashes::kKeep : Slashes::kMerge,
+      .forwarding = question.gateway.through ? Forwarding::kNormalized : Forwarding::kAsSent,
+      .forwarded_slashes = question.gateway.keep_slashes ? Slashes::kKeep : Slashes::kMerge,
       .ignore_case = rules.paths().ignore_case,
       .encoded_slashes = slashes};
   const auto read = ReadRequestPath(path, options, memory);
   if (!read) return Objection{400, InvalidPath(path, read.error()), "/request/path"};
   view.SetPath(*read);
-  view.route = question.route;
+  view.route = question.gateway.route;
   if (!question.host.empty()) {
     const auto host = NormalizeHost(question.host, memory);
     if (!host) return Objection{400, "invalid host name", "/request/host"};
@@ -73,12 +79,7 @@ std::optional<Objection> Normalise(const Question& question, const RuleSet& rule
                      "/request/peer"};
   }
   if (!question.client_ip.empty()) {
-    const auto address = Address::Parse(question.client_ip);
-    if (!address) {
-      return Objection{400, "\"" + Printable(question.client_ip) + "\" is not an IP address",
-                       "/request/client_ip"};
-    }
-    view.client = *address;
+    if (auto bad = ReadAddress(question.client_ip, "/request/client_ip", view.client)) return bad;
     view.has_client = true;
   }
   return std::nullopt;
@@ -88,14 +89,11 @@ std::optional<Objection> Normalise(const Question& question, const RuleSet& rule
 std::optional<Objection> FindClient(const Question& question, const ClientAddressPolicy& policy,
                                     RequestView& view) {
   if (question.peer.empty()) return std::nullopt;
-  const auto peer = Address::Parse(question.peer);
-  if (!peer) {
-    return Objection{400, "\"" + Printable(question.peer) + "\" is not an IP address",
-                     "/request/peer"};
-  }
-  view.client = ClientAddress(policy, *peer, view.headers);
+  Address peer;
+  if (auto bad = ReadAddress(question.peer, "/request/peer", peer)) return bad;
+  view.client = ClientAddress(policy, peer, view.headers);
   view.has_client = true;
-  view.trusted = policy.Trusts(*peer);
+  view.trusted = policy.Trusts(peer);
   return std::nullopt;
 }
 
@@ -145,8 +143,8 @@ bool Leases(const Charge& charge) noexcept {
 }
 
 /// Returns an objection if a rule that may deny the request needs a lease and the question has
-/// none. Otherwise drops the charges of shadow rules that need one. Names the rule only to a caller
-/// that may know of it.
+/// none; otherwise drops the charges of shadow rules that need a lease. The objection names the
+/// rule only to callers that may know it.
 std::optional<Objection> NeedsLease(const Question& question, Charges& charges) {
   const bool named = question.Has(Question::kRule);
   bool drops = false;
@@ -159,11 +157,9 @@ std::optional<Objection> NeedsLease(const Question& question, Charges& charges) 
     }
     const bool hidden = charges.rules[i] != nullptr && charges.rules[i]->hidden() && !named;
     const std::string rule = hidden ? "a rule" : "rule '" + std::string(charge.rule) + "'";
-    return Objection{400,
-                     rule +
-                         " counts requests that run at the same time: acquire a lease "
-                         "(/v1/acquire, TG.ACQUIRE), with a `lease` of your choice",
-                     {}};
+    return Objection{400, rule +
+                              " counts requests that run at the same time: acquire a lease "
+                              "(/v1/acquire, TG.ACQUIRE), with a `lease` of your choice"};
   }
   if (drops) charges.Filter([](const Charge& charge) { return !Leases(charge); });
   return std::nullopt;
@@ -181,19 +177,20 @@ std::optional<Objection> Concern(const Question& question, Call::Kind kind, Char
   }
   const bool any_lease = std::ranges::any_of(charges.charges, Leases);
   if (!question.lease.empty() && !any_lease) {
-    return Objection{400, "only rules of algorithm concurrency have leases, and none is concerned",
-                     "/lease"};
+    return Objection{
+        400, "only rules of algorithm concurrency have leases, and none applies to this request",
+        "/lease"};
   }
   if (!on_leases && !on_units) return std::nullopt;
   charges.Filter([on_leases](const Charge& charge) { return Leases(charge) == on_leases; });
   if (charges.charges.empty()) {
     return Objection{
-        400, "concurrency has nothing to debit or refund: release the lease instead", {}};
+        400, "rules of algorithm concurrency have no debits or refunds: release the lease instead"};
   }
   return std::nullopt;
 }
 
-/// The longest id, in bytes. A longer one is a mistake, or an attempt to fill the memory.
+/// The maximum length of an id, in bytes. A longer id is a mistake or an attack on the memory.
 constexpr std::size_t kMaxId = 256;
 
 std::optional<Objection> CheckId(bool given, const char* name, std::string_view id) {
@@ -273,12 +270,11 @@ std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
   if (ways != 1) {
     return Objection{400,
                      "send exactly one of: `rule` and `identity`; `request`, an object with the "
-                     "request's attributes; `key` and `limit`, an inline quota",
-                     {}};
+                     "request's attributes; `key` and `limit`, an inline quota"};
   }
   constexpr unsigned kOwn = Question::kLimit | Question::kBurst | Question::kAlgorithm;
   if (!question.Has(Question::kKey) && question.Has(kOwn)) {
-    return Objection{400, "`limit`, `burst` and `algorithm` need `key` (an inline quota)", {}};
+    return Objection{400, "`limit`, `burst` and `algorithm` need `key` (an inline quota)"};
   }
   if (!question.Has(Question::kRule) && question.Has(Question::kIdentity)) {
     return Objection{400, "`identity` needs `rule`", "/identity"};

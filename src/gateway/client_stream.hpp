@@ -6,78 +6,82 @@
 #include <span>
 #include <string_view>
 
+#include "config/gateway_spec.hpp"
+#include "net/buffers.hpp"
 #include "net/http1_parser.hpp"
-#include "net/http_exchange.hpp"
-#include "net/out_buffer.hpp"
-#include "rules/gateway_spec.hpp"
+#include "net/listener.hpp"
 
 namespace tidegate {
 
-/// How the body of an answer is told to the client.
+/// How a client finds the end of a response's body.
 enum class AnswerBody : std::uint8_t {
-  kNone,    ///< There is none, nor a length (204, 304 without one, 1xx).
-  kLength,  ///< Exactly so many bytes; after HEAD that is only what the length says.
-  kStream,  ///< Until SendEnd.
+  kNone,    ///< There is no body and no length (204, 304 without a length, 1xx).
+  kLength,  ///< Content-Length gives the end; a response to HEAD has only the field.
+  kStream,  ///< SendEnd marks the end.
 };
 
-/// The client's side of one request, whatever protocol it speaks: HTTP/1.1 is a connection of its
-/// own (client_connection.hpp), HTTP/2 would be one of many streams. The passage asks, the stream
-/// answers; nothing here waits.
+/// The client's side of one request, as a stream: it provides the body of the request and its end,
+/// accepts the head, body and end of the response (Finish; kCut resets the stream), and has a
+/// window (blocked). With HTTP/1.1 a connection is one stream (client_connection.hpp); with HTTP/2
+/// it would have many. No function blocks. A stream calls ProxiedExchange::OnClientReady when it
+/// can be read or written.
 class ClientStream {
  public:
   enum class Body : std::uint8_t {
-    kData,     ///< body() is some of it; TakeBody when it was passed on.
-    kWait,     ///< More will come: the passage is told.
-    kEnd,      ///< That was all; trailers() may be there.
-    kRefused,  ///< It is malformed or too long: refusal().
-    kGone,     ///< The client broke off.
+    kData,     ///< body() is a part of the body. Call TakeBody after forwarding it.
+    kWait,     ///< More will come: the stream will call the exchange.
+    kEnd,      ///< The body is complete; there may be trailers().
+    kRefused,  ///< The body is malformed or too long: see refusal().
+    kGone,     ///< The client disconnected.
   };
 
   [[nodiscard]] virtual const net::Peer& peer() const noexcept = 0;
 
   // --- The request's body ---
-  /// All of it, if it is here already; it stays until it is read or the request is over.
+  /// Returns the whole body if it has arrived already. It stays until it is read or the request
+  /// ends.
   [[nodiscard]] virtual std::optional<std::string_view> WholeBody() const = 0;
-  /// From the first call on the head's views may point nowhere.
+  /// Reads the next part. The first call makes the views of the request's head invalid.
   [[nodiscard]] virtual Body ReadBody() = 0;
   [[nodiscard]] virtual std::string_view body() const noexcept = 0;
   virtual void TakeBody() = 0;
   [[nodiscard]] virtual std::span<const net::HttpField> trailers() const noexcept = 0;
-  /// The client waits for a word before it sends its body, and nobody has said it yet.
+  /// Returns true if the client waits for 100 (Continue) before it sends its body, and neither a
+  /// 100 nor a part of the body was sent yet.
   [[nodiscard]] virtual bool awaits_continue() const noexcept = 0;
   [[nodiscard]] virtual const net::HttpRefusal& refusal() const noexcept = 0;
 
-  // --- The answer ---
-  /// Write field lines into the buffer, each with its CRLF, none of them about framing or the
-  /// connection; then EndHead, without waiting in between.
+  // --- The response ---
+  /// Begins the head of the final response. Write field lines into the buffer, each with its CRLF
+  /// and none about framing or the connection, and then call EndHead.
   [[nodiscard]] virtual net::OutBuffer& BeginHead(int status, std::string_view reason) = 0;
   virtual void EndHead(AnswerBody body, std::uint64_t length) = 0;
-  /// The same of an interim answer (1xx). False: this client understands none.
+  /// Begins an interim response (1xx). Returns nullptr if this client does not understand them.
   [[nodiscard]] virtual net::OutBuffer* BeginInterim(int status, std::string_view reason) = 0;
   virtual void EndInterim() = 0;
-  /// Takes back what was written of this answer, if none of it has left yet. False: some has.
+  /// Removes what was written of this response. Returns false if some of it has been sent already.
   [[nodiscard]] virtual bool Retract() noexcept = 0;
-  /// What the client still sends is of no use: the connection ends with this answer. Before its
-  /// head.
+  /// Closes the connection after this response, because the rest of the request will not be read.
+  /// Call it before BeginHead.
   virtual void CloseAfter() noexcept = 0;
-  /// After 101: from now on both bodies are raw bytes, and each ends when its sender ends its half
-  /// of the connection.
+  /// After a 101: from now on both bodies are raw bytes, and each ends when its sender ends its
+  /// half of the connection.
   virtual void Switch() = 0;
   /// Tells the client that no more bytes will follow; the client may still send. REQUIRES: Switch
   /// was called, and the stream is not blocked.
   virtual void EndSending() = 0;
   virtual void SendBody(std::string_view data) = 0;
   virtual void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) = 0;
-  /// False: the client is gone.
+  /// Sends the pending output. Returns false if the client is gone.
   [[nodiscard]] virtual bool Flush() = 0;
-  /// It takes no more for now: the passage is told when it does.
+  /// Returns true if the client accepts no more now. The stream calls the exchange when it does.
   [[nodiscard]] virtual bool blocked() const noexcept = 0;
-  /// Bytes that came and went, of this request.
+  /// These two return the bytes received for this request, and the bytes sent of its response.
   [[nodiscard]] virtual std::uint64_t received() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t sent() const noexcept = 0;
 
-  /// The answer has been given, or cannot be given as it was begun. The stream lets go of the
-  /// passage, which must not touch it afterwards.
+  /// Ends the request: the response is complete, or (kCut) it will never be. The stream and the
+  /// exchange do not use each other afterwards.
   enum class Ending : std::uint8_t { kComplete, kCut };
   virtual void Finish(Ending ending) = 0;
 

@@ -6,17 +6,10 @@
 namespace tidegate {
 namespace {
 
-constexpr char Fold(char c) noexcept {
-  if (c >= 'A' && c <= 'Z') return static_cast<char>(c + ('a' - 'A'));
-  return c == '_' ? '-' : c;
-}
+constexpr char Fold(char c) noexcept { return c == '_' ? '-' : Lower(c); }
 
 bool Is(std::string_view name, std::string_view folded) noexcept {
-  if (name.size() != folded.size()) return false;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (Fold(name[i]) != folded[i]) return false;
-  }
-  return true;
+  return std::ranges::equal(name, folded, {}, Fold);
 }
 
 struct Known {
@@ -29,7 +22,7 @@ constexpr std::array<Known, 28> kKnown = {{
     {"proxy-connection", FieldKind::kHopByHop},
     {"upgrade", FieldKind::kUpgrade},
     {"http2-settings", FieldKind::kHopByHop},
-    // CGI programs take it for HTTP_PROXY, the proxy of their own requests.
+    // CGI programs see this field as HTTP_PROXY, which sets the proxy of their own requests.
     {"proxy", FieldKind::kHopByHop},
     {"transfer-encoding", FieldKind::kFraming},
     {"content-length", FieldKind::kFraming},
@@ -57,22 +50,36 @@ constexpr std::array<Known, 28> kKnown = {{
 }};
 constexpr std::string_view kForwardedPrefix = "x-forwarded";
 
-/// Which lengths and first letters are of interest at all: most fields are neither.
-consteval std::array<std::uint32_t, 32> LengthsByLetter() {
-  std::array<std::uint32_t, 32> lengths{};
-  for (const Known& known : kKnown) {
-    lengths[static_cast<unsigned>(known.name[0]) & 31u] |= 1u << known.name.size();
-  }
-  return lengths;
+/// A perfect hash of the known names: no two have the same length, first letter and last letter
+/// after multiplication by these factors, so a name is compared with one candidate at most.
+constexpr std::size_t kSlots = 128;
+constexpr std::size_t kLengthFactor = 6;
+constexpr std::size_t kFirstFactor = 10;
+constexpr std::uint8_t kNoCandidate = 255;
+constexpr std::size_t SlotOf(std::string_view name) noexcept {
+  // The low five bits are the same for both cases of a letter.
+  const auto letter = [](char c) { return static_cast<std::size_t>(c) & 31u; };
+  return (name.size() * kLengthFactor + letter(name.front()) * kFirstFactor + letter(name.back())) %
+         kSlots;
 }
-constexpr auto kLengths = LengthsByLetter();
+consteval std::array<std::uint8_t, kSlots> Candidates() {
+  std::array<std::uint8_t, kSlots> candidates{};
+  candidates.fill(kNoCandidate);
+  for (std::size_t i = 0; i < kKnown.size(); ++i) {
+    std::uint8_t& candidate = candidates[SlotOf(kKnown[i].name)];
+    if (candidate != kNoCandidate) throw "two names in one slot: choose other factors";
+    candidate = static_cast<std::uint8_t>(i);
+  }
+  return candidates;
+}
+constexpr auto kCandidates = Candidates();
 
 bool HasUnderscore(std::string_view name) noexcept {
   return name.find('_') != std::string_view::npos;
 }
 
-/// Fields that Connection cannot turn into fields of one connection: dropping them would change
-/// what the upstream serves, and to whom.
+/// Fields that are forwarded even if Connection names them: without them the upstream would serve
+/// another response or user.
 constexpr std::array<std::string_view, 20> kEndToEndNames = {
     "authorization", "cache-control",  "cookie",    "date",        "forwarded",
     "from",          "host",           "origin",    "pragma",      "range",
@@ -82,49 +89,38 @@ constexpr std::array<std::string_view, 4> kEndToEndPrefixes = {"accept", "conten
                                                                "x-forwarded"};
 
 bool IsEndToEnd(std::string_view name) noexcept {
-  return std::ranges::any_of(kEndToEndNames, [&](auto known) { return SameName(name, known); }) ||
+  return std::ranges::any_of(kEndToEndNames,
+                             [&](auto known) { return EqualsIgnoreCase(name, known); }) ||
          std::ranges::any_of(kEndToEndPrefixes, [&](auto prefix) {
-           return SameName(name.substr(0, prefix.size()), prefix);
+           return EqualsIgnoreCase(name.substr(0, prefix.size()), prefix);
          });
 }
 
 bool MayBeTrailer(std::string_view name, const HeaderEdits& edits) noexcept {
   if (KindOf(name) != FieldKind::kEndToEnd || Edited(edits, name)) return false;
-  // The head announces quotas, where they stand beside ours.
+  // Quotas are announced in the head only.
   return !Is(name.substr(0, 9), "ratelimit");
-}
-
-void WriteTrailer(net::OutBuffer& out, const net::HttpField& field) {
-  out << field.name << ": " << field.value << "\r\n";
 }
 
 }  // namespace
 
 FieldKind KindOf(std::string_view name) noexcept {
-  const unsigned letter = static_cast<unsigned char>(name[0]) & 31u;
-  if (letter == ('x' & 31u) && name.size() >= kForwardedPrefix.size() &&
-      Is(name.substr(0, kForwardedPrefix.size()), kForwardedPrefix)) {
-    for (const Known& known : kKnown) {
-      if (Is(name, known.name)) return known.kind;
-    }
-    return FieldKind::kForwarded;
-  }
-  if (name.size() >= 32 || (kLengths[letter] & 1u << name.size()) == 0) {
-    return FieldKind::kEndToEnd;
-  }
-  for (const Known& known : kKnown) {
-    if (Is(name, known.name)) return known.kind;
-  }
-  return FieldKind::kEndToEnd;
+  const std::uint8_t candidate = kCandidates[SlotOf(name)];
+  if (candidate != kNoCandidate && Is(name, kKnown[candidate].name)) return kKnown[candidate].kind;
+  const bool forwarded = Fold(name[0]) == 'x' && name.size() >= kForwardedPrefix.size() &&
+                         Is(name.substr(0, kForwardedPrefix.size()), kForwardedPrefix);
+  return forwarded ? FieldKind::kForwarded : FieldKind::kEndToEnd;
 }
 
 bool Edited(const HeaderEdits& edits, std::string_view name) noexcept {
-  return std::ranges::any_of(edits.remove, [&](const auto& own) { return SameName(own, name); }) ||
-         std::ranges::any_of(edits.set, [&](const auto& own) { return SameName(own.name, name); });
+  return std::ranges::any_of(edits.remove,
+                             [&](const auto& own) { return EqualsIgnoreCase(own, name); }) ||
+         std::ranges::any_of(edits.set,
+                             [&](const auto& own) { return EqualsIgnoreCase(own.name, name); });
 }
 
 bool RequestFields::Classify(const net::HttpHead& head, const Policy& policy) noexcept {
-  const Nominated nominated(head.all());
+  const auto nominated = Nominated::By(head);
   for (std::size_t i = 0; i < head.field_count; ++i) {
     const std::string_view name = head.fields[i].name;
     FieldKind& kind = kinds_[i] = KindOf(name);
@@ -133,21 +129,22 @@ bool RequestFields::Classify(const net::HttpHead& head, const Policy& policy) no
       case FieldKind::kXForwardedFor:
       case FieldKind::kXForwardedProto:
       case FieldKind::kXForwardedHost:
-        // A trusted proxy writes these names with `-`. One with `_` comes from its client.
+        // A trusted proxy writes these names with `-`, so a name with `_` comes from its client.
         if (!policy.trusted || HasUnderscore(name)) kind = FieldKind::kHopByHop;
         break;
       case FieldKind::kRequestId:
         if (!policy.trusted) kind = FieldKind::kHopByHop;
         break;
       default:
-        // With `underscores` too: an upstream may take it for a field that a rule reads.
+        // Some are dropped with `underscores` too: an upstream may mistake them for a field that a
+        // rule reads.
         if (HasUnderscore(name) && (!policy.underscores || (policy.rules.ReadsSpelling(name) &&
                                                             !policy.rules.ReadsHeader(name)))) {
           kind = FieldKind::kHopByHop;
         }
         break;
     }
-    // TE is rightly named in Connection. What it says is written anew.
+    // TE is not dropped here: Connection must name it, and the gateway writes its own TE.
     if (!nominated.empty() && kind != FieldKind::kTe && nominated.Has(name) && !IsEndToEnd(name) &&
         !policy.rules.ReadsHeader(name)) {
       kind = FieldKind::kHopByHop;
@@ -164,7 +161,7 @@ bool RequestFields::IsVisible(std::size_t i, const net::HttpHead& head) const no
       return false;
     case FieldKind::kUpgrade:
       return head.upgrade;
-    case FieldKind::kHost:  // The authority of an absolute-form target replaces it.
+    case FieldKind::kHost:  // The authority of an absolute-form target replaces the field.
       return head.fields[i].value == head.host;
     default:
       return true;
@@ -174,7 +171,8 @@ bool RequestFields::IsVisible(std::size_t i, const net::HttpHead& head) const no
 void WriteResponseTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
                            const HeaderEdits& edits) {
   for (const net::HttpField& field : trailers) {
-    if (MayBeTrailer(field.name, edits)) WriteTrailer(out, field);
+    if (!MayBeTrailer(field.name, edits)) continue;
+    out << field.name << ": " << field.value << "\r\n";
   }
 }
 
@@ -184,41 +182,30 @@ void WriteRequestTrailers(net::OutBuffer& out, std::span<const net::HttpField> t
     if (!MayBeTrailer(field.name, edits)) continue;
     if (!policy.underscores && HasUnderscore(field.name)) continue;
     if (policy.rules.ReadsSpelling(field.name)) continue;
-    WriteTrailer(out, field);
+    out << field.name << ": " << field.value << "\r\n";
   }
-}
-
-bool SameName(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto lower = [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-    };
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
 }
 
 Nominated::Nominated(std::span<const net::HttpField> fields) noexcept {
   for (const net::HttpField& field : fields) {
-    if (field.name.size() != 10 || !SameName(field.name, "connection")) continue;
-    EachElement(field.value, [this](std::string_view name) {
-      // Those concern this connection anyway.
-      if (SameName(name, "close") || SameName(name, "keep-alive") || SameName(name, "upgrade")) {
+    if (!EqualsIgnoreCase(field.name, "connection")) continue;
+    net::http1::EachElement(field.value, [this](std::string_view name) {
+      // These options are not names of fields.
+      if (EqualsIgnoreCase(name, "close") || EqualsIgnoreCase(name, "keep-alive") ||
+          EqualsIgnoreCase(name, "upgrade")) {
         return true;
       }
       too_many_ = count_ == names_.size();
-      if (!too_many_) names_[count_++] = name;
+      if (!too_many_) names_[count_++] = {name.data(), name.size()};
       return !too_many_;
     });
   }
 }
 
-bool Nominated::Has(std::string_view name) const noexcept {
-  for (std::size_t i = 0; i < count_; ++i) {
-    if (SameName(names_[i], name)) return true;
-  }
-  return false;
+bool Nominated::Find(std::string_view name) const noexcept {
+  return std::any_of(names_.begin(), names_.begin() + count_, [name](const Name& own) {
+    return EqualsIgnoreCase({own.data, own.size}, name);
+  });
 }
 
 }  // namespace tidegate

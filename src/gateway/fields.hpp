@@ -6,25 +6,24 @@
 #include <span>
 #include <string_view>
 
+#include "config/gateway_spec.hpp"
+#include "net/buffers.hpp"
 #include "net/http1_parser.hpp"
-#include "net/out_buffer.hpp"
-#include "rules/gateway_spec.hpp"
 #include "rules/rule_set.hpp"
 
 namespace tidegate {
 
-/// What a field is to a proxy.
+/// The meaning of a field to a proxy.
 enum class FieldKind : std::uint8_t {
   kEndToEnd,  ///< Forwarded.
   kFraming,   ///< Content-Length, Transfer-Encoding: written by the gateway.
   kHopByHop,  ///< Belongs to one connection: dropped.
   kUpgrade,   ///< Forwarded if the connection may be upgraded.
-  kTe,        ///< Only `trailers` in it is forwarded.
+  kTe,        ///< Only its element `trailers` is forwarded.
   kTrailer,   ///< Forwarded with a body that can have trailers.
   kHost,
   kExpect,
-  /// Says where a request comes from or what it asks for: Forwarded, X-Forwarded-*, X-Real-IP,
-  /// X-Original-URL, X-Rewrite-URL and others. Forwarded from trusted peers only.
+  /// `Forwarded`, X-Forwarded-*, X-Real-IP, X-Original-URL and others: only from trusted peers.
   kForwarded,
   kXForwardedFor,
   kXForwardedProto,
@@ -33,17 +32,16 @@ enum class FieldKind : std::uint8_t {
   kDate,
 };
 
-/// Returns the kind of a field by its name, in any case and with `_` for `-`: servers that turn
-/// fields into variables do not see the difference.
+/// Returns the kind of a field by its name, ignoring case and treating `_` as `-`, as CGI does.
 [[nodiscard]] FieldKind KindOf(std::string_view name) noexcept;
 
-/// What becomes of each field of a request's head. Rules see the fields that the upstream will see:
-/// a key that is counted and then dropped would give its client a fresh quota, while the upstream
-/// serves an anonymous request.
+/// Decides for each field of a request's head whether it is forwarded and visible to rules. Rules
+/// see the fields that the upstream will see: with a counted key that is dropped afterwards, a
+/// client could get a fresh quota.
 class RequestFields {
  public:
   struct Policy {
-    bool trusted = false;      ///< The peer may say where requests come from.
+    bool trusted = false;      ///< The peer is trusted to name the clients of its requests.
     bool underscores = false;  ///< Fields with `_` in their names are forwarded.
     const RuleSet& rules;
   };
@@ -64,52 +62,46 @@ class RequestFields {
   std::array<FieldKind, net::HttpHead::kMaxFields> kinds_;
 };
 
-/// Writes the end-to-end trailers of a response. Drops fields that the route edits, and those that
-/// are believed in a head: a client that merges trailers into the head would believe them.
+/// Writes the end-to-end trailers of a response, without fields that the route edits, and without
+/// fields that would mislead a client that merges trailers into the head.
 void WriteResponseTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
                            const HeaderEdits& edits);
-/// The same for a request. Also drops the fields that rules read and, unless `policy` forwards
-/// them, fields with `_` in their names: an upstream that merges trailers into the head would see a
-/// key that was not counted.
+/// Writes the end-to-end trailers of a request, without fields that the route edits. Also drops the
+/// fields that rules read and, unless `policy` forwards them, fields with `_`: an upstream that
+/// merges trailers into the head would see a key that was not counted.
 void WriteRequestTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
                           const HeaderEdits& edits, const RequestFields::Policy& policy);
 /// Returns true if the route removes or sets the field.
 [[nodiscard]] bool Edited(const HeaderEdits& edits, std::string_view name) noexcept;
 
-/// `a` is `b` but for the case of letters.
-[[nodiscard]] bool SameName(std::string_view a, std::string_view b) noexcept;
-
-/// The fields that Connection names beside `close`, `keep-alive` and `upgrade`: they are dropped.
+/// The names that Connection lists besides `close`, `keep-alive` and `upgrade`. The fields with
+/// these names are dropped.
 class Nominated {
  public:
   explicit Nominated(std::span<const net::HttpField> fields) noexcept;
-  [[nodiscard]] bool Has(std::string_view name) const noexcept;
+  /// Returns the names in `head`, which is the head of a request or a response.
+  template <class Head>
+  [[nodiscard]] static Nominated By(const Head& head) noexcept {
+    return Nominated(head.connection_names_fields ? head.all() : std::span<const net::HttpField>());
+  }
+
+  [[nodiscard]] bool Has(std::string_view name) const noexcept { return count_ != 0 && Find(name); }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-  /// Connection names more fields than fit here: refuse the message.
+  /// Returns true if Connection names more fields than fit here: refuse the message.
   [[nodiscard]] bool too_many() const noexcept { return too_many_; }
 
  private:
-  std::array<std::string_view, 16> names_;
+  /// A plain pointer and size, because an array of 16 std::string_views would be initialised.
+  struct Name {
+    const char* data;
+    std::size_t size;
+  };
+
+  [[nodiscard]] bool Find(std::string_view name) const noexcept;
+
+  std::array<Name, 16> names_;
   std::size_t count_ = 0;
   bool too_many_ = false;
 };
-
-/// Calls `visit` with each element of a comma-separated list, trimmed, until it returns false.
-template <class Visit>
-void EachElement(std::string_view list, Visit visit) {
-  while (true) {
-    const std::size_t comma = list.find(',');
-    std::string_view element = list.substr(0, comma);
-    while (!element.empty() && (element.front() == ' ' || element.front() == '\t')) {
-      element.remove_prefix(1);
-    }
-    while (!element.empty() && (element.back() == ' ' || element.back() == '\t')) {
-      element.remove_suffix(1);
-    }
-    if (!element.empty() && !visit(element)) return;
-    if (comma == std::string_view::npos) return;
-    list.remove_prefix(comma + 1);
-  }
-}
 
 }  // namespace tidegate

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/gateway.hpp"
 
-#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <ctime>
-#include <random>
 #include <unordered_set>
 #include <utility>
 
 #include "gateway/client_connection.hpp"
+#include "identity/address.hpp"
 #include "net/http_exchange.hpp"
-#include "net/http_listener.hpp"
-#include "rules/address.hpp"
 
 namespace tidegate {
 namespace {
@@ -20,8 +18,8 @@ namespace {
 constexpr std::chrono::milliseconds kLogDelay{200};
 constexpr std::size_t kLogBytes = 32u << 10;
 
-/// Unused passages that Trim keeps: 1 MB.
-constexpr std::size_t kKeptPassages = 64;
+/// Unused exchanges that Trim keeps: 1 MB.
+constexpr std::size_t kKeptExchanges = 64;
 
 }  // namespace
 
@@ -32,8 +30,6 @@ Gateway::Gateway(net::Reactor& reactor, DecisionPipeline& pipeline, const Option
       options_(options),
       buffers_(options.budget),
       leases_(reactor, pipeline) {
-  std::random_device random;
-  for (auto& word : random_) word = (std::uint64_t{random()} << 32) | random();
   OnSnapshot();
 }
 
@@ -52,59 +48,48 @@ void Gateway::OnSnapshot() {
   pools_ = std::move(pools);
 }
 
-Passage* Gateway::TakePassage() {
+ProxiedExchange* Gateway::TakeExchange() {
   if (free_.empty()) {
-    free_.reserve(all_.size() + 1);  // So that GivePassage cannot fail.
-    all_.push_back(std::make_unique<Passage>(*this));
+    free_.reserve(all_.size() + 1);  // So that GiveExchange cannot fail.
+    all_.push_back(std::make_unique<ProxiedExchange>(*this));
     return all_.back().get();
   }
-  Passage* const passage = free_.back();
+  ProxiedExchange* const exchange = free_.back();
   free_.pop_back();
-  return passage;
+  return exchange;
 }
-
-void Gateway::GivePassage(Passage* passage) noexcept { free_.push_back(passage); }
 
 void Gateway::Trim() {
   buffers_.Trim();
-  if (free_.size() <= kKeptPassages) return;
-  const std::unordered_set<const Passage*> unused(free_.begin() + kKeptPassages, free_.end());
-  free_.resize(kKeptPassages);
-  std::erase_if(all_, [&unused](const auto& passage) { return unused.contains(passage.get()); });
+  if (free_.size() <= kKeptExchanges) return;
+  const std::unordered_set<const ProxiedExchange*> unused(free_.begin() + kKeptExchanges,
+                                                          free_.end());
+  free_.resize(kKeptExchanges);
+  std::erase_if(all_, [&unused](const auto& exchange) { return unused.contains(exchange.get()); });
 }
 
-// xorshift128+: ids must be unique, but need not be secret, because knowing one grants no rights.
-std::uint64_t Gateway::Random() noexcept {
-  std::uint64_t a = random_[0];
-  const std::uint64_t b = random_[1];
-  random_[0] = b;
-  a ^= a << 23;
-  random_[1] = a ^ b ^ (a >> 17) ^ (b >> 26);
-  return random_[1] + b;
-}
-
+/// Ids must be unique, but need not be secret: knowing one grants no rights.
 void Gateway::WriteId(char* to) noexcept {
-  static constexpr char kHex[] = "0123456789abcdef";
-  for (int half = 0; half < 2; ++half) {
-    std::uint64_t word = Random();
-    for (int i = 0; i < 16; ++i, word >>= 4) *to++ = kHex[word & 15];
+  static constexpr auto kHexBytes = [] {
+    std::array<char, 512> digits{};
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      digits[2 * byte] = "0123456789abcdef"[byte / 16];
+      digits[2 * byte + 1] = "0123456789abcdef"[byte % 16];
+    }
+    return digits;
+  }();
+  for (Random& random : random_) {
+    std::uint64_t word = random.Next();
+    for (int byte = 0; byte < 8; ++byte, word >>= 8, to += 2) {
+      std::memcpy(to, kHexBytes.data() + 2 * (word & 255), 2);
+    }
   }
 }
-
-// --- The access log -------------------------------------------------------------
-
-net::OutBuffer* Gateway::BeginLine() { return options_.log == nullptr ? nullptr : &lines_; }
 
 void Gateway::FinishLine() {
   if (lines_.size() >= kLogBytes) return FlushLog();
   if (std::exchange(flush_armed_, true)) return;
   ArmAt(reactor_.now() + kLogDelay);
-}
-
-void Gateway::FlushLog() {
-  if (options_.log != nullptr) options_.log->Write(lines_.view());
-  lines_.Clear();
-  flush_armed_ = false;
 }
 
 void Gateway::NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal) {
@@ -136,8 +121,5 @@ void WriteLogTime(net::OutBuffer& out) {
 net::Connection* GatewayListener::NewConnection(net::Accepted accepted) {
   return new ClientConnection(*this, std::move(accepted));
 }
-
-std::string_view GatewayListener::shed_text() const noexcept { return net::kHttpShed; }
-std::string_view GatewayListener::needs_tls_text() const noexcept { return net::kHttpNeedsTls; }
 
 }  // namespace tidegate

@@ -6,26 +6,31 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/random.hpp"
 #include "decision/pipeline.hpp"
-#include "gateway/lease_keeper.hpp"
-#include "gateway/passage.hpp"
+#include "gateway/proxied_exchange.hpp"
+#include "gateway/quota_accounting.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "net/channel.hpp"
+#include "net/http_listener.hpp"
 #include "net/listener.hpp"
 #include "net/reactor.hpp"
 #include "net/timer.hpp"
 #include "telemetry/access_log.hpp"
+#include "telemetry/exposition.hpp"
 #include "telemetry/slot_table.hpp"
 
 namespace tidegate {
 
-/// Counters of one reactor's passages. Any thread may read them.
+/// Counters of one reactor's exchanges. Any thread may read them.
 struct GatewayCounters {
-  /// 1xx to 5xx, and all others (600 to 999).
+  /// The classes of statuses: 1xx to 5xx, and all others (600 to 999).
   static constexpr std::size_t kClasses = 6;
   [[nodiscard]] static constexpr std::size_t ClassOf(int status) noexcept {
     return std::min(static_cast<std::size_t>(status / 100 - 1), kClasses - 1);
@@ -48,23 +53,21 @@ struct GatewayCounters {
   static constexpr std::array<std::int64_t, 12> kMillis = {1,   2,   5,   10,   25,   50,
                                                            100, 250, 500, 1000, 2500, 10000};
 
-  SlotTable<kClasses> statuses;          ///< By route.
-  SlotTable<kGatewayOutcomes> outcomes;  ///< By route.
+  SlotTable<kClasses> statuses;           ///< Indexed by route.
+  SlotTable<kExchangeOutcomes> outcomes;  ///< Indexed by route.
   SlotTable<kBuckets + kMillis.size() + 1> upstreams;
 };
 
-/// The reverse proxy of one reactor: its passages, its connections to upstreams, its counters.
+/// The reverse proxy of one reactor: its exchanges, its connections to upstreams, its counters.
 /// Everything but the counters must be used on the reactor's thread.
 class Gateway : private net::Timer {
  public:
   struct Options {
     AccessLog* log = nullptr;             ///< nullptr: there is no access log.
     net::BufferBudget* budget = nullptr;  ///< nullptr: buffers have no common limit.
-    /// Connections to upstreams whose descriptor is not below this number fail: the remaining
-    /// descriptors are reserved.
+    /// Connections to upstreams whose descriptor is not below this number fail.
     int max_descriptor = std::numeric_limits<int>::max();
-    /// Bytes that a client must at least send of a body, or read of a response, between two
-    /// deadlines.
+    /// A client must send or read at least this many bytes between two deadlines.
     std::size_t min_progress = 1024;
   };
   /// Reactor and pipeline must outlive the gateway.
@@ -78,7 +81,7 @@ class Gateway : private net::Timer {
   [[nodiscard]] net::BufferPool& buffers() noexcept { return buffers_; }
   [[nodiscard]] DecisionPipeline& pipeline() noexcept { return pipeline_; }
   [[nodiscard]] LeaseKeeper& leases() noexcept { return leases_; }
-  /// The connections to an upstream, by its place in the routes of the current snapshot.
+  /// Returns the connections to the upstream with this index in the routes of the current snapshot.
   [[nodiscard]] const std::shared_ptr<UpstreamPool>& pool(std::size_t upstream) const noexcept {
     return pools_[upstream];
   }
@@ -86,21 +89,25 @@ class Gateway : private net::Timer {
   [[nodiscard]] const GatewayCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
 
-  [[nodiscard]] Passage* TakePassage();
-  void GivePassage(Passage* passage) noexcept;
-  /// Deletes unused passages and buffers, but for a few. REQUIRES: no passage is running.
+  [[nodiscard]] ProxiedExchange* TakeExchange();
+  void GiveExchange(ProxiedExchange* exchange) noexcept { free_.push_back(exchange); }
+  /// Deletes all but a few of the unused exchanges and buffers. REQUIRES: no exchange is running.
   void Trim();
 
-  /// Writes 32 random hexadecimal digits to `to`.
+  static constexpr std::size_t kIdSize = 32;
+  /// Writes kIdSize random hexadecimal digits to `to`.
   void WriteId(char* to) noexcept;
-  [[nodiscard]] std::uint64_t Random() noexcept;
 
-  /// Returns the buffer for a line of the access log, or nullptr if there is no log. After writing
-  /// the line the caller must call FinishLine.
-  [[nodiscard]] net::OutBuffer* BeginLine();
+  /// Returns the buffer for a line of the access log, or nullptr if there is no log. Call
+  /// FinishLine after writing the line.
+  [[nodiscard]] net::OutBuffer* BeginLine() { return options_.log == nullptr ? nullptr : &lines_; }
   void FinishLine();
-  void FlushLog();
-  /// Logs a request that was rejected before it had a passage.
+  void FlushLog() {
+    if (options_.log != nullptr) options_.log->Write(lines_.view());
+    lines_.Clear();
+    flush_armed_ = false;
+  }
+  /// Logs a request that was rejected before it had an exchange.
   void NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal);
 
  private:
@@ -111,16 +118,16 @@ class Gateway : private net::Timer {
   const Options options_;
   net::BufferPool buffers_;
   GatewayCounters counters_;
-  std::array<std::uint64_t, 2> random_{};
+  std::array<Random, 2> random_;  ///< Generators for ids: one for each half of an id.
   net::OutBuffer lines_;
   bool flush_armed_ = false;
   LeaseKeeper leases_;
-  std::vector<std::shared_ptr<UpstreamPool>> pools_;  ///< By upstream.
-  std::vector<std::unique_ptr<Passage>> all_;
-  std::vector<Passage*> free_;
+  std::vector<std::shared_ptr<UpstreamPool>> pools_;  ///< Indexed by upstream.
+  std::vector<std::unique_ptr<ProxiedExchange>> all_;
+  std::vector<ProxiedExchange*> free_;
 };
 
-/// `2024-05-06T07:08:09.123Z`
+/// Writes the current time, as in `2024-05-06T07:08:09.123Z`.
 void WriteLogTime(net::OutBuffer& out);
 
 /// Accepts the gateway's clients.
@@ -131,12 +138,21 @@ class GatewayListener final : public net::Listener {
       : Listener(reactor, std::move(socket), options), gateway_(gateway) {}
 
   [[nodiscard]] Gateway& gateway() noexcept { return gateway_; }
-  [[nodiscard]] std::string_view shed_text() const noexcept override;
-  [[nodiscard]] std::string_view needs_tls_text() const noexcept override;
+  [[nodiscard]] std::string_view shed_text() const noexcept override { return net::kHttpShed; }
+  [[nodiscard]] std::string_view needs_tls_text() const noexcept override {
+    return net::kHttpNeedsTls;
+  }
 
  private:
   [[nodiscard]] net::Connection* NewConnection(net::Accepted accepted) override;
   Gateway& gateway_;
 };
+
+/// Returns metrics of the gateways of all reactors, and the state of the upstreams' members.
+[[nodiscard]] std::vector<MetricFamily> GatewayMetrics(std::span<const Gateway* const> gateways,
+                                                       const std::vector<std::string>& routes,
+                                                       const std::vector<std::string>& upstreams,
+                                                       const Upstreams& members,
+                                                       const AccessLog* log);
 
 }  // namespace tidegate

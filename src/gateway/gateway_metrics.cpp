@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway/gateway_metrics.hpp"
-
 #include <array>
 #include <map>
 #include <utility>
+
+#include "gateway/gateway.hpp"
 
 namespace tidegate {
 namespace {
@@ -21,36 +21,17 @@ std::uint64_t Sum(Gateways gateways, Table GatewayCounters::*table, std::size_t 
   return sum;
 }
 
-MetricFamily Statuses(Gateways gateways, const std::vector<std::string>& routes) {
-  MetricFamily family{"tidegate_gateway_responses_total",
-                      "Responses by route and class of status.",
-                      Type::kCounter,
-                      {}};
-  static constexpr std::array<const char*, GatewayCounters::kClasses> kClasses = {
-      "1xx", "2xx", "3xx", "4xx", "5xx", "other"};
+/// Adds the counts of `table` that are not zero, by route and by `label`, whose values are `names`.
+template <class Table, std::size_t N>
+MetricFamily ByRoute(MetricFamily family, Gateways gateways, Table GatewayCounters::*table,
+                     const std::vector<std::string>& routes, std::string_view label,
+                     const std::array<std::string_view, N>& names) {
   for (std::size_t slot = 0; slot < routes.size(); ++slot) {
-    for (std::size_t i = 0; i < kClasses.size(); ++i) {
-      const auto count = Sum(gateways, &GatewayCounters::statuses, slot, i);
+    for (std::size_t i = 0; i < N; ++i) {
+      const auto count = Sum(gateways, table, slot, i);
       if (count == 0) continue;
-      family.values.push_back(
-          {static_cast<double>(count), {{"route", routes[slot]}, {"code", kClasses[i]}}, {}});
-    }
-  }
-  return family;
-}
-
-MetricFamily Outcomes(Gateways gateways, const std::vector<std::string>& routes) {
-  MetricFamily family{"tidegate_gateway_requests_total",
-                      "Requests by route and how they ended.",
-                      Type::kCounter,
-                      {}};
-  for (std::size_t slot = 0; slot < routes.size(); ++slot) {
-    for (std::size_t i = 0; i < kGatewayOutcomes; ++i) {
-      const auto count = Sum(gateways, &GatewayCounters::outcomes, slot, i);
-      if (count == 0) continue;
-      const auto outcome = static_cast<PassageOutcome>(i);
       family.values.push_back({static_cast<double>(count),
-                               {{"route", routes[slot]}, {"outcome", std::string(Name(outcome))}},
+                               {{"route", routes[slot]}, {label, std::string(names[i])}},
                                {}});
     }
   }
@@ -156,7 +137,17 @@ void AddMembers(const Upstreams& upstreams, std::vector<MetricFamily>& families)
 std::vector<MetricFamily> GatewayMetrics(Gateways gateways, const std::vector<std::string>& routes,
                                          const std::vector<std::string>& upstreams,
                                          const Upstreams& members, const AccessLog* log) {
-  std::vector<MetricFamily> families = {Outcomes(gateways, routes), Statuses(gateways, routes)};
+  static constexpr std::array<std::string_view, GatewayCounters::kClasses> kClasses = {
+      "1xx", "2xx", "3xx", "4xx", "5xx", "other"};
+  std::vector<MetricFamily> families = {
+      ByRoute(
+          {"tidegate_gateway_requests_total", "Requests by route and outcome.", Type::kCounter, {}},
+          gateways, &GatewayCounters::outcomes, routes, "outcome", kExchangeOutcomeNames),
+      ByRoute({"tidegate_gateway_responses_total",
+               "Responses by route and class of status.",
+               Type::kCounter,
+               {}},
+              gateways, &GatewayCounters::statuses, routes, "code", kClasses)};
   for (const UpstreamColumn& column : kColumns) {
     families.push_back(UpstreamCounter(gateways, upstreams, column));
   }
@@ -164,7 +155,7 @@ std::vector<MetricFamily> GatewayMetrics(Gateways gateways, const std::vector<st
   AddMembers(members, families);
   if (log != nullptr) {
     families.push_back({"tidegate_access_log_dropped_bytes_total",
-                        "Lines that could not be written in time.",
+                        "Bytes of access log lines that could not be written in time.",
                         Type::kCounter,
                         {{static_cast<double>(log->dropped_bytes()), {}, {}}}});
   }

@@ -1,56 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "tidegate/call.hpp"
+#include "store/call.hpp"
+#include "store/fingerprint.hpp"
+#include "tidegate/error.hpp"
 
 namespace tidegate {
 
-/// Denials that still hold, so that a flood on a denied key costs no I/O.
+/// Sets `record.request`, which is the same for calls with the same list of keys, slot tags,
+/// quotas, costs and leases. Returns an Error if two charges name the same key, even with different
+/// slot tags: while Redis does not answer, the memory store may have to answer the same request,
+/// and it ignores slot tags.
+[[nodiscard]] std::optional<Error> Identify(const Fingerprinter& fingerprinter, Call& call);
+
+/// A cache of denials that still hold, so that a flood on a denied key costs no I/O.
 ///
 /// Only the refill adds tokens, so the same request (its whole list of keys, quotas and costs) is
-/// denied until its retry_after has passed since the moment at which the question *left*: Redis
-/// looked at the key later than that. What gives something back otherwise (a refund, a reset)
-/// invalidates the key. Leases are never kept: they are given back at any time.
+/// denied until its retry_after has passed since the request was *sent*, which was before Redis
+/// read the key. A refund or a reset invalidates the key. Leases are never kept, because they can
+/// be released at any time.
 ///
-/// Fixed size, no clock of its own. One reactor's.
+/// The size is fixed, and callers pass the time. Used by one reactor.
 class DenyCache {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  /// What may have been missed is made good after so long: an entry gets no older.
+  /// How long an entry is used at most, in case a message that invalidates it was missed.
   static constexpr std::chrono::seconds kCap{3};
-  static constexpr std::size_t kMostCharges = 4;  ///< Requests with more are not kept.
+  static constexpr std::size_t kMostCharges = 4;  ///< Requests with more charges are not kept.
 
-  explicit DenyCache(std::size_t entries = 8192);
+  explicit DenyCache(std::size_t entries = 8192) : entries_(std::max(entries, kWays)) {}
 
-  /// True: the call is denied, and its decisions say for how long still.
+  /// Returns true if the cache holds a denial of the call, and fills the call's decisions.
   [[nodiscard]] bool Find(Call& call, TimePoint now) noexcept;
 
-  /// Keeps the denial that `call` carries. `keys`: hashes of its charges' keys, as Invalidate knows
-  /// them. REQUIRES: as many as charges.
-  void Insert(const Call& call, std::span<const std::uint64_t> keys, TimePoint sent) noexcept;
+  /// Keeps the denial in `call`, whose request was sent at `sent`, if MayKeep(call).
+  void Insert(const Call& call, TimePoint sent);
 
-  void Invalidate(std::uint64_t key) noexcept { ++generations_[key % generations_.size()]; }
-  void Clear() noexcept;
+  /// Drops the denials that involve this key, whatever the rule's algorithm, and those of the few
+  /// keys that share its place.
+  void Invalidate(std::string_view rule, std::string_view identity) {
+    Invalidate(SubjectOf(rule, identity));
+  }
+  /// Does the same for the key that KeyNames::AppendSubject writes as `subject`.
+  void Invalidate(std::string_view subject) noexcept { ++generations_[PlaceOf(subject)]; }
+  void Clear() noexcept {
+    for (Entry& entry : entries_) entry.until = {};
+  }
 
-  [[nodiscard]] static std::uint64_t HashOf(std::string_view key) noexcept;
   [[nodiscard]] static bool MayKeep(const Call& call) noexcept;
 
  private:
   static constexpr std::size_t kWays = 4;
+  static constexpr std::size_t kGenerations = 4096;
 
-  struct Kept {  ///< Of one charge, as of the moment at which the question left.
+  struct Denial {  ///< The decision on one charge, as of the time at which the request was sent.
     std::int64_t remaining;
-    std::int64_t retry_after;
-    std::int64_t more_after;
-    std::int64_t reset_after;
+    Micros retry_after;
+    Micros more_after;
+    Micros reset_after;
     std::uint32_t generation;
-    std::uint32_t key;
+    std::uint32_t place;  ///< The index of the key in generations_.
     bool allowed;
     bool never;
   };
@@ -59,15 +77,19 @@ class DenyCache {
     TimePoint since{};
     TimePoint until{};
     std::size_t count = 0;
-    std::array<Kept, kMostCharges> kept{};
+    std::array<Denial, kMostCharges> denials{};
   };
 
+  [[nodiscard]] static std::uint32_t PlaceOf(std::string_view subject) noexcept;
   [[nodiscard]] std::span<Entry> SetOf(const std::array<std::uint64_t, 2>& request) noexcept;
   [[nodiscard]] bool IsCurrent(const Entry& entry) const noexcept;
+  /// Returns the key as KeyNames::AppendSubject writes it. Valid until the next call.
+  [[nodiscard]] std::string_view SubjectOf(std::string_view rule, std::string_view identity);
 
   std::vector<Entry> entries_;
-  /// How often keys were invalidated; keys that share a place cost each other a question to Redis.
-  std::array<std::uint32_t, 4096> generations_{};
+  /// How often the keys of each place were invalidated. Those keys invalidate each other's denials.
+  std::array<std::uint32_t, kGenerations> generations_{};
+  std::string subject_;
 };
 
 }  // namespace tidegate

@@ -5,8 +5,12 @@
 #include <array>
 #include <utility>
 
+#include "core/quota_scale.hpp"
+
 namespace tidegate {
 namespace {
+
+constexpr std::size_t kMostShares = 4096;
 
 Decision Closed(const Charge& charge) noexcept {
   return {.allowed = false,
@@ -29,46 +33,79 @@ bool Refuses(const Charge& charge) noexcept {
 
 }  // namespace
 
-Charge FailurePolicy::Share(const Charge& charge) {
-  Charge share = charge;
-  share.quota = &shares_.Of(*charge.quota);
-  return share;
+Quota ShareOf(const Quota& quota, std::int64_t nodes) noexcept {
+  if (nodes <= 1) return quota;
+  nodes = std::min<std::int64_t>(nodes, 10'000);  // So that period * nodes does not overflow.
+  QuotaSpec spec{.algorithm = quota.algorithm(),
+                 .limit = quota.limit(),
+                 .period = quota.period(),
+                 .ceiling = quota.limit()};
+  if (quota.algorithm() != Algorithm::kConcurrency) spec.max_debt = quota.max_debt() / nodes;
+  if (IsBucket(quota.algorithm())) {
+    // The share admits the limit in n times the period, so the limit need not be divisible by n.
+    spec.burst = std::max<std::int64_t>(1, quota.capacity() / nodes);
+    spec.period = quota.period() * nodes;
+    if (auto share = Quota::Make(spec)) return *share;
+    spec.period = quota.period();
+  }
+  spec.limit = std::max<std::int64_t>(1, quota.limit() / nodes);
+  auto share = Quota::Make(spec);
+  if (share) return *share;
+  // That share cannot be counted exactly: the smallest quota admits less, never more.
+  spec.limit = 1;
+  spec.burst = IsBucket(quota.algorithm()) ? 1 : 0;
+  share = Quota::Make(spec);
+  return share ? *share : quota;
 }
 
-Decision FailurePolicy::Look(const Charge& charge) {
-  auto look = local_.Peek(Share(charge));
-  Decision decision = look ? *look : Closed(charge);
-  if (look) decision.decided_by = DecidedBy::kLocal;
-  return decision;
+std::size_t FailurePolicy::Hash::operator()(const Quota& quota) const noexcept {
+  auto hash = static_cast<std::size_t>(quota.limit());
+  for (const std::int64_t part :
+       {quota.period().count(), quota.capacity(), static_cast<std::int64_t>(quota.algorithm())}) {
+    hash = (hash ^ static_cast<std::size_t>(part)) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+Charge FailurePolicy::Share(const Charge& charge) {
+  Charge share = charge;
+  if (sharing_ > 1) {
+    const auto [at, added] = shares_.try_emplace(*charge.quota, *charge.quota);
+    if (added) at->second = ShareOf(*charge.quota, sharing_);
+    share.quota = &at->second;
+  }
+  return share;
 }
 
 void FailurePolicy::Answer(Call& call) {
   call.error.reset();
-  call.done = Done::kNothing;
+  call.applied = Applied::kNo;
   call.allowed = true;
-  shares_.Begin(nodes_());
+  if (const std::int64_t nodes = nodes_(); nodes != sharing_ || shares_.size() >= kMostShares) {
+    shares_.clear();
+    sharing_ = nodes;
+  }
   const bool refused = std::ranges::any_of(call.charges, Refuses);
-  // What would be told without anything being charged.
-  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+  const bool together = call.kind == Call::Kind::kApply && !refused;
+  if (together) Apply(call);
+  for (std::size_t i = 0; i < call.charges.size() && !call.error; ++i) {
     const Charge& charge = call.charges[i];
     switch (charge.on_failure) {
       case OnFailure::kOpen:
         call.decisions[i] = Open(charge);
+        // The lease may still be held, so the caller may go on.
+        if (call.kind == Call::Kind::kRenew && !refused) call.applied = Applied::kYes;
         break;
       case OnFailure::kClosed:
         call.decisions[i] = Closed(charge);
         break;
       case OnFailure::kLocal:
-        if (refused || call.kind == Call::Kind::kPeek) call.decisions[i] = Look(charge);
+        if (!together) CarryOut(call, i, refused ? Call::Kind::kPeek : call.kind);
         break;
     }
-    if (refused && charge.mode == Mode::kEnforce && !call.decisions[i].allowed) {
-      call.allowed = false;
-    }
+    if (charge.mode == Mode::kEnforce && !call.decisions[i].allowed) call.allowed = false;
   }
-  if (refused) return;
-  if (call.kind == Call::Kind::kApply) return Apply(call);
-  Each(call);
 }
 
 void FailurePolicy::Apply(Call& call) {
@@ -94,53 +131,23 @@ void FailurePolicy::Apply(Call& call) {
   }
 }
 
-Result<Done> FailurePolicy::Renew(const Charge& charge) {
-  auto renewed = local_.Renew(charge);
-  if (!renewed || *renewed == Done::kApplied) return renewed;
-  // Acquired while Redis answered: this node learns of it now.
-  auto taken = local_.Apply(charge);
-  if (!taken) return std::unexpected(std::move(taken.error()));
-  return taken->allowed ? Done::kApplied : Done::kNothing;
-}
-
-Result<Done> FailurePolicy::Carry(const Call& call, const Charge& charge) {
-  switch (call.kind) {
-    case Call::Kind::kRefund:
-      return local_.Refund(charge, call.refund);
-    case Call::Kind::kReset:
-      return local_.Reset(charge);
-    case Call::Kind::kRenew:
-      return Renew(charge);
-    case Call::Kind::kRelease:
-      return local_.Release(charge);
-    case Call::Kind::kDebit: {
-      auto debited = local_.Debit(charge);
-      if (!debited) return std::unexpected(std::move(debited.error()));
-      return Done::kNothing;
-    }
-    default:
-      return Done::kNothing;
+void FailurePolicy::CarryOut(Call& call, std::size_t charge, Call::Kind kind) {
+  const Charge share = Share(call.charges[charge]);
+  Call local;
+  local.kind = kind;
+  local.charges = {&share, 1};
+  local.decisions = call.decisions.subspan(charge, 1);
+  local.refund = call.refund;
+  local.finished = [](Call&) noexcept {};
+  local_.Start(local);
+  if (kind == Call::Kind::kRenew && !local.error && local.applied == Applied::kNo) {
+    // The lease was acquired while Redis answered, so this node has to acquire it now.
+    const auto taken = local_.Apply(share);
+    if (taken && taken->allowed) local_.Start(local);
   }
-}
-
-void FailurePolicy::Each(Call& call) {
-  for (std::size_t i = 0; i < call.charges.size(); ++i) {
-    const Charge& charge = call.charges[i];
-    if (charge.on_failure == OnFailure::kLocal) {
-      const auto done = Carry(call, Share(charge));
-      if (!done) {
-        call.error = done.error();
-        return;
-      }
-      if (*done == Done::kApplied) call.done = Done::kApplied;
-      Charge look = charge;
-      if (call.kind != Call::Kind::kPeek) look.cost = 1;
-      call.decisions[i] = Look(look);
-    } else if (charge.on_failure == OnFailure::kOpen && call.kind == Call::Kind::kRenew) {
-      call.done = Done::kApplied;  // Nobody can say that it is gone: go on.
-    }
-    if (charge.mode == Mode::kEnforce && !call.decisions[i].allowed) call.allowed = false;
-  }
+  call.error = std::move(local.error);
+  if (local.applied == Applied::kYes) call.applied = Applied::kYes;
+  call.decisions[charge].decided_by = DecidedBy::kLocal;
 }
 
 }  // namespace tidegate

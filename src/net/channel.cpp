@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -16,52 +15,31 @@
 namespace tidegate::net {
 namespace {
 
-/// Below it a copy is cheaper than a second part of a system call.
+/// Below this size a copy is cheaper than a second part in a system call.
 constexpr std::size_t kCopied = 2048;
-/// An output buffer that grew beyond it is not kept.
+/// Larger output buffers are not kept.
 constexpr std::size_t kKeptOut = 32u << 10;
-/// The size of the small buffer of a connection that waits with a few bytes in hand.
+/// The size of the small buffer of a connection that waits with a few bytes of input.
 constexpr std::size_t kSmall = 1024;
 
-// Not through the C library, whose recv and send are points of cancellation: see http_connection.
+// Direct system calls, because recv and send are cancellation points: 1 % of a request.
 ssize_t Receive(int socket, char* data, std::size_t size) noexcept {
   return syscall(SYS_recvfrom, socket, data, size, 0, nullptr, nullptr);
 }
+/// Sends both texts with one system call. REQUIRES: `second` is empty if `first` is.
 ssize_t SendTwo(int socket, std::string_view first, std::string_view second) noexcept {
   if (second.empty()) {
     return syscall(SYS_sendto, socket, first.data(), first.size(), MSG_NOSIGNAL, nullptr, 0);
   }
-  std::array<iovec, 2> parts{};
-  std::size_t count = 0;
-  for (const std::string_view part : {first, second}) {
-    if (!part.empty()) parts[count++] = {const_cast<char*>(part.data()), part.size()};
-  }
+  iovec parts[] = {{const_cast<char*>(first.data()), first.size()},
+                   {const_cast<char*>(second.data()), second.size()}};
   msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = count;
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
   return syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
 }
 
 }  // namespace
-
-std::unique_ptr<char[]> BufferPool::TakeBlock() {
-  if (blocks_.empty()) return std::unique_ptr<char[]>(new char[kBlock]);
-  auto block = std::move(blocks_.back());
-  blocks_.pop_back();
-  return block;
-}
-
-void BufferPool::GiveBlock(std::unique_ptr<char[]> block) noexcept {
-  if (blocks_.capacity() == 0) blocks_.reserve(kKept);
-  if (blocks_.size() < kKept) blocks_.push_back(std::move(block));
-}
-
-std::unique_ptr<OutBuffer> BufferPool::TakeOut() {
-  if (outs_.empty()) return std::make_unique<OutBuffer>();
-  auto out = std::move(outs_.back());
-  outs_.pop_back();
-  return out;
-}
 
 void BufferPool::GiveOut(std::unique_ptr<OutBuffer> out) noexcept {
   out->Clear();
@@ -69,32 +47,15 @@ void BufferPool::GiveOut(std::unique_ptr<OutBuffer> out) noexcept {
   if (outs_.size() < kKeptOuts && out->capacity() <= kKeptOut) outs_.push_back(std::move(out));
 }
 
-void BufferPool::Trim() noexcept {
-  if (blocks_.size() > kKeptByTrim) blocks_.resize(kKeptByTrim);
-  if (outs_.size() > kKeptByTrim) outs_.resize(kKeptByTrim);
-}
-
 Channel::~Channel() { Close(); }
 
-bool Channel::BeginTls(const TlsClient& client, const std::string& name) {
-  tls_ = client.NewSession(socket_.get(), name);
-  return tls_ != nullptr;
-}
-
-void Channel::Close() noexcept {
+void Channel::Close(Input input) noexcept {
   if (tls_ != nullptr && !reset_) tls_->Close();
   tls_.reset();
   socket_.Close();
-  begin_ = end_ = 0;
   sent_ = 0;
   if (out_ != nullptr) pool_.GiveOut(std::move(out_));
-  ReleaseBuffer();
-}
-
-void Channel::Abort() noexcept {
-  const linger abort{.l_onoff = 1, .l_linger = 0};
-  (void)setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
-  reset_ = true;
+  if (input == Input::kDropped) ReleaseBuffer();
 }
 
 void Channel::OnEvents(std::uint32_t events) noexcept {
@@ -103,12 +64,10 @@ void Channel::OnEvents(std::uint32_t events) noexcept {
   if ((events & (EPOLLHUP | EPOLLERR)) != 0) reset_ = true;
 }
 
-// --- In -----------------------------------------------------------------------
-
 Channel::Got Channel::Fill() {
   if (!readable_) return Got::kNothing;
   if (begin_ == end_) begin_ = end_ = 0;
-  if (capacity_ < BufferPool::kBlock) MoveTo(pool_.TakeBlock(), BufferPool::kBlock);
+  if (capacity_ < pool_.block()) MoveTo(pool_.TakeBlock(), pool_.block());
   if (end_ == capacity_) return Got::kFull;
   const std::size_t room = capacity_ - end_;
   while (true) {
@@ -118,8 +77,8 @@ Channel::Got Channel::Fill() {
       const auto bytes = static_cast<std::size_t>(got);
       end_ += bytes;
       received_ += bytes;
-      // Less than there was room for: that was all, unless the end of the stream follows
-      // unannounced. TLS gives a record at a time.
+      // A read that leaves room has read everything, unless the end of the stream follows, which no
+      // further event reports. With TLS a read returns one record at a time.
       if (bytes < room && !hung_up_ && tls_ == nullptr) readable_ = false;
       return Got::kBytes;
     }
@@ -136,14 +95,6 @@ Channel::Got Channel::Fill() {
   }
 }
 
-bool Channel::Compact() noexcept {
-  if (begin_ == 0) return end_ < capacity_;
-  std::memmove(data_, data_ + begin_, end_ - begin_);
-  end_ -= begin_;
-  begin_ = 0;
-  return true;
-}
-
 bool Channel::Grow(std::size_t most) {
   if (begin_ > 0) return Compact();
   if (capacity_ >= most) return false;
@@ -155,7 +106,7 @@ bool Channel::Grow(std::size_t most) {
 void Channel::MoveTo(std::unique_ptr<char[]> buffer, std::size_t capacity) noexcept {
   const std::size_t size = end_ - begin_;
   if (size > 0) std::memcpy(buffer.get(), data_ + begin_, size);
-  if (capacity_ == BufferPool::kBlock) pool_.GiveBlock(std::move(block_));
+  if (capacity_ == pool_.block()) pool_.GiveBlock(std::move(block_));
   block_ = std::move(buffer);
   data_ = block_.get();
   capacity_ = capacity;
@@ -166,21 +117,25 @@ void Channel::MoveTo(std::unique_ptr<char[]> buffer, std::size_t capacity) noexc
 void Channel::ReleaseBuffer() noexcept {
   (void)Hold(0);
   if (block_ == nullptr) return;
-  if (capacity_ == BufferPool::kBlock) pool_.GiveBlock(std::move(block_));
+  if (capacity_ == pool_.block()) pool_.GiveBlock(std::move(block_));
   block_.reset();
   data_ = nullptr;
   capacity_ = begin_ = end_ = 0;
 }
 
-bool Channel::Hold(std::size_t bytes) noexcept {
-  // First, so that a channel that holds nothing may outlive its pool.
+bool Channel::Hold(std::size_t bytes, BufferBudget::Use use) noexcept {
+  // Checked before the pool is used, so that a channel that holds nothing may outlive its pool.
   if (bytes == held_) return true;
   BufferBudget* const budget = pool_.budget();
-  if (budget == nullptr) return true;
-  if (bytes > held_ && !budget->Take(bytes - held_, BufferBudget::Use::kUnchecked)) return false;
-  if (bytes < held_) budget->Return(held_ - bytes);
-  held_ = bytes;
-  return true;
+  return budget == nullptr || budget->Adjust(held_, bytes, use);
+}
+
+void Channel::Shrink() noexcept {
+  const std::size_t size = end_ - begin_;
+  if (size == 0) return ReleaseBuffer();
+  if (capacity_ <= pool_.block() || size > pool_.block() / 2) return;
+  MoveTo(pool_.TakeBlock(), pool_.block());
+  (void)Hold(0);
 }
 
 bool Channel::Rest() {
@@ -195,14 +150,12 @@ bool Channel::Rest() {
   return Hold(capacity_);
 }
 
-// --- Out ----------------------------------------------------------------------
-
 OutBuffer& Channel::out() {
   if (out_ == nullptr) out_ = pool_.TakeOut();
   return *out_;
 }
 
-/// Bytes that were taken of both, kIoWait or kIoBroken.
+/// Sends `first` and then `second`. Returns the total number of bytes sent, kIoWait or kIoBroken.
 ssize_t Channel::Write(std::string_view first, std::string_view second) {
   if (tls_ != nullptr) {
     const std::string_view now = first.empty() ? second : first;
@@ -222,7 +175,7 @@ bool Channel::Push(std::string_view second) {
     const std::string_view first = out_ == nullptr ? "" : out_->view().substr(sent_);
     const ssize_t sent = Write(first, second);
     if (sent == kIoBroken) {
-      // Why, and what the other side said before, can only be read.
+      // Only a read returns the error, and the bytes that the other side sent before it.
       readable_ = hung_up_ = true;
       return false;
     }
@@ -252,19 +205,6 @@ bool Channel::Send(std::string_view data) {
     return true;
   }
   return Push(data);
-}
-
-bool Channel::Flush() { return pending() == 0 || Push({}); }
-
-void Channel::ShutdownWrite() noexcept {
-  if (std::exchange(shut_, true)) return;
-  if (tls_ != nullptr) tls_->Close();
-  if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
-}
-
-void Channel::ShutdownAndDropInput() noexcept {
-  if (!std::exchange(shut_, true) && tls_ != nullptr) tls_->Close();
-  if (socket_) net::ShutdownAndDropInput(socket_.get());
 }
 
 }  // namespace tidegate::net

@@ -8,77 +8,53 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
-#include "net/buffer_budget.hpp"
+#include "net/buffers.hpp"
 #include "net/descriptor.hpp"
-#include "net/out_buffer.hpp"
-#include "net/tls_client.hpp"
-#include "net/tls_session.hpp"
+#include "net/tls.hpp"
 
 namespace tidegate::net {
 
-/// The unused buffers of one reactor. A connection has one only while there are bytes in it.
-class BufferPool {
- public:
-  /// The size of a block, and so the most that one read returns: a request's head with room to
-  /// spare, and large enough that the system calls of a long body do not matter (2 GiB: 131,072
-  /// reads).
-  static constexpr std::size_t kBlock = 16u << 10;
-
-  /// `budget` limits what channels hold while they wait; nullptr: no limit. It must outlive the
-  /// pool.
-  explicit BufferPool(BufferBudget* budget = nullptr) noexcept : budget_(budget) {}
-
-  [[nodiscard]] BufferBudget* budget() const noexcept { return budget_; }
-  [[nodiscard]] std::unique_ptr<char[]> TakeBlock();
-  void GiveBlock(std::unique_ptr<char[]> block) noexcept;
-  [[nodiscard]] std::unique_ptr<OutBuffer> TakeOut();
-  void GiveOut(std::unique_ptr<OutBuffer> out) noexcept;
-  /// Frees unused buffers, but for a few.
-  void Trim() noexcept;
-
- private:
-  /// Unused buffers that are kept: 4 MiB of blocks, and at most 4 MiB of output buffers.
-  static constexpr std::size_t kKept = 256;
-  static constexpr std::size_t kKeptOuts = 128;
-  static constexpr std::size_t kKeptByTrim = 16;
-  BufferBudget* budget_;
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  std::vector<std::unique_ptr<OutBuffer>> outs_;
-};
-
-/// One end of a connection that carries messages: a socket (with TLS, or without), what came from
-/// it and was not used yet, and what was written and not taken by it yet. Edge-triggered: told of
-/// epoll's events, it remembers what can be done. Knows nothing of messages.
+/// A socket, with or without TLS, and the buffers for its unused input and unsent output. epoll
+/// reports events edge-triggered, so a channel remembers whether it can be read. It does not
+/// interpret the bytes.
 class Channel {
  public:
   enum class Got : std::uint8_t {
     kBytes,
-    kNothing,  ///< Until the next event.
-    kFull,     ///< There is no room: use what is there, or Grow.
-    kEnd,      ///< The other side sends no more.
-    kBroken,
+    kNothing,  ///< Nothing has arrived: wait for the next event.
+    kFull,     ///< The buffer is full: consume input, or enlarge the buffer.
+    kEnd,      ///< The other side has ended its half of the connection.
+    kBroken,   ///< The connection was reset.
   };
 
   explicit Channel(BufferPool& pool) noexcept : pool_(pool) {}
   ~Channel();
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
 
-  /// `tls`: its handshake is done. There may be bytes in it that no event will tell of.
+  /// Takes over a socket and its TLS session, if there is one. The session may hold bytes that no
+  /// event will report. REQUIRES: the handshake of `tls`, if given, is done.
   void Open(Descriptor socket, std::unique_ptr<TlsSession> tls = nullptr) noexcept {
     socket_ = std::move(socket);
     tls_ = std::move(tls);
     readable_ = tls_ != nullptr;
   }
-  /// REQUIRES: open. Handshake before anything else.
-  [[nodiscard]] bool BeginTls(const TlsClient& client, const std::string& name);
+  /// Creates a TLS session, whose handshake the caller must complete before it reads or writes.
+  /// Returns false if the session cannot be created. REQUIRES: open().
+  [[nodiscard]] bool BeginTls(const TlsClient& client, const std::string& name) {
+    tls_ = client.NewSession(socket_.get(), name);
+    return tls_ != nullptr;
+  }
   [[nodiscard]] TlsSession* tls() noexcept { return tls_.get(); }
-  void Close() noexcept;
-  /// Close will not say goodbye: what was sent is not all.
-  void Abort() noexcept;
-  /// Nothing has come that was not read, as far as can be told without asking the system.
+  /// Selects whether Close keeps the input, because views may still point into it.
+  enum class Input : std::uint8_t { kDropped, kKept };
+  void Close(Input input = Input::kDropped) noexcept;
+  /// Makes Close reset the connection, to show that the bytes sent so far are incomplete.
+  void Abort() noexcept {
+    const linger abort{.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
+    reset_ = true;
+  }
+  /// Returns true if there is no unread input, as far as is known without a system call.
   [[nodiscard]] bool quiet() const noexcept {
     return begin_ == end_ && (tls_ == nullptr || !tls_->HasPending());
   }
@@ -87,54 +63,88 @@ class Channel {
 
   void OnEvents(std::uint32_t events) noexcept;
   [[nodiscard]] bool readable() const noexcept { return readable_; }
-  /// The other side has ended its half, or both: what is there can still be read.
+  /// Returns true if the other side has ended its half of the connection, or both halves. Input
+  /// that has arrived can still be read.
   [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }
-  /// Nothing can be sent any more either.
+  /// Returns true if nothing can be sent any more.
   [[nodiscard]] bool reset() const noexcept { return reset_; }
 
   // --- In ---
-  /// One read behind what is there.
+  /// Reads from the socket once, and appends the bytes to input().
   [[nodiscard]] Got Fill();
   [[nodiscard]] std::string_view input() const noexcept { return {data_ + begin_, end_ - begin_}; }
   [[nodiscard]] std::span<char> raw() noexcept { return {data_ + begin_, end_ - begin_}; }
   void Drop(std::size_t bytes) noexcept { begin_ += bytes; }
-  /// Twice the room, `most` at the most; false: it is that large already. What is there moves.
+  /// Makes room by compacting the buffer, or by doubling it up to `most` bytes. Returns false if
+  /// the buffer is full and has that size. Moves the input.
   [[nodiscard]] bool Grow(std::size_t most);
-  /// Room behind what is there by moving it to the front. False: there is none to be had.
-  bool Compact() noexcept;
-  /// Call when the channel waits for input. Gives back an empty buffer, and moves a few bytes to a
-  /// small one. Returns false if the pool's budget has no room for the bytes in hand: then close
+  /// Moves the input to a buffer of `capacity` bytes, taken from the budget at once. Returns false
+  /// if the budget has no room. REQUIRES: the present buffer is smaller.
+  [[nodiscard]] bool GrowTo(std::size_t capacity, BufferBudget::Use use) {
+    if (!Hold(capacity, use)) return false;
+    MoveTo(std::unique_ptr<char[]>(new char[capacity]), capacity);
+    return true;
+  }
+  /// Gives an empty buffer back to the pool. Moves the input from a larger buffer to a block if it
+  /// fills at most half of the block.
+  void Shrink() noexcept;
+  /// Removes `count` bytes at `at`, counted from the front of input().
+  void Erase(std::size_t at, std::size_t count) noexcept {
+    char* const to = data_ + begin_ + at;
+    std::memmove(to, to + count, end_ - begin_ - at - count);
+    end_ -= count;
+  }
+  /// Moves the input to the front of the buffer. Returns false if the buffer is full.
+  bool Compact() noexcept {
+    if (begin_ == 0) return end_ < capacity_;
+    std::memmove(data_, data_ + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    return true;
+  }
+  /// Call when the channel waits for input. Gives an empty buffer back to the pool, and moves a few
+  /// bytes of input to a small buffer. Returns false if the budget has no room for the input: close
   /// the connection.
   [[nodiscard]] bool Rest();
   [[nodiscard]] std::size_t received() const noexcept { return received_; }
 
   // --- Out ---
-  /// Leaves with Flush.
+  /// Returns the output buffer, which Flush sends.
   [[nodiscard]] OutBuffer& out();
-  /// Behind what is in out(); large data goes past it where the socket takes it. False: broken.
+  /// Appends `data` to out(); large data is sent at once, after out(), without a copy. Returns
+  /// false if the connection is broken.
   [[nodiscard]] bool Send(std::string_view data);
-  /// False: broken.
-  [[nodiscard]] bool Flush();
-  /// The socket takes no more for now: write nothing until Flush has emptied it.
+  /// Sends as much as the socket accepts. Returns false if the connection is broken.
+  [[nodiscard]] bool Flush() { return pending() == 0 || Push({}); }
+  /// After Flush: returns true if the socket accepts no more for now. Write nothing until Flush has
+  /// sent the rest.
   [[nodiscard]] bool blocked() const noexcept { return pending() > 0; }
   [[nodiscard]] std::size_t pending() const noexcept {
     return out_ == nullptr ? 0 : out_->size() - sent_;
   }
   [[nodiscard]] std::size_t sent() const noexcept { return total_sent_; }
   /// Ends the sending half. The other side may go on sending.
-  void ShutdownWrite() noexcept;
+  void ShutdownWrite() noexcept {
+    if (std::exchange(shut_, true)) return;
+    if (tls_ != nullptr) tls_->Close();
+    if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
+  }
   /// Ends the sending half of a connection whose further input will be dropped.
-  void ShutdownAndDropInput() noexcept;
+  void ShutdownAndDropInput() noexcept {
+    if (!std::exchange(shut_, true) && tls_ != nullptr) tls_->Close();
+    if (socket_) net::ShutdownAndDropInput(socket_.get());
+  }
 
  private:
   [[nodiscard]] ssize_t Write(std::string_view first, std::string_view second);
-  /// False: broken. What was not taken of `second` is kept.
+  /// Sends out() and `second`, and keeps the rest. Returns false if the connection is broken.
   [[nodiscard]] bool Push(std::string_view second);
   void ReleaseBuffer() noexcept;
-  /// Moves the bytes in hand to `buffer`, which has room for `capacity` bytes.
+  /// Moves the input to `buffer`, which has room for `capacity` bytes.
   void MoveTo(std::unique_ptr<char[]> buffer, std::size_t capacity) noexcept;
-  /// Takes from the budget, or returns to it, so that `bytes` are taken.
-  [[nodiscard]] bool Hold(std::size_t bytes) noexcept;
+  /// Changes the bytes taken from the budget to `bytes`. Returns false if the budget has no room.
+  [[nodiscard]] bool Hold(std::size_t bytes,
+                          BufferBudget::Use use = BufferBudget::Use::kUnchecked) noexcept;
 
   BufferPool& pool_;
   Descriptor socket_;
@@ -142,7 +152,7 @@ class Channel {
   bool readable_ = false;
   bool hung_up_ = false;
   bool reset_ = false;
-  bool shut_ = false;  ///< This side sends no more.
+  bool shut_ = false;  ///< This side has ended its sending half.
 
   std::unique_ptr<char[]> block_;
   char* data_ = nullptr;
@@ -153,7 +163,7 @@ class Channel {
   std::size_t held_ = 0;  ///< Bytes taken from the pool's budget.
 
   std::unique_ptr<OutBuffer> out_;
-  std::size_t sent_ = 0;  ///< Of out_.
+  std::size_t sent_ = 0;  ///< Bytes of out_ that are sent.
   std::size_t total_sent_ = 0;
 };
 

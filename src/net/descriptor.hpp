@@ -37,11 +37,10 @@ class Descriptor {
 
 /// Ends the sending half of a connection whose further input will be dropped.
 ///
-/// Makes a rejected client cheap that goes on sending single bytes. The system reports input only
-/// in portions of 16 KiB, or when the other side closes, so the bytes do not wake the reactor. And
-/// it acknowledges at once: with thousands of such clients, the timers of delayed acknowledgements
-/// ran for 250 us at a time, and the requests of others waited. A client that sends its whole body
-/// before it reads the answer is not held up.
+/// This makes a rejected client that keeps sending single bytes cheap: the system reports input
+/// only in portions of 16 KiB, or when the other side closes, and acknowledges it at once. (With
+/// thousands of such clients, the timers of delayed acknowledgements ran for 250 us at a time.) A
+/// client that sends its whole body before it reads the response is not delayed.
 inline void ShutdownAndDropInput(int socket) noexcept {
   constexpr int kPortion = 16 << 10;
   (void)::shutdown(socket, SHUT_WR);

@@ -17,11 +17,11 @@ namespace tidegate::net {
 class Endpoint {
  public:
   Endpoint() = default;
-  /// `127.0.0.1:8081`, `[::1]:8081`, `localhost:8081`.
+  /// Parses an address with a port, such as `127.0.0.1:8081`, `[::1]:8081` or `localhost:8081`.
   [[nodiscard]] static Result<Endpoint> Parse(std::string_view text);
-  /// Of the socket's own end.
+  /// Returns the local address of a socket.
   [[nodiscard]] static Endpoint OfSocket(int socket);
-  /// As accept and its relatives fill it.
+  /// Returns the address that accept4 wrote.
   [[nodiscard]] static Endpoint Of(const sockaddr_storage& storage) noexcept {
     Endpoint endpoint;
     endpoint.storage_ = storage;
@@ -29,10 +29,13 @@ class Endpoint {
   }
 
   [[nodiscard]] std::string Text() const;
-  [[nodiscard]] std::uint16_t port() const noexcept;
+  [[nodiscard]] std::uint16_t port() const noexcept {
+    // The port is at the same offset in both families.
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_port);
+  }
   [[nodiscard]] bool IsLoopback() const noexcept;
   [[nodiscard]] int family() const noexcept { return storage_.ss_family; }
-  /// The address as 16 bytes, IPv4 mapped into IPv6.
+  /// Returns the address as 16 bytes, IPv4 mapped into IPv6.
   [[nodiscard]] std::array<unsigned char, 16> Bytes() const noexcept;
 
   [[nodiscard]] const sockaddr* address() const noexcept {
@@ -43,6 +46,14 @@ class Endpoint {
   }
 
  private:
+  /// Returns the bytes of the address.
+  [[nodiscard]] void* ip() noexcept {
+    return family() == AF_INET6
+               ? static_cast<void*>(&reinterpret_cast<sockaddr_in6*>(&storage_)->sin6_addr)
+               : &reinterpret_cast<sockaddr_in*>(&storage_)->sin_addr;
+  }
+  [[nodiscard]] const void* ip() const noexcept { return const_cast<Endpoint*>(this)->ip(); }
+
   sockaddr_storage storage_{};
 };
 

@@ -1,135 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/http_exchange.hpp"
 
-#include "net/http_connection.hpp"
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "base/utf8.hpp"
+#include "net/http_listener.hpp"
 
 namespace tidegate::net {
 
-std::unique_ptr<HttpExchange> HttpExchangePool::Take() {
-  if (free_.empty()) {
-    free_.reserve(made_ + 1);  // So that Give cannot fail.
-    auto made = std::make_unique<HttpExchange>();
-    ++made_;
-    return made;
+const Peer& HttpExchange::peer() const noexcept { return connection_->peer_; }
+
+void HttpExchange::CloseAfterAnswer() noexcept { connection_->last_ = connection_->linger_ = true; }
+
+std::string_view HttpDate() noexcept {
+  thread_local std::time_t written = -1;
+  // Longer than the text, because the compiler assumes the longest value of every int.
+  thread_local std::array<char, 64> text{};
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  if (now.tv_sec != written) {
+    // strftime would use the locale's names.
+    static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    std::tm utc{};
+    gmtime_r(&now.tv_sec, &utc);
+    std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+                  kDays[utc.tm_wday], utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900,
+                  utc.tm_hour, utc.tm_min, utc.tm_sec);
+    written = now.tv_sec;
   }
-  auto exchange = std::move(free_.back());
-  free_.pop_back();
-  return exchange;
-}
-
-void HttpExchangePool::Give(std::unique_ptr<HttpExchange> exchange) noexcept {
-  exchange->aborted_ = nullptr;
-  exchange->body_ = {};
-  exchange->memory_.release();
-  free_.push_back(std::move(exchange));
-}
-
-void HttpExchangePool::Delete() noexcept {
-  made_ -= free_.size() - kKept;
-  free_.resize(kKept);
-}
-
-const Peer& HttpExchange::peer() const noexcept { return connection_->peer(); }
-
-void HttpExchange::CloseAfterAnswer() noexcept { connection_->CloseAfterAnswer(); }
-
-OutBuffer& HttpExchange::Begin(int status) { return connection_->BeginAnswer(status); }
-
-void HttpExchange::End(std::string_view content_type, std::string_view body) {
-  connection_->EndAnswer(content_type, body);
+  return {text.data(), 29};
 }
 
 std::string_view ReasonPhrase(int status) noexcept {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 415:
-      return "Unsupported Media Type";
-    case 417:
-      return "Expectation Failed";
-    case 422:
-      return "Unprocessable Content";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Unknown";
-  }
+  struct Phrase {
+    int status;
+    std::string_view text;
+  };
+  // Frequent statuses come first.
+  static constexpr Phrase kPhrases[] = {
+      {200, "OK"},
+      {429, "Too Many Requests"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {408, "Request Timeout"},
+      {409, "Conflict"},
+      {413, "Content Too Large"},
+      {414, "URI Too Long"},
+      {415, "Unsupported Media Type"},
+      {417, "Expectation Failed"},
+      {422, "Unprocessable Content"},
+      {431, "Request Header Fields Too Large"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {502, "Bad Gateway"},
+      {503, "Service Unavailable"},
+      {504, "Gateway Timeout"},
+      {505, "HTTP Version Not Supported"},
+  };
+  const auto* const found = std::ranges::find(kPhrases, status, &Phrase::status);
+  return found == std::end(kPhrases) ? "Unknown" : found->text;
 }
 
 namespace {
 
-/// The length of the UTF-8 sequence that `text` begins with; 0: it is none.
-std::size_t Utf8Length(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto tail = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0u) == 0x80u; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    if (!tail(1) || !tail(2)) return 0;
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;  // Overlong.
-    if (lead == 0xED && byte(1) > 0x9F) return 0;  // A surrogate.
-    return 3;
+void BeginHead(OutBuffer& out, int status) {
+  if (status == 200) [[likely]] {
+    out << "HTTP/1.1 200 OK\r\nX-Content-Type-Options: nosniff\r\nDate: ";
+  } else {
+    out << "HTTP/1.1 " << status << ' ' << ReasonPhrase(status)
+        << "\r\nX-Content-Type-Options: nosniff\r\nDate: ";
   }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    if (!tail(1) || !tail(2) || !tail(3)) return 0;
-    if (lead == 0xF0 && byte(1) < 0x90) return 0;
-    if (lead == 0xF4 && byte(1) > 0x8F) return 0;
-    return 4;
-  }
-  return 0;
+  out << HttpDate() << "\r\n";
 }
 
 void WriteEscaped(OutBuffer& out, char c) {
   static constexpr char kHex[] = "0123456789abcdef";
-  switch (c) {
-    case '"':
-      out << R"(\")";
-      return;
-    case '\\':
-      out << R"(\\)";
-      return;
-    case '\n':
-      out << R"(\n)";
-      return;
-    default:
-      out << R"(\u00)" << kHex[(c >> 4) & 15] << kHex[c & 15];
+  if (c == '"' || c == '\\') {
+    out << '\\' << c;
+  } else if (c == '\n') {
+    out << R"(\n)";
+  } else {
+    out << R"(\u00)" << kHex[(c >> 4) & 15] << kHex[c & 15];
   }
 }
 
 }  // namespace
+
+OutBuffer& HttpExchange::Begin(int status) {
+  HttpConnection& connection = *connection_;
+  OutBuffer& out = connection.channel_.out();
+  connection.listener_.answers().Add(status);
+  connection.last_ |= connection.draining_;
+  BeginHead(out, status);
+  if (connection.last_) {
+    out << "Connection: close\r\n";
+  } else if (head_.minor == 0) {
+    out << "Connection: keep-alive\r\n";
+  }
+  return out;
+}
+
+void HttpExchange::End(std::string_view content_type, std::string_view body) {
+  OutBuffer& out = connection_->channel_.out();
+  if (!content_type.empty()) out << "Content-Type: " << content_type << "\r\n";
+  out << "Content-Length: " << body.size() << "\r\n\r\n";
+  if (head_.method != "HEAD") out << body;
+  connection_->FinishExchange();
+}
 
 void WriteJsonText(OutBuffer& out, std::string_view text) {
   while (!text.empty()) {
@@ -166,6 +150,16 @@ void WriteProblem(OutBuffer& body, int status, std::string_view detail, std::str
     WriteJsonText(body, pointer);
   }
   body << "\"}\n";
+}
+
+void WriteRefusal(OutBuffer& out, const HttpRefusal& refusal, RefusalBody sent) {
+  OutBuffer body;
+  WriteProblem(body, refusal.status, refusal.reason);
+  BeginHead(out, refusal.status);
+  out << "Connection: close\r\nCache-Control: no-store\r\n"
+         "Content-Type: application/problem+json\r\nContent-Length: "
+      << body.size() << "\r\n\r\n";
+  if (sent == RefusalBody::kSent) out << body.view();
 }
 
 void AnswerProblem(HttpExchange& exchange, int status, std::string_view detail,

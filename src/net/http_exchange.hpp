@@ -9,52 +9,47 @@
 #include <string_view>
 #include <vector>
 
+#include "net/buffers.hpp"
 #include "net/http1_parser.hpp"
-#include "net/out_buffer.hpp"
-#include "net/peer_certificate.hpp"
+#include "net/timer.hpp"
+#include "net/tls.hpp"
 
 namespace tidegate::net {
 
 class HttpConnection;
 
-/// The other end of a connection: its address as 16 bytes, IPv4 mapped into IPv6.
+/// The client of a connection. Its address has 16 bytes, IPv4 mapped into IPv6.
 struct Peer {
   std::array<unsigned char, 16> bytes{};
   unsigned short port = 0;
   bool secure = false;    ///< The connection uses TLS.
   bool verified = false;  ///< The client presented a certificate, which was accepted.
-  bool relayed = false;   ///< A proxy's, which did not say whom it speaks for.
-  /// The names in the client's certificate; nullptr unless `verified`, so that other connections do
-  /// not pay for it.
+  bool relayed = false;   ///< The peer is a proxy that did not name its client.
+  /// The names in the client's certificate; nullptr unless `verified`.
   std::shared_ptr<const PeerCertificate> certificate = {};
 };
 
-/// One request with its answer. Lives from the moment at which the head of the request has arrived
-/// until End, or until the client is gone if the handler allows that (OnAbort).
+/// One request with its response, from the arrival of the head until End, or until the client is
+/// gone if the handler allows that (OnAbort).
 class HttpExchange {
  public:
-  HttpExchange() = default;
-  HttpExchange(const HttpExchange&) = delete;
-  HttpExchange& operator=(const HttpExchange&) = delete;
-
   [[nodiscard]] const HttpHead& head() const noexcept { return head_; }
   /// The whole body; empty in HttpHandler::OnHead.
   [[nodiscard]] std::string_view body() const noexcept { return body_; }
   [[nodiscard]] const Peer& peer() const noexcept;
-  /// For what the answer needs until End; given back as a whole then.
+  /// Memory for the handler, which is freed as a whole after End.
   [[nodiscard]] std::pmr::memory_resource& memory() noexcept { return memory_; }
 
-  /// The status line and the fields that every answer has. Write more field lines into the buffer,
-  /// each with its CRLF, then call End, without waiting in between.
+  /// Writes the status line and the common fields. Append field lines, with CRLF, then call End.
   OutBuffer& Begin(int status);
-  /// Makes the connection end after the answer; pipelined requests are dropped. Before Begin.
+  /// Ends the connection after the response; pipelined requests are dropped. Call it before Begin.
   void CloseAfterAnswer() noexcept;
-  /// Sends the answer and ends the exchange: this object is gone afterwards. An empty
-  /// `content_type` leaves that field out.
+  /// Sends the response, without a Content-Type field if `content_type` is empty, and ends the
+  /// exchange, which must not be used afterwards.
   void End(std::string_view content_type, std::string_view body);
 
-  /// Lets the exchange end without an answer: if the client goes before End, `aborted(context)` is
-  /// called and this object is gone. Without it the exchange stays until End, answer or not.
+  /// Allows the exchange to end without a response: if the client disconnects before End,
+  /// `aborted(context)` is called, and the exchange must not be used afterwards.
   using Aborted = void (*)(void* context) noexcept;
   void OnAbort(Aborted aborted, void* context) noexcept {
     aborted_ = aborted;
@@ -76,56 +71,79 @@ class HttpExchange {
   std::pmr::monotonic_buffer_resource memory_{arena_.data(), arena_.size()};
 };
 
-/// The unused exchanges of one reactor.
-class HttpExchangePool {
+/// The unused exchanges of one listener.
+class HttpExchangePool final : private Timer {
  public:
-  [[nodiscard]] std::unique_ptr<HttpExchange> Take();
-  /// Takes back an exchange. Its handler may still be running, and may still free memory of the
-  /// exchange, so the exchange is not deleted before Trim.
-  void Give(std::unique_ptr<HttpExchange> exchange) noexcept;
-  /// Deletes all but a few, so that a burst of requests does not hold its memory for ever.
-  /// REQUIRES: no handler is running.
-  void Trim() noexcept {
-    if (free_.size() > kKept) Delete();
+  using Timer::Timer;
+
+  [[nodiscard]] std::unique_ptr<HttpExchange> Take() {
+    if (free_.empty()) {
+      free_.reserve(made_ + 1);  // So that Give cannot fail.
+      auto made = std::make_unique<HttpExchange>();
+      ++made_;
+      return made;
+    }
+    auto exchange = std::move(free_.back());
+    free_.pop_back();
+    return exchange;
+  }
+  /// Takes an exchange back. The handler of the exchange may still be running, so surplus exchanges
+  /// are deleted later, by a timer.
+  void Give(std::unique_ptr<HttpExchange> exchange) noexcept {
+    exchange->aborted_ = nullptr;
+    exchange->body_ = {};
+    exchange->memory_.release();
+    free_.push_back(std::move(exchange));
+    if (free_.size() > kKept && !armed()) ArmAt(Clock::now());
   }
 
  private:
-  static constexpr std::size_t kKept = 128;  ///< 1.6 MB.
-  void Delete() noexcept;
+  static constexpr std::size_t kKept = 128;  ///< 128 exchanges take 1.6 MB.
+  void OnTimer(Clock::time_point) override {
+    made_ -= free_.size() - kKept;
+    free_.resize(kKept);
+  }
 
   std::vector<std::unique_ptr<HttpExchange>> free_;
   std::size_t made_ = 0;  ///< Exchanges that exist, free or not.
 };
 
-/// Answers requests; one per reactor.
+/// Answers the requests of a listener. There is one handler per reactor.
 class HttpHandler {
  public:
-  /// The result of OnHead if the handler takes any body that the listener takes.
+  /// The result of OnHead if the handler accepts any body that the listener accepts.
   static constexpr std::size_t kAnyBody = static_cast<std::size_t>(-1);
 
   virtual ~HttpHandler() = default;
-  /// Handles a whole request. Must call Begin and End on the exchange, now or later, on the
-  /// reactor's thread.
+  /// Handles a whole request. Must call Begin and End, now or later, on the reactor's thread.
   virtual void Handle(HttpExchange& exchange) noexcept = 0;
-  /// Called once if the head of a request arrives before its body, so that a caller who will be
-  /// rejected anyway cannot make the server buffer a body. Returns the most bytes of the body that
-  /// the handler takes; nullopt if it answers without the body, now or later, as in Handle. Then
-  /// the connection is closed after the answer.
+  /// Called once if a head arrives before its body, so that a rejected caller cannot make the
+  /// server buffer a body. Returns the length of the longest body that the handler accepts; nullopt
+  /// if it answers without the body, now or later, as in Handle; then the connection is closed.
   [[nodiscard]] virtual std::optional<std::size_t> OnHead(HttpExchange& exchange) noexcept {
     (void)exchange;
     return kAnyBody;
   }
 };
 
-/// `404 Not Found` and the like: the reason phrase; `Unknown` where there is none.
+/// Returns the value of the Date header, valid until the next call on this thread.
+[[nodiscard]] std::string_view HttpDate() noexcept;
+
+/// Returns the reason phrase of a status, as `Not Found`; `Unknown` if there is none.
 [[nodiscard]] std::string_view ReasonPhrase(int status) noexcept;
 
-/// An answer for what needs no more than a sentence: RFC 9457, `application/problem+json`.
-/// `detail` and `pointer` may hold anything: they are escaped. An empty pointer is left out.
+/// Answers with a problem document (RFC 9457). `detail` and `pointer` are escaped.
 void AnswerProblem(HttpExchange& exchange, int status, std::string_view detail,
                    std::string_view pointer = {}, std::string_view field_lines = {});
 
-/// The body of such an answer.
+/// Whether the body of a response is sent; after HEAD it is not.
+enum class RefusalBody : bool { kOmitted, kSent };
+/// Writes the response to a request that was refused before a handler received it, with
+/// `Connection: close`.
+void WriteRefusal(OutBuffer& out, const HttpRefusal& refusal,
+                  RefusalBody body = RefusalBody::kSent);
+
+/// Writes a problem document.
 void WriteProblem(OutBuffer& body, int status, std::string_view detail,
                   std::string_view pointer = {});
 

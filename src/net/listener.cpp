@@ -7,23 +7,31 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <expected>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "net/connection_handshake.hpp"
+#include "base/hash.hpp"
+#include "base/random.hpp"
 
 namespace tidegate::net {
+
 namespace {
 
-/// Connections accepted in a row before the connections that are open get their turn.
+bool IsMappedIpv4(const AddressCounts::Bytes& address) noexcept {
+  return std::all_of(address.begin(), address.begin() + 10, [](auto byte) { return byte == 0; }) &&
+         address[10] == 0xff && address[11] == 0xff;
+}
+
+/// The most connections accepted in a row before open connections get their turn.
 constexpr int kMaxAccepts = 64;
-/// From so many connections on, Listener::OnSubsided is called when half of them have ended.
+/// Listener::OnSubsided is called only after a peak of at least this many connections.
 constexpr std::size_t kManyConnections = 64;
 
 enum class Share : bool { kNo, kYes };
 
-/// A bound socket; without one, errno says why.
+/// Returns a bound socket. If that fails, returns an empty descriptor, and errno has the cause.
 Descriptor Bind(const Endpoint& endpoint, Share share) {
   Descriptor socket(::socket(endpoint.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
@@ -37,8 +45,8 @@ Descriptor Bind(const Endpoint& endpoint, Share share) {
   return socket;
 }
 
-/// With the peer's address from the same call: a client that has reset the connection meanwhile has
-/// none any more, but what it sent can still be read.
+/// Accepts a connection and its peer's address in one call, because after a reset the socket has no
+/// address any more.
 Descriptor Accept(int listening, sockaddr_storage& peer) {
   socklen_t size = sizeof peer;
   return Descriptor(
@@ -52,9 +60,41 @@ std::unexpected<Error> CannotListen(const Endpoint& endpoint, int error) {
   return std::unexpected(Error{ErrorCode::kNetwork, std::move(message)});
 }
 
+/// The most bytes that are read and dropped after the last response.
+constexpr std::size_t kMaxLinger = 1u << 20;
+/// The most reads in a row before other connections get their turn.
+constexpr int kMaxDropReads = 16;
+
 }  // namespace
 
-/// Only bound, which fails where somebody listens: a client that came between would be reset.
+std::size_t AddressCounts::Hash::operator()(const Bytes& address) const noexcept {
+  return tidegate::Hash({reinterpret_cast<const char*>(address.data()), address.size()}, seed);
+}
+
+AddressCounts::AddressCounts(std::size_t most, int ipv6_prefix)
+    : most_(most), ipv6_prefix_(ipv6_prefix), counts_(0, Hash{RandomSeed()}) {}
+
+AddressCounts::Bytes AddressCounts::KeyOf(const Bytes& address) const noexcept {
+  if (IsMappedIpv4(address)) return address;
+  Bytes key{};
+  const auto whole = static_cast<std::size_t>(ipv6_prefix_ / 8);
+  std::copy_n(address.begin(), whole, key.begin());
+  if (const int bits = ipv6_prefix_ % 8; bits != 0) {
+    key[whole] = static_cast<unsigned char>(address[whole] & (0xffu << (8 - bits)));
+  }
+  return key;
+}
+
+bool AddressCounts::Add(const Bytes& address) {
+  const Bytes key = KeyOf(address);
+  const std::lock_guard lock(mutex_);
+  std::size_t& count = counts_[key];
+  if (count >= most_) return false;
+  ++count;
+  return true;
+}
+
+/// Binds without listening, because a client that connected meanwhile would be reset.
 Result<void> CheckFree(const Endpoint& endpoint) {
   if (endpoint.port() == 0 || Bind(endpoint, Share::kNo)) return {};
   return CannotListen(endpoint, errno);
@@ -69,14 +109,11 @@ Result<Descriptor> Listen(const Endpoint& endpoint) {
 Listener::Listener(Reactor& reactor, Descriptor socket, const Options& options)
     : reactor_(reactor), socket_(std::move(socket)), options_(options) {}
 
-Listener::~Listener() {
-  // The loop has ended: nobody will finish what is still under way.
-  connections_.clear_and_dispose([](Connection* connection) { delete connection; });
-}
+Listener::~Listener() { DeleteConnections(); }
 
 void Listener::Start() {
   if (!reactor_.Watch(socket_.get(), *this)) {
-    throw std::runtime_error("the system does not watch a listening socket: " +
+    throw std::runtime_error("cannot add a listening socket to epoll: " +
                              std::string(std::strerror(errno)));
   }
 }
@@ -99,8 +136,6 @@ void Listener::OnReady(std::uint32_t) {
     return;
   }
 }
-
-void Listener::OnDeadline(Deadlines::Kind) { OnReady(0); }
 
 std::optional<Shed> Listener::Admit(int socket, const Peer& peer, bool& counted) {
   if (socket >= options_.max_descriptor && !CloseOldest()) return Shed::kDescriptors;
@@ -155,7 +190,7 @@ void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
   (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Accepted accepted{std::move(socket), peer, nullptr};
   Connection* const connection = options_.proxy_protocol || tls_ != nullptr
-                                     ? new ConnectionHandshake(*this, std::move(accepted))
+                                     ? NewHandshake(*this, std::move(accepted))
                                      : NewConnection(std::move(accepted));
   connection->counted_ = counted;
   connection->counted_address_ = peer.bytes;
@@ -190,14 +225,10 @@ void Listener::OnHandshakeDone(Connection& handshake, Accepted accepted) {
   connection->Start();
 }
 
-void Listener::CloseAll() {
-  for (auto it = connections_.begin(); it != connections_.end();) (it++)->Close();
-}
-
 void Listener::Drain(std::function<void()> drained) {
   draining_ = true;
   drained_ = std::move(drained);
-  // Clients in the queue believe that they are connected: take them before the socket goes.
+  // Clients in the queue see an open connection: accept them before the socket is closed.
   while (true) {
     sockaddr_storage peer{};
     Descriptor accepted = Accept(socket_.get(), peer);
@@ -211,6 +242,52 @@ void Listener::Drain(std::function<void()> drained) {
   Deadlines::Disarm(*this);
   for (auto it = connections_.begin(); it != connections_.end();) (it++)->Drain();
   if (open_ == 0 && drained_) std::exchange(drained_, nullptr)();
+}
+
+ServerConnection::ServerConnection(Listener& owner, Accepted accepted, BufferPool& buffers)
+    : peer_(accepted.peer), channel_(buffers), draining_(owner.draining()), owner_(owner) {
+  channel_.Open(std::move(accepted.socket), std::move(accepted.tls));
+}
+
+void ServerConnection::DropInput() {
+  for (int reads = 0; reads < kMaxDropReads; ++reads) {
+    channel_.Drop(channel_.input().size());
+    (void)channel_.Rest();  // The input is empty, so Rest needs no budget.
+    switch (channel_.Fill()) {
+      case Channel::Got::kBytes:
+        if (progress() > kMaxLinger) return Close();
+        break;
+      case Channel::Got::kNothing:
+      case Channel::Got::kFull:
+        return;
+      case Channel::Got::kEnd:
+      case Channel::Got::kBroken:
+        return Close();
+    }
+  }
+  owner_.reactor().Again(*this);
+}
+
+std::optional<HttpRefusal> ServerConnection::CheckDeadline(Kind kind) {
+  switch (kind) {
+    case Kind::kIdle:
+      active_ ? Arm(kind) : Close();
+      return std::nullopt;
+    case Kind::kHeader:
+      if (!silent_) return HttpRefusal{408, "request head did not arrive in time"};
+      break;
+    case Kind::kBody:
+      if (!fast_enough()) return HttpRefusal{408, "request body arrives too slowly"};
+      [[fallthrough]];
+    case Kind::kWrite:
+      if (!fast_enough()) break;
+      Arm(kind);
+      return std::nullopt;
+    case Kind::kLinger:
+      break;
+  }
+  Close();
+  return std::nullopt;
 }
 
 }  // namespace tidegate::net

@@ -4,12 +4,16 @@
 #include <openssl/pem.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
+#include <expected>
+
+#include "base/ascii.hpp"
 
 namespace tidegate::net::openssl {
 namespace {
 
-/// Without it OpenSSL would ask at the terminal.
+/// Returns no passphrase. Without this callback OpenSSL would prompt for one at the terminal.
 int NoPassphrase(char*, int, int, void*) { return 0; }
 
 }  // namespace
@@ -21,8 +25,8 @@ std::string LastError() {
   return reason == nullptr ? "unknown reason" : reason;
 }
 
-std::unexpected<Error> Bad(std::string what) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(what) + ": " + LastError()});
+std::unexpected<Error> Bad(std::string problem) {
+  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(problem) + ": " + LastError()});
 }
 
 Bio Memory(const std::string& pem) {
@@ -45,11 +49,11 @@ Result<void> Trust(SSL_CTX* context, const std::string& pem) {
   const Bio bio = Memory(pem);
   int count = 0;
   while (const Certificate one{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
-    if (X509_STORE_add_cert(store, one.get()) != 1) return Bad("an authority cannot be used");
+    if (X509_STORE_add_cert(store, one.get()) != 1) return Bad("a CA certificate cannot be used");
     ++count;
   }
-  if (count == 0) return Bad("there is no certificate of an authority in PEM form");
-  ERR_clear_error();  // The end of the file is an error to OpenSSL.
+  if (count == 0) return Bad("there is no CA certificate in PEM form");
+  ERR_clear_error();  // OpenSSL reports the end of the file as an error.
   return {};
 }
 
@@ -60,9 +64,10 @@ Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
   if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
     return Bad("`certificate` cannot be used");
   }
-  // Of this certificate: a context may have one of each kind of key.
+  // The chain belongs to this certificate: a context may have one certificate for each kind of key.
   while (Certificate next{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
-    if (SSL_CTX_add0_chain_cert(context, next.get()) != 1) return Bad("the chain cannot be used");
+    if (SSL_CTX_add0_chain_cert(context, next.get()) != 1)
+      return Bad("the certificate chain cannot be used");
     (void)next.release();
   }
   ERR_clear_error();
@@ -73,6 +78,24 @@ Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
   }
   if (SSL_CTX_check_private_key(context) != 1) return Bad("`key` does not fit `certificate`");
   return {};
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), Lower);
+  return lower;
+}
+
+std::string_view TextOf(const ASN1_STRING* text) noexcept {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<std::size_t>(ASN1_STRING_length(text))};
+}
+
+std::string CommonName(const X509* certificate) {
+  std::array<char, 256> name{};
+  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName,
+                                             name.data(), static_cast<int>(name.size()));
+  return {name.data(), static_cast<std::size_t>(std::max(size, 0))};
 }
 
 }  // namespace tidegate::net::openssl

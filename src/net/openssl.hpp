@@ -6,14 +6,17 @@
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
+#include <expected>
 #include <memory>
 #include <string>
-#include <utility>
+#include <string_view>
 
+#include "net/tls.hpp"
 #include "tidegate/error.hpp"
 
-// What the files that speak to OpenSSL share; only they include this.
+// Helpers for the sources that use OpenSSL. Other sources must not include this header.
 
 namespace tidegate::net::openssl {
 
@@ -31,17 +34,48 @@ using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 using Ssl = std::unique_ptr<SSL, Freed<SSL_free>>;
 
+/// Returns the reason of OpenSSL's last error, and clears its errors.
 [[nodiscard]] std::string LastError();
-[[nodiscard]] std::unexpected<Error> Bad(std::string what);
+/// Returns the configuration error `problem`, with the reason of OpenSSL's last error.
+[[nodiscard]] std::unexpected<Error> Bad(std::string problem);
 
-/// Over what `pem` holds, which must outlive it.
+/// Returns a read-only BIO over `pem`. `pem` must outlive the BIO.
 [[nodiscard]] Bio Memory(const std::string& pem);
-/// What clients and servers have in common.
+/// Returns a context with the settings that clients and servers share.
 [[nodiscard]] Context NewContext(const SSL_METHOD* method);
-/// The authorities in `pem`.
+/// Makes `context` trust the certificate authorities in `pem`.
 [[nodiscard]] Result<void> Trust(SSL_CTX* context, const std::string& pem);
-/// A certificate with its chain, and its key: what this side shows.
+/// Makes `context` present a certificate with its chain to the other side, and use its key.
 [[nodiscard]] Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
                                    const std::string& key_pem);
 
+[[nodiscard]] std::string LowerCase(std::string_view text);
+[[nodiscard]] std::string_view TextOf(const ASN1_STRING* text) noexcept;
+/// Returns the common name in the subject of a certificate; empty if there is none.
+[[nodiscard]] std::string CommonName(const X509* certificate);
+/// Calls `visit` with each alternative name of a certificate. Returns false if it has no such list.
+template <class Visit>
+bool EachAlternativeName(const X509* certificate, Visit visit) {
+  auto* const all = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) visit(*sk_GENERAL_NAME_value(all, i));
+  GENERAL_NAMES_free(all);
+  ERR_clear_error();
+  return all != nullptr;
+}
+
 }  // namespace tidegate::net::openssl
+
+namespace tidegate::net {
+
+struct TlsSession::Impl {
+  std::shared_ptr<const void> owner;  ///< Keeps the data of the handshake's callbacks alive.
+  openssl::Ssl ssl;
+  int records = 0;       ///< Records received in the current call of OpenSSL.
+  bool flooded = false;  ///< A call has received too many records.
+
+  /// Returns a session over `socket`, or nullptr if there is no memory.
+  [[nodiscard]] static std::unique_ptr<Impl> Make(SSL_CTX* context, int socket);
+};
+
+}  // namespace tidegate::net

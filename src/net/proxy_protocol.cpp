@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From left to right: each byte is judged only by what stands before it, so that the verdict is the
-// same however the header was cut into pieces. A word of version 1 is judged when it is whole.
+// Each byte is judged only by the bytes before it, so that the result does not depend on how the
+// header was cut into pieces. A word of version 1 is judged when it is complete.
 #include "net/proxy_protocol.hpp"
 
 #include <arpa/inet.h>
@@ -11,34 +11,29 @@
 namespace tidegate::net {
 namespace {
 
-using Verdict = ProxyHeader::Verdict;
-
-constexpr std::string_view kStrange = "the connection does not begin with a PROXY protocol header";
+constexpr std::string_view kNoHeader = "the connection does not begin with a PROXY protocol header";
 
 ProxyHeader More() noexcept { return {}; }
 ProxyHeader Malformed(std::string_view problem) noexcept {
-  return {.verdict = Verdict::kBad, .size = 0, .source = std::nullopt, .problem = problem};
+  return {.parsed = Parsed::kRefused, .size = 0, .source = std::nullopt, .problem = problem};
 }
 ProxyHeader Done(std::size_t size, const std::optional<Peer>& source) noexcept {
-  return {.verdict = Verdict::kDone, .size = size, .source = source, .problem = {}};
+  return {.parsed = Parsed::kDone, .size = size, .source = source, .problem = {}};
 }
 
-/// What has come of `whole` is right.
+/// Returns true if one of the texts begins with the other.
 bool Begins(std::string_view bytes, std::string_view whole) noexcept {
   return bytes.substr(0, whole.size()) == whole.substr(0, bytes.size());
 }
 
-Peer PeerOfV4(const unsigned char* address, unsigned port) noexcept {
+Peer PeerOf(int family, const unsigned char* address, unsigned port) noexcept {
   Peer peer;
-  peer.bytes[10] = peer.bytes[11] = 0xff;
-  std::copy_n(address, 4, peer.bytes.begin() + 12);
-  peer.port = static_cast<unsigned short>(port);
-  return peer;
-}
-
-Peer PeerOfV6(const unsigned char* address, unsigned port) noexcept {
-  Peer peer;
-  std::copy_n(address, 16, peer.bytes.begin());
+  if (family == AF_INET6) {
+    std::copy_n(address, 16, peer.bytes.begin());
+  } else {
+    peer.bytes[10] = peer.bytes[11] = 0xff;
+    std::copy_n(address, 4, peer.bytes.begin() + 12);
+  }
   peer.port = static_cast<unsigned short>(port);
   return peer;
 }
@@ -46,14 +41,14 @@ Peer PeerOfV6(const unsigned char* address, unsigned port) noexcept {
 // --- Version 1: a line ------------------------------------------------------
 
 constexpr std::string_view kLineStart = "PROXY ";
-/// With its CRLF; the specification has counted the longest that makes sense.
+/// The longest line with its CRLF, as the specification computes it.
 constexpr std::size_t kMaxLine = 107;
 
 struct Family {
-  std::string_view word;  ///< With the space behind it.
+  std::string_view word;  ///< The word, with the space after it.
   int family;
-  std::string_view alphabet;  ///< Of its addresses.
-  std::size_t longest;        ///< Of them, as inet_pton takes it.
+  std::string_view alphabet;  ///< The characters of its addresses.
+  std::size_t longest;        ///< The longest address that inet_pton takes.
 };
 constexpr std::array kFamilies = {
     Family{"TCP4 ", AF_INET, "0123456789.", 15},
@@ -61,7 +56,7 @@ constexpr std::array kFamilies = {
 };
 constexpr std::string_view kUnknown = "UNKNOWN";
 
-/// Takes words off the front of a line. Once one is not there or not good, none is taken.
+/// Reads words from the front of a line. After a missing or malformed word it reads no more.
 class Words {
  public:
   Words(std::string_view line, const Family& family) noexcept : rest_(line), family_(family) {}
@@ -69,10 +64,10 @@ class Words {
   std::array<unsigned char, 16> Address() noexcept {
     std::array<unsigned char, 16> address{};
     const std::string_view word = Take(family_.alphabet, family_.longest, ' ');
-    if (verdict_ != Verdict::kDone) return address;
-    std::array<char, 46> text{};  // inet_pton wants a NUL behind it.
+    if (parsed_ != Parsed::kDone) return address;
+    std::array<char, 46> text{};  // With the NUL that inet_pton needs.
     std::copy(word.begin(), word.end(), text.begin());
-    if (inet_pton(family_.family, text.data(), address.data()) != 1) verdict_ = Verdict::kBad;
+    if (inet_pton(family_.family, text.data(), address.data()) != 1) parsed_ = Parsed::kRefused;
     return address;
   }
 
@@ -81,26 +76,26 @@ class Words {
     unsigned port = 0;
     for (const char digit : word) port = port * 10 + static_cast<unsigned>(digit - '0');
     const bool zero_leads = word.size() > 1 && word[0] == '0';
-    if (verdict_ == Verdict::kDone && (word.empty() || zero_leads || port > 65535)) {
-      verdict_ = Verdict::kBad;
+    if (parsed_ == Parsed::kDone && (word.empty() || zero_leads || port > 65535)) {
+      parsed_ = Parsed::kRefused;
     }
     return port;
   }
 
   void LineFeed() noexcept { static_cast<void>(Take("", 0, '\n')); }
 
-  [[nodiscard]] Verdict verdict() const noexcept { return verdict_; }
+  [[nodiscard]] Parsed parsed() const noexcept { return parsed_; }
   [[nodiscard]] std::size_t left() const noexcept { return rest_.size(); }
 
  private:
   std::string_view Take(std::string_view alphabet, std::size_t longest, char end) noexcept {
-    if (verdict_ != Verdict::kDone) return {};
+    if (parsed_ != Parsed::kDone) return {};
     const std::size_t size = std::min(rest_.find_first_not_of(alphabet), rest_.size());
     if (size > longest || (size < rest_.size() && rest_[size] != end))
-      verdict_ = Verdict::kBad;
+      parsed_ = Parsed::kRefused;
     else if (size == rest_.size())
-      verdict_ = Verdict::kMore;
-    if (verdict_ != Verdict::kDone) return {};
+      parsed_ = Parsed::kMore;
+    if (parsed_ != Parsed::kDone) return {};
     const std::string_view word = rest_.substr(0, size);
     rest_.remove_prefix(size + 1);
     return word;
@@ -108,7 +103,7 @@ class Words {
 
   std::string_view rest_;
   const Family& family_;
-  Verdict verdict_ = Verdict::kDone;
+  Parsed parsed_ = Parsed::kDone;
 };
 
 ProxyHeader ReadAddresses(std::string_view line, std::size_t at, const Family& family) noexcept {
@@ -118,20 +113,19 @@ ProxyHeader ReadAddresses(std::string_view line, std::size_t at, const Family& f
   const unsigned port = words.Port(' ');
   static_cast<void>(words.Port('\r'));
   words.LineFeed();
-  if (words.verdict() == Verdict::kMore) return More();
-  if (words.verdict() == Verdict::kBad) {
+  if (words.parsed() == Parsed::kMore) return More();
+  if (words.parsed() == Parsed::kRefused) {
     return Malformed(
         "the PROXY protocol header is not two addresses of its family, two ports, one space before "
         "each, and CRLF");
   }
-  return Done(line.size() - words.left(), family.family == AF_INET ? PeerOfV4(source.data(), port)
-                                                                   : PeerOfV6(source.data(), port));
+  return Done(line.size() - words.left(), PeerOf(family.family, source.data(), port));
 }
 
-/// Whatever stands behind UNKNOWN is skipped.
+/// Skips the text after UNKNOWN.
 ProxyHeader SkipUnknown(std::string_view line, std::size_t at) noexcept {
   if (at == line.size()) return More();
-  if (line[at] != ' ' && line[at] != '\r') return Malformed(kStrange);
+  if (line[at] != ' ' && line[at] != '\r') return Malformed(kNoHeader);
   const std::size_t end = line.find_first_of("\r\n", at);
   if (end == std::string_view::npos) return More();
   if (line[end] == '\r' && end + 1 == line.size()) return More();
@@ -142,7 +136,7 @@ ProxyHeader SkipUnknown(std::string_view line, std::size_t at) noexcept {
 }
 
 ProxyHeader ReadLine(std::string_view line) noexcept {
-  if (!Begins(line, kLineStart)) return Malformed(kStrange);
+  if (!Begins(line, kLineStart)) return Malformed(kNoHeader);
   if (line.size() <= kLineStart.size()) return More();
   const std::string_view rest = line.substr(kLineStart.size());
   for (const Family& family : kFamilies) {
@@ -160,17 +154,18 @@ ProxyHeader ReadLine(std::string_view line) noexcept {
 // --- Version 2: binary ------------------------------------------------------
 
 constexpr std::string_view kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
-/// The signature; version and command; family and transport; how many bytes follow.
+/// The size of the fixed part: the signature; version and command; family and transport; the number
+/// of bytes that follow.
 constexpr std::size_t kFixed = 16;
 constexpr unsigned kLocal = 0;
 constexpr unsigned kProxy = 1;
 constexpr unsigned kTcp4 = 0x11;
 constexpr unsigned kTcp6 = 0x21;
-/// What the addresses and ports of a family take: none, IPv4, IPv6, two paths of Unix sockets.
+/// The size of the addresses and ports by family: none, IPv4, IPv6, two paths of Unix sockets.
 constexpr std::array<std::size_t, 4> kAddressBytes = {0, 12, 36, 216};
 
 ProxyHeader ReadBinary(std::string_view bytes) noexcept {
-  if (!Begins(bytes, kSignature)) return Malformed(kStrange);
+  if (!Begins(bytes, kSignature)) return Malformed(kNoHeader);
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   const std::size_t size = bytes.size();
   if (size <= 12) return More();
@@ -181,13 +176,14 @@ ProxyHeader ReadBinary(std::string_view bytes) noexcept {
     return Malformed("the PROXY protocol header has a command other than LOCAL and PROXY");
   }
   if (size <= 13) return More();
-  // With LOCAL, a family means nothing, whatever it is.
+  // With LOCAL the family is ignored.
   const unsigned family = command == kLocal ? 0 : data[13];
   if (family >> 4 >= kAddressBytes.size() || (family & 0xf) > 2) {
     return Malformed("the PROXY protocol header has an unknown family or transport");
   }
   if (size <= 14) return More();
-  const std::size_t length = data[14] * 256u + (size > 15 ? data[15] : 0u);  // At least.
+  const std::size_t length =
+      data[14] * 256u + (size > 15 ? data[15] : 0u);  // A lower bound if a byte is missing.
   if (length > kMaxProxyHeader - kFixed) {
     return Malformed("the PROXY protocol header is longer than 4096 bytes");
   }
@@ -196,11 +192,11 @@ ProxyHeader ReadBinary(std::string_view bytes) noexcept {
     return Malformed("the PROXY protocol header is too short for the addresses of its family");
   }
   if (size < kFixed + length) return More();
-  // Source, destination, then their ports.
+  // The addresses of source and destination come first, then their ports.
   const auto port = [data](std::size_t at) { return data[at] * 256u + data[at + 1]; };
   std::optional<Peer> source;
-  if (family == kTcp4) source = PeerOfV4(data + kFixed, port(kFixed + 8));
-  if (family == kTcp6) source = PeerOfV6(data + kFixed, port(kFixed + 32));
+  if (family == kTcp4) source = PeerOf(AF_INET, data + kFixed, port(kFixed + 8));
+  if (family == kTcp6) source = PeerOf(AF_INET6, data + kFixed, port(kFixed + 32));
   return Done(kFixed + length, source);
 }
 
@@ -212,7 +208,7 @@ ProxyHeader ParseProxyHeader(std::string_view bytes) noexcept {
   if (bytes.empty()) return More();
   if (bytes[0] == kSignature[0]) return ReadBinary(bytes);
   ProxyHeader header = ReadLine(bytes.substr(0, kMaxLine));
-  if (header.verdict == Verdict::kMore && bytes.size() >= kMaxLine) {
+  if (header.parsed == Parsed::kMore && bytes.size() >= kMaxLine) {
     return Malformed("the line of the PROXY protocol header is longer than 107 bytes");
   }
   return header;

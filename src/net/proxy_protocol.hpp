@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -10,25 +9,22 @@
 
 namespace tidegate::net {
 
-/// What a proxy says of the client at the beginning of a connection: PROXY protocol, versions 1
-/// and 2. Pure: bytes in, a verdict out.
+/// The client that a PROXY protocol header announces, of version 1 or 2.
 struct ProxyHeader {
-  enum class Verdict : std::uint8_t { kMore, kDone, kBad };
-
-  Verdict verdict = Verdict::kMore;
-  std::size_t size = 0;  ///< kDone: so many bytes are the header; what follows is not.
-  std::optional<Peer>
-      source;                ///< kDone: nothing where the proxy speaks for itself (LOCAL, UNKNOWN,
-                             ///< or a family that has no addresses): the real peer counts.
-  std::string_view problem;  ///< kBad: what is wrong, a sentence without a full stop.
+  Parsed parsed = Parsed::kMore;
+  std::size_t size = 0;  ///< kDone: the size of the header.
+  /// kDone: the client. If the header names none (LOCAL, UNKNOWN, family without addresses), it is
+  /// empty, and the peer is the client.
+  std::optional<Peer> source;
+  std::string_view problem;  ///< kRefused: what is wrong.
 };
 
-/// The longest header that is accepted: version 2 with all that may follow the addresses.
+/// The longest header that is accepted: version 2, with the data that may follow the addresses.
 inline constexpr std::size_t kMaxProxyHeader = 4096;
 
-/// Reads the header at the beginning of `bytes`, which may hold more. kMore only while more bytes
-/// could make it good: what cannot be a header any more is kBad at once, an address of version 1
-/// when the space behind it has come.
+/// Reads the header at the beginning of `bytes`, which may contain more. No I/O. Refuses
+/// as soon as no further bytes could complete a valid header; an address of version 1 is judged
+/// when the space after it has arrived.
 [[nodiscard]] ProxyHeader ParseProxyHeader(std::string_view bytes) noexcept;
 
 }  // namespace tidegate::net

@@ -1,86 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "net/deadlines.hpp"
 #include "net/descriptor.hpp"
-#include "net/http_date.hpp"
-#include "net/http_exchange.hpp"
-#include "net/out_buffer.hpp"
 #include "net/timer.hpp"
 
 namespace tidegate::net {
 
-class HttpConnection;
-
-/// Something with a descriptor that a reactor waits for.
+/// Receives the events of a descriptor.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  /// `events` are epoll's. Edge-triggered: read and write until the system says that it would
-  /// block.
+  /// Called with epoll's events, or with 0 after Again. The events are edge-triggered: read and
+  /// write until that would block.
   virtual void OnReady(std::uint32_t events) = 0;
+  /// Returns the events of this round that OnReady has not been called for yet.
+  [[nodiscard]] std::uint32_t pending_events() const noexcept { return pending_events_; }
 
  private:
   friend class Reactor;
-  bool again_ = false;  ///< It stands in the list for the next round.
+  std::uint32_t pending_events_ = 0;
+  bool again_ = false;  ///< The watcher is in the list for the next round.
 };
 
-/// One thread with one event loop (epoll), and what its connections share. Everything on it is
-/// touched by its own thread only, but for Post and Stop.
+/// One thread with one epoll loop and its timers. Only Post and Stop are thread-safe.
 class Reactor {
  public:
   explicit Reactor(const Deadlines::Durations& deadlines);
-  Reactor(const Reactor&) = delete;
-  Reactor& operator=(const Reactor&) = delete;
   ~Reactor();
 
-  /// Runs the loop on the calling thread until Stop. `core`: pinned to it where given.
+  /// Runs the loop on the calling thread until Stop, on the CPU `core` if it is given.
   void Run(std::optional<int> core);
   /// Ends Run. Thread-safe.
-  void Stop();
+  void Stop() {
+    stopped_ = true;
+    Wake();
+  }
   /// Runs `task` on the reactor's thread, soon. Thread-safe.
-  void Post(std::function<void()> task);
+  void Post(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    Wake();
+  }
 
-  /// Tells `watcher` of everything that happens to `fd`, until that is closed, or watched by
-  /// another one.
+  /// Reports all events of `fd` to `watcher`, until `fd` is closed or given to another watcher.
   [[nodiscard]] bool Watch(int fd, Watcher& watcher) noexcept;
-  /// Calls OnReady(0) in the next round, for a watcher that has more to do but gives way to others.
+  /// Calls OnReady(0) in the next round, for a watcher that lets others go first.
   void Again(Watcher& watcher) {
     if (!std::exchange(watcher.again_, true)) again_.push_back(&watcher);
   }
-  /// Deletes `watcher` when nothing of the current round can refer to it any more.
-  void Bury(Watcher* watcher);
+  /// Deletes `watcher` at the end of the round, when no event can refer to it any more.
+  void Bury(Watcher* watcher) {
+    if (watcher->again_) std::erase(again_, watcher);
+    buried_.push_back(watcher);
+  }
 
-  /// Several things happened at once in this round.
+  /// Returns true if this round has more than one event.
   [[nodiscard]] bool crowded() const noexcept { return events_ > 1; }
-  /// When this round of the loop began: good enough for deadlines, and free.
+  /// Returns the number of this round.
+  [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
+  /// Returns the time at which this round began: good enough for deadlines, and free.
   [[nodiscard]] Deadlines::Clock::time_point now() const noexcept { return now_; }
   [[nodiscard]] Deadlines& deadlines() noexcept { return deadlines_; }
   [[nodiscard]] Timers& timers() noexcept { return timers_; }
-  [[nodiscard]] HttpDate& date() noexcept { return date_; }
-  /// Where answers are put together before they are sent: between two waits, and by one
-  /// connection at a time, its owner.
-  [[nodiscard]] OutBuffer& out() noexcept { return out_; }
-  [[nodiscard]] HttpConnection*& out_owner() noexcept { return out_owner_; }
-  [[nodiscard]] HttpExchangePool& exchanges() noexcept { return exchanges_; }
 
  private:
   static constexpr std::size_t kEvents = 128;
 
-  [[nodiscard]] int Timeout() const noexcept;
+  using Events = std::array<epoll_event, kEvents>;
+
+  /// Returns how long to wait for events; nothing if there is no limit.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> Timeout() const noexcept;
+  [[nodiscard]] int Wait(Events& events) noexcept;
+  /// Makes Wait return. Thread-safe.
+  void Wake() noexcept;
   void RunTasks();
   void RunAgain();
-  void DeleteBuried();
+  void DeleteBuried() {
+    while (!buried_.empty()) {
+      // A destructor may bury other watchers.
+      const std::vector<Watcher*> buried = std::exchange(buried_, {});
+      for (Watcher* const watcher : buried) delete watcher;
+    }
+  }
 
   Descriptor epoll_;
   Descriptor wake_;
@@ -90,13 +104,11 @@ class Reactor {
   Deadlines::Clock::time_point now_ = Deadlines::Clock::now();
   Deadlines deadlines_;
   Timers timers_;
-  HttpDate date_;
-  OutBuffer out_;
-  HttpConnection* out_owner_ = nullptr;
-  HttpExchangePool exchanges_;
   std::vector<Watcher*> again_;
-  std::vector<Watcher*> running_;  ///< Those that are being called: its memory is used again.
-  int events_ = 0;                 ///< Of this round.
+  std::vector<Watcher*> running_;  ///< Used by RunAgain; a member so that its memory is reused.
+  int events_ = 0;                 ///< Number of events of this round.
+  std::uint64_t round_ = 0;
+  bool has_pwait2_ = true;  ///< The kernel has epoll_pwait2 (Linux 5.11).
   std::vector<Watcher*> buried_;
 };
 

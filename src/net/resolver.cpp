@@ -18,7 +18,7 @@ Found LookUp(const std::string& host, std::uint16_t port, Lookup lookup) {
   Found found;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (error != 0) {
-    found.problem = "the name `" + host + "` leads nowhere: " + gai_strerror(error);
+    found.problem = "cannot resolve `" + host + "`: " + gai_strerror(error);
     return found;
   }
   for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
@@ -41,16 +41,6 @@ Resolver::~Resolver() {
   shared_->owner = nullptr;
 }
 
-void Resolver::OnFound(Found found) {
-  looking_ = false;
-  if (!done_) {
-    kept_ = std::move(found);
-    return;
-  }
-  const Done done = std::exchange(done_, nullptr);
-  done(std::move(found.addresses), found.problem);
-}
-
 void Resolver::Resolve(const std::string& host, std::uint16_t port, Done done) {
   Found numeric = LookUp(host, port, Lookup::kNumber);
   if (!numeric.addresses.empty()) return done(std::move(numeric.addresses), {});
@@ -71,14 +61,14 @@ void Resolver::Resolve(const std::string& host, std::uint16_t port, Done done) {
         const std::lock_guard again(shared->mutex);
         owner = shared->owner;
       }
-      // On its own thread, so it cannot go meanwhile.
+      // The resolver is deleted on this thread only, so not during the call.
       if (owner != nullptr) owner->OnFound(std::move(found));
     });
   };
   try {
     std::thread(look).detach();
   } catch (const std::system_error&) {
-    OnFound({{}, "the system gives no thread to look `" + host + "` up with"});
+    OnFound({{}, "cannot resolve `" + host + "`: no thread could be started"});
   }
 }
 

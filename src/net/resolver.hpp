@@ -20,19 +20,18 @@ struct SocketAddress {
   socklen_t size = 0;
 };
 
-/// What a look-up came to.
+/// The result of a lookup.
 struct Found {
   std::vector<SocketAddress> addresses;
-  std::string problem;  ///< Where there are none.
+  std::string problem;  ///< Why there are no addresses.
 };
 enum class Lookup : std::uint8_t { kNumber, kName };
-/// Waits for name servers where it must; never for a number.
+/// Looks up `host`. Blocks until name servers respond, except for numeric addresses.
 [[nodiscard]] Found LookUp(const std::string& host, std::uint16_t port, Lookup lookup);
 
-/// Names -> addresses without keeping a reactor: the system's resolver waits, so names are looked
-/// up on a thread of their own, one at a time. Numbers are answered at once. An answer that comes
-/// when nobody waits for it any more is kept for the next who asks: a slow name server is found in
-/// the end.
+/// Looks up a name without blocking a reactor: on a separate thread, since the system's resolver
+/// blocks. Numeric addresses are returned at once. A result that arrives after Forget is kept for
+/// the next call, so that a slow lookup is not wasted.
 class Resolver {
  public:
   using Done =
@@ -43,19 +42,27 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  /// `done` is called on the reactor's thread, maybe before this returns; never after Forget.
-  /// Always for the same name.
+  /// Calls `done` on the reactor's thread, perhaps before Resolve returns, but not after Forget.
+  /// REQUIRES: every call has the same name.
   void Resolve(const std::string& host, std::uint16_t port, Done done);
   void Forget() noexcept { done_ = nullptr; }
 
  private:
-  /// What the thread may still touch when the resolver is gone.
+  /// The data that the lookup thread may use after the resolver is deleted.
   struct Shared {
     std::mutex mutex;
-    Resolver* owner;  ///< nullptr: gone.
+    Resolver* owner;  ///< nullptr: the resolver was deleted.
     Reactor* reactor;
   };
-  void OnFound(Found found);
+  void OnFound(Found found) {
+    looking_ = false;
+    if (!done_) {
+      kept_ = std::move(found);
+      return;
+    }
+    const Done done = std::exchange(done_, nullptr);
+    done(std::move(found.addresses), found.problem);
+  }
 
   std::shared_ptr<Shared> shared_;
   bool looking_ = false;

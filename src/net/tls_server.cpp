@@ -5,53 +5,35 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
-#include <cctype>
 #include <ctime>
+#include <expected>
 #include <limits>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "net/tls_session_impl.hpp"
+#include "net/openssl.hpp"
 
 namespace tidegate::net {
 namespace {
 
 using openssl::Bad;
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
-/// Whom a certificate is for: its DNS names; its common name where it has no names at all.
-std::vector<std::string> NamesOf(X509* certificate) {
+/// Returns the DNS names of a certificate; its common name if it has no alternative names at all.
+std::vector<std::string> NamesOf(const X509* certificate) {
   std::vector<std::string> names;
-  auto* const all = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {
-    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(all, i);
-    if (name->type != GEN_DNS) continue;
-    const ASN1_STRING* const text = name->d.dNSName;
-    names.push_back(Lower({reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-                           static_cast<std::size_t>(ASN1_STRING_length(text))}));
+  const bool listed = openssl::EachAlternativeName(certificate, [&](const GENERAL_NAME& name) {
+    if (name.type == GEN_DNS) names.push_back(openssl::LowerCase(openssl::TextOf(name.d.dNSName)));
+  });
+  if (const std::string common = openssl::CommonName(certificate); !listed && !common.empty()) {
+    names.push_back(openssl::LowerCase(common));
   }
-  if (all == nullptr) {
-    char common[256];
-    const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName,
-                                               common, sizeof common);
-    if (size > 0) names.push_back(Lower({common, static_cast<std::size_t>(size)}));
-  }
-  GENERAL_NAMES_free(all);
   std::ranges::sort(names);
   return names;
 }
 
 int KeyKind(X509* certificate) { return EVP_PKEY_get_base_id(X509_get0_pubkey(certificate)); }
 
-/// Only what this server speaks: a client that offers none of it is told so.
+/// Selects HTTP/1.1. A client that offers only other protocols gets an alert.
 int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
                    const unsigned char* offered, unsigned offered_size, void*) {
   static constexpr unsigned char kHttp11[] = "\x08http/1.1";
@@ -64,8 +46,8 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
   return SSL_TLSEXT_ERR_OK;
 }
 
-/// Ephemeral keys, so that a stolen key does not decrypt recorded connections, and no CBC. TLS 1.3
-/// has nothing else.
+/// Suites with ephemeral keys, so that a stolen key decrypts nothing recorded, and without CBC, as
+/// in TLS 1.3.
 constexpr const char* kTls12Suites = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 std::time_t SecondsOf(const ASN1_TIME* time) {
@@ -94,12 +76,12 @@ Result<std::time_t> CheckRevocation(SSL_CTX* context, const std::string& pem) {
   return until;
 }
 
-Result<void> AskForCertificates(SSL_CTX* context, const TlsServer::Options& options) {
+Result<void> RequestCertificates(SSL_CTX* context, const TlsServer::Options& options) {
   using Clients = TlsServer::Clients;
-  if (options.clients == Clients::kUnknown) return {};
+  if (options.clients == Clients::kNone) return {};
   if (auto trusted = openssl::Trust(context, options.client_ca_pem); !trusted) return trusted;
   SSL_CTX_set_verify(context,
-                     options.clients == Clients::kMustBeKnown
+                     options.clients == Clients::kRequired
                          ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
                          : SSL_VERIFY_PEER,
                      nullptr);
@@ -117,17 +99,17 @@ struct TlsServer::Impl {
   struct Choice {
     openssl::Context context;
     std::vector<std::string> names;
-    std::vector<int> kinds;  ///< Of keys.
+    std::vector<int> key_kinds;
   };
-  std::vector<Choice> choices;  ///< The first is for those who ask for nobody, or a stranger.
+  std::vector<Choice> choices;  ///< The first is for clients that send no name, or an unknown one.
   std::unordered_map<std::string, SSL_CTX*> by_name;
-  bool must_be_known = false;
-  /// When the first of the CRLs expires. From then on a resumed session, in which no certificate is
-  /// checked, would escape it.
+  bool requires_certificate = false;
+  /// The time at which the first CRL expires. From then on sessions are not resumed, because a
+  /// resumption checks no certificate.
   std::time_t crls_until = std::numeric_limits<std::time_t>::max();
 
-  /// Where a certificate belongs; nullptr: OpenSSL gives no context.
-  Choice* Place(X509* certificate, const Options& options, Result<void>& result);
+  /// Returns the choice to which a certificate belongs; makes a new one if needed.
+  [[nodiscard]] Result<Choice*> Place(X509* certificate, const Options& options);
   [[nodiscard]] SSL_CTX* Find(const std::string& name) const;
   static int OnName(SSL* ssl, int*, void* self);
   static SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION*, const unsigned char*, std::size_t,
@@ -145,7 +127,7 @@ SSL_CTX* TlsServer::Impl::Find(const std::string& name) const {
 int TlsServer::Impl::OnName(SSL* ssl, int*, void* self) {
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name == nullptr) return SSL_TLSEXT_ERR_NOACK;
-  SSL_CTX* const context = static_cast<const Impl*>(self)->Find(Lower(name));
+  SSL_CTX* const context = static_cast<const Impl*>(self)->Find(openssl::LowerCase(name));
   if (context == nullptr) return SSL_TLSEXT_ERR_NOACK;
   return SSL_set_SSL_CTX(ssl, context) == nullptr ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
 }
@@ -167,46 +149,39 @@ SSL_TICKET_RETURN TlsServer::Impl::OnTicket(SSL*, SSL_SESSION*, const unsigned c
   }
 }
 
-TlsServer::Impl::Choice* TlsServer::Impl::Place(X509* certificate, const Options& options,
-                                                Result<void>& result) {
+Result<TlsServer::Impl::Choice*> TlsServer::Impl::Place(X509* certificate, const Options& options) {
   std::vector<std::string> names = NamesOf(certificate);
   const int kind = KeyKind(certificate);
   for (Choice& choice : choices) {
-    if (choice.names != names || std::ranges::count(choice.kinds, kind) > 0) continue;
-    choice.kinds.push_back(kind);
+    if (choice.names != names || std::ranges::count(choice.key_kinds, kind) > 0) continue;
+    choice.key_kinds.push_back(kind);
     return &choice;
   }
   Choice& choice = choices.emplace_back();
   choice.names = std::move(names);
-  choice.kinds.push_back(kind);
+  choice.key_kinds.push_back(kind);
   choice.context = openssl::NewContext(TLS_server_method());
   SSL_CTX* const context = choice.context.get();
-  if (context == nullptr) {
-    result = Bad("OpenSSL gives no context");
-    return nullptr;
-  }
+  if (context == nullptr) return Bad("OpenSSL cannot create a TLS context");
   if (SSL_CTX_set_cipher_list(context, kTls12Suites) != 1) {
-    result = Bad("OpenSSL has none of the cipher suites " + std::string(kTls12Suites));
-    return nullptr;
+    return Bad("OpenSSL has none of the cipher suites " + std::string(kTls12Suites));
   }
   if (options.only_13) (void)SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   (void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                          SSL_OP_PRIORITIZE_CHACHA);
-  // Clients come back with a ticket; a table of sessions would be shared by all reactors.
+  // Clients resume sessions by tickets; a table of sessions would be shared by all reactors.
   (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   static constexpr unsigned char kSessions[] = "tidegate";
   (void)SSL_CTX_set_session_id_context(context, kSessions, sizeof kSessions - 1);
   if (options.http) SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, nullptr);
   (void)SSL_CTX_set_tlsext_servername_callback(context, OnName);
   (void)SSL_CTX_set_tlsext_servername_arg(context, this);
-  result = AskForCertificates(context, options);
-  if (!result) return nullptr;
-  if (options.clients != Clients::kUnknown && !options.client_crl_pem.empty()) {
-    const auto until = CheckRevocation(context, options.client_crl_pem);
-    if (!until) {
-      result = std::unexpected(until.error());
-      return nullptr;
-    }
+  if (auto set = RequestCertificates(context, options); !set) {
+    return std::unexpected(std::move(set.error()));
+  }
+  if (options.clients != Clients::kNone && !options.client_crl_pem.empty()) {
+    auto until = CheckRevocation(context, options.client_crl_pem);
+    if (!until) return std::unexpected(std::move(until.error()));
     crls_until = *until;
     (void)SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, this);
   }
@@ -222,16 +197,16 @@ Result<std::shared_ptr<const TlsServer>> TlsServer::Make(const Options& options)
     const openssl::Bio bio = openssl::Memory(pair.certificate_pem);
     const openssl::Certificate own{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)};
     if (own == nullptr) return Bad("`certificate` cannot be used");
-    Result<void> result;
-    Impl::Choice* const choice = impl->Place(own.get(), options, result);
-    if (choice == nullptr) return std::unexpected(std::move(result.error()));
-    SSL_CTX* const context = choice->context.get();
+    auto placed = impl->Place(own.get(), options);
+    if (!placed) return std::unexpected(std::move(placed.error()));
+    const Impl::Choice& choice = **placed;
+    SSL_CTX* const context = choice.context.get();
     if (auto shown = openssl::Present(context, pair.certificate_pem, pair.key_pem); !shown) {
       return std::unexpected(std::move(shown.error()));
     }
-    for (const std::string& name : choice->names) impl->by_name.try_emplace(name, context);
+    for (const std::string& name : choice.names) impl->by_name.try_emplace(name, context);
   }
-  impl->must_be_known = options.clients == Clients::kMustBeKnown;
+  impl->requires_certificate = options.clients == Clients::kRequired;
   if (impl->choices.empty()) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "there is no certificate"});
   }
@@ -239,7 +214,7 @@ Result<std::shared_ptr<const TlsServer>> TlsServer::Make(const Options& options)
 }
 
 bool TlsServer::Accepts(const TlsSession& session) const noexcept {
-  return !impl_->must_be_known || session.verified();
+  return !impl_->requires_certificate || session.verified();
 }
 
 std::unique_ptr<TlsSession> TlsServer::NewSession(const std::shared_ptr<const TlsServer>& server,

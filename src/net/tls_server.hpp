@@ -6,43 +6,43 @@
 #include <string>
 #include <vector>
 
-#include "net/tls_session.hpp"
+#include "net/tls.hpp"
 #include "tidegate/error.hpp"
 
 namespace tidegate::net {
 
-/// How a listener speaks TLS: 1.3, or 1.2 with AEAD cipher suites and ephemeral keys. Immutable and
-/// thread-safe: new certificates are a new one, and connections that have begun keep theirs.
+/// The TLS settings of a listener: 1.3, or 1.2 with AEAD suites and ephemeral keys. Immutable and
+/// thread-safe. New certificates need a new object; connections that have begun keep theirs.
 class TlsServer {
  public:
   struct Pair {
-    std::string certificate_pem;  ///< With its chain.
+    std::string certificate_pem;  ///< The certificate with its chain.
     std::string key_pem;
   };
-  enum class Clients : std::uint8_t { kUnknown, kMayBeKnown, kMustBeKnown };
+  /// Whether clients present certificates.
+  enum class Clients : std::uint8_t { kNone, kOptional, kRequired };
   struct Options {
-    /// A client gets the one for the name that it asks for: by its whole name, then by a wildcard
-    /// of one label; else the first. Those for the same names with different kinds of keys stand
-    /// beside each other, and the client's abilities choose.
+    /// A client gets the certificate for the name that it requests: a certificate for the whole
+    /// name, or with a wildcard for its first label; otherwise the first certificate. Of several
+    /// certificates for the same names with different kinds of keys, it gets the one whose kind it
+    /// supports.
     std::vector<Pair> certificates;
     std::string client_ca_pem;  ///< Authorities whose client certificates are accepted.
     /// CRLs of the authorities that issued the clients' certificates; empty: revocation is not
     /// checked. With CRLs, a client is refused if its certificate is revoked, or if its authority
     /// has no valid CRL here.
     std::string client_crl_pem;
-    Clients clients = Clients::kUnknown;
+    Clients clients = Clients::kNone;
     bool only_13 = false;
-    bool http = false;  ///< Agree on `http/1.1` with clients that offer protocols.
+    bool http = false;  ///< Selects `http/1.1` if a client offers protocols (ALPN).
   };
   [[nodiscard]] static Result<std::shared_ptr<const TlsServer>> Make(const Options& options);
   ~TlsServer();
-  TlsServer(const TlsServer&) = delete;
-  TlsServer& operator=(const TlsServer&) = delete;
 
-  /// Whether the client is known, if it must be: one that resumes a session may have outlived its
-  /// certificate. After the handshake.
+  /// Returns false if a certificate is required and the client's certificate is not valid: a
+  /// resumed session may outlive its certificate. REQUIRES: the handshake is done.
   [[nodiscard]] bool Accepts(const TlsSession& session) const noexcept;
-  /// nullptr: no memory.
+  /// Returns nullptr if there is no memory.
   [[nodiscard]] static std::unique_ptr<TlsSession> NewSession(
       const std::shared_ptr<const TlsServer>& server, int socket);
 

@@ -5,17 +5,15 @@
 #include <array>
 #include <vector>
 
-#include "rules/ticked.hpp"
+#include "base/ascii.hpp"
+#include "base/message_text.hpp"
 
 namespace tidegate {
 namespace {
 
-constexpr std::size_t kMaxChoices = 8;  ///< Paths that a message lists.
+constexpr std::size_t kMaxChoices = 8;  ///< The most paths that a message lists.
 
-bool IsNameByte(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
-}
+bool IsNameByte(char c) noexcept { return IsAlphanumeric(c) || c == '_' || c == '-'; }
 
 bool IsParameterName(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, IsNameByte);
@@ -29,7 +27,7 @@ bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> of) 
   return std::ranges::find(of, text) != of.end();
 }
 
-/// Whether the segment is a pattern somewhere, though not in this configuration.
+/// Returns true if another router reads the segment as a pattern, but this configuration does not.
 bool IsForeign(std::string_view segment) noexcept {
   // A parameter is a whole segment here: `:id.json` would match every segment.
   if (segment.size() > 1 && segment[0] == ':') return !IsParameterName(segment.substr(1));
@@ -37,7 +35,7 @@ bool IsForeign(std::string_view segment) noexcept {
   return IsOneOf(segment, {".+", "(.+)", "...", "%s", "%d"}) || HasPart(segment, "(?");
 }
 
-/// Cuts `path` at slashes that are not inside brackets.
+/// Splits `path` at slashes that are not inside brackets.
 std::vector<std::string_view> ForeignSegments(std::string_view path) {
   std::vector<std::string_view> segments;
   int depth = 0;
@@ -53,30 +51,30 @@ std::vector<std::string_view> ForeignSegments(std::string_view path) {
   return segments;
 }
 
-/// Returns the name of a parameter: of `{id}`, `{id:[0-9]+}`, `<int:id>`, `:id(\d+)`, `(?P<id>.*)`.
+/// Returns the name of `{id}`, `{id:[0-9]+}`, `<int:id>`, `:id(\d+)` or `(?P<id>.*)`: `id`.
 std::string ParameterName(std::string_view segment) {
   const std::size_t group = segment.find("(?");
   if (group != std::string_view::npos) segment.remove_prefix(group);
   const std::size_t open = segment.find_first_of("{<[:");
   std::string_view inside = segment.substr(open == std::string_view::npos ? 0 : open);
-  const bool typed = inside.starts_with('<') && HasPart(inside, ":");  // The type comes first.
+  const bool typed = inside.starts_with('<') && HasPart(inside, ":");  // As in `<int:id>`.
   if (typed) inside.remove_prefix(inside.find(':'));
   const auto* const begin = std::ranges::find_if(inside, IsNameByte);
   const auto* const end = std::find_if_not(begin, inside.end(), IsNameByte);
   std::string name(begin, end);
   // `[0-9]+` and `\d+` have no name.
-  const bool letters = !name.empty() && !(name[0] >= '0' && name[0] <= '9') && name[0] != '-';
+  const bool letters = !name.empty() && !IsDigit(name[0]) && name[0] != '-';
   const bool named = open != std::string_view::npos && letters && !HasPart(name, "a-z");
   if (named) return name;
   return HasPart(segment, "\\d") || HasPart(segment, "0-9") || segment == "%d" ? "id" : "name";
 }
 
-/// Whether the segment stands for any number of segments, as `.*`, `{proxy+}` and `<path:p>` do.
+/// Returns true if the segment matches any number of segments, as `.*`, `{proxy+}`, `<path:p>` do.
 bool IsRest(std::string_view segment) noexcept {
   if (IsOneOf(segment, {"*", "**", ".*", ".+", "(.*)", "(.+)", ".*?", "(.*)?", "..."})) return true;
   if (segment.starts_with("[...") || segment.starts_with("[[...")) return true;
   if (segment.starts_with('*') || segment.starts_with("{*") || segment.starts_with("<path:")) {
-    return !HasPart(segment, ".");  // `*.png` is a part of one segment.
+    return !HasPart(segment, ".");  // `*.png` matches a part of one segment.
   }
   for (const std::string_view end : {"+}", "*}", "...}", ":.*}", ":.+}", "{.*}", "*>"}) {
     if (segment.ends_with(end) && !segment.ends_with("]" + std::string(end))) return true;
@@ -84,7 +82,7 @@ bool IsRest(std::string_view segment) noexcept {
   return segment.starts_with(':') && (segment.ends_with('*') || segment.ends_with('+'));
 }
 
-/// Returns the texts of `(a|b)`, `(?:a|b)` and `{a,b}`; nothing if one of them is not a plain text.
+/// Returns the alternatives in `(a|b)`, `(?:a|b)` and `{a,b}`; nothing if one is not plain text.
 std::vector<std::string_view> ChoicesOf(std::string_view segment) {
   const bool group = segment.starts_with('(') && segment.ends_with(')');
   const bool braces = segment.starts_with('{') && segment.ends_with('}');
@@ -103,7 +101,7 @@ std::vector<std::string_view> ChoicesOf(std::string_view segment) {
   return choices;
 }
 
-/// Whether one parameter replaces the whole segment, without a text beside it.
+/// Returns true if the segment is exactly one parameter, without text beside it.
 bool IsWholeParameter(std::string_view segment) noexcept {
   if (IsOneOf(segment, {"%s", "%d"})) return true;
   const char last = segment.back();
@@ -124,11 +122,11 @@ bool IsWholeParameter(std::string_view segment) noexcept {
   return false;
 }
 
-/// A path without the signs that surround it in regular expressions and in `location` lines of
+/// A path without the characters that surround it in regular expressions and in `location` lines of
 /// nginx.
 struct Bare {
   std::string_view path;
-  bool open = false;  ///< It ended with a group for everything below, such as `(/.*)?`.
+  bool open = false;  ///< A group that matches everything below, as `(/.*)?`, ended the path.
 };
 
 Bare WithoutAnchors(std::string_view path) noexcept {
@@ -146,7 +144,7 @@ Bare WithoutAnchors(std::string_view path) noexcept {
   return {path};
 }
 
-/// Writes the pattern of this configuration, segment by segment.
+/// Translates a foreign path to a pattern of this configuration, segment by segment.
 class Translation {
  public:
   explicit Translation(std::string_view path) {
@@ -161,13 +159,13 @@ class Translation {
 
   [[nodiscard]] ForeignPath Result() const {
     if (paths_.size() == 1) {
-      return {
-          Ticked(paths_.front()) + (or_one_ ? ", or " + Ticked(*or_one_) + " for one segment" : ""),
-          exact_};
+      return {Backticked(paths_.front()) +
+                  (or_one_ ? ", or " + Backticked(*or_one_) + " for one segment" : ""),
+              exact_};
     }
     std::string list = "[";
     for (const std::string& path : paths_) list += (list.size() > 1 ? ", " : "") + path;
-    return {Ticked(list + "]"), exact_};
+    return {Backticked(list + "]"), exact_};
   }
 
  private:
@@ -199,7 +197,7 @@ class Translation {
     paths_ = std::move(all);
   }
 
-  /// Returns the text of `v1\.0`: a segment in which only signs are escaped.
+  /// Returns the text of a segment in which only punctuation is escaped, as in `v1\.0`.
   static std::optional<std::string> Unescaped(std::string_view segment) {
     std::string text;
     for (std::size_t i = 0; i < segment.size(); ++i) {
@@ -212,9 +210,9 @@ class Translation {
   }
 
   std::vector<std::string> paths_{""};
-  std::optional<std::string> or_one_;  ///< What `*` at the end means to some routers.
+  std::optional<std::string> or_one_;  ///< The pattern that `*` at the end means to some routers.
   bool exact_ = true;
-  bool ended_ = false;  ///< Nothing can follow `/**`.
+  bool ended_ = false;  ///< True after `/**`, because nothing can follow it.
 };
 
 }  // namespace

@@ -10,13 +10,13 @@ namespace tidegate {
 /// How to write a pattern of another router, such as `/users/{id}`, `/users/<int:id>` or
 /// `^/api/.*$`, in this configuration.
 struct ForeignPath {
-  std::string write;  ///< In ticks: `/users/:id`, or `[/v1/a, /v1/b]`.
-  bool exact = true;  ///< Otherwise it matches more than the foreign pattern.
+  std::string write;  ///< The pattern to write, in backticks: `/users/:id`, or `[/v1/a, /v1/b]`.
+  bool exact = true;  ///< False: `write` matches more than the foreign pattern.
 };
 
-/// Returns how to write `path` here if it is a pattern of another router or a regular expression;
-/// nothing if it is a path or a pattern of this configuration. Characters that are common in paths,
-/// such as `(` or `+` alone, do not make a pattern. Takes one pass over an ordinary path.
+/// Returns how to write `path` here if it is a pattern of another router or a regular expression.
+/// Returns nothing if it is a path or a pattern of this configuration. Characters that are common
+/// in paths, such as `(` or `+` alone, do not make a pattern. An ordinary path takes one pass.
 [[nodiscard]] std::optional<ForeignPath> ReadForeignPath(std::string_view path);
 
 }  // namespace tidegate

@@ -3,94 +3,76 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <expected>
 
-#include "rules/duration.hpp"
+#include "base/ascii.hpp"
+#include "base/failure.hpp"
+#include "base/message_text.hpp"
+#include "base/units.hpp"
 
 namespace tidegate {
 namespace {
 
 constexpr Micros kLongest = std::chrono::days{366};
 
-/// What people write elsewhere, and what to write here.
-struct Word {
-  std::string_view word;
-  std::string_view unit;
+/// The names of a unit that people use elsewhere, and the unit to write here.
+struct ForeignUnits {
+  std::string_view right;
+  std::string_view words;  ///< Each word has a space on both sides.
 };
-constexpr std::array<Word, 17> kWords = {{{"sec", "s"},
-                                          {"second", "s"},
-                                          {"seconds", "s"},
-                                          {"min", "m"},
-                                          {"minute", "m"},
-                                          {"minutes", "m"},
-                                          {"hour", "h"},
-                                          {"hours", "h"},
-                                          {"hr", "h"},
-                                          {"day", "d"},
-                                          {"days", "d"},
-                                          {"week", "7d"},
-                                          {"w", "7d"},
-                                          {"month", "30d"},
-                                          {"S", "s"},
-                                          {"M", "m"},
-                                          {"year", "365d"}}};
+constexpr std::array<ForeignUnits, 7> kForeignUnits = {{{"s", " sec second seconds S "},
+                                                        {"m", " min minute minutes M "},
+                                                        {"h", " hour hours hr "},
+                                                        {"d", " day days "},
+                                                        {"7d", " week w "},
+                                                        {"30d", " month "},
+                                                        {"365d", " year "}}};
 
-bool IsDigit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-std::unexpected<Error> RefuseLimit(std::string_view text, std::string_view why) {
-  std::string message = "`";
-  message += text;
-  message += "` ";
-  message += why;
-  return std::unexpected(Error{ErrorCode::kBadQuota, std::move(message)});
+std::unexpected<Error> BadLimit(std::string_view text, const std::string& why) {
+  return Failure(ErrorCode::kBadQuota, Backticked(text) + " " + why);
 }
 
 Result<std::int64_t> ParseCount(std::string_view text, std::string_view count) {
-  if (!count.empty() && count.front() == '-') return RefuseLimit(text, "has a negative count");
-  if (count.empty() || !std::all_of(count.begin(), count.end(), IsDigit)) {
-    return RefuseLimit(text,
-                       count.find('.') != std::string_view::npos
-                           ? "does not begin with a whole number; for 1.5/s write 3/2s"
-                           : "does not begin with a whole number in plain digits, as in 100/s");
+  if (!count.empty() && count.front() == '-') return BadLimit(text, "has a negative count");
+  if (count.empty() || !std::ranges::all_of(count, IsDigit)) {
+    return BadLimit(text, count.find('.') != std::string_view::npos
+                              ? "does not begin with a whole number; for 1.5/s write 3/2s"
+                              : "does not begin with a whole number in plain digits, as in 100/s");
   }
   if (count.front() == '0') {
-    return RefuseLimit(text, count.size() == 1
-                                 ? "would refuse every request; to refuse all, use `deny`"
-                                 : "begins with a zero; write plain decimal digits");
+    return BadLimit(text, count.size() == 1
+                              ? "would refuse every request; to refuse all, use `deny`"
+                              : "begins with a zero; write plain decimal digits");
   }
-  std::int64_t value = 0;
-  const auto [rest, error] = std::from_chars(count.data(), count.data() + count.size(), value);
-  if (error != std::errc{}) return RefuseLimit(text, "has a count beyond 2^63");
-  return value;
+  const auto value = ParseNumber<std::int64_t>(count);
+  if (!value) return BadLimit(text, "has a count beyond 2^63");
+  return *value;
 }
 
 Result<Micros> ParsePeriod(std::string_view text, std::string_view period) {
-  const auto digits = static_cast<std::size_t>(
-      std::find_if_not(period.begin(), period.end(), IsDigit) - period.begin());
+  const std::size_t digits = std::min(period.find_first_not_of("0123456789"), period.size());
   const std::string_view unit = period.substr(digits);
   for (const DurationUnit& known : kDurationUnits) {
     if (digits == 0 && known.name == unit) return known.length;
   }
-  for (const Word& word : kWords) {
-    if (word.word == unit) {
-      return RefuseLimit(text, "has a period in `" + std::string{unit} + "`; write `" +
-                                   std::string{word.unit} + "`");
-    }
+  const std::string word = " " + std::string{unit} + " ";
+  for (const auto& [right, words] : kForeignUnits) {
+    if (words.find(word) == words.npos) continue;
+    return BadLimit(text, "has a period in " + Backticked(unit) + "; write " + Backticked(right));
   }
-  if (unit == "ns") return RefuseLimit(text, "has too short a period: the shortest is 1us");
-  if (unit == "y") return RefuseLimit(text, "has too long a period: the longest is 366d");
-  if (digits == 0 || std::none_of(kDurationUnits.begin(), kDurationUnits.end(),
-                                  [&](const DurationUnit& known) { return known.name == unit; })) {
-    return RefuseLimit(
-        text,
-        "has no period that can be read; write a unit (us, ms, s, m, h or d), with or "
-        "without a whole number before it, as in 100/s or 1000/24h");
+  if (unit == "ns") return BadLimit(text, "has too short a period: the shortest is 1us");
+  if (unit == "y") return BadLimit(text, "has too long a period: the longest is 366d");
+  if (digits == 0 ||
+      std::ranges::find(kDurationUnits, unit, &DurationUnit::name) == kDurationUnits.end()) {
+    return BadLimit(text,
+                    "has no period that can be read; write a unit (us, ms, s, m, h or d), with "
+                    "or without a whole number before it, as in 100/s or 1000/24h");
   }
   const auto parsed = ParseDuration(period);
   if (!parsed || *parsed > kLongest) {
-    return RefuseLimit(text, "has too long a period: the longest is 366d");
+    return BadLimit(text, "has too long a period: the longest is 366d");
   }
-  if (*parsed == Micros{0}) return RefuseLimit(text, "has too short a period: the shortest is 1us");
+  if (*parsed == Micros{0}) return BadLimit(text, "has too short a period: the shortest is 1us");
   return *parsed;
 }
 
@@ -99,10 +81,10 @@ Result<Micros> ParsePeriod(std::string_view text, std::string_view period) {
 Result<LimitText> LimitText::Parse(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == std::string_view::npos) {
-    return RefuseLimit(text, "is not a limit: write a count and a period, as in 100/s or 1000/24h");
+    return BadLimit(text, "is not a limit: write a count and a period, as in 100/s or 1000/24h");
   }
   if (text.find(' ') != std::string_view::npos) {
-    return RefuseLimit(text, "holds a space; write it as in 100/s or 1000/24h");
+    return BadLimit(text, "holds a space; write it as in 100/s or 1000/24h");
   }
   const auto count = ParseCount(text, text.substr(0, slash));
   if (!count) return std::unexpected(count.error());
@@ -112,9 +94,9 @@ Result<LimitText> LimitText::Parse(std::string_view text) {
 }
 
 std::string LimitText::Text() const {
-  const auto* const unit = std::find_if(
-      kDurationUnits.begin(), kDurationUnits.end(),
-      [this](const DurationUnit& u) { return period.count() % u.length.count() == 0; });
+  const auto* const unit = std::ranges::find_if(kDurationUnits, [this](const DurationUnit& u) {
+    return period.count() % u.length.count() == 0;
+  });
   const std::int64_t number = period.count() / unit->length.count();
   std::string text = std::to_string(count) + "/";
   if (number != 1) text += std::to_string(number);

@@ -11,23 +11,23 @@
 
 namespace tidegate {
 
-/// How people write a limit: so many per period. For `concurrency` the period is a lease's time.
+/// A limit as people write it: a count per period. For `concurrency` the period is the lease time.
 struct LimitText {
   std::int64_t count = 0;
   Micros period{0};
 
-  /// Reads `100/s`, `1000/1h`, `5/30s`: a whole number of at least 1, a slash, and a period of 1us
-  /// to 366d, whose number may be left out where it is 1. The message says what would be right.
+  /// Parses `100/s`, `1000/1h` or `5/30s`: a whole number of at least 1, a slash, and a period of
+  /// 1us to 366d. A period such as `1h` may be written `h`. The error message shows a valid form.
   [[nodiscard]] static Result<LimitText> Parse(std::string_view text);
-  /// The shortest form that reads back as the same: `100/s`, `5/30s`, `100000/d`.
+  /// Returns the shortest text that Parse() reads as this limit: `100/s`, `5/30s`, `100000/d`.
   [[nodiscard]] std::string Text() const;
 
   friend bool operator==(const LimitText&, const LimitText&) = default;
 };
 
-/// Returns a quota as people read it: `100/s`, `100/s, burst 200`, or, under `concurrency`,
-/// `2 at once, lease 30s`. `written` is the limit as the configuration has it, `1000/24h`, if the
-/// text should keep its units; without it the shortest units are chosen, `1000/d`.
+/// Returns the text of a quota: `100/s`, `100/s, burst 200`, or, under `concurrency`, `2 at once,
+/// lease 30s`. If `written`, the limit as the configuration has it (`1000/24h`), is given, the text
+/// keeps its units; otherwise the shortest units are chosen (`1000/d`).
 [[nodiscard]] std::string QuotaText(const Quota& quota, std::string_view written = {});
 
 }  // namespace tidegate

@@ -4,27 +4,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rules/match_index.hpp"
-#include "rules/spaces.hpp"
-
 namespace tidegate {
 namespace {
 
-/// With more networks a search costs less than comparing with each.
+/// A longer list of networks is searched by NetworkSet: that costs less than comparing with each.
 constexpr std::uint32_t kMaxInline = 4;
-
-bool HasHeader(const RequestView& request, std::string_view name,
-               std::string_view pattern) noexcept {
-  return std::any_of(request.headers.begin(), request.headers.end(), [&](const HeaderField& field) {
-    return EqualsIgnoreCase(field.name, name) && GlobMatches(pattern, TrimSpaces(field.value));
-  });
-}
 
 }  // namespace
 
 NetworkSet::NetworkSet(std::span<const Network> networks) {
   for (const Network& network : networks) networks_.emplace_back(network.bits(), network.base());
-  std::sort(networks_.begin(), networks_.end());
+  std::ranges::sort(networks_);
   for (const auto& [bits, base] : networks_) {
     if (lengths_.empty() || lengths_.back() != bits) lengths_.push_back(bits);
   }
@@ -32,13 +22,13 @@ NetworkSet::NetworkSet(std::span<const Network> networks) {
 
 bool NetworkSet::Contains(const Address& address) const noexcept {
   const int shortest = address.is_v4() ? Network::kV4Bits : 0;
-  return std::any_of(lengths_.begin(), lengths_.end(), [&](int bits) {
-    return bits >= shortest && std::binary_search(networks_.begin(), networks_.end(),
-                                                  std::pair(bits, address.Masked(bits)));
+  return std::ranges::any_of(lengths_, [&](int bits) {
+    return bits >= shortest &&
+           std::ranges::binary_search(networks_, std::pair(bits, address.Masked(bits)));
   });
 }
 
-/// Takes off the front what Add wrote.
+/// Reads what Write() wrote, from front to back.
 class MatchConditions::Reader {
  public:
   explicit Reader(const char* at) noexcept : at_(at) {}
@@ -90,8 +80,9 @@ void MatchConditions::Add(const MatchSpec& spec) {
   if (!empty) WriteRecord(spec);
 }
 
-/// A record: the number of methods, with kNested if `any` or `none` follow; with kNested the size
-/// of the own conditions, to skip them; the own conditions; with kNested `any` and `none`.
+/// Layout of a record: the number of methods, with the bit kNested if `any` or `none` follow; if
+/// kNested, the size of the spec's own conditions, so that they can be skipped; the own conditions;
+/// if kNested, the specs of `any` and `none`.
 void MatchConditions::WriteRecord(const MatchSpec& spec) {
   if (spec.any.empty() && spec.none.empty()) {
     Write(spec.methods.size());
@@ -123,7 +114,7 @@ void MatchConditions::WriteOwn(const MatchSpec& spec) {
   }
 }
 
-/// Each spec with its size in front, so that one whose outcome is known can be skipped.
+/// Writes each spec with its size in front, so that a spec whose result does not matter is skipped.
 void MatchConditions::WriteNested(const std::vector<MatchSpec>& specs) {
   Write(specs.size());
   for (const MatchSpec& spec : specs) {
@@ -189,7 +180,7 @@ bool MatchConditions::NestedHold(Reader reader, const RequestView& request,
   return true;
 }
 
-/// The whole of a nested spec, its hosts and paths too.
+/// Returns true if a nested spec holds completely, including its hosts and paths.
 bool MatchConditions::SpecHolds(Reader reader, const RequestView& request,
                                 Readings readings) const noexcept {
   const std::uint32_t hosts = reader.Number();
@@ -205,51 +196,6 @@ bool MatchConditions::SpecHolds(Reader reader, const RequestView& request,
     });
   }
   return holds && RecordHolds(reader, request, readings);
-}
-
-bool HostMatches(std::string_view pattern, std::string_view host) noexcept {
-  if (!pattern.starts_with("*.")) return pattern == host;
-  pattern.remove_prefix(1);
-  return host.size() > pattern.size() && host.ends_with(pattern);
-}
-
-bool PathMatches(std::string_view pattern, std::string_view path) noexcept {
-  if (pattern == "/**") return true;
-  if (!path.starts_with('/')) return false;  // `*` of OPTIONS.
-  const bool below = pattern.ends_with("/**");
-  if (below) pattern.remove_suffix(3);
-  while (!pattern.empty()) {
-    if (path.empty()) return false;
-    const std::string_view wanted = pattern.substr(1, pattern.find('/', 1) - 1);
-    const std::string_view given = path.substr(1, path.find('/', 1) - 1);
-    if (wanted.starts_with(':') ? given.empty() : wanted != given) return false;
-    pattern.remove_prefix(1 + wanted.size());
-    path.remove_prefix(1 + given.size());
-  }
-  return below || path.empty();
-}
-
-bool GlobMatches(std::string_view pattern, std::string_view text) noexcept {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;  // The last `*` passed, and where its run ends now.
-  std::size_t run_end = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {  // Before the literal: text may hold a '*' too.
-      star = p++;
-      run_end = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {  // Only the last run needs to grow.
-      p = star + 1;
-      t = ++run_end;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
 }
 
 }  // namespace tidegate

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "rules/config.hpp"
-#include "rules/request_view.hpp"
+#include "identity/request_view.hpp"
+#include "rules/match_spec.hpp"
 
 namespace tidegate {
 
-/// Networks, searched by their few prefix lengths: a list of 10,000 costs little more than one of
-/// ten.
+/// A set of networks. A search does one look-up for each prefix length that occurs, so a list of
+/// 10,000 networks costs little more than one of ten.
 class NetworkSet {
  public:
   explicit NetworkSet(std::span<const Network> networks);
@@ -22,21 +22,15 @@ class NetworkSet {
 
  private:
   std::vector<std::pair<int, Address>> networks_;  ///< Sorted.
-  std::vector<int> lengths_;                       ///< Those that occur, each once.
+  std::vector<int> lengths_;                       ///< The prefix lengths that occur, each once.
 };
 
-/// Whether a request's path matches a pattern such as `/v1/**` or `/users/:id`; as MatchIndex says.
-/// Does not allocate.
-[[nodiscard]] bool PathMatches(std::string_view pattern, std::string_view path) noexcept;
-/// Whether a request's host is `pattern`, or below it if that is `*.example.com`.
-[[nodiscard]] bool HostMatches(std::string_view pattern, std::string_view host) noexcept;
-
-/// The conditions of MatchSpecs beside their own hosts and paths, by number: methods, headers,
-/// networks, and the whole of the specs in `any` and `none`.
+/// The conditions of numbered MatchSpecs, except their own hosts and paths: methods, headers,
+/// networks, and the complete specs in `any` and `none`.
 ///
-/// All conditions of a spec lie in one run of bytes. Of 10,000 specs those of the next request are
-/// never in the cache: this way one or two cache lines are fetched instead of one for each vector
-/// and string.
+/// All conditions of one spec are stored in one run of bytes. With 10,000 specs, the conditions
+/// that the next request needs are never in the CPU cache: one or two cache lines are fetched
+/// instead of one for each vector and string.
 class MatchConditions {
  public:
   /// Adds a spec. Specs are numbered from 0.
@@ -44,20 +38,21 @@ class MatchConditions {
 
   /// Returns true if the spec has no conditions beside its own hosts and paths.
   [[nodiscard]] bool IsEmpty(std::uint32_t spec) const noexcept { return begins_[spec] == kNone; }
-  /// `readings` is about paths in `any`; those in `none` must hold in the opposite.
+  /// Returns true if all conditions of `spec` hold for the request. Paths in `any` must hold in
+  /// `readings`, paths in `none` in the opposite readings.
   [[nodiscard]] bool Hold(std::uint32_t spec, const RequestView& request,
                           Readings readings) const noexcept;
 
  private:
   static constexpr std::uint32_t kNone = 0xffff'ffff;
-  /// Set in a record's number of methods if specs of `any` and `none` follow its own conditions.
+  /// This bit is set in a record's number of methods if specs of `any` and `none` follow.
   static constexpr std::uint32_t kNested = 0x8000'0000;
   class Reader;
 
   void Write(std::size_t number);
   void Write(std::string_view text);
   void Write(const std::vector<std::string>& texts);
-  /// Writes the size of what `write` writes, and then that.
+  /// Calls `write`, and stores the number of bytes that it wrote in front of them.
   template <class F>
   void WriteSized(F write);
   void WriteRecord(const MatchSpec& spec);
@@ -73,9 +68,9 @@ class MatchConditions {
   [[nodiscard]] bool SpecHolds(Reader reader, const RequestView& request,
                                Readings readings) const noexcept;
 
-  std::vector<std::uint32_t> begins_;  ///< In `bytes_`; kNone: there are no conditions.
+  std::vector<std::uint32_t> begins_;  ///< Offsets into `bytes_`; kNone: no conditions.
   std::string bytes_;
-  std::vector<NetworkSet> networks_;  ///< Lists that are too long to stand among the bytes.
+  std::vector<NetworkSet> networks_;  ///< The lists that are too long to be stored in `bytes_`.
 };
 
 }  // namespace tidegate

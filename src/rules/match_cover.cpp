@@ -6,21 +6,22 @@
 namespace tidegate {
 namespace {
 
-/// Every entry of `narrow` is covered by one of `wide`; an empty list is everything.
+/// Returns true if each entry of `narrow` is covered by an entry of `wide`. An empty list covers
+/// everything.
 template <class T, class F>
 bool ListCovers(const std::vector<T>& wide, const std::vector<T>& narrow, F covers) {
   if (wide.empty()) return true;
   if (narrow.empty()) return false;
-  return std::all_of(narrow.begin(), narrow.end(), [&](const T& n) {
-    return std::any_of(wide.begin(), wide.end(), [&](const T& w) { return covers(w, n); });
+  return std::ranges::all_of(narrow, [&](const T& n) {
+    return std::ranges::any_of(wide, [&](const T& w) { return covers(w, n); });
   });
 }
 
 template <class T, class F>
 bool ListsMeet(const std::vector<T>& a, const std::vector<T>& b, F meet) {
   if (a.empty() || b.empty()) return true;
-  return std::any_of(a.begin(), a.end(), [&](const T& x) {
-    return std::any_of(b.begin(), b.end(), [&](const T& y) { return meet(x, y); });
+  return std::ranges::any_of(a, [&](const T& x) {
+    return std::ranges::any_of(b, [&](const T& y) { return meet(x, y); });
   });
 }
 
@@ -42,7 +43,7 @@ class Segments {
         open_(path.ends_with("/**")) {}
 
   [[nodiscard]] bool done() const noexcept { return rest_.empty(); }
-  [[nodiscard]] bool open() const noexcept { return open_; }  ///< Goes on with anything.
+  [[nodiscard]] bool open() const noexcept { return open_; }  ///< True: it ends in `/**`.
   std::string_view Next() noexcept {
     const std::size_t end = std::min(rest_.find('/', 1), rest_.size());
     const std::string_view segment = rest_.substr(1, end - 1);
@@ -84,18 +85,18 @@ bool NetworkCovers(const Network& wide, const Network& narrow) noexcept {
   return wide.bits() <= narrow.bits() && wide.Contains(narrow.base());
 }
 
-/// Whether a list of paths is any path, as an empty one is.
+/// Returns true if a list of paths matches any path, as an empty list does.
 bool IsAnyPath(const std::vector<std::string>& paths) {
-  return paths.empty() || std::find(paths.begin(), paths.end(), "/**") != paths.end();
+  return paths.empty() || std::ranges::find(paths, "/**") != paths.end();
 }
 
-/// Specs that all match one request. A chain: each is an alternative in `any` of the one before.
+/// A chain of specs that all match one request: each is an alternative in `any` of the spec before.
 struct Chain {
   const MatchSpec& spec;
   const Chain* outer = nullptr;
 };
 
-/// Whether `holds` is true for a spec of the chain.
+/// Returns true if `holds` returns true for a spec of the chain.
 template <class F>
 bool AnyOf(const Chain& chain, F holds) {
   for (const Chain* link = &chain; link != nullptr; link = link->outer) {
@@ -103,8 +104,6 @@ bool AnyOf(const Chain& chain, F holds) {
   }
   return false;
 }
-
-bool CoversChain(const MatchSpec& wide, const Chain& narrow);
 
 /// Returns true if the own conditions of `wide`, without `any` and `none`, hold for every request
 /// that matches `narrow`.
@@ -146,14 +145,15 @@ bool CoversChain(const MatchSpec& wide, const Chain& narrow) {
       std::ranges::all_of(wide.none,
                           [&](const MatchSpec& excluded) { return Excludes(narrow, excluded); });
   if (covers) return true;
-  // Each alternative of `narrow` may be covered for a reason of its own.
+  // Each alternative of `narrow` may be covered in a different way.
   const std::vector<MatchSpec>& any = narrow.spec.any;
   return !any.empty() && std::ranges::all_of(any, [&](const MatchSpec& alternative) {
     return CoversChain(wide, {alternative, &narrow});
   });
 }
 
-/// Whether one request could meet the own conditions of both, without `any` and `none`.
+/// Returns true if one request could meet the conditions of `a` and of `b`, their `any` and `none`
+/// left out.
 bool OwnOverlap(const MatchSpec& a, const MatchSpec& b) {
   return ListsMeet(a.hosts, b.hosts, HostsMeet) && ListsMeet(a.paths, b.paths, PathsMeet) &&
          ListsMeet(a.methods, b.methods, std::equal_to<>{}) &&
@@ -162,10 +162,85 @@ bool OwnOverlap(const MatchSpec& a, const MatchSpec& b) {
          });
 }
 
-/// Whether `spec` excludes all that `other` matches.
+/// Returns true if `spec` excludes everything that `other` matches.
 bool ExcludesAll(const MatchSpec& spec, const MatchSpec& other) {
   return std::ranges::any_of(spec.none, [&](const MatchSpec& none) { return Covers(none, other); });
 }
+
+/// In a place, stands for any host or any segment. No real host or segment has this text.
+constexpr std::string_view kAny = "*";
+/// In a place, stands for a match that does not fix the host or segment: every search includes it.
+constexpr std::string_view kOpen = "";
+/// A match with more combinations of hosts and paths than this is stored as open.
+constexpr std::size_t kMaxPlaces = 64;
+
+std::string PlaceKey(std::string_view host, std::string_view segment) {
+  std::string place{host};
+  place += '\n';
+  return place += segment;
+}
+
+/// Returns the path's first segment, or kOpen if it is not fixed.
+std::string_view FirstSegment(std::string_view path) noexcept {
+  const std::string_view segment = path.substr(1, std::min(path.find('/', 1), path.size()) - 1);
+  if (segment.starts_with(':') || segment == "**") return kOpen;
+  // `/v1/**` matches `/v1`. The segment of `/` is empty, so it is stored as open: only slower.
+  return segment;
+}
+
+/// Returns all hosts of the match; kOpen if it names none.
+std::vector<std::string_view> HostsOf(const MatchSpec& match) {
+  if (match.hosts.empty()) return {kOpen};
+  return {match.hosts.begin(), match.hosts.end()};
+}
+
+std::vector<std::string_view> SegmentsOf(const MatchSpec& match) {
+  std::vector<std::string_view> segments;
+  for (const std::string& path : match.paths) segments.push_back(FirstSegment(path));
+  if (segments.empty()) segments.push_back(kOpen);
+  std::ranges::sort(segments);
+  segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
+  return segments;
+}
+
+/// Appends the stored hosts that may match `host`.
+void AppendHosts(std::string_view host, std::vector<std::string>& hosts) {
+  hosts.emplace_back(host);
+  for (auto dot = host.find('.'); dot != std::string_view::npos; dot = host.find('.', dot + 1)) {
+    hosts.push_back("*" + std::string{host.substr(dot)});
+  }
+}
+
+/// Collects the hosts and first segments under which a spec that covers `match` can be stored. Such
+/// a spec must cover the first host and path of `match`, so searching for those is enough.
+void AppendFirst(const MatchSpec& match, std::vector<std::string>& hosts,
+                 std::vector<std::string_view>& segments) {
+  if (!match.hosts.empty()) AppendHosts(match.hosts.front(), hosts);
+  if (!match.paths.empty()) segments.push_back(FirstSegment(match.paths.front()));
+  if (!match.any.empty()) AppendFirst(match.any.front(), hosts, segments);
+}
+
+/// Returns the number of entries in a match, its alternatives and its exceptions.
+std::int64_t EntriesOf(const MatchSpec& match) {
+  auto entries = static_cast<std::int64_t>(1 + match.hosts.size() + match.paths.size() +
+                                           match.client_ips.size());
+  for (const MatchSpec& spec : match.any) entries += EntriesOf(spec);
+  for (const MatchSpec& spec : match.none) entries += EntriesOf(spec);
+  return entries;
+}
+
+bool IsNested(const MatchSpec& match) noexcept { return !match.any.empty() || !match.none.empty(); }
+
+/// Returns how many comparisons it takes to compare two matches. With alternatives or exceptions,
+/// some entries are compared several times.
+std::int64_t CostOf(const MatchSpec& a, const MatchSpec& b) {
+  if (IsNested(a) || IsNested(b)) return 4 * EntriesOf(a) * EntriesOf(b);
+  return 1 + static_cast<std::int64_t>(a.hosts.size() * b.hosts.size() +
+                                       a.paths.size() * b.paths.size() +
+                                       a.client_ips.size() * b.client_ips.size());
+}
+
+bool IsFixedHost(std::string_view host) noexcept { return !host.starts_with("*."); }
 
 }  // namespace
 
@@ -180,6 +255,62 @@ bool Overlap(const MatchSpec& a, const MatchSpec& b) {
     return std::ranges::any_of(b.any, [&](const MatchSpec& spec) { return Overlap(a, spec); });
   }
   return true;
+}
+
+void RuleLookup::Add(const MatchSpec& match) {
+  auto hosts = HostsOf(match);
+  auto segments = SegmentsOf(match);
+  if (hosts.size() * segments.size() > kMaxPlaces) {
+    hosts = {kOpen};
+    segments = {kOpen};
+  }
+  for (const std::string_view host : hosts) {
+    for (const std::string_view segment : segments) {
+      by_place_[PlaceKey(host, segment)].push_back(&match);
+      by_place_[PlaceKey(host, kAny)].push_back(&match);
+      by_place_[PlaceKey(kAny, segment)].push_back(&match);
+    }
+  }
+  by_place_[PlaceKey(kAny, kAny)].push_back(&match);
+}
+
+const MatchSpec* RuleLookup::Find(const MatchSpec& match, Relation relation) {
+  // A cover must cover the first host and path of the match; an overlap may be with any of them.
+  std::vector<std::string> hosts{std::string{kOpen}};
+  std::vector<std::string_view> segments;
+  if (relation == Relation::kCover) {
+    AppendFirst(match, hosts, segments);
+    segments.push_back(kOpen);
+  } else {
+    for (const std::string& host : match.hosts) AppendHosts(host, hosts);
+    if (!std::ranges::all_of(match.hosts, IsFixedHost) || match.hosts.empty()) {
+      hosts = {std::string{kAny}};
+    }
+    segments = SegmentsOf(match);
+    if (segments.front() == kOpen) segments = {kAny};
+    if (segments.front() != kAny) segments.push_back(kOpen);
+  }
+  for (const std::string& host : hosts) {
+    for (const std::string_view segment : segments) {
+      const auto found = by_place_.find(PlaceKey(host, segment));
+      if (found == by_place_.end()) continue;
+      for (const MatchSpec* const held : found->second) {
+        budget_ -= CostOf(*held, match);
+        if (exhausted()) return nullptr;
+        if (relation == Relation::kCover ? Covers(*held, match) : Overlap(*held, match))
+          return held;
+      }
+    }
+  }
+  return nullptr;
+}
+
+const MatchSpec* RuleLookup::FindCover(const MatchSpec& match) {
+  return Find(match, Relation::kCover);
+}
+
+bool RuleLookup::AnyOverlaps(const MatchSpec& match) {
+  return Find(match, Relation::kOverlap) != nullptr;
 }
 
 }  // namespace tidegate

@@ -1,17 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rules/config.hpp"
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rules/match_spec.hpp"
 
 namespace tidegate {
 
-/// Returns true if every request that `narrow` matches is certainly matched by `wide` too. False
-/// may mean that this is hard to see: patterns of headers are compared as text, and `wide` must
-/// cover each alternative of `narrow` with a single one of its own.
+/// Returns true if `wide` certainly matches every request that `narrow` matches. May return false
+/// although `wide` covers `narrow`: header patterns are compared as text, and each alternative of
+/// `narrow` must be covered by a single alternative of `wide`.
 [[nodiscard]] bool Covers(const MatchSpec& wide, const MatchSpec& narrow);
 
-/// Returns false if certainly no request matches both. True may mean that this is hard to see:
-/// headers are taken to agree, and exceptions (`none`) count only if one excludes everything.
+/// Returns false if certainly no request matches both specs. May return true although none does:
+/// all header conditions are assumed to be compatible, and exceptions (`none`) count only if one
+/// excludes everything.
 [[nodiscard]] bool Overlap(const MatchSpec& a, const MatchSpec& b);
+
+/// Finds matches by host and first path segment, so that each match is compared only with the few
+/// that can be related to it: otherwise 10,000 rules would need 10^8 comparisons. Not thread-safe.
+class RuleLookup {
+ public:
+  /// REQUIRES: `match` outlives this object.
+  void Add(const MatchSpec& match);
+
+  /// Returns true if one of the added matches covers `match`. After some 100 ms of comparing,
+  /// exhausted() becomes true and nothing more is found: so complex a set of rules is not worth the
+  /// wait.
+  [[nodiscard]] bool AnyCovers(const MatchSpec& match) { return FindCover(match) != nullptr; }
+  /// Returns an added match that covers `match`, or nullptr.
+  [[nodiscard]] const MatchSpec* FindCover(const MatchSpec& match);
+  [[nodiscard]] bool AnyOverlaps(const MatchSpec& match);
+  [[nodiscard]] bool exhausted() const noexcept { return budget_ <= 0; }
+
+ private:
+  enum class Relation : std::uint8_t { kCover, kOverlap };
+  [[nodiscard]] const MatchSpec* Find(const MatchSpec& match, Relation relation);
+
+  std::unordered_map<std::string, std::vector<const MatchSpec*>> by_place_;
+  std::int64_t budget_ = 5'000'000;
+};
 
 }  // namespace tidegate

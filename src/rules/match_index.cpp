@@ -6,16 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "rules/hash.hpp"
-#include "rules/hash_index.hpp"
+#include "base/hash.hpp"
 #include "rules/match_leaves.hpp"
 #include "rules/path_trie.hpp"
 
 namespace tidegate {
 namespace {
 
-/// Gathers numbers into a span. A spec with several hosts, paths or networks may be found more than
-/// once, so what was gathered is made unique when there is no more room, and at the end.
+/// Collects numbers in a span. A spec with several hosts, paths or networks may be found more than
+/// once, so duplicates are removed when the span is full, and at the end.
 class Gathering {
  public:
   explicit Gathering(std::span<std::uint32_t> room) noexcept : room_(room) {}
@@ -26,8 +25,8 @@ class Gathering {
       room_[size_++] = number;
       return;
     }
-    // Full of different ones, and sorted.
-    if (!std::binary_search(room_.begin(), room_.end(), number)) ++missed_;
+    // The span is full of different numbers, and sorted.
+    if (!std::ranges::binary_search(room_, number)) ++missed_;
   }
 
   std::size_t Finish() noexcept {
@@ -47,7 +46,7 @@ class Gathering {
   std::size_t missed_ = 0;
 };
 
-/// All combinations of `hosts` and `paths`; nullptr means any host (path).
+/// All combinations of `hosts` and `paths`. nullptr stands for any host or any path.
 struct Place {
   const std::vector<std::string>* hosts = nullptr;
   const std::vector<std::string>* paths = nullptr;
@@ -58,7 +57,7 @@ struct Place {
 };
 
 /// Appends places that together contain all requests that match `spec` and are in `place`. If the
-/// spec itself names no host (path), the hosts (paths) of its `any` alternatives are used.
+/// spec itself names no host or path, the hosts or paths of its `any` alternatives are used.
 void AddPlaces(const MatchSpec& spec, Place place, std::vector<Place>& places) {
   const auto open = [](const std::string& path) { return path == "/**"; };
   if (place.hosts == nullptr && !spec.hosts.empty()) place.hosts = &spec.hosts;
@@ -72,9 +71,9 @@ void AddPlaces(const MatchSpec& spec, Place place, std::vector<Place>& places) {
   for (const MatchSpec& alternative : spec.any) AddPlaces(alternative, place, places);
 }
 
-/// Returns the places under which a spec is indexed: all requests that it matches, and few others.
+/// Returns the places under which a spec is indexed. They contain all its requests and few others.
 std::vector<Place> PlacesOf(const MatchSpec& spec) {
-  constexpr std::size_t kMost = 10'000;  // As many as one rule may have without `any`.
+  constexpr std::size_t kMost = 10'000;  // One rule without `any` may have as many.
   const Place own{.hosts = spec.hosts.empty() ? nullptr : &spec.hosts,
                   .paths = spec.paths.empty() ? nullptr : &spec.paths};
   if (spec.any.empty()) return {own};
@@ -85,10 +84,10 @@ std::vector<Place> PlacesOf(const MatchSpec& spec) {
   return size <= kMost ? places : std::vector<Place>{own};
 }
 
-/// Host names, each with a tree of paths that bears its name.
+/// An index of host names, each with a tree of paths that has the host's name.
 class HostIndex {
  public:
-  /// The tree of a name, made if it is new.
+  /// Returns the tree of a name, and adds it if it is new.
   std::uint32_t RootOf(std::string_view name, PathTrie& paths) {
     const std::uint32_t existing = Find(name, paths);
     if (existing != HashIndex::kNone) return existing;
@@ -107,7 +106,7 @@ class HostIndex {
 
  private:
   HashIndex index_;
-  std::size_t longest_ = 0;  ///< Longer names need not be hashed, so that work stays bounded.
+  std::size_t longest_ = 0;  ///< Longer names match nothing: not hashing them bounds the work.
 };
 
 }  // namespace
@@ -115,14 +114,14 @@ class HostIndex {
 struct MatchIndex::Impl {
   PathTrie paths;
   HostIndex hosts;
-  HostIndex suffixes;  ///< `.example.com` of `*.example.com`.
+  HostIndex suffixes;  ///< Contains `.example.com` for `*.example.com`.
   std::uint32_t any_host = PathTrie::kNone;
   std::optional<MatchLeaves> leaves;
 
-  explicit Impl(std::span<const MatchSpec* const> specs) {
+  explicit Impl(std::span<const MatchSpec> specs) {
     std::vector<std::vector<std::uint32_t>> members;
     for (std::uint32_t id = 0; id < specs.size(); ++id) {
-      for (const std::uint32_t leaf : LeavesOf(*specs[id], members)) members[leaf].push_back(id);
+      for (const std::uint32_t leaf : LeavesOf(specs[id], members)) members[leaf].push_back(id);
     }
     leaves.emplace(specs, members);
     hosts.Finish();
@@ -133,10 +132,10 @@ struct MatchIndex::Impl {
     });
   }
 
-  /// A leaf with this bit is the number of the one spec that it would lead to.
+  /// If this bit is set, the leaf is the number of the only spec that it leads to.
   static constexpr std::uint32_t kSingle = 0x8000'0000;
 
-  /// Where a spec belongs, each place once.
+  /// Returns the leaves to which a spec belongs, each once.
   std::vector<std::uint32_t> LeavesOf(const MatchSpec& spec,
                                       std::vector<std::vector<std::uint32_t>>& members) {
     static const std::vector<std::string> kAnyHost = {""};
@@ -155,7 +154,7 @@ struct MatchIndex::Impl {
         }
       }
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
   }
@@ -167,7 +166,7 @@ struct MatchIndex::Impl {
     return any_host;
   }
 
-  /// Adds the specs that match `path`, a reading of the request's.
+  /// Adds the specs that match `path`, which is one reading of the request's path.
   void Gather(const RequestView& request, std::string_view path, Readings readings,
               Gathering& gathering) const noexcept {
     EachRoot(request.host, [&](std::uint32_t root) {
@@ -181,13 +180,13 @@ struct MatchIndex::Impl {
     });
   }
 
-  /// Calls `visit(root)` for each tree that the host leads to.
+  /// Calls `visit(root)` for each tree that applies to the host.
   template <class Visit>
   void EachRoot(std::string_view host, Visit&& visit) const noexcept {
     if (any_host != PathTrie::kNone) visit(any_host);
     if (const std::uint32_t root = hosts.Find(host, paths); root != PathTrie::kNone) visit(root);
     if (suffixes.empty() || host.empty()) return;
-    // From 1: at least one character has to stand for the star.
+    // Starts at 1, because `*` must match at least one character.
     for (std::size_t dot = host.find('.', 1); dot < host.size(); dot = host.find('.', dot + 1)) {
       const std::uint32_t root = suffixes.Find(host.substr(dot), paths);
       if (root != PathTrie::kNone) visit(root);
@@ -195,8 +194,7 @@ struct MatchIndex::Impl {
   }
 };
 
-MatchIndex::MatchIndex(std::span<const MatchSpec* const> specs)
-    : impl_(std::make_unique<Impl>(specs)) {}
+MatchIndex::MatchIndex(std::span<const MatchSpec> specs) : impl_(std::make_unique<Impl>(specs)) {}
 MatchIndex::MatchIndex(MatchIndex&&) noexcept = default;
 MatchIndex& MatchIndex::operator=(MatchIndex&&) noexcept = default;
 MatchIndex::~MatchIndex() = default;

@@ -5,20 +5,20 @@
 #include <set>
 #include <unordered_map>
 
-#include "rules/ascii.hpp"
-#include "rules/hash.hpp"
+#include "base/ascii.hpp"
+#include "base/hash.hpp"
 
 namespace tidegate {
 namespace {
 
-/// In the seed beside the leaf's number, so that no two kinds share drawers but by accident.
+/// The kind of key. It is part of the seed, so that keys of two kinds rarely share a bucket.
 enum class By : std::uint64_t { kMethod, kNetwork, kHeader };
 
 std::uint64_t Seed(std::uint32_t leaf, By by, std::uint64_t more) noexcept {
   return (std::uint64_t{leaf} << 32) ^ (more << 2) ^ static_cast<std::uint64_t>(by);
 }
 
-/// FNV-1a over lower case: names are short, and need no copy this way.
+/// FNV-1a over lower-case letters: names are short, and hashing them this way needs no copy.
 std::uint64_t NameHash(std::string_view name) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {
@@ -49,13 +49,13 @@ std::uint32_t MatchLeaves::NameOf(std::string_view header) const noexcept {
                        [&](std::uint32_t name) { return EqualsIgnoreCase(names_[name], header); });
 }
 
-/// Files the specs of one leaf.
+/// Indexes the specs of one leaf.
 class MatchLeaves::Builder {
  public:
-  Builder(MatchLeaves& out, std::span<const MatchSpec* const> specs, std::uint32_t leaf,
+  Builder(MatchLeaves& out, std::span<const MatchSpec> specs, std::uint32_t leaf,
           const std::vector<std::uint32_t>& members)
       : out_(out), leaf_(leaf) {
-    for (const std::uint32_t id : members) entries_.push_back({id, specs[id], Choices(*specs[id])});
+    for (const std::uint32_t id : members) entries_.push_back({id, &specs[id], Choices(specs[id])});
     for (const Entry& entry : entries_) {
       for (const Choice& choice : entry.choices) {
         for (const std::uint64_t key : choice.keys) ++sharers_[key];
@@ -74,7 +74,7 @@ class MatchLeaves::Builder {
         (out_.conditions_.IsEmpty(entry.id) ? always : checked).push_back(entry.id);
         continue;
       }
-      for (const std::uint64_t key : best->keys) drawers_[key].push_back(entry.id);
+      for (const std::uint64_t key : best->keys) buckets_[key].push_back(entry.id);
       leaf.by_method |= best->by == By::kMethod;
       leaf.by_header |= best->by == By::kHeader;
       if (best->by != By::kNetwork) continue;
@@ -85,19 +85,19 @@ class MatchLeaves::Builder {
     leaf.lengths.begin = static_cast<std::uint32_t>(out_.lengths_.size());
     out_.lengths_.insert(out_.lengths_.end(), lengths.begin(), lengths.end());
     leaf.lengths.end = static_cast<std::uint32_t>(out_.lengths_.size());
-    for (auto& [key, ids] : drawers_) {
+    for (auto& [key, ids] : buckets_) {
       if (ids.size() == 1) {
-        out_.drawers_of_.Insert(key, ids[0]);
+        out_.bucket_index_.Insert(key, ids[0]);
         continue;
       }
-      out_.drawers_of_.Insert(key, static_cast<std::uint32_t>(out_.drawers_.size()) | kShared);
-      out_.drawers_.push_back(Append(ids));
+      out_.bucket_index_.Insert(key, static_cast<std::uint32_t>(out_.buckets_.size()) | kShared);
+      out_.buckets_.push_back(Append(ids));
     }
     return leaf;
   }
 
  private:
-  /// One condition that a spec may be filed by: a request that fits has one of the keys.
+  /// A condition by which a spec can be indexed: every request that meets it has one of the keys.
   struct Choice {
     By by;
     std::vector<std::uint64_t> keys;
@@ -128,8 +128,8 @@ class MatchLeaves::Builder {
         methods.keys.push_back(MethodKey(leaf_, method));
       }
     }
-    for (Choice& choice : choices) {  // A key written twice is one.
-      std::sort(choice.keys.begin(), choice.keys.end());
+    for (Choice& choice : choices) {  // Removes duplicate keys.
+      std::ranges::sort(choice.keys);
       choice.keys.erase(std::unique(choice.keys.begin(), choice.keys.end()), choice.keys.end());
     }
     return choices;
@@ -145,7 +145,7 @@ class MatchLeaves::Builder {
     return number;
   }
 
-  /// The choice whose fullest drawer is the emptiest; nullptr if there is none.
+  /// Returns the choice whose fullest bucket is the emptiest; nullptr if the entry has no choices.
   const Choice* Best(const Entry& entry) const {
     const Choice* best = nullptr;
     std::size_t fewest = 0;
@@ -168,17 +168,17 @@ class MatchLeaves::Builder {
   MatchLeaves& out_;
   std::uint32_t leaf_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::uint64_t, std::size_t> sharers_;  ///< How many specs have this key.
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> drawers_;
+  std::unordered_map<std::uint64_t, std::size_t> sharers_;  ///< Number of specs with this key.
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> buckets_;
 };
 
-MatchLeaves::MatchLeaves(std::span<const MatchSpec* const> specs,
+MatchLeaves::MatchLeaves(std::span<const MatchSpec> specs,
                          const std::vector<std::vector<std::uint32_t>>& leaves) {
-  for (const MatchSpec* const spec : specs) conditions_.Add(*spec);
+  for (const MatchSpec& spec : specs) conditions_.Add(spec);
   for (std::uint32_t leaf = 0; leaf < leaves.size(); ++leaf) {
     leaves_.push_back(Builder(*this, specs, leaf, leaves[leaf]).Build());
   }
-  drawers_of_.Finish();
+  bucket_index_.Finish();
   name_of_.Finish();
 }
 

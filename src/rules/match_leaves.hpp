@@ -7,29 +7,29 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/config.hpp"
-#include "rules/hash_index.hpp"
+#include "base/hash.hpp"
+#include "base/utf8.hpp"
+#include "identity/request_view.hpp"
 #include "rules/match_conditions.hpp"
-#include "rules/request_view.hpp"
-#include "rules/spaces.hpp"
+#include "rules/match_spec.hpp"
 
 namespace tidegate {
 
-/// The specs that share a host and a path, and which of them a request also fits by method, headers
-/// and address. Each spec is filed under that of its conditions which the fewest others of the leaf
-/// share: an exact header value, a network or a method. So 10,000 rules for one path, each for
-/// another key or network, cost one look-up. Only those with nothing but patterns (`BadBot*`),
+/// The specs of each leaf, which all have the same host and path, indexed by method, headers and
+/// address. Each spec is indexed by the one of its conditions that the fewest other specs of the
+/// leaf share: an exact header value, a network or a method. So 10,000 rules for one path, each for
+/// another key or network, cost one look-up. Only specs that have nothing but patterns (`BadBot*`),
 /// `any` and `not` are tried one by one.
 class MatchLeaves {
  public:
-  MatchLeaves(std::span<const MatchSpec* const> specs,
+  MatchLeaves(std::span<const MatchSpec> specs,
               const std::vector<std::vector<std::uint32_t>>& leaves);
 
-  /// The one spec of a leaf that has no further conditions; HashIndex::kNone if there are others.
+  /// Returns the spec of a leaf that has only one spec, without further conditions; otherwise
+  /// HashIndex::kNone.
   [[nodiscard]] std::uint32_t Single(std::uint32_t leaf) const noexcept;
 
-  /// Calls `found(spec)` for each spec of leaf `number` that the request fits, for some more than
-  /// once.
+  /// Calls `found(spec)` for each spec of leaf `number` that matches, possibly more than once.
   template <class Found>
   void Find(std::uint32_t number, const RequestView& request, Readings readings,
             Found&& found) const noexcept;
@@ -40,15 +40,15 @@ class MatchLeaves {
     std::uint32_t end = 0;
   };
   struct Leaf {
-    Range always;   ///< Without further conditions.
-    Range checked;  ///< Not filed: tried one by one.
-    Range lengths;  ///< Prefix lengths that networks are filed by, in `lengths_`.
+    Range always;   ///< Specs that have no further conditions.
+    Range checked;  ///< Specs that are not indexed: they are tried one by one.
+    Range lengths;  ///< The prefix lengths of the indexed networks, in `lengths_`.
     bool by_header = false;
     bool by_method = false;
   };
   class Builder;
 
-  /// The number of a header name that any spec is filed by, or HashIndex::kNone.
+  /// Returns the number of a header name by which specs are indexed, or HashIndex::kNone.
   [[nodiscard]] std::uint32_t NameOf(std::string_view header) const noexcept;
   [[nodiscard]] static std::uint64_t MethodKey(std::uint32_t leaf,
                                                std::string_view method) noexcept;
@@ -67,32 +67,32 @@ class MatchLeaves {
            Found& found) const noexcept {
     for (std::uint32_t i = range.begin; i < range.end; ++i) Try(ids_[i], request, readings, found);
   }
-  /// What is filed under a key. A key may open other drawers too, by a hash that is nearly the
-  /// same; which is harmless, since all that is in them is checked in full.
+  /// Tries the specs in the bucket of a key. Because hashes are not compared in full, buckets of
+  /// other keys may be found too. That is harmless, since each spec is checked in full.
   template <class Found>
   void TryKey(std::uint64_t key, const RequestView& request, Readings readings,
               Found& found) const noexcept {
-    drawers_of_.Each(key, [&](std::uint32_t drawer) {
-      if ((drawer & kShared) == 0) {
-        Try(drawer, request, readings, found);
+    bucket_index_.Each(key, [&](std::uint32_t bucket) {
+      if ((bucket & kShared) == 0) {
+        Try(bucket, request, readings, found);
       } else {
-        Try(drawers_[drawer & ~kShared], request, readings, found);
+        Try(buckets_[bucket & ~kShared], request, readings, found);
       }
     });
   }
 
-  /// A drawer is the number of the one spec in it, or with this bit that of a Range.
+  /// A bucket is the number of its only spec or, if this bit is set, of a Range in `buckets_`.
   static constexpr std::uint32_t kShared = 0x8000'0000;
 
   MatchConditions conditions_;
   std::vector<Leaf> leaves_;
-  std::vector<std::uint32_t> ids_;  ///< Specs; what Ranges are of.
+  std::vector<std::uint32_t> ids_;  ///< Numbers of specs; each Range refers to a part of this list.
   std::vector<int> lengths_;
-  std::vector<Range> drawers_;
-  HashIndex drawers_of_;
+  std::vector<Range> buckets_;
+  HashIndex bucket_index_;
   std::vector<std::string> names_;
   HashIndex name_of_;
-  std::uint64_t name_sizes_ = 0;  ///< Bit n: a name of n characters, modulo 64.
+  std::uint64_t name_sizes_ = 0;  ///< Bit n is set if a name has n characters, modulo 64.
   std::size_t longest_value_ = 0;
 };
 

@@ -2,35 +2,36 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "rules/address.hpp"
+#include "identity/request_view.hpp"
 
 namespace tidegate {
 
-/// What a rule, a route, or an entry of `deny` or `exempt`, applies to. Empty lists match
-/// everything; all given conditions must hold, any entry of one list will do, but for `headers`, of
-/// which all must match, and `none`, of which none may.
+/// The requests that a rule, a route, or an entry of `deny` or `exempt` applies to. All conditions
+/// must hold. An empty list matches every request. Of most lists, one entry must match; of
+/// `headers`, all entries must match; of `none`, no entry may match.
 struct MatchSpec {
   struct Header {
-    std::string name;     ///< Lower case.
-    std::string pattern;  ///< Exact, or with `*` for any run of characters.
-    /// As the configuration has it, `${VARIABLE}`, if the environment completed the pattern: then
-    /// the pattern may be a secret. Empty: the pattern itself.
+    std::string name;     ///< In lower case.
+    std::string pattern;  ///< An exact value, or with `*` for any run of characters.
+    /// The text in the configuration, such as `${VARIABLE}`, if the pattern contains environment
+    /// variables: then the pattern may be a secret. Empty: the text is the pattern itself.
     std::string written = {};
-    /// Headers that match the same are equal, however they were written.
+    /// Two conditions are equal if they match the same values, however they are written.
     friend bool operator==(const Header& a, const Header& b) noexcept {
       return a.name == b.name && a.pattern == b.pattern;
     }
   };
-  std::vector<std::string> hosts;    ///< Lower case: `api.example.com`, `*.example.com`.
+  std::vector<std::string> hosts;    ///< In lower case: `api.example.com`, `*.example.com`.
   std::vector<std::string> paths;    ///< `/v1/login`, `/v1/**`, `/users/:id/posts`; normalised.
   std::vector<std::string> methods;  ///< `GET`, ...
   std::vector<Header> headers;       ///< All must match.
   std::vector<Network> client_ips;
-  std::vector<MatchSpec> any = {};   ///< If there are any, at least one of them must match.
-  std::vector<MatchSpec> none = {};  ///< `not`: none of them may match.
-  /// The paths as the configuration has them, if `paths` were turned to lower case.
+  std::vector<MatchSpec> any = {};   ///< Unless the list is empty, at least one of them must match.
+  std::vector<MatchSpec> none = {};  ///< From `not`: none of them may match.
+  /// The paths as written in the configuration, if `paths` were turned to lower case.
   std::vector<std::string> written_paths = {};
 
   /// Returns the paths in the form in which messages show them.
@@ -51,5 +52,28 @@ void EachHeader(const MatchSpec& spec, const Visit& visit) {
   for (const MatchSpec& inner : spec.any) EachHeader(inner, visit);
   for (const MatchSpec& inner : spec.none) EachHeader(inner, visit);
 }
+
+/// Returns true if a path matches a pattern such as `/v1/**` or `/users/:id`, by the rules of
+/// MatchIndex. Does not allocate.
+[[nodiscard]] bool PathMatches(std::string_view pattern, std::string_view path) noexcept;
+/// Returns true if `pattern` is the host, or is `*.example.com` and the host is below example.com.
+[[nodiscard]] bool HostMatches(std::string_view pattern, std::string_view host) noexcept;
+/// Returns true if `text` matches `pattern`, where `*` matches any run of characters. Takes linear
+/// time in practice, at worst the product of both lengths; never recursive.
+[[nodiscard]] bool GlobMatches(std::string_view pattern, std::string_view text) noexcept;
+/// Returns true if any line of the header `name` matches `pattern`.
+[[nodiscard]] bool HasHeader(const RequestView& request, std::string_view name,
+                             std::string_view pattern) noexcept;
+
+/// Returns the reason why `spec` does not match `request`, in words for people; empty: it matches.
+/// Checks one condition after the other, slowly and plainly, and must agree with MatchIndex. The
+/// text may show values of the configuration (header patterns as ShownPattern returns them), but
+/// not the request's headers, cookies or query, because some of them are secrets.
+[[nodiscard]] std::string WhyNot(const MatchSpec& spec, const RequestView& request);
+
+/// Returns a header's pattern as the configuration has it: `gold`, or `${VARIABLE}` if the pattern
+/// came from the environment. Returns `(not shown)` if the name of the header is that of a
+/// credential, such as `authorization` or `x-api-key`.
+[[nodiscard]] std::string ShownPattern(const MatchSpec::Header& header);
 
 }  // namespace tidegate

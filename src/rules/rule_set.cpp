@@ -3,32 +3,27 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <expected>
 #include <utility>
 
-#include "core/refuse.hpp"
-#include "rules/ascii.hpp"
+#include "base/ascii.hpp"
+#include "base/failure.hpp"
+#include "base/message_text.hpp"
+#include "base/units.hpp"
+#include "identity/source_value.hpp"
 #include "rules/limit_text.hpp"
-#include "rules/nearest.hpp"
-#include "rules/printable.hpp"
-#include "rules/source_value.hpp"
 
 namespace tidegate {
 namespace {
 
-std::vector<const MatchSpec*> Pointers(const std::vector<MatchSpec>& specs) {
-  std::vector<const MatchSpec*> pointers;
-  for (const MatchSpec& spec : specs) pointers.push_back(&spec);
-  return pointers;
-}
-
 /// Returns the specs in the form in which they are compared with requests.
-std::vector<MatchSpec> Comparable(std::vector<MatchSpec> specs, const Config::Paths& paths) {
+std::vector<MatchSpec> Comparable(std::span<const MatchSpec> given, const PathPolicy& paths) {
+  std::vector<MatchSpec> specs(given.begin(), given.end());
   if (paths.ignore_case) std::ranges::for_each(specs, IgnorePathCase);
   return specs;
 }
 
-std::vector<MatchSpec> MatchesOf(const std::vector<RuleSpec>& rules) {
+std::vector<MatchSpec> MatchesOf(std::span<const RuleSpec> rules) {
   std::vector<MatchSpec> matches;
   for (const RuleSpec& rule : rules) matches.push_back(rule.match);
   return matches;
@@ -41,23 +36,19 @@ bool CountsCookies(const Per& per) noexcept {
   });
 }
 
-/// What the request costs under `rule`: its header is believed only from those who may say it.
+/// Returns the cost of a request under `rule`. A cost header counts only if the request is trusted.
 Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
   if (rule.cost.kind != CostSpec::Kind::kHeader || !request.trusted) return rule.cost.fixed;
   const std::string_view text = FindHeader(request.headers, rule.cost.header);
   if (text.empty()) return rule.cost.fixed;
-  std::int64_t cost = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
-  if (error == std::errc{} && end == text.data() + text.size() && cost >= 1 && cost <= kMaxCost) {
-    return cost;
-  }
-  return Refuse(ErrorCode::kBadCharge, "invalid cost in header " + rule.cost.header + ": `" +
-                                           Printable(text) + "` is not a whole number from 1 to " +
-                                           std::to_string(kMaxCost));
+  if (const auto cost = ParseNumber<std::int64_t>(text, 1, kMaxCost)) return *cost;
+  return Failure(ErrorCode::kBadCharge, "invalid cost in header " + rule.cost.header + ": `" +
+                                            Printable(text) + "` is not a whole number from 1 to " +
+                                            std::to_string(kMaxCost));
 }
 
-/// True for the request that a browser sends before one to another origin (Fetch, 3.2.2): it has no
-/// body, and each of the two fields once.
+/// Returns true for a CORS preflight request, which a browser sends before a request to another
+/// origin (Fetch, 3.2.2): it has no body, and each of the two fields once.
 bool IsPreflight(const RequestView& request) noexcept {
   if (request.method != "OPTIONS" || request.has_body) return false;
   const auto once = [&](std::string_view name) {
@@ -79,7 +70,7 @@ void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
       quota = &*said->quota;
       if (charges.kept == nullptr) charges.kept = overrides.table->shared_from_this();
     } else if (kind == Override::Kind::kBan && !overrides.quotas_only) {
-      // Whatever the rule's mode is: a ban is said about this one key.
+      // A ban applies whatever the rule's mode is, because an operator made it for this one key.
       if (charges.ban.rule == nullptr) {
         charges.ban = {&rule, identity, overrides.table->Left(*said)};
       }
@@ -98,7 +89,7 @@ void AddCharge(const Rule& rule, std::string_view identity, std::int64_t cost,
               &rule);
 }
 
-/// What the charges, all added, come to.
+/// Returns the access that results after all charges were added.
 Access AccessOf(Charges& charges) {
   if (charges.ban.rule != nullptr) {
     charges.charges.Clear();
@@ -108,16 +99,16 @@ Access AccessOf(Charges& charges) {
   return charges.charges.empty() && !charges.exempted.empty() ? Access::kExempt : Access::kRules;
 }
 
-/// Every host of a match is indexed with every path of it.
-bool CheckSizes(const Config& config, Problems& problems) {
+/// Returns false if a match is too large: each of its hosts is indexed with each of its paths.
+bool CheckSizes(std::span<const RuleSpec> rules, Problems& problems) {
   constexpr std::size_t kMost = 10'000;
   bool good = true;
-  for (std::size_t i = 0; i < config.rules.size(); ++i) {
-    const MatchSpec& match = config.rules[i].match;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const MatchSpec& match = rules[i].match;
     if (match.hosts.size() * match.paths.size() <= kMost) continue;
     good = false;
     problems.push_back(
-        {Problem::Severity::kError, config.rules[i].at, "rules[" + std::to_string(i) + "].match",
+        {Problem::Severity::kError, rules[i].at, "rules[" + std::to_string(i) + "].match",
          std::to_string(match.hosts.size()) + " hosts times " + std::to_string(match.paths.size()) +
              " paths are more than 10000 combinations: split the rule"});
   }
@@ -134,19 +125,19 @@ std::string Rule::TextOf(const Quota& of) const {
   return QuotaText(of, &of == &quota ? std::string_view(limit) : std::string_view{});
 }
 
-RuleSet::RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier)
+RuleSet::RuleSet(const RuleSetSpec& spec, std::shared_ptr<const Identifier> identifier)
     : identifier_(std::move(identifier)),
-      client_policy_(config.client_ip.policy),
-      paths_(config.paths),
-      on_failure_(config.store.on_failure.value_or(OnFailure::kOpen)),
-      matches_(Comparable(MatchesOf(config.rules), config.paths)),
-      denied_(Comparable(config.deny, config.paths)),
-      exempted_(Comparable(config.exempt, config.paths)),
-      exempt_preflights_(config.exempt_preflights),
-      deny_(Pointers(denied_)),
-      exempt_(Pointers(exempted_)),
-      index_(Pointers(matches_)) {
-  rules_.reserve(config.rules.size());
+      client_policy_(spec.client_policy),
+      paths_(spec.paths),
+      on_failure_(spec.on_failure),
+      matches_(Comparable(MatchesOf(spec.rules), spec.paths)),
+      denied_(Comparable(spec.deny, spec.paths)),
+      exempted_(Comparable(spec.exempt, spec.paths)),
+      exempt_preflights_(spec.exempt_preflights),
+      deny_(denied_),
+      exempt_(exempted_),
+      index_(matches_) {
+  rules_.reserve(spec.rules.size());
 }
 
 bool RuleSet::ReadsHeader(std::string_view name) const noexcept {
@@ -178,23 +169,23 @@ void RuleSet::NoteHeaders(const RuleSpec& spec) {
   if (spec.cost.kind == CostSpec::Kind::kHeader) headers_read_.push_back(spec.cost.header);
 }
 
-std::shared_ptr<const RuleSet> RuleSet::Compile(const Config& config,
+std::shared_ptr<const RuleSet> RuleSet::Compile(const RuleSetSpec& spec,
                                                 std::shared_ptr<const Identifier> identifier,
                                                 Problems& problems) {
   const std::size_t before = problems.size();
-  if (!CheckSizes(config, problems)) return nullptr;
-  std::shared_ptr<RuleSet> set(new RuleSet(config, std::move(identifier)));
-  for (const RuleSpec& spec : config.rules) {
-    set->AddRule(spec, problems);
-    set->NoteHeaders(spec);
+  if (!CheckSizes(spec.rules, problems)) return nullptr;
+  std::shared_ptr<RuleSet> set(new RuleSet(spec, std::move(identifier)));
+  for (const RuleSpec& rule : spec.rules) {
+    set->AddRule(rule, problems);
+    set->NoteHeaders(rule);
   }
-  for (const auto* const specs : {&config.deny, &config.exempt}) {
-    for (const MatchSpec& spec : *specs) set->NoteHeaders(spec);
+  for (const auto specs : {spec.deny, spec.exempt}) {
+    for (const MatchSpec& match : specs) set->NoteHeaders(match);
   }
   std::ranges::sort(set->headers_read_);
   const auto same = std::ranges::unique(set->headers_read_);
   set->headers_read_.erase(same.begin(), same.end());
-  // Only now: the strings that are looked up by have found their places.
+  // Do this last: the map points to the strings of `rules_`, which must not move any more.
   for (const Rule& rule : set->rules_) set->by_id_.emplace(rule.id, rule.number);
   for (std::size_t i = before; i < problems.size(); ++i) {
     if (problems[i].severity == Problem::Severity::kError) return nullptr;
@@ -240,7 +231,8 @@ const Rule* RuleSet::Find(std::string_view id) const noexcept {
 }
 
 Error RuleSet::Unknown(std::string_view rule) const {
-  // A guess among thousands would cost a caller's mistake a millisecond of everybody's time.
+  // With thousands of rules, the search for a similar name would delay all callers by a
+  // millisecond.
   std::vector<std::string_view> ids;
   for (const Rule& known : rules_) {
     if (rules_.size() <= 256 && !known.hidden()) ids.push_back(known.id);
@@ -254,16 +246,16 @@ Result<Access> RuleSet::ResolveKey(std::string_view id, std::string_view identit
   const Rule* const rule = Find(id);
   if (rule == nullptr) return std::unexpected(Unknown(id));
   if (identity.find("=#") != std::string_view::npos) {
-    return Refuse(
+    return Failure(
         ErrorCode::kBadCharge,
-        "what stands behind `#` hides whom the key is about, also from here: name it by its "
-        "`identity`, or let keys be shown with `metrics: {key_names: plain}`");
+        "a key with `#` is hashed for display and cannot be looked up: name it by its `identity`, "
+        "or show keys with `metrics: {key_names: plain}`");
   }
   if (!identifier_->CouldBe(rule->per, identity)) {
-    return Refuse(ErrorCode::kBadCharge,
-                  "this cannot be a key of rule '" + rule->id + "', which counts by " +
-                      rule->per.Text() +
-                      ": keys have a value of each, masked and hashed as `inspect` shows them");
+    return Failure(ErrorCode::kBadCharge,
+                   "this cannot be a key of rule '" + rule->id + "', which counts by " +
+                       rule->per.Text() +
+                       ": keys have a value of each, masked and hashed as `inspect` shows them");
   }
   AddCharge(*rule, identity, rule->cost.fixed, {}, overrides, charges);
   return AccessOf(charges);
@@ -280,7 +272,7 @@ Result<Access> RuleSet::Resolve(const RuleQuestion& question, const OverrideView
   return AccessOf(charges);
 }
 
-/// Several rules often count the same: a token is then verified once, a key hashed once.
+/// Rules often share a `per`: reusing its identity verifies a token and hashes a key only once.
 Result<std::string_view> RuleSet::IdentityOf(const Rule& rule, const RequestView& request,
                                              const Charges& charges,
                                              std::pmr::memory_resource& memory) const {
@@ -301,15 +293,14 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
                               Charges& charges, std::pmr::memory_resource& memory) const {
   std::array<std::uint32_t, kMaxCharges> found;
   if (deny_.Find(request, {found.data(), 1}) != 0) return Access::kDenied;
-  // Only if no server could read another path: `exempt` takes limits away.
+  // `exempt` removes limits, so it applies only if no server could read a path that does not match.
   if (exempt_.MatchesEveryReading(request)) return Access::kExempt;
   if (IsExemptPreflight(request)) return Access::kExempt;
   const std::size_t count = index_.Find(request, found);
   if (count > found.size()) {
-    return std::unexpected(Error{ErrorCode::kTooManyRules,
-                                 "the request matches " + std::to_string(count) +
-                                     " rules, and the most is " + std::to_string(kMaxCharges) +
-                                     ": make the rules' matches narrower"});
+    return Failure(ErrorCode::kTooManyRules,
+                   "the request matches " + std::to_string(count) + " rules, and the most is " +
+                       std::to_string(kMaxCharges) + ": make the rules' matches narrower");
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Rule& rule = rules_[found[i]];
@@ -325,10 +316,10 @@ Result<Access> RuleSet::Match(const RequestView& request, std::optional<std::int
     } while (++cookie.number < cookie.count);
   }
   if (charges.charges.size() > kMaxCharges) {
-    return std::unexpected(Error{ErrorCode::kTooManyRules,
-                                 "the request matches too many rules with several cookie values: "
-                                 "the most is " +
-                                     std::to_string(kMaxCharges) + " charges"});
+    return std::unexpected(
+        Error{ErrorCode::kTooManyRules,
+              "the request matches too many rules with several cookie values: the most is " +
+                  std::to_string(kMaxCharges) + " charges"});
   }
   return AccessOf(charges);
 }

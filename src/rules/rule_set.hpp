@@ -11,20 +11,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rules/config.hpp"
-#include "rules/identity.hpp"
-#include "rules/inline_vector.hpp"
+#include "base/inline_vector.hpp"
+#include "base/problem.hpp"
+#include "core/charge.hpp"
+#include "identity/identity.hpp"
+#include "identity/request_view.hpp"
 #include "rules/match_index.hpp"
-#include "rules/override_table.hpp"
-#include "rules/problem.hpp"
-#include "rules/request_view.hpp"
-#include "tidegate/charge.hpp"
+#include "rules/override.hpp"
+#include "rules/rule_spec.hpp"
 #include "tidegate/error.hpp"
 #include "tidegate/quota.hpp"
 
 namespace tidegate {
 
-/// Look-up by string_view in maps of strings.
+/// A hash that lets maps of strings be searched by string_view.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const noexcept {
@@ -37,27 +37,26 @@ using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 /// A compiled rule.
 struct Rule {
   std::string id;
-  std::uint32_t number = 0;  ///< Its place in the RuleSet.
+  std::uint32_t number = 0;  ///< The index in the RuleSet.
   Per per;
-  std::uint32_t counts_like = 0;  ///< The first rule with the same `per`: an identity is made once.
-  bool counts_cookies = false;    ///< A request may have several identities.
+  std::uint32_t counts_like = 0;  ///< The first rule with the same `per`: they share an identity.
+  bool counts_cookies = false;    ///< True: a request may have several identities.
   Quota quota;
   CostSpec cost;
   OnFailure on_failure = OnFailure::kOpen;
   Mode mode = Mode::kEnforce;
   bool announce = true;
-  TextMap<Quota> overrides;          ///< By the key's identity.
-  std::string limit;                 ///< As the configuration has it; empty if made by a program.
+  TextMap<Quota> overrides;          ///< The quotas of single keys, by identity.
+  std::string limit;                 ///< As in the configuration; empty if made by a program.
   std::optional<DenialSpec> denial;  ///< The response to requests that this rule denies.
 
-  /// Returns the limit of `of` in the form of the configuration. `of` is the rule's own quota or
-  /// that of an override.
+  /// Returns the limit of the quota `of` as a configuration file writes it. `of` is the rule's own
+  /// quota or an override's.
   [[nodiscard]] std::string LimitOf(const Quota& of) const;
   /// Returns `of` as people read it; see QuotaText.
   [[nodiscard]] std::string TextOf(const Quota& of) const;
 
-  /// True if clients must not know of the rule: its name and numbers are left out of what they
-  /// receive.
+  /// Returns true if clients must not know of the rule: responses then omit its name and numbers.
   [[nodiscard]] bool hidden() const noexcept { return !announce || mode == Mode::kShadow; }
   [[nodiscard]] const Quota& QuotaOf(std::string_view identity) const noexcept {
     if (overrides.empty()) [[likely]]
@@ -73,12 +72,12 @@ struct Charges {
       : charges(memory), rules(memory), exempted(memory) {}
 
   InlineVector<Charge, 2> charges;
-  InlineVector<const Rule*, 2> rules;     ///< By charge; nullptr: an inline quota.
-  InlineVector<const Rule*, 1> exempted;  ///< Rules whose keys operators let pass uncounted.
+  InlineVector<const Rule*, 2> rules;     ///< The rule of each charge; nullptr: an inline quota.
+  InlineVector<const Rule*, 1> exempted;  ///< The rules whose key an operator exempted.
   struct Ban {
-    const Rule* rule = nullptr;  ///< nullptr: none.
+    const Rule* rule = nullptr;  ///< nullptr: no key is banned.
     std::string_view identity;
-    std::optional<Micros> left;  ///< Nothing: for good.
+    std::optional<Micros> left;  ///< The time until the ban ends; empty: it does not end.
   };
   Ban ban;
   /// Keeps the override table alive while a charge points at one of its quotas.
@@ -100,7 +99,7 @@ struct Charges {
     charges.resize(kept_count);
     rules.resize(kept_count);
   }
-  /// As if new.
+  /// Restores the state of a new object.
   void Clear() noexcept {
     charges.Clear();
     rules.Clear();
@@ -110,50 +109,49 @@ struct Charges {
   }
 };
 
-/// What a caller asks about by a rule's name.
+/// A decision that a caller requests by a rule's name.
 struct RuleQuestion {
   std::string_view rule;
   std::span<const NamedValue> identity;
-  std::optional<std::int64_t> cost;  ///< Nothing: the rule's own.
+  std::optional<std::int64_t> cost;  ///< Empty: the rule's own cost.
   std::string_view lease;
 };
 
-/// What becomes of a request before any charge.
+/// The result of matching a request, before any charge.
 enum class Access : std::uint8_t {
-  kRules,   ///< Its rules decide; without any it passes.
-  kExempt,  ///< It passes, uncounted.
-  kDenied,  ///< It is refused, whatever its quotas say.
-  kBanned,  ///< Likewise, by an operator: `Charges::ban` says by which rule's key.
+  kRules,   ///< The rules decide; the request is allowed if no rule applies.
+  kExempt,  ///< The request is allowed and not counted.
+  kDenied,  ///< The request is denied, whatever its quotas allow.
+  kBanned,  ///< An operator banned a key of the request; `Charges::ban` names the rule.
 };
 
-/// All rules of one configuration: immutable, thread-safe, swapped as a whole on reload.
-///
-/// What is charged lives as long as the RuleSet: hold it until the answer has been written.
+/// All rules of one configuration. Immutable and thread-safe. Charges point into the RuleSet: keep
+/// it alive until the response has been written.
 class RuleSet {
  public:
-  /// Nothing if a problem of severity kError was added.
+  /// Compiles the rules. Returns nullptr if it added a problem of severity kError.
   [[nodiscard]] static std::shared_ptr<const RuleSet> Compile(
-      const Config& config, std::shared_ptr<const Identifier> identifier, Problems& problems);
+      const RuleSetSpec& spec, std::shared_ptr<const Identifier> identifier, Problems& problems);
 
   [[nodiscard]] const Rule* Find(std::string_view id) const noexcept;
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
-  /// Whom to believe about a client's address.
+  /// Returns the proxies whose headers about a client's address are trusted.
   [[nodiscard]] const ClientAddressPolicy& client_policy() const noexcept { return client_policy_; }
   [[nodiscard]] const Identifier& identifier() const noexcept { return *identifier_; }
-  /// How paths of requests and patterns are compared.
-  [[nodiscard]] const Config::Paths& paths() const noexcept { return paths_; }
-  /// Returns true if a rule counts, matches or charges by the header field `name`, in any case.
+  /// Returns how paths of requests and patterns are compared.
+  [[nodiscard]] const PathPolicy& paths() const noexcept { return paths_; }
+  /// Returns true if a rule counts, matches or charges by the header `name`, in any letter case.
   [[nodiscard]] bool ReadsHeader(std::string_view name) const noexcept;
-  /// The same, if `_` in `name` is read as `-`: servers that turn fields into variables do so.
+  /// As ReadsHeader(), but reads `_` as `-`: servers that turn fields into variables do so.
   [[nodiscard]] bool ReadsSpelling(std::string_view name) const noexcept;
-  /// What charges do that no rule speaks for, inline quotas, when the store cannot answer.
+  /// Returns the failure policy of inline quotas.
   [[nodiscard]] OnFailure on_failure() const noexcept { return on_failure_; }
 
-  /// Adds the charge that `question` asks for. An unknown rule's Error names the nearest.
+  /// Adds the charge that `question` requests. For an unknown rule, the Error names the nearest.
   [[nodiscard]] Result<Access> Resolve(const RuleQuestion& question, const OverrideView& overrides,
                                        Charges& charges, std::pmr::memory_resource& memory) const;
 
-  /// Adds the charge of a key that is known by its identity as rules/identity.hpp writes it.
+  /// Adds a charge for rule `id` and the key `identity`, in the form that Identifier writes.
   [[nodiscard]] Result<Access> ResolveKey(std::string_view id, std::string_view identity,
                                           const OverrideView& overrides, Charges& charges) const;
 
@@ -166,7 +164,7 @@ class RuleSet {
   /// Returns true if the request passes uncounted only because it is a preflight request.
   [[nodiscard]] bool IsExemptPreflight(const RequestView& request) const;
 
-  /// What rules, and entries of `deny` and `exempt`, apply to, by their numbers: for people.
+  /// The matches of all rules, and the entries of `deny` and `exempt`, for reports.
   [[nodiscard]] std::span<const MatchSpec> matches() const noexcept { return matches_; }
   [[nodiscard]] std::span<const MatchSpec> denied() const noexcept { return denied_; }
   [[nodiscard]] std::span<const MatchSpec> exempt() const noexcept { return exempted_; }
@@ -175,7 +173,7 @@ class RuleSet {
   RuleSet& operator=(const RuleSet&) = delete;
 
  private:
-  RuleSet(const Config& config, std::shared_ptr<const Identifier> identifier);
+  RuleSet(const RuleSetSpec& spec, std::shared_ptr<const Identifier> identifier);
   void AddRule(const RuleSpec& spec, Problems& problems);
 
   [[nodiscard]] Error Unknown(std::string_view rule) const;
@@ -187,7 +185,7 @@ class RuleSet {
 
   std::shared_ptr<const Identifier> identifier_;
   ClientAddressPolicy client_policy_;
-  Config::Paths paths_;
+  PathPolicy paths_;
   std::vector<std::string> headers_read_;  ///< In lower case, sorted.
   OnFailure on_failure_;
   std::unordered_map<std::string, std::uint32_t> by_per_;

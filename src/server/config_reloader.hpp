@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -9,17 +13,15 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/reload.hpp"
-#include "rules/config.hpp"
-#include "rules/content_digest.hpp"
-#include "server/config_watch.hpp"
+#include "admin/admin_call.hpp"
+#include "config/config.hpp"
+#include "config/content_digest.hpp"
 #include "server/server.hpp"
 
 namespace tidegate {
 
-/// Collects the reload requests of operators. However many there are, one reload runs at a time and
-/// one waits: every request made before a reload begins gets the outcome of that reload.
-/// Thread-safe.
+/// Collects the reload requests of operators. Only one reload runs at a time, and at most one
+/// waits: every request made before a reload begins gets the outcome of that reload. Thread-safe.
 class ReloadQueue {
  public:
   using Done = std::function<void(const ReloadReport&)>;
@@ -38,6 +40,47 @@ class ReloadQueue {
   Waiting waiting_;
 };
 
+/// Watches a set of files and calls back when the content of one has changed: the file was written
+/// or replaced by a rename, or a symbolic link on its path was replaced, as with mounted folders
+/// and renewed certificates. Also calls back when a pattern matches other files than before. For a
+/// pattern of folders, watches the folders before its first wildcard, and those of the files that
+/// matched.
+///
+/// Watches every folder on the path of a file, or the nearest one that exists. Waits until there
+/// were no events for 100 ms, but at most 1 s, and calls back only if the content of a file differs
+/// from its last content. Keeps only digests of the contents, because these may be secrets.
+class ConfigWatch {
+ public:
+  /// `files` are a configuration and the files that it names, as they were when they were read.
+  ConfigWatch(boost::asio::io_context& context, std::vector<WatchedFile> files,
+              std::function<void()> changed);
+  ~ConfigWatch();
+  ConfigWatch(const ConfigWatch&) = delete;
+  ConfigWatch& operator=(const ConfigWatch&) = delete;
+
+  /// Called when a configuration was applied: watches exactly its files from now on.
+  void Follow(std::vector<WatchedFile> files);
+  /// Called when a configuration was rejected: watches its files too, because a change to one of
+  /// them may repair it. Does not call back while they have the rejected contents.
+  void FollowAlso(const std::vector<WatchedFile>& files);
+
+ private:
+  void WatchFolders();
+  void WatchOthers();
+  void Wait();
+  void OnEvent();
+  void Check();
+
+  std::vector<WatchedFile> files_;
+  const std::function<void()> changed_;
+  boost::asio::posix::stream_descriptor events_;
+  boost::asio::steady_timer quiet_;
+  std::chrono::steady_clock::time_point latest_{};  ///< The latest time of the next check.
+  bool waiting_ = false;                            ///< True while quiet_ is running.
+  std::vector<int> watches_;
+  alignas(8) std::array<char, 4096> buffer_;
+};
+
 /// Reads the configuration file again and applies it to the server when the file or one that it
 /// names changes, and when an operator or a signal requests it. Not thread-safe: must be used on
 /// the context's thread.
@@ -48,10 +91,10 @@ class ConfigReloader {
     /// Called with each configuration that was applied.
     std::function<void(const Config&)> on_applied = [](const Config&) {};
   };
-  /// `seen` are the file and the files that it names, as they were when they were read. Context and
-  /// server must outlive this object.
+  /// `seen` are the configuration file and the files that it names, as they were when they were
+  /// read. Context and server must outlive this object.
   ConfigReloader(boost::asio::io_context& context, Server& server, Options options,
-                 std::vector<FileSeen> seen);
+                 std::vector<WatchedFile> seen);
 
   /// Reloads now. `why` is for the log.
   ReloadReport Reload(std::string_view why);

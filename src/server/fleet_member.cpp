@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/fleet_member.hpp"
 
-#include <random>
-#include <string_view>
-#include <utility>
+#include <expected>
 
-#include "rules/keyed_hash.hpp"
-#include "store/redis/agreement.hpp"
+#include "base/random.hpp"
+#include "identity/keyed_hash.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -28,36 +26,18 @@ Result<redis::Client::Options> RedisOptions(const Config::Store& store) {
                                  .sentinel_user = store.sentinel.user,
                                  .sentinel_password = store.sentinel.password};
   if (!store.redis->tls) return options;
-  auto tls = net::TlsClient::Make({.ca_pem = store.tls.ca_pem,
-                                   .certificate_pem = store.tls.certificate_pem,
-                                   .key_pem = store.tls.key_pem,
-                                   .verify = store.tls.verify,
-                                   .http = false});
+  auto tls = net::TlsClient::Make(store.tls, net::TlsClient::Protocol::kNone);
   if (!tls) return std::unexpected(std::move(tls.error()));
   options.tls = *std::move(tls);
   return options;
 }
 
-void LogRedis(Guard::Severity severity, const std::string& what) {
-  switch (severity) {
-    case Guard::Severity::kInfo:
-      return Log::Info(what);
-    case Guard::Severity::kWarning:
-      return Log::Warning(what);
-    case Guard::Severity::kError:
-      return Log::Error(what);
-  }
+void LogRedis(RedisStore::Severity severity, const std::string& what) {
+  if (severity == RedisStore::Severity::kInfo) return Log::Info(what);
+  (severity == RedisStore::Severity::kWarning ? &Log::Warning : &Log::Error)(what, {});
 }
 
 }  // namespace
-
-std::string RandomKey() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::random_device random;
-  std::string key(64, '\0');
-  for (char& c : key) c = kDigits[random() % 16];
-  return key;
-}
 
 Result<std::unique_ptr<FleetMember>> FleetMember::Make(const Config& config, std::string node,
                                                        Hooks hooks) {
@@ -68,7 +48,7 @@ Result<std::unique_ptr<FleetMember>> FleetMember::Make(const Config& config, std
       new FleetMember(std::move(node), configured.empty(), std::move(hooks)));
   member->redis_ = *std::move(redis);
   member->fleet_.nodes = config.store.nodes;
-  member->key_ = configured.empty() ? RandomKey() : configured;
+  member->key_ = configured.empty() ? RandomHex(kKeyDigits) : configured;
   if (member->agrees_) member->AgreeOnKey();
   return member;
 }
@@ -89,21 +69,21 @@ void FleetMember::AgreeOnKey() {
                {{"error", agreed.error().message}});
 }
 
-Guard::Options FleetMember::GuardOptions() {
-  Guard::Options options{.redis = redis_,
-                         .nodes = [this] { return fleet_.nodes.load(std::memory_order_relaxed); }};
+RedisStore::Options FleetMember::RedisStoreOptions() {
+  RedisStore::Options options{
+      .redis = redis_, .nodes = [this] { return fleet_.nodes.load(std::memory_order_relaxed); }};
   if (!members_.empty()) return options;
   options.on_register = [this] { register_->OnChanged(); };
   options.log = &LogRedis;
   return options;
 }
 
-void FleetMember::Join(net::Reactor& reactor, Guard& guard) {
-  members_.push_back({reactor, guard});
+void FleetMember::Join(net::Reactor& reactor, RedisStore& redis_store) {
+  members_.push_back({reactor, redis_store});
   if (members_.size() > 1) return;
-  register_ = std::make_unique<redis::RedisRegister>(
-      reactor, guard.client(),
-      redis::RedisRegister::Listener{
+  register_ = std::make_unique<redis::RedisOverrides>(
+      reactor, redis_store.client(),
+      redis::RedisOverrides::Listener{
           .on_change = hooks_.on_overrides,
           .on_problem =
               [](const std::string& problem) {
@@ -117,7 +97,7 @@ void FleetMember::Join(net::Reactor& reactor, Guard& guard) {
                              {{"count", std::to_string(entries)}});
               }});
   heartbeat_ = std::make_unique<redis::Heartbeat>(
-      reactor, guard.client(), fleet_,
+      reactor, redis_store.client(), fleet_,
       redis::Heartbeat::Options{.node = node_,
                                 .key_id = KeyId(key_),
                                 .secret = agrees_ ? key_ : std::string{},
@@ -130,13 +110,14 @@ void FleetMember::Join(net::Reactor& reactor, Guard& guard) {
 
 void FleetMember::Start() {
   for (const Member& member : members_) {
-    member.reactor.Post([this, &guard = member.guard, first = &member == &members_.front()] {
-      if (!knows_key_) guard.Hold();
-      guard.Connect();
-      if (!first) return;
-      heartbeat_->Start();
-      register_->Start();
-    });
+    member.reactor.Post(
+        [this, &redis_store = member.redis_store, first = &member == &members_.front()] {
+          if (!knows_key_) redis_store.Hold();
+          redis_store.Connect();
+          if (!first) return;
+          heartbeat_->Start();
+          register_->Start();
+        });
   }
 }
 
@@ -148,7 +129,7 @@ void FleetMember::Leave() {
 void FleetMember::ReleaseGuards() {
   if (knows_key_.exchange(true)) return;
   for (const Member& member : members_) {
-    member.reactor.Post([&guard = member.guard] { guard.Release(); });
+    member.reactor.Post([&redis_store = member.redis_store] { redis_store.Release(); });
   }
   // Posted, so that it runs after the rules with a new key are in use.
   members_.front().reactor.Post(hooks_.on_key_known);

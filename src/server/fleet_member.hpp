@@ -9,23 +9,23 @@
 #include <thread>
 #include <vector>
 
-#include "limiter/guard.hpp"
+#include "config/config.hpp"
+#include "limiter/redis_store.hpp"
 #include "net/reactor.hpp"
-#include "rules/config.hpp"
-#include "store/fleet_register.hpp"
 #include "store/redis/heartbeat.hpp"
-#include "store/redis/redis_register.hpp"
+#include "store/redis/redis_overrides.hpp"
+#include "store/shared_overrides.hpp"
 
 namespace tidegate {
 
-/// Returns 256 random bits as 64 hexadecimal digits: a new HMAC key, or a unique name for a node.
-[[nodiscard]] std::string RandomKey();
+/// The number of digits of a new HMAC key, which has 256 bits.
+inline constexpr std::size_t kKeyDigits = 64;
 
 /// This node as a member of the fleet of nodes that share one Redis: its heartbeat, the register of
 /// overrides, and the HMAC key with which all nodes hash identities.
 ///
 /// If the configuration has no key, the nodes agree on one through Redis. Until this node knows it,
-/// its guards are on hold, because it would hash identities to other keys than the fleet uses.
+/// its stores are on hold, because it would hash identities to other keys than the fleet uses.
 class FleetMember {
  public:
   struct Hooks {
@@ -35,10 +35,9 @@ class FleetMember {
     /// Called on the first reactor's thread when this node knows the fleet's key.
     std::function<void()> on_key_known;
     /// Called on the first reactor's thread when overrides changed.
-    std::function<void(const FleetRegister::Delta&)> on_overrides;
+    std::function<void(const SharedOverrides::Delta&)> on_overrides;
   };
-  /// Waits at most one second for Redis to agree on a key. Returns an Error if the TLS files are
-  /// invalid.
+  /// Waits at most one second for Redis. Returns an Error if the TLS files are invalid.
   [[nodiscard]] static Result<std::unique_ptr<FleetMember>> Make(const Config& config,
                                                                  std::string node, Hooks hooks);
   ~FleetMember();
@@ -46,24 +45,25 @@ class FleetMember {
   [[nodiscard]] const std::string& hmac_key() const noexcept { return key_; }
   [[nodiscard]] bool knows_key() const noexcept { return knows_key_; }
   [[nodiscard]] const redis::Fleet& fleet() const noexcept { return fleet_; }
-  /// How often this node restored overrides that Redis had lost. On the first reactor's thread.
+  /// Returns how often this node restored overrides that Redis had lost. Must be called on the
+  /// first reactor's thread.
   [[nodiscard]] std::uint64_t restored() const noexcept { return restored_; }
-  [[nodiscard]] FleetRegister& fleet_register() noexcept { return *register_; }
+  [[nodiscard]] SharedOverrides& shared_overrides() noexcept { return *register_; }
 
-  /// Returns the options of the next guard to Join. All guards use the same Redis, so only the
-  /// first logs its problems, and only the first is notified of changed overrides.
-  [[nodiscard]] Guard::Options GuardOptions();
-  /// Adds a reactor's guard. Heartbeat and register use the first one. REQUIRES: before Start.
-  void Join(net::Reactor& reactor, Guard& guard);
-  /// Connects all guards. The reactors need not run yet.
+  /// Returns the options for the redis_store of the next Join. All stores use the same Redis, so
+  /// only the first logs its problems, and only the first is notified of changed overrides.
+  [[nodiscard]] RedisStore::Options RedisStoreOptions();
+  /// Adds a reactor's redis_store. Heartbeat and register use the first one. Call it before Start.
+  void Join(net::Reactor& reactor, RedisStore& redis_store);
+  /// Connects all stores. The reactors need not run yet.
   void Start();
-  /// Removes this node from the fleet's list in Redis. On the first reactor's thread.
+  /// Removes this node from the fleet's list in Redis. Call it on the first reactor's thread.
   void Leave();
 
  private:
   struct Member {
     net::Reactor& reactor;
-    Guard& guard;
+    RedisStore& redis_store;
   };
 
   FleetMember(std::string node, bool agrees, Hooks hooks)
@@ -80,10 +80,10 @@ class FleetMember {
   std::string key_;
   std::atomic<bool> knows_key_{true};
   std::vector<Member> members_;
-  std::unique_ptr<redis::RedisRegister> register_;
+  std::unique_ptr<redis::RedisOverrides> register_;
   std::unique_ptr<redis::Heartbeat> heartbeat_;
   std::uint64_t restored_ = 0;
-  /// The rules are being compiled with another key: the guards stay on hold meanwhile.
+  /// True while the rules are compiled with another key; the stores stay on hold meanwhile.
   std::atomic<bool> adopting_key_{false};
   std::thread adopting_;
 };

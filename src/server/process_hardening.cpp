@@ -10,26 +10,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <expected>
 #include <filesystem>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "rules/ticked.hpp"
+#include "base/failure.hpp"
+#include "base/message_text.hpp"
 #include "server/seccomp_filter.hpp"
 
 namespace tidegate {
 namespace {
-
-std::unexpected<Error> Failed(std::string_view what) {
-  return std::unexpected(
-      Error{ErrorCode::kBadConfig, std::string(what) + ": " + std::strerror(errno)});
-}
-
-std::unexpected<Error> Refused(std::string message) {
-  return std::unexpected(Error{ErrorCode::kBadConfig, std::move(message)});
-}
 
 /// Takes all capabilities out of the bounding set, which limits what executed files can grant.
 /// Needs CAP_SETPCAP. Without it the set stays as it is, and no_new_privs still prevents grants.
@@ -44,7 +34,8 @@ void EmptyBoundingSet() noexcept {
 Result<bool> HasNoCapabilities() {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
-  if (syscall(SYS_capget, &header, sets.data()) != 0) return Failed("cannot read capabilities");
+  if (syscall(SYS_capget, &header, sets.data()) != 0)
+    return SystemError("cannot read capabilities");
   return std::ranges::all_of(sets, [](const __user_cap_data_struct& set) {
     return (set.effective | set.permitted | set.inheritable) == 0;
   });
@@ -54,7 +45,7 @@ Result<bool> HasNoCapabilities() {
 Result<void> EmptyCapabilities() {
   // Kernels before 4.3 have no ambient set.
   if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
-    return Failed("cannot clear the ambient capabilities");
+    return SystemError("cannot clear the ambient capabilities");
   }
   // A supervisor that started the process without capabilities may forbid the call that drops them.
   auto empty = HasNoCapabilities();
@@ -62,10 +53,12 @@ Result<void> EmptyCapabilities() {
   if (*empty) return {};
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   const std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
-  if (syscall(SYS_capset, &header, none.data()) != 0) return Failed("cannot drop capabilities");
+  if (syscall(SYS_capset, &header, none.data()) != 0)
+    return SystemError("cannot drop capabilities");
   empty = HasNoCapabilities();
   if (empty && !*empty) {
-    return Refused("the process still has capabilities after it dropped them");
+    return Failure(ErrorCode::kBadConfig,
+                   "the process still has capabilities after it dropped them");
   }
   return {};
 }
@@ -76,19 +69,22 @@ Result<void> VerifySwitch(const SystemUser& user) {
   std::array<gid_t, 3> gids{};
   if (getresuid(&uids[0], &uids[1], &uids[2]) != 0 ||
       getresgid(&gids[0], &gids[1], &gids[2]) != 0) {
-    return Failed("cannot read the user of the process");
+    return SystemError("cannot read the user of the process");
   }
-  for (std::size_t i = 0; i < uids.size(); ++i) {
-    if (uids[i] != user.uid || gids[i] != user.gid) {
-      return Refused("the process is not user " + Ticked(user.text) + " after the switch");
-    }
+  if (std::ranges::count(uids, user.uid) != 3 || std::ranges::count(gids, user.gid) != 3) {
+    return Failure(ErrorCode::kBadConfig,
+                   "the process is not user " + Backticked(user.text) + " after the switch");
   }
   if (setresuid(0, 0, 0) == 0 || seteuid(0) == 0) {
-    return Refused("the process could become root again after the switch to " + Ticked(user.text));
+    return Failure(
+        ErrorCode::kBadConfig,
+        "the process could become root again after the switch to " + Backticked(user.text));
   }
   // Not checked if the configured group is 0 itself.
   if (user.gid != 0 && (setresgid(0, 0, 0) == 0 || setegid(0) == 0)) {
-    return Refused("the process could join group 0 again after the switch to " + Ticked(user.text));
+    return Failure(
+        ErrorCode::kBadConfig,
+        "the process could join group 0 again after the switch to " + Backticked(user.text));
   }
   return {};
 }
@@ -96,19 +92,21 @@ Result<void> VerifySwitch(const SystemUser& user) {
 Result<void> SwitchTo(const SystemUser& user) {
   if (geteuid() != 0) {
     if (geteuid() == user.uid && getegid() == user.gid) return {};
-    return Refused("cannot switch to process.user " + Ticked(user.text) +
-                   ": only root can, and the process runs as user " + std::to_string(geteuid()) +
-                   "; start it as root or as that user, or remove `process.user`");
+    return Failure(ErrorCode::kBadConfig,
+                   "cannot switch to process.user " + Backticked(user.text) +
+                       ": only root can, and the process runs as user " +
+                       std::to_string(geteuid()) +
+                       "; start it as root or as that user, or remove `process.user`");
   }
   const bool all_groups = user.groups == SystemUser::Groups::kOfUser && !user.name.empty();
   if ((all_groups ? initgroups(user.name.c_str(), user.gid) : setgroups(1, &user.gid)) != 0) {
-    return Failed("cannot set the groups of user " + Ticked(user.text));
+    return SystemError("cannot set the groups of user " + Backticked(user.text));
   }
   if (setresgid(user.gid, user.gid, user.gid) != 0) {
-    return Failed("cannot switch to the group of process.user " + Ticked(user.text));
+    return SystemError("cannot switch to the group of process.user " + Backticked(user.text));
   }
   if (setresuid(user.uid, user.uid, user.uid) != 0) {
-    return Failed("cannot switch to process.user " + Ticked(user.text));
+    return SystemError("cannot switch to process.user " + Backticked(user.text));
   }
   return {};
 }
@@ -118,26 +116,27 @@ Result<void> SwitchTo(const SystemUser& user) {
 void ForbidNewPrivileges() noexcept { (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 Result<void> HardenProcess(const Config::Process& process) {
-  // Before the switch of the user, which removes CAP_SETPCAP.
+  // This comes before the switch of the user, which removes CAP_SETPCAP.
   EmptyBoundingSet();
   if (process.user) {
     if (auto switched = SwitchTo(*process.user); !switched) return switched;
   }
   if (auto emptied = EmptyCapabilities(); !emptied) return emptied;
-  // After the capabilities are empty: a process may be set up to keep them when its user changes.
+  // This comes after the capabilities are empty, because a process may be set up to keep them when
+  // its user changes.
   if (process.user) {
     if (auto verified = VerifySwitch(*process.user); !verified) return verified;
   }
-  // After the switch of the user, because the kernel then resets the dumpable flag.
+  // This comes after the switch of the user, because the kernel then resets the dumpable flag.
   if (prctl(PR_SET_DUMPABLE, process.dumpable ? 1 : 0, 0, 0, 0) != 0) {
-    return Failed("cannot set whether the process is dumpable");
+    return SystemError("cannot set whether the process is dumpable");
   }
   return InstallAllowList(process.seccomp, FilteredThreads::kAll);
 }
 
-std::vector<std::string> UnreadableFiles(const std::vector<FileSeen>& seen) {
+std::vector<std::string> UnreadableFiles(const std::vector<WatchedFile>& seen) {
   std::vector<std::string> unreadable;
-  for (const FileSeen& file : seen) {
+  for (const WatchedFile& file : seen) {
     if (!file.is_pattern && access(file.path.c_str(), R_OK) != 0) unreadable.push_back(file.path);
   }
   return unreadable;
@@ -146,9 +145,8 @@ std::vector<std::string> UnreadableFiles(const std::vector<FileSeen>& seen) {
 bool CanOpenForAppending(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return true;  // Pipes are not rotated.
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return access(path.c_str(), W_OK) == 0 &&
-         access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
+  const auto folder = std::filesystem::absolute(path, error).parent_path();
+  return access(path.c_str(), W_OK) == 0 && access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
 bool RunsAsRoot() noexcept { return geteuid() == 0; }

@@ -18,8 +18,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <expected>
+#include <initializer_list>
 #include <string>
-#include <utility>
+
+#include "base/failure.hpp"
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
@@ -36,15 +39,15 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kArchitecture = 0;  // The allow-list is not available.
 #endif
 
-// Calls that every request makes come first: kernels before 5.11 try one after the other. Later
-// kernels know from a bitmap that they are allowed.
+// Calls that every request makes come first, because kernels before 5.11 try the calls one after
+// the other. Later kernels look allowed calls up in a bitmap.
 constexpr std::array kAllowedCalls = std::to_array<std::uint32_t>({
   // Sockets and the event loop.
-  SYS_read, SYS_write, SYS_epoll_pwait, SYS_epoll_ctl, SYS_recvfrom, SYS_sendto, SYS_accept4,
-      SYS_close, SYS_futex, SYS_clock_gettime, SYS_recvmsg, SYS_sendmsg, SYS_readv, SYS_writev,
-      SYS_connect, SYS_bind, SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_getsockopt,
-      SYS_setsockopt, SYS_sendmmsg, SYS_recvmmsg, SYS_ppoll, SYS_epoll_create1, SYS_eventfd2,
-      SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_pipe2,
+  SYS_read, SYS_write, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_epoll_ctl, SYS_recvfrom, SYS_sendto,
+      SYS_accept4, SYS_close, SYS_futex, SYS_clock_gettime, SYS_recvmsg, SYS_sendmsg, SYS_readv,
+      SYS_writev, SYS_connect, SYS_bind, SYS_shutdown, SYS_getsockname, SYS_getpeername,
+      SYS_getsockopt, SYS_setsockopt, SYS_sendmmsg, SYS_recvmmsg, SYS_ppoll, SYS_epoll_create1,
+      SYS_eventfd2, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_pipe2,
       // Files: configuration, secrets, the access log, /proc and /etc.
       SYS_openat, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_fcntl, SYS_lseek, SYS_pread64,
       SYS_getdents64, SYS_readlinkat, SYS_faccessat, SYS_faccessat2, SYS_getcwd, SYS_inotify_init1,
@@ -83,8 +86,8 @@ struct CheckedCall {
 constexpr auto kFamilies = std::to_array<ArgumentCheck>(
     {{kWhole, AF_INET}, {kWhole, AF_INET6}, {kWhole, AF_UNIX}, {kWhole, AF_NETLINK}});
 constexpr auto kThreadFlag = std::to_array<ArgumentCheck>({{CLONE_THREAD, CLONE_THREAD}});
-// Not both: code that an attacker wrote must not run. Libraries of the resolver are mapped from
-// files, read-only and executable.
+// Memory must not be both writable and executable, because code that an attacker wrote must not
+// run. Libraries of the resolver are mapped from files, read-only and executable.
 constexpr auto kMapped = std::to_array<ArgumentCheck>({{PROT_EXEC, 0}, {PROT_WRITE, 0}});
 constexpr auto kProtected = std::to_array<ArgumentCheck>({{PROT_EXEC, 0}});
 constexpr auto kRequests = std::to_array<ArgumentCheck>(
@@ -107,126 +110,105 @@ constexpr std::uint32_t LowerHalf(unsigned argument) noexcept {
 }
 constexpr std::uint32_t UpperHalf(unsigned argument) noexcept { return LowerHalf(argument) + 4; }
 
-/// Appends instructions of a BPF program. Jumps skip a number of instructions, at most 255.
-class ProgramBuilder {
- public:
-  void Load(std::uint32_t offset) { Add(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0); }
-  void Return(std::uint32_t action) { Add(BPF_RET | BPF_K, action, 0, 0); }
-  /// Skips the next `skip` instructions unless the loaded value is `value`.
-  void SkipUnlessEqual(std::uint32_t value, std::size_t skip) {
-    Add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, static_cast<std::uint8_t>(skip));
-  }
-  void SkipIfEqual(std::uint32_t value, std::size_t skip) {
-    Add(BPF_JMP | BPF_JEQ | BPF_K, value, static_cast<std::uint8_t>(skip), 0);
-  }
-  void SkipUnlessAtLeast(std::uint32_t value, std::size_t skip) {
-    Add(BPF_JMP | BPF_JGE | BPF_K, value, 0, static_cast<std::uint8_t>(skip));
-  }
-  void Mask(std::uint32_t mask) { Add(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0); }
-  [[nodiscard]] std::vector<sock_filter> Take() { return std::move(program_); }
+// Instructions of a BPF program. Jumps skip a number of instructions, at most 255.
 
- private:
-  void Add(int code, std::uint32_t k, std::uint8_t if_true, std::uint8_t if_false) {
-    program_.push_back({static_cast<std::uint16_t>(code), if_true, if_false, k});
-  }
-  std::vector<sock_filter> program_;
-};
+constexpr sock_filter Instruction(int code, std::uint32_t k, std::size_t if_true = 0,
+                                  std::size_t if_false = 0) noexcept {
+  return {static_cast<std::uint16_t>(code), static_cast<std::uint8_t>(if_true),
+          static_cast<std::uint8_t>(if_false), k};
+}
+constexpr sock_filter Load(std::uint32_t offset) noexcept {
+  return Instruction(BPF_LD | BPF_W | BPF_ABS, offset);
+}
+constexpr sock_filter Return(std::uint32_t action) noexcept {
+  return Instruction(BPF_RET | BPF_K, action);
+}
+/// Skips the next `skip` instructions unless the loaded value is `value`.
+constexpr sock_filter SkipUnlessEqual(std::uint32_t value, std::size_t skip) noexcept {
+  return Instruction(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
+}
 
+using Program = std::vector<sock_filter>;
+
+void Append(Program& program, std::initializer_list<sock_filter> instructions) {
+  program.insert(program.end(), instructions);
+}
+
+/// Returns the action for calls that are not allowed. REQUIRES: `mode` is not kOff.
 std::uint32_t ActionOf(Config::Process::Seccomp mode) noexcept {
-  switch (mode) {
-    case Config::Process::Seccomp::kOff:
-      return SECCOMP_RET_ALLOW;
-    case Config::Process::Seccomp::kLog:
-      return SECCOMP_RET_LOG;
-    case Config::Process::Seccomp::kDeny:
-      return SECCOMP_RET_ERRNO | EPERM;
-    case Config::Process::Seccomp::kKill:
-      break;
-  }
+  if (mode == Config::Process::Seccomp::kLog) return SECCOMP_RET_LOG;
+  if (mode == Config::Process::Seccomp::kDeny) return SECCOMP_RET_ERRNO | EPERM;
   return SECCOMP_RET_KILL_PROCESS;
 }
 
-/// Appends a call that is allowed if one of the checks of an argument holds. The loaded value is
-/// the number of the call, before and, if it is another call, after.
-void AppendChecked(ProgramBuilder& program, const CheckedCall& call, std::uint32_t denied) {
+/// Appends instructions that allow a call if one of the checks of its argument holds. The number of
+/// the current call is loaded before them and, if it is another call, after them too.
+void AppendChecked(Program& program, const CheckedCall& call, std::uint32_t denied) {
   constexpr std::size_t kPerCheck = 4;
-  program.SkipUnlessEqual(call.number, kPerCheck * call.checks.size() + 1);
+  program.push_back(SkipUnlessEqual(call.number, kPerCheck * call.checks.size() + 1));
   for (const ArgumentCheck& check : call.checks) {
-    program.Load(LowerHalf(call.argument));
-    program.Mask(check.mask);
-    program.SkipUnlessEqual(check.value, 1);
-    program.Return(SECCOMP_RET_ALLOW);
+    Append(program,
+           {Load(LowerHalf(call.argument)), Instruction(BPF_ALU | BPF_AND | BPF_K, check.mask),
+            SkipUnlessEqual(check.value, 1), Return(SECCOMP_RET_ALLOW)});
   }
-  program.Return(denied);
+  program.push_back(Return(denied));
 }
 
-/// Appends a call that is allowed if an argument has this value in all of its 64 bits.
-void AppendEqual(ProgramBuilder& program, std::uint32_t number, unsigned argument,
-                 std::uint32_t value, std::uint32_t denied) {
-  program.SkipUnlessEqual(number, 6);
-  program.Load(UpperHalf(argument));
-  program.SkipUnlessEqual(0, 3);
-  program.Load(LowerHalf(argument));
-  program.SkipUnlessEqual(value, 1);
-  program.Return(SECCOMP_RET_ALLOW);
-  program.Return(denied);
-}
-
-Error SystemError(std::string_view what) {
-  return {ErrorCode::kBadConfig, std::string(what) + ": " + std::strerror(errno)};
+/// Appends instructions that allow a call if an argument has this value in all of its 64 bits.
+void AppendEqual(Program& program, std::uint32_t number, unsigned argument, std::uint32_t value,
+                 std::uint32_t denied) {
+  Append(program, {SkipUnlessEqual(number, 6), Load(UpperHalf(argument)), SkipUnlessEqual(0, 3),
+                   Load(LowerHalf(argument)), SkipUnlessEqual(value, 1), Return(SECCOMP_RET_ALLOW),
+                   Return(denied)});
 }
 
 }  // namespace
+
+std::unexpected<Error> SystemError(std::string_view what) {
+  return Failure(ErrorCode::kBadConfig, std::string(what) + ": " + std::strerror(errno));
+}
 
 std::span<const std::uint32_t> AllowedSystemCalls() noexcept { return kAllowedCalls; }
 
 std::vector<sock_filter> AllowListProgram(std::span<const std::uint32_t> allowed,
                                           Config::Process::Seccomp mode) {
-  constexpr std::uint32_t kX32 = 0x40000000;  // Calls of the x32 interface have this bit.
   const std::uint32_t denied = ActionOf(mode);
-  ProgramBuilder program;
-  program.Load(offsetof(seccomp_data, arch));
-  program.SkipIfEqual(kArchitecture, 1);
-  program.Return(denied);
-  program.Load(offsetof(seccomp_data, nr));
+  Program program = {Load(offsetof(seccomp_data, arch)),
+                     Instruction(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1), Return(denied),
+                     Load(offsetof(seccomp_data, nr))};
 #if defined(__x86_64__)
-  program.SkipUnlessAtLeast(kX32, 1);
-  program.Return(denied);
-#else
-  (void)kX32;
+  constexpr std::uint32_t kX32 = 0x40000000;  // Calls of the x32 interface have this bit.
+  Append(program, {Instruction(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1), Return(denied)});
 #endif
   for (const std::uint32_t number : allowed) {
-    program.SkipUnlessEqual(number, 1);
-    program.Return(SECCOMP_RET_ALLOW);
+    Append(program, {SkipUnlessEqual(number, 1), Return(SECCOMP_RET_ALLOW)});
   }
   for (const CheckedCall& call : kCheckedCalls) AppendChecked(program, call, denied);
-  AppendEqual(program, SYS_prlimit64, 2, 0, denied);  // Reads limits, does not set them.
+  AppendEqual(program, SYS_prlimit64, 2, 0, denied);  // Limits may be read, not set.
   AppendEqual(program, SYS_tgkill, 0, static_cast<std::uint32_t>(getpid()), denied);
-  program.SkipUnlessEqual(SYS_clone3, 1);
-  program.Return(SECCOMP_RET_ERRNO | ENOSYS);
-  program.Return(denied);
-  return program.Take();
+  Append(program,
+         {SkipUnlessEqual(SYS_clone3, 1), Return(SECCOMP_RET_ERRNO | ENOSYS), Return(denied)});
+  return program;
 }
 
 Result<void> InstallAllowList(Config::Process::Seccomp mode, FilteredThreads threads) {
   if (mode == Config::Process::Seccomp::kOff) return {};
   if (kArchitecture == 0) {
-    return std::unexpected(Error{ErrorCode::kBadConfig,
-                                 "process.seccomp is not available on this architecture; write "
-                                 "`seccomp: off`"});
+    return Failure(ErrorCode::kBadConfig,
+                   "process.seccomp is not available on this architecture; write `seccomp: off`");
   }
   std::vector<sock_filter> instructions = AllowListProgram(AllowedSystemCalls(), mode);
   const sock_fprog program{static_cast<unsigned short>(instructions.size()), instructions.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return std::unexpected(SystemError("cannot set no_new_privs"));
+    return SystemError("cannot set no_new_privs");
   }
   const unsigned flags = threads == FilteredThreads::kAll ? SECCOMP_FILTER_FLAG_TSYNC : 0;
   const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
   if (result == 0) return {};
   if (result > 0) errno = EBUSY;  // The result is the id of a thread that has another filter.
-  return std::unexpected(
-      SystemError("cannot install the allow-list of process.seccomp; write `seccomp: off` if the "
-                  "kernel has no seccomp"));
+  return SystemError(
+      "cannot install the allow-list of process.seccomp; write `seccomp: off` if the kernel has no "
+      "seccomp");
 }
 
 }  // namespace tidegate

@@ -4,10 +4,12 @@
 #include <linux/filter.h>
 
 #include <cstdint>
+#include <expected>
 #include <span>
+#include <string_view>
 #include <vector>
 
-#include "rules/config.hpp"
+#include "config/config.hpp"
 #include "tidegate/error.hpp"
 
 namespace tidegate {
@@ -16,8 +18,8 @@ namespace tidegate {
 /// with any arguments. Calls whose arguments are checked are listed at AllowListProgram instead.
 [[nodiscard]] std::span<const std::uint32_t> AllowedSystemCalls() noexcept;
 
-/// Returns the BPF program that allows `allowed`, and does what `mode` says with all others.
-/// Besides, it allows with some arguments only:
+/// Returns the BPF program that allows the system calls `allowed` and treats all others as `mode`
+/// says. It also allows these calls, but only with some arguments:
 /// - `socket` for IPv4, IPv6, local and netlink sockets; getaddrinfo uses the last;
 /// - `clone` for threads, not for processes; `clone3`, whose arguments a filter cannot see, fails
 ///   with ENOSYS, and the C library then uses `clone`;
@@ -30,6 +32,9 @@ namespace tidegate {
 
 /// The threads that a filter applies to; threads that they create later inherit it.
 enum class FilteredThreads : bool { kCalling, kAll };
+
+/// Returns the error of the system call that has just failed: `what`, and the text of errno.
+[[nodiscard]] std::unexpected<Error> SystemError(std::string_view what);
 
 /// Installs the allow-list. It cannot be removed. Sets `no_new_privs`, which the kernel requires.
 [[nodiscard]] Result<void> InstallAllowList(Config::Process::Seccomp mode, FilteredThreads threads);

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
+#include <expected>
 #include <optional>
-#include <random>
 #include <utility>
 
+#include "base/random.hpp"
+#include "gateway/routing.hpp"
 #include "net/http_listener.hpp"
-#include "server/server_report.hpp"
-#include "store/local_register.hpp"
+#include "store/shared_overrides.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -21,61 +21,85 @@ namespace {
 /// Returns the cores that this process may run on.
 std::vector<int> Cores() {
   cpu_set_t set;
-  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
   std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
-    }
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
   }
-  if (cores.empty()) cores.push_back(0);
   return cores;
 }
 
-std::uint64_t RandomSeed() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32) | random();
+net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
+  // A draining connection waits one second for a request that may be on its way.
+  return {limits.idle_timeout, limits.header_timeout, limits.body_timeout, limits.body_timeout,
+          std::chrono::seconds{1}};
 }
 
-/// How long Stop waits for Redis to receive releases and refunds.
+std::unique_ptr<RedisStore> MakeRedisStore(net::Reactor& reactor, const Worker::Options& options) {
+  if (options.fleet == nullptr) return nullptr;
+  return std::make_unique<RedisStore>(reactor, options.fleet->RedisStoreOptions(), options.store);
+}
+
+/// The longest time that Stop waits for Redis to receive releases and refunds.
 constexpr std::chrono::milliseconds kStopPatience{50};
-
-/// A connection without a byte must not outlive one that waits for its next request.
-net::Deadlines::Kind SilentDeadline(const Config::Limits& limits) {
-  return limits.header_timeout <= limits.idle_timeout ? net::Deadlines::Kind::kHeader
-                                                      : net::Deadlines::Kind::kIdle;
-}
-
-/// Returns the bytes that a client must move between two deadlines to keep up `body_rate`.
-std::size_t MinProgress(const Config::Limits& limits) {
-  const double seconds = std::chrono::duration<double>(limits.body_timeout).count();
-  return std::max<std::size_t>(
-      1, static_cast<std::size_t>(static_cast<double>(limits.body_rate) * seconds));
-}
 
 }  // namespace
 
-// --- Building -------------------------------------------------------------------
+Worker::Worker(const Options& options)
+    : reactor(DeadlinesOf(options.config.limits)),
+      metrics(reactor.timers(), {.decisions = options.config.metrics.decisions,
+                                 .hot_keys = options.config.metrics.hot_keys,
+                                 .at_once = options.fleet == nullptr}),
+      redis_store(MakeRedisStore(reactor, options)),
+      pipeline(redis_store ? static_cast<AsyncStore&>(*redis_store) : options.store, metrics,
+               options.snapshot, options.overrides),
+      api(pipeline, options.api_failures) {
+  if (!options.config.listen.resp.off()) {
+    resp = std::make_unique<RespFrontend>(pipeline, options.resp_failures, options.version,
+                                          &options.budget);
+  }
+  if (options.snapshot->routes == nullptr) return;
+  gateway = std::make_unique<Gateway>(
+      reactor, pipeline,
+      Gateway::Options{.log = options.access_log,
+                       .budget = &options.budget,
+                       .max_descriptor = options.upstream_descriptors,
+                       .min_progress = MinProgress(options.config.limits)});
+  if (!options.first) return;
+  care = std::make_unique<UpstreamMonitor>(reactor, gateway->buffers());
+  care->Use(options.snapshot->routes->upstreams());
+}
+
+void Worker::Use(const std::shared_ptr<const Snapshot>& snapshot) {
+  pipeline.Use(snapshot);
+  if (gateway != nullptr) gateway->OnSnapshot();
+  if (care != nullptr) care->Use(snapshot->routes->upstreams());
+}
+
+void Worker::Trim() {
+  pipeline.Trim();
+  if (resp != nullptr) resp->buffers().Trim();
+  if (gateway != nullptr) gateway->Trim();
+}
 
 Server::Server(const Config& config, const Options& options)
     : config_(config),
       options_(options),
-      node_(RandomKey().substr(0, 16)),
+      node_(RandomHex(16)),
       throttle_(RandomSeed()),
       descriptors_(PlanDescriptors(options.descriptors, config)),
       budget_(config.limits.buffer_bytes),
       store_(NewMemoryStore({.max_keys = config.store.max_keys,
                              .max_list_bytes = config.store.max_list_bytes,
-                             .clock = options.clock,
-                             .pages = config.store.redis ? Pages::kSmall : Pages::kHuge})),
-      groups_{
-          std::make_unique<ListenerGroup>(ListenerId::kApi, "api", config.listen.api, throttle_),
-          std::make_unique<ListenerGroup>(ListenerId::kAdmin, "admin", config.listen.admin,
-                                          throttle_),
-          std::make_unique<ListenerGroup>(ListenerId::kGateway, "gateway", config.listen.gateway,
-                                          throttle_),
-          std::make_unique<ListenerGroup>(ListenerId::kResp, "resp", config.listen.resp,
-                                          throttle_)} {}
+                             .clock = options.clock},
+                            config.store.redis ? Pages::kSmall : Pages::kHuge)) {
+  for (std::size_t i = 0; i < kListeners; ++i) {
+    const auto& [name, spec] = kListenSections[i];
+    groups_[i] =
+        std::make_unique<ListenerGroup>(static_cast<ListenerId>(i), std::string(name),
+                                        config_.listen.*spec, config_, descriptors_, throttle_);
+  }
+}
 
 Server::~Server() { Stop(); }
 
@@ -94,12 +118,12 @@ Result<void> Server::Build(Problems& problems) {
         config_, node_,
         {.adopt_key = [this](const std::string& key) { return AdoptKey(key); },
          .on_key_known = [this] { admin_context_->has_fleet_key = true; },
-         .on_overrides = [this](const FleetRegister::Delta& delta) { OnOverrides(delta); }});
+         .on_overrides = [this](const SharedOverrides::Delta& delta) { OnOverrides(delta); }});
     if (!fleet) return std::unexpected(std::move(fleet.error()));
     fleet_ = *std::move(fleet);
   }
-  compiler_ =
-      std::make_unique<SnapshotCompiler>(config_, fleet_ ? fleet_->hmac_key() : RandomKey());
+  compiler_ = std::make_unique<SnapshotCompiler>(
+      config_, fleet_ ? fleet_->hmac_key() : RandomHex(kKeyDigits));
   const auto snapshot = compiler_->Compile(config_, problems);
   if (snapshot == nullptr) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "the configuration has errors"});
@@ -123,13 +147,20 @@ Result<void> Server::Build(Problems& problems) {
                         .access_log = access_log_.get(),
                         .budget = budget_,
                         .upstream_descriptors = descriptors_.upstreams,
-                        .min_progress = MinProgress(config_.limits),
                         .version = options_.version,
                         .first = i == 0}));
-    if (fleet_) fleet_->Join(workers_.back()->reactor, *workers_.back()->guard);
+    if (fleet_) fleet_->Join(workers_.back()->reactor, *workers_.back()->redis_store);
   }
   BuildAdmin();
-  if (auto listening = Listen(); !listening) return listening;
+  for (std::size_t i = 0; i < kListeners; ++i) {
+    auto opened = groups_[i]->Open(
+        workers_.size(), budget_, options_.on_subsided,
+        [&](std::size_t worker, net::Descriptor socket, const net::Listener::Options& options) {
+          return MakeListener(static_cast<ListenerId>(i), *workers_[worker], std::move(socket),
+                              options);
+        });
+    if (!opened) return opened;
+  }
   for (const auto& worker : workers_) {
     for (const auto& group : groups_) group->Use(worker->reactor, *snapshot);
   }
@@ -138,111 +169,55 @@ Result<void> Server::Build(Problems& problems) {
 
 void Server::BuildAdmin() {
   if (!fleet_) {
-    local_register_ = std::make_unique<LocalRegister>(
-        clock(), [this](const FleetRegister::Delta& delta) { OnOverrides(delta); });
+    local_overrides_ = std::make_unique<LocalOverrides>(
+        clock(), [this](const SharedOverrides::Delta& delta) { OnOverrides(delta); });
   }
   admin_context_.reset(
       new AdminContext{.pipeline = first().pipeline,
-                       .fleet_register = fleet_ ? fleet_->fleet_register() : *local_register_,
-                       .node = node_});
-  admin_context_->stored_as = [this](const Charge& charge) {
-    std::string name;
-    if (fleet_) redis::KeyNames(config_.store.prefix).AppendKey(name, charge);
-    return name;
-  };
-  admin_context_->read_stored = [this](const Charge& charge, auto done) {
-    if (fleet_) return ReadStored(first().guard->client(), charge, std::move(done));
-    done(ReadStored(*store_, charge));
-  };
-  if (fleet_) {
-    admin_context_->has_fleet_key = fleet_->knows_key();
-    admin_context_->store_problem = [&client = first().guard->client()] {
-      return client.problem();
-    };
-  }
+                       .shared_overrides = fleet_ ? fleet_->shared_overrides() : *local_overrides_,
+                       .node = node_,
+                       .store = *store_,
+                       .redis_client = fleet_ ? &first().redis_store->client() : nullptr,
+                       .key_prefix = config_.store.prefix,
+                       .has_fleet_key = !fleet_ || fleet_->knows_key()});
   if (fleet_) outage_watch_ = std::make_unique<OutageWatch>(*this);
-  auth_audit_ = std::make_unique<AuthAudit>(first().reactor, admin_context_->fleet_register, node_);
+  auth_audit_ =
+      std::make_unique<AuthAudit>(first().reactor, admin_context_->shared_overrides, node_);
   for (const auto& group : groups_) {
     group->failures().SetAudit([this](const std::string& listener, const AuthFailure& failure) {
       auth_audit_->Add(listener, failure);
     });
   }
+  const auto store_answered = [this] {
+    return std::ranges::any_of(workers_, [](const auto& worker) {
+      return !worker->redis_store || worker->redis_store->redis_stats().calls.get() > 0;
+    });
+  };
   admin_frontend_ = std::make_unique<AdminFrontend>(
       *admin_context_, group(ListenerId::kAdmin).failures(),
       AdminFrontend::Sources{.metrics = [this] { return MetricsText(*this); },
                              .draining = [this] { return not_ready(); },
-                             .store_answered = [this] { return StoreAnswered(); },
+                             .store_answered = store_answered,
                              .status = [this] { return StatusJson(*this); },
                              .rules = [this] { return RulesJson(*this); },
                              .hot = [this](std::size_t most) { return HotJson(*this, most); }});
-}
-
-bool Server::StoreAnswered() const noexcept {
-  return std::ranges::any_of(workers_, [](const auto& worker) {
-    return !worker->guard || worker->guard->redis_stats().calls.get() > 0;
-  });
-}
-
-Result<void> Server::Listen() {
-  const net::Listener::Options options{.limits = {.header_bytes = config_.limits.header_bytes,
-                                                  .header_count = config_.limits.header_count,
-                                                  .target_bytes = config_.limits.target_bytes,
-                                                  .body_bytes = config_.limits.body_bytes},
-                                       .max_connections = config_.limits.connections,
-                                       .budget = &budget_,
-                                       .max_descriptor = descriptors_.clients,
-                                       .silent_deadline = SilentDeadline(config_.limits),
-                                       .min_progress = MinProgress(config_.limits)};
-  net::Listener::Options streaming = options;
-  // The gateway streams bodies, and each route limits their length.
-  streaming.limits.body_bytes = std::numeric_limits<std::size_t>::max();
-  // Health checks must get through however many connections clients open.
-  net::Listener::Options admin = options;
-  admin.max_descriptor = descriptors_.admin;
-  admin.when_full = net::Listener::WhenFull::kReplaceOldest;
-  for (std::size_t i = 0; i < kListeners; ++i) {
-    const auto id = static_cast<ListenerId>(i);
-    const std::size_t per_address = config_.limits.connections_per_address;
-    auto opened = groups_[i]->Open(
-        id == ListenerId::kAdmin ? 1 : workers_.size(),
-        id == ListenerId::kGateway ? streaming
-        : id == ListenerId::kAdmin ? admin
-                                   : options,
-        {.per_address =
-             per_address == 0 || id == ListenerId::kAdmin
-                 ? nullptr
-                 : std::make_unique<net::AddressCounts>(per_address, config_.client_ip.ipv6_prefix),
-         .shed_log = std::make_unique<ShedLog>(groups_[i]->name(), descriptors_, config_.limits),
-         .on_subsided = options_.on_subsided},
-        [&](std::size_t worker, net::Descriptor socket, const net::Listener::Options& with) {
-          return MakeListener(id, *workers_[worker], std::move(socket), with);
-        });
-    if (!opened) return opened;
-  }
-  return {};
 }
 
 std::unique_ptr<net::Listener> Server::MakeListener(ListenerId id, Worker& worker,
                                                     net::Descriptor socket,
                                                     const net::Listener::Options& options) {
   net::Reactor& reactor = worker.reactor;
-  switch (id) {
-    case ListenerId::kApi:
-      worker.api.SetPort(net::Endpoint::OfSocket(socket.get()).port());
-      return std::make_unique<net::HttpListener>(reactor, std::move(socket), worker.api, options);
-    case ListenerId::kAdmin:
-      return std::make_unique<net::HttpListener>(reactor, std::move(socket), *admin_frontend_,
-                                                 options);
-    case ListenerId::kGateway:
-      return std::make_unique<GatewayListener>(reactor, std::move(socket), *worker.gateway,
-                                               options);
-    case ListenerId::kResp:
-      break;
+  if (id == ListenerId::kGateway) {
+    return std::make_unique<GatewayListener>(reactor, std::move(socket), *worker.gateway, options);
   }
-  return std::make_unique<RespListener>(reactor, std::move(socket), *worker.resp, options);
+  if (id == ListenerId::kResp) {
+    return std::make_unique<RespListener>(reactor, std::move(socket), *worker.resp, options);
+  }
+  const bool admin = id == ListenerId::kAdmin;
+  if (!admin) worker.api.SetPort(net::Endpoint::OfSocket(socket.get()).port());
+  net::HttpHandler& handler = admin ? static_cast<net::HttpHandler&>(*admin_frontend_) : worker.api;
+  return std::make_unique<net::HttpListener>(reactor, std::move(socket), handler, options);
 }
-
-// --- Configuration ----------------------------------------------------------------
 
 bool Server::Reload(const Config& config, Problems& problems) {
   if (access_log_ != nullptr) access_log_->Reopen();
@@ -265,13 +240,11 @@ void Server::NoteRefusedReload() noexcept {
 void Server::Publish(const std::shared_ptr<const Snapshot>& snapshot) {
   reloads_.applied_at = std::time(nullptr);
   for (const auto& worker : workers_) {
-    worker->reactor.Post([this, &worker = *worker, snapshot] { Use(worker, snapshot); });
+    worker->reactor.Post([this, &worker = *worker, snapshot] {
+      worker.Use(snapshot);
+      for (const auto& group : groups_) group->Use(worker.reactor, *snapshot);
+    });
   }
-}
-
-void Server::Use(Worker& worker, const std::shared_ptr<const Snapshot>& snapshot) {
-  worker.Use(snapshot);
-  for (const auto& group : groups_) group->Use(worker.reactor, *snapshot);
 }
 
 bool Server::AdoptKey(const std::string& key) {
@@ -312,9 +285,7 @@ std::size_t Server::rule_count() const {
   return compiler_->current()->rules->rules().size();
 }
 
-// --- Overrides -----------------------------------------------------
-
-void Server::OnOverrides(const FleetRegister::Delta& delta) {
+void Server::OnOverrides(const SharedOverrides::Delta& delta) {
   const auto update = std::make_shared<const LiveOverrides::Update>(overrides_.Apply(delta));
   if (update->invalid > 0) {
     Log::Warning("ignoring invalid overrides in the store",
@@ -323,9 +294,9 @@ void Server::OnOverrides(const FleetRegister::Delta& delta) {
   for (const auto& worker : workers_) {
     const auto use = [&worker = *worker, update] {
       worker.pipeline.Use(update->table);
-      if (!worker.guard) return;
+      if (!worker.redis_store) return;
       for (const OverrideKey& key : update->keys) {
-        worker.guard->ForgetDenials(key.rule, key.identity);
+        worker.redis_store->ForgetDenials(key.rule, key.identity);
       }
     };
     // The first reactor, which runs this, applies the change before the operator gets an answer.
@@ -336,8 +307,6 @@ void Server::OnOverrides(const FleetRegister::Delta& delta) {
     }
   }
 }
-
-// --- Start and stop -----------------------------------------------------------------
 
 void Server::Start() {
   if (access_log_ != nullptr) access_log_->Start();
@@ -363,9 +332,9 @@ void Server::Drain(std::function<void()> drained) {
   constexpr std::array kDrained = {ListenerId::kApi, ListenerId::kGateway, ListenerId::kResp};
   for (const ListenerId id : kDrained) listeners += group(id).listeners().size();
   if (listeners == 0) return drained();
-  draining_listeners_ = listeners;
-  const auto one = [this, drained = std::move(drained)] {
-    if (--draining_listeners_ == 0) drained();
+  const auto left = std::make_shared<std::atomic<std::size_t>>(listeners);
+  const auto one = [left, drained = std::move(drained)] {
+    if (--*left == 0) drained();
   };
   for (const ListenerId id : kDrained) group(id).Drain(one);
 }
@@ -373,10 +342,10 @@ void Server::Drain(std::function<void()> drained) {
 /// Stops the reactor when Redis has answered all calls, or at `latest`.
 void Server::ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest) {
   worker.reactor.Post([&worker, latest] {
-    if (worker.guard->waiting() > 0 && std::chrono::steady_clock::now() < latest) {
+    if (worker.redis_store->waiting() > 0 && std::chrono::steady_clock::now() < latest) {
       return ShutDown(worker, latest);
     }
-    worker.guard->Shutdown();
+    worker.redis_store->Shutdown();
     worker.reactor.Stop();
   });
 }
@@ -384,7 +353,7 @@ void Server::ShutDown(Worker& worker, std::chrono::steady_clock::time_point late
 void Server::Stop() {
   stopping_ = true;
   for (const auto& worker : workers_) {
-    if (!worker->guard || !worker->thread.joinable()) {
+    if (!worker->redis_store || !worker->thread.joinable()) {
       worker->reactor.Stop();
       continue;
     }

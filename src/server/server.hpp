@@ -8,30 +8,72 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "admin/admin_frontend.hpp"
-#include "admin/auth_audit.hpp"
-#include "rules/config.hpp"
-#include "rules/live_overrides.hpp"
-#include "server/descriptor_plan.hpp"
+#include "admin/audit.hpp"
+#include "config/config.hpp"
+#include "decision/pipeline.hpp"
+#include "frontends/api_frontend.hpp"
+#include "frontends/resp/resp_frontend.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/upstream_monitor.hpp"
+#include "limiter/redis_store.hpp"
+#include "net/reactor.hpp"
+#include "rules/override.hpp"
 #include "server/fleet_member.hpp"
 #include "server/listener_group.hpp"
-#include "server/outage_watch.hpp"
+#include "server/outage_log.hpp"
 #include "server/snapshot_compiler.hpp"
-#include "server/worker.hpp"
-#include "store/fleet_register.hpp"
+#include "store/shared_overrides.hpp"
+#include "store/store.hpp"
 #include "telemetry/access_log.hpp"
-#include "tidegate/store.hpp"
+#include "telemetry/decision_metrics.hpp"
 
 namespace tidegate {
 
-/// Counts and times of reloads. Written by one thread at a time, read by any.
+/// A reactor, the components that run on it, and its thread. Each member uses those above it, so
+/// they are destroyed from the last to the first.
+struct Worker {
+  struct Options {
+    const Config& config;
+    Store& store;        ///< The memory store: the only store, or that of `local` policies.
+    FleetMember* fleet;  ///< nullptr: the memory store decides.
+    std::shared_ptr<const Snapshot> snapshot;
+    std::shared_ptr<const OverrideTable> overrides;
+    AuthFailures& api_failures;
+    AuthFailures& resp_failures;
+    AccessLog* access_log;  ///< nullptr: there is no access log.
+    net::BufferBudget& budget;
+    int upstream_descriptors;  ///< See DescriptorPlan::upstreams.
+    std::string version;
+    bool first;
+  };
+  explicit Worker(const Options& options);
+
+  /// Uses `snapshot` for new requests. Must be called on the reactor's thread.
+  void Use(const std::shared_ptr<const Snapshot>& snapshot);
+  /// Frees unused memory. Must be called on the reactor's thread, outside of any request.
+  void Trim();
+
+  net::Reactor reactor;
+  DecisionMetrics metrics;
+  std::unique_ptr<RedisStore> redis_store;  ///< nullptr: the memory store decides.
+  DecisionPipeline pipeline;
+  ApiFrontend api;
+  std::unique_ptr<RespFrontend> resp;     ///< nullptr: `listen.resp` is off.
+  std::unique_ptr<Gateway> gateway;       ///< nullptr: `listen.gateway` is off.
+  std::unique_ptr<UpstreamMonitor> care;  ///< Set on the first reactor, if there is a gateway.
+  std::thread thread;
+};
+
+/// Counts and times of reloads. One thread at a time writes; any thread may read.
 struct ReloadStatus {
   std::atomic<std::uint64_t> applied{0};
   std::atomic<std::uint64_t> refused{0};
   std::atomic<bool> last_refused{false};
-  std::atomic<std::int64_t> applied_at{0};  ///< Seconds since the epoch.
+  std::atomic<std::int64_t> applied_at{0};  ///< Time in seconds since the epoch.
 };
 
 /// The service: creates store, workers, frontends and listeners, and starts, reloads, drains and
@@ -43,36 +85,34 @@ class Server {
     const Clock* clock = nullptr;  ///< Clock of the memory store; nullptr: the real clock.
     std::string version;
     std::uint64_t descriptors = 0;  ///< Limit of open file descriptors; 0: unknown.
-    /// Called on a reactor's thread when half of many connections of a listener have ended: a
-    /// moment later TrimMemory is worth its time.
+    /// Called on a reactor's thread when a listener that had many connections has lost half of
+    /// them. A moment later TrimMemory is worth its time.
     std::function<void()> on_subsided = [] {};
-    /// Called first on the thread of each reactor, if it is set.
+    /// If set, called on the thread of each reactor before anything else.
     std::function<void()> on_thread_start = {};
   };
 
-  /// Listens, but serves no connection and has no thread before Start. Returns an Error if it
-  /// cannot listen on an address. Adds problems of the configuration to `problems`.
+  /// Returns a server that listens, but serves no connection and has no thread before Start; an
+  /// Error if it cannot listen. Adds problems of the configuration to `problems`.
   [[nodiscard]] static Result<std::unique_ptr<Server>> Make(const Config& config,
                                                             const Options& options,
                                                             Problems& problems);
   ~Server();
 
   void Start();
-  /// Compiles `config` and publishes it to every reactor. If it has a problem of severity kError,
-  /// returns false, and the old configuration stays in force. Does not change listeners, limits and
-  /// store (NeedsRestart).
+  /// Compiles and publishes `config`. Returns false, and keeps the old configuration, if `config`
+  /// has errors. Does not change listeners, limits and store (see NeedsRestart).
   bool Reload(const Config& config, Problems& problems);
   /// Sets the function that handles reload requests of operators; it may call back on any thread.
   void SetReloader(const Reloader& reloader);
   /// Counts a reload whose configuration could not be read.
   void NoteRefusedReload() noexcept;
-  /// The sections of `config` that take effect only after a restart.
+  /// Returns the sections of `config` that take effect only after a restart.
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const {
     return compiler_->NeedsRestart(config);
   }
 
-  /// Frees memory that is kept for future requests, on all reactors; then calls `then` on the
-  /// thread of one of them.
+  /// Frees unused memory on all reactors, then calls `then` on the thread of one of them.
   void TrimMemory(const std::function<void()>& then);
 
   /// Makes /readyz answer 503 from now on. Everything else continues.
@@ -84,16 +124,15 @@ class Server {
   /// Stops all reactors without draining and waits for their threads.
   void Stop();
 
-  [[nodiscard]] net::Endpoint api() const noexcept { return EndpointOf(ListenerId::kApi); }
-  [[nodiscard]] net::Endpoint admin() const noexcept { return EndpointOf(ListenerId::kAdmin); }
-  [[nodiscard]] net::Endpoint gateway() const noexcept { return EndpointOf(ListenerId::kGateway); }
-  [[nodiscard]] net::Endpoint resp() const noexcept { return EndpointOf(ListenerId::kResp); }
-  [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()); }
+  [[nodiscard]] net::Endpoint api() const noexcept { return group(ListenerId::kApi).endpoint(); }
+  [[nodiscard]] net::Endpoint admin() const { return group(ListenerId::kAdmin).endpoint(); }
+  [[nodiscard]] net::Endpoint gateway() const { return group(ListenerId::kGateway).endpoint(); }
+  [[nodiscard]] net::Endpoint resp() const { return group(ListenerId::kResp).endpoint(); }
   [[nodiscard]] std::size_t rule_count() const;
-  /// The memory store: the only store, or with Redis the store of `local` failure policies.
+  /// Returns the memory store: the only store, or with Redis the store of `local` failure policies.
   [[nodiscard]] Store& store() noexcept { return *store_; }
 
-  // --- For reports (server_report.hpp), on the first reactor's thread ---
+  // --- For reports; must be called on the first reactor's thread ---
   [[nodiscard]] const Config& config() const noexcept { return config_; }
   [[nodiscard]] const std::string& version() const noexcept { return options_.version; }
   [[nodiscard]] const std::string& node() const noexcept { return node_; }
@@ -101,7 +140,7 @@ class Server {
     return std::chrono::steady_clock::now() - started_;
   }
   [[nodiscard]] bool not_ready() const noexcept { return not_ready_; }
-  /// Whether Stop was called. On any thread.
+  /// Returns true if Stop was called. Thread-safe.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
   [[nodiscard]] StoreStats store_stats() const { return store_->Stats(); }
   [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const noexcept {
@@ -121,26 +160,19 @@ class Server {
   Server(const Config& config, const Options& options);
   [[nodiscard]] Result<void> Build(Problems& problems);
   void BuildAdmin();
-  /// Returns true if Redis has answered a call since the start; the memory store always answers.
-  [[nodiscard]] bool StoreAnswered() const noexcept;
-  [[nodiscard]] Result<void> Listen();
   [[nodiscard]] std::unique_ptr<net::Listener> MakeListener(ListenerId id, Worker& worker,
                                                             net::Descriptor socket,
                                                             const net::Listener::Options& options);
-  [[nodiscard]] net::Endpoint EndpointOf(ListenerId id) const noexcept {
-    return group(id).endpoint();
-  }
   [[nodiscard]] ListenerGroup& group(ListenerId id) noexcept {
     return *groups_[static_cast<std::size_t>(id)];
   }
   [[nodiscard]] Worker& first() noexcept { return *workers_.front(); }
   /// Publishes a snapshot to every reactor. REQUIRES: compiling_ is held.
   void Publish(const std::shared_ptr<const Snapshot>& snapshot);
-  void Use(Worker& worker, const std::shared_ptr<const Snapshot>& snapshot);
-  /// Uses the HMAC key of the fleet, which differs from this node's. Returns true if it is in use.
+  /// Uses `key`, the fleet's HMAC key, instead of this node's. Returns true if it is then in use.
   bool AdoptKey(const std::string& key);
-  /// Applies changed overrides on all reactors. On the first reactor's thread.
-  void OnOverrides(const FleetRegister::Delta& delta);
+  /// Applies changed overrides on all reactors. Must be called on the first reactor's thread.
+  void OnOverrides(const SharedOverrides::Delta& delta);
   /// Calls `then` on the first reactor's thread when every reactor has run its earlier tasks.
   void AfterAll(const std::function<void()>& then);
   static void ShutDown(Worker& worker, std::chrono::steady_clock::time_point latest);
@@ -157,7 +189,6 @@ class Server {
   std::atomic<bool> not_ready_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> stopping_{false};
-  std::atomic<std::size_t> draining_listeners_{0};
   ReloadStatus reloads_;
 
   const DescriptorPlan descriptors_;
@@ -169,15 +200,26 @@ class Server {
   std::unique_ptr<AccessLog> access_log_;
   mutable std::mutex compiling_;  ///< Held from compiling a snapshot until it is published.
   std::unique_ptr<SnapshotCompiler> compiler_;
-  LiveOverrides overrides_{clock()};  ///< On the first reactor's thread.
+  LiveOverrides overrides_{clock()};  ///< Used only on the first reactor's thread.
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<FleetMember> fleet_;             ///< nullptr: the memory store decides.
-  std::unique_ptr<FleetRegister> local_register_;  ///< The register of a node without a fleet.
+  std::unique_ptr<FleetMember> fleet_;                ///< nullptr: the memory store decides.
+  std::unique_ptr<SharedOverrides> local_overrides_;  ///< The register of a node without a fleet.
   std::unique_ptr<AdminContext> admin_context_;
   std::unique_ptr<AuthAudit> auth_audit_;
   std::unique_ptr<OutageWatch> outage_watch_;  ///< nullptr: there is no Redis.
   std::unique_ptr<AdminFrontend> admin_frontend_;
-  std::array<std::unique_ptr<ListenerGroup>, kListeners> groups_;  ///< By ListenerId.
+  std::array<std::unique_ptr<ListenerGroup>, kListeners> groups_;  ///< Indexed by ListenerId.
 };
+
+// Reports of the admin API about a server. All must be called on the first reactor's thread.
+
+/// Returns the metrics in the Prometheus text format.
+[[nodiscard]] std::string MetricsText(const Server& server);
+/// Returns the state of the server as JSON.
+[[nodiscard]] std::string StatusJson(const Server& server);
+/// Returns the rules and their counts as JSON.
+[[nodiscard]] std::string RulesJson(const Server& server);
+/// Returns the hottest keys as JSON, at most `most` of each kind.
+[[nodiscard]] std::string HotJson(const Server& server, std::size_t most);
 
 }  // namespace tidegate

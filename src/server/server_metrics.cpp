@@ -1,150 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "gateway/gateway_metrics.hpp"
+#include "gateway/gateway.hpp"
 #include "gateway/routing.hpp"
 #include "limiter/redis_metrics.hpp"
 #include "server/server.hpp"
-#include "server/server_report.hpp"
+#include "telemetry/decision_metrics.hpp"
 #include "telemetry/exposition.hpp"
-#include "telemetry/tally_metrics.hpp"
 
 namespace tidegate {
 namespace {
 
-void Append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more) {
+using Families = std::vector<MetricFamily>;
+constexpr auto kCounter = MetricFamily::Type::kCounter;
+constexpr auto kGauge = MetricFamily::Type::kGauge;
+
+void Append(Families& families, Families more) {
   std::ranges::move(more, std::back_inserter(families));
 }
 
+Families StoreMetrics(const Server& server) {
+  const StoreStats store = server.store_stats();
+  const Config::Store& limits = server.config().store;
+  return {
+      Gauge("tidegate_store_entries", "Entries in use: keys, and ids of refunds.", store.tracked),
+      Gauge("tidegate_store_max_entries", "The largest number of entries: store.max_keys.",
+            limits.max_keys),
+      Gauge("tidegate_store_list_bytes", "Bytes held by logs and leases.", store.list_bytes),
+      Gauge("tidegate_store_max_list_bytes",
+            "The largest number of these bytes: store.max_list_bytes.", limits.max_list_bytes),
+      Counter("tidegate_store_reclaimed_total",
+              "Entries of fully recovered keys given to new ones.", store.reclaimed),
+      Counter("tidegate_store_overflowed_total",
+              "Charges to a rule's overflow bucket, because the store was full.", store.overflowed),
+      Counter("tidegate_store_repaired_total",
+              "Stored times found impossibly far ahead and repaired.", store.repaired)};
+}
+
+Families ListenerMetrics(const Server& server) {
+  constexpr std::string_view kShed[net::kShedReasons] = {"connections", "address", "descriptors"};
+  constexpr std::string_view kClasses[] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+  MetricFamily open{"tidegate_connections", "Open connections.", kGauge};
+  MetricFamily accepted{"tidegate_connections_accepted_total", "Connections accepted.", kCounter};
+  MetricFamily shed{
+      "tidegate_connections_shed_total",
+      "Connections closed right after they were accepted, by the limit that they exceeded.",
+      kCounter};
+  MetricFamily requests{"tidegate_requests_total", "Requests read.", kCounter};
+  MetricFamily refused{"tidegate_requests_refused_total",
+                       "Requests that were malformed, too large or too slow.", kCounter};
+  MetricFamily responses{"tidegate_responses_total", "Responses by class of status.", kCounter};
+  for (const ListenerId id :
+       {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp, ListenerId::kGateway}) {
+    const bool always = id == ListenerId::kApi || id == ListenerId::kAdmin;
+    if (!always && server.group(id).off()) continue;
+    const ListenerGroup::Stats stats = server.group(id).stats();
+    const std::pair<std::string_view, std::string> label{"listener", server.group(id).name()};
+    open.Add(stats.open, {label});
+    accepted.Add(stats.accepted, {label});
+    for (std::size_t i = 0; i < stats.shed.size(); ++i) {
+      shed.Add(stats.shed[i], {label, {"reason", std::string(kShed[i])}});
+    }
+    requests.Add(stats.requests, {label});
+    refused.Add(stats.refused, {label});
+    if (!stats.responses) continue;
+    // Interim responses are not counted. The other classes exist from the start, so that a rate
+    // includes the first response.
+    for (std::size_t i = 1; i < stats.responses->size(); ++i) {
+      responses.Add((*stats.responses)[i], {label, {"code", std::string(kClasses[i])}});
+    }
+  }
+  return {std::move(open),     std::move(accepted), std::move(shed),
+          std::move(requests), std::move(refused),  std::move(responses)};
+}
+
+Families ConfigMetrics(const Server& server) {
+  const ReloadStatus& reloads = server.reloads();
+  MetricFamily results{"tidegate_config_reloads_total",
+                       "Configurations read since the start, by result.", kCounter};
+  results.Add(reloads.applied.load(), {{"result", "applied"}});
+  results.Add(reloads.refused.load(), {{"result", "refused"}});
+  return {Gauge("tidegate_reactors", "Threads that serve, each with its connections.",
+                server.workers().size()),
+          Gauge("tidegate_rules", "Rules in force.",
+                server.admin_context().snapshot().rules->rules().size()),
+          std::move(results),
+          Gauge("tidegate_config_applied_timestamp_seconds",
+                "Time at which the configuration in force was applied.", reloads.applied_at.load()),
+          Gauge("tidegate_config_last_reload_successful",
+                "1 if the last configuration that was read was applied; 0 if it was refused and an "
+                "older one is in force.",
+                reloads.last_refused ? 0 : 1)};
+}
+
 /// Metrics of overrides, failed authentications and changes by operators.
-std::vector<MetricFamily> AdminMetrics(const Server& server) {
-  using Type = MetricFamily::Type;
-  MetricFamily overrides{
-      "tidegate_overrides", "Overrides that this node knows, by kind.", Type::kGauge, {}};
+Families AdminMetrics(const Server& server) {
+  MetricFamily overrides{"tidegate_overrides", "Overrides in force on this node, by kind.", kGauge};
   const OverrideTable& table = *server.workers().front()->pipeline.overrides();
   for (int i = 0; i < kOverrideKinds; ++i) {
     const auto kind = static_cast<Override::Kind>(i);
     std::size_t count = 0;
     table.ForEach([&](const OverrideTable::Entry& entry) {
-      const auto left = table.Left(entry);
-      if (entry.what.kind == kind && (!left || *left > Micros{0})) ++count;
+      if (entry.what.kind == kind && table.Left(entry) != Micros{0}) ++count;
     });
-    overrides.values.push_back({static_cast<double>(count), {{"kind", std::string(Name(kind))}}});
+    overrides.Add(count, {{"kind", std::string(Name(kind))}});
   }
-  // The uptime, if the overrides were never read.
-  const auto age = server.admin_context().fleet_register.age().value_or(
+  // The age is the uptime if the overrides were never read.
+  const auto age = server.admin_context().shared_overrides.age().value_or(
       std::chrono::floor<std::chrono::milliseconds>(server.uptime()));
-  MetricFamily old{"tidegate_overrides_age_seconds",
-                   "Time since this node last knew that its overrides are the fleet's.",
-                   Type::kGauge,
-                   {{static_cast<double>(age.count()) / 1e3}}};
-  MetricFamily restored{"tidegate_overrides_restored_total",
-                        "Times that this node restored overrides that Redis had lost.",
-                        Type::kCounter,
-                        {{server.fleet() ? static_cast<double>(server.fleet()->restored()) : 0.0}}};
   MetricFamily failures{"tidegate_auth_failures_total",
                         "Requests, commands and connections with missing or wrong credentials or "
                         "insufficient rights.",
-                        Type::kCounter,
-                        {}};
+                        kCounter};
   MetricFamily throttled{
       "tidegate_auth_throttled_total",
       "Wrong credentials from an address that had presented too many; the connection was closed.",
-      Type::kCounter,
-      {}};
+      kCounter};
   for (const ListenerId id :
        {ListenerId::kApi, ListenerId::kResp, ListenerId::kAdmin, ListenerId::kGateway}) {
     const ListenerGroup& group = server.group(id);
     if (group.off()) continue;
     for (std::size_t i = 0; i < AuthFailure::kReasons; ++i) {
       const auto reason = static_cast<AuthFailure::Reason>(i);
-      failures.values.push_back(
-          {static_cast<double>(group.failures().count(reason)),
-           {{"door", group.name()}, {"reason", std::string(AuthFailure::Name(reason))}}});
+      failures.Add(
+          group.failures().count(reason),
+          {{"listener", group.name()}, {"reason", std::string(AuthFailure::Name(reason))}});
     }
-    throttled.values.push_back(
-        {static_cast<double>(group.failures().throttled()), {{"door", group.name()}}});
+    throttled.Add(group.failures().throttled(), {{"listener", group.name()}});
   }
-  MetricFamily changes{
-      "tidegate_admin_changes_total", "Changes by operators on this node.", Type::kCounter, {}};
+  MetricFamily changes{"tidegate_admin_changes_total", "Changes by operators on this node.",
+                       kCounter};
   for (std::size_t i = 0; i < kAdminActions; ++i) {
-    changes.values.push_back({static_cast<double>(server.admin_context().counters[i].load()),
-                              {{"action", std::string(Name(static_cast<AdminAction>(i)))}}});
+    changes.Add(server.admin_context().counters[i].load(),
+                {{"action", std::string(Name(static_cast<AdminAction>(i)))}});
   }
-  return {std::move(overrides), std::move(old),       std::move(restored),
-          std::move(failures),  std::move(throttled), std::move(changes)};
+  return {std::move(overrides),
+          Gauge("tidegate_overrides_age_seconds",
+                "Time since this node last read the fleet's overrides.",
+                static_cast<double>(age.count()) / 1e3),
+          Counter("tidegate_overrides_restored_total",
+                  "Times that this node restored overrides that Redis had lost.",
+                  server.fleet() ? server.fleet()->restored() : 0),
+          std::move(failures),
+          std::move(throttled),
+          std::move(changes)};
 }
 
-/// Metrics of the bytes that incomplete requests hold.
-std::vector<MetricFamily> BufferMetrics(const net::BufferBudget& budget) {
-  using Type = MetricFamily::Type;
+Families BufferMetrics(const net::BufferBudget& budget) {
   return {
-      {"tidegate_buffer_bytes",
-       "Bytes of incomplete requests and unsent responses of all connections.",
-       Type::kGauge,
-       {{static_cast<double>(budget.used())}}},
-      {"tidegate_buffer_limit_bytes",
-       "limits.buffer_bytes.",
-       Type::kGauge,
-       {{static_cast<double>(budget.limit())}}},
-      {"tidegate_buffer_rejections_total",
-       "Requests rejected, and connections closed, because limits.buffer_bytes had no room left.",
-       Type::kCounter,
-       {{static_cast<double>(budget.refused())}}}};
+      Gauge("tidegate_buffer_bytes",
+            "Bytes of incomplete requests and unsent responses of all connections.", budget.used()),
+      Gauge("tidegate_buffer_limit_bytes", "limits.buffer_bytes.", budget.limit()),
+      Counter("tidegate_buffer_rejections_total",
+              "Requests rejected, and connections closed, because limits.buffer_bytes "
+              "had no room left.",
+              budget.refused())};
 }
 
 }  // namespace
 
 std::string MetricsText(const Server& server) {
-  std::vector<const DecisionCounters*> counters;
-  std::vector<const Tally*> tallies;
+  std::vector<const DecisionMetrics*> reactors;
   std::vector<const Gateway*> gateways;
-  std::vector<const Guard*> guards;
+  std::vector<const RedisStore*> stores;
   for (const auto& worker : server.workers()) {
-    if (worker->guard) guards.push_back(worker->guard.get());
-    counters.push_back(&worker->metrics.counters());
-    tallies.push_back(&worker->metrics);
+    reactors.push_back(&worker->metrics);
+    if (worker->redis_store) stores.push_back(worker->redis_store.get());
     if (worker->gateway) gateways.push_back(worker->gateway.get());
   }
   const SnapshotCompiler& compiler = server.compiler();
-  const Snapshot& snapshot = server.admin_context().snapshot();
-  std::vector<MetricsReport::Door> doors;
-  for (const ListenerId id :
-       {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp, ListenerId::kGateway}) {
-    const ListenerGroup& group = server.group(id);
-    const bool always = id == ListenerId::kApi || id == ListenerId::kAdmin;
-    if (always || !group.off()) doors.push_back(group.Stats());
-  }
-  std::vector<MetricFamily> more = TallyMetrics(tallies);
-  Append(more, FailureMetrics(guards));
-  Append(more, AdminMetrics(server));
-  Append(more, BufferMetrics(server.budget()));
-  if (server.fleet() != nullptr) Append(more, RedisMetrics(guards, server.fleet()->fleet()));
+  Families all(1, {"tidegate_build_info", "The version of tidegate.", kGauge});
+  all.front().Add(1, {{"version", server.version()}});
+  Append(all, DecisionFamilies(reactors, compiler.rule_slots().Names()));
+  Append(all, StoreMetrics(server));
+  Append(all, ListenerMetrics(server));
+  Append(all, ConfigMetrics(server));
+  Append(all, FailureMetrics(stores));
+  Append(all, AdminMetrics(server));
+  Append(all, BufferMetrics(server.budget()));
+  if (server.fleet() != nullptr) Append(all, RedisMetrics(stores, server.fleet()->fleet()));
   if (!gateways.empty()) {
-    Append(more, GatewayMetrics(gateways, compiler.route_slots().Names(),
-                                compiler.upstream_slots().Names(), snapshot.routes->upstreams(),
-                                server.access_log()));
+    Append(all, GatewayMetrics(
+                    gateways, compiler.route_slots().Names(), compiler.upstream_slots().Names(),
+                    server.admin_context().snapshot().routes->upstreams(), server.access_log()));
   }
-  const ReloadStatus& reloads = server.reloads();
-  return Expose({.version = server.version(),
-                 .rule_names = compiler.rule_slots().Names(),
-                 .decisions = counters,
-                 .store = server.store_stats(),
-                 .store_max_entries = server.config().store.max_keys,
-                 .store_max_list_bytes = server.config().store.max_list_bytes,
-                 .reactors = server.workers().size(),
-                 .rules = snapshot.rules->rules().size(),
-                 .reloads = reloads.applied,
-                 .failed_reloads = reloads.refused,
-                 .last_reload_seconds = static_cast<double>(reloads.applied_at.load()),
-                 .last_reload_refused = reloads.last_refused,
-                 .doors = std::move(doors),
-                 .more = std::move(more)});
+  Append(all, ProcessMetrics());
+  return Expose(all);
 }
 
 }  // namespace tidegate

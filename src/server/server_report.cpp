@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/server_report.hpp"
-
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
 #include <map>
 #include <numeric>
-#include <span>
-#include <utility>
-#include <vector>
 
-#include "admin/override_json.hpp"
-#include "admin/rule_json.hpp"
+#include "admin/report_json.hpp"
 #include "server/server.hpp"
 
 namespace tidegate {
@@ -20,9 +13,7 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-json::string Text(std::string_view text) { return json::string(text.data(), text.size()); }
-
-/// Decisions of some rules, by outcome and by who decided.
+/// Numbers of decisions of some rules, by outcome and by decision source.
 struct Counts {
   std::array<std::uint64_t, DecisionCounters::kOutcomes> outcomes{};
   std::array<std::uint64_t, kDecisionSources> sources{};
@@ -34,33 +25,43 @@ struct Counts {
       sources[static_cast<std::size_t>(decided_by)] += count;
     });
   }
-  [[nodiscard]] json::object OutcomesJson() const {
-    json::object out;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      out[Text(DecisionCounters::Name(static_cast<DecisionCounters::Outcome>(i)))] = outcomes[i];
-    }
-    return out;
-  }
-  [[nodiscard]] json::object SourcesJson() const {
-    json::object out;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      out[Text(Name(static_cast<DecidedBy>(i)))] = sources[i];
-    }
-    return out;
-  }
 };
 
-/// Returns a histogram with cumulative buckets; the last one has no upper bound. `count(i)` and
-/// `upper(i)` return the count and the upper bound of one bucket.
-template <class Count, class Upper>
-json::object Histogram(std::size_t buckets, double seconds, Count count, Upper upper) {
-  json::array all;
+/// Returns `counts` as a JSON object with the names of the enum's values, which `name` returns.
+template <class Enum, std::size_t N>
+json::object ByName(const std::array<std::uint64_t, N>& counts,
+                    std::string_view (&name)(Enum) noexcept) {
+  json::object out;
+  for (std::size_t i = 0; i < N; ++i) out[JsonText(name(static_cast<Enum>(i)))] = counts[i];
+  return out;
+}
+
+json::object OutcomesJson(const Counts& counts) {
+  return ByName<DecisionCounters::Outcome>(counts.outcomes, DecisionCounters::Name);
+}
+
+/// Returns the sum of `get(part)` over all parts.
+template <class Parts, class Get>
+std::uint64_t Sum(const Parts& parts, Get get) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i <= buckets; ++i) {
-    sum += count(i);
-    all.push_back(json::array{i == buckets ? json::value() : json::value(upper(i)), sum});
+  for (const auto& part : parts) sum += get(*part);
+  return sum;
+}
+
+/// Returns the sum of histograms of type T, with cumulative buckets; the last one has no upper
+/// bound. `get(part)` returns the histogram of one of `parts`.
+template <class T, class Parts, class Get>
+json::object HistogramJson(const Parts& parts, Get get) {
+  json::array buckets;
+  std::uint64_t count = 0;
+  double seconds = 0;
+  for (std::size_t i = 0; i <= T::kBuckets; ++i) {
+    count += Sum(parts, [&](const auto& part) { return get(part).count(i); });
+    buckets.push_back(
+        json::array{i == T::kBuckets ? json::value() : json::value(T::UpperSeconds(i)), count});
   }
-  return {{"count", sum}, {"sum", seconds}, {"buckets", std::move(all)}};
+  for (const auto& part : parts) seconds += get(*part).seconds();
+  return {{"count", count}, {"sum", seconds}, {"buckets", std::move(buckets)}};
 }
 
 std::string CostText(const CostSpec& cost) {
@@ -75,51 +76,23 @@ std::string CostText(const CostSpec& cost) {
   return {};
 }
 
-const char* Name(OnFailure policy) noexcept {
-  switch (policy) {
-    case OnFailure::kOpen:
-      return "open";
-    case OnFailure::kClosed:
-      return "closed";
-    case OnFailure::kLocal:
-      return "local";
-  }
-  return "";
-}
+using RedisStoreList = std::vector<const RedisStore*>;
 
-const char* ModeName(redis::RedisUrl::Mode mode) noexcept {
-  switch (mode) {
-    case redis::RedisUrl::Mode::kSingle:
-      return "single";
-    case redis::RedisUrl::Mode::kSentinel:
-      return "sentinel";
-    case redis::RedisUrl::Mode::kCluster:
-      return "cluster";
-  }
-  return "";
-}
-
-using GuardList = std::vector<const Guard*>;
-
-json::object RedisJson(const redis::RedisUrl& url, const GuardList& guards) {
-  static constexpr std::array<const char*, 3> kBreaker = {"closed", "half_open", "open"};
+json::object RedisJson(const redis::RedisUrl& url, const RedisStoreList& stores) {
+  static constexpr const char* kModes[] = {"single", "sentinel", "cluster"};
+  static constexpr const char* kBreaker[] = {"closed", "half_open", "open"};
   const auto sum = [&](redis::Count redis::ClientStats::*count) {
-    std::uint64_t all = 0;
-    for (const Guard* const guard : guards) all += (guard->redis_stats().*count).get();
-    return all;
+    return Sum(stores, [&](const RedisStore& redis_store) {
+      return (redis_store.redis_stats().*count).get();
+    });
   };
   std::uint64_t breaker = 0;
-  std::uint64_t hits = 0;
-  double seconds = 0;
-  for (const Guard* const guard : guards) {
-    breaker = std::max(breaker, guard->redis_stats().breaker.get());
-    hits += guard->stats().cache_hits.get();
-    seconds += guard->redis_stats().latency.seconds();
+  for (const RedisStore* const redis_store : stores) {
+    breaker = std::max(breaker, redis_store->redis_stats().breaker.get());
   }
-  using redis::LatencyHistogram;
   using Stats = redis::ClientStats;
   return {{"kind", "redis"},
-          {"mode", ModeName(url.mode)},
+          {"mode", kModes[static_cast<std::size_t>(url.mode)]},
           {"url", url.Shown()},
           {"connected", sum(&Stats::connected)},
           {"nodes", sum(&Stats::nodes)},
@@ -128,20 +101,16 @@ json::object RedisJson(const redis::RedisUrl& url, const GuardList& guards) {
           {"batches", sum(&Stats::batches)},
           {"calls", sum(&Stats::calls)},
           {"entries", sum(&Stats::entries)},
-          {"cache_hits", hits},
-          {"latency", Histogram(
-                          LatencyHistogram::kBuckets, seconds,
-                          [&](std::size_t i) {
-                            std::uint64_t all = 0;
-                            for (const Guard* const guard : guards) {
-                              all += guard->redis_stats().latency.count(i);
-                            }
-                            return all;
-                          },
-                          &LatencyHistogram::UpperSeconds)}};
+          {"cache_hits",
+           Sum(stores,
+               [](const RedisStore& redis_store) { return redis_store.stats().cache_hits.get(); })},
+          {"latency", HistogramJson<redis::LatencyHistogram>(
+                          stores, [](const RedisStore& redis_store) -> const auto& {
+                            return redis_store.redis_stats().latency;
+                          })}};
 }
 
-/// Adds the last problem of the first reactor; the others use the same Redis.
+/// Adds the last problem of the first reactor's client; the others use the same Redis.
 void AddLastError(const redis::Client& client, json::object& to) {
   if (client.problem().empty()) return;
   const auto age = std::chrono::steady_clock::now() - client.problem_at();
@@ -149,16 +118,16 @@ void AddLastError(const redis::Client& client, json::object& to) {
                                   {"age_ms", std::chrono::floor<milliseconds>(age).count()}};
 }
 
-json::object FailuresJson(const GuardList& guards) {
-  json::object out;
-  for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
-    std::uint64_t all = 0;
-    for (const Guard* const guard : guards) {
-      for (const auto& decided_by : guard->stats().failures) all += decided_by[reason].get();
+json::object FailuresJson(const RedisStoreList& stores) {
+  std::array<std::uint64_t, redis::kReasons> failures{};
+  for (const RedisStore* const redis_store : stores) {
+    for (const auto& policy : redis_store->stats().failures) {
+      for (std::size_t reason = 0; reason < failures.size(); ++reason) {
+        failures[reason] += policy[reason].get();
+      }
     }
-    out[Text(redis::Name(static_cast<redis::Reason>(reason)))] = all;
   }
-  return out;
+  return ByName<redis::Reason>(failures, redis::Name);
 }
 
 json::object MemoryJson(const StoreStats& stats) {
@@ -169,21 +138,21 @@ json::object MemoryJson(const StoreStats& stats) {
           {"list_bytes", stats.list_bytes}};
 }
 
-json::object DoorJson(const MetricsReport::Door& door) {
-  return {{"door", door.name},
-          {"connections", door.open},
-          {"accepted", door.accepted},
-          {"requests", door.requests},
-          {"refused", door.refused},
-          {"shed", std::accumulate(door.shed.begin(), door.shed.end(), std::uint64_t{0})}};
-}
-
-GuardList GuardsOf(const Server& server) {
-  GuardList guards;
-  for (const auto& worker : server.workers()) {
-    if (worker->guard) guards.push_back(worker->guard.get());
+json::array ListenersJson(const Server& server) {
+  json::array listeners;
+  for (const ListenerId id :
+       {ListenerId::kApi, ListenerId::kGateway, ListenerId::kResp, ListenerId::kAdmin}) {
+    if (server.group(id).off()) continue;
+    const ListenerGroup::Stats stats = server.group(id).stats();
+    listeners.push_back(json::object{
+        {"listener", server.group(id).name()},
+        {"connections", stats.open},
+        {"accepted", stats.accepted},
+        {"requests", stats.requests},
+        {"refused", stats.refused},
+        {"shed", std::accumulate(stats.shed.begin(), stats.shed.end(), std::uint64_t{0})}});
   }
-  return guards;
+  return listeners;
 }
 
 const OverrideTable& OverridesOf(const Server& server) {
@@ -193,33 +162,27 @@ const OverrideTable& OverridesOf(const Server& server) {
 }  // namespace
 
 std::string StatusJson(const Server& server) {
-  const GuardList guards = GuardsOf(server);
+  const auto& workers = server.workers();
+  RedisStoreList stores;
   Counts counts;
   const auto slots = static_cast<std::uint32_t>(server.compiler().rule_slots().Names().size());
-  double seconds = 0;
-  std::uint64_t allowed_requests = 0;
-  std::uint64_t denied_requests = 0;
-  for (const auto& worker : server.workers()) {
-    allowed_requests += worker->metrics.allowed_requests();
-    denied_requests += worker->metrics.denied_requests();
+  for (const auto& worker : workers) {
+    if (worker->redis_store) stores.push_back(worker->redis_store.get());
     for (std::uint32_t slot = 0; slot < slots; ++slot) counts.Add(worker->metrics.counters(), slot);
-    seconds += worker->metrics.latency().seconds();
   }
   json::object out{{"version", server.version()},
                    {"node", server.node()},
                    {"uptime_ms", std::chrono::floor<milliseconds>(server.uptime()).count()},
-                   {"threads", server.workers().size()},
-                   {"draining", server.not_ready()}};
-  const FleetMember* const fleet = server.fleet();
-  out["store"] = fleet != nullptr ? RedisJson(*server.config().store.redis, guards)
-                                  : json::object{{"kind", "memory"}};
-  if (fleet != nullptr) {
-    AddLastError(server.workers().front()->guard->client(), out["store"].get_object());
-  }
-  out["memory"] = MemoryJson(server.store_stats());
-  if (fleet != nullptr) {
+                   {"threads", workers.size()},
+                   {"draining", server.not_ready()},
+                   {"store", json::object{{"kind", "memory"}}},
+                   {"memory", MemoryJson(server.store_stats())}};
+  if (const FleetMember* const fleet = server.fleet()) {
+    json::object store = RedisJson(*server.config().store.redis, stores);
+    AddLastError(workers.front()->redis_store->client(), store);
+    out["store"] = std::move(store);
     out["fleet"] = json::object{{"nodes", fleet->fleet().nodes.load()},
-                                {"key_mismatches", fleet->fleet().strangers.load()}};
+                                {"key_mismatches", fleet->fleet().key_mismatches.load()}};
   }
   const ReloadStatus& reloads = server.reloads();
   out["config"] = json::object{{"rules", server.admin_context().snapshot().rules->rules().size()},
@@ -227,28 +190,17 @@ std::string StatusJson(const Server& server) {
                                {"reloads", reloads.applied.load()},
                                {"refused", reloads.refused.load()}};
   json::object overrides{{"count", OverridesOf(server).size()}};
-  for (auto& member : AgeJson(server.admin_context().fleet_register)) {
-    overrides[member.key()] = std::move(member.value());
-  }
+  AddAll(overrides, AgeJson(server.admin_context().shared_overrides));
   out["overrides"] = std::move(overrides);
-  out["requests"] = json::object{{"allowed", allowed_requests}, {"denied", denied_requests}};
-  out["decisions"] = counts.OutcomesJson();
-  out["decided_by"] = counts.SourcesJson();
-  out["failures"] = FailuresJson(guards);
-  out["latency"] = Histogram(
-      DecisionLatency::kBuckets, seconds,
-      [&](std::size_t i) {
-        std::uint64_t all = 0;
-        for (const auto& worker : server.workers()) all += worker->metrics.latency().count(i);
-        return all;
-      },
-      &DecisionLatency::UpperSeconds);
-  json::array doors;
-  for (const ListenerId id :
-       {ListenerId::kApi, ListenerId::kGateway, ListenerId::kResp, ListenerId::kAdmin}) {
-    if (!server.group(id).off()) doors.push_back(DoorJson(server.group(id).Stats()));
-  }
-  out["doors"] = std::move(doors);
+  out["requests"] = json::object{
+      {"allowed", Sum(workers, [](const Worker& w) { return w.metrics.allowed_requests(); })},
+      {"denied", Sum(workers, [](const Worker& w) { return w.metrics.denied_requests(); })}};
+  out["decisions"] = OutcomesJson(counts);
+  out["decided_by"] = ByName<DecidedBy>(counts.sources, Name);
+  out["failures"] = FailuresJson(stores);
+  out["latency"] = HistogramJson<DecisionLatency>(
+      workers, [](const Worker& worker) -> const auto& { return worker.metrics.latency(); });
+  out["listeners"] = ListenersJson(server);
   return json::serialize(out) + "\n";
 }
 
@@ -257,8 +209,7 @@ std::string RulesJson(const Server& server) {
   std::map<std::string_view, std::size_t> given;  // Number of overrides by operators, by rule.
   const OverrideTable& table = OverridesOf(server);
   table.ForEach([&](const OverrideTable::Entry& entry) {
-    const auto left = table.Left(entry);
-    if (!left || *left > Micros{0}) ++given[entry.what.rule];
+    if (table.Left(entry) != Micros{0}) ++given[entry.what.rule];
   });
   json::array rules;
   for (const Rule& rule : snapshot.rules->rules()) {
@@ -269,20 +220,17 @@ std::string RulesJson(const Server& server) {
     const Quota& quota = rule.quota;
     json::object one{{"rule", rule.id},
                      {"match", MatchJson(snapshot.rules->matches()[rule.number])},
-                     {"per", rule.per.Text()},
-                     {"algorithm", Text(tidegate::Name(quota.algorithm()))},
-                     {"limit", rule.LimitOf(quota)},
-                     {"quota", rule.TextOf(quota)}};
+                     {"per", rule.per.Text()}};
+    AddQuota(one, rule, quota);
     const bool bucket =
         quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kGcra;
     if (bucket) one["burst"] = quota.capacity();
-    one["capacity"] = quota.capacity();
-    one["mode"] = rule.mode == Mode::kShadow ? "shadow" : "enforce";
-    one["on_failure"] = Name(rule.on_failure);
+    one["mode"] = JsonText(Name(rule.mode));
+    one["on_failure"] = JsonText(Name(rule.on_failure));
     one["cost"] = CostText(rule.cost);
     one["overrides"] = given[rule.id];
     one["configured_overrides"] = rule.overrides.size();
-    one["decisions"] = counts.OutcomesJson();
+    one["decisions"] = OutcomesJson(counts);
     rules.push_back(std::move(one));
   }
   return json::serialize(json::object{{"rules", std::move(rules)}}) + "\n";
@@ -305,15 +253,14 @@ std::string HotJson(const Server& server, std::size_t most) {
           {"count", key.count},
           {"error", key.error}});
     }
-    // A request that several rules decide is in the counts of several keys, and is one request.
+    // A request that several rules decide is counted for several keys, but it is one request.
     const std::uint64_t total = by == HotBy::kRequests ? report.requests : hot.total;
     return json::object{{"total", total}, {"error", hot.error}, {"keys", std::move(keys)}};
   };
-  const json::object out{{"window_ms", report.span.count()},
-                         {"names", plain ? "plain" : "hashed"},
-                         {"requests", list(HotBy::kRequests)},
-                         {"denials", list(HotBy::kDenials)},
-                         {"cost", list(HotBy::kCost)}};
+  json::object out{{"window_ms", report.span.count()}, {"names", plain ? "plain" : "hashed"}};
+  for (const HotBy by : {HotBy::kRequests, HotBy::kDenials, HotBy::kCost}) {
+    out[JsonText(Name(by))] = list(by);
+  }
   return json::serialize(out) + "\n";
 }
 

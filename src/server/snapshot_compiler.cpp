@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/snapshot_compiler.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "frontends/access_policy.hpp"
 #include "gateway/routing.hpp"
-#include "rules/jwt.hpp"
+#include "identity/jwt.hpp"
 
 namespace tidegate {
 namespace {
@@ -16,7 +16,7 @@ Problem ErrorAt(std::string where, std::string message) {
   return {Problem::Severity::kError, {}, std::move(where), std::move(message)};
 }
 
-/// `key` is used unless `identity`, which may differ from the configuration's, has one.
+/// `identity` may differ from the configuration's. `key` is the HMAC key if `identity` has none.
 std::shared_ptr<const Identifier> MakeIdentifier(const Config& config,
                                                  const Config::Identity& identity,
                                                  const std::string& key, Problems& problems) {
@@ -28,14 +28,7 @@ std::shared_ptr<const Identifier> MakeIdentifier(const Config& config,
           identity.duplicate_cookies == Config::Identity::DuplicateCookies::kReject,
       .jwt = nullptr};
   if (const auto& jwt = identity.jwt) {
-    auto verifier =
-        JwtVerifier::Make({.hmac_secret = jwt->hmac_secret,
-                           .public_key_pem = jwt->public_key_pem,
-                           .unverified = jwt->unverified,
-                           .issuer = jwt->issuer,
-                           .audience = jwt->audience,
-                           .expiry = jwt->require_exp ? JwtVerifier::Expiry::kRequired
-                                                      : JwtVerifier::Expiry::kOptional});
+    auto verifier = JwtVerifier::Make(*jwt);
     if (!verifier) {
       problems.push_back(ErrorAt("identity.jwt", verifier.error().message));
       return nullptr;
@@ -45,41 +38,26 @@ std::shared_ptr<const Identifier> MakeIdentifier(const Config& config,
   return std::make_shared<const Identifier>(std::move(options));
 }
 
-struct ListenerEntry {
-  std::string_view name;
-  ListenSpec Config::Listen::*spec;
-};
-/// The sections of `listen`, by ListenerId.
-constexpr std::array<ListenerEntry, kListeners> kEntries = {{{"api", &Config::Listen::api},
-                                                             {"admin", &Config::Listen::admin},
-                                                             {"gateway", &Config::Listen::gateway},
-                                                             {"resp", &Config::Listen::resp}}};
-
-Problem ErrorAt(const ListenerEntry& entry, std::string message) {
+Problem ErrorAt(const ListenSection& entry, std::string message) {
   return ErrorAt("listen." + std::string(entry.name), std::move(message));
 }
 
 /// Returns the specification that a listener started with `spec` has after a reload to `now`. Only
-/// its certificates, and the client certificates that it asks for, change without a restart.
+/// its certificates, and the client certificates that it requires, change without a restart.
 ListenSpec Effective(const ListenSpec& spec, const ListenSpec& now) {
   ListenSpec effective = spec;
   if (effective.tls && now.tls) effective.tls = now.tls;
   return effective;
 }
 
-/// Returns true if no part of `now` needs a restart.
+/// Returns true if a listener started with `spec` can change to `now` without a restart.
 bool Fits(const ListenSpec& spec, const ListenSpec& now) { return Effective(spec, now) == now; }
 
 net::TlsServer::Clients ClientsOf(ListenTls::Clients clients) noexcept {
-  switch (clients) {
-    case ListenTls::Clients::kNone:
-      return net::TlsServer::Clients::kUnknown;
-    case ListenTls::Clients::kOptional:
-      return net::TlsServer::Clients::kMayBeKnown;
-    case ListenTls::Clients::kRequired:
-      break;
-  }
-  return net::TlsServer::Clients::kMustBeKnown;
+  using Clients = net::TlsServer::Clients;
+  return clients == ListenTls::Clients::kNone       ? Clients::kNone
+         : clients == ListenTls::Clients::kOptional ? Clients::kOptional
+                                                    : Clients::kRequired;
 }
 
 Result<std::shared_ptr<const net::TlsServer>> MakeTls(const ListenTls& tls, bool http) {
@@ -100,7 +78,7 @@ Result<std::shared_ptr<const net::TlsServer>> MakeTls(const ListenTls& tls, bool
 void SnapshotCompiler::Check(const Config& config, Problems& problems) {
   // Any key will do, because nothing is decided with these rules.
   const auto identifier = MakeIdentifier(config, config.identity, std::string(64, '0'), problems);
-  if (identifier != nullptr) (void)RuleSet::Compile(config, identifier, problems);
+  if (identifier != nullptr) (void)RuleSet::Compile(config.rule_set(), identifier, problems);
 }
 
 std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, Problems& problems) {
@@ -110,7 +88,7 @@ std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, P
   if (started_with_.store.redis) identity.hmac_key = started_with_.identity.hmac_key;
   auto identifier = MakeIdentifier(config, identity, hmac_key_, problems);
   if (identifier == nullptr) return nullptr;
-  auto rules = RuleSet::Compile(config, std::move(identifier), problems);
+  auto rules = RuleSet::Compile(config.rule_set(), std::move(identifier), problems);
   if (rules == nullptr) return nullptr;
   auto snapshot = std::make_shared<Snapshot>();
   for (const Rule& rule : rules->rules()) {
@@ -127,7 +105,7 @@ std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, P
                     .policies = {},
                     .clients = snapshot->rules->client_policy()});
   for (std::size_t i = 0; i < kListeners; ++i) {
-    const auto spec = kEntries[i].spec;
+    const auto spec = kListenSections[i].spec;
     access->policies[i] = AccessPolicy(Effective(started_with_.listen.*spec, config.listen.*spec));
   }
   snapshot->access = std::move(access);
@@ -163,14 +141,14 @@ std::optional<Snapshot::Tls> SnapshotCompiler::CompileTls(const Config& config,
                                                           Problems& problems) const {
   Snapshot::Tls tls;
   for (std::size_t i = 0; i < kListeners; ++i) {
-    const ListenSpec& started = started_with_.listen.*kEntries[i].spec;
-    const ListenSpec& now = config.listen.*kEntries[i].spec;
-    // Whether a listener has TLS at all changes only with a restart.
+    const ListenSpec& started = started_with_.listen.*kListenSections[i].spec;
+    const ListenSpec& now = config.listen.*kListenSections[i].spec;
+    // Turning the TLS of a listener on or off needs a restart.
     if (started.off() || !started.tls || !now.tls) continue;
     const bool http = static_cast<ListenerId>(i) != ListenerId::kResp;
     auto made = MakeTls(*now.tls, http);
     if (!made) {
-      problems.push_back(ErrorAt(kEntries[i], "tls: " + made.error().message));
+      problems.push_back(ErrorAt(kListenSections[i], "tls: " + made.error().message));
       return std::nullopt;
     }
     tls[i] = *std::move(made);
@@ -179,14 +157,14 @@ std::optional<Snapshot::Tls> SnapshotCompiler::CompileTls(const Config& config,
 }
 
 /// A reload changes tokens at once, but their replacement, such as a client CA, may need a restart.
-/// The listener would be open until then.
+/// Until then the listener would require no authentication.
 bool SnapshotCompiler::KeepsAuthentication(const Config& config, const Snapshot& snapshot,
                                            Problems& problems) const {
   bool kept = true;
   for (const ListenerId id : {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp}) {
-    const ListenerEntry& entry = kEntries[static_cast<std::size_t>(id)];
+    const ListenSection& entry = kListenSections[static_cast<std::size_t>(id)];
     const ListenSpec& started = started_with_.listen.*entry.spec;
-    // A listener that needs no restart is as the file describes it, even if that is open.
+    // A listener without need of a restart changes at once, even if that removes authentication.
     if (started.off() || Fits(started, config.listen.*entry.spec) ||
         !current_->access->of(id).Required(current_->access->tokens) ||
         snapshot.access->of(id).Required(snapshot.access->tokens)) {
@@ -203,18 +181,17 @@ bool SnapshotCompiler::KeepsAuthentication(const Config& config, const Snapshot&
 
 std::vector<std::string> SnapshotCompiler::NeedsRestart(const Config& config) const {
   std::vector<std::string> changed;
-  for (const ListenerEntry& entry : kEntries) {
-    if (Fits(started_with_.listen.*entry.spec, config.listen.*entry.spec)) continue;
-    changed.emplace_back("listen");
-    break;
-  }
+  const bool listeners_fit = std::ranges::all_of(kListenSections, [&](const ListenSection& entry) {
+    return Fits(started_with_.listen.*entry.spec, config.listen.*entry.spec);
+  });
+  if (!listeners_fit) changed.emplace_back("listen");
   Config::Store store = config.store;
-  store.on_failure = started_with_.store.on_failure;  // Part of the rules: changes at once.
+  store.on_failure = started_with_.store.on_failure;  // A part of the rules: no restart.
   if (store != started_with_.store) changed.emplace_back("store");
   if (config.limits != started_with_.limits) changed.emplace_back("limits");
   if (config.access_log != started_with_.access_log) changed.emplace_back("access_log");
   Config::Metrics metrics = config.metrics;
-  metrics.key_names = started_with_.metrics.key_names;  // Changes at once.
+  metrics.key_names = started_with_.metrics.key_names;  // It changes without a restart.
   if (metrics != started_with_.metrics) changed.emplace_back("metrics");
   if (config.process != started_with_.process) changed.emplace_back("process");
   if (started_with_.store.redis && config.identity.hmac_key != started_with_.identity.hmac_key) {

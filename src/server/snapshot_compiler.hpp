@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/problem.hpp"
+#include "config/config.hpp"
 #include "decision/snapshot.hpp"
-#include "rules/config.hpp"
-#include "rules/problem.hpp"
-#include "telemetry/rule_slots.hpp"
+#include "telemetry/slot_table.hpp"
 
 namespace tidegate {
+
+/// A section of `listen` in the configuration.
+struct ListenSection {
+  std::string_view name;
+  ListenSpec Config::Listen::*spec;
+};
+/// The section of each listener, indexed by ListenerId.
+inline constexpr std::array<ListenSection, kListeners> kListenSections = {
+    {{"api", &Config::Listen::api},
+     {"admin", &Config::Listen::admin},
+     {"gateway", &Config::Listen::gateway},
+     {"resp", &Config::Listen::resp}}};
 
 /// Compiles configurations to Snapshots for one server, and keeps the state that outlives reloads:
 /// the slots of counters, the upstreams, the HMAC key. Not thread-safe, except for the names of
@@ -23,15 +37,15 @@ class SnapshotCompiler {
   SnapshotCompiler(const Config& started_with, std::string hmac_key)
       : started_with_(started_with), in_force_(started_with), hmac_key_(std::move(hmac_key)) {}
 
-  /// Compiles `config`, which is in force from now on. Returns nullptr and changes nothing if it
-  /// added a problem of severity kError. Waits at most two seconds for name servers.
+  /// Compiles `config` and puts it in force. If it has errors, adds problems of severity kError,
+  /// changes nothing and returns nullptr. Waits at most two seconds for name servers.
   [[nodiscard]] std::shared_ptr<const Snapshot> Compile(const Config& config, Problems& problems);
   /// Compiles the configuration in force again, with another HMAC key.
   [[nodiscard]] std::shared_ptr<const Snapshot> CompileWithKey(const std::string& hmac_key);
   /// Returns the last snapshot that was compiled; nullptr before the first.
   [[nodiscard]] const std::shared_ptr<const Snapshot>& current() const noexcept { return current_; }
 
-  /// The sections of `config` that take effect only after a restart.
+  /// Returns the sections of `config` that take effect only after a restart.
   [[nodiscard]] std::vector<std::string> NeedsRestart(const Config& config) const;
   /// Compiles the rules of `config` only to find their problems.
   static void Check(const Config& config, Problems& problems);

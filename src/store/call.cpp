@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tidegate/call.hpp"
+#include "store/call.hpp"
 
 #include <exception>
 #include <utility>
 
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 namespace tidegate {
 namespace {
 
-/// All enforcing decisions say yes.
+/// Returns true if all enforcing charges are allowed.
 bool AllAllowed(const Call& call) noexcept {
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     if (call.charges[i].mode == Mode::kEnforce && !call.decisions[i].allowed) return false;
@@ -32,7 +32,7 @@ void RunApply(Store& store, Call& call) {
   call.allowed = *admitted == 1;
 }
 
-Result<Done> RunOn(Store& store, const Call& call, const Charge& charge) {
+Result<Applied> RunOn(Store& store, const Call& call, const Charge& charge) {
   switch (call.kind) {
     case Call::Kind::kRefund:
       return store.Refund(charge, call.refund);
@@ -43,18 +43,18 @@ Result<Done> RunOn(Store& store, const Call& call, const Charge& charge) {
     case Call::Kind::kRelease:
       return store.Release(charge);
     default:
-      return Done::kNothing;
+      return Applied::kNo;
   }
 }
 
-/// One charge after the other; the decision tells how the key stands afterwards.
+/// Carries out one charge after the other; each decision describes the state of its key afterwards.
 void RunEach(Store& store, Call& call) {
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];
     auto done = RunOn(store, call, charge);
     if (!done) return Fail(call, std::move(done.error()));
-    if (*done == Done::kApplied) call.done = Done::kApplied;
-    // After an operation: whether the smallest request would pass.
+    if (*done == Applied::kYes) call.applied = Applied::kYes;
+    // After an operation, the decision says whether a request of cost 1 would pass.
     Charge look = charge;
     if (call.kind != Call::Kind::kPeek) look.cost = 1;
     auto decision = call.kind == Call::Kind::kDebit ? store.Debit(charge) : store.Peek(look);
@@ -68,7 +68,7 @@ void RunEach(Store& store, Call& call) {
 
 void Store::Start(Call& call) noexcept {
   call.error.reset();
-  call.done = Done::kNothing;
+  call.applied = Applied::kNo;
   try {
     if (call.kind == Call::Kind::kApply) {
       RunApply(*this, call);
@@ -76,7 +76,7 @@ void Store::Start(Call& call) noexcept {
       RunEach(*this, call);
     }
   } catch (const std::exception&) {
-    // Only an Error's message allocates; without memory for it, this says enough.
+    // Only an Error's message allocates. Without memory for it, the code alone says enough.
     Fail(call, Error{ErrorCode::kExhausted, {}});
   }
   call.finished(call);

@@ -10,17 +10,18 @@ Error Bad(std::string why) { return {ErrorCode::kBadCharge, std::move(why)}; }
 
 Error Unsupported(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
-std::optional<Error> CheckOperation(const Charge& charge, Operation operation) {
+std::optional<Error> CheckOperation(const Charge& charge, Call::Kind operation) {
   const bool leases = charge.quota->algorithm() == Algorithm::kConcurrency;
   switch (operation) {
-    case Operation::kDebit:
+    case Call::Kind::kDebit:
       if (leases) return Unsupported("concurrency has nothing to debit: acquire a lease instead");
       break;
-    case Operation::kRefund:
+    case Call::Kind::kRefund:
       if (leases)
         return Unsupported("concurrency has nothing to refund: release the lease instead");
       break;
-    case Operation::kLease:
+    case Call::Kind::kRenew:
+    case Call::Kind::kRelease:
       if (!leases) {
         return Unsupported("only concurrency has leases, and rule '" + std::string(charge.rule) +
                            "' counts by " + std::string(Name(charge.quota->algorithm())));
@@ -29,7 +30,8 @@ std::optional<Error> CheckOperation(const Charge& charge, Operation operation) {
     default:
       break;
   }
-  if (leases && operation != Operation::kKey && charge.lease.empty()) {
+  const bool names_lease = operation != Call::Kind::kPeek && operation != Call::Kind::kReset;
+  if (leases && names_lease && charge.lease.empty()) {
     return Bad("a concurrency charge needs a lease id, so that it can be renewed and released");
   }
   return std::nullopt;
@@ -37,7 +39,7 @@ std::optional<Error> CheckOperation(const Charge& charge, Operation operation) {
 
 }  // namespace
 
-std::optional<Error> CheckCharge(const Charge& charge, Operation operation) {
+std::optional<Error> CheckCharge(const Charge& charge, Call::Kind operation) {
   if (charge.quota == nullptr) return Bad("a charge needs a quota");
   if (charge.rule.empty()) return Bad("a charge needs a rule: its overflow is counted under it");
   if (charge.identity.empty()) {
@@ -48,7 +50,7 @@ std::optional<Error> CheckCharge(const Charge& charge, Operation operation) {
     return Bad("the cost is " + std::to_string(charge.cost) +
                ", and a cost must be between 1 and 2147483647");
   }
-  if (operation == Operation::kApply && charge.quota->algorithm() != Algorithm::kConcurrency) {
+  if (operation == Call::Kind::kApply && charge.quota->algorithm() != Algorithm::kConcurrency) {
     return std::nullopt;
   }
   return CheckOperation(charge, operation);
@@ -70,6 +72,11 @@ std::optional<Error> CheckRequest(std::span<const Charge> charges, std::int64_t 
     if (auto bad = CheckCharge(charge)) return bad;
   }
   return std::nullopt;
+}
+
+Error RepeatedKey(const Charge& charge) {
+  return Bad("two charges of one request name the same key of rule '" + std::string(charge.rule) +
+             "'; give each a rule of its own");
 }
 
 }  // namespace tidegate

@@ -4,24 +4,25 @@
 #include <optional>
 #include <span>
 
+#include "core/charge.hpp"
 #include "core/outcome.hpp"
-#include "tidegate/charge.hpp"
+#include "store/call.hpp"
 #include "tidegate/decision.hpp"
 #include "tidegate/error.hpp"
-#include "tidegate/store.hpp"
 
 namespace tidegate {
 
-/// What a charge is checked for; not every algorithm has every operation.
-enum class Operation : std::uint8_t { kApply, kDebit, kRefund, kLease, kKey };
-
-/// Why the charge cannot be carried out, if so: one sentence for its caller.
+/// Returns an Error, with one sentence for the caller, if the operation cannot be carried out on
+/// the charge. Not every algorithm has every operation.
 [[nodiscard]] std::optional<Error> CheckCharge(const Charge& charge,
-                                               Operation operation = Operation::kApply);
+                                               Call::Kind operation = Call::Kind::kApply);
 [[nodiscard]] std::optional<Error> CheckRequest(std::span<const Charge> charges, std::int64_t count,
                                                 std::span<const Decision> decisions);
 
-/// A step's outcome as the caller is told.
+/// Returns the error of a request in which `charge` names the same key as another charge.
+[[nodiscard]] Error RepeatedKey(const Charge& charge);
+
+/// Returns the decision that `outcome` means for the caller.
 [[nodiscard]] inline Decision DecisionOf(const Charge& charge, const Outcome& outcome,
                                          bool allowed) noexcept {
   return {.allowed = allowed,
@@ -35,7 +36,7 @@ enum class Operation : std::uint8_t { kApply, kDebit, kRefund, kLease, kKey };
           .rule = charge.rule};
 }
 
-/// Of a look: allowed if it would pass at once.
+/// Returns the decision that a look means: allowed if the request would pass at once.
 [[nodiscard]] inline Decision DecisionOfLook(const Charge& charge, const Outcome& look) noexcept {
   return DecisionOf(charge, look, !look.never && look.retry_after == Micros{0});
 }

@@ -24,7 +24,7 @@ Fingerprinter::Fingerprinter() {
   static_assert(8 * static_cast<std::size_t>(Role::kSlotTag) + kSecretOfRole <=
                 std::tuple_size_v<decltype(secret_)>);
   static_assert(kSecretOfRole >= XXH3_SECRET_SIZE_MIN);
-  // 256 bytes arrive whole or not at all, once the system's pool is initialised.
+  // getrandom returns 256 bytes whole or not at all, once the system's pool is initialised.
   while (getrandom(secret_.data(), secret_.size(), 0) != static_cast<ssize_t>(secret_.size())) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
   }
@@ -51,7 +51,7 @@ Fingerprint Fingerprinter::Tagged(const Fingerprint& key, std::string_view tag) 
 
 Fingerprint Fingerprinter::Overflow(const Quota& quota, Mode mode,
                                     std::string_view rule) const noexcept {
-  // But leases: who asks for one back must find it whatever the limit is by then.
+  // The limit is left out for leases: a lease can be released after the limit has changed.
   const bool leases = quota.algorithm() == Algorithm::kConcurrency;
   const std::array<std::int64_t, 4> shape = {quota.period().count(), static_cast<int>(mode),
                                              leases ? 0 : quota.limit(),

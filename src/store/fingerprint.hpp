@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tidegate/charge.hpp"
+#include "core/charge.hpp"
 #include "tidegate/quota.hpp"
 
 namespace tidegate {
 
-/// What the memory store knows a key by. Two keys share one with a probability
-/// of 2^-128, and nobody outside the process can find two that do: the secret is
-/// drawn at random when the store starts.
+/// The memory store's name for a key. Two keys have the same fingerprint with a probability of
+/// 2^-128, and no client can find two such keys: the secret is drawn at random when the store
+/// starts.
 struct Fingerprint {
   std::uint64_t low = 0;  ///< Never 0 for a key: 0 marks an empty place.
   std::uint64_t high = 0;
@@ -24,25 +24,26 @@ class Fingerprinter {
  public:
   Fingerprinter();  ///< Draws a new secret.
 
-  /// Of a key: the same identity under another rule or algorithm is another key.
+  /// Returns the fingerprint of a key: the same identity under another rule or algorithm is another
+  /// key.
   [[nodiscard]] Fingerprint Key(Algorithm algorithm, std::string_view rule,
                                 std::string_view identity) const noexcept;
-  /// Of a key in Redis, where a slot tag other than the identity is a part of the
-  /// key. Returns `key` itself for a charge without one.
+  /// Returns the fingerprint of a key in Redis, where a slot tag other than the identity is a part
+  /// of the key. For a charge without such a tag, that is `key` itself.
   [[nodiscard]] Fingerprint WithSlotTag(const Fingerprint& key,
                                         const Charge& charge) const noexcept {
     return charge.tagged() ? Tagged(key, charge.slot_tag) : key;
   }
-  /// Of the bucket that a rule's keys share when there is no room for more. Other
-  /// quotas of the rule do not mix with it, nor do shadows with what is enforced.
+  /// Returns the fingerprint of the bucket that a rule's keys share when there is no room for more.
+  /// Other quotas of the rule have other buckets, and so do shadow and enforcing charges.
   [[nodiscard]] Fingerprint Overflow(const Quota& quota, Mode mode,
                                      std::string_view rule) const noexcept;
-  /// Of a refund's or a lease's id: the same id on another key is another one.
+  /// Returns the fingerprint of a refund's or a lease's id; it differs from key to key.
   [[nodiscard]] Fingerprint Id(const Fingerprint& key, std::string_view id) const noexcept;
 
  private:
-  /// What is hashed decides where in the secret its own secret begins, so that
-  /// equal texts in different roles have nothing in common.
+  /// The role of a hashed text. It decides where in the secret the role's own secret begins, so
+  /// that equal texts in different roles have unrelated hashes.
   enum class Role : std::uint8_t { kIdentity, kRule, kId = kRule + kAlgorithms, kShape, kSlotTag };
   static constexpr std::size_t kSecretOfRole = 184;
 

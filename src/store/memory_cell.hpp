@@ -11,20 +11,20 @@
 #include "store/charge_check.hpp"
 #include "store/list_budget.hpp"
 #include "store/memory_entry.hpp"
+#include "store/store.hpp"
 #include "tidegate/quota.hpp"
-#include "tidegate/store.hpp"
 
 namespace tidegate {
 
-/// One request's wish on one key.
+/// The charge that a request wants to make to one key.
 struct Wish {
   std::int64_t cost = 1;
-  std::int64_t count = 1;  ///< 0: a look.
+  std::int64_t count = 1;  ///< The number of identical requests; 0 is a look, which charges none.
   concurrency::LeaseId lease{};
 };
 
-/// A locked entry seen through its quota: where the pure steps of src/core meet
-/// the table's memory. Steps never allocate; lists grow here, within the budget.
+/// Applies the steps of src/core to a locked entry under one quota. Steps never allocate; this
+/// class grows the lists of logs and leases, within the budget.
 class MemoryCell {
  public:
   /// REQUIRES: `locked` stays locked as long as the cell is used.
@@ -36,14 +36,14 @@ class MemoryCell {
         budget_(&budget),
         spend_(spend) {}
 
-  /// Turns a blank entry into a fresh state. False where its list finds no memory.
+  /// Gives a blank entry a fresh state. Returns false if its list finds no memory.
   [[nodiscard]] bool Open(Time now) noexcept;
 
-  /// What Apply would answer. Writes nothing, but makes room for a lease: what a
-  /// look admits, an Apply under the same lock admits too.
+  /// Returns the outcome that Apply would have. Writes no state, but makes room for a lease: what
+  /// Look admits, an Apply under the same lock admits too.
   [[nodiscard]] Outcome Look(const Wish& wish, Time now) noexcept;
   Outcome Apply(const Wish& wish, Time now) noexcept;
-  /// A look at a charge, as its caller is told.
+  /// Returns the decision on `charge` without charging it.
   [[nodiscard]] Decision Peek(const Charge& charge, concurrency::LeaseId lease, Time now) noexcept {
     return DecisionOfLook(charge, Look({charge.cost, 0, lease}, now));
   }
@@ -53,19 +53,19 @@ class MemoryCell {
   Outcome Renew(concurrency::LeaseId lease, Time now) noexcept;
   Outcome Release(concurrency::LeaseId lease, Time now) noexcept;
 
-  /// The units held under a lease.
+  /// Returns the units that a lease holds; 0 if it has expired.
   [[nodiscard]] std::int64_t HeldBy(concurrency::LeaseId lease, Time now) const noexcept;
 
-  /// Whether Open would find memory for the list of a quota that needs one.
+  /// Returns true if Open would find memory for the list of `quota`, or if `quota` needs no list.
   static bool HasRoom(const Quota& quota, const ListBudget& budget) noexcept;
 
-  /// The state as people read it.
+  /// Returns the fields of the state, for people to read.
   [[nodiscard]] std::vector<Inspection::Field> Describe() const;
 
-  /// What to unlock the entry with.
+  /// Returns the Meta with which to unlock the entry.
   [[nodiscard]] Meta meta() const noexcept { return meta_; }
 
-  /// Frees the list of an entry that is given up.
+  /// Frees the list that an entry owns, if it has one.
   static void Dispose(ListBudget& budget, Entry& entry, Meta meta) noexcept;
 
   static Meta::Kind KindOf(Algorithm algorithm) noexcept {
@@ -77,18 +77,24 @@ class MemoryCell {
   [[nodiscard]] concurrency::Leases* leases() const noexcept {
     return entry_->Load<concurrency::Leases*>();
   }
-  void Written(const Outcome& outcome, Time now) noexcept;
-  /// After a step that wrote nothing: under a slower quota than the one it was
-  /// written with, the state recovers later than its Meta says. (A pin says nothing
-  /// of recovery: what is pinned had recovered.)
+  /// Called after a step: saves the new state if there is one, and updates the Meta.
+  template <class Save>
+  void Finish(const Outcome& outcome, Time now, Save save) noexcept;
+  void Written(const Outcome& outcome, Time now) noexcept {
+    meta_ = Meta{meta_.kind(), now + outcome.reset_after};
+  }
+  /// Called after a step that wrote nothing. If this quota is slower than the one that wrote the
+  /// state, the state recovers later than its Meta says. (A pin says nothing of recovery: a pinned
+  /// entry had recovered.)
   void NotWritten(const Outcome& outcome, Time now) noexcept {
     const Time known = meta_.pinned() ? now : meta_.recovered();
     if (now + outcome.reset_after > known) Written(outcome, now);
   }
   void Commit(const sliding_log::Change& change) noexcept;
-  /// With room for the lease that it asks for, or else a refusal.
+  /// Plans an acquisition and makes room for its lease; without room, the plan is a refusal.
   [[nodiscard]] concurrency::Plan PlanLease(const Wish& wish, Time now) noexcept;
-  /// Memory for one lease more; only looks for it where `count` is 0.
+  /// Allocates memory for one more lease, or only checks for it if `count` is 0. Returns false if
+  /// there is no memory.
   [[nodiscard]] bool MakeLeaseRoom(std::int64_t count) noexcept;
 
   Entry* entry_;

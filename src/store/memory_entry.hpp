@@ -18,7 +18,7 @@
 namespace tidegate {
 
 inline void SpinPause(int round) noexcept {
-  // The holder may have lost its core: after ~1 us of spinning let it have ours.
+  // The lock's holder may have lost its core: after ~1 us of spinning, yield ours.
   if (round > 32) {
     sched_yield();
   } else {
@@ -28,11 +28,10 @@ inline void SpinPause(int round) noexcept {
   }
 }
 
-/// What an entry is when nobody holds its lock: its kind and when it will have
-/// recovered, in one word.
+/// The word that an entry holds while its lock is free: its kind and when it will have recovered.
 class Meta {
  public:
-  /// 0: nothing written yet; 1 + Algorithm: its state; kMark: a refund's id.
+  /// kBlank: nothing is written yet; 1 + Algorithm: a state of it; kMark: a refund's id.
   using Kind = std::uint8_t;
   static constexpr Kind kBlank = 0;
   static constexpr Kind kMark = kAlgorithms + 1;
@@ -43,13 +42,13 @@ class Meta {
       : word_((std::uint64_t{kind} << kShift) | Clip(recovered)) {}
 
   [[nodiscard]] Kind kind() const noexcept { return static_cast<Kind>((word_ >> kShift) & 7); }
-  /// From then on the entry says no more than a fresh one would.
+  /// Returns the time from which the entry decides as a fresh one would.
   [[nodiscard]] Time recovered() const noexcept {
     return Time{Micros{static_cast<std::int64_t>(word_ & kTimeBits)}};
   }
 
-  /// Kept until `until` for a request that is about to lock it together with
-  /// others. Whoever charges the entry writes a Meta without the pin.
+  /// Returns a Meta that keeps the entry until `until` for a request that is about to lock it
+  /// together with others. A charge writes a Meta without the pin.
   [[nodiscard]] Meta PinnedUntil(Time until) const noexcept {
     Meta pinned{kind(), until};
     pinned.word_ |= kPinBit;
@@ -72,9 +71,9 @@ class Meta {
   std::uint64_t word_ = 0;
 };
 
-/// One key's state, 32 bytes, with its own lock. The lock takes the place of the
-/// Meta while it is held, so that taking it is one exchange and giving it back
-/// one store. Fresh memory of zeros is a blank, unlocked entry.
+/// The state of one key, 32 bytes, with its own lock. While the lock is held, a mark replaces the
+/// Meta, so that locking is one exchange and unlocking one store. Zeroed memory is a blank,
+/// unlocked entry.
 class Entry {
  public:
   Meta Lock() noexcept {
@@ -92,8 +91,8 @@ class Entry {
   }
   void Unlock(Meta meta) noexcept { meta_.store(meta.word_, std::memory_order_release); }
 
-  /// Guesses without the lock: when it recovers (at once if somebody is just at it
-  /// or has pinned it), and whether it is worth trying to reclaim at `now`.
+  /// Guesses without the lock: when the entry recovers (at once if it is locked or pinned), and
+  /// whether it is worth trying to reclaim it at `now`.
   [[nodiscard]] Time SeemsToRecover() const noexcept {
     const std::uint64_t word = meta_.load(std::memory_order_relaxed);
     return word == kLocked || Meta{word}.pinned() ? Time{} : Meta{word}.recovered();
@@ -103,7 +102,7 @@ class Entry {
     return word != kLocked && Meta{word}.recovered() <= now;
   }
 
-  /// The state. REQUIRES for both: the lock is held.
+  /// Load and Save copy the state. REQUIRES: the lock is held.
   template <class T>
   [[nodiscard]] T Load() const noexcept {
     static_assert(sizeof(T) <= sizeof(state_) && std::is_trivially_copyable_v<T>);
@@ -114,7 +113,7 @@ class Entry {
   template <class T>
   void Save(const T& value) noexcept {
     static_assert(sizeof(T) <= sizeof(state_) && std::is_trivially_copyable_v<T>);
-    // Word by word, as it was written: a wider copy would wait for the stores.
+    // Copy word by word, as `value` was written: a wider copy would wait for those stores.
     const auto words = std::bit_cast<std::array<std::uint64_t, sizeof(T) / 8>>(value);
     for (std::size_t i = 0; i < words.size(); ++i) state_[i] = words[i];
   }
@@ -128,11 +127,11 @@ class Entry {
 };
 static_assert(sizeof(Entry) == 32);
 
-/// Four entries and, in a cache line of their own, their fingerprints: a look-up
-/// reads that line, and only the entry that it wants is written to.
+/// Four entries, with their fingerprints in a separate cache line: a look-up reads that line and
+/// writes only to the entry that it locks.
 ///
-/// A fingerprint changes only under its entry's lock (and its shard's), so who
-/// holds the lock may rely on it; without the lock it is a hint.
+/// A fingerprint changes only under its entry's lock (and its shard's), so the holder of the
+/// entry's lock may rely on it; without the lock it is a hint.
 struct alignas(64) Group {
   static constexpr unsigned kEntries = 4;
 
@@ -145,9 +144,9 @@ struct alignas(64) Group {
 };
 static_assert(sizeof(Group) == 192);
 
-/// Where an entry is; null if nowhere. One word, the address of its fingerprint:
-/// that the four of them fill a line tells the group and the slot, and what is one
-/// word travels in a register.
+/// Refers to an entry, or is null. It is one word, which fits a register: the address of the
+/// entry's fingerprint. The four fingerprints of a group fill one aligned cache line, so that the
+/// address tells the group and the slot.
 class EntryRef {
  public:
   EntryRef() noexcept = default;
@@ -180,7 +179,7 @@ class EntryRef {
   Group::Place* place_ = nullptr;
 };
 
-/// An entry whose lock we hold, and what its Meta said.
+/// An entry whose lock the caller holds, and the Meta that it had before.
 struct LockedEntry {
   EntryRef ref;
   Meta meta;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Operations that lock several entries: requests of several charges, and refunds.
 #include <algorithm>
 #include <array>
+#include <expected>
 #include <functional>
 #include <optional>
 
@@ -9,9 +11,9 @@
 
 namespace tidegate {
 
-/// One request with several charges, all or nothing: finds their entries, locks
-/// them in the order of their addresses, asks each what it would admit, and
-/// charges the least of those answers to all.
+/// Applies one request with several charges, all or nothing: finds their entries, locks them in the
+/// order of their addresses, determines how many requests each entry would admit, and charges the
+/// least of these numbers to all.
 template <std::size_t kMost>
 class MemoryStore::Request {
  public:
@@ -27,7 +29,7 @@ class MemoryStore::Request {
   Result<std::int64_t> Apply(std::int64_t count, std::span<Decision> decisions) {
     if (auto twice = FindRepeated()) return std::unexpected(*std::move(twice));
     do {
-      now_ = std::max(now_, store_.clock_->Now());  // Pins last from now on.
+      now_ = std::max(now_, store_.clock_->Now());  // Pins last kPin from this time on.
       Resolve();
     } while (!LockAll());
     Merge();
@@ -40,30 +42,26 @@ class MemoryStore::Request {
 
  private:
   struct Item {
-    Fingerprint key;     ///< Of the charge.
-    EntryRef ref;        ///< Where it is counted...
-    Fingerprint holder;  ///< ... and whose entry that is: its own or an overflow's.
+    Fingerprint key;     ///< The key of the charge.
+    EntryRef ref;        ///< The entry that counts the charge.
+    Fingerprint holder;  ///< The key of that entry: `key` or an overflow bucket's.
     Wish wish;
-    std::optional<MemoryCell> cell;  ///< Of the first item on each entry.
-    std::size_t owner = 0;           ///< The item that holds this one's cell.
-    bool merged = false;             ///< Its cost is part of an earlier item's...
-    std::int64_t together = 0;       ///< ... which asks for so much in all.
+    std::optional<MemoryCell> cell;  ///< Set only in the first item on each entry.
+    std::size_t owner = 0;           ///< The index of the item that holds this one's cell.
+    bool merged = false;             ///< Its cost is part of an earlier item's `together`.
+    std::int64_t together = 0;       ///< The cost of this item and of those merged into it.
   };
 
   std::optional<Error> FindRepeated() const {
     for (std::size_t i = 1; i < charges_.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (items_[i].key == items_[j].key) {
-          return Error{ErrorCode::kBadCharge,
-                       "two charges of one request name the same key of rule '" +
-                           std::string(charges_[i].rule) + "'; give each a rule of its own"};
-        }
+        if (items_[i].key == items_[j].key) return RepeatedKey(charges_[i]);
       }
     }
     return std::nullopt;
   }
 
-  /// Finds or adds every entry, and pins it for the moment until it is locked.
+  /// Finds or adds every entry, and pins it until it is locked.
   void Resolve() noexcept {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       const LockedEntry locked = store_.Hold(charges_[i], items_[i].key, now_);
@@ -75,7 +73,8 @@ class MemoryStore::Request {
     }
   }
 
-  /// False, with nothing locked, if an entry was given to another key meanwhile.
+  /// Locks all entries. Returns false, with nothing locked, if one was given to another key
+  /// or reset meanwhile.
   bool LockAll() noexcept {
     std::array<std::size_t, kMost> order;
     const std::size_t n = charges_.size();
@@ -98,7 +97,7 @@ class MemoryStore::Request {
       const LockedEntry locked{item.ref, item.ref.entry().Lock()};
       item.cell = store_.CellOf(locked, charges_[order[at]]);
       item.owner = order[at];
-      // Given to another key, or reset to a blank, since it was found.
+      // The entry was given to another key, or reset to a blank, since it was found.
       if (item.ref.fingerprint() != item.holder || locked.meta.kind() == Meta::kBlank) {
         UnlockAll();
         return false;
@@ -111,7 +110,7 @@ class MemoryStore::Request {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       Item& item = items_[i];
       if (!item.cell) continue;
-      // Still pinned: not charged since, by us or anybody, so still recovered.
+      // If it is still pinned, no request has charged it since, so it is still recovered.
       const Meta meta = item.cell->meta();
       item.ref.entry().Unlock(meta.pinned() ? Meta{meta.kind(), now_} : meta);
       item.cell.reset();
@@ -124,8 +123,8 @@ class MemoryStore::Request {
     return charges_[i].quota->algorithm() == Algorithm::kConcurrency;
   }
 
-  /// Enforcing charges that fell to one overflow bucket are asked for as one, and,
-  /// but for leases, charged as one.
+  /// Merges enforcing charges that share one overflow bucket: they are checked as one charge and,
+  /// except for leases, charged as one.
   void Merge() noexcept {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       items_[i].together = items_[i].wish.cost;
@@ -152,7 +151,7 @@ class MemoryStore::Request {
   }
 
   void Charge(std::int64_t admitted, std::span<Decision> decisions) noexcept {
-    // The enforcing ones first: a shadow on the same bucket sees what they left.
+    // Enforcing charges come first: a shadow charge on the same bucket sees what they left.
     for (const Mode mode : {Mode::kEnforce, Mode::kShadow}) {
       for (std::size_t i = 0; i < charges_.size(); ++i) {
         if (charges_[i].mode != mode) continue;
@@ -174,7 +173,7 @@ class MemoryStore::Request {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       Wish look = items_[i].wish;
       look.cost = items_[i].together;
-      look.count = 0;  // Writes nothing but a repair.
+      look.count = 0;  // A look writes only a repaired state.
       const Outcome outcome = CellOf(i).Apply(look, now_);
       store_.Note(outcome);
       decisions[i] = DecisionOfLook(charges_[i], outcome);
@@ -184,15 +183,94 @@ class MemoryStore::Request {
   MemoryStore& store_;
   const std::span<const tidegate::Charge> charges_;
   std::array<Item, kMost> items_;
-  Time now_ = Time::min();  ///< One for all charges; read before each attempt.
+  Time now_ = Time::min();  ///< The time of all charges; read before each attempt.
 };
 
 Result<std::int64_t> MemoryStore::Apply(std::span<const Charge> charges, std::int64_t count,
                                         std::span<Decision> decisions) {
   if (auto bad = CheckRequest(charges, count, decisions)) return std::unexpected(*std::move(bad));
-  // Most requests have few charges: do not clear room for the most.
+  // Most requests have few charges: do not clear room for kMaxCharges.
   if (charges.size() <= 4) return Request<4>(*this, charges).Apply(count, decisions);
   return Request<kMaxCharges>(*this, charges).Apply(count, decisions);
+}
+
+// --- Refunds --------------------------------------------------------------------
+
+namespace {
+
+/// Returns true if the key has charges to give back. A pinned entry had recovered.
+bool HasCharges(Meta meta, Time now) noexcept {
+  return meta.kind() != Meta::kBlank && !meta.pinned() && meta.recovered() > now;
+}
+
+/// Locks two entries in the order of their addresses, as all code does. Returns false, with nothing
+/// locked, if one of them belongs to another key by now.
+bool LockBoth(LockedEntry& a, const Fingerprint& fa, LockedEntry& b,
+              const Fingerprint& fb) noexcept {
+  // One key may have been given the other's entry since that was found.
+  if (&a.ref.entry() == &b.ref.entry()) return false;
+  const bool a_first = std::less<>{}(&a.ref.entry(), &b.ref.entry());
+  LockedEntry& first = a_first ? a : b;
+  LockedEntry& second = a_first ? b : a;
+  first.meta = first.ref.entry().Lock();
+  second.meta = second.ref.entry().Lock();
+  if (a.ref.fingerprint() == fa && b.ref.fingerprint() == fb) return true;
+  second.ref.entry().Unlock(second.meta);
+  first.ref.entry().Unlock(first.meta);
+  return false;
+}
+
+}  // namespace
+
+/// Remembers the refund's id in an entry of its own beside the keys, until the key must have
+/// recovered. If there is no room for the id, the refund is refused: applying it twice would be
+/// worse than not at all.
+Result<Applied> MemoryStore::Refund(const Charge& charge, const RefundRequest& refund) {
+  if (auto bad = CheckCharge(charge, Call::Kind::kRefund)) return std::unexpected(*std::move(bad));
+  if (refund.id.empty()) {
+    return std::unexpected(
+        Error{ErrorCode::kBadCharge, "a refund needs an id, so that it is applied only once"});
+  }
+  const Fingerprint key = KeyOf(charge);
+  const Fingerprint id = fingerprinter_.Id(key, refund.id);
+  Time now = Time::min();
+  LockedEntry entry;
+  LockedEntry mark;
+  do {
+    // A key without an entry of its own is full or shares an overflow bucket, which must not be
+    // refilled for one caller.
+    now = std::max(now, clock_->Now());
+    entry = ShardOf(key).LockKnown(key);
+    if (!entry) return Applied::kNo;
+    entry.ref.entry().Unlock(entry.meta);
+    if (!HasCharges(entry.meta, now)) return Applied::kNo;
+    mark = ShardOf(id).LockOrAdd(id);
+    if (!mark) {
+      return std::unexpected(Error{ErrorCode::kExhausted,
+                                   "no room to remember the refund's id, so it was not applied"});
+    }
+    mark.ref.entry().Unlock(mark.meta.recovered() > now ? mark.meta
+                                                        : Meta{}.PinnedUntil(now + kPin));
+  } while (!LockBoth(entry, key, mark, id));
+
+  Outcome outcome;
+  const bool known = HasCharges(entry.meta, now);
+  const bool again = mark.meta.kind() == Meta::kMark;
+  MemoryCell cell = CellOf(entry, charge);
+  if (known && !again) {
+    const Time charged_at = refund.age ? now - *refund.age : refund.charged_at.value_or(now);
+    outcome = cell.Refund(charge.cost, charged_at, now);
+    Note(outcome);
+  }
+  if (outcome.admitted > 0) {
+    const Micros keep = std::max(charge.quota->recovery(), outcome.reset_after);
+    mark.meta = Meta{Meta::kMark, now + keep};
+  }
+  entry.ref.entry().Unlock(cell.meta());
+  // The id of a refund that was not applied is not remembered.
+  mark.ref.entry().Unlock(mark.meta.pinned() ? Meta{} : mark.meta);
+  if (outcome.admitted > 0) ShardOf(key).Wake();
+  return outcome.admitted > 0 ? Applied::kYes : Applied::kNo;
 }
 
 }  // namespace tidegate

@@ -7,17 +7,16 @@
 namespace tidegate {
 namespace {
 
-/// How full the table may get: two homes of four places fill to 97 % before keys
-/// find no place, so that 85 % leaves short chains of moves. A small table is less
-/// even than that, and gets some places more.
+/// How full the table may get, in percent. With two homes of four places, keys find a place up to
+/// 97 %; at 85 %, chains of moves are short. Small tables fill less evenly and get kSpare more.
 constexpr std::size_t kFullPercent = 85;
 constexpr std::size_t kSpare = 32;
-/// Places that one search for a chain of moves looks at before it gives up.
+/// The number of places that one search for a chain of moves checks before it gives up.
 constexpr std::size_t kSearch = 256;
 /// How often an addition looks for a place before it gives up.
 constexpr int kAttempts = 64;
-/// Groups that one addition to a full table sweeps at the most: some 10 us. It
-/// stops at the first one that had something to free.
+/// The most groups that one addition to a full table sweeps, which takes about 10 us. The sweep
+/// stops at the first group that has an entry to free.
 constexpr std::size_t kSweepGroups = 256;
 
 }  // namespace
@@ -26,7 +25,7 @@ constexpr std::size_t kSweepGroups = 256;
 struct MemoryShard::Step {
   EntryRef from;
   Fingerprint key;
-  Group* to;  // The other home of what stands there.
+  Group* to;  // The other home of `key`.
   std::int32_t before;
 };
 
@@ -48,7 +47,7 @@ void MemoryShard::Init(Group* groups, std::size_t group_count, std::size_t max_k
 LockedEntry MemoryShard::LockKnown(Fingerprint f) noexcept {
   LockedEntry locked = Lock(f);
   if (locked) return locked;
-  LockShard();  // Nothing moves under this lock.
+  LockShard();  // No entry moves while this lock is held.
   locked = Lock(f);
   UnlockShard();
   return locked;
@@ -56,7 +55,7 @@ LockedEntry MemoryShard::LockKnown(Fingerprint f) noexcept {
 
 LockedEntry MemoryShard::LockOrAddSlowly(Fingerprint f) noexcept {
   LockShard();
-  // Somebody may have added it meanwhile, or it was on the move.
+  // Another thread may have added the key meanwhile, or the key was being moved.
   LockedEntry locked = Lock(f);
   if (!locked) locked = Add(f, clock_->Now());
   UnlockShard();
@@ -65,8 +64,8 @@ LockedEntry MemoryShard::LockOrAddSlowly(Fingerprint f) noexcept {
 
 LockedEntry MemoryShard::Add(Fingerprint f, Time now) noexcept {
   LockedEntry place;
-  // A place whose lock somebody holds is passed over, so with room left a search
-  // may come back with nothing: it is worth another look.
+  // A search skips places that another thread has locked, so it may find nothing although there is
+  // room: search again.
   for (int attempt = 0; !place && attempt < kAttempts; ++attempt) {
     if (attempt > 0) SpinPause(attempt);
     if (full()) SweepLocked(now);
@@ -76,14 +75,14 @@ LockedEntry MemoryShard::Add(Fingerprint f, Time now) noexcept {
   if (!place) return {};
   place.ref.SetFingerprint(f);
   used_.fetch_add(1, std::memory_order_relaxed);
-  Wake();  // It may recover before all the others.
+  Wake();  // The new entry may recover before all others.
   return place;
 }
 
 LockedEntry MemoryShard::FindPlace(Fingerprint f, Time now) noexcept {
   Group* first = FirstHome(f);
   Group* second = SecondHome(f, first);
-  // Empty places first: an entry that has recovered may yet be asked for again.
+  // Take empty places first, because a recovered entry may still be used again.
   if (const LockedEntry place = TakeEmpty(first)) return place;
   if (const LockedEntry place = TakeEmpty(second)) return place;
   if (const LockedEntry place = TakeRecovered(first, now)) return place;
@@ -126,8 +125,8 @@ void MemoryShard::Reclaim(const LockedEntry& locked) noexcept {
 }
 
 LockedEntry MemoryShard::MakeRoom(Group* first, Group* second, Time now) noexcept {
-  // Breadth first: the shortest chain of moves that ends at a free place. Only
-  // who holds the shard's lock moves entries, so fingerprints stand still.
+  // Search breadth first for the shortest chain of moves that ends at a free place. Fingerprints do
+  // not change meanwhile: only the holder of the shard's lock moves entries.
   std::array<Step, kSearch> steps;
   std::size_t end = 0;
   const auto visit = [&](Group* group, std::int32_t before) {
@@ -144,14 +143,14 @@ LockedEntry MemoryShard::MakeRoom(Group* first, Group* second, Time now) noexcep
       visit(steps[i].to, static_cast<std::int32_t>(i));
       continue;
     }
-    // The place of step i is free: pull its chain up, one move at a time.
+    // The place of step i is free now: move the entries of its chain, one by one.
     std::int32_t at = static_cast<std::int32_t>(i);
     while (steps[static_cast<std::size_t>(at)].before >= 0) {
       at = steps[static_cast<std::size_t>(at)].before;
       const Step& step = steps[static_cast<std::size_t>(at)];
       if (!Move(step.from, step.key, step.to, now)) return {};
     }
-    // Not necessarily the place that was freed last: whatever is empty now.
+    // Take whatever place is empty now, which need not be the one that was freed last.
     if (const LockedEntry place = TakeEmpty(first)) return place;
     return TakeEmpty(second);
   }
@@ -159,8 +158,8 @@ LockedEntry MemoryShard::MakeRoom(Group* first, Group* second, Time now) noexcep
 }
 
 bool MemoryShard::Move(const EntryRef& from, Fingerprint f, Group* to, Time now) noexcept {
-  // Never waits with a lock held: who locks several entries does so in the order
-  // of their addresses, and a move goes both ways.
+  // Never wait with a lock held: other code locks several entries in the order of their addresses,
+  // but a move can go in either direction.
   LockedEntry place = TakeEmpty(to);
   if (!place) place = TakeRecovered(to, now);
   if (!place) return false;
@@ -169,8 +168,8 @@ bool MemoryShard::Move(const EntryRef& from, Fingerprint f, Group* to, Time now)
     place.ref.entry().Unlock(Meta{});
     return false;
   }
-  // A chain may come by a place twice; the first time round has put another key
-  // there, whose home `to` is not.
+  // A chain may contain a place twice. Its first move has put another key there, and `to` is not a
+  // home of that key.
   if (from.fingerprint() != f) {
     from.entry().Unlock(meta);
     place.ref.entry().Unlock(Meta{});
@@ -198,15 +197,15 @@ void MemoryShard::SweepLocked(Time now) noexcept {
     earliest_ = Time::max();
   };
   for (std::size_t i = 0; i < kSweepGroups; ++i) {
-    // Something recovers sooner than this round may have seen: look at all again.
+    // An entry recovers sooner than this round may have seen: check all groups again.
     if (wakes_.load(std::memory_order_seq_cst) != round_wakes_) begin_round();
     Group* group = groups_ + hand_;
     hand_ = hand_ + 1 == group_count_ ? 0 : hand_ + 1;
     if (SweepGroup(group, now) > 0) return begin_round();
     if (++barren_groups_ < group_count_) continue;
     quiet_until_.store(earliest_.time_since_epoch().count(), std::memory_order_seq_cst);
-    // A wake between the check and the store above must not be lost: store, then
-    // look, in that order for all threads.
+    // A Wake between the check and the store above must not be lost: all threads store first, then
+    // read.
     if (wakes_.load(std::memory_order_seq_cst) != round_wakes_) {
       quiet_until_.store(0, std::memory_order_seq_cst);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <expected>
 #include <new>
 #include <stdexcept>
 
@@ -12,14 +13,14 @@
 namespace tidegate {
 namespace {
 
-/// Enough that two cores rarely add keys to the same one at the same time; few
-/// enough that each needs little room to spare for an uneven share.
+/// The most shards: enough that two cores rarely add keys to the same shard at the same time; few
+/// enough that each shard needs little spare room for an uneven distribution of keys.
 constexpr std::size_t kMostShards = 64;
 constexpr std::size_t kKeysPerShard = 4096;
-/// Rules with an overflow bucket of their own; beyond, an algorithm's share one.
+/// The number of rules with an overflow bucket of their own; further rules share one per algorithm.
 constexpr std::size_t kOverflowRules = 65'536;
 
-/// An entry for each algorithm.
+/// The groups that have an entry for each algorithm.
 constexpr std::size_t kLastResortGroups = 2;
 static_assert(kAlgorithms <= kLastResortGroups * Group::kEntries);
 
@@ -27,15 +28,15 @@ std::size_t ShardCount(std::size_t max_keys) noexcept {
   return std::clamp<std::size_t>(std::bit_floor(max_keys / kKeysPerShard + 1), 1, kMostShards);
 }
 
-/// Keys fall on shards at random: five standard deviations above the mean, a
-/// shard of a full store runs out of room once in 3.5 million.
+/// Returns how many keys a shard has room for. Keys fall on shards at random; five standard
+/// deviations above the mean, a shard of a full store runs out of room once in 3.5 million.
 std::size_t KeysPerShard(std::size_t max_keys, std::size_t shards) noexcept {
   const double mean = static_cast<double>(max_keys) / static_cast<double>(shards);
   const double spare = shards == 1 ? 0 : 5 * std::sqrt(mean);
   return static_cast<std::size_t>(std::ceil(mean + spare));
 }
 
-/// Far beyond any machine, and far from where sizes in bytes overflow.
+/// More keys than any machine can hold, but few enough that sizes in bytes do not overflow.
 constexpr std::size_t kMostKeys = std::size_t{1} << 32;
 
 struct Layout {
@@ -57,10 +58,10 @@ struct Layout {
 
 }  // namespace
 
-MemoryStore::MemoryStore(const MemoryOptions& options)
+MemoryStore::MemoryStore(const MemoryOptions& options, Pages pages)
     : clock_(options.clock != nullptr ? options.clock : &real_clock_),
       budget_(options.max_list_bytes),
-      memory_(Layout(std::min(options.max_keys, kMostKeys)).bytes(), options.pages) {
+      memory_(Layout(std::min(options.max_keys, kMostKeys)).bytes(), pages) {
   if (options.max_keys > kMostKeys) throw std::length_error("max_keys is beyond 2^32");
   const Layout layout(options.max_keys);
   shards_ = std::make_unique<MemoryShard[]>(layout.shards);
@@ -91,18 +92,10 @@ MemoryStore::~MemoryStore() {
     const LockedEntry last = LastResort(list);
     dispose(last.ref, last.meta);
   }
-  // Only lists own memory: without any, do not touch the whole table's pages.
+  // Only lists own memory: if there are none, do not touch the whole table's pages.
   if (budget_.used() == 0) return;
   for (std::size_t i = 0; i <= shard_mask_; ++i) shards_[i].ForEach(dispose);
   overflow_.ForEach(dispose);
-}
-
-void MemoryStore::DisposeEntry(void* store, Entry& entry, Meta meta) noexcept {
-  MemoryCell::Dispose(static_cast<MemoryStore*>(store)->budget_, entry, meta);
-}
-
-Fingerprint MemoryStore::KeyOf(const Charge& charge) const noexcept {
-  return fingerprinter_.Key(charge.quota->algorithm(), charge.rule, charge.identity);
 }
 
 concurrency::LeaseId MemoryStore::LeaseOf(const Charge& charge,
@@ -116,7 +109,7 @@ LockedEntry MemoryStore::Open(LockedEntry locked, const Charge& charge, Time& no
   now = std::max(now, clock_->Now());
   MemoryCell cell = CellOf(locked, charge);
   if (cell.Open(now)) return {locked.ref, cell.meta()};
-  // No memory for its list: leave a blank that anybody may reclaim.
+  // There is no memory for its list: leave a blank entry, which may be reclaimed.
   locked.ref.entry().Unlock(Meta{});
   return {};
 }
@@ -125,7 +118,7 @@ LockedEntry MemoryStore::HoldNew(const Charge& charge, Fingerprint key, Time& no
   MemoryShard& shard = ShardOf(key);
   if (const LockedEntry added = shard.LockOrAdd(key)) {
     if (const LockedEntry open = Open(added, charge, now)) return open;
-    shard.Sweep();  // For lists that have recovered.
+    shard.Sweep();  // Frees the lists of recovered entries.
   }
   overflowed_.fetch_add(1, std::memory_order_relaxed);
   return HoldOverflow(charge, now);
@@ -137,7 +130,7 @@ LockedEntry MemoryStore::HoldOverflow(const Charge& charge, Time& now) noexcept 
           overflow_.LockOrAdd(fingerprinter_.Overflow(quota, charge.mode, charge.rule))) {
     if (const LockedEntry open = Open(added, charge, now)) return open;
   }
-  // Opens for certain: its lists were made at the start.
+  // Open cannot fail here: the lists of these entries were made in the constructor.
   return Open(LastResort(quota.algorithm()), charge, now);
 }
 
@@ -147,21 +140,12 @@ LockedEntry MemoryStore::LastResort(Algorithm algorithm) noexcept {
   return {ref, ref.entry().Lock()};
 }
 
-void MemoryStore::Note(const Outcome& outcome) noexcept {
-  if (outcome.effect == Effect::kRepaired) repaired_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void MemoryStore::Expect(const Charge& charge) noexcept {
-  const Fingerprint key = KeyOf(charge);
-  ShardOf(key).Prefetch(key);
-}
-
 Result<Decision> MemoryStore::Apply(const Charge& charge) {
   if (auto bad = CheckCharge(charge)) return std::unexpected(*std::move(bad));
   const Fingerprint key = KeyOf(charge);
   ShardOf(key).Prefetch(key);
-  // Read after the prefetch and before the lock: the cache miss and the clock,
-  // some 20 ns each, pass at the same time, and nobody waits for either.
+  // Read the clock after the prefetch and before the lock: the cache miss and the clock, some 20 ns
+  // each, overlap, and no lock is held meanwhile.
   Time now = clock_->Now();
   const LockedEntry locked = Hold(charge, key, now);
   MemoryCell cell = CellOf(locked, charge);
@@ -172,13 +156,13 @@ Result<Decision> MemoryStore::Apply(const Charge& charge) {
 }
 
 Result<Decision> MemoryStore::Peek(const Charge& charge) {
-  // A look without a lease id asks for somebody new: nobody can hold the empty id.
-  if (auto bad = CheckCharge(charge, Operation::kKey)) return std::unexpected(*std::move(bad));
+  // A peek without a lease id is about a new lease: no lease has the empty id.
+  if (auto bad = CheckCharge(charge, Call::Kind::kPeek)) return std::unexpected(*std::move(bad));
   return InspectEntry(charge, Detail::kDecision).decision;
 }
 
 Result<Inspection> MemoryStore::Inspect(const Charge& charge) {
-  if (auto bad = CheckCharge(charge, Operation::kKey)) return std::unexpected(*std::move(bad));
+  if (auto bad = CheckCharge(charge, Call::Kind::kPeek)) return std::unexpected(*std::move(bad));
   return InspectEntry(charge, Detail::kState);
 }
 
@@ -193,7 +177,7 @@ Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
     locked = LockState(overflow_, fingerprinter_.Overflow(*charge.quota, charge.mode, charge.rule));
   }
   if (!locked) {
-    // As good as a fresh one. That is made beside the table: looking leaves no trace.
+    // The key counts as fresh. Make its state outside the table, which must not change.
     Group spare{};
     MemoryCell cell{{EntryRef{&spare, 0}, Meta{}}, *charge.quota, budget_, Spend::kReserve};
     if (cell.Open(now)) inspection.decision = cell.Peek(charge, LeaseOf(charge, key), now);
@@ -204,7 +188,7 @@ Inspection MemoryStore::InspectEntry(const Charge& charge, Detail detail) {
   inspection.decision = cell.Peek(charge, LeaseOf(charge, key), now);
   try {
     if (inspection.tracked && detail == Detail::kState) inspection.state = cell.Describe();
-  } catch (...) {  // No memory to describe it: the entry must not stay locked.
+  } catch (...) {  // There is no memory for the text: the entry must not stay locked.
     locked.ref.entry().Unlock(cell.meta());
     throw;
   }
@@ -220,7 +204,7 @@ LockedEntry MemoryStore::LockState(MemoryShard& shard, Fingerprint f) noexcept {
 }
 
 Result<Decision> MemoryStore::Debit(const Charge& charge) {
-  if (auto bad = CheckCharge(charge, Operation::kDebit)) return std::unexpected(*std::move(bad));
+  if (auto bad = CheckCharge(charge, Call::Kind::kDebit)) return std::unexpected(*std::move(bad));
   Time now = clock_->Now();
   const LockedEntry locked = Hold(charge, KeyOf(charge), now);
   MemoryCell cell = CellOf(locked, charge);
@@ -232,22 +216,20 @@ Result<Decision> MemoryStore::Debit(const Charge& charge) {
   return decision;
 }
 
-Result<Done> MemoryStore::Reset(const Charge& charge) {
-  if (auto bad = CheckCharge(charge, Operation::kKey)) return std::unexpected(*std::move(bad));
+Result<Applied> MemoryStore::Reset(const Charge& charge) {
+  if (auto bad = CheckCharge(charge, Call::Kind::kReset)) return std::unexpected(*std::move(bad));
   const Fingerprint key = KeyOf(charge);
   const LockedEntry locked = ShardOf(key).LockKnown(key);
-  if (!locked) return Done::kNothing;
+  if (!locked) return Applied::kNo;
   MemoryCell::Dispose(budget_, locked.ref.entry(), locked.meta);
   locked.ref.entry().Unlock(Meta{});
   ShardOf(key).Wake();
-  return locked.meta.kind() == Meta::kBlank ? Done::kNothing : Done::kApplied;
+  return locked.meta.kind() == Meta::kBlank ? Applied::kNo : Applied::kYes;
 }
 
 template <class Operation>
-Result<Done> MemoryStore::OnLease(const Charge& charge, Operation operation) {
-  if (auto bad = CheckCharge(charge, tidegate::Operation::kLease)) {
-    return std::unexpected(*std::move(bad));
-  }
+Result<Applied> MemoryStore::OnLease(const Charge& charge, Operation operation) {
+  if (auto bad = CheckCharge(charge, Call::Kind::kRenew)) return std::unexpected(*std::move(bad));
   const Fingerprint key = KeyOf(charge);
   const concurrency::LeaseId lease = LeaseOf(charge, key);
   const Time now = clock_->Now();
@@ -258,25 +240,25 @@ Result<Done> MemoryStore::OnLease(const Charge& charge, Operation operation) {
     locked.ref.entry().Unlock(cell.meta());
     return found;
   };
-  // A lease is in its key's own entry, unless there was no room for one.
+  // A lease is in its key's own entry, unless there was no room for that entry.
   const Fingerprint overflow = fingerprinter_.Overflow(*charge.quota, charge.mode, charge.rule);
   const bool found = applies_to(LockState(ShardOf(key), key)) ||
                      applies_to(LockState(overflow_, overflow)) ||
                      applies_to(LastResort(Algorithm::kConcurrency));
-  return found ? Done::kApplied : Done::kNothing;
+  return found ? Applied::kYes : Applied::kNo;
 }
 
-Result<Done> MemoryStore::Renew(const Charge& charge) {
+Result<Applied> MemoryStore::Renew(const Charge& charge) {
   return OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
     return cell.Renew(lease, now);
   });
 }
 
-Result<Done> MemoryStore::Release(const Charge& charge) {
+Result<Applied> MemoryStore::Release(const Charge& charge) {
   auto released = OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
     return cell.Release(lease, now);
   });
-  if (released == Done::kApplied) {
+  if (released == Applied::kYes) {
     ShardOf(KeyOf(charge)).Wake();
     overflow_.Wake();
   }
@@ -295,8 +277,8 @@ StoreStats MemoryStore::Stats() const {
   return stats;
 }
 
-std::unique_ptr<Store> NewMemoryStore(const MemoryOptions& options) {
-  return std::make_unique<MemoryStore>(options);
+std::unique_ptr<Store> NewMemoryStore(const MemoryOptions& options, Pages pages) {
+  return std::make_unique<MemoryStore>(options, pages);
 }
 
 }  // namespace tidegate

@@ -9,61 +9,65 @@
 #include "store/list_budget.hpp"
 #include "store/memory_cell.hpp"
 #include "store/memory_shard.hpp"
-#include "store/zeroed_memory.hpp"
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 namespace tidegate {
 
-/// The embedded store: see NewMemoryStore in tidegate/store.hpp.
+/// The embedded store: see NewMemoryStore in store/store.hpp.
 ///
-/// A key lives in one entry of one shard. Known keys are decided under their
-/// entry's lock alone; several are locked in the order of their addresses. A new
-/// key that finds no place is counted in its rule's overflow bucket, in a shard
-/// of its own that has room for 65,536 rules.
+/// A key lives in one entry of one shard. A known key is decided under its entry's lock alone;
+/// several entries are locked in the order of their addresses. A new key that finds no place is
+/// counted in its rule's overflow bucket; these are in a separate shard that has room for 65,536
+/// rules.
 class MemoryStore final : public Store {
  public:
-  explicit MemoryStore(const MemoryOptions& options);
+  MemoryStore(const MemoryOptions& options, Pages pages);
   ~MemoryStore() override;
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
   Result<std::int64_t> Apply(std::span<const Charge> charges, std::int64_t count,
                              std::span<Decision> decisions) override;
-  void Expect(const Charge& charge) noexcept override;
+  void Prefetch(const Charge& charge) noexcept override {
+    const Fingerprint key = KeyOf(charge);
+    ShardOf(key).Prefetch(key);
+  }
   Result<Decision> Apply(const Charge& charge) override;
   Result<Decision> Peek(const Charge& charge) override;
   Result<Decision> Debit(const Charge& charge) override;
-  Result<Done> Refund(const Charge& charge, const tidegate::Refund& refund) override;
-  Result<Done> Reset(const Charge& charge) override;
+  Result<Applied> Refund(const Charge& charge, const RefundRequest& refund) override;
+  Result<Applied> Reset(const Charge& charge) override;
   Result<Inspection> Inspect(const Charge& charge) override;
-  Result<Done> Renew(const Charge& charge) override;
-  Result<Done> Release(const Charge& charge) override;
+  Result<Applied> Renew(const Charge& charge) override;
+  Result<Applied> Release(const Charge& charge) override;
   StoreStats Stats() const override;
 
  private:
   template <std::size_t kMost>
-  class Request;  // Several charges at once.
+  class Request;  // Applies several charges at once.
 
-  /// How long an entry that nobody has charged yet is kept for the request that is
-  /// about to lock it together with others.
+  /// How long an entry without a charge is kept for the request that is about to lock
+  /// it together with others.
   static constexpr Micros kPin = std::chrono::seconds{1};
 
   [[nodiscard]] MemoryShard& ShardOf(Fingerprint f) noexcept {
     return shards_[f.high & shard_mask_];
   }
-  [[nodiscard]] Fingerprint KeyOf(const Charge& charge) const noexcept;
+  [[nodiscard]] Fingerprint KeyOf(const Charge& charge) const noexcept {
+    return fingerprinter_.Key(charge.quota->algorithm(), charge.rule, charge.identity);
+  }
   [[nodiscard]] concurrency::LeaseId LeaseOf(const Charge& charge,
                                              const Fingerprint& key) const noexcept;
-  /// The lists of overflow buckets are not held to the budget.
+  /// The lists of overflow buckets are not limited by the budget.
   [[nodiscard]] Spend SpendOf(const EntryRef& ref) const noexcept {
     return std::less<>{}(ref.group(), overflow_begin_) ? Spend::kBudget : Spend::kReserve;
   }
   [[nodiscard]] MemoryCell CellOf(const LockedEntry& locked, const Charge& charge) noexcept {
     return {locked, *charge.quota, budget_, SpendOf(locked.ref)};
   }
-  /// The key's entry, or its overflow bucket; locked, added where missing, never
-  /// null, and holding a state. Where it was added, `now` is read anew: an earlier
-  /// time could lie before the moment at which the key's last entry recovered.
+  /// Returns the key's entry or its overflow bucket: locked, never null, holding a state, and added
+  /// if it was missing. If it was added, `now` is read again: an earlier time could lie before the
+  /// moment at which the key's last entry recovered.
   [[nodiscard]] LockedEntry Hold(const Charge& charge, Fingerprint key, Time& now) noexcept {
     const LockedEntry known = ShardOf(key).Lock(key);
     if (known && known.meta.kind() != Meta::kBlank) return known;
@@ -72,18 +76,22 @@ class MemoryStore final : public Store {
   }
   [[nodiscard]] LockedEntry HoldNew(const Charge& charge, Fingerprint key, Time& now) noexcept;
   [[nodiscard]] LockedEntry HoldOverflow(const Charge& charge, Time& now) noexcept;
-  /// Gives a locked, blank entry a fresh state. Null, and the entry unlocked, where
-  /// its list finds no memory.
+  /// Gives a locked, blank entry a fresh state. If its list finds no memory, unlocks the entry and
+  /// returns null.
   [[nodiscard]] LockedEntry Open(LockedEntry locked, const Charge& charge, Time& now) noexcept;
   [[nodiscard]] LockedEntry LastResort(Algorithm algorithm) noexcept;
-  /// The entry, locked, if it holds a state; null if there is none.
+  /// Returns the entry of `f`, locked, if it holds a state; otherwise null.
   [[nodiscard]] static LockedEntry LockState(MemoryShard& shard, Fingerprint f) noexcept;
   enum class Detail : bool { kDecision, kState };
   [[nodiscard]] Inspection InspectEntry(const Charge& charge, Detail detail);
-  void Note(const Outcome& outcome) noexcept;
+  void Note(const Outcome& outcome) noexcept {
+    if (outcome.effect == Effect::kRepaired) repaired_.fetch_add(1, std::memory_order_relaxed);
+  }
   template <class Operation>
-  Result<Done> OnLease(const Charge& charge, Operation operation);
-  static void DisposeEntry(void* store, Entry& entry, Meta meta) noexcept;
+  Result<Applied> OnLease(const Charge& charge, Operation operation);
+  static void DisposeEntry(void* store, Entry& entry, Meta meta) noexcept {
+    MemoryCell::Dispose(static_cast<MemoryStore*>(store)->budget_, entry, meta);
+  }
 
   const RealClock real_clock_;
   const Clock* const clock_;
@@ -93,8 +101,8 @@ class MemoryStore final : public Store {
   std::unique_ptr<MemoryShard[]> shards_;
   std::uint64_t shard_mask_ = 0;
   MemoryShard overflow_;
-  /// Behind the shards in memory: the overflow's groups, then those of what all
-  /// rules of an algorithm share when even the overflow is full.
+  /// The groups behind the shards in memory: first those of the overflow buckets, then those of the
+  /// buckets that all rules of an algorithm share when even the overflow shard is full.
   Group* overflow_begin_ = nullptr;
   Group* last_resort_ = nullptr;
   std::atomic<std::uint64_t> overflowed_{0};

@@ -10,6 +10,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <expected>
 #include <utility>
 
 #include "telemetry/log.hpp"
@@ -28,8 +29,8 @@ net::Descriptor OpenPath(const std::string& path) {
 Result<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& path) {
   net::Descriptor file = OpenPath(path);
   if (!file) {
-    return std::unexpected(Error{ErrorCode::kBadConfig, "the access log cannot be opened: " + path +
-                                                            ": " + std::strerror(errno)});
+    return std::unexpected(Error{
+        ErrorCode::kBadConfig, "cannot open the access log " + path + ": " + std::strerror(errno)});
   }
   return std::unique_ptr<AccessLog>(new AccessLog(path, std::move(file)));
 }
@@ -72,7 +73,7 @@ void AccessLog::Reopen() {
   wake_.notify_one();
 }
 
-/// Waits until it is, or until the end.
+/// Waits until the file takes bytes. Returns false if the log is being closed.
 bool AccessLog::Writable() {
   while (true) {
     pollfd ready{file_.get(), POLLOUT, 0};
@@ -86,7 +87,8 @@ void AccessLog::WriteOut(std::string_view text) {
   struct stat about {};
   const bool file = fstat(file_.get(), &about) == 0 && S_ISREG(about.st_mode);
   while (!text.empty()) {
-    // A pipe whose reader is asleep must not keep the process from ending: so much never waits.
+    // A write of up to PIPE_BUF to a writable pipe never waits, so a reader that does not read
+    // cannot keep the process from ending.
     if (!file && !Writable()) {
       dropped_ += text.size();
       return;
@@ -95,16 +97,15 @@ void AccessLog::WriteOut(std::string_view text) {
     const ssize_t written = ::write(file_.get(), text.data(), most);
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-      continue;
+    } else if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
+      dropped_ += text.size();
+      return;
     }
-    if (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK) continue;
-    dropped_ += text.size();
-    return;
   }
 }
 
 void AccessLog::Run() {
-  // Signals are for the thread that waits for them.
+  // Signals are handled by another thread.
   sigset_t all;
   sigfillset(&all);
   (void)pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -115,8 +116,8 @@ void AccessLog::Run() {
       if (net::Descriptor again = OpenPath(path_)) {
         file_ = std::move(again);
       } else {
-        Log::Error("the access log cannot be opened anew: writing on where it was",
-                   {{"file", path_}, {"why", std::strerror(errno)}});
+        Log::Error("cannot reopen the access log; writing to the old file",
+                   {{"file", path_}, {"error", std::strerror(errno)}});
       }
     }
     if (waiting_.empty()) {

@@ -16,24 +16,24 @@
 
 namespace tidegate {
 
-/// Where lines about requests go: a file, standard output or standard error. Reactors hand over
-/// whole lines, many at a time; a thread of its own writes them, so that a full disk or a reader
-/// who is asleep keeps nobody from being served. Thread-safe.
+/// Writes lines about requests to a file, standard output or standard error. Reactors hand over
+/// whole lines, many at a time, and a separate thread writes them, so that a full disk or a slow
+/// reader delays no request. Thread-safe.
 class AccessLog {
  public:
-  /// `stdout`, `stderr` or a file that is appended to. Nothing is written before Start.
+  /// Opens `stdout`, `stderr` or a file to append to. Nothing is written before Start.
   [[nodiscard]] static Result<std::unique_ptr<AccessLog>> Open(const std::string& path);
-  /// Writes the lines that wait, if it was started.
+  /// Writes the waiting lines, if the log was started.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
-  /// Starts the thread that writes. Apart from Open, so that privileges can be dropped in between,
-  /// while the process has one thread only.
+  /// Starts the thread that writes. Separate from Open, so that privileges can be dropped in
+  /// between, while the process has only one thread.
   void Start();
-  /// Lines, each with its end. Dropped, and counted, while too much is waiting to be written.
+  /// Writes whole lines. Drops and counts them while too many bytes are waiting.
   void Write(std::string_view lines);
-  /// A file that was moved away is opened anew under its name.
+  /// Opens the file again under its name, because it may have been moved away.
   void Reopen();
   [[nodiscard]] std::uint64_t dropped_bytes() const noexcept { return dropped_; }
 
@@ -48,12 +48,12 @@ class AccessLog {
   const std::string path_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::string> waiting_;  ///< Guarded by mutex_, as the next.
+  std::deque<std::string> waiting_;  ///< This and the next three are guarded by mutex_.
   std::size_t waiting_bytes_ = 0;
   bool reopen_ = false;
   bool stop_ = false;
   std::atomic<std::uint64_t> dropped_{0};
-  net::Descriptor file_;  ///< The thread's.
+  net::Descriptor file_;  ///< Used only by the writing thread.
   std::thread thread_;
 };
 

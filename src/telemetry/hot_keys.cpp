@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kLeastPlaces = 1024;
 
-/// Of the system: for secrets.
+/// Fills memory with the system's random bytes, fit for secrets.
 void FillRandom(void* bytes, std::size_t size) {
-  // Up to 256 bytes arrive whole or not at all, once the system's pool is initialised.
+  // getrandom returns up to 256 bytes whole or not at all, once the system's pool is initialised.
   while (getrandom(bytes, size, 0) != static_cast<ssize_t>(size)) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
   }
@@ -31,52 +31,114 @@ std::uint64_t RandomNumber() {
   return number;
 }
 
-/// What two windows know of one key.
-struct Both {
-  std::uint64_t count;
-  std::uint64_t error;
-  bool named;
+/// Adds the estimates that two windows have of one key.
+HotSketch::Estimate SumOf(const HotSketch::Estimate& a, const HotSketch::Estimate& b) noexcept {
+  HotSketch::Estimate sum = a.named ? a : b;
+  sum.count = a.count + b.count;
+  sum.error = a.error + b.error;
+  return sum;
+}
+
+struct KeyName {
   std::uint32_t slot;
   std::string_view identity;
+  friend auto operator<=>(const KeyName&, const KeyName&) = default;
 };
 
-Both SumOf(const HotSketch::Known& a, const HotSketch::Known& b) noexcept {
-  const HotSketch::Known& name = a.named ? a : b;
-  return {a.count + b.count, a.error + b.error, name.named, name.slot, name.identity};
+struct KeyNameHash {
+  std::size_t operator()(const KeyName& name) const noexcept {
+    return std::hash<std::string_view>{}(name.identity) ^ (name.slot * 0x9E3779B97F4A7C15u);
+  }
+};
+
+struct CountAndError {
+  std::uint64_t count;
+  std::uint64_t error;
+};
+
+HotList MergeLists(std::span<const std::shared_ptr<const HotReport>> parts, std::size_t by,
+                   std::size_t most) {
+  HotList merged;
+  for (const auto& part : parts) {
+    if (part == nullptr) continue;
+    merged.total += part->by[by].total;
+    merged.error += part->by[by].error;
+  }
+  // The sums of a key start as if no part listed it; each part that does then replaces its share.
+  const CountAndError absent{merged.error, merged.error};
+  std::unordered_map<KeyName, CountAndError, KeyNameHash> sums;
+  for (const auto& part : parts) {
+    if (part == nullptr) continue;
+    const HotList& list = part->by[by];
+    for (const HotKey& key : list.keys) {
+      CountAndError& sum = sums.try_emplace({key.slot, key.identity}, absent).first->second;
+      sum.count += key.count - list.error;  // May wrap, but the unsigned sums are right.
+      sum.error += key.error - list.error;
+    }
+  }
+  std::vector<std::pair<KeyName, CountAndError>> all(sums.begin(), sums.end());
+  std::ranges::sort(all, [](const auto& a, const auto& b) {
+    return a.second.count != b.second.count ? a.second.count > b.second.count : a.first < b.first;
+  });
+  if (all.size() > most) {
+    merged.error = std::max(merged.error, all[most].second.count);
+    all.resize(most);
+  }
+  for (const auto& [name, sum] : all) {
+    merged.keys.push_back({name.slot, std::string(name.identity), sum.count, sum.error});
+  }
+  return merged;
 }
 
 }  // namespace
 
-void HotKeys::View::Add(const SketchKey& key, std::uint64_t times, std::uint64_t weight) noexcept {
+std::string_view Name(HotBy by) noexcept {
+  constexpr std::string_view kNames[] = {"requests", "denials", "cost"};
+  return kNames[static_cast<std::size_t>(by)];
+}
+
+HotReport Merge(std::span<const std::shared_ptr<const HotReport>> parts, std::size_t most) {
+  HotReport report;
+  for (std::size_t by = 0; by < kHotLists; ++by) report.by[by] = MergeLists(parts, by, most);
+  for (const auto& part : parts) {
+    if (part == nullptr) continue;
+    report.requests += part->requests;
+    report.span = std::max(report.span, part->span);
+  }
+  return report;
+}
+
+void HotKeys::Counts::Add(const SketchKey& key, std::uint64_t times,
+                          std::uint64_t weight) noexcept {
   sketch.Add(key, times * weight);
   if (times != 1) largest = std::max(largest, times * weight);
 }
 
-HotSketch::Known HotKeys::View::Look(std::uint64_t fingerprint) const noexcept {
-  HotSketch::Known known = sketch.Look(fingerprint);
-  const HotMargin margin = HotMargin::Of(known.count, largest);
-  known.count += margin.more;
-  known.error = std::min(known.error + margin.more + margin.less, known.count);
-  return known;
+HotSketch::Estimate HotKeys::Counts::Get(std::uint64_t fingerprint) const noexcept {
+  HotSketch::Estimate estimate = sketch.Get(fingerprint);
+  const SamplingError error = SamplingError::Of(estimate.count, largest);
+  estimate.count += error.above;
+  estimate.error = std::min(estimate.error + error.above + error.below, estimate.count);
+  return estimate;
 }
 
-std::uint64_t HotKeys::View::Bound(std::size_t place) const noexcept {
+std::uint64_t HotKeys::Counts::Bound(std::size_t place) const noexcept {
   const std::uint64_t bound = sketch.Bound(place);
-  return bound + HotMargin::Of(bound, largest).more;
+  return bound + SamplingError::Of(bound, largest).above;
 }
 
 void HotKeys::Window::Clear() noexcept {
-  for (View& view : views) {
-    view.sketch.Clear();
-    view.largest = 0;
+  for (Counts& list : lists) {
+    list.sketch.Clear();
+    list.largest = 0;
   }
   cost_apart = false;
-  dearest = 1;
+  largest_sampled_cost = 1;
 }
 
-const HotKeys::View& HotKeys::Window::sketched(HotBy view) const noexcept {
-  const bool shared = view == HotBy::kCost && !cost_apart;
-  return views[static_cast<std::size_t>(shared ? HotBy::kRequests : view)];
+const HotKeys::Counts& HotKeys::Window::ReportedBy(HotBy by) const noexcept {
+  const bool shared = by == HotBy::kCost && !cost_apart;
+  return lists[static_cast<std::size_t>(shared ? HotBy::kRequests : by)];
 }
 
 HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now, std::uint32_t exact)
@@ -86,7 +148,7 @@ HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now, s
       most_(most),
       slot_secret_(RandomNumber() | 1),  // Odd: no two slots have the same product.
       began_(now),
-      since_(now),
+      began_before_(now),
       published_(std::make_shared<const HotReport>()) {
   static_assert(std::tuple_size_v<decltype(secret_)> >= XXH3_SECRET_SIZE_MIN);
   FillRandom(secret_.data(), secret_.size());
@@ -103,68 +165,61 @@ SketchKey HotKeys::KeyOf(const Request& request) const noexcept {
   return {hash == 0 ? 1 : hash, request.slot, identity};
 }
 
-HotKeys::Totals HotKeys::TotalsNow() const noexcept {
-  const Totals all = AllTotals();
-  Totals now{};
-  for (std::size_t view = 0; view < kHotViews; ++view) now[view] = all[view] - begun_at_[view];
-  return now;
-}
-
 HotKeys::Totals HotKeys::AllTotals() const noexcept {
-  return {requests_.passed(), denials_.passed(), requests_.passed() + more_cost_};
+  return {requests_.total(), denials_.total(), requests_.total() + extra_cost_, decided_requests_};
 }
 
-void HotKeys::Add(const Request& request) noexcept {
+HotKeys::Totals HotKeys::WindowTotals() const noexcept {
+  Totals totals = AllTotals();
+  for (std::size_t i = 0; i < totals.size(); ++i) totals[i] -= at_begin_before_[i];
+  return totals;
+}
+
+void HotKeys::Record(const Request& request) noexcept {
   const std::uint64_t cost = request.cost;
-  if (cost != 1) NoteCost(request);
-  const std::uint64_t asked = request.asked ? requests_.Turn() : 0;
-  const std::uint64_t refused = request.refused ? denials_.Turn() : 0;
-  if ((asked | refused) == 0) return;
+  if (cost != 1) RecordCost(request);
+  const std::uint64_t requests = request.request_due ? requests_.Weight() : 0;
+  const std::uint64_t denials = request.denial_due ? denials_.Weight() : 0;
+  if ((requests | denials) == 0) return;
   const SketchKey key = KeyOf(request);
   Window& window = *windows_[0];
-  View& requests = window.of(HotBy::kRequests);
-  if (asked != 0) {
-    if (window.cost_apart && cost < kDear) window.of(HotBy::kCost).Add(key, asked, cost);
-    requests.Add(key, asked, 1);
+  if (requests != 0) {
+    if (window.cost_apart && cost < kLargeCost) window.of(HotBy::kCost).Add(key, requests, cost);
+    window.of(HotBy::kRequests).Add(key, requests, 1);
   }
-  if (refused != 0) window.of(HotBy::kDenials).Add(key, refused, 1);
+  if (denials != 0) window.of(HotBy::kDenials).Add(key, denials, 1);
 }
 
-void HotKeys::NoteCost(const Request& request) noexcept {
-  const std::uint64_t cost = request.cost;
-  more_cost_ += cost - 1;
+void HotKeys::RecordCost(const Request& request) noexcept {
+  extra_cost_ += request.cost - 1;
   Window& window = *windows_[0];
-  View& costs = window.of(HotBy::kCost);
-  if (!std::exchange(window.cost_apart, true)) {
-    costs.sketch.CopyFrom(window.of(HotBy::kRequests).sketch);
-  }
-  if (cost < kDear) {
-    window.dearest = std::max(window.dearest, cost);
+  HotSketch& costs = window.of(HotBy::kCost).sketch;
+  if (!std::exchange(window.cost_apart, true)) costs.CopyFrom(window.of(HotBy::kRequests).sketch);
+  if (request.cost < kLargeCost) {
+    window.largest_sampled_cost = std::max(window.largest_sampled_cost, request.cost);
   } else {
-    costs.sketch.Add(KeyOf(request), cost);
+    costs.Add(KeyOf(request), request.cost);
   }
 }
 
 void HotKeys::NoteSampling() noexcept {
   Window& window = *windows_[0];
-  View& requests = window.of(HotBy::kRequests);
-  View& denials = window.of(HotBy::kDenials);
-  if (requests_.sampling()) requests.largest = HotPace::kOneOf;
-  if (denials_.sampling()) denials.largest = HotPace::kOneOf;
-  // Those that were left out count as well, whatever they cost.
-  window.of(HotBy::kCost).largest = requests.largest * window.dearest;
+  Counts& requests = window.of(HotBy::kRequests);
+  if (requests_.sampling()) requests.largest = Sampler::kInterval;
+  if (denials_.sampling()) window.of(HotBy::kDenials).largest = Sampler::kInterval;
+  // Requests that sampling skipped had a cost too.
+  window.of(HotBy::kCost).largest = requests.largest * window.largest_sampled_cost;
 }
 
-/// Both windows as one list. What is not listed is bounded by the largest of: what keys without a
-/// place can have, places without a name, the first that is cut off.
-HotList HotKeys::ListOf(HotBy by) const {
-  const View& now = windows_[0]->sketched(by);
-  const View& before = windows_[1]->sketched(by);
+/// Lists the keys of both windows. `error` of the list is the largest of: the bound of keys without
+/// a place, the counts of places without a name, and the count of the first key that is cut off.
+HotList HotKeys::ListBy(HotBy by, std::uint64_t total) const {
+  const Counts& now = windows_[0]->ReportedBy(by);
+  const Counts& before = windows_[1]->ReportedBy(by);
   HotList list;
-  const auto number = static_cast<std::size_t>(by);
-  list.total = TotalsNow()[number] + totals_before_[number];
-  std::vector<Both> all;
-  const auto take = [&](const Both& key) {
+  list.total = total;
+  std::vector<HotSketch::Estimate> all;
+  const auto take = [&](const HotSketch::Estimate& key) {
     if (key.named) {
       all.push_back(key);
     } else {
@@ -175,24 +230,22 @@ HotList HotKeys::ListOf(HotBy by) const {
     if (place % HotSketch::kWays == 0) {
       list.error = std::max(list.error, now.Bound(place) + before.Bound(place));
     }
-    if (const std::uint64_t key = now.sketch.At(place)) {
-      take(SumOf(now.Look(key), before.Look(key)));
-    }
+    if (const std::uint64_t key = now.sketch.At(place)) take(SumOf(now.Get(key), before.Get(key)));
     if (const std::uint64_t key = before.sketch.At(place)) {
-      const HotSketch::Known other = now.Look(key);
-      if (!other.placed) take(SumOf(other, before.Look(key)));
+      const HotSketch::Estimate other = now.Get(key);
+      if (!other.placed) take(SumOf(other, before.Get(key)));
     }
   }
-  const auto hotter = [](const Both& a, const Both& b) { return a.count > b.count; };
+  constexpr std::ranges::greater hotter;
   if (all.size() > most_) {
     const auto cut = all.begin() + static_cast<std::ptrdiff_t>(most_);
-    std::nth_element(all.begin(), cut, all.end(), hotter);
+    std::ranges::nth_element(all, cut, hotter, &HotSketch::Estimate::count);
     list.error = std::max(list.error, cut->count);
     all.erase(cut, all.end());
   }
-  std::sort(all.begin(), all.end(), hotter);
+  std::ranges::sort(all, hotter, &HotSketch::Estimate::count);
   list.keys.reserve(all.size());
-  for (const Both& key : all) {
+  for (const HotSketch::Estimate& key : all) {
     list.keys.push_back({key.slot, std::string(key.identity), key.count, key.error});
   }
   return list;
@@ -206,29 +259,26 @@ void HotKeys::OnTimer(Clock::time_point now) {
 void HotKeys::Rotate(Clock::time_point now) noexcept {
   std::swap(windows_[0], windows_[1]);
   windows_[0]->Clear();
-  totals_before_ = TotalsNow();
-  begun_at_ = AllTotals();
-  requests_before_ = requests_total_ - requests_at_begin_;
-  requests_at_begin_ = requests_total_;
-  since_ = std::exchange(began_, now);
-  // A block that began before goes on in this one.
-  NoteSampling();
+  at_begin_before_ = std::exchange(at_begin_, AllTotals());
+  began_before_ = std::exchange(began_, now);
+  NoteSampling();  // A block of the previous window continues in this one.
 }
 
 void HotKeys::Tick(Clock::time_point now) {
   requests_.Refill();
   denials_.Refill();
-  const bool quiet = TotalsNow()[0] + totals_before_[0] + Requests() == 0;
+  const Totals totals = WindowTotals();
+  const bool quiet = totals[0] + totals[kHotLists] == 0;
   if (std::exchange(quiet_, quiet) && quiet) return Rotate(now);
   NoteSampling();
   auto report = std::make_shared<HotReport>();
-  for (std::size_t view = 0; view < kHotViews; ++view) {
-    report->by[view] = ListOf(static_cast<HotBy>(view));
+  for (std::size_t i = 0; i < kHotLists; ++i) {
+    report->by[i] = ListBy(static_cast<HotBy>(i), totals[i]);
   }
-  report->requests = Requests();
-  report->span = std::chrono::duration_cast<std::chrono::milliseconds>(now - since_);
+  report->requests = totals[kHotLists];
+  report->span = std::chrono::duration_cast<std::chrono::milliseconds>(now - began_before_);
   if (now - began_ >= kWindow) Rotate(now);
-  std::shared_ptr<const HotReport> next = std::move(report);  // The old one goes after the lock.
+  std::shared_ptr<const HotReport> next = std::move(report);  // Frees the old one after the unlock.
   const std::lock_guard lock(mutex_);
   published_.swap(next);
 }

@@ -20,8 +20,7 @@ std::uint64_t HotSketch::Smallest(const Set& set) noexcept {
 }
 
 void HotSketch::Replace(Set& set, const SketchKey& key, std::uint64_t weight) noexcept {
-  // In pairs and without branches: which is the least cannot be foreseen, and one after the other
-  // takes twice as long.
+  // Compares in pairs, which takes half as long, and without branches, which would mispredict.
   const auto less = [&](unsigned a, unsigned b) { return set.count[b] < set.count[a] ? b : a; };
   const unsigned least = less(less(less(0, 1), less(2, 3)), less(less(4, 5), less(6, 7)));
   const std::uint64_t error = set.count[least];
@@ -45,18 +44,18 @@ void HotSketch::SetName(const SketchKey& key, unsigned way) noexcept {
 }
 
 void HotSketch::Clear() noexcept {
-  std::fill(sets_.begin(), sets_.end(), Set{});
-  std::fill(named_.begin(), named_.end(), std::uint8_t{0});
+  std::ranges::fill(sets_, Set{});
+  std::ranges::fill(named_, std::uint8_t{0});
 }
 
 void HotSketch::CopyFrom(const HotSketch& other) {
-  std::copy(other.sets_.begin(), other.sets_.end(), sets_.begin());
-  std::copy(other.named_.begin(), other.named_.end(), named_.begin());
-  std::copy(other.error_.begin(), other.error_.end(), error_.begin());
-  std::copy(other.names_.begin(), other.names_.end(), names_.begin());
+  sets_ = other.sets_;
+  named_ = other.named_;
+  error_ = other.error_;
+  names_ = other.names_;  // The sizes are equal, so the names reuse their memory.
 }
 
-HotSketch::Known HotSketch::Look(std::uint64_t fingerprint) const noexcept {
+HotSketch::Estimate HotSketch::Get(std::uint64_t fingerprint) const noexcept {
   const std::size_t number = fingerprint & mask_;
   const Set& set = sets_[number];
   const unsigned found = Find(set, fingerprint);

@@ -10,35 +10,32 @@
 
 namespace tidegate {
 
-/// Who is counted, as a sketch knows it.
+/// A key to count.
 struct SketchKey {
-  std::uint64_t fingerprint = 0;  ///< Never 0; of slot and identity, keyed by a secret.
+  std::uint64_t fingerprint = 0;  ///< Keyed hash of slot and identity; never 0.
   std::uint32_t slot = 0;
   std::string_view identity = {};
 };
 
-/// Counts of the heaviest keys of a stream, in memory that does not grow: Space-Saving (Metwally,
-/// Agrawal, El Abbadi, 2005) in sets of eight places, so that an addition looks at eight and not at
-/// all of them. A key's fingerprint chooses its set. A key that has a place adds its weight there;
-/// another takes the place with the smallest count, adds to that, and remembers it as its error.
+/// Counts the heaviest keys of a stream in bounded memory: Space-Saving (Metwally, Agrawal, El
+/// Abbadi, 2005) in sets of eight places; a key's fingerprint chooses its set. The weight of a key
+/// that has a place is added to the count of that place. Any other key takes the place with the
+/// smallest count of its set: its weight adds to that count, and the old count is its error.
 ///
-/// So the true weight of a key that has a place is in [count - error, count], and that of one that
-/// has none is at most the smallest count of its set: that of a place only grows, and who lost one
-/// had no more than it showed. Both are exact, but for keys that share a fingerprint: two of a
-/// million do with a probability of 3e-8.
+/// So the true weight of a key that has a place is in [count - error, count]. The true weight of
+/// any other key is at most the smallest count of its set, because the counts of places only grow,
+/// and a key that lost its place had no more weight than the count there. Only keys that share a
+/// fingerprint break these bounds: two of a million keys do with a probability of 3e-8.
 ///
-/// A name is copied when a key comes a second time, or with more weight than its place had before:
-/// so a flood of names that come once costs no copies. A place without a name bounds what is not
-/// listed.
-///
-/// Of one thread. Add allocates only where a name is longer than kShortName and than all that its
-/// place has held before.
+/// The name of a key is copied when the key comes again, or if its weight exceeds the previous
+/// count of its place, so a flood of new names costs no copies. Add allocates only for a name that
+/// is longer than kShortName and than every earlier name of its place. Not thread-safe.
 class HotSketch {
  public:
   static constexpr std::size_t kWays = 8;
   static constexpr std::size_t kShortName = 64;
 
-  /// `places` is rounded up to a power of two, and to one set at least.
+  /// Rounds `places` up to a power of two, and to at least one set.
   explicit HotSketch(std::size_t places);
 
   void Add(const SketchKey& key, std::uint64_t weight) noexcept {
@@ -50,35 +47,33 @@ class HotSketch {
     if ((named_[key.fingerprint & mask_] & found) == 0) SetName(key, way);
   }
 
-  /// Empty again; names keep their memory.
+  /// Removes all keys, but keeps the memory of their names.
   void Clear() noexcept;
-  /// Becomes the same as another of as many places.
+  /// Copies all keys of `other`. REQUIRES: `other` has as many places as this sketch.
   void CopyFrom(const HotSketch& other);
 
   [[nodiscard]] std::size_t places() const noexcept { return sets_.size() * kWays; }
 
-  /// What is known of a key.
-  struct Known {
+  struct Estimate {
     std::uint64_t count = 0;
     std::uint64_t error = 0;
-    bool placed = false;
-    bool named = false;
-    std::uint32_t slot = 0;          ///< Where it is named.
-    std::string_view identity = {};  ///< Likewise; until the next Add.
+    bool placed = false;  ///< If false, count and error are upper bounds.
+    bool named = false;   ///< Slot and identity are known.
+    std::uint32_t slot = 0;
+    std::string_view identity = {};  ///< Valid until the next Add.
   };
-  /// Of one without a place: both are the most that it can have.
-  [[nodiscard]] Known Look(std::uint64_t fingerprint) const noexcept;
-  /// The fingerprint at a place; 0: nobody's.
+  [[nodiscard]] Estimate Get(std::uint64_t fingerprint) const noexcept;
+  /// Returns the fingerprint at a place; 0 if the place is free.
   [[nodiscard]] std::uint64_t At(std::size_t place) const noexcept {
     return sets_[place / kWays].fingerprint[place % kWays];
   }
-  /// The most that a key without a place can have, if its fingerprint leads to this place's set.
+  /// Returns the largest weight that a key without a place can have in the set of `place`.
   [[nodiscard]] std::uint64_t Bound(std::size_t place) const noexcept {
     return Smallest(sets_[place / kWays]);
   }
 
  private:
-  /// All that most additions touch: two cache lines.
+  /// A set fills two cache lines; most additions touch no other memory.
   struct alignas(64) Set {
     std::array<std::uint64_t, kWays> fingerprint{};
     std::array<std::uint64_t, kWays> count{};
@@ -88,7 +83,7 @@ class HotSketch {
     std::string identity;
   };
 
-  /// The bit of its way; 0: it has none. Without a branch: which way it is cannot be foreseen.
+  /// Returns the bit of the key's place; 0 if the key has none. Has no branches to mispredict.
   [[nodiscard]] static unsigned Find(const Set& set, std::uint64_t fingerprint) noexcept {
     unsigned found = 0;
     for (unsigned way = 0; way < kWays; ++way) {
@@ -101,8 +96,8 @@ class HotSketch {
   void SetName(const SketchKey& key, unsigned way) noexcept;
 
   std::vector<Set> sets_;
-  std::vector<std::uint8_t> named_;   ///< A bit per way, one byte per set.
-  std::vector<std::uint64_t> error_;  ///< By place, as the next.
+  std::vector<std::uint8_t> named_;   ///< One byte per set, with a bit for each place.
+  std::vector<std::uint64_t> error_;  ///< The error of each place.
   std::vector<Name> names_;
   std::uint64_t mask_;
 };

@@ -3,8 +3,7 @@
 
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -29,14 +28,11 @@ std::string TimeText() {
   return text;
 }
 
-/// The inside of a JSON string; bytes beyond ASCII as they are read in Latin-1, so that the
-/// line stays ASCII whatever came in.
+/// Appends text as the content of a JSON string, with bytes beyond ASCII escaped as Latin-1.
 void AppendEscaped(std::string& out, std::string_view text) {
   for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c >= 0x20 && c < 0x7F) {
+    if (c >= 0x20 && c < 0x7F) {
+      if (c == '"' || c == '\\') out += '\\';
       out += c;
     } else {
       char code[8];
@@ -47,10 +43,9 @@ void AppendEscaped(std::string& out, std::string_view text) {
 }
 
 bool IsPlain(std::string_view text) noexcept {
-  for (const char c : text) {
-    if (c <= 0x20 || c >= 0x7F || c == '"' || c == '=' || c == '\\') return false;
-  }
-  return !text.empty();
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return c > 0x20 && c < 0x7F && c != '"' && c != '=' && c != '\\';
+  });
 }
 
 }  // namespace
@@ -78,8 +73,7 @@ std::string Log::Line(Format format, Level level, std::string_view time, std::st
     return line;
   }
   line.append(time).append(" ").append(name).append(": ");
-  // A message is ours, but may quote what came in: no control character ends the line or steers
-  // the terminal that shows it.
+  // Messages may quote input, whose control characters must not end the line or steer the terminal.
   for (const char c : what) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
   for (const Field& field : fields) {
     line.append("  ").append(field.name).append("=");
@@ -98,8 +92,7 @@ void Log::Write(Level level, std::string_view what, Fields fields) {
   if (level < g_least.load(std::memory_order_relaxed)) return;
   std::string line = Line(g_format, level, TimeText(), what, fields);
   line += '\n';
-  // One write per line: lines of several threads do not mix. A closed standard error is not our
-  // problem.
+  // One write per line, so that lines of several threads do not mix. Errors are ignored.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -3,62 +3,58 @@
 // server decided.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <boost/json.hpp>
 #include <fstream>
 
 #include "redis/fleet.hpp"
-#include "redis/spawn.hpp"
+#include "support/child_process.hpp"
+#include "support/files.hpp"
+#include "support/ports.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::cli_test {
 namespace {
 
-using redis_test::Soon;
 using testing::HasSubstr;
 namespace json = boost::json;
 
 class BenchTest : public testing::Test {
  protected:
-  /// Its exit code; what it said is in `said_`.
+  /// Returns its exit code; its output is in `output_`.
   int Bench(std::vector<std::string> arguments) {
-    const auto file = folder_.path() / ("said" + std::to_string(++runs_));
+    const auto file = folder_.path() / ("output" + std::to_string(++runs_));
     arguments.insert(arguments.begin(), {TIDEGATE_BINARY, "bench"});
-    const pid_t pid = redis_test::Spawn(std::move(arguments), file);
-    int status = 0;
-    if (!Soon([&] { return waitpid(pid, &status, WNOHANG) == pid; })) {
-      redis_test::KillAndWait(pid);
-      return -1;
-    }
-    std::ifstream in(file);
-    said_.assign(std::istreambuf_iterator<char>(in), {});
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    test::ChildProcess bench(std::move(arguments), {.output = file});
+    const int code = bench.Wait(test::kPatience);
+    output_ = test::ReadFile(file);
+    return code;
   }
   std::int64_t Number(std::string_view name) const {
-    return json::parse(said_).at(name).to_number<std::int64_t>();
+    return json::parse(output_).at(name).to_number<std::int64_t>();
   }
   std::string Api() const { return "127.0.0.1:" + std::to_string(node_.api()); }
   std::string Admin() const { return "127.0.0.1:" + std::to_string(node_.admin()); }
   std::string Resp() const { return "127.0.0.1:" + std::to_string(node_.resp()); }
 
-  redis_test::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   redis_test::Node node_{folder_.path(), "node",
                          "rules:\n"
                          "  - {id: ten, per: header:x-api-key, limit: 10/h}\n"
                          "  - {id: address, per: client_ip, limit: 1/h}\n",
-                         1, redis_test::LowPort()};
-  std::string said_;
+                         1, test::FreePort()};
+  std::string output_;
   int runs_ = 0;
 };
 
-TEST_F(BenchTest, OverHttpTellsWhatTheServerDecided) {
+TEST_F(BenchTest, ReportsDecisionsOverHttp) {
   ASSERT_EQ(Bench({"--server", Api(), "--rule", "ten", "--identities", "3", "--connections", "4",
                    "--threads", "2", "--for", "200ms", "--json"}),
             0)
-      << said_;
+      << output_;
   EXPECT_EQ(Number("allowed"), 30);
   EXPECT_EQ(Number("errors"), 0);
-  const json::value report = json::parse(said_);
+  const json::value report = json::parse(output_);
   EXPECT_EQ(report.at("statuses").at("200"), 30);
   EXPECT_EQ(report.at("statuses").at("429"), report.at("denied"));
   EXPECT_EQ(Number("decisions"), Number("allowed") + Number("denied"));
@@ -66,49 +62,49 @@ TEST_F(BenchTest, OverHttpTellsWhatTheServerDecided) {
   EXPECT_EQ(node_.Metric("tidegate_decisions_total"), static_cast<double>(Number("decisions")));
 }
 
-TEST_F(BenchTest, OverRespWithAPipeline) {
+TEST_F(BenchTest, ReportsDecisionsOverPipelinedResp) {
   ASSERT_EQ(Bench({"--resp", Resp(), "--rule", "ten", "--identities", "100", "--pipeline", "16",
                    "--connections", "2", "--zipf", "1.1", "--for", "200ms", "--json"}),
             0)
-      << said_;
+      << output_;
   EXPECT_GT(Number("allowed"), 10);
   EXPECT_GT(Number("denied"), 0);
   EXPECT_EQ(Number("errors"), 0);
   EXPECT_EQ(node_.Metric("tidegate_decisions_total"), static_cast<double>(Number("decisions")));
 }
 
-TEST_F(BenchTest, KeepsToARate) {
+TEST_F(BenchTest, SendsAtAGivenRate) {
   ASSERT_EQ(
       Bench({"--server", Api(), "--rule", "ten", "--rate", "200/s", "--for", "500ms", "--json"}), 0)
-      << said_;
+      << output_;
   EXPECT_LE(Number("decisions"), 101);
   EXPECT_GE(Number("decisions"), 50) << "a busy machine may be late, but not by so much";
 }
 
-TEST_F(BenchTest, PrintsATableForPeople) {
+TEST_F(BenchTest, PrintsTable) {
   ASSERT_EQ(Bench({"--server", Api(), "--rule", "address", "--addresses", "--identities", "2",
                    "--for", "100ms"}),
             0)
-      << said_;
-  EXPECT_THAT(said_, HasSubstr("POST /v1/decide at " + Api() + ", rule address, 2 identities"));
-  EXPECT_THAT(said_, testing::ContainsRegex("allowed +2 "));
-  EXPECT_THAT(said_, testing::ContainsRegex("latency +p50 .* p99.9 .* max "));
+      << output_;
+  EXPECT_THAT(output_, HasSubstr("POST /v1/decide at " + Api() + ", rule address, 2 identities"));
+  EXPECT_THAT(output_, testing::ContainsRegex("allowed +2 "));
+  EXPECT_THAT(output_, testing::ContainsRegex("latency +p50 .* p99.9 .* max "));
 }
 
-TEST_F(BenchTest, SaysWhyThereAreNoDecisions) {
+TEST_F(BenchTest, ReportsWhyThereAreNoDecisions) {
   EXPECT_EQ(Bench({"--server", Api(), "--rule", "none", "--for", "5s"}), 2);
-  EXPECT_THAT(said_, HasSubstr("tidegate bench: there is no rule 'none'"));
+  EXPECT_THAT(output_, HasSubstr("tidegate bench: there is no rule 'none'"));
   EXPECT_EQ(Bench({"--resp", Resp(), "--rule", "none", "--for", "5s"}), 2);
-  EXPECT_THAT(said_, HasSubstr("no rule"));
+  EXPECT_THAT(output_, HasSubstr("no rule"));
   EXPECT_EQ(Bench({"--resp", Api(), "--rule", "ten", "--for", "5s"}), 2);
-  EXPECT_THAT(said_, HasSubstr("does not answer like a tidegate server"));
+  EXPECT_THAT(output_, HasSubstr("does not respond like a tidegate server"));
   EXPECT_EQ(Bench({"--server", Api(), "--rule", "address", "--for", "5s"}), 2);
-  EXPECT_THAT(said_, HasSubstr("; with --addresses, they ask by addresses"));
+  EXPECT_THAT(output_, HasSubstr("; use --addresses to send addresses as identities"));
   EXPECT_EQ(Bench({"--server", Admin(), "--rule", "ten", "--for", "5s"}), 2);
-  EXPECT_THAT(said_, HasSubstr("; is this the port of the API? Name another with --server"));
+  EXPECT_THAT(output_, HasSubstr("; is this the port of the API? Name another with --server"));
   node_.Kill();
   EXPECT_EQ(Bench({"--server", Api(), "--rule", "ten", "--for", "50ms"}), 3);
-  EXPECT_THAT(said_, HasSubstr("nobody listens there"));
+  EXPECT_THAT(output_, HasSubstr("no server listens there"));
 }
 
 }  // namespace

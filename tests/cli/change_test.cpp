@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that change a key say of what they changed.
-#include "cli/change.hpp"
+// The output of the commands that change a key.
+#include "cli/commands.hpp"
 
 #include <gmock/gmock.h>
 
 #include "cli/command_case.hpp"
-#include "cli/exit.hpp"
+#include "cli/console.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -15,51 +15,54 @@ using testing::Not;
 
 class ChangeTest : public cli_test::CommandCase {
  protected:
-  std::string Changed(Change change, const std::string& answer, Whom whom, int status = 200) {
+  std::string Changed(Change change, const std::string& answer, KeySelector selector,
+                      int status = 200) {
     return Printed(
         answer,
-        [&](const AskOptions& ask) {
-          return ChangeKey({.change = change, .ask = ask, .whom = whom, .limit = "1/s"}, console_);
+        [&](const ClientOptions& options) {
+          return ChangeKey(
+              {.change = change, .client = options, .selector = selector, .limit = "1/s"},
+              console_);
         },
         status);
   }
-  const Whom whom_{.rule = "r", .identity = "a"};
+  const KeySelector selector_{.rule = "r", .identity = "a"};
 };
 
-TEST_F(ChangeTest, WhatWasReplacedIsTold) {
+TEST_F(ChangeTest, PrintsReplacedOverride) {
   EXPECT_EQ(Changed(Change::kBan,
                     R"({"applied":true,"rule":"r","key":"k","expires_ms":1700003600000,)"
                     R"("replaced":{"kind":"quota","limit":"50/m","by":"alice\u001b","left_ms":1,)"
                     R"("expires_ms":1700000000000}})",
-                    whom_),
+                    selector_),
             "banned: r k, until 2023-11-14 23:13:20Z (replaces quota 50/m by alice\\x1b, until "
             "2023-11-14 22:13:20Z)\n");
   EXPECT_EQ(
       Changed(Change::kAllow, R"({"applied":true,"rule":"r","key":"k","replaced":{"kind":"ban"}})",
-              whom_),
+              selector_),
       "allowed without being counted: r k, until it is lifted (replaces ban; until lifted)\n");
   EXPECT_EQ(
-      Changed(Change::kBan, R"({"applied":true,"rule":"r","key":"k","replaced":null})", whom_),
+      Changed(Change::kBan, R"({"applied":true,"rule":"r","key":"k","replaced":null})", selector_),
       "banned: r k, until it is lifted\n");
 }
 
-TEST_F(ChangeTest, WhatWasLiftedIsTold) {
+TEST_F(ChangeTest, PrintsLiftedOverride) {
   EXPECT_EQ(Changed(Change::kLift,
                     R"({"applied":true,"rule":"r","key":"k","lifted":{"kind":"ban","by":"alice",)"
                     R"("reason":"scraping"}})",
-                    whom_),
+                    selector_),
             "lifted: r k (it was ban by alice: scraping; until lifted)\n");
 }
 
-TEST_F(ChangeTest, OfARuleThatIsGoneTheKeyIsLifted) {
+TEST_F(ChangeTest, LiftsOverrideOfRemovedRuleByKey) {
   constexpr const char* kGone = R"({"detail":"there is no rule 'r'","pointer":"/rule"})";
-  (void)Changed(Change::kLift, kGone, whom_, 404);
+  (void)Changed(Change::kLift, kGone, selector_, 404);
   EXPECT_EQ(exit_, kUsage);
-  EXPECT_THAT(Err(), HasSubstr("there is no rule 'r' (at /rule); of a rule that is gone, name the "
+  EXPECT_THAT(Err(), HasSubstr("there is no rule 'r' (at /rule); if the rule was removed, name the "
                                "key as `tidegate overrides` shows it: --key KEY\n"));
   (void)Changed(Change::kLift, kGone, {.rule = "r", .key = "client_ip=::1"}, 404);
   EXPECT_THAT(Err(), Not(HasSubstr("--key"))) << "it is the key";
-  (void)Changed(Change::kBan, kGone, whom_, 404);
+  (void)Changed(Change::kBan, kGone, selector_, 404);
   EXPECT_THAT(Err(), Not(HasSubstr("--key")));
 }
 

@@ -19,12 +19,12 @@ class CommandCase : public testing::Test {
     for (const char* name : {"TIDEGATE_TOKEN", "TIDEGATE_ADMIN", "TIDEGATE_SERVER"}) unsetenv(name);
   }
 
-  static cli::AskOptions To(const FakeAdmin& server, bool json = false) {
+  static cli::ClientOptions To(const FakeAdmin& server, bool json = false) {
     return {.server = server.address(), .timeout = std::chrono::seconds{10}, .json = json};
   }
   std::string Out() const { return out_.str(); }
   std::string Err() const { return err_.str(); }
-  /// What `run` prints where every question is answered like this.
+  /// Returns the output of `run` if every request is answered with this body.
   template <class Run>
   std::string Printed(const std::string& answer, Run run, int status = 200) {
     FakeAdmin server([&](const Question&) { return Reply{status, answer}; });
@@ -38,7 +38,7 @@ class CommandCase : public testing::Test {
   std::ostringstream out_;
   std::ostringstream err_;
   cli::Console console_{out_, err_};
-  int exit_ = -1;  ///< Of Printed.
+  int exit_ = -1;  ///< The exit code of the last Printed.
 };
 
 }  // namespace tidegate::cli_test

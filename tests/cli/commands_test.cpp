@@ -10,17 +10,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/change.hpp"
 #include "cli/command_case.hpp"
-#include "cli/decide.hpp"
-#include "cli/exit.hpp"
-#include "cli/explain.hpp"
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/fake_admin.hpp"
-#include "cli/inspect.hpp"
-#include "cli/listings.hpp"
-#include "cli/reload.hpp"
-#include "cli/status.hpp"
-#include "cli/top.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -36,26 +29,26 @@ namespace json = boost::json;
 
 class CommandsTest : public cli_test::CommandCase {};
 
-TEST_F(CommandsTest, Inspect) {
+TEST_F(CommandsTest, InspectPrintsQuotaAndState) {
   EXPECT_EQ(Inspect({To(fake_), {.rule = "per-key", .identity = "abc"}}, console_), kOk);
   EXPECT_EQ(Out(),
             "rule       per-key\n"
             "key        header:x-api-key=~k3Jx0\n"
             "stored as  tg:tb:x\n"
             "quota      100/s, burst 200 (token_bucket)\n"
-            "now        allowed, 150 of 200 left, all of it in 500 ms\n"
+            "now        allowed, 150 of 200 left, full in 500 ms\n"
             "state      tokens 150\n"
             "           last_refill 17\n"
             "override   none\n");
-  const Question asked = fake_.Questions().at(0);
-  EXPECT_EQ(asked.method + asked.target + asked.body,
+  const Question request = fake_.Questions().at(0);
+  EXPECT_EQ(request.method + request.target + request.body,
             R"(POST/v1/inspect{"rule":"per-key","identity":"abc"})");
-  EXPECT_THAT(asked.head, HasSubstr("Content-Type: application/json\r\n"));
-  EXPECT_THAT(asked.head, HasSubstr("Host: " + fake_.address() + "\r\n"));
-  EXPECT_THAT(asked.head, Not(HasSubstr("Authorization")));
+  EXPECT_THAT(request.head, HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_THAT(request.head, HasSubstr("Host: " + fake_.address() + "\r\n"));
+  EXPECT_THAT(request.head, Not(HasSubstr("Authorization")));
 }
 
-TEST_F(CommandsTest, InspectSaysThatAnOperatorsWordComesFirst) {
+TEST_F(CommandsTest, InspectPrintsOverrideBeforeState) {
   const auto now = [&](const std::string& kind) {
     FakeAdmin server([&](const Question&) {
       return Reply{200, R"({"rule":"r","allowed":true,"remaining":5,"capacity":5,"tracked":true,)"
@@ -71,8 +64,8 @@ TEST_F(CommandsTest, InspectSaysThatAnOperatorsWordComesFirst) {
   EXPECT_THAT(now("quota"), HasSubstr("now       allowed, 5 of 5 left\n"));
 }
 
-TEST_F(CommandsTest, Explain) {
-  EXPECT_EQ(Explain({.ask = To(fake_), .path = "/v1/x"}, console_), kOk);
+TEST_F(CommandsTest, ExplainPrintsOutcomeAndEachRule) {
+  EXPECT_EQ(Explain({.client = To(fake_), .path = "/v1/x"}, console_), kOk);
   EXPECT_EQ(Out(),
             "would be denied (429): rule per-key governs\n"
             "request: GET api.example.com/v1/x from 203.0.113.7\n"
@@ -90,13 +83,13 @@ TEST_F(CommandsTest, Explain) {
             "logins  does not match: its method is POST, the request's is GET\n");
 }
 
-TEST_F(CommandsTest, Changes) {
+TEST_F(CommandsTest, EachChangeCommandPrintsKeyAndExpiry) {
   for (const Change change : {Change::kReset, Change::kGrant, Change::kRefund, Change::kBan,
                               Change::kAllow, Change::kOverride, Change::kLift}) {
     out_.str("");
     EXPECT_EQ(ChangeKey({.change = change,
-                         .ask = To(fake_),
-                         .whom = {.rule = "per-key", .identity = "abc"},
+                         .client = To(fake_),
+                         .selector = {.rule = "per-key", .identity = "abc"},
                          .amount = "1",
                          .id = "i",
                          .limit = "1/s"},
@@ -109,17 +102,17 @@ TEST_F(CommandsTest, Changes) {
   }
 }
 
-TEST_F(CommandsTest, NothingToDoIsSaidAndNoFailure) {
+TEST_F(CommandsTest, SucceedsWhenThereIsNothingToChange) {
   FakeAdmin server([](const Question&) { return Reply{200, R"({"applied":false,"rule":"r"})"}; });
-  EXPECT_EQ(
-      ChangeKey(
-          {.change = Change::kLift, .ask = To(server), .whom = {.rule = "r", .identity = "abc"}},
-          console_),
-      kOk);
+  EXPECT_EQ(ChangeKey({.change = Change::kLift,
+                       .client = To(server),
+                       .selector = {.rule = "r", .identity = "abc"}},
+                      console_),
+            kOk);
   EXPECT_THAT(Out(), StartsWith("nothing to lift"));
 }
 
-TEST_F(CommandsTest, Listings) {
+TEST_F(CommandsTest, ListCommandsPrintTables) {
   EXPECT_EQ(ListOverrides(To(fake_), console_), kOk);
   EXPECT_EQ(
       Out(),
@@ -130,14 +123,14 @@ TEST_F(CommandsTest, Listings) {
       "gone     client_ip=192.0.2.1      quota 5/s, burst 10  2023-11-14 22:13:20Z            -  "
       "loopback  not in force: there is no rule 'gone'\n");
   out_.str("");
-  EXPECT_EQ(ListHot({.ask = To(fake_), .by = "denials", .limit = 7}, console_), kOk);
+  EXPECT_EQ(ListHot({.client = To(fake_), .by = "denials", .limit = 7}, console_), kOk);
   EXPECT_EQ(Out(),
             "by denials in the last 14 s, of 100 in all\n"
             "COUNT  AT LEAST  SHARE  RULE     KEY\n"
             "   60        60  60.0%  per-key  header:x-api-key=~denied\n");
   EXPECT_EQ(fake_.Questions().back().target, "/v1/hot?limit=7");
   out_.str("");
-  EXPECT_EQ(ListAudit({.ask = To(fake_), .limit = 5}, console_), kOk);
+  EXPECT_EQ(ListAudit({.client = To(fake_), .limit = 5}, console_), kOk);
   EXPECT_THAT(Out(),
               HasSubstr("2023-11-14 22:13:20Z  alice      127.0.0.1    ban          per-key"));
   EXPECT_THAT(Out(), HasSubstr("2023-11-14 22:13:20Z  (unknown)  203.0.113.7  auth_failed "));
@@ -160,7 +153,7 @@ TEST_F(CommandsTest, ListsAlternativesAndExceptionsOfRules) {
   EXPECT_THAT(Out(), HasSubstr("/v1/** any (/a | POST x) not (/v1/health)\n"));
 }
 
-TEST_F(CommandsTest, NamesTheIncludedFileOfAProblem) {
+TEST_F(CommandsTest, NamesIncludedFileOfProblem) {
   FakeAdmin server([](const Question&) {
     return Reply{
         200,
@@ -172,7 +165,7 @@ TEST_F(CommandsTest, NamesTheIncludedFileOfAProblem) {
   EXPECT_THAT(Out(), StartsWith("rules/a.yaml:3:5: warning: rules[1]: m\n2:1: warning: n\n"));
 }
 
-TEST_F(CommandsTest, Status) {
+TEST_F(CommandsTest, StatusPrintsStoreDecisionsAndLatency) {
   EXPECT_EQ(cli::Status(To(fake_), console_), kOk);
   EXPECT_THAT(Out(), StartsWith("server      tidegate 0.1.0, node k3Jx0aB1, up 1 s, 2 threads\n"
                                 "store       redis single redis://127.0.0.1:6379\n"
@@ -183,34 +176,34 @@ TEST_F(CommandsTest, Status) {
   EXPECT_THAT(Out(), HasSubstr("decisions   allowed 80, denied 20\n"));
   EXPECT_THAT(Out(), HasSubstr("decided by  store 85, cache 15\n"));
   EXPECT_THAT(Out(), HasSubstr("latency     p50 2.0 us, p99 > 2.0 us of 100\n"));
-  EXPECT_THAT(Out(), HasSubstr("\napi             4         9     1,020        0     0\n"));
+  EXPECT_THAT(Out(), HasSubstr("\napi                 4         9     1,020        0     0\n"));
 }
 
-TEST_F(CommandsTest, JsonIsPrintedAsItCame) {
-  EXPECT_EQ(ListHot({.ask = To(fake_, true)}, console_), kOk);
+TEST_F(CommandsTest, PrintsJsonAsReceived) {
+  EXPECT_EQ(ListHot({.client = To(fake_, true)}, console_), kOk);
   EXPECT_EQ(Out(), cli_test::Documented({.method = "GET", .target = "/v1/hot"}, 0).body + "\n");
 }
 
-TEST_F(CommandsTest, ForeignTextIsHarmless) {
+TEST_F(CommandsTest, EscapesForeignText) {
   FakeAdmin server([](const Question&) {
     return Reply{200,
                  "{\"entries\":[{\"by\":\"a\\u001b]0;title\\u0007\\nb\\u009b2J\"}],"
                  "\"x\":\"raw \u009b\x7f\"}"};
   });
-  EXPECT_EQ(ListAudit({.ask = To(server)}, console_), kOk);
-  EXPECT_EQ(ListAudit({.ask = To(server, true)}, console_), kOk);
+  EXPECT_EQ(ListAudit({.client = To(server)}, console_), kOk);
+  EXPECT_EQ(ListAudit({.client = To(server, true)}, console_), kOk);
   EXPECT_THAT(Out(), HasSubstr("a\\x1b]0;title\\x07\\nb\\u{9b}2J"));
   EXPECT_THAT(Out(), HasSubstr("raw \\u009b\\u007f"));
   EXPECT_THAT(Out(), Not(HasSubstr("\x1b")));
   EXPECT_THAT(Out(), Not(HasSubstr("\u009b")));
 }
 
-TEST_F(CommandsTest, ProblemsSayWhatToDoByTheirExitCode) {
+TEST_F(CommandsTest, MapsProblemsToExitCodes) {
   struct Case {
     int status;
     const char* body;
     int exit;
-    const char* said;
+    const char* output;
   };
   for (const Case& c : {
            Case{400, R"({"detail":"bad limit","pointer":"/limit"})", kUsage,
@@ -221,46 +214,48 @@ TEST_F(CommandsTest, ProblemsSayWhatToDoByTheirExitCode) {
                 "--token-file, or set TIDEGATE_TOKEN"},
            Case{403, R"({"detail":"not you"})", kUsage, "not you\n"},
            Case{503, R"({"detail":"Redis does not answer"})", kNoAnswer, "Redis does not answer"},
-           Case{418, R"({})", kUsage, "refused the question with status 418"},
-           Case{200, "<html>", kNoAnswer, "does not answer like a tidegate server"},
-           Case{200, "[]", kNoAnswer, "does not answer like a tidegate server"},
+           Case{418, R"({})", kUsage, "rejected the request with status 418"},
+           Case{200, "<html>", kNoAnswer, "does not respond like a tidegate server"},
+           Case{200, "[]", kNoAnswer, "does not respond like a tidegate server"},
            Case{400, "{\"detail\":\"a\\u001bb\"}", kUsage, "a\\x1bb"},
        }) {
     FakeAdmin server([&](const Question&) { return Reply{c.status, c.body}; });
     err_.str("");
     out_.str("");
-    EXPECT_EQ(ChangeKey({.ask = To(server), .whom = {.rule = "r", .identity = "a"}}, console_),
-              c.exit)
+    EXPECT_EQ(
+        ChangeKey({.client = To(server), .selector = {.rule = "r", .identity = "a"}}, console_),
+        c.exit)
         << c.status;
-    EXPECT_THAT(Err(), HasSubstr(c.said));
+    EXPECT_THAT(Err(), HasSubstr(c.output));
     EXPECT_EQ(Out(), "");
   }
 }
 
-TEST_F(CommandsTest, WithJsonAProblemIsJsonToo) {
+TEST_F(CommandsTest, PrintsProblemsAsJson) {
   FakeAdmin server([](const Question&) { return Reply{400, R"({"detail":"no"})"}; });
   EXPECT_EQ(cli::Status(To(server, true), console_), kUsage);
   EXPECT_EQ(Out(), "{\"detail\":\"no\"}\n");
   EXPECT_EQ(Err(), "tidegate status: no\n");
 }
 
-TEST_F(CommandsTest, NobodyListens) {
+TEST_F(CommandsTest, ReportsThatNoServerListens) {
   fake_.End();
   EXPECT_EQ(cli::Status(To(fake_), console_), kNoAnswer);
-  EXPECT_THAT(Err(), HasSubstr(fake_.address() + ": nobody listens there: start it with `tidegate "
-                                                 "serve`, or name it with --admin\n"));
+  EXPECT_THAT(Err(),
+              HasSubstr(fake_.address() + ": no server listens there: start it with `tidegate "
+                                          "serve`, or name another with --admin\n"));
 }
 
-TEST_F(CommandsTest, SomebodyListensButKeepsSilent) {
+TEST_F(CommandsTest, ReportsTimeoutOfSilentServer) {
   fake_.KeepSilent(true);
-  AskOptions options = To(fake_);
+  ClientOptions options = To(fake_);
   options.timeout = 30ms;
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
   EXPECT_THAT(Err(), HasSubstr("no answer within 30 ms; wait longer with --timeout"));
 }
 
-TEST_F(CommandsTest, NamesAreLookedUp) {
-  AskOptions options = To(fake_);
+TEST_F(CommandsTest, ResolvesHostNames) {
+  ClientOptions options = To(fake_);
   options.server = "http://localhost:" + options.server.substr(options.server.find(':') + 1) + "/";
   EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
   options.server = "no-such-host.invalid:1";
@@ -268,7 +263,7 @@ TEST_F(CommandsTest, NamesAreLookedUp) {
   EXPECT_THAT(Err(), HasSubstr("no-such-host.invalid"));
 }
 
-TEST_F(CommandsTest, TheTokenIsSentAndNeverPrinted) {
+TEST_F(CommandsTest, SendsTokenAndNeverPrintsIt) {
   const auto file =
       std::filesystem::temp_directory_path() / ("tidegate-token-" + std::to_string(getpid()));
   std::ofstream(file) << "  from-the-file-0123456789 \n";
@@ -276,26 +271,26 @@ TEST_F(CommandsTest, TheTokenIsSentAndNeverPrinted) {
   EXPECT_EQ(cli::Status(To(fake_), console_), kOk);
   EXPECT_THAT(fake_.Questions().back().head,
               HasSubstr("Authorization: Bearer from-the-environment\r\n"));
-  AskOptions options = To(fake_);
+  ClientOptions options = To(fake_);
   options.token_file = file.string();
   EXPECT_EQ(cli::Status(options, console_), kOk);
   EXPECT_THAT(fake_.Questions().back().head,
               HasSubstr("Authorization: Bearer from-the-file-0123456789\r\n"));
-  const std::size_t asked = fake_.Questions().size();
+  const std::size_t before = fake_.Questions().size();
   for (const char* bad : {"", " \n", "secret two-words", "secret\nsecond-line", "secret\x01"}) {
     std::ofstream(file) << bad;
     EXPECT_EQ(cli::Status(options, console_), kUsage) << bad;
   }
   std::ofstream(file) << "secret" << std::string(5000, 'x');
   EXPECT_EQ(cli::Status(options, console_), kUsage);
-  EXPECT_EQ(fake_.Questions().size(), asked) << "nothing was sent";
+  EXPECT_EQ(fake_.Questions().size(), before) << "nothing was sent";
   EXPECT_THAT(Err(), Not(HasSubstr("secret")));
   EXPECT_THAT(Out() + Err(), Not(HasSubstr("from-the-")));
   std::filesystem::remove(file);
   unsetenv("TIDEGATE_TOKEN");
 }
 
-TEST_F(CommandsTest, Reload) {
+TEST_F(CommandsTest, ReloadPrintsWarningsAndWhatNeedsRestart) {
   FakeAdmin good([](const Question&) {
     return Reply{200, R"({"applied":true,"rules":3,"needs_restart":["listen","store"],"problems":[)"
                       R"({"severity":"warning","line":12,"column":10,"in":"rules[2].per",)"
@@ -308,11 +303,11 @@ TEST_F(CommandsTest, Reload) {
             "reloaded: 3 rules in force\n"
             "needs a restart: listen\n"
             "needs a restart: store\n");
-  const Question asked = good.Questions().at(0);
-  EXPECT_EQ(asked.method + asked.target + asked.body, "POST/v1/reload{}");
+  const Question request = good.Questions().at(0);
+  EXPECT_EQ(request.method + request.target + request.body, "POST/v1/reload{}");
 }
 
-TEST_F(CommandsTest, ReloadOfABadFileShowsWhatIsWrongWithIt) {
+TEST_F(CommandsTest, ReloadPrintsProblemsOfBadFile) {
   const std::string problem =
       R"({"title":"Unprocessable Content","status":422,"detail":"the new configuration has 1 error",)"
       R"("problems":[{"severity":"error","line":0,"column":0,"in":"","message":"no such file"}],)"
@@ -327,29 +322,29 @@ TEST_F(CommandsTest, ReloadOfABadFileShowsWhatIsWrongWithIt) {
   EXPECT_EQ(Out(), problem + "\n");
 }
 
-TEST_F(CommandsTest, ExplainAsTheGateway) {
+TEST_F(CommandsTest, ExplainsRequestOfTheGateway) {
   FakeAdmin server([](const Question&) {
     return Reply{200,
                  R"({"allowed":true,"status":404,"outcome":"uncounted","route":null,"rules":[]})"};
   });
-  ExplainOptions options{.ask = To(server), .path = "/x", .gateway = true};
+  ExplainOptions options{.client = To(server), .path = "/x", .gateway = true};
   EXPECT_EQ(Explain(options, console_), kOk);
-  EXPECT_THAT(Out(), StartsWith("would pass the rules, but no route leads from there (404): "));
-  EXPECT_EQ(server.Questions().at(0).body, R"({"request":{"path":"/x"},"door":"gateway"})");
-  options = {.ask = To(server), .whom = {.rule = "r", .identity = "a"}, .gateway = true};
+  EXPECT_THAT(Out(), StartsWith("would pass the rules, but no route matches the request (404): "));
+  EXPECT_EQ(server.Questions().at(0).body, R"({"request":{"path":"/x"},"listener":"gateway"})");
+  options = {.client = To(server), .selector = {.rule = "r", .identity = "a"}, .gateway = true};
   EXPECT_EQ(Explain(options, console_), kUsage);
-  EXPECT_THAT(Err(), HasSubstr("--gateway goes with a request"));
+  EXPECT_THAT(Err(), HasSubstr("--gateway explains a request"));
 }
 
-TEST_F(CommandsTest, ATokenInTheClearIsWarnedOfOnce) {
+TEST_F(CommandsTest, WarnsOnceAboutUnencryptedToken) {
   setenv("TIDEGATE_TOKEN", "0123456789abcdef", 1);
-  EXPECT_EQ(Top({.ask = To(fake_), .every = 10ms, .once = true}, console_), kOk);
+  EXPECT_EQ(Top({.client = To(fake_), .every = 10ms, .once = true}, console_), kOk);
   EXPECT_EQ(Err(), "") << "loopback";
   // Leads to loopback as well, but does not say so.
-  AskOptions options = To(fake_);
+  ClientOptions options = To(fake_);
   options.server = "0.0.0.0" + options.server.substr(options.server.find(':'));
-  const std::string warning = ": warning: the token travels in the clear to " + options.server;
-  EXPECT_EQ(Top({.ask = options, .every = 10ms, .once = true}, console_), kOk) << Err();
+  const std::string warning = ": warning: the token is sent unencrypted to " + options.server;
+  EXPECT_EQ(Top({.client = options, .every = 10ms, .once = true}, console_), kOk) << Err();
   EXPECT_THAT(Err(), StartsWith("tidegate top" + warning)) << "six questions";
   EXPECT_EQ(std::ranges::count(Err(), '\n'), 1);
   EXPECT_THAT(Err(), Not(HasSubstr("0123456789abcdef")));
@@ -357,7 +352,7 @@ TEST_F(CommandsTest, ATokenInTheClearIsWarnedOfOnce) {
   EXPECT_EQ(cli::Status(options, console_), kOk);
   EXPECT_THAT(Err(), StartsWith("tidegate status" + warning));
   err_.str("");
-  EXPECT_EQ(Decide({.ask = options, .rule = "r", .identity = "a"}, console_), kUsage);
+  EXPECT_EQ(Decide({.client = options, .rule = "r", .identity = "a"}, console_), kUsage);
   EXPECT_THAT(Err(), StartsWith("tidegate decide" + warning));
   err_.str("");
   unsetenv("TIDEGATE_TOKEN");
@@ -365,22 +360,24 @@ TEST_F(CommandsTest, ATokenInTheClearIsWarnedOfOnce) {
   EXPECT_EQ(Err(), "") << "there is no token";
 }
 
-TEST_F(CommandsTest, ANameIsLoopbackIfAllOfItIs) {
+TEST_F(CommandsTest, TreatsNameAsLoopbackIfAllAddressesAre) {
   setenv("TIDEGATE_TOKEN", "0123456789abcdef", 1);
-  const auto warning = [](const char* server) {
-    return AdminClient::Make({.server = server})->Warning();
+  const auto warning = [&](const char* server) {
+    err_.str("");
+    WarnAboutToken("status", *AdminClient::Make({.server = server}), console_);
+    return Err();
   };
   for (const char* here : {"127.0.0.1", "127.1.2.3:1", "[::1]:1", "localhost:1"}) {
     EXPECT_EQ(warning(here), "") << here;
   }
   for (const char* there : {"192.0.2.1", "[2001:db8::1]:1"}) {
-    EXPECT_THAT(warning(there), HasSubstr("in the clear")) << there;
+    EXPECT_THAT(warning(there), HasSubstr("unencrypted")) << there;
   }
   EXPECT_EQ(warning("https://192.0.2.1"), "");
   unsetenv("TIDEGATE_TOKEN");
 }
 
-TEST_F(CommandsTest, Decide) {
+TEST_F(CommandsTest, DecidePrintsOutcomeAndSetsExitCode) {
   FakeAdmin server([](const Question& question) {
     if (question.body.find("\"bob\"") != std::string::npos) {
       return Reply{429, R"({"allowed":false,"rule":"r","limit":5,"remaining":0,)"
@@ -393,33 +390,33 @@ TEST_F(CommandsTest, Decide) {
     return Reply{200, R"({"allowed":true,"rule":"r","limit":5,"remaining":4,)"
                       R"("decided_by":"store","reason":"quota"})"};
   });
-  EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "alice", .cost = 2}, console_),
+  EXPECT_EQ(Decide({.client = To(server), .rule = "r", .identity = "alice", .cost = 2}, console_),
             kOk);
   EXPECT_EQ(Out(), "allowed, 4 of 5 left\n");
   EXPECT_EQ(server.Questions().back().body, R"({"rule":"r","identity":"alice","cost":2})");
   out_.str("");
-  EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "bob", .peek = true}, console_),
+  EXPECT_EQ(Decide({.client = To(server), .rule = "r", .identity = "bob", .peek = true}, console_),
             kRuntime);
   EXPECT_EQ(Out(), "denied, 0 of 5 left, try again in 1.5 s\n");
   EXPECT_EQ(server.Questions().back().target, "/v1/peek");
   out_.str("");
-  EXPECT_EQ(Decide({.ask = To(server), .rule = "r", .identity = "carol"}, console_), kRuntime);
+  EXPECT_EQ(Decide({.client = To(server), .rule = "r", .identity = "carol"}, console_), kRuntime);
   EXPECT_EQ(Out(),
             "denied without being counted: the store does not answer (rediserror), try again in "
             "1 s\n");
 }
 
 TEST_F(CommandsTest, TopWithoutATerminalPrintsOneView) {
-  EXPECT_EQ(Top({.ask = To(fake_), .every = 10ms, .once = true}, console_), kOk);
+  EXPECT_EQ(Top({.client = To(fake_), .every = 10ms, .once = true}, console_), kOk);
   EXPECT_THAT(Out(), StartsWith("tidegate 0.1.0  node k3Jx0aB1 of 3  up 2 s"));
   EXPECT_THAT(Out(), HasSubstr("HOT KEYS by requests"));
   EXPECT_THAT(Out(), Not(HasSubstr("since its start"))) << "two answers, so there are rates";
   out_.str("");
-  EXPECT_EQ(Top({.ask = To(fake_, true), .every = 10ms, .once = true}, console_), kOk);
+  EXPECT_EQ(Top({.client = To(fake_, true), .every = 10ms, .once = true}, console_), kOk);
   const auto object = json::parse(Out()).as_object();
   EXPECT_GT(object.at("decisions_per_s").to_number<double>(), 0);
   fake_.End();
-  EXPECT_EQ(Top({.ask = To(fake_), .once = true}, console_), kNoAnswer);
+  EXPECT_EQ(Top({.client = To(fake_), .once = true}, console_), kNoAnswer);
   EXPECT_THAT(Err(), HasSubstr("tidegate top: "));
 }
 

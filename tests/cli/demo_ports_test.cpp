@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ports of the demo's listeners, chosen from the command line and from the free ones.
-#include "cli/demo_ports.hpp"
+#include "cli/serve.hpp"
 
 #include <gtest/gtest.h>
 
-#include "net/endpoint.hpp"
-#include "net/listener.hpp"
+#include "support/ports.hpp"
 
 namespace tidegate::cli {
 namespace {
 
-/// Returns a port of loopback that was free a moment ago.
-std::uint16_t FreePort() {
-  const auto socket = net::Listen(net::Endpoint::Parse("127.0.0.1:0").value());
-  return net::Endpoint::OfSocket(socket->get()).port();
-}
+std::string At(int port) { return "127.0.0.1:" + std::to_string(port); }
 
-std::string At(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
-
-TEST(DemoPorts, KeepsUsualPortsThatAreFree) {
+TEST(DemoPortsTest, KeepsUsualPortsThatAreFree) {
   Config::Listen listen;
-  listen.gateway = At(FreePort());
-  listen.api = At(FreePort());
-  listen.resp = At(FreePort());
-  listen.admin = At(FreePort());
+  listen.gateway = At(test::FreePort());
+  listen.api = At(test::FreePort());
+  listen.resp = At(test::FreePort());
+  listen.admin = At(test::FreePort());
   const Config::Listen before = listen;
   EXPECT_TRUE(ChooseDemoPorts({}, listen).value().empty());
   EXPECT_EQ(listen, before);
 }
 
-TEST(DemoPorts, MovesListenerWhenItsPortIsAssignedToAnother) {
-  const std::uint16_t usual = FreePort();
+TEST(DemoPortsTest, MovesListenerWhenItsPortIsAssignedToAnother) {
+  const auto usual = static_cast<std::uint16_t>(test::FreePort());
   Config::Listen listen;
-  listen.gateway = At(FreePort());
+  listen.gateway = At(test::FreePort());
   listen.api = At(usual);
-  listen.resp = At(FreePort());
-  listen.admin = At(FreePort());
+  listen.resp = At(test::FreePort());
+  listen.admin = At(test::FreePort());
   const auto moved = ChooseDemoPorts({.resp = usual}, listen).value();
   ASSERT_EQ(moved.size(), 1u);
   EXPECT_EQ(moved[0].listener, "api");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tidegate explain` says of what a server found out.
-#include "cli/explain.hpp"
+// The output of `tidegate explain` for the responses of a server.
+#include "cli/commands.hpp"
 
 #include <gmock/gmock.h>
 
 #include "cli/command_case.hpp"
-#include "cli/exit.hpp"
+#include "cli/console.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -18,8 +18,8 @@ class ExplainTest : public cli_test::CommandCase {
  protected:
   std::string Explained(const std::string& answer, Colours colours = Colours::kOff) {
     const Console console{out_, err_, colours};
-    std::string text = Printed(answer, [&](const AskOptions& ask) {
-      return Explain({.ask = ask, .path = "/v1/x"}, console);
+    std::string text = Printed(answer, [&](const ClientOptions& options) {
+      return Explain({.client = options, .path = "/v1/x"}, console);
     });
     EXPECT_EQ(exit_, kOk) << Err();
     return text;
@@ -32,45 +32,45 @@ std::string RuleJson(const std::string& name, const std::string& more) {
          (more.empty() ? "" : "," + more) + "}";
 }
 
-TEST_F(ExplainTest, ABanIsNoDenialByTheRulesBesideIt) {
-  const std::string said = Explained(
+TEST_F(ExplainTest, PrintsOtherRulesOfBannedRequestAsNotEvaluated) {
+  const std::string output = Explained(
       R"({"allowed":false,"status":403,"outcome":"banned","rule":"a","rules":[)" +
       RuleJson("a", R"("override":{"kind":"ban","by":"alice"})") + "," + RuleJson("b", "") + "]}");
-  EXPECT_THAT(said, StartsWith("would be denied (403): an operator banned it\n"));
-  EXPECT_THAT(said, HasSubstr("\na  banned by an operator\n"));
-  EXPECT_THAT(said, HasSubstr("\nb  not asked\n"));
-  EXPECT_THAT(said, Not(HasSubstr("denies")));
+  EXPECT_THAT(output, StartsWith("would be denied (403): an operator banned the key\n"));
+  EXPECT_THAT(output, HasSubstr("\na  banned by an operator\n"));
+  EXPECT_THAT(output, HasSubstr("\nb  not evaluated\n"));
+  EXPECT_THAT(output, Not(HasSubstr("denies")));
 }
 
-TEST_F(ExplainTest, ABanHoldsInShadowModeToo) {
-  const std::string said =
+TEST_F(ExplainTest, PrintsBanOfShadowRule) {
+  const std::string output =
       Explained(R"({"allowed":false,"status":403,"outcome":"banned","rules":[)"
                 R"({"rule":"s","matched":true,"mode":"shadow","override":{"kind":"ban"}}]})");
-  EXPECT_THAT(said, HasSubstr("\ns  banned by an operator\n"));
-  EXPECT_THAT(said, Not(HasSubstr("would deny")));
+  EXPECT_THAT(output, HasSubstr("\ns  banned by an operator\n"));
+  EXPECT_THAT(output, Not(HasSubstr("would deny")));
 }
 
-TEST_F(ExplainTest, WhomAnOperatorAllowedIsNotDenied) {
-  const std::string said =
+TEST_F(ExplainTest, PrintsAllowanceOfOperator) {
+  const std::string output =
       Explained(R"({"allowed":true,"status":200,"outcome":"uncounted","rules":[)" +
                 RuleJson("a", R"("override":{"kind":"allow","by":"bob"})") + "]}");
-  EXPECT_THAT(said, StartsWith("would be allowed (200): an operator lets it pass\n"));
-  EXPECT_THAT(said, HasSubstr("\na  allows, uncounted: by an operator\n"));
-  EXPECT_THAT(said, HasSubstr("  override  allow by bob; until lifted\n"));
+  EXPECT_THAT(output, StartsWith("would be allowed (200): an operator allowed the key\n"));
+  EXPECT_THAT(output, HasSubstr("\na  allows, uncounted: by an operator\n"));
+  EXPECT_THAT(output, HasSubstr("  override  allow by bob; until lifted\n"));
 }
 
-TEST_F(ExplainTest, RedIsOnlyWhatRefuses) {
-  const std::string said =
+TEST_F(ExplainTest, UsesRedOnlyForDenials) {
+  const std::string output =
       Explained(R"({"allowed":false,"outcome":"banned","rules":[)" +
                     RuleJson("a", R"("override":{"kind":"ban"})") + "," + RuleJson("b", "") + "," +
                     R"({"rule":"c","matched":true,"mode":"shadow","allowed":false}]})",
                 Colours::kOn);
-  EXPECT_THAT(said, HasSubstr("\x1b[31mbanned by an operator"));
-  EXPECT_THAT(said, HasSubstr("\x1b[2mnot asked"));
-  EXPECT_THAT(said, HasSubstr("\x1b[33mwould deny")) << "nobody is refused by a shadow";
+  EXPECT_THAT(output, HasSubstr("\x1b[31mbanned by an operator"));
+  EXPECT_THAT(output, HasSubstr("\x1b[2mnot evaluated"));
+  EXPECT_THAT(output, HasSubstr("\x1b[33mwould deny")) << "a shadow rule denies no request";
 }
 
-TEST_F(ExplainTest, SaysThatTheStoreDoesNotAnswer) {
+TEST_F(ExplainTest, PrintsThatTheStoreDoesNotAnswer) {
   const auto one = [&](const std::string& rule) {
     return Explained(R"({"allowed":true,"status":200,"outcome":"rules","rule":"a","rules":[)" +
                      RuleJson("a", rule) + "]}");
@@ -79,8 +79,9 @@ TEST_F(ExplainTest, SaysThatTheStoreDoesNotAnswer) {
       R"("allowed":true,"decided_by":"local","reason":"timeout","before":{"remaining":49,"of":50},"after":{"remaining":48})");
   EXPECT_THAT(local,
               StartsWith("would be allowed (200): rule a governs (the store does not answer)\n"));
-  EXPECT_THAT(local, HasSubstr("\na  the store does not answer (timeout), and the policy is local: "
-                               "allows by this node's share, 49 of 50 left, 48 after it\n"));
+  EXPECT_THAT(local,
+              HasSubstr("\na  the store does not answer (timeout), and the policy is local: "
+                        "allows by this node's share, 49 of 50 left, 48 after the request\n"));
   EXPECT_THAT(one(R"("allowed":true,"decided_by":"local","before":{"remaining":49})"),
               HasSubstr("by this node's share, 49 of 100 left\n"))
       << "an older server does not say of how many";
@@ -99,7 +100,7 @@ TEST_F(ExplainTest, SaysThatTheStoreDoesNotAnswer) {
   }
 }
 
-TEST_F(ExplainTest, NothingIsAfterARequestThatAnotherRuleRefuses) {
+TEST_F(ExplainTest, PrintsNoStateAfterRequestDeniedByAnotherRule) {
   EXPECT_THAT(Explained(R"({"allowed":false,"status":429,"outcome":"rules","rule":"b","rules":[)" +
                         RuleJson("a", R"("allowed":true,"before":{"remaining":7},)"
                                       R"("after":{"remaining":7})") +
@@ -107,7 +108,7 @@ TEST_F(ExplainTest, NothingIsAfterARequestThatAnotherRuleRefuses) {
               HasSubstr("\na  allows: 7 of 100 left\n"));
 }
 
-TEST_F(ExplainTest, AnOverrideMayStandInTheConfiguration) {
+TEST_F(ExplainTest, PrintsOverrideOfTheConfiguration) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"override":{"kind":"quota",)"
                                       R"("from":"configuration","quota":"5000/s, burst 10000"})") +
@@ -115,24 +116,24 @@ TEST_F(ExplainTest, AnOverrideMayStandInTheConfiguration) {
               HasSubstr("  override  by the configuration: 5000/s, burst 10000\n"));
 }
 
-TEST_F(ExplainTest, NamesTheEntryAsTheConfigurationDoes) {
+TEST_F(ExplainTest, NamesEntryAsInTheConfiguration) {
   EXPECT_EQ(Explained(R"({"allowed":false,"status":403,"outcome":"deny","entry":0,"rules":[]})"),
-            "would be denied (403): deny[0] refuses it\n");
+            "would be denied (403): deny[0] rejects the request\n");
   EXPECT_EQ(Explained(R"({"allowed":true,"status":200,"outcome":"exempt","entry":2,"rules":[]})"),
-            "would be allowed (200): exempt[2] lets it pass uncounted\n");
+            "would be allowed (200): exempt[2] lets the request pass uncounted\n");
   EXPECT_EQ(
       Explained(R"({"allowed":true,"status":200,"outcome":"exempt","preflight":true,"rules":[]})"),
-      "would be allowed (200): exempt_preflights lets it pass uncounted\n");
+      "would be allowed (200): exempt_preflights lets the request pass uncounted\n");
 }
 
-TEST_F(ExplainTest, ShowsTheConditionsOfTheEntry) {
+TEST_F(ExplainTest, PrintsConditionsOfDenyEntry) {
   EXPECT_EQ(Explained(R"({"allowed":false,"status":403,"outcome":"deny","entry":0,)"
                       R"("entry_match":{"path":["/admin/**"],"header":{"x-team":"red*"}},)"
                       R"("rules":[]})"),
-            "would be denied (403): deny[0] (/admin/** x-team: red*) refuses it\n");
+            "would be denied (403): deny[0] (/admin/** x-team: red*) rejects the request\n");
 }
 
-TEST_F(ExplainTest, ShowsConcurrencyLimitInsteadOfRate) {
+TEST_F(ExplainTest, PrintsConcurrencyLimitInsteadOfRate) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"algorithm":"concurrency","cost":1,)"
                                       R"("limit":"2/30s","quota":"2 at once, lease 30s")") +
@@ -140,10 +141,10 @@ TEST_F(ExplainTest, ShowsConcurrencyLimitInsteadOfRate) {
               HasSubstr("  quota  2 at once, lease 30s (concurrency), cost 1\n"));
 }
 
-TEST_F(ExplainTest, NotesThatAPathIsAPattern) {
+TEST_F(ExplainTest, WarnsThatPathLooksLikeAPattern) {
   const auto note = [&](const char* path) {
     err_.str("");
-    EXPECT_EQ(Explain({.ask = To(fake_), .path = path}, console_), kOk);
+    EXPECT_EQ(Explain({.client = To(fake_), .path = path}, console_), kOk);
     return Err();
   };
   for (const char* const path : {"/users/{id}", "/users/:id", "/v1/**", "^/api/.*$", "/u/<id>"}) {
@@ -152,10 +153,10 @@ TEST_F(ExplainTest, NotesThatAPathIsAPattern) {
   EXPECT_EQ(note("/v1/x?a=[1]"), "");
 }
 
-TEST_F(ExplainTest, PassingTheRulesIsNoWayThroughTheGateway) {
+TEST_F(ExplainTest, PrintsThatNoRouteMatches) {
   EXPECT_EQ(
       Explained(R"({"allowed":true,"status":404,"outcome":"uncounted","route":null,"rules":[]})"),
-      "would pass the rules, but no route leads from there (404): no rule counts it\n");
+      "would pass the rules, but no route matches the request (404): no rule counts the request\n");
 }
 
 }  // namespace

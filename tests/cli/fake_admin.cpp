@@ -56,7 +56,7 @@ std::string Status(int polls) {
          R"("latency":{"count":)" +
          times(100) + R"(,"sum":0.5,"buckets":[[0.000001,)" + times(4) + R"(],[0.000002,)" +
          times(90) + R"(],[null,)" + times(100) +
-         R"(]]},"doors":[{"door":"api","connections":4,"accepted":9,"requests":1020,"refused":0,)"
+         R"(]]},"listeners":[{"listener":"api","connections":4,"accepted":9,"requests":1020,"refused":0,)"
          R"("shed":0}]})";
 }
 

@@ -35,11 +35,11 @@ class FakeAdmin {
   FakeAdmin& operator=(const FakeAdmin&) = delete;
 
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
-  /// All that were asked so far.
+  /// Returns all requests so far.
   [[nodiscard]] std::vector<Question> Questions() const;
-  /// Takes connections and says nothing, until told otherwise.
+  /// Accepts connections without answering, until it is switched back.
   void KeepSilent(bool silent) { silent_ = silent; }
-  /// Nobody listens any more.
+  /// Stops listening.
   void End();
 
  private:
@@ -56,7 +56,7 @@ class FakeAdmin {
   std::thread thread_;
 };
 
-/// The documented answers. `polls`: how often its status was asked for.
+/// The documented answers. `polls`: number of requests for its status.
 [[nodiscard]] Reply Documented(const Question& question, int polls);
 
 }  // namespace tidegate::cli_test

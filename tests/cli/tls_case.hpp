@@ -25,7 +25,7 @@ using behaviour::ScriptedUpstream;
 using behaviour::TlsContext;
 using behaviour::TlsSide;
 
-/// The authority that the commands are told to believe, and another.
+/// The authority that the commands trust, and another.
 inline const Authority& Ours() {
   static const Authority kOurs("our authority");
   return kOurs;
@@ -35,11 +35,11 @@ inline const Authority& Theirs() {
   return kTheirs;
 }
 
-/// Of Ours(), for this machine.
+/// A certificate of Ours() for this machine.
 inline Credentials Local() { return Ours().Issue("local", "DNS:localhost,IP:127.0.0.1"); }
 
 /// A TLS server whose connections, once shaken, are a handler's. The connection is cut when that
-/// returns, without a close_notify unless it said so.
+/// returns, without a close_notify unless it sent one.
 class TlsPeer {
  public:
   using Handler = std::function<void(TlsSide&)>;
@@ -74,9 +74,10 @@ inline std::string StatusAnswer() {
   return behaviour::Http("200 OK", {}, R"({"version":"0.1.0","node":"n1"})");
 }
 
-/// What `tidegate status` says of a server there that was asked without TLS.
-inline std::string ToldToUseTls(const std::string& where) {
-  return "tidegate status: " + where + ": it wants TLS: say --admin https://" + where + "\n";
+/// Returns the message of `tidegate status` about a server that wants TLS.
+inline std::string AdviceToUseTls(const std::string& where) {
+  return "tidegate status: " + where + ": the server requires TLS: use --admin https://" + where +
+         "\n";
 }
 
 class TlsCase : public testing::Test {
@@ -97,17 +98,17 @@ class TlsCase : public testing::Test {
     return file.string();
   }
   /// Believes Ours().
-  cli::AskOptions To(std::uint16_t port, const std::string& host = "127.0.0.1") {
+  cli::ClientOptions To(std::uint16_t port, const std::string& host = "127.0.0.1") {
     return {.server = "https://" + host + ":" + std::to_string(port),
             .tls = {.ca = File("ca.pem", Ours().pem())},
             .timeout = std::chrono::seconds{10}};
   }
   std::string Out() const { return out_.str(); }
-  /// What was said since the last call.
+  /// Returns the output since the last call.
   std::string Err() {
-    std::string said = err_.str();
+    std::string output = err_.str();
     err_.str("");
-    return said;
+    return output;
   }
 
   std::filesystem::path folder_ =

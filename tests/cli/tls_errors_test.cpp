@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong with TLS, as the person is told who must act: the words, and the exit codes.
+// Messages and exit codes for failures of TLS.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/bench.hpp"
-#include "cli/exit.hpp"
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/fake_admin.hpp"
-#include "cli/status.hpp"
 #include "cli/tls_case.hpp"
 
 namespace tidegate::cli_test {
@@ -22,7 +21,7 @@ using testing::Not;
 
 class TlsErrorsTest : public TlsCase {
  protected:
-  /// Asks a server with that certificate, and returns what is said.
+  /// Sends a request to a server with that certificate, and returns the output.
   std::string AskOne(const Credentials& own, int exit, const std::string& host = "127.0.0.1") {
     TlsPeer peer(own, TlsPeer::Says(StatusAnswer()));
     EXPECT_EQ(cli::Status(To(peer.port(), host), console_), exit);
@@ -32,14 +31,15 @@ class TlsErrorsTest : public TlsCase {
 
 // --- The server's certificate -----------------------------------------------------
 
-TEST_F(TlsErrorsTest, ACertificateThatNobodyHereVouchesFor) {
+TEST_F(TlsErrorsTest, ReportsUnknownAuthority) {
   TlsPeer peer(Local(), TlsPeer::Says(StatusAnswer()));
-  cli::AskOptions options = To(peer.port());
+  cli::ClientOptions options = To(peer.port());
   options.tls.ca.clear();
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
-  EXPECT_EQ(Err(), "tidegate status: https://127.0.0.1:" + std::to_string(peer.port()) +
-                       ": its certificate is not trusted: name the authority that signed it with "
-                       "--ca-file (unable to get local issuer certificate)\n");
+  EXPECT_EQ(Err(),
+            "tidegate status: https://127.0.0.1:" + std::to_string(peer.port()) +
+                ": the server's certificate is not trusted: name the authority that signed it with "
+                "--ca-file (unable to get local issuer certificate)\n");
   options.tls.ca = File("theirs.pem", Theirs().pem());
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
   EXPECT_THAT(Err(), HasSubstr("no authority in " + options.tls.ca + " has signed it ("));
@@ -47,10 +47,11 @@ TEST_F(TlsErrorsTest, ACertificateThatNobodyHereVouchesFor) {
   EXPECT_EQ(cli::Status(options, console_), kOk) << "one of several is enough";
 }
 
-TEST_F(TlsErrorsTest, ACertificateForOthers) {
-  EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:a.example.com,IP:192.0.2.7,IP:::1"), kNoAnswer),
-              HasSubstr("its certificate is not for 127.0.0.1 but for a.example.com, 192.0.2.7, "
-                        "::1: ask by a name that it has with --admin\n"));
+TEST_F(TlsErrorsTest, ReportsCertificateForOtherNames) {
+  EXPECT_THAT(
+      AskOne(Ours().Issue("x", "DNS:a.example.com,IP:192.0.2.7,IP:::1"), kNoAnswer),
+      HasSubstr("the server's certificate is not for 127.0.0.1 but for a.example.com, 192.0.2.7, "
+                "::1: use a name of the certificate with --admin\n"));
   EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:a,DNS:b,DNS:c,DNS:d,DNS:e,DNS:f,DNS:g"), kNoAnswer),
               HasSubstr("but for a, b, c, d, e and 2 more: "));
   EXPECT_THAT(AskOne(Ours().Issue("x", "IP:127.0.0.1"), kNoAnswer, "localhost"),
@@ -59,26 +60,26 @@ TEST_F(TlsErrorsTest, ACertificateForOthers) {
   EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:127.0.0.1"), kNoAnswer),
               HasSubstr("is not for 127.0.0.1 but for 127.0.0.1"))
       << "nor is a name an address";
-  EXPECT_THAT(AskOne(Ours().Issue("localhost", "email:a@b"), kNoAnswer), HasSubstr("for nobody: "));
+  EXPECT_THAT(AskOne(Ours().Issue("localhost", "email:a@b"), kNoAnswer),
+              HasSubstr("for no host: "));
 }
 
-TEST_F(TlsErrorsTest, NamesInACertificateAreForeignText) {
-  const std::string said =
+TEST_F(TlsErrorsTest, EscapesNamesInCertificates) {
+  const std::string output =
       AskOne(Ours().Issue("x", "DNS:a\x1b[2J.example.com"), kNoAnswer, "localhost");
-  EXPECT_THAT(said, HasSubstr("a\\x1b[2J.example.com"));
-  EXPECT_THAT(said, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(output, HasSubstr("a\\x1b[2J.example.com"));
+  EXPECT_THAT(output, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(TlsErrorsTest, ACertificateThatIsOver) {
-  EXPECT_THAT(
-      AskOne(Ours().Issue("x", "IP:127.0.0.1", Authority::Validity::kOver), kNoAnswer),
-      HasSubstr("its certificate is not accepted: certificate has expired; the server needs a new "
-                "one, or a clock is wrong\n"));
+TEST_F(TlsErrorsTest, ReportsExpiredCertificate) {
+  EXPECT_THAT(AskOne(Ours().Issue("x", "IP:127.0.0.1", Authority::Validity::kOver), kNoAnswer),
+              HasSubstr("the peer's certificate is not accepted: certificate has expired; the "
+                        "server needs a new certificate, or a clock is wrong\n"));
 }
 
 // --- Who speaks what --------------------------------------------------------------
 
-TEST_F(TlsErrorsTest, AServerWithoutTlsAskedForIt) {
+TEST_F(TlsErrorsTest, ReportsServerWithoutTls) {
   ScriptedUpstream plain([](ScriptedUpstream::Connection& connection) {
     connection.Send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     connection.EndSending();
@@ -87,10 +88,10 @@ TEST_F(TlsErrorsTest, AServerWithoutTlsAskedForIt) {
   const std::string where = "127.0.0.1:" + std::to_string(plain.port());
   EXPECT_EQ(cli::Status(To(plain.port()), console_), kUsage);
   EXPECT_EQ(Err(), "tidegate status: https://" + where +
-                       ": it does not speak TLS: say --admin http://" + where + "\n");
+                       ": the server does not support TLS: use --admin http://" + where + "\n");
 }
 
-TEST_F(TlsErrorsTest, AServerWithTlsAskedWithoutIt) {
+TEST_F(TlsErrorsTest, ReportsServerThatWantsTls) {
   const std::string nginx =
       "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
       "<html><center>The plain HTTP request was sent to HTTPS port</center></html>";
@@ -105,27 +106,29 @@ TEST_F(TlsErrorsTest, AServerWithTlsAskedWithoutIt) {
     });
     const std::string where = "127.0.0.1:" + std::to_string(server.port());
     EXPECT_EQ(cli::Status({.server = where, .timeout = 10s}, console_), kUsage) << answer;
-    EXPECT_EQ(Err(), ToldToUseTls(where));
+    EXPECT_EQ(Err(), AdviceToUseTls(where));
   }
 }
 
-TEST_F(TlsErrorsTest, NobodyListensAndNoHttp) {
+TEST_F(TlsErrorsTest, ReportsMissingServerAndOtherProtocols) {
   FakeAdmin fake;
   fake.End();
-  cli::AskOptions options = To(1);
+  cli::ClientOptions options = To(1);
   options.server = "https://" + fake.address();
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
-  EXPECT_THAT(Err(), HasSubstr("https://" + fake.address() + ": nobody listens there"));
+  EXPECT_THAT(Err(), HasSubstr("https://" + fake.address() + ": no server listens there"));
   TlsPeer peer(Local(), TlsPeer::Says("220 mail.example.com ESMTP\r\n"));
   EXPECT_EQ(cli::Status(To(peer.port()), console_), kNoAnswer);
-  EXPECT_THAT(Err(), HasSubstr("does not speak HTTP/1.1; is it another program?\n"));
+  EXPECT_THAT(Err(),
+              HasSubstr("the response is not HTTP/1.1; is another program listening there?\n"));
 }
 
-TEST_F(TlsErrorsTest, BenchSaysWhatToDoInstead) {
-  EXPECT_EQ(cli::Bench({.ask = {.server = "https://127.0.0.1:1"}, .rule = "r"}, console_), kUsage);
-  EXPECT_THAT(Err(), HasSubstr("tidegate bench: --server: bench does not speak TLS: name a "));
+TEST_F(TlsErrorsTest, BenchRejectsTls) {
+  EXPECT_EQ(cli::Bench({.client = {.server = "https://127.0.0.1:1"}, .rule = "r"}, console_),
+            kUsage);
+  EXPECT_THAT(Err(), HasSubstr("tidegate bench: --server: bench does not support TLS: name a "));
   EXPECT_EQ(cli::Bench({.resp = "https://127.0.0.1:1", .rule = "r"}, console_), kUsage);
-  EXPECT_THAT(Err(), HasSubstr("--resp: bench does not speak TLS"));
+  EXPECT_THAT(Err(), HasSubstr("--resp: bench does not support TLS"));
 }
 
 // --- The caller's certificate -----------------------------------------------------
@@ -136,8 +139,8 @@ class TlsCallersTest : public TlsCase, public testing::WithParamInterface<int> {
   const Credentials own_ = Ours().Issue("caller", "DNS:caller");
 };
 
-TEST_P(TlsCallersTest, AreServedByWhatTheyShow) {
-  cli::AskOptions options = To(peer_.port());
+TEST_P(TlsCallersTest, AreServedWithCertificate) {
+  cli::ClientOptions options = To(peer_.port());
   options.tls.certificate = File("cert.pem", own_.certificate);
   options.tls.key = File("key.pem", own_.key);
   EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
@@ -148,21 +151,21 @@ TEST_P(TlsCallersTest, AreServedByWhatTheyShow) {
   }
 }
 
-TEST_P(TlsCallersTest, AreToldThatTheyMustShowOne) {
+TEST_P(TlsCallersTest, AreAdvisedToPresentCertificate) {
   EXPECT_EQ(cli::Status(To(peer_.port()), console_), kUsage);
   EXPECT_EQ(Err(), "tidegate status: https://127.0.0.1:" + std::to_string(peer_.port()) +
-                       ": it wants a certificate of its callers: name yours with --cert-file and "
-                       "--key-file\n");
+                       ": the server requires a client certificate: name yours with --cert-file "
+                       "and --key-file\n");
 }
 
-TEST_P(TlsCallersTest, AreToldThatTheirsIsNotAccepted) {
+TEST_P(TlsCallersTest, LearnThatCertificateIsRefused) {
   for (const Credentials& wrong :
        {Theirs().Issue("caller", "DNS:caller"),
         Ours().Issue("caller", "DNS:caller", Authority::Validity::kOver)}) {
-    cli::AskOptions options = To(peer_.port());
+    cli::ClientOptions options = To(peer_.port());
     options.tls.certificate = File("cert.pem", wrong.certificate + wrong.key);
     EXPECT_EQ(cli::Status(options, console_), kUsage);
-    EXPECT_THAT(Err(), HasSubstr("it does not accept the certificate of --cert-file ("));
+    EXPECT_THAT(Err(), HasSubstr("the server does not accept the certificate of --cert-file ("));
   }
 }
 
@@ -173,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, TlsCallersTest, testing::Values(TLS1_2_VERSIO
 
 // --- Files ------------------------------------------------------------------------
 
-TEST_F(TlsErrorsTest, FilesThatAreOfNoUseAreNamedBeforeAnythingIsAsked) {
+TEST_F(TlsErrorsTest, RejectsUnusableFilesBeforeConnecting) {
   const Credentials own = Ours().Issue("caller", "DNS:caller");
   const Credentials other = Ours().Issue("caller", "DNS:caller");
   const Credentials rsa =
@@ -186,8 +189,8 @@ TEST_F(TlsErrorsTest, FilesThatAreOfNoUseAreNamedBeforeAnythingIsAsked) {
   const std::string other_key = File("other-key.pem", other.key);
   const std::string rsa_key = File("rsa-key.pem", rsa.key);
   struct Case {
-    cli::TlsFiles files;
-    std::string said;
+    cli::TlsOptions files;
+    std::string output;
   };
   for (const Case& c : {
            Case{{.ca = missing}, missing + " of --ca-file cannot be read: No such file"},
@@ -200,27 +203,28 @@ TEST_F(TlsErrorsTest, FilesThatAreOfNoUseAreNamedBeforeAnythingIsAsked) {
            Case{{.certificate = cert, .key = junk}, junk + " of --key-file does not hold the "},
            Case{{.certificate = cert, .key = other_key}, "the private key that fits the cert"},
            Case{{.certificate = cert, .key = rsa_key}, "the private key that fits the cert"},
-           Case{{.certificate = cert}, "name it with --key-file\n"},
-           Case{{.key = key}, "name that with --cert-file\n"},
+           Case{{.certificate = cert}, "name that file with --key-file\n"},
+           Case{{.key = key}, "name the certificate of the key\n"},
        }) {
-    // Port 1 has nobody: who got so far would say so, with another exit code.
+    // No server listens on port 1: a command that got so far would fail with another exit code.
     EXPECT_EQ(cli::Status({.server = "https://127.0.0.1:1", .tls = c.files}, console_), kUsage)
-        << c.said;
-    const std::string said = Err();
-    EXPECT_THAT(said, HasSubstr(c.said));
-    EXPECT_THAT(said, Not(HasSubstr("secret-junk")));
+        << c.output;
+    const std::string output = Err();
+    EXPECT_THAT(output, HasSubstr(c.output));
+    EXPECT_THAT(output, Not(HasSubstr("secret-junk")));
   }
   setenv("TIDEGATE_CA_FILE", missing.c_str(), 1);
   EXPECT_EQ(cli::Status({.server = "https://127.0.0.1:1"}, console_), kUsage);
   EXPECT_THAT(Err(), HasSubstr(missing + " of TIDEGATE_CA_FILE cannot be read"));
 }
 
-TEST_F(TlsErrorsTest, FilesForTlsWithoutTlsAreAMistake) {
+TEST_F(TlsErrorsTest, RejectsTlsFilesWithoutHttps) {
   FakeAdmin fake;
-  for (const cli::TlsFiles& files :
-       {cli::TlsFiles{.ca = "a"}, cli::TlsFiles{.certificate = "a"}, cli::TlsFiles{.key = "a"}}) {
+  for (const cli::TlsOptions& files :
+       {cli::TlsOptions{.ca = "a"}, cli::TlsOptions{.certificate = "a"},
+        cli::TlsOptions{.key = "a"}}) {
     EXPECT_EQ(cli::Status({.server = fake.address(), .tls = files}, console_), kUsage);
-    EXPECT_THAT(Err(), HasSubstr("are for TLS: say --admin https://" + fake.address() + "\n"));
+    EXPECT_THAT(Err(), HasSubstr("are for TLS: use --admin https://" + fake.address() + "\n"));
   }
   EXPECT_THAT(fake.Questions(), IsEmpty());
   setenv("TIDEGATE_CA_FILE", "/nonexistent", 1);

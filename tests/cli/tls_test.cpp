@@ -8,14 +8,12 @@
 #include <csignal>
 #include <thread>
 
-#include "cli/change.hpp"
-#include "cli/decide.hpp"
-#include "cli/exit.hpp"
+#include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/fake_admin.hpp"
-#include "cli/status.hpp"
 #include "cli/tls_case.hpp"
-#include "cli/top.hpp"
 #include "service/fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::cli_test {
 namespace {
@@ -44,8 +42,8 @@ class TlsServerTest : public TlsCase {
     config.access.tokens = {{.name = "ops", .secret = kToken, .may = TokenSpec::May::kAll}};
     return config;
   }
-  cli::AskOptions Admin(const std::string& host = "127.0.0.1") {
-    cli::AskOptions options = To(service_.admin().port(), host);
+  cli::ClientOptions Admin(const std::string& host = "127.0.0.1") {
+    cli::ClientOptions options = To(service_.admin().port(), host);
     options.token_file = File("token", kToken);
     return options;
   }
@@ -54,7 +52,7 @@ class TlsServerTest : public TlsCase {
   service::Service service_{WithTls()};
 };
 
-TEST_F(TlsServerTest, IsAskedByAddressAndByName) {
+TEST_F(TlsServerTest, AnswersByAddressAndByName) {
   for (const char* host : {"127.0.0.1", "localhost"}) {
     out_.str("");
     EXPECT_EQ(cli::Status(Admin(host), console_), kOk) << host << ": " << Err();
@@ -63,8 +61,8 @@ TEST_F(TlsServerTest, IsAskedByAddressAndByName) {
   EXPECT_THAT(Err(), IsEmpty());
 }
 
-TEST_F(TlsServerTest, TheAuthorityMayComeFromTheEnvironment) {
-  cli::AskOptions options = Admin();
+TEST_F(TlsServerTest, ReadsAuthorityFromEnvironment) {
+  cli::ClientOptions options = Admin();
   setenv("TIDEGATE_CA_FILE", options.tls.ca.c_str(), 1);
   options.tls.ca.clear();
   EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
@@ -75,48 +73,48 @@ TEST_F(TlsServerTest, TheAuthorityMayComeFromTheEnvironment) {
   EXPECT_EQ(cli::Status(options, console_), kOk) << "the option comes first";
 }
 
-TEST_F(TlsServerTest, ChangesAndDecisionsPassToo) {
+TEST_F(TlsServerTest, TakesChangesAndDecisions) {
   EXPECT_EQ(cli::ChangeKey({.change = cli::Change::kBan,
-                            .ask = Admin(),
-                            .whom = {.rule = "per-key", .identity = "abc"},
-                            .lasting = "1h"},
+                            .client = Admin(),
+                            .selector = {.rule = "per-key", .identity = "abc"},
+                            .duration = "1h"},
                            console_),
             kOk)
       << Err();
   EXPECT_THAT(Out(), StartsWith("banned: per-key header:x-api-key=~"));
-  const cli::AskOptions api = To(service_.api().port());
-  EXPECT_EQ(cli::Decide({.ask = api, .rule = "per-key", .identity = "def"}, console_), kOk)
+  const cli::ClientOptions api = To(service_.api().port());
+  EXPECT_EQ(cli::Decide({.client = api, .rule = "per-key", .identity = "def"}, console_), kOk)
       << Err();
-  EXPECT_EQ(cli::Decide({.ask = api, .rule = "per-key", .identity = "abc"}, console_), kRuntime)
+  EXPECT_EQ(cli::Decide({.client = api, .rule = "per-key", .identity = "abc"}, console_), kRuntime)
       << "the ban is in force: " << Err();
 }
 
-TEST_F(TlsServerTest, TopShowsIt) {
-  EXPECT_EQ(cli::Top({.ask = Admin(), .every = 10ms, .once = true}, console_), kOk) << Err();
+TEST_F(TlsServerTest, ServesTop) {
+  EXPECT_EQ(cli::Top({.client = Admin(), .every = 10ms, .once = true}, console_), kOk) << Err();
   EXPECT_THAT(Out(), StartsWith("tidegate test  node "));
   EXPECT_THAT(Out(), HasSubstr("per-key"));
 }
 
-TEST_F(TlsServerTest, AskedInTheClearItIsToldWhatToSay) {
-  cli::AskOptions options = Admin();
+TEST_F(TlsServerTest, PlainRequestFailsWithAdvice) {
+  cli::ClientOptions options = Admin();
   options.tls = {};
   const std::string where = "127.0.0.1:" + std::to_string(service_.admin().port());
   for (const std::string& written : {where, "http://" + where}) {
     options.server = written;
     EXPECT_EQ(cli::Status(options, console_), kUsage);
-    EXPECT_EQ(Err(), ToldToUseTls(where));
+    EXPECT_EQ(Err(), AdviceToUseTls(where));
   }
   const std::string api = "127.0.0.1:" + std::to_string(service_.api().port());
   options.server = api;
-  EXPECT_EQ(cli::Decide({.ask = options, .rule = "per-key", .identity = "a"}, console_), kUsage);
-  EXPECT_THAT(Err(), HasSubstr("it wants TLS: say --server https://" + api));
+  EXPECT_EQ(cli::Decide({.client = options, .rule = "per-key", .identity = "a"}, console_), kUsage);
+  EXPECT_THAT(Err(), HasSubstr("the server requires TLS: use --server https://" + api));
 }
 
 // --- What is sent -----------------------------------------------------------------
 
 class TlsPeerTest : public TlsCase {};
 
-TEST_F(TlsPeerTest, ThePeerSeesTheHostTheNameAndTheToken) {
+TEST_F(TlsPeerTest, ReceivesHostServerNameAndToken) {
   std::mutex mutex;
   std::string head;
   std::string name;
@@ -127,10 +125,10 @@ TEST_F(TlsPeerTest, ThePeerSeesTheHostTheNameAndTheToken) {
     side.Send(StatusAnswer());
     side.EndInOrder();
   });
-  cli::AskOptions options = To(peer.port(), "localhost");
+  cli::ClientOptions options = To(peer.port(), "localhost");
   options.token_file = File("token", "0123456789abcdef");
   EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
-  EXPECT_THAT(Err(), IsEmpty()) << "nobody else reads the token";
+  EXPECT_THAT(Err(), IsEmpty()) << "no warning: the token is encrypted";
   const std::lock_guard lock(mutex);
   EXPECT_THAT(head, StartsWith("GET /v1/status HTTP/1.1\r\nHost: localhost:" +
                                std::to_string(peer.port()) + "\r\n"));
@@ -138,17 +136,17 @@ TEST_F(TlsPeerTest, ThePeerSeesTheHostTheNameAndTheToken) {
   EXPECT_EQ(name, "localhost");
 }
 
-TEST_F(TlsPeerTest, NothingIsSentToAServerThatIsNotBelieved) {
-  std::atomic<bool> asked{false};
+TEST_F(TlsPeerTest, ReceivesNothingIfUntrusted) {
+  std::atomic<bool> received{false};
   TlsPeer peer(Theirs().Issue("local", "IP:127.0.0.1"),
-               [&](TlsSide& side) { asked = !side.ReadRequest().empty(); });
+               [&](TlsSide& side) { received = !side.ReadRequest().empty(); });
   EXPECT_EQ(cli::Status(To(peer.port()), console_), kNoAnswer);
-  EXPECT_FALSE(asked);
+  EXPECT_FALSE(received);
 }
 
 // --- How it ends ------------------------------------------------------------------
 
-TEST_F(TlsPeerTest, AnAnswerThatIsCutIsNone) {
+TEST_F(TlsPeerTest, TruncatedResponseFails) {
   struct Case {
     const char* what;
     std::string bytes;
@@ -180,39 +178,40 @@ TEST_F(TlsPeerTest, AnAnswerThatIsCutIsNone) {
       if (c.goodbye) side.EndInOrder();
     });
     EXPECT_EQ(cli::Status(To(peer.port()), console_), c.exit) << c.what;
-    const std::string said = Err();
+    const std::string output = Err();
     if (c.exit == kOk) {
-      EXPECT_EQ(said, "") << c.what;
+      EXPECT_EQ(output, "") << c.what;
     } else {
-      EXPECT_THAT(said, HasSubstr("https://127.0.0.1:" + std::to_string(peer.port()) + ": "))
+      EXPECT_THAT(output, HasSubstr("https://127.0.0.1:" + std::to_string(peer.port()) + ": "))
           << c.what;
-      EXPECT_THAT(said, HasSubstr(c.bytes.empty() ? "without an answer" : "cut before the answer"))
+      EXPECT_THAT(output,
+                  HasSubstr(c.bytes.empty() ? "without a response" : "closed before the end"))
           << c.what;
     }
   }
 }
 
-TEST_F(TlsPeerTest, AHandshakeThatNeverEndsIsNotWaitedFor) {
+TEST_F(TlsPeerTest, HandshakeTimesOut) {
   FakeAdmin silent;
   silent.KeepSilent(true);
-  cli::AskOptions options = To(1);
+  cli::ClientOptions options = To(1);
   options.server = "https://" + silent.address();
   options.timeout = 30ms;
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
   EXPECT_EQ(Err(), "tidegate status: https://" + silent.address() +
-                       ": no TLS handshake within 30 ms; does it speak TLS? Else wait longer with "
-                       "--timeout\n");
+                       ": no TLS handshake within 30 ms; is this a TLS port? If so, wait longer "
+                       "with --timeout\n");
 }
 
-TEST_F(TlsPeerTest, OneTimeIsForAllOfIt) {
-  // A handshake, then a byte of the answer whenever the wait could begin anew.
+TEST_F(TlsPeerTest, TimeoutCoversTheWholeExchange) {
+  // A handshake, then a byte of the answer whenever the wait could start again.
   std::atomic<bool> over{false};
   TlsPeer peer(Local(), [&](TlsSide& side) {
     (void)side.ReadRequest();
     side.Send("HTTP/1.1 200 OK\r\nX-Filler: ");
     while (!over && side.Send("x")) std::this_thread::sleep_for(5ms);
   });
-  cli::AskOptions options = To(peer.port());
+  cli::ClientOptions options = To(peer.port());
   options.timeout = 300ms;
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
@@ -221,7 +220,7 @@ TEST_F(TlsPeerTest, OneTimeIsForAllOfIt) {
   EXPECT_THAT(Err(), HasSubstr("within 300 ms"));
 }
 
-TEST_F(TlsPeerTest, AWaitIsCancelledInTheHandshakeAndAfterIt) {
+TEST_F(TlsPeerTest, CancelsDuringAndAfterHandshake) {
   FakeAdmin silent;
   silent.KeepSilent(true);
   TlsPeer peer(Local(), [](TlsSide& side) {
@@ -230,7 +229,7 @@ TEST_F(TlsPeerTest, AWaitIsCancelledInTheHandshakeAndAfterIt) {
   });
   for (const std::string& server :
        {"https://" + silent.address(), "https://127.0.0.1:" + std::to_string(peer.port())}) {
-    cli::AskOptions options = To(1);
+    cli::ClientOptions options = To(1);
     options.server = server;
     options.timeout = 1h;
     auto client = cli::AdminClient::Make(options);
@@ -239,30 +238,30 @@ TEST_F(TlsPeerTest, AWaitIsCancelledInTheHandshakeAndAfterIt) {
     client->CancelBy(cancel.get());
     std::atomic<bool> done{false};
     std::thread asker([&] {
-      EXPECT_FALSE(client->Ask({.target = "/v1/status"}));
+      EXPECT_FALSE(client->Send({.target = "/v1/status"}));
       done = true;
     });
     (void)eventfd_write(cancel.get(), 1);
-    EXPECT_TRUE(behaviour::Soon([&] { return done.load(); })) << server;
+    EXPECT_TRUE(test::WaitUntil([&] { return done.load(); })) << server;
     asker.join();
   }
 }
 
-TEST_F(TlsPeerTest, AServerThatGoesAwayDoesNotKillTheCommand) {
+TEST_F(TlsPeerTest, SurvivesServerThatCloses) {
   // As in the program: the tests' own TLS ignores the signal.
   const auto before = std::signal(SIGPIPE, SIG_DFL);
-  const auto keyring = cli::Keyring::Load(To(1).tls);
-  ASSERT_TRUE(keyring);
+  const auto tls = cli::TlsCredentials::Load(To(1).tls);
+  ASSERT_TRUE(tls);
   ScriptedUpstream closes([&](ScriptedUpstream::Connection& connection) {
     TlsContext context(Local());
     std::signal(SIGPIPE, SIG_DFL);
     TlsSide side(context, connection.fd());
     (void)side.Accept();
   });
-  const auto answer =
-      cli::Ask({.host = "127.0.0.1", .port = closes.port(), .tls = true},
-               {.method = "POST", .target = "/", .body = std::string(32u << 20, 'x')},
-               {.timeout = 10s}, *keyring);
+  const cli::HttpClient client{.server = {.host = "127.0.0.1", .port = closes.port(), .tls = true},
+                               .tls = *tls,
+                               .timeout = 10s};
+  const auto answer = client.Send({.target = "/", .body = std::string(32u << 20, 'x')});
   EXPECT_FALSE(answer);
   sigset_t set;
   pthread_sigmask(SIG_SETMASK, nullptr, &set);

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "redis/soon.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::cli_test {
 namespace {
@@ -30,12 +30,12 @@ std::string Tmux::Run(const std::string& arguments) {
                               arguments + " 2>&1";
   FILE* const pipe = popen(command.c_str(), "re");
   if (pipe == nullptr) throw std::runtime_error("no shell to run tmux with");
-  std::string said;
+  std::string output;
   char chunk[4096];
-  for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) said.append(chunk, got);
+  for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) output.append(chunk, got);
   const int code = pclose(pipe);
-  if (code != 0) throw std::runtime_error("tmux " + arguments + ": " + said);
-  return said;
+  if (code != 0) throw std::runtime_error("tmux " + arguments + ": " + output);
+  return output;
 }
 
 Tmux::Tmux(int columns, int rows) {
@@ -66,7 +66,7 @@ std::string Tmux::Variable(std::string_view name) {
   return value;
 }
 bool Tmux::Shows(std::string_view text) {
-  return redis_test::Soon([&] { return Screen().find(text) != std::string::npos; });
+  return test::WaitUntil([&] { return Screen().find(text) != std::string::npos; });
 }
 
 }  // namespace tidegate::cli_test

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "redis/redis_server.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::cli_test {
 
@@ -17,13 +18,13 @@ class Tmux {
   Tmux(const Tmux&) = delete;
   Tmux& operator=(const Tmux&) = delete;
 
-  /// As if typed: `line` and Enter.
+  /// Types `line` and Enter.
   void Type(std::string_view line);
-  /// One key by its name: `q`, `C-c`.
+  /// Presses one key, by its name: `q`, `C-c`.
   void Press(std::string_view key);
   void Resize(int columns, int rows);
   [[nodiscard]] std::string Screen();
-  /// Whether it says so before long.
+  /// Waits until the screen contains the text. Returns false after a timeout.
   [[nodiscard]] bool Shows(std::string_view text);
   /// A variable of the pane: `alternate_on`, `cursor_flag`, `pane_width`.
   [[nodiscard]] std::string Variable(std::string_view name);
@@ -31,7 +32,7 @@ class Tmux {
  private:
   std::string Run(const std::string& arguments);
 
-  redis_test::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
 }  // namespace tidegate::cli_test

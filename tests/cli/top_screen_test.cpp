@@ -12,12 +12,13 @@
 #include "cli/fake_admin.hpp"
 #include "cli/tmux.hpp"
 #include "redis/fleet.hpp"
-#include "redis/spawn.hpp"
+#include "support/child_process.hpp"
+#include "support/files.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::cli_test {
 namespace {
 
-using redis_test::Soon;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -27,7 +28,7 @@ class TopScreenTest : public testing::Test {
   void StartTop(const std::string& admin, const std::string& more = "") {
     terminal_.Type("clear; echo before-it; " TIDEGATE_BINARY " top --admin " + admin + more +
                    "; echo code=$?");
-    ASSERT_TRUE(Soon([&] { return terminal_.Variable("alternate_on") == "1"; }))
+    ASSERT_TRUE(test::WaitUntil([&] { return terminal_.Variable("alternate_on") == "1"; }))
         << terminal_.Screen();
   }
   /// The shell's own screen is back, with its cursor and what stood there, and echoes.
@@ -46,7 +47,7 @@ class TopScreenTest : public testing::Test {
   Tmux terminal_{100, 30};
 };
 
-TEST_F(TopScreenTest, ShowsSwitchesAndRestores) {
+TEST_F(TopScreenTest, DrawsSwitchesListsAndRestores) {
   FakeAdmin fake;
   StartTop(fake.address(), " --every 50ms");
   EXPECT_TRUE(terminal_.Shows("HOT KEYS by requests")) << terminal_.Screen();
@@ -73,7 +74,7 @@ TEST_F(TopScreenTest, FollowsTheSizeOfTheTerminal) {
   StartTop(fake.address(), " --every 50ms");
   ASSERT_TRUE(terminal_.Shows("q quit"));
   terminal_.Resize(40, 12);
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(test::WaitUntil([&] {
     const std::string screen = terminal_.Screen();
     return screen.find("\nq quit  p pause  r d c hot keys by req..\n") != std::string::npos;
   })) << terminal_.Screen();
@@ -106,7 +107,7 @@ TEST_F(TopScreenTest, SignalsAndCrashesRestoreTheTerminal) {
   }
 }
 
-TEST_F(TopScreenTest, AServerThatVanishesIsShownAndPolledOn) {
+TEST_F(TopScreenTest, KeepsPollingServerThatVanished) {
   FakeAdmin fake;
   StartTop(fake.address(), " --every 50ms --timeout 100ms");
   ASSERT_TRUE(terminal_.Shows("HOT KEYS"));
@@ -114,14 +115,15 @@ TEST_F(TopScreenTest, AServerThatVanishesIsShownAndPolledOn) {
   EXPECT_TRUE(terminal_.Shows("no answer for 1 s: " + fake.address())) << terminal_.Screen();
   EXPECT_THAT(terminal_.Screen(), HasSubstr("HOT KEYS"));
   fake.KeepSilent(false);
-  EXPECT_TRUE(Soon([&] { return terminal_.Screen().find("no answer") == std::string::npos; }));
+  EXPECT_TRUE(
+      test::WaitUntil([&] { return terminal_.Screen().find("no answer") == std::string::npos; }));
   fake.End();
-  EXPECT_TRUE(terminal_.Shows("nobody listens there")) << terminal_.Screen();
+  EXPECT_TRUE(terminal_.Shows("no server listens there")) << terminal_.Screen();
   terminal_.Press("q");
   ExpectRestored("0");
 }
 
-TEST_F(TopScreenTest, QuitsAtOnceWhileTheServerKeepsSilent) {
+TEST_F(TopScreenTest, QuitsWhileServerDoesNotAnswer) {
   FakeAdmin fake;
   fake.KeepSilent(true);
   StartTop(fake.address(), " --timeout 1h");
@@ -129,7 +131,7 @@ TEST_F(TopScreenTest, QuitsAtOnceWhileTheServerKeepsSilent) {
   ExpectRestored("0");
 }
 
-TEST_F(TopScreenTest, AServerThatRefusesTheCallerEndsIt) {
+TEST_F(TopScreenTest, EndsWhenServerRejectsTheCaller) {
   FakeAdmin fake([](const Question&) { return Reply{401, R"({"detail":"who are you?"})"}; });
   terminal_.Type("clear; echo before-it; " TIDEGATE_BINARY " top --admin " + fake.address() +
                  "; echo code=$?");
@@ -138,8 +140,8 @@ TEST_F(TopScreenTest, AServerThatRefusesTheCallerEndsIt) {
   ExpectRestored("2");
 }
 
-TEST_F(TopScreenTest, WatchesARealServerUnderLoad) {
-  redis_test::TemporaryFolder folder;
+TEST_F(TopScreenTest, ShowsRealServerUnderLoad) {
+  test::TemporaryFolder folder;
   redis_test::Node node(folder.path(), "node",
                         "rules:\n"
                         "  - {id: busy, per: header:x-api-key, limit: 10/s}\n"
@@ -147,11 +149,11 @@ TEST_F(TopScreenTest, WatchesARealServerUnderLoad) {
                         1);
   const std::string admin = "127.0.0.1:" + std::to_string(node.admin());
   StartTop(admin, " --every 200ms");
-  const pid_t load = redis_test::Spawn(
+  const test::ChildProcess load(
       {TIDEGATE_BINARY, "bench", "--server", "127.0.0.1:" + std::to_string(node.api()), "--rule",
        "busy", "--identities", "5", "--connections", "2", "--rate", "500/s", "--for", "60s"},
-      folder.path() / "bench.log");
-  EXPECT_TRUE(Soon([&] {
+      {.output = folder / "bench.log"});
+  EXPECT_TRUE(test::WaitUntil([&] {
     // A line of the rule with both rates: nearly all of it is denied.
     std::istringstream screen(terminal_.Screen());
     for (std::string line; std::getline(screen, line);) {
@@ -169,7 +171,6 @@ TEST_F(TopScreenTest, WatchesARealServerUnderLoad) {
   EXPECT_TRUE(terminal_.Shows("HOT KEYS by denials")) << terminal_.Screen();
   EXPECT_TRUE(terminal_.Shows("busy  header:x-api-key=")) << terminal_.Screen();
   if (getenv("TIDEGATE_SHOW") != nullptr) std::cout << terminal_.Screen();
-  redis_test::KillAndWait(load);
   terminal_.Press("q");
   ExpectRestored("0");
 }

@@ -94,15 +94,15 @@ upstreams: { u: { targets: [ "http://127.0.0.1:${upstream.port}" ] } }\n`);
 async function browserCheck() {
   const upstream = await nodeUpstream();
   const gateway = await tidegate(one(upstream.port));
-  const saw = new Promise((resolve) => upstream.server.once('told', resolve));
+  const saw = new Promise((resolve) => upstream.server.once('result', resolve));
   const browser = start('chromium', ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
     `--user-data-dir=${folder}/chromium`, '--remote-debugging-port=0', `${gateway.url}/page`]);
   const late = new Promise((_, reject) => setTimeout(
-    () => reject(new Error(`the browser told nothing: ${browser.output.slice(-2000)}`)), 30_000).unref());
-  const told = await Promise.race([saw, late]).finally(() => browser.kill('SIGTERM'));
+    () => reject(new Error(`the browser reported nothing: ${browser.output.slice(-2000)}`)), 30_000).unref());
+  const result = await Promise.race([saw, late]).finally(() => browser.kill('SIGTERM'));
   await browser.ended;
-  assert(told.fetch === 'from a browser yes true', JSON.stringify(told));
-  assert(told.events === '1,2,3' && told.socket === 'hello', JSON.stringify(told));
+  assert(result.fetch === 'from a browser yes true', JSON.stringify(result));
+  assert(result.events === '1,2,3' && result.socket === 'hello', JSON.stringify(result));
   return 'a page with fetch, EventSource and WebSocket in Chromium';
 }
 
@@ -148,7 +148,7 @@ async function connectionsCheck() {
   const most = await Promise.race([Promise.all(answered).then(() => gateway.memory()),
     new Promise((_, reject) => setTimeout(() => reject(new Error('not all were answered')), 60_000).unref())]);
   assert(sockets.every((socket) => socket.text.startsWith('HTTP/1.1 200')), 'all are 200');
-  assert(await gateway.metric('tidegate_connections{door="gateway"}') === count, 'all are open');
+  assert(await gateway.metric('tidegate_connections{listener="gateway"}') === count, 'all are open');
   for (const socket of sockets) socket.destroy();
   return `${count} connections with a request each at once, ${((most - before) / count / 1024).toFixed(1)} KiB each`;
 }

@@ -57,9 +57,9 @@ rules:
     denial: { content_type: text/html, body: "<p title={path}>{path} {method}</p><script>var p = '{path}'</script>" }
 `);
   await fetch(`${gateway.url}/html/`);  // The next one is denied.
-  const asked = [];
+  const requested = [];
   const server = http.createServer((request, response) => {
-    asked.push(request.url);
+    requested.push(request.url);
     if (request.url !== '/seen') return response.writeHead(200, { 'content-type': 'text/html' }).end(page(gateway.url));
     let body = '';
     request.on('data', (data) => (body += data)).on('end', () => { response.end(); server.emit('seen', JSON.parse(body)); });
@@ -80,6 +80,6 @@ rules:
   assert(/^"per-key";r=0/.test(seen.limit), JSON.stringify(seen));
   const body = JSON.parse(seen.body);
   assert(body.error === 'rate_limited' && body.rule === 'per-key' && body.retry_after === 3600 && body.request.length === 32, seen.body);
-  assert(!asked.includes('/injected'), 'a path in an HTML denial ran as a script');
+  assert(!requested.includes('/injected'), 'a path in an HTML denial ran as a script');
   return `a page of another origin read status, Retry-After and body of a denial: ${seen.body.trim()}`;
 }

@@ -19,7 +19,7 @@ export function freePort() {
   });
 }
 
-/** Resolves when somebody accepts on the port. */
+/** Resolves when a process accepts on the port. */
 export async function accepting(port, what) {
   for (let i = 0; i < 200; ++i) {
     const open = await new Promise((resolve) => {

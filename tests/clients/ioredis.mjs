@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ioredis 5, which speaks version 2 of the protocol, and ioredis 6, which speaks version 3 unless told otherwise.
+// ioredis 5, which speaks version 2 of the protocol, and ioredis 6, which speaks version 3 by default.
 import Redis5 from 'ioredis5';
 import Redis6 from 'ioredis6';
 import { assert } from './harness.mjs';
@@ -58,10 +58,10 @@ async function passwords(connect, options) {
     assert((await client.call('CL.THROTTLE', 'x', '9', '1', '60'))[0] === 0, 'with a password');
     await client.quit();
   }
-  const stranger = connect(server.port, { password: 'wrong', retryStrategy: null });
-  const refused = await stranger.call('CL.THROTTLE', 'x', '9', '1', '60').catch((error) => error.message);
+  const unauthenticated = connect(server.port, { password: 'wrong', retryStrategy: null });
+  const refused = await unauthenticated.call('CL.THROTTLE', 'x', '9', '1', '60').catch((error) => error.message);
   assert(/WRONGPASS|NOAUTH/.test(refused), `with a wrong one: ${refused}`);
-  stranger.disconnect();
+  unauthenticated.disconnect();
   await server.stop();
 }
 

@@ -7,8 +7,8 @@ const encoded = (args) => `*${args.length}\r\n` + args.map((arg) => `$${Buffer.b
 
 async function commands({ port }) {
   const cli = (...args) => run('redis-cli', ['-p', String(port), ...args]).then(({ out }) => out.trim());
-  const asked = ['CL.THROTTLE', 'by-cli', '1', '1', '60'];
-  const answers = [await cli(...asked), await cli(...asked), await cli(...asked)];
+  const command = ['CL.THROTTLE', 'by-cli', '1', '1', '60'];
+  const answers = [await cli(...command), await cli(...command), await cli(...command)];
   assert(answers[0] === '0\n2\n1\n-1\n60', answers[0]);
   assert(/^0\n2\n0\n-1\n1[12]\d$/.test(answers[1]), answers[1]);
   assert(/^1\n2\n0\n(60|5\d)\n1[12]\d$/.test(answers[2]), answers[2]);
@@ -24,7 +24,7 @@ async function commands({ port }) {
     assert(await cli(version, 'CL.THROTTLE', `${key}${version}`, '0', '1', '3600') === '0\n1\n0\n-1\n3600', 'an hour');
     assert(/^1\n10\n0\n35(46|45)\n(3600|3599)$/.test(await cli(version, 'CL.THROTTLE', `${key}${version}`, '9', '10', '60')), 'another quota');
   }
-  assert((await cli('CL.THROTTLE', 'x')).startsWith('ERR CL.THROTTLE takes: key max_burst'), 'too few arguments');
+  assert((await cli('CL.THROTTLE', 'x')).startsWith('ERR CL.THROTTLE needs: key max_burst'), 'too few arguments');
   assert((await cli('GET', 'x')).startsWith("ERR unknown command 'GET'"), 'no such command');
 }
 

@@ -10,7 +10,7 @@ const page = `<!doctype html><title>tidegate</title><script>
 const done = {};
 function tell(name, value) {
   done[name] = value;
-  if (Object.keys(done).length === 3) fetch('/told', { method: 'POST', body: JSON.stringify(done) });
+  if (Object.keys(done).length === 3) fetch('/result', { method: 'POST', body: JSON.stringify(done) });
 }
 fetch('/echo?x=1', { method: 'POST', body: 'from a browser', headers: { 'x-test': 'yes' } })
   .then(r => r.json().then(j => tell('fetch', j.body + ' ' + j.headers['x-test'] + ' ' + r.headers.has('ratelimit'))));
@@ -58,8 +58,8 @@ export async function nodeUpstream() {
     if (request.url.startsWith('/download')) return download(request, response);
     if (request.url === '/events') return events(response);
     if (request.url === '/page') return response.writeHead(200, { 'content-type': 'text/html' }).end(page);
-    if (request.url === '/told') {
-      request.on('data', (data) => server.emit('told', JSON.parse(data)));
+    if (request.url === '/result') {
+      request.on('data', (data) => server.emit('result', JSON.parse(data)));
       return response.end();
     }
     if (request.url === '/slow') return setTimeout(() => response.end('slow\n'), 100);

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/config.hpp"
+#include "config/config.hpp"
 #include "server/snapshot_compiler.hpp"
 
 namespace tidegate {
@@ -116,14 +116,14 @@ std::vector<std::string> TargetsIn(const std::string& text) {
   return targets;
 }
 
-TEST(Markdown, MakesAnchorsAsGitHubDoes) {
+TEST(MarkdownTest, MakesAnchorsAsGitHubDoes) {
   EXPECT_EQ(AnchorOf("What counting costs"), "what-counting-costs");
-  EXPECT_EQ(AnchorOf("per: whom a rule counts"), "per-whom-a-rule-counts");
+  EXPECT_EQ(AnchorOf("per: what a rule counts by"), "per-what-a-rule-counts-by");
   EXPECT_EQ(AnchorOf("`serve --demo`, or [docs](x.md)"), "serve---demo-or-docs");
   EXPECT_EQ(AnchorOf("GET /v1/rules"), "get-v1rules");
 }
 
-TEST(Markdown, EveryLinkLeadsToAFileAndAnAnchor) {
+TEST(MarkdownTest, EveryLinkLeadsToAFileAndAnAnchor) {
   int links = 0;
   int anchors = 0;
   for (const fs::path& file : FilesOfProject(".md")) {
@@ -195,11 +195,11 @@ bool IsOfThePiece(const std::string& problem) {
   return std::ranges::any_of(
       std::initializer_list<std::string_view>{
           "there is no file `", "there is no user `", "has no `routes`, so that",
-          "has no effect: no listener asks its callers for certificates"},
+          "has no effect: no listener requests client certificates"},
       [&](std::string_view part) { return problem.find(part) != std::string::npos; });
 }
 
-TEST(Markdown, ConfigurationFilesHaveNoProblemAndNoWarning) {
+TEST(MarkdownTest, ConfigurationFilesHaveNoProblemAndNoWarning) {
   const fs::path root = TIDEGATE_SOURCE;
   std::vector<fs::path> files = {root / "docs/recipes/tidegate.yaml"};
   for (const auto& file : fs::directory_iterator(root / "examples")) {
@@ -211,7 +211,7 @@ TEST(Markdown, ConfigurationFilesHaveNoProblemAndNoWarning) {
   }
 }
 
-TEST(Markdown, ConfigurationsInPagesHaveNoProblemAndNoWarning) {
+TEST(MarkdownTest, ConfigurationsInPagesHaveNoProblemAndNoWarning) {
   int whole = 0;
   int pieces = 0;
   for (const fs::path& file : FilesOfProject(".md")) {

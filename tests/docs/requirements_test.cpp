@@ -9,14 +9,11 @@
 #include <string>
 #include <string_view>
 
+#include "support/files.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 bool IsName(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -37,7 +34,7 @@ std::set<std::string> AllTests(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& file : fs::recursive_directory_iterator(folder)) {
     if (file.path().extension() != ".cpp") continue;
-    const std::string text = ReadFile(file.path());
+    const std::string text = tidegate::test::ReadFile(file.path());
     for (std::size_t at = text.find("\nTEST"); at != std::string::npos;
          at = text.find("\nTEST", at + 1)) {
       std::string_view rest = std::string_view(text).substr(at + 1);
@@ -50,10 +47,10 @@ std::set<std::string> AllTests(const fs::path& folder) {
   return names;
 }
 
-TEST(Requirements, EveryTestThatTheyNameExists) {
+TEST(RequirementsTest, EveryNamedTestExists) {
   const fs::path root = TIDEGATE_SOURCE;
   const std::set<std::string> names = AllTests(root / "tests");
-  const std::string text = ReadFile(root / "docs/requirements.md");
+  const std::string text = tidegate::test::ReadFile(root / "docs/requirements.md");
   int count = 0;
   // What stands in backticks and looks like a test or a file of tests.
   for (std::size_t begin = text.find('`'); begin != std::string::npos;) {

@@ -143,7 +143,7 @@ class SnippetTest : public testing::TestWithParam<Program> {
   std::string folder_;
 };
 
-TEST_P(SnippetTest, ObeysDecisionsAndPassesWithoutOne) {
+TEST_P(SnippetTest, ObeysDecisionsAndPassesWithoutDecision) {
   ASSERT_FALSE(folder_.empty());
   Service service("rules: [ { id: demo, per: header:x-api-key, limit: 1/h } ]");
   ASSERT_EQ(service.Decide(ByRule("demo", "limited")).status, 200);

@@ -24,7 +24,7 @@ std::vector<std::string> UnitLines() {
   return lines;
 }
 
-TEST(SystemdUnit, HasTheDirectivesThatDropPrivileges) {
+TEST(SystemdUnitTest, HasTheDirectivesThatDropPrivileges) {
   const std::vector<std::string> lines = UnitLines();
   for (const char* const directive : {
            "CapabilityBoundingSet=",
@@ -65,7 +65,7 @@ TEST(SystemdUnit, HasTheDirectivesThatDropPrivileges) {
   }
 }
 
-TEST(SystemdUnit, IsRatedBelowTwo) {
+TEST(SystemdUnitTest, ScoresBelowTwoInSystemdAnalyze) {
   const std::string command =
       "systemd-analyze security --offline=true --no-pager '" + std::string(kUnit) + "' 2>/dev/null";
   std::FILE* const pipe = popen(command.c_str(), "r");

@@ -9,7 +9,7 @@ namespace {
 
 using Then = Scripted::Then;
 
-/// What poisons a connection that is used again: an answer to a request that nobody has sent yet.
+/// What poisons a connection that is used again: a response before its request.
 const std::string kPoison =
     "HTTP/1.1 200 OK\r\nX-Answer-To: /poison\r\nContent-Length: 6\r\n\r\npoison";
 
@@ -86,7 +86,7 @@ AnswerCases BadHeads() {
   cases.push_back({"100 continues", Repeated("HTTP/1.1 100 Continue\r\n\r\n", 100) +
                                         Answer("Content-Length: 0\r\n")});
   cases.push_back(
-      {"101 that nobody asked for",
+      {"101 without an upgrade request",
        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n" + kPoison});
   cases.push_back({"101 without Upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n" + kPoison});
   cases.push_back(

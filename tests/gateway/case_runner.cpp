@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "gateway/proxy_process.hpp"
+#include "support/ports.hpp"
 
 namespace tidegate::gateway_test {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kSilence{5000};
 class Client {
  public:
   Client(int port, const Exchange& exchange, Seen& seen)
-      : fd_(ConnectTo(port, exchange.from)),
+      : fd_(test::ConnectTo(port, exchange.from.c_str())),
         exchange_(&exchange),
         seen_(&seen),
         unsent_(exchange.send) {

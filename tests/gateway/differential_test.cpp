@@ -152,11 +152,11 @@ bool MayRefuse(Stricter stricter, Stricter who) {
   return stricter == Stricter::kBoth || stricter == who;
 }
 
-/// Where somebody refuses, or the two differ about where requests end, tidegate takes the
+/// Where a proxy refuses, or the two differ about where requests end, tidegate takes the
 /// stricter's side.
 void ExpectStrictest(const FramingCase& one, const Outcome& nginx, const Outcome& haproxy,
                      const Outcome& tidegate) {
-  EXPECT_TRUE(one.stricter == Stricter::kNobody || !one.why.empty()) << "no reason is given";
+  EXPECT_TRUE(one.stricter == Stricter::kNone || !one.why.empty()) << "no reason is given";
   for (const auto& [who, other] :
        {std::pair{Stricter::kNginx, &nginx}, std::pair{Stricter::kHaproxy, &haproxy}}) {
     if (MayRefuse(one.stricter, who)) continue;
@@ -177,19 +177,19 @@ void ExpectOwnAnswers(std::size_t index, const Outcome& outcome) {
     EXPECT_FALSE(after_marker) << "an answer behind the last request's";
     const std::string label = LabelOf(answer.Field("x-answer-to"));
     if (label.empty()) continue;  // The proxy's own words.
-    EXPECT_EQ(label.substr(label.size() - 4), number) << "somebody else's answer";
+    EXPECT_EQ(label.substr(label.size() - 4), number) << "the answer to another request";
     after_marker = label.starts_with("marker");
   }
 }
 
-struct Tally {
+struct DecisionMetrics {
   int refused[3] = {0, 0, 0};
   int silent[3] = {0, 0, 0};
   int disagreements = 0;
   int stricter_of_two = 0;  ///< Of those, how often tidegate forwarded nothing.
 };
 
-void Count(const Outcome* (&outcomes)[3], Tally& tally) {
+void Count(const Outcome* (&outcomes)[3], DecisionMetrics& tally) {
   for (int i = 0; i < 3; ++i) {
     tally.refused[i] += outcomes[i]->Refused() ? 1 : 0;
     tally.silent[i] += outcomes[i]->seen.end == Seen::End::kSilent ? 1 : 0;
@@ -199,7 +199,7 @@ void Count(const Outcome* (&outcomes)[3], Tally& tally) {
   tally.stricter_of_two += outcomes[2]->forwarded.empty() ? 1 : 0;
 }
 
-void Print(std::size_t cases, const Tally& tally) {
+void Print(std::size_t cases, const DecisionMetrics& tally) {
   std::printf(
       "%zu cases: refused by nginx %d, HAProxy %d, tidegate %d; left waiting by nginx %d, HAProxy "
       "%d, tidegate %d; nginx and HAProxy disagree on %d, of which tidegate refuses %d\n",
@@ -207,7 +207,7 @@ void Print(std::size_t cases, const Tally& tally) {
       tally.silent[2], tally.disagreements, tally.stricter_of_two);
 }
 
-TEST(GatewayFraming, IsNeverLaxerThanTheStricterOfNginxAndHaproxy) {
+TEST(GatewayFramingTest, IsNeverLaxerThanTheStricterOfNginxAndHaproxy) {
   const FramingCases cases = AllFramingCases();
   const std::vector<Exchange> exchanges = ExchangesOf(cases);
   ASSERT_GE(cases.size(), 300u);
@@ -227,7 +227,7 @@ TEST(GatewayFraming, IsNeverLaxerThanTheStricterOfNginxAndHaproxy) {
   for (Rig* rig : {&nginx, &haproxy, &tidegate}) rig->Collect();
   ExpectUnambiguous(*tidegate.upstream);
   const bool all = nginx.proxy != nullptr && haproxy.proxy != nullptr;
-  Tally tally;
+  DecisionMetrics tally;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Outcome* outcomes[] = {&nginx.outcomes[i], &haproxy.outcomes[i], &tidegate.outcomes[i]};
     SCOPED_TRACE("case '" + Printable(cases[i].name) + "': " +

@@ -18,7 +18,7 @@ enum class Want : std::uint8_t {
 };
 
 /// Who may refuse what tidegate forwards.
-enum class Stricter : std::uint8_t { kNobody, kNginx, kHaproxy, kBoth };
+enum class Stricter : std::uint8_t { kNone, kNginx, kHaproxy, kBoth };
 
 /// Bytes that a client sends on a connection of its own. `$NNN` stands for the case's number, which
 /// has four digits, so that lengths are right; targets are `/case-$NNN`; a request for
@@ -32,7 +32,7 @@ struct FramingCase {
   std::vector<std::string> absent = {};  ///< Fields that must not reach the upstream; lower case.
   std::string host = {};                 ///< What Host must reach it; empty: any.
   /// The allow-list: who may refuse this although tidegate forwards it, and why that is right.
-  Stricter stricter = Stricter::kNobody;
+  Stricter stricter = Stricter::kNone;
   std::string why = {};
 };
 

@@ -211,7 +211,7 @@ FramingCases CodingCases() {
     cases.push_back({"no length, " + line, Post(line + "\r\n", end)});
     cases.push_back({"length 5, " + line, Post("Content-Length: 5\r\n" + line + "\r\n", end)});
   }
-  // Other fields than Transfer-Encoding, however alike: these do not frame, and nobody may think
+  // Other fields than Transfer-Encoding, however alike: these do not frame, and no server may think
   // so.
   for (const std::string& name :
        {"Transfer_Encoding"s, "TransferEncoding"s, "X-Transfer-Encoding"s, "Transfer-Encoding2"s,

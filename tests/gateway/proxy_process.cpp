@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/proxy_process.hpp"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <fstream>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
 
+#include "support/ports.hpp"
+#include "support/wait.hpp"
+
 namespace tidegate::gateway_test {
 namespace {
 
-using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 /// Where the program is; empty: nowhere.
@@ -31,7 +27,7 @@ std::string Find(const std::string& program) {
 }
 
 bool Answers(int port) {
-  const int fd = ConnectTo(port);
+  const int fd = test::ConnectTo(port);
   if (fd < 0) return false;
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -78,35 +74,6 @@ std::string TidegateConfig(int port, int admin, int upstream) {
 
 }  // namespace
 
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool ok = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(fd);
-  if (!ok) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
-}
-
-int ConnectTo(int port, const std::string& from) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  if (!from.empty() && (inet_pton(AF_INET, from.c_str(), &address.sin_addr) != 1 ||
-                        bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)) {
-    close(fd);
-    return -1;
-  }
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
-  close(fd);
-  return -1;
-}
-
 std::unique_ptr<ProxyProcess> ProxyProcess::Nginx(int upstream_port) {
   const std::string program = Find("nginx");
   if (program.empty()) return nullptr;
@@ -133,7 +100,7 @@ std::unique_ptr<ProxyProcess> ProxyProcess::Tidegate(const std::string& binary, 
   // machine can keep a thread that may not leave it waiting for seconds.
   const std::string threads = std::to_string(std::thread::hardware_concurrency() + 1);
   proxy->Start(
-      TidegateConfig(proxy->port_, FreePort(), upstream_port) + more,
+      TidegateConfig(proxy->port_, test::FreePort(), upstream_port) + more,
       {binary, "serve", "--threads", threads, "--config", proxy->folder_.string() + "/config"});
   return proxy;
 }
@@ -162,17 +129,7 @@ std::unique_ptr<ProxyProcess> ProxyProcess::Other(int port,
 
 bool ProxyProcess::Installed(const std::string& program) { return !Find(program).empty(); }
 
-ProxyProcess::ProxyProcess(std::string name, int port) : name_(std::move(name)), port_(port) {
-  std::string folder = (fs::temp_directory_path() / "tidegate-gateway-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder_ = folder;
-}
-
-ProxyProcess::~ProxyProcess() {
-  End();
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-}
+ProxyProcess::ProxyProcess(std::string name, int port) : name_(std::move(name)), port_(port) {}
 
 void ProxyProcess::Start(const std::string& config, const std::vector<std::string>& arguments) {
   std::ofstream(folder_ / "config", std::ios::binary) << config;
@@ -180,58 +137,14 @@ void ProxyProcess::Start(const std::string& config, const std::vector<std::strin
 }
 
 void ProxyProcess::Launch(const std::vector<std::string>& arguments) {
-  const std::string log = (folder_ / "log").string();
-  std::vector<std::string> copies = arguments;
-  std::vector<char*> argv;
-  for (std::string& argument : copies) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  pid_ = fork();
-  if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int out = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-    dup2(out, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
-  AwaitAnswer();
-}
-
-/// An answer, not only a connection: the system makes those before the process is ready for them.
-void ProxyProcess::AwaitAnswer() {
-  const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (std::chrono::steady_clock::now() < deadline && alive()) {
-    if (Answers(port_)) return;
-    std::this_thread::sleep_for(2ms);
-  }
-  throw std::runtime_error(name_ + " does not come up: " + Said());
-}
-
-bool ProxyProcess::alive() {
-  if (pid_ <= 0) return false;
-  if (waitpid(pid_, nullptr, WNOHANG) == 0) return true;
-  pid_ = -1;
-  return false;
-}
-
-std::string ProxyProcess::Said() const {
-  std::ifstream in(folder_ / "log", std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void ProxyProcess::Pause() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGSTOP);
-  waitpid(pid_, nullptr, WUNTRACED);  // Until all of its threads stand still.
-}
-
-void ProxyProcess::End() {
-  if (pid_ <= 0) return;
-  // Without mercy: what a proxy does with open connections when it is asked to end is its own
-  // matter, and takes time.
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  pid_ = -1;
+  process_ = test::ChildProcess(arguments, {.output = folder_ / "log"});
+  // An answer, not only a connection: the system makes those before the process is ready for them.
+  bool answers = false;
+  const bool in_time = test::WaitUntil([&] {
+    answers = Answers(port_);
+    return answers || !alive();
+  });
+  if (!in_time || !answers) throw std::runtime_error(name_ + " does not come up: " + Said());
 }
 
 }  // namespace tidegate::gateway_test

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace tidegate::gateway_test {
+#include "support/child_process.hpp"
+#include "support/files.hpp"
+#include "support/ports.hpp"
 
-/// A port on 127.0.0.1 that was free a moment ago.
-[[nodiscard]] int FreePort();
+namespace tidegate::gateway_test {
 
 /// A proxy as a process of its own on a free port of 127.0.0.1, in front of one upstream. Ended
 /// with the object.
@@ -30,37 +28,29 @@ class ProxyProcess {
                                              const std::map<std::string, std::string>& files,
                                              std::vector<std::string> arguments);
   [[nodiscard]] static bool Installed(const std::string& program);
-  ~ProxyProcess();
-  ProxyProcess(const ProxyProcess&) = delete;
-  ProxyProcess& operator=(const ProxyProcess&) = delete;
 
   [[nodiscard]] int port() const noexcept { return port_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  /// Whether it still runs.
-  [[nodiscard]] bool alive();
-  /// All that it said so far.
-  [[nodiscard]] std::string Said() const;
+  /// Returns true if the program still runs.
+  [[nodiscard]] bool alive() { return process_.alive(); }
+  /// Returns the output of the program so far.
+  [[nodiscard]] std::string Said() const { return test::ReadFile(folder_ / "log"); }
   /// From now on it keeps its connections and answers nothing.
-  void Pause();
-  /// Kills it; returns when it is gone.
-  void End();
+  void Pause() const { process_.Pause(); }
+  /// Kills it, because proxies may wait at SIGTERM for open connections.
+  void End() { process_.Kill(); }
 
  private:
-  explicit ProxyProcess(std::string name, int port = FreePort());
+  explicit ProxyProcess(std::string name, int port = test::FreePort());
   /// Writes `config` into the folder and starts `arguments`; waits until it passes on a request for
   /// `/ready`.
   void Start(const std::string& config, const std::vector<std::string>& arguments);
   void Launch(const std::vector<std::string>& arguments);
-  void AwaitAnswer();
 
   std::string name_;
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
   int port_ = 0;
-  pid_t pid_ = -1;
+  test::ChildProcess process_;
 };
-
-/// A blocking connection to 127.0.0.1:`port`, or -1. `from`: another loopback address to come from,
-/// as 127.0.0.9.
-[[nodiscard]] int ConnectTo(int port, const std::string& from = {});
 
 }  // namespace tidegate::gateway_test

@@ -101,7 +101,7 @@ void RawUpstream::Run() {
     if (polled[0].revents != 0) return;
     const std::scoped_lock lock(mutex_);
     for (std::size_t k = 0; k < which.size(); ++k) {
-      // Reset() may have moved them while nobody held the lock.
+      // Reset() may have moved them while the lock was not held.
       const auto found = std::find_if(connections_.begin(), connections_.end(),
                                       [&](const auto& c) { return c.fd == polled[k + 2].fd; });
       if (found == connections_.end() || polled[k + 2].revents == 0) continue;

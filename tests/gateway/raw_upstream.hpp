@@ -38,7 +38,7 @@ class RawUpstream {
   [[nodiscard]] std::vector<std::string> Connections() const;
   /// The whole requests so far, in the order in which they became whole.
   [[nodiscard]] std::vector<Message> Requests() const;
-  /// Forgets what came; open connections stay open and begin anew with what they will be sent.
+  /// Forgets what came; open connections stay open and record from the next byte.
   void Reset();
   /// From now on requests for `target` are answered so.
   void Answer(const std::string& target, Scripted with);

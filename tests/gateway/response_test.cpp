@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upstreams that answer with all kinds of bytes: a client of tidegate gets a sound answer, 502, or
-// one that visibly breaks off; and nobody gets what belongs to another request.
+// one that visibly breaks off; and no client gets the response to another request.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -76,7 +76,7 @@ void Judge(const AnswerCase& one, std::size_t index, const Seen& seen) {
 
 /// Once one after another, so that each finds the connection that the one before it left, and once
 /// many at a time.
-TEST(GatewayAnswers, AreSoundOr502OrCutOff) {
+TEST(GatewayAnswersTest, UpstreamResponsesAreForwardedOr502OrCutOff) {
   AnswerCases cases;
   for (auto* group : {&SoundAnswers, &BadHeads, &BadFramings, &BadBodies}) {
     for (AnswerCase& one : group()) cases.push_back(std::move(one));

@@ -57,7 +57,7 @@ class Reading {
   std::size_t body_at_ = 0;
 };
 
-/// No CR without LF and no LF without CR, as far as can be told.
+/// No CR without LF and no LF without CR, as far as is known.
 bool Reading::LineEnds(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n' && (i == 0 || text[i - 1] != '\r')) return Bad("a bare LF");

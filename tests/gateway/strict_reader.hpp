@@ -14,7 +14,7 @@ namespace tidegate::gateway_test {
 enum class Frame : std::uint8_t {
   kWhole,
   kPartial,  ///< It may become one.
-  kBad,      ///< Somebody might see another one in it.
+  kBad,      ///< Another reader might see a different request in it.
 };
 
 /// One HTTP/1.x message, as an independent reader sees it.

@@ -22,6 +22,13 @@ if(NOT start)
   message(FATAL_ERROR "the installed unit of systemd does not start the binary by its full path")
 endif()
 
+# Each installed header compiles by itself as C++20.
+file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/tidegate/*.hpp)
+foreach(header ${headers})
+  file(WRITE ${WORK}/header.cpp "#include <${header}>\n")
+  run(${CXX} -std=c++20 -Wall -Wextra -Wpedantic -Werror -I${prefix}/include -fsyntax-only ${WORK}/header.cpp)
+endforeach()
+
 if(WAY STREQUAL "cmake")
   run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${EXAMPLE} -B ${WORK}/build
       -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX}

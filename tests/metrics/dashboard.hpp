@@ -7,7 +7,7 @@
 
 namespace tidegate::metrics_test {
 
-/// What a Grafana dashboard asks Prometheus.
+/// The queries of a Grafana dashboard.
 struct Dashboard {
   struct Target {
     std::string panel;
@@ -15,12 +15,12 @@ struct Dashboard {
   };
   struct Variable {
     std::string name;
-    std::string selector;  ///< Of label_values(SELECTOR, LABEL).
+    std::string selector;  ///< SELECTOR of label_values(SELECTOR, LABEL).
     std::string label;
   };
   std::vector<Target> targets;
   std::vector<Variable> variables;
-  std::vector<std::string> problems;  ///< What Grafana could not draw.
+  std::vector<std::string> problems;  ///< Parts that Grafana could not draw.
 
   [[nodiscard]] static Dashboard Read(std::string_view text);
 };

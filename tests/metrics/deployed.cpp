@@ -6,6 +6,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "support/files.hpp"
+
 namespace tidegate::metrics_test {
 namespace {
 
@@ -26,15 +28,9 @@ bool IsName(char c) {
 fs::path DeployFolder() { return fs::path(TIDEGATE_SOURCE) / "deploy"; }
 fs::path DocsFolder() { return fs::path(TIDEGATE_SOURCE) / "docs"; }
 
-std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error("not there: " + path.string());
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string ScrapeConfig(const std::vector<std::string>& targets, const fs::path& token) {
   const fs::path folder = DeployFolder() / "prometheus";
-  std::string text = ReadFile(folder / "prometheus.yml");
+  std::string text = test::ReadSourceFile(folder / "prometheus.yml");
   Replace(text, "scrape_interval: 15s", "scrape_interval: 500ms");
   Replace(text, "evaluation_interval: 15s", "evaluation_interval: 500ms");
   Replace(text, "- recording.yml", "- " + (folder / "recording.yml").string());

@@ -8,11 +8,9 @@
 
 namespace tidegate::metrics_test {
 
-/// What is to be deployed, and the pages about it.
+/// The files of deploy/, and the pages about them.
 [[nodiscard]] std::filesystem::path DeployFolder();
 [[nodiscard]] std::filesystem::path DocsFolder();
-[[nodiscard]] std::string ReadFile(const std::filesystem::path& path);
-
 /// deploy/prometheus/prometheus.yml in a hurry: with these targets, this file with the token, and
 /// rules by their whole path, so that it may lie anywhere. All else is as it is there. Throws if
 /// something that is to be changed is not there.

@@ -12,8 +12,9 @@
 
 #include "redis/fleet.hpp"
 #include "redis/redis_server.hpp"
-#include "redis/soon.hpp"
-#include "redis/spawn.hpp"
+#include "support/child_process.hpp"
+#include "support/ports.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::metrics_test {
 namespace {
@@ -43,19 +44,6 @@ std::string Query(std::initializer_list<std::pair<std::string_view, std::string>
   return query;
 }
 
-std::string Unchunked(std::string_view body) {
-  std::string whole;
-  while (!body.empty()) {
-    std::size_t size = 0;
-    const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), size, 16);
-    body.remove_prefix(std::min(body.size(), static_cast<std::size_t>(end - body.data()) + 2));
-    if (error != std::errc{} || size == 0) break;
-    whole += body.substr(0, size);
-    body.remove_prefix(std::min(body.size(), size + 2));
-  }
-  return whole;
-}
-
 bool IsNumber(const json::value& point) {
   // A time, and the number as a text.
   const auto& text = point.as_array().at(1).as_string();
@@ -65,29 +53,21 @@ bool IsNumber(const json::value& point) {
 }  // namespace
 
 Prometheus::Prometheus(const fs::path& folder, const std::string& config)
-    : folder_(folder), port_(redis_test::LowPort()), started_(std::time(nullptr)) {
+    : folder_(folder), port_(test::FreePort()), started_(std::time(nullptr)) {
   const fs::path file = folder_ / "prometheus.yml";
   std::ofstream(file) << config;
-  pid_ = redis_test::Spawn(
+  process_ = test::ChildProcess(
       {"prometheus", "--config.file=" + file.string(),
        "--storage.tsdb.path=" + (folder_ / "tsdb").string(),
        "--web.listen-address=127.0.0.1:" + std::to_string(port_), "--query.lookback-delta=5s"},
-      folder_ / "prometheus.log");
-  if (!redis_test::Soon([&] { return redis_test::Fetch(port_, "/-/ready").status == 200; })) {
+      {.output = folder_ / "prometheus.log"});
+  if (!test::WaitUntil([&] { return redis_test::Fetch(port_, "/-/ready").status == 200; })) {
     throw std::runtime_error("prometheus does not come up:\n" + Said());
   }
 }
 
-Prometheus::~Prometheus() { redis_test::KillAndWait(pid_); }
-
-std::string Prometheus::Said() const {
-  std::ifstream in(folder_ / "prometheus.log", std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 json::object Prometheus::Get(const std::string& path) const {
-  redis_test::Answer answer = redis_test::Fetch(port_, path);
-  if (answer.Field("Transfer-Encoding") == "chunked") answer.body = Unchunked(answer.body);
+  const redis_test::Answer answer = redis_test::Fetch(port_, path);
   boost::system::error_code error;
   json::value value = json::parse(answer.body, error);
   if (error || !value.is_object()) return {{"error", "no JSON: " + answer.body}};

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "support/child_process.hpp"
+#include "support/files.hpp"
+
 namespace tidegate::metrics_test {
 
 /// A rule of Prometheus's as it runs it.
@@ -15,10 +18,10 @@ struct RunningRule {
   std::string name;
   std::string expression;
   bool alerting = false;  ///< Else recording.
-  std::string problem;    ///< Of its last evaluation; empty: none.
+  std::string problem;    ///< The error of its last evaluation; empty: none.
 };
 
-/// One series of an answer: its labels, and what it is good for here.
+/// One series of a result: its labels and its value.
 struct Series {
   boost::json::object labels;
   bool has_number = false;  ///< A value that is not NaN.
@@ -30,33 +33,31 @@ class Prometheus {
   /// `folder` outlives it, and takes what it stores. Throws, with what it said, if it does not come
   /// up.
   Prometheus(const std::filesystem::path& folder, const std::string& config);
-  ~Prometheus();
-  Prometheus(const Prometheus&) = delete;
-  Prometheus& operator=(const Prometheus&) = delete;
 
-  /// What there was at any second since the start. `problem`: why there is no answer, if not empty.
+  /// Returns the series of any second since the start. `problem`: why there is no result, if not
+  /// empty.
   struct Answer {
     std::vector<Series> series;
     std::string problem;
-    /// Whether a series has a number that is one.
+    /// Returns true if a series has a value that is not NaN.
     [[nodiscard]] bool HasData() const;
     [[nodiscard]] bool Names(std::string_view label, std::string_view value) const;
   };
   [[nodiscard]] Answer SinceStart(const std::string& expression) const;
-  /// Whether it has data now.
+  /// Returns true if there is data now.
   [[nodiscard]] bool True(const std::string& expression) const;
   /// The values of a label on series that match.
   [[nodiscard]] std::vector<std::string> LabelValues(const std::string& label,
                                                      const std::string& selector) const;
   [[nodiscard]] std::vector<RunningRule> Rules() const;
-  [[nodiscard]] std::string Said() const;
+  [[nodiscard]] std::string Said() const { return test::ReadFile(folder_ / "prometheus.log"); }
 
  private:
   [[nodiscard]] boost::json::object Get(const std::string& path) const;
 
   std::filesystem::path folder_;
   int port_ = 0;
-  pid_t pid_ = -1;
+  test::ChildProcess process_;
   long started_ = 0;
 };
 

@@ -2,31 +2,29 @@
 // The files of deploy/ by themselves: promtool takes them, every alert is tried and has its page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <fstream>
 #include <set>
 
 #include "metrics/deployed.hpp"
 #include "redis/redis_server.hpp"
-#include "redis/spawn.hpp"
+#include "support/child_process.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::metrics_test {
 namespace {
 
 using testing::HasSubstr;
 
-/// What it said, if it did not end well; else nothing.
+/// Returns the output if the program failed, otherwise an empty text.
 std::string Complaint(std::vector<std::string> arguments) {
-  const redis_test::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto said = folder.path() / "said";
-  int status = -1;
-  waitpid(redis_test::Spawn(std::move(arguments), said), &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return "it failed: " + ReadFile(said);
+  if (test::ChildProcess(std::move(arguments), {.output = said}).Wait() == 0) return {};
+  return "it failed: " + test::ReadFile(said);
 }
 
-/// What stands behind `- alert: `, or any such beginning, on its line.
+/// Returns the rest of each line that begins with `- alert: ` or another such text.
 std::set<std::string> Named(std::string_view text, std::string_view beginning) {
   std::set<std::string> names;
   for (std::size_t at = text.find(beginning); at != std::string_view::npos;
@@ -39,27 +37,27 @@ std::set<std::string> Named(std::string_view text, std::string_view beginning) {
 
 const std::filesystem::path kFolder = DeployFolder() / "prometheus";
 
-TEST(PrometheusFiles, AreTakenByPromtool) {
+TEST(PrometheusFilesTest, PassPromtool) {
   EXPECT_EQ(
       Complaint({"promtool", "check", "rules", kFolder / "recording.yml", kFolder / "alerts.yml"}),
       "");
-  const redis_test::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   std::ofstream(folder.path() / "token") << "0123456789abcdef\n";
   std::ofstream(folder.path() / "prometheus.yml")
       << ScrapeConfig({"127.0.0.1:9180"}, folder.path() / "token");
   EXPECT_EQ(Complaint({"promtool", "check", "config", folder.path() / "prometheus.yml"}), "");
 }
 
-TEST(PrometheusFiles, EveryAlertTellsOfASickNodeAndNoneOfAWellOne) {
+TEST(PrometheusFilesTest, EveryAlertFiresForFailingNodesOnly) {
   EXPECT_EQ(Complaint({"promtool", "test", "rules", kFolder / "alerts_test.yml"}), "");
-  const auto alerts = Named(ReadFile(kFolder / "alerts.yml"), "- alert: ");
+  const auto alerts = Named(test::ReadSourceFile(kFolder / "alerts.yml"), "- alert: ");
   EXPECT_GT(alerts.size(), 15U);
-  EXPECT_EQ(Named(ReadFile(kFolder / "alerts_test.yml"), "alertname=\""), alerts);
+  EXPECT_EQ(Named(test::ReadSourceFile(kFolder / "alerts_test.yml"), "alertname=\""), alerts);
 }
 
-TEST(PrometheusFiles, EveryAlertSaysHowBadItIsAndHasASectionInTheRunbook) {
-  const std::string text = ReadFile(kFolder / "alerts.yml");
-  const std::string runbook = ReadFile(DocsFolder() / "alerts.md");
+TEST(PrometheusFilesTest, EveryAlertHasSeverityAndRunbookSection) {
+  const std::string text = test::ReadSourceFile(kFolder / "alerts.yml");
+  const std::string runbook = test::ReadSourceFile(DocsFolder() / "alerts.md");
   const auto alerts = Named(text, "- alert: ");
   EXPECT_EQ(Named(runbook, "\n## Tidegate").size(), alerts.size());
   for (const std::string& alert : alerts) {

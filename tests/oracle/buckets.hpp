@@ -45,7 +45,7 @@ class TokenBucket : public BucketLaw {
   TokenBucket(const Quota& quota, Tick now)
       : BucketLaw(quota), whole_(Full()), level_(Full()), since_(now) {}
 
-  /// As somebody reads a stored state under `quota`, which may be a new one.
+  /// A stored state, read under `quota`, which may be a new one.
   TokenBucket(const Quota& quota, const token_bucket::State& state)
       : BucketLaw(quota), since_(state.last_refill.time_since_epoch().count()) {
     whole_ = std::clamp(Wide{state.tokens}, -law().saturation, law().capacity) * law().period;

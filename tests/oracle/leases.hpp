@@ -74,7 +74,7 @@ class Leases {
   std::vector<Held> held_;
 };
 
-/// Somebody who holds nothing: what is left is what he could get.
+/// A caller without a lease: `remaining` is what it could acquire.
 inline constexpr std::uint64_t kStranger = UINT64_MAX;
 
 /// Tells the state and forgets what a write would drop.

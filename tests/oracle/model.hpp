@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/outcome.hpp"
+#include "core/quota_scale.hpp"
 #include "tidegate/quota.hpp"
 
 /// A second opinion on every step. A model knows one thing about its algorithm:
@@ -27,8 +28,8 @@ struct Law {
 
   /// `saturation` is a choice of the implementation, not of the law: it is copied.
   static Law Of(const Quota& quota) {
-    return {quota.limit(),      quota.period().count(), quota.capacity(),
-            quota.saturation(), quota.max_debt(),       quota.origin()};
+    return {quota.limit(),     quota.period().count(), quota.capacity(),
+            Saturation(quota), quota.max_debt(),       quota.origin()};
   }
 };
 

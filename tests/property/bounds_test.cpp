@@ -65,10 +65,12 @@ void NoIntervalAdmitsMoreThanBurstAndRefill() {
   }
 }
 
-TEST(Bounds, TokenBucketAdmitsBurstAndRefillAtMost) {
+TEST(BoundsTest, TokenBucketAdmitsBurstAndRefillAtMost) {
   NoIntervalAdmitsMoreThanBurstAndRefill<TokenBucketKit>();
 }
-TEST(Bounds, GcraAdmitsBurstAndRefillAtMost) { NoIntervalAdmitsMoreThanBurstAndRefill<GcraKit>(); }
+TEST(BoundsTest, GcraAdmitsBurstAndRefillAtMost) {
+  NoIntervalAdmitsMoreThanBurstAndRefill<GcraKit>();
+}
 
 /// The most units admitted in any (t - period, t].
 std::int64_t FullestWindow(const std::vector<Admitted>& admitted, Tick period) {
@@ -83,7 +85,7 @@ std::int64_t FullestWindow(const std::vector<Admitted>& admitted, Tick period) {
   return most;
 }
 
-TEST(Bounds, SlidingLogHoldsItsLimitInEveryWindow) {
+TEST(BoundsTest, SlidingLogHoldsItsLimitInEveryWindow) {
   for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
@@ -96,7 +98,7 @@ TEST(Bounds, SlidingLogHoldsItsLimitInEveryWindow) {
   }
 }
 
-TEST(Bounds, FixedWindowHoldsItsLimitPerWindow) {
+TEST(BoundsTest, FixedWindowHoldsItsLimitPerWindow) {
   for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
@@ -113,7 +115,7 @@ TEST(Bounds, FixedWindowHoldsItsLimitPerWindow) {
   }
 }
 
-TEST(Bounds, SlidingWindowStaysBelowTwiceItsLimit) {
+TEST(BoundsTest, SlidingWindowStaysBelowTwiceItsLimit) {
   for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
@@ -125,7 +127,7 @@ TEST(Bounds, SlidingWindowStaysBelowTwiceItsLimit) {
 }
 
 /// All at a window's end, then whatever the fading estimate gives: the worst case.
-TEST(Bounds, SlidingWindowReachesItsBound) {
+TEST(BoundsTest, SlidingWindowReachesItsBound) {
   const Quota quota = Quota::Make({Algorithm::kSlidingWindow, 100, Micros{1'000'000}}).value();
   constexpr Tick kWindow = 2'000'000;
   Subject<SlidingWindowKit> subject(quota, kWindow - 1);
@@ -141,7 +143,7 @@ TEST(Bounds, SlidingWindowReachesItsBound) {
 /// Against the true number in the last period, under Poisson traffic of `load`
 /// times a limit of 1000. Measured mean error, in percent of the limit: 0.7 at half
 /// load, 1.1 at 0.9, 0.1 from 1.5 on, where the limit itself evens the traffic out.
-TEST(Bounds, SlidingWindowErrsLittleUnderSteadyTraffic) {
+TEST(BoundsTest, SlidingWindowErrsLittleUnderSteadyTraffic) {
   constexpr Tick kPeriod = 1'000'000;
   constexpr std::int64_t kLimit = 1000;
   const Quota quota = Quota::Make({Algorithm::kSlidingWindow, kLimit, Micros{kPeriod}}).value();
@@ -177,7 +179,7 @@ TEST(Bounds, SlidingWindowErrsLittleUnderSteadyTraffic) {
 
 /// The two buckets are one law: the same answers to the same history, debits and
 /// refunds included, as long as the clock runs forward.
-TEST(Bounds, TokenBucketAndGcraAreOneLaw) {
+TEST(BoundsTest, TokenBucketAndGcraDecideTheSame) {
   for (std::uint64_t seed = 1; seed <= 2 * kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "core/charge.hpp"
+#include "core/quota_scale.hpp"
 #include "oracle/model.hpp"
 #include "property/quotas.hpp"
 #include "property/source.hpp"
 #include "property/subject.hpp"
-#include "tidegate/charge.hpp"
 
 namespace tidegate::property {
 
@@ -20,7 +21,7 @@ inline constexpr Tick kStart = 1'800'000'000'000'000;
 inline std::string ToString(const Quota& q) {
   std::ostringstream text;
   text << Name(q.algorithm()) << " " << q.limit() << "/" << q.period().count() << "us capacity "
-       << q.capacity() << " recovery " << q.recovery().count() << " saturation " << q.saturation()
+       << q.capacity() << " recovery " << q.recovery().count() << " saturation " << Saturation(q)
        << " max_debt " << q.max_debt()
        << (q.origin() == QuotaOrigin::kCaller ? " of a caller" : "");
   return text.str();
@@ -185,7 +186,7 @@ class History {
         subject_(std::move(subject)),
         model_(subject_.NewModel(kStart)) {}
 
-  /// The first disagreement, told with the steps that led to it; or nothing.
+  /// Returns the first disagreement with the steps that led to it, or nothing.
   std::optional<std::string> Run(int steps) {
     for (int i = 0; i < steps && !source_.Exhausted(); ++i) {
       now_ = chooser_.NextTime(subject_.quota(), now_, subject_.Stored(now_), last_);
@@ -268,7 +269,7 @@ inline std::optional<std::string> RunLogHistory(Source& source, Freedom freedom,
   const Quota quota = AnyQuota(source, Algorithm::kSlidingLog);
   const bool cramped = source.Below(4) == 0;
   // Whether Commit will find room is not Step's to know: several requests of which
-  // only the first are admitted may be told a retry_after without the merge, and all a more_after.
+  // only the first are admitted may get a retry_after without the merge, and all a more_after.
   freedom.several_at_once = !cramped;
   const std::int64_t room = cramped ? source.Between(1, quota.limit()) : kLongestList;
   return History<LogSubject>(source, {quota, kStart, static_cast<std::uint32_t>(room)}, freedom)

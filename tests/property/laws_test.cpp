@@ -3,7 +3,7 @@
 
 #include "property/lease_history.hpp"
 
-/// What must hold between steps, whatever the algorithm: told without an oracle,
+/// What must hold between steps, whatever the algorithm, stated without an oracle,
 /// by stepping copies of the state and looking where they end.
 namespace tidegate::property {
 namespace {
@@ -22,7 +22,7 @@ LogSubject NewSubject(Source& source, const LogSubject*) {
 
 /// Every algorithm whose requests differ in nothing but their cost.
 template <class S>
-class Laws : public testing::Test {
+class LawsTest : public testing::Test {
  protected:
   /// Calls `visit(before, now, cost, count)` along random lives, then steps on.
   template <class Visit>
@@ -44,7 +44,7 @@ class Laws : public testing::Test {
           last = subject.Refund(cost, now, now);
         }
         visit(static_cast<const S&>(subject), now, cost, count);
-        // Told only now: a trace for each step would take most of the time.
+        // Printed only now: a trace for each step would take most of the time.
         if (testing::Test::HasFailure()) {
           ADD_FAILURE() << "at step " << i << ", time " << now - kStart << ", cost " << cost
                         << ", count " << count;
@@ -65,9 +65,9 @@ struct Names {
     return kNames[i];
   }
 };
-TYPED_TEST_SUITE(Laws, Subjects, Names);
+TYPED_TEST_SUITE(LawsTest, Subjects, Names);
 
-TYPED_TEST(Laws, SeveralAtOnceAreSinglesInARow) {
+TYPED_TEST(LawsTest, CountedStepEqualsSingleStepsInARow) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     if (count == 0) return;
     TypeParam at_once = before;
@@ -89,7 +89,7 @@ TYPED_TEST(Laws, SeveralAtOnceAreSinglesInARow) {
   });
 }
 
-TYPED_TEST(Laws, RetryAfterIsSufficientAndMinimal) {
+TYPED_TEST(LawsTest, RetryAfterIsSufficientAndMinimal) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     const Outcome outcome = after.Step(cost, count, now);
@@ -100,12 +100,12 @@ TYPED_TEST(Laws, RetryAfterIsSufficientAndMinimal) {
       return;
     }
     if (outcome.admitted == count && count > 0) {
-      EXPECT_EQ(wait, 0) << "nobody was refused";
+      EXPECT_EQ(wait, 0) << "no request was refused";
       return;
     }
     EXPECT_EQ(TypeParam(after).Step(cost, 1, now + wait).admitted, 1) << "too early: " << wait;
     if (wait == 0) {
-      EXPECT_EQ(count, 0) << "refused, but told to come back at once";
+      EXPECT_EQ(count, 0) << "refused, but with a retry_after of 0";
       return;
     }
     EXPECT_EQ(TypeParam(after).Step(cost, 1, now + wait - 1).admitted, 0) << "too late: " << wait;
@@ -113,7 +113,7 @@ TYPED_TEST(Laws, RetryAfterIsSufficientAndMinimal) {
   });
 }
 
-TYPED_TEST(Laws, ResetAfterIsSufficientAndMinimal) {
+TYPED_TEST(LawsTest, ResetAfterIsSufficientAndMinimal) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     const Tick wait = after.Step(cost, count, now).reset_after.count();
@@ -125,7 +125,7 @@ TYPED_TEST(Laws, ResetAfterIsSufficientAndMinimal) {
   });
 }
 
-TYPED_TEST(Laws, MoreAfterIsSufficientAndMinimal) {
+TYPED_TEST(LawsTest, MoreAfterIsSufficientAndMinimal) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     const Outcome outcome = after.Step(cost, count, now);
@@ -139,7 +139,7 @@ TYPED_TEST(Laws, MoreAfterIsSufficientAndMinimal) {
   });
 }
 
-TYPED_TEST(Laws, DenialsAndLooksConsumeNothing) {
+TYPED_TEST(LawsTest, DenialsAndPeeksConsumeNothing) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     if (after.Step(cost, count, now).admitted > 0) return;
@@ -149,11 +149,11 @@ TYPED_TEST(Laws, DenialsAndLooksConsumeNothing) {
   });
 }
 
-/// Whatever quota a state was written under, period included: what is told stays
+/// Whatever quota a state was written under, period included: decisions stay
 /// within the new one, and waiting helps.
 /// However much is debited and however often, a key admits a unit again after the time in which the
 /// bound on debts and a full quota are paid for. A window recovers within its own time.
-TYPED_TEST(Laws, DebitsBlockForABoundedTime) {
+TYPED_TEST(LawsTest, DebitsBlockForABoundedTime) {
   const Freedom freedom{.clock_steps_back = false, .quota_changes = false};
   this->Along(freedom, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t) {
     TypeParam debited = before;
@@ -170,7 +170,7 @@ TYPED_TEST(Laws, DebitsBlockForABoundedTime) {
   });
 }
 
-TYPED_TEST(Laws, AnyOtherQuotaFindsASoundState) {
+TYPED_TEST(LawsTest, StateStaysValidUnderAnyOtherQuota) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     Source source(static_cast<std::uint64_t>(now));
     TypeParam changed = before;
@@ -193,7 +193,7 @@ TYPED_TEST(Laws, AnyOtherQuotaFindsASoundState) {
 }
 
 /// And no longer than it must be.
-TYPED_TEST(Laws, AnyOtherQuotaTellsTheLeastWait) {
+TYPED_TEST(LawsTest, RetryAfterIsMinimalUnderAnyOtherQuota) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     Source source(static_cast<std::uint64_t>(now));
     TypeParam changed = before;
@@ -206,7 +206,7 @@ TYPED_TEST(Laws, AnyOtherQuotaTellsTheLeastWait) {
   });
 }
 
-TYPED_TEST(Laws, NoClockStepFreezesForLongerThanOneRecovery) {
+TYPED_TEST(LawsTest, ClockStepBackDelaysAtMostOneExtraRecovery) {
   const Freedom freedom{.clock_steps_back = false, .debits_and_refunds = false};
   this->Along(freedom, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t) {
     const Tick recovery = before.quota().recovery().count();
@@ -225,7 +225,7 @@ TYPED_TEST(Laws, NoClockStepFreezesForLongerThanOneRecovery) {
   });
 }
 
-TEST(LeaseLaws, RetryAfterIsSufficientAndMinimal) {
+TEST(LeaseLawsTest, RetryAfterIsSufficientAndMinimal) {
   for (std::uint64_t seed = 1; seed <= kLawSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
@@ -247,7 +247,7 @@ TEST(LeaseLaws, RetryAfterIsSufficientAndMinimal) {
   }
 }
 
-TEST(LeaseLaws, NeverMoreUnitsHeldThanTheLimit) {
+TEST(LeaseLawsTest, HeldUnitsNeverExceedTheLimit) {
   for (std::uint64_t seed = 1; seed <= kLawSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);

@@ -26,12 +26,12 @@ void ForAllSeeds(RunOne history) {
   }
 }
 
-TEST(Oracle, TokenBucketAgrees) { ForAllSeeds(RunHistory<TokenBucketKit>); }
-TEST(Oracle, GcraAgrees) { ForAllSeeds(RunHistory<GcraKit>); }
-TEST(Oracle, FixedWindowAgrees) { ForAllSeeds(RunHistory<FixedWindowKit>); }
-TEST(Oracle, SlidingWindowAgrees) { ForAllSeeds(RunHistory<SlidingWindowKit>); }
-TEST(Oracle, SlidingLogAgrees) { ForAllSeeds(RunLogHistory); }
-TEST(Oracle, ConcurrencyAgrees) { ForAllSeeds(RunLeaseHistory); }
+TEST(OracleTest, TokenBucketAgrees) { ForAllSeeds(RunHistory<TokenBucketKit>); }
+TEST(OracleTest, GcraAgrees) { ForAllSeeds(RunHistory<GcraKit>); }
+TEST(OracleTest, FixedWindowAgrees) { ForAllSeeds(RunHistory<FixedWindowKit>); }
+TEST(OracleTest, SlidingWindowAgrees) { ForAllSeeds(RunHistory<SlidingWindowKit>); }
+TEST(OracleTest, SlidingLogAgrees) { ForAllSeeds(RunLogHistory); }
+TEST(OracleTest, ConcurrencyAgrees) { ForAllSeeds(RunLeaseHistory); }
 
 }  // namespace
 }  // namespace tidegate::property

@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/fixed_window.hpp"
-#include "core/gcra.hpp"
+#include "core/constant_size.hpp"
+#include "core/quota_scale.hpp"
 #include "core/sliding_log.hpp"
-#include "core/sliding_window.hpp"
-#include "core/token_bucket.hpp"
 #include "oracle/buckets.hpp"
 #include "oracle/log.hpp"
 #include "oracle/windows.hpp"
@@ -22,67 +20,34 @@ using oracle::Tick;
 inline Time At(Tick tick) { return Time{Micros{tick}}; }
 inline Tick TickOf(Time time) { return time.time_since_epoch().count(); }
 
-struct TokenBucketKit {
+struct TokenBucketKit : constant_size::TokenBucket {
   static constexpr Algorithm kAlgorithm = Algorithm::kTokenBucket;
-  using State = token_bucket::State;
   using Model = oracle::TokenBucket;
-  static State Fresh(const Quota& q, Time now) { return token_bucket::Fresh(q, now); }
-  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
-    return token_bucket::Step(s, q, cost, n, now);
-  }
-  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
-    return token_bucket::Debit(s, q, units, now);
-  }
-  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time, Time now) {
-    return token_bucket::Refund(s, q, units, now);
-  }
   static void Change(Model& model, const Quota& q, const State& s) { model = Model(q, s); }
   static Tick Stored(const State& s, const Quota&) { return TickOf(s.last_refill); }
   static bool Sound(const State& s, const Quota& q) {
-    return s.rest >= 0 && s.rest < q.grains_per_tick() && s.tokens <= q.capacity() &&
-           s.tokens >= -q.saturation() && (s.tokens < q.capacity() || s.rest == 0);
+    return s.rest >= 0 && s.rest < GrainsPerTick(q) && s.tokens <= q.capacity() &&
+           s.tokens >= -Saturation(q) && (s.tokens < q.capacity() || s.rest == 0);
   }
 };
 
-struct GcraKit {
+struct GcraKit : constant_size::Gcra {
   static constexpr Algorithm kAlgorithm = Algorithm::kGcra;
-  using State = gcra::State;
   using Model = oracle::Gcra;
-  static State Fresh(const Quota& q, Time now) { return gcra::Fresh(q, now); }
-  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
-    return gcra::Step(s, q, cost, n, now);
-  }
-  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
-    return gcra::Debit(s, q, units, now);
-  }
-  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time, Time now) {
-    return gcra::Refund(s, q, units, now);
-  }
   static void Change(Model& model, const Quota& q, const State& s) { model = Model(q, s); }
   static Tick Stored(const State& s, const Quota& q) { return TickOf(s.tat - q.recovery()); }
   static bool Sound(const State& s, const Quota& q) {
-    return s.rest >= 0 && s.rest < q.grains_per_tick() && s.owed >= 0 &&
+    return s.rest >= 0 && s.rest < GrainsPerTick(q) && s.owed >= 0 &&
            (q.origin() == QuotaOrigin::kCaller
                 ? s.owed >= q.recovery().count() ||
                       (s.owed == 0 && q.recovery() <= gcra::kShortReach)
-                : s.owed <= q.saturation() * q.grains_per_unit());
+                : s.owed <= Saturation(q) * GrainsPerUnit(q));
   }
 };
 
-struct FixedWindowKit {
+struct FixedWindowKit : constant_size::FixedWindow {
   static constexpr Algorithm kAlgorithm = Algorithm::kFixedWindow;
-  using State = fixed_window::State;
   using Model = oracle::FixedWindow;
-  static State Fresh(const Quota& q, Time now) { return fixed_window::Fresh(q, now); }
-  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
-    return fixed_window::Step(s, q, cost, n, now);
-  }
-  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
-    return fixed_window::Debit(s, q, units, now);
-  }
-  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time charged, Time now) {
-    return fixed_window::Refund(s, q, units, charged, now);
-  }
   static void Change(Model& model, const Quota& q, const State&) { model.ChangeQuota(q); }
   static Tick Stored(const State& s, const Quota&) { return TickOf(s.start); }
   static bool Sound(const State& s, const Quota& q) {
@@ -90,20 +55,9 @@ struct FixedWindowKit {
   }
 };
 
-struct SlidingWindowKit {
+struct SlidingWindowKit : constant_size::SlidingWindow {
   static constexpr Algorithm kAlgorithm = Algorithm::kSlidingWindow;
-  using State = sliding_window::State;
   using Model = oracle::SlidingWindow;
-  static State Fresh(const Quota& q, Time now) { return sliding_window::Fresh(q, now); }
-  static auto Step(const State& s, const Quota& q, std::int64_t cost, std::int64_t n, Time now) {
-    return sliding_window::Step(s, q, cost, n, now);
-  }
-  static auto Debit(const State& s, const Quota& q, std::int64_t units, Time now) {
-    return sliding_window::Debit(s, q, units, now);
-  }
-  static auto Refund(const State& s, const Quota& q, std::int64_t units, Time charged, Time now) {
-    return sliding_window::Refund(s, q, units, charged, now);
-  }
   static void Change(Model& model, const Quota& q, const State&) { model.ChangeQuota(q); }
   static Tick Stored(const State& s, const Quota&) { return TickOf(s.start); }
   static bool Sound(const State& s, const Quota& q) {

@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(All, ProxiesTest, testing::Values("nginx", "haproxy", "
 
 constexpr std::string_view kPolicy = R"("per-key";q=5;w=3600, "per-address";q=500;w=1)";
 
-TEST_P(ProxiesTest, PassUntilNothingIsLeftAndSaySo) {
+TEST_P(ProxiesTest, PassesUntilTheLimitAndThenDenies) {
   Rig rig(GetParam());
   for (int left = 4; left >= 0; --left) {
     const Message answer = rig.Ask({});
@@ -63,7 +63,7 @@ TEST_P(ProxiesTest, PassUntilNothingIsLeftAndSaySo) {
   EXPECT_EQ(rig.Passed().size(), 5u);
 }
 
-TEST_P(ProxiesTest, PathsAndClientsAreCountedApart) {
+TEST_P(ProxiesTest, CountPathsAndClientsSeparately) {
   const Rig rig(GetParam());
   UseUp(rig, {});
   const Message elsewhere = rig.Ask({.target = "/elsewhere"});
@@ -74,7 +74,7 @@ TEST_P(ProxiesTest, PathsAndClientsAreCountedApart) {
   EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.1"})), 4);
 }
 
-TEST_P(ProxiesTest, NothingThatAClientSmugglesHelpsIt) {
+TEST_P(ProxiesTest, ForgedHeadersAndPathsDoNotEvadeTheLimit) {
   const Rig rig(GetParam());
   UseUp(rig, {});
   for (const char* const fields : {
@@ -125,7 +125,7 @@ std::string LongFields(std::size_t bytes) {
 
 // Tidegate's parser answers a head that is too long for it, and such an answer has nothing of
 // /v1/auth. Nor may a question that the proxy itself cannot put for its size be one without answer.
-TEST_P(ProxiesTest, AHeadOfAnySizeHasItsLimit) {
+TEST_P(ProxiesTest, HeadsOfAnySizeDoNotEvadeTheLimit) {
   Rig rig(GetParam());
   UseUp(rig, {});
   const auto refused = AnyOf(429, 431, 414, 413, 400, 500);
@@ -151,7 +151,7 @@ TEST_P(ProxiesTest, AHeadOfAnySizeHasItsLimit) {
   EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.3", .fields = ShortFields(80)})), 4);
 }
 
-TEST(HaproxyRecipe, TellsTheClientThatItsHeadIsTooLong) {
+TEST(HaproxyRecipeTest, Returns431WhenTheHeadHasTooManyFields) {
   if (!ProxyProcess::Installed("haproxy")) GTEST_SKIP() << "haproxy is not installed";
   const Rig rig("haproxy");
   // 94 are refused by the script, since HAProxy's client would crash at 98.
@@ -165,7 +165,7 @@ TEST(HaproxyRecipe, TellsTheClientThatItsHeadIsTooLong) {
   EXPECT_EQ(rig.Ask({.fields = ShortFields(93)}).status, 200);
 }
 
-TEST(HaproxyRecipe, PassesOnWhatTidegatesParserSays) {
+TEST(HaproxyRecipeTest, ForwardsParserErrorsOfTidegate) {
   if (!ProxyProcess::Installed("haproxy")) GTEST_SKIP() << "haproxy is not installed";
   const Changes few = {{"listen:\n", "limits: { header_count: 20 }\nlisten:\n"}};
   Rig rig("haproxy", {.tidegate = few});
@@ -182,7 +182,7 @@ TEST(HaproxyRecipe, PassesOnWhatTidegatesParserSays) {
 }
 
 // What nginx.md says of a client with more headers than Tidegate takes.
-TEST(NginxRecipe, CanBeAlignedWithTidegatesLimits) {
+TEST(NginxRecipeTest, CanBeAlignedWithTidegatesLimits) {
   if (!ProxyProcess::Installed("nginx")) GTEST_SKIP() << "nginx is not installed";
   const Rig as_it_is("nginx");
   EXPECT_EQ(as_it_is.Ask({.fields = LongFields(20'000)}).status, 500);
@@ -204,7 +204,7 @@ TEST(NginxRecipe, CanBeAlignedWithTidegatesLimits) {
 }
 
 // nginx decodes where proxy_pass has a URI part.
-TEST(NginxRecipe, RefusesEncodedSlashes) {
+TEST(NginxRecipeTest, RefusesEncodedSlashes) {
   if (!ProxyProcess::Installed("nginx")) GTEST_SKIP() << "nginx is not installed";
   const std::pair<std::string, std::string> decodes{"proxy_pass http://app;",
                                                     "proxy_pass http://app/;"};
@@ -214,7 +214,7 @@ TEST(NginxRecipe, RefusesEncodedSlashes) {
   EXPECT_EQ(rig.Ask({.target = "/api/x?a%2fb"}).status, 200);
 }
 
-TEST_P(ProxiesTest, AnEmptyHostIsNoWayAround) {
+TEST_P(ProxiesTest, EmptyHostDoesNotEvadeTheLimit) {
   const Rig rig(GetParam());
   UseUp(rig, {});
   EXPECT_THAT(rig.Ask({.host = ""}).status, AnyOf(429, 400));
@@ -223,7 +223,7 @@ TEST_P(ProxiesTest, AnEmptyHostIsNoWayAround) {
   EXPECT_EQ(status, std::string_view(GetParam()) == "haproxy" ? 200 : 400);
 }
 
-TEST_P(ProxiesTest, NobodyPaysForAnother) {
+TEST_P(ProxiesTest, CountsClientsSeparately) {
   const Rig rig(GetParam());
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(rig.Ask({.fields = "X-Forwarded-For: 127.0.0.9\r\nX-Real-IP: 127.0.0.9\r\n"}).status,
@@ -287,7 +287,7 @@ TEST_P(ProxiesTest, PassEverythingWhileTidegateIsGone) {
     left = Left(rig.Ask({.address = "127.0.0.3"}));
     if (left < 0) std::this_thread::sleep_for(10ms);
   }
-  EXPECT_EQ(left, 4) << "it is asked again";
+  EXPECT_EQ(left, 4) << "the proxy sends a second request";
 }
 
 TEST_P(ProxiesTest, PassEverythingWhileTidegateHangs) {
@@ -316,7 +316,7 @@ Changes ToRefuse(std::string_view proxy) {
           {"fail_duration 1s\n", "\n"}};
 }
 
-TEST_P(ProxiesTest, RefuseEverythingWithoutTidegateIfToldSo) {
+TEST_P(ProxiesTest, DeniesEverythingWithoutTidegateIfConfigured) {
   Rig rig(GetParam(), {.proxy = ToRefuse(GetParam()), .patience = Patience::kOfTheRecipe});
   const std::string proxy = GetParam();
   rig.tidegate().Pause();
@@ -328,7 +328,7 @@ TEST_P(ProxiesTest, RefuseEverythingWithoutTidegateIfToldSo) {
   EXPECT_TRUE(rig.Passed().empty());
 }
 
-TEST_P(ProxiesTest, RefuseWhatARuleClosesByFailure) {
+TEST_P(ProxiesTest, RefuseRequestsOfFailClosedRulesDuringOutage) {
   const Rig rig(GetParam(),
                 {.tidegate = {{"listen:\n",
                                "store: { url: \"redis://127.0.0.1:1\", on_failure: closed }\n"
@@ -341,7 +341,7 @@ TEST_P(ProxiesTest, RefuseWhatARuleClosesByFailure) {
   EXPECT_EQ(rig.Ask({.target = "/elsewhere"}).status, 200);
 }
 
-TEST_P(ProxiesTest, AreToldLoudlyThatTheyAreNotTrusted) {
+TEST_P(ProxiesTest, ReportsUntrustedProxies) {
   const Rig rig(GetParam(),
                 {.tidegate = {{"trusted_proxies: [127.0.0.1]", "trusted_proxies: [10.0.0.0/8]"}}});
   EXPECT_EQ(rig.Ask({}).status, 500);

@@ -9,6 +9,8 @@
 
 #include <fstream>
 
+#include "support/ports.hpp"
+
 namespace tidegate::proxies_test {
 namespace {
 
@@ -46,7 +48,7 @@ std::unique_ptr<ProxyProcess> StartHaproxy(int port, Changes changes) {
 }
 
 std::unique_ptr<ProxyProcess> StartCaddy(int port, Changes changes) {
-  const int yes = gateway_test::FreePort();
+  const int yes = test::FreePort();
   changes.emplace_back("127.0.0.1:8099", At(yes));
   changes.emplace_back("http://:8099", "http://:" + std::to_string(yes));
   changes.emplace_back("http://:8000", "http://:" + std::to_string(port));
@@ -101,14 +103,14 @@ std::string Recipe(const std::string& file, const Changes& changes) {
   return text;
 }
 
-Rig::Rig(const std::string& proxy, Setup setup) : api_(gateway_test::FreePort()) {
+Rig::Rig(const std::string& proxy, Setup setup) : api_(test::FreePort()) {
   Changes& changes = setup.tidegate;
-  changes.emplace_back("api: 127.0.0.1:8081",
-                       "api: " + At(api_) + "\n  admin: " + At(gateway_test::FreePort()));
+  changes.emplace_back("api: 127.0.0.1:8081", "api: " + At(api_));
+  changes.emplace_back("admin: 127.0.0.1:9180", "admin: " + At(test::FreePort()));
   changes.emplace_back("limit: 5/m", "limit: 5/h");  // So that nothing comes back meanwhile.
   config_ = Recipe("tidegate.yaml", changes).append(setup.more);
   StartTidegate();
-  const int port = gateway_test::FreePort();
+  const int port = test::FreePort();
   Changes places = std::move(setup.proxy);
   if (setup.patience == Patience::kLong) {
     for (auto& change : WithPatience(proxy)) places.push_back(std::move(change));

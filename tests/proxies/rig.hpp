@@ -14,7 +14,7 @@
 namespace tidegate::proxies_test {
 
 /// What is exchanged for what in a recipe's file. Each must be there: a test that no longer changes
-/// what it means to would listen on somebody else's port.
+/// what it means to would listen on the port of another process.
 using Changes = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] std::string Recipe(const std::string& file, const Changes& changes);
 

@@ -10,6 +10,7 @@
 #include "redis/documented_acl.hpp"
 #include "redis/redis_sentinels.hpp"
 #include "redis/slot_move.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -37,8 +38,9 @@ class AclTest : public ClusterCase {
   }
   void AwaitFleet() {
     for (std::size_t node = 0; node < fleet_->size(); ++node) {
-      ASSERT_TRUE(Soon([&] { return (*fleet_)[node].Metric("tidegate_fleet_nodes") == 3; }))
-          << fleet_->Said();
+      ASSERT_TRUE(test::WaitUntil([&] {
+        return (*fleet_)[node].Metric("tidegate_fleet_nodes") == 3;
+      })) << fleet_->Said();
     }
   }
   Answer Do(std::size_t node, std::string_view what, std::string_view rule,
@@ -55,7 +57,7 @@ class AclTest : public ClusterCase {
     return address ? "10.1.0." + number : "h" + number + ".example";
   }
 
-  /// All that there is to be asked for, with identities of that round.
+  /// All requests that exist, with identities of that round.
   void DoEverything(int round) {
     for (const std::string rule :
          {"token_bucket", "gcra", "sliding_log", "sliding_window", "fixed_window"}) {
@@ -89,9 +91,11 @@ class AclTest : public ClusterCase {
     EXPECT_EQ(admin(1, "/v1/inspect", log).Member("tracked"), "true");
     (void)admin(1, "/v1/inspect", bucket);
     (void)admin(0, "/v1/ban", bucket);
-    EXPECT_TRUE(Soon([&] { return Do(2, "/v1/decide", "gcra", host).status == 403; }, 1s));
+    EXPECT_TRUE(
+        test::WaitUntil([&] { return Do(2, "/v1/decide", "gcra", host).status == 403; }, 1s));
     EXPECT_EQ(admin(1, "/v1/lift", bucket).Member("applied"), "true");
-    EXPECT_TRUE(Soon([&] { return Do(2, "/v1/decide", "gcra", host).status == 200; }, 1s));
+    EXPECT_TRUE(
+        test::WaitUntil([&] { return Do(2, "/v1/decide", "gcra", host).status == 200; }, 1s));
     EXPECT_EQ(admin(1, "/v1/reset", bucket).Member("applied"), "true");
     EXPECT_NE(Fetch((*fleet_)[2].admin(), "/v1/audit").body.find("\"lift\""), std::string::npos);
   }
@@ -102,19 +106,21 @@ class AclTest : public ClusterCase {
     EXPECT_EQ(Do(2, "/v1/peek", rule, identity).Number("remaining"), 1);
     EXPECT_EQ(Do(0, "/v1/debit", rule, identity, R"(,"cost":1)").status, 200);
     // The first is Redis's, and then the node knows it itself.
-    EXPECT_TRUE(Soon([&] {
+    EXPECT_TRUE(test::WaitUntil([&] {
       return Do(0, "/v1/decide", rule, identity).Member("decided_by") == "cache";
     })) << "nothing is cached where the channel cannot be heard";
     EXPECT_EQ(Do(1, "/v1/refund", rule, identity, R"(,"id":"r","cost":1)").Member("applied"),
               "true");
-    EXPECT_TRUE(Soon([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
+    EXPECT_TRUE(
+        test::WaitUntil([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
         << "the refund was not heard";
     EXPECT_EQ(Do(1, "/v1/refund", rule, identity, R"(,"id":"r","cost":1)").Member("applied"),
               "false");
     EXPECT_EQ(Do(0, "/v1/decide", rule, identity).status, 429);
     RedisClient resp((*fleet_)[2].resp());
     EXPECT_EQ(resp.Text({"TG.RESET", rule, identity}), "1");
-    EXPECT_TRUE(Soon([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
+    EXPECT_TRUE(
+        test::WaitUntil([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
         << "the reset was not heard";
   }
   void HoldLeases(const std::string& identity) {
@@ -154,18 +160,18 @@ class AclTest : public ClusterCase {
       ASSERT_EQ(server->Text({"ACL", "LOG", "RESET"}), "OK");
       server->Text({"CLIENT", "KILL", "USER", "tidegate"});
     }
-    EXPECT_TRUE(Soon([&] {
+    EXPECT_TRUE(test::WaitUntil([&] {
       act();
       return std::any_of(servers.begin(), servers.end(), [](RedisServer* server) {
         return server->Text({"ACL", "LOG"}).find("tidegate") != std::string::npos;
       });
-    })) << "nobody misses it\n"
+    })) << "no user needs it\n"
         << Do(0, "/v1/decide", "token_bucket", "10.9.9.9").body << fleet_->Said();
     for (RedisServer* server : servers) ASSERT_EQ(server->Text(acl), "OK");
   }
 };
 
-TEST_F(AclTest, OnOneRedis) {
+TEST_F(AclTest, DocumentedPermissionsSufficeOnOneRedis) {
   RedisServer redis;
   ASSERT_EQ(redis.Text(DocumentedAcl("pw")), "OK");
   StartFleet("redis://" + std::string(kUser) + redis.address());
@@ -189,7 +195,7 @@ TEST_F(AclTest, OnOneRedis) {
   }
 }
 
-TEST_F(AclTest, BehindSentinels) {
+TEST_F(AclTest, DocumentedPermissionsSufficeWithSentinels) {
   RedisSentinels sentinels;
   for (std::size_t i = 0; i < sentinels.size(); ++i) {
     ASSERT_EQ(sentinels[i].Text(DocumentedAcl("pw")), "OK");
@@ -205,10 +211,10 @@ TEST_F(AclTest, BehindSentinels) {
   DoEverything(1);
   const std::size_t before = sentinels.Master();
   sentinels[before].Kill();
-  ASSERT_TRUE(Soon([&] { return sentinels.Switched(before); }, 20s));
+  ASSERT_TRUE(test::WaitUntil([&] { return sentinels.Switched(before); }, 20s));
   const std::size_t master = sentinels.Master();
   for (std::size_t node = 0; node < 3; ++node) {
-    ASSERT_TRUE(Soon([&] {
+    ASSERT_TRUE(test::WaitUntil([&] {
       return Do(node, "/v1/peek", "gcra", "h9.example").Member("decided_by") == "store";
     })) << fleet_->Said();
   }
@@ -221,7 +227,7 @@ TEST_F(AclTest, BehindSentinels) {
                [&] { (void)Do(0, "/v1/peek", "gcra", "h9.example"); });
 }
 
-TEST_F(AclTest, InACluster) {
+TEST_F(AclTest, DocumentedPermissionsSufficeInACluster) {
   cluster_.emplace(RedisCluster::Options{.node_timeout_ms = kNoFailoverMs});
   ASSERT_EQ(cluster_->All(DocumentedAcl("pw")), "OK");
   StartFleet(cluster_->url(kUser));
@@ -230,7 +236,7 @@ TEST_F(AclTest, InACluster) {
   for (int round = 1; round <= 4; ++round) DoEverything(round);
   std::vector<RedisServer*> servers;
   for (std::size_t i = 0; i < cluster_->size(); ++i) servers.push_back(&(*cluster_)[i]);
-  // Half-way with its slot: one key is there, and is asked for there.
+  // Half-way with its slot: one key is there, and is charged there.
   const int slot = SlotOf(0);
   const auto ask = [&] { return Do(0, "/v1/debit", "token_bucket", AddressOf(0), R"(,"cost":1)"); };
   EXPECT_EQ(ask().Member("decided_by"), "store");
@@ -243,7 +249,7 @@ TEST_F(AclTest, InACluster) {
   for (RedisServer* server : servers) ExpectCleanLog(*server);
   ExpectMissed("asking", servers, [&] { (void)ask(); });
   move.End();
-  EXPECT_TRUE(Soon([&] { return ask().Member("decided_by") == "store"; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return ask().Member("decided_by") == "store"; }));
   // Whatever the line has of the cluster's own commands.
   int of_cluster = 0;
   for (const std::string& word : DocumentedAcl("pw")) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/quota_scale.hpp"
 #include "redis/msgpack.hpp"
 #include "tidegate/quota.hpp"
 
@@ -44,11 +45,11 @@ struct Batch {
     std::vector<std::int64_t> n = {2, static_cast<std::int64_t>(quotas.size())};
     for (const Quota& q : quotas) {
       const bool window = q.algorithm() == Algorithm::kSlidingWindow;
-      n.insert(n.end(), {static_cast<std::int64_t>(q.algorithm()), q.limit(), q.period().count(),
-                         q.capacity(), q.recovery().count(),
-                         window ? q.slice().count() : q.grains_per_tick(),
-                         window ? q.slices() : q.grains_per_unit(), q.saturation(),
-                         static_cast<std::int64_t>(q.origin())});
+      n.insert(n.end(),
+               {static_cast<std::int64_t>(q.algorithm()), q.limit(), q.period().count(),
+                q.capacity(), q.recovery().count(), window ? Slice(q).count() : GrainsPerTick(q),
+                window ? Slices(q) : GrainsPerUnit(q), Saturation(q),
+                static_cast<std::int64_t>(q.origin())});
     }
     n.push_back(static_cast<std::int64_t>(entries.size()));
     for (const Entry& entry : entries) {

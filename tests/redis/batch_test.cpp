@@ -15,14 +15,15 @@ using namespace std::chrono_literals;
 using redis::Batch;
 using Verdict = Batch::Summary::Verdict;
 
-struct Asked : Call {
-  Asked(std::vector<Charge> of, std::uint64_t request) : own(std::move(of)), told(own.size()) {
+struct TestCall : Call {
+  TestCall(std::vector<Charge> of, std::uint64_t request)
+      : own(std::move(of)), answers(own.size()) {
     charges = own;
-    decisions = told;
+    decisions = answers;
     record.request = {request, request};
   }
   std::vector<Charge> own;
-  std::vector<Decision> told;
+  std::vector<Decision> answers;
 };
 
 class BatchTest : public testing::Test {
@@ -60,21 +61,21 @@ class BatchTest : public testing::Test {
   int answered_ = 0;
 };
 
-TEST_F(BatchTest, WhoLeavesBeforeItIsSentIsNotCharged) {
-  Asked a({Of("a", bucket_)}, 1);
-  Asked b({Of("b", bucket_)}, 2);
-  Asked b2({Of("b", bucket_)}, 2);
-  Asked c({Of("c", bucket_), {"log", "c", &log_}}, 3);
-  for (Asked* const each : {&a, &b, &b2, &c}) ASSERT_TRUE(batch_.Add(*each));
+TEST_F(BatchTest, CallRemovedBeforeSendingIsNotCharged) {
+  TestCall a({Of("a", bucket_)}, 1);
+  TestCall b({Of("b", bucket_)}, 2);
+  TestCall b2({Of("b", bucket_)}, 2);
+  TestCall c({Of("c", bucket_), {"log", "c", &log_}}, 3);
+  for (TestCall* const each : {&a, &b, &b2, &c}) ASSERT_TRUE(batch_.Add(*each));
   EXPECT_EQ(batch_.entries(), 3u);
   batch_.Remove(a);
   batch_.Remove(b);
   const std::string packed = Run();
-  EXPECT_EQ(keys_sent_, "3") << "nobody asks for a's key any more";
+  EXPECT_EQ(keys_sent_, "3") << "no entry charges the key of a any more";
   EXPECT_EQ(Read(packed).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 2);
-  EXPECT_EQ(b2.told[0].remaining, 1);
-  EXPECT_EQ(c.told[1].remaining, 1);
+  EXPECT_EQ(b2.answers[0].remaining, 1);
+  EXPECT_EQ(c.answers[1].remaining, 1);
   EXPECT_EQ(redis_.Text({"EXISTS", "tg:tb:r:{a}"}), "0");
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{b}", "tokens"}), "1");
 }
@@ -83,59 +84,73 @@ TEST_F(BatchTest, KeysWithDifferentSlotTagsAreNotMerged) {
   const auto tagged = [&](std::string_view tag) {
     return Charge{.rule = "r", .identity = "a", .quota = &bucket_, .slot_tag = tag};
   };
-  Asked none({tagged("")}, 1);
-  Asked own({tagged("a")}, 2);
-  Asked acme({tagged("acme")}, 3);
-  Asked other({tagged("other")}, 4);
-  Asked refund({tagged("acme")}, 0);
+  TestCall none({tagged("")}, 1);
+  TestCall own({tagged("a")}, 2);
+  TestCall acme({tagged("acme")}, 3);
+  TestCall other({tagged("other")}, 4);
+  TestCall refund({tagged("acme")}, 0);
   refund.kind = Call::Kind::kRefund;
   refund.refund.id = "x";
-  for (Asked* const each : {&none, &own, &acme, &other, &refund}) ASSERT_TRUE(batch_.Add(*each));
+  for (TestCall* const each : {&none, &own, &acme, &other, &refund}) ASSERT_TRUE(batch_.Add(*each));
   EXPECT_EQ(batch_.keys(), 4u) << "three keys and the id of the refund";
   EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 5);
-  EXPECT_EQ(none.told[0].remaining, 1);
-  EXPECT_EQ(own.told[0].remaining, 0) << "the identity as the tag names the same key";
-  EXPECT_EQ(acme.told[0].remaining, 1);
-  EXPECT_EQ(other.told[0].remaining, 1);
+  EXPECT_EQ(none.answers[0].remaining, 1);
+  EXPECT_EQ(own.answers[0].remaining, 0) << "the identity as the tag names the same key";
+  EXPECT_EQ(acme.answers[0].remaining, 1);
+  EXPECT_EQ(other.answers[0].remaining, 1);
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{a}", "tokens"}), "0");
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{acme}:a", "tokens"}), "2") << "refunded";
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{other}:a", "tokens"}), "1");
   EXPECT_EQ(redis_.Text({"EXISTS", "tg:rf:tb:r:{acme}:{a}:x"}), "1");
 }
 
-TEST_F(BatchTest, WhoLeavesAfterwardsWasChargedAndTheOthersKnow) {
-  Asked one({Of("a", bucket_)}, 1);
-  Asked two({Of("a", bucket_)}, 1);
-  Asked three({Of("a", bucket_)}, 1);
-  for (Asked* const each : {&one, &two, &three}) ASSERT_TRUE(batch_.Add(*each));
+TEST_F(BatchTest, CallRemovedAfterSendingIsChargedForTheOthers) {
+  TestCall one({Of("a", bucket_)}, 1);
+  TestCall two({Of("a", bucket_)}, 1);
+  TestCall three({Of("a", bucket_)}, 1);
+  for (TestCall* const each : {&one, &two, &three}) ASSERT_TRUE(batch_.Add(*each));
   const std::string packed = Run();
   batch_.Remove(one);
   EXPECT_EQ(Read(packed).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 2);
   EXPECT_TRUE(two.allowed);
-  EXPECT_EQ(two.told[0].remaining, 0) << "the first took one";
+  EXPECT_EQ(two.answers[0].remaining, 0) << "the first took one";
   EXPECT_FALSE(three.allowed);
 }
 
-TEST_F(BatchTest, ARefundThatNobodyWaitsForIsNotMade) {
-  Asked charge({Of("a", bucket_)}, 1);
-  Asked refund({Of("a", bucket_)}, 0);
+TEST_F(BatchTest, AbandonedRefundIsNotSent) {
+  TestCall charge({Of("a", bucket_)}, 1);
+  TestCall refund({Of("a", bucket_)}, 0);
   refund.kind = Call::Kind::kRefund;
   refund.refund.id = "x";
-  Asked look({Of("b", bucket_)}, 0);
+  TestCall look({Of("b", bucket_)}, 0);
   look.kind = Call::Kind::kPeek;
-  for (Asked* const each : {&charge, &refund, &look}) ASSERT_TRUE(batch_.Add(*each));
+  for (TestCall* const each : {&charge, &refund, &look}) ASSERT_TRUE(batch_.Add(*each));
   batch_.Remove(refund);
   EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 2);
-  EXPECT_EQ(look.told[0].remaining, 2);
+  EXPECT_EQ(look.answers[0].remaining, 2);
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{a}", "tokens"}), "1");
 }
 
-TEST_F(BatchTest, AReplyThatDoesNotFitIsRefusedAndNobodyIsAnsweredByIt) {
-  Asked asked({Of("a", bucket_)}, 1);
-  ASSERT_TRUE(batch_.Add(asked));
+TEST_F(BatchTest, SecondResetUnderAnotherQuotaChangesNothing) {
+  const Quota larger = Quota::Make({.limit = 50, .period = 1h}).value();
+  redis_.Text({"HSET", "tg:tb:r:{a}", "tokens", "1", "last_refill", "1", "expires", "1"});
+  TestCall reset({Of("a", larger)}, 0);
+  TestCall second_reset({Of("a", bucket_)}, 0);
+  reset.kind = second_reset.kind = Call::Kind::kReset;
+  TestCall charge({Of("a", larger)}, 1);
+  for (TestCall* const each : {&reset, &second_reset, &charge}) ASSERT_TRUE(batch_.Add(*each));
+  EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
+  EXPECT_EQ(answered_, 3);
+  EXPECT_EQ(charge.answers[0].remaining, 49);
+  EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{a}", "tokens"}), "49");
+}
+
+TEST_F(BatchTest, RejectsReplyThatDoesNotMatch) {
+  TestCall call({Of("a", bucket_)}, 1);
+  ASSERT_TRUE(batch_.Add(call));
   const std::string packed = Run();
   for (std::size_t size = 0; size < packed.size(); ++size) {
     EXPECT_NE(Read(packed.substr(0, size)).verdict, Verdict::kGood);
@@ -150,22 +165,22 @@ TEST_F(BatchTest, AReplyThatDoesNotFitIsRefusedAndNobodyIsAnsweredByIt) {
   EXPECT_EQ(answered_, 1);
 }
 
-TEST_F(BatchTest, IsFullAt128DistinctRequestsButTakesMoreOfTheSame) {
-  std::vector<std::unique_ptr<Asked>> all;
+TEST_F(BatchTest, FullBatchStillTakesEqualRequests) {
+  std::vector<std::unique_ptr<TestCall>> all;
   std::vector<std::string> names(200);
   std::size_t added = 0;
   for (std::size_t i = 0; i < 200; ++i) {
     names[i] = "client-" + std::to_string(i);
-    all.push_back(std::make_unique<Asked>(std::vector<Charge>{Of(names[i], bucket_)}, i + 1));
+    all.push_back(std::make_unique<TestCall>(std::vector<Charge>{Of(names[i], bucket_)}, i + 1));
     if (batch_.Add(*all.back())) ++added;
   }
   EXPECT_EQ(added, Batch::kMostEntries);
   EXPECT_TRUE(batch_.full());
-  Asked again({Of(names[5], bucket_)}, 6);
+  TestCall again({Of(names[5], bucket_)}, 6);
   EXPECT_TRUE(batch_.Add(again));
   EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 129);
-  EXPECT_EQ(again.told[0].remaining, 0);
+  EXPECT_EQ(again.answers[0].remaining, 0);
   batch_.Clear();
   EXPECT_TRUE(batch_.Add(again)) << "as good as new";
 }

@@ -57,7 +57,7 @@ void Canary::Run() {
         it = tasks_.erase(it);
       }
     }
-    // It is told when the waiting is over; so it began that long ago, or since the last look.
+    // The report comes when the waiting is over; so it began that long ago, or since the last look.
     if (waited_us > kToleratedUs) late_.push_back({now - waited_us - kEveryUs, now});
     due = std::max(due, now - kEveryUs);
   }

@@ -25,9 +25,9 @@ class Canary {
   Canary& operator=(const Canary&) = delete;
 
   void Stop();
-  /// Those that were not on their way while somebody had to wait. Stop it first.
+  /// Returns the requests that were not in flight while a thread had to wait. Stop it first.
   [[nodiscard]] Records Undisturbed(const Records& records) const;
-  /// For how long, of the time between the two, somebody had to wait.
+  /// Returns for how long between the two times a thread had to wait.
   [[nodiscard]] std::int64_t LateMicros(std::int64_t from_us, std::int64_t to_us) const;
 
  private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "redis/redis_server.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::redis_test {
 
@@ -26,7 +27,7 @@ class ClockShim {
   [[nodiscard]] std::chrono::microseconds offset() const;
 
  private:
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::string file_;
   std::int64_t* mapped_ = nullptr;
 };

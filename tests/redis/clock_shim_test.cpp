@@ -22,7 +22,7 @@ double Here() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-TEST(ClockShimTest, StepsTheTimeOfARedisBothWays) {
+TEST(ClockShimTest, StepsTheTimeOfRedisBothWays) {
   ClockShim clock;
   RedisServer redis({.environment = clock.environment()});
   EXPECT_NEAR(TimeOf(redis) - Here(), 0, 2);

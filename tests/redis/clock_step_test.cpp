@@ -7,6 +7,7 @@
 
 #include "redis/clock_shim.hpp"
 #include "redis/fault_case.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -35,7 +36,7 @@ class ClockStepTest : public FaultCase, public testing::WithParamInterface<Case>
   RedisServer redis_{{.environment = clock_.environment()}};
 };
 
-TEST_P(ClockStepTest, NothingIsFrozenForLongerThanARecovery) {
+TEST_P(ClockStepTest, ClockStepDeniesNoKeyLongerThanOneRecovery) {
   Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
         1, kPatient);
   FaultCase::Ask(DecideInTurn("r", kKeys));
@@ -49,7 +50,7 @@ TEST_P(ClockStepTest, NothingIsFrozenForLongerThanARecovery) {
     loss.to_us = SteadyMicros();
     losses.push_back(loss);
     const std::int64_t enough = loss.to_us + GetParam().recovery_us * 3 / 2 + 200'000;
-    ASSERT_TRUE(Soon([&] { return load_->last_store_us() > enough; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return load_->last_store_us() > enough; }));
   }
   const Records records = Finish();
   ExpectUnnoticed(records);

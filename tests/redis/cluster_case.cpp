@@ -7,11 +7,13 @@
 #include <map>
 
 #include "redis/slots.hpp"
+#include "support/timing.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
 
-/// With whom a slot is at first.
+/// The node that owns a slot at first.
 std::size_t FirstOwner(int slot) {
   return static_cast<std::size_t>(std::min(slot / (RedisCluster::kSlots / 3), 2));
 }
@@ -86,10 +88,11 @@ void ClusterCase::Begin(std::string_view rule, std::string_view deadline,
 }
 
 void ClusterCase::Back(const std::vector<std::uint32_t>& keys, std::int64_t since_us) {
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(test::WaitUntil([&] {
     return std::all_of(keys.begin(), keys.end(),
                        [&](std::uint32_t key) { return load_->last_store_us(key) >= since_us; });
-  })) << "the store does not come back\n"
+  })) << test::kTiming
+      << "the store does not come back\n"
       << fleet_->Said();
 }
 

@@ -23,7 +23,7 @@ class ClusterCase : public FaultCase {
 
   /// As FaultCase::Rules, by address.
   [[nodiscard]] static std::string Rules();
-  /// The address of a key, its slot, and with whom it lives at first.
+  /// The address of a key, its slot, and the node that owns it at first.
   [[nodiscard]] static const std::string& AddressOf(std::uint32_t key);
   [[nodiscard]] static int SlotOf(std::uint32_t key);
   [[nodiscard]] static std::size_t HomeOf(std::uint32_t key) { return key % 3; }

@@ -9,15 +9,15 @@
 #include "redis/node.hpp"
 #include "redis/redis_cluster.hpp"
 #include "redis/slots.hpp"
-#include "redis/soon.hpp"
 #include "store/redis/redis_url.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 
 [[nodiscard]] inline Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
 
-[[nodiscard]] inline Guard::Options To(const std::string& url) {
-  Guard::Options options;
+[[nodiscard]] inline RedisStore::Options To(const std::string& url) {
+  RedisStore::Options options;
   options.redis.url = redis::ParseRedisUrl(url).value();
   options.redis.deadline = std::chrono::seconds{5};
   return options;
@@ -47,9 +47,9 @@ class ClusterNodeCase : public testing::Test {
   }
   /// Until all is answered, what is given back too.
   void AwaitGiftsBack() {
-    ASSERT_TRUE(Soon([&] {
+    ASSERT_TRUE(test::WaitUntil([&] {
       bool all = false;
-      node_->Run([&](Guard& guard) { all = guard.waiting() == 0; });
+      node_->Run([&](RedisStore& redis_store) { all = redis_store.waiting() == 0; });
       return all;
     }));
   }

@@ -9,6 +9,8 @@
 #include <map>
 
 #include "redis/cluster_case.hpp"
+#include "support/timing.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -19,7 +21,7 @@ class ClusterOutageTest : public ClusterCase {
  protected:
   /// Waits until the cluster itself serves the home's slots again; it takes from `from_us` on.
   Loss AwaitServed(std::size_t home, std::int64_t from_us) {
-    EXPECT_TRUE(Soon([&] { return cluster_->Serves(SlotOf(KeysOf(home)[0])); }, 20s));
+    EXPECT_TRUE(test::WaitUntil([&] { return cluster_->Serves(SlotOf(KeysOf(home)[0])); }, 20s));
     const Loss loss{from_us, SteadyMicros()};
     std::cout << "the cluster took " << (loss.to_us - loss.from_us) / 1000 << " ms, since "
               << loss.from_us << " us\n";
@@ -31,8 +33,8 @@ class ClusterOutageTest : public ClusterCase {
     ExpectBuckets(OfKeys(records, home), std::move(losses));
     ExpectBuckets(OfOthers(records, home));
   }
-  /// Nobody but the home's keys noticed. Where this machine stood still for so long that a breaker
-  /// opened, that takes a moment longer than the standing still.
+  /// Only the keys of the stopped node were affected. Where this machine stood still for so long
+  /// that a breaker opened, that takes a moment longer than the standing still.
   void ExpectOthersUnnoticed(const Records& records, std::size_t home) const {
     constexpr std::int64_t kAfterwardsUs = 100'000;
     const Records others = OfOthers(records, home);
@@ -54,15 +56,14 @@ class ClusterOutageTest : public ClusterCase {
     const Latencies is = LatenciesOf(canary_->Undisturbed(during));
     std::cout << "others before: " << was << "\nothers during: " << is << '\n';
     if (was.count < before.size() / 2 || is.count < during.size() / 2) {
-      std::cout << "the machine was too busy: no judgement\n";
-      return;
+      GTEST_SKIP() << "latencies not judged: the machine was too busy";
     }
     // A quarter of a second in which the machine was elsewhere is not what the outage did.
     const double p99_was = MedianP99(canary_->Undisturbed(before));
     const double p99_is = MedianP99(canary_->Undisturbed(during));
     std::cout << "p99, median of quarters of a second: " << p99_was << " ms, then " << p99_is
               << " ms: " << p99_is / p99_was << "x\n";
-    EXPECT_LE(p99_is, 2 * p99_was);
+    EXPECT_LE(p99_is, 2 * p99_was) << test::kTiming;
   }
 
  private:
@@ -80,7 +81,7 @@ class ClusterOutageTest : public ClusterCase {
   }
 };
 
-TEST_F(ClusterOutageTest, AReplicaTakesOver) {
+TEST_F(ClusterOutageTest, ReplicaTakesOver) {
   Begin();
   const std::int64_t killed = SteadyMicros();
   (*cluster_)[1].Kill();
@@ -94,7 +95,7 @@ TEST_F(ClusterOutageTest, AReplicaTakesOver) {
   ExpectInTime(records);
 }
 
-TEST_F(ClusterOutageTest, AMasterAndItsReplicaAreGone) {
+TEST_F(ClusterOutageTest, MasterAndItsReplicaAreGone) {
   Begin();
   const std::int64_t begun = SteadyMicros();
   ASSERT_TRUE(load_->Progress(4500));
@@ -120,7 +121,7 @@ TEST_F(ClusterOutageTest, AMasterAndItsReplicaAreGone) {
   EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(decided_by="closed")"), 0);
 }
 
-TEST_F(ClusterOutageTest, AMasterIsStopped) {
+TEST_F(ClusterOutageTest, MasterIsStopped) {
   Begin();
   NothingGrows();
   const std::int64_t stopped = SteadyMicros();
@@ -129,7 +130,7 @@ TEST_F(ClusterOutageTest, AMasterIsStopped) {
   ASSERT_TRUE(load_->Progress(600));
   // It carries out what waits in its sockets, learns that it is a replica, and is left alone.
   cluster_->Continue(0);
-  EXPECT_TRUE(Soon([&] { return (*cluster_)[0].Text({"ROLE"}).starts_with("slave"); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return (*cluster_)[0].Text({"ROLE"}).starts_with("slave"); }));
   ASSERT_TRUE(load_->Progress(1500));
   const Records records = Finish();
   EXPECT_GT(Failures("timeout"), 0);
@@ -139,19 +140,20 @@ TEST_F(ClusterOutageTest, AMasterIsStopped) {
   ExpectInTime(records);
 }
 
-TEST_F(ClusterOutageTest, AllOfItRefuses) {
+TEST_F(ClusterOutageTest, AllNodesRefuse) {
   RedisCluster::Options options{.node_timeout_ms = kNoFailoverMs};
   Begin("closed", "20ms", options);
   NothingGrows();
   ASSERT_EQ(cluster_->All({"CONFIG", "SET", "cluster-require-full-coverage", "yes"}), "OK");
-  // One slot of which nobody asks, and no node wants to answer for any.
+  // One slot without requests, and no node wants to answer for any.
   const std::string free = "0";
   const std::size_t owner = cluster_->MasterOf(0);
   ASSERT_EQ(cluster_->All({"CLUSTER", "DELSLOTS", free}), "OK");
-  EXPECT_TRUE(Soon([&] { return !cluster_->Serves(SlotOf(0)) && !cluster_->Serves(SlotOf(1)); }));
+  EXPECT_TRUE(test::WaitUntil(
+      [&] { return !cluster_->Serves(SlotOf(0)) && !cluster_->Serves(SlotOf(1)); }));
   const std::int64_t closed = load_->answered(DecidedBy::kClosed);
-  EXPECT_TRUE(Soon([&] { return Errors("clusterdown") > 0; })) << fleet_->Said();
-  EXPECT_TRUE(Soon([&] { return load_->answered(DecidedBy::kClosed) > closed + 1000; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("clusterdown") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return load_->answered(DecidedBy::kClosed) > closed + 1000; }));
   ASSERT_EQ((*cluster_)[owner].Text({"CLUSTER", "ADDSLOTS", free}), "OK");
   cluster_->AwaitWhole();
   const std::int64_t whole = SteadyMicros();
@@ -164,7 +166,7 @@ TEST_F(ClusterOutageTest, AllOfItRefuses) {
   EXPECT_GT(Failures("rediserror") + Failures("breaker_open"), 0);
 }
 
-TEST_F(ClusterOutageTest, NotThereAtTheStart) {
+TEST_F(ClusterOutageTest, RecoversWhenClusterStartsLate) {
   cluster_.emplace(RedisCluster::Options{.replicas = false, .node_timeout_ms = kNoFailoverMs});
   for (std::size_t i = 0; i < cluster_->size(); ++i) (*cluster_)[i].Kill();
   Start(cluster_->url(), Rules());

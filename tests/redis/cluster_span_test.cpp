@@ -9,6 +9,7 @@
 #include "redis/cluster_case.hpp"
 #include "redis/resharder.hpp"
 #include "redis/slots.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -47,7 +48,7 @@ class ClusterSpanTest : public ClusterCase {
     cluster_.emplace(options);
     Start(cluster_->url(), rules, 1, deadline);
     for (std::size_t node = 0; node < 3; ++node) {
-      ASSERT_TRUE(Soon([&] {
+      ASSERT_TRUE(test::WaitUntil([&] {
         return (*fleet_)[node].Metric("tidegate_fleet_nodes") == 3 && PeekAt(node, 0) &&
                PeekAt(node, 1) && PeekAt(node, 2);
       })) << fleet_->Said();
@@ -63,7 +64,8 @@ class ClusterSpanTest : public ClusterCase {
   }
   /// What is given back may be on its way for a moment.
   void ExpectRemains(const std::string& rule, const std::string& identity, double remaining) {
-    EXPECT_TRUE(Soon([&] { return Peek(0, rule, identity).Number("remaining") == remaining; }, 3s))
+    EXPECT_TRUE(test::WaitUntil(
+        [&] { return Peek(0, rule, identity).Number("remaining") == remaining; }, 3s))
         << rule << " of " << identity << ": " << Peek(0, rule, identity).body << ", not "
         << remaining;
   }
@@ -115,7 +117,7 @@ class ClusterSpanTest : public ClusterCase {
   std::string first_ = "b";
 };
 
-TEST_F(ClusterSpanTest, NeitherLimitIsExceeded) {
+TEST_F(ClusterSpanTest, CrossSlotRequestsExceedNeitherLimit) {
   Begin(kTwoBuckets);
   FaultCase::Ask(Pairs());
   ASSERT_TRUE(load_->Progress(6000));
@@ -124,7 +126,7 @@ TEST_F(ClusterSpanTest, NeitherLimitIsExceeded) {
   ExpectUnnoticed(records);
 }
 
-TEST_F(ClusterSpanTest, NeitherLimitIsExceededWhileSlotsMove) {
+TEST_F(ClusterSpanTest, CrossSlotRequestsExceedNeitherLimitWhileSlotsMove) {
   Begin(kTwoBuckets);
   FaultCase::Ask(Pairs());
   std::vector<int> slots;
@@ -137,7 +139,7 @@ TEST_F(ClusterSpanTest, NeitherLimitIsExceededWhileSlotsMove) {
   resharder.Stop();
   if (resharder.disputed()) {
     (void)Finish();
-    GTEST_SKIP() << "the masters dispute a slot: no judgement";
+    GTEST_SKIP() << "not judged: the masters dispute a slot";
   }
   EXPECT_EQ(resharder.problem(), "");
   const Records records = Finish();
@@ -147,7 +149,7 @@ TEST_F(ClusterSpanTest, NeitherLimitIsExceededWhileSlotsMove) {
             << " answers were not the store's\n";
 }
 
-TEST_F(ClusterSpanTest, WhatOneRefusesTheOtherGetsBack) {
+TEST_F(ClusterSpanTest, CompensatesWhenOnePartDenies) {
   std::string rules =
       "rules:\n  - { id: a, per: client_ip, limit: 1/24h, algorithm: fixed_window }\n";
   const std::vector<std::string> algorithms = {"token_bucket", "gcra", "sliding_log",
@@ -166,7 +168,7 @@ TEST_F(ClusterSpanTest, WhatOneRefusesTheOtherGetsBack) {
               question.key = turn++ % 5;
               question.body = RequestOf(spent, HostOf(1), "/" + algorithms[question.key]);
             });
-  ASSERT_TRUE(Soon([&] { return load.answered() + load.lost() >= 1500; }, 30s));
+  ASSERT_TRUE(test::WaitUntil([&] { return load.answered() + load.lost() >= 1500; }, 30s));
   for (const Record& record : load.Stop()) ASSERT_EQ(record.status, 429);
   int fresh = 0;
   for (const std::string& algorithm : algorithms) {
@@ -185,7 +187,7 @@ TEST_F(ClusterSpanTest, WhatOneRefusesTheOtherGetsBack) {
   }
 }
 
-TEST_F(ClusterSpanTest, OfAPartThatIsGoneEachRulesPolicySpeaks) {
+TEST_F(ClusterSpanTest, AnswersLostPartByItsPolicies) {
   Begin(R"(rules:
   - { id: closed, match: { path: /closed }, per: client_ip, limit: 6/24h, on_failure: closed }
   - { id: open, match: { path: /open }, per: client_ip, limit: 6/24h, on_failure: open }
@@ -231,7 +233,7 @@ TEST_F(ClusterSpanTest, OfAPartThatIsGoneEachRulesPolicySpeaks) {
   EXPECT_TRUE(fleet_->AllAlive());
 }
 
-TEST_F(ClusterSpanTest, ALeaseAndABucketTogether) {
+TEST_F(ClusterSpanTest, LeaseAndBucketTogether) {
   Begin(R"(rules:
   - { id: c, per: client_ip, limit: 2/30s, algorithm: concurrency }
   - { id: b, per: host, limit: 5/24h, algorithm: token_bucket }
@@ -263,7 +265,7 @@ TEST_F(ClusterSpanTest, ALeaseAndABucketTogether) {
   EXPECT_EQ(acquire("nine", 2), 429);
 }
 
-TEST_F(ClusterSpanTest, LeasesAndBucketsUnderLoad) {
+TEST_F(ClusterSpanTest, LeasesAndBucketsHoldTheirLimitsUnderLoad) {
   const Promise leases{3, 30'000'000, 0};
   Begin(R"(rules:
   - { id: c, per: client_ip, limit: 3/30s, algorithm: concurrency }
@@ -293,7 +295,7 @@ TEST_F(ClusterSpanTest, LeasesAndBucketsUnderLoad) {
   EXPECT_TRUE(HoldsForEach(ByHost(acquired), kHost));
   EXPECT_GT(Admitted(acquired), 100);
   ExpectUnnoticed(records);
-  // Nobody's place is lost: when all have released, all are free.
+  // No lease is lost: when all have released, all are free.
   for (std::uint32_t i = 0; i < kEach; ++i) {
     for (std::uint32_t connection = 0; connection < 48; ++connection) {
       (void)Ask((*fleet_)[0].api(), "/v1/release",

@@ -9,6 +9,7 @@
 
 #include "redis/redis_server.hpp"
 #include "service/admin_case.hpp"
+#include "support/timing.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using service::AskAdmin;
 using service::ByRule;
-using service::HttpAnswer;
+using service::HttpResponse;
 using service::ReadAdmin;
 using service::Service;
 using testing::HasSubstr;
@@ -86,14 +87,14 @@ class ControlTest : public testing::Test {
   std::array<std::vector<std::unique_ptr<service::HttpClient>>, 3> clients_;
 };
 
-TEST_F(ControlTest, ABanIsInForceOnAllWithinASecondAndSoIsItsEnd) {
+TEST_F(ControlTest, BanAndItsEndReachAllNodesWithinASecond) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
   EXPECT_LT(Until(403), 1s);
   ASSERT_TRUE(AskAdmin(*nodes_[1], "/v1/lift", Alice()).Json().at("applied").as_bool());
   EXPECT_LT(Until(429), 1s) << "the two that the bucket held are taken meanwhile";
 }
 
-TEST_F(ControlTest, AResetReachesEveryDenialCache) {
+TEST_F(ControlTest, ResetReachesEveryDenialCache) {
   DenyEverywhere();
   const auto began = Clock::now();
   ASSERT_TRUE(AskAdmin(*nodes_[0], "/v1/reset", Alice()).Json().at("applied").as_bool());
@@ -113,7 +114,7 @@ TEST_F(ControlTest, AResetReachesEveryDenialCache) {
   EXPECT_LT(Clock::now() - began, 2s) << "each of 18 had a reset of its own to wait for";
 }
 
-TEST_F(ControlTest, AnotherQuotaReachesEveryDenialCacheAndItsEndToo) {
+TEST_F(ControlTest, OverrideAndItsEndReachEveryDenialCache) {
   DenyEverywhere();
   ASSERT_EQ(
       AskAdmin(*nodes_[0], "/v1/override", Alice(R"(,"limit":"100000/h","burst":100000)")).status,
@@ -124,7 +125,7 @@ TEST_F(ControlTest, AnotherQuotaReachesEveryDenialCacheAndItsEndToo) {
   while (*std::min_element(passed.begin(), passed.end()) == 0 && Clock::now() - began < 5s) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (passed[i] != 0) continue;  // It would take units that the other nodes wait for.
-      const HttpAnswer answer = nodes_[i]->Decide(Alice());
+      const HttpResponse answer = nodes_[i]->Decide(Alice());
       if (answer.status == 200 && answer.Json().at("limit").to_number<int>() == 100000) {
         ++passed[i];
       }
@@ -165,7 +166,7 @@ TEST(ControlCacheTest, BanDropsCachedDenialsOfItsKeyOnly) {
   EXPECT_TRUE(quick) << "this machine is too busy to show anything";
 }
 
-TEST_F(ControlTest, ANodeThatStartsKnowsThem) {
+TEST_F(ControlTest, StartingNodeReadsOverrides) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice(R"(,"reason":"scraping","ttl":"1h")")).status,
             200);
   Service late(Yaml(redis_.port()));
@@ -173,17 +174,17 @@ TEST_F(ControlTest, ANodeThatStartsKnowsThem) {
   while (late.Decide(Alice()).status != 403 && Clock::now() - began < 5s) {
   }
   EXPECT_LT(Clock::now() - began, 1s);
-  const HttpAnswer overrides = ReadAdmin(late, "/v1/overrides");
+  const HttpResponse overrides = ReadAdmin(late, "/v1/overrides");
   EXPECT_THAT(overrides.body, HasSubstr(R"("reason":"scraping")"));
   EXPECT_THAT(overrides.body, HasSubstr(R"("left_ms":35)"));
   EXPECT_THAT(ReadAdmin(late, "/v1/audit").body, HasSubstr(R"("action":"ban")"));
 }
 
-TEST_F(ControlTest, TheyEndByRedissClock) {
+TEST_F(ControlTest, OverridesEndByTheClockOfRedis) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice(R"(,"ttl":"400ms")")).status, 200);
-  EXPECT_LT(Until(403), 400ms);
-  // The services' own clocks do not move by themselves here: what is left is told when the table is
-  // read, and is up when they say so.
+  EXPECT_LT(Until(403), 400ms) << test::kTiming;
+  // The services' own clocks do not move by themselves here: what is left is reported when the
+  // table is read, and is up when they say so.
   for (auto& node : nodes_) node->Advance(400ms);
   for (auto& node : nodes_) EXPECT_NE(node->Decide(Alice()).status, 403);
   // And from Redis it goes with the next change.
@@ -193,7 +194,7 @@ TEST_F(ControlTest, TheyEndByRedissClock) {
   EXPECT_EQ(redis_.Text({"HLEN", "tg:overrides:{fleet}"}), "2") << "bob's, and the version";
 }
 
-TEST_F(ControlTest, WithoutASubscriptionTheyAskTwiceASecond) {
+TEST_F(ControlTest, PollsTwiceASecondWithoutASubscription) {
   // Whoever may not read the channel hears nothing.
   redis_.Text({"ACL", "SETUSER", "default", "resetchannels"});
   // Connections that were subscribed are closed by that.
@@ -203,16 +204,16 @@ TEST_F(ControlTest, WithoutASubscriptionTheyAskTwiceASecond) {
   EXPECT_LT(Until(403), 1s);
 }
 
-TEST_F(ControlTest, WhatRedisDoesNotAnswerIsNotSaidToBeDone) {
+TEST_F(ControlTest, UnansweredChangeIsNotReportedAsDone) {
   redis_.Kill();
   for (const char* path : {"/v1/ban", "/v1/lift", "/v1/reset", "/v1/inspect"}) {
-    const HttpAnswer answer = AskAdmin(*nodes_[0], path, Alice());
+    const HttpResponse answer = AskAdmin(*nodes_[0], path, Alice());
     EXPECT_EQ(answer.status, 503) << path << answer.body;
   }
   EXPECT_EQ(ReadAdmin(*nodes_[0], "/v1/audit").status, 503);
 }
 
-TEST_F(ControlTest, AnOutageLiftsNobody) {
+TEST_F(ControlTest, BansHoldDuringAnOutage) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
   EXPECT_LT(Until(403), 1s);
   redis_.Kill();
@@ -220,7 +221,7 @@ TEST_F(ControlTest, AnOutageLiftsNobody) {
   EXPECT_THAT(ReadAdmin(*nodes_[2], "/v1/overrides").body, HasSubstr("\"ban\""));
 }
 
-TEST_F(ControlTest, InspectShowsWhatStandsInRedis) {
+TEST_F(ControlTest, InspectShowsStateInRedis) {
   (void)nodes_[0]->Decide(Alice());
   const auto bucket = AskAdmin(*nodes_[1], "/v1/inspect", Alice()).Json();
   EXPECT_EQ(bucket.at("remaining").to_number<int>(), 1);
@@ -235,7 +236,7 @@ TEST_F(ControlTest, InspectShowsWhatStandsInRedis) {
       AskAdmin(*nodes_[1], "/v1/inspect", ByRule("log", "bob")).Json().at("tracked").as_bool());
 }
 
-TEST_F(ControlTest, GarbageInRedisIsLeftAlone) {
+TEST_F(ControlTest, GarbageInRedisDoesNotAffectBans) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
   EXPECT_LT(Until(403), 1s);
   redis_.Text(
@@ -250,10 +251,10 @@ TEST_F(ControlTest, GarbageInRedisIsLeftAlone) {
   EXPECT_LT(Until(429), 1s);
 }
 
-TEST_F(ControlTest, TheTableIsBounded) {
+TEST_F(ControlTest, RejectsBanWhenOverrideTableIsFull) {
   std::string fill = "for i = 1, 1000 do redis.call('HSET', KEYS[1], 'r x' .. i, '1 0 {}') end";
   redis_.Text({"EVAL", fill.c_str(), "1", "tg:overrides:{fleet}"});
-  const HttpAnswer full = AskAdmin(*nodes_[0], "/v1/ban", Alice());
+  const HttpResponse full = AskAdmin(*nodes_[0], "/v1/ban", Alice());
   EXPECT_EQ(full.status, 409) << full.body;
   EXPECT_THAT(full.body, HasSubstr("lift some"));
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody writes nonsense into our keys: callers never hear of it, the state begins anew.
+// Another client corrupts our keys: callers see no error, and the state starts fresh.
 #include <gtest/gtest.h>
 
 #include <iostream>
 #include <random>
 
 #include "redis/fault_case.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -90,14 +91,14 @@ class CorruptionTest : public FaultCase, public testing::WithParamInterface<Case
   std::mt19937 random_{5};
 };
 
-TEST_P(CorruptionTest, IsHealedUnnoticed) {
+TEST_P(CorruptionTest, HealsKeysWithoutErrors) {
   const bool leases = std::string_view(GetParam().name) == "Concurrency";
   Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
         1, kPatient);
   FaultCase::Ask(leases ? LeaseInTurn("r", kKeys, 1ms) : DecideInTurn("r", kKeys));
   Back(SteadyMicros());
   NothingGrows();
-  ASSERT_TRUE(Soon([&] { return !Keys().empty(); }));
+  ASSERT_TRUE(test::WaitUntil([&] { return !Keys().empty(); }));
   int corrupted = 0;
   const std::int64_t enough = load_->answered() + 4000;
   while (load_->answered() < enough) {
@@ -107,14 +108,15 @@ TEST_P(CorruptionTest, IsHealedUnnoticed) {
     }
     std::this_thread::sleep_for(1ms);
   }
-  // Let every key be asked, and written, again: then none has been left without an end.
+  // Charge every key again, so that it is written: then none has been left without a TTL.
   const auto immortal = [&] {
     int count = 0;
     for (const std::string& key : Keys())
       count += static_cast<int>(client_.Text({"PTTL", key}) == "-1");
     return count;
   };
-  EXPECT_TRUE(Soon([&] { return immortal() == 0; })) << immortal() << " keys without a TTL";
+  EXPECT_TRUE(test::WaitUntil([&] { return immortal() == 0; }))
+      << immortal() << " keys without a TTL";
   const Records records = Finish();
   ExpectUnnoticed(records);
   const double healed = fleet_->Metric("tidegate_state_healed_total");
@@ -123,20 +125,20 @@ TEST_P(CorruptionTest, IsHealedUnnoticed) {
   EXPECT_EQ(Failures("badresponse"), 0) << "the two implementations must heal alike";
 }
 
-TEST_P(CorruptionTest, AKeyThatLostItsEndGetsOne) {
+TEST_P(CorruptionTest, RestoresMissingTtl) {
   const bool leases = std::string_view(GetParam().name) == "Concurrency";
   Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
         1, kPatient);
-  int asked = 0;
+  int requests = 0;
   const auto ask = [&](int identity) {
     const std::string who = R"({"rule":"r","identity":")" + std::to_string(identity);
     const Answer answer =
         leases ? redis_test::Ask((*fleet_)[0].api(), "/v1/acquire",
-                                 who + R"(","lease":"l)" + std::to_string(++asked) + "\"}")
+                                 who + R"(","lease":"l)" + std::to_string(++requests) + "\"}")
                : (*fleet_)[0].Decide(who + "\"}");
     EXPECT_EQ(answer.status, 200) << answer.body;
   };
-  ASSERT_TRUE(Soon([&] { return (*fleet_)[0].Metric("tidegate_redis_connected") > 0; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return (*fleet_)[0].Metric("tidegate_redis_connected") > 0; }));
   // The mark in the key says when its TTL ends; whoever writes there may write anything.
   int identity = 0;
   for (const std::string mark : {"", "1800000000000001", "9007199254740992", "1e300", "banana"}) {
@@ -148,7 +150,7 @@ TEST_P(CorruptionTest, AKeyThatLostItsEndGetsOne) {
     }
     ASSERT_EQ(redis_.Text({"PERSIST", keys[0]}), "1");
     // Without a mark it is believed for as long as it would have been right.
-    EXPECT_TRUE(Soon(
+    EXPECT_TRUE(test::WaitUntil(
         [&] {
           if (Keys().empty()) return true;
           if (redis_.Text({"PTTL", keys[0]}) != "-1") return true;

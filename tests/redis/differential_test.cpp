@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "core/quota_scale.hpp"
 #include "property/history.hpp"
 #include "property/quotas.hpp"
 #include "property/source.hpp"
@@ -339,10 +340,9 @@ class History {
     const std::int64_t edge = source_.Between(-1, 1);
     const std::int64_t most = std::int64_t{1} << 53;
     const std::int64_t units = std::clamp<std::int64_t>(
-        source_.OneOf({q.saturation(), q.capacity(), most, std::int64_t{1}}) + edge, 0, most);
+        source_.OneOf({Saturation(q), q.capacity(), most, std::int64_t{1}}) + edge, 0, most);
     const std::int64_t ticks = q.recovery().count() * source_.Between(-2, 2) + edge;
-    const std::int64_t rest =
-        source_.OneOf<std::int64_t>({0, 0, q.grains_per_tick(), most - 1}) + 1;
+    const std::int64_t rest = source_.OneOf<std::int64_t>({0, 0, GrainsPerTick(q), most - 1}) + 1;
     auto& hash = stored.hash;
     switch (q.algorithm()) {
       case Algorithm::kTokenBucket:
@@ -396,10 +396,18 @@ void RunSteps(std::uint64_t seed, std::int64_t steps) {
 }
 
 // Four, so that ctest can run them beside each other.
-TEST(TIDEGATE_SUITE, First) { RunSteps(1'000'000, TIDEGATE_STEPS / 4); }
-TEST(TIDEGATE_SUITE, Second) { RunSteps(2'000'000, TIDEGATE_STEPS / 4); }
-TEST(TIDEGATE_SUITE, Third) { RunSteps(3'000'000, TIDEGATE_STEPS / 4); }
-TEST(TIDEGATE_SUITE, Fourth) { RunSteps(4'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromFirstSeed) {
+  RunSteps(1'000'000, TIDEGATE_STEPS / 4);
+}
+TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromSecondSeed) {
+  RunSteps(2'000'000, TIDEGATE_STEPS / 4);
+}
+TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromThirdSeed) {
+  RunSteps(3'000'000, TIDEGATE_STEPS / 4);
+}
+TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromFourthSeed) {
+  RunSteps(4'000'000, TIDEGATE_STEPS / 4);
+}
 
 }  // namespace
 }  // namespace tidegate::redis_test

@@ -7,6 +7,9 @@
 #include <limits>
 #include <map>
 
+#include "support/timing.hpp"
+#include "support/wait.hpp"
+
 namespace tidegate::redis_test {
 namespace {
 
@@ -63,8 +66,8 @@ void FaultCase::Ask(const Load::Next& next, double rate, int connections) {
 
 void FaultCase::Back(std::int64_t since_us) {
   returns_.push_back(since_us);
-  ASSERT_TRUE(Soon([&] { return load_->last_store_us() >= since_us; }))
-      << "the store does not come back\n"
+  ASSERT_TRUE(test::WaitUntil([&] { return load_->last_store_us() >= since_us; }))
+      << test::kTiming << "the store does not come back\n"
       << fleet_->Said();
 }
 
@@ -77,13 +80,15 @@ Records FaultCase::Finish() {
   EXPECT_TRUE(fleet_->AllAlive()) << fleet_->Said();
   if (resident_ != 0) {
     EXPECT_LE(fleet_->ResidentBytes(), resident_ + kGrownBytes);
-    EXPECT_TRUE(Soon([&] { return fleet_->Descriptors() <= descriptors_ + kGrownDescriptors; }))
-        << fleet_->Descriptors() << " descriptors, " << descriptors_ << " before";
+    EXPECT_TRUE(test::WaitUntil([&] {
+      return fleet_->Descriptors() <= descriptors_ + kGrownDescriptors;
+    })) << fleet_->Descriptors()
+        << " descriptors, " << descriptors_ << " before";
   }
   Records records = load_->Stop();
   canary_->Stop();
   EXPECT_EQ(load_->lost(), 0);
-  EXPECT_EQ(load_->unasked(), 0);
+  EXPECT_EQ(load_->unexpected(), 0);
   for (const Record& record : records) {
     const bool closed = record.decided_by == DecidedBy::kClosed;
     const bool known = record.status == 200 || record.status == 429 || record.status == 503;
@@ -99,7 +104,8 @@ Records FaultCase::Finish() {
       longest = std::max(longest, at - since - canary_->LateMicros(since, at));
     }
   }
-  EXPECT_LE(longest, kBackUs) << "microseconds until the store answered every node again";
+  EXPECT_LE(longest, kBackUs) << test::kTiming
+                              << "microseconds until the store answered every node again";
   if (!returns_.empty()) std::cout << "back within " << longest / 1000 << " ms; ";
   std::cout << LatenciesOf(records) << '\n';
   return records;
@@ -113,11 +119,10 @@ void FaultCase::ExpectInTime(const Records& records) const {
   const bool judged = std::getenv("TIDEGATE_STRICT") != nullptr ||
                       undisturbed.size() >= records.size() - records.size() / 10;
   if (!judged) {
-    std::cout << "the machine was too busy for " << records.size() - undisturbed.size() << " of "
-              << records.size() << ": no judgement\n";
-    return;
+    GTEST_SKIP() << "latencies not judged: the machine was too busy for "
+                 << records.size() - undisturbed.size() << " of " << records.size() << " answers";
   }
-  EXPECT_LE(latencies.p999_ms, kInTimeMs);
+  EXPECT_LE(latencies.p999_ms, kInTimeMs) << test::kTiming;
 }
 
 Records FaultCase::OfStore(const Records& records) {
@@ -139,12 +144,12 @@ Records FaultCase::Of(DecidedBy decided_by, const Records& records) {
 void FaultCase::ExpectUnnoticed(const Records& records) const {
   const Records judged = canary_ ? canary_->Undisturbed(records) : records;
   const std::size_t others = judged.size() - OfStore(judged).size();
-  EXPECT_EQ(others, 0U) << "answers of other sources, of " << judged.size();
+  EXPECT_EQ(others, 0U) << test::kTiming << "answers of other sources, of " << judged.size();
   if (others == 0) return;
-  int told = 0;
+  int reported = 0;
   for (const Record& record : judged) {
     if (record.decided_by == DecidedBy::kStore || record.decided_by == DecidedBy::kCache ||
-        ++told > 10)
+        ++reported > 10)
       continue;
     std::cout << "decided_by " << static_cast<int>(record.decided_by) << ", node "
               << int{record.node} << ", key " << record.key << ", sent " << record.sent_us

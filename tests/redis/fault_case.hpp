@@ -32,7 +32,7 @@ class FaultCase : public testing::Test {
   /// A store that is back must answer within so long.
   static constexpr std::int64_t kBackUs = 1'000'000;
   static constexpr std::uint32_t kKeys = 10;
-  /// A deadline for cases in which nobody may notice anything: a busy machine does not pass it.
+  /// A deadline for cases in which no request may fail: a busy machine does not pass it.
   static constexpr const char* kPatient = "500ms";
 
   /// Rules `closed`, `open` and `local`, each a bucket of 100/s and 50, and `once`, which counts

@@ -15,6 +15,7 @@
 
 #include "redis/record.hpp"
 #include "redis/redis_server.hpp"
+#include "support/ports.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -47,9 +48,9 @@ void Reset(int fd) {
 FaultProxy::FaultProxy(int server_port, std::uint32_t seed)
     : server_port_(server_port), random_(seed) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // A port that was named is kept while nobody listens there; one that the system chose is not.
+  // A port that was named is kept while no process listens there; one that the system chose is not.
   // To listen there again beside connections that are still open takes SO_REUSEADDR.
-  port_ = FreePort();
+  port_ = test::FreePort();
   const int on = 1;
   setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const sockaddr_in address = Loopback(port_);
@@ -209,7 +210,7 @@ void FaultProxy::OnEvent(int fd, std::uint32_t events) {
   Side& from = from_client ? pair->client : pair->server;
   Side& to = from_client ? pair->server : pair->client;
   if (fault_.kind == Fault::Kind::kStall) {
-    // Errors and ends are told whether asked for or not: they are forgotten, so that this does
+    // Errors and ends are reported whether requested or not: they are forgotten, so that this does
     // not spin, and found again afterwards.
     if ((events & (EPOLLERR | EPOLLHUP)) != 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
     return;

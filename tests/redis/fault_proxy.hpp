@@ -21,10 +21,10 @@ struct Fault {
   enum class Kind : std::uint8_t {
     kPass,
     kDelayReplies,  ///< Each piece of a reply comes `delay` later.
-    kDropReplies,   ///< Redis executes, nobody hears of it: from the first piece on that was hit.
-    kCutReplies,    ///< `bytes` of a piece are forwarded, then the connection is reset.
-    kGarble,        ///< Flips, junk and wrong lengths inside of a piece.
-    kStall,         ///< Nothing is read, in neither direction.
+    kDropReplies,  ///< Redis executes, but the reply is lost: from the first piece on that was hit.
+    kCutReplies,   ///< `bytes` of a piece are forwarded, then the connection is reset.
+    kGarble,       ///< Flips, junk and wrong lengths inside of a piece.
+    kStall,        ///< Nothing is read, in neither direction.
   };
   Kind kind = Kind::kPass;
   std::chrono::milliseconds delay{0};

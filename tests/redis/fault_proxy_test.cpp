@@ -18,7 +18,7 @@ class FaultProxyTest : public testing::Test {
   FaultProxy proxy_{redis_.port()};
 };
 
-TEST_F(FaultProxyTest, PassesWhatComes) {
+TEST_F(FaultProxyTest, ForwardsBytesUnchanged) {
   RedisClient client(proxy_.port());
   EXPECT_EQ(client.Text({"SET", "a", "1"}), "OK");
   EXPECT_EQ(client.Text({"GET", "a"}), "1");
@@ -76,7 +76,7 @@ TEST_F(FaultProxyTest, CutsAllConnectionsAtOnce) {
   for (const auto& client : clients) EXPECT_EQ(client->Command({"PING"}), nullptr);
 }
 
-TEST_F(FaultProxyTest, RefusesAndAcceptsAgain) {
+TEST_F(FaultProxyTest, RefusesAndAcceptsConnectionsAgain) {
   RedisClient before(proxy_.port());
   EXPECT_EQ(before.Text({"PING"}), "PONG");
   proxy_.Refuse();
@@ -121,7 +121,7 @@ TEST_F(FaultProxyTest, StallsAndGoesOn) {
   EXPECT_GE(SteadyMicros() - start, 50'000);
 }
 
-TEST_F(FaultProxyTest, AConnectionEndsWithItsServer) {
+TEST_F(FaultProxyTest, ClosesConnectionsWhenServerDies) {
   RedisClient client(proxy_.port());
   EXPECT_EQ(client.Text({"PING"}), "PONG");
   redis_.Kill();
@@ -131,7 +131,7 @@ TEST_F(FaultProxyTest, AConnectionEndsWithItsServer) {
   EXPECT_EQ(RedisClient(proxy_.port()).Text({"PING"}), "PONG");
 }
 
-TEST_F(FaultProxyTest, FollowsManyConnectionsUnderLoad) {
+TEST_F(FaultProxyTest, ForwardsAllRepliesUnderLoadWhileFaultsChange) {
   std::vector<std::thread> threads;
   std::atomic<int> right{0};
   for (int i = 0; i < 8; ++i) {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/fleet.hpp"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
-#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
-#include "redis/spawn.hpp"
+#include "support/child_process.hpp"
+#include "support/ports.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -21,48 +18,11 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
+/// Sends a request that asks for the end of its connection. Without a response the status is 0.
 Answer Exchange(int port, const std::string& request) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval patience{5, 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  std::string received;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-      send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(request.size())) {
-    std::array<char, 65536> buffer;  // NOLINT: filled by recv.
-    for (ssize_t got = 0; (got = recv(fd, buffer.data(), buffer.size(), 0)) > 0;) {
-      received.append(buffer.data(), static_cast<std::size_t>(got));
-    }
-  }
-  close(fd);
-  Answer answer;
-  const std::size_t end = received.find("\r\n\r\n");
-  if (end == std::string::npos || received.size() < 12) return answer;
-  answer.head = received.substr(0, end + 2);
-  answer.body = received.substr(end + 4);
-  std::from_chars(received.data() + 9, received.data() + 12, answer.status);
-  return answer;
-}
-
-/// The port in the log's line about `what`; 0 as long as it is not there.
-int PortIn(const std::string& log, std::string_view what) {
-  constexpr std::string_view kWhere = "  on=http://127.0.0.1:";
-  const std::size_t line = log.find(" info: " + std::string(what));
-  const std::size_t end = line == std::string::npos ? line : log.find('\n', line);
-  if (end == std::string::npos) return 0;
-  const std::size_t at = log.find(kWhere, line);
-  int port = 0;
-  if (at < end) std::from_chars(log.data() + at + kWhere.size(), log.data() + end, port);
-  return port;
+  test::HttpClient client(std::make_unique<test::Stream>(test::ConnectTo(port)));
+  client.Send(request);
+  return {client.ReadPartial()};
 }
 
 }  // namespace
@@ -83,14 +43,6 @@ double Answer::Number(std::string_view name) const {
   return number;
 }
 
-std::string Answer::Field(std::string_view name) const {
-  const std::string wanted = "\r\n" + std::string(name) + ": ";
-  const std::size_t at = head.find(wanted);
-  if (at == std::string::npos) return {};
-  const std::size_t begin = at + wanted.size();
-  return head.substr(begin, head.find("\r\n", begin) - begin);
-}
-
 Answer Ask(int port, std::string_view path, std::string_view body) {
   std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   request += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: ";
@@ -105,101 +57,35 @@ Answer Fetch(int port, std::string_view path) {
 }
 
 Node::Node(const fs::path& folder, std::string name, std::string yaml, int threads, int resp,
-           MoreDoors doors)
+           ExtraListeners extra)
     : folder_(folder),
       name_(std::move(name)),
       yaml_(std::move(yaml)),
       threads_(threads),
       resp_(resp),
-      doors_(doors) {
+      extra_(extra) {
   Start();
 }
 
-Node::~Node() { Kill(); }
-
 void Node::Start() {
   const fs::path config = file();
-  const fs::path log = folder_ / (name_ + ".log");
-  const auto door = [](std::string_view name, int port) {
+  const auto listener = [](std::string_view name, int port) {
     return ", " + std::string(name) + ": \"127.0.0.1:" + std::to_string(port) + '"';
   };
-  const bool asks = doors_.admin == MoreDoors::Admin::kAsksForTokens;
+  const bool asks = extra_.admin == ExtraListeners::Admin::kAsksForTokens;
   std::ofstream(config) << "listen: {api: \"127.0.0.1:" << api_
                         << "\", admin: { address: \"127.0.0.1:" << admin_ << '"'
                         << (asks ? ", auth: required }" : " }")
-                        << (resp_ == 0 ? "" : door("resp", resp_))
-                        << (doors_.gateway == 0 ? "" : door("gateway", doors_.gateway))
+                        << (resp_ == 0 ? "" : listener("resp", resp_))
+                        << (extra_.gateway == 0 ? "" : listener("gateway", extra_.gateway))
                         << "}\n"
                         // Only root may count the descriptors of an undumpable process.
                         << (geteuid() == 0 ? "" : "process: {dumpable: true}\n") << yaml_;
-  // What it said in an earlier life must not be taken for this one's.
-  fs::remove(log);
-  ended_ = 0;
-  pid_ = Spawn({TIDEGATE_BINARY, "serve", "--config", config.string(), "--threads",
-                std::to_string(threads_)},
-               log);
-  const bool up = Soon([&] {
-    const std::string said = Said();
-    const int api = PortIn(said, "HTTP API");
-    const int admin = PortIn(said, "admin: ");
-    if (api == 0 || admin == 0) return !Alive();
-    api_ = api;
-    admin_ = admin;
-    return true;
-  });
-  if (!up || !Alive()) throw std::runtime_error("tidegate does not come up:\n" + Said());
-}
-
-void Node::Kill() {
-  if (pid_ <= 0) return;
-  KillAndWait(pid_);
-  pid_ = -1;
-}
-
-void Node::Signal(int signal) const {
-  if (pid_ > 0) kill(pid_, signal);
-}
-
-bool Node::Alive() {
-  if (pid_ <= 0) return false;
-  if (waitpid(pid_, &ended_, WNOHANG) == 0) return true;
-  pid_ = -1;
-  return false;
-}
-
-std::string Node::Said() const {
-  std::string said = ReadFile(folder_ / (name_ + ".log"));
-  if (WIFSIGNALED(ended_)) said += "died of signal " + std::to_string(WTERMSIG(ended_)) + '\n';
-  return said;
-}
-
-long Node::ResidentBytes() const {
-  long pages = 0;
-  long resident = 0;
-  std::ifstream("/proc/" + std::to_string(pid_) + "/statm") >> pages >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
-int Node::Descriptors() const {
-  int count = 0;
-  std::error_code gone;
-  for (auto it = fs::directory_iterator("/proc/" + std::to_string(pid_) + "/fd", gone);
-       !gone && it != fs::directory_iterator(); it.increment(gone)) {
-    ++count;
-  }
-  return count;
-}
-
-double Node::CpuSeconds() const {
-  double total = 0;
-  std::error_code gone;
-  for (auto it = fs::directory_iterator("/proc/" + std::to_string(pid_) + "/task", gone);
-       !gone && it != fs::directory_iterator(); it.increment(gone)) {
-    double nanoseconds = 0;
-    std::ifstream(it->path() / "schedstat") >> nanoseconds;
-    total += nanoseconds / 1e9;
-  }
-  return total;
+  process_ = test::TidegateProcess(
+      {"serve", "--config", config.string(), "--threads", std::to_string(threads_)},
+      {.output = folder_ / (name_ + ".log")});
+  api_ = process_.Port("HTTP API");
+  admin_ = process_.Port("admin");
 }
 
 std::string Node::Metrics() const { return Fetch(admin_, "/metrics").body; }
@@ -222,7 +108,7 @@ Fleet::Fleet(const Options& options) {
   for (int i = 0; i < options.nodes; ++i) {
     nodes_.push_back(std::make_unique<Node>(folder_.path(), "node" + std::to_string(i),
                                             options.yaml, options.threads,
-                                            options.resp ? LowPort() : 0));
+                                            options.resp ? test::FreePort() : 0));
   }
 }
 
@@ -244,8 +130,8 @@ double Fleet::Metric(std::string_view name, std::string_view label) const {
   return total;
 }
 
-long Fleet::ResidentBytes() const {
-  long total = 0;
+std::int64_t Fleet::ResidentBytes() const {
+  std::int64_t total = 0;
   for (const auto& node : nodes_) total += node->ResidentBytes();
   return total;
 }
@@ -261,9 +147,9 @@ std::string Fleet::Failures() const {
   for (const auto& node : nodes_) {
     std::istringstream lines(node->Metrics());
     for (std::string line; std::getline(lines, line);) {
-      const bool told = line.starts_with("tidegate_failures_total{") ||
-                        line.starts_with("tidegate_redis_errors_total{");
-      if (told && !line.ends_with(" 0")) all += line + '\n';
+      const bool is_failure = line.starts_with("tidegate_failures_total{") ||
+                              line.starts_with("tidegate_redis_errors_total{");
+      if (is_failure && !line.ends_with(" 0")) all += line + '\n';
     }
   }
   return all;

@@ -26,22 +26,22 @@ struct Case {
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
-/// When a key was surely asked: from its first answer to its last question.
-struct Asked {
+/// When a key was surely in use: from its first answer to its last request.
+struct KeyUse {
   std::int64_t requests = 0;
   std::int64_t admitted = 0;
   std::int64_t from_us = std::numeric_limits<std::int64_t>::max();
   std::int64_t to_us = std::numeric_limits<std::int64_t>::min();
 };
 
-std::map<std::uint32_t, Asked> AskedOf(const Records& records) {
-  std::map<std::uint32_t, Asked> keys;
+std::map<std::uint32_t, KeyUse> UsesOf(const Records& records) {
+  std::map<std::uint32_t, KeyUse> keys;
   for (const Record& record : records) {
-    Asked& asked = keys[record.key];
-    ++asked.requests;
-    asked.admitted += record.admitted() ? 1 : 0;
-    asked.from_us = std::min(asked.from_us, record.received_us());
-    asked.to_us = std::max(asked.to_us, record.sent_us);
+    KeyUse& use = keys[record.key];
+    ++use.requests;
+    use.admitted += record.admitted() ? 1 : 0;
+    use.from_us = std::min(use.from_us, record.received_us());
+    use.to_us = std::max(use.to_us, record.sent_us);
   }
   return keys;
 }
@@ -54,7 +54,7 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
     if (c.promise.burst > 0)
       rules += ", burst: " + std::to_string(static_cast<int>(c.promise.burst));
     rules += ", algorithm: " + std::string(c.algorithm) + " }\n";
-    // All of this machine is asked for here, so an answer may take long; lateness is not the point.
+    // This load takes all of the machine, so an answer may take long; lateness is not the point.
     Start(redis_.url(), rules, 1, kPatient);
     const bool leases = std::string_view(c.algorithm) == "concurrency";
     Load load({.ports = fleet_->Apis(), .connections = 64},
@@ -62,7 +62,7 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
     std::this_thread::sleep_for(std::chrono::seconds(Setting("TIDEGATE_FLEET_SECONDS", 1)));
     Records records = load.Stop();
     EXPECT_EQ(load.lost(), 0);
-    EXPECT_EQ(load.unasked(), 0);
+    EXPECT_EQ(load.unexpected(), 0);
     return records;
   }
 
@@ -82,10 +82,10 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
     }
   }
 
-  /// What each key must have admitted at least: all that there was, where enough was asked for.
-  [[nodiscard]] double Promised(const Asked& asked) const {
+  /// What each key must have admitted at least: all that there was, if there were enough requests.
+  [[nodiscard]] double Promised(const KeyUse& use) const {
     const Promise& promise = GetParam().promise;
-    const auto time = static_cast<double>(asked.to_us - asked.from_us);
+    const auto time = static_cast<double>(use.to_us - use.from_us);
     const auto period = static_cast<double>(promise.period_us);
     double promised = 0;
     if (promise.burst > 0) {
@@ -97,21 +97,21 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
       const bool estimate = std::string_view(GetParam().algorithm) == "sliding_window";
       promised = (promise.limit - (estimate ? 1 : 0)) * std::floor(time / period);
     }
-    return std::min(promised, static_cast<double>(asked.requests));
+    return std::min(promised, static_cast<double>(use.requests));
   }
 
   void ExpectUsed(const Records& records) const {
     double promised = 0;
     double admitted = 0;
-    for (const auto& [key, asked] : AskedOf(records)) {
-      promised += Promised(asked);
-      admitted += static_cast<double>(asked.admitted);
+    for (const auto& [key, use] : UsesOf(records)) {
+      promised += Promised(use);
+      admitted += static_cast<double>(use.admitted);
     }
-    std::cout << records.size() << " asked, " << admitted << " admitted, of " << promised
+    std::cout << records.size() << " requests, " << admitted << " admitted, of " << promised
               << " promised\n";
-    // Where a key is asked every few ten milliseconds only, a place in a sliding window stays free
-    // for so long; and an estimate of what came unevenly denies a little too much (93 % at a limit
-    // of 10, says docs/algorithms/sliding-window.md).
+    // If a key gets a request every few ten milliseconds only, a place in a sliding window stays
+    // free for so long; and an estimate of what came unevenly denies a little too much (93 % at a
+    // limit of 10, says docs/algorithms/sliding-window.md).
     const bool slides = std::string_view(GetParam().algorithm).starts_with("sliding");
     EXPECT_GE(admitted, promised * (slides ? 0.75 : 0.98) - 1);
   }
@@ -120,7 +120,7 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
   std::int64_t epoch_us_ = EpochMicros();
 };
 
-TEST_P(FleetTest, KeepsItsPromiseExactly) {
+TEST_P(FleetTest, HoldsLimitExactlyAcrossNodes) {
   const Records records = AskAll();
   ASSERT_GT(records.size(), 1000U);
   EXPECT_TRUE(EachKey(records, [&](std::span<const Record> key) { return Holds(key); }));

@@ -5,21 +5,21 @@
 
 #include "gateway/behaviour/gateway_fixture.hpp"
 #include "redis/redis_server.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
 
-using behaviour::Answer;
 using behaviour::Client;
+using test::HttpResponse;
 using Connection = behaviour::ScriptedUpstream::Connection;
 using behaviour::Gate;
 using behaviour::GetText;
 using behaviour::Http;
-using behaviour::Request;
 using behaviour::Routed;
 using behaviour::ScriptedUpstream;
 using behaviour::Signal;
-using behaviour::Soon;
+using test::HttpRequest;
 
 std::string WithRedis(const RedisServer& redis, std::string_view rule, std::string_view routed) {
   return "store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
@@ -30,7 +30,8 @@ std::string WithRedis(const RedisServer& redis, std::string_view rule, std::stri
 }
 
 ScriptedUpstream::Handler Fine() {
-  return ScriptedUpstream::Each([](const Request&) { return Http("200 OK", {}, "fine"); });
+  return ScriptedUpstream::Each(
+      [](const test::HttpRequest&) { return Http("200 OK", {}, "fine"); });
 }
 
 TEST(RedisGatewayTest, SeveralGatewaysShareOneLimit) {
@@ -49,11 +50,11 @@ TEST(RedisGatewayTest, SeveralGatewaysShareOneLimit) {
   EXPECT_EQ(up.requests(), 7);  // Those that were refused did not get there.
 }
 
-TEST(RedisGatewayTest, APlaceIsHeldAndGivenBackThroughRedis) {
+TEST(RedisGatewayTest, HoldsAndReleasesLeaseThroughRedis) {
   RedisServer redis;
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    test::HttpRequest request;
     while (connection.Read(request)) {
       if (request.target() == "/held") (void)go.Wait();
       connection.Send(Http("200 OK", {}, "fine"));
@@ -66,31 +67,32 @@ TEST(RedisGatewayTest, APlaceIsHeldAndGivenBackThroughRedis) {
   {
     Client holder(one.at());
     holder.Send(GetText("/held"));
-    ASSERT_TRUE(Soon([&] { return up.requests() == 1; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 1; }));
     EXPECT_EQ(two.Get("/").status, 429);
     // And the client vanishes.
   }
-  EXPECT_TRUE(Soon([&] { return two.Get("/").status == 200; }));
-  EXPECT_TRUE(Soon([&] { return two.Get("/").status == 200; })) << "after an ordinary end, too";
+  EXPECT_TRUE(test::WaitUntil([&] { return two.Get("/").status == 200; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return two.Get("/").status == 200; }))
+      << "after an ordinary end, too";
   go.Give();
 }
 
-TEST(RedisGatewayTest, ACostThatTheAnswerTellsIsDebitedForAll) {
+TEST(RedisGatewayTest, DebitsCostFromTheResponse) {
   RedisServer redis;
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request&) { return Http("200 OK", "X-Tokens-Used: 60\r\n", "fine"); }));
+      [](const test::HttpRequest&) { return Http("200 OK", "X-Tokens-Used: 60\r\n", "fine"); }));
   const std::string yaml =
       WithRedis(redis, "id: r, per: client_ip, limit: 100/h, cost: \"response:x-tokens-used\"",
                 Routed(up.url()));
   Gate one(yaml);
   Gate two(yaml);
   EXPECT_EQ(one.Get("/").status, 200);
-  ASSERT_TRUE(Soon([&] { return one.Remaining("r", "127.0.0.1") == 40; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return one.Remaining("r", "127.0.0.1") == 40; }));
   EXPECT_EQ(two.Get("/").status, 200);  // 40 are left: it is let in.
-  EXPECT_TRUE(Soon([&] { return one.Get("/").status == 429; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return one.Get("/").status == 429; }));
 }
 
-TEST(RedisGatewayTest, WithoutRedisThePolicySpeaks) {
+TEST(RedisGatewayTest, AppliesPolicyWithoutRedis) {
   RedisServer redis;
   ScriptedUpstream up(Fine());
   const std::string url =
@@ -100,15 +102,15 @@ TEST(RedisGatewayTest, WithoutRedisThePolicySpeaks) {
       "  - { id: shut, match: { path: /shut }, per: client_ip, limit: 9/h, on_failure: closed }\n"
       "  - { id: wide, match: { path: /wide }, per: client_ip, limit: 9/h }\n";
   Gate gate(url + Routed(up.url()));
-  ASSERT_TRUE(Soon([&] { return gate.Get("/shut").status == 200; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return gate.Get("/shut").status == 200; }));
   redis.Kill();
-  ASSERT_TRUE(Soon([&] { return gate.Get("/shut").status == 503; }));
-  const Answer open = gate.Get("/wide");
+  ASSERT_TRUE(test::WaitUntil([&] { return gate.Get("/shut").status == 503; }));
+  const test::HttpResponse open = gate.Get("/wide");
   EXPECT_EQ(open.status, 200);
   EXPECT_EQ(open.Field("X-Tidegate-Decided-By"), "open");
   EXPECT_FALSE(open.Has("RateLimit"));
   EXPECT_EQ(gate.Get("/shut").Field("Retry-After"), "1");
-  const Answer grpc = gate.Get("/shut", "Content-Type: application/grpc\r\n");
+  const test::HttpResponse grpc = gate.Get("/shut", "Content-Type: application/grpc\r\n");
   EXPECT_EQ(grpc.status, 200);
   EXPECT_EQ(grpc.Field("grpc-status"), "14");
 }

@@ -13,10 +13,10 @@
 
 namespace tidegate::redis_test {
 
-/// What limits promise, checked over what was seen from outside. Nobody outside knows when Redis
-/// decided, only that it was between the sending and the receiving. So a set of admissions counts
-/// as inside an interval only if each was sent after its beginning and received before its end:
-/// a violation that is found is one, whatever the delays were.
+/// What limits promise, checked over what was seen from outside. From outside it is not known when
+/// Redis decided, only that it was between the sending and the receiving. So a set of admissions
+/// counts as inside an interval only if each was sent after its beginning and received before its
+/// end: a violation that is found is one, whatever the delays were.
 
 /// The parameters of a quota, in microseconds.
 struct Promise {

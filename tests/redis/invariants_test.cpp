@@ -23,7 +23,7 @@ void Add(Records& records, int count, std::int64_t sent_us, std::int64_t receive
   for (int i = 0; i < count; ++i) records.push_back(At(sent_us, received_us));
 }
 
-TEST(Invariants, ABucketGivesItsBurstAndItsRefill) {
+TEST(InvariantsTest, BucketCheckAllowsBurstPlusRefill) {
   const Promise promise{100, kSecond, 20};
   Records records;
   Add(records, 20, 1000, 1010);
@@ -37,7 +37,7 @@ TEST(Invariants, ABucketGivesItsBurstAndItsRefill) {
   EXPECT_TRUE(BucketHolds(records, promise));
 }
 
-TEST(Invariants, ABucketIsCheckedInTheMiddleOfALongRun) {
+TEST(InvariantsTest, BucketCheckFindsExcessInsideALongRun) {
   const Promise promise{100, kSecond, 20};
   Records records;
   Add(records, 20, 10 * kSecond, 10 * kSecond + 10);
@@ -49,7 +49,7 @@ TEST(Invariants, ABucketIsCheckedInTheMiddleOfALongRun) {
   EXPECT_FALSE(BucketHolds(records, promise));
 }
 
-TEST(Invariants, ABucketGivesTheBenefitOfTheDelay) {
+TEST(InvariantsTest, BucketCheckAllowsForReplyDelay) {
   const Promise promise{100, kSecond, 20};
   Records records;
   Add(records, 20, 0, 10);
@@ -62,7 +62,7 @@ TEST(Invariants, ABucketGivesTheBenefitOfTheDelay) {
   EXPECT_FALSE(BucketHolds(records, promise));
 }
 
-TEST(Invariants, ABucketCountsCosts) {
+TEST(InvariantsTest, BucketCheckCountsCosts) {
   const Promise promise{100, kSecond, 20};
   Records records;
   Add(records, 4, 0, 10);
@@ -72,7 +72,7 @@ TEST(Invariants, ABucketCountsCosts) {
   EXPECT_FALSE(BucketHolds(records, promise));
 }
 
-TEST(Invariants, ALossGivesOneBurstAndOnlyThere) {
+TEST(InvariantsTest, LossGivesOneBurstAndOnlyThere) {
   const Promise promise{100, kSecond, 20};
   const std::vector<Loss> loss = {{1000, 2000}};
   Records records;
@@ -89,7 +89,7 @@ TEST(Invariants, ALossGivesOneBurstAndOnlyThere) {
   EXPECT_TRUE(BucketHolds(during, promise, std::vector<Loss>{{1000, 1200}, {1800, 2000}}));
 }
 
-TEST(Invariants, ALogHoldsInEveryWindow) {
+TEST(InvariantsTest, LogCheckCoversEveryWindow) {
   const Promise promise{10, kSecond, 0};
   Records records;
   Add(records, 10, 900'000, 900'010);
@@ -108,7 +108,7 @@ TEST(Invariants, ALogHoldsInEveryWindow) {
   EXPECT_TRUE(LogHolds(records, promise, loss));
 }
 
-TEST(Invariants, AFixedWindowIsAligned) {
+TEST(InvariantsTest, FixedWindowCheckUsesAlignedWindows) {
   const Promise promise{10, kSecond, 0};
   constexpr std::int64_t kEpoch = 300'000;  // Windows begin at 700,000 and so on.
   Records records;
@@ -125,7 +125,7 @@ TEST(Invariants, AFixedWindowIsAligned) {
   EXPECT_TRUE(FixedWindowHolds(records, promise, kEpoch, std::vector<Loss>{{800'000, 900'000}}));
 }
 
-TEST(Invariants, AFixedWindowBeforeTheEpoch) {
+TEST(InvariantsTest, FixedWindowCheckHandlesNegativeEpoch) {
   const Promise promise{1, kSecond, 0};
   Records records;
   Add(records, 1, 100, 110);
@@ -134,7 +134,7 @@ TEST(Invariants, AFixedWindowBeforeTheEpoch) {
   EXPECT_FALSE(FixedWindowHolds(records, promise, -50));
 }
 
-TEST(Invariants, ASlidingWindowHasItsStatedError) {
+TEST(InvariantsTest, SlidingWindowCheckAllowsDocumentedError) {
   const Promise promise{10, kSecond, 0};
   Records records;
   Add(records, 10, 999'900, 999'910);
@@ -155,7 +155,7 @@ Record Lease(Op op, std::uint32_t connection, std::int64_t sent_us, std::int64_t
   return record;
 }
 
-TEST(Invariants, LeasesAreHeldFromTheAnswerToTheRelease) {
+TEST(InvariantsTest, LeaseCheckCountsFromGrantToRelease) {
   const Promise promise{2, 30 * kSecond, 0};
   Records records = {
       Lease(Op::kAcquire, 1, 0, 10),    Lease(Op::kAcquire, 2, 0, 10),
@@ -172,7 +172,7 @@ TEST(Invariants, LeasesAreHeldFromTheAnswerToTheRelease) {
   EXPECT_TRUE(LeasesHold(records, promise));
 }
 
-TEST(Invariants, ALeaseThatIsNotReleasedEndsByItself) {
+TEST(InvariantsTest, LeaseCheckEndsUnreleasedLeaseAfterItsPeriod) {
   const Promise promise{1, kSecond, 0};
   Records records = {Lease(Op::kAcquire, 1, 0, 10), Lease(Op::kAcquire, 2, 900'000, kSecond)};
   EXPECT_TRUE(LeasesHold(records, promise));
@@ -180,7 +180,7 @@ TEST(Invariants, ALeaseThatIsNotReleasedEndsByItself) {
   EXPECT_FALSE(LeasesHold(records, promise));
 }
 
-TEST(Invariants, EachKeyByItself) {
+TEST(InvariantsTest, ChecksEachKeySeparately) {
   const Promise promise{1, kSecond, 2};
   const Check check = [&](std::span<const Record> key) { return BucketHolds(key, promise); };
   Records records;
@@ -194,7 +194,7 @@ TEST(Invariants, EachKeyByItself) {
 }
 
 /// A bucket as the simplest code has it, decided at a moment inside each record's own interval.
-TEST(Invariants, HoldsForARealBucketWhateverTheDelays) {
+TEST(InvariantsTest, BucketCheckAcceptsRealBucketWithAnyDelay) {
   const Promise promise{1000, kSecond, 50};
   std::mt19937 random(7);
   Records records;
@@ -213,7 +213,7 @@ TEST(Invariants, HoldsForARealBucketWhateverTheDelays) {
   EXPECT_FALSE(BucketHolds(records, Promise{1000, kSecond, 5}));
 }
 
-TEST(Invariants, LatenciesByNearestRank) {
+TEST(InvariantsTest, ComputesLatenciesByNearestRank) {
   Records records;
   for (std::int64_t i = 1; i <= 1000; ++i) records.push_back(At(0, i * 1000));
   const Latencies latencies = LatenciesOf(records);
@@ -224,7 +224,7 @@ TEST(Invariants, LatenciesByNearestRank) {
   EXPECT_EQ(LatenciesOf({}).count, 0U);
 }
 
-TEST(Invariants, AMillionAdmissionsAreCheckedQuickly) {
+TEST(InvariantsTest, AMillionAdmissionsAreCheckedQuickly) {
   const Promise promise{100'000, kSecond, 1000};
   Records records;
   for (std::int64_t i = 0; i < 1'000'000; ++i) Add(records, 1, i * 10, i * 10 + 3000);

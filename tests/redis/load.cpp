@@ -17,6 +17,8 @@
 #include <queue>
 #include <random>
 
+#include "support/timing.hpp"
+
 namespace tidegate::redis_test {
 namespace {
 
@@ -30,7 +32,7 @@ DecidedBy SourceOf(std::string_view text) {
   const std::size_t at = text.find(kMember);
   if (at == std::string_view::npos || at + kMember.size() + 1 >= text.size())
     return DecidedBy::kNone;
-  // Told apart by two letters: cache and closed begin alike.
+  // Two letters tell them apart: cache and closed begin alike.
   switch (text[at + kMember.size()]) {
     case 's':
       return DecidedBy::kStore;
@@ -67,9 +69,9 @@ int ConnectTo(int port) {
 struct Load::Connection {
   int fd = -1;
   int port = 0;
-  bool waiting = false;  ///< For an answer.
-  bool planned = false;  ///< In the queue of what is due.
-  bool asked = false;    ///< `question` holds one that was not sent yet.
+  bool waiting = false;       ///< For an answer.
+  bool planned = false;       ///< In the queue of what is due.
+  bool has_question = false;  ///< `question` holds one that was not sent yet.
   std::int64_t last_due_us = 0;
   Record record;
   Record last;
@@ -178,11 +180,11 @@ class Load::Loop {
 
   /// Chooses the question, and sends it unless it is to wait.
   void AskNext(Connection& connection) {
-    if (!connection.asked) {
+    if (!connection.has_question) {
       connection.question.wait = 0us;
       next_(connection.record.connection, connection.has_last ? &connection.last : nullptr,
             connection.question);
-      connection.asked = true;
+      connection.has_question = true;
       if (connection.question.wait > 0us) {
         return Plan(connection, SteadyMicros() + connection.question.wait.count());
       }
@@ -212,11 +214,11 @@ class Load::Loop {
     connection.record.sent_us = SteadyMicros();
     const ssize_t sent = send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(request.size())) {
-      // Nobody was there to hear it: not sent, so not lost.
+      // There was no connection: not sent, so not lost.
       Close(connection);
       return Plan(connection, SteadyMicros() + kReconnectUs);
     }
-    connection.asked = false;
+    connection.has_question = false;
     connection.waiting = true;
     ++waiting_;
     ++load_.sent_;
@@ -244,7 +246,7 @@ class Load::Loop {
       if (connection.received.empty()) connection.received.assign(text);
       return;
     }
-    if (!connection.waiting || length < text.size()) ++load_.unasked_;
+    if (!connection.waiting || length < text.size()) ++load_.unexpected_;
     if (connection.waiting) Answered(connection, text);
     connection.received.clear();
   }
@@ -357,8 +359,9 @@ testing::AssertionResult Load::Progress(std::int64_t more) {
   while (answered_ < before + more) {
     if (std::chrono::steady_clock::now() > deadline) {
       auto failure = testing::AssertionFailure()
-                     << answered_ - before << " of " << more << " answers in ten seconds; lost "
-                     << lost_ << ", waiting " << sent_ - answered_ - lost_ << ", by decided_by";
+                     << test::kTiming << answered_ - before << " of " << more
+                     << " answers in ten seconds; lost " << lost_ << ", waiting "
+                     << sent_ - answered_ - lost_ << ", by decided_by";
       for (const auto& count : by_source_) failure << ' ' << count;
       return failure;
     }
@@ -370,7 +373,7 @@ testing::AssertionResult Load::Progress(std::int64_t more) {
 std::string IdentityOf(std::uint32_t key) { return "user-" + std::to_string(key); }
 
 Load::Next DecideInTurn(std::string rule, std::uint32_t keys) {
-  // One counter for all: each key is asked as often as any other, from all nodes.
+  // One counter for all: each key is used as often as any other, from all nodes.
   return [rule = std::move(rule), keys, turn = 0U](std::uint32_t, const Record*,
                                                    Question& question) mutable {
     question.key = turn++ % keys;
@@ -383,7 +386,7 @@ Load::Next LeaseInTurn(std::string rule, std::uint32_t keys, std::chrono::micros
   return [rule = std::move(rule), keys, hold](std::uint32_t connection, const Record* last,
                                               Question& question) {
     const bool held = last != nullptr && last->op == Op::kAcquire && last->admitted();
-    // What became of it is not known: it is given back before the next is asked for.
+    // What became of it is not known: it is released before the next is requested.
     const bool unknown = last != nullptr && last->op == Op::kAcquire && last->status != 429;
     question.op = held || unknown ? Op::kRelease : Op::kAcquire;
     question.path = question.op == Op::kRelease ? "/v1/release" : "/v1/acquire";

@@ -28,7 +28,7 @@ struct Question {
 };
 
 /// Many keep-alive connections to some nodes, each of which asks, waits for the answer and asks
-/// again, all in one thread. A connection that ends is made anew every few milliseconds, so nodes
+/// again, all in one thread. A connection that ends is made again every few milliseconds, so nodes
 /// may come and go. Every question leaves one Record.
 class Load {
  public:
@@ -65,8 +65,8 @@ class Load {
   [[nodiscard]] testing::AssertionResult Progress(std::int64_t more);
   /// Questions without an answer, since their connection ended.
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
-  /// Answers that nobody had asked for, and those that were no HTTP.
-  [[nodiscard]] std::int64_t unasked() const noexcept { return unasked_; }
+  /// Answers without a request, and those that were no HTTP.
+  [[nodiscard]] std::int64_t unexpected() const noexcept { return unexpected_; }
 
  private:
   struct Connection;
@@ -76,7 +76,7 @@ class Load {
   std::atomic<std::int64_t> sent_{0};
   std::atomic<std::int64_t> answered_{0};
   std::atomic<std::int64_t> lost_{0};
-  std::atomic<std::int64_t> unasked_{0};
+  std::atomic<std::int64_t> unexpected_{0};
   std::size_t nodes_;
   std::atomic<std::int64_t> last_store_us_[16] = {};               ///< By node.
   std::atomic<std::int64_t> key_store_us_[16][kWatchedKeys] = {};  ///< By node and key.

@@ -9,6 +9,7 @@
 #include "redis/canary.hpp"
 #include "redis/fleet.hpp"
 #include "redis/invariants.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -32,10 +33,10 @@ class LoadTest : public testing::Test {
     Load load(options, next);
     const auto end = std::chrono::steady_clock::now() + time;
     std::this_thread::sleep_until(end);
-    EXPECT_TRUE(Soon([&] { return load.answered() >= least; }));
+    EXPECT_TRUE(test::WaitUntil([&] { return load.answered() >= least; }));
     Records records = load.Stop();
     EXPECT_EQ(load.lost(), 0);
-    EXPECT_EQ(load.unasked(), 0);
+    EXPECT_EQ(load.unexpected(), 0);
     EXPECT_EQ(load.answered(), static_cast<std::int64_t>(records.size()));
     return records;
   }
@@ -43,7 +44,7 @@ class LoadTest : public testing::Test {
   Fleet fleet_{{.yaml = std::string(kRules), .nodes = 1}};
 };
 
-TEST_F(LoadTest, ABucketIsUsedInFullAndNoMore) {
+TEST_F(LoadTest, BucketIsUsedInFullAndNoMore) {
   const Promise promise{1000, 1'000'000, 500};
   const Records records = Run(DecideInTurn("tb", 1), {}, 600ms, 2001);
   ASSERT_GT(records.size(), 2000U);
@@ -56,7 +57,7 @@ TEST_F(LoadTest, ABucketIsUsedInFullAndNoMore) {
   std::cout << LatenciesOf(records) << '\n';
 }
 
-TEST_F(LoadTest, ManyKeys) {
+TEST_F(LoadTest, BucketsLimitEachOfManyKeys) {
   const Records records = Run(DecideInTurn("tb", 1000), {}, 600ms, 6000);
   EXPECT_TRUE(EachKey(records, [](std::span<const Record> key) {
     EXPECT_GT(key.size(), 2U);
@@ -64,7 +65,7 @@ TEST_F(LoadTest, ManyKeys) {
   }));
 }
 
-TEST_F(LoadTest, WindowsAndLogs) {
+TEST_F(LoadTest, WindowsAndLogsHoldTheirLimit) {
   const Promise promise{50, 200'000, 0};
   const Records windows = Run(DecideInTurn("fw", 1));
   EXPECT_TRUE(FixedWindowHolds(windows, promise, EpochMicros()));
@@ -74,31 +75,31 @@ TEST_F(LoadTest, WindowsAndLogs) {
   EXPECT_GE(Admitted(logs), 100);
 }
 
-TEST_F(LoadTest, Leases) {
+TEST_F(LoadTest, LeasesHoldTheirLimit) {
   const Promise promise{20, 30'000'000, 0};
   const Records records = Run(LeaseInTurn("cc", 1, 3ms));
   EXPECT_TRUE(LeasesHold(records, promise));
   EXPECT_GE(MostLeases(records, promise), 10);
 }
 
-TEST_F(LoadTest, KeepsToARate) {
+TEST_F(LoadTest, SendsAtTheConfiguredRate) {
   const Records records = Run(DecideInTurn("tb", 1), {.connections = 16, .rate = 1000}, 1s);
   EXPECT_GT(records.size(), 700U);
   EXPECT_LT(records.size(), 1300U);
 }
 
-TEST_F(LoadTest, EndsByItself) {
+TEST_F(LoadTest, StopsAfterTheConfiguredNumberOfRequests) {
   Load load({.ports = fleet_.Apis(), .connections = 8, .most = 1000}, DecideInTurn("tb", 10));
-  ASSERT_TRUE(Soon([&] { return load.answered() == 1000; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return load.answered() == 1000; }));
   EXPECT_EQ(load.Stop().size(), 1000U);
 }
 
-TEST_F(LoadTest, ANodeMayGoAndComeBack) {
+TEST_F(LoadTest, NodeMayGoAndComeBack) {
   Load load({.ports = fleet_.Apis(), .connections = 8}, DecideInTurn("tb", 10));
   ASSERT_TRUE(load.Progress(1000));
   fleet_[0].Kill();
   EXPECT_FALSE(fleet_.AllAlive());
-  ASSERT_TRUE(Soon([&] { return load.lost() > 0; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return load.lost() > 0; }));
   fleet_[0].Start();
   EXPECT_TRUE(fleet_.AllAlive());
   EXPECT_TRUE(load.Progress(1000));
@@ -109,7 +110,7 @@ TEST_F(LoadTest, ANodeMayGoAndComeBack) {
   EXPECT_GT(fleet_.Descriptors(), 3);
 }
 
-TEST_F(LoadTest, OneQuestion) {
+TEST_F(LoadTest, OneRequest) {
   const Answer answer = fleet_[0].Decide(R"({"rule":"tb","identity":"bob"})");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Member("decided_by"), "store");
@@ -118,7 +119,7 @@ TEST_F(LoadTest, OneQuestion) {
   EXPECT_EQ(answer.Field("X-Tidegate-Decided-By"), "");
 }
 
-TEST(CanaryTest, LeavesOutWhatWasOnItsWayWhileAThreadHadToWait) {
+TEST(CanaryTest, ExcludesRequestsDuringAStall) {
   Records records(1);
   Canary canary;
   records[0].sent_us = SteadyMicros();
@@ -132,7 +133,7 @@ TEST(CanaryTest, LeavesOutWhatWasOnItsWayWhileAThreadHadToWait) {
     });
   }
   const std::int64_t start = SteadyMicros();
-  EXPECT_TRUE(Soon([&] { return SteadyMicros() > start + 300'000; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return SteadyMicros() > start + 300'000; }));
   records[0].took_us = static_cast<std::uint32_t>(SteadyMicros() - records[0].sent_us);
   stop = true;
   for (std::thread& thread : threads) thread.join();

@@ -7,8 +7,8 @@
 
 #include "core/fixed_window.hpp"
 #include "core/gcra.hpp"
+#include "core/quota_scale.hpp"
 #include "core/sliding_window.hpp"
-#include "core/ticks.hpp"
 #include "core/token_bucket.hpp"
 
 namespace tidegate::redis_test {
@@ -28,10 +28,6 @@ token_bucket::State Bucket(const Hash& h) { return {h[0], At(h[1]), h[2]}; }
 gcra::State Arrival(const Hash& h) { return {At(h[0]), h[1], h[2]}; }
 fixed_window::State Fixed(const Hash& h) { return {At(h[0]), h[1]}; }
 sliding_window::State Sliding(const Hash& h) { return {At(h[0]), h[1], h[2]}; }
-
-bool IsList(Algorithm algorithm) {
-  return algorithm == Algorithm::kSlidingLog || algorithm == Algorithm::kConcurrency;
-}
 
 /// Memory enough for any list of a test.
 constexpr std::uint32_t kRoom = 4096;
@@ -124,7 +120,7 @@ Outcome DebitStored(Stored& s, const Quota& q, std::int64_t units, Time now) {
 Outcome RefundStored(Stored& s, const Quota& q, std::int64_t units, Time charged_at, Time now) {
   switch (s.algorithm) {
     case Algorithm::kGcra:
-      return Keep(s, gcra::Refund(Arrival(s.hash), q, units, now));
+      return Keep(s, gcra::Refund(Arrival(s.hash), q, units, charged_at, now));
     case Algorithm::kFixedWindow:
       return Keep(s, fixed_window::Refund(Fixed(s.hash), q, units, charged_at, now));
     case Algorithm::kSlidingWindow:
@@ -136,7 +132,7 @@ Outcome RefundStored(Stored& s, const Quota& q, std::int64_t units, Time charged
       return outcome;
     }
     default:
-      return Keep(s, token_bucket::Refund(Bucket(s.hash), q, units, now));
+      return Keep(s, token_bucket::Refund(Bucket(s.hash), q, units, charged_at, now));
   }
 }
 

@@ -17,7 +17,7 @@ namespace tidegate::redis_test {
 struct Stored {
   Algorithm algorithm = Algorithm::kTokenBucket;
   bool exists = false;
-  bool corrupt = false;  ///< It exists, and nobody can read it.
+  bool corrupt = false;  ///< It exists, and cannot be read.
   std::array<std::int64_t, 3> hash = {};
   std::int64_t expires = 0;  ///< The mark of a hash, as the contract has it; -1: unreadable.
   std::vector<sliding_log::Entry> log = {};
@@ -52,7 +52,7 @@ class Model {
   Outcome ActAlone(Open& key, const Quota& quota, const Entry& entry, const std::string& id);
   void Tell(Open& key, const Quota& quota, const Item& item, std::int64_t admitted,
             std::int64_t cost);
-  /// Its lease lives before it is asked for.
+  /// Its lease lives before it is requested.
   [[nodiscard]] bool Holds(const Open& key, const Item& item) const;
   void Noted(Open& key, const Quota& quota, const Outcome& outcome);
   void Finish();

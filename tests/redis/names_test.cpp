@@ -68,33 +68,33 @@ bool ReadyWithin(Node& node, std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   bool ready = false;
   while (!ready && std::chrono::steady_clock::now() < until) {
-    node.Run([&](Guard& guard) { ready = guard.client().ready(); });
+    node.Run([&](RedisStore& redis_store) { ready = redis_store.client().ready(); });
     std::this_thread::sleep_for(5ms);
   }
   return ready;
 }
 
-TEST(NamesTest, Control) {
+TEST(NamesTest, ConnectsToRedisByHostname) {
   RedisServer redis;
   takes = 50ms;
-  Guard::Options options = Node::To(redis);
+  RedisStore::Options options = Node::To(redis);
   options.redis.url.hosts.front().host = "redis.example";
   Node node{options};
   EXPECT_TRUE(ReadyWithin(node, 5s));
 }
 
-// Every attempt asks anew and gives up before the answer is there.
-TEST(NamesTest, ANameThatTakesLongerThanTheConnectionMayIsFoundInTheEnd) {
+// Every attempt looks the name up again and gives up before the answer is there.
+TEST(NamesTest, SlowLookupSucceedsInTheEnd) {
   RedisServer redis;
   takes = 300ms;
-  Guard::Options options = Node::To(redis);
+  RedisStore::Options options = Node::To(redis);
   options.redis.url.hosts.front().host = "redis.example";
   Node node{options};
   EXPECT_TRUE(ReadyWithin(node, 5s));
 }
 
 // One address that drops everything takes all of the time; the next attempt begins with it again.
-TEST(NamesTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
+TEST(NamesTest, TriesNextAddressAfterATimeout) {
   RedisServer redis;
   const int silent = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -112,7 +112,7 @@ TEST(NamesTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
   std::this_thread::sleep_for(50ms);
   takes = 0ms;
   first_port = ntohs(address.sin_port);
-  Guard::Options options = Node::To(redis);
+  RedisStore::Options options = Node::To(redis);
   options.redis.url.hosts.front().host = "redis.example";
   {
     Node node{options};
@@ -124,13 +124,13 @@ TEST(NamesTest, AnAddressThatDoesNotAnswerDoesNotHideTheNext) {
 }
 
 // Each attempt starts a thread; the ones before it still wait. Where no thread can be started any
-// more, std::thread throws on the reactor, which nobody catches: the process ends.
-TEST(NamesTest, ANameServerThatIsAwayCostsABoundedNumberOfThreads) {
+// more, std::thread throws on the reactor, which is not caught: the process ends.
+TEST(NamesTest, MissingNameServerCostsABoundedNumberOfThreads) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
   takes = 3s;
-  Guard::Options options = Node::To(1);
+  RedisStore::Options options = Node::To(1);
   options.redis.url.hosts.front().host = "redis.example";
   Node node{options};
   std::this_thread::sleep_for(100ms);

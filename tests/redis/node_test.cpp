@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "redis/fault_case.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -16,7 +17,7 @@ class NodeTest : public FaultCase {
  protected:
   /// Until every node has seen the heartbeats of all.
   void AwaitFleet() {
-    ASSERT_TRUE(Soon([&] {
+    ASSERT_TRUE(test::WaitUntil([&] {
       for (std::size_t i = 0; i < fleet_->size(); ++i) {
         if ((*fleet_)[i].Metric("tidegate_fleet_nodes") != 3) return false;
       }
@@ -26,7 +27,7 @@ class NodeTest : public FaultCase {
   RedisServer redis_;
 };
 
-TEST_F(NodeTest, OneKilledAndRestartedDoesNotDisturbTheOthers) {
+TEST_F(NodeTest, RestartedNodeDoesNotDisturbOthers) {
   Start(redis_.url());
   FaultCase::Ask("closed");
   Back(SteadyMicros());
@@ -52,11 +53,12 @@ TEST_F(NodeTest, OneKilledAndRestartedDoesNotDisturbTheOthers) {
   AwaitFleet();
 }
 
-TEST_F(NodeTest, AKilledNodeIsCountedOutAndInAgain) {
+TEST_F(NodeTest, KilledNodeLeavesAndRejoinsTheCount) {
   Start(redis_.url());
   AwaitFleet();
   (*fleet_)[2].Kill();
-  EXPECT_TRUE(Soon([&] { return (*fleet_)[0].Metric("tidegate_fleet_nodes") == 2; }, 30s));
+  EXPECT_TRUE(
+      test::WaitUntil([&] { return (*fleet_)[0].Metric("tidegate_fleet_nodes") == 2; }, 30s));
   (*fleet_)[2].Start();
   AwaitFleet();
 }
@@ -105,7 +107,7 @@ TEST_F(NodeTest, LocalBucketsOutliveAFlappingStore) {
   for (int round = 0; round < 4; ++round) {
     const std::int64_t local = load_->answered(DecidedBy::kLocal);
     redis_.Kill();
-    ASSERT_TRUE(Soon([&] { return load_->answered(DecidedBy::kLocal) > local + 100; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return load_->answered(DecidedBy::kLocal) > local + 100; }));
     // Since before it started: a node may ask it first, be denied and remember that for seconds.
     const std::int64_t before = SteadyMicros();
     redis_.Start();
@@ -117,7 +119,7 @@ TEST_F(NodeTest, LocalBucketsOutliveAFlappingStore) {
   EXPECT_GE(Admitted(local), 29);
 }
 
-TEST_F(NodeTest, AnEmptyRedisDoesNotMakeEachNodeBelieveThatItIsAlone) {
+TEST_F(NodeTest, EmptyRedisDoesNotReduceTheNodeCount) {
   Start(redis_.url(),
         "rules: [{id: l, per: header:x-user, limit: 30/h, burst: 30, on_failure: local}]");
   AwaitFleet();
@@ -129,7 +131,7 @@ TEST_F(NodeTest, AnEmptyRedisDoesNotMakeEachNodeBelieveThatItIsAlone) {
     redis_.Start();
     // Its list of nodes is empty too, and whoever writes its heartbeat first finds only itself. At
     // that moment, if there is one within some heartbeats, it is gone again.
-    const bool alone = Soon(
+    const bool alone = test::WaitUntil(
         [&] {
           for (std::size_t node = 0; node < fleet_->size(); ++node) {
             if ((*fleet_)[node].Metric("tidegate_fleet_nodes") < 3) return true;
@@ -152,7 +154,7 @@ TEST_F(NodeTest, AnEmptyRedisDoesNotMakeEachNodeBelieveThatItIsAlone) {
   }
 }
 
-TEST_F(NodeTest, ASmallBurstIsStillOneOnEachNode) {
+TEST_F(NodeTest, SmallBurstIsOneOnEachNode) {
   Start(redis_.url(),
         "rules: [{id: l, per: header:x-user, limit: 1/h, burst: 1, on_failure: local}]");
   AwaitFleet();
@@ -167,7 +169,7 @@ TEST_F(NodeTest, ASmallBurstIsStillOneOnEachNode) {
   }
 }
 
-TEST_F(NodeTest, OfSeveralPoliciesClosedWinsLocalIsChargedOpenIsIgnored) {
+TEST_F(NodeTest, ClosedWinsOverLocalAndOpen) {
   Start(redis_.url(), R"(rules:
   - { id: c, match: { path: /c/** }, per: client_ip, limit: 1000/s, on_failure: closed }
   - { id: l, match: { path: [/c/**, /l/**] }, per: client_ip, limit: 6/h, on_failure: local }
@@ -188,7 +190,7 @@ TEST_F(NodeTest, OfSeveralPoliciesClosedWinsLocalIsChargedOpenIsIgnored) {
   }
   for (int i = 0; i < 5; ++i) {
     const Answer open = ask("/o/x");
-    EXPECT_EQ(open.status, 200) << "beyond the limit, which nobody can count now";
+    EXPECT_EQ(open.status, 200) << "beyond the limit, which cannot be counted now";
     EXPECT_EQ(open.Member("decided_by"), "open");
     EXPECT_EQ(open.Field("RateLimit"), "");
   }

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "redis/fault_case.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -43,7 +44,7 @@ class OutageTest : public FaultCase {
   RedisServer redis_;
 };
 
-TEST_F(OutageTest, KilledAgainAndAgain) {
+TEST_F(OutageTest, HoldsLimitsWhenRedisIsKilledRepeatedly) {
   Begin();
   const int rounds = Setting("TIDEGATE_KILL_ROUNDS", 10);
   std::vector<Loss> losses;
@@ -62,7 +63,7 @@ TEST_F(OutageTest, KilledAgainAndAgain) {
   EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
 }
 
-TEST_F(OutageTest, KilledWithAnOpenRule) {
+TEST_F(OutageTest, OpenRuleAllowsAllWhileRedisIsDown) {
   Begin("open");
   const Loss loss = KillAndStart(1500);
   const Records records = Finish();
@@ -76,7 +77,7 @@ TEST_F(OutageTest, KilledWithAnOpenRule) {
             static_cast<double>(open.size()));
 }
 
-TEST_F(OutageTest, AnAnswerSaysThatItIsNotTheStores) {
+TEST_F(OutageTest, AnswerNamesItsPolicy) {
   Start(redis_.url());
   redis_.Kill();
   const Answer closed = (*fleet_)[0].Decide(R"({"rule":"closed","identity":"a"})");
@@ -96,7 +97,7 @@ TEST_F(OutageTest, AnAnswerSaysThatItIsNotTheStores) {
   EXPECT_EQ(local.Field("X-Tidegate-Decided-By"), "local");
 }
 
-TEST_F(OutageTest, Stopped) {
+TEST_F(OutageTest, RecoversWhenRedisIsSuspended) {
   Begin();
   for (int round = 0; round < 3; ++round) {
     redis_.Signal(SIGSTOP);
@@ -108,7 +109,7 @@ TEST_F(OutageTest, Stopped) {
   ExpectSilentOutage(Finish());
 }
 
-TEST_F(OutageTest, ClientsPaused) {
+TEST_F(OutageTest, RecoversWhenRedisPausesItsClients) {
   Begin();
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(redis_.Text({"CLIENT", "PAUSE", "500", "ALL"}), "OK");
@@ -119,7 +120,7 @@ TEST_F(OutageTest, ClientsPaused) {
   ExpectSilentOutage(Finish());
 }
 
-TEST_F(OutageTest, Asleep) {
+TEST_F(OutageTest, ProcessIsSuspended) {
   Begin();
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(redis_.Text({"DEBUG", "SLEEP", "0.4"}), "OK");
@@ -129,7 +130,7 @@ TEST_F(OutageTest, Asleep) {
   ExpectSilentOutage(Finish());
 }
 
-TEST_F(OutageTest, ASleepShorterThanTheDeadlineIsNotNoticed) {
+TEST_F(OutageTest, IgnoresPauseBelowTheDeadline) {
   Start(redis_.url(), Rules(), 1, kPatient);
   FaultCase::Ask("closed");
   Back(SteadyMicros());
@@ -142,7 +143,7 @@ TEST_F(OutageTest, ASleepShorterThanTheDeadlineIsNotNoticed) {
   ExpectBuckets(records);
 }
 
-TEST_F(OutageTest, NotThereAtTheStart) {
+TEST_F(OutageTest, RecoversWhenRedisStartsLate) {
   redis_.Kill();
   Start(redis_.url());
   FaultCase::Ask("closed");
@@ -153,8 +154,9 @@ TEST_F(OutageTest, NotThereAtTheStart) {
   const Records records = Finish();
   ExpectBuckets(records);
   ExpectInTime(records);
-  EXPECT_TRUE(Soon([&] { return fleet_->Metric("tidegate_fleet_key_mismatches") == 0; }));
-  // One key for each identity: nobody counted by a hash of its own, however shortly.
+  EXPECT_TRUE(
+      test::WaitUntil([&] { return fleet_->Metric("tidegate_fleet_key_mismatches") == 0; }));
+  // One key for each identity: no node counted by a hash of its own, however shortly.
   RedisClient client = redis_.Connect();
   const Reply keys = client.Command({"KEYS", "tg:tb:closed:*"});
   EXPECT_EQ(keys->elements, kKeys);
@@ -175,7 +177,7 @@ TEST_F(OutageTest, LeasesStayWithinTheirLimit) {
     // The restart lost all leases, so places come back without waiting for 30 s.
     Back(SteadyMicros());
     const std::int64_t now = SteadyMicros();
-    ASSERT_TRUE(Soon([&] { return load_->last_store_us() > now; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return load_->last_store_us() > now; }));
   }
   EXPECT_TRUE(LeasesHold(Finish(), promise, losses));
 }

@@ -10,10 +10,10 @@ namespace tidegate::redis_test {
 /// Who answered: `decided_by` of the Decision.
 enum class DecidedBy : std::uint8_t { kNone, kStore, kCache, kLocal, kOpen, kClosed };
 
-/// What was asked.
+/// The kind of request.
 enum class Op : std::uint8_t { kDecide, kAcquire, kRelease };
 
-/// One question and its answer, as the one who asked saw it: Redis decided at some moment between
+/// One request and its answer, as the client saw it: Redis decided at some moment between
 /// `sent_us` and `received_us()`. Small, since a run has millions of them.
 struct Record {
   std::int64_t sent_us = 0;  ///< Steady clock.

@@ -8,7 +8,9 @@
 
 #include "redis/slot_move.hpp"
 #include "redis/slots.hpp"
-#include "redis/soon.hpp"
+#include "support/ports.hpp"
+#include "support/timing.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -76,7 +78,7 @@ RedisCluster::RedisCluster(const Options& options)
   const std::size_t count = masters_ * (options.replicas ? 2 : 1);
   for (std::size_t i = 0; i < count; ++i) {
     nodes_.push_back(std::make_unique<RedisServer>(RedisServer::Options{
-        .arguments = ArgumentsOf(options), .port = LowPort(), .wire = options.wire}));
+        .arguments = ArgumentsOf(options), .port = test::FreeClusterPort(), .wire = options.wire}));
     ids_.push_back(nodes_[i]->Text({"CLUSTER", "MYID"}));
     MustBe(nodes_[i]->Text({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)}), "OK", "epoch");
   }
@@ -100,7 +102,7 @@ void RedisCluster::Divide(int slots_each) {
 }
 
 void RedisCluster::Meet() {
-  // Each with each: nobody has to wait for gossip.
+  // Each with each: no node has to wait for gossip.
   for (const auto& one : nodes_) {
     for (const auto& other : nodes_) {
       if (one == other) continue;
@@ -108,7 +110,7 @@ void RedisCluster::Meet() {
              "meet");
     }
   }
-  const bool met = Soon([&] {
+  const bool met = test::WaitUntil([&] {
     return std::all_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
       const std::vector<NodeLine> lines = LinesOf(node->Text({"CLUSTER", "NODES"}));
       return lines.size() == nodes_.size() &&
@@ -117,7 +119,9 @@ void RedisCluster::Meet() {
              });
     });
   });
-  if (!met) throw std::runtime_error("the nodes do not meet:\n" + nodes_[0]->Said());
+  if (!met)
+    throw std::runtime_error(std::string(test::kTiming) + "the nodes do not meet:\n" +
+                             nodes_[0]->Said());
 }
 
 std::string RedisCluster::url(std::string_view user) const {
@@ -129,7 +133,7 @@ std::string RedisCluster::url(std::string_view user) const {
 
 int RedisCluster::SlotOf(const std::string& key) {
   for (std::size_t i = 0; i < size(); ++i) {
-    if (Asked(i)) return std::stoi(nodes_[i]->Text({"CLUSTER", "KEYSLOT", key}));
+    if (IsInUse(i)) return std::stoi(nodes_[i]->Text({"CLUSTER", "KEYSLOT", key}));
   }
   throw std::runtime_error("no node runs");
 }
@@ -139,7 +143,7 @@ std::size_t RedisCluster::MasterOf(int slot) {
   std::size_t master = size();
   long highest = -1;
   for (std::size_t i = 0; i < size(); ++i) {
-    if (!Asked(i)) continue;
+    if (!IsInUse(i)) continue;
     for (const NodeLine& line : LinesOf(nodes_[i]->Text({"CLUSTER", "NODES"}))) {
       const auto found = std::find(ids_.begin(), ids_.end(), line.id);
       const bool covers =
@@ -150,7 +154,7 @@ std::size_t RedisCluster::MasterOf(int slot) {
       master = static_cast<std::size_t>(found - ids_.begin());
     }
   }
-  if (master == size()) throw std::runtime_error("nobody has slot " + std::to_string(slot));
+  if (master == size()) throw std::runtime_error("no node has slot " + std::to_string(slot));
   return master;
 }
 
@@ -158,7 +162,7 @@ bool RedisCluster::Serves(int slot) {
   // A write that changes nothing, on a key of that slot. Its own keys: any other would be moved.
   const std::string key = "probe:{" + TagOf(slot) + "}";
   for (std::size_t i = 0; i < size(); ++i) {
-    if (Asked(i) && nodes_[i]->Text({"DEL", key}) == "0") return true;
+    if (IsInUse(i) && nodes_[i]->Text({"DEL", key}) == "0") return true;
   }
   return false;
 }
@@ -176,15 +180,17 @@ bool RedisCluster::Whole(std::size_t node) {
 }
 
 void RedisCluster::AwaitWhole() {
-  const bool whole = Soon(
+  const bool whole = test::WaitUntil(
       [&] {
         for (std::size_t i = 0; i < size(); ++i) {
-          if (Asked(i) && !Whole(i)) return false;
+          if (IsInUse(i) && !Whole(i)) return false;
         }
         return true;
       },
       20s);
-  if (!whole) throw std::runtime_error("the cluster does not become whole:\n" + nodes_[0]->Said());
+  if (!whole)
+    throw std::runtime_error(std::string(test::kTiming) + "the cluster does not become whole:\n" +
+                             nodes_[0]->Said());
 }
 
 void RedisCluster::MoveSlot(int slot, std::size_t from, std::size_t to) {
@@ -197,7 +203,7 @@ void RedisCluster::MoveSlot(int slot, std::size_t from, std::size_t to) {
 
 std::string RedisCluster::All(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < size(); ++i) {
-    if (!Asked(i)) continue;
+    if (!IsInUse(i)) continue;
     if (std::string answer = nodes_[i]->Text(arguments); answer != "OK") return answer;
   }
   return "OK";

@@ -13,7 +13,7 @@ namespace tidegate::redis_test {
 
 /// A Redis Cluster of the test's own. The first `masters` nodes begin as masters, with equal shares
 /// of the slots in order; node `masters + i` begins as the replica of node i. What it tells is
-/// asked of nodes that live. Not thread-safe, but for what takes other connections (Connect).
+/// requested from nodes that live. Not thread-safe, but for what takes other connections (Connect).
 class RedisCluster {
  public:
   static constexpr int kSlots = 16'384;
@@ -63,7 +63,7 @@ class RedisCluster {
   void Meet();
   void Divide(int slots_each);
   [[nodiscard]] bool Whole(std::size_t node);
-  [[nodiscard]] bool Asked(std::size_t node) const {
+  [[nodiscard]] bool IsInUse(std::size_t node) const {
     return nodes_[node]->running() && !stopped_[node];
   }
 

@@ -10,8 +10,8 @@
 #include "redis/resharder.hpp"
 #include "redis/slot_move.hpp"
 #include "redis/slots.hpp"
-#include "redis/soon.hpp"
 #include "redis/tls_files.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Wire = RedisServer::Wire;
 
-TEST(RedisClusterFixture, ASlotMovesWithItsKeysAndSaysSo) {
+TEST(RedisClusterFixtureTest, MovesSlotWithItsKeys) {
   RedisCluster cluster;
   const int slot = cluster.SlotOf("{a}");
   const std::size_t from = cluster.MasterOf(slot);
@@ -52,7 +52,7 @@ TEST(RedisClusterFixture, ASlotMovesWithItsKeysAndSaysSo) {
   EXPECT_GT(cluster.CpuSeconds(), 0);
 }
 
-TEST(RedisClusterFixture, AResharderLosesNoKey) {
+TEST(RedisClusterFixtureTest, ResharderLosesNoKey) {
   RedisCluster cluster({.replicas = false});
   std::vector<int> slots;
   for (const std::string tag : {"a", "b", "c", "d"}) {
@@ -64,7 +64,7 @@ TEST(RedisClusterFixture, AResharderLosesNoKey) {
     slots.push_back(slot);
   }
   Resharder resharder(cluster, slots);
-  EXPECT_TRUE(Soon([&] { return resharder.slots_moved() >= 12; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return resharder.slots_moved() >= 12; }));
   resharder.Stop();
   EXPECT_EQ(resharder.problem(), "");
   EXPECT_GE(resharder.keys_moved(), 60);
@@ -74,7 +74,7 @@ TEST(RedisClusterFixture, AResharderLosesNoKey) {
   cluster.AwaitWhole();
 }
 
-TEST(RedisClusterFixture, AReplicaTakesOver) {
+TEST(RedisClusterFixtureTest, ReplicaTakesOver) {
   RedisCluster cluster;
   const std::size_t master = cluster.MasterOf(0);
   EXPECT_EQ(master, 0U);
@@ -84,21 +84,21 @@ TEST(RedisClusterFixture, AReplicaTakesOver) {
   cluster[0].Kill();
   EXPECT_FALSE(cluster.Serves(0));
   EXPECT_TRUE(cluster.Serves(RedisCluster::kSlots - 1));
-  EXPECT_TRUE(Soon([&] { return cluster.Serves(0); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return cluster.Serves(0); }));
   EXPECT_EQ(cluster.MasterOf(0), cluster.ReplicaOf(0));
   EXPECT_EQ(cluster[3].Text({"GET", "{" + TagOf(0) + "}"}), "kept");
   // The one that comes back follows; stopped, the other gives the slots back.
   cluster[0].Start();
-  EXPECT_TRUE(Soon([&] { return cluster[0].Text({"ROLE"}).starts_with("slave"); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return cluster[0].Text({"ROLE"}).starts_with("slave"); }));
   cluster.AwaitWhole();
   cluster.Stop(3);
-  EXPECT_TRUE(Soon([&] { return cluster.Serves(0); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return cluster.Serves(0); }));
   EXPECT_EQ(cluster.MasterOf(0), 0U);
   cluster.Continue(3);
-  EXPECT_TRUE(Soon([&] { return cluster[3].Text({"ROLE"}).starts_with("slave"); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return cluster[3].Text({"ROLE"}).starts_with("slave"); }));
 }
 
-TEST(RedisClusterFixture, OverTls) {
+TEST(RedisClusterFixtureTest, MovesSlotOverTls) {
   TlsFiles files;
   RedisCluster cluster(
       {.replicas = false, .arguments = files.Arguments(files.Issue()), .wire = Wire::kTls});
@@ -121,25 +121,26 @@ void ExpectFailover(RedisSentinels& sentinels, bool kill) {
   } else {
     sentinels[before].Signal(SIGSTOP);
   }
-  ASSERT_TRUE(Soon([&] { return sentinels.Switched(before); })) << sentinels.sentinel(0).Said();
+  ASSERT_TRUE(test::WaitUntil([&] { return sentinels.Switched(before); }))
+      << sentinels.sentinel(0).Said();
   std::cout << "failover in " << (std::chrono::steady_clock::now() - began) / 1ms << " ms\n";
   if (kill) {
     sentinels[before].Start();
   } else {
     sentinels[before].Signal(SIGCONT);
   }
-  EXPECT_TRUE(Soon([&] { return sentinels.Follows(before, sentinels.Master()); }, 20s));
+  EXPECT_TRUE(test::WaitUntil([&] { return sentinels.Follows(before, sentinels.Master()); }, 20s));
   sentinels.AwaitWhole();
 }
 
-TEST(RedisSentinelsFixture, AReplicaTakesOver) {
+TEST(RedisSentinelsFixtureTest, ReplicaTakesOver) {
   RedisSentinels sentinels;
   EXPECT_EQ(sentinels.Master(), 0U);
   ExpectFailover(sentinels, true);
   ExpectFailover(sentinels, false);
 }
 
-TEST(RedisSentinelsFixture, OverTlsWithAPassword) {
+TEST(RedisSentinelsFixtureTest, FailsOverWithTlsAndPassword) {
   TlsFiles files;
   const TlsFiles::Pair own = files.Issue();
   RedisSentinels sentinels({.arguments = files.Arguments(own),

@@ -5,8 +5,10 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "redis/soon.hpp"
-#include "redis/spawn.hpp"
+#include "support/child_process.hpp"
+#include "support/ports.hpp"
+#include "support/timing.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -52,7 +54,7 @@ std::string ValueOf(const std::string& text, const std::string& name) {
 }  // namespace
 
 Sentinel::Sentinel(std::string lines, RedisServer::Wire wire)
-    : lines_(std::move(lines)), port_(LowPort()), wire_(wire) {}
+    : lines_(std::move(lines)), port_(test::FreePort()), wire_(wire) {}
 
 void Sentinel::Start() {
   const std::filesystem::path config = folder_.path() / "sentinel.conf";
@@ -64,12 +66,14 @@ void Sentinel::Start() {
                           << lines_;
     written_ = true;  // From then on the sentinel writes it itself.
   }
-  pid_ = Spawn({"redis-server", config.string(), "--sentinel"}, folder_.path() / "log");
-  const bool up = Soon([&] {
+  process_ = test::ChildProcess({"redis-server", config.string(), "--sentinel"},
+                                {.output = folder_ / "log"});
+  const bool up = test::WaitUntil([&] {
     client_ = std::make_unique<RedisClient>(0, unix_socket());
     return client_->connected() && client_->Command({"PING"}) != nullptr;
   });
-  if (!up) throw std::runtime_error("a sentinel does not answer: " + Said());
+  if (!up)
+    throw std::runtime_error(std::string(test::kTiming) + "a sentinel does not answer: " + Said());
   // What takes seconds otherwise: to see that a server lives, to tell of each other, to ask each
   // other, to look at replicas, and to make an old master that returns a replica (four times the
   // second). And a machine that stands still shall not blind it for half a minute. No shorter
@@ -79,14 +83,14 @@ void Sentinel::Start() {
   if (at != std::string::npos) {
     Text({"AUTH", lines_.substr(at + 12, lines_.find('\n', at) - at - 12)});
   }
-  const std::string told = Text({"SENTINEL", "DEBUG", "ping-period", "300", "publish-period", "200",
-                                 "ask-period", "100", "info-period", "500", "tilt-period", "1000"});
-  if (told != "OK") throw std::runtime_error("a sentinel refuses: " + told);
+  const std::string reply =
+      Text({"SENTINEL", "DEBUG", "ping-period", "300", "publish-period", "200", "ask-period", "100",
+            "info-period", "500", "tilt-period", "1000"});
+  if (reply != "OK") throw std::runtime_error("a sentinel refuses: " + reply);
 }
 
 void Sentinel::Kill() {
-  KillAndWait(pid_);
-  pid_ = -1;
+  process_.Kill();
   client_.reset();
 }
 
@@ -102,16 +106,19 @@ std::string Sentinel::Said() const {
 RedisSentinels::RedisSentinels(Options options) : options_(std::move(options)) {
   for (int i = 0; i < 3; ++i) {
     const int master = servers_.empty() ? 0 : servers_[0]->port();
-    servers_.push_back(std::make_unique<RedisServer>(RedisServer::Options{
-        .arguments = ServerArguments(options_, master), .port = LowPort(), .wire = options_.wire}));
+    servers_.push_back(std::make_unique<RedisServer>(
+        RedisServer::Options{.arguments = ServerArguments(options_, master),
+                             .port = test::FreePort(),
+                             .wire = options_.wire}));
   }
   for (int i = 0; i < 3; ++i) {
     sentinels_.push_back(
         std::make_unique<Sentinel>(SentinelLines(options_, servers_[0]->port(), i), options_.wire));
   }
   // A sentinel learns of replicas from the master, and asks it seldom.
-  if (!Soon([&] { return Follows(1, 0) && Follows(2, 0); })) {
-    throw std::runtime_error("the replicas do not follow:\n" + servers_[1]->Said());
+  if (!test::WaitUntil([&] { return Follows(1, 0) && Follows(2, 0); })) {
+    throw std::runtime_error(std::string(test::kTiming) + "the replicas do not follow:\n" +
+                             servers_[1]->Said());
   }
   if (options_.start_sentinels) StartSentinels();
 }
@@ -139,9 +146,9 @@ std::size_t RedisSentinels::Master() {
   for (const auto& sentinel : sentinels_) {
     if (!sentinel->running()) continue;
     ++living;
-    const std::string told = sentinel->Text({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"});
+    const std::string reply = sentinel->Text({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"});
     for (std::size_t i = 0; i < size(); ++i) {
-      if (told == "127.0.0.1 " + std::to_string(servers_[i]->port())) ++votes[i];
+      if (reply == "127.0.0.1 " + std::to_string(servers_[i]->port())) ++votes[i];
     }
   }
   const auto most = std::max_element(votes.begin(), votes.end());
@@ -170,16 +177,17 @@ bool RedisSentinels::Whole() {
   }
   return std::all_of(sentinels_.begin(), sentinels_.end(), [](const auto& sentinel) {
     if (!sentinel->running()) return true;
-    const std::string told = sentinel->Text({"SENTINEL", "MASTER", "mymaster"});
-    return ValueOf(told, "num-other-sentinels") == "2" && ValueOf(told, "num-slaves") == "2" &&
-           ValueOf(told, "flags") == "master" &&
+    const std::string reply = sentinel->Text({"SENTINEL", "MASTER", "mymaster"});
+    return ValueOf(reply, "num-other-sentinels") == "2" && ValueOf(reply, "num-slaves") == "2" &&
+           ValueOf(reply, "flags") == "master" &&
            sentinel->Text({"SENTINEL", "REPLICAS", "mymaster"}).find("s_down") == std::string::npos;
   });
 }
 
 void RedisSentinels::AwaitWhole() {
-  if (!Soon([&] { return Whole(); }, 20s)) {
-    throw std::runtime_error("the sentinels do not agree:\n" + sentinels_[0]->Said());
+  if (!test::WaitUntil([&] { return Whole(); }, 20s)) {
+    throw std::runtime_error(std::string(test::kTiming) + "the sentinels do not agree:\n" +
+                             sentinels_[0]->Said());
   }
 }
 

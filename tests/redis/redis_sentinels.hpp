@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "redis/redis_server.hpp"
+#include "support/child_process.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::redis_test {
 
@@ -21,7 +23,7 @@ class Sentinel {
 
   void Start();
   void Kill();
-  [[nodiscard]] bool running() const noexcept { return pid_ > 0; }
+  [[nodiscard]] bool running() const noexcept { return process_.started(); }
   [[nodiscard]] int port() const noexcept { return port_; }
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string Text(const std::vector<std::string>& arguments);
@@ -30,11 +32,11 @@ class Sentinel {
  private:
   [[nodiscard]] std::string unix_socket() const { return (folder_.path() / "s.sock").string(); }
 
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::string lines_;
   int port_;
   RedisServer::Wire wire_;
-  pid_t pid_ = -1;
+  test::ChildProcess process_;
   std::unique_ptr<RedisClient> client_;
   bool written_ = false;
 };

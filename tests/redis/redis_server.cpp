@@ -13,7 +13,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "redis/spawn.hpp"
+#include "support/child_process.hpp"
+#include "support/files.hpp"
+#include "support/ports.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -43,60 +45,6 @@ std::string TextOf(const redisReply& reply) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  // In memory, where there is such a place: sentinels write their votes to disk and wait for that,
-  // and one that is kept waiting by somebody else's files is taken for dead by the others.
-  const std::filesystem::path memory = "/dev/shm";
-  std::string name =
-      ((access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path()) /
-       "tidegate-XXXXXX")
-          .string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool ok = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(fd);
-  if (!ok) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
-}
-
-namespace {
-
-bool Bindable(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  const bool ok = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  close(fd);
-  return ok;
-}
-
-}  // namespace
-
-int LowPort() {
-  static std::mt19937 random{std::random_device{}()};
-  for (int tries = 0; tries < 1000; ++tries) {
-    const int port = std::uniform_int_distribution(10'000, 22'000)(random);
-    if (Bindable(port) && Bindable(port + 10'000)) return port;
-  }
-  throw std::runtime_error("no free pair of ports");
-}
-
 RedisClient::RedisClient(int port, const std::string& unix_socket) {
   // hiredis writes without MSG_NOSIGNAL, and servers die here.
   std::signal(SIGPIPE, SIG_IGN);
@@ -124,20 +72,14 @@ std::string RedisClient::Text(const std::vector<std::string>& arguments) {
 }
 
 RedisServer::RedisServer(Options options)
-    : options_(std::move(options)), port_(options_.port != 0 ? options_.port : FreePort()) {
+    : options_(std::move(options)), port_(options_.port != 0 ? options_.port : test::FreePort()) {
   Start();
 }
 
 RedisServer::~RedisServer() { Kill(); }
 
-void RedisServer::Signal(int signal) const {
-  if (pid_ > 0) kill(pid_, signal);
-}
-
 void RedisServer::Kill() {
-  if (pid_ <= 0) return;
-  KillAndWait(pid_);
-  pid_ = -1;
+  process_.Kill();
   client_.reset();
 }
 
@@ -161,21 +103,15 @@ void RedisServer::Start() {
                                         "--enable-debug-command",
                                         "yes"};
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
-  pid_ = Spawn(std::move(arguments), folder_.path() / "redis.log",
-               {.environment = options_.environment, .core = options_.core});
-  const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (std::chrono::steady_clock::now() < deadline) {
-    // Any answer will do: a password may be asked for.
+  process_ = test::ChildProcess(std::move(arguments), {.output = folder_ / "redis.log",
+                                                       .environment = options_.environment,
+                                                       .core = options_.core});
+  const bool up = test::WaitUntil([this] {
+    // Any answer will do: it may require a password.
     client_ = std::make_unique<RedisClient>(Connect());
-    if (client_->connected() && client_->Command({"PING"}) != nullptr) return;
-    std::this_thread::sleep_for(2ms);
-  }
-  throw std::runtime_error("redis-server does not answer: " + Said());
-}
-
-std::string RedisServer::Said() const {
-  std::ifstream in(folder_.path() / "redis.log");
-  return {std::istreambuf_iterator<char>(in), {}};
+    return client_->connected() && client_->Command({"PING"}) != nullptr;
+  });
+  if (!up) throw std::runtime_error("redis-server does not answer: " + Said());
 }
 
 std::string RedisServer::Text(const std::vector<std::string>& arguments) {
@@ -184,17 +120,6 @@ std::string RedisServer::Text(const std::vector<std::string>& arguments) {
   if (!client_->ended() || !running()) return text;
   client_ = std::make_unique<RedisClient>(Connect());
   return client_->Text(arguments);
-}
-
-double RedisServer::CpuSeconds() const {
-  double total = 0;
-  const std::filesystem::path tasks = "/proc/" + std::to_string(pid_) + "/task";
-  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-    double nanoseconds = 0;
-    std::ifstream(task.path() / "schedstat") >> nanoseconds;
-    total += nanoseconds / 1e9;
-  }
-  return total;
 }
 
 }  // namespace tidegate::redis_test

@@ -4,33 +4,17 @@
 #include <hiredis/hiredis.h>
 #include <sys/types.h>
 
-#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/child_process.hpp"
+#include "support/files.hpp"
+#include "support/ports.hpp"
+
 namespace tidegate::redis_test {
-
-/// A folder of its own under the system's temporary one, gone at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-/// A port on 127.0.0.1 that was free a moment ago.
-[[nodiscard]] int FreePort();
-/// The same, below those that the kernel hands out by itself: nobody takes it while its server is
-/// dead for a moment. The port 10,000 above it, of a cluster's bus, is free too.
-[[nodiscard]] int LowPort();
 
 struct ReplyDeleter {
   void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
@@ -83,9 +67,9 @@ class RedisServer {
   [[nodiscard]] std::string url() const {
     return (options_.wire == Wire::kTls ? "rediss://" : "redis://") + address();
   }
-  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
 
-  void Signal(int signal) const;
+  void Signal(int signal) const { process_.Signal(signal); }
   /// SIGKILL, and waits until it is gone.
   void Kill();
   /// Starts it again on the same port, empty, and waits until it answers.
@@ -96,9 +80,9 @@ class RedisServer {
     options_.wire = wire;
     options_.arguments = std::move(arguments);
   }
-  [[nodiscard]] bool running() const noexcept { return pid_ > 0; }
+  [[nodiscard]] bool running() const noexcept { return process_.started(); }
   /// What it has logged.
-  [[nodiscard]] std::string Said() const;
+  [[nodiscard]] std::string Said() const { return test::ReadFile(folder_ / "redis.log"); }
 
   /// A new connection.
   [[nodiscard]] RedisClient Connect() const {
@@ -107,13 +91,13 @@ class RedisServer {
   /// On a connection kept for this, or another if the server has ended it.
   std::string Text(const std::vector<std::string>& arguments);
   /// User and system time so far, in seconds.
-  [[nodiscard]] double CpuSeconds() const;
+  [[nodiscard]] double CpuSeconds() const { return process_.CpuSeconds(); }
 
  private:
   Options options_;
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   int port_ = 0;
-  pid_t pid_ = -1;
+  test::ChildProcess process_;
   std::unique_ptr<RedisClient> client_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis answers, but not with what was asked for: scripts gone, everything gone, no memory, no
+// Redis answers, but with errors: scripts gone, everything gone, no memory, no
 // password, no permission, no master, busy.
 #include <gtest/gtest.h>
 
@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "redis/fault_case.hpp"
+#include "support/ports.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -27,8 +29,10 @@ class RefusalTest : public FaultCase {
     const double before = Errors(kind);
     const std::int64_t closed = load_->answered(DecidedBy::kClosed);
     EXPECT_EQ(redis_.Text(refuse), "OK");
-    EXPECT_TRUE(Soon([&] { return Errors(kind) > before; })) << kind << '\n' << fleet_->Said();
-    EXPECT_TRUE(Soon([&] { return load_->answered(DecidedBy::kClosed) > closed + 100; }));
+    EXPECT_TRUE(test::WaitUntil([&] { return Errors(kind) > before; })) << kind << '\n'
+                                                                        << fleet_->Said();
+    EXPECT_TRUE(
+        test::WaitUntil([&] { return load_->answered(DecidedBy::kClosed) > closed + 100; }));
     EXPECT_EQ(redis_.Text(restore), "OK");
     Back(SteadyMicros());
     EXPECT_GT(Failures("rediserror"), 0);
@@ -46,7 +50,7 @@ class RefusalTest : public FaultCase {
   RedisServer redis_;
 };
 
-TEST_F(RefusalTest, ScriptsFlushedInALoopAreNotNoticed) {
+TEST_F(RefusalTest, SurvivesScriptFlushInALoop) {
   Begin(redis_.url(), kPatient);
   Back(SteadyMicros());
   NothingGrows();
@@ -65,7 +69,7 @@ TEST_F(RefusalTest, ScriptsFlushedInALoopAreNotNoticed) {
   EXPECT_GT(Errors("noscript"), 10);
 }
 
-TEST_F(RefusalTest, AllFlushed) {
+TEST_F(RefusalTest, FlushAllCausesNoFailuresAndKeepsTheFleetKey) {
   Start(redis_.url(), Rules() + "  - { id: few, per: header:x-user, limit: 5/h }\n", 1, kPatient);
   FaultCase::Ask("closed");
   Back(SteadyMicros());
@@ -83,7 +87,7 @@ TEST_F(RefusalTest, AllFlushed) {
   ExpectBuckets(records, losses);
   // The heartbeats come back, and with them the key that all identities are hashed with: a node
   // that starts now agrees with those that were there before.
-  EXPECT_TRUE(Soon([&] { return fleet_->Metric("tidegate_fleet_nodes") == 9; }))
+  EXPECT_TRUE(test::WaitUntil([&] { return fleet_->Metric("tidegate_fleet_nodes") == 9; }))
       << fleet_->Metric("tidegate_fleet_nodes");
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ((*fleet_)[1].Decide(R"({"rule":"few","identity":"alice"})").status, 200);
@@ -91,7 +95,7 @@ TEST_F(RefusalTest, AllFlushed) {
   (*fleet_)[0].Kill();
   (*fleet_)[0].Start();
   Answer answer;
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(test::WaitUntil([&] {
     answer = (*fleet_)[0].Decide(R"({"rule":"few","identity":"alice"})");
     return answer.status != 503;
   }));
@@ -99,26 +103,26 @@ TEST_F(RefusalTest, AllFlushed) {
   EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
 }
 
-TEST_F(RefusalTest, NoMemory) {
+TEST_F(RefusalTest, AppliesPolicyWhileRedisIsOutOfMemory) {
   ExpectRefusedAndBack("oom", {"CONFIG", "SET", "maxmemory", "1"},
                        {"CONFIG", "SET", "maxmemory", "0"});
 }
 
-TEST_F(RefusalTest, NoReplicas) {
+TEST_F(RefusalTest, AppliesPolicyWhileRedisHasTooFewReplicas) {
   ExpectRefusedAndBack("noreplicas", {"CONFIG", "SET", "min-replicas-to-write", "1"},
                        {"CONFIG", "SET", "min-replicas-to-write", "0"});
 }
 
-TEST_F(RefusalTest, NotTheMaster) {
+TEST_F(RefusalTest, AppliesPolicyWhileRedisIsReadOnly) {
   Begin(redis_.url());
-  ExpectRefused("readonly", {"REPLICAOF", "127.0.0.1", std::to_string(FreePort())},
+  ExpectRefused("readonly", {"REPLICAOF", "127.0.0.1", std::to_string(test::FreePort())},
                 {"REPLICAOF", "NO", "ONE"});
   const Records records = Finish();
   ExpectBuckets(records);
   ExpectInTime(records);
 }
 
-TEST_F(RefusalTest, BusyWithAScript) {
+TEST_F(RefusalTest, RecoversAfterRedisWasBusyWithAScript) {
   Begin(redis_.url());
   Back(SteadyMicros());
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "busy-reply-threshold", "30"}), "OK");
@@ -126,7 +130,7 @@ TEST_F(RefusalTest, BusyWithAScript) {
     RedisClient client = redis_.Connect();
     client.Text({"EVAL", "while true do end", "0"});
   });
-  EXPECT_TRUE(Soon([&] { return Errors("busy") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("busy") > 0; })) << fleet_->Said();
   RedisClient client = redis_.Connect();
   EXPECT_EQ(client.Text({"SCRIPT", "KILL"}), "OK");
   Back(SteadyMicros());
@@ -136,11 +140,11 @@ TEST_F(RefusalTest, BusyWithAScript) {
   ExpectInTime(records);
 }
 
-TEST_F(RefusalTest, WrongPassword) {
+TEST_F(RefusalTest, RecoversOnceRedisAcceptsThePassword) {
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "secret"}), "OK");
   const std::string at = "127.0.0.1:" + std::to_string(redis_.port());
   Begin("redis://default:wrong@" + at);
-  EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
   EXPECT_EQ(load_->answered(), load_->answered(DecidedBy::kClosed));
   EXPECT_EQ(fleet_->Said().find("wrong@"), std::string::npos) << "a password in the log";
   ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "wrong"}), "OK");
@@ -148,17 +152,17 @@ TEST_F(RefusalTest, WrongPassword) {
   ExpectBuckets(Finish());
 }
 
-TEST_F(RefusalTest, NoPassword) {
+TEST_F(RefusalTest, RecoversOnceRedisNeedsNoPassword) {
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "secret"}), "OK");
   Begin(redis_.url());
-  EXPECT_TRUE(Soon([&] { return Errors("noauth") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("noauth") > 0; })) << fleet_->Said();
   EXPECT_EQ(load_->answered(), load_->answered(DecidedBy::kClosed));
   ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", ""}), "OK");
   Back(SteadyMicros());
   ExpectBuckets(Finish());
 }
 
-TEST_F(RefusalTest, PermissionRevokedAndGivenBack) {
+TEST_F(RefusalTest, AppliesPolicyWhilePermissionsAreRevoked) {
   const std::vector<std::string> all = {"ACL", "SETUSER", "tide", "on",
                                         ">pw", "~tg:*",   "&*",   "+@all"};
   EXPECT_EQ(redis_.Text(all), "OK");
@@ -173,14 +177,14 @@ TEST_F(RefusalTest, PermissionRevokedAndGivenBack) {
   ExpectInTime(records);
 }
 
-TEST_F(RefusalTest, UserDisabledAndKicked) {
+TEST_F(RefusalTest, RecoversWhenDisabledUserIsEnabledAgain) {
   const std::vector<std::string> on = {"ACL", "SETUSER", "tide", "on", ">pw", "~*", "&*", "+@all"};
   EXPECT_EQ(redis_.Text(on), "OK");
   Begin("redis://tide:pw@127.0.0.1:" + std::to_string(redis_.port()));
   Back(SteadyMicros());
   EXPECT_EQ(redis_.Text({"ACL", "SETUSER", "tide", "off"}), "OK");
   redis_.Text({"CLIENT", "KILL", "USER", "tide"});
-  EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
   EXPECT_EQ(redis_.Text(on), "OK");
   Back(SteadyMicros());
   const Records records = Finish();
@@ -192,7 +196,7 @@ TEST_F(RefusalTest, UserDisabledAndKicked) {
 /// more.
 class EvictionTest : public RefusalTest, public testing::WithParamInterface<const char*> {};
 
-TEST_P(EvictionTest, AnEvictedKeyIsAFreshBucketAndNoMore) {
+TEST_P(EvictionTest, EvictedKeyIsAFreshBucket) {
   constexpr std::uint32_t kMany = 2000;
   constexpr double kBurst = 2;
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "maxmemory-policy", GetParam()}), "OK");

@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "redis/node.hpp"
-#include "redis/soon.hpp"
-#include "store/redis/redis_register.hpp"
+#include "store/redis/redis_overrides.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -21,12 +21,12 @@ class RegisterNode {
  public:
   explicit RegisterNode(const RedisServer& redis) : node_(Options(redis)) {
     node_.WaitUntilReady();
-    node_.Run([&](Guard& guard) {
-      register_ = std::make_unique<redis::RedisRegister>(
-          node_.reactor(), guard.client(),
-          redis::RedisRegister::Listener{
+    node_.Run([&](RedisStore& redis_store) {
+      register_ = std::make_unique<redis::RedisOverrides>(
+          node_.reactor(), redis_store.client(),
+          redis::RedisOverrides::Listener{
               .on_change =
-                  [this](const FleetRegister::Delta& delta) {
+                  [this](const SharedOverrides::Delta& delta) {
                     const std::lock_guard lock(mutex_);
                     deltas_.push_back(delta);
                   },
@@ -36,9 +36,9 @@ class RegisterNode {
     });
   }
   ~RegisterNode() {
-    node_.Run([&](Guard& guard) {
+    node_.Run([&](RedisStore& redis_store) {
       register_->Stop();
-      guard.Shutdown();  // Ends the calls that would come back to the register.
+      redis_store.Shutdown();  // Ends the calls that would come back to the register.
       register_.reset();
     });
   }
@@ -55,13 +55,13 @@ class RegisterNode {
   }
   /// As if another node had published a change.
   void Poll() {
-    node_.Run([&](Guard&) { register_->OnChanged(); });
+    node_.Run([&](RedisStore&) { register_->OnChanged(); });
   }
   /// The fields of all deltas since the last call, one text per delta: `+a` changed, `-a` removed.
   std::vector<std::string> Reported() {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> texts;
-    for (const FleetRegister::Delta& delta : std::exchange(deltas_, {})) {
+    for (const SharedOverrides::Delta& delta : std::exchange(deltas_, {})) {
       std::string text;
       for (const auto& entry : delta.changed) text += "+" + entry.field + "=" + entry.value;
       for (const auto& field : delta.removed) text += "-" + field;
@@ -72,8 +72,8 @@ class RegisterNode {
   [[nodiscard]] std::size_t restored() const { return restored_; }
 
  private:
-  Guard::Options Options(const RedisServer& redis) {
-    Guard::Options options = Node::To(redis);
+  RedisStore::Options Options(const RedisServer& redis) {
+    RedisStore::Options options = Node::To(redis);
     options.on_register = [this] {
       if (register_) register_->OnChanged();
     };
@@ -82,26 +82,26 @@ class RegisterNode {
   template <class Start>
   void Wait(Start start) {
     std::promise<bool> done;
-    node_.Run([&](Guard&) {
-      start([&](Result<FleetRegister::Change> change) { done.set_value(change.has_value()); });
+    node_.Run([&](RedisStore&) {
+      start([&](Result<SharedOverrides::Change> change) { done.set_value(change.has_value()); });
     });
     EXPECT_TRUE(done.get_future().get());
   }
 
   std::mutex mutex_;
-  std::vector<FleetRegister::Delta> deltas_;
+  std::vector<SharedOverrides::Delta> deltas_;
   std::atomic<std::size_t> restored_ = 0;
-  std::unique_ptr<redis::RedisRegister> register_;
+  std::unique_ptr<redis::RedisOverrides> register_;
   Node node_;
 };
 
-TEST(RedisRegisterTest, ReportsDifferencesOnlyOnEveryNode) {
+TEST(RedisOverridesTest, EveryNodeReportsOnlyDifferences) {
   RedisServer redis;
   RegisterNode one(redis);
   RegisterNode two(redis);
   std::vector<std::string> seen;
   const auto two_sees = [&] {
-    return Soon([&] {
+    return test::WaitUntil([&] {
       for (std::string& text : two.Reported()) seen.push_back(std::move(text));
       return !seen.empty();
     });
@@ -122,14 +122,14 @@ TEST(RedisRegisterTest, ReportsDifferencesOnlyOnEveryNode) {
   EXPECT_THAT(std::exchange(seen, {}), ElementsAre("-b"));
   // A node that starts later learns all of it at once.
   RegisterNode three(redis);
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(test::WaitUntil([&] {
     for (std::string& text : three.Reported()) seen.push_back(std::move(text));
     return !seen.empty();
   }));
   EXPECT_THAT(seen, ElementsAre("+a=3"));
 }
 
-TEST(RedisRegisterTest, ReportsNothingIfNothingDiffers) {
+TEST(RedisOverridesTest, ReportsNothingIfNothingDiffers) {
   RedisServer redis;
   RegisterNode node(redis);
   // Each of these makes a new version, which the node has read when Remove returns.
@@ -141,7 +141,7 @@ TEST(RedisRegisterTest, ReportsNothingIfNothingDiffers) {
   EXPECT_THAT(node.Reported(), IsEmpty());
 }
 
-TEST(RedisRegisterTest, ReportsExpiredEntriesAsRemovedWithTheNextChange) {
+TEST(RedisOverridesTest, ReportsExpiredEntriesAsRemovedWithTheNextChange) {
   RedisServer redis;
   RegisterNode node(redis);
   node.Put("ending", "1", 1h);
@@ -152,7 +152,7 @@ TEST(RedisRegisterTest, ReportsExpiredEntriesAsRemovedWithTheNextChange) {
   EXPECT_THAT(node.Reported(), ElementsAre("+a=2-ending"));
 }
 
-TEST(RedisRegisterTest, RestoresWhatRedisLostAndReportsNothing) {
+TEST(RedisOverridesTest, RestoresLostEntriesWithoutReportingChanges) {
   RedisServer redis;
   RegisterNode node(redis);
   node.Put("a", "1");
@@ -160,7 +160,7 @@ TEST(RedisRegisterTest, RestoresWhatRedisLostAndReportsNothing) {
   (void)node.Reported();
   redis.Text({"FLUSHALL"});
   node.Poll();
-  EXPECT_TRUE(Soon([&] { return node.restored() == 2; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return node.restored() == 2; }));
   EXPECT_THAT(node.Reported(), IsEmpty()) << "what is in force has not changed";
   EXPECT_EQ(redis.Text({"HLEN", "tg:overrides:{fleet}"}), "3") << "two entries and the version";
   node.Remove("a");

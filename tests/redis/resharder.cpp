@@ -10,7 +10,7 @@ namespace tidegate::redis_test {
 
 Resharder::Resharder(RedisCluster& cluster, std::vector<int> slots, Options options)
     : cluster_(cluster), options_(options) {
-  // One that is named twice would be moved by whom it does not belong to any more, the second time.
+  // A slot that is named twice would be moved from its former owner the second time.
   std::ranges::sort(slots);
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   std::vector<std::size_t> owners;

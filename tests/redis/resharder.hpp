@@ -2,24 +2,25 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "redis/redis_cluster.hpp"
-#include "redis/soon.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 
 /// Moves slots of a cluster between its masters to and fro, one after the other, until it is
 /// stopped. Keys go one at a time, and between two of them the slot stays half here and half there
-/// for some milliseconds. Nobody else may move slots or fail over meanwhile.
+/// for some milliseconds. No other thread may move slots or fail over meanwhile.
 class Resharder {
  public:
   struct Options {
-    Milliseconds half_way{3};      ///< Before the first key and after the last.
-    Milliseconds between_keys{3};  ///< Whoever asks for both has to come again.
-    Milliseconds pause{2};         ///< Between two slots.
+    std::chrono::milliseconds half_way{3};      ///< Before the first key and after the last.
+    std::chrono::milliseconds between_keys{3};  ///< Whoever asks for both has to come again.
+    std::chrono::milliseconds pause{2};         ///< Between two slots.
   };
   Resharder(RedisCluster& cluster, std::vector<int> slots, Options options);
   Resharder(RedisCluster& cluster, std::vector<int> slots)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Redis protocol's door on a real Redis, which answers later: order, batches, barriers, ends.
+// The Redis protocol frontend on a real Redis, which answers later: order, batches, barriers, ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,13 +8,12 @@
 
 #include "redis/redis_server.hpp"
 #include "service/fixture.hpp"
-#include "service/resp_client.hpp"
+#include "support/ports.hpp"
+#include "support/resp_client.hpp"
 
 namespace tidegate::redis_test {
 namespace {
 
-using service::RespClient;
-using service::RespCommand;
 using service::Service;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -36,17 +35,17 @@ Config MakeConfig(int port, std::string_view store = "deadline: 5s, connect_time
   return config;
 }
 
-TEST(RedisRespTest, APipelineIsAFewBatchesAndAnsweredInOrder) {
+TEST(RedisRespTest, AnswersPipelineInOrderWithFewBatches) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "warm"}), HasSubstr("\"store\""));
   constexpr int kMany = 1000;
   std::string bytes;
   for (int i = 0; i < kMany; ++i) {
-    bytes += RespCommand({"TG.DECIDE", "many", "a"});
-    if (i % 10 == 0) bytes += RespCommand({"TG.DECIDE", "nope", "a"});
-    bytes += RespCommand({"CL.THROTTLE", "k" + std::to_string(i % 7), "9999", "1", "3600"});
+    bytes += test::RespCommand({"TG.DECIDE", "many", "a"});
+    if (i % 10 == 0) bytes += test::RespCommand({"TG.DECIDE", "nope", "a"});
+    bytes += test::RespCommand({"CL.THROTTLE", "k" + std::to_string(i % 7), "9999", "1", "3600"});
   }
   client.Send(bytes);
   for (int i = 0; i < kMany; ++i) {
@@ -59,19 +58,22 @@ TEST(RedisRespTest, APipelineIsAFewBatchesAndAnsweredInOrder) {
   EXPECT_LT(service.Metric("tidegate_redis_batches_total"), 200);
 }
 
-TEST(RedisRespTest, WhatChangesSomethingKeepsItsPlace) {
+TEST(RedisRespTest, KeepsOrderOfWrites) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   std::string bytes;
-  for (int i = 0; i < 4; ++i) bytes += RespCommand({"TG.DECIDE", "few", "a"});
-  bytes +=
-      RespCommand({"PING"}) + RespCommand({"TG.RESET", "few", "a"}) +
-      RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.REFUND", "few", "a", "ID", "x"}) +
-      RespCommand({"TG.PEEK", "few", "a"}) + RespCommand({"TG.DEBIT", "few", "a", "COST", "9"}) +
-      RespCommand({"TG.PEEK", "few", "a"}) + RespCommand({"TG.ACQUIRE", "jobs", "a", "l"}) +
-      RespCommand({"TG.RENEW", "jobs", "a", "l"}) + RespCommand({"TG.RELEASE", "jobs", "a", "l"}) +
-      RespCommand({"TG.RELEASE", "jobs", "a", "l"}) + RespCommand({"ECHO", "end"});
+  for (int i = 0; i < 4; ++i) bytes += test::RespCommand({"TG.DECIDE", "few", "a"});
+  bytes += test::RespCommand({"PING"}) + test::RespCommand({"TG.RESET", "few", "a"}) +
+           test::RespCommand({"TG.DECIDE", "few", "a"}) +
+           test::RespCommand({"TG.REFUND", "few", "a", "ID", "x"}) +
+           test::RespCommand({"TG.PEEK", "few", "a"}) +
+           test::RespCommand({"TG.DEBIT", "few", "a", "COST", "9"}) +
+           test::RespCommand({"TG.PEEK", "few", "a"}) +
+           test::RespCommand({"TG.ACQUIRE", "jobs", "a", "l"}) +
+           test::RespCommand({"TG.RENEW", "jobs", "a", "l"}) +
+           test::RespCommand({"TG.RELEASE", "jobs", "a", "l"}) +
+           test::RespCommand({"TG.RELEASE", "jobs", "a", "l"}) + test::RespCommand({"ECHO", "end"});
   client.Send(bytes);
   for (const char* const remaining : {"2", "1", "0"}) {
     EXPECT_THAT(client.Read(), StartsWith("[0,3," + std::string(remaining) + ","));
@@ -91,24 +93,25 @@ TEST(RedisRespTest, WhatChangesSomethingKeepsItsPlace) {
   EXPECT_EQ(client.Read(), "\"end\"");
 }
 
-TEST(RedisRespTest, AMistakeBehindWhatWaitsIsToldAfterIt) {
+TEST(RedisRespTest, ReportsErrorAfterPendingReplies) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
-  RespClient client(service.server().resp());
-  client.Send(RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.DECIDE", "few", "a"}) +
-              "*1\r\n!bad\r\n");
+  test::RespClient client(service.server().resp());
+  client.Send(test::RespCommand({"TG.DECIDE", "few", "a"}) +
+              test::RespCommand({"TG.DECIDE", "few", "a"}) + "*1\r\n!bad\r\n");
   EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
   EXPECT_THAT(client.Read(), StartsWith("[0,3,1,"));
   EXPECT_THAT(client.Read(), StartsWith("-ERR Protocol error"));
   EXPECT_EQ(client.Read(), "(end)");
 }
 
-TEST(RedisRespTest, WhatWasAskedBeforeAHalfCloseIsAnswered) {
+TEST(RedisRespTest, AnswersCommandsSentBeforeAHalfClose) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
-  RespClient client(service.server().resp());
-  client.Send(RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.RESET", "few", "a"}) +
-              RespCommand({"TG.DECIDE", "few", "a"}));
+  test::RespClient client(service.server().resp());
+  client.Send(test::RespCommand({"TG.DECIDE", "few", "a"}) +
+              test::RespCommand({"TG.RESET", "few", "a"}) +
+              test::RespCommand({"TG.DECIDE", "few", "a"}));
   client.EndSending();
   EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
   EXPECT_EQ(client.Read(), "1");
@@ -116,22 +119,22 @@ TEST(RedisRespTest, WhatWasAskedBeforeAHalfCloseIsAnswered) {
   EXPECT_EQ(client.Read(), "(end)");
 }
 
-TEST(RedisRespTest, ClientsThatVanishLeaveNothingBehind) {
+TEST(RedisRespTest, VanishedClientsLeaveNothingBehind) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
   std::string bytes;
-  for (int i = 0; i < 200; ++i) bytes += RespCommand({"TG.DECIDE", "many", "a"});
+  for (int i = 0; i < 200; ++i) bytes += test::RespCommand({"TG.DECIDE", "many", "a"});
   for (int i = 0; i < 20; ++i) {
-    RespClient client(service.server().resp());
+    test::RespClient client(service.server().resp());
     client.Send(bytes);
   }
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[0,3,2,"));
 }
 
-TEST(RedisRespTest, WithoutRedisEachRuleAnswersAsItSays) {
-  Service service(MakeConfig(FreePort(), "connect_timeout: 10ms"));
-  RespClient client(service.server().resp());
+TEST(RedisRespTest, AppliesPoliciesWithoutRedis) {
+  Service service(MakeConfig(test::FreePort(), "connect_timeout: 10ms"));
+  test::RespClient client(service.server().resp());
   // The last element, the reason, depends on how far the first attempt to connect has come.
   EXPECT_THAT(client.Ask({"TG.DECIDE", "open", "a"}), StartsWith("[0,-1,-1,-1,-1,\"open\",\""));
   EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[1,-1,-1,1000,-1,\"closed\",\""));
@@ -151,10 +154,10 @@ TEST(RedisRespTest, WithoutRedisEachRuleAnswersAsItSays) {
 }
 
 /// As redis-cell: a key keeps its time, whatever the quota of the next call is.
-TEST(RedisRespTest, ThrottleKeepsTheTimeThatASlowerQuotaHasTaken) {
+TEST(RedisRespTest, ThrottleKeepsTimeOfASlowerQuota) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "0", "1", "3600"}), "[0,1,0,-1,3600]");
   EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "9", "10", "60"}), "[1,10,0,3546,3600]");
   EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "0", "1", "7200"}), "[1,1,0,3600,3600]");
@@ -163,19 +166,19 @@ TEST(RedisRespTest, ThrottleKeepsTheTimeThatASlowerQuotaHasTaken) {
 }
 
 /// NOAUTH was said before the answers that the client waited for.
-TEST(RedisRespTest, RightsThatVanishAreToldInTheirPlace) {
+TEST(RedisRespTest, ReportsLostRightsInOrder) {
   RedisServer redis;
   Config config = MakeConfig(redis.port());
   config.listen.resp.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{.name = "one", .secret = "the-first-of-two-tokens"},
                           {.name = "two", .secret = "the-second-of-two-tokens"}};
   Service service(config);
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   EXPECT_EQ(client.Ask({"AUTH", "the-first-of-two-tokens"}), "OK");
   EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[0,3,2,"));
   redis.Signal(SIGSTOP);
-  client.Send(RespCommand({"TG.DECIDE", "few", "a"}));
-  RespClient other(service.server().resp());
+  client.Send(test::RespCommand({"TG.DECIDE", "few", "a"}));
+  test::RespClient other(service.server().resp());
   config.access.tokens.erase(config.access.tokens.begin());
   Problems problems;
   ASSERT_TRUE(service.server().Reload(config, problems));
@@ -184,20 +187,21 @@ TEST(RedisRespTest, RightsThatVanishAreToldInTheirPlace) {
   while (other.Ask({"AUTH", "the-first-of-two-tokens"}) == "OK" &&
          std::chrono::steady_clock::now() < latest) {
   }
-  client.Send(RespCommand({"TG.DECIDE", "few", "a"}));
+  client.Send(test::RespCommand({"TG.DECIDE", "few", "a"}));
   EXPECT_EQ(other.Ask({"AUTH", "the-second-of-two-tokens"}), "OK");
   redis.Signal(SIGCONT);
   EXPECT_THAT(client.Read(), StartsWith("["));
   EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
 }
 
-TEST(RedisRespTest, AServerThatStopsAnswersWhatStillWaits) {
+TEST(RedisRespTest, StopAnswersPendingCommands) {
   RedisServer redis;
   auto service = std::make_unique<Service>(MakeConfig(redis.port()));
-  RespClient client(service->server().resp());
+  test::RespClient client(service->server().resp());
   EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[0,3,2,"));
   redis.Signal(SIGSTOP);
-  client.Send(RespCommand({"TG.DECIDE", "few", "a"}) + RespCommand({"TG.DECIDE", "few", "b"}));
+  client.Send(test::RespCommand({"TG.DECIDE", "few", "a"}) +
+              test::RespCommand({"TG.DECIDE", "few", "b"}));
   service.reset();
   redis.Signal(SIGCONT);
 }

@@ -33,9 +33,9 @@ auto Forbidden() {
   return ::testing::AnyOf(HasSubstr("NOPERM"), HasSubstr("The user executing the script can't"));
 }
 
-class Script : public ::testing::Test {
+class ScriptTest : public ::testing::Test {
  protected:
-  Script() : redis_(server_.Connect()) {
+  ScriptTest() : redis_(server_.Connect()) {
     sha_ = redis_.Text({"SCRIPT", "LOAD", std::string(redis::ApplyScript())});
   }
 
@@ -98,7 +98,7 @@ class Script : public ::testing::Test {
 
 const Quota kBucket = Make(Algorithm::kTokenBucket, 100, kSecond, 200);
 
-TEST_F(Script, StateIsReadable) {
+TEST_F(ScriptTest, StoresStateAsReadableHashesAndSets) {
   const Numbers first = Apply(One(kBucket, Charge(5)));
   ASSERT_THAT(first, SizeIs(8));
   EXPECT_EQ(first[4], 200);
@@ -121,7 +121,7 @@ TEST_F(Script, StateIsReadable) {
   EXPECT_EQ(d, (Numbers{d[0], 0, 0, 0, 1, 1, 5, 0, c[0] + 60'000'000 - d[0], 60'000'000, 0}));
 }
 
-TEST_F(Script, EveryKeyIsKeptUntilItHasRecovered) {
+TEST_F(ScriptTest, EveryKeyIsKeptUntilItHasRecovered) {
   for (int i = 0; i < kAlgorithms; ++i) {
     const auto algorithm = static_cast<Algorithm>(i);
     const std::string key(Name(algorithm));
@@ -135,7 +135,7 @@ TEST_F(Script, EveryKeyIsKeptUntilItHasRecovered) {
   EXPECT_THAT(Pttl("k"), AllOf(Ge(2 * 22'000), Le(2 * 22'000 + 1001)));
 }
 
-TEST_F(Script, TheTtlIsNotRewrittenByEachRequest) {
+TEST_F(ScriptTest, KeepsTtlThatIsLongEnough) {
   const Quota log = Make(Algorithm::kSlidingLog, 2000, 60 * kSecond);
   Apply(One(kBucket, Charge()));
   Apply(One(log, Charge(), "log"));
@@ -145,7 +145,7 @@ TEST_F(Script, TheTtlIsNotRewrittenByEachRequest) {
   EXPECT_EQ(Calls("pexpire"), before);
 }
 
-TEST_F(Script, ADenialRenewsATtlThatASlowerQuotaMadeTooShort) {
+TEST_F(ScriptTest, DenialRenewsTtlThatIsTooShort) {
   Apply(One(kBucket, Charge(200)));
   EXPECT_THAT(Pttl("k"), Le(5000));
   const Quota slow = Make(Algorithm::kTokenBucket, 1, 3600 * kSecond, 200);
@@ -159,7 +159,7 @@ TEST_F(Script, ADenialRenewsATtlThatASlowerQuotaMadeTooShort) {
   EXPECT_THAT(Pttl("log"), Ge(7'200'000));
 }
 
-TEST_F(Script, ADenialWritesNothing) {
+TEST_F(ScriptTest, DenialWritesNothing) {
   Apply(One(kBucket, Charge(200)));
   const std::string before = redis_.Text({"HGETALL", "k"});
   const std::int64_t writes = Calls("hset");
@@ -170,7 +170,7 @@ TEST_F(Script, ADenialWritesNothing) {
   EXPECT_EQ(redis_.Text({"EXISTS", "never"}), "0");
 }
 
-TEST_F(Script, HealsWhatIsCorruptAndCounts) {
+TEST_F(ScriptTest, HealsAndCountsCorruptKeys) {
   redis_.Text({"SET", "k", "a string"});
   Numbers numbers = Apply(One(kBucket, Charge(5)));
   EXPECT_EQ(numbers[2], 1);
@@ -187,7 +187,7 @@ TEST_F(Script, HealsWhatIsCorruptAndCounts) {
   EXPECT_THAT(redis_.Text({"ZRANGE", "log", "0", "-1"}), "1:1");
 }
 
-TEST_F(Script, TotalsOfALogBeginAnewBeforeTheyAreTooLarge) {
+TEST_F(ScriptTest, RestartsTotalsOfALogBeforeTheyOverflow) {
   const Quota log = Make(Algorithm::kSlidingLog, 10, 3600 * kSecond);
   const std::int64_t now = Apply(One(log, Do(kLook), "log"))[0];
   redis_.Text({"ZADD", "log", std::to_string(now), "2:4503599627370494"});
@@ -198,7 +198,7 @@ TEST_F(Script, TotalsOfALogBeginAnewBeforeTheyAreTooLarge) {
   EXPECT_THAT(Pttl("log"), Ge(7'200'000));
 }
 
-TEST_F(Script, SaysWhatIsWrongWithABatchAndChangesNothing) {
+TEST_F(ScriptTest, InvalidBatchIsAnErrorAndChangesNothing) {
   const Numbers good = {2, 1, 0, 100, 1'000'000, 200, 2'000'000, 1, 10'000, 450'359'962'737,
                         0, 1, 1, 1,   1,         1,   1,         1, 0};
   ASSERT_EQ(ErrorOf(good), "");
@@ -250,7 +250,7 @@ TEST_F(Script, SaysWhatIsWrongWithABatchAndChangesNothing) {
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
 }
 
-TEST_F(Script, RefusesWhatIsNotAnArrayOfIntegers) {
+TEST_F(ScriptTest, RejectsBatchThatIsNoArrayOfIntegers) {
   EXPECT_THAT(Call(redis_, {"1", "k", "\xc1", ""}, nullptr), HasSubstr("not one msgpack array"));
   EXPECT_THAT(Call(redis_, {"1", "k", std::string(1, '\x01'), ""}, nullptr),
               HasSubstr("not one msgpack array"));
@@ -270,7 +270,7 @@ TEST_F(Script, RefusesWhatIsNotAnArrayOfIntegers) {
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
 }
 
-TEST_F(Script, ABadEntryAfterALeaseTakesNoLease) {
+TEST_F(ScriptTest, InvalidEntryAfterALeaseAcquiresNoLease) {
   const Quota leases = Make(Algorithm::kConcurrency, 10, 60 * kSecond);
   Batch batch = One(leases, Charge(1, "a"));
   batch.entries.push_back(Charge(0, "b"));
@@ -285,7 +285,7 @@ TEST_F(Script, ABadEntryAfterALeaseTakesNoLease) {
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
 }
 
-TEST_F(Script, WhatRedisForbidsIsReturnedAndNothingWritten) {
+TEST_F(ScriptTest, ReturnsErrorOfForbiddenCommandAndWritesNothing) {
   redis_.Text({"ACL", "SETUSER", "reader", "on", "nopass", "~*", "&*", "+@all", "-hset"});
   redis_.Text(
       {"ACL", "SETUSER", "writer", "on", "nopass", "~*", "&*", "+@all", "-hmget", "-zrange"});
@@ -307,7 +307,7 @@ TEST_F(Script, WhatRedisForbidsIsReturnedAndNothingWritten) {
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
 }
 
-TEST_F(Script, AFailingWriteAfterTheFirstIsCounted) {
+TEST_F(ScriptTest, CountsFailedWritesAfterTheFirst) {
   redis_.Text({"ACL", "SETUSER", "some", "on", "nopass", "~*", "&*", "+@all", "-zadd"});
   RedisClient limited = server_.Connect();
   ASSERT_EQ(limited.Text({"AUTH", "some", ""}), "OK");
@@ -324,7 +324,7 @@ TEST_F(Script, AFailingWriteAfterTheFirstIsCounted) {
   EXPECT_EQ(redis_.Text({"EXISTS", "rf"}), "1");
 }
 
-TEST_F(Script, WithoutMemoryChargesFailAndDenialsAnswer) {
+TEST_F(ScriptTest, AnswersDenialsWithoutMemory) {
   Apply(One(kBucket, Charge(200)));
   const Quota leases = Make(Algorithm::kConcurrency, 1, 60 * kSecond);
   Apply(One(leases, Charge(1, "a"), "leases"));
@@ -349,7 +349,7 @@ TEST_F(Script, WithoutMemoryChargesFailAndDenialsAnswer) {
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "2");
 }
 
-TEST_F(Script, ARefundIsAppliedOnceAndPublished) {
+TEST_F(ScriptTest, RefundIsAppliedOnceAndPublished) {
   RedisClient listener = server_.Connect();
   listener.Text({"SUBSCRIBE", "news"});
   Batch refund = RefundOf(kBucket, 50, "rf:1");
@@ -372,7 +372,7 @@ TEST_F(Script, ARefundIsAppliedOnceAndPublished) {
   EXPECT_EQ(heard, "message news k; message news k; message news k; message news end; ");
 }
 
-TEST_F(Script, TwoRefundsOfOneBatchWithOneId) {
+TEST_F(ScriptTest, AppliesOnlyFirstOfTwoRefundsWithOneId) {
   Apply(One(kBucket, Charge(200)));
   Batch batch = RefundOf(kBucket, 50, "rf:1");
   batch.entries.push_back(batch.entries[0]);
@@ -381,7 +381,7 @@ TEST_F(Script, TwoRefundsOfOneBatchWithOneId) {
   EXPECT_EQ(numbers.back(), 0);
 }
 
-class Heartbeat : public Script {
+class HeartbeatTest : public ScriptTest {
  protected:
   std::string Beat(const std::string& node, const std::string& key, const std::string& secret,
                    const std::string& ttl = "10000000", const std::string& leaving = "0") {
@@ -390,7 +390,7 @@ class Heartbeat : public Script {
   }
 };
 
-TEST_F(Heartbeat, CountsLiveNodesAndThoseWithAnotherKey) {
+TEST_F(HeartbeatTest, CountsLiveNodesAndKeyMismatches) {
   EXPECT_EQ(Beat("a", "k1", ""), "1 0 ");
   EXPECT_EQ(Beat("b", "k1", "candidate"), "2 0 candidate");
   EXPECT_EQ(Beat("a", "k1", "another"), "2 0 candidate");
@@ -402,7 +402,7 @@ TEST_F(Heartbeat, CountsLiveNodesAndThoseWithAnotherKey) {
   EXPECT_EQ(redis_.Text({"ZRANGE", "nodes", "0", "-1"}), "b k1 a k1");
 }
 
-TEST_F(Heartbeat, DropsWhoIsSilentAndWhoIsImpossiblyFarAhead) {
+TEST_F(HeartbeatTest, DropsSilentAndImpossiblyLateNodes) {
   redis_.Text({"ZADD", "nodes", "1000", "old k1"});
   redis_.Text({"ZADD", "nodes", "8999999999999999", "ahead k1"});
   EXPECT_EQ(Beat("a", "k1", ""), "1 0 ");

@@ -10,6 +10,9 @@
 
 #include "redis/fault_case.hpp"
 #include "redis/redis_sentinels.hpp"
+#include "support/ports.hpp"
+#include "support/timing.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -43,14 +46,14 @@ class SentinelTest : public FaultCase {
     AwaitSwitch(from);
   }
   void AwaitSwitch(std::int64_t from_us) {
-    ASSERT_TRUE(Soon([&] { return sentinels_->Switched(gone_); }, 20s))
-        << sentinels_->sentinel(1).Said();
+    ASSERT_TRUE(test::WaitUntil([&] { return sentinels_->Switched(gone_); }, 20s))
+        << test::kTiming << sentinels_->sentinel(1).Said();
     losses_.push_back({from_us, SteadyMicros()});
     std::cout << "the sentinels took " << (losses_.back().to_us - from_us) / 1000 << " ms\n";
     Back(losses_.back().to_us);
   }
-  /// Of scripts that somebody asked it for, not those of its master.
-  long Asked(std::size_t server) {
+  /// Scripts that clients ran on it, without those of its master.
+  long ScriptRuns(std::size_t server) {
     const std::string info = (*sentinels_)[server].Text({"INFO", "commandstats"});
     long calls = 0;
     for (const std::string name : {"cmdstat_eval:calls=", "cmdstat_evalsha:calls="}) {
@@ -59,18 +62,19 @@ class SentinelTest : public FaultCase {
     }
     return calls;
   }
-  /// Until nobody asks the old one for a while.
+  /// Waits until the old one gets no requests for a while.
   void AwaitLeft() {
-    ASSERT_TRUE(Soon([&] {
-      const long asked = Asked(gone_);
+    ASSERT_TRUE(test::WaitUntil([&] {
+      const long runs = ScriptRuns(gone_);
       EXPECT_TRUE(load_->Progress(150));
-      return Asked(gone_) == asked;
+      return ScriptRuns(gone_) == runs;
     }));
   }
   void ExpectAsEver(const Records& records) const {
     ExpectBuckets(records, losses_);
     ExpectInTime(records);
-    EXPECT_TRUE(Soon([&] { return fleet_->Metric("tidegate_fleet_key_mismatches") == 0; }));
+    EXPECT_TRUE(
+        test::WaitUntil([&] { return fleet_->Metric("tidegate_fleet_key_mismatches") == 0; }));
   }
 
   std::optional<RedisSentinels> sentinels_;
@@ -78,7 +82,7 @@ class SentinelTest : public FaultCase {
   std::vector<Loss> losses_;
 };
 
-TEST_F(SentinelTest, TheMasterIsKilledAgainAndAgain) {
+TEST_F(SentinelTest, MasterIsKilledAgainAndAgain) {
   Begin();
   const int rounds = Setting("TIDEGATE_FAILOVER_ROUNDS", 2);
   for (int round = 0; round < rounds; ++round) {
@@ -87,7 +91,7 @@ TEST_F(SentinelTest, TheMasterIsKilledAgainAndAgain) {
     // It comes back empty, and at first as the master that it was.
     (*sentinels_)[gone_].Start();
     sentinels_->AwaitWhole();
-    EXPECT_EQ(Asked(gone_), 0) << "the sentinels had named another one";
+    EXPECT_EQ(ScriptRuns(gone_), 0) << "the sentinels had named another one";
   }
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
@@ -95,22 +99,22 @@ TEST_F(SentinelTest, TheMasterIsKilledAgainAndAgain) {
   EXPECT_FALSE(Of(DecidedBy::kClosed, records).empty());
 }
 
-TEST_F(SentinelTest, TheMasterIsStoppedAndReturns) {
+TEST_F(SentinelTest, IgnoresOldMasterThatResumesAfterFailover) {
   Begin();
   ASSERT_NO_FATAL_FAILURE(LoseMaster(By::kStop));
   EXPECT_GT(Failures("timeout"), 0);
   // It does what waits in its sockets and believes for a while that it is the master.
   (*sentinels_)[gone_].Signal(SIGCONT);
-  ASSERT_TRUE(Soon([&] { return (*sentinels_)[gone_].Text({"PING"}) == "PONG"; }));
-  const long asked = Asked(gone_);
+  ASSERT_TRUE(test::WaitUntil([&] { return (*sentinels_)[gone_].Text({"PING"}) == "PONG"; }));
+  const long runs = ScriptRuns(gone_);
   ASSERT_TRUE(load_->Progress(600));
   sentinels_->AwaitWhole();
   ASSERT_TRUE(load_->Progress(600));
-  EXPECT_EQ(Asked(gone_), asked) << "it is not the master any more";
+  EXPECT_EQ(ScriptRuns(gone_), runs) << "it is not the master any more";
   ExpectAsEver(Finish());
 }
 
-TEST_F(SentinelTest, TheMasterIsReplacedWhileItRuns) {
+TEST_F(SentinelTest, FollowsManualFailoverOfRunningMaster) {
   Begin();
   gone_ = sentinels_->Master();
   const std::int64_t from = SteadyMicros();
@@ -133,11 +137,11 @@ TEST_F(SentinelTest, TheMasterIsReplacedWhileItRuns) {
   ExpectAsEver(records);
 }
 
-TEST_F(SentinelTest, SomeSentinelsAreDeadOrWereNeverThere) {
+TEST_F(SentinelTest, FailsOverWithSomeSentinelsUnreachable) {
   sentinels_.emplace();
   // Two that do not exist, and one of three that is known; it knows the others.
-  std::string url = "redis+sentinel://127.0.0.1:" + std::to_string(LowPort());
-  url += ",127.0.0.1:" + std::to_string(LowPort()) + ',' + sentinels_->sentinel(0).address();
+  std::string url = "redis+sentinel://127.0.0.1:" + std::to_string(test::FreePort());
+  url += ",127.0.0.1:" + std::to_string(test::FreePort()) + ',' + sentinels_->sentinel(0).address();
   BeginAt(url + "/mymaster");
   // That one dies, and then the master.
   sentinels_->sentinel(0).Kill();
@@ -147,14 +151,14 @@ TEST_F(SentinelTest, SomeSentinelsAreDeadOrWereNeverThere) {
   ExpectAsEver(Finish());
 }
 
-TEST_F(SentinelTest, NoSentinelAtTheStart) {
+TEST_F(SentinelTest, ConnectsOnceSentinelsStartAndSurvivesTheirLoss) {
   sentinels_.emplace(RedisSentinels::Options{.start_sentinels = false});
   Start(sentinels_->url());
   FaultCase::Ask("closed");
   EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   sentinels_->StartSentinels();
   Back(SteadyMicros());
-  // All of them gone again: the master is known, and nobody notices.
+  // All of them gone again: the master is known, and no request fails.
   for (std::size_t i = 0; i < 3; ++i) sentinels_->sentinel(i).Kill();
   const std::int64_t alone = SteadyMicros();
   ASSERT_TRUE(load_->Progress(1500));
@@ -167,30 +171,31 @@ TEST_F(SentinelTest, NoSentinelAtTheStart) {
   ExpectUnnoticed(since);
 }
 
-TEST_F(SentinelTest, SentinelsAskForAPassword) {
+TEST_F(SentinelTest, AuthenticatesToSentinelsAndHidesThePassword) {
   sentinels_.emplace(RedisSentinels::Options{.password = "s3cret"});
   BeginAt(sentinels_->url(), "sentinel: { password: s3cret }");
   ASSERT_NO_FATAL_FAILURE(LoseMaster(By::kKill));
   ExpectAsEver(Finish());
-  // A wrong one is an alarm, and not told.
+  // A wrong one is an alarm, and is not logged.
   Start(sentinels_->url(), Rules(), 1, "20ms", "sentinel: { password: wr0ng }");
   FaultCase::Ask("closed");
   EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
-  EXPECT_TRUE(Soon([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
   EXPECT_EQ(fleet_->Said().find("wr0ng"), std::string::npos);
   returns_.clear();
   (void)Finish();
 }
 
-TEST_F(SentinelTest, NobodyKnowsThatMaster) {
+TEST_F(SentinelTest, UnknownMaster) {
   sentinels_.emplace();
   std::string url = sentinels_->url();
-  url.replace(url.rfind('/'), std::string::npos, "/nobody");
+  url.replace(url.rfind('/'), std::string::npos, "/unknown-master");
   Start(url);
   FaultCase::Ask("closed");
   EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
-  EXPECT_TRUE(Soon([&] { return fleet_->Said().find("nobody") != std::string::npos; }))
-      << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] {
+    return fleet_->Said().find("unknown-master") != std::string::npos;
+  })) << fleet_->Said();
   (void)Finish();
 }
 

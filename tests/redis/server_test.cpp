@@ -12,28 +12,20 @@
 
 #include "redis/documented_acl.hpp"
 #include "redis/redis_server.hpp"
+#include "service/captured_stderr.hpp"
 #include "service/fixture.hpp"
-#include "service/said.hpp"
+#include "support/ports.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
 
 using namespace std::chrono_literals;
 using service::ByRule;
-using service::HttpAnswer;
 using service::HttpClient;
+using service::HttpResponse;
 using service::Service;
 using testing::HasSubstr;
-
-/// Whether it came true within kPatience.
-bool Soon(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + service::kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
-}
 
 std::string Yaml(int port, std::string_view store, std::string_view rules) {
   return "store: { url: \"redis://127.0.0.1:" + std::to_string(port) + "\", " + std::string(store) +
@@ -45,37 +37,37 @@ constexpr std::string_view kRules = R"(
   - { id: local, per: header:x-user, limit: 4/h, on_failure: local }
 )";
 
-std::string DecidedBy(const HttpAnswer& answer) {
+std::string DecidedBy(const HttpResponse& answer) {
   const auto json = answer.Json();
   const auto* const decided_by = json.if_contains("decided_by");
   return decided_by != nullptr ? std::string(decided_by->as_string()) : "none";
 }
 
 /// Decides on a connection of its own, which any reactor may accept.
-HttpAnswer DecideOnNewConnection(Service& service, const std::string& body) {
+HttpResponse DecideOnNewConnection(Service& service, const std::string& body) {
   HttpClient client(service.api());
   client.Send(service::Post("/v1/decide", body));
   return client.Read();
 }
 
-HttpAnswer Ready(Service& service) {
+HttpResponse Ready(Service& service) {
   HttpClient client(service.admin());
   client.Send(service::Get("/readyz"));
   return client.Read();
 }
 
-TEST(RedisServerTest, DecidesInRedisAndSaysSo) {
+TEST(RedisServerTest, DecidesInRedis) {
   RedisServer redis;
   Service service(Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules));
   EXPECT_EQ(DecidedBy(service.Decide(ByRule("open", "alice"))), "store");
   EXPECT_EQ(service.Decide(ByRule("open", "alice")).status, 200);
   EXPECT_EQ(service.Decide(ByRule("open", "alice")).status, 429);
-  const HttpAnswer denied = service.Decide(ByRule("open", "alice"));
+  const HttpResponse denied = service.Decide(ByRule("open", "alice"));
   EXPECT_EQ(DecidedBy(denied), "cache");
   EXPECT_FALSE(denied.Has("X-Tidegate-Decided-By"));
   EXPECT_EQ(service.Metric("tidegate_cache_hits_total"), 1);
   EXPECT_EQ(service.Metric("tidegate_redis_connected"), 1);
-  EXPECT_TRUE(Soon([&] { return service.Metric("tidegate_fleet_nodes") == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return service.Metric("tidegate_fleet_nodes") == 1; }));
   EXPECT_EQ(Ready(service).status, 200);
   EXPECT_THAT(redis.Text({"KEYS", "tg:tb:*"}), HasSubstr("tg:tb:open:{header:x-user=~"));
 }
@@ -91,21 +83,21 @@ TEST(RedisServerTest, FindsRedisByName) {
   EXPECT_EQ(lost.Decide(ByRule("open", "alice")).status, 200);
 }
 
-TEST(RedisServerTest, WithoutRedisEachRuleAnswersAsItSays) {
-  const int nobody = FreePort();
-  Service service(Yaml(nobody, "on_failure: closed, connect_timeout: 10ms", kRules));
+TEST(RedisServerTest, AppliesPoliciesWithoutRedis) {
+  const int closed_port = test::FreePort();
+  Service service(Yaml(closed_port, "on_failure: closed, connect_timeout: 10ms", kRules));
   EXPECT_EQ(Ready(service).status, 503) << "it never has been";
-  const HttpAnswer open = service.Decide(ByRule("open", "alice"));
+  const HttpResponse open = service.Decide(ByRule("open", "alice"));
   EXPECT_EQ(open.status, 200);
   EXPECT_EQ(DecidedBy(open), "open");
   EXPECT_EQ(open.Field("X-Tidegate-Decided-By"), "open");
   EXPECT_FALSE(open.Has("RateLimit"));
-  const HttpAnswer closed = service.Decide(ByRule("closed", "alice"));
+  const HttpResponse closed = service.Decide(ByRule("closed", "alice"));
   EXPECT_EQ(closed.status, 503);
   EXPECT_EQ(DecidedBy(closed), "closed");
   EXPECT_EQ(closed.Field("Retry-After"), "1");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(service.Decide(ByRule("local", "alice")).status, 200);
-  const HttpAnswer local = service.Decide(ByRule("local", "alice"));
+  const HttpResponse local = service.Decide(ByRule("local", "alice"));
   EXPECT_EQ(local.status, 429);
   EXPECT_EQ(local.Field("X-Tidegate-Decided-By"), "local");
   const std::string metrics = service.Metrics();
@@ -128,44 +120,45 @@ TEST(RedisServerTest, WithoutRedisEachRuleAnswersAsItSays) {
   }
 }
 
-TEST(RedisServerTest, AnOutageLaterDoesNotMakeItUnready) {
+TEST(RedisServerTest, LaterOutageDoesNotMakeItUnready) {
   RedisServer redis;
   Service service(Yaml(redis.port(), "on_failure: open", kRules));
-  EXPECT_TRUE(Soon([&] { return Ready(service).status == 200; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Ready(service).status == 200; }));
   redis.Kill();
-  EXPECT_TRUE(
-      Soon([&] { return Ready(service).body.find("does not answer") != std::string::npos; }));
+  EXPECT_TRUE(test::WaitUntil(
+      [&] { return Ready(service).body.find("does not answer") != std::string::npos; }));
   EXPECT_EQ(Ready(service).status, 200);
   redis.Start();
-  EXPECT_TRUE(Soon([&] { return Ready(service).body == "ready\n"; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Ready(service).body == "ready\n"; }));
   EXPECT_EQ(DecidedBy(service.Decide(ByRule("open", "alice"))), "store");
 }
 
 /// Starts a node, lets it decide, and ends or stops Redis. Returns the node's first answer to
 /// /readyz after Redis was gone, which on a node that was `probed` before is not its first of all.
-HttpAnswer FirstReadinessInOutage(bool probed, int signal) {
+HttpResponse FirstReadinessInOutage(bool probed, int signal) {
   RedisServer redis;
   Service service(Yaml(redis.port(), "on_failure: open", kRules), 2);
   if (probed) {
-    EXPECT_TRUE(Soon([&] { return Ready(service).status == 200; }));
+    EXPECT_TRUE(test::WaitUntil([&] { return Ready(service).status == 200; }));
   }
   for (int i = 0; i < 8; ++i) {
-    EXPECT_TRUE(Soon([&] {
+    EXPECT_TRUE(test::WaitUntil([&] {
       return DecidedBy(DecideOnNewConnection(service, ByRule("open", std::to_string(i)))) ==
              "store";
     }));
   }
   signal == SIGKILL ? redis.Kill() : redis.Signal(signal);
-  EXPECT_TRUE(Soon([&] { return DecidedBy(service.Decide(ByRule("open", "bob"))) == "open"; }));
-  HttpAnswer answer = Ready(service);
+  EXPECT_TRUE(
+      test::WaitUntil([&] { return DecidedBy(service.Decide(ByRule("open", "bob"))) == "open"; }));
+  HttpResponse answer = Ready(service);
   if (signal == SIGSTOP) redis.Signal(SIGCONT);
   return answer;
 }
 
 TEST(ReadinessTest, StaysReadyInOutageWithoutEarlierProbe) {
   for (const int signal : {SIGKILL, SIGSTOP}) {
-    const HttpAnswer probed = FirstReadinessInOutage(true, signal);
-    const HttpAnswer served = FirstReadinessInOutage(false, signal);
+    const HttpResponse probed = FirstReadinessInOutage(true, signal);
+    const HttpResponse served = FirstReadinessInOutage(false, signal);
     EXPECT_EQ(probed.status, 200) << probed.body;
     EXPECT_EQ(served.status, probed.status) << served.body;
     EXPECT_EQ(served.body, probed.body);
@@ -212,24 +205,25 @@ std::map<std::string, long> DecideInParallel(Service& service, const std::functi
 
 void ExpectOutageLog(int signal) {
   RedisServer redis;
-  const service::Said said;
+  const service::CapturedStderr captured;
   Service service(Yaml(redis.port(), "on_failure: closed",
                        std::string(kRules) + "  - { id: other, per: const, limit: 1/h, "
                                              "on_failure: open }\n"),
                   3);
-  ASSERT_TRUE(Soon([&] { return service.Metric("tidegate_redis_connected") == 3; }));
-  ASSERT_TRUE(Soon([&] { return DecidedBy(service.Decide(ByRule("open", "x"))) == "store"; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return service.Metric("tidegate_redis_connected") == 3; }));
+  ASSERT_TRUE(
+      test::WaitUntil([&] { return DecidedBy(service.Decide(ByRule("open", "x"))) == "store"; }));
   const auto began = std::chrono::steady_clock::now();
   signal == SIGKILL ? redis.Kill() : redis.Signal(signal);
   const auto answers =
       DecideInParallel(service, [&] { return std::chrono::steady_clock::now() - began > 1500ms; });
   signal == SIGKILL ? redis.Start() : redis.Signal(SIGCONT);
   const auto answers_after = DecideInParallel(service, [&] {
-    return !LinesWith(said.Text(), "Redis answers all calls again").empty() ||
+    return !LinesWith(captured.Text(), "Redis answers all calls again").empty() ||
            std::chrono::steady_clock::now() - began > service::kPatience;
   });
   const auto lasted = std::chrono::steady_clock::now() - began;
-  const std::string log = said.Text();
+  const std::string log = captured.Text();
   const auto begins =
       LinesWith(log, "Redis does not answer all calls; failure policies decide the rest");
   const auto ends = LinesWith(log, "Redis answers all calls again");
@@ -255,7 +249,7 @@ void ExpectOutageLog(int signal) {
 TEST(OutageLogTest, CountsSameDecisionsAsClientsWhenRedisIsKilled) { ExpectOutageLog(SIGKILL); }
 TEST(OutageLogTest, CountsSameDecisionsAsClientsWhenRedisHangs) { ExpectOutageLog(SIGSTOP); }
 
-TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
+TEST(RedisServerTest, NodesAgreeOnKeyAndCountEachOther) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
   Service one(yaml);
@@ -263,15 +257,17 @@ TEST(RedisServerTest, NodesAgreeOnTheirKeyAndKnowEachOther) {
   EXPECT_EQ(one.Decide(ByRule("closed", "alice")).status, 200);
   EXPECT_EQ(two.Decide(ByRule("closed", "alice")).status, 200);
   EXPECT_EQ(one.Decide(ByRule("closed", "alice")).status, 429) << "one bucket for both";
-  EXPECT_TRUE(Soon([&] { return one.Metric("tidegate_fleet_nodes") == 2; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return one.Metric("tidegate_fleet_nodes") == 2; }));
   EXPECT_EQ(one.Metric("tidegate_fleet_key_mismatches"), 0);
   // A flushed Redis gets the key back, and the nodes find each other again.
   redis.Text({"FLUSHALL"});
-  EXPECT_TRUE(Soon([&] { return redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}) == "1"; }));
-  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes:{fleet}"}) == "2"; }));
+  EXPECT_TRUE(test::WaitUntil([&] {
+    return redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}) == "1";
+  }));
+  EXPECT_TRUE(test::WaitUntil([&] { return redis.Text({"ZCARD", "tg:nodes:{fleet}"}) == "2"; }));
 }
 
-TEST(RedisServerTest, ANodeThatBeganAloneTakesTheFleetsKey) {
+TEST(RedisServerTest, NodeAdoptsTheFleetsKey) {
   RedisServer redis;
   const int port = redis.port();
   redis.Kill();
@@ -279,29 +275,30 @@ TEST(RedisServerTest, ANodeThatBeganAloneTakesTheFleetsKey) {
       Yaml(port, "on_failure: open, deadline: 5s, connect_timeout: 10ms", kRules);
   Service early(yaml);
   redis.Start();
-  // Somebody else was first.
+  // Another node was first.
   redis.Text({"SET", "tg:hmac-key:{fleet}", std::string(64, 'a')});
   Service late(yaml);
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(test::WaitUntil([&] {
     return early.Metric("tidegate_fleet_nodes") == 2 &&
            early.Metric("tidegate_fleet_key_mismatches") == 0;
   }));
   EXPECT_EQ(late.Decide(ByRule("closed", "alice")).status, 200);
   EXPECT_EQ(late.Decide(ByRule("closed", "alice")).status, 200);
-  EXPECT_TRUE(Soon([&] { return early.Decide(ByRule("closed", "alice")).status == 429; }));
+  EXPECT_TRUE(
+      test::WaitUntil([&] { return early.Decide(ByRule("closed", "alice")).status == 429; }));
 }
 
-TEST(RedisServerTest, KeysThatDifferAreAnAlarm) {
+TEST(RedisServerTest, ReportsDifferentKeys) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed", kRules);
   Service one("identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n" + yaml);
   Service two("identity: { hmac_key: bbbbbbbbbbbbbbbbbbbbbbbb }\n" + yaml);
-  EXPECT_TRUE(Soon([&] { return one.Metric("tidegate_fleet_key_mismatches") == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return one.Metric("tidegate_fleet_key_mismatches") == 1; }));
   EXPECT_EQ(redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}), "0")
       << "a configured key stays where it is";
 }
 
-TEST(RedisServerTest, AServerThatStopsAnswersWhatStillWaits) {
+TEST(RedisServerTest, StopAnswersPendingRequests) {
   RedisServer redis;
   auto service =
       std::make_unique<Service>(Yaml(redis.port(), "on_failure: closed, deadline: 10s", kRules));
@@ -312,7 +309,7 @@ TEST(RedisServerTest, AServerThatStopsAnswersWhatStillWaits) {
     clients.push_back(std::make_unique<HttpClient>(service->api()));
     clients.back()->Send(service::Post("/v1/decide", ByRule("closed", std::to_string(i))));
   }
-  EXPECT_TRUE(Soon([&] { return service->Metric("tidegate_redis_waiting") == 20; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return service->Metric("tidegate_redis_waiting") == 20; }));
   service.reset();
   for (auto& client : clients) {
     const auto answer = client->TryRead();
@@ -322,7 +319,7 @@ TEST(RedisServerTest, AServerThatStopsAnswersWhatStillWaits) {
   redis.Signal(SIGCONT);
 }
 
-TEST(RedisServerTest, AUserWithNoMorePermissionsThanDocumentedIsEnough) {
+TEST(RedisServerTest, WorksWithDocumentedPermissions) {
   RedisServer redis;
   ASSERT_EQ(redis.Text(DocumentedAcl("s3cret/")), "OK");
   Service service("store: { url: \"redis://tidegate:s3cret%2F@127.0.0.1:" +
@@ -339,9 +336,9 @@ rules:
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(service.Decide(ByRule(rule, "alice")).status, i < 2 ? 200 : 429) << rule;
     }
-    const HttpAnswer debit = service.Ask("/v1/debit", ByRule(rule, "alice", R"(,"cost":3)"));
+    const HttpResponse debit = service.Ask("/v1/debit", ByRule(rule, "alice", R"(,"cost":3)"));
     EXPECT_EQ(debit.status, 200) << debit.body;
-    const HttpAnswer refund =
+    const HttpResponse refund =
         service.Ask("/v1/refund", ByRule(rule, "alice", R"(,"cost":4,"id":"r")"));
     EXPECT_EQ(refund.status, 200) << refund.body;
     EXPECT_THAT(refund.body, HasSubstr("\"applied\":true")) << rule;
@@ -353,15 +350,15 @@ rules:
   }
   EXPECT_EQ(service.Ask("/v1/renew", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
   EXPECT_EQ(service.Ask("/v1/release", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
-  EXPECT_TRUE(Soon([&] { return redis.Text({"ZCARD", "tg:nodes:{fleet}"}) == "1"; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return redis.Text({"ZCARD", "tg:nodes:{fleet}"}) == "1"; }));
   EXPECT_EQ(redis.Text({"ACL", "LOG"}), "") << "nothing was refused";
   EXPECT_EQ(service.Metric("tidegate_redis_failed_writes_total"), 0);
 }
 
-TEST(RedisServerTest, RulesOfAllKindsInOneRequest) {
-  const int nobody = FreePort();
+TEST(RedisServerTest, ClosedRuleOverridesLocalWhichOverridesOpen) {
+  const int closed_port = test::FreePort();
   const std::string common = "on_failure: open, connect_timeout: 10ms";
-  Service mixed(Yaml(nobody, common, R"(
+  Service mixed(Yaml(closed_port, common, R"(
   - { id: closed, match: { path: /closed }, per: const, limit: 9/h, on_failure: closed }
   - { id: local, per: const, limit: 2/h, on_failure: local }
   - { id: open, per: const, limit: 1/h, on_failure: open }
@@ -370,11 +367,11 @@ TEST(RedisServerTest, RulesOfAllKindsInOneRequest) {
     return mixed.Decide(R"({"request":{"path":")" + std::string(path) +
                         R"(","peer":"203.0.113.7"}})");
   };
-  const HttpAnswer closed = ask("/closed");
+  const HttpResponse closed = ask("/closed");
   EXPECT_EQ(closed.status, 503);
   EXPECT_EQ(DecidedBy(closed), "closed");
   EXPECT_EQ(ask("/").status, 200) << "closed charged nothing";
-  const HttpAnswer second = ask("/");
+  const HttpResponse second = ask("/");
   EXPECT_EQ(second.status, 200);
   EXPECT_EQ(DecidedBy(second), "local");
   EXPECT_EQ(ask("/").status, 429);
@@ -382,7 +379,7 @@ TEST(RedisServerTest, RulesOfAllKindsInOneRequest) {
 
 // A reload may take the configured key away: the documentation says that the nodes agree on one
 // then.
-TEST(RedisServerTest, AReloadThatDropsTheConfiguredKeyLeavesOneBucketForAll) {
+TEST(RedisServerTest, ReloadWithoutConfiguredKeyKeepsBuckets) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
   const std::string key = "identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n";
@@ -402,7 +399,7 @@ TEST(RedisServerTest, AReloadThatDropsTheConfiguredKeyLeavesOneBucketForAll) {
 }
 
 // Nor may it bring one while the others have none.
-TEST(RedisServerTest, AReloadThatBringsAnotherKeyNeedsARestart) {
+TEST(RedisServerTest, ReloadWithAnotherKeyNeedsARestart) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
   const std::string keyed = "identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n" + yaml;

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "redis/redis_cluster.hpp"
-#include "redis/soon.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -57,7 +57,8 @@ bool SlotMove::Agreed() {
 }
 
 void SlotMove::Begin() {
-  if (!Soon([&] { return Agreed(); })) throw std::runtime_error("the masters do not agree");
+  if (!test::WaitUntil([&] { return Agreed(); }))
+    throw std::runtime_error("the masters do not agree");
   MustBeOk(to_.Text({"CLUSTER", "SETSLOT", slot_, "IMPORTING", from_id_}), "importing");
   MustBeOk(from_.Text({"CLUSTER", "SETSLOT", slot_, "MIGRATING", to_id_}), "migrating");
 }

@@ -25,7 +25,7 @@ class SlotMove {
   /// Only that one.
   void MoveKey(const std::string& key);
   [[nodiscard]] std::vector<std::string> KeysLeft(int most);
-  /// The slot is the other's; all masters are told.
+  /// Gives the slot to the other node; all masters are informed.
   void End();
 
  private:

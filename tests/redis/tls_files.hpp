@@ -6,6 +6,7 @@
 
 #include "gateway/behaviour/tls_side.hpp"
 #include "redis/redis_server.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::redis_test {
 
@@ -20,7 +21,7 @@ class TlsFiles {
     std::string key;
   };
 
-  /// Whom everybody trusts here, and one whom nobody does.
+  /// The authority that everything here trusts, and one that nothing trusts.
   [[nodiscard]] const std::string& ca() const noexcept { return ca_; }
   [[nodiscard]] const std::string& other_ca() const noexcept { return other_ca_; }
   /// Signed by the trusted one.
@@ -43,7 +44,7 @@ class TlsFiles {
   std::string Write(const std::string& text);
   Pair Write(const behaviour::Credentials& credentials);
 
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   int files_ = 0;
   behaviour::Authority authority_{"trusted"};
   behaviour::Authority other_{"other"};

@@ -10,6 +10,8 @@
 #include "redis/redis_cluster.hpp"
 #include "redis/redis_sentinels.hpp"
 #include "redis/tls_files.hpp"
+#include "support/ports.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -22,7 +24,7 @@ class TlsTest : public FaultCase {
  protected:
   void Serve(Wire wire, const std::vector<std::string>& arguments) {
     redis_ = std::make_unique<RedisServer>(
-        RedisServer::Options{.arguments = arguments, .port = LowPort(), .wire = wire});
+        RedisServer::Options{.arguments = arguments, .port = test::FreePort(), .wire = wire});
   }
   void Serve(const TlsFiles::Pair& own, Clients clients = Clients::kAnybody) {
     Serve(Wire::kTls, files_.Arguments(own, clients));
@@ -50,14 +52,14 @@ class TlsTest : public FaultCase {
   void ExpectAlarm(const std::vector<std::string>& causes, bool counted = true) {
     EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
     for (std::size_t node = 0; node < fleet_->size(); ++node) {
-      EXPECT_TRUE(!counted || Soon(
+      EXPECT_TRUE(!counted || test::WaitUntil(
                                   [&] {
                                     return (*fleet_)[node].Metric("tidegate_redis_errors_total",
                                                                   "kind=\"tls\"") > 0;
                                   },
                                   3s))
           << (*fleet_)[node].Said();
-      EXPECT_TRUE(Soon(
+      EXPECT_TRUE(test::WaitUntil(
           [&] {
             const std::string said = (*fleet_)[node].Said();
             return std::any_of(causes.begin(), causes.end(), [&](const std::string& cause) {
@@ -69,7 +71,7 @@ class TlsTest : public FaultCase {
           << (*fleet_)[node].Said();
     }
   }
-  /// Started anew on the same port, it answers everybody within a second.
+  /// Restarted on the same port, it answers all requests within a second.
   void ExpectRecovery(Wire wire, const std::vector<std::string>& arguments) {
     redis_->Kill();
     redis_->Become(wire, arguments);
@@ -85,94 +87,94 @@ class TlsTest : public FaultCase {
   std::unique_ptr<RedisServer> redis_;
 };
 
-TEST_F(TlsTest, TheRightAuthority) {
+TEST_F(TlsTest, AcceptsCertificateOfTrustedAuthority) {
   Serve(good_);
   Begin(files_.StoreTls());
   ExpectWell();
   EXPECT_EQ(Errors("tls"), 0);
 }
 
-TEST_F(TlsTest, AnotherAuthority) {
+TEST_F(TlsTest, RejectsCertificateOfUnknownAuthority) {
   Serve(files_.IssueByOther());
   Begin(files_.StoreTls());
   ExpectAlarm({"issuer", "self-signed", "unknown authority"});
   ExpectRecovery(good_);
 }
 
-TEST_F(TlsTest, AnExpiredCertificate) {
+TEST_F(TlsTest, RejectsExpiredCertificate) {
   Serve(files_.Issue("IP:127.0.0.1", TlsFiles::Validity::kOver));
   Begin(files_.StoreTls());
   ExpectAlarm({"expired"});
   ExpectRecovery(good_);
 }
 
-TEST_F(TlsTest, ACertificateForAnotherName) {
+TEST_F(TlsTest, RejectsCertificateForAnotherName) {
   Serve(files_.Issue("DNS:redis.example,IP:192.0.2.1"));
   Begin(files_.StoreTls());
   ExpectAlarm({"mismatch", "another name", "127.0.0.1 is not"});
   ExpectRecovery(good_);
 }
 
-TEST_F(TlsTest, TheNameToExpectCanBeTold) {
+TEST_F(TlsTest, ExpectedNameCanBeConfigured) {
   Serve(files_.Issue("DNS:redis.example"));
   Begin(files_.StoreTls("server_name: redis.example"));
   ExpectWell();
 }
 
-TEST_F(TlsTest, WithoutVerificationAnyCertificateWillDo) {
+TEST_F(TlsTest, AcceptsAnyCertificateWithoutVerification) {
   Serve(files_.IssueByOther());
   Begin("tls: { verify: false }");
   ExpectWell();
 }
 
-TEST_F(TlsTest, TheServerWantsACertificate) {
+TEST_F(TlsTest, LogsWhenServerRequiresAClientCertificate) {
   Serve(good_, Clients::kWithCertificate);
   Begin(files_.StoreTls());
   ExpectAlarm({"certificate required", "alert"});
   ExpectRecovery(good_);
 }
 
-TEST_F(TlsTest, TheServerGetsACertificate) {
+TEST_F(TlsTest, PresentsClientCertificate) {
   Serve(good_, Clients::kWithCertificate);
   Begin(files_.StoreTls(TlsFiles::Own(files_.Issue("DNS:tidegate"))));
   ExpectWell();
 }
 
-TEST_F(TlsTest, TheServerSpeaksNoTls) {
+TEST_F(TlsTest, LogsWhenServerDoesNotSpeakTls) {
   Serve(Wire::kPlain, {});
   Begin("rediss://" + redis_->address(), files_.StoreTls());
-  ExpectAlarm({"does it speak TLS there?", "it does not speak TLS there"});
+  ExpectAlarm({"this port does not support TLS"});
   ExpectRecovery(good_);
 }
 
-TEST_F(TlsTest, TheServerSpeaksNothingButTls) {
+TEST_F(TlsTest, LogsWhenServerSpeaksOnlyTls) {
   Serve(good_);
   Begin("redis://" + redis_->address(), "");
-  ExpectAlarm({"does it speak TLS there? Then write `rediss`"}, false);
+  ExpectAlarm({"if this port requires TLS, write `rediss`"}, false);
   ExpectRecovery(Wire::kPlain, {});
 }
 
-TEST_F(TlsTest, ACluster) {
+TEST_F(TlsTest, ConnectsToClusterOverTls) {
   RedisCluster cluster(
       {.node_timeout_ms = 15'000, .arguments = files_.Arguments(good_), .wire = Wire::kTls});
   Start(cluster.url(), Rules(), 1, kPatient, files_.StoreTls());
   // So many that each master has some.
   FaultCase::Ask(DecideInTurn("closed", 60));
   Back(SteadyMicros());
-  // A slot that went elsewhere is asked for there, over TLS too.
+  // A slot that moved is followed there, over TLS too.
   std::string key;
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(test::WaitUntil([&] {
     const std::vector<std::string> keys = cluster.Keys(0, "tg:tb:closed:*");
     if (!keys.empty()) key = keys[0];
     return !keys.empty();
   }));
   cluster.MoveSlot(cluster.SlotOf(key), 0, 1);
-  EXPECT_TRUE(Soon([&] { return Errors("moved") > 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("moved") > 0; }));
   ExpectWell();
   EXPECT_EQ(Errors("tls"), 0);
 }
 
-TEST_F(TlsTest, Sentinels) {
+TEST_F(TlsTest, FollowsSentinelFailoverOverTls) {
   RedisSentinels sentinels(
       {.arguments = files_.Arguments(good_), .lines = files_.Lines(good_), .wire = Wire::kTls});
   Begin(sentinels.url(), files_.StoreTls());
@@ -180,7 +182,7 @@ TEST_F(TlsTest, Sentinels) {
   const std::size_t before = sentinels.Master();
   const std::int64_t killed = SteadyMicros();
   sentinels[before].Kill();
-  ASSERT_TRUE(Soon([&] { return sentinels.Switched(before); }, 20s));
+  ASSERT_TRUE(test::WaitUntil([&] { return sentinels.Switched(before); }, 20s));
   const Loss loss{killed, SteadyMicros()};
   Back(loss.to_us);
   ExpectBuckets(Finish(), {loss});

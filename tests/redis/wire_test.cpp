@@ -8,6 +8,7 @@
 
 #include "redis/fault_case.hpp"
 #include "redis/fault_proxy.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {
@@ -45,7 +46,7 @@ class WireTest : public FaultCase {
   FaultProxy proxy_{redis_.port()};
 };
 
-TEST_F(WireTest, ADelayShorterThanTheDeadlineOnlyDelays) {
+TEST_F(WireTest, ShortDelayOnlyDelays) {
   Begin(kPatient);
   Suffer({.kind = Kind::kDelayReplies, .delay = 20ms}, 2000);
   const Records records = Finish();
@@ -53,7 +54,7 @@ TEST_F(WireTest, ADelayShorterThanTheDeadlineOnlyDelays) {
   ExpectBuckets(records);
 }
 
-TEST_F(WireTest, ADelayLongerThanTheDeadlineIsAnOutage) {
+TEST_F(WireTest, LongDelayIsAnOutage) {
   Begin();
   Suffer({.kind = Kind::kDelayReplies, .delay = 60ms}, 3000);
   const Records records = Finish();
@@ -62,7 +63,7 @@ TEST_F(WireTest, ADelayLongerThanTheDeadlineIsAnOutage) {
   EXPECT_GT(Failures("timeout"), 0);
 }
 
-TEST_F(WireTest, AStallIsAnOutage) {
+TEST_F(WireTest, StallIsAnOutage) {
   Begin();
   Suffer({.kind = Kind::kStall}, 3000);
   const Records records = Finish();
@@ -71,9 +72,9 @@ TEST_F(WireTest, AStallIsAnOutage) {
   EXPECT_GT(Failures("timeout"), 0);
 }
 
-TEST_F(WireTest, AChargeWhoseReplyWasLostIsNeverSentAgain) {
+TEST_F(WireTest, ChargeWithLostReplyIsNotRetried) {
   Start(proxy_.url());
-  // Each identity is asked for once only.
+  // Each identity is used once only.
   FaultCase::Ask(DecideInTurn("once", ~0U), 1500);
   Back(SteadyMicros());
   for (int round = 0; round < 3; ++round) {
@@ -91,7 +92,7 @@ TEST_F(WireTest, AChargeWhoseReplyWasLostIsNeverSentAgain) {
   EXPECT_GT(all, static_cast<int>(Admitted(records))) << "no reply was lost after execution";
 }
 
-TEST_F(WireTest, CutInTheMiddleOfAReply) {
+TEST_F(WireTest, HoldsLimitsWhenConnectionIsCutInsideAReply) {
   Begin();
   for (std::size_t bytes = 0; bytes < 24; ++bytes) {
     Suffer({.kind = Kind::kCutReplies, .bytes = bytes, .share = 0.5}, 100);
@@ -103,7 +104,7 @@ TEST_F(WireTest, CutInTheMiddleOfAReply) {
   ExpectInTime(records);
 }
 
-TEST_F(WireTest, GarbageIsNeverBelieved) {
+TEST_F(WireTest, GarbageIsNeverAccepted) {
   Begin();
   for (int round = 0; round < 20; ++round) {
     Suffer({.kind = Kind::kGarble, .share = round % 2 == 0 ? 1.0 : 0.1}, 200);
@@ -120,7 +121,7 @@ TEST_F(WireTest, GarbageIsNeverBelieved) {
   EXPECT_GT(refused, 0);
 }
 
-TEST_F(WireTest, ARedisThatRefusesConnections) {
+TEST_F(WireTest, RefusedConnections) {
   Begin();
   proxy_.Refuse();
   proxy_.CutAll();
@@ -140,7 +141,7 @@ class HerdTest : public WireTest {
   void Begin() {
     Start(proxy_.url(), Rules(), kThreads);
     FaultCase::Ask(DecideInTurn("closed", kKeys), 1500, 64);
-    ASSERT_TRUE(Soon([&] { return proxy_.open() >= 3 * kThreads; })) << proxy_.open();
+    ASSERT_TRUE(test::WaitUntil([&] { return proxy_.open() >= 3 * kThreads; })) << proxy_.open();
     Back(SteadyMicros());
     links_ = proxy_.open();
   }
@@ -167,22 +168,23 @@ class HerdTest : public WireTest {
   int links_ = 0;
 };
 
-TEST_F(HerdTest, AllCutAtOnceComeBackOnceEach) {
+TEST_F(HerdTest, ReconnectsOnceAfterAllConnectionsAreCut) {
   Begin();
   const int before = proxy_.accepted();
   proxy_.CutAll();
   const std::int64_t cut = SteadyMicros();
-  ASSERT_TRUE(Soon([&] { return proxy_.open() >= links_; })) << proxy_.open() << " of " << links_;
+  ASSERT_TRUE(test::WaitUntil([&] { return proxy_.open() >= links_; }))
+      << proxy_.open() << " of " << links_;
   Back(cut);
   ASSERT_TRUE(load_->Progress(1500));
   const int again = proxy_.accepted() - before;
-  std::cout << links_ << " connections, " << again << " made anew, at most "
+  std::cout << links_ << " connections, " << again << " made again, at most "
             << MostWithin(5000, cut) << " of them within 5 ms\n";
   EXPECT_LE(again, links_ + links_ / 4);
   ExpectBuckets(Finish());
 }
 
-TEST_F(HerdTest, WhileNobodyAnswersTheyTryRarelyAndSpread) {
+TEST_F(HerdTest, RetriesRarelyAndSpreadOut) {
   Begin();
   const std::int64_t start = SteadyMicros();
   const int before = proxy_.accepted();
@@ -190,7 +192,7 @@ TEST_F(HerdTest, WhileNobodyAnswersTheyTryRarelyAndSpread) {
   proxy_.Set({.kind = Kind::kCutReplies});
   proxy_.CutAll();
   constexpr std::int64_t kTime = 3'000'000;
-  ASSERT_TRUE(Soon([&] { return SteadyMicros() > start + kTime; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return SteadyMicros() > start + kTime; }));
   const int tries = proxy_.accepted() - before;
   const auto [slices, used] = Slices(20'000, start + 1'000'000, start + kTime);
   std::cout << links_ << " connections, " << tries << " tries in 3 s; in " << used << " of "

@@ -8,9 +8,9 @@
 
 namespace tidegate::service {
 
-/// Operators' questions to a service's admin port, by its address.
-inline HttpAnswer AskAdmin(const net::Endpoint& at, std::string_view path, std::string_view body,
-                           std::string_view more_fields = {}) {
+/// Sends a POST request to the admin port of a service.
+inline HttpResponse AskAdmin(const net::Endpoint& at, std::string_view path, std::string_view body,
+                             std::string_view more_fields = {}) {
   HttpClient client(at);
   client.Send("POST " + std::string(path) +
               " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n" +
@@ -18,11 +18,11 @@ inline HttpAnswer AskAdmin(const net::Endpoint& at, std::string_view path, std::
               "\r\n\r\n" + std::string(body));
   return client.Read();
 }
-inline HttpAnswer AskAdmin(Service& service, std::string_view path, std::string_view body,
-                           std::string_view more_fields = {}) {
+inline HttpResponse AskAdmin(Service& service, std::string_view path, std::string_view body,
+                             std::string_view more_fields = {}) {
   return AskAdmin(service.admin(), path, body, more_fields);
 }
-inline HttpAnswer ReadAdmin(Service& service, std::string_view path) {
+inline HttpResponse ReadAdmin(Service& service, std::string_view path) {
   HttpClient client(service.admin());
   client.Send("GET " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   return client.Read();

@@ -27,22 +27,22 @@ std::string Rules(int count) {
   return yaml;
 }
 
-/// A service whose configuration is what it was told, read on a thread of its own as a process
+/// A service with the given configuration, which is read on a thread of its own as a process
 /// does.
-class AdminReload : public testing::Test {
+class AdminReloadTest : public testing::Test {
  protected:
-  AdminReload() {
+  AdminReloadTest() {
     service_.server().SetReloader([this](const std::string&, const ReloadQueue::Done& done) {
       const std::lock_guard lock(mutex_);
       threads_.emplace_back([this, done] { done(Reload()); });
     });
   }
-  ~AdminReload() override {
+  ~AdminReloadTest() override {
     const std::lock_guard lock(mutex_);
     for (std::thread& thread : threads_) thread.join();
   }
 
-  HttpAnswer Ask(std::string_view body = "{}") { return AskAdmin(service_, "/v1/reload", body); }
+  HttpResponse Ask(std::string_view body = "{}") { return AskAdmin(service_, "/v1/reload", body); }
   void Write(std::string yaml) {
     const std::lock_guard lock(content_);
     yaml_ = std::move(yaml);
@@ -55,7 +55,7 @@ class AdminReload : public testing::Test {
   Service service_{Rules(1), 2};
 
  private:
-  /// What stands there now: tests write it between two reloads.
+  /// The content of the file: tests write it between two reloads.
   std::pair<std::string, ReloadReport::Outcome> Read() {
     const std::lock_guard lock(content_);
     return {yaml_, instead_};
@@ -81,13 +81,13 @@ class AdminReload : public testing::Test {
   std::vector<std::thread> threads_;  ///< Guarded by mutex_.
 };
 
-TEST_F(AdminReload, IsAnsweredWhenEveryThreadHasIt) {
+TEST_F(AdminReloadTest, AnswersWhenEveryReactorHasTheSnapshot) {
   // New connections go to either reactor.
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<HttpClient>(service_.api()));
   for (int rules = 2; rules < 12; ++rules) {
     Write(Rules(rules));
-    const HttpAnswer answer = Ask();
+    const HttpResponse answer = Ask();
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_TRUE(answer.Json().at("applied").as_bool());
     EXPECT_EQ(answer.Json().at("rules").as_int64(), rules);
@@ -99,22 +99,22 @@ TEST_F(AdminReload, IsAnsweredWhenEveryThreadHasIt) {
   EXPECT_EQ(service_.Metric(R"(tidegate_admin_changes_total{action="reload"})"), 10);
 }
 
-TEST_F(AdminReload, SaysWhatItWouldRatherHaveAndWhatNeedsARestart) {
+TEST_F(AdminReloadTest, ListsWarningsAndSectionsThatNeedARestart) {
   Write("limits: {connections: 77}\nrules: [{id: r, per: header:x, limit: 1/s}]\n");
-  const HttpAnswer answer = Ask();
+  const HttpResponse answer = Ask();
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_THAT(answer.body, HasSubstr("\"limits\""));
   EXPECT_THAT(answer.body, HasSubstr(R"("problems":[{"severity":"warning","line":)"));
   EXPECT_EQ(answer.Json().at("left_out").as_int64(), 0);
 }
 
-TEST_F(AdminReload, OfErrorsTheOldOneStaysAndTheyAreListed) {
+TEST_F(AdminReloadTest, KeepsOldConfigurationAndListsErrors) {
   std::string yaml = "rules:\n";
   for (int i = 0; i < 150; ++i) {
     yaml += "  - {id: r" + std::to_string(i) + ", per: client_ip, limit: \"\xff\"}\n";
   }
   Write(yaml);
-  const HttpAnswer answer = Ask();
+  const HttpResponse answer = Ask();
   EXPECT_EQ(answer.status, 422) << answer.body;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   const auto problem = answer.Json();  // Valid, whatever stood in the file.
@@ -127,7 +127,7 @@ TEST_F(AdminReload, OfErrorsTheOldOneStaysAndTheyAreListed) {
   EXPECT_THAT(ReadAdmin(service_, "/v1/audit").body, Not(HasSubstr("reload")));
 }
 
-TEST_F(AdminReload, MoreThanAHundredProblemsAreCounted) {
+TEST_F(AdminReloadTest, CountsProblemsBeyondHundred) {
   std::string yaml = "rules:\n";
   for (int i = 0; i < 150; ++i) {
     yaml += "  - {id: r" + std::to_string(i) + ", per: client_ip, limit: 0/s}\n";
@@ -138,7 +138,7 @@ TEST_F(AdminReload, MoreThanAHundredProblemsAreCounted) {
   EXPECT_GT(problem.at("left_out").as_int64(), 0);
 }
 
-TEST_F(AdminReload, IsWrittenDown) {
+TEST_F(AdminReloadTest, IsRecordedInTheAudit) {
   Write(Rules(3));
   ASSERT_EQ(Ask().status, 200);
   const auto entries = ReadAdmin(service_, "/v1/audit").Json().at("entries").as_array();
@@ -148,7 +148,7 @@ TEST_F(AdminReload, IsWrittenDown) {
   EXPECT_EQ(entries[0].at("by").as_string(), "(loopback)");
 }
 
-TEST_F(AdminReload, WithoutAFileOrAtTheEndThereIsNothingToRead) {
+TEST_F(AdminReloadTest, FailsWithoutFileOrDuringShutdown) {
   Instead(ReloadReport::Outcome::kNoFile);
   EXPECT_EQ(Ask().status, 409);
   Instead(ReloadReport::Outcome::kStopping);
@@ -157,14 +157,14 @@ TEST_F(AdminReload, WithoutAFileOrAtTheEndThereIsNothingToRead) {
   EXPECT_EQ(AskAdmin(other, "/v1/reload", "{}").status, 409);
 }
 
-TEST_F(AdminReload, TakesNothingButAnEmptyObject) {
+TEST_F(AdminReloadTest, AcceptsOnlyEmptyObject) {
   EXPECT_EQ(Ask(R"({"rule":"r0"})").status, 400);
   EXPECT_EQ(Ask("").status, 400);
   EXPECT_EQ(ReadAdmin(service_, "/v1/reload").status, 405);
   EXPECT_EQ(service_.Metric(R"(tidegate_config_reloads_total{result="applied"})"), 0);
 }
 
-/// Whoever asks for a reload, and is told nothing before the test says so.
+/// Requests of operators to reload, which the test answers when it wants to.
 class Pending {
  public:
   explicit Pending(Service& service) {
@@ -195,7 +195,7 @@ std::string Wish() {
          "Content-Length: 2\r\n\r\n{}";
 }
 
-TEST(AdminReloadEdge, WhoLeavesMeanwhileDisturbsNobody) {
+TEST(AdminReloadEdgeTest, SurvivesClientThatDisconnects) {
   Service service(Rules(1), 2);
   Pending pending(service);
   {
@@ -206,12 +206,12 @@ TEST(AdminReloadEdge, WhoLeavesMeanwhileDisturbsNobody) {
   HttpClient stays(service.admin());
   stays.Send(Wish());
   pending.Await(2);
-  EXPECT_EQ(ReadAdmin(service, "/v1/status").status, 200);  // Nobody waits for it.
+  EXPECT_EQ(ReadAdmin(service, "/v1/status").status, 200);  // The server does not wait for it.
   pending.TellAll();
   EXPECT_EQ(stays.Read().Json().at("rules").as_int64(), 7);
 }
 
-TEST(AdminReloadEdge, AServerThatEndsMeanwhileEnds) {
+TEST(AdminReloadEdgeTest, StopsDuringReload) {
   std::optional<Service> service(std::in_place, Rules(1), 2);
   Pending pending(*service);
   HttpClient client(service->admin());
@@ -220,11 +220,11 @@ TEST(AdminReloadEdge, AServerThatEndsMeanwhileEnds) {
   service.reset();
 }
 
-TEST(ReloadQueueTest, OneIsCarriedOutForAllWhoAskBeforeItBegins) {
+TEST(ReloadQueueTest, CombinesRequestsMadeBeforeReloadBegins) {
   ReloadQueue queue;
-  std::string told;
+  std::string answered;
   const auto add = [&](const std::string& name) {
-    return queue.Add(name, [&told, name](const ReloadReport&) { told += name; });
+    return queue.Add(name, [&answered, name](const ReloadReport&) { answered += name; });
   };
   EXPECT_TRUE(add("a"));
   EXPECT_FALSE(add("b"));
@@ -234,12 +234,12 @@ TEST(ReloadQueueTest, OneIsCarriedOutForAllWhoAskBeforeItBegins) {
   EXPECT_FALSE(add("d"));
   EXPECT_THAT(first.by, testing::ElementsAre("a", "b"));
   for (const auto& done : first.done) done({});
-  EXPECT_EQ(told, "aba");
+  EXPECT_EQ(answered, "aba");
   EXPECT_EQ(queue.Take().done.size(), 2u);
   EXPECT_TRUE(queue.Take().done.empty());
 }
 
-TEST(AdminReloadRights, AreThoseOfWhoMayAct) {
+TEST(AdminReloadRightsTest, RequireRightToChange) {
   Config config = Service::ConfigOf(Rules(1));
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"alice", "0123456789abcdef-all", TokenSpec::May::kAll},
@@ -249,7 +249,7 @@ TEST(AdminReloadRights, AreThoseOfWhoMayAct) {
     return AskAdmin(service, "/v1/reload", "{}", "Authorization: Bearer " + token + "\r\n").status;
   };
   EXPECT_EQ(as("0123456789abcdef-ask"), 403);
-  EXPECT_EQ(as("0123456789abcdef-all"), 409);  // It may, but there is no file.
+  EXPECT_EQ(as("0123456789abcdef-all"), 409);  // Permitted, but there is no file.
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators do to keys, on a node of its own, and who may.
+// Changes of keys by operators on a node without Redis, and the rights that they need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "service/admin_case.hpp"
-#include "service/resp_client.hpp"
+#include "support/resp_client.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -21,23 +21,23 @@ rules:
   - { id: slots, match: { path: /slow }, per: client_ip, limit: 1/10s, algorithm: concurrency }
 )";
 
-std::string Whom(std::string_view more = {}) { return ByRule("per-key", "abc", more); }
+std::string KeyBody(std::string_view more = {}) { return ByRule("per-key", "abc", more); }
 
 /// Takes all that there is.
 void Exhaust(Service& service) {
-  while (service.Decide(Whom()).status == 200) {
+  while (service.Decide(KeyBody()).status == 200) {
   }
 }
 
-TEST(Admin, ABanEndsByItselfOrIsLifted) {
+TEST(AdminTest, BanExpiresOrIsLifted) {
   Service service(kYaml, 2);
-  const HttpAnswer banned =
-      AskAdmin(service, "/v1/ban", Whom(R"(,"ttl":"10s","reason":"scraping")"));
+  const HttpResponse banned =
+      AskAdmin(service, "/v1/ban", KeyBody(R"(,"ttl":"10s","reason":"scraping")"));
   ASSERT_EQ(banned.status, 200) << banned.body;
   EXPECT_TRUE(banned.Json().at("applied").as_bool());
   // The other reactor hears of it a moment later.
-  HttpAnswer refused = service.Decide(Whom());
-  for (int i = 0; i < 500 && refused.status != 403; ++i) refused = service.Decide(Whom());
+  HttpResponse refused = service.Decide(KeyBody());
+  for (int i = 0; i < 500 && refused.status != 403; ++i) refused = service.Decide(KeyBody());
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Field("Retry-After"), "10");
   EXPECT_EQ(refused.Json().at("rule").as_string(), "per-key");
@@ -46,30 +46,30 @@ TEST(Admin, ABanEndsByItselfOrIsLifted) {
   EXPECT_EQ(refused.Json().at("reason").as_string(), "banned");
   EXPECT_EQ(refused.Field("X-Tidegate-Decided-By"), "operator");
   service.Advance(10s - 1us);
-  EXPECT_EQ(service.Decide(Whom()).status, 403);
+  EXPECT_EQ(service.Decide(KeyBody()).status, 403);
   service.Advance(1us);
-  EXPECT_EQ(service.Decide(Whom()).status, 200);
+  EXPECT_EQ(service.Decide(KeyBody()).status, 200);
   EXPECT_EQ(ReadAdmin(service, "/v1/overrides").body, "{\"overrides\":[]}\n");
 }
 
-TEST(Admin, LiftsWhatWasGiven) {
+TEST(AdminTest, LiftRemovesOverride) {
   Service service(kYaml);
-  (void)AskAdmin(service, "/v1/ban", Whom());
-  EXPECT_EQ(service.Decide(Whom()).status, 403);
-  EXPECT_FALSE(service.Decide(Whom()).Has("Retry-After")) << "for good";
-  EXPECT_TRUE(AskAdmin(service, "/v1/lift", Whom()).Json().at("applied").as_bool());
-  EXPECT_EQ(service.Decide(Whom()).status, 200);
-  EXPECT_FALSE(AskAdmin(service, "/v1/lift", Whom()).Json().at("applied").as_bool());
+  (void)AskAdmin(service, "/v1/ban", KeyBody());
+  EXPECT_EQ(service.Decide(KeyBody()).status, 403);
+  EXPECT_FALSE(service.Decide(KeyBody()).Has("Retry-After")) << "for good";
+  EXPECT_TRUE(AskAdmin(service, "/v1/lift", KeyBody()).Json().at("applied").as_bool());
+  EXPECT_EQ(service.Decide(KeyBody()).status, 200);
+  EXPECT_FALSE(AskAdmin(service, "/v1/lift", KeyBody()).Json().at("applied").as_bool());
 }
 
-TEST(Admin, WhoIsBannedIsRefusedAtEveryDoor) {
+TEST(AdminTest, BanAppliesOnEveryListener) {
   Config config = Service::ConfigOf(kYaml);
   config.listen.resp = "127.0.0.1:0";
   config.client_ip.policy = ClientAddressPolicy{};
   config.client_ip.policy.trusted_proxies = {Network::Parse("127.0.0.1/32").value()};
   Service service(config);
-  (void)AskAdmin(service, "/v1/ban", Whom(R"(,"ttl":"1h")"));
-  RespClient resp(service.server().resp());
+  (void)AskAdmin(service, "/v1/ban", KeyBody(R"(,"ttl":"1h")"));
+  test::RespClient resp(service.server().resp());
   EXPECT_EQ(resp.Ask({"TG.DECIDE", "per-key", "abc"}),
             "[1,-1,-1,3600000,-1,\"operator\",\"banned\"]");
   HttpClient auth(service.api());
@@ -83,12 +83,12 @@ TEST(Admin, WhoIsBannedIsRefusedAtEveryDoor) {
       2);
 }
 
-TEST(Admin, AllowedOnesPassUncounted) {
+TEST(AdminTest, AllowedKeyIsNotCounted) {
   Service service(kYaml);
   Exhaust(service);
-  (void)AskAdmin(service, "/v1/allow", Whom());
+  (void)AskAdmin(service, "/v1/allow", KeyBody());
   for (int i = 0; i < 5; ++i) {
-    const HttpAnswer answer = service.Decide(Whom());
+    const HttpResponse answer = service.Decide(KeyBody());
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.Json().at("exempt").as_bool());
     EXPECT_EQ(answer.Json().at("rule").as_string(), "per-key");
@@ -99,15 +99,15 @@ TEST(Admin, AllowedOnesPassUncounted) {
       service.Metric(
           R"(tidegate_decisions_total{rule="per-key",outcome="exempted",decided_by="operator"})"),
       5);
-  (void)AskAdmin(service, "/v1/lift", Whom());
-  EXPECT_EQ(service.Decide(Whom()).status, 429);
+  (void)AskAdmin(service, "/v1/lift", KeyBody());
+  EXPECT_EQ(service.Decide(KeyBody()).status, 429);
 }
 
-TEST(Admin, AnotherQuotaCarriesTheStateOver) {
+TEST(AdminTest, OverrideKeepsTheState) {
   Service service(kYaml);
-  ASSERT_EQ(service.Decide(Whom()).status, 200);
-  ASSERT_EQ(AskAdmin(service, "/v1/override", Whom(R"(,"limit":"9/h","burst":9)")).status, 200);
-  EXPECT_EQ(service.Decide(Whom()).Json().at("limit").to_number<int>(), 9);
+  ASSERT_EQ(service.Decide(KeyBody()).status, 200);
+  ASSERT_EQ(AskAdmin(service, "/v1/override", KeyBody(R"(,"limit":"9/h","burst":9)")).status, 200);
+  EXPECT_EQ(service.Decide(KeyBody()).Json().at("limit").to_number<int>(), 9);
   const auto overrides = ReadAdmin(service, "/v1/overrides").Json();
   const auto& one = overrides.at("overrides").as_array().at(0).as_object();
   EXPECT_EQ(one.at("kind").as_string(), "quota");
@@ -116,33 +116,33 @@ TEST(Admin, AnotherQuotaCarriesTheStateOver) {
   // Whose algorithm has changed ignores it, and says so.
   ASSERT_TRUE(service.Reload(
       "rules: [ { id: per-key, per: header:x-api-key, limit: 3/h, algorithm: fixed_window } ]"));
-  EXPECT_EQ(service.Decide(Whom()).Json().at("limit").to_number<int>(), 3);
+  EXPECT_EQ(service.Decide(KeyBody()).Json().at("limit").to_number<int>(), 3);
   EXPECT_THAT(ReadAdmin(service, "/v1/overrides").body, HasSubstr("counts by fixed_window now"));
 }
 
-TEST(Admin, GivesBack) {
+TEST(AdminTest, GrantRefundAndResetReturnUnits) {
   Service service(kYaml);
   Exhaust(service);
   EXPECT_TRUE(
-      AskAdmin(service, "/v1/grant", Whom(R"(,"amount":1)")).Json().at("applied").as_bool());
-  EXPECT_EQ(service.Decide(Whom()).status, 200);
-  EXPECT_EQ(service.Decide(Whom()).status, 429);
+      AskAdmin(service, "/v1/grant", KeyBody(R"(,"amount":1)")).Json().at("applied").as_bool());
+  EXPECT_EQ(service.Decide(KeyBody()).status, 200);
+  EXPECT_EQ(service.Decide(KeyBody()).status, 429);
   EXPECT_TRUE(
-      AskAdmin(service, "/v1/refund", Whom(R"(,"id":"r1")")).Json().at("applied").as_bool());
+      AskAdmin(service, "/v1/refund", KeyBody(R"(,"id":"r1")")).Json().at("applied").as_bool());
   EXPECT_FALSE(
-      AskAdmin(service, "/v1/refund", Whom(R"(,"id":"r1")")).Json().at("applied").as_bool());
-  EXPECT_EQ(service.Decide(Whom()).status, 200);
-  EXPECT_TRUE(AskAdmin(service, "/v1/reset", Whom()).Json().at("applied").as_bool());
-  EXPECT_EQ(service.Decide(Whom()).Json().at("remaining").to_number<int>(), 1);
+      AskAdmin(service, "/v1/refund", KeyBody(R"(,"id":"r1")")).Json().at("applied").as_bool());
+  EXPECT_EQ(service.Decide(KeyBody()).status, 200);
+  EXPECT_TRUE(AskAdmin(service, "/v1/reset", KeyBody()).Json().at("applied").as_bool());
+  EXPECT_EQ(service.Decide(KeyBody()).Json().at("remaining").to_number<int>(), 1);
   EXPECT_EQ(service.Metric("tidegate_admin_changes_total{action=\"refund\"}"), 2);
 }
 
-TEST(Admin, InspectShowsWhatIsStored) {
+TEST(AdminTest, InspectShowsStoredState) {
   Service service(kYaml);
-  const auto fresh = AskAdmin(service, "/v1/inspect", Whom()).Json();
+  const auto fresh = AskAdmin(service, "/v1/inspect", KeyBody()).Json();
   EXPECT_FALSE(fresh.at("tracked").as_bool());
-  (void)service.Decide(Whom());
-  const HttpAnswer answer = AskAdmin(service, "/v1/inspect", Whom());
+  (void)service.Decide(KeyBody());
+  const HttpResponse answer = AskAdmin(service, "/v1/inspect", KeyBody());
   const auto seen = answer.Json();
   EXPECT_TRUE(seen.at("tracked").as_bool());
   EXPECT_EQ(seen.at("remaining").to_number<int>(), 1);
@@ -154,25 +154,25 @@ TEST(Admin, InspectShowsWhatIsStored) {
             answer.body);
 }
 
-TEST(Admin, InspectAndRulesHeedWhatOperatorsSaid) {
+TEST(AdminTest, InspectAndRulesShowOverrides) {
   Service service(kYaml);
   const auto allowed = [&] {
-    return AskAdmin(service, "/v1/inspect", Whom()).Json().at("allowed").as_bool();
+    return AskAdmin(service, "/v1/inspect", KeyBody()).Json().at("allowed").as_bool();
   };
   EXPECT_TRUE(allowed());
-  (void)AskAdmin(service, "/v1/ban", Whom());
+  (void)AskAdmin(service, "/v1/ban", KeyBody());
   EXPECT_FALSE(allowed());
   EXPECT_THAT(ReadAdmin(service, "/v1/rules").body, HasSubstr(R"("overrides":1)"));
   Exhaust(service);
-  (void)AskAdmin(service, "/v1/allow", Whom());
+  (void)AskAdmin(service, "/v1/allow", KeyBody());
   EXPECT_TRUE(allowed());
 }
 
-TEST(Admin, EveryChangeIsWrittenDown) {
+TEST(AdminTest, AuditRecordsEveryChange) {
   Service service(kYaml);
-  (void)AskAdmin(service, "/v1/ban", Whom(R"(,"ttl":"1h","reason":"scraping")"));
-  (void)AskAdmin(service, "/v1/reset", Whom());
-  (void)AskAdmin(service, "/v1/lift", Whom());
+  (void)AskAdmin(service, "/v1/ban", KeyBody(R"(,"ttl":"1h","reason":"scraping")"));
+  (void)AskAdmin(service, "/v1/reset", KeyBody());
+  (void)AskAdmin(service, "/v1/lift", KeyBody());
   const auto audit = ReadAdmin(service, "/v1/audit").Json();
   const auto& entries = audit.at("entries").as_array();
   ASSERT_EQ(entries.size(), 3u);
@@ -186,7 +186,7 @@ TEST(Admin, EveryChangeIsWrittenDown) {
   EXPECT_EQ(ReadAdmin(service, "/v1/audit?limit=1").Json().at("entries").as_array().size(), 1u);
 }
 
-TEST(Admin, HotKeysHideWhoTheyAreUnlessTold) {
+TEST(AdminTest, HotKeysAreHashedUnlessConfigured) {
   const std::string request = R"({"request":{"path":"/v1/x","client_ip":"203.0.113.7"}})";
   for (const bool plain : {false, true}) {
     Service service(std::string(kYaml) +
@@ -199,7 +199,7 @@ TEST(Admin, HotKeysHideWhoTheyAreUnlessTold) {
     }
     EXPECT_THAT(hot, HasSubstr("\"count\":5"));
     EXPECT_EQ(hot.find("203.0.113.7") != std::string::npos, plain) << hot;
-    // Whoever knows the client can find out whether it is the one.
+    // The name can be checked by anyone who knows the client.
     const auto seen =
         AskAdmin(service, "/v1/inspect", R"({"rule":"shadow","identity":"203.0.113.7"})").Json();
     const std::string shown(seen.at(plain ? "key" : "shown_as").as_string());
@@ -207,7 +207,7 @@ TEST(Admin, HotKeysHideWhoTheyAreUnlessTold) {
   }
 }
 
-TEST(Admin, KeysAreShownOrHiddenFromTheNextReloadOn) {
+TEST(AdminTest, ReloadChangesHowKeysAreShown) {
   Service service(kYaml);
   const auto names = [&] { return ReadAdmin(service, "/v1/hot").Json().at("names"); };
   EXPECT_EQ(names(), "hashed");
@@ -219,7 +219,7 @@ TEST(Admin, KeysAreShownOrHiddenFromTheNextReloadOn) {
   EXPECT_EQ(names(), "hashed");
 }
 
-TEST(Admin, StatusAndRulesTellWhatIsGoingOn) {
+TEST(AdminTest, StatusAndRulesReportCounts) {
   Service service(kYaml);
   Exhaust(service);
   const auto status = ReadAdmin(service, "/v1/status").Json();
@@ -233,7 +233,7 @@ TEST(Admin, StatusAndRulesTellWhatIsGoingOn) {
   EXPECT_EQ(first.at("decisions").as_object().at("denied").to_number<int>(), 1);
 }
 
-TEST(Admin, RefusesWhatMakesNoSenseAndChangesNothing) {
+TEST(AdminTest, RejectsInvalidRequestsWithoutChanges) {
   Service service(kYaml);
   struct Bad {
     const char* path;
@@ -246,35 +246,35 @@ TEST(Admin, RefusesWhatMakesNoSenseAndChangesNothing) {
       {"/v1/ban", R"({"rule":"per-key"})", "/identity"},
       {"/v1/ban", R"({"rule":"per-key","key":"abc"})", "/key"},
       {"/v1/ban", R"({"rule":"per-key","identity":"a","key":"client_ip=1.2.3.4"})", "/key"},
-      {"/v1/ban", Whom(R"(,"ttl":"soon")"), "/ttl"},
-      {"/v1/ban", Whom(R"(,"ttl":"0s")"), "/ttl"},
-      {"/v1/ban", Whom(R"(,"ttl":"1us")"), "/ttl"},
-      {"/v1/ban", Whom(R"(,"ttl":"99999d")"), "/ttl"},
-      {"/v1/ban", Whom(R"(,"ttl":3600)"), "/ttl"},
-      {"/v1/ban", Whom(",\"reason\":\"" + k256 + "\""), "/reason"},
-      {"/v1/ban", Whom(R"(,"limit":"1/s")"), "/limit"},
-      {"/v1/override", Whom(), "/limit"},
-      {"/v1/override", Whom(R"(,"limit":"0/s")"), "/limit"},
-      {"/v1/override", Whom(R"(,"limit":"5/s","burst":0)"), "/burst"},
-      {"/v1/override", Whom(R"(,"limit":"9007199254740993/s")"), "/limit"},
-      {"/v1/grant", Whom(), "/amount"},
-      {"/v1/grant", Whom(R"(,"amount":0)"), "/amount"},
-      {"/v1/grant", Whom(R"(,"amount":-5)"), "/amount"},
-      {"/v1/grant", Whom(R"(,"amount":2147483648)"), "/amount"},
-      {"/v1/grant", Whom(R"(,"amount":1.5)"), "/amount"},
+      {"/v1/ban", KeyBody(R"(,"ttl":"soon")"), "/ttl"},
+      {"/v1/ban", KeyBody(R"(,"ttl":"0s")"), "/ttl"},
+      {"/v1/ban", KeyBody(R"(,"ttl":"1us")"), "/ttl"},
+      {"/v1/ban", KeyBody(R"(,"ttl":"99999d")"), "/ttl"},
+      {"/v1/ban", KeyBody(R"(,"ttl":3600)"), "/ttl"},
+      {"/v1/ban", KeyBody(",\"reason\":\"" + k256 + "\""), "/reason"},
+      {"/v1/ban", KeyBody(R"(,"limit":"1/s")"), "/limit"},
+      {"/v1/override", KeyBody(), "/limit"},
+      {"/v1/override", KeyBody(R"(,"limit":"0/s")"), "/limit"},
+      {"/v1/override", KeyBody(R"(,"limit":"5/s","burst":0)"), "/burst"},
+      {"/v1/override", KeyBody(R"(,"limit":"9007199254740993/s")"), "/limit"},
+      {"/v1/grant", KeyBody(), "/amount"},
+      {"/v1/grant", KeyBody(R"(,"amount":0)"), "/amount"},
+      {"/v1/grant", KeyBody(R"(,"amount":-5)"), "/amount"},
+      {"/v1/grant", KeyBody(R"(,"amount":2147483648)"), "/amount"},
+      {"/v1/grant", KeyBody(R"(,"amount":1.5)"), "/amount"},
       {"/v1/grant", ByRule("slots", "192.0.2.1", R"(,"amount":1)"), "/rule"},
-      {"/v1/refund", Whom(), "/id"},
-      {"/v1/refund", Whom(R"(,"id":"")"), "/id"},
-      {"/v1/reset", Whom(R"(,"amount":1)"), "/amount"},
-      {"/v1/inspect", Whom(R"(,"cost":1)"), "/cost"},
+      {"/v1/refund", KeyBody(), "/id"},
+      {"/v1/refund", KeyBody(R"(,"id":"")"), "/id"},
+      {"/v1/reset", KeyBody(R"(,"amount":1)"), "/amount"},
+      {"/v1/inspect", KeyBody(R"(,"cost":1)"), "/cost"},
   };
   for (const Bad& bad : cases) {
-    const HttpAnswer answer = AskAdmin(service, bad.path, bad.body);
+    const HttpResponse answer = AskAdmin(service, bad.path, bad.body);
     EXPECT_EQ(answer.status, 400) << bad.path << bad.body << answer.body;
     EXPECT_EQ(answer.Json().at("pointer").as_string(), bad.pointer) << bad.body << answer.body;
   }
   EXPECT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-kay", "x")).status, 404);
-  // A key that is shown without its name is nobody's.
+  // A key that is shown without its name belongs to no identity.
   EXPECT_THAT(AskAdmin(service, "/v1/ban", R"({"rule":"per-key","key":"client_ip=#k3Jx0"})").body,
               HasSubstr("name it by its `identity`"));
   EXPECT_EQ(ReadAdmin(service, "/v1/hot?limit=0").status, 400);
@@ -289,7 +289,7 @@ TEST(Admin, RefusesWhatMakesNoSenseAndChangesNothing) {
   EXPECT_TRUE(audit.at("history").at("complete").as_bool());
 }
 
-TEST(Admin, ThoseThatHaveEndedAreNotCounted) {
+TEST(AdminTest, ExpiredOverridesAreNotCounted) {
   Service service(kYaml);
   for (int i = 0; i < 100; ++i) {
     const std::string body =
@@ -303,13 +303,13 @@ TEST(Admin, ThoseThatHaveEndedAreNotCounted) {
 
 TEST(AdminTest, RejectsBodyWithContentCoding) {
   Service service(kYaml);
-  const std::string body = Whom();
+  const std::string body = KeyBody();
   HttpClient client(service.admin());
   client.Send(
       "POST /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
       "Content-Encoding: gzip\r\nContent-Length: " +
       std::to_string(body.size()) + "\r\n\r\n" + body);
-  const HttpAnswer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 415);
   EXPECT_EQ(answer.Field("Accept-Encoding"), "identity");
   EXPECT_THAT(answer.body, HasSubstr("`Content-Encoding: gzip`"));
@@ -318,14 +318,14 @@ TEST(AdminTest, RejectsBodyWithContentCoding) {
 
 // --- Who may -------------------------------------------------------------------
 
-TEST(AdminSafety, NoWebPageGetsIn) {
+TEST(AdminAccessTest, RejectsRequestsOfWebPages) {
   Service service(kYaml);
   const auto ask = [&](const std::string& request) {
     HttpClient client(service.admin());
     client.Send(request);
     return client.Read().status;
   };
-  const std::string body = Whom();
+  const std::string body = KeyBody();
   const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   const std::string json = "Content-Type: application/json\r\n";
   // A form, or text, as pages may send without asking.
@@ -338,7 +338,7 @@ TEST(AdminSafety, NoWebPageGetsIn) {
                 json + length),
             403);
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: null\r\n\r\n"), 403);
-  // One whose name leads here.
+  // A name that resolves to this machine.
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
   EXPECT_EQ(ask("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
   EXPECT_EQ(ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n\r\n"),
@@ -346,7 +346,7 @@ TEST(AdminSafety, NoWebPageGetsIn) {
   EXPECT_EQ(ask("POST /v1/ban HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n" +
                 json + length),
             403);
-  EXPECT_EQ(service.Decide(Whom()).status, 200) << "nothing was banned";
+  EXPECT_EQ(service.Decide(KeyBody()).status, 200) << "nothing was banned";
   // The console's own.
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: localhost:9180\r\nOrigin: http://localhost:9180"
                 "\r\n\r\n"),
@@ -359,12 +359,12 @@ TEST(AdminSafety, NoWebPageGetsIn) {
   preflight.Send(
       "OPTIONS /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n"
       "Access-Control-Request-Method: POST\r\n\r\n");
-  const HttpAnswer answer = preflight.Read();
+  const HttpResponse answer = preflight.Read();
   EXPECT_EQ(answer.status, 405);
   EXPECT_FALSE(answer.Has("Access-Control-Allow-Origin"));
 }
 
-TEST(AdminSafety, TokensSayWhoMayLookAndWhoMayAct) {
+TEST(AdminAccessTest, TokensGiveRightsToReadAndToChange) {
   Config config = Service::ConfigOf(kYaml);
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"alice", "0123456789abcdef-all", TokenSpec::May::kAll},
@@ -375,33 +375,33 @@ TEST(AdminSafety, TokensSayWhoMayLookAndWhoMayAct) {
   };
   const std::string all = as("0123456789abcdef-all");
   const std::string asks = as("0123456789abcdef-ask");
-  EXPECT_EQ(AskAdmin(service, "/v1/ban", Whom()).status, 401);
-  EXPECT_EQ(AskAdmin(service, "/v1/ban", Whom(), as("0123456789abcdef-alk")).status, 401);
-  EXPECT_EQ(AskAdmin(service, "/v1/explain", Whom()).status, 401);
+  EXPECT_EQ(AskAdmin(service, "/v1/ban", KeyBody()).status, 401);
+  EXPECT_EQ(AskAdmin(service, "/v1/ban", KeyBody(), as("0123456789abcdef-alk")).status, 401);
+  EXPECT_EQ(AskAdmin(service, "/v1/explain", KeyBody()).status, 401);
   for (const char* path :
        {"/v1/status", "/v1/rules", "/v1/hot", "/v1/overrides", "/v1/audit", "/metrics"}) {
     EXPECT_EQ(ReadAdmin(service, path).status, 401) << path;
   }
   EXPECT_EQ(ReadAdmin(service, "/healthz").status, 200);
-  EXPECT_EQ(AskAdmin(service, "/v1/explain", Whom(), asks).status, 200);
+  EXPECT_EQ(AskAdmin(service, "/v1/explain", KeyBody(), asks).status, 200);
   for (const char* path : {"/v1/reset", "/v1/ban", "/v1/allow", "/v1/lift"}) {
-    EXPECT_EQ(AskAdmin(service, path, Whom(), asks).status, 403) << path;
+    EXPECT_EQ(AskAdmin(service, path, KeyBody(), asks).status, 403) << path;
   }
-  EXPECT_EQ(AskAdmin(service, "/v1/ban", Whom(), all).status, 200);
+  EXPECT_EQ(AskAdmin(service, "/v1/ban", KeyBody(), all).status, 200);
   {
     HttpClient scrape(service.admin());
     scrape.Send("GET /metrics HTTP/1.1\r\nHost: tidegate.example\r\n" + asks + "\r\n");
     const std::string metrics = scrape.Read().body;
     EXPECT_THAT(metrics,
-                HasSubstr(R"(tidegate_auth_failures_total{door="admin",reason="missing"} 8)"));
+                HasSubstr(R"(tidegate_auth_failures_total{listener="admin",reason="missing"} 8)"));
     EXPECT_THAT(metrics,
-                HasSubstr(R"(tidegate_auth_failures_total{door="admin",reason="wrong"} 1)"));
+                HasSubstr(R"(tidegate_auth_failures_total{listener="admin",reason="wrong"} 1)"));
     EXPECT_THAT(metrics,
-                HasSubstr(R"(tidegate_auth_failures_total{door="admin",reason="rights"} 4)"));
+                HasSubstr(R"(tidegate_auth_failures_total{listener="admin",reason="rights"} 4)"));
   }
   HttpClient client(service.admin());
   client.Send("GET /v1/audit HTTP/1.1\r\nHost: tidegate.example\r\n" + all + "\r\n");
-  const HttpAnswer audit = client.Read();
+  const HttpResponse audit = client.Read();
   EXPECT_THAT(audit.body, HasSubstr(R"("by":"alice")"));
   EXPECT_THAT(audit.body, Not(HasSubstr("0123456789abcdef")));
 }

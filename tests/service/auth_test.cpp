@@ -49,8 +49,8 @@ class AuthTest : public testing::Test {
  protected:
   explicit AuthTest(std::string_view yaml = kRules) : service_(yaml), client_(service_.api()) {}
 
-  HttpAnswer Auth(std::string_view fields, std::string_view target = "/v1/auth",
-                  std::string_view method = "GET", std::string_view body = {}) {
+  HttpResponse Auth(std::string_view fields, std::string_view target = "/v1/auth",
+                    std::string_view method = "GET", std::string_view body = {}) {
     std::string text(method);
     text.append(" ").append(target).append(" HTTP/1.1\r\nHost: api.example.com\r\n");
     text.append(fields);
@@ -71,9 +71,9 @@ class AuthTest : public testing::Test {
 
 // --- Allowed and denied ---------------------------------------------------------
 
-TEST_F(AuthTest, LetsPassWithAnEmpty200UntilNothingIsLeft) {
+TEST_F(AuthTest, Returns200UntilQuotaIsEmptyThen429) {
   for (int left = 2; left >= 0; --left) {
-    const HttpAnswer answer = Auth(Forwarded("/api/x?a=b"));
+    const HttpResponse answer = Auth(Forwarded("/api/x?a=b"));
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, "");
     EXPECT_EQ(answer.Field("Content-Length"), "0");
@@ -82,7 +82,7 @@ TEST_F(AuthTest, LetsPassWithAnEmpty200UntilNothingIsLeft) {
     EXPECT_EQ(answer.Field("RateLimit"), "\"address\";r=" + std::to_string(left) + ";t=20");
     EXPECT_EQ(answer.Field("RateLimit-Policy"), R"("address";q=3;w=60)");
   }
-  const HttpAnswer denied = Auth(Forwarded("/api/x"));
+  const HttpResponse denied = Auth(Forwarded("/api/x"));
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Field("Retry-After"), "20");
   EXPECT_EQ(denied.Field("RateLimit"), R"("address";r=0;t=20)");
@@ -90,7 +90,7 @@ TEST_F(AuthTest, LetsPassWithAnEmpty200UntilNothingIsLeft) {
   EXPECT_EQ(denied.Field("Cache-Control"), "no-store");
   EXPECT_EQ(denied.Field("Content-Type"), "application/problem+json");
   // The same members as those of /v1/decide, but for who decided: proxies pass denials on.
-  const HttpAnswer decided =
+  const HttpResponse decided =
       service_.Decide(R"({"request":{"path":"/api/x","client_ip":"203.0.113.7"}})");
   boost::json::object expected = decided.Json();
   for (const char* const member : {"decided_by", "reason"}) EXPECT_EQ(expected.erase(member), 1u);
@@ -99,32 +99,32 @@ TEST_F(AuthTest, LetsPassWithAnEmpty200UntilNothingIsLeft) {
   EXPECT_EQ(Auth(Forwarded("/api/x")).status, 200);
 }
 
-TEST_F(AuthTest, ADenialHasTheStatusThatTheProxyAsksFor) {
+TEST_F(AuthTest, DeniesWithStatusFromDenyStatusParameter) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Auth(Original("/api"), "/v1/auth?deny_status=403").status, 200);
   }
-  const HttpAnswer limited = Auth(Original("/api"), "/v1/auth?deny_status=403");
+  const HttpResponse limited = Auth(Original("/api"), "/v1/auth?deny_status=403");
   EXPECT_EQ(limited.status, 403);
   EXPECT_EQ(limited.Field("X-RateLimit-Status"), "429");
   EXPECT_EQ(limited.Field("Retry-After"), "20");
   EXPECT_EQ(limited.Json().at("status"), 429);
   const std::string bot = "User-Agent: BadBot/1\r\n";
-  const HttpAnswer denied = Auth(Original("/x") + bot, "/v1/auth?deny_status=401");
+  const HttpResponse denied = Auth(Original("/x") + bot, "/v1/auth?deny_status=401");
   EXPECT_EQ(denied.status, 401);
   EXPECT_EQ(denied.Field("X-RateLimit-Status"), "403");
-  const HttpAnswer bad = Auth(Original("no-path"), "/v1/auth?deny_status=403");
+  const HttpResponse bad = Auth(Original("no-path"), "/v1/auth?deny_status=403");
   EXPECT_EQ(bad.status, 403);
   EXPECT_EQ(bad.Field("X-RateLimit-Status"), "400");
   EXPECT_EQ(bad.Json().at("status"), 400);
 }
 
 TEST_F(AuthTest, DenyAndExemptComeBeforeAllRules) {
-  const HttpAnswer denied = Auth(Forwarded("/api") + "User-Agent: BadBot/1\r\n");
+  const HttpResponse denied = Auth(Forwarded("/api") + "User-Agent: BadBot/1\r\n");
   EXPECT_EQ(denied.status, 403);
   EXPECT_EQ(denied.Field("X-RateLimit-Status"), "403");
   EXPECT_EQ(Left("address"), 3);
   for (int i = 0; i < 5; ++i) {
-    const HttpAnswer answer =
+    const HttpResponse answer =
         Auth("X-Forwarded-Uri: /api\r\nX-Forwarded-Method: GET\r\nX-Forwarded-For: 192.0.2.1\r\n");
     EXPECT_EQ(answer.status, 200);
     EXPECT_FALSE(answer.Has("RateLimit"));
@@ -138,30 +138,30 @@ TEST_F(AuthTest, IgnoresContentCodingOfTheClient) {
             200);
 }
 
-TEST_F(AuthTest, AnyMethodAnyBodyAnyOrigin) {
+TEST_F(AuthTest, AcceptsAnyMethodBodyAndOrigin) {
   int left = 3;
   for (const char* method : {"POST", "OPTIONS", "PATCH"}) {
-    const HttpAnswer answer = Auth(Forwarded("/api") + "Origin: https://web.example\r\n",
-                                   "/v1/auth", method, "not JSON at all");
+    const HttpResponse answer = Auth(Forwarded("/api") + "Origin: https://web.example\r\n",
+                                     "/v1/auth", method, "not JSON at all");
     EXPECT_EQ(answer.status, 200) << method;
     EXPECT_EQ(Left("address"), --left);
   }
-  const HttpAnswer head = Auth(Forwarded("/api"), "/v1/auth", "HEAD");
+  const HttpResponse head = Auth(Forwarded("/api"), "/v1/auth", "HEAD");
   EXPECT_EQ(head.status, 429);
   EXPECT_EQ(head.Field("Retry-After"), "20");
   EXPECT_EQ(Auth(Forwarded("/elsewhere"), "/v1/auth", "HEAD").status, 200);
 }
 
-TEST_F(AuthTest, IsCountedInTheMetrics) {
+TEST_F(AuthTest, CountsDecisionsInMetrics) {
   for (int i = 0; i < 5; ++i) (void)Auth(Forwarded("/api"));
   const std::string metrics = service_.Metrics();
   EXPECT_THAT(metrics, HasSubstr(R"(rule="address",outcome="allowed",decided_by="store"} 3)"));
   EXPECT_THAT(metrics, HasSubstr(R"(rule="address",outcome="denied",decided_by="store"} 2)"));
 }
 
-// --- Whom and what it is about ----------------------------------------------------
+// --- The client and its request ----------------------------------------------------
 
-TEST_F(AuthTest, TheClientsHeadersAndCookiesAreItsIdentity) {
+TEST_F(AuthTest, IdentifiesClientByHeaderCookieOrQuery) {
   EXPECT_EQ(Auth(Forwarded("/keys") + "X-Api-Key: alice\r\n").status, 200);
   EXPECT_EQ(Left("key", "alice"), 2);
   EXPECT_EQ(Auth(Forwarded("/session") + "Cookie: a=b; sid=s1\r\n").status, 200);
@@ -170,7 +170,7 @@ TEST_F(AuthTest, TheClientsHeadersAndCookiesAreItsIdentity) {
   EXPECT_EQ(Left("search", "term"), 0);
 }
 
-TEST_F(AuthTest, TheClientIsWhomTheProxyNamesAtTheRight) {
+TEST_F(AuthTest, UsesRightmostUntrustedForwardedAddress) {
   const std::string about = "X-Forwarded-Uri: /api\r\nX-Forwarded-Method: GET\r\n";
   EXPECT_EQ(Auth(about + "X-Forwarded-For: 198.51.100.1, 203.0.113.7\r\n").status, 200);
   EXPECT_EQ(Left("address"), 2);
@@ -179,7 +179,7 @@ TEST_F(AuthTest, TheClientIsWhomTheProxyNamesAtTheRight) {
   EXPECT_EQ(Left("address"), 1);
 }
 
-TEST_F(AuthTest, MethodHostAndPathAreTheClients) {
+TEST_F(AuthTest, UsesMethodHostAndPathOfTheClient) {
   EXPECT_EQ(Auth(Forwarded("/posts", "POST")).status, 200);
   EXPECT_EQ(Auth(Forwarded("/posts", "POST")).status, 429);
   EXPECT_EQ(Auth(Forwarded("/posts", "GET"), "/v1/auth", "POST").status, 200);
@@ -192,7 +192,7 @@ TEST_F(AuthTest, MethodHostAndPathAreTheClients) {
 
 TEST_F(AuthTest, RefusesEncodedSlashes) {
   for (const char* path : {"/api/group%2fproject/..x", "/api%2fx", "/api%5Cx", "/x\\y"}) {
-    const HttpAnswer answer = Auth(Forwarded(path));
+    const HttpResponse answer = Auth(Forwarded(path));
     EXPECT_EQ(answer.status, 400) << path;
     EXPECT_THAT(answer.body, HasSubstr("encoded slash")) << path;
   }
@@ -208,7 +208,7 @@ TEST_F(AuthTest, MatchesEveryReadingOfThePath) {
 }
 
 TEST_F(AuthTest, RefusesMethodsInLowerCase) {
-  const HttpAnswer answer = Auth(Forwarded("/posts", "post"));
+  const HttpResponse answer = Auth(Forwarded("/posts", "post"));
   EXPECT_EQ(answer.status, 400);
   EXPECT_THAT(answer.body, HasSubstr("method `post` is not in upper case"));
 }
@@ -218,7 +218,7 @@ TEST_F(AuthTest, RefusesAnotherPathInXRewriteUrl) {
   EXPECT_EQ(Auth(Forwarded("/api") + "X-Rewrite-URL: /api\r\n").status, 200);
 }
 
-TEST_F(AuthTest, EnvoyAsksWithTheRequestItself) {
+TEST_F(AuthTest, ReadsClientRequestFromEnvoyPathSuffix) {
   EXPECT_EQ(Auth(kClient, "/v1/auth/posts?x=1", "POST").status, 200);
   EXPECT_EQ(Left("posts"), 0);
   EXPECT_EQ(Auth(kClient, "/v1/auth/posts", "GET").status, 200);
@@ -229,15 +229,15 @@ TEST_F(AuthTest, EnvoyAsksWithTheRequestItself) {
   EXPECT_EQ(Auth(kClient, "/v1/auth/").status, 200);
 }
 
-TEST_F(AuthTest, ACostThatTheClientStatesIsNotBelieved) {
+TEST_F(AuthTest, IgnoresCostHeaderOfTheClient) {
   EXPECT_EQ(Auth(Forwarded("/priced") + "X-Cost: 10\r\n").status, 200);
   EXPECT_EQ(Left("priced"), 9);
 }
 
-TEST_F(AuthTest, LeasesAreLeftOut) {
+TEST_F(AuthTest, SkipsConcurrencyRules) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Auth(Forwarded("/jobs")).status, 200);
   EXPECT_EQ(Left("jobs"), 1);
-  const HttpAnswer denied = Auth(Forwarded("/jobs"));
+  const HttpResponse denied = Auth(Forwarded("/jobs"));
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Field("RateLimit-Policy"), R"("starts";q=3;w=60)");
 }
@@ -251,7 +251,7 @@ struct BadCase {
   std::string target = "/v1/auth";
 };
 
-TEST_F(AuthTest, MistakesChargeNothing) {
+TEST_F(AuthTest, RejectsInvalidRequestsWithoutCharge) {
   const std::vector<BadCase> cases = {
       {std::string(kClient), 400, "X-Forwarded-Uri and X-Forwarded-Method"},
       {"X-Forwarded-Uri: /api\r\n" + std::string(kClient), 400, "not described"},
@@ -287,7 +287,7 @@ TEST_F(AuthTest, MistakesChargeNothing) {
       {Forwarded("/api"), 500, "\\\"rule\\\"", "/v1/auth?rule=address"},
   };
   for (const BadCase& one : cases) {
-    const HttpAnswer answer = Auth(one.fields, one.target);
+    const HttpResponse answer = Auth(one.fields, one.target);
     EXPECT_EQ(answer.status, one.status) << one.fields << answer.body;
     EXPECT_THAT(answer.body, HasSubstr(one.says)) << one.fields;
     EXPECT_EQ(answer.Field("X-RateLimit-Status"), one.status == 500 ? "" : "400") << one.fields;
@@ -298,7 +298,7 @@ TEST_F(AuthTest, MistakesChargeNothing) {
   EXPECT_THAT(service_.Metrics(), testing::Not(HasSubstr(R"(rule="address",outcome="allowed")")));
 }
 
-TEST_F(AuthTest, NothingElseIsThere) {
+TEST_F(AuthTest, Returns404ForOtherPaths) {
   EXPECT_EQ(Auth(Forwarded("/api"), "/v1/authorise").status, 404);
   EXPECT_EQ(Auth(Forwarded("/api"), "/v1").status, 404);
 }
@@ -312,9 +312,9 @@ rules: [ { id: address, match: { path: /api/** }, per: client_ip, limit: 3/m } ]
 )") {}
 };
 
-TEST_F(StrangerTest, AProxyThatIsNotTrustedIsToldWhatToAdd) {
+TEST_F(StrangerTest, UntrustedProxyGets500WithTheMissingSetting) {
   for (const char* target : {"/v1/auth", "/v1/auth?deny_status=403", "/v1/auth/api"}) {
-    const HttpAnswer answer = Auth(Forwarded("/api"), target);
+    const HttpResponse answer = Auth(Forwarded("/api"), target);
     EXPECT_EQ(answer.status, 500) << "403 would be a denial to nginx";
     EXPECT_THAT(answer.Json().at("detail").as_string().c_str(),
                 HasSubstr(R"(`client_ip: {trusted_proxies: ["127.0.0.1"]}`)"));

@@ -29,7 +29,7 @@ class BadInputTest : public testing::Test {
                      std::string_view word = {}, int status = 400) {
     const std::string shown(body.substr(0, 200));
     const std::uint64_t entries = service_.server().store().Stats().tracked;
-    const HttpAnswer answer = client_.Ask(endpoint, body);
+    const HttpResponse answer = client_.Ask(endpoint, body);
     EXPECT_EQ(answer.status, status) << shown << "\n" << answer.body;
     EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json") << shown;
     const json::object problem = answer.Json();
@@ -42,7 +42,7 @@ class BadInputTest : public testing::Test {
     EXPECT_EQ(Remaining("key", "alice"), 4) << shown;
   }
   std::int64_t Remaining(std::string_view rule, std::string_view identity) {
-    const HttpAnswer answer = client_.Ask("/v1/peek", ByRule(rule, identity));
+    const HttpResponse answer = client_.Ask("/v1/peek", ByRule(rule, identity));
     EXPECT_EQ(answer.status, 200) << answer.body;
     return answer.status == 200 ? answer.Json().at("remaining").as_int64() : -1;
   }
@@ -54,7 +54,7 @@ class BadInputTest : public testing::Test {
   HttpClient client_{service_.api()};
 };
 
-TEST_F(BadInputTest, Costs) {
+TEST_F(BadInputTest, RejectsInvalidCosts) {
   for (const std::string_view endpoint : {"/v1/decide", "/v1/peek", "/v1/debit", "/v1/refund"}) {
     const std::string id = endpoint == "/v1/refund" ? R"("id":"x",)" : "";
     for (const std::string_view cost :
@@ -69,7 +69,7 @@ TEST_F(BadInputTest, Costs) {
     }
     // These are not even JSON.
     for (const std::string_view cost : {"NaN", "Infinity", "-", "+1", "01", "0x1"}) {
-      const HttpAnswer answer = client_.Ask(
+      const HttpResponse answer = client_.Ask(
           endpoint, R"({"rule":"key","identity":"alice","cost":)" + std::string(cost) + "}");
       EXPECT_EQ(answer.status, 400) << cost;
     }
@@ -77,9 +77,9 @@ TEST_F(BadInputTest, Costs) {
   EXPECT_EQ(Remaining("key", "alice"), 4);
 }
 
-TEST_F(BadInputTest, ACostAboveTheBurstIsADenialForGood) {
+TEST_F(BadInputTest, DeniesCostAboveBurstPermanently) {
   for (const std::string_view cost : {"6", "2147483647"}) {
-    const HttpAnswer answer =
+    const HttpResponse answer =
         client_.Ask("/v1/decide", ByRule("key", "alice", ",\"cost\":" + std::string(cost)));
     EXPECT_EQ(answer.status, 429);
     EXPECT_TRUE(answer.Json().contains("never"));
@@ -88,7 +88,7 @@ TEST_F(BadInputTest, ACostAboveTheBurstIsADenialForGood) {
   EXPECT_EQ(Remaining("key", "alice"), 4);
 }
 
-TEST_F(BadInputTest, InlineQuotas) {
+TEST_F(BadInputTest, RejectsInvalidInlineQuotas) {
   const auto refuse = [&](std::string_view limit, std::string_view more = {},
                           std::string_view pointer = "/limit") {
     ExpectRefused("/v1/decide",
@@ -137,7 +137,7 @@ TEST_F(BadInputTest, InlineQuotas) {
   EXPECT_EQ(Decide(R"({"key":"l","limit":"1/us"})"), 200);
 }
 
-TEST_F(BadInputTest, Identities) {
+TEST_F(BadInputTest, RejectsInvalidIdentities) {
   ExpectRefused("/v1/decide", ByRule("key", ""), "/identity", "empty");
   ExpectRefused("/v1/decide", ByRule("key", "  \t "), "/identity", "empty");
   ExpectRefused("/v1/decide", ByRule("key", std::string(8193, 'x')), "/identity", "8193");
@@ -164,7 +164,7 @@ TEST_F(BadInputTest, Identities) {
 }
 
 /// Above the body's limit the answer ends the connection, but nothing else.
-TEST_F(BadInputTest, ABodyBeyondItsLimitIsNotEvenRead) {
+TEST_F(BadInputTest, RejectsBodyAboveTheLimit) {
   HttpClient client(service_.api());
   client.Send(Post("/v1/decide", ByRule("key", std::string(2 << 20, 'x'))));
   EXPECT_EQ(client.Read().status, 413);
@@ -172,7 +172,7 @@ TEST_F(BadInputTest, ABodyBeyondItsLimitIsNotEvenRead) {
 }
 
 /// Odd as they are, these are values: each has its own bucket, and none of them another's.
-TEST_F(BadInputTest, NoIdentityReachesAnothersBucket) {
+TEST_F(BadInputTest, OddIdentitiesHaveTheirOwnBuckets) {
   for (const std::string_view odd : {"\\u0000",
                                      "a\\u0000",
                                      "a",
@@ -194,16 +194,16 @@ TEST_F(BadInputTest, NoIdentityReachesAnothersBucket) {
                                      "../alice",
                                      "\\u202ealice",
                                      "const"}) {
-    const HttpAnswer answer =
+    const HttpResponse answer =
         client_.Ask("/v1/decide", R"({"rule":"key","identity":")" + std::string(odd) + "\"}");
     EXPECT_EQ(answer.status, 200) << odd;
-    EXPECT_EQ(answer.Json().at("remaining"), 4) << odd;  // Nobody else's.
+    EXPECT_EQ(answer.Json().at("remaining"), 4) << odd;  // Of this identity only.
     EXPECT_EQ(answer.body.find('\0'), std::string::npos);
   }
   EXPECT_EQ(Remaining("key", "alice"), 4);
 }
 
-TEST_F(BadInputTest, APathOrAKeyThatLooksLikeAnotherIdentityIsNone) {
+TEST_F(BadInputTest, KeysOfDifferentSourcesDoNotCollide) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Decide(ByRule("ip", "203.0.113.7")), 200);
   EXPECT_EQ(Decide(ByRule("ip", "203.0.113.7")), 429);
   EXPECT_EQ(Decide(ByRule("key", "203.0.113.7")), 200);
@@ -212,7 +212,7 @@ TEST_F(BadInputTest, APathOrAKeyThatLooksLikeAnotherIdentityIsNone) {
   EXPECT_EQ(Decide(R"({"rule":"path","identity":"/p/x&client_ip=203.0.113.7"})"), 200);
 }
 
-TEST_F(BadInputTest, PartsOfACompoundKeyCannotBeShifted) {
+TEST_F(BadInputTest, CompoundKeysWithShiftedPartsDoNotCollide) {
   const auto ask = [&](std::string_view address, std::string_view key) {
     return client_.Ask("/v1/decide", R"({"rule":"both","identity":{"client_ip":")" +
                                          std::string(address) + R"(","header:x-api-key":")" +
@@ -224,20 +224,20 @@ TEST_F(BadInputTest, PartsOfACompoundKeyCannotBeShifted) {
   EXPECT_EQ(ask("1.2.3.4", "a").Json().at("remaining"), 3);
 }
 
-TEST_F(BadInputTest, AMappedAddressIsTheAddress) {
+TEST_F(BadInputTest, CountsMappedIPv4AddressAsIPv4) {
   std::int64_t left = 5;
   for (const std::string_view text :
        {"1.2.3.4", "::ffff:1.2.3.4", "::FFFF:102:304", "0:0:0:0:0:ffff:1.2.3.4"}) {
-    const HttpAnswer answer = client_.Ask("/v1/decide", ByRule("ip", text));
+    const HttpResponse answer = client_.Ask("/v1/decide", ByRule("ip", text));
     EXPECT_EQ(answer.Json().at("remaining"), --left) << text;
   }
-  const HttpAnswer answer =
+  const HttpResponse answer =
       client_.Ask("/v1/decide", R"({"request":{"path":"/ip","client_ip":"::ffff:1.2.3.4"}})");
   EXPECT_EQ(answer.Json().at("remaining"), 0);
   EXPECT_EQ(Decide(ByRule("ip", "1.2.3.4")), 429);
 }
 
-TEST_F(BadInputTest, RotationInsideA64IsOneClient) {
+TEST_F(BadInputTest, CountsIPv6Slash64AsOneClient) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(Decide(ByRule("ip", "2001:db8:1:2::" + std::to_string(i + 1))), 200);
   }
@@ -246,7 +246,7 @@ TEST_F(BadInputTest, RotationInsideA64IsOneClient) {
   EXPECT_EQ(Decide(ByRule("ip", "2001:db8:1:3::1")), 200);
 }
 
-TEST_F(BadInputTest, JsonThatIsNone) {
+TEST_F(BadInputTest, RejectsInvalidJson) {
   for (const std::string_view body :
        {"", " ", "{", "}", "[]", "[{}]", "null", "1", "\"x\"", "{]", "nul", "\xEF\xBB\xBF{}"}) {
     ExpectRefused("/v1/decide", body, "");
@@ -258,23 +258,23 @@ TEST_F(BadInputTest, JsonThatIsNone) {
   }
   ExpectRefused("/v1/decide", good + '\0', "");
   for (std::size_t size = 0; size < good.size(); ++size) {
-    const HttpAnswer answer = client_.Ask("/v1/decide", good.substr(0, size));
+    const HttpResponse answer = client_.Ask("/v1/decide", good.substr(0, size));
     EXPECT_EQ(answer.status, 400) << good.substr(0, size);
   }
   EXPECT_EQ(Remaining("key", "alice"), 4);
 }
 
-TEST_F(BadInputTest, DeepNestingIsRefusedAtOnce) {
+TEST_F(BadInputTest, RejectsDeepNesting) {
   for (const std::string_view piece : {"[", "{\"request\":", "{\"identity\":", "{\"a\":"}) {
     std::string deep;
     while (deep.size() < 900'000) deep += piece;
-    const HttpAnswer answer = client_.Ask("/v1/decide", deep);
+    const HttpResponse answer = client_.Ask("/v1/decide", deep);
     EXPECT_EQ(answer.status, 400) << piece;
   }
   EXPECT_EQ(Remaining("key", "alice"), 4);
 }
 
-TEST_F(BadInputTest, DuplicateAndUnknownMembers) {
+TEST_F(BadInputTest, RejectsDuplicateAndUnknownMembers) {
   ExpectRefused("/v1/decide", R"({"rule":"key","rule":"ip","identity":"alice"})", "/rule", "twice");
   ExpectRefused("/v1/decide", R"({"rule":"key","identity":"alice","identity":"bob"})", "/identity",
                 "twice");
@@ -288,7 +288,7 @@ TEST_F(BadInputTest, DuplicateAndUnknownMembers) {
   ExpectRefused("/v1/decide", "{\"a\\r\\nSet-Cookie: x\":1}", "/a\r\nSet-Cookie: x");
 }
 
-TEST_F(BadInputTest, WrongTypes) {
+TEST_F(BadInputTest, RejectsMembersOfWrongType) {
   ExpectRefused("/v1/decide", R"({"rule":1,"identity":"alice"})", "/rule");
   ExpectRefused("/v1/decide", R"({"rule":null,"identity":"alice"})", "/rule");
   ExpectRefused("/v1/decide", R"({"rule":"key","identity":7})", "/identity");
@@ -298,7 +298,7 @@ TEST_F(BadInputTest, WrongTypes) {
                 "/request/headers/x-api-key");
 }
 
-TEST_F(BadInputTest, QuestionsThatMakeNoSense) {
+TEST_F(BadInputTest, RejectsIncompleteAndContradictoryMembers) {
   ExpectRefused("/v1/decide", "{}", "");
   ExpectRefused("/v1/decide", R"({"identity":"alice"})", "");
   ExpectRefused("/v1/decide", R"({"rule":"key","identity":"alice","request":{}})", "");
@@ -316,7 +316,7 @@ TEST_F(BadInputTest, QuestionsThatMakeNoSense) {
                 "/age_ms");
 }
 
-TEST_F(BadInputTest, RequestsThatAreNone) {
+TEST_F(BadInputTest, RejectsInvalidRequestAttributes) {
   ExpectRefused("/v1/decide", R"({"request":{"path":"key"}})", "/request/path");
   ExpectRefused("/v1/decide", R"({"request":{"path":"/../../etc"}})", "/request/path");
   ExpectRefused("/v1/decide", R"({"request":{"path":"/%zz"}})", "/request/path");

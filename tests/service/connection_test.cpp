@@ -9,8 +9,8 @@ namespace tidegate::service {
 namespace {
 
 // A connection that always has the beginning of the next request in its buffer is never armed
-// anew: the deadline of the first head ends it although thousands have been answered since.
-TEST(Deadlines, ABusyPipelineIsNotASlowHead) {
+// again: the deadline of the first head ends it although thousands have been answered since.
+TEST(DeadlinesTest, HeaderTimeoutDoesNotEndABusyPipeline) {
   Echo echo;
   auto deadlines = Patient();
   deadlines[static_cast<std::size_t>(net::Deadlines::Kind::kHeader)] = 300ms;
@@ -47,7 +47,7 @@ TEST(Deadlines, ABusyPipelineIsNotASlowHead) {
 
 // The last answer must reach a client that has sent more than was read: close() with unread
 // data sends RST, which throws away what the client has not taken from the network yet.
-TEST(Close, TheLastAnswerIsNotCutOffByAReset) {
+TEST(CloseTest, DoesNotResetBeforeTheLastResponseIsRead) {
   Echo echo;
   Service service(echo);
   service.Start();
@@ -63,7 +63,7 @@ TEST(Close, TheLastAnswerIsNotCutOffByAReset) {
 }
 
 // The same for a connection beyond the limit.
-TEST(Close, AShedClientCanReadWhy) {
+TEST(CloseTest, DoesNotResetConnectionAboveTheLimit) {
   Echo echo;
   net::HttpListener::Options options;
   options.max_connections = 1;
@@ -90,7 +90,7 @@ struct Busy final : net::Watcher {
 };
 
 // Each event adds one more entry to the list of Again, and each entry renews itself.
-TEST(Fairness, AWatcherHasOneTurnOrTwoPerRound) {
+TEST(FairnessTest, WatcherRunsAtMostThreeTimesPerRound) {
   net::Reactor reactor(Patient());
   Busy busy;
   busy.reactor = &reactor;

@@ -40,28 +40,29 @@ class DecideTest : public testing::Test {
   std::int64_t Remaining(std::string_view rule, std::string_view identity) {
     return Number(service_.Ask("/v1/peek", ByRule(rule, identity)), "remaining");
   }
-  static std::int64_t Number(const HttpAnswer& answer, std::string_view member) {
+  static std::int64_t Number(const HttpResponse& answer, std::string_view member) {
     const json::object body = answer.Json();
     const json::value* const value = body.if_contains(member);
     if (value == nullptr || !value->is_int64()) return -1;
     return value->get_int64();
   }
-  static bool Is(const HttpAnswer& answer, std::string_view member) {
+  static bool Is(const HttpResponse& answer, std::string_view member) {
     const json::object body = answer.Json();
     const json::value* const value = body.if_contains(member);
     return value != nullptr && value->is_bool() && value->get_bool();
   }
-  static std::string Text(const HttpAnswer& answer, std::string_view member) {
+  static std::string Text(const HttpResponse& answer, std::string_view member) {
     const json::object body = answer.Json();
     const json::value* const value = body.if_contains(member);
     return value != nullptr && value->is_string() ? value_to<std::string>(*value) : "";
   }
-  static std::string Part(const HttpAnswer& answer, std::string_view member) {
+  static std::string Part(const HttpResponse& answer, std::string_view member) {
     const json::object body = answer.Json();
     const json::value* const value = body.if_contains(member);
     return value == nullptr ? "" : json::serialize(*value);
   }
-  HttpAnswer DecideFor(std::string_view path, std::string_view client, std::string_view more = {}) {
+  HttpResponse DecideFor(std::string_view path, std::string_view client,
+                         std::string_view more = {}) {
     return service_.Decide(R"({"request":{"path":")" + std::string(path) + R"(","client_ip":")" +
                            std::string(client) + "\"" + std::string(more) + "}}");
   }
@@ -71,9 +72,9 @@ class DecideTest : public testing::Test {
 
 // --- Buckets ------------------------------------------------------------------
 
-TEST_F(DecideTest, ABucketEmptiesOneByOneAndSaysSo) {
+TEST_F(DecideTest, CountsRemainingDownToZero) {
   for (int left = 4; left >= 0; --left) {
-    const HttpAnswer answer = service_.Decide(ByRule("bucket", "alice"));
+    const HttpResponse answer = service_.Decide(ByRule("bucket", "alice"));
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.Field("RateLimit"), "\"bucket\";r=" + std::to_string(left) + ";t=2");
     EXPECT_EQ(answer.Field("RateLimit-Policy"), R"("bucket";q=5;w=10)");
@@ -90,9 +91,9 @@ TEST_F(DecideTest, ABucketEmptiesOneByOneAndSaysSo) {
   }
 }
 
-TEST_F(DecideTest, ADenialIsAProblemWithTheExactTimeToWait) {
+TEST_F(DecideTest, DeniesWithProblemAndRetryAfter) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).status, 200);
-  const HttpAnswer answer = service_.Decide(ByRule("bucket", "alice"));
+  const HttpResponse answer = service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(answer.status, 429);
   EXPECT_EQ(answer.reason, "Too Many Requests");
   EXPECT_EQ(answer.Field("Retry-After"), "2");
@@ -112,10 +113,10 @@ TEST_F(DecideTest, ADenialIsAProblemWithTheExactTimeToWait) {
                 "retry_after_ms":2000,"reset_after_ms":10000}]})"));
 }
 
-TEST_F(DecideTest, RetryAfterIsExactToTheMicrosecondAndNeverBelowOneSecond) {
+TEST_F(DecideTest, RetryAfterIsExactButAtLeastOneSecond) {
   for (int i = 0; i < 5; ++i) (void)service_.Decide(ByRule("bucket", "alice"));
   service_.Advance(1'999'999us);
-  const HttpAnswer early = service_.Decide(ByRule("bucket", "alice"));
+  const HttpResponse early = service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(early.status, 429);
   EXPECT_EQ(early.Field("Retry-After"), "1");  // One microsecond, rounded up.
   EXPECT_EQ(Number(early, "retry_after_ms"), 1);
@@ -127,13 +128,13 @@ TEST_F(DecideTest, RetryAfterIsExactToTheMicrosecondAndNeverBelowOneSecond) {
 TEST_F(DecideTest, RetryAfterIsRoundedUp) {
   for (int i = 0; i < 5; ++i) (void)service_.Decide(ByRule("bucket", "alice"));
   service_.Advance(999'999us);  // 1,000,001 us are left.
-  const HttpAnswer answer = service_.Decide(ByRule("bucket", "alice"));
+  const HttpResponse answer = service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(answer.Field("Retry-After"), "2");
   EXPECT_EQ(answer.Field("RateLimit"), R"("bucket";r=0;t=2)");
   EXPECT_EQ(Number(answer, "retry_after_ms"), 1001);
 }
 
-TEST_F(DecideTest, AFullBucketNamesNoTimeUntilMore) {
+TEST_F(DecideTest, OmitsTimeParameterForFullBucket) {
   EXPECT_EQ(service_.Ask("/v1/peek", ByRule("bucket", "alice")).Field("RateLimit"),
             R"("bucket";r=5)");
 }
@@ -144,34 +145,34 @@ TEST_F(DecideTest, IdentitiesAreCountedApart) {
   EXPECT_EQ(service_.Decide(ByRule("bucket", "bob")).status, 200);
 }
 
-TEST_F(DecideTest, ANamedIdentityAndARequestWithThatHeaderShareABucket) {
+TEST_F(DecideTest, IdentityAndMatchingRequestHeaderShareABucket) {
   (void)service_.Decide(ByRule("bucket", "alice"));
-  const HttpAnswer answer =
+  const HttpResponse answer =
       service_.Decide(R"({"request":{"path":"/bucket","headers":{"X-Api-Key":"alice"}}})");
   EXPECT_EQ(Number(answer, "remaining"), 3);
   EXPECT_EQ(Remaining("bucket", "alice"), 3);
 }
 
-TEST_F(DecideTest, AnOverrideAppliesToItsIdentityAlone) {
-  const HttpAnswer partner = service_.Decide(ByRule("bucket", "partner-7"));
+TEST_F(DecideTest, OverrideAppliesOnlyToItsIdentity) {
+  const HttpResponse partner = service_.Decide(ByRule("bucket", "partner-7"));
   EXPECT_EQ(Number(partner, "limit"), 40);
   EXPECT_EQ(Number(partner, "remaining"), 39);
   EXPECT_EQ(partner.Field("RateLimit-Policy"), R"("bucket";q=40;w=20)");
   EXPECT_EQ(Number(service_.Decide(ByRule("bucket", "partner-8")), "limit"), 5);
 }
 
-TEST_F(DecideTest, ACostTakesSoManyAtOnce) {
+TEST_F(DecideTest, ChargesTheGivenCost) {
   EXPECT_EQ(Number(service_.Decide(ByRule("bucket", "alice", R"(,"cost":3)")), "remaining"), 2);
-  const HttpAnswer denied = service_.Decide(ByRule("bucket", "alice", R"(,"cost":3)"));
+  const HttpResponse denied = service_.Decide(ByRule("bucket", "alice", R"(,"cost":3)"));
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(Number(denied, "remaining"), 2);  // A denied request consumes nothing.
   EXPECT_EQ(Number(denied, "retry_after_ms"), 2000);
   EXPECT_EQ(service_.Decide(ByRule("bucket", "alice", R"(,"cost":2)")).status, 200);
 }
 
-TEST_F(DecideTest, ACostAboveTheBurstIsRefusedForGood) {
+TEST_F(DecideTest, DeniesCostAboveBurstPermanently) {
   for (const std::string_view path : {"/v1/decide", "/v1/peek"}) {
-    const HttpAnswer answer = service_.Ask(path, ByRule("bucket", "alice", R"(,"cost":6)"));
+    const HttpResponse answer = service_.Ask(path, ByRule("bucket", "alice", R"(,"cost":6)"));
     EXPECT_EQ(answer.status, 429);
     EXPECT_TRUE(Is(answer, "never"));
     EXPECT_FALSE(answer.Has("Retry-After"));
@@ -183,12 +184,12 @@ TEST_F(DecideTest, ACostAboveTheBurstIsRefusedForGood) {
 
 TEST_F(DecideTest, PeekChargesNothing) {
   for (int i = 0; i < 3; ++i) {
-    const HttpAnswer look = service_.Ask("/v1/peek", ByRule("bucket", "alice"));
+    const HttpResponse look = service_.Ask("/v1/peek", ByRule("bucket", "alice"));
     EXPECT_EQ(look.status, 200);
     EXPECT_EQ(Number(look, "remaining"), 5);
   }
   for (int i = 0; i < 5; ++i) (void)service_.Decide(ByRule("bucket", "alice"));
-  const HttpAnswer look = service_.Ask("/v1/peek", ByRule("bucket", "alice"));
+  const HttpResponse look = service_.Ask("/v1/peek", ByRule("bucket", "alice"));
   EXPECT_EQ(look.status, 429);
   EXPECT_EQ(look.Field("Retry-After"), "2");
 }
@@ -196,7 +197,7 @@ TEST_F(DecideTest, PeekChargesNothing) {
 TEST_F(DecideTest, DebitsBlockAKeyForABoundedTime) {
   const std::string body = ByRule("bucket", "alice", R"(,"cost":2147483647)");
   for (int i = 0; i < 3; ++i) {
-    const HttpAnswer debit = service_.Ask("/v1/debit", body);
+    const HttpResponse debit = service_.Ask("/v1/debit", body);
     EXPECT_EQ(debit.status, 200);
     EXPECT_EQ(Number(debit, "reset_after_ms"), 110'000);  // 50 units of debt and 5 to be full.
   }
@@ -206,11 +207,11 @@ TEST_F(DecideTest, DebitsBlockAKeyForABoundedTime) {
 }
 
 TEST_F(DecideTest, ADebitGoesBelowZeroAndIsPaidBackFirst) {
-  const HttpAnswer debit = service_.Ask("/v1/debit", ByRule("bucket", "alice", R"(,"cost":7)"));
+  const HttpResponse debit = service_.Ask("/v1/debit", ByRule("bucket", "alice", R"(,"cost":7)"));
   EXPECT_EQ(debit.status, 200);
   EXPECT_EQ(Number(debit, "remaining"), 0);
   EXPECT_EQ(Number(debit, "reset_after_ms"), 14'000);
-  const HttpAnswer denied = service_.Decide(ByRule("bucket", "alice"));
+  const HttpResponse denied = service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Field("Retry-After"), "6");  // Two of debt, then one to spend.
   EXPECT_EQ(denied.Field("RateLimit"), R"("bucket";r=0;t=6)");
@@ -221,7 +222,7 @@ TEST_F(DecideTest, ADebitGoesBelowZeroAndIsPaidBackFirst) {
 TEST_F(DecideTest, ARefundAppliesOncePerIdAndNeverBeyondCapacity) {
   for (int i = 0; i < 4; ++i) (void)service_.Decide(ByRule("bucket", "alice"));
   const std::string refund = ByRule("bucket", "alice", R"(,"cost":2,"id":"r1")");
-  HttpAnswer answer = service_.Ask("/v1/refund", refund);
+  HttpResponse answer = service_.Ask("/v1/refund", refund);
   EXPECT_EQ(answer.status, 200);
   EXPECT_TRUE(Is(answer, "applied"));
   EXPECT_EQ(Number(answer, "remaining"), 3);
@@ -235,13 +236,13 @@ TEST_F(DecideTest, ARefundAppliesOncePerIdAndNeverBeyondCapacity) {
 }
 
 TEST_F(DecideTest, ARefundWithoutAnIdIsRefused) {
-  const HttpAnswer answer = service_.Ask("/v1/refund", ByRule("bucket", "alice"));
+  const HttpResponse answer = service_.Ask("/v1/refund", ByRule("bucket", "alice"));
   EXPECT_EQ(answer.status, 400);
   EXPECT_EQ(Text(answer, "pointer"), "/id");
 }
 
-/// DESIGN.md, 6: without authentication nobody from outside is given quota back.
-TEST(PublicTest, QuotaIsGivenBackOnLoopbackOnly) {
+/// DESIGN.md, 6: without authentication no remote caller may give quota back.
+TEST(PublicTest, RejectsRefundWithoutAuthenticationOnPublicAddress) {
   Config config = Service::ConfigOf("rules: [{id: a, per: header:x-api-key, limit: 5/10s}]");
   config.listen.api = "0.0.0.0:0";
   Problems problems;
@@ -260,15 +261,15 @@ TEST(PublicTest, QuotaIsGivenBackOnLoopbackOnly) {
 
 // --- Requests -----------------------------------------------------------------
 
-TEST_F(DecideTest, EveryRuleThatMatchesIsChargedOrNone) {
+TEST_F(DecideTest, ChargesAllMatchingRulesOrNone) {
   const std::string alice = R"(,"headers":{"x-api-key":"alice"})";
   EXPECT_EQ(DecideFor("/both", "203.0.113.7", alice).status, 200);
-  const HttpAnswer second = DecideFor("/both", "203.0.113.7", alice);
+  const HttpResponse second = DecideFor("/both", "203.0.113.7", alice);
   EXPECT_EQ(second.status, 200);
   EXPECT_EQ(second.Field("RateLimit-Policy"), R"("slow";q=3;w=60, "address";q=2;w=1)");
   EXPECT_EQ(second.Field("RateLimit"), R"("address";r=0;t=1)");  // The smallest share left.
   for (int i = 0; i < 3; ++i) {
-    const HttpAnswer denied = DecideFor("/both", "203.0.113.7", alice);
+    const HttpResponse denied = DecideFor("/both", "203.0.113.7", alice);
     EXPECT_EQ(denied.status, 429);
     EXPECT_EQ(Part(denied, "violated-policies"), R"(["address"])");
     EXPECT_EQ(Text(denied, "rule"), "address");
@@ -282,21 +283,21 @@ TEST_F(DecideTest, EveryRuleThatMatchesIsChargedOrNone) {
   EXPECT_EQ(Remaining("slow", "alice"), 1);  // The denied ones took nothing.
 }
 
-TEST_F(DecideTest, OfSeveralThatDenyTheLongestWaitGoverns) {
+TEST_F(DecideTest, DenyingRuleWithTheLongestWaitGoverns) {
   const std::string alice = R"(,"headers":{"x-api-key":"alice"})";
   EXPECT_EQ(DecideFor("/both", "203.0.113.7", alice).status, 200);
   EXPECT_EQ(DecideFor("/both", "203.0.113.8", alice).status, 200);
   EXPECT_EQ(DecideFor("/both", "203.0.113.9", alice).status, 200);
   (void)service_.Decide(ByRule("address", "203.0.113.7", R"(,"cost":1)"));
-  const HttpAnswer denied = DecideFor("/both", "203.0.113.7", alice);
+  const HttpResponse denied = DecideFor("/both", "203.0.113.7", alice);
   EXPECT_EQ(Part(denied, "violated-policies"), R"(["slow","address"])");
   EXPECT_EQ(Text(denied, "rule"), "slow");
   EXPECT_EQ(denied.Field("Retry-After"), "20");
 }
 
-TEST_F(DecideTest, AShadowRuleCountsButNeverRefuses) {
+TEST_F(DecideTest, ShadowRuleCountsButNeverDenies) {
   for (int i = 0; i < 3; ++i) {
-    const HttpAnswer answer = DecideFor("/watched", "203.0.113.7");
+    const HttpResponse answer = DecideFor("/watched", "203.0.113.7");
     EXPECT_EQ(answer.status, 200) << i;
     const json::object body = answer.Json();
     const json::object& ghost = body.at("rules").as_array()[1].as_object();
@@ -304,7 +305,7 @@ TEST_F(DecideTest, AShadowRuleCountsButNeverRefuses) {
     EXPECT_EQ(ghost.at("allowed").as_bool(), i == 0);
     EXPECT_EQ(Text(answer, "rule"), "watched");
   }
-  const HttpAnswer denied = DecideFor("/watched", "203.0.113.7");
+  const HttpResponse denied = DecideFor("/watched", "203.0.113.7");
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(Part(denied, "violated-policies"), R"(["watched"])");
   EXPECT_EQ(
@@ -313,10 +314,10 @@ TEST_F(DecideTest, AShadowRuleCountsButNeverRefuses) {
       3);
 }
 
-TEST_F(DecideTest, WhatAShadowRuleAloneLetsPassHasNoTimeToWait) {
+TEST_F(DecideTest, ShadowDenialHasNoRetryAfter) {
   EXPECT_EQ(service_.Decide(ByRule("ghost", "203.0.113.7")).status, 200);
   for (const std::string_view cost : {R"(,"cost":1)", R"(,"cost":2)"}) {
-    const HttpAnswer answer = service_.Decide(ByRule("ghost", "203.0.113.7", cost));
+    const HttpResponse answer = service_.Decide(ByRule("ghost", "203.0.113.7", cost));
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(Is(answer, "allowed"));
     EXPECT_FALSE(answer.Has("Retry-After"));
@@ -328,8 +329,8 @@ TEST_F(DecideTest, WhatAShadowRuleAloneLetsPassHasNoTimeToWait) {
   }
 }
 
-TEST_F(DecideTest, ADeniedRequestIsForbiddenWhateverItsQuota) {
-  const HttpAnswer answer =
+TEST_F(DecideTest, DenyEntryReturns403WhateverTheQuota) {
+  const HttpResponse answer =
       DecideFor("/both", "192.0.2.1", R"(,"headers":{"User-Agent":"BadBot/1.0"})");
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
@@ -341,7 +342,7 @@ TEST_F(DecideTest, ADeniedRequestIsForbiddenWhateverItsQuota) {
 
 TEST_F(DecideTest, AnExemptRequestPassesUncounted) {
   for (int i = 0; i < 10; ++i) {
-    const HttpAnswer answer = DecideFor("/both", "192.0.2.9", R"(,"headers":{"x-api-key":"a"})");
+    const HttpResponse answer = DecideFor("/both", "192.0.2.9", R"(,"headers":{"x-api-key":"a"})");
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(Is(answer, "allowed"));
     EXPECT_TRUE(Is(answer, "exempt"));
@@ -351,13 +352,13 @@ TEST_F(DecideTest, AnExemptRequestPassesUncounted) {
 }
 
 TEST_F(DecideTest, ARequestThatNoRuleMatchesPasses) {
-  const HttpAnswer answer = DecideFor("/elsewhere", "203.0.113.7");
+  const HttpResponse answer = DecideFor("/elsewhere", "203.0.113.7");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(Part(answer, "rules"), "[]");
   EXPECT_FALSE(answer.Has("RateLimit"));
 }
 
-TEST_F(DecideTest, TheCostOfARequestIsReadFromItsHeader) {
+TEST_F(DecideTest, ReadsCostFromRequestHeader) {
   EXPECT_EQ(
       Number(DecideFor("/priced", "203.0.113.7", R"(,"headers":{"X-Cost":"4"})"), "remaining"), 6);
   EXPECT_EQ(Number(DecideFor("/priced", "203.0.113.7"), "remaining"), 5);
@@ -375,42 +376,42 @@ TEST_F(DecideTest, APathIsNormalisedBeforeItIsMatched) {
 
 // --- Leases -------------------------------------------------------------------
 
-TEST_F(DecideTest, LeasesHoldTheirPlacesUntilReleasedOrRunOut) {
+TEST_F(DecideTest, LeasesLastUntilReleasedOrExpired) {
   const auto ask = [&](std::string_view path, std::string_view lease) {
     return service_.Ask(path,
                         ByRule("jobs", "203.0.113.7", R"(,"lease":")" + std::string(lease) + "\""));
   };
-  const HttpAnswer first = ask("/v1/acquire", "a");
+  const HttpResponse first = ask("/v1/acquire", "a");
   EXPECT_EQ(first.status, 200);
   EXPECT_EQ(Number(first, "remaining"), 1);
   EXPECT_THAT(first.Field("RateLimit-Policy"), HasSubstr(R"("jobs";q=2)"));
   EXPECT_THAT(first.Field("RateLimit-Policy"), HasSubstr(R"(;qu="concurrent-requests")"));
   EXPECT_EQ(ask("/v1/acquire", "a").status, 200);  // The same lease: no second place.
   EXPECT_EQ(ask("/v1/acquire", "b").status, 200);
-  const HttpAnswer denied = ask("/v1/acquire", "c");
+  const HttpResponse denied = ask("/v1/acquire", "c");
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Field("Retry-After"), "30");
 
   EXPECT_TRUE(Is(ask("/v1/release", "a"), "applied"));
-  const HttpAnswer again = ask("/v1/release", "a");
+  const HttpResponse again = ask("/v1/release", "a");
   EXPECT_EQ(again.status, 200);
   EXPECT_FALSE(Is(again, "applied"));
   EXPECT_EQ(ask("/v1/acquire", "c").status, 200);
 
   service_.Advance(29s);
-  const HttpAnswer renewed = ask("/v1/renew", "b");
+  const HttpResponse renewed = ask("/v1/renew", "b");
   EXPECT_EQ(renewed.status, 200);
   EXPECT_TRUE(Is(renewed, "applied"));
   service_.Advance(1s);  // c has run out, b lives on.
   EXPECT_EQ(ask("/v1/acquire", "d").status, 200);
   EXPECT_EQ(ask("/v1/acquire", "e").status, 429);
-  const HttpAnswer lost = ask("/v1/renew", "c");
+  const HttpResponse lost = ask("/v1/renew", "c");
   EXPECT_EQ(lost.status, 404);
   EXPECT_FALSE(Is(lost, "applied"));
   EXPECT_FALSE(Is(ask("/v1/release", "c"), "applied"));
 }
 
-TEST_F(DecideTest, ALeaseThatRanOutExactlyThenIsFree) {
+TEST_F(DecideTest, LeaseExpiresAtTheExactMicrosecond) {
   const std::string a = ByRule("jobs", "203.0.113.7", R"(,"lease":"a")");
   const std::string b = ByRule("jobs", "203.0.113.7", R"(,"lease":"b")");
   const std::string c = ByRule("jobs", "203.0.113.7", R"(,"lease":"c")");
@@ -422,7 +423,7 @@ TEST_F(DecideTest, ALeaseThatRanOutExactlyThenIsFree) {
   EXPECT_EQ(service_.Ask("/v1/acquire", c).status, 200);
 }
 
-TEST_F(DecideTest, AJobThatMayNotRunIsNotCountedAsStarted) {
+TEST_F(DecideTest, DeniedLeaseDoesNotChargeOtherRules) {
   const auto acquire = [&](std::string_view lease) {
     return service_.Ask("/v1/acquire",
                         R"({"request":{"path":"/jobs","client_ip":"203.0.113.7"},"lease":")" +
@@ -434,20 +435,20 @@ TEST_F(DecideTest, AJobThatMayNotRunIsNotCountedAsStarted) {
   EXPECT_EQ(Remaining("starts", "203.0.113.7"), 98);
 }
 
-TEST_F(DecideTest, DecideOnLeasesSaysWhereToAsk) {
-  const HttpAnswer answer = service_.Decide(ByRule("jobs", "203.0.113.7"));
+TEST_F(DecideTest, DecideOnConcurrencyRulePointsToAcquire) {
+  const HttpResponse answer = service_.Decide(ByRule("jobs", "203.0.113.7"));
   EXPECT_EQ(answer.status, 400);
   EXPECT_THAT(Text(answer, "detail"), HasSubstr("/v1/acquire"));
 }
 
-TEST_F(DecideTest, PeekTellsHowManyPlacesAreFree) {
+TEST_F(DecideTest, PeekReportsFreeLeaseCount) {
   (void)service_.Ask("/v1/acquire", ByRule("jobs", "203.0.113.7", R"(,"lease":"a")"));
-  const HttpAnswer look = service_.Ask("/v1/peek", ByRule("jobs", "203.0.113.7"));
+  const HttpResponse look = service_.Ask("/v1/peek", ByRule("jobs", "203.0.113.7"));
   EXPECT_EQ(look.status, 200) << look.body;
   EXPECT_EQ(Number(look, "remaining"), 1);
 }
 
-TEST_F(DecideTest, OperationsThatARuleDoesNotHaveAreRefused) {
+TEST_F(DecideTest, RejectsOperationsThatTheAlgorithmLacks) {
   const std::string lease = R"(,"lease":"a")";
   EXPECT_EQ(service_.Ask("/v1/acquire", ByRule("bucket", "alice", lease)).status, 400);
   EXPECT_EQ(service_.Ask("/v1/renew", ByRule("bucket", "alice", lease)).status, 400);
@@ -459,13 +460,13 @@ TEST_F(DecideTest, OperationsThatARuleDoesNotHaveAreRefused) {
 
 // --- Batches ------------------------------------------------------------------
 
-TEST_F(DecideTest, ABatchIsAnsweredInOrderEachWithItsStatus) {
+TEST_F(DecideTest, BatchReturnsAStatusPerRequestInOrder) {
   std::string batch = R"({"requests":[)";
   for (int i = 0; i < 7; ++i) batch += ByRule("bucket", "alice") + ",";
   batch += R"({"request":{"path":"/both","client_ip":"192.0.2.1"}},)";
   batch += R"({"request":{"path":"/both","headers":{"user-agent":"BadBot"}}},)";
   batch += R"({"key":"k","limit":"1/s"}]})";
-  const HttpAnswer answer = service_.Ask("/v1/decide/batch", batch);
+  const HttpResponse answer = service_.Ask("/v1/decide/batch", batch);
   EXPECT_EQ(answer.status, 200);
   const json::object body = answer.Json();
   const json::array& results = body.at("results").as_array();
@@ -480,7 +481,7 @@ TEST_F(DecideTest, ABatchIsAnsweredInOrderEachWithItsStatus) {
   EXPECT_EQ(results[9].at("decision").at("limit"), 1);
 }
 
-TEST_F(DecideTest, AMistakeInABatchChangesNothing) {
+TEST_F(DecideTest, InvalidRequestInABatchChargesNothing) {
   const std::string good = ByRule("bucket", "alice");
   const std::vector<std::pair<std::string, std::string>> bad = {
       {ByRule("buckett", "alice"), "/requests/1/rule"},
@@ -493,7 +494,7 @@ TEST_F(DecideTest, AMistakeInABatchChangesNothing) {
   for (const auto& [question, pointer] : bad) {
     std::string batch = R"({"requests":[)";
     batch.append(good).append(",").append(question).append(",").append(good).append("]}");
-    const HttpAnswer answer = service_.Ask("/v1/decide/batch", batch);
+    const HttpResponse answer = service_.Ask("/v1/decide/batch", batch);
     EXPECT_GE(answer.status, 400) << question;
     EXPECT_LT(answer.status, 500) << question;
     EXPECT_EQ(Text(answer, "pointer"), pointer);
@@ -501,7 +502,7 @@ TEST_F(DecideTest, AMistakeInABatchChangesNothing) {
   EXPECT_EQ(Remaining("bucket", "alice"), 5);
 }
 
-TEST_F(DecideTest, ABatchHasAtLeastOneAndAtMost256Questions) {
+TEST_F(DecideTest, BatchAcceptsOneTo256Requests) {
   EXPECT_EQ(service_.Ask("/v1/decide/batch", R"({"requests":[]})").status, 400);
   EXPECT_EQ(service_.Ask("/v1/decide/batch", "{}").status, 400);
   std::string batch = R"({"requests":[)";
@@ -515,32 +516,32 @@ TEST_F(DecideTest, ABatchHasAtLeastOneAndAtMost256Questions) {
 // --- Inline quotas ------------------------------------------------------------
 
 TEST_F(DecideTest, AnInlineQuotaNeedsNoRule) {
-  const std::string asked = R"({"key":"job-42","limit":"2/m"})";
-  EXPECT_EQ(service_.Decide(asked).Field("RateLimit-Policy"), R"("inline";q=2;w=60)");
-  EXPECT_EQ(service_.Decide(asked).status, 200);
-  EXPECT_EQ(service_.Decide(asked).status, 429);
+  const std::string body = R"({"key":"job-42","limit":"2/m"})";
+  EXPECT_EQ(service_.Decide(body).Field("RateLimit-Policy"), R"("inline";q=2;w=60)");
+  EXPECT_EQ(service_.Decide(body).status, 200);
+  EXPECT_EQ(service_.Decide(body).status, 429);
   EXPECT_EQ(service_.Decide(R"({"key":"job-43","limit":"2/m"})").status, 200);
-  const HttpAnswer burst = service_.Decide(R"({"key":"b","limit":"2/m","burst":9})");
+  const HttpResponse burst = service_.Decide(R"({"key":"b","limit":"2/m","burst":9})");
   EXPECT_EQ(Number(burst, "limit"), 9);
   for (const std::string_view algorithm :
        {"gcra", "sliding_log", "sliding_window", "fixed_window"}) {
-    const HttpAnswer answer = service_.Decide(R"({"key":"a","limit":"3/m","algorithm":")" +
-                                              std::string(algorithm) + "\"}");
+    const HttpResponse answer = service_.Decide(R"({"key":"a","limit":"3/m","algorithm":")" +
+                                                std::string(algorithm) + "\"}");
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(Number(answer, "remaining"), 2) << algorithm;  // Counted apart.
   }
 }
 
-TEST(InlineQuotaTest, IsRefusedWhereTheConfigurationDoesNotAllowIt) {
+TEST(InlineQuotaTest, IsRejectedUnlessConfigured) {
   Service service("rules: [{id: a, per: client_ip, limit: 1/s}]");
-  const HttpAnswer answer = service.Decide(R"({"key":"job-42","limit":"2/m"})");
+  const HttpResponse answer = service.Decide(R"({"key":"job-42","limit":"2/m"})");
   EXPECT_EQ(answer.status, 403);
   EXPECT_THAT(answer.body, HasSubstr("inline_quotas"));
 }
 
 // --- The fields ---------------------------------------------------------------
 
-TEST(PolicyTest, EachAlgorithmTellsItsQuotaAndWindow) {
+TEST(PolicyTest, ReportsQuotaAndWindowOfEachAlgorithm) {
   Service service(R"(
 rules:
   - { id: tb, per: client_ip, limit: 100/s, burst: 200 }
@@ -568,9 +569,9 @@ rules:
 
 constexpr std::string_view kOneRule = "rules: [{id: a, per: client_ip, limit: 2/10s}]\n";
 
-TEST(OlderFieldsTest, TheLegacyFormCountsSeconds) {
+TEST(OlderFieldsTest, LegacyHeadersCountSeconds) {
   Service service("responses: {headers: [ratelimit, ratelimit-legacy]}\n" + std::string(kOneRule));
-  const HttpAnswer answer = service.Decide(ByRule("a", "203.0.113.7"));
+  const HttpResponse answer = service.Decide(ByRule("a", "203.0.113.7"));
   EXPECT_EQ(answer.Field("RateLimit-Limit"), "2");
   EXPECT_EQ(answer.Field("RateLimit-Remaining"), "1");
   EXPECT_EQ(answer.Field("RateLimit-Reset"), "5");
@@ -578,11 +579,11 @@ TEST(OlderFieldsTest, TheLegacyFormCountsSeconds) {
   EXPECT_FALSE(answer.Has("X-RateLimit-Limit"));
 }
 
-TEST(OlderFieldsTest, TheXFormCountsSecondsByDefault) {
+TEST(OlderFieldsTest, XRateLimitResetCountsSecondsByDefault) {
   Service service("responses: {headers: [x-ratelimit]}\n" + std::string(kOneRule));
   (void)service.Decide(ByRule("a", "203.0.113.7"));
   service.Advance(1ms);
-  const HttpAnswer answer = service.Decide(ByRule("a", "203.0.113.7"));
+  const HttpResponse answer = service.Decide(ByRule("a", "203.0.113.7"));
   EXPECT_EQ(answer.Field("X-RateLimit-Limit"), "2");
   EXPECT_EQ(answer.Field("X-RateLimit-Remaining"), "0");
   EXPECT_EQ(answer.Field("X-RateLimit-Reset"), "10");  // 9.999 s, rounded up.
@@ -591,22 +592,22 @@ TEST(OlderFieldsTest, TheXFormCountsSecondsByDefault) {
   EXPECT_FALSE(answer.Has("RateLimit-Limit"));
 }
 
-TEST(OlderFieldsTest, TheXFormTellsTheEpochByOption) {
+TEST(OlderFieldsTest, XRateLimitResetIsEpochTimeIfConfigured) {
   Service service("responses: {headers: [x-ratelimit], x_ratelimit_reset: epoch}\n" +
                   std::string(kOneRule));
   const std::int64_t before = std::time(nullptr);
-  const HttpAnswer answer = service.Decide(ByRule("a", "203.0.113.7"));
+  const HttpResponse answer = service.Decide(ByRule("a", "203.0.113.7"));
   const std::int64_t after = std::time(nullptr);
   const std::int64_t reset = std::stoll("0" + answer.Field("X-RateLimit-Reset"));
   EXPECT_GE(reset, before + 5);
   EXPECT_LE(reset, after + 5);
 }
 
-TEST(OlderFieldsTest, NoneOfThemIfNoneIsWanted) {
+TEST(OlderFieldsTest, OmitsRateLimitHeadersIfConfigured) {
   Service service("responses: {headers: []}\n" + std::string(kOneRule));
   (void)service.Decide(ByRule("a", "203.0.113.7"));
   (void)service.Decide(ByRule("a", "203.0.113.7"));
-  const HttpAnswer answer = service.Decide(ByRule("a", "203.0.113.7"));
+  const HttpResponse answer = service.Decide(ByRule("a", "203.0.113.7"));
   EXPECT_EQ(answer.status, 429);
   for (const auto& [name, value] : answer.fields) {
     EXPECT_EQ(name.find("RateLimit"), std::string::npos) << name;
@@ -619,7 +620,7 @@ TEST(JitterTest, SpreadsRetryAfterButIsNeverEarlier) {
   for (int i = 0; i < 2; ++i) (void)service.Decide(ByRule("a", "203.0.113.7"));
   std::set<int> seen;
   for (int i = 0; i < 300; ++i) {
-    const HttpAnswer answer = service.Decide(ByRule("a", "203.0.113.7"));
+    const HttpResponse answer = service.Decide(ByRule("a", "203.0.113.7"));
     ASSERT_EQ(answer.status, 429);
     const int retry = std::stoi("0" + answer.Field("Retry-After"));
     EXPECT_GE(retry, 5);
@@ -632,17 +633,17 @@ TEST(JitterTest, SpreadsRetryAfterButIsNeverEarlier) {
 
 // --- Methods, paths, types ----------------------------------------------------
 
-TEST_F(DecideTest, OnlyPostMayAsk) {
+TEST_F(DecideTest, Returns405ForMethodsOtherThanPost) {
   HttpClient client(service_.api());
   for (const std::string_view method : {"GET", "PUT", "DELETE", "OPTIONS"}) {
     client.Send(Get("/v1/decide", method));
-    const HttpAnswer answer = client.Read();
+    const HttpResponse answer = client.Read();
     EXPECT_EQ(answer.status, 405) << method;
     EXPECT_EQ(answer.Field("Allow"), "POST");
     EXPECT_FALSE(Text(answer, "detail").empty());
   }
   client.Send(Get("/v1/decide", "HEAD"));
-  const HttpAnswer head = client.Read(HttpClient::Body::kNo);
+  const HttpResponse head = client.Read(HttpClient::Body::kNo);
   EXPECT_EQ(head.status, 405);
   EXPECT_EQ(client.Ask("/v1/decide", ByRule("bucket", "alice")).status, 200);
 }
@@ -654,11 +655,11 @@ TEST_F(DecideTest, AnUnknownPathIsNotFound) {
   EXPECT_EQ(Remaining("bucket", "alice"), 5);
 }
 
-TEST_F(DecideTest, AQueryBehindThePathChangesNothing) {
+TEST_F(DecideTest, IgnoresQueryString) {
   EXPECT_EQ(service_.Ask("/v1/decide?x=1", ByRule("bucket", "alice")).status, 200);
 }
 
-TEST(Door, WebPagesMayNotAsk) {
+TEST(ApiListenerTest, RejectsRequestsOfWebPages) {
   Service service("rules: [{id: a, per: const, limit: 5/m}]\n");
   HttpClient client(service.api());
   client.Send(Post("/v1/decide", R"({"rule":"a"})", "Origin: http://evil.example\r\n"));
@@ -668,7 +669,7 @@ TEST(Door, WebPagesMayNotAsk) {
 }
 
 /// The client is found from who connected and from the headers, as the configuration believes them.
-TEST(Door, APeersHeadersAreBelievedIfItIsTrusted) {
+TEST(ApiListenerTest, TrustsForwardedForOnlyFromTrustedPeers) {
   Service service(
       "client_ip: {trusted_proxies: [10.0.0.0/8]}\n"
       "rules: [{id: a, per: client_ip, limit: 5/m}]\n");
@@ -685,7 +686,7 @@ TEST(Door, APeersHeadersAreBelievedIfItIsTrusted) {
   EXPECT_EQ(service.Decide(R"({"request":{"peer":"10.0.0.1:80"}})").status, 400);
 }
 
-TEST(Door, WhileDrainingAdminSaysSo) {
+TEST(ApiListenerTest, ReadyzReturns503WhileDraining) {
   Service service("rules: [{id: a, per: const, limit: 5/m}]\n");
   HttpClient open(service.api());
   EXPECT_EQ(open.Ask("/v1/decide", R"({"rule":"a"})").status, 200);
@@ -695,7 +696,7 @@ TEST(Door, WhileDrainingAdminSaysSo) {
   EXPECT_EQ(probe.Read().status, 503);
 }
 
-TEST_F(DecideTest, OnlyJsonIsAnAcceptableBody) {
+TEST_F(DecideTest, RejectsContentTypesOtherThanJson) {
   HttpClient client(service_.api());
   const std::string body = ByRule("bucket", "alice");
   const auto ask = [&](const std::string& field) {
@@ -724,7 +725,7 @@ TEST_F(DecideTest, RejectsBodyWithContentCoding) {
   // The bodies are plain JSON: the service must believe the field, and charge nothing.
   for (const char* const coding :
        {"gzip", "GZip", "br", "deflate", "zstd", "identity, gzip", "gzip, identity", "x y"}) {
-    const HttpAnswer answer = ask("Content-Encoding: " + std::string(coding) + "\r\n");
+    const HttpResponse answer = ask("Content-Encoding: " + std::string(coding) + "\r\n");
     EXPECT_EQ(answer.status, 415) << coding;
     EXPECT_EQ(answer.Field("Accept-Encoding"), "identity") << coding;
     EXPECT_THAT(answer.body, testing::HasSubstr("`Content-Encoding: " + std::string(coding) + "`"));
@@ -745,35 +746,35 @@ TEST_F(DecideTest, RejectsContentCodingBeforeTheBodyArrives) {
   client.Send(
       "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Content-Encoding: gzip\r\nContent-Length: 500\r\n\r\n");
-  const HttpAnswer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 415);
   EXPECT_EQ(answer.Field("Accept-Encoding"), "identity");
   EXPECT_EQ(answer.Field("Connection"), "close");
 }
 
-TEST_F(DecideTest, TheDocumentOfTheApiIsServed) {
+TEST_F(DecideTest, ServesOpenApiDocument) {
   HttpClient client(service_.api());
   client.Send(Get("/openapi.json"));
-  const HttpAnswer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Field("Content-Type"), "application/json");
   EXPECT_TRUE(answer.Json().contains("openapi"));
   client.Send(Get("/openapi.json", "HEAD"));
-  const HttpAnswer head = client.Read(HttpClient::Body::kNo);
+  const HttpResponse head = client.Read(HttpClient::Body::kNo);
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.Field("Content-Length"), std::to_string(answer.body.size()));
   client.Send(Get("/openapi.json", "POST"));
   EXPECT_EQ(client.Read().status, 405);
 }
 
-TEST_F(DecideTest, EveryAnswerHasADate) {
+TEST_F(DecideTest, EveryResponseHasADateHeader) {
   EXPECT_THAT(service_.Decide(ByRule("bucket", "alice")).Field("Date"),
               testing::MatchesRegex("[A-Z][a-z][a-z], [0-9][0-9] [A-Z][a-z][a-z] [0-9]+ "
                                     "[0-9][0-9]:[0-9][0-9]:[0-9][0-9] GMT"));
 }
 
-TEST_F(DecideTest, AnUnknownRuleNamesTheNearest) {
-  const HttpAnswer answer = service_.Decide(ByRule("buckett", "alice"));
+TEST_F(DecideTest, SuggestsNearestNameForUnknownRule) {
+  const HttpResponse answer = service_.Decide(ByRule("buckett", "alice"));
   EXPECT_EQ(answer.status, 404);
   EXPECT_EQ(Text(answer, "pointer"), "/rule");
   EXPECT_THAT(Text(answer, "detail"), HasSubstr("bucket"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What explain says, and what is then done.
+// Explanations, compared with the decisions that follow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,25 +88,25 @@ class History {
 
   void Compare(const std::string& question) {
     SCOPED_TRACE(question);
-    const HttpAnswer explained = AskAdmin(service_, "/v1/explain", question);
+    const HttpResponse explained = AskAdmin(service_, "/v1/explain", question);
     ASSERT_EQ(explained.status, 200) << explained.body;
-    // And asking changes nothing.
+    // An explanation changes nothing.
     ASSERT_EQ(AskAdmin(service_, "/v1/explain", question).body, explained.body);
-    const HttpAnswer decided = service_.Decide(question);
+    const HttpResponse decided = service_.Decide(question);
     SCOPED_TRACE("explained: " + explained.body + "decided: " + decided.body);
-    const json::object said = explained.Json();
+    const json::object explanation = explained.Json();
     const json::object done = decided.Json();
-    ASSERT_EQ(said.at("status").to_number<int>(), decided.status);
-    ASSERT_EQ(said.at("allowed"), done.at("allowed"));
-    ASSERT_EQ(TextOf(said, "rule"), TextOf(done, "rule"));
+    ASSERT_EQ(explanation.at("status").to_number<int>(), decided.status);
+    ASSERT_EQ(explanation.at("allowed"), done.at("allowed"));
+    ASSERT_EQ(TextOf(explanation, "rule"), TextOf(done, "rule"));
     for (const char* name : {"retry_after_ms", "never"}) {
-      ASSERT_EQ(said.contains(name), done.contains(name)) << name;
-      if (said.contains(name)) {
-        ASSERT_EQ(said.at(name), done.at(name)) << name;
+      ASSERT_EQ(explanation.contains(name), done.contains(name)) << name;
+      if (explanation.contains(name)) {
+        ASSERT_EQ(explanation.at(name), done.at(name)) << name;
       }
     }
     std::size_t counted = 0;
-    for (const json::value& value : said.at("rules").as_array()) {
+    for (const json::value& value : explanation.at("rules").as_array()) {
       const json::object& rule = value.as_object();
       if (!rule.contains("allowed")) continue;
       ++counted;
@@ -116,16 +116,16 @@ class History {
     ++(decided.status == 200 ? passed_ : decided.status == 429 ? limited_ : refused_);
   }
 
-  static void CompareRule(const json::object& said, const json::object& done) {
+  static void CompareRule(const json::object& explanation, const json::object& done) {
     for (const json::value& value : done.at("rules").as_array()) {
       const json::object& rule = value.as_object();
-      if (rule.at("rule") != said.at("rule")) continue;
-      ASSERT_EQ(rule.at("allowed"), said.at("allowed"));
-      ASSERT_EQ(rule.at("limit"), said.at("capacity"));
-      ASSERT_EQ(rule.at("remaining"), said.at("after").as_object().at("remaining"));
+      if (rule.at("rule") != explanation.at("rule")) continue;
+      ASSERT_EQ(rule.at("allowed"), explanation.at("allowed"));
+      ASSERT_EQ(rule.at("limit"), explanation.at("capacity"));
+      ASSERT_EQ(rule.at("remaining"), explanation.at("after").as_object().at("remaining"));
       return;
     }
-    FAIL() << "the rule was not asked: " << said.at("rule");
+    FAIL() << "the rule was not evaluated: " << explanation.at("rule");
   }
 
   std::mt19937_64 random_;
@@ -135,7 +135,7 @@ class History {
   int refused_ = 0;
 };
 
-TEST(Explain, AgreesWithWhatDecideThenDoes) {
+TEST(ExplainTest, AgreesWithDecide) {
   int passed = 0;
   int limited = 0;
   int refused = 0;
@@ -162,29 +162,29 @@ rules:
   - { id: slots, match: { path: /slow }, per: client_ip, limit: 2/10s, algorithm: concurrency }
 )";
 
-TEST(Explain, TellsWhyNotAndByWhichAddress) {
+TEST(ExplainTest, ReportsWhyRulesDoNotMatchAndTheAddress) {
   Service service(kYaml);
-  const auto said =
+  const auto explanation =
       AskAdmin(service, "/v1/explain", R"({"request":{"path":"/v1/.//x?y","peer":"10.1.1.1",
     "headers":{"X-Forwarded-For":"203.0.113.7"}}})")
           .Json();
-  EXPECT_EQ(said.at("request").as_object().at("path").as_string(), "/v1/x");
-  EXPECT_EQ(said.at("request").as_object().at("client_ip").as_string(), "203.0.113.7");
-  const auto& rules = said.at("rules").as_array();
+  EXPECT_EQ(explanation.at("request").as_object().at("path").as_string(), "/v1/x");
+  EXPECT_EQ(explanation.at("request").as_object().at("client_ip").as_string(), "203.0.113.7");
+  const auto& rules = explanation.at("rules").as_array();
   ASSERT_EQ(rules.size(), 3u);
   EXPECT_EQ(TextOf(rules[0].as_object(), "counted_by"), "client_ip");
   EXPECT_EQ(TextOf(rules[0].as_object(), "key"), "client_ip=203.0.113.7");
   EXPECT_EQ(TextOf(rules[1].as_object(), "why"), "its path is /v1/login, the request's is /v1/x");
-  EXPECT_EQ(said.at("considered").to_number<int>(), 3);
+  EXPECT_EQ(explanation.at("considered").to_number<int>(), 3);
 }
 
-TEST(Explain, ByRuleAndOfLeases) {
+TEST(ExplainTest, ExplainsRulesAndLeases) {
   Service service(kYaml);
   const auto by_rule =
       AskAdmin(service, "/v1/explain", R"({"rule":"per-key","identity":"abc","cost":3})").Json();
   EXPECT_EQ(by_rule.at("status").to_number<int>(), 429);
   EXPECT_TRUE(by_rule.at("never").as_bool());
-  // What a newcomer would be told: explain needs no lease.
+  // The answer for a new client: explain needs no lease.
   const std::string slow = R"({"request":{"path":"/slow","client_ip":"192.0.2.1"}})";
   EXPECT_TRUE(AskAdmin(service, "/v1/explain", slow).Json().at("allowed").as_bool());
   for (const char* lease : {"a", "b"}) {
@@ -197,15 +197,15 @@ TEST(Explain, ByRuleAndOfLeases) {
   EXPECT_FALSE(AskAdmin(service, "/v1/explain", slow).Json().at("allowed").as_bool());
 }
 
-TEST(Explain, NoSecretIsShown) {
+TEST(ExplainTest, ShowsNoSecret) {
   Service service(kYaml);
-  const HttpAnswer answer = AskAdmin(
+  const HttpResponse answer = AskAdmin(
       service, "/v1/explain", R"({"request":{"path":"/v1/x","headers":{"x-api-key":"hunter2"}}})");
   EXPECT_THAT(answer.body, Not(HasSubstr("hunter2")));
   EXPECT_THAT(answer.body, HasSubstr("header:x-api-key=~"));
 }
 
-TEST(Explain, ShowsValuesOfTheConfiguration) {
+TEST(ExplainTest, ShowsValuesOfTheConfiguration) {
   Service service(R"(
 paths: { ignore_case: true }
 deny:
@@ -227,7 +227,7 @@ rules:
   EXPECT_EQ(json::serialize(denied.at("entry_match")),
             R"({"path":["/Admin/**"],"header":{"x-team":"red*"}})");
 
-  const HttpAnswer exempt = explain("/v1/x", R"("x-api-key":"sk_live_partner")");
+  const HttpResponse exempt = explain("/v1/x", R"("x-api-key":"sk_live_partner")");
   EXPECT_EQ(TextOf(exempt.Json(), "outcome"), "exempt");
   EXPECT_THAT(exempt.body, Not(HasSubstr("sk_live")));
   EXPECT_THAT(exempt.body, HasSubstr(R"x("header":{"x-api-key":"(not shown)"})x"));
@@ -244,18 +244,20 @@ rules:
 
   const json::object other = explain("/v1/x", R"("x-tier":"s3cret")").Json();
   EXPECT_EQ(TextOf(other.at("rules").as_array().at(0).as_object(), "why"),
-            "it asks for the header x-tier to be gold, and the request's is not");
+            "it requires the header x-tier to be gold, and the request's is not");
 }
 
-TEST(Explain, ShowsConcurrencyLimitInsteadOfRate) {
+TEST(ExplainTest, ShowsConcurrencyLimitInsteadOfRate) {
   Service service(R"(
 rules:
   - { id: jobs, per: client_ip, limit: 2/60s, algorithm: concurrency,
       overrides: [ { identity: 192.0.2.8, limit: 4/m } ] }
 )");
   const auto quota = [&](const char* path, const std::string& address) {
-    const json::object said = AskAdmin(service, path, ByRule("jobs", address)).Json();
-    return TextOf(said.contains("rules") ? said.at("rules").as_array().at(0).as_object() : said,
+    const json::object explanation = AskAdmin(service, path, ByRule("jobs", address)).Json();
+    return TextOf(explanation.contains("rules")
+                      ? explanation.at("rules").as_array().at(0).as_object()
+                      : explanation,
                   "quota");
   };
   for (const char* const path : {"/v1/explain", "/v1/inspect"}) {
@@ -272,18 +274,18 @@ rules:
   EXPECT_THAT(ReadAdmin(service, "/v1/audit").body, HasSubstr("9 at once, lease 30s, until"));
 }
 
-TEST(Explain, RefusesWhatMakesNoSense) {
+TEST(ExplainTest, RejectsInvalidRequests) {
   Service service(kYaml);
   for (const char* body :
        {"{}", "[]", "", R"({"request":{},"rule":"per-key"})",
         R"({"rule":"per-key","cost":0,"identity":"x"})", R"({"request":{"path":"x"}})",
-        R"({"request":{"client_ip":"nobody"}})", R"({"request":{},"ttl":"1h"})",
+        R"({"request":{"client_ip":"no-address"}})", R"({"request":{},"ttl":"1h"})",
         R"({"request":{},"nonsense":1})", R"({"rule":"per-key","identity":{"cookie:x":"y"}})"}) {
-    const HttpAnswer answer = AskAdmin(service, "/v1/explain", body);
+    const HttpResponse answer = AskAdmin(service, "/v1/explain", body);
     EXPECT_EQ(answer.status, 400) << body << answer.body;
     EXPECT_TRUE(answer.Json().contains("detail")) << body;
   }
-  EXPECT_EQ(AskAdmin(service, "/v1/explain", R"({"rule":"nobody","identity":"x"})").status, 404);
+  EXPECT_EQ(AskAdmin(service, "/v1/explain", R"({"rule":"unknown","identity":"x"})").status, 404);
 }
 
 }  // namespace

@@ -7,12 +7,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
 
 #include "net/descriptor.hpp"
 #include "service/tidegate_process.hpp"
+#include "support/timing.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -74,11 +77,8 @@ std::chrono::microseconds P99(std::vector<std::chrono::microseconds>& times) {
 
 class FloodTest : public testing::Test {
  protected:
-  FloodTest() : folder_(MakeTestFolder()) { AllowDescriptors(); }
-  ~FloodTest() override {
-    server_.reset();
-    fs::remove_all(folder_);
-  }
+  FloodTest() { AllowDescriptors(); }
+  ~FloodTest() override { server_.reset(); }
 
   void Serve(std::string_view listen, std::string_view rest, rlim_t descriptors = 0) {
     const fs::path tokens = folder_ / "tokens";
@@ -97,7 +97,7 @@ class FloodTest : public testing::Test {
         descriptors);
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
   std::unique_ptr<Tidegate> server_;
 };
 
@@ -142,7 +142,7 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
   for (const Flood& flood : floods) {
     std::vector<std::chrono::microseconds> quiet;  // Before and after the flood.
     TimeDecisions(authenticated, kClients / 2, quiet);
-    const long before = server_->ResidentBytes();
+    const std::int64_t before = server_->ResidentBytes();
     std::vector<net::Descriptor> clients;
     std::vector<std::chrono::microseconds> waits;
     for (std::size_t i = 0; i < kClients; ++i) {
@@ -157,7 +157,7 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
       waits.push_back(
           std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - start));
     }
-    const long during = server_->ResidentBytes();
+    const std::int64_t during = server_->ResidentBytes();
     // One of them sends a byte right before each decision. The system used to acknowledge it by a
     // timer: hundreds of timers at once delayed one of fifty decisions by 250 us.
     std::vector<std::chrono::microseconds> flooded;
@@ -167,7 +167,8 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
     const long per_client = (during - before) / static_cast<long>(kClients);
     const auto wait_p99 = P99(waits);
     clients.clear();
-    const bool back = Soon([&] { return server_->ResidentBytes() <= before + before / 10; });
+    const bool back =
+        test::WaitUntil([&] { return server_->ResidentBytes() <= before + before / 10; });
     TimeDecisions(authenticated, kClients / 2, quiet);
     const auto p99 = P99(flooded);
     const auto quiet_p99 = P99(quiet);
@@ -176,8 +177,8 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
               << " us; authenticated p99 " << p99.count() << " us (quiet " << quiet_p99.count()
               << "); resident " << before << ", after " << server_->ResidentBytes() << '\n';
     EXPECT_LE(per_client, 4096) << flood.listener;
-    EXPECT_LE(wait_p99, 10ms) << flood.listener;
-    EXPECT_LE(p99, 2 * quiet_p99) << flood.listener;
+    EXPECT_LE(wait_p99, 10ms) << test::kTiming << flood.listener;
+    EXPECT_LE(p99, 2 * quiet_p99) << test::kTiming << flood.listener;
     EXPECT_TRUE(back) << flood.listener;
   }
 }
@@ -204,11 +205,11 @@ TEST_F(FloodTest, HealthChecksSurviveSilentClientsOnEveryListener) {
       }
     }
   }
-  EXPECT_EQ(server_->Count("listener=api  descriptors=200"), 1) << server_->Said();
-  EXPECT_THAT(server_->Said(), HasSubstr("the process is running out of file descriptors"));
+  EXPECT_EQ(server_->CountInOutput("listener=api  descriptors=200"), 1) << server_->Output();
+  EXPECT_THAT(server_->Output(), HasSubstr("the process is running out of file descriptors"));
 }
 
-TEST_F(FloodTest, StartWarnsOfTooFewDescriptorsForAllListenersAndUpstreams) {
+TEST_F(FloodTest, WarnsOfTooFewDescriptorsForListenersAndUpstreams) {
   Serve(
       "{api: \"127.0.0.1:0\", resp: \"127.0.0.1:0\", admin: \"127.0.0.1:0\", "
       "gateway: \"127.0.0.1:0\"}",
@@ -218,7 +219,7 @@ TEST_F(FloodTest, StartWarnsOfTooFewDescriptorsForAllListenersAndUpstreams) {
       2000);
   (void)server_->Admin();
   // Four listeners, as many connections to upstreams, and the reserve.
-  EXPECT_THAT(server_->Said(), HasSubstr("descriptors=2000  needed=5256"));
+  EXPECT_THAT(server_->Output(), HasSubstr("descriptors=2000  needed=5256"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 on real sockets: WIRE.md, 3, and FAULTS.md, "At the doors".
+// HTTP/1.1 on real sockets: WIRE.md, 3, and FAULTS.md, "At the listeners".
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::string Decide(std::string_view more_fields = {}) {
   return Post("/v1/decide", ByRule("r", "alice"), more_fields);
 }
 
-std::int64_t Remaining(const HttpAnswer& answer) {
+std::int64_t Remaining(const HttpResponse& answer) {
   return answer.status == 200 ? answer.Json().at("remaining").as_int64() : -1;
 }
 
@@ -36,7 +36,7 @@ class FramingTest : public testing::Test {
   void ExpectRefused(std::string_view bytes, int status, std::string_view word = {}) {
     HttpClient client(service_.api());
     client.Send(bytes);
-    const HttpAnswer answer = client.Read();
+    const HttpResponse answer = client.Read();
     EXPECT_EQ(answer.status, status) << bytes.substr(0, 100);
     EXPECT_EQ(answer.Field("Connection"), "close");
     EXPECT_THAT(answer.body, HasSubstr(std::string(word)));
@@ -61,7 +61,7 @@ TEST_F(FramingTest, AHundredRequestsInOneWriteAreAnsweredInOrder) {
   for (int i = 1; i <= 100; ++i) EXPECT_EQ(Remaining(client.Read()), 1'000'000 - i);
 }
 
-TEST_F(FramingTest, ItDoesNotMatterWhereTheBytesAreCut) {
+TEST_F(FramingTest, ParsesRequestsCutAtAnyByte) {
   const std::string pair =
       Decide() +
       "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -74,7 +74,7 @@ TEST_F(FramingTest, ItDoesNotMatterWhereTheBytesAreCut) {
     if (cut % 8 == 0) std::this_thread::yield();
     client.Send(pair.substr(cut));
     for (int i = 0; i < 2; ++i) {
-      const HttpAnswer answer = client.Read();
+      const HttpResponse answer = client.Read();
       ASSERT_EQ(Remaining(answer), --left)
           << "cut before " << pair.substr(cut) << " got " << answer.body;
     }
@@ -84,7 +84,7 @@ TEST_F(FramingTest, ItDoesNotMatterWhereTheBytesAreCut) {
   EXPECT_EQ(Remaining(client.Read()), --left);
 }
 
-TEST_F(FramingTest, LargeBodiesAndSmallOnesTakeTurns) {
+TEST_F(FramingTest, AnswersLargeAndSmallBodiesAlternately) {
   HttpClient client(service_.api());
   const std::string blank(900'000, ' ');
   for (int i = 0; i < 3; ++i) {
@@ -103,7 +103,7 @@ TEST_F(FramingTest, AnEmptyLineBetweenRequestsIsSkipped) {
 
 // --- Bodies -------------------------------------------------------------------
 
-TEST_F(FramingTest, AClientThatExpectsToContinueIsTold) {
+TEST_F(FramingTest, Sends100ContinueWhenExpected) {
   const std::string body = ByRule("r", "alice");
   HttpClient client(service_.api());
   client.Send(
@@ -113,19 +113,19 @@ TEST_F(FramingTest, AClientThatExpectsToContinueIsTold) {
   EXPECT_EQ(client.Read().status, 100);
   client.Send(body);
   EXPECT_EQ(client.Read().status, 200);
-  client.Send(Decide("Expect: 100-continue\r\n"));  // With its body: no need to be told.
-  HttpAnswer answer = client.Read();
+  client.Send(Decide("Expect: 100-continue\r\n"));  // With its body: 100 is not needed.
+  HttpResponse answer = client.Read();
   if (answer.status == 100) answer = client.Read();
   EXPECT_EQ(answer.status, 200);
 }
 
-TEST_F(FramingTest, AnotherExpectationCannotBeMet) {
+TEST_F(FramingTest, Returns417ForUnknownExpectation) {
   HttpClient client(service_.api());
   client.Send(Decide("Expect: a-miracle\r\n"));
   EXPECT_EQ(client.Read().status, 417);
 }
 
-TEST_F(FramingTest, ATooLargeBodyIsRefusedBeforeItIsSent) {
+TEST_F(FramingTest, RejectsTooLargeBodyByItsDeclaredLength) {
   ExpectRefused(
       "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Expect: 100-continue\r\nContent-Length: 1048577\r\n\r\n",
@@ -138,13 +138,13 @@ TEST_F(FramingTest, ATooLargeBodyIsRefusedBeforeItIsSent) {
       413);
 }
 
-TEST_F(FramingTest, TheRefusalOfALargeBodyArrivesThoughTheClientGoesOnSending) {
+TEST_F(FramingTest, DeliversRejectionWhileClientIsStillSending) {
   HttpClient client(service_.api());
   client.Send(Post("/v1/decide", std::string(1'500'000, ' ')));
   EXPECT_EQ(client.Read().status, 413);
 }
 
-TEST_F(FramingTest, AClientThatVanishesInABodyHurtsNobody) {
+TEST_F(FramingTest, SurvivesClientsThatVanishDuringABody) {
   for (int i = 0; i < 20; ++i) {
     HttpClient client(service_.api());
     client.Send(Decide().substr(0, Decide().size() - 1 - static_cast<std::size_t>(i)));
@@ -160,16 +160,16 @@ TEST_F(FramingTest, AClientThatVanishesInABodyHurtsNobody) {
 
 // --- Ends ---------------------------------------------------------------------
 
-TEST_F(FramingTest, ConnectionCloseIsObeyed) {
+TEST_F(FramingTest, ClosesAfterConnectionCloseHeader) {
   HttpClient client(service_.api());
   client.Send(Decide("Connection: close\r\n"));
-  const HttpAnswer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Field("Connection"), "close");
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
 }
 
-TEST_F(FramingTest, WhatFollowsConnectionCloseIsNotAnswered) {
+TEST_F(FramingTest, IgnoresRequestsAfterConnectionClose) {
   HttpClient client(service_.api());
   client.Send(Decide("Connection: close\r\n") + Decide());
   EXPECT_EQ(client.Read().status, 200);
@@ -181,7 +181,7 @@ TEST_F(FramingTest, WhatFollowsConnectionCloseIsNotAnswered) {
 
 /// RFC 9112, 9.6: a close with bytes unread would reset the connection and may take the answer with
 /// it.
-TEST_F(FramingTest, TheLastAnswerIsNotLostToWhatFollowsIt) {
+TEST_F(FramingTest, DeliversLastResponseDespiteUnreadRequests) {
   HttpClient client(service_.api());
   std::string much = Decide("Connection: close\r\n");
   while (much.size() < 100'000) much += Decide();
@@ -191,7 +191,7 @@ TEST_F(FramingTest, TheLastAnswerIsNotLostToWhatFollowsIt) {
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
 }
 
-TEST_F(FramingTest, Http10EndsUnlessKeptAlive) {
+TEST_F(FramingTest, ClosesHttp10ConnectionUnlessKeepAlive) {
   const std::string body = ByRule("r", "alice");
   const std::string rest =
       "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
@@ -204,13 +204,13 @@ TEST_F(FramingTest, Http10EndsUnlessKeptAlive) {
   HttpClient kept(service_.api());
   for (int i = 0; i < 2; ++i) {
     kept.Send("POST /v1/decide HTTP/1.0\r\nConnection: keep-alive\r\n" + rest);
-    const HttpAnswer answer = kept.Read();
+    const HttpResponse answer = kept.Read();
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.Field("Connection"), "keep-alive");
   }
 }
 
-TEST_F(FramingTest, AClientThatHasEndedSendingGetsItsAnswers) {
+TEST_F(FramingTest, AnswersAllRequestsAfterHalfClose) {
   for (const int requests : {1, 3, 300}) {
     HttpClient client(service_.api());
     for (int i = 0; i < requests; ++i) client.Send(Decide());
@@ -220,7 +220,7 @@ TEST_F(FramingTest, AClientThatHasEndedSendingGetsItsAnswers) {
   }
 }
 
-TEST_F(FramingTest, AnEndInTheMiddleOfARequestIsTheEnd) {
+TEST_F(FramingTest, ClosesWhenClientEndsInsideARequest) {
   HttpClient client(service_.api());
   client.Send(Decide() + Decide().substr(0, 30));
   client.EndSending();
@@ -249,7 +249,7 @@ TEST_F(FramingTest, AmbiguousFramingIsRefused) {
   ExpectServing();
 }
 
-TEST_F(FramingTest, WhatCameBeforeABadRequestIsAnswered) {
+TEST_F(FramingTest, AnswersRequestsThatPrecedeABadRequest) {
   HttpClient client(service_.api());
   client.Send(Decide() + "BAD\r\n\r\n" + Decide());
   EXPECT_EQ(client.Read().status, 200);
@@ -257,7 +257,7 @@ TEST_F(FramingTest, WhatCameBeforeABadRequestIsAnswered) {
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
 }
 
-TEST_F(FramingTest, FloodsOfHeadersAreRefused) {
+TEST_F(FramingTest, RejectsTooManyOrTooLargeHeaders) {
   std::string many = "GET / HTTP/1.1\r\nHost: x\r\n";
   for (int i = 0; i < 101; ++i) many += "A: b\r\n";
   ExpectRefused(many + "\r\n", 431);
@@ -268,7 +268,7 @@ TEST_F(FramingTest, FloodsOfHeadersAreRefused) {
   ExpectServing();
 }
 
-TEST_F(FramingTest, OtherProtocolsAreToldSo) {
+TEST_F(FramingTest, RejectsBytesOfOtherProtocols) {
   ExpectRefused(
       std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(500, '\x5a'),
       400, "TLS");
@@ -288,7 +288,7 @@ std::int64_t Resident() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-TEST_F(FramingTest, AClientThatDoesNotReadIsNotReadFrom) {
+TEST_F(FramingTest, StopsReadingWhenTheClientDoesNotRead) {
   HttpClient deaf(service_.api(), 4096);
   std::string some;
   for (int i = 0; i < 500; ++i) some += Decide();
@@ -313,7 +313,7 @@ TEST_F(FramingTest, AClientThatDoesNotReadIsNotReadFrom) {
   fcntl(deaf.fd(), F_SETFL, 0);
   std::int64_t last = 1'000'000;
   for (std::size_t i = 0; i < sent / size; ++i) {
-    const HttpAnswer answer = deaf.Read();
+    const HttpResponse answer = deaf.Read();
     ASSERT_TRUE(answer.status == 200 || answer.status == 429) << i << " of " << sent / size;
     if (answer.status == 429) continue;
     const std::int64_t remaining = Remaining(answer);
@@ -326,7 +326,7 @@ constexpr std::string_view kImpatient =
     "limits: {header_timeout: 100ms, body_timeout: 100ms, idle_timeout: 200ms}\n"
     "rules: [{id: r, per: header:x-api-key, limit: 1000000/h}]\n";
 
-TEST(SlowTest, ASlowHeadIsTimedOutHoweverSteadilyItDrips) {
+TEST(SlowTest, TimesOutHeadThatArrivesByteByByte) {
   Service service(kImpatient);
   HttpClient client(service.api());
   const auto start = std::chrono::steady_clock::now();
@@ -350,7 +350,7 @@ TEST(SlowTest, ASlowBodyIsTimedOut) {
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
 }
 
-TEST(SlowTest, AnIdleConnectionIsClosedWithoutAWord) {
+TEST(SlowTest, ClosesIdleConnectionWithoutResponse) {
   Service service(kImpatient);
   HttpClient fresh(service.api());
   HttpClient used(service.api());
@@ -364,7 +364,7 @@ TEST(SlowTest, AnIdleConnectionIsClosedWithoutAWord) {
 
 /// The deadline is each request's own: a client that is quick with every one of them is not slow
 /// because the beginning of the next always stands behind the end of the last.
-TEST(SlowTest, QuickRequestsThatOverlapAreNotTakenForASlowOne) {
+TEST(SlowTest, DoesNotTimeOutOverlappingRequests) {
   for (const bool in_body : {false, true}) {
     Service service(kImpatient);
     HttpClient client(service.api());
@@ -374,7 +374,7 @@ TEST(SlowTest, QuickRequestsThatOverlapAreNotTakenForASlowOne) {
     const auto end = std::chrono::steady_clock::now() + 400ms;
     while (std::chrono::steady_clock::now() < end) {
       client.Send(one.substr(cut) + one.substr(0, cut));
-      const HttpAnswer answer = client.Read();
+      const HttpResponse answer = client.Read();
       ASSERT_EQ(answer.status, 200) << answer.body;
       pollfd poll{.fd = client.fd(), .events = POLLIN, .revents = 0};
       ASSERT_EQ(::poll(&poll, 1, 20), 0);
@@ -382,7 +382,7 @@ TEST(SlowTest, QuickRequestsThatOverlapAreNotTakenForASlowOne) {
   }
 }
 
-TEST(SlowTest, ABusyConnectionIsNotIdle) {
+TEST(SlowTest, DoesNotCloseBusyConnectionAsIdle) {
   Service service(kImpatient);
   HttpClient client(service.api());
   const auto end = std::chrono::steady_clock::now() + 600ms;
@@ -394,7 +394,7 @@ TEST(SlowTest, ABusyConnectionIsNotIdle) {
   }
 }
 
-TEST(SlowTest, AClientThatNeverReadsIsCutOff) {
+TEST(SlowTest, ClosesConnectionOfClientThatNeverReads) {
   Service service(kImpatient);
   HttpClient deaf(service.api(), 4096);
   fcntl(deaf.fd(), F_SETFL, O_NONBLOCK);
@@ -414,7 +414,7 @@ TEST(SlowTest, AClientThatNeverReadsIsCutOff) {
 
 // --- Too many -----------------------------------------------------------------
 
-TEST(ShedTest, ConnectionsBeyondTheLimitAreToldToComeBack) {
+TEST(ShedTest, Returns503ForConnectionsBeyondTheLimit) {
   Service service("limits: {connections: 3}\n" + std::string(kRules));
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 3; ++i) {
@@ -423,13 +423,13 @@ TEST(ShedTest, ConnectionsBeyondTheLimitAreToldToComeBack) {
     EXPECT_EQ(clients.back()->Read().status, 200);
   }
   HttpClient more(service.api());
-  const HttpAnswer shed = more.Read();
+  const HttpResponse shed = more.Read();
   EXPECT_EQ(shed.status, 503);
   EXPECT_GE(std::stoi("0" + shed.Field("Retry-After")), 1);
   EXPECT_EQ(shed.Json().at("type"),
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
-  EXPECT_EQ(service.Metric(R"(tidegate_connections_shed_total{door="api",reason="connections"})"),
-            1);
+  EXPECT_EQ(
+      service.Metric(R"(tidegate_connections_shed_total{listener="api",reason="connections"})"), 1);
   clients[1]->Send(Decide());
   EXPECT_EQ(clients[1]->Read().status, 200);
   clients.pop_back();

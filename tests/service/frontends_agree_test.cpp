@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// FAULTS.md, invariant 11: the same question gets the same answer at every door, in whatever order
-// the doors are asked. One service, whose doors share its buckets, against the library on a store
-// of its own with the same clock: HTTP by rule and by request, the Redis protocol in both versions,
-// and a proxy that asks for its client.
+// FAULTS.md, invariant 11: the same question gets the same answer at every frontend, in whatever
+// order the frontends are used. One service, whose frontends share its buckets, against the library
+// on a store of its own with the same clock: HTTP by rule and by request, the Redis protocol in
+// both versions, and a proxy that asks for its client.
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
 
+#include "library.hpp"
 #include "rules/rule_set.hpp"
 #include "service/fixture.hpp"
-#include "service/resp_client.hpp"
-#include "tidegate/limiter.hpp"
+#include "support/resp_client.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -36,11 +36,11 @@ std::int64_t Ceil(Micros time, std::int64_t unit) { return (time.count() + unit 
 
 std::string Number(std::int64_t number) { return std::to_string(number); }
 
-class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
+class FrontendsAgreeTest : public testing::TestWithParam<std::uint64_t> {
  protected:
-  DoorsAgreeTest() {
+  FrontendsAgreeTest() {
     Problems problems;
-    rules_ = RuleSet::Compile(config_,
+    rules_ = RuleSet::Compile(config_.rule_set(),
                               std::make_shared<Identifier>(Identifier::Options{
                                   .hmac_key = config_.identity.hmac_key, .jwt = nullptr}),
                               problems);
@@ -57,7 +57,7 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
   }
 
-  // --- What each door should say of a verdict -------------------------------------------
+  // --- What each frontend should say of a verdict -------------------------------------------
 
   static std::string Resp2(const Verdict& verdict) {
     const Decision& of = verdict.governing;
@@ -80,7 +80,7 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
            ",\"decided_by\":\"store\",\"reason\":\"quota\"}";
   }
 
-  static void CheckJson(const HttpAnswer& answer, const Verdict& verdict) {
+  static void CheckJson(const HttpResponse& answer, const Verdict& verdict) {
     const Decision& of = verdict.governing;
     const json::object body = answer.Json();
     ASSERT_EQ(answer.status, verdict.allowed ? 200 : 429) << answer.body;
@@ -95,7 +95,7 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
   }
 
   /// The fields alone: an allowed answer has no body.
-  static void CheckFields(const HttpAnswer& answer, const Verdict& verdict) {
+  static void CheckFields(const HttpResponse& answer, const Verdict& verdict) {
     const Decision& of = verdict.governing;
     ASSERT_EQ(answer.status, verdict.allowed ? 200 : 429) << answer.body;
     const std::string wanted =
@@ -114,9 +114,9 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     const Rule& rule = rules_->rules()[static_cast<std::size_t>(Pick(0, 5))];
     const std::string address = "203.0.113." + Number(Pick(0, 2));
     std::int64_t cost = 1;
-    const std::int64_t door = Pick(0, 4);
+    const std::int64_t frontend = Pick(0, 4);
     // A proxy's client cannot say what it costs.
-    if (door != 4 && Pick(0, 2) == 0) cost = Pick(0, 9) == 0 ? Pick(10, 30) : Pick(1, 4);
+    if (frontend != 4 && Pick(0, 2) == 0) cost = Pick(0, 9) == 0 ? Pick(10, 30) : Pick(1, 4);
     std::pmr::monotonic_buffer_resource memory;
     Charges charges(memory);
     const std::array<NamedValue, 1> identity{{{{}, address}}};
@@ -125,10 +125,10 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     ASSERT_TRUE(decided.has_value());
     const Verdict& verdict = *decided;
     (verdict.allowed ? allowed_ : denied_)++;
-    ++doors_[door];
+    ++counts_[frontend];
     const std::string cost_text = Number(cost);
     const std::string json_cost = ",\"cost\":" + cost_text + "}";
-    switch (door) {
+    switch (frontend) {
       case 0:
         return CheckJson(service_.Decide(R"({"rule":")" + rule.id + R"(","identity":")" + address +
                                          "\"" + json_cost),
@@ -182,18 +182,18 @@ class DoorsAgreeTest : public testing::TestWithParam<std::uint64_t> {
 
   const Config config_ = MakeConfig();
   Service service_{config_};
-  Limiter library_{MemoryOptions{.max_keys = 1'000'000, .clock = &service_.clock()}};
+  Library library_{service_.clock()};
   std::shared_ptr<const RuleSet> rules_;
-  RespClient resp2_{service_.server().resp()};
-  RespClient resp3_{service_.server().resp()};
+  test::RespClient resp2_{service_.server().resp()};
+  test::RespClient resp3_{service_.server().resp()};
   HttpClient proxy_{service_.api()};
   std::mt19937_64 random_{GetParam()};
-  std::map<std::int64_t, int> doors_;
+  std::map<std::int64_t, int> counts_;
   int allowed_ = 0;
   int denied_ = 0;
 };
 
-TEST_P(DoorsAgreeTest, InAnyOrder) {
+TEST_P(FrontendsAgreeTest, EveryFrontendDecidesLikeTheLibrary) {
   for (int i = 0; i < 2000; ++i) {
     if (Pick(0, 2) == 0) {
       service_.Advance(Micros{Pick(0, 1) == 0 ? Pick(0, 3) : Pick(0, 150'000)});
@@ -206,10 +206,11 @@ TEST_P(DoorsAgreeTest, InAnyOrder) {
   }
   EXPECT_GT(allowed_, 200);
   EXPECT_GT(denied_, 200);
-  for (std::int64_t door = 0; door < 5; ++door) EXPECT_GT(doors_[door], 200) << door;
+  for (std::int64_t frontend = 0; frontend < 5; ++frontend)
+    EXPECT_GT(counts_[frontend], 200) << frontend;
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, DoorsAgreeTest, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Seeds, FrontendsAgreeTest, testing::Values(1, 2, 3, 4));
 
 }  // namespace
 }  // namespace tidegate::service

@@ -16,7 +16,8 @@
 #include "decision/pipeline.hpp"
 #include "net/reactor.hpp"
 #include "server/snapshot_compiler.hpp"
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 
@@ -67,7 +68,7 @@ struct LatePipeline {
 
   LateStore store;
   net::Timers timers;
-  Tally metrics{timers, {}};
+  DecisionMetrics metrics{timers, {}};
   const RealClock clock;
   DecisionPipeline pipeline;
 };
@@ -87,18 +88,8 @@ inline void AwaitRounds(net::Reactor& reactor) {
   for (int i = 0; i < 2; ++i) RunOn(reactor, [] {});
 }
 
-/// Polls until `condition` holds, two seconds at most.
-template <class Condition>
-[[nodiscard]] bool Eventually(Condition&& condition) {
-  for (int i = 0; i < 400; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  }
-  return condition();
-}
-
 inline void AwaitHeld(const LateStore& store, std::size_t count) {
-  ASSERT_TRUE(Eventually([&] { return store.held == count; })) << store.held;
+  ASSERT_TRUE(test::WaitUntil([&] { return store.held == count; })) << store.held;
 }
 
 }  // namespace tidegate::service

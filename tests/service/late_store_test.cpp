@@ -40,10 +40,10 @@ std::string BatchOf(int count) {
   return Post("/v1/decide/batch", body + "]}");
 }
 
-TEST(Batch, AnswersInTime) {
+TEST(BatchTest, AnswersUpTo256Requests) {
   const auto store = NewMemoryStore();
   net::Timers timers;
-  Tally metrics(timers, {});
+  DecisionMetrics metrics(timers, {});
   const RealClock clock;
   DecisionPipeline pipeline(*store, metrics, SnapshotOf(kConfig), OverrideTable::Make({}, clock));
   FailureThrottle throttle(1);
@@ -58,7 +58,7 @@ TEST(Batch, AnswersInTime) {
   }
 }
 
-TEST(Batch, AnswersLater) {
+TEST(BatchTest, AnswersWhenTheStoreFinishesLater) {
   Late late;
   Client client(late.service.port());
   client.Send(BatchOf(256));
@@ -68,7 +68,7 @@ TEST(Batch, AnswersLater) {
 }
 
 // Every source of an identity is compared with all before it.
-TEST(Question, ManySourcesTakeLinearTime) {
+TEST(QuestionTest, ReadsManyIdentitySourcesInLinearTime) {
   std::string json = R"({"rule":"r","identity":{)";
   for (int i = 0; json.size() < 260'000; ++i) {
     char member[32];
@@ -88,7 +88,7 @@ TEST(Question, ManySourcesTakeLinearTime) {
 
 // A store that answers B's call inside Start of A's: A's finished, not yet sent answers lie in
 // the reactor's one buffer and go to B.
-TEST(LateStore, AnAnswerGoesToWhoAsked) {
+TEST(LateStoreTest, SendsEachResponseToItsOwnClient) {
   Late late;
   Client b(late.service.port());
   b.Send(kDecide);
@@ -104,7 +104,7 @@ TEST(LateStore, AnAnswerGoesToWhoAsked) {
 }
 
 // The same when B has gone: its end clears the buffer, with A's answer in it.
-TEST(LateStore, AGoneClientTakesNoOthersAnswerAway) {
+TEST(LateStoreTest, DeliversResponseAfterAnotherClientDisconnects) {
   Late late;
   Client b(late.service.port());
   b.Send(kDecide);
@@ -119,7 +119,7 @@ TEST(LateStore, AGoneClientTakesNoOthersAnswerAway) {
   RunOn(late.service.reactor(), [&] { late.store.FinishAll(); });
 }
 
-TEST(LateStore, AClientThatHasGoneDoesNoHarm) {
+TEST(LateStoreTest, DropsAnswersForDisconnectedClients) {
   Late late;
   {
     Client client(late.service.port());
@@ -136,7 +136,7 @@ TEST(LateStore, AClientThatHasGoneDoesNoHarm) {
   EXPECT_EQ(late.service.listener().stats().open, 0u);
 }
 
-TEST(LateStore, AHalfClosedClientGetsItsAnswer) {
+TEST(LateStoreTest, AnswersHalfClosedClient) {
   Late late;
   Client client(late.service.port());
   client.Send(kDecide);
@@ -147,7 +147,7 @@ TEST(LateStore, AHalfClosedClientGetsItsAnswer) {
   EXPECT_NE(client.Receive("]}\n").find("200 OK"), std::string::npos);
 }
 
-TEST(LateStore, AReloadMeanwhileDoesNoHarm) {
+TEST(LateStoreTest, AnswersPendingCallAfterReload) {
   Late late;
   Client client(late.service.port());
   client.Send(kDecide);
@@ -157,7 +157,7 @@ TEST(LateStore, AReloadMeanwhileDoesNoHarm) {
   EXPECT_NE(client.Receive("]}\n").find("\"rule\":\"r\""), std::string::npos);
 }
 
-TEST(LateStore, DrainWaitsForCallsUnderWay) {
+TEST(LateStoreTest, DrainWaitsForPendingCalls) {
   Late late;
   Client client(late.service.port());
   client.Send(kDecide);

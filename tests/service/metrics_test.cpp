@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a running server tells of itself. What Prometheus makes of it is in tests/metrics.
+// The metrics of a running server. tests/metrics checks them with a real Prometheus.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,21 +15,21 @@ using testing::IsEmpty;
 
 constexpr std::string_view kRules = "rules: [{id: a, per: header:x-user, limit: 2/h}]\n";
 
-TEST(MetricsTest, AnswersAreCountedByTheirClass) {
+TEST(MetricsTest, CountsResponsesByClass) {
   Service service(kRules);
   for (int i = 0; i < 5; ++i) (void)service.Decide(ByRule("a", "alice"));
-  EXPECT_EQ(service.Metric("tidegate_responses_total{door=\"api\",code=\"2xx\"}"), 2);
-  EXPECT_EQ(service.Metric("tidegate_responses_total{door=\"api\",code=\"4xx\"}"), 3);
-  // What was no request is answered too.
+  EXPECT_EQ(service.Metric("tidegate_responses_total{listener=\"api\",code=\"2xx\"}"), 2);
+  EXPECT_EQ(service.Metric("tidegate_responses_total{listener=\"api\",code=\"4xx\"}"), 3);
+  // Responses to malformed requests count too.
   HttpClient client(service.api());
   client.Send("nonsense\r\n\r\n");
   EXPECT_EQ(client.Read().status, 400);
-  EXPECT_EQ(service.Metric("tidegate_responses_total{door=\"api\",code=\"4xx\"}"), 4);
-  // Three questions before this one.
-  EXPECT_EQ(service.Metric("tidegate_responses_total{door=\"admin\",code=\"2xx\"}"), 3);
+  EXPECT_EQ(service.Metric("tidegate_responses_total{listener=\"api\",code=\"4xx\"}"), 4);
+  // Three requests came before this one.
+  EXPECT_EQ(service.Metric("tidegate_responses_total{listener=\"admin\",code=\"2xx\"}"), 3);
 }
 
-TEST(MetricsTest, WhatDidNotHappenIsToldAsZero) {
+TEST(MetricsTest, ExposesZeroForEventsThatNeverHappened) {
   Service service(kRules);
   const std::string text = service.Metrics();
   for (const std::string reason :
@@ -37,12 +37,37 @@ TEST(MetricsTest, WhatDidNotHappenIsToldAsZero) {
     EXPECT_THAT(text, HasSubstr("\nratelimit_failclosed_total{reason=\"" + reason + "\"} 0\n"));
     EXPECT_THAT(text, HasSubstr("\nratelimit_failopen_total{reason=\"" + reason + "\"} 0\n"));
   }
-  EXPECT_THAT(text, HasSubstr("\ntidegate_responses_total{door=\"api\",code=\"5xx\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\ntidegate_responses_total{listener=\"api\",code=\"5xx\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("\ntidegate_store_max_entries "));
   EXPECT_THAT(MetricsText::Read(text).problems, IsEmpty());
 }
 
-TEST(MetricsTest, TwoNamesOfOneTargetAreOneSeries) {
+TEST(MetricsTest, ExposesResponsesOfHttpListenersOnly) {
+  Config config = Service::ConfigOf(kRules);
+  config.listen.resp = "127.0.0.1:0";
+  Service service(config);
+  const MetricsText text = MetricsText::Read(service.Metrics());
+  const auto* const family = text.Find("tidegate_responses_total");
+  ASSERT_NE(family, nullptr);
+  EXPECT_EQ(family->samples.size(), 8U) << "2xx to 5xx of api and admin";
+  for (const auto& sample : family->samples) {
+    EXPECT_NE(sample.labels.at("listener"), "resp");
+    EXPECT_NE(sample.labels.at("code"), "1xx");
+  }
+}
+
+TEST(MetricsTest, ExposesWhetherTheLastReloadSucceeded) {
+  Service service(kRules);
+  const auto successful = [&] { return service.Metric("tidegate_config_last_reload_successful"); };
+  EXPECT_EQ(successful(), 1);
+  service.server().NoteRefusedReload();
+  EXPECT_EQ(successful(), 0);
+  EXPECT_EQ(service.Metric("tidegate_config_reloads_total{result=\"refused\"}"), 1);
+  ASSERT_TRUE(service.Reload(kRules));
+  EXPECT_EQ(successful(), 1);
+}
+
+TEST(MetricsTest, ExposesOneSeriesForTwoUrlsOfOneTarget) {
   const ConfigReading reading = ParseConfig(
       "listen: { api: \"127.0.0.1:0\", admin: \"127.0.0.1:0\", gateway: \"127.0.0.1:0\" }\n" +
       std::string(kRules) +

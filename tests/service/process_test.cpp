@@ -20,6 +20,8 @@
 #include <thread>
 
 #include "service/tidegate_process.hpp"
+#include "support/files.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -39,11 +41,7 @@ constexpr std::string_view kB =
 
 class ProcessTest : public testing::Test {
  protected:
-  ProcessTest() {
-    folder_ = MakeTestFolder();
-    file_ = folder_ / "tidegate.yaml";
-  }
-  ~ProcessTest() override { fs::remove_all(folder_); }
+  ProcessTest() { file_ = folder_ / "tidegate.yaml"; }
 
   std::unique_ptr<Tidegate> Serve(const fs::path& file) {
     return std::make_unique<Tidegate>(
@@ -54,7 +52,7 @@ class ProcessTest : public testing::Test {
   int Run(std::vector<std::string> arguments) {
     Tidegate command(folder_ / "command", std::move(arguments));
     const int code = command.Wait();
-    said_ = command.Said();
+    said_ = command.Output();
     return code;
   }
   static int Ask(const net::Endpoint& api, std::string_view rule, std::string_view identity) {
@@ -64,7 +62,7 @@ class ProcessTest : public testing::Test {
     return answer ? answer->status : 0;
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
   fs::path file_;
   std::string said_;
   int served_ = 0;
@@ -104,7 +102,7 @@ class Load {
   /// Until so many more have been answered.
   bool Progress(int more) {
     const int before = answered;
-    return Soon([&] { return answered >= before + more || failed != 0; });
+    return test::WaitUntil([&] { return answered >= before + more || failed != 0; });
   }
 
   std::atomic<int> answered{0};
@@ -117,14 +115,15 @@ class Load {
 };
 
 TEST_F(ProcessTest, SighupUnderLoadLosesNoRequest) {
-  WriteFile(file_, ConfigText(kA));
+  test::WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
   Load load(server->Api());
   for (int i = 1; i <= 20; ++i) {
-    const int before = server->Count("reloaded");
-    WriteFile(file_, ConfigText(i % 2 == 0 ? kA : kB));
+    const int before = server->CountInOutput("reloaded");
+    test::WriteFile(file_, ConfigText(i % 2 == 0 ? kA : kB));
     server->Signal(SIGHUP);
-    ASSERT_TRUE(Soon([&] { return server->Count("reloaded") > before; })) << server->Said();
+    ASSERT_TRUE(test::WaitUntil([&] { return server->CountInOutput("reloaded") > before; }))
+        << server->Output();
     ASSERT_TRUE(load.Progress(100));
   }
   load.End();
@@ -132,23 +131,23 @@ TEST_F(ProcessTest, SighupUnderLoadLosesNoRequest) {
   EXPECT_EQ(load.closed, 0);
 }
 
-TEST_F(ProcessTest, AnOperatorHasItReloadedAndIsToldHowThatWent) {
-  WriteFile(file_, ConfigText(kA));
+TEST_F(ProcessTest, ReloadsForOperatorAndReportsOutcome) {
+  test::WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
   const std::string admin = server->Admin().Text();
   const auto api = server->Api();
   // The content changes with the call, so that the watch finds nothing new, or comes second.
-  WriteFile(file_, ConfigText(kB, "127.0.0.1:1"));
+  test::WriteFile(file_, ConfigText(kB, "127.0.0.1:1"));
   EXPECT_EQ(Run({"reload", "--admin", admin}), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("reloaded: 2 rules in force\n"));
   EXPECT_THAT(said_, HasSubstr("needs a restart: listen\n"));
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
-  EXPECT_THAT(server->Said(), HasSubstr("why=\"requested by (loopback)\""));
+  EXPECT_THAT(server->Output(), HasSubstr("why=\"requested by (loopback)\""));
   EXPECT_EQ(Run({"audit", "--admin", admin}), 0);
   EXPECT_THAT(said_, HasSubstr("reload"));
   EXPECT_THAT(said_, HasSubstr("2 rules"));
 
-  WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
+  test::WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
   EXPECT_EQ(Run({"reload", "--admin", admin}), 2);
   EXPECT_THAT(said_, testing::ContainsRegex("3:[0-9]+: error: rules\\[0\\].limit: "));
   EXPECT_THAT(said_, HasSubstr("the new configuration has 1 error: the old one stays in force"));
@@ -159,24 +158,24 @@ TEST_F(ProcessTest, AnOperatorHasItReloadedAndIsToldHowThatWent) {
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
 }
 
-TEST_F(ProcessTest, AChangedFileIsPickedUpWithoutASignal) {
-  WriteFile(file_, ConfigText(kA));
+TEST_F(ProcessTest, ReloadsChangedFileWithoutSignal) {
+  test::WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
   const auto api = server->Api();
   EXPECT_EQ(Ask(api, "b", "1.2.3.4"), 404);
-  WriteFile(file_, ConfigText(kB));  // By a rename.
-  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Said();
+  test::WriteFile(file_, ConfigText(kB));  // By a rename.
+  EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Output();
   std::ofstream(file_) << ConfigText(kA);  // In place.
-  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Said();
-  fs::remove(file_);  // And for a while not there at all.
+  EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Output();
+  fs::remove(file_);  // The file is absent for a while.
   std::ofstream(file_) << ConfigText(kB);
-  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Output();
 }
 
-TEST_F(ProcessTest, ASwappedSymlinkOfAMountedFolderIsPickedUp) {
+TEST_F(ProcessTest, ReloadsAfterSymlinkSwap) {
   const auto mount = [&](const std::string& name, std::string_view rules) {
     fs::create_directory(folder_ / name);
-    WriteFile(folder_ / name / "tidegate.yaml", ConfigText(rules));
+    test::WriteFile(folder_ / name / "tidegate.yaml", ConfigText(rules));
     fs::create_directory_symlink(name, folder_ / "..data_tmp");
     fs::rename(folder_ / "..data_tmp", folder_ / "..data");
   };
@@ -187,48 +186,51 @@ TEST_F(ProcessTest, ASwappedSymlinkOfAMountedFolderIsPickedUp) {
   EXPECT_EQ(Ask(api, "b", "1.2.3.4"), 404);
   mount("..2024_02", kB);
   fs::remove_all(folder_ / "..2024_01");
-  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Output();
   mount("..2024_03", kA);  // Again: the new folders are watched now.
   fs::remove_all(folder_ / "..2024_02");
-  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Output();
 }
 
-TEST_F(ProcessTest, ABadFileIsRefusedAndTheOldRulesStay) {
-  WriteFile(file_, ConfigText(kB));
+TEST_F(ProcessTest, KeepsOldRulesAfterBadFile) {
+  test::WriteFile(file_, ConfigText(kB));
   const auto server = Serve(file_);
   const auto api = server->Api();
   EXPECT_EQ(Ask(api, "b", "1.2.3.4"), 200);
   int refused = 0;
-  for (const std::string_view bad :
-       {"rules: [{id: a, per: nobody, limit: 1/s}]", "rules: [", "\xFF", "rulez: []", "rules: 7"}) {
-    WriteFile(file_, ConfigText(bad));
+  for (const std::string_view bad : {"rules: [{id: a, per: unknown, limit: 1/s}]", "rules: [",
+                                     "\xFF", "rulez: []", "rules: 7"}) {
+    test::WriteFile(file_, ConfigText(bad));
     server->Signal(SIGHUP);
     ++refused;
-    ASSERT_TRUE(Soon([&] { return server->Count("the old one stays in force") >= refused; }))
-        << bad << server->Said();
-    refused = server->Count("the old one stays in force");
+    ASSERT_TRUE(test::WaitUntil([&] {
+      return server->CountInOutput("the old one stays in force") >= refused;
+    })) << bad
+        << server->Output();
+    refused = server->CountInOutput("the old one stays in force");
     EXPECT_EQ(Ask(api, "b", "1.2.3.4" + std::to_string(refused)), 200) << bad;
   }
-  EXPECT_THAT(server->Said(), HasSubstr("tidegate.yaml:2:"));
-  WriteFile(file_, ConfigText(kA));
-  EXPECT_TRUE(Soon([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << "and a good one is taken";
+  EXPECT_THAT(server->Output(), HasSubstr("tidegate.yaml:2:"));
+  test::WriteFile(file_, ConfigText(kA));
+  EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 404; }))
+      << "and a good one is taken";
 }
 
-TEST_F(ProcessTest, SigtermUnderLoadAnswersWhatWasAskedAndEndsWell) {
-  WriteFile(file_, ConfigText(kA));
+TEST_F(ProcessTest, SigtermUnderLoadAnswersRequestsInProgress) {
+  test::WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
   Load load(server->Api());
   ASSERT_TRUE(load.Progress(500));
   server->Signal(SIGTERM);
-  EXPECT_EQ(server->Wait(), 0) << server->Said();
+  EXPECT_EQ(server->Wait(), 0) << server->Output();
   load.End();
   EXPECT_EQ(load.failed, 0);
-  EXPECT_EQ(load.closed, 8);  // Each was told with its last answer.
-  EXPECT_THAT(server->Said(), HasSubstr("stopped"));
+  EXPECT_EQ(load.closed, 8);  // The last response of each announced it.
+  EXPECT_THAT(server->Output(), HasSubstr("stopped"));
 }
 
-TEST_F(ProcessTest, AnIdleServerEndsAtOnce) {
-  WriteFile(file_, ConfigText(kA));
+TEST_F(ProcessTest, IdleServerStopsAtOnce) {
+  test::WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
   (void)server->Api();
   const auto start = SteadyClock::now();
@@ -237,24 +239,24 @@ TEST_F(ProcessTest, AnIdleServerEndsAtOnce) {
   EXPECT_LT(SteadyClock::now() - start, 2s);
 }
 
-TEST_F(ProcessTest, ASecondInstanceOnTheSamePortSaysWhy) {
-  WriteFile(file_, ConfigText(kA));
+TEST_F(ProcessTest, SecondInstanceOnSamePortFails) {
+  test::WriteFile(file_, ConfigText(kA));
   const auto first = Serve(file_);
   const auto api = first->Api();
-  WriteFile(folder_ / "second.yaml", ConfigText(kA, api.Text()));
+  test::WriteFile(folder_ / "second.yaml", ConfigText(kA, api.Text()));
   const auto second = Serve(folder_ / "second.yaml");
   EXPECT_EQ(second->Wait(), 1);
-  EXPECT_THAT(second->Said(), HasSubstr("cannot listen on " + api.Text()));
+  EXPECT_THAT(second->Output(), HasSubstr("cannot listen on " + api.Text()));
   EXPECT_EQ(Ask(api, "a", "alice"), 200);
 }
 
-TEST_F(ProcessTest, ABadConfigurationAtStartIsExitCode2) {
-  WriteFile(file_, ConfigText("rules: [{id: a}]"));
+TEST_F(ProcessTest, BadConfigurationEndsWithExitCode2) {
+  test::WriteFile(file_, ConfigText("rules: [{id: a}]"));
   EXPECT_EQ(Serve(file_)->Wait(), 2);
   EXPECT_EQ(Serve(folder_ / "nowhere.yaml")->Wait(), 2);
 }
 
-TEST_F(ProcessTest, IdleConnectionsCostLittleMemoryAndNoTime) {
+TEST_F(ProcessTest, IdleConnectionsUseLittleMemoryAndNoCpuTime) {
   constexpr std::size_t kConnections = 5000;
   constexpr auto kIdleWindow = 1s;
   rlimit limit{};
@@ -262,37 +264,37 @@ TEST_F(ProcessTest, IdleConnectionsCostLittleMemoryAndNoTime) {
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_max < kConnections + 500) GTEST_SKIP() << "too few descriptors here";
-  WriteFile(file_, ConfigText(kA));
+  test::WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
   const auto api = server->Api();
   const auto admin = server->Admin();
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (std::size_t i = 0; i < kConnections; ++i) {
     clients.push_back(std::make_unique<HttpClient>(api));
-    // One key for all: what connections cost is asked here, not what keys do.
+    // One key for all: this measures connections, not keys.
     clients.back()->Send(Post("/v1/peek", ByRule("a", "x")));
   }
   for (const auto& client : clients) ASSERT_EQ(client->Read().status, 200);
   HttpClient metrics(admin);
   metrics.Send(Get("/metrics"));
-  EXPECT_THAT(metrics.Read().body, HasSubstr("\ntidegate_connections{door=\"api\"} 5000\n"));
+  EXPECT_THAT(metrics.Read().body, HasSubstr("\ntidegate_connections{listener=\"api\"} 5000\n"));
   EXPECT_LT(server->ResidentBytes(), 60 << 20);
   // What is idle is so in every window; another guest of the machine that has the core for a while,
   // whose time the kernel puts down to us, is not in each of them.
   std::chrono::duration<double> least = kIdleWindow;
-  ASSERT_GT(server->OnCpu(), 0ns) << "this kernel does not tell";
+  ASSERT_GT(server->CpuTime(), 0ns) << "this kernel does not tell";
   for (int window = 0; window < 8 && least > kIdleWindow / 100.0; ++window) {
-    const auto before = server->OnCpu();
-    std::this_thread::sleep_for(kIdleWindow);  // It is this time that is measured.
-    least = std::min(least, std::chrono::duration<double>(server->OnCpu() - before));
+    const auto before = server->CpuTime();
+    std::this_thread::sleep_for(kIdleWindow);  // This time is measured.
+    least = std::min(least, std::chrono::duration<double>(server->CpuTime() - before));
   }
   EXPECT_LE(least, kIdleWindow / 100.0);
   clients[4321]->Send(Post("/v1/decide", ByRule("a", "x")));
   EXPECT_EQ(clients[4321]->Read().status, 200);
 }
 
-TEST_F(ProcessTest, DecideTellsByItsExitCode) {
-  WriteFile(file_, ConfigText("rules: [{id: once, per: header:x-api-key, limit: 1/h}]"));
+TEST_F(ProcessTest, DecideReportsByExitCode) {
+  test::WriteFile(file_, ConfigText("rules: [{id: once, per: header:x-api-key, limit: 1/h}]"));
   const auto server = Serve(file_);
   const std::string api = server->Api().Text();
   EXPECT_EQ(Run({"decide", "once", "alice", "--peek", "--server", api}), 0);
@@ -314,11 +316,11 @@ TEST_F(ProcessTest, DecideTellsByItsExitCode) {
   EXPECT_EQ(Run({"decide", "once", "alice", "--server", "nonsense"}), 3);
 }
 
-TEST_F(ProcessTest, CheckConfigSaysWhatIsWrongAndWhere) {
-  WriteFile(file_, ConfigText(kB));
+TEST_F(ProcessTest, CheckConfigReportsProblemsWithPlaces) {
+  test::WriteFile(file_, ConfigText(kB));
   EXPECT_EQ(Run({"check-config", file_.string()}), 0);
   EXPECT_THAT(said_, HasSubstr("2 rules"));
-  WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
+  test::WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
   EXPECT_EQ(Run({"check-config", file_.string()}), 2);
   EXPECT_THAT(said_, HasSubstr("tidegate.yaml:3:"));
   EXPECT_THAT(said_, HasSubstr("rules[0].limit"));
@@ -333,13 +335,13 @@ TEST_F(ProcessTest, TenThousandRulesAreReadyWithinASecond) {
     rules.append(std::to_string(i % 100)).append(".example.com, path: /v1/things-").append(n);
     rules += "/**, method: [GET, POST] }, per: header:x-api-key | client_ip, limit: 100/s }\n";
   }
-  WriteFile(file_, ConfigText(rules));
+  test::WriteFile(file_, ConfigText(rules));
   const auto server = Serve(file_);
   HttpClient client(server->Admin());
   client.Send(Get("/readyz"));
   EXPECT_EQ(client.Read().status, 200);
   // Its CPU time, since the machine may be busy with other things: alone it takes no longer.
-  EXPECT_LE(server->Ticks(), sysconf(_SC_CLK_TCK));
+  EXPECT_LE(server->CpuSeconds(), 1.0);
   EXPECT_EQ(Ask(server->Api(), "rule-9999", "x"), 200);
 }
 

@@ -10,7 +10,7 @@
 #include "oracle/redis_cell.hpp"
 #include "property/source.hpp"
 #include "service/fixture.hpp"
-#include "service/resp_client.hpp"
+#include "support/resp_client.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -60,7 +60,7 @@ class Cell {
   }
 
   Service service_;
-  RespClient client_;
+  test::RespClient client_;
   std::int64_t now_us_ = 1'800'000'000'000'000;
 };
 
@@ -161,7 +161,7 @@ TEST(RedisCellTest, AgreesOnHistoriesWithChangingQuotas) {
 }
 
 /// Units that take parts of a microsecond are counted exactly here.
-TEST(RedisCellTest, CountsOtherIntervalsExactly) {
+TEST(RedisCellTest, CountsIntervalsOfFractionalMicrosecondsExactly) {
   Cell cell;
   RedisCell exact(RedisCell::Interval::kExact);
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
@@ -181,7 +181,7 @@ TEST(RedisCellTest, CountsOtherIntervalsExactly) {
   }
 }
 
-TEST(RedisCellTest, KeepsTheTimeThatASlowerQuotaHasTaken) {
+TEST(RedisCellTest, KeepsDebtOfSlowerQuotaAfterQuotaChange) {
   Cell cell;
   EXPECT_EQ(cell.Throttle("k", {0, 1, 3600}, 1), "[0,1,0,-1,3600]");
   EXPECT_EQ(cell.Throttle("k", {9, 10, 60}, 1), "[1,10,0,3546,3600]");
@@ -193,7 +193,7 @@ TEST(RedisCellTest, KeepsTheTimeThatASlowerQuotaHasTaken) {
   EXPECT_EQ(cell.Throttle("k", {9, 10, 60}, 1), "[0,10,0,-1,60]");
 }
 
-TEST(RedisCellTest, TakesTheSpellingsAndSizesThatRedisCellTakes) {
+TEST(RedisCellTest, AcceptsNumberFormatsAndSizesOfRedisCell) {
   Cell cell;
   RedisCell redis_cell;
   EXPECT_EQ(cell.Ask({"CL.THROTTLE", "plus", "+4", "+01", "01", "+1"}), "[0,5,4,-1,1]");
@@ -248,7 +248,7 @@ TEST(RedisCellTest, CountsRemainingUnitsExactly) {
   EXPECT_EQ(cell.Throttle("k", {5999, 6000, 1}, 1), "[0,6000,5999,-1,0]");
 }
 
-TEST(RedisCellTest, CountsIntervalsExactly) {
+TEST(RedisCellTest, DoesNotTruncateIntervalsToNanoseconds) {
   Cell cell;
   RedisCell redis_cell;
   // Of 600 million in a second, each takes 1.67 ns; redis-cell counts 1 ns.

@@ -20,11 +20,11 @@ std::string Rules(int limit, std::string_view more = {}) {
 }
 constexpr std::string_view kOther = "  - {id: other, per: client_ip, limit: 3/s}\n";
 
-std::int64_t Remaining(const HttpAnswer& answer) {
+std::int64_t Remaining(const HttpResponse& answer) {
   return answer.Json().at("remaining").as_int64();
 }
 
-TEST(ReloadTest, UnderLoadEveryRequestIsAnsweredAndTheLimitHolds) {
+TEST(ReloadTest, AnswersEveryRequestUnderLoad) {
   constexpr int kLimit = 3000;
   constexpr int kClients = 4;
   Service service(Rules(kLimit), 2);
@@ -73,31 +73,31 @@ TEST(ReloadTest, UnderLoadEveryRequestIsAnsweredAndTheLimitHolds) {
   EXPECT_EQ(service.Metric(R"(tidegate_config_reloads_total{result="applied"})"), 50);
 }
 
-TEST(ReloadTest, AChangedLimitCarriesTheStateOver) {
+TEST(ReloadTest, ChangedLimitKeepsState) {
   Service service(Rules(10));
   for (int i = 0; i < 6; ++i) (void)service.Decide(ByRule("kept", "alice"));
   ASSERT_TRUE(service.Reload(Rules(20)));
-  const HttpAnswer more = service.Decide(ByRule("kept", "alice"));
+  const HttpResponse more = service.Decide(ByRule("kept", "alice"));
   EXPECT_EQ(more.Json().at("limit"), 20);
-  // What was spent stays spent: neither a fresh bucket nor an empty one.
+  // The bucket keeps its state: it is neither fresh nor empty.
   EXPECT_GE(Remaining(more), 3);
   EXPECT_LE(Remaining(more), 13);
   ASSERT_TRUE(service.Reload(Rules(2)));
-  const HttpAnswer fewer = service.Ask("/v1/peek", ByRule("kept", "alice"));
+  const HttpResponse fewer = service.Ask("/v1/peek", ByRule("kept", "alice"));
   EXPECT_EQ(fewer.Json().at("limit"), 2);
   EXPECT_LE(Remaining(fewer), 2);
 }
 
-TEST(ReloadTest, ARuleThatComesBackFindsItsBuckets) {
+TEST(ReloadTest, RestoredRuleKeepsState) {
   Service service(Rules(10, kOther));
   for (int i = 0; i < 4; ++i) (void)service.Decide(ByRule("kept", "alice"));
-  ASSERT_TRUE(service.Reload("rules: [{id: stranger, per: client_ip, limit: 1/s}]"));
+  ASSERT_TRUE(service.Reload("rules: [{id: other, per: client_ip, limit: 1/s}]"));
   EXPECT_EQ(service.Decide(ByRule("kept", "alice")).status, 404);
   ASSERT_TRUE(service.Reload(Rules(10)));
   EXPECT_EQ(Remaining(service.Ask("/v1/peek", ByRule("kept", "alice"))), 6);
 }
 
-TEST(ReloadTest, ABadConfigurationLeavesTheOldRules) {
+TEST(ReloadTest, BadConfigurationKeepsOldRules) {
   Service service(Rules(10));
   (void)service.Decide(ByRule("kept", "alice"));
   // Readable, but it cannot be compiled: one identity, two overrides.
@@ -114,25 +114,25 @@ TEST(ReloadTest, ABadConfigurationLeavesTheOldRules) {
   EXPECT_EQ(service.Metric("tidegate_rules"), 1);
 }
 
-TEST(ReloadTest, AnswersFollowTheNewConfiguration) {
+TEST(ReloadTest, AppliesApiAndResponseSettings) {
   Service service(Rules(10));
   EXPECT_EQ(service.Decide(R"({"key":"k","limit":"1/s"})").status, 403);
   ASSERT_TRUE(service.Reload("api: {inline_quotas: true}\nresponses: {headers: [x-ratelimit]}\n" +
                              Rules(10)));
-  const HttpAnswer answer = service.Decide(R"({"key":"k","limit":"1/s"})");
+  const HttpResponse answer = service.Decide(R"({"key":"k","limit":"1/s"})");
   EXPECT_EQ(answer.status, 200);
   EXPECT_TRUE(answer.Has("X-RateLimit-Limit"));
   EXPECT_FALSE(answer.Has("RateLimit"));
 }
 
-TEST(ReloadTest, HashedIdentitiesStayTheSameWithoutAConfiguredKey) {
+TEST(ReloadTest, KeepsHashedIdentitiesWithoutConfiguredKey) {
   Service service(Rules(10));
   (void)service.Decide(ByRule("kept", "alice"));
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(service.Reload(Rules(10)));
   EXPECT_EQ(Remaining(service.Ask("/v1/peek", ByRule("kept", "alice"))), 9);
 }
 
-TEST(DrainTest, WhatWasSentIsAnsweredAndTheConnectionEnds) {
+TEST(DrainTest, AnswersSentRequestsAndCloses) {
   std::atomic<bool> drained{false};
   Service service(Rules(1'000'000), 2);
   HttpClient idle(service.api());
@@ -143,9 +143,9 @@ TEST(DrainTest, WhatWasSentIsAnsweredAndTheConnectionEnds) {
   busy.Send(next.substr(0, 50));
   service.server().Drain([&] { drained = true; });
   busy.Send(next.substr(50));
-  HttpAnswer last = busy.Read();
+  HttpResponse last = busy.Read();
   EXPECT_EQ(last.status, 200);
-  if (!last.Has("Connection")) {  // It was quicker than the news.
+  if (!last.Has("Connection")) {  // It was answered before the drain began.
     busy.Send(next);
     last = busy.Read();
     EXPECT_EQ(last.status, 200);
@@ -159,7 +159,7 @@ TEST(DrainTest, WhatWasSentIsAnsweredAndTheConnectionEnds) {
 }
 
 /// A client that has sent more than one request when the end comes loses no answer that was given.
-TEST(DrainTest, PipelinedRequestsBehindTheLastAnswerDoNotResetIt) {
+TEST(DrainTest, DoesNotResetResponseBeforePipelinedRequests) {
   for (int round = 0; round < 10; ++round) {
     Service service(Rules(1'000'000));
     HttpClient client(service.api());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Redis protocol's door as its clients see it.
+// The Redis protocol's listener as its clients see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "service/admin_case.hpp"
 #include "service/fixture.hpp"
-#include "service/resp_client.hpp"
+#include "support/resp_client.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -34,12 +34,12 @@ class RespTest : public testing::Test {
   std::string Ask(std::initializer_list<std::string_view> words) { return client_.Ask(words); }
 
   Service service_{MakeConfig()};
-  RespClient client_{service_.server().resp()};
+  test::RespClient client_{service_.server().resp()};
 };
 
 // --- TG commands ------------------------------------------------------------------------
 
-TEST_F(RespTest, DecideCountsDown) {
+TEST_F(RespTest, DecideCountsRemainingDown) {
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"tg.decide", "per-key", "a", "COST", "2"}), "[0,3,0,-1,1000,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "a"}), "[1,3,0,334,1000,\"store\",\"quota\"]");
@@ -49,7 +49,7 @@ TEST_F(RespTest, DecideCountsDown) {
 
 /// A client that destructures the reply must read the same in both versions: ioredis 6 speaks
 /// version 3 by default, ioredis 5 version 2.
-TEST_F(RespTest, AnswersTheSameInBothVersions) {
+TEST_F(RespTest, RepliesAreEqualInProtocolVersions2And3) {
   const auto answers = [this](std::string_view key) {
     std::vector<std::string> all;
     for (const std::string_view command : {"TG.DECIDE", "TG.PEEK", "TG.DECIDE", "TG.DEBIT"}) {
@@ -73,7 +73,7 @@ TEST_F(RespTest, AnswersTheSameInBothVersions) {
   EXPECT_EQ(two[0], "[0,3,1,-1,667,\"store\",\"quota\"]");
 }
 
-TEST_F(RespTest, AnswersAMapOnRequest) {
+TEST_F(RespTest, RepliesWithMapWhenMapOptionIsGiven) {
   const std::string flat =
       R"(["allowed",1,"rule","per-key","limit",3,"remaining",3,"reset_after_ms",0,)"
       R"("decided_by","store","reason","quota"])";
@@ -98,7 +98,7 @@ TEST_F(RespTest, AnswersAMapOnRequest) {
               StartsWith("-ERR unknown option \"MAP\""));
 }
 
-TEST_F(RespTest, AnswersABanInBothVersions) {
+TEST_F(RespTest, ReportsBanInProtocolVersions2And3) {
   const auto ban = [this](std::string_view more) {
     const std::string body = ByRule("per-key", "a", more);
     ASSERT_EQ(AskAdmin(service_, "/v1/ban", body).status, 200);
@@ -115,7 +115,7 @@ TEST_F(RespTest, AnswersABanInBothVersions) {
             R"({"allowed":0,"rule":"per-key","decided_by":"operator","reason":"banned"})");
 }
 
-TEST_F(RespTest, PeekTakesNothing) {
+TEST_F(RespTest, PeekChargesNothing) {
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a", "COST", "2"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
 }
@@ -127,7 +127,7 @@ TEST_F(RespTest, DebitsBlockAKeyForABoundedTime) {
   }
 }
 
-TEST_F(RespTest, DebitRefundAndReset) {
+TEST_F(RespTest, DebitRefundAndResetChangeRemaining) {
   EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "5"}),
             "[1,3,0,1000,1667,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "1");
@@ -135,12 +135,12 @@ TEST_F(RespTest, DebitRefundAndReset) {
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.RESET", "per-key", "a"}), "1");
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
-  EXPECT_EQ(Ask({"TG.RESET", "per-key", "nobody"}), "0");
+  EXPECT_EQ(Ask({"TG.RESET", "per-key", "unused"}), "0");
   (void)Ask({"TG.DECIDE", "per-key", "a"});
   EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "AGE", "10", "ID", "y"}), "1");
 }
 
-TEST_F(RespTest, PlacesAreAcquiredRenewedAndReleased) {
+TEST_F(RespTest, AcquiresRenewsAndReleasesLeases) {
   EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}),
             "[0,2,1,-1,10000,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "one"}),
@@ -155,7 +155,7 @@ TEST_F(RespTest, PlacesAreAcquiredRenewedAndReleased) {
   EXPECT_THAT(Ask({"TG.DECIDE", "jobs", "192.0.2.1"}), HasSubstr("TG.ACQUIRE"));
 }
 
-TEST_F(RespTest, OtherSourcesAreNamed) {
+TEST_F(RespTest, AcceptsFurtherSourcesByWithOption) {
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "", "WITH", "client_ip", "192.0.2.1"}),
             "[0,3,2,-1,334,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1", "WITH", "path", "/a", "COST", "2"}),
@@ -165,7 +165,7 @@ TEST_F(RespTest, OtherSourcesAreNamed) {
   EXPECT_EQ(Ask({"TG.DECIDE", "all", ""}), "[0,2,1,-1,500,\"store\",\"quota\"]");
 }
 
-TEST_F(RespTest, TheApiSharesTheBuckets) {
+TEST_F(RespTest, SharesBucketsWithTheHttpApi) {
   (void)Ask({"TG.DECIDE", "per-key", "a", "COST", "2"});
   EXPECT_EQ(service_.Decide(ByRule("per-key", "a")).Json().at("remaining"), 0);
   EXPECT_THAT(Ask({"TG.DECIDE", "per-key", "a"}), StartsWith("[1,3,0,"));
@@ -181,9 +181,9 @@ struct Bad {
 };
 class BadRespTest : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadRespTest, IsAClearErrorAndTakesNothing) {
+TEST_P(BadRespTest, RepliesWithErrorAndChargesNothing) {
   Service service(MakeConfig());
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   std::string bytes = "*" + std::to_string(GetParam().words.size()) + "\r\n";
   for (const std::string& word : GetParam().words) {
     bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
@@ -219,13 +219,13 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"RefundEmptyId", {"TG.REFUND", "per-key", "a", "ID", ""}, "empty"},
         Bad{"RefundOldAge", {"TG.REFUND", "per-key", "a", "ID", "i", "AGE", "-1"}, "age_ms"},
         Bad{"DebitWithoutCost", {"TG.DEBIT", "per-key", "a", "WITH", "x"}, "WITH"},
-        Bad{"NotAnAddress", {"TG.DECIDE", "jobs", "nobody"}, "not an IP address"},
+        Bad{"NotAnAddress", {"TG.DECIDE", "jobs", "unknown"}, "not an IP address"},
         Bad{"UnknownSource", {"TG.DECIDE", "per-key", "a", "WITH", "cookie:x", "y"}, "count by"},
         Bad{"UnknownCommand", {"GETT", "a\r\n+OK", "b"}, "unknown command 'GETT'"},
         Bad{"NoSuchDatabase", {"SELECT", "1"}, "DB index"}),
     [](const auto& of) { return std::string(of.param.name); });
 
-TEST_F(RespTest, AnyBytesMayBeAnIdentity) {
+TEST_F(RespTest, AcceptsAnyBytesAsIdentity) {
   for (const std::string_view odd :
        {std::string_view("a\0b", 3), std::string_view("\r\n"), std::string_view("{}"),
         std::string_view("}{"), std::string_view("\xff\xfe"),
@@ -238,7 +238,7 @@ TEST_F(RespTest, AnyBytesMayBeAnIdentity) {
 
 // --- Connections ------------------------------------------------------------------------
 
-TEST_F(RespTest, WhatClientsSendFirst) {
+TEST_F(RespTest, AnswersConnectionCommandsOfClients) {
   EXPECT_EQ(Ask({"PING"}), "PONG");
   EXPECT_EQ(Ask({"PING", "a b"}), "\"a b\"");
   EXPECT_EQ(Ask({"ECHO", "x"}), "\"x\"");
@@ -259,7 +259,7 @@ TEST_F(RespTest, WhatClientsSendFirst) {
   EXPECT_EQ(client_.Read(), "(end)");
 }
 
-TEST_F(RespTest, HelloChoosesTheVersion) {
+TEST_F(RespTest, HelloSelectsTheProtocolVersion) {
   EXPECT_THAT(Ask({"HELLO"}), HasSubstr("\"proto\",2"));
   EXPECT_THAT(Ask({"HELLO", "3", "SETNAME", "me"}), HasSubstr("\"proto\":3"));
   EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "\"me\"");
@@ -272,7 +272,7 @@ TEST_F(RespTest, HelloChoosesTheVersion) {
   EXPECT_THAT(Ask({"AUTH", "x"}), HasSubstr("without any password"));
 }
 
-TEST_F(RespTest, InlineCommands) {
+TEST_F(RespTest, AcceptsInlineCommands) {
   client_.Send("PING\r\n\r\nPING\ntg.decide per-key \"a b\" COST 2\r\n");
   EXPECT_EQ(client_.Read(), "PONG");
   EXPECT_EQ(client_.Read(), "PONG");
@@ -280,11 +280,11 @@ TEST_F(RespTest, InlineCommands) {
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a b"}), "[0,3,1,-1,667,\"store\",\"quota\"]");
 }
 
-TEST_F(RespTest, APipelineIsAnsweredInOrderAndInOneWrite) {
+TEST_F(RespTest, AnswersPipelineInOrderAndInOneWrite) {
   std::string bytes;
   for (int i = 0; i < 100; ++i) {
-    bytes += RespCommand({"ECHO", std::to_string(i)});
-    bytes += RespCommand({"CL.THROTTLE", "k", "999", "1", "1"});
+    bytes += test::RespCommand({"ECHO", std::to_string(i)});
+    bytes += test::RespCommand({"CL.THROTTLE", "k", "999", "1", "1"});
   }
   client_.Send(bytes);
   for (int i = 0; i < 100; ++i) {
@@ -294,22 +294,23 @@ TEST_F(RespTest, APipelineIsAnsweredInOrderAndInOneWrite) {
   EXPECT_LE(client_.reads(), 2) << "the first may have come in two parts";
 }
 
-TEST_F(RespTest, AMistakeInAPipelineStaysInItsPlace) {
-  client_.Send(RespCommand({"TG.DECIDE", "per-key", "a"}) + RespCommand({"TG.DECIDE", "x", "a"}) +
-               RespCommand({"NOPE"}) + RespCommand({"TG.DECIDE", "per-key", "a"}));
+TEST_F(RespTest, RepliesToInvalidCommandsOfPipelineInOrder) {
+  client_.Send(test::RespCommand({"TG.DECIDE", "per-key", "a"}) +
+               test::RespCommand({"TG.DECIDE", "x", "a"}) + test::RespCommand({"NOPE"}) +
+               test::RespCommand({"TG.DECIDE", "per-key", "a"}));
   EXPECT_THAT(client_.Read(), StartsWith("[0,3,2,"));
   EXPECT_THAT(client_.Read(), StartsWith("-ERR there is no rule"));
   EXPECT_THAT(client_.Read(), StartsWith("-ERR unknown command"));
   EXPECT_THAT(client_.Read(), StartsWith("[0,3,1,"));
 }
 
-TEST_F(RespTest, BytesMayTrickleIn) {
-  for (const char c : RespCommand({"TG.DECIDE", "per-key", "a"})) client_.Send({&c, 1});
+TEST_F(RespTest, AcceptsCommandsByteByByte) {
+  for (const char c : test::RespCommand({"TG.DECIDE", "per-key", "a"})) client_.Send({&c, 1});
   EXPECT_THAT(client_.Read(), StartsWith("[0,3,2,"));
 }
 
-TEST_F(RespTest, WhatWasAskedBeforeAHalfCloseIsAnswered) {
-  client_.Send(RespCommand({"PING"}) + RespCommand({"TG.DECIDE", "per-key", "a"}) +
+TEST_F(RespTest, AnswersCommandsSentBeforeHalfClose) {
+  client_.Send(test::RespCommand({"PING"}) + test::RespCommand({"TG.DECIDE", "per-key", "a"}) +
                "*1\r\n$4\r\nPI");
   client_.EndSending();
   EXPECT_EQ(client_.Read(), "PONG");
@@ -317,41 +318,41 @@ TEST_F(RespTest, WhatWasAskedBeforeAHalfCloseIsAnswered) {
   EXPECT_EQ(client_.Read(), "(end)");
 }
 
-TEST_F(RespTest, WhatIsNotTheProtocolEndsTheConnection) {
+TEST_F(RespTest, ClosesConnectionOnMalformedInput) {
   for (const std::string_view bad :
        {"*x\r\n", "*1000000000\r\n", "*1\r\n:1\r\n", "*1\r\n$-5\r\n", "*1\r\n$99999999999999\r\n",
         "*1\r\n$4\r\nPINGxx", "\"open\r\n"}) {
-    RespClient client(service_.server().resp());
-    client.Send(RespCommand({"PING"}) + std::string(bad));
+    test::RespClient client(service_.server().resp());
+    client.Send(test::RespCommand({"PING"}) + std::string(bad));
     EXPECT_EQ(client.Read(), "PONG");
     EXPECT_THAT(client.Read(), StartsWith("-ERR Protocol error")) << bad;
     EXPECT_EQ(client.Read(), "(end)");
   }
-  EXPECT_EQ(service_.Metric(R"(tidegate_requests_refused_total{door="resp"})"), 7);
+  EXPECT_EQ(service_.Metric(R"(tidegate_requests_refused_total{listener="resp"})"), 7);
 }
 
-TEST_F(RespTest, EmptyCommandsAreNothing) {
-  client_.Send("*0\r\n*-1\r\n\r\n" + RespCommand({"PING"}));
+TEST_F(RespTest, IgnoresEmptyCommands) {
+  client_.Send("*0\r\n*-1\r\n\r\n" + test::RespCommand({"PING"}));
   EXPECT_EQ(client_.Read(), "PONG");
 }
 
-TEST_F(RespTest, HttpIsToldWhereItIs) {
+TEST_F(RespTest, AnswersHttpRequestsWith400) {
   client_.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const std::string answer = client_.ReadRest();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(answer, HasSubstr("Redis protocol"));
   // A web page that makes a browser send commands in its body gets nowhere.
-  RespClient browser(service_.server().resp());
+  test::RespClient browser(service_.server().resp());
   browser.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\ntg.decide per-key a\r\n");
   EXPECT_THAT(browser.ReadRest(), StartsWith("HTTP/1.1 400 "));
-  EXPECT_EQ(RespClient(service_.server().resp()).Ask({"TG.PEEK", "per-key", "a"}),
+  EXPECT_EQ(test::RespClient(service_.server().resp()).Ask({"TG.PEEK", "per-key", "a"}),
             "[0,3,3,-1,0,\"store\",\"quota\"]");
 }
 
-TEST_F(RespTest, AClientThatTakesNoAnswersIsNotServedForEver) {
-  RespClient lazy(service_.server().resp(), 4096);
+TEST_F(RespTest, StopsReadingWhenTheClientDoesNotRead) {
+  test::RespClient lazy(service_.server().resp(), 4096);
   std::string bytes;
-  for (int i = 0; i < 3'000; ++i) bytes += RespCommand({"COMMAND"});
+  for (int i = 0; i < 3'000; ++i) bytes += test::RespCommand({"COMMAND"});
   std::thread sender([&] { lazy.Send(bytes); });  // Blocks: nothing is read any more.
   EXPECT_EQ(Ask({"PING"}), "PONG") << "the others are";
   for (int i = 0; i < 3'000; ++i) {
@@ -363,7 +364,7 @@ TEST_F(RespTest, AClientThatTakesNoAnswersIsNotServedForEver) {
   sender.join();
 }
 
-TEST_F(RespTest, ADrainEndsIdleConnectionsAndAnswersTheOthers) {
+TEST_F(RespTest, DrainClosesIdleConnections) {
   EXPECT_EQ(Ask({"PING"}), "PONG");
   std::atomic<bool> drained = false;
   service_.server().Drain([&] { drained = true; });
@@ -373,19 +374,19 @@ TEST_F(RespTest, ADrainEndsIdleConnectionsAndAnswersTheOthers) {
   EXPECT_TRUE(drained);
 }
 
-TEST(RespThrottleTest, MayBeOff) {
+TEST(RespThrottleTest, ThrottleCanBeDisabled) {
   Config config = MakeConfig();
   config.resp.throttle = false;
   Service service(config);
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   EXPECT_THAT(client.Ask({"CL.THROTTLE", "k", "4", "1", "1"}),
               HasSubstr("CL.THROTTLE is disabled"));
   EXPECT_THAT(client.Ask({"TG.DECIDE", "per-key", "a"}), StartsWith("[0,3,2,"));
 }
 
-TEST(RespReloadTest, NewRulesCountFromTheNextCommand) {
+TEST(RespReloadTest, NewRulesApplyToOpenConnections) {
   Service service(MakeConfig());
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   EXPECT_THAT(client.Ask({"TG.DECIDE", "new", "a"}), StartsWith("-ERR there is no rule"));
   ASSERT_TRUE(
       service.Reload("rules: [ { id: new, match: {path: /n}, per: header:x, limit: 4/s } ]"));

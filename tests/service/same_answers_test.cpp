@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// FAULTS.md, invariant 11: all doors give the same answer to the same question. Here the HTTP API
-// against the library, on two stores that share one clock.
+// FAULTS.md, invariant 11: all frontends give the same answer to the same question. Here the HTTP
+// API against the library, on two stores that share one clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory_resource>
 #include <random>
 
+#include "library.hpp"
 #include "rules/rule_set.hpp"
 #include "service/fixture.hpp"
-#include "tidegate/limiter.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -67,7 +67,7 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
   SameAnswersTest() {
     const Config config = Service::ConfigOf(kConfig);
     Problems problems;
-    rules_ = RuleSet::Compile(config,
+    rules_ = RuleSet::Compile(config.rule_set(),
                               std::make_shared<Identifier>(Identifier::Options{
                                   .hmac_key = config.identity.hmac_key, .jwt = nullptr}),
                               problems);
@@ -122,7 +122,7 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
     });
   }
 
-  void Check(const HttpAnswer& answer, int status, const json::object& expected) {
+  void Check(const HttpResponse& answer, int status, const json::object& expected) {
     json::object body = answer.Json();
     if (status >= 400) {
       for (const char* const member : {"type", "title", "status", "violated-policies", "detail"}) {
@@ -134,7 +134,7 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
   }
 
   /// The fields tell the same as the Decision.
-  void CheckFields(const HttpAnswer& answer, const Verdict& verdict) {
+  void CheckFields(const HttpResponse& answer, const Verdict& verdict) {
     const Decision& governing = verdict.governing;
     std::string wanted =
         "\"" + std::string(governing.rule) + "\";r=" + std::to_string(governing.remaining);
@@ -162,7 +162,7 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
       path = "/v1/acquire";
       body_["lease"] = lease_;
     }
-    const HttpAnswer answer = service_.Ask(path, json::serialize(body_));
+    const HttpResponse answer = service_.Ask(path, json::serialize(body_));
     if (access_ == Access::kExempt) {
       return Check(answer, 200, {{"allowed", true}, {"exempt", true}, {"rules", json::array{}}});
     }
@@ -186,50 +186,49 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
       body_.erase("cost");
       body_["lease"] = lease_;
       const bool renew = kind % 2 == 0;
-      const HttpAnswer answer =
+      const HttpResponse answer =
           service_.Ask(renew ? "/v1/renew" : "/v1/release", json::serialize(body_));
       Charge held = charge;
       held.cost = 1;
-      const Done done =
-          renew ? library_.store().Renew(held).value() : library_.store().Release(held).value();
-      return CheckLook(answer, renew && done == Done::kNothing ? 404 : 200, done, held);
+      const Applied applied = renew ? library_.Renew(held) : library_.Release(held);
+      return CheckLook(answer, renew && applied == Applied::kNo ? 404 : 200, applied, held);
     }
     if (kind == 0) {
-      const HttpAnswer answer = service_.Ask("/v1/peek", json::serialize(body_));
-      const Decision look = library_.store().Peek(charge).value();
+      const HttpResponse answer = service_.Ask("/v1/peek", json::serialize(body_));
+      const Decision look = library_.Peek(charge);
       const bool passes = look.allowed || charge.mode == Mode::kShadow;
       return Check(answer, passes ? 200 : 429, Expected(passes, look, {&charge, 1}, {&look, 1}));
     }
     if (kind == 1) {
       body_["cost"] = charge.cost;
-      const HttpAnswer answer = service_.Ask("/v1/debit", json::serialize(body_));
-      const Decision debit = library_.store().Debit(charge).value();
+      const HttpResponse answer = service_.Ask("/v1/debit", json::serialize(body_));
+      const Decision debit = library_.Debit(charge);
       const bool passes = debit.allowed || charge.mode == Mode::kShadow;
       return Check(answer, 200, Expected(passes, debit, {&charge, 1}, {&debit, 1}));
     }
     const std::string id = "r" + std::to_string(Pick(0, 200));
     body_["id"] = id;
-    Refund refund{.id = id};
+    RefundRequest refund{.id = id};
     if (Pick(0, 1) == 0) {
       refund.age = std::chrono::milliseconds{Pick(0, 5000)};
       body_["age_ms"] = refund.age->count() / 1000;
     }
-    const HttpAnswer answer = service_.Ask("/v1/refund", json::serialize(body_));
-    CheckLook(answer, 200, library_.store().Refund(charge, refund).value(), charge);
+    const HttpResponse answer = service_.Ask("/v1/refund", json::serialize(body_));
+    CheckLook(answer, 200, library_.Refund(charge, refund), charge);
   }
 
-  void CheckLook(const HttpAnswer& answer, int status, Done done, const Charge& charge) {
+  void CheckLook(const HttpResponse& answer, int status, Applied applied, const Charge& charge) {
     Charge smallest = charge;
     smallest.cost = 1;
-    const Decision look = library_.store().Peek(smallest).value();
+    const Decision look = library_.Peek(smallest);
     const bool passes = look.allowed || charge.mode == Mode::kShadow;
     json::object expected = Expected(passes, look, {&charge, 1}, {&look, 1});
-    expected["applied"] = done == Done::kApplied;
+    expected["applied"] = applied == Applied::kYes;
     Check(answer, status, expected);
   }
 
   Service service_{kConfig};
-  Limiter library_{MemoryOptions{.max_keys = 1'000'000, .clock = &service_.clock()}};
+  Library library_{service_.clock()};
   std::shared_ptr<const RuleSet> rules_;
   std::mt19937_64 random_{GetParam()};
   std::pmr::monotonic_buffer_resource memory_;
@@ -243,7 +242,7 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
   int denied_ = 0;
 };
 
-TEST_P(SameAnswersTest, ByHttpAndByTheLibrary) {
+TEST_P(SameAnswersTest, HttpApiDecidesLikeTheLibrary) {
   for (int i = 0; i < 1500; ++i) {
     if (Pick(0, 2) == 0) service_.Advance(Micros{Pick(0, 1) == 0 ? Pick(0, 3) : Pick(0, 700'000)});
     if (Pick(0, 3) == 0) {

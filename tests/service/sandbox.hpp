@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <expected>
 #include <functional>
 
 #include "server/seccomp_filter.hpp"

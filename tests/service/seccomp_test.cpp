@@ -112,12 +112,12 @@ TEST(SeccompTest, LogAllowsDangerousCalls) {
               testing::ExitedWithCode(kAllowed), "");
 }
 
-TEST(SeccompTest, OffInstallsNothing) {
+TEST(SeccompTest, OffInstallsNoFilter) {
   EXPECT_EXIT(CallUnderFilter(Seccomp::kOff, [] { return syscall(SYS_kill, getpid(), 0); }),
               testing::ExitedWithCode(kAllowed), "");
 }
 
-TEST(SeccompTest, KillsTheProcessWhenAnotherThreadCalls) {
+TEST(SeccompTest, KillsTheProcessOnDangerousCallOfAnyThread) {
   EXPECT_EXIT(CallUnderFilter(Seccomp::kKill,
                               [] {
                                 std::thread([] { (void)syscall(SYS_unshare, 0); }).join();
@@ -126,7 +126,7 @@ TEST(SeccompTest, KillsTheProcessWhenAnotherThreadCalls) {
               testing::KilledBySignal(SIGSYS), "");
 }
 
-/// What a server does after it has started.
+/// The system calls of a server after it has started.
 long ServerWork() {
   std::thread([] {
     const std::vector<char> memory(64u << 20, 'x');
@@ -141,7 +141,7 @@ long ServerWork() {
   return 0;
 }
 
-TEST(SeccompTest, AllowsWhatServersDo) {
+TEST(SeccompTest, AllowsCallsOfServers) {
   EXPECT_EXIT(CallUnderFilter(Seccomp::kKill, ServerWork), testing::ExitedWithCode(kAllowed), "");
 }
 
@@ -194,7 +194,7 @@ TEST(HardenProcessTest, MakesTheProcessUndumpableUnlessConfigured) {
               testing::ExitedWithCode(kAllowed), "");
 }
 
-TEST(HardenProcessTest, SwitchesToTheUserForGood) {
+TEST(HardenProcessTest, SwitchesToTheUserPermanently) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can switch to another user";
   const auto user = FindSystemUser("nobody").value();
   const auto switched = [&](const SystemUser& to) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a newcomer meets first: the demo and the example configurations, started as they are.
+// The demo and the example configurations, started as they are.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "service/tidegate_process.hpp"
+#include "support/files.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -53,9 +55,6 @@ class TakenPort {
 
 class StartTest : public testing::Test {
  protected:
-  StartTest() : folder_(MakeTestFolder()) {}
-  ~StartTest() override { fs::remove_all(folder_); }
-
   std::unique_ptr<Tidegate> Demo(std::vector<std::string> options) {
     options.insert(options.begin(), {"serve", "--demo", "--threads", "1"});
     return std::make_unique<Tidegate>(NewLog(), std::move(options));
@@ -64,22 +63,23 @@ class StartTest : public testing::Test {
   int Fail(std::vector<std::string> options) {
     const auto demo = Demo(std::move(options));
     const int code = demo->Wait();
-    said_ = demo->Said();
+    said_ = demo->Output();
     return code;
   }
   /// Every process has a log of its own, so that no test reads what another one wrote.
   fs::path NewLog() { return folder_ / ("log" + std::to_string(++logs_)); }
   static void ExpectNoWarning(const Tidegate& server) {
-    EXPECT_THAT(server.Said(), Not(HasSubstr(" warning: ")));
-    EXPECT_THAT(server.Said(), Not(HasSubstr(" error: ")));
+    EXPECT_THAT(server.Output(), Not(HasSubstr(" warning: ")));
+    EXPECT_THAT(server.Output(), Not(HasSubstr(" error: ")));
   }
   /// Until the demo has printed everything.
   static std::string Printed(const Tidegate& demo) {
-    EXPECT_TRUE(Soon([&] { return demo.Count("Below: one line of JSON") == 1; })) << demo.Said();
-    return demo.Said();
+    EXPECT_TRUE(test::WaitUntil([&] { return demo.CountInOutput("Below: one line of JSON") == 1; }))
+        << demo.Output();
+    return demo.Output();
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
   std::string said_;
   int logs_ = 0;
 };
@@ -124,7 +124,7 @@ TEST_F(StartTest, DemoUsesGivenPorts) {
   EXPECT_THAT(printed, Not(HasSubstr("is taken")));
 }
 
-TEST_F(StartTest, DemoRefusesAGivenPortThatIsTaken) {
+TEST_F(StartTest, DemoRejectsGivenPortThatIsTaken) {
   const TakenPort taken;
   EXPECT_EQ(Fail({"--port", taken.port()}), 1);
   EXPECT_THAT(said_, HasSubstr("error: cannot listen on 127.0.0.1:" + taken.port() +
@@ -144,14 +144,14 @@ TEST_F(StartTest, DemoRejectsInvalidPorts) {
   }
   Tidegate with_config(folder_ / "other", {"serve", "--config", "x.yaml", "--port", free});
   EXPECT_EQ(with_config.Wait(), 2);
-  EXPECT_THAT(with_config.Said(), HasSubstr("--port requires --demo"));
+  EXPECT_THAT(with_config.Output(), HasSubstr("--port requires --demo"));
 }
 
 // --- Warnings -------------------------------------------------------------------------
 
 /// Returns the file with every port that it listens on replaced by 0.
 std::string WithFreePorts(const fs::path& file) {
-  std::string yaml = ReadFile(file);
+  std::string yaml = test::ReadFile(file);
   for (const char* const usual : {":8080", ":8081", ":9180", ":6380"}) {
     const std::size_t at = yaml.find(std::string("127.0.0.1") + usual);
     if (at != std::string::npos) yaml.replace(at + 9, 5, ":0");
@@ -176,12 +176,12 @@ void UseOrdinaryLimits() {
 }
 
 TEST_F(StartTest, ExamplesLogNoWarning) {
-  // Where every user may execute it.
+  // A folder in which every user may execute it.
   const fs::path folder = fs::temp_directory_path() / ("tidegate-" + std::to_string(getpid()));
   fs::create_directory(folder);
   fs::permissions(folder, fs::perms{0755});
   const fs::path binary = folder / "tidegate";
-  fs::copy_file(TIDEGATE_BINARY, binary, fs::copy_options::overwrite_existing);
+  fs::copy_file(test::TidegateProcess::Binary(), binary, fs::copy_options::overwrite_existing);
   const passwd* const nobody = getuid() == 0 ? getpwnam("nobody") : nullptr;
   std::vector<const passwd*> users = {nullptr};  // nullptr: that of the test.
   if (nobody != nullptr) users.push_back(nobody);
@@ -190,53 +190,58 @@ TEST_F(StartTest, ExamplesLogNoWarning) {
        {root / "examples/tidegate.yaml", root / "examples/gateway.yaml",
         root / "examples/demo.yaml", root / "docs/recipes/tidegate.yaml"}) {
     const fs::path file = folder / "tidegate.yaml";
-    WriteFile(file, WithFreePorts(example));
+    test::WriteFile(file, WithFreePorts(example));
     fs::permissions(file, fs::perms{0644});
     for (const passwd* const user : users) {
-      Tidegate server(NewLog(), binary, {"serve", "--config", file, "--threads", "1"}, [&] {
-        UseOrdinaryLimits();
-        if (user == nullptr) return;
-        if (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0) _exit(126);
-      });
+      Tidegate server({"serve", "--config", file, "--threads", "1"},
+                      {.output = NewLog(),
+                       .prepare =
+                           [&] {
+                             UseOrdinaryLimits();
+                             if (user == nullptr) return;
+                             if (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0) _exit(126);
+                           }},
+                      binary);
       SCOPED_TRACE(example.string() + (user == nullptr ? " as this user" : " as nobody"));
-      HttpClient client(server.Admin());  // It is up.
+      HttpClient client(server.Admin());  // The server is up.
       client.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
       EXPECT_EQ(client.Read().status, 200);
       ExpectNoWarning(server);
-      EXPECT_THAT(server.Said(), HasSubstr(" info: "));
+      EXPECT_THAT(server.Output(), HasSubstr(" info: "));
     }
   }
   fs::remove_all(folder);
 }
 
-TEST_F(StartTest, WarnsOfRootOnPublicAddresses) {
+TEST_F(StartTest, WarnsWhenRootServesPublicAddresses) {
   if (getuid() != 0) GTEST_SKIP() << "needs root";
   for (const bool is_public : {false, true}) {
     const fs::path file = folder_ / "tidegate.yaml";
-    WriteFile(file,
-              std::string("listen: { api: '") + (is_public ? "0.0.0.0" : "127.0.0.1") +
+    test::WriteFile(
+        file, std::string("listen: { api: '") + (is_public ? "0.0.0.0" : "127.0.0.1") +
                   ":0', admin: '127.0.0.1:0' }\nrules: [ { id: a, per: const, limit: 1/s } ]\n");
     Tidegate server(NewLog(), {"serve", "--config", file, "--threads", "1"});
     const std::string line =
         std::string(is_public ? " warning" : " info") + ": the process runs as root: set ";
-    EXPECT_TRUE(Soon([&] { return server.Count(line) == 1; })) << server.Said();
+    EXPECT_TRUE(test::WaitUntil([&] { return server.CountInOutput(line) == 1; }))
+        << server.Output();
   }
 }
 
 TEST_F(StartTest, WarnsOfTooFewDescriptorsForConfiguredConnections) {
   const fs::path file = folder_ / "tidegate.yaml";
-  const auto said = [&](const char* limits, rlim_t descriptors) {
-    WriteFile(file, std::string("listen: { api: '127.0.0.1:0', admin: '127.0.0.1:0' }\n") + limits +
-                        "rules: [ { id: a, per: const, limit: 1/s } ]\n");
+  const auto log_with = [&](const char* limits, rlim_t descriptors) {
+    test::WriteFile(file, std::string("listen: { api: '127.0.0.1:0', admin: '127.0.0.1:0' }\n") +
+                              limits + "rules: [ { id: a, per: const, limit: 1/s } ]\n");
     Tidegate server(NewLog(), {"serve", "--config", file, "--threads", "1"}, descriptors);
     (void)server.Admin();
-    return server.Said();
+    return server.Output();
   };
-  EXPECT_THAT(said("limits: { connections: 9000 }\n", 8000),
+  EXPECT_THAT(log_with("limits: { connections: 9000 }\n", 8000),
               HasSubstr(" warning: too few file descriptors"));
-  EXPECT_THAT(said("", 8000), HasSubstr(" info: the file descriptors allow fewer connections"));
-  EXPECT_THAT(said("", 8000), Not(HasSubstr(" warning: ")));
-  EXPECT_THAT(said("", 1024), HasSubstr(" warning: too few file descriptors"));
+  EXPECT_THAT(log_with("", 8000), HasSubstr(" info: the file descriptors allow fewer connections"));
+  EXPECT_THAT(log_with("", 8000), Not(HasSubstr(" warning: ")));
+  EXPECT_THAT(log_with("", 1024), HasSubstr(" warning: too few file descriptors"));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "service/fixture.hpp"
-#include "service/resp_client.hpp"
+#include "support/resp_client.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -29,7 +29,7 @@ TEST_P(ThrottleTest, AnswersAsRedisCellDoes) {
   Config config = Service::ConfigOf("rules: []");
   config.listen.resp = "127.0.0.1:0";
   Service service(config);
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   int number = 0;
   for (const Step& step : GetParam().steps) {
     service.Advance(step.later);
@@ -120,11 +120,11 @@ struct Bad {
 };
 class BadThrottleTest : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadThrottleTest, IsAnErrorAndTakesNothing) {
+TEST_P(BadThrottleTest, RepliesWithErrorAndChargesNothing) {
   Config config = Service::ConfigOf("rules: []");
   config.listen.resp = "127.0.0.1:0";
   Service service(config);
-  RespClient client(service.server().resp());
+  test::RespClient client(service.server().resp());
   std::string command =
       "*" + std::to_string(GetParam().arguments.size() + 1) + "\r\n$11\r\nCL.THROTTLE\r\n";
   for (const std::string_view argument : GetParam().arguments) {

@@ -10,6 +10,7 @@
 #include "gateway/gateway.hpp"
 #include "service/late_store.hpp"
 #include "service/late_support.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -53,7 +54,7 @@ class VanishedClientTest : public testing::Test {
     client.Send(text);
     AwaitHeld(late_->store, calls);
     client.Abort();
-    EXPECT_TRUE(Eventually([&] { return listener_->stats().open == 0; }))
+    EXPECT_TRUE(test::WaitUntil([&] { return listener_->stats().open == 0; }))
         << "the connection waits for the store";
     EXPECT_EQ(late_->store.held, calls);
     RunOn(reactor_, [&] { late_->store.FinishAll(); });
@@ -63,7 +64,7 @@ class VanishedClientTest : public testing::Test {
   [[nodiscard]] std::string AskAgain(const std::string& text, std::string_view until) {
     Client client(port_);
     client.Send(text);
-    EXPECT_TRUE(Eventually([&] { return late_->store.held > 0; }));
+    EXPECT_TRUE(test::WaitUntil([&] { return late_->store.held > 0; }));
     RunOn(reactor_, [&] { late_->store.FinishAll(); });
     return client.Receive(until);
   }
@@ -83,7 +84,7 @@ class VanishedClientTest : public testing::Test {
   std::thread thread_;
 };
 
-TEST_F(VanishedClientTest, HttpApiDropsItsCall) {
+TEST_F(VanishedClientTest, HttpApiDropsPendingCall) {
   Begin();
   ApiFrontend frontend(late_->pipeline, failures_);
   Listen<net::HttpListener>(frontend);
@@ -106,7 +107,7 @@ TEST_F(VanishedClientTest, HttpApiDropsAllCallsOfABatch) {
   TearDown();
 }
 
-TEST_F(VanishedClientTest, ForwardAuthDropsItsCall) {
+TEST_F(VanishedClientTest, ForwardAuthDropsPendingCall) {
   Begin();
   ApiFrontend frontend(late_->pipeline, failures_);
   Listen<net::HttpListener>(frontend);
@@ -129,7 +130,7 @@ TEST_F(VanishedClientTest, RespDropsAllCallsOfAPipeline) {
   TearDown();
 }
 
-TEST_F(VanishedClientTest, GatewayEndsItsPassage) {
+TEST_F(VanishedClientTest, GatewayDropsPendingCall) {
   Begin();
   Gateway gateway(reactor_, late_->pipeline, {});
   Listen<GatewayListener>(gateway);

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <future>
 
-#include "server/config_watch.hpp"
+#include "server/config_reloader.hpp"
 #include "server/server.hpp"
 #include "service/late_support.hpp"
 #include "service/sandbox.hpp"
@@ -28,8 +28,8 @@ Config ConfigOf(int limit) {
               .config;
 }
 
-// For ThreadSanitizer: everything at once.
-TEST(Server, ReloadDrainAndStopUnderLoad) {
+// For ThreadSanitizer: load, reloads, drain and stop at the same time.
+TEST(ServerTest, ReloadsDrainsAndStopsUnderLoad) {
   Problems problems;
   auto server = Server::Make(
       ConfigOf(10),
@@ -77,12 +77,12 @@ struct Folder {
   static void Write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 };
 
-FileSeen Seen(const fs::path& file, std::string_view content) {
+WatchedFile Seen(const fs::path& file, std::string_view content) {
   return {.path = file.string(), .content = DigestOf(content)};
 }
 
 // A folder that goes and comes back (a package update, a volume mounted again) is lost for good.
-TEST(Watch, AFolderThatIsMadeAnewIsWatchedAgain) {
+TEST(ConfigWatchTest, SeesFolderThatWasRecreated) {
   Folder folder;
   const fs::path conf = folder.path / "conf";
   fs::create_directories(conf);
@@ -103,7 +103,7 @@ TEST(Watch, AFolderThatIsMadeAnewIsWatchedAgain) {
 }
 
 // Other files of the folder that change all the time put the reload off for ever.
-TEST(Watch, ABusyFolderDoesNotPutTheReloadOff) {
+TEST(ConfigWatchTest, ReloadsDespiteBusyFolder) {
   Folder folder;
   const fs::path file = folder.path / "t.yaml";
   Folder::Write(file, "a");
@@ -120,12 +120,12 @@ TEST(Watch, ABusyFolderDoesNotPutTheReloadOff) {
 }
 
 // The watch takes for known what it finds, not what the server was started with.
-TEST(Watch, AChangeBetweenLoadingAndWatchingIsSeen) {
+TEST(ConfigWatchTest, SeesChangeBeforeWatchBegins) {
   Folder folder;
   const fs::path file = folder.path / "t.yaml";
   Folder::Write(file, "a");
   const std::string loaded = "a";  // LoadConfig, Server::Make, Start ...
-  Folder::Write(file, "b");        // ... meanwhile somebody saves ...
+  Folder::Write(file, "b");        // ... while the file is saved ...
   boost::asio::io_context context;
   int changes = 0;
   ConfigWatch watch(context, {Seen(file, loaded)}, [&] { ++changes; });  // ... Control::Run
@@ -133,7 +133,7 @@ TEST(Watch, AChangeBetweenLoadingAndWatchingIsSeen) {
   EXPECT_EQ(changes, 1);
 }
 
-TEST(Watch, SeesFilesThatBeginAndCeaseToMatchAPattern) {
+TEST(ConfigWatchTest, SeesFilesThatMatchAPattern) {
   Folder folder;
   Folder::Write(folder.path / "t.yaml", "include: rules/*.yaml\n");
   boost::asio::io_context context;
@@ -157,7 +157,7 @@ TEST(Watch, SeesFilesThatBeginAndCeaseToMatchAPattern) {
   EXPECT_EQ(changes, 2);
 }
 
-TEST(Watch, ASymlinkSwapIsSeen) {
+TEST(ConfigWatchTest, SeesSymlinkSwap) {
   Folder folder;
   fs::create_directories(folder.path / "v1");
   fs::create_directories(folder.path / "v2");
@@ -181,7 +181,7 @@ TEST(Watch, ASymlinkSwapIsSeen) {
 
 // A renewal writes the certificate first and its key a moment later: the first change is refused,
 // the second must not go unnoticed.
-TEST(Watch, EveryFileThatTheConfigurationNamesIsWatched) {
+TEST(ConfigWatchTest, WatchesEveryFileOfTheConfiguration) {
   Folder folder;
   fs::create_directories(folder.path / "tls");
   const fs::path file = folder.path / "t.yaml";
@@ -207,7 +207,7 @@ TEST(Watch, EveryFileThatTheConfigurationNamesIsWatched) {
 }
 
 // As certbot does: live/api.pem -> ../archive/api1.pem, then -> ../archive/api2.pem.
-TEST(Watch, ARenewedCertificateBehindALinkIsSeen) {
+TEST(ConfigWatchTest, SeesRenewedCertificateBehindLink) {
   Folder folder;
   fs::create_directories(folder.path / "live");
   fs::create_directories(folder.path / "archive");
@@ -227,7 +227,7 @@ TEST(Watch, ARenewedCertificateBehindALinkIsSeen) {
   EXPECT_EQ(changes, 1);
 }
 
-TEST(Watch, AReloadDecidesWhichFilesAreWatched) {
+TEST(ConfigWatchTest, FollowsFilesOfTheAppliedConfiguration) {
   Folder folder;
   const fs::path file = folder.path / "t.yaml";
   const fs::path tokens = folder.path / "tokens";
@@ -270,8 +270,8 @@ class NotRoot {
   const bool root_ = ::geteuid() == 0;
 };
 
-// Whoever installs a key may write it first and give it to its reader afterwards.
-TEST(Watch, AFileThatBecomesReadableIsSeen) {
+// A key may be written first and made readable afterwards.
+TEST(ConfigWatchTest, SeesFileThatBecomesReadable) {
   Folder folder;
   fs::permissions(folder.path, fs::perms{0755});
   const fs::path file = folder.path / "t.yaml";

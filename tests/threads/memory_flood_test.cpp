@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 namespace tidegate {
 namespace {
@@ -33,7 +33,7 @@ struct Text {
   }
 };
 
-TEST(MemoryFlood, TenMillionKeysIntoOneMillion) {
+TEST(MemoryFloodTest, FloodNeitherEvictsTrackedKeysNorExceedsMemory) {
   constexpr int kTracked = 100'000;
   constexpr int kFlood = 10'000'000;
   ManualClock clock;

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 namespace tidegate {
 namespace {
@@ -25,7 +25,7 @@ void InThreads(const std::function<void(int)>& body) {
 
 Quota MakeQuota(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
 
-TEST(MemoryThreads, OneKeyAdmitsExactlyItsLimit) {
+TEST(MemoryThreadsTest, OneKeyAdmitsExactlyItsLimit) {
   for (int a = 0; a < kAlgorithms; ++a) {
     ManualClock clock;
     const auto store = NewMemoryStore({.max_keys = 1000, .clock = &clock});
@@ -43,7 +43,7 @@ TEST(MemoryThreads, OneKeyAdmitsExactlyItsLimit) {
 }
 
 /// Time moves while four threads keep the key empty: nothing may be lost or given.
-TEST(MemoryThreads, OneKeyAdmitsExactlyItsRateWhileTimeMoves) {
+TEST(MemoryThreadsTest, OneKeyAdmitsExactlyItsRateWhileTimeMoves) {
   for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra}) {
     ManualClock clock;
     const auto store = NewMemoryStore({.max_keys = 1000, .clock = &clock});
@@ -68,7 +68,7 @@ TEST(MemoryThreads, OneKeyAdmitsExactlyItsRateWhileTimeMoves) {
   }
 }
 
-TEST(MemoryThreads, ManyKeysAndAGlobalOneAllOrNothing) {
+TEST(MemoryThreadsTest, ChargesKeyAndGlobalLimitAllOrNothing) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 1000, .clock = &clock});
   const Quota each = MakeQuota({.limit = 20, .period = 1h});
@@ -98,7 +98,7 @@ TEST(MemoryThreads, ManyKeysAndAGlobalOneAllOrNothing) {
   EXPECT_EQ(total, 700);
 }
 
-TEST(MemoryThreads, CountsAreAsExactAsSingles) {
+TEST(MemoryThreadsTest, CountedRequestsAdmitExactlyTheLimit) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 1000, .clock = &clock});
   const Quota quota = MakeQuota({.algorithm = Algorithm::kSlidingWindow, .limit = 10'001});
@@ -113,7 +113,7 @@ TEST(MemoryThreads, CountsAreAsExactAsSingles) {
   EXPECT_EQ(admitted, 10'001 / 3);
 }
 
-TEST(MemoryThreads, ARefundIdAppliesOnce) {
+TEST(MemoryThreadsTest, RefundIdAppliesOnce) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 4000, .clock = &clock});
   const Quota quota = MakeQuota({.limit = 1000, .period = 1h});
@@ -123,14 +123,14 @@ TEST(MemoryThreads, ARefundIdAppliesOnce) {
   InThreads([&](int) {
     for (int i = 0; i < 300; ++i) {
       const std::string id = "refund-" + std::to_string(i);
-      if (store->Refund(charge, {.id = id}).value() == Done::kApplied) ++applied;
+      if (store->Refund(charge, {.id = id}).value() == Applied::kYes) ++applied;
     }
   });
   EXPECT_EQ(applied, 300);
   EXPECT_EQ(store->Peek(charge)->remaining, 300);
 }
 
-TEST(MemoryThreads, NoMoreLeasesAliveThanPlaces) {
+TEST(MemoryThreadsTest, GrantsNoMoreLeasesThanTheLimit) {
   const auto store = NewMemoryStore({.max_keys = 1000});
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 1h});
   std::atomic<int> inside = 0;
@@ -142,9 +142,9 @@ TEST(MemoryThreads, NoMoreLeasesAliveThanPlaces) {
       if (!store->Apply(charge)->allowed) continue;
       EXPECT_LE(++inside, 2);
       ++entered;
-      EXPECT_EQ(store->Renew(charge).value(), Done::kApplied);
+      EXPECT_EQ(store->Renew(charge).value(), Applied::kYes);
       --inside;
-      EXPECT_EQ(store->Release(charge).value(), Done::kApplied);
+      EXPECT_EQ(store->Release(charge).value(), Applied::kYes);
     }
   });
   EXPECT_GT(entered, 1000);
@@ -153,7 +153,7 @@ TEST(MemoryThreads, NoMoreLeasesAliveThanPlaces) {
 
 /// New keys come all the time, recovered ones make room for them, entries move:
 /// meanwhile keys that have not recovered lose nothing and are given nothing.
-TEST(MemoryThreads, TrackedKeysSurviveTheChurn) {
+TEST(MemoryThreadsTest, TrackedKeysSurviveTheChurn) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 2000, .clock = &clock});
   const Quota slow = MakeQuota({.limit = 10, .period = 24h});
@@ -191,7 +191,7 @@ TEST(MemoryThreads, TrackedKeysSurviveTheChurn) {
 
 /// Operators at work on the keys that requests of several charges are using, in a
 /// store so full that entries move all the time.
-TEST(MemoryThreads, OperationsBesideRequestsOfSeveralCharges) {
+TEST(MemoryThreadsTest, OperationsSucceedBesideRequestsWithSeveralCharges) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 60, .clock = &clock});
   const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 50, .period = 1ms});
@@ -235,7 +235,7 @@ TEST(MemoryThreads, OperationsBesideRequestsOfSeveralCharges) {
 }
 
 /// A key on the move between its homes is not taken for gone.
-TEST(MemoryThreads, AHeldLeaseIsFoundWhileEntriesMove) {
+TEST(MemoryThreadsTest, FindsHeldLeaseWhileEntriesMove) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 200, .clock = &clock});
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 24h});
@@ -254,7 +254,7 @@ TEST(MemoryThreads, AHeldLeaseIsFoundWhileEntriesMove) {
         EXPECT_TRUE(store->Apply(Charge{"quick", passing, &quick}).has_value());
       } else {
         EXPECT_EQ(store->Renew(lease(static_cast<std::size_t>(i) % holders.size())).value(),
-                  Done::kApplied);
+                  Applied::kYes);
       }
     }
   });

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "core/gcra.hpp"
+#include "core/quota_scale.hpp"
 #include "core/token_bucket.hpp"
 #include "example_table.hpp"
 #include "figures.hpp"
@@ -51,7 +52,7 @@ void Run(State state, const Quota& quota, std::span<const Event> events) {
     const Time now = kZero + Micros{at};
     const auto stepped = call == Call::kStep    ? kStep(state, quota, cost, count, now)
                          : call == Call::kDebit ? kDebit(state, quota, cost, now)
-                                                : kRefund(state, quota, cost, now);
+                                                : kRefund(state, quota, cost, now, now);
     state = stepped.next;
     std::string text = call == Call::kStep    ? "cost " + std::to_string(cost)
                        : call == Call::kDebit ? "debit " + std::to_string(cost)
@@ -90,11 +91,10 @@ void PrintGrains() {
     for (; step > 0; step /= 2) {
       if (Quota::Make({.limit = limit, .period = period, .burst = most + step})) most += step;
     }
-    std::printf("| %s | %s | %s | %s | %s | %s | %s |\n", name,
-                Grouped(q.grains_per_tick()).c_str(), Grouped(q.grains_per_unit()).c_str(),
-                Grouped(q.capacity() * q.grains_per_unit()).c_str(),
+    std::printf("| %s | %s | %s | %s | %s | %s | %s |\n", name, Grouped(GrainsPerTick(q)).c_str(),
+                Grouped(GrainsPerUnit(q)).c_str(), Grouped(q.capacity() * GrainsPerUnit(q)).c_str(),
                 Grouped(q.recovery().count()).c_str(), Grouped(most).c_str(),
-                Grouped(q.saturation()).c_str());
+                Grouped(Saturation(q)).c_str());
   }
 }
 

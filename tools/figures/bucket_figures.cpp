@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/gcra.hpp"
+#include "core/quota_scale.hpp"
 #include "core/token_bucket.hpp"
 #include "figures.hpp"
 #include "virtual_time.hpp"
@@ -117,10 +118,10 @@ void DrawLegend(Svg& svg, std::string_view curve, std::string_view denied) {
 /// The level with its fraction. REQUIRES: t not before the state.
 double Level(const token_bucket::State& state, const Quota& quota, double t) {
   const auto grains = static_cast<double>((At(t) - state.last_refill).count()) *
-                          static_cast<double>(quota.grains_per_tick()) +
+                          static_cast<double>(GrainsPerTick(quota)) +
                       static_cast<double>(state.rest);
   const double level =
-      static_cast<double>(state.tokens) + grains / static_cast<double>(quota.grains_per_unit());
+      static_cast<double>(state.tokens) + grains / static_cast<double>(GrainsPerUnit(quota));
   return std::min(level, static_cast<double>(quota.capacity()));
 }
 

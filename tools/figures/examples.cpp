@@ -3,6 +3,7 @@
 
 #include "core/fixed_window.hpp"
 #include "core/gcra.hpp"
+#include "core/quota_scale.hpp"
 #include "core/sliding_window.hpp"
 #include "core/token_bucket.hpp"
 #include "example_table.hpp"
@@ -136,9 +137,9 @@ void PrintSlidingWindow() {
       std::printf("| %s | refused: %s |\n", name, made.error().message.c_str());
       continue;
     }
-    std::printf("| %s | %s | %s | %s | %s |\n", name, Grouped(made->slice().count()).c_str(),
-                Grouped(made->slices()).c_str(), Grouped(limit * made->slices()).c_str(),
-                Grouped(made->saturation()).c_str());
+    std::printf("| %s | %s | %s | %s | %s |\n", name, Grouped(Slice(*made).count()).c_str(),
+                Grouped(Slices(*made)).c_str(), Grouped(limit * Slices(*made)).c_str(),
+                Grouped(Saturation(*made)).c_str());
   }
 }
 

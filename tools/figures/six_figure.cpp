@@ -3,7 +3,7 @@
 #include <string>
 
 #include "figures.hpp"
-#include "tidegate/limiter.hpp"
+#include "tidegate/rule_limiter.hpp"
 #include "virtual_time.hpp"
 
 namespace tidegate::figures {
@@ -38,24 +38,26 @@ struct Answer {
 /// Asks the whole library, through its memory store on a clock of ours.
 std::vector<Answer> Ask(Algorithm algorithm, const std::vector<Time>& arrivals) {
   ManualClock clock(kZero);
-  Limiter limiter(MemoryOptions{.max_keys = 16, .max_list_bytes = 1u << 16, .clock = &clock});
+  RuleLimiter limiter({.max_keys = 16, .max_list_bytes = 1u << 16, .clock = &clock});
   const Quota quota = MakeQuota({.algorithm = algorithm, .limit = kLimit});
   struct Held {
     Time until;
     std::string lease;
+  };
+  const auto charge_of = [&quota](std::string_view lease) {
+    return RuleCharge{.rule = "rule", .identity = "key", .quota = &quota, .lease = lease};
   };
   std::deque<Held> held;
   std::vector<Answer> answers;
   for (const Time at : arrivals) {
     for (; !held.empty() && held.front().until <= at; held.pop_front()) {
       clock.Set(held.front().until);
-      const Charge charge{"rule", "key", &quota, 1, Mode::kEnforce, held.front().lease};
-      (void)limiter.store().Release(charge).value();
+      (void)limiter.Release(charge_of(held.front().lease)).value();
     }
     clock.Set(at);
     if (algorithm == Algorithm::kConcurrency) {
       const std::string lease = std::to_string(answers.size());
-      const bool allowed = limiter.Acquire("rule", "key", quota, lease)->allowed;
+      const bool allowed = limiter.Decide(charge_of(lease))->allowed;
       if (allowed) held.push_back({at + kHold, lease});
       answers.push_back({at, allowed});
     } else {
@@ -107,13 +109,13 @@ Svg DrawSix() {
   svg.Text({right + 112, kRow.top - 12}, "most in", column);
   svg.Text({right + 112, kRow.top + 2}, "any 1 s", column);
   svg.Text({kRow.left - 12, kRow.top + 28}, "arrivals", {.size = 12, .anchor = Anchor::kEnd});
-  std::vector<Admitted> asked;
+  std::vector<Admitted> sent;
   Chart top(svg, kRow, {0, kEnd}, {0, 1});
   for (const Time at : arrivals) {
-    asked.push_back({at, 1});
+    sent.push_back({at, 1});
     top.Line({Seconds(at), 0.15}, {Seconds(at), 0.85}, {kFaint, 1.6});
   }
-  svg.Text({right + 112, kRow.top + 28}, std::to_string(FullestWindow(asked, 1s)), column);
+  svg.Text({right + 112, kRow.top + 28}, std::to_string(FullestWindow(sent, 1s)), column);
   svg.Line({20, kRow.top + kRow.height}, {right + 150, kRow.top + kRow.height}, {kGrid, 1});
   constexpr Algorithm kOrder[] = {Algorithm::kTokenBucket, Algorithm::kGcra,
                                   Algorithm::kSlidingLog,  Algorithm::kSlidingWindow,
@@ -122,7 +124,7 @@ Svg DrawSix() {
   for (const Algorithm algorithm : kOrder) DrawRow(svg, row++, algorithm, arrivals);
   const Key keys[] = {{Key::Mark::kLine, kBlue, "admitted", 110},
                       {Key::Mark::kCross, kRed, "denied", 110},
-                      {Key::Mark::kLine, kFaint, "asked", 110}};
+                      {Key::Mark::kLine, kFaint, "sent", 110}};
   Legend(svg, {kRow.left, 72}, keys);
   return svg;
 }

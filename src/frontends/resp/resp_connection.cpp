@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/resp/resp_connection.hpp"
+#include "frontends/resp/resp_frontend.hpp"
 
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -7,54 +7,49 @@
 
 #include <utility>
 
-#include "frontends/resolve.hpp"
-#include "frontends/resp/resp_frontend.hpp"
-#include "frontends/resp/resp_question.hpp"
-#include "frontends/resp/throttle.hpp"
-#include "rules/printable.hpp"
+#include "base/message_text.hpp"
+#include "frontends/question.hpp"
+#include "frontends/resp/resp_commands.hpp"
 
 namespace tidegate {
 namespace {
 
 using net::Channel;
-using Kind = net::Deadlines::Kind;
 using Arguments = std::span<const std::string_view>;
 
-/// Commands, and reads, of one connection in a row before other connections get their turn.
+/// The most commands, and reads, of one connection before other connections get their turn.
 constexpr int kMaxTurn = 1024;
 constexpr int kMaxReads = 16;
-/// Pending calls of one connection; further commands stay in the socket.
+/// The maximum number of pending calls of one connection. Further commands stay in the socket.
 constexpr std::size_t kMaxWaiting = 1024;
-/// Commands that are prepared before the first of them is started.
+/// The maximum number of commands that are prepared before the first of them is started.
 constexpr int kMaxPrepared = 16;
-/// Bytes of one command, with all its elements.
+/// The maximum size of one command in bytes, with all its elements.
 constexpr std::size_t kMaxCommand = 256u << 10;
-/// Bytes of replies that the client has not read, before and after authentication; no command is
-/// started while there are more.
+/// Bytes of unread replies, before and after authentication, beyond which no command is started.
 constexpr std::size_t kMaxUnsentUnauthenticated = 2u << 10;
 constexpr std::size_t kMaxUnsent = 256u << 10;
 
-/// Limits before and after authentication. `HELLO 3 AUTH name token SETNAME name` has 7 elements,
-/// of which the client's name is the longest, with up to 256 bytes.
+/// Limits of a command before and after authentication. `HELLO 3 AUTH name token SETNAME name` has
+/// 7 elements. The client's name is the longest of them, with up to 256 bytes.
 constexpr net::RespLimits kUnauthenticated{.elements = 10, .bulk_bytes = 512};
 constexpr net::RespLimits kAuthenticated{};
-/// Bytes of an incomplete command before authentication.
+/// The maximum size of an incomplete command in bytes, before authentication.
 constexpr std::size_t kMaxUnauthenticated = 1024;
 
 /// Lets TCP detect peers that vanished: authenticated clients have no idle timeout.
 void KeepAlive(int socket) noexcept {
-  const int on = 1;
-  const int idle = 120;
-  const int interval = 30;
-  const int count = 4;
-  (void)setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  const auto set = [socket](int level, int option, int value) {
+    (void)setsockopt(socket, level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 120);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 30);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-/// True for `GET / HTTP/1.1`, `POST ... HTTP/1.1` and `Host: ...`: the client is a browser, perhaps
-/// directed here by an attacker's page.
+/// Returns true for `GET / HTTP/1.1` and `Host: ...`: the client is a browser, and an attacker's
+/// page may have sent the request.
 bool IsHttp(Arguments arguments) noexcept {
   const std::string_view name = arguments.front();
   if (name == "Host:" || name == "host:") return true;
@@ -73,12 +68,10 @@ std::string UnknownCommand(Arguments arguments) {
 }  // namespace
 
 RespConnection::RespConnection(RespListener& listener, net::Accepted accepted)
-    : listener_(listener),
-      peer_(accepted.peer),
-      id_(RespFrontend::NextId()),
-      channel_(listener.frontend().buffers()) {
-  KeepAlive(accepted.socket.get());
-  channel_.Open(std::move(accepted.socket), std::move(accepted.tls));
+    : ServerConnection(listener, std::move(accepted), listener.frontend().buffers()),
+      listener_(listener),
+      id_(RespFrontend::NextId()) {
+  KeepAlive(channel_.fd());
   CheckRights();
 }
 
@@ -97,68 +90,40 @@ std::size_t RespConnection::max_unsent() const noexcept {
   return rights_ == Rights::kNone ? kMaxUnsentUnauthenticated : kMaxUnsent;
 }
 
-RespFrontend& RespConnection::frontend() noexcept { return listener_.frontend(); }
-
-void RespConnection::Start() {
-  draining_ = listener_.draining();
-  if (!listener_.reactor().Watch(channel_.fd(), *this)) return Close();
-  Settle();
-}
-
-void RespConnection::Drain() {
-  draining_ = true;
-  Settle();
-}
-
-void RespConnection::Close() {
-  if (state_ == State::kClosed) return;
-  state_ = State::kClosed;
-  net::Deadlines::Disarm(*this);
-  DropCalls();
-  channel_.Close();
-  listener_.OnGone(*this);
-}
-
 void RespConnection::OnReady(std::uint32_t events) {
-  if (state_ == State::kClosed) return;
+  if (closed()) return;
   channel_.OnEvents(events);
-  // A reset connection takes no reply, so the calls in progress are dropped.
+  if (lingering()) return DropInput();
+  // No reply can be sent on a reset connection, so the calls in progress are dropped.
   if ((events & EPOLLERR) != 0 && first_ != nullptr) return Close();
   turn_ = 0;
   try {
     Advance(events != 0 && listener_.reactor().crowded() ? Answers::kLater : Answers::kNow);
   } catch (const std::bad_alloc&) {
     advancing_ = false;
-    Close();  // Out of memory: give up this connection so that the others can go on.
+    Close();  // Out of memory: close this connection so that the others can continue.
   }
 }
-
-void RespConnection::OnReplyReady() {
-  if (advancing_) return;  // Advance writes the replies when the store returns.
-  listener_.reactor().Again(*this);
-}
-
-// --- Reading ------------------------------------------------------------------
 
 void RespConnection::Advance(Answers answers) {
   if (!channel_.Flush()) return Close();
   advancing_ = true;
   int reads = 0;
   bool more = true;
-  while (more && state_ != State::kClosed) {
+  while (more && !closed()) {
     WriteReady();
     Process();
-    more = state_ == State::kOpen || state_ == State::kLingers;
+    more = state_ == State::kOpen;
     if (turn_ >= kMaxTurn || reads == kMaxReads || channel_.pending() > max_unsent()) break;
-    // Read no more while commands that have been read may not be started yet.
-    if (more && state_ == State::kOpen && waiting_ > 0 && !channel_.input().empty()) break;
+    // Do not read more while commands that have been read must wait to be started.
+    if (more && waiting_ > 0 && !channel_.input().empty()) break;
     if (more) {
       more = Read();
       ++reads;
     }
   }
   advancing_ = false;
-  if (state_ == State::kClosed) return;
+  if (closed()) return;
   if (answers == Answers::kLater && channel_.pending() > 0 && channel_.pending() <= max_unsent()) {
     return listener_.reactor().Again(*this);
   }
@@ -166,11 +131,10 @@ void RespConnection::Advance(Answers answers) {
                          (reads == kMaxReads && channel_.readable());
   if (!channel_.Flush()) return Close();
   if (gives_way && !channel_.blocked()) listener_.reactor().Again(*this);
-  Settle();
+  ArmNext();
 }
 
 bool RespConnection::Read() {
-  if (state_ == State::kLingers) channel_.Drop(channel_.input().size());
   switch (channel_.Fill()) {
     case Channel::Got::kBytes:
       return true;
@@ -183,12 +147,8 @@ bool RespConnection::Read() {
       Refuse("Protocol error: too big a command");
       return false;
     case Channel::Got::kEnd:
-      // As in `printf ... | nc`: the commands before the end are still answered.
-      if (state_ == State::kLingers) {
-        Close();
-      } else {
-        state_ = State::kEnding;
-      }
+      // The input ended, as in `printf ... | nc`: commands before the end are still answered.
+      state_ = State::kEnding;
       return false;
     case Channel::Got::kBroken:
       Close();
@@ -217,19 +177,20 @@ void RespConnection::Process() {
         break;
       case Progress::kCommand: {
         const Arguments arguments = parser_.arguments();
-        const RespWordInfo* const word = FindRespWord(arguments.front());
-        // The commands before this one are answered first.
-        if (waiting_ > 0 && (word == nullptr || word->kind != RespWordInfo::Kind::kAsks)) {
+        const RespCommandInfo* const command = FindRespCommand(arguments.front());
+        // This command must wait until the commands before it are answered.
+        if (waiting_ > 0 &&
+            (command == nullptr || command->kind != RespCommandInfo::Kind::kDecision)) {
           StartPrepared();
           if (waiting_ > 0) return;
         }
         ++turn_;
         net::HttpStats::Add(listener_.stats().requests);
-        if (word != nullptr) {
-          if (word->kind == RespWordInfo::Kind::kConnection) {
-            ExecuteHere(*word, arguments);
+        if (command != nullptr) {
+          if (command->kind == RespCommandInfo::Kind::kConnection) {
+            ExecuteHere(*command, arguments);
           } else {
-            Decide(*word, arguments);
+            Decide(*command, arguments);
           }
         } else if (IsHttp(arguments)) {
           return RefuseHttp();
@@ -257,128 +218,12 @@ void RespConnection::Refuse(std::string_view problem) {
 
 void RespConnection::RefuseHttp() {
   net::HttpStats::Add(listener_.stats().refused);
-  channel_.out() << "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
-                    "X-Content-Type-Options: nosniff\r\n\r\n"
-                    "This port speaks the Redis protocol; HTTP has a port of its own.\n";
+  channel_.out()
+      << "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+         "X-Content-Type-Options: nosniff\r\n\r\n"
+         "This port serves the Redis protocol; send HTTP requests to the port of the API.\n";
   channel_.Drop(channel_.input().size());
   state_ = State::kEnding;
-}
-
-// --- Decisions -------------------------------------------------------------------
-
-void RespConnection::Decide(const RespWordInfo& word, Arguments arguments) {
-  if (rights_ == Rights::kNone) {
-    RecordUnknown(word.name);
-    return ReplyError("NOAUTH Authentication required.");
-  }
-  // Every command that changes something concerns the quota of others: it gives quota back, debits,
-  // or extends a lease.
-  if (word.kind == RespWordInfo::Kind::kChanges && rights_ != Rights::kAll) {
-    const Tokens::Token* const token = token_.empty() ? nullptr : access_->tokens.Find(token_);
-    const bool by_certificate = token_.empty() && peer_.verified;
-    (void)RecordFailure(AuthFailure::Reason::kRights, word.name,
-                        by_certificate     ? access_->certificates.NameOf(peer_)
-                        : token == nullptr ? std::string()
-                                           : token->name);
-    if (by_certificate) {
-      return ReplyError(
-          "NOPERM this certificate has the right `ask`: giving quota back, debiting or renewing "
-          "leases needs a certificate with `may: all`, or a token with the right `all`");
-    }
-    return ReplyError(
-        token_.empty()
-            ? "NOPERM only authenticated callers may give quota back, debit or renew leases: set "
-              "`access.tokens`, and AUTH with one of them"
-            : "NOPERM this token has the right `ask`: giving quota back, debiting or renewing "
-              "leases needs a token with the right `all`");
-  }
-  DecisionCallPtr owned(&frontend().pipeline().Begin());
-  DecisionCall& call = *owned;
-  call.Attach<RespPending>(this);
-  std::string problem;
-  if (word.word == RespWord::kThrottle ? PrepareThrottle(call, arguments, problem)
-                                       : PrepareQuestion(call, word, arguments, problem)) {
-    // A single command is started at once, so it needs no prefetch.
-    const bool alone = unstarted_ == 0 && channel_.input().size() <= parser_.consumed();
-    if (!alone && !call.matched.charges.empty()) frontend().pipeline().Prefetch(call);
-    Append(std::move(owned));
-    if (unstarted_++ == 0) prepared_ = &call;
-    if (barrier_) StartPrepared();
-    return;
-  }
-  ReplyError("ERR " + problem);
-}
-
-void RespConnection::ReplyError(std::string_view text) {
-  if (first_ == nullptr) return writer().Error(text);
-  DecisionCallPtr call(&frontend().pipeline().Begin());
-  RespPending& pending = call->Attach<RespPending>(this);
-  pending.form = RespPending::Form::kError;
-  pending.error = call->Keep(text);
-  pending.ready = true;
-  Append(std::move(call));
-}
-
-bool RespConnection::PrepareThrottle(DecisionCall& call, Arguments arguments,
-                                     std::string& problem) {
-  if (!call.snapshot().resp.throttle) {
-    problem = "CL.THROTTLE is disabled: the configuration enables it with `resp: {throttle: true}`";
-    return false;
-  }
-  Throttle throttle;
-  if (!ReadThrottle(arguments, throttle, problem)) return false;
-  const Result<Quota>& quota = frontend().QuotaOf(throttle.quota);
-  if (!quota) {
-    problem = quota.error().message;
-    return false;
-  }
-  const bool look = throttle.quantity == 0 || throttle.IsTooLarge();
-  if (const auto error =
-          AddInlineCharge(call, throttle.key, *quota, look ? 1 : throttle.quantity, {})) {
-    problem = error->message;
-    return false;
-  }
-  RespPending& pending = call.Attached<RespPending>();
-  pending.form = RespPending::Form::kThrottle;
-  pending.quantity = throttle.quantity;
-  call.kind = look ? Call::Kind::kPeek : Call::Kind::kApply;
-  return true;
-}
-
-bool RespConnection::PrepareQuestion(DecisionCall& call, const RespWordInfo& word,
-                                     Arguments arguments, std::string& problem) {
-  Question question(call.memory());
-  problem = ReadRespQuestion(word, arguments, question, call.Attached<RespPending>().form);
-  if (!problem.empty()) return false;
-  if (auto bad =
-          Resolve(question, KindOf(word.word), InlineQuotas::kRefused, call, call.memory())) {
-    problem = std::move(bad->message);
-    return false;
-  }
-  barrier_ = word.kind == RespWordInfo::Kind::kChanges;
-  return true;
-}
-
-void RespConnection::Append(DecisionCallPtr call) noexcept {
-  if (first_ == nullptr) {
-    first_ = call.get();
-  } else {
-    last_->Attached<RespPending>().next = call.get();
-  }
-  last_ = call.release();
-  ++waiting_;
-}
-
-void RespConnection::StartPrepared() {
-  unstarted_ = 0;
-  // The list contains errors too; they are ready and need no start.
-  for (DecisionCall* call = std::exchange(prepared_, nullptr); call != nullptr;) {
-    const RespPending& pending = call->Attached<RespPending>();
-    DecisionCall* const next = pending.next;
-    if (!pending.ready) call->Start(&frontend());
-    call = next;
-  }
-  WriteReady();
 }
 
 void RespConnection::WriteReady() {
@@ -395,39 +240,15 @@ void RespConnection::WriteReady() {
   }
 }
 
-// --- Ends ---------------------------------------------------------------------
-
-void RespConnection::Arm(Kind kind) noexcept {
-  if (armed_ && kind_ == kind) return;
-  armed_ = true;
-  kind_ = kind;
-  progress_mark_ = channel_.received() + channel_.sent();
-  listener_.reactor().deadlines().Arm(*this, kind);
-}
-
-/// Arms the deadline of the event that the connection waits for next.
-void RespConnection::Settle() {
-  if (state_ == State::kClosed) return;
-  // The deadline for authentication is fixed: no other input prolongs it.
+void RespConnection::ArmNext() {
+  if (closed() || lingering()) return;
+  // The deadline for authentication is fixed: other input does not extend it.
   if (rights_ == Rights::kNone && state_ == State::kOpen && !draining_) {
-    return channel_.Rest() ? Arm(Kind::kHeader) : Close();
+    return channel_.Rest() ? Await(Kind::kHeader) : Close();
   }
-  if (channel_.blocked()) return Arm(Kind::kWrite);
+  if (channel_.blocked()) return Await(Kind::kWrite);
   if (state_ == State::kEnding && first_ == nullptr) {
-    channel_.Drop(channel_.input().size());
-    (void)channel_.Rest();  // Empty, so it needs no budget.
-    channel_.ShutdownAndDropInput();
-    if (channel_.hung_up()) return Close();
-    state_ = State::kLingers;
-    armed_ = false;
-    Arm(Kind::kLinger);
-    if (channel_.readable()) listener_.reactor().Again(*this);
-    return;
-  }
-  if (state_ == State::kLingers) {
-    channel_.Drop(channel_.input().size());
-    (void)channel_.Rest();
-    return;
+    return channel_.hung_up() ? Close() : Linger();
   }
   const bool idle = first_ == nullptr && channel_.input().empty();
   if (first_ == nullptr && !channel_.Rest()) {
@@ -435,39 +256,24 @@ void RespConnection::Settle() {
     return Close();
   }
   if (idle) {
-    if (draining_) return Arm(Kind::kLinger);
-    if (channel_.received() == 0) return Arm(listener_.options().silent_deadline);
-    if (rights_ != Rights::kAll && token_.empty()) return Arm(Kind::kIdle);
-  } else if (first_ == nullptr && !channel_.input().empty() && turn_ < kMaxTurn) {
-    return Arm(Kind::kBody);
+    if (draining_) return Await(Kind::kLinger);
+    if (channel_.received() == 0) return Await(listener_.options().silent_deadline);
+    if (rights_ != Rights::kAll && token_.empty()) return Await(Kind::kIdle);
+  } else if (first_ == nullptr && turn_ < kMaxTurn) {
+    return Await(Kind::kBody);
   }
-  // An authenticated client may be idle without limit, as with Redis, and a call of the store has a
-  // deadline of its own.
-  armed_ = false;
+  // Authenticated clients may be idle without limit, and calls have deadlines of their own.
   net::Deadlines::Disarm(*this);
 }
 
 void RespConnection::OnDeadline(Kind kind) {
-  armed_ = false;
-  const std::size_t progress = channel_.received() + channel_.sent() - progress_mark_;
-  switch (kind) {
-    case Kind::kIdle:
-      if (progress > 0) return Arm(kind);
-      break;
-    case Kind::kBody:
-    case Kind::kWrite:
-      if (progress >= listener_.options().min_progress) return Arm(kind);
-      break;
-    case Kind::kLinger:
-      // A command arrived while the listener was draining: answer it first.
-      if (state_ == State::kOpen && (first_ != nullptr || !channel_.input().empty())) {
-        return Arm(kind);
-      }
-      break;
-    default:
-      break;
-  }
-  Close();
+  const bool slow = kind == Kind::kBody || kind == Kind::kWrite;
+  // A command that arrived while the listener was draining is answered first.
+  const bool busy =
+      state_ == State::kOpen && !lingering() && (first_ != nullptr || !channel_.input().empty());
+  const bool goes_on = (slow && fast_enough()) || (kind == Kind::kIdle && progress() > 0) ||
+                       (kind == Kind::kLinger && busy);
+  goes_on ? Arm(kind) : Close();
 }
 
 }  // namespace tidegate

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that concern only the connection: authentication, the protocol version, and the commands
-// that clients send when they connect.
-#include <charconv>
+// Commands that concern only the connection: authentication, protocol version, client handshakes.
 #include <ctime>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "frontends/resp/resp_connection.hpp"
+#include "base/message_text.hpp"
+#include "frontends/resp/resp_commands.hpp"
 #include "frontends/resp/resp_frontend.hpp"
-#include "frontends/resp/throttle.hpp"
-#include "rules/printable.hpp"
-#include "rules/request_view.hpp"
 
 namespace tidegate {
 namespace {
 
 using Arguments = std::span<const std::string_view>;
+using Id = RespCommandInfo::Id;
 
 /// The version of Redis whose protocol and connection commands are supported; clients check it.
 constexpr std::string_view kRedisVersion = "7.0.0";
@@ -22,7 +21,7 @@ constexpr std::string_view kWrongPass =
     "WRONGPASS invalid username-password pair or user is disabled.";
 constexpr std::string_view kNoProto = "NOPROTO unsupported protocol version";
 
-/// True if `text` is a valid name for CLIENT SETNAME: printable, and without spaces.
+/// Returns true if `text` is a valid name for CLIENT SETNAME: printable, and without spaces.
 bool IsClientName(std::string_view text) noexcept {
   for (const char c : text) {
     if (c < '!' || c > '~') return false;
@@ -38,40 +37,33 @@ std::string UnknownSubcommand(std::string_view name, std::string_view of) {
   return "ERR unknown subcommand '" + Printable(name.substr(0, 128)) + "' of " + std::string(of);
 }
 
-void WriteCommand(RespWriter& to, const RespWordInfo& word) {
+void WriteCommand(RespWriter& to, const RespCommandInfo& command) {
   to.Array(10);
-  to.Text(word.name);
-  to.Integer(word.arity);
+  to.Text(command.name);
+  to.Integer(command.arity);
   to.Set(2);
-  to.Simple(word.kind == RespWordInfo::Kind::kConnection ? "loading" : "write");
+  to.Simple(command.kind == RespCommandInfo::Kind::kConnection ? "loading" : "write");
   to.Simple("fast");
-  to.Integer(word.key);
-  to.Integer(word.key);
-  to.Integer(word.key == 0 ? 0 : 1);
+  to.Integer(command.key);
+  to.Integer(command.key);
+  to.Integer(command.key == 0 ? 0 : 1);
   to.Set(0);
-  to.Array(0);
-  to.Array(0);
-  to.Array(0);
+  for (int i = 0; i < 3; ++i) to.Array(0);
 }
 
-void WriteDocs(RespWriter& to, const RespWordInfo& word) {
-  to.Text(word.name);
-  to.Map(word.arguments.empty() ? 3 : 4);
-  to.Text("summary");
-  to.Text(word.summary);
-  to.Text("since");
-  to.Text("1.0.0");
-  to.Text("group");
-  to.Text(word.kind == RespWordInfo::Kind::kConnection ? "connection" : "generic");
-  if (word.arguments.empty()) return;
+void WriteDocs(RespWriter& to, const RespCommandInfo& command) {
+  to.Text(command.name);
+  to.Map(command.arguments.empty() ? 3 : 4);
+  to.Pair("summary", command.summary);
+  to.Pair("since", "1.0.0");
+  to.Pair("group", command.kind == RespCommandInfo::Kind::kConnection ? "connection" : "generic");
+  if (command.arguments.empty()) return;
   // redis-cli shows the arguments to people, so all of them are sent as one.
   to.Text("arguments");
   to.Array(1);
   to.Map(2);
-  to.Text("name");
-  to.Text(word.arguments);
-  to.Text("type");
-  to.Text("string");
+  to.Pair("name", command.arguments);
+  to.Pair("type", "string");
 }
 
 }  // namespace
@@ -129,59 +121,52 @@ std::string RespConnection::LogIn(Arguments arguments) {
   return {};
 }
 
-void RespConnection::ResetSession() {
-  version_ = 2;
-  token_.clear();
-  name_.clear();
-  CheckRights();
-}
-
-void RespConnection::ExecuteHere(const RespWordInfo& word, Arguments arguments) {
+void RespConnection::ExecuteHere(const RespCommandInfo& command, Arguments arguments) {
   RespWriter to = writer();
-  const bool open = word.word == RespWord::kAuth || word.word == RespWord::kHello ||
-                    word.word == RespWord::kQuit || word.word == RespWord::kResetConnection;
+  const bool open = command.id == Id::kAuth || command.id == Id::kHello ||
+                    command.id == Id::kQuit || command.id == Id::kReset;
   if (rights_ == Rights::kNone && !open) {
-    RecordUnknown(word.name);
+    RecordUnknown(command.name);
     return to.Error("NOAUTH Authentication required.");
   }
   const int count = static_cast<int>(arguments.size());
-  if (word.arity >= 0 ? count != word.arity : count < -word.arity) {
-    return to.Error(WrongNumber(word.name));
+  if (command.arity >= 0 ? count != command.arity : count < -command.arity) {
+    return to.Error(WrongNumber(command.name));
   }
-  switch (word.word) {
-    case RespWord::kAuth:
+  switch (command.id) {
+    case Id::kAuth:
       return Auth(arguments.subspan(1));
-    case RespWord::kClient:
+    case Id::kClient:
       return Client(arguments);
-    case RespWord::kCluster:
+    case Id::kCluster:
       return to.Error("ERR This instance has cluster support disabled");
-    case RespWord::kCommand:
+    case Id::kCommand:
       return Command(arguments);
-    case RespWord::kConfig:
+    case Id::kConfig:
       return Config(arguments);
-    case RespWord::kEcho:
+    case Id::kEcho:
       return to.Text(arguments[1]);
-    case RespWord::kHello:
+    case Id::kHello:
       return Hello(arguments.subspan(1));
-    case RespWord::kInfo:
+    case Id::kInfo:
       return Info();
-    case RespWord::kPing:
-      if (count > 2) return to.Error(WrongNumber(word.name));
+    case Id::kPing:
+      if (count > 2) return to.Error(WrongNumber(command.name));
       return count == 1 ? to.Simple("PONG") : to.Text(arguments[1]);
-    case RespWord::kQuit:
+    case Id::kQuit:
       state_ = State::kEnding;
       return to.Simple("OK");
-    case RespWord::kResetConnection:
+    case Id::kReset:
       ResetSession();
       return writer().Simple("RESET");
-    case RespWord::kRole:
+    case Id::kRole:
       to.Array(3);
       to.Text("master");
       to.Integer(0);
       return to.Array(0);
-    case RespWord::kSelect:
+    case Id::kSelect:
       return arguments[1] == "0" ? to.Simple("OK") : to.Error("ERR DB index is out of range");
-    case RespWord::kTime: {
+    case Id::kTime: {
       std::timespec now{};
       (void)clock_gettime(CLOCK_REALTIME, &now);
       to.Array(2);
@@ -202,12 +187,12 @@ void RespConnection::Auth(Arguments arguments) {
 void RespConnection::Hello(Arguments arguments) {
   int version = version_;
   if (!arguments.empty()) {
-    std::int64_t asked = 0;
-    if (!ReadInteger(arguments[0], asked)) {
+    std::int64_t wanted = 0;
+    if (!ReadInteger(arguments[0], wanted)) {
       return writer().Error("ERR Protocol version is not an integer or out of range");
     }
-    if (asked != 2 && asked != 3) return writer().Error(kNoProto);
-    version = static_cast<int>(asked);
+    if (wanted != 2 && wanted != 3) return writer().Error(kNoProto);
+    version = static_cast<int>(wanted);
   }
   std::optional<std::string_view> name;
   for (std::size_t i = 1; i < arguments.size();) {
@@ -238,22 +223,15 @@ void RespConnection::Hello(Arguments arguments) {
   version_ = version;
   RespWriter to = writer();
   to.Map(8);
-  to.Text("server");
-  to.Text("redis");
-  to.Text("version");
-  to.Text(kRedisVersion);
-  to.Text("proto");
-  to.Integer(version_);
-  to.Text("id");
-  to.Integer(static_cast<std::int64_t>(id_));
-  to.Text("mode");
-  to.Text("standalone");
-  to.Text("role");
-  to.Text("master");
+  to.Pair("server", "redis");
+  to.Pair("version", kRedisVersion);
+  to.Pair("proto", version_);
+  to.Pair("id", static_cast<std::int64_t>(id_));
+  to.Pair("mode", "standalone");
+  to.Pair("role", "master");
   to.Text("modules");
   to.Array(0);
-  to.Text("tidegate");
-  to.Text(frontend().version());
+  to.Pair("tidegate", frontend().version());
 }
 
 void RespConnection::Client(Arguments arguments) {
@@ -288,62 +266,48 @@ void RespConnection::Client(Arguments arguments) {
 
 void RespConnection::Command(Arguments arguments) {
   RespWriter to = writer();
-  const std::span<const RespWordInfo> words = RespWords();
-  if (arguments.size() == 1) {
-    to.Array(words.size());
-    for (const RespWordInfo& word : words) WriteCommand(to, word);
+  const std::span<const RespCommandInfo> all = RespCommands();
+  const std::string_view sub = arguments.size() == 1 ? "info" : arguments[1];
+  if (EqualsIgnoreCase(sub, "count")) return to.Integer(static_cast<std::int64_t>(all.size()));
+  if (EqualsIgnoreCase(sub, "list")) {
+    to.Array(all.size());
+    for (const RespCommandInfo& command : all) to.Text(command.name);
     return;
   }
-  const std::string_view sub = arguments[1];
-  const Arguments names = arguments.subspan(2);
-  if (EqualsIgnoreCase(sub, "count")) return to.Integer(static_cast<std::int64_t>(words.size()));
-  if (EqualsIgnoreCase(sub, "list")) {
-    to.Array(words.size());
-    for (const RespWordInfo& word : words) to.Text(word.name);
-    return;
+  // INFO and DOCS describe the commands that are named (nullptr: an unknown name), or all commands.
+  std::vector<const RespCommandInfo*> chosen;
+  if (arguments.size() > 2) {
+    for (const auto name : arguments.subspan(2)) chosen.push_back(FindRespCommand(name));
+  } else {
+    for (const RespCommandInfo& command : all) chosen.push_back(&command);
   }
   if (EqualsIgnoreCase(sub, "info")) {
-    to.Array(names.empty() ? words.size() : names.size());
-    if (names.empty()) {
-      for (const RespWordInfo& word : words) WriteCommand(to, word);
-    }
-    for (const std::string_view name : names) {
-      const RespWordInfo* const word = FindRespWord(name);
-      word == nullptr ? to.Null() : WriteCommand(to, *word);
-    }
-    return;
+    to.Array(chosen.size());
+    for (const auto* command : chosen) command == nullptr ? to.Null() : WriteCommand(to, *command);
+  } else if (EqualsIgnoreCase(sub, "docs")) {
+    std::erase(chosen, nullptr);
+    to.Map(chosen.size());
+    for (const auto* command : chosen) WriteDocs(to, *command);
+  } else {
+    to.Error(UnknownSubcommand(sub, "COMMAND"));
   }
-  if (EqualsIgnoreCase(sub, "docs")) {
-    std::size_t known = names.empty() ? words.size() : 0;
-    for (const std::string_view name : names) known += FindRespWord(name) != nullptr ? 1 : 0;
-    to.Map(known);
-    if (names.empty()) {
-      for (const RespWordInfo& word : words) WriteDocs(to, word);
-    }
-    for (const std::string_view name : names) {
-      if (const RespWordInfo* const word = FindRespWord(name)) WriteDocs(to, *word);
-    }
-    return;
-  }
-  to.Error(UnknownSubcommand(sub, "COMMAND"));
 }
 
-/// redis-benchmark asks for `save` and `appendonly`. The reply is that nothing is saved.
+/// Answers CONFIG GET. redis-benchmark reads `save` and `appendonly`: the reply says that nothing
+/// is saved.
 void RespConnection::Config(Arguments arguments) {
   RespWriter to = writer();
   if (!EqualsIgnoreCase(arguments[1], "get") || arguments.size() < 3) {
-    return to.Error("ERR Tidegate cannot be configured here: see `tidegate serve --help`");
+    return to.Error(
+        "ERR only CONFIG GET is supported: change the configuration file of the server instead");
   }
-  std::size_t known = 0;
+  std::vector<std::pair<std::string_view, std::string_view>> known;
   for (const std::string_view name : arguments.subspan(2)) {
-    known += EqualsIgnoreCase(name, "save") || EqualsIgnoreCase(name, "appendonly") ? 1 : 0;
+    if (EqualsIgnoreCase(name, "save")) known.emplace_back(name, "");
+    if (EqualsIgnoreCase(name, "appendonly")) known.emplace_back(name, "no");
   }
-  to.Map(known);
-  for (const std::string_view name : arguments.subspan(2)) {
-    if (!EqualsIgnoreCase(name, "save") && !EqualsIgnoreCase(name, "appendonly")) continue;
-    to.Text(name);
-    to.Text(EqualsIgnoreCase(name, "save") ? "" : "no");
-  }
+  to.Map(known.size());
+  for (const auto& [name, value] : known) to.Pair(name, value);
 }
 
 void RespConnection::Info() {

@@ -2,9 +2,10 @@
 #include "store/redis/batch.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "core/quota_scale.hpp"
+#include "store/redis/greeting.hpp"
 #include "store/redis/msgpack.hpp"
 
 namespace tidegate::redis {
@@ -12,40 +13,9 @@ namespace {
 
 constexpr std::int64_t kFormat = 2;
 
-/// As the script numbers them.
-std::int64_t OpOf(Call::Kind kind) noexcept {
-  switch (kind) {
-    case Call::Kind::kApply:
-      return 1;
-    case Call::Kind::kPeek:
-      return 2;
-    case Call::Kind::kDebit:
-      return 3;
-    case Call::Kind::kRefund:
-      return 4;
-    case Call::Kind::kReset:
-      return 5;
-    case Call::Kind::kRenew:
-      return 6;
-    case Call::Kind::kRelease:
-      return 7;
-  }
-  return 0;
-}
-
-void AppendSize(std::string& out, char kind, std::size_t size) {
-  std::array<char, 24> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), size).ptr;
-  out.push_back(kind);
-  out.append(digits.data(), end);
-  out.append("\r\n");
-}
-
-void AppendText(std::string& out, std::string_view text) {
-  AppendSize(out, '$', text.size());
-  out.append(text);
-  out.append("\r\n");
-}
+/// Returns the number of an operation in the script: the kinds in their order, from 1.
+std::int64_t OpOf(Call::Kind kind) noexcept { return static_cast<std::int64_t>(kind) + 1; }
+static_assert(static_cast<int>(Call::Kind::kRelease) == 6);
 
 }  // namespace
 
@@ -79,14 +49,13 @@ bool Batch::HasRoomFor(const Call& call) const noexcept {
   return used_ == 0 || (used_ + entries <= kMostEntries && keys_.size() + 2 * charges <= kMostKeys);
 }
 
-Batch::Entry& Batch::AddEntry(const Call& call, Call::Kind kind) {
+Batch::Entry& Batch::AddEntry(const Call& call) {
   if (used_ == entries_.size()) entries_.emplace_back();
   Entry& entry = entries_[used_++];
   entry.request = call.record.request;
-  entry.kind = kind;
+  entry.kind = call.kind;
   entry.items = static_cast<std::uint32_t>(items_.size());
   entry.item_count = 0;
-  entry.of_call = 0;
   entry.alive = 0;
   return entry;
 }
@@ -102,8 +71,9 @@ void Batch::Join(Entry& entry, std::uint32_t number, Call& call) {
 
 bool Batch::Add(Call& call) {
   if (attempts_ > 0) return false;
-  if (call.kind == Call::Kind::kApply) {
-    const auto& request = call.record.request;
+  const bool apply = call.kind == Call::Kind::kApply;
+  const auto& request = call.record.request;
+  if (apply) {
     const std::uint32_t known = entry_places_.Find(request[0], used_, [&](std::uint32_t number) {
       return entries_[number].request == request && entries_[number].kind == Call::Kind::kApply;
     });
@@ -112,44 +82,44 @@ bool Batch::Add(Call& call) {
       ++waiting_;
       return true;
     }
-    if (!HasRoomFor(call)) return false;
-    Entry& entry = AddEntry(call, call.kind);
-    for (const Charge& charge : call.charges) AddItem(entry, charge);
-    entry_places_.Add(static_cast<std::uint32_t>(used_ - 1),
-                      [&](std::uint32_t number) { return entries_[number].request[0]; });
-    Join(entry, static_cast<std::uint32_t>(used_ - 1), call);
-    call.record.open = 1;
-    ++waiting_;
-    return true;
   }
   if (!HasRoomFor(call)) return false;
   // The first entry is the one that the call remembers; the others follow it.
   const auto first = static_cast<std::uint32_t>(used_);
-  for (std::uint32_t i = 0; i < call.charges.size(); ++i) {
-    Entry& entry = AddEntry(call, call.kind);
-    AddItem(entry, call.charges[i]);
+  call.record.open = apply ? 1 : static_cast<std::uint32_t>(call.charges.size());
+  for (std::uint32_t i = 0; i < call.record.open; ++i) {
+    Entry& entry = AddEntry(call);
     entry.of_call = i;
-    if (call.kind == Call::Kind::kRefund) {
-      entry.charged_kind = call.refund.age ? 1 : call.refund.charged_at ? 2 : 0;
-      entry.charged_value = call.refund.age ? call.refund.age->count()
-                            : call.refund.charged_at
-                                ? call.refund.charged_at->time_since_epoch().count()
-                                : 0;
-      entry.refund_key = kNone;
-    }
-    if (call.kind == Call::Kind::kRefund && !call.refund.id.empty()) {
-      entry.refund_key = static_cast<std::uint32_t>(keys_.size());
-      const auto begin = static_cast<std::uint32_t>(texts_.size());
-      names_.AppendRefund(texts_, call.charges[i], call.refund.id);
-      // Of a list algorithm, as far as the reply goes: no state is told of it.
-      keys_.push_back(
-          {{}, Algorithm::kSlidingLog, begin, static_cast<std::uint32_t>(texts_.size() - begin)});
-    }
+    const auto charges = apply ? call.charges : call.charges.subspan(i, 1);
+    for (const Charge& charge : charges) AddItem(entry, charge);
+    if (call.kind == Call::Kind::kRefund) AddRefund(entry, charges[0], call.refund);
     Join(entry, first, call);
   }
-  call.record.open = static_cast<std::uint32_t>(call.charges.size());
+  if (apply) {
+    entry_places_.Add(first, [&](std::uint32_t number) { return entries_[number].request[0]; });
+  }
   ++waiting_;
   return true;
+}
+
+void Batch::AddRefund(Entry& entry, const Charge& charge, const RefundRequest& refund) {
+  entry.charged_kind = refund.age ? 1 : refund.charged_at ? 2 : 0;
+  entry.charged_value = refund.age          ? refund.age->count()
+                        : refund.charged_at ? refund.charged_at->time_since_epoch().count()
+                                            : 0;
+  entry.refund_key = kNone;
+  if (refund.id.empty()) return;
+  const std::size_t begin = texts_.size();
+  names_.AppendRefund(texts_, charge, refund.id);
+  // Of a list algorithm, as far as the reply goes: it has no state.
+  entry.refund_key = AddKey({}, Algorithm::kSlidingLog, begin);
+}
+
+std::uint32_t Batch::AddKey(const Fingerprint& fingerprint, Algorithm algorithm,
+                            std::size_t begin) {
+  keys_.push_back({fingerprint, algorithm, static_cast<std::uint32_t>(begin),
+                   static_cast<std::uint32_t>(texts_.size() - begin)});
+  return static_cast<std::uint32_t>(keys_.size() - 1);
 }
 
 void Batch::AddItem(Entry& entry, const Charge& charge) {
@@ -176,11 +146,9 @@ std::uint32_t Batch::KeyOf(const Charge& charge) {
       fingerprint.low, keys_.size(),
       [&](std::uint32_t number) { return keys_[number].fingerprint == fingerprint; });
   if (known != kNone) return known;
-  const auto begin = static_cast<std::uint32_t>(texts_.size());
+  const std::size_t begin = texts_.size();
   names_.AppendKey(texts_, charge);
-  keys_.push_back(
-      {fingerprint, algorithm, begin, static_cast<std::uint32_t>(texts_.size() - begin)});
-  const auto number = static_cast<std::uint32_t>(keys_.size() - 1);
+  const std::uint32_t number = AddKey(fingerprint, algorithm, begin);
   key_places_.Add(number, [&](std::uint32_t each) { return keys_[each].fingerprint.low; });
   return number;
 }
@@ -271,22 +239,19 @@ void Batch::PackQuota(const Quota& quota) {
   numbers_.insert(numbers_.end(),
                   {static_cast<std::int64_t>(quota.algorithm()), quota.limit(),
                    quota.period().count(), quota.capacity(), quota.recovery().count(),
-                   weighed ? quota.slice().count() : quota.grains_per_tick(),
-                   weighed ? quota.slices() : quota.grains_per_unit(), quota.saturation(),
+                   weighed ? Slice(quota).count() : GrainsPerTick(quota),
+                   weighed ? Slices(quota) : GrainsPerUnit(quota), Saturation(quota),
                    static_cast<std::int64_t>(quota.origin())});
 }
 
 void Batch::PackEntry(const Entry& entry) {
   constexpr std::int64_t kLeases = 2;  // They stand in ARGV behind the two others.
-  numbers_.push_back(OpOf(entry.kind));
-  numbers_.push_back(static_cast<std::int64_t>(entry.waiters.size()));
-  numbers_.push_back(entry.item_count);
-  for (std::uint32_t i = 0; i < entry.item_count; ++i) {
-    const Item& item = items_[entry.items + i];
-    numbers_.push_back(item.key + 1);
-    numbers_.push_back(item.quota + 1);
-    numbers_.push_back(item.cost);
-    numbers_.push_back(item.mode == Mode::kShadow ? 1 : 0);
+  numbers_.insert(
+      numbers_.end(),
+      {OpOf(entry.kind), static_cast<std::int64_t>(entry.waiters.size()), entry.item_count});
+  for (const Item& item : std::span(items_).subspan(entry.items, entry.item_count)) {
+    numbers_.insert(numbers_.end(),
+                    {item.key + 1, item.quota + 1, item.cost, item.mode == Mode::kShadow ? 1 : 0});
     if (quotas_[item.quota].algorithm() == Algorithm::kConcurrency) {
       numbers_.push_back(item.lease == 0 ? 0 : item.lease + kLeases);
     }
@@ -294,9 +259,8 @@ void Batch::PackEntry(const Entry& entry) {
   if (entry.kind == Call::Kind::kDebit) {
     numbers_.push_back(quotas_[items_[entry.items].quota].max_debt());
   } else if (entry.kind == Call::Kind::kRefund) {
-    numbers_.push_back(entry.refund_key == kNone ? 0 : entry.refund_key + 1);
-    numbers_.push_back(entry.charged_kind);
-    numbers_.push_back(entry.charged_value);
+    const std::int64_t id = entry.refund_key == kNone ? 0 : entry.refund_key + 1;
+    numbers_.insert(numbers_.end(), {id, entry.charged_kind, entry.charged_value});
   }
 }
 
@@ -316,13 +280,13 @@ void Batch::Write(std::string& out, Form form, std::string_view script, std::str
   Pack();
   ++attempts_;
   AppendSize(out, '*', 5 + keys_.size() + lease_count_);
-  AppendText(out, form == Form::kSha ? "EVALSHA" : "EVAL");
-  AppendText(out, script);
-  AppendText(out, std::to_string(keys_.size()));
-  for (const Key& key : keys_) AppendText(out, std::string_view(texts_).substr(key.text, key.size));
-  AppendText(out, packed_);
-  AppendText(out, channel);
-  for (std::size_t i = 0; i < lease_count_; ++i) AppendText(out, leases_[i]);
+  AppendWord(out, form == Form::kSha ? "EVALSHA" : "EVAL");
+  AppendWord(out, script);
+  AppendWord(out, std::to_string(keys_.size()));
+  for (const Key& key : keys_) AppendWord(out, std::string_view(texts_).substr(key.text, key.size));
+  AppendWord(out, packed_);
+  AppendWord(out, channel);
+  for (std::size_t i = 0; i < lease_count_; ++i) AppendWord(out, leases_[i]);
 }
 
 }  // namespace tidegate::redis

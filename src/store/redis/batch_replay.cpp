@@ -2,12 +2,77 @@
 // What the script's answer means for each that waits: its entries are stepped again, waiter by
 // waiter, from the states that the script found.
 #include <algorithm>
+#include <bit>
 
+#include "core/constant_size.hpp"
+#include "core/quota_scale.hpp"
 #include "store/charge_check.hpp"
 #include "store/redis/batch.hpp"
 #include "store/redis/msgpack.hpp"
 
 namespace tidegate::redis {
+namespace {
+
+using Numbers = std::array<std::int64_t, 3>;
+
+/// The numbers of a state in the order of its members. A fixed window has only two.
+template <class State>
+State Load(const Numbers& numbers) noexcept {
+  if constexpr (sizeof(State) == sizeof numbers) {
+    return std::bit_cast<State>(numbers);
+  } else {
+    return std::bit_cast<State>(std::array{numbers[0], numbers[1]});
+  }
+}
+template <class State>
+Numbers Store(const State& state) noexcept {
+  if constexpr (sizeof(State) == sizeof(Numbers)) {
+    return std::bit_cast<Numbers>(state);
+  } else {
+    const auto two = std::bit_cast<std::array<std::int64_t, 2>>(state);
+    return {two[0], two[1], 0};
+  }
+}
+
+/// The state of a key as the script returned it; src/core applies the same steps to it as the
+/// script did. Not for lists.
+class KeyState {
+ public:
+  KeyState(Algorithm algorithm, const Numbers& numbers) noexcept
+      : algorithm_(algorithm), numbers_(numbers) {}
+
+  Outcome Step(const Quota& quota, std::int64_t cost, std::int64_t count, Time now) noexcept {
+    return Apply(
+        [&]<class A>(A, const auto& state) { return A::Step(state, quota, cost, count, now); });
+  }
+  void Debit(const Quota& quota, std::int64_t units, Time now) noexcept {
+    Apply([&]<class A>(A, const auto& state) { return A::Debit(state, quota, units, now); });
+  }
+  void Refund(const Quota& quota, std::int64_t units, Time charged_at, Time now) noexcept {
+    Apply([&]<class A>(A, const auto& state) {
+      return A::Refund(state, quota, units, charged_at, now);
+    });
+  }
+  void Reset(const Quota& quota, Time now) noexcept {
+    constant_size::Dispatch(algorithm_,
+                            [&]<class A>(A) { numbers_ = Store(A::Fresh(quota, now)); });
+  }
+
+ private:
+  template <class Change>
+  Outcome Apply(Change change) noexcept {
+    return constant_size::Dispatch(algorithm_, [&]<class A>(A algorithm) {
+      const auto stepped = change(algorithm, Load<typename A::State>(numbers_));
+      if (stepped.outcome.effect != Effect::kNone) numbers_ = Store(stepped.next);
+      return stepped.outcome;
+    });
+  }
+
+  Algorithm algorithm_;
+  Numbers numbers_;
+};
+
+}  // namespace
 
 class Batch::Replay {
  public:
@@ -40,7 +105,7 @@ class Batch::Replay {
 
   bool ReadStates() {
     for (const Key& key : batch_.keys_) {
-      KeyState::Numbers numbers{};
+      Numbers numbers{};
       if (!IsList(key.algorithm)) {
         if (left_.size() < numbers.size()) return false;
         for (std::int64_t& number : numbers) number = Take();
@@ -131,7 +196,7 @@ class Batch::Replay {
       if (call == nullptr) continue;
       call->allowed = passes;
       call->record.at = now_;
-      call->done = Done::kNothing;
+      call->applied = Applied::kNo;
       call->error.reset();
       batch_.Remove(*call);
       answered_(*call);
@@ -194,11 +259,11 @@ class Batch::Replay {
     if (call == nullptr) return true;
     const std::uint32_t i = entry.of_call;
     if (i == 0) {
-      call->done = Done::kNothing;
+      call->applied = Applied::kNo;
       call->error.reset();
     }
     call->decisions[i] = DecisionOfLook(call->charges[i], look);
-    if (applied == 1 && entry.kind != Call::Kind::kDebit) call->done = Done::kApplied;
+    if (applied == 1 && entry.kind != Call::Kind::kDebit) call->applied = Applied::kYes;
     if (--call->record.open > 0) return true;
     call->record.at = now_;
     call->allowed = true;
@@ -217,14 +282,14 @@ class Batch::Replay {
     const Quota& quota = QuotaOf(item);
     switch (entry.kind) {
       case Call::Kind::kDebit:
-        (void)state.Debit(quota, item.cost, now_);
+        state.Debit(quota, item.cost, now_);
         break;
       case Call::Kind::kRefund: {
         const Micros value{entry.charged_value};
         const Time charged_at = entry.charged_kind == 0   ? now_
                                 : entry.charged_kind == 1 ? now_ - value
                                                           : Time{value};
-        (void)state.Refund(quota, item.cost, charged_at, now_);
+        state.Refund(quota, item.cost, charged_at, now_);
         break;
       }
       case Call::Kind::kReset:

@@ -1,12 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
-#include "store/redis/backoff.hpp"
+#include "base/random.hpp"
 
 namespace tidegate::redis {
+
+/// How long to wait before the next attempt: capped, exponential, with full jitter, so that a fleet
+/// whose connections were all cut at once comes back spread over time.
+class Backoff {
+ public:
+  using Duration = std::chrono::microseconds;
+  static constexpr Duration kFirst = std::chrono::milliseconds{20};
+  static constexpr Duration kCap = std::chrono::milliseconds{500};
+
+  explicit Backoff(std::uint64_t seed) noexcept : random_(seed) {}
+
+  /// Somewhere between nothing and 20 ms, 40 ms, ... 500 ms.
+  [[nodiscard]] Duration Next() noexcept {
+    const Duration most = std::min(kCap, kFirst * (std::int64_t{1} << std::min(attempts_, 10)));
+    ++attempts_;
+    return Duration{static_cast<std::int64_t>(Random() % static_cast<std::uint64_t>(most.count()))};
+  }
+  void Reset() noexcept { attempts_ = 0; }
+  [[nodiscard]] int attempts() const noexcept { return attempts_; }
+
+  [[nodiscard]] std::uint64_t Random() noexcept { return random_.Next(); }
+
+ private:
+  tidegate::Random random_;
+  int attempts_ = 0;
+};
 
 /// Whether it makes sense to ask a node at all. Closed: yes. Open: no, it would only make callers
 /// wait for their deadline. Half-open: a few may try, and what becomes of them decides. No clock of
@@ -48,7 +75,7 @@ class Breaker {
     Open(now);
   }
 
-  /// The connection is gone: nobody can try before there is another.
+  /// The connection is gone: no batch can be sent before there is another.
   void OnLinkDown(TimePoint now) noexcept {
     Open(now);
     waits_for_link_ = true;

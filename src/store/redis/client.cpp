@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "store/redis/seed.hpp"
-
 namespace tidegate::redis {
 namespace {
 
@@ -37,14 +35,12 @@ Client::Client(net::Reactor& reactor, const Options& options, const Fingerprinte
       batches_(names_, fingerprinter),
       slotted_(options.url.mode == RedisUrl::Mode::kCluster),
       directory_(NewDirectory()),
-      by_slot_(slotted_ ? kSlots : 1),
-      chance_(Seed()) {}
-
-Client::~Client() = default;
+      by_slot_(slotted_ ? kSlots : 1) {}
 
 void Client::Start() {
   if (options_.url.tls != (options_.tls != nullptr)) {
-    throw std::logic_error("a url with TLS needs a TlsClient, and no other does");
+    throw std::logic_error(
+        "a URL with TLS needs a TlsClient, and a URL without TLS must not have one");
   }
   stopped_ = false;
   directory_->Start();
@@ -55,7 +51,7 @@ void Client::Stop() {
   directory_->Stop();
   net::Timer::Disarm();
   for (auto& [endpoint, node] : nodes_) node->Stop();
-  EmptyLobby();
+  EndDiscovery();
   for (Delayed& each : std::exchange(delayed_, {}))
     Fail(std::move(each.batch), Reason::kRedisError);
   NoteState();
@@ -66,19 +62,19 @@ void Client::Stop() {
 void Client::Divide(Call& call, Parts& parts) {
   parts.count = 0;
   const auto now = Clock::now();
-  bool restless = false;
+  bool migrating = false;
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];
     const bool same_tag =
         i > 0 && charge.effective_slot_tag() == call.charges[i - 1].effective_slot_tag();
-    if (same_tag && !restless) {
+    if (same_tag && !migrating) {
       parts.part[i] = parts.part[i - 1];
       continue;
     }
     const Slot slot = KeyNames::SlotOf(charge);
-    restless = !restless_.empty() && restless_.Has(slot, now);
+    migrating = !migrating_.empty() && migrating_.Has(slot, now);
     std::size_t part = 0;
-    while (part < parts.count && (restless || parts.slot[part] != slot)) ++part;
+    while (part < parts.count && (migrating || parts.slot[part] != slot)) ++part;
     parts.part[i] = static_cast<std::uint8_t>(part);
     if (part < parts.count) continue;
     parts.slot[part] = slot;
@@ -92,7 +88,7 @@ Node* Client::NodeFor(Slot slot) {
     version_ = directory_->version();
     std::ranges::fill(by_slot_, nullptr);
   }
-  Node*& known = by_slot_[slot];
+  Node*& known = by_slot_[slotted_ ? slot : 0];
   if (known != nullptr) return known;
   const Endpoint* const owner = directory_->OwnerOf(slot);
   if (owner == nullptr) return nullptr;
@@ -121,10 +117,10 @@ void Client::Enter(Call& call, Clock::time_point now) {
   if (waiting() >= options_.most_waiting) return FailUnsent(call, Reason::kQueueFull);
   const Slot slot = call.record.slot;
   Node* const node = NodeFor(slot);
-  const bool single = !restless_.empty() && restless_.Has(slot, now);
-  if (node == nullptr && lobby_open_) {
+  const bool single = !migrating_.empty() && migrating_.Has(slot, now);
+  if (node == nullptr && discovering_) {
     call.record.batch = nullptr;
-    lobby_.push_back(&call);
+    pending_discovery_.push_back(&call);
   } else if (node == nullptr) {
     directory_->OnTrouble();
     return FailUnsent(call, reason);
@@ -137,36 +133,16 @@ void Client::Enter(Call& call, Clock::time_point now) {
   if (list.first() == &call) Arm();
 }
 
-void Client::FailUnsent(Call& call, Reason reason) {
-  call.not_executed = true;
-  listener_.OnFailed(call, reason);
-}
-
-void Client::EmptyLobby() {
-  lobby_open_ = false;
-  for (Call* const call : std::exchange(lobby_, {})) {
+void Client::EndDiscovery() {
+  discovering_ = false;
+  for (Call* const call : std::exchange(pending_discovery_, {})) {
     Leave(*call);
     Resume(*call);
   }
 }
 
-void Client::Leave(Call& call) noexcept {
-  ListOf(call).Remove(call);
-  stats_.waiting.Set(waiting());
-}
-
-void Client::OnAnswered(Call& call, Clock::time_point sent, bool told) {
-  Leave(call);
-  listener_.OnAnswered(call, sent, told);
-}
-
-void Client::OnFailed(Call& call, Reason reason) {
-  Leave(call);
-  listener_.OnFailed(call, reason);
-}
-
 void Client::Run(Slot slot, std::string_view command, Node::Done done) {
-  Node* const node = NodeFor(slotted_ ? slot : 0);
+  Node* const node = NodeFor(slot);
   if (node == nullptr) {
     if (done) done(nullptr);
     return;
@@ -183,13 +159,8 @@ void Client::Run(Slot slot, std::string_view command, Node::Done done) {
   });
 }
 
-bool Client::MayRun(Slot slot) {
-  Node* const node = NodeFor(slotted_ ? slot : 0);
-  return node != nullptr && node->MaySendCommand();
-}
-
 bool Client::ready(Slot slot) {
-  Node* const node = NodeFor(slotted_ ? slot : 0);
+  Node* const node = NodeFor(slot);
   return node != nullptr && node->up();
 }
 
@@ -209,13 +180,13 @@ void Client::OnElsewhere(Node& node, std::unique_ptr<Batch> batch, ErrorKind kin
   if (!slotted_) {
     listener_.OnNotice(
         Listener::Notice::kError, kind, node.endpoint().Shown(),
-        "it is a node of a cluster: write `redis+cluster://` into store.url (it says `" +
+        "this Redis is a node of a cluster: write `redis+cluster://` into store.url (reply: `" +
             std::string(error.substr(0, 200)) + "`)");
     return Fail(std::move(batch), Reason::kRedisError);
   }
   const bool on_its_way = kind == ErrorKind::kAsk || kind == ErrorKind::kTryAgain;
   if (on_its_way) {
-    restless_.Note(batch->slot(), now);
+    migrating_.Note(batch->slot(), now);
     // Some of its keys are here and some there, or will be.
     if (!batch->single() && batch->keys() > 1) return Split(std::move(batch));
   }
@@ -253,7 +224,7 @@ void Client::Split(std::unique_ptr<Batch> batch) {
 
 void Client::Delay(std::unique_ptr<Batch> batch) {
   if (batch->delays++ > 0) return Fail(std::move(batch), Reason::kRedisError);
-  const auto until = Clock::now() + milliseconds{1} + milliseconds{chance_.Random() % 5};
+  const auto until = Clock::now() + milliseconds{1} + milliseconds{random_.Next() % 5};
   delayed_.push_back({until, std::move(batch)});
   Arm();
 }
@@ -292,9 +263,9 @@ void Client::FailOverdue(WaitingList& list, Clock::time_point now) {
     Call& call = *list.first();
     if (call.record.batch == nullptr) {
       call.not_executed = true;
-      std::erase(lobby_, &call);
+      std::erase(pending_discovery_, &call);
     } else {
-      Batch& batch = *static_cast<Batch*>(call.record.batch);
+      Batch& batch = *call.record.batch;
       call.not_executed = batch.attempts() == 0;
       batch.Remove(call);
     }

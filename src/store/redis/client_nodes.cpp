@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom a client speaks to: its nodes and its directory, how they come and go, and what is told of
-// them.
+// The nodes and the directory of a client: how they are added and removed, and their reports.
 #include <algorithm>
 #include <utility>
 
 #include "store/redis/client.hpp"
-#include "store/redis/cluster_directory.hpp"
 #include "store/redis/scripts.hpp"
-#include "store/redis/sentinel_directory.hpp"
 
 namespace tidegate::redis {
 namespace {
@@ -49,10 +46,9 @@ std::unique_ptr<Directory> Client::NewDirectory() {
   Directory::Host& host = *this;
   switch (url.mode) {
     case RedisUrl::Mode::kSentinel:
-      return std::make_unique<SentinelDirectory>(reactor_, host, stats_, SentinelOptions(),
-                                                 url.hosts, url.master);
+      return NewSentinelDirectory(reactor_, host, stats_, SentinelOptions(), url.hosts, url.master);
     case RedisUrl::Mode::kCluster:
-      return std::make_unique<ClusterDirectory>(reactor_, host, stats_, url.hosts);
+      return NewClusterDirectory(reactor_, host, stats_, url.hosts);
     case RedisUrl::Mode::kSingle:
       break;
   }
@@ -66,10 +62,9 @@ Node& Client::At(const Endpoint& endpoint) {
     retire_at_ = Clock::now() + kUnused;
     Arm();
   }
-  Node::Options options{.link = LinkOptions(), .channel = channel_, .deadline = options_.deadline};
-  options.link.endpoint = endpoint;
-  Node::Listener& listener = *this;
-  node = std::make_unique<Node>(reactor_, options, batches_, stats_, listener);
+  Link::Options link = LinkOptions();
+  link.endpoint = endpoint;
+  node = std::make_unique<Node>(*this, link);
   Node& added = *node;
   if (!stopped_) added.Start();
   return added;
@@ -83,7 +78,7 @@ Node* Client::Any() {
       const bool closed = node->breaker() == Breaker::State::kClosed;
       if (node->up() && closed == well) up.push_back(node.get());
     }
-    if (!up.empty()) return up[chance_.Random() % up.size()];
+    if (!up.empty()) return up[random_.Next() % up.size()];
   }
   return nullptr;
 }
@@ -94,12 +89,6 @@ bool Client::Troubled() {
     return found == nodes_.end() || !found->second->up() ||
            found->second->breaker() != Breaker::State::kClosed;
   });
-}
-
-void Client::Bury(std::unique_ptr<Node> node) {
-  node->Stop();
-  // This may be one of its own calls.
-  reactor_.Bury(node.release());
 }
 
 void Client::OnDirectory() {
@@ -124,13 +113,13 @@ void Client::OnDirectory() {
     if (!former.empty()) listener_.OnConnections();
   }
   NoteState();
-  if (lobby_open_ && !owners.empty()) EmptyLobby();
+  if (discovering_ && !owners.empty()) EndDiscovery();
 }
 
 void Client::Retire(Clock::time_point now) {
   retire_at_ = Clock::time_point::max();
   const std::vector<Endpoint> owners = directory_->Owners();
-  // While nobody is known, whoever there is may know.
+  // While no owner is known, any node may know one.
   if (owners.empty()) return;
   for (auto at = nodes_.begin(); at != nodes_.end();) {
     if (std::ranges::find(owners, at->first) != owners.end()) {
@@ -163,12 +152,7 @@ void Client::OnNodeDown(Node& node, ErrorKind kind, const std::string& problem) 
   listener_.OnConnections();
   listener_.OnNotice(Listener::Notice::kDown, kind, node.endpoint().Shown(), problem);
   directory_->OnTrouble();
-  if (lobby_open_) EmptyLobby();
-}
-
-void Client::NoteProblem(const std::string& problem) {
-  problem_ = problem;
-  problem_at_ = Clock::now();
+  if (discovering_) EndDiscovery();
 }
 
 void Client::OnBreaker(Node& node) {
@@ -178,21 +162,11 @@ void Client::OnBreaker(Node& node) {
   if (node.breaker() == Breaker::State::kClosed) directory_->OnNodeWell();
 }
 
-void Client::OnRefused(Node& node, ErrorKind kind, const std::string& error) {
-  listener_.OnNotice(Listener::Notice::kError, kind, node.endpoint().Shown(), error);
-}
-
-void Client::OnHealed(Node& node, std::int64_t healed, std::int64_t failed_writes) {
-  using Notice = Listener::Notice;
-  const std::string where = node.endpoint().Shown();
-  if (healed > 0) listener_.OnNotice(Notice::kHealed, ErrorKind::kOther, where, {});
-  if (failed_writes > 0) listener_.OnNotice(Notice::kFailedWrites, ErrorKind::kOther, where, {});
-}
-
-void Client::OnDirectoryProblem(const Endpoint& asked, ErrorKind kind, const std::string& problem) {
+void Client::OnDirectoryProblem(const Endpoint& server, ErrorKind kind,
+                                const std::string& problem) {
   NoteProblem(problem);
-  listener_.OnNotice(Listener::Notice::kDown, kind, asked.Shown(), problem);
-  if (lobby_open_) EmptyLobby();
+  listener_.OnNotice(Listener::Notice::kDown, kind, server.Shown(), problem);
+  if (discovering_) EndDiscovery();
 }
 
 void Client::NoteState() {

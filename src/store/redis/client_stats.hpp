@@ -5,7 +5,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "store/redis/redis_error.hpp"
@@ -27,44 +27,20 @@ class Count {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// How long batches took, from their send to their reply: powers of two from 64 us on.
-class LatencyHistogram {
+/// Counts values above 0 in buckets, each twice as large as the one before: up to kFirst,
+/// 2 * kFirst and so on, and in a last one without an upper bound.
+template <std::uint64_t kFirst, std::size_t kCount>
+class Histogram {
  public:
-  static constexpr std::size_t kBuckets = 12;  ///< 64 us to 131 ms, and all above.
-  [[nodiscard]] static constexpr double UpperSeconds(std::size_t bucket) noexcept {
-    return static_cast<double>(64u << bucket) / 1e6;
-  }
-  void Add(std::chrono::nanoseconds took) noexcept {
-    const auto micros = static_cast<std::uint64_t>(took.count() / 1000);
-    std::size_t bucket = 0;
-    while (bucket < kBuckets && micros > (64u << bucket)) ++bucket;
-    counts_[bucket].Add();
-    nanoseconds_.Add(static_cast<std::uint64_t>(took.count()));
-  }
-  [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept {
-    return counts_[bucket].get();
-  }
-  [[nodiscard]] double seconds() const noexcept {
-    return static_cast<double>(nanoseconds_.get()) / 1e9;
-  }
-
- private:
-  std::array<Count, kBuckets + 1> counts_;
-  Count nanoseconds_;
-};
-
-/// How many calls a batch answered: powers of two. Batches whose calls had all gone are left out.
-class SizeHistogram {
- public:
-  static constexpr std::size_t kBuckets = 11;  ///< 1 to 1024, and all above.
+  static constexpr std::size_t kBuckets = kCount;  ///< Without the last one.
   [[nodiscard]] static constexpr std::uint64_t Upper(std::size_t bucket) noexcept {
-    return std::uint64_t{1} << bucket;
+    return kFirst << bucket;
   }
-  void Add(std::uint64_t size) noexcept {
-    if (size == 0) return;
-    counts_[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size - 1)), kBuckets)]
-        .Add();
-    sum_.Add(size);
+  void Add(std::uint64_t value) noexcept {
+    if (value == 0) return;
+    const auto bucket = static_cast<std::size_t>(std::bit_width((value - 1) / kFirst));
+    counts_[std::min(bucket, kBuckets)].Add();
+    sum_.Add(value);
   }
   [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept {
     return counts_[bucket].get();
@@ -75,22 +51,32 @@ class SizeHistogram {
   std::array<Count, kBuckets + 1> counts_;
   Count sum_;
 };
+/// How long batches took, from their send to their reply, in nanoseconds: 64 us to 131 ms.
+struct LatencyHistogram : Histogram<64'000, 12> {
+  static constexpr double kPerSecond = 1e9;
+  [[nodiscard]] static constexpr double UpperSeconds(std::size_t bucket) noexcept {
+    return static_cast<double>(Upper(bucket)) / kPerSecond;
+  }
+  [[nodiscard]] double seconds() const noexcept { return static_cast<double>(sum()) / kPerSecond; }
+};
+/// How many calls a batch answered: 1 to 1024. Batches whose calls had all gone are left out.
+using SizeHistogram = Histogram<1, 11>;
 
 /// What one reactor's client has done so far.
 struct ClientStats {
   Count batches;        ///< Sent.
-  Count entries;        ///< In them: distinct requests.
-  Count keys;           ///< In them: distinct keys.
-  Count calls;          ///< Answered by them.
-  Count late;           ///< Batches whose reply came when nobody waited any more.
+  Count entries;        ///< Distinct requests in batches.
+  Count keys;           ///< Distinct keys in batches.
+  Count calls;          ///< Answered by batches.
+  Count late;           ///< Batches whose reply came when no call waited any more.
   Count connections;    ///< Made.
-  Count connected;      ///< Now: nodes.
-  Count nodes;          ///< That serve something, as far as is known.
-  Count refreshes;      ///< Questions who serves what.
-  Count switches;       ///< Times that the answer was another one.
+  Count connected;      ///< Nodes that are connected now.
+  Count nodes;          ///< Known nodes that serve a slot.
+  Count refreshes;      ///< Requests for the topology.
+  Count switches;       ///< Changes of the topology.
   Count breaker;        ///< 0 closed, 1 half-open, 2 open.
   Count waiting;        ///< Calls now, sent and not.
-  Count healed;         ///< Keys whose state was not what it should be.
+  Count healed;         ///< Keys whose content was not a valid state.
   Count repaired;       ///< Stored times found impossibly far ahead.
   Count failed_writes;  ///< That a script could not carry out after its first.
   std::array<Count, kErrorKinds> errors;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/host_port.hpp"
+#include "store/redis/endpoint.hpp"
 
 namespace tidegate::redis {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 /// A whole reply, read before anything is believed of it.
 class SlotTable {
  public:
-  explicit SlotTable(const Endpoint& asked) : asked_(asked) {}
+  explicit SlotTable(const Endpoint& source) : source_(source) {}
 
   [[nodiscard]] bool Read(const Reply& reply) {
     // More ranges than slots must overlap; no honest node sends them.
@@ -37,7 +37,7 @@ class SlotTable {
     for (std::size_t i = 2; i < parts.size(); ++i) {
       if (!parts[i].is(Reply::Type::kArray)) return false;
     }
-    // Replicas are never asked, so what they are called does not matter.
+    // Replicas are never used, so their names are not read.
     const std::uint16_t master = ReadNode(parts[2]);
     named_ += static_cast<std::size_t>(last - first) + 1;
     // Else 16,384 ranges of all slots would take a good part of a second.
@@ -52,7 +52,7 @@ class SlotTable {
     if (parts.size() < 2 || !parts[1].is(Reply::Type::kInteger)) return 0;
     if (!parts[0].is(Reply::Type::kText) && !parts[0].is(Reply::Type::kNull)) return 0;
     std::string_view host = parts[0].text;
-    if (host.empty() || host == "?") host = asked_.host;
+    if (host.empty() || host == "?") host = source_.host;
     const auto port = ToPort(parts[1].integer);
     if (!port || !IsHost(host)) return 0;
     const auto [at, added] = numbers_.try_emplace({host, *port}, 0);
@@ -63,14 +63,12 @@ class SlotTable {
     return at->second;
   }
 
-  const Endpoint& asked_;
+  const Endpoint& source_;
   std::map<std::pair<std::string_view, std::uint16_t>, std::uint16_t> numbers_;
   std::size_t named_ = 0;  ///< Slots in all ranges so far.
 };
 
 }  // namespace
-
-ClusterView::ClusterView(std::uint64_t seed) : chance_(seed) {}
 
 std::vector<Endpoint> ClusterView::Masters() const {
   std::vector<Endpoint> masters;
@@ -91,8 +89,8 @@ void ClusterView::OnAsked(TimePoint now) {
   due_ = TimePoint::max();
 }
 
-bool ClusterView::OnSlots(const Reply& reply, const Endpoint& asked, TimePoint now) {
-  SlotTable table(asked);
+bool ClusterView::OnSlots(const Reply& reply, const Endpoint& source, TimePoint now) {
+  SlotTable table(source);
   if (!table.Read(reply)) {
     OnAskFailed(now);
     return false;
@@ -108,8 +106,8 @@ bool ClusterView::OnSlots(const Reply& reply, const Endpoint& asked, TimePoint n
       continue;
     }
     const Endpoint* const old = owner(nodes_, owners_[slot]);
-    const Endpoint* const told = owner(table.nodes, table.owners[slot]);
-    same = old == nullptr || told == nullptr ? old == told : *old == *told;
+    const Endpoint* const now_owner = owner(table.nodes, table.owners[slot]);
+    same = old == nullptr || now_owner == nullptr ? old == now_owner : *old == *now_owner;
   }
   if (!same) ++version_;
   nodes_ = std::move(table.nodes);
@@ -120,7 +118,7 @@ bool ClusterView::OnSlots(const Reply& reply, const Endpoint& asked, TimePoint n
 }
 
 void ClusterView::OnAskFailed(TimePoint now) {
-  // Nobody could even be asked: that counts as an attempt, or the next would be due at once.
+  // No node is connected: that counts as an attempt, or the next would be due at once.
   if (!asking_) OnAsked(now);
   wanted_ = true;
   last_trouble_ = now;
@@ -133,8 +131,6 @@ void ClusterView::OnMoved(const Redirect& redirect, TimePoint now) {
   }
   Want(now);
 }
-
-void ClusterView::OnTrouble(TimePoint now) { Want(now); }
 
 std::uint16_t ClusterView::NumberOf(const Endpoint& node) {
   const auto at = std::find(nodes_.begin(), nodes_.end(), node);
@@ -174,7 +170,7 @@ void ClusterView::Answered(TimePoint now) {
   if (wanted_) {
     due_ = Soon(now);
   } else {
-    constexpr auto kThird = std::chrono::duration_cast<Backoff::Duration>(kQuiet) / 3;
+    constexpr auto kThird = std::chrono::duration_cast<std::chrono::microseconds>(kQuiet) / 3;
     due_ = now + kQuiet - UpTo(kThird);
   }
 }
@@ -191,9 +187,9 @@ ClusterView::TimePoint ClusterView::Soon(TimePoint now) {
   return std::max(now + UpTo(kSoon), last_asked_ + apart_);
 }
 
-Backoff::Duration ClusterView::UpTo(Backoff::Duration most) noexcept {
+std::chrono::microseconds ClusterView::UpTo(std::chrono::microseconds most) noexcept {
   const auto values = static_cast<std::uint64_t>(most.count()) + 1;
-  return Backoff::Duration{static_cast<std::int64_t>(chance_.Random() % values)};
+  return std::chrono::microseconds{static_cast<std::int64_t>(random_.Next() % values)};
 }
 
 }  // namespace tidegate::redis

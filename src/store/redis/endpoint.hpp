@@ -3,7 +3,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace tidegate::redis {
 
@@ -21,5 +23,18 @@ struct Endpoint {
   }
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
+
+/// Whether a text from a server may be a host: 1 to 253 visible ASCII characters. It ends up in
+/// logs and in a resolver.
+[[nodiscard]] bool IsHost(std::string_view text) noexcept;
+
+/// Decimal digits and nothing else.
+[[nodiscard]] std::optional<std::int64_t> ReadInteger(std::string_view digits) noexcept;
+/// The same, without a sign.
+[[nodiscard]] std::optional<std::int64_t> ReadWhole(std::string_view digits) noexcept;
+
+/// 1 to 65535.
+[[nodiscard]] std::optional<std::uint16_t> ToPort(std::int64_t number) noexcept;
+[[nodiscard]] std::optional<std::uint16_t> ReadPort(std::string_view digits) noexcept;
 
 }  // namespace tidegate::redis

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/greeting.hpp"
 
+#include <array>
+#include <charconv>
+
 namespace tidegate::redis {
 
-void AppendCommand(std::string& out, std::initializer_list<std::string_view> words) {
-  out.append("*").append(std::to_string(words.size())).append("\r\n");
-  for (const std::string_view word : words) {
-    out.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
-  }
+void AppendSize(std::string& out, char kind, std::size_t size) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), size).ptr;
+  out.push_back(kind);
+  out.append(digits.data(), end);
+  out.append("\r\n");
+}
+
+void AppendWord(std::string& out, std::string_view word) {
+  AppendSize(out, '$', word.size());
+  out.append(word);
+  out.append("\r\n");
 }
 
 void Greeting::Begin(std::string& out) {
   steps_.clear();
   at_ = 0;
   subscribed_ = false;
-  const std::string_view user =
-      options_.user.empty() ? std::string_view("default") : std::string_view(options_.user);
+  const auto send = [&](Step step, std::initializer_list<std::string_view> words) {
+    AppendCommand(out, words);
+    steps_.push_back(step);
+  };
   if (options_.user.empty() && options_.password.empty()) {
-    AppendCommand(out, {"HELLO", "3", "SETNAME", options_.name});
+    send(Step::kHello, {"HELLO", "3", "SETNAME", options_.name});
   } else {
-    AppendCommand(out, {"HELLO", "3", "AUTH", user, options_.password, "SETNAME", options_.name});
+    const std::string_view user =
+        options_.user.empty() ? "default" : std::string_view(options_.user);
+    send(Step::kHello, {"HELLO", "3", "AUTH", user, options_.password, "SETNAME", options_.name});
   }
-  steps_.push_back(Step::kHello);
-  if (options_.master_only) {
-    AppendCommand(out, {"ROLE"});
-    steps_.push_back(Step::kRole);
-  }
-  if (options_.database != 0) {
-    AppendCommand(out, {"SELECT", std::to_string(options_.database)});
-    steps_.push_back(Step::kSelect);
-  }
-  AppendCommand(out, {"SUBSCRIBE", options_.channel});
-  steps_.push_back(Step::kSubscribe);
-  if (!options_.also.empty()) {
-    AppendCommand(out, {"SUBSCRIBE", options_.also});
-    steps_.push_back(Step::kAlso);
-  }
-  if (options_.script.empty()) return;
-  AppendCommand(out, {"SCRIPT", "LOAD", options_.script});
-  steps_.push_back(Step::kLoad);
+  if (options_.master_only) send(Step::kRole, {"ROLE"});
+  if (options_.database != 0) send(Step::kSelect, {"SELECT", std::to_string(options_.database)});
+  send(Step::kSubscribe, {"SUBSCRIBE", options_.channel});
+  if (!options_.also.empty()) send(Step::kAlso, {"SUBSCRIBE", options_.also});
+  if (!options_.script.empty()) send(Step::kLoad, {"SCRIPT", "LOAD", options_.script});
 }
 
 Greeting::Progress Greeting::Fail(Step step, std::string_view error) {
@@ -46,30 +47,27 @@ Greeting::Progress Greeting::Fail(Step step, std::string_view error) {
   // Redis quotes what it does not understand, and HELLO carries the password.
   if (step == Step::kHello) error = error.substr(0, error.find_first_of(",'`"));
   const std::string what(options_.what);
-  const std::string said = ": it says `" + std::string(error.substr(0, 200)) + "`";
+  const std::string where(options_.where_password);
   switch (kind_) {
     case ErrorKind::kNoAuth:
-      problem_ = what + " asks for a password: write it into " +
-                 std::string(options_.where_password) + said;
-      return Progress::kFailed;
-    case ErrorKind::kWrongPass:
-      problem_ = what + " refuses the user or the password of " +
-                 std::string(options_.where_password) + said;
-      return Progress::kFailed;
-    case ErrorKind::kNoPerm:
-      problem_ = "the user of " + what + " lacks a permission that Tidegate needs" + said;
-      return Progress::kFailed;
-    case ErrorKind::kLoading:
-      problem_ = what + " is still loading its data" + said;
-      return Progress::kFailed;
-    default:
+      problem_ = what + " requires a password: write it into " + where;
       break;
+    case ErrorKind::kWrongPass:
+      problem_ = what + " rejected the user or the password of " + where;
+      break;
+    case ErrorKind::kNoPerm:
+      problem_ = "the user of " + what + " lacks a permission that Tidegate needs";
+      break;
+    case ErrorKind::kLoading:
+      problem_ = what + " is still loading its data";
+      break;
+    default:
+      problem_ = step == Step::kHello
+                     ? what + " does not support RESP3: Tidegate requires Redis 6.2 or later"
+                 : step == Step::kSelect ? "Redis rejected the database of store.url"
+                                         : "Redis rejected the script";
   }
-  problem_ = step == Step::kHello
-                 ? what + " does not speak RESP3: Tidegate needs Redis 6.2 or later"
-             : step == Step::kSelect ? "Redis refuses the database of store.url"
-                                     : "Redis refuses the script";
-  problem_ += said;
+  problem_ += " (reply: `" + std::string(error.substr(0, 200)) + "`)";
   return Progress::kFailed;
 }
 
@@ -86,7 +84,7 @@ Greeting::Progress Greeting::OnReply(const Reply& reply) {
       return Progress::kMore;
     }
   } else if (reply.is(Reply::Type::kPush)) {
-    return Progress::kMore;  // Somebody else's refund.
+    return Progress::kMore;  // Another node's refund.
   } else if (reply.is(Reply::Type::kError)) {
     return Fail(step, reply.text);
   } else if (step == Step::kRole) {
@@ -94,12 +92,12 @@ Greeting::Progress Greeting::OnReply(const Reply& reply) {
                         reply.elements.front().text == "master";
     if (!master) {
       kind_ = ErrorKind::kReadOnly;
-      problem_ = "the sentinels name a Redis that is not the master (any more, or yet)";
+      problem_ = "the sentinels report a Redis that is not the master (no longer, or not yet)";
       return Progress::kFailed;
     }
   } else if (step == Step::kLoad) {
     if (!reply.is(Reply::Type::kText) || reply.text.size() != 40) {
-      return Fail(step, "something that is not the script's SHA-1");
+      return Fail(step, "a value that is not the script's SHA-1");
     }
     sha_ = reply.text;
   }

@@ -11,8 +11,20 @@
 
 namespace tidegate::redis {
 
-/// Appends a command in Redis's protocol.
-void AppendCommand(std::string& out, std::initializer_list<std::string_view> words);
+/// Appends `*2`, the beginning of a command of two words, for example, in Redis's protocol.
+void AppendSize(std::string& out, char kind, std::size_t size);
+/// Appends a word of a command.
+void AppendWord(std::string& out, std::string_view word);
+
+/// Appends a whole command.
+template <class Words>
+void AppendCommand(std::string& out, const Words& words) {
+  AppendSize(out, '*', words.size());
+  for (const std::string_view word : words) AppendWord(out, word);
+}
+inline void AppendCommand(std::string& out, std::initializer_list<std::string_view> words) {
+  AppendCommand<std::initializer_list<std::string_view>>(out, words);
+}
 
 /// What is said on a new connection before the first batch, and what must come back: who we are,
 /// that it is the master, the database, the channel, the script. No I/O.
@@ -32,7 +44,7 @@ class Greeting {
   };
   explicit Greeting(Options options) : options_(std::move(options)) {}
 
-  /// All of it at once; the replies are then told one by one.
+  /// Appends all commands; OnReply gets the replies one by one.
   void Begin(std::string& out);
 
   enum class Progress : std::uint8_t { kMore, kReady, kFailed };

@@ -9,14 +9,15 @@
 
 #include "net/timer.hpp"
 #include "store/redis/client.hpp"
+#include "tidegate/error.hpp"
 
 namespace tidegate::redis {
 
 /// What the nodes that share one Redis know of each other. Thread-safe.
 struct Fleet {
-  std::atomic<std::int64_t> nodes{1};  ///< Alive, as Redis told last.
-  /// Of them, those that hash identities with another key: every limit is multiplied then.
-  std::atomic<std::int64_t> strangers{0};
+  std::atomic<std::int64_t> nodes{1};  ///< Alive, as Redis reported last.
+  /// Nodes that hash identities with another key: every limit is multiplied then.
+  std::atomic<std::int64_t> key_mismatches{0};
   std::atomic<std::uint64_t> heartbeats{0};
 };
 
@@ -51,12 +52,12 @@ class Heartbeat final : private net::Timer {
   void Leave();
 
  private:
-  void OnTimer(net::Timer::Clock::time_point now) override;
+  void OnTimer(net::Timer::Clock::time_point) override { Beat(); }
   void Beat();
   [[nodiscard]] std::string Command(bool leaving) const;
   void OnReply(const Reply& reply);
   /// Fewer than before is believed after kAlive: a Redis that has just been emptied or restarted
-  /// knows only those that have told it since, and a share must not grow by that.
+  /// knows only those that have reported since, and a share must not grow by that.
   void NoteNodes(std::int64_t live);
 
   Client& client_;
@@ -66,5 +67,11 @@ class Heartbeat final : private net::Timer {
   net::Timer::Clock::time_point fewer_since_ = net::Timer::Clock::now();
   net::Timer::Clock::time_point last_reply_ = net::Timer::Clock::now();
 };
+
+/// Waits for Redis on the calling thread, `patience` at most, and agrees with the fleet on its HMAC
+/// key: `candidate` if there is none yet. The Error says why that did not work.
+[[nodiscard]] Result<std::string> AgreeOnSecret(const Client::Options& redis,
+                                                const std::string& candidate,
+                                                std::chrono::milliseconds patience);
 
 }  // namespace tidegate::redis

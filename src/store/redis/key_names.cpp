@@ -14,6 +14,17 @@ constexpr std::size_t kLongest = 200;
 constexpr std::array<std::string_view, kAlgorithms> kTags = {
     "tb:", "sl:", "sw:", "fw:", "gc:", "cc:"};
 
+/// What each byte does to the register of CRC-16/XMODEM.
+constexpr std::array<std::uint16_t, 256> kTable = [] {
+  std::array<std::uint16_t, 256> table{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    unsigned crc = byte << 8;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc & 0x8000u) != 0 ? crc << 1 ^ 0x1021u : crc << 1;
+    table[byte] = static_cast<std::uint16_t>(crc & 0xFFFFu);
+  }
+  return table;
+}();
+
 std::string_view TagOf(const Charge& charge) noexcept {
   return kTags[static_cast<std::size_t>(charge.quota->algorithm())];
 }
@@ -55,6 +66,14 @@ void AppendRuleAndSlotTag(std::string& out, const Charge& charge) {
 }
 
 }  // namespace
+
+Slot SlotOfTag(std::string_view tag) noexcept {
+  unsigned crc = 0;
+  for (const char c : tag) {
+    crc = (crc << 8 & 0xFFFFu) ^ kTable[(crc >> 8) ^ static_cast<unsigned char>(c)];
+  }
+  return static_cast<Slot>(crc % kSlots);
+}
 
 void KeyNames::AppendKey(std::string& out, const Charge& charge) const {
   out.append(prefix_).append(TagOf(charge));

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "store/redis/slot.hpp"
-#include "tidegate/charge.hpp"
+#include "core/charge.hpp"
 
 namespace tidegate::redis {
+
+/// Redis Cluster divides its keys among so many slots.
+inline constexpr std::size_t kSlots = 16'384;
+using Slot = std::uint16_t;
+
+/// Returns the slot of keys with this hash tag: the text between the first `{` and the next `}`.
+[[nodiscard]] Slot SlotOfTag(std::string_view tag) noexcept;
 
 /// The names of keys in Redis:
 ///
@@ -41,7 +49,7 @@ class KeyNames {
   [[nodiscard]] static Slot SlotOf(const Charge& charge);
 
   [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
-  /// Where refunds and resets are told.
+  /// The channel on which refunds and resets are published.
   [[nodiscard]] std::string Channel() const { return prefix_ + "invalidate"; }
   /// What the nodes of a fleet know of each other; in one slot.
   [[nodiscard]] static Slot FleetSlot() { return SlotOfTag("fleet"); }

@@ -16,8 +16,7 @@ namespace {
 
 /// A server that speaks TLS only hangs up at the first word without.
 constexpr std::string_view kMaybeTls =
-    " before it said a word (does it speak TLS there? Then write `rediss` for `redis` in "
-    "store.url)";
+    " before the first reply (if this port requires TLS, write `rediss` for `redis` in store.url)";
 
 std::string ErrorText(int error) { return std::strerror(error); }
 
@@ -56,7 +55,7 @@ void Link::Close() noexcept {
 }
 
 void Link::Fail(ErrorKind kind, const std::string& problem) {
-  // What still waits in the system's buffers is not delivered after all: its callers are told that
+  // What still waits in the system's buffers is not delivered after all: its callers hear that
   // it failed.
   const linger at_once{1, 0};
   if (fd_) (void)setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -65,15 +64,13 @@ void Link::Fail(ErrorKind kind, const std::string& problem) {
 }
 
 void Link::OnTimer(net::Timer::Clock::time_point) {
-  if (state_ == State::kHandshake) {
-    // One without TLS waits for the end of a line that never comes.
-    return Fail(ErrorKind::kTls, "no TLS to " + Shown() + " within " +
-                                     std::to_string(options_.connect_timeout.count() / 1000) +
-                                     " ms: does it speak TLS there? (Write `redis` for `rediss` "
-                                     "in store.url, or name its TLS port)");
-  }
-  Fail(ErrorKind::kOther, "no connection to " + Shown() + " within " +
-                              std::to_string(options_.connect_timeout.count() / 1000) + " ms");
+  const std::string where =
+      Shown() + " within " + std::to_string(options_.connect_timeout.count() / 1000) + " ms";
+  if (state_ != State::kHandshake) return Fail(ErrorKind::kOther, "no connection to " + where);
+  // A server without TLS waits for the end of a line that never comes.
+  Fail(ErrorKind::kTls, "no TLS to " + where +
+                            ": if this port does not support TLS, write `redis` for `rediss` in "
+                            "store.url, or name the TLS port");
 }
 
 void Link::Open() {
@@ -102,42 +99,36 @@ void Link::Open() {
 }
 
 void Link::ConnectNext() {
-  if (next_address_ == addresses_.size()) {
-    return Fail(ErrorKind::kOther, "no connection to " + Shown() + ": " + last_problem_);
-  }
-  Connect(addresses_[next_address_++]);
-}
-
-void Link::Connect(const net::SocketAddress& address) {
-  const int family = address.storage.ss_family;
-  fd_ = net::Descriptor(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd_ || !reactor_.Watch(fd_.get(), *this)) {
+  while (next_address_ < addresses_.size()) {
+    const net::SocketAddress& address = addresses_[next_address_++];
+    const int family = address.storage.ss_family;
+    fd_ = net::Descriptor(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd_ || !reactor_.Watch(fd_.get(), *this)) {
+      last_problem_ = ErrorText(errno);
+      continue;
+    }
+    if (family != AF_UNIX) {
+      // The keep-alive finds out within ten seconds that a peer has vanished, even while nothing is
+      // sent.
+      constexpr std::array<std::array<int, 3>, 6> kOptions = {
+          {{IPPROTO_TCP, TCP_NODELAY, 1},
+           {SOL_SOCKET, SO_KEEPALIVE, 1},
+           {IPPROTO_TCP, TCP_KEEPIDLE, 5},
+           {IPPROTO_TCP, TCP_KEEPINTVL, 1},
+           {IPPROTO_TCP, TCP_KEEPCNT, 3},
+           {IPPROTO_TCP, TCP_USER_TIMEOUT, 5000}}};
+      for (const auto& [level, name, value] : kOptions) {
+        (void)setsockopt(fd_.get(), level, name, &value, sizeof value);
+      }
+    }
+    state_ = State::kConnecting;
+    const auto* const to = reinterpret_cast<const sockaddr*>(&address.storage);
+    if (connect(fd_.get(), to, address.size) == 0) return OnConnected();
+    if (errno == EINPROGRESS) return;
     last_problem_ = ErrorText(errno);
-    return ConnectNext();
+    fd_.Close();
   }
-  if (family != AF_UNIX) {
-    const int on = 1;
-    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    (void)setsockopt(fd_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    // A peer that is gone without a word is found out within ten seconds, also while nothing is
-    // sent.
-    const int idle = 5;
-    const int count = 3;
-    const int unanswered_ms = 5000;
-    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof on);
-    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-    (void)setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms,
-                     sizeof unanswered_ms);
-  }
-  state_ = State::kConnecting;
-  if (connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0) {
-    return OnConnected();
-  }
-  if (errno == EINPROGRESS) return;
-  last_problem_ = ErrorText(errno);
-  fd_.Close();
-  ConnectNext();
+  Fail(ErrorKind::kOther, "no connection to " + Shown() + ": " + last_problem_);
 }
 
 void Link::OnConnected() {
@@ -147,31 +138,20 @@ void Link::OnConnected() {
       options_.server_name.empty() ? options_.endpoint.host : options_.server_name;
   tls_ = options_.tls->NewSession(fd_.get(), name);
   if (tls_ == nullptr) {
-    return Fail(ErrorKind::kTls, "no TLS to " + Shown() + ": OpenSSL takes no such name");
+    return Fail(ErrorKind::kTls,
+                "no TLS to " + Shown() + ": OpenSSL does not accept the server name");
   }
   Shake();
 }
 
 void Link::Shake() {
-  switch (tls_->Handshake()) {
-    case net::TlsSession::Shake::kMore:
-      return;
-    case net::TlsSession::Shake::kDone:
-      return Greet();
-    case net::TlsSession::Shake::kFailed:
-      break;
-  }
-  const std::string why =
-      tls_->plain() ? "it does not speak TLS there (write `redis` for `rediss` in store.url, or "
-                      "name its TLS port)"
-                    : tls_->problem();
+  const auto progress = tls_->Handshake();
+  if (progress == net::TlsSession::Shake::kMore) return;
+  if (progress == net::TlsSession::Shake::kDone) return Greet();
+  const std::string why = tls_->plain() ? "this port does not support TLS (write `redis` for "
+                                          "`rediss` in store.url, or name the TLS port)"
+                                        : tls_->problem();
   Fail(ErrorKind::kTls, "no TLS to " + Shown() + ": " + why);
-}
-
-void Link::Greet() {
-  state_ = State::kGreeting;
-  greeting_.Begin(out_);
-  Flush();
 }
 
 void Link::OnReady(std::uint32_t events) {
@@ -199,11 +179,11 @@ void Link::OnReady(std::uint32_t events) {
   if (mine == generation_) Receive(events);
 }
 
-ssize_t Link::Read(char* data, std::size_t size) {
-  if (tls_ != nullptr) return tls_->Read(data, size);
+template <class Io>
+ssize_t Link::Try(Io io) {
   while (true) {
-    const ssize_t got = ::recv(fd_.get(), data, size, 0);
-    if (got >= 0) return got;
+    const ssize_t bytes = io();
+    if (bytes >= 0) return bytes;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return net::kIoWait;
     if (errno == EINTR) continue;
     io_problem_ = ErrorText(errno);
@@ -211,16 +191,14 @@ ssize_t Link::Read(char* data, std::size_t size) {
   }
 }
 
+ssize_t Link::Read(char* data, std::size_t size) {
+  if (tls_ != nullptr) return tls_->Read(data, size);
+  return Try([&] { return ::recv(fd_.get(), data, size, 0); });
+}
+
 ssize_t Link::Write(std::string_view bytes) {
   if (tls_ != nullptr) return tls_->Write(bytes.data(), bytes.size());
-  while (true) {
-    const ssize_t written = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (written >= 0) return written;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return net::kIoWait;
-    if (errno == EINTR) continue;
-    io_problem_ = ErrorText(errno);
-    return net::kIoBroken;
-  }
+  return Try([&] { return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); });
 }
 
 void Link::Broke() {
@@ -262,8 +240,9 @@ void Link::Receive(std::uint32_t events) {
       const RespReader::Progress progress = reader_.Next(reply);
       if (progress == RespReader::Progress::kMore) break;
       if (progress == RespReader::Progress::kGarbage) {
-        return Fail(ErrorKind::kOther, "what came from " + Shown() +
-                                           " is not Redis's protocol; the connection was dropped");
+        return Fail(
+            ErrorKind::kOther,
+            Shown() + " sent bytes that are not the Redis protocol; the connection was dropped");
       }
       if (!Take(reply) || mine != generation_) return;
     }

@@ -12,7 +12,7 @@
 #include "net/reactor.hpp"
 #include "net/resolver.hpp"
 #include "net/timer.hpp"
-#include "net/tls_client.hpp"
+#include "net/tls.hpp"
 #include "store/redis/endpoint.hpp"
 #include "store/redis/greeting.hpp"
 #include "store/redis/resp_reader.hpp"
@@ -70,13 +70,19 @@ class Link final : public net::Watcher, private net::Timer {
   enum class State : std::uint8_t { kClosed, kResolving, kConnecting, kHandshake, kGreeting, kUp };
 
   void OnTimer(net::Timer::Clock::time_point now) override;
-  void Connect(const net::SocketAddress& address);
   void ConnectNext();
   void OnConnected();
   /// Of TLS.
   void Shake();
-  void Greet();
-  /// Bytes, 0 at the end, net::kIoWait or net::kIoBroken.
+  void Greet() {
+    state_ = State::kGreeting;
+    greeting_.Begin(out_);
+    Flush();
+  }
+  /// Calls `io`, a system call, until it is not interrupted.
+  template <class Io>
+  [[nodiscard]] ssize_t Try(Io io);
+  /// Return the number of bytes, 0 at the end, net::kIoWait or net::kIoBroken.
   [[nodiscard]] ssize_t Read(char* data, std::size_t size);
   [[nodiscard]] ssize_t Write(std::string_view bytes);
   void Broke();

@@ -65,29 +65,10 @@ class Unpacker {
     if (!tag) return std::nullopt;
     if (*tag < 0x80) return static_cast<std::int64_t>(*tag);
     if (*tag >= 0xe0) return static_cast<std::int64_t>(*tag) - 256;
-    switch (*tag) {
-      case 0xcc:
-        return Unsigned(1);
-      case 0xcd:
-        return Unsigned(2);
-      case 0xce:
-        return Unsigned(4);
-      case 0xcf:
-        return Unsigned(8);
-      case 0xd0:
-        return Signed(1);
-      case 0xd1:
-        return Signed(2);
-      case 0xd2:
-        return Signed(4);
-      case 0xd3:
-        return Signed(8);
-      case 0xca:
-      case 0xcb:
-        return Whole(*tag == 0xca ? 4 : 8);
-      default:
-        return std::nullopt;
-    }
+    if (*tag >= 0xcc && *tag <= 0xcf) return Unsigned(std::size_t{1} << (*tag - 0xcc));
+    if (*tag >= 0xd0 && *tag <= 0xd3) return Signed(std::size_t{1} << (*tag - 0xd0));
+    if (*tag == 0xca || *tag == 0xcb) return Whole(*tag == 0xca ? 4 : 8);
+    return std::nullopt;
   }
 
  private:

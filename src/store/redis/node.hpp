@@ -7,26 +7,71 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "net/reactor.hpp"
 #include "net/timer.hpp"
-#include "store/redis/backoff.hpp"
+#include "store/call.hpp"
 #include "store/redis/batch.hpp"
-#include "store/redis/batch_pool.hpp"
 #include "store/redis/breaker.hpp"
 #include "store/redis/client_stats.hpp"
 #include "store/redis/link.hpp"
 #include "store/redis/redis_error.hpp"
-#include "store/redis/round.hpp"
-#include "tidegate/call.hpp"
 
 namespace tidegate::redis {
 
-/// One reactor's way to one Redis: group commit.
+class Client;
+
+/// Batches that are sent to one node together: one where there are no slots, else one for each
+/// slot.
+class Round {
+ public:
+  /// Returns the batch that may take `call`, or nullptr.
+  [[nodiscard]] Batch* Find(const Call& call, Slot slot, bool single) const {
+    const std::uint64_t hash = single ? call.record.request[0] : slot;
+    const auto number = places_.Find(hash, batches_.size(), [&](auto at) {
+      const Batch& batch = *batches_[at];
+      return batch.slot() == slot && batch.single() == single && (!single || batch.Asks(call));
+    });
+    return number == PlaceIndex::kNone ? nullptr : batches_[number].get();
+  }
+  /// REQUIRES: not full. `batch` holds one call.
+  void Add(std::unique_ptr<Batch> batch) {
+    entries_ += batch->entries();
+    batches_.push_back(std::move(batch));
+    places_.Add(static_cast<std::uint32_t>(batches_.size() - 1),
+                [this](auto number) { return batches_[number]->hash(); });
+  }
+  /// Adds a batch that was sent before, and takes no more calls.
+  void AddAgain(std::unique_ptr<Batch> batch) {
+    again_ = true;
+    batches_.push_back(std::move(batch));
+  }
+
+  /// Counts entries that were added to one of its batches.
+  void Grow(std::size_t entries) noexcept { entries_ += entries; }
+  /// Returns true if no new entry fits.
+  [[nodiscard]] bool full() const noexcept {
+    return again_ || entries_ >= Batch::kMostEntries ||
+           (batches_.size() == 1 && batches_.front()->full());
+  }
+  /// Returns true if its batches were sent before.
+  [[nodiscard]] bool again() const noexcept { return again_; }
+  [[nodiscard]] std::vector<std::unique_ptr<Batch>>& batches() noexcept { return batches_; }
+
+ private:
+  std::vector<std::unique_ptr<Batch>> batches_;
+  std::size_t entries_ = 0;
+  bool again_ = false;
+  PlaceIndex places_{2 * Batch::kMostEntries};
+};
+
+/// The client of one Redis, of one reactor: group commit.
 ///
-/// A round leaves at the end of the reactor's round in which its first call came, if none is under
-/// way; else as soon as the one under way is answered, with all that have come meanwhile. A second
-/// one is sent before that only if it is full. So nothing waits for a timer, and under load Redis's
+/// If no round is in flight, one is sent at the end of the reactor's round in which its first call
+/// came; otherwise when the one in flight is answered, with all calls that came meanwhile. A second
+/// one is sent earlier only if it is full. So nothing waits for a timer, and under load Redis's
 /// work grows with distinct keys, not with calls.
 ///
 /// Every call that it takes is handed back exactly once, answered or failed, or leaves with its
@@ -35,49 +80,24 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
  public:
   using Clock = std::chrono::steady_clock;
 
-  class Listener {
-   public:
-    /// `sent`: when the batch left; whatever Redis told was not true before. `told`: this node
-    /// tells of refunds.
-    virtual void OnAnswered(Call& call, Clock::time_point sent, bool told) = 0;
-    virtual void OnFailed(Call& call, Reason reason) = 0;
-    /// Redis did nothing of it and says that another one would, or that its slot is not to be had
-    /// now (`kind`).
-    virtual void OnElsewhere(Node& node, std::unique_ptr<Batch> batch, ErrorKind kind,
-                             std::string_view error) = 0;
-    virtual void OnInvalidated(std::string_view key) = 0;
-    virtual void OnNodeUp(Node& node) = 0;
-    virtual void OnNodeDown(Node& node, ErrorKind kind, const std::string& problem) = 0;
-    virtual void OnRefused(Node& node, ErrorKind kind, const std::string& error) = 0;
-    virtual void OnHealed(Node& node, std::int64_t healed, std::int64_t failed_writes) = 0;
-    /// The breaker opens, or closes.
-    virtual void OnBreaker(Node& node) = 0;
-
-   protected:
-    ~Listener() = default;
-  };
-  struct Options {
-    Link::Options link;
-    std::string channel;
-    std::chrono::microseconds deadline = std::chrono::milliseconds{20};
-  };
-
-  Node(net::Reactor& reactor, const Options& options, BatchPool& batches, ClientStats& stats,
-       Listener& listener);
-  ~Node() override;
+  /// A part of `client`, whose reactor, options, batches and counters it uses.
+  Node(Client& client, const Link::Options& link);
 
   /// Connects, and keeps connecting. On the reactor's thread, as everything here.
-  void Start();
-  /// Fails all that wait and closes the connection, for good.
+  void Start() {
+    stopped_ = false;
+    link_.Open();
+  }
+  /// Fails all waiting calls and closes the connection, for good.
   void Stop();
-  /// What has not been sent yet leaves for `other`; then as Stop.
+  /// Moves the batches that were not sent to `other`, then stops as Stop does.
   void StopFor(Node& other);
 
-  /// `single`: with nobody but those who ask the same. False: it fails, for that reason.
+  /// `single`: in a batch of equal calls only. Returns false if the call fails, for that reason.
   [[nodiscard]] bool Take(Call& call, Slot slot, bool single, Reason& reason);
-  /// One that was sent to another node, which did nothing of it.
+  /// Takes a batch that was sent to another node, which executed nothing of it.
   void Take(std::unique_ptr<Batch> batch);
-  /// Runs a command beside the batches, once connected; `done` gets the reply, or nothing.
+  /// Runs a command beside the batches; `done` gets the reply, or nullptr without a connection.
   using Done = std::function<void(const Reply* reply)>;
   void Run(std::string_view command, Done done);
 
@@ -91,11 +111,13 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   /// When it was last given something to do.
   [[nodiscard]] Clock::time_point used_at() const noexcept { return used_at_; }
 
-  /// The end of the reactor's round in which something came.
-  void OnReady(std::uint32_t events) override;
+  /// Called at the end of the reactor's round in which a call came.
+  void OnReady(std::uint32_t) override { SendWhatMay(); }
 
  private:
-  /// What a reply is waited for.
+  static constexpr std::size_t kMostUnderWay = 2;  ///< Rounds.
+
+  /// A batch or a command whose reply has not come.
   struct Sent {
     std::unique_ptr<Batch> batch;  ///< nullptr: a command.
     Done done;                     ///< Of a command.
@@ -113,22 +135,30 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   void OnTimer(net::Timer::Clock::time_point now) override;
 
   [[nodiscard]] bool Accepts(Clock::time_point now) noexcept;
-  /// Whether a call that came now would hardly be answered by its deadline.
+  /// Returns true if a call that came now would hardly be answered by its deadline.
   [[nodiscard]] bool WouldBeTooLate() const noexcept;
   /// Without a reply for so long a connection is dead, whatever TCP thinks.
   [[nodiscard]] Clock::duration Patience() const noexcept;
   void Place(Call& call, Slot slot, bool single);
-  void PutBack(std::unique_ptr<Batch> batch);
-  /// The next round may leave.
-  [[nodiscard]] bool MaySend() const noexcept;
+  void PutBack(std::unique_ptr<Batch> batch) {
+    if (queue_.empty() || !queue_.front().again()) queue_.emplace_front();
+    queue_.front().AddAgain(std::move(batch));
+  }
+  [[nodiscard]] bool MaySend() const noexcept {
+    if (under_way_ == 0) return true;
+    return under_way_ < kMostUnderWay && (queue_.size() > 1 || queue_.back().full());
+  }
   void SendWhatMay();
   void SendRound(Round& round);
   void Write(std::unique_ptr<Batch> batch, Batch::Form form, bool ends_round);
   void OnBatchReply(Sent sent, const Reply& reply);
   void OnBatchError(Sent sent, std::string_view error);
-  void Note(Health health) noexcept;
+  /// One good reply shows that the node is well, whatever the others say.
+  void Note(Health health) noexcept {
+    if (health_ != Health::kGood) health_ = health;
+  }
   void EndRound();
-  void FailAll(Batch& batch, Reason reason, Executed executed);
+  void Fail(std::unique_ptr<Batch> batch, Reason reason, Executed executed);
   /// Fails the calls that were not sent.
   void FailQueued(Reason reason);
   void FailEverything(Reason reason);
@@ -136,17 +166,13 @@ class Node final : public net::Watcher, private Link::Listener, private net::Tim
   void NoteBreaker();
   void Arm();
 
-  net::Reactor& reactor_;
-  const Options options_;
-  BatchPool& batches_;
-  ClientStats& stats_;
-  Listener& listener_;
+  Client& client_;
   Link link_;
   Backoff backoff_;
   Breaker breaker_;
   std::string sha_;
-  bool told_ = false;
-  bool loading_ = false;  ///< The script is on its way.
+  bool subscribed_ = false;
+  bool loading_ = false;  ///< SCRIPT LOAD was sent.
   bool stopped_ = true;
   bool reading_ = false;              ///< Calls are being finished: what they start waits.
   std::deque<Round> queue_;           ///< The last one takes new calls.

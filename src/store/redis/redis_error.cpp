@@ -1,36 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/redis_error.hpp"
 
+#include <algorithm>
+
+#include "base/ascii.hpp"
+#include "store/redis/endpoint.hpp"
+
 namespace tidegate::redis {
 namespace {
 
-struct Word {
-  std::string_view code;  ///< As Redis writes it.
-  std::string_view name;  ///< As metrics do.
-};
-/// In the order of ErrorKind.
-constexpr std::array<Word, kErrorKinds> kWords = {{{"NOSCRIPT", "noscript"},
-                                                   {"LOADING", "loading"},
-                                                   {"BUSY", "busy"},
-                                                   {"TRYAGAIN", "tryagain"},
-                                                   {"CLUSTERDOWN", "clusterdown"},
-                                                   {"MASTERDOWN", "masterdown"},
-                                                   {"MOVED", "moved"},
-                                                   {"ASK", "ask"},
-                                                   {"READONLY", "readonly"},
-                                                   {"OOM", "oom"},
-                                                   {"MISCONF", "misconf"},
-                                                   {"NOREPLICAS", "noreplicas"},
-                                                   {"NOPERM", "noperm"},
-                                                   {"NOAUTH", "noauth"},
-                                                   {"WRONGPASS", "wrongpass"},
-                                                   {"NOPROTO", "noproto"},
-                                                   {"\n", "tls"},  // Nobody says that.
-                                                   {"", "other"}}};
+/// In the order of ErrorKind, as metrics name them. Redis writes all but the last two, in capitals.
+constexpr std::array<std::string_view, kErrorKinds> kNames = {
+    "noscript", "loading", "busy",      "tryagain", "clusterdown", "masterdown",
+    "moved",    "ask",     "readonly",  "oom",      "misconf",     "noreplicas",
+    "noperm",   "noauth",  "wrongpass", "noproto",  "tls",         "other"};
 
 ErrorKind Lookup(std::string_view word) noexcept {
-  for (std::size_t i = 0; i + 1 < kErrorKinds; ++i) {
-    if (kWords[i].code == word) return static_cast<ErrorKind>(i);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(ErrorKind::kTls); ++i) {
+    const bool same = std::ranges::equal(word, kNames[i], {},
+                                         [](char c) { return IsUpper(c) ? Lower(c) : '\0'; });
+    if (same) return static_cast<ErrorKind>(i);
   }
   return ErrorKind::kOther;
 }
@@ -39,9 +28,7 @@ ErrorKind Lookup(std::string_view word) noexcept {
 
 std::string_view Name(Reason reason) noexcept { return tidegate::Name(DecisionReason(reason)); }
 
-std::string_view Name(ErrorKind kind) noexcept {
-  return kWords[static_cast<std::size_t>(kind)].name;
-}
+std::string_view Name(ErrorKind kind) noexcept { return kNames[static_cast<std::size_t>(kind)]; }
 
 ErrorKind KindOf(std::string_view error) noexcept {
   const ErrorKind plain = Lookup(error.substr(0, error.find(' ')));
@@ -76,6 +63,40 @@ Remedy RemedyOf(ErrorKind kind) noexcept {
     default:
       return Remedy::kGiveUp;
   }
+}
+
+namespace {
+
+/// The port is behind the last colon, since Redis writes IPv6 without brackets.
+std::optional<Endpoint> ReadTarget(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto port = ReadPort(text.substr(colon + 1));
+  if (!port) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (host.empty() || host == "?") return Endpoint{.port = *port};
+  if (host.size() > 2 && host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (!IsHost(host) || host.find_first_of("[]") != std::string_view::npos) return std::nullopt;
+  return Endpoint{.host = std::string(host), .port = *port};
+}
+
+}  // namespace
+
+std::optional<Redirect> ReadRedirect(std::string_view error) {
+  const bool moved = error.starts_with("MOVED ");
+  if (!moved && !error.starts_with("ASK ")) return std::nullopt;
+  error.remove_prefix(error.find(' ') + 1);
+  const std::size_t space = error.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto slot = ReadWhole(error.substr(0, space));
+  // A further word would end up in the host or the port, where no space may be.
+  auto target = ReadTarget(error.substr(space + 1));
+  if (!slot || *slot >= static_cast<std::int64_t>(kSlots) || !target) return std::nullopt;
+  return Redirect{.kind = moved ? Redirect::Kind::kMoved : Redirect::Kind::kAsk,
+                  .slot = static_cast<Slot>(*slot),
+                  .to = *std::move(target)};
 }
 
 }  // namespace tidegate::redis

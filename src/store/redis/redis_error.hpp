@@ -3,8 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "store/redis/endpoint.hpp"
+#include "store/redis/key_names.hpp"
 #include "tidegate/decision.hpp"
 
 namespace tidegate::redis {
@@ -15,8 +18,8 @@ enum class Reason : std::uint8_t {
   kBadResponse,  ///< A reply that makes no sense.
   kBadTypes,     ///< A reply of the wrong type.
   kTimeout,      ///< No reply within the deadline.
-  kBreakerOpen,  ///< Not asked: Redis has been failing.
-  kQueueFull,    ///< Not asked: too many wait already.
+  kBreakerOpen,  ///< Not sent: Redis has been failing.
+  kQueueFull,    ///< Not sent: too many wait already.
 };
 inline constexpr std::size_t kReasons = 6;
 [[nodiscard]] std::string_view Name(Reason reason) noexcept;
@@ -33,7 +36,7 @@ enum class Executed : std::uint8_t {
   kUnknown,  ///< It was sent, and there was no reply or a malformed one.
 };
 
-/// What Redis says when it does not do what it was asked.
+/// The kinds of error replies.
 enum class ErrorKind : std::uint8_t {
   kNoScript,
   kLoading,
@@ -78,10 +81,25 @@ inline constexpr std::size_t kErrorKinds = 18;
 enum class Remedy : std::uint8_t {
   kSendText,   ///< The script itself, and load it again.
   kRetryOnce,  ///< After a moment, inside the deadline.
-  kElsewhere,  ///< Another node would do it, or nobody has its slot just now.
+  kElsewhere,  ///< Another node would do it, or its slot is not served now.
   kReconnect,  ///< This is not the master any more, or not ours to ask.
   kGiveUp,     ///< A person has to act; failure policy.
 };
 [[nodiscard]] Remedy RemedyOf(ErrorKind kind) noexcept;
+
+/// Where Redis Cluster says that a slot is served: for good (MOVED), or the key that was requested
+/// while its slot is on its way (ASK).
+struct Redirect {
+  enum class Kind : std::uint8_t { kMoved, kAsk };
+  Kind kind = Kind::kMoved;
+  Slot slot = 0;
+  Endpoint to;  ///< An empty host: that of whoever says so.
+
+  friend bool operator==(const Redirect&, const Redirect&) = default;
+};
+
+/// `MOVED 3999 10.0.0.7:6381`, `ASK 3999 fd00::7:6381`, `MOVED 3999 :6381`, also where `?` stands
+/// for a host that the node does not know. Nothing: it is no such error, or makes no sense.
+[[nodiscard]] std::optional<Redirect> ReadRedirect(std::string_view error);
 
 }  // namespace tidegate::redis

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/resp_reader.hpp"
 
-#include <charconv>
 #include <optional>
+
+#include "store/redis/endpoint.hpp"
 
 namespace tidegate::redis {
 namespace {
 
 std::optional<std::int64_t> Number(std::string_view digits) noexcept {
   if (digits.starts_with('+')) digits.remove_prefix(1);
-  std::int64_t number = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, number);
-  if (digits.empty() || error != std::errc{} || rest != end) return std::nullopt;
-  return number;
+  return ReadInteger(digits);
 }
 
 }  // namespace
@@ -27,7 +24,7 @@ void RespReader::Clear() noexcept {
 
 RespReader::Progress RespReader::Next(Reply& reply) {
   if (broken_) return Progress::kGarbage;
-  // What was read goes when the next one is asked for: its texts pointed there.
+  // The previous reply is dropped now: its texts pointed to it.
   if (taken_ > 0) Forget();
   Progress progress = Scan(reply);
   if (progress == Progress::kMore && buffer_.size() > kMostBytes) progress = Progress::kGarbage;

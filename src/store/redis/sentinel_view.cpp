@@ -6,15 +6,16 @@
 #include <string_view>
 #include <utility>
 
+#include "store/redis/endpoint.hpp"
 #include "store/redis/greeting.hpp"
-#include "store/redis/host_port.hpp"
 #include "store/redis/redis_error.hpp"
 
 namespace tidegate::redis {
 namespace {
 
 constexpr int kQuestions = 3;
-constexpr std::string_view kNonsense = "answers what makes no sense: is it a sentinel?";
+constexpr std::string_view kNonsense =
+    "sent a malformed reply: check that its port is a sentinel's";
 
 std::optional<Endpoint> ReadAddress(std::string_view host, std::string_view port) {
   const auto number = ReadPort(port);
@@ -65,7 +66,7 @@ void SentinelView::OnConnected(TimePoint now) {
   connected_ = true;
   useful_ = false;
   awaited_ = 0;
-  told_.reset();
+  named_.reset();
   ask_at_ = now;
 }
 
@@ -73,7 +74,7 @@ void SentinelView::OnLost(TimePoint now) {
   const bool was_useful = std::exchange(useful_, false);
   connected_ = false;
   awaited_ = 0;
-  told_.reset();
+  named_.reset();
   ask_at_ = TimePoint::max();
   at_ = (at_ + 1) % sentinels_.size();
   connect_at_ = ++failures_ < sentinels_.size() ? now : now + backoff_.Next();
@@ -86,7 +87,7 @@ void SentinelView::Ask(std::string& out, TimePoint now) {
   AppendCommand(out, {"SENTINEL", "MASTER", name_});
   AppendCommand(out, {"SENTINEL", "SENTINELS", name_});
   awaited_ = kQuestions;
-  told_.reset();
+  named_.reset();
   if (trouble_) ++in_trouble_;
   wanted_ = Wanted::kNo;
   last_asked_ = now;
@@ -113,21 +114,21 @@ SentinelView::News SentinelView::OnAddress(const Reply& reply) {
   if (reply.is(Reply::Type::kError)) {
     switch (KindOf(reply.text)) {
       case ErrorKind::kNoAuth:
-        return Useless("asks for a password: write store.sentinel.password");
+        return Useless("requires a password: write store.sentinel.password");
       case ErrorKind::kNoPerm:
         return Useless(
-            "does not let our user ask for the master: allow it "
+            "does not allow the user of store.sentinel to query the master: grant it "
             "`+sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels`");
       default:
-        return Useless("does not answer as a sentinel (is its port right?): it says " +
-                       Quoted(reply.text));
+        return Useless(
+            "does not answer as a sentinel: check its port (reply: " + Quoted(reply.text) + ")");
     }
   }
   if (!reply.is(Reply::Type::kArray) || reply.elements.size() != 2) {
     return Useless(std::string(kNonsense));
   }
-  told_ = ReadAddress(reply.elements[0].text, reply.elements[1].text);
-  return told_ ? News::kNothing : Useless(std::string(kNonsense));
+  named_ = ReadAddress(reply.elements[0].text, reply.elements[1].text);
+  return named_ ? News::kNothing : Useless(std::string(kNonsense));
 }
 
 SentinelView::News SentinelView::OnMaster(const Reply& reply) {
@@ -137,10 +138,10 @@ SentinelView::News SentinelView::OnMaster(const Reply& reply) {
     if (!reply.is(Reply::Type::kArray)) return Useless(std::string(kNonsense));
     const auto epoch = ReadWhole(ValueOf(reply, "config-epoch"));
     if (!epoch) return Useless(std::string(kNonsense));
-    // Where all of them are, they were set up anew, and it is we who are of long ago.
+    // If all of them are, they were set up again, and our epoch is the old one.
     if (*epoch < epoch_ && ++behind_ < sentinels_.size()) {
       return Useless("is behind the others: its epoch is " + std::to_string(*epoch) +
-                     ", another's was " + std::to_string(epoch_));
+                     ", but another sentinel's is " + std::to_string(epoch_));
     }
     epoch_ = *epoch;
     behind_ = 0;
@@ -149,12 +150,13 @@ SentinelView::News SentinelView::OnMaster(const Reply& reply) {
   failures_ = 0;
   backoff_.Reset();
   problem_.clear();
-  const bool told = told_.has_value();
-  const News news = told ? Believe(*std::exchange(told_, std::nullopt)) : News::kNothing;
+  const bool named = named_.has_value();
+  const News news = named ? Believe(*std::exchange(named_, std::nullopt)) : News::kNothing;
   if (news == News::kMaster || !trouble_) fruitless_ = 0;
-  if (news == News::kNothing && trouble_ && told && ++fruitless_ >= kMostFruitless) {
+  if (news == News::kNothing && trouble_ && named && ++fruitless_ >= kMostFruitless) {
     fruitless_ = 0;
-    return Useless("still names a master that does not answer, or is none: others are asked");
+    return Useless(
+        "still reports a master that does not answer or is not a master: trying another sentinel");
   }
   return news;
 }
@@ -190,7 +192,7 @@ SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   if (!connected_ || parts.size() != 3 || parts[0].text != "message") return News::kNothing;
   if (parts[1].text == "+promoted-slave" && IsOf(parts[2].text, name_)) {
     // The one that leads a failover says `+switch-master` when all replicas follow; who is the
-    // master it can be asked from now on.
+    // master it can answer from now on.
     AskNow(now);
     return News::kNothing;
   }
@@ -208,7 +210,7 @@ SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   }
   const auto address = ReadAddress(words[2], words[3]);
   if (!rest.empty() || !address) return News::kNothing;
-  told_.reset();  // What was told before this is older.
+  named_.reset();  // What it was named before is older.
   AskNow(now);
   return Believe(*address);
 }
@@ -253,11 +255,6 @@ SentinelView::News SentinelView::Believe(const Endpoint& address) {
   master_ = address;
   OnWell();  // The trouble was with another one.
   return News::kMaster;
-}
-
-SentinelView::News SentinelView::Unknown() {
-  return Useless("does not know a master of the name '" + name_ +
-                 "': write the one of its `sentinel monitor` line");
 }
 
 SentinelView::News SentinelView::Useless(std::string why) {

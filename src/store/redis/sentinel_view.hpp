@@ -7,24 +7,24 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/backoff.hpp"
+#include "store/redis/breaker.hpp"
 #include "store/redis/endpoint.hpp"
 #include "store/redis/resp_reader.hpp"
 
 namespace tidegate::redis {
 
-/// Who is the master, as one reactor learns it from the sentinels. No I/O, no clock of its own.
+/// The master, as one reactor learns it from the sentinels. No I/O, no clock of its own.
 ///
-/// One sentinel is listened to (`+switch-master`) and asked: on connecting, every kEvery, and every
-/// kAgain or so (less often after a while) while there is trouble with the master. One that is
-/// gone, does not know the master, or is behind what another has told (by the configuration's
-/// epoch; unless all are) is left for the next one, in turn; when all have failed once, after a
-/// pause that grows.
+/// One sentinel at a time is subscribed to (`+switch-master`) and queried: on connecting, every
+/// kEvery, and about every kAgain (less often after a while) while the master is in trouble. A
+/// sentinel that is gone, does not know the master, or has an older configuration epoch than
+/// another one (unless all have) is left for the next one; after all have failed once, with growing
+/// pauses.
 class SentinelView {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kEvery{5000};
-  /// Who has named a master in trouble so often is left for another one: he may be cut off.
+  /// A sentinel that has named a master in trouble so often may be cut off: try another one.
   static constexpr std::size_t kMostFruitless = 2;
   static constexpr std::chrono::milliseconds kAgain{100};  ///< And up to half of it more.
   static constexpr std::size_t kMostSentinels = 64;
@@ -32,17 +32,17 @@ class SentinelView {
   /// `sentinels`: at least one. Begins with a random one, at once.
   SentinelView(std::vector<Endpoint> sentinels, std::string master_name, std::uint64_t seed);
 
-  /// Whom to be connected to, from connect_at() on.
+  /// The sentinel to connect to, at connect_at().
   [[nodiscard]] const Endpoint& sentinel() const noexcept { return sentinels_[at_]; }
   [[nodiscard]] TimePoint connect_at() const noexcept { return connect_at_; }
-  /// As it was told last; nothing: by nobody yet.
+  /// Nothing: no sentinel has named one yet.
   [[nodiscard]] const std::optional<Endpoint>& master() const noexcept { return master_; }
-  /// All that are known: those of the start, and those that they told of; kMostSentinels at most.
+  /// All known sentinels: the configured ones and those that they name, kMostSentinels at most.
   [[nodiscard]] const std::vector<Endpoint>& sentinels() const noexcept { return sentinels_; }
 
-  /// The connection stands, subscribed to `+switch-master` and `+promoted-slave`: ask at once.
+  /// The connection is up and subscribed to `+switch-master` and `+promoted-slave`: ask at once.
   void OnConnected(TimePoint now);
-  /// It broke, or could not be made, or OnReply called it useless: the next one's turn.
+  /// It broke, could not be made, or OnReply called it useless: the next sentinel's turn.
   void OnLost(TimePoint now);
 
   /// When to ask; TimePoint::max() while not connected, or while replies are awaited.
@@ -57,11 +57,11 @@ class SentinelView {
     kUseless,  ///< This sentinel is of no use: close the connection, and OnLost.
   };
   [[nodiscard]] News OnReply(const Reply& reply, TimePoint now);
-  /// A message of the subscription. `+switch-master` of our master is believed at once; after
-  /// `+promoted-slave` it asks at once.
+  /// A published message. `+switch-master` of our master is believed at once; `+promoted-slave`
+  /// makes it ask at once.
   [[nodiscard]] News OnPush(const Reply& push, TimePoint now);
 
-  /// The master does not answer, or says that it is none. Asks soon, and again until OnWell.
+  /// The master does not answer, or is not a master. Asks soon, and again until OnWell.
   void OnTrouble(TimePoint now);
   void OnWell() noexcept;
   /// After kUseless: why, for people.
@@ -75,7 +75,10 @@ class SentinelView {
   [[nodiscard]] News OnMaster(const Reply& reply);
   void OnOthers(const Reply& reply);
   [[nodiscard]] News Believe(const Endpoint& address);
-  [[nodiscard]] News Unknown();
+  [[nodiscard]] News Unknown() {
+    return Useless("has no master named '" + name_ +
+                   "': write the name in its `sentinel monitor` line");
+  }
   void AskNow(TimePoint now);
   [[nodiscard]] News Useless(std::string why);
   /// The round is over.
@@ -89,10 +92,10 @@ class SentinelView {
   std::optional<Endpoint> master_;
   std::size_t behind_ = 0;  ///< Sentinels in a row that were behind what is known.
   bool trouble_ = false;
-  std::size_t in_trouble_ = 0;    ///< Questions since it began.
-  std::size_t fruitless_ = 0;     ///< Such questions in a row that changed nothing.
-  std::int64_t epoch_ = -1;       ///< The highest that was told.
-  std::optional<Endpoint> told_;  ///< By the first of the replies awaited.
+  std::size_t in_trouble_ = 0;     ///< Questions since it began.
+  std::size_t fruitless_ = 0;      ///< Such questions in a row that changed nothing.
+  std::int64_t epoch_ = -1;        ///< The highest that a sentinel had.
+  std::optional<Endpoint> named_;  ///< By the first of the replies awaited.
   int awaited_ = 0;
   Wanted wanted_ = Wanted::kNo;
   std::size_t failures_ = 0;  ///< In a row.

@@ -9,6 +9,7 @@
 #include "gateway/behaviour/gateway_fixture.hpp"
 #include "gateway/behaviour/log_file.hpp"
 #include "service/admin_case.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -29,13 +30,13 @@ constexpr std::string_view kRule = "rules: [{id: per-key, per: header:x-key, lim
 
 // --- What stands in it --------------------------------------------------------------
 
-TEST(AccessLogTest, ALineTellsWhatBecameOfTheRequest) {
+TEST(AccessLogTest, LogsFieldsOfAForwardedRequest) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok("hello"));
   Gate gate(Routed(up.url(), {}, std::string(kRule) + log.yaml()));
   Client client(gate.at());
   const std::string request = RequestText("POST", "/a/b", "X-Key: k\r\n", "12345");
-  const Answer answer = client.Ask(request);
+  const HttpResponse answer = client.Ask(request);
   EXPECT_EQ(answer.status, 200);
   const boost::json::object line = log.Line();
   EXPECT_EQ(Text(line, "request_id"), answer.Field("X-Request-Id"));
@@ -62,7 +63,7 @@ TEST(AccessLogTest, ALineTellsWhatBecameOfTheRequest) {
   EXPECT_THAT(Text(line, "time"), testing::MatchesRegex("20..-..-..T..:..:..[.]...Z"));
 }
 
-TEST(AccessLogTest, PipelinedRequestsHaveTheirOwnBytes) {
+TEST(AccessLogTest, CountsBytesOfEachPipelinedRequest) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok("hello"));
   Gate gate(Routed(up.url(), {}, log.yaml()));
@@ -71,7 +72,7 @@ TEST(AccessLogTest, PipelinedRequestsHaveTheirOwnBytes) {
   const std::string two = RequestText("POST", "/2", {}, "some body");
   const std::string three = GetText("/3", "X-More: 12345\r\n");
   client.Send(one + two + three);
-  std::vector<Answer> answers;
+  std::vector<HttpResponse> answers;
   for (int i = 0; i < 3; ++i) answers.push_back(client.Read());
   const auto lines = log.Lines(3);
   std::size_t i = 0;
@@ -85,13 +86,13 @@ TEST(AccessLogTest, PipelinedRequestsHaveTheirOwnBytes) {
   }
 }
 
-TEST(AccessLogTest, ABodyThatPassesDoesNotOverwriteTheHead) {
+TEST(AccessLogTest, LogsHeadOfRequestWithALargeBody) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok("hello"));
   Gate gate(Routed(up.url(), {}, log.yaml()));
   Client client(gate.at());
   const std::string body(3u << 20, 'x');
-  const Answer answer = client.Ask(RequestText("PUT", "/some/path", {}, body));
+  const HttpResponse answer = client.Ask(RequestText("PUT", "/some/path", {}, body));
   EXPECT_EQ(answer.status, 200);
   const boost::json::object line = log.Line();
   EXPECT_EQ(Text(line, "method"), "PUT");
@@ -100,10 +101,10 @@ TEST(AccessLogTest, ABodyThatPassesDoesNotOverwriteTheHead) {
   EXPECT_GT(Number(line, "bytes_in"), 3 << 20);
 }
 
-TEST(AccessLogTest, ATunnelsBytesAreCounted) {
+TEST(AccessLogTest, CountsBytesOfATunnel) {
   LogFile log;
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send("HTTP/1.1 101 Go\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
     connection.Send(connection.ReadExactly(100'000));
@@ -112,8 +113,8 @@ TEST(AccessLogTest, ATunnelsBytesAreCounted) {
   Client client(gate.at());
   EXPECT_EQ(client.Get("/ws", "Upgrade: x\r\nConnection: Upgrade\r\n").status, 101);
   client.Send(std::string(100'000, 'x'));
-  EXPECT_EQ(client.ReadRest().size(), 100'000u);
-  client.Close();  // A tunnel is over when both sides have ended.
+  EXPECT_EQ(client.stream().ReadRest().size(), 100'000u);
+  client.stream().Close();  // A tunnel is over when both sides have ended.
   const boost::json::object line = log.Line();
   EXPECT_EQ(Number(line, "status"), 101);
   EXPECT_EQ(Text(line, "outcome"), "passed");
@@ -123,9 +124,9 @@ TEST(AccessLogTest, ATunnelsBytesAreCounted) {
 
 // --- What does not ----------------------------------------------------------------------
 
-TEST(AccessLogTest, NoQueryNoIdentityAndNoFieldIsInIt) {
+TEST(AccessLogTest, OmitsQueryIdentityAndHeaderFields) {
   LogFile log;
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return Http("200 OK", "Set-Cookie: secret-cookie\r\n", "secret-answer");
   }));
   Gate gate(
@@ -144,7 +145,7 @@ TEST(AccessLogTest, NoQueryNoIdentityAndNoFieldIsInIt) {
   EXPECT_THAT(log.text(), Not(HasSubstr("secret")));
 }
 
-TEST(AccessLogTest, NorIsWhatWasRefused) {
+TEST(AccessLogTest, OmitsSecretsOfRejectedRequests) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, std::string(kRule) + log.yaml()));
@@ -153,7 +154,7 @@ TEST(AccessLogTest, NorIsWhatWasRefused) {
   Client refused(gate.at());
   refused.Send("GET /?secret HTTP/1.1\r\nHost: a\r\nsecret field\r\n\r\n");
   (void)refused.Read();
-  ASSERT_TRUE(Soon([&] { return log.text().find("refused") != std::string::npos; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return log.text().find("refused") != std::string::npos; }));
   EXPECT_THAT(log.text(), Not(HasSubstr("secret")));
 }
 
@@ -180,7 +181,7 @@ constexpr std::array<std::string_view, 21> kOdd = {"\"",
                                                    "[",
                                                    "<>"};
 
-TEST(AccessLogTest, OddBytesDoNotBreakALine) {
+TEST(AccessLogTest, EscapesControlBytes) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, log.yaml()));
@@ -228,13 +229,13 @@ class OutcomeTest : public testing::Test {
       yaml += "  " + std::string(name) + ": {targets: \"" + bad_.url() +
               "\", retries: off, response_timeout: 100ms, keep_alive: 0}\n";
     }
-    yaml += "  full: {targets: \"http://nobody.invalid:1\"}\n";
+    yaml += "  full: {targets: \"http://unknown.invalid:1\"}\n";
     yaml += "rules: [{id: few, match: {path: /limited}, per: const, limit: 1/h}]\n";
     gate_.emplace(yaml + log_.yaml());
   }
 
   static void Misbehave(Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     if (request.target() == "/reset") return connection.Reset();
     if (request.target() == "/garbage") connection.Send("garbage\r\n\r\n");
@@ -248,7 +249,7 @@ class OutcomeTest : public testing::Test {
   boost::json::object After(std::string_view path) {
     Client client(gate_->at());
     client.Send(GetText(path, "Connection: close\r\n"));
-    (void)client.ReadRest();
+    (void)client.stream().ReadRest();
     return log_.Line();
   }
 
@@ -259,52 +260,54 @@ class OutcomeTest : public testing::Test {
   std::optional<Gate> gate_;
 };
 
-TEST_F(OutcomeTest, Passed) { EXPECT_EQ(Text(After("/ok"), "outcome"), "passed"); }
-TEST_F(OutcomeTest, NoRoute) {
+TEST_F(OutcomeTest, LogsPassedForAForwardedRequest) {
+  EXPECT_EQ(Text(After("/ok"), "outcome"), "passed");
+}
+TEST_F(OutcomeTest, LogsNoRouteWhenNoRouteMatches) {
   const auto line = After("/nowhere");
   EXPECT_EQ(Text(line, "outcome"), "no_route");
   EXPECT_EQ(Number(line, "status"), 404);
   EXPECT_FALSE(line.contains("route"));
   EXPECT_FALSE(line.contains("upstream"));
 }
-TEST_F(OutcomeTest, BadRequest) {
+TEST_F(OutcomeTest, LogsBadRequestForAnInvalidPath) {
   const auto line = After("/../x");
   EXPECT_EQ(Text(line, "outcome"), "bad_request");
   EXPECT_EQ(Number(line, "status"), 400);
 }
-TEST_F(OutcomeTest, ConnectFailed) {
+TEST_F(OutcomeTest, LogsConnectFailedWhenUpstreamRefuses) {
   const auto line = After("/gone");
   EXPECT_EQ(Text(line, "outcome"), "connect_failed");
   EXPECT_EQ(Number(line, "status"), 502);
   EXPECT_THAT(Text(line, "problem"), HasSubstr("refused"));
   EXPECT_EQ(Number(line, "attempts"), 2);
 }
-TEST_F(OutcomeTest, Timeout) {
+TEST_F(OutcomeTest, LogsTimeoutWhenUpstreamHangs) {
   const auto line = After("/hang");
   EXPECT_EQ(Text(line, "outcome"), "timeout");
   EXPECT_EQ(Number(line, "status"), 504);
   EXPECT_GE(Number(line, "upstream_us"), 100'000);
 }
-TEST_F(OutcomeTest, UpstreamErrorByReset) {
+TEST_F(OutcomeTest, LogsUpstreamErrorOnReset) {
   const auto line = After("/reset");
   EXPECT_EQ(Text(line, "outcome"), "upstream_error");
   EXPECT_EQ(Number(line, "status"), 502);
   EXPECT_NE(Text(line, "problem"), "");
 }
-TEST_F(OutcomeTest, UpstreamErrorByGarbage) {
+TEST_F(OutcomeTest, LogsUpstreamErrorOnMalformedResponse) {
   EXPECT_EQ(Text(After("/garbage"), "outcome"), "upstream_error");
 }
-TEST_F(OutcomeTest, Cut) {
+TEST_F(OutcomeTest, LogsCutWhenResponseBodyBreaksOff) {
   const auto line = After("/cut");
   EXPECT_EQ(Text(line, "outcome"), "cut");
   EXPECT_EQ(Number(line, "status"), 200);
 }
-TEST_F(OutcomeTest, Unavailable) {
+TEST_F(OutcomeTest, LogsUnavailableWhenUpstreamIsFull) {
   const auto line = After("/full");
   EXPECT_EQ(Text(line, "outcome"), "unavailable");
   EXPECT_EQ(Number(line, "status"), 503);
 }
-TEST_F(OutcomeTest, Limited) {
+TEST_F(OutcomeTest, LogsLimitedForARateLimitedRequest) {
   Client client(gate_->at());
   EXPECT_EQ(client.Get("/limited").status, 404);
   EXPECT_EQ(client.Get("/limited").status, 429);
@@ -315,18 +318,18 @@ TEST_F(OutcomeTest, Limited) {
   EXPECT_EQ(lines[1].at("allowed"), false);
   EXPECT_EQ(Number(lines[1], "remaining"), 0);
 }
-TEST_F(OutcomeTest, ClientGone) {
+TEST_F(OutcomeTest, LogsClientGoneWhenClientDisconnects) {
   {
     Client client(gate_->at());
     client.Send(GetText("/hang"));
-    ASSERT_TRUE(Soon([&] { return bad_.requests() == 1; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return bad_.requests() == 1; }));
   }
   const auto line = log_.Line();
   EXPECT_EQ(Text(line, "outcome"), "client_gone");
   EXPECT_EQ(Number(line, "status"), 0);
   EXPECT_EQ(Text(line, "path"), "/hang");
 }
-TEST_F(OutcomeTest, Refused) {
+TEST_F(OutcomeTest, LogsRefusedForAMalformedRequest) {
   Client client(gate_->at());
   client.Send("GET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(client.Read().status, 400);
@@ -337,7 +340,7 @@ TEST_F(OutcomeTest, Refused) {
   EXPECT_NE(Text(line, "why"), "");
 }
 
-TEST(AccessLogTest, ADeniedClientHasItsWord) {
+TEST(AccessLogTest, LogsDeniedForADenyMatch) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "deny: [{path: /}]\n" + log.yaml()));
@@ -366,7 +369,7 @@ TEST(AccessLogTest, LogsRuleOfBannedClient) {
 
 // --- The file ---------------------------------------------------------------------------
 
-TEST(AccessLogTest, AMovedFileIsOpenedAnewAtAReload) {
+TEST(AccessLogTest, ReopensMovedFileOnReload) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   const std::string yaml = Routed(up.url(), {}, log.yaml());
@@ -375,12 +378,12 @@ TEST(AccessLogTest, AMovedFileIsOpenedAnewAtAReload) {
   EXPECT_EQ(Text(log.Line(), "path"), "/before");
   std::filesystem::rename(log.path(), log.path().string() + ".1");
   EXPECT_TRUE(gate.Reload(yaml));
-  ASSERT_TRUE(Soon([&] { return std::filesystem::exists(log.path()); }));
+  ASSERT_TRUE(test::WaitUntil([&] { return std::filesystem::exists(log.path()); }));
   EXPECT_EQ(gate.Get("/after").status, 200);
   EXPECT_EQ(Text(log.Line(), "path"), "/after");
 }
 
-TEST(AccessLogTest, NothingIsLostAtTheEnd) {
+TEST(AccessLogTest, WritesAllLinesBeforeExit) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -25,14 +26,14 @@ std::string Active(const ScriptedUpstream& upstream) {
 std::string Counter(std::string_view name) {
   return "tidegate_upstream_" + std::string(name) + "_total{upstream=\"up\"}";
 }
-void ExpectUnavailable(const Answer& answer) {
+void ExpectUnavailable(const HttpResponse& answer) {
   EXPECT_EQ(answer.status, 503) << answer.head << answer.body;
   EXPECT_EQ(answer.Field("Retry-After"), "1");
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_EQ(answer.Json().at("status"), 503);
 }
 ScriptedUpstream::Handler Always(const std::string& answer) {
-  return ScriptedUpstream::Each([answer](const Request&) { return answer; });
+  return ScriptedUpstream::Each([answer](const HttpRequest&) { return answer; });
 }
 
 // --- Turns ------------------------------------------------------------------------
@@ -49,7 +50,7 @@ TEST(TurnsTest, RoundRobinIsFair) {
   EXPECT_EQ(b.connections(), 1);
 }
 
-TEST(TurnsTest, WeightsAreKept) {
+TEST(TurnsTest, RoundRobinFollowsWeights) {
   ScriptedUpstream a(ScriptedUpstream::Ok("a"));
   ScriptedUpstream b(ScriptedUpstream::Ok("b"));
   Gate gate(Routed("[{url: \"" + a.url() + "\", weight: 3}, " + b.url() + "]"));
@@ -59,10 +60,10 @@ TEST(TurnsTest, WeightsAreKept) {
   EXPECT_EQ(b.requests(), 10);
 }
 
-TEST(TurnsTest, LeastRequestsPassesTheBusyOneOver) {
+TEST(TurnsTest, LeastRequestsSkipsBusyTarget) {
   Signal go;
   ScriptedUpstream slow([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       (void)go.Wait();
       connection.Send(Http("200 OK", {}, "slow"));
@@ -73,7 +74,8 @@ TEST(TurnsTest, LeastRequestsPassesTheBusyOneOver) {
   Client waiting(gate.at());
   while (slow.requests() == 0) {  // One of the first two.
     waiting.Send(GetText("/"));
-    ASSERT_TRUE(Soon([&] { return slow.requests() == 1 || waiting.Readable({}); }));
+    ASSERT_TRUE(
+        test::WaitUntil([&] { return slow.requests() == 1 || waiting.stream().Readable({}); }));
     if (slow.requests() == 0) {
       ASSERT_EQ(waiting.Read().status, 200);
     }
@@ -83,27 +85,27 @@ TEST(TurnsTest, LeastRequestsPassesTheBusyOneOver) {
   EXPECT_EQ(gate.Metric(Active(slow)), 1);
   go.Give();
   EXPECT_EQ(waiting.Read().body, "slow");
-  EXPECT_TRUE(Soon([&] { return gate.Metric(Active(slow)) == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return gate.Metric(Active(slow)) == 0; }));
 }
 
-TEST(TurnsTest, ANameLeadsToItsAddresses) {
+TEST(TurnsTest, ForwardsToAddressesOfAHostname) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed("http://localhost:" + std::to_string(up.port())));
-  // Where it also leads to ::1, nobody listens there: the next one is tried.
+  // If it also resolves to ::1, nothing listens there: the next address is tried.
   Client client(gate.at());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(client.Get("/").status, 200);
   EXPECT_EQ(gate.Metric(Up(up)), 1);
 }
 
-TEST(TurnsTest, ANameThatLeadsNowhereIsATargetThatIsDown) {
-  Gate gate(Routed("http://nobody.invalid:1"));
+TEST(TurnsTest, TargetIsDownWhenItsNameDoesNotResolve) {
+  Gate gate(Routed("http://unknown.invalid:1"));
   ExpectUnavailable(gate.Get("/"));
   EXPECT_EQ(gate.Metric(Counter("down")), 1);
 }
 
 // --- Ejection -----------------------------------------------------------------------
 
-TEST(EjectionTest, AfterFailuresInARowItGetsNoneUntilItsTimeIsOver) {
+TEST(EjectionTest, EjectsFailingTargetUntilEjectionTimeIsOver) {
   ScriptedUpstream bad(Always(Http("503 Service Unavailable", {}, "bad")));
   ScriptedUpstream good(ScriptedUpstream::Ok("good"));
   Gate gate(Routed(List(bad, good), "ejection: {failures: 3, time: 300ms}"));
@@ -115,13 +117,13 @@ TEST(EjectionTest, AfterFailuresInARowItGetsNoneUntilItsTimeIsOver) {
   EXPECT_EQ(gate.Metric(Counter("ejections")), 1);
   bad.Use(ScriptedUpstream::Ok("better"));
   bad.EndConnections();
-  EXPECT_TRUE(Soon([&] { return client.Get("/").body == "better"; })) << "it comes back";
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "better"; })) << "it comes back";
   // On its own clock it was out for 300 ms; the request that took it out is a little older.
   EXPECT_GE(std::chrono::steady_clock::now() - ejected, std::chrono::milliseconds{250});
   EXPECT_EQ(gate.Metric(Up(bad)), 1);
 }
 
-TEST(EjectionTest, IsToldByTheMetrics) {
+TEST(EjectionTest, MetricsShowEjectedTarget) {
   ScriptedUpstream bad(Always(Http("502 Bad Gateway")));
   ScriptedUpstream good(ScriptedUpstream::Ok("good"));
   Gate gate(Routed(List(bad, good), "ejection: {failures: 1, time: 1h}"));
@@ -136,9 +138,9 @@ TEST(EjectionTest, IsToldByTheMetrics) {
   EXPECT_EQ(gate.Metric("tidegate_upstream_response_seconds_count{upstream=\"up\"}"), 10);
 }
 
-TEST(EjectionTest, ASuccessInBetweenBeginsTheCountAnew) {
+TEST(EjectionTest, SuccessResetsTheFailureCount) {
   std::atomic<int> count{0};
-  ScriptedUpstream flaky(ScriptedUpstream::Each([&](const Request&) {
+  ScriptedUpstream flaky(ScriptedUpstream::Each([&](const HttpRequest&) {
     return ++count % 3 == 0 ? Http("200 OK") : Http("503 Service Unavailable");
   }));
   ScriptedUpstream good(ScriptedUpstream::Ok("good"));
@@ -149,7 +151,7 @@ TEST(EjectionTest, ASuccessInBetweenBeginsTheCountAnew) {
   EXPECT_EQ(gate.Metric(Counter("ejections")), 0);
 }
 
-TEST(EjectionTest, TheLastOneIsNeverEjected) {
+TEST(EjectionTest, NeverEjectsTheOnlyTarget) {
   ScriptedUpstream one(Always(Http("503 Service Unavailable")));
   Gate gate(Routed(one.url(), "ejection: {failures: 1, time: 1h, percent: 100}"));
   Client client(gate.at());
@@ -158,7 +160,7 @@ TEST(EjectionTest, TheLastOneIsNeverEjected) {
   EXPECT_EQ(gate.Metric(Up(one)), 1);
 }
 
-TEST(EjectionTest, ConnectionsThatAreRefusedCountToo) {
+TEST(EjectionTest, CountsRefusedConnectionsAsFailures) {
   ScriptedUpstream gone(ScriptedUpstream::Ok());
   gone.StopListening();
   ScriptedUpstream good(ScriptedUpstream::Ok("good"));
@@ -172,9 +174,9 @@ TEST(EjectionTest, ConnectionsThatAreRefusedCountToo) {
 
 // --- Health ---------------------------------------------------------------------------
 
-/// Answers /health as told, everything else well.
+/// Answers /health as configured, everything else with 200.
 ScriptedUpstream::Handler WithHealth(const std::atomic<bool>& healthy, const std::string& name) {
-  return ScriptedUpstream::Each([&healthy, name](const Request& request) {
+  return ScriptedUpstream::Each([&healthy, name](const HttpRequest& request) {
     if (request.target() != "/health?full=1") return Http("200 OK", {}, name);
     return healthy ? Http("204 No Content") : Http("500 Internal Server Error");
   });
@@ -182,7 +184,7 @@ ScriptedUpstream::Handler WithHealth(const std::atomic<bool>& healthy, const std
 constexpr std::string_view kHealth =
     "health: {path: \"/health?full=1\", interval: 100ms, timeout: 100ms, healthy: 2, unhealthy: 2}";
 
-TEST(HealthTest, TakesATargetOutAndBringsItBack) {
+TEST(HealthTest, RemovesUnhealthyTargetUntilItRecovers) {
   std::atomic<bool> healthy{true};
   const std::atomic<bool> always{true};
   ScriptedUpstream a(WithHealth(healthy, "a"));
@@ -192,53 +194,54 @@ TEST(HealthTest, TakesATargetOutAndBringsItBack) {
   const auto asks_a = [&] { return client.Get("/").body == "a" || client.Get("/").body == "a"; };
   EXPECT_TRUE(asks_a());
   healthy = false;
-  EXPECT_TRUE(Soon([&] { return gate.Metric(Up(a)) == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return gate.Metric(Up(a)) == 0; }));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(client.Get("/").body, "b");
   EXPECT_EQ(gate.Metric(Up(b)), 1);
   healthy = true;
-  EXPECT_TRUE(Soon([&] { return gate.Metric(Up(a)) == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return gate.Metric(Up(a)) == 1; }));
   EXPECT_TRUE(asks_a());
 }
 
-TEST(HealthTest, AllDownIs503WithRetryAfter) {
+TEST(HealthTest, AnswersWith503WhenAllTargetsAreDown) {
   std::atomic<bool> healthy{false};
   ScriptedUpstream a(WithHealth(healthy, "a"));
   ScriptedUpstream b(WithHealth(healthy, "b"));
   Gate gate(Routed(List(a, b), kHealth));
-  EXPECT_TRUE(Soon([&] { return gate.Metric(Up(a)) + gate.Metric(Up(b)) == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return gate.Metric(Up(a)) + gate.Metric(Up(b)) == 0; }));
   Client client(gate.at());
   ExpectUnavailable(client.Get("/"));
   EXPECT_EQ(gate.Metric(Counter("down")), 1);
   healthy = true;
-  EXPECT_TRUE(Soon([&] { return client.Get("/").status == 200; })) << "on the same connection";
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").status == 200; }))
+      << "on the same connection";
 }
 
-TEST(HealthTest, OneThatHangsOrIsGoneIsDown) {
+TEST(HealthTest, MarksHangingOrRefusingTargetDown) {
   ScriptedUpstream hangs([](Connection& connection) { (void)connection.WaitForEnd(); });
   ScriptedUpstream gone(ScriptedUpstream::Ok());
   gone.StopListening();
   Gate gate(Routed(List(hangs, gone), kHealth));
-  EXPECT_TRUE(Soon([&] { return gate.Metric(Up(hangs)) + gate.Metric(Up(gone)) == 0; }));
-  EXPECT_TRUE(Soon([&] { return hangs.open() <= 1; })) << "questions do not pile up";
+  EXPECT_TRUE(test::WaitUntil([&] { return gate.Metric(Up(hangs)) + gate.Metric(Up(gone)) == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return hangs.open() <= 1; })) << "questions do not pile up";
 }
 
-TEST(HealthTest, IsAskedAsConfiguredAndCountsForNobody) {
+TEST(HealthTest, SendsConfiguredRequestThatIsNotCounted) {
   const std::atomic<bool> always{true};
   ScriptedUpstream a(WithHealth(always, "a"));
   Gate gate(Routed(a.url(), kHealth, "rules: [{id: all, per: const, limit: 1000/h}]\n"));
-  ASSERT_TRUE(Soon([&] { return a.requests() >= 2; }));
-  const Request asked = a.last();
-  EXPECT_EQ(asked.start, "GET /health?full=1 HTTP/1.1");
-  EXPECT_EQ(asked.Field("Host"), "127.0.0.1:" + std::to_string(a.port()));
+  ASSERT_TRUE(test::WaitUntil([&] { return a.requests() >= 2; }));
+  const HttpRequest check = a.last();
+  EXPECT_EQ(check.start, "GET /health?full=1 HTTP/1.1");
+  EXPECT_EQ(check.Field("Host"), "127.0.0.1:" + std::to_string(a.port()));
   EXPECT_EQ(gate.Metric(Counter("attempts")), 0);
 }
 
 // --- Caps -----------------------------------------------------------------------------
 
-TEST(CapTest, BeyondMaxRequestsIs503UntilOneIsDone) {
+TEST(CapTest, AnswersWith503AboveMaxRequests) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       (void)go.Wait();
       connection.Send(Http("200 OK"));
@@ -249,7 +252,7 @@ TEST(CapTest, BeyondMaxRequestsIs503UntilOneIsDone) {
   Client two(gate.at());
   one.Send(GetText("/"));
   two.Send(GetText("/"));
-  ASSERT_TRUE(Soon([&] { return up.requests() == 2; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 2; }));
   Client three(gate.at());
   for (int i = 0; i < 3; ++i) ExpectUnavailable(three.Get("/"));
   EXPECT_EQ(gate.Metric(Counter("full")), 3);
@@ -262,9 +265,9 @@ TEST(CapTest, BeyondMaxRequestsIs503UntilOneIsDone) {
   EXPECT_EQ(three.Get("/").status, 200);
 }
 
-TEST(CapTest, AVanishedClientGivesItsPlaceBack) {
+TEST(CapTest, DisconnectedClientFreesItsRequestSlot) {
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       if (request.target() == "/hang") {
         (void)connection.WaitForEnd();
@@ -277,16 +280,16 @@ TEST(CapTest, AVanishedClientGivesItsPlaceBack) {
   for (int i = 0; i < 5; ++i) {
     Client client(gate.at());
     client.Send(GetText("/hang"));
-    ASSERT_TRUE(Soon([&] { return up.requests() == 2 * i + 1; }));
-    client.Close();
-    ASSERT_TRUE(Soon([&] { return gate.Metric(Active(up)) == 0; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 2 * i + 1; }));
+    client.stream().Close();
+    ASSERT_TRUE(test::WaitUntil([&] { return gate.Metric(Active(up)) == 0; }));
     EXPECT_EQ(gate.Get("/").status, 200);
   }
 }
 
-TEST(CapTest, AFullTargetIsPassedOver) {
+TEST(CapTest, SkipsTargetAtMaxRequests) {
   ScriptedUpstream slow([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) (void)connection.WaitForEnd();
   });
   ScriptedUpstream quick(ScriptedUpstream::Ok("quick"));
@@ -295,7 +298,7 @@ TEST(CapTest, AFullTargetIsPassedOver) {
   Client other(gate.at());
   waiting.Send(GetText("/"));
   other.Send(GetText("/"));
-  ASSERT_TRUE(Soon([&] { return slow.requests() == 1 && quick.requests() == 1; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return slow.requests() == 1 && quick.requests() == 1; }));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(gate.Get("/").body, "quick");
 }
 

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -23,7 +24,7 @@ class EchoTest : public testing::TestWithParam<Shape> {
  protected:
   /// Sends back what came, framed as `chunk` says, when all of it is there.
   static ScriptedUpstream::Handler Echo(std::size_t chunk) {
-    return ScriptedUpstream::Each([chunk](const Request& request) {
+    return ScriptedUpstream::Each([chunk](const HttpRequest& request) {
       return Framed("HTTP/1.1 200 OK\r\n", request.body, chunk);
     });
   }
@@ -36,7 +37,7 @@ class EchoTest : public testing::TestWithParam<Shape> {
   }
 };
 
-TEST_P(EchoTest, BothWaysByteForByte) {
+TEST_P(EchoTest, ForwardsBodiesUnchangedBothWays) {
   const auto [size, chunk] = GetParam();
   ScriptedUpstream up(Echo(chunk));
   Gate gate(Routed(up.url()));
@@ -46,7 +47,7 @@ TEST_P(EchoTest, BothWaysByteForByte) {
     // A thread of its own: neither side reads while it writes.
     std::thread sender(
         [&] { client.Send(Framed("POST /echo HTTP/1.1\r\nHost: test\r\n", body, chunk)); });
-    const Answer answer = client.Read();
+    const HttpResponse answer = client.Read();
     sender.join();
     ASSERT_EQ(answer.status, 200);
     ASSERT_EQ(answer.body.size(), size);
@@ -72,9 +73,9 @@ INSTANTIATE_TEST_SUITE_P(Large, EchoTest,
                                           testing::Values(0, 100'000)),
                          ShapeName);
 
-TEST(BodiesTest, ABodyThatComesByteByByteArrivesWhole) {
+TEST(BodiesTest, ForwardsRequestBodySentByteByByte) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request& request) { return Http("200 OK", {}, request.body); }));
+      [](const HttpRequest& request) { return Http("200 OK", {}, request.body); }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   const std::string text = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -84,9 +85,9 @@ TEST(BodiesTest, ABodyThatComesByteByByteArrivesWhole) {
   EXPECT_EQ(client.Get("/").status, 200) << "and the next request begins where it ended";
 }
 
-TEST(BodiesTest, AnAnswerThatComesByteByByteArrivesWhole) {
+TEST(BodiesTest, ForwardsResponseSentByteByByte) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       const std::string text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
                                Chunked("hello, world", 5, "X-Sum: 12\r\n");
@@ -96,9 +97,9 @@ TEST(BodiesTest, AnAnswerThatComesByteByByteArrivesWhole) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 3; ++i) {
-    const Answer answer = client.Get("/", "TE: trailers\r\n");
+    const HttpResponse answer = client.Get("/", "TE: trailers\r\n");
     EXPECT_EQ(answer.body, "hello, world");
-    EXPECT_EQ(FieldOf(answer.trailers, "X-Sum"), "12");
+    EXPECT_EQ(answer.trailers.Value("X-Sum"), "12");
   }
   EXPECT_EQ(up.connections(), 1);
 }
@@ -113,7 +114,7 @@ std::size_t ResidentBytes() {
 }
 
 /// Sends until nothing is taken for a while; how much that was.
-std::size_t SendUntilStalled(Socket& socket, std::string_view piece, std::size_t at_most) {
+std::size_t SendUntilStalled(test::Stream& socket, std::string_view piece, std::size_t at_most) {
   std::size_t total = 0;
   while (total < at_most) {
     const timeval briefly{.tv_sec = 0, .tv_usec = 300'000};
@@ -131,12 +132,12 @@ constexpr std::size_t kInSockets = 24u << 20;
 /// What this process may grow by meanwhile: a few buffers, and what sanitizers keep of freed ones.
 constexpr std::size_t kInMemory = 8u << 20;
 
-TEST(PaceTest, AClientThatDoesNotReadStallsTheUpstreamNotTheMemory) {
+TEST(PaceTest, SlowClientStallsUpstreamWithoutBuffering) {
   std::promise<std::size_t> taken;
   std::size_t grown = 0;
   const std::string piece(65536, 'x');
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(kMuch) + "\r\n\r\n");
     const std::size_t before = ResidentBytes();
@@ -154,14 +155,14 @@ TEST(PaceTest, AClientThatDoesNotReadStallsTheUpstreamNotTheMemory) {
   const std::size_t sent = taken.get_future().get();
   EXPECT_LT(sent, kInSockets) << "the gateway took it all";
   EXPECT_LT(grown, kInMemory);
-  const Answer answer = client.Read();  // And when it reads at last, nothing is missing.
+  const HttpResponse answer = client.Read();  // And when it reads at last, nothing is missing.
   EXPECT_EQ(answer.body.size(), kMuch);
 }
 
-TEST(PaceTest, AnUpstreamThatDoesNotReadStallsTheClientNotTheMemory) {
+TEST(PaceTest, SlowUpstreamStallsClientWithoutBuffering) {
   Signal read;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     (void)read.Wait();
     connection.ReadBody(request);
@@ -173,7 +174,7 @@ TEST(PaceTest, AnUpstreamThatDoesNotReadStallsTheClientNotTheMemory) {
               "\r\n\r\n");
   const std::string piece(65536, 'x');
   const std::size_t before = ResidentBytes();
-  const std::size_t sent = SendUntilStalled(client, piece, kMuch);
+  const std::size_t sent = SendUntilStalled(client.stream(), piece, kMuch);
   const std::size_t after = ResidentBytes();
   EXPECT_LT(sent, kInSockets) << "the gateway took it all";
   EXPECT_LT(after, before + kInMemory);
@@ -184,10 +185,10 @@ TEST(PaceTest, AnUpstreamThatDoesNotReadStallsTheClientNotTheMemory) {
   EXPECT_EQ(client.Read().body, std::to_string(kMuch));
 }
 
-TEST(PaceTest, EventsArriveOneByOne) {
+TEST(PaceTest, ForwardsServerSentEventsImmediately) {
   Signal first_seen;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -198,15 +199,15 @@ TEST(PaceTest, EventsArriveOneByOne) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send(GetText("/events", "Accept: text/event-stream\r\n"));
-  EXPECT_THAT(client.ReadUntil("data: 1\n\n\r\n"), HasSubstr("text/event-stream"));
+  EXPECT_THAT(client.stream().ReadUntil("data: 1\n\n\r\n"), HasSubstr("text/event-stream"));
   first_seen.Give();  // Only now the second one is sent.
-  EXPECT_THAT(client.ReadUntil("0\r\n\r\n"), HasSubstr("data: 2\n\n"));
+  EXPECT_THAT(client.stream().ReadUntil("0\r\n\r\n"), HasSubstr("data: 2\n\n"));
 }
 
-TEST(PaceTest, WhatAClientSendsArrivesBeforeAllOfItCame) {
+TEST(PaceTest, ForwardsRequestBodyBeforeItIsComplete) {
   Signal first_seen;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     if (connection.ReadExactly(5) == "first") first_seen.Give();
     connection.ReadExactly(6);
@@ -225,7 +226,7 @@ TEST(PaceTest, WhatAClientSendsArrivesBeforeAllOfItCame) {
 /// Answers as soon as it has the head, and reads the body (or not) afterwards.
 ScriptedUpstream::Handler Early(std::string answer, bool reads) {
   return [answer = std::move(answer), reads](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.ReadHead(request)) {
       connection.Send(answer);
       if (!reads) break;
@@ -236,12 +237,12 @@ ScriptedUpstream::Handler Early(std::string answer, bool reads) {
   };
 }
 
-TEST(EarlyAnswerTest, ReachesTheClientBeforeItsBodyHasGone) {
+TEST(EarlyAnswerTest, ForwardsResponseBeforeRequestBodyIsSent) {
   ScriptedUpstream up(Early(Http("403 Forbidden", {}, "no"), true));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n12345");
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.body, "no");
   if (answer.Field("Connection") == "close") return;
@@ -249,20 +250,20 @@ TEST(EarlyAnswerTest, ReachesTheClientBeforeItsBodyHasGone) {
   EXPECT_EQ(client.Get("/").status, 403);
 }
 
-TEST(EarlyAnswerTest, AConnectionThatWillCloseSaysSo) {
+TEST(EarlyAnswerTest, AnnouncesCloseWhenBodyIsTooLongToDrain) {
   // Too long to be read over: the client must know that its next request needs a new connection.
   ScriptedUpstream up(Early(Http("403 Forbidden", {}, "no"), false));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000000\r\n\r\n12345");
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 403);
   client.EndSending();
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
   EXPECT_EQ(answer.Field("Connection"), "close") << "closed without a word";
 }
 
-TEST(EarlyAnswerTest, AnUnfinishedRequestsConnectionIsNotUsedAgain) {
+TEST(EarlyAnswerTest, DoesNotReuseUpstreamConnectionOfUnfinishedRequest) {
   ScriptedUpstream up(Early(Http("403 Forbidden", {}, "no"), false));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -275,22 +276,22 @@ TEST(EarlyAnswerTest, AnUnfinishedRequestsConnectionIsNotUsedAgain) {
 
 // --- Too long ---------------------------------------------------------------------
 
-TEST(TooLongTest, AnAnnouncedLengthIsRefusedAtOnce) {
+TEST(TooLongTest, RejectsTooLargeContentLengthAtOnce) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "gateway: {body_bytes: 100}\n"));
   Client client(gate.at());
   EXPECT_EQ(client.Ask(RequestText("POST", "/", {}, std::string(100, 'x'))).status, 200);
   client.Send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 101\r\n\r\n");
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 413);
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_EQ(up.requests(), 1);
 }
 
-TEST(TooLongTest, AChunkedBodyIsRefusedWhenItHasGrownTooLong) {
+TEST(TooLongTest, RejectsChunkedBodyOnceItExceedsTheLimit) {
   std::atomic<bool> looked_whole{false};
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.ReadHead(request)) {
       connection.ReadBody(request);
       if (!request.whole) return;
@@ -303,16 +304,16 @@ TEST(TooLongTest, AChunkedBodyIsRefusedWhenItHasGrownTooLong) {
   EXPECT_EQ(Client(gate.at()).Ask(head + Chunked(std::string(100, 'x'), 30)).status, 200);
   Client client(gate.at());
   client.Send(head + "32\r\n" + std::string(50, 'x') + "\r\n");
-  ASSERT_TRUE(Soon([&] { return up.requests() == 2; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 2; }));
   client.Send("33\r\n" + std::string(51, 'x') + "\r\n0\r\n\r\n");
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 413);
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
-  EXPECT_TRUE(Soon([&] { return up.open() <= 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() <= 1; }));
   EXPECT_FALSE(looked_whole);
 }
 
-TEST(TooLongTest, ARouteHasItsOwnLimit) {
+TEST(TooLongTest, RouteOverridesBodyLimit) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(
       "gateway: {body_bytes: 10}\nroutes:\n  - {match: {path: /big}, upstream: up, "

@@ -5,11 +5,12 @@
 #include <thread>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
 
-TEST(KeepAliveTest, BothSidesAreUsedAgain) {
+TEST(KeepAliveTest, ReusesClientAndUpstreamConnections) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -19,29 +20,29 @@ TEST(KeepAliveTest, BothSidesAreUsedAgain) {
   EXPECT_EQ(up.requests(), 25);
 }
 
-TEST(KeepAliveTest, NoneIsKeptWhereNoneShallBe) {
+TEST(KeepAliveTest, ClosesUpstreamConnectionsWithKeepAliveZero) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), "keep_alive: 0"));
   Client client(gate.at());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Get("/").status, 200);
   EXPECT_EQ(up.connections(), 3);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
-TEST(KeepAliveTest, AnIdleConnectionIsClosedAfterItsTime) {
+TEST(KeepAliveTest, ClosesIdleUpstreamConnectionAfterTimeout) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), "keep_alive_timeout: 100ms"));
   EXPECT_EQ(gate.Get("/").status, 200);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
-TEST(KeepAliveTest, AnUpstreamThatClosesIsBelieved) {
+TEST(KeepAliveTest, DoesNotReuseConnectionThatUpstreamCloses) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request&) { return Http("200 OK", "Connection: close\r\n", "x"); }));
+      [](const HttpRequest&) { return Http("200 OK", "Connection: close\r\n", "x"); }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 3; ++i) {
-    const Answer answer = client.Get("/");
+    const HttpResponse answer = client.Get("/");
     EXPECT_EQ(answer.status, 200);
     EXPECT_FALSE(answer.Has("Connection")) << "that concerns the other connection";
   }
@@ -49,7 +50,7 @@ TEST(KeepAliveTest, AnUpstreamThatClosesIsBelieved) {
 }
 
 TEST(KeepAliveTest, PipelinedRequestsAreAnsweredInTheirOrder) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return Http("200 OK", {}, request.method() + request.target() + request.body);
   }));
   Gate gate(Routed(up.url()));
@@ -79,7 +80,7 @@ TEST(KeepAliveTest, PipelinedRequestsAreAnsweredInTheirOrder) {
   }
   std::thread sender([&] { client.Send(all); });
   for (const std::string& body : expected) {
-    const Answer answer = client.Read();
+    const HttpResponse answer = client.Read();
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, body);
   }
@@ -87,11 +88,11 @@ TEST(KeepAliveTest, PipelinedRequestsAreAnsweredInTheirOrder) {
   EXPECT_EQ(up.requests(), 100);
 }
 
-TEST(KeepAliveTest, AClientThatAsksForTheEndGetsIt) {
+TEST(KeepAliveTest, ClosesClientConnectionOnConnectionClose) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const Answer answer = client.Get("/", "Connection: close\r\n");
+  const HttpResponse answer = client.Get("/", "Connection: close\r\n");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Field("Connection"), "close");
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -16,32 +17,32 @@ constexpr std::string_view kHundred =
 
 class CostsTest : public testing::Test {
  protected:
-  Answer Ask() { return gate_.Get("/", "x-api-key: a\r\n"); }
+  HttpResponse Ask() { return gate_.Get("/", "x-api-key: a\r\n"); }
   std::int64_t Left() { return gate_.Remaining("tokens", "a"); }
   bool BecomesLeft(std::int64_t left) {
-    return Soon([&] { return Left() == left; });
+    return test::WaitUntil([&] { return Left() == left; });
   }
 
   std::string answer_ = Http("200 OK", "X-Tokens-Used: 30\r\n", "ok");
-  ScriptedUpstream up_{ScriptedUpstream::Each([this](const Request&) { return answer_; })};
+  ScriptedUpstream up_{ScriptedUpstream::Each([this](const HttpRequest&) { return answer_; })};
   Gate gate_{Routed(up_.url(), {}, kHundred)};
 };
 
-TEST_F(CostsTest, TheHeaderIsCharged) {
+TEST_F(CostsTest, ChargesCostFromResponseHeader) {
   EXPECT_EQ(Ask().status, 200);
   EXPECT_TRUE(BecomesLeft(70)) << Left();
   EXPECT_EQ(Ask().Field("X-Tokens-Used"), "30") << "the client may know it too";
   EXPECT_TRUE(BecomesLeft(40)) << Left();
 }
 
-TEST_F(CostsTest, ATrailerIsCharged) {
+TEST_F(CostsTest, ChargesCostFromTrailer) {
   answer_ = "HTTP/1.1 200 OK\r\nTrailer: X-Tokens-Used\r\nTransfer-Encoding: chunked\r\n\r\n" +
             Chunked("streamed", 3, "X-Tokens-Used: 25\r\n");
   EXPECT_EQ(Ask().body, "streamed");
   EXPECT_TRUE(BecomesLeft(75)) << Left();
 }
 
-TEST_F(CostsTest, ATrailerIsChargedEvenToAClientThatGetsNone) {
+TEST_F(CostsTest, ChargesCostFromTrailerForHttp10Client) {
   answer_ = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
             Chunked("streamed", 3, "X-Tokens-Used: 25\r\n");
   Client old(gate_.at());
@@ -50,13 +51,13 @@ TEST_F(CostsTest, ATrailerIsChargedEvenToAClientThatGetsNone) {
   EXPECT_TRUE(BecomesLeft(75)) << Left();
 }
 
-TEST_F(CostsTest, NothingIsChargedForZero) {
+TEST_F(CostsTest, ChargesNothingForZeroCost) {
   answer_ = Http("200 OK", "X-Tokens-Used: 0\r\n");
   EXPECT_EQ(Ask().status, 200);
   EXPECT_TRUE(BecomesLeft(100)) << Left();
 }
 
-TEST_F(CostsTest, OneIsChargedWhereTheAnswerDoesNotTell) {
+TEST_F(CostsTest, ChargesOneWithoutAValidCost) {
   for (const std::string_view lines :
        {"", "X-Tokens-Used: \r\n", "X-Tokens-Used: many\r\n", "X-Tokens-Used: -5\r\n",
         "X-Tokens-Used: 1.5\r\n", "X-Tokens-Used: 0x10\r\n", "X-Tokens-Used: 1e3\r\n",
@@ -64,17 +65,17 @@ TEST_F(CostsTest, OneIsChargedWhereTheAnswerDoesNotTell) {
     gate_.Advance(10s);
     answer_ = Http("200 OK", lines);
     EXPECT_EQ(Ask().status, 200);
-    // What is settled after the answer would be settled by the time the next one is given.
+    // Costs are debited before the next response is sent.
     (void)gate_.Get("/", "x-api-key: other\r\n");
     EXPECT_EQ(Left(), 99) << lines;
   }
 }
 
-TEST_F(CostsTest, DebtMakesTheNextOneWait) {
+TEST_F(CostsTest, DebtDelaysTheNextRequest) {
   answer_ = Http("200 OK", "X-Tokens-Used: 250\r\n");
   EXPECT_EQ(Ask().status, 200);
   ASSERT_TRUE(BecomesLeft(0));
-  const Answer denied = Ask();
+  const HttpResponse denied = Ask();
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Json().at("retry_after_ms"), 1510) << "150 owed and 1 to go, at 100 a second";
   gate_.Advance(1509ms);
@@ -110,9 +111,9 @@ TEST_F(CostsTest, AFailedRequestCostsOne) {
   EXPECT_TRUE(BecomesLeft(99)) << Left();
 }
 
-TEST(RetriedCostsTest, ChargedOnceAlthoughRetried) {
+TEST(RetriedCostsTest, ChargesRetriedRequestOnce) {
   ScriptedUpstream up([](ScriptedUpstream::Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     if (connection.number() == 0) return connection.Reset();
     connection.Send(Http("200 OK", {}, "second"));

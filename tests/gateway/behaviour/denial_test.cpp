@@ -27,8 +27,8 @@ std::string Configured(std::string_view upstream, std::string_view route_keys,
 }
 
 /// Asks as a proxy whether a client's request may pass.
-service::HttpAnswer Forwarded(Gate& gate, std::string_view uri, std::string_view lines = {},
-                              std::string_view query = {}) {
+service::HttpResponse Forwarded(Gate& gate, std::string_view uri, std::string_view lines = {},
+                                std::string_view query = {}) {
   service::HttpClient client(gate.server().api());
   client.Send("GET /v1/auth" + std::string(query) +
               " HTTP/1.1\r\nHost: test\r\nX-Forwarded-Method: " + "GET\r\nX-Forwarded-Uri: " +
@@ -57,7 +57,7 @@ TEST_F(DenialTest, FillsInEveryPlaceholder) {
                        "      body: '{rule}|{limit}|{remaining}|{retry_after}|{request_id}|{link}|"
                        "{status}|{title}|{method}|{path}'\n"));
   EXPECT_EQ(gate.Get("/a").status, 200);
-  const Answer denied = gate.Get("/a?q=1", "X-Request-Id: id-7\r\n");
+  const HttpResponse denied = gate.Get("/a?q=1", "X-Request-Id: id-7\r\n");
   EXPECT_EQ(denied.status, 420);
   EXPECT_EQ(denied.body, "one|1|0|3600|id-7|https://example.com/limits|420|Quota exceeded|GET|/a");
   EXPECT_EQ(denied.Field("Content-Type"), "text/plain; charset=utf-8");
@@ -69,12 +69,12 @@ TEST_F(DenialTest, FillsInEveryPlaceholder) {
   EXPECT_EQ(denied.Count("Content-Type"), 1);
 
   EXPECT_EQ(Forwarded(gate, "/b").status, 200);
-  const service::HttpAnswer auth = Forwarded(gate, "/b?q=1", "X-Request-Id: id-8\r\n");
+  const service::HttpResponse auth = Forwarded(gate, "/b?q=1", "X-Request-Id: id-8\r\n");
   EXPECT_EQ(auth.status, 420);
   EXPECT_EQ(auth.body, "one|1|0|3600|id-8|https://example.com/limits|420|Quota exceeded|GET|/b");
   EXPECT_EQ(auth.Field("X-RateLimit-Status"), "420");
   EXPECT_EQ(auth.Field("Link"), "<https://example.com/limits>; rel=\"help\"");
-  const service::HttpAnswer nginx = Forwarded(gate, "/b", "", "?deny_status=403");
+  const service::HttpResponse nginx = Forwarded(gate, "/b", "", "?deny_status=403");
   EXPECT_EQ(nginx.status, 403);
   EXPECT_EQ(nginx.Field("X-RateLimit-Status"), "420");
 }
@@ -134,7 +134,7 @@ TEST_F(DenialTest, PrefersTheRuleThenTheRouteThenTheDefault) {
   EXPECT_EQ(gate.Get("/own").body, "rule");
   EXPECT_EQ(gate.Get("/special/plain").body, "route");
   EXPECT_EQ(gate.Get("/plain").body, "default");
-  const Answer denied = gate.Get("/special/deny");
+  const HttpResponse denied = gate.Get("/special/deny");
   EXPECT_EQ(denied.status, 403);
   EXPECT_EQ(denied.body, "route");
   EXPECT_EQ(gate.Get("/deny").body, "default");
@@ -145,7 +145,7 @@ TEST_F(DenialTest, ReplacesOnlyTheStatusOfExceededQuotas) {
   Gate gate(
       Configured(up_.url(), "", "responses: {denial: {status: 418}}\n" + std::string(kOneAnHour)));
   EXPECT_EQ(gate.Get("/").status, 200);
-  const Answer denied = gate.Get("/");
+  const HttpResponse denied = gate.Get("/");
   EXPECT_EQ(denied.status, 418);
   EXPECT_EQ(denied.Json().at("status"), 418);
   EXPECT_THAT(std::string(denied.Json().at("type").as_string()), HasSubstr("#quota-exceeded"));
@@ -171,12 +171,13 @@ TEST_F(DenialTest, CallsABanAbnormalUsage) {
     EXPECT_EQ(body.at("violated-policies"), boost::json::parse(R"(["one"])"));
     EXPECT_EQ(wait, "90");
   };
-  const Answer gateway = gate.Get("/");
+  const HttpResponse gateway = gate.Get("/");
   expect(gateway.status, gateway.Json(), gateway.Field("Retry-After"));
-  const service::HttpAnswer auth = Forwarded(gate, "/");
+  const service::HttpResponse auth = Forwarded(gate, "/");
   expect(auth.status, auth.Json(), auth.Field("Retry-After"));
   service::HttpClient api(gate.server().api());
-  const service::HttpAnswer decided = api.Ask("/v1/decide", service::ByRule("one", "203.0.113.7"));
+  const service::HttpResponse decided =
+      api.Ask("/v1/decide", service::ByRule("one", "203.0.113.7"));
   expect(decided.status, decided.Json(), decided.Field("Retry-After"));
 }
 
@@ -187,10 +188,10 @@ TEST_F(DenialTest, HasTheResponseHeadersOfTheRoute) {
       "Access-Control-Expose-Headers: 'Retry-After, RateLimit', Cache-Control: 'max-age=60', "
       "X-A: route}, remove: [X-B]}, body_bytes: 10, denial: {headers: {X-A: denial}}",
       kOneAnHour));
-  const Answer passed = gate.Get("/");
+  const HttpResponse passed = gate.Get("/");
   EXPECT_EQ(passed.Field("X-A"), "route");
   EXPECT_EQ(passed.Field("Cache-Control"), "max-age=60");
-  const Answer denied = gate.Get("/");
+  const HttpResponse denied = gate.Get("/");
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Field("Access-Control-Allow-Origin"), "https://app.example");
   EXPECT_EQ(denied.Field("Access-Control-Expose-Headers"), "Retry-After, RateLimit");
@@ -199,14 +200,14 @@ TEST_F(DenialTest, HasTheResponseHeadersOfTheRoute) {
   EXPECT_EQ(denied.Field("X-A"), "denial");
   EXPECT_EQ(denied.Count("X-A"), 1);
   gate.Advance(std::chrono::hours{2});
-  const Answer too_long =
+  const HttpResponse too_long =
       Client(gate.at()).Ask(RequestText("POST", "/", "", "more than ten bytes"));
   EXPECT_EQ(too_long.status, 413);
   EXPECT_EQ(too_long.Field("Access-Control-Allow-Origin"), "https://app.example");
 }
 
 // Fields of the upstream's body, and fields that let caches keep the response, do not fit.
-TEST_F(DenialTest, LeavesOutFieldsOfTheUpstreamsBody) {
+TEST_F(DenialTest, OmitsHeaderFieldsThatDescribeTheUpstreamBody) {
   Gate gate(Configured(up_.url(),
                        ", response_headers: {set: {Content-Encoding: gzip, CDN-Cache-Control: "
                        "max-age=600, ETag: x, Expires: never, Grpc-Status: '0', X-A: route, "
@@ -214,22 +215,22 @@ TEST_F(DenialTest, LeavesOutFieldsOfTheUpstreamsBody) {
                        kOneAnHour));
   EXPECT_EQ(gate.Get("/").Field("Content-Encoding"), "gzip");
   for (const std::string_view lines : {"", "Content-Type: application/grpc\r\n"}) {
-    const Answer denied = gate.Get("/", lines);
+    const HttpResponse denied = gate.Get("/", lines);
     for (const char* const name : {"Content-Encoding", "CDN-Cache-Control", "ETag", "Expires"}) {
       EXPECT_FALSE(denied.Has(name)) << name;
     }
-    EXPECT_EQ(ListOf(denied.fields, "grpc-status"), lines.empty() ? "" : "8");
+    EXPECT_EQ(denied.fields.List("grpc-status"), lines.empty() ? "" : "8");
     EXPECT_EQ(denied.Field("X-A"), "route");
     EXPECT_EQ(denied.Field("Content-Security-Policy"), "none");
   }
 }
 
 // `t` of RateLimit must not be later than Retry-After (draft-ietf-httpapi-ratelimit-headers).
-TEST_F(DenialTest, HasNoTimeOfMoreQuotaBesideAnotherRetryAfter) {
+TEST_F(DenialTest, OmitsRateLimitTimeBesideUpstreamRetryAfter) {
   ScriptedUpstream busy(ScriptedUpstream::Each(
-      [](const Request&) { return Http("503 Service Unavailable", "Retry-After: 1\r\n"); }));
+      [](const HttpRequest&) { return Http("503 Service Unavailable", "Retry-After: 1\r\n"); }));
   Gate gate(Configured(busy.url(), "", "rules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.Field("RateLimit"), "\"ten\";r=9");
 }
@@ -267,7 +268,7 @@ TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
   }
 }
 
-TEST_F(DenialTest, ShowsWhoDecidedToTrustedPeersOrByOption) {
+TEST_F(DenialTest, SendsDecidedByToTrustedPeersOrIfConfigured) {
   struct Row {
     std::string_view option;
     std::string_view trusted;  ///< client_ip.trusted_proxies.
@@ -288,19 +289,19 @@ TEST_F(DenialTest, ShowsWhoDecidedToTrustedPeersOrByOption) {
                     .status,
                 200);
     }
-    const Answer denied = gate.Get("/");
+    const HttpResponse denied = gate.Get("/");
     EXPECT_EQ(denied.status, 403);
     EXPECT_EQ(denied.Has("X-Tidegate-Decided-By"), row.gateway) << row.option << row.trusted;
     EXPECT_EQ(denied.Json().contains("decided_by"), row.gateway) << row.option << row.trusted;
     EXPECT_EQ(denied.Json().contains("reason"), row.gateway) << row.option << row.trusted;
     // Callers of the API are programs that act on it.
     service::HttpClient api(gate.server().api());
-    const service::HttpAnswer decided =
+    const service::HttpResponse decided =
         api.Ask("/v1/decide", service::ByRule("one", "203.0.113.7"));
     EXPECT_EQ(decided.Field("X-Tidegate-Decided-By"), "operator");
     EXPECT_EQ(decided.Json().at("decided_by"), "operator");
     if (row.trusted != "[127.0.0.1]") continue;
-    const service::HttpAnswer auth = Forwarded(gate, "/");
+    const service::HttpResponse auth = Forwarded(gate, "/");
     EXPECT_EQ(auth.status, 403);
     EXPECT_EQ(auth.Has("X-Tidegate-Decided-By"), row.auth_denied) << row.option;
     EXPECT_EQ(auth.Json().contains("decided_by"), row.auth_denied) << row.option;
@@ -314,18 +315,18 @@ TEST_F(DenialTest, SendsDecidedByToProxyOnAllowedRequest) {
       service::AskAdmin(gate.server().admin(), "/v1/allow", service::ByRule("one", "203.0.113.7"))
           .status,
       200);
-  const service::HttpAnswer auth = Forwarded(gate, "/");
+  const service::HttpResponse auth = Forwarded(gate, "/");
   EXPECT_EQ(auth.status, 200);
   EXPECT_EQ(auth.Field("X-Tidegate-Decided-By"), "operator");
 }
 
-TEST_F(DenialTest, NamesThePartitionOfAQuotaByAHash) {
+TEST_F(DenialTest, SendsPartitionKeyAsAHash) {
   const auto fields = [&](std::string_view option, std::string_view key) {
     Gate gate(Configured(up_.url(), "",
                          "identity: {hmac_key: 0123456789abcdef0123456789abcdef}\nresponses: {" +
                              std::string(option) +
                              "}\nrules: [{id: k, per: header:x-key, limit: 9/h}]\n"));
-    const Answer answer = gate.Get("/", "X-Key: " + std::string(key) + "\r\n");
+    const HttpResponse answer = gate.Get("/", "X-Key: " + std::string(key) + "\r\n");
     return answer.Field("RateLimit-Policy") + "\n" + answer.Field("RateLimit");
   };
   EXPECT_EQ(fields("", "alice"), "\"k\";q=9;w=3600\n\"k\";r=8;t=400");
@@ -342,9 +343,9 @@ TEST_F(DenialTest, HasNoBodyForHead) {
   EXPECT_EQ(gate.Get("/").status, 200);
   Client client(gate.at());
   client.Send("HEAD / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
-  const Answer denied = client.Read(Client::Body::kNo);
+  const HttpResponse denied = client.Read(Client::Body::kNo);
   EXPECT_EQ(denied.status, 429);
-  EXPECT_THAT(client.ReadRest(), IsEmpty());
+  EXPECT_THAT(client.stream().ReadRest(), IsEmpty());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator is told that the gateway would do, and what it then does.
+// The explanation that an operator gets of a gateway request, and what the gateway then does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,10 +15,10 @@ namespace tidegate::behaviour {
 namespace {
 
 namespace json = boost::json;
-using service::HttpAnswer;
+using service::HttpResponse;
 using testing::HasSubstr;
 
-HttpAnswer Explain(Gate& gate, const std::string& body) {
+HttpResponse Explain(Gate& gate, const std::string& body) {
   return service::AskAdmin(gate.server().admin(), "/v1/explain", body);
 }
 
@@ -89,19 +89,19 @@ class History {
       lines.append(name).append(": ").append(value).append("\r\n");
       headers[name] = value;
     }
-    // Nobody is believed: then whoever connects is the client, and it does not matter which is
+    // No peer is trusted: then the peer is the client, and it does not matter which is
     // said.
     const char* const who = trusts_ || Below(2) == 0 ? "peer" : "client_ip";
     const std::string question =
-        json::serialize(json::object{{"door", "gateway"},
+        json::serialize(json::object{{"listener", "gateway"},
                                      {"request", json::object{{"method", method},
                                                               {"host", "test"},
                                                               {"path", path},
                                                               {who, "127.0.0.1"},
                                                               {"headers", headers}}}});
     SCOPED_TRACE(question);
-    const HttpAnswer explained = Explain(gate_, question);
-    const Answer done =
+    const HttpResponse explained = Explain(gate_, question);
+    const HttpResponse done =
         client_.Ask(method == "GET" ? GetText(path, lines) : RequestText(method, path, lines, ""));
     SCOPED_TRACE("explained: " + explained.body + "done: " + done.head + done.body);
     ++seen[done.status];
@@ -138,7 +138,7 @@ class History {
   Client client_;
 };
 
-TEST(GatewayExplain, AgreesWithWhatTheGatewayThenDoes) {
+TEST(GatewayExplainTest, PredictsWhatTheGatewayDoes) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   int seen[600] = {};
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -156,81 +156,83 @@ TEST(GatewayExplain, AgreesWithWhatTheGatewayThenDoes) {
   EXPECT_GT(seen[429], 100);
 }
 
-TEST(GatewayExplain, TellsTheRouteAndCountsByIt) {
+TEST(GatewayExplainTest, ReportsTheRouteAndItsKey) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: by-route, per: route, limit: 1/h}]\n"));
-  const auto ask = [&](std::string_view door) {
-    return Explain(gate, R"({"request":{"path":"/x","peer":"192.0.2.1"})" + std::string(door) + "}")
+  const auto ask = [&](std::string_view listener) {
+    return Explain(gate,
+                   R"({"request":{"path":"/x","peer":"192.0.2.1"})" + std::string(listener) + "}")
         .Json();
   };
-  const json::object through = ask(R"(,"door":"gateway")");
+  const json::object through = ask(R"(,"listener":"gateway")");
   EXPECT_TRUE(through.at("route").is_string());
   EXPECT_THAT(std::string(through.at("rules").at(0).at("key").as_string()),
               testing::StartsWith("route="));
   // The API knows no routes.
   EXPECT_FALSE(ask("").contains("route"));
-  EXPECT_EQ(ask(R"(,"door":"api")"), ask(""));
+  EXPECT_EQ(ask(R"(,"listener":"api")"), ask(""));
 }
 
-TEST(GatewayExplain, RefusesWhatMakesNoSense) {
+TEST(GatewayExplainTest, RejectsFrontendThatDoesNotFitTheRequest) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: r, per: client_ip, limit: 1/h}]\n"));
   const auto pointer = [&](const std::string& body) {
-    const HttpAnswer answer = Explain(gate, body);
+    const HttpResponse answer = Explain(gate, body);
     EXPECT_EQ(answer.status, 400) << answer.body;
     return std::string(answer.Json().at("pointer").as_string());
   };
-  EXPECT_EQ(pointer(R"({"request":{"path":"/x"},"door":"resp"})"), "/door");
-  EXPECT_EQ(pointer(R"({"rule":"r","identity":"192.0.2.1","door":"gateway"})"), "/door");
+  EXPECT_EQ(pointer(R"({"request":{"path":"/x"},"listener":"resp"})"), "/listener");
+  EXPECT_EQ(pointer(R"({"rule":"r","identity":"192.0.2.1","listener":"gateway"})"), "/listener");
   service::Service plain("rules: [{id: r, per: client_ip, limit: 1/h}]\n");
   EXPECT_THAT(
-      service::AskAdmin(plain, "/v1/explain", R"({"request":{"path":"/x"},"door":"gateway"})").body,
+      service::AskAdmin(plain, "/v1/explain", R"({"request":{"path":"/x"},"listener":"gateway"})")
+          .body,
       HasSubstr("this node has no gateway"));
 }
 
 /// The status and, of the only rule, what is left: as explained, and as it was then done.
-struct Told {
+struct Outcome {
   int status = 0;
   std::string left;
-  friend bool operator==(const Told&, const Told&) = default;
-  friend void PrintTo(const Told& told, std::ostream* to) {
-    *to << told.status << ' ' << told.left;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+  friend void PrintTo(const Outcome& outcome, std::ostream* to) {
+    *to << outcome.status << ' ' << outcome.left;
   }
 };
 
-Told Explained(Gate& gate, const std::string& request) {
-  const HttpAnswer answer = Explain(gate, R"({"door":"gateway","request":)" + request + "}");
+Outcome Explained(Gate& gate, const std::string& request) {
+  const HttpResponse answer = Explain(gate, R"({"listener":"gateway","request":)" + request + "}");
   if (answer.status != 200) return {answer.status, ""};
   const json::object said = answer.Json();
-  Told told{said.at("status").to_number<int>(), ""};
+  Outcome outcome{said.at("status").to_number<int>(), ""};
   for (const json::value& rule : said.at("rules").as_array()) {
     if (rule.as_object().contains("after")) {
-      told.left = std::to_string(rule.at("after").at("remaining").as_int64());
+      outcome.left = std::to_string(rule.at("after").at("remaining").as_int64());
     }
   }
-  return told;
+  return outcome;
 }
-Told Done(Gate& gate, const std::string& path, const std::string& lines) {
-  const Answer done = gate.Get(path, lines);
+Outcome Done(Gate& gate, const std::string& path, const std::string& lines) {
+  const HttpResponse done = gate.Get(path, lines);
   const std::string field(done.Field("RateLimit"));
   const std::size_t at = field.find("r=");
   return {done.status,
           at == std::string::npos ? "" : field.substr(at + 2, field.find(';', at) - at - 2)};
 }
 
-TEST(GatewayExplain, ACostOfAHeaderIsNotBelievedFromAStranger) {
+TEST(GatewayExplainTest, TreatsCostHeaderOfUntrustedPeerLikeTheGateway) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {},
                    "rules: [{id: r, per: client_ip, limit: 10/h, cost: 'header:x-units'}]\n"));
-  const Told told = Explained(
+  const Outcome outcome = Explained(
       gate, R"({"path":"/x","host":"test","client_ip":"127.0.0.1","headers":{"x-units":"8"}})");
-  EXPECT_EQ(told, Done(gate, "/x", "x-units: 8\r\n"));
+  EXPECT_EQ(outcome, Done(gate, "/x", "x-units: 8\r\n"));
   EXPECT_EQ(
       Explained(gate, R"({"path":"/x","client_ip":"127.0.0.1","headers":{"x-units":"z"}})").status,
       Done(gate, "/x", "x-units: z\r\n").status);
 }
 
-TEST(GatewayExplain, TheHostIsAHeaderToo) {
+TEST(GatewayExplainTest, MatchesHostAsAHeader) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(
       "routes: [{id: a, match: {header: {host: \"te*\"}}, upstream: u}]\n"
@@ -238,16 +240,16 @@ TEST(GatewayExplain, TheHostIsAHeaderToo) {
       up.url() +
       "\"}}\n"
       "rules: [{id: r, per: client_ip, limit: 10/h}]\n");
-  const Told told = Explained(gate, R"({"path":"/x","host":"test","peer":"127.0.0.1"})");
-  EXPECT_EQ(told, Done(gate, "/x", ""));
+  const Outcome outcome = Explained(gate, R"({"path":"/x","host":"test","peer":"127.0.0.1"})");
+  EXPECT_EQ(outcome, Done(gate, "/x", ""));
 }
 
-TEST(GatewayExplain, WhatTheGatewayDoesNotTakeIsRefused) {
+TEST(GatewayExplainTest, RejectsMembersThatTheGatewayDoesNotAccept) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: r, per: client_ip, limit: 1/h}]\n"));
   const auto pointer = [&](const std::string& members, const std::string& more = "") {
-    const HttpAnswer answer =
-        Explain(gate, R"({"door":"gateway","request":{"path":"/x")" + members + "}" + more + "}");
+    const HttpResponse answer = Explain(
+        gate, R"({"listener":"gateway","request":{"path":"/x")" + members + "}" + more + "}");
     EXPECT_EQ(answer.status, 400) << answer.body;
     return std::string(answer.Json().at("pointer").as_string());
   };
@@ -259,7 +261,7 @@ TEST(GatewayExplain, WhatTheGatewayDoesNotTakeIsRefused) {
   EXPECT_EQ(pointer(""), "/request");
 }
 
-TEST(GatewayExplain, WithoutARouteAnExemptRequestIsNotCounted) {
+TEST(GatewayExplainTest, ReportsExemptRequestWithoutRouteAs404) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(
       "routes: [{id: a, match: {path: /a}, upstream: u}]\n"
@@ -268,7 +270,7 @@ TEST(GatewayExplain, WithoutARouteAnExemptRequestIsNotCounted) {
       "\"}}\nexempt: [{path: /e}]\n"
       "rules: [{id: r, per: client_ip, limit: 10/h}]\n");
   const auto said =
-      Explain(gate, R"({"door":"gateway","request":{"path":"/e","peer":"127.0.0.1"}})").Json();
+      Explain(gate, R"({"listener":"gateway","request":{"path":"/e","peer":"127.0.0.1"}})").Json();
   EXPECT_EQ(said.at("outcome").as_string(), "exempt");
   EXPECT_EQ(said.at("status").to_number<int>(), 404);
   EXPECT_TRUE(said.at("route").is_null());

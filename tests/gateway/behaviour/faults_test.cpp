@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -16,14 +17,14 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Connection = ScriptedUpstream::Connection;
 
-void ExpectProblem(const Answer& answer, int status) {
+void ExpectProblem(const HttpResponse& answer, int status) {
   EXPECT_EQ(answer.status, status) << answer.head << answer.body;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_TRUE(answer.Has("X-Request-Id"));
   EXPECT_EQ(answer.Json().at("status"), status);
 }
 
-TEST(FaultsTest, ARefusedConnectionIs502) {
+TEST(FaultsTest, AnswersWith502WhenUpstreamRefusesConnection) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   up.StopListening();
   Gate gate(Routed(up.url()));
@@ -33,19 +34,19 @@ TEST(FaultsTest, ARefusedConnectionIs502) {
   EXPECT_EQ(client.Get("/").status, 200) << "on the same connection";
 }
 
-TEST(FaultsTest, OurOwnAnswersHaveTheirReasons) {
+TEST(FaultsTest, SendsReasonPhraseAndTitleOf502And504) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url(), "response_timeout: 100ms"));
-  const Answer late = gate.Get("/");
+  const HttpResponse late = gate.Get("/");
   EXPECT_EQ(late.start, "HTTP/1.1 504 Gateway Timeout");
   EXPECT_EQ(late.Json().at("title"), "Gateway Timeout");
   up.StopListening();
-  const Answer refused = gate.Get("/");
+  const HttpResponse refused = gate.Get("/");
   EXPECT_EQ(refused.start, "HTTP/1.1 502 Bad Gateway");
   EXPECT_EQ(refused.Json().at("title"), "Bad Gateway");
 }
 
-/// Listens, but its queue is full and nobody accepts.
+/// Listens, but its queue is full and no connection is accepted.
 class FullListener {
  public:
   FullListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -74,43 +75,43 @@ class FullListener {
   std::array<int, 4> waiting_{};
 };
 
-TEST(FaultsTest, AConnectionThatTakesTooLongIs504) {
+TEST(FaultsTest, AnswersWith504OnConnectTimeout) {
   FullListener full;
   Gate gate(Routed(full.url(), "connect_timeout: 100ms\nretries: off"));
   ExpectProblem(gate.Get("/"), 504);
 }
 
-TEST(FaultsTest, ATargetThatCannotBeReachedIsPassedOver) {
+TEST(FaultsTest, TriesNextTargetWhenOneIsUnreachable) {
   FullListener full;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed("[" + full.url() + ", " + up.url() + "]", "connect_timeout: 100ms"));
   for (int i = 0; i < 2; ++i) {
-    const Answer answer = Client(gate.at()).Ask(RequestText("POST", "/", {}, "body"));
+    const HttpResponse answer = Client(gate.at()).Ask(RequestText("POST", "/", {}, "body"));
     EXPECT_EQ(answer.status, 200) << "nothing was sent, so even a POST may go elsewhere";
   }
   EXPECT_EQ(up.requests(), 2);
   EXPECT_EQ(up.last().Field("Content-Length"), "4");
 }
 
-TEST(FaultsTest, AHangIs504AfterTheResponseTimeout) {
+TEST(FaultsTest, AnswersWith504AfterResponseTimeout) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url(), "response_timeout: 150ms"));
   Client client(gate.at());
   const auto begun = std::chrono::steady_clock::now();
   ExpectProblem(client.Get("/"), 504);
   EXPECT_GE(std::chrono::steady_clock::now() - begun, 150ms);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "its connection is not kept";
-  EXPECT_EQ(up.connections(), 1) << "a time-out is not retried unless that is asked for";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; })) << "its connection is not kept";
+  EXPECT_EQ(up.connections(), 1) << "a timeout is not retried unless it is configured";
 }
 
-TEST(FaultsTest, ARouteHasAResponseTimeoutOfItsOwn) {
+TEST(FaultsTest, RouteOverridesResponseTimeout) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate("routes: [{upstream: up, response_timeout: 100ms}]\nupstreams: {up: {targets: \"" +
             up.url() + "\"}}\n");
   ExpectProblem(gate.Get("/"), 504);
 }
 
-TEST(FaultsTest, AHeadThatStopsHalfWayIs504) {
+TEST(FaultsTest, AnswersWith504WhenResponseHeadStalls) {
   ScriptedUpstream up([](Connection& connection) {
     connection.Send("HTTP/1.1 200 OK\r\nContent-Le");
     (void)connection.WaitForEnd();
@@ -119,7 +120,7 @@ TEST(FaultsTest, AHeadThatStopsHalfWayIs504) {
   ExpectProblem(gate.Get("/"), 504);
 }
 
-TEST(FaultsTest, AnUpstreamThatNeverSaysYesToABodyIs504) {
+TEST(FaultsTest, AnswersWith504WhenUpstreamNeverSendsContinue) {
   // It is the upstream that is waited for, not the client, which does as it should.
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url(), "response_timeout: 150ms", "limits: {body_timeout: 1s}\n"));
@@ -128,23 +129,24 @@ TEST(FaultsTest, AnUpstreamThatNeverSaysYesToABodyIs504) {
   ExpectProblem(client.Read(), 504);
 }
 
-TEST(FaultsTest, ABodyThatStopsHalfWayIsCut) {
+TEST(FaultsTest, CutsResponseWhoseBodyStalls) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345");
     (void)connection.WaitForEnd();
   });
   Gate gate(Routed(up.url(), "idle_timeout: 150ms"));
   Client client(gate.at());
-  const Answer answer = client.Get("/");
+  client.Send(GetText("/"));
+  const HttpResponse answer = client.ReadPartial();
   EXPECT_EQ(answer.body, "12345");
   EXPECT_FALSE(answer.whole);
 }
 
-TEST(FaultsTest, AResetBeforeTheAnswerIs502) {
+TEST(FaultsTest, AnswersWith502OnResetBeforeResponse) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) connection.Reset();
   });
   Gate gate(Routed(up.url(), "retries: off"));
@@ -153,9 +155,9 @@ TEST(FaultsTest, AResetBeforeTheAnswerIs502) {
   ExpectProblem(client.Ask(RequestText("POST", "/", {}, "body")), 502);
 }
 
-TEST(FaultsTest, AnEndBeforeTheAnswerIs502) {
+TEST(FaultsTest, AnswersWith502OnCloseBeforeResponse) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     (void)connection.Read(request);
   });
   Gate gate(Routed(up.url(), "retries: off"));
@@ -171,11 +173,11 @@ struct Broken {
 };
 class BrokenAnswerTest : public testing::TestWithParam<Broken> {};
 
-TEST_P(BrokenAnswerTest, DoesNotLookWhole) {
+TEST_P(BrokenAnswerTest, ClientSeesThatResponseIsIncomplete) {
   const Broken& broken = GetParam();
   Signal read;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send(broken.bytes);
     (void)read.Wait();
@@ -185,17 +187,17 @@ TEST_P(BrokenAnswerTest, DoesNotLookWhole) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send(GetText("/"));
-  const std::string head = client.ReadUntil("\r\n\r\n");
+  const std::string head = client.stream().ReadUntil("\r\n\r\n");
   EXPECT_THAT(head, HasSubstr("200 OK"));
   const bool chunked = head.find("chunked") != std::string::npos;
-  EXPECT_EQ(client.ReadUntil("some"), chunked ? "4\r\nsome" : "some");
+  EXPECT_EQ(client.stream().ReadUntil("some"), chunked ? "4\r\nsome" : "some");
   read.Give();
-  const std::string rest = client.ReadRest();
+  const std::string rest = client.stream().ReadRest();
   if (chunked) {
     EXPECT_EQ(rest.find("0\r\n\r\n"), std::string::npos) << rest;
   }
   EXPECT_EQ(rest.find("HTTP/1.1"), std::string::npos) << "no second answer inside the first";
-  EXPECT_EQ(up.requests(), 1) << "what has begun is not asked for again";
+  EXPECT_EQ(up.requests(), 1) << "a response that has begun is not requested again";
 }
 
 constexpr std::string_view kLengthHead = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome";
@@ -213,9 +215,9 @@ INSTANTIATE_TEST_SUITE_P(All, BrokenAnswerTest,
                                                 "", true}),
                          [](const auto& of) { return std::string(of.param.name); });
 
-TEST(FaultsTest, AnAnswerThatIsBadFromItsFirstChunkIs502) {
+TEST(FaultsTest, AnswersWith502WhenFirstChunkIsMalformed) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) connection.Send(std::string(kChunkedHead) + "zz\r\n");
   });
   Gate gate(Routed(up.url()));
@@ -226,18 +228,18 @@ TEST(FaultsTest, AnAnswerThatIsBadFromItsFirstChunkIs502) {
 const std::string kGood = Http("200 OK", {}, "good");
 const std::string kEvil = Http("200 OK", {}, "evil");
 
-TEST(SurplusTest, BehindAnAnswerIsDroppedWithItsConnection) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) { return kGood + kEvil; }));
+TEST(SurplusTest, DropsSurplusBytesAfterResponseWithTheConnection) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) { return kGood + kEvil; }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 5; ++i) EXPECT_EQ(client.Get("/").body, "good");
   EXPECT_EQ(up.connections(), 5);
 }
 
-TEST(SurplusTest, OnAnIdleConnectionEndsIt) {
+TEST(SurplusTest, ClosesIdleConnectionThatReceivesBytes) {
   Signal answered;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       connection.Send(kGood);
       if (connection.number() != 0) continue;
@@ -249,15 +251,15 @@ TEST(SurplusTest, OnAnIdleConnectionEndsIt) {
   Client client(gate.at());
   EXPECT_EQ(client.Get("/1").body, "good");
   answered.Give();
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "no use any more";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; })) << "no use any more";
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Get("/2").body, "good");
 }
 
 class GarbageTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(GarbageTest, Is502) {
+TEST_P(GarbageTest, AnswersWith502ToMalformedResponse) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send(GetParam());
     (void)connection.WaitForEnd();
@@ -265,7 +267,7 @@ TEST_P(GarbageTest, Is502) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   ExpectProblem(client.Get("/"), 502);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -280,9 +282,9 @@ INSTANTIATE_TEST_SUITE_P(
         "HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n", "HTTP/1.1 200 OK\r\n folded\r\n\r\n",
         "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n", "HTTP/1.1 101 Go\r\nUpgrade: x\r\n\r\n"));
 
-TEST(FaultsTest, AnEndlessHeadIs502) {
+TEST(FaultsTest, AnswersWith502ToEndlessResponseHead) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send("HTTP/1.1 200 OK\r\n");
     for (int i = 0; i < 100'000; ++i) {
@@ -293,9 +295,9 @@ TEST(FaultsTest, AnEndlessHeadIs502) {
   ExpectProblem(gate.Get("/"), 502);
 }
 
-TEST(FaultsTest, EndlessInterimAnswersAre502) {
+TEST(FaultsTest, AnswersWith502ToEndlessInterimResponses) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     for (int i = 0; i < 100'000; ++i) {
       if (!connection.Send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")) return;
@@ -304,7 +306,7 @@ TEST(FaultsTest, EndlessInterimAnswersAre502) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send(GetText("/"));
-  Answer answer = client.Read();
+  HttpResponse answer = client.Read();
   for (int i = 0; i < 1000 && answer.status == 103; ++i) answer = client.Read();
   ExpectProblem(answer, 502);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -16,9 +17,9 @@ constexpr std::string_view kExpecting =
 
 // --- Expect: 100-continue ---------------------------------------------------------
 
-TEST(ContinueTest, TheUpstreamsWordIsRelayed) {
+TEST(ContinueTest, Forwards100ContinueOfUpstream) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.ReadHead(request)) {
       if (request.Has("Expect")) connection.Send("HTTP/1.1 100 Continue\r\n\r\n");
       connection.ReadBody(request);
@@ -37,16 +38,16 @@ TEST(ContinueTest, TheUpstreamsWordIsRelayed) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(ContinueTest, AFinalAnswerInsteadIsRelayedAndTheConnectionsFateIsTold) {
+TEST(ContinueTest, ForwardsFinalResponseInsteadAndClosesConnection) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.ReadHead(request)) connection.Send(Http("401 Unauthorized", {}, "no"));
     (void)connection.WaitForEnd();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send(kExpecting);
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 401);
   EXPECT_EQ(answer.body, "no");
   // Whether the body follows is unknown to the gateway: it can only close, and has to say so.
@@ -55,32 +56,32 @@ TEST(ContinueTest, AFinalAnswerInsteadIsRelayedAndTheConnectionsFateIsTold) {
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
 }
 
-TEST(ContinueTest, AClientThatSendsAnywayIsServed) {
+TEST(ContinueTest, ServesClientThatDoesNotWaitForContinue) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request& request) { return Http("200 OK", {}, request.body); }));
+      [](const HttpRequest& request) { return Http("200 OK", {}, request.body); }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send(std::string(kExpecting) + "body");
   EXPECT_EQ(client.Read().body, "body");
   client.Send(kExpecting);
-  ASSERT_TRUE(Soon([&] { return up.requests() == 2; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 2; }));
   client.Send("body");
   EXPECT_EQ(client.Read().body, "body");
 }
 
-TEST(ContinueTest, OtherExpectationsAreRefused) {
+TEST(ContinueTest, RejectsUnknownExpectationsWith417) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   EXPECT_EQ(gate.Get("/", "Expect: miracles\r\n").status, 417);
 }
 
-TEST(ContinueTest, IgnoresOtherExpectationsIfConfigured) {
+TEST(ContinueTest, IgnoresUnknownExpectationsIfConfigured) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request& request) { return Http("200 OK", {}, request.body); }));
+      [](const HttpRequest& request) { return Http("200 OK", {}, request.body); }));
   Gate gate(Routed(up.url(), {}, "gateway: {unknown_expect: ignore}\n"));
   Client client(gate.at());
   for (const std::string_view value : {"a-miracle", "", "100-continue, a-miracle"}) {
-    const Answer answer =
+    const HttpResponse answer =
         client.Ask(RequestText("POST", "/", "Expect: " + std::string(value) + "\r\n", "hello"));
     EXPECT_EQ(answer.status, 200) << value;
     EXPECT_EQ(answer.body, "hello");
@@ -96,7 +97,7 @@ TEST(ContinueTest, IgnoresOtherExpectationsIfConfigured) {
 TEST(InterimTest, EarlyHintsAreRelayedBeforeTheAnswer) {
   Signal seen;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send("HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n");
     if (!seen.Wait()) return;
@@ -105,15 +106,15 @@ TEST(InterimTest, EarlyHintsAreRelayedBeforeTheAnswer) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send(GetText("/"));
-  const Answer hints = client.Read();
+  const HttpResponse hints = client.Read();
   EXPECT_EQ(hints.status, 103);
   EXPECT_EQ(hints.Field("Link"), "</style.css>; rel=preload");
   seen.Give();
   EXPECT_EQ(client.Read().body, "page");
 }
 
-TEST(InterimTest, AnOldClientGetsNone) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) {
+TEST(InterimTest, OmitsInterimResponsesForHttp10Client) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + Http("200 OK", {}, "page");
   }));
   Gate gate(Routed(up.url()));
@@ -126,22 +127,22 @@ TEST(InterimTest, AnOldClientGetsNone) {
 TEST(LengthTest, EqualRepeatedLengthsAreForwardedOnce) {
   for (const std::string_view lines :
        {"Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5, 5\r\n"}) {
-    ScriptedUpstream up(ScriptedUpstream::Each([lines](const Request&) {
+    ScriptedUpstream up(ScriptedUpstream::Each([lines](const HttpRequest&) {
       return "HTTP/1.1 200 OK\r\n" + std::string(lines) + "\r\nhello";
     }));
     Gate gate(Routed(up.url()));
     Client client(gate.at());
     for (int i = 0; i < 2; ++i) {
-      const Answer answer = client.Get("/");
+      const HttpResponse answer = client.Get("/");
       EXPECT_EQ(answer.body, "hello");
-      EXPECT_EQ(ListOf(answer.fields, "Content-Length"), "5");
+      EXPECT_EQ(answer.fields.List("Content-Length"), "5");
     }
     EXPECT_EQ(up.connections(), 1);
   }
 }
 
-TEST(LengthTest, DifferentLengthsAre502) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) {
+TEST(LengthTest, AnswersWith502ToDifferentContentLengths) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!";
   }));
   Gate gate(Routed(up.url()));
@@ -149,13 +150,13 @@ TEST(LengthTest, DifferentLengthsAre502) {
 }
 
 TEST(StatusTest, StatusesFrom600To999PassAndAreCounted) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return Http(request.target().substr(1) + " Odd", {}, "body");
   }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (const int status : {600, 777, 999}) {
-    const Answer answer = client.Get("/" + std::to_string(status));
+    const HttpResponse answer = client.Get("/" + std::to_string(status));
     EXPECT_EQ(answer.status, status);
     EXPECT_EQ(answer.body, "body");
   }
@@ -165,26 +166,26 @@ TEST(StatusTest, StatusesFrom600To999PassAndAreCounted) {
 
 // --- Trailers -----------------------------------------------------------------------
 
-TEST(TrailersTest, PassInBothDirections) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
+TEST(TrailersTest, ForwardsTrailersInBothDirections) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n" +
            Chunked(request.body, 3,
-                   "X-Sum: " + FieldOf(request.trailers, "X-In") + "\r\ngrpc-status: 0\r\n");
+                   "X-Sum: " + request.trailers.Value("X-In") + "\r\ngrpc-status: 0\r\n");
   }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 3; ++i) {
-    const Answer answer = client.Ask(
+    const HttpResponse answer = client.Ask(
         "POST / HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: TE\r\nTrailer: X-In\r\n"
         "Transfer-Encoding: chunked\r\n\r\n" +
         Chunked("hello", 2, "X-In: " + std::to_string(i) + "\r\n"));
     EXPECT_EQ(answer.body, "hello");
-    EXPECT_EQ(FieldOf(answer.trailers, "X-Sum"), std::to_string(i));
-    EXPECT_EQ(FieldOf(answer.trailers, "grpc-status"), "0");
+    EXPECT_EQ(answer.trailers.Value("X-Sum"), std::to_string(i));
+    EXPECT_EQ(answer.trailers.Value("grpc-status"), "0");
     EXPECT_FALSE(answer.Has("X-Sum")) << "never merged into the head";
     EXPECT_EQ(answer.Field("Trailer"), "X-Sum");
   }
-  const Request request = up.last();
+  const HttpRequest request = up.last();
   EXPECT_EQ(request.Field("TE"), "trailers");
   EXPECT_EQ(request.Field("Connection"), "TE");
   EXPECT_EQ(request.Field("Trailer"), "X-In");
@@ -197,40 +198,40 @@ TEST(TrailersTest, DropsForbiddenTrailersOfRequests) {
         "X-Forwarded-For: 1.2.3.4", "X-Request-Id: evil", "Connection: close",
         "Authorization: evil", "Cookie: evil=1", "Date: x", "Expires: 0"}) {
     std::mutex mutex;
-    Fields trailers;
-    ScriptedUpstream up(ScriptedUpstream::Each([&](const Request& request) {
+    test::HttpFields trailers;
+    ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest& request) {
       const std::lock_guard lock(mutex);
       trailers = request.trailers;
       return Http("200 OK");
     }));
     Gate gate(Routed(up.url()));
     Client client(gate.at());
-    const Answer answer =
+    const HttpResponse answer =
         client.Ask("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" +
                    Chunked("hello", 5, std::string(line) + "\r\nX-Sum: 1\r\n"));
     EXPECT_EQ(answer.status, 200) << line;
     const std::lock_guard lock(mutex);
-    EXPECT_EQ(CountOf(trailers, line.substr(0, line.find(':'))), 0) << line;
-    EXPECT_EQ(FieldOf(trailers, "X-Sum"), "1") << line;
+    EXPECT_EQ(trailers.Count(line.substr(0, line.find(':'))), 0) << line;
+    EXPECT_EQ(trailers.Value("X-Sum"), "1") << line;
   }
 }
 
 class ForbiddenTrailerTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(ForbiddenTrailerTest, OfAnUpstreamNeverReachesTheClient) {
+TEST_P(ForbiddenTrailerTest, DropsForbiddenTrailersOfResponses) {
   const std::string line(GetParam());
-  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) {
+  ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest&) {
     return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
            Chunked("hello", 5, "X-Before: 1\r\n" + line + "\r\nX-After: 2\r\n");
   }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const Answer answer = client.Get("/", "TE: trailers\r\nConnection: TE\r\n");
+  const HttpResponse answer = client.Get("/", "TE: trailers\r\nConnection: TE\r\n");
   EXPECT_EQ(answer.body, "hello");
   EXPECT_TRUE(answer.whole);
-  EXPECT_EQ(CountOf(answer.trailers, line.substr(0, line.find(':'))), 0);
-  EXPECT_EQ(FieldOf(answer.trailers, "X-Before"), "1");
-  EXPECT_EQ(FieldOf(answer.trailers, "X-After"), "2");
+  EXPECT_EQ(answer.trailers.Count(line.substr(0, line.find(':'))), 0);
+  EXPECT_EQ(answer.trailers.Value("X-Before"), "1");
+  EXPECT_EQ(answer.trailers.Value("X-After"), "2");
   EXPECT_EQ(client.Get("/").status, 200) << "the connections are in step";
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -243,24 +244,24 @@ INSTANTIATE_TEST_SUITE_P(
                     "RateLimit-Policy: \"x\";q=100", "Retry-After: 1", "Date: never", "Expires: 0",
                     "Host: evil"));
 
-TEST(TrailersTest, ServerTimingPasses) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) {
+TEST(TrailersTest, ForwardsServerTimingTrailer) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
            Chunked("hello", 5, "Server-Timing: db;dur=5\r\n");
   }));
   Gate gate(Routed(up.url()));
-  EXPECT_EQ(FieldOf(gate.Get("/").trailers, "Server-Timing"), "db;dur=5");
+  EXPECT_EQ(gate.Get("/").trailers.Value("Server-Timing"), "db;dur=5");
 }
 
-TEST(ChunkTest, WhiteSpaceInChunkSizeLinesPassesInBothDirections) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
+TEST(ChunkTest, AcceptsWhiteSpaceInChunkSizeLines) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
            std::string("2  \r\nok\r\n5\t; a = b\r\n") + request.body + "\r\n0 \r\n\r\n";
   }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 2; ++i) {
-    const Answer answer = client.Ask(
+    const HttpResponse answer = client.Ask(
         "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
         "5 ; ext = \"x y\" \r\nhello\r\n0 \r\n\r\n");
     EXPECT_EQ(answer.body, "okhello");
@@ -269,8 +270,8 @@ TEST(ChunkTest, WhiteSpaceInChunkSizeLinesPassesInBothDirections) {
 
 // --- Answers without a body -----------------------------------------------------------
 
-TEST(NoBodyTest, HeadHasTheLengthAndNoBody) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) -> std::string {
+TEST(NoBodyTest, HeadResponseHasLengthButNoBody) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) -> std::string {
     if (request.method() == "HEAD") {
       return request.target() == "/chunked"
                  ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -288,7 +289,7 @@ TEST(NoBodyTest, HeadHasTheLengthAndNoBody) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(NoBodyTest, ADeniedHeadHasNoBodyEither) {
+TEST(NoBodyTest, DeniedHeadRequestGetsNoBody) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: one, per: client_ip, limit: 1/h}]\n"));
   Client client(gate.at());
@@ -298,11 +299,11 @@ TEST(NoBodyTest, ADeniedHeadHasNoBodyEither) {
   EXPECT_EQ(client.Get("/").status, 429) << "and the connection goes on in step";
 }
 
-TEST(NoBodyTest, A204WithFramingFieldsHasNeitherAndEndsTheUpstreamsConnection) {
+TEST(NoBodyTest, DropsFramingFieldsOf204AndClosesUpstreamConnection) {
   for (const std::string_view framed : {"Content-Length: 5\r\n\r\nhello",
                                         "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
                                         "Transfer-Encoding: chunked\r\n\r\n"}) {
-    ScriptedUpstream up(ScriptedUpstream::Each([framed](const Request& request) {
+    ScriptedUpstream up(ScriptedUpstream::Each([framed](const HttpRequest& request) {
       return request.target() == "/204" ? "HTTP/1.1 204 No Content\r\n" + std::string(framed)
                                         : Http("200 OK", {}, "body");
     }));
@@ -310,7 +311,7 @@ TEST(NoBodyTest, A204WithFramingFieldsHasNeitherAndEndsTheUpstreamsConnection) {
     Client client(gate.at());
     for (const std::string_view method : {"GET", "HEAD"}) {
       client.Send(std::string(method) + " /204 HTTP/1.1\r\nHost: test\r\n\r\n");
-      const Answer none = client.Read();
+      const HttpResponse none = client.Read();
       EXPECT_EQ(none.status, 204);
       EXPECT_FALSE(none.Has("Content-Length"));
       EXPECT_FALSE(none.Has("Transfer-Encoding"));
@@ -320,8 +321,8 @@ TEST(NoBodyTest, A204WithFramingFieldsHasNeitherAndEndsTheUpstreamsConnection) {
   }
 }
 
-TEST(NoBodyTest, NoContentAndNotModified) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) -> std::string {
+TEST(NoBodyTest, ForwardsNoContentAndNotModifiedWithoutBody) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) -> std::string {
     if (request.target() == "/204") return "HTTP/1.1 204 No Content\r\n\r\n";
     if (request.target() == "/304") {
       return "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 777\r\n\r\n";
@@ -330,11 +331,11 @@ TEST(NoBodyTest, NoContentAndNotModified) {
   }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const Answer none = client.Get("/204");
+  const HttpResponse none = client.Get("/204");
   EXPECT_EQ(none.status, 204);
   EXPECT_FALSE(none.Has("Content-Length"));
   EXPECT_FALSE(none.Has("Transfer-Encoding"));
-  const Answer same = client.Get("/304");
+  const HttpResponse same = client.Get("/304");
   EXPECT_EQ(same.status, 304);
   EXPECT_EQ(same.Field("ETag"), "\"x\"");
   EXPECT_EQ(client.Get("/").body, "body");
@@ -343,7 +344,7 @@ TEST(NoBodyTest, NoContentAndNotModified) {
 
 // --- HTTP/1.0 -------------------------------------------------------------------------
 
-TEST(OldTest, AClientsConnectionEndsUnlessItAsksToKeepIt) {
+TEST(OldTest, ClosesHttp10ClientUnlessItRequestsKeepAlive) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client closing(gate.at());
@@ -354,31 +355,31 @@ TEST(OldTest, AClientsConnectionEndsUnlessItAsksToKeepIt) {
   EXPECT_THAT(up.last().Field("Via"), HasSubstr("1.0 tidegate"));
   Client keeping(gate.at());
   for (int i = 0; i < 3; ++i) {
-    const Answer answer =
+    const HttpResponse answer =
         keeping.Ask("GET / HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\n\r\n");
     EXPECT_EQ(answer.body, "ok");
     EXPECT_EQ(answer.Field("Connection"), "keep-alive");
   }
 }
 
-TEST(OldTest, AClientGetsChunksAsBytesUntilTheEnd) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) {
+TEST(OldTest, SendsChunkedResponseToHttp10ClientUntilClose) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + Chunked("hello, world", 5);
   }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send("GET / HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\n\r\n");
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_FALSE(answer.Has("Transfer-Encoding"));
   EXPECT_EQ(answer.Field("Connection"), "close");
   EXPECT_EQ(answer.body, "hello, world");
 }
 
-TEST(OldTest, ACutAnswerToAnOldClientEndsWithAReset) {
+TEST(OldTest, ResetsHttp10ClientWhenResponseIsCut) {
   // Bytes until the end: an orderly end would make half an answer look whole.
   Signal seen;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
     (void)seen.Wait();
@@ -386,14 +387,14 @@ TEST(OldTest, ACutAnswerToAnOldClientEndsWithAReset) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send("GET / HTTP/1.0\r\nHost: test\r\n\r\n");
-  (void)client.ReadUntil("half");
+  (void)client.stream().ReadUntil("half");
   seen.Give();
   EXPECT_EQ(client.WaitForEnd(), Client::End::kReset);
 }
 
-TEST(OldTest, AnUpstreamsBytesUntilTheEndBecomeChunks) {
+TEST(OldTest, ForwardsHttp10ResponseAsChunks) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil ");
     connection.Send("the end");
@@ -401,7 +402,7 @@ TEST(OldTest, AnUpstreamsBytesUntilTheEndBecomeChunks) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 2; ++i) {
-    const Answer answer = client.Get("/");
+    const HttpResponse answer = client.Get("/");
     EXPECT_EQ(answer.start, "HTTP/1.1 200 OK");
     EXPECT_EQ(answer.Field("Transfer-Encoding"), "chunked");
     EXPECT_EQ(answer.body, "until the end");
@@ -410,9 +411,9 @@ TEST(OldTest, AnUpstreamsBytesUntilTheEndBecomeChunks) {
   EXPECT_EQ(up.connections(), 2);
 }
 
-TEST(OldTest, AnOldUpstreamsConnectionIsKeptOnlyIfItSaysSo) {
+TEST(OldTest, KeepsHttp10UpstreamConnectionOnlyIfAnnounced) {
   std::string lines;
-  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) {
+  ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest&) {
     return "HTTP/1.0 200 OK\r\n" + lines + "Content-Length: 2\r\n\r\nok";
   }));
   Gate gate(Routed(up.url()));

@@ -8,47 +8,8 @@
 
 namespace tidegate::behaviour {
 
-// --- Clients --------------------------------------------------------------------
-
-Client::Client(const net::Endpoint& to, int receive_buffer)
-    : Socket(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  if (receive_buffer != 0) {
-    setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-  }
-  EXPECT_EQ(connect(fd(), to.address(), to.size()), 0) << to.Text();
-}
-
-Answer Client::Read(Body body) {
-  Answer answer;
-  if (!ReadHead(answer)) {
-    ADD_FAILURE() << "no answer, but: " << answer.head.substr(0, 200);
-    return answer;
-  }
-  EXPECT_TRUE(answer.start.starts_with("HTTP/1.1 ")) << answer.start;
-  answer.status = std::stoi(answer.start.substr(9, 3));
-  const bool none = answer.status < 200 || answer.status == 204 || answer.status == 304;
-  if (none || body == Body::kNo) return answer;
-  EXPECT_FALSE(answer.Has("transfer-encoding") && answer.Has("content-length")) << answer.head;
-  EXPECT_LE(answer.Count("content-length"), 1);
-  if (answer.Field("transfer-encoding") == "chunked") {
-    ReadChunks(answer);
-  } else if (answer.Has("content-length")) {
-    ReadLength(answer, std::stoul(answer.Field("content-length")));
-  } else {
-    answer.body = ReadRest();
-  }
-  return answer;
-}
-
-Answer Client::Get(std::string_view target, std::string_view lines) {
+HttpResponse Client::Get(std::string_view target, std::string_view lines) {
   return Ask(GetText(target, lines));
-}
-
-Client::End Client::WaitForEnd(std::chrono::milliseconds at_most) {
-  if (!Readable(at_most)) return End::kOpen;
-  char byte = 0;
-  const ssize_t got = ::recv(fd(), &byte, 1, MSG_PEEK);
-  return got == 0 ? End::kClosed : got > 0 ? End::kBytes : End::kReset;
 }
 
 std::string GetText(std::string_view target, std::string_view lines) {
@@ -64,8 +25,6 @@ std::string RequestText(std::string_view method, std::string_view target, std::s
   text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n");
   return text.append(body);
 }
-
-// --- The gateway ----------------------------------------------------------------
 
 Config Gate::ConfigOf(std::string_view yaml) {
   std::string text =
@@ -100,7 +59,7 @@ bool Gate::Reload(std::string_view yaml) {
   return server_->Reload(ConfigOf(yaml), problems);
 }
 
-Answer Gate::Get(std::string_view target, std::string_view lines) {
+HttpResponse Gate::Get(std::string_view target, std::string_view lines) {
   return Client(at()).Get(target, lines);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gateway in this process on free ports, with a clock for its limits that the tests move, clients
-// that send exactly what they are told to, and upstreams that do.
+// that send exactly the given bytes, and upstreams that do.
 #pragma once
 
 #include <memory>
@@ -13,25 +13,11 @@
 
 namespace tidegate::behaviour {
 
-/// A client's connection.
-class Client : public Socket {
+/// A client of the gateway.
+class Client : public test::HttpClient {
  public:
-  /// kNo: as after HEAD.
-  enum class Body : bool { kYes, kNo };
-  enum class End : std::uint8_t { kClosed, kReset, kBytes, kOpen };
-
-  explicit Client(const net::Endpoint& to, int receive_buffer = 0);
-
-  /// The next answer, interim ones too; without one the test fails. A body that breaks off is not
-  /// `whole`.
-  Answer Read(Body body = Body::kYes);
-  Answer Ask(std::string_view request) {
-    Send(request);
-    return Read();
-  }
-  Answer Get(std::string_view target, std::string_view lines = {});
-  /// What comes next: an end, or bytes that nobody asked for.
-  End WaitForEnd(std::chrono::milliseconds at_most = kPatience);
+  using HttpClient::HttpClient;
+  HttpResponse Get(std::string_view target, std::string_view lines = {});
 };
 
 /// `GET /target` with `Host: test` and more field lines, each with its CRLF.
@@ -51,7 +37,7 @@ class Gate {
   void Advance(Micros by) { clock_.Advance(by); }
   bool Reload(std::string_view yaml);
   /// On a connection of its own.
-  Answer Get(std::string_view target, std::string_view lines = {});
+  HttpResponse Get(std::string_view target, std::string_view lines = {});
   /// What the API tells of a rule and an identity, without charging it.
   boost::json::object Peek(std::string_view rule, std::string_view identity);
   [[nodiscard]] std::int64_t Remaining(std::string_view rule, std::string_view identity);

@@ -16,15 +16,15 @@ class HeadsTest : public testing::Test {
  protected:
   explicit HeadsTest(std::string_view more = {}) : gate_(Routed(up_.url(), {}, more)) {}
   /// What the upstream gets of a GET with these lines.
-  Request Sent(std::string_view lines) {
+  HttpRequest Sent(std::string_view lines) {
     EXPECT_EQ(gate_.Get("/", lines).status, 200) << lines;
     return up_.last();
   }
   /// What the client gets of an answer with these lines.
-  Answer Got(std::string_view lines) {
+  HttpResponse Got(std::string_view lines) {
     up_.EndConnections();
     up_.Use(ScriptedUpstream::Each(
-        [text = Http("200 OK", lines, "x")](const Request&) { return text; }));
+        [text = Http("200 OK", lines, "x")](const HttpRequest&) { return text; }));
     return gate_.Get("/");
   }
   ScriptedUpstream up_{ScriptedUpstream::Ok()};
@@ -35,8 +35,8 @@ class TrustedHeadsTest : public HeadsTest {
   TrustedHeadsTest() : HeadsTest(kTrusted) {}
 };
 
-TEST_F(HeadsTest, WhatBelongsToTheClientsConnectionStaysThere) {
-  const Request request = Sent(
+TEST_F(HeadsTest, DropsHopByHopFieldsOfRequests) {
+  const HttpRequest request = Sent(
       "Connection: keep-alive, X-Private, x-other\r\nKeep-Alive: timeout=5\r\nX-Private: 1\r\n"
       "X-OTHER: 2\r\nProxy-Connection: keep-alive\r\nTE: gzip\r\nUpgrade: h2c\r\n"
       "HTTP2-Settings: AAMAAABkAAQAAP__\r\nX-Public: 3\r\nProxy: http://evil\r\n");
@@ -49,8 +49,8 @@ TEST_F(HeadsTest, WhatBelongsToTheClientsConnectionStaysThere) {
   EXPECT_THAT(request.Field("Connection"), testing::Not(HasSubstr("X-Private")));
 }
 
-TEST_F(HeadsTest, WhatBelongsToTheUpstreamsConnectionStaysThere) {
-  const Answer answer =
+TEST_F(HeadsTest, DropsHopByHopFieldsOfResponses) {
+  const HttpResponse answer =
       Got("Connection: keep-alive, X-Private\r\nKeep-Alive: timeout=5\r\nX-Private: 1\r\n"
           "Proxy-Connection: x\r\nUpgrade: h2\r\nTE: x\r\nTrailer: X-T\r\nX-Public: 3\r\n");
   for (const std::string_view name :
@@ -60,10 +60,10 @@ TEST_F(HeadsTest, WhatBelongsToTheUpstreamsConnectionStaysThere) {
   EXPECT_EQ(answer.Field("X-Public"), "3");
 }
 
-TEST_F(HeadsTest, ManyNominationsAreRefusedRatherThanOverlooked) {
+TEST_F(HeadsTest, NeverForwardsNominatedFieldAmongTooMany) {
   std::string names = "Connection: x-secret";
   for (int i = 0; i < 60; ++i) names += ", x-" + std::to_string(i);
-  const Answer answer = gate_.Get("/", names + "\r\nX-Secret: 1\r\n");
+  const HttpResponse answer = gate_.Get("/", names + "\r\nX-Secret: 1\r\n");
   if (answer.status == 200) {
     EXPECT_FALSE(up_.last().Has("X-Secret"));
   } else {
@@ -72,30 +72,30 @@ TEST_F(HeadsTest, ManyNominationsAreRefusedRatherThanOverlooked) {
 }
 
 TEST_F(HeadsTest, FieldsKeepTheirOrderTheirCaseAndTheirNumber) {
-  const Request request = Sent("X-A: 1\r\nx-B: 2\r\nX-a: 3\r\nCookie: a\r\nCookie: b\r\n");
+  const HttpRequest request = Sent("X-A: 1\r\nx-B: 2\r\nX-a: 3\r\nCookie: a\r\nCookie: b\r\n");
   const std::size_t at =
       request.head.find("X-A: 1\r\nx-B: 2\r\nX-a: 3\r\nCookie: a\r\nCookie: b\r\n");
   EXPECT_NE(at, std::string::npos) << request.head;
-  const Answer answer = Got("Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-cAsE: x\r\n");
+  const HttpResponse answer = Got("Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-cAsE: x\r\n");
   EXPECT_THAT(answer.head, HasSubstr("Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-cAsE: x\r\n"));
 }
 
-TEST_F(HeadsTest, AnUntrustedPeerCannotSpeakForOthers) {
-  const Request request = Sent(
+TEST_F(HeadsTest, DropsForwardedFieldsOfUntrustedPeer) {
+  const HttpRequest request = Sent(
       "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\nX-Forwarded-Proto: https\r\n"
       "X-Forwarded-Host: evil\r\nX-Forwarded-Port: 443\r\nX-Forwarded-Prefix: /evil\r\n"
       "Forwarded: for=1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\nTrue-Client-IP: 1.2.3.4\r\n"
       "X-Client-IP: 1.2.3.4\r\n");
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-For"), "127.0.0.1");
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-Proto"), "http");
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-Host"), "test");
+  EXPECT_EQ(request.fields.List("X-Forwarded-For"), "127.0.0.1");
+  EXPECT_EQ(request.fields.List("X-Forwarded-Proto"), "http");
+  EXPECT_EQ(request.fields.List("X-Forwarded-Host"), "test");
   EXPECT_EQ(request.head.find("1.2.3.4"), std::string::npos) << request.head;
   EXPECT_EQ(request.head.find("evil"), std::string::npos) << request.head;
   EXPECT_EQ(request.head.find("443"), std::string::npos) << request.head;
 }
 
-TEST_F(HeadsTest, UnderscoreSpellingsAreDroppedToo) {
-  const Request request = Sent(
+TEST_F(HeadsTest, DropsFieldsSpelledWithUnderscores) {
+  const HttpRequest request = Sent(
       "X_Forwarded_For: 1.2.3.4\r\nX-Forwarded_For: 1.2.3.4\r\nX_Real_IP: 1.2.3.4\r\n"
       "X_Forwarded_Proto: evil\r\nX_Request_Id: evil\r\nX_Forwarded-Host: evil\r\n"
       "Content_Length: 1234\r\nTransfer_Encoding: evil\r\nX_Api_Key: evil\r\n");
@@ -104,7 +104,7 @@ TEST_F(HeadsTest, UnderscoreSpellingsAreDroppedToo) {
   EXPECT_EQ(request.head.find("1234"), std::string::npos) << request.head;
 }
 
-TEST(UnderscoreTest, PassesOnlyWhereTheConfigurationSaysSo) {
+TEST(UnderscoreTest, ForwardsUnderscoreFieldsOnlyIfConfigured) {
   // A rule that counts by x-api-key does not see X_Api_Key; many upstreams do.
   ScriptedUpstream up(ScriptedUpstream::Ok());
   for (const bool wanted : {false, true}) {
@@ -116,65 +116,65 @@ TEST(UnderscoreTest, PassesOnlyWhereTheConfigurationSaysSo) {
   }
 }
 
-TEST_F(TrustedHeadsTest, ATrustedPeerIsBelievedAndAppendedTo) {
-  const Request request = Sent(
+TEST_F(TrustedHeadsTest, AppendsPeerToForwardedFieldsOfTrustedPeer) {
+  const HttpRequest request = Sent(
       "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\nX-Forwarded-Proto: https\r\n"
       "X-Forwarded-Host: shop.example\r\nX-Request-Id: abc-123\r\n");
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-For"), "1.2.3.4, 5.6.7.8, 127.0.0.1");
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-Proto"), "https");
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-Host"), "shop.example");
-  EXPECT_EQ(ListOf(request.fields, "X-Request-Id"), "abc-123");
+  EXPECT_EQ(request.fields.List("X-Forwarded-For"), "1.2.3.4, 5.6.7.8, 127.0.0.1");
+  EXPECT_EQ(request.fields.List("X-Forwarded-Proto"), "https");
+  EXPECT_EQ(request.fields.List("X-Forwarded-Host"), "shop.example");
+  EXPECT_EQ(request.fields.List("X-Request-Id"), "abc-123");
 }
 
-TEST_F(TrustedHeadsTest, UnderscoreSpellingsAreNotBelievedEvenFromATrustedPeer) {
+TEST_F(TrustedHeadsTest, DropsUnderscoreSpellingsFromTrustedPeer) {
   // A trusted proxy writes the field itself; its client may have sent the other spelling through.
-  const Request request = Sent(
+  const HttpRequest request = Sent(
       "X-Forwarded-For: 5.6.7.8\r\nX_Forwarded_For: 1.2.3.4\r\nX_Real_IP: 1.2.3.4\r\n"
       "X_Forwarded_Proto: evil\r\n");
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-For"), "5.6.7.8, 127.0.0.1");
+  EXPECT_EQ(request.fields.List("X-Forwarded-For"), "5.6.7.8, 127.0.0.1");
   EXPECT_EQ(request.head.find("1.2.3.4"), std::string::npos) << request.head;
   EXPECT_EQ(request.head.find("evil"), std::string::npos) << request.head;
-  EXPECT_EQ(ListOf(request.fields, "X-Forwarded-Proto"), "http");
+  EXPECT_EQ(request.fields.List("X-Forwarded-Proto"), "http");
 }
 
-TEST_F(TrustedHeadsTest, AnOddRequestIdIsReplaced) {
+TEST_F(TrustedHeadsTest, ReplacesInvalidRequestId) {
   for (const std::string& odd :
        {std::string("a b"), std::string("\"x\""), std::string(500, 'x'), std::string("a,b")}) {
-    const Request request = Sent("X-Request-Id: " + odd + "\r\n");
-    EXPECT_THAT(ListOf(request.fields, "X-Request-Id"), MatchesRegex("[0-9a-f]{32}")) << odd;
+    const HttpRequest request = Sent("X-Request-Id: " + odd + "\r\n");
+    EXPECT_THAT(request.fields.List("X-Request-Id"), MatchesRegex("[0-9a-f]{32}")) << odd;
   }
 }
 
-TEST_F(HeadsTest, EachRequestHasAnIdThatBothSidesSee) {
-  const Answer first = gate_.Get("/", "X-Request-Id: mine\r\n");
+TEST_F(HeadsTest, SendsOneRequestIdToClientAndUpstream) {
+  const HttpResponse first = gate_.Get("/", "X-Request-Id: mine\r\n");
   const std::string id = up_.last().Field("X-Request-Id");
-  EXPECT_THAT(id, MatchesRegex("[0-9a-f]{32}")) << "a stranger's is not taken over";
+  EXPECT_THAT(id, MatchesRegex("[0-9a-f]{32}")) << "the id of an untrusted client is not used";
   EXPECT_EQ(up_.last().Count("X-Request-Id"), 1);
   EXPECT_EQ(first.Field("X-Request-Id"), id);
   EXPECT_NE(gate_.Get("/").Field("X-Request-Id"), id);
 }
 
-TEST_F(HeadsTest, TracesPassAndViaGrows) {
-  const Request request = Sent(
+TEST_F(HeadsTest, ForwardsTraceFieldsAndAppendsVia) {
+  const HttpRequest request = Sent(
       "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"
       "tracestate: a=b\r\nVia: 1.0 fred\r\nAuthorization: Bearer x\r\n");
   EXPECT_EQ(request.Field("traceparent"),
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
   EXPECT_EQ(request.Field("tracestate"), "a=b");
   EXPECT_EQ(request.Field("Authorization"), "Bearer x");
-  EXPECT_EQ(ListOf(request.fields, "Via"), "1.0 fred, 1.1 tidegate");
+  EXPECT_EQ(request.fields.List("Via"), "1.0 fred, 1.1 tidegate");
 }
 
 TEST_F(HeadsTest, DateIsKeptOrAdded) {
-  EXPECT_EQ(ListOf(Got("Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n").fields, "Date"),
+  EXPECT_EQ(Got("Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n").fields.List("Date"),
             "Tue, 15 Nov 1994 08:12:31 GMT");
-  const Answer added = Got({});
+  const HttpResponse added = Got({});
   EXPECT_EQ(added.Count("Date"), 1);
   EXPECT_THAT(added.Field("Date"), HasSubstr(" GMT"));
 }
 
-TEST_F(HeadsTest, EmptyAndOddValuesPass) {
-  const Request request =
+TEST_F(HeadsTest, ForwardsEmptyAndNonAsciiValues) {
+  const HttpRequest request =
       Sent("X-Empty:\r\nX-High: caf\xc3\xa9\r\nX-Tab: a\tb\r\nX-Space:  c  \r\n");
   EXPECT_TRUE(request.Has("X-Empty"));
   EXPECT_EQ(request.Field("X-High"), "caf\xc3\xa9");
@@ -201,8 +201,8 @@ TEST_F(HeadsTest, EmptyLinesBetweenRequestsAreSkipped) {
   EXPECT_EQ(up_.last().target(), "/3");
 }
 
-TEST(BareLfTest, ResponsesWithBareLfPassOnlyIfTheUpstreamIsConfigured) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) -> std::string {
+TEST(BareLfTest, AcceptsBareLfInResponsesOnlyIfConfigured) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) -> std::string {
     if (request.target() == "/chunked") {
       return "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\nhello\n0\nX-Sum: 1\n\n";
     }
@@ -217,23 +217,23 @@ TEST(BareLfTest, ResponsesWithBareLfPassOnlyIfTheUpstreamIsConfigured) {
   Gate gate(Routed(up.url(), "accept_bare_lf: true"));
   Client client(gate.at());
   for (int i = 0; i < 2; ++i) {
-    const Answer answer = client.Get("/");
+    const HttpResponse answer = client.Get("/");
     EXPECT_EQ(answer.body, "hello");
     EXPECT_EQ(answer.Field("X-A"), "b");
-    const Answer chunked = client.Get("/chunked");
+    const HttpResponse chunked = client.Get("/chunked");
     EXPECT_EQ(chunked.body, "hello");
-    EXPECT_EQ(FieldOf(chunked.trailers, "X-Sum"), "1");
+    EXPECT_EQ(chunked.trailers.Value("X-Sum"), "1");
     EXPECT_EQ(chunked.head.find("\n\n"), std::string::npos) << "written with CRLF";
   }
   EXPECT_EQ(client.Get("/cr").status, 502) << "a bare CR is never accepted";
 }
 
-TEST_F(HeadsTest, ReasonsPass) {
-  up_.Use(ScriptedUpstream::Each([](const Request&) { return Http("299 Quite Fine"); }));
+TEST_F(HeadsTest, ForwardsReasonPhrases) {
+  up_.Use(ScriptedUpstream::Each([](const HttpRequest&) { return Http("299 Quite Fine"); }));
   EXPECT_EQ(gate_.Get("/").start, "HTTP/1.1 299 Quite Fine");
   up_.EndConnections();
   up_.Use(ScriptedUpstream::Each(
-      [](const Request&) { return "HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"; }));
+      [](const HttpRequest&) { return "HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"; }));
   EXPECT_EQ(gate_.Get("/").start, "HTTP/1.1 200 ");
 }
 

@@ -11,7 +11,7 @@
 
 #include "gateway/behaviour/gateway_fixture.hpp"
 #include "service/admin_case.hpp"
-#include "service/resp_client.hpp"
+#include "support/resp_client.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -47,7 +47,7 @@ std::string Bytes(const net::Endpoint& to, std::string_view method, std::string_
   text.append(" ").append(target).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n");
   text.append(lines).append("Content-Length: ").append(std::to_string(body.size()));
   client.Send(text.append("\r\n\r\n").append(body));
-  return client.ReadRest();
+  return client.stream().ReadRest();
 }
 
 int StatusIn(std::string_view bytes) {
@@ -104,12 +104,12 @@ TEST_F(HiddenRulesTest, AreNotNamedByForwardAuth) {
     for (const std::string_view path : kPaths) {
       for (const std::string_view lines : kLines) {
         for (const std::string_view query : {"", "?deny_status=403"}) {
-          const std::string told =
+          const std::string fields =
               "X-Forwarded-Method: GET\r\nX-Forwarded-For: 203.0.113.7\r\n"
               "X-Forwarded-Uri: " +
               std::string(path) + "\r\n" + std::string(lines);
-          ExpectNone(Bytes(gate_.server().api(), "GET", "/v1/auth" + std::string(query), told),
-                     told);
+          ExpectNone(Bytes(gate_.server().api(), "GET", "/v1/auth" + std::string(query), fields),
+                     fields);
         }
       }
     }
@@ -153,7 +153,7 @@ TEST_F(HiddenRulesTest, AreNotNamedByTheApiUnlessTheCallerNamesThem) {
 }
 
 TEST_F(HiddenRulesTest, AreNotNamedOverTheRedisProtocol) {
-  service::RespClient client(gate_.server().resp());
+  test::RespClient client(gate_.server().resp());
   std::string all;
   for (int round = 0; round < 4; ++round) {
     all += client.Ask({"TG.DECIDE", "zzsecret-a", "203.0.113.3"}) + "\n";
@@ -200,7 +200,7 @@ TEST(HiddenRuleDenialTest, SaysWhenToRetryAndNothingElse) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Configuration(up.url()));
   EXPECT_EQ(gate.Get("/both/x").status, 200);
-  const Answer denied = gate.Get("/both/x");
+  const HttpResponse denied = gate.Get("/both/x");
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Field("Retry-After"), "3600");
   EXPECT_THAT(denied.Field("RateLimit-Policy"), HasSubstr("\"shown\";q=4"));
@@ -213,11 +213,11 @@ TEST(HiddenRuleDenialTest, SaysWhenToRetryAndNothingElse) {
   EXPECT_EQ(body.at("rules").as_array().size(), 1u);
 }
 
-TEST(HiddenRuleDenialTest, ListsHiddenRulesToCallersOfTheApiOnRequest) {
+TEST(HiddenRuleDenialTest, ApiListsHiddenRulesIfConfigured) {
   service::Service service(
       "api: { hidden_rules: true }\n"
       "rules: [ { id: ghost, per: client_ip, limit: 1/h, mode: shadow } ]\n");
-  const service::HttpAnswer answer =
+  const service::HttpResponse answer =
       service.Decide(R"({"request":{"client_ip":"203.0.113.9","path":"/"}})");
   EXPECT_THAT(answer.body, HasSubstr(R"({"rule":"ghost","mode":"shadow")"));
   EXPECT_FALSE(answer.Has("RateLimit"));

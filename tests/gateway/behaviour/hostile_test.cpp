@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that dawdle, vanish, flood and babble: each costs little, and nobody else notices.
+// Clients that dawdle, vanish, flood and babble: each costs little, and other clients do not
+// notice.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -14,18 +16,18 @@ namespace {
 using Connection = ScriptedUpstream::Connection;
 
 /// A refusal that ends the connection.
-void ExpectRefused(Client& client, const Answer& answer, int status) {
+void ExpectRefused(Client& client, const HttpResponse& answer, int status) {
   EXPECT_EQ(answer.status, status) << answer.head << answer.body;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_EQ(answer.Field("Connection"), "close");
   EXPECT_EQ(answer.Field("Cache-Control"), "no-store");
   EXPECT_EQ(answer.Json().at("status"), status);
-  EXPECT_EQ(client.ReadRest(), "") << "nothing behind it";
+  EXPECT_EQ(client.stream().ReadRest(), "") << "nothing behind it";
 }
 
 // --- Time -------------------------------------------------------------------------
 
-TEST(SlowTest, AHeadThatDoesNotArriveInTimeIs408) {
+TEST(SlowTest, AnswersWith408WhenRequestHeadStalls) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 200ms}\n"));
   Client client(gate.at());
@@ -36,20 +38,20 @@ TEST(SlowTest, AHeadThatDoesNotArriveInTimeIs408) {
   EXPECT_EQ(up.requests(), 0);
 }
 
-TEST(SlowTest, AHeadThatDripsIs408Too) {
+TEST(SlowTest, AnswersWith408WhenRequestHeadDrips) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 200ms}\n"));
   Client client(gate.at());
   client.Send("GET / HTTP/1.1\r\nHost: test\r\nX-Drip: ");
   const auto begun = std::chrono::steady_clock::now();
-  while (!client.Readable(std::chrono::milliseconds{20}) &&
+  while (!client.stream().Readable(std::chrono::milliseconds{20}) &&
          std::chrono::steady_clock::now() - begun < kPatience) {
     if (!client.Send("x")) break;
   }
   EXPECT_EQ(client.Read().status, 408) << "the deadline is for all of it";
 }
 
-TEST(SlowTest, TheSecondHeadHasTheSameDeadline) {
+TEST(SlowTest, AppliesHeaderTimeoutToSecondRequest) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 200ms}\n"));
   Client client(gate.at());
@@ -58,7 +60,7 @@ TEST(SlowTest, TheSecondHeadHasTheSameDeadline) {
   ExpectRefused(client, client.Read(), 408);
 }
 
-TEST(SlowTest, AConnectionThatSaysNothingIsClosedWithoutAWord) {
+TEST(SlowTest, ClosesIdleConnectionWithoutResponse) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {idle_timeout: 200ms}\n"));
   Client fresh(gate.at());
@@ -70,10 +72,10 @@ TEST(SlowTest, AConnectionThatSaysNothingIsClosedWithoutAWord) {
 
 class SlowBodyTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(SlowBodyTest, Is408AndTheUpstreamSeesNoWholeRequest) {
+TEST_P(SlowBodyTest, AnswersWith408AndCutsUpstreamRequest) {
   std::atomic<int> broken{0};
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.ReadBody(request);
     if (!request.whole) ++broken;
@@ -82,7 +84,7 @@ TEST_P(SlowBodyTest, Is408AndTheUpstreamSeesNoWholeRequest) {
   Client client(gate.at());
   client.Send("POST / HTTP/1.1\r\nHost: test\r\n" + std::string(GetParam()));
   ExpectRefused(client, client.Read(), 408);
-  EXPECT_TRUE(Soon([&] { return broken == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return broken == 1; }));
   EXPECT_EQ(up.connections(), 1) << "it is not the upstream's fault";
 }
 INSTANTIATE_TEST_SUITE_P(All, SlowBodyTest,
@@ -102,11 +104,11 @@ struct Vanishing {
 };
 class VanishingTest : public testing::TestWithParam<Vanishing> {};
 
-TEST_P(VanishingTest, LeavesNoWholeRequestBehind) {
+TEST_P(VanishingTest, UpstreamSeesNoCompleteRequestAfterDisconnect) {
   std::atomic<int> broken{0};
   std::atomic<int> whole{0};
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.ReadHead(request)) {
       connection.ReadBody(request);
       ++(request.whole ? whole : broken);
@@ -119,10 +121,10 @@ TEST_P(VanishingTest, LeavesNoWholeRequestBehind) {
   {
     Client client(gate.at());
     client.Send("POST / HTTP/1.1\r\nHost: test\r\n" + std::string(GetParam().body));
-    ASSERT_TRUE(Soon([&] { return up.requests() == 2; }));
-    if (GetParam().reset) client.Reset();
+    ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 2; }));
+    if (GetParam().reset) client.stream().Reset();
   }
-  EXPECT_TRUE(Soon([&] { return broken == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return broken == 1; }));
   EXPECT_EQ(gate.Get("/").body, "ok");
   EXPECT_EQ(whole, 2);
   EXPECT_EQ(up.connections(), 2) << "the broken one is not used again";
@@ -142,9 +144,9 @@ INSTANTIATE_TEST_SUITE_P(
         Vanishing{"BeforeAByte", "Content-Length: 10\r\n\r\n", false}),
     [](const auto& of) { return std::string(of.param.name); });
 
-TEST(VanishingTest, WhileItWaitsForItsAnswerTheUpstreamIsTold) {
+TEST(VanishingTest, ClosesUpstreamConnectionWhenWaitingClientLeaves) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     EXPECT_TRUE(connection.WaitForEnd());
   });
@@ -152,14 +154,14 @@ TEST(VanishingTest, WhileItWaitsForItsAnswerTheUpstreamIsTold) {
   {
     Client client(gate.at());
     client.Send(GetText("/"));
-    ASSERT_TRUE(Soon([&] { return up.requests() == 1; }));
+    ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 1; }));
   }
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
 // --- Too much -----------------------------------------------------------------------
 
-TEST(TooMuchTest, ATooLongHeadIs431) {
+TEST(TooMuchTest, AnswersWith431ToTooLongHead) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_bytes: 4KiB}\n"));
   Client client(gate.at());
@@ -169,7 +171,7 @@ TEST(TooMuchTest, ATooLongHeadIs431) {
   EXPECT_EQ(up.requests(), 1);
 }
 
-TEST(TooMuchTest, AHeadWithoutAnEndIs431BeforeItIsThere) {
+TEST(TooMuchTest, AnswersWith431BeforeAnEndlessHeadIsComplete) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -177,7 +179,7 @@ TEST(TooMuchTest, AHeadWithoutAnEndIs431BeforeItIsThere) {
   ExpectRefused(client, client.Read(), 431);
 }
 
-TEST(TooMuchTest, TooManyFieldsAre431) {
+TEST(TooMuchTest, AnswersWith431ToTooManyFields) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_count: 20}\n"));
   Client client(gate.at());
@@ -188,7 +190,7 @@ TEST(TooMuchTest, TooManyFieldsAre431) {
   ExpectRefused(client, client.Read(), 431);
 }
 
-TEST(TooMuchTest, ATooLongTargetIs414) {
+TEST(TooMuchTest, AnswersWith414ToTooLongTarget) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -199,7 +201,7 @@ TEST(TooMuchTest, ATooLongTargetIs414) {
   ExpectRefused(endless, endless.Read(), 414);
 }
 
-TEST(TooMuchTest, TheLimitOfATargetIsConfigured) {
+TEST(TooMuchTest, AppliesConfiguredTargetLimit) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_bytes: 64KiB, target_bytes: 32KiB}\n"));
   Client client(gate.at());
@@ -213,14 +215,14 @@ TEST(TooMuchTest, TheLimitOfATargetIsConfigured) {
   EXPECT_EQ(api.Read().status, 404) << "the same limit on the API";
 }
 
-TEST(TooMuchTest, ResponsesHaveLimitsOfTheirOwn) {
+TEST(TooMuchTest, AppliesSeparateLimitsToResponses) {
   const auto fields = [](int count) {
     std::string lines;
     for (int i = 1; i < count; ++i)
       lines += "X-" + std::to_string(i) + ": " + std::to_string(i) + "\r\n";
     return lines;  // Http adds Content-Length.
   };
-  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request& request) {
+  ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest& request) {
     if (request.target().starts_with("/long")) {
       return Http("200 OK",
                   "X: " + std::string(std::stoul(request.target().substr(5)), 'x') + "\r\n");
@@ -237,7 +239,7 @@ TEST(TooMuchTest, ResponsesHaveLimitsOfTheirOwn) {
   }
   Gate gate(Routed(up.url(), {},
                    "gateway: {response_header_count: 1000, response_header_bytes: 1MiB}\n"));
-  const Answer answer = gate.Get("/1000");
+  const HttpResponse answer = gate.Get("/1000");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Field("X-999"), "999");
   EXPECT_EQ(status(gate, "/1001"), 502);
@@ -251,7 +253,7 @@ TEST(TooMuchTest, ResponsesHaveLimitsOfTheirOwn) {
 
 class NonsenseTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(NonsenseTest, IsA400ThatClosesAndReachesNobody) {
+TEST_P(NonsenseTest, AnswersMalformedRequestWith400AndCloses) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -283,7 +285,7 @@ bool AllowDescriptors(rlim_t count) {
   return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-TEST(ManyTest, AThousandHalfHeadsKeepNobodyFromBeingServed) {
+TEST(ManyTest, ServesOtherClientsDuringAThousandIncompleteRequests) {
   if (!AllowDescriptors(4000)) GTEST_SKIP() << "too few descriptors";
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 2s}\n"));
@@ -298,7 +300,7 @@ TEST(ManyTest, AThousandHalfHeadsKeepNobodyFromBeingServed) {
   EXPECT_EQ(up.requests(), 50);
 }
 
-TEST(ManyTest, BeyondTheMostConnectionsThereIsA503) {
+TEST(ManyTest, AnswersWith503AboveMaxConnections) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {connections: 2}\n"));
   Client one(gate.at());
@@ -306,21 +308,21 @@ TEST(ManyTest, BeyondTheMostConnectionsThereIsA503) {
   auto two = std::make_unique<Client>(gate.at());
   EXPECT_EQ(two->Get("/").status, 200);
   Client three(gate.at());
-  const Answer answer = three.Read();
+  const HttpResponse answer = three.Read();
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.Field("Retry-After"), "1");
   EXPECT_EQ(one.Get("/").status, 200);
   two.reset();
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(test::WaitUntil([&] {
     Client again(gate.at());
     again.Send(GetText("/"));
-    return again.ReadUntil("\r\n").find("200") != std::string::npos;
+    return again.stream().ReadUntil("\r\n").find("200") != std::string::npos;
   }));
 }
 
-TEST(ManyTest, APipelinedFloodIsAnsweredInOrderWhileOthersAreServed) {
+TEST(ManyTest, AnswersPipelinedFloodInOrderAndServesOtherClients) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request& request) { return Http("200 OK", {}, request.target()); }));
+      [](const HttpRequest& request) { return Http("200 OK", {}, request.target()); }));
   Gate gate(Routed(up.url()));
   constexpr int kFlood = 5000;
   std::string all;
@@ -329,7 +331,7 @@ TEST(ManyTest, APipelinedFloodIsAnsweredInOrderWhileOthersAreServed) {
   Client other(gate.at());
   std::thread sender([&] { flood.Send(all); });
   for (int i = 0; i < kFlood; ++i) {
-    const Answer answer = flood.Read();
+    const HttpResponse answer = flood.Read();
     ASSERT_EQ(answer.body, "/" + std::to_string(i));
     if (i % 1000 == 0) {
       EXPECT_EQ(other.Get("/other").body, "/other");
@@ -340,7 +342,7 @@ TEST(ManyTest, APipelinedFloodIsAnsweredInOrderWhileOthersAreServed) {
 
 // --- Readers that do not read -----------------------------------------------------------
 
-TEST(DeafTest, AFloodWhoseAnswersNobodyReadsIsNotReadOn) {
+TEST(DeafTest, StopsReadingFromClientThatReadsNoResponses) {
   ScriptedUpstream up(ScriptedUpstream::Ok(std::string(1000, 'x')));
   Gate gate(Routed(up.url()));
   Client client(gate.at(), 4096);
@@ -359,10 +361,10 @@ TEST(DeafTest, AFloodWhoseAnswersNobodyReadsIsNotReadOn) {
   EXPECT_EQ(gate.Get("/").status, 200);
 }
 
-TEST(DeafTest, AnAnswerThatNobodyTakesIsGivenUp) {
+TEST(DeafTest, DropsResponseThatClientDoesNotRead) {
   const std::string much(32u << 20, 'x');
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send(Http("200 OK", {}, much));
     (void)connection.WaitForEnd();
@@ -370,8 +372,9 @@ TEST(DeafTest, AnAnswerThatNobodyTakesIsGivenUp) {
   Gate gate(Routed(up.url(), {}, "limits: {body_timeout: 200ms}\n"));
   Client client(gate.at(), 4096);
   client.Send(GetText("/"));
-  EXPECT_TRUE(Soon([&] { return up.requests() == 1; }));
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "nothing moves, and all of it is held";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.requests() == 1; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
+      << "nothing moves, and all of it is held";
   EXPECT_EQ(gate.Metric("tidegate_gateway_requests_total{route=\"all\",outcome=\"client_gone\"}"),
             1);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::string_view kOne =
     "rules: [{id: one, per: client_ip, algorithm: concurrency, limit: 1/60s}]\n";
 constexpr std::string_view kMe = "127.0.0.1";
 
-/// One place, and an upstream that keeps the first request until it is told otherwise.
+/// One place, and an upstream that holds the first request until it is released.
 class LeasesTest : public testing::Test {
  protected:
   using Connection = ScriptedUpstream::Connection;
@@ -22,7 +23,7 @@ class LeasesTest : public testing::Test {
   /// Reads a request, tells it, and leaves the rest to `then`.
   ScriptedUpstream::Handler Held(std::function<void(Connection&)> then) {
     return [this, then = std::move(then)](Connection& connection) {
-      Request request;
+      HttpRequest request;
       if (!connection.Read(request)) return;
       came_.Give();
       then(connection);
@@ -37,7 +38,7 @@ class LeasesTest : public testing::Test {
     EXPECT_EQ(gate_->Get("/").status, 429) << "the first is still under way";
   }
   bool Freed() {
-    return Soon([this] { return gate_->Remaining("one", kMe) == 1; });
+    return test::WaitUntil([this] { return gate_->Remaining("one", kMe) == 1; });
   }
 
   Signal came_;
@@ -48,13 +49,13 @@ class LeasesTest : public testing::Test {
   std::unique_ptr<Client> first_;
 };
 
-TEST_F(LeasesTest, FreedByANormalEnd) {
+TEST_F(LeasesTest, FreedAfterANormalResponse) {
   up_.emplace(Held([this](Connection& connection) {
     (void)go_.Wait();
     connection.Send(Http("200 OK", {}, "done"));
   }));
   Begin();
-  const Answer denied = gate_->Get("/");
+  const HttpResponse denied = gate_->Get("/");
   EXPECT_EQ(denied.status, 429);
   EXPECT_TRUE(denied.Has("Retry-After"));
   EXPECT_EQ(up_->requests(), 1);
@@ -70,11 +71,11 @@ TEST_F(LeasesTest, HeldUntilTheLastByteOfTheAnswer) {
     connection.Send("cd");
   }));
   Begin();
-  EXPECT_EQ(first_->ReadUntil("\r\n\r\n").substr(0, 15), "HTTP/1.1 200 OK");
-  EXPECT_EQ(first_->ReadExactly(2), "ab");
+  EXPECT_EQ(first_->stream().ReadUntil("\r\n\r\n").substr(0, 15), "HTTP/1.1 200 OK");
+  EXPECT_EQ(first_->stream().ReadExactly(2), "ab");
   EXPECT_EQ(gate_->Get("/").status, 429);
   go_.Give();
-  EXPECT_EQ(first_->ReadExactly(2), "cd");
+  EXPECT_EQ(first_->stream().ReadExactly(2), "cd");
   EXPECT_TRUE(Freed());
 }
 
@@ -83,20 +84,21 @@ TEST_F(LeasesTest, FreedWhenTheClientVanishes) {
   Begin();
   first_.reset();
   EXPECT_TRUE(Freed());
-  EXPECT_TRUE(Soon([this] { return up_->open() == 0; })) << "the upstream need not go on";
+  EXPECT_TRUE(test::WaitUntil([this] { return up_->open() == 0; }))
+      << "the upstream need not go on";
 }
 
 TEST_F(LeasesTest, FreedWhenTheClientIsReset) {
   up_.emplace(Held([](Connection& connection) { (void)connection.WaitForEnd(); }));
   Begin();
-  first_->Reset();
+  first_->stream().Reset();
   EXPECT_TRUE(Freed());
 }
 
 TEST_F(LeasesTest, FreedWhenTheUpstreamIsKilled) {
   up_.emplace(Held([](Connection& connection) { (void)connection.WaitForEnd(); }));
   Begin("retries: off");
-  up_->EndConnections(Socket::How::kReset);
+  up_->EndConnections(test::Stream::How::kReset);
   EXPECT_EQ(first_->Read().status, 502);
   EXPECT_TRUE(Freed());
 }
@@ -108,7 +110,7 @@ TEST_F(LeasesTest, FreedWhenTheUpstreamTakesTooLong) {
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, FreedWhenTheAnswerIsNone) {
+TEST_F(LeasesTest, FreedOnMalformedResponse) {
   up_.emplace(Held([this](Connection& connection) {
     (void)go_.Wait();
     connection.Send("SSH-2.0-OpenSSH_9.2\r\n");
@@ -128,11 +130,11 @@ TEST_F(LeasesTest, FreedWhenATunnelEnds) {
   Begin();
   EXPECT_EQ(first_->Read().status, 101);
   EXPECT_EQ(gate_->Get("/").status, 429) << "a tunnel is under way until it ends";
-  first_->Close();
+  first_->stream().Close();
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, NothingIsHeldForWhatHasNoRoute) {
+TEST_F(LeasesTest, NothingIsHeldForRequestsWithoutARoute) {
   up_.emplace(ScriptedUpstream::Ok());
   Gate gate("routes: [{match: {path: /here}, upstream: up}]\nupstreams: {up: {targets: \"" +
             up_->url() + "\"}}\n" + std::string(kOne));
@@ -155,7 +157,7 @@ TEST_F(LeasesTest, TheLeaseOfALongRequestIsRenewed) {
   for (int i = 0; i < 2; ++i) {
     gate_->Advance(400ms);
     ASSERT_FALSE(whole());
-    ASSERT_TRUE(Soon(whole)) << "not renewed";
+    ASSERT_TRUE(test::WaitUntil(whole)) << "not renewed";
   }
   EXPECT_EQ(gate_->Get("/").status, 429) << "800 ms after a lease of 600 ms was granted";
   go_.Give();

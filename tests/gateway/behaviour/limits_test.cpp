@@ -14,10 +14,10 @@ using testing::HasSubstr;
 
 constexpr std::string_view kTwoAnHour = "rules: [{id: two, per: header:x-api-key, limit: 2/h}]\n";
 
-TEST(LimitsTest, AllowedAnswersSayWhatIsLeft) {
+TEST(LimitsTest, AllowedResponsesReportRemainingQuota) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, kTwoAnHour));
-  const Answer answer = gate.Get("/", "x-api-key: a\r\n");
+  const HttpResponse answer = gate.Get("/", "x-api-key: a\r\n");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, "ok");
   EXPECT_EQ(answer.Field("RateLimit-Policy"), R"("two";q=2;w=3600)");
@@ -32,7 +32,7 @@ TEST(LimitsTest, ADeniedRequestNeverReachesTheUpstream) {
   Client client(gate.at());
   for (int i = 0; i < 2; ++i) EXPECT_EQ(client.Get("/", "x-api-key: a\r\n").status, 200);
   for (int i = 0; i < 3; ++i) {
-    const Answer denied = client.Get("/", "x-api-key: a\r\n");
+    const HttpResponse denied = client.Get("/", "x-api-key: a\r\n");
     EXPECT_EQ(denied.status, 429);
     EXPECT_EQ(denied.Field("Content-Type"), "application/problem+json");
     EXPECT_EQ(denied.Field("Cache-Control"), "no-store");
@@ -59,11 +59,11 @@ TEST(LimitsTest, ADeniedUploadIsRefusedWithoutReadingIt) {
   Client client(gate.at());
   for (int i = 0; i < 2; ++i) (void)client.Get("/", "x-api-key: a\r\n");
   // A short body is read over: the connection goes on.
-  const Answer small = client.Ask(RequestText("POST", "/", "x-api-key: a\r\n", "12345"));
+  const HttpResponse small = client.Ask(RequestText("POST", "/", "x-api-key: a\r\n", "12345"));
   EXPECT_EQ(small.status, 429);
   EXPECT_EQ(client.Get("/", "x-api-key: b\r\n").status, 200);
   // A long one is not waited for.
-  const Answer large = client.Ask(
+  const HttpResponse large = client.Ask(
       "POST / HTTP/1.1\r\nHost: test\r\nx-api-key: a\r\nContent-Length: 100000000\r\n\r\n");
   EXPECT_EQ(large.status, 429) << large.head << large.body;
   EXPECT_EQ(large.Field("Connection"), "close");
@@ -72,20 +72,20 @@ TEST(LimitsTest, ADeniedUploadIsRefusedWithoutReadingIt) {
   EXPECT_EQ(up.requests(), 3);
 }
 
-TEST(LimitsTest, DenyIs403AndExemptIsUncounted) {
+TEST(LimitsTest, DenyAnswersWith403AndExemptIsNotCounted) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {},
                    "deny: [{header: {user-agent: \"BadBot*\"}}]\n"
                    "exempt: [{header: {x-monitor: \"yes\"}}]\n"
                    "rules: [{id: one, per: client_ip, limit: 1/h}]\n"));
-  const Answer denied = gate.Get("/", "User-Agent: BadBot/1.0\r\n");
+  const HttpResponse denied = gate.Get("/", "User-Agent: BadBot/1.0\r\n");
   EXPECT_EQ(denied.status, 403);
   EXPECT_EQ(denied.Field("Content-Type"), "application/problem+json");
   EXPECT_EQ(denied.Json().at("status"), 403);
   EXPECT_FALSE(denied.Has("RateLimit"));
   EXPECT_EQ(up.requests(), 0);
   for (int i = 0; i < 5; ++i) {
-    const Answer exempt = gate.Get("/", "X-Monitor: yes\r\n");
+    const HttpResponse exempt = gate.Get("/", "X-Monitor: yes\r\n");
     EXPECT_EQ(exempt.status, 200);
     EXPECT_FALSE(exempt.Has("RateLimit"));
   }
@@ -94,7 +94,7 @@ TEST(LimitsTest, DenyIs403AndExemptIsUncounted) {
   EXPECT_EQ(gate.Get("/").status, 429);
 }
 
-TEST(LimitsTest, AShadowRuleCountsButRefusesNobody) {
+TEST(LimitsTest, ShadowRuleCountsButDeniesNothing) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: s, per: client_ip, limit: 1/h, mode: shadow}]\n"));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(gate.Get("/").status, 200);
@@ -129,42 +129,44 @@ struct Older {
 };
 class OlderFieldsTest : public testing::TestWithParam<Older> {};
 
-TEST_P(OlderFieldsTest, TheTighterOfBothIsTold) {
+TEST_P(OlderFieldsTest, SendsTighterOfOwnAndUpstreamQuota) {
   const auto [option, prefix] = GetParam();
   const std::string name(prefix);
   int theirs = 500;
   ScriptedUpstream up(
-      ScriptedUpstream::Each([&](const Request&) { return Theirs(prefix, theirs); }));
+      ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(prefix, theirs); }));
   Gate gate(Routed(up.url(), {},
                    "responses: {headers: [" + std::string(option) +
                        "]}\nrules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
-  const Answer ours = gate.Get("/");
+  const HttpResponse ours = gate.Get("/");
   EXPECT_EQ(ours.Count(name + "Remaining"), 1);
   EXPECT_EQ(ours.Field(name + "Remaining"), "9");
   EXPECT_EQ(ours.Field(name + "Limit"), "10");
   EXPECT_EQ(ours.Count(name + "Reset"), 1);
   theirs = 3;
-  const Answer upstream = gate.Get("/");
+  const HttpResponse upstream = gate.Get("/");
   EXPECT_EQ(upstream.Count(name + "Remaining"), 1);
   EXPECT_EQ(upstream.Field(name + "Remaining"), "3");
   EXPECT_EQ(upstream.Field(name + "Limit"), "1000");
   EXPECT_EQ(upstream.Field(name + "Reset"), "7");
 }
 
-TEST_P(OlderFieldsTest, TheUpstreamsPassWhereNoneOfOursIsConfigured) {
+TEST_P(OlderFieldsTest, ForwardsUpstreamFieldsWithoutOwnFields) {
   const std::string name(GetParam().prefix);
-  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) { return Theirs(name, 500); }));
+  ScriptedUpstream up(
+      ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(name, 500); }));
   Gate gate(Routed(up.url(), {}, "rules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.Field(name + "Remaining"), "500");
   EXPECT_EQ(answer.Field(name + "Limit"), "1000");
   EXPECT_EQ(answer.Field(name + "Reset"), "7");
 }
 
-TEST_P(OlderFieldsTest, TheUpstreamsPassForAKeyThatAnOperatorAllowed) {
+TEST_P(OlderFieldsTest, ForwardsUpstreamFieldsForAllowedKey) {
   const auto [option, prefix] = GetParam();
   const std::string name(prefix);
-  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) { return Theirs(prefix, 5); }));
+  ScriptedUpstream up(
+      ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(prefix, 5); }));
   Gate gate(Routed(up.url(), {},
                    "responses: {decided_by: always, headers: [" + std::string(option) +
                        "]}\nrules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
@@ -172,7 +174,7 @@ TEST_P(OlderFieldsTest, TheUpstreamsPassForAKeyThatAnOperatorAllowed) {
       service::AskAdmin(gate.server().admin(), "/v1/allow", service::ByRule("ten", "127.0.0.1"))
           .status,
       200);
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.Field(name + "Remaining"), "5");
   EXPECT_EQ(answer.Field(name + "Limit"), "1000");
   EXPECT_EQ(answer.Field("X-Tidegate-Decided-By"), "operator");
@@ -183,25 +185,25 @@ INSTANTIATE_TEST_SUITE_P(Both, OlderFieldsTest,
                                          Older{"x-ratelimit", "X-RateLimit-"}),
                          [](const auto& of) { return of.index == 0 ? "Plain" : "X"; });
 
-TEST(LimitsTest, RateLimitFieldsOfTheUpstreamStandBesideOurs) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) {
+TEST(LimitsTest, SendsRateLimitFieldsBesideThoseOfUpstream) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return Http("200 OK",
                 "RateLimit-Policy: \"theirs\";q=5;w=1\r\nRateLimit: \"theirs\";r=4;t=1\r\n");
   }));
   Gate gate(Routed(up.url(), {}, "rules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
-  const Answer answer = gate.Get("/");
-  EXPECT_THAT(ListOf(answer.fields, "RateLimit"), HasSubstr(R"("theirs";r=4;t=1)"));
-  EXPECT_THAT(ListOf(answer.fields, "RateLimit"), HasSubstr(R"("ten";r=9)"));
-  EXPECT_THAT(ListOf(answer.fields, "RateLimit-Policy"), HasSubstr(R"("theirs";q=5;w=1)"));
-  EXPECT_THAT(ListOf(answer.fields, "RateLimit-Policy"), HasSubstr(R"("ten";q=10;w=3600)"));
+  const HttpResponse answer = gate.Get("/");
+  EXPECT_THAT(answer.fields.List("RateLimit"), HasSubstr(R"("theirs";r=4;t=1)"));
+  EXPECT_THAT(answer.fields.List("RateLimit"), HasSubstr(R"("ten";r=9)"));
+  EXPECT_THAT(answer.fields.List("RateLimit-Policy"), HasSubstr(R"("theirs";q=5;w=1)"));
+  EXPECT_THAT(answer.fields.List("RateLimit-Policy"), HasSubstr(R"("ten";q=10;w=3600)"));
 }
 
-TEST(LimitsTest, AnUpstreamsOwn429PassesAsItIs) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request&) {
+TEST(LimitsTest, Forwards429OfUpstreamUnchanged) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return Http("429 Slow Down", "Retry-After: 77\r\nContent-Type: text/plain\r\n", "later");
   }));
   Gate gate(Routed(up.url(), {}, "rules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 429);
   EXPECT_EQ(answer.Count("Retry-After"), 1);
   EXPECT_EQ(answer.Field("Retry-After"), "77");
@@ -210,14 +212,14 @@ TEST(LimitsTest, AnUpstreamsOwn429PassesAsItIs) {
 
 // --- gRPC ---------------------------------------------------------------------------
 
-TEST(LimitsTest, GrpcIsDeniedInItsOwnWords) {
+TEST(LimitsTest, DeniesGrpcWithGrpcStatus) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, kTwoAnHour));
   Client client(gate.at());
   for (int i = 0; i < 2; ++i) (void)client.Get("/", "x-api-key: a\r\n");
   for (const std::string_view type :
        {"application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"}) {
-    const Answer denied = client.Ask(RequestText(
+    const HttpResponse denied = client.Ask(RequestText(
         "POST", "/pkg.Service/Call",
         "x-api-key: a\r\nTE: trailers\r\nContent-Type: " + std::string(type) + "\r\n", "abcde"));
     EXPECT_EQ(denied.status, 200) << type;
@@ -226,7 +228,7 @@ TEST(LimitsTest, GrpcIsDeniedInItsOwnWords) {
     EXPECT_THAT(denied.Field("Content-Type"), HasSubstr("application/grpc"));
     EXPECT_EQ(denied.body, "");
   }
-  const Answer web = client.Ask(
+  const HttpResponse web = client.Ask(
       RequestText("POST", "/", "x-api-key: a\r\nContent-Type: application/grpcx\r\n", ""));
   EXPECT_EQ(web.status, 429) << "not gRPC, but something that begins like it";
   EXPECT_EQ(up.requests(), 2);

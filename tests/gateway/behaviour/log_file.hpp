@@ -6,21 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "support/files.hpp"
+
 namespace tidegate::behaviour {
 
 /// An access log in a temporary folder of its own.
 class LogFile {
  public:
-  LogFile();
-  ~LogFile();
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-
   /// For the configuration.
   [[nodiscard]] std::string yaml() const { return "access_log: " + path().string() + "\n"; }
   [[nodiscard]] std::filesystem::path path() const { return folder_ / "access.log"; }
   /// All that has been written so far.
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string text() const { return test::ReadFile(path()); }
   /// Waits until there are so many lines; one that is no JSON object fails the test, and so do
   /// more or fewer.
   [[nodiscard]] std::vector<boost::json::object> Lines(std::size_t count) const;
@@ -28,7 +25,7 @@ class LogFile {
   [[nodiscard]] boost::json::object Line() const;
 
  private:
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 }  // namespace tidegate::behaviour

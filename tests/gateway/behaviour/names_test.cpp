@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace {
 
@@ -66,7 +67,7 @@ extern "C" void freeaddrinfo(addrinfo* list) {
 namespace tidegate::behaviour {
 namespace {
 
-TEST(NamesTest, ANameIsLookedUpAnewWhileItIsServed) {
+TEST(NamesTest, FollowsDnsChangesWhileServing) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
   ScriptedUpstream two(ScriptedUpstream::Ok("two"));
   LeadTo({one.port()});
@@ -74,14 +75,14 @@ TEST(NamesTest, ANameIsLookedUpAnewWhileItIsServed) {
   Client client(gate.at());
   EXPECT_EQ(client.Get("/").body, "one");
   LeadTo({two.port()});
-  EXPECT_TRUE(Soon([&] { return client.Get("/").body == "two"; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "two"; }));
   EXPECT_EQ(one.open(), 0) << "whoever is not there any more keeps no connection";
   LeadTo({one.port(), two.port()});
-  EXPECT_TRUE(Soon([&] { return client.Get("/").body == "one"; })) << "both take turns";
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "one"; })) << "both take turns";
   EXPECT_EQ(client.Get("/").body, "two");
 }
 
-TEST(NamesTest, ANameThatLeadsNowhereForAMomentGoesOnAsBefore) {
+TEST(NamesTest, KeepsAddressesWhenDnsFails) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
   LeadTo({one.port()});
   Gate gate(Routed("http://moves.example", "resolve: 1s"));
@@ -92,13 +93,13 @@ TEST(NamesTest, ANameThatLeadsNowhereForAMomentGoesOnAsBefore) {
   while (std::chrono::steady_clock::now() < until) ASSERT_EQ(gate.Get("/").body, "one");
 }
 
-TEST(NamesTest, ANameThatLeadsNowhereAtTheStartIsFoundLater) {
+TEST(NamesTest, ServesOnceAnUnresolvedNameResolves) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
   LeadTo({});
   Gate gate(Routed("http://late.example", "resolve: 1s"));
   EXPECT_EQ(gate.Get("/").status, 503);
   LeadTo({one.port()});
-  EXPECT_TRUE(Soon([&] { return gate.Get("/").body == "one"; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return gate.Get("/").body == "one"; }));
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another configuration under load, and an end in good order: nobody notices either.
+// Another configuration under load, and an orderly end: clients notice neither.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <thread>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -46,7 +47,7 @@ class Load {
   [[nodiscard]] int bad() const { return bad_; }
   /// So many more than now.
   [[nodiscard]] bool More(int count) const {
-    return Soon([this, until = good_ + count] { return good_ >= until || bad_ > 0; });
+    return test::WaitUntil([this, until = good_ + count] { return good_ >= until || bad_ > 0; });
   }
 
  private:
@@ -58,7 +59,7 @@ class Load {
 
 // --- Reloads ------------------------------------------------------------------------
 
-TEST(ReloadTest, ManyUnderLoadFailNobody) {
+TEST(ReloadTest, RepeatedReloadsUnderLoadFailNoRequest) {
   ScriptedUpstream a(ScriptedUpstream::Ok("a"));
   ScriptedUpstream b(ScriptedUpstream::Ok("b"));
   Gate gate(Two(a.url(), b.url()), kReactors);
@@ -88,12 +89,13 @@ TEST(ReloadTest, NewRoutesAreUsedAndOldOnesAreGone) {
       gate.Reload("routes: [{id: c, match: {path: /c}, upstream: b}]\nupstreams: {b: "
                   "{targets: \"" +
                   b.url() + "\"}}\n"));
-  EXPECT_TRUE(Soon([&] { return client.Get("/c").status == 200; })) << "on the same connection";
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/c").status == 200; }))
+      << "on the same connection";
   EXPECT_EQ(client.Get("/c").body, "b");
   EXPECT_EQ(client.Get("/a/x").status, 404);
 }
 
-TEST(ReloadTest, ABadOneChangesNothing) {
+TEST(ReloadTest, InvalidConfigurationChangesNothing) {
   ScriptedUpstream a(ScriptedUpstream::Ok("a"));
   Gate gate(Routed(a.url()), kReactors);
   EXPECT_EQ(gate.Get("/").body, "a");
@@ -114,11 +116,12 @@ TEST(ReloadTest, AnUnchangedUpstreamKeepsItsConnections) {
   EXPECT_EQ(client.Get("/b/x").body, "b");
   for (int i = 1; i < 10; ++i) {
     EXPECT_TRUE(gate.Reload(Two(a.url(), b.url(), ", keep_alive: " + std::to_string(i))));
-    EXPECT_TRUE(Soon([&] { return client.Get("/a/x").status == 200 && a.connections() > i; }));
+    EXPECT_TRUE(
+        test::WaitUntil([&] { return client.Get("/a/x").status == 200 && a.connections() > i; }));
     EXPECT_EQ(client.Get("/b/x").body, "b");
   }
   EXPECT_EQ(b.connections(), 1);
-  EXPECT_TRUE(Soon([&] { return a.open() == 1; })) << "old ones are not left behind";
+  EXPECT_TRUE(test::WaitUntil([&] { return a.open() == 1; })) << "old ones are not left behind";
 }
 
 TEST(ReloadTest, AChangedTargetGetsTheNewRequests) {
@@ -128,18 +131,18 @@ TEST(ReloadTest, AChangedTargetGetsTheNewRequests) {
   Load load(gate.at(), "/", 6);
   EXPECT_TRUE(load.More(50));
   EXPECT_TRUE(gate.Reload(Routed(after.url())));
-  EXPECT_TRUE(Soon([&] { return before.open() == 0; })) << "and the old one is let go";
-  const int asked = before.requests();
+  EXPECT_TRUE(test::WaitUntil([&] { return before.open() == 0; })) << "and the old one is let go";
+  const int requests = before.requests();
   EXPECT_TRUE(load.More(100));
   load.Stop();
   EXPECT_EQ(load.bad(), 0);
-  EXPECT_EQ(before.requests(), asked);
+  EXPECT_EQ(before.requests(), requests);
 }
 
-TEST(ReloadTest, AnUpstreamThatVanishesFinishesWhatItHas) {
+TEST(ReloadTest, RemovedUpstreamFinishesItsRequests) {
   Signal go;
   ScriptedUpstream a([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst");
       (void)go.Wait();
@@ -150,19 +153,19 @@ TEST(ReloadTest, AnUpstreamThatVanishesFinishesWhatItHas) {
   Gate gate(Routed(a.url()), kReactors);
   Client client(gate.at());
   client.Send(GetText("/"));
-  ASSERT_TRUE(Soon([&] { return a.requests() == 1; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return a.requests() == 1; }));
   EXPECT_TRUE(gate.Reload("routes: [{id: all, upstream: other}]\nupstreams: {other: {targets: \"" +
                           b.url() + "\"}}\n"));
-  EXPECT_TRUE(Soon([&] { return gate.Get("/").body == "b"; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return gate.Get("/").body == "b"; }));
   go.Give();
   EXPECT_EQ(client.Read().body, "firstlater");
   EXPECT_EQ(client.Get("/").body, "b") << "and its next request goes where it should";
-  EXPECT_TRUE(Soon([&] { return a.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return a.open() == 0; }));
 }
 
-TEST(ReloadTest, ATunnelGoesOn) {
+TEST(ReloadTest, KeepsTunnelsOpen) {
   ScriptedUpstream a([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send("HTTP/1.1 101 Go\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
     while (true) {
@@ -177,23 +180,23 @@ TEST(ReloadTest, ATunnelGoesOn) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(gate.Reload(Routed(b.url(), "keep_alive: " + std::to_string(i))));
     client.Send("line\n");
-    EXPECT_EQ(client.ReadUntil("\n"), "line\n");
+    EXPECT_EQ(client.stream().ReadUntil("\n"), "line\n");
   }
 }
 
-TEST(ReloadTest, ATargetThatHealthChecksTookOutIsBackWhenTheyAreGone) {
-  // Nobody would ever ask it again.
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
+TEST(ReloadTest, RestoresUnhealthyTargetWhenHealthChecksAreRemoved) {
+  // No request would ever reach it again.
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return request.target() == "/health" ? Http("500 Internal Server Error") : Http("200 OK");
   }));
   Gate gate(Routed(up.url(), "health: {path: /health, interval: 100ms, unhealthy: 1}"));
   Client client(gate.at());
-  EXPECT_TRUE(Soon([&] { return client.Get("/").status == 503; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").status == 503; }));
   EXPECT_TRUE(gate.Reload(Routed(up.url())));
-  EXPECT_TRUE(Soon([&] { return client.Get("/").status == 200; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").status == 200; }));
 }
 
-TEST(ReloadTest, ATimeoutHoldsHoweverOftenItWasChangedBefore) {
+TEST(ReloadTest, AppliesTimeoutAfterManyChanges) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url()));
   for (int i = 0; i < 60; ++i) {
@@ -202,7 +205,7 @@ TEST(ReloadTest, ATimeoutHoldsHoweverOftenItWasChangedBefore) {
   EXPECT_TRUE(gate.Reload(Routed(up.url(), "response_timeout: 150ms")));
   Client client(gate.at());
   client.Send(GetText("/"));
-  ASSERT_TRUE(client.Readable(std::chrono::seconds{3})) << "it waits for another's time";
+  ASSERT_TRUE(client.stream().Readable(std::chrono::seconds{3})) << "it waits for another's time";
   EXPECT_EQ(client.Read().status, 504);
 }
 
@@ -222,21 +225,21 @@ bool Refuses(const net::Endpoint& at) {
   return refused;
 }
 
-TEST(DrainTest, ReadinessFailsFirstAndEverythingElseGoesOn) {
+TEST(DrainTest, FailsReadinessFirstAndStillServes) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()), kReactors);
   EXPECT_EQ(Ready(gate), 200);
   gate.server().NotReady();
   EXPECT_EQ(Ready(gate), 503);
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 200);
   EXPECT_FALSE(answer.Has("Connection"));
 }
 
-TEST(DrainTest, RequestsUnderWayFinishAndSayClose) {
+TEST(DrainTest, FinishesPendingRequestsWithConnectionClose) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       (void)go.Wait();
       connection.Send(Http("200 OK", {}, "done"));
@@ -248,15 +251,15 @@ TEST(DrainTest, RequestsUnderWayFinishAndSayClose) {
     clients.push_back(std::make_unique<Client>(gate.at()));
     clients.back()->Send(GetText("/"));
   }
-  ASSERT_TRUE(Soon([&] { return up.requests() == 12; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 12; }));
   Signal drained;
   gate.server().Drain([&] { drained.Give(); });
   EXPECT_EQ(Ready(gate), 503);
-  EXPECT_TRUE(Soon([&] { return Refuses(gate.at()); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Refuses(gate.at()); }));
   EXPECT_FALSE(drained.given());
   go.Give();
   for (auto& client : clients) {
-    const Answer answer = client->Read();
+    const HttpResponse answer = client->Read();
     EXPECT_EQ(answer.body, "done");
     EXPECT_EQ(answer.Field("Connection"), "close");
     EXPECT_EQ(client->WaitForEnd(), Client::End::kClosed);
@@ -268,7 +271,7 @@ TEST(DrainTest, RequestsUnderWayFinishAndSayClose) {
 TEST(DrainTest, AnAnswerThatHasBegunIsFinished) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     connection.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
     (void)go.Wait();
@@ -277,17 +280,17 @@ TEST(DrainTest, AnAnswerThatHasBegunIsFinished) {
   Gate gate(Routed(up.url()), kReactors);
   Client client(gate.at());
   client.Send(GetText("/"));
-  Answer answer;
-  ASSERT_TRUE(client.ReadHead(answer));
+  HttpResponse answer;
+  ASSERT_TRUE(test::ReadHead(client.stream(), answer));
   Signal drained;
   gate.server().Drain([&] { drained.Give(); });
-  EXPECT_TRUE(Soon([&] { return Refuses(gate.at()); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Refuses(gate.at()); }));
   go.Give();
-  client.ReadChunks(answer);
+  test::ReadResponseBody(client.stream(), answer);
   EXPECT_TRUE(answer.whole);
   EXPECT_EQ(answer.body, "firstlater");
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
-  client.Close();
+  client.stream().Close();
   EXPECT_TRUE(drained.Wait());
 }
 
@@ -306,19 +309,19 @@ TEST(DrainTest, IdleConnectionsAreClosed) {
   EXPECT_TRUE(drained.Wait());
 }
 
-TEST(DrainTest, ARequestOnAnIdleConnectionThatIsJustBeingDrainedIsAnswered) {
+TEST(DrainTest, AnswersLastRequestOnIdleConnection) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()), kReactors);
   Client client(gate.at());
   EXPECT_EQ(client.Get("/").status, 200);
   gate.server().Drain([] {});
-  EXPECT_TRUE(Soon([&] { return Refuses(gate.at()); }));
-  const Answer answer = client.Get("/");  // It cannot have known.
+  EXPECT_TRUE(test::WaitUntil([&] { return Refuses(gate.at()); }));
+  const HttpResponse answer = client.Get("/");  // It cannot have known.
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Field("Connection"), "close");
 }
 
-TEST(DrainTest, UnderLoadNobodyGetsHalfAnAnswer) {
+TEST(DrainTest, CutsNoResponseUnderLoad) {
   ScriptedUpstream up(ScriptedUpstream::Ok(std::string(50'000, 'x')));
   Gate gate(Routed(up.url()), kReactors);
   std::atomic<int> cut{0};
@@ -328,15 +331,15 @@ TEST(DrainTest, UnderLoadNobodyGetsHalfAnAnswer) {
     threads.emplace_back([&, at = gate.at()] {
       Client client(at);
       while (client.Send(GetText("/"))) {
-        Answer answer;
-        if (!client.ReadHead(answer)) return;
-        client.ReadLength(answer, 50'000);
+        HttpResponse answer;
+        if (!test::ReadHead(client.stream(), answer)) return;
+        test::ReadResponseBody(client.stream(), answer);
         ++(answer.whole ? good : cut);
         if (answer.Field("Connection") == "close") return;
       }
     });
   }
-  ASSERT_TRUE(Soon([&] { return good > 100; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return good > 100; }));
   Signal drained;
   gate.server().Drain([&] { drained.Give(); });
   for (std::thread& thread : threads) thread.join();

@@ -13,13 +13,13 @@ using Connection = ScriptedUpstream::Connection;
 
 /// Answers the first request of each connection, and ends it without a word at the second.
 void DiesAtTheSecond(Connection& connection) {
-  Request request;
+  HttpRequest request;
   if (!connection.Read(request)) return;
   connection.Send(Http("200 OK", {}, "first"));
   if (connection.Read(request)) connection.Reset();
 }
 
-TEST(RetriesTest, AGetOnAConnectionThatDiesIsSentAgainOnANewOne) {
+TEST(RetriesTest, RetriesGetOnNewConnectionAfterReset) {
   ScriptedUpstream up(DiesAtTheSecond);
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -32,7 +32,7 @@ TEST(RetriesTest, AGetOnAConnectionThatDiesIsSentAgainOnANewOne) {
   EXPECT_EQ(up.seen()[1].head, up.seen()[2].head) << "the same request, with the same id";
 }
 
-TEST(RetriesTest, APostThatWasSentIsNever) {
+TEST(RetriesTest, NeverRetriesPostThatWasSent) {
   ScriptedUpstream up(DiesAtTheSecond);
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -42,9 +42,9 @@ TEST(RetriesTest, APostThatWasSentIsNever) {
   EXPECT_EQ(client.Ask(RequestText("PATCH", "/2", {}, "body")).status, 502);
 }
 
-TEST(RetriesTest, APutThatIsStillThereIsSentAgainWithItsBody) {
+TEST(RetriesTest, RetriesPutWhoseBodyIsStillBuffered) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     if (connection.number() == 0) return connection.Reset();
     connection.Send(Http("200 OK", {}, request.body));
@@ -56,9 +56,9 @@ TEST(RetriesTest, APutThatIsStillThereIsSentAgainWithItsBody) {
   EXPECT_EQ(client.Get("/").status, 200) << "and nothing of it is left over";
 }
 
-TEST(RetriesTest, ABodyThatHasGoneIsNot) {
+TEST(RetriesTest, DoesNotRetryWhenBodyIsNoLongerBuffered) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) connection.Reset();
   });
   Gate gate(Routed(up.url()));
@@ -69,7 +69,7 @@ TEST(RetriesTest, ABodyThatHasGoneIsNot) {
   EXPECT_EQ(up.requests(), 1);
 }
 
-TEST(RetriesTest, AConnectFailureIsRetriedForAPostToo) {
+TEST(RetriesTest, RetriesPostAfterConnectFailure) {
   ScriptedUpstream down(ScriptedUpstream::Ok("down"));
   ScriptedUpstream up(ScriptedUpstream::Ok("up"));
   down.StopListening();
@@ -84,9 +84,9 @@ TEST(RetriesTest, AConnectFailureIsRetriedForAPostToo) {
   EXPECT_EQ(up.requests(), 7);
 }
 
-TEST(RetriesTest, AnotherTargetIsAskedWhereThereIsOne) {
+TEST(RetriesTest, RetriesOnAnotherTarget) {
   ScriptedUpstream bad([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) connection.Reset();
   });
   ScriptedUpstream good(ScriptedUpstream::Ok("good"));
@@ -97,9 +97,9 @@ TEST(RetriesTest, AnotherTargetIsAskedWhereThereIsOne) {
 
 class AttemptsTest : public testing::TestWithParam<int> {};
 
-TEST_P(AttemptsTest, AreAsManyAsConfigured) {
+TEST_P(AttemptsTest, RetriesAsOftenAsConfigured) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) connection.Reset();
   });
   Gate gate(Routed(up.url(), "retries: {attempts: " + std::to_string(GetParam()) + "}"));
@@ -108,9 +108,9 @@ TEST_P(AttemptsTest, AreAsManyAsConfigured) {
 }
 INSTANTIATE_TEST_SUITE_P(All, AttemptsTest, testing::Values(1, 2, 5));
 
-TEST(RetriesTest, OffMeansNone) {
+TEST(RetriesTest, DoesNotRetryWhenOff) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) connection.Reset();
   });
   Gate gate(Routed(up.url(), "retries: off"));
@@ -118,9 +118,9 @@ TEST(RetriesTest, OffMeansNone) {
   EXPECT_EQ(up.requests(), 1);
 }
 
-TEST(RetriesTest, TheBudgetKeepsThemFromDoublingTheLoad) {
+TEST(RetriesTest, BudgetLimitsRetries) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (connection.Read(request)) connection.Reset();
   });
   Gate gate(Routed(up.url(), "retries: {percent: 10}"));
@@ -129,9 +129,9 @@ TEST(RetriesTest, TheBudgetKeepsThemFromDoublingTheLoad) {
   EXPECT_LE(up.requests(), 300 + 100 + 32) << "those that were put by, then a tenth";
 }
 
-TEST(RetriesTest, ATimeOutIsRetriedWhereThatIsAskedFor) {
+TEST(RetriesTest, RetriesTimeoutIfConfigured) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.Read(request)) return;
     if (connection.number() != 0) connection.Send(Http("200 OK", {}, "second"));
     (void)connection.WaitForEnd();
@@ -141,46 +141,46 @@ TEST(RetriesTest, ATimeOutIsRetriedWhereThatIsAskedFor) {
   EXPECT_EQ(up.requests(), 2);
 }
 
-TEST(RetriesTest, AStatusIsRetriedWhereThatIsAskedFor) {
-  std::atomic<int> asked{0};
-  ScriptedUpstream up(ScriptedUpstream::Each([&](const Request&) {
-    return ++asked % 2 == 1 ? Http("503 Busy", {}, "busy") : Http("200 OK", {}, "second");
+TEST(RetriesTest, RetriesConfiguredStatusForIdempotentMethods) {
+  std::atomic<int> attempts{0};
+  ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest&) {
+    return ++attempts % 2 == 1 ? Http("503 Busy", {}, "busy") : Http("200 OK", {}, "second");
   }));
   Gate gate(Routed(up.url(), "ejection: off\nretries: {statuses: [503]}"));
   Client client(gate.at());
   EXPECT_EQ(client.Get("/").body, "second");
   EXPECT_EQ(client.Ask(RequestText("POST", "/", {}, "x")).status, 503) << "it was carried out";
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(attempts, 3);
 }
 
-TEST(RetriesTest, AnotherStatusIsNot) {
+TEST(RetriesTest, DoesNotRetryUnconfiguredStatuses) {
   ScriptedUpstream up(
-      ScriptedUpstream::Each([](const Request&) { return Http("502 Bad", {}, "theirs"); }));
+      ScriptedUpstream::Each([](const HttpRequest&) { return Http("502 Bad", {}, "theirs"); }));
   Gate gate(Routed(up.url(), "ejection: off\nretries: {statuses: [503]}"));
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 502);
   EXPECT_EQ(answer.body, "theirs");
   EXPECT_EQ(up.requests(), 1);
 }
 
-TEST(RetriesTest, TheLastAnswerPassesWhenAllAttemptsHaveBeenUsed) {
+TEST(RetriesTest, ForwardsLastResponseWhenAttemptsAreUsedUp) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request&) { return Http("503 Busy", "X-Mine: yes\r\n", "busy"); }));
+      [](const HttpRequest&) { return Http("503 Busy", "X-Mine: yes\r\n", "busy"); }));
   Gate gate(Routed(up.url(), "ejection: off\nretries: {statuses: [503]}"));
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.body, "busy");
   EXPECT_EQ(answer.Field("X-Mine"), "yes");
   EXPECT_EQ(up.requests(), 2);
 }
 
-TEST(RetriesTest, AnAnswerPassesWhenTheBudgetHasBeenUsedUp) {
+TEST(RetriesTest, ForwardsResponseWhenBudgetIsUsedUp) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request&) { return Http("503 Busy", "X-Mine: yes\r\n", "busy"); }));
+      [](const HttpRequest&) { return Http("503 Busy", "X-Mine: yes\r\n", "busy"); }));
   Gate gate(Routed(up.url(), "ejection: off\nretries: {statuses: [503], percent: 1}"));
   Client client(gate.at());
   for (int i = 0; i < 120; ++i) {
-    const Answer answer = client.Get("/");
+    const HttpResponse answer = client.Get("/");
     EXPECT_EQ(answer.status, 503) << "after " << i;
     EXPECT_EQ(answer.body, "busy");
   }

@@ -23,7 +23,7 @@ class RoutingTest : public testing::Test {
   ScriptedUpstream b_{ScriptedUpstream::Ok("b")};
 };
 
-TEST_F(RoutingTest, TheFirstThatMatchesHasIt) {
+TEST_F(RoutingTest, UsesFirstMatchingRoute) {
   Gate gate = Routes(
       "  - {match: {path: /v1/**}, upstream: a}\n"
       "  - {match: {path: /v1/users}, upstream: b}\n"
@@ -31,13 +31,13 @@ TEST_F(RoutingTest, TheFirstThatMatchesHasIt) {
   EXPECT_EQ(gate.Get("/v1/users").body, "a");
   EXPECT_EQ(gate.Get("/v1").body, "a");
   EXPECT_EQ(gate.Get("/v2/x?y=z").body, "b");
-  const Answer none = gate.Get("/v3");
+  const HttpResponse none = gate.Get("/v3");
   EXPECT_EQ(none.status, 404);
   EXPECT_EQ(none.Field("Content-Type"), "application/problem+json");
   EXPECT_EQ(gate.Get("/v1users").status, 404) << "whole segments";
 }
 
-TEST_F(RoutingTest, ByHost) {
+TEST_F(RoutingTest, MatchesByHost) {
   Gate gate = Routes(
       "  - {match: {host: api.example.com}, upstream: a}\n"
       "  - {match: {host: \"*.example.com\"}, upstream: b}\n");
@@ -53,7 +53,7 @@ TEST_F(RoutingTest, ByHost) {
   EXPECT_EQ(a_.last().target(), "/x");
 }
 
-TEST_F(RoutingTest, ByMethodAndHeader) {
+TEST_F(RoutingTest, MatchesByMethodAndHeader) {
   Gate gate = Routes(
       "  - {match: {method: [PUT, DELETE]}, upstream: a}\n"
       "  - {match: {header: {x-canary: \"yes*\"}}, upstream: b}\n"
@@ -86,7 +86,7 @@ TEST_F(RoutingTest, RewritesWholeSegmentsOnly) {
   EXPECT_EQ(as("/x/x"), "b/y/x");
 }
 
-TEST_F(RoutingTest, TheNormalPathIsForwarded) {
+TEST_F(RoutingTest, ForwardsNormalizedPath) {
   Gate gate = Routes("  - {upstream: a}\n");
   const auto as = [&](std::string_view target) {
     EXPECT_EQ(gate.Get(target).status, 200) << target;
@@ -103,11 +103,11 @@ TEST_F(RoutingTest, TheNormalPathIsForwarded) {
   EXPECT_EQ(as("/a/b/.."), "/a/");
 }
 
-TEST_F(RoutingTest, APathWithoutANormalFormIs400) {
+TEST_F(RoutingTest, AnswersWith400ToPathWithoutNormalForm) {
   Gate gate = Routes("  - {upstream: a}\n");
   for (const std::string_view target :
        {"/../etc/passwd", "/a/../../b", "/%2e%2e/x", "/a%", "/a%0", "/a%zz", "/a%00b"}) {
-    const Answer answer = gate.Get(target);
+    const HttpResponse answer = gate.Get(target);
     EXPECT_EQ(answer.status, 400) << target;
     EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   }
@@ -122,7 +122,7 @@ TEST_F(RoutingTest, ForwardsDuplicateSlashesIfConfigured) {
   EXPECT_EQ(gate.Get("//x/admin").status, 400) << "the upstream may take x for a host";
 }
 
-TEST_F(RoutingTest, EncodedSlashesNeedARouteThatAllowsThem) {
+TEST_F(RoutingTest, ForwardsEncodedSlashesOnlyIfTheRouteAllowsThem) {
   Gate gate = Routes(
       "  - {match: {path: /git/**}, upstream: a, encoded_slashes: match}\n  - {upstream: b}\n",
       "deny: [{path: /git/secret/**}]\n");
@@ -132,14 +132,14 @@ TEST_F(RoutingTest, EncodedSlashesNeedARouteThatAllowsThem) {
   EXPECT_EQ(gate.Get("/git%2Fsecret/project").status, 403);
   EXPECT_EQ(gate.Get("/git/x/..%2fsecret/y").status, 400);
   for (const std::string_view target : {"/other%2fx", "/a%5Cb", "/v1/login%2f"}) {
-    const Answer answer = gate.Get(target);
+    const HttpResponse answer = gate.Get(target);
     EXPECT_EQ(answer.status, 400) << target;
     EXPECT_THAT(answer.body, testing::HasSubstr("encoded_slashes: match")) << target;
   }
   EXPECT_EQ(b_.requests(), 0);
 }
 
-TEST_F(RoutingTest, TheFirstRouteThatMatchesInAnyReadingHasTheRequest) {
+TEST_F(RoutingTest, UsesFirstRouteMatchingAnyReadingOfThePath) {
   Gate gate = Routes("  - {match: {path: /internal/**}, upstream: a}\n  - {upstream: b}\n",
                      "paths: {ignore_case: true}\n");
   for (const std::string_view target :
@@ -173,10 +173,10 @@ TEST_F(RoutingTest, RewritesEverySpellingOfAPrefix) {
   EXPECT_EQ(gate.Get("/v1%2Fx").status, 400);
 }
 
-TEST_F(RoutingTest, SaysWhatIsWrongWithARequest) {
+TEST_F(RoutingTest, ExplainsWhyARequestIsInvalid) {
   Gate gate = Routes("  - {upstream: a}\n");
   const auto said = [&](const std::string& line) {
-    const Answer answer = Client(gate.at()).Ask(line + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    const HttpResponse answer = Client(gate.at()).Ask(line + " HTTP/1.1\r\nHost: test\r\n\r\n");
     EXPECT_EQ(answer.status, 400) << line;
     return answer.body;
   };
@@ -188,8 +188,8 @@ TEST_F(RoutingTest, SaysWhatIsWrongWithARequest) {
   EXPECT_EQ(a_.requests(), 0);
 }
 
-TEST_F(RoutingTest, FieldsAreSetAndRemovedOnTheWay) {
-  a_.Use(ScriptedUpstream::Each([](const Request&) {
+TEST_F(RoutingTest, SetsAndRemovesConfiguredHeaderFields) {
+  a_.Use(ScriptedUpstream::Each([](const HttpRequest&) {
     return Http("200 OK", "Server: secret/1\r\nX-Old: 1\r\nX-Old: 2\r\nX-Keep: me\r\n");
   }));
   Gate gate = Routes(
@@ -197,20 +197,20 @@ TEST_F(RoutingTest, FieldsAreSetAndRemovedOnTheWay) {
       "    request_headers: {set: {x-env: prod}, remove: [x-debug, cookie]}\n"
       "    response_headers: {set: {x-old: new, strict-transport-security: max-age=1}, "
       "remove: [server]}\n");
-  const Answer answer =
+  const HttpResponse answer =
       gate.Get("/", "X-Env: test\r\nx-ENV: other\r\nX-Debug: 1\r\nCookie: c=1\r\nX-Else: e\r\n");
-  const Request request = a_.last();
-  EXPECT_EQ(ListOf(request.fields, "x-env"), "prod");
+  const HttpRequest request = a_.last();
+  EXPECT_EQ(request.fields.List("x-env"), "prod");
   EXPECT_FALSE(request.Has("x-debug"));
   EXPECT_FALSE(request.Has("cookie"));
   EXPECT_EQ(request.Field("x-else"), "e");
   EXPECT_FALSE(answer.Has("Server"));
-  EXPECT_EQ(ListOf(answer.fields, "X-Old"), "new");
+  EXPECT_EQ(answer.fields.List("X-Old"), "new");
   EXPECT_EQ(answer.Field("X-Keep"), "me");
   EXPECT_EQ(answer.Field("Strict-Transport-Security"), "max-age=1");
 }
 
-TEST_F(RoutingTest, TheHostThatUpstreamsSee) {
+TEST_F(RoutingTest, SendsKeptTargetOrFixedHost) {
   Gate gate = Routes(
       "  - {match: {path: /kept}, upstream: a}\n"
       "  - {match: {path: /target}, upstream: a, host: target}\n"
@@ -227,7 +227,7 @@ TEST_F(RoutingTest, TheHostThatUpstreamsSee) {
   EXPECT_EQ(as("/fixed"), "internal.example:81");
 }
 
-TEST_F(RoutingTest, RulesCountByRouteAndSeeThePathBeforeTheRewrite) {
+TEST_F(RoutingTest, RulesSeeRouteAndPathBeforeRewrite) {
   Gate gate = Routes(
       "  - {id: first, match: {path: /v1/**}, upstream: a, rewrite: {prefix: /v1, with: /}}\n"
       "  - {id: second, upstream: b}\n",
@@ -242,7 +242,7 @@ TEST_F(RoutingTest, RulesCountByRouteAndSeeThePathBeforeTheRewrite) {
   EXPECT_EQ(gate.Get("/z").status, 429);
 }
 
-TEST_F(RoutingTest, MethodsThatAreNotForGateways) {
+TEST_F(RoutingTest, RejectsTraceAndConnect) {
   Gate gate = Routes("  - {upstream: a}\n");
   EXPECT_EQ(Client(gate.at()).Ask("TRACE / HTTP/1.1\r\nHost: test\r\n\r\n").status, 405);
   Client client(gate.at());
@@ -252,11 +252,11 @@ TEST_F(RoutingTest, MethodsThatAreNotForGateways) {
   EXPECT_EQ(a_.requests(), 0);
 }
 
-TEST_F(RoutingTest, OptionsOfTheServerItself) {
+TEST_F(RoutingTest, NeverForwardsOptionsAsteriskAsAPath) {
   Gate gate = Routes("  - {upstream: a}\n");
   Client client(gate.at());
   client.Send("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   // Passed on as it is, or refused; never as a path.
   if (answer.status == 200) {
     EXPECT_EQ(a_.last().target(), "*");

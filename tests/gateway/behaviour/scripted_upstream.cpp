@@ -17,22 +17,14 @@ constexpr int kLookMillis = 20;
 
 // --- One connection -------------------------------------------------------------
 
-bool ScriptedUpstream::Connection::ReadHead(Request& request) {
+bool ScriptedUpstream::Connection::ReadHead(HttpRequest& request) {
   request = {};
-  if (!Socket::ReadHead(request)) return false;
+  if (!test::ReadHead(*this, request)) return false;
   upstream_.Note(request);
   return true;
 }
 
-void ScriptedUpstream::Connection::ReadBody(Request& request) {
-  if (request.Field("transfer-encoding") == "chunked") {
-    ReadChunks(request);
-  } else if (request.Has("content-length")) {
-    ReadLength(request, std::stoul(request.Field("content-length")));
-  }
-}
-
-bool ScriptedUpstream::Connection::Read(Request& request) {
+bool ScriptedUpstream::Connection::Read(HttpRequest& request) {
   if (!ReadHead(request)) return false;
   ReadBody(request);
   return request.whole;
@@ -41,7 +33,7 @@ bool ScriptedUpstream::Connection::Read(Request& request) {
 bool ScriptedUpstream::Connection::WaitForEnd() {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end) {
-    if (fd() < 0 || !Receive()) return std::chrono::steady_clock::now() < end;
+    if (fd() < 0 || Receive() != Got::kBytes) return std::chrono::steady_clock::now() < end;
   }
   return false;
 }
@@ -82,7 +74,7 @@ void ScriptedUpstream::StopListening() {
   // A close alone takes effect only when the other thread has stopped waiting for it.
   ::shutdown(listener_, SHUT_RDWR);
   ::close(listener_.exchange(-1));
-  for (const auto& socket : sockets_) socket->Wake(Socket::How::kClose);
+  for (const auto& socket : sockets_) socket->Wake(test::Stream::How::kClose);
 }
 
 void ScriptedUpstream::ListenAgain() {
@@ -109,7 +101,7 @@ void ScriptedUpstream::Accept() {
   }
 }
 
-void ScriptedUpstream::EndConnections(Socket::How how) {
+void ScriptedUpstream::EndConnections(test::Stream::How how) {
   const std::lock_guard lock(mutex_);
   for (const auto& socket : sockets_) socket->Wake(how);
 }
@@ -119,25 +111,25 @@ void ScriptedUpstream::Use(Handler handler) {
   handler_ = std::move(handler);
 }
 
-void ScriptedUpstream::Note(const Request& request) {
+void ScriptedUpstream::Note(const HttpRequest& request) {
   const std::lock_guard lock(mutex_);
   seen_.push_back(request);
   ++requests_;
 }
 
-std::vector<Request> ScriptedUpstream::seen() const {
+std::vector<HttpRequest> ScriptedUpstream::seen() const {
   const std::lock_guard lock(mutex_);
   return seen_;
 }
 
-Request ScriptedUpstream::last() const {
+HttpRequest ScriptedUpstream::last() const {
   const std::lock_guard lock(mutex_);
-  return seen_.empty() ? Request{} : seen_.back();
+  return seen_.empty() ? HttpRequest{} : seen_.back();
 }
 
 ScriptedUpstream::Handler ScriptedUpstream::Each(Answering answer) {
   return [answer = std::move(answer)](Connection& connection) {
-    Request request;
+    HttpRequest request;
     while (connection.Read(request)) {
       const std::string text = answer(request);
       if (text.empty() || !connection.Send(text)) return;
@@ -146,7 +138,7 @@ ScriptedUpstream::Handler ScriptedUpstream::Each(Answering answer) {
 }
 
 ScriptedUpstream::Handler ScriptedUpstream::Ok(std::string_view body) {
-  return Each([text = Http("200 OK", {}, body)](const Request&) { return text; });
+  return Each([text = Http("200 OK", {}, body)](const HttpRequest&) { return text; });
 }
 
 std::string Http(std::string_view status_and_reason, std::string_view lines,

@@ -21,19 +21,19 @@ namespace tidegate::behaviour {
 class ScriptedUpstream {
  public:
   /// One connection to it, on the handler's thread.
-  class Connection : public Socket {
+  class Connection : public test::Stream {
    public:
     Connection(ScriptedUpstream& upstream, int fd, int number)
-        : Socket(fd), upstream_(upstream), number_(number) {}
+        : Stream(fd), upstream_(upstream), number_(number) {}
 
     /// From 0.
     [[nodiscard]] int number() const noexcept { return number_; }
     /// The next request's head; false: the connection ended before that. It counts as a request.
-    [[nodiscard]] bool ReadHead(Request& request);
+    [[nodiscard]] bool ReadHead(HttpRequest& request);
     /// The body that belongs to that head. `whole` tells whether all of it came.
-    void ReadBody(Request& request);
+    void ReadBody(HttpRequest& request) { test::ReadRequestBody(*this, request); }
     /// Both.
-    [[nodiscard]] bool Read(Request& request);
+    [[nodiscard]] bool Read(HttpRequest& request);
     /// Blocks until the other side ends the connection, whatever it still sends. False: it did not.
     bool WaitForEnd();
 
@@ -42,7 +42,7 @@ class ScriptedUpstream {
     const int number_;
   };
   using Handler = std::function<void(Connection&)>;
-  using Answering = std::function<std::string(const Request&)>;
+  using Answering = std::function<std::string(const HttpRequest&)>;
 
   explicit ScriptedUpstream(Handler handler);
   /// Ends all connections, and waits for the handlers.
@@ -63,24 +63,24 @@ class ScriptedUpstream {
   void StopListening();
   /// On the same port as before.
   void ListenAgain();
-  /// Ends all connections, by a reset if asked.
-  void EndConnections(Socket::How how = Socket::How::kClose);
+  /// Ends all connections, optionally by a reset.
+  void EndConnections(test::Stream::How how = test::Stream::How::kClose);
 
   [[nodiscard]] int connections() const noexcept { return connections_; }
   [[nodiscard]] int requests() const noexcept { return requests_; }
   [[nodiscard]] int open() const noexcept { return open_; }
   /// All requests whose heads came, in their order.
-  [[nodiscard]] std::vector<Request> seen() const;
-  [[nodiscard]] Request last() const;
+  [[nodiscard]] std::vector<HttpRequest> seen() const;
+  [[nodiscard]] HttpRequest last() const;
 
  private:
   void Listen();
   void Accept();
-  void Note(const Request& request);
+  void Note(const HttpRequest& request);
 
   mutable std::mutex mutex_;
   Handler handler_;  ///< Guarded by mutex_, as the next ones.
-  std::vector<Request> seen_;
+  std::vector<HttpRequest> seen_;
   std::list<std::unique_ptr<Connection>> sockets_;
   std::vector<std::thread> threads_;
   std::atomic<int> listener_{-1};

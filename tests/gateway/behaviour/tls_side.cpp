@@ -139,8 +139,9 @@ TlsContext::TlsContext(const Credentials& own, const std::string& client_authori
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
 
-TlsSide::TlsSide(const TlsContext& context, int socket) : ssl_(SSL_new(context.get())) {
-  SSL_set_fd(ssl_, socket);
+TlsSide::TlsSide(const TlsContext& context, int socket)
+    : Stream(::dup(socket)), ssl_(SSL_new(context.get())) {
+  SSL_set_fd(ssl_, fd());
 }
 
 TlsSide::~TlsSide() {
@@ -159,31 +160,13 @@ bool TlsSide::Send(std::string_view bytes) {
   return bytes.empty() || SSL_write_ex(ssl_, bytes.data(), bytes.size(), &sent) == 1;
 }
 
-bool TlsSide::Receive() {
+test::Stream::Got TlsSide::Receive(std::string& to) {
   std::array<char, 16384> buffer;
   std::size_t got = 0;
   ERR_clear_error();
-  if (SSL_read_ex(ssl_, buffer.data(), buffer.size(), &got) != 1) return false;
-  received_.append(buffer.data(), got);
-  return true;
-}
-
-std::string TlsSide::ReadUntil(std::string_view end) {
-  std::size_t at = 0;
-  while ((at = received_.find(end)) == std::string::npos) {
-    if (!Receive()) return std::exchange(received_, {});
-  }
-  std::string text = received_.substr(0, at + end.size());
-  received_.erase(0, text.size());
-  return text;
-}
-
-std::string TlsSide::ReadExactly(std::size_t count) {
-  while (received_.size() < count && Receive()) {
-  }
-  std::string text = received_.substr(0, count);
-  received_.erase(0, text.size());
-  return text;
+  if (SSL_read_ex(ssl_, buffer.data(), buffer.size(), &got) != 1) return Got::kCut;
+  to.append(buffer.data(), got);
+  return Got::kBytes;
 }
 
 std::string TlsSide::ReadRequest() {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/stream.hpp"
+
 namespace tidegate::behaviour {
 
 /// A certificate and its key, both in PEM form.
@@ -58,33 +60,27 @@ class TlsContext {
 };
 
 /// The server's side of one connection, over a blocking socket that it does not own.
-class TlsSide {
+class TlsSide : public test::Stream {
  public:
   TlsSide(const TlsContext& context, int socket);
-  ~TlsSide();
-  TlsSide(const TlsSide&) = delete;
-  TlsSide& operator=(const TlsSide&) = delete;
+  ~TlsSide() override;
 
   /// The handshake. False: it failed.
   [[nodiscard]] bool Accept();
-  bool Send(std::string_view bytes);
-  /// Up to and with `end`; what came if the other side ends before that.
-  std::string ReadUntil(std::string_view end);
-  std::string ReadExactly(std::size_t count);
+  bool Send(std::string_view bytes) override;
+  using Stream::Receive;
+  Got Receive(std::string& to) override;
   /// A request with a length, or without a body; empty: none came.
   std::string ReadRequest();
   /// close_notify; without it an end is a cut.
   void EndInOrder();
   /// The common name of the client's certificate; empty: it has none.
   [[nodiscard]] std::string client_name() const;
-  /// The name that the client asked for; empty: none.
+  /// The server name that the client requested; empty: none.
   [[nodiscard]] std::string server_name() const;
 
  private:
-  bool Receive();
-
   SSL* ssl_;
-  std::string received_;
 };
 
 }  // namespace tidegate::behaviour

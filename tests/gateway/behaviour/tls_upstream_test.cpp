@@ -9,6 +9,7 @@
 #include "gateway/behaviour/gateway_fixture.hpp"
 #include "gateway/behaviour/log_file.hpp"
 #include "gateway/behaviour/tls_side.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -76,25 +77,25 @@ std::string Believing(const std::string& more = {}) {
 
 // --- Belief -----------------------------------------------------------------------
 
-TEST(TlsTest, AVerifiedUpstreamIsUsedAndItsConnectionAgain) {
+TEST(TlsTest, ReusesConnectionToVerifiedUpstream) {
   TlsUpstream up(Local());
   Gate gate(Routed(up.url(), Believing()));
   Client client(gate.at());
   for (int i = 0; i < 10; ++i) {
-    const Answer answer = client.Get("/");
+    const HttpResponse answer = client.Get("/");
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, "ok");
   }
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(TlsTest, TheNameAskedForIsTheHostOrTheOneConfigured) {
+TEST(TlsTest, SendsHostOrConfiguredNameAsSni) {
   std::mutex mutex;
-  std::string asked;
+  std::string requested;
   const auto note = [&](TlsSide& side) {
     while (!side.ReadRequest().empty()) {
       const std::lock_guard lock(mutex);
-      asked = side.server_name();
+      requested = side.server_name();
       side.Send(Http("200 OK"));
     }
   };
@@ -103,7 +104,7 @@ TEST(TlsTest, TheNameAskedForIsTheHostOrTheOneConfigured) {
     Gate gate(Routed(url, keys));
     EXPECT_EQ(gate.Get("/").status, 200);
     const std::lock_guard lock(mutex);
-    return asked;
+    return requested;
   };
   const std::string ca = "tls: {ca: " + Quoted(Ours().pem()) + "}";
   EXPECT_EQ(name(up.url(), ca), "") << "an address is no name";
@@ -119,11 +120,11 @@ struct Doubt {
 };
 class DoubtTest : public testing::TestWithParam<Doubt> {};
 
-TEST_P(DoubtTest, Is502AndTheLogSaysWhy) {
+TEST_P(DoubtTest, AnswersWith502AndLogsWhyVerificationFailed) {
   LogFile log;
   TlsUpstream up(GetParam().credentials());
   Gate gate(Routed(up.url(), Believing(), log.yaml()));
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 502);
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_EQ(answer.body.find("certificate"), std::string::npos) << "not the client's business";
@@ -132,7 +133,7 @@ TEST_P(DoubtTest, Is502AndTheLogSaysWhy) {
   EXPECT_THAT(std::string(line.at("problem").as_string()), HasSubstr(GetParam().why));
 }
 
-TEST_P(DoubtTest, IsBelievedWithoutVerification) {
+TEST_P(DoubtTest, AcceptsUpstreamWithoutVerification) {
   TlsUpstream up(GetParam().credentials());
   Gate gate(Routed(up.url(), "tls: {verify: false}"));
   EXPECT_EQ(gate.Get("/").body, "ok");
@@ -152,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
               "expired"}),
     [](const auto& of) { return std::string(of.param.name); });
 
-TEST(TlsTest, AnUpstreamThatSpeaksNoTlsIs502) {
+TEST(TlsTest, AnswersWith502WhenUpstreamSpeaksNoTls) {
   LogFile log;
   ScriptedUpstream up([](Connection& connection) {
     connection.Send("HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -164,17 +165,17 @@ TEST(TlsTest, AnUpstreamThatSpeaksNoTlsIs502) {
   EXPECT_THAT(std::string(log.Line().at("problem").as_string()), HasSubstr("handshake"));
 }
 
-TEST(TlsTest, AHandshakeThatHangsIs504) {
+TEST(TlsTest, AnswersWith504WhenHandshakeHangs) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   const std::string url = "https://127.0.0.1:" + std::to_string(up.port());
   Gate gate(Routed(url, Believing() + "\nconnect_timeout: 150ms"));
   EXPECT_EQ(gate.Get("/").status, 504);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
 // --- The gateway's own certificate ------------------------------------------------------
 
-TEST(TlsTest, TheGatewaysCertificateIsPresented) {
+TEST(TlsTest, PresentsClientCertificateToUpstream) {
   std::mutex mutex;
   std::string name;
   const auto note = [&](TlsSide& side) {
@@ -193,7 +194,7 @@ TEST(TlsTest, TheGatewaysCertificateIsPresented) {
   EXPECT_EQ(name, "the gateway");
 }
 
-TEST(TlsTest, WithoutOneAnUpstreamThatWantsOneIs502) {
+TEST(TlsTest, AnswersWith502WhenClientCertificateIsMissing) {
   TlsUpstream up(Local(), TlsUpstream::Ok(), Theirs().pem());
   Gate gate(Routed(up.url(), Believing()));
   EXPECT_EQ(gate.Get("/").status, 502);
@@ -201,7 +202,7 @@ TEST(TlsTest, WithoutOneAnUpstreamThatWantsOneIs502) {
 
 // --- Bodies -------------------------------------------------------------------------------
 
-TEST(TlsBodyTest, MuchPassesBothWaysByteForByte) {
+TEST(TlsBodyTest, ForwardsLargeBodiesUnchangedBothWays) {
   TlsUpstream up(Local(), [](TlsSide& side) {
     while (true) {
       const std::string request = side.ReadRequest();
@@ -214,7 +215,7 @@ TEST(TlsBodyTest, MuchPassesBothWaysByteForByte) {
   for (const std::size_t size : {0u, 1u, 16384u, 16385u, 100'000u, 8u << 20}) {
     const std::string body = RandomBytes(size, static_cast<unsigned>(size));
     std::thread sender([&] { client.Send(RequestText("POST", "/", {}, body)); });
-    const Answer answer = client.Read();
+    const HttpResponse answer = client.Read();
     sender.join();
     ASSERT_EQ(answer.status, 200);
     ASSERT_TRUE(answer.body == body) << size << " " << answer.body.size();
@@ -245,13 +246,13 @@ TEST(TlsBodyTest, BothSidesMaySendAtOnce) {
   Gate gate(Routed(up.url(), Believing()));
   Client client(gate.at());
   std::thread sender([&] { client.Send(RequestText("POST", "/", {}, upward)); });
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   sender.join();
   EXPECT_TRUE(answer.body == down) << answer.body.size();
-  EXPECT_TRUE(Soon([&] { return same.load(); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return same.load(); }));
 }
 
-TEST(TlsBodyTest, AnEndWithoutCloseNotifyIsACut) {
+TEST(TlsBodyTest, TreatsEndWithoutCloseNotifyAsCut) {
   LogFile log;
   TlsUpstream up(Local(), [](TlsSide& side) {
     (void)side.ReadRequest();
@@ -260,24 +261,24 @@ TEST(TlsBodyTest, AnEndWithoutCloseNotifyIsACut) {
   Gate gate(Routed(up.url(), Believing(), log.yaml()));
   Client client(gate.at());
   client.Send(GetText("/"));
-  const std::string all = client.ReadRest();
+  const std::string all = client.stream().ReadRest();
   EXPECT_EQ(all.find("0\r\n\r\n"), std::string::npos) << all;
   EXPECT_EQ(log.Line().at("outcome"), "cut");
 }
 
-TEST(TlsBodyTest, AnEndWithCloseNotifyIsOne) {
+TEST(TlsBodyTest, TreatsCloseNotifyAsEndOfBody) {
   TlsUpstream up(Local(), [](TlsSide& side) {
     (void)side.ReadRequest();
     side.Send("HTTP/1.1 200 OK\r\n\r\nall");
     side.EndInOrder();
   });
   Gate gate(Routed(up.url(), Believing()));
-  const Answer answer = gate.Get("/");
+  const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.body, "all");
   EXPECT_TRUE(answer.whole);
 }
 
-TEST(TlsBodyTest, ATunnelPassesBothWays) {
+TEST(TlsBodyTest, ForwardsTunnelBothWays) {
   TlsUpstream up(Local(), [](TlsSide& side) {
     (void)side.ReadRequest();
     side.Send("HTTP/1.1 101 Go\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello\n");
@@ -293,9 +294,9 @@ TEST(TlsBodyTest, ATunnelPassesBothWays) {
   Client client(gate.at());
   client.Send(GetText("/", "Upgrade: x\r\nConnection: Upgrade\r\n") + "early\n");
   EXPECT_EQ(client.Read().status, 101);
-  EXPECT_EQ(client.ReadExactly(12), "hello\nearly\n");
+  EXPECT_EQ(client.stream().ReadExactly(12), "hello\nearly\n");
   client.EndSending();
-  EXPECT_EQ(client.ReadRest(), "bye");
+  EXPECT_EQ(client.stream().ReadRest(), "bye");
 }
 
 TEST(TlsBodyTest, ATunnelForwardsClientBytesAfterTheUpstreamsCloseNotify) {
@@ -310,17 +311,17 @@ TEST(TlsBodyTest, ATunnelForwardsClientBytesAfterTheUpstreamsCloseNotify) {
   Client client(gate.at());
   client.Send(GetText("/", "Upgrade: x\r\nConnection: Upgrade\r\n"));
   EXPECT_EQ(client.Read().status, 101);
-  EXPECT_EQ(client.ReadRest(), "bye");
+  EXPECT_EQ(client.stream().ReadRest(), "bye");
   EXPECT_TRUE(client.Send("late\n"));
   client.EndSending();
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
   EXPECT_EQ(got, "late\n");
 }
 
-TEST(TlsTest, HealthChecksSpeakTlsToo) {
+TEST(TlsTest, UsesTlsForHealthChecks) {
   TlsUpstream up(Local());
   Gate gate(Routed(up.url(), Believing() + "\nhealth: {interval: 100ms, healthy: 1}"));
-  EXPECT_TRUE(Soon([&] { return up.shaken() >= 2; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.shaken() >= 2; }));
   EXPECT_EQ(gate.Get("/").status, 200);
 }
 

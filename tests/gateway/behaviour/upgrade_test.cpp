@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upgrades: a tunnel after the upstream's 101 and not before, whose bytes nobody here touches.
+// Upgrades: a tunnel after the upstream's 101 and not before, whose bytes the gateway does not
+// change.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <thread>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::behaviour {
 namespace {
@@ -22,7 +24,7 @@ constexpr std::string_view kAsk =
 
 /// Sends back what comes until the other side sends no more; then a last word.
 void EchoUntilEnd(Connection& connection, std::string_view last = {}) {
-  Request request;
+  HttpRequest request;
   if (!connection.ReadHead(request)) return;
   connection.Send(kSwitch);
   while (true) {
@@ -34,8 +36,8 @@ void EchoUntilEnd(Connection& connection, std::string_view last = {}) {
 }
 
 /// Asks, and reads the 101.
-Answer Upgraded(Client& client) {
-  Answer answer = client.Ask(GetText("/ws", kAsk));
+HttpResponse Upgraded(Client& client) {
+  HttpResponse answer = client.Ask(GetText("/ws", kAsk));
   EXPECT_EQ(answer.status, 101);
   return answer;
 }
@@ -46,7 +48,7 @@ TEST(TunnelTest, PassesBytesBothWaysAfter101) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const Answer answer = Upgraded(client);
+  const HttpResponse answer = Upgraded(client);
   EXPECT_EQ(answer.Field("Upgrade"), "websocket");
   EXPECT_EQ(answer.Field("Connection"), "Upgrade");
   EXPECT_EQ(answer.Field("Sec-WebSocket-Accept"), "abc");
@@ -54,29 +56,29 @@ TEST(TunnelTest, PassesBytesBothWaysAfter101) {
   EXPECT_FALSE(answer.Has("Transfer-Encoding"));
   for (const std::string_view line : {"one\n"sv, "GET / HTTP/1.1\n"sv, "\0\xff\x80 bytes\n"sv}) {
     client.Send(line);
-    EXPECT_EQ(client.ReadUntil("\n"), line);
+    EXPECT_EQ(client.stream().ReadUntil("\n"), line);
   }
-  const Request request = up.last();
+  const HttpRequest request = up.last();
   EXPECT_EQ(request.Field("Upgrade"), "websocket");
   EXPECT_EQ(request.Field("Connection"), "Upgrade");
   EXPECT_EQ(request.Field("Sec-WebSocket-Key"), "xyz");
 }
 
-TEST(TunnelTest, BytesRightBehindTheRequestAreTheFirstOfTheTunnel) {
+TEST(TunnelTest, ForwardsBytesSentRightAfterTheRequest) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   const std::string early = std::string(40'000, 'e') + "\n";  // More than one buffer.
   client.Send(GetText("/ws", kAsk) + early);
   EXPECT_EQ(client.Read().status, 101);
-  EXPECT_EQ(client.ReadUntil("\n"), early);
+  EXPECT_EQ(client.stream().ReadUntil("\n"), early);
   client.Send("more\n");
-  EXPECT_EQ(client.ReadUntil("\n"), "more\n");
+  EXPECT_EQ(client.stream().ReadUntil("\n"), "more\n");
 }
 
-TEST(TunnelTest, BytesRightBehindTheUpstreams101Arrive) {
+TEST(TunnelTest, ForwardsBytesSentRightAfterThe101) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(std::string(kSwitch) + "hello\nHTTP/1.1 200 OK\r\n\r\n");
     (void)connection.WaitForEnd();
@@ -84,12 +86,12 @@ TEST(TunnelTest, BytesRightBehindTheUpstreams101Arrive) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   Upgraded(client);
-  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "hello\nHTTP/1.1 200 OK\r\n\r\n");
+  EXPECT_EQ(client.stream().ReadUntil("\r\n\r\n"), "hello\nHTTP/1.1 200 OK\r\n\r\n");
 }
 
-TEST(TunnelTest, InterimAnswersMayStandBefore101) {
+TEST(TunnelTest, ForwardsInterimResponsesBefore101) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + std::string(kSwitch) + "!");
     (void)connection.WaitForEnd();
@@ -98,35 +100,35 @@ TEST(TunnelTest, InterimAnswersMayStandBefore101) {
   Client client(gate.at());
   EXPECT_EQ(client.Ask(GetText("/ws", kAsk)).status, 103);
   EXPECT_EQ(client.Read().status, 101);
-  EXPECT_EQ(client.ReadExactly(1), "!");
+  EXPECT_EQ(client.stream().ReadExactly(1), "!");
 }
 
-TEST(TunnelTest, ItsConnectionIsNeverUsedAgain) {
+TEST(TunnelTest, NeverReusesUpstreamConnection) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   for (int i = 0; i < 3; ++i) {
     Client client(gate.at());
     Upgraded(client);
     client.EndSending();
-    EXPECT_EQ(client.ReadRest(), "");
+    EXPECT_EQ(client.stream().ReadRest(), "");
   }
   EXPECT_EQ(up.connections(), 3);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
 // --- Refusals ---------------------------------------------------------------------
 
 class RefusedUpgradeTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(RefusedUpgradeTest, IsAnAnswerLikeAnyOther) {
-  ScriptedUpstream up(ScriptedUpstream::Each([](const Request& request) {
+TEST_P(RefusedUpgradeTest, ForwardsResponseAndKeepsConnections) {
+  ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return request.Has("Upgrade") ? Http(GetParam(), "Upgrade: websocket\r\n", "no")
                                   : Http("200 OK", {}, "plain");
   }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 3; ++i) {
-    const Answer answer = client.Ask(GetText("/ws", kAsk));
+    const HttpResponse answer = client.Ask(GetText("/ws", kAsk));
     EXPECT_EQ(answer.status, std::stoi(std::string(GetParam())));
     EXPECT_EQ(answer.body, "no");
     EXPECT_NE(answer.Field("Connection"), "close");
@@ -137,9 +139,9 @@ TEST_P(RefusedUpgradeTest, IsAnAnswerLikeAnyOther) {
 INSTANTIATE_TEST_SUITE_P(All, RefusedUpgradeTest,
                          testing::Values("200 OK", "400 Bad Request", "426 Upgrade Required"));
 
-TEST(UpgradeTest, ARequestPipelinedBehindARefusedOneIsARequest) {
+TEST(UpgradeTest, HandlesRequestPipelinedAfterRefusedUpgrade) {
   ScriptedUpstream up(ScriptedUpstream::Each(
-      [](const Request& request) { return Http("200 OK", {}, request.target()); }));
+      [](const HttpRequest& request) { return Http("200 OK", {}, request.target()); }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send(GetText("/ws", kAsk) + GetText("/next"));
@@ -149,11 +151,12 @@ TEST(UpgradeTest, ARequestPipelinedBehindARefusedOneIsARequest) {
 
 class OtherUpgradeTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(OtherUpgradeTest, IsNotPassedOn) {
+TEST_P(OtherUpgradeTest, DropsUnsupportedUpgrade) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const Answer answer = client.Get("/", std::string(GetParam()) + "HTTP2-Settings: AAMAAABk\r\n");
+  const HttpResponse answer =
+      client.Get("/", std::string(GetParam()) + "HTTP2-Settings: AAMAAABk\r\n");
   EXPECT_TRUE(answer.status == 200 || answer.status == 400) << answer.status;
   if (answer.status == 400) return;
   EXPECT_FALSE(up.last().Has("Upgrade")) << up.last().head;
@@ -171,29 +174,29 @@ INSTANTIATE_TEST_SUITE_P(
                     "Upgrade: websocket\r\n",  // Connection does not name it.
                     "Upgrade: TLS/1.2\r\nConnection: Upgrade\r\n"));
 
-/// Switches whether it was asked to or not.
+/// Switches protocols even without a request to.
 ScriptedUpstream::Handler Switching() {
   return [](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     (void)connection.WaitForEnd();
   };
 }
 
-TEST(UpgradeTest, A101ThatNobodyAskedForIs502) {
+TEST(UpgradeTest, AnswersWith502ToUnrequested101) {
   ScriptedUpstream up(Switching());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const Answer answer = client.Get("/");
+  const HttpResponse answer = client.Get("/");
   EXPECT_EQ(answer.status, 502);
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
-  const Answer h2c = client.Get("/", "Upgrade: h2c\r\nConnection: Upgrade\r\n");
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
+  const HttpResponse h2c = client.Get("/", "Upgrade: h2c\r\nConnection: Upgrade\r\n");
   EXPECT_EQ(h2c.status, 502) << "nor was that one passed on";
 }
 
-TEST(UpgradeTest, A101ToAClientOfHttp10Is502) {
+TEST(UpgradeTest, AnswersWith502To101ForHttp10Client) {
   ScriptedUpstream up(Switching());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -203,7 +206,7 @@ TEST(UpgradeTest, A101ToAClientOfHttp10Is502) {
 
 /// What the client asks for, and the Upgrade lines of the upstream's 101.
 struct Protocols {
-  std::string_view asked;
+  std::string_view requested;
   std::string_view answered;
   int status;
 };
@@ -211,7 +214,7 @@ class ProtocolTest : public testing::TestWithParam<Protocols> {};
 
 TEST_P(ProtocolTest, Accepts101OnlyForTheRequestedProtocol) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n" +
                     std::string(GetParam().answered) + "\r\n");
@@ -219,12 +222,13 @@ TEST_P(ProtocolTest, Accepts101OnlyForTheRequestedProtocol) {
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const Answer answer = client.Get(
-      "/ws", "Connection: Upgrade\r\nUpgrade: " + std::string(GetParam().asked) + "\r\n");
+  const HttpResponse answer = client.Get(
+      "/ws", "Connection: Upgrade\r\nUpgrade: " + std::string(GetParam().requested) + "\r\n");
   EXPECT_EQ(answer.status, GetParam().status);
   if (answer.status == 101) return;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "the connection is not used again";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
+      << "the connection is not used again";
 }
 INSTANTIATE_TEST_SUITE_P(
     All, ProtocolTest,
@@ -242,32 +246,32 @@ INSTANTIATE_TEST_SUITE_P(
                     Protocols{"websocket", "Upgrade: websocket\r\nUpgrade: h2c\r\n", 502},
                     Protocols{"websocket", "Upgrade:\r\n", 502}, Protocols{"websocket", "", 502}));
 
-TEST(UpgradeTest, ABodyBeforeATunnelIsNotTakenForItsFirstBytes) {
+TEST(UpgradeTest, DoesNotUpgradeRequestWithABody) {
   ScriptedUpstream up(Switching());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   client.Send("POST /ws HTTP/1.1\r\nHost: test\r\n" + std::string(kAsk) +
               "Content-Length: 4\r\n\r\nbody");
-  const Answer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_NE(answer.status, 101);
 }
 
 // --- Ends -------------------------------------------------------------------------
 
-TEST(TunnelEndTest, AClientsHalfCloseReachesTheUpstreamWhichMayStillSend) {
+TEST(TunnelEndTest, ForwardsUpstreamBytesAfterTheClientsHalfClose) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection, "the last word"); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   Upgraded(client);
   client.Send("a\n");
   client.EndSending();
-  EXPECT_EQ(client.ReadRest(), "a\nthe last word");
+  EXPECT_EQ(client.stream().ReadRest(), "a\nthe last word");
 }
 
 TEST(TunnelEndTest, ForwardsClientBytesAfterTheUpstreamsHalfClose) {
   std::string got;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(std::string(kSwitch) + "bye\n");
     connection.EndSending();
@@ -276,14 +280,15 @@ TEST(TunnelEndTest, ForwardsClientBytesAfterTheUpstreamsHalfClose) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   Upgraded(client);
-  EXPECT_EQ(client.ReadRest(), "bye\n") << "the end of stream reaches the client";
+  EXPECT_EQ(client.stream().ReadRest(), "bye\n") << "the end of stream reaches the client";
   const std::string late = RandomBytes(1u << 20);
   for (const std::string_view piece : {std::string_view("late\n"), std::string_view(late)}) {
     EXPECT_TRUE(client.Send(piece));
   }
   EXPECT_EQ(up.open(), 1);
   client.EndSending();
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "the client's end reaches the upstream";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
+      << "the client's end reaches the upstream";
   EXPECT_TRUE(got == "late\n" + late) << got.size();
 }
 
@@ -291,7 +296,7 @@ TEST(TunnelEndTest, HalfCloseOfTheUpstreamWaitsForASlowClientToRead) {
   const std::string much = RandomBytes(8u << 20);
   std::string got;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(std::string(kSwitch) + much);
     connection.EndSending();
@@ -301,11 +306,11 @@ TEST(TunnelEndTest, HalfCloseOfTheUpstreamWaitsForASlowClientToRead) {
   Client client(gate.at(), 65536);
   Upgraded(client);
   EXPECT_TRUE(client.Send("while it is blocked\n"));
-  (void)client.Readable(std::chrono::milliseconds{50});
-  EXPECT_TRUE(client.ReadRest() == much);
+  (void)client.stream().Readable(std::chrono::milliseconds{50});
+  EXPECT_TRUE(client.stream().ReadRest() == much);
   EXPECT_TRUE(client.Send("after the end\n"));
-  client.Close();
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  client.stream().Close();
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
   EXPECT_EQ(got, "while it is blocked\nafter the end\n");
 }
 
@@ -313,7 +318,7 @@ TEST(TunnelEndTest, EndsWhenBothSidesCloseAtOnce) {
   for (int round = 0; round < 20; ++round) {
     Signal go;
     ScriptedUpstream up([&](Connection& connection) {
-      Request request;
+      HttpRequest request;
       if (!connection.ReadHead(request)) return;
       connection.Send(kSwitch);
       (void)go.Wait();
@@ -325,9 +330,9 @@ TEST(TunnelEndTest, EndsWhenBothSidesCloseAtOnce) {
     Upgraded(client);
     go.Give();
     client.EndSending();
-    EXPECT_EQ(client.ReadRest(), "");
-    EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
-    EXPECT_TRUE(Soon([&] {
+    EXPECT_EQ(client.stream().ReadRest(), "");
+    EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
+    EXPECT_TRUE(test::WaitUntil([&] {
       return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
     }));
   }
@@ -335,25 +340,25 @@ TEST(TunnelEndTest, EndsWhenBothSidesCloseAtOnce) {
 
 TEST(TunnelEndTest, EndsWhenTheUpstreamIsGoneAndTheClientSends) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   Upgraded(client);
-  EXPECT_EQ(client.ReadRest(), "");
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
-  // The upstream's system answers the first bytes with a reset: there is nobody to send more to.
+  EXPECT_EQ(client.stream().ReadRest(), "");
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
+  // The upstream's system answers the first bytes with a reset: no more can be sent.
   client.Send("anybody there?\n");
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(test::WaitUntil([&] {
     return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
   }));
 }
 
 TEST(TunnelEndTest, HalfClosedByTheUpstreamEndsAfterTheIdleTimeout) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     connection.EndSending();
@@ -363,11 +368,12 @@ TEST(TunnelEndTest, HalfClosedByTheUpstreamEndsAfterTheIdleTimeout) {
   Client client(gate.at());
   const auto begun = std::chrono::steady_clock::now();
   Upgraded(client);
-  EXPECT_EQ(client.ReadRest(), "");
+  EXPECT_EQ(client.stream().ReadRest(), "");
   EXPECT_TRUE(client.Send("."));
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "although the client has not ended";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
+      << "although the client has not ended";
   EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds{200});
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(test::WaitUntil([&] {
     return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
   }));
 }
@@ -375,7 +381,7 @@ TEST(TunnelEndTest, HalfClosedByTheUpstreamEndsAfterTheIdleTimeout) {
 TEST(TunnelEndTest, HalfClosedByTheClientEndsAfterTheIdleTimeout) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     EXPECT_EQ(connection.ReadRest(), "");
@@ -385,30 +391,30 @@ TEST(TunnelEndTest, HalfClosedByTheClientEndsAfterTheIdleTimeout) {
   Client client(gate.at());
   Upgraded(client);
   client.EndSending();
-  EXPECT_EQ(client.ReadRest(), "");
+  EXPECT_EQ(client.stream().ReadRest(), "");
   EXPECT_EQ(up.open(), 1) << "the idle timeout ended it, not the upstream";
   go.Give();
 }
 
-TEST(TunnelEndTest, AllBytesOfTheUpstreamArriveBeforeItsEnd) {
+TEST(TunnelEndTest, ForwardsAllUpstreamBytesBeforeItsClose) {
   const std::string much = RandomBytes(3u << 20);
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(std::string(kSwitch) + much);
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   Upgraded(client);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; })) << "the upstream has closed already";
-  const std::string all = client.ReadRest();
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; })) << "the upstream has closed already";
+  const std::string all = client.stream().ReadRest();
   EXPECT_EQ(all.size(), much.size());
   EXPECT_TRUE(all == much);
 }
 
-TEST(TunnelEndTest, AClientThatVanishesEndsTheUpstreams) {
+TEST(TunnelEndTest, ClosesUpstreamWhenClientResets) {
   ScriptedUpstream up([](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     EXPECT_TRUE(connection.WaitForEnd());
@@ -417,19 +423,19 @@ TEST(TunnelEndTest, AClientThatVanishesEndsTheUpstreams) {
   {
     Client client(gate.at());
     Upgraded(client);
-    client.Reset();
+    client.stream().Reset();
   }
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] {
     return gate.Metric("tidegate_upstream_target_requests{upstream=\"up\",target=\"127.0.0.1:" +
                        std::to_string(up.port()) + "\"}") == 0;
   }));
 }
 
-TEST(TunnelEndTest, AnUpstreamThatResetsEndsTheClients) {
+TEST(TunnelEndTest, ClosesClientWhenUpstreamResets) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     (void)go.Wait();
@@ -442,7 +448,7 @@ TEST(TunnelEndTest, AnUpstreamThatResetsEndsTheClients) {
   EXPECT_NE(client.WaitForEnd(), Client::End::kOpen);
 }
 
-TEST(TunnelEndTest, WithoutAByteForTooLongItEndsOnBothSides) {
+TEST(TunnelEndTest, ClosesBothSidesAfterIdleTimeout) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
   Client client(gate.at());
@@ -451,14 +457,14 @@ TEST(TunnelEndTest, WithoutAByteForTooLongItEndsOnBothSides) {
   // One byte now and then keeps it open: for longer than the time-out, all in all.
   while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds{500}) {
     client.Send(".\n");
-    ASSERT_EQ(client.ReadUntil("\n"), ".\n");
-    (void)client.Readable(std::chrono::milliseconds{20});
+    ASSERT_EQ(client.stream().ReadUntil("\n"), ".\n");
+    (void)client.stream().Readable(std::chrono::milliseconds{20});
   }
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
-TEST(TunnelEndTest, ADrainLetsItGoOn) {
+TEST(TunnelEndTest, DrainKeepsTunnelOpen) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -467,12 +473,12 @@ TEST(TunnelEndTest, ADrainLetsItGoOn) {
   gate.server().Drain([&] { drained.Give(); });
   for (int i = 0; i < 20; ++i) {
     client.Send("still\n");
-    ASSERT_EQ(client.ReadUntil("\n"), "still\n");
+    ASSERT_EQ(client.stream().ReadUntil("\n"), "still\n");
   }
   EXPECT_FALSE(drained.given()) << "it is under way";
 }
 
-TEST(TunnelEndTest, AStopCutsIt) {
+TEST(TunnelEndTest, StopClosesTunnel) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   auto gate = std::make_unique<Gate>(Routed(up.url()));
   Client client(gate->at());
@@ -480,10 +486,10 @@ TEST(TunnelEndTest, AStopCutsIt) {
   gate->server().Drain([] {});
   gate.reset();  // As when drain_timeout is over.
   EXPECT_NE(client.WaitForEnd(), Client::End::kOpen);
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
-TEST(TunnelEndTest, ADrainIsOverWhenTheLastTunnelIs) {
+TEST(TunnelEndTest, DrainEndsWithTheLastTunnel) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -491,20 +497,20 @@ TEST(TunnelEndTest, ADrainIsOverWhenTheLastTunnelIs) {
   Signal drained;
   gate.server().Drain([&] { drained.Give(); });
   client.EndSending();
-  EXPECT_EQ(client.ReadRest(), "");
-  client.Close();
+  EXPECT_EQ(client.stream().ReadRest(), "");
+  client.stream().Close();
   EXPECT_TRUE(drained.Wait());
 }
 
 // --- Much ---------------------------------------------------------------------------
 
-TEST(TunnelPaceTest, MuchPassesBothWaysAtOnce) {
+TEST(TunnelPaceTest, ForwardsMegabytesBothWaysAtOnce) {
   constexpr std::size_t kMuch = 16u << 20;
   const std::string down = RandomBytes(kMuch, 1);
   const std::string upward = RandomBytes(kMuch, 2);
   std::string got;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     std::thread sender([&] { connection.Send(down); });
@@ -515,19 +521,19 @@ TEST(TunnelPaceTest, MuchPassesBothWaysAtOnce) {
   Client client(gate.at(), 65536);
   Upgraded(client);
   std::thread sender([&] { client.Send(upward); });
-  const std::string mine = client.ReadExactly(kMuch);
+  const std::string mine = client.stream().ReadExactly(kMuch);
   sender.join();
   EXPECT_TRUE(mine == down) << mine.size();
-  EXPECT_EQ(client.ReadRest(), "");
-  EXPECT_TRUE(Soon([&] { return up.open() == 0; }));
+  EXPECT_EQ(client.stream().ReadRest(), "");
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
   EXPECT_TRUE(got == upward) << got.size();
 }
 
-TEST(TunnelPaceTest, WhoDoesNotReadStallsTheOtherSideOnly) {
+TEST(TunnelPaceTest, SlowUpstreamStallsOnlyTheClientsDirection) {
   Signal read;
   constexpr std::size_t kMost = 64u << 20;
   ScriptedUpstream up([&](Connection& connection) {
-    Request request;
+    HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     connection.Send("hello\n");
@@ -547,7 +553,7 @@ TEST(TunnelPaceTest, WhoDoesNotReadStallsTheOtherSideOnly) {
     sent += static_cast<std::size_t>(now);
   }
   EXPECT_LT(sent, kMost / 2) << "the gateway took it all";
-  EXPECT_EQ(client.ReadUntil("\n"), "hello\n") << "the other direction goes on";
+  EXPECT_EQ(client.stream().ReadUntil("\n"), "hello\n") << "the other direction goes on";
   read.Give();
 }
 

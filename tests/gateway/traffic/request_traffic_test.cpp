@@ -157,12 +157,12 @@ void Replay(const std::string& option, Path& tidegate, const char* title) {
   EXPECT_GT(counts.rows, 0U);
 }
 
-TEST(RequestTraffic, WhatNginxPassesPasses) {
+TEST(RequestTrafficTest, ForwardsRequestsThatNginxForwards) {
   Path tidegate(TidegateOptions{});
   Replay("", tidegate, "requests");
 }
 
-TEST(RequestTraffic, LongTargetsPassWithTargetBytes) {
+TEST(RequestTrafficTest, ForwardsLongTargetsWithRaisedTargetBytes) {
   // nginx takes 8 KiB by default: that it refuses them is no reason here.
   Path tidegate({.sections = "limits: { target_bytes: 64KiB, header_bytes: 80KiB }\n"});
   for (const CapturedRequest& request : ReadRequests(TIDEGATE_TRAFFIC "/requests.txt")) {
@@ -174,7 +174,7 @@ TEST(RequestTraffic, LongTargetsPassWithTargetBytes) {
   }
 }
 
-TEST(RequestTraffic, UnknownExpectationsPassWhereTheyAreIgnored) {
+TEST(RequestTrafficTest, ForwardsUnknownExpectationsIfIgnored) {
   Path tidegate({.sections = "gateway: { unknown_expect: ignore }\n"});
   Replay("unknown_expect", tidegate, "requests, unknown Expect");
 }
@@ -195,17 +195,17 @@ void ExpectEncodedSlashesPass(Path& tidegate) {
   std::printf("requests with encoded slashes: %zu rows\n", rows);
 }
 
-TEST(RequestTraffic, EncodedSlashesPassWhereTheyMatch) {
+TEST(RequestTrafficTest, ForwardsEncodedSlashesIfAllowedGlobally) {
   Path tidegate({.sections = "paths: { encoded_slashes: match }\n"});
   ExpectEncodedSlashesPass(tidegate);
 }
 
-TEST(RequestTraffic, EncodedSlashesPassWhereTheyMatchOnTheRoute) {
+TEST(RequestTrafficTest, ForwardsEncodedSlashesIfTheRouteAllowsThem) {
   Path tidegate({.route = ", encoded_slashes: match"});
   ExpectEncodedSlashesPass(tidegate);
 }
 
-TEST(RequestTraffic, EncodedSlashesAreRefusedByDefault) {
+TEST(RequestTrafficTest, RejectsEncodedSlashesByDefault) {
   Path tidegate(TidegateOptions{});
   for (const CapturedRequest& request : ReadRequests(TIDEGATE_TRAFFIC "/requests.txt")) {
     if (!request.ambiguous.starts_with("an encoded slash")) continue;
@@ -216,7 +216,7 @@ TEST(RequestTraffic, EncodedSlashesAreRefusedByDefault) {
   }
 }
 
-TEST(RequestTraffic, MeaningTellsTargetsApart) {
+TEST(RequestTrafficTest, MeaningEqualsOnlyForEquivalentTargets) {
   EXPECT_EQ(Meaning("/a/./b/../c?x=%41"), Meaning("/a//c?x=A"));
   EXPECT_EQ(Meaning("/caf\xC3\xA9"), Meaning("/caf%C3%a9"));
   EXPECT_EQ(Meaning("/a%7cb"), Meaning("/a|b"));

@@ -15,7 +15,8 @@ namespace {
 
 std::string TargetOf(std::size_t index) { return Numbered("/case-$NNN", index); }
 
-/// What clients get for each row through a proxy; nginx is not asked for what it is no measure of.
+/// What clients get for each row through a proxy; rows that nginx does not support are skipped
+/// there.
 std::vector<Seen> ThroughProxy(const std::vector<ResponseRow>& rows, const ProxyProcess& proxy) {
   std::vector<Exchange> exchanges;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -72,20 +73,22 @@ void Check(const std::vector<ResponseRow>& rows, const TidegateOptions& options,
       title, rows.size(), nginx_refused, passed, rows.size() - passed, ambiguous);
 }
 
-TEST(ResponseTraffic, WhatNginxPassesPasses) { Check(ResponseRows(), {}, "responses"); }
+TEST(ResponseTrafficTest, ForwardsResponsesThatNginxForwards) {
+  Check(ResponseRows(), {}, "responses");
+}
 
-TEST(ResponseTraffic, ManyFieldsPassWithResponseHeaderCount) {
+TEST(ResponseTrafficTest, ForwardsManyFieldsWithRaisedResponseHeaderCount) {
   Check(ManyFieldRows(),
         {.sections = "gateway: { response_header_count: 1000, response_header_bytes: 64KiB }\n"},
         "responses of many fields");
 }
 
-TEST(ResponseTraffic, LongFieldsPassWithResponseHeaderBytes) {
+TEST(ResponseTrafficTest, ForwardsLongFieldsWithRaisedResponseHeaderBytes) {
   Check(LongFieldRows(), {.sections = "gateway: { response_header_bytes: 128KiB }\n"},
         "responses of long fields");
 }
 
-TEST(ResponseTraffic, BareLfPassesWhereItIsAccepted) {
+TEST(ResponseTrafficTest, ForwardsBareLfResponsesIfAccepted) {
   Check(BareLfRows(), {.upstream = ", accept_bare_lf: true"}, "responses with bare LF");
 }
 

@@ -3,14 +3,16 @@
 
 #include <stdexcept>
 
+#include "support/ports.hpp"
+
 namespace tidegate::gateway_test {
 
 std::unique_ptr<ProxyProcess> TidegateWithRules(int upstream_port, const TidegateOptions& options) {
-  const int port = FreePort();
+  const int port = test::FreePort();
   const std::string at = "127.0.0.1:";
   const std::string config =
       "listen: { gateway: \"" + at + std::to_string(port) + "\", api: off, admin: \"" + at +
-      std::to_string(FreePort()) +
+      std::to_string(test::FreePort()) +
       "\" }\n"
       "access_log: off\n"
       "deny: [{ path: /admin/** }]\n"

@@ -120,7 +120,7 @@ struct IdentityCounts {
   std::size_t same = 0, refused = 0, changed = 0, escaped = 0;
 };
 
-TEST(IdentityVariants, NoneGetsAFreshLimitThroughTheGateway) {
+TEST(IdentityVariantsTest, GatewayGrantsVariantsNoFreshLimit) {
   UpstreamFleet fleet;
   FleetGateway tidegate(fleet, kRules);
   const std::vector<IdentityRow> rows = IdentityRows();
@@ -165,7 +165,7 @@ TEST(IdentityVariants, NoneGetsAFreshLimitThroughTheGateway) {
       rows.size(), counts.same, counts.refused, counts.changed, counts.escaped);
 }
 
-TEST(IdentityVariants, NoneGetsAFreshLimitAtAuth) {
+TEST(IdentityVariantsTest, ForwardAuthGrantsVariantsNoFreshLimit) {
   UpstreamFleet fleet;
   FleetGateway tidegate(fleet, kRules);
   std::vector<IdentityRow> rows = IdentityRows();
@@ -220,8 +220,8 @@ TEST(IdentityVariants, NoneGetsAFreshLimitAtAuth) {
 }
 
 // The client's limit is used up in the usual form; another form of the field by the same trusted
-// proxy must not count for somebody else.
-TEST(IdentityVariants, NoFormOfXForwardedForGetsAFreshOrSharedLimit) {
+// proxy must not count for another client.
+TEST(IdentityVariantsTest, NoFormOfXForwardedForGetsAFreshOrSharedLimit) {
   UpstreamFleet fleet;
   FleetGateway tidegate(fleet, kRules);
   const std::vector<ForwardedRow> rows = ForwardedRows();

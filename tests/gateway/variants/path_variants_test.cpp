@@ -236,7 +236,7 @@ void ExpectEachGroupTried(const std::vector<PathRow>& rows, const Direct& direct
   EXPECT_EQ(tried, groups);
 }
 
-TEST(PathVariants, NoneReachesAProtectedResourceThroughTheGateway) {
+TEST(PathVariantsTest, NoVariantReachesProtectedPathThroughTheGateway) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = PathRows();
   const Direct direct(fleet, rows);
@@ -245,7 +245,7 @@ TEST(PathVariants, NoneReachesAProtectedResourceThroughTheGateway) {
   CheckGateway(fleet, tidegate, rows, direct, "paths, gateway");
 }
 
-TEST(PathVariants, AuthRefusesEachThatAnUpstreamServesAsProtected) {
+TEST(PathVariantsTest, ForwardAuthDeniesVariantsServedAsProtectedPath) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = PathRows();
   const Direct direct(fleet, rows);
@@ -253,7 +253,7 @@ TEST(PathVariants, AuthRefusesEachThatAnUpstreamServesAsProtected) {
   CheckAuth(tidegate, rows, direct, "paths, /v1/auth");
 }
 
-TEST(PathVariants, NoneEscapesWhereEncodedSlashesMatchEverywhere) {
+TEST(PathVariantsTest, NoVariantEscapesWithEncodedSlashesAllowedGlobally) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = PathRows();
   const Direct direct(fleet, rows);
@@ -262,7 +262,7 @@ TEST(PathVariants, NoneEscapesWhereEncodedSlashesMatchEverywhere) {
   CheckAuth(tidegate, rows, direct, "paths, encoded slashes match, /v1/auth");
 }
 
-TEST(PathVariants, NoneEscapesWhereEncodedSlashesMatchOnRoutes) {
+TEST(PathVariantsTest, NoVariantEscapesWithEncodedSlashesAllowedOnRoutes) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = PathRows();
   const Direct direct(fleet, rows);
@@ -270,7 +270,7 @@ TEST(PathVariants, NoneEscapesWhereEncodedSlashesMatchOnRoutes) {
   CheckGateway(fleet, tidegate, rows, direct, "paths, encoded slashes match on routes, gateway");
 }
 
-TEST(CaseVariants, NoneReachesAProtectedResourceWhereCaseIsIgnored) {
+TEST(CaseVariantsTest, NoVariantReachesProtectedPathIfCaseIsIgnored) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = CaseRows();
   const Direct direct(fleet, rows);
@@ -280,7 +280,7 @@ TEST(CaseVariants, NoneReachesAProtectedResourceWhereCaseIsIgnored) {
   CheckAuth(tidegate, rows, direct, "case, /v1/auth");
 }
 
-TEST(HeaderVariants, NoneReplacesThePathAtTheUpstream) {
+TEST(HeaderVariantsTest, NoHeaderReplacesThePathAtTheUpstream) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = HeaderRows();
   const Direct direct(fleet, rows);
@@ -291,7 +291,7 @@ TEST(HeaderVariants, NoneReplacesThePathAtTheUpstream) {
 
 // Whoever has an upstream that honours them must write rules that do not depend on the method, or
 // remove the fields with `request_headers`. Printed to be known, not judged.
-TEST(HeaderVariants, MethodOverridesArePassedOn) {
+TEST(HeaderVariantsTest, PrintsMethodOverridesThatReachTheUpstream) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = MethodOverrideRows();
   FleetGateway tidegate(fleet, kProtection);

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "support/ports.hpp"
+
 namespace tidegate::gateway_test {
 namespace {
 
@@ -74,19 +76,10 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 }
 
 UpstreamFleet::UpstreamFleet() {
-  std::string folder = (fs::temp_directory_path() / "tidegate-variants-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder_ = folder;
   MakeFiles();
   StartNginx();
   StartExpress();
   StartPython();
-}
-
-UpstreamFleet::~UpstreamFleet() {
-  processes_.clear();
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
 }
 
 const Upstream& UpstreamFleet::Named(const std::string& name) const {
@@ -107,16 +100,16 @@ void UpstreamFleet::MakeFiles() {
 void UpstreamFleet::StartNginx() {
   MustBeInstalled("nginx");
   std::string config = Replaced(std::string(kNginx), "FILES", (folder_ / "files").string());
-  const int files = FreePort();
+  const int files = test::FreePort();
   config = Replaced(config, "PORT_A", std::to_string(files));
   all_.push_back({"files", files, {{"nginx files", "x-served"}}});
-  const int as_it_is = FreePort();
+  const int as_it_is = test::FreePort();
   config = Replaced(config, "PORT_B", std::to_string(as_it_is));
   all_.push_back({"proxied", as_it_is, {{"nginx before nginx", "x-served"}}});
-  const int decoding = FreePort();
+  const int decoding = test::FreePort();
   config = Replaced(config, "PORT_C", std::to_string(decoding));
   all_.push_back({"decoded", decoding, {{"nginx with a URI part before nginx", "x-served"}}});
-  config = Replaced(config, "PORT_D", std::to_string(FreePort()));
+  config = Replaced(config, "PORT_D", std::to_string(test::FreePort()));
   processes_.push_back(
       ProxyProcess::Other(files, {{"config", config}},
                           {"nginx", "-p", "FOLDER", "-e", "stderr", "-c", "FOLDER/config"}));
@@ -129,7 +122,7 @@ void UpstreamFleet::StartExpress() {
     throw std::runtime_error(
         "Express is not installed: run `npm install` in tests/gateway/variants");
   }
-  const int port = FreePort();
+  const int port = test::FreePort();
   processes_.push_back(ProxyProcess::Other(
       port, {},
       {"node", here / "upstreams" / "express_app.mjs", std::to_string(port), folder_ / "files"}));
@@ -138,7 +131,7 @@ void UpstreamFleet::StartExpress() {
 
 void UpstreamFleet::StartPython() {
   MustBeInstalled("python3");
-  const int port = FreePort();
+  const int port = test::FreePort();
   processes_.push_back(
       ProxyProcess::Other(port, {},
                           {"python3", fs::path(TIDEGATE_VARIANTS) / "upstreams" / "lenient_app.py",
@@ -182,8 +175,8 @@ bool Failed(const Seen& seen) {
 }
 
 FleetGateway::FleetGateway(UpstreamFleet& fleet, const std::string& more, const std::string& route)
-    : api_port_(FreePort()) {
-  const int port = FreePort();
+    : api_port_(test::FreePort()) {
+  const int port = test::FreePort();
   std::string routes = "routes:\n";
   std::string upstreams = "upstreams:\n";
   const auto add = [&](const std::string& name, int upstream_port) {
@@ -196,7 +189,7 @@ FleetGateway::FleetGateway(UpstreamFleet& fleet, const std::string& more, const 
   for (const Upstream& upstream : fleet.all()) add(upstream.name, upstream.port);
   add("raw", fleet.raw().port());
   const std::string config = "listen: { gateway: \"" + At(port) + "\", api: \"" + At(api_port_) +
-                             "\", admin: \"" + At(FreePort()) + "\" }\n" +
+                             "\", admin: \"" + At(test::FreePort()) + "\" }\n" +
                              "access_log: off\n"
                              "client_ip: { trusted_proxies: [127.0.0.1, 127.77.0.0/16] }\n" +
                              routes + upstreams + more;

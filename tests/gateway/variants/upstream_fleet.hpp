@@ -9,6 +9,7 @@
 #include "gateway/case_runner.hpp"
 #include "gateway/proxy_process.hpp"
 #include "gateway/raw_upstream.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::gateway_test {
 
@@ -34,7 +35,6 @@ class UpstreamFleet {
  public:
   /// Throws where one of them is not installed or does not come up.
   UpstreamFleet();
-  ~UpstreamFleet();
   UpstreamFleet(const UpstreamFleet&) = delete;
   UpstreamFleet& operator=(const UpstreamFleet&) = delete;
 
@@ -49,7 +49,7 @@ class UpstreamFleet {
   void StartExpress();
   void StartPython();
 
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
   std::vector<Upstream> all_;
   std::vector<std::unique_ptr<ProxyProcess>> processes_;
   RawUpstream raw_;
@@ -64,7 +64,7 @@ class UpstreamFleet {
 [[nodiscard]] bool Reached(const Upstream& upstream, const Seen& seen);
 /// Of the first final response; 0: there is none.
 [[nodiscard]] int StatusOf(const Seen& seen);
-/// Whether somebody failed rather than refused: 500, 502, 503 or 504.
+/// Whether a server failed rather than refused: 500, 502, 503 or 504.
 [[nodiscard]] bool Failed(const Seen& seen);
 
 /// A Tidegate before the fleet: a route by host for each upstream, a gateway and an API. Peers with

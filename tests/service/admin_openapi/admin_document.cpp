@@ -4,13 +4,14 @@
 #include <boost/json.hpp>
 
 #include "service/openapi/document.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::openapi_test {
 
 namespace json = boost::json;
 
 const json::value& AdminDocument() {
-  static const json::value document = json::parse(ReadFile("docs/admin-openapi.json"));
+  static const json::value document = json::parse(test::ReadSourceFile("docs/admin-openapi.json"));
   return document;
 }
 

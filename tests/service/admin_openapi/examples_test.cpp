@@ -15,6 +15,7 @@
 #include "service/openapi/document.hpp"
 #include "service/openapi/json_schema.hpp"
 #include "service/sandbox.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::openapi_test {
 namespace {
@@ -27,7 +28,7 @@ using testing::IsEmpty;
 class Demo {
  public:
   Demo() {
-    ConfigReading reading = ParseConfig(ReadFile("examples/demo.yaml"));
+    ConfigReading reading = ParseConfig(test::ReadSourceFile("examples/demo.yaml"));
     Config& config = reading.config.value();
     config.listen = {.api = "127.0.0.1:0", .admin = "127.0.0.1:0"};
     config.store.max_keys = 1000;
@@ -100,10 +101,10 @@ void TryExample(const json::object& operation, const std::string& path, const st
   }
 }
 
-TEST(AdminOpenApiExamples, AreWhatTheServiceSays) {
+TEST(AdminOpenApiExamplesTest, MatchTheServer) {
   ForEachOperation([](const std::string& path, const std::string& method,
                       const json::object& operation) {
-    if (method != "post" || path == "/v1/reload") return;  // It depends on a file.
+    if (method != "post" || path == "/v1/reload") return;  // A reload depends on a file.
     const json::object& questions =
         operation.at("requestBody").at("content").at("application/json").at("examples").as_object();
     EXPECT_FALSE(questions.empty()) << path;
@@ -136,7 +137,7 @@ void ForEachObject(const json::value& value, const std::string& at, Visit& visit
   }
 }
 
-TEST(AdminOpenApiExamples, AreValid) {
+TEST(AdminOpenApiExamplesTest, MatchTheirSchemas) {
   int found = 0;
   const auto check = [&](const json::object& content, const std::string& at) {
     const json::value* const examples = content.if_contains("examples");
@@ -151,7 +152,7 @@ TEST(AdminOpenApiExamples, AreValid) {
   EXPECT_GT(found, 20);
 }
 
-TEST(AdminOpenApiSchemas, AreClosedAndUsed) {
+TEST(AdminOpenApiSchemasTest, DefineAdditionalPropertiesAndAreReferenced) {
   std::set<std::string> used;
   const auto check = [&](const json::object& object, const std::string& at) {
     if (const json::value* const reference = object.if_contains("$ref")) {
@@ -198,7 +199,7 @@ std::vector<Block> BlocksOf(const std::string& markdown) {
   return blocks;
 }
 
-/// Of an answer of that path, whose status a problem tells.
+/// Returns the schema of an answer of that path; a problem has its status.
 const json::value& SchemaOf(const std::string& path, const std::string& method,
                             const json::value& body) {
   const json::object& object = body.as_object();
@@ -211,16 +212,16 @@ const json::value& SchemaOf(const std::string& path, const std::string& method,
       .at("schema");
 }
 
-TEST(AdminDocs, ShowAnswersAsTheDocumentHasThem) {
+TEST(AdminDocsTest, MatchTheDocument) {
   std::set<std::string> shown;
-  for (const Block& block : BlocksOf(ReadFile("docs/admin.md"))) {
+  for (const Block& block : BlocksOf(test::ReadSourceFile("docs/admin.md"))) {
     SCOPED_TRACE(block.heading);
     // Whatever is decided about a key is answered alike.
-    const std::string asked = block.heading == "Changes" ? "POST /v1/ban" : block.heading;
-    const std::size_t space = asked.find(' ');
+    const std::string request = block.heading == "Changes" ? "POST /v1/ban" : block.heading;
+    const std::size_t space = request.find(' ');
     ASSERT_NE(space, std::string::npos) << "which answer is it?";
-    const std::string path = asked.substr(space + 1);
-    const std::string method = asked.substr(0, space) == "GET" ? "get" : "post";
+    const std::string path = request.substr(space + 1);
+    const std::string method = request.substr(0, space) == "GET" ? "get" : "post";
     boost::system::error_code error;
     const json::value body = json::parse(block.text, error);
     ASSERT_FALSE(error) << block.text;

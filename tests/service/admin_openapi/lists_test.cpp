@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "redis/redis_server.hpp"
-#include "redis/soon.hpp"
 #include "service/admin_openapi/operator.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::openapi_test {
 namespace {
@@ -14,28 +14,28 @@ using service::Service;
 
 constexpr std::string_view kRules =
     "rules: [ { id: log, per: client_ip, limit: 150/h, algorithm: sliding_log } ]\n";
-constexpr std::string_view kWhom = R"({"rule":"log","identity":"192.0.2.1"})";
+constexpr std::string_view kKeyBody = R"({"rule":"log","identity":"192.0.2.1"})";
 
 /// How many of 150 entries are shown.
 std::size_t Shown(const std::string& store) {
   Service service(store + std::string(kRules));
-  EXPECT_TRUE(redis_test::Soon(
-      [&] { return AskAdmin(service.admin(), "POST", "/v1/lift", kWhom).status == 200; }));
+  EXPECT_TRUE(test::WaitUntil(
+      [&] { return AskAdmin(service.admin(), "POST", "/v1/lift", kKeyBody).status == 200; }));
   for (int i = 0; i < 150; ++i) {
     service.Advance(1ms);
-    EXPECT_EQ(service.Decide(kWhom).status, 200);
+    EXPECT_EQ(service.Decide(kKeyBody).status, 200);
   }
-  const Reply reply = AskAdmin(service.admin(), "POST", "/v1/inspect", kWhom);
+  const Reply reply = AskAdmin(service.admin(), "POST", "/v1/inspect", kKeyBody);
   return boost::json::parse(reply.body).at("state").as_array().size();
 }
 
-TEST(AdminInspect, OfAListInRedisAHundredItemsAreShown) {
+TEST(AdminInspectTest, ShowsHundredItemsOfListInRedis) {
   const redis_test::RedisServer redis;
   EXPECT_EQ(Shown("store: { url: \"" + redis.url() + "\", on_failure: closed, deadline: 2s }\n"),
             100u);
 }
 
-TEST(AdminInspect, OfAListInMemoryAHundredItemsAreShown) { EXPECT_EQ(Shown({}), 100u); }
+TEST(AdminInspectTest, ShowsHundredItemsOfListInMemory) { EXPECT_EQ(Shown({}), 100u); }
 
 }  // namespace
 }  // namespace tidegate::openapi_test

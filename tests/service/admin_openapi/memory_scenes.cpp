@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node of its own tells.
+// The answers of a node without Redis.
 #include <gtest/gtest.h>
 
-#include "redis/soon.hpp"
 #include "service/admin_openapi/operator.hpp"
 #include "service/admin_openapi/scenes.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::openapi_test {
 namespace {
 
 using namespace std::chrono_literals;
 namespace json = boost::json;
-using redis_test::Soon;
 using service::ByRule;
 using service::Service;
 
@@ -42,7 +41,7 @@ rules:
 constexpr std::string_view kCounting[] = {"bucket", "gcra", "log", "window", "fixed"};
 constexpr std::string_view kIp = "192.0.2.1";
 
-std::string Whom(std::string_view rule, std::string_view more = {}) {
+std::string KeyBody(std::string_view rule, std::string_view more = {}) {
   if (rule != "bucket") return ByRule(rule, kIp, more);
   return R"({"rule":"bucket","identity":{"client_ip":")" + std::string(kIp) + "\"}" +
          std::string(more) + "}";
@@ -60,28 +59,28 @@ void EveryKindOfRule(Witness& witness) {
   }
   for (const std::string_view rule : kCounting) {
     SCOPED_TRACE(rule);
-    const std::string whom = Whom(rule);
-    EXPECT_FALSE(op.Told("/v1/inspect", whom, "tracked").as_bool());
-    while (service.Decide(whom).Json().at("remaining").to_number<int>() > 0) {
+    const std::string key_body = KeyBody(rule);
+    EXPECT_FALSE(op.MemberOf("/v1/inspect", key_body, "tracked").as_bool());
+    while (service.Decide(key_body).Json().at("remaining").to_number<int>() > 0) {
     }
-    EXPECT_TRUE(op.Told("/v1/inspect", whom, "tracked").as_bool());
-    EXPECT_FALSE(op.Told("/v1/inspect", whom, "state").as_array().empty());
-    EXPECT_FALSE(op.Told("/v1/inspect", whom, "allowed").as_bool());
-    op.Post("/v1/explain", whom);
-    op.Post("/v1/explain", Whom(rule, R"(,"cost":1000)"));
-    EXPECT_TRUE(op.Told("/v1/grant", Whom(rule, R"(,"amount":1)"), "applied").as_bool());
-    const std::string refund = Whom(rule, R"(,"id":"a","cost":1,"age_ms":0)");
-    EXPECT_TRUE(op.Told("/v1/refund", refund, "applied").as_bool());
-    EXPECT_FALSE(op.Told("/v1/refund", refund, "applied").as_bool());
-    EXPECT_TRUE(op.Told("/v1/reset", whom, "applied").as_bool());
-    EXPECT_FALSE(op.Told("/v1/reset", whom, "applied").as_bool());
+    EXPECT_TRUE(op.MemberOf("/v1/inspect", key_body, "tracked").as_bool());
+    EXPECT_FALSE(op.MemberOf("/v1/inspect", key_body, "state").as_array().empty());
+    EXPECT_FALSE(op.MemberOf("/v1/inspect", key_body, "allowed").as_bool());
+    op.Post("/v1/explain", key_body);
+    op.Post("/v1/explain", KeyBody(rule, R"(,"cost":1000)"));
+    EXPECT_TRUE(op.MemberOf("/v1/grant", KeyBody(rule, R"(,"amount":1)"), "applied").as_bool());
+    const std::string refund = KeyBody(rule, R"(,"id":"a","cost":1,"age_ms":0)");
+    EXPECT_TRUE(op.MemberOf("/v1/refund", refund, "applied").as_bool());
+    EXPECT_FALSE(op.MemberOf("/v1/refund", refund, "applied").as_bool());
+    EXPECT_TRUE(op.MemberOf("/v1/reset", key_body, "applied").as_bool());
+    EXPECT_FALSE(op.MemberOf("/v1/reset", key_body, "applied").as_bool());
   }
-  const std::string lease = Whom("slots", R"(,"lease":"a")");
+  const std::string lease = KeyBody("slots", R"(,"lease":"a")");
   op.Post("/v1/explain", lease);
   EXPECT_EQ(service.Ask("/v1/acquire", lease).status, 200);
-  EXPECT_EQ(op.Told("/v1/inspect", Whom("slots"), "state").as_array().size(), 1u);
+  EXPECT_EQ(op.MemberOf("/v1/inspect", KeyBody("slots"), "state").as_array().size(), 1u);
   op.Post("/v1/explain", lease);
-  EXPECT_TRUE(op.Told("/v1/reset", Whom("slots"), "applied").as_bool());
+  EXPECT_TRUE(op.MemberOf("/v1/reset", KeyBody("slots"), "applied").as_bool());
   for (const char* const path : {"/metrics", "/v1/status", "/v1/rules", "/v1/audit"}) op.Get(path);
 }
 
@@ -103,38 +102,40 @@ void EveryKindOfOverride(Witness& witness) {
   for (const Decree& decree : kDecrees) {
     for (const std::string_view rule : {"bucket", "gcra", "log", "window", "fixed", "slots"}) {
       SCOPED_TRACE(rule);
-      op.Post(decree.path, Whom(rule, decree.more));
-      op.Post("/v1/inspect", Whom(rule));
-      if (rule != "slots") op.Post("/v1/explain", Whom(rule));
+      op.Post(decree.path, KeyBody(rule, decree.more));
+      op.Post("/v1/inspect", KeyBody(rule));
+      if (rule != "slots") op.Post("/v1/explain", KeyBody(rule));
     }
     op.Get("/v1/overrides");
   }
-  op.Post("/v1/override", Whom("gcra", R"(,"limit":"9/h","burst":20)"));
-  EXPECT_EQ(op.Told("/v1/override", Whom("gcra", R"(,"limit":"9/h")"), "replaced").at("burst"), 20);
-  EXPECT_EQ(op.Told("/v1/lift", Whom("gcra"), "lifted").at("limit"), "9/h");
-  op.Post("/v1/override", Whom("gcra", R"(,"limit":"9/h")"));
+  op.Post("/v1/override", KeyBody("gcra", R"(,"limit":"9/h","burst":20)"));
+  EXPECT_EQ(
+      op.MemberOf("/v1/override", KeyBody("gcra", R"(,"limit":"9/h")"), "replaced").at("burst"),
+      20);
+  EXPECT_EQ(op.MemberOf("/v1/lift", KeyBody("gcra"), "lifted").at("limit"), "9/h");
+  op.Post("/v1/override", KeyBody("gcra", R"(,"limit":"9/h")"));
   const std::string configured = ByRule("dear", "192.0.2.8");
-  EXPECT_EQ(op.Told("/v1/inspect", configured, "override").at("from"), "configuration");
+  EXPECT_EQ(op.MemberOf("/v1/inspect", configured, "override").at("from"), "configuration");
   op.Post("/v1/explain", configured);
   op.Post("/v1/explain", R"({"rule":"dear","key":"client_ip=192.0.2.8"})");
-  op.Post("/v1/override", Whom("dear", R"(,"limit":"1/h")"));
-  EXPECT_TRUE(op.Told("/v1/inspect", Whom("dear"), "never").as_bool());
-  EXPECT_TRUE(op.Told("/v1/lift", Whom("log"), "applied").as_bool());
-  EXPECT_FALSE(op.Told("/v1/lift", Whom("log"), "applied").as_bool());
+  op.Post("/v1/override", KeyBody("dear", R"(,"limit":"1/h")"));
+  EXPECT_TRUE(op.MemberOf("/v1/inspect", KeyBody("dear"), "never").as_bool());
+  EXPECT_TRUE(op.MemberOf("/v1/lift", KeyBody("log"), "applied").as_bool());
+  EXPECT_FALSE(op.MemberOf("/v1/lift", KeyBody("log"), "applied").as_bool());
   for (const char* const path : {"/v1/status", "/v1/rules", "/v1/audit", "/metrics"}) op.Get(path);
   // Rules that are gone, and one that counts otherwise.
   ASSERT_TRUE(service.Reload(
       "rules: [ { id: gcra, per: client_ip, limit: 2/h, algorithm: fixed_window } ]"));
   op.Get("/v1/overrides");
   const std::string gone = R"({"rule":"fixed","key":"client_ip=)" + std::string(kIp) + "\"}";
-  EXPECT_TRUE(op.Told("/v1/lift", gone, "applied").as_bool());
+  EXPECT_TRUE(op.MemberOf("/v1/lift", gone, "applied").as_bool());
 }
 
 void EveryOutcome(Witness& witness) {
   Service service(kMemoryYaml);
   Operator op(service, witness);
   const auto outcome = [&](std::string_view request) {
-    return op.Told("/v1/explain", R"({"request":)" + std::string(request) + "}", "outcome");
+    return op.MemberOf("/v1/explain", R"({"request":)" + std::string(request) + "}", "outcome");
   };
   constexpr std::string_view kGcra = R"({"path":"/gcra","client_ip":"192.0.2.1"})";
   EXPECT_EQ(outcome(R"({"headers":{"user-agent":"BadBot"}})"), "deny");
@@ -148,9 +149,9 @@ void EveryOutcome(Witness& witness) {
             "rules");
   EXPECT_EQ(outcome(R"({"path":"/window","peer":"192.0.2.1"})"), "rules");
   EXPECT_EQ(outcome(kGcra), "rules");
-  op.Post("/v1/ban", Whom("gcra", R"(,"ttl":"1h")"));
+  op.Post("/v1/ban", KeyBody("gcra", R"(,"ttl":"1h")"));
   EXPECT_EQ(outcome(kGcra), "banned");
-  op.Post("/v1/allow", Whom("gcra"));
+  op.Post("/v1/allow", KeyBody("gcra"));
   EXPECT_EQ(outcome(kGcra), "uncounted");
 }
 
@@ -160,8 +161,8 @@ void HotKeys(Witness& witness) {
     Service service(std::string(kMemoryYaml) + "metrics: { key_names: " + std::string(names) +
                     " }\n");
     Operator op(service, witness);
-    for (int i = 0; i < 5; ++i) (void)service.Decide(Whom("fixed"));
-    EXPECT_TRUE(Soon([&] {
+    for (int i = 0; i < 5; ++i) (void)service.Decide(KeyBody("fixed"));
+    EXPECT_TRUE(test::WaitUntil([&] {
       const json::value hot = json::parse(op.Get("/v1/hot").body);
       EXPECT_EQ(hot.at("names").as_string(), names);
       return !hot.at("requests").at("keys").as_array().empty() &&
@@ -170,7 +171,7 @@ void HotKeys(Witness& witness) {
   }
 }
 
-void EveryDoor(Witness& witness) {
+void EveryListener(Witness& witness) {
   const ConfigReading reading = ParseConfig(std::string(kMemoryYaml) + R"(
 listen: { api: "127.0.0.1:0", admin: "127.0.0.1:0", gateway: "127.0.0.1:0", resp: "127.0.0.1:0" }
 routes: [ { id: gcra, match: { path: /gcra }, upstream: one } ]
@@ -179,17 +180,18 @@ upstreams: { one: { targets: ["http://127.0.0.1:9"] } }
   Service service(reading.config.value(), 2);
   Operator op(service, witness);
   const json::value status = json::parse(op.Get("/v1/status").body);
-  EXPECT_EQ(status.at("doors").as_array().size(), 4u);
+  EXPECT_EQ(status.at("listeners").as_array().size(), 4u);
   op.Get("/metrics");
-  const auto asked = [](std::string_view path, std::string_view door) {
+  const auto question = [](std::string_view path, std::string_view listener) {
     return R"({"request":{"path":")" + std::string(path) +
-           R"(","client_ip":"192.0.2.1"},"door":")" + std::string(door) + "\"}";
+           R"(","client_ip":"192.0.2.1"},"listener":")" + std::string(listener) + "\"}";
   };
-  op.Post("/v1/explain", asked("/gcra", "api"));
-  EXPECT_EQ(op.Told("/v1/explain", asked("/gcra", "gateway"), "route"), "gcra");
-  EXPECT_EQ(json::parse(op.Post("/v1/explain", asked("/log", "gateway")).body).at("status"), 404);
-  op.Post("/v1/explain", asked("/gcra", "resp"), 400);
-  op.Post("/v1/explain", Whom("gcra", R"(,"door":"gateway")"), 400);
+  op.Post("/v1/explain", question("/gcra", "api"));
+  EXPECT_EQ(op.MemberOf("/v1/explain", question("/gcra", "gateway"), "route"), "gcra");
+  EXPECT_EQ(json::parse(op.Post("/v1/explain", question("/log", "gateway")).body).at("status"),
+            404);
+  op.Post("/v1/explain", question("/gcra", "resp"), 400);
+  op.Post("/v1/explain", KeyBody("gcra", R"(,"listener":"gateway")"), 400);
 }
 
 void OnItsWayOut(Witness& witness) {
@@ -217,8 +219,8 @@ void Reloads(Witness& witness) {
   report.problems.push_back({.at = {.line = 3, .column = 5, .file = SourceFile("rules/a.yaml", 1)},
                              .where = "rules[1].limit",
                              .message = "in an included file"});
-  EXPECT_TRUE(
-      Soon([&] { return AskAdmin(service.admin(), "POST", "/v1/reload", "{}").status == 200; }));
+  EXPECT_TRUE(test::WaitUntil(
+      [&] { return AskAdmin(service.admin(), "POST", "/v1/reload", "{}").status == 200; }));
   op.Post("/v1/reload", "{}");
   op.Get("/v1/audit");
   report = {.outcome = Outcome::kRefused, .problems = ParseConfig("rules: 5").problems};

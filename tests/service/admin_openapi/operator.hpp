@@ -13,7 +13,7 @@
 
 namespace tidegate::openapi_test {
 
-/// Somebody who asks a service's admin port; the witness looks on.
+/// Sends requests to a service's admin port; the witness records the answers.
 class Operator {
  public:
   Operator(service::Service& service, Witness& witness) : service_(service), witness_(witness) {}
@@ -23,7 +23,8 @@ class Operator {
     return Ask("post", path, body, status);
   }
   /// A member of the answer to a question that is understood.
-  boost::json::value Told(std::string_view path, std::string_view body, std::string_view member) {
+  boost::json::value MemberOf(std::string_view path, std::string_view body,
+                              std::string_view member) {
     const Reply reply = Post(path, body);
     const boost::json::value answer = boost::json::parse(reply.body);
     const boost::json::value* const found = answer.as_object().if_contains(member);

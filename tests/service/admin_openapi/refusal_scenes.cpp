@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused: of every path in the document whatever it documents.
+// Rejected requests: every rejection that the document lists for a path.
 #include <gtest/gtest.h>
 
 #include "service/admin_openapi/operator.hpp"
@@ -39,11 +39,11 @@ void Refuse(const Service& service, Witness& witness, int status, const Bad& bad
 
 /// The body that each path needs to come as far as the rule, which does not exist.
 std::string Unknown(std::string_view path) {
-  const std::string whom = R"({"rule":"s","identity":"192.0.2.1")";
-  if (path == "/v1/grant") return whom + R"(,"amount":1})";
-  if (path == "/v1/refund") return whom + R"(,"id":"i"})";
-  if (path == "/v1/override") return whom + R"(,"limit":"1/s"})";
-  return whom + "}";
+  const std::string key_body = R"({"rule":"s","identity":"192.0.2.1")";
+  if (path == "/v1/grant") return key_body + R"(,"amount":1})";
+  if (path == "/v1/refund") return key_body + R"(,"id":"i"})";
+  if (path == "/v1/override") return key_body + R"(,"limit":"1/s"})";
+  return key_body + "}";
 }
 
 }  // namespace
@@ -134,12 +134,12 @@ void BadLimits(Witness& witness) {
         ASSERT_EQ(limit.at("name"), "limit");
         const auto least = limit.at("schema").at("minimum").as_int64();
         const auto most = limit.at("schema").at("maximum").as_int64();
-        const std::string asked = path + "?limit=";
-        op.Get(asked + std::to_string(least));
-        op.Get(asked + std::to_string(most));
-        op.Get(asked + std::to_string(least - 1), 400);
-        op.Get(asked + std::to_string(most + 1), 400);
-        op.Get(asked + "many", 400);
+        const std::string target = path + "?limit=";
+        op.Get(target + std::to_string(least));
+        op.Get(target + std::to_string(most));
+        op.Get(target + std::to_string(least - 1), 400);
+        op.Get(target + std::to_string(most + 1), 400);
+        op.Get(target + "many", 400);
         op.Get(path + "?bogus=1", 400);
       });
 }
@@ -160,7 +160,7 @@ void Guess(const Config& config, Witness& witness) {
   });
 }
 
-void Strangers(Witness& witness) {
+void MissingCredentials(Witness& witness) {
   {
     const Service service(kRefusalYaml);
     Refuse(service, witness, 403, {.fields = "Sec-Fetch-Site: cross-site\r\n"});
@@ -181,14 +181,14 @@ void Strangers(Witness& witness) {
     witness.Check(path, method, reply);
     return reply.status;
   };
-  const std::string whom = R"({"rule":"r","identity":"192.0.2.1"})";
+  const std::string key_body = R"({"rule":"r","identity":"192.0.2.1"})";
   EXPECT_EQ(as_robot("get", "/v1/rules", ""), 200);
   EXPECT_EQ(as_robot("get", "/v1/audit", ""), 200) << "with the failures above";
-  EXPECT_EQ(as_robot("post", "/v1/explain", whom), 200);
-  EXPECT_EQ(as_robot("post", "/v1/inspect", whom), 200);
+  EXPECT_EQ(as_robot("post", "/v1/explain", key_body), 200);
+  EXPECT_EQ(as_robot("post", "/v1/inspect", key_body), 200);
   for (const char* const path : {"/v1/reset", "/v1/grant", "/v1/refund", "/v1/ban", "/v1/allow",
                                  "/v1/reload", "/v1/override", "/v1/lift"}) {
-    EXPECT_EQ(as_robot("post", path, whom), 403) << path;
+    EXPECT_EQ(as_robot("post", path, key_body), 403) << path;
   }
 }
 
@@ -202,7 +202,7 @@ void TooManyRules(Witness& witness) {
 }
 
 void TooManyConnections(Witness& witness) {
-  // None at all, so that the first is one too many.
+  // No connection is allowed, so that the first is one too many.
   Config config = Service::ConfigOf(kRefusalYaml);
   config.limits.connections = 0;
   const Service service(config);

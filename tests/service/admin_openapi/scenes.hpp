@@ -12,15 +12,15 @@ void EveryKindOfRule(Witness& witness);
 void EveryKindOfOverride(Witness& witness);
 void EveryOutcome(Witness& witness);
 void HotKeys(Witness& witness);
-void EveryDoor(Witness& witness);
+void EveryListener(Witness& witness);
 void OnItsWayOut(Witness& witness);
 void Reloads(Witness& witness);
 
-// What is refused.
+// Rejected requests.
 void BadRequests(Witness& witness);
 void OddQuestions(Witness& witness);
 void BadLimits(Witness& witness);
-void Strangers(Witness& witness);
+void MissingCredentials(Witness& witness);
 void TooManyRules(Witness& witness);
 void TooManyConnections(Witness& witness);
 

@@ -40,13 +40,13 @@ Witness::Witness(const json::value& document) : document_(document) {
       for (const auto& [status, answer] : operation.at("responses").as_object()) {
         const std::string line = LineOf(path, method, status);
         documented_.insert(line);
-        const json::object& said = Resolved(document, answer).as_object();
-        if (const json::value* const headers = said.if_contains("headers")) {
+        const json::object& documented = Resolved(document, answer).as_object();
+        if (const json::value* const headers = documented.if_contains("headers")) {
           for (const auto& header : headers->as_object()) {
             documented_.insert(line + " " + std::string(header.key()));
           }
         }
-        const json::value* const contents = said.if_contains("content");
+        const json::value* const contents = documented.if_contains("content");
         if (contents == nullptr) continue;
         for (const auto& content : contents->as_object()) {
           Note(content.value().at("schema"), line, nullptr, documented_);

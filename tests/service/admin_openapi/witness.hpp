@@ -18,7 +18,7 @@ class Witness {
  public:
   explicit Witness(const boost::json::value& document);
 
-  /// That `reply` is documented; and remembers it. `path` may have a query.
+  /// Checks that `reply` is documented, and records it. `path` may have a query.
   void Check(std::string_view path, std::string_view method, const Reply& reply);
 
   /// What is documented and was not seen, a line each: `POST /v1/ban 409`, `POST /v1/ban 503

@@ -26,7 +26,7 @@ Reply Answer(std::string_view body) {
   return {200, {{"Content-Type", "application/json"}}, std::string(body)};
 }
 
-TEST(Witness, RemembersWhatItSaw) {
+TEST(WitnessTest, RecordsResponses) {
   const boost::json::value document = boost::json::parse(kDocument);
   Witness witness(document);
   EXPECT_THAT(witness.Unseen(), ElementsAre("A.either", "A.either|0", "A.either|1", "A.kind",

@@ -22,11 +22,11 @@ using namespace std::chrono_literals;
 class FailureStore final : public Store {
  public:
   std::map<std::string, DecidedBy, std::less<>> sources;
-  Done done = Done::kApplied;
+  Applied applied = Applied::kYes;
 
   void Start(Call& call) noexcept override {
     call.allowed = true;
-    call.done = done;
+    call.applied = applied;
     for (std::size_t i = 0; i < call.charges.size(); ++i) {
       const Charge& charge = call.charges[i];
       Decision& decision = call.decisions[i];
@@ -52,16 +52,17 @@ class FailureStore final : public Store {
   Result<Decision> Apply(const Charge&) override { return Decision{}; }
   Result<Decision> Peek(const Charge&) override { return Decision{}; }
   Result<Decision> Debit(const Charge&) override { return Decision{}; }
-  Result<Done> Refund(const Charge&, const tidegate::Refund&) override { return done; }
-  Result<Done> Reset(const Charge&) override { return done; }
+  Result<Applied> Refund(const Charge&, const RefundRequest&) override { return applied; }
+  Result<Applied> Reset(const Charge&) override { return applied; }
   Result<Inspection> Inspect(const Charge&) override { return Inspection{}; }
-  Result<Done> Renew(const Charge&) override { return done; }
-  Result<Done> Release(const Charge&) override { return done; }
+  Result<Applied> Renew(const Charge&) override { return applied; }
+  Result<Applied> Release(const Charge&) override { return applied; }
   StoreStats Stats() const override { return {}; }
 };
 
 /// `a` and `b` count units, `c` and `d` leases; a request matches all four.
 constexpr std::string_view kConfig = R"(
+listen: { api: 127.0.0.1:0 }
 api: { inline_quotas: true }
 client_ip: { trusted_proxies: [127.0.0.1] }
 rules:
@@ -95,7 +96,7 @@ class DecidedByTest : public testing::Test {
 
   FailureStore store_;
   net::Timers timers_;
-  Tally metrics_{timers_, {}};
+  DecisionMetrics metrics_{timers_, {}};
   const RealClock clock_;
   DecisionPipeline pipeline_{store_, metrics_, service::SnapshotOf(kConfig),
                              OverrideTable::Make({}, clock_)};
@@ -108,7 +109,7 @@ class DecidedByTest : public testing::Test {
 constexpr const char* kPaths[] = {"/v1/peek",   "/v1/acquire", "/v1/debit",
                                   "/v1/refund", "/v1/renew",   "/v1/release"};
 
-TEST_F(DecidedByTest, OpenPassesWithoutNumbers) {
+TEST_F(DecidedByTest, OpenDecisionHasNoLimitOrRemaining) {
   for (const char* const rule : {"a", "b", "c", "d"}) store_.sources[rule] = DecidedBy::kOpen;
   for (const char* const path : kPaths) {
     SCOPED_TRACE(path);
@@ -127,7 +128,7 @@ TEST_F(DecidedByTest, OpenPassesWithoutNumbers) {
   }
 }
 
-TEST_F(DecidedByTest, OneClosedRuleIs503AtEveryPath) {
+TEST_F(DecidedByTest, ClosedRuleReturns503AtEveryPath) {
   store_.sources = {{"a", DecidedBy::kLocal},
                     {"b", DecidedBy::kClosed},
                     {"c", DecidedBy::kOpen},
@@ -147,7 +148,7 @@ TEST_F(DecidedByTest, OneClosedRuleIs503AtEveryPath) {
   }
 }
 
-TEST_F(DecidedByTest, LocalCountsAndOpenSaysNothing) {
+TEST_F(DecidedByTest, ReportsLimitsOfLocalButNotOfOpenRules) {
   store_.sources = {{"a", DecidedBy::kOpen},
                     {"b", DecidedBy::kLocal},
                     {"c", DecidedBy::kLocal},
@@ -169,7 +170,7 @@ TEST_F(DecidedByTest, LocalCountsAndOpenSaysNothing) {
   }
 }
 
-TEST_F(DecidedByTest, ABatchHasThemOneByOne) {
+TEST_F(DecidedByTest, BatchReportsFailurePolicyPerRequest) {
   store_.sources = {
       {"a", DecidedBy::kClosed}, {"b", DecidedBy::kOpen}, {"inline", DecidedBy::kLocal}};
   const Reply reply = Ask("/v1/decide/batch",
@@ -190,7 +191,7 @@ TEST_F(DecidedByTest, ABatchHasThemOneByOne) {
   EXPECT_EQ(results[2].at("decision").at("reason"), "timeout");
 }
 
-TEST_F(DecidedByTest, AProxyIsToldOfThemToo) {
+TEST_F(DecidedByTest, ForwardAuthReportsOpenAndClosedDecisions) {
   const auto auth = [&](const std::string& path) {
     const auto server =
         net::Endpoint::Parse("127.0.0.1:" + std::to_string(service_.port())).value();
@@ -215,9 +216,9 @@ TEST_F(DecidedByTest, AProxyIsToldOfThemToo) {
 }
 
 /// 404 tells the holder to stop what the lease stands for: only who knows may say it.
-TEST_F(DecidedByTest, ALeaseIsGoneOnlyWhereSomebodyLooked) {
+TEST_F(DecidedByTest, RenewReturns404OnlyWhenTheLeaseWasChecked) {
   constexpr std::string_view kRenew = R"({"rule":"c","identity":"192.0.2.1","lease":"l"})";
-  store_.done = Done::kNothing;
+  store_.applied = Applied::kNo;
   EXPECT_EQ(Ask("/v1/renew", kRenew).status, 404);
   store_.sources["c"] = DecidedBy::kLocal;
   EXPECT_EQ(Ask("/v1/renew", kRenew).status, 404);

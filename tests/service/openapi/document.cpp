@@ -10,21 +10,15 @@
 #include <sstream>
 
 #include "service/openapi/json_schema.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::openapi_test {
 
 namespace json = boost::json;
 using ::testing::IsEmpty;
 
-std::string ReadFile(const std::string& file) {
-  std::ifstream in(TIDEGATE_SOURCE_DIR "/" + file);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 const json::value& Document() {
-  static const json::value document = json::parse(ReadFile("docs/openapi.json"));
+  static const json::value document = json::parse(test::ReadSourceFile("docs/openapi.json"));
   return document;
 }
 

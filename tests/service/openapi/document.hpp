@@ -10,9 +10,6 @@
 
 namespace tidegate::openapi_test {
 
-/// A file of the source tree.
-[[nodiscard]] std::string ReadFile(const std::string& file);
-
 /// docs/openapi.json
 [[nodiscard]] const boost::json::value& Document();
 

@@ -14,7 +14,7 @@ bool IsValid(std::string_view value, std::string_view schema) {
   return Mistakes(boost::json::parse(value), boost::json::parse(schema), document).empty();
 }
 
-TEST(JsonSchema, TellsTypes) {
+TEST(JsonSchemaTest, ChecksTypes) {
   EXPECT_TRUE(IsValid("1", R"({"type":"integer"})"));
   EXPECT_FALSE(IsValid("1.5", R"({"type":"integer"})"));
   EXPECT_FALSE(IsValid("\"1\"", R"({"type":"integer"})"));
@@ -23,7 +23,7 @@ TEST(JsonSchema, TellsTypes) {
   EXPECT_FALSE(IsValid("null", R"({"type":"boolean"})"));
 }
 
-TEST(JsonSchema, TellsMembers) {
+TEST(JsonSchemaTest, ChecksMembers) {
   constexpr std::string_view kSchema =
       R"({"type":"object","required":["a"],"properties":{"a":{"const":1},"b":true},
           "additionalProperties":false,"dependentRequired":{"b":["a"]}})";
@@ -36,7 +36,7 @@ TEST(JsonSchema, TellsMembers) {
   EXPECT_FALSE(IsValid(R"({"b":1})", R"({"dependentRequired":{"b":["a"]}})"));
 }
 
-TEST(JsonSchema, TellsItemsAndBounds) {
+TEST(JsonSchemaTest, ChecksItemsAndBounds) {
   EXPECT_TRUE(IsValid(R"(["x"])", R"({"items":{"type":"string"},"minItems":1})"));
   EXPECT_FALSE(IsValid(R"(["x",1])", R"({"items":{"type":"string"}})"));
   EXPECT_FALSE(IsValid("[]", R"({"minItems":1})"));
@@ -47,7 +47,7 @@ TEST(JsonSchema, TellsItemsAndBounds) {
   EXPECT_FALSE(IsValid(R"("c")", R"({"enum":["a","b"]})"));
 }
 
-TEST(JsonSchema, CombinesAndRefers) {
+TEST(JsonSchemaTest, ChecksAllOfOneOfAndReferences) {
   EXPECT_FALSE(IsValid("1", R"({"allOf":[{"minimum":0},{"minimum":2}]})"));
   EXPECT_TRUE(IsValid("1", R"({"oneOf":[{"minimum":0},{"minimum":2}]})"));
   EXPECT_FALSE(IsValid("3", R"({"oneOf":[{"minimum":0},{"minimum":2}]})"));

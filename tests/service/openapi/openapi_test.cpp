@@ -12,6 +12,7 @@
 #include "service/openapi/document.hpp"
 #include "service/openapi/json_schema.hpp"
 #include "service/sandbox.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::openapi_test {
 namespace {
@@ -23,7 +24,7 @@ using ::testing::IsEmpty;
 class Service {
  public:
   explicit Service(void (*change)(Config&) = nullptr) {
-    ConfigReading reading = ParseConfig(ReadFile("examples/demo.yaml"));
+    ConfigReading reading = ParseConfig(test::ReadSourceFile("examples/demo.yaml"));
     Config& config = reading.config.value();
     config.listen = {.api = "127.0.0.1:0", .admin = ""};
     config.store.max_keys = 1000;
@@ -63,15 +64,15 @@ void ForEachPost(Visit visit) {
   }
 }
 
-TEST(OpenApi, IsServedAsItStandsInTheDocs) {
+TEST(OpenApiTest, IsServedUnchangedFromTheDocs) {
   const Service service;
   const Reply reply = service.Send(RequestText("GET", "/openapi.json", "", ""));
-  EXPECT_EQ(reply.body, ReadFile("docs/openapi.json"));
+  EXPECT_EQ(reply.body, test::ReadSourceFile("docs/openapi.json"));
   CheckDocumented(reply, Operation("/openapi.json", "get"));
   EXPECT_EQ(reply.status, 200);
 }
 
-TEST(OpenApi, HasThePathsThatTheDoorHas) {
+TEST(OpenApiTest, DocumentsExactlyTheApiPaths) {
   std::set<std::string> documented;
   for (const auto& path : Document().at("paths").as_object()) documented.insert(path.key());
   std::set<std::string> answered;
@@ -133,7 +134,7 @@ void TryExample(const json::object& operation, const std::string& path, const st
   }
 }
 
-TEST(OpenApi, ExamplesAreTrue) {
+TEST(OpenApiTest, ExamplesMatchTheService) {
   ForEachPost([](const std::string& path) {
     const json::object& operation = Operation(path, "post");
     const json::value& content = operation.at("requestBody").at("content").at("application/json");
@@ -146,7 +147,7 @@ TEST(OpenApi, ExamplesAreTrue) {
   });
 }
 
-TEST(OpenApi, AnswersHaveTheirQuestions) {
+TEST(OpenApiTest, EveryResponseExampleHasARequestExample) {
   ForEachPost([](const std::string& path) {
     const json::object& operation = Operation(path, "post");
     const json::object& questions =
@@ -177,7 +178,7 @@ std::string AnyQuestion(const std::string& path) {
   return json::serialize(examples.begin()->value().at("value"));
 }
 
-TEST(OpenApi, DocumentsRefusals) {
+TEST(OpenApiTest, DocumentsErrorResponses) {
   const Service service;
   ForEachPost([&](const std::string& path) {
     SCOPED_TRACE(path);
@@ -199,7 +200,7 @@ TEST(OpenApi, DocumentsRefusals) {
   });
 }
 
-TEST(OpenApi, DocumentsMembersThatDoNotExist) {
+TEST(OpenApiTest, RejectsUnknownMembers) {
   const Service service;
   ForEachPost([&](const std::string& path) {
     SCOPED_TRACE(path);
@@ -217,7 +218,7 @@ TEST(OpenApi, DocumentsMembersThatDoNotExist) {
 
 /// The members of the schema and of the service are the same: one that the schema has and the
 /// service does not know would be refused as unknown, or as without meaning here.
-TEST(OpenApi, KnowsTheMembersThatTheServiceKnows) {
+TEST(OpenApiTest, DocumentsExactlyTheAcceptedMembers) {
   const Service service;
   const std::set<std::string> all{"rule",    "identity", "cost",  "lease", "id",       "age_ms",
                                   "request", "key",      "limit", "burst", "algorithm"};
@@ -248,7 +249,7 @@ TEST(OpenApi, KnowsTheMembersThatTheServiceKnows) {
   });
 }
 
-TEST(OpenApi, DocumentsWhatIsForbidden) {
+TEST(OpenApiTest, DocumentsForbiddenRequests) {
   const Service service([](Config& config) {
     config.api.inline_quotas = false;
     config.deny.push_back(
@@ -276,14 +277,14 @@ TEST(OpenApi, DocumentsWhatIsForbidden) {
   CheckDocumented(batch, Operation("/v1/decide/batch", "post"));
 }
 
-TEST(OpenApi, DocumentsBansAndAllowancesByOperators) {
+TEST(OpenApiTest, DocumentsBansAndAllowancesByOperators) {
   constexpr std::string_view kKey = R"({"rule":"demo","identity":{"client_ip":"203.0.113.7"})";
-  const std::string whom = std::string(kKey) + "}";
+  const std::string key = std::string(kKey) + "}";
   const std::string proxied =
       "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /demo/x\r\nX-Forwarded-For: 203.0.113.7\r\n";
   const Service service([](Config& config) { config.listen.admin = "127.0.0.1:0"; });
   const auto decided = [&](int status, std::string_view reason) {
-    Reply reply = service.Post("/v1/decide", whom);
+    Reply reply = service.Post("/v1/decide", key);
     EXPECT_EQ(reply.status, status) << reply.body;
     CheckDocumented(reply, Operation("/v1/decide", "post"));
     const json::value body = json::parse(reply.body);
@@ -291,7 +292,7 @@ TEST(OpenApi, DocumentsBansAndAllowancesByOperators) {
     EXPECT_EQ(body.at("decided_by"), "operator");
     EXPECT_EQ(body.at("reason"), json::string(reason.data(), reason.size()));
     EXPECT_EQ(reply.fields.at("X-Tidegate-Decided-By"), "operator");
-    const Reply batch = service.Post("/v1/decide/batch", R"({"requests":[)" + whom + "]}");
+    const Reply batch = service.Post("/v1/decide/batch", R"({"requests":[)" + key + "]}");
     EXPECT_EQ(batch.status, 200) << batch.body;
     CheckDocumented(batch, Operation("/v1/decide/batch", "post"));
     return reply;
@@ -304,11 +305,11 @@ TEST(OpenApi, DocumentsBansAndAllowancesByOperators) {
     EXPECT_EQ(auth.status, 403) << auth.body;
     CheckDocumented(auth, Operation("/v1/auth", "get"));
   }
-  EXPECT_EQ(service.PostAdmin("/v1/allow", whom).status, 200);
+  EXPECT_EQ(service.PostAdmin("/v1/allow", key).status, 200);
   decided(200, "exempt");
 }
 
-TEST(OpenApi, DocumentsWhatProxiesAreAnswered) {
+TEST(OpenApiTest, DocumentsForwardAuthResponses) {
   const Service service([](Config& config) {
     config.deny.push_back(
         {.hosts = {}, .paths = {"/secret"}, .methods = {}, .headers = {}, .client_ips = {}});
@@ -326,13 +327,13 @@ TEST(OpenApi, DocumentsWhatProxiesAreAnswered) {
   answers(403, "/v1/auth", about + "/secret\r\n");
   answers(500, "/v1/auth?x", about + "/demo/x\r\n");
   answers(431, "/v1/auth", "X-Long: " + std::string(20'000, 'x') + "\r\n");
-  const Service stranger([](Config& config) { config.client_ip.policy.trusted_proxies.clear(); });
-  const Reply reply = stranger.Send(RequestText("GET", "/v1/auth", "", "", about + "/\r\n"));
+  const Service untrusting([](Config& config) { config.client_ip.policy.trusted_proxies.clear(); });
+  const Reply reply = untrusting.Send(RequestText("GET", "/v1/auth", "", "", about + "/\r\n"));
   EXPECT_EQ(reply.status, 500);
   CheckDocumented(reply, operation);
 }
 
-TEST(OpenApi, DocumentsWhoMustSayWhoHeIs) {
+TEST(OpenApiTest, DocumentsAuthenticationErrors) {
   const Service service([](Config& config) {
     config.listen.api.auth = ListenSpec::Auth::kRequired;
     config.access.tokens = {
@@ -351,7 +352,7 @@ TEST(OpenApi, DocumentsWhoMustSayWhoHeIs) {
   CheckDocumented(reply, Operation("/v1/refund", "post"));
 }
 
-TEST(OpenApi, DocumentsTooManyConnections) {
+TEST(OpenApiTest, DocumentsTooManyConnections) {
   // None at all, so that the first is one too many.
   const Service service([](Config& config) { config.limits.connections = 0; });
   const Reply reply = service.Send({});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "service/secure/callers.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -19,7 +20,7 @@ const std::string kSpiffe = "spiffe://example.org/billing";
 
 Credentials Ops() { return Ours().Issue("ops", "DNS:host7.example.org"); }
 Credentials Billing() { return Ours().Issue("host 8", "DNS:Host8.example.org,URI:" + kSpiffe); }
-Credentials Stranger() { return Ours().Issue("eve", "DNS:eve.example.org"); }
+Credentials UnlistedClient() { return Ours().Issue("eve", "DNS:eve.example.org"); }
 
 /// `ops` may do all by its subject, `billing` may ask by its URI.
 std::vector<CertificateSpec> BothListed() {
@@ -28,7 +29,7 @@ std::vector<CertificateSpec> BothListed() {
 }
 
 Config With(std::vector<CertificateSpec> certificates) {
-  Config config = AllDoorsTls(TlsWithClients(ListenTls::Clients::kOptional));
+  Config config = AllListenersTls(TlsWithClients(ListenTls::Clients::kOptional));
   config.access.certificates = std::move(certificates);
   return config;
 }
@@ -51,22 +52,22 @@ TEST(AccessCertificatesTest, GiveTheRightsOfTheirEntry) {
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Ops()), 200);
   EXPECT_EQ(Status(service, "/v1/peek", peek, Billing()), 200);
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Billing()), 403);
-  EXPECT_EQ(Status(service, "/v1/peek", peek, Stranger()), 401);
-  EXPECT_EQ(Status(service, "/v1/refund", kRefund, Stranger()), 401);
+  EXPECT_EQ(Status(service, "/v1/peek", peek, UnlistedClient()), 401);
+  EXPECT_EQ(Status(service, "/v1/refund", kRefund, UnlistedClient()), 401);
   EXPECT_EQ(Status(service, "/v1/peek", peek, {}), 200) << "loopback is open to other callers";
 }
 
 TEST(AccessCertificatesTest, GiveTheRightsOfTheirEntryAtResp) {
   Service service(With(BothListed()));
   const auto ask = [&](const Credentials& own, std::initializer_list<std::string_view> command) {
-    TlsRespClient client(At(service, Door::kResp), {.own = own});
+    TlsRespClient client(At(service, ListenerId::kResp), {.own = own});
     return client.Ask(command);
   };
   EXPECT_EQ(ask(Ops(), {"TG.RESET", "per-key", "a"}), "0");
   EXPECT_THAT(ask(Billing(), {"TG.PEEK", "per-key", "a"}), StartsWith("[0,3,3"));
   EXPECT_THAT(ask(Billing(), {"TG.RESET", "per-key", "a"}), HasSubstr("-NOPERM this certificate"));
-  EXPECT_THAT(ask(Stranger(), {"TG.PEEK", "per-key", "a"}), StartsWith("-NOAUTH"));
-  EXPECT_THAT(ask(Stranger(), {"PING"}), StartsWith("-NOAUTH"));
+  EXPECT_THAT(ask(UnlistedClient(), {"TG.PEEK", "per-key", "a"}), StartsWith("-NOAUTH"));
+  EXPECT_THAT(ask(UnlistedClient(), {"PING"}), StartsWith("-NOAUTH"));
 }
 
 TEST(AccessCertificatesTest, AreRecognizedByDnsName) {
@@ -77,7 +78,7 @@ TEST(AccessCertificatesTest, AreRecognizedByDnsName) {
 
 TEST(AccessCertificatesTest, HaveAllRightsWithoutAList) {
   Service service(With({}));
-  EXPECT_EQ(Status(service, "/v1/refund", kRefund, Stranger()), 200);
+  EXPECT_EQ(Status(service, "/v1/refund", kRefund, UnlistedClient()), 200);
 }
 
 TEST(AccessCertificatesTest, AProxyGets500ForAnUnknownCertificate) {
@@ -92,25 +93,25 @@ TEST(AccessCertificatesTest, AProxyGets500ForAnUnknownCertificate) {
     return client.Read();
   };
   EXPECT_EQ(ask(Billing()).status, 200) << ask(Billing()).body;
-  const HttpAnswer refused = ask(Stranger());
+  const HttpResponse refused = ask(UnlistedClient());
   EXPECT_EQ(refused.status, 500);
   EXPECT_THAT(refused.body, HasSubstr("unknown certificate"));
 }
 
-TEST(AccessCertificatesTest, ATokenCountsInsteadOfTheCertificate) {
+TEST(AccessCertificatesTest, TokenTakesPrecedenceOverCertificate) {
   Config config = With(BothListed());
   config.access.tokens = BothTokens();
   Service service(config);
-  EXPECT_EQ(Status(service, "/v1/refund", kRefund, Stranger(), kAllToken), 200);
+  EXPECT_EQ(Status(service, "/v1/refund", kRefund, UnlistedClient(), kAllToken), 200);
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Billing(), kAllToken), 200);
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Ops(), kAskToken), 403);
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Ops(), kWrongToken), 401);
 }
 
-TEST(AccessCertificatesTest, ChangeWithAReloadForOpenConnections) {
+TEST(AccessCertificatesTest, RightsChangeOnReloadForOpenConnections) {
   Service service(With(BothListed()));
   TlsHttpClient http(service.api(), {.own = Ops()});
-  TlsRespClient resp(At(service, Door::kResp), {.own = Ops()});
+  TlsRespClient resp(At(service, ListenerId::kResp), {.own = Ops()});
   const auto refund = [&] {
     http.Send(Post("/v1/refund", kRefund));
     return http.Read().status;
@@ -121,20 +122,22 @@ TEST(AccessCertificatesTest, ChangeWithAReloadForOpenConnections) {
   const Config less = With({{"ops", Named::kSubject, "CN=ops", May::kAsk}});
   EXPECT_THAT(service.server().NeedsRestart(less), testing::IsEmpty());
   ASSERT_TRUE(service.server().Reload(less, problems));
-  EXPECT_TRUE(Soon([&] { return refund() == 403; }));
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"TG.RESET", "per-key", "a"}).starts_with("-NOPERM"); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return refund() == 403; }));
+  EXPECT_TRUE(test::WaitUntil([&] {
+    return resp.Ask({"TG.RESET", "per-key", "a"}).starts_with("-NOPERM");
+  }));
   ASSERT_TRUE(service.server().Reload(With({BothListed()[1]}), problems));
-  EXPECT_TRUE(Soon([&] { return refund() == 401; }));
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return refund() == 401; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
 }
 
 /// The client learns that its certificate is unknown; the log has the subject.
 TEST(AccessCertificatesTest, TheLogNamesAnUnknownCertificate) {
   Service service(With(BothListed()));
   testing::internal::CaptureStderr();
-  TlsHttpClient client(service.api(), {.own = Stranger()});
+  TlsHttpClient client(service.api(), {.own = UnlistedClient()});
   client.Send(Post("/v1/peek", ByRule("per-key", "a")));
-  const HttpAnswer answer = client.Read();
+  const HttpResponse answer = client.Read();
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(answer.status, 401);
   EXPECT_THAT(answer.body, HasSubstr("unknown certificate"));
@@ -146,7 +149,7 @@ TEST(AccessCertificatesTest, TheLogNamesAnUnknownCertificate) {
 
 TEST(AccessCertificatesTest, TheAuditNamesTheCaller) {
   const auto by = [](Service& service, const Credentials& own) {
-    TlsHttpClient client(At(service, Door::kAdmin), {.own = own});
+    TlsHttpClient client(At(service, ListenerId::kAdmin), {.own = own});
     const std::string body = R"({"rule":"per-key","identity":"a"})";
     client.Send(
         "POST /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"

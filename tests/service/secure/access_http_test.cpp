@@ -22,19 +22,19 @@ std::string TokenLine(std::string_view token, Field field) {
 struct Question {
   std::string_view path;
   std::string body;
-  Asks asks;
+  Operation operation;
 };
 const std::vector<Question>& Questions() {
   static const std::string kLease = ByRule("jobs", "a", R"(,"lease":"one")");
   static const std::vector<Question> kAll{
-      {"/v1/decide", ByRule("per-key", "a"), Asks::kQuestion},
-      {"/v1/decide/batch", R"({"requests":[)" + ByRule("per-key", "a") + "]}", Asks::kQuestion},
-      {"/v1/peek", ByRule("per-key", "a"), Asks::kQuestion},
-      {"/v1/debit", ByRule("per-key", "a", R"(,"cost":1)"), Asks::kQuotaBack},
-      {"/v1/acquire", ByRule("jobs", "a", R"(,"lease":"two")"), Asks::kQuestion},
-      {"/v1/renew", kLease, Asks::kQuotaBack},
-      {"/v1/release", kLease, Asks::kQuotaBack},
-      {"/v1/refund", ByRule("per-key", "a", R"(,"cost":1,"id":"ONCE")"), Asks::kQuotaBack}};
+      {"/v1/decide", ByRule("per-key", "a"), Operation::kDecide},
+      {"/v1/decide/batch", R"({"requests":[)" + ByRule("per-key", "a") + "]}", Operation::kDecide},
+      {"/v1/peek", ByRule("per-key", "a"), Operation::kDecide},
+      {"/v1/debit", ByRule("per-key", "a", R"(,"cost":1)"), Operation::kGiveBack},
+      {"/v1/acquire", ByRule("jobs", "a", R"(,"lease":"two")"), Operation::kDecide},
+      {"/v1/renew", kLease, Operation::kGiveBack},
+      {"/v1/release", kLease, Operation::kGiveBack},
+      {"/v1/refund", ByRule("per-key", "a", R"(,"cost":1,"id":"ONCE")"), Operation::kGiveBack}};
   return kAll;
 }
 
@@ -50,13 +50,14 @@ std::string BodyOf(const Question& question) {
 
 class AccessTest : public testing::TestWithParam<Place> {
  protected:
-  static Config MakeConfig(Door door) {
-    Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
-    GetParam().Apply(config, door);
+  static Config MakeConfig(ListenerId listener) {
+    Config config =
+        AllListeners("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+    GetParam().Apply(config, listener);
     return config;
   }
   /// What stands in the store, as a caller on loopback sees it.
-  static std::string State(RespClient& looks) {
+  static std::string State(test::RespClient& looks) {
     return looks.Ask({"TG.PEEK", "per-key", "a"}) + looks.Ask({"TG.PEEK", "jobs", "a"}) +
            looks.Ask({"TG.PEEK", "visits", "198.51.100.1"});
   }
@@ -65,12 +66,12 @@ class AccessTest : public testing::TestWithParam<Place> {
   }
 };
 
-TEST_P(AccessTest, TheApi) {
-  Service service(MakeConfig(Door::kApi));
-  RespClient looks(At(service, Door::kResp));
+TEST_P(AccessTest, ApiServesCallersByTheirRights) {
+  Service service(MakeConfig(ListenerId::kApi));
+  test::RespClient looks(At(service, ListenerId::kResp));
   for (const Caller caller : kCallers) {
     if (!Shows(caller)) continue;
-    HttpClient client(GetParam().Connect(service, Door::kApi, caller));
+    HttpClient client(GetParam().Connect(service, ListenerId::kApi, caller));
     for (const Field field : {Field::kAuthorization, Field::kOwn}) {
       for (const Question& question : Questions()) {
         looks.Ask({"TG.RESET", "per-key", "a"});
@@ -79,10 +80,10 @@ TEST_P(AccessTest, TheApi) {
         looks.Ask({"TG.ACQUIRE", "jobs", "a", "one"});
         const std::string before = State(looks);
         client.Send(Post(question.path, BodyOf(question), TokenLine(TokenOf(caller), field)));
-        const HttpAnswer answer = client.Read();
-        const Verdict verdict = Expected(GetParam(), caller, question.asks);
-        const int status = verdict == Verdict::kServed    ? 200
-                           : verdict == Verdict::kUnknown ? 401
+        const HttpResponse answer = client.Read();
+        const Outcome outcome = Expected(GetParam(), caller, question.operation);
+        const int status = outcome == Outcome::kServed    ? 200
+                           : outcome == Outcome::kUnknown ? 401
                                                           : 403;
         EXPECT_EQ(answer.status, status) << question.path << " of " << caller << answer.body;
         EXPECT_EQ(answer.Has("WWW-Authenticate"), status == 401) << caller;
@@ -97,12 +98,12 @@ TEST_P(AccessTest, TheApi) {
   }
 }
 
-TEST_P(AccessTest, ForwardAuth) {
-  Service service(MakeConfig(Door::kApi));
-  RespClient looks(At(service, Door::kResp));
+TEST_P(AccessTest, ForwardAuthServesCallersByTheirRights) {
+  Service service(MakeConfig(ListenerId::kApi));
+  test::RespClient looks(At(service, ListenerId::kResp));
   for (const Caller caller : kCallers) {
     if (!Shows(caller)) continue;
-    HttpClient client(GetParam().Connect(service, Door::kApi, caller));
+    HttpClient client(GetParam().Connect(service, ListenerId::kApi, caller));
     for (const Field field : {Field::kAuthorization, Field::kOwn}) {
       looks.Ask({"TG.RESET", "visits", "198.51.100.1"});
       const std::string before = State(looks);
@@ -110,12 +111,12 @@ TEST_P(AccessTest, ForwardAuth) {
           "GET /v1/auth HTTP/1.1\r\nHost: test\r\nX-Forwarded-Uri: /visits/x\r\n"
           "X-Forwarded-Method: GET\r\nX-Forwarded-For: 198.51.100.1\r\n" +
           TokenLine(TokenOf(caller), field) + "\r\n");
-      const HttpAnswer answer = client.Read();
+      const HttpResponse answer = client.Read();
       // The client's own Authorization is none of our business.
       const bool seen = field == Field::kOwn || caller == Caller::kCertificate;
-      const Verdict verdict =
-          Expected(GetParam(), seen ? caller : Caller::kNobody, Asks::kQuestion);
-      const int status = verdict == Verdict::kServed ? 200 : 500;
+      const Outcome outcome =
+          Expected(GetParam(), seen ? caller : Caller::kNone, Operation::kDecide);
+      const int status = outcome == Outcome::kServed ? 200 : 500;
       EXPECT_EQ(answer.status, status) << caller << answer.body;
       EXPECT_FALSE(answer.Has("WWW-Authenticate"));
       EXPECT_EQ(State(looks) != before, status == 200) << caller;
@@ -123,14 +124,14 @@ TEST_P(AccessTest, ForwardAuth) {
   }
 }
 
-TEST_P(AccessTest, Admin) {
+TEST_P(AccessTest, AdminServesCallersByTheirRights) {
   const Place& place = GetParam();
   // The others are refused with the file.
   if (place.auth == Auth::kOpen || (!place.loopback && !place.tokens)) return;
-  Service service(MakeConfig(Door::kAdmin));
+  Service service(MakeConfig(ListenerId::kAdmin));
   for (const Caller caller : kCallers) {
     if (!Shows(caller)) continue;
-    HttpClient client(place.Connect(service, Door::kAdmin, caller));
+    HttpClient client(place.Connect(service, ListenerId::kAdmin, caller));
     const auto ask = [&](std::string_view path, Field field) {
       std::string text = "GET ";
       text.append(path).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\n");
@@ -140,13 +141,13 @@ TEST_P(AccessTest, Admin) {
     for (const Field field : {Field::kAuthorization, Field::kOwn}) {
       EXPECT_EQ(ask("/healthz", field).status, 200) << caller;
       EXPECT_EQ(ask("/readyz", field).status, 200) << caller;
-      const HttpAnswer answer = ask("/metrics", field);
-      const bool served = Expected(place, caller, Asks::kQuestion) == Verdict::kServed;
+      const HttpResponse answer = ask("/metrics", field);
+      const bool served = Expected(place, caller, Operation::kDecide) == Outcome::kServed;
       EXPECT_EQ(answer.status, served ? 200 : 401) << caller;
       EXPECT_EQ(answer.Has("WWW-Authenticate"), !served);
       EXPECT_EQ(answer.body.find("tidegate_connections") != std::string::npos, served);
       for (const std::string_view token : {kAskToken, kAllToken, kWrongToken}) {
-        EXPECT_EQ(answer.body.find(token), std::string::npos) << "a secret is told";
+        EXPECT_EQ(answer.body.find(token), std::string::npos) << "the response contains a secret";
       }
     }
   }
@@ -160,7 +161,8 @@ class TokenFieldTest : public testing::Test {
  protected:
   static Config MakeConfig() {
     // Wrong tokens of a trusted proxy are not throttled.
-    Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+    Config config =
+        AllListeners("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
     config.listen.api.auth = Auth::kRequired;
     config.access.tokens = BothTokens();
     return config;
@@ -174,14 +176,14 @@ class TokenFieldTest : public testing::Test {
   const std::string all_{kAllToken};
 };
 
-TEST_F(TokenFieldTest, MayBeWrittenAsFieldsAre) {
+TEST_F(TokenFieldTest, IgnoresCaseAndSpacesOfTheHeader) {
   EXPECT_EQ(Ask("authorization: bearer " + all_ + "\r\n"), 200);
   EXPECT_EQ(Ask("AUTHORIZATION: BEARER " + all_ + "\r\n"), 200);
   EXPECT_EQ(Ask("Authorization: Bearer   " + all_ + "  \r\n"), 200);
   EXPECT_EQ(Ask("x-tidegate-token:" + all_ + "\r\n"), 200);
 }
 
-TEST_F(TokenFieldTest, IsComparedAsAWhole) {
+TEST_F(TokenFieldTest, MustMatchExactly) {
   std::string other = all_;
   other.back() ^= 1;
   std::string upper = all_;
@@ -201,7 +203,7 @@ TEST_F(TokenFieldTest, IsComparedAsAWhole) {
   EXPECT_EQ(Ask("X_Tidegate_Token: " + all_ + "\r\n"), 401);
 }
 
-TEST_F(TokenFieldTest, IsShownOnce) {
+TEST_F(TokenFieldTest, IsRejectedWhenGivenTwice) {
   const std::string own = "X-Tidegate-Token: " + all_ + "\r\n";
   const std::string bearer = "Authorization: Bearer " + all_ + "\r\n";
   EXPECT_EQ(Ask(own + own), 401);
@@ -213,14 +215,14 @@ TEST_F(TokenFieldTest, IsShownOnce) {
   EXPECT_EQ(client.Read().status, 500);
 }
 
-TEST_F(TokenFieldTest, IsAskedForBeforeTheBodyIsRead) {
+TEST_F(TokenFieldTest, IsCheckedBeforeTheBody) {
   HttpClient client(service_.api());
   client.Send(Post("/v1/decide", "this is no JSON"));
   EXPECT_EQ(client.Read().status, 401) << "strangers learn nothing of what would be right";
 }
 
 /// A token is a matter of its request, not of its connection.
-TEST_F(TokenFieldTest, IsForOneRequest) {
+TEST_F(TokenFieldTest, AppliesToOneRequestOnly) {
   HttpClient client(service_.api());
   for (int i = 0; i < 3; ++i) {
     client.Send(Post("/v1/peek", ByRule("per-key", "a"), "X-Tidegate-Token: " + all_ + "\r\n") +
@@ -230,8 +232,8 @@ TEST_F(TokenFieldTest, IsForOneRequest) {
   }
 }
 
-TEST(CertificateAndTokenTest, AWrongTokenIsRefusedFromWhoHasACertificateToo) {
-  Config config = AllDoors();
+TEST(CertificateAndTokenTest, RejectsWrongTokenDespiteValidCertificate) {
+  Config config = AllListeners();
   config.listen.api.tls = TlsWithClients(ListenTls::Clients::kRequired);
   config.access.tokens = BothTokens();
   Service service(config);

@@ -5,6 +5,7 @@
 
 #include "gateway/behaviour/log_file.hpp"
 #include "service/secure/callers.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -27,8 +28,9 @@ TokenSpec MayAsk(std::string name, std::string_view secret) {
 class TokenReloadTest : public testing::TestWithParam<Auth> {
  protected:
   static Config With(std::vector<TokenSpec> tokens) {
-    Config config = AllDoors("http://127.0.0.1:9", "limits: {idle_timeout: 300ms}\n");
-    for (const Door door : {Door::kApi, Door::kResp}) SpecOf(config, door).auth = GetParam();
+    Config config = AllListeners("http://127.0.0.1:9", "limits: {idle_timeout: 300ms}\n");
+    for (const ListenerId listener : {ListenerId::kApi, ListenerId::kResp})
+      SpecOf(config, listener).auth = GetParam();
     config.listen.admin.auth = Auth::kRequired;
     config.access.tokens = std::move(tokens);
     return config;
@@ -46,7 +48,7 @@ class TokenReloadTest : public testing::TestWithParam<Auth> {
     return client.Read().status;
   }
   int Metrics(std::string_view token) {
-    HttpClient client(At(service_, Door::kAdmin));
+    HttpClient client(At(service_, ListenerId::kAdmin));
     std::string text = "GET /metrics HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ";
     client.Send(text.append(token).append("\r\n\r\n"));
     return client.Read().status;
@@ -55,8 +57,8 @@ class TokenReloadTest : public testing::TestWithParam<Auth> {
   Service service_{With({MayAll("ops", kAllToken)}), 2};
 };
 
-TEST_P(TokenReloadTest, ARevokedTokenLosesItsRightsAndANewOneHasThem) {
-  RespClient resp(At(service_, Door::kResp));
+TEST_P(TokenReloadTest, RevokesOldTokenAndAcceptsNewToken) {
+  test::RespClient resp(At(service_, ListenerId::kResp));
   HttpClient http(service_.api());
   EXPECT_EQ(resp.Ask({"AUTH", kAllToken}), "OK");
   EXPECT_EQ(resp.Ask({"TG.RESET", "per-key", "a"}), "0");
@@ -64,45 +66,49 @@ TEST_P(TokenReloadTest, ARevokedTokenLosesItsRightsAndANewOneHasThem) {
   EXPECT_EQ(Refund(http, kNewToken), 401);
   EXPECT_EQ(Metrics(kAllToken), 200);
   ASSERT_TRUE(Reload({MayAll("ops2", kNewToken)}));
-  EXPECT_TRUE(Soon([&] { return Refund(http, kAllToken) == 401; }));
-  EXPECT_TRUE(Soon([&] { return Refund(http, kNewToken) == 200; }));
-  EXPECT_TRUE(Soon([&] { return Metrics(kAllToken) == 401; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Refund(http, kAllToken) == 401; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Refund(http, kNewToken) == 200; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Metrics(kAllToken) == 401; }));
   EXPECT_EQ(Metrics(kNewToken), 200);
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"TG.RESET", "per-key", "a"}).starts_with("-NOAUTH"); }));
+  EXPECT_TRUE(test::WaitUntil([&] {
+    return resp.Ask({"TG.RESET", "per-key", "a"}).starts_with("-NOAUTH");
+  }));
   EXPECT_THAT(resp.Ask({"PING"}), StartsWith("-NOAUTH"));
   EXPECT_THAT(resp.Ask({"AUTH", kAllToken}), StartsWith("-WRONGPASS"));
   EXPECT_EQ(resp.Ask({"AUTH", kNewToken}), "OK");
   EXPECT_EQ(resp.Ask({"TG.RESET", "per-key", "a"}), "0");
 }
 
-TEST_P(TokenReloadTest, ATokenThatMayLessDoesLess) {
-  RespClient resp(At(service_, Door::kResp));
+TEST_P(TokenReloadTest, ReducesRightsOfOpenConnections) {
+  test::RespClient resp(At(service_, ListenerId::kResp));
   HttpClient http(service_.api());
   EXPECT_EQ(resp.Ask({"AUTH", "ops", kAllToken}), "OK");
   ASSERT_TRUE(Reload({MayAsk("ops", kAllToken)}));
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"TG.RESET", "per-key", "a"}).starts_with("-NOPERM"); }));
+  EXPECT_TRUE(test::WaitUntil([&] {
+    return resp.Ask({"TG.RESET", "per-key", "a"}).starts_with("-NOPERM");
+  }));
   EXPECT_THAT(resp.Ask({"TG.PEEK", "per-key", "a"}), StartsWith("["));
-  EXPECT_TRUE(Soon([&] { return Refund(http, kAllToken) == 403; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return Refund(http, kAllToken) == 403; }));
   ASSERT_TRUE(Reload({MayAll("ops", kAllToken)}));
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"TG.RESET", "per-key", "a"}) == "0"; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return resp.Ask({"TG.RESET", "per-key", "a"}) == "0"; }));
 }
 
-TEST_P(TokenReloadTest, AnotherNameForTheSameTokenChangesNothing) {
-  RespClient resp(At(service_, Door::kResp));
+TEST_P(TokenReloadTest, RenamedTokenKeepsItsRights) {
+  test::RespClient resp(At(service_, ListenerId::kResp));
   EXPECT_EQ(resp.Ask({"AUTH", kAllToken}), "OK");
   ASSERT_TRUE(Reload({MayAll("first", kNewToken), MayAll("renamed", kAllToken)}));
-  EXPECT_TRUE(Soon([&] {
-    return RespClient(At(service_, Door::kResp)).Ask({"AUTH", kNewToken}) == "OK";
+  EXPECT_TRUE(test::WaitUntil([&] {
+    return test::RespClient(At(service_, ListenerId::kResp)).Ask({"AUTH", kNewToken}) == "OK";
   }));
   EXPECT_EQ(resp.Ask({"TG.RESET", "per-key", "a"}), "0");
 }
 
-/// Whoever was known and is no more has no longer than a stranger.
-TEST_P(TokenReloadTest, ARevokedConnectionMayNotStay) {
-  RespClient resp(At(service_, Door::kResp));
+/// A client whose token was removed has no more time than an unauthenticated one.
+TEST_P(TokenReloadTest, ClosesIdleConnectionOfRevokedToken) {
+  test::RespClient resp(At(service_, ListenerId::kResp));
   EXPECT_EQ(resp.Ask({"AUTH", kAllToken}), "OK");
   ASSERT_TRUE(Reload({MayAll("ops2", kNewToken)}));
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
   EXPECT_EQ(resp.Read(), "(end)");
 }
 
@@ -111,42 +117,43 @@ INSTANTIATE_TEST_SUITE_P(Auth, TokenReloadTest, testing::Values(Auth::kRequired,
                            return of.param == Auth::kRequired ? "Required" : "ByAddress";
                          });
 
-/// The last token goes: what was asked of everybody is asked still, where the file says so.
-TEST(LastTokenTest, RequiredStaysRequired) {
+/// The last token goes: authentication is still required where the file says so.
+TEST(LastTokenTest, RemovalKeepsAuthenticationRequired) {
   const auto with = [](std::vector<TokenSpec> tokens) {
-    Config config = AllDoors();
+    Config config = AllListeners();
     config.listen.api.auth = config.listen.resp.auth = Auth::kRequired;
     config.access.tokens = std::move(tokens);
     return config;
   };
   Service service(with(BothTokens()));
-  RespClient resp(At(service, Door::kResp));
+  test::RespClient resp(At(service, ListenerId::kResp));
   EXPECT_EQ(resp.Ask({"AUTH", kAllToken}), "OK");
   Problems problems;
   ASSERT_TRUE(service.server().Reload(with({}), problems));
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
   HttpClient http(service.api());
   http.Send(Post("/v1/peek", ByRule("per-key", "a"),
                  "X-Tidegate-Token: " + std::string(kAllToken) + "\r\n"));
   EXPECT_EQ(http.Read().status, 401);
 }
 
-TEST(FirstTokenTest, ClosesAPublicDoorToStrangers) {
+TEST(FirstTokenTest, RequiresAuthenticationOnPublicListeners) {
   const auto with = [](std::vector<TokenSpec> tokens) {
-    Config config = AllDoors();
+    Config config = AllListeners();
     config.listen.api.address = config.listen.resp.address = "0.0.0.0:0";
     config.access.tokens = std::move(tokens);
     return config;
   };
   Service service(with({}));
-  RespClient resp(At(service, Door::kResp));
+  test::RespClient resp(At(service, ListenerId::kResp));
   HttpClient http(service.api());
   EXPECT_EQ(resp.Ask({"PING"}), "PONG");
   EXPECT_EQ(http.Ask("/v1/peek", ByRule("per-key", "a")).status, 200);
   Problems problems;
   ASSERT_TRUE(service.server().Reload(with(BothTokens()), problems));
-  EXPECT_TRUE(Soon([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
-  EXPECT_TRUE(Soon([&] { return http.Ask("/v1/peek", ByRule("per-key", "a")).status == 401; }));
+  EXPECT_TRUE(test::WaitUntil([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
+  EXPECT_TRUE(
+      test::WaitUntil([&] { return http.Ask("/v1/peek", ByRule("per-key", "a")).status == 401; }));
   EXPECT_EQ(resp.Ask({"AUTH", kAllToken}), "OK");
 }
 
@@ -155,40 +162,40 @@ TEST(FirstTokenTest, ClosesAPublicDoorToStrangers) {
 TEST(SecretTest, NoTokenAppearsInLogsMetricsOrAnswers) {
   testing::internal::CaptureStderr();
   behaviour::LogFile log;
-  std::string told;
+  std::string output;
   {
     behaviour::ScriptedUpstream upstream(behaviour::ScriptedUpstream::Ok());
-    Config config = AllDoors(upstream.url(), log.yaml());
+    Config config = AllListeners(upstream.url(), log.yaml());
     config.log.level = Config::Log::Level::kDebug;
     config.listen.api.auth = config.listen.resp.auth = Auth::kRequired;
     config.access.tokens = BothTokens();
     Service service(config);
     for (const std::string_view token : {kAskToken, kAllToken, kWrongToken}) {
-      RespClient resp(At(service, Door::kResp));
-      told += resp.Ask({"AUTH", token}) + resp.Ask({"HELLO", "3", "AUTH", "default", token}) +
-              resp.Ask({"CLIENT", "GETNAME"}) + resp.Ask({"INFO"}) + resp.Ask({"COMMAND"});
+      test::RespClient resp(At(service, ListenerId::kResp));
+      output += resp.Ask({"AUTH", token}) + resp.Ask({"HELLO", "3", "AUTH", "default", token}) +
+                resp.Ask({"CLIENT", "GETNAME"}) + resp.Ask({"INFO"}) + resp.Ask({"COMMAND"});
       HttpClient http(service.api());
       for (const std::string field : {"X-Tidegate-Token: ", "Authorization: Bearer "}) {
         const std::string line = field + std::string(token) + "\r\n";
         http.Send(Post("/v1/refund", ByRule("per-key", "a", R"(,"id":"i","cost":1)"), line));
-        told += http.Read().body;
+        output += http.Read().body;
         http.Send("GET /v1/auth HTTP/1.1\r\nHost: test\r\n" + line + "\r\n");
-        told += http.Read().body;
-        HttpClient gateway(At(service, Door::kGateway));
+        output += http.Read().body;
+        HttpClient gateway(At(service, ListenerId::kGateway));
         gateway.Send("GET / HTTP/1.1\r\nHost: test\r\n" + line + "\r\n");
-        told += gateway.Read().body;
+        output += gateway.Read().body;
       }
     }
     Problems problems;
     config.access.tokens.pop_back();
     EXPECT_TRUE(service.server().Reload(config, problems));
-    told += service.Metrics();
+    output += service.Metrics();
     (void)log.Lines(6);
   }
-  told += log.text() + testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, HasSubstr("tidegate_connections"));
+  output += log.text() + testing::internal::GetCapturedStderr();
+  EXPECT_THAT(output, HasSubstr("tidegate_connections"));
   for (const std::string_view token : {kAskToken, kAllToken, kWrongToken}) {
-    EXPECT_THAT(told, Not(HasSubstr(std::string(token))));
+    EXPECT_THAT(output, Not(HasSubstr(std::string(token))));
   }
 }
 

@@ -18,26 +18,26 @@ using testing::StartsWith;
 
 struct Command {
   std::string_view bytes;  ///< Inline.
-  Asks asks;
+  Operation operation;
   bool changes;
 };
 constexpr std::array kCommands{
-    Command{"PING", Asks::kQuestion, false},
-    Command{"TG.DECIDE per-key a", Asks::kQuestion, true},
-    Command{"TG.PEEK per-key a", Asks::kQuestion, false},
-    Command{"TG.DEBIT per-key a COST 1", Asks::kQuotaBack, true},
-    Command{"TG.ACQUIRE jobs a two", Asks::kQuestion, true},
-    Command{"TG.RENEW jobs a one", Asks::kQuotaBack, false},
-    Command{"TG.RELEASE jobs a one", Asks::kQuotaBack, true},
-    Command{"TG.REFUND per-key a COST 1 ID ONCE", Asks::kQuotaBack, true},
-    Command{"TG.RESET per-key a", Asks::kQuotaBack, true},
+    Command{"PING", Operation::kDecide, false},
+    Command{"TG.DECIDE per-key a", Operation::kDecide, true},
+    Command{"TG.PEEK per-key a", Operation::kDecide, false},
+    Command{"TG.DEBIT per-key a COST 1", Operation::kGiveBack, true},
+    Command{"TG.ACQUIRE jobs a two", Operation::kDecide, true},
+    Command{"TG.RENEW jobs a one", Operation::kGiveBack, false},
+    Command{"TG.RELEASE jobs a one", Operation::kGiveBack, true},
+    Command{"TG.REFUND per-key a COST 1 ID ONCE", Operation::kGiveBack, true},
+    Command{"TG.RESET per-key a", Operation::kGiveBack, true},
 };
 
 class RespAccessTest : public testing::TestWithParam<Place> {
  protected:
   static Config MakeConfig() {
-    Config config = AllDoors();
-    GetParam().Apply(config, Door::kResp);
+    Config config = AllListeners();
+    GetParam().Apply(config, ListenerId::kResp);
     return config;
   }
   std::string State() {
@@ -62,12 +62,12 @@ class RespAccessTest : public testing::TestWithParam<Place> {
   Service service_{MakeConfig()};
 };
 
-TEST_P(RespAccessTest, EveryCommandOfEveryCaller) {
+TEST_P(RespAccessTest, ExecutesCommandsByTheRightsOfTheCaller) {
   for (const Caller caller : kCallers) {
     if (caller == Caller::kCertificate && !GetParam().certificates) continue;
-    RespClient client(GetParam().Connect(service_, Door::kResp, caller));
-    // A wrong one is refused, and he is whom he was before.
-    Caller is = caller == Caller::kWrong ? Caller::kNobody : caller;
+    test::RespClient client(GetParam().Connect(service_, ListenerId::kResp, caller));
+    // A wrong token is refused, and the caller stays who it was.
+    Caller is = caller == Caller::kWrong ? Caller::kNone : caller;
     if (const std::string_view token = TokenOf(caller); !token.empty()) {
       const std::string answer = client.Ask({"AUTH", token});
       EXPECT_THAT(answer, StartsWith(!GetParam().tokens         ? "-ERR AUTH"
@@ -79,14 +79,14 @@ TEST_P(RespAccessTest, EveryCommandOfEveryCaller) {
       const std::string before = State();
       client.Send(BytesOf(command));
       const std::string answer = client.Read();
-      const Verdict verdict = Expected(GetParam(), is, command.asks);
-      if (verdict == Verdict::kServed) {
+      const Outcome outcome = Expected(GetParam(), is, command.operation);
+      if (outcome == Outcome::kServed) {
         EXPECT_THAT(answer, Not(StartsWith("-"))) << command.bytes << " of " << caller;
       } else {
-        EXPECT_THAT(answer, StartsWith(verdict == Verdict::kUnknown ? "-NOAUTH " : "-NOPERM "))
+        EXPECT_THAT(answer, StartsWith(outcome == Outcome::kUnknown ? "-NOAUTH " : "-NOPERM "))
             << command.bytes << " of " << caller;
       }
-      EXPECT_EQ(State() != before, verdict == Verdict::kServed && command.changes)
+      EXPECT_EQ(State() != before, outcome == Outcome::kServed && command.changes)
           << command.bytes << " of " << caller;
     }
   }
@@ -100,41 +100,41 @@ class RespAuthTest : public testing::Test {
  protected:
   explicit RespAuthTest(std::string_view yaml = {}) : service_(MakeConfig(yaml)) {}
   static Config MakeConfig(std::string_view yaml) {
-    Config config = AllDoors("http://127.0.0.1:9", yaml);
+    Config config = AllListeners("http://127.0.0.1:9", yaml);
     config.listen.resp.auth = Auth::kRequired;
     config.access.tokens = BothTokens();
     return config;
   }
-  RespClient Connect() { return RespClient(At(service_, Door::kResp)); }
+  test::RespClient Connect() { return test::RespClient(At(service_, ListenerId::kResp)); }
 
   Service service_;
 };
 
-TEST_F(RespAuthTest, ByTokenAloneOrWithAName) {
+TEST_F(RespAuthTest, AcceptsTokenWithOrWithoutName) {
   for (const std::string_view name : {"", "default", "ops"}) {
-    RespClient client = Connect();
+    test::RespClient client = Connect();
     EXPECT_EQ(
         name.empty() ? client.Ask({"AUTH", kAllToken}) : client.Ask({"AUTH", name, kAllToken}),
         "OK");
     EXPECT_EQ(client.Ask({"TG.RESET", "per-key", "a"}), "0");
   }
-  for (const std::string_view name : {"shop", "Ops", "nobody", ""}) {
-    RespClient client = Connect();
+  for (const std::string_view name : {"shop", "Ops", "unknown", ""}) {
+    test::RespClient client = Connect();
     EXPECT_THAT(client.Ask({"AUTH", name, kAllToken}), StartsWith("-WRONGPASS")) << name;
     EXPECT_THAT(client.Ask({"PING"}), StartsWith("-NOAUTH"));
   }
 }
 
-TEST_F(RespAuthTest, WithHello) {
-  RespClient three = Connect();
+TEST_F(RespAuthTest, AcceptsTokenInHello) {
+  test::RespClient three = Connect();
   EXPECT_THAT(three.Ask({"HELLO", "3", "AUTH", "default", kAllToken}), HasSubstr("\"proto\":3"));
   EXPECT_EQ(three.Ask({"TG.RESET", "per-key", "a"}), "0");
-  RespClient two = Connect();
+  test::RespClient two = Connect();
   EXPECT_THAT(two.Ask({"HELLO", "2", "AUTH", "shop", kAskToken, "SETNAME", "me"}),
               HasSubstr("\"proto\",2"));
   EXPECT_EQ(two.Ask({"CLIENT", "GETNAME"}), "\"me\"");
   EXPECT_THAT(two.Ask({"TG.RESET", "per-key", "a"}), StartsWith("-NOPERM"));
-  RespClient wrong = Connect();
+  test::RespClient wrong = Connect();
   EXPECT_THAT(wrong.Ask({"HELLO", "3", "AUTH", "default", kWrongToken}), StartsWith("-WRONGPASS"));
   EXPECT_THAT(wrong.Ask({"HELLO", "3", "AUTH", "ops", kAskToken}), StartsWith("-WRONGPASS"));
   EXPECT_THAT(wrong.Ask({"PING"}), StartsWith("-NOAUTH"));
@@ -142,8 +142,8 @@ TEST_F(RespAuthTest, WithHello) {
   EXPECT_EQ(wrong.Ask({"AUTH", kAllToken}), "OK");
 }
 
-TEST_F(RespAuthTest, BeforeThatNothingElseIsAnswered) {
-  RespClient client = Connect();
+TEST_F(RespAuthTest, RejectsCommandsBeforeAuthentication) {
+  test::RespClient client = Connect();
   for (const std::string_view line : {"PING",
                                       "ECHO x",
                                       "COMMAND",
@@ -174,13 +174,14 @@ TEST_F(RespAuthTest, BeforeThatNothingElseIsAnswered) {
   EXPECT_EQ(service_.Ask("/v1/peek", ByRule("per-key", "a")).Json().at("remaining"), 3);
 }
 
-TEST_F(RespAuthTest, CountsFromTheNextCommandOfThePipeline) {
-  RespClient client = Connect();
-  client.Send(RespCommand({"TG.DECIDE", "per-key", "a"}) + RespCommand({"AUTH", kAskToken}) +
-              RespCommand({"TG.DECIDE", "per-key", "a"}) +
-              RespCommand({"TG.RESET", "per-key", "a"}) + RespCommand({"AUTH", kAllToken}) +
-              RespCommand({"TG.RESET", "per-key", "a"}) + RespCommand({"RESET"}) +
-              RespCommand({"TG.PEEK", "per-key", "a"}));
+TEST_F(RespAuthTest, AppliesFromTheNextCommandOfAPipeline) {
+  test::RespClient client = Connect();
+  client.Send(
+      test::RespCommand({"TG.DECIDE", "per-key", "a"}) + test::RespCommand({"AUTH", kAskToken}) +
+      test::RespCommand({"TG.DECIDE", "per-key", "a"}) +
+      test::RespCommand({"TG.RESET", "per-key", "a"}) + test::RespCommand({"AUTH", kAllToken}) +
+      test::RespCommand({"TG.RESET", "per-key", "a"}) + test::RespCommand({"RESET"}) +
+      test::RespCommand({"TG.PEEK", "per-key", "a"}));
   EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
   EXPECT_EQ(client.Read(), "OK");
   EXPECT_THAT(client.Read(), StartsWith("[0,3,2,"));
@@ -199,26 +200,26 @@ std::string Long(std::size_t elements) {
   return bytes;
 }
 
-TEST_F(RespAuthTest, AStrangersCommandsAreShort) {
+TEST_F(RespAuthTest, RejectsLongCommandsBeforeAuthentication) {
   const std::string most(512, 'x');
-  RespClient client = Connect();
+  test::RespClient client = Connect();
   client.Send(Long(10));
   EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
   EXPECT_THAT(client.Ask({"AUTH", most}), StartsWith("-WRONGPASS"));
   for (const std::string& bytes :
        {std::string("*11\r\n"), std::string("*1000000\r\n"),
         std::string("*2\r\n$4\r\nAUTH\r\n$513\r\n"), "AUTH " + std::string(70'000, 'x')}) {
-    RespClient stranger = Connect();
-    stranger.Send(bytes);
-    EXPECT_THAT(stranger.Read(), StartsWith("-ERR Protocol error")) << bytes.substr(0, 40);
-    EXPECT_EQ(stranger.Read(), "(end)");
+    test::RespClient client = Connect();
+    client.Send(bytes);
+    EXPECT_THAT(client.Read(), StartsWith("-ERR Protocol error")) << bytes.substr(0, 40);
+    EXPECT_EQ(client.Read(), "(end)");
   }
 }
 
-TEST_F(RespAuthTest, ThoseOfTheKnownMayBeLonger) {
-  RespClient client = Connect();
-  client.Send(RespCommand({"AUTH", kAskToken}) + Long(60) +
-              RespCommand({"ECHO", std::string(20'000, 'y')}));
+TEST_F(RespAuthTest, AcceptsLongCommandsAfterAuthentication) {
+  test::RespClient client = Connect();
+  client.Send(test::RespCommand({"AUTH", kAskToken}) + Long(60) +
+              test::RespCommand({"ECHO", std::string(20'000, 'y')}));
   EXPECT_EQ(client.Read(), "OK");
   EXPECT_THAT(client.Read(), StartsWith("["));
   EXPECT_THAT(client.Read(), StartsWith("\"yyy"));
@@ -229,13 +230,13 @@ class RespIdleTest : public RespAuthTest {
   RespIdleTest() : RespAuthTest("limits: {idle_timeout: 200ms, body_timeout: 200ms}\n") {}
 };
 
-TEST_F(RespIdleTest, StrangersMayNotStay) {
-  RespClient known = Connect();
+TEST_F(RespIdleTest, ClosesIdleUnauthenticatedConnections) {
+  test::RespClient known = Connect();
   EXPECT_EQ(known.Ask({"AUTH", kAskToken}), "OK");
-  RespClient silent = Connect();
-  RespClient refused = Connect();
+  test::RespClient silent = Connect();
+  test::RespClient refused = Connect();
   EXPECT_THAT(refused.Ask({"AUTH", kWrongToken}), StartsWith("-WRONGPASS"));
-  RespClient half = Connect();
+  test::RespClient half = Connect();
   half.Send("*2\r\n$4\r\nAU");
   EXPECT_EQ(silent.ReadRest(), "");
   EXPECT_EQ(refused.ReadRest(), "");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "service/secure/callers.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -20,7 +21,7 @@ class AuthThrottleTest : public testing::Test {
  protected:
   explicit AuthThrottleTest(std::string_view yaml = {}) : service_(MakeConfig(yaml)) {}
   static Config MakeConfig(std::string_view yaml) {
-    Config config = AllDoors("http://127.0.0.1:9", yaml);
+    Config config = AllListeners("http://127.0.0.1:9", yaml);
     config.listen.api.auth = config.listen.resp.auth = Auth::kRequired;
     config.access.tokens = BothTokens();
     return config;
@@ -35,8 +36,8 @@ class AuthThrottleTest : public testing::Test {
     client.Send(Peek(token));
     return client.Read().status;
   }
-  double Failures(std::string_view door, std::string_view reason) {
-    return service_.Metric("tidegate_auth_failures_total{door=\"" + std::string(door) +
+  double Failures(std::string_view listener, std::string_view reason) {
+    return service_.Metric("tidegate_auth_failures_total{listener=\"" + std::string(listener) +
                            "\",reason=\"" + std::string(reason) + "\"}");
   }
   std::string ReadAudit() {
@@ -52,34 +53,34 @@ TEST_F(AuthThrottleTest, HttpAnswers429AndClosesAfterABurstOfWrongTokens) {
   for (int i = 0; i < kBurst; ++i) EXPECT_EQ(Ask(kWrongToken), 401) << i;
   HttpClient client(service_.api());
   client.Send(Peek(kWrongToken) + Peek(kAllToken));
-  const HttpAnswer answer = client.Read();
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 429);
   EXPECT_EQ(answer.Field("Retry-After"), "1");
   EXPECT_EQ(answer.Field("Connection"), "close");
   EXPECT_FALSE(answer.Has("WWW-Authenticate"));
   EXPECT_EQ(client.WaitForEnd(), HttpClient::End::kClosed) << "the pipelined request is dropped";
-  EXPECT_GE(service_.Metric("tidegate_auth_throttled_total{door=\"api\"}"), 1);
+  EXPECT_GE(service_.Metric("tidegate_auth_throttled_total{listener=\"api\"}"), 1);
 }
 
 TEST_F(AuthThrottleTest, AcceptsRightTokensFromAThrottledAddress) {
   for (int i = 0; i < 3 * kBurst; ++i) (void)Ask(kWrongToken);
   EXPECT_EQ(Ask(kAllToken), 200);
-  RespClient client(At(service_, Door::kResp));
+  test::RespClient client(At(service_, ListenerId::kResp));
   EXPECT_EQ(client.Ask({"AUTH", kAllToken}), "OK");
 }
 
 TEST_F(AuthThrottleTest, NeverThrottlesMissingTokens) {
   for (int i = 0; i < 3 * kBurst; ++i) EXPECT_EQ(Ask({}), 401);
-  RespClient client(At(service_, Door::kResp));
+  test::RespClient client(At(service_, ListenerId::kResp));
   for (int i = 0; i < 3 * kBurst; ++i) EXPECT_THAT(client.Ask({"PING"}), StartsWith("-NOAUTH"));
   EXPECT_EQ(Failures("api", "missing"), 3 * kBurst);
   EXPECT_EQ(Failures("resp", "missing"), 3 * kBurst);
 }
 
 TEST_F(AuthThrottleTest, RespEndsAPipelineOfWrongTokens) {
-  RespClient client(At(service_, Door::kResp));
+  test::RespClient client(At(service_, ListenerId::kResp));
   std::string pipeline;
-  for (int i = 0; i < 400; ++i) pipeline += RespCommand({"AUTH", kWrongToken});
+  for (int i = 0; i < 400; ++i) pipeline += test::RespCommand({"AUTH", kWrongToken});
   client.Send(pipeline);
   int wrong = 0;
   std::string reply = client.Read();
@@ -89,7 +90,7 @@ TEST_F(AuthThrottleTest, RespEndsAPipelineOfWrongTokens) {
   EXPECT_LT(wrong, 2 * kBurst);
   EXPECT_THAT(reply, StartsWith("-ERR too many wrong tokens"));
   EXPECT_EQ(client.Read(), "(end)");
-  RespClient hello(At(service_, Door::kResp));
+  test::RespClient hello(At(service_, ListenerId::kResp));
   while (hello.Ask({"HELLO", "3", "AUTH", "default", kWrongToken}).starts_with("-WRONGPASS")) {
   }
   EXPECT_EQ(hello.Read(), "(end)") << "HELLO counts like AUTH";
@@ -108,9 +109,10 @@ TEST_F(TrustedProxyThrottleTest, NeverThrottlesATrustedProxy) {
 // --- Audit --------------------------------------------------------------------------
 
 TEST_F(AuthThrottleTest, AuditsFailuresWithoutTokens) {
-  RespClient client(At(service_, Door::kResp));
+  test::RespClient client(At(service_, ListenerId::kResp));
   EXPECT_THAT(client.Ask({"AUTH", "ops", kWrongToken}), StartsWith("-WRONGPASS"));
-  ASSERT_TRUE(Soon([&] { return ReadAudit().find("auth_failed") != std::string::npos; }));
+  ASSERT_TRUE(
+      test::WaitUntil([&] { return ReadAudit().find("auth_failed") != std::string::npos; }));
   const std::string audit = ReadAudit();
   EXPECT_THAT(audit, HasSubstr(R"("action":"auth_failed")"));
   EXPECT_THAT(audit, HasSubstr(R"("by":"ops")"));
@@ -120,34 +122,35 @@ TEST_F(AuthThrottleTest, AuditsFailuresWithoutTokens) {
 }
 
 TEST_F(AuthThrottleTest, AuditsNoNameThatMayBeAToken) {
-  RespClient client(At(service_, Door::kResp));
+  test::RespClient client(At(service_, ListenerId::kResp));
   EXPECT_THAT(client.Ask({"AUTH", kAllToken, "ops"}), StartsWith("-WRONGPASS"));
-  ASSERT_TRUE(Soon([&] { return ReadAudit().find("auth_failed") != std::string::npos; }));
+  ASSERT_TRUE(
+      test::WaitUntil([&] { return ReadAudit().find("auth_failed") != std::string::npos; }));
   EXPECT_THAT(ReadAudit(), HasSubstr(R"x("by":"(unknown)")x"));
   EXPECT_THAT(ReadAudit(), Not(HasSubstr(kAllToken)));
 }
 
 // --- Before the frontends -----------------------------------------------------------
 
-class RejectedPeerTest : public testing::TestWithParam<Door> {
+class RejectedPeerTest : public testing::TestWithParam<ListenerId> {
  protected:
   static double Failures(Service& service, std::string_view reason) {
     constexpr std::array<std::string_view, 4> kNames{"api", "admin", "gateway", "resp"};
-    const std::string_view door = kNames[static_cast<std::size_t>(GetParam())];
-    return service.Metric("tidegate_auth_failures_total{door=\"" + std::string(door) +
+    const std::string_view listener = kNames[static_cast<std::size_t>(GetParam())];
+    return service.Metric("tidegate_auth_failures_total{listener=\"" + std::string(listener) +
                           "\",reason=\"" + std::string(reason) + "\"}");
   }
 };
 
 TEST_P(RejectedPeerTest, CountsRefusedAndMissingCertificates) {
-  Config config = AllDoors();
+  Config config = AllListeners();
   SpecOf(config, GetParam()).tls = TlsWithClients(Clients::kRequired);
-  if (GetParam() == Door::kAdmin) return;  // Its metrics could not be read.
+  if (GetParam() == ListenerId::kAdmin) return;  // Its metrics could not be read.
   Service service(config);
   const auto visit = [&](const TlsOptions& options) {
     TlsStream stream(At(service, GetParam()), options);
     std::string rest;
-    while (stream.Receive(rest) == Stream::Got::kBytes) {
+    while (stream.Receive(rest) == test::Stream::Got::kBytes) {
     }
   };
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -157,23 +160,23 @@ TEST_P(RejectedPeerTest, CountsRefusedAndMissingCertificates) {
            .most = version});
     visit({.least = version, .most = version});
   }
-  EXPECT_TRUE(Soon([&] { return Failures(service, "certificate") == 4; }))
+  EXPECT_TRUE(test::WaitUntil([&] { return Failures(service, "certificate") == 4; }))
       << Failures(service, "certificate");
-  EXPECT_TRUE(Soon([&] { return Failures(service, "missing") == 2; }))
+  EXPECT_TRUE(test::WaitUntil([&] { return Failures(service, "missing") == 2; }))
       << Failures(service, "missing");
 }
 
 TEST_P(RejectedPeerTest, DoesNotCountScansAsFailures) {
-  if (GetParam() == Door::kAdmin) return;  // Its metrics could not be read.
-  Config config = AllDoors();
+  if (GetParam() == ListenerId::kAdmin) return;  // Its metrics could not be read.
+  Config config = AllListeners();
   SpecOf(config, GetParam()).tls = TlsWithClients(Clients::kRequired);
   Service service(config);
   for (const std::string bytes : {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x02", "junk"}) {
-    Stream stream(At(service, GetParam()));
+    test::Stream stream(At(service, GetParam()));
     stream.Send(bytes);
     stream.EndSending();
     std::string rest;
-    while (stream.Receive(rest) == Stream::Got::kBytes) {
+    while (stream.Receive(rest) == test::Stream::Got::kBytes) {
     }
   }
   for (const std::string_view reason : {"certificate", "missing", "wrong"}) {
@@ -182,7 +185,7 @@ TEST_P(RejectedPeerTest, DoesNotCountScansAsFailures) {
 }
 
 TEST_P(RejectedPeerTest, CountsUntrustedAndMalformedProxies) {
-  if (GetParam() == Door::kAdmin) return;  // Its metrics could not be read.
+  if (GetParam() == ListenerId::kAdmin) return;  // Its metrics could not be read.
   struct Case {
     std::string_view trusted;
     std::string bytes;
@@ -191,17 +194,17 @@ TEST_P(RejectedPeerTest, CountsUntrustedAndMalformedProxies) {
   const Case kCases[] = {{"10.0.0.0/8", ProxyV1("203.0.113.7"), "untrusted_proxy"},
                          {"127.0.0.1", "PROXY TCP9 1 2 3 4\r\n", "proxy_header"}};
   for (const Case& row : kCases) {
-    Config config = AllDoors("http://127.0.0.1:9",
-                             "client_ip: {trusted_proxies: [" + std::string(row.trusted) + "]}\n");
+    Config config = AllListeners(
+        "http://127.0.0.1:9", "client_ip: {trusted_proxies: [" + std::string(row.trusted) + "]}\n");
     SpecOf(config, GetParam()).proxy_protocol = true;
     Service service(config);
-    Stream stream(At(service, GetParam()));
+    test::Stream stream(At(service, GetParam()));
     stream.Send(row.bytes);
-    EXPECT_TRUE(Soon([&] { return Failures(service, row.reason) == 1; })) << row.reason;
+    EXPECT_TRUE(test::WaitUntil([&] { return Failures(service, row.reason) == 1; })) << row.reason;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Listeners, RejectedPeerTest, testing::ValuesIn(kDoors));
+INSTANTIATE_TEST_SUITE_P(Listeners, RejectedPeerTest, testing::ValuesIn(kListenerIds));
 
 }  // namespace
 }  // namespace tidegate::service

@@ -13,7 +13,7 @@ std::string_view TokenOf(Caller caller) {
       return kAskToken;
     case Caller::kAll:
       return kAllToken;
-    case Caller::kNobody:
+    case Caller::kNone:
     case Caller::kCertificate:
       break;
   }
@@ -21,7 +21,7 @@ std::string_view TokenOf(Caller caller) {
 }
 
 std::ostream& operator<<(std::ostream& out, Caller caller) {
-  constexpr std::array<std::string_view, 5> kNames{"nobody", "a wrong token", "ask", "all",
+  constexpr std::array<std::string_view, 5> kNames{"no credentials", "a wrong token", "ask", "all",
                                                    "a certificate"};
   return out << kNames[static_cast<std::size_t>(caller)];
 }
@@ -40,21 +40,22 @@ std::vector<Place> Place::All() {
   return all;
 }
 
-void Place::Apply(Config& config, Door door) const {
+void Place::Apply(Config& config, ListenerId listener) const {
   static const ListenTls kTls = TlsWithClients(ListenTls::Clients::kOptional);
-  ListenSpec& spec = SpecOf(config, door);
+  ListenSpec& spec = SpecOf(config, listener);
   spec.address = loopback ? "127.0.0.1:0" : "0.0.0.0:0";
   spec.auth = auth;
   if (certificates) spec.tls = kTls;
   if (tokens) config.access.tokens = BothTokens();
 }
 
-std::unique_ptr<Stream> Place::Connect(Service& service, Door door, Caller caller) const {
-  if (!certificates) return std::make_unique<Stream>(At(service, door));
+std::unique_ptr<test::Stream> Place::Connect(Service& service, ListenerId listener,
+                                             Caller caller) const {
+  if (!certificates) return std::make_unique<test::Stream>(At(service, listener));
   static const behaviour::Credentials kOwn = Ours().Issue("client", "DNS:client");
   TlsOptions options;
   if (caller == Caller::kCertificate) options.own = kOwn;
-  return std::make_unique<TlsStream>(At(service, door), options);
+  return std::make_unique<TlsStream>(At(service, listener), options);
 }
 
 std::ostream& operator<<(std::ostream& out, const Place& place) {
@@ -64,22 +65,22 @@ std::ostream& operator<<(std::ostream& out, const Place& place) {
              << kAuth[static_cast<std::size_t>(place.auth)];
 }
 
-Verdict Expected(const Place& place, Caller caller, Asks asks) {
+Outcome Expected(const Place& place, Caller caller, Operation operation) {
   // Whoever is known has the rights of what he is known by.
-  if (caller == Caller::kCertificate) return Verdict::kServed;
+  if (caller == Caller::kCertificate) return Outcome::kServed;
   if (place.tokens) {
-    if (caller == Caller::kWrong) return Verdict::kUnknown;
-    if (caller == Caller::kAll) return Verdict::kServed;
+    if (caller == Caller::kWrong) return Outcome::kUnknown;
+    if (caller == Caller::kAll) return Outcome::kServed;
     if (caller == Caller::kAsk) {
-      return asks == Asks::kQuestion ? Verdict::kServed : Verdict::kMayNot;
+      return operation == Operation::kDecide ? Outcome::kServed : Outcome::kMayNot;
     }
   }
-  // Nobody, then, or a token where none are looked at.
+  // No credentials, or a token where tokens are ignored.
   const bool something_to_know_by = place.tokens || place.certificates;
   const bool required = place.auth == Auth::kRequired ||
                         (place.auth == Auth::kByAddress && !place.loopback && something_to_know_by);
-  if (required) return Verdict::kUnknown;
-  return place.loopback || asks == Asks::kQuestion ? Verdict::kServed : Verdict::kMayNot;
+  if (required) return Outcome::kUnknown;
+  return place.loopback || operation == Operation::kDecide ? Outcome::kServed : Outcome::kMayNot;
 }
 
 std::vector<TokenSpec> BothTokens() {

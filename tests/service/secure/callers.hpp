@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks, at which listener, and what the rules of "Who may ask" say of it: written down once
-// more, without any of the code under test.
+// Callers, listeners, and the rights that the documentation gives them: a second implementation,
+// which shares no code with the tested one.
 #pragma once
 
 #include <ostream>
@@ -8,19 +8,19 @@
 #include <string_view>
 #include <vector>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
 
 namespace tidegate::service {
 
 inline constexpr std::string_view kAskToken = "token-that-may-ask";
 inline constexpr std::string_view kAllToken = "token-that-may-all";
-inline constexpr std::string_view kWrongToken = "token-of-nobody-at-all";
+inline constexpr std::string_view kWrongToken = "token-that-is-unknown";
 
-enum class Caller : std::uint8_t { kNobody, kWrong, kAsk, kAll, kCertificate };
-inline constexpr std::array kCallers{Caller::kNobody, Caller::kWrong, Caller::kAsk, Caller::kAll,
+enum class Caller : std::uint8_t { kNone, kWrong, kAsk, kAll, kCertificate };
+inline constexpr std::array kCallers{Caller::kNone, Caller::kWrong, Caller::kAsk, Caller::kAll,
                                      Caller::kCertificate};
-/// Empty: he shows none.
+/// Returns the token that the caller presents; empty: none.
 [[nodiscard]] std::string_view TokenOf(Caller caller);
 std::ostream& operator<<(std::ostream& out, Caller caller);
 
@@ -32,16 +32,17 @@ struct Place {
 
   /// Of all that there are.
   [[nodiscard]] static std::vector<Place> All();
-  /// Of this listener; what belongs to nobody in particular is added to `config`.
-  void Apply(Config& config, Door door) const;
-  [[nodiscard]] std::unique_ptr<Stream> Connect(Service& service, Door door, Caller caller) const;
+  /// Applies the place to a listener; its tokens are added to `config`.
+  void Apply(Config& config, ListenerId listener) const;
+  [[nodiscard]] std::unique_ptr<test::Stream> Connect(Service& service, ListenerId listener,
+                                                      Caller caller) const;
 };
 std::ostream& operator<<(std::ostream& out, const Place& place);
 
-enum class Verdict : std::uint8_t { kServed, kUnknown, kMayNot };
-/// The right that an operation needs: to ask, or to give quota back, debit or renew a lease.
-enum class Asks : bool { kQuestion, kQuotaBack };
-[[nodiscard]] Verdict Expected(const Place& place, Caller caller, Asks asks);
+enum class Outcome : std::uint8_t { kServed, kUnknown, kMayNot };
+/// The right that an operation needs: to decide, or to give quota back, debit or renew a lease.
+enum class Operation : bool { kDecide, kGiveBack };
+[[nodiscard]] Outcome Expected(const Place& place, Caller caller, Operation operation);
 
 /// Both tokens.
 [[nodiscard]] std::vector<TokenSpec> BothTokens();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom a PROXY protocol header makes the client: to rules, to upstreams, and to those who ask for
-// rights.
+// The client that a PROXY protocol header announces: to rules, to upstreams, and to access
+// control.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
 
 namespace tidegate::service {
@@ -15,13 +15,14 @@ using testing::StartsWith;
 class ProxiedClientTest : public testing::Test {
  protected:
   static Config MakeConfig(const std::string& upstream) {
-    Config config = AllDoors(upstream, "client_ip: {trusted_proxies: [127.0.0.1, 10.0.0.0/8]}\n");
+    Config config =
+        AllListeners(upstream, "client_ip: {trusted_proxies: [127.0.0.1, 10.0.0.0/8]}\n");
     config.listen.gateway.proxy_protocol = true;
     return config;
   }
   /// The gateway's answer to a client behind that header.
-  HttpAnswer Visit(const std::string& header, std::string_view lines = {}) {
-    HttpClient client(At(service_, Door::kGateway));
+  HttpResponse Visit(const std::string& header, std::string_view lines = {}) {
+    HttpClient client(At(service_, ListenerId::kGateway));
     std::string request = header + "GET /visits/x HTTP/1.1\r\nHost: test\r\n";
     client.Send(request.append(lines).append("\r\n"));
     return client.Read();
@@ -34,7 +35,7 @@ class ProxiedClientTest : public testing::Test {
   Service service_{MakeConfig(upstream_.url())};
 };
 
-TEST_F(ProxiedClientTest, TheSourceIsCountedAndToldToTheUpstream) {
+TEST_F(ProxiedClientTest, CountsAndForwardsTheProxiedSource) {
   for (const std::string source : {"203.0.113.7", "2001:db8::7"}) {
     EXPECT_EQ(Visit(ProxyV1(source)).status, 200);
     EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), source);
@@ -49,7 +50,7 @@ TEST_F(ProxiedClientTest, TheSourceIsCountedAndToldToTheUpstream) {
   EXPECT_EQ(Visit(ProxyV1("203.0.113.8")).status, 200) << "another client";
 }
 
-TEST_F(ProxiedClientTest, WhereTheProxySpeaksForItselfThePeerCounts) {
+TEST_F(ProxiedClientTest, CountsThePeerForUnknownAndLocalHeaders) {
   EXPECT_EQ(Visit("PROXY UNKNOWN\r\n").status, 200);
   EXPECT_EQ(Visit("PROXY UNKNOWN 203.0.113.7 127.0.0.1 1 2\r\n").status, 200);
   EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), "127.0.0.1");
@@ -58,12 +59,12 @@ TEST_F(ProxiedClientTest, WhereTheProxySpeaksForItselfThePeerCounts) {
   EXPECT_EQ(Left("203.0.113.7"), 3);
 }
 
-TEST_F(ProxiedClientTest, WhatAStrangerWritesIntoForwardingHeadersIsDropped) {
+TEST_F(ProxiedClientTest, DropsForwardingHeadersOfUntrustedSource) {
   const std::string_view claims =
       "X-Forwarded-For: 198.51.100.1\r\nForwarded: for=198.51.100.1\r\nX-Real-IP: 198.51.100.1\r\n"
       "X_Forwarded_For: 198.51.100.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n";
   EXPECT_EQ(Visit(ProxyV1("203.0.113.7"), claims).status, 200);
-  const behaviour::Request seen = upstream_.last();
+  const test::HttpRequest seen = upstream_.last();
   EXPECT_EQ(seen.Field("X-Forwarded-For"), "203.0.113.7");
   EXPECT_EQ(seen.head.find("198.51.100.1"), std::string::npos) << seen.head;
   EXPECT_EQ(seen.Field("X-Forwarded-Proto"), "http");
@@ -72,14 +73,14 @@ TEST_F(ProxiedClientTest, WhatAStrangerWritesIntoForwardingHeadersIsDropped) {
   EXPECT_EQ(Left("203.0.113.7"), 2);
 }
 
-TEST_F(ProxiedClientTest, ATrustedSourceIsBelieved) {
+TEST_F(ProxiedClientTest, TrustsForwardedForOfTrustedSource) {
   EXPECT_EQ(Visit(ProxyV1("10.1.2.3"), "X-Forwarded-For: 198.51.100.1\r\n").status, 200);
   EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), "198.51.100.1, 10.1.2.3");
   EXPECT_EQ(Left("198.51.100.1"), 2);
   EXPECT_EQ(Left("10.1.2.3"), 3);
 }
 
-TEST_F(ProxiedClientTest, MappedAddressesAreThePlainOnes) {
+TEST_F(ProxiedClientTest, TreatsMappedIPv4SourcesAsIPv4) {
   EXPECT_EQ(Visit(ProxyV2("::ffff:203.0.113.7")).status, 200);
   EXPECT_EQ(upstream_.last().Field("X-Forwarded-For"), "203.0.113.7");
   EXPECT_EQ(Visit(ProxyV1("::ffff:203.0.113.7")).status, 200);
@@ -90,8 +91,8 @@ TEST_F(ProxiedClientTest, MappedAddressesAreThePlainOnes) {
   EXPECT_EQ(Left("198.51.100.1"), 2);
 }
 
-TEST_F(ProxiedClientTest, OneConnectionHasOneClient) {
-  HttpClient client(At(service_, Door::kGateway));
+TEST_F(ProxiedClientTest, HeaderAppliesToAllRequestsOfTheConnection) {
+  HttpClient client(At(service_, ListenerId::kGateway));
   client.Send(ProxyV2("203.0.113.7"));
   for (const int status : {200, 200, 200, 429}) {
     client.Send(Get("/visits/x"));
@@ -99,13 +100,13 @@ TEST_F(ProxiedClientTest, OneConnectionHasOneClient) {
   }
 }
 
-TEST(ProxiedTlsClientTest, TheSourceIsKnownBehindTls) {
+TEST(ProxiedTlsClientTest, ForwardsTheProxiedSourceBehindTls) {
   behaviour::ScriptedUpstream upstream(behaviour::ScriptedUpstream::Ok());
-  Config config = AllDoors(upstream.url(), "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+  Config config = AllListeners(upstream.url(), "client_ip: {trusted_proxies: [127.0.0.1]}\n");
   config.listen.gateway.proxy_protocol = true;
   config.listen.gateway.tls = TlsFor();
   Service service(config);
-  TlsHttpClient client(At(service, Door::kGateway), {.before = ProxyV2("203.0.113.7")});
+  TlsHttpClient client(At(service, ListenerId::kGateway), {.before = ProxyV2("203.0.113.7")});
   client.Send(Get("/visits/x"));
   EXPECT_EQ(client.Read().status, 200);
   EXPECT_EQ(upstream.last().Field("X-Forwarded-For"), "203.0.113.7");
@@ -113,13 +114,13 @@ TEST(ProxiedTlsClientTest, TheSourceIsKnownBehindTls) {
 }
 
 /// A balancer that comes over IPv4 to a socket of IPv6.
-TEST(ProxiedDualTest, AMappedPeerIsTrustedAsThePlainOne) {
-  Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+TEST(ProxiedDualTest, TrustsMappedIPv4PeerAsIPv4) {
+  Config config = AllListeners("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
   config.listen.resp.address = "[::]:0";
   config.listen.resp.proxy_protocol = true;
   Service service(config);
-  const std::string at = "127.0.0.1:" + std::to_string(At(service, Door::kResp).port());
-  RespClient client(net::Endpoint::Parse(at).value());
+  const std::string at = "127.0.0.1:" + std::to_string(At(service, ListenerId::kResp).port());
+  test::RespClient client(net::Endpoint::Parse(at).value());
   client.Send(ProxyV1("203.0.113.7"));
   EXPECT_EQ(client.Ask({"PING"}), "PONG");
 }
@@ -133,7 +134,8 @@ class ProxiedRightsTest : public testing::Test {
   ProxiedRightsTest() : ProxiedRightsTest(MakeConfig()) {}
   explicit ProxiedRightsTest(const Config& config) : service_(config) {}
   static Config MakeConfig() {
-    Config config = AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+    Config config =
+        AllListeners("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
     config.listen.api.proxy_protocol = config.listen.resp.proxy_protocol = true;
     config.listen.admin.proxy_protocol = true;
     config.access.tokens = {{.name = "ops", .secret = "secret-of-operators"}};
@@ -146,7 +148,7 @@ class ProxiedRightsTest : public testing::Test {
     return client.Read().status;
   }
   std::string Command(const std::string& header, std::initializer_list<std::string_view> words) {
-    RespClient client(At(service_, Door::kResp));
+    test::RespClient client(At(service_, ListenerId::kResp));
     client.Send(header);
     return client.Ask(words);
   }
@@ -235,7 +237,7 @@ TEST_F(ProxiedRightsTest, LocalClientsHaveAllRights) {
 }
 
 /// The question at /v1/auth comes from the source: it must be trusted, not its balancer alone.
-TEST_F(ProxiedRightsTest, ForwardAuthBelievesTheSource) {
+TEST_F(ProxiedRightsTest, ForwardAuthTrustsTheSourceNotThePeer) {
   const auto ask = [&](const std::string& header) {
     HttpClient client(service_.api());
     client.Send(header +

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that begin with a PROXY protocol header, at every door, in the clear and before TLS:
-// who comes in, and who does not.
+// Connections that begin with a PROXY protocol header, at every listener, in the clear and before
+// TLS: who comes in, and who does not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -16,38 +17,38 @@ constexpr std::string_view kTrusting = "client_ip: {trusted_proxies: [127.0.0.1]
 constexpr std::string_view kTrustsOthers = "client_ip: {trusted_proxies: [10.0.0.0/8]}\n";
 
 Config Proxied(const std::string& upstream, std::string_view yaml) {
-  Config config = AllDoors(upstream, yaml);
-  for (const Door door : kDoors) SpecOf(config, door).proxy_protocol = true;
+  Config config = AllListeners(upstream, yaml);
+  for (const ListenerId listener : kListenerIds) SpecOf(config, listener).proxy_protocol = true;
   return config;
 }
 
 enum class Through : bool { kPlain, kTls };
-class ProxyProtocolTest : public testing::TestWithParam<std::tuple<Door, Through>> {
+class ProxyProtocolTest : public testing::TestWithParam<std::tuple<ListenerId, Through>> {
  protected:
-  static Door door() { return std::get<0>(GetParam()); }
+  static ListenerId listener() { return std::get<0>(GetParam()); }
   static bool tls() { return std::get<1>(GetParam()) == Through::kTls; }
   Config With(std::string_view yaml) const {
     Config config = Proxied(upstream_.url(), yaml);
     if (!tls()) return config;
     static const ListenTls kTls = TlsFor();
-    for (const Door each : kDoors) SpecOf(config, each).tls = kTls;
+    for (const ListenerId each : kListenerIds) SpecOf(config, each).tls = kTls;
     return config;
   }
   bool IsServed(Service& service, const std::string& header, bool trickle = false) {
     if (tls()) {
       const TlsOptions options{.before = header, .trickle = trickle};
-      return Served(std::make_unique<TlsStream>(At(service, door()), options), door());
+      return Served(std::make_unique<TlsStream>(At(service, listener()), options), listener());
     }
-    auto stream = std::make_unique<Stream>(At(service, door()));
+    auto stream = std::make_unique<test::Stream>(At(service, listener()));
     const std::size_t piece = trickle ? 1 : header.size();
     for (std::size_t at = 0; at < header.size(); at += piece) {
       stream->Send(std::string_view(header).substr(at, piece));
     }
-    return Served(std::move(stream), door());
+    return Served(std::move(stream), listener());
   }
   /// Whether the connection ends without a word when these bytes have come.
   bool IsClosed(Service& service, std::string_view bytes) {
-    HttpClient client(At(service, door()));
+    HttpClient client(At(service, listener()));
     client.Send(bytes);
     const HttpClient::End end = client.WaitForEnd();
     return end == HttpClient::End::kClosed || end == HttpClient::End::kReset;
@@ -56,7 +57,7 @@ class ProxyProtocolTest : public testing::TestWithParam<std::tuple<Door, Through
   behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
 };
 
-TEST_P(ProxyProtocolTest, AHeaderLetsIn) {
+TEST_P(ProxyProtocolTest, AcceptsHeadersOfTrustedPeer) {
   Service service(With(kTrusting));
   for (const std::string& header :
        {ProxyV1("203.0.113.7"), ProxyV1("2001:db8::7"), ProxyV2("203.0.113.7"),
@@ -71,7 +72,7 @@ TEST_P(ProxyProtocolTest, AHeaderLetsIn) {
   }
 }
 
-TEST_P(ProxyProtocolTest, AnybodyElseIsSentAway) {
+TEST_P(ProxyProtocolTest, ClosesConnectionsOfUntrustedPeers) {
   Service service(With(kTrustsOthers));
   for (const std::string& header :
        {ProxyV1("203.0.113.7"), ProxyV1("10.0.0.1"), ProxyV2("10.0.0.1"),
@@ -82,14 +83,14 @@ TEST_P(ProxyProtocolTest, AnybodyElseIsSentAway) {
   EXPECT_EQ(upstream_.connections(), 0);
 }
 
-TEST_P(ProxyProtocolTest, WhatIsNoHeaderEndsTheConnection) {
+TEST_P(ProxyProtocolTest, ClosesConnectionOnMalformedHeader) {
   Service service(With(kTrusting));
   std::string version1 = ProxyV2("203.0.113.7");
   version1[12] = '\x11';
   std::string short_block = ProxyV2("203.0.113.7");
   short_block[15] = '\x04';
   for (const std::string& bytes :
-       {Get("/healthz"), RespCommand({"PING"}), std::string("PING\r\n"),
+       {Get("/healthz"), test::RespCommand({"PING"}), std::string("PING\r\n"),
         std::string("\x16\x03\x01\x02\x00\x01\x00", 7), std::string("\0\0\0\0", 4),
         std::string("PROXY TCP4 203.0.113.7\r\n"), std::string("PROXY TCP9 a b 1 2\r\n"),
         std::string("PROXY TCP4 203.0.113.7 127.0.0.1 4000 80\n") + Get("/"),
@@ -106,11 +107,11 @@ TEST_P(ProxyProtocolTest, WhatIsNoHeaderEndsTheConnection) {
   EXPECT_TRUE(IsServed(service, ProxyV1("203.0.113.7"))) << "the others are served";
 }
 
-TEST_P(ProxyProtocolTest, AHeaderThatDoesNotComeIsNotWaitedForLong) {
+TEST_P(ProxyProtocolTest, TimesOutWaitingForTheHeader) {
   Service service(With(std::string(kTrusting) + "limits: {header_timeout: 200ms}\n"));
-  HttpClient silent(At(service, door()));
-  HttpClient half(At(service, door()));
-  HttpClient most(At(service, door()));
+  HttpClient silent(At(service, listener()));
+  HttpClient half(At(service, listener()));
+  HttpClient most(At(service, listener()));
   half.Send("PROXY TCP4 203.0.113.7 ");
   most.Send(ProxyV2("203.0.113.7").substr(0, 27));
   EXPECT_EQ(silent.WaitForEnd(), HttpClient::End::kClosed);
@@ -118,7 +119,7 @@ TEST_P(ProxyProtocolTest, AHeaderThatDoesNotComeIsNotWaitedForLong) {
   EXPECT_NE(most.WaitForEnd(), HttpClient::End::kOpen);
 }
 
-TEST_P(ProxyProtocolTest, AHeaderInTheMiddleIsNone) {
+TEST_P(ProxyProtocolTest, RejectsSecondHeader) {
   Service service(With(kTrusting));
   EXPECT_FALSE(IsServed(service, ProxyV1("203.0.113.7") + ProxyV1("127.0.0.1")));
 }
@@ -132,33 +133,34 @@ TEST_P(ProxyProtocolTest, TrustChangesWithAReload) {
   const auto served = [&] { return IsServed(service, ProxyV1("203.0.113.7")); };
   EXPECT_FALSE(served());
   ASSERT_TRUE(reload(kTrusting));
-  EXPECT_TRUE(Soon(served));
+  EXPECT_TRUE(test::WaitUntil(served));
   ASSERT_TRUE(reload(kTrustsOthers));
-  EXPECT_TRUE(Soon([&] { return !served(); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return !served(); }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, ProxyProtocolTest,
-                         testing::Combine(testing::ValuesIn(kDoors),
+INSTANTIATE_TEST_SUITE_P(Listeners, ProxyProtocolTest,
+                         testing::Combine(testing::ValuesIn(kListenerIds),
                                           testing::Values(Through::kPlain, Through::kTls)),
                          [](const auto& of) {
                            return std::string(Name(std::get<0>(of.param))) +
                                   (std::get<1>(of.param) == Through::kTls ? "Tls" : "Plain");
                          });
 
-class ProxySegmentTest : public testing::TestWithParam<Door> {};
+class ProxySegmentTest : public testing::TestWithParam<ListenerId> {};
 
-TEST_P(ProxySegmentTest, HeaderAndRequestsMayComeTogether) {
+TEST_P(ProxySegmentTest, AcceptsHeaderAndRequestsInOneSegment) {
   behaviour::ScriptedUpstream upstream(behaviour::ScriptedUpstream::Ok());
   Service service(Proxied(upstream.url(), kTrusting));
   for (const std::string& header : {ProxyV1("203.0.113.7"), ProxyV2("2001:db8::7")}) {
-    if (GetParam() == Door::kResp) {
-      RespClient client(At(service, GetParam()));
-      client.Send(header + RespCommand({"PING"}) + RespCommand({"ECHO", "x"}));
+    if (GetParam() == ListenerId::kResp) {
+      test::RespClient client(At(service, GetParam()));
+      client.Send(header + test::RespCommand({"PING"}) + test::RespCommand({"ECHO", "x"}));
       EXPECT_EQ(client.Read(), "PONG");
       EXPECT_EQ(client.Read(), "\"x\"");
     } else {
       HttpClient client(At(service, GetParam()));
-      const std::string request = Get(GetParam() == Door::kApi ? "/openapi.json" : "/healthz");
+      const std::string request =
+          Get(GetParam() == ListenerId::kApi ? "/openapi.json" : "/healthz");
       client.Send(std::string(header).append(request).append(request));
       EXPECT_EQ(client.Read().status, 200);
       EXPECT_EQ(client.Read().status, 200);
@@ -166,28 +168,28 @@ TEST_P(ProxySegmentTest, HeaderAndRequestsMayComeTogether) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, ProxySegmentTest, testing::ValuesIn(kDoors),
+INSTANTIATE_TEST_SUITE_P(Listeners, ProxySegmentTest, testing::ValuesIn(kListenerIds),
                          [](const auto& of) { return std::string(Name(of.param)); });
 
-TEST(ProxyProtocolOffTest, AHeaderIsNoRequestWhereNoneIsAwaited) {
-  Service service(AllDoors("http://127.0.0.1:9", kTrusting));
-  HttpClient client(At(service, Door::kApi));
+TEST(ProxyProtocolOffTest, RejectsHeaderWhenNotConfigured) {
+  Service service(AllListeners("http://127.0.0.1:9", kTrusting));
+  HttpClient client(At(service, ListenerId::kApi));
   client.Send(ProxyV1("203.0.113.7") + Get("/openapi.json"));
   EXPECT_EQ(client.Read().status, 400) << "never guessed";
-  RespClient resp(At(service, Door::kResp));
+  test::RespClient resp(At(service, ListenerId::kResp));
   resp.Send(ProxyV1("203.0.113.7"));
   EXPECT_THAT(resp.Read(), testing::StartsWith("-ERR"));
 }
 
-TEST(ProxyProtocolClientsTest, CertificatesAndHeadersGoTogether) {
+TEST(ProxyProtocolClientsTest, RequiresClientCertificateAfterTheHeader) {
   Config config = Proxied("http://127.0.0.1:9", kTrusting);
   config.listen.resp.tls = TlsWithClients(ListenTls::Clients::kRequired);
   Service service(config);
   const TlsOptions known{.own = Ours().Issue("client", "DNS:client"),
                          .before = ProxyV2("203.0.113.7")};
-  TlsRespClient client(At(service, Door::kResp), known);
+  TlsRespClient client(At(service, ListenerId::kResp), known);
   EXPECT_EQ(client.Ask({"TG.RESET", "per-key", "a"}), "0") << "a certificate has all rights";
-  TlsRespClient unknown(At(service, Door::kResp), {.before = ProxyV2("203.0.113.7")});
+  TlsRespClient unknown(At(service, ListenerId::kResp), {.before = ProxyV2("203.0.113.7")});
   EXPECT_EQ(unknown.Ask({"PING"}), "(end)");
 }
 

@@ -5,8 +5,9 @@
 
 #include <thread>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -17,22 +18,22 @@ using testing::StartsWith;
 class TlsBytesTest : public testing::Test {
  protected:
   static Config MakeConfig(const std::string& upstream) {
-    Config config = AllDoorsTls(TlsFor(), upstream);
+    Config config = AllListenersTls(TlsFor(), upstream);
     config.listen.admin.tls.reset();
     return config;
   }
-  /// Whether the doors have no connection any more.
+  /// Whether the listeners have no connection any more.
   bool AllGone() {
-    return Soon([&] {
-      return service_.Metric("tidegate_connections{door=\"api\"}") +
-                 service_.Metric("tidegate_connections{door=\"gateway\"}") +
-                 service_.Metric("tidegate_connections{door=\"resp\"}") ==
+    return test::WaitUntil([&] {
+      return service_.Metric("tidegate_connections{listener=\"api\"}") +
+                 service_.Metric("tidegate_connections{listener=\"gateway\"}") +
+                 service_.Metric("tidegate_connections{listener=\"resp\"}") ==
              0;
     });
   }
 
   behaviour::ScriptedUpstream upstream_{
-      behaviour::ScriptedUpstream::Each([](const behaviour::Request& request) {
+      behaviour::ScriptedUpstream::Each([](const test::HttpRequest& request) {
         return behaviour::Http("200 OK", {}, request.body);
       })};
   Service service_{MakeConfig(upstream_.url())};
@@ -40,12 +41,12 @@ class TlsBytesTest : public testing::Test {
 
 // --- Many ---------------------------------------------------------------------------
 
-TEST_F(TlsBytesTest, AThousandCommandsInOnePipeline) {
-  TlsRespClient client(At(service_, Door::kResp));
+TEST_F(TlsBytesTest, AnswersAThousandRespCommandsInOnePipeline) {
+  TlsRespClient client(At(service_, ListenerId::kResp));
   std::string bytes;
   for (int i = 0; i < 1'000; ++i) {
-    bytes += i % 2 == 0 ? RespCommand({"ECHO", std::to_string(i)})
-                        : RespCommand({"CL.THROTTLE", "k", "999", "1", "1"});
+    bytes += i % 2 == 0 ? test::RespCommand({"ECHO", std::to_string(i)})
+                        : test::RespCommand({"CL.THROTTLE", "k", "999", "1", "1"});
   }
   client.Send(bytes);
   for (int i = 0; i < 1'000; i += 2) {
@@ -54,22 +55,22 @@ TEST_F(TlsBytesTest, AThousandCommandsInOnePipeline) {
   }
 }
 
-TEST_F(TlsBytesTest, ManyRequestsInOnePipeline) {
-  TlsHttpClient client(At(service_, Door::kApi));
+TEST_F(TlsBytesTest, AnswersManyApiRequestsInOnePipeline) {
+  TlsHttpClient client(At(service_, ListenerId::kApi));
   std::string bytes;
   for (int i = 0; i < 300; ++i) {
     bytes += Post("/v1/decide", ByRule("per-key", std::to_string(i / 3)));
   }
   client.Send(bytes);
   for (int i = 0; i < 300; ++i) {
-    const HttpAnswer answer = client.Read();
+    const HttpResponse answer = client.Read();
     ASSERT_EQ(answer.status, 200) << i;
     ASSERT_EQ(answer.Json().at("remaining"), 2 - i % 3) << i;
   }
 }
 
-TEST_F(TlsBytesTest, ManyRequestsInOnePipelineThroughTheGateway) {
-  TlsHttpClient client(At(service_, Door::kGateway));
+TEST_F(TlsBytesTest, ForwardsManyPipelinedRequests) {
+  TlsHttpClient client(At(service_, ListenerId::kGateway));
   std::string bytes;
   for (int i = 0; i < 100; ++i) bytes += Get("/" + std::to_string(i));
   client.Send(bytes);
@@ -81,10 +82,10 @@ TEST_F(TlsBytesTest, ManyRequestsInOnePipelineThroughTheGateway) {
   }
 }
 
-TEST_F(TlsBytesTest, ALongQuestion) {
-  TlsHttpClient client(At(service_, Door::kApi));
+TEST_F(TlsBytesTest, AcceptsLargeRequestBody) {
+  TlsHttpClient client(At(service_, ListenerId::kApi));
   const std::string padding(900'000, ' ');
-  const HttpAnswer answer =
+  const HttpResponse answer =
       client.Ask("/v1/decide", ByRule("per-key", "a", padding + ",\"cost\":2"));
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(answer.Json().at("remaining"), 1);
@@ -92,39 +93,41 @@ TEST_F(TlsBytesTest, ALongQuestion) {
 
 // --- Few at a time --------------------------------------------------------------------
 
-TEST_F(TlsBytesTest, BytesMayTrickleIn) {
+TEST_F(TlsBytesTest, AcceptsHandshakeAndRequestsByteByByte) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     const TlsOptions options{.least = version, .most = version, .trickle = true};
-    TlsRespClient resp(At(service_, Door::kResp), options);
+    TlsRespClient resp(At(service_, ListenerId::kResp), options);
     EXPECT_EQ(resp.Ask({"PING", "one by one"}), "\"one by one\"");
-    for (const Door door : {Door::kApi, Door::kGateway}) {
-      EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, door), options), door)) << door;
+    for (const ListenerId listener : {ListenerId::kApi, ListenerId::kGateway}) {
+      EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, listener), options), listener))
+          << listener;
     }
   }
 }
 
-TEST_F(TlsBytesTest, ARecordMayHoldOneByte) {
-  TlsRespClient resp(At(service_, Door::kResp));
-  for (const char c : RespCommand({"TG.DECIDE", "per-key", "a"})) resp.Send({&c, 1});
+TEST_F(TlsBytesTest, AcceptsRecordsOfOneByte) {
+  TlsRespClient resp(At(service_, ListenerId::kResp));
+  for (const char c : test::RespCommand({"TG.DECIDE", "per-key", "a"})) resp.Send({&c, 1});
   EXPECT_THAT(resp.Read(), StartsWith("[0,3,2,"));
-  TlsHttpClient api(At(service_, Door::kApi));
+  TlsHttpClient api(At(service_, ListenerId::kApi));
   for (const char c : Post("/v1/decide", ByRule("per-key", "a"))) api.Send({&c, 1});
   EXPECT_EQ(api.Read().Json().at("remaining"), 1);
-  TlsHttpClient gateway(At(service_, Door::kGateway));
+  TlsHttpClient gateway(At(service_, ListenerId::kGateway));
   for (const char c : Post("/x", "body")) gateway.Send({&c, 1});
   EXPECT_EQ(gateway.Read().body, "body");
 }
 
-TEST_F(TlsBytesTest, ARequestMayComeWithTheLastOfTheHandshake) {
-  for (const Door door : {Door::kApi, Door::kGateway, Door::kResp}) {
+TEST_F(TlsBytesTest, AcceptsRequestTogetherWithEndOfHandshake) {
+  for (const ListenerId listener : {ListenerId::kApi, ListenerId::kGateway, ListenerId::kResp}) {
     const TlsOptions options{.least = TLS1_3_VERSION, .hold = true};
-    EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, door), options), door)) << door;
+    EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, listener), options), listener))
+        << listener;
   }
 }
 
-TEST_F(TlsBytesTest, KeysMayBeRenewedInBetween) {
-  TlsRespClient client(At(service_, Door::kResp), {.least = TLS1_3_VERSION});
-  TlsHttpClient http(At(service_, Door::kGateway), {.least = TLS1_3_VERSION});
+TEST_F(TlsBytesTest, AcceptsKeyUpdatesBetweenRequests) {
+  TlsRespClient client(At(service_, ListenerId::kResp), {.least = TLS1_3_VERSION});
+  TlsHttpClient http(At(service_, ListenerId::kGateway), {.least = TLS1_3_VERSION});
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(client.Ask({"PING"}), "PONG");
     EXPECT_TRUE(client.tls().UpdateKeys());
@@ -134,16 +137,16 @@ TEST_F(TlsBytesTest, KeysMayBeRenewedInBetween) {
   }
 }
 
-TEST_F(TlsBytesTest, AClientThatReadsSlowlyGetsAllInTheEnd) {
-  TlsRespClient lazy(At(service_, Door::kResp), {.receive_buffer = 4096});
-  TlsHttpClient slow(At(service_, Door::kApi), {.receive_buffer = 4096});
+TEST_F(TlsBytesTest, DeliversAllResponsesToSlowReader) {
+  TlsRespClient lazy(At(service_, ListenerId::kResp), {.receive_buffer = 4096});
+  TlsHttpClient slow(At(service_, ListenerId::kApi), {.receive_buffer = 4096});
   std::string commands;
-  for (int i = 0; i < 500; ++i) commands += RespCommand({"COMMAND"});
+  for (int i = 0; i < 500; ++i) commands += test::RespCommand({"COMMAND"});
   std::string requests;
   for (int i = 0; i < 60; ++i) requests += Get("/openapi.json");
   ASSERT_TRUE(lazy.Send(commands));
   ASSERT_TRUE(slow.Send(requests));
-  EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, Door::kApi)), Door::kApi))
+  EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, ListenerId::kApi)), ListenerId::kApi))
       << "the others are served";
   const std::string first = slow.Read().body;
   EXPECT_GT(first.size(), 1'000u);
@@ -153,27 +156,28 @@ TEST_F(TlsBytesTest, AClientThatReadsSlowlyGetsAllInTheEnd) {
 
 // --- Ends -----------------------------------------------------------------------------
 
-TEST_F(TlsBytesTest, TheDoorsSayGoodbye) {
-  TlsRespClient resp(At(service_, Door::kResp));
+TEST_F(TlsBytesTest, SendsCloseNotifyBeforeClosing) {
+  TlsRespClient resp(At(service_, ListenerId::kResp));
   EXPECT_EQ(resp.Ask({"QUIT"}), "OK");
   std::string rest;
-  EXPECT_EQ(resp.tls().Receive(rest), Stream::Got::kEnd) << resp.tls().problem();
-  for (const Door door : {Door::kApi, Door::kGateway}) {
-    TlsHttpClient client(At(service_, door));
+  EXPECT_EQ(resp.tls().Receive(rest), test::Stream::Got::kEnd) << resp.tls().problem();
+  for (const ListenerId listener : {ListenerId::kApi, ListenerId::kGateway}) {
+    TlsHttpClient client(At(service_, listener));
     client.Send("GET /openapi.json HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     EXPECT_EQ(client.Read().status, 200);
-    EXPECT_EQ(client.WaitForEnd(), HttpClient::End::kClosed) << door << client.tls().problem();
+    EXPECT_EQ(client.WaitForEnd(), HttpClient::End::kClosed) << listener << client.tls().problem();
   }
 }
 
-TEST_F(TlsBytesTest, WhatWasAskedBeforeAGoodbyeIsAnswered) {
-  TlsRespClient resp(At(service_, Door::kResp));
-  resp.Send(RespCommand({"PING"}) + RespCommand({"TG.DECIDE", "per-key", "a"}) + "*1\r\n$4\r\nPI");
+TEST_F(TlsBytesTest, AnswersRequestsSentBeforeCloseNotify) {
+  TlsRespClient resp(At(service_, ListenerId::kResp));
+  resp.Send(test::RespCommand({"PING"}) + test::RespCommand({"TG.DECIDE", "per-key", "a"}) +
+            "*1\r\n$4\r\nPI");
   resp.EndSending();
   EXPECT_EQ(resp.Read(), "PONG");
   EXPECT_THAT(resp.Read(), StartsWith("[0,3,2,"));
   EXPECT_EQ(resp.Read(), "(end)");
-  TlsHttpClient api(At(service_, Door::kApi));
+  TlsHttpClient api(At(service_, ListenerId::kApi));
   api.Send(Post("/v1/decide", ByRule("per-key", "a")) + Get("/openapi.json"));
   api.EndSending();
   EXPECT_EQ(api.Read().status, 200);
@@ -182,30 +186,30 @@ TEST_F(TlsBytesTest, WhatWasAskedBeforeAGoodbyeIsAnswered) {
   EXPECT_TRUE(AllGone());
 }
 
-TEST_F(TlsBytesTest, AnAbruptEndIsOne) {
-  const auto leave = [&](Door door, std::string_view half) {
-    TlsStream stream(At(service_, door));
+TEST_F(TlsBytesTest, ClosesConnectionAfterAbruptDisconnect) {
+  const auto leave = [&](ListenerId listener, std::string_view half) {
+    TlsStream stream(At(service_, listener));
     stream.Send(half);  // And the socket is closed without a word.
   };
-  leave(Door::kApi, "POST /v1/decide HTTP/1.1\r\nHost: te");
-  leave(Door::kGateway, "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n12345");
-  leave(Door::kResp, "*2\r\n$4\r\nEC");
-  leave(Door::kApi, "");
-  leave(Door::kGateway, "");
-  leave(Door::kResp, "");
+  leave(ListenerId::kApi, "POST /v1/decide HTTP/1.1\r\nHost: te");
+  leave(ListenerId::kGateway, "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n12345");
+  leave(ListenerId::kResp, "*2\r\n$4\r\nEC");
+  leave(ListenerId::kApi, "");
+  leave(ListenerId::kGateway, "");
+  leave(ListenerId::kResp, "");
   EXPECT_TRUE(AllGone());
 }
 
-TEST_F(TlsBytesTest, ADrainSaysGoodbyeToIdleConnections) {
-  TlsRespClient resp(At(service_, Door::kResp));
-  TlsHttpClient api(At(service_, Door::kApi));
+TEST_F(TlsBytesTest, DrainSendsCloseNotifyToIdleConnections) {
+  TlsRespClient resp(At(service_, ListenerId::kResp));
+  TlsHttpClient api(At(service_, ListenerId::kApi));
   EXPECT_EQ(resp.Ask({"PING"}), "PONG");
   EXPECT_EQ(api.Ask("/v1/peek", ByRule("per-key", "a")).status, 200);
   std::atomic<bool> drained = false;
   service_.server().Drain([&] { drained = true; });
   EXPECT_EQ(resp.Read(), "(end)");
   EXPECT_EQ(api.WaitForEnd(), HttpClient::End::kClosed) << api.tls().problem();
-  EXPECT_TRUE(Soon([&] { return drained.load(); }));
+  EXPECT_TRUE(test::WaitUntil([&] { return drained.load(); }));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that show certificates, at every door; and clients that come back.
+// Clients that show certificates, at every listener; and clients that come back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
 
 namespace tidegate::service {
@@ -31,7 +31,7 @@ std::vector<Shown> AllShown() {
            false}};
 }
 
-class TlsClientsTest : public testing::TestWithParam<Door> {
+class TlsClientsTest : public testing::TestWithParam<ListenerId> {
  protected:
   static bool IsServed(Service& service, const Shown& shown, int version) {
     auto stream = std::make_unique<TlsStream>(
@@ -41,9 +41,9 @@ class TlsClientsTest : public testing::TestWithParam<Door> {
   behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
 };
 
-TEST_P(TlsClientsTest, AreServedByWhatTheyShow) {
+TEST_P(TlsClientsTest, AreServedAccordingToTheirCertificate) {
   for (const Clients clients : {Clients::kNone, Clients::kOptional, Clients::kRequired}) {
-    Service service(AllDoorsTls(TlsWithClients(clients), upstream_.url()));
+    Service service(AllListenersTls(TlsWithClients(clients), upstream_.url()));
     for (const Shown& shown : AllShown()) {
       const bool expected = clients == Clients::kNone       ? shown.none
                             : clients == Clients::kOptional ? shown.optional
@@ -52,16 +52,16 @@ TEST_P(TlsClientsTest, AreServedByWhatTheyShow) {
         const int before = upstream_.requests();
         EXPECT_EQ(IsServed(service, shown, version), expected)
             << shown.name << " " << static_cast<int>(clients) << " " << version;
-        EXPECT_EQ(upstream_.requests() - before, expected && GetParam() == Door::kGateway)
+        EXPECT_EQ(upstream_.requests() - before, expected && GetParam() == ListenerId::kGateway)
             << shown.name;
       }
     }
   }
 }
 
-TEST_P(TlsClientsTest, ComeBackSooner) {
+TEST_P(TlsClientsTest, ResumeSessionsWithTickets) {
   for (const Clients clients : {Clients::kNone, Clients::kOptional, Clients::kRequired}) {
-    Service service(AllDoorsTls(TlsWithClients(clients), upstream_.url()), 2);
+    Service service(AllListenersTls(TlsWithClients(clients), upstream_.url()), 2);
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
       TlsOptions options{.own = Known(), .least = version, .most = version};
       const auto visit = [&] {
@@ -69,10 +69,10 @@ TEST_P(TlsClientsTest, ComeBackSooner) {
         EXPECT_TRUE(stream->shaken()) << stream->problem();
         const bool resumed = stream->resumed();
         std::string answer;  // With it, 1.3 brings the ticket.
-        stream->Send(GetParam() == Door::kResp  ? RespCommand({"PING"})
-                     : GetParam() == Door::kApi ? Get("/openapi.json")
-                                                : Get("/healthz"));
-        EXPECT_EQ(stream->Receive(answer), Stream::Got::kBytes) << stream->problem();
+        stream->Send(GetParam() == ListenerId::kResp  ? test::RespCommand({"PING"})
+                     : GetParam() == ListenerId::kApi ? Get("/openapi.json")
+                                                      : Get("/healthz"));
+        EXPECT_EQ(stream->Receive(answer), test::Stream::Got::kBytes) << stream->problem();
         EXPECT_THAT(answer, testing::AnyOf(testing::StartsWith("+PONG"),
                                            testing::StartsWith("HTTP/1.1 200 ")));
         options.ticket = stream->ticket();
@@ -84,12 +84,12 @@ TEST_P(TlsClientsTest, ComeBackSooner) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, TlsClientsTest, testing::ValuesIn(kDoors),
+INSTANTIATE_TEST_SUITE_P(Listeners, TlsClientsTest, testing::ValuesIn(kListenerIds),
                          [](const auto& of) { return std::string(Name(of.param)); });
 
 // --- Names and tickets --------------------------------------------------------------
 
-TEST(TlsClientNamesTest, TheSecondCertificateAsksForClientsToo) {
+TEST(TlsClientNamesTest, RequiresClientCertificateForEveryServerName) {
   ListenTls tls = TlsWithClients(Clients::kRequired);
   tls.certificates = {PairFor({"first.example"}), PairFor({"second.example"})};
   Config config = Service::ConfigOf("");
@@ -97,30 +97,30 @@ TEST(TlsClientNamesTest, TheSecondCertificateAsksForClientsToo) {
   Service service(config);
   for (const std::string name : {"first.example", "second.example", "unknown.example"}) {
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-      const TlsOptions stranger{.server_name = name, .least = version, .most = version};
-      TlsOptions known = stranger;
+      const TlsOptions without{.server_name = name, .least = version, .most = version};
+      TlsOptions known = without;
       known.own = Known();
-      EXPECT_FALSE(Served(std::make_unique<TlsStream>(service.api(), stranger), Door::kApi));
-      EXPECT_TRUE(Served(std::make_unique<TlsStream>(service.api(), known), Door::kApi));
+      EXPECT_FALSE(Served(std::make_unique<TlsStream>(service.api(), without), ListenerId::kApi));
+      EXPECT_TRUE(Served(std::make_unique<TlsStream>(service.api(), known), ListenerId::kApi));
     }
   }
 }
 
 /// Rights come with the certificate that was shown in the first place, also when the connection is
-/// resumed; nobody else gets them.
-TEST(TlsTicketTest, KeepsItsRights) {
-  Config config = AllDoorsTls(TlsWithClients(Clients::kOptional));
+/// resumed; no other client gets them.
+TEST(TlsTicketTest, ResumedSessionKeepsItsRights) {
+  Config config = AllListenersTls(TlsWithClients(Clients::kOptional));
   config.listen.resp.auth = ListenSpec::Auth::kRequired;
   Service service(config);
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsOptions known{.own = Known(), .least = version, .most = version};
     TlsOptions unknown{.least = version, .most = version};
     for (const bool again : {false, true}) {
-      TlsRespClient one(At(service, Door::kResp), known);
+      TlsRespClient one(At(service, ListenerId::kResp), known);
       EXPECT_EQ(one.tls().resumed(), again);
       EXPECT_EQ(one.Ask({"TG.RESET", "per-key", "a"}), "0") << version << again;
       known.ticket = one.tls().ticket();
-      TlsRespClient other(At(service, Door::kResp), unknown);
+      TlsRespClient other(At(service, ListenerId::kResp), unknown);
       EXPECT_EQ(other.tls().resumed(), again);
       EXPECT_THAT(other.Ask({"TG.PEEK", "per-key", "a"}), testing::StartsWith("-NOAUTH"));
       unknown.ticket = other.tls().ticket();

@@ -12,34 +12,35 @@
 #include <thread>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
 
 using behaviour::Http;
 using behaviour::RandomBytes;
-using behaviour::Request;
 using behaviour::ScriptedUpstream;
+using test::HttpRequest;
 using Connection = ScriptedUpstream::Connection;
 
 Config GatewayTls(const ScriptedUpstream& upstream, std::string_view more = {}) {
-  Config config = AllDoors(upstream.url(), more);
+  Config config = AllListeners(upstream.url(), more);
   config.listen.gateway.tls = TlsFor();
   return config;
 }
 
-TEST(TlsGatewayTest, UpstreamsLearnTheScheme) {
+TEST(TlsGatewayTest, SendsForwardedProtoToUpstreams) {
   ScriptedUpstream upstream(ScriptedUpstream::Ok());
   Service secure(GatewayTls(upstream));
-  TlsHttpClient client(At(secure, Door::kGateway));
+  TlsHttpClient client(At(secure, ListenerId::kGateway));
   client.Send("GET / HTTP/1.1\r\nHost: test\r\nX-Forwarded-Proto: http\r\n\r\n");
   EXPECT_EQ(client.Read().status, 200);
   EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "https");
   EXPECT_EQ(upstream.last().Count("X-Forwarded-Proto"), 1);
-  Service plain(AllDoors(upstream.url()));
-  HttpClient other(At(plain, Door::kGateway));
+  Service plain(AllListeners(upstream.url()));
+  HttpClient other(At(plain, ListenerId::kGateway));
   other.Send("GET / HTTP/1.1\r\nHost: test\r\nX-Forwarded-Proto: https\r\n\r\n");
   EXPECT_EQ(other.Read().status, 200);
   EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "http");
@@ -48,10 +49,10 @@ TEST(TlsGatewayTest, UpstreamsLearnTheScheme) {
 // A client that pipelines has its turn end after 32 requests, with the next one in the buffer. The
 // head of that request was parsed in a small buffer, and freed when the client hung up: its bytes
 // reached the access log from freed memory.
-TEST(TlsGatewayTest, LogsTheRequestOfAClientThatHangsUpAfterALongPipeline) {
-  std::atomic<bool> asked{false};
-  ScriptedUpstream upstream(ScriptedUpstream::Each([&](const Request&) {
-    asked = true;
+TEST(TlsGatewayTest, LogsRequestOfClientThatHangsUpAfterPipeline) {
+  std::atomic<bool> reached{false};
+  ScriptedUpstream upstream(ScriptedUpstream::Each([&](const test::HttpRequest&) {
+    reached = true;
     std::this_thread::sleep_for(std::chrono::milliseconds{300});  // An upstream that works.
     return Http("200 OK");
   }));
@@ -60,11 +61,11 @@ TEST(TlsGatewayTest, LogsTheRequestOfAClientThatHangsUpAfterALongPipeline) {
   Config config = GatewayTls(upstream, "deny: [{path: /denied}]\naccess_log: \"" + log + "\"\n");
   {
     Service service(config);
-    TlsHttpClient client(At(service, Door::kGateway));
+    TlsHttpClient client(At(service, ListenerId::kGateway));
     std::string pipeline;
     for (int i = 0; i < 32; ++i) pipeline += "GET /denied HTTP/1.1\r\nHost: test\r\n\r\n";
     client.Send(pipeline + "GET /the-last-one HTTP/1.1\r\nHost: last.example\r\n\r\n");
-    ASSERT_TRUE(Soon([&] { return asked.load(); }));
+    ASSERT_TRUE(test::WaitUntil([&] { return reached.load(); }));
     client.EndSending();
     (void)client.WaitForEnd();
   }
@@ -75,44 +76,44 @@ TEST(TlsGatewayTest, LogsTheRequestOfAClientThatHangsUpAfterALongPipeline) {
   (void)std::remove(log.c_str());
 }
 
-TEST(TlsGatewayTest, EightMebibytesBothWays) {
+TEST(TlsGatewayTest, ForwardsLargeBodiesBothWays) {
   constexpr std::size_t kMuch = 8u << 20;
   const std::string up = RandomBytes(kMuch, 1);
   const std::string down = RandomBytes(kMuch, 2);
   std::atomic<bool> same{false};
-  ScriptedUpstream upstream(ScriptedUpstream::Each([&](const Request& request) {
+  ScriptedUpstream upstream(ScriptedUpstream::Each([&](const test::HttpRequest& request) {
     same = request.body == up;
     return Http("200 OK", {}, down);
   }));
   Service service(GatewayTls(upstream));
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     same = false;
-    TlsHttpClient client(At(service, Door::kGateway), {.least = version, .most = version});
+    TlsHttpClient client(At(service, ListenerId::kGateway), {.least = version, .most = version});
     ASSERT_TRUE(client.Send(Post("/", up)));
-    const HttpAnswer answer = client.Read();
+    const HttpResponse answer = client.Read();
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.body == down) << answer.body.size();
     EXPECT_TRUE(same);
   }
 }
 
-TEST(TlsGatewayTest, AnAnswerThatIsReadSlowlyArrivesWhole) {
+TEST(TlsGatewayTest, DeliversWholeResponseToSlowReader) {
   const std::string down = RandomBytes(4u << 20, 3);
   ScriptedUpstream upstream(
-      ScriptedUpstream::Each([&](const Request&) { return Http("200 OK", {}, down); }));
+      ScriptedUpstream::Each([&](const test::HttpRequest&) { return Http("200 OK", {}, down); }));
   Service service(GatewayTls(upstream));
-  TlsHttpClient slow(At(service, Door::kGateway), {.receive_buffer = 4096});
+  TlsHttpClient slow(At(service, ListenerId::kGateway), {.receive_buffer = 4096});
   slow.Send(Get("/"));
-  ASSERT_TRUE(Soon([&] { return upstream.requests() == 1; }));
-  TlsHttpClient quick(At(service, Door::kGateway));
+  ASSERT_TRUE(test::WaitUntil([&] { return upstream.requests() == 1; }));
+  TlsHttpClient quick(At(service, ListenerId::kGateway));
   quick.Send(Get("/"));
   EXPECT_TRUE(quick.Read().body == down) << "the others are served";
   EXPECT_TRUE(slow.Read().body == down);
 }
 
-TEST(TlsGatewayTest, ATunnelPassesBothWays) {
+TEST(TlsGatewayTest, TunnelsUpgradedConnectionBothWays) {
   ScriptedUpstream upstream([](Connection& connection) {
-    Request request;
+    test::HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello\n");
     while (true) {
@@ -123,12 +124,12 @@ TEST(TlsGatewayTest, ATunnelPassesBothWays) {
     connection.Send("bye");
   });
   Service service(GatewayTls(upstream));
-  TlsStream client(At(service, Door::kGateway));
+  TlsStream client(At(service, ListenerId::kGateway));
   client.Send(
       "GET /ws HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nearly\n");
   std::string got;
   const auto read_until = [&](std::string_view end) {
-    while (!got.ends_with(end) && client.Receive(got) == Stream::Got::kBytes) {
+    while (!got.ends_with(end) && client.Receive(got) == test::Stream::Got::kBytes) {
     }
     return std::exchange(got, {});
   };
@@ -138,7 +139,7 @@ TEST(TlsGatewayTest, ATunnelPassesBothWays) {
   EXPECT_TRUE(read_until("end\n") == much);
   client.EndSending();
   EXPECT_EQ(read_until("bye"), "bye");
-  EXPECT_EQ(client.Receive(got), Stream::Got::kEnd) << client.problem();
+  EXPECT_EQ(client.Receive(got), test::Stream::Got::kEnd) << client.problem();
 }
 
 // --- Clients that leave -----------------------------------------------------------------
@@ -146,16 +147,16 @@ TEST(TlsGatewayTest, ATunnelPassesBothWays) {
 enum class Leaves : std::uint8_t { kInOrder, kWithoutAWord, kReset };
 class TlsVanishTest : public testing::TestWithParam<Leaves> {};
 
-TEST_P(TlsVanishTest, IsNoticedWhileTheUpstreamWorks) {
+TEST_P(TlsVanishTest, ClosesUpstreamConnectionWhenTheClientLeaves) {
   behaviour::Signal ended;
   ScriptedUpstream upstream([&](Connection& connection) {
-    Request request;
+    test::HttpRequest request;
     if (connection.Read(request) && connection.WaitForEnd()) ended.Give();
   });
   Service service(GatewayTls(upstream));
-  auto client = std::make_unique<TlsStream>(At(service, Door::kGateway));
+  auto client = std::make_unique<TlsStream>(At(service, ListenerId::kGateway));
   client->Send(Get("/hang"));
-  ASSERT_TRUE(Soon([&] { return upstream.requests() == 1; }));
+  ASSERT_TRUE(test::WaitUntil([&] { return upstream.requests() == 1; }));
   if (GetParam() == Leaves::kInOrder) client->EndSending();
   if (GetParam() == Leaves::kReset) {
     const linger now{.l_onoff = 1, .l_linger = 0};
@@ -163,7 +164,8 @@ TEST_P(TlsVanishTest, IsNoticedWhileTheUpstreamWorks) {
   }
   client.reset();
   EXPECT_TRUE(ended.Wait());
-  EXPECT_TRUE(Soon([&] { return service.Metric("tidegate_connections{door=\"gateway\"}") == 0; }));
+  EXPECT_TRUE(test::WaitUntil(
+      [&] { return service.Metric("tidegate_connections{listener=\"gateway\"}") == 0; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, TlsVanishTest,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS at every door: which versions and protocols, and what those are told who do not speak it.
+// TLS at every listener: which versions and protocols, and the answer to clients without TLS.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
 
 namespace tidegate::service {
@@ -13,10 +13,10 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class TlsDoorTest : public testing::TestWithParam<Door> {
+class TlsListenerTest : public testing::TestWithParam<ListenerId> {
  protected:
-  explicit TlsDoorTest(const ListenTls& tls = TlsFor())
-      : service_(AllDoorsTls(tls, upstream_.url())) {}
+  explicit TlsListenerTest(const ListenTls& tls = TlsFor())
+      : service_(AllListenersTls(tls, upstream_.url())) {}
 
   std::unique_ptr<TlsStream> Connect(const TlsOptions& options = {}) {
     return std::make_unique<TlsStream>(At(service_, GetParam()), options);
@@ -25,11 +25,13 @@ class TlsDoorTest : public testing::TestWithParam<Door> {
   behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
   Service service_;
 };
-std::string DoorName(const testing::TestParamInfo<Door>& of) { return std::string(Name(of.param)); }
+std::string ListenerName(const testing::TestParamInfo<ListenerId>& of) {
+  return std::string(Name(of.param));
+}
 
 // --- Versions ---------------------------------------------------------------------
 
-TEST_P(TlsDoorTest, Speaks12And13) {
+TEST_P(TlsListenerTest, AcceptsTls12And13) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     auto stream = Connect({.least = version, .most = version});
     ASSERT_TRUE(stream->shaken()) << stream->problem();
@@ -39,7 +41,7 @@ TEST_P(TlsDoorTest, Speaks12And13) {
   }
 }
 
-TEST_P(TlsDoorTest, RefusesOlderOnes) {
+TEST_P(TlsListenerTest, RejectsTls10And11) {
   for (const int version : {TLS1_VERSION, TLS1_1_VERSION}) {
     const auto stream = Connect({.least = version, .most = version});
     EXPECT_FALSE(stream->shaken());
@@ -49,10 +51,10 @@ TEST_P(TlsDoorTest, RefusesOlderOnes) {
 }
 
 /// TLS 1.2 with authenticated encryption and ephemeral keys only.
-TEST_P(TlsDoorTest, RefusesWeakCipherSuites) {
+TEST_P(TlsListenerTest, RefusesWeakCipherSuites) {
   ListenTls tls;
   tls.certificates = {PairFor({"test"}, behaviour::Authority::Key::kRsa), PairFor({"test"})};
-  Service service(AllDoorsTls(tls, upstream_.url()));
+  Service service(AllListenersTls(tls, upstream_.url()));
   const auto connect = [&](const std::string& suites) {
     return std::make_unique<TlsStream>(
         At(service, GetParam()),
@@ -80,16 +82,16 @@ TEST_P(TlsDoorTest, RefusesWeakCipherSuites) {
 
 // --- ALPN -------------------------------------------------------------------------
 
-TEST_P(TlsDoorTest, AgreesOnHttp1WhereItSpeaksHttp) {
+TEST_P(TlsListenerTest, NegotiatesHttp1OnHttpListeners) {
   auto stream = Connect({.protocols = {"h2", "http/1.1"}});
   ASSERT_TRUE(stream->shaken()) << stream->problem();
-  EXPECT_EQ(stream->protocol(), GetParam() == Door::kResp ? "" : "http/1.1");
+  EXPECT_EQ(stream->protocol(), GetParam() == ListenerId::kResp ? "" : "http/1.1");
   EXPECT_TRUE(Served(std::move(stream), GetParam()));
 }
 
-TEST_P(TlsDoorTest, RefusesWhoSpeaksOnlyH2) {
+TEST_P(TlsListenerTest, HttpListenersRejectClientsThatOfferOnlyH2) {
   auto stream = Connect({.protocols = {"h2"}});
-  if (GetParam() == Door::kResp) {
+  if (GetParam() == ListenerId::kResp) {
     EXPECT_TRUE(Served(std::move(stream), GetParam())) << "Redis clients agree on nothing";
     return;
   }
@@ -99,12 +101,12 @@ TEST_P(TlsDoorTest, RefusesWhoSpeaksOnlyH2) {
 
 // --- No TLS -----------------------------------------------------------------------
 
-TEST_P(TlsDoorTest, PlainTextIsToldWhatToSpeak) {
-  if (GetParam() == Door::kResp) {
-    for (const std::string& bytes : {RespCommand({"PING"}), std::string("PING\r\n")}) {
-      RespClient client(At(service_, GetParam()));
+TEST_P(TlsListenerTest, AnswersPlaintextWithErrorAboutTls) {
+  if (GetParam() == ListenerId::kResp) {
+    for (const std::string& bytes : {test::RespCommand({"PING"}), std::string("PING\r\n")}) {
+      test::RespClient client(At(service_, GetParam()));
       client.Send(bytes);
-      EXPECT_THAT(client.Read(), StartsWith("-ERR this port speaks TLS"));
+      EXPECT_THAT(client.Read(), StartsWith("-ERR this port requires TLS"));
       EXPECT_EQ(client.Read(), "(end)");
     }
     return;
@@ -112,7 +114,7 @@ TEST_P(TlsDoorTest, PlainTextIsToldWhatToSpeak) {
   for (const std::string& bytes : {Get("/healthz"), Post("/v1/decide", ByRule("per-key", "a"))}) {
     HttpClient client(At(service_, GetParam()));
     client.Send(bytes);
-    const HttpAnswer answer = client.Read();
+    const HttpResponse answer = client.Read();
     EXPECT_EQ(answer.status, 400);
     EXPECT_THAT(answer.body, HasSubstr("TLS"));
     EXPECT_EQ(answer.Json().at("status"), 400);
@@ -121,7 +123,7 @@ TEST_P(TlsDoorTest, PlainTextIsToldWhatToSpeak) {
   EXPECT_EQ(upstream_.requests(), 0);
 }
 
-TEST_P(TlsDoorTest, GarbageIsNotServed) {
+TEST_P(TlsListenerTest, ClosesConnectionOnGarbage) {
   for (const std::string_view bytes :
        {std::string_view("\x16\x03\x01\xff\xff garbage"), std::string_view("\0\0\0\0\0\0", 6),
         std::string_view("\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10", 11)}) {
@@ -134,49 +136,53 @@ TEST_P(TlsDoorTest, GarbageIsNotServed) {
   EXPECT_TRUE(Served(Connect(), GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, TlsDoorTest, testing::ValuesIn(kDoors), DoorName);
+INSTANTIATE_TEST_SUITE_P(Listeners, TlsListenerTest, testing::ValuesIn(kListenerIds), ListenerName);
 
 // --- Only 1.3 ---------------------------------------------------------------------
 
-class Tls13DoorTest : public TlsDoorTest {
+class Tls13ListenerTest : public TlsListenerTest {
  protected:
   static ListenTls Only13() {
     ListenTls tls = TlsFor();
     tls.min_version = ListenTls::Version::kTls13;
     return tls;
   }
-  Tls13DoorTest() : TlsDoorTest(Only13()) {}
+  Tls13ListenerTest() : TlsListenerTest(Only13()) {}
 };
 
-TEST_P(Tls13DoorTest, Refuses12) {
+TEST_P(Tls13ListenerTest, RejectsTls12) {
   const auto older = Connect({.most = TLS1_2_VERSION});
   EXPECT_FALSE(older->shaken());
   EXPECT_THAT(older->problem(), HasSubstr("protocol version"));
   EXPECT_TRUE(Served(Connect(), GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, Tls13DoorTest, testing::ValuesIn(kDoors), DoorName);
+INSTANTIATE_TEST_SUITE_P(Listeners, Tls13ListenerTest, testing::ValuesIn(kListenerIds),
+                         ListenerName);
 
 // --- Handshakes that hang ---------------------------------------------------------
 
-TEST(TlsDeadlineTest, AHandshakeThatHangsEndsAndHoldsUpNobody) {
-  Service service(AllDoorsTls(TlsFor(), "http://127.0.0.1:9", "limits: {header_timeout: 300ms}\n"));
-  for (const Door door : {Door::kApi, Door::kAdmin, Door::kResp, Door::kGateway}) {
-    HttpClient silent(At(service, door));
-    HttpClient begins(At(service, door));
+TEST(TlsDeadlineTest, ClosesHangingHandshake) {
+  Service service(
+      AllListenersTls(TlsFor(), "http://127.0.0.1:9", "limits: {header_timeout: 300ms}\n"));
+  for (const ListenerId listener :
+       {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp, ListenerId::kGateway}) {
+    HttpClient silent(At(service, listener));
+    HttpClient begins(At(service, listener));
     begins.Send("\x16\x03\x01\x02");  // Of a record's head.
-    if (door != Door::kGateway) {
-      EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service, door)), door)) << door;
+    if (listener != ListenerId::kGateway) {
+      EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service, listener)), listener)) << listener;
     }
-    EXPECT_NE(silent.WaitForEnd(), HttpClient::End::kOpen) << door;
-    EXPECT_NE(begins.WaitForEnd(), HttpClient::End::kOpen) << door;
-    EXPECT_EQ(silent.WaitForEnd(0ms) == HttpClient::End::kBytes, false) << "and is told nothing";
+    EXPECT_NE(silent.WaitForEnd(), HttpClient::End::kOpen) << listener;
+    EXPECT_NE(begins.WaitForEnd(), HttpClient::End::kOpen) << listener;
+    EXPECT_EQ(silent.WaitForEnd(0ms) == HttpClient::End::kBytes, false) << "and receives nothing";
   }
 }
 
-TEST(TlsDeadlineTest, BytesThatTrickleInDoNotPutTheDeadlineOff) {
-  Service service(AllDoorsTls(TlsFor(), "http://127.0.0.1:9", "limits: {header_timeout: 300ms}\n"));
-  HttpClient client(At(service, Door::kApi));
+TEST(TlsDeadlineTest, TrickledBytesDoNotExtendTheDeadline) {
+  Service service(
+      AllListenersTls(TlsFor(), "http://127.0.0.1:9", "limits: {header_timeout: 300ms}\n"));
+  HttpClient client(At(service, ListenerId::kApi));
   client.Send("\x16\x03\x01\x02\x00");
   const auto latest = std::chrono::steady_clock::now() + kPatience;
   while (client.WaitForEnd(10ms) == HttpClient::End::kOpen &&

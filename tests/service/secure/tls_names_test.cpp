@@ -3,7 +3,7 @@
 // that it can check.
 #include <gtest/gtest.h>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
 
 namespace tidegate::service {
@@ -20,12 +20,12 @@ Config ApiWith(std::vector<ListenTls::Certificate> certificates) {
   return config;
 }
 
-struct Asked {
+struct NameCase {
   std::string_view test;
   std::string name;
   std::string_view gets;
 };
-class TlsNameTest : public testing::TestWithParam<Asked> {
+class TlsNameTest : public testing::TestWithParam<NameCase> {
  protected:
   static Service& Server() {
     static Service service(
@@ -36,34 +36,35 @@ class TlsNameTest : public testing::TestWithParam<Asked> {
   }
 };
 
-TEST_P(TlsNameTest, ChoosesTheCertificate) {
+TEST_P(TlsNameTest, ChoosesCertificateByServerName) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     auto stream = std::make_unique<TlsStream>(
         Server().api(),
         TlsOptions{.server_name = GetParam().name, .least = version, .most = version});
     ASSERT_TRUE(stream->shaken()) << stream->problem();
     EXPECT_EQ(stream->certificate(), GetParam().gets);
-    EXPECT_TRUE(Served(std::move(stream), Door::kApi));
+    EXPECT_TRUE(Served(std::move(stream), ListenerId::kApi));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Table, TlsNameTest,
-    testing::Values(Asked{"None", "", "first.example"},
-                    Asked{"First", "first.example", "first.example"},
-                    Asked{"Exact", "api.example.com", "api.example.com"},
-                    Asked{"SecondNameOfOne", "api2.example.com", "api.example.com"},
-                    Asked{"CaseDoesNotCount", "API.Example.COM", "api.example.com"},
-                    Asked{"Wildcard", "shop.example.com", "*.example.com"},
-                    Asked{"ExactBeforeWildcard", "deep.wild.example.com", "deep.wild.example.com"},
-                    Asked{"NearerWildcard", "x.wild.example.com", "*.wild.example.com"},
-                    Asked{"WildcardIsOneLabel", "a.b.example.com", "first.example"},
-                    Asked{"WildcardIsOneLabelAtLeast", "example.com", "first.example"},
-                    Asked{"EndOfAName", "notapi.example.org", "first.example"},
-                    Asked{"Unknown", "elsewhere.test", "first.example"}),
+    testing::Values(NameCase{"None", "", "first.example"},
+                    NameCase{"First", "first.example", "first.example"},
+                    NameCase{"Exact", "api.example.com", "api.example.com"},
+                    NameCase{"SecondNameOfOne", "api2.example.com", "api.example.com"},
+                    NameCase{"CaseDoesNotCount", "API.Example.COM", "api.example.com"},
+                    NameCase{"Wildcard", "shop.example.com", "*.example.com"},
+                    NameCase{"ExactBeforeWildcard", "deep.wild.example.com",
+                             "deep.wild.example.com"},
+                    NameCase{"NearerWildcard", "x.wild.example.com", "*.wild.example.com"},
+                    NameCase{"WildcardIsOneLabel", "a.b.example.com", "first.example"},
+                    NameCase{"WildcardIsOneLabelAtLeast", "example.com", "first.example"},
+                    NameCase{"EndOfAName", "notapi.example.org", "first.example"},
+                    NameCase{"Unknown", "elsewhere.test", "first.example"}),
     [](const auto& of) { return std::string(of.param.test); });
 
-TEST(TlsKeysTest, RsaAndEcdsaForOneNameStandSideBySide) {
+TEST(TlsKeysTest, ServesRsaAndEcdsaCertificatesForOneName) {
   for (const bool rsa_first : {false, true}) {
     const auto ec = PairFor({"both.example"}, Key::kEc);
     const auto rsa = PairFor({"both.example"}, Key::kRsa);
@@ -83,12 +84,12 @@ TEST(TlsKeysTest, RsaAndEcdsaForOneNameStandSideBySide) {
   }
 }
 
-TEST(TlsKeysTest, AnRsaKeyAlone) {
+TEST(TlsKeysTest, ServesWithRsaCertificateOnly) {
   Service service(ApiWith({PairFor({"rsa.example"}, Key::kRsa)}));
   auto stream = std::make_unique<TlsStream>(service.api());
   EXPECT_TRUE(stream->shaken()) << stream->problem();
   EXPECT_TRUE(stream->rsa());
-  EXPECT_TRUE(Served(std::move(stream), Door::kApi));
+  EXPECT_TRUE(Served(std::move(stream), ListenerId::kApi));
   EXPECT_FALSE(TlsStream(service.api(), {.signatures = std::string(kEc)}).shaken());
 }
 

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/secure/doors.hpp"
+#include "service/secure/listeners.hpp"
 #include "service/secure/tls_stream.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::service {
 namespace {
@@ -28,7 +29,7 @@ ListenTls WithCrl(std::string crl, Clients clients = Clients::kRequired) {
   return tls;
 }
 
-class TlsRevocationTest : public testing::TestWithParam<Door> {
+class TlsRevocationTest : public testing::TestWithParam<ListenerId> {
  protected:
   bool IsServed(Service& service, const Credentials& own, int version) {
     return Served(
@@ -41,7 +42,7 @@ class TlsRevocationTest : public testing::TestWithParam<Door> {
 
 TEST_P(TlsRevocationTest, RefusesRevokedCertificates) {
   for (const Clients clients : {Clients::kOptional, Clients::kRequired}) {
-    Service service(AllDoorsTls(WithCrl(Ours().Crl({Revoked()}), clients), upstream_.url()));
+    Service service(AllListenersTls(WithCrl(Ours().Crl({Revoked()}), clients), upstream_.url()));
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
       EXPECT_TRUE(IsServed(service, Honest(), version)) << version;
       EXPECT_FALSE(IsServed(service, Revoked(), version)) << version;
@@ -52,9 +53,9 @@ TEST_P(TlsRevocationTest, RefusesRevokedCertificates) {
 TEST_P(TlsRevocationTest, RefusesAllCertificatesOfAnAuthorityWithoutAValidCrl) {
   ListenTls missing = WithCrl(Ours().Crl({}));
   missing.client_ca_pem += Theirs().pem();
-  Service without(AllDoorsTls(missing, upstream_.url()));
+  Service without(AllListenersTls(missing, upstream_.url()));
   Service expired(
-      AllDoorsTls(WithCrl(Ours().Crl({}, Authority::Validity::kOver)), upstream_.url()));
+      AllListenersTls(WithCrl(Ours().Crl({}, Authority::Validity::kOver)), upstream_.url()));
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     EXPECT_TRUE(IsServed(without, Honest(), version)) << version;
     EXPECT_FALSE(IsServed(without, Theirs().Issue("client", "DNS:client"), version)) << version;
@@ -63,16 +64,16 @@ TEST_P(TlsRevocationTest, RefusesAllCertificatesOfAnAuthorityWithoutAValidCrl) {
 }
 
 /// A ticket of an earlier connection does not let a client in that is revoked by then.
-TEST_P(TlsRevocationTest, TicketsDoNotOutliveAReload) {
+TEST_P(TlsRevocationTest, ReloadInvalidatesTicketsOfRevokedCertificates) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-    Service service(AllDoorsTls(WithCrl(Ours().Crl({})), upstream_.url()), 2);
+    Service service(AllListenersTls(WithCrl(Ours().Crl({})), upstream_.url()), 2);
     const auto visit = [&](TlsOptions& options) {
       auto stream = std::make_unique<TlsStream>(At(service, GetParam()), options);
       std::string answer;  // TLS 1.3 sends the ticket with the response.
-      stream->Send(GetParam() == Door::kResp  ? RespCommand({"PING"})
-                   : GetParam() == Door::kApi ? Get("/openapi.json")
-                                              : Get("/healthz"));
-      const bool served = stream->Receive(answer) == Stream::Got::kBytes;
+      stream->Send(GetParam() == ListenerId::kResp  ? test::RespCommand({"PING"})
+                   : GetParam() == ListenerId::kApi ? Get("/openapi.json")
+                                                    : Get("/healthz"));
+      const bool served = stream->Receive(answer) == test::Stream::Got::kBytes;
       if (served) options.ticket = stream->ticket();
       return std::pair(served, stream->resumed());
     };
@@ -83,11 +84,11 @@ TEST_P(TlsRevocationTest, TicketsDoNotOutliveAReload) {
       EXPECT_EQ(visit(*client), std::pair(true, true)) << version;
     }
     Problems problems;
-    const Config config = AllDoorsTls(WithCrl(Ours().Crl({Revoked()})), upstream_.url());
+    const Config config = AllListenersTls(WithCrl(Ours().Crl({Revoked()})), upstream_.url());
     EXPECT_THAT(service.server().NeedsRestart(config), testing::IsEmpty());
     ASSERT_TRUE(service.server().Reload(config, problems));
     // Each reactor takes the new configuration up by itself.
-    EXPECT_TRUE(Soon([&] { return !visit(revoked).first; })) << version;
+    EXPECT_TRUE(test::WaitUntil([&] { return !visit(revoked).first; })) << version;
     for (int i = 0; i < 4; ++i) EXPECT_FALSE(visit(revoked).first) << version;
     EXPECT_TRUE(visit(honest).first) << version;
     EXPECT_EQ(visit(honest), std::pair(true, true)) << version;
@@ -98,7 +99,7 @@ TEST_P(TlsRevocationTest, TicketsDoNotOutliveAReload) {
 TEST_P(TlsRevocationTest, TicketsAreIgnoredWhenACrlHasExpired) {
   for (const auto validity : {Authority::Validity::kNow, Authority::Validity::kOver}) {
     Service service(
-        AllDoorsTls(WithCrl(Ours().Crl({}, validity), Clients::kOptional), upstream_.url()));
+        AllListenersTls(WithCrl(Ours().Crl({}, validity), Clients::kOptional), upstream_.url()));
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
       TlsOptions options{.least = version, .most = version};
       for (const bool again : {false, true}) {
@@ -106,17 +107,17 @@ TEST_P(TlsRevocationTest, TicketsAreIgnoredWhenACrlHasExpired) {
         ASSERT_TRUE(stream.shaken()) << stream.problem();
         EXPECT_EQ(stream.resumed(), again && validity == Authority::Validity::kNow) << version;
         std::string answer;
-        stream.Send(GetParam() == Door::kResp  ? RespCommand({"PING"})
-                    : GetParam() == Door::kApi ? Get("/openapi.json")
-                                               : Get("/healthz"));
-        EXPECT_EQ(stream.Receive(answer), Stream::Got::kBytes) << stream.problem();
+        stream.Send(GetParam() == ListenerId::kResp  ? test::RespCommand({"PING"})
+                    : GetParam() == ListenerId::kApi ? Get("/openapi.json")
+                                                     : Get("/healthz"));
+        EXPECT_EQ(stream.Receive(answer), test::Stream::Got::kBytes) << stream.problem();
         options.ticket = stream.ticket();
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, TlsRevocationTest, testing::ValuesIn(kDoors),
+INSTANTIATE_TEST_SUITE_P(Listeners, TlsRevocationTest, testing::ValuesIn(kListenerIds),
                          [](const auto& of) { return std::string(Name(of.param)); });
 
 }  // namespace

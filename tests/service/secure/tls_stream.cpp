@@ -108,7 +108,7 @@ const behaviour::Authority& Theirs() {
 }
 
 TlsStream::TlsStream(const net::Endpoint& to, const TlsOptions& options)
-    : Stream(to, options.receive_buffer), socket_(fd()), context_(MakeContext(options)) {
+    : test::Stream(to, options.receive_buffer), socket_(fd()), context_(MakeContext(options)) {
   if (options.trickle) {
     for (const char byte : options.before) Stream::Send({&byte, 1});
   } else if (!options.before.empty()) {  // In one segment with what follows.
@@ -156,7 +156,7 @@ bool TlsStream::UpdateKeysNow() {
 
 bool TlsStream::UpdateKeys() { return SSL_key_update(ssl_, SSL_KEY_UPDATE_REQUESTED) == 1; }
 
-Stream::Got TlsStream::Receive(std::string& to) {
+test::Stream::Got TlsStream::Receive(std::string& to) {
   std::array<char, 16384> buffer;
   std::size_t got = 0;
   ERR_clear_error();

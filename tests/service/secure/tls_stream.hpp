@@ -11,8 +11,8 @@
 
 #include "gateway/behaviour/tls_side.hpp"
 #include "service/fixture.hpp"
-#include "service/resp_client.hpp"
-#include "service/stream.hpp"
+#include "support/resp_client.hpp"
+#include "support/stream.hpp"
 
 namespace tidegate::service {
 
@@ -37,12 +37,13 @@ struct TlsOptions {
 
 /// A client's side of a connection over TLS. It believes Ours() only: a server with another
 /// certificate has failed the handshake.
-class TlsStream final : public Stream {
+class TlsStream final : public test::Stream {
  public:
   explicit TlsStream(const net::Endpoint& to, const TlsOptions& options = {});
   ~TlsStream() override;
 
   bool Send(std::string_view bytes) override;
+  using Stream::Receive;
   Got Receive(std::string& to) override;
   /// close_notify, then the end of the socket's sending.
   void EndSending() override;
@@ -86,11 +87,11 @@ class TlsHttpClient : public HttpClient {
 
  private:
   explicit TlsHttpClient(std::unique_ptr<TlsStream> tls)
-      : HttpClient(std::unique_ptr<Stream>(tls.get())), tls_(tls.release()) {}
+      : HttpClient(std::unique_ptr<test::Stream>(tls.get())), tls_(tls.release()) {}
   TlsStream* tls_;
 };
 
-class TlsRespClient : public RespClient {
+class TlsRespClient : public test::RespClient {
  public:
   explicit TlsRespClient(const net::Endpoint& to, const TlsOptions& options = {})
       : TlsRespClient(std::make_unique<TlsStream>(to, options)) {}
@@ -98,7 +99,7 @@ class TlsRespClient : public RespClient {
 
  private:
   explicit TlsRespClient(std::unique_ptr<TlsStream> tls)
-      : RespClient(std::unique_ptr<Stream>(tls.get())), tls_(tls.release()) {}
+      : test::RespClient(std::unique_ptr<test::Stream>(tls.get())), tls_(tls.release()) {}
   TlsStream* tls_;
 };
 

@@ -12,11 +12,11 @@ namespace {
 class WebPageTest : public testing::Test {
  protected:
   static Config MakeConfig() {
-    return AllDoors("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
+    return AllListeners("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
   }
   std::string OwnPort() { return ":" + std::to_string(service_.api().port()); }
-  HttpAnswer Send(Door door, const std::string& request) {
-    HttpClient client(At(service_, door));
+  HttpResponse Send(ListenerId listener, const std::string& request) {
+    HttpClient client(At(service_, listener));
     client.Send(request);
     return client.Read();
   }
@@ -26,11 +26,12 @@ class WebPageTest : public testing::Test {
     std::string text = "POST /v1/peek HTTP/1.1\r\nHost: ";
     text.append(host).append("\r\n").append(type).append(lines);
     text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n");
-    return Send(Door::kApi, text + body).status;
+    return Send(ListenerId::kApi, text + body).status;
   }
   int Forward(const std::string& host, const std::string& lines,
               const std::string& path = "/v1/auth") {
-    return Send(Door::kApi, "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + lines + "\r\n")
+    return Send(ListenerId::kApi,
+                "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + lines + "\r\n")
         .status;
   }
 
@@ -82,7 +83,7 @@ TEST_F(WebPageTest, ForwardAuthAcceptsTheHostOfTheProxysClient) {
       << "as Envoy asks";
 }
 
-TEST_F(WebPageTest, ForwardAuthRejectsPages) {
+TEST_F(WebPageTest, ForwardAuthRejectsWebPages) {
   const std::string rebound = "evil.example" + OwnPort();
   EXPECT_EQ(Forward(rebound, std::string(kForwarded)), 403) << "a page may add such fields";
   EXPECT_EQ(Forward(rebound, std::string(kOriginal)), 403);
@@ -109,21 +110,21 @@ TEST_F(WebPageTest, SecFetchSiteOfOtherSitesIsRejected) {
   for (const Case& row : kCases) {
     const std::string line = "Sec-Fetch-Site: " + std::string(row.value) + "\r\n";
     EXPECT_EQ(Peek("127.0.0.1", line), row.rejected ? 403 : 200) << row.value;
-    const auto get = [&](Door door, std::string_view path) {
+    const auto get = [&](ListenerId listener, std::string_view path) {
       std::string text = "GET ";
       text.append(path).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\n").append(line);
-      return Send(door, text.append("\r\n")).status;
+      return Send(listener, text.append("\r\n")).status;
     };
-    EXPECT_EQ(get(Door::kApi, "/openapi.json"), row.rejected ? 403 : 200) << row.value;
+    EXPECT_EQ(get(ListenerId::kApi, "/openapi.json"), row.rejected ? 403 : 200) << row.value;
     for (const std::string_view path : {"/metrics", "/v1/status", "/v1/rules", "/openapi.json"}) {
-      EXPECT_EQ(get(Door::kAdmin, path), row.rejected ? 403 : 200) << path << row.value;
+      EXPECT_EQ(get(ListenerId::kAdmin, path), row.rejected ? 403 : 200) << path << row.value;
     }
-    EXPECT_EQ(get(Door::kAdmin, "/healthz"), 200);
-    EXPECT_EQ(get(Door::kAdmin, "/readyz"), 200);
+    EXPECT_EQ(get(ListenerId::kAdmin, "/healthz"), 200);
+    EXPECT_EQ(get(ListenerId::kAdmin, "/readyz"), 200);
   }
 }
 
-TEST_F(WebPageTest, TakesExactlyOneContentType) {
+TEST_F(WebPageTest, RequiresExactlyOneJsonContentType) {
   const std::string json = "Content-Type: application/json\r\n";
   EXPECT_EQ(Peek("127.0.0.1", {}, json), 200);
   EXPECT_EQ(Peek("127.0.0.1", {}, "content-type: Application/JSON ; charset=utf-8\r\n"), 200);
@@ -136,16 +137,16 @@ TEST_F(WebPageTest, TakesExactlyOneContentType) {
   }
 }
 
-TEST_F(WebPageTest, EveryAnswerForbidsSniffing) {
+TEST_F(WebPageTest, EveryResponseForbidsContentSniffing) {
   const std::string host = " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
-  for (const Door door : {Door::kApi, Door::kAdmin, Door::kGateway}) {
+  for (const ListenerId listener : {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kGateway}) {
     for (const std::string& request :
          {Get("/openapi.json"), Get("/healthz"), Get("/no-such-endpoint"), Get("/metrics"),
           Post("/v1/decide", ByRule("per-key", "b")), Post("/v1/decide", "not JSON"),
           "GET /v1/status" + host + "Sec-Fetch-Site: cross-site\r\n\r\n",
           std::string("not HTTP\r\n\r\n"), "GET /" + std::string(9'000, 'a') + host + "\r\n",
           "GET /" + host + "Expect: wonders\r\n\r\n"}) {
-      const HttpAnswer answer = Send(door, request);
+      const HttpResponse answer = Send(listener, request);
       EXPECT_EQ(answer.Field("X-Content-Type-Options"), "nosniff")
           << request.substr(0, 60) << answer.status;
       EXPECT_EQ(answer.Count("X-Content-Type-Options"), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/demo.hpp"
+#include "cli/commands.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,15 +25,15 @@ std::string Answers(const std::string& text) {
   return answers;
 }
 
-std::string TextOf(const DemoOptions& options) {
+std::string AsText(const DemoOptions& options) {
   std::ostringstream out;
   const auto done = RunDemo(options, out);
   return done ? out.str() : "error: " + done.error().message;
 }
 
-std::string AnswersOf(Algorithm algorithm) { return Answers(TextOf({.algorithm = algorithm})); }
+std::string AnswersOf(Algorithm algorithm) { return Answers(AsText({.algorithm = algorithm})); }
 
-TEST(Demo, ShowsWhereTheAlgorithmsDiffer) {
+TEST(DemoTest, ShowsHowAlgorithmsDiffer) {
   // 3 per second, one request every 100 ms; the windows turn at 300 ms.
   EXPECT_EQ(AnswersOf(Algorithm::kTokenBucket), "aaadaddaddad");
   EXPECT_EQ(AnswersOf(Algorithm::kGcra), "aaadaddaddad");
@@ -43,46 +43,46 @@ TEST(Demo, ShowsWhereTheAlgorithmsDiffer) {
   EXPECT_EQ(AnswersOf(Algorithm::kConcurrency), "aaadadadadaa");
 }
 
-TEST(Demo, ShowsAllSixUnlessOneIsNamed) {
-  const std::string all = TextOf({});
+TEST(DemoTest, ShowsAllAlgorithmsUnlessOneIsGiven) {
+  const std::string all = AsText({});
   for (int i = 0; i < kAlgorithms; ++i) {
     const auto algorithm = static_cast<Algorithm>(i);
     EXPECT_THAT(all, HasSubstr(std::string{Name(algorithm)} + ": "));
   }
   EXPECT_EQ(Answers(all).size(), 6 * 12);
-  EXPECT_THAT(TextOf({.algorithm = Algorithm::kGcra}), Not(HasSubstr("token_bucket: ")));
+  EXPECT_THAT(AsText({.algorithm = Algorithm::kGcra}), Not(HasSubstr("token_bucket: ")));
 }
 
-TEST(Demo, SaysWhenToComeBack) {
-  EXPECT_THAT(TextOf({.algorithm = Algorithm::kSlidingLog}),
+TEST(DemoTest, PrintsRetryTimes) {
+  EXPECT_THAT(AsText({.algorithm = Algorithm::kSlidingLog}),
               HasSubstr("   300 ms  denied           0        700 ms        900 ms"));
 }
 
-TEST(Demo, TellsWhoLeavesAPlace) {
-  const std::string text = TextOf({.algorithm = Algorithm::kConcurrency});
+TEST(DemoTest, PrintsReleasedAndExpiredLeases) {
+  const std::string text = AsText({.algorithm = Algorithm::kConcurrency});
   EXPECT_THAT(text, HasSubstr("request 1 is done"));
   EXPECT_THAT(text, HasSubstr("request 2's lease ran out"));
 }
 
-TEST(Demo, KeepsTheBurstToBuckets) {
-  EXPECT_THAT(TextOf({.burst = 7}), HasSubstr("token_bucket: 3/s, burst 7"));
-  EXPECT_THAT(TextOf({.algorithm = Algorithm::kFixedWindow, .burst = 7}),
+TEST(DemoTest, AppliesBurstToBucketsOnly) {
+  EXPECT_THAT(AsText({.burst = 7}), HasSubstr("token_bucket: 3/s, burst 7"));
+  EXPECT_THAT(AsText({.algorithm = Algorithm::kFixedWindow, .burst = 7}),
               HasSubstr("error: fixed_window has no burst"));
 }
 
-TEST(Demo, WritesNothingWhenTheOptionsAreWrong) {
+TEST(DemoTest, WritesNothingForInvalidOptions) {
   std::ostringstream out;
   EXPECT_FALSE(RunDemo({.limit = 0}, out));
   EXPECT_FALSE(RunDemo({.every = Micros::max()}, out));
   EXPECT_EQ(out.str(), "");
 }
 
-TEST(Demo, TakesExtremes) {
-  EXPECT_EQ(Answers(TextOf({.algorithm = Algorithm::kFixedWindow, .limit = 2, .every = 0us})),
+TEST(DemoTest, AcceptsExtremes) {
+  EXPECT_EQ(Answers(AsText({.algorithm = Algorithm::kFixedWindow, .limit = 2, .every = 0us})),
             "aadddddddddd");
-  EXPECT_EQ(Answers(TextOf({.algorithm = Algorithm::kConcurrency, .limit = 2, .every = 0us})),
+  EXPECT_EQ(Answers(AsText({.algorithm = Algorithm::kConcurrency, .limit = 2, .every = 0us})),
             "aadddddddddd");
-  const auto long_ago = TextOf({.algorithm = Algorithm::kFixedWindow,
+  const auto long_ago = AsText({.algorithm = Algorithm::kFixedWindow,
                                 .period = std::chrono::days{366},
                                 .every = std::chrono::days{366},
                                 .requests = kMaxDemoRequests});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cli/latency_buckets.hpp"
-#include "cli/latency_record.hpp"
+#include "cli/bench_load.hpp"
+#include "cli/response.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -11,10 +11,10 @@ using namespace std::chrono_literals;
 
 LatencyBuckets Read(std::string_view buckets) {
   const auto value = boost::json::parse("{\"buckets\":" + std::string(buckets) + "}");
-  return LatencyBuckets::Of(Members(value));
+  return LatencyBuckets::Of(JsonView(value));
 }
 
-TEST(LatencyBuckets, QuantilesAreTheEndsOfBuckets) {
+TEST(LatencyBucketsTest, QuantileIsTheEndOfItsBucket) {
   const auto all = Read("[[0.001,10],[0.002,900],[0.004,999],[null,1000]]");
   EXPECT_EQ(all.count(), 1000);
   EXPECT_EQ(all.Quantile(0.01), LatencyBound{0.001});
@@ -24,35 +24,35 @@ TEST(LatencyBuckets, QuantilesAreTheEndsOfBuckets) {
   EXPECT_EQ(all.Quantile(1)->Text(), "> 4.00 ms");
 }
 
-TEST(LatencyBuckets, OnlyWhatIsNewCounts) {
+TEST(LatencyBucketsTest, SinceSubtractsEarlierCounts) {
   const auto before = Read("[[0.001,1000],[0.002,1000],[null,1000]]");
   const auto now = Read("[[0.001,1000],[0.002,1100],[null,1100]]");
   EXPECT_EQ(now.Quantile(0.5), LatencyBound{0.001});
   EXPECT_EQ(now.Since(before).Quantile(0.5), LatencyBound{0.002});
   EXPECT_EQ(now.Since(before).count(), 100);
   EXPECT_EQ(now.Since(now).Quantile(0.5), std::nullopt);
-  EXPECT_EQ(before.Since(now).count(), 1000) << "it was started anew";
+  EXPECT_EQ(before.Since(now).count(), 1000) << "the server was restarted";
   EXPECT_EQ(now.Since({}).count(), 1100);
 }
 
-TEST(LatencyBuckets, TakesAnythingForNothing) {
+TEST(LatencyBucketsTest, IgnoresMalformedBuckets) {
   EXPECT_EQ(Read("[]").Quantile(0.5), std::nullopt);
   EXPECT_EQ(Read("[7,[1],[\"x\",\"y\"],[1,2,3]]").Quantile(0.5), std::nullopt);
   EXPECT_EQ(Read("[[0.001,5],[0.002,3]]").Quantile(1), LatencyBound{0.001});  // Not cumulative.
 }
 
-TEST(LatencyRecord, IsNeverTooShortAndAThirtySecondTooLongAtMost) {
+TEST(LatencyRecordTest, QuantileIsAtMostOneThirtySecondTooLong) {
   for (std::int64_t ns = 1; ns < 40'000'000'000; ns = ns * 9 / 8 + 1) {
     LatencyRecord record;
     record.Add(std::chrono::nanoseconds(ns));
     record.Add(1h);
-    const auto told = record.Quantile(0.5).count();
-    EXPECT_GE(told, ns);
-    EXPECT_LE(static_cast<double>(told), static_cast<double>(ns) * (1 + 1.0 / 32));
+    const auto quantile = record.Quantile(0.5).count();
+    EXPECT_GE(quantile, ns);
+    EXPECT_LE(static_cast<double>(quantile), static_cast<double>(ns) * (1 + 1.0 / 32));
   }
 }
 
-TEST(LatencyRecord, CountsRanks) {
+TEST(LatencyRecordTest, QuantilesFollowRanks) {
   LatencyRecord record;
   EXPECT_EQ(record.Quantile(0.5), 0ns);
   for (int i = 1; i <= 1000; ++i) record.Add(i * 1us);

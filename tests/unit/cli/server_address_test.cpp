@@ -13,7 +13,7 @@ ServerAddress Parsed(std::string_view text) {
   return ServerAddress::Parse(text, kAdminPort).value_or(ServerAddress{"refused", 0});
 }
 
-TEST(ServerAddress, TakesWhatPeopleWrite) {
+TEST(ServerAddressTest, ParsesAllForms) {
   const ServerAddress here{"127.0.0.1", 9180};
   for (const char* text : {"127.0.0.1:9180", "127.0.0.1", "http://127.0.0.1:9180",
                            "http://127.0.0.1:9180/", "http://127.0.0.1", ":9180"}) {
@@ -29,7 +29,7 @@ TEST(ServerAddress, TakesWhatPeopleWrite) {
   EXPECT_EQ(Parsed("limiter.example.com"), (ServerAddress{"limiter.example.com", 9180}));
 }
 
-TEST(ServerAddress, HttpsIsTls) {
+TEST(ServerAddressTest, UsesTlsForHttps) {
   EXPECT_EQ(Parsed("https://127.0.0.1:9180/"), (ServerAddress{"127.0.0.1", 9180, true}));
   EXPECT_EQ(Parsed("https://node7"), (ServerAddress{"node7", 9180, true}));
   EXPECT_EQ(Parsed("https://[::1]:99"), (ServerAddress{"::1", 99, true}));
@@ -38,22 +38,22 @@ TEST(ServerAddress, HttpsIsTls) {
   EXPECT_FALSE(Parsed("node7").tls);
 }
 
-TEST(ServerAddress, TheCertificateIsForTheHost) {
+TEST(ServerAddressTest, CertifiedNameIsTheHost) {
   EXPECT_EQ(Parsed("https://node7.example.com:1").CertifiedName(), "node7.example.com");
   EXPECT_EQ(Parsed("https://node7.example.com.").CertifiedName(), "node7.example.com");
   EXPECT_EQ(Parsed("https://127.0.0.1").CertifiedName(), "127.0.0.1");
   EXPECT_EQ(Parsed("https://[fe80::1%eth0]:1").CertifiedName(), "fe80::1");
 }
 
-TEST(ServerAddress, IsWrittenAsInAUrl) {
+TEST(ServerAddressTest, PrintsAsInAUrl) {
   EXPECT_EQ(Parsed("::1").Text(), "[::1]:9180");
   EXPECT_EQ(Parsed("localhost").Text(), "localhost:9180");
   EXPECT_EQ(Parsed("https://[::1]").Text(), "[::1]:9180");
-  EXPECT_EQ(Parsed("https://[::1]").Told(), "https://[::1]:9180");
-  EXPECT_EQ(Parsed("http://localhost").Told(), "localhost:9180");
+  EXPECT_EQ(Parsed("https://[::1]").Display(), "https://[::1]:9180");
+  EXPECT_EQ(Parsed("http://localhost").Display(), "localhost:9180");
 }
 
-TEST(ServerAddress, RefusesTheRest) {
+TEST(ServerAddressTest, RejectsOtherText) {
   for (const char* text : {"", "http://", "host:", "host:0", "host:65536", "host:9x", "[::1",
                            "[]:1", "[::1]9", "[::1]:", "a b:1", "host\r\nX: y:1", "h/../x:1"}) {
     EXPECT_FALSE(ServerAddress::Parse(text, 1)) << text;

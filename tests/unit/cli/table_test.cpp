@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/table.hpp"
+#include "cli/console.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ std::string Printed(const Table& table, Colours colours = Colours::kOff) {
   return out.str();
 }
 
-TEST(Table, AlignsByWhatIsSeen) {
-  Table table({{"NAME"}, {"N", Align::kRight}, {"WHY"}});
+TEST(TableTest, AlignsByDisplayWidth) {
+  Table table("NAME|>N|WHY");
   table.Add({"\u4e2d\u6587", "1", "x"});
   table.Add({"abcdef", "1,000"});
   EXPECT_EQ(Printed(table),
@@ -25,15 +25,15 @@ TEST(Table, AlignsByWhatIsSeen) {
             "abcdef  1,000\n");
 }
 
-TEST(Table, ForeignTextCannotLeaveItsCell) {
-  Table table({{""}, {""}});
+TEST(TableTest, EscapesForeignTextInCells) {
+  Table table("|");
   table.Add({"a\nb", "\x1b[31mred"});
   EXPECT_EQ(Printed(table), "a\\nb  \\x1b[31mred\n");
 }
 
-TEST(Table, ColoursDoNotCount) {
-  Table table({{""}, {""}});
-  table.Add({Cell("a", Ink::kBad), "b"});
+TEST(TableTest, IgnoresColoursInWidths) {
+  Table table("|");
+  table.Add({Cell("a", Style::kBad), "b"});
   table.Add({"ccc", "d"});
   EXPECT_EQ(Printed(table), "a    b\nccc  d\n");
   EXPECT_EQ(Printed(table, Colours::kOn), "\x1b[31ma\x1b[0m    b\nccc  d\n");

@@ -4,7 +4,7 @@
 #include "property/quotas.hpp"
 #include "unit/core/table.hpp"
 
-/// Both buckets answer the same: their tables are told once.
+/// Both bucket algorithms give the same results, so they share their tables.
 namespace tidegate {
 
 template <class Kit>

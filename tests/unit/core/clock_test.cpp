@@ -6,7 +6,7 @@
 namespace tidegate {
 namespace {
 
-TEST(RealClock, NeverRunsBackwards) {
+TEST(RealClockTest, NeverRunsBackwards) {
   const RealClock clock;
   Time last = clock.Now();
   for (int i = 0; i < 100'000; ++i) {
@@ -16,7 +16,7 @@ TEST(RealClock, NeverRunsBackwards) {
   }
 }
 
-TEST(RealClock, StartsAtTheWallClock) {
+TEST(RealClockTest, StartsAtTheWallClock) {
   const auto wall = [] { return std::chrono::floor<Micros>(std::chrono::system_clock::now()); };
   const RealClock clock;
   const Micros apart = clock.Now() - wall();
@@ -24,7 +24,7 @@ TEST(RealClock, StartsAtTheWallClock) {
   EXPECT_LT(std::chrono::abs(apart), std::chrono::seconds{1});
 }
 
-TEST(RealClock, RunsForward) {
+TEST(RealClockTest, RunsForward) {
   const RealClock clock;
   const Time start = clock.Now();
   int readings = 0;
@@ -32,7 +32,7 @@ TEST(RealClock, RunsForward) {
   EXPECT_GT(clock.Now(), start);
 }
 
-TEST(ManualClock, MovesOnlyWhenTold) {
+TEST(ManualClockTest, MovesOnlyOnRequest) {
   ManualClock clock(Time{Micros{1000}});
   EXPECT_EQ(clock.Now(), Time{Micros{1000}});
   EXPECT_EQ(clock.Now(), Time{Micros{1000}});
@@ -44,11 +44,11 @@ TEST(ManualClock, MovesOnlyWhenTold) {
   EXPECT_EQ(clock.Now(), Time{Micros{-7}});
 }
 
-TEST(ManualClock, StartsWellAfterTheEpoch) {
+TEST(ManualClockTest, StartsWellAfterTheEpoch) {
   EXPECT_GT(ManualClock().Now().time_since_epoch(), std::chrono::hours{24 * 366});
 }
 
-TEST(ManualClock, IsAClock) {
+TEST(ManualClockTest, ImplementsTheClockInterface) {
   const ManualClock manual(Time{Micros{5}});
   const Clock& clock = manual;
   EXPECT_EQ(clock.Now(), Time{Micros{5}});

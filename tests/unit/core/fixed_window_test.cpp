@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/quota_scale.hpp"
 #include "property/quotas.hpp"
 #include "unit/core/table.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 using Fixed = property::Subject<property::FixedWindowKit>;
 
-TEST(FixedWindow, CountsPerEpochAlignedWindow) {
+TEST(FixedWindowTest, CountsPerEpochAlignedWindow) {
   Fixed window(Make(Algorithm::kFixedWindow, 3, 1000), 500);
   Play(window, {
                    {Look(500), 0, 3, 0, 0},
@@ -26,7 +27,7 @@ TEST(FixedWindow, CountsPerEpochAlignedWindow) {
                });
 }
 
-TEST(FixedWindow, WindowsBeforeTheEpochAreAlignedToo) {
+TEST(FixedWindowTest, AlignsWindowsBeforeTheEpoch) {
   Fixed window(Make(Algorithm::kFixedWindow, 1, 1000), -1500);
   Play(window, {
                    {Step(-1500, 1), 1, 0, 0, 500},
@@ -37,7 +38,7 @@ TEST(FixedWindow, WindowsBeforeTheEpochAreAlignedToo) {
                });
 }
 
-TEST(FixedWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
+TEST(FixedWindowTest, KeepsNextWindowAndRepairsLaterOnes) {
   Fixed window(Make(Algorithm::kFixedWindow, 3, 1000), 1000);
   Play(window, {
                    {Step(1000, 2), 1, 1, 0, 1000},
@@ -51,7 +52,7 @@ TEST(FixedWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
                });
 }
 
-TEST(FixedWindow, DebitsAndRefunds) {
+TEST(FixedWindowTest, AppliesDebitsAndRefunds) {
   Fixed window(Make(Algorithm::kFixedWindow, 3, 1000), 0);
   Play(window, {
                    {Debit(0, 11), 1, 0, 0, 1000},
@@ -66,7 +67,7 @@ TEST(FixedWindow, DebitsAndRefunds) {
                });
 }
 
-TEST(FixedWindow, DebitsStopAtTheBound) {
+TEST(FixedWindowTest, DebitsStopAtMaxDebt) {
   const Quota quota = Make(Algorithm::kFixedWindow, 3, 1000);
   const auto count_after = [&](std::int64_t count) {
     return fixed_window::Debit({At(0), count}, quota, kMaxCost, At(0)).next.count;
@@ -74,10 +75,10 @@ TEST(FixedWindow, DebitsStopAtTheBound) {
   EXPECT_EQ(count_after(0), 33);
   EXPECT_EQ(count_after(32), 33);
   EXPECT_EQ(count_after(40), 40) << "a count that another quota allowed stays";
-  EXPECT_EQ(count_after(quota.saturation() + 1), quota.saturation());
+  EXPECT_EQ(count_after(Saturation(quota) + 1), Saturation(quota));
 }
 
-TEST(FixedWindow, Extremes) {
+TEST(FixedWindowTest, HandlesExtremeQuotas) {
   Fixed shortest(Make(Algorithm::kFixedWindow, 1, 1), 0);
   Play(shortest, {{Step(0, 1, 2), 1, 0, 1, 1}, {Step(1, 1), 1, 0, 0, 1}});
   const std::int64_t most = std::int64_t{1} << 51;
@@ -89,7 +90,7 @@ TEST(FixedWindow, Extremes) {
                });
 }
 
-TEST(FixedWindow, AChangedLimitKeepsTheCount) {
+TEST(FixedWindowTest, ChangedLimitKeepsTheCount) {
   const fixed_window::State seven{At(0), 7};
   EXPECT_EQ(fixed_window::Step(seven, Make(Algorithm::kFixedWindow, 10, 1000), 1, 0, At(1))
                 .outcome.remaining,

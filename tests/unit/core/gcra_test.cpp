@@ -10,24 +10,24 @@ namespace {
 
 using GcraTables = BucketTables<property::GcraKit>;
 
-TEST(Gcra, ThirdsAddUp) { GcraTables::ThirdsAddUp(); }
-TEST(Gcra, FiveTokensEachMicrosecond) { GcraTables::FiveTokensEachMicrosecond(); }
-TEST(Gcra, OneInTheLongestPeriod) { GcraTables::OneInTheLongestPeriod(); }
-TEST(Gcra, TheMostInTheShortestPeriod) { GcraTables::TheMostInTheShortestPeriod(); }
-TEST(Gcra, BurstOfOne) { GcraTables::BurstOfOne(); }
-TEST(Gcra, BurstAboveTheLimit) { GcraTables::BurstAboveTheLimit(); }
-TEST(Gcra, DebitsAndRefunds) { GcraTables::DebitsAndRefunds(); }
-TEST(Gcra, DebtsAreBounded) { GcraTables::DebtsAreBounded(); }
-TEST(Gcra, ClockBehind) { GcraTables::ClockBehind(); }
+TEST(GcraTest, ThirdsOfUnitsAddUpExactly) { GcraTables::ThirdsAddUp(); }
+TEST(GcraTest, RefillsFiveUnitsEachMicrosecond) { GcraTables::FiveTokensEachMicrosecond(); }
+TEST(GcraTest, AllowsOneUnitPerLongestPeriod) { GcraTables::OneInTheLongestPeriod(); }
+TEST(GcraTest, AllowsMostUnitsPerShortestPeriod) { GcraTables::TheMostInTheShortestPeriod(); }
+TEST(GcraTest, EnforcesBurstOfOne) { GcraTables::BurstOfOne(); }
+TEST(GcraTest, AllowsBurstAboveTheLimit) { GcraTables::BurstAboveTheLimit(); }
+TEST(GcraTest, AppliesDebitsAndRefunds) { GcraTables::DebitsAndRefunds(); }
+TEST(GcraTest, DebtsAreBounded) { GcraTables::DebtsAreBounded(); }
+TEST(GcraTest, RepairsWhenClockIsTooFarBehind) { GcraTables::ClockBehind(); }
 
-TEST(Gcra, KeepsTheFractionOfTheArrivalTime) {
+TEST(GcraTest, KeepsTheFractionOfTheArrivalTime) {
   const Quota quota = Make(Algorithm::kGcra, 3, 1'000'000);
   const auto stepped = gcra::Step(gcra::Fresh(quota, At(0)), quota, 1, 1, At(0));
   EXPECT_EQ(stepped.next, (gcra::State{At(333'333), 1, 0}));
 }
 
 /// A debt reaches further ahead than any burst, and is not taken for a stepped clock.
-TEST(Gcra, ADebtIsNotAClockStep) {
+TEST(GcraTest, DebtIsNotRepairedAsAClockStep) {
   property::Subject<property::GcraKit> bucket(Make(Algorithm::kGcra, 10, 1'000'000), 0);
   Play(bucket, {
                    {Debit(0, 110), 1, 0, 0, 11'000'000},
@@ -39,8 +39,8 @@ TEST(Gcra, ADebtIsNotAClockStep) {
                });
 }
 
-/// One recovery is 0.6 us, told as 1 us: a clock behind by 1 us is held.
-TEST(Gcra, ARecoveryBelowOneTickIsHeldForOneTick) {
+/// One recovery is 0.6 us, reported as 1 us: a clock behind by 1 us is held.
+TEST(GcraTest, RecoveryBelowOneTickIsHeldForOneTick) {
   property::Subject<property::GcraKit> bucket(Make(Algorithm::kGcra, 5, 3, 1), 1000);
   Play(bucket, {
                    {Step(1000, 1), 1, 0, 0, 1},
@@ -49,7 +49,7 @@ TEST(Gcra, ARecoveryBelowOneTickIsHeldForOneTick) {
                });
 }
 
-TEST(Gcra, AChangedQuotaKeepsTheArrivalTime) {
+TEST(GcraTest, ChangedQuotaKeepsTheArrivalTime) {
   const gcra::State four{At(400'000), 0, 0};  // Four of ten at 10/s.
   const auto look = [&](std::int64_t limit, std::int64_t burst) {
     const Quota quota = Make(Algorithm::kGcra, limit, 1'000'000, burst);
@@ -74,7 +74,7 @@ Quota MakeOfCaller(std::int64_t limit, std::int64_t period, std::int64_t burst) 
 }
 
 /// The same under parameters that callers bring: what a slower quota has taken is kept.
-TEST(Gcra, KeepsTheTimeOfASlowerQuotaOfACaller) {
+TEST(GcraTest, KeepsArrivalTimeOfSlowerCallerQuota) {
   const Quota slow = MakeOfCaller(1, 3'600'000'000, 1);
   const auto taken = gcra::Step(gcra::Fresh(slow, At(0)), slow, 1, 1, At(0));
   EXPECT_EQ(taken.next, (gcra::State{At(3'600'000'000), 0, 3'600'000'000}));
@@ -89,7 +89,7 @@ TEST(Gcra, KeepsTheTimeOfASlowerQuotaOfACaller) {
 }
 
 /// A clock that ran ahead blocks a caller's key for no longer than the slowest of its quotas does.
-TEST(Gcra, RepairsTheStateOfACallerAfterAClockStep) {
+TEST(GcraTest, RepairsCallerQuotaStateAfterClockStep) {
   const Quota slow = MakeOfCaller(1, 3'600'000'000, 1);
   const Quota quick = MakeOfCaller(10, 60'000'000, 10);
   const std::int64_t day = 86'400'000'000;
@@ -104,7 +104,7 @@ TEST(Gcra, RepairsTheStateOfACallerAfterAClockStep) {
 }
 
 /// One tick refills more than the whole burst: no more than the burst is there.
-TEST(Gcra, ALoweredBurstIsNeverExceeded) {
+TEST(GcraTest, LoweredBurstIsNeverExceeded) {
   const Quota wide = Make(Algorithm::kGcra, 7, 1, 4);
   const Quota narrow = Make(Algorithm::kGcra, 7, 1, 2);
   const auto spent = gcra::Step(gcra::Fresh(wide, At(1000)), wide, 4, 1, At(1000));

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/quota_scale.hpp"
 #include "oracle/buckets.hpp"
 #include "oracle/windows.hpp"
 #include "property/quotas.hpp"
@@ -33,7 +34,7 @@ void ExpectRefused(const QuotaSpec& spec, const std::string& names) {
   EXPECT_THAT(made.error().message, HasSubstr(names));
 }
 
-TEST(Quota, NamesRoundTrip) {
+TEST(QuotaTest, AlgorithmNamesRoundTrip) {
   ASSERT_EQ(std::size(kAll), std::size_t{kAlgorithms});
   for (const Algorithm algorithm : kAll) EXPECT_EQ(ParseAlgorithm(Name(algorithm)), algorithm);
   EXPECT_EQ(Name(Algorithm::kTokenBucket), "token_bucket");
@@ -47,7 +48,7 @@ TEST(Quota, NamesRoundTrip) {
   }
 }
 
-TEST(DecidedBy, HasAName) {
+TEST(DecidedByTest, EveryValueHasAName) {
   EXPECT_EQ(Name(DecidedBy::kStore), "store");
   EXPECT_EQ(Name(DecidedBy::kCache), "cache");
   EXPECT_EQ(Name(DecidedBy::kLocal), "local");
@@ -56,7 +57,7 @@ TEST(DecidedBy, HasAName) {
   EXPECT_EQ(Name(DecidedBy::kOperator), "operator");
 }
 
-TEST(Reason, HasAName) {
+TEST(ReasonTest, EveryValueHasAName) {
   EXPECT_EQ(Name(Reason::kQuota), "quota");
   EXPECT_EQ(Name(Reason::kBanned), "banned");
   EXPECT_EQ(Name(Reason::kExempt), "exempt");
@@ -68,7 +69,7 @@ TEST(Reason, HasAName) {
   EXPECT_EQ(Name(Reason::kQueueFull), "queue_full");
 }
 
-TEST(Quota, RefusesALimitBelowOne) {
+TEST(QuotaTest, RefusesALimitBelowOne) {
   for (const Algorithm algorithm : kAll) {
     ExpectRefused({algorithm, 0}, "limit");
     ExpectRefused({algorithm, -1}, "limit");
@@ -77,7 +78,7 @@ TEST(Quota, RefusesALimitBelowOne) {
   }
 }
 
-TEST(Quota, RefusesAPeriodOutsideOneMicrosecondToALeapYear) {
+TEST(QuotaTest, RejectsPeriodOutOfRange) {
   for (const Algorithm algorithm : kAll) {
     for (const std::int64_t period :
          {std::int64_t{0}, std::int64_t{-1}, kLongest + 1, INT64_MAX, INT64_MIN}) {
@@ -88,7 +89,7 @@ TEST(Quota, RefusesAPeriodOutsideOneMicrosecondToALeapYear) {
   }
 }
 
-TEST(Quota, OnlyBucketsHaveABurst) {
+TEST(QuotaTest, OnlyBucketsHaveABurst) {
   for (const Algorithm algorithm : kOthers) {
     ExpectRefused({algorithm, 5, Micros{1000}, 5}, "burst");
     ExpectRefused({algorithm, 5, Micros{1000}, -1}, "burst");
@@ -103,7 +104,7 @@ TEST(Quota, OnlyBucketsHaveABurst) {
   }
 }
 
-TEST(Quota, ListsHaveACeiling) {
+TEST(QuotaTest, CeilingBoundsSlidingLogAndConcurrency) {
   for (const Algorithm algorithm : {Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
     EXPECT_TRUE(Quota::Make({algorithm, 10'000}).has_value());
     ExpectRefused({algorithm, 10'001}, "ceiling");
@@ -114,7 +115,7 @@ TEST(Quota, ListsHaveACeiling) {
   EXPECT_TRUE(Quota::Make({Algorithm::kFixedWindow, 10'001, Micros{1000}, 0, 6}).has_value());
 }
 
-TEST(Quota, RefusesWhatCannotBeCountedExactly) {
+TEST(QuotaTest, RejectsQuotaThatCannotBeCountedExactly) {
   const std::int64_t most = std::int64_t{1} << 51;
   for (const Algorithm algorithm : kBuckets) {
     // One per microsecond: a unit is one grain.
@@ -136,7 +137,7 @@ TEST(Quota, RefusesWhatCannotBeCountedExactly) {
   ExpectRefused({Algorithm::kSlidingWindow, INT64_MAX, Micros{1'000'000}}, "limit");
 }
 
-TEST(Quota, RecoveryIsTheTimeFromEmptyToFull) {
+TEST(QuotaTest, RecoveryIsTheTimeFromEmptyToFull) {
   property::Source source(1);
   for (int i = 0; i < 2000; ++i) {
     for (const Algorithm algorithm : kBuckets) {
@@ -150,20 +151,20 @@ TEST(Quota, RecoveryIsTheTimeFromEmptyToFull) {
   EXPECT_EQ(Quota::Make({Algorithm::kSlidingWindow, 5, Micros{70}})->recovery(), Micros{140});
 }
 
-TEST(Quota, GrainsAreTheRateInLowestTerms) {
+TEST(QuotaTest, GrainsAreTheRateInLowestTerms) {
   property::Source source(2);
   for (int i = 0; i < 2000; ++i) {
     const Quota quota = property::AnyQuota(source, Algorithm::kGcra);
-    const oracle::Wide tick = quota.grains_per_tick();
-    const oracle::Wide unit = quota.grains_per_unit();
+    const oracle::Wide tick = GrainsPerTick(quota);
+    const oracle::Wide unit = GrainsPerUnit(quota);
     EXPECT_TRUE(tick * quota.period().count() == unit * quota.limit());
-    EXPECT_EQ(std::gcd(quota.grains_per_tick(), quota.grains_per_unit()), 1);
-    EXPECT_TRUE(quota.saturation() >= quota.capacity());
-    EXPECT_TRUE((quota.saturation() + quota.capacity()) * unit <= oracle::Wide{1} << 53);
+    EXPECT_EQ(std::gcd(GrainsPerTick(quota), GrainsPerUnit(quota)), 1);
+    EXPECT_TRUE(Saturation(quota) >= quota.capacity());
+    EXPECT_TRUE((Saturation(quota) + quota.capacity()) * unit <= oracle::Wide{1} << 53);
   }
 }
 
-TEST(Quota, DebtsAreBoundedByTenTimesTheCapacityByDefault) {
+TEST(QuotaTest, MaxDebtDefaultsToTenTimesCapacity) {
   EXPECT_EQ(Quota::Make({.limit = 5})->max_debt(), 50);
   EXPECT_EQ(Quota::Make({.limit = 5, .burst = 7})->max_debt(), 70);
   EXPECT_EQ(Quota::Make({.limit = 5, .max_debt = 0})->max_debt(), 0);
@@ -175,14 +176,14 @@ TEST(Quota, DebtsAreBoundedByTenTimesTheCapacityByDefault) {
   ExpectRefused({.algorithm = Algorithm::kConcurrency, .limit = 5, .max_debt = 1}, "no max_debt");
 }
 
-TEST(Quota, DebtsCanBeCountedExactly) {
+TEST(QuotaTest, CapsMaxDebtToWhatCountsExactly) {
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
   const Quota bucket =
       Quota::Make({.limit = 1, .period = Micros{property::kLongest}, .max_debt = kHuge}).value();
-  EXPECT_EQ(bucket.max_debt(), bucket.saturation());
+  EXPECT_EQ(bucket.max_debt(), Saturation(bucket));
   const Quota window =
       Quota::Make({.algorithm = Algorithm::kSlidingWindow, .limit = 9, .max_debt = kHuge}).value();
-  EXPECT_EQ(window.limit() + window.max_debt(), window.saturation());
+  EXPECT_EQ(window.limit() + window.max_debt(), Saturation(window));
   const std::int64_t most = std::int64_t{1} << 51;
   const Quota widest =
       Quota::Make({.algorithm = Algorithm::kFixedWindow, .limit = most, .period = Micros{1000}})
@@ -190,17 +191,17 @@ TEST(Quota, DebtsCanBeCountedExactly) {
   EXPECT_EQ(widest.max_debt(), most) << "ten times the limit is beyond 2^52";
 }
 
-TEST(Quota, SlicesAreAsFineAsTheyCanBe) {
+TEST(QuotaTest, ChoosesFinestExactSlices) {
   property::Source source(3);
   for (int i = 0; i < 2000; ++i) {
     const Quota quota = property::AnyQuota(source, Algorithm::kSlidingWindow);
-    EXPECT_EQ(quota.slice().count(), oracle::SlidingWindow::Slice(oracle::Law::Of(quota)));
-    EXPECT_EQ(quota.slice() * quota.slices(), quota.period());
-    EXPECT_TRUE(quota.saturation() > quota.limit());
-    EXPECT_TRUE(oracle::Wide{2} * quota.saturation() * quota.slices() <= oracle::Wide{1} << 53);
+    EXPECT_EQ(Slice(quota).count(), oracle::SlidingWindow::Slice(oracle::Law::Of(quota)));
+    EXPECT_EQ(Slice(quota) * Slices(quota), quota.period());
+    EXPECT_TRUE(Saturation(quota) > quota.limit());
+    EXPECT_TRUE(oracle::Wide{2} * Saturation(quota) * Slices(quota) <= oracle::Wide{1} << 53);
   }
   const auto slice = [](std::int64_t limit, std::int64_t period) {
-    return Quota::Make({Algorithm::kSlidingWindow, limit, Micros{period}})->slice().count();
+    return Slice(*Quota::Make({Algorithm::kSlidingWindow, limit, Micros{period}})).count();
   };
   EXPECT_EQ(slice(100, 1'000'000), 1);
   EXPECT_EQ(slice(2'251'799'813, 1'000'000), 1);
@@ -212,12 +213,59 @@ TEST(Quota, SlicesAreAsFineAsTheyCanBe) {
   EXPECT_EQ(slice(std::int64_t{1} << 51, 1 << 20), 1 << 20);
 }
 
-TEST(Quota, IsComparedByWhatItSays) {
+TEST(QuotaTest, ComparesAllParameters) {
   const auto quota = [](std::int64_t limit) { return Quota::Make({.limit = limit}).value(); };
   EXPECT_EQ(quota(5), quota(5));
   EXPECT_NE(quota(5), quota(6));
   EXPECT_EQ(quota(5).algorithm(), Algorithm::kTokenBucket);
   EXPECT_EQ(quota(5).period(), std::chrono::seconds{1});
+}
+
+TEST(QuotaTest, FluentQuotasEqualTheirSpecs) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(Quota::PerSecond(5), *Quota::Make({.limit = 5, .period = 1s}));
+  EXPECT_EQ(Quota::PerMinute(5).Burst(10), *Quota::Make({.limit = 5, .period = 1min, .burst = 10}));
+  EXPECT_EQ(Quota::PerHour(5).Burst(10).Using(Algorithm::kGcra),
+            *Quota::Make({.algorithm = Algorithm::kGcra, .limit = 5, .period = 1h, .burst = 10}));
+  EXPECT_EQ(Quota::PerDay(7).Burst(10).Using(Algorithm::kSlidingLog),
+            *Quota::Make({.algorithm = Algorithm::kSlidingLog, .limit = 7, .period = 24h}));
+  EXPECT_EQ(Quota::Per(250ms, 3).Using(Algorithm::kConcurrency),
+            *Quota::Make({.algorithm = Algorithm::kConcurrency, .limit = 3, .period = 250ms}));
+}
+
+TEST(QuotaTest, FluentChangesKeepTheOtherParameters) {
+  using namespace std::chrono_literals;
+  const Quota quota = *Quota::Make({.algorithm = Algorithm::kGcra,
+                                    .limit = 5,
+                                    .period = 1min,
+                                    .burst = 8,
+                                    .max_debt = 3,
+                                    .origin = QuotaOrigin::kCaller});
+  const Quota changed = quota.Burst(9);
+  EXPECT_EQ(changed.capacity(), 9);
+  EXPECT_EQ(changed.max_debt(), 3);
+  EXPECT_EQ(changed.origin(), QuotaOrigin::kCaller);
+  EXPECT_EQ(Quota::PerSecond(5).Burst(20).max_debt(), 200) << "the default follows the burst";
+  const Quota log = *Quota::Make(
+      {.algorithm = Algorithm::kSlidingLog, .limit = 20'000, .period = 1h, .ceiling = 50'000});
+  EXPECT_EQ(log.Using(Algorithm::kSlidingWindow).Using(Algorithm::kTokenBucket).limit(), 20'000);
+}
+
+TEST(QuotaTest, FluentMistakesThrowWithMessageOfMake) {
+  const auto thrown = [](auto make) -> std::string {
+    try {
+      (void)make();
+    } catch (const std::invalid_argument& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(thrown([] { return Quota::PerSecond(0); }), Quota::Make({.limit = 0}).error().message);
+  EXPECT_NE(thrown([] { return Quota::PerSecond(1).Burst(0); }), "");
+  EXPECT_NE(thrown([] { return Quota::PerSecond(1).Burst(-4); }), "");
+  EXPECT_NE(thrown([] { return Quota::Per(Micros{0}, 1); }), "");
+  EXPECT_NE(thrown([] { return Quota::PerHour(1'000'000).Using(Algorithm::kSlidingLog); }), "");
+  EXPECT_NE(thrown([] { return Quota::PerSecond(5).Using(Algorithm::kFixedWindow).Burst(7); }), "");
 }
 
 }  // namespace

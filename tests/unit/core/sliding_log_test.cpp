@@ -21,7 +21,7 @@ std::vector<Entry> Entries(const LogSubject& subject) {
   return entries;
 }
 
-TEST(SlidingLog, AUnitCountsForExactlyOnePeriod) {
+TEST(SlidingLogTest, UnitCountsForExactlyOnePeriod) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Look(0), 0, 3, 0, 0},
@@ -40,7 +40,7 @@ TEST(SlidingLog, AUnitCountsForExactlyOnePeriod) {
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(5000), 3}}));
 }
 
-TEST(SlidingLog, EqualTimesDoNotCollapse) {
+TEST(SlidingLogTest, EqualTimesAddUp) {
   LogSubject log(Make(Algorithm::kSlidingLog, 5, 100), 0, 5);
   Play(log, {
                 {Step(7, 1), 1, 4, 0, 100},
@@ -52,7 +52,7 @@ TEST(SlidingLog, EqualTimesDoNotCollapse) {
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(7), 4}, {At(8), 1}}));
 }
 
-TEST(SlidingLog, AClockBehindRunsAtTheNewestEntry) {
+TEST(SlidingLogTest, SlowClockRunsAtTheNewestEntry) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Step(10, 1), 1, 2, 0, 100},
@@ -72,7 +72,7 @@ TEST(SlidingLog, AClockBehindRunsAtTheNewestEntry) {
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(99), 3}}));
 }
 
-TEST(SlidingLog, ARepairMovesOnlyWhatIsAhead) {
+TEST(SlidingLogTest, RepairMovesOnlyEntriesInTheFuture) {
   LogSubject log(Make(Algorithm::kSlidingLog, 9, 1000), 0, 9);
   Play(log, {
                 {Step(0, 1), 1, 8, 0, 1000},
@@ -92,7 +92,7 @@ TEST(SlidingLog, ARepairMovesOnlyWhatIsAhead) {
   EXPECT_EQ(copy[1], (Entry{At(50), 1}));
 }
 
-TEST(SlidingLog, DebitsAndRefunds) {
+TEST(SlidingLogTest, AppliesDebitsAndRefunds) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Step(0, 1), 1, 2, 0, 100},
@@ -105,7 +105,7 @@ TEST(SlidingLog, DebitsAndRefunds) {
             });
 }
 
-TEST(SlidingLog, DebitsStopAtTheBound) {
+TEST(SlidingLogTest, DebitsStopAtMaxDebt) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Debit(0, kMaxCost), 1, 0, 0, 100},
@@ -117,7 +117,7 @@ TEST(SlidingLog, DebitsStopAtTheBound) {
 }
 
 /// A refund in the middle gives its entry back too: the next request needs it.
-TEST(SlidingLog, ARefundLeavesNoEmptyEntry) {
+TEST(SlidingLogTest, RefundLeavesNoEmptyEntry) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Step(0, 1), 1, 2, 0, 100},
@@ -129,7 +129,7 @@ TEST(SlidingLog, ARefundLeavesNoEmptyEntry) {
             });
 }
 
-TEST(SlidingLog, AFullLogJoinsTheNewestEntry) {
+TEST(SlidingLogTest, FullLogJoinsTheNewestEntry) {
   LogSubject cramped(Make(Algorithm::kSlidingLog, 5, 100), 0, 2);
   Play(cramped, {
                     {Step(0, 1), 1, 4, 0, 100},
@@ -147,7 +147,7 @@ TEST(SlidingLog, AFullLogJoinsTheNewestEntry) {
   EXPECT_EQ(Entries(roomy), (std::vector<Entry>{{At(0), 1}, {At(20), 2}}));
 }
 
-TEST(SlidingLog, TheRingGoesRoundAndIsCopiedStraight) {
+TEST(SlidingLogTest, RingWrapsAroundAndIsCopiedInOrder) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   for (Tick at = 0; at < 1000; at += 40) ASSERT_EQ(log.Step(1, 1, at).admitted, 1);
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(880), 1}, {At(920), 1}, {At(960), 1}}));
@@ -159,7 +159,7 @@ TEST(SlidingLog, TheRingGoesRoundAndIsCopiedStraight) {
   EXPECT_EQ(memory[2], (Entry{At(960), 1}));
 }
 
-TEST(SlidingLog, Extremes) {
+TEST(SlidingLogTest, HandlesExtremeQuotas) {
   LogSubject shortest(Make(Algorithm::kSlidingLog, 1, 1), 0, 1);
   Play(shortest, {{Step(0, 1, 2), 1, 0, 1, 1}, {Step(1, 1), 1, 0, 0, 1}});
   LogSubject longest(Make(Algorithm::kSlidingLog, 10'000, property::kLongest), 0, 10'000);

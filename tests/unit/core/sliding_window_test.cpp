@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/quota_scale.hpp"
 #include "property/quotas.hpp"
 #include "unit/core/table.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 using Sliding = property::Subject<property::SlidingWindowKit>;
 
-TEST(SlidingWindow, ThePreviousWindowFades) {
+TEST(SlidingWindowTest, PreviousWindowCountsLessOverTime) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 900);
   Play(window, {
                    {Look(900), 0, 10, 0, 0},
@@ -35,7 +36,7 @@ TEST(SlidingWindow, ThePreviousWindowFades) {
 }
 
 /// The whole limit comes back only when both windows are empty.
-TEST(SlidingWindow, TheWholeLimitAtOnce) {
+TEST(SlidingWindowTest, WholeLimitReturnsAfterTwoWindows) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
   Play(window, {
                    {Step(0, 10), 1, 0, 0, 2000},
@@ -45,7 +46,7 @@ TEST(SlidingWindow, TheWholeLimitAtOnce) {
                });
 }
 
-TEST(SlidingWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
+TEST(SlidingWindowTest, KeepsNextWindowAndRepairsLaterOnes) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 1000);
   Play(window, {
                    {Step(1999, 5), 1, 5, 0, 1001},
@@ -61,7 +62,7 @@ TEST(SlidingWindow, ALaterWindowIsKeptOnceAndThenRepaired) {
                });
 }
 
-TEST(SlidingWindow, DebitsPushTheRetryIntoLaterWindows) {
+TEST(SlidingWindowTest, DebitsPushTheRetryIntoLaterWindows) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
   Play(window, {
                    {Debit(0, 90), 1, 0, 0, 2000},
@@ -72,7 +73,7 @@ TEST(SlidingWindow, DebitsPushTheRetryIntoLaterWindows) {
                });
 }
 
-TEST(SlidingWindow, DebitsStopAtTheBound) {
+TEST(SlidingWindowTest, DebitsStopAtMaxDebt) {
   const Quota quota = Make(Algorithm::kSlidingWindow, 10, 1000);
   const auto current_after = [&](std::int64_t current, std::int64_t previous, Tick now) {
     const auto stepped =
@@ -84,14 +85,14 @@ TEST(SlidingWindow, DebitsStopAtTheBound) {
   EXPECT_EQ(current_after(0, 100, 500), 60) << "half of the previous window counts";
   EXPECT_EQ(current_after(0, 101, 500), 59);
   EXPECT_EQ(current_after(120, 0, 0), 120) << "a count that another quota allowed stays";
-  const std::int64_t most = quota.saturation();
+  const std::int64_t most = Saturation(quota);
   EXPECT_EQ(current_after(most + 1, most + 1, 0), most);
 }
 
 /// 2^31-1 a minute fades in slices of 100 us: between them nothing changes.
-TEST(SlidingWindow, FadesInSlices) {
+TEST(SlidingWindowTest, PreviousWindowFadesInSlices) {
   const Quota quota = Make(Algorithm::kSlidingWindow, 2'147'483'647, 60'000'000);
-  ASSERT_EQ(quota.slice(), Micros{100});
+  ASSERT_EQ(Slice(quota), Micros{100});
   Sliding window(quota, 0);
   // One slice frees 2147483647 / 600000 = 3579.13 units, two 7158.27.
   Play(window, {
@@ -103,7 +104,7 @@ TEST(SlidingWindow, FadesInSlices) {
                });
 }
 
-TEST(SlidingWindow, Extremes) {
+TEST(SlidingWindowTest, HandlesExtremeQuotas) {
   Sliding shortest(Make(Algorithm::kSlidingWindow, 1, 1), 0);
   Play(shortest, {
                      {Step(0, 1, 2), 1, 0, 2, 2},

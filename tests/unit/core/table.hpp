@@ -6,10 +6,10 @@
 #include <initializer_list>
 #include <ostream>
 
+#include "core/charge.hpp"
 #include "property/subject.hpp"
-#include "tidegate/charge.hpp"
 
-/// Behaviour as tables: what is done at which microsecond, and what is told.
+/// Behaviour as tables: operations at given microseconds, and their outcomes.
 namespace tidegate {
 
 using oracle::Tick;
@@ -37,10 +37,10 @@ enum class Beside { kNothing, kNever, kRepaired };
 struct Expected {
   Outcome outcome;
 
-  friend bool operator==(const Outcome& told, const Expected& expected) {
+  friend bool operator==(const Outcome& outcome, const Expected& expected) {
     Outcome all = expected.outcome;
-    all.more_after = told.more_after;
-    return told == all;
+    all.more_after = outcome.more_after;
+    return outcome == all;
   }
 };
 
@@ -52,7 +52,7 @@ struct Row {
   Tick reset_after;
   Beside beside = Beside::kNothing;
 
-  [[nodiscard]] Expected Told() const {
+  [[nodiscard]] Expected Answer() const {
     const Effect effect = beside == Beside::kRepaired ? Effect::kRepaired
                           : admitted > 0              ? Effect::kCharged
                                                       : Effect::kNone;
@@ -81,11 +81,11 @@ void Play(S& subject, std::initializer_list<Row> rows) {
     const Do& act = row.act;
     SCOPED_TRACE(testing::Message() << "row " << number++ << ": at " << act.at << ", " << act.units
                                     << " x " << act.count);
-    const Outcome told = act.what == Do::What::kStep ? subject.Step(act.units, act.count, act.at)
-                         : act.what == Do::What::kDebit
-                             ? subject.Debit(act.units, act.at)
-                             : subject.Refund(act.units, act.charged_at, act.at);
-    ASSERT_EQ(told, row.Told());
+    const Outcome outcome = act.what == Do::What::kStep ? subject.Step(act.units, act.count, act.at)
+                            : act.what == Do::What::kDebit
+                                ? subject.Debit(act.units, act.at)
+                                : subject.Refund(act.units, act.charged_at, act.at);
+    ASSERT_EQ(outcome, row.Answer());
     ASSERT_EQ(subject.Fault(), "");
   }
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/quota_scale.hpp"
 #include "unit/core/bucket_tables.hpp"
 
 namespace tidegate {
@@ -10,17 +11,17 @@ namespace {
 
 using Tables = BucketTables<property::TokenBucketKit>;
 
-TEST(TokenBucket, ThirdsAddUp) { Tables::ThirdsAddUp(); }
-TEST(TokenBucket, FiveTokensEachMicrosecond) { Tables::FiveTokensEachMicrosecond(); }
-TEST(TokenBucket, OneInTheLongestPeriod) { Tables::OneInTheLongestPeriod(); }
-TEST(TokenBucket, TheMostInTheShortestPeriod) { Tables::TheMostInTheShortestPeriod(); }
-TEST(TokenBucket, BurstOfOne) { Tables::BurstOfOne(); }
-TEST(TokenBucket, BurstAboveTheLimit) { Tables::BurstAboveTheLimit(); }
-TEST(TokenBucket, DebitsAndRefunds) { Tables::DebitsAndRefunds(); }
-TEST(TokenBucket, DebtsAreBounded) { Tables::DebtsAreBounded(); }
-TEST(TokenBucket, ClockBehind) { Tables::ClockBehind(); }
+TEST(TokenBucketTest, ThirdsOfUnitsAddUpExactly) { Tables::ThirdsAddUp(); }
+TEST(TokenBucketTest, RefillsFiveUnitsEachMicrosecond) { Tables::FiveTokensEachMicrosecond(); }
+TEST(TokenBucketTest, AllowsOneUnitPerLongestPeriod) { Tables::OneInTheLongestPeriod(); }
+TEST(TokenBucketTest, AllowsMostUnitsPerShortestPeriod) { Tables::TheMostInTheShortestPeriod(); }
+TEST(TokenBucketTest, EnforcesBurstOfOne) { Tables::BurstOfOne(); }
+TEST(TokenBucketTest, AllowsBurstAboveTheLimit) { Tables::BurstAboveTheLimit(); }
+TEST(TokenBucketTest, AppliesDebitsAndRefunds) { Tables::DebitsAndRefunds(); }
+TEST(TokenBucketTest, DebtsAreBounded) { Tables::DebtsAreBounded(); }
+TEST(TokenBucketTest, RepairsWhenClockIsTooFarBehind) { Tables::ClockBehind(); }
 
-TEST(TokenBucket, UnfinishedTokensAreKeptAsTime) {
+TEST(TokenBucketTest, PartialTokensAreKeptAsTime) {
   const Quota quota = Make(Algorithm::kTokenBucket, 3, 1'000'000);
   const auto stepped = token_bucket::Step({0, At(0), 0}, quota, 1, 1, At(500'000));
   // Half a token beyond the one that was taken began at 333,333 1/3.
@@ -28,7 +29,7 @@ TEST(TokenBucket, UnfinishedTokensAreKeptAsTime) {
 }
 
 /// A clock a little behind finds the same whole tokens, and none twice.
-TEST(TokenBucket, SmallJitterCostsNothing) {
+TEST(TokenBucketTest, SmallClockJitterCostsNoTokens) {
   property::Subject<property::TokenBucketKit> bucket(Make(Algorithm::kTokenBucket, 10, 1'000'000),
                                                      0);
   Play(bucket, {
@@ -42,7 +43,7 @@ TEST(TokenBucket, SmallJitterCostsNothing) {
                });
 }
 
-TEST(TokenBucket, ARepairGivesUpTheUnfinishedToken) {
+TEST(TokenBucketTest, RepairDropsThePartialToken) {
   const Quota quota = Make(Algorithm::kTokenBucket, 3, 1'000'000);
   const auto stepped = token_bucket::Step({1, At(2'000'000), 2}, quota, 2, 1, At(999'999));
   EXPECT_EQ(stepped.outcome.effect, Effect::kRepaired);
@@ -51,7 +52,7 @@ TEST(TokenBucket, ARepairGivesUpTheUnfinishedToken) {
   EXPECT_EQ(held.outcome.effect, Effect::kNone);
 }
 
-TEST(TokenBucket, AChangedQuotaKeepsWholeTokens) {
+TEST(TokenBucketTest, ChangedQuotaKeepsWholeTokens) {
   const token_bucket::State six{6, At(0), 0};
   const auto look = [&](const token_bucket::State& state, std::int64_t limit, std::int64_t burst,
                         Tick now) {
@@ -67,7 +68,7 @@ TEST(TokenBucket, AChangedQuotaKeepsWholeTokens) {
   const Quota slow = Make(Algorithm::kTokenBucket, 1, property::kLongest);
   const token_bucket::State deep{-1'000'000, At(0), 0};
   EXPECT_EQ(token_bucket::Step(deep, slow, 1, 1, At(0)).outcome.retry_after,
-            (1 + slow.saturation()) * slow.period());
+            (1 + Saturation(slow)) * slow.period());
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "tidegate/limiter.hpp"
+#include "store/store.hpp"
 
 namespace tidegate {
 namespace {
@@ -58,9 +58,9 @@ void ExpectExact(Key& key, const Decision& decision, std::string_view what) {
   }
 }
 
-class MoreAfter : public testing::TestWithParam<Algorithm> {};
+class MoreAfterTest : public testing::TestWithParam<Algorithm> {};
 
-TEST_P(MoreAfter, IsTheFirstMomentWithMore) {
+TEST_P(MoreAfterTest, IsTheFirstMomentWithMoreRemaining) {
   std::mt19937_64 random(7);
   const auto pick = [&](std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random);
@@ -89,7 +89,7 @@ TEST_P(MoreAfter, IsTheFirstMomentWithMore) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Exact, MoreAfter,
+INSTANTIATE_TEST_SUITE_P(Exact, MoreAfterTest,
                          testing::Values(Algorithm::kTokenBucket, Algorithm::kGcra,
                                          Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
                                          Algorithm::kSlidingLog),
@@ -175,7 +175,7 @@ TEST_F(RenderTest, AddsJitterBeforeRounding) {
   EXPECT_THAT(Fields(Of(decisions, false), {}, 501ms), HasSubstr("Retry-After: 3\r\n"));
 }
 
-TEST_F(RenderTest, TheEndOfABanHasNoJitter) {
+TEST_F(RenderTest, AddsNoJitterToBans) {
   const Decision ban{.decided_by = DecidedBy::kOperator,
                      .reason = Reason::kBanned,
                      .retry_after = 1500ms,
@@ -222,7 +222,7 @@ TEST_F(RenderTest, OpenDecisionHasNoRateLimitFields) {
             R"("rules":[{"rule":"a","mode":"enforce","allowed":true}]})");
 }
 
-TEST_F(RenderTest, RuleNamesWhoDecidedIfItDiffersFromGoverningRule) {
+TEST_F(RenderTest, ShowsDecidedByOfRulesThatDifferFromGoverningRule) {
   const Decision local{.allowed = true,
                        .decided_by = DecidedBy::kLocal,
                        .reason = Reason::kTimeout,
@@ -285,7 +285,7 @@ TEST_F(RenderTest, OperationWithOneClosedRuleIs503) {
 }
 
 /// A header names who decided, unless it was the store or the cache.
-TEST_F(RenderTest, NamesWhoDecidedInHeaderExceptStoreAndCache) {
+TEST_F(RenderTest, SendsDecidedByHeaderExceptForStoreAndCache) {
   for (const DecidedBy decided_by :
        {DecidedBy::kStore, DecidedBy::kCache, DecidedBy::kLocal, DecidedBy::kOpen}) {
     const std::array<Decision, 1> decisions{

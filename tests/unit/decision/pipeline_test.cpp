@@ -140,7 +140,7 @@ TEST_F(PipelineTest, KeepsSnapshotOfCallInProgress) {
 TEST_F(PipelineTest, DecidesBansAndAllowancesByOperator) {
   Give(Override::Kind::kBan, "a", 10s);
   Ask("r", "a").Start(&answers_);
-  ASSERT_EQ(answers_.all.size(), 1u);  // The store is not asked.
+  ASSERT_EQ(answers_.all.size(), 1u);  // The store is not called.
   Answer answer = answers_.all[0]->answer();
   ASSERT_NE(answer.governing, nullptr);
   EXPECT_EQ(answer.status(), 403);
@@ -188,7 +188,7 @@ TEST_F(PipelineTest, ReusedCallDoesNotKeepBan) {
   next.Drop();
 }
 
-TEST_F(PipelineTest, SettlingCallMayOutliveTheCallItSettles) {
+TEST_F(PipelineTest, ReleaseOutlivesTheCallThatAcquiredTheLease) {
   DecisionCall& decided = Ask("leases", "a", "lease-1");
   decided.Start(&answers_);
   late_.store.FinishAll();
@@ -216,11 +216,11 @@ TEST_F(PipelineTest, CallMayBeStartedAgainAfterItsAnswer) {
   call.kind = Call::Kind::kRenew;
   call.Start(&answers_);
   late_.store.FinishAll();
-  EXPECT_EQ(call.done, Done::kApplied);
+  EXPECT_EQ(call.applied, Applied::kYes);
   call.kind = Call::Kind::kRelease;
   call.Start(&answers_);
   late_.store.FinishAll();
-  EXPECT_EQ(call.done, Done::kApplied);
+  EXPECT_EQ(call.applied, Applied::kYes);
   EXPECT_EQ(answers_.all.size(), 3u);
   call.Drop();
 }

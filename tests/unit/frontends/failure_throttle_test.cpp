@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/failure_throttle.hpp"
+#include "frontends/auth_failures.hpp"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@ struct Case {
   std::string name;
   std::vector<net::HttpField> fields;
   /// `METHOD host path?query`, or a part of the objection.
-  std::string told;
+  std::string expected;
   std::string path = "/v1/auth";
   std::string query = {};
   std::string method = "GET";
@@ -128,7 +128,7 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-TEST(ForwardAuth, ReadsWhatProxiesSayAndRefusesWhatContradicts) {
+TEST(ForwardAuthTest, ReadsClientRequestAndRejectsContradictions) {
   for (const Case& one : Cases()) {
     SCOPED_TRACE(one.name);
     net::HttpHead head;
@@ -137,19 +137,24 @@ TEST(ForwardAuth, ReadsWhatProxiesSayAndRefusesWhatContradicts) {
     head.path = one.path;
     head.query = one.query;
     for (const net::HttpField& field : one.fields) head.fields[head.field_count++] = field;
-    ToldRequest told;
-    if (const auto bad = ReadToldRequest(head, told)) {
+    ClientRequest request;
+    if (const auto bad = ReadClientRequest(head, request)) {
       EXPECT_EQ(bad->status, 400);
-      EXPECT_THAT(bad->message, HasSubstr(one.told));
+      EXPECT_THAT(bad->message, HasSubstr(one.expected));
       continue;
     }
-    std::string text(told.method);
-    text.append(" ").append(told.host).append(" ").append(told.path).append("?").append(told.query);
-    EXPECT_EQ(text, one.told);
+    std::string text(request.method);
+    text.append(" ")
+        .append(request.host)
+        .append(" ")
+        .append(request.path)
+        .append("?")
+        .append(request.query);
+    EXPECT_EQ(text, one.expected);
   }
 }
 
-TEST(ForwardAuth, IsAskedForByItsPathOrOneBehindIt) {
+TEST(ForwardAuthTest, MatchesAuthPathAndPathsBelow) {
   EXPECT_TRUE(IsForwardAuth("/v1/auth"));
   EXPECT_TRUE(IsForwardAuth("/v1/auth/"));
   EXPECT_TRUE(IsForwardAuth("/v1/auth/a"));
@@ -158,7 +163,7 @@ TEST(ForwardAuth, IsAskedForByItsPathOrOneBehindIt) {
   EXPECT_FALSE(IsForwardAuth("/v1/decide"));
 }
 
-TEST(ForwardAuth, KnowsOneParameter) {
+TEST(ForwardAuthTest, AcceptsOnlyTheDenyStatusParameter) {
   int status = -1;
   EXPECT_FALSE(ReadDenyStatus("", status));
   EXPECT_EQ(status, 0);
@@ -172,7 +177,7 @@ TEST(ForwardAuth, KnowsOneParameter) {
                             "Deny_status=403", "deny_status=403&x=1", "x", "&", "rule=demo"}) {
     const auto bad = ReadDenyStatus(query, status);
     ASSERT_TRUE(bad) << query;
-    // No 4xx: that would be a denial to a proxy, and its client would be told so.
+    // No 4xx: that would be a denial to a proxy, which it would forward to its client.
     EXPECT_EQ(bad->status, 500) << query;
   }
   EXPECT_THAT(ReadDenyStatus("deny_status=403&rule=demo", status)->message, HasSubstr("\"rule\""));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway/balancer.hpp"
+#include "gateway/upstream_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,21 +38,21 @@ std::string Picks(Balancer& balancer, const Members& members, int count) {
   return names;
 }
 
-TEST(Balancer, RoundRobinGoesRound) {
+TEST(BalancerTest, RoundRobinPicksMembersInTurn) {
   const Members members = Make({1, 1, 1});
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);
   EXPECT_EQ(Picks(balancer, members, 7), "abcabca");
 }
 
-TEST(Balancer, TurnsOfAHeavyOneLieApart) {
+TEST(BalancerTest, RoundRobinSpreadsPicksOfAHeavyMember) {
   const Members members = Make({5, 1, 1});
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);
   EXPECT_EQ(Picks(balancer, members, 7), "aabacaa");
 }
 
-TEST(Balancer, LeastRequestsPrefersTheOneWithFewestForItsWeight) {
+TEST(BalancerTest, LeastRequestsPicksMemberWithFewestPerWeight) {
   const Members members = Make({1, 2});
   members[0]->active = 1;
   members[1]->active = 2;
@@ -66,14 +66,14 @@ TEST(Balancer, LeastRequestsPrefersTheOneWithFewestForItsWeight) {
   EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
 }
 
-TEST(Balancer, TiesAreTakenInTurn) {
+TEST(BalancerTest, LeastRequestsBreaksTiesInTurn) {
   const Members members = Make({1, 1, 1});
   Balancer balancer(Balance::kLeastRequests, 0);
   balancer.Use(members);
   EXPECT_EQ(Picks(balancer, members, 6), "abcabc");
 }
 
-TEST(Balancer, LeavesOutWhoIsDownOrEjected) {
+TEST(BalancerTest, SkipsMembersThatAreDownOrEjected) {
   const Members members = Make({1, 1, 1});
   members[0]->healthy = false;
   members[1]->ejected_until = (kNow + std::chrono::seconds{1}).time_since_epoch().count();
@@ -88,7 +88,7 @@ TEST(Balancer, LeavesOutWhoIsDownOrEjected) {
   EXPECT_EQ(members[balancer.Pick({}, kNow + std::chrono::seconds{2}).index]->text, "b");
 }
 
-TEST(Balancer, KeepsToTheCap) {
+TEST(BalancerTest, PicksNoMemberAboveMaxRequests) {
   const Members members = Make({1, 1});
   Balancer balancer(Balance::kRoundRobin, 2);
   balancer.Use(members);
@@ -104,7 +104,7 @@ TEST(Balancer, KeepsToTheCap) {
   EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
 }
 
-TEST(Balancer, TriesOthersFirst) {
+TEST(BalancerTest, PrefersMembersThatWereNotTried) {
   const Members members = Make({1, 1});
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "config/config.hpp"
 #include "rules/rule_set.hpp"
 
 namespace tidegate {
@@ -16,7 +17,7 @@ inline std::shared_ptr<const RuleSet> CompiledRules(std::string_view yaml) {
   EXPECT_TRUE(reading.config.has_value()) << yaml;
   Problems problems;
   return RuleSet::Compile(
-      *reading.config,
+      reading.config->rule_set(),
       std::make_shared<Identifier>(Identifier::Options{.hmac_key = "0123456789abcdef"}), problems);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway/ejection.hpp"
+#include "gateway/upstream_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class EjectionTest : public ::testing::Test {
   Member::Clock::time_point now_{std::chrono::hours{1}};
 };
 
-TEST_F(EjectionTest, FailuresInARowEject) {
+TEST_F(EjectionTest, EjectsAfterConsecutiveFailures) {
   EXPECT_FALSE(Bad(0));
   EXPECT_FALSE(Bad(0));
   EXPECT_FALSE(Good(0));  // In a row.
@@ -43,7 +43,7 @@ TEST_F(EjectionTest, FailuresInARowEject) {
   EXPECT_FALSE(Ejected(0));
 }
 
-TEST_F(EjectionTest, BackAgainItIsOnProbationAndGoesForLonger) {
+TEST_F(EjectionTest, EjectsForLongerAfterFailureOnReturn) {
   for (int i = 0; i < 3; ++i) (void)Bad(0);
   now_ += seconds{10};
   EXPECT_TRUE(Bad(0));
@@ -59,7 +59,7 @@ TEST_F(EjectionTest, BackAgainItIsOnProbationAndGoesForLonger) {
   EXPECT_FALSE(Ejected(0));
 }
 
-TEST_F(EjectionTest, NeverMoreThanTheShare) {
+TEST_F(EjectionTest, NeverEjectsMoreThanTheConfiguredPercentage) {
   for (int member = 0; member < 4; ++member) {
     for (int i = 0; i < 5; ++i) (void)Bad(member);
   }
@@ -69,7 +69,7 @@ TEST_F(EjectionTest, NeverMoreThanTheShare) {
   EXPECT_FALSE(Ejected(3));
 }
 
-TEST_F(EjectionTest, NeverTheLastOne) {
+TEST_F(EjectionTest, NeverEjectsTheLastMember) {
   ejection_.percent = 100;
   for (int member = 0; member < 4; ++member) {
     for (int i = 0; i < 5; ++i) (void)Bad(member);
@@ -78,13 +78,13 @@ TEST_F(EjectionTest, NeverTheLastOne) {
   EXPECT_FALSE(Ejected(3));
 }
 
-TEST_F(EjectionTest, NeverTheLastThatIsUp) {
+TEST_F(EjectionTest, NeverEjectsTheLastHealthyMember) {
   for (int member = 0; member < 3; ++member)
     members_[static_cast<std::size_t>(member)]->healthy = false;
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(Bad(3));
 }
 
-TEST_F(EjectionTest, Off) {
+TEST_F(EjectionTest, NeverEjectsWhenOff) {
   ejection_.failures = 0;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(Bad(0));
 }

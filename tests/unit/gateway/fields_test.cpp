@@ -11,7 +11,7 @@
 namespace tidegate {
 namespace {
 
-TEST(Fields, KindsInAnyCaseAndSpelling) {
+TEST(FieldsTest, RecognizesFieldKindsInAnyCaseAndSpelling) {
   struct Case {
     std::string_view name;
     FieldKind kind;
@@ -48,7 +48,7 @@ TEST(Fields, KindsInAnyCaseAndSpelling) {
   for (const Case& c : kCases) EXPECT_EQ(KindOf(c.name), c.kind) << c.name;
 }
 
-TEST(Fields, NominatedByConnection) {
+TEST(FieldsTest, FindsFieldsNominatedByConnection) {
   const net::HttpField fields[] = {{"Connection", "close, X-One ,,\tx-two"},
                                    {"Other", "x-four"},
                                    {"connection", "keep-alive,X-Three"}};
@@ -61,7 +61,7 @@ TEST(Fields, NominatedByConnection) {
   EXPECT_FALSE(nominated.too_many());
 }
 
-TEST(Fields, TooManyNominated) {
+TEST(FieldsTest, ReportsTooManyNominatedFields) {
   std::string list;
   for (int i = 0; i < 17; ++i) list += "x-" + std::to_string(i) + ",";
   const net::HttpField fields[] = {{"Connection", list}};
@@ -85,7 +85,7 @@ std::vector<std::string> Visible(std::string fields, bool trusted, bool undersco
   return seen;
 }
 
-TEST(RequestFields, RulesSeeWhatTheUpstreamSees) {
+TEST(RequestFieldsTest, RulesSeeWhatTheUpstreamSees) {
   using Names = std::vector<std::string>;
   const std::string fields =
       "Host: b\r\nX-Key: 1\r\nX_Key: 2\r\nX-Hop: 3\r\nConnection: x-hop, x-key\r\n"
@@ -101,7 +101,7 @@ TEST(RequestFields, RulesSeeWhatTheUpstreamSees) {
             (Names{"Host", "Upgrade"}));
 }
 
-TEST(RequestFields, TrailersThatRulesReadAreDropped) {
+TEST(RequestFieldsTest, DropsTrailersThatRulesRead) {
   const auto rules = CompiledRules(
       "rules: [{id: a, limit: 1/s, per: 'header:x-key | cookie:sid'},"
       " {id: b, limit: 1/s, per: client_ip, match: {header: {x-plan: pro}}}]\n");
@@ -118,9 +118,9 @@ TEST(RequestFields, TrailersThatRulesReadAreDropped) {
   EXPECT_EQ(written(true), "X-Sum: 1\r\nX_Sum: 5\r\n");
 }
 
-TEST(Fields, Elements) {
+TEST(FieldsTest, SplitsListsIntoElements) {
   std::vector<std::string> seen;
-  EachElement(" a,b ,, \t, c", [&](std::string_view element) {
+  net::http1::EachElement(" a,b ,, \t, c", [&](std::string_view element) {
     seen.emplace_back(element);
     return true;
   });

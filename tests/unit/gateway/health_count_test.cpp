@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "gateway/health_probe.hpp"
+#include "gateway/upstream_monitor.hpp"
 
 namespace tidegate {
 namespace {
 
-TEST(HealthCount, SoManyInARow) {
+TEST(HealthCountTest, ChangesStateAfterConfiguredResultsInARow) {
   const UpstreamSpec::Health health{.healthy = 2, .unhealthy = 3};
   HealthCount count;
   EXPECT_EQ(count.Note(false, health), std::nullopt);

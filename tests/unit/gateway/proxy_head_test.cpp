@@ -29,13 +29,13 @@ std::string Written(const std::string& request, Peer peer = Peer::kUnknown,
   about.peer = "192.0.2.1";
   about.scheme = "http";
   about.request_id = "id-1";
-  about.upgrade = MayUpgrade(head);
+  about.upgrade = !UpgradeProtocol(head).empty();
   net::OutBuffer out;
   WriteRequestHead(out, head, fields, about, edits);
   return std::string(out.view());
 }
 
-TEST(RequestHead, WhatIsOurs) {
+TEST(RequestHeadTest, AddsForwardedFieldsRequestIdAndVia) {
   EXPECT_EQ(
       Written("GET /a?b=c HTTP/1.1\r\nHost: x.example:8080\r\nAccept: */*\r\n\r\n"),
       "GET /a?b=c HTTP/1.1\r\nHost: x.example:8080\r\nAccept: */*\r\nX-Forwarded-For: 192.0.2.1\r\n"
@@ -43,7 +43,7 @@ TEST(RequestHead, WhatIsOurs) {
       "Via: 1.1 tidegate\r\n\r\n");
 }
 
-TEST(RequestHead, NothingOfTheConnection) {
+TEST(RequestHeadTest, DropsHopByHopFields) {
   const std::string head = Written(
       "POST / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Secret\r\nX-Secret: "
       "1\r\nKeep-Alive: 5\r\n"
@@ -58,14 +58,14 @@ TEST(RequestHead, NothingOfTheConnection) {
       << head;
 }
 
-TEST(RequestHead, OneFraming) {
+TEST(RequestHeadTest, WritesFramingFieldOnceAtTheEnd) {
   const std::string head =
       Written("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: CHUNKED\r\nTrailer: X-Sum\r\n\r\n");
   EXPECT_NE(head.find("Trailer: X-Sum\r\n"), std::string::npos);
   EXPECT_TRUE(head.ends_with("Transfer-Encoding: chunked\r\n\r\n")) << head;
 }
 
-TEST(RequestHead, ForwardedFieldsOfStrangersAreDropped) {
+TEST(RequestHeadTest, DropsForwardedFieldsOfUntrustedPeers) {
   const std::string request =
       "GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 1.1.1.1\r\nX_Forwarded_For: "
       "2.2.2.2\r\nForwarded: for=3.3.3.3\r\n"
@@ -83,7 +83,7 @@ TEST(RequestHead, ForwardedFieldsOfStrangersAreDropped) {
   EXPECT_EQ(trusted.find("X-Forwarded-Proto: http\r\n"), std::string::npos);
 }
 
-TEST(RequestHead, ConnectionCannotRemoveEndToEndFields) {
+TEST(RequestHeadTest, ConnectionCannotRemoveEndToEndFields) {
   const std::string head = Written(
       "GET / HTTP/1.1\r\nHost: x\r\n"
       "Connection: X-Forwarded-Proto, Cookie, AUTHORIZATION, X-Key, x-match, Content-Type, "
@@ -98,7 +98,7 @@ TEST(RequestHead, ConnectionCannotRemoveEndToEndFields) {
   EXPECT_EQ(head.find("X-Hop"), std::string::npos) << head;
 }
 
-TEST(RequestHead, DropsFieldsThatReplaceThePathOrMethodOfUntrustedPeers) {
+TEST(RequestHeadTest, DropsPathAndMethodOverridesOfUntrustedPeers) {
   const std::string request =
       "GET / HTTP/1.1\r\nHost: x\r\nX-Original-URL: /a\r\nX-Rewrite-URL: /b\r\n"
       "X_Rewrite_Url: /c\r\nX-Original-Method: PUT\r\n\r\n";
@@ -111,7 +111,7 @@ TEST(RequestHead, DropsFieldsThatReplaceThePathOrMethodOfUntrustedPeers) {
   EXPECT_EQ(trusted.find("/c"), std::string::npos) << trusted;
 }
 
-TEST(RequestHead, EditsComeLast) {
+TEST(RequestHeadTest, AppliesConfiguredHeaderEdits) {
   const HeaderEdits edits{.set = {{"x-env", "prod"}}, .remove = {"x-debug"}};
   const std::string head =
       Written("GET / HTTP/1.1\r\nHost: x\r\nX-Env: dev\r\nX-Debug: 1\r\nX-Env: test\r\n\r\n",
@@ -122,7 +122,7 @@ TEST(RequestHead, EditsComeLast) {
   EXPECT_EQ(head.find("Debug"), std::string::npos);
 }
 
-TEST(RequestHead, UpgradesToOneProtocolThatIsNotHttp) {
+TEST(RequestHeadTest, UpgradesToOneProtocolThatIsNotHttp) {
   const auto upgrades = [](const std::string& protocol, const std::string& more = "") {
     return Written("GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: " + protocol +
                    "\r\n" + more + "\r\n")
@@ -139,7 +139,7 @@ TEST(RequestHead, UpgradesToOneProtocolThatIsNotHttp) {
   EXPECT_FALSE(upgrades("websocket", "Transfer-Encoding: chunked\r\n"));
 }
 
-TEST(RequestHead, GivenRequestIds) {
+TEST(RequestHeadTest, AcceptsOnlyPlainShortRequestIds) {
   const auto given = [](const std::string& id) {
     const std::string request = "GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: " + id + "\r\n\r\n";
     net::HeadParser parser;
@@ -163,12 +163,12 @@ std::string Answered(const std::string& response, const AnswerNotes& notes,
   EXPECT_EQ(parser.Parse(response, {}, net::AnswerTo::kOther, head), net::Parsed::kDone)
       << parser.reason();
   net::OutBuffer out;
-  const OlderFields told = WriteAnswerHead(out, head, notes, edits);
-  if (older != nullptr) *older = told;
+  const OlderFields written = WriteAnswerHead(out, head, notes, edits);
+  if (older != nullptr) *older = written;
   return std::string(out.view());
 }
 
-TEST(AnswerHead, WithoutFramingAndConnection) {
+TEST(AnswerHeadTest, DropsFramingAndConnectionFields) {
   EXPECT_EQ(
       Answered("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close, X-Hop\r\nX-Hop: "
                "1\r\nServer: s\r\n"
@@ -177,13 +177,13 @@ TEST(AnswerHead, WithoutFramingAndConnection) {
       "Server: s\r\nX-Forwarded-Odd: kept\r\nDate: now\r\nX-Request-Id: ours\r\n");
 }
 
-TEST(AnswerHead, KeepsTheDate) {
+TEST(AnswerHeadTest, KeepsTheDate) {
   EXPECT_EQ(
       Answered("HTTP/1.1 204 No Content\r\nDate: then\r\n\r\n", {.request_id = "r", .date = "now"}),
       "Date: then\r\nX-Request-Id: r\r\n");
 }
 
-TEST(AnswerHead, OlderRateLimitFieldsTellTheTighterQuota) {
+TEST(AnswerHeadTest, KeepsOlderRateLimitFieldsOfTheTighterQuota) {
   Decision ours;
   ours.remaining = 10;
   const std::string theirs =
@@ -193,7 +193,7 @@ TEST(AnswerHead, OlderRateLimitFieldsTellTheTighterQuota) {
   OlderFields older;
   const std::string head = Answered(
       theirs, {.request_id = {}, .date = "d", .governing = &ours, .older = {true, true}}, &older);
-  EXPECT_FALSE(older.x_ratelimit);  // Theirs has less left: it stays, and ours is not told.
+  EXPECT_FALSE(older.x_ratelimit);  // Theirs has less left: it stays, and ours is not written.
   EXPECT_TRUE(older.ratelimit);     // Ours has less left.
   EXPECT_NE(head.find("X-RateLimit-Remaining: 3\r\n"), std::string::npos);
   EXPECT_NE(head.find("X-RateLimit-Limit: 9\r\n"), std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway/retry.hpp"
+#include "gateway/upstream_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ constexpr Replay kGet{.nothing_sent = false, .idempotent = true, .whole = true};
 constexpr Replay kPost{.nothing_sent = false, .idempotent = false, .whole = true};
 constexpr Replay kGone{.nothing_sent = false, .idempotent = true, .whole = false};
 
-TEST(Retry, OnlyWhatMayBeRetried) {
+TEST(RetryTest, AllowsRetryByFailureMethodAndBody) {
   using F = AttemptFailure;
   const UpstreamSpec::Retries usual;
   struct Case {
@@ -32,7 +32,7 @@ TEST(Retry, OnlyWhatMayBeRetried) {
   }
 }
 
-TEST(Retry, AsOftenAsTheConfigurationSays) {
+TEST(RetryTest, AllowsConfiguredNumberOfAttempts) {
   UpstreamSpec::Retries retries{.attempts = 2};
   EXPECT_TRUE(MayRetry(retries, AttemptFailure::kReset, 0, 2, kGet));
   EXPECT_FALSE(MayRetry(retries, AttemptFailure::kReset, 0, 3, kGet));
@@ -40,7 +40,7 @@ TEST(Retry, AsOftenAsTheConfigurationSays) {
   EXPECT_FALSE(MayRetry(retries, AttemptFailure::kConnect, 0, 1, kUnsent));
 }
 
-TEST(Retry, TimeoutsAndStatusesWhereAskedFor) {
+TEST(RetryTest, AllowsConfiguredTimeoutsAndStatuses) {
   const UpstreamSpec::Retries retries{.timeout = true, .statuses = {503}};
   EXPECT_TRUE(MayRetry(retries, AttemptFailure::kTimeout, 0, 1, kGet));
   EXPECT_FALSE(MayRetry(retries, AttemptFailure::kTimeout, 0, 1, kPost));
@@ -48,7 +48,7 @@ TEST(Retry, TimeoutsAndStatusesWhereAskedFor) {
   EXPECT_FALSE(MayRetry(retries, AttemptFailure::kStatus, 502, 1, kGet));
 }
 
-TEST(Retry, IdempotentByMethod) {
+TEST(RetryTest, KnowsIdempotentMethods) {
   for (const auto* method : {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}) {
     EXPECT_TRUE(IsIdempotent(method)) << method;
   }
@@ -57,7 +57,7 @@ TEST(Retry, IdempotentByMethod) {
   }
 }
 
-TEST(RetryBudget, AHundredThenAShare) {
+TEST(RetryBudgetTest, AllowsAHundredRetriesThenAPercentage) {
   RetryBudget budget(20);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(budget.Take());
   EXPECT_FALSE(budget.Take());

@@ -8,7 +8,7 @@
 namespace tidegate {
 namespace {
 
-TEST(Route, RewritesWholeSegments) {
+TEST(RouteTest, RewritesWholeSegments) {
   const auto rewritten = [](const std::string& prefix, const std::string& with,
                             std::string_view path) {
     std::pmr::monotonic_buffer_resource memory;
@@ -48,7 +48,7 @@ constexpr const char* kTwo =
     "upstreams:\n"
     "  one: { targets: [http://127.0.0.1:1, http://127.0.0.1:2] }\n";
 
-TEST_F(RoutingTest, TheFirstThatMatches) {
+TEST_F(RoutingTest, FindsFirstMatchingRoute) {
   const auto routing = Make(std::string(kTwo) + "  two: { targets: http://127.0.0.1:3 }\n");
   RequestView view;
   view.method = "GET";
@@ -60,7 +60,7 @@ TEST_F(RoutingTest, TheFirstThatMatches) {
   EXPECT_EQ(routing->Find(view)->upstream, 1u);
 }
 
-TEST_F(RoutingTest, AReloadKeepsWhatDidNotChange) {
+TEST_F(RoutingTest, ReloadKeepsUnchangedUpstreamsAndMembers) {
   const auto before = Make(std::string(kTwo) + "  two: { targets: http://127.0.0.1:3 }\n");
   before->upstreams()[0]->members()->at(1)->healthy = false;
   (*before->upstreams()[1]->members())[0]->ejections = 3;

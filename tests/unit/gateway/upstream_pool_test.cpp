@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <functional>
+#include <utility>
 
 #include "net/listener.hpp"
 
@@ -46,7 +48,8 @@ class UpstreamPoolTest : public ::testing::Test {
     const auto member = pool_->members()[0];
     std::string problem;
     bool same = false;
-    UpstreamConnection* const first = pool_->Lend(member, user_, problem, ours_);
+    UpstreamConnection* const first =
+        pool_->Lend(member, user_, Member::Clock::now(), problem, ours_);
     user_.up = [&] {
       net::Descriptor other = Accept();
       const int fd = first->channel().fd();
@@ -54,7 +57,8 @@ class UpstreamPoolTest : public ::testing::Test {
       between(other);
       pollfd ready{fd, POLLIN | POLLRDHUP, 0};
       (void)::poll(&ready, 1, 100);
-      UpstreamConnection* const second = pool_->Lend(member, user_, problem, ours_);
+      UpstreamConnection* const second =
+          pool_->Lend(member, user_, Member::Clock::now(), problem, ours_);
       same = second == first;
       pool_->Discard(*second);
       reactor_.Stop();
@@ -71,17 +75,83 @@ class UpstreamPoolTest : public ::testing::Test {
   std::unique_ptr<UpstreamPool> pool_;
 };
 
-TEST_F(UpstreamPoolTest, AnIdleConnectionIsLentAgain) {
+/// Runs `run` in the first event of a round of the reactor.
+struct Trigger final : net::Watcher {
+  void OnReady(std::uint32_t) override {
+    std::exchange(run, [] {})();
+  }
+  void Fire() const {
+    const std::uint64_t one = 1;
+    EXPECT_EQ(::write(event.get(), &one, sizeof one), 8);
+  }
+  net::Descriptor event{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  std::function<void()> run = [] {};
+};
+
+/// epoll has reported the end of an idle connection in the same round in which it is needed.
+TEST_F(UpstreamPoolTest, DoesNotLendIdleConnectionWithPendingEvent) {
+  const auto member = pool_->members()[0];
+  std::string problem;
+  net::Descriptor other;
+  Trigger trigger;
+  ASSERT_TRUE(reactor_.Watch(trigger.event.get(), trigger));
+  UpstreamConnection* const first =
+      pool_->Lend(member, user_, Member::Clock::now(), problem, ours_);
+  bool same = true;
+  user_.up = [&] {
+    other = Accept();
+    const int fd = first->channel().fd();
+    pool_->Return(*first);
+    trigger.run = [&] {
+      UpstreamConnection* const second = pool_->Lend(member, user_, reactor_.now(), problem, ours_);
+      same = second == first;
+      pool_->Discard(*second);
+      reactor_.Stop();
+    };
+    trigger.Fire();
+    other.Close();
+    pollfd ready{fd, POLLIN | POLLRDHUP, 0};
+    EXPECT_EQ(::poll(&ready, 1, 5000), 1);
+  };
+  reactor_.Run(std::nullopt);
+  EXPECT_FALSE(same);
+}
+
+TEST_F(UpstreamPoolTest, LendsConnectionThatWasIdleWhenTheRoundBegan) {
+  const auto member = pool_->members()[0];
+  std::string problem;
+  net::Descriptor other;
+  Trigger trigger;
+  ASSERT_TRUE(reactor_.Watch(trigger.event.get(), trigger));
+  UpstreamConnection* const first =
+      pool_->Lend(member, user_, Member::Clock::now(), problem, ours_);
+  bool same = false;
+  user_.up = [&] {
+    other = Accept();
+    pool_->Return(*first);
+    trigger.run = [&] {
+      UpstreamConnection* const second = pool_->Lend(member, user_, reactor_.now(), problem, ours_);
+      same = second == first;
+      pool_->Discard(*second);
+      reactor_.Stop();
+    };
+    trigger.Fire();
+  };
+  reactor_.Run(std::nullopt);
+  EXPECT_TRUE(same);
+}
+
+TEST_F(UpstreamPoolTest, LendsIdleConnectionAgain) {
   EXPECT_TRUE(LentAgain([](net::Descriptor&) {}));
 }
 
-TEST_F(UpstreamPoolTest, OneThatHasBytesNobodyAskedForIsNot) {
+TEST_F(UpstreamPoolTest, DoesNotLendIdleConnectionWithUnexpectedBytes) {
   EXPECT_FALSE(LentAgain([](net::Descriptor& other) {
     EXPECT_EQ(::send(other.get(), "HTTP/1.1 200 OK\r\n\r\n", 19, MSG_NOSIGNAL), 19);
   }));
 }
 
-TEST_F(UpstreamPoolTest, OneThatHasEndedIsNot) {
+TEST_F(UpstreamPoolTest, DoesNotLendClosedConnection) {
   EXPECT_FALSE(LentAgain([](net::Descriptor& other) { other.Close(); }));
 }
 

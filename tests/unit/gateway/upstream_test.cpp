@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway/upstream.hpp"
+#include "gateway/routing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ std::vector<net::SocketAddress> Addresses(std::initializer_list<const char*> hos
   return all;
 }
 
-TEST(Upstream, NamesBecomeMembersWhenTheyAreFound) {
+TEST(UpstreamTest, AddsMembersWhenNamesResolve) {
   UpstreamSpec spec{.name = "u"};
   spec.targets = {{.host = "127.0.0.1", .port = 81}, {.host = "some.name", .port = 80}};
   const auto upstream = Upstream::Make(spec, nullptr).value();
@@ -31,7 +31,7 @@ TEST(Upstream, NamesBecomeMembersWhenTheyAreFound) {
   EXPECT_EQ((*upstream->members())[2]->authority, "some.name");
 }
 
-TEST(Upstream, WhoStaysKeepsWhatIsKnownOfIt) {
+TEST(UpstreamTest, KeepsStateOfMembersThatStay) {
   UpstreamSpec spec{.name = "u"};
   spec.targets = {{.host = "some.name", .port = 80}};
   const auto upstream = Upstream::Make(spec, nullptr).value();
@@ -50,7 +50,7 @@ TEST(Upstream, WhoStaysKeepsWhatIsKnownOfIt) {
   EXPECT_TRUE((*after)[1]->healthy);
 }
 
-TEST(Upstream, AnAuthorityIsWrittenAsAHostFieldIs) {
+TEST(UpstreamTest, WritesAuthorityLikeAHostField) {
   UpstreamSpec spec{.name = "u"};
   spec.targets = {{.host = "::1", .port = 80}, {.host = "127.0.0.1", .port = 8080}};
   const auto upstream = Upstream::Make(spec, nullptr).value();

@@ -8,25 +8,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A call that was denied, as a store fills it.
+/// A denied call, as a store fills it.
 struct Denied : Call {
   explicit Denied(std::vector<Charge> of, std::uint64_t request, Micros retry = 1s)
-      : own(std::move(of)), told(own.size()) {
+      : own(std::move(of)), answers(own.size()) {
     charges = own;
-    decisions = told;
+    decisions = answers;
     record.request = {request, request * 31};
-    for (std::size_t i = 0; i < told.size(); ++i) {
-      told[i] = {.allowed = false,
-                 .limit = 1,
-                 .remaining = 0,
-                 .retry_after = retry,
-                 .more_after = retry,
-                 .reset_after = 2 * retry,
-                 .rule = own[i].rule};
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      answers[i] = {.allowed = false,
+                    .limit = 1,
+                    .remaining = 0,
+                    .retry_after = retry,
+                    .more_after = retry,
+                    .reset_after = 2 * retry,
+                    .rule = own[i].rule};
     }
   }
   std::vector<Charge> own;
-  std::vector<Decision> told;
+  std::vector<Decision> answers;
 };
 
 class DenyCacheTest : public testing::Test {
@@ -35,95 +35,94 @@ class DenyCacheTest : public testing::Test {
   const DenyCache::TimePoint now_{1000s};
   DenyCache cache_{64};
 
-  void Insert(const Denied& call, std::vector<std::uint64_t> keys) {
-    cache_.Insert(call, keys, now_);
-  }
+  void Insert(const Denied& call) { cache_.Insert(call, now_); }
   bool Finds(std::uint64_t request, DenyCache::TimePoint at) {
-    Denied asked({{"r", "a", &quota_}}, request);
-    return cache_.Find(asked, at);
+    Denied call({{"r", "a", &quota_}}, request);
+    return cache_.Find(call, at);
   }
 };
 
-TEST_F(DenyCacheTest, HoldsUntilTheQuestionLeftPlusRetryAfterAndNoLonger) {
-  Insert(Denied({{"r", "a", &quota_}}, 7), {1});
+TEST_F(DenyCacheTest, HoldsUntilRetryAfterHasPassedSinceTheRequestWasSent) {
+  Insert(Denied({{"r", "a", &quota_}}, 7));
   EXPECT_TRUE(Finds(7, now_));
   EXPECT_TRUE(Finds(7, now_ + 999ms));
   EXPECT_FALSE(Finds(7, now_ + 999'950us))
       << "by a clock that is slow by 50 millionths it has passed";
   EXPECT_FALSE(Finds(7, now_ + 1s)) << "it may pass now";
-  EXPECT_FALSE(Finds(8, now_)) << "another question";
+  EXPECT_FALSE(Finds(8, now_)) << "another request";
 }
 
-TEST_F(DenyCacheTest, TellsTheTimeThatIsLeft) {
-  Insert(Denied({{"r", "a", &quota_}}, 7), {1});
-  Denied asked({{"r", "a", &quota_}}, 7);
-  asked.allowed = true;
-  ASSERT_TRUE(cache_.Find(asked, now_ + 400ms));
-  EXPECT_FALSE(asked.allowed);
-  EXPECT_EQ(asked.told[0], (Decision{.allowed = false,
-                                     .decided_by = DecidedBy::kCache,
-                                     .limit = 1,
-                                     .remaining = 0,
-                                     .retry_after = 600ms,
-                                     .more_after = 600ms,
-                                     .reset_after = 1600ms,
-                                     .rule = "r"}));
+TEST_F(DenyCacheTest, ReportsRemainingTime) {
+  Insert(Denied({{"r", "a", &quota_}}, 7));
+  Denied call({{"r", "a", &quota_}}, 7);
+  call.allowed = true;
+  ASSERT_TRUE(cache_.Find(call, now_ + 400ms));
+  EXPECT_FALSE(call.allowed);
+  EXPECT_EQ(call.answers[0], (Decision{.allowed = false,
+                                       .decided_by = DecidedBy::kCache,
+                                       .limit = 1,
+                                       .remaining = 0,
+                                       .retry_after = 600ms,
+                                       .more_after = 600ms,
+                                       .reset_after = 1600ms,
+                                       .rule = "r"}));
 }
 
-TEST_F(DenyCacheTest, NeverOlderThanItsCap) {
-  Insert(Denied({{"r", "a", &quota_}}, 7, 24h), {1});
+TEST_F(DenyCacheTest, DropsDenialAfterCap) {
+  Insert(Denied({{"r", "a", &quota_}}, 7, 24h));
   EXPECT_TRUE(Finds(7, now_ + DenyCache::kCap - 1us));
   EXPECT_FALSE(Finds(7, now_ + DenyCache::kCap));
 }
 
-TEST_F(DenyCacheTest, WhatCanNeverFitIsKeptToo) {
+TEST_F(DenyCacheTest, KeepsDenialOfCostAboveCapacity) {
   Denied never({{"r", "a", &quota_}}, 7, 0s);
-  never.told[0].never = true;
-  Insert(never, {1});
-  Denied asked({{"r", "a", &quota_}}, 7);
-  ASSERT_TRUE(cache_.Find(asked, now_ + 1s));
-  EXPECT_TRUE(asked.told[0].never);
-  EXPECT_FALSE(asked.told[0].allowed);
+  never.answers[0].never = true;
+  Insert(never);
+  Denied call({{"r", "a", &quota_}}, 7);
+  ASSERT_TRUE(cache_.Find(call, now_ + 1s));
+  EXPECT_TRUE(call.answers[0].never);
+  EXPECT_FALSE(call.answers[0].allowed);
 }
 
-TEST_F(DenyCacheTest, AnyOfItsKeysInvalidatesIt) {
-  for (const std::uint64_t key : {11u, 12u}) {
-    Insert(Denied({{"r", "a", &quota_}, {"s", "a", &quota_}}, 7), {11, 12});
-    cache_.Invalidate(13);
-    Denied asked({{"r", "a", &quota_}, {"s", "a", &quota_}}, 7);
-    EXPECT_TRUE(cache_.Find(asked, now_));
-    cache_.Invalidate(key);
-    EXPECT_FALSE(cache_.Find(asked, now_));
-    EXPECT_FALSE(cache_.Find(asked, now_)) << "and stays so";
+TEST_F(DenyCacheTest, InvalidatesRequestByAnyOfItsKeys) {
+  for (const std::string_view rule : {"r", "s"}) {
+    Insert(Denied({{"r", "a", &quota_}, {"s", "a", &quota_}}, 7));
+    cache_.Invalidate("t", "a");
+    cache_.Invalidate("r", "b");
+    Denied call({{"r", "a", &quota_}, {"s", "a", &quota_}}, 7);
+    EXPECT_TRUE(cache_.Find(call, now_));
+    cache_.Invalidate(rule, "a");
+    EXPECT_FALSE(cache_.Find(call, now_));
+    EXPECT_FALSE(cache_.Find(call, now_)) << "and stays so";
   }
-  Insert(Denied({{"r", "a", &quota_}}, 7), {1});
+  Insert(Denied({{"r", "a", &quota_}}, 7));
   cache_.Clear();
   EXPECT_FALSE(Finds(7, now_));
 }
 
-TEST_F(DenyCacheTest, ARequestHoldsAsLongAsTheLongestOfItsCharges) {
+TEST_F(DenyCacheTest, HoldsUntilLongestRetryAfterOfTheCharges) {
   Denied denied({{"short", "a", &quota_}, {"long", "a", &quota_}}, 7);
-  denied.told[0].retry_after = 100ms;
-  denied.told[1].retry_after = 2s;
-  Insert(denied, {1, 2});
-  Denied asked({{"short", "a", &quota_}, {"long", "a", &quota_}}, 7);
-  ASSERT_TRUE(cache_.Find(asked, now_ + 1s));
-  EXPECT_TRUE(asked.told[0].allowed) << "this one would pass by now";
-  EXPECT_FALSE(asked.told[1].allowed);
-  EXPECT_FALSE(asked.allowed);
+  denied.answers[0].retry_after = 100ms;
+  denied.answers[1].retry_after = 2s;
+  Insert(denied);
+  Denied call({{"short", "a", &quota_}, {"long", "a", &quota_}}, 7);
+  ASSERT_TRUE(cache_.Find(call, now_ + 1s));
+  EXPECT_TRUE(call.answers[0].allowed) << "this one would pass by now";
+  EXPECT_FALSE(call.answers[1].allowed);
+  EXPECT_FALSE(call.allowed);
 }
 
-TEST_F(DenyCacheTest, AShadowDoesNotProlongIt) {
+TEST_F(DenyCacheTest, IgnoresRetryAfterOfShadowCharges) {
   Denied denied({{"r", "a", &quota_}, {"s", "a", &quota_, 1, Mode::kShadow}}, 7);
-  denied.told[1].retry_after = 2s;
-  Insert(denied, {1, 2});
-  Denied asked({{"r", "a", &quota_}, {"s", "a", &quota_, 1, Mode::kShadow}}, 7);
-  EXPECT_FALSE(cache_.Find(asked, now_ + 1s));
+  denied.answers[1].retry_after = 2s;
+  Insert(denied);
+  Denied call({{"r", "a", &quota_}, {"s", "a", &quota_, 1, Mode::kShadow}}, 7);
+  EXPECT_FALSE(cache_.Find(call, now_ + 1s));
 }
 
-TEST_F(DenyCacheTest, IsBoundedAndForgetsTheOneThatEndsFirst) {
+TEST_F(DenyCacheTest, ReplacesEntryThatEndsFirst) {
   for (std::uint64_t i = 1; i <= 10'000; ++i) {
-    Insert(Denied({{"r", "a", &quota_}}, i * 0x9E3779B97F4A7C15u), {i});
+    Insert(Denied({{"r", "a", &quota_}}, i * 0x9E3779B97F4A7C15u));
   }
   int found = 0;
   for (std::uint64_t i = 1; i <= 10'000; ++i) {
@@ -133,7 +132,7 @@ TEST_F(DenyCacheTest, IsBoundedAndForgetsTheOneThatEndsFirst) {
   EXPECT_GT(found, 32);
 }
 
-TEST_F(DenyCacheTest, LeasesAndOtherQuestionsAreNeverKept) {
+TEST_F(DenyCacheTest, KeepsNoLeasesPeeksOrLargeRequests) {
   const Quota leases = Quota::Make({.algorithm = Algorithm::kConcurrency, .limit = 1}).value();
   EXPECT_TRUE(DenyCache::MayKeep(Denied({{"r", "a", &quota_}}, 1)));
   EXPECT_FALSE(DenyCache::MayKeep(

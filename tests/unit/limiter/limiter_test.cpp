@@ -3,138 +3,191 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace tidegate {
 namespace {
 
 using namespace std::chrono_literals;
 
-Quota MakeQuota(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
-
-TEST(Limiter, DecidesPerIdentity) {
+TEST(LimiterTest, CountsEachKeyApart) {
   ManualClock clock;
-  Limiter limiter({.clock = &clock});
-  const Quota quota = MakeQuota({.limit = 2, .period = 1s});
-  EXPECT_TRUE(limiter.Decide("login", "alice", quota)->allowed);
-  EXPECT_TRUE(limiter.Decide("login", "alice", quota)->allowed);
-  EXPECT_EQ(limiter.Decide("login", "alice", quota)->retry_after, 500ms);
-  EXPECT_TRUE(limiter.Decide("login", "bob", quota)->allowed);
-  EXPECT_FALSE(limiter.Decide("login", "alice", quota, 0).has_value());
-}
-
-TEST(Limiter, OnTheRealClock) {
-  Limiter limiter;
-  const Quota quota = MakeQuota({.limit = 1, .period = 1h});
-  EXPECT_TRUE(limiter.Decide("r", "i", quota)->allowed);
-  const auto denied = limiter.Decide("r", "i", quota);
-  EXPECT_FALSE(denied->allowed);
-  EXPECT_GT(denied->retry_after, 59min);
-  EXPECT_LE(denied->retry_after, 1h);
-}
-
-TEST(Limiter, TheLongestWaitGovernsADenial) {
-  ManualClock clock;
-  Limiter limiter({.clock = &clock});
-  const Quota second = MakeQuota({.limit = 1, .period = 1s});
-  const Quota minute = MakeQuota({.limit = 1, .period = 1min});
-  const Quota wide = MakeQuota({.limit = 100, .period = 1h});
-  const std::array<Charge, 3> charges{Charge{"second", "i", &second},
-                                      Charge{"minute", "i", &minute}, Charge{"wide", "i", &wide}};
-  const Verdict first = limiter.Decide(charges).value();
-  EXPECT_TRUE(first.allowed);
-  EXPECT_EQ(first.governing.rule, "second") << "nothing left of it; the first of equals";
-  const Verdict denied = limiter.Decide(charges).value();
+  Limiter login(Quota::PerSecond(2), {.clock = &clock});
+  EXPECT_TRUE(login.Check("alice").allowed);
+  EXPECT_TRUE(login.Check("alice").allowed);
+  const Decision denied = login.Check("alice");
   EXPECT_FALSE(denied.allowed);
-  EXPECT_EQ(denied.governing.rule, "minute");
-  ASSERT_EQ(denied.decisions.size(), 3u);
-  EXPECT_TRUE(denied.decisions[2].allowed);
+  EXPECT_EQ(denied.retry_after, 500ms);
+  EXPECT_TRUE(login.Check("bob").allowed);
+  clock.Advance(500ms);
+  EXPECT_TRUE(login.Check("alice").allowed);
 }
 
-TEST(Limiter, TheSmallestShareGovernsWhenAllPass) {
+TEST(LimiterTest, PeekChargesNothing) {
   ManualClock clock;
-  Limiter limiter({.clock = &clock});
-  const Quota hundred = MakeQuota({.limit = 100});
-  const Quota three = MakeQuota({.limit = 3});
-  const std::array<Charge, 2> charges{Charge{"hundred", "i", &hundred},
-                                      Charge{"three", "i", &three}};
-  EXPECT_EQ(limiter.Decide(charges)->governing.rule, "three");
+  Limiter login(Quota::PerSecond(5).Burst(10), {.clock = &clock});
+  EXPECT_EQ(login.Peek("alice").remaining, 10);
+  EXPECT_EQ(login.Check("alice", 4).remaining, 6);
+  EXPECT_EQ(login.Peek("alice").remaining, 6);
 }
 
-TEST(Limiter, NeverOutweighsAnyWaitAndShadowsDoNotGovern) {
+TEST(LimiterTest, DebitMayCreateDebt) {
   ManualClock clock;
-  Limiter limiter({.clock = &clock});
-  const Quota one = MakeQuota({.limit = 1, .period = 24h});
-  const Quota two = MakeQuota({.limit = 2, .period = 1s});
-  EXPECT_TRUE(limiter.Decide("one", "i", one)->allowed);
-  const std::array<Charge, 3> charges{Charge{"shadow", "i", &one, 9, Mode::kShadow},
-                                      Charge{"one", "i", &one}, Charge{"two", "i", &two, 3}};
-  const Verdict verdict = limiter.Decide(charges).value();
-  EXPECT_FALSE(verdict.allowed);
-  EXPECT_EQ(verdict.governing.rule, "two");
-  EXPECT_TRUE(verdict.governing.never);
+  Limiter traffic(Quota::PerSecond(10), {.clock = &clock});
+  EXPECT_FALSE(traffic.Debit("alice", 15).allowed);
+  EXPECT_EQ(traffic.Check("alice").retry_after, 600ms);
+  EXPECT_TRUE(traffic.Reset("alice"));
+  EXPECT_TRUE(traffic.Check("alice").allowed);
 }
 
-/// Which of two rules governs, given what was decided for each.
-std::string_view GoverningOf(const Decision& a, const Decision& b,
-                             Mode mode_of_a = Mode::kEnforce) {
-  const std::array<Charge, 2> charges{Charge{"a", "i", nullptr, 1, mode_of_a}, Charge{"b", "i"}};
-  std::array<Decision, 2> decisions{a, b};
-  decisions[0].rule = "a";
-  decisions[1].rule = "b";
-  return Governing(charges, decisions).rule;
-}
-
-TEST(Governing, AnOpenRuleSaysNothingAboutOthers) {
-  const Decision open{
-      .allowed = true, .decided_by = DecidedBy::kOpen, .limit = 10, .remaining = 0, .rule = {}};
-  const Decision full{
-      .allowed = true, .decided_by = DecidedBy::kLocal, .limit = 10, .remaining = 10, .rule = {}};
-  const Decision denied{
-      .decided_by = DecidedBy::kLocal, .limit = 10, .retry_after = 1s, .rule = {}};
-  EXPECT_EQ(GoverningOf(open, full), "b");
-  EXPECT_EQ(GoverningOf(full, open), "a");
-  EXPECT_EQ(GoverningOf(open, denied), "b");
-  EXPECT_EQ(GoverningOf(open, open), "a");
-  // Numbers of a rule that limits nobody are not what a client should hear.
-  EXPECT_EQ(GoverningOf(full, open, Mode::kShadow), "b");
-}
-
-TEST(Governing, AClosedRuleIsHeardBeforeAllOthers) {
-  const Decision closed{
-      .decided_by = DecidedBy::kClosed, .limit = 10, .retry_after = 1s, .rule = {}};
-  const Decision longer{
-      .decided_by = DecidedBy::kLocal, .limit = 10, .retry_after = 1h, .rule = {}};
-  const Decision never{.never = true, .decided_by = DecidedBy::kLocal, .limit = 10, .rule = {}};
-  const Decision open{.allowed = true, .decided_by = DecidedBy::kOpen, .rule = {}};
-  for (const Decision& other : {longer, never, open}) {
-    EXPECT_EQ(GoverningOf(closed, other), "a");
-    EXPECT_EQ(GoverningOf(other, closed), "b");
-    EXPECT_EQ(GoverningOf(closed, other, Mode::kShadow), "b") << "it refuses nobody";
+TEST(LimiterTest, DeniesInvalidArgumentsAsNever) {
+  Limiter login(Quota::PerSecond(5));
+  for (const Decision& denied :
+       {login.Check(""), login.Check("alice", 0), login.Check("alice", -1), login.Check("alice", 6),
+        login.Check("alice", std::int64_t{1} << 40), login.Debit("", 1)}) {
+    EXPECT_FALSE(denied.allowed);
+    EXPECT_TRUE(denied.never);
   }
+  EXPECT_EQ(login.Peek("alice").remaining, 5);
 }
 
-TEST(Limiter, AcquireRenewAndRelease) {
-  ManualClock clock;
-  Limiter limiter({.clock = &clock});
-  const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 5s});
-  EXPECT_TRUE(limiter.Acquire("jobs", "i", slots, "a")->allowed);
-  EXPECT_EQ(limiter.Acquire("jobs", "i", slots, "b")->retry_after, 5s);
-  clock.Advance(4s);
-  EXPECT_EQ(limiter.Renew("jobs", "i", slots, "a").value(), Done::kApplied);
-  EXPECT_EQ(limiter.Acquire("jobs", "i", slots, "b")->retry_after, 5s);
-  EXPECT_EQ(limiter.Release("jobs", "i", slots, "a").value(), Done::kApplied);
-  EXPECT_EQ(limiter.Renew("jobs", "i", slots, "a").value(), Done::kNothing);
-  EXPECT_TRUE(limiter.Acquire("jobs", "i", slots, "b")->allowed);
+TEST(LimiterTest, RejectsConcurrencyQuotas) {
+  EXPECT_THROW(Limiter(Quota::PerSecond(5).Using(Algorithm::kConcurrency)), std::invalid_argument);
 }
 
-TEST(Limiter, PeekAndDebit) {
+TEST(LimiterTest, CanBeMoved) {
+  Limiter first(Quota::PerHour(1));
+  EXPECT_TRUE(first.Check("alice").allowed);
+  Limiter second = std::move(first);
+  EXPECT_FALSE(second.Check("alice").allowed);
+  EXPECT_EQ(second.quota(), Quota::PerHour(1));
+}
+
+TEST(LimiterTest, WaitsUntilTheRequestPasses) {
+  Limiter limiter(Quota::Per(5ms, 1));
+  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 0s).allowed) << "nothing to wait for";
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 1min).allowed);
+  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 1min).allowed);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 9ms);
+}
+
+TEST(LimiterTest, DeniesAtOnceWhenWaitExceedsTimeout) {
+  Limiter limiter(Quota::PerHour(1));
+  EXPECT_TRUE(limiter.Check("alice").allowed);
+  const Decision denied = limiter.WaitUntilAllowed("alice", 1min);
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_GT(denied.retry_after, 59min);
+  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 2h, 2).never) << "two never fit";
+}
+
+TEST(LimiterTest, CallsBackWhenTheRequestPasses) {
+  std::vector<int> order;
+  std::atomic<int> left = 3;
+  Limiter limiter(Quota::Per(2ms, 1));
+  for (int i = 0; i < 3; ++i) {
+    limiter.WhenAllowed("alice", 1min, [&, i](const Decision& decision) {
+      EXPECT_TRUE(decision.allowed);
+      order.push_back(i);  // One at a time: the first on this thread, the others on the limiter's.
+      --left;
+      left.notify_one();
+    });
+  }
+  for (int now = left; now > 0; now = left) left.wait(now);
+  EXPECT_EQ(order, (std::vector{0, 1, 2}));
+}
+
+TEST(LimiterTest, AnswersWaitingRequestsWhenDestroyed) {
+  std::atomic<int> denied = 0;
+  {
+    Limiter limiter(Quota::PerHour(1));
+    EXPECT_TRUE(limiter.Check("alice").allowed);
+    for (int i = 0; i < 3; ++i) {
+      limiter.WhenAllowed("alice", 24h,
+                          [&](const Decision& decision) { denied += decision.allowed ? 0 : 1; });
+    }
+    EXPECT_EQ(denied, 0);
+  }
+  EXPECT_EQ(denied, 3);
+}
+
+TEST(LimiterTest, ManyThreadsWaitWithoutAdmittingTooMany) {
   ManualClock clock;
-  Limiter limiter({.clock = &clock});
-  const Quota quota = MakeQuota({.limit = 10});
-  EXPECT_EQ(limiter.Peek("llm", "i", quota)->remaining, 10);
-  EXPECT_EQ(limiter.Debit("llm", "i", quota, 12)->remaining, 0);
-  EXPECT_EQ(limiter.Peek("llm", "i", quota)->retry_after, 300ms);
+  Limiter limiter(Quota::PerHour(50), {.clock = &clock});
+  std::atomic<int> allowed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        if (limiter.WaitUntilAllowed("alice", 0s).allowed) ++allowed;
+        if (limiter.Check("bob").allowed) ++allowed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(allowed, 100);
+}
+
+TEST(LeaseTest, EndsWithItsScope) {
+  ConcurrencyLimiter uploads(1);
+  {
+    const Lease lease = uploads.Acquire("alice");
+    EXPECT_TRUE(lease);
+    EXPECT_EQ(lease.decision().remaining, 0);
+    EXPECT_FALSE(uploads.Acquire("alice"));
+    EXPECT_TRUE(uploads.Acquire("bob"));
+  }
+  EXPECT_TRUE(uploads.Acquire("alice"));
+}
+
+TEST(LeaseTest, RunsOutUnlessItIsRenewed) {
+  ManualClock clock;
+  ConcurrencyLimiter uploads(1, 1min, {.clock = &clock});
+  Lease lease = uploads.Acquire("alice");
+  clock.Advance(59s);
+  EXPECT_TRUE(lease.Renew());
+  clock.Advance(59s);
+  EXPECT_FALSE(uploads.Acquire("alice"));
+  clock.Advance(1s);
+  const Lease next = uploads.Acquire("alice");
+  EXPECT_TRUE(next);
+  EXPECT_FALSE(lease.Renew());
+  EXPECT_FALSE(lease);
+  lease.Release();
+  EXPECT_FALSE(uploads.Acquire("alice")) << "a lost lease must not release the next one";
+}
+
+TEST(LeaseTest, CanBeMovedAndReleasedEarly) {
+  ConcurrencyLimiter uploads(2);
+  Lease first = uploads.Acquire("alice");
+  Lease second = std::move(first);
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): it holds nothing.
+  EXPECT_TRUE(second);
+  second = uploads.Acquire("alice");  // Takes the second place, then gives the first back.
+  EXPECT_EQ(uploads.Acquire("alice").decision().remaining, 0);
+  second.Release();
+  second.Release();
+  EXPECT_TRUE(uploads.Acquire("alice", 2));
+}
+
+TEST(LeaseTest, MayOutliveItsLimiter) {
+  Lease lease = ConcurrencyLimiter(1).Acquire("alice");
+  EXPECT_TRUE(lease);
+  lease.Release();
+  EXPECT_FALSE(lease);
+}
+
+TEST(LeaseTest, RejectsInvalidArguments) {
+  ConcurrencyLimiter uploads(1);
+  EXPECT_FALSE(uploads.Acquire(""));
+  EXPECT_FALSE(uploads.Acquire("alice", 0));
+  EXPECT_FALSE(uploads.Acquire("alice", 2));
+  EXPECT_THROW(ConcurrencyLimiter(0), std::invalid_argument);
+  EXPECT_THROW(ConcurrencyLimiter(1, 0s), std::invalid_argument);
 }
 
 }  // namespace

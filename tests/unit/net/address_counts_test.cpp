@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/address_counts.hpp"
+#include "net/listener.hpp"
 
 #include <gtest/gtest.h>
 

@@ -41,8 +41,8 @@ class ChannelTest : public ::testing::Test {
   Descriptor other_;
 };
 
-TEST_F(ChannelTest, ReadsWhatIsThereAndNoMore) {
-  EXPECT_EQ(channel_.Fill(), Channel::Got::kNothing);  // Nobody said that there is anything.
+TEST_F(ChannelTest, ReadsOnlyAvailableBytes) {
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kNothing);  // epoll has reported nothing.
   Write("hello");
   EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
   EXPECT_EQ(channel_.input(), "hello");
@@ -54,7 +54,7 @@ TEST_F(ChannelTest, ReadsWhatIsThereAndNoMore) {
   EXPECT_EQ(channel_.received(), 11u);
 }
 
-TEST_F(ChannelTest, FullUntilRoomIsMade) {
+TEST_F(ChannelTest, ReportsFullUntilCompacted) {
   const std::string block(BufferPool::kBlock, 'x');
   Write(block);
   EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
@@ -132,7 +132,7 @@ TEST_F(ChannelTest, GrowsToALimit) {
   EXPECT_EQ(channel_.input(), std::string(100, 'y'));
 }
 
-TEST_F(ChannelTest, TheEnd) {
+TEST_F(ChannelTest, ReadsLastBytesBeforeReportingEnd) {
   Write("last");
   other_.Close();
   channel_.OnEvents(EPOLLIN | EPOLLRDHUP);
@@ -142,7 +142,7 @@ TEST_F(ChannelTest, TheEnd) {
   EXPECT_EQ(channel_.input(), "last");
 }
 
-TEST_F(ChannelTest, SmallThingsLeaveTogether) {
+TEST_F(ChannelTest, FlushSendsSmallWritesTogether) {
   channel_.out() << "head ";
   EXPECT_TRUE(channel_.Send("body"));
   EXPECT_EQ(ReadAll(), "");
@@ -151,7 +151,7 @@ TEST_F(ChannelTest, SmallThingsLeaveTogether) {
   EXPECT_FALSE(channel_.blocked());
 }
 
-TEST_F(ChannelTest, WhatIsNotTakenWaitsInOrder) {
+TEST_F(ChannelTest, KeepsUnsentBytesInOrder) {
   std::string sent = "head ";
   channel_.out() << "head ";
   for (int i = 0; i < 1000 && !channel_.blocked(); ++i) {
@@ -171,7 +171,7 @@ TEST_F(ChannelTest, WhatIsNotTakenWaitsInOrder) {
   EXPECT_EQ(channel_.sent(), sent.size());
 }
 
-TEST_F(ChannelTest, SaysWhenTheOtherSideIsGone) {
+TEST_F(ChannelTest, FlushFailsWhenPeerHasClosed) {
   other_.Close();
   channel_.out() << "hello";
   EXPECT_FALSE(channel_.Flush());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/deadlines.hpp"
+#include "net/timer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ using Kind = Deadlines::Kind;
 using testing::ElementsAre;
 
 struct Waiter final : Deadlines::Node {
-  explicit Waiter(std::vector<std::string>& told, std::string is = {})
-      : events(told), name(std::move(is)) {}
+  explicit Waiter(std::vector<std::string>& log, std::string is = {})
+      : events(log), name(std::move(is)) {}
   void OnDeadline(Kind kind) override {
     events.push_back(name + std::to_string(static_cast<int>(kind)));
     if (then) then();
@@ -35,7 +35,7 @@ class DeadlinesTest : public testing::Test {
   std::vector<std::string> events_;
 };
 
-TEST_F(DeadlinesTest, NeverEarlyAndOnce) {
+TEST_F(DeadlinesTest, FiresOnceAndNeverEarly) {
   Waiter a(events_, "a");
   EXPECT_EQ(deadlines_.Next(), std::nullopt);
   deadlines_.Arm(a, Kind::kHeader, start_);
@@ -71,7 +71,7 @@ TEST_F(DeadlinesTest, ArmingAgainMovesTheDeadline) {
   EXPECT_THAT(events_, ElementsAre("a2"));
 }
 
-TEST_F(DeadlinesTest, OneThatGoesIsForgotten) {
+TEST_F(DeadlinesTest, ForgetsDestroyedWaiter) {
   {
     Waiter gone(events_, "gone");
     deadlines_.Arm(gone, Kind::kIdle, start_);
@@ -81,7 +81,7 @@ TEST_F(DeadlinesTest, OneThatGoesIsForgotten) {
   EXPECT_THAT(events_, ElementsAre());
 }
 
-TEST_F(DeadlinesTest, OneCallMayEndTheOthersOrItself) {
+TEST_F(DeadlinesTest, CallbackMayDestroyOtherWaitersOrItself) {
   Waiter a(events_, "a");
   auto b = std::make_optional<Waiter>(events_, "b");
   auto c = std::make_optional<Waiter>(events_, "c");
@@ -99,7 +99,7 @@ TEST_F(DeadlinesTest, OneCallMayEndTheOthersOrItself) {
   EXPECT_THAT(events_, ElementsAre("a0", "b0"));
 }
 
-TEST_F(DeadlinesTest, ArmedAgainInItsCallItWaitsForTheNextRound) {
+TEST_F(DeadlinesTest, DeadlineArmedInItsCallbackFiresNextRound) {
   Deadlines eager{{0s, 0s, 0s, 0s, 0s}};
   Waiter a(events_, "a");
   a.then = [&] { eager.Arm(a, Kind::kIdle, start_); };
@@ -110,7 +110,7 @@ TEST_F(DeadlinesTest, ArmedAgainInItsCallItWaitsForTheNextRound) {
   EXPECT_THAT(events_, ElementsAre("a0", "a0"));
 }
 
-TEST_F(DeadlinesTest, InOrderOfTheirArming) {
+TEST_F(DeadlinesTest, FiresInOrderOfArming) {
   Waiter a(events_, "a");
   Waiter b(events_, "b");
   Waiter c(events_, "c");
@@ -122,7 +122,7 @@ TEST_F(DeadlinesTest, InOrderOfTheirArming) {
   EXPECT_THAT(events_, ElementsAre("a0", "c0"));
 }
 
-TEST_F(DeadlinesTest, KindsOfAnyLength) {
+TEST_F(DeadlinesTest, CreatesKindsOfAnyDuration) {
   Waiter a(events_, "a");
   const Kind minute = deadlines_.KindFor(60s);
   deadlines_.Arm(a, minute, start_);
@@ -135,7 +135,7 @@ TEST_F(DeadlinesTest, KindsOfAnyLength) {
   EXPECT_EQ(events_.size(), 1u);
 }
 
-TEST_F(DeadlinesTest, AKindThatNobodyWaitsByIsGivenToTheNextDuration) {
+TEST_F(DeadlinesTest, ReusesUnusedKindForAnotherDuration) {
   for (int i = 1; i <= 1000; ++i) (void)deadlines_.KindFor(std::chrono::seconds{i});
   Waiter a(events_);
   deadlines_.Arm(a, deadlines_.KindFor(150ms), start_);
@@ -144,7 +144,7 @@ TEST_F(DeadlinesTest, AKindThatNobodyWaitsByIsGivenToTheNextDuration) {
   EXPECT_EQ(*deadlines_.Next() - start_, 150ms);  // It is in use.
 }
 
-TEST_F(DeadlinesTest, WithoutRoomForMoreKindsTheNextLongerOneIsTaken) {
+TEST_F(DeadlinesTest, UsesNextLongerKindWhenAllAreInUse) {
   std::vector<std::unique_ptr<Waiter>> waiters;
   for (int i = 1; i <= 100; ++i) {
     waiters.push_back(std::make_unique<Waiter>(events_));

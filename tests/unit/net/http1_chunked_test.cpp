@@ -29,7 +29,7 @@ const std::vector<std::string> kValid = {
     "1\r\nx\r\n0\r\nContent-Length: 5\r\nTRANSFER-ENCODING: chunked\r\n\r\n",
 };
 
-TEST(Http1Chunked, Decodes) {
+TEST(Http1ChunkedTest, DecodesValidBodies) {
   const std::vector<std::string> bodies = {
       "",      "hello", "hello, world0123456789", "\r\n0\r\n\r\n\r\n",
       "xy",    "x",     "0123456789abcde",        "hello",
@@ -42,7 +42,7 @@ TEST(Http1Chunked, Decodes) {
   }
 }
 
-TEST(Http1Chunked, PrefixesAskForMoreAndCutsDoNotMatter) {
+TEST(Http1ChunkedTest, DecodesTheSameHoweverInputIsSplit) {
   for (const std::string& input : kValid) {
     const BodyAnswer whole = ReadChunked(input);
     for (std::size_t size = 0; size < input.size(); ++size) {
@@ -83,7 +83,7 @@ BodyAnswer ReadCompacting(std::string_view input, std::size_t cut, std::size_t p
   }
 }
 
-TEST(Http1Chunked, WhatIsEatenMayBeTakenAway) {
+TEST(Http1ChunkedTest, AllowsConsumedInputToBeRemoved) {
   for (const std::string& input : kValid) {
     const BodyAnswer whole = ReadChunked(input);
     for (std::size_t cut = 1; cut <= input.size(); ++cut) {
@@ -97,7 +97,7 @@ TEST(Http1Chunked, WhatIsEatenMayBeTakenAway) {
   }
 }
 
-TEST(Http1Chunked, TakingAwayDoesNotWidenTheTrailersLimit) {
+TEST(Http1ChunkedTest, RemovingConsumedInputKeepsTheTrailerLimit) {
   const HttpLimits limits{.trailer_bytes = 40};
   for (const std::size_t size : {30u, 36u, 37u, 38u, 60u, 500u}) {
     const std::string input = "5\r\nhello\r\n0\r\nA:" + std::string(size, 'x') + "\r\n\r\n";
@@ -108,7 +108,7 @@ TEST(Http1Chunked, TakingAwayDoesNotWidenTheTrailersLimit) {
   }
 }
 
-TEST(Http1Chunked, Refuses) {
+TEST(Http1ChunkedTest, RejectsMalformedBodies) {
   for (const std::string& input : {
            // Sizes.
            "\r\n"s,
@@ -184,7 +184,7 @@ TEST(Http1Chunked, Refuses) {
   }
 }
 
-TEST(Http1Chunked, BodyLimit) {
+TEST(Http1ChunkedTest, RejectsBodyAboveTheLimit) {
   const HttpLimits limits{.body_bytes = 20};
   EXPECT_EQ(Status("14\r\n01234567890123456789\r\n0\r\n\r\n", limits), 0);
   EXPECT_EQ(Status("15", limits), 413) << "before the line is whole";
@@ -198,7 +198,7 @@ TEST(Http1Chunked, BodyLimit) {
   EXPECT_EQ(Status("10000000000000000", endless), 400);
 }
 
-TEST(Http1Chunked, ExtensionsAndTrailersShareAnAllowance) {
+TEST(Http1ChunkedTest, ExtensionsAndTrailersShareAnAllowance) {
   const HttpLimits limits{.trailer_bytes = 10};
   EXPECT_EQ(Status("1;345\r\nx\r\n0;789\r\n\r\n", limits), 0);
   EXPECT_EQ(Status("1;345\r\nx\r\n0;789ab", limits), 1);
@@ -217,7 +217,7 @@ TEST(Http1Chunked, ExtensionsAndTrailersShareAnAllowance) {
   }
 }
 
-TEST(Http1Chunked, SaysWhatIsDecodedSoFar) {
+TEST(Http1ChunkedTest, ReportsBytesDecodedSoFar) {
   ChunkedDecoder decoder;
   std::string data = "5\r\nhel";
   EXPECT_EQ(decoder.Decode(data, {}), Parsed::kMore);

@@ -24,7 +24,7 @@ int Status(std::string_view fields, std::string_view version = "1.1",
 HeadAnswer AskA(std::string_view fields) { return Ask("Host: a\r\n" + std::string(fields)); }
 int StatusA(std::string_view fields) { return AskA(fields).status; }
 
-TEST(Http1Fields, HostIsThereOnce) {
+TEST(Http1FieldsTest, RequiresExactlyOneHost) {
   EXPECT_EQ(Ask("hOsT:a.b\r\n").host, "a.b");
   EXPECT_EQ(Status(""), 400);
   EXPECT_EQ(Status("Host: a\r\nHost: a\r\n"), 400);
@@ -33,7 +33,7 @@ TEST(Http1Fields, HostIsThereOnce) {
   EXPECT_EQ(Status("Hosts: a\r\n"), 400);
 }
 
-TEST(Http1Fields, HostIsFreeInHttp10) {
+TEST(Http1FieldsTest, Http10NeedsNoHost) {
   EXPECT_EQ(Status("", "1.0"), 0);
   EXPECT_EQ(Status("Host:\r\n", "1.0"), 0);
   EXPECT_EQ(Ask("Host: a\r\n", "1.0").host, "a");
@@ -41,7 +41,7 @@ TEST(Http1Fields, HostIsFreeInHttp10) {
   EXPECT_EQ(Status("Host: a b\r\n", "1.0"), 400);
 }
 
-TEST(Http1Fields, HostCharacters) {
+TEST(Http1FieldsTest, AcceptsOnlyValidHosts) {
   for (const std::string_view host :
        {"a", "A-b_c.~d", "1.2.3.4", "1.2.3.4:80", "a:", "a:0", "a:65535", "[::1]", "[::1]:8080",
         "[2001:DB8::1]", "[::ffff:1.2.3.4]", "a."}) {
@@ -63,7 +63,7 @@ TEST(Http1Fields, HostCharacters) {
   }
 }
 
-TEST(Http1Fields, AbsoluteFormOverridesHostButNeedsIt) {
+TEST(Http1FieldsTest, AbsoluteFormOverridesHostButNeedsIt) {
   EXPECT_EQ(ReadHead("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n").host, "b");
   EXPECT_EQ(ReadHead("GET http://b/ HTTP/1.1\r\n\r\n").status, 400);
   EXPECT_EQ(ReadHead("GET http://b/ HTTP/1.1\r\nHost: a b\r\n\r\n").status, 400);
@@ -72,9 +72,9 @@ TEST(Http1Fields, AbsoluteFormOverridesHostButNeedsIt) {
   EXPECT_EQ(ReadHead("CONNECT b:1 HTTP/1.1\r\nHost: a\r\n\r\n").host, "b:1");
 }
 
-TEST(Http1Fields, ContentLength) {
-  EXPECT_EQ(AskA("").body, HttpBody::kNone);
-  EXPECT_EQ(AskA("Content-Length: 0\r\n").body, HttpBody::kLength);
+TEST(Http1FieldsTest, AcceptsOnlyOneDecimalContentLength) {
+  EXPECT_EQ(AskA("").body, BodyFraming::kNone);
+  EXPECT_EQ(AskA("Content-Length: 0\r\n").body, BodyFraming::kLength);
   EXPECT_EQ(AskA("Content-Length: \t 0012 \t \r\n").content_length, 12u);
   const HttpLimits endless{.body_bytes = SIZE_MAX};
   EXPECT_EQ(
@@ -90,16 +90,16 @@ TEST(Http1Fields, ContentLength) {
   EXPECT_EQ(StatusA("Content-Length: 5\r\nContent-Length: 6\r\n"), 400);
 }
 
-TEST(Http1Fields, BodyLimit) {
+TEST(Http1FieldsTest, RejectsContentLengthAboveTheLimit) {
   const HttpLimits limits{.body_bytes = 10};
   EXPECT_EQ(Status("Host: a\r\nContent-Length: 10\r\n", "1.1", limits), 0);
   EXPECT_EQ(Status("Host: a\r\nContent-Length: 11\r\n", "1.1", limits), 413);
   EXPECT_EQ(StatusA("Content-Length: 9999999999999999999\r\n"), 413);
 }
 
-TEST(Http1Fields, TransferEncoding) {
-  EXPECT_EQ(AskA("Transfer-Encoding: chunked\r\n").body, HttpBody::kChunked);
-  EXPECT_EQ(AskA("TRANSFER-encoding:\tChUnKeD \r\n").body, HttpBody::kChunked);
+TEST(Http1FieldsTest, AcceptsOnlyChunkedTransferEncoding) {
+  EXPECT_EQ(AskA("Transfer-Encoding: chunked\r\n").body, BodyFraming::kChunked);
+  EXPECT_EQ(AskA("TRANSFER-encoding:\tChUnKeD \r\n").body, BodyFraming::kChunked);
   for (const std::string_view value :
        {"", "gzip", "identity", "gzip, chunked", "chunked, gzip", "chunked, chunked", "chunked,",
         ",chunked", "chunked;q=1", "\"chunked\"", "xchunked", "chunkedx", "chun ked", "chunke"}) {
@@ -111,7 +111,7 @@ TEST(Http1Fields, TransferEncoding) {
   EXPECT_EQ(Status("Transfer-Encoding: chunked\r\n", "1.0"), 400);
 }
 
-TEST(Http1Fields, KeepAlive) {
+TEST(Http1FieldsTest, ConnectionFieldControlsKeepAlive) {
   EXPECT_TRUE(AskA("").keep_alive);
   EXPECT_TRUE(AskA("Connection: x\r\n").keep_alive);
   EXPECT_FALSE(AskA("Connection: close\r\n").keep_alive);
@@ -127,7 +127,7 @@ TEST(Http1Fields, KeepAlive) {
   }
 }
 
-TEST(Http1Fields, Upgrade) {
+TEST(Http1FieldsTest, UpgradeNeedsConnectionUpgradeAndHttp11) {
   EXPECT_TRUE(AskA("Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n").upgrade);
   EXPECT_TRUE(AskA("Upgrade: websocket\r\nConnection: x\r\nConnection: upgrade\r\n").upgrade);
   EXPECT_FALSE(AskA("Connection: upgrade\r\n").upgrade);
@@ -135,7 +135,7 @@ TEST(Http1Fields, Upgrade) {
   EXPECT_FALSE(Ask("Connection: upgrade\r\nUpgrade: websocket\r\n", "1.0").upgrade);
 }
 
-TEST(Http1Fields, Expect) {
+TEST(Http1FieldsTest, RecognizesExpectContinue) {
   EXPECT_TRUE(AskA("Expect: 100-Continue\r\nContent-Length: 5\r\n").expects_continue);
   EXPECT_TRUE(AskA("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n").expects_continue);
   EXPECT_FALSE(AskA("Expect: 100-continue\r\n").expects_continue) << "without a body";

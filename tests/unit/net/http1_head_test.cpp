@@ -24,7 +24,7 @@ int FieldStatus(std::string_view line) {
   return Status("GET / HTTP/1.1\r\n" + std::string(line) + "\r\n" + kHost.data());
 }
 
-TEST(Http1Head, TakesARequestApart) {
+TEST(Http1HeadTest, ParsesRequest) {
   const std::string input =
       "POST /v1/check?rule=api&n=1 HTTP/1.1\r\nHost: limits.example:8080\r\nUser-Agent: \tcurl/8 "
       "\t\r\n"
@@ -38,14 +38,14 @@ TEST(Http1Head, TakesARequestApart) {
   EXPECT_EQ(answer.query, "rule=api&n=1");
   EXPECT_EQ(answer.host, "limits.example:8080");
   EXPECT_EQ(answer.minor, 1);
-  EXPECT_EQ(answer.body, HttpBody::kLength);
+  EXPECT_EQ(answer.body, BodyFraming::kLength);
   EXPECT_EQ(answer.content_length, 17u);
   EXPECT_THAT(answer.fields,
               ElementsAre(Pair("Host", "limits.example:8080"), Pair("User-Agent", "curl/8"),
                           Pair("Empty", ""), Pair("content-LENGTH", "17")));
 }
 
-TEST(Http1Head, TargetForms) {
+TEST(Http1HeadTest, ParsesAllTargetForms) {
   struct Case {
     std::string_view line, host, path, query;
   };
@@ -73,7 +73,7 @@ TEST(Http1Head, TargetForms) {
   }
 }
 
-TEST(Http1Head, RefusesTargets) {
+TEST(Http1HeadTest, RejectsInvalidTargets) {
   for (const std::string_view line : {"GET * HTTP/1.1",
                                       "OPTIONS ** HTTP/1.1",
                                       "OPTIONS *?a HTTP/1.1",
@@ -110,7 +110,7 @@ TEST(Http1Head, RefusesTargets) {
   }
 }
 
-TEST(Http1Head, TargetsMayHaveCharactersThatBrowsersDoNotEncode) {
+TEST(Http1HeadTest, AcceptsRawCharactersOfBrowsersInTargets) {
   const HeadAnswer answer =
       ReadHead("GET /a|b^c[d]/\xC3\xA9?q={\"x\":`<y>`}\\\xFF HTTP/1.1\r\nHost: a\r\n\r\n");
   ASSERT_EQ(answer.parsed, Parsed::kDone) << answer.reason;
@@ -118,14 +118,14 @@ TEST(Http1Head, TargetsMayHaveCharactersThatBrowsersDoNotEncode) {
   EXPECT_EQ(answer.query, "q={\"x\":`<y>`}\\\xFF");
 }
 
-TEST(Http1Head, HostsOfTargetsMayNotHaveThem) {
+TEST(Http1HeadTest, RejectsRawCharactersInHostsOfTargets) {
   for (const std::string host : {"a|b", "a\\b", "a^b", "{a}", "\"a\"", "a\x80", "a`b", "<a>"}) {
     EXPECT_EQ(LineStatus("GET http://" + host + "/ HTTP/1.1"), 400) << host;
     EXPECT_EQ(LineStatus("CONNECT " + host + ":80 HTTP/1.1"), 400) << host;
   }
 }
 
-TEST(Http1Head, RefusesRequestLines) {
+TEST(Http1HeadTest, RejectsMalformedRequestLines) {
   for (const std::string_view line : {"GET  / HTTP/1.1",
                                       "GET /  HTTP/1.1",
                                       " GET / HTTP/1.1",
@@ -155,7 +155,7 @@ TEST(Http1Head, RefusesRequestLines) {
   EXPECT_EQ(Status("GET /\n"), 400);
 }
 
-TEST(Http1Head, VersionsOtherThan10And11) {
+TEST(Http1HeadTest, RejectsVersionsOtherThan10And11) {
   for (const std::string_view version : {"0.9", "1.2", "1.9", "2.0", "3.0", "9.9"}) {
     EXPECT_EQ(LineStatus("GET / HTTP/" + std::string(version)), 505) << version;
   }
@@ -163,13 +163,13 @@ TEST(Http1Head, VersionsOtherThan10And11) {
   EXPECT_EQ(ReadHead("GET / HTTP/1.0\r\n\r\n").minor, 0);
 }
 
-TEST(Http1Head, MethodLength) {
+TEST(Http1HeadTest, RejectsTooLongMethods) {
   EXPECT_EQ(LineStatus(std::string(32, 'M') + " / HTTP/1.1"), 0);
   EXPECT_EQ(LineStatus(std::string(33, 'M') + " / HTTP/1.1"), 501);
   EXPECT_EQ(Status(std::string(33, 'M')), 501) << "before the line is whole";
 }
 
-TEST(Http1Head, SkipsEmptyLinesBeforeTheRequest) {
+TEST(Http1HeadTest, SkipsEmptyLinesBeforeTheRequest) {
   const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   std::string lines;
   for (int count = 0; count < 40; ++count, lines += "\r\n") {
@@ -185,7 +185,7 @@ TEST(Http1Head, SkipsEmptyLinesBeforeTheRequest) {
   }
 }
 
-TEST(Http1Head, EmptyLinesCountTowardsTheLimitOfTheHead) {
+TEST(Http1HeadTest, EmptyLinesCountTowardsTheLimitOfTheHead) {
   const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string input = "\r\n\r\n\r\n" + request;
   EXPECT_EQ(Status(input, {.header_bytes = input.size()}), 0);
@@ -195,7 +195,7 @@ TEST(Http1Head, EmptyLinesCountTowardsTheLimitOfTheHead) {
   EXPECT_EQ(Status(endless), 431);
 }
 
-TEST(Http1Head, RefusalsNameTheCause) {
+TEST(Http1HeadTest, ErrorsNameTheCause) {
   const std::string host = "Host: a\r\n\r\n";
   for (const auto& [input, reason] : {
            std::pair{"GET /a#b HTTP/1.1\r\n"s, "request target contains a fragment (#)"},
@@ -218,7 +218,7 @@ TEST(Http1Head, RefusalsNameTheCause) {
   }
 }
 
-TEST(Http1Head, FieldNames) {
+TEST(Http1HeadTest, AcceptsOnlyValidFieldNames) {
   EXPECT_EQ(FieldStatus("!#$%&'*+-.^_`|~09azAZ: x"), 0);
   for (const std::string_view line :
        {": x", "Name : x", "Name\t: x", "Na me: x", "Name", " Name: x", "\tName: x", "N(me: x",
@@ -227,7 +227,7 @@ TEST(Http1Head, FieldNames) {
   }
 }
 
-TEST(Http1Head, EveryByteInAValue) {
+TEST(Http1HeadTest, AcceptsOnlyValidBytesInFieldValues) {
   for (int c = 0; c < 256; ++c) {
     // At each of eight places, since values are read eight bytes at a time.
     for (std::size_t place = 0; place < 9; ++place) {
@@ -239,7 +239,7 @@ TEST(Http1Head, EveryByteInAValue) {
   }
 }
 
-TEST(Http1Head, BareLineEnds) {
+TEST(Http1HeadTest, RejectsBareLfAndBareCr) {
   EXPECT_EQ(Status("GET / HTTP/1.1\r\nHost: a\n\r\n"), 400);
   EXPECT_EQ(Status("GET / HTTP/1.1\r\nHost: a\r\n\n"), 400);
   EXPECT_EQ(Status("GET / HTTP/1.1\r\nHost: a\r\n\rX"), 400);
@@ -247,7 +247,7 @@ TEST(Http1Head, BareLineEnds) {
   EXPECT_EQ(Status("GET / HTTP/1.1\nHost: a\r\n\r\n"), 400);
 }
 
-TEST(Http1Head, TargetLimit) {
+TEST(Http1HeadTest, RejectsTargetAboveTheLimit) {
   const HttpLimits limits{.target_bytes = 10};
   EXPECT_EQ(Status("GET /234567890 HTTP/1.1\r\nHost: a\r\n\r\n", limits), 0);
   EXPECT_EQ(Status("GET /2345678901 HTTP/1.1\r\nHost: a\r\n\r\n", limits), 414);
@@ -256,7 +256,7 @@ TEST(Http1Head, TargetLimit) {
   EXPECT_EQ(Status("GET /" + std::string(8192, 'a')), 414);
 }
 
-TEST(Http1Head, ByteLimit) {
+TEST(Http1HeadTest, RejectsHeadAboveTheByteLimit) {
   const std::string head = "GET / HTTP/1.1\r\nHost: a\r\nX: yyyyyyyyyyyyyyyyyy\r\n\r\n";
   EXPECT_EQ(Status(head, {.header_bytes = head.size()}), 0);
   EXPECT_EQ(Status(head + "body", {.header_bytes = head.size()}), 0);
@@ -268,7 +268,7 @@ TEST(Http1Head, ByteLimit) {
   EXPECT_EQ(Status("GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(16384, 'y')), 431);
 }
 
-TEST(Http1Head, CountLimit) {
+TEST(Http1HeadTest, RejectsTooManyFields) {
   std::string head = "GET / HTTP/1.1\r\nHost: a\r\n";
   for (int i = 1; i < 100; ++i) head += "X: y\r\n";
   EXPECT_EQ(ReadHead(head + "\r\n").fields.size(), 100u);
@@ -279,7 +279,7 @@ TEST(Http1Head, CountLimit) {
   EXPECT_EQ(Status(head + "X", more), 431) << "no head holds more";
 }
 
-TEST(Http1Head, RefusesStrangersAtTheirFirstByte) {
+TEST(Http1HeadTest, RejectsOtherProtocolsAtTheirFirstByte) {
   EXPECT_EQ(Status("\x16\x03\x01"), 400);
   EXPECT_THAT(ReadHead("\x16").reason, testing::HasSubstr("TLS"));
   EXPECT_EQ(Status("*3\r\n$3\r\nSET\r\n"), 400);  // RESP.
@@ -287,7 +287,7 @@ TEST(Http1Head, RefusesStrangersAtTheirFirstByte) {
   EXPECT_EQ(Status("{"), 400);
 }
 
-TEST(Http1Head, ARefusalStaysAndResetForgetsIt) {
+TEST(Http1HeadTest, StaysRejectedUntilReset) {
   HeadParser parser;
   HttpHead head;
   EXPECT_EQ(parser.Parse("\x16", {}, head), Parsed::kRefused);

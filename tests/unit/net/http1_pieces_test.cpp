@@ -31,7 +31,7 @@ const std::vector<std::string> kRefused = {
     "GET /\"\x01 HTTP/9.9\r\n",
 };
 
-TEST(Http1Pieces, EveryPrefixOfAValidHeadAsksForMore) {
+TEST(Http1PiecesTest, EveryPrefixOfAValidHeadAsksForMore) {
   for (const std::string& input : kValid) {
     for (std::size_t size = 0; size < input.size(); ++size) {
       EXPECT_EQ(ReadHead(std::string_view(input).substr(0, size)).parsed, Parsed::kMore)
@@ -40,7 +40,7 @@ TEST(Http1Pieces, EveryPrefixOfAValidHeadAsksForMore) {
   }
 }
 
-TEST(Http1Pieces, CutsDoNotChangeTheAnswer) {
+TEST(Http1PiecesTest, ParsesTheSameHoweverInputIsSplit) {
   for (const auto& [inputs, parsed] :
        {std::pair{kValid, Parsed::kDone}, std::pair{kRefused, Parsed::kRefused}}) {
     for (const std::string& input : inputs) {
@@ -54,7 +54,7 @@ TEST(Http1Pieces, CutsDoNotChangeTheAnswer) {
   }
 }
 
-TEST(Http1Pieces, CutsDoNotChangeWhichLimitIsMet) {
+TEST(Http1PiecesTest, AppliesTheSameLimitHoweverInputIsSplit) {
   const std::string input =
       "GET /0123456789 HTTP/1.1\r\nHost: a\r\nX: y\r\nZ: 0123456789\r\nBad : x\r\n\r\n";
   for (std::size_t bytes = 0; bytes <= input.size(); ++bytes) {
@@ -69,7 +69,7 @@ TEST(Http1Pieces, CutsDoNotChangeWhichLimitIsMet) {
   }
 }
 
-TEST(Http1Pieces, PipelinedRequests) {
+TEST(Http1PiecesTest, ParsesPipelinedRequests) {
   std::string input;
   for (const std::string& request : kValid) input += request;
   std::string_view rest = input;
@@ -86,7 +86,7 @@ TEST(Http1Pieces, PipelinedRequests) {
 
 /// Two million calls. If each began from the beginning, that were 2 * 10^12 bytes to read, or
 /// some ten minutes.
-TEST(Http1Pieces, AHeadThatDripsInCostsLinearWork) {
+TEST(Http1PiecesTest, AHeadThatDripsInCostsLinearWork) {
   const HttpLimits limits{.header_bytes = 4u << 20, .target_bytes = 2u << 20};
   const std::string input = "GET /" + std::string(1u << 20, 'a') +
                             " HTTP/1.1\r\nHost: a\r\nX: " + std::string(1u << 20, 'b') + "\r\n\r\n";

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/http1_body.hpp"
 #include "net/http1_parser.hpp"
 
 namespace tidegate::net {
@@ -23,7 +24,7 @@ struct HeadAnswer {
   bool expects_continue = false;
   bool unknown_expect = false;
   bool upgrade = false;
-  HttpBody body = HttpBody::kNone;
+  BodyFraming body = BodyFraming::kNone;
   std::uint64_t content_length = 0;
   std::vector<std::pair<std::string, std::string>> fields;
 
@@ -82,7 +83,7 @@ struct BodyAnswer {
   bool operator==(const BodyAnswer&) const = default;
 };
 
-/// As ReadHead; what has been eaten is overwritten, since nobody may look at it again.
+/// As ReadHead; what has been eaten is overwritten, since it must not be read again.
 inline BodyAnswer ReadChunked(std::string_view input, const HttpLimits& limits = {},
                               const std::vector<std::size_t>& cuts = {}) {
   ChunkedDecoder decoder;

@@ -83,14 +83,14 @@ const std::vector<std::string> kRefused = {
     "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"s,
 };
 
-TEST(Http1Response, Reads) {
+TEST(Http1ResponseTest, ParsesResponse) {
   const ResponseAnswer answer = ReadResponse(
       "HTTP/1.1 203 Not quite\r\nContent-Length: 12\r\nX-a: \tb c \r\nEmpty:\r\n\r\nHTTP/1.1 9");
   ASSERT_EQ(answer.parsed, Parsed::kDone) << answer.why;
   EXPECT_EQ(answer.status, 203);
   EXPECT_EQ(answer.minor, 1);
   EXPECT_EQ(answer.reason, "Not quite");
-  EXPECT_EQ(answer.body, ResponseBody::kLength);
+  EXPECT_EQ(answer.body, BodyFraming::kLength);
   EXPECT_EQ(answer.content_length, 12u);
   EXPECT_TRUE(answer.keep_alive);
   EXPECT_FALSE(answer.upgrade);
@@ -101,14 +101,14 @@ TEST(Http1Response, Reads) {
                                  .size());
 }
 
-TEST(Http1Response, ReasonMayBeMissing) {
+TEST(Http1ResponseTest, ReasonMayBeMissing) {
   EXPECT_EQ(ReadResponse("HTTP/1.1 200\r\n\r\n").reason, "");
   EXPECT_EQ(ReadResponse("HTTP/1.1 200 \r\n\r\n").reason, "");
   EXPECT_EQ(ReadResponse("HTTP/1.1 200  x \r\n\r\n").reason, " x ");
   EXPECT_EQ(ReadResponse("HTTP/1.1 200\r\n\r\n").parsed, Parsed::kDone);
 }
 
-TEST(Http1Response, Refuses) {
+TEST(Http1ResponseTest, RejectsMalformedResponses) {
   for (const std::string& input : kRefused) {
     const ResponseAnswer answer = ReadResponse(input);
     EXPECT_EQ(answer.parsed, Parsed::kRefused) << testing::PrintToString(input);
@@ -117,7 +117,7 @@ TEST(Http1Response, Refuses) {
   }
 }
 
-TEST(Http1Response, RefusesLengthsThatAreNone) {
+TEST(Http1ResponseTest, RejectsInvalidContentLengths) {
   for (const std::string& value : {""s, "5, 6"s, "5,"s, ",5"s, "5,,5"s, "5, 5, 6"s, "5,6"s, "5, x"s,
                                    "+5"s, "-5"s, "0x5"s, "5 5"s, "5;"s, "5.0"s, "1e3"s, "five"s,
                                    "\xD9\xA5"s, "99999999999999999999"s, "18446744073709551621"s}) {
@@ -131,19 +131,19 @@ TEST(Http1Response, RefusesLengthsThatAreNone) {
   EXPECT_EQ(WithFields("Content-Length: 9999999999999999999").content_length, 9999999999999999999u);
 }
 
-TEST(Http1Response, RepeatedEqualLengthsAreOne) {
+TEST(Http1ResponseTest, AcceptsRepeatedEqualContentLengths) {
   for (const std::string fields :
        {"Content-Length: 5\r\nContent-Length: 5", "Content-Length: 5, 5",
         "Content-Length: 5,5 ,\t5", "Content-Length: 5\r\nX: y\r\ncontent-length: 5, 5"}) {
     const ResponseAnswer answer = WithFields(fields);
     EXPECT_EQ(answer.parsed, Parsed::kDone) << fields << answer.why;
-    EXPECT_EQ(answer.body, ResponseBody::kLength);
+    EXPECT_EQ(answer.body, BodyFraming::kLength);
     EXPECT_EQ(answer.content_length, 5u);
     EXPECT_TRUE(answer.keep_alive);
   }
 }
 
-TEST(Http1Response, StatusMayBe100To999) {
+TEST(Http1ResponseTest, StatusMayBe100To999) {
   for (const int status : {100, 199, 200, 599, 600, 777, 999}) {
     const ResponseAnswer answer = WithFields("", "HTTP/1.1 " + std::to_string(status) + " X");
     EXPECT_EQ(answer.parsed, Parsed::kDone) << answer.why;
@@ -151,7 +151,7 @@ TEST(Http1Response, StatusMayBe100To999) {
   }
 }
 
-TEST(Http1Response, AcceptsBareLfOnlyIfAllowed) {
+TEST(Http1ResponseTest, AcceptsBareLfOnlyIfAllowed) {
   using enum http1::LineEnd;
   for (const std::string& input :
        {"HTTP/1.1 200 OK\nX: y\nContent-Length: 5\n\n"s, "HTTP/1.1 200\n\n"s,
@@ -175,24 +175,24 @@ TEST(Http1Response, AcceptsBareLfOnlyIfAllowed) {
   }
 }
 
-TEST(Http1Response, RefusesCodingsButChunked) {
+TEST(Http1ResponseTest, RejectsTransferCodingsOtherThanChunked) {
   for (const std::string value : {"", "xchunked", "gzip", "identity", "gzip, chunked",
                                   "chunked, chunked", "chunked, identity", "chunked;x", "chunke"}) {
     EXPECT_EQ(WithFields("Transfer-Encoding: " + value).parsed, Parsed::kRefused) << value;
   }
   EXPECT_EQ(WithFields("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked").parsed,
             Parsed::kRefused);
-  EXPECT_EQ(WithFields("transfer-ENCODING:CHUNKED").body, ResponseBody::kChunked);
+  EXPECT_EQ(WithFields("transfer-ENCODING:CHUNKED").body, BodyFraming::kChunked);
 }
 
-TEST(Http1Response, HowTheBodyEnds) {
+TEST(Http1ResponseTest, DeterminesBodyFraming) {
   const auto body = [](const std::string& fields, std::string_view line,
                        AnswerTo to = AnswerTo::kOther) {
     const ResponseAnswer answer = WithFields(fields, line, to);
     EXPECT_EQ(answer.parsed, Parsed::kDone) << line << fields << answer.why;
     return answer.body;
   };
-  using enum ResponseBody;
+  using enum BodyFraming;
   EXPECT_EQ(body("", "HTTP/1.1 200 OK"), kUntilClose);
   EXPECT_EQ(body("Content-Length: 0", "HTTP/1.1 200 OK"), kLength);
   EXPECT_EQ(body("Transfer-Encoding: chunked", "HTTP/1.1 500 X"), kChunked);
@@ -211,12 +211,12 @@ TEST(Http1Response, HowTheBodyEnds) {
   EXPECT_EQ(WithFields("Content-Length: 7", "HTTP/1.1 200 OK", AnswerTo::kHead).content_length, 7u);
 }
 
-TEST(Http1Response, A204ThatAnnouncesABodyHasNoneAndEndsItsConnection) {
+TEST(Http1ResponseTest, A204ThatAnnouncesABodyEndsTheConnection) {
   for (const std::string fields : {"Transfer-Encoding: chunked", "Content-Length: 1"}) {
     for (const AnswerTo to : {AnswerTo::kOther, AnswerTo::kHead}) {
       const ResponseAnswer answer = WithFields(fields, "HTTP/1.1 204 X", to);
       EXPECT_EQ(answer.parsed, Parsed::kDone) << answer.why;
-      EXPECT_EQ(answer.body, ResponseBody::kNone);
+      EXPECT_EQ(answer.body, BodyFraming::kNone);
       EXPECT_FALSE(answer.keep_alive);
     }
   }
@@ -226,7 +226,7 @@ TEST(Http1Response, A204ThatAnnouncesABodyHasNoneAndEndsItsConnection) {
             Parsed::kRefused);
 }
 
-TEST(Http1Response, RefusesABodyOfInterimResponses) {
+TEST(Http1ResponseTest, RejectsInterimResponsesWithABody) {
   for (const std::string line : {"HTTP/1.1 100 X", "HTTP/1.1 101 X", "HTTP/1.1 199 X"}) {
     for (const AnswerTo to : {AnswerTo::kOther, AnswerTo::kHead}) {
       EXPECT_EQ(WithFields("Transfer-Encoding: chunked", line, to).parsed, Parsed::kRefused);
@@ -236,7 +236,7 @@ TEST(Http1Response, RefusesABodyOfInterimResponses) {
   }
 }
 
-TEST(Http1Response, WhetherTheConnectionIsKept) {
+TEST(Http1ResponseTest, DeterminesWhetherConnectionIsKept) {
   const auto kept = [](const std::string& fields, std::string_view line) {
     return WithFields(fields, line).keep_alive;
   };
@@ -251,7 +251,7 @@ TEST(Http1Response, WhetherTheConnectionIsKept) {
   EXPECT_TRUE(kept("", "HTTP/1.1 304 X"));
 }
 
-TEST(Http1Response, Upgrades) {
+TEST(Http1ResponseTest, UpgradesOnlyWith101AndBothFields) {
   const std::string both = "Connection: upgrade\r\nUpgrade: websocket";
   EXPECT_TRUE(WithFields(both, "HTTP/1.1 101 X").upgrade);
   EXPECT_FALSE(WithFields(both, "HTTP/1.1 200 X").upgrade);
@@ -260,7 +260,7 @@ TEST(Http1Response, Upgrades) {
   EXPECT_FALSE(WithFields("Upgrade: websocket", "HTTP/1.1 101 X").upgrade);
 }
 
-TEST(Http1Response, RefusesAtTheFirstByteThatCannotBe) {
+TEST(Http1ResponseTest, RejectsAtTheFirstInvalidByte) {
   const auto at = [](std::string_view input) {
     std::size_t size = 0;
     while (size < input.size() && ReadResponse(input.substr(0, size)).parsed == Parsed::kMore) {
@@ -275,7 +275,7 @@ TEST(Http1Response, RefusesAtTheFirstByteThatCannotBe) {
   EXPECT_EQ(at("HTTP/1.1 200 OK\r\nX: y\nZ"), 22u);
 }
 
-TEST(Http1Response, CutsDoNotChangeTheAnswer) {
+TEST(Http1ResponseTest, ParsesTheSameHoweverInputIsSplit) {
   for (const auto& [inputs, parsed] :
        {std::pair{kValid, Parsed::kDone}, std::pair{kRefused, Parsed::kRefused}}) {
     for (const std::string& input : inputs) {
@@ -289,7 +289,7 @@ TEST(Http1Response, CutsDoNotChangeTheAnswer) {
   }
 }
 
-TEST(Http1Response, EveryPrefixOfAValidHeadAsksForMore) {
+TEST(Http1ResponseTest, EveryPrefixOfAValidHeadAsksForMore) {
   for (const std::string& input : kValid) {
     for (std::size_t size = 0; size < input.size(); ++size) {
       EXPECT_EQ(ReadResponse(std::string_view(input).substr(0, size)).parsed, Parsed::kMore)
@@ -298,7 +298,7 @@ TEST(Http1Response, EveryPrefixOfAValidHeadAsksForMore) {
   }
 }
 
-TEST(Http1Response, LimitsDoNotDependOnCuts) {
+TEST(Http1ResponseTest, AppliesTheSameLimitHoweverInputIsSplit) {
   const std::string input = "HTTP/1.1 200 OK\r\nX: y\r\nZ: 0123456789\r\nBad : x\r\n\r\n";
   for (std::size_t bytes = 0; bytes <= input.size(); ++bytes) {
     for (const std::size_t count : {0u, 1u, 2u, 100u}) {
@@ -310,7 +310,7 @@ TEST(Http1Response, LimitsDoNotDependOnCuts) {
   }
 }
 
-TEST(Http1Response, Limits) {
+TEST(Http1ResponseTest, RejectsHeadsAboveTheLimits) {
   std::string fields;
   for (int i = 0; i < 100; ++i) fields += "X: y\r\n";
   EXPECT_EQ(ReadResponse("HTTP/1.1 200 OK\r\n" + fields + "\r\n").parsed, Parsed::kDone);
@@ -339,7 +339,7 @@ TEST(Http1Response, Limits) {
   EXPECT_EQ(ReadResponse("HTTP/1.1 200 " + std::string(17 << 10, 'x')).parsed, Parsed::kRefused);
 }
 
-TEST(Http1Response, OneParserReadsOneAfterAnother) {
+TEST(Http1ResponseTest, ParsesConsecutiveResponses) {
   std::string input;
   for (const std::string& response : kValid) input += response;
   std::string_view rest = input;
@@ -355,7 +355,7 @@ TEST(Http1Response, OneParserReadsOneAfterAnother) {
 }
 
 /// A million calls; if each began from the beginning, that were 5 * 10^11 bytes to read.
-TEST(Http1Response, AHeadThatDripsInCostsLinearWork) {
+TEST(Http1ResponseTest, AHeadThatDripsInCostsLinearWork) {
   const HttpLimits limits{.header_bytes = 4u << 20};
   const std::string input = "HTTP/1.1 200 " + std::string(1u << 19, 'a') +
                             "\r\nX: " + std::string(1u << 19, 'b') + "\r\n\r\n";

@@ -23,7 +23,7 @@ void ExpectFieldsRefused(const std::string& fields) {
   ExpectRefused("POST / HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n\r\n");
 }
 
-TEST(Http1Smuggling, TwoLengths) {
+TEST(Http1SmugglingTest, RejectsConflictingBodyLengths) {
   ExpectFieldsRefused("Content-Length: 6\r\nTransfer-Encoding: chunked");  // CL.TE
   ExpectFieldsRefused("Transfer-Encoding: chunked\r\nContent-Length: 4");  // TE.CL
   ExpectFieldsRefused("Content-Length: 0\r\nContent-Length: 44");          // CL.CL
@@ -33,7 +33,7 @@ TEST(Http1Smuggling, TwoLengths) {
   ExpectFieldsRefused("Transfer-Encoding: identity\r\nContent-Length: 5");
 }
 
-TEST(Http1Smuggling, HiddenTransferEncoding) {
+TEST(Http1SmugglingTest, RejectsDisguisedTransferEncoding) {
   for (const std::string& line : {
            "Transfer-Encoding: xchunked"s,
            "Transfer-Encoding : chunked"s,
@@ -69,11 +69,11 @@ TEST(Http1Smuggling, HiddenTransferEncoding) {
   }
   // White space around the value is no disguise: RFC 9110 has it trimmed, and so do we.
   EXPECT_EQ(ReadHead("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \t chunked \t\r\n\r\n").body,
-            HttpBody::kChunked);
+            BodyFraming::kChunked);
   ExpectRefused("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
 }
 
-TEST(Http1Smuggling, NumbersThatAreNone) {
+TEST(Http1SmugglingTest, RejectsInvalidContentLengths) {
   for (const std::string& value :
        {"+5"s, "-0"s, "0x5"s, "5 5"s, "5\t5"s, "5,"s, "5\0"s, "5\v"s, "5\x0C"s, "0b1"s, "1_0"s,
         "5\r"s, "99999999999999999999"s, "18446744073709551621"s, "\xD9\xA5"s, "''5"s}) {
@@ -85,7 +85,7 @@ TEST(Http1Smuggling, NumbersThatAreNone) {
   ExpectFieldsRefused("Content-Length\r\n: 5");
 }
 
-TEST(Http1Smuggling, LinesThatOnlySomeSee) {
+TEST(Http1SmugglingTest, RejectsAmbiguousLineEnds) {
   ExpectRefused("GET / HTTP/1.1\nHost: a\n\n");
   ExpectRefused("GET / HTTP/1.1\r\nHost: a\nX: y\r\n\r\n");
   ExpectRefused("GET / HTTP/1.1\r\nHost: a\r\n\nGET /b HTTP/1.1\r\n\r\n");
@@ -95,7 +95,7 @@ TEST(Http1Smuggling, LinesThatOnlySomeSee) {
   ExpectRefused("GET / HTTP/1.1\r\nHost: a\r\n\tb\r\n\r\n");
 }
 
-TEST(Http1Smuggling, RequestLinesThatSplitInTwoWays) {
+TEST(Http1SmugglingTest, RejectsAmbiguousRequestLines) {
   ExpectRefused("GET /a /b HTTP/1.1\r\nHost: a\r\n\r\n");
   ExpectRefused("GET /a HTTP/1.1 HTTP/1.1\r\nHost: a\r\n\r\n");
   ExpectRefused("GET\t/a HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -105,7 +105,7 @@ TEST(Http1Smuggling, RequestLinesThatSplitInTwoWays) {
   ExpectRefused("GET /a\r\n");
 }
 
-TEST(Http1Smuggling, TwoHosts) {
+TEST(Http1SmugglingTest, RejectsAmbiguousHosts) {
   ExpectRefused("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
   ExpectRefused("GET / HTTP/1.1\r\nHost: a\r\nHost : b\r\n\r\n");
   ExpectRefused("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n");
@@ -116,7 +116,7 @@ TEST(Http1Smuggling, TwoHosts) {
   EXPECT_EQ(ReadHead("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n").host, "b");
 }
 
-TEST(Http1Smuggling, ChunksThatEndElsewhere) {
+TEST(Http1SmugglingTest, RejectsAmbiguousChunks) {
   for (const std::string& body : {
            "0x5\r\nhello\r\n0\r\n\r\n"s,
            "+5\r\nhello\r\n0\r\n\r\n"s,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/peer_certificate.hpp"
+#include "net/tls.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class NamedCertificate {
                                                                        GENERAL_NAMES_free};
 };
 
-TEST(PeerCertificate, WritesTheSubjectAsRfc2253Does) {
+TEST(PeerCertificateTest, WritesTheSubjectAsRfc2253Does) {
   NamedCertificate made;
   made.Subject("O", "Example, Inc.").Subject("OU", "b\xc3\xbcro").Subject("CN", "ops\n");
   const auto read = made.Read();
@@ -55,7 +55,7 @@ TEST(PeerCertificate, WritesTheSubjectAsRfc2253Does) {
   EXPECT_EQ(read->Name(), read->subject);
 }
 
-TEST(PeerCertificate, CutsLongSubjects) {
+TEST(PeerCertificateTest, CutsLongSubjects) {
   NamedCertificate made;
   for (int i = 0; i < 6; ++i) made.Subject("OU", std::string(60, 'x'));
   const auto read = made.Read();
@@ -63,7 +63,7 @@ TEST(PeerCertificate, CutsLongSubjects) {
   EXPECT_TRUE(read->subject.ends_with("x..."));
 }
 
-TEST(PeerCertificate, KeepsPrintableAlternativeNames) {
+TEST(PeerCertificateTest, KeepsPrintableAlternativeNames) {
   NamedCertificate made;
   made.Name(GEN_URI, "spiffe://example.org/a")
       .Name(GEN_DNS, "Host.Example.ORG")
@@ -79,7 +79,7 @@ TEST(PeerCertificate, KeepsPrintableAlternativeNames) {
   EXPECT_EQ(read->Name(), "spiffe://example.org/a");
 }
 
-TEST(PeerCertificate, KeepsAFewNamesOfEachKind) {
+TEST(PeerCertificateTest, KeepsAFewNamesOfEachKind) {
   NamedCertificate made;
   for (int i = 0; i < 100; ++i) made.Name(GEN_DNS, "host" + std::to_string(i));
   const auto read = made.Read();

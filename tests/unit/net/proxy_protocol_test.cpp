@@ -12,7 +12,6 @@ namespace {
 
 using namespace std::string_literals;
 using testing::HasSubstr;
-using Verdict = ProxyHeader::Verdict;
 
 const std::string kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
 constexpr std::string_view kStrange = "the connection does not begin with a PROXY protocol header";
@@ -29,11 +28,11 @@ ProxyHeader Parse(std::string_view bytes) {
   ProxyHeader first;
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     const ProxyHeader now = ParseExactly(bytes.substr(0, size));
-    if (first.verdict == Verdict::kMore) {
+    if (first.parsed == Parsed::kMore) {
       first = now;
       continue;
     }
-    EXPECT_EQ(now.verdict, first.verdict) << bytes;
+    EXPECT_EQ(now.parsed, first.parsed) << bytes;
     EXPECT_EQ(now.size, first.size) << bytes;
     EXPECT_EQ(now.problem, first.problem) << bytes;
     EXPECT_EQ(now.source.has_value(), first.source.has_value()) << bytes;
@@ -51,17 +50,17 @@ std::string Text(const std::optional<Peer>& peer) {
 /// Who is the client by a whole header, with something behind it.
 std::string Source(const std::string& header) {
   const ProxyHeader answer = Parse(header + "PROXY GET \r\n");
-  EXPECT_EQ(answer.verdict, Verdict::kDone) << header << answer.problem;
+  EXPECT_EQ(answer.parsed, Parsed::kDone) << header << answer.problem;
   EXPECT_EQ(answer.size, header.size()) << header;
   for (std::size_t size = 0; size < header.size(); ++size) {
-    EXPECT_EQ(ParseExactly(header.substr(0, size)).verdict, Verdict::kMore) << header << size;
+    EXPECT_EQ(ParseExactly(header.substr(0, size)).parsed, Parsed::kMore) << header << size;
   }
   return Text(answer.source);
 }
 
 std::string Problem(const std::string& bytes) {
   const ProxyHeader answer = Parse(bytes);
-  EXPECT_EQ(answer.verdict, Verdict::kBad) << bytes;
+  EXPECT_EQ(answer.parsed, Parsed::kRefused) << bytes;
   EXPECT_FALSE(answer.problem.ends_with('.'));
   return std::string(answer.problem);
 }
@@ -79,7 +78,7 @@ const std::string kV4 = "\xc0\x00\x02\x01\x0a\x00\x00\x02\xdc\x04\x01\xbb"s;
 const std::string kV6 = "\x20\x01\x0d\xb8"s + std::string(11, '\0') + "\x01" +
                         std::string(16, '\x7f') + "\x00\x50\x01\xbb"s;
 
-TEST(ProxyProtocolV1, WhoTheClientIs) {
+TEST(ProxyProtocolV1Test, ReadsClientAddress) {
   EXPECT_EQ(Source("PROXY TCP4 192.0.2.1 10.0.0.2 56324 443\r\n"), "::ffff:192.0.2.1 56324");
   EXPECT_EQ(Source("PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n"),
             "::ffff:255.255.255.255 65535");
@@ -92,14 +91,14 @@ TEST(ProxyProtocolV1, WhoTheClientIs) {
   EXPECT_EQ(Source("PROXY TCP6 " + ones + " " + ones + " 65535 65535\r\n"), ones + " 65535");
 }
 
-TEST(ProxyProtocolV1, UnknownIsThePeer) {
+TEST(ProxyProtocolV1Test, UsesPeerAddressForUnknown) {
   EXPECT_EQ(Source("PROXY UNKNOWN\r\n"), "the peer");
   EXPECT_EQ(Source("PROXY UNKNOWN \r\n"), "the peer");
   EXPECT_EQ(Source("PROXY UNKNOWN ffff::1 what ever 65535\r\n"), "the peer");
   EXPECT_EQ(Source("PROXY UNKNOWN " + std::string(91, 'x') + "\r\n"), "the peer");  // 107 bytes.
 }
 
-TEST(ProxyProtocolV1, RefusesWords) {
+TEST(ProxyProtocolV1Test, RejectsMalformedLines) {
   for (const std::string_view words :
        {"TCP4 192.0.2.1 10.0.0.2 56324 443\n",          // No CR.
         "TCP4 192.0.2.1 10.0.0.2 56324 443\rx",         // No LF.
@@ -145,7 +144,7 @@ TEST(ProxyProtocolV1, RefusesWords) {
   EXPECT_THAT(Problem("PROXY UNKNOWN x\rGET /"), HasSubstr("CRLF"));
 }
 
-TEST(ProxyProtocolV1, RefusesLongLines) {
+TEST(ProxyProtocolV1Test, RejectsTooLongLines) {
   EXPECT_THAT(Problem("PROXY UNKNOWN " + std::string(92, 'x') + "\r\n"), HasSubstr("107 bytes"));
   const std::string mapped = "0000:0000:0000:0000:0000:ffff:255.255.255.255";
   EXPECT_EQ(Source("PROXY TCP6 " + mapped + " ::1 1 2\r\n"), "::ffff:255.255.255.255 1");
@@ -153,18 +152,18 @@ TEST(ProxyProtocolV1, RefusesLongLines) {
               HasSubstr("107 bytes"));
 }
 
-TEST(ProxyProtocol, RefusesWhatIsNoHeaderAtOnce) {
+TEST(ProxyProtocolTest, RejectsBytesThatAreNoHeaderAtOnce) {
   for (const std::string& bytes :
        {"GET "s, "POST /"s, "\x16\x03\x01\x02"s, "*1\r\n"s, "PING\r\n"s, "proxy TCP4"s, "PROXY\t"s,
         "PRI * HTTP/2.0\r\n"s, " PROXY"s, "\0"s, "\n"s, "\r\n\r\n\0\r\nQUIT\r"s, "\r\nGET"s}) {
     EXPECT_EQ(Problem(bytes), kStrange);
   }
-  EXPECT_EQ(ParseExactly("G").verdict, Verdict::kBad);
-  EXPECT_EQ(ParseExactly("PROXI").verdict, Verdict::kBad);
-  EXPECT_EQ(ParseExactly("").verdict, Verdict::kMore);
+  EXPECT_EQ(ParseExactly("G").parsed, Parsed::kRefused);
+  EXPECT_EQ(ParseExactly("PROXI").parsed, Parsed::kRefused);
+  EXPECT_EQ(ParseExactly("").parsed, Parsed::kMore);
 }
 
-TEST(ProxyProtocolV2, WhoTheClientIs) {
+TEST(ProxyProtocolV2Test, ReadsClientAddress) {
   EXPECT_EQ(Source(Binary(0x21, 0x11, kV4)), "::ffff:192.0.2.1 56324");
   EXPECT_EQ(Source(Binary(0x21, 0x21, kV6)), "2001:db8::1 80");
   // What follows the addresses is skipped.
@@ -172,7 +171,7 @@ TEST(ProxyProtocolV2, WhoTheClientIs) {
   EXPECT_EQ(Source(Binary(0x21, 0x21, kV6 + std::string(300, '\r'))), "2001:db8::1 80");
 }
 
-TEST(ProxyProtocolV2, ThePeerCounts) {
+TEST(ProxyProtocolV2Test, UsesPeerAddressForLocalAndUnsupportedFamilies) {
   EXPECT_EQ(Source(Binary(0x20, 0x00, "")), "the peer");                     // LOCAL.
   EXPECT_EQ(Source(Binary(0x20, 0x11, kV4)), "the peer");                    // LOCAL.
   EXPECT_EQ(Source(Binary(0x20, 0xff, "x")), "the peer");                    // LOCAL.
@@ -185,7 +184,7 @@ TEST(ProxyProtocolV2, ThePeerCounts) {
   EXPECT_EQ(Source(Binary(0x21, 0x32, std::string(220, '/'))), "the peer");  // Unix sockets.
 }
 
-TEST(ProxyProtocolV2, Refuses) {
+TEST(ProxyProtocolV2Test, RejectsInvalidHeaders) {
   for (const int version : {0x01, 0x11, 0x31, 0xf1}) {
     EXPECT_THAT(Problem(Binary(version, 0x11, kV4)), HasSubstr("another version"));
   }
@@ -201,7 +200,7 @@ TEST(ProxyProtocolV2, Refuses) {
   EXPECT_THAT(Problem(Binary(0x21, 0x31, std::string(215, '/'))), HasSubstr("too short"));
 }
 
-TEST(ProxyProtocolV2, RefusesLongHeaders) {
+TEST(ProxyProtocolV2Test, RejectsTooLongHeaders) {
   EXPECT_EQ(Source(Binary(0x21, 0x11, kV4 + std::string(kMaxProxyHeader - 28, 'x'))),
             "::ffff:192.0.2.1 56324");
   EXPECT_THAT(Problem(Binary(0x21, 0x11, kV4 + std::string(kMaxProxyHeader - 27, 'x'))),

@@ -48,7 +48,7 @@ std::vector<std::string> Words(std::string_view line) {
   return answer.arguments;
 }
 
-TEST(RespCommand, TakesACommandApart) {
+TEST(RespCommandTest, ParsesCommand) {
   const std::string command =
       "*5\r\n$11\r\nCL.THROTTLE\r\n$6\r\nuser:1\r\n$2\r\n15\r\n$2\r\n30\r\n$2\r\n60\r\n";
   const CommandAnswer answer = Read(command + "*1\r\n$4\r\nPI");
@@ -57,13 +57,13 @@ TEST(RespCommand, TakesACommandApart) {
   EXPECT_THAT(answer.arguments, ElementsAre("CL.THROTTLE", "user:1", "15", "30", "60"));
 }
 
-TEST(RespCommand, AnElementHoldsAnyBytes) {
+TEST(RespCommandTest, AnElementHoldsAnyBytes) {
   const std::vector<std::string> arguments = {"GET", "", "\r\n", "a\0b"s, "*1\r\n$4\r\nPING\r\n",
                                               "\xff"};
   EXPECT_EQ(Read(Encoded(arguments)).arguments, arguments);
 }
 
-TEST(RespCommand, SeveralInOneBuffer) {
+TEST(RespCommandTest, ParsesSeveralCommandsInOneBuffer) {
   const std::string ping = "*1\r\n$4\r\nPING\r\n";
   const std::string input = ping + "PING\r\n\r\n*0\r\n" + ping + "*-1\r\nPING x\n*";
   const auto answers = ReadCommands(input);
@@ -78,7 +78,7 @@ TEST(RespCommand, SeveralInOneBuffer) {
   EXPECT_THAT(consumed, ElementsAre(14, 6, 2, 4, 14, 5, 7, 0));
 }
 
-TEST(RespCommand, NothingIsSkipped) {
+TEST(RespCommandTest, SkipsEmptyCommandsAndLines) {
   for (const std::string_view input : {"*0\r\n", "*-1\r\n", "*-9\r\n", "\r\n", "\n", "  \t \r\n"}) {
     const CommandAnswer answer = Read(input);
     EXPECT_EQ(answer.progress, Progress::kNothing) << input;
@@ -87,7 +87,7 @@ TEST(RespCommand, NothingIsSkipped) {
   }
 }
 
-TEST(RespCommand, EveryPrefixAsksForMore) {
+TEST(RespCommandTest, EveryPrefixAsksForMore) {
   for (const std::string& input : {Encoded({"CL.THROTTLE", "user:1", "15", "30", "60"}),
                                    Encoded({"", ""}), "set \"a \\x41\" 'b'\r\n"s, "*-1\r\n"s}) {
     for (std::size_t size = 0; size < input.size(); ++size) {
@@ -96,7 +96,7 @@ TEST(RespCommand, EveryPrefixAsksForMore) {
   }
 }
 
-TEST(RespCommand, RefusesCounts) {
+TEST(RespCommandTest, RejectsInvalidElementCounts) {
   for (const std::string_view count : {"", "x", "1x", "1 ", " 1", "+1", "01", "-0", "-", "--1",
                                        "0x1", "1.0", "1\n", "1\r\r", "\r", "-00"}) {
     EXPECT_EQ(Problem("*" + std::string(count) + "\r\n"),
@@ -116,7 +116,7 @@ TEST(RespCommand, RefusesCounts) {
   EXPECT_EQ(Read("*-" + std::string(31, '9') + "\r\n").progress, Progress::kNothing);
 }
 
-TEST(RespCommand, RefusesLengths) {
+TEST(RespCommandTest, RejectsInvalidBulkLengths) {
   for (const std::string_view length :
        {"", "x", "4x", "+4", "04", "-1", "-4", "-0", "4\n", "4\r ", "0x4"}) {
     EXPECT_EQ(Problem("*1\r\n$" + std::string(length) + "\r\nPING\r\n"),
@@ -134,7 +134,7 @@ TEST(RespCommand, RefusesLengths) {
   EXPECT_EQ(Problem("*1\r\n$" + std::string(33, '1')), "Protocol error: too big bulk count string");
 }
 
-TEST(RespCommand, RefusesWhatIsNoBulkString) {
+TEST(RespCommandTest, RejectsElementsThatAreNotBulkStrings) {
   EXPECT_EQ(Problem("*2\r\n:1\r\n"), "Protocol error: expected '$', got ':'");
   EXPECT_EQ(Problem("*2\r\n$4\r\nPING\r\n*0\r\n"), "Protocol error: expected '$', got '*'");
   EXPECT_EQ(Problem("*1\r\n\r\n"), "Protocol error: expected '$', got '\\x0d'");
@@ -146,7 +146,7 @@ TEST(RespCommand, RefusesWhatIsNoBulkString) {
   }
 }
 
-TEST(RespCommand, AfterBadItBeginsAnew) {
+TEST(RespCommandTest, StartsOverAfterAnError) {
   RespCommandParser parser;
   EXPECT_EQ(parser.Parse("*2\r\n$4\r\nPING\r\n", {}), Progress::kMore);
   EXPECT_EQ(parser.Parse("*2\r\n$4\r\nPING\r\nx", {}), Progress::kBad);
@@ -155,7 +155,7 @@ TEST(RespCommand, AfterBadItBeginsAnew) {
   EXPECT_EQ(parser.consumed(), 14u);
 }
 
-TEST(RespInline, Words) {
+TEST(RespInlineTest, SplitsWordsAtWhiteSpace) {
   EXPECT_THAT(Words("PING\r\n"), ElementsAre("PING"));
   EXPECT_THAT(Words("PING\n"), ElementsAre("PING"));
   EXPECT_THAT(Words("  CL.THROTTLE\tuser:1  15 30 60 \r\n"),
@@ -165,7 +165,7 @@ TEST(RespInline, Words) {
   EXPECT_THAT(Words("a\\nb c\\\r\n"), ElementsAre("a\\nb", "c\\"));
 }
 
-TEST(RespInline, Quotes) {
+TEST(RespInlineTest, ReadsQuotedWords) {
   EXPECT_THAT(Words(R"(get "" '')"
                     "\r\n"),
               ElementsAre("get", "", ""));
@@ -178,7 +178,7 @@ TEST(RespInline, Quotes) {
   EXPECT_THAT(Words("\"\\x00\"\n"), ElementsAre("\0"s));
 }
 
-TEST(RespInline, RefusesQuotesThatAreNotBalanced) {
+TEST(RespInlineTest, RejectsUnbalancedQuotes) {
   for (const std::string_view line : {"\"", "'", "a \"b", "a 'b", "\"a\"b", "'a'b", "\"a\"\"b\"",
                                       "\"a\\\"", "'a\\'", "\"a\\", "a\"", "it's", "'a'\"b\""}) {
     EXPECT_EQ(Problem(std::string(line) + "\r\n"), "Protocol error: unbalanced quotes in request")
@@ -186,7 +186,7 @@ TEST(RespInline, RefusesQuotesThatAreNotBalanced) {
   }
 }
 
-TEST(RespInline, Limits) {
+TEST(RespInlineTest, RejectsLinesAboveTheLimits) {
   const RespLimits limits{.elements = 3, .bulk_bytes = 6, .inline_bytes = 10};
   EXPECT_EQ(Read("ping 56789\n", limits).progress, Progress::kCommand);
   EXPECT_EQ(Problem("ping 567890", limits),
@@ -201,7 +201,7 @@ TEST(RespInline, Limits) {
 }
 
 /// 400,000 calls. If each began from the beginning, the many elements were 10^11 lengths to read.
-TEST(RespCommand, ACommandThatDripsInCostsLinearWork) {
+TEST(RespCommandTest, ACommandThatDripsInCostsLinearWork) {
   const RespLimits limits{.elements = 1u << 20, .bulk_bytes = 1u << 20, .inline_bytes = 1u << 20};
   std::string many = "*40000\r\n";
   for (int i = 0; i < 40000; ++i) many += "$0\r\n\r\n";
@@ -221,7 +221,7 @@ TEST(RespCommand, ACommandThatDripsInCostsLinearWork) {
   }
 }
 
-TEST(RespCommand, RandomCommandsCutAnywhere) {
+TEST(RespCommandTest, ParsesRandomCommandsSplitAnywhere) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     std::vector<std::vector<std::string>> commands(1 + random() % 8);

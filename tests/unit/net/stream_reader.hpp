@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/body_reader.hpp"
-#include "net/http1_response.hpp"
+#include "net/http1_body.hpp"
+#include "net/http1_parser.hpp"
 
 namespace tidegate::net {
 
@@ -26,7 +26,7 @@ struct ResponseAnswer {
   std::string reason;
   bool keep_alive = false;
   bool upgrade = false;
-  ResponseBody body = ResponseBody::kNone;
+  BodyFraming body = BodyFraming::kNone;
   std::uint64_t content_length = 0;
   Fields fields;
 
@@ -109,10 +109,10 @@ inline StreamAnswer ReadStream(BodyReader& reader, std::string_view input,
   return answer;
 }
 
-inline StreamAnswer ReadChunkedStream(std::string_view input, std::uint64_t limit = 0,
+inline StreamAnswer ReadChunkedStream(std::string_view input,
                                       const std::vector<std::size_t>& cuts = {}) {
   const auto reader = std::make_unique<BodyReader>();
-  reader->Begin(HttpBody::kChunked, 0, limit);
+  reader->Begin(BodyFraming::kChunked, 0);
   return ReadStream(*reader, input, cuts);
 }
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "unit/rules/config_reading.hpp"
+#include "unit/config/config_reading.hpp"
 
 namespace tidegate {
 namespace {
@@ -21,7 +21,7 @@ struct Spelling {
   bool exact = true;
 };
 
-TEST(ForeignPath, ShowsTheSpellingOfThisConfiguration) {
+TEST(ForeignPathTest, SuggestsEquivalentPattern) {
   const Spelling cases[] = {
       // OpenAPI, Spring, FastAPI, Flask, Django, Express, Next.js, API Gateway, Go, Rails.
       {"/users/{id}", "`/users/:id`"},
@@ -96,7 +96,7 @@ TEST(ForeignPath, ShowsTheSpellingOfThisConfiguration) {
   }
 }
 
-TEST(ForeignPath, EverySuggestionIsAcceptedItself) {
+TEST(ForeignPathTest, SuggestsOnlyAcceptedPatterns) {
   for (const char* const foreign :
        {"/users/{id}", "^/api/.*$", "/v1/(a|b)", "/[[...x]]", "}{", "^$", "\\", "/a/[", "|",
         "/:a:b", "/<>", "/{}", "/[]", "/(?", "~", "/a/^/b", "/*/*", "/**/**", "/{a,{b}}"}) {
@@ -104,36 +104,37 @@ TEST(ForeignPath, EverySuggestionIsAcceptedItself) {
     ASSERT_TRUE(found) << foreign;
     std::string write = found->write.substr(1, found->write.find('`', 1) - 1);
     if (!write.starts_with('[')) write.insert(0, "'").append("'");
-    const auto told = Told(
+    const auto problems = ProblemText(
         Read("rules: [ { id: a, per: const, limit: 1/s, match: { path: " + write + " } } ]\n"));
-    EXPECT_EQ(told.find("error"), std::string::npos) << foreign << ": " << told;
+    EXPECT_EQ(problems.find("error"), std::string::npos) << foreign << ": " << problems;
   }
 }
 
-TEST(ForeignPath, IsAnErrorInEveryMatch) {
+TEST(ForeignPathTest, IsRejectedInEveryMatch) {
   for (const char* const yaml :
        {"rules: [ { id: a, per: const, limit: 1/s, match: { path: '/users/<id>' } } ]\n",
         "deny: [ { path: '/users/<id>' } ]\n", "exempt: [ { path: [/a, '/users/<id>'] } ]\n",
         "deny: [ { not: { path: '/users/<id>' } } ]\n",
         "routes: [ { match: { path: '/users/<id>' }, upstream: u } ]\n"}) {
-    const std::string told = Told(Read(yaml));
-    EXPECT_THAT(told, HasSubstr("`/users/<id>` is not a pattern here: write `/users/:id`; "))
+    const std::string problems = ProblemText(Read(yaml));
+    EXPECT_THAT(problems, HasSubstr("`/users/<id>` is not a pattern here: write `/users/:id`; "))
         << yaml;
-    EXPECT_THAT(told, HasSubstr("for these characters themselves write `/users/%3Cid%3E`")) << yaml;
+    EXPECT_THAT(problems, HasSubstr("for these characters themselves write `/users/%3Cid%3E`"))
+        << yaml;
   }
 }
 
-TEST(ForeignPath, WarnsOfADollarAtTheEnd) {
-  const auto told = [](const char* path) {
-    return Told(Read("deny: [ { path: '" + std::string(path) + "' } ]\n"));
+TEST(ForeignPathTest, WarnsAboutTrailingDollar) {
+  const auto problems = [](const char* path) {
+    return ProblemText(Read("deny: [ { path: '" + std::string(path) + "' } ]\n"));
   };
-  EXPECT_THAT(told("/login$"), HasSubstr("warning: deny[0].path: `/login$` ends with `$`"));
-  EXPECT_THAT(told("/login$"), HasSubstr("write `/login`"));
-  EXPECT_THAT(told("/odata/$metadata"), testing::Not(HasSubstr("ends with `$`")));
+  EXPECT_THAT(problems("/login$"), HasSubstr("warning: deny[0].path: `/login$` ends with `$`"));
+  EXPECT_THAT(problems("/login$"), HasSubstr("write `/login`"));
+  EXPECT_THAT(problems("/odata/$metadata"), testing::Not(HasSubstr("ends with `$`")));
 }
 
-TEST(ForeignPath, UrlsAreNotPaths) {
-  EXPECT_THAT(Told(Read("deny: [ { path: 'https://api.example.com/v1/x' } ]\n")),
+TEST(ForeignPathTest, RejectsUrlsAsPaths) {
+  EXPECT_THAT(ProblemText(Read("deny: [ { path: 'https://api.example.com/v1/x' } ]\n")),
               HasSubstr("is a URL: write only its path, `/v1/x`, and its host under `host`"));
 }
 

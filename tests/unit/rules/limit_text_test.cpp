@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rules/size_text.hpp"
+#include "base/units.hpp"
 
 namespace tidegate {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-TEST(LimitText, ReadsAndPrintsBack) {
+TEST(LimitTextTest, ParsesAndPrintsCanonicalForm) {
   const struct {
     const char* text;
     std::int64_t count;
@@ -41,10 +41,10 @@ TEST(LimitText, ReadsAndPrintsBack) {
   }
 }
 
-TEST(LimitText, SaysWhatWouldBeRight) {
+TEST(LimitTextTest, ErrorsSuggestValidLimits) {
   const struct {
     const char* text;
-    const char* told;
+    const char* expected;
   } cases[] = {
       {"", "is not a limit"},
       {"100", "write a count and a period, as in 100/s"},
@@ -82,14 +82,14 @@ TEST(LimitText, SaysWhatWouldBeRight) {
       {"100/9223372036854775808us", "the longest is 366d"},
       {"100/9223372036854775807d", "the longest is 366d"},
   };
-  for (const auto& [text, told] : cases) {
+  for (const auto& [text, expected] : cases) {
     const auto limit = LimitText::Parse(text);
     ASSERT_FALSE(limit) << text;
-    EXPECT_THAT(limit.error().message, HasSubstr(told)) << text;
+    EXPECT_THAT(limit.error().message, HasSubstr(expected)) << text;
   }
 }
 
-TEST(QuotaText, DescribesEveryAlgorithm) {
+TEST(QuotaTextTest, DescribesEveryAlgorithm) {
   const auto text = [](Algorithm algorithm, const char* limit, std::int64_t burst = 0) {
     const LimitText parsed = LimitText::Parse(limit).value();
     const Quota quota = Quota::Make({.algorithm = algorithm,
@@ -107,7 +107,7 @@ TEST(QuotaText, DescribesEveryAlgorithm) {
   EXPECT_EQ(text(Algorithm::kConcurrency, "2/60s"), "2 at once, lease 1m | 2 at once, lease 60s");
 }
 
-TEST(ParseSize, ReadsBytesAndBinaryUnits) {
+TEST(ParseSizeTest, ReadsBytesAndBinaryUnits) {
   EXPECT_EQ(ParseSize("0"), 0);
   EXPECT_EQ(ParseSize("4096"), 4096);
   EXPECT_EQ(ParseSize("64KiB"), 65'536);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/live_overrides.hpp"
+#include "rules/override.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/local_register.hpp"
+#include "store/shared_overrides.hpp"
 #include "unit/rules/allocations.hpp"
 
 namespace tidegate {
@@ -16,8 +16,8 @@ using testing::IsEmpty;
 
 class LiveOverridesTest : public testing::Test {
  protected:
-  static FleetRegister::Entry Ban(const std::string& identity,
-                                  std::optional<std::int64_t> expires_ms = std::nullopt) {
+  static SharedOverrides::Entry Ban(const std::string& identity,
+                                    std::optional<std::int64_t> expires_ms = std::nullopt) {
     const Override what{.kind = Override::Kind::kBan,
                         .rule = "per-key",
                         .identity = identity,
@@ -26,7 +26,7 @@ class LiveOverridesTest : public testing::Test {
                         .by = "alice"};
     return {Override::Field("per-key", identity), what.Text(), 5, expires_ms};
   }
-  LiveOverrides::Update Change(std::vector<FleetRegister::Entry> changed,
+  LiveOverrides::Update Change(std::vector<SharedOverrides::Entry> changed,
                                const std::vector<std::string>& removed = {}) {
     return live_.Apply({.now_ms = 1'000, .changed = std::move(changed), .removed = removed});
   }
@@ -54,7 +54,7 @@ TEST_F(LiveOverridesTest, AppliesAddedReplacedAndRemovedEntries) {
   EXPECT_NE(Find("b"), nullptr);
 }
 
-TEST_F(LiveOverridesTest, MakesTheQuotaOfAQuotaOverride) {
+TEST_F(LiveOverridesTest, BuildsQuotaFromQuotaOverride) {
   Override what{.kind = Override::Kind::kQuota,
                 .rule = "per-key",
                 .identity = "a",
@@ -77,7 +77,7 @@ TEST_F(LiveOverridesTest, FollowsAStepOfTheRegistersClock) {
   EXPECT_EQ(live_.table()->Left(*Find("a")), 30s);
 }
 
-TEST_F(LiveOverridesTest, TranslatesEndsToItsOwnClock) {
+TEST_F(LiveOverridesTest, TranslatesExpiryToLocalClock) {
   (void)Change({Ban("short", 1'000 + 250), Ban("far", INT64_MAX)});
   EXPECT_EQ(live_.table()->Left(*Find("short")), 250ms);
   EXPECT_EQ(live_.table()->Left(*Find("far")), std::nullopt)
@@ -100,14 +100,14 @@ TEST_F(LiveOverridesTest, CountsInvalidEntriesAndRemovesWhatTheyReplace) {
 }
 
 TEST_F(LiveOverridesTest, OneBanAmongAThousandParsesOneEntry) {
-  FleetRegister::Delta last;
-  LocalRegister fleet_register(clock_, [&](const FleetRegister::Delta& delta) {
+  SharedOverrides::Delta last;
+  LocalOverrides shared_overrides(clock_, [&](const SharedOverrides::Delta& delta) {
     last = delta;
     (void)live_.Apply(delta);
   });
   const auto ban = [&](const std::string& identity) {
-    const FleetRegister::Entry entry = Ban(identity);
-    fleet_register.Put(entry.field, entry.value, std::nullopt, "ban", [](auto) {});
+    const SharedOverrides::Entry entry = Ban(identity);
+    shared_overrides.Put(entry.field, entry.value, std::nullopt, "ban", [](auto) {});
   };
   for (int i = 0; i < 999; ++i) ban("client-" + std::to_string(i));
   std::vector<const OverrideTable::Entry*> before = live_.table()->Sorted();

@@ -29,13 +29,13 @@ MatchSpec WithHeader(std::string name, MatchSpec match = {}) {
   return match;
 }
 
-TEST(MatchCover, AnyPathIsEverything) {
+TEST(MatchCoverTest, DoubleStarPathCoversEverything) {
   EXPECT_TRUE(Covers(OfPaths({"/**"}), {}));
   EXPECT_TRUE(Covers(OfPaths({"/a", "/**"}), {}));
   EXPECT_FALSE(Covers(OfPaths({"/a/**"}), {}));
 }
 
-TEST(MatchCover, AlternativesAreCoveredOneByOne) {
+TEST(MatchCoverTest, AlternativesAreCoveredOneByOne) {
   const MatchSpec both = OfAny({OfPaths({"/a"}), OfPaths({"/b/**"})});
   EXPECT_TRUE(Covers(both, OfPaths({"/a"})));
   EXPECT_TRUE(Covers(both, OfPaths({"/b/c"})));
@@ -55,7 +55,7 @@ TEST(MatchCover, AlternativesAreCoveredOneByOne) {
   EXPECT_TRUE(Covers({}, both));
 }
 
-TEST(MatchCover, ExceptionsCountAgainstTheWiderMatch) {
+TEST(MatchCoverTest, ExceptionsNarrowTheWiderMatch) {
   const MatchSpec health = OfPaths({"/v1/health"});
   const MatchSpec wide = Except({health}, OfPaths({"/v1/**"}));
   EXPECT_FALSE(Covers(wide, OfPaths({"/v1/**"})));
@@ -69,7 +69,7 @@ TEST(MatchCover, ExceptionsCountAgainstTheWiderMatch) {
   EXPECT_FALSE(Covers(Except({WithHeader("x")}), {}));
 }
 
-TEST(MatchCover, OverlapLooksIntoAlternativesAndExceptions) {
+TEST(MatchCoverTest, OverlapLooksIntoAlternativesAndExceptions) {
   const MatchSpec both = OfAny({OfPaths({"/a"}), OfPaths({"/b/**"})});
   EXPECT_TRUE(Overlap(both, OfPaths({"/b/c"})));
   EXPECT_FALSE(Overlap(both, OfPaths({"/c"})));
@@ -84,7 +84,7 @@ TEST(MatchCover, OverlapLooksIntoAlternativesAndExceptions) {
 }
 
 // Covers and Overlap may not see something, but what they claim holds for every request.
-TEST(MatchCover, AgreesWithANaiveMatcherOnRandomSpecs) {
+TEST(MatchCoverTest, AgreesWithANaiveMatcherOnRandomSpecs) {
   int covered = 0;
   int disjoint = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

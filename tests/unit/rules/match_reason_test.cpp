@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // That it agrees with the index is tested beside that; here, what people read.
-#include "rules/match_reason.hpp"
+#include "rules/match_spec.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ RequestView Request() {
   return request;
 }
 
-TEST(MatchReason, SaysWhatIsWantedAndWhatThereIs) {
+TEST(MatchReasonTest, ReportsExpectedAndActualValue) {
   MatchSpec spec;
   spec.methods = {"POST", "PUT"};
   EXPECT_EQ(WhyNot(spec, Request()), "its method is POST or PUT, the request's is GET");
@@ -37,7 +37,7 @@ TEST(MatchReason, SaysWhatIsWantedAndWhatThereIs) {
   EXPECT_EQ(WhyNot(network, known), "its client_ip is 10.0.0.0/8, the request's is 192.0.2.1");
 }
 
-TEST(MatchReason, NamesTheExceptionAndTheAlternatives) {
+TEST(MatchReasonTest, NamesTheExceptionAndTheAlternatives) {
   MatchSpec spec;
   MatchSpec& excluded = spec.none.emplace_back();
   excluded.paths = {"/v1/users/:id"};
@@ -57,7 +57,7 @@ TEST(MatchReason, NamesTheExceptionAndTheAlternatives) {
   EXPECT_EQ(WhyNot(spec, Request()), "");
 }
 
-TEST(MatchReason, HidesHeaderValuesOfExceptions) {
+TEST(MatchReasonTest, HidesHeaderValuesOfExceptions) {
   MatchSpec spec;
   spec.none.emplace_back().headers = {{"x-api-key", "s3cret"}};
   const HeaderField key[] = {{"X-Api-Key", "s3cret"}};
@@ -66,28 +66,28 @@ TEST(MatchReason, HidesHeaderValuesOfExceptions) {
   EXPECT_EQ(WhyNot(spec, request), "it excludes header x-api-key: (not shown)");
 }
 
-TEST(MatchReason, LongListsAreCut) {
+TEST(MatchReasonTest, LongListsAreCut) {
   MatchSpec spec;
   for (int i = 0; i < 100; ++i) spec.methods.push_back("M" + std::to_string(i));
   EXPECT_THAT(WhyNot(spec, Request()), HasSubstr("M4 or one of 95 more, the request's is GET"));
 }
 
-TEST(MatchReason, ShowsHeaderPatternOfTheConfiguration) {
+TEST(MatchReasonTest, ShowsHeaderPatternOfTheConfiguration) {
   MatchSpec spec;
   spec.headers = {{"x-tier", "gold*"}};
   RequestView request = Request();
   const HeaderField other[] = {{"X-Tier", "silver"}};
   EXPECT_EQ(WhyNot(spec, request),
-            "it asks for the header x-tier to be gold*, and the request has none");
+            "it requires the header x-tier to be gold*, and the request has none");
   request.headers = other;
   EXPECT_EQ(WhyNot(spec, request),
-            "it asks for the header x-tier to be gold*, and the request's is not");
+            "it requires the header x-tier to be gold*, and the request's is not");
   for (const char* const name : {"user-agent", "accept", "x-author", "x-keyboard", "x-client-id"}) {
     EXPECT_EQ(ShownPattern({name, "gold"}), "gold") << name;
   }
 }
 
-TEST(MatchReason, HidesPatternsOfCredentials) {
+TEST(MatchReasonTest, HidesPatternsOfCredentials) {
   MatchSpec spec;
   spec.headers = {{"x-api-key", "s3cret"}};
   RequestView request = Request();
@@ -106,19 +106,19 @@ TEST(MatchReason, HidesPatternsOfCredentials) {
   }
 }
 
-TEST(MatchReason, ShowsVariableInsteadOfItsValue) {
+TEST(MatchReasonTest, ShowsVariableInsteadOfItsValue) {
   EXPECT_EQ(ShownPattern({"x-edge", "s3cret", "${EDGE}"}), "${EDGE}");
   EXPECT_EQ(ShownPattern({"x-api-key", "s3cret", "${KEY}"}), "(not shown)");
 }
 
-TEST(MatchReason, ShowsPathsAsWrittenWhenCaseIsIgnored) {
+TEST(MatchReasonTest, ShowsPathsAsWrittenWhenCaseIsIgnored) {
   MatchSpec spec;
   spec.paths = {"/V1/Login"};
   IgnorePathCase(spec);
   EXPECT_EQ(WhyNot(spec, Request()), "its path is /V1/Login, the request's is /v1/users/7");
 }
 
-TEST(MatchReason, WhatCameFromOutsideCannotBreakALine) {
+TEST(MatchReasonTest, EscapesTextOfTheRequest) {
   MatchSpec spec;
   spec.methods = {"GET"};
   RequestView request = Request();

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/config.hpp"
-#include "rules/request_view.hpp"
+#include "config/config.hpp"
+#include "identity/request_view.hpp"
 
 /// What a MatchSpec means, as plainly as it can be written, and random ones to compare with.
 namespace tidegate::naive {

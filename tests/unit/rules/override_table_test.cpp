@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/override_table.hpp"
+#include "rules/override.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class OverrideTableTest : public testing::Test {
   ManualClock clock_;
 };
 
-TEST_F(OverrideTableTest, FindsEntryUntilItsEndAndNotAMicrosecondLonger) {
+TEST_F(OverrideTableTest, FindsEntryOnlyUntilItExpires) {
   auto ending = Ban("a");
   ending.until = clock_.Now() + 10s;
   const Table in_base = OverrideTable::Make({ending, Ban("b")}, clock_);
@@ -80,7 +80,7 @@ TEST_F(OverrideTableTest, FindsEntryUntilItsEndAndNotAMicrosecondLonger) {
   }
 }
 
-TEST_F(OverrideTableTest, ChangesMakeANewTableAndLeaveTheOldOneAlone) {
+TEST_F(OverrideTableTest, ChangesReturnNewTableAndKeepOldOne) {
   const Table empty = OverrideTable::Make({}, clock_);
   EXPECT_TRUE(empty->empty());
   EXPECT_EQ(empty->version(), 1u);
@@ -126,7 +126,7 @@ TEST_F(OverrideTableTest, RemovesBeforeItAdds) {
   EXPECT_EQ(changed->size(), 1u);
 }
 
-TEST_F(OverrideTableTest, OneBanAmongManySharesTheBaseAndAllEntries) {
+TEST_F(OverrideTableTest, AddingOneBanSharesBaseAndOtherEntries) {
   const Table before = OverrideTable::Make(Bans(1000), clock_);
   const std::uint64_t allocations = AllocationsOfThisThread();
   const Table after = With(before, Ban("client-7", "new"));

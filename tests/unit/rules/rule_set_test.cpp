@@ -6,6 +6,8 @@
 
 #include <memory_resource>
 
+#include "config/config.hpp"
+
 namespace tidegate {
 namespace {
 
@@ -20,7 +22,7 @@ class RuleSetTest : public testing::Test {
       EXPECT_NE(problem.severity, Problem::Severity::kError) << problem.Text("test");
     }
     problems_.clear();
-    return RuleSet::Compile(reading.config.value(),
+    return RuleSet::Compile(reading.config.value().rule_set(),
                             std::make_shared<Identifier>(Identifier::Options{
                                 .hmac_key = "0123456789abcdef", .jwt = nullptr}),
                             problems_);
@@ -56,7 +58,7 @@ class RuleSetTest : public testing::Test {
   std::optional<Charges> charges_;
 };
 
-TEST_F(RuleSetTest, EveryMatchingRuleIsChargedInTheFilesOrder) {
+TEST_F(RuleSetTest, ChargesMatchingRulesInFileOrder) {
   const auto rules = Compile(R"(
 rules:
   - { id: z, match: { path: /a/** }, per: client_ip, limit: 1/s }
@@ -71,7 +73,7 @@ rules:
   EXPECT_THAT(Charged(), ElementsAre("x const 3"));
 }
 
-TEST_F(RuleSetTest, DenyComesBeforeExemptAndBothBeforeTheRules) {
+TEST_F(RuleSetTest, DenyPrecedesExemptAndExemptPrecedesRules) {
   const auto rules = Compile(R"(
 deny: [ { header: { user-agent: "Bad*" } } ]
 exempt: [ { client_ip: [10.0.0.0/8] } ]
@@ -103,13 +105,13 @@ rules:
   EXPECT_EQ(charges_->charges[0].quota->limit(), 5);
 }
 
-TEST_F(RuleSetTest, TwoOverridesOfOneIdentityAreAProblem) {
+TEST_F(RuleSetTest, RejectsTwoOverridesOfOneIdentity) {
   // The reader of configurations would not let it come so far.
   Config config = ParseConfig("rules: [ { id: r, per: client_ip, limit: 5/s } ]").config.value();
   const Quota quota = Quota::Make({.limit = 7}).value();
   config.rules[0].overrides = {{{{"", "1.2.3.4"}}, quota, {}},
                                {{{"client_ip", "::ffff:1.2.3.4"}}, quota, {}}};
-  EXPECT_EQ(RuleSet::Compile(config,
+  EXPECT_EQ(RuleSet::Compile(config.rule_set(),
                              std::make_shared<Identifier>(Identifier::Options{
                                  .hmac_key = "0123456789abcdef", .jwt = nullptr}),
                              problems_),
@@ -118,15 +120,15 @@ TEST_F(RuleSetTest, TwoOverridesOfOneIdentityAreAProblem) {
   EXPECT_EQ(problems_[0].where, "rules[0].overrides[1].identity");
 }
 
-/// Answers could not be told apart from those to inline quotas.
-TEST_F(RuleSetTest, InlineIsNoNameForARule) {
+/// Answers could not be expected apart from those to inline quotas.
+TEST_F(RuleSetTest, RejectsRuleNamedInline) {
   const auto reading = ParseConfig("rules: [ { id: inline, per: client_ip, limit: 5/s } ]");
   EXPECT_FALSE(reading.config.has_value());
   ASSERT_FALSE(reading.problems.empty());
   EXPECT_EQ(reading.problems[0].where, "rules[0].id");
 }
 
-TEST_F(RuleSetTest, CostsComeFromTheCallerTheHeaderOrTheRule) {
+TEST_F(RuleSetTest, TakesCostFromCallerHeaderOrRule) {
   const auto rules =
       Compile("rules: [ { id: r, per: client_ip, limit: 100/s, cost: 'header:x-cost' } ]");
   const std::vector<HeaderField> seven = {{"X-Cost", "7"}};
@@ -142,7 +144,7 @@ TEST_F(RuleSetTest, CostsComeFromTheCallerTheHeaderOrTheRule) {
   }
 }
 
-TEST_F(RuleSetTest, AnUnknownRuleNamesTheNearest) {
+TEST_F(RuleSetTest, UnknownRuleErrorSuggestsTheNearest) {
   const auto rules = Compile("rules: [ { id: per-key, per: client_ip, limit: 1/s } ]");
   Charges charges(memory_);
   const auto unknown = rules->Resolve({"per-kye", {}, {}, {}}, {}, charges, memory_);
@@ -154,7 +156,7 @@ TEST_F(RuleSetTest, AnUnknownRuleNamesTheNearest) {
   EXPECT_EQ(rules->Find(""), nullptr);
 }
 
-TEST_F(RuleSetTest, ANamedIdentityIsThatOfARequest) {
+TEST_F(RuleSetTest, ResolvesSameIdentityByValueAndByRequest) {
   const auto rules = Compile("rules: [ { id: r, per: header:x-api-key, limit: 1/s } ]");
   (void)Match(*rules, "/", "1.2.3.4", {{"X-API-KEY", "secret"}});
   const std::string by_request(charges_->charges[0].identity);
@@ -166,7 +168,7 @@ TEST_F(RuleSetTest, ANamedIdentityIsThatOfARequest) {
   EXPECT_EQ(by_request.find("secret"), std::string::npos);
 }
 
-TEST_F(RuleSetTest, TheStoresFailurePolicyIsThatOfRulesThatNameNone) {
+TEST_F(RuleSetTest, RulesInheritFailurePolicyOfStore) {
   const auto rules = Compile(R"(
 store: { url: "redis://h", on_failure: closed }
 rules:
@@ -179,7 +181,7 @@ rules:
   EXPECT_EQ(charges_->charges[1].on_failure, OnFailure::kLocal);
 }
 
-TEST_F(RuleSetTest, OnlyLeaseRulesGetTheLease) {
+TEST_F(RuleSetTest, PassesLeaseToConcurrencyRulesOnly) {
   const auto rules = Compile(R"(
 rules:
   - { id: a, per: client_ip, limit: 1/s }
@@ -190,7 +192,7 @@ rules:
   EXPECT_EQ(charges_->charges[1].lease, "lease");
 }
 
-TEST_F(RuleSetTest, MoreRulesThanARequestMayBeChargedForAreAnErrorNotAnOmission) {
+TEST_F(RuleSetTest, RejectsRequestThatMatchesTooManyRules) {
   std::string yaml = "rules:\n";
   for (int i = 0; i < 33; ++i) {
     yaml += "  - { id: r" + std::to_string(i) + ", per: client_ip, limit: 1/s }\n";
@@ -201,7 +203,7 @@ TEST_F(RuleSetTest, MoreRulesThanARequestMayBeChargedForAreAnErrorNotAnOmission)
   EXPECT_EQ(access.error().code, ErrorCode::kTooManyRules);
 }
 
-class RuleSetOverrides : public RuleSetTest {
+class RuleSetOverridesTest : public RuleSetTest {
  protected:
   void Say(Override::Kind kind, const std::string& rule, const std::string& identity,
            const char* limit = "1/s", Algorithm algorithm = Algorithm::kTokenBucket) {
@@ -229,7 +231,7 @@ rules:
   std::shared_ptr<const OverrideTable> table_;
 };
 
-TEST_F(RuleSetOverrides, ABanRefusesWhateverElseIsSaid) {
+TEST_F(RuleSetOverridesTest, BanDeniesDespiteOtherOverrides) {
   Say(Override::Kind::kBan, "a", "client_ip=1.2.3.4");
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kBanned);
   EXPECT_TRUE(charges_->charges.empty());
@@ -243,12 +245,12 @@ TEST_F(RuleSetOverrides, ABanRefusesWhateverElseIsSaid) {
   EXPECT_EQ(charges_->charges.size(), 2u);
 }
 
-TEST_F(RuleSetOverrides, OfAShadowRuleToo) {
+TEST_F(RuleSetOverridesTest, BansKeysOfShadowRules) {
   Say(Override::Kind::kBan, "b", "const");
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kBanned);
 }
 
-TEST_F(RuleSetOverrides, WhoIsAllowedIsNotCountedByThatRule) {
+TEST_F(RuleSetOverridesTest, AllowanceSkipsTheChargeOfItsRule) {
   Say(Override::Kind::kAllow, "a", "client_ip=1.2.3.4");
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
   EXPECT_THAT(Charged(), ElementsAre("b const 1"));
@@ -257,7 +259,7 @@ TEST_F(RuleSetOverrides, WhoIsAllowedIsNotCountedByThatRule) {
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kExempt);
 }
 
-TEST_F(RuleSetOverrides, AQuotaCountsWhileTheRuleCountsLikeIt) {
+TEST_F(RuleSetOverridesTest, QuotaAppliesOnlyWithAlgorithmOfTheRule) {
   Say(Override::Kind::kQuota, "a", "client_ip=1.2.3.4", "50/s");
   ASSERT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
   EXPECT_EQ(charges_->charges[0].quota->limit(), 50);
@@ -270,7 +272,7 @@ TEST_F(RuleSetOverrides, AQuotaCountsWhileTheRuleCountsLikeIt) {
   EXPECT_EQ(charges_->charges[0].quota->limit(), 1);
 }
 
-TEST_F(RuleSetOverrides, KeysAreTakenAsTheyAreShown) {
+TEST_F(RuleSetOverridesTest, ResolvesDisplayedKeysAndRejectsOthers) {
   Charges charges(memory_);
   EXPECT_TRUE(rules_->ResolveKey("a", "client_ip=1.2.3.4", {}, charges).has_value());
   EXPECT_EQ(charges.charges[0].identity, "client_ip=1.2.3.4");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/descriptor_plan.hpp"
+#include "server/listener_group.hpp"
 
 #include <gtest/gtest.h>
 

@@ -59,7 +59,7 @@ TEST_F(OutageLogTest, CountsEachDecisionInOneOutage) {
   EXPECT_THAT(Observe(2min + 1100ms, {.open = 7}), HasSubstr("decisions_open=2"));
 }
 
-TEST_F(OutageLogTest, WritesOneLineAMinuteWhileItLasts) {
+TEST_F(OutageLogTest, WritesOneLineAMinuteDuringOutage) {
   int lines = 0;
   std::uint64_t decisions = 0;
   for (auto at = 0ms; at <= 5min; at += 100ms) {
@@ -87,7 +87,7 @@ TEST_F(OutageLogTest, DoesNotFillTheLogWhenRedisFailsAgainAndAgain) {
   EXPECT_LT(lines, 20) << "without a bound there would be 240";
 }
 
-TEST_F(OutageLogTest, ReportsDecisionsOfAnOutageThatLastsWhenTheProcessStops) {
+TEST_F(OutageLogTest, ReportsDecisionsOfOngoingOutageAtShutdown) {
   EXPECT_NE(Observe(0ms, {.closed = 1}, false), "");
   testing::internal::CaptureStderr();
   log_.Stop({.connected = 0, .nodes = 0, .decisions = {.closed = 9}, .error = {}},

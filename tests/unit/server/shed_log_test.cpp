@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/shed_log.hpp"
+#include "server/listener_group.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store::Start: the same as the calls that wait.
-#include "tidegate/call.hpp"
+#include "store/call.hpp"
 #include "fixture.hpp"
 
 namespace tidegate {
@@ -13,7 +13,7 @@ class CallTest : public MemoryStoreTest {
     std::vector<Decision> answers;
   };
 
-  Counted Run(Call::Kind kind, std::vector<Charge> charges, const Refund& refund = {}) {
+  Counted Run(Call::Kind kind, std::vector<Charge> charges, const RefundRequest& refund = {}) {
     charges_ = std::move(charges);
     Counted call;
     call.answers.resize(charges_.size());
@@ -24,7 +24,7 @@ class CallTest : public MemoryStoreTest {
     call.finished = [](Call& done) noexcept { ++static_cast<Counted&>(done).times; };
     // Left by an earlier use: a Call may be used again.
     call.error = Error{ErrorCode::kExhausted, "old"};
-    call.done = Done::kApplied;
+    call.applied = Applied::kYes;
     store_->Start(call);
     EXPECT_EQ(call.times, 1);
     return call;
@@ -49,14 +49,14 @@ TEST_F(CallTest, AppliesOneCharge) {
   EXPECT_EQ(denied.answers[0].retry_after, 1s);
 }
 
-TEST_F(CallTest, AppliesSeveralAllOrNothing) {
+TEST_F(CallTest, AppliesAllChargesOrNone) {
   const Charge narrow{.rule = "s", .identity = "i", .quota = &small_};
   EXPECT_TRUE(Run(Call::Kind::kApply, {charge_, narrow}).allowed);
   EXPECT_FALSE(Run(Call::Kind::kApply, {charge_, narrow}).allowed);
   EXPECT_EQ(Remaining(charge_), 2);
 }
 
-TEST_F(CallTest, AShadowChargeAloneRefusesNothing) {
+TEST_F(CallTest, ShadowChargeAloneRefusesNothing) {
   Charge shadow = charge_;
   shadow.mode = Mode::kShadow;
   shadow.quota = &small_;
@@ -67,7 +67,7 @@ TEST_F(CallTest, AShadowChargeAloneRefusesNothing) {
   EXPECT_TRUE(Run(Call::Kind::kPeek, {shadow}).allowed);
 }
 
-TEST_F(CallTest, PeekChargesNothingAndDebitAlways) {
+TEST_F(CallTest, PeekNeverChargesAndDebitAlwaysDoes) {
   EXPECT_EQ(Run(Call::Kind::kPeek, {charge_}).answers[0].remaining, 3);
   Charge heavy = charge_;
   heavy.cost = 5;
@@ -77,27 +77,27 @@ TEST_F(CallTest, PeekChargesNothingAndDebitAlways) {
   EXPECT_EQ(look.answers[0].retry_after, 3s);
 }
 
-TEST_F(CallTest, ARefundTellsHowTheKeyStandsAfterwards) {
+TEST_F(CallTest, RefundReportsTheStateAfterwards) {
   (void)Run(Call::Kind::kApply, {charge_});
   const auto refund = Run(Call::Kind::kRefund, {charge_}, {.id = "x"});
-  EXPECT_EQ(refund.done, Done::kApplied);
+  EXPECT_EQ(refund.applied, Applied::kYes);
   EXPECT_EQ(refund.answers[0].remaining, 3);
-  EXPECT_EQ(Run(Call::Kind::kRefund, {charge_}, {.id = "x"}).done, Done::kNothing);
+  EXPECT_EQ(Run(Call::Kind::kRefund, {charge_}, {.id = "x"}).applied, Applied::kNo);
 }
 
-TEST_F(CallTest, LeasesAndResets) {
+TEST_F(CallTest, RenewsAndReleasesLeasesAndResetsKeys) {
   const Charge lease{.rule = "l", .identity = "i", .quota = &leases_, .lease = "a"};
-  EXPECT_EQ(Run(Call::Kind::kRenew, {lease}).done, Done::kNothing);
+  EXPECT_EQ(Run(Call::Kind::kRenew, {lease}).applied, Applied::kNo);
   EXPECT_TRUE(Run(Call::Kind::kApply, {lease}).allowed);
-  EXPECT_EQ(Run(Call::Kind::kRenew, {lease}).done, Done::kApplied);
-  EXPECT_EQ(Run(Call::Kind::kRelease, {lease}).done, Done::kApplied);
-  EXPECT_EQ(Run(Call::Kind::kRelease, {lease}).done, Done::kNothing);
+  EXPECT_EQ(Run(Call::Kind::kRenew, {lease}).applied, Applied::kYes);
+  EXPECT_EQ(Run(Call::Kind::kRelease, {lease}).applied, Applied::kYes);
+  EXPECT_EQ(Run(Call::Kind::kRelease, {lease}).applied, Applied::kNo);
   (void)Run(Call::Kind::kApply, {charge_});
-  EXPECT_EQ(Run(Call::Kind::kReset, {charge_}).done, Done::kApplied);
+  EXPECT_EQ(Run(Call::Kind::kReset, {charge_}).applied, Applied::kYes);
   EXPECT_EQ(Remaining(charge_), 3);
 }
 
-TEST_F(CallTest, AMistakeIsAnErrorAndChargesNothing) {
+TEST_F(CallTest, InvalidCallIsAnErrorAndChargesNothing) {
   Charge bad = charge_;
   bad.cost = 0;
   const auto one = Run(Call::Kind::kApply, {bad});

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tidegate/store.hpp"
+#include "store/store.hpp"
 
 namespace tidegate {
 

@@ -5,9 +5,9 @@
 namespace tidegate {
 namespace {
 
-using MemoryApply = MemoryStoreTest;
+using MemoryApplyTest = MemoryStoreTest;
 
-TEST_F(MemoryApply, OneChargeOfEachAlgorithmStopsAtItsLimit) {
+TEST_F(MemoryApplyTest, EveryAlgorithmStopsAtItsLimit) {
   for (int a = 0; a < kAlgorithms; ++a) {
     const Quota quota = MakeQuota({.algorithm = static_cast<Algorithm>(a), .limit = 3});
     SCOPED_TRACE(Name(quota.algorithm()));
@@ -35,7 +35,7 @@ TEST_F(MemoryApply, OneChargeOfEachAlgorithmStopsAtItsLimit) {
   }
 }
 
-TEST_F(MemoryApply, AllOrNothing) {
+TEST_F(MemoryApplyTest, AppliesAllChargesOrNone) {
   const Quota wide = MakeQuota({.limit = 10});
   const Quota narrow = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 2});
   const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 5});
@@ -54,7 +54,7 @@ TEST_F(MemoryApply, AllOrNothing) {
   EXPECT_EQ(Remaining(charges[2]), 3);
 }
 
-TEST_F(MemoryApply, ARefusedRequestTakesNoLease) {
+TEST_F(MemoryApplyTest, DeniedRequestAcquiresNoLease) {
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 10s});
   const Quota never = MakeQuota({.limit = 1});
   const Charge slot{.rule = "s", .identity = "i", .quota = &slots, .lease = "a"};
@@ -62,10 +62,10 @@ TEST_F(MemoryApply, ARefusedRequestTakesNoLease) {
   EXPECT_TRUE(decisions_[0].allowed);
   EXPECT_TRUE(decisions_[1].never);
   EXPECT_EQ(Remaining(slot), 1);
-  EXPECT_EQ(store_->Release(slot).value(), Done::kNothing);
+  EXPECT_EQ(store_->Release(slot).value(), Applied::kNo);
 }
 
-TEST_F(MemoryApply, ACountAdmitsTheLeastOfItsCharges) {
+TEST_F(MemoryApplyTest, CountAdmitsTheLeastOfItsCharges) {
   const Quota ten = MakeQuota({.limit = 10});
   const Quota seven = MakeQuota({.algorithm = Algorithm::kGcra, .limit = 7});
   const std::vector<Charge> charges = {{.rule = "a", .identity = "i", .quota = &ten, .cost = 2},
@@ -78,7 +78,7 @@ TEST_F(MemoryApply, ACountAdmitsTheLeastOfItsCharges) {
   EXPECT_GT(decisions_[1].retry_after, 0us);
 }
 
-TEST_F(MemoryApply, ShadowsCountWhatPassedAndNeverRefuse) {
+TEST_F(MemoryApplyTest, ShadowsCountAdmittedRequestsAndNeverDeny) {
   const Quota three = MakeQuota({.limit = 3});
   const Quota one = MakeQuota({.limit = 1});
   const std::vector<Charge> charges = {
@@ -101,7 +101,7 @@ TEST_F(MemoryApply, ShadowsCountWhatPassedAndNeverRefuse) {
   EXPECT_EQ(Remaining(refused[1]), 1);
 }
 
-TEST_F(MemoryApply, ShadowsAloneLetEverythingPass) {
+TEST_F(MemoryApplyTest, ShadowChargesAloneAdmitEverything) {
   const Quota one = MakeQuota({.limit = 1});
   const std::vector<Charge> charges = {
       {.rule = "s", .identity = "i", .quota = &one, .mode = Mode::kShadow}};
@@ -110,7 +110,7 @@ TEST_F(MemoryApply, ShadowsAloneLetEverythingPass) {
   EXPECT_EQ(decisions_[0].remaining, 0);
 }
 
-TEST_F(MemoryApply, AsManyChargesAsARequestMayHave) {
+TEST_F(MemoryApplyTest, AppliesTheMostChargesOfARequest) {
   const Quota one = MakeQuota({.limit = 1});
   std::vector<std::string> rules;
   for (std::size_t i = 0; i < kMaxCharges; ++i) rules.push_back("rule" + std::to_string(i));
@@ -120,7 +120,7 @@ TEST_F(MemoryApply, AsManyChargesAsARequestMayHave) {
   EXPECT_EQ(Apply(charges), 0);
 }
 
-TEST_F(MemoryApply, RefusesWhatMakesNoSense) {
+TEST_F(MemoryApplyTest, RejectsInvalidRequests) {
   const Quota quota = MakeQuota({.limit = 5});
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1});
   const auto message = [&](const std::vector<Charge>& charges, std::int64_t count = 1) {

@@ -5,9 +5,9 @@
 namespace tidegate {
 namespace {
 
-using MemoryKeys = MemoryStoreTest;
+using MemoryKeysTest = MemoryStoreTest;
 
-TEST_F(MemoryKeys, RulesIdentitiesAndAlgorithmsAreCountedApart) {
+TEST_F(MemoryKeysTest, RulesIdentitiesAndAlgorithmsAreCountedApart) {
   const Quota bucket = MakeQuota({.limit = 1});
   const Quota gcra = MakeQuota({.algorithm = Algorithm::kGcra, .limit = 1});
   EXPECT_TRUE(Decide({"r", "i", &bucket}).allowed);
@@ -18,7 +18,7 @@ TEST_F(MemoryKeys, RulesIdentitiesAndAlgorithmsAreCountedApart) {
   EXPECT_EQ(store_->Stats().tracked, 4u);
 }
 
-TEST_F(MemoryKeys, OddIdentitiesAreJustKeys) {
+TEST_F(MemoryKeysTest, AcceptsAnyBytesInIdentities) {
   const Quota quota = MakeQuota({.limit = 1});
   const std::vector<std::string> odd = {
       std::string("a\0b", 3), "a", "{}", "}{", "a\r\nb", "\xff\xfe", std::string(1 << 20, 'x')};
@@ -26,7 +26,7 @@ TEST_F(MemoryKeys, OddIdentitiesAreJustKeys) {
   for (const std::string& identity : odd) EXPECT_FALSE(Decide({"r", identity, &quota}).allowed);
 }
 
-TEST_F(MemoryKeys, PeekChargesNothing) {
+TEST_F(MemoryKeysTest, PeekChargesNothing) {
   const Quota quota = MakeQuota({.limit = 5});
   const Charge charge{"r", "i", &quota, 2};
   for (int i = 0; i < 3; ++i) {
@@ -45,7 +45,7 @@ TEST_F(MemoryKeys, PeekChargesNothing) {
   EXPECT_TRUE(store_->Peek({"r", "i", &quota, 6}).value().never);
 }
 
-TEST_F(MemoryKeys, PeekOfEachAlgorithmOnAnUnknownKey) {
+TEST_F(MemoryKeysTest, PeekReportsFullQuotaForUnknownKey) {
   for (int a = 0; a < kAlgorithms; ++a) {
     const Quota quota = MakeQuota({.algorithm = static_cast<Algorithm>(a), .limit = 3});
     const Charge charge{.rule = "r", .identity = "i", .quota = &quota, .lease = "l"};
@@ -55,7 +55,7 @@ TEST_F(MemoryKeys, PeekOfEachAlgorithmOnAnUnknownKey) {
   EXPECT_EQ(store_->Stats().tracked, 0u);
 }
 
-TEST_F(MemoryKeys, DebitGoesIntoDebt) {
+TEST_F(MemoryKeysTest, DebitMayCreateDebt) {
   for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra}) {
     const Quota quota = MakeQuota({.algorithm = a, .limit = 10});
     const Charge charge{"debt", "i", &quota, 25};
@@ -71,41 +71,41 @@ TEST_F(MemoryKeys, DebitGoesIntoDebt) {
   }
 }
 
-TEST_F(MemoryKeys, RefundsApplyOncePerIdAndNeverExceedCapacity) {
+TEST_F(MemoryKeysTest, RefundsApplyOncePerIdAndNeverExceedCapacity) {
   for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra, Algorithm::kFixedWindow,
                             Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
     const Quota quota = MakeQuota({.algorithm = a, .limit = 10, .period = 1h});
     SCOPED_TRACE(Name(a));
     const Charge three{"r", "i", &quota, 3};
-    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Done::kNothing) << "nothing charged yet";
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kNo) << "nothing charged yet";
     EXPECT_EQ(Decide(three).remaining, 7);
     EXPECT_EQ(Decide(three).remaining, 4);
-    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Done::kApplied);
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kYes);
     EXPECT_EQ(Remaining(three), 7);
-    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Done::kNothing) << "the same id again";
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kNo) << "the same id again";
     EXPECT_EQ(Remaining(three), 7);
-    EXPECT_EQ(store_->Refund({"r", "i", &quota, 100}, {.id = "y"}).value(), Done::kApplied);
+    EXPECT_EQ(store_->Refund({"r", "i", &quota, 100}, {.id = "y"}).value(), Applied::kYes);
     EXPECT_EQ(Remaining(three), 10);
     // The id belongs to its key.
     EXPECT_TRUE(Decide({"r", "j", &quota}).allowed);
-    EXPECT_EQ(store_->Refund({"r", "j", &quota}, {.id = "x"}).value(), Done::kApplied);
+    EXPECT_EQ(store_->Refund({"r", "j", &quota}, {.id = "x"}).value(), Applied::kYes);
   }
 }
 
-TEST_F(MemoryKeys, RefundsOfAPassedWindowAreDropped) {
+TEST_F(MemoryKeysTest, RefundsOfAPassedWindowAreDropped) {
   const Quota quota = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 10});
   const Charge charge{"r", "i", &quota};
   const Time charged = clock_.Now();
   EXPECT_TRUE(Decide(charge).allowed);
   clock_.Advance(1s);
   EXPECT_EQ(Decide(charge).remaining, 9);
-  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = charged}).value(), Done::kNothing);
+  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = charged}).value(), Applied::kNo);
   EXPECT_EQ(Remaining(charge), 9);
-  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = clock_.Now()}).value(), Done::kApplied)
+  EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = clock_.Now()}).value(), Applied::kYes)
       << "a dropped refund must not use its id up";
 }
 
-TEST_F(MemoryKeys, ARefundReachesAChargeMadeWhileTheClockWasHeld) {
+TEST_F(MemoryKeysTest, RefundReachesChargeMadeWhileTheClockWasHeld) {
   for (const Algorithm a :
        {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
     SCOPED_TRACE(Name(a));
@@ -116,38 +116,38 @@ TEST_F(MemoryKeys, ARefundReachesAChargeMadeWhileTheClockWasHeld) {
     clock.Advance(-300ms);
     const Charge one{"r", "i", &quota};
     ASSERT_EQ(store->Apply(one)->remaining, 1);
-    EXPECT_EQ(store->Refund(one, {.id = "x", .charged_at = clock.Now()}).value(), Done::kApplied);
+    EXPECT_EQ(store->Refund(one, {.id = "x", .charged_at = clock.Now()}).value(), Applied::kYes);
     EXPECT_EQ(store->Peek(one)->remaining, 2);
     ASSERT_EQ(store->Apply(one)->remaining, 1);
-    EXPECT_EQ(store->Refund(one, {.id = "y"}).value(), Done::kApplied) << "and without a time";
+    EXPECT_EQ(store->Refund(one, {.id = "y"}).value(), Applied::kYes) << "and without a time";
     EXPECT_EQ(store->Peek(one)->remaining, 2);
   }
 }
 
-TEST_F(MemoryKeys, RefundIdsAreForgottenOnceTheKeyHasRecovered) {
+TEST_F(MemoryKeysTest, RefundIdsAreForgottenOnceTheKeyHasRecovered) {
   const Quota quota = MakeQuota({.limit = 2});
   const Charge charge{"r", "i", &quota};
   EXPECT_TRUE(Decide(charge).allowed);
-  EXPECT_EQ(store_->Refund(charge, {.id = "x"}).value(), Done::kApplied);
+  EXPECT_EQ(store_->Refund(charge, {.id = "x"}).value(), Applied::kYes);
   clock_.Advance(2s);
   EXPECT_TRUE(Decide(charge).allowed);
-  EXPECT_EQ(store_->Refund(charge, {.id = "x"}).value(), Done::kApplied);
+  EXPECT_EQ(store_->Refund(charge, {.id = "x"}).value(), Applied::kYes);
 }
 
-TEST_F(MemoryKeys, ResetForgets) {
+TEST_F(MemoryKeysTest, ResetRestoresTheFullQuota) {
   for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kSlidingLog}) {
     const Quota quota = MakeQuota({.algorithm = a, .limit = 1});
     const Charge charge{"r", "i", &quota};
-    EXPECT_EQ(store_->Reset(charge).value(), Done::kNothing);
+    EXPECT_EQ(store_->Reset(charge).value(), Applied::kNo);
     EXPECT_TRUE(Decide(charge).allowed);
     EXPECT_FALSE(Decide(charge).allowed);
-    EXPECT_EQ(store_->Reset(charge).value(), Done::kApplied);
+    EXPECT_EQ(store_->Reset(charge).value(), Applied::kYes);
     EXPECT_FALSE(store_->Inspect(charge).value().tracked);
     EXPECT_TRUE(Decide(charge).allowed);
   }
 }
 
-TEST_F(MemoryKeys, InspectShowsTheState) {
+TEST_F(MemoryKeysTest, InspectShowsTheState) {
   const Quota quota = MakeQuota({.limit = 5});
   const Charge charge{"r", "i", &quota};
   EXPECT_FALSE(store_->Inspect(charge).value().tracked);
@@ -167,7 +167,7 @@ TEST_F(MemoryKeys, InspectShowsTheState) {
   }
 }
 
-TEST_F(MemoryKeys, AChangedLimitCarriesTheStateOver) {
+TEST_F(MemoryKeysTest, ChangedLimitKeepsTheState) {
   const Quota small = MakeQuota({.limit = 10, .burst = 10});
   const Quota large = MakeQuota({.limit = 20, .burst = 20});
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(Decide({"r", "i", &small}).allowed);
@@ -175,7 +175,7 @@ TEST_F(MemoryKeys, AChangedLimitCarriesTheStateOver) {
   EXPECT_EQ(Remaining({"r", "i", &small}), 1);
 }
 
-TEST_F(MemoryKeys, RepairsAreCounted) {
+TEST_F(MemoryKeysTest, RepairsAreCounted) {
   const Quota quota = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 1});
   EXPECT_TRUE(Decide({"r", "i", &quota}).allowed);
   clock_.Advance(-1h);
@@ -187,7 +187,7 @@ TEST_F(MemoryKeys, RepairsAreCounted) {
   EXPECT_TRUE(Decide({"r", "i", &quota}).allowed);
 }
 
-TEST_F(MemoryKeys, UnsupportedOperationsSaySo) {
+TEST_F(MemoryKeysTest, UnsupportedOperationsAreErrors) {
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1});
   const Quota bucket = MakeQuota({.limit = 1});
   const Charge slot{.rule = "r", .identity = "i", .quota = &slots, .lease = "l"};

@@ -5,7 +5,7 @@
 namespace tidegate {
 namespace {
 
-class MemoryLease : public MemoryStoreTest {
+class MemoryLeaseTest : public MemoryStoreTest {
  protected:
   Charge Lease(std::string_view id, std::int64_t cost = 1) const {
     return {"jobs", "i", &quota_, cost, Mode::kEnforce, id};
@@ -14,18 +14,18 @@ class MemoryLease : public MemoryStoreTest {
   const Quota quota_ = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 10s});
 };
 
-TEST_F(MemoryLease, PlacesAreTakenAndGivenBack) {
+TEST_F(MemoryLeaseTest, LeasesAreAcquiredAndReleased) {
   EXPECT_EQ(Decide(Lease("a")).remaining, 1);
   EXPECT_EQ(Decide(Lease("b")).remaining, 0);
   const Decision denied = Decide(Lease("c"));
   EXPECT_FALSE(denied.allowed);
   EXPECT_EQ(denied.retry_after, 10s);
-  EXPECT_EQ(store_->Release(Lease("a")).value(), Done::kApplied);
-  EXPECT_EQ(store_->Release(Lease("a")).value(), Done::kNothing);
+  EXPECT_EQ(store_->Release(Lease("a")).value(), Applied::kYes);
+  EXPECT_EQ(store_->Release(Lease("a")).value(), Applied::kNo);
   EXPECT_TRUE(Decide(Lease("c")).allowed);
 }
 
-TEST_F(MemoryLease, AcquiringAgainIsIdempotent) {
+TEST_F(MemoryLeaseTest, AcquiringAgainIsIdempotent) {
   EXPECT_EQ(Decide(Lease("a")).remaining, 1);
   EXPECT_EQ(Decide(Lease("a")).remaining, 1);
   EXPECT_EQ(Decide(Lease("b")).remaining, 0);
@@ -33,21 +33,21 @@ TEST_F(MemoryLease, AcquiringAgainIsIdempotent) {
   EXPECT_FALSE(Decide(Lease("c")).allowed);
 }
 
-TEST_F(MemoryLease, CrashedHoldersExpireRenewedOnesStay) {
+TEST_F(MemoryLeaseTest, LeasesExpireUnlessRenewed) {
   EXPECT_TRUE(Decide(Lease("dead")).allowed);
   EXPECT_TRUE(Decide(Lease("alive")).allowed);
   clock_.Advance(9s);
-  EXPECT_EQ(store_->Renew(Lease("alive")).value(), Done::kApplied);
+  EXPECT_EQ(store_->Renew(Lease("alive")).value(), Applied::kYes);
   EXPECT_FALSE(Decide(Lease("new")).allowed);
   clock_.Advance(1s);
   EXPECT_TRUE(Decide(Lease("new")).allowed);
   EXPECT_FALSE(Decide(Lease("newer")).allowed);
-  EXPECT_EQ(store_->Renew(Lease("dead")).value(), Done::kNothing);
+  EXPECT_EQ(store_->Renew(Lease("dead")).value(), Applied::kNo);
   clock_.Advance(9s);
-  EXPECT_EQ(store_->Renew(Lease("alive")).value(), Done::kNothing);
+  EXPECT_EQ(store_->Renew(Lease("alive")).value(), Applied::kNo);
 }
 
-TEST_F(MemoryLease, ALookNeedsNoLease) {
+TEST_F(MemoryLeaseTest, PeekNeedsNoLeaseId) {
   EXPECT_EQ(Remaining(Lease("")), 2);
   EXPECT_TRUE(Decide(Lease("a")).allowed);
   EXPECT_EQ(Remaining(Lease("")), 1);
@@ -58,7 +58,7 @@ TEST_F(MemoryLease, ALookNeedsNoLease) {
   EXPECT_FALSE(store_->Apply(Lease("")).has_value()) << "but to hold a place takes an id";
 }
 
-TEST_F(MemoryLease, HeavyLeases) {
+TEST_F(MemoryLeaseTest, LeaseMayTakeSeveralPlaces) {
   EXPECT_TRUE(Decide(Lease("a", 2)).allowed);
   EXPECT_FALSE(Decide(Lease("b")).allowed);
   EXPECT_TRUE(Decide(Lease("c", 3)).never);
@@ -66,7 +66,7 @@ TEST_F(MemoryLease, HeavyLeases) {
   EXPECT_TRUE(Decide(Lease("b")).allowed);
 }
 
-TEST_F(MemoryLease, ManyLeases) {
+TEST_F(MemoryLeaseTest, HoldsFiveHundredLeases) {
   const Quota wide = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 500, .period = 10s});
   std::vector<std::string> ids;
   for (int i = 0; i < 501; ++i) ids.push_back("lease-" + std::to_string(i));
@@ -77,7 +77,7 @@ TEST_F(MemoryLease, ManyLeases) {
     EXPECT_TRUE(Decide(charge(ids[static_cast<std::size_t>(i)])).allowed);
   EXPECT_FALSE(Decide(charge(ids[500])).allowed);
   for (int i = 0; i < 500; i += 2) {
-    EXPECT_EQ(store_->Release(charge(ids[static_cast<std::size_t>(i)])).value(), Done::kApplied);
+    EXPECT_EQ(store_->Release(charge(ids[static_cast<std::size_t>(i)])).value(), Applied::kYes);
   }
   EXPECT_EQ(Remaining(charge(ids[500])), 250);
 }

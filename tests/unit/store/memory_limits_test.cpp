@@ -5,9 +5,9 @@
 namespace tidegate {
 namespace {
 
-class MemoryLimits : public MemoryStoreTest {
+class MemoryLimitsTest : public MemoryStoreTest {
  protected:
-  MemoryLimits() : MemoryStoreTest(500, 64 << 10) {}
+  MemoryLimitsTest() : MemoryStoreTest(500, 64 << 10) {}
 
   std::string Id(int i) const { return "identity-" + std::to_string(i); }
   /// Charges new keys until one falls to the overflow bucket; how many did not.
@@ -22,7 +22,7 @@ class MemoryLimits : public MemoryStoreTest {
   }
 };
 
-TEST_F(MemoryLimits, TracksAtLeastMaxKeysAndThenSharesOneBucket) {
+TEST_F(MemoryLimitsTest, SharesOneBucketBeyondMaxKeys) {
   const Quota quota = MakeQuota({.limit = 3, .period = 1h});
   const int tracked = Fill(quota);
   EXPECT_GE(tracked, 500);
@@ -38,7 +38,7 @@ TEST_F(MemoryLimits, TracksAtLeastMaxKeysAndThenSharesOneBucket) {
   EXPECT_TRUE(Decide({"other", "new", &quota}).allowed);
 }
 
-TEST_F(MemoryLimits, OnlyRecoveredKeysMakeRoom) {
+TEST_F(MemoryLimitsTest, ReclaimsOnlyRecoveredKeys) {
   const Quota slow = MakeQuota({.limit = 10, .period = 1h});
   const int tracked = Fill(slow);
   // After six minutes each has recovered its one unit.
@@ -56,16 +56,16 @@ TEST_F(MemoryLimits, OnlyRecoveredKeysMakeRoom) {
   EXPECT_GE(store_->Stats().reclaimed, static_cast<std::uint64_t>(tracked) / 2);
 }
 
-TEST_F(MemoryLimits, WhatAnOperatorFreesIsFoundAtOnce) {
+TEST_F(MemoryLimitsTest, ResetKeyMakesRoomAtOnce) {
   const Quota slow = MakeQuota({.limit = 10, .period = 24h});
   Fill(slow);
   // A flood has shown that nothing recovers for hours: sweeps have gone quiet.
   for (int i = 0; i < 1000; ++i) Decide({"r", "flood-" + std::to_string(i), &slow});
-  EXPECT_EQ(store_->Reset({"r", Id(7), &slow}).value(), Done::kApplied);
+  EXPECT_EQ(store_->Reset({"r", Id(7), &slow}).value(), Applied::kYes);
   EXPECT_EQ(Decide({"r", "new", &slow}).remaining, 9);
 }
 
-TEST_F(MemoryLimits, NobodyGainsByBeingForgotten) {
+TEST_F(MemoryLimitsTest, ReclaimedKeysGainNothing) {
   // A client that spent its burst is not handed a fresh one by a flood of others.
   const Quota quota = MakeQuota({.limit = 5, .period = 1h});
   while (Decide({"r", "victim", &quota}).allowed) {
@@ -74,7 +74,7 @@ TEST_F(MemoryLimits, NobodyGainsByBeingForgotten) {
   EXPECT_FALSE(Decide({"r", "victim", &quota}).allowed);
 }
 
-TEST_F(MemoryLimits, SeveralChargesInOneOverflowBucketAddUp) {
+TEST_F(MemoryLimitsTest, SeveralChargesInOneOverflowBucketAddUp) {
   const Quota quota = MakeQuota({.limit = 10, .period = 1h});
   Fill(quota);  // One unit of ten is taken by the last of them.
   EXPECT_EQ(Apply({{"r", "new-a", &quota, 5}, {"r", "new-b", &quota, 5}}), 0);
@@ -82,7 +82,7 @@ TEST_F(MemoryLimits, SeveralChargesInOneOverflowBucketAddUp) {
   EXPECT_EQ(Apply({{"r", "new-c", &quota}}), 0);
 }
 
-TEST_F(MemoryLimits, ManyRulesOverflowApart) {
+TEST_F(MemoryLimitsTest, RulesOverflowIntoSeparateBuckets) {
   const Quota quota = MakeQuota({.limit = 1, .period = 1h});
   Fill(quota);
   for (int i = 0; i < 5000; ++i) {
@@ -92,7 +92,7 @@ TEST_F(MemoryLimits, ManyRulesOverflowApart) {
   }
 }
 
-TEST_F(MemoryLimits, LogsStayWithinTheirBudgetAndNeverOverAdmit) {
+TEST_F(MemoryLimitsTest, LogsStayWithinTheirBudgetAndNeverOverAdmit) {
   const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 100, .period = 1h});
   // 64 KiB hold some 600 logs of four entries, or 36 full ones.
   std::vector<int> admitted(60);
@@ -110,7 +110,7 @@ TEST_F(MemoryLimits, LogsStayWithinTheirBudgetAndNeverOverAdmit) {
   EXPECT_EQ(Decide({"log", Id(0), &log}).remaining, 99);
 }
 
-TEST_F(MemoryLimits, NewLogsShareTheirRulesBucketWhenTheBudgetIsSpent) {
+TEST_F(MemoryLimitsTest, NewLogsShareBucketWhenBudgetIsSpent) {
   const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 8, .period = 1h});
   int i = 0;
   while (store_->Stats().overflowed == 0) Decide({"log", Id(i++), &log});
@@ -125,7 +125,7 @@ TEST_F(MemoryLimits, NewLogsShareTheirRulesBucketWhenTheBudgetIsSpent) {
   EXPECT_GT(own, 300);
 }
 
-TEST_F(MemoryLimits, LeasesWithoutMemoryAreRefusedNotLost) {
+TEST_F(MemoryLimitsTest, DeniesLeasesWhenMemoryRunsOut) {
   const Quota slots =
       MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 5000, .period = 1min});
   std::vector<std::string> ids;
@@ -144,14 +144,13 @@ TEST_F(MemoryLimits, LeasesWithoutMemoryAreRefusedNotLost) {
   EXPECT_EQ(last.retry_after, 1min) << "until the first lease ends";
   EXPECT_EQ(Apply({charge(held), {"other", "i", &slots, 1, Mode::kEnforce, "x"}}), 0)
       << "what was refused for want of memory is refused as a whole";
-  EXPECT_EQ(store_->Release({"other", "i", &slots, 1, Mode::kEnforce, "x"}).value(),
-            Done::kNothing);
+  EXPECT_EQ(store_->Release({"other", "i", &slots, 1, Mode::kEnforce, "x"}).value(), Applied::kNo);
   for (std::size_t i = 0; i < held; ++i) {
-    EXPECT_EQ(store_->Release(charge(i)).value(), Done::kApplied);
+    EXPECT_EQ(store_->Release(charge(i)).value(), Applied::kYes);
   }
 }
 
-TEST_F(MemoryLimits, LeasesInTheOverflowCanBeRenewedAndReleased) {
+TEST_F(MemoryLimitsTest, LeasesInTheOverflowCanBeRenewedAndReleased) {
   const Quota quota = MakeQuota({.limit = 3, .period = 1h});
   Fill(quota);
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1min});
@@ -159,12 +158,12 @@ TEST_F(MemoryLimits, LeasesInTheOverflowCanBeRenewedAndReleased) {
   const Charge b{"jobs", "b", &slots, 1, Mode::kEnforce, "lease-b"};
   EXPECT_TRUE(Decide(a).allowed);
   EXPECT_FALSE(Decide(b).allowed) << "they share a bucket";
-  EXPECT_EQ(store_->Renew(a).value(), Done::kApplied);
-  EXPECT_EQ(store_->Release(a).value(), Done::kApplied);
+  EXPECT_EQ(store_->Renew(a).value(), Applied::kYes);
+  EXPECT_EQ(store_->Release(a).value(), Applied::kYes);
   EXPECT_TRUE(Decide(b).allowed);
 }
 
-TEST_F(MemoryLimits, RefundsWithoutRoomForTheirIdAreRefused) {
+TEST_F(MemoryLimitsTest, RejectsRefundWithoutRoomForItsId) {
   const Quota quota = MakeQuota({.limit = 3, .period = 1h});
   Fill(quota);
   const auto refused = store_->Refund({"r", Id(0), &quota}, {.id = "x"});
@@ -173,7 +172,7 @@ TEST_F(MemoryLimits, RefundsWithoutRoomForTheirIdAreRefused) {
   EXPECT_EQ(Remaining({"r", Id(0), &quota}), 2);
 }
 
-TEST(MemoryOptions, BeyondTheOverflowOfManyRulesIsALastResort) {
+TEST(MemoryOptionsTest, UsesLastResortWhenOverflowBucketsAreFull) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 1, .clock = &clock});
   for (int a = 0; a < kAlgorithms; ++a) {
@@ -200,13 +199,13 @@ TEST(MemoryOptions, BeyondTheOverflowOfManyRulesIsALastResort) {
     const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 1h});
     if (quota.algorithm() == Algorithm::kConcurrency) {
       const Charge held{"rule-0", "i", &slots, 1, Mode::kEnforce, "rule-0"};
-      EXPECT_EQ(store->Release(held).value(), Done::kApplied);
+      EXPECT_EQ(store->Release(held).value(), Applied::kYes);
       EXPECT_TRUE(admitted("rule-99", "rule-99"));
     }
   }
 }
 
-TEST(MemoryOptions, TheSmallestStoreWorks) {
+TEST(MemoryOptionsTest, SmallestStoreServesEveryAlgorithm) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 1, .max_list_bytes = 0, .clock = &clock});
   const Quota quota = MakeQuota({.limit = 1, .period = 1h});

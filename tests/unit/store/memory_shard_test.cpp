@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/zeroed_memory.hpp"
-
 namespace tidegate {
 namespace {
 
@@ -50,7 +48,7 @@ class MemoryShardTest : public testing::Test {
   MemoryShard shard_;
 };
 
-TEST_F(MemoryShardTest, TakesAllItsKeysAndKeepsEveryOne) {
+TEST_F(MemoryShardTest, StoresAndFindsAllKeys) {
   std::vector<Fingerprint> keys;
   for (std::size_t i = 0; i < kKeys; ++i) {
     keys.push_back(Random());
@@ -63,7 +61,7 @@ TEST_F(MemoryShardTest, TakesAllItsKeysAndKeepsEveryOne) {
   for (std::size_t i = 0; i < kKeys; ++i) ASSERT_EQ(Get(keys[i]), i);
 }
 
-TEST_F(MemoryShardTest, ReclaimsOnlyTheRecovered) {
+TEST_F(MemoryShardTest, ReclaimsOnlyRecoveredKeys) {
   std::vector<Fingerprint> kept;
   for (std::size_t i = 0; i < kKeys; ++i) {
     const Fingerprint f = Random();

@@ -32,7 +32,7 @@ class AccessLogTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(AccessLogTest, WritesAllInOrderBeforeItEnds) {
+TEST_F(AccessLogTest, WritesAllLinesInOrder) {
   const fs::path file = folder_ / "log";
   std::string expected;
   {
@@ -53,7 +53,7 @@ TEST_F(AccessLogTest, WritesAllInOrderBeforeItEnds) {
   EXPECT_EQ(Content(file), expected + "more\n");  // Appended.
 }
 
-TEST_F(AccessLogTest, AFileThatWasMovedAwayIsOpenedAnew) {
+TEST_F(AccessLogTest, ReopensFileThatWasMoved) {
   const fs::path file = folder_ / "log";
   auto log = AccessLog::Open(file.string()).value();
   log->Start();
@@ -69,7 +69,7 @@ TEST_F(AccessLogTest, AFileThatWasMovedAwayIsOpenedAnew) {
   EXPECT_EQ(Content(file), "new\n");
 }
 
-TEST_F(AccessLogTest, LosesLinesRatherThanTime) {
+TEST_F(AccessLogTest, DropsLinesInsteadOfBlocking) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const net::Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));  // And never reads.
@@ -88,7 +88,7 @@ TEST_F(AccessLogTest, LosesLinesRatherThanTime) {
   ending.join();
 }
 
-TEST_F(AccessLogTest, SaysWhyItCannotBeOpened) {
+TEST_F(AccessLogTest, ReportsWhyFileCannotBeOpened) {
   const auto log = AccessLog::Open((folder_ / "none" / "log").string());
   ASSERT_FALSE(log);
   EXPECT_NE(log.error().message.find("No such file"), std::string::npos);

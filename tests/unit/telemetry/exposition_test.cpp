@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-
-#include "telemetry/process_metrics.hpp"
+#include "telemetry/decision_metrics.hpp"
 #include "unit/telemetry/text_format.hpp"
 
 namespace tidegate {
@@ -25,7 +23,7 @@ struct BadText {
 
 class StrictReaderTest : public testing::TestWithParam<BadText> {};
 
-TEST_P(StrictReaderTest, Complains) {
+TEST_P(StrictReaderTest, RejectsInvalidExposition) {
   EXPECT_THAT(MetricsText::Read(GetParam().text).Complaint(), HasSubstr(GetParam().problem));
 }
 
@@ -40,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"Twice", FAMILY FAMILY, "was there already"},
         BadText{"SeriesTwice", FAMILY "a_total{x=\"1\",y=\"2\"} 1\na_total{y=\"2\",x=\"1\"} 2\n",
                 "a series that was there"},
-        BadText{"Stranger", FAMILY "b_total 1\n", "another family"},
+        BadText{"OtherFamily", FAMILY "b_total 1\n", "another family"},
         BadText{"LabelName", FAMILY "a_total{1x=\"1\"} 1\n", "labels"},
         BadText{"LabelTwice", FAMILY "a_total{x=\"1\",x=\"2\"} 1\n", "labels"},
         BadText{"Quote", FAMILY "a_total{x=\"a\"b\"} 1\n", "labels"},
@@ -58,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
 #undef FAMILY
 #undef HISTOGRAM
 
-/// The value of the one series of that name with those labels; -1: there is none.
+/// Returns the value of the series with this name and these labels; -1 if there is none.
 double ValueOf(const MetricsText& text, std::string_view family,
                const std::map<std::string, std::string>& labels, std::string_view name = {}) {
   const auto* const found = text.Find(family);
@@ -71,60 +69,47 @@ double ValueOf(const MetricsText& text, std::string_view family,
   return -1;
 }
 
-TEST(ExpositionTest, IsSoundWhateverNamesHold) {
-  DecisionCounters one;
-  DecisionCounters two;
-  using Outcome = DecisionCounters::Outcome;
-  one.Count(1, Outcome::kDenied, DecidedBy::kStore);
-  two.Count(1, Outcome::kDenied, DecidedBy::kStore);
-  two.Count(0, Outcome::kShadowDenied, DecidedBy::kStore);
-  const std::array<const DecisionCounters*, 2> counters = {&one, &two};
+TEST(ExpositionTest, EscapesLabelValues) {
   const std::string odd = "a\\b\"c\nd{}=,";
-  MetricsReport snapshot;
-  snapshot.version = odd;
-  snapshot.rule_names = {"(other)", odd};
-  snapshot.decisions = counters;
-  snapshot.doors = {{.name = "api", .responses = {{0, 5, 0, 3, 2}}}, {.name = "resp"}};
-  snapshot.more = {{"h",
-                    "Help.",
-                    MetricFamily::Type::kHistogram,
-                    {{1, {{"x", odd}, {"le", "0.5"}}, "_bucket"},
-                     {3, {{"x", odd}, {"le", "+Inf"}}, "_bucket"},
-                     {2.5, {{"x", odd}}, "_sum"},
-                     {3, {{"x", odd}}, "_count"}}}};
-  const MetricsText text = MetricsText::Read(Expose(snapshot));
+  const std::vector<MetricFamily> families = {
+      {.name = "n_total", .help = "Help.", .values = {{2, {{"x", odd}, {"y", "z"}}}}},
+      {"h",
+       "Help.",
+       MetricFamily::Type::kHistogram,
+       {{1, {{"x", odd}, {"le", "0.5"}}, "_bucket"},
+        {3, {{"x", odd}, {"le", "+Inf"}}, "_bucket"},
+        {2.5, {{"x", odd}}, "_sum"},
+        {3, {{"x", odd}}, "_count"}}}};
+  const MetricsText text = MetricsText::Read(Expose(families));
   EXPECT_THAT(text.problems, IsEmpty()) << text.Complaint();
-  EXPECT_EQ(ValueOf(text, "tidegate_build_info", {{"version", odd}}), 1);
-  EXPECT_EQ(ValueOf(text, "tidegate_decisions_total",
-                    {{"rule", odd}, {"outcome", "denied"}, {"decided_by", "store"}}),
-            2)
-      << "the sum over reactors";
+  EXPECT_EQ(ValueOf(text, "n_total", {{"x", odd}, {"y", "z"}}), 2);
   EXPECT_EQ(ValueOf(text, "h", {{"x", odd}}, "h_count"), 3);
 }
 
-TEST(ExpositionTest, AnswersAreThereFromTheStartWhereADoorHasSuch) {
-  MetricsReport snapshot;
-  snapshot.doors = {{.name = "api", .responses = {{9, 0, 0, 0, 0}}}, {.name = "resp"}};
-  const MetricsText text = MetricsText::Read(Expose(snapshot));
-  const auto* const family = text.Find("tidegate_responses_total");
-  ASSERT_NE(family, nullptr);
-  EXPECT_EQ(family->samples.size(), 4U);
-  EXPECT_EQ(ValueOf(text, "tidegate_responses_total", {{"door", "api"}, {"code", "5xx"}}), 0);
+TEST(ExpositionTest, AddsDecisionsOfAllReactorsUnderAnyRuleName) {
+  net::Timers timers;
+  DecisionMetrics one(timers, {});
+  DecisionMetrics two(timers, {});
+  const Charge charge{.rule = {}, .identity = "a"};
+  Charge shadow = charge;
+  shadow.mode = Mode::kShadow;
+  one.Count(1, charge, {});
+  two.Count(1, charge, {});
+  two.Count(0, shadow, {});
+  const DecisionMetrics* const reactors[] = {&one, &two};
+  const std::string odd = "a\\b\"c\nd{}=,";
+  const MetricsText text = MetricsText::Read(Expose(DecisionFamilies(reactors, {"(other)", odd})));
+  EXPECT_THAT(text.problems, IsEmpty()) << text.Complaint();
+  EXPECT_EQ(ValueOf(text, "tidegate_decisions_total",
+                    {{"rule", odd}, {"outcome", "denied"}, {"decided_by", "store"}}),
+            2);
+  EXPECT_EQ(ValueOf(text, "tidegate_decisions_total",
+                    {{"rule", "(other)"}, {"outcome", "shadow_denied"}, {"decided_by", "store"}}),
+            1);
 }
 
-TEST(ExpositionTest, SaysWhichConfigurationIsInForce) {
-  MetricsReport snapshot;
-  const auto successful = [&] {
-    return ValueOf(MetricsText::Read(Expose(snapshot)), "tidegate_config_last_reload_successful",
-                   {});
-  };
-  EXPECT_EQ(successful(), 1);
-  snapshot.last_reload_refused = true;
-  EXPECT_EQ(successful(), 0);
-}
-
-TEST(ProcessMetricsTest, TellWhatEveryLibraryTells) {
-  const MetricsText text = MetricsText::Read(Expose({}));
+TEST(ProcessMetricsTest, HasTheMetricsOfClientLibraries) {
+  const MetricsText text = MetricsText::Read(Expose(ProcessMetrics()));
   EXPECT_THAT(text.problems, IsEmpty()) << text.Complaint();
   const double start = ValueOf(text, "process_start_time_seconds", {});
   const auto now = static_cast<double>(std::time(nullptr));

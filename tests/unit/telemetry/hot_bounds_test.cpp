@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of hot keys where one stands for many.
+// Bounds of hot keys that were sampled.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,15 +12,15 @@ namespace {
 using std::chrono::milliseconds;
 using Outcome = HotKeys::Outcome;
 
-/// The bound of a view holds for one key whose truth is known.
-bool Holds(const HotList& list, const std::string& name, std::uint64_t truth) {
+/// Returns true if the list's bounds hold for a key with this true count.
+bool Holds(const HotList& list, const std::string& name, std::uint64_t count) {
   for (const HotKey& key : list.keys) {
-    if (key.identity == name) return truth <= key.count && truth >= key.count - key.error;
+    if (key.identity == name) return count <= key.count && count >= key.count - key.error;
   }
-  return truth <= list.error;
+  return count <= list.error;
 }
 
-TEST(HotBounds, OneDearRequestInAFloodIsWithinTheBound) {
+TEST(HotKeysBoundsTest, HoldForOneExpensiveRequestInAFlood) {
   constexpr int kRounds = 64;
   int broken = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -35,21 +35,21 @@ TEST(HotBounds, OneDearRequestInAFloodIsWithinTheBound) {
     const auto report = keys.Published();
     broken += Holds(report->of(HotBy::kCost), "whale", 1'000'000) ? 0 : 1;
   }
-  EXPECT_EQ(broken, 0) << "of " << kRounds << ": one in a billion is promised";
+  EXPECT_EQ(broken, 0) << "of " << kRounds << "; the bound may break once in a billion rounds";
 }
 
-TEST(HotBounds, WhatFollowsAFloodInANewWindowIsExact) {
-  constexpr int kBlock = HotPace::kOneOf;
+TEST(HotKeysBoundsTest, HoldInTheWindowAfterAFlood) {
+  constexpr int kBlock = Sampler::kInterval;
   int broken = 0;
   for (int round = 0; round < 32; ++round) {
     net::Timers timers;
     const HotKeys::Clock::time_point start{std::chrono::hours{1}};
     HotKeys keys(timers, 10, start, 100);
-    // Some are counted one by one, then blocks; the last is in the middle.
+    // Some are counted exactly, then in blocks; the last block is incomplete.
     for (int i = 0; i < 100 + kBlock * 3 + 8; ++i) keys.Count(0, "a", 1, Outcome::kPassed);
-    keys.Tick(start + std::chrono::seconds{10});  // The window moves on.
+    keys.Tick(start + std::chrono::seconds{10});  // A new window begins.
     for (int i = 0; i < 20; ++i) keys.Count(0, "b", 1, Outcome::kPassed);
-    keys.Tick(start + std::chrono::seconds{20});  // And on: what is left is b's.
+    keys.Tick(start + std::chrono::seconds{20});  // Only b is left.
     keys.Tick(start + std::chrono::milliseconds{20'500});
     const auto report = keys.Published();
     broken += Holds(report->of(HotBy::kRequests), "b", 20) ? 0 : 1;

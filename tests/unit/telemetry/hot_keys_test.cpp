@@ -22,7 +22,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Outcome = HotKeys::Outcome;
 
-/// A reactor's hot keys, and the truth about what they were told.
+/// The hot keys of a reactor, and exact counts of the same requests.
 class Counted {
  public:
   explicit Counted(std::size_t most, std::uint32_t exact = HotKeys::kExact)
@@ -34,13 +34,13 @@ class Counted {
     if (outcome == Outcome::kDenied) exact_[1].Add(key, 1);
     exact_[2].Add(key, static_cast<std::uint64_t>(cost));
   }
-  /// So long after the start.
+  /// Returns the report at a time after the start.
   std::shared_ptr<const HotReport> At(HotKeys::Clock::duration after) {
     keys_.Tick(start_ + after);
     return keys_.Published();
   }
   void ExpectBounds(const HotReport& report) const {
-    for (std::size_t view = 0; view < kHotViews; ++view) exact_[view].ExpectBounds(report.by[view]);
+    for (std::size_t by = 0; by < kHotLists; ++by) exact_[by].ExpectBounds(report.by[by]);
   }
   [[nodiscard]] const ExactCounts& exact(HotBy by) const {
     return exact_[static_cast<std::size_t>(by)];
@@ -51,7 +51,7 @@ class Counted {
   net::Timers timers_;
   const HotKeys::Clock::time_point start_{std::chrono::hours{1}};
   HotKeys keys_;
-  std::array<ExactCounts, kHotViews> exact_;
+  std::array<ExactCounts, kHotLists> exact_;
 };
 
 void ExpectTop(const HotList& list, const std::vector<std::string>& top) {
@@ -65,7 +65,7 @@ auto IsKey(std::uint32_t slot, const std::string& name, std::uint64_t count) {
                         Field(&HotKey::count, count), Field(&HotKey::error, 0u));
 }
 
-TEST(HotKeys, AreTheMostAskingTheMostDeniedAndTheDearest) {
+TEST(HotKeysTest, ListsKeysByRequestsDenialsAndCost) {
   Counted counted(10);
   for (int i = 0; i < 5; ++i) counted.Count(4);
   for (int i = 0; i < 3; ++i) counted.Count(5, 1, Outcome::kDenied);
@@ -82,7 +82,7 @@ TEST(HotKeys, AreTheMostAskingTheMostDeniedAndTheDearest) {
   counted.ExpectBounds(*report);
 }
 
-TEST(HotKeys, TheSameIdentityUnderTwoRulesIsTwoKeys) {
+TEST(HotKeysTest, CountsIdentityApartForEachRule) {
   net::Timers timers;
   const HotKeys::Clock::time_point start{};
   HotKeys keys(timers, 10, start);
@@ -94,7 +94,7 @@ TEST(HotKeys, TheSameIdentityUnderTwoRulesIsTwoKeys) {
               ElementsAre(IsKey(2, "a", 2), IsKey(1, "a", 1)));
 }
 
-TEST(HotKeys, WhatIsCutOffBoundsWhatIsMissing) {
+TEST(HotKeysTest, ErrorBoundsKeysThatWereCutOff) {
   Counted counted(2);
   for (std::uint64_t key = 1; key <= 5; ++key) {
     for (std::uint64_t i = 0; i < key * 10; ++i) counted.Count(key);
@@ -105,7 +105,7 @@ TEST(HotKeys, WhatIsCutOffBoundsWhatIsMissing) {
   counted.ExpectBounds(*report);
 }
 
-TEST(HotKeys, AreForgottenAfterTwoWindows) {
+TEST(HotKeysTest, ForgetsKeysAfterTwoWindows) {
   Counted counted(10);
   counted.Count(1);
   EXPECT_THAT(counted.At(seconds{10})->of(HotBy::kRequests).keys, SizeIs(1));
@@ -116,21 +116,21 @@ TEST(HotKeys, AreForgottenAfterTwoWindows) {
   (void)counted.At(seconds{20});
   const auto one = counted.At(milliseconds{20'500});
   EXPECT_THAT(one->of(HotBy::kRequests).keys, ElementsAre(IsKey(1, NameOf(1), 1)));
-  EXPECT_EQ(one->span, milliseconds{10'500});  // Of the window that began at 10 s.
+  EXPECT_EQ(one->span, milliseconds{10'500});  // From the window that began at 10 s.
   (void)counted.At(seconds{30});
   const auto none = counted.At(milliseconds{30'500});
   EXPECT_THAT(none->of(HotBy::kRequests).keys, IsEmpty());
   EXPECT_EQ(none->of(HotBy::kRequests).total, 0u);
 }
 
-TEST(HotKeys, ThePauseBeforeTheFirstIsNoPartOfTheSpan) {
+TEST(HotKeysTest, SpanExcludesQuietTimeBeforeFirstRequest) {
   Counted counted(10);
   for (int i = 1; i <= 20; ++i) (void)counted.At(i * milliseconds{500});
   counted.Count(1);
   EXPECT_LE(counted.At(milliseconds{10'500})->span, seconds{1});
 }
 
-TEST(HotKeys, NothingNewIsNotPublished) {
+TEST(HotKeysTest, PublishesNothingWithoutRequests) {
   Counted counted(10);
   const auto first = counted.At(seconds{1});
   EXPECT_EQ(counted.At(seconds{2}), first);
@@ -138,7 +138,7 @@ TEST(HotKeys, NothingNewIsNotPublished) {
   EXPECT_NE(counted.At(seconds{3}), first);
 }
 
-/// `refill`: after so many, half a second has passed. `exact`: so many are counted one by one then.
+/// `refill`: requests in half a second. `exact`: requests of these that are counted exactly.
 void ExpectBoundsOf(unsigned seed, int count, int refill, bool costs,
                     std::uint32_t exact = HotKeys::kExact) {
   std::mt19937_64 random(seed);
@@ -153,7 +153,7 @@ void ExpectBoundsOf(unsigned seed, int count, int refill, bool costs,
   }
   const auto report = counted.At((count / refill + 1) * milliseconds{500});
   counted.ExpectBounds(*report);
-  // Where one stands for many, small counts are known too little.
+  // Small counts of sampled keys have large errors.
   ExpectTop(report->of(HotBy::kRequests), counted.exact(HotBy::kRequests).Top(3));
   if (exact < HotKeys::kExact) return;
   ExpectTop(report->of(HotBy::kRequests), counted.exact(HotBy::kRequests).Top(10));
@@ -161,24 +161,24 @@ void ExpectBoundsOf(unsigned seed, int count, int refill, bool costs,
   ExpectTop(report->of(HotBy::kCost), counted.exact(HotBy::kCost).Top(10));
 }
 
-TEST(HotKeys, BoundsHoldWhereAllAreCounted) {
+TEST(HotKeysTest, BoundsHoldForExactCounts) {
   ExpectBoundsOf(1, 40'000, 4'000, false);
   ExpectBoundsOf(2, 40'000, 4'000, true);
 }
 
-TEST(HotKeys, BoundsHoldAcrossWindows) {
+TEST(HotKeysTest, BoundsHoldAcrossWindows) {
   ExpectBoundsOf(3, 50'000, 2'000, false);  // 12.5 s: nothing is forgotten yet.
   ExpectBoundsOf(4, 50'000, 2'000, true);
 }
 
-TEST(HotKeys, BoundsHoldWhereOneStandsForMany) {
+TEST(HotKeysTest, BoundsHoldForSampledCounts) {
   for (const unsigned seed : {5u, 6u, 7u}) {
     ExpectBoundsOf(seed, 60'000, 4'000, seed % 2 == 0, 500);
     ExpectBoundsOf(seed, 60'000, 4'000, seed % 2 == 0, 0);
   }
 }
 
-TEST(HotKeys, UnderAFloodTheBoundIsClose) {
+TEST(HotKeysTest, BoundIsCloseInAFlood) {
   Counted counted(10, 5'000);
   std::mt19937_64 random(1);
   for (int i = 0; i < 200'000; ++i) counted.Count(random() % 4 == 0 ? 1 : 2 + random() % 1'000'000);
@@ -190,7 +190,7 @@ TEST(HotKeys, UnderAFloodTheBoundIsClose) {
   EXPECT_LT(report->of(HotBy::kRequests).error, 5'000u);
 }
 
-TEST(HotKeys, RareDenialsAreCountedEachInAFloodOfOthers) {
+TEST(HotKeysTest, CountsRareDenialsExactlyInAFlood) {
   Counted counted(10, 1'000);
   for (int i = 0; i < 20'000; ++i) {
     if (i % 2'000 == 0) counted.Count(77, 1, Outcome::kDenied);
@@ -200,7 +200,7 @@ TEST(HotKeys, RareDenialsAreCountedEachInAFloodOfOthers) {
   EXPECT_THAT(report->of(HotBy::kDenials).keys, ElementsAre(IsKey(1, NameOf(77), 10)));
 }
 
-TEST(HotKeys, CountingAllocatesNothing) {
+TEST(HotKeysTest, CountAllocatesNothing) {
   Counted counted(100);
   const std::string name = "header:x-api-key=~0123456789abcdefghijkl";
   const std::uint64_t before = AllocationsOfThisThread();
@@ -211,7 +211,7 @@ TEST(HotKeys, CountingAllocatesNothing) {
   EXPECT_EQ(AllocationsOfThisThread(), before);
 }
 
-TEST(HotKeys, ReactorsTogetherKeepTheBounds) {
+TEST(HotKeysTest, MergedReportKeepsBounds) {
   std::mt19937_64 random(7);
   const ZipfNumbers zipf(20'000, 1.1);
   Counted a(50), b(50), c(50);
@@ -233,61 +233,61 @@ TEST(HotKeys, ReactorsTogetherKeepTheBounds) {
   ExpectTop(Merge(parts, 50).of(HotBy::kRequests), all.Top(10));
 }
 
-constexpr int kBlock = HotPace::kOneOf;
+constexpr int kBlock = Sampler::kInterval;
 
-/// As how many the next one counts.
-std::uint64_t Next(HotPace& pace) { return pace.Due() ? pace.Turn() : 0; }
+/// Returns the weight of the next event.
+std::uint64_t Next(Sampler& sampler) { return sampler.Count() ? sampler.Weight() : 0; }
 
-TEST(HotPace, KnowsHowManyCame) {
-  HotPace pace(10, 4711);
+TEST(SamplerTest, TotalCountsAllEvents) {
+  Sampler sampler(10, 4711);
   for (std::uint64_t came = 0; came < 5000; ++came) {
-    ASSERT_EQ(pace.passed(), came);
-    if (came % 777 == 0) pace.Refill();
-    (void)Next(pace);
+    ASSERT_EQ(sampler.total(), came);
+    if (came % 777 == 0) sampler.Refill();
+    (void)Next(sampler);
   }
 }
 
-TEST(HotPace, CountsEachAndThenOneOfABlockThatCannotBeForeseen) {
-  HotPace pace(100, 1234567);
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(pace), 1u);
+TEST(SamplerTest, RecordsEachEventThenOneRandomEventPerBlock) {
+  Sampler sampler(100, 1234567);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(sampler), 1u);
   std::set<int> places;
   for (int block = 0; block < 2000; ++block) {
     std::uint64_t sum = 0;
     for (int i = 0; i < kBlock; ++i) {
-      const std::uint64_t times = Next(pace);
+      const std::uint64_t times = Next(sampler);
       if (times != 0) places.insert(i);
       sum += times;
     }
-    ASSERT_EQ(sum, HotPace::kOneOf);
+    ASSERT_EQ(sum, Sampler::kInterval);
   }
   EXPECT_THAT(places, SizeIs(kBlock));
 }
 
-TEST(HotPace, ABlockIsBroughtToItsEndBeforeEachCountsAgain) {
+TEST(SamplerTest, FinishesBlockBeforeExactCounting) {
   for (int begun = 1; begun < kBlock; ++begun) {
-    HotPace pace(100, static_cast<std::uint64_t>(begun) * 7919);
+    Sampler sampler(100, static_cast<std::uint64_t>(begun) * 7919);
     std::uint64_t sum = 0;
-    for (int i = 0; i < 100 + begun; ++i) sum += Next(pace);
-    pace.Refill();
-    for (int i = begun; i < kBlock; ++i) sum += Next(pace);
-    EXPECT_EQ(sum, 100 + HotPace::kOneOf);
-    for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(pace), 1u);
+    for (int i = 0; i < 100 + begun; ++i) sum += Next(sampler);
+    sampler.Refill();
+    for (int i = begun; i < kBlock; ++i) sum += Next(sampler);
+    EXPECT_EQ(sum, 100 + Sampler::kInterval);
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(sampler), 1u);
   }
 }
 
-TEST(HotPace, AfterAFloodNoneIsCountedByItself) {
-  HotPace pace(100, 99);
-  for (int i = 0; i < 100 + kBlock * 100; ++i) (void)Next(pace);
-  pace.Refill();
+TEST(SamplerTest, SamplesFromTheFirstEventAfterAFlood) {
+  Sampler sampler(100, 99);
+  for (int i = 0; i < 100 + kBlock * 100; ++i) (void)Next(sampler);
+  sampler.Refill();
   std::uint64_t ones = 0;
-  for (int i = 0; i < 2 * kBlock; ++i) ones += Next(pace) == 1 ? 1 : 0;
+  for (int i = 0; i < 2 * kBlock; ++i) ones += Next(sampler) == 1 ? 1 : 0;
   EXPECT_EQ(ones, 0u);
-  pace.Refill();  // It is over, but for the block that comes next.
-  for (int i = 0; i < kBlock; ++i) (void)Next(pace);
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(pace), 1u);
+  sampler.Refill();  // The flood has ended; one more block was begun.
+  for (int i = 0; i < kBlock; ++i) (void)Next(sampler);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(sampler), 1u);
 }
 
-TEST(HotReport, AKeyThatAPartLacksMayHaveHadThatPartsError) {
+TEST(HotReportTest, MergeAddsErrorOfPartsThatLackAKey) {
   auto one = std::make_shared<HotReport>();
   one->by[0] = {.total = 100, .error = 7, .keys = {{1, "a", 50, 3}, {1, "b", 20, 0}}};
   auto other = std::make_shared<HotReport>();

@@ -31,7 +31,7 @@ struct Drawn {
   std::uint64_t weight;
 };
 
-/// What Look says is true of every key of the stream, whether it has a place or not.
+/// Checks the bounds of every key of a stream, whether it has a place or not.
 void ExpectBounds(HotSketch& sketch, int additions, const std::function<Drawn(int)>& draw) {
   std::unordered_map<std::uint64_t, std::uint64_t> exact;
   for (int i = 0; i < additions; ++i) {
@@ -40,29 +40,29 @@ void ExpectBounds(HotSketch& sketch, int additions, const std::function<Drawn(in
     sketch.Add(KeyOf(drawn.key, std::to_string(drawn.key)), drawn.weight);
   }
   for (const auto& [key, count] : exact) {
-    const HotSketch::Known known = sketch.Look(FingerprintOf(key));
-    ASSERT_LE(count, known.count) << key;
-    ASSERT_GE(count, known.count - known.error) << key;
-    ASSERT_LE(known.error, known.count) << key;
-    if (known.named) {
-      ASSERT_EQ(known.identity, std::to_string(key));
-      ASSERT_EQ(known.slot, key % 3);
+    const HotSketch::Estimate estimate = sketch.Get(FingerprintOf(key));
+    ASSERT_LE(count, estimate.count) << key;
+    ASSERT_GE(count, estimate.count - estimate.error) << key;
+    ASSERT_LE(estimate.error, estimate.count) << key;
+    if (estimate.named) {
+      ASSERT_EQ(estimate.identity, std::to_string(key));
+      ASSERT_EQ(estimate.slot, key % 3);
     }
   }
 }
 
-TEST(HotSketch, CountsExactlyWhatFits) {
+TEST(HotSketchTest, CountsExactlyWhileAllKeysFit) {
   HotSketch sketch(1024);
   ExpectBounds(sketch, 10'000, [](int i) { return Drawn{static_cast<std::uint64_t>(i % 50), 1}; });
   for (std::uint64_t key = 0; key < 50; ++key) {
-    const HotSketch::Known known = sketch.Look(FingerprintOf(key));
-    EXPECT_EQ(known.count, 200u);
-    EXPECT_EQ(known.error, 0u);
-    EXPECT_TRUE(known.named);
+    const HotSketch::Estimate estimate = sketch.Get(FingerprintOf(key));
+    EXPECT_EQ(estimate.count, 200u);
+    EXPECT_EQ(estimate.error, 0u);
+    EXPECT_TRUE(estimate.named);
   }
 }
 
-TEST(HotSketch, BoundsHoldOnRandomStreams) {
+TEST(HotSketchTest, BoundsHoldOnRandomStreams) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     std::mt19937_64 random(seed);
     const ZipfNumbers zipf(100'000, 1.1);
@@ -77,15 +77,15 @@ TEST(HotSketch, BoundsHoldOnRandomStreams) {
   }
 }
 
-TEST(HotSketch, BoundsHoldAgainstSequencesThatMeanIt) {
-  // Each key comes again just when it has lost its place.
+TEST(HotSketchTest, BoundsHoldForAdversarialStreams) {
+  // Each key comes again when it has just lost its place.
   for (const std::uint64_t keys : {9u, 64u, 65u, 257u, 3000u}) {
     HotSketch sketch(64);
     ExpectBounds(sketch, 30'000, [&](int i) {
       return Drawn{static_cast<std::uint64_t>(i) % keys, 1};
     });
   }
-  // One that hides behind a flood of new names, and comes back with more each time.
+  // A key that comes back with more weight each time, in a flood of new names.
   HotSketch sketch(64);
   ExpectBounds(sketch, 30'000, [](int i) {
     return i % 100 == 0 ? Drawn{0, static_cast<std::uint64_t>(i / 100 + 1)}
@@ -93,30 +93,30 @@ TEST(HotSketch, BoundsHoldAgainstSequencesThatMeanIt) {
   });
 }
 
-TEST(HotSketch, AKeyThatIsMissingIsBoundedByItsSetAlone) {
+TEST(HotSketchTest, BoundsMissingKeyByItsSet) {
   HotSketch sketch(HotSketch::kWays);
   for (std::uint64_t key = 0; key < 8; ++key) sketch.Add(KeyOf(key, "a"), 10 + key);
-  const HotSketch::Known missing = sketch.Look(FingerprintOf(99));
+  const HotSketch::Estimate missing = sketch.Get(FingerprintOf(99));
   EXPECT_FALSE(missing.placed);
   EXPECT_EQ(missing.count, 10u);
   EXPECT_EQ(missing.error, 10u);
   EXPECT_EQ(sketch.Bound(3), 10u);
 }
 
-TEST(HotSketch, NamesAreCopiedWhenAKeyComesAgainOrWeighsMoreThanItsPlace) {
+TEST(HotSketchTest, CopiesNameOfRepeatedOrHeavyKey) {
   HotSketch sketch(HotSketch::kWays);
   for (std::uint64_t key = 0; key < 8; ++key) sketch.Add(KeyOf(key, "old"), 5);
   sketch.Add(KeyOf(100, "once"), 1);
-  EXPECT_TRUE(sketch.Look(FingerprintOf(100)).placed);
-  EXPECT_FALSE(sketch.Look(FingerprintOf(100)).named);
+  EXPECT_TRUE(sketch.Get(FingerprintOf(100)).placed);
+  EXPECT_FALSE(sketch.Get(FingerprintOf(100)).named);
   sketch.Add(KeyOf(100, "once"), 1);
-  EXPECT_EQ(sketch.Look(FingerprintOf(100)).identity, "once");
-  EXPECT_TRUE(sketch.Look(FingerprintOf(100)).named);
-  sketch.Add(KeyOf(101, "dear"), 1000);
-  EXPECT_EQ(sketch.Look(FingerprintOf(101)).identity, "dear");
+  EXPECT_EQ(sketch.Get(FingerprintOf(100)).identity, "once");
+  EXPECT_TRUE(sketch.Get(FingerprintOf(100)).named);
+  sketch.Add(KeyOf(101, "heavy"), 1000);
+  EXPECT_EQ(sketch.Get(FingerprintOf(101)).identity, "heavy");
 }
 
-TEST(HotSketch, TenMillionNamesTakeNoMemory) {
+TEST(HotSketchTest, AllocatesNothingForTenMillionNames) {
   HotSketch sketch(1024);
   std::string name = "header:x-api-key=~0123456789abcdefghijkl";
   const std::uint64_t before = AllocationsOfThisThread();

@@ -27,21 +27,21 @@ void ExpectOneLine(const std::string& line) {
   }
 }
 
-TEST(LogTest, ATextLineReadsLikeASentenceWithFields) {
+TEST(LogTest, FormatsTextLines) {
   EXPECT_EQ(Log::Line(Format::kText, Level::kInfo, kTime, "reloaded",
                       {{"file", "a.yaml"}, {"why", "the file changed"}, {"empty", ""}}),
             "2024-01-02T03:04:05.006Z info: reloaded  file=a.yaml  why=\"the file changed\"  "
             "empty=\"\"");
 }
 
-TEST(LogTest, AJsonLineIsAnObjectOfStrings) {
+TEST(LogTest, FormatsJsonLines) {
   const auto line = boost::json::parse(
       Log::Line(Format::kJson, Level::kError, kTime, "it \"broke\"", {{"path", "C:\\x\ny"}}));
   EXPECT_EQ(line, boost::json::parse(R"({"time":"2024-01-02T03:04:05.006Z","level":"error",
       "message":"it \"broke\"","path":"C:\\x\ny"})"));
 }
 
-TEST(LogTest, NothingInAFieldBreaksALine) {
+TEST(LogTest, EscapesFields) {
   for (const Format format : {Format::kText, Format::kJson}) {
     const std::string line = Log::Line(format, Level::kWarning, kTime, "x", {{"f", Everything()}});
     ExpectOneLine(line);
@@ -52,20 +52,20 @@ TEST(LogTest, NothingInAFieldBreaksALine) {
           .contains("f"));
 }
 
-TEST(LogTest, NothingInAMessageBreaksALine) {
+TEST(LogTest, EscapesMessages) {
   for (const Format format : {Format::kText, Format::kJson}) {
     ExpectOneLine(Log::Line(format, Level::kWarning, kTime, Everything(), {}));
   }
 }
 
-TEST(LogTest, AFieldCannotPretendToBeTwo) {
+TEST(LogTest, QuotesFieldsThatLookLikeTwo) {
   const std::string line =
       Log::Line(Format::kText, Level::kInfo, kTime, "x", {{"a", "1  b=2"}, {"c", "\"  d=\""}});
   EXPECT_NE(line.find(R"(  a="1  b=2")"), std::string::npos) << line;
   EXPECT_NE(line.find(R"(  c="\"  d=\"")"), std::string::npos) << line;
 }
 
-TEST(LogTest, LineEndsInAFieldAreShownEscaped) {
+TEST(LogTest, EscapesLineEndsInFields) {
   const std::string line = Log::Line(Format::kText, Level::kInfo, kTime, "x",
                                      {{"ua", "curl\r\n2024-01-01 error: forged"}});
   EXPECT_NE(line.find(R"(ua="curl\u000d\u000a2024-01-01 error: forged")"), std::string::npos)

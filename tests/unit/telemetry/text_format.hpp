@@ -22,7 +22,7 @@ struct SampleFamily {
   std::vector<Sample> samples;
 };
 
-/// A text in that format, read by somebody who forgives nothing: stricter than Prometheus, which
+/// A text in that format, read strictly, more so than by Prometheus, which
 /// takes the last of two equal series and histograms that make no sense.
 struct MetricsText {
   std::vector<SampleFamily> families;

@@ -2,21 +2,11 @@
 -- Applies a batch of entries, atomically and at one time. docs/adr/0013 is its contract.
 --
 -- KEYS     the distinct keys of the batch; a refund's id is a key too
--- ARGV[1]  msgpack, a flat array of integers:
---            2                                  version
---            number of quotas, for each         algorithm, limit, period, capacity, recovery, x, y, saturation,
---                                               origin (0: of a rule, 1: of a caller)
---            number of entries, for each        op, count, number of charges, for each charge
---                                                   key, quota, cost, mode [, lease]
---                                               and for op 3: max_debt; for op 4: id key (0: none), charged
---                                               kind, charged value
+-- ARGV[1]  msgpack, a flat array of integers: version, quotas with 9 numbers each, entries
 -- ARGV[2]  the channel on which refunds and resets publish their key; empty: none
 -- ARGV[3]  and on: the texts of leases
--- returns  msgpack, a flat array of integers:
---            now, repaired, healed, failed writes
---            for each key of a hash algorithm, in the order of KEYS: its three numbers before the batch
---            for each entry: admitted; for each of its charges of a list algorithm:
---                admitted, remaining, retry_after, more_after, reset_after, never (+ 2: its lease was held before)
+-- returns  msgpack, a flat array of integers: now, repaired, healed, failed writes; the three numbers of each hash before
+--          the batch; for each entry how many were admitted, and six numbers for each of its charges on a list
 -- or an error: what is wrong with the batch (`TIDEGATE ...`), or what Redis said to a read or to
 -- the first write. Nothing is written then.
 --
@@ -108,10 +98,10 @@ local repairs, healed, failed_writes = 0, 0, 0
 local written = false  -- Anything at all.
 local publish          -- Keys that are refunded or reset, if there are any.
 
--- The reply: the states at 3 * key + 2 and on, as if all keys were hashes; then what entries are told, up to `told`.
+-- The reply: the states at 3 * key + 2 and on, as if all keys were hashes; then the results of entries, up to `filled`.
 -- Made as large as it will be, with whatever is at hand; 7,000 values are as many as Lua's stack takes with ease.
 local before_entries = 4 + 3 * #KEYS
-local told = before_entries
+local filled = before_entries
 local reply = before_entries + entries <= 7000 and {unpack(batch, 1, before_entries + entries)} or {}
 reply[1] = now
 

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- src/core/concurrency.cpp on a sorted set: score = expiry, member = the lease. A lease of several units has a second
 -- member, `#lease`, with the score -(units - 1), and `#` has the sum of those: so what is held is a
--- count and a subtraction. Nobody's lease begins with `#`; expiries are positive.
+-- count and a subtraction. No lease begins with `#`; expiries are positive.
 --
--- Leases are written as they are taken, so what is kept here is only what would be asked again and again.
+-- Leases are written as they are taken, so what is kept here is only what would be read again and again.
 local function Concurrency()
   -- By key:
   --   living   leases that end after now
@@ -33,7 +33,7 @@ local function Concurrency()
     return extra and extra < 0 and -extra or 0
   end
 
-  -- A score is a whole number of microseconds, unless somebody else wrote it.
+  -- A score is a whole number of microseconds, unless another client wrote it.
   local function whole_up(score)
     local time = tonumber(score)
     return time + -time % 1

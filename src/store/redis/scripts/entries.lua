@@ -105,10 +105,10 @@ end
 local function tell(k, admitted, cost, lease)
   local list = lists[algorithm]
   if list then
-    reply[told + 1] = admitted
-    reply[told + 2], reply[told + 3], reply[told + 4], reply[told + 5], reply[told + 6] =
+    reply[filled + 1] = admitted
+    reply[filled + 2], reply[filled + 3], reply[filled + 4], reply[filled + 5], reply[filled + 6] =
       list.tell(k, cost, lease)
-    told = told + 6
+    filled = filled + 6
   end
 end
 
@@ -176,7 +176,10 @@ local function forget(k)
     local there = states[k][3] >= 0
     existed = existed or there
     deleted[k] = deleted[k] or there and 2
-    start_fresh(k)
+    -- The client replays a reset only if it did something, so one that does nothing keeps the state.
+    if existed then
+      start_fresh(k)
+    end
   end
   present[k], dirty[k], recovered[k] = nil, nil, nil
   publish = publish or {}
@@ -198,8 +201,8 @@ local function act_alone(op, k, cost, lease, p)
   else
     admitted = act(op, k, cost, 1, lease)
   end
-  told = told + 1
-  reply[told] = admitted
+  filled = filled + 1
+  reply[filled] = admitted
   tell(k, admitted, op == look and cost or 1, lease)
 end
 
@@ -233,7 +236,7 @@ local function take(p, number, dry)
       return nil, refuse('two charges of one entry name the same key')
     end
     named[k] = number
-    -- One charge alone is asked for and charged at once, below.
+    -- One charge alone is tested and charged at once, below.
     if op == apply and mode == 0 and charges > 1 and not dry then
       local few = act(admits, k, cost, count, ARGV[lease])
       if few < admitted then
@@ -260,8 +263,8 @@ local function take(p, number, dry)
     act_alone(op, batch[begin], batch[begin + 2], ARGV[batch[begin + 4]], begin + 4)
     return p
   end
-  told = told + 1
-  local place = told
+  filled = filled + 1
+  local place = filled
   reply[place] = admitted
   for _ = 1, charges do
     local k, cost, lease = batch[begin], batch[begin + 2], ARGV[batch[begin + 4]]
@@ -323,4 +326,4 @@ if failure then
   return failure
 end
 
-end  -- of what began in usual.lua
+end  -- of what began in fast_path.lua

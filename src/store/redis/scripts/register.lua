@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A small table that the nodes of a fleet share, and a record of who changed it.
 --
--- KEYS[1]  hash: `v` names the version, `<milliseconds>.<what nobody else has>`, and a later one has the larger number; every other field is `<since> <expires> <value>`, both in
+-- KEYS[1]  hash: `v` names the version, `<milliseconds>.<unique text>`, and a later one has the larger number; every other field is `<since> <expires> <value>`, both in
 --          milliseconds, an end of 0 is none
 -- KEYS[2]  list of records of changes, the latest first: `<time> <applied> <text>`
 -- KEYS[3]  list of records of failed authentications, likewise
@@ -10,7 +10,7 @@
 -- ARGV[1]  `poll`: ARGV[2] the version that is known, [3] the most fields, [4] and [5] the highest `changes` and `failures` that the caller has seen. Returns the time, the version,
 --                  `since`, `lost` or 0, `changes`, `failures`, and if the version differs all fields with their values, one after the other.
 --          `records`: ARGV[2] and [3] as [4] and [5] of `poll`. Returns `since`, `lost` or 0, `changes`, `failures`, and both lists.
---          `put`: ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] what nobody else has, [6] the record, [7] the channel, [8] the
+--          `put`: ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] a unique text, [6] the record, [7] the channel, [8] the
 --                 most fields, [9] the most records, [10] the number of the version that is known. Returns 1 or -1 (full), and the end.
 --          `remove`: as `put`, without value and end. Returns 1 or 0.
 --          `restore`: ARGV[2] the version that is known, then fields and their whole values. Where there is none, or an earlier one, all of
@@ -102,7 +102,7 @@ if op == 'poll' then
   local version = redis.call('HGET', KEYS[1], 'v') or ''
   local reply = {whole(now), version, history(tonumber(ARGV[4]), tonumber(ARGV[5]))}
   if version == ARGV[2] then return reply end
-  -- Somebody else wrote into it: rather none than all of that.
+  -- Another client wrote into it: return none rather than all of that.
   if redis.call('HLEN', KEYS[1]) > 2 * tonumber(ARGV[3]) then
     return redis.error_reply('TIDEGATE there are too many fields in ' .. KEYS[1])
   end

@@ -249,7 +249,7 @@ local function SlidingLogs()
     -- Only a debit can find a full log: what is admitted leaves fewer entries than the limit.
     local joins = last and (last == at or op == debit and is_full(k, bound))
     if not log.times and log.sum + units > 4503599627370496 then
-      log = unfold(k)  -- Written anew, with totals that begin at zero.
+      log = unfold(k)  -- Written again, with totals that begin at zero.
       log.base = 0
       for i = 1, log.from - 1 do
         log.base = log.base - log.sizes[i]
@@ -377,68 +377,5 @@ local function SlidingLogs()
     logs[k] = {times = {}, sizes = {}, from = 1, to = 0, base = 0, corrupt = logs[k].corrupt}
   end
 
-  -- Many of one command's arguments, some at a time.
-  local function write_many(command, key, all)
-    for i = 1, #all, 2000 do
-      write(command, key, unpack(all, i, i + 1999 < #all and i + 1999 or #all))
-    end
-  end
-
-  -- Only what differs is written, and nothing is taken away before the rest is there: where its slot is on the way to
-  -- another node, a key that vanishes cannot be written any more.
-  local function rewrite(k, log)
-    if log.from > log.to or log.corrupt then
-      write('DEL', KEYS[k])
-    end
-    if log.from > log.to then
-      return false
-    end
-    local old = log.old
-    if not old then
-      old = {}
-      local all = not log.corrupt and read('ZRANGE', KEYS[k], '0', '-1', 'WITHSCORES') or {}
-      for i = 1, #all, 2 do
-        old[all[i]] = tonumber(all[i + 1])
-      end
-    end
-    local total, added, removed = log.base, {}, {}
-    for i = 1, log.to do
-      total = total + log.sizes[i]
-      if i >= log.from then
-        local member = format('%d:%d', log.sizes[i], total)
-        if old[member] ~= log.times[i] then
-          added[#added + 1], added[#added + 2] = format('%d', log.times[i]), member
-        end
-        old[member] = nil
-      end
-    end
-    for member in pairs(old) do
-      removed[#removed + 1] = member
-    end
-    write_many('ZADD', KEYS[k], added)
-    write_many('ZREM', KEYS[k], removed)
-    return true
-  end
-
-  local function save(k)
-    local log = logs[k]
-    local exists = present[k] and not deleted[k]
-    if log.times and (dirty[k] or deleted[k]) then
-      exists = rewrite(k, log)
-    elseif dirty[k] then
-      if log.tail_at then
-        write('ZADD', KEYS[k], format('%d', log.tail_at), format('%d:%d', log.tail_units, log.sum))
-        exists = true
-      end
-      if log.joined then
-        write('ZREM', KEYS[k], log.member)
-      end
-      if present[k] then
-        write('ZREMRANGEBYSCORE', KEYS[k], '-inf', format('%d', log.gone))
-      end
-    end
-    return exists
-  end
-
-  return {load = load, act = act, tell = tell, forget = forget, save = save, note_recovery = note_recovery}
+  return {load = load, act = act, tell = tell, forget = forget, save = LogWriter(logs), note_recovery = note_recovery}
 end

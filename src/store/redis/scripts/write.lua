@@ -115,7 +115,7 @@ if others then
       n = n + 3
     end
   end
-  for i = before_entries + 1, told do
+  for i = before_entries + 1, filled do
     n = n + 1
     reply[n] = all[i]
   end

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/backoff.hpp"
+#include "store/redis/breaker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Backoff, GrowsToItsCapAndIsSpreadOverAllOfIt) {
+TEST(BackoffTest, GrowsToCapAndSpreadsWaitsUniformly) {
   Backoff::Duration sum{0};
   Backoff::Duration longest{0};
   Backoff::Duration shortest{1h};
@@ -30,7 +30,7 @@ TEST(Backoff, GrowsToItsCapAndIsSpreadOverAllOfIt) {
   EXPECT_LT(backoff.Next(), 20ms);
 }
 
-TEST(Backoff, TwoNodesDoNotComeBackTogether) {
+TEST(BackoffTest, NodesWaitForDifferentTimes) {
   Backoff a(1);
   Backoff b(2);
   int equal = 0;

@@ -15,7 +15,7 @@ class BreakerTest : public testing::Test {
   Breaker breaker_{42};
 };
 
-TEST_F(BreakerTest, OneFailureOrTwoAreNone) {
+TEST_F(BreakerTest, StaysClosedAfterTwoFailures) {
   breaker_.OnFailure(now_);
   breaker_.OnFailure(now_);
   EXPECT_TRUE(breaker_.Allows(now_));
@@ -28,7 +28,7 @@ TEST_F(BreakerTest, OneFailureOrTwoAreNone) {
   EXPECT_FALSE(breaker_.Allows(now_));
 }
 
-TEST_F(BreakerTest, HalfOpenLetsOneThroughAndWhatBecomesOfItDecides) {
+TEST_F(BreakerTest, ProbeDecidesWhenHalfOpen) {
   for (int i = 0; i < 3; ++i) breaker_.OnFailure(now_);
   EXPECT_FALSE(breaker_.Allows(breaker_.retry_at() - 1us));
   now_ = breaker_.retry_at();
@@ -47,14 +47,14 @@ TEST_F(BreakerTest, HalfOpenLetsOneThroughAndWhatBecomesOfItDecides) {
   EXPECT_TRUE(breaker_.Allows(now_));
 }
 
-TEST_F(BreakerTest, WithoutAConnectionTimeAloneHelpsNothing) {
+TEST_F(BreakerTest, StaysOpenWithoutAConnection) {
   breaker_.OnLinkDown(now_);
   EXPECT_FALSE(breaker_.Allows(now_ + 1h));
   breaker_.OnLinkUp();
   EXPECT_TRUE(breaker_.Allows(now_));
 }
 
-TEST_F(BreakerTest, AsksAgainWithinHalfASecond) {
+TEST_F(BreakerTest, ProbesWithinHalfASecond) {
   for (int i = 0; i < 100; ++i) breaker_.OnFailure(now_);
   EXPECT_LE(breaker_.retry_at() - now_, 505ms);
 }

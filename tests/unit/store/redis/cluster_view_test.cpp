@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "unit/store/redis/told_reply.hpp"
+#include "unit/store/redis/parsed_reply.hpp"
 
 namespace tidegate::redis {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using TimePoint = ClusterView::TimePoint;
 
-const Endpoint kAsked{.host = "asked", .port = 7000};
+const Endpoint kSource{.host = "source", .port = 7000};
 constexpr TimePoint kStart{1000h};
 
 std::string Node(const std::string& host, std::int64_t port) {
@@ -25,11 +25,11 @@ std::string Range(std::int64_t first, std::int64_t last, const std::string& node
 }
 
 bool Tell(ClusterView& view, const std::string& bytes, TimePoint now) {
-  const ToldReply told(bytes);
-  return view.OnSlots(*told, kAsked, now);
+  const ParsedReply reply(bytes);
+  return view.OnSlots(*reply, kSource, now);
 }
 
-/// `host:port`, or `-` for nobody.
+/// `host:port`, or `-` for no owner.
 std::string Owner(const ClusterView& view, Slot slot) {
   const Endpoint* const owner = view.OwnerOf(slot);
   return owner == nullptr ? "-" : owner->Shown();
@@ -43,7 +43,7 @@ std::string Half(const std::string& a, const std::string& b) {
   return Array({Range(0, 8191, Node(a, 7000)), Range(8192, 16383, Node(b, 7000))});
 }
 
-TEST(ClusterView, ReadsWhoOwnsWhat) {
+TEST(ClusterViewTest, ReadsOwnersOfSlots) {
   ClusterView view(1);
   EXPECT_FALSE(view.known());
   EXPECT_EQ(view.OwnerOf(0), nullptr);
@@ -67,20 +67,20 @@ TEST(ClusterView, ReadsWhoOwnsWhat) {
                                                    {.host = "fd00::2", .port = 65535}}));
 }
 
-TEST(ClusterView, AHostThatANodeDoesNotKnowIsTheOneThatWasAsked) {
+TEST(ClusterViewTest, UnknownHostIsTheRepliersOwn) {
   for (const std::string& host :
        {std::string{"$-1\r\n"}, std::string{"_\r\n"}, Bulk(""), Bulk("?")}) {
     ClusterView view(1);
     ASSERT_TRUE(Tell(view, Array({Range(5, 5, Array({host, Int(7003)}))}), kStart)) << host;
-    EXPECT_EQ(Owner(view, 5), "asked:7003") << host;
+    EXPECT_EQ(Owner(view, 5), "source:7003") << host;
   }
   // Through a Unix socket there is no such host.
   ClusterView view(1);
-  const ToldReply told(Array({Range(5, 5, Array({Bulk(""), Int(7003)}))}));
-  EXPECT_FALSE(view.OnSlots(*told, {.path = "/run/redis.sock"}, kStart));
+  const ParsedReply reply(Array({Range(5, 5, Array({Bulk(""), Int(7003)}))}));
+  EXPECT_FALSE(view.OnSlots(*reply, {.path = "/run/redis.sock"}, kStart));
 }
 
-TEST(ClusterView, OfRangesThatOverlapTheLaterWins) {
+TEST(ClusterViewTest, LaterOfOverlappingRangesWins) {
   ClusterView view(1);
   ASSERT_TRUE(
       Tell(view, Array({Range(0, 100, Node("a", 1)), Range(50, 60, Node("b", 1))}), kStart));
@@ -90,7 +90,7 @@ TEST(ClusterView, OfRangesThatOverlapTheLaterWins) {
   EXPECT_EQ(Owner(view, 61), "a:1");
 }
 
-TEST(ClusterView, WhatMakesNoSenseChangesNothing) {
+TEST(ClusterViewTest, MalformedReplyChangesNothing) {
   const std::string good = Range(0, 100, Node("new", 1));
   std::string too_many = "*16385\r\n";
   for (int i = 0; i < 16'385; ++i) too_many += Range(1, 1, Node("new", 1));
@@ -144,7 +144,7 @@ TEST(ClusterView, WhatMakesNoSenseChangesNothing) {
   EXPECT_EQ(Owner(nothing, 0), "-");
 }
 
-TEST(ClusterView, AnEmptyClusterIsAnAnswer) {
+TEST(ClusterViewTest, AcceptsClusterWithoutSlots) {
   ClusterView view(1);
   ASSERT_TRUE(Tell(view, "*0\r\n", kStart));
   EXPECT_TRUE(view.known());
@@ -157,7 +157,7 @@ TEST(ClusterView, AnEmptyClusterIsAnAnswer) {
   EXPECT_TRUE(view.Masters().empty());
 }
 
-TEST(ClusterView, TheVersionGrowsWithOwnersOnly) {
+TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
   ClusterView view(1);
   ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
   EXPECT_EQ(view.version(), 1u);
@@ -187,7 +187,7 @@ TEST(ClusterView, TheVersionGrowsWithOwnersOnly) {
   }
 }
 
-TEST(ClusterView, NewNamesForEverAreNoHarm) {
+TEST(ClusterViewTest, ForgetsUnusedNodes) {
   ClusterView view(1);
   constexpr int kUsed = 300;
   // More than the numbers that an owner can have.
@@ -206,7 +206,7 @@ TEST(ClusterView, NewNamesForEverAreNoHarm) {
   EXPECT_FALSE(view.known());
 }
 
-TEST(ClusterView, TheFirstQuestionIsDueAtOnceAndTheNextInQuietTimesMuchLater) {
+TEST(ClusterViewTest, FirstRequestIsDueAtOnceNextOnesRarely) {
   std::chrono::nanoseconds shortest = 1h;
   std::chrono::nanoseconds longest = 0s;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -226,7 +226,7 @@ TEST(ClusterView, TheFirstQuestionIsDueAtOnceAndTheNextInQuietTimesMuchLater) {
   EXPECT_LE(longest, 15'001ms);
 }
 
-TEST(ClusterView, AfterTroubleTheFleetDoesNotAskAtOnce) {
+TEST(ClusterViewTest, SpreadsRequestsOfAFleetAfterTrouble) {
   const TimePoint now = kStart + 5s;
   for (const int troubles : {1, 1000}) {
     std::chrono::nanoseconds sum = 0s;
@@ -244,13 +244,13 @@ TEST(ClusterView, AfterTroubleTheFleetDoesNotAskAtOnce) {
   }
 }
 
-/// The view, asked exactly when it is due.
+/// A view whose requests are sent exactly when they are due.
 struct Asking {
   explicit Asking(std::uint64_t seed) : view(seed) {
     view.OnAsked(now);
     EXPECT_TRUE(Tell(view, Half("a", "b"), now));
   }
-  /// How long after the last one it is asked.
+  /// Time between two requests.
   std::chrono::nanoseconds Ask() {
     const TimePoint due = std::max(now, view.due());
     const auto apart = due - last;
@@ -263,7 +263,7 @@ struct Asking {
   TimePoint last = kStart;
 };
 
-TEST(ClusterView, QuestionsThatBringNothingAreAskedLessAndLess) {
+TEST(ClusterViewTest, BacksOffWithoutNews) {
   Asking asking(3);
   // Twice as far apart after each, and at kMost for ever.
   for (const auto apart : {100ms, 200ms, 400ms, 400ms, 400ms}) {
@@ -288,7 +288,7 @@ TEST(ClusterView, QuestionsThatBringNothingAreAskedLessAndLess) {
   EXPECT_EQ(asking.Ask(), 100ms);
 }
 
-TEST(ClusterView, QuietTimesMakeItAskSoonAgain) {
+TEST(ClusterViewTest, ResetsBackoffWithoutTrouble) {
   for (const auto& [quiet, apart] : {std::pair{14'999ms, 400ms}, {15'000ms, 100ms}}) {
     Asking asking(3);
     for (int i = 0; i < 6; ++i) {
@@ -307,7 +307,7 @@ TEST(ClusterView, QuietTimesMakeItAskSoonAgain) {
   }
 }
 
-TEST(ClusterView, TroubleDuringAQuestionIsNotForgotten) {
+TEST(ClusterViewTest, RequestsAgainAfterTroubleDuringARequest) {
   for (const bool moved : {false, true}) {
     Asking asking(5);
     asking.view.OnTrouble(asking.now);
@@ -320,14 +320,14 @@ TEST(ClusterView, TroubleDuringAQuestionIsNotForgotten) {
     EXPECT_EQ(asking.view.due(), TimePoint::max());
     ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now + 1ms));
     EXPECT_LE(asking.view.due(), asking.now + 200ms);
-    // What was asked for is asked once.
+    // One request is enough.
     asking.Ask();
     ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now));
     EXPECT_GE(asking.view.due(), asking.now + 10s);
   }
 }
 
-TEST(ClusterView, AFailureLeadsToAnotherQuestionWhateverIsKnown) {
+TEST(ClusterViewTest, RequestsAgainAfterAFailure) {
   for (const bool known : {false, true}) {
     for (const bool sent : {false, true}) {
       ClusterView view(9);
@@ -350,7 +350,7 @@ TEST(ClusterView, AFailureLeadsToAnotherQuestionWhateverIsKnown) {
   }
 }
 
-TEST(ClusterView, FailuresAreNoQuietTimes) {
+TEST(ClusterViewTest, FailuresCountAsTrouble) {
   ClusterView view(9);
   TimePoint now = kStart;
   for (int i = 0; i < 30; ++i, now = view.due()) {
@@ -364,7 +364,7 @@ TEST(ClusterView, FailuresAreNoQuietTimes) {
 }
 
 /// Random events, against owners in a map and a few promises about time.
-TEST(ClusterView, HoldsItsPromisesWhateverHappens) {
+TEST(ClusterViewTest, HoldsInvariantsUnderRandomEvents) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);

@@ -28,7 +28,7 @@ Greeting::Options Plain() {
   return options;
 }
 
-TEST(Greeting, ASentinelIsSubscribedToTwiceAndLoadsNothing) {
+TEST(GreetingTest, SentinelGetsTwoSubscriptionsAndNoScript) {
   Greeting::Options options = Plain();
   options.script = {};
   options.channel = "+switch-master";
@@ -53,7 +53,7 @@ TEST(Greeting, ASentinelIsSubscribedToTwiceAndLoadsNothing) {
   }
 }
 
-TEST(Greeting, WhatIsNotAMasterIsLeft) {
+TEST(GreetingTest, FailsOnAReplica) {
   Greeting::Options options = Plain();
   options.master_only = true;
   for (const char* role : {"master", "slave", "sentinel", ""}) {
@@ -62,17 +62,17 @@ TEST(Greeting, WhatIsNotAMasterIsLeft) {
     greeting.Begin(out);
     EXPECT_THAT(out, HasSubstr("ROLE"));
     EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
-    Reply told = Of(Type::kArray);
-    told.elements = {Of(Type::kText, role)};
+    Reply role_reply = Of(Type::kArray);
+    role_reply.elements = {Of(Type::kText, role)};
     const bool master = std::string_view(role) == "master";
-    EXPECT_EQ(greeting.OnReply(told), master ? Progress::kMore : Progress::kFailed) << role;
+    EXPECT_EQ(greeting.OnReply(role_reply), master ? Progress::kMore : Progress::kFailed) << role;
     if (!master) {
       EXPECT_EQ(greeting.kind(), ErrorKind::kReadOnly);
     }
   }
 }
 
-TEST(Greeting, SaysAllOfItAtOnceAndWaitsForAll) {
+TEST(GreetingTest, SendsAllCommandsAtOnceAndWaitsForAllReplies) {
   Greeting greeting(Plain());
   std::string out;
   greeting.Begin(out);
@@ -82,12 +82,12 @@ TEST(Greeting, SaysAllOfItAtOnceAndWaitsForAll) {
   EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
   EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore);
   EXPECT_TRUE(greeting.subscribed());
-  EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore) << "somebody's refund";
+  EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore) << "a refund by another node";
   EXPECT_EQ(greeting.OnReply(Of(Type::kText, kSha)), Progress::kReady);
   EXPECT_EQ(greeting.sha(), kSha);
 }
 
-TEST(Greeting, UserPasswordAndDatabase) {
+TEST(GreetingTest, SendsUserPasswordAndDatabase) {
   Greeting::Options options = Plain();
   options.user = "app";
   options.password = "secret";
@@ -101,7 +101,7 @@ TEST(Greeting, UserPasswordAndDatabase) {
   EXPECT_EQ(greeting.OnReply(Of(Type::kText, "OK")), Progress::kMore);
 }
 
-TEST(Greeting, APasswordAloneIsTheDefaultUsers) {
+TEST(GreetingTest, PasswordAloneIsTheDefaultUsers) {
   Greeting::Options options = Plain();
   options.password = "secret";
   Greeting greeting(options);
@@ -110,21 +110,22 @@ TEST(Greeting, APasswordAloneIsTheDefaultUsers) {
   EXPECT_THAT(out, HasSubstr("AUTH\r\n$7\r\ndefault\r\n$6\r\nsecret\r\n"));
 }
 
-TEST(Greeting, TellsWhatAPersonShouldDo) {
-  const auto told = [](std::string_view error) {
+TEST(GreetingTest, ProblemSaysWhatToDo) {
+  const auto problem_of = [](std::string_view error) {
     Greeting greeting(Plain());
     std::string out;
     greeting.Begin(out);
     EXPECT_EQ(greeting.OnReply(Of(Type::kError, error)), Progress::kFailed);
     return greeting.problem();
   };
-  EXPECT_THAT(told("NOAUTH HELLO must be called with the client already authenticated"),
+  EXPECT_THAT(problem_of("NOAUTH HELLO must be called with the client already authenticated"),
               HasSubstr("store.url"));
-  EXPECT_THAT(told("WRONGPASS invalid username-password pair"), HasSubstr("refuses the user"));
-  EXPECT_THAT(told("ERR unknown command `HELLO`"), HasSubstr("Redis 6.2"));
+  EXPECT_THAT(problem_of("WRONGPASS invalid username-password pair"),
+              HasSubstr("rejected the user"));
+  EXPECT_THAT(problem_of("ERR unknown command `HELLO`"), HasSubstr("Redis 6.2"));
 }
 
-TEST(Greeting, WithoutThePermissionToListenItGoesOnWithoutACache) {
+TEST(GreetingTest, WorksWithoutPermissionToSubscribe) {
   Greeting greeting(Plain());
   std::string out;
   greeting.Begin(out);

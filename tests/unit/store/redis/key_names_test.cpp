@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "slot_of_key.hpp"
+
 namespace tidegate::redis {
 namespace {
 
@@ -41,7 +43,7 @@ std::string RefundOf(std::string_view tag, std::string_view rule, std::string_vi
   return key;
 }
 
-TEST(KeyNames, TheIdentityIsTheHashTag) {
+TEST(KeyNamesTest, UsesIdentityAsHashTag) {
   EXPECT_EQ(KeyOf("per-key", "client_ip=203.0.113.7"), "tg:tb:per-key:{client_ip=203.0.113.7}");
   EXPECT_EQ(KeyOf("r", "a", Algorithm::kSlidingLog), "tg:sl:r:{a}");
   EXPECT_EQ(KeyOf("r", "a", Algorithm::kSlidingWindow), "tg:sw:r:{a}");
@@ -50,7 +52,7 @@ TEST(KeyNames, TheIdentityIsTheHashTag) {
   EXPECT_EQ(KeyOf("r", "a", Algorithm::kConcurrency), "tg:cc:r:{a}");
 }
 
-TEST(KeyNames, NothingThatCouldShapeAKeyAppearsInOne) {
+TEST(KeyNamesTest, HashesTextThatCouldShapeAKey) {
   std::set<std::string> keys;
   const std::string evil[] = {"a}b",
                               "{",
@@ -75,7 +77,7 @@ TEST(KeyNames, NothingThatCouldShapeAKeyAppearsInOne) {
       << "a rule cannot reach into the identity";
 }
 
-TEST(KeyNames, FindsTheSubjectInAKey) {
+TEST(KeyNamesTest, FindsRuleAndIdentityInAKey) {
   const KeyNames names("tg:");
   const auto subject_of = [&](std::string_view key) -> std::optional<std::string> {
     std::string out;
@@ -101,14 +103,14 @@ TEST(KeyNames, FindsTheSubjectInAKey) {
   }
 }
 
-TEST(KeyNames, ContainsSlotTagAndIdentity) {
+TEST(KeyNamesTest, ContainsSlotTagAndIdentity) {
   EXPECT_EQ(TaggedKeyOf("acme", "per-key", "client_ip=203.0.113.7"),
             "tg:tb:per-key:{acme}:client_ip=203.0.113.7");
   EXPECT_EQ(RefundOf("acme", "per-key", "client_ip=203.0.113.7", "r-17"),
             "tg:rf:tb:per-key:{acme}:{client_ip=203.0.113.7}:r-17");
 }
 
-TEST(KeyNames, WithoutAnotherSlotTagTheNameIsAsBefore) {
+TEST(KeyNamesTest, SlotTagEqualToIdentityChangesNothing) {
   for (const std::string& identity : {std::string("client_ip=203.0.113.7"), std::string("a}b")}) {
     EXPECT_EQ(TaggedKeyOf("", "r", identity), KeyOf("r", identity));
     EXPECT_EQ(TaggedKeyOf(identity, "r", identity), KeyOf("r", identity));
@@ -117,7 +119,7 @@ TEST(KeyNames, WithoutAnotherSlotTagTheNameIsAsBefore) {
   EXPECT_EQ(RefundOf("", "r", "a", "id"), "tg:rf:tb:r:{a}:id");
 }
 
-TEST(KeyNames, SlotIsThatOfTheNamesThatItGives) {
+TEST(KeyNamesTest, SlotMatchesGeneratedNames) {
   const Quota quota = Of(Algorithm::kTokenBucket);
   const std::string texts[] = {"", "a", "acme", "a}b", "{x}", "~h", std::string(300, 'x')};
   for (const std::string& tag : texts) {
@@ -132,7 +134,7 @@ TEST(KeyNames, SlotIsThatOfTheNamesThatItGives) {
 
 /// Texts of the characters that shape names: no two charges share a key, and no two refunds the
 /// name of an id, with a slot tag or without.
-TEST(KeyNames, AreDifferentForDifferentCharges) {
+TEST(KeyNamesTest, AreDifferentForDifferentCharges) {
   constexpr std::string_view kCharacters = "a:}{";
   std::vector<std::string> texts = {"",      "a:b",   "a:a",   "~",  "a}:a",
                                     "a}:{a", "{a}:a", ":{a}:", "}:{"};
@@ -167,7 +169,7 @@ TEST(KeyNames, AreDifferentForDifferentCharges) {
   EXPECT_GT(names.size(), 10'000u);
 }
 
-TEST(KeyNames, RefundsStandBesideTheirKey) {
+TEST(KeyNamesTest, RefundIdSharesTheSlotOfItsKey) {
   const Quota quota = Of(Algorithm::kGcra);
   std::string key;
   KeyNames("p:").AppendRefund(key, {"r", "a", &quota}, "id-1");
@@ -177,7 +179,7 @@ TEST(KeyNames, RefundsStandBesideTheirKey) {
   EXPECT_THAT(key, testing::MatchesRegex("p:rf:gc:r:.a.:~[0-9a-f]+"));
 }
 
-TEST(KeyNames, LeasesNeverLookLikeBookkeeping) {
+TEST(KeyNamesTest, LeaseNeverBeginsWithHash) {
   std::string lease;
   KeyNames::AppendLease(lease, "#x");
   EXPECT_EQ(lease.front(), '~');

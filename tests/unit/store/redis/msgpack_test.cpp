@@ -6,7 +6,7 @@
 namespace tidegate::redis {
 namespace {
 
-TEST(Msgpack, EveryEdgeComesBackAsItWent) {
+TEST(MsgpackTest, RoundTripsEveryBoundary) {
   std::vector<std::int64_t> numbers;
   for (int bit = 0; bit < 54; ++bit) {
     for (const std::int64_t off : {-1, 0, 1}) {
@@ -21,7 +21,7 @@ TEST(Msgpack, EveryEdgeComesBackAsItWent) {
   EXPECT_EQ(read, numbers);
 }
 
-TEST(Msgpack, ReadsWhatRedisPacks) {
+TEST(MsgpackTest, ReadsWhatRedisPacks) {
   using namespace std::string_view_literals;
   std::vector<std::int64_t> read;
   // cmsgpack.pack({1, 200, -1, 1e15, 1.0, -40, 300})
@@ -34,7 +34,7 @@ TEST(Msgpack, ReadsWhatRedisPacks) {
   EXPECT_TRUE(read.empty());
 }
 
-TEST(Msgpack, RefusesEverythingElse) {
+TEST(MsgpackTest, RejectsMalformedInput) {
   using namespace std::string_view_literals;
   std::vector<std::int64_t> read;
   const std::string_view bad[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/redirect.hpp"
+#include "store/redis/redis_error.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 constexpr auto kMoved = Redirect::Kind::kMoved;
 constexpr auto kAsk = Redirect::Kind::kAsk;
 
-TEST(Redirect, IsReadInEveryFormThatRedisWrites) {
+TEST(RedirectTest, ReadsEveryFormOfRedirection) {
   struct Case {
     std::string error;
     Redirect::Kind kind;
@@ -33,7 +33,7 @@ TEST(Redirect, IsReadInEveryFormThatRedisWrites) {
   }
 }
 
-TEST(Redirect, WhatMakesNoSenseIsNone) {
+TEST(RedirectTest, RejectsMalformedRedirection) {
   const std::string too_long = "MOVED 1 " + std::string(254, 'a') + ":6381";
   for (const std::string& error : {std::string{},
                                    std::string{"MOVED"},

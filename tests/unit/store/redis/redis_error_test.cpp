@@ -12,7 +12,7 @@ struct Case {
   Remedy remedy;
 };
 
-TEST(RedisError, WhatItSaysAndWhatToDo) {
+TEST(RedisErrorTest, ClassifiesErrorsAndRemedies) {
   const Case cases[] = {
       {"NOSCRIPT No matching script. Please use EVAL.", ErrorKind::kNoScript, Remedy::kSendText},
       {"LOADING Redis is loading the dataset in memory", ErrorKind::kLoading, Remedy::kRetryOnce},

@@ -21,7 +21,7 @@ RedisUrl Tcp(std::string host, std::uint16_t port = 6379, int database = 0) {
   return url;
 }
 
-TEST(RedisUrl, ReadsAddressesAndNames) {
+TEST(RedisUrlTest, ReadsAddressesAndNames) {
   const struct {
     const char* text;
     RedisUrl url;
@@ -45,7 +45,7 @@ TEST(RedisUrl, ReadsAddressesAndNames) {
   }
 }
 
-TEST(RedisUrl, ReadsUsersAndPasswords) {
+TEST(RedisUrlTest, ReadsUsersAndPasswords) {
   const struct {
     const char* text;
     const char* user;
@@ -68,7 +68,7 @@ TEST(RedisUrl, ReadsUsersAndPasswords) {
   }
 }
 
-TEST(RedisUrl, ReadsSockets) {
+TEST(RedisUrlTest, ReadsSockets) {
   const auto plain = ParseRedisUrl("unix:///run/redis/redis.sock").value();
   EXPECT_EQ(plain.hosts.front().path, "/run/redis/redis.sock");
   EXPECT_EQ(plain.database, 0);
@@ -93,13 +93,13 @@ RedisUrl WithTls(RedisUrl url) {
   return url;
 }
 
-TEST(RedisUrl, ReadsTls) {
+TEST(RedisUrlTest, ReadsTls) {
   EXPECT_EQ(ParseRedisUrl("rediss://h"), WithTls(Tcp("h")));
   EXPECT_EQ(ParseRedisUrl("rediss://[::1]:1/2"), WithTls(Tcp("::1", 1, 2)));
   EXPECT_EQ(ParseRedisUrl("rediss://:s3cret@h").value().password, "s3cret");
 }
 
-TEST(RedisUrl, ReadsSentinels) {
+TEST(RedisUrlTest, ReadsSentinels) {
   constexpr auto kSentinel = RedisUrl::Mode::kSentinel;
   const std::string longest(255, 'm');
   const struct {
@@ -124,7 +124,7 @@ TEST(RedisUrl, ReadsSentinels) {
   }
 }
 
-TEST(RedisUrl, ReadsNodesOfACluster) {
+TEST(RedisUrlTest, ReadsNodesOfACluster) {
   constexpr auto kCluster = RedisUrl::Mode::kCluster;
   const struct {
     const char* text;
@@ -147,7 +147,7 @@ TEST(RedisUrl, ReadsNodesOfACluster) {
 }
 
 /// One user for all hosts, whatever divides the hosts.
-TEST(RedisUrl, SeveralHostsHaveOneUser) {
+TEST(RedisUrlTest, SeveralHostsHaveOneUser) {
   const auto url = ParseRedisUrl("redis+sentinel://a,b:c,d@h1,h2/m").value();
   EXPECT_EQ(url.user, "a,b");
   EXPECT_EQ(url.password, "c,d");
@@ -161,7 +161,7 @@ std::string Hosts(int count) {
   return hosts;
 }
 
-TEST(RedisUrl, HasAtMost64Hosts) {
+TEST(RedisUrlTest, RejectsMoreThan64Hosts) {
   EXPECT_EQ(ParseRedisUrl("redis+cluster://" + Hosts(64)).value().hosts.size(), 64u);
   for (const int count : {65, 10'000}) {
     const auto read = ParseRedisUrl("redis+cluster://" + Hosts(count));
@@ -170,12 +170,12 @@ TEST(RedisUrl, HasAtMost64Hosts) {
   }
 }
 
-TEST(RedisUrl, SaysWhatWouldBeRight) {
+TEST(RedisUrlTest, ErrorsSayWhatIsExpected) {
   const std::string long_path = "unix:///" + std::string(107, 'x');
   const std::string long_label = "redis://" + std::string(64, 'x');
   const struct {
     std::string text;
-    const char* told;
+    const char* message;
   } cases[] = {
       {"", "should be `redis://host:port`, `redis+sentinel://host,host/master`, "},
       {"",
@@ -204,10 +204,10 @@ TEST(RedisUrl, SaysWhatWouldBeRight) {
       {"redis://a..b", "has a host that is neither"},
       {"redis://.", "has a host that is neither"},
       {"redis://a,b",
-       "`redis://` takes one; several are for `redis+sentinel://` and `redis+cluster"},
-      {"redis://a,", "names several hosts, but `redis://` takes one"},
+       "`redis://` accepts one; for several hosts, write `redis+sentinel://` or `redis+cluster"},
+      {"redis://a,", "names several hosts, but `redis://` accepts one"},
       {"rediss://a,b",
-       "`rediss://` takes one; several are for `rediss+sentinel://` and `rediss+cl"},
+       "`rediss://` accepts one; for several hosts, write `rediss+sentinel://` or `rediss+cl"},
       {"redis://300.1.1.1", "has a host that is neither"},
       {"redis://1.2.3", "has a host that is neither"},
       {"redis://6379", "has a host that is neither"},
@@ -216,8 +216,8 @@ TEST(RedisUrl, SaysWhatWouldBeRight) {
       {"redis://[]", "has a host that is neither"},
       {"redis://[fe80::1%25eth0]", "has a host that is neither"},
       {long_label, "has a host that is neither"},
-      {"redis://::1", "an IPv6 address stands in brackets"},
-      {"redis://[::1", "an IPv6 address stands in brackets"},
+      {"redis://::1", "an IPv6 address is written in brackets"},
+      {"redis://[::1", "an IPv6 address is written in brackets"},
       {"redis://h:", "has a port that is not a number from 1 to 65535"},
       {"redis://h:0", "has a port that is not a number"},
       {"redis://h:06379", "has a port that is not a number"},
@@ -228,13 +228,13 @@ TEST(RedisUrl, SaysWhatWouldBeRight) {
       {"redis://h/1/", "has a database that is not a number"},
       {"redis://h/-1", "has a database that is not a number"},
       {"redis://h/2147483648", "has a database that is not a number"},
-      {"redis://h?db=2", "has a `?` or `#`: there are no options here"},
-      {"redis://h/2#x", "has a `?` or `#`: there are no options here"},
+      {"redis://h?db=2", "has a `?` or `#`: this URL has no options"},
+      {"redis://h/2#x", "has a `?` or `#`: this URL has no options"},
       {"redis://a b@h", "has a space, a control character"},
       {"redis://h\n", "has a space, a control character"},
       {"redis://\xc3\xa9", "has a space, a control character"},
       {"redis://a:b/c@h",
-       "has an `@` after a `/`; in a user, a password or a master's name they are"},
+       "has an `@` after a `/`; in a user, a password or a master's name these characters are"},
       {"redis+sentinel://h/a@b", "has an `@` after a `/`"},
       {"unix://", "should name a socket by its full path"},
       {"unix://run/redis.sock", "should name a socket by its full path"},
@@ -242,24 +242,24 @@ TEST(RedisUrl, SaysWhatWouldBeRight) {
       {"unix:///", "should end in the path of a socket"},
       {"unix:///run/", "should end in the path of a socket"},
       {long_path, "should end in the path of a socket, which has at most 107 bytes"},
-      {"unix:///a?x=1", "knows no option but `?db=`"},
+      {"unix:///a?x=1", "has an unknown option; only `?db=`"},
       {"unix:///a?db=", "has a database that is not a number"},
       {"unix:///a?db=1&x=2", "has a database that is not a number"},
       {"unix:///a#x", "has a `#`, which is written `%23`"},
       {"unix:///a%", "has a `%` that is not followed by two"},
       {"unix://@/a", "has an `@` without a user or password"},
   };
-  for (const auto& [text, told] : cases) {
+  for (const auto& [text, message] : cases) {
     const auto read = ParseRedisUrl(text);
     ASSERT_FALSE(read) << text;
-    EXPECT_THAT(read.error().message, HasSubstr(told)) << text;
+    EXPECT_THAT(read.error().message, HasSubstr(message)) << text;
   }
 }
 
-TEST(RedisUrl, SaysWhatWouldBeRightForSeveralHosts) {
+TEST(RedisUrlTest, ErrorsSayWhatIsExpectedOfSeveralHosts) {
   const struct {
     std::string text;
-    const char* told;
+    const char* message;
   } cases[] = {
       {"redis+cluster://", "names no host"},
       {"redis+cluster://a:b@", "names no host"},
@@ -276,8 +276,8 @@ TEST(RedisUrl, SaysWhatWouldBeRightForSeveralHosts) {
       {"redis+cluster://h1,[[::1]]", "has a host that is neither"},
       {"redis+cluster://h1,h2]", "has a host that is neither"},
       {"redis+cluster://h1,[", "has a host that is neither"},
-      {"redis+cluster://[::1,h2", "an IPv6 address stands in brackets"},
-      {"redis+cluster://h1,::1]", "an IPv6 address stands in brackets"},
+      {"redis+cluster://[::1,h2", "an IPv6 address is written in brackets"},
+      {"redis+cluster://h1,::1]", "an IPv6 address is written in brackets"},
       {"redis+cluster://h1,[::1]]:1", "has a port that is not a number from 1 to 65535"},
       {"redis+cluster://h1:0,h2", "has a port that is not a number"},
       {"redis+cluster://h1,h2:65536", "has a port that is not a number"},
@@ -287,13 +287,13 @@ TEST(RedisUrl, SaysWhatWouldBeRightForSeveralHosts) {
       {"redis+sentinel://h,h:26379/m", "names one host and port twice"},
       {"redis+cluster://Redis.a,redis.A.", "names one host and port twice"},
       {"redis+cluster://[::1],[0:0::1]", "names one host and port twice"},
-      {"redis+cluster://a:b@h1,c:d@h2", "user and password stand once, before the first host"},
+      {"redis+cluster://a:b@h1,c:d@h2", "write user and password once, before the first host"},
       {"redis+cluster://h/1", "a Redis Cluster has only database 0"},
       {"redis+cluster://h/00", "a Redis Cluster has only database 0"},
       {"redis+cluster://h/0/", "a Redis Cluster has only database 0"},
       {"redis+cluster://h/mymaster", "a Redis Cluster has only database 0"},
-      {"redis+cluster://h?db=0", "has a `?` or `#`: there are no options here"},
-      {"redis+sentinel://h1,h2", "names no master; the name by which the sentinels know it"},
+      {"redis+cluster://h?db=0", "has a `?` or `#`: this URL has no options"},
+      {"redis+sentinel://h1,h2", "names no master; write the master's name after the sentinels"},
       {"redis+sentinel://h1,h2/", "names no master"},
       {"redis+sentinel://h1,h2//0", "names no master"},
       {"redis+sentinel://h/%", "has a `%` that is not followed by two hexadecimal digits"},
@@ -309,18 +309,18 @@ TEST(RedisUrl, SaysWhatWouldBeRightForSeveralHosts) {
       {"redis+sentinel://h/m/-1", "has a database that is not a number"},
       {"redis+sentinel://h/m/1/", "has a database that is not a number"},
       {"redis+sentinel://h/m/1/2", "has a database that is not a number"},
-      {"redis+sentinel://h/m?db=1", "has a `?` or `#`: there are no options here"},
+      {"redis+sentinel://h/m?db=1", "has a `?` or `#`: this URL has no options"},
   };
-  for (const auto& [text, told] : cases) {
+  for (const auto& [text, message] : cases) {
     const auto read = ParseRedisUrl(text);
     ASSERT_FALSE(read) << text;
-    EXPECT_THAT(read.error().message, HasSubstr(told)) << text;
+    EXPECT_THAT(read.error().message, HasSubstr(message)) << text;
     EXPECT_EQ(read.error().code, ErrorCode::kBadConfig) << text;
   }
 }
 
 /// Wherever a mistake cuts the text, the piece may be of the password.
-TEST(RedisUrl, NoMessageShowsAnythingOfTheText) {
+TEST(RedisUrlTest, ErrorsShowNothingOfTheText) {
   for (const char* const text : {"redis://app:hunter2",
                                  "redis://app:hunter2@",
                                  "redis://app:hunter2/x@h",
@@ -354,7 +354,7 @@ TEST(RedisUrl, NoMessageShowsAnythingOfTheText) {
   }
 }
 
-TEST(RedisUrl, IsShownWithoutItsPassword) {
+TEST(RedisUrlTest, PrintsUrlWithoutPassword) {
   const struct {
     const char* text;
     const char* shown;

@@ -10,7 +10,7 @@ using Progress = RespReader::Progress;
 using Type = Reply::Type;
 
 /// In one line, so that replies can be compared.
-std::string Told(const Reply& reply) {
+std::string TextOf(const Reply& reply) {
   switch (reply.type) {
     case Type::kText:
       return "'" + std::string(reply.text) + "'";
@@ -23,7 +23,7 @@ std::string Told(const Reply& reply) {
     case Type::kArray:
     case Type::kPush: {
       std::string text = reply.is(Type::kPush) ? ">[" : "[";
-      for (const Reply& element : reply.elements) text += Told(element) + " ";
+      for (const Reply& element : reply.elements) text += TextOf(element) + " ";
       return text + "]";
     }
   }
@@ -32,18 +32,19 @@ std::string Told(const Reply& reply) {
 
 std::string ReadAll(std::string_view bytes, std::size_t piece) {
   RespReader reader;
-  std::string told;
+  std::string text_of_all;
   Reply reply;
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     reader.Feed(bytes.substr(at, piece));
     Progress progress = reader.Next(reply);
-    for (; progress == Progress::kReply; progress = reader.Next(reply)) told += Told(reply) + ";";
-    if (progress == Progress::kGarbage) return told + "garbage";
+    for (; progress == Progress::kReply; progress = reader.Next(reply))
+      text_of_all += TextOf(reply) + ";";
+    if (progress == Progress::kGarbage) return text_of_all + "garbage";
   }
-  return told;
+  return text_of_all;
 }
 
-TEST(RespReader, ReadsEveryTypeHoweverItIsCut) {
+TEST(RespReaderTest, ReadsEveryTypeInPieces) {
   constexpr std::string_view kBytes =
       "+OK\r\n-ERR no\r\n:-42\r\n$3\r\na\r\n\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n"
       "*2\r\n:1\r\n*1\r\n$1\r\nx\r\n_\r\n#t\r\n#f\r\n,1.5\r\n(123456789012345678901234\r\n"
@@ -59,7 +60,7 @@ TEST(RespReader, ReadsEveryTypeHoweverItIsCut) {
   }
 }
 
-TEST(RespReader, GarbageIsNeverAReply) {
+TEST(RespReaderTest, RejectsInvalidBytes) {
   for (const std::string_view bytes :
        {"HTTP/1.1 400 Bad Request\r\n", ":12a\r\n", ":\r\n", "$-2\r\n", "$99999999999\r\n",
         "$3\r\nabcd\r\n", "*-2\r\n", "*99999999999\r\n", "+a\nb\r\n", "\r\n", "#x\r\n", "_x\r\n",
@@ -69,7 +70,7 @@ TEST(RespReader, GarbageIsNeverAReply) {
   }
 }
 
-TEST(RespReader, APromiseOfManyElementsTakesNoMemory) {
+TEST(RespReaderTest, AnnouncedElementsTakeNoMemory) {
   RespReader reader;
   reader.Feed("*1000000\r\n:1\r\n");
   Reply reply;
@@ -77,7 +78,7 @@ TEST(RespReader, APromiseOfManyElementsTakesNoMemory) {
   EXPECT_LT(reply.elements.capacity(), 16u);
 }
 
-TEST(RespReader, DepthIsCountedFromWhatIsOpen) {
+TEST(RespReaderTest, LimitsDepthOfOpenArrays) {
   const auto nested = [](int depth) {
     std::string bytes = "*100\r\n";
     for (int i = 0; i < 100; ++i) {
@@ -108,10 +109,11 @@ std::string TornCluster() {
   return bytes;
 }
 
-TEST(RespReader, ReadsTheSlotsOfATornClusterPieceByPiece) {
+TEST(RespReaderTest, ReadsLargeClusterReplyPieceByPiece) {
   const std::string bytes = TornCluster();
   ASSERT_GT(bytes.size(), 3u << 20);
-  // Read anew with each piece, the smallest would take some 25,000 times as long.
+  // If each piece made it read from the beginning, the smallest would take some 25,000 times as
+  // long.
   for (const std::size_t piece : {61u, 1448u, 16'384u, 1u << 30}) {
     RespReader reader;
     Reply reply;
@@ -125,16 +127,16 @@ TEST(RespReader, ReadsTheSlotsOfATornClusterPieceByPiece) {
     const Reply& last = reply.elements.back();
     ASSERT_EQ(last.elements.size(), 5u);
     EXPECT_EQ(last.elements[1].integer, 16'382);
-    EXPECT_EQ(Told(last.elements[4]), "['192.168.100.2' 6379 '" + std::string(40, 'a') +
-                                          "' ['hostname' '" + std::string(20, 'h') + "' ] ]");
+    EXPECT_EQ(TextOf(last.elements[4]), "['192.168.100.2' 6379 '" + std::string(40, 'a') +
+                                            "' ['hostname' '" + std::string(20, 'h') + "' ] ]");
     // And the next one is a small one again.
     reader.Feed("+OK\r\n");
     ASSERT_EQ(reader.Next(reply), Progress::kReply);
-    EXPECT_EQ(Told(reply), "'OK'");
+    EXPECT_EQ(TextOf(reply), "'OK'");
   }
 }
 
-TEST(RespReader, WhatNeverEndsIsGarbageInTheEnd) {
+TEST(RespReaderTest, RejectsReplyThatNeverEnds) {
   RespReader reader;
   Reply reply;
   reader.Feed("*1000000\r\n");
@@ -148,7 +150,7 @@ TEST(RespReader, WhatNeverEndsIsGarbageInTheEnd) {
   EXPECT_GT(fed, RespReader::kMostBytes - 1000);
 }
 
-TEST(RespReader, EachReplyMayHaveAsManyElements) {
+TEST(RespReaderTest, ElementLimitAppliesToEachReply) {
   std::string bytes = "*400000\r\n";
   for (int i = 0; i < 400'000; ++i) bytes += "_\r\n";
   RespReader reader;
@@ -160,7 +162,7 @@ TEST(RespReader, EachReplyMayHaveAsManyElements) {
   }
 }
 
-TEST(RespReader, ClearForgetsAReplyThatIsHalfRead) {
+TEST(RespReaderTest, ClearDropsIncompleteReply) {
   RespReader reader;
   Reply reply;
   reader.Feed("*2\r\n*2\r\n:1\r\n");
@@ -168,10 +170,10 @@ TEST(RespReader, ClearForgetsAReplyThatIsHalfRead) {
   reader.Clear();
   reader.Feed(":7\r\n");
   ASSERT_EQ(reader.Next(reply), Progress::kReply);
-  EXPECT_EQ(Told(reply), "7");
+  EXPECT_EQ(TextOf(reply), "7");
 }
 
-TEST(RespReader, ALineWithoutAnEndIsGarbage) {
+TEST(RespReaderTest, RejectsEndlessLine) {
   RespReader reader;
   Reply reply;
   reader.Feed("+");

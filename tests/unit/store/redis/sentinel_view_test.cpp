@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "unit/store/redis/told_reply.hpp"
+#include "unit/store/redis/parsed_reply.hpp"
 
 namespace tidegate::redis {
 namespace {
@@ -51,12 +51,12 @@ struct Watched {
     view.Ask(out, now);
   }
   News Reply(const std::string& bytes) {
-    const ToldReply told(bytes);
-    return view.OnReply(*told, now);
+    const ParsedReply reply(bytes);
+    return view.OnReply(*reply, now);
   }
   News Push(const std::string& bytes) {
-    const ToldReply told(bytes);
-    return view.OnPush(*told, now);
+    const ParsedReply reply(bytes);
+    return view.OnPush(*reply, now);
   }
   /// Asks, and hears all three replies.
   News Round(const std::string& host, const std::string& epoch) {
@@ -74,7 +74,7 @@ struct Watched {
   TimePoint now = kStart;
 };
 
-TEST(SentinelView, AsksOnConnectingAndThenNowAndThen) {
+TEST(SentinelViewTest, AsksOnConnectingAndPeriodically) {
   Watched watched;
   EXPECT_LE(watched.view.connect_at(), kStart);
   EXPECT_EQ(watched.view.ask_at(), TimePoint::max());
@@ -96,7 +96,7 @@ TEST(SentinelView, AsksOnConnectingAndThenNowAndThen) {
   watched.now += 3ms;
   EXPECT_EQ(watched.Reply(kNone), News::kNothing);
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
-  // The same again is no news; nor is a reply that nobody waits for.
+  // The same again is no news; nor is an unexpected reply.
   EXPECT_EQ(watched.Round("10.0.0.1", "0"), News::kNothing);
   EXPECT_EQ(watched.Reply(Address("10.0.0.9")), News::kNothing);
   EXPECT_EQ(watched.Reply(Epoch("9")), News::kNothing);
@@ -105,7 +105,7 @@ TEST(SentinelView, AsksOnConnectingAndThenNowAndThen) {
   EXPECT_EQ(watched.Master(), "[fd00::1]:6379");
 }
 
-TEST(SentinelView, BeginsWithARandomOne) {
+TEST(SentinelViewTest, BeginsWithARandomSentinel) {
   std::set<std::string> first;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     first.insert(Watched(Three(), seed * 77'777).view.sentinel().host);
@@ -113,39 +113,40 @@ TEST(SentinelView, BeginsWithARandomOne) {
   EXPECT_EQ(first.size(), 3u);
 }
 
-TEST(SentinelView, SaysWhyASentinelIsOfNoUse) {
+TEST(SentinelViewTest, ReportsWhyASentinelIsUseless) {
   struct Case {
     std::vector<std::string> replies;
     std::string why;
   };
-  const std::string nonsense = "answers what makes no sense: is it a sentinel?";
-  const std::string unknown = "does not know a master of the name 'mymaster'";
-  for (const auto& [replies, why] : std::vector<Case>{
-           {{"-NOAUTH Authentication required.\r\n"},
-            "asks for a password: write store.sentinel.password"},
-           {{"-NOPERM this user has no permissions\r\n"}, "does not let our user ask"},
-           {{"-ERR unknown command 'SENTINEL'\r\n"},
-            "(is its port right?): it says `ERR unknown command 'SENTINEL'`"},
-           {{"!7\r\nERR\x1b\r\nx\r\n"}, "it says `ERR???x`"},
-           {{kNull}, unknown},
-           {{"_\r\n"}, unknown},
-           {{kNoSuchMaster}, unknown},
-           {{Address("a"), kNoSuchMaster}, unknown},
-           {{Bulk("OK")}, nonsense},
-           {{Array({Bulk("a")})}, nonsense},
-           {{Array({Bulk("a"), Bulk("1"), Bulk("2")})}, nonsense},
-           {{Array({Bulk("a"), Int(6379)})}, nonsense},
-           {{Address("a", "0")}, nonsense},
-           {{Address("a", "65536")}, nonsense},
-           {{Address("a", "6379 ")}, nonsense},
-           {{Address("")}, nonsense},
-           {{Address("a\nb")}, nonsense},
-           {{Address(std::string(254, 'a'))}, nonsense},
-           {{Address("a"), Bulk("OK")}, nonsense},
-           {{Address("a"), kNone}, nonsense},
-           {{Address("a"), Epoch("-1")}, nonsense},
-           {{Address("a"), Epoch("x")}, nonsense},
-           {{Address("a"), Epoch("99999999999999999999")}, nonsense}}) {
+  const std::string nonsense = "sent a malformed reply: check that its port is a sentinel's";
+  const std::string unknown = "has no master named 'mymaster'";
+  for (const auto& [replies, why] :
+       std::vector<Case>{{{"-NOAUTH Authentication required.\r\n"},
+                          "requires a password: write store.sentinel.password"},
+                         {{"-NOPERM this user has no permissions\r\n"},
+                          "does not allow the user of store.sentinel"},
+                         {{"-ERR unknown command 'SENTINEL'\r\n"},
+                          "check its port (reply: `ERR unknown command 'SENTINEL'`)"},
+                         {{"!7\r\nERR\x1b\r\nx\r\n"}, "(reply: `ERR???x`)"},
+                         {{kNull}, unknown},
+                         {{"_\r\n"}, unknown},
+                         {{kNoSuchMaster}, unknown},
+                         {{Address("a"), kNoSuchMaster}, unknown},
+                         {{Bulk("OK")}, nonsense},
+                         {{Array({Bulk("a")})}, nonsense},
+                         {{Array({Bulk("a"), Bulk("1"), Bulk("2")})}, nonsense},
+                         {{Array({Bulk("a"), Int(6379)})}, nonsense},
+                         {{Address("a", "0")}, nonsense},
+                         {{Address("a", "65536")}, nonsense},
+                         {{Address("a", "6379 ")}, nonsense},
+                         {{Address("")}, nonsense},
+                         {{Address("a\nb")}, nonsense},
+                         {{Address(std::string(254, 'a'))}, nonsense},
+                         {{Address("a"), Bulk("OK")}, nonsense},
+                         {{Address("a"), kNone}, nonsense},
+                         {{Address("a"), Epoch("-1")}, nonsense},
+                         {{Address("a"), Epoch("x")}, nonsense},
+                         {{Address("a"), Epoch("99999999999999999999")}, nonsense}}) {
     Watched watched({At("fd00::5")});
     watched.Connect();
     watched.Ask();
@@ -156,7 +157,7 @@ TEST(SentinelView, SaysWhyASentinelIsOfNoUse) {
     EXPECT_TRUE(watched.view.problem().starts_with("the sentinel at [fd00::5]:26379 "));
     EXPECT_NE(watched.view.problem().find(why), std::string::npos) << watched.view.problem();
     EXPECT_EQ(watched.Master(), "-");
-    // Nothing more is asked of it, whatever it says.
+    // Its further replies are ignored.
     EXPECT_EQ(watched.Reply(Epoch("1")), News::kNothing);
     EXPECT_EQ(watched.Push(Switch("mymaster a 1 b 2")), News::kNothing);
     watched.view.OnTrouble(watched.now);
@@ -164,7 +165,7 @@ TEST(SentinelView, SaysWhyASentinelIsOfNoUse) {
   }
 }
 
-TEST(SentinelView, DoesWithoutWhatAUserMayNotAsk) {
+TEST(SentinelViewTest, WorksWithoutPermissionForTheEpoch) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "5"), News::kMaster);
@@ -179,7 +180,7 @@ TEST(SentinelView, DoesWithoutWhatAUserMayNotAsk) {
   EXPECT_EQ(watched.Round("c", "4"), News::kUseless);
 }
 
-TEST(SentinelView, OneThatIsBehindIsNotBelieved) {
+TEST(SentinelViewTest, IgnoresSentinelWithOldEpoch) {
   for (const char kind : {'%', '*'}) {
     Watched watched;
     watched.Connect();
@@ -189,7 +190,8 @@ TEST(SentinelView, OneThatIsBehindIsNotBelieved) {
     watched.Ask();
     EXPECT_EQ(watched.Reply(Address("old")), News::kNothing);
     EXPECT_EQ(watched.Reply(Epoch("6", kind)), News::kUseless);
-    EXPECT_NE(watched.view.problem().find("is behind the others: its epoch is 6, another's was 7"),
+    EXPECT_NE(watched.view.problem().find(
+                  "is behind the others: its epoch is 6, but another sentinel's is 7"),
               std::string::npos);
     EXPECT_EQ(watched.Master(), "new:6379");
     watched.view.OnLost(watched.now);
@@ -199,7 +201,7 @@ TEST(SentinelView, OneThatIsBehindIsNotBelieved) {
   }
 }
 
-TEST(SentinelView, WhereAllAreBehindTheyWereSetUpAnew) {
+TEST(SentinelViewTest, AcceptsLowerEpochOfAllSentinels) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "7"), News::kMaster);
@@ -215,7 +217,7 @@ TEST(SentinelView, WhereAllAreBehindTheyWereSetUpAnew) {
   EXPECT_EQ(watched.Master(), "b:6379");
 }
 
-TEST(SentinelView, OneThatKeepsNamingAMasterInTroubleIsLeft) {
+TEST(SentinelViewTest, LeavesSentinelThatKeepsNamingAMasterInTrouble) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
@@ -230,13 +232,13 @@ TEST(SentinelView, OneThatKeepsNamingAMasterInTroubleIsLeft) {
   watched.view.OnLost(watched.now);
   watched.view.OnWell();
   EXPECT_NE(watched.view.sentinel(), first);
-  // Without trouble nobody is left.
+  // Without trouble it stays with its sentinel.
   watched.Connect();
   for (int i = 0; i < 20; ++i, watched.now += 5s)
     EXPECT_EQ(watched.Round("a", "1"), News::kNothing);
 }
 
-TEST(SentinelView, ASwitchIsBelievedAtOnceAndAskedAbout) {
+TEST(SentinelViewTest, BelievesSwitchAtOnceAndVerifiesIt) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
@@ -244,7 +246,7 @@ TEST(SentinelView, ASwitchIsBelievedAtOnceAndAskedAbout) {
   EXPECT_EQ(watched.Push(Switch("mymaster a 6379 b 6380")), News::kMaster);
   EXPECT_EQ(watched.Master(), "b:6380");
   EXPECT_EQ(watched.view.ask_at(), watched.now);
-  // Told twice, it is no news, but there still is an epoch to learn.
+  // The same master twice is no news, but there still is an epoch to learn.
   watched.Ask();
   EXPECT_EQ(watched.Push(Switch("mymaster a 6379 b 6380")), News::kNothing);
   EXPECT_EQ(watched.Reply(Address("b", "6380")), News::kNothing);
@@ -255,7 +257,7 @@ TEST(SentinelView, ASwitchIsBelievedAtOnceAndAskedAbout) {
   EXPECT_EQ(watched.Round("a", "1"), News::kUseless);
 }
 
-TEST(SentinelView, AnAddressToldBeforeASwitchDoesNotUndoIt) {
+TEST(SentinelViewTest, ReplyFromBeforeASwitchDoesNotUndoIt) {
   Watched watched;
   watched.Connect();
   watched.Ask();
@@ -268,7 +270,7 @@ TEST(SentinelView, AnAddressToldBeforeASwitchDoesNotUndoIt) {
   EXPECT_EQ(watched.view.ask_at(), watched.now);
 }
 
-TEST(SentinelView, APromotionIsAskedAbout) {
+TEST(SentinelViewTest, AsksAfterAPromotion) {
   const auto promoted = [](const std::string& master) {
     return Many('>', {Bulk("message"), Bulk("+promoted-slave"),
                       Bulk("slave b:6379 b 6379 @ " + master + " a 6379")});
@@ -287,7 +289,7 @@ TEST(SentinelView, APromotionIsAskedAbout) {
   EXPECT_EQ(watched.Master(), "b:6379");
 }
 
-TEST(SentinelView, OtherPushesAreNothing) {
+TEST(SentinelViewTest, IgnoresOtherPushes) {
   Watched watched;
   EXPECT_EQ(watched.Push(Switch("mymaster a 1 b 2")), News::kNothing) << "not connected";
   watched.Connect();
@@ -307,7 +309,7 @@ TEST(SentinelView, OtherPushesAreNothing) {
     EXPECT_EQ(watched.Master(), "a:6379") << bytes;
     EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery) << bytes;
   }
-  // A push among the replies takes nobody's place.
+  // A push among the replies does not count as one of them.
   watched.Ask();
   EXPECT_EQ(watched.Reply(Many('>', {Bulk("subscribe"), Bulk("x"), Int(1)})), News::kNothing);
   EXPECT_EQ(watched.Reply(Address("c")), News::kNothing);
@@ -315,7 +317,7 @@ TEST(SentinelView, OtherPushesAreNothing) {
   EXPECT_EQ(watched.Reply(Epoch("1")), News::kMaster);
 }
 
-TEST(SentinelView, LearnsOfOthers) {
+TEST(SentinelViewTest, LearnsOtherSentinels) {
   for (const char kind : {'%', '*'}) {
     Watched watched;
     watched.Connect();
@@ -331,7 +333,7 @@ TEST(SentinelView, LearnsOfOthers) {
   }
 }
 
-TEST(SentinelView, KeepsAFewOnlyAndThoseOfTheStartAlways) {
+TEST(SentinelViewTest, KeepsConfiguredSentinelsAndABoundedNumberOfOthers) {
   Watched watched;
   watched.Connect();
   std::string tell;
@@ -347,7 +349,7 @@ TEST(SentinelView, KeepsAFewOnlyAndThoseOfTheStartAlways) {
   const auto& all = watched.view.sentinels();
   EXPECT_EQ(all.size(), SentinelView::kMostSentinels);
   for (const auto& one : Three()) EXPECT_EQ(std::count(all.begin(), all.end(), one), 1);
-  // Those that were told last are among them.
+  // Those that were named last are among them.
   for (int i = 0; i < 40; ++i) {
     EXPECT_EQ(std::count(all.begin(), all.end(), At("n" + std::to_string(49 * 40 + i))), 1) << i;
   }
@@ -355,24 +357,24 @@ TEST(SentinelView, KeepsAFewOnlyAndThoseOfTheStartAlways) {
             SentinelView::kMostSentinels);
 }
 
-TEST(SentinelView, TheOneThatIsAskedIsNotForgottenMeanwhile) {
+TEST(SentinelViewTest, KeepsTheConnectedSentinel) {
   Watched watched({At("s1")});
   for (int round = 0; round < 5; ++round) {
     watched.view.OnLost(watched.now);
     watched.Connect();
-    const Endpoint asked = watched.view.sentinel();
+    const Endpoint before = watched.view.sentinel();
     watched.Ask();
     (void)watched.Reply(Address("a"));
     (void)watched.Reply(Epoch("1"));
     std::string tell = "*64\r\n";
     for (int i = 0; i < 64; ++i) tell += Other("n" + std::to_string(round * 64 + i));
     EXPECT_EQ(watched.Reply(tell), News::kNothing);
-    EXPECT_EQ(watched.view.sentinel(), asked) << round;
+    EXPECT_EQ(watched.view.sentinel(), before) << round;
   }
   EXPECT_EQ(watched.view.sentinels().size(), SentinelView::kMostSentinels);
 }
 
-TEST(SentinelView, GoesAroundAndPausesWhenAllHaveFailed) {
+TEST(SentinelViewTest, TriesAllSentinelsThenPauses) {
   Watched watched;
   for (int turn = 0; turn < 3; ++turn) {
     std::set<std::string> tried;
@@ -405,7 +407,7 @@ TEST(SentinelView, GoesAroundAndPausesWhenAllHaveFailed) {
   EXPECT_LT(watched.view.connect_at(), watched.now + Backoff::kFirst);
 }
 
-TEST(SentinelView, ThoseThatAnswerAndHangUpMakeNoFastLoop) {
+TEST(SentinelViewTest, DoesNotLoopOnSentinelsThatHangUp) {
   Watched watched;
   int connections = 0;
   for (; watched.now < kStart + 10s; ++connections) {
@@ -417,7 +419,7 @@ TEST(SentinelView, ThoseThatAnswerAndHangUpMakeNoFastLoop) {
   EXPECT_LE(connections, 101);
 }
 
-TEST(SentinelView, ALostConnectionForgetsWhatItWasAsked) {
+TEST(SentinelViewTest, LostConnectionDropsPendingRequests) {
   Watched watched;
   watched.Connect();
   watched.Ask();
@@ -437,7 +439,7 @@ TEST(SentinelView, ALostConnectionForgetsWhatItWasAsked) {
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
 }
 
-TEST(SentinelView, TroubleAsksSoonAndAgainWhileItLasts) {
+TEST(SentinelViewTest, AsksRepeatedlyDuringTrouble) {
   for (const int times : {1, 1000}) {
     std::chrono::nanoseconds sum = 0s;
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -461,19 +463,20 @@ TEST(SentinelView, TroubleAsksSoonAndAgainWhileItLasts) {
   EXPECT_EQ(watched.view.ask_at(), watched.now);
   // While replies are awaited it is remembered.
   watched.Ask();
-  const TimePoint asked = watched.now;
+  const TimePoint before = watched.now;
   watched.view.OnTrouble(watched.now);
   EXPECT_EQ(watched.view.ask_at(), TimePoint::max());
   for (const std::string& bytes : {Address("a"), Epoch("1"), kNone}) {
     EXPECT_EQ(watched.Reply(bytes), News::kNothing);
   }
-  EXPECT_GE(watched.view.ask_at(), asked + 100ms);
-  EXPECT_LE(watched.view.ask_at(), asked + 150ms);
+  EXPECT_GE(watched.view.ask_at(), before + 100ms);
+  EXPECT_LE(watched.view.ask_at(), before + 150ms);
   watched.view.OnWell();
   watched.now = watched.view.ask_at();
   (void)watched.Round("a", "1");
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
-  // Told once, it asks until all is well, another sentinel each second time, less often in the end.
+  // After one OnTrouble it asks until OnWell, another sentinel each second time, less often in the
+  // end.
   watched.view.OnTrouble(watched.now);
   const TimePoint began = watched.now;
   std::size_t questions = 0;
@@ -490,7 +493,7 @@ TEST(SentinelView, TroubleAsksSoonAndAgainWhileItLasts) {
 }
 
 /// Random events, and what must hold after each.
-TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
+TEST(SentinelViewTest, HoldsInvariantsUnderRandomEvents) {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -501,7 +504,7 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
     int highest = -1;
     std::size_t behind = 0;
     bool troubled = false;
-    std::string told;          // In this round, nothing else since.
+    std::string reply;         // In this round, nothing else since.
     std::string master = "-";  // As it should be.
     bool pushed = false;       // Since the last question.
     TimePoint last = kStart - 1h;
@@ -536,7 +539,7 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
           if (!connected || random() % 4 != 0) break;
           news = watched.Push(Switch("mymaster x 1 " + host + " 6379"));
           master = host + ":6379";
-          told.clear();
+          reply.clear();
           pushed = true;
           break;
         }
@@ -555,7 +558,7 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
           switch (awaited--) {
             case 3:
               useless = random() % 10 == 0;
-              told = useless ? "" : host + ":6379";
+              reply = useless ? "" : host + ":6379";
               news = watched.Reply(useless ? kNull : Address(host));
               break;
             case 2:
@@ -564,11 +567,11 @@ TEST(SentinelView, HoldsItsPromisesWhateverHappens) {
               news = watched.Reply(Epoch(std::to_string(epoch_told)));
               useless = epoch_told < highest && ++behind < watched.view.sentinels().size();
               if (!useless) {
-                if (!told.empty()) master = told;
+                if (!reply.empty()) master = reply;
                 highest = epoch_told;
                 behind = 0;
                 // It has named a master in trouble too often.
-                useless = watched.view.problem().find("still names") != std::string::npos;
+                useless = watched.view.problem().find("still reports") != std::string::npos;
                 ASSERT_TRUE(!useless || troubled);
               }
               break;

@@ -6,7 +6,7 @@
 namespace tidegate::redis {
 namespace {
 
-TEST(SizeHistogram, ASizeIsInTheFirstBucketThatHoldsIt) {
+TEST(SizeHistogramTest, UsesTheFirstBucketThatHoldsTheSize) {
   const auto bucket_of = [](std::uint64_t size) {
     SizeHistogram histogram;
     histogram.Add(size);
@@ -23,7 +23,7 @@ TEST(SizeHistogram, ASizeIsInTheFirstBucketThatHoldsIt) {
   EXPECT_EQ(bucket_of(1'000'000), SizeHistogram::kBuckets);
 }
 
-TEST(SizeHistogram, NothingIsNotCounted) {
+TEST(SizeHistogramTest, IgnoresZero) {
   SizeHistogram histogram;
   histogram.Add(0);
   histogram.Add(3);

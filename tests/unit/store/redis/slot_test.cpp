@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/slot.hpp"
+#include "store/redis/key_names.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
+
+#include "slot_of_key.hpp"
 
 namespace tidegate::redis {
 namespace {
@@ -21,7 +23,7 @@ unsigned CrcByBits(std::string_view text) {
   return crc;
 }
 
-TEST(Slot, IsTheCrcThatRedisTakes) {
+TEST(SlotTest, MatchesRedis) {
   ASSERT_EQ(CrcByBits("123456789"), 0x31C3u);
   EXPECT_EQ(SlotOfTag("123456789"), 0x31C3 % 16'384);
   EXPECT_EQ(SlotOfKey("123456789"), 0x31C3 % 16'384);
@@ -30,7 +32,7 @@ TEST(Slot, IsTheCrcThatRedisTakes) {
   EXPECT_EQ(SlotOfKey(""), 0);
 }
 
-TEST(Slot, IsTheSameBitByBit) {
+TEST(SlotTest, MatchesBitwiseCrc) {
   std::mt19937 random(1);
   for (int i = 0; i < 500; ++i) {
     std::string key(random() % 60, '\0');
@@ -39,7 +41,7 @@ TEST(Slot, IsTheSameBitByBit) {
   }
 }
 
-TEST(Slot, HashesTheFirstTagThatIsNotEmpty) {
+TEST(SlotTest, HashesTheFirstTagThatIsNotEmpty) {
   struct Case {
     std::string_view key;
     std::string_view hashed;
@@ -60,7 +62,7 @@ TEST(Slot, HashesTheFirstTagThatIsNotEmpty) {
   }
 }
 
-TEST(Slot, ATagIsTakenAsItIs) {
+TEST(SlotTest, HashesTheWholeTag) {
   EXPECT_EQ(SlotOfTag("a{b}c"), CrcByBits("a{b}c") % 16'384);
   EXPECT_NE(SlotOfTag("a{b}c"), SlotOfKey("a{b}c"));
 }

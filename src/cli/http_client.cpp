@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/http_client.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <expected>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "base/failure.hpp"
+#include "base/message_text.hpp"
+#include "base/units.hpp"
+#include "net/http1_body.hpp"
+#include "net/http1_parser.hpp"
+#include "net/resolver.hpp"
+
+namespace tidegate::cli {
+namespace {
+
+/// The largest response that is read. A thousand rules with their matches take some hundred KiB.
+constexpr std::size_t kMaxResponseBytes = 64u << 20;
+/// The most names of a certificate in a message. Certificates of large sites have a hundred.
+constexpr std::size_t kMaxNames = 5;
+
+/// The bodies with which servers reject plain HTTP on a TLS port: ours, nginx's and Go's.
+constexpr std::array<std::string_view, 3> kWantTls{"this port requires TLS",
+                                                   "plain HTTP request was sent to HTTPS port",
+                                                   "HTTP request to an HTTPS server"};
+/// Other servers send a TLS alert, a record that begins with these bytes.
+constexpr std::string_view kAlert = "\x15\x03";
+
+/// Blocks SIGPIPE on this thread while it lives, and discards one that was raised meanwhile:
+/// OpenSSL writes to sockets without MSG_NOSIGNAL. Outside of an exchange the signal is unchanged.
+class PipeSignalBlock {
+ public:
+  PipeSignalBlock() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalBlock() {
+    if (sigismember(&before_, SIGPIPE) == 1) return;
+    const timespec at_once{};
+    while (sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  PipeSignalBlock(const PipeSignalBlock&) = delete;
+  PipeSignalBlock& operator=(const PipeSignalBlock&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+};
+
+/// Connects the socket `fd`. Returns 0, or the errno of the failure.
+int ConnectTo(int fd, const net::SocketAddress& to, const Deadline& deadline) {
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&to.storage), to.size) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  if (!deadline.Wait(fd, POLLOUT)) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+std::string ListOf(const std::vector<std::string>& names) {
+  if (names.empty()) return "no host";
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxNames); ++i) {
+    list += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() <= kMaxNames) return list;
+  return list + " and " + std::to_string(names.size() - kMaxNames) + " more";
+}
+
+/// Parses all bytes of a connection. `closed`: the server closed it in order, which may end a body.
+net::Parsed ParseResponse(std::string& bytes, bool closed, HttpResponse& response) {
+  const auto head = std::make_unique<net::ResponseHead>();
+  std::string_view rest = bytes;
+  do {  // Interim responses come first.
+    net::ResponseParser parser;
+    const net::Parsed parsed = parser.Parse(rest, {}, net::AnswerTo::kOther, *head);
+    if (parsed != net::Parsed::kDone) return parsed;
+    rest.remove_prefix(parser.consumed());
+  } while (head->status < 200);
+  response.status = head->status;
+  net::BodyReader reader;
+  reader.Begin(head->body, head->content_length);
+  std::span<char> raw(bytes.data() + (bytes.size() - rest.size()), rest.size());
+  for (;;) {
+    const net::Parsed parsed = reader.Read(raw);
+    if (parsed != net::Parsed::kRefused) response.body += reader.data();
+    if (parsed != net::Parsed::kMore) return parsed;
+    if (reader.eaten() == 0) return reader.EndsAtClose() && closed ? net::Parsed::kDone : parsed;
+    raw = raw.subspan(reader.eaten());
+  }
+}
+
+/// One request and its response on a connection of their own.
+class Exchange {
+ public:
+  Exchange(const HttpClient& client, const HttpRequest& request)
+      : client_(client), request_(request), deadline_(client.timeout, client.cancel) {}
+  ~Exchange() {
+    if (tls_ != nullptr && !broken_) tls_->Close();
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  Result<HttpResponse> Run() {
+    auto socket = client_.Connect(deadline_);
+    if (!socket) return std::unexpected(std::move(socket.error()));
+    socket_ = std::move(*socket);
+    if (client_.server.tls) {
+      if (auto done = Handshake(); !done) return std::unexpected(std::move(done.error()));
+    }
+    if (!WriteRequest()) return FailTimeout();
+    std::string bytes;
+    ssize_t got = 1;
+    while ((got = Read(bytes)) > 0) {
+      if (bytes.size() > kMaxResponseBytes) return Fail("the response is longer than 64 MiB");
+    }
+    if (got == net::kIoWait) return FailTimeout();
+    HttpResponse response;
+    const net::Parsed parsed = ParseResponse(bytes, got == 0, response);
+    if (parsed != net::Parsed::kDone) return FailIncomplete(bytes, parsed);
+    const auto contains = [&](std::string_view text) { return response.body.contains(text); };
+    if (!client_.server.tls && response.status == 400 && std::ranges::any_of(kWantTls, contains)) {
+      return FailPlain();
+    }
+    return response;
+  }
+
+ private:
+  /// Waits until the socket is ready for `plain` (of poll), or with TLS for what TLS needs.
+  [[nodiscard]] bool Wait(short plain) const {
+    const bool writes = tls_ == nullptr ? plain == POLLOUT : tls_->wants_to_write();
+    return deadline_.Wait(socket_.get(), writes ? POLLOUT : POLLIN);
+  }
+
+  Result<void> Handshake() {
+    using Shake = net::TlsSession::Shake;
+    tls_ = client_.tls.client->NewSession(socket_.get(), client_.server.CertifiedName());
+    if (tls_ == nullptr) return Fail("not enough memory for TLS");
+    for (;;) {
+      const Shake shake = tls_->Handshake();
+      if (shake == Shake::kDone) return {};
+      if (shake == Shake::kFailed) {
+        broken_ = true;
+        return FailTls();
+      }
+      if (!Wait(POLLIN)) {
+        return Fail("no TLS handshake within " + FormatDuration(client_.timeout) +
+                    "; is this a TLS port? If so, wait longer with --timeout");
+      }
+    }
+  }
+
+  /// Calls `io` until it does not block. Returns its result, or kIoWait if the time is up.
+  template <class Io>
+  [[nodiscard]] ssize_t Repeat(short events, Io io) {
+    for (;;) {
+      const ssize_t done = io();
+      if (done >= 0) return done;
+      if (tls_ != nullptr ? done == net::kIoWait : errno == EAGAIN) {
+        if (!Wait(events)) return net::kIoWait;
+      } else if (tls_ != nullptr || errno != EINTR) {
+        return net::kIoBroken;
+      }
+    }
+  }
+
+  /// Sends the request. Returns false if the time is up. A failure to write is not an error here,
+  /// because the server may have sent a response before it closed the connection: Read finds out.
+  [[nodiscard]] bool WriteRequest() {
+    std::string text = RequestHead(client_.server, request_.body ? "POST" : "GET", request_.target,
+                                   client_.token) +
+                       "Connection: close\r\n";
+    if (request_.body) {
+      text += "Content-Type: application/json\r\nContent-Length: " +
+              std::to_string(request_.body->size()) + "\r\n";
+    }
+    text += "\r\n" + request_.body.value_or("");
+    for (std::string_view rest = text; !rest.empty();) {
+      const ssize_t sent = Repeat(POLLOUT, [&] {
+        return tls_ != nullptr ? tls_->Write(rest.data(), rest.size())
+                               : send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+      });
+      if (sent < 0) return sent != net::kIoWait;
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  /// Appends the next bytes. Returns their number, 0 at the end, kIoBroken or kIoWait.
+  [[nodiscard]] ssize_t Read(std::string& to) {
+    std::array<char, 16384> chunk;
+    const ssize_t got = Repeat(POLLIN, [&] {
+      return tls_ != nullptr ? tls_->Read(chunk.data(), chunk.size())
+                             : recv(socket_.get(), chunk.data(), chunk.size(), 0);
+    });
+    if (got > 0) to.append(chunk.data(), static_cast<std::size_t>(got));
+    if (got != net::kIoBroken) return got;
+    broken_ = true;
+    if (tls_ != nullptr) {
+      problem_ = tls_->problem();
+    } else if (errno != ECONNRESET) {
+      problem_ = std::generic_category().message(errno);
+    }
+    return got;
+  }
+
+  [[nodiscard]] std::unexpected<Error> Fail(const std::string& why,
+                                            ErrorCode code = ErrorCode::kNetwork) const {
+    return Failure(code, client_.server.Display() + ": " + why);
+  }
+  [[nodiscard]] std::unexpected<Error> FailTimeout() const {
+    return Fail("no answer within " + FormatDuration(client_.timeout) +
+                (request_.changes ? ": the change may or may not have been made" : "") +
+                "; wait longer with --timeout");
+  }
+  /// Returns the error for a request that was sent without TLS to a server that requires TLS.
+  [[nodiscard]] std::unexpected<Error> FailPlain() const {
+    return Fail(
+        "the server requires TLS: use " + client_.option + " https://" + client_.server.Text(),
+        ErrorCode::kBadConfig);
+  }
+
+  [[nodiscard]] std::unexpected<Error> FailIncomplete(std::string_view bytes,
+                                                      net::Parsed parsed) const {
+    if (!problem_.empty()) return tls_ == nullptr ? Fail(problem_) : FailTls();
+    const bool tls = client_.server.tls;
+    if (!tls && bytes.starts_with(kAlert)) return FailPlain();
+    if (parsed == net::Parsed::kMore && !bytes.empty()) {
+      return Fail("the connection was closed before the end of the response");
+    }
+    if (tls && bytes.empty()) return Fail("the server closed the connection without a response");
+    return Fail(std::string("the response is not HTTP/1.1; is another program listening there") +
+                (tls ? "?" : ", or does the port require TLS (https://)?"));
+  }
+
+  /// Explains a failure of TLS. The advice comes first, because `top` has one line for the message
+  /// and cuts it where the screen ends.
+  [[nodiscard]] std::unexpected<Error> FailTls() const {
+    using Cause = net::TlsSession::Cause;
+    const std::string& problem = tls_->problem();
+    if (tls_->plain()) {
+      return Fail("the server does not support TLS: use " + client_.option + " http://" +
+                      client_.server.Text(),
+                  ErrorCode::kBadConfig);
+    }
+    switch (tls_->cause()) {
+      case Cause::kUnknownIssuer: {
+        // The problem ends in OpenSSL's reason, such as "self-signed certificate".
+        const std::string& ca_file = client_.tls.ca_file;
+        const std::size_t colon = problem.rfind(": ");
+        return Fail("the server's certificate is not trusted: " +
+                    (ca_file.empty() ? "name the authority that signed it with --ca-file"
+                                     : "no authority in " + Printable(ca_file) + " has signed it") +
+                    " (" + (colon == std::string::npos ? problem : problem.substr(colon + 2)) +
+                    ")");
+      }
+      case Cause::kOtherName:
+        return Fail("the server's certificate is not for " + client_.server.CertifiedName() +
+                    " but for " + ListOf(tls_->PeerNames()) +
+                    ": use a name of the certificate with " + client_.option);
+      case Cause::kOutOfDate:
+        return Fail(problem + "; the server needs a new certificate, or a clock is wrong");
+      case Cause::kWantsCertificate:
+        return Fail(
+            "the server requires a client certificate: name yours with --cert-file and --key-file",
+            ErrorCode::kBadConfig);
+      case Cause::kRefusesCertificate:
+        return Fail("the server does not accept the certificate of --cert-file (" + problem + ")",
+                    ErrorCode::kBadConfig);
+      case Cause::kOther:
+        break;
+    }
+    return Fail(problem);
+  }
+
+  const HttpClient& client_;
+  const HttpRequest& request_;
+  const Deadline deadline_;
+  const PipeSignalBlock no_signal_;
+  net::Descriptor socket_;
+  std::unique_ptr<net::TlsSession> tls_;
+  std::string problem_;  ///< Why reading failed, if the system or a TLS alert gave a reason.
+  bool broken_ = false;  ///< TLS cannot be closed in order any more.
+};
+
+}  // namespace
+
+bool Deadline::Wait(int fd, short events) const {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(at_ - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd polled[2] = {{fd, events, 0}, {cancel_, POLLIN, 0}};
+    const auto most = std::min<std::int64_t>(left.count(), 1'000'000);
+    const int ready = poll(polled, 2, static_cast<int>(most));
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready <= 0) continue;
+    if (polled[1].revents != 0) return false;
+    if (polled[0].revents != 0) return true;
+  }
+}
+
+std::string RequestHead(const ServerAddress& server, std::string_view method,
+                        std::string_view target, std::string_view token) {
+  std::string text;
+  text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
+  text.append(server.Text()).append("\r\n");
+  if (!token.empty()) text.append("Authorization: Bearer ").append(token).append("\r\n");
+  return text;
+}
+
+Result<net::Descriptor> HttpClient::Connect(const Deadline& deadline) const {
+  const net::Found found = net::LookUp(server.host, server.port, net::Lookup::kName);
+  if (found.addresses.empty()) {
+    return Failure(ErrorCode::kNetwork, found.problem + "; name another with " + option);
+  }
+  int error = 0;
+  for (const net::SocketAddress& to : found.addresses) {
+    net::Descriptor socket(
+        ::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    error = socket ? ConnectTo(socket.get(), to, deadline) : errno;
+    if (error != 0) continue;
+    const int on = 1;
+    setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return socket;
+  }
+  return Failure(
+      ErrorCode::kNetwork,
+      server.Display() + ": " +
+          (error == ECONNREFUSED
+               ? "no server listens there: start it with `tidegate serve`, or name another with " +
+                     option
+           : error == ETIMEDOUT ? "no answer within " + FormatDuration(timeout)
+                                : std::generic_category().message(error)));
+}
+
+Result<HttpResponse> HttpClient::Send(const HttpRequest& request) const {
+  return Exchange(*this, request).Run();
+}
+
+}  // namespace tidegate::cli

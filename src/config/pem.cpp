@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Certificates and keys in PEM form, and TLS of connections that this process opens.
+#include "config/pem.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <array>
+#include <ctime>
+#include <memory>
+#include <memory_resource>
+#include <string>
+
+#include "base/ascii.hpp"
+#include "base/failure.hpp"
+#include "base/openssl.hpp"
+#include "config/sections.hpp"
+#include "identity/path.hpp"
+
+namespace tidegate {
+namespace {
+
+using Bio = std::unique_ptr<BIO, FreedBy<BIO_free>>;
+using Certificate = std::unique_ptr<X509, FreedBy<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
+using Crl = std::unique_ptr<X509_CRL, FreedBy<X509_CRL_free>>;
+
+constexpr const char* kDay = "%Y-%m-%d";
+constexpr const char* kMinute = "%Y-%m-%d %H:%M UTC";
+
+Bio Open(std::string_view pem) {
+  return Bio{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+}
+
+Certificate NextCertificate(BIO* bio) {
+  return Certificate{PEM_read_bio_X509(bio, nullptr, NoPassphrase, nullptr)};
+}
+Crl NextCrl(BIO* bio) { return Crl{PEM_read_bio_X509_CRL(bio, nullptr, NoPassphrase, nullptr)}; }
+
+/// Returns how many objects `next` reads from a PEM text; 0 also if one of them is broken.
+template <class Next>
+std::size_t CountPem(std::string_view pem, Next next) {
+  const Bio bio = Open(pem);
+  std::size_t count = 0;
+  while (next(bio.get()) != nullptr) ++count;
+  // With any other error, an object began but could not be read.
+  return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE ? count : 0;
+}
+
+/// The name of a CRL's authority as RFC 2253 writes it.
+std::string IssuerOf(const X509_CRL* crl) {
+  const Bio bio{BIO_new(BIO_s_mem())};
+  if (X509_NAME_print_ex(bio.get(), X509_CRL_get_issuer(crl), 0, XN_FLAG_RFC2253) < 0) return {};
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return size <= 0 ? std::string{} : std::string{data, static_cast<std::size_t>(size)};
+}
+
+/// A time in UTC as strftime writes it; empty if OpenSSL cannot read it.
+std::string TimeText(const ASN1_TIME* time, const char* format) {
+  std::tm utc{};
+  std::array<char, 32> text{};
+  if (ASN1_TIME_to_tm(time, &utc) != 1) return {};
+  return {text.data(), std::strftime(text.data(), text.size(), format, &utc)};
+}
+/// How messages name the other end of the connection.
+struct Peer {
+  std::string_view example;  ///< `api.internal`
+  std::string_view whose;    ///< "the target's"
+  std::string_view between;  ///< "the gateway and its targets"
+};
+constexpr Peer kRedis{"redis.internal", "Redis's", "this node and Redis"};
+constexpr Peer kTarget{"api.internal", "the target's", "the gateway and its targets"};
+
+template <const Peer& kPeer>
+std::optional<std::string> ReadServerName(const ConfigValue& value) {
+  const std::string example = Backticked(kPeer.example);
+  const auto text = value.Text("a name, as in " + example);
+  if (!text) return std::nullopt;
+  std::string name = Lowered(*text);
+  std::pmr::monotonic_buffer_resource memory;
+  const auto normal = NormalizeHost(name, memory);
+  if (!normal || *normal != name || Address::ParseWithPort(name)) {
+    return value.Invalid("should be the name in " + std::string{kPeer.whose} +
+                         " certificate, as in " + example +
+                         ": a name without a port, not an address");
+  }
+  return name;
+}
+
+template <const Peer& kPeer>
+std::optional<bool> ReadVerify(const ConfigValue& value) {
+  const auto verify = value.Bool();
+  if (verify.value_or(true)) return verify;
+  value.Warning("anyone between " + std::string{kPeer.between} +
+                " can read and change the traffic; to trust a certificate of your own, give its "
+                "authority as `ca`");
+  return false;
+}
+
+void CheckClientTls(const ConfigValue& section, TlsClientSpec& tls) {
+  CheckKeyPair(section, tls.certificate_pem, tls.key_pem, KeyPair::kOptional);
+}
+
+constexpr std::string_view kPairSchema =
+    R"("dependentRequired": {"certificate": ["key"], "key": ["certificate"]})";
+
+template <const Peer& kPeer>
+constexpr auto kClientTlsFields = Fields({
+    Value<&TlsClientSpec::ca_pem, ReadCertificates>("ca", kPemType,
+                                                    "The authorities that are trusted.")
+        .Otherwise("the system's"),
+    Value<&TlsClientSpec::server_name, ReadServerName<kPeer>>(
+        "server_name", kNotEmptyType, "The name that every certificate must have.")
+        .Otherwise("the host of each"),
+    Value<&TlsClientSpec::certificate_pem, ReadCertificate>(
+        "certificate", kPemType,
+        "The certificate of this node with its chain, if the other side requests one."),
+    Value<&TlsClientSpec::key_pem, ReadPrivateKey>(
+        "key", kPemType, "The key of `certificate`, without a passphrase."),
+    Value<&TlsClientSpec::verify, ReadVerify<kPeer>>(
+        "verify", ValueType{R"({"type": "boolean"})", "`true` or `false`"},
+        "Whether certificates are checked. With `false`, any server is trusted, and can read and "
+        "change the traffic."),
+});
+
+}  // namespace
+
+Result<std::size_t> CountCertificates(std::string_view pem) {
+  const ErrorMark mark;
+  const std::size_t count = CountPem(pem, NextCertificate);
+  if (count == 0) {
+    return Failure(ErrorCode::kBadConfig,
+                   "should be certificates in PEM form, which begin with `-----BEGIN "
+                   "CERTIFICATE-----`, or `file:PATH` of them");
+  }
+  return count;
+}
+
+Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(key_pem);
+  const Key key{PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr)};
+  if (key == nullptr) {
+    return Failure(ErrorCode::kBadConfig,
+                   "should be a private key in PEM form without a passphrase, which begins with "
+                   "`-----BEGIN PRIVATE KEY-----`, or `file:PATH` of one");
+  }
+  const Certificate certificate = NextCertificate(Open(certificate_pem).get());
+  if (certificate == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return Failure(ErrorCode::kBadConfig, "is not the key of `certificate`");
+  }
+  return {};
+}
+
+std::optional<std::string> OutOfDate(std::string_view pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(pem);
+  for (std::size_t i = 0; const Certificate certificate = NextCertificate(bio.get()); ++i) {
+    const ASN1_TIME* const from = X509_get0_notBefore(certificate.get());
+    const ASN1_TIME* const until = X509_get0_notAfter(certificate.get());
+    const std::string which =
+        i == 0 ? "" : "certificate " + std::to_string(i + 1) + " of its chain ";
+    if (X509_cmp_current_time(from) > 0) {
+      return which + "is not valid before " + TimeText(from, kDay) +
+             ": until then, peers that verify it will reject it";
+    }
+    if (X509_cmp_current_time(until) < 0) {
+      return which + "expired on " + TimeText(until, kDay) +
+             ": peers that verify it will reject it";
+    }
+  }
+  return std::nullopt;
+}
+
+Result<void> CheckCrls(std::string_view pem) {
+  const ErrorMark mark;
+  if (CountPem(pem, NextCrl) == 0) {
+    return Failure(ErrorCode::kBadConfig,
+                   "should be certificate revocation lists in PEM form, which begin with "
+                   "`-----BEGIN X509 CRL-----`, or `file:PATH` of them; for one in DER form, run "
+                   "`openssl crl -inform DER -in FILE`");
+  }
+  return {};
+}
+
+std::optional<std::string> CrlOutOfDate(std::string_view pem) {
+  const ErrorMark mark;
+  const Bio bio = Open(pem);
+  while (const Crl crl = NextCrl(bio.get())) {
+    const ASN1_TIME* const from = X509_CRL_get0_lastUpdate(crl.get());
+    const ASN1_TIME* const until = X509_CRL_get0_nextUpdate(crl.get());
+    const std::string refused =
+        ": until you provide a valid CRL, clients with certificates of that authority are rejected";
+    if (X509_cmp_current_time(from) > 0) {
+      return "the CRL of `" + IssuerOf(crl.get()) + "` is not valid before " +
+             TimeText(from, kMinute) + refused;
+    }
+    if (until != nullptr && X509_cmp_current_time(until) < 0) {
+      return "the CRL of `" + IssuerOf(crl.get()) + "` expired on " + TimeText(until, kMinute) +
+             refused;
+    }
+  }
+  return std::nullopt;
+}
+
+constinit const Section<TlsClientSpec> kStoreTlsSection("store_tls", kClientTlsFields<kRedis>,
+                                                        CheckClientTls, kPairSchema);
+constinit const Section<TlsClientSpec> kUpstreamTlsSection("tls", kClientTlsFields<kTarget>,
+                                                           CheckClientTls, kPairSchema);
+
+std::optional<std::string> ReadCertificates(const ConfigValue& value) {
+  auto pem = value.Secret(0, kMaxBundleFile, Secrecy::kPublic);
+  if (!pem) return std::nullopt;
+  if (const auto count = CountCertificates(*pem); !count) {
+    return value.Invalid(count.error().message);
+  }
+  return pem;
+}
+
+std::optional<std::string> ReadCertificate(const ConfigValue& value) {
+  auto pem = ReadCertificates(value);
+  if (const auto dated = OutOfDate(pem.value_or(""))) value.Warning(*dated);
+  return pem;
+}
+
+std::optional<std::string> ReadPrivateKey(const ConfigValue& value) {
+  auto pem = value.Secret(0);
+  // The file may be empty while it is being replaced.
+  if (pem && pem->empty()) value.Error("is empty, and should be a private key in PEM form");
+  return pem;
+}
+
+void CheckKeyPair(const ConfigValue& section, const std::string& certificate_pem,
+                  const std::string& key_pem, KeyPair needed) {
+  const ConfigValue certificate = section["certificate"];
+  const ConfigValue key = section["key"];
+  if (!certificate.written() && !key.written()) {
+    if (needed == KeyPair::kRequired) section.Error("needs a `certificate` and its `key`");
+    return;
+  }
+  if (!key.written()) return certificate.Error("needs its `key` too");
+  if (!certificate.written()) return key.Error("needs its `certificate` too");
+  if (certificate_pem.empty() || key_pem.empty()) return;
+  if (const auto fits = CheckKey(certificate_pem, key_pem); !fits) key.Error(fits.error().message);
+}
+
+}  // namespace tidegate
