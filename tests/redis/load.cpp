@@ -341,6 +341,14 @@ Records Load::Stop() {
   return std::move(records_);
 }
 
+std::int64_t Load::answered_otherwise(DecidedBy decided_by) const noexcept {
+  std::int64_t sum = 0;
+  for (std::size_t source = 0; source < std::size(by_source_); ++source) {
+    if (source != static_cast<std::size_t>(decided_by)) sum += by_source_[source];
+  }
+  return sum;
+}
+
 std::int64_t Load::last_store_us() const noexcept {
   return *std::min_element(last_store_us_, last_store_us_ + nodes_);
 }

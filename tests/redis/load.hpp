@@ -56,6 +56,9 @@ class Load {
   [[nodiscard]] std::int64_t answered(DecidedBy decided_by) const noexcept {
     return by_source_[static_cast<std::size_t>(decided_by)];
   }
+  /// Answers from any source but `decided_by`. Only counters that grow are read, so 0 means that
+  /// there was none, even while answers arrive; a difference of two totals would not.
+  [[nodiscard]] std::int64_t answered_otherwise(DecidedBy decided_by) const noexcept;
   /// When the last question was sent that the store of every node answered itself.
   [[nodiscard]] std::int64_t last_store_us() const noexcept;
   /// The same of one key below kWatchedKeys.
