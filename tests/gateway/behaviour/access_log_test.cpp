@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of JSON for each request, whatever it was and however it ended; and no secrets in it.
+// The access log has one line of JSON for each request, whatever its kind and outcome, and contains
+// no secrets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,9 +29,9 @@ std::int64_t Number(const boost::json::object& line, std::string_view key) {
 }
 constexpr std::string_view kRule = "rules: [{id: per-key, per: header:x-key, limit: 100/h}]\n";
 
-// --- What stands in it --------------------------------------------------------------
+// --- Fields of a line ---------------------------------------------------------------
 
-TEST(AccessLogTest, LogsFieldsOfAForwardedRequest) {
+TEST(AccessLogTest, LogsFieldsOfForwardedRequest) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok("hello"));
   Gate gate(Routed(up.url(), {}, std::string(kRule) + log.yaml()));
@@ -101,7 +102,7 @@ TEST(AccessLogTest, LogsHeadOfRequestWithALargeBody) {
   EXPECT_GT(Number(line, "bytes_in"), 3 << 20);
 }
 
-TEST(AccessLogTest, CountsBytesOfATunnel) {
+TEST(AccessLogTest, CountsBytesOfTunnel) {
   LogFile log;
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
@@ -114,7 +115,7 @@ TEST(AccessLogTest, CountsBytesOfATunnel) {
   EXPECT_EQ(client.Get("/ws", "Upgrade: x\r\nConnection: Upgrade\r\n").status, 101);
   client.Send(std::string(100'000, 'x'));
   EXPECT_EQ(client.stream().ReadRest().size(), 100'000u);
-  client.stream().Close();  // A tunnel is over when both sides have ended.
+  client.stream().Close();  // The gateway closes a tunnel when both sides have ended.
   const boost::json::object line = log.Line();
   EXPECT_EQ(Number(line, "status"), 101);
   EXPECT_EQ(Text(line, "outcome"), "passed");
@@ -122,7 +123,7 @@ TEST(AccessLogTest, CountsBytesOfATunnel) {
   EXPECT_GT(Number(line, "bytes_out"), 100'000);
 }
 
-// --- What does not ----------------------------------------------------------------------
+// --- Data that the log omits ------------------------------------------------------------
 
 TEST(AccessLogTest, OmitsQueryIdentityAndHeaderFields) {
   LogFile log;
@@ -158,7 +159,7 @@ TEST(AccessLogTest, OmitsSecretsOfRejectedRequests) {
   EXPECT_THAT(log.text(), Not(HasSubstr("secret")));
 }
 
-/// In a path and in a host.
+/// Strings with bytes that need escaping in JSON; the tests put each into a path and a host.
 constexpr std::array<std::string_view, 21> kOdd = {"\"",
                                                    "\\",
                                                    "%0d%0a",
@@ -196,12 +197,12 @@ TEST(AccessLogTest, EscapesControlBytes) {
   }
   const std::string text = log.text();
   for (const char c : text) {
-    EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << "a control byte";
+    EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << "a control byte in the log";
     EXPECT_NE(c, '\x7f');
   }
 }
 
-TEST(AccessLogTest, EncodedLineEndsStayEncodedOrEscaped) {
+TEST(AccessLogTest, KeepsLineEndsInPathsEncodedOrEscaped) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, log.yaml()));
@@ -212,10 +213,10 @@ TEST(AccessLogTest, EncodedLineEndsStayEncodedOrEscaped) {
 
 // --- Outcomes ---------------------------------------------------------------------------
 
-/// Routes to an upstream for each way to fail.
-class OutcomeTest : public testing::Test {
+/// A gateway with one route for each kind of outcome, among them upstreams that fail.
+class AccessLogOutcomeTest : public testing::Test {
  protected:
-  OutcomeTest() {
+  AccessLogOutcomeTest() {
     gone_.StopListening();
     const auto route = [](std::string_view name) {
       const std::string n(name);
@@ -260,54 +261,54 @@ class OutcomeTest : public testing::Test {
   std::optional<Gate> gate_;
 };
 
-TEST_F(OutcomeTest, LogsPassedForAForwardedRequest) {
+TEST_F(AccessLogOutcomeTest, LogsPassedForAForwardedRequest) {
   EXPECT_EQ(Text(After("/ok"), "outcome"), "passed");
 }
-TEST_F(OutcomeTest, LogsNoRouteWhenNoRouteMatches) {
+TEST_F(AccessLogOutcomeTest, LogsNoRouteWhenNoRouteMatches) {
   const auto line = After("/nowhere");
   EXPECT_EQ(Text(line, "outcome"), "no_route");
   EXPECT_EQ(Number(line, "status"), 404);
   EXPECT_FALSE(line.contains("route"));
   EXPECT_FALSE(line.contains("upstream"));
 }
-TEST_F(OutcomeTest, LogsBadRequestForAnInvalidPath) {
+TEST_F(AccessLogOutcomeTest, LogsBadRequestForAnInvalidPath) {
   const auto line = After("/../x");
   EXPECT_EQ(Text(line, "outcome"), "bad_request");
   EXPECT_EQ(Number(line, "status"), 400);
 }
-TEST_F(OutcomeTest, LogsConnectFailedWhenUpstreamRefuses) {
+TEST_F(AccessLogOutcomeTest, LogsConnectFailedWhenUpstreamRefuses) {
   const auto line = After("/gone");
   EXPECT_EQ(Text(line, "outcome"), "connect_failed");
   EXPECT_EQ(Number(line, "status"), 502);
   EXPECT_THAT(Text(line, "problem"), HasSubstr("refused"));
   EXPECT_EQ(Number(line, "attempts"), 2);
 }
-TEST_F(OutcomeTest, LogsTimeoutWhenUpstreamHangs) {
+TEST_F(AccessLogOutcomeTest, LogsTimeoutWhenUpstreamHangs) {
   const auto line = After("/hang");
   EXPECT_EQ(Text(line, "outcome"), "timeout");
   EXPECT_EQ(Number(line, "status"), 504);
   EXPECT_GE(Number(line, "upstream_us"), 100'000);
 }
-TEST_F(OutcomeTest, LogsUpstreamErrorOnReset) {
+TEST_F(AccessLogOutcomeTest, LogsUpstreamErrorOnReset) {
   const auto line = After("/reset");
   EXPECT_EQ(Text(line, "outcome"), "upstream_error");
   EXPECT_EQ(Number(line, "status"), 502);
   EXPECT_NE(Text(line, "problem"), "");
 }
-TEST_F(OutcomeTest, LogsUpstreamErrorOnMalformedResponse) {
+TEST_F(AccessLogOutcomeTest, LogsUpstreamErrorOnMalformedResponse) {
   EXPECT_EQ(Text(After("/garbage"), "outcome"), "upstream_error");
 }
-TEST_F(OutcomeTest, LogsCutWhenResponseBodyBreaksOff) {
+TEST_F(AccessLogOutcomeTest, LogsCutWhenResponseBodyBreaksOff) {
   const auto line = After("/cut");
   EXPECT_EQ(Text(line, "outcome"), "cut");
   EXPECT_EQ(Number(line, "status"), 200);
 }
-TEST_F(OutcomeTest, LogsUnavailableWhenUpstreamIsFull) {
+TEST_F(AccessLogOutcomeTest, LogsUnavailableWhenUpstreamIsFull) {
   const auto line = After("/full");
   EXPECT_EQ(Text(line, "outcome"), "unavailable");
   EXPECT_EQ(Number(line, "status"), 503);
 }
-TEST_F(OutcomeTest, LogsLimitedForARateLimitedRequest) {
+TEST_F(AccessLogOutcomeTest, LogsLimitedForARateLimitedRequest) {
   Client client(gate_->at());
   EXPECT_EQ(client.Get("/limited").status, 404);
   EXPECT_EQ(client.Get("/limited").status, 429);
@@ -318,7 +319,7 @@ TEST_F(OutcomeTest, LogsLimitedForARateLimitedRequest) {
   EXPECT_EQ(lines[1].at("allowed"), false);
   EXPECT_EQ(Number(lines[1], "remaining"), 0);
 }
-TEST_F(OutcomeTest, LogsClientGoneWhenClientDisconnects) {
+TEST_F(AccessLogOutcomeTest, LogsClientGoneWhenClientDisconnects) {
   {
     Client client(gate_->at());
     client.Send(GetText("/hang"));
@@ -329,7 +330,7 @@ TEST_F(OutcomeTest, LogsClientGoneWhenClientDisconnects) {
   EXPECT_EQ(Number(line, "status"), 0);
   EXPECT_EQ(Text(line, "path"), "/hang");
 }
-TEST_F(OutcomeTest, LogsRefusedForAMalformedRequest) {
+TEST_F(AccessLogOutcomeTest, LogsRefusedForAMalformedRequest) {
   Client client(gate_->at());
   client.Send("GET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(client.Read().status, 400);
@@ -367,7 +368,7 @@ TEST(AccessLogTest, LogsRuleOfBannedClient) {
   EXPECT_EQ(gate.Metric("tidegate_gateway_requests_total{route=\"all\",outcome=\"banned\"}"), 1);
 }
 
-// --- The file ---------------------------------------------------------------------------
+// --- The log file -----------------------------------------------------------------------
 
 TEST(AccessLogTest, ReopensMovedFileOnReload) {
   LogFile log;

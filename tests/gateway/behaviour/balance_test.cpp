@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets a request: by turns, weights and load; not those that fail, and none beyond its cap.
+// The gateway chooses a target by round robin, weights and load. It skips targets that fail and
+// targets at their cap of requests.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -36,9 +37,9 @@ ScriptedUpstream::Handler Always(const std::string& answer) {
   return ScriptedUpstream::Each([answer](const HttpRequest&) { return answer; });
 }
 
-// --- Turns ------------------------------------------------------------------------
+// --- Load balancing ---------------------------------------------------------------
 
-TEST(TurnsTest, RoundRobinIsFair) {
+TEST(LoadBalancingTest, RoundRobinSpreadsRequestsEqually) {
   ScriptedUpstream a(ScriptedUpstream::Ok("a"));
   ScriptedUpstream b(ScriptedUpstream::Ok("b"));
   Gate gate(Routed(List(a, b)));
@@ -50,7 +51,7 @@ TEST(TurnsTest, RoundRobinIsFair) {
   EXPECT_EQ(b.connections(), 1);
 }
 
-TEST(TurnsTest, RoundRobinFollowsWeights) {
+TEST(LoadBalancingTest, RoundRobinSpreadsRequestsByWeight) {
   ScriptedUpstream a(ScriptedUpstream::Ok("a"));
   ScriptedUpstream b(ScriptedUpstream::Ok("b"));
   Gate gate(Routed("[{url: \"" + a.url() + "\", weight: 3}, " + b.url() + "]"));
@@ -60,7 +61,7 @@ TEST(TurnsTest, RoundRobinFollowsWeights) {
   EXPECT_EQ(b.requests(), 10);
 }
 
-TEST(TurnsTest, LeastRequestsSkipsBusyTarget) {
+TEST(LoadBalancingTest, LeastRequestsSkipsBusyTarget) {
   Signal go;
   ScriptedUpstream slow([&](Connection& connection) {
     HttpRequest request;
@@ -72,7 +73,7 @@ TEST(TurnsTest, LeastRequestsSkipsBusyTarget) {
   ScriptedUpstream quick(ScriptedUpstream::Ok("quick"));
   Gate gate(Routed(List(slow, quick), "balance: least_requests"));
   Client waiting(gate.at());
-  while (slow.requests() == 0) {  // One of the first two.
+  while (slow.requests() == 0) {  // One of the first two requests goes to `slow`.
     waiting.Send(GetText("/"));
     ASSERT_TRUE(
         test::WaitUntil([&] { return slow.requests() == 1 || waiting.stream().Readable({}); }));
@@ -88,16 +89,17 @@ TEST(TurnsTest, LeastRequestsSkipsBusyTarget) {
   EXPECT_TRUE(test::WaitUntil([&] { return gate.Metric(Active(slow)) == 0; }));
 }
 
-TEST(TurnsTest, ForwardsToAddressesOfAHostname) {
+TEST(LoadBalancingTest, ForwardsToAddressesOfAHostname) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed("http://localhost:" + std::to_string(up.port())));
-  // If it also resolves to ::1, nothing listens there: the next address is tried.
+  // The name may also resolve to ::1, where nothing listens: the gateway then tries the next
+  // address.
   Client client(gate.at());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(client.Get("/").status, 200);
   EXPECT_EQ(gate.Metric(Up(up)), 1);
 }
 
-TEST(TurnsTest, TargetIsDownWhenItsNameDoesNotResolve) {
+TEST(LoadBalancingTest, TreatsTargetAsDownWhenItsNameDoesNotResolve) {
   Gate gate(Routed("http://unknown.invalid:1"));
   ExpectUnavailable(gate.Get("/"));
   EXPECT_EQ(gate.Metric(Counter("down")), 1);
@@ -117,8 +119,10 @@ TEST(EjectionTest, EjectsFailingTargetUntilEjectionTimeIsOver) {
   EXPECT_EQ(gate.Metric(Counter("ejections")), 1);
   bad.Use(ScriptedUpstream::Ok("better"));
   bad.EndConnections();
-  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "better"; })) << "it comes back";
-  // On its own clock it was out for 300 ms; the request that took it out is a little older.
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "better"; }))
+      << "the ejected target did not return";
+  // The gateway ejects the target for 300 ms. `ejected` is taken after that, when the response has
+  // arrived, so that slightly less than 300 ms have passed since.
   EXPECT_GE(std::chrono::steady_clock::now() - ejected, std::chrono::milliseconds{250});
   EXPECT_EQ(gate.Metric(Up(bad)), 1);
 }
@@ -172,9 +176,10 @@ TEST(EjectionTest, CountsRefusedConnectionsAsFailures) {
   EXPECT_EQ(gate.Metric(Counter("ejections")), 1);
 }
 
-// --- Health ---------------------------------------------------------------------------
+// --- Health checks --------------------------------------------------------------------
 
-/// Answers /health as configured, everything else with 200.
+/// Returns a handler that answers health checks with 204 or 500 depending on `healthy`, and all
+/// other requests with 200.
 ScriptedUpstream::Handler WithHealth(const std::atomic<bool>& healthy, const std::string& name) {
   return ScriptedUpstream::Each([&healthy, name](const HttpRequest& request) {
     if (request.target() != "/health?full=1") return Http("200 OK", {}, name);
@@ -184,7 +189,7 @@ ScriptedUpstream::Handler WithHealth(const std::atomic<bool>& healthy, const std
 constexpr std::string_view kHealth =
     "health: {path: \"/health?full=1\", interval: 100ms, timeout: 100ms, healthy: 2, unhealthy: 2}";
 
-TEST(HealthTest, RemovesUnhealthyTargetUntilItRecovers) {
+TEST(HealthCheckTest, RemovesUnhealthyTargetUntilItRecovers) {
   std::atomic<bool> healthy{true};
   const std::atomic<bool> always{true};
   ScriptedUpstream a(WithHealth(healthy, "a"));
@@ -202,7 +207,7 @@ TEST(HealthTest, RemovesUnhealthyTargetUntilItRecovers) {
   EXPECT_TRUE(asks_a());
 }
 
-TEST(HealthTest, AnswersWith503WhenAllTargetsAreDown) {
+TEST(HealthCheckTest, AnswersWith503WhenAllTargetsAreDown) {
   std::atomic<bool> healthy{false};
   ScriptedUpstream a(WithHealth(healthy, "a"));
   ScriptedUpstream b(WithHealth(healthy, "b"));
@@ -213,19 +218,19 @@ TEST(HealthTest, AnswersWith503WhenAllTargetsAreDown) {
   EXPECT_EQ(gate.Metric(Counter("down")), 1);
   healthy = true;
   EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").status == 200; }))
-      << "on the same connection";
+      << "no 200 on the connection that received 503";
 }
 
-TEST(HealthTest, MarksHangingOrRefusingTargetDown) {
+TEST(HealthCheckTest, MarksHangingOrRefusingTargetDown) {
   ScriptedUpstream hangs([](Connection& connection) { (void)connection.WaitForEnd(); });
   ScriptedUpstream gone(ScriptedUpstream::Ok());
   gone.StopListening();
   Gate gate(Routed(List(hangs, gone), kHealth));
   EXPECT_TRUE(test::WaitUntil([&] { return gate.Metric(Up(hangs)) + gate.Metric(Up(gone)) == 0; }));
-  EXPECT_TRUE(test::WaitUntil([&] { return hangs.open() <= 1; })) << "questions do not pile up";
+  EXPECT_TRUE(test::WaitUntil([&] { return hangs.open() <= 1; })) << "health checks pile up";
 }
 
-TEST(HealthTest, SendsConfiguredRequestThatIsNotCounted) {
+TEST(HealthCheckTest, SendsConfiguredRequestAndDoesNotCountIt) {
   const std::atomic<bool> always{true};
   ScriptedUpstream a(WithHealth(always, "a"));
   Gate gate(Routed(a.url(), kHealth, "rules: [{id: all, per: const, limit: 1000/h}]\n"));
@@ -236,9 +241,9 @@ TEST(HealthTest, SendsConfiguredRequestThatIsNotCounted) {
   EXPECT_EQ(gate.Metric(Counter("attempts")), 0);
 }
 
-// --- Caps -----------------------------------------------------------------------------
+// --- Caps on concurrent requests ------------------------------------------------------
 
-TEST(CapTest, AnswersWith503AboveMaxRequests) {
+TEST(ConcurrentRequestCapTest, AnswersWith503AboveMaxRequests) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -265,7 +270,7 @@ TEST(CapTest, AnswersWith503AboveMaxRequests) {
   EXPECT_EQ(three.Get("/").status, 200);
 }
 
-TEST(CapTest, DisconnectedClientFreesItsRequestSlot) {
+TEST(ConcurrentRequestCapTest, DisconnectedClientFreesItsRequestSlot) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     while (connection.Read(request)) {
@@ -287,7 +292,7 @@ TEST(CapTest, DisconnectedClientFreesItsRequestSlot) {
   }
 }
 
-TEST(CapTest, SkipsTargetAtMaxRequests) {
+TEST(ConcurrentRequestCapTest, SkipsTargetAtMaxRequests) {
   ScriptedUpstream slow([&](Connection& connection) {
     HttpRequest request;
     if (connection.Read(request)) (void)connection.WaitForEnd();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies pass as they are, in both directions, at the pace of whoever is slower.
+// The gateway forwards bodies unchanged in both directions, at the pace of the slower side.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,13 +16,14 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Connection = ScriptedUpstream::Connection;
 
-// --- Byte for byte --------------------------------------------------------------
+// --- Bytes are unchanged --------------------------------------------------------
 
-/// A size, and the size of its chunks; 0: with a length.
+/// Size of a body and size of its chunks, in bytes; chunk size 0: the body has a Content-Length.
 using Shape = std::tuple<std::size_t, std::size_t>;
-class EchoTest : public testing::TestWithParam<Shape> {
+class EchoedBodyTest : public testing::TestWithParam<Shape> {
  protected:
-  /// Sends back what came, framed as `chunk` says, when all of it is there.
+  /// Returns a handler that sends each request's body back once it is complete, in chunks of
+  /// `chunk` bytes; 0: with a Content-Length.
   static ScriptedUpstream::Handler Echo(std::size_t chunk) {
     return ScriptedUpstream::Each([chunk](const HttpRequest& request) {
       return Framed("HTTP/1.1 200 OK\r\n", request.body, chunk);
@@ -37,14 +38,14 @@ class EchoTest : public testing::TestWithParam<Shape> {
   }
 };
 
-TEST_P(EchoTest, ForwardsBodiesUnchangedBothWays) {
+TEST_P(EchoedBodyTest, ForwardsBodiesUnchangedBothWays) {
   const auto [size, chunk] = GetParam();
   ScriptedUpstream up(Echo(chunk));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (unsigned round = 0; round < (size > 100'000 ? 1 : 3); ++round) {
     const std::string body = RandomBytes(size, round);
-    // A thread of its own: neither side reads while it writes.
+    // The client sends on a second thread, because it must read the response at the same time.
     std::thread sender(
         [&] { client.Send(Framed("POST /echo HTTP/1.1\r\nHost: test\r\n", body, chunk)); });
     const HttpResponse answer = client.Read();
@@ -52,7 +53,7 @@ TEST_P(EchoTest, ForwardsBodiesUnchangedBothWays) {
     ASSERT_EQ(answer.status, 200);
     ASSERT_EQ(answer.body.size(), size);
     ASSERT_TRUE(answer.whole);
-    ASSERT_TRUE(answer.body == body) << "other bytes than were sent";
+    ASSERT_TRUE(answer.body == body) << "the response body differs from the request body";
     EXPECT_EQ(answer.Field("Transfer-Encoding"), chunk == 0 ? "" : "chunked");
   }
   EXPECT_EQ(up.connections(), 1);
@@ -62,13 +63,13 @@ std::string ShapeName(const testing::TestParamInfo<Shape>& of) {
   const auto [size, chunk] = of.param;
   return std::to_string(size) + (chunk == 0 ? "Length" : "Chunks" + std::to_string(chunk));
 }
-INSTANTIATE_TEST_SUITE_P(Small, EchoTest,
+INSTANTIATE_TEST_SUITE_P(Small, EchoedBodyTest,
                          testing::Combine(testing::Values(0, 1, 2047, 2048, 16383, 16384, 16385),
                                           testing::Values(0, 1000, 16384, 100'000)),
                          ShapeName);
-INSTANTIATE_TEST_SUITE_P(Tiny, EchoTest, testing::Values(Shape{5000, 1}, Shape{40'000, 7}),
+INSTANTIATE_TEST_SUITE_P(Tiny, EchoedBodyTest, testing::Values(Shape{5000, 1}, Shape{40'000, 7}),
                          ShapeName);
-INSTANTIATE_TEST_SUITE_P(Large, EchoTest,
+INSTANTIATE_TEST_SUITE_P(Large, EchoedBodyTest,
                          testing::Combine(testing::Values(1u << 20, 20u << 20),
                                           testing::Values(0, 100'000)),
                          ShapeName);
@@ -82,7 +83,7 @@ TEST(BodiesTest, ForwardsRequestBodySentByteByByte) {
                            Chunked("hello, world", 5, "X-Sum: 12\r\n");
   for (const char byte : text) client.Send({&byte, 1});
   EXPECT_EQ(client.Read().body, "hello, world");
-  EXPECT_EQ(client.Get("/").status, 200) << "and the next request begins where it ended";
+  EXPECT_EQ(client.Get("/").status, 200) << "the request after the body failed";
 }
 
 TEST(BodiesTest, ForwardsResponseSentByteByByte) {
@@ -104,7 +105,7 @@ TEST(BodiesTest, ForwardsResponseSentByteByByte) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-// --- Pace -----------------------------------------------------------------------
+// --- Backpressure ---------------------------------------------------------------
 
 std::size_t ResidentBytes() {
   std::size_t pages = 0;
@@ -113,7 +114,8 @@ std::size_t ResidentBytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Sends until nothing is taken for a while; how much that was.
+/// Sends `piece` repeatedly until the other side accepts nothing for 300 ms. Returns the number of
+/// bytes sent.
 std::size_t SendUntilStalled(test::Stream& socket, std::string_view piece, std::size_t at_most) {
   std::size_t total = 0;
   while (total < at_most) {
@@ -127,12 +129,13 @@ std::size_t SendUntilStalled(test::Stream& socket, std::string_view piece, std::
 }
 
 constexpr std::size_t kMuch = 64u << 20;
-/// What both sockets of both sides may hold on their way; far less than kMuch.
+/// Upper bound on the bytes that the socket buffers of both connections hold; far less than kMuch.
 constexpr std::size_t kInSockets = 24u << 20;
-/// What this process may grow by meanwhile: a few buffers, and what sanitizers keep of freed ones.
+/// Upper bound on the growth of this process's memory during a test: a few buffers, and freed
+/// memory that sanitizers keep.
 constexpr std::size_t kInMemory = 8u << 20;
 
-TEST(PaceTest, SlowClientStallsUpstreamWithoutBuffering) {
+TEST(BackpressureTest, SlowClientStallsUpstreamWithoutBuffering) {
   std::promise<std::size_t> taken;
   std::size_t grown = 0;
   const std::string piece(65536, 'x');
@@ -153,13 +156,14 @@ TEST(PaceTest, SlowClientStallsUpstreamWithoutBuffering) {
   Client client(gate.at(), 65536);
   client.Send(GetText("/"));
   const std::size_t sent = taken.get_future().get();
-  EXPECT_LT(sent, kInSockets) << "the gateway took it all";
+  EXPECT_LT(sent, kInSockets) << "the gateway buffered the whole body";
   EXPECT_LT(grown, kInMemory);
-  const HttpResponse answer = client.Read();  // And when it reads at last, nothing is missing.
+  // The client now reads the whole response: no byte is missing.
+  const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.body.size(), kMuch);
 }
 
-TEST(PaceTest, SlowUpstreamStallsClientWithoutBuffering) {
+TEST(BackpressureTest, SlowUpstreamStallsClientWithoutBuffering) {
   Signal read;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -176,7 +180,7 @@ TEST(PaceTest, SlowUpstreamStallsClientWithoutBuffering) {
   const std::size_t before = ResidentBytes();
   const std::size_t sent = SendUntilStalled(client.stream(), piece, kMuch);
   const std::size_t after = ResidentBytes();
-  EXPECT_LT(sent, kInSockets) << "the gateway took it all";
+  EXPECT_LT(sent, kInSockets) << "the gateway buffered the whole body";
   EXPECT_LT(after, before + kInMemory);
   read.Give();
   const timeval patience{.tv_sec = kPatience.count(), .tv_usec = 0};
@@ -185,7 +189,7 @@ TEST(PaceTest, SlowUpstreamStallsClientWithoutBuffering) {
   EXPECT_EQ(client.Read().body, std::to_string(kMuch));
 }
 
-TEST(PaceTest, ForwardsServerSentEventsImmediately) {
+TEST(BackpressureTest, ForwardsServerSentEventsImmediately) {
   Signal first_seen;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -200,11 +204,11 @@ TEST(PaceTest, ForwardsServerSentEventsImmediately) {
   Client client(gate.at());
   client.Send(GetText("/events", "Accept: text/event-stream\r\n"));
   EXPECT_THAT(client.stream().ReadUntil("data: 1\n\n\r\n"), HasSubstr("text/event-stream"));
-  first_seen.Give();  // Only now the second one is sent.
+  first_seen.Give();  // The upstream sends the second event only after this.
   EXPECT_THAT(client.stream().ReadUntil("0\r\n\r\n"), HasSubstr("data: 2\n\n"));
 }
 
-TEST(PaceTest, ForwardsRequestBodyBeforeItIsComplete) {
+TEST(BackpressureTest, ForwardsRequestBodyBeforeItIsComplete) {
   Signal first_seen;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -221,9 +225,10 @@ TEST(PaceTest, ForwardsRequestBodyBeforeItIsComplete) {
   EXPECT_EQ(client.Read().status, 200);
 }
 
-// --- Answers that come first ------------------------------------------------------
+// --- Early responses --------------------------------------------------------------
 
-/// Answers as soon as it has the head, and reads the body (or not) afterwards.
+/// Returns a handler that responds as soon as it has a request's head and then reads the body if
+/// `reads`.
 ScriptedUpstream::Handler Early(std::string answer, bool reads) {
   return [answer = std::move(answer), reads](Connection& connection) {
     HttpRequest request;
@@ -237,7 +242,7 @@ ScriptedUpstream::Handler Early(std::string answer, bool reads) {
   };
 }
 
-TEST(EarlyAnswerTest, ForwardsResponseBeforeRequestBodyIsSent) {
+TEST(EarlyResponseTest, ForwardsResponseBeforeRequestBodyIsSent) {
   ScriptedUpstream up(Early(Http("403 Forbidden", {}, "no"), true));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -246,12 +251,13 @@ TEST(EarlyAnswerTest, ForwardsResponseBeforeRequestBodyIsSent) {
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.body, "no");
   if (answer.Field("Connection") == "close") return;
-  client.Send("67890");  // What is left of it is no request.
+  client.Send("67890");  // The rest of the body, which the gateway must not parse as a request.
   EXPECT_EQ(client.Get("/").status, 403);
 }
 
-TEST(EarlyAnswerTest, AnnouncesCloseWhenBodyIsTooLongToDrain) {
-  // Too long to be read over: the client must know that its next request needs a new connection.
+TEST(EarlyResponseTest, AnnouncesCloseWhenBodyIsTooLongToDrain) {
+  // The rest of the body is too long to read and discard: the client must know that its next
+  // request needs a new connection.
   ScriptedUpstream up(Early(Http("403 Forbidden", {}, "no"), false));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -260,10 +266,10 @@ TEST(EarlyAnswerTest, AnnouncesCloseWhenBodyIsTooLongToDrain) {
   EXPECT_EQ(answer.status, 403);
   client.EndSending();
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
-  EXPECT_EQ(answer.Field("Connection"), "close") << "closed without a word";
+  EXPECT_EQ(answer.Field("Connection"), "close") << "Connection: close is missing";
 }
 
-TEST(EarlyAnswerTest, DoesNotReuseUpstreamConnectionOfUnfinishedRequest) {
+TEST(EarlyResponseTest, DoesNotReuseUpstreamConnectionOfUnfinishedRequest) {
   ScriptedUpstream up(Early(Http("403 Forbidden", {}, "no"), false));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -274,9 +280,9 @@ TEST(EarlyAnswerTest, DoesNotReuseUpstreamConnectionOfUnfinishedRequest) {
   EXPECT_EQ(up.connections(), 2);
 }
 
-// --- Too long ---------------------------------------------------------------------
+// --- Body limit -------------------------------------------------------------------
 
-TEST(TooLongTest, RejectsTooLargeContentLengthAtOnce) {
+TEST(BodyLimitTest, RejectsTooLargeContentLengthAtOnce) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "gateway: {body_bytes: 100}\n"));
   Client client(gate.at());
@@ -288,7 +294,7 @@ TEST(TooLongTest, RejectsTooLargeContentLengthAtOnce) {
   EXPECT_EQ(up.requests(), 1);
 }
 
-TEST(TooLongTest, RejectsChunkedBodyOnceItExceedsTheLimit) {
+TEST(BodyLimitTest, RejectsChunkedBodyOnceItExceedsTheLimit) {
   std::atomic<bool> looked_whole{false};
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -313,7 +319,7 @@ TEST(TooLongTest, RejectsChunkedBodyOnceItExceedsTheLimit) {
   EXPECT_FALSE(looked_whole);
 }
 
-TEST(TooLongTest, RouteOverridesBodyLimit) {
+TEST(BodyLimitTest, RouteOverridesBodyLimit) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(
       "gateway: {body_bytes: 10}\nroutes:\n  - {match: {path: /big}, upstream: up, "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections are used again, on both sides, as long as both want it.
+// The gateway reuses connections to clients and to upstreams as long as both sides allow it.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -15,7 +15,7 @@ TEST(KeepAliveTest, ReusesClientAndUpstreamConnections) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 20; ++i) EXPECT_EQ(client.Get("/").status, 200);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(gate.Get("/").status, 200) << "other clients share it";
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(gate.Get("/").status, 200) << "another client";
   EXPECT_EQ(up.connections(), 1);
   EXPECT_EQ(up.requests(), 25);
 }
@@ -44,12 +44,12 @@ TEST(KeepAliveTest, DoesNotReuseConnectionThatUpstreamCloses) {
   for (int i = 0; i < 3; ++i) {
     const HttpResponse answer = client.Get("/");
     EXPECT_EQ(answer.status, 200);
-    EXPECT_FALSE(answer.Has("Connection")) << "that concerns the other connection";
+    EXPECT_FALSE(answer.Has("Connection")) << "the client received the upstream's Connection field";
   }
   EXPECT_EQ(up.connections(), 3);
 }
 
-TEST(KeepAliveTest, PipelinedRequestsAreAnsweredInTheirOrder) {
+TEST(KeepAliveTest, AnswersPipelinedRequestsInOrder) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return Http("200 OK", {}, request.method() + request.target() + request.body);
   }));
@@ -97,7 +97,7 @@ TEST(KeepAliveTest, ClosesClientConnectionOnConnectionClose) {
   EXPECT_EQ(answer.Field("Connection"), "close");
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
   EXPECT_EQ(gate.Get("/").status, 200);
-  EXPECT_EQ(up.connections(), 1) << "the upstream's connection goes on";
+  EXPECT_EQ(up.connections(), 1) << "the upstream connection was not reused";
 }
 
 }  // namespace

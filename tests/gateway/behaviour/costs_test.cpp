@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules whose cost only the answer tells: `cost: response:x-tokens-used`.
+// Rules whose cost is in the response: `cost: response:x-tokens-used`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ constexpr std::string_view kHundred =
     "rules: [{id: tokens, per: header:x-api-key, limit: 100/s, cost: "
     "\"response:x-tokens-used\"}]\n";
 
-class CostsTest : public testing::Test {
+class ResponseCostTest : public testing::Test {
  protected:
   HttpResponse Ask() { return gate_.Get("/", "x-api-key: a\r\n"); }
   std::int64_t Left() { return gate_.Remaining("tokens", "a"); }
@@ -28,21 +28,21 @@ class CostsTest : public testing::Test {
   Gate gate_{Routed(up_.url(), {}, kHundred)};
 };
 
-TEST_F(CostsTest, ChargesCostFromResponseHeader) {
+TEST_F(ResponseCostTest, ChargesCostFromResponseHeader) {
   EXPECT_EQ(Ask().status, 200);
   EXPECT_TRUE(BecomesLeft(70)) << Left();
-  EXPECT_EQ(Ask().Field("X-Tokens-Used"), "30") << "the client may know it too";
+  EXPECT_EQ(Ask().Field("X-Tokens-Used"), "30") << "the client does not receive the cost field";
   EXPECT_TRUE(BecomesLeft(40)) << Left();
 }
 
-TEST_F(CostsTest, ChargesCostFromTrailer) {
+TEST_F(ResponseCostTest, ChargesCostFromTrailer) {
   answer_ = "HTTP/1.1 200 OK\r\nTrailer: X-Tokens-Used\r\nTransfer-Encoding: chunked\r\n\r\n" +
             Chunked("streamed", 3, "X-Tokens-Used: 25\r\n");
   EXPECT_EQ(Ask().body, "streamed");
   EXPECT_TRUE(BecomesLeft(75)) << Left();
 }
 
-TEST_F(CostsTest, ChargesCostFromTrailerForHttp10Client) {
+TEST_F(ResponseCostTest, ChargesCostFromTrailerForHttp10Client) {
   answer_ = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
             Chunked("streamed", 3, "X-Tokens-Used: 25\r\n");
   Client old(gate_.at());
@@ -51,13 +51,13 @@ TEST_F(CostsTest, ChargesCostFromTrailerForHttp10Client) {
   EXPECT_TRUE(BecomesLeft(75)) << Left();
 }
 
-TEST_F(CostsTest, ChargesNothingForZeroCost) {
+TEST_F(ResponseCostTest, ChargesNothingForZeroCost) {
   answer_ = Http("200 OK", "X-Tokens-Used: 0\r\n");
   EXPECT_EQ(Ask().status, 200);
   EXPECT_TRUE(BecomesLeft(100)) << Left();
 }
 
-TEST_F(CostsTest, ChargesOneWithoutAValidCost) {
+TEST_F(ResponseCostTest, ChargesOneUnitWithoutValidCost) {
   for (const std::string_view lines :
        {"", "X-Tokens-Used: \r\n", "X-Tokens-Used: many\r\n", "X-Tokens-Used: -5\r\n",
         "X-Tokens-Used: 1.5\r\n", "X-Tokens-Used: 0x10\r\n", "X-Tokens-Used: 1e3\r\n",
@@ -65,19 +65,20 @@ TEST_F(CostsTest, ChargesOneWithoutAValidCost) {
     gate_.Advance(10s);
     answer_ = Http("200 OK", lines);
     EXPECT_EQ(Ask().status, 200);
-    // Costs are debited before the next response is sent.
+    // The gateway debits a cost before it sends the next response on any connection.
     (void)gate_.Get("/", "x-api-key: other\r\n");
     EXPECT_EQ(Left(), 99) << lines;
   }
 }
 
-TEST_F(CostsTest, DebtDelaysTheNextRequest) {
+TEST_F(ResponseCostTest, DebtDelaysTheNextRequest) {
   answer_ = Http("200 OK", "X-Tokens-Used: 250\r\n");
   EXPECT_EQ(Ask().status, 200);
   ASSERT_TRUE(BecomesLeft(0));
   const HttpResponse denied = Ask();
   EXPECT_EQ(denied.status, 429);
-  EXPECT_EQ(denied.Json().at("retry_after_ms"), 1510) << "150 owed and 1 to go, at 100 a second";
+  EXPECT_EQ(denied.Json().at("retry_after_ms"), 1510)
+      << "a debt of 150 units plus 1 unit, at 100 units per second";
   gate_.Advance(1509ms);
   EXPECT_EQ(Ask().status, 429);
   gate_.Advance(1ms);
@@ -85,18 +86,19 @@ TEST_F(CostsTest, DebtDelaysTheNextRequest) {
 }
 
 /// The default bound on debts is 10 times the limit, here 1,000 units.
-TEST_F(CostsTest, AHugeCostBlocksForABoundedTime) {
+TEST_F(ResponseCostTest, HugeCostBlocksClientForBoundedTime) {
   answer_ = Http("200 OK", "X-Tokens-Used: 99999999999999999999999\r\n");
   EXPECT_EQ(Ask().status, 200);
   ASSERT_TRUE(BecomesLeft(0));
-  EXPECT_EQ(Ask().Json().at("retry_after_ms"), 10'010) << "1,000 owed and 1 to go, at 100 a second";
+  EXPECT_EQ(Ask().Json().at("retry_after_ms"), 10'010)
+      << "a debt of 1,000 units plus 1 unit, at 100 units per second";
   gate_.Advance(10'009ms);
   EXPECT_EQ(Ask().status, 429);
   gate_.Advance(1ms);
   EXPECT_EQ(Ask().status, 200);
 }
 
-TEST_F(CostsTest, ADeniedRequestCostsNothing) {
+TEST_F(ResponseCostTest, DeniedRequestIsNotCharged) {
   answer_ = Http("200 OK", "X-Tokens-Used: 100\r\n");
   EXPECT_EQ(Ask().status, 200);
   ASSERT_TRUE(BecomesLeft(0));
@@ -105,13 +107,13 @@ TEST_F(CostsTest, ADeniedRequestCostsNothing) {
   EXPECT_EQ(Left(), 100);
 }
 
-TEST_F(CostsTest, AFailedRequestCostsOne) {
+TEST_F(ResponseCostTest, ChargesOneUnitForFailedRequest) {
   answer_ = "garbage\r\n\r\n";
   EXPECT_EQ(Ask().status, 502);
   EXPECT_TRUE(BecomesLeft(99)) << Left();
 }
 
-TEST(RetriedCostsTest, ChargesRetriedRequestOnce) {
+TEST(RetriedResponseCostTest, ChargesRetriedRequestOnce) {
   ScriptedUpstream up([](ScriptedUpstream::Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client sees when a request is denied: at the gateway, and through a proxy at /v1/auth.
+// The response to a denied request, for clients of the gateway and for clients of a proxy that uses
+// /v1/auth.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,8 @@ using testing::StartsWith;
 
 constexpr std::string_view kOneAnHour = "rules: [{id: one, per: client_ip, limit: 1/h}]\n";
 
-/// A configuration with one route, which may have more keys, and whatever else.
+/// Returns a configuration with one route, which has the additional keys `route_keys`, and the
+/// additional sections `more`.
 std::string Configured(std::string_view upstream, std::string_view route_keys,
                        std::string_view more) {
   return "upstreams: {up: {targets: " + std::string(upstream) +
@@ -26,7 +28,7 @@ std::string Configured(std::string_view upstream, std::string_view route_keys,
          std::string(more);
 }
 
-/// Asks as a proxy whether a client's request may pass.
+/// Sends a forward-auth request for a client's request to `uri` and returns the response.
 service::HttpResponse Forwarded(Gate& gate, std::string_view uri, std::string_view lines = {},
                                 std::string_view query = {}) {
   service::HttpClient client(gate.server().api());
@@ -42,7 +44,7 @@ class DenialTest : public testing::Test {
   ScriptedUpstream up_{ScriptedUpstream::Ok()};
 };
 
-TEST_F(DenialTest, FillsInEveryPlaceholder) {
+TEST_F(DenialTest, FillsInEveryPlaceholderOfTheBody) {
   Gate gate(Configured(up_.url(), "",
                        "client_ip: {trusted_proxies: [127.0.0.1]}\n"
                        "rules:\n"
@@ -79,7 +81,7 @@ TEST_F(DenialTest, FillsInEveryPlaceholder) {
   EXPECT_EQ(nginx.Field("X-RateLimit-Status"), "420");
 }
 
-TEST_F(DenialTest, ClientsCannotInjectIntoJsonOrHtml) {
+TEST_F(DenialTest, EscapesClientDataInJsonAndHtmlBodies) {
   Gate gate(Configured(
       up_.url(), "",
       "client_ip: {trusted_proxies: [127.0.0.1]}\n"
@@ -107,7 +109,8 @@ TEST_F(DenialTest, ClientsCannotInjectIntoJsonOrHtml) {
       EXPECT_TRUE(rejected || parsed.as_object().size() == 3) << json;
       const std::string html =
           through_auth ? Forwarded(gate, "/h/" + value, id).body : gate.Get("/h/" + value, id).body;
-      if (html.starts_with('{')) continue;  // Rejected with 400, as a problem document.
+      // The gateway rejects these with 400 and a problem document.
+      if (html.starts_with('{')) continue;
       EXPECT_THAT(html, StartsWith("<a href=\"/h/"));
       EXPECT_EQ(std::ranges::count(html, '<'), 2) << html;
       EXPECT_EQ(std::ranges::count(html, '>'), 2) << html;
@@ -117,7 +120,7 @@ TEST_F(DenialTest, ClientsCannotInjectIntoJsonOrHtml) {
   }
 }
 
-TEST_F(DenialTest, PrefersTheRuleThenTheRouteThenTheDefault) {
+TEST_F(DenialTest, PrefersDenialOfRuleToThatOfRouteToTheDefault) {
   const auto denial = [](std::string_view name) {
     return "denial: {content_type: text/plain, body: '" + std::string(name) + "'}";
   };
@@ -140,7 +143,7 @@ TEST_F(DenialTest, PrefersTheRuleThenTheRouteThenTheDefault) {
   EXPECT_EQ(gate.Get("/deny").body, "default");
 }
 
-// A configured status is for exceeded quotas. A ban stays a 403, a failure a 503.
+// A configured status applies to exceeded quotas only. A ban keeps status 403, a store failure 503.
 TEST_F(DenialTest, ReplacesOnlyTheStatusOfExceededQuotas) {
   Gate gate(
       Configured(up_.url(), "", "responses: {denial: {status: 418}}\n" + std::string(kOneAnHour)));
@@ -155,7 +158,7 @@ TEST_F(DenialTest, ReplacesOnlyTheStatusOfExceededQuotas) {
   EXPECT_EQ(gate.Get("/").status, 403);
 }
 
-TEST_F(DenialTest, CallsABanAbnormalUsage) {
+TEST_F(DenialTest, ReportsBanAsAbnormalUsage) {
   Gate gate(Configured(up_.url(), "",
                        "client_ip: {trusted_proxies: [127.0.0.1]}\n" + std::string(kOneAnHour)));
   for (const std::string_view address : {"127.0.0.1", "203.0.113.7"}) {
@@ -181,7 +184,7 @@ TEST_F(DenialTest, CallsABanAbnormalUsage) {
   expect(decided.status, decided.Json(), decided.Field("Retry-After"));
 }
 
-TEST_F(DenialTest, HasTheResponseHeadersOfTheRoute) {
+TEST_F(DenialTest, SendsResponseHeadersOfRouteOnDenial) {
   Gate gate(Configured(
       up_.url(),
       ", response_headers: {set: {Access-Control-Allow-Origin: 'https://app.example', "
@@ -206,7 +209,8 @@ TEST_F(DenialTest, HasTheResponseHeadersOfTheRoute) {
   EXPECT_EQ(too_long.Field("Access-Control-Allow-Origin"), "https://app.example");
 }
 
-// Fields of the upstream's body, and fields that let caches keep the response, do not fit.
+// Fields that describe the upstream's body, and fields that let caches store the response, are
+// wrong on a denial.
 TEST_F(DenialTest, OmitsHeaderFieldsThatDescribeTheUpstreamBody) {
   Gate gate(Configured(up_.url(),
                        ", response_headers: {set: {Content-Encoding: gzip, CDN-Cache-Control: "
@@ -246,7 +250,7 @@ TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
     EXPECT_EQ(Client(gate.at()).Ask(preflight).status, 200);
     EXPECT_EQ(Client(gate.at()).Ask(preflight).status, exempt ? 200 : 429);
     EXPECT_EQ(gate.Get("/").status, exempt ? 200 : 429);
-    // OPTIONS alone is not a preflight request.
+    // An OPTIONS request without both fields of a CORS preflight is not a preflight.
     for (const std::string_view lines :
          {"", "Origin: https://app.example\r\n", "Access-Control-Request-Method: PUT\r\n",
           "Origin: https://a\r\nOrigin: https://b\r\nAccess-Control-Request-Method: PUT\r\n"}) {
@@ -271,9 +275,9 @@ TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
 TEST_F(DenialTest, SendsDecidedByToTrustedPeersOrIfConfigured) {
   struct Row {
     std::string_view option;
-    std::string_view trusted;  ///< client_ip.trusted_proxies.
-    bool gateway;              ///< A client of the gateway sees it.
-    bool auth_denied;          ///< A client behind a proxy sees it.
+    std::string_view trusted;  ///< Value of client_ip.trusted_proxies.
+    bool gateway;              ///< A client of the gateway receives X-Tidegate-Decided-By.
+    bool auth_denied;          ///< A client behind a proxy receives X-Tidegate-Decided-By.
   };
   for (const Row& row :
        {Row{"", "[10.0.0.1]", false, false}, Row{"", "[127.0.0.1]", true, false},
@@ -294,7 +298,7 @@ TEST_F(DenialTest, SendsDecidedByToTrustedPeersOrIfConfigured) {
     EXPECT_EQ(denied.Has("X-Tidegate-Decided-By"), row.gateway) << row.option << row.trusted;
     EXPECT_EQ(denied.Json().contains("decided_by"), row.gateway) << row.option << row.trusted;
     EXPECT_EQ(denied.Json().contains("reason"), row.gateway) << row.option << row.trusted;
-    // Callers of the API are programs that act on it.
+    // The API always sends the field, because its callers are programs that act on it.
     service::HttpClient api(gate.server().api());
     const service::HttpResponse decided =
         api.Ask("/v1/decide", service::ByRule("one", "203.0.113.7"));
@@ -320,7 +324,7 @@ TEST_F(DenialTest, SendsDecidedByToProxyOnAllowedRequest) {
   EXPECT_EQ(auth.Field("X-Tidegate-Decided-By"), "operator");
 }
 
-TEST_F(DenialTest, SendsPartitionKeyAsAHash) {
+TEST_F(DenialTest, SendsPartitionKeyAsHash) {
   const auto fields = [&](std::string_view option, std::string_view key) {
     Gate gate(Configured(up_.url(), "",
                          "identity: {hmac_key: 0123456789abcdef0123456789abcdef}\nresponses: {" +
@@ -333,12 +337,13 @@ TEST_F(DenialTest, SendsPartitionKeyAsAHash) {
   const std::string alice = fields("partition_key: true", "alice");
   EXPECT_THAT(alice, testing::MatchesRegex("\"k\";q=9;w=3600;pk=:[A-Za-z0-9+/]{12}:\n"
                                            "\"k\";r=8;t=400;pk=:[A-Za-z0-9+/]{12}:"));
-  EXPECT_EQ(alice, fields("partition_key: true", "alice")) << "the same on all nodes";
+  EXPECT_EQ(alice, fields("partition_key: true", "alice"))
+      << "the hash differs between two gateways";
   EXPECT_NE(alice, fields("partition_key: true", "bob"));
   EXPECT_THAT(alice, Not(HasSubstr("alice")));
 }
 
-TEST_F(DenialTest, HasNoBodyForHead) {
+TEST_F(DenialTest, SendsNoBodyWhenHeadRequestIsDenied) {
   Gate gate(Configured(up_.url(), "", kOneAnHour));
   EXPECT_EQ(gate.Get("/").status, 200);
   Client client(gate.at());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explanation that an operator gets of a gateway request, and what the gateway then does.
+// The admin API's explanation of a gateway request matches what the gateway then does with that
+// request.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ HttpResponse Explain(Gate& gate, const std::string& body) {
   return service::AskAdmin(gate.server().admin(), "/v1/explain", body);
 }
 
-/// Random rules and routes, and requests to them, all from one seed.
+/// Random rules and routes, and random requests to them. All depend on one seed only.
 class History {
  public:
   History(std::uint64_t seed, const ScriptedUpstream& up)
@@ -34,7 +35,7 @@ class History {
       Compare();
     }
   }
-  int seen[600] = {};  ///< By status.
+  int seen[600] = {};  ///< Number of responses by status.
 
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -89,8 +90,8 @@ class History {
       lines.append(name).append(": ").append(value).append("\r\n");
       headers[name] = value;
     }
-    // No peer is trusted: then the peer is the client, and it does not matter which is
-    // said.
+    // If no proxy is trusted, the peer is the client, so `peer` and `client_ip` have the same
+    // effect.
     const char* const who = trusts_ || Below(2) == 0 ? "peer" : "client_ip";
     const std::string question =
         json::serialize(json::object{{"listener", "gateway"},
@@ -112,7 +113,8 @@ class History {
     const json::object said = explained.Json();
     ASSERT_EQ(said.at("status").to_number<int>(), done.status);
     ASSERT_TRUE(said.at("route").is_string() || done.status != 200);
-    // A shadow rule governs only if no other rule was charged. Clients do not learn of it.
+    // A shadow rule governs only if no other rule was charged. The gateway does not name it to
+    // clients.
     bool shadow = false;
     for (const json::value& each : said.at("rules").as_array()) {
       const json::object& one = each.as_object();
@@ -122,7 +124,8 @@ class History {
     ASSERT_EQ(done.Has("RateLimit"), said.contains("rule") && !shadow && done.status != 403);
     if (!done.Has("RateLimit")) return;
     const std::string rule(said.at("rule").as_string());
-    // Several values of a cookie are several charges of one rule. The tightest governs.
+    // Several values of one cookie are several charges of one rule. The charge with the least
+    // remaining units governs.
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
     for (const json::value& each : said.at("rules").as_array()) {
       if (each.at("rule").as_string() != std::string_view(rule)) continue;
@@ -138,7 +141,7 @@ class History {
   Client client_;
 };
 
-TEST(GatewayExplainTest, PredictsWhatTheGatewayDoes) {
+TEST(GatewayExplainTest, PredictsResponsesOfTheGateway) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   int seen[600] = {};
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -148,7 +151,7 @@ TEST(GatewayExplainTest, PredictsWhatTheGatewayDoes) {
     if (HasFailure()) return;
     for (std::size_t i = 0; i < std::size(seen); ++i) seen[i] += history.seen[i];
   }
-  // A property of what never happens would hold, too.
+  // Each status must occur often, or the comparison above proves nothing about it.
   EXPECT_GT(seen[200], 200);
   EXPECT_GT(seen[400], 5);
   EXPECT_GT(seen[403], 100);
@@ -156,7 +159,7 @@ TEST(GatewayExplainTest, PredictsWhatTheGatewayDoes) {
   EXPECT_GT(seen[429], 100);
 }
 
-TEST(GatewayExplainTest, ReportsTheRouteAndItsKey) {
+TEST(GatewayExplainTest, ReportsRouteOfTheRequest) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: by-route, per: route, limit: 1/h}]\n"));
   const auto ask = [&](std::string_view listener) {
@@ -168,12 +171,12 @@ TEST(GatewayExplainTest, ReportsTheRouteAndItsKey) {
   EXPECT_TRUE(through.at("route").is_string());
   EXPECT_THAT(std::string(through.at("rules").at(0).at("key").as_string()),
               testing::StartsWith("route="));
-  // The API knows no routes.
+  // Requests to the API have no route, so their explanation has none.
   EXPECT_FALSE(ask("").contains("route"));
   EXPECT_EQ(ask(R"(,"listener":"api")"), ask(""));
 }
 
-TEST(GatewayExplainTest, RejectsFrontendThatDoesNotFitTheRequest) {
+TEST(GatewayExplainTest, RejectsListenerThatDoesNotFitTheRequest) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: r, per: client_ip, limit: 1/h}]\n"));
   const auto pointer = [&](const std::string& body) {
@@ -190,7 +193,7 @@ TEST(GatewayExplainTest, RejectsFrontendThatDoesNotFitTheRequest) {
       HasSubstr("this node has no gateway"));
 }
 
-/// The status and, of the only rule, what is left: as explained, and as it was then done.
+/// Status of a response, and the remaining units of the only rule; empty: the rule was not charged.
 struct Outcome {
   int status = 0;
   std::string left;
@@ -232,7 +235,7 @@ TEST(GatewayExplainTest, TreatsCostHeaderOfUntrustedPeerLikeTheGateway) {
       Done(gate, "/x", "x-units: z\r\n").status);
 }
 
-TEST(GatewayExplainTest, MatchesHostAsAHeader) {
+TEST(GatewayExplainTest, MatchesHostAsHeader) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(
       "routes: [{id: a, match: {header: {host: \"te*\"}}, upstream: u}]\n"
@@ -244,7 +247,7 @@ TEST(GatewayExplainTest, MatchesHostAsAHeader) {
   EXPECT_EQ(outcome, Done(gate, "/x", ""));
 }
 
-TEST(GatewayExplainTest, RejectsMembersThatTheGatewayDoesNotAccept) {
+TEST(GatewayExplainTest, RejectsFieldsThatGatewayRequestsCannotHave) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: r, per: client_ip, limit: 1/h}]\n"));
   const auto pointer = [&](const std::string& members, const std::string& more = "") {
@@ -261,7 +264,7 @@ TEST(GatewayExplainTest, RejectsMembersThatTheGatewayDoesNotAccept) {
   EXPECT_EQ(pointer(""), "/request");
 }
 
-TEST(GatewayExplainTest, ReportsExemptRequestWithoutRouteAs404) {
+TEST(GatewayExplainTest, Reports404ForExemptRequestWithoutRoute) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(
       "routes: [{id: a, match: {path: /a}, upstream: u}]\n"

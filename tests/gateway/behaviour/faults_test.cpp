@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upstreams that refuse, hang, reset, lie and babble: the client gets one sound answer, or none
-// that looks whole.
+// Upstreams that refuse connections, hang, reset, or send malformed responses: the client gets one
+// valid response, or one that is visibly incomplete.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,17 +24,18 @@ void ExpectProblem(const HttpResponse& answer, int status) {
   EXPECT_EQ(answer.Json().at("status"), status);
 }
 
-TEST(FaultsTest, AnswersWith502WhenUpstreamRefusesConnection) {
+TEST(UpstreamFaultTest, AnswersWith502WhenUpstreamRefusesConnection) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   up.StopListening();
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   ExpectProblem(client.Get("/"), 502);
   up.ListenAgain();
-  EXPECT_EQ(client.Get("/").status, 200) << "on the same connection";
+  EXPECT_EQ(client.Get("/").status, 200)
+      << "the client's connection does not serve the next request";
 }
 
-TEST(FaultsTest, SendsReasonPhraseAndTitleOf502And504) {
+TEST(UpstreamFaultTest, SendsReasonPhraseAndTitleOf502And504) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url(), "response_timeout: 100ms"));
   const HttpResponse late = gate.Get("/");
@@ -46,7 +47,7 @@ TEST(FaultsTest, SendsReasonPhraseAndTitleOf502And504) {
   EXPECT_EQ(refused.Json().at("title"), "Bad Gateway");
 }
 
-/// Listens, but its queue is full and no connection is accepted.
+/// A listening socket whose backlog is full and which accepts no connection.
 class FullListener {
  public:
   FullListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -75,43 +76,44 @@ class FullListener {
   std::array<int, 4> waiting_{};
 };
 
-TEST(FaultsTest, AnswersWith504OnConnectTimeout) {
+TEST(UpstreamFaultTest, AnswersWith504OnConnectTimeout) {
   FullListener full;
   Gate gate(Routed(full.url(), "connect_timeout: 100ms\nretries: off"));
   ExpectProblem(gate.Get("/"), 504);
 }
 
-TEST(FaultsTest, TriesNextTargetWhenOneIsUnreachable) {
+TEST(UpstreamFaultTest, TriesNextTargetWhenOneIsUnreachable) {
   FullListener full;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed("[" + full.url() + ", " + up.url() + "]", "connect_timeout: 100ms"));
   for (int i = 0; i < 2; ++i) {
     const HttpResponse answer = Client(gate.at()).Ask(RequestText("POST", "/", {}, "body"));
-    EXPECT_EQ(answer.status, 200) << "nothing was sent, so even a POST may go elsewhere";
+    EXPECT_EQ(answer.status, 200) << "a POST that was not sent to any target was not retried";
   }
   EXPECT_EQ(up.requests(), 2);
   EXPECT_EQ(up.last().Field("Content-Length"), "4");
 }
 
-TEST(FaultsTest, AnswersWith504AfterResponseTimeout) {
+TEST(UpstreamFaultTest, AnswersWith504AfterResponseTimeout) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url(), "response_timeout: 150ms"));
   Client client(gate.at());
   const auto begun = std::chrono::steady_clock::now();
   ExpectProblem(client.Get("/"), 504);
   EXPECT_GE(std::chrono::steady_clock::now() - begun, 150ms);
-  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; })) << "its connection is not kept";
-  EXPECT_EQ(up.connections(), 1) << "a timeout is not retried unless it is configured";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
+      << "the connection of the timed-out request is still open";
+  EXPECT_EQ(up.connections(), 1) << "a timeout was retried although this is not configured";
 }
 
-TEST(FaultsTest, RouteOverridesResponseTimeout) {
+TEST(UpstreamFaultTest, RouteOverridesResponseTimeout) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate("routes: [{upstream: up, response_timeout: 100ms}]\nupstreams: {up: {targets: \"" +
             up.url() + "\"}}\n");
   ExpectProblem(gate.Get("/"), 504);
 }
 
-TEST(FaultsTest, AnswersWith504WhenResponseHeadStalls) {
+TEST(UpstreamFaultTest, AnswersWith504WhenResponseHeadStalls) {
   ScriptedUpstream up([](Connection& connection) {
     connection.Send("HTTP/1.1 200 OK\r\nContent-Le");
     (void)connection.WaitForEnd();
@@ -120,8 +122,9 @@ TEST(FaultsTest, AnswersWith504WhenResponseHeadStalls) {
   ExpectProblem(gate.Get("/"), 504);
 }
 
-TEST(FaultsTest, AnswersWith504WhenUpstreamNeverSendsContinue) {
-  // It is the upstream that is waited for, not the client, which does as it should.
+TEST(UpstreamFaultTest, AnswersWith504WhenUpstreamNeverSendsContinue) {
+  // The gateway waits for the upstream here, not for the client, so response_timeout applies and
+  // not body_timeout.
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url(), "response_timeout: 150ms", "limits: {body_timeout: 1s}\n"));
   Client client(gate.at());
@@ -129,7 +132,7 @@ TEST(FaultsTest, AnswersWith504WhenUpstreamNeverSendsContinue) {
   ExpectProblem(client.Read(), 504);
 }
 
-TEST(FaultsTest, CutsResponseWhoseBodyStalls) {
+TEST(UpstreamFaultTest, CutsResponseWhoseBodyStalls) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;
@@ -144,7 +147,7 @@ TEST(FaultsTest, CutsResponseWhoseBodyStalls) {
   EXPECT_FALSE(answer.whole);
 }
 
-TEST(FaultsTest, AnswersWith502OnResetBeforeResponse) {
+TEST(UpstreamFaultTest, AnswersWith502OnResetBeforeResponse) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (connection.Read(request)) connection.Reset();
@@ -155,7 +158,7 @@ TEST(FaultsTest, AnswersWith502OnResetBeforeResponse) {
   ExpectProblem(client.Ask(RequestText("POST", "/", {}, "body")), 502);
 }
 
-TEST(FaultsTest, AnswersWith502OnCloseBeforeResponse) {
+TEST(UpstreamFaultTest, AnswersWith502OnCloseBeforeResponse) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     (void)connection.Read(request);
@@ -164,16 +167,17 @@ TEST(FaultsTest, AnswersWith502OnCloseBeforeResponse) {
   ExpectProblem(gate.Get("/"), 502);
 }
 
-/// The answer's first bytes, more when the client has seen those, then an end or a reset.
+/// A response that breaks off: the upstream sends `bytes`, sends `then` once the client has
+/// received those, and then closes or resets the connection.
 struct Broken {
   std::string_view name;
   std::string_view bytes;
   std::string_view then;
   bool reset;
 };
-class BrokenAnswerTest : public testing::TestWithParam<Broken> {};
+class TruncatedResponseTest : public testing::TestWithParam<Broken> {};
 
-TEST_P(BrokenAnswerTest, ClientSeesThatResponseIsIncomplete) {
+TEST_P(TruncatedResponseTest, LeavesResponseVisiblyIncomplete) {
   const Broken& broken = GetParam();
   Signal read;
   ScriptedUpstream up([&](Connection& connection) {
@@ -196,14 +200,14 @@ TEST_P(BrokenAnswerTest, ClientSeesThatResponseIsIncomplete) {
   if (chunked) {
     EXPECT_EQ(rest.find("0\r\n\r\n"), std::string::npos) << rest;
   }
-  EXPECT_EQ(rest.find("HTTP/1.1"), std::string::npos) << "no second answer inside the first";
-  EXPECT_EQ(up.requests(), 1) << "a response that has begun is not requested again";
+  EXPECT_EQ(rest.find("HTTP/1.1"), std::string::npos) << "a second response inside the first";
+  EXPECT_EQ(up.requests(), 1) << "the gateway retried although the response had begun";
 }
 
 constexpr std::string_view kLengthHead = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome";
 constexpr std::string_view kChunkedHead =
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\n";
-INSTANTIATE_TEST_SUITE_P(All, BrokenAnswerTest,
+INSTANTIATE_TEST_SUITE_P(All, TruncatedResponseTest,
                          testing::Values(Broken{"ShortLength", kLengthHead, "", false},
                                          Broken{"ResetLength", kLengthHead, "", true},
                                          Broken{"ShortChunks", kChunkedHead, "", false},
@@ -215,20 +219,20 @@ INSTANTIATE_TEST_SUITE_P(All, BrokenAnswerTest,
                                                 "", true}),
                          [](const auto& of) { return std::string(of.param.name); });
 
-TEST(FaultsTest, AnswersWith502WhenFirstChunkIsMalformed) {
+TEST(UpstreamFaultTest, AnswersWith502WhenFirstChunkIsMalformed) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (connection.Read(request)) connection.Send(std::string(kChunkedHead) + "zz\r\n");
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  ExpectProblem(client.Get("/"), 502);  // Nothing of it had left yet.
+  ExpectProblem(client.Get("/"), 502);  // No byte of the response had been sent to the client yet.
 }
 
 const std::string kGood = Http("200 OK", {}, "good");
 const std::string kEvil = Http("200 OK", {}, "evil");
 
-TEST(SurplusTest, DropsSurplusBytesAfterResponseWithTheConnection) {
+TEST(SurplusBytesTest, DropsSurplusBytesAfterResponseWithTheConnection) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) { return kGood + kEvil; }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -236,7 +240,7 @@ TEST(SurplusTest, DropsSurplusBytesAfterResponseWithTheConnection) {
   EXPECT_EQ(up.connections(), 5);
 }
 
-TEST(SurplusTest, ClosesIdleConnectionThatReceivesBytes) {
+TEST(SurplusBytesTest, ClosesIdleConnectionThatReceivesBytes) {
   Signal answered;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -251,13 +255,14 @@ TEST(SurplusTest, ClosesIdleConnectionThatReceivesBytes) {
   Client client(gate.at());
   EXPECT_EQ(client.Get("/1").body, "good");
   answered.Give();
-  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; })) << "no use any more";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
+      << "the connection with surplus bytes is still open";
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Get("/2").body, "good");
 }
 
-class GarbageTest : public testing::TestWithParam<std::string_view> {};
+class MalformedResponseTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(GarbageTest, AnswersWith502ToMalformedResponse) {
+TEST_P(MalformedResponseTest, AnswersWith502ToMalformedResponse) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;
@@ -271,7 +276,7 @@ TEST_P(GarbageTest, AnswersWith502ToMalformedResponse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, GarbageTest,
+    All, MalformedResponseTest,
     testing::Values(
         "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n",
         "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 099 Odd\r\n\r\n",
@@ -282,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(
         "HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n", "HTTP/1.1 200 OK\r\n folded\r\n\r\n",
         "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n", "HTTP/1.1 101 Go\r\nUpgrade: x\r\n\r\n"));
 
-TEST(FaultsTest, AnswersWith502ToEndlessResponseHead) {
+TEST(UpstreamFaultTest, AnswersWith502ToEndlessResponseHead) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;
@@ -295,7 +300,7 @@ TEST(FaultsTest, AnswersWith502ToEndlessResponseHead) {
   ExpectProblem(gate.Get("/"), 502);
 }
 
-TEST(FaultsTest, AnswersWith502ToEndlessInterimResponses) {
+TEST(UpstreamFaultTest, AnswersWith502ToEndlessInterimResponses) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interim answers, trailers, answers without bodies, and those who speak HTTP/1.0.
+// Interim responses, trailers, responses without a body, and HTTP/1.0 on either side.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ constexpr std::string_view kExpecting =
 
 // --- Expect: 100-continue ---------------------------------------------------------
 
-TEST(ContinueTest, Forwards100ContinueOfUpstream) {
+TEST(ContinueTest, Forwards100ContinueFromUpstream) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     while (connection.ReadHead(request)) {
@@ -38,7 +38,7 @@ TEST(ContinueTest, Forwards100ContinueOfUpstream) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(ContinueTest, ForwardsFinalResponseInsteadAndClosesConnection) {
+TEST(ContinueTest, ForwardsFinalResponseInsteadOf100AndClosesConnection) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (connection.ReadHead(request)) connection.Send(Http("401 Unauthorized", {}, "no"));
@@ -50,7 +50,8 @@ TEST(ContinueTest, ForwardsFinalResponseInsteadAndClosesConnection) {
   const HttpResponse answer = client.Read();
   EXPECT_EQ(answer.status, 401);
   EXPECT_EQ(answer.body, "no");
-  // Whether the body follows is unknown to the gateway: it can only close, and has to say so.
+  // The gateway cannot know whether the client still sends the body: it must close the connection
+  // and announce that.
   EXPECT_EQ(answer.Field("Connection"), "close");
   client.EndSending();
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
@@ -75,7 +76,7 @@ TEST(ContinueTest, RejectsUnknownExpectationsWith417) {
   EXPECT_EQ(gate.Get("/", "Expect: miracles\r\n").status, 417);
 }
 
-TEST(ContinueTest, IgnoresUnknownExpectationsIfConfigured) {
+TEST(ContinueTest, IgnoresUnknownExpectationsWhenConfigured) {
   ScriptedUpstream up(ScriptedUpstream::Each(
       [](const HttpRequest& request) { return Http("200 OK", {}, request.body); }));
   Gate gate(Routed(up.url(), {}, "gateway: {unknown_expect: ignore}\n"));
@@ -91,10 +92,10 @@ TEST(ContinueTest, IgnoresUnknownExpectationsIfConfigured) {
   EXPECT_EQ(gate.Get("/", "Expect: a-miracle\r\n").status, 417);
   service::HttpClient api(gate.server().api());
   api.Send("GET /v1/none HTTP/1.1\r\nHost: a\r\nExpect: a-miracle\r\n\r\n");
-  EXPECT_EQ(api.Read().status, 417) << "the API always rejects";
+  EXPECT_EQ(api.Read().status, 417) << "the API accepts an unknown expectation";
 }
 
-TEST(InterimTest, EarlyHintsAreRelayedBeforeTheAnswer) {
+TEST(InterimResponseTest, ForwardsEarlyHintsBeforeFinalResponse) {
   Signal seen;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -113,7 +114,7 @@ TEST(InterimTest, EarlyHintsAreRelayedBeforeTheAnswer) {
   EXPECT_EQ(client.Read().body, "page");
 }
 
-TEST(InterimTest, OmitsInterimResponsesForHttp10Client) {
+TEST(InterimResponseTest, OmitsInterimResponsesForHttp10Client) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + Http("200 OK", {}, "page");
   }));
@@ -122,9 +123,9 @@ TEST(InterimTest, OmitsInterimResponsesForHttp10Client) {
   EXPECT_EQ(client.Ask("GET / HTTP/1.0\r\nHost: test\r\n\r\n").body, "page");
 }
 
-// --- Lengths and statuses ------------------------------------------------------------
+// --- Content-Length and status codes --------------------------------------------------
 
-TEST(LengthTest, EqualRepeatedLengthsAreForwardedOnce) {
+TEST(ContentLengthTest, ForwardsRepeatedEqualContentLengthOnce) {
   for (const std::string_view lines :
        {"Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5, 5\r\n"}) {
     ScriptedUpstream up(ScriptedUpstream::Each([lines](const HttpRequest&) {
@@ -141,7 +142,7 @@ TEST(LengthTest, EqualRepeatedLengthsAreForwardedOnce) {
   }
 }
 
-TEST(LengthTest, AnswersWith502ToDifferentContentLengths) {
+TEST(ContentLengthTest, AnswersWith502ToDifferentContentLengths) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!";
   }));
@@ -149,7 +150,7 @@ TEST(LengthTest, AnswersWith502ToDifferentContentLengths) {
   EXPECT_EQ(gate.Get("/").status, 502);
 }
 
-TEST(StatusTest, StatusesFrom600To999PassAndAreCounted) {
+TEST(StatusCodeTest, ForwardsAndCountsStatusesFrom600To999) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return Http(request.target().substr(1) + " Odd", {}, "body");
   }));
@@ -182,7 +183,7 @@ TEST(TrailersTest, ForwardsTrailersInBothDirections) {
     EXPECT_EQ(answer.body, "hello");
     EXPECT_EQ(answer.trailers.Value("X-Sum"), std::to_string(i));
     EXPECT_EQ(answer.trailers.Value("grpc-status"), "0");
-    EXPECT_FALSE(answer.Has("X-Sum")) << "never merged into the head";
+    EXPECT_FALSE(answer.Has("X-Sum")) << "a trailer was merged into the head";
     EXPECT_EQ(answer.Field("Trailer"), "X-Sum");
   }
   const HttpRequest request = up.last();
@@ -232,7 +233,7 @@ TEST_P(ForbiddenTrailerTest, DropsForbiddenTrailersOfResponses) {
   EXPECT_EQ(answer.trailers.Count(line.substr(0, line.find(':'))), 0);
   EXPECT_EQ(answer.trailers.Value("X-Before"), "1");
   EXPECT_EQ(answer.trailers.Value("X-After"), "2");
-  EXPECT_EQ(client.Get("/").status, 200) << "the connections are in step";
+  EXPECT_EQ(client.Get("/").status, 200) << "the connection does not serve the next request";
 }
 INSTANTIATE_TEST_SUITE_P(
     All, ForbiddenTrailerTest,
@@ -253,7 +254,7 @@ TEST(TrailersTest, ForwardsServerTimingTrailer) {
   EXPECT_EQ(gate.Get("/").trailers.Value("Server-Timing"), "db;dur=5");
 }
 
-TEST(ChunkTest, AcceptsWhiteSpaceInChunkSizeLines) {
+TEST(ChunkedBodyTest, AcceptsWhiteSpaceInChunkSizeLines) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
            std::string("2  \r\nok\r\n5\t; a = b\r\n") + request.body + "\r\n0 \r\n\r\n";
@@ -268,7 +269,7 @@ TEST(ChunkTest, AcceptsWhiteSpaceInChunkSizeLines) {
   }
 }
 
-// --- Answers without a body -----------------------------------------------------------
+// --- Responses without a body ----------------------------------------------------------
 
 TEST(NoBodyTest, HeadResponseHasLengthButNoBody) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) -> std::string {
@@ -296,7 +297,7 @@ TEST(NoBodyTest, DeniedHeadRequestGetsNoBody) {
   EXPECT_EQ(client.Get("/").status, 200);
   client.Send("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n");
   EXPECT_EQ(client.Read(Client::Body::kNo).status, 429);
-  EXPECT_EQ(client.Get("/").status, 429) << "and the connection goes on in step";
+  EXPECT_EQ(client.Get("/").status, 429) << "the connection does not serve the next request";
 }
 
 TEST(NoBodyTest, DropsFramingFieldsOf204AndClosesUpstreamConnection) {
@@ -315,9 +316,10 @@ TEST(NoBodyTest, DropsFramingFieldsOf204AndClosesUpstreamConnection) {
       EXPECT_EQ(none.status, 204);
       EXPECT_FALSE(none.Has("Content-Length"));
       EXPECT_FALSE(none.Has("Transfer-Encoding"));
-      EXPECT_EQ(client.Get("/").body, "body") << "the client's connection goes on";
+      EXPECT_EQ(client.Get("/").body, "body")
+          << "the client's connection does not serve the next request";
     }
-    EXPECT_EQ(up.connections(), 3) << "the connection of a 204 is not used again";
+    EXPECT_EQ(up.connections(), 3) << "the upstream connection of a 204 was reused";
   }
 }
 
@@ -344,11 +346,12 @@ TEST(NoBodyTest, ForwardsNoContentAndNotModifiedWithoutBody) {
 
 // --- HTTP/1.0 -------------------------------------------------------------------------
 
-TEST(OldTest, ClosesHttp10ClientUnlessItRequestsKeepAlive) {
+TEST(Http10Test, ClosesHttp10ClientUnlessItRequestsKeepAlive) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client closing(gate.at());
-  EXPECT_EQ(closing.Ask("GET / HTTP/1.0\r\n\r\n").body, "ok") << "without a Host even";
+  EXPECT_EQ(closing.Ask("GET / HTTP/1.0\r\n\r\n").body, "ok")
+      << "an HTTP/1.0 request without Host failed";
   EXPECT_EQ(closing.WaitForEnd(), Client::End::kClosed);
   EXPECT_EQ(up.last().start, "GET / HTTP/1.1");
   EXPECT_TRUE(up.last().Has("Host"));
@@ -362,7 +365,7 @@ TEST(OldTest, ClosesHttp10ClientUnlessItRequestsKeepAlive) {
   }
 }
 
-TEST(OldTest, SendsChunkedResponseToHttp10ClientUntilClose) {
+TEST(Http10Test, SendsChunkedResponseToHttp10ClientUntilClose) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest&) {
     return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + Chunked("hello, world", 5);
   }));
@@ -375,8 +378,9 @@ TEST(OldTest, SendsChunkedResponseToHttp10ClientUntilClose) {
   EXPECT_EQ(answer.body, "hello, world");
 }
 
-TEST(OldTest, ResetsHttp10ClientWhenResponseIsCut) {
-  // Bytes until the end: an orderly end would make half an answer look whole.
+TEST(Http10Test, ResetsHttp10ClientWhenResponseIsCut) {
+  // The body ends at the end of the connection: after an orderly close, half a response would look
+  // complete.
   Signal seen;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -392,7 +396,7 @@ TEST(OldTest, ResetsHttp10ClientWhenResponseIsCut) {
   EXPECT_EQ(client.WaitForEnd(), Client::End::kReset);
 }
 
-TEST(OldTest, ForwardsHttp10ResponseAsChunks) {
+TEST(Http10Test, ForwardsHttp10ResponseAsChunks) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;
@@ -411,7 +415,7 @@ TEST(OldTest, ForwardsHttp10ResponseAsChunks) {
   EXPECT_EQ(up.connections(), 2);
 }
 
-TEST(OldTest, KeepsHttp10UpstreamConnectionOnlyIfAnnounced) {
+TEST(Http10Test, KeepsHttp10UpstreamConnectionOnlyIfAnnounced) {
   std::string lines;
   ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest&) {
     return "HTTP/1.0 200 OK\r\n" + lines + "Content-Length: 2\r\n\r\nok";

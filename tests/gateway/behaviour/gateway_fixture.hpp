@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gateway in this process on free ports, with a clock for its limits that the tests move, clients
-// that send exactly the given bytes, and upstreams that do.
+// Fixture of the behaviour tests: a gateway in this process on free ports, a clock for its limits
+// that the tests move, and clients that send exactly the given bytes.
 #pragma once
 
 #include <memory>
@@ -13,21 +13,22 @@
 
 namespace tidegate::behaviour {
 
-/// A client of the gateway.
+/// A client connection to the gateway.
 class Client : public test::HttpClient {
  public:
   using HttpClient::HttpClient;
   HttpResponse Get(std::string_view target, std::string_view lines = {});
 };
 
-/// `GET /target` with `Host: test` and more field lines, each with its CRLF.
+/// Returns the bytes of a GET request for `target` with `Host: test` and the additional field lines
+/// `lines`, each with its CRLF.
 [[nodiscard]] std::string GetText(std::string_view target, std::string_view lines = {});
 [[nodiscard]] std::string RequestText(std::string_view method, std::string_view target,
                                       std::string_view lines, std::string_view body);
 
 class Gate {
  public:
-  /// `yaml` without `listen`. Without `access_log` none is kept.
+  /// `yaml`: a configuration without `listen`. If it has no `access_log`, no access log is written.
   explicit Gate(std::string_view yaml, int threads = 1);
   ~Gate();
 
@@ -36,12 +37,13 @@ class Gate {
   [[nodiscard]] Server& server() { return *server_; }
   void Advance(Micros by) { clock_.Advance(by); }
   bool Reload(std::string_view yaml);
-  /// On a connection of its own.
+  /// Sends a GET request on a new connection and returns the response.
   HttpResponse Get(std::string_view target, std::string_view lines = {});
-  /// What the API tells of a rule and an identity, without charging it.
+  /// Returns the state of a key of `rule` as the API reports it, without charging the key.
   boost::json::object Peek(std::string_view rule, std::string_view identity);
   [[nodiscard]] std::int64_t Remaining(std::string_view rule, std::string_view identity);
-  /// The value of one line of /metrics, by what stands before it; 0 if there is none.
+  /// Returns the value of the line of /metrics that starts with `name_and_labels`; 0 if there is
+  /// none.
   double Metric(std::string_view name_and_labels);
 
  private:
@@ -49,8 +51,8 @@ class Gate {
   std::unique_ptr<Server> server_;
 };
 
-/// One route to one upstream of these targets (`[url, url]` or `url`), more keys of that upstream,
-/// and whatever else.
+/// Returns a configuration with one route to one upstream. `targets`: the upstream's targets
+/// (`[url, url]` or `url`); `upstream_keys`: its other keys; `more`: additional sections.
 [[nodiscard]] std::string Routed(std::string_view targets, std::string_view upstream_keys = {},
                                  std::string_view more = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which fields pass, which stay on their connection, and which the gateway writes itself.
+// Header fields that the gateway forwards, drops because they concern one connection only, or
+// writes itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,15 +13,17 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 constexpr std::string_view kTrusted = "client_ip: {trusted_proxies: [127.0.0.1]}\n";
 
-class HeadsTest : public testing::Test {
+class HeaderFieldsTest : public testing::Test {
  protected:
-  explicit HeadsTest(std::string_view more = {}) : gate_(Routed(up_.url(), {}, more)) {}
-  /// What the upstream gets of a GET with these lines.
+  explicit HeaderFieldsTest(std::string_view more = {}) : gate_(Routed(up_.url(), {}, more)) {}
+  /// Sends a GET request with the field lines `lines` and returns the request that the upstream
+  /// receives.
   HttpRequest Sent(std::string_view lines) {
     EXPECT_EQ(gate_.Get("/", lines).status, 200) << lines;
     return up_.last();
   }
-  /// What the client gets of an answer with these lines.
+  /// Returns the response that the client receives if the upstream's response has the field lines
+  /// `lines`.
   HttpResponse Got(std::string_view lines) {
     up_.EndConnections();
     up_.Use(ScriptedUpstream::Each(
@@ -30,12 +33,12 @@ class HeadsTest : public testing::Test {
   ScriptedUpstream up_{ScriptedUpstream::Ok()};
   Gate gate_;
 };
-class TrustedHeadsTest : public HeadsTest {
+class TrustedPeerHeaderFieldsTest : public HeaderFieldsTest {
  protected:
-  TrustedHeadsTest() : HeadsTest(kTrusted) {}
+  TrustedPeerHeaderFieldsTest() : HeaderFieldsTest(kTrusted) {}
 };
 
-TEST_F(HeadsTest, DropsHopByHopFieldsOfRequests) {
+TEST_F(HeaderFieldsTest, DropsHopByHopFieldsOfRequests) {
   const HttpRequest request = Sent(
       "Connection: keep-alive, X-Private, x-other\r\nKeep-Alive: timeout=5\r\nX-Private: 1\r\n"
       "X-OTHER: 2\r\nProxy-Connection: keep-alive\r\nTE: gzip\r\nUpgrade: h2c\r\n"
@@ -49,7 +52,7 @@ TEST_F(HeadsTest, DropsHopByHopFieldsOfRequests) {
   EXPECT_THAT(request.Field("Connection"), testing::Not(HasSubstr("X-Private")));
 }
 
-TEST_F(HeadsTest, DropsHopByHopFieldsOfResponses) {
+TEST_F(HeaderFieldsTest, DropsHopByHopFieldsOfResponses) {
   const HttpResponse answer =
       Got("Connection: keep-alive, X-Private\r\nKeep-Alive: timeout=5\r\nX-Private: 1\r\n"
           "Proxy-Connection: x\r\nUpgrade: h2\r\nTE: x\r\nTrailer: X-T\r\nX-Public: 3\r\n");
@@ -60,7 +63,7 @@ TEST_F(HeadsTest, DropsHopByHopFieldsOfResponses) {
   EXPECT_EQ(answer.Field("X-Public"), "3");
 }
 
-TEST_F(HeadsTest, NeverForwardsNominatedFieldAmongTooMany) {
+TEST_F(HeaderFieldsTest, NeverForwardsFieldNamedInOverlongConnectionHeader) {
   std::string names = "Connection: x-secret";
   for (int i = 0; i < 60; ++i) names += ", x-" + std::to_string(i);
   const HttpResponse answer = gate_.Get("/", names + "\r\nX-Secret: 1\r\n");
@@ -71,7 +74,7 @@ TEST_F(HeadsTest, NeverForwardsNominatedFieldAmongTooMany) {
   }
 }
 
-TEST_F(HeadsTest, FieldsKeepTheirOrderTheirCaseAndTheirNumber) {
+TEST_F(HeaderFieldsTest, KeepsOrderCaseAndNumberOfFields) {
   const HttpRequest request = Sent("X-A: 1\r\nx-B: 2\r\nX-a: 3\r\nCookie: a\r\nCookie: b\r\n");
   const std::size_t at =
       request.head.find("X-A: 1\r\nx-B: 2\r\nX-a: 3\r\nCookie: a\r\nCookie: b\r\n");
@@ -80,7 +83,7 @@ TEST_F(HeadsTest, FieldsKeepTheirOrderTheirCaseAndTheirNumber) {
   EXPECT_THAT(answer.head, HasSubstr("Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-cAsE: x\r\n"));
 }
 
-TEST_F(HeadsTest, DropsForwardedFieldsOfUntrustedPeer) {
+TEST_F(HeaderFieldsTest, DropsForwardedFieldsOfUntrustedPeer) {
   const HttpRequest request = Sent(
       "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\nX-Forwarded-Proto: https\r\n"
       "X-Forwarded-Host: evil\r\nX-Forwarded-Port: 443\r\nX-Forwarded-Prefix: /evil\r\n"
@@ -94,7 +97,7 @@ TEST_F(HeadsTest, DropsForwardedFieldsOfUntrustedPeer) {
   EXPECT_EQ(request.head.find("443"), std::string::npos) << request.head;
 }
 
-TEST_F(HeadsTest, DropsFieldsSpelledWithUnderscores) {
+TEST_F(HeaderFieldsTest, DropsFieldsSpelledWithUnderscores) {
   const HttpRequest request = Sent(
       "X_Forwarded_For: 1.2.3.4\r\nX-Forwarded_For: 1.2.3.4\r\nX_Real_IP: 1.2.3.4\r\n"
       "X_Forwarded_Proto: evil\r\nX_Request_Id: evil\r\nX_Forwarded-Host: evil\r\n"
@@ -105,7 +108,8 @@ TEST_F(HeadsTest, DropsFieldsSpelledWithUnderscores) {
 }
 
 TEST(UnderscoreTest, ForwardsUnderscoreFieldsOnlyIfConfigured) {
-  // A rule that counts by x-api-key does not see X_Api_Key; many upstreams do.
+  // A rule that counts by x-api-key does not see X_Api_Key, which many upstreams treat as the same
+  // field.
   ScriptedUpstream up(ScriptedUpstream::Ok());
   for (const bool wanted : {false, true}) {
     Gate gate(Routed(up.url(), {}, wanted ? "gateway: {underscores: true}\n" : ""));
@@ -116,7 +120,7 @@ TEST(UnderscoreTest, ForwardsUnderscoreFieldsOnlyIfConfigured) {
   }
 }
 
-TEST_F(TrustedHeadsTest, AppendsPeerToForwardedFieldsOfTrustedPeer) {
+TEST_F(TrustedPeerHeaderFieldsTest, AppendsPeerToForwardedFieldsOfTrustedPeer) {
   const HttpRequest request = Sent(
       "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\nX-Forwarded-Proto: https\r\n"
       "X-Forwarded-Host: shop.example\r\nX-Request-Id: abc-123\r\n");
@@ -126,8 +130,9 @@ TEST_F(TrustedHeadsTest, AppendsPeerToForwardedFieldsOfTrustedPeer) {
   EXPECT_EQ(request.fields.List("X-Request-Id"), "abc-123");
 }
 
-TEST_F(TrustedHeadsTest, DropsUnderscoreSpellingsFromTrustedPeer) {
-  // A trusted proxy writes the field itself; its client may have sent the other spelling through.
+TEST_F(TrustedPeerHeaderFieldsTest, DropsUnderscoreSpellingsFromTrustedPeer) {
+  // The trusted proxy writes X-Forwarded-For itself, but may forward a client's X_Forwarded_For
+  // unchanged.
   const HttpRequest request = Sent(
       "X-Forwarded-For: 5.6.7.8\r\nX_Forwarded_For: 1.2.3.4\r\nX_Real_IP: 1.2.3.4\r\n"
       "X_Forwarded_Proto: evil\r\n");
@@ -137,7 +142,7 @@ TEST_F(TrustedHeadsTest, DropsUnderscoreSpellingsFromTrustedPeer) {
   EXPECT_EQ(request.fields.List("X-Forwarded-Proto"), "http");
 }
 
-TEST_F(TrustedHeadsTest, ReplacesInvalidRequestId) {
+TEST_F(TrustedPeerHeaderFieldsTest, ReplacesInvalidRequestId) {
   for (const std::string& odd :
        {std::string("a b"), std::string("\"x\""), std::string(500, 'x'), std::string("a,b")}) {
     const HttpRequest request = Sent("X-Request-Id: " + odd + "\r\n");
@@ -145,16 +150,17 @@ TEST_F(TrustedHeadsTest, ReplacesInvalidRequestId) {
   }
 }
 
-TEST_F(HeadsTest, SendsOneRequestIdToClientAndUpstream) {
+TEST_F(HeaderFieldsTest, SendsOneRequestIdToClientAndUpstream) {
   const HttpResponse first = gate_.Get("/", "X-Request-Id: mine\r\n");
   const std::string id = up_.last().Field("X-Request-Id");
-  EXPECT_THAT(id, MatchesRegex("[0-9a-f]{32}")) << "the id of an untrusted client is not used";
+  EXPECT_THAT(id, MatchesRegex("[0-9a-f]{32}"))
+      << "the gateway used the request id of an untrusted client";
   EXPECT_EQ(up_.last().Count("X-Request-Id"), 1);
   EXPECT_EQ(first.Field("X-Request-Id"), id);
   EXPECT_NE(gate_.Get("/").Field("X-Request-Id"), id);
 }
 
-TEST_F(HeadsTest, ForwardsTraceFieldsAndAppendsVia) {
+TEST_F(HeaderFieldsTest, ForwardsTraceFieldsAndAppendsVia) {
   const HttpRequest request = Sent(
       "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"
       "tracestate: a=b\r\nVia: 1.0 fred\r\nAuthorization: Bearer x\r\n");
@@ -165,7 +171,7 @@ TEST_F(HeadsTest, ForwardsTraceFieldsAndAppendsVia) {
   EXPECT_EQ(request.fields.List("Via"), "1.0 fred, 1.1 tidegate");
 }
 
-TEST_F(HeadsTest, DateIsKeptOrAdded) {
+TEST_F(HeaderFieldsTest, KeepsDateOrAddsIt) {
   EXPECT_EQ(Got("Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n").fields.List("Date"),
             "Tue, 15 Nov 1994 08:12:31 GMT");
   const HttpResponse added = Got({});
@@ -173,7 +179,7 @@ TEST_F(HeadsTest, DateIsKeptOrAdded) {
   EXPECT_THAT(added.Field("Date"), HasSubstr(" GMT"));
 }
 
-TEST_F(HeadsTest, ForwardsEmptyAndNonAsciiValues) {
+TEST_F(HeaderFieldsTest, ForwardsEmptyAndNonAsciiValues) {
   const HttpRequest request =
       Sent("X-Empty:\r\nX-High: caf\xc3\xa9\r\nX-Tab: a\tb\r\nX-Space:  c  \r\n");
   EXPECT_TRUE(request.Has("X-Empty"));
@@ -182,7 +188,7 @@ TEST_F(HeadsTest, ForwardsEmptyAndNonAsciiValues) {
   EXPECT_EQ(request.Field("X-Space"), "c");
 }
 
-TEST_F(HeadsTest, RawCharactersInAQueryPassAsTheyAre) {
+TEST_F(HeaderFieldsTest, ForwardsRawCharactersOfQueryUnchanged) {
   for (const std::string query :
        {"a={\"b\":[1,2]}", "a|b^c`d", "x=<y>&z=\\", "q=\xC3\xA9\xFF", "a=%zz"}) {
     EXPECT_EQ(gate_.Get("/p?" + query).status, 200) << query;
@@ -193,7 +199,7 @@ TEST_F(HeadsTest, RawCharactersInAQueryPassAsTheyAre) {
   }
 }
 
-TEST_F(HeadsTest, EmptyLinesBetweenRequestsAreSkipped) {
+TEST_F(HeaderFieldsTest, SkipsEmptyLinesBetweenRequests) {
   Client client(gate_.at());
   client.Send("\r\n\r\n" + RequestText("POST", "/1", {}, "x") + "\r\n" + GetText("/2") +
               "\r\n\r\n\r\n" + GetText("/3"));
@@ -201,7 +207,7 @@ TEST_F(HeadsTest, EmptyLinesBetweenRequestsAreSkipped) {
   EXPECT_EQ(up_.last().target(), "/3");
 }
 
-TEST(BareLfTest, AcceptsBareLfInResponsesOnlyIfConfigured) {
+TEST(BareLineFeedTest, AcceptsBareLfInResponsesOnlyIfConfigured) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) -> std::string {
     if (request.target() == "/chunked") {
       return "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\nhello\n0\nX-Sum: 1\n\n";
@@ -223,12 +229,12 @@ TEST(BareLfTest, AcceptsBareLfInResponsesOnlyIfConfigured) {
     const HttpResponse chunked = client.Get("/chunked");
     EXPECT_EQ(chunked.body, "hello");
     EXPECT_EQ(chunked.trailers.Value("X-Sum"), "1");
-    EXPECT_EQ(chunked.head.find("\n\n"), std::string::npos) << "written with CRLF";
+    EXPECT_EQ(chunked.head.find("\n\n"), std::string::npos) << "the response head has a bare LF";
   }
-  EXPECT_EQ(client.Get("/cr").status, 502) << "a bare CR is never accepted";
+  EXPECT_EQ(client.Get("/cr").status, 502) << "the gateway accepted a bare CR";
 }
 
-TEST_F(HeadsTest, ForwardsReasonPhrases) {
+TEST_F(HeaderFieldsTest, ForwardsReasonPhrases) {
   up_.Use(ScriptedUpstream::Each([](const HttpRequest&) { return Http("299 Quite Fine"); }));
   EXPECT_EQ(gate_.Get("/").start, "HTTP/1.1 299 Quite Fine");
   up_.EndConnections();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shadow rules and rules with `announce: false`: no client receives their names, whatever it sends
-// and whatever the answer is.
+// No client receives the name of a shadow rule or of a rule with `announce: false`, whatever the
+// request and the response are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,11 +38,11 @@ rules:
 
 std::string Configuration(std::string_view upstream) { return Routed(upstream, {}, kRules); }
 
-/// Sends one request on a connection of its own and returns every byte of the response.
+/// Sends one request on a new connection and returns all bytes of the response.
 std::string Bytes(const net::Endpoint& to, std::string_view method, std::string_view target,
                   std::string_view lines, std::string_view body = {}) {
   Client client(to);
-  // The API of a loopback address accepts an address as Host only.
+  // The API listens on a loopback address and accepts only IP addresses as Host.
   std::string text(method);
   text.append(" ").append(target).append(" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n");
   text.append(lines).append("Content-Length: ").append(std::to_string(body.size()));
@@ -83,7 +83,7 @@ constexpr std::array<std::string_view, 6> kLines = {
     "Cookie: c=1; c=2\r\n",
     "Content-Type: application/grpc\r\nTE: trailers\r\n"};
 
-TEST_F(HiddenRulesTest, AreNotNamedAtTheGateway) {
+TEST_F(HiddenRulesTest, GatewayResponsesDoNotNameThem) {
   for (int round = 0; round < 6; ++round) {
     for (const std::string_view path : kPaths) {
       for (const std::string_view lines : kLines) {
@@ -95,11 +95,12 @@ TEST_F(HiddenRulesTest, AreNotNamedAtTheGateway) {
     }
   }
   EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 400, 405, 429}));
-  // The test would pass on a server that names no rule at all.
+  // A rule that is not hidden is named. Otherwise this test would pass on a server that names no
+  // rule at all.
   EXPECT_THAT(Bytes(gate_.at(), "GET", "/shown/x", ""), HasSubstr("\"shown\""));
 }
 
-TEST_F(HiddenRulesTest, AreNotNamedByForwardAuth) {
+TEST_F(HiddenRulesTest, ForwardAuthResponsesDoNotNameThem) {
   for (int round = 0; round < 6; ++round) {
     for (const std::string_view path : kPaths) {
       for (const std::string_view lines : kLines) {
@@ -117,7 +118,7 @@ TEST_F(HiddenRulesTest, AreNotNamedByForwardAuth) {
   EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 400, 403, 429}));
 }
 
-TEST_F(HiddenRulesTest, AreNotNamedByTheApiUnlessTheCallerNamesThem) {
+TEST_F(HiddenRulesTest, ApiResponsesNameThemOnlyToCallersThatNameThem) {
   const net::Endpoint api = gate_.server().api();
   const auto ask = [&](std::string_view endpoint, const std::string& body) {
     return Bytes(api, "POST", endpoint, "Content-Type: application/json\r\n", body);
@@ -141,18 +142,19 @@ TEST_F(HiddenRulesTest, AreNotNamedByTheApiUnlessTheCallerNamesThem) {
     }
   }
   EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 400, 429}));
-  // A misspelt name must not be completed.
+  // A "did you mean" hint for a misspelt name must not reveal a hidden rule.
   const std::string unknown = ask("/v1/decide", R"({"rule":"zsecret-a","identity":"x"})");
   EXPECT_THAT(unknown, HasSubstr(" 404 "));
   EXPECT_THAT(unknown, Not(HasSubstr("zzsecret-a")));
-  // The body names a rule that the caller named; the header fields, which programs copy, do not.
+  // The body names the rule because the caller named it. The header fields do not, because programs
+  // copy them to other responses.
   const std::string named = ask("/v1/decide", R"({"rule":"zzsecret-a","identity":"203.0.113.1"})");
   const std::size_t end = named.find("\r\n\r\n");
   EXPECT_THAT(named.substr(0, end), Not(HasSubstr("zz")));
   EXPECT_THAT(named.substr(end), HasSubstr(R"("rule":"zzsecret-a")"));
 }
 
-TEST_F(HiddenRulesTest, AreNotNamedOverTheRedisProtocol) {
+TEST_F(HiddenRulesTest, RedisProtocolRepliesDoNotNameThem) {
   test::RespClient client(gate_.server().resp());
   std::string all;
   for (int round = 0; round < 4; ++round) {
@@ -166,7 +168,8 @@ TEST_F(HiddenRulesTest, AreNotNamedOverTheRedisProtocol) {
   }
   EXPECT_THAT(all, HasSubstr("[1,1,0,"));
   EXPECT_THAT(all, HasSubstr("-ERR"));
-  // The only names are those that the client sent itself, in errors about them.
+  // Only error replies may contain a hidden name, because they repeat the name that the client
+  // sent.
   std::string reply;
   for (std::istringstream lines(all); std::getline(lines, reply);) {
     EXPECT_TRUE(reply.starts_with("-ERR") || reply.find("zz") == std::string::npos) << reply;
@@ -174,7 +177,7 @@ TEST_F(HiddenRulesTest, AreNotNamedOverTheRedisProtocol) {
   }
 }
 
-TEST_F(HiddenRulesTest, AreNotNamedWhenAnOperatorBansOrAllowsTheirKeys) {
+TEST_F(HiddenRulesTest, ResponsesDoNotNameThemForBannedOrAllowedKeys) {
   for (const std::string_view change : {"/v1/ban", "/v1/allow"}) {
     for (const std::string_view rule : {"zzghost-all", "zzsecret-a"}) {
       const std::string body = service::ByRule(rule, "127.0.0.1", R"(,"ttl":"1h")");
@@ -196,7 +199,7 @@ TEST_F(HiddenRulesTest, AreNotNamedWhenAnOperatorBansOrAllowsTheirKeys) {
   EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 403}));
 }
 
-TEST(HiddenRuleDenialTest, SaysWhenToRetryAndNothingElse) {
+TEST(HiddenRuleDenialTest, ContainsOnlyTheTimeToRetry) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Configuration(up.url()));
   EXPECT_EQ(gate.Get("/both/x").status, 200);

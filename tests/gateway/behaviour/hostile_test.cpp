@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that dawdle, vanish, flood and babble: each costs little, and other clients do not
-// notice.
+// Clients that are slow, disconnect, flood the gateway or send malformed requests: each costs
+// little, and other clients are still served.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,19 +15,19 @@ namespace {
 
 using Connection = ScriptedUpstream::Connection;
 
-/// A refusal that ends the connection.
+/// Expects a problem response with `status`, after which the gateway closes the connection.
 void ExpectRefused(Client& client, const HttpResponse& answer, int status) {
   EXPECT_EQ(answer.status, status) << answer.head << answer.body;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_EQ(answer.Field("Connection"), "close");
   EXPECT_EQ(answer.Field("Cache-Control"), "no-store");
   EXPECT_EQ(answer.Json().at("status"), status);
-  EXPECT_EQ(client.stream().ReadRest(), "") << "nothing behind it";
+  EXPECT_EQ(client.stream().ReadRest(), "") << "bytes after the response";
 }
 
-// --- Time -------------------------------------------------------------------------
+// --- Slow clients -----------------------------------------------------------------
 
-TEST(SlowTest, AnswersWith408WhenRequestHeadStalls) {
+TEST(SlowClientTest, AnswersWith408WhenRequestHeadStalls) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 200ms}\n"));
   Client client(gate.at());
@@ -38,7 +38,7 @@ TEST(SlowTest, AnswersWith408WhenRequestHeadStalls) {
   EXPECT_EQ(up.requests(), 0);
 }
 
-TEST(SlowTest, AnswersWith408WhenRequestHeadDrips) {
+TEST(SlowClientTest, AnswersWith408WhenRequestHeadArrivesTooSlowly) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 200ms}\n"));
   Client client(gate.at());
@@ -48,10 +48,10 @@ TEST(SlowTest, AnswersWith408WhenRequestHeadDrips) {
          std::chrono::steady_clock::now() - begun < kPatience) {
     if (!client.Send("x")) break;
   }
-  EXPECT_EQ(client.Read().status, 408) << "the deadline is for all of it";
+  EXPECT_EQ(client.Read().status, 408) << "the timeout was restarted by each byte";
 }
 
-TEST(SlowTest, AppliesHeaderTimeoutToSecondRequest) {
+TEST(SlowClientTest, AppliesHeaderTimeoutToSecondRequest) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 200ms}\n"));
   Client client(gate.at());
@@ -60,7 +60,7 @@ TEST(SlowTest, AppliesHeaderTimeoutToSecondRequest) {
   ExpectRefused(client, client.Read(), 408);
 }
 
-TEST(SlowTest, ClosesIdleConnectionWithoutResponse) {
+TEST(SlowClientTest, ClosesIdleConnectionWithoutResponse) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {idle_timeout: 200ms}\n"));
   Client fresh(gate.at());
@@ -70,9 +70,9 @@ TEST(SlowTest, ClosesIdleConnectionWithoutResponse) {
   EXPECT_EQ(used.WaitForEnd(), Client::End::kClosed);
 }
 
-class SlowBodyTest : public testing::TestWithParam<std::string_view> {};
+class SlowRequestBodyTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(SlowBodyTest, AnswersWith408AndCutsUpstreamRequest) {
+TEST_P(SlowRequestBodyTest, AnswersWith408AndCutsUpstreamRequest) {
   std::atomic<int> broken{0};
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -85,26 +85,26 @@ TEST_P(SlowBodyTest, AnswersWith408AndCutsUpstreamRequest) {
   client.Send("POST / HTTP/1.1\r\nHost: test\r\n" + std::string(GetParam()));
   ExpectRefused(client, client.Read(), 408);
   EXPECT_TRUE(test::WaitUntil([&] { return broken == 1; }));
-  EXPECT_EQ(up.connections(), 1) << "it is not the upstream's fault";
+  EXPECT_EQ(up.connections(), 1) << "the gateway retried although the client was at fault";
 }
-INSTANTIATE_TEST_SUITE_P(All, SlowBodyTest,
+INSTANTIATE_TEST_SUITE_P(All, SlowRequestBodyTest,
                          testing::Values("Content-Length: 10\r\n\r\n12345",
                                          "Content-Length: 10\r\n\r\n",
                                          "Content-Length: 1000000\r\n\r\n12345",
                                          "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
                                          "Transfer-Encoding: chunked\r\n\r\n5\r\n123"));
 
-// --- Vanishing --------------------------------------------------------------------
+// --- Clients that disconnect ------------------------------------------------------
 
-/// What it sends before it goes, and how it goes.
+/// Bytes that a client sends before it disconnects, and whether it resets the connection.
 struct Vanishing {
   std::string_view name;
   std::string_view body;
   bool reset;
 };
-class VanishingTest : public testing::TestWithParam<Vanishing> {};
+class DisconnectingClientTest : public testing::TestWithParam<Vanishing> {};
 
-TEST_P(VanishingTest, UpstreamSeesNoCompleteRequestAfterDisconnect) {
+TEST_P(DisconnectingClientTest, UpstreamSeesNoCompleteRequestAfterDisconnect) {
   std::atomic<int> broken{0};
   std::atomic<int> whole{0};
   ScriptedUpstream up([&](Connection& connection) {
@@ -127,13 +127,13 @@ TEST_P(VanishingTest, UpstreamSeesNoCompleteRequestAfterDisconnect) {
   EXPECT_TRUE(test::WaitUntil([&] { return broken == 1; }));
   EXPECT_EQ(gate.Get("/").body, "ok");
   EXPECT_EQ(whole, 2);
-  EXPECT_EQ(up.connections(), 2) << "the broken one is not used again";
+  EXPECT_EQ(up.connections(), 2) << "the gateway reused the connection of the aborted request";
   EXPECT_EQ(gate.Metric("tidegate_gateway_requests_total{route=\"all\",outcome=\"client_gone\"}"),
             1);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, VanishingTest,
+    All, DisconnectingClientTest,
     testing::Values(
         Vanishing{"Length", "Content-Length: 10\r\n\r\n12345", false},
         Vanishing{"LengthReset", "Content-Length: 10\r\n\r\n12345", true},
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         Vanishing{"BeforeAByte", "Content-Length: 10\r\n\r\n", false}),
     [](const auto& of) { return std::string(of.param.name); });
 
-TEST(VanishingTest, ClosesUpstreamConnectionWhenWaitingClientLeaves) {
+TEST(DisconnectingClientTest, ClosesUpstreamConnectionWhenWaitingClientLeaves) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;
@@ -159,9 +159,9 @@ TEST(VanishingTest, ClosesUpstreamConnectionWhenWaitingClientLeaves) {
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
-// --- Too much -----------------------------------------------------------------------
+// --- Requests above a limit ---------------------------------------------------------
 
-TEST(TooMuchTest, AnswersWith431ToTooLongHead) {
+TEST(RequestSizeLimitTest, AnswersWith431ToTooLongHead) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_bytes: 4KiB}\n"));
   Client client(gate.at());
@@ -171,7 +171,7 @@ TEST(TooMuchTest, AnswersWith431ToTooLongHead) {
   EXPECT_EQ(up.requests(), 1);
 }
 
-TEST(TooMuchTest, AnswersWith431BeforeAnEndlessHeadIsComplete) {
+TEST(RequestSizeLimitTest, AnswersWith431ToEndlessHead) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -179,18 +179,19 @@ TEST(TooMuchTest, AnswersWith431BeforeAnEndlessHeadIsComplete) {
   ExpectRefused(client, client.Read(), 431);
 }
 
-TEST(TooMuchTest, AnswersWith431ToTooManyFields) {
+TEST(RequestSizeLimitTest, AnswersWith431ToTooManyFields) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_count: 20}\n"));
   Client client(gate.at());
   std::string lines;
   for (int i = 0; i < 19; ++i) lines += "X-" + std::to_string(i) + ": 1\r\n";
-  EXPECT_EQ(client.Get("/", lines).status, 200) << "with Host these are 20";
+  EXPECT_EQ(client.Get("/", lines).status, 200)
+      << "20 fields, including Host, are within the limit";
   client.Send(GetText("/", lines + "X-More: 1\r\n"));
   ExpectRefused(client, client.Read(), 431);
 }
 
-TEST(TooMuchTest, AnswersWith414ToTooLongTarget) {
+TEST(RequestSizeLimitTest, AnswersWith414ToTooLongTarget) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -201,7 +202,7 @@ TEST(TooMuchTest, AnswersWith414ToTooLongTarget) {
   ExpectRefused(endless, endless.Read(), 414);
 }
 
-TEST(TooMuchTest, AppliesConfiguredTargetLimit) {
+TEST(RequestSizeLimitTest, AppliesConfiguredTargetLimit) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_bytes: 64KiB, target_bytes: 32KiB}\n"));
   Client client(gate.at());
@@ -212,15 +213,15 @@ TEST(TooMuchTest, AppliesConfiguredTargetLimit) {
   ExpectRefused(client, client.Read(), 414);
   service::HttpClient api(gate.server().api());
   api.Send("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
-  EXPECT_EQ(api.Read().status, 404) << "the same limit on the API";
+  EXPECT_EQ(api.Read().status, 404) << "the API has another limit than the gateway";
 }
 
-TEST(TooMuchTest, AppliesSeparateLimitsToResponses) {
+TEST(RequestSizeLimitTest, AppliesSeparateLimitsToResponses) {
   const auto fields = [](int count) {
     std::string lines;
     for (int i = 1; i < count; ++i)
       lines += "X-" + std::to_string(i) + ": " + std::to_string(i) + "\r\n";
-    return lines;  // Http adds Content-Length.
+    return lines;  // Http() adds Content-Length.
   };
   ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest& request) {
     if (request.target().starts_with("/long")) {
@@ -232,7 +233,7 @@ TEST(TooMuchTest, AppliesSeparateLimitsToResponses) {
   const auto status = [](Gate& gate, const std::string& target) { return gate.Get(target).status; };
   {
     Gate gate(Routed(up.url(), {}, "limits: {header_bytes: 1KiB, header_count: 5}\n"));
-    EXPECT_EQ(status(gate, "/128"), 200) << "limits of requests do not apply";
+    EXPECT_EQ(status(gate, "/128"), 200) << "the request limit was applied to a response";
     EXPECT_EQ(status(gate, "/129"), 502);
     EXPECT_EQ(status(gate, "/long15000"), 200);
     EXPECT_EQ(status(gate, "/long17000"), 502);
@@ -245,15 +246,15 @@ TEST(TooMuchTest, AppliesSeparateLimitsToResponses) {
   EXPECT_EQ(status(gate, "/1001"), 502);
   EXPECT_EQ(gate.Get("/long1000000").Field("X").size(), 1'000'000u);
   EXPECT_EQ(status(gate, "/long1100000"), 502);
-  // A reload changes both, for passages that have been used before, too.
+  // A reload changes both limits, also for upstream connections that have been used before.
   EXPECT_TRUE(gate.Reload(Routed(up.url(), {}, "gateway: {response_header_count: 10}\n")));
   EXPECT_EQ(status(gate, "/10"), 200);
   EXPECT_EQ(status(gate, "/11"), 502);
 }
 
-class NonsenseTest : public testing::TestWithParam<std::string_view> {};
+class MalformedRequestTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(NonsenseTest, AnswersMalformedRequestWith400AndCloses) {
+TEST_P(MalformedRequestTest, AnswersMalformedRequestWith400AndCloses) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -263,7 +264,7 @@ TEST_P(NonsenseTest, AnswersMalformedRequestWith400AndCloses) {
   EXPECT_EQ(gate.Get("/").status, 200);
 }
 INSTANTIATE_TEST_SUITE_P(
-    All, NonsenseTest,
+    All, MalformedRequestTest,
     testing::Values("\x16\x03\x01\x02\x01\x01\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
                     "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
                     "GET / HTTP/1.1\r\nHost : a\r\n\r\n", "GET / HTTP/1.1\nHost: a\n\n",
@@ -275,9 +276,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n",
                     "GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n", "*1\r\n$4\r\nPING\r\n\r\n"));
 
-// --- Many -----------------------------------------------------------------------------
+// --- Many connections -----------------------------------------------------------------
 
-/// Both ends of each connection are this process's.
+/// Raises the limit on open files to `count`: this process holds both ends of each connection.
+/// Returns false if the hard limit is lower.
 bool AllowDescriptors(rlim_t count) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max < count) return false;
@@ -285,8 +287,8 @@ bool AllowDescriptors(rlim_t count) {
   return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-TEST(ManyTest, ServesOtherClientsDuringAThousandIncompleteRequests) {
-  if (!AllowDescriptors(4000)) GTEST_SKIP() << "too few descriptors";
+TEST(ManyConnectionsTest, ServesOtherClientsDuringAThousandIncompleteRequests) {
+  if (!AllowDescriptors(4000)) GTEST_SKIP() << "the limit on open files is below 4000";
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {header_timeout: 2s}\n"));
   std::vector<std::unique_ptr<Client>> clients;
@@ -300,7 +302,7 @@ TEST(ManyTest, ServesOtherClientsDuringAThousandIncompleteRequests) {
   EXPECT_EQ(up.requests(), 50);
 }
 
-TEST(ManyTest, AnswersWith503AboveMaxConnections) {
+TEST(ManyConnectionsTest, AnswersWith503AboveMaxConnections) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "limits: {connections: 2}\n"));
   Client one(gate.at());
@@ -320,7 +322,7 @@ TEST(ManyTest, AnswersWith503AboveMaxConnections) {
   }));
 }
 
-TEST(ManyTest, AnswersPipelinedFloodInOrderAndServesOtherClients) {
+TEST(ManyConnectionsTest, AnswersPipelinedFloodInOrderAndServesOtherClients) {
   ScriptedUpstream up(ScriptedUpstream::Each(
       [](const HttpRequest& request) { return Http("200 OK", {}, request.target()); }));
   Gate gate(Routed(up.url()));
@@ -340,9 +342,9 @@ TEST(ManyTest, AnswersPipelinedFloodInOrderAndServesOtherClients) {
   sender.join();
 }
 
-// --- Readers that do not read -----------------------------------------------------------
+// --- Clients that do not read -----------------------------------------------------------
 
-TEST(DeafTest, StopsReadingFromClientThatReadsNoResponses) {
+TEST(NonReadingClientTest, StopsReadingFromClientThatReadsNoResponses) {
   ScriptedUpstream up(ScriptedUpstream::Ok(std::string(1000, 'x')));
   Gate gate(Routed(up.url()));
   Client client(gate.at(), 4096);
@@ -361,7 +363,7 @@ TEST(DeafTest, StopsReadingFromClientThatReadsNoResponses) {
   EXPECT_EQ(gate.Get("/").status, 200);
 }
 
-TEST(DeafTest, DropsResponseThatClientDoesNotRead) {
+TEST(NonReadingClientTest, DropsResponseThatClientDoesNotRead) {
   const std::string much(32u << 20, 'x');
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -374,7 +376,7 @@ TEST(DeafTest, DropsResponseThatClientDoesNotRead) {
   client.Send(GetText("/"));
   EXPECT_TRUE(test::WaitUntil([&] { return up.requests() == 1; }));
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
-      << "nothing moves, and all of it is held";
+      << "the upstream connection is still open although the client reads nothing";
   EXPECT_EQ(gate.Metric("tidegate_gateway_requests_total{route=\"all\",outcome=\"client_gone\"}"),
             1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A concurrency rule counts requests under way: its places come back however a request ends.
+// A concurrency rule limits the requests in progress: a request returns its lease however it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,12 +15,13 @@ constexpr std::string_view kOne =
     "rules: [{id: one, per: client_ip, algorithm: concurrency, limit: 1/60s}]\n";
 constexpr std::string_view kMe = "127.0.0.1";
 
-/// One place, and an upstream that holds the first request until it is released.
-class LeasesTest : public testing::Test {
+/// A gateway with a concurrency limit of 1, and an upstream that holds the first request until the
+/// test releases it.
+class GatewayLeaseTest : public testing::Test {
  protected:
   using Connection = ScriptedUpstream::Connection;
 
-  /// Reads a request, tells it, and leaves the rest to `then`.
+  /// Returns a handler that reads a request, signals its arrival, and then calls `then`.
   ScriptedUpstream::Handler Held(std::function<void(Connection&)> then) {
     return [this, then = std::move(then)](Connection& connection) {
       HttpRequest request;
@@ -35,7 +36,7 @@ class LeasesTest : public testing::Test {
     first_->Send(GetText("/slow", first_lines_));
     ASSERT_TRUE(came_.Wait());
     EXPECT_EQ(gate_->Remaining("one", kMe), 0);
-    EXPECT_EQ(gate_->Get("/").status, 429) << "the first is still under way";
+    EXPECT_EQ(gate_->Get("/").status, 429) << "the first request still holds its lease";
   }
   bool Freed() {
     return test::WaitUntil([this] { return gate_->Remaining("one", kMe) == 1; });
@@ -49,7 +50,7 @@ class LeasesTest : public testing::Test {
   std::unique_ptr<Client> first_;
 };
 
-TEST_F(LeasesTest, FreedAfterANormalResponse) {
+TEST_F(GatewayLeaseTest, FreesLeaseAfterNormalResponse) {
   up_.emplace(Held([this](Connection& connection) {
     (void)go_.Wait();
     connection.Send(Http("200 OK", {}, "done"));
@@ -64,7 +65,7 @@ TEST_F(LeasesTest, FreedAfterANormalResponse) {
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, HeldUntilTheLastByteOfTheAnswer) {
+TEST_F(GatewayLeaseTest, HoldsLeaseUntilLastByteOfResponse) {
   up_.emplace(Held([this](Connection& connection) {
     connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
     (void)go_.Wait();
@@ -79,23 +80,23 @@ TEST_F(LeasesTest, HeldUntilTheLastByteOfTheAnswer) {
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, FreedWhenTheClientVanishes) {
+TEST_F(GatewayLeaseTest, FreesLeaseWhenClientDisconnects) {
   up_.emplace(Held([](Connection& connection) { (void)connection.WaitForEnd(); }));
   Begin();
   first_.reset();
   EXPECT_TRUE(Freed());
   EXPECT_TRUE(test::WaitUntil([this] { return up_->open() == 0; }))
-      << "the upstream need not go on";
+      << "the upstream connection is still open";
 }
 
-TEST_F(LeasesTest, FreedWhenTheClientIsReset) {
+TEST_F(GatewayLeaseTest, FreesLeaseWhenClientResetsConnection) {
   up_.emplace(Held([](Connection& connection) { (void)connection.WaitForEnd(); }));
   Begin();
   first_->stream().Reset();
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, FreedWhenTheUpstreamIsKilled) {
+TEST_F(GatewayLeaseTest, FreesLeaseWhenUpstreamIsKilled) {
   up_.emplace(Held([](Connection& connection) { (void)connection.WaitForEnd(); }));
   Begin("retries: off");
   up_->EndConnections(test::Stream::How::kReset);
@@ -103,14 +104,14 @@ TEST_F(LeasesTest, FreedWhenTheUpstreamIsKilled) {
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, FreedWhenTheUpstreamTakesTooLong) {
+TEST_F(GatewayLeaseTest, FreesLeaseWhenUpstreamTimesOut) {
   up_.emplace(Held([](Connection& connection) { (void)connection.WaitForEnd(); }));
   Begin("response_timeout: 300ms");
   EXPECT_EQ(first_->Read().status, 504);
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, FreedOnMalformedResponse) {
+TEST_F(GatewayLeaseTest, FreesLeaseOnMalformedResponse) {
   up_.emplace(Held([this](Connection& connection) {
     (void)go_.Wait();
     connection.Send("SSH-2.0-OpenSSH_9.2\r\n");
@@ -121,7 +122,7 @@ TEST_F(LeasesTest, FreedOnMalformedResponse) {
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, FreedWhenATunnelEnds) {
+TEST_F(GatewayLeaseTest, FreesLeaseWhenTunnelEnds) {
   first_lines_ = "Connection: Upgrade\r\nUpgrade: chat\r\n";
   up_.emplace(Held([](Connection& connection) {
     connection.Send("HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n");
@@ -129,12 +130,12 @@ TEST_F(LeasesTest, FreedWhenATunnelEnds) {
   }));
   Begin();
   EXPECT_EQ(first_->Read().status, 101);
-  EXPECT_EQ(gate_->Get("/").status, 429) << "a tunnel is under way until it ends";
+  EXPECT_EQ(gate_->Get("/").status, 429) << "the open tunnel does not hold its lease";
   first_->stream().Close();
   EXPECT_TRUE(Freed());
 }
 
-TEST_F(LeasesTest, NothingIsHeldForRequestsWithoutARoute) {
+TEST_F(GatewayLeaseTest, HoldsNoLeaseForRequestWithoutRoute) {
   up_.emplace(ScriptedUpstream::Ok());
   Gate gate("routes: [{match: {path: /here}, upstream: up}]\nupstreams: {up: {targets: \"" +
             up_->url() + "\"}}\n" + std::string(kOne));
@@ -144,12 +145,13 @@ TEST_F(LeasesTest, NothingIsHeldForRequestsWithoutARoute) {
   EXPECT_EQ(gate.Remaining("one", kMe), 1);
 }
 
-TEST_F(LeasesTest, TheLeaseOfALongRequestIsRenewed) {
+TEST_F(GatewayLeaseTest, RenewsLeaseOfLongRequest) {
   up_.emplace(Held([this](Connection& connection) {
     (void)go_.Wait();
     connection.Send(Http("200 OK"));
   }));
-  // It is renewed each 200 ms of real time; it expires by the clock that this test moves.
+  // The gateway renews the lease every 200 ms of real time. The lease expires by the clock that
+  // this test moves.
   Begin({}, "rules: [{id: one, per: client_ip, algorithm: concurrency, limit: 1/600ms}]\n");
   const auto whole = [this] {
     return gate_->Peek("one", kMe).at("reset_after_ms").as_int64() == 600;
@@ -157,7 +159,7 @@ TEST_F(LeasesTest, TheLeaseOfALongRequestIsRenewed) {
   for (int i = 0; i < 2; ++i) {
     gate_->Advance(400ms);
     ASSERT_FALSE(whole());
-    ASSERT_TRUE(test::WaitUntil(whole)) << "not renewed";
+    ASSERT_TRUE(test::WaitUntil(whole)) << "the lease was not renewed";
   }
   EXPECT_EQ(gate_->Get("/").status, 429) << "800 ms after a lease of 600 ms was granted";
   go_.Give();

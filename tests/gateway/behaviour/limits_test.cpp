@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client of the gateway sees of its limits, and what an upstream never sees.
+// Rate-limit fields and denials that clients of the gateway receive, and denied requests that
+// upstreams never receive.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr std::string_view kTwoAnHour = "rules: [{id: two, per: header:x-api-key, limit: 2/h}]\n";
 
-TEST(LimitsTest, AllowedResponsesReportRemainingQuota) {
+TEST(LimitsTest, ReportsRemainingQuotaOnAllowedResponses) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, kTwoAnHour));
   const HttpResponse answer = gate.Get("/", "x-api-key: a\r\n");
@@ -26,7 +27,7 @@ TEST(LimitsTest, AllowedResponsesReportRemainingQuota) {
   EXPECT_FALSE(answer.Has("X-RateLimit-Limit"));
 }
 
-TEST(LimitsTest, ADeniedRequestNeverReachesTheUpstream) {
+TEST(LimitsTest, NeverForwardsDeniedRequest) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, kTwoAnHour));
   Client client(gate.at());
@@ -47,22 +48,23 @@ TEST(LimitsTest, ADeniedRequestNeverReachesTheUpstream) {
     EXPECT_EQ(problem.at("retry_after_ms"), 1'800'000);
   }
   EXPECT_EQ(up.requests(), 2);
-  EXPECT_EQ(client.Get("/", "x-api-key: b\r\n").status, 200) << "another has its own limit";
+  EXPECT_EQ(client.Get("/", "x-api-key: b\r\n").status, 200)
+      << "the limit of one key was applied to another key";
   gate.Advance(1800s);
-  EXPECT_EQ(client.Get("/", "x-api-key: a\r\n").status, 200) << "and time gives it back";
+  EXPECT_EQ(client.Get("/", "x-api-key: a\r\n").status, 200) << "the quota was not refilled";
   EXPECT_EQ(up.requests(), 4);
 }
 
-TEST(LimitsTest, ADeniedUploadIsRefusedWithoutReadingIt) {
+TEST(LimitsTest, RejectsDeniedUploadWithoutReadingIt) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, kTwoAnHour));
   Client client(gate.at());
   for (int i = 0; i < 2; ++i) (void)client.Get("/", "x-api-key: a\r\n");
-  // A short body is read over: the connection goes on.
+  // The gateway reads a short body to its end and keeps the connection.
   const HttpResponse small = client.Ask(RequestText("POST", "/", "x-api-key: a\r\n", "12345"));
   EXPECT_EQ(small.status, 429);
   EXPECT_EQ(client.Get("/", "x-api-key: b\r\n").status, 200);
-  // A long one is not waited for.
+  // The gateway does not wait for a long body: it closes the connection.
   const HttpResponse large = client.Ask(
       "POST / HTTP/1.1\r\nHost: test\r\nx-api-key: a\r\nContent-Length: 100000000\r\n\r\n");
   EXPECT_EQ(large.status, 429) << large.head << large.body;
@@ -72,7 +74,7 @@ TEST(LimitsTest, ADeniedUploadIsRefusedWithoutReadingIt) {
   EXPECT_EQ(up.requests(), 3);
 }
 
-TEST(LimitsTest, DenyAnswersWith403AndExemptIsNotCounted) {
+TEST(LimitsTest, DeniesWith403AndDoesNotCountExemptRequests) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {},
                    "deny: [{header: {user-agent: \"BadBot*\"}}]\n"
@@ -89,19 +91,20 @@ TEST(LimitsTest, DenyAnswersWith403AndExemptIsNotCounted) {
     EXPECT_EQ(exempt.status, 200);
     EXPECT_FALSE(exempt.Has("RateLimit"));
   }
-  EXPECT_EQ(gate.Get("/", "X-Monitor: yes\r\nUser-Agent: BadBot\r\n").status, 403) << "deny first";
+  EXPECT_EQ(gate.Get("/", "X-Monitor: yes\r\nUser-Agent: BadBot\r\n").status, 403)
+      << "`exempt` was applied before `deny`";
   EXPECT_EQ(gate.Get("/").status, 200);
   EXPECT_EQ(gate.Get("/").status, 429);
 }
 
-TEST(LimitsTest, ShadowRuleCountsButDeniesNothing) {
+TEST(LimitsTest, ShadowRuleCountsRequestsButDeniesNone) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: s, per: client_ip, limit: 1/h, mode: shadow}]\n"));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(gate.Get("/").status, 200);
   EXPECT_EQ(gate.Remaining("s", "127.0.0.1"), 0);
 }
 
-TEST(LimitsTest, AnEncodedOrDottedPathDoesNotEvadeARule) {
+TEST(LimitsTest, EncodedOrDottedPathDoesNotEvadeRule) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {},
                    "rules: [{id: login, match: {path: /v1/login}, per: client_ip, limit: 1/h}]\n"));
@@ -127,9 +130,9 @@ struct Older {
   std::string_view option;
   std::string_view prefix;
 };
-class OlderFieldsTest : public testing::TestWithParam<Older> {};
+class LegacyRateLimitFieldsTest : public testing::TestWithParam<Older> {};
 
-TEST_P(OlderFieldsTest, SendsTighterOfOwnAndUpstreamQuota) {
+TEST_P(LegacyRateLimitFieldsTest, SendsTighterOfOwnAndUpstreamQuota) {
   const auto [option, prefix] = GetParam();
   const std::string name(prefix);
   int theirs = 500;
@@ -151,7 +154,7 @@ TEST_P(OlderFieldsTest, SendsTighterOfOwnAndUpstreamQuota) {
   EXPECT_EQ(upstream.Field(name + "Reset"), "7");
 }
 
-TEST_P(OlderFieldsTest, ForwardsUpstreamFieldsWithoutOwnFields) {
+TEST_P(LegacyRateLimitFieldsTest, ForwardsUpstreamFieldsWithoutOwnFields) {
   const std::string name(GetParam().prefix);
   ScriptedUpstream up(
       ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(name, 500); }));
@@ -162,7 +165,7 @@ TEST_P(OlderFieldsTest, ForwardsUpstreamFieldsWithoutOwnFields) {
   EXPECT_EQ(answer.Field(name + "Reset"), "7");
 }
 
-TEST_P(OlderFieldsTest, ForwardsUpstreamFieldsForAllowedKey) {
+TEST_P(LegacyRateLimitFieldsTest, ForwardsUpstreamFieldsForAllowedKey) {
   const auto [option, prefix] = GetParam();
   const std::string name(prefix);
   ScriptedUpstream up(
@@ -180,7 +183,7 @@ TEST_P(OlderFieldsTest, ForwardsUpstreamFieldsForAllowedKey) {
   EXPECT_EQ(answer.Field("X-Tidegate-Decided-By"), "operator");
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, OlderFieldsTest,
+INSTANTIATE_TEST_SUITE_P(Both, LegacyRateLimitFieldsTest,
                          testing::Values(Older{"ratelimit-legacy", "RateLimit-"},
                                          Older{"x-ratelimit", "X-RateLimit-"}),
                          [](const auto& of) { return of.index == 0 ? "Plain" : "X"; });
@@ -230,7 +233,7 @@ TEST(LimitsTest, DeniesGrpcWithGrpcStatus) {
   }
   const HttpResponse web = client.Ask(
       RequestText("POST", "/", "x-api-key: a\r\nContent-Type: application/grpcx\r\n", ""));
-  EXPECT_EQ(web.status, 429) << "not gRPC, but something that begins like it";
+  EXPECT_EQ(web.status, 429) << "grpc-web was treated as gRPC";
   EXPECT_EQ(up.requests(), 2);
 }
 

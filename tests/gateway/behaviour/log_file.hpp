@@ -10,18 +10,18 @@
 
 namespace tidegate::behaviour {
 
-/// An access log in a temporary folder of its own.
+/// An access log in a new temporary folder.
 class LogFile {
  public:
-  /// For the configuration.
+  /// Returns the configuration line that writes the access log to this file.
   [[nodiscard]] std::string yaml() const { return "access_log: " + path().string() + "\n"; }
   [[nodiscard]] std::filesystem::path path() const { return folder_ / "access.log"; }
-  /// All that has been written so far.
+  /// Returns the whole text that has been written so far.
   [[nodiscard]] std::string text() const { return test::ReadFile(path()); }
-  /// Waits until there are so many lines; one that is no JSON object fails the test, and so do
-  /// more or fewer.
+  /// Waits until the log has `count` lines and returns them. The test fails if there are more or
+  /// fewer, or if a line is not a JSON object.
   [[nodiscard]] std::vector<boost::json::object> Lines(std::size_t count) const;
-  /// The only line.
+  /// Waits for the only line of the log and returns it.
   [[nodiscard]] boost::json::object Line() const;
 
  private:

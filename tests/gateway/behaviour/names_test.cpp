@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Targets by name: the system's resolver is replaced by one of the test's, where a name leads to
-// whatever ports of this machine the test says.
+// Targets with hostnames. This file replaces getaddrinfo(): each name resolves to 127.0.0.1, once
+// for each port that the test has set.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
@@ -15,7 +15,7 @@
 namespace {
 
 std::mutex mutex;                  // NOLINT
-std::vector<std::uint16_t> ports;  // NOLINT: guarded by it. Empty: the name leads nowhere.
+std::vector<std::uint16_t> ports;  // NOLINT: guarded by `mutex`. Empty: resolving fails.
 
 void LeadTo(std::vector<std::uint16_t> to) {
   const std::lock_guard lock(mutex);
@@ -67,7 +67,7 @@ extern "C" void freeaddrinfo(addrinfo* list) {
 namespace tidegate::behaviour {
 namespace {
 
-TEST(NamesTest, FollowsDnsChangesWhileServing) {
+TEST(TargetHostnameTest, FollowsDnsChangesWhileServing) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
   ScriptedUpstream two(ScriptedUpstream::Ok("two"));
   LeadTo({one.port()});
@@ -76,24 +76,25 @@ TEST(NamesTest, FollowsDnsChangesWhileServing) {
   EXPECT_EQ(client.Get("/").body, "one");
   LeadTo({two.port()});
   EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "two"; }));
-  EXPECT_EQ(one.open(), 0) << "whoever is not there any more keeps no connection";
+  EXPECT_EQ(one.open(), 0) << "a connection to a removed address is still open";
   LeadTo({one.port(), two.port()});
-  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "one"; })) << "both take turns";
+  EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "one"; }))
+      << "the added address receives no request";
   EXPECT_EQ(client.Get("/").body, "two");
 }
 
-TEST(NamesTest, KeepsAddressesWhenDnsFails) {
+TEST(TargetHostnameTest, KeepsAddressesWhenDnsFails) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
   LeadTo({one.port()});
   Gate gate(Routed("http://moves.example", "resolve: 1s"));
   EXPECT_EQ(gate.Get("/").body, "one");
   LeadTo({});
-  // Longer than until it is looked up again.
+  // The loop lasts longer than the interval of 1 s after which the gateway resolves the name again.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{1300};
   while (std::chrono::steady_clock::now() < until) ASSERT_EQ(gate.Get("/").body, "one");
 }
 
-TEST(NamesTest, ServesOnceAnUnresolvedNameResolves) {
+TEST(TargetHostnameTest, ServesOnceUnresolvedNameResolves) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
   LeadTo({});
   Gate gate(Routed("http://late.example", "resolve: 1s"));

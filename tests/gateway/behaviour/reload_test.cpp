@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another configuration under load, and an orderly end: clients notice neither.
+// Clients notice neither a reload of the configuration under load nor a graceful shutdown.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -15,7 +15,8 @@ using Connection = ScriptedUpstream::Connection;
 
 constexpr int kReactors = 3;
 
-/// Two routes and two upstreams of that name.
+/// Returns a configuration with routes `a` and `b` to upstreams `a` and `b`. `more_of_a`:
+/// additional keys of upstream `a`.
 std::string Two(const std::string& a, const std::string& b, std::string_view more_of_a = {}) {
   return "routes:\n  - {id: a, match: {path: /a/**}, upstream: a}\n"
          "  - {id: b, match: {path: /b/**}, upstream: b}\n"
@@ -23,7 +24,8 @@ std::string Two(const std::string& a, const std::string& b, std::string_view mor
          a + "\"" + std::string(more_of_a) + "}\n  b: {targets: \"" + b + "\"}\n";
 }
 
-/// Clients that ask without a pause; whatever is not 200 is counted.
+/// Clients that send requests without a pause. Counts responses with status 200 as good and all
+/// others as bad.
 class Load {
  public:
   Load(const net::Endpoint& at, std::string_view target, int clients) {
@@ -45,7 +47,7 @@ class Load {
   }
   [[nodiscard]] int good() const { return good_; }
   [[nodiscard]] int bad() const { return bad_; }
-  /// So many more than now.
+  /// Waits until `count` more requests have succeeded, or one has failed. Returns false on timeout.
   [[nodiscard]] bool More(int count) const {
     return test::WaitUntil([this, until = good_ + count] { return good_ >= until || bad_ > 0; });
   }
@@ -66,7 +68,7 @@ TEST(ReloadTest, RepeatedReloadsUnderLoadFailNoRequest) {
   Load load_a(gate.at(), "/a/x", 4);
   Load load_b(gate.at(), "/b/x", 4);
   for (int i = 0; i < 30; ++i) {
-    // Each time another configuration of `a`; `b` stays.
+    // Each reload changes the configuration of upstream `a`; `b` stays unchanged.
     EXPECT_TRUE(gate.Reload(Two(a.url(), b.url(), ", keep_alive: " + std::to_string(100 + i % 7))));
     EXPECT_TRUE(load_a.More(5));
     EXPECT_TRUE(load_b.More(5));
@@ -78,7 +80,7 @@ TEST(ReloadTest, RepeatedReloadsUnderLoadFailNoRequest) {
             load_a.good());
 }
 
-TEST(ReloadTest, NewRoutesAreUsedAndOldOnesAreGone) {
+TEST(ReloadTest, UsesNewRoutesAndDropsOldOnes) {
   ScriptedUpstream a(ScriptedUpstream::Ok("a"));
   ScriptedUpstream b(ScriptedUpstream::Ok("b"));
   Gate gate(Two(a.url(), b.url()), kReactors);
@@ -90,7 +92,7 @@ TEST(ReloadTest, NewRoutesAreUsedAndOldOnesAreGone) {
                   "{targets: \"" +
                   b.url() + "\"}}\n"));
   EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/c").status == 200; }))
-      << "on the same connection";
+      << "the existing connection uses the old routes";
   EXPECT_EQ(client.Get("/c").body, "b");
   EXPECT_EQ(client.Get("/a/x").status, 404);
 }
@@ -107,7 +109,7 @@ TEST(ReloadTest, InvalidConfigurationChangesNothing) {
   EXPECT_EQ(gate.Get("/").body, "a");
 }
 
-TEST(ReloadTest, AnUnchangedUpstreamKeepsItsConnections) {
+TEST(ReloadTest, KeepsConnectionsOfUnchangedUpstream) {
   ScriptedUpstream a(ScriptedUpstream::Ok("a"));
   ScriptedUpstream b(ScriptedUpstream::Ok("b"));
   Gate gate(Two(a.url(), b.url()), 1);
@@ -121,17 +123,19 @@ TEST(ReloadTest, AnUnchangedUpstreamKeepsItsConnections) {
     EXPECT_EQ(client.Get("/b/x").body, "b");
   }
   EXPECT_EQ(b.connections(), 1);
-  EXPECT_TRUE(test::WaitUntil([&] { return a.open() == 1; })) << "old ones are not left behind";
+  EXPECT_TRUE(test::WaitUntil([&] { return a.open() == 1; }))
+      << "connections of a replaced upstream are still open";
 }
 
-TEST(ReloadTest, AChangedTargetGetsTheNewRequests) {
+TEST(ReloadTest, SendsNewRequestsToChangedTarget) {
   ScriptedUpstream before(ScriptedUpstream::Ok("before"));
   ScriptedUpstream after(ScriptedUpstream::Ok("after"));
   Gate gate(Routed(before.url()), kReactors);
   Load load(gate.at(), "/", 6);
   EXPECT_TRUE(load.More(50));
   EXPECT_TRUE(gate.Reload(Routed(after.url())));
-  EXPECT_TRUE(test::WaitUntil([&] { return before.open() == 0; })) << "and the old one is let go";
+  EXPECT_TRUE(test::WaitUntil([&] { return before.open() == 0; }))
+      << "a connection to the old target is still open";
   const int requests = before.requests();
   EXPECT_TRUE(load.More(100));
   load.Stop();
@@ -139,7 +143,7 @@ TEST(ReloadTest, AChangedTargetGetsTheNewRequests) {
   EXPECT_EQ(before.requests(), requests);
 }
 
-TEST(ReloadTest, RemovedUpstreamFinishesItsRequests) {
+TEST(ReloadTest, FinishesRequestsOfRemovedUpstream) {
   Signal go;
   ScriptedUpstream a([&](Connection& connection) {
     HttpRequest request;
@@ -159,7 +163,7 @@ TEST(ReloadTest, RemovedUpstreamFinishesItsRequests) {
   EXPECT_TRUE(test::WaitUntil([&] { return gate.Get("/").body == "b"; }));
   go.Give();
   EXPECT_EQ(client.Read().body, "firstlater");
-  EXPECT_EQ(client.Get("/").body, "b") << "and its next request goes where it should";
+  EXPECT_EQ(client.Get("/").body, "b") << "the next request reached the wrong upstream";
   EXPECT_TRUE(test::WaitUntil([&] { return a.open() == 0; }));
 }
 
@@ -185,7 +189,8 @@ TEST(ReloadTest, KeepsTunnelsOpen) {
 }
 
 TEST(ReloadTest, RestoresUnhealthyTargetWhenHealthChecksAreRemoved) {
-  // No request would ever reach it again.
+  // Without health checks nothing would ever mark the target healthy again, and it would receive no
+  // more requests.
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return request.target() == "/health" ? Http("500 Internal Server Error") : Http("200 OK");
   }));
@@ -196,7 +201,7 @@ TEST(ReloadTest, RestoresUnhealthyTargetWhenHealthChecksAreRemoved) {
   EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").status == 200; }));
 }
 
-TEST(ReloadTest, AppliesTimeoutAfterManyChanges) {
+TEST(ReloadTest, AppliesLatestTimeoutAfterManyReloads) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   Gate gate(Routed(up.url()));
   for (int i = 0; i < 60; ++i) {
@@ -205,13 +210,14 @@ TEST(ReloadTest, AppliesTimeoutAfterManyChanges) {
   EXPECT_TRUE(gate.Reload(Routed(up.url(), "response_timeout: 150ms")));
   Client client(gate.at());
   client.Send(GetText("/"));
-  ASSERT_TRUE(client.stream().Readable(std::chrono::seconds{3})) << "it waits for another's time";
+  ASSERT_TRUE(client.stream().Readable(std::chrono::seconds{3}))
+      << "the request uses the response_timeout of an older configuration";
   EXPECT_EQ(client.Read().status, 504);
 }
 
-// --- The end ----------------------------------------------------------------------------
+// --- Shutdown ---------------------------------------------------------------------------
 
-/// The status of /readyz.
+/// Returns the status of /readyz.
 int Ready(Gate& gate) {
   service::HttpClient client(gate.server().admin());
   client.Send(service::Get("/readyz"));
@@ -225,7 +231,7 @@ bool Refuses(const net::Endpoint& at) {
   return refused;
 }
 
-TEST(DrainTest, FailsReadinessFirstAndStillServes) {
+TEST(DrainTest, FailsReadinessCheckFirstAndStillServes) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()), kReactors);
   EXPECT_EQ(Ready(gate), 200);
@@ -268,7 +274,7 @@ TEST(DrainTest, FinishesPendingRequestsWithConnectionClose) {
   EXPECT_TRUE(drained.Wait());
 }
 
-TEST(DrainTest, AnAnswerThatHasBegunIsFinished) {
+TEST(DrainTest, FinishesResponseThatHasBegun) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -294,7 +300,7 @@ TEST(DrainTest, AnAnswerThatHasBegunIsFinished) {
   EXPECT_TRUE(drained.Wait());
 }
 
-TEST(DrainTest, IdleConnectionsAreClosed) {
+TEST(DrainTest, ClosesIdleConnections) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()), kReactors);
   std::vector<std::unique_ptr<Client>> clients;
@@ -316,7 +322,8 @@ TEST(DrainTest, AnswersLastRequestOnIdleConnection) {
   EXPECT_EQ(client.Get("/").status, 200);
   gate.server().Drain([] {});
   EXPECT_TRUE(test::WaitUntil([&] { return Refuses(gate.at()); }));
-  const HttpResponse answer = client.Get("/");  // It cannot have known.
+  // The client could not know that the server shuts down.
+  const HttpResponse answer = client.Get("/");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Field("Connection"), "close");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent again, and what never is.
+// Requests that the gateway retries, and requests that it never retries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 using Connection = ScriptedUpstream::Connection;
 
-/// Answers the first request of each connection, and ends it without a word at the second.
+/// Answers the first request of each connection, and closes the connection without a response at
+/// the second.
 void DiesAtTheSecond(Connection& connection) {
   HttpRequest request;
   if (!connection.Read(request)) return;
@@ -29,7 +30,7 @@ TEST(RetriesTest, RetriesGetOnNewConnectionAfterReset) {
   EXPECT_EQ(up.requests(), 3);
   EXPECT_EQ(up.last().target(), "/2");
   EXPECT_EQ(up.last().Field("X-Mark"), "kept");
-  EXPECT_EQ(up.seen()[1].head, up.seen()[2].head) << "the same request, with the same id";
+  EXPECT_EQ(up.seen()[1].head, up.seen()[2].head) << "the retry differs from the first attempt";
 }
 
 TEST(RetriesTest, NeverRetriesPostThatWasSent) {
@@ -53,7 +54,8 @@ TEST(RetriesTest, RetriesPutWhoseBodyIsStillBuffered) {
   Client client(gate.at());
   EXPECT_EQ(client.Ask(RequestText("PUT", "/", {}, "the body")).body, "the body");
   EXPECT_EQ(up.requests(), 2);
-  EXPECT_EQ(client.Get("/").status, 200) << "and nothing of it is left over";
+  EXPECT_EQ(client.Get("/").status, 200)
+      << "bytes of the retried request were left on the connection";
 }
 
 TEST(RetriesTest, DoesNotRetryWhenBodyIsNoLongerBuffered) {
@@ -95,9 +97,9 @@ TEST(RetriesTest, RetriesOnAnotherTarget) {
   EXPECT_EQ(good.requests(), 6);
 }
 
-class AttemptsTest : public testing::TestWithParam<int> {};
+class RetryAttemptsTest : public testing::TestWithParam<int> {};
 
-TEST_P(AttemptsTest, RetriesAsOftenAsConfigured) {
+TEST_P(RetryAttemptsTest, RetriesAsOftenAsConfigured) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (connection.Read(request)) connection.Reset();
@@ -106,9 +108,9 @@ TEST_P(AttemptsTest, RetriesAsOftenAsConfigured) {
   EXPECT_EQ(gate.Get("/").status, 502);
   EXPECT_EQ(up.requests(), GetParam() + 1);
 }
-INSTANTIATE_TEST_SUITE_P(All, AttemptsTest, testing::Values(1, 2, 5));
+INSTANTIATE_TEST_SUITE_P(All, RetryAttemptsTest, testing::Values(1, 2, 5));
 
-TEST(RetriesTest, DoesNotRetryWhenOff) {
+TEST(RetriesTest, DoesNotRetryWhenRetriesAreOff) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (connection.Read(request)) connection.Reset();
@@ -126,7 +128,8 @@ TEST(RetriesTest, BudgetLimitsRetries) {
   Gate gate(Routed(up.url(), "retries: {percent: 10}"));
   for (int i = 0; i < 300; ++i) EXPECT_EQ(gate.Get("/").status, 502);
   EXPECT_GE(up.requests(), 300 + 100);
-  EXPECT_LE(up.requests(), 300 + 100 + 32) << "those that were put by, then a tenth";
+  EXPECT_LE(up.requests(), 300 + 100 + 32)
+      << "more than the 100 retries of the initial budget and a tenth of the requests";
 }
 
 TEST(RetriesTest, RetriesTimeoutIfConfigured) {
@@ -149,7 +152,7 @@ TEST(RetriesTest, RetriesConfiguredStatusForIdempotentMethods) {
   Gate gate(Routed(up.url(), "ejection: off\nretries: {statuses: [503]}"));
   Client client(gate.at());
   EXPECT_EQ(client.Get("/").body, "second");
-  EXPECT_EQ(client.Ask(RequestText("POST", "/", {}, "x")).status, 503) << "it was carried out";
+  EXPECT_EQ(client.Ask(RequestText("POST", "/", {}, "x")).status, 503) << "a POST was retried";
   EXPECT_EQ(attempts, 3);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which upstream a request reaches, and under which path, host and fields.
+// The upstream that a request is routed to, and the path, host and header fields that this upstream
+// receives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,8 @@ std::string Hosted(std::string_view target, std::string_view host) {
 
 class RoutingTest : public testing::Test {
  protected:
-  /// `routes` in YAML's flow form, to upstreams a and b.
+  /// Returns a gateway with these routes, written in YAML's flow style, and the upstreams `a` and
+  /// `b`.
   Gate Routes(std::string_view routes, std::string_view more = {}) {
     return Gate("routes:\n" + std::string(routes) + "upstreams: {a: {targets: \"" + a_.url() +
                 "\"}, b: {targets: \"" + b_.url() + "\"}}\n" + std::string(more));
@@ -34,7 +36,7 @@ TEST_F(RoutingTest, UsesFirstMatchingRoute) {
   const HttpResponse none = gate.Get("/v3");
   EXPECT_EQ(none.status, 404);
   EXPECT_EQ(none.Field("Content-Type"), "application/problem+json");
-  EXPECT_EQ(gate.Get("/v1users").status, 404) << "whole segments";
+  EXPECT_EQ(gate.Get("/v1users").status, 404) << "the route matched a part of a path segment";
 }
 
 TEST_F(RoutingTest, MatchesByHost) {
@@ -48,7 +50,7 @@ TEST_F(RoutingTest, MatchesByHost) {
   EXPECT_EQ(client.Ask(Hosted("/", "www.example.com")).body, "b");
   EXPECT_EQ(client.Ask(Hosted("/", "example.org")).status, 404);
   EXPECT_EQ(client.Ask(Hosted("http://api.example.com/x", "www.example.com")).body, "a")
-      << "an absolute target overrides Host";
+      << "Host was preferred to the host of an absolute target";
   EXPECT_EQ(a_.last().Field("Host"), "api.example.com");
   EXPECT_EQ(a_.last().target(), "/x");
 }
@@ -99,7 +101,7 @@ TEST_F(RoutingTest, ForwardsNormalizedPath) {
   EXPECT_EQ(as("/a;b.c%20"), "/a;b.c%20");
   EXPECT_EQ(as("/a%25b"), "/a%25b");
   EXPECT_EQ(as("/a/?"), "/a/?");
-  EXPECT_EQ(as("/a?b=%2e%2e/../c&d=%zz"), "/a?b=%2e%2e/../c&d=%zz") << "the query as it came";
+  EXPECT_EQ(as("/a?b=%2e%2e/../c&d=%zz"), "/a?b=%2e%2e/../c&d=%zz") << "the query was changed";
   EXPECT_EQ(as("/a/b/.."), "/a/");
 }
 
@@ -149,15 +151,15 @@ TEST_F(RoutingTest, UsesFirstRouteMatchingAnyReadingOfThePath) {
   }
 }
 
-TEST_F(RoutingTest, RewritesAPrefixInAnyCaseIfCaseIsIgnored) {
+TEST_F(RoutingTest, RewritesPrefixInAnyCaseWhenCaseIsIgnored) {
   Gate gate = Routes("  - {match: {path: /v1/**}, upstream: a, rewrite: {prefix: /v1, with: /}}\n",
                      "paths: {ignore_case: true}\n");
   EXPECT_EQ(gate.Get("/V1/Users").status, 200);
   EXPECT_EQ(a_.last().target(), "/Users");
 }
 
-// Else a path would leave the part of the upstream that its route leads to.
-TEST_F(RoutingTest, RewritesEverySpellingOfAPrefix) {
+// Without this, a path could leave the part of the upstream that its route rewrites to.
+TEST_F(RoutingTest, RewritesEverySpellingOfPrefix) {
   Gate gate = Routes(
       "  - {match: {path: /v1/**}, upstream: a, encoded_slashes: match,"
       " rewrite: {prefix: /v1, with: /public}}\n",
@@ -173,7 +175,7 @@ TEST_F(RoutingTest, RewritesEverySpellingOfAPrefix) {
   EXPECT_EQ(gate.Get("/v1%2Fx").status, 400);
 }
 
-TEST_F(RoutingTest, ExplainsWhyARequestIsInvalid) {
+TEST_F(RoutingTest, ExplainsWhyRequestIsInvalid) {
   Gate gate = Routes("  - {upstream: a}\n");
   const auto said = [&](const std::string& line) {
     const HttpResponse answer = Client(gate.at()).Ask(line + " HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -210,7 +212,7 @@ TEST_F(RoutingTest, SetsAndRemovesConfiguredHeaderFields) {
   EXPECT_EQ(answer.Field("Strict-Transport-Security"), "max-age=1");
 }
 
-TEST_F(RoutingTest, SendsKeptTargetOrFixedHost) {
+TEST_F(RoutingTest, SendsClientHostTargetHostOrFixedHost) {
   Gate gate = Routes(
       "  - {match: {path: /kept}, upstream: a}\n"
       "  - {match: {path: /target}, upstream: a, host: target}\n"
@@ -252,12 +254,13 @@ TEST_F(RoutingTest, RejectsTraceAndConnect) {
   EXPECT_EQ(a_.requests(), 0);
 }
 
-TEST_F(RoutingTest, NeverForwardsOptionsAsteriskAsAPath) {
+TEST_F(RoutingTest, NeverForwardsOptionsAsteriskAsPath) {
   Gate gate = Routes("  - {upstream: a}\n");
   Client client(gate.at());
   client.Send("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
   const HttpResponse answer = client.Read();
-  // Passed on as it is, or refused; never as a path.
+  // The gateway may forward `*` unchanged or reject the request, but must never forward `*` as a
+  // path.
   if (answer.status == 200) {
     EXPECT_EQ(a_.last().target(), "*");
   } else {

@@ -10,12 +10,12 @@
 namespace tidegate::behaviour {
 namespace {
 
-/// How soon the accepting thread sees that it shall stop.
+/// Interval, in milliseconds, at which the accepting thread checks whether it must stop.
 constexpr int kLookMillis = 20;
 
 }  // namespace
 
-// --- One connection -------------------------------------------------------------
+// --- Connection -----------------------------------------------------------------
 
 bool ScriptedUpstream::Connection::ReadHead(HttpRequest& request) {
   request = {};
@@ -38,7 +38,7 @@ bool ScriptedUpstream::Connection::WaitForEnd() {
   return false;
 }
 
-// --- The upstream ---------------------------------------------------------------
+// --- ScriptedUpstream -----------------------------------------------------------
 
 ScriptedUpstream::ScriptedUpstream(Handler handler) : handler_(std::move(handler)) {
   Listen();
@@ -71,7 +71,8 @@ void ScriptedUpstream::Listen() {
 
 void ScriptedUpstream::StopListening() {
   const std::lock_guard lock(mutex_);
-  // A close alone takes effect only when the other thread has stopped waiting for it.
+  // shutdown() wakes the accepting thread. With close() alone the port would stay open until that
+  // thread stops waiting on it.
   ::shutdown(listener_, SHUT_RDWR);
   ::close(listener_.exchange(-1));
   for (const auto& socket : sockets_) socket->Wake(test::Stream::How::kClose);

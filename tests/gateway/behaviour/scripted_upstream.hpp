@@ -15,26 +15,29 @@
 
 namespace tidegate::behaviour {
 
-/// An upstream that does what a test tells it: a real socket on a free port of this machine, and a
-/// handler that is called once for each connection, on a thread of its own, and may say, keep back,
-/// cut and break whatever it likes. The connection is closed when the handler returns.
+/// An upstream whose behaviour the test scripts. It listens on a free port of this machine and
+/// calls a handler for each connection, on a thread of its own. The handler may send, delay, cut
+/// and malform responses. The connection is closed when the handler returns.
 class ScriptedUpstream {
  public:
-  /// One connection to it, on the handler's thread.
+  /// One connection to the upstream. Used on the handler's thread only.
   class Connection : public test::Stream {
    public:
     Connection(ScriptedUpstream& upstream, int fd, int number)
         : Stream(fd), upstream_(upstream), number_(number) {}
 
-    /// From 0.
+    /// Number of this connection, from 0, in the order of acceptance.
     [[nodiscard]] int number() const noexcept { return number_; }
-    /// The next request's head; false: the connection ended before that. It counts as a request.
+    /// Reads the head of the next request and counts that request. Returns false if the connection
+    /// ends first.
     [[nodiscard]] bool ReadHead(HttpRequest& request);
-    /// The body that belongs to that head. `whole` tells whether all of it came.
+    /// Reads the body that belongs to the head in `request`. Sets `request.whole` to false if it is
+    /// incomplete.
     void ReadBody(HttpRequest& request) { test::ReadRequestBody(*this, request); }
-    /// Both.
+    /// Reads the head and the body of the next request. Returns false if the connection ends first.
     [[nodiscard]] bool Read(HttpRequest& request);
-    /// Blocks until the other side ends the connection, whatever it still sends. False: it did not.
+    /// Reads and drops bytes until the other side ends the connection. Returns false if it does
+    /// not.
     bool WaitForEnd();
 
    private:
@@ -45,23 +48,23 @@ class ScriptedUpstream {
   using Answering = std::function<std::string(const HttpRequest&)>;
 
   explicit ScriptedUpstream(Handler handler);
-  /// Ends all connections, and waits for the handlers.
+  /// Ends all connections and waits until all handlers have returned.
   ~ScriptedUpstream();
 
-  /// Answers each whole request of each connection with what `answer` returns; an empty answer
-  /// ends the connection.
+  /// Returns a handler that answers each complete request with what `answer` returns; an empty
+  /// response ends the connection.
   [[nodiscard]] static Handler Each(Answering answer);
-  /// With 200 and a short body.
+  /// Returns a handler that answers each request with 200 and `body`.
   [[nodiscard]] static Handler Ok(std::string_view body = "ok");
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  /// What the next connections meet.
+  /// Replaces the handler for connections that are accepted from now on.
   void Use(Handler handler);
-  /// Refuses connections from now on, and ends those that it has.
+  /// Refuses new connections from now on, and ends the open ones.
   void StopListening();
-  /// On the same port as before.
+  /// Listens again on the same port as before.
   void ListenAgain();
   /// Ends all connections, optionally by a reset.
   void EndConnections(test::Stream::How how = test::Stream::How::kClose);
@@ -69,7 +72,7 @@ class ScriptedUpstream {
   [[nodiscard]] int connections() const noexcept { return connections_; }
   [[nodiscard]] int requests() const noexcept { return requests_; }
   [[nodiscard]] int open() const noexcept { return open_; }
-  /// All requests whose heads came, in their order.
+  /// Returns all requests whose heads arrived, in order of arrival.
   [[nodiscard]] std::vector<HttpRequest> seen() const;
   [[nodiscard]] HttpRequest last() const;
 
@@ -79,7 +82,7 @@ class ScriptedUpstream {
   void Note(const HttpRequest& request);
 
   mutable std::mutex mutex_;
-  Handler handler_;  ///< Guarded by mutex_, as the next ones.
+  Handler handler_;  ///< Guarded by mutex_, like the members up to threads_.
   std::vector<HttpRequest> seen_;
   std::list<std::unique_ptr<Connection>> sockets_;
   std::vector<std::thread> threads_;
@@ -92,7 +95,8 @@ class ScriptedUpstream {
   std::thread acceptor_;
 };
 
-/// `HTTP/1.1 200 OK` with these field lines, each with its CRLF, and a body with its length.
+/// Returns the bytes of a response with the status `status_and_reason` (such as `200 OK`), the
+/// field lines `lines`, each with its CRLF, and `body` with its Content-Length.
 [[nodiscard]] std::string Http(std::string_view status_and_reason, std::string_view lines = {},
                                std::string_view body = {});
 

@@ -46,7 +46,7 @@ void AddExtension(X509* to, X509* issuer, int nid, const std::string& value) {
 
 constexpr long kDay = 24L * 3600;
 
-/// Without extensions and not signed yet.
+/// Returns a certificate without extensions and without a signature.
 Certificate Blank(EVP_PKEY* key, const std::string& name, long from, long to) {
   static long serial = 1;
   Certificate one(X509_new());
@@ -116,11 +116,11 @@ std::string Authority::Crl(const std::vector<Credentials>& revoked, Validity val
   return TextOf(bio.get());
 }
 
-// --- The server ---------------------------------------------------------------------
+// --- TlsSide ------------------------------------------------------------------------
 
 TlsContext::TlsContext(const Credentials& own, const std::string& client_authority)
     : context_(SSL_CTX_new(TLS_server_method())) {
-  // OpenSSL writes without MSG_NOSIGNAL.
+  // OpenSSL writes without MSG_NOSIGNAL, so a write to a closed socket would raise SIGPIPE.
   std::signal(SIGPIPE, SIG_IGN);
   const auto read = [](const std::string& pem) {
     return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));

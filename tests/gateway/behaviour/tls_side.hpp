@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an upstream over TLS needs: an authority of its own, certificates, and the server's side of
-// a connection.
+// Test support for upstreams that use TLS: a certificate authority, certificates, and the server
+// side of a connection.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -15,13 +15,13 @@
 
 namespace tidegate::behaviour {
 
-/// A certificate and its key, both in PEM form.
+/// A certificate and its private key, both in PEM form.
 struct Credentials {
   std::string certificate;
   std::string key;
 };
 
-/// Signs certificates.
+/// A certificate authority that signs certificates.
 class Authority {
  public:
   enum class Validity : bool { kNow, kOver };
@@ -33,7 +33,8 @@ class Authority {
   Authority& operator=(const Authority&) = delete;
 
   [[nodiscard]] const std::string& pem() const noexcept { return pem_; }
-  /// `names` as OpenSSL writes them: `DNS:localhost,IP:127.0.0.1`.
+  /// `names`: the subject alternative names in OpenSSL's notation, such as
+  /// `DNS:localhost,IP:127.0.0.1`.
   [[nodiscard]] Credentials Issue(const std::string& common_name, const std::string& names,
                                   Validity validity = Validity::kNow, Key kind = Key::kEc) const;
   /// A certificate revocation list in PEM form that revokes these certificates.
@@ -46,7 +47,8 @@ class Authority {
   std::string pem_;
 };
 
-/// What a server presents. With an authority it wants a certificate of its clients, signed by it.
+/// TLS settings of a server that presents `own`. With a `client_authority` (PEM), it requires a
+/// client certificate that this authority signed.
 class TlsContext {
  public:
   explicit TlsContext(const Credentials& own, const std::string& client_authority = {});
@@ -59,24 +61,24 @@ class TlsContext {
   SSL_CTX* context_;
 };
 
-/// The server's side of one connection, over a blocking socket that it does not own.
+/// The server side of one TLS connection, over a blocking socket that TlsSide does not own.
 class TlsSide : public test::Stream {
  public:
   TlsSide(const TlsContext& context, int socket);
   ~TlsSide() override;
 
-  /// The handshake. False: it failed.
+  /// Performs the handshake. Returns false if it fails.
   [[nodiscard]] bool Accept();
   bool Send(std::string_view bytes) override;
   using Stream::Receive;
   Got Receive(std::string& to) override;
-  /// A request with a length, or without a body; empty: none came.
+  /// Reads a request that has a Content-Length or no body. Returns an empty string if none arrives.
   std::string ReadRequest();
-  /// close_notify; without it an end is a cut.
+  /// Sends close_notify. Without it, the peer must treat the end of the connection as a truncation.
   void EndInOrder();
-  /// The common name of the client's certificate; empty: it has none.
+  /// Returns the common name of the client's certificate; empty if there is none.
   [[nodiscard]] std::string client_name() const;
-  /// The server name that the client requested; empty: none.
+  /// Returns the server name that the client requested (SNI); empty if there is none.
   [[nodiscard]] std::string server_name() const;
 
  private:

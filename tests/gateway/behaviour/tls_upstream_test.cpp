@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upstreams over TLS: believed by their certificates, or not at all.
+// Upstreams over TLS: the gateway forwards requests only to upstreams whose certificates it can
+// verify.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -17,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using Connection = ScriptedUpstream::Connection;
 
-/// PEM as a double-quoted value of YAML.
+/// Returns a text in PEM form as a double-quoted YAML string.
 std::string Quoted(const std::string& pem) {
   std::string text = "\"";
   for (const char c : pem) text += c == '\n' ? std::string("\\n") : std::string(1, c);
@@ -33,7 +34,7 @@ const Authority& Theirs() {
   return kTheirs;
 }
 
-/// An upstream that answers each request over TLS with what `answer` makes of it.
+/// An upstream that answers each request over TLS with the response that `answer` returns.
 class TlsUpstream {
  public:
   using Handler = std::function<void(TlsSide&)>;
@@ -46,7 +47,8 @@ class TlsUpstream {
           if (!side.Accept()) return;
           ++shaken_;
           handler(side);
-          // Otherwise what was sent may be lost to a reset.
+          // Wait for the client's end before the socket is closed: a reset could destroy bytes on
+          // their way.
           connection.EndSending();
           (void)connection.WaitForEnd();
         }) {}
@@ -75,9 +77,9 @@ std::string Believing(const std::string& more = {}) {
   return "tls: {ca: " + Quoted(Ours().pem()) + more + "}\nretries: off";
 }
 
-// --- Belief -----------------------------------------------------------------------
+// --- Verification of the upstream -------------------------------------------------
 
-TEST(TlsTest, ReusesConnectionToVerifiedUpstream) {
+TEST(UpstreamTlsTest, ReusesConnectionToVerifiedUpstream) {
   TlsUpstream up(Local());
   Gate gate(Routed(up.url(), Believing()));
   Client client(gate.at());
@@ -89,7 +91,7 @@ TEST(TlsTest, ReusesConnectionToVerifiedUpstream) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(TlsTest, SendsHostOrConfiguredNameAsSni) {
+TEST(UpstreamTlsTest, SendsHostOrConfiguredNameAsSni) {
   std::mutex mutex;
   std::string requested;
   const auto note = [&](TlsSide& side) {
@@ -107,40 +109,41 @@ TEST(TlsTest, SendsHostOrConfiguredNameAsSni) {
     return requested;
   };
   const std::string ca = "tls: {ca: " + Quoted(Ours().pem()) + "}";
-  EXPECT_EQ(name(up.url(), ca), "") << "an address is no name";
+  EXPECT_EQ(name(up.url(), ca), "") << "an IP address was sent as a server name";
   EXPECT_EQ(name(up.url("localhost"), ca), "localhost");
   EXPECT_EQ(name(up.url(), Believing(", server_name: api.internal")), "api.internal");
 }
 
-/// A certificate that is not to be believed, and what the log says of it.
+/// A certificate that the gateway must not accept, and the reason that the log gives.
 struct Doubt {
   std::string_view name;
   std::function<Credentials()> credentials;
   std::string_view why;
 };
-class DoubtTest : public testing::TestWithParam<Doubt> {};
+class UntrustedCertificateTest : public testing::TestWithParam<Doubt> {};
 
-TEST_P(DoubtTest, AnswersWith502AndLogsWhyVerificationFailed) {
+TEST_P(UntrustedCertificateTest, AnswersWith502AndLogsWhyVerificationFailed) {
   LogFile log;
   TlsUpstream up(GetParam().credentials());
   Gate gate(Routed(up.url(), Believing(), log.yaml()));
   const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 502);
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
-  EXPECT_EQ(answer.body.find("certificate"), std::string::npos) << "not the client's business";
+  EXPECT_EQ(answer.body.find("certificate"), std::string::npos)
+      << "the response tells the client about the certificate";
   const boost::json::object line = log.Line();
   EXPECT_EQ(line.at("outcome"), "connect_failed");
   EXPECT_THAT(std::string(line.at("problem").as_string()), HasSubstr(GetParam().why));
 }
 
-TEST_P(DoubtTest, AcceptsUpstreamWithoutVerification) {
+TEST_P(UntrustedCertificateTest, AcceptsUpstreamWithoutVerification) {
   TlsUpstream up(GetParam().credentials());
   Gate gate(Routed(up.url(), "tls: {verify: false}"));
   EXPECT_EQ(gate.Get("/").body, "ok");
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, DoubtTest,
+    All, UntrustedCertificateTest,
     testing::Values(
         Doubt{"WrongName", [] { return Ours().Issue("up", "DNS:example.com"); }, "mismatch"},
         Doubt{"WrongAddress", [] { return Ours().Issue("up", "IP:127.0.0.2"); }, "mismatch"},
@@ -153,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
               "expired"}),
     [](const auto& of) { return std::string(of.param.name); });
 
-TEST(TlsTest, AnswersWith502WhenUpstreamSpeaksNoTls) {
+TEST(UpstreamTlsTest, AnswersWith502WhenUpstreamSpeaksNoTls) {
   LogFile log;
   ScriptedUpstream up([](Connection& connection) {
     connection.Send("HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -165,7 +168,7 @@ TEST(TlsTest, AnswersWith502WhenUpstreamSpeaksNoTls) {
   EXPECT_THAT(std::string(log.Line().at("problem").as_string()), HasSubstr("handshake"));
 }
 
-TEST(TlsTest, AnswersWith504WhenHandshakeHangs) {
+TEST(UpstreamTlsTest, AnswersWith504WhenHandshakeHangs) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   const std::string url = "https://127.0.0.1:" + std::to_string(up.port());
   Gate gate(Routed(url, Believing() + "\nconnect_timeout: 150ms"));
@@ -175,7 +178,7 @@ TEST(TlsTest, AnswersWith504WhenHandshakeHangs) {
 
 // --- The gateway's own certificate ------------------------------------------------------
 
-TEST(TlsTest, PresentsClientCertificateToUpstream) {
+TEST(UpstreamTlsTest, PresentsClientCertificateToUpstream) {
   std::mutex mutex;
   std::string name;
   const auto note = [&](TlsSide& side) {
@@ -194,7 +197,7 @@ TEST(TlsTest, PresentsClientCertificateToUpstream) {
   EXPECT_EQ(name, "the gateway");
 }
 
-TEST(TlsTest, AnswersWith502WhenClientCertificateIsMissing) {
+TEST(UpstreamTlsTest, AnswersWith502WhenClientCertificateIsMissing) {
   TlsUpstream up(Local(), TlsUpstream::Ok(), Theirs().pem());
   Gate gate(Routed(up.url(), Believing()));
   EXPECT_EQ(gate.Get("/").status, 502);
@@ -202,7 +205,7 @@ TEST(TlsTest, AnswersWith502WhenClientCertificateIsMissing) {
 
 // --- Bodies -------------------------------------------------------------------------------
 
-TEST(TlsBodyTest, ForwardsLargeBodiesUnchangedBothWays) {
+TEST(UpstreamTlsBodyTest, ForwardsLargeBodiesUnchangedBothWays) {
   TlsUpstream up(Local(), [](TlsSide& side) {
     while (true) {
       const std::string request = side.ReadRequest();
@@ -223,9 +226,10 @@ TEST(TlsBodyTest, ForwardsLargeBodiesUnchangedBothWays) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(TlsBodyTest, BothSidesMaySendAtOnce) {
-  // The answer begins with the head of the request: both directions are full at the same time.
-  // It ends after the request has, for what comes after a whole answer is not passed on.
+TEST(UpstreamTlsBodyTest, ForwardsBothDirectionsAtOnce) {
+  // The response begins with the head of the request, so that both directions are full at the same
+  // time. The response ends after the request, because the gateway forwards nothing of a request
+  // after its complete response.
   constexpr std::size_t kMuch = 8u << 20;
   const std::string down = RandomBytes(kMuch, 1);
   const std::string upward = RandomBytes(kMuch, 2);
@@ -252,7 +256,7 @@ TEST(TlsBodyTest, BothSidesMaySendAtOnce) {
   EXPECT_TRUE(test::WaitUntil([&] { return same.load(); }));
 }
 
-TEST(TlsBodyTest, TreatsEndWithoutCloseNotifyAsCut) {
+TEST(UpstreamTlsBodyTest, TreatsEndWithoutCloseNotifyAsCut) {
   LogFile log;
   TlsUpstream up(Local(), [](TlsSide& side) {
     (void)side.ReadRequest();
@@ -266,7 +270,7 @@ TEST(TlsBodyTest, TreatsEndWithoutCloseNotifyAsCut) {
   EXPECT_EQ(log.Line().at("outcome"), "cut");
 }
 
-TEST(TlsBodyTest, TreatsCloseNotifyAsEndOfBody) {
+TEST(UpstreamTlsBodyTest, TreatsCloseNotifyAsEndOfBody) {
   TlsUpstream up(Local(), [](TlsSide& side) {
     (void)side.ReadRequest();
     side.Send("HTTP/1.1 200 OK\r\n\r\nall");
@@ -278,7 +282,7 @@ TEST(TlsBodyTest, TreatsCloseNotifyAsEndOfBody) {
   EXPECT_TRUE(answer.whole);
 }
 
-TEST(TlsBodyTest, ForwardsTunnelBothWays) {
+TEST(UpstreamTlsBodyTest, ForwardsTunnelBothWays) {
   TlsUpstream up(Local(), [](TlsSide& side) {
     (void)side.ReadRequest();
     side.Send("HTTP/1.1 101 Go\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello\n");
@@ -299,7 +303,7 @@ TEST(TlsBodyTest, ForwardsTunnelBothWays) {
   EXPECT_EQ(client.stream().ReadRest(), "bye");
 }
 
-TEST(TlsBodyTest, ATunnelForwardsClientBytesAfterTheUpstreamsCloseNotify) {
+TEST(UpstreamTlsBodyTest, TunnelForwardsClientBytesAfterUpstreamSendsCloseNotify) {
   std::string got;
   TlsUpstream up(Local(), [&](TlsSide& side) {
     (void)side.ReadRequest();
@@ -318,7 +322,7 @@ TEST(TlsBodyTest, ATunnelForwardsClientBytesAfterTheUpstreamsCloseNotify) {
   EXPECT_EQ(got, "late\n");
 }
 
-TEST(TlsTest, UsesTlsForHealthChecks) {
+TEST(UpstreamTlsTest, UsesTlsForHealthChecks) {
   TlsUpstream up(Local());
   Gate gate(Routed(up.url(), Believing() + "\nhealth: {interval: 100ms, healthy: 1}"));
   EXPECT_TRUE(test::WaitUntil([&] { return up.shaken() >= 2; }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upgrades: a tunnel after the upstream's 101 and not before, whose bytes the gateway does not
-// change.
+// Upgrades: the gateway opens a tunnel after the upstream's 101, never before, and does not change
+// the tunnel's bytes.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -22,7 +22,8 @@ constexpr std::string_view kAsk =
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: xyz\r\n"
     "Sec-WebSocket-Version: 13\r\n";
 
-/// Sends back what comes until the other side sends no more; then a last word.
+/// Accepts the upgrade, sends all received bytes back until the client ends its side, and then
+/// sends `last`.
 void EchoUntilEnd(Connection& connection, std::string_view last = {}) {
   HttpRequest request;
   if (!connection.ReadHead(request)) return;
@@ -35,7 +36,7 @@ void EchoUntilEnd(Connection& connection, std::string_view last = {}) {
   connection.Send(last);
 }
 
-/// Asks, and reads the 101.
+/// Sends the upgrade request, and reads the 101 response.
 HttpResponse Upgraded(Client& client) {
   HttpResponse answer = client.Ask(GetText("/ws", kAsk));
   EXPECT_EQ(answer.status, 101);
@@ -44,7 +45,7 @@ HttpResponse Upgraded(Client& client) {
 
 // --- Tunnels ----------------------------------------------------------------------
 
-TEST(TunnelTest, PassesBytesBothWaysAfter101) {
+TEST(TunnelTest, ForwardsBytesBothWaysAfter101) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -68,7 +69,7 @@ TEST(TunnelTest, ForwardsBytesSentRightAfterTheRequest) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const std::string early = std::string(40'000, 'e') + "\n";  // More than one buffer.
+  const std::string early = std::string(40'000, 'e') + "\n";  // More than one buffer holds.
   client.Send(GetText("/ws", kAsk) + early);
   EXPECT_EQ(client.Read().status, 101);
   EXPECT_EQ(client.stream().ReadUntil("\n"), early);
@@ -116,11 +117,11 @@ TEST(TunnelTest, NeverReusesUpstreamConnection) {
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
-// --- Refusals ---------------------------------------------------------------------
+// --- Rejected upgrades ------------------------------------------------------------
 
-class RefusedUpgradeTest : public testing::TestWithParam<std::string_view> {};
+class RejectedUpgradeTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(RefusedUpgradeTest, ForwardsResponseAndKeepsConnections) {
+TEST_P(RejectedUpgradeTest, ForwardsResponseAndKeepsConnections) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) {
     return request.Has("Upgrade") ? Http(GetParam(), "Upgrade: websocket\r\n", "no")
                                   : Http("200 OK", {}, "plain");
@@ -132,14 +133,14 @@ TEST_P(RefusedUpgradeTest, ForwardsResponseAndKeepsConnections) {
     EXPECT_EQ(answer.status, std::stoi(std::string(GetParam())));
     EXPECT_EQ(answer.body, "no");
     EXPECT_NE(answer.Field("Connection"), "close");
-    EXPECT_EQ(client.Get("/").body, "plain") << "keep-alive goes on";
+    EXPECT_EQ(client.Get("/").body, "plain") << "the connection was not kept alive";
   }
   EXPECT_EQ(up.connections(), 1);
 }
-INSTANTIATE_TEST_SUITE_P(All, RefusedUpgradeTest,
+INSTANTIATE_TEST_SUITE_P(All, RejectedUpgradeTest,
                          testing::Values("200 OK", "400 Bad Request", "426 Upgrade Required"));
 
-TEST(UpgradeTest, HandlesRequestPipelinedAfterRefusedUpgrade) {
+TEST(UpgradeTest, HandlesRequestPipelinedAfterRejectedUpgrade) {
   ScriptedUpstream up(ScriptedUpstream::Each(
       [](const HttpRequest& request) { return Http("200 OK", {}, request.target()); }));
   Gate gate(Routed(up.url()));
@@ -149,9 +150,9 @@ TEST(UpgradeTest, HandlesRequestPipelinedAfterRefusedUpgrade) {
   EXPECT_EQ(client.Read().body, "/next");
 }
 
-class OtherUpgradeTest : public testing::TestWithParam<std::string_view> {};
+class UnsupportedUpgradeTest : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(OtherUpgradeTest, DropsUnsupportedUpgrade) {
+TEST_P(UnsupportedUpgradeTest, NeverForwardsUnsupportedUpgrade) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -164,17 +165,17 @@ TEST_P(OtherUpgradeTest, DropsUnsupportedUpgrade) {
   EXPECT_EQ(up.last().Field("Connection").find("pgrade"), std::string::npos);
 }
 INSTANTIATE_TEST_SUITE_P(
-    All, OtherUpgradeTest,
+    All, UnsupportedUpgradeTest,
     testing::Values("Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n",
                     "Upgrade: H2C\r\nConnection: upgrade\r\n",
                     "Upgrade: websocket, h2c\r\nConnection: Upgrade\r\n",
                     "Upgrade: websocket\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n",
                     "Upgrade: h2c,\r\nConnection: Upgrade\r\n",
                     "Upgrade: HTTP/2.0\r\nConnection: Upgrade\r\n",
-                    "Upgrade: websocket\r\n",  // Connection does not name it.
+                    "Upgrade: websocket\r\n",  // Connection does not list `upgrade`.
                     "Upgrade: TLS/1.2\r\nConnection: Upgrade\r\n"));
 
-/// Switches protocols even without a request to.
+/// Returns a handler that responds with 101 even if the client did not request an upgrade.
 ScriptedUpstream::Handler Switching() {
   return [](Connection& connection) {
     HttpRequest request;
@@ -193,7 +194,7 @@ TEST(UpgradeTest, AnswersWith502ToUnrequested101) {
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
   const HttpResponse h2c = client.Get("/", "Upgrade: h2c\r\nConnection: Upgrade\r\n");
-  EXPECT_EQ(h2c.status, 502) << "nor was that one passed on";
+  EXPECT_EQ(h2c.status, 502) << "the h2c upgrade was forwarded";
 }
 
 TEST(UpgradeTest, AnswersWith502To101ForHttp10Client) {
@@ -204,15 +205,15 @@ TEST(UpgradeTest, AnswersWith502To101ForHttp10Client) {
   EXPECT_EQ(client.Read().status, 502);
 }
 
-/// What the client asks for, and the Upgrade lines of the upstream's 101.
+/// Protocols that the client requests, and the Upgrade lines of the upstream's 101 response.
 struct Protocols {
   std::string_view requested;
   std::string_view answered;
   int status;
 };
-class ProtocolTest : public testing::TestWithParam<Protocols> {};
+class UpgradeProtocolTest : public testing::TestWithParam<Protocols> {};
 
-TEST_P(ProtocolTest, Accepts101OnlyForTheRequestedProtocol) {
+TEST_P(UpgradeProtocolTest, Accepts101OnlyForTheRequestedProtocol) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
@@ -228,10 +229,10 @@ TEST_P(ProtocolTest, Accepts101OnlyForTheRequestedProtocol) {
   if (answer.status == 101) return;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
-      << "the connection is not used again";
+      << "the gateway reused the connection";
 }
 INSTANTIATE_TEST_SUITE_P(
-    All, ProtocolTest,
+    All, UpgradeProtocolTest,
     testing::Values(Protocols{"websocket", "Upgrade: websocket\r\n", 101},
                     Protocols{"WebSocket", "Upgrade: websocket\r\n", 101},
                     Protocols{"websocket", "UPGRADE:\tWEBSOCKET \r\n", 101},
@@ -246,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Protocols{"websocket", "Upgrade: websocket\r\nUpgrade: h2c\r\n", 502},
                     Protocols{"websocket", "Upgrade:\r\n", 502}, Protocols{"websocket", "", 502}));
 
-TEST(UpgradeTest, DoesNotUpgradeRequestWithABody) {
+TEST(UpgradeTest, DoesNotUpgradeRequestWithBody) {
   ScriptedUpstream up(Switching());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -256,9 +257,9 @@ TEST(UpgradeTest, DoesNotUpgradeRequestWithABody) {
   EXPECT_NE(answer.status, 101);
 }
 
-// --- Ends -------------------------------------------------------------------------
+// --- End of a tunnel --------------------------------------------------------------
 
-TEST(TunnelEndTest, ForwardsUpstreamBytesAfterTheClientsHalfClose) {
+TEST(TunnelEndTest, ForwardsUpstreamBytesAfterClientHalfCloses) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection, "the last word"); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -268,7 +269,7 @@ TEST(TunnelEndTest, ForwardsUpstreamBytesAfterTheClientsHalfClose) {
   EXPECT_EQ(client.stream().ReadRest(), "a\nthe last word");
 }
 
-TEST(TunnelEndTest, ForwardsClientBytesAfterTheUpstreamsHalfClose) {
+TEST(TunnelEndTest, ForwardsClientBytesAfterUpstreamHalfCloses) {
   std::string got;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -280,7 +281,8 @@ TEST(TunnelEndTest, ForwardsClientBytesAfterTheUpstreamsHalfClose) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   Upgraded(client);
-  EXPECT_EQ(client.stream().ReadRest(), "bye\n") << "the end of stream reaches the client";
+  EXPECT_EQ(client.stream().ReadRest(), "bye\n")
+      << "the client did not receive the end of the stream";
   const std::string late = RandomBytes(1u << 20);
   for (const std::string_view piece : {std::string_view("late\n"), std::string_view(late)}) {
     EXPECT_TRUE(client.Send(piece));
@@ -288,11 +290,11 @@ TEST(TunnelEndTest, ForwardsClientBytesAfterTheUpstreamsHalfClose) {
   EXPECT_EQ(up.open(), 1);
   client.EndSending();
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
-      << "the client's end reaches the upstream";
+      << "the upstream did not receive the client's end";
   EXPECT_TRUE(got == "late\n" + late) << got.size();
 }
 
-TEST(TunnelEndTest, HalfCloseOfTheUpstreamWaitsForASlowClientToRead) {
+TEST(TunnelEndTest, ForwardsAllBytesToSlowClientAfterUpstreamHalfCloses) {
   const std::string much = RandomBytes(8u << 20);
   std::string got;
   ScriptedUpstream up([&](Connection& connection) {
@@ -314,7 +316,7 @@ TEST(TunnelEndTest, HalfCloseOfTheUpstreamWaitsForASlowClientToRead) {
   EXPECT_EQ(got, "while it is blocked\nafter the end\n");
 }
 
-TEST(TunnelEndTest, EndsWhenBothSidesCloseAtOnce) {
+TEST(TunnelEndTest, EndsTunnelWhenBothSidesCloseAtOnce) {
   for (int round = 0; round < 20; ++round) {
     Signal go;
     ScriptedUpstream up([&](Connection& connection) {
@@ -338,7 +340,7 @@ TEST(TunnelEndTest, EndsWhenBothSidesCloseAtOnce) {
   }
 }
 
-TEST(TunnelEndTest, EndsWhenTheUpstreamIsGoneAndTheClientSends) {
+TEST(TunnelEndTest, EndsTunnelWhenClientSendsToClosedUpstream) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
@@ -349,14 +351,15 @@ TEST(TunnelEndTest, EndsWhenTheUpstreamIsGoneAndTheClientSends) {
   Upgraded(client);
   EXPECT_EQ(client.stream().ReadRest(), "");
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
-  // The upstream's system answers the first bytes with a reset: no more can be sent.
+  // The upstream's kernel responds to the first bytes with a reset, after which the gateway cannot
+  // send any more.
   client.Send("anybody there?\n");
   EXPECT_TRUE(test::WaitUntil([&] {
     return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
   }));
 }
 
-TEST(TunnelEndTest, HalfClosedByTheUpstreamEndsAfterTheIdleTimeout) {
+TEST(TunnelEndTest, EndsTunnelHalfClosedByUpstreamAfterIdleTimeout) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
@@ -371,32 +374,32 @@ TEST(TunnelEndTest, HalfClosedByTheUpstreamEndsAfterTheIdleTimeout) {
   EXPECT_EQ(client.stream().ReadRest(), "");
   EXPECT_TRUE(client.Send("."));
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
-      << "although the client has not ended";
+      << "the tunnel is still open after the idle timeout";
   EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds{200});
   EXPECT_TRUE(test::WaitUntil([&] {
     return gate.Metric(R"(tidegate_gateway_requests_total{route="all",outcome="passed"})") == 1;
   }));
 }
 
-TEST(TunnelEndTest, HalfClosedByTheClientEndsAfterTheIdleTimeout) {
+TEST(TunnelEndTest, EndsTunnelHalfClosedByClientAfterIdleTimeout) {
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitch);
     EXPECT_EQ(connection.ReadRest(), "");
-    (void)go.Wait();  // Neither sends nor closes.
+    (void)go.Wait();  // Neither sends bytes nor closes.
   });
   Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
   Client client(gate.at());
   Upgraded(client);
   client.EndSending();
   EXPECT_EQ(client.stream().ReadRest(), "");
-  EXPECT_EQ(up.open(), 1) << "the idle timeout ended it, not the upstream";
+  EXPECT_EQ(up.open(), 1) << "the upstream ended the tunnel before the idle timeout did";
   go.Give();
 }
 
-TEST(TunnelEndTest, ForwardsAllUpstreamBytesBeforeItsClose) {
+TEST(TunnelEndTest, ForwardsAllBytesThatUpstreamSendsBeforeItCloses) {
   const std::string much = RandomBytes(3u << 20);
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -406,7 +409,8 @@ TEST(TunnelEndTest, ForwardsAllUpstreamBytesBeforeItsClose) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   Upgraded(client);
-  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; })) << "the upstream has closed already";
+  EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
+      << "the upstream has not closed its connection";
   const std::string all = client.stream().ReadRest();
   EXPECT_EQ(all.size(), much.size());
   EXPECT_TRUE(all == much);
@@ -454,7 +458,7 @@ TEST(TunnelEndTest, ClosesBothSidesAfterIdleTimeout) {
   Client client(gate.at());
   Upgraded(client);
   const auto begun = std::chrono::steady_clock::now();
-  // One byte now and then keeps it open: for longer than the time-out, all in all.
+  // One byte at a time keeps the tunnel open for longer than the idle timeout.
   while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds{500}) {
     client.Send(".\n");
     ASSERT_EQ(client.stream().ReadUntil("\n"), ".\n");
@@ -475,7 +479,7 @@ TEST(TunnelEndTest, DrainKeepsTunnelOpen) {
     client.Send("still\n");
     ASSERT_EQ(client.stream().ReadUntil("\n"), "still\n");
   }
-  EXPECT_FALSE(drained.given()) << "it is under way";
+  EXPECT_FALSE(drained.given()) << "draining ended although the tunnel is open";
 }
 
 TEST(TunnelEndTest, StopClosesTunnel) {
@@ -484,12 +488,12 @@ TEST(TunnelEndTest, StopClosesTunnel) {
   Client client(gate->at());
   Upgraded(client);
   gate->server().Drain([] {});
-  gate.reset();  // As when drain_timeout is over.
+  gate.reset();  // Stops the server, as the end of drain_timeout does.
   EXPECT_NE(client.WaitForEnd(), Client::End::kOpen);
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
 
-TEST(TunnelEndTest, DrainEndsWithTheLastTunnel) {
+TEST(TunnelEndTest, DrainEndsWhenLastTunnelEnds) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
@@ -502,9 +506,9 @@ TEST(TunnelEndTest, DrainEndsWithTheLastTunnel) {
   EXPECT_TRUE(drained.Wait());
 }
 
-// --- Much ---------------------------------------------------------------------------
+// --- Large transfers ----------------------------------------------------------------
 
-TEST(TunnelPaceTest, ForwardsMegabytesBothWaysAtOnce) {
+TEST(TunnelBackpressureTest, ForwardsMegabytesBothWaysAtOnce) {
   constexpr std::size_t kMuch = 16u << 20;
   const std::string down = RandomBytes(kMuch, 1);
   const std::string upward = RandomBytes(kMuch, 2);
@@ -529,7 +533,7 @@ TEST(TunnelPaceTest, ForwardsMegabytesBothWaysAtOnce) {
   EXPECT_TRUE(got == upward) << got.size();
 }
 
-TEST(TunnelPaceTest, SlowUpstreamStallsOnlyTheClientsDirection) {
+TEST(TunnelBackpressureTest, SlowUpstreamStallsOnlyBytesFromClient) {
   Signal read;
   constexpr std::size_t kMost = 64u << 20;
   ScriptedUpstream up([&](Connection& connection) {
@@ -552,8 +556,8 @@ TEST(TunnelPaceTest, SlowUpstreamStallsOnlyTheClientsDirection) {
     if (now <= 0) break;
     sent += static_cast<std::size_t>(now);
   }
-  EXPECT_LT(sent, kMost / 2) << "the gateway took it all";
-  EXPECT_EQ(client.stream().ReadUntil("\n"), "hello\n") << "the other direction goes on";
+  EXPECT_LT(sent, kMost / 2) << "the gateway buffered all bytes";
+  EXPECT_EQ(client.stream().ReadUntil("\n"), "hello\n") << "the other direction is stalled";
   read.Give();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uploads whose upstream responds early, and clients that wait, leave or end their sending
-// meanwhile.
+// Uploads whose upstream responds before it has the whole body, and clients that wait, disconnect
+// or half-close meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Connection = ScriptedUpstream::Connection;
 
-/// Waits for the end of each connection without a word.
+/// Reads one request and then waits until the gateway ends the connection, without a response.
 void Hang(Connection& connection) {
   HttpRequest request;
   if (connection.Read(request)) (void)connection.WaitForEnd();
@@ -37,7 +37,7 @@ TEST(UploadTest, ForwardsEarlyResponseWithoutEjectingUpstream) {
   EXPECT_EQ(passed, 50);
 }
 
-TEST(UploadTest, ClientThatWaitsForContinueDoesNotEjectTarget) {
+TEST(UploadTest, DoesNotEjectTargetForClientThatWaitsForContinue) {
   ScriptedUpstream one(Hang);
   ScriptedUpstream two(Hang);
   Gate gate(Routed("[" + one.url() + ", " + two.url() + "]",
@@ -60,11 +60,11 @@ TEST(UploadTest, DetectsClientCloseThatArrivesWithTheRequest) {
   Client client(gate.at());
   client.Send(GetText("/"));
   client.EndSending();
-  // Whoever has gone holds no place and no connection.
+  // A disconnected client holds neither a request slot nor an upstream connection.
   EXPECT_TRUE(test::WaitUntil([&] { return up.connections() >= 1 && up.open() == 0; }));
 }
 
-TEST(UploadTest, ClientThatLeavesBeforeTrailersIsCharged) {
+TEST(UploadTest, ChargesClientThatDisconnectsBeforeTrailers) {
   Signal left;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
@@ -87,7 +87,8 @@ TEST(UploadTest, ClientThatLeavesBeforeTrailersIsCharged) {
 }
 
 TEST(UploadTest, LogsHeadOfDisconnectedClientFromACopy) {
-  // The buffer of a long head is freed with the connection; the log was written from it.
+  // Regression: the connection freed the buffer of a long head while the log line was still to be
+  // written from it.
   LogFile log;
   ScriptedUpstream up(Hang);
   Gate gate(Routed(up.url(), {}, log.yaml() + "limits: { header_bytes: 64KiB }\n"));
@@ -102,7 +103,7 @@ TEST(UploadTest, LogsHeadOfDisconnectedClientFromACopy) {
   EXPECT_EQ(line.at("outcome"), "client_gone");
 }
 
-TEST(UploadTest, KnowsAddressOfClientThatResetBeforeAccept) {
+TEST(UploadTest, KnowsAddressOfClientThatResetsBeforeAccept) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, log.yaml() + "deny: [ { client_ip: 127.0.0.1 } ]\n"));
@@ -116,8 +117,9 @@ TEST(UploadTest, KnowsAddressOfClientThatResetBeforeAccept) {
   EXPECT_EQ(log.text().find("0.0.0.0"), std::string::npos);
 }
 
-TEST(UploadTest, RenewsShortLeasesAsLongAsTheRequestLasts) {
-  // A renewal that was due again at once kept the reactor for ever.
+TEST(UploadTest, RenewsShortLeasesUntilRequestEnds) {
+  // Regression: a lease so short that its renewal was due again at once kept the reactor in an
+  // endless loop.
   Signal go;
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What upstreams and clients of these tests share.
+// Helpers that the upstreams and the clients of the behaviour tests share.
 #pragma once
 
 #include <atomic>
@@ -23,11 +23,11 @@ using test::HttpRequest;
 using test::HttpResponse;
 using test::kPatience;
 
-/// Something that one thread waits for and another tells.
+/// An event that one thread signals with Give() and another waits for with Wait().
 class Signal {
  public:
   void Give();
-  /// False: it did not arrive within kPatience.
+  /// Returns false if no thread calls Give() within kPatience.
   [[nodiscard]] bool Wait();
   [[nodiscard]] bool given() const;
 
@@ -37,9 +37,9 @@ class Signal {
   bool given_ = false;
 };
 
-/// Bytes that no compression or repetition explains, the same for each seed.
+/// Returns `count` random bytes, which are the same for each seed.
 [[nodiscard]] std::string RandomBytes(std::size_t count, unsigned seed = 1);
-/// In chunks of that size.
+/// Returns `body` with chunked transfer coding, in chunks of `chunk` bytes.
 [[nodiscard]] std::string Chunked(std::string_view body, std::size_t chunk,
                                   std::string_view trailers = {});
 
