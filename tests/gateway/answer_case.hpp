@@ -10,21 +10,22 @@
 
 namespace tidegate::gateway_test {
 
-/// What the client of tidegate must get.
+/// Result that the client of Tidegate must get for an upstream's response.
 enum class Result : std::uint8_t {
-  kBadGateway,  ///< 502 of tidegate's own.
-  kCut,         ///< An answer that is visibly not whole, or 502: the head may have been sent.
-  kPasses,      ///< The answer, whole.
+  kBadGateway,  ///< A 502 response that Tidegate itself writes.
+  kCut,         ///< A visibly incomplete response, or 502: Tidegate may already have sent the head.
+  kPasses,      ///< The complete response.
 };
 
-/// Bytes that an upstream answers with. `$NNN` stands for the case's number.
+/// Bytes that an upstream sends as its response. `$NNN` stands for the number of the case.
 struct AnswerCase {
   std::string name;
   std::string bytes;
   Result result = Result::kBadGateway;
   Scripted::Then then = Scripted::Then::kKeep;
-  int status = 200;                      ///< Of kPasses.
-  std::optional<std::string> body = {};  ///< Of kPasses.
+  int status = 200;                      ///< Status that the client gets, if `result` is kPasses.
+  std::optional<std::string> body = {};  ///< Body that the client gets, if `result` is kPasses;
+                                         ///< empty: any body.
   std::string method = "GET";
   std::string version = "HTTP/1.1";
 };

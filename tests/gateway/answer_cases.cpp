@@ -9,7 +9,8 @@ namespace {
 
 using Then = Scripted::Then;
 
-/// What poisons a connection that is used again: a response before its request.
+/// A second response behind the first. It poisons a reused connection: the next request would get
+/// it as its response.
 const std::string kPoison =
     "HTTP/1.1 200 OK\r\nX-Answer-To: /poison\r\nContent-Length: 6\r\n\r\npoison";
 
@@ -194,7 +195,8 @@ AnswerCases BadBodies() {
                    Result::kCut, Then::kClose});
   cases.push_back({"broken off before all of its length", Answer("Content-Length: 5\r\n"),
                    Result::kCut, Then::kClose});
-  // Where a body ends with the connection, a client sees only by a reset that it was not all.
+  // A body may end with the connection. Then only a reset tells the client that the body is
+  // incomplete.
   for (const std::string& bytes : {Chunked("5\r\nhello\r\n"), Chunked("5\r\nhello\r\nx"),
                                    Chunked("5\r\nhel"), Answer("Content-Length: 5\r\n", "hel")}) {
     AnswerCase& one = cases.emplace_back();
@@ -246,7 +248,7 @@ AnswerCases SoundAnswers() {
       {"an interim answer to HTTP/1.0", "HTTP/1.1 103 X\r\n\r\n" + Answer(length, "hello"), pass,
        Then::kKeep, 200, "hello", "GET", "HTTP/1.0"},
   };
-  // Equal lengths are one, which the gateway writes once.
+  // Repeated equal lengths are valid. The gateway writes the length once.
   for (const std::string& lengths :
        {"Content-Length: 5\r\nContent-Length: 5\r\n"s, "Content-Length: 5, 5\r\n"s,
         "Content-Length: 5,5\r\ncontent-length: 5\r\n"s}) {
@@ -261,7 +263,7 @@ AnswerCases SoundAnswers() {
                      "HTTP/1.1 " + std::to_string(status) + " X\r\n" + length + "\r\nhello", pass,
                      Then::kKeep, status, "hello"});
   }
-  // Forbidden trailers are dropped: a late one must not cut the answer.
+  // The gateway drops forbidden trailers. One that arrives late must not cut the response.
   for (const std::string& trailer :
        {"Content-Length: 5"s, "Transfer-Encoding: chunked"s, "Host: b"s, "Connection: close"s,
         "Set-Cookie: a=b"s, "Location: /"s, "Date: x"s, "Expires: 0"s, "Content-Type: a/b"s}) {
@@ -272,7 +274,8 @@ AnswerCases SoundAnswers() {
   cases.push_back({"white space in chunk size lines",
                    Chunked("2 \r\nhe\r\n3\t; a = b \r\nllo\r\n0 \r\n\r\n"), pass, Then::kKeep, 200,
                    "hello"});
-  // A 204 has no body, whatever its fields say; what follows on its connection is not read.
+  // A 204 response has no body, whatever its fields say. The gateway does not read what follows it
+  // on the connection.
   for (const std::string& framed :
        {"Content-Length: 5\r\n\r\n"s, "Content-Length: 5\r\n\r\nhello"s,
         "Content-Length: " + std::to_string(kPoison.size()) + "\r\n\r\n" + kPoison,
@@ -283,7 +286,7 @@ AnswerCases SoundAnswers() {
                        Then::kKeep, 204, "", method});
     }
   }
-  // Behind an answer that is whole comes what would be the next one's.
+  // Bytes behind a complete response would become the response to the next request.
   for (const auto& [name, bytes, status, body, method] :
        {std::tuple{"a length", Answer(length, "hello"), 200, "hello", "GET"},
         std::tuple{"chunks", Chunked("5\r\nhello\r\n0\r\n\r\n"), 200, "hello", "GET"},

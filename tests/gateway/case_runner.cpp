@@ -17,8 +17,9 @@
 namespace tidegate::gateway_test {
 namespace {
 
-/// More than servers leave waiting; with as many connections behind three proxies, all in one
-/// process, still below the usual limit of 1,024 descriptors.
+/// Number of exchanges that run at the same time: more than servers leave waiting. With as many
+/// connections behind each of three proxies, all in one process, this stays below the usual limit
+/// of 1,024 descriptors.
 constexpr std::size_t kAtATime = 100;
 constexpr std::chrono::milliseconds kSilence{5000};
 
@@ -56,7 +57,8 @@ class Client {
  private:
   void Send() {
     const ssize_t sent = send(fd_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
-    // A server that has refused may not read the rest; its answer is still to be read.
+    // A server that rejects a request may stop reading the rest of it; its response must still be
+    // read.
     if (sent < 0) unsent_ = errno == EAGAIN ? unsent_ : std::string_view();
     if (sent > 0) unsent_.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -66,13 +68,14 @@ class Client {
     const ssize_t got = recv(fd_, buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EAGAIN) return;
     if (got > 0) received_.append(buffer.data(), static_cast<std::size_t>(got));
-    // A reset is no end that a body could have.
+    // A reset does not mark the end of a body, so got < 0 (reset) differs from got == 0 (close).
     while (fd_ >= 0 && TakeAnswer(got == 0)) {
     }
     if (got <= 0) End(Seen::End::kClosed);
   }
 
-  /// False: there is no whole one.
+  /// Moves the next complete response from `received_` to the result. Returns false if there is
+  /// none.
   bool TakeAnswer(bool closed) {
     if (received_.empty()) return false;
     const bool after_head = exchange_->after_head && seen_->answers.empty();
@@ -96,7 +99,7 @@ class Client {
   std::string received_;
 };
 
-/// True: something moved.
+/// Sends and receives what is possible. Returns false if no exchange made progress for kSilence.
 bool MoveAll(std::vector<Client>& clients) {
   std::vector<pollfd> polled;
   for (const Client& client : clients) polled.push_back(client.Polled());

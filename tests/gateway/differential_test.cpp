@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same bytes to nginx, HAProxy and tidegate, each in front of an upstream that keeps what it is
-// sent: tidegate must forward what the table declares, never anything that two readers could take
-// for different requests, and nothing that the stricter of the other two does not forward.
+// Sends the same bytes to nginx, HAProxy and Tidegate, each in front of an upstream that records
+// what it receives. Tidegate must forward what the table declares, must never forward bytes that
+// two readers could take for different requests, and must forward nothing that the stricter of the
+// other two does not forward.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +18,8 @@
 namespace tidegate::gateway_test {
 namespace {
 
-/// `case-1234` of a target that has it in it, in whatever form; else nothing.
+/// Returns the label of a target, such as `case-1234`, wherever in the target it is; empty if there
+/// is none.
 std::string LabelOf(const std::string& target) {
   for (const std::string kind : {"case-", "marker-", "smuggled-"}) {
     const std::size_t at = target.find("/" + kind);
@@ -26,12 +28,13 @@ std::string LabelOf(const std::string& target) {
   return {};
 }
 
-/// What one proxy made of one case.
+/// Result of one case with one proxy: the responses that the client received, and the requests that
+/// the proxy forwarded.
 struct Outcome {
   Seen seen;
   std::vector<Message> forwarded;
 
-  /// Labels and bodies of what was forwarded.
+  /// Returns the labels and the bodies of the forwarded requests.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> Extent() const {
     std::vector<std::pair<std::string, std::string>> extent;
     for (const Message& one : forwarded) extent.emplace_back(LabelOf(one.target), one.body);
@@ -50,7 +53,7 @@ struct Outcome {
   }
 };
 
-/// A proxy with an upstream of its own. Without a proxy: it is not installed.
+/// A proxy with its own upstream. `proxy` is nullptr if the program is not installed.
 struct Rig {
   std::unique_ptr<RawUpstream> upstream = std::make_unique<RawUpstream>();
   std::unique_ptr<ProxyProcess> proxy;
@@ -62,10 +65,10 @@ struct Rig {
     const std::vector<Seen> seen = RunAll(proxy->port(), exchanges);
     for (std::size_t i = 0; i < seen.size(); ++i) outcomes[i].seen = seen[i];
   }
-  /// When it is gone, all that it has sent is there.
+  /// Stops the proxy first: after that, all bytes that it sent have arrived at the upstream.
   void Collect() {
     if (proxy == nullptr) return;
-    EXPECT_TRUE(proxy->alive()) << proxy->name() << ": " << proxy->Said();
+    EXPECT_TRUE(proxy->alive()) << proxy->name() << ": " << proxy->Output();
     proxy->End();
     EXPECT_TRUE(upstream->WaitUntilAllClosed());
     for (Message& request : upstream->Requests()) {
@@ -88,20 +91,22 @@ std::vector<Exchange> ExchangesOf(const FramingCases& cases) {
   return exchanges;
 }
 
-// --- What is judged ----------------------------------------------------------
+// --- Rules of judgement ------------------------------------------------------
 
-/// Readers differ about tabs around a value.
+/// Returns true if a framing field has a tab around its value: readers treat such a tab
+/// differently.
 bool TabInFraming(std::string_view head) {
   for (std::size_t at = 0; (at = head.find('\t', at)) != std::string_view::npos; ++at) {
     const std::size_t begin = head.rfind('\n', at) + 1;
     const char first = head[begin];
-    if ((first | 0x20) == 'c' || (first | 0x20) == 't') return true;  // Of the two names.
+    // Content-Length or Transfer-Encoding.
+    if ((first | 0x20) == 'c' || (first | 0x20) == 't') return true;
   }
   return false;
 }
 
-/// On every connection to tidegate's upstream: whole requests that all readers see alike, and at
-/// the end maybe one that was broken off.
+/// Expects that every connection to Tidegate's upstream has only complete requests that all readers
+/// understand alike, and at most one incomplete request at the end.
 void ExpectUnambiguous(const RawUpstream& upstream) {
   for (const std::string& bytes : upstream.Connections()) {
     std::string_view rest = bytes;
@@ -152,8 +157,8 @@ bool MayRefuse(Stricter stricter, Stricter who) {
   return stricter == Stricter::kBoth || stricter == who;
 }
 
-/// Where a proxy refuses, or the two differ about where requests end, tidegate takes the
-/// stricter's side.
+/// Expects that Tidegate is as strict as the stricter of nginx and HAProxy, where one of them
+/// rejects a case or the two disagree about the end of a request.
 void ExpectStrictest(const FramingCase& one, const Outcome& nginx, const Outcome& haproxy,
                      const Outcome& tidegate) {
   EXPECT_TRUE(one.stricter == Stricter::kNone || !one.why.empty()) << "no reason is given";
@@ -161,23 +166,25 @@ void ExpectStrictest(const FramingCase& one, const Outcome& nginx, const Outcome
        {std::pair{Stricter::kNginx, &nginx}, std::pair{Stricter::kHaproxy, &haproxy}}) {
     if (MayRefuse(one.stricter, who)) continue;
     if (other->Refused()) {
-      EXPECT_TRUE(tidegate.forwarded.empty()) << "refused by another";
+      EXPECT_TRUE(tidegate.forwarded.empty()) << "forwarded although nginx or HAProxy rejects it";
     }
     if (nginx.Extent() == haproxy.Extent()) continue;
-    EXPECT_LE(tidegate.forwarded.size(), other->forwarded.size()) << "more requests than another";
-    EXPECT_LE(tidegate.Bytes(), other->Bytes()) << "more bytes than another";
+    EXPECT_LE(tidegate.forwarded.size(), other->forwarded.size())
+        << "more requests than nginx or HAProxy forwards";
+    EXPECT_LE(tidegate.Bytes(), other->Bytes()) << "more bytes than nginx or HAProxy forwards";
   }
 }
 
-/// An answer that names another connection's request, or the marker's in the place of the case's.
+/// Expects that no response belongs to a request of another connection, and that the response to
+/// the marker does not come in the place of the response to the case.
 void ExpectOwnAnswers(std::size_t index, const Outcome& outcome) {
   const std::string number = std::to_string(kFirstNumber + index);
   bool after_marker = false;
   for (const Message& answer : outcome.seen.answers) {
-    EXPECT_FALSE(after_marker) << "an answer behind the last request's";
+    EXPECT_FALSE(after_marker) << "a response after the response to the last request";
     const std::string label = LabelOf(answer.Field("x-answer-to"));
-    if (label.empty()) continue;  // The proxy's own words.
-    EXPECT_EQ(label.substr(label.size() - 4), number) << "the answer to another request";
+    if (label.empty()) continue;  // The proxy itself wrote this response.
+    EXPECT_EQ(label.substr(label.size() - 4), number) << "the response to another request";
     after_marker = label.starts_with("marker");
   }
 }
@@ -186,7 +193,7 @@ struct DecisionMetrics {
   int refused[3] = {0, 0, 0};
   int silent[3] = {0, 0, 0};
   int disagreements = 0;
-  int stricter_of_two = 0;  ///< Of those, how often tidegate forwarded nothing.
+  int stricter_of_two = 0;  ///< Number of those cases in which Tidegate forwarded nothing.
 };
 
 void Count(const Outcome* (&outcomes)[3], DecisionMetrics& tally) {
@@ -207,7 +214,7 @@ void Print(std::size_t cases, const DecisionMetrics& tally) {
       tally.silent[2], tally.disagreements, tally.stricter_of_two);
 }
 
-TEST(GatewayFramingTest, IsNeverLaxerThanTheStricterOfNginxAndHaproxy) {
+TEST(GatewayFramingTest, IsAsStrictAsTheStricterOfNginxAndHaproxy) {
   const FramingCases cases = AllFramingCases();
   const std::vector<Exchange> exchanges = ExchangesOf(cases);
   ASSERT_GE(cases.size(), 300u);
@@ -217,7 +224,8 @@ TEST(GatewayFramingTest, IsNeverLaxerThanTheStricterOfNginxAndHaproxy) {
   nginx.proxy = ProxyProcess::Nginx(nginx.upstream->port());
   haproxy.proxy = ProxyProcess::Haproxy(haproxy.upstream->port());
   tidegate.proxy = ProxyProcess::Tidegate(TIDEGATE_BINARY, tidegate.upstream->port());
-  for (Rig* rig : {&nginx, &haproxy, &tidegate}) rig->upstream->Reset();  // Of `/ready`.
+  // Forget the request for `/ready`.
+  for (Rig* rig : {&nginx, &haproxy, &tidegate}) rig->upstream->Reset();
   {
     std::vector<std::jthread> threads;
     for (Rig* rig : {&nginx, &haproxy, &tidegate}) {

@@ -9,45 +9,49 @@
 
 namespace tidegate::gateway_test {
 
-/// What of a case's bytes must reach the upstream through tidegate.
+/// Requests of a case that must reach the upstream through Tidegate.
 enum class Want : std::uint8_t {
-  kRefused,  ///< Nothing whole; the client is answered 4xx or 5xx, and the connection closes.
-  kWaits,    ///< Nothing whole, since more bytes are missing.
-  kFirst,    ///< The case's own request, and then the connection closes.
-  kBoth,     ///< The case's own request, then the marker's.
+  kRefused,  ///< No complete request; the client gets 4xx or 5xx, and the connection closes.
+  kWaits,    ///< No complete request, since bytes are missing and Tidegate waits for them.
+  kFirst,    ///< Only the request of the case; then the connection closes.
+  kBoth,     ///< The request of the case, and then that of the marker.
 };
 
-/// Who may refuse what tidegate forwards.
+/// Proxies that may reject a request that Tidegate forwards.
 enum class Stricter : std::uint8_t { kNone, kNginx, kHaproxy, kBoth };
 
-/// Bytes that a client sends on a connection of its own. `$NNN` stands for the case's number, which
-/// has four digits, so that lengths are right; targets are `/case-$NNN`; a request for
-/// `/marker-$NNN` is sent behind them. A target
-/// `/smuggled-$NNN` must never reach an upstream.
+/// Bytes that a client sends on a new connection. `$NNN` stands for the number of the case, which
+/// has four digits so that lengths are right. The target of a case is `/case-$NNN`; a request for
+/// `/marker-$NNN` follows it. A target `/smuggled-$NNN` must never reach an upstream.
 struct FramingCase {
   std::string name;
   std::string raw;
   Want want = Want::kRefused;
-  std::optional<std::string> body = {};  ///< Of the case's request, where the upstream must see it.
-  std::vector<std::string> absent = {};  ///< Fields that must not reach the upstream; lower case.
-  std::string host = {};                 ///< What Host must reach it; empty: any.
-  /// The allow-list: who may refuse this although tidegate forwards it, and why that is right.
+  std::optional<std::string> body = {};  ///< Body of the case's request at the upstream; empty: not
+                                         ///< checked.
+  std::vector<std::string> absent = {};  ///< Names of fields, in lower case, that must not reach
+                                         ///< the upstream.
+  std::string host = {};                 ///< Value of Host that must reach the upstream; empty:
+                                         ///< any.
+  /// Exception from the comparison: the proxies that may reject this request although Tidegate
+  /// forwards it, and why Tidegate is right.
   Stricter stricter = Stricter::kNone;
   std::string why = {};
 };
 
 using FramingCases = std::vector<FramingCase>;
 
-/// A request for the case's target: `fields` each with its CRLF.
+/// Returns a request for the target of the case. `fields`: field lines, each with its CRLF.
 [[nodiscard]] std::string Post(std::string_view fields, std::string_view body);
 [[nodiscard]] std::string Get(std::string_view fields);
-/// A POST with a chunked body, and one chunk of such.
+/// Chunked() returns a POST request with a chunked body; ChunkOf() returns one chunk.
 [[nodiscard]] std::string Chunked(std::string_view body);
 [[nodiscard]] std::string ChunkOf(std::string_view data);
-/// A request that a reader finds who takes another's body for requests.
+/// Returns a second request, which a reader finds only if it mistakes the body of the first one for
+/// requests.
 [[nodiscard]] std::string Smuggled();
 
-// The table, by what it is about.
+// The cases, by subject.
 [[nodiscard]] FramingCases LengthCases();
 [[nodiscard]] FramingCases CodingCases();
 [[nodiscard]] FramingCases ChunkCases();
@@ -56,12 +60,14 @@ using FramingCases = std::vector<FramingCase>;
 [[nodiscard]] FramingCases HostCases();
 [[nodiscard]] FramingCases FieldCases();
 [[nodiscard]] FramingCases HopCases();
-/// Each byte that no token has, in each place where one reader might skip it and another not.
+/// Cases with each byte that is not allowed in a token, in each place where one reader might skip
+/// the byte and another might not.
 [[nodiscard]] FramingCases ByteCases();
 
 [[nodiscard]] FramingCases AllFramingCases();
 
-/// nginx takes a tab for a part of the value, which then is no number or coding to it.
+/// Why nginx may be stricter: it takes a tab for a part of the value, so that the value is no valid
+/// number or coding.
 inline constexpr std::string_view kTabIsBlank =
     "RFC 9110, 5.6.3: white space around a value may be tabs; none of it is forwarded";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a request's end is announced: Content-Length and Transfer-Encoding.
+// Cases about the fields that define where a request ends: Content-Length and Transfer-Encoding.
 #include <sstream>
 
 #include "gateway/framing_case.hpp"
@@ -157,7 +157,7 @@ FramingCases CodingCases() {
        "5\r\nTransfer-Encoding: chunked\r\n\r\n" +
            end},
   };
-  // With the two lengths that a reader who does not see the coding would go by.
+  // Each line with both Content-Lengths that a reader would use which ignores the coding.
   for (const std::string& line : {"Transfer-Encoding: xchunked"s,
                                   "Transfer-Encoding: chunkedx"s,
                                   "Transfer-Encoding: chunk"s,
@@ -211,8 +211,8 @@ FramingCases CodingCases() {
     cases.push_back({"no length, " + line, Post(line + "\r\n", end)});
     cases.push_back({"length 5, " + line, Post("Content-Length: 5\r\n" + line + "\r\n", end)});
   }
-  // Other fields than Transfer-Encoding, however alike: these do not frame, and no server may think
-  // so.
+  // Fields whose names resemble Transfer-Encoding: they do not frame a body, and no server may
+  // treat them as framing.
   for (const std::string& name :
        {"Transfer_Encoding"s, "TransferEncoding"s, "X-Transfer-Encoding"s, "Transfer-Encoding2"s,
         "Transfer--Encoding"s, "Transfer.Encoding"s}) {

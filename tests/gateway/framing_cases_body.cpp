@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks and what stands behind the last of them.
+// Cases about chunks, and about the bytes after the last chunk.
 #include "gateway/framing_case.hpp"
 
 namespace tidegate::gateway_test {
@@ -154,8 +154,9 @@ FramingCases TrailerCases() {
                                      "Expires: 0"s,
                                      "Server-Timing: a;dur=1"s,
                                      "If-Match: x"s}) {
-    // RFC 9110, 6.5.1: dropped. nginx drops all trailers, HAProxy forwards all of them; no reader
-    // can take a trailer for a part of the head if it does not arrive.
+    // RFC 9110, 6.5.1: the gateway drops these trailers. nginx drops all trailers, HAProxy forwards
+    // all of them. No reader can take a trailer for a part of the head if the trailer does not
+    // arrive.
     const bool frames = trailer.starts_with("Content-Length") ||
                         trailer.starts_with("Transfer-Encoding") || trailer.starts_with("Host");
     for (const std::string& more : {""s, "X-Sum: 1\r\n"s}) {

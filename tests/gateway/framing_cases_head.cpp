@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request lines, Host, other fields, and those that are meant for the next hop only.
+// Cases about request lines, Host, other fields, and fields that concern one connection only.
 #include "gateway/framing_case.hpp"
 
 namespace tidegate::gateway_test {
@@ -8,7 +8,7 @@ using namespace std::string_literals;
 
 FramingCases RequestLineCases() {
   const std::string rest = "\r\nHost: a\r\n\r\n";
-  // HAProxy wants the two to agree.
+  // HAProxy requires that Host equals the host of the target.
   const std::string overrides =
       "RFC 9112, 3.2.2: the target's host counts, and is what is forwarded";
   const auto line = [&rest](std::string_view target) {
@@ -107,16 +107,16 @@ FramingCases RequestLineCases() {
                                  "GET a:80 HTTP/1.1"s}) {
     cases.push_back({"the line " + bad, bad + rest});
   }
-  // Browsers and older clients do not encode these, and nginx and HAProxy forward them.
+  // Browsers and older clients do not encode these characters, and nginx and HAProxy forward them.
   for (const std::string& part :
        {"|"s, "["s, "]"s, "^"s, "{"s, "}"s, "\""s, "`"s, "<"s, ">"s, "\\"s}) {
     cases.push_back({"a query with " + part, line("/case-$NNN?a=" + part + "b"), Want::kBoth, ""});
-    // Some servers take a backslash for a slash: a path with one is refused, and not by its
-    // framing.
+    // Some servers treat a backslash as a slash, so the gateway rejects a path with a backslash for
+    // a reason other than framing.
     if (part == "\\") continue;
     cases.push_back({"a path with " + part, line("/a" + part + "b/case-$NNN"), Want::kBoth, ""});
   }
-  // HAProxy 2.6 refuses some of these bytes and forwards others.
+  // HAProxy 2.6 rejects some of these bytes and forwards others.
   const std::string utf8 =
       "HTTP clients send UTF-8 unencoded; no byte from 0x80 on ends a target or a line";
   for (const std::string& target : {"/case-$NNN?a=\xC3\xA9"s, "/case-$NNN?a=\xE6\xBC\xA2"s,

@@ -9,21 +9,21 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// What no token has, and what some readers skip, trim or stop at.
+/// Bytes that are not allowed in a token and that some readers skip, trim or stop at.
 constexpr std::string_view kBytes =
     "\0\x01\x08\t\n\v\f\r\x1B\x1F \"(),/:;<=>?@[\\]{}\x7F\x80\x85\xA0\xAD\xFF"sv;
 
-/// A place in a request, where `@` is put between the two parts.
+/// A place in a request, into which the byte under test is inserted: between `before` and `after`.
 struct Place {
   std::string name;
   std::string before, after;
-  std::string_view valid;   ///< Bytes that may stand there,
-  Want want = Want::kBoth;  ///< and what becomes of a request with one of those.
+  std::string_view valid;   ///< Bytes that are allowed in this place.
+  Want want = Want::kBoth;  ///< Expected result of a request with an allowed byte.
 };
 
 std::vector<Place> Places() {
-  // A colon inside these names makes them another field's: a request without a body, and then
-  // bytes that are no request.
+  // A colon inside these names makes another field of them: a request without a body, followed by
+  // bytes that are not a request.
   const std::string host = "\r\nHost: a\r\n";
   const std::string end = "\r\n\r\n0\r\n\r\n";
   return {

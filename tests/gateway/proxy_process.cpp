@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the program is; empty: nowhere.
+/// Returns the path of the program; empty if it is not installed.
 std::string Find(const std::string& program) {
   for (const char* folder : {"/usr/sbin/", "/usr/local/sbin/", "/usr/bin/", "/usr/local/bin/"}) {
     if (access((folder + program).c_str(), X_OK) == 0) return folder + program;
@@ -43,7 +43,7 @@ std::string NginxConfig(const std::string& folder, int port, int upstream) {
   std::string text = "daemon off;\nmaster_process off;\npid " + folder + "/pid;\n" +
                      "error_log stderr crit;\nevents { worker_connections 2000; }\nhttp {\n" +
                      "  access_log off;\n";
-  // Under the folder: the compiled-in ones belong to root.
+  // nginx must use paths in the test's folder, because its default folders belong to root.
   for (const char* what : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
     text += "  " + std::string(what) + "_temp_path " + folder + "/" + what + ";\n";
   }
@@ -96,8 +96,8 @@ std::unique_ptr<ProxyProcess> ProxyProcess::Haproxy(int upstream_port) {
 std::unique_ptr<ProxyProcess> ProxyProcess::Tidegate(const std::string& binary, int upstream_port,
                                                      const std::string& more) {
   std::unique_ptr<ProxyProcess> proxy(new ProxyProcess("tidegate"));
-  // More than there are cores, for then they are not pinned: what else runs on one core of a busy
-  // machine can keep a thread that may not leave it waiting for seconds.
+  // One thread more than there are cores: with that number, Tidegate does not pin its threads. A
+  // pinned thread can wait for seconds on a busy machine while another program uses its core.
   const std::string threads = std::to_string(std::thread::hardware_concurrency() + 1);
   proxy->Start(
       TidegateConfig(proxy->port_, test::FreePort(), upstream_port) + more,
@@ -138,13 +138,14 @@ void ProxyProcess::Start(const std::string& config, const std::vector<std::strin
 
 void ProxyProcess::Launch(const std::vector<std::string>& arguments) {
   process_ = test::ChildProcess(arguments, {.output = folder_ / "log"});
-  // An answer, not only a connection: the system makes those before the process is ready for them.
+  // Wait for a response, not only for a connection: the kernel accepts connections before the
+  // process is ready to serve them.
   bool answers = false;
   const bool in_time = test::WaitUntil([&] {
     answers = Answers(port_);
     return answers || !alive();
   });
-  if (!in_time || !answers) throw std::runtime_error(name_ + " does not come up: " + Said());
+  if (!in_time || !answers) throw std::runtime_error(name_ + " does not start: " + Output());
 }
 
 }  // namespace tidegate::gateway_test

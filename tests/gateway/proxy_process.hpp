@@ -12,18 +12,21 @@
 
 namespace tidegate::gateway_test {
 
-/// A proxy as a process of its own on a free port of 127.0.0.1, in front of one upstream. Ended
-/// with the object.
+/// A proxy as a child process on a free port of 127.0.0.1, in front of one upstream. The destructor
+/// ends the process.
 class ProxyProcess {
  public:
-  /// Each is nullptr where the program is not installed, and throws where it does not come up.
+  /// Starts nginx or HAProxy. Returns nullptr if the program is not installed; throws if it does
+  /// not start.
   static std::unique_ptr<ProxyProcess> Nginx(int upstream_port);
   static std::unique_ptr<ProxyProcess> Haproxy(int upstream_port);
-  /// `binary`: of tidegate. `more`: further lines of its configuration.
+  /// Starts Tidegate. `binary`: path of the tidegate program. `more`: additional lines of its
+  /// configuration.
   static std::unique_ptr<ProxyProcess> Tidegate(const std::string& binary, int upstream_port,
                                                 const std::string& more = {});
-  /// Any program with files of its own; it must answer HTTP on `port`. FOLDER stands for its folder
-  /// in them and in the arguments, of which the first is the program's name.
+  /// Starts any program with its own files, which must serve HTTP on `port`. The word FOLDER in the
+  /// files and in the arguments stands for the folder with the files. The first argument is the
+  /// name of the program.
   static std::unique_ptr<ProxyProcess> Other(int port,
                                              const std::map<std::string, std::string>& files,
                                              std::vector<std::string> arguments);
@@ -34,16 +37,16 @@ class ProxyProcess {
   /// Returns true if the program still runs.
   [[nodiscard]] bool alive() { return process_.alive(); }
   /// Returns the output of the program so far.
-  [[nodiscard]] std::string Said() const { return test::ReadFile(folder_ / "log"); }
-  /// From now on it keeps its connections and answers nothing.
+  [[nodiscard]] std::string Output() const { return test::ReadFile(folder_ / "log"); }
+  /// Suspends the process: it keeps its connections but sends no response any more.
   void Pause() const { process_.Pause(); }
-  /// Kills it, because proxies may wait at SIGTERM for open connections.
+  /// Kills the process, because proxies may wait for open connections after SIGTERM.
   void End() { process_.Kill(); }
 
  private:
   explicit ProxyProcess(std::string name, int port = test::FreePort());
-  /// Writes `config` into the folder and starts `arguments`; waits until it passes on a request for
-  /// `/ready`.
+  /// Writes `config` into the folder, starts `arguments`, and waits until the proxy forwards a
+  /// request for `/ready`.
   void Start(const std::string& config, const std::vector<std::string>& arguments);
   void Launch(const std::vector<std::string>& arguments);
 

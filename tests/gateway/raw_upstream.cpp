@@ -26,7 +26,7 @@ RawUpstream::RawUpstream()
   if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       listen(listener_, 1024) != 0 ||
       getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("no upstream");
+    throw std::runtime_error("cannot start the upstream");
   }
   port_ = ntohs(address.sin_port);
   thread_ = std::jthread([this] { Run(); });
@@ -101,7 +101,7 @@ void RawUpstream::Run() {
     if (polled[0].revents != 0) return;
     const std::scoped_lock lock(mutex_);
     for (std::size_t k = 0; k < which.size(); ++k) {
-      // Reset() may have moved them while the lock was not held.
+      // Reset() may have moved the connections while the lock was not held.
       const auto found = std::find_if(connections_.begin(), connections_.end(),
                                       [&](const auto& c) { return c.fd == polled[k + 2].fd; });
       if (found == connections_.end() || polled[k + 2].revents == 0) continue;
@@ -160,7 +160,7 @@ Scripted RawUpstream::AnswerTo(const Message& request) const {
   const auto found = scripted_.find(request.target);
   if (found != scripted_.end()) return found->second;
   const std::string body = "hello";
-  // nginx takes no head of more than 4 KiB from an upstream.
+  // nginx accepts no response head of more than 4 KiB.
   const std::string answer_to =
       request.target.size() < 2000 ? "X-Answer-To: " + request.target + "\r\n" : std::string();
   std::string answer = "HTTP/1.1 200 OK\r\n" + answer_to +
@@ -178,7 +178,8 @@ void RawUpstream::Flush(Connection& connection) {
     connection.out.erase(0, static_cast<std::size_t>(sent));
   }
   if (connection.closing && connection.fd >= 0) {
-    // Both directions: what is not read in between is part of no request.
+    // Shut down both directions, so that bytes that arrive before the close are read as part of no
+    // request.
     shutdown(connection.fd, SHUT_RDWR);
     Close(connection);
   }

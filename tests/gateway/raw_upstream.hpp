@@ -14,17 +14,18 @@
 
 namespace tidegate::gateway_test {
 
-/// What an upstream answers to a request, byte by byte.
+/// Bytes that an upstream sends as the response to a request, and whether it then closes the
+/// connection.
 struct Scripted {
   enum class Then : std::uint8_t { kKeep, kClose };
   std::string bytes;
   Then then = Then::kKeep;
 };
 
-/// A server on a free port of 127.0.0.1, on a thread of its own, that keeps every byte it is sent.
+/// A server on a free port of 127.0.0.1, with its own thread, that records every byte it receives.
 /// It answers each well-framed request with a small 200 whose X-Answer-To names the target (if that
-/// is not too long for a proxy), and closes after what it cannot frame. All functions may be called
-/// from any thread.
+/// is not too long for a proxy), and closes the connection after bytes that it cannot frame. All
+/// functions may be called from any thread.
 class RawUpstream {
  public:
   RawUpstream();
@@ -34,25 +35,26 @@ class RawUpstream {
 
   [[nodiscard]] int port() const noexcept { return port_; }
 
-  /// All bytes of each connection so far, in the order in which they were accepted.
+  /// Returns all bytes of each connection so far, in the order in which the connections were
+  /// accepted.
   [[nodiscard]] std::vector<std::string> Connections() const;
-  /// The whole requests so far, in the order in which they became whole.
+  /// Returns the complete requests so far, in the order in which they became complete.
   [[nodiscard]] std::vector<Message> Requests() const;
-  /// Forgets what came; open connections stay open and record from the next byte.
+  /// Forgets all recorded bytes; open connections stay open and record from the next byte.
   void Reset();
-  /// From now on requests for `target` are answered so.
+  /// From now on, answers requests for `target` with `with`.
   void Answer(const std::string& target, Scripted with);
-  /// False: after so long there still are connections.
+  /// Waits until no connection is open. Returns false on timeout.
   [[nodiscard]] bool WaitUntilAllClosed() const;
 
  private:
   struct Connection {
-    int fd = -1;  ///< -1: closed.
+    int fd = -1;  ///< Socket; -1: closed.
     std::string bytes;
-    std::size_t framed = 0;  ///< Of `bytes`, what is whole requests.
-    bool continued = false;  ///< 100 was sent for the request that begins there.
-    std::string out;         ///< Not yet sent.
-    bool closing = false;    ///< When all is sent.
+    std::size_t framed = 0;  ///< Number of bytes of `bytes` that belong to complete requests.
+    bool continued = false;  ///< 100 was sent for the request that begins at `framed`.
+    std::string out;         ///< Bytes not yet sent.
+    bool closing = false;    ///< Close the connection when all bytes of `out` are sent.
   };
 
   void Run();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upstreams that answer with all kinds of bytes: a client of tidegate gets a sound answer, 502, or
-// one that visibly breaks off; and no client gets the response to another request.
+// Upstreams that respond with all kinds of valid and invalid bytes: a client of Tidegate gets a
+// valid response, 502, or a response that visibly breaks off. No client gets the response to
+// another request.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -13,8 +14,9 @@
 namespace tidegate::gateway_test {
 namespace {
 
-/// The case's request and, on the same connection, the marker's. HTTP/1.0 has one request only:
-/// with bytes unread behind it, the way in which the gateway closes would not be its own choice.
+/// Returns an exchange with the request of the case and, on the same connection, the request for
+/// the marker. An HTTP/1.0 exchange has only one request: with unread bytes behind it, the kernel
+/// and not the gateway would choose how the connection is closed.
 Exchange ExchangeOf(const AnswerCase& one, std::size_t index) {
   std::string send = one.method + " /case-$NNN " + one.version + "\r\nHost: a\r\n\r\n";
   if (one.version == "HTTP/1.1") send += "GET /marker-$NNN HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -38,10 +40,11 @@ void ExpectPassed(const AnswerCase& one, std::size_t index, const Seen& seen) {
     EXPECT_EQ(answer.Field("x-answer-to"), Numbered("/case-$NNN", index));
   }
   if (one.version == "HTTP/1.0") {
-    EXPECT_EQ(answer.Count("transfer-encoding"), 0) << "HTTP/1.0 knows no chunks";
+    EXPECT_EQ(answer.Count("transfer-encoding"), 0) << "chunked response to an HTTP/1.0 client";
     EXPECT_EQ(seen.end, Seen::End::kClosed);
   } else {
-    EXPECT_EQ(seen.end, Seen::End::kAnswered) << "the client's connection is not to blame";
+    EXPECT_EQ(seen.end, Seen::End::kAnswered)
+        << "the client's connection was closed for an error of the upstream";
   }
 }
 
@@ -56,7 +59,7 @@ void ExpectCut(const Seen& seen) {
 }
 
 void Judge(const AnswerCase& one, std::size_t index, const Seen& seen) {
-  EXPECT_EQ(seen.why, "") << "what the client got is ambiguous: " << Printable(seen.rest);
+  EXPECT_EQ(seen.why, "") << "the client received an ambiguous response: " << Printable(seen.rest);
   EXPECT_NE(seen.end, Seen::End::kSilent);
   ExpectMarkerOrEnd(index, seen);
   switch (one.result) {
@@ -74,9 +77,9 @@ void Judge(const AnswerCase& one, std::size_t index, const Seen& seen) {
   }
 }
 
-/// Once one after another, so that each finds the connection that the one before it left, and once
-/// many at a time.
-TEST(GatewayAnswersTest, UpstreamResponsesAreForwardedOr502OrCutOff) {
+/// Runs the cases one after another, so that each uses the connection that the case before left
+/// behind, and then many at a time.
+TEST(GatewayResponseTest, ForwardsUpstreamResponsesOrAnswers502OrCutsThemOff) {
   AnswerCases cases;
   for (auto* group : {&SoundAnswers, &BadHeads, &BadFramings, &BadBodies}) {
     for (AnswerCase& one : group()) cases.push_back(std::move(one));
@@ -101,8 +104,8 @@ TEST(GatewayAnswersTest, UpstreamResponsesAreForwardedOr502OrCutOff) {
     }
     whole += apart[i].answers.empty() || apart[i].answers.front().status == 502 ? 0 : 1;
   }
-  EXPECT_TRUE(proxy->alive()) << proxy->Said();
-  std::printf("%zu answers: %d passed on, the others 502 or cut off\n", cases.size(), whole);
+  EXPECT_TRUE(proxy->alive()) << proxy->Output();
+  std::printf("%zu responses: %d forwarded, the others 502 or cut off\n", cases.size(), whole);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-/// A message as it is being read.
+/// Parser of one message. It keeps its position in the bytes.
 class Reading {
  public:
   explicit Reading(std::string_view bytes) : bytes_(bytes) {}
@@ -35,7 +35,7 @@ class Reading {
     message.why = std::move(why);
     return false;
   }
-  /// True: the head is whole and its lines are fine.
+  /// Reads the head. Returns true if the head is complete and its lines are valid.
   bool Head();
   bool Body(bool until_close, bool closed);
   [[nodiscard]] const std::string& start_line() const { return start_line_; }
@@ -57,7 +57,7 @@ class Reading {
   std::size_t body_at_ = 0;
 };
 
-/// No CR without LF and no LF without CR, as far as is known.
+/// Returns true if the text so far has no CR without LF and no LF without CR.
 bool Reading::LineEnds(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n' && (i == 0 || text[i - 1] != '\r')) return Bad("a bare LF");

@@ -10,43 +10,45 @@
 
 namespace tidegate::gateway_test {
 
-/// Whether bytes begin with a message whose extent everybody must agree on.
+/// Whether bytes begin with a message whose end all readers must agree on.
 enum class Frame : std::uint8_t {
   kWhole,
-  kPartial,  ///< It may become one.
-  kBad,      ///< Another reader might see a different request in it.
+  kPartial,  ///< The message is incomplete but valid so far.
+  kBad,      ///< Another reader might see a different request in these bytes.
 };
 
-/// One HTTP/1.x message, as an independent reader sees it.
+/// One HTTP/1.x message, as an independent reader parses it.
 struct Message {
   Frame frame = Frame::kPartial;
-  std::string why;                                          ///< Of kBad.
-  std::string method, target;                               ///< Of a request.
-  int status = 0;                                           ///< Of a response.
-  std::vector<std::pair<std::string, std::string>> fields;  ///< Names in lower case.
+  std::string why;                                          ///< Reason for Frame::kBad.
+  std::string method, target;                               ///< Set for requests only.
+  int status = 0;                                           ///< Set for responses only; 0 for
+                                                            ///< requests.
+  std::vector<std::pair<std::string, std::string>> fields;  ///< Names in lower case, and values.
   bool head_whole = false;
-  std::string body;      ///< Decoded, as far as it has come.
-  std::size_t size = 0;  ///< Of kWhole, in bytes of the input.
+  std::string body;      ///< Decoded body, as far as it has arrived.
+  std::size_t size = 0;  ///< Length of a complete message in bytes of the input.
 
   [[nodiscard]] int Count(std::string_view name) const;
-  /// The first of that name, or nothing.
+  /// Returns the value of the first field with that name; empty if there is none.
   [[nodiscard]] std::string Field(std::string_view name) const;
 };
 
-/// Shares no code with the product, and is as plain as it can be: it finds the head's end, splits
-/// it at CRLF and looks at each line. Anything that two readers could take for different things is
-/// bad: bare CR or LF, obs-fold, a control character, Content-Length with Transfer-Encoding, either
-/// or Host twice, any coding but `chunked`, any number with another character than digits.
+/// Parses a request without any code of the product, in the plainest way: it finds the end of the
+/// head, splits it at CRLF and checks each line. Everything that two readers could understand
+/// differently is kBad: bare CR or LF, obs-fold, a control character, Content-Length with
+/// Transfer-Encoding, either of them or Host twice, any coding but `chunked`, any number with a
+/// character other than digits.
 [[nodiscard]] Message ReadRequest(std::string_view bytes);
 
-/// What else is known about a response.
+/// Facts about a response that its bytes do not contain.
 struct AnswerContext {
   bool after_head = false;
-  bool closed = false;  ///< The connection ended behind the bytes.
+  bool closed = false;  ///< The connection ended after the bytes.
 };
 [[nodiscard]] Message ReadAnswer(std::string_view bytes, AnswerContext context);
 
-/// For failures: control characters as `\r`, `\x0b`.
+/// Returns `bytes` for failure messages, with control characters as `\r` or `\x0b`.
 [[nodiscard]] std::string Printable(std::string_view bytes);
 
 }  // namespace tidegate::gateway_test

@@ -62,7 +62,7 @@ Prometheus::Prometheus(const fs::path& folder, const std::string& config)
        "--web.listen-address=127.0.0.1:" + std::to_string(port_), "--query.lookback-delta=5s"},
       {.output = folder_ / "prometheus.log"});
   if (!test::WaitUntil([&] { return redis_test::Fetch(port_, "/-/ready").status == 200; })) {
-    throw std::runtime_error("prometheus does not come up:\n" + Said());
+    throw std::runtime_error("prometheus does not start:\n" + Output());
   }
 }
 

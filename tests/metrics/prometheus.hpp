@@ -50,7 +50,7 @@ class Prometheus {
   [[nodiscard]] std::vector<std::string> LabelValues(const std::string& label,
                                                      const std::string& selector) const;
   [[nodiscard]] std::vector<RunningRule> Rules() const;
-  [[nodiscard]] std::string Said() const { return test::ReadFile(folder_ / "prometheus.log"); }
+  [[nodiscard]] std::string Output() const { return test::ReadFile(folder_ / "prometheus.log"); }
 
  private:
   [[nodiscard]] boost::json::object Get(const std::string& path) const;

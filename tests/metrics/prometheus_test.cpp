@@ -234,7 +234,7 @@ TEST_F(PrometheusTest, AnswersEveryAlertRuleAndPanel) {
   CheckDashboard();
   CheckAlerts();
   CheckDocumented();
-  if (HasFailure()) std::cerr << prometheus_.Said();
+  if (HasFailure()) std::cerr << prometheus_.Output();
 }
 
 }  // namespace

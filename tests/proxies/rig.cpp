@@ -149,7 +149,7 @@ Message Rig::Ask(const Client& client) const {
   }
   close(fd);
   EXPECT_EQ(answer.frame, gateway_test::Frame::kWhole) << gateway_test::Printable(received) << "\n"
-                                                       << proxy_->Said();
+                                                       << proxy_->Output();
   return answer;
 }
 

@@ -6,16 +6,17 @@
 
 namespace tidegate::gateway_test {
 
-/// A request as a real client sent it.
+/// A request, byte for byte as a real client sent it.
 struct CapturedRequest {
-  std::string title;      ///< Client, version and what is special.
-  std::string ambiguous;  ///< Not empty: it may be refused, and why.
-  std::string needs;      ///< Not empty: the option that it passes with.
-  std::string until;      ///< Not empty: the target of the last of several requests.
+  std::string title;      ///< Client, its version, and what is special about the request.
+  std::string ambiguous;  ///< Why a proxy may reject the request; empty: it must be forwarded.
+  std::string needs;      ///< Option of Tidegate without which it rejects the request; empty: none.
+  std::string until;      ///< Target of the last of several requests; empty: there is one request.
   std::string bytes;
 };
 
-/// The records of a fixture; its own head describes the format. Throws if it has a mistake.
+/// Returns the records of a fixture; the head of the fixture describes its format. Throws if the
+/// fixture is malformed.
 [[nodiscard]] std::vector<CapturedRequest> ReadRequests(const std::string& path);
 
 }  // namespace tidegate::gateway_test

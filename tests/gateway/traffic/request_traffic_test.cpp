@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that real clients sent, byte for byte through nginx and through Tidegate: what passes
-// nginx passes Tidegate, with the same method, an equivalent target and the same body.
+// Sends requests that real clients sent, byte for byte, through nginx and through Tidegate:
+// Tidegate must forward what nginx forwards, with the same method, an equivalent target and the
+// same body.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -14,7 +15,8 @@
 namespace tidegate::gateway_test {
 namespace {
 
-/// With all that can be decoded decoded, but an encoded delimiter still apart from a plain one.
+/// Decodes every percent-encoding in `text`, except that encoded delimiters stay different from
+/// plain ones.
 std::string Decoded(std::string_view text, std::string_view delimiters) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -33,8 +35,9 @@ std::string Decoded(std::string_view text, std::string_view delimiters) {
   return decoded;
 }
 
-/// Equal for targets that mean the same: percent-encoding, dot segments and repeated slashes do not
-/// count in a path, as docs/gateway.md says; nothing but percent-encoding in a query.
+/// Returns a normal form that is equal for equivalent targets: percent-encoding, dot segments and
+/// repeated slashes do not matter in a path, as docs/gateway.md describes; in a query only
+/// percent-encoding does not matter.
 std::string Meaning(const std::string& target) {
   std::string_view rest = target;
   if (rest.starts_with("http://")) {
@@ -61,7 +64,7 @@ std::string Meaning(const std::string& target) {
   return meaning + "?" + Decoded(rest.substr(question + 1), "&=%+");
 }
 
-/// What came of a request.
+/// Responses that the client received, and requests that the proxy forwarded.
 struct Outcome {
   Seen seen;
   std::vector<Message> forwarded;
@@ -81,7 +84,7 @@ struct Outcome {
   }
 };
 
-/// One proxy and an upstream of its own.
+/// One proxy and its own upstream.
 class Path {
  public:
   explicit Path(std::unique_ptr<ProxyProcess> (*start)(int port))
@@ -123,7 +126,8 @@ struct TrafficCounts {
   std::size_t rows = 0, nginx_refused = 0, ambiguous = 0, passed = 0, refused = 0;
 };
 
-/// Sends the records that need `option` (none: that need none) through both.
+/// Sends the records that need `option` (empty: the records that need no option) through nginx and
+/// through Tidegate.
 void Replay(const std::string& option, Path& tidegate, const char* title) {
   Path nginx(&RequiredNginx);
   TrafficCounts counts;
@@ -136,7 +140,7 @@ void Replay(const std::string& option, Path& tidegate, const char* title) {
     ++(passed ? counts.passed : counts.refused);
     if (!through_nginx.Passed()) {
       ++counts.nginx_refused;
-      std::printf("refused by nginx: %s\n", request.title.c_str());
+      std::printf("rejected by nginx: %s\n", request.title.c_str());
       if (!passed) continue;
     }
     if (!passed && !request.ambiguous.empty()) {
@@ -149,7 +153,7 @@ void Replay(const std::string& option, Path& tidegate, const char* title) {
         << through_tidegate.Text();
     if (passed && through_nginx.Passed()) ExpectSame(request, through_nginx, through_tidegate);
   }
-  EXPECT_TRUE(tidegate.proxy().alive()) << tidegate.proxy().Said();
+  EXPECT_TRUE(tidegate.proxy().alive()) << tidegate.proxy().Output();
   std::printf(
       "%s: %zu rows, %zu refused by nginx; Tidegate passes %zu and refuses %zu, of which %zu "
       "are ambiguous\n",
@@ -163,7 +167,7 @@ TEST(RequestTrafficTest, ForwardsRequestsThatNginxForwards) {
 }
 
 TEST(RequestTrafficTest, ForwardsLongTargetsWithRaisedTargetBytes) {
-  // nginx takes 8 KiB by default: that it refuses them is no reason here.
+  // nginx accepts only 8 KiB by default, so a rejection by nginx does not excuse Tidegate here.
   Path tidegate({.sections = "limits: { target_bytes: 64KiB, header_bytes: 80KiB }\n"});
   for (const CapturedRequest& request : ReadRequests(TIDEGATE_TRAFFIC "/requests.txt")) {
     if (request.needs != "target_bytes") continue;
@@ -174,13 +178,13 @@ TEST(RequestTrafficTest, ForwardsLongTargetsWithRaisedTargetBytes) {
   }
 }
 
-TEST(RequestTrafficTest, ForwardsUnknownExpectationsIfIgnored) {
+TEST(RequestTrafficTest, ForwardsUnknownExpectationsIfConfigured) {
   Path tidegate({.sections = "gateway: { unknown_expect: ignore }\n"});
   Replay("unknown_expect", tidegate, "requests, unknown Expect");
 }
 
-/// The rows that are ambiguous for their encoded slashes only.
-void ExpectEncodedSlashesPass(Path& tidegate) {
+/// Expects that Tidegate forwards the records that are ambiguous only because of encoded slashes.
+void ExpectEncodedSlashesForwarded(Path& tidegate) {
   Path nginx(&RequiredNginx);
   std::size_t rows = 0;
   for (CapturedRequest& request : ReadRequests(TIDEGATE_TRAFFIC "/requests.txt")) {
@@ -197,12 +201,12 @@ void ExpectEncodedSlashesPass(Path& tidegate) {
 
 TEST(RequestTrafficTest, ForwardsEncodedSlashesIfAllowedGlobally) {
   Path tidegate({.sections = "paths: { encoded_slashes: match }\n"});
-  ExpectEncodedSlashesPass(tidegate);
+  ExpectEncodedSlashesForwarded(tidegate);
 }
 
 TEST(RequestTrafficTest, ForwardsEncodedSlashesIfTheRouteAllowsThem) {
   Path tidegate({.route = ", encoded_slashes: match"});
-  ExpectEncodedSlashesPass(tidegate);
+  ExpectEncodedSlashesForwarded(tidegate);
 }
 
 TEST(RequestTrafficTest, RejectsEncodedSlashesByDefault) {
@@ -216,7 +220,7 @@ TEST(RequestTrafficTest, RejectsEncodedSlashesByDefault) {
   }
 }
 
-TEST(RequestTrafficTest, MeaningEqualsOnlyForEquivalentTargets) {
+TEST(RequestTrafficTest, ComparesOnlyEquivalentTargetsAsEqual) {
   EXPECT_EQ(Meaning("/a/./b/../c?x=%41"), Meaning("/a//c?x=A"));
   EXPECT_EQ(Meaning("/caf\xC3\xA9"), Meaning("/caf%C3%a9"));
   EXPECT_EQ(Meaning("/a%7cb"), Meaning("/a|b"));

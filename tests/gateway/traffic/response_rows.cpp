@@ -251,7 +251,8 @@ void AddFields(Rows& rows) {
                   "\0\r\n\r\n\xFF\x80\x7F"s});
 }
 
-/// nginx 1.22 takes an interim response for the final one, so it is no measure here.
+/// Interim responses. nginx 1.22 takes an interim response for the final one, so these rows are not
+/// compared with nginx.
 void AddInterims(Rows& rows) {
   for (const auto& [name, interim] : std::vector<std::pair<std::string, std::string>>{
            {"100", "HTTP/1.1 100 Continue\r\n\r\n"},

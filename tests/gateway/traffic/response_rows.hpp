@@ -9,7 +9,7 @@
 
 namespace tidegate::gateway_test {
 
-/// A response as some server sends it.
+/// A response, byte for byte as a real server sends it.
 struct ResponseRow {
   std::string name;
   std::string bytes;
@@ -17,19 +17,20 @@ struct ResponseRow {
   std::string body = "hello";
   std::string method = "GET";
   Scripted::Then then = Scripted::Then::kKeep;
-  std::string ambiguous = {};  ///< Not empty: it may be refused, and why.
-  /// Whether it must pass only where nginx passes it, or in any case.
+  std::string ambiguous = {};  ///< Why Tidegate may reject the response; empty: it must be
+                               ///< forwarded.
+  /// Whether Tidegate must forward the response only if nginx forwards it, or in any case.
   enum class Judge : std::uint8_t { kAsNginx, kAlways };
   Judge judge = Judge::kAsNginx;
 };
 
-/// With the options by default.
+/// Rows for the default options.
 [[nodiscard]] std::vector<ResponseRow> ResponseRows();
-/// With `gateway.response_header_count: 1000`.
+/// Rows for `gateway.response_header_count: 1000`.
 [[nodiscard]] std::vector<ResponseRow> ManyFieldRows();
-/// With `gateway.response_header_bytes: 128KiB`.
+/// Rows for `gateway.response_header_bytes: 128KiB`.
 [[nodiscard]] std::vector<ResponseRow> LongFieldRows();
-/// With `accept_bare_lf: true` of the upstream.
+/// Rows for an upstream with `accept_bare_lf: true`.
 [[nodiscard]] std::vector<ResponseRow> BareLfRows();
 
 }  // namespace tidegate::gateway_test

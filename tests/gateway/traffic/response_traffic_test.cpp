@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Responses as servers send them, through nginx and through Tidegate: what passes nginx passes
-// Tidegate, with the same status and body, unless two readers could take it for different
-// responses.
+// Sends responses of real servers through nginx and through Tidegate: Tidegate must forward what
+// nginx forwards, with the same status and body, unless two readers could take a response for
+// different ones.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -15,8 +15,8 @@ namespace {
 
 std::string TargetOf(std::size_t index) { return Numbered("/case-$NNN", index); }
 
-/// What clients get for each row through a proxy; rows that nginx does not support are skipped
-/// there.
+/// Returns what clients receive through the proxy for each row; rows that nginx does not support
+/// are skipped for nginx.
 std::vector<Seen> ThroughProxy(const std::vector<ResponseRow>& rows, const ProxyProcess& proxy) {
   std::vector<Exchange> exchanges;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -51,7 +51,7 @@ void Check(const std::vector<ResponseRow>& rows, const TidegateOptions& options,
     const bool nginx_passes = always || Passed(rows[i], through_nginx[i]);
     if (!nginx_passes) {
       ++nginx_refused;
-      std::printf("not passed by nginx: %s: %s\n", rows[i].name.c_str(),
+      std::printf("not forwarded by nginx: %s: %s\n", rows[i].name.c_str(),
                   through_nginx[i].Text().c_str());
     }
     if (Passed(rows[i], through_tidegate[i])) {
@@ -66,7 +66,7 @@ void Check(const std::vector<ResponseRow>& rows, const TidegateOptions& options,
                                          : through_tidegate[i].answers[0].body.substr(0, 300));
     }
   }
-  EXPECT_TRUE(tidegate->alive()) << tidegate->Said();
+  EXPECT_TRUE(tidegate->alive()) << tidegate->Output();
   std::printf(
       "%s: %zu rows, %zu not passed by nginx; Tidegate passes %zu and refuses %zu, of which "
       "%zu are ambiguous\n",
@@ -88,7 +88,7 @@ TEST(ResponseTrafficTest, ForwardsLongFieldsWithRaisedResponseHeaderBytes) {
         "responses of long fields");
 }
 
-TEST(ResponseTrafficTest, ForwardsBareLfResponsesIfAccepted) {
+TEST(ResponseTrafficTest, ForwardsBareLfResponsesIfConfigured) {
   Check(BareLfRows(), {.upstream = ", accept_bare_lf: true"}, "responses with bare LF");
 }
 

@@ -8,16 +8,18 @@
 
 namespace tidegate::gateway_test {
 
-/// What a Tidegate has beyond one upstream, a `deny` and rules as people have them.
+/// Additions to the basic configuration, which has one upstream, a `deny` section and typical
+/// rules.
 struct TidegateOptions {
-  std::string sections = {};  ///< Further lines of the configuration.
-  std::string route = {};     ///< Further keys of the route, as `, encoded_slashes: match`.
-  std::string upstream = {};  ///< Further keys of the upstream, as `, accept_bare_lf: true`.
+  std::string sections = {};  ///< Additional lines of the configuration.
+  std::string route = {};     ///< Additional keys of the route, such as `, encoded_slashes: match`.
+  std::string upstream = {};  ///< Additional keys of the upstream, such as `, accept_bare_lf:
+                              ///< true`.
 };
 [[nodiscard]] std::unique_ptr<ProxyProcess> TidegateWithRules(int upstream_port,
                                                               const TidegateOptions& options);
 
-/// nginx before one upstream; throws where it is not installed.
+/// Starts nginx in front of one upstream. Throws if nginx is not installed.
 [[nodiscard]] std::unique_ptr<ProxyProcess> RequiredNginx(int upstream_port);
 
 }  // namespace tidegate::gateway_test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key whose limit is used up, sent again in other forms: a form that the upstream reads as the
-// same key must not get a fresh limit.
+// The limit of a key is used up, and then the key is sent in other forms: a form that the upstream
+// reads as the same key must not get a fresh limit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ std::string PathOf(Kind kind) {
   return "/keyed/bearer";
 }
 
-/// How the names of the fields begin in which upstreams tell the key that they have read.
+/// Returns the names (or their beginnings) of the response fields in which upstreams report the key
+/// that they have read.
 std::string EchoOf(Kind kind) {
   switch (kind) {
     case Kind::kHeader:
@@ -55,7 +56,7 @@ std::string EchoOf(Kind kind) {
   return "x-key-authorization-basic";
 }
 
-/// The row with everything filled in.
+/// A row with all placeholders replaced.
 struct Filled {
   std::string fields, query, body;
 };
@@ -79,7 +80,7 @@ Filled Fill(const IdentityRow& row, const std::string& key) {
   return {fill(row.fields), fill(row.query), fill(row.body)};
 }
 
-/// The usual form of a kind of key.
+/// Returns the usual form of a key of this kind.
 Filled Usual(Kind kind, const std::string& key) {
   switch (kind) {
     case Kind::kHeader:
@@ -102,7 +103,8 @@ std::string RequestOf(Kind kind, const Filled& filled, const std::string& host) 
          (filled.body.empty() ? "Content-Length: 0\r\n" : "") + "\r\n" + filled.body;
 }
 
-/// Whether any reading of the upstream sees `key`; and which, for failures.
+/// Returns the name of a reading of the upstream that sees `key`, for failure messages; empty if
+/// none does.
 std::string ReaderOf(Kind kind, const std::string& key, const Seen& seen) {
   if (StatusOf(seen) != 200) return {};
   const std::string echoes = " " + EchoOf(kind) + " ";
@@ -120,7 +122,7 @@ struct IdentityCounts {
   std::size_t same = 0, refused = 0, changed = 0, escaped = 0;
 };
 
-TEST(IdentityVariantsTest, GatewayGrantsVariantsNoFreshLimit) {
+TEST(IdentityVariantsTest, GatewayCountsVariantsOfKeyAsTheSameKey) {
   UpstreamFleet fleet;
   FleetGateway tidegate(fleet, kRules);
   const std::vector<IdentityRow> rows = IdentityRows();
@@ -134,7 +136,7 @@ TEST(IdentityVariantsTest, GatewayGrantsVariantsNoFreshLimit) {
       const std::string key = KeyOf(run, i);
       usual.push_back({RequestOf(rows[i].kind, Usual(rows[i].kind, key), upstream.Host()), "",
                        false, AddressOf(127, 30 + run, i)});
-      // From another address: one that was never counted.
+      // Sent from another address, which has not been counted before.
       variants.push_back({RequestOf(rows[i].kind, Fill(rows[i], key), upstream.Host()), "", false,
                           AddressOf(127, 40 + run, i)});
     }
@@ -165,7 +167,7 @@ TEST(IdentityVariantsTest, GatewayGrantsVariantsNoFreshLimit) {
       rows.size(), counts.same, counts.refused, counts.changed, counts.escaped);
 }
 
-TEST(IdentityVariantsTest, ForwardAuthGrantsVariantsNoFreshLimit) {
+TEST(IdentityVariantsTest, ForwardAuthCountsVariantsOfKeyAsTheSameKey) {
   UpstreamFleet fleet;
   FleetGateway tidegate(fleet, kRules);
   std::vector<IdentityRow> rows = IdentityRows();
@@ -219,9 +221,9 @@ TEST(IdentityVariantsTest, ForwardAuthGrantsVariantsNoFreshLimit) {
       rows.size(), counts.same, counts.refused, counts.changed, counts.escaped);
 }
 
-// The client's limit is used up in the usual form; another form of the field by the same trusted
-// proxy must not count for another client.
-TEST(IdentityVariantsTest, NoFormOfXForwardedForGetsAFreshOrSharedLimit) {
+// The client's limit is used up in the usual form of the field. Another form of the field from the
+// same trusted proxy must count for the same client.
+TEST(IdentityVariantsTest, CountsAllFormsOfXForwardedForAsTheSameClient) {
   UpstreamFleet fleet;
   FleetGateway tidegate(fleet, kRules);
   const std::vector<ForwardedRow> rows = ForwardedRows();
@@ -261,7 +263,7 @@ TEST(IdentityVariantsTest, NoFormOfXForwardedForGetsAFreshOrSharedLimit) {
       EXPECT_FALSE(Failed(seen[i])) << Printable(variants[i].send);
     }
   }
-  std::printf("X-Forwarded-For: %zu rows, at the gateway and /v1/auth: %zu refused, %zu escaped\n",
+  std::printf("X-Forwarded-For: %zu rows, at the gateway and /v1/auth: %zu rejected, %zu escaped\n",
               rows.size(), refused, escaped);
 }
 

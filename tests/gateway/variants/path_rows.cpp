@@ -11,13 +11,13 @@ namespace {
 using namespace std::string_literals;
 using Strings = std::vector<std::string>;
 
-/// The words of a text.
+/// Returns the words of a text.
 Strings Words(const std::string& text) {
   std::istringstream in(text);
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-/// What stands before the first segment in the place of `/`.
+/// Returns strings that replace the `/` before the first segment.
 Strings Prefixes() {
   Strings all = Words(R"(
       // /// /./ /.// /%2e/ /%2E/ /%2f /%2F /%5c /%5C /\ \ /x/../ /x//../ /x/..// /x/.././
@@ -31,7 +31,7 @@ Strings Prefixes() {
   return all;
 }
 
-/// What stands between two segments in the place of `/`.
+/// Returns strings that replace the `/` between two segments.
 Strings Joints() {
   return Words(R"(
       %2f %2F %5c %5C \ // /// /./ /%2e/ /y/../ /y/%2e%2e/ /y/..;/ /y/..%2f /y%2f../ /y/..%5c
@@ -39,7 +39,7 @@ Strings Joints() {
       %25%32%66 %c0%af %e0%80%af %ef%bc%8f %e2%88%95 /%2f %2f/ %2f%2f %5c%5c \\ /\ /%5c)");
 }
 
-/// What stands behind the last segment.
+/// Returns strings to append after the last segment.
 Strings Suffixes() {
   Strings all = Words(R"(
       / // /// /. /./ /%2e /%2E/ /y/.. /y/../ /y/%2e%2e /y/..; /y/..;/ /.; /; /;x=y
@@ -57,7 +57,7 @@ Strings Suffixes() {
   return all;
 }
 
-/// Encodings of letters of a path that has segments `first` and `second`.
+/// Returns paths with the segments `first` and `second` in which some letters are percent-encoded.
 Strings Encoded(const std::string& first, const std::string& second) {
   const auto hex = [](char c, bool upper) {
     const char* const digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
@@ -83,7 +83,7 @@ Strings Encoded(const std::string& first, const std::string& second) {
       "/%ef%bd%" + hex(static_cast<char>(first[0] + 0x20), false).substr(1) + rest + "/" + second};
 }
 
-/// One trick at a time.
+/// Adds rows with one change to the path each.
 void AddSingles(std::vector<PathRow>& rows) {
   struct Resource {
     std::string method, first, second;
@@ -106,7 +106,7 @@ void AddSingles(std::vector<PathRow>& rows) {
   }
 }
 
-/// Two tricks at a time.
+/// Adds rows with two changes to the path each.
 void AddPairs(std::vector<PathRow>& rows) {
   const Strings prefixes = {"//",       "/./",     "/x/../", "/x/%2e%2e/", "/%2f",
                             "/x/..%2f", "/x/..;/", "/;a/",   "/x/..%5c",   "\\"};
@@ -288,8 +288,8 @@ std::vector<PathRow> CaseRows() {
       rows.push_back({"case", "GET", Joined({prefix, path, "/x"})});
     }
   }
-  // U+017F and U+212A are `s` and `k` to readers that fold the whole of Unicode; U+0131 is an `i`
-  // without a dot, which is `I` in upper case.
+  // U+017F and U+212A are `s` and `k` to readers that apply Unicode case folding; U+0131 is an `i`
+  // without a dot, whose upper case is `I`.
   for (const std::string target : {"/adm%c4%b1n/x", "/ADM%C4%B0N/x", "/adm\xC4\xB1n/x"}) {
     rows.push_back({"case", "GET", target});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every variant of a path, a method or a target is first sent directly to real upstreams, which say
-// what they would serve. Then it is sent through the gateway, and described to /v1/auth: none that
-// an upstream serves as the protected resource may get there.
+// Each variant of a path, a method or a target is first sent directly to real upstreams, which
+// report what they would serve. Then the variant is sent through the gateway, and described to
+// /v1/auth: no variant that an upstream serves as the protected resource may get through.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -30,7 +30,7 @@ std::string LoginTo(const std::string& host) {
   return "POST /v1/login HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 0\r\n\r\n";
 }
 
-/// What each upstream serves for each row when nothing stands before it.
+/// What each upstream serves for each row if the request comes directly.
 class Direct {
  public:
   Direct(const UpstreamFleet& fleet, const std::vector<PathRow>& rows) : served_(rows.size()) {
@@ -55,7 +55,7 @@ class Direct {
     for (const auto& each : served_) count += each.empty() ? 0 : 1;
     return count;
   }
-  /// Who serves the row as what.
+  /// Returns which readers serve the row as what, for failure messages.
   [[nodiscard]] std::string Text(std::size_t row) const {
     std::string text;
     for (const auto& [reader, served] : served_[row]) {
@@ -71,7 +71,7 @@ class Direct {
 struct PathCounts {
   std::size_t sent = 0, refused = 0, upstream_refused = 0, passed = 0, escaped = 0;
   std::map<std::string, std::size_t> escapes_by_group;
-  std::map<int, std::size_t> statuses;  ///< Of the gateway's own refusals.
+  std::map<int, std::size_t> statuses;  ///< Number of the gateway's own rejections by status.
 
   void Print(const char* title, std::size_t rows, std::size_t protected_rows) const {
     std::printf(
@@ -79,7 +79,7 @@ struct PathCounts {
         "%zu refused by Tidegate (",
         title, rows, protected_rows, sent, refused);
     for (const auto& [status, count] : statuses) std::printf(" %d: %zu", status, count);
-    std::printf(" ), %zu refused by the upstream, %zu passed as something else, %zu escaped",
+    std::printf(" ), %zu rejected by the upstream, %zu served as something else, %zu escaped",
                 upstream_refused, passed, escaped);
     for (const auto& [group, count] : escapes_by_group) {
       std::printf("; %s: %zu", group.c_str(), count);
@@ -88,7 +88,7 @@ struct PathCounts {
   }
 };
 
-/// Uses up the limit of each row's client, so that a variant that counts as a login is refused.
+/// Uses up the limit of each row's client, so that a variant that counts as a login is denied.
 void LogInOnce(const Upstream& upstream, int port, const std::vector<PathRow>& rows, int net,
                std::size_t run) {
   std::vector<Exchange> logins;
@@ -102,7 +102,7 @@ void LogInOnce(const Upstream& upstream, int port, const std::vector<PathRow>& r
   }
 }
 
-/// The request lines that the gateway forwards, by row.
+/// Returns the request lines that the gateway forwards, by row.
 std::map<std::size_t, std::string> ForwardedLines(UpstreamFleet& fleet, int port,
                                                   const std::vector<PathRow>& rows) {
   const Upstream raw{"raw", fleet.raw().port(), {}};
@@ -152,7 +152,7 @@ void CheckGateway(UpstreamFleet& fleet, FleetGateway& tidegate, const std::vecto
         ++counts.escaped;
         ++counts.escapes_by_group[rows[i].group];
       } else if (!Reached(upstream, seen[i])) {
-        // Upstreams refuse too, some without saying what they served.
+        // Upstreams reject requests too, some without reporting what they served.
         const int status = StatusOf(seen[i]);
         const bool own = status == 0 || seen[i].answers.front().Field("content-type") ==
                                             "application/problem+json";
@@ -166,11 +166,11 @@ void CheckGateway(UpstreamFleet& fleet, FleetGateway& tidegate, const std::vecto
       EXPECT_FALSE(Failed(seen[i])) << upstream.name << ": " << Printable(exchanges[i].send);
     }
   }
-  EXPECT_TRUE(tidegate.process().alive()) << tidegate.process().Said();
+  EXPECT_TRUE(tidegate.process().alive()) << tidegate.process().Output();
   counts.Print(title, rows.size(), direct.ProtectedRows());
 }
 
-/// How proxies describe a request.
+/// Fields with which proxies describe a request to /v1/auth.
 enum class Form : std::uint8_t { kForwardedUri, kOriginalUri };
 
 std::string Question(Form form, const std::string& method, const std::string& target,
@@ -226,7 +226,8 @@ void CheckAuth(FleetGateway& tidegate, const std::vector<PathRow>& rows, const D
   counts.Print(title, rows.size(), direct.ProtectedRows());
 }
 
-/// Each group has rows that an upstream does serve: a table that tries nothing would always pass.
+/// Expects that each group has rows that an upstream serves as the protected resource: otherwise
+/// the group would test nothing.
 void ExpectEachGroupTried(const std::vector<PathRow>& rows, const Direct& direct) {
   std::set<std::string> groups, tried;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -270,7 +271,7 @@ TEST(PathVariantsTest, NoVariantEscapesWithEncodedSlashesAllowedOnRoutes) {
   CheckGateway(fleet, tidegate, rows, direct, "paths, encoded slashes match on routes, gateway");
 }
 
-TEST(CaseVariantsTest, NoVariantReachesProtectedPathIfCaseIsIgnored) {
+TEST(LetterCaseVariantsTest, NoVariantReachesProtectedPathWhenCaseIsIgnored) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = CaseRows();
   const Direct direct(fleet, rows);
@@ -280,7 +281,7 @@ TEST(CaseVariantsTest, NoVariantReachesProtectedPathIfCaseIsIgnored) {
   CheckAuth(tidegate, rows, direct, "case, /v1/auth");
 }
 
-TEST(HeaderVariantsTest, NoHeaderReplacesThePathAtTheUpstream) {
+TEST(HeaderVariantsTest, NoHeaderReplacesThePathThatUpstreamServes) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = HeaderRows();
   const Direct direct(fleet, rows);
@@ -289,8 +290,9 @@ TEST(HeaderVariantsTest, NoHeaderReplacesThePathAtTheUpstream) {
   CheckGateway(fleet, tidegate, rows, direct, "headers, gateway");
 }
 
-// Whoever has an upstream that honours them must write rules that do not depend on the method, or
-// remove the fields with `request_headers`. Printed to be known, not judged.
+// The test only prints these requests and does not judge them. Operators whose upstream honours
+// such fields must write rules that do not depend on the method, or remove the fields with
+// `request_headers`.
 TEST(HeaderVariantsTest, PrintsMethodOverridesThatReachTheUpstream) {
   UpstreamFleet fleet;
   const std::vector<PathRow> rows = MethodOverrideRows();

@@ -20,8 +20,8 @@ void MustBeInstalled(const std::string& program) {
   }
 }
 
-/// PORT_A serves files, PORT_B proxies as it is, PORT_C proxies with a URI part, which decodes;
-/// PORT_D is the server behind both.
+/// Configuration of nginx: PORT_A serves files, PORT_B proxies requests unchanged, PORT_C proxies
+/// with a URI part, which decodes the path; PORT_D is the server behind PORT_B and PORT_C.
 constexpr std::string_view kNginx = R"(daemon off;
 master_process off;
 pid FOLDER/pid;
@@ -85,7 +85,7 @@ UpstreamFleet::UpstreamFleet() {
 const Upstream& UpstreamFleet::Named(const std::string& name) const {
   const auto found = std::find_if(all_.begin(), all_.end(),
                                   [&](const Upstream& upstream) { return upstream.name == name; });
-  if (found == all_.end()) throw std::runtime_error("no upstream " + name);
+  if (found == all_.end()) throw std::runtime_error("unknown upstream " + name);
   return *found;
 }
 
@@ -150,7 +150,8 @@ std::string ServedBy(const Reader& reader, const Seen& seen) {
     const Message& answer = seen.answers.front();
     return answer.status / 100 == 2 ? answer.Field(reader.header) : "none";
   }
-  // A response without a head, to a request without a version: the Python server says it there too.
+  // A response without a head, to a request without an HTTP version: the Python server then reports
+  // in the body what it served.
   std::string lower = seen.rest;
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   for (const char* const what : {"admin", "login"}) {
@@ -181,8 +182,8 @@ FleetGateway::FleetGateway(UpstreamFleet& fleet, const std::string& more, const 
   std::string upstreams = "upstreams:\n";
   const auto add = [&](const std::string& name, int upstream_port) {
     routes += "  - { match: { host: " + name + ".test }, upstream: " + name + route + " }\n";
-    // Each row stands for itself: a server that closes connections or refuses is no reason to
-    // leave it out or to ask it again.
+    // Each row is independent: ejection and retries are off, so that a server that closes
+    // connections or rejects requests still gets each row exactly once.
     upstreams += "  " + name + ": { targets: [\"http://" + At(upstream_port) +
                  "\"], ejection: off, retries: off }\n";
   };

@@ -13,34 +13,35 @@
 
 namespace tidegate::gateway_test {
 
-/// One way in which an upstream reads requests.
+/// One of the ways in which an upstream interprets requests.
 struct Reader {
-  std::string name;    ///< As `nginx files`.
-  std::string header;  ///< The response field in which it says what it served, in lower case.
+  std::string name;    ///< Such as `nginx files`.
+  std::string header;  ///< Response field, in lower case, that reports what was served.
 };
 
 /// A real server behind the gateway, on 127.0.0.1.
 struct Upstream {
-  std::string name;  ///< Of the upstream in the configuration; `NAME.test` is its host.
+  std::string name;  ///< Name of the upstream in the configuration; its host is `NAME.test`.
   int port = 0;
   std::vector<Reader> readers;
 
   [[nodiscard]] std::string Host() const { return name + ".test"; }
 };
 
-/// nginx with files, nginx as a proxy before another nginx (with and without a URI part in
-/// proxy_pass), Express, and a Python server that reads each request in several ways. They serve
-/// `/admin/**`, `POST /v1/login` and a few other things, and say which of them in each response.
+/// Real upstreams: nginx with files, nginx as a proxy before another nginx (with and without a URI
+/// part in proxy_pass), Express, and a Python server that interprets each request in several ways.
+/// They serve `/admin/**`, `POST /v1/login` and a few other resources, and report in each response
+/// which of these they served.
 class UpstreamFleet {
  public:
-  /// Throws where one of them is not installed or does not come up.
+  /// Starts all upstreams. Throws if one of them is not installed or does not start.
   UpstreamFleet();
   UpstreamFleet(const UpstreamFleet&) = delete;
   UpstreamFleet& operator=(const UpstreamFleet&) = delete;
 
   [[nodiscard]] const std::vector<Upstream>& all() const noexcept { return all_; }
   [[nodiscard]] const Upstream& Named(const std::string& name) const;
-  /// Keeps the requests that it is sent; its host is `raw.test`.
+  /// Upstream that records the requests that it receives; its host is `raw.test`.
   [[nodiscard]] RawUpstream& raw() noexcept { return raw_; }
 
  private:
@@ -55,24 +56,24 @@ class UpstreamFleet {
   RawUpstream raw_;
 };
 
-/// What one reader made of a request: `admin`, `login`, `other` or `none`; or nothing if the
+/// Returns what a reader served for a request: `admin`, `login`, `other` or `none`; empty if the
 /// request did not reach it.
 [[nodiscard]] std::string ServedBy(const Reader& reader, const Seen& seen);
-/// Whether that is a resource that the configuration protects.
+/// Returns true if `served` is a resource that the configuration protects.
 [[nodiscard]] bool IsProtected(const std::string& served);
-/// Whether the upstream has seen the request at all.
+/// Returns true if the request reached the upstream.
 [[nodiscard]] bool Reached(const Upstream& upstream, const Seen& seen);
-/// Of the first final response; 0: there is none.
+/// Returns the status of the first final response; 0 if there is none.
 [[nodiscard]] int StatusOf(const Seen& seen);
-/// Whether a server failed rather than refused: 500, 502, 503 or 504.
+/// Returns true if the server failed rather than rejected the request: status 500, 502, 503 or 504.
 [[nodiscard]] bool Failed(const Seen& seen);
 
-/// A Tidegate before the fleet: a route by host for each upstream, a gateway and an API. Peers with
-/// the address 127.0.0.1 or in 127.77.0.0/16 are trusted.
+/// A Tidegate in front of the fleet, with a gateway that has a route by host for each upstream, and
+/// an API. Peers with the address 127.0.0.1 or in 127.77.0.0/16 are trusted.
 class FleetGateway {
  public:
-  /// `more`: further sections of the configuration, such as rules. `route`: further keys of each
-  /// route, as `, encoded_slashes: match`. Throws where it does not come up.
+  /// `more`: additional sections of the configuration, such as rules. `route`: additional keys of
+  /// each route, such as `, encoded_slashes: match`. Throws if Tidegate does not start.
   FleetGateway(UpstreamFleet& fleet, const std::string& more, const std::string& route = {});
 
   [[nodiscard]] int gateway_port() const { return process_->port(); }
@@ -84,7 +85,7 @@ class FleetGateway {
   std::unique_ptr<ProxyProcess> process_;
 };
 
-/// An address of its own for the row `index` in the run `run`: `net`.run.x.y.
+/// Returns a different address for each row `index` of the run `run`: `net`.run.x.y.
 [[nodiscard]] std::string AddressOf(int net, std::size_t run, std::size_t index);
 [[nodiscard]] std::string Replaced(std::string text, const std::string& from,
                                    const std::string& to);

@@ -27,9 +27,11 @@ import urllib.request
 import requests
 
 HERE = pathlib.Path(__file__).parent
-STORED_PORT = "18080"  # In the place of the recorder's own, which has as many digits.
+# The fixture has this port in the place of the recorder's own, which has as many digits.
+STORED_PORT = "18080"
 
-# What follows the name of the record in a target. Clients encode some of it, each in its own way.
+# Text that follows the name of the record in a target. Clients encode some of these characters,
+# each client in its own way.
 TARGETS = {
     "marks-in-query": "/?a=|{}^[]`\"<>\\'",
     "json-in-query": '/?filter={"a":[1,{"b":"c|d"}],"e":null}',
@@ -71,7 +73,7 @@ TARGETS = {
     "encoded-question": "/what%3F/a%23b",
     "encoded-colon": "/a%3Ab%40c%2Cd%3De",
 }
-# Only sent by those that leave a target as it is.
+# Targets that only clients send which do not normalize a target.
 RAW_TARGETS = {
     "encoded-slash": "/group%2Fproject/a%2fb",
     "encoded-backslash": "/a%5Cb",
@@ -80,7 +82,7 @@ RAW_TARGETS = {
     "raw-utf8-in-path": "/caf\u00e9/\u65e5\u672c\u8a9e",
     "raw-utf8-in-query": "/?q=\u00fc\u00df",
 }
-# The records that two servers could take for different requests, and why.
+# Records that two servers could take for different requests, and why.
 AMBIGUOUS = {
     "encoded-slash": "an encoded slash divides segments for some servers and not for others",
     "encoded-backslash": "a backslash is a slash to some servers",
@@ -88,7 +90,7 @@ AMBIGUOUS = {
     "utf8-host": "a host that is not ASCII has more than one spelling",
     "raw-path": "an encoded slash divides segments for some servers and not for others",
 }
-# The records that only pass with an option that is off by default.
+# Records that Tidegate forwards only with an option that is off by default.
 NEEDS = {
     "unknown-expect": "unknown_expect",
     "target-of-30000": "target_bytes",
@@ -188,7 +190,7 @@ class Fixture:
 
     def add(self, client, name, raw, method="", until=""):
         title = f"{client}: {name}" + ("" if method in ("", "GET") else f" {method}")
-        # The same target by another client tells nothing new.
+        # A target that another client has sent in the same form adds no information.
         line = raw.split(b"\r\n", 1)[0]
         shared = name in {**TARGETS, **RAW_TARGETS} and "address bar" not in client
         if title in self.seen or (shared and line in self.seen):
@@ -380,7 +382,7 @@ def run_chromium(recorder, fixture):
     client = "Chromium " + version("chromium", "--version")
     names = {**TARGETS, **RAW_TARGETS}
     page = (HERE / "page.html").read_text().replace("TARGETS", json.dumps(names))
-    # Another origin: the same server by its other name.
+    # The page loads resources from another origin: the same server by its other name.
     recorder.page = page.replace("OTHER", f"http://localhost:{recorder.port}").encode()
 
     def visit(target, milliseconds):

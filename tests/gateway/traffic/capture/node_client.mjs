@@ -43,7 +43,7 @@ function request(path, options = {}, write = () => {}) {
 
 async function withHttp() {
   for (const [name, rest] of Object.entries(targets)) {
-    // Raw as far as Node.js lets it be.
+    // Sent without encoding, because Node.js allows all of these characters in a target.
     if (/^[\x21-\x7e]*$/.test(rest)) await request(`/${name}${rest}`);
   }
   await request('/chunked', { method: 'POST' }, (sent) => {

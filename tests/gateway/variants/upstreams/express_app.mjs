@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An Express server with the default settings: routes ignore case and a trailing slash, files are
-// found by their decoded path. Says in X-Served what it served, and in X-Key-* which caller it saw.
-// Usage: node express_app.mjs PORT FOLDER-OF-FILES
+// found by their decoded path. Reports in X-Served what it served, and in X-Key-* which caller's
+// key it read. Usage: node express_app.mjs PORT FOLDER-OF-FILES
 import cookieParser from 'cookie-parser';
 import express from 'express';
 
@@ -15,7 +15,7 @@ const served = (what, status = 200) => (request, response) =>
 app.use('/admin', served('admin'));
 app.post('/v1/login', served('login'));
 
-/// All values of a header field, in the order in which they came.
+/// Returns all values of a header field in their order.
 function fieldValues(request, name) {
   const values = [];
   for (let i = 0; i < request.rawHeaders.length; i += 2) {
@@ -24,7 +24,8 @@ function fieldValues(request, name) {
   return values;
 }
 
-/// A careless but common reading: trailers count as headers, `_` is the same as `-`.
+/// Returns the values of a trailer the way careless applications do: trailers count as headers, and
+/// `_` is the same as `-`.
 function trailerValues(request, name) {
   return Object.entries(request.trailers)
     .filter(([key]) => key.toLowerCase().replaceAll('_', '-') === name)
@@ -68,7 +69,8 @@ app.use(
   }),
 );
 app.use(served('none', 404));
-// Four parameters: what Express takes for a handler of errors, such as an encoding that is none.
+// Express recognizes an error handler by its four parameters. It handles errors such as an invalid
+// percent-encoding.
 app.use((error, request, response, next) => served('none', error.status ?? 500)(request, response));
 
 app.listen(Number(port), '127.0.0.1');

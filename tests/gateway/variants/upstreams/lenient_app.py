@@ -124,7 +124,8 @@ def app(environ, start_response):
     for name, value in identities(environ).items():
         if re.fullmatch("[\x21-\x7e]+", value):
             headers[name] = value
-    # In the body too: a client that names no version gets no header fields.
+    # The fields are repeated in the body, because a client that sends no HTTP version gets no
+    # header fields.
     body = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
     headers["Content-Length"] = str(len(body))
     start_response("200 OK", list(headers.items()))
@@ -135,7 +136,8 @@ class Handler(WSGIRequestHandler):
     def get_environ(self):
         environ = super().get_environ()
         environ["RAW_PATH"] = self.path.split("?", 1)[0]
-        # `_` as `-`, as the environment of the request has it.
+        # The WSGI environment writes `-` in field names as `_`, so both spellings name the same
+        # field.
         environ["API_KEY_LINES"] = [
             value.strip()
             for name, value in self.headers.items()
@@ -155,7 +157,7 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
     request_queue_size = 512
 
     def server_bind(self):
-        socketserver.TCPServer.server_bind(self)  # Without a lookup of the machine's name.
+        socketserver.TCPServer.server_bind(self)  # Without a DNS lookup of this machine's name.
         self.server_name, self.server_port = "localhost", self.server_address[1]
         self.setup_environ()
 
