@@ -8,7 +8,8 @@
 namespace tidegate {
 namespace {
 
-/// Every pair of bytes, at every position of a text that is compared in words and bytes.
+/// Compares every pair of bytes at every position of a text of 9 bytes, because the function
+/// compares 8 bytes at a time and the rest one by one.
 TEST(AsciiTest, EqualsIgnoreCaseFoldsAsciiLettersOnly) {
   for (std::size_t at = 0; at < 9; ++at) {
     for (int x = 0; x < 256; ++x) {

@@ -52,7 +52,7 @@ TEST(FormatDurationTest, FormatsWithUnits) {
   EXPECT_EQ(FormatDuration(51h), "2 d 3 h");
 }
 
-TEST(FormatDurationTest, RoundsUpEvenIntoTheNextUnit) {
+TEST(FormatDurationTest, RoundsUpAcrossUnits) {
   EXPECT_EQ(FormatDuration(1'000'001us), "1.001 s");
   EXPECT_EQ(FormatDuration(1min - 1us), "1 min");
   EXPECT_EQ(FormatDuration(1h - 1us), "1 h");

@@ -16,7 +16,7 @@ std::string Http(int status, std::string_view body) {
          " X\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
-TEST(BenchWireTest, HttpRequestFollowsTheApi) {
+TEST(BenchWireTest, WritesHttpRequestThatTheApiAccepts) {
   const auto wire = MakeHttpWire({"::1", 8081}, "a\"b", "secret");
   std::string out;
   wire->AddRequest("bench-7", out);
@@ -26,7 +26,7 @@ TEST(BenchWireTest, HttpRequestFollowsTheApi) {
                             "{\"rule\":\"a\\\"b\",\"identity\":\"bench-7\"}"));
 }
 
-TEST(BenchWireTest, HttpParsesResponsesInPieces) {
+TEST(BenchWireTest, ParsesHttpResponsesInPieces) {
   const auto wire = MakeHttpWire({"h", 1}, "r", "");
   const std::string bytes =
       Http(200, R"({"allowed":true,"decided_by":"store","reason":"quota",)"
@@ -48,7 +48,7 @@ TEST(BenchWireTest, HttpParsesResponsesInPieces) {
   EXPECT_THAT(seen, testing::ElementsAre("200 yes store", "429 no cache", "200 yes "));
 }
 
-TEST(BenchWireTest, HttpReportsProblemsAndGarbage) {
+TEST(BenchWireTest, ReportsProblemResponsesAndMalformedHttp) {
   const auto wire = MakeHttpWire({"h", 1}, "r", "");
   BenchResponse answer;
   wire->Feed(Http(404, R"({"detail":"no \u001b rule","pointer":"/rule"})"));
@@ -67,7 +67,7 @@ TEST(BenchWireTest, HttpReportsProblemsAndGarbage) {
   EXPECT_EQ(wire->Next(answer), Progress::kMore);
 }
 
-TEST(BenchWireTest, RespParsesDecisions) {
+TEST(BenchWireTest, ParsesDecisionsOfRedisProtocol) {
   const auto wire = MakeRespWire("rule", "");
   std::string out;
   wire->AddGreeting(out);
@@ -89,7 +89,7 @@ TEST(BenchWireTest, RespParsesDecisions) {
   EXPECT_EQ(wire->Next(answer), Progress::kMalformed);
 }
 
-TEST(BenchWireTest, RespAuthenticatesFirst) {
+TEST(BenchWireTest, AuthenticatesFirstOverRedisProtocol) {
   const auto wire = MakeRespWire("rule", "secret");
   std::string out;
   wire->AddGreeting(out);

@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-/// The answers of a demo as one letter a request: a(llowed) or d(enied).
+/// Returns the decisions that a demo printed, as one letter for each request: a(llowed) or
+/// d(enied).
 std::string Answers(const std::string& text) {
   std::string answers;
   std::istringstream lines{text};
@@ -34,7 +35,8 @@ std::string AsText(const DemoOptions& options) {
 std::string AnswersOf(Algorithm algorithm) { return Answers(AsText({.algorithm = algorithm})); }
 
 TEST(DemoTest, ShowsHowAlgorithmsDiffer) {
-  // 3 per second, one request every 100 ms; the windows turn at 300 ms.
+  // The demo uses 3 requests per second and sends one request every 100 ms. The windows begin at
+  // multiples of 1 s, the first time 300 ms after the start.
   EXPECT_EQ(AnswersOf(Algorithm::kTokenBucket), "aaadaddaddad");
   EXPECT_EQ(AnswersOf(Algorithm::kGcra), "aaadaddaddad");
   EXPECT_EQ(AnswersOf(Algorithm::kSlidingLog), "aaadddddddaa");
@@ -70,14 +72,14 @@ TEST(DemoTest, AppliesBurstToBucketsOnly) {
               HasSubstr("error: fixed_window has no burst"));
 }
 
-TEST(DemoTest, WritesNothingForInvalidOptions) {
+TEST(DemoTest, PrintsNothingForInvalidOptions) {
   std::ostringstream out;
   EXPECT_FALSE(RunDemo({.limit = 0}, out));
   EXPECT_FALSE(RunDemo({.every = Micros::max()}, out));
   EXPECT_EQ(out.str(), "");
 }
 
-TEST(DemoTest, AcceptsExtremes) {
+TEST(DemoTest, AcceptsExtremeParameters) {
   EXPECT_EQ(Answers(AsText({.algorithm = Algorithm::kFixedWindow, .limit = 2, .every = 0us})),
             "aadddddddddd");
   EXPECT_EQ(Answers(AsText({.algorithm = Algorithm::kConcurrency, .limit = 2, .every = 0us})),

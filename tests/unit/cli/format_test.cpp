@@ -28,21 +28,23 @@ TEST(ShownTextTest, EscapesControlCharacters) {
   EXPECT_EQ(Shown("a\x1b[2Jb"), "a\\x1b[2Jb");
   EXPECT_EQ(Shown("line\nnext\ttab\r"), "line\\nnext\\ttab\\x0d");
   EXPECT_EQ(Shown("\x7f"), "\\x7f");
-  EXPECT_EQ(Shown("\u009b2J"), "\\u{9b}2J");              // CSI in one character.
-  EXPECT_EQ(Shown("\u202egnp.exe"), "\\u{202e}gnp.exe");  // Turns the direction.
-  EXPECT_EQ(Shown("a\u200bb"), "a\\u{200b}b");            // Takes no place.
+  // U+009B: control sequence introducer (CSI).
+  EXPECT_EQ(Shown("\u009b2J"), "\\u{9b}2J");
+  // U+202E: reverses the direction of the text.
+  EXPECT_EQ(Shown("\u202egnp.exe"), "\\u{202e}gnp.exe");
+  EXPECT_EQ(Shown("a\u200bb"), "a\\u{200b}b");  // U+200B: space without width.
   EXPECT_EQ(Shown(std::string_view("\0", 1)), "\\x00");
 }
 
 TEST(ShownTextTest, EscapesInvalidUtf8ByByte) {
   EXPECT_EQ(Shown("\xff"), "\\xff");
-  EXPECT_EQ(Shown("\xc0\xaf"), "\\xc0\\xaf");           // Overlong.
-  EXPECT_EQ(Shown("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // A surrogate.
-  EXPECT_EQ(Shown("\xe4\xb8"), "\\xe4\\xb8");           // Cut.
+  EXPECT_EQ(Shown("\xc0\xaf"), "\\xc0\\xaf");           // Overlong encoding of `/`.
+  EXPECT_EQ(Shown("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // Encoding of a surrogate.
+  EXPECT_EQ(Shown("\xe4\xb8"), "\\xe4\\xb8");           // Incomplete sequence.
   EXPECT_EQ(Shown("\x9b"), "\\x9b");
 }
 
-TEST(ShownTextTest, MakesEveryBytePrintable) {
+TEST(ShownTextTest, PrintsEveryByteAsPrintableText) {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {
       const std::string text{static_cast<char>(first), static_cast<char>(second)};
@@ -74,7 +76,8 @@ TEST(ShownTextTest, ClipsByColumns) {
   EXPECT_EQ(Clipped("abcdef", 5), "abc..");
   EXPECT_EQ(Clipped("abcdef", 3), "abc");
   EXPECT_EQ(Clipped("abcdef", 0), "");
-  EXPECT_EQ(Clipped("\u4e2d\u6587\u4e2d", 5), "\u4e2d..");  // Half a character is none.
+  // A character that is two columns wide is not cut in half.
+  EXPECT_EQ(Clipped("\u4e2d\u6587\u4e2d", 5), "\u4e2d..");
   EXPECT_EQ(Clipped("\u4e2d\u6587", 3), "\u4e2d");
 }
 

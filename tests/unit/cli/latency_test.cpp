@@ -14,7 +14,7 @@ LatencyBuckets Read(std::string_view buckets) {
   return LatencyBuckets::Of(JsonView(value));
 }
 
-TEST(LatencyBucketsTest, QuantileIsTheEndOfItsBucket) {
+TEST(LatencyBucketsTest, QuantileIsUpperBoundOfItsBucket) {
   const auto all = Read("[[0.001,10],[0.002,900],[0.004,999],[null,1000]]");
   EXPECT_EQ(all.count(), 1000);
   EXPECT_EQ(all.Quantile(0.01), LatencyBound{0.001});
@@ -24,24 +24,26 @@ TEST(LatencyBucketsTest, QuantileIsTheEndOfItsBucket) {
   EXPECT_EQ(all.Quantile(1)->Text(), "> 4.00 ms");
 }
 
-TEST(LatencyBucketsTest, SinceSubtractsEarlierCounts) {
+TEST(LatencyBucketsTest, SubtractsEarlierCounts) {
   const auto before = Read("[[0.001,1000],[0.002,1000],[null,1000]]");
   const auto now = Read("[[0.001,1000],[0.002,1100],[null,1100]]");
   EXPECT_EQ(now.Quantile(0.5), LatencyBound{0.001});
   EXPECT_EQ(now.Since(before).Quantile(0.5), LatencyBound{0.002});
   EXPECT_EQ(now.Since(before).count(), 100);
   EXPECT_EQ(now.Since(now).Quantile(0.5), std::nullopt);
-  EXPECT_EQ(before.Since(now).count(), 1000) << "the server was restarted";
+  EXPECT_EQ(before.Since(now).count(), 1000)
+      << "lower counts than before: the server was restarted";
   EXPECT_EQ(now.Since({}).count(), 1100);
 }
 
 TEST(LatencyBucketsTest, IgnoresMalformedBuckets) {
   EXPECT_EQ(Read("[]").Quantile(0.5), std::nullopt);
   EXPECT_EQ(Read("[7,[1],[\"x\",\"y\"],[1,2,3]]").Quantile(0.5), std::nullopt);
-  EXPECT_EQ(Read("[[0.001,5],[0.002,3]]").Quantile(1), LatencyBound{0.001});  // Not cumulative.
+  // Counts must not decrease: buckets are cumulative.
+  EXPECT_EQ(Read("[[0.001,5],[0.002,3]]").Quantile(1), LatencyBound{0.001});
 }
 
-TEST(LatencyRecordTest, QuantileIsAtMostOneThirtySecondTooLong) {
+TEST(LatencyRecordTest, QuantileIsTooLongByAtMostOneThirtySecond) {
   for (std::int64_t ns = 1; ns < 40'000'000'000; ns = ns * 9 / 8 + 1) {
     LatencyRecord record;
     record.Add(std::chrono::nanoseconds(ns));

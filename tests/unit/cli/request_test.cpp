@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests that commands send for their options.
+// The requests that the commands of the CLI send, depending on their options.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 namespace json = boost::json;
 
-/// The body, or the message of the mistake.
+/// Returns the target and the body of the request, or the error message if the options are invalid.
 template <class Options>
 std::string Sent(const Options& options) {
   const auto question = RequestFor(options);
@@ -23,7 +23,7 @@ std::string Sent(const KeySelector& selector) {
   return question ? json::serialize(*question) : question.error().message;
 }
 
-TEST(RequestTest, NamesKeyByIdentityKeyOrParts) {
+TEST(RequestTest, NamesKeyByIdentityOrKeyOrParts) {
   EXPECT_EQ(Sent(KeySelector{.rule = "r", .identity = "a\"b"}),
             R"({"rule":"r","identity":"a\"b"})");
   EXPECT_EQ(Sent(KeySelector{.rule = "r", .key = "header:x=~k"}),
@@ -32,7 +32,7 @@ TEST(RequestTest, NamesKeyByIdentityKeyOrParts) {
             R"({"rule":"r","identity":{"client_ip":"::1","header:x":"a=b","path":""}})");
 }
 
-TEST(RequestTest, LeavesRuleWithoutIdentityToTheServer) {
+TEST(RequestTest, BuildsRequestWithoutIdentityAndHintsAtIt) {
   EXPECT_EQ(Sent(KeySelector{.rule = "r"}), R"({"rule":"r"})");
   ASSERT_EQ(KeySelector{.rule = "r"}.Hints().size(), 1u);
   EXPECT_THAT(KeySelector{.rule = "r"}.Hints().front().text,
@@ -44,7 +44,7 @@ TEST(RequestTest, RejectsMissingAndConflictingOptions) {
   EXPECT_THAT(Sent(KeySelector{}), HasSubstr("name the rule"));
   EXPECT_THAT(Sent(KeySelector{.rule = "r", .identity = "a", .key = "k"}), HasSubstr("in one way"));
   EXPECT_THAT(Sent(KeySelector{.rule = "r", .parts = {"client_ip"}}), HasSubstr("SOURCE=VALUE"));
-  // A ban of such a key would have no effect.
+  // Keys with a `#` are hashes of identities. A ban of one would have no effect.
   for (const KeySelector& selector :
        {KeySelector{.rule = "r", .key = "client_ip=#KAU6FHk"},
         KeySelector{.rule = "r", .identity = "client_ip=#KAU6FHk"},
@@ -57,12 +57,12 @@ TEST(RequestTest, RejectsMissingAndConflictingOptions) {
   EXPECT_THAT(Sent(KeySelector{.rule = "r", .parts = {"a=1", "a=2"}}), HasSubstr("twice"));
 }
 
-TEST(RequestTest, BuildsGrants) {
+TEST(RequestTest, BuildsGrantRequests) {
   EXPECT_EQ(
       Sent(ChangeOptions{
           .change = Change::kGrant, .selector = {.rule = "r", .identity = "a"}, .amount = "50"}),
       R"(/v1/grant {"rule":"r","identity":"a","amount":50})");
-  // Without an IDENTITY the second word is the amount.
+  // If a key is given with --key, the second word is the amount and not the IDENTITY.
   EXPECT_EQ(Sent(ChangeOptions{.change = Change::kGrant,
                                .selector = {.rule = "r", .identity = "50", .key = "k"}}),
             R"(/v1/grant {"rule":"r","key":"k","amount":50})");

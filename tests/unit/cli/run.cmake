@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DEXIT=CODE -DREGEX=... -P run.cmake -- PROGRAM ARGUMENTS...: fails unless
-# PROGRAM exits with CODE and what it writes matches REGEX.
+# cmake -DEXIT=CODE -DREGEX=... -P run.cmake -- PROGRAM ARGUMENTS...: fails unless PROGRAM exits
+# with CODE and its output matches REGEX.
 cmake_minimum_required(VERSION 3.25)
 math(EXPR last "${CMAKE_ARGC} - 1")
 foreach(i RANGE ${last})

@@ -38,14 +38,14 @@ TEST(ServerAddressTest, UsesTlsForHttps) {
   EXPECT_FALSE(Parsed("node7").tls);
 }
 
-TEST(ServerAddressTest, CertifiedNameIsTheHost) {
+TEST(ServerAddressTest, ExpectsHostAsCertifiedName) {
   EXPECT_EQ(Parsed("https://node7.example.com:1").CertifiedName(), "node7.example.com");
   EXPECT_EQ(Parsed("https://node7.example.com.").CertifiedName(), "node7.example.com");
   EXPECT_EQ(Parsed("https://127.0.0.1").CertifiedName(), "127.0.0.1");
   EXPECT_EQ(Parsed("https://[fe80::1%eth0]:1").CertifiedName(), "fe80::1");
 }
 
-TEST(ServerAddressTest, PrintsAsInAUrl) {
+TEST(ServerAddressTest, PrintsAddressAsInUrl) {
   EXPECT_EQ(Parsed("::1").Text(), "[::1]:9180");
   EXPECT_EQ(Parsed("localhost").Text(), "localhost:9180");
   EXPECT_EQ(Parsed("https://[::1]").Text(), "[::1]:9180");
@@ -53,7 +53,7 @@ TEST(ServerAddressTest, PrintsAsInAUrl) {
   EXPECT_EQ(Parsed("http://localhost").Display(), "localhost:9180");
 }
 
-TEST(ServerAddressTest, RejectsOtherText) {
+TEST(ServerAddressTest, RejectsInvalidServerAddresses) {
   for (const char* text : {"", "http://", "host:", "host:0", "host:65536", "host:9x", "[::1",
                            "[]:1", "[::1]9", "[::1]:", "a b:1", "host\r\nX: y:1", "h/../x:1"}) {
     EXPECT_FALSE(ServerAddress::Parse(text, 1)) << text;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the reports of a server to the lines of the screen, without either.
+// Tests of `tidegate top`: from a server's reports to the lines of the screen, without a server and
+// without a terminal.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -21,7 +22,8 @@ constexpr TopModel::Instant kStart{1000s};
 
 json::object Parsed(const std::string& text) { return json::parse(text).as_object(); }
 
-/// The reports of a server after `seconds`: a hundred decisions per second, twenty of them denied.
+/// Returns the reports of a server that has run for `seconds` with a hundred decisions per second,
+/// twenty of which were denials.
 TopSample At(int seconds, const std::string& node = "n1") {
   const std::string n = std::to_string(seconds);
   const auto times = [&](int each) { return std::to_string(seconds * each); };
@@ -76,7 +78,7 @@ TEST(TopViewTest, ShowsRatesBetweenTwoSamples) {
   EXPECT_DOUBLE_EQ(view.decisions, 100);
   EXPECT_DOUBLE_EQ(view.denied, 20);
   ASSERT_EQ(view.rules.size(), 2u);
-  EXPECT_EQ(view.rules[0].name, "per-key") << "the busiest comes first";
+  EXPECT_EQ(view.rules[0].name, "per-key") << "the busiest rule is not listed first";
   EXPECT_DOUBLE_EQ(view.rules[0].allowed, 80);
   EXPECT_DOUBLE_EQ(view.rules[0].denied, 20);
   EXPECT_EQ(view.latency.p50, LatencyBound{0.000002});
@@ -166,7 +168,8 @@ TEST(TopRenderTest, ShowsLastErrorOfStore) {
   };
   const std::string text = "last error wrongpass 2 min 3 s ago: WRONGPASS\\x1b no\n";
   EXPECT_THAT(line("123000", "open"), HasSubstr(text));
-  EXPECT_THAT(line("123000", "closed"), Not(HasSubstr("wrongpass"))) << "it is over";
+  EXPECT_THAT(line("123000", "closed"), Not(HasSubstr("wrongpass")))
+      << "an error that is over is still shown";
   EXPECT_THAT(line("59000", "closed"), HasSubstr("last error wrongpass 59 s ago"));
 }
 
@@ -190,7 +193,7 @@ json::object HotKeyNamed(const std::string& key) {
   return {{"rule", "rule"}, {"key", key}, {"count", 1}, {"error", 0}};
 }
 
-/// Removes the codes of colours.
+/// Returns `line` without its escape codes for colours.
 std::string Bare(std::string line) {
   for (std::size_t at; (at = line.find('\x1b')) != std::string::npos;) {
     line.erase(at, line.find('m', at) - at + 1);
@@ -233,7 +236,7 @@ TEST(TopRenderTest, SharesRowsBetweenTables) {
   EXPECT_THAT(text, HasSubstr("more rules"));
   EXPECT_THAT(text, HasSubstr("key-4"));
   EXPECT_THAT(lines.back(), StartsWith("q quit"));
-  // One table gets the rows that the other does not need.
+  // A table also uses the rows that the other table does not need.
   HotKeysOf(view).clear();
   EXPECT_THAT(Screenful(view, {.rows = 24, .columns = 80}), HasSubstr("rule-9"));
 }
@@ -283,7 +286,7 @@ TEST(TopModelTest, ShowsHowLongServerDidNotAnswer) {
   model.OnAnswer(std::unexpected(CommandError{kNoAnswer, "gone"}));
   text = Screenful(model.ViewAt(kStart + 15s));
   EXPECT_THAT(text, HasSubstr("no answer for 5 s: gone\n"));
-  EXPECT_THAT(text, HasSubstr("per-key")) << "the last view stays";
+  EXPECT_THAT(text, HasSubstr("per-key")) << "the last view is no longer shown";
 }
 
 }  // namespace

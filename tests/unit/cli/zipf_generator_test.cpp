@@ -17,11 +17,11 @@ std::vector<double> Frequencies(std::uint64_t count, double exponent) {
   return frequencies;
 }
 
-TEST(ZipfGeneratorTest, IsUniformWithoutExponent) {
+TEST(ZipfGeneratorTest, IsUniformWhenExponentIsZero) {
   for (const double frequency : Frequencies(10, 0)) EXPECT_NEAR(frequency, 0.1, 0.005);
 }
 
-TEST(ZipfGeneratorTest, FollowsZipfsLaw) {
+TEST(ZipfGeneratorTest, DistributesKeysByZipfsLaw) {
   for (const double exponent : {0.5, 1.0, 1.1, 2.0}) {
     const auto frequencies = Frequencies(50, exponent);
     double sum = 0;
@@ -33,7 +33,7 @@ TEST(ZipfGeneratorTest, FollowsZipfsLaw) {
   }
 }
 
-TEST(ZipfGeneratorTest, AcceptsExtremes) {
+TEST(ZipfGeneratorTest, AcceptsExtremeParameters) {
   ZipfGenerator only(1, 1.1, 1);
   EXPECT_EQ(only.Next(), 0u);
   ZipfGenerator many(1'000'000'000, 0.9, 1);

@@ -15,7 +15,7 @@ using May = TokenSpec::May;
 const std::string kYaml = "access: { tokens: 'file:tokens' }\n";
 const std::string kToken = "0123456789abcdef";
 
-class TokensTest : public ConfigFolder {
+class TokenFileTest : public ConfigFolder {
  protected:
   std::vector<TokenSpec> GoodTokens(const std::string& text) const {
     Write("tokens", text);
@@ -29,7 +29,7 @@ class TokensTest : public ConfigFolder {
   }
 };
 
-TEST_F(TokensTest, ReadsOneTokenPerLine) {
+TEST_F(TokenFileTest, ReadsOneTokenPerLine) {
   EXPECT_THAT(GoodTokens("# who      token            may\n"
                          "\n"
                          "shop       " +
@@ -44,16 +44,18 @@ TEST_F(TokensTest, ReadsOneTokenPerLine) {
   EXPECT_THAT(GoodTokens("a " + std::string(128, 'x') + "\n\n\n"), SizeIs(1));
 }
 
-TEST(AccessTest, IsEmptyByDefault) { EXPECT_EQ(Good("rules: []\n").access, Config::Access{}); }
+TEST(AccessConfigTest, IsEmptyByDefault) {
+  EXPECT_EQ(Good("rules: []\n").access, Config::Access{});
+}
 
-TEST(AccessTest, ReadsTokensFromFileTextAndEnvironment) {
+TEST(AccessConfigTest, ReadsTokensFromFileTextAndEnvironment) {
   EXPECT_THAT(
       Good("access:\n  tokens: |\n    a 0123456789abcdef\n    b ${KEY} ask\n").access.tokens,
       ElementsAre(TokenSpec{"a", kToken, May::kAll},
                   TokenSpec{"b", "hunter2-hunter2-hunter2", May::kAsk}));
 }
 
-TEST_F(TokensTest, ReportsLineOfInvalidToken) {
+TEST_F(TokenFileTest, ReportsLineOfInvalidToken) {
   const struct {
     std::string text;
     std::string expected;
@@ -81,7 +83,7 @@ TEST_F(TokensTest, ReportsLineOfInvalidToken) {
   }
 }
 
-TEST_F(TokensTest, RejectsMoreThanAThousand) {
+TEST_F(TokenFileTest, RejectsMoreThanAThousandTokens) {
   std::string text;
   for (int i = 0; i < 1'000; ++i) {
     text += "n" + std::to_string(i) + " " + kToken + std::to_string(i) + "\n";
@@ -92,8 +94,8 @@ TEST_F(TokensTest, RejectsMoreThanAThousand) {
   EXPECT_THAT(ProblemsOf(std::string((1u << 20) + 1, '#')), HasSubstr("is larger than 1024 KiB"));
 }
 
-// Whoever swaps the words of a line must not find the token in the log.
-TEST_F(TokensTest, NeverShowsTokens) {
+// An operator who swaps the words of a line must not find the token in the log.
+TEST_F(TokenFileTest, NeverShowsTokens) {
   for (const std::string line :
        {"SECRETsecret1234 a", "a b SECRETsecret1234", "a=b SECRETsecret1234", "SECRETsecret1234",
         "a SECRETsecret1234 SECRET", "a SECRETsecret1234 ask SECRET", "a SECRET",
@@ -102,7 +104,7 @@ TEST_F(TokensTest, NeverShowsTokens) {
   }
 }
 
-TEST(AccessTest, RejectsInvalidAccessSections) {
+TEST(AccessConfigTest, RejectsInvalidAccessSections) {
   const BadCase cases[] = {
       {"access: {}\n", "1:9: error: access: needs `tokens`, as in `tokens: file:PATH`, or `certi"},
       {"access: s3cret\n", "1:9: error: access: should be a map with keys such as `tokens`"},
@@ -116,7 +118,7 @@ TEST(AccessTest, RejectsInvalidAccessSections) {
 
 // --- Certificates -------------------------------------------------------------------
 
-class AccessCertificatesTest : public ConfigFolder {
+class AccessCertificateListTest : public ConfigFolder {
  protected:
   using Field = CertificateSpec::Field;
 
@@ -126,7 +128,8 @@ class AccessCertificatesTest : public ConfigFolder {
     Write("c.pem", mine.Certificate());
     Write("k.pem", mine.Key());
   }
-  /// A configuration whose admin listener asks for certificates. The list begins in line 2.
+  /// Returns a configuration whose admin listener requires client certificates. `list` begins on
+  /// line 2.
   static std::string Yaml(const std::string& list, const std::string& client_ca = "file:c.pem") {
     std::string yaml = "access: { certificates:\n" + list + " }\n";
     yaml +=
@@ -142,7 +145,7 @@ class AccessCertificatesTest : public ConfigFolder {
   }
 };
 
-TEST_F(AccessCertificatesTest, AreNamedBySubjectUriOrDnsName) {
+TEST_F(AccessCertificateListTest, NamesCallersBySubjectUriOrDnsName) {
   const std::string list = R"([ { name: ops, subject: "CN=ops,O=Example\\, Inc." },)"
                            R"( { name: billing, uri: spiffe://example.org/billing, may: ask },)"
                            R"( { name: ci.1, dns: CI.example.org, may: all } ])";
@@ -154,7 +157,7 @@ TEST_F(AccessCertificatesTest, AreNamedBySubjectUriOrDnsName) {
           CertificateSpec{"ci.1", Field::kDns, "ci.example.org", May::kAll}));
 }
 
-TEST_F(AccessCertificatesTest, ReportsLineAndColumnOfInvalidEntries) {
+TEST_F(AccessCertificateListTest, ReportsLineAndColumnOfInvalidEntries) {
   const std::string first = "access.certificates[0]";
   const struct {
     std::string list;
@@ -189,16 +192,16 @@ TEST_F(AccessCertificatesTest, ReportsLineAndColumnOfInvalidEntries) {
   }
 }
 
-TEST_F(AccessCertificatesTest, RequireAListenerWithClientCa) {
+TEST_F(AccessCertificateListTest, RejectsListWithoutListenerWithClientCa) {
   const std::string list = "[ { name: a, dns: b } ]";
   EXPECT_THAT(ProblemText(Read(Yaml(list, ""), folder_)),
               HasSubstr("2:1: error: access.certificates: has no effect: no listener requests "
                         "client certificates; set `client_ca`"));
 }
 
-/// Callers of a listener without TLS cannot present a certificate, so a list does not authenticate
-/// them.
-TEST_F(AccessCertificatesTest, DoNotAuthenticateCallersWithoutTls) {
+/// Callers of a listener without TLS cannot present a certificate, so a list of certificates does
+/// not authenticate them.
+TEST_F(AccessCertificateListTest, ListDoesNotAuthenticateCallersWithoutTls) {
   const std::string yaml = Yaml("[ { name: a, dns: b } ]");
   const std::string api = "api: { address: '127.0.0.1:8081', auth: required }, admin:";
   std::string with_api = yaml;

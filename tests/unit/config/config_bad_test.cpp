@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reader refuses: each case with the exact place and words that help.
+// Invalid configurations: the reader reports each mistake at its exact place, with a message that
+// helps to correct it.
 #include "unit/config/config_reading.hpp"
 
 namespace tidegate {
@@ -14,13 +15,15 @@ std::string Repeat(std::string_view text, int times) {
   return all;
 }
 
-/// A rule with these further lines of YAML, each indented by four; they begin on line 4, column 5.
+/// Returns a configuration with one rule that has these additional lines of YAML, each indented by
+/// four; they begin on line 4, column 5.
 std::string Rule(std::string_view lines) {
   return "rules:\n  - id: a\n    per: header:x-api-key | client_ip\n    " + std::string{lines} +
          "\n";
 }
 
-/// Where a colon, a blank or a level was forgotten, what should have been a value is a key.
+/// If a colon, a space or a level of indentation is missing, a value is read as a key. It may be a
+/// secret.
 TEST(BadConfigTest, HidesUnknownKeysThatMayBeSecrets) {
   for (const std::string yaml :
        {"access: { 'ops 7d793037a0764e3d9bd9-S3CR3T': x }\n",
@@ -37,7 +40,7 @@ TEST(BadConfigTest, HidesUnknownKeysThatMayBeSecrets) {
       EXPECT_THAT(problem.Text("f"), testing::Not(testing::HasSubstr("S3CR3T"))) << yaml;
     }
   }
-  // A word is: it helps to find it.
+  // An unknown key that is a plain word is shown, because the word helps to find the mistake.
   const ConfigReading reading = ParseConfig("store: { colour: red, maxKeys: 3 }\n");
   EXPECT_THAT(ProblemText(reading), testing::HasSubstr("unknown key `colour`: the keys here are"));
   EXPECT_THAT(ProblemText(reading),
@@ -173,7 +176,7 @@ TEST(BadConfigTest, RejectsInvalidStoreSettings) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-TEST(BadConfigTest, RedisNeedsAFailurePolicy) {
+TEST(BadConfigTest, RejectsRedisWithoutFailurePolicy) {
   const std::string problems =
       "store: needs `on_failure`, which defines what happens to requests while Redis does not "
       "answer: `open` (they pass, uncounted), `closed` (they are refused with 503) or `local` "
@@ -194,7 +197,7 @@ TEST(BadConfigTest, RedisNeedsAFailurePolicy) {
       ProblemText(Read("listen: { resp: '127.0.0.1:1' }\nresp: { throttle: false }\nrules:\n" +
                        decided + store)),
       Not(HasSubstr("on_failure")));
-  // An unknown word is reported once.
+  // An unknown value is reported once.
   for (const std::string& yaml :
        {store + "  on_failure: opne\nrules:\n  - { id: b, per: const, limit: 1/s }\n",
         store + "rules:\n  - { id: b, per: const, limit: 1/s, on_failure: opne }\n"}) {
@@ -608,12 +611,12 @@ TEST(BadYamlTest, RejectsExponentialAliasExpansion) {
     yaml +=
         "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + Repeat(before, 10) + "]\n";
   }
-  // The last alias of the sixth line is the first to pass a million.
+  // The last alias on the sixth line is the first that exceeds one million values.
   ExpectProblem({yaml, "6:46: error: more than 1,000,000 values, aliases unfolded"});
 }
 
 TEST(BadYamlTest, ReadsManyAliasedValuesQuickly) {
-  // 900,000 aliased paths: read one by one, each is checked.
+  // 900,000 aliased paths: checking each alias separately would be slow.
   std::string yaml = "deny:\n  - path: &p [" + Repeat("/a,", 9'000) + "]\n";
   for (int i = 0; i < 99; ++i) yaml += "  - path: *p\n";
   EXPECT_EQ(Good(yaml).deny.size(), 100u);

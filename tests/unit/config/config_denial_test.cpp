@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `denial`, `announce` and the other keys that decide what clients see.
+// `denial`, `announce` and the other keys that determine what clients receive.
 #include "unit/config/config_folder.hpp"
 #include "unit/config/config_reading.hpp"
 
@@ -14,7 +14,7 @@ std::string WithDenial(std::string_view keys) {
   return "responses:\n  denial: { " + std::string(keys) + " }\n";
 }
 
-TEST(DenialTest, IsAbsentByDefault) {
+TEST(DenialConfigTest, HasNoDenialByDefault) {
   const Config config = Good(RuleWith(""));
   EXPECT_FALSE(config.rules[0].denial);
   EXPECT_TRUE(config.rules[0].announce);
@@ -25,7 +25,7 @@ TEST(DenialTest, IsAbsentByDefault) {
   EXPECT_FALSE(config.exempt_preflights);
 }
 
-TEST(DenialTest, ReadsDenialInRulesRoutesAndResponses) {
+TEST(DenialConfigTest, ReadsDenialInRulesRoutesAndResponses) {
   const Config config = Good(
       "exempt_preflights: true\n"
       "api: { hidden_rules: true }\n"
@@ -46,7 +46,7 @@ TEST(DenialTest, ReadsDenialInRulesRoutesAndResponses) {
   EXPECT_TRUE(config.rules[0].denial->body);
 }
 
-TEST(DenialTest, AddsCharsetToContentType) {
+TEST(DenialConfigTest, AddsCharsetToContentType) {
   const auto type = [](std::string_view text) {
     return Good(WithDenial("body: '1', content_type: \"" + std::string(text) + "\""))
         .responses.denial->content_type;
@@ -57,9 +57,9 @@ TEST(DenialTest, AddsCharsetToContentType) {
   EXPECT_EQ(type("application/json"), "application/json");
 }
 
-using DenialFileTest = ConfigFolder;
+using DenialBodyFileTest = ConfigFolder;
 
-TEST_F(DenialFileTest, ReadsABodyFromAFile) {
+TEST_F(DenialBodyFileTest, ReadsDenialBodyFromFile) {
   Write("denied.html", "<p>{retry_after}</p>\n");
   const Config config =
       Good(WithDenial("content_type: text/html, body: \"file:denied.html\""), folder_);
@@ -71,7 +71,7 @@ TEST_F(DenialFileTest, ReadsABodyFromAFile) {
   EXPECT_EQ(out.text.substr(0, 8), "<p>3</p>");
 }
 
-TEST(DenialTest, ReportsInvalidSettings) {
+TEST(DenialConfigTest, ReportsInvalidSettings) {
   const BadCase cases[] = {
       {WithDenial("status: 200"), "2:21: error: responses.denial.status: should be between 400"},
       {WithDenial("status: 600"), "2:21: error: responses.denial.status: "},

@@ -19,7 +19,7 @@ std::string WarnedOf(std::string_view yaml) {
   return ProblemText(reading);
 }
 
-/// A rule on each line, from line 2.
+/// Returns a list of rules, one on each line, beginning on line 2.
 std::string RuleList(std::initializer_list<std::string> rules) {
   std::string yaml = "rules:\n";
   int i = 0;
@@ -34,7 +34,7 @@ std::string GatewayWith(const std::string& routes, const std::string& more) {
          "\nupstreams: { u: { targets: http://127.0.0.1:1 } }\n";
 }
 
-TEST(EscapeWarningsTest, WarnsWhenClientHeaderSelectsTheRule) {
+TEST(RuleEvasionWarningsTest, WarnsWhenClientHeaderSelectsTheRule) {
   EXPECT_THAT(WarnedOf(RuleList({"per: const, match: { header: { x-plan: pro } }"})),
               HasSubstr("2:47: warning: rules[0].match: a client chooses the header `x-plan`"));
   for (const char* match :
@@ -54,7 +54,8 @@ TEST(EscapeWarningsTest, WarnsWhenClientHeaderSelectsTheRule) {
   EXPECT_THAT(WarnedOf(RuleList({"per: const, match: { path: /v1/a, header: { x: y } }",
                                  "per: const, match: { path: /v1/** }"})),
               Not(HasSubstr(kChosen)));
-  // Without the exception, requests to /v2 are the client's choice.
+  // The second rule covers only /v1/**. For any other path, such as /v2, the client chooses with
+  // its header whether the first rule applies.
   EXPECT_THAT(
       WarnedOf(RuleList({"per: const, match: { any: [ { path: /v1/** }, { header: { x: y } } ] }",
                          "per: const, match: { path: /v1/** }"})),
@@ -63,7 +64,7 @@ TEST(EscapeWarningsTest, WarnsWhenClientHeaderSelectsTheRule) {
               Not(HasSubstr(kChosen)));
 }
 
-TEST(EscapeWarningsTest, AllowsHeadersThatTrustedProxiesSet) {
+TEST(RuleEvasionWarningsTest, AllowsHeadersThatTrustedProxiesSet) {
   for (const char* header : {"x-forwarded-proto", "x-forwarded-host", "forwarded", "x-real-ip"}) {
     const std::string rules =
         RuleList({"per: const, match: { header: { " + std::string(header) + ": a } }"});
@@ -77,7 +78,7 @@ TEST(EscapeWarningsTest, AllowsHeadersThatTrustedProxiesSet) {
               HasSubstr(kChosen));
 }
 
-TEST(EscapeWarningsTest, WarnsAboutStarInOverrideIdentity) {
+TEST(RuleEvasionWarningsTest, WarnsAboutStarInOverrideIdentity) {
   const auto with = [](const std::string& identity) {
     return "rules:\n  - id: r\n    per: header:x-key\n    limit: 1/s\n    overrides:\n"
            "      - { identity: " +
@@ -86,11 +87,12 @@ TEST(EscapeWarningsTest, WarnsAboutStarInOverrideIdentity) {
   EXPECT_THAT(WarnedOf(with("'partner-*'")),
               HasSubstr("6:21: warning: rules[0].overrides[0].identity: `*` is matched literally"));
   EXPECT_THAT(WarnedOf(with("{ header:x-key: '*' }")), HasSubstr(kStar));
-  EXPECT_THAT(WarnedOf(with("'partner-*'")), Not(HasSubstr("partner"))) << "it may be a secret";
+  EXPECT_THAT(WarnedOf(with("'partner-*'")), Not(HasSubstr("partner")))
+      << "the message shows an identity, which may be a secret";
   EXPECT_THAT(WarnedOf(with("partner-7")), Not(HasSubstr(kStar)));
 }
 
-TEST(EscapeWarningsTest, WarnsAboutCaseSensitiveLoginPaths) {
+TEST(RuleEvasionWarningsTest, WarnsAboutCaseSensitiveLoginPaths) {
   EXPECT_THAT(WarnedOf(RuleList({"per: const, match: { path: /v1/login }"})),
               HasSubstr("2:47: warning: rules[0].match: frameworks such as Express and ASP.NET "
                         "ignore the case of paths, so a request to `/V1/LOGIN` may reach "
@@ -147,10 +149,10 @@ TEST(EscapeWarningsTest, WarnsAboutCaseSensitiveLoginPaths) {
   EXPECT_THAT(WarnedOf("exempt: [ { path: /auth/login } ]\n" + RuleList({"per: const"})),
               Not(HasSubstr(kCase)));
   const std::string two = WarnedOf(RuleList({"per: const, match: { path: [/login, /token] }"}));
-  EXPECT_EQ(two.find(kCase), two.rfind(kCase)) << "one for each rule";
+  EXPECT_EQ(two.find(kCase), two.rfind(kCase)) << "more than one warning for the same rule";
 }
 
-TEST(EscapeWarningsTest, WarnsAboutRoutesThatNoRuleCovers) {
+TEST(RuleEvasionWarningsTest, WarnsAboutRoutesThatNoRuleCovers) {
   const std::string rule = RuleList({"per: const, match: { path: /v1/** }"});
   EXPECT_THAT(WarnedOf(GatewayWith("[ { id: all, upstream: u } ]", rule)),
               HasSubstr("4:11: warning: routes[0]: requests of route `all` may match no enforced "
@@ -178,7 +180,7 @@ TEST(EscapeWarningsTest, WarnsAboutRoutesThatNoRuleCovers) {
               HasSubstr(kUnlimited));
   EXPECT_THAT(WarnedOf(GatewayWith(all, RuleList({"per: const, match: { not: { path: /a } }"}))),
               HasSubstr(kUnlimited));
-  // Two rules cover the paths together; what is exempt or denied is so on purpose.
+  // Two rules together cover all three paths; exempt and denied paths are uncovered on purpose.
   const std::string three = "[ { match: { path: [/v1/a, /v2/b, /v3] }, upstream: u } ]";
   const std::string two =
       RuleList({"per: const, match: { path: /v1/** }", "per: const, match: { path: /v2/** }"});
@@ -189,7 +191,7 @@ TEST(EscapeWarningsTest, WarnsAboutRoutesThatNoRuleCovers) {
               Not(HasSubstr(kUnlimited)));
 }
 
-TEST(EscapeWarningsTest, WarnsWhenEnforcedRulesMissSomeRequests) {
+TEST(RuleEvasionWarningsTest, WarnsWhenEnforcedRulesMissSomeRequests) {
   EXPECT_THAT(WarnedOf(RuleList({"per: const, match: { path: /v1/** }"})),
               HasSubstr("2:3: warning: rules: every enforced rule has a `match`"));
   const std::string two = WarnedOf(
@@ -205,7 +207,7 @@ TEST(EscapeWarningsTest, WarnsWhenEnforcedRulesMissSomeRequests) {
               HasSubstr(kUnlimited));
 }
 
-TEST(EscapeWarningsTest, WarnsAboutExemptionsByClientHeader) {
+TEST(RuleEvasionWarningsTest, WarnsAboutExemptionsByClientHeader) {
   const std::string rule = RuleList({"per: const"});
   for (const char* entry : {"{ header: { x-internal: 'yes' } }", "{ header: { user-agent: 'm*' } }",
                             "{ path: /a, header: { x: y } }"}) {
@@ -221,7 +223,7 @@ TEST(EscapeWarningsTest, WarnsAboutExemptionsByClientHeader) {
   }
 }
 
-TEST(EscapeWarningsTest, AllowsExceptionsThatOtherEntriesCover) {
+TEST(RuleEvasionWarningsTest, AllowsExceptionsThatOtherEntriesCover) {
   const std::string routes =
       "[ { id: v1, match: { path: /v1/**, method: [GET, POST] }, upstream: u } ]";
   const std::string rule = "per: const, match: { path: /v1/**, not: { path: /v1/health } }";
@@ -236,7 +238,7 @@ TEST(EscapeWarningsTest, AllowsExceptionsThatOtherEntriesCover) {
               Not(HasSubstr(kUnlimited)));
 }
 
-TEST(EscapeWarningsTest, WarnsAboutHeadersThatTheGatewayDrops) {
+TEST(RuleEvasionWarningsTest, WarnsAboutHeadersThatTheGatewayDrops) {
   const std::string all = "[ { upstream: u } ]";
   const std::string per = RuleList({"per: 'header:x_key | client_ip'", "per: client_ip"});
   EXPECT_THAT(WarnedOf(GatewayWith(all, per)),
@@ -249,7 +251,8 @@ TEST(EscapeWarningsTest, WarnsAboutHeadersThatTheGatewayDrops) {
               testing::AllOf(HasSubstr("1:9: warning: deny[0]: the gateway drops"),
                              HasSubstr("2:11: warning: exempt[0]: the gateway drops")));
   for (const std::string& rules : {per, match, deny + RuleList({"per: const"})}) {
-    EXPECT_THAT(WarnedOf(rules), Not(HasSubstr(kDropped))) << "without a gateway";
+    EXPECT_THAT(WarnedOf(rules), Not(HasSubstr(kDropped)))
+        << "the warning appears without a gateway";
     EXPECT_THAT(WarnedOf(GatewayWith(all, "gateway: { underscores: true }\n" + rules)),
                 Not(HasSubstr(kDropped)));
   }
@@ -259,7 +262,7 @@ TEST(EscapeWarningsTest, WarnsAboutHeadersThatTheGatewayDrops) {
               Not(HasSubstr(kDropped)));
 }
 
-TEST(EscapeWarningsTest, ExampleFilesHaveNoWarnings) {
+TEST(RuleEvasionWarningsTest, ExampleFilesHaveNoWarnings) {
   for (const char* file :
        {"examples/tidegate.yaml", "examples/gateway.yaml", "examples/demo.yaml"}) {
     const ConfigReading reading = LoadConfig(std::string(TIDEGATE_SOURCE_DIR "/") + file);

@@ -10,7 +10,7 @@
 
 namespace tidegate {
 
-/// A folder of its own for each test, for the files that a configuration names.
+/// Gives each test a new temporary folder, for the files that its configuration names.
 class ConfigFolder : public testing::Test {
  protected:
   void SetUp() override {
@@ -19,7 +19,7 @@ class ConfigFolder : public testing::Test {
     folder_ = pattern;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  /// Only its owner can read the file.
+  /// Writes a file that only its owner can read.
   void Write(const std::string& name, const std::string& content) const {
     const std::string path = folder_ + "/" + name;
     std::ofstream(path, std::ios::binary) << content;

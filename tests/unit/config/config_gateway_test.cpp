@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// listen.gateway, gateway, access_log, routes; config_upstreams_test.cpp has the upstreams.
+// Configuration of listen.gateway, gateway, access_log and routes; config_upstreams_test.cpp tests
+// `upstreams`.
 #include <filesystem>
 
 #include "unit/config/config_folder.hpp"
@@ -17,12 +18,13 @@ using testing::SizeIs;
 const std::string kHead =
     "listen: { gateway: '127.0.0.1:80' }\nupstreams: { api: { targets: 'http://h' } }\n";
 
-/// A route to `api` with these further lines of YAML; they begin on line 5, column 5.
+/// Returns a configuration with a route to `api` that has these additional lines of YAML; they
+/// begin on line 5, column 5.
 std::string Route(std::string_view lines) {
   return kHead + "routes:\n  - upstream: api\n    " + std::string{lines} + "\n";
 }
 
-/// Several routes, each on a line of its own from line 4, column 5.
+/// Returns a configuration with several routes, one on each line, beginning on line 4, column 5.
 std::string Routes(std::initializer_list<std::string_view> routes) {
   std::string yaml = kHead + "routes:\n";
   for (const std::string_view route : routes) yaml += "  - { " + std::string{route} + " }\n";
@@ -82,7 +84,7 @@ routes:
   EXPECT_EQ(route.at, (Position{9, 5}));
 }
 
-TEST(GatewayConfigTest, HasDefaultsForAllButTheUpstream) {
+TEST(GatewayConfigTest, HasDefaultsForAllKeysExceptUpstream) {
   const Config c = Good(kHead + "routes: [ { upstream: api } ]\n");
   EXPECT_EQ(c.gateway, GatewaySpec{});
   EXPECT_EQ(c.gateway.body_bytes, 0u);
@@ -99,7 +101,7 @@ TEST(GatewayConfigTest, HasDefaultsForAllButTheUpstream) {
   EXPECT_THAT(c.routes, ElementsAre(plain));
 }
 
-TEST(GatewayConfigTest, IsOffByDefault) {
+TEST(GatewayConfigTest, GatewayIsOffByDefault) {
   EXPECT_EQ(Good("rules: []\n").listen.gateway.address, "");
   EXPECT_EQ(Good("listen: { gateway: off }\nroutes: []\n").listen.gateway.address, "");
   EXPECT_EQ(GoodRoute("body_bytes: off").body_bytes, 0u);
@@ -147,7 +149,7 @@ TEST(GatewayConfigTest, AcceptsRewritesThatFitTheMatch) {
             (RouteSpec::Rewrite{"/", "/v1"}));
 }
 
-TEST(BadGatewayTest, RejectsInvalidGatewaySettings) {
+TEST(BadGatewayConfigTest, RejectsInvalidGatewaySettings) {
   const BadCase cases[] = {
       {"listen: { gateway: 80 }\n", "1:20: error: listen.gateway: should be an address and a port"},
       {"gateway: { body_bytes: 0 }\n",
@@ -187,7 +189,7 @@ TEST(BadGatewayTest, RejectsInvalidGatewaySettings) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-TEST(BadGatewayTest, ListenersAndRoutesNeedEachOther) {
+TEST(BadGatewayConfigTest, RejectsGatewayListenerWithoutRoutesAndRoutesWithoutListener) {
   const std::string upstreams = "upstreams: { api: { targets: 'http://h' } }\n";
   const std::string unused =
       "error: routes: have no effect without a gateway; write `gateway: 0.0.0.0:8080` under "
@@ -198,12 +200,12 @@ TEST(BadGatewayTest, ListenersAndRoutesNeedEachOther) {
   const std::string alone = "1:20: error: listen.gateway: has no `routes`";
   ExpectProblem({"listen: { gateway: '0.0.0.0:80' }\n", alone});
   ExpectProblem({"listen: { gateway: '0.0.0.0:80' }\nroutes: []\n", alone});
-  // A wrong listener is reported once.
+  // An invalid listener is reported once.
   const std::string yaml = upstreams + "routes: [ { upstream: api } ]\nlisten: { gateway: 80 }\n";
   EXPECT_THAT(Read(yaml).problems, SizeIs(1)) << ProblemText(Read(yaml));
 }
 
-TEST(BadGatewayTest, RejectsDuplicateAddresses) {
+TEST(BadGatewayConfigTest, RejectsDuplicateAddresses) {
   const std::string rest =
       "routes: [ { upstream: api } ]\nupstreams: { api: { targets: 'http://h' } }\n";
   ExpectProblem({"listen: { gateway: '127.0.0.1:8081', api: '127.0.0.1:8081' }\n" + rest,
@@ -216,7 +218,7 @@ TEST(BadGatewayTest, RejectsDuplicateAddresses) {
   (void)Good("listen: { gateway: '127.0.0.2:8081', api: '127.0.0.1:8081' }\n" + rest);
 }
 
-TEST(BadGatewayTest, RejectsInvalidRoutes) {
+TEST(BadGatewayConfigTest, RejectsInvalidRoutes) {
   const BadCase cases[] = {
       {kHead + "routes: {}\n", "3:9: error: routes: should be a list, but is a map"},
       {kHead + "routes: [5]\n", "3:10: error: routes[0]: should be a map with keys such as `id`"},
@@ -251,7 +253,7 @@ TEST(BadGatewayTest, RejectsInvalidRoutes) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-TEST(BadGatewayTest, RejectsInvalidRewrites) {
+TEST(BadGatewayConfigTest, RejectsInvalidRewrites) {
   const auto rewrite = [](const std::string& prefix, const std::string& with) {
     return Route("rewrite: { prefix: '" + prefix + "', with: '" + with + "' }");
   };
@@ -286,7 +288,7 @@ TEST(BadGatewayTest, RejectsInvalidRewrites) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-TEST(BadGatewayTest, RejectsEditsOfHeadersThatTheGatewayOwns) {
+TEST(BadGatewayConfigTest, RejectsEditsOfHeadersThatTheGatewayOwns) {
   for (const std::string name :
        {"connection", "Keep-Alive", "proxy-connection", "te", "trailer", "transfer-encoding",
         "upgrade", "Content-Length", "content_length"}) {
@@ -316,7 +318,7 @@ TEST(BadGatewayTest, RejectsEditsOfHeadersThatTheGatewayOwns) {
                  "requests, not of responses; remove it"});
 }
 
-TEST(BadGatewayTest, RejectsInvalidHeaderEdits) {
+TEST(BadGatewayConfigTest, RejectsInvalidHeaderEdits) {
   const BadCase cases[] = {
       {Route("request_headers: { add: { a: b } }"),
        "5:24: error: routes[0].request_headers: unknown key `add`: the keys here are `set` or "

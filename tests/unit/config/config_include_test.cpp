@@ -29,13 +29,13 @@ class IncludeTest : public ConfigFolder {
     ConfigFolder::SetUp();
     std::filesystem::create_directories(folder_ + "/rules");
   }
-  /// Loads `yaml` as the main file, with a listener if neither it nor gateway.yaml has one.
+  /// Loads `yaml` as the main file. Adds a listener if neither `yaml` nor gateway.yaml has one.
   ConfigReading Load(const std::string& yaml) const {
     const bool listens = yaml.find("listen:") != yaml.npos || yaml.find("gateway") != yaml.npos;
     Write("main.yaml", yaml + (listens ? "" : kListen));
     return LoadConfig(folder_ + "/main.yaml");
   }
-  /// The problems, one a line, with names relative to the folder.
+  /// Returns the problems, one on each line, with file names relative to the folder.
   std::string ProblemsOf(const ConfigReading& reading) const {
     std::string text;
     for (const Problem& problem : reading.problems) {
@@ -92,7 +92,7 @@ TEST_F(IncludeTest, MergesSectionsAndRejectsDuplicates) {
                         "2 of the main file"));
 }
 
-TEST_F(IncludeTest, NamesTheFileOfAProblem) {
+TEST_F(IncludeTest, ReportsFileOfEachProblem) {
   Write("rules/a.yaml", "rules:\n  - id: a\n    limit: fast\n");
   EXPECT_THAT(ProblemsOf("include: rules/a.yaml\n" + RuleText("m")),
               HasSubstr("rules/a.yaml:3:12: error: rules[1].limit: "));
@@ -141,7 +141,7 @@ TEST_F(IncludeTest, ReadsSecretsRelativeToTheirFile) {
   EXPECT_THAT(files, ElementsAre("main.yaml", "rules/a.yaml", "rules/key"));
 }
 
-TEST_F(IncludeTest, MissingFilesAreErrorsAndEmptyPatternsWarnings) {
+TEST_F(IncludeTest, ReportsMissingFilesAsErrorsAndEmptyPatternsAsWarnings) {
   ConfigReading reading = Load("include: [gone.yaml]\n");
   EXPECT_FALSE(reading.config);
   EXPECT_THAT(ProblemsOf(reading), HasSubstr("main.yaml:1:11: error: include[0]: there is no file "
@@ -168,7 +168,7 @@ TEST_F(IncludeTest, MissingFilesAreErrorsAndEmptyPatternsWarnings) {
               HasSubstr("2:1: error: the key `include` is repeated, first on line 1"));
 }
 
-TEST_F(IncludeTest, RefusesCyclesRepetitionsAndDeepNesting) {
+TEST_F(IncludeTest, RejectsIncludeCyclesRepetitionsAndDeepNesting) {
   Write("a.yaml", "include: rules/b.yaml\n");
   Write("rules/b.yaml", "include: ../a.yaml\n");
   EXPECT_THAT(
@@ -194,7 +194,7 @@ TEST_F(IncludeTest, RefusesCyclesRepetitionsAndDeepNesting) {
   EXPECT_THAT(ProblemsOf("include: d2.yaml\n"), Not(HasSubstr("error")));
 }
 
-TEST_F(IncludeTest, LimitsTheSizeAndNumberOfFiles) {
+TEST_F(IncludeTest, LimitsSizeAndNumberOfIncludedFiles) {
   Write("a.yaml", RuleText("a") + "# " + std::string(9u << 20, 'x') + "\n");
   Write("b.yaml", RuleText("b") + "# " + std::string(9u << 20, 'x') + "\n");
   EXPECT_THAT(ProblemsOf("include: a.yaml\n"), Not(HasSubstr("error")));

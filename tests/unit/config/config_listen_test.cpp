@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listeners: addresses, PROXY protocol, authentication; config_listen_tls_test.cpp has
-// their TLS, as far as it is not about who may ask.
+// Configuration of listeners: addresses, PROXY protocol and authentication.
+// config_listen_tls_test.cpp tests their TLS settings, except for authentication.
 #include "unit/config/config_folder.hpp"
 #include "unit/config/config_reading.hpp"
 #include "unit/config/self_signed.hpp"
@@ -18,14 +18,15 @@ const std::string kGatewayRest =
 
 std::string Listen(const std::string& listeners) { return "listen: { " + listeners + " }\n"; }
 
-/// With nothing else to warn of.
+/// Returns the warnings about a valid configuration, which gives no reason for warnings about other
+/// sections.
 std::string Warned(const std::string& yaml, const std::string& folder = "/nonexistent") {
   const ConfigReading reading = Read(yaml + "api: { inline_quotas: true }\n", folder);
   EXPECT_TRUE(reading.config) << ProblemText(reading) << "in:\n" << yaml;
   return ProblemText(reading);
 }
 
-TEST(ListenTest, AcceptsAddressAsListener) {
+TEST(ListenConfigTest, AcceptsAddressAsListener) {
   const Config::Listen listen = Good(
                                     "listen:\n"
                                     "  api: '[::1]:1'\n"
@@ -38,7 +39,7 @@ TEST(ListenTest, AcceptsAddressAsListener) {
   EXPECT_TRUE(listen.gateway.off());
 }
 
-TEST(ListenTest, OpensOnlyNamedListeners) {
+TEST(ListenConfigTest, OpensOnlyNamedListeners) {
   EXPECT_EQ(Good("rules: []\n").listen, Config::Listen{});
   const Config::Listen listen = Good("listen: { api: '127.0.0.1:8081' }\n").listen;
   EXPECT_EQ(listen.api, ListenSpec("127.0.0.1:8081"));
@@ -50,7 +51,7 @@ TEST(ListenTest, OpensOnlyNamedListeners) {
   EXPECT_FALSE(listen.api.tls);
 }
 
-TEST(ListenTest, ReadsEveryKeyOfAListener) {
+TEST(ListenConfigTest, ReadsEveryKeyOfAListener) {
   const Config::Listen listen = Good("client_ip: { trusted_proxies: [10.0.0.1] }\n" + kTokens +
                                      "listen:\n"
                                      "  api: { address: '0.0.0.0:1', auth: open }\n"
@@ -67,7 +68,7 @@ TEST(ListenTest, ReadsEveryKeyOfAListener) {
   EXPECT_EQ(listen.admin, ListenSpec());
 }
 
-TEST(BadListenTest, ReportsBadAddresses) {
+TEST(BadListenConfigTest, ReportsBadAddresses) {
   const BadCase cases[] = {
       {Listen("resp: { }"), "1:17: error: listen.resp: needs an `address`, as in `address: "},
       {Listen("api: { auth: open }"), "1:16: error: listen.api: needs an `address`"},
@@ -88,8 +89,8 @@ TEST(BadListenTest, ReportsBadAddresses) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-// A wrong address is reported once, without the mistakes that follow from it.
-TEST(BadListenTest, ReportsEachMistakeOnce) {
+// A wrong address is reported once, without errors that only follow from it.
+TEST(BadListenConfigTest, ReportsEachMistakeOnce) {
   for (const std::string& yaml :
        {Listen("admin: { address: 'x:1', auth: open }"),
         Listen("admin: '0.0.0.0:1'") + "access: { tokens: 'a short' }\n",
@@ -102,7 +103,7 @@ TEST(BadListenTest, ReportsEachMistakeOnce) {
   }
 }
 
-TEST(BadListenTest, RejectsTwoListenersAtOneAddress) {
+TEST(BadListenConfigTest, RejectsTwoListenersAtOneAddress) {
   const std::string names[] = {"api", "admin", "resp", "gateway"};
   for (std::size_t i = 0; i < 4; ++i) {
     for (std::size_t j = i + 1; j < 4; ++j) {
@@ -117,7 +118,7 @@ TEST(BadListenTest, RejectsTwoListenersAtOneAddress) {
   (void)Good(Listen("resp: '127.0.0.1:0', api: '127.0.0.1:0', admin: '127.0.0.2:8081'"));
 }
 
-TEST(BadListenTest, RejectsProxyProtocolWithoutTrustedProxies) {
+TEST(BadListenConfigTest, RejectsProxyProtocolWithoutTrustedProxies) {
   const std::string listener = "{ address: '127.0.0.1:1', proxy_protocol: true }";
   const auto check = [&](const std::string& name) {
     const std::string yaml =
@@ -132,7 +133,7 @@ TEST(BadListenTest, RejectsProxyProtocolWithoutTrustedProxies) {
   for (const char* name : {"api", "admin", "resp", "gateway"}) check(name);
 }
 
-class ListenCertificatesTest : public ConfigFolder {
+class ListenAuthenticationTest : public ConfigFolder {
  protected:
   void SetUp() override {
     ConfigFolder::SetUp();
@@ -140,7 +141,7 @@ class ListenCertificatesTest : public ConfigFolder {
     Write("c", mine.Certificate());
     Write("k", mine.Key());
   }
-  /// A listener with TLS.
+  /// Returns the YAML of a listener with TLS.
   static std::string TlsListener(const std::string& address, const std::string& tls,
                                  const std::string& more = {}) {
     return "{ address: '" + address + "'" + more +
@@ -150,7 +151,7 @@ class ListenCertificatesTest : public ConfigFolder {
   const std::string optional_ = ", client_ca: 'file:c', client_certificates: optional";
 };
 
-TEST_F(ListenCertificatesTest, PublicAdminNeedsTokensOrClientCertificates) {
+TEST_F(ListenAuthenticationTest, RequiresTokensOrClientCertificatesForPublicAdmin) {
   const std::string open =
       "1:18: error: listen.admin: is not a loopback address, so operators must authenticate: "
       "configure tokens with `access: { tokens: file:PATH }`, or require client certificates with "
@@ -170,7 +171,7 @@ TEST_F(ListenCertificatesTest, PublicAdminNeedsTokensOrClientCertificates) {
   (void)Good(kTokens + Listen("admin: '0.0.0.0:1'"));
 }
 
-TEST_F(ListenCertificatesTest, DoNotPermitOpenAdminOnPublicAddress) {
+TEST_F(ListenAuthenticationTest, ClientCertificatesDoNotPermitOpenAdminOnPublicAddress) {
   const std::string open = "listen.admin.auth: `open` would let anyone operate this server";
   ExpectProblem(
       {Listen("admin: { address: '0.0.0.0:1', auth: open }") + kTokens, "1:48: error: " + open});
@@ -181,7 +182,7 @@ TEST_F(ListenCertificatesTest, DoNotPermitOpenAdminOnPublicAddress) {
   (void)Good(Listen("admin: { address: '127.0.0.1:1', auth: open }"));
 }
 
-TEST_F(ListenCertificatesTest, RequiredAuthNeedsTokensOrClientCertificates) {
+TEST_F(ListenAuthenticationTest, RequiresTokensOrClientCertificatesForRequiredAuth) {
   const auto check = [&](const std::string& name) {
     const auto at = std::to_string(11 + name.size() + 2 + 32);
     const std::string plain = Listen(name + ": { address: '127.0.0.1:1', auth: required }");
@@ -205,7 +206,7 @@ TEST_F(ListenCertificatesTest, RequiredAuthNeedsTokensOrClientCertificates) {
   for (const char* name : {"api", "resp", "admin"}) check(name);
 }
 
-TEST_F(ListenCertificatesTest, AuthenticateCallersAsTokensDo) {
+TEST_F(ListenAuthenticationTest, ClientCertificatesAuthenticateCallersLikeTokens) {
   const std::string what =
       ": anyone who reaches it can request decisions and use up the limits of others; operations "
       "that give "
@@ -235,7 +236,7 @@ TEST_F(ListenCertificatesTest, AuthenticateCallersAsTokensDo) {
   for (const char* name : {"api", "resp"}) check(name);
 }
 
-TEST_F(ListenCertificatesTest, WarnsAboutTokensSentUnencrypted) {
+TEST_F(ListenAuthenticationTest, WarnsAboutTokensSentUnencrypted) {
   const std::string clear =
       "callers send their tokens unencrypted, and anyone who can read the traffic can use them";
   const auto check = [&](const std::string& name) {
@@ -264,7 +265,7 @@ TEST(ListenWarningsTest, WarnsAboutUnusedTokens) {
               Not(HasSubstr("access: has no effect")));
 }
 
-TEST(ListenTest, EqualListenersCompareEqual) {
+TEST(ListenConfigTest, EqualListenersCompareEqual) {
   const auto api = [](const std::string& listener) {
     return Good(Listen("api: " + listener)).listen;
   };

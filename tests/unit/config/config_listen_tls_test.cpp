@@ -15,14 +15,15 @@ using Version = ListenTls::Version;
 
 constexpr long kDay = 86'400;
 
-/// The content of `tls`, beginning in line 3, column 12.
+/// Returns a configuration whose listener has this content of `tls`, which begins on line 3, column
+/// 12.
 std::string Yaml(const std::string& tls) {
   return "listen:\n  api: { address: '127.0.0.1:8443',\n    tls: { " + tls +
          " } }\napi: { inline_quotas: true }\n";
 }
 const std::string kPair = "certificates: [ { certificate: 'file:c.pem', key: 'file:k.pem' } ]";
 
-class ListenTlsTest : public ConfigFolder {
+class ListenTlsConfigTest : public ConfigFolder {
  protected:
   void SetUp() override {
     ConfigFolder::SetUp();
@@ -40,7 +41,7 @@ class ListenTlsTest : public ConfigFolder {
   const SelfSigned mine_;
 };
 
-TEST_F(ListenTlsTest, ReadsEveryKey) {
+TEST_F(ListenTlsConfigTest, ReadsEveryKey) {
   const SelfSigned other;
   Write("c2.pem", other.Certificate() + mine_.Certificate());
   Write("k2.pem", other.Key());
@@ -59,7 +60,7 @@ TEST_F(ListenTlsTest, ReadsEveryKey) {
   EXPECT_EQ(tls.min_version, Version::kTls13);
 }
 
-TEST_F(ListenTlsTest, HasDefaults) {
+TEST_F(ListenTlsConfigTest, HasDefaultsForTlsSettings) {
   const ListenTls tls = GoodTls(kPair);
   EXPECT_EQ(tls.client_ca_pem, "");
   EXPECT_EQ(tls.clients, Clients::kNone);
@@ -68,7 +69,7 @@ TEST_F(ListenTlsTest, HasDefaults) {
   EXPECT_EQ(GoodTls(kPair + ", client_ca: 'file:c.pem'").clients, Clients::kRequired);
 }
 
-TEST_F(ListenTlsTest, ReportsPlaceOfMistakes) {
+TEST_F(ListenTlsConfigTest, ReportsLineAndColumnOfMistakes) {
   Write("other.pem", SelfSigned().Key());
   Write("locked.pem", mine_.Key("open sesame"));
   Write("empty.pem", "");
@@ -120,7 +121,7 @@ TEST_F(ListenTlsTest, ReportsPlaceOfMistakes) {
   }
 }
 
-TEST_F(ListenTlsTest, ReadsRevocationLists) {
+TEST_F(ListenTlsConfigTest, ReadsRevocationLists) {
   const std::string crls = mine_.Crl() + SelfSigned().Crl();
   Write("crl.pem", crls);
   const std::string tls = kPair + ", client_ca: 'file:c.pem', client_crl: 'file:crl.pem'";
@@ -129,10 +130,10 @@ TEST_F(ListenTlsTest, ReadsRevocationLists) {
   const std::vector<WatchedFile> files = Read(Yaml(tls), folder_).files;
   EXPECT_TRUE(std::ranges::any_of(files, [](const WatchedFile& file) {
     return file.path.ends_with("crl.pem");
-  })) << "a change of the file reloads";
+  })) << "the file is not watched for changes";
 }
 
-TEST_F(ListenTlsTest, WarnsAboutRevocationListsThatAreNotValidNow) {
+TEST_F(ListenTlsConfigTest, WarnsAboutRevocationListsThatAreNotValidNow) {
   const std::string tls = "client_crl: 'file:crl.pem', client_ca: 'file:c.pem', " + kPair;
   const std::string where = "3:24: warning: listen.api.tls.client_crl: the CRL of `CN=self` ";
   Write("crl.pem", mine_.Crl() + mine_.Crl(-10 * kDay, -kDay));
@@ -145,7 +146,7 @@ TEST_F(ListenTlsTest, WarnsAboutRevocationListsThatAreNotValidNow) {
   EXPECT_THAT(ProblemsOf(tls), HasSubstr(where + "is not valid before 20"));
 }
 
-TEST_F(ListenTlsTest, RejectsUnusableRevocationLists) {
+TEST_F(ListenTlsConfigTest, RejectsUnusableRevocationLists) {
   Write("crl.pem", mine_.Crl());
   Write("broken.pem", mine_.Crl() + "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n");
   const std::string ca = "client_ca: 'file:c.pem', " + kPair;
@@ -160,7 +161,7 @@ TEST_F(ListenTlsTest, RejectsUnusableRevocationLists) {
               HasSubstr("3:24: error: listen.api.tls.client_crl: needs `client_ca`"));
 }
 
-TEST_F(ListenTlsTest, ReportsEachMistakeOnce) {
+TEST_F(ListenTlsConfigTest, ReportsEachMistakeOnce) {
   for (const std::string tls :
        {"certificates: [ { key: 'file:absent', certificate: 'file:c.pem' } ]",
         "certificates: [ { key: 'file:k.pem', certificate: 'x' } ]"}) {
@@ -168,7 +169,7 @@ TEST_F(ListenTlsTest, ReportsEachMistakeOnce) {
   }
 }
 
-TEST_F(ListenTlsTest, WarnsAboutCertificatesThatAreNotValidNow) {
+TEST_F(ListenTlsConfigTest, WarnsAboutCertificatesThatAreNotValidNow) {
   const SelfSigned over(-10 * kDay, -5);
   const SelfSigned early(kDay, 10 * kDay);
   const auto problems = [&](const std::string& certificates, const SelfSigned& first) {
@@ -187,7 +188,7 @@ TEST_F(ListenTlsTest, WarnsAboutCertificatesThatAreNotValidNow) {
   EXPECT_EQ(problems(mine_.Certificate() + mine_.Certificate(), mine_), "");
 }
 
-TEST(PemTest, ReportsExpiryDateOfCertificate) {
+TEST(PemCertificateTest, ReportsExpiryDateOfCertificate) {
   const SelfSigned over(-1'000 * kDay, -900 * kDay);
   const std::time_t then = std::time(nullptr) - 900 * kDay;
   char day[16];
@@ -196,8 +197,8 @@ TEST(PemTest, ReportsExpiryDateOfCertificate) {
               HasSubstr("expired on " + std::string{day}));
 }
 
-// Whoever watches for changes must know all that was read, and no content of it.
-TEST_F(ListenTlsTest, RecordsEveryFileReadWithItsDigest) {
+// The server watches these files for changes. It needs the digests, but must not keep the content.
+TEST_F(ListenTlsConfigTest, RecordsEveryFileReadWithItsDigest) {
   Write("tokens", "a 0123456789abcdef\n");
   const std::string yaml = Yaml(kPair + ", client_ca: 'file:c.pem'") +
                            "access: { tokens: 'file:" + folder_ +

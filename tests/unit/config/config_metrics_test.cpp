@@ -6,14 +6,14 @@ namespace {
 
 using KeyNames = Config::Metrics::KeyNames;
 
-TEST(MetricsTest, CountsByDefaultAndHashesNames) {
+TEST(MetricsConfigTest, CollectsMetricsByDefaultAndHashesNames) {
   const Config::Metrics metrics = Good("rules: []\n").metrics;
   EXPECT_TRUE(metrics.decisions);
   EXPECT_EQ(metrics.hot_keys, 100u);
   EXPECT_EQ(metrics.key_names, KeyNames::kHashed);
 }
 
-TEST(MetricsTest, ReadsEveryKey) {
+TEST(MetricsConfigTest, ReadsEveryKey) {
   const Config::Metrics metrics =
       Good("metrics:\n  decisions: false\n  hot_keys: 1000\n  key_names: plain\n").metrics;
   EXPECT_FALSE(metrics.decisions);
@@ -23,7 +23,7 @@ TEST(MetricsTest, ReadsEveryKey) {
   EXPECT_EQ(Good("metrics: { key_names: hashed }\n").metrics, Config::Metrics{});
 }
 
-TEST(MetricsTest, RejectsInvalidTemplates) {
+TEST(MetricsConfigTest, RejectsInvalidTemplates) {
   const BadCase cases[] = {
       {"metrics: { hot_keys: 1001 }\n", "1:22: error: metrics.hot_keys: "},
       {"metrics: { hot_keys: -1 }\n", "1:22: error: metrics.hot_keys: "},

@@ -7,7 +7,7 @@ namespace {
 
 using Seccomp = Config::Process::Seccomp;
 
-TEST(ConfigProcessTest, DefaultsKeepTheUserAndAllSystemCalls) {
+TEST(ConfigProcessTest, KeepsUserAndAllSystemCallsByDefault) {
   const Config::Process process = Good("rules: []\n").process;
   EXPECT_FALSE(process.user);
   EXPECT_EQ(process.seccomp, Seccomp::kOff);

@@ -23,27 +23,28 @@ inline ConfigReading Read(std::string_view yaml, const std::string& folder = "/n
   return ParseConfig(yaml, folder, TestEnvironment);
 }
 
-/// The problems as people see them, one a line: `3:5: error: rules[0].limit: ...`
+/// Returns the problems in the form that operators see, one on each line: `3:5: error:
+/// rules[0].limit: ...`
 inline std::string ProblemText(const ConfigReading& reading) {
   std::string text;
   for (const Problem& problem : reading.problems) {
-    // Without the file and its colon.
+    // Remove the empty file name and the colon behind it.
     text += problem.Text("").substr(problem.at.line > 0 ? 1 : 2) + "\n";
   }
   return text;
 }
 
-/// REQUIRES: that `yaml` is sound.
+/// Returns the configuration that `yaml` describes. REQUIRES: `yaml` is valid.
 inline Config Good(std::string_view yaml, const std::string& folder = "/nonexistent") {
   ConfigReading reading = Read(yaml, folder);
   EXPECT_TRUE(reading.config) << ProblemText(reading) << "in:\n" << yaml;
   return reading.config.value_or(Config{});
 }
 
-/// A configuration with one mistake, and the problem that is expected.
+/// A configuration with one mistake, and the expected problem.
 struct BadCase {
   std::string yaml;
-  std::string expected;  ///< How a line of ProblemText() begins, or a part of it.
+  std::string expected;  ///< Beginning or part of a line of ProblemText().
 };
 
 inline void ExpectProblem(const BadCase& bad) {

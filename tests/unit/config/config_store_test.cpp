@@ -12,7 +12,8 @@ using redis::RedisUrl;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A further line of YAML beside the url; it begins on line 4, column 3.
+/// Returns a configuration of a store with `url` and one more line of YAML, which begins on line 4,
+/// column 3.
 std::string Store(std::string_view url, std::string_view line = "nodes: 1") {
   return "store:\n  url: \"" + std::string{url} + "\"\n  on_failure: open\n  " + std::string{line} +
          "\nrules: [ { id: a, per: const, limit: 1/s } ]\n";
@@ -21,7 +22,7 @@ std::string Store(std::string_view url, std::string_view line = "nodes: 1") {
 constexpr std::string_view kTls = "rediss://h";
 constexpr std::string_view kSentinel = "redis+sentinel://127.0.0.1/m";
 
-TEST(StoreTest, ReadsUrlsWithOneOrSeveralHosts) {
+TEST(StoreConfigTest, ReadsUrlsWithOneOrSeveralHosts) {
   const struct {
     const char* url;
     RedisUrl::Mode mode;
@@ -45,7 +46,7 @@ TEST(StoreTest, ReadsUrlsWithOneOrSeveralHosts) {
   }
 }
 
-TEST(StoreTest, ReadsSentinelCredentials) {
+TEST(StoreConfigTest, ReadsSentinelCredentials) {
   const Config c = Good(Store(kSentinel, "sentinel: { user: watcher, password: \"${KEY}\" }"));
   EXPECT_EQ(c.store.sentinel, (Config::StoreSentinel{"watcher", "hunter2-hunter2-hunter2"}));
   EXPECT_EQ(c.store.redis->user, "");
@@ -58,13 +59,13 @@ TEST(StoreTest, ReadsSentinelCredentials) {
             (Config::StoreSentinel{"", "x"}));
 }
 
-TEST(StoreTest, TlsNeedsNothingButTheUrl) {
+TEST(StoreConfigTest, UrlAloneEnablesTls) {
   EXPECT_EQ(Good(Store(kTls)).store.tls, TlsClientSpec{});
   EXPECT_EQ(Good(Store(kTls, "tls: { server_name: Redis.internal, verify: true }")).store.tls,
             (TlsClientSpec{.server_name = "redis.internal"}));
 }
 
-TEST(BadStoreTest, RejectsInvalidTlsSettings) {
+TEST(BadStoreConfigTest, RejectsInvalidTlsSettings) {
   const std::string useless =
       "4:8: error: store.tls: has no effect, since `url` does not use TLS; begin it with `rediss`, "
       "as in `rediss://redis.internal:6379`, or remove the key";
@@ -99,7 +100,7 @@ TEST(BadStoreTest, RejectsInvalidTlsSettings) {
   }
 }
 
-TEST(BadStoreTest, RejectsInvalidSentinelSettings) {
+TEST(BadStoreConfigTest, RejectsInvalidSentinelSettings) {
   const std::string useless =
       "4:13: error: store.sentinel: has no effect, since `url` names no sentinels; name them, as "
       "in `redis+sentinel://h1,h2,h3/mymaster`, or remove the key";
@@ -135,8 +136,8 @@ TEST(BadStoreTest, RejectsInvalidSentinelSettings) {
   }
 }
 
-/// What would be useless under another url is not known while there is none.
-TEST(BadStoreTest, ReportsOnlyTheInvalidUrl) {
+/// Whether the other settings fit the url cannot be checked while the url is invalid.
+TEST(BadStoreConfigTest, ReportsOnlyTheInvalidUrl) {
   const std::string problems =
       ProblemText(Read(Store("redis://", "tls: {}\n  sentinel: {}\n  prefix: 'tg:'")));
   EXPECT_THAT(problems, HasSubstr("store.url: names no host"));
@@ -183,24 +184,24 @@ TEST(StoreWarningsTest, WarnsAboutUnencryptedSentinelPasswords) {
   EXPECT_THAT(ProblemText(Read(Store("redis://h", line))), Not(HasSubstr("warning")));
 }
 
-class StoreFilesTest : public ConfigFolder {
+class StoreSecretFilesTest : public ConfigFolder {
  protected:
   std::string ProblemsOf(const std::string& tls) const {
     return ProblemText(Read(Store(kTls, "tls: { " + tls + " }"), folder_));
   }
 };
 
-TEST_F(StoreFilesTest, ReadsSentinelPasswordFromFile) {
+TEST_F(StoreSecretFilesTest, ReadsSentinelPasswordFromFile) {
   Write("password", "s3cret\n");
   const ConfigReading reading =
       Read(Store(kSentinel, "sentinel: { password: file:password }"), folder_);
   ASSERT_TRUE(reading.config) << ProblemText(reading);
   EXPECT_EQ(reading.config->store.sentinel.password, "s3cret");
-  ASSERT_EQ(reading.files.size(), 1u) << "a change of it is one of the configuration";
+  ASSERT_EQ(reading.files.size(), 1u) << "the file is not watched for changes";
   EXPECT_EQ(reading.files[0].path, folder_ + "/password");
 }
 
-TEST_F(StoreFilesTest, ReadsCertificatesFromFiles) {
+TEST_F(StoreSecretFilesTest, ReadsCertificatesFromFiles) {
   const SelfSigned mine;
   const SelfSigned other;
   Write("ca.pem", mine.Certificate() + other.Certificate());
@@ -217,7 +218,7 @@ TEST_F(StoreFilesTest, ReadsCertificatesFromFiles) {
   EXPECT_TRUE(c.store.tls.verify);
 }
 
-TEST_F(StoreFilesTest, RejectsCertificatesWithoutMatchingKey) {
+TEST_F(StoreSecretFilesTest, RejectsCertificatesWithoutMatchingKey) {
   const SelfSigned mine;
   const SelfSigned over(-7'200, -3'600);
   Write("cert.pem", mine.Certificate());

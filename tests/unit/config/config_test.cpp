@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(ConfigTest, RemembersValuesAsWritten) {
+TEST(ConfigTest, KeepsValuesAsWritten) {
   const Config c = Good(R"(
 rules:
   - { id: a, match: { header: { x-edge: "${KEY}", x-tier: gold } }, per: client_ip, limit: 90/60s }
@@ -105,10 +105,10 @@ TEST(ConfigTest, HasDefaultsForServerSettings) {
   EXPECT_FALSE(c.identity.jwt);
 }
 
-TEST(ConfigTest, TargetBytesIsAtMostHeaderBytes) {
+TEST(ConfigTest, RejectsTargetBytesAboveHeaderBytes) {
   EXPECT_EQ(Good("limits: { connections_per_address: 0 }\n").limits.connections_per_address, 0u);
   EXPECT_EQ(Good("limits: { header_bytes: 2KiB }\n").limits.target_bytes, 2048u)
-      << "the default of 8KiB does not fit";
+      << "the default of 8KiB exceeds header_bytes";
   EXPECT_EQ(Good("limits: { target_bytes: 64KiB, header_bytes: 64KiB }\n").limits.target_bytes,
             64u << 10);
   EXPECT_EQ(Good("limits: { target_bytes: 16KiB }\n").limits.target_bytes, 16u << 10);
@@ -139,7 +139,7 @@ store:
                                     .nodes = 4}));
 }
 
-TEST(ConfigTest, RedisStoreHasDefaultsExceptFailurePolicy) {
+TEST(ConfigTest, HasDefaultsForRedisStoreExceptFailurePolicy) {
   const Config c = Good("store: { url: 'unix:///run/redis.sock', on_failure: open }\n");
   ASSERT_TRUE(c.store.redis);
   EXPECT_EQ(c.store.redis->hosts.front().path, "/run/redis.sock");
@@ -152,7 +152,7 @@ TEST(ConfigTest, RedisStoreHasDefaultsExceptFailurePolicy) {
   EXPECT_EQ(Good("store: { url: 'redis://h', on_failure: open, prefix: '' }\n").store.prefix, "");
 }
 
-TEST(ConfigTest, RulesMaySetFailurePolicyInsteadOfStore) {
+TEST(ConfigTest, AcceptsFailurePolicyInRulesInsteadOfStore) {
   const Config c = Good(R"(
 store: { url: "redis://h" }
 rules:
@@ -161,7 +161,7 @@ rules:
 )");
   EXPECT_FALSE(c.store.on_failure);
   EXPECT_FALSE(Good("store: { url: 'redis://h' }\n").store.on_failure)
-      << "no rule and no inline quota needs it";
+      << "a failure policy was required although no rule or inline quota needs it";
 }
 
 TEST(ConfigTest, ReadsStoreUrlFromEnvironment) {
@@ -176,7 +176,7 @@ TEST(ConfigTest, AcceptsListenersOffOrOnPortZero) {
   EXPECT_EQ(c.listen, (Config::Listen{"", "127.0.0.1:0"}));
 }
 
-TEST(ConfigTest, EmptyHeaderListDisablesResponseHeaders) {
+TEST(ConfigTest, DisablesResponseHeadersWithEmptyHeaderList) {
   const Config c = Good("responses: { headers: [] }\n");
   EXPECT_EQ(c.responses, (Config::Responses{.ratelimit = false}));
 }
@@ -266,7 +266,7 @@ rules:
   EXPECT_EQ(c.rules[4].cost.fixed, 20);
 }
 
-TEST(ConfigTest, SignedJwtsRequireExpiryByDefault) {
+TEST(ConfigTest, RequiresExpiryOfSignedJwtsByDefault) {
   const auto required = [](const std::string& more) {
     return Good("identity: { jwt: { " + more + " } }\n").identity.jwt.value().require_exp;
   };
@@ -357,14 +357,14 @@ TEST(ConfigTest, SubstitutesEnvironmentVariables) {
   EXPECT_EQ(c.identity.hmac_key, "hunter2-hunter2-hunter2");
 }
 
-TEST(ConfigTest, VariableValueIsNeverReadAsFile) {
+TEST(ConfigTest, NeverReadsVariableValueAsFile) {
   const Config c = Good("identity:\n  hmac_key: \"${PATHLIKE}\"\n");
   EXPECT_EQ(c.identity.hmac_key, "file:/etc/passwd");
 }
 
 class SecretFileTest : public ConfigFolder {};
 
-TEST_F(SecretFileTest, IsReadRelativeToConfigWithoutLastNewline) {
+TEST_F(SecretFileTest, ReadsSecretRelativeToConfigWithoutLastNewline) {
   Write("key", "0123456789abcdef\n\n");
   Write("crlf", "0123456789abcdef\r\n");
   Write("bare", "0123456789abcdef\r");
@@ -383,7 +383,7 @@ TEST_F(SecretFileTest, ReadsStoreUrlFromFile) {
   EXPECT_EQ(c.store.redis->password, "s3cret");
 }
 
-TEST_F(SecretFileTest, IsRejectedWhenTooLargeOrMissing) {
+TEST_F(SecretFileTest, RejectsTooLargeOrMissingFile) {
   Write("large", std::string(65'537, 'x'));
   Write("largest", std::string(65'536, 'x'));
   const auto problems = [&](const std::string& name) {
@@ -430,7 +430,8 @@ TEST(ConfigTest, ExampleFileHasNoErrorsOrWarnings) {
   EXPECT_FALSE(reading.config->store.redis);
 }
 
-/// Whoever removes the `#` before its lines of Redis has a sound file too.
+/// The example file must also be valid after an operator has removed the `#` in front of its Redis
+/// settings.
 TEST(ConfigTest, ExampleFileIsValidWithRedisEnabled) {
   std::ifstream in(TIDEGATE_SOURCE_DIR "/examples/tidegate.yaml");
   std::string yaml;

@@ -15,13 +15,14 @@ using Target = UpstreamSpec::Target;
 
 const std::string kHead = "listen: { gateway: '127.0.0.1:80' }\nroutes: [ { upstream: api } ]\n";
 
-/// Further lines of YAML beside the targets; they begin on line 6, column 5.
+/// Returns a configuration of an upstream with `target` and additional lines of YAML, which begin
+/// on line 6, column 5.
 std::string Upstream(std::string_view lines, std::string_view target = "https://h") {
   return kHead + "upstreams:\n  api:\n    targets: " + std::string{target} + "\n    " +
          std::string{lines} + "\n";
 }
 
-/// On line 5, column 14.
+/// Returns a configuration of an upstream with these targets, which begin on line 5, column 14.
 std::string Targets(std::string_view targets) {
   return kHead + "upstreams:\n  api:\n    targets: " + std::string{targets} + "\n";
 }
@@ -32,7 +33,7 @@ UpstreamSpec GoodUpstream(const std::string& yaml, const std::string& folder = "
   return config.upstreams.empty() ? UpstreamSpec{} : config.upstreams[0];
 }
 
-TEST(UpstreamsTest, ReadsEveryKey) {
+TEST(UpstreamConfigTest, ReadsEveryKey) {
   const UpstreamSpec u = GoodUpstream(kHead + R"(upstreams:
   api:
     targets: [http://127.0.0.1:9001, {url: "https://API.internal:8443", weight: 2}]
@@ -68,7 +69,7 @@ TEST(UpstreamsTest, ReadsEveryKey) {
   EXPECT_EQ(u.tls, (TlsClientSpec{.server_name = "name.internal"}));
 }
 
-TEST(UpstreamsTest, HaveDefaultsForAllButTheTargets) {
+TEST(UpstreamConfigTest, HasDefaultsForAllKeysExceptTargets) {
   UpstreamSpec plain;
   plain.name = "api";
   plain.targets = {{false, "h", 80, 1}};
@@ -79,7 +80,7 @@ TEST(UpstreamsTest, HaveDefaultsForAllButTheTargets) {
   EXPECT_EQ(GoodUpstream(Upstream("retries: {}")).retries, UpstreamSpec::Retries{});
 }
 
-TEST(UpstreamsTest, AcceptsOffForOptionalParts) {
+TEST(UpstreamConfigTest, AcceptsOffForOptionalSections) {
   EXPECT_EQ(GoodUpstream(Upstream("max_requests: off")).max_requests, 0u);
   EXPECT_EQ(GoodUpstream(Upstream("ejection: off")).ejection.failures, 0);
   EXPECT_EQ(GoodUpstream(Upstream("retries: off")).retries.attempts, 0);
@@ -87,18 +88,18 @@ TEST(UpstreamsTest, AcceptsOffForOptionalParts) {
   EXPECT_EQ(GoodUpstream(Upstream("retries: \"${ABSENT:-off}\"")).retries.attempts, 0);
 }
 
-TEST(UpstreamsTest, ShortIntervalShortensDefaultTimeout) {
+TEST(UpstreamConfigTest, ShortHealthCheckIntervalShortensDefaultTimeout) {
   EXPECT_EQ(GoodUpstream(Upstream("health: { interval: 1s }")).health->timeout, Micros{1s});
   EXPECT_EQ(GoodUpstream(Upstream("health: { interval: 9s }")).health->timeout, Micros{2s});
 }
 
-TEST(UpstreamsTest, AcceptsSingleHealthyStatus) {
+TEST(UpstreamConfigTest, AcceptsSingleHealthyStatus) {
   const auto health = GoodUpstream(Upstream("health: { status: 204 }")).health;
   EXPECT_EQ(health->status_from, 204);
   EXPECT_EQ(health->status_to, 204);
 }
 
-TEST(UpstreamsTest, ReadsSchemeHostAndPortOfTargets) {
+TEST(UpstreamConfigTest, ReadsSchemeHostAndPortOfTargets) {
   const struct {
     const char* url;
     Target target;
@@ -116,7 +117,7 @@ TEST(UpstreamsTest, ReadsSchemeHostAndPortOfTargets) {
   }
 }
 
-TEST(BadUpstreamsTest, RejectsInvalidTargets) {
+TEST(BadUpstreamConfigTest, RejectsInvalidTargets) {
   const std::string at = "5:14: error: upstreams.api.targets: ";
   const struct {
     const char* url;
@@ -172,7 +173,7 @@ TEST(BadUpstreamsTest, RejectsInvalidTargets) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-TEST(BadUpstreamsTest, RejectsMoreThanAThousandTargets) {
+TEST(BadUpstreamConfigTest, RejectsMoreThanAThousandTargets) {
   std::string all;
   for (int i = 0; i < 1'000; ++i) all += "http://h" + std::to_string(i) + ", ";
   EXPECT_THAT(GoodUpstream(Targets("[" + all + "]")).targets, SizeIs(1'000));
@@ -180,7 +181,7 @@ TEST(BadUpstreamsTest, RejectsMoreThanAThousandTargets) {
                  "5:14: error: upstreams.api.targets: has more than 1,000 targets"});
 }
 
-TEST(BadUpstreamsTest, RejectsInvalidUpstreamKeys) {
+TEST(BadUpstreamConfigTest, RejectsInvalidUpstreamKeys) {
   const std::string list = "6:5: error: upstreams.api: ";
   const BadCase cases[] = {
       {kHead + "upstreams: []\n", "3:12: error: upstreams: should be a map, but is a list"},
@@ -211,7 +212,7 @@ TEST(BadUpstreamsTest, RejectsInvalidUpstreamKeys) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-TEST(BadUpstreamsTest, RejectsInvalidHealthChecks) {
+TEST(BadUpstreamConfigTest, RejectsInvalidHealthChecks) {
   const BadCase cases[] = {
       {Upstream("health: { path: healthz }"),
        "6:21: error: upstreams.api.health.path: should be a path of plain ASCII that begins with"},
@@ -240,7 +241,7 @@ TEST(BadUpstreamsTest, RejectsInvalidHealthChecks) {
   }
 }
 
-TEST(BadUpstreamsTest, RejectsInvalidEjectionAndRetries) {
+TEST(BadUpstreamConfigTest, RejectsInvalidEjectionAndRetries) {
   const BadCase cases[] = {
       {Upstream("ejection: { failures: 0 }"),
        "6:27: error: upstreams.api.ejection.failures: should be between 1 and 1000, but is `0`"},
@@ -261,7 +262,7 @@ TEST(BadUpstreamsTest, RejectsInvalidEjectionAndRetries) {
   for (const BadCase& bad : cases) ExpectProblem(bad);
 }
 
-TEST(BadUpstreamsTest, RejectsInvalidTlsSettings) {
+TEST(BadUpstreamConfigTest, RejectsInvalidTlsSettings) {
   const BadCase cases[] = {
       {Upstream("tls: { verify: true }", "http://h"),
        "6:10: error: upstreams.api.tls: has no effect, since no target begins with `https://`"},

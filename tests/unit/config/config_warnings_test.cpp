@@ -13,7 +13,7 @@ using testing::Not;
 constexpr std::string_view kFresh = "a client can get a fresh limit";
 constexpr std::string_view kShared = "many people may share one address";
 
-/// The warnings on sound YAML.
+/// Returns the warnings about a valid configuration.
 std::string Warned(std::string_view yaml) {
   const ConfigReading reading = Read(yaml);
   EXPECT_TRUE(reading.config) << ProblemText(reading);
@@ -58,7 +58,7 @@ TEST(ConfigWarningsTest, DoesNotWarnWhenMatchFixesTheKey) {
   EXPECT_THAT(Warned(Rules({"per: host, match: { host: '*.b' }"})), HasSubstr(kFresh));
 }
 
-TEST(ConfigWarningsTest, CeilingMustCoverTheRuleAndCountByAddress) {
+TEST(ConfigWarningsTest, WarnsUnlessCeilingCoversRuleAndCountsByAddress) {
   const std::string rule = "per: header:x, match: { host: a.b, path: /v1/**, method: GET }";
   for (const char* wide : {"per: client_ip", "per: client_ip, match: { host: a.b }",
                            "per: client_ip, match: { host: '*.b', path: /v1/** }",
@@ -156,8 +156,9 @@ TEST(MatchCoverTest, ComparesPathsSegmentBySegment) {
   }
 }
 
-/// The look-up is only a shortcut: it must find what comparing all with all would find.
-TEST(RuleLookupTest, AgreesWithExhaustiveComparison) {
+/// The lookup of rules is an optimization: it must find what comparing all rules with all rules
+/// would find.
+TEST(CoveringRuleLookupTest, AgreesWithExhaustiveComparison) {
   const char* const hosts[] = {"", "a.b", "*.b", "c.a.b", "*.a.b", "x"};
   const char* const paths[] = {"", "/**", "/", "/v1", "/v1/**", "/v1/x", "/:a", "/v2/:b", "/v2"};
   std::vector<std::string> matches;
@@ -196,7 +197,8 @@ TEST(ConfigWarningsTest, WarnsWhenRulesCannotBeCompared) {
     const std::string n = std::to_string(i);
     yaml += rule("a" + n, "client_ip", "/v/a" + n) + rule("b" + n, "header:x", "/v/b" + n);
   }
-  yaml += rule("ceiling", "client_ip", "/v/**");  // Found last, after 3,000 others each time.
+  // The check finds this rule last, after comparing 3,000 others, each time.
+  yaml += rule("ceiling", "client_ip", "/v/**");
   EXPECT_THAT(Warned(yaml), HasSubstr("too many overlapping rules to check"));
 }
 

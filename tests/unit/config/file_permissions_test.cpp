@@ -16,7 +16,7 @@ TEST(FilePermissionsTest, WarnsAboutFilesThatOtherUsersCanAccess) {
   const struct {
     mode_t mode;
     Secrecy secrecy;
-    std::string_view warning;  ///< Empty: none.
+    std::string_view warning;  ///< Empty: no warning.
   } cases[] = {
       {0600, Secrecy::kSecret, ""},
       {0640, Secrecy::kSecret, ""},
@@ -56,7 +56,7 @@ TEST(FilePermissionsTest, QuotesPathsForTheShell) {
 
 class ConfigPermissionsTest : public ConfigFolder {
  protected:
-  /// The warnings of the main file `yaml` with this mode.
+  /// Returns the warnings about the main file `yaml` with the permissions `mode`.
   std::string Warned(const std::string& yaml, mode_t mode = 0644) {
     Write("main.yaml", "rules: [{ id: r, limit: 1/s, per: const }]\n" + yaml +
                            "listen: { api: '127.0.0.1:8081' }\n");
@@ -100,7 +100,8 @@ TEST_F(ConfigPermissionsTest, WarnsAboutEachKindOfSecretFile) {
       "store: { url: file:url, on_failure: open }\n"
       "access: { tokens: file:tokens }\n");
   EXPECT_THAT(warned, HasSubstr("identity.hmac_key: the file"));
-  EXPECT_THAT(warned, Not(HasSubstr("identity.jwt.secret: the file")));  // The same file.
+  // This is the same file as above.
+  EXPECT_THAT(warned, Not(HasSubstr("identity.jwt.secret: the file")));
   EXPECT_THAT(warned, HasSubstr("store.url: the file"));
   EXPECT_THAT(warned, HasSubstr("access.tokens: the file"));
 }

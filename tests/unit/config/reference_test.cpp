@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/config.schema.json and the tables of docs/configuration.md are what the tables of src/config
-// say.
+// docs/config.schema.json and the tables of docs/configuration.md must match the tables in
+// src/config.
 #include "config_reference/reference.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ std::string ReadDoc(const std::string& name) {
   return text.str();
 }
 
-/// Shows the first line that differs: both texts are long.
+/// Expects that the file `name` has the content `expected`. Shows only the first line that differs,
+/// because both texts are long.
 void ExpectCurrent(const std::string& name, const std::string& expected) {
   std::istringstream has(ReadDoc(name));
   std::istringstream should_have(expected);
@@ -45,17 +46,18 @@ TEST(ConfigReferenceTest, DocumentationIsCurrent) {
   ExpectCurrent("configuration.md", WithConfigTables(ReadDoc("configuration.md")));
 }
 
-TEST(ConfigReferenceTest, ReportsMarkersWithoutASection) {
+TEST(ConfigReferenceTest, ReportsMarkersWithoutSection) {
   EXPECT_THROW((void)WithConfigTables("<!-- generated: limts -->\n<!-- end -->\n"),
                std::runtime_error);
 }
 
-TEST(ConfigReferenceTest, ReportsSectionsWithoutATable) {
+TEST(ConfigReferenceTest, ReportsSectionsWithoutTable) {
   EXPECT_THROW((void)WithConfigTables("<!-- generated: limits -->\n<!-- end -->\n"),
                std::runtime_error);
 }
 
-/// Every object with properties is closed, and every property is described, however deep.
+/// Checks that every object with properties forbids unknown keys, and that every property has a
+/// description, at every depth.
 void CheckObjects(const json::value& value, const std::string& where) {
   if (const json::array* const items = value.if_array()) {
     for (const json::value& item : *items) CheckObjects(item, where + "[]");
@@ -79,7 +81,7 @@ TEST(ConfigReferenceTest, SchemaDescribesKeysAndForbidsUnknownOnes) {
   CheckObjects(json::parse(ConfigSchema()), "$");
 }
 
-/// Whatever it refers to is there.
+/// Checks that every `$ref` names an existing definition.
 void CheckReferences(const json::value& value, const json::object& definitions) {
   if (const json::array* const items = value.if_array()) {
     for (const json::value& item : *items) CheckReferences(item, definitions);

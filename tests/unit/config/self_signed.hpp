@@ -11,10 +11,10 @@
 
 namespace tidegate {
 
-/// A fresh key and a certificate that it has signed for itself, in PEM form.
+/// A new key and a certificate that is signed with this key, in PEM form.
 class SelfSigned {
  public:
-  /// Valid from so many seconds after now until so many after it.
+  /// Makes a certificate that is valid from `from` until `until`, both in seconds from now.
   explicit SelfSigned(long from = 0, long until = 3'600)
       : key_(EVP_EC_gen("P-256"), EVP_PKEY_free), certificate_(X509_new(), X509_free) {
     X509_gmtime_adj(X509_getm_notBefore(certificate_.get()), from);
@@ -29,7 +29,8 @@ class SelfSigned {
   [[nodiscard]] std::string Certificate() const {
     return Pem([&](BIO* bio) { PEM_write_bio_X509(bio, certificate_.get()); });
   }
-  /// An empty CRL of this authority, valid as a certificate is.
+  /// Returns an empty certificate revocation list of this authority, valid from `from` until
+  /// `until`, in seconds from now.
   [[nodiscard]] std::string Crl(long from = 0, long until = 3'600) const {
     const std::unique_ptr<X509_CRL, decltype(&X509_CRL_free)> crl(X509_CRL_new(), X509_CRL_free);
     const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> begins(
@@ -43,7 +44,7 @@ class SelfSigned {
     X509_CRL_sign(crl.get(), key_.get(), EVP_sha256());
     return Pem([&](BIO* bio) { PEM_write_bio_X509_CRL(bio, crl.get()); });
   }
-  /// With a passphrase unless that is empty.
+  /// Returns the private key, encrypted with `passphrase`; empty: not encrypted.
   [[nodiscard]] std::string Key(std::string passphrase = {}) const {
     return Pem([&](BIO* bio) {
       PEM_write_bio_PrivateKey(bio, key_.get(), passphrase.empty() ? nullptr : EVP_aes_128_cbc(),

@@ -4,13 +4,14 @@
 #include "property/quotas.hpp"
 #include "unit/core/table.hpp"
 
-/// Both bucket algorithms give the same results, so they share their tables.
+/// Tables that token_bucket and gcra share, because both algorithms give the same results.
 namespace tidegate {
 
 template <class Kit>
 class BucketTables {
  public:
-  /// 3/s: a token every 333,333 1/3 us, so at 333,334, 666,667 and 1,000,000.
+  /// A limit of 3/s: one token every 333,333 1/3 us, so whole tokens at 333,334, 666,667 and
+  /// 1,000,000.
   static void ThirdsAddUp() {
     auto bucket = New(3, 1'000'000);
     Play(bucket, {
@@ -114,15 +115,16 @@ class BucketTables {
                  });
   }
 
-  /// 5 an hour: the default bound is 50 units, or 10 hours, below empty.
-  static void DebtsAreBounded() {
+  /// A limit of 5 per hour: the default bound on debt is 50 units, which is 10 hours.
+  static void BoundsDebts() {
     constexpr Tick kHour = 3'600'000'000;
     auto bucket = New(5, kHour);
     Play(bucket, {
                      {Debit(0, kMaxCost), 1, 0, 0, 11 * kHour},
                      {Debit(0, kMaxCost), 1, 0, 0, 11 * kHour},
                      {Step(0, 1), 0, 0, 10 * kHour + kHour / 5, 11 * kHour},
-                     // An hour pays for 5 units, which the next debit takes again.
+                     // In one hour 5 units of the debt are paid back; the next debit takes 5 units
+                     // again.
                      {Debit(kHour, kMaxCost), 1, 0, 0, 11 * kHour},
                      {Refund(kHour, 50, 0), 1, 0, 0, kHour},
                  });
@@ -138,7 +140,8 @@ class BucketTables {
                  });
   }
 
-  /// Held for up to one recovery, here one second; then repaired, once.
+  /// A clock that is behind by up to one recovery, here one second, counts as the last known time.
+  /// If the clock is further behind, the state is repaired once.
   static void ClockBehind() {
     auto bucket = New(10, 1'000'000, 0, 1'000'000);
     Play(bucket, {
@@ -150,7 +153,8 @@ class BucketTables {
                      {Step(-1, 1), 0, 0, 100'000, 1'000'000},
                      {Step(99'998, 1), 0, 0, 1, 900'001},
                      {Step(99'999, 1), 1, 0, 0, 1'000'000},
-                     // An hour back: a debit and a look find the repair to do as well.
+                     // The clock is set back by one hour: a debit and a peek repair the state like
+                     // a step does.
                      {Debit(-3'600'000'000, 2), 1, 0, 0, 1'200'000, Beside::kRepaired},
                      {Look(-7'200'000'000), 0, 0, 300'000, 1'200'000, Beside::kRepaired},
                      {Look(-7'200'000'000, 11), 0, 0, 0, 1'200'000, Beside::kNever},

@@ -20,11 +20,11 @@ TEST(RealClockTest, StartsAtTheWallClock) {
   const auto wall = [] { return std::chrono::floor<Micros>(std::chrono::system_clock::now()); };
   const RealClock clock;
   const Micros apart = clock.Now() - wall();
-  // A machine that stalls between two readings may show a little.
+  // Less than 1 s apart: a machine that stalls between the two readings adds to the difference.
   EXPECT_LT(std::chrono::abs(apart), std::chrono::seconds{1});
 }
 
-TEST(RealClockTest, RunsForward) {
+TEST(RealClockTest, MovesForward) {
   const RealClock clock;
   const Time start = clock.Now();
   int readings = 0;
@@ -32,7 +32,7 @@ TEST(RealClockTest, RunsForward) {
   EXPECT_GT(clock.Now(), start);
 }
 
-TEST(ManualClockTest, MovesOnlyOnRequest) {
+TEST(ManualClockTest, MovesOnlyWhenAdvanced) {
   ManualClock clock(Time{Micros{1000}});
   EXPECT_EQ(clock.Now(), Time{Micros{1000}});
   EXPECT_EQ(clock.Now(), Time{Micros{1000}});
@@ -48,7 +48,7 @@ TEST(ManualClockTest, StartsWellAfterTheEpoch) {
   EXPECT_GT(ManualClock().Now().time_since_epoch(), std::chrono::hours{24 * 366});
 }
 
-TEST(ManualClockTest, ImplementsTheClockInterface) {
+TEST(ManualClockTest, WorksThroughClockInterface) {
   const ManualClock manual(Time{Micros{5}});
   const Clock& clock = manual;
   EXPECT_EQ(clock.Now(), Time{Micros{5}});

@@ -19,7 +19,8 @@ TEST(FixedWindowTest, CountsPerEpochAlignedWindow) {
                    {Step(500, 1, 2), 2, 1, 0, 500},
                    {Step(999, 2), 0, 1, 1, 1},
                    {Step(999, 1, kMaxCount), 1, 0, 1, 1},
-                   // Twice the limit within two microseconds: the documented price.
+                   // Twice the limit passes within two microseconds, at the border of two windows:
+                   // a documented property of fixed windows.
                    {Step(1000, 3), 1, 0, 0, 1000},
                    {Step(1000, 4), 0, 0, 0, 1000, Beside::kNever},
                    {Step(1999, 1), 0, 0, 1, 1},
@@ -38,7 +39,7 @@ TEST(FixedWindowTest, AlignsWindowsBeforeTheEpoch) {
                });
 }
 
-TEST(FixedWindowTest, KeepsNextWindowAndRepairsLaterOnes) {
+TEST(FixedWindowTest, KeepsNextWindowAndRepairsLaterWindows) {
   Fixed window(Make(Algorithm::kFixedWindow, 3, 1000), 1000);
   Play(window, {
                    {Step(1000, 2), 1, 1, 0, 1000},
@@ -62,19 +63,20 @@ TEST(FixedWindowTest, AppliesDebitsAndRefunds) {
                    {Refund(10, 1, 2000), 1, 2, 0, 990},
                    {Refund(10, kMaxCost, 10), 1, 3, 0, 0},
                    {Debit(10, 2), 1, 1, 0, 990},
-                   // Too late: that window has passed, and the new one owes nothing.
+                   // The refund is too late: the window that it belongs to has passed, and the new
+                   // window counts nothing.
                    {Refund(1000, 1, 999), 0, 3, 0, 0},
                });
 }
 
-TEST(FixedWindowTest, DebitsStopAtMaxDebt) {
+TEST(FixedWindowTest, StopsDebitsAtMaxDebt) {
   const Quota quota = Make(Algorithm::kFixedWindow, 3, 1000);
   const auto count_after = [&](std::int64_t count) {
     return fixed_window::Debit({At(0), count}, quota, kMaxCost, At(0)).next.count;
   };
   EXPECT_EQ(count_after(0), 33);
   EXPECT_EQ(count_after(32), 33);
-  EXPECT_EQ(count_after(40), 40) << "a count that another quota allowed stays";
+  EXPECT_EQ(count_after(40), 40) << "a count from a larger quota was lowered";
   EXPECT_EQ(count_after(Saturation(quota) + 1), Saturation(quota));
 }
 
@@ -90,7 +92,7 @@ TEST(FixedWindowTest, HandlesExtremeQuotas) {
                });
 }
 
-TEST(FixedWindowTest, ChangedLimitKeepsTheCount) {
+TEST(FixedWindowTest, KeepsCountWhenLimitChanges) {
   const fixed_window::State seven{At(0), 7};
   EXPECT_EQ(fixed_window::Step(seven, Make(Algorithm::kFixedWindow, 10, 1000), 1, 0, At(1))
                 .outcome.remaining,

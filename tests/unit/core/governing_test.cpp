@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Which of two rules governs, given what was decided for each.
+/// Returns the rule that governs, of two rules with the decisions `a` and `b`.
 std::string_view GoverningOf(const Decision& a, const Decision& b,
                              Mode mode_of_a = Mode::kEnforce) {
   const std::array<Charge, 2> charges{Charge{"a", "i", nullptr, 1, mode_of_a}, Charge{"b", "i"}};
@@ -31,7 +31,7 @@ TEST(GoverningTest, PrefersAnyRuleToOneThatFailedOpen) {
   EXPECT_EQ(GoverningOf(full, open), "a");
   EXPECT_EQ(GoverningOf(open, denied), "b");
   EXPECT_EQ(GoverningOf(open, open), "a");
-  // A client should not get the numbers of a rule that does not limit it.
+  // A client must not receive the numbers of a rule that does not limit it.
   EXPECT_EQ(GoverningOf(full, open, Mode::kShadow), "b");
 }
 
@@ -45,7 +45,8 @@ TEST(GoverningTest, PrefersRuleThatFailedClosedToAllOthers) {
   for (const Decision& other : {longer, never, open}) {
     EXPECT_EQ(GoverningOf(closed, other), "a");
     EXPECT_EQ(GoverningOf(other, closed), "b");
-    EXPECT_EQ(GoverningOf(closed, other, Mode::kShadow), "b") << "a shadow refuses no request";
+    EXPECT_EQ(GoverningOf(closed, other, Mode::kShadow), "b")
+        << "a shadow rule governs although it denies no request";
   }
 }
 

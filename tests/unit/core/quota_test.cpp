@@ -26,10 +26,10 @@ constexpr Algorithm kBuckets[] = {Algorithm::kTokenBucket, Algorithm::kGcra};
 constexpr Algorithm kOthers[] = {Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
                                  Algorithm::kFixedWindow, Algorithm::kConcurrency};
 
-/// Refused with a sentence that names what is wrong.
+/// Expects that Make() rejects `spec` with an error message that contains `names`.
 void ExpectRefused(const QuotaSpec& spec, const std::string& names) {
   const auto made = Quota::Make(spec);
-  ASSERT_FALSE(made.has_value()) << Name(spec.algorithm) << " should refuse its " << names;
+  ASSERT_FALSE(made.has_value()) << Name(spec.algorithm) << " accepted an invalid " << names;
   EXPECT_EQ(made.error().code, ErrorCode::kBadQuota);
   EXPECT_THAT(made.error().message, HasSubstr(names));
 }
@@ -69,7 +69,7 @@ TEST(ReasonTest, EveryValueHasAName) {
   EXPECT_EQ(Name(Reason::kQueueFull), "queue_full");
 }
 
-TEST(QuotaTest, RefusesALimitBelowOne) {
+TEST(QuotaTest, RejectsLimitBelowOne) {
   for (const Algorithm algorithm : kAll) {
     ExpectRefused({algorithm, 0}, "limit");
     ExpectRefused({algorithm, -1}, "limit");
@@ -89,7 +89,7 @@ TEST(QuotaTest, RejectsPeriodOutOfRange) {
   }
 }
 
-TEST(QuotaTest, OnlyBucketsHaveABurst) {
+TEST(QuotaTest, AllowsBurstForBucketsOnly) {
   for (const Algorithm algorithm : kOthers) {
     ExpectRefused({algorithm, 5, Micros{1000}, 5}, "burst");
     ExpectRefused({algorithm, 5, Micros{1000}, -1}, "burst");
@@ -98,13 +98,14 @@ TEST(QuotaTest, OnlyBucketsHaveABurst) {
   for (const Algorithm algorithm : kBuckets) {
     ExpectRefused({algorithm, 5, Micros{1000}, -1}, "burst");
     ExpectRefused({algorithm, 5, Micros{1000}, INT64_MIN}, "burst");
-    EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}})->capacity(), 5) << "as the limit";
+    EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}})->capacity(), 5)
+        << "the default burst differs from the limit";
     EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}, 1})->capacity(), 1);
     EXPECT_EQ(Quota::Make({algorithm, 5, Micros{1000}, 900})->capacity(), 900);
   }
 }
 
-TEST(QuotaTest, CeilingBoundsSlidingLogAndConcurrency) {
+TEST(QuotaTest, BoundsLimitOfSlidingLogAndConcurrency) {
   for (const Algorithm algorithm : {Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
     EXPECT_TRUE(Quota::Make({algorithm, 10'000}).has_value());
     ExpectRefused({algorithm, 10'001}, "ceiling");
@@ -118,10 +119,10 @@ TEST(QuotaTest, CeilingBoundsSlidingLogAndConcurrency) {
 TEST(QuotaTest, RejectsQuotaThatCannotBeCountedExactly) {
   const std::int64_t most = std::int64_t{1} << 51;
   for (const Algorithm algorithm : kBuckets) {
-    // One per microsecond: a unit is one grain.
+    // One unit per microsecond: a unit is one grain.
     EXPECT_TRUE(Quota::Make({algorithm, 1, Micros{1}, most}).has_value());
     ExpectRefused({algorithm, 1, Micros{1}, most + 1}, "burst");
-    // What limit and period share does not count: 1000/ms is one per microsecond.
+    // A common divisor of limit and period does not matter: 1000/ms is one per microsecond.
     EXPECT_TRUE(Quota::Make({algorithm, 1000, Micros{1000}, most}).has_value());
     ExpectRefused({algorithm, 1001, Micros{1000}, most / 1000 + 1}, "2^51");
     EXPECT_TRUE(Quota::Make({algorithm, 1001, Micros{1000}, most / 1000}).has_value());
@@ -132,7 +133,7 @@ TEST(QuotaTest, RejectsQuotaThatCannotBeCountedExactly) {
   }
   ExpectRefused({Algorithm::kFixedWindow, most + 1, Micros{1}}, "limit");
   EXPECT_TRUE(Quota::Make({Algorithm::kFixedWindow, most, Micros{kLongest}}).has_value());
-  // A prime period has no slice but one microsecond.
+  // A prime period has no slice other than one microsecond.
   ExpectRefused({Algorithm::kSlidingWindow, most, Micros{999'983}}, "sliding_window");
   ExpectRefused({Algorithm::kSlidingWindow, INT64_MAX, Micros{1'000'000}}, "limit");
 }
@@ -151,7 +152,7 @@ TEST(QuotaTest, RecoveryIsTheTimeFromEmptyToFull) {
   EXPECT_EQ(Quota::Make({Algorithm::kSlidingWindow, 5, Micros{70}})->recovery(), Micros{140});
 }
 
-TEST(QuotaTest, GrainsAreTheRateInLowestTerms) {
+TEST(QuotaTest, ReducesRateToLowestTerms) {
   property::Source source(2);
   for (int i = 0; i < 2000; ++i) {
     const Quota quota = property::AnyQuota(source, Algorithm::kGcra);
@@ -176,7 +177,7 @@ TEST(QuotaTest, MaxDebtDefaultsToTenTimesCapacity) {
   ExpectRefused({.algorithm = Algorithm::kConcurrency, .limit = 5, .max_debt = 1}, "no max_debt");
 }
 
-TEST(QuotaTest, CapsMaxDebtToWhatCountsExactly) {
+TEST(QuotaTest, CapsMaxDebtToExactlyCountableRange) {
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
   const Quota bucket =
       Quota::Make({.limit = 1, .period = Micros{property::kLongest}, .max_debt = kHuge}).value();
@@ -188,7 +189,7 @@ TEST(QuotaTest, CapsMaxDebtToWhatCountsExactly) {
   const Quota widest =
       Quota::Make({.algorithm = Algorithm::kFixedWindow, .limit = most, .period = Micros{1000}})
           .value();
-  EXPECT_EQ(widest.max_debt(), most) << "ten times the limit is beyond 2^52";
+  EXPECT_EQ(widest.max_debt(), most) << "max_debt is not capped at 2^52";
 }
 
 TEST(QuotaTest, ChoosesFinestExactSlices) {
@@ -207,7 +208,7 @@ TEST(QuotaTest, ChoosesFinestExactSlices) {
   EXPECT_EQ(slice(2'251'799'813, 1'000'000), 1);
   EXPECT_EQ(slice(2'251'799'814, 1'000'000), 10);
   EXPECT_EQ(slice(2'251'799'814 * 10, 1'000'000), 100);
-  // 2^20 us is no multiple of ten: slices are powers of two.
+  // 2^20 us is not a multiple of ten, so the slices are powers of two.
   EXPECT_EQ(slice(std::int64_t{1} << 31, 1 << 20), 1);
   EXPECT_EQ(slice((std::int64_t{1} << 31) + 1, 1 << 20), 2);
   EXPECT_EQ(slice(std::int64_t{1} << 51, 1 << 20), 1 << 20);
@@ -221,7 +222,7 @@ TEST(QuotaTest, ComparesAllParameters) {
   EXPECT_EQ(quota(5).period(), std::chrono::seconds{1});
 }
 
-TEST(QuotaTest, FluentQuotasEqualTheirSpecs) {
+TEST(QuotaTest, FluentQuotaEqualsItsSpec) {
   using namespace std::chrono_literals;
   EXPECT_EQ(Quota::PerSecond(5), *Quota::Make({.limit = 5, .period = 1s}));
   EXPECT_EQ(Quota::PerMinute(5).Burst(10), *Quota::Make({.limit = 5, .period = 1min, .burst = 10}));
@@ -233,7 +234,7 @@ TEST(QuotaTest, FluentQuotasEqualTheirSpecs) {
             *Quota::Make({.algorithm = Algorithm::kConcurrency, .limit = 3, .period = 250ms}));
 }
 
-TEST(QuotaTest, FluentChangesKeepTheOtherParameters) {
+TEST(QuotaTest, FluentCallKeepsTheOtherParameters) {
   using namespace std::chrono_literals;
   const Quota quota = *Quota::Make({.algorithm = Algorithm::kGcra,
                                     .limit = 5,
@@ -245,13 +246,14 @@ TEST(QuotaTest, FluentChangesKeepTheOtherParameters) {
   EXPECT_EQ(changed.capacity(), 9);
   EXPECT_EQ(changed.max_debt(), 3);
   EXPECT_EQ(changed.origin(), QuotaOrigin::kCaller);
-  EXPECT_EQ(Quota::PerSecond(5).Burst(20).max_debt(), 200) << "the default follows the burst";
+  EXPECT_EQ(Quota::PerSecond(5).Burst(20).max_debt(), 200)
+      << "the default of max_debt does not follow the burst";
   const Quota log = *Quota::Make(
       {.algorithm = Algorithm::kSlidingLog, .limit = 20'000, .period = 1h, .ceiling = 50'000});
   EXPECT_EQ(log.Using(Algorithm::kSlidingWindow).Using(Algorithm::kTokenBucket).limit(), 20'000);
 }
 
-TEST(QuotaTest, FluentMistakesThrowWithMessageOfMake) {
+TEST(QuotaTest, FluentCallThrowsWithMessageOfMake) {
   const auto thrown = [](auto make) -> std::string {
     try {
       (void)make();

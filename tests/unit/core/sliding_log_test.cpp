@@ -21,7 +21,7 @@ std::vector<Entry> Entries(const LogSubject& subject) {
   return entries;
 }
 
-TEST(SlidingLogTest, UnitCountsForExactlyOnePeriod) {
+TEST(SlidingLogTest, CountsUnitForExactlyOnePeriod) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Look(0), 0, 3, 0, 0},
@@ -40,7 +40,7 @@ TEST(SlidingLogTest, UnitCountsForExactlyOnePeriod) {
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(5000), 3}}));
 }
 
-TEST(SlidingLogTest, EqualTimesAddUp) {
+TEST(SlidingLogTest, AddsUnitsOfEqualTimes) {
   LogSubject log(Make(Algorithm::kSlidingLog, 5, 100), 0, 5);
   Play(log, {
                 {Step(7, 1), 1, 4, 0, 100},
@@ -52,7 +52,7 @@ TEST(SlidingLogTest, EqualTimesAddUp) {
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(7), 4}, {At(8), 1}}));
 }
 
-TEST(SlidingLogTest, SlowClockRunsAtTheNewestEntry) {
+TEST(SlidingLogTest, UsesTimeOfNewestEntryWhenClockIsBehind) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Step(10, 1), 1, 2, 0, 100},
@@ -62,7 +62,7 @@ TEST(SlidingLogTest, SlowClockRunsAtTheNewestEntry) {
                 {Step(0, 1), 0, 0, 110, 200},
                 {Step(-1, 1), 0, 0, 100, 100, Beside::kRepaired},
             });
-  EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(-1), 3}})) << "equal times share an entry";
+  EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(-1), 3}})) << "equal times do not share an entry";
   Play(log, {
                 {Step(-1, 1), 0, 0, 100, 100},
                 {Step(98, 1), 0, 0, 1, 1},
@@ -72,7 +72,7 @@ TEST(SlidingLogTest, SlowClockRunsAtTheNewestEntry) {
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(99), 3}}));
 }
 
-TEST(SlidingLogTest, RepairMovesOnlyEntriesInTheFuture) {
+TEST(SlidingLogTest, RepairsOnlyEntriesInTheFuture) {
   LogSubject log(Make(Algorithm::kSlidingLog, 9, 1000), 0, 9);
   Play(log, {
                 {Step(0, 1), 1, 8, 0, 1000},
@@ -105,19 +105,20 @@ TEST(SlidingLogTest, AppliesDebitsAndRefunds) {
             });
 }
 
-TEST(SlidingLogTest, DebitsStopAtMaxDebt) {
+TEST(SlidingLogTest, StopsDebitsAtMaxDebt) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Debit(0, kMaxCost), 1, 0, 0, 100},
-                // Nothing is added, so the time of the entry stays.
+                // The debit adds nothing, so the time of the entry stays.
                 {Debit(50, kMaxCost), 1, 0, 0, 50},
                 {Refund(60, 31, 60), 1, 1, 0, 40},
             });
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(0), 2}}));
 }
 
-/// A refund in the middle gives its entry back too: the next request needs it.
-TEST(SlidingLogTest, RefundLeavesNoEmptyEntry) {
+/// A refund of all units of an entry in the middle also removes the entry: the next request needs
+/// its place.
+TEST(SlidingLogTest, RefundRemovesEmptyEntry) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   Play(log, {
                 {Step(0, 1), 1, 2, 0, 100},
@@ -129,7 +130,7 @@ TEST(SlidingLogTest, RefundLeavesNoEmptyEntry) {
             });
 }
 
-TEST(SlidingLogTest, FullLogJoinsTheNewestEntry) {
+TEST(SlidingLogTest, AddsToNewestEntryWhenLogIsFull) {
   LogSubject cramped(Make(Algorithm::kSlidingLog, 5, 100), 0, 2);
   Play(cramped, {
                     {Step(0, 1), 1, 4, 0, 100},
@@ -137,7 +138,7 @@ TEST(SlidingLogTest, FullLogJoinsTheNewestEntry) {
                     {Step(30, 1), 1, 2, 0, 100},
                 });
   EXPECT_EQ(Entries(cramped), (std::vector<Entry>{{At(0), 1}, {At(30), 2}}));
-  // Debits may fill a log of `limit` entries, whatever its memory.
+  // Debits may fill `limit` entries, even if the log has memory for more.
   LogSubject roomy(Make(Algorithm::kSlidingLog, 2, 100), 0, 8);
   Play(roomy, {
                   {Debit(0, 1), 1, 1, 0, 100},
@@ -147,7 +148,7 @@ TEST(SlidingLogTest, FullLogJoinsTheNewestEntry) {
   EXPECT_EQ(Entries(roomy), (std::vector<Entry>{{At(0), 1}, {At(20), 2}}));
 }
 
-TEST(SlidingLogTest, RingWrapsAroundAndIsCopiedInOrder) {
+TEST(SlidingLogTest, CopiesEntriesInOrderAfterRingWrapsAround) {
   LogSubject log(Make(Algorithm::kSlidingLog, 3, 100), 0, 3);
   for (Tick at = 0; at < 1000; at += 40) ASSERT_EQ(log.Step(1, 1, at).admitted, 1);
   EXPECT_EQ(Entries(log), (std::vector<Entry>{{At(880), 1}, {At(920), 1}, {At(960), 1}}));

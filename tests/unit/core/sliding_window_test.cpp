@@ -12,7 +12,7 @@ namespace {
 
 using Sliding = property::Subject<property::SlidingWindowKit>;
 
-TEST(SlidingWindowTest, PreviousWindowCountsLessOverTime) {
+TEST(SlidingWindowTest, CountsPreviousWindowLessOverTime) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 900);
   Play(window, {
                    {Look(900), 0, 10, 0, 0},
@@ -21,10 +21,12 @@ TEST(SlidingWindowTest, PreviousWindowCountsLessOverTime) {
                    {Step(1000, 1), 0, 0, 100, 1000},
                    {Step(1099, 1), 0, 0, 1, 901},
                    {Step(1100, 1), 1, 0, 0, 1900},
-                   // 10 * 0.5 + 1: four more; the fifth when 10 * 0.4 + 5 + 1 fits.
+                   // 10 * 0.5 + 1 units are counted, so four more are allowed; a fifth is allowed
+                   // when 10 * 0.4 + 5 + 1 <= 10.
                    {Step(1500, 1, 9), 4, 0, 100, 1500},
                    {Look(1501), 0, 0, 99, 1499},
-                   // Beside 5 of its own window 6 never fit; in the next, 5 * 0.8 + 6 does.
+                   // With 5 units in its own window, a cost of 6 cannot fit; in the next window 5 *
+                   // 0.8 + 6 fits.
                    {Step(1555, 6), 0, 0, 645, 1445},
                    {Step(2199, 6), 0, 5, 1, 801},
                    {Step(2200, 6), 1, 0, 0, 1800},
@@ -35,8 +37,8 @@ TEST(SlidingWindowTest, PreviousWindowCountsLessOverTime) {
                });
 }
 
-/// The whole limit comes back only when both windows are empty.
-TEST(SlidingWindowTest, WholeLimitReturnsAfterTwoWindows) {
+/// The whole limit is available again only when both windows are empty.
+TEST(SlidingWindowTest, RestoresWholeLimitAfterTwoWindows) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
   Play(window, {
                    {Step(0, 10), 1, 0, 0, 2000},
@@ -46,12 +48,12 @@ TEST(SlidingWindowTest, WholeLimitReturnsAfterTwoWindows) {
                });
 }
 
-TEST(SlidingWindowTest, KeepsNextWindowAndRepairsLaterOnes) {
+TEST(SlidingWindowTest, KeepsNextWindowAndRepairsLaterWindows) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 1000);
   Play(window, {
                    {Step(1999, 5), 1, 5, 0, 1001},
                    {Step(2200, 6), 1, 0, 0, 1800},
-                   // Held at 2000, where 5 + 6 count in full.
+                   // The clock counts as 2000, where 5 + 6 units count in full.
                    {Step(1999, 1), 0, 0, 401, 2001},
                    {Step(1000, 1), 0, 0, 1400, 3000},
                    {Step(999, 1), 1, 2, 0, 1001, Beside::kRepaired},
@@ -62,18 +64,18 @@ TEST(SlidingWindowTest, KeepsNextWindowAndRepairsLaterOnes) {
                });
 }
 
-TEST(SlidingWindowTest, DebitsPushTheRetryIntoLaterWindows) {
+TEST(SlidingWindowTest, DebitsDelayRetryIntoLaterWindows) {
   Sliding window(Make(Algorithm::kSlidingWindow, 10, 1000), 0);
   Play(window, {
                    {Debit(0, 90), 1, 0, 0, 2000},
-                   // 90 * (1 - e) + 1 <= 10 from e = 0.9 of the next window.
+                   // 90 * (1 - e) + 1 <= 10 holds from e = 0.9 of the next window.
                    {Step(0, 1), 0, 0, 1900, 2000},
                    {Step(1899, 1), 0, 0, 1, 101},
                    {Step(1900, 1), 1, 0, 0, 1100},
                });
 }
 
-TEST(SlidingWindowTest, DebitsStopAtMaxDebt) {
+TEST(SlidingWindowTest, StopsDebitsAtMaxDebt) {
   const Quota quota = Make(Algorithm::kSlidingWindow, 10, 1000);
   const auto current_after = [&](std::int64_t current, std::int64_t previous, Tick now) {
     const auto stepped =
@@ -82,19 +84,19 @@ TEST(SlidingWindowTest, DebitsStopAtMaxDebt) {
     return stepped.next.current;
   };
   EXPECT_EQ(current_after(0, 0, 0), 110);
-  EXPECT_EQ(current_after(0, 100, 500), 60) << "half of the previous window counts";
+  EXPECT_EQ(current_after(0, 100, 500), 60) << "the previous window does not count by half";
   EXPECT_EQ(current_after(0, 101, 500), 59);
-  EXPECT_EQ(current_after(120, 0, 0), 120) << "a count that another quota allowed stays";
+  EXPECT_EQ(current_after(120, 0, 0), 120) << "a count from a larger quota was lowered";
   const std::int64_t most = Saturation(quota);
   EXPECT_EQ(current_after(most + 1, most + 1, 0), most);
 }
 
-/// 2^31-1 a minute fades in slices of 100 us: between them nothing changes.
+/// A count of 2^31-1 per minute fades in slices of 100 us: within a slice nothing changes.
 TEST(SlidingWindowTest, PreviousWindowFadesInSlices) {
   const Quota quota = Make(Algorithm::kSlidingWindow, 2'147'483'647, 60'000'000);
   ASSERT_EQ(Slice(quota), Micros{100});
   Sliding window(quota, 0);
-  // One slice frees 2147483647 / 600000 = 3579.13 units, two 7158.27.
+  // One slice frees 2147483647 / 600000 = 3579.13 units, two slices free 7158.27.
   Play(window, {
                    {Step(0, kMaxCost), 1, 0, 0, 120'000'000},
                    {Look(60'000'099), 0, 0, 1, 59'999'901},

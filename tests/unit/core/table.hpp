@@ -9,7 +9,7 @@
 #include "core/charge.hpp"
 #include "property/subject.hpp"
 
-/// Behaviour as tables: operations at given microseconds, and their outcomes.
+/// Tests as tables: each row is an operation at a time in microseconds, and its expected outcome.
 namespace tidegate {
 
 using oracle::Tick;
@@ -33,7 +33,7 @@ inline Do Refund(Tick at, std::int64_t units, Tick charged_at) {
 
 enum class Beside { kNothing, kNever, kRepaired };
 
-/// All of an outcome but more_after, which the oracle checks.
+/// Every field of an outcome except more_after, which the oracle checks.
 struct Expected {
   Outcome outcome;
 

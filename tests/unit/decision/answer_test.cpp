@@ -22,9 +22,9 @@ namespace json = boost::json;
 
 Quota QuotaOf(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
 
-// --- more_after, from which `t` is written ------------------------------------
+// --- more_after, the source of `t` in RateLimit fields --------------------------
 
-/// One key on a clock that the test moves.
+/// One key, and a clock that the test moves.
 struct Key {
   explicit Key(const QuotaSpec& spec) : quota(QuotaOf(spec)) {}
 
@@ -41,7 +41,8 @@ struct Key {
   std::unique_ptr<Store> store = NewMemoryStore({.max_keys = 1000, .clock = &clock});
 };
 
-/// Expects that `more_after` is exact: more remains then, but not one microsecond earlier.
+/// Expects that `more_after` is exact: more units remain after that time, but not one microsecond
+/// earlier.
 void ExpectExact(Key& key, const Decision& decision, std::string_view what) {
   const Micros more = decision.more_after;
   const Time now = key.clock.Now();
@@ -52,7 +53,7 @@ void ExpectExact(Key& key, const Decision& decision, std::string_view what) {
   EXPECT_GT(key.RemainingAt(now + more), decision.remaining) << what << " " << more.count();
   EXPECT_LE(key.RemainingAt(now + more - 1us), decision.remaining) << what << " " << more.count();
   key.clock.Set(now);
-  // WIRE.md: Retry-After must not be earlier than t.
+  // WIRE.md: Retry-After must not be earlier than `t`.
   if (!decision.allowed && !decision.never) {
     EXPECT_LE(more, decision.retry_after) << what;
   }
@@ -60,7 +61,7 @@ void ExpectExact(Key& key, const Decision& decision, std::string_view what) {
 
 class MoreAfterTest : public testing::TestWithParam<Algorithm> {};
 
-TEST_P(MoreAfterTest, IsTheFirstMomentWithMoreRemaining) {
+TEST_P(MoreAfterTest, MoreAfterIsFirstMomentWithMoreRemaining) {
   std::mt19937_64 random(7);
   const auto pick = [&](std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random);
@@ -97,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Exact, MoreAfterTest,
 
 // --- Rendering ----------------------------------------------------------------
 
-class RenderTest : public testing::Test {
+class DecisionRenderTest : public testing::Test {
  protected:
   Answer Of(std::span<const Decision> decisions, bool allowed) {
     const std::span<const Charge> charges(charges_.data(), decisions.size());
@@ -125,7 +126,7 @@ class RenderTest : public testing::Test {
                                   {.rule = "b", .identity = "i", .quota = &quota_}}};
 };
 
-TEST_F(RenderTest, AllowedRequestHasNoRetryAfterEvenIfShadowRuleDenies) {
+TEST_F(DecisionRenderTest, OmitsRetryAfterOfAllowedRequestThatShadowRuleDenies) {
   charges_[0].mode = Mode::kShadow;
   for (const bool never : {false, true}) {
     const std::array<Decision, 1> decisions{
@@ -144,7 +145,7 @@ TEST_F(RenderTest, AllowedRequestHasNoRetryAfterEvenIfShadowRuleDenies) {
   }
 }
 
-TEST_F(RenderTest, RoundsDurationsUp) {
+TEST_F(DecisionRenderTest, RoundsDurationsUp) {
   const std::array<Decision, 1> decisions{
       {{.limit = 10, .retry_after = 1'000'001us, .reset_after = 1us, .rule = "a"}}};
   const Answer answer = Of(decisions, false);
@@ -153,8 +154,9 @@ TEST_F(RenderTest, RoundsDurationsUp) {
   EXPECT_THAT(Fields(answer), HasSubstr("Retry-After: 2\r\n"));
 }
 
-// A debit is applied to each rule separately. A shadow rule that was not reached refuses nothing.
-TEST_F(RenderTest, ClosedShadowRuleDoesNotFailAnOperation) {
+// A debit is applied to each rule separately. A shadow rule whose store did not answer must not
+// make the operation fail.
+TEST_F(DecisionRenderTest, ClosedShadowRuleDoesNotFailAnOperation) {
   std::array<Decision, 2> decisions{
       {{.decided_by = DecidedBy::kClosed, .retry_after = 1s, .rule = "a"},
        {.allowed = true, .limit = 10, .remaining = 9, .rule = "b"}}};
@@ -169,13 +171,13 @@ TEST_F(RenderTest, ClosedShadowRuleDoesNotFailAnOperation) {
   }
 }
 
-TEST_F(RenderTest, AddsJitterBeforeRounding) {
+TEST_F(DecisionRenderTest, AddsJitterBeforeRounding) {
   const std::array<Decision, 1> decisions{{{.limit = 10, .retry_after = 1500ms, .rule = "a"}}};
   EXPECT_THAT(Fields(Of(decisions, false), {}, 500ms), HasSubstr("Retry-After: 2\r\n"));
   EXPECT_THAT(Fields(Of(decisions, false), {}, 501ms), HasSubstr("Retry-After: 3\r\n"));
 }
 
-TEST_F(RenderTest, AddsNoJitterToBans) {
+TEST_F(DecisionRenderTest, AddsNoJitterToBans) {
   const Decision ban{.decided_by = DecidedBy::kOperator,
                      .reason = Reason::kBanned,
                      .retry_after = 1500ms,
@@ -186,7 +188,7 @@ TEST_F(RenderTest, AddsNoJitterToBans) {
   EXPECT_THAT(Fields(answer, {}, 1h), HasSubstr("Retry-After: 2\r\n"));
 }
 
-TEST_F(RenderTest, ClosedByFailureIs503WithItsOwnProblem) {
+TEST_F(DecisionRenderTest, RendersStoreFailureUnderClosedPolicyAs503) {
   const std::array<Decision, 1> decisions{{{.decided_by = DecidedBy::kClosed,
                                             .reason = Reason::kTimeout,
                                             .limit = 10,
@@ -208,7 +210,7 @@ TEST_F(RenderTest, ClosedByFailureIs503WithItsOwnProblem) {
   EXPECT_THAT(Fields(answer), HasSubstr("X-Tidegate-Decided-By: closed\r\n"));
 }
 
-TEST_F(RenderTest, OpenDecisionHasNoRateLimitFields) {
+TEST_F(DecisionRenderTest, OmitsRateLimitFieldsOfOpenDecision) {
   const std::array<Decision, 1> decisions{{{.allowed = true,
                                             .decided_by = DecidedBy::kOpen,
                                             .reason = Reason::kBreakerOpen,
@@ -222,7 +224,7 @@ TEST_F(RenderTest, OpenDecisionHasNoRateLimitFields) {
             R"("rules":[{"rule":"a","mode":"enforce","allowed":true}]})");
 }
 
-TEST_F(RenderTest, ShowsDecidedByOfRulesThatDifferFromGoverningRule) {
+TEST_F(DecisionRenderTest, ShowsDecidedByOfRulesThatDifferFromGoverningRule) {
   const Decision local{.allowed = true,
                        .decided_by = DecidedBy::kLocal,
                        .reason = Reason::kTimeout,
@@ -257,7 +259,7 @@ TEST_F(RenderTest, ShowsDecidedByOfRulesThatDifferFromGoverningRule) {
 }
 
 /// No comma may remain if the first policy is not listed.
-TEST_F(RenderTest, ListsOnlyPoliciesThatWereCounted) {
+TEST_F(DecisionRenderTest, ListsOnlyPoliciesThatWereCounted) {
   const std::array<Decision, 2> decisions{
       {{.allowed = true, .decided_by = DecidedBy::kOpen, .rule = "a"},
        {.allowed = true, .limit = 10, .remaining = 9, .rule = "b"}}};
@@ -266,7 +268,7 @@ TEST_F(RenderTest, ListsOnlyPoliciesThatWereCounted) {
 }
 
 /// An operation is applied to each rule separately, so one closed rule makes it fail.
-TEST_F(RenderTest, OperationWithOneClosedRuleIs503) {
+TEST_F(DecisionRenderTest, RendersOperationWithOneClosedRuleAs503) {
   std::array<Decision, 2> decisions{
       {{.allowed = true, .decided_by = DecidedBy::kLocal, .limit = 10, .remaining = 9, .rule = "a"},
        {.decided_by = DecidedBy::kClosed, .retry_after = 1s, .rule = "b"}}};
@@ -284,8 +286,8 @@ TEST_F(RenderTest, OperationWithOneClosedRuleIs503) {
   }
 }
 
-/// A header names who decided, unless it was the store or the cache.
-TEST_F(RenderTest, SendsDecidedByHeaderExceptForStoreAndCache) {
+/// A header field reports who decided, unless it was the store or the cache.
+TEST_F(DecisionRenderTest, SendsDecidedByHeaderExceptForStoreAndCache) {
   for (const DecidedBy decided_by :
        {DecidedBy::kStore, DecidedBy::kCache, DecidedBy::kLocal, DecidedBy::kOpen}) {
     const std::array<Decision, 1> decisions{
@@ -300,7 +302,7 @@ TEST_F(RenderTest, SendsDecidedByHeaderExceptForStoreAndCache) {
   }
 }
 
-TEST_F(RenderTest, ListsOnlyEnforcingRulesThatDenyAsViolated) {
+TEST_F(DecisionRenderTest, ListsOnlyEnforcingRulesThatDenyAsViolated) {
   charges_[1].mode = Mode::kShadow;
   const std::array<Decision, 2> decisions{{{.limit = 10, .retry_after = 1s, .rule = "a"},
                                            {.limit = 10, .retry_after = 9s, .rule = "b"}}};

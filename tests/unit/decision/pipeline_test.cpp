@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision pipeline on a store that answers when the test tells it to. Under the address
-// sanitizer a test fails if a call is used after it was freed, or is not freed at all.
+// The decision pipeline on a store that answers when the test lets it. Under the address sanitizer
+// a test fails if a call is used after it was freed, or is never freed.
 #include "decision/pipeline.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ rules:
   - { id: leases, per: header:x-api-key, algorithm: concurrency, limit: 1/m }
 )";
 
-/// Collects the answered calls; the test drops them.
+/// Collects the calls that were decided. The test drops them.
 class Answers final : public DecisionListener {
  public:
   void OnDecided(DecisionCall& call) noexcept override { all.push_back(&call); }
@@ -34,7 +34,8 @@ class Answers final : public DecisionListener {
 
 class PipelineTest : public testing::Test {
  protected:
-  /// Returns a call for one key of a rule. The texts that it was made from do not outlive Ask.
+  /// Returns a call for one key of a rule. The strings that the call is made from are destroyed
+  /// when Ask() returns.
   DecisionCall& Ask(const std::string& rule, const std::string& identity,
                     const std::string& lease = {}) {
     DecisionCall& call = late_.pipeline.Begin();
@@ -78,7 +79,7 @@ class PipelineTest : public testing::Test {
   using Outcome = DecisionCounters::Outcome;
 };
 
-TEST_F(PipelineTest, CountsAndTimesEachDecisionOnce) {
+TEST_F(PipelineTest, CountsAndMeasuresEachDecisionOnce) {
   for (int i = 0; i < 3; ++i) Ask("r", "a").Start(&answers_);
   EXPECT_TRUE(answers_.all.empty());
   late_.store.FinishAll();
@@ -105,12 +106,12 @@ TEST_F(PipelineTest, DoesNotCountPeeksAndOperations) {
 TEST_F(PipelineTest, FreesDroppedCallWhenTheStoreReturnsIt) {
   DecisionCall& call = Ask("r", "a");
   call.Start(&answers_);
-  call.Drop();  // Its client is gone.
+  call.Drop();  // As when the client disconnects.
   late_.store.FinishAll();
   EXPECT_TRUE(answers_.all.empty());
   // The call was charged, so it is counted, although no listener waits for it.
   EXPECT_EQ(Counted(Outcome::kAllowed, DecidedBy::kStore), 1u);
-  EXPECT_EQ(&late_.pipeline.Begin(), &call);  // The pool has it again.
+  EXPECT_EQ(&late_.pipeline.Begin(), &call);  // The pool reuses the call.
   call.Drop();
 }
 
@@ -209,7 +210,7 @@ TEST_F(PipelineTest, ReleaseOutlivesTheCallThatAcquiredTheLease) {
   again.Drop();
 }
 
-TEST_F(PipelineTest, CallMayBeStartedAgainAfterItsAnswer) {
+TEST_F(PipelineTest, AllowsStartingCallAgainAfterItsDecision) {
   DecisionCall& call = Ask("leases", "a", "lease-1");
   call.Start(&answers_);
   late_.store.FinishAll();

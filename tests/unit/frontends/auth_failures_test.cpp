@@ -101,7 +101,7 @@ TEST_F(AuthFailuresTest, ThrottlesOnlyWrongCredentialsOfClients) {
       }
       const auto wait = failures.Record(failure, kStart + 1ms);
       EXPECT_EQ(wait.has_value(), row.throttled) << AuthFailure::Name(row.reason);
-      EXPECT_EQ(wait.value_or(1s), 1s) << "rounded up";
+      EXPECT_EQ(wait.value_or(1s), 1s) << "the wait was not rounded up";
       EXPECT_EQ(failures.throttled(), row.throttled ? 1u : 0u);
     });
   }

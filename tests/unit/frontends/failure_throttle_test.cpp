@@ -22,16 +22,16 @@ void Exhaust(FailureThrottle& throttle, const Address& address) {
   ASSERT_NE(throttle.Add(address, kNow), std::nullopt);
 }
 
-TEST(FailureThrottleTest, AllowsABurstAndThenOneASecond) {
+TEST(FailureThrottleTest, AllowsBurstAndThenOneAttemptPerSecond) {
   FailureThrottle throttle(1);
   const Address client = At("192.0.2.1");
   Exhaust(throttle, client);
   EXPECT_EQ(throttle.Add(client, kNow), 1s);
   EXPECT_EQ(throttle.Add(client, kNow + 400ms), 600ms);
   EXPECT_EQ(throttle.Add(client, kNow + 1s), std::nullopt);
-  EXPECT_EQ(throttle.Add(client, kNow + 1s), 1s) << "attempts beyond the limit cost nothing";
+  EXPECT_EQ(throttle.Add(client, kNow + 1s), 1s) << "an attempt beyond the limit was counted";
   for (int i = 0; i < FailureThrottle::kBurst; ++i) {
-    EXPECT_EQ(throttle.Add(client, kNow + 1h), std::nullopt) << "all is forgiven";
+    EXPECT_EQ(throttle.Add(client, kNow + 1h), std::nullopt) << "the limit did not recover";
   }
 }
 
@@ -42,18 +42,18 @@ TEST(FailureThrottleTest, CountsIPv6ByNetwork) {
   EXPECT_EQ(throttle.Add(At("2001:db8:0:2::1"), kNow), std::nullopt);
 }
 
-TEST(FailureThrottleTest, CountsEachIPv4AddressApart) {
+TEST(FailureThrottleTest, CountsEachIPv4AddressSeparately) {
   FailureThrottle throttle(1);
   Exhaust(throttle, At("192.0.2.1"));
   EXPECT_NE(throttle.Add(At("::ffff:192.0.2.1"), kNow), std::nullopt);
   EXPECT_EQ(throttle.Add(At("192.0.2.2"), kNow), std::nullopt);
 }
 
-TEST(FailureThrottleTest, KeepsTheWorstAddressesWhenTheTableIsFull) {
+TEST(FailureThrottleTest, KeepsAddressesWithMostFailuresWhenTableIsFull) {
   FailureThrottle throttle(1);
   const Address client = At("192.0.2.1");
   Exhaust(throttle, client);
-  // Four times as many addresses as there are entries, each with one failure.
+  // Adds one failure for each of four times as many addresses as the table has entries.
   for (std::size_t i = 0; i < 4 * FailureThrottle::kEntries; ++i) {
     const std::string text = "10." + std::to_string(i >> 16) + "." +
                              std::to_string((i >> 8) & 255) + "." + std::to_string(i & 255);

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 struct Case {
   std::string name;
   std::vector<net::HttpField> fields;
-  /// `METHOD host path?query`, or a part of the objection.
+  /// The expected request as `METHOD host path?query`, or a part of the expected error message.
   std::string expected;
   std::string path = "/v1/auth";
   std::string query = {};
@@ -154,7 +154,7 @@ TEST(ForwardAuthTest, ReadsClientRequestAndRejectsContradictions) {
   }
 }
 
-TEST(ForwardAuthTest, MatchesAuthPathAndPathsBelow) {
+TEST(ForwardAuthTest, RecognizesAuthPathAndPathsBelow) {
   EXPECT_TRUE(IsForwardAuth("/v1/auth"));
   EXPECT_TRUE(IsForwardAuth("/v1/auth/"));
   EXPECT_TRUE(IsForwardAuth("/v1/auth/a"));
@@ -177,7 +177,7 @@ TEST(ForwardAuthTest, AcceptsOnlyTheDenyStatusParameter) {
                             "Deny_status=403", "deny_status=403&x=1", "x", "&", "rule=demo"}) {
     const auto bad = ReadDenyStatus(query, status);
     ASSERT_TRUE(bad) << query;
-    // No 4xx: that would be a denial to a proxy, which it would forward to its client.
+    // The status is not 4xx: a proxy takes 4xx for a denial and forwards it to its client.
     EXPECT_EQ(bad->status, 500) << query;
   }
   EXPECT_THAT(ReadDenyStatus("deny_status=403&rule=demo", status)->message, HasSubstr("\"rule\""));

@@ -12,14 +12,14 @@ namespace {
 
 using testing::HasSubstr;
 
-class QuestionTest : public testing::Test {
+class DecideRequestParserTest : public testing::Test {
  protected:
   std::optional<Objection> Read(std::string_view json) {
     text_ = json;
     question_.emplace(memory_);
     return ReadQuestion(text_, *question_, memory_);
   }
-  /// What is wrong, or nothing.
+  /// Returns the pointer and the message of the error; empty if `json` is valid.
   std::string Wrong(std::string_view json) {
     const auto bad = Read(json);
     return bad ? bad->pointer + ": " + bad->message : "";
@@ -30,7 +30,7 @@ class QuestionTest : public testing::Test {
   std::optional<Question> question_;
 };
 
-TEST_F(QuestionTest, ReadsAllMembers) {
+TEST_F(DecideRequestParserTest, ReadsAllMembers) {
   ASSERT_EQ(Wrong(R"({"rule":"r","identity":"i","cost":2,"lease":"l","id":"x","age_ms":5,
                       "key":"k","limit":"1/s","burst":3,"algorithm":"gcra"})"),
             "");
@@ -48,7 +48,7 @@ TEST_F(QuestionTest, ReadsAllMembers) {
   EXPECT_EQ(question_->algorithm, "gcra");
 }
 
-TEST_F(QuestionTest, ReadsRequestAttributes) {
+TEST_F(DecideRequestParserTest, ReadsRequestAttributes) {
   ASSERT_EQ(Wrong(R"({"request":{"method":"PUT","host":"h","path":"/p","query":"q=1",
       "client_ip":"::1","headers":{"A":"1","b":["2","3"],"a":"4","c":[]}}})"),
             "");
@@ -65,28 +65,28 @@ TEST_F(QuestionTest, ReadsRequestAttributes) {
   EXPECT_FALSE(question_->Has(Question::kCost));
 }
 
-TEST_F(QuestionTest, ReadsIdentityWithSources) {
+TEST_F(DecideRequestParserTest, ReadsIdentityWithSources) {
   ASSERT_EQ(Wrong(R"({"identity":{"client_ip":"1.2.3.4","header:x":"y"}})"), "");
   ASSERT_EQ(question_->identity.size(), 2u);
   EXPECT_EQ(question_->identity[1].source, "header:x");
   EXPECT_EQ(question_->identity[1].value, "y");
 }
 
-TEST_F(QuestionTest, DecodesEscapes) {
+TEST_F(DecideRequestParserTest, DecodesEscapes) {
   ASSERT_EQ(Wrong(R"({"rul\u0065":"a\"\\\/\n\u00e9\ud83d\ude00z"})"), "");
   EXPECT_EQ(question_->rule, "a\"\\/\n\xC3\xA9\xF0\x9F\x98\x80z");
   ASSERT_EQ(Wrong(R"({"identity":"\u0000"})"), "");
   EXPECT_EQ(question_->identity[0].value, std::string_view("\0", 1));
 }
 
-TEST_F(QuestionTest, TreatsEmptyStringAsPresent) {
+TEST_F(DecideRequestParserTest, TreatsEmptyStringAsPresent) {
   ASSERT_EQ(Wrong(R"({"rule":"","identity":""})"), "");
   EXPECT_TRUE(question_->Has(Question::kRule));
   ASSERT_EQ(question_->identity.size(), 1u);
   EXPECT_EQ(question_->identity[0].value, "");
 }
 
-TEST_F(QuestionTest, AcceptsOnlyWholeNumbersThatFit64Bits) {
+TEST_F(DecideRequestParserTest, AcceptsOnlyWholeNumbersThatFit64Bits) {
   EXPECT_EQ(Wrong(R"({"cost":9223372036854775807})"), "");
   EXPECT_EQ(question_->cost, INT64_MAX);
   EXPECT_EQ(Wrong(R"({"cost":-9223372036854775808})"), "");
@@ -102,7 +102,7 @@ TEST_F(QuestionTest, AcceptsOnlyWholeNumbersThatFit64Bits) {
   }
 }
 
-TEST_F(QuestionTest, RejectsWrongTypesWithPointer) {
+TEST_F(DecideRequestParserTest, RejectsWrongTypesWithPointer) {
   EXPECT_THAT(Wrong(R"({"cost":"1"})"), HasSubstr("/cost: this must be a whole number"));
   EXPECT_THAT(Wrong(R"({"cost":true})"), HasSubstr("/cost: "));
   EXPECT_THAT(Wrong(R"({"cost":null})"), HasSubstr("/cost: "));
@@ -121,21 +121,21 @@ TEST_F(QuestionTest, RejectsWrongTypesWithPointer) {
   EXPECT_THAT(Wrong(R"({"request":{"headers":{"a":[["1"]]}}})"), HasSubstr("must be"));
 }
 
-/// RFC 6901: the pointer leads to the value, through every level of the document.
-TEST_F(QuestionTest, PointsAtInvalidHeader) {
+/// RFC 6901: the pointer leads to the invalid value through every level of the document.
+TEST_F(DecideRequestParserTest, PointsAtInvalidHeader) {
   EXPECT_THAT(Wrong(R"({"request":{"headers":{"x-a":1}}})"), HasSubstr("/request/headers/x-a: "));
   EXPECT_THAT(Wrong(R"({"request":{"headers":{"a/b~c":1}}})"),
               HasSubstr("/request/headers/a~1b~0c: "));
 }
 
-TEST_F(QuestionTest, DoesNotBlameThePrecedingMember) {
+TEST_F(DecideRequestParserTest, PointsAtInvalidMemberNotAtThePrecedingOne) {
   EXPECT_THAT(Wrong(R"({"request":{"path":"/"},"cost":"1"})"), testing::StartsWith("/cost: "));
   EXPECT_THAT(Wrong(R"({"identity":{"a":"b"},"cost":"1"})"), testing::StartsWith("/cost: "));
   EXPECT_THAT(Wrong(R"({"request":{"headers":{"a":"b"},"path":1}})"),
               testing::StartsWith("/request/path: "));
 }
 
-TEST_F(QuestionTest, RejectsUnknownMembersWithHint) {
+TEST_F(DecideRequestParserTest, RejectsUnknownMembersWithHint) {
   EXPECT_THAT(Wrong(R"({"ruel":"x"})"), HasSubstr("rule"));
   EXPECT_THAT(Wrong(R"({"ruel":"x"})"), HasSubstr("/ruel: "));
   EXPECT_THAT(Wrong(R"({"request":{"clientip":"x"}})"), HasSubstr("client_ip"));
@@ -144,7 +144,7 @@ TEST_F(QuestionTest, RejectsUnknownMembersWithHint) {
   EXPECT_EQ(Read("{\"a\\r\\nb\":1}")->message.find('\n'), std::string::npos);
 }
 
-TEST_F(QuestionTest, RejectsDuplicateMembers) {
+TEST_F(DecideRequestParserTest, RejectsDuplicateMembers) {
   EXPECT_THAT(Wrong(R"({"cost":1,"cost":1})"), HasSubstr("/cost: "));
   EXPECT_THAT(Wrong(R"({"cost":1,"co\u0073t":1})"), HasSubstr("/cost: "));
   EXPECT_NE(Wrong(R"({"identity":{"a":"1","a":"2"}})"), "");
@@ -152,7 +152,7 @@ TEST_F(QuestionTest, RejectsDuplicateMembers) {
   EXPECT_NE(Wrong(R"({"request":{"path":"/","path":"/"}})"), "");
 }
 
-TEST_F(QuestionTest, RejectsInvalidJson) {
+TEST_F(DecideRequestParserTest, RejectsInvalidJson) {
   for (const std::string_view bad : {"",
                                      " ",
                                      "{",
@@ -193,14 +193,14 @@ TEST_F(QuestionTest, RejectsInvalidJson) {
   EXPECT_EQ(Wrong(" \t\r\n{ } \n"), "");
 }
 
-TEST_F(QuestionTest, RejectsDeepNesting) {
+TEST_F(DecideRequestParserTest, RejectsDeepNesting) {
   EXPECT_NE(Wrong(std::string(100'000, '[')), "");
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += R"({"request":)";
   EXPECT_NE(Wrong(deep), "");
 }
 
-TEST_F(QuestionTest, RejectsEveryTruncatedDocument) {
+TEST_F(DecideRequestParserTest, RejectsEveryTruncatedDocument) {
   const std::string whole =
       R"({"rule":"r\u00e9","identity":{"client_ip":"1.2.3.4"},"cost":12,"request":{"headers":{"a":["b"]}}})";
   ASSERT_EQ(Wrong(whole), "");
@@ -209,7 +209,7 @@ TEST_F(QuestionTest, RejectsEveryTruncatedDocument) {
   }
 }
 
-class BatchTest : public testing::Test {
+class BatchRequestParserTest : public testing::Test {
  protected:
   std::string Wrong(std::string_view json) {
     questions_.clear();
@@ -220,7 +220,7 @@ class BatchTest : public testing::Test {
   std::pmr::vector<Question> questions_{&memory_};
 };
 
-TEST_F(BatchTest, KeepsTheOrderOfRequests) {
+TEST_F(BatchRequestParserTest, KeepsTheOrderOfRequests) {
   ASSERT_EQ(Wrong(R"({"requests":[{"rule":"a"},{"rule":"b","cost":2},{}]})"), "");
   ASSERT_EQ(questions_.size(), 3u);
   EXPECT_EQ(questions_[0].rule, "a");
@@ -229,7 +229,7 @@ TEST_F(BatchTest, KeepsTheOrderOfRequests) {
   EXPECT_EQ(questions_[2].members, 0u);
 }
 
-TEST_F(BatchTest, PointsAtTheInvalidRequest) {
+TEST_F(BatchRequestParserTest, PointsAtTheInvalidRequest) {
   EXPECT_THAT(Wrong(R"({"requests":[{"rule":"a"},{"cost":"x"}]})"),
               testing::StartsWith("/requests/1/cost: "));
   EXPECT_THAT(Wrong(R"({"requests":[{"rule":"a"},{"cots":1}]})"),

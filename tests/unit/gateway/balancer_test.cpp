@@ -23,7 +23,7 @@ Members Make(std::initializer_list<int> weights) {
   return members;
 }
 
-/// The names of so many picks in a row, each given back at once.
+/// Picks `count` members in a row and returns their names. Each member is released at once.
 std::string Picks(Balancer& balancer, const Members& members, int count) {
   std::string names;
   for (int i = 0; i < count; ++i) {
@@ -45,23 +45,23 @@ TEST(BalancerTest, RoundRobinPicksMembersInTurn) {
   EXPECT_EQ(Picks(balancer, members, 7), "abcabca");
 }
 
-TEST(BalancerTest, RoundRobinSpreadsPicksOfAHeavyMember) {
+TEST(BalancerTest, RoundRobinSpreadsPicksOfMemberWithHighWeight) {
   const Members members = Make({5, 1, 1});
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);
   EXPECT_EQ(Picks(balancer, members, 7), "aabacaa");
 }
 
-TEST(BalancerTest, LeastRequestsPicksMemberWithFewestPerWeight) {
+TEST(BalancerTest, LeastRequestsPicksMemberWithFewestRequestsPerWeight) {
   const Members members = Make({1, 2});
   members[0]->active = 1;
   members[1]->active = 2;
   Balancer balancer(Balance::kLeastRequests, 0);
   balancer.Use(members);
-  // (1 + 1) / 1 against (2 + 1) / 2.
+  // (1 + 1) / 1 requests per weight for `a`, (2 + 1) / 2 for `b`: `b` has fewer.
   EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
   EXPECT_EQ(members[1]->active, 3u);
-  // 2 against 2: the next in turn, after b.
+  // Both have 2 requests per weight: the next one in turn is picked, which is `a` after `b`.
   EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "a");
   EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
 }
@@ -84,7 +84,7 @@ TEST(BalancerTest, SkipsMembersThatAreDownOrEjected) {
   const auto none = balancer.Pick({}, kNow);
   EXPECT_EQ(none.index, Balancer::kNone);
   EXPECT_EQ(none.lack, Balancer::Lack::kDown);
-  // The ejection ends by itself.
+  // The ejection ends without any call.
   EXPECT_EQ(members[balancer.Pick({}, kNow + std::chrono::seconds{2}).index]->text, "b");
 }
 
@@ -111,7 +111,8 @@ TEST(BalancerTest, PrefersMembersThatWereNotTried) {
   const Member* const tried[] = {members[0].get()};
   for (int i = 0; i < 3; ++i) EXPECT_EQ(members[balancer.Pick(tried, kNow).index]->text, "b");
   members[1]->healthy = false;
-  EXPECT_EQ(members[balancer.Pick(tried, kNow).index]->text, "a");  // Better than none.
+  // All members were tried: a tried one is better than none.
+  EXPECT_EQ(members[balancer.Pick(tried, kNow).index]->text, "a");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class EjectionTest : public ::testing::Test {
 TEST_F(EjectionTest, EjectsAfterConsecutiveFailures) {
   EXPECT_FALSE(Bad(0));
   EXPECT_FALSE(Bad(0));
-  EXPECT_FALSE(Good(0));  // In a row.
+  EXPECT_FALSE(Good(0));  // The success resets the count: only consecutive failures eject.
   EXPECT_FALSE(Bad(0));
   EXPECT_FALSE(Bad(0));
   EXPECT_FALSE(Ejected(0));
@@ -51,7 +51,7 @@ TEST_F(EjectionTest, EjectsForLongerAfterFailureOnReturn) {
   EXPECT_TRUE(Ejected(0));
   now_ += seconds{1};
   EXPECT_FALSE(Ejected(0));
-  (void)Good(0);  // All is forgiven.
+  (void)Good(0);  // The success resets the ejection time.
   EXPECT_FALSE(Bad(0));
   EXPECT_FALSE(Bad(0));
   EXPECT_TRUE(Bad(0));
@@ -84,7 +84,7 @@ TEST_F(EjectionTest, NeverEjectsTheLastHealthyMember) {
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(Bad(3));
 }
 
-TEST_F(EjectionTest, NeverEjectsWhenOff) {
+TEST_F(EjectionTest, NeverEjectsWhenEjectionIsOff) {
   ejection_.failures = 0;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(Bad(0));
 }

@@ -11,7 +11,7 @@
 namespace tidegate {
 namespace {
 
-TEST(FieldsTest, RecognizesFieldKindsInAnyCaseAndSpelling) {
+TEST(HeaderFieldClassifierTest, RecognizesFieldKindsInAnyCaseAndSpelling) {
   struct Case {
     std::string_view name;
     FieldKind kind;
@@ -48,7 +48,7 @@ TEST(FieldsTest, RecognizesFieldKindsInAnyCaseAndSpelling) {
   for (const Case& c : kCases) EXPECT_EQ(KindOf(c.name), c.kind) << c.name;
 }
 
-TEST(FieldsTest, FindsFieldsNominatedByConnection) {
+TEST(HeaderFieldClassifierTest, FindsFieldsNominatedByConnection) {
   const net::HttpField fields[] = {{"Connection", "close, X-One ,,\tx-two"},
                                    {"Other", "x-four"},
                                    {"connection", "keep-alive,X-Three"}};
@@ -61,14 +61,14 @@ TEST(FieldsTest, FindsFieldsNominatedByConnection) {
   EXPECT_FALSE(nominated.too_many());
 }
 
-TEST(FieldsTest, ReportsTooManyNominatedFields) {
+TEST(HeaderFieldClassifierTest, ReportsTooManyNominatedFields) {
   std::string list;
   for (int i = 0; i < 17; ++i) list += "x-" + std::to_string(i) + ",";
   const net::HttpField fields[] = {{"Connection", list}};
   EXPECT_TRUE(Nominated(fields).too_many());
 }
 
-/// Returns the names of the fields of `head` that rules see.
+/// Returns the names of those fields of a request that rules can see.
 std::vector<std::string> Visible(std::string fields, bool trusted, bool underscores = false) {
   const auto rules = CompiledRules("rules: [{id: a, limit: 1/s, per: 'header:x-key'}]\n");
   const std::string request = "GET http://a/ HTTP/1.1\r\n" + std::move(fields) + "\r\n";
@@ -85,23 +85,24 @@ std::vector<std::string> Visible(std::string fields, bool trusted, bool undersco
   return seen;
 }
 
-TEST(RequestFieldsTest, RulesSeeWhatTheUpstreamSees) {
+TEST(VisibleRequestFieldsTest, RulesSeeWhatTheUpstreamSees) {
   using Names = std::vector<std::string>;
   const std::string fields =
       "Host: b\r\nX-Key: 1\r\nX_Key: 2\r\nX-Hop: 3\r\nConnection: x-hop, x-key\r\n"
       "X-Forwarded-For: 1.1.1.1\r\nX-Real-IP: 1.1.1.1\r\nX_Forwarded_For: 2.2.2.2\r\n"
       "TE: trailers\r\nExpect: 100-continue\r\nUpgrade: h2c\r\nX-Request-Id: a\r\n";
-  EXPECT_EQ(Visible(fields, false), (Names{"X-Key"})) << "Host is not the target's";
+  EXPECT_EQ(Visible(fields, false), (Names{"X-Key"}))
+      << "rules see a Host that differs from the host of the target";
   EXPECT_EQ(Visible(fields, true),
             (Names{"X-Key", "X-Forwarded-For", "X-Real-IP", "X-Request-Id"}));
   EXPECT_EQ(Visible("Host: a\r\nX_Key: 2\r\nX_Other: 3\r\n", false, true),
             (Names{"Host", "X_Other"}))
-      << "an upstream may read X_Key as the key that the rule counts";
+      << "rules see X_Key, which an upstream may read as X-Key";
   EXPECT_EQ(Visible("Host: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n", false),
             (Names{"Host", "Upgrade"}));
 }
 
-TEST(RequestFieldsTest, DropsTrailersThatRulesRead) {
+TEST(VisibleRequestFieldsTest, DropsTrailersThatRulesRead) {
   const auto rules = CompiledRules(
       "rules: [{id: a, limit: 1/s, per: 'header:x-key | cookie:sid'},"
       " {id: b, limit: 1/s, per: client_ip, match: {header: {x-plan: pro}}}]\n");
@@ -118,7 +119,7 @@ TEST(RequestFieldsTest, DropsTrailersThatRulesRead) {
   EXPECT_EQ(written(true), "X-Sum: 1\r\nX_Sum: 5\r\n");
 }
 
-TEST(FieldsTest, SplitsListsIntoElements) {
+TEST(HeaderFieldClassifierTest, SplitsListsIntoElements) {
   std::vector<std::string> seen;
   net::http1::EachElement(" a,b ,, \t, c", [&](std::string_view element) {
     seen.emplace_back(element);

@@ -12,7 +12,7 @@ namespace {
 
 enum class Peer : std::uint8_t { kUnknown, kTrusted };
 
-/// Returns the head of `request` as an upstream gets it.
+/// Returns the head of `request` as the gateway sends it to an upstream.
 std::string Written(const std::string& request, Peer peer = Peer::kUnknown,
                     const HeaderEdits& edits = {}) {
   const auto rules = CompiledRules(
@@ -168,7 +168,7 @@ std::string Answered(const std::string& response, const AnswerNotes& notes,
   return std::string(out.view());
 }
 
-TEST(AnswerHeadTest, DropsFramingAndConnectionFields) {
+TEST(ResponseHeadTest, DropsFramingAndConnectionFields) {
   EXPECT_EQ(
       Answered("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close, X-Hop\r\nX-Hop: "
                "1\r\nServer: s\r\n"
@@ -177,13 +177,13 @@ TEST(AnswerHeadTest, DropsFramingAndConnectionFields) {
       "Server: s\r\nX-Forwarded-Odd: kept\r\nDate: now\r\nX-Request-Id: ours\r\n");
 }
 
-TEST(AnswerHeadTest, KeepsTheDate) {
+TEST(ResponseHeadTest, KeepsTheDate) {
   EXPECT_EQ(
       Answered("HTTP/1.1 204 No Content\r\nDate: then\r\n\r\n", {.request_id = "r", .date = "now"}),
       "Date: then\r\nX-Request-Id: r\r\n");
 }
 
-TEST(AnswerHeadTest, KeepsOlderRateLimitFieldsOfTheTighterQuota) {
+TEST(ResponseHeadTest, KeepsLegacyRateLimitFieldsOfTighterQuota) {
   Decision ours;
   ours.remaining = 10;
   const std::string theirs =
@@ -193,8 +193,9 @@ TEST(AnswerHeadTest, KeepsOlderRateLimitFieldsOfTheTighterQuota) {
   OlderFields older;
   const std::string head = Answered(
       theirs, {.request_id = {}, .date = "d", .governing = &ours, .older = {true, true}}, &older);
-  EXPECT_FALSE(older.x_ratelimit);  // Theirs has less left: it stays, and ours is not written.
-  EXPECT_TRUE(older.ratelimit);     // Ours has less left.
+  // The upstream's quota has less left: its fields stay, and Tidegate's are not written.
+  EXPECT_FALSE(older.x_ratelimit);
+  EXPECT_TRUE(older.ratelimit);  // Tidegate's quota has less left.
   EXPECT_NE(head.find("X-RateLimit-Remaining: 3\r\n"), std::string::npos);
   EXPECT_NE(head.find("X-RateLimit-Limit: 9\r\n"), std::string::npos);
   EXPECT_EQ(head.find("\nRateLimit-Remaining"), std::string::npos);

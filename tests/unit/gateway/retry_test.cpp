@@ -11,7 +11,7 @@ constexpr Replay kGet{.nothing_sent = false, .idempotent = true, .whole = true};
 constexpr Replay kPost{.nothing_sent = false, .idempotent = false, .whole = true};
 constexpr Replay kGone{.nothing_sent = false, .idempotent = true, .whole = false};
 
-TEST(RetryTest, AllowsRetryByFailureMethodAndBody) {
+TEST(RetryTest, AllowsRetryDependingOnFailureMethodAndBody) {
   using F = AttemptFailure;
   const UpstreamSpec::Retries usual;
   struct Case {
@@ -70,7 +70,7 @@ TEST(RetryBudgetTest, AllowsAHundredRetriesThenAPercentage) {
   for (int i = 0; i < 1000; ++i) budget.OnRequest();
   retries = 0;
   while (budget.Take()) ++retries;
-  EXPECT_EQ(retries, 100);  // What was saved is not hoarded.
+  EXPECT_EQ(retries, 100);  // At most 100 retries are saved, even after many requests.
 }
 
 }  // namespace

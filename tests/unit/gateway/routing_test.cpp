@@ -8,7 +8,7 @@
 namespace tidegate {
 namespace {
 
-TEST(RouteTest, RewritesWholeSegments) {
+TEST(RouteRewriteTest, RewritesWholeSegments) {
   const auto rewritten = [](const std::string& prefix, const std::string& with,
                             std::string_view path) {
     std::pmr::monotonic_buffer_resource memory;
@@ -67,9 +67,10 @@ TEST_F(RoutingTest, ReloadKeepsUnchangedUpstreamsAndMembers) {
   const auto after =
       Make(std::string(kTwo) + "  two: { targets: http://127.0.0.1:3, max_requests: 5 }\n",
            before.get());
-  EXPECT_EQ(after->upstreams()[0], before->upstreams()[0]);  // The same object, health and all.
+  // The same object, including its health state.
+  EXPECT_EQ(after->upstreams()[0], before->upstreams()[0]);
   EXPECT_NE(after->upstreams()[1], before->upstreams()[1]);
-  // The member is the same server: what is known of it stays.
+  // The member is the same server, so its state is kept.
   EXPECT_EQ((*after->upstreams()[1]->members())[0], (*before->upstreams()[1]->members())[0]);
 }
 

@@ -27,7 +27,7 @@ net::Deadlines::Durations Durations() {
   return durations;
 }
 
-/// A pool with one member, which is a listening socket of this test's.
+/// A pool with one member, which is a listening socket of this test.
 class UpstreamPoolTest : public ::testing::Test {
  protected:
   UpstreamPoolTest() : reactor_(Durations()) {
@@ -42,8 +42,9 @@ class UpstreamPoolTest : public ::testing::Test {
     EXPECT_EQ(::poll(&ready, 1, 5000), 1);
     return net::Descriptor(::accept4(server_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   }
-  /// Lends a connection, gives it back when it is up, lets `between` happen to its other end, and
-  /// tells whether the next one that is lent is the same. The reactor has no turn in between.
+  /// Lends a connection, returns it once it is connected, calls `between` with its other end, and
+  /// lends again. Returns true if the second connection is the first one again. The reactor
+  /// processes no events in between.
   bool LentAgain(const std::function<void(net::Descriptor&)>& between) {
     const auto member = pool_->members()[0];
     std::string problem;
@@ -75,7 +76,7 @@ class UpstreamPoolTest : public ::testing::Test {
   std::unique_ptr<UpstreamPool> pool_;
 };
 
-/// Runs `run` in the first event of a round of the reactor.
+/// Calls `run` at the first event of a round of the reactor.
 struct Trigger final : net::Watcher {
   void OnReady(std::uint32_t) override {
     std::exchange(run, [] {})();
@@ -88,7 +89,8 @@ struct Trigger final : net::Watcher {
   std::function<void()> run = [] {};
 };
 
-/// epoll has reported the end of an idle connection in the same round in which it is needed.
+/// epoll has reported the end of an idle connection, but its event is processed only after a
+/// request needs a connection, in the same round.
 TEST_F(UpstreamPoolTest, DoesNotLendIdleConnectionWithPendingEvent) {
   const auto member = pool_->members()[0];
   std::string problem;

@@ -39,9 +39,10 @@ TEST(UpstreamTest, KeepsStateOfMembersThatStay) {
   const auto before = upstream->members();
   (*before)[1]->healthy = false;
   const auto version = upstream->version();
-  upstream->SetAddresses(0, Addresses({"127.0.0.3", "127.0.0.2"}));  // Shuffled.
+  // The same addresses in another order.
+  upstream->SetAddresses(0, Addresses({"127.0.0.3", "127.0.0.2"}));
   EXPECT_EQ(upstream->version(), version);
-  upstream->SetAddresses(0, {});  // A name server that fails for a moment.
+  upstream->SetAddresses(0, {});  // The name server fails for a moment.
   EXPECT_EQ(upstream->version(), version);
   upstream->SetAddresses(0, Addresses({"127.0.0.3", "127.0.0.4"}));
   const auto after = upstream->members();

@@ -11,7 +11,8 @@ namespace {
 
 using Header = ClientAddressPolicy::Header;
 
-/// A policy that trusts 10.0.0.0/8 and fd00::/8, and a request from one of them.
+/// A policy that trusts 10.0.0.0/8 and fd00::/8, and a request from a peer in one of these
+/// networks.
 class ClientAddressTest : public testing::Test {
  protected:
   ClientAddressTest() {
@@ -33,7 +34,7 @@ class ClientAddressTest : public testing::Test {
   ClientAddressPolicy policy_;
 };
 
-TEST_F(ClientAddressTest, BelievesNoHeaderByDefault) {
+TEST_F(ClientAddressTest, IgnoresAllHeadersByDefault) {
   policy_ = {};
   EXPECT_EQ(Client({{"X-Forwarded-For", "1.1.1.1"}, {"Forwarded", "for=1.1.1.1"}}), "10.0.0.1");
 }
@@ -76,7 +77,7 @@ TEST_F(ClientAddressTest, UsesPeerWithoutTheHeader) {
   EXPECT_EQ(Client({{"X-Real-IP", "1.1.1.1"}, {"Forwarded", "for=1.1.1.1"}}), "10.0.0.1");
 }
 
-TEST_F(ClientAddressTest, UnderscoreSpellingsAreNeverRead) {
+TEST_F(ClientAddressTest, NeverReadsUnderscoreSpellings) {
   EXPECT_EQ(Client({{"X_Forwarded_For", "1.1.1.1"}, {"X-Forwarded_For", "1.1.1.1"}}), "10.0.0.1");
   EXPECT_EQ(Client({{"X-Forwarded-For", "203.0.113.7"}, {"x_forwarded_for", "1.1.1.1"}}),
             "203.0.113.7");
@@ -100,7 +101,7 @@ TEST_F(ClientAddressTest, InvalidEntryStopsAtLastValidAddress) {
   }
 }
 
-TEST_F(ClientAddressTest, TreatsNulAsInvalidEntry) {
+TEST_F(ClientAddressTest, TreatsEntryWithNulByteAsInvalid) {
   EXPECT_EQ(XForwardedFor(std::string_view("6.6.6.6, 1.1.1.1\0, 10.0.0.2", 27)), "10.0.0.2");
 }
 
@@ -169,8 +170,8 @@ TEST_F(ClientAddressTest, InvalidForwardedEntryStopsAtLastValidAddress) {
   EXPECT_EQ(Forwarded("for=\"" + std::string(5000, '1') + "\""), "10.0.0.1");
 }
 
-// A client's open quote must not swallow what the proxy appended on the same line: then all clients
-// that send one would be counted as the proxy.
+// A client's open quote must not hide the element that the proxy appended on the same line.
+// Otherwise all clients that send one would be counted as the proxy.
 TEST_F(ClientAddressTest, OpenQuoteOfClientDoesNotHideProxyEntry) {
   for (const char* sent :
        {"for=\"", "for=6.6.6.6;by=\"", "by=\"\\", "\"\"\"", "\\\"", "for=\"6.6"}) {
@@ -193,8 +194,9 @@ TEST_F(ClientAddressTest, HandlesVeryLongLists) {
   EXPECT_EQ(XForwardedFor("203.0.113.7," + line + "10.0.0.2"), "203.0.113.7");
 }
 
-// Clients whose proxy leaves a comma behind would all be counted as that proxy.
-TEST_F(ClientAddressTest, EmptyEntriesAreSkipped) {
+// Some proxies leave a trailing comma. Without skipping empty entries, all clients of such a proxy
+// would be counted as the proxy.
+TEST_F(ClientAddressTest, SkipsEmptyEntries) {
   for (const char* line : {"203.0.113.7,", "203.0.113.7, ,,", "203.0.113.7,\t, 10.0.0.2",
                            "6.6.6.6,,203.0.113.7 ,", ",203.0.113.7,"}) {
     EXPECT_EQ(XForwardedFor(line), "203.0.113.7") << line;

@@ -32,7 +32,7 @@ const Source kPath{Kind::kPath, {}};
 
 class IdentityTest : public testing::Test {
  protected:
-  /// The text, or "error: " and the message.
+  /// Returns the identity, or "error: " and the message.
   std::string Request(const Per& per, const RequestView& request) {
     return Text(identifier_.FromRequest(per, request, memory_));
   }
@@ -64,7 +64,7 @@ TEST_F(IdentityTest, WritesAddressInPlainText) {
   EXPECT_EQ(Request({{{kIp}}}, From("203.0.113.7")), "client_ip=203.0.113.7");
 }
 
-TEST_F(IdentityTest, AddressesOfOneSlash64ShareAKey) {
+TEST_F(IdentityTest, AddressesOfOneSlash64ShareOneKey) {
   const std::string key = Request({{{kIp}}}, From("2001:db8:1:2::"));
   EXPECT_EQ(key, "client_ip=2001:db8:1:2::");
   std::mt19937_64 random(1);
@@ -136,7 +136,7 @@ TEST_F(IdentityTest, AddressLikeValueDiffersFromAddress) {
   EXPECT_NE(Key("abc"), Values({{{HeaderSource("key")}}}, {{"", "abc"}}));
 }
 
-TEST_F(IdentityTest, CountsByAddressWithoutTheHeader) {
+TEST_F(IdentityTest, CountsByAddressWhenHeaderIsMissing) {
   const HeaderField empty[] = {{"x-api-key", ""}, {"x-api-key", "  "}};
   for (const Per& per :
        {Per{{{HeaderSource("x-api-key")}}}, Per{{{HeaderSource("x-api-key"), kIp}}}}) {
@@ -155,8 +155,8 @@ TEST_F(IdentityTest, UsesFirstAlternativeThatIsPresent) {
   EXPECT_THAT(Values(per, {{"header:c", "3"}, {"header:b", "2"}}), StartsWith("header:b=~"));
 }
 
-// Else a client could put its real key on the line that the application reads, and a new random
-// one on the line that is counted.
+// Otherwise a client could put its real key on the line that the application reads, and a new
+// random key on the line that the rule counts.
 TEST_F(IdentityTest, RejectsDifferentValuesOfOneHeader) {
   const Per per{{{HeaderSource("x-api-key"), kIp}}};
   const HeaderField differ[] = {{"x-api-key", "abc"}, {"X-Api-Key", "def"}};
@@ -165,8 +165,8 @@ TEST_F(IdentityTest, RejectsDifferentValuesOfOneHeader) {
   EXPECT_EQ(Request(per, From("203.0.113.7", equal)), Values(per, {{"", "abc"}}));
 }
 
-// Python strips the spaces of Latin-1, Java and JavaScript those of Unicode: a made-up space behind
-// a key must not give it a fresh quota.
+// Python strips Latin-1 spaces, Java and JavaScript strip Unicode spaces: an invented space behind
+// a key must not give the client a fresh quota.
 TEST_F(IdentityTest, IgnoresSpacesAroundHeaderValue) {
   const Per per{{{HeaderSource("x-api-key"), kIp}}};
   const std::string plain = Values(per, {{"", "abc"}});
@@ -207,7 +207,7 @@ TEST_F(IdentityTest, IgnoresCaseOfAuthorizationScheme) {
   EXPECT_NE(Request(per, From("203.0.113.7", other)), plain);
 }
 
-// Express takes the first of several cookies, Python the last.
+// Express uses the first of several cookies with the same name, Python the last.
 TEST_F(IdentityTest, YieldsIdentityForEveryCookieValue) {
   const Per per{{{{Kind::kCookie, "sid"}}}};
   const auto all = [&](const Per& by, const std::string& line,
@@ -225,19 +225,20 @@ TEST_F(IdentityTest, YieldsIdentityForEveryCookieValue) {
   };
   const auto is = [&](const char* value) { return Values(per, {{"", value}}); };
   const std::string zz = is("zz");
-  EXPECT_THAT(all(per, "sid=zz; a=b; sid=\"REAL\""), ElementsAre(zz, is("REAL"))) << "z%7a is zz";
+  EXPECT_THAT(all(per, "sid=zz; a=b; sid=\"REAL\""), ElementsAre(zz, is("REAL")))
+      << "z%7a was not decoded to zz";
   EXPECT_THAT(all(per, "a=b"), ElementsAre(zz));
   EXPECT_THAT(all(per, "sid=1; sid=2; sid=3; sid=4"), ElementsAre(HasSubstr("several")));
   const Per two{{{{Kind::kCookie, "sid"}}, {{Kind::kCookie, "uid"}}}};
   EXPECT_THAT(all(two, "sid=1; sid=2; uid=3; uid=4"), ElementsAre(HasSubstr("several")));
   EXPECT_THAT(all(per, "sid=1", true), ElementsAre(HasSubstr("several")));
   EXPECT_THAT(all(per, "sid=zz; sid=\"zz\"", true), ElementsAre(zz));
-  // Only the source that counts matters.
+  // Several values matter only in the source that provides the identity.
   const Per key_first{{{HeaderSource("x-key"), {Kind::kCookie, "sid"}}}};
   EXPECT_THAT(all(key_first, "sid=1; sid=2"), ElementsAre(StartsWith("header:x-key=")));
   const Per first_cookie{{{{Kind::kCookie, "sid"}, {Kind::kCookie, "uid"}}}};
   EXPECT_EQ(all(first_cookie, "sid=1; uid=3; uid=4").size(), 2u);
-  // Python unescapes quoted values, and takes commas and white space between cookies.
+  // Python unescapes quoted values, and accepts commas and white space between cookies.
   for (const char* line : {"sid=\"RE\\101L\"", "sid=\"RE\\AL\"", "sid=RE%41L", "sid = \"REAL\" ",
                            "a=1, sid=REAL", "a=1 sid=REAL", "a=1\tsid=REAL", "a=1 \t,sid=REAL"}) {
     EXPECT_THAT(all(per, line), ElementsAre(is("REAL"), zz)) << line;
@@ -247,11 +248,12 @@ TEST_F(IdentityTest, YieldsIdentityForEveryCookieValue) {
     EXPECT_THAT(all(per, line), ElementsAre(testing::_, is("REAL"), zz)) << line;
   }
   EXPECT_EQ(all(per, "sid=a,b c").size(), 2u);
-  // ASP.NET ignores the case of names, PHP turns dots into underscores.
+  // ASP.NET ignores the case of cookie names, PHP turns dots into underscores.
   EXPECT_THAT(all(per, "SID=REAL"), ElementsAre(zz, is("REAL")));
   const Per dotted{{{{Kind::kCookie, "a_b"}}}};
   EXPECT_EQ(all(dotted, "a.b=1; a_b=2").size(), 2u);
-  EXPECT_THAT(all(dotted, "a.b=1"), ElementsAre("client_ip=203.0.113.7")) << "may mean nothing";
+  EXPECT_THAT(all(dotted, "a.b=1"), ElementsAre("client_ip=203.0.113.7"))
+      << "a name with a dot, which most servers read as another name, was counted";
 }
 
 // Quadratic work on a megabyte would take minutes.
@@ -267,8 +269,8 @@ TEST_F(IdentityTest, ReadsHugeCookiesInLinearTime) {
   }
 }
 
-// Rack and old versions of Python split at `;`, PHP turns dots into underscores and ends names at
-// a NUL.
+// Rack and old versions of Python also split the query at `;`. PHP turns dots into underscores and
+// ends names at a NUL byte.
 TEST_F(IdentityTest, RejectsConflictingSpellingsOfAParameter) {
   const Per per{{{{Kind::kQuery, "api_key"}}}};
   RequestView request = From("203.0.113.7");
@@ -284,11 +286,12 @@ TEST_F(IdentityTest, RejectsConflictingSpellingsOfAParameter) {
     EXPECT_EQ(Request(per, request), Values(per, {{"", "REAL"}})) << query;
   }
   request.query = "api.key=REAL";
-  EXPECT_EQ(Request(per, request), "client_ip=203.0.113.7") << "may mean nothing";
+  EXPECT_EQ(Request(per, request), "client_ip=203.0.113.7")
+      << "a name with a dot, which most servers read as another name, was counted";
 }
 
 // Otherwise each spelling of a path would have its own quota.
-TEST_F(IdentityTest, SpellingsOfAPathAreOneIdentity) {
+TEST_F(IdentityTest, AllSpellingsOfPathGiveOneIdentity) {
   const Per per{{{kPath}}};
   for (const char* path : {"/v1/x", "/v1/x/", "/v1/x;a", "/v1/x.", "/v1/x%20", "/v1//x"}) {
     RequestView request = From("203.0.113.7");
@@ -305,7 +308,7 @@ TEST_F(IdentityTest, JoinsPartsInOrderOfTheRule) {
             "client_ip=2001:db8:1:2::&path=/v1/x");
 }
 
-TEST_F(IdentityTest, ConstNeedsNoValue) {
+TEST_F(IdentityTest, ConstSourceNeedsNoValue) {
   const Source all{Kind::kConst, {}};
   EXPECT_EQ(Request({{{all}}}, From("203.0.113.7")), "const");
   EXPECT_EQ(Values({{{all}}}, {}), "const");
@@ -350,7 +353,8 @@ TEST_F(IdentityTest, HashesLongValuesAndRejectsHugeOnes) {
   EXPECT_THAT(Request(per, request), StartsWith("path=~"));
   const std::string odd = "/" + std::string(43, '~');
   request.path = odd;
-  EXPECT_THAT(Request(per, request), StartsWith("path=~")) << "130 bytes once encoded";
+  EXPECT_THAT(Request(per, request), StartsWith("path=~"))
+      << "a path of 130 bytes after encoding was not hashed";
   const std::string longest = "/" + std::string(kMaxIdentityValue - 1, 'a');
   EXPECT_LE(Values(per, {{"", longest}}).size(), 5 + 1 + KeyedHash::kTextSize);
   EXPECT_THAT(Values(per, {{"", longest + "a"}}), HasSubstr("8193 bytes"));
@@ -363,7 +367,7 @@ TEST_F(IdentityTest, HashesLongValuesAndRejectsHugeOnes) {
               HasSubstr("error: the value of header:a has"));
 }
 
-TEST_F(IdentityTest, CookiesAreReadAsBrowsersSendThem) {
+TEST_F(IdentityTest, ReadsCookiesAsBrowsersSendThem) {
   const Per per{{{{Kind::kCookie, "sid"}}}};
   const std::string key = Values(per, {{"", "abc"}});
   for (const char* line :
@@ -383,7 +387,7 @@ TEST_F(IdentityTest, CookiesAreReadAsBrowsersSendThem) {
   }
 }
 
-TEST_F(IdentityTest, QueryParametersAreDecoded) {
+TEST_F(IdentityTest, DecodesQueryParameters) {
   const Per per{{{{Kind::kQuery, "api key"}}}};
   const std::string key = Values(per, {{"", "a b&c"}});
   for (const char* query : {"api+key=a+b%26c", "x=1&api%20key=a%20b%26c&api+key=a%20b%26c",
@@ -406,9 +410,9 @@ TEST_F(IdentityTest, QueryParametersAreDecoded) {
             Values({{{{Kind::kQuery, "k"}}}}, {{"", "%zz%4"}}));
 }
 
-TEST_F(IdentityTest, AQueryParameterWithTwoValuesIsRefused) {
-  // Upstreams differ in which one they take: a caller could be counted as one and served as the
-  // other.
+TEST_F(IdentityTest, RejectsQueryParameterWithTwoValues) {
+  // Upstreams differ in which of two values they use: a client could be counted as one value and
+  // served as the other.
   RequestView request = From("203.0.113.7");
   request.query = "k=one&k=two";
   EXPECT_THAT(Request({{{{Kind::kQuery, "k"}}}}, request),
@@ -424,7 +428,8 @@ TEST_F(IdentityTest, UsesClaimsOfValidTokensOnly) {
   const NamedValue alice[] = {{"", "alice"}};
   EXPECT_EQ(identifier.FromRequest(per, From("203.0.113.7", headers), memory_).value(),
             identifier.FromValues(per, alice, memory_).value());
-  EXPECT_EQ(Request(per, From("203.0.113.7", headers)), "client_ip=203.0.113.7") << "no verifier";
+  EXPECT_EQ(Request(per, From("203.0.113.7", headers)), "client_ip=203.0.113.7")
+      << "a claim was used without a verifier";
   const std::string bad = good + "A";
   const HeaderField forged[] = {{"Authorization", bad}};
   EXPECT_EQ(Text(identifier.FromRequest(per, From("203.0.113.7", forged), memory_)),
@@ -434,7 +439,7 @@ TEST_F(IdentityTest, UsesClaimsOfValidTokensOnly) {
               HasSubstr("authorization has several"));
 }
 
-TEST_F(IdentityTest, ReportsWhatIsWrongToCallers) {
+TEST_F(IdentityTest, ReportsReasonsOfInvalidIdentities) {
   const Per one{{{HeaderSource("x-api-key"), kIp}}};
   const Per two{{{HeaderSource("x-api-key")}, {kPath}}};
   EXPECT_THAT(Values(one, {{"cookie:x", "1"}}),
@@ -463,7 +468,7 @@ TEST_F(IdentityTest, AcceptsAddressWithoutAddressSource) {
   EXPECT_EQ(Values(per, {{"client_ip", "203.0.113.7"}}), Request(per, From("203.0.113.7")));
 }
 
-// Different inputs never share a key, whatever bytes they are made of.
+// Different inputs never give the same key, whatever bytes they contain.
 TEST_F(IdentityTest, DifferentPartsGiveDifferentKeys) {
   std::mt19937_64 random(9);
   constexpr std::string_view kBytes("a&=%~{}\0\n/2 6", 13);

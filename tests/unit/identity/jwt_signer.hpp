@@ -28,7 +28,7 @@ inline std::string Base64Url(std::string_view bytes) {
   return text;
 }
 
-/// A key pair that signs tokens as an issuer does.
+/// A key pair that signs tokens as a token issuer does.
 class Signer {
  public:
   static Signer Rsa(unsigned bits = 2048) { return Signer(EVP_RSA_gen(bits)); }
@@ -94,7 +94,7 @@ inline std::string Mac(const EVP_MD* digest, std::string_view secret, std::strin
   return mac;
 }
 
-/// `Bearer` and a token of this header and payload, signed by `sign(text)`.
+/// Returns `Bearer` and a token with this header and payload, signed by `sign(text)`.
 template <class Sign>
 std::string Bearer(std::string_view header, std::string_view payload, Sign&& sign) {
   const std::string text = Base64Url(header) + "." + Base64Url(payload);

@@ -27,7 +27,7 @@ class JwtTest : public testing::Test {
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return made.value();
   }
-  /// Does not require `exp`, so that the tokens of tests need none.
+  /// Returns a verifier that accepts tokens without `exp`, so that most tests need none.
   std::shared_ptr<const JwtVerifier> WithSecret() { return Make({.hmac_secret = kSecret}); }
   std::shared_ptr<const JwtVerifier> RequiringExp() {
     return JwtVerifier::Make({.hmac_secret = kSecret, .clock = &clock_}).value();
@@ -37,7 +37,7 @@ class JwtTest : public testing::Test {
                     std::string_view claim = "sub") {
     memory_.release();
     const auto value = verifier.Claim(authorization, claim, memory_);
-    EXPECT_EQ(ERR_peek_error(), 0u) << "OpenSSL's queue is as it was";
+    EXPECT_EQ(ERR_peek_error(), 0u) << "OpenSSL's error queue has a new error";
     return value ? std::string(*value) : "(none)";
   }
 
@@ -50,7 +50,7 @@ class JwtTest : public testing::Test {
   std::pmr::monotonic_buffer_resource memory_;
 };
 
-TEST_F(JwtTest, ReadsAClaimOfASignedToken) {
+TEST_F(JwtTest, ReadsClaimOfSignedToken) {
   const auto verifier = WithSecret();
   EXPECT_EQ(Claim(*verifier, Hs256(R"({"sub":"alice"})")), "alice");
   EXPECT_EQ(Claim(*verifier, Hs256(R"({"sub":"a\u00fc\n\"\u0000x"})")),
@@ -106,7 +106,8 @@ TEST_F(JwtTest, VerifiesEcAlgorithmsOnTheirCurveOnly) {
       return signer.Sign(digest, text, half);
     };
     const std::string header = std::string(R"({"alg":")") + name + "\"}";
-    for (int i = 0; i < 20; ++i) {  // r and s now and then begin with a zero or a high bit.
+    // In 20 signatures, r or s sometimes begins with a zero byte or a high bit.
+    for (int i = 0; i < 20; ++i) {
       EXPECT_EQ(Claim(*verifier, Bearer(header, R"({"sub":"alice"})", sign)), "alice") << name;
     }
     const auto other_name = std::string(name) == "ES256" ? "ES384" : "ES256";
@@ -117,7 +118,7 @@ TEST_F(JwtTest, VerifiesEcAlgorithmsOnTheirCurveOnly) {
       return signer.Sign(digest, text);
     };
     EXPECT_EQ(Claim(*verifier, Bearer(header, R"({"sub":"alice"})", der)), "(none)")
-        << "DER is not JWS";
+        << "a signature in DER form was accepted";
     const auto zeros = [half = half](const std::string&) { return std::string(2 * half, '\0'); };
     EXPECT_EQ(Claim(*verifier, Bearer(header, R"({"sub":"alice"})", zeros)), "(none)");
   }
@@ -148,7 +149,7 @@ TEST_F(JwtTest, RejectsUnsupportedAlgorithms) {
   EXPECT_EQ(Claim(*verifier, unsigned_token), "(none)");
 }
 
-TEST_F(JwtTest, CriticalExtensionsAreRefused) {
+TEST_F(JwtTest, RejectsCriticalExtensions) {
   const auto verifier = WithSecret();
   for (const char* header : {R"({"alg":"HS256","crit":["b64"],"b64":false})",
                              R"({"alg":"HS256","crit":[]})", R"({"crit":null,"alg":"HS256"})"}) {
@@ -156,7 +157,7 @@ TEST_F(JwtTest, CriticalExtensionsAreRefused) {
   }
 }
 
-TEST_F(JwtTest, DuplicateNamesAreRefused) {
+TEST_F(JwtTest, RejectsDuplicateNames) {
   const auto verifier = WithSecret();
   EXPECT_EQ(Claim(*verifier, Hs256(R"({"sub":"eve"})", R"({"alg":"HS256","alg":"HS256"})")),
             "(none)");
@@ -215,7 +216,7 @@ TEST_F(JwtTest, RejectsInvalidBase64Url) {
   EXPECT_EQ(Claim(*verifier, good + "="), "(none)");
   EXPECT_EQ(Claim(*verifier, good + "A"), "(none)");
   EXPECT_EQ(Claim(*verifier, good.substr(0, good.size() - 1)), "(none)");
-  // The last of 43 characters has two unused bits: another text for the same signature.
+  // The last of 43 characters has two unused bits, so that another text encodes the same signature.
   std::string twin = good;
   twin.back() = static_cast<char>(twin.back() + 1);
   EXPECT_EQ(Claim(*verifier, twin), "(none)");
@@ -224,14 +225,14 @@ TEST_F(JwtTest, RejectsInvalidBase64Url) {
     bad[bad.size() - 5] = junk;
     EXPECT_EQ(Claim(*verifier, bad), "(none)") << junk;
   }
-  // Junk in the payload, signed as it stands.
+  // The payload has an invalid character but a valid signature.
   const std::string text =
       Base64Url(R"({"alg":"HS256"})") + "." + Base64Url(R"({"sub":"eve"})") + "=";
   EXPECT_EQ(Claim(*verifier, "Bearer " + text + "." + Base64Url(Mac(EVP_sha256(), kSecret, text))),
             "(none)");
 }
 
-TEST_F(JwtTest, AnyChangedCharacterIsRefused) {
+TEST_F(JwtTest, RejectsTokenWithAnyChangedCharacter) {
   const auto verifier = WithSecret();
   const std::string good = Hs256(R"({"sub":"alice"})");
   for (std::size_t i = 7; i < good.size(); ++i) {
@@ -256,7 +257,7 @@ TEST_F(JwtTest, ReadsOnlyBearerTokensOfThreeParts) {
   }
 }
 
-TEST_F(JwtTest, TokensAbove8KiBAreNotRead) {
+TEST_F(JwtTest, IgnoresTokensAbove8KiB) {
   const auto verifier = WithSecret();
   const auto sized = [](std::size_t n) {
     return Hs256(R"({"sub":"a","x":")" + std::string(n, 'x') + "\"}");
@@ -280,7 +281,7 @@ TEST_F(JwtTest, ExpiryHas30SecondsOfLeeway) {
   const std::string token = Hs256(R"({"sub":"a","exp":)" + std::to_string(Now()) + ".5}");
   EXPECT_EQ(Claim(*verifier, token), "a");
   clock_.Advance(30s);
-  EXPECT_EQ(Claim(*verifier, token), "a") << "half a second is left";
+  EXPECT_EQ(Claim(*verifier, token), "a") << "the token was rejected half a second too early";
   clock_.Advance(500ms);
   EXPECT_EQ(Claim(*verifier, token), "(none)");
   for (const char* odd :
@@ -290,7 +291,7 @@ TEST_F(JwtTest, ExpiryHas30SecondsOfLeeway) {
   }
 }
 
-TEST_F(JwtTest, TokensWithoutExpiryAreRefusedUnlessAllowed) {
+TEST_F(JwtTest, RejectsTokensWithoutExpiryUnlessAllowed) {
   EXPECT_EQ(Claim(*RequiringExp(), Hs256(R"({"sub":"a"})")), "(none)");
   EXPECT_EQ(Claim(*RequiringExp(), Hs256(R"({"sub":"a","nbf":0})")), "(none)");
   EXPECT_EQ(Claim(*RequiringExp(), Hs256(R"({"sub":"a","x":{"exp":9999999999}})")), "(none)");
@@ -365,7 +366,7 @@ TEST_F(JwtTest, RejectsUnsuitableKeys) {
   EXPECT_THAT(why({.public_key_pem = Signer::Ec("P-521").PublicPem()}), HasSubstr("P-256"));
 }
 
-TEST_F(JwtTest, WithoutMemoryThereIsNoClaim) {
+TEST_F(JwtTest, ReturnsNoClaimWhenMemoryIsExhausted) {
   const auto verifier = WithSecret();
   const std::string token = Hs256(R"({"sub":"alice"})");
   EXPECT_EQ(verifier->Claim(token, "sub", *std::pmr::null_memory_resource()), std::nullopt);

@@ -21,7 +21,7 @@ std::string Hex(const KeyedHash::Digest& digest) {
   return hex;
 }
 
-// RFC 4231, cut to 128 bits.
+// The vectors are from RFC 4231, truncated to 128 bits.
 TEST(KeyedHashTest, MatchesRfc4231Vectors) {
   struct Vector {
     std::string key;
@@ -73,7 +73,7 @@ TEST(KeyedHashTest, KeepsItsKeyWhenMoved) {
   EXPECT_NE(KeyedHash("0123456789abcdeg")("x"), before);
 }
 
-TEST(KeyedHashTest, TextIsBase64UrlWithoutPadding) {
+TEST(KeyedHashTest, PrintsBase64UrlWithoutPadding) {
   const auto text = [](const KeyedHash::Digest& digest) {
     std::string out(KeyedHash::kTextSize, '?');
     KeyedHash::WriteText(digest, out.data());

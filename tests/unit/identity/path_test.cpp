@@ -51,7 +51,7 @@ TEST(NormalizePathTest, UnifiesPercentEncoding) {
   EXPECT_EQ(Normal("/%2f%c3%bc"), "/%2F%C3%BC");
   EXPECT_EQ(Normal("/a%2Fb"), "/a%2Fb");
   EXPECT_EQ(Normal("/%25"), "/%25");
-  EXPECT_EQ(Normal("/%252e%252e/"), "/%252e%252e/") << "decoded once, not twice";
+  EXPECT_EQ(Normal("/%252e%252e/"), "/%252e%252e/") << "the path was decoded twice";
   EXPECT_EQ(Normal("/%0d%0A"), "/%0D%0A");
   EXPECT_EQ(Normal("/!$&'()*+,;=:@"), "/!$&'()*+,;=:@");
 }
@@ -61,7 +61,7 @@ TEST(NormalizePathTest, EncodesBytesThatClientsSendRaw) {
   EXPECT_EQ(Normal("/[x]^`{y}"), "/%5Bx%5D%5E%60%7By%7D");
   EXPECT_EQ(Normal("/\"<>\\"), "/%22%3C%3E%5C");
   EXPECT_EQ(Normal("/caf\xc3\xa9"), "/caf%C3%A9");
-  EXPECT_EQ(Normal("/\xff/.."), "/") << "the dot segment removes it";
+  EXPECT_EQ(Normal("/\xff/.."), "/") << "the dot segment did not remove the segment before it";
   EXPECT_EQ(Normal("/%7c%c3|"), "/%7C%C3%7C");
 }
 
@@ -105,7 +105,7 @@ TEST(NormalizePathTest, MergesSlashes) {
   EXPECT_EQ(Normal("//..", Slashes::kMerge), "(none)");
 }
 
-TEST(NormalizePathTest, ReturnsNormalPathUncopied) {
+TEST(NormalizePathTest, DoesNotCopyNormalPath) {
   for (const std::string_view path : {"/", "/v1/users/42", "/a%2Fb", "/.well-known/x", "//a"}) {
     std::pmr::monotonic_buffer_resource memory;
     EXPECT_EQ(NormalizePath(path, Slashes::kKeep, memory)->data(), path.data()) << path;
@@ -155,7 +155,7 @@ TEST(NormalizeHostTest, RejectsInvalidHosts) {
   EXPECT_EQ(NormalHost(std::string(253, 'a')), std::string(253, 'a'));
 }
 
-TEST(NormalizeHostTest, DoesNotAllocateForALowerCaseName) {
+TEST(NormalizeHostTest, DoesNotAllocateForLowerCaseName) {
   EXPECT_EQ(NormalizeHost("example.com:80", *std::pmr::null_memory_resource()), "example.com");
   EXPECT_EQ(NormalizeHost("[2001:db8::1]:80", *std::pmr::null_memory_resource()), "[2001:db8::1]");
 }

@@ -31,7 +31,7 @@ std::optional<PathError> ErrorOf(std::string_view path, const PathOptions& optio
   return read ? std::nullopt : std::optional(read.error());
 }
 
-TEST(RequestPathTest, PlainPathsAreNotCopied) {
+TEST(RequestPathTest, DoesNotCopyPlainPaths) {
   for (const std::string_view path : {"/", "/v1/login", "/a/b.c/d..e/@me:x,y=z", "/A"}) {
     std::pmr::monotonic_buffer_resource memory(std::pmr::null_memory_resource());
     const auto read = ReadRequestPath(path, {}, memory);
@@ -42,7 +42,8 @@ TEST(RequestPathTest, PlainPathsAreNotCopied) {
   }
 }
 
-/// What is forwarded, what patterns are compared with, and what lenient servers read.
+/// The forwarded form, the canonical form that patterns are compared with, and the form that
+/// lenient servers read.
 TEST(RequestPathTest, ReturnsForwardedCanonicalAndLenientForms) {
   struct Case {
     const char *path, *forwarded, *canonical, *lenient;
@@ -98,14 +99,14 @@ TEST(RequestPathTest, KeepsSlashesOnlyInForwardedForm) {
   EXPECT_EQ(read.canonical, "/v1/login");
 }
 
-TEST(RequestPathTest, IgnoresCaseIfConfigured) {
+TEST(RequestPathTest, IgnoresCaseWhenConfigured) {
   const Read read = ReadAll("/V1/LOGIN%C3%89", {.ignore_case = true});
   EXPECT_EQ(read.forwarded, "/V1/LOGIN%C3%89");
   EXPECT_EQ(read.canonical, "/v1/login%C3%89");
   EXPECT_EQ(ReadAll("/V1/LOGIN").canonical, "/V1/LOGIN");
 }
 
-TEST(RequestPathTest, RefusesDotSegmentsThatServersResolveDifferently) {
+TEST(RequestPathTest, RejectsDotSegmentsThatServersResolveDifferently) {
   for (const char* path :
        {"/a/..%2fb",   "/a/..%2Fb",      "/a%2f..",      "/a%2F../b",      "/a/..%5cb",
         "/a%5C..",     "/a/..\\b",       "/a\\..",       "/a/%2e%2e%2f",   "/a%2f%2E.",
@@ -123,13 +124,13 @@ TEST(RequestPathTest, RefusesDotSegmentsThatServersResolveDifferently) {
   }
 }
 
-TEST(RequestPathTest, RefusesDotSegmentsBesideParameters) {
+TEST(RequestPathTest, RejectsDotSegmentsBesideParameters) {
   for (const char* path : {"/a;/../b", "/a;x/./b", "/admin;/..", "/v1/login;x=/../.."}) {
     EXPECT_EQ(ErrorOf(path), PathError::kAmbiguousDots) << path;
   }
 }
 
-// Express serves /admin/../x by its handler for /admin.
+// Express serves /admin/../x with its handler for /admin.
 TEST(RequestPathTest, RejectsParentSegmentsInPathsForwardedAsSent) {
   const PathOptions as_sent{.forwarding = Forwarding::kAsSent};
   for (const char* path : {"/admin/../x", "/a/%2e%2e/b", "/a/.%2E", "/a/b/../.."}) {
@@ -139,7 +140,7 @@ TEST(RequestPathTest, RejectsParentSegmentsInPathsForwardedAsSent) {
   EXPECT_EQ(ErrorOf("/a/./b", as_sent), std::nullopt);
 }
 
-TEST(RequestPathTest, RefusesSegmentsOfWhiteSpace) {
+TEST(RequestPathTest, RejectsSegmentsOfWhiteSpace) {
   for (const char* path : {"/%20/admin", "/%20;x/admin", "/a/%20", "/%c2%a0/a", "/%09%0a/a"}) {
     EXPECT_EQ(ErrorOf(path), PathError::kBlankSegment) << path;
   }
@@ -152,14 +153,14 @@ TEST(RequestPathTest, RejectsLeadingDoubleSlashIfForwarded) {
   EXPECT_EQ(ErrorOf("//x/admin"), std::nullopt);
 }
 
-TEST(RequestPathTest, RefusesParametersThatServersReadDifferently) {
+TEST(RequestPathTest, RejectsParametersThatServersReadDifferently) {
   for (const char* path : {"/;/admin", "/;x/admin", "/a/;", "/%3b/a", "/a/%3bx=1", "/a;x%2Fb",
                            "/a%2Fb;x", "/a;\\b", "/a%3b%5cb"}) {
     EXPECT_EQ(ErrorOf(path, kMatchAll), PathError::kAmbiguousParameters) << path;
   }
 }
 
-TEST(RequestPathTest, RefusesEncodedSeparatorsUnlessAllowed) {
+TEST(RequestPathTest, RejectsEncodedSeparatorsUnlessAllowed) {
   for (const char* path : {"/a%2fb", "/a%2Fb", "/a%5Cb", "/a\\b", "/%2f", "/v1/login%2f"}) {
     EXPECT_EQ(ErrorOf(path), PathError::kEncodedSeparator) << path;
     EXPECT_TRUE(ReadAll(path).encoded) << path;
@@ -167,7 +168,7 @@ TEST(RequestPathTest, RefusesEncodedSeparatorsUnlessAllowed) {
   EXPECT_FALSE(ReadAll("/a/b;c%20").encoded);
 }
 
-/// Decoding by another reader: in steps, with the order of the steps chosen at random.
+/// Decodes a path like an unknown lenient server: in several steps, in a random order.
 std::string LenientServer(std::string path, std::mt19937_64& random) {
   enum Step : std::uint8_t { kDecode, kParameters, kBackslash, kTrim, kSteps };
   for (int i = 0; i < 8; ++i) {
@@ -201,8 +202,8 @@ std::string LenientServer(std::string path, std::mt19937_64& random) {
   return path.empty() ? "/" : path;
 }
 
-/// The property that rules rely on: if a lenient server, whatever steps it takes in whatever order,
-/// reads a path as `/admin/login`, then one of the compared forms is `/admin/login`.
+/// The property that rules rely on: if a lenient server reads a path as `/admin/login`, whatever
+/// steps it performs in whatever order, then one of the compared forms is `/admin/login`.
 TEST(RequestPathTest, CoversReadingsOfLenientServers) {
   std::mt19937_64 random(7);
   constexpr std::string_view kPieces[] = {"/", "/",   "admin", "login", "%2F", "%5C", "\\", ";x",
@@ -210,14 +211,14 @@ TEST(RequestPathTest, CoversReadingsOfLenientServers) {
   constexpr std::string_view kSecret = "/admin/login";
   std::size_t reached = 0;
   for (int i = 0; i < 300'000; ++i) {
-    // Mutations of the protected path: random pieces are inserted.
+    // The path is a mutation of the protected path: random pieces are inserted.
     std::string path = "/admin/login";
     for (std::uint64_t n = random() % 5; n-- > 0;) {
       path.insert(1 + random() % path.size(), kPieces[random() % std::size(kPieces)]);
     }
     const Read read = ReadAll(path);
-    if (read.canonical.empty()) continue;  // Refused.
-    // The server receives what is forwarded.
+    if (read.canonical.empty()) continue;  // The path was rejected.
+    // The server receives the forwarded form.
     if (LenientServer(read.forwarded, random) != kSecret) continue;
     ++reached;
     ASSERT_TRUE(read.canonical == kSecret || read.lenient == kSecret)

@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(SourceTest, ReadsEveryKindAndPrintsItBack) {
+TEST(IdentitySourceTest, ReadsEveryKindAndPrintsItBack) {
   for (const char* text :
        {"client_ip", "header:x-api-key", "cookie:session", "query:api_key", "path", "route",
         "method", "host", "jwt:sub", "const", "jwt:https://example.com/tenant"}) {
@@ -19,14 +19,14 @@ TEST(SourceTest, ReadsEveryKindAndPrintsItBack) {
   }
 }
 
-TEST(SourceTest, LowercasesHeaderNamesOnly) {
+TEST(IdentitySourceTest, LowercasesHeaderNamesOnly) {
   EXPECT_EQ(Source::Parse("header:X-Api-Key")->Text(), "header:x-api-key");
   EXPECT_EQ(Source::Parse("cookie:Session")->Text(), "cookie:Session");
   EXPECT_EQ(Source::Parse("query:Key")->Text(), "query:Key");
   EXPECT_EQ(Source::Parse("jwt:Sub")->Text(), "jwt:Sub");
 }
 
-TEST(SourceTest, KnowsWhichValuesAreSecrets) {
+TEST(IdentitySourceTest, KnowsWhichValuesAreSecrets) {
   for (const char* text : {"header:a", "cookie:a", "query:a", "jwt:a"}) {
     EXPECT_TRUE(Source::Parse(text)->IsSecret()) << text;
   }
@@ -35,7 +35,7 @@ TEST(SourceTest, KnowsWhichValuesAreSecrets) {
   }
 }
 
-TEST(SourceTest, ErrorsSuggestValidSources) {
+TEST(IdentitySourceTest, SuggestsValidSourcesInErrors) {
   const struct {
     std::string text;
     const char* expected;
@@ -72,7 +72,7 @@ TEST(SourceTest, ErrorsSuggestValidSources) {
   }
 }
 
-TEST(PerTest, ReadsAlternativesInOrder) {
+TEST(IdentitySourceListTest, ReadsAlternativesInOrder) {
   const auto part = Per::ParsePart("header:X-Api-Key|jwt:sub | client_ip ");
   ASSERT_TRUE(part);
   EXPECT_EQ((Per{{*part}}).Text(), "header:x-api-key | jwt:sub | client_ip");
@@ -80,7 +80,7 @@ TEST(PerTest, ReadsAlternativesInOrder) {
             "header:x-api-key | jwt:sub | client_ip, path");
 }
 
-TEST(PerTest, RejectsInvalidParts) {
+TEST(IdentitySourceListTest, RejectsInvalidParts) {
   const struct {
     const char* text;
     const char* expected;

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A denied call, as a store fills it.
+/// A denied call, with the fields that a store fills in.
 struct Denied : Call {
   explicit Denied(std::vector<Charge> of, std::uint64_t request, Micros retry = 1s)
       : own(std::move(of)), answers(own.size()) {
@@ -47,9 +47,9 @@ TEST_F(DenyCacheTest, HoldsUntilRetryAfterHasPassedSinceTheRequestWasSent) {
   EXPECT_TRUE(Finds(7, now_));
   EXPECT_TRUE(Finds(7, now_ + 999ms));
   EXPECT_FALSE(Finds(7, now_ + 999'950us))
-      << "by a clock that is slow by 50 millionths it has passed";
-  EXPECT_FALSE(Finds(7, now_ + 1s)) << "it may pass now";
-  EXPECT_FALSE(Finds(8, now_)) << "another request";
+      << "the retry time has passed by a clock that is slow by 50 ppm";
+  EXPECT_FALSE(Finds(7, now_ + 1s)) << "the denial was cached for too long";
+  EXPECT_FALSE(Finds(8, now_)) << "the denial of another request was found";
 }
 
 TEST_F(DenyCacheTest, ReportsRemainingTime) {
@@ -93,7 +93,7 @@ TEST_F(DenyCacheTest, InvalidatesRequestByAnyOfItsKeys) {
     EXPECT_TRUE(cache_.Find(call, now_));
     cache_.Invalidate(rule, "a");
     EXPECT_FALSE(cache_.Find(call, now_));
-    EXPECT_FALSE(cache_.Find(call, now_)) << "and stays so";
+    EXPECT_FALSE(cache_.Find(call, now_)) << "the invalidated denial was found again";
   }
   Insert(Denied({{"r", "a", &quota_}}, 7));
   cache_.Clear();
@@ -107,7 +107,7 @@ TEST_F(DenyCacheTest, HoldsUntilLongestRetryAfterOfTheCharges) {
   Insert(denied);
   Denied call({{"short", "a", &quota_}, {"long", "a", &quota_}}, 7);
   ASSERT_TRUE(cache_.Find(call, now_ + 1s));
-  EXPECT_TRUE(call.answers[0].allowed) << "this one would pass by now";
+  EXPECT_TRUE(call.answers[0].allowed) << "the charge whose retry time has passed is still denied";
   EXPECT_FALSE(call.answers[1].allowed);
   EXPECT_FALSE(call.allowed);
 }

@@ -40,21 +40,21 @@ class FailurePolicyTest : public testing::Test {
   }
 };
 
-TEST_F(FailurePolicyTest, OpenPasses) {
+TEST_F(FailurePolicyTest, OpenPolicyAllowsRequests) {
   const TestCall call = Apply({Of("r", kOpen)});
   EXPECT_TRUE(call.allowed);
   EXPECT_EQ(call.answers[0].decided_by, DecidedBy::kOpen);
   EXPECT_TRUE(call.answers[0].allowed);
 }
 
-TEST_F(FailurePolicyTest, ClosedDeniesForOneSecond) {
+TEST_F(FailurePolicyTest, ClosedPolicyDeniesForOneSecond) {
   const TestCall call = Apply({Of("r", kClosed)});
   EXPECT_FALSE(call.allowed);
   EXPECT_EQ(call.answers[0].decided_by, DecidedBy::kClosed);
   EXPECT_EQ(call.answers[0].retry_after, 1s);
 }
 
-TEST_F(FailurePolicyTest, LocalCountsThisNodesShare) {
+TEST_F(FailurePolicyTest, LocalPolicyCountsShareOfThisNode) {
   nodes_ = 3;
   EXPECT_TRUE(Apply({Of("r", kLocal)}).allowed);
   EXPECT_TRUE(Apply({Of("r", kLocal)}).allowed);
@@ -62,7 +62,7 @@ TEST_F(FailurePolicyTest, LocalCountsThisNodesShare) {
   EXPECT_FALSE(third.allowed);
   EXPECT_EQ(third.answers[0].decided_by, DecidedBy::kLocal);
   EXPECT_EQ(third.answers[0].limit, 2);
-  EXPECT_EQ(third.answers[0].retry_after, 3s) << "a third of one a second";
+  EXPECT_EQ(third.answers[0].retry_after, 3s) << "the share is a third of one per second";
   clock_.Advance(3s);
   EXPECT_TRUE(Apply({Of("r", kLocal)}).allowed);
 }
@@ -77,7 +77,7 @@ TEST_F(FailurePolicyTest, ClosedRuleDeniesWithoutChargingLocalRules) {
   EXPECT_EQ(local_->Stats().tracked, 0u);
 }
 
-TEST_F(FailurePolicyTest, LocalDecidesBesideOpen) {
+TEST_F(FailurePolicyTest, LocalPolicyDecidesBesideOpenPolicy) {
   for (int i = 0; i < 6; ++i) {
     EXPECT_TRUE(Apply({Of("open", kOpen), Of("local", kLocal)}).allowed);
   }
@@ -87,16 +87,16 @@ TEST_F(FailurePolicyTest, LocalDecidesBesideOpen) {
   EXPECT_FALSE(call.answers[1].allowed);
 }
 
-TEST_F(FailurePolicyTest, LocalChargesAreAllOrNothing) {
+TEST_F(FailurePolicyTest, LocalPolicyChargesAllRulesOrNone) {
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(Apply({Of("a", kLocal)}).allowed);
   EXPECT_FALSE(Apply({Of("b", kLocal), Of("a", kLocal)}).allowed);
   EXPECT_EQ(local_->Peek(Of("b", kLocal))->remaining, 6);
 }
 
-TEST_F(FailurePolicyTest, ShadowNeverRefuses) {
+TEST_F(FailurePolicyTest, ShadowRuleNeverDenies) {
   const TestCall closed = Apply({Of("s", kClosed, Mode::kShadow), Of("o", kOpen)});
   EXPECT_TRUE(closed.allowed);
-  EXPECT_FALSE(closed.answers[0].allowed) << "it would have";
+  EXPECT_FALSE(closed.answers[0].allowed) << "the shadow rule does not report that it would deny";
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(Apply({Of("l", kLocal, Mode::kShadow)}).allowed);
   const TestCall call = Apply({Of("l", kLocal, Mode::kShadow)});
   EXPECT_TRUE(call.allowed);
@@ -131,10 +131,10 @@ TEST_F(FailurePolicyTest, RenewsLeaseAcquiredBeforeTheOutage) {
   };
   TestCall renew(Call::Kind::kRenew, {lease("mine", kLocal)});
   policy_.Answer(renew);
-  EXPECT_EQ(renew.applied, Applied::kYes) << "acquired while Redis answered; known from now on";
+  EXPECT_EQ(renew.applied, Applied::kYes) << "a lease that was acquired from Redis was not renewed";
   TestCall other(Call::Kind::kRenew, {lease("other", kLocal)});
   policy_.Answer(other);
-  EXPECT_EQ(other.applied, Applied::kNo) << "there is no second place";
+  EXPECT_EQ(other.applied, Applied::kNo) << "a second lease was granted";
   TestCall open(Call::Kind::kRenew, {lease("any", kOpen)});
   policy_.Answer(open);
   EXPECT_EQ(open.applied, Applied::kYes);
@@ -161,7 +161,8 @@ TEST(LocalShareTest, NodesTogetherAdmitNoMoreThanTheQuota) {
       if (nodes <= quota.capacity()) {
         EXPECT_LE(share.capacity() * nodes, quota.capacity());
       }
-      // limit' / period' * nodes <= limit / period, but for at least one per period.
+      // limit' / period' * nodes <= limit / period, except that each node admits at least one unit
+      // per period.
       const double rate =
           static_cast<double>(share.limit()) / static_cast<double>(share.period().count());
       const double all =

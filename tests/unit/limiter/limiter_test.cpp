@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(LimiterTest, CountsEachKeyApart) {
+TEST(LimiterTest, CountsEachKeySeparately) {
   ManualClock clock;
   Limiter login(Quota::PerSecond(2), {.clock = &clock});
   EXPECT_TRUE(login.Check("alice").allowed);
@@ -27,7 +27,7 @@ TEST(LimiterTest, CountsEachKeyApart) {
   EXPECT_TRUE(login.Check("alice").allowed);
 }
 
-TEST(LimiterTest, PeekChargesNothing) {
+TEST(LimiterTest, PeekDoesNotCharge) {
   ManualClock clock;
   Limiter login(Quota::PerSecond(5).Burst(10), {.clock = &clock});
   EXPECT_EQ(login.Peek("alice").remaining, 10);
@@ -59,7 +59,7 @@ TEST(LimiterTest, RejectsConcurrencyQuotas) {
   EXPECT_THROW(Limiter(Quota::PerSecond(5).Using(Algorithm::kConcurrency)), std::invalid_argument);
 }
 
-TEST(LimiterTest, CanBeMoved) {
+TEST(LimiterTest, LimiterCanBeMoved) {
   Limiter first(Quota::PerHour(1));
   EXPECT_TRUE(first.Check("alice").allowed);
   Limiter second = std::move(first);
@@ -69,7 +69,8 @@ TEST(LimiterTest, CanBeMoved) {
 
 TEST(LimiterTest, WaitsUntilTheRequestPasses) {
   Limiter limiter(Quota::Per(5ms, 1));
-  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 0s).allowed) << "nothing to wait for";
+  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 0s).allowed)
+      << "denied although no wait was needed";
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 1min).allowed);
   EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 1min).allowed);
@@ -82,7 +83,8 @@ TEST(LimiterTest, DeniesAtOnceWhenWaitExceedsTimeout) {
   const Decision denied = limiter.WaitUntilAllowed("alice", 1min);
   EXPECT_FALSE(denied.allowed);
   EXPECT_GT(denied.retry_after, 59min);
-  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 2h, 2).never) << "two never fit";
+  EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 2h, 2).never)
+      << "a cost above the burst is not reported as never";
 }
 
 TEST(LimiterTest, CallsBackWhenTheRequestPasses) {
@@ -92,7 +94,8 @@ TEST(LimiterTest, CallsBackWhenTheRequestPasses) {
   for (int i = 0; i < 3; ++i) {
     limiter.WhenAllowed("alice", 1min, [&, i](const Decision& decision) {
       EXPECT_TRUE(decision.allowed);
-      order.push_back(i);  // One at a time: the first on this thread, the others on the limiter's.
+      // One at a time: the first call runs on this thread, the others on the limiter's thread.
+      order.push_back(i);
       --left;
       left.notify_one();
     });
@@ -101,7 +104,7 @@ TEST(LimiterTest, CallsBackWhenTheRequestPasses) {
   EXPECT_EQ(order, (std::vector{0, 1, 2}));
 }
 
-TEST(LimiterTest, AnswersWaitingRequestsWhenDestroyed) {
+TEST(LimiterTest, DecidesWaitingRequestsWhenDestroyed) {
   std::atomic<int> denied = 0;
   {
     Limiter limiter(Quota::PerHour(1));
@@ -132,7 +135,7 @@ TEST(LimiterTest, ManyThreadsWaitWithoutAdmittingTooMany) {
   EXPECT_EQ(allowed, 100);
 }
 
-TEST(LeaseTest, EndsWithItsScope) {
+TEST(LeaseTest, ReleasesLeaseAtEndOfScope) {
   ConcurrencyLimiter uploads(1);
   {
     const Lease lease = uploads.Acquire("alice");
@@ -144,7 +147,7 @@ TEST(LeaseTest, EndsWithItsScope) {
   EXPECT_TRUE(uploads.Acquire("alice"));
 }
 
-TEST(LeaseTest, RunsOutUnlessItIsRenewed) {
+TEST(LeaseTest, LeaseExpiresUnlessRenewed) {
   ManualClock clock;
   ConcurrencyLimiter uploads(1, 1min, {.clock = &clock});
   Lease lease = uploads.Acquire("alice");
@@ -158,23 +161,24 @@ TEST(LeaseTest, RunsOutUnlessItIsRenewed) {
   EXPECT_FALSE(lease.Renew());
   EXPECT_FALSE(lease);
   lease.Release();
-  EXPECT_FALSE(uploads.Acquire("alice")) << "a lost lease must not release the next one";
+  EXPECT_FALSE(uploads.Acquire("alice")) << "an expired lease released the lease of its successor";
 }
 
-TEST(LeaseTest, CanBeMovedAndReleasedEarly) {
+TEST(LeaseTest, LeaseCanBeMovedAndReleasedEarly) {
   ConcurrencyLimiter uploads(2);
   Lease first = uploads.Acquire("alice");
   Lease second = std::move(first);
   EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): it holds nothing.
   EXPECT_TRUE(second);
-  second = uploads.Acquire("alice");  // Takes the second place, then gives the first back.
+  // The assignment acquires the second lease and then releases the first.
+  second = uploads.Acquire("alice");
   EXPECT_EQ(uploads.Acquire("alice").decision().remaining, 0);
   second.Release();
   second.Release();
   EXPECT_TRUE(uploads.Acquire("alice", 2));
 }
 
-TEST(LeaseTest, MayOutliveItsLimiter) {
+TEST(LeaseTest, LeaseMayOutliveItsLimiter) {
   Lease lease = ConcurrencyLimiter(1).Acquire("alice");
   EXPECT_TRUE(lease);
   lease.Release();

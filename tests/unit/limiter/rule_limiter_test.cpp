@@ -33,7 +33,7 @@ TEST(RuleLimiterTest, UsesTheRealClockByDefault) {
   EXPECT_LE(denied->retry_after, 1h);
 }
 
-TEST(RuleLimiterTest, ReportsTheLongestWaitOfADenial) {
+TEST(RuleLimiterTest, ReportsLongestRetryTimeOfDenial) {
   ManualClock clock;
   RuleLimiter limiter({.clock = &clock});
   const Quota second = MakeQuota({.limit = 1, .period = 1s});
@@ -44,7 +44,8 @@ TEST(RuleLimiterTest, ReportsTheLongestWaitOfADenial) {
                                           RuleCharge{"wide", "i", &wide}};
   const Verdict first = limiter.Decide(charges).value();
   EXPECT_TRUE(first.allowed);
-  EXPECT_EQ(first.governing.rule, "second") << "nothing left of it; the first of equals";
+  EXPECT_EQ(first.governing.rule, "second")
+      << "the first of the rules with nothing left does not govern";
   const Verdict denied = limiter.Decide(charges).value();
   EXPECT_FALSE(denied.allowed);
   EXPECT_EQ(denied.governing.rule, "minute");
@@ -62,7 +63,7 @@ TEST(RuleLimiterTest, ReportsRuleWithSmallestRemainingShare) {
   EXPECT_EQ(limiter.Decide(charges)->governing.rule, "three");
 }
 
-TEST(RuleLimiterTest, PrefersNeverToWaitAndSkipsShadowRules) {
+TEST(RuleLimiterTest, ReportsNeverRatherThanWaitAndSkipsShadowRules) {
   ManualClock clock;
   RuleLimiter limiter({.clock = &clock});
   const Quota one = MakeQuota({.limit = 1, .period = 24h});
@@ -89,7 +90,7 @@ TEST(RuleLimiterTest, ChargesAllRulesOrNone) {
   EXPECT_EQ(limiter.Peek(charges[0])->remaining, 9);
 }
 
-TEST(RuleLimiterTest, AppliesARefundOnce) {
+TEST(RuleLimiterTest, AppliesRefundOnce) {
   ManualClock clock;
   RuleLimiter limiter({.clock = &clock});
   const Quota quota = Quota::PerHour(5);
@@ -104,7 +105,7 @@ TEST(RuleLimiterTest, AppliesARefundOnce) {
   EXPECT_EQ(limiter.Peek(charge)->remaining, 5);
 }
 
-TEST(RuleLimiterTest, HoldsALeaseUntilItIsReleased) {
+TEST(RuleLimiterTest, HoldsLeaseUntilReleased) {
   ManualClock clock;
   RuleLimiter limiter({.clock = &clock});
   const Quota quota = Quota::PerMinute(1).Using(Algorithm::kConcurrency);

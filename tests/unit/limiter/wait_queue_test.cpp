@@ -74,7 +74,7 @@ TEST_F(WaitQueueTest, ServesEachKeyInOrderOfArrival) {
   EXPECT_EQ(Answers(), (List{"first+", "other+"}));
   EXPECT_EQ(queue_.next(), now_ + 2s);
   Advance(1s);
-  EXPECT_EQ(Answers(), List{}) << "the small one does not overtake";
+  EXPECT_EQ(Answers(), List{}) << "the smaller request overtook the larger one";
   Advance(1s);
   EXPECT_EQ(Answers(), List{"large+"});
   EXPECT_EQ(queue_.next(), now_ + 1s);
@@ -103,12 +103,13 @@ TEST_F(WaitQueueTest, DeniesWaitingRequestWhoseUnitsWereTaken) {
   Add("second", "k", 1500ms);
   now_ += 1s;
   clock_.Advance(1s);
-  EXPECT_TRUE(limiter_.Check("k").allowed) << "Check does not queue";
+  EXPECT_TRUE(limiter_.Check("k").allowed) << "Check() was queued";
   Advance(0s);
-  EXPECT_EQ(Answers(), (List{"first+", "second-"})) << "the next unit comes after the deadline";
+  EXPECT_EQ(Answers(), (List{"first+", "second-"}))
+      << "the request was not denied although the next unit comes after its deadline";
 }
 
-TEST_F(WaitQueueTest, ClearDeniesAll) {
+TEST_F(WaitQueueTest, ClearDeniesAllWaitingRequests) {
   Add("first", "k", 0s, 2);
   Add("a", "k", 1h);
   Add("b", "k", 1h);

@@ -64,14 +64,14 @@ TEST(BodyReaderTest, ReturnsDataAsItArrives) {
   std::string first = "5\r\nhel";
   EXPECT_EQ(reader.Read(first), Parsed::kMore);
   EXPECT_EQ(reader.data(), "hel");
-  EXPECT_EQ(reader.data().data(), first.data() + 3) << "not moved";
+  EXPECT_EQ(reader.data().data(), first.data() + 3) << "the data was copied";
   EXPECT_EQ(reader.eaten(), first.size());
   EXPECT_FALSE(reader.done());
   EXPECT_FALSE(reader.EndsAtClose());
   std::string second = "lo\r\n1\r\n!\r\n0\r\nA: b";
   EXPECT_EQ(reader.Read(second), Parsed::kMore);
   EXPECT_EQ(reader.data(), "lo!");
-  EXPECT_EQ(reader.eaten(), 13u) << "trailers are kept until they are whole";
+  EXPECT_EQ(reader.eaten(), 13u) << "an incomplete trailer was consumed";
   std::string third = "A: b\r\n\r\nnext";
   EXPECT_EQ(reader.Read(third), Parsed::kDone);
   EXPECT_EQ(reader.data(), "");
@@ -89,12 +89,14 @@ TEST(BodyReaderTest, ReadsBodyOfKnownLength) {
   EXPECT_EQ(reader.Read(first), Parsed::kMore);
   EXPECT_EQ(reader.data(), "hel");
   EXPECT_EQ(reader.eaten(), 3u);
-  EXPECT_FALSE(reader.EndsAtClose()) << "two bytes are missing";
+  EXPECT_FALSE(reader.EndsAtClose())
+      << "the body counts as complete although two bytes are missing";
   std::string second = "lonext";
   EXPECT_EQ(reader.Read(second), Parsed::kDone);
   EXPECT_EQ(reader.data(), "lo");
   EXPECT_EQ(reader.eaten(), 2u);
-  EXPECT_EQ(reader.Read(second), Parsed::kDone) << "and says so again";
+  EXPECT_EQ(reader.Read(second), Parsed::kDone)
+      << "the second call does not report the end of the body";
   EXPECT_EQ(reader.data(), "");
   EXPECT_EQ(reader.eaten(), 0u);
   EXPECT_TRUE(reader.trailers().empty());
@@ -123,7 +125,7 @@ TEST(BodyReaderTest, ReadsBodyThatEndsAtClose) {
   }
 }
 
-TEST(BodyReaderTest, BeginForgetsThePreviousBody) {
+TEST(BodyReaderTest, BeginForgetsPreviousBody) {
   BodyReader reader;
   reader.Begin(BodyFraming::kChunked, 0);
   EXPECT_EQ(ReadStream(reader, "x").status, 400);
@@ -164,7 +166,7 @@ TEST(BodyReaderTest, RejectsMalformedChunksLikeTheDecoder) {
   }
 }
 
-TEST(BodyReaderTest, DropsTrailersThatOnlyAHeaderMayHave) {
+TEST(BodyReaderTest, DropsFieldsThatAreForbiddenInTrailers) {
   for (const std::string name : {"content-length",
                                  "transfer-encoding",
                                  "host",
@@ -218,13 +220,13 @@ TEST(BodyReaderTest, KeepsPermittedTrailers) {
   }
 }
 
-TEST(BodyReaderTest, ForbiddenTrailersDoNotCountTowardsTheLimit) {
+TEST(BodyReaderTest, DoesNotCountForbiddenTrailersTowardsLimit) {
   std::string many = "0\r\n";
   for (std::size_t i = 0; i < BodyReader::kMaxTrailers; ++i) many += "X: y\r\nDate: z\r\n";
   EXPECT_EQ(ReadChunkedStream(many + "\r\n").trailers.size(), BodyReader::kMaxTrailers);
 }
 
-TEST(BodyReaderTest, AcceptsBareLfOnlyIfAllowed) {
+TEST(BodyReaderTest, AcceptsBareLfOnlyWhenAllowed) {
   const auto read = [](const std::string& input, http1::LineEnd line_end,
                        const std::vector<std::size_t>& cuts = {}) {
     const auto reader = std::make_unique<BodyReader>();
@@ -251,7 +253,8 @@ TEST(BodyReaderTest, AcceptsBareLfOnlyIfAllowed) {
 }
 
 TEST(BodyReaderTest, RejectsBodyWhoseLengthOverflows) {
-  EXPECT_EQ(ReadChunkedStream("1\r\nx\r\nFFFFFFFFFFFFFFFF").status, 413) << "the sum overflows";
+  EXPECT_EQ(ReadChunkedStream("1\r\nx\r\nFFFFFFFFFFFFFFFF").status, 413)
+      << "an overflow of the sum of chunk sizes was not detected";
   EXPECT_EQ(ReadChunkedStream("FFFFFFFFFFFFFFFF\r\n").parsed, Parsed::kMore);
 }
 
@@ -265,7 +268,7 @@ TEST(BodyReaderTest, LimitsExtensionsAndTrailers) {
   const std::string over = trailers(most + 1);
   EXPECT_EQ(ReadChunkedStream(over, EveryByte(over.size())).status, 400);
   EXPECT_EQ(ReadChunkedStream("5;" + std::string(5000, 'y')).status, 400);
-  // Over all chunks of a body, however the pieces come.
+  // The limit applies to all chunks of a body together, however the input is split.
   std::string chunks;
   for (int i = 0; i < 300; ++i) chunks += "1;0123456789abcdef\r\nx\r\n";
   EXPECT_EQ(ReadChunkedStream(chunks, EveryByte(chunks.size())).status, 400);
@@ -275,7 +278,7 @@ TEST(BodyReaderTest, LimitsExtensionsAndTrailers) {
   EXPECT_EQ(ReadChunkedStream(many + "X: y\r\n\r\n").status, 400);
 }
 
-/// A body of random chunks with random pieces through it is the body.
+/// Random chunks of a body, read in random pieces, give the body.
 TEST(BodyReaderTest, DecodesRandomBodiesInRandomPieces) {
   std::minstd_rand random(7);
   for (int round = 0; round < 200; ++round) {

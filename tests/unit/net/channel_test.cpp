@@ -11,7 +11,7 @@
 namespace tidegate::net {
 namespace {
 
-/// A channel on one end of a pair of sockets, and the other end.
+/// A channel on one end of a socket pair, and the other end.
 class ChannelTest : public ::testing::Test {
  protected:
   ChannelTest() {
@@ -25,7 +25,7 @@ class ChannelTest : public ::testing::Test {
               static_cast<ssize_t>(text.size()));
     channel_.OnEvents(EPOLLIN);
   }
-  /// All that can be read from the other end now.
+  /// Returns all bytes that can be read from the other end now.
   std::string ReadAll() {
     std::string all;
     std::array<char, 65536> data{};
@@ -42,7 +42,7 @@ class ChannelTest : public ::testing::Test {
 };
 
 TEST_F(ChannelTest, ReadsOnlyAvailableBytes) {
-  EXPECT_EQ(channel_.Fill(), Channel::Got::kNothing);  // epoll has reported nothing.
+  EXPECT_EQ(channel_.Fill(), Channel::Got::kNothing);  // epoll has not reported any event.
   Write("hello");
   EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
   EXPECT_EQ(channel_.input(), "hello");
@@ -68,7 +68,7 @@ TEST_F(ChannelTest, ReportsFullUntilCompacted) {
   EXPECT_EQ(channel_.input().back(), 'y');
 }
 
-TEST_F(ChannelTest, KeepsOnlyASmallBufferForAFewBytes) {
+TEST_F(ChannelTest, KeepsOnlySmallBufferForFewBytes) {
   BufferBudget budget(2 * BufferPool::kBlock);
   BufferPool pool(&budget);
   std::array<int, 2> ends{};
@@ -95,7 +95,7 @@ TEST_F(ChannelTest, KeepsOnlyASmallBufferForAFewBytes) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST_F(ChannelTest, ReportsABudgetThatIsUsedUp) {
+TEST_F(ChannelTest, ReportsExhaustedMemoryBudget) {
   BufferBudget budget(2 * BufferPool::kBlock);
   ASSERT_TRUE(budget.Take(100, BufferBudget::Use::kChecked));
   BufferPool pool(&budget);
@@ -114,10 +114,10 @@ TEST_F(ChannelTest, ReportsABudgetThatIsUsedUp) {
     budget.Return(100);
     EXPECT_TRUE(channel.Rest());
   }
-  EXPECT_EQ(budget.used(), 0u);  // A channel that ends returns what it holds.
+  EXPECT_EQ(budget.used(), 0u);  // A channel that is destroyed returns its memory to the budget.
 }
 
-TEST_F(ChannelTest, GrowsToALimit) {
+TEST_F(ChannelTest, GrowsBufferUpToLimit) {
   Write(std::string(BufferPool::kBlock, 'x'));
   EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);
   EXPECT_TRUE(channel_.Grow(BufferPool::kBlock + 100));
@@ -160,7 +160,7 @@ TEST_F(ChannelTest, KeepsUnsentBytesInOrder) {
     sent += data;
   }
   ASSERT_TRUE(channel_.blocked());
-  EXPECT_LT(channel_.pending(), 8001u);  // No more than the last one is kept.
+  EXPECT_LT(channel_.pending(), 8001u);  // At most the last write is buffered.
   std::string got;
   while (channel_.blocked()) {
     got += ReadAll();

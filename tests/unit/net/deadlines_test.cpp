@@ -29,7 +29,7 @@ struct Waiter final : Deadlines::Node {
 
 class DeadlinesTest : public testing::Test {
  protected:
-  /// 10 s, 20 s, ... by kind.
+  /// Deadlines of 10 s, 20 s, 30 s, 40 s and 50 s, one for each kind.
   Deadlines deadlines_{{10s, 20s, 30s, 40s, 50s}};
   const Deadlines::Clock::time_point start_{1000s};
   std::vector<std::string> events_;
@@ -51,7 +51,7 @@ TEST_F(DeadlinesTest, FiresOnceAndNeverEarly) {
   EXPECT_EQ(deadlines_.Next(), std::nullopt);
 }
 
-TEST_F(DeadlinesTest, TheEarliestOfAllKindsIsNext) {
+TEST_F(DeadlinesTest, ReportsEarliestDeadlineOfAllKinds) {
   Waiter a(events_, "a");
   Waiter b(events_, "b");
   deadlines_.Arm(a, Kind::kLinger, start_);
@@ -61,7 +61,7 @@ TEST_F(DeadlinesTest, TheEarliestOfAllKindsIsNext) {
   EXPECT_EQ(deadlines_.Next(), start_ + 50s);
 }
 
-TEST_F(DeadlinesTest, ArmingAgainMovesTheDeadline) {
+TEST_F(DeadlinesTest, ArmingAgainMovesDeadline) {
   Waiter a(events_, "a");
   deadlines_.Arm(a, Kind::kIdle, start_);
   deadlines_.Arm(a, Kind::kBody, start_ + 1s);
@@ -87,7 +87,7 @@ TEST_F(DeadlinesTest, CallbackMayDestroyOtherWaitersOrItself) {
   auto c = std::make_optional<Waiter>(events_, "c");
   Waiter d(events_, "d");
   a.then = [&] {
-    c.reset();  // The next but one, and the last.
+    c.reset();  // `c` has the deadline after the next one, which is also the last.
     Deadlines::Disarm(d);
   };
   b->then = [&] { b.reset(); };
@@ -99,7 +99,7 @@ TEST_F(DeadlinesTest, CallbackMayDestroyOtherWaitersOrItself) {
   EXPECT_THAT(events_, ElementsAre("a0", "b0"));
 }
 
-TEST_F(DeadlinesTest, DeadlineArmedInItsCallbackFiresNextRound) {
+TEST_F(DeadlinesTest, DeadlineArmedInCallbackFiresInNextRound) {
   Deadlines eager{{0s, 0s, 0s, 0s, 0s}};
   Waiter a(events_, "a");
   a.then = [&] { eager.Arm(a, Kind::kIdle, start_); };
@@ -127,7 +127,8 @@ TEST_F(DeadlinesTest, CreatesKindsOfAnyDuration) {
   const Kind minute = deadlines_.KindFor(60s);
   deadlines_.Arm(a, minute, start_);
   EXPECT_EQ(deadlines_.KindFor(60s), minute);
-  EXPECT_NE(deadlines_.KindFor(10s), Kind::kIdle);  // As long, but it means something else.
+  // The duration is the same, but kIdle is reserved for idle connections.
+  EXPECT_NE(deadlines_.KindFor(10s), Kind::kIdle);
   EXPECT_EQ(deadlines_.Next(), start_ + 60s);
   deadlines_.Run(start_ + 59s);
   EXPECT_THAT(events_, ElementsAre());
@@ -141,7 +142,7 @@ TEST_F(DeadlinesTest, ReusesUnusedKindForAnotherDuration) {
   deadlines_.Arm(a, deadlines_.KindFor(150ms), start_);
   EXPECT_EQ(*deadlines_.Next() - start_, 150ms);
   for (int i = 1; i <= 1000; ++i) (void)deadlines_.KindFor(std::chrono::seconds{i});
-  EXPECT_EQ(*deadlines_.Next() - start_, 150ms);  // It is in use.
+  EXPECT_EQ(*deadlines_.Next() - start_, 150ms);  // The kind of 150 ms is still in use.
 }
 
 TEST_F(DeadlinesTest, UsesNextLongerKindWhenAllAreInUse) {
@@ -153,7 +154,7 @@ TEST_F(DeadlinesTest, UsesNextLongerKindWhenAllAreInUse) {
   Waiter a(events_);
   deadlines_.Arm(a, deadlines_.KindFor(41s), start_);
   deadlines_.Run(start_ + 49s);
-  EXPECT_TRUE(Deadlines::IsArmed(a));  // Never early.
+  EXPECT_TRUE(Deadlines::IsArmed(a));  // A deadline never fires early.
   deadlines_.Run(start_ + 50s);
   EXPECT_FALSE(Deadlines::IsArmed(a));
 }

@@ -23,7 +23,7 @@ const std::vector<std::string> kValid = {
     "1;a\r\nx\r\n1;a=b;c=\"d \\\" \xFF\t;\\\\\"\r\ny\r\n0;last=\"\";e\r\n\r\n",
     "1\r\nx\r\n0\r\nX-Sum: 12 \r\nEmpty:\r\nHost: b\r\n\r\n",
     "000000000000000F\r\n0123456789abcde\r\n0000000000000000\r\n\r\n",
-    // White space where RFC 9112, 7.1.1 has BWS, and before the line end.
+    // White space where RFC 9112, 7.1.1 allows BWS, and before the line end.
     "5 \r\nhello\r\n0\t\r\n\r\n",
     "2 \t;a\r\nhe\r\n3; b \t= c;\td\t=\t\"e f\" ;g \r\nllo\r\n0 ; z=\"\" \r\n\r\n",
     "1\r\nx\r\n0\r\nContent-Length: 5\r\nTRANSFER-ENCODING: chunked\r\n\r\n",
@@ -53,8 +53,8 @@ TEST(Http1ChunkedTest, DecodesTheSameHoweverInputIsSplit) {
   }
 }
 
-/// Feeds `input` in pieces of `piece` bytes after the first `cut`, and takes away what has been
-/// eaten after each, as a connection does.
+/// Decodes `input`, whose first piece has `cut` bytes and all others `piece` bytes. Removes the
+/// consumed bytes after each piece, as a connection does.
 BodyAnswer ReadCompacting(std::string_view input, std::size_t cut, std::size_t piece,
                           const HttpLimits& limits = {}) {
   ChunkedDecoder decoder;
@@ -97,7 +97,7 @@ TEST(Http1ChunkedTest, AllowsConsumedInputToBeRemoved) {
   }
 }
 
-TEST(Http1ChunkedTest, RemovingConsumedInputKeepsTheTrailerLimit) {
+TEST(Http1ChunkedTest, AppliesTrailerLimitWhenConsumedInputIsRemoved) {
   const HttpLimits limits{.trailer_bytes = 40};
   for (const std::size_t size : {30u, 36u, 37u, 38u, 60u, 500u}) {
     const std::string input = "5\r\nhello\r\n0\r\nA:" + std::string(size, 'x') + "\r\n\r\n";
@@ -110,7 +110,7 @@ TEST(Http1ChunkedTest, RemovingConsumedInputKeepsTheTrailerLimit) {
 
 TEST(Http1ChunkedTest, RejectsMalformedBodies) {
   for (const std::string& input : {
-           // Sizes.
+           // Invalid chunk sizes.
            "\r\n"s,
            "x"s,
            "g\r\n"s,
@@ -132,7 +132,7 @@ TEST(Http1ChunkedTest, RejectsMalformedBodies) {
            "5\v\r\n"s,
            "00000000000000005\r\n"s,
            "00000000000000000\r\n"s,
-           // Line ends.
+           // Invalid line ends.
            "5\nhello\r\n0\r\n\r\n"s,
            "5\r\rhello"s,
            "5\rhello"s,
@@ -143,7 +143,7 @@ TEST(Http1ChunkedTest, RejectsMalformedBodies) {
            "0\r\n\n"s,
            "0\n"s,
            "0\r\n\rx"s,
-           // Extensions.
+           // Invalid chunk extensions.
            "5;\r\n"s,
            "5;;a\r\n"s,
            "5; \r\n"s,
@@ -168,7 +168,7 @@ TEST(Http1ChunkedTest, RejectsMalformedBodies) {
            "5;\x7F\r\n"s,
            "5;(\r\n"s,
            "5;a=b,c\r\n"s,
-           // Trailers.
+           // Invalid trailers.
            "0\r\n X: y\r\n\r\n"s,
            "0\r\nX : y\r\n\r\n"s,
            "0\r\n: y\r\n\r\n"s,
@@ -187,18 +187,19 @@ TEST(Http1ChunkedTest, RejectsMalformedBodies) {
 TEST(Http1ChunkedTest, RejectsBodyAboveTheLimit) {
   const HttpLimits limits{.body_bytes = 20};
   EXPECT_EQ(Status("14\r\n01234567890123456789\r\n0\r\n\r\n", limits), 0);
-  EXPECT_EQ(Status("15", limits), 413) << "before the line is whole";
+  EXPECT_EQ(Status("15", limits), 413) << "not rejected before the line is complete";
   EXPECT_EQ(Status("A\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n", limits), 0);
   EXPECT_EQ(Status("A\r\n0123456789\r\nB", limits), 413);
   EXPECT_EQ(Status("FFFFFFFFFFFFFFFF\r\n"), 413);
   EXPECT_EQ(Status("FFFFFFFFFFFFFFFFF\r\n"), 413);
   const HttpLimits endless{.body_bytes = SIZE_MAX};
-  EXPECT_EQ(Status("1\r\nx\r\nFFFFFFFFFFFFFFFF", endless), 413) << "the sum overflows";
+  EXPECT_EQ(Status("1\r\nx\r\nFFFFFFFFFFFFFFFF", endless), 413)
+      << "an overflow of the sum of chunk sizes was not detected";
   EXPECT_EQ(Status("FFFFFFFFFFFFFFFF\r\n", endless), 1);
   EXPECT_EQ(Status("10000000000000000", endless), 400);
 }
 
-TEST(Http1ChunkedTest, ExtensionsAndTrailersShareAnAllowance) {
+TEST(Http1ChunkedTest, ExtensionsAndTrailersShareOneLimit) {
   const HttpLimits limits{.trailer_bytes = 10};
   EXPECT_EQ(Status("1;345\r\nx\r\n0;789\r\n\r\n", limits), 0);
   EXPECT_EQ(Status("1;345\r\nx\r\n0;789ab", limits), 1);
@@ -210,7 +211,8 @@ TEST(Http1ChunkedTest, ExtensionsAndTrailersShareAnAllowance) {
   EXPECT_EQ(Status("0\r\n\r\n", {.trailer_bytes = 0}), 0);
   EXPECT_EQ(Status("0\r\nX: " + std::string(5000, 'y')), 400);
   EXPECT_EQ(Status("5;" + std::string(5000, 'y')), 400);
-  EXPECT_EQ(Status("1          \r\nx\r\n0\r\n\r\n", limits), 0) << "white space counts";
+  EXPECT_EQ(Status("1          \r\nx\r\n0\r\n\r\n", limits), 0)
+      << "white space within the limit was rejected";
   EXPECT_EQ(Status("1           \r\nx\r\n0\r\n\r\n", limits), 400);
   for (const std::string& input : {"0;23\r\nX: 456\r\n\r\n"s, "1;345\r\nx\r\n0;789abc"s}) {
     EXPECT_EQ(ReadChunked(input, limits, EveryByte(input.size())), ReadChunked(input, limits));
@@ -228,7 +230,8 @@ TEST(Http1ChunkedTest, ReportsBytesDecodedSoFar) {
   EXPECT_EQ(decoder.Decode(data, {}), Parsed::kDone);
   EXPECT_EQ(data.substr(0, decoder.decoded()), "hello");
   EXPECT_EQ(data.substr(decoder.raw()), "next");
-  EXPECT_EQ(decoder.Decode(data, {}), Parsed::kDone) << "and says so again";
+  EXPECT_EQ(decoder.Decode(data, {}), Parsed::kDone)
+      << "the second call does not report the end of the body";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fields say about the host, the body and the connection.
+// Header fields that determine the host, the framing of the body and the reuse of the connection.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -33,7 +33,7 @@ TEST(Http1FieldsTest, RequiresExactlyOneHost) {
   EXPECT_EQ(Status("Hosts: a\r\n"), 400);
 }
 
-TEST(Http1FieldsTest, Http10NeedsNoHost) {
+TEST(Http1FieldsTest, AcceptsHttp10WithoutHost) {
   EXPECT_EQ(Status("", "1.0"), 0);
   EXPECT_EQ(Status("Host:\r\n", "1.0"), 0);
   EXPECT_EQ(Ask("Host: a\r\n", "1.0").host, "a");
@@ -63,7 +63,7 @@ TEST(Http1FieldsTest, AcceptsOnlyValidHosts) {
   }
 }
 
-TEST(Http1FieldsTest, AbsoluteFormOverridesHostButNeedsIt) {
+TEST(Http1FieldsTest, UsesHostOfAbsoluteTargetButRequiresHostField) {
   EXPECT_EQ(ReadHead("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n").host, "b");
   EXPECT_EQ(ReadHead("GET http://b/ HTTP/1.1\r\n\r\n").status, 400);
   EXPECT_EQ(ReadHead("GET http://b/ HTTP/1.1\r\nHost: a b\r\n\r\n").status, 400);
@@ -127,7 +127,7 @@ TEST(Http1FieldsTest, ConnectionFieldControlsKeepAlive) {
   }
 }
 
-TEST(Http1FieldsTest, UpgradeNeedsConnectionUpgradeAndHttp11) {
+TEST(Http1FieldsTest, UpgradeRequiresConnectionUpgradeAndHttp11) {
   EXPECT_TRUE(AskA("Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n").upgrade);
   EXPECT_TRUE(AskA("Upgrade: websocket\r\nConnection: x\r\nConnection: upgrade\r\n").upgrade);
   EXPECT_FALSE(AskA("Connection: upgrade\r\n").upgrade);
@@ -138,7 +138,8 @@ TEST(Http1FieldsTest, UpgradeNeedsConnectionUpgradeAndHttp11) {
 TEST(Http1FieldsTest, RecognizesExpectContinue) {
   EXPECT_TRUE(AskA("Expect: 100-Continue\r\nContent-Length: 5\r\n").expects_continue);
   EXPECT_TRUE(AskA("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n").expects_continue);
-  EXPECT_FALSE(AskA("Expect: 100-continue\r\n").expects_continue) << "without a body";
+  EXPECT_FALSE(AskA("Expect: 100-continue\r\n").expects_continue)
+      << "a request without a body must not expect 100-continue";
   EXPECT_FALSE(Ask("Expect: 100-continue\r\nContent-Length: 5\r\n", "1.0").expects_continue);
   EXPECT_FALSE(AskA("Expect: 100-continue\r\n").unknown_expect);
   EXPECT_FALSE(AskA("").unknown_expect);

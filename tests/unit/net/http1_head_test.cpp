@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The request line, the syntax of field lines, and the limits.
+// The request line, the syntax of field lines, and the limits on the head.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -159,14 +159,14 @@ TEST(Http1HeadTest, RejectsVersionsOtherThan10And11) {
   for (const std::string_view version : {"0.9", "1.2", "1.9", "2.0", "3.0", "9.9"}) {
     EXPECT_EQ(LineStatus("GET / HTTP/" + std::string(version)), 505) << version;
   }
-  EXPECT_EQ(Status("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);  // HTTP/2 without asking.
+  EXPECT_EQ(Status("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);  // HTTP/2 without negotiation.
   EXPECT_EQ(ReadHead("GET / HTTP/1.0\r\n\r\n").minor, 0);
 }
 
 TEST(Http1HeadTest, RejectsTooLongMethods) {
   EXPECT_EQ(LineStatus(std::string(32, 'M') + " / HTTP/1.1"), 0);
   EXPECT_EQ(LineStatus(std::string(33, 'M') + " / HTTP/1.1"), 501);
-  EXPECT_EQ(Status(std::string(33, 'M')), 501) << "before the line is whole";
+  EXPECT_EQ(Status(std::string(33, 'M')), 501) << "not rejected before the line is complete";
 }
 
 TEST(Http1HeadTest, SkipsEmptyLinesBeforeTheRequest) {
@@ -185,7 +185,7 @@ TEST(Http1HeadTest, SkipsEmptyLinesBeforeTheRequest) {
   }
 }
 
-TEST(Http1HeadTest, EmptyLinesCountTowardsTheLimitOfTheHead) {
+TEST(Http1HeadTest, CountsEmptyLinesTowardsHeadLimit) {
   const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string input = "\r\n\r\n\r\n" + request;
   EXPECT_EQ(Status(input, {.header_bytes = input.size()}), 0);
@@ -195,7 +195,7 @@ TEST(Http1HeadTest, EmptyLinesCountTowardsTheLimitOfTheHead) {
   EXPECT_EQ(Status(endless), 431);
 }
 
-TEST(Http1HeadTest, ErrorsNameTheCause) {
+TEST(Http1HeadTest, ReportsCauseOfEachError) {
   const std::string host = "Host: a\r\n\r\n";
   for (const auto& [input, reason] : {
            std::pair{"GET /a#b HTTP/1.1\r\n"s, "request target contains a fragment (#)"},
@@ -229,7 +229,7 @@ TEST(Http1HeadTest, AcceptsOnlyValidFieldNames) {
 
 TEST(Http1HeadTest, AcceptsOnlyValidBytesInFieldValues) {
   for (int c = 0; c < 256; ++c) {
-    // At each of eight places, since values are read eight bytes at a time.
+    // Every position in a group of eight bytes, because values are read eight bytes at a time.
     for (std::size_t place = 0; place < 9; ++place) {
       std::string value = "012345678abcdefgh";
       value[place] = static_cast<char>(c);
@@ -251,7 +251,7 @@ TEST(Http1HeadTest, RejectsTargetAboveTheLimit) {
   const HttpLimits limits{.target_bytes = 10};
   EXPECT_EQ(Status("GET /234567890 HTTP/1.1\r\nHost: a\r\n\r\n", limits), 0);
   EXPECT_EQ(Status("GET /2345678901 HTTP/1.1\r\nHost: a\r\n\r\n", limits), 414);
-  EXPECT_EQ(Status("GET /2345678901", limits), 414) << "before the line is whole";
+  EXPECT_EQ(Status("GET /2345678901", limits), 414) << "not rejected before the line is complete";
   EXPECT_EQ(Status("GET /234567890", limits), 1);
   EXPECT_EQ(Status("GET /" + std::string(8192, 'a')), 414);
 }
@@ -261,7 +261,8 @@ TEST(Http1HeadTest, RejectsHeadAboveTheByteLimit) {
   EXPECT_EQ(Status(head, {.header_bytes = head.size()}), 0);
   EXPECT_EQ(Status(head + "body", {.header_bytes = head.size()}), 0);
   for (std::size_t limit = 0; limit < head.size(); ++limit) {
-    const int expected = limit >= 4 && limit < 6 ? 414 : 431;  // Inside the target.
+    // The limit is reached inside the target.
+    const int expected = limit >= 4 && limit < 6 ? 414 : 431;
     EXPECT_EQ(Status(head, {.header_bytes = limit}), expected) << limit;
     EXPECT_EQ(Status(head.substr(0, limit), {.header_bytes = limit}), expected) << limit;
   }
@@ -272,17 +273,17 @@ TEST(Http1HeadTest, RejectsTooManyFields) {
   std::string head = "GET / HTTP/1.1\r\nHost: a\r\n";
   for (int i = 1; i < 100; ++i) head += "X: y\r\n";
   EXPECT_EQ(ReadHead(head + "\r\n").fields.size(), 100u);
-  EXPECT_EQ(Status(head + "X"), 431) << "before the line is whole";
+  EXPECT_EQ(Status(head + "X"), 431) << "not rejected before the line is complete";
   const HttpLimits more{.header_count = 1000};
   for (int i = 100; i < 128; ++i) head += "X: y\r\n";
   EXPECT_EQ(ReadHead(head + "\r\n", more).fields.size(), HttpHead::kMaxFields);
-  EXPECT_EQ(Status(head + "X", more), 431) << "no head holds more";
+  EXPECT_EQ(Status(head + "X", more), 431) << "more fields were accepted than a head can hold";
 }
 
 TEST(Http1HeadTest, RejectsOtherProtocolsAtTheirFirstByte) {
   EXPECT_EQ(Status("\x16\x03\x01"), 400);
   EXPECT_THAT(ReadHead("\x16").reason, testing::HasSubstr("TLS"));
-  EXPECT_EQ(Status("*3\r\n$3\r\nSET\r\n"), 400);  // RESP.
+  EXPECT_EQ(Status("*3\r\n$3\r\nSET\r\n"), 400);  // A command in RESP, the Redis protocol.
   EXPECT_EQ(Status("\0"s), 400);
   EXPECT_EQ(Status("{"), 400);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input that comes in pieces, and several requests in one piece.
+// Requests that arrive in several pieces, and several requests in one piece.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -31,7 +31,7 @@ const std::vector<std::string> kRefused = {
     "GET /\"\x01 HTTP/9.9\r\n",
 };
 
-TEST(Http1PiecesTest, EveryPrefixOfAValidHeadAsksForMore) {
+TEST(Http1PiecesTest, NeedsMoreInputForEveryPrefixOfValidHead) {
   for (const std::string& input : kValid) {
     for (std::size_t size = 0; size < input.size(); ++size) {
       EXPECT_EQ(ReadHead(std::string_view(input).substr(0, size)).parsed, Parsed::kMore)
@@ -84,9 +84,9 @@ TEST(Http1PiecesTest, ParsesPipelinedRequests) {
   EXPECT_EQ(parser.Parse(rest, {}, head), Parsed::kMore);
 }
 
-/// Two million calls. If each began from the beginning, that were 2 * 10^12 bytes to read, or
-/// some ten minutes.
-TEST(Http1PiecesTest, AHeadThatDripsInCostsLinearWork) {
+/// Two million calls. If each call parsed the head from its beginning, the parser would read 2 *
+/// 10^12 bytes, which takes about ten minutes.
+TEST(Http1PiecesTest, ParsesHeadArrivingByteByByteInLinearTime) {
   const HttpLimits limits{.header_bytes = 4u << 20, .target_bytes = 2u << 20};
   const std::string input = "GET /" + std::string(1u << 20, 'a') +
                             " HTTP/1.1\r\nHost: a\r\nX: " + std::string(1u << 20, 'b') + "\r\n\r\n";

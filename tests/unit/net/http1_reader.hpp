@@ -12,7 +12,7 @@
 
 namespace tidegate::net {
 
-/// What a parser said, with nothing in it that points into a buffer.
+/// Result of a HeadParser, copied so that nothing in it points into a buffer.
 struct HeadAnswer {
   Parsed parsed = Parsed::kMore;
   int status = 0;
@@ -56,9 +56,9 @@ inline HeadAnswer Describe(Parsed parsed, const HeadParser& parser, const HttpHe
   return answer;
 }
 
-/// `input` in pieces that end at `cuts` and at its end, stopping at the first answer. Each piece
-/// comes in a buffer of its own that is exactly as long as what has arrived, and with a head of its
-/// own: a view that is stale or a byte read too far is seen by the address sanitizer.
+/// Parses `input` in pieces that end at `cuts` and at its end, and stops at the first result other
+/// than kMore. Each piece comes in a new buffer of exactly the size that has arrived, and with a
+/// new head, so that the address sanitizer finds stale views and reads beyond the end.
 inline HeadAnswer ReadHead(std::string_view input, const HttpLimits& limits = {},
                            const std::vector<std::size_t>& cuts = {}) {
   HeadParser parser;
@@ -83,7 +83,8 @@ struct BodyAnswer {
   bool operator==(const BodyAnswer&) const = default;
 };
 
-/// As ReadHead; what has been eaten is overwritten, since it must not be read again.
+/// Like ReadHead() for a chunked body. Consumed bytes are overwritten, since the decoder must not
+/// read them again.
 inline BodyAnswer ReadChunked(std::string_view input, const HttpLimits& limits = {},
                               const std::vector<std::size_t>& cuts = {}) {
   ChunkedDecoder decoder;
@@ -104,16 +105,16 @@ inline BodyAnswer ReadChunked(std::string_view input, const HttpLimits& limits =
   return {Parsed::kMore, 0, {}, before, 0};
 }
 
-/// As ReadChunked, but what has been eaten is taken away in between, as a connection does.
+/// Like ReadChunked(), but consumed bytes are removed between the pieces, as a connection does.
 inline BodyAnswer ReadCompacted(std::string_view input, const HttpLimits& limits = {},
                                 const std::vector<std::size_t>& cuts = {}) {
   ChunkedDecoder decoder;
-  std::size_t taken = 0;  // Of the input's bytes, those that are gone.
+  std::size_t taken = 0;  // Number of bytes of the input that have been removed.
   std::string kept;
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
     const std::size_t size = i < cuts.size() ? cuts[i] : input.size();
     kept += input.substr(kept.size() + taken, size - kept.size() - taken);
-    // Exactly as long as it is: an access beyond it is seen.
+    // The buffer has exactly this size, so that the address sanitizer finds reads beyond its end.
     const auto buffer = std::make_unique<char[]>(kept.size());
     kept.copy(buffer.get(), kept.size());
     const Parsed parsed = decoder.Decode({buffer.get(), kept.size()}, limits);
@@ -132,7 +133,7 @@ inline BodyAnswer ReadCompacted(std::string_view input, const HttpLimits& limits
   return {Parsed::kMore, 0, {}, kept.substr(0, decoder.decoded()), 0};
 }
 
-/// 1, 2, ... size - 1: byte by byte.
+/// Returns the cuts 1, 2, ... size - 1, which split a text into single bytes.
 inline std::vector<std::size_t> EveryByte(std::size_t size) {
   std::vector<std::size_t> cuts;
   for (std::size_t i = 1; i < size; ++i) cuts.push_back(i);

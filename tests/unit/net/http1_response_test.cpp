@@ -32,7 +32,7 @@ const std::vector<std::string> kValid = {
 };
 
 const std::vector<std::string> kRefused = {
-    // Status lines.
+    // Malformed status lines.
     "\r\nHTTP/1.1 200 OK\r\n\r\n"s,
     " HTTP/1.1 200 OK\r\n\r\n"s,
     "http/1.1 200 OK\r\n\r\n"s,
@@ -59,7 +59,7 @@ const std::vector<std::string> kRefused = {
     "ICY 200 OK\r\n\r\n"s,
     "SSH-2.0-OpenSSH_9.2\r\n"s,
     "\x15\x03\x01\0\x02\x02\x16"s,
-    // Field lines.
+    // Malformed field lines.
     "HTTP/1.1 200 OK\r\n X: y\r\n\r\n"s,
     "HTTP/1.1 200 OK\r\nX: y\r\n z\r\n\r\n"s,
     "HTTP/1.1 200 OK\r\nX: y\r\n\tz\r\n\r\n"s,
@@ -77,7 +77,7 @@ const std::vector<std::string> kRefused = {
     "HTTP/1.1 200 OK\r\nX: y\r\n\rz"s,
     "HTTP/1.1 200 OK\n\n"s,
     "HTTP/1.1 200 OK\r\nConnection: a b\r\n\r\n"s,
-    // Framing.
+    // Ambiguous framing.
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n"s,
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"s,
     "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"s,
@@ -101,7 +101,7 @@ TEST(Http1ResponseTest, ParsesResponse) {
                                  .size());
 }
 
-TEST(Http1ResponseTest, ReasonMayBeMissing) {
+TEST(Http1ResponseTest, AcceptsMissingReasonPhrase) {
   EXPECT_EQ(ReadResponse("HTTP/1.1 200\r\n\r\n").reason, "");
   EXPECT_EQ(ReadResponse("HTTP/1.1 200 \r\n\r\n").reason, "");
   EXPECT_EQ(ReadResponse("HTTP/1.1 200  x \r\n\r\n").reason, " x ");
@@ -143,7 +143,7 @@ TEST(Http1ResponseTest, AcceptsRepeatedEqualContentLengths) {
   }
 }
 
-TEST(Http1ResponseTest, StatusMayBe100To999) {
+TEST(Http1ResponseTest, AcceptsStatusesFrom100To999) {
   for (const int status : {100, 199, 200, 599, 600, 777, 999}) {
     const ResponseAnswer answer = WithFields("", "HTTP/1.1 " + std::to_string(status) + " X");
     EXPECT_EQ(answer.parsed, Parsed::kDone) << answer.why;
@@ -151,7 +151,7 @@ TEST(Http1ResponseTest, StatusMayBe100To999) {
   }
 }
 
-TEST(Http1ResponseTest, AcceptsBareLfOnlyIfAllowed) {
+TEST(Http1ResponseTest, AcceptsBareLfOnlyWhenAllowed) {
   using enum http1::LineEnd;
   for (const std::string& input :
        {"HTTP/1.1 200 OK\nX: y\nContent-Length: 5\n\n"s, "HTTP/1.1 200\n\n"s,
@@ -198,7 +198,7 @@ TEST(Http1ResponseTest, DeterminesBodyFraming) {
   EXPECT_EQ(body("Transfer-Encoding: chunked", "HTTP/1.1 500 X"), kChunked);
   EXPECT_EQ(body("Content-Length: 7", "HTTP/1.0 200 OK"), kLength);
   EXPECT_EQ(body("", "HTTP/1.1 205 X"), kUntilClose);
-  // None, whatever the fields say.
+  // These responses have no body, whatever their fields say.
   EXPECT_EQ(body("", "HTTP/1.1 204 X"), kNone);
   EXPECT_EQ(body("Content-Length: 0", "HTTP/1.1 204 X"), kNone);
   EXPECT_EQ(body("", "HTTP/1.1 304 X"), kNone);
@@ -211,7 +211,7 @@ TEST(Http1ResponseTest, DeterminesBodyFraming) {
   EXPECT_EQ(WithFields("Content-Length: 7", "HTTP/1.1 200 OK", AnswerTo::kHead).content_length, 7u);
 }
 
-TEST(Http1ResponseTest, A204ThatAnnouncesABodyEndsTheConnection) {
+TEST(Http1ResponseTest, ClosesConnectionAfter204ThatAnnouncesBody) {
   for (const std::string fields : {"Transfer-Encoding: chunked", "Content-Length: 1"}) {
     for (const AnswerTo to : {AnswerTo::kOther, AnswerTo::kHead}) {
       const ResponseAnswer answer = WithFields(fields, "HTTP/1.1 204 X", to);
@@ -226,7 +226,7 @@ TEST(Http1ResponseTest, A204ThatAnnouncesABodyEndsTheConnection) {
             Parsed::kRefused);
 }
 
-TEST(Http1ResponseTest, RejectsInterimResponsesWithABody) {
+TEST(Http1ResponseTest, RejectsInterimResponsesWithBody) {
   for (const std::string line : {"HTTP/1.1 100 X", "HTTP/1.1 101 X", "HTTP/1.1 199 X"}) {
     for (const AnswerTo to : {AnswerTo::kOther, AnswerTo::kHead}) {
       EXPECT_EQ(WithFields("Transfer-Encoding: chunked", line, to).parsed, Parsed::kRefused);
@@ -245,7 +245,8 @@ TEST(Http1ResponseTest, DeterminesWhetherConnectionIsKept) {
   EXPECT_TRUE(kept("Content-Length: 0\r\nConnection: Keep-Alive", "HTTP/1.0 200 OK"));
   EXPECT_FALSE(kept("Content-Length: 0\r\nConnection: close", "HTTP/1.1 200 OK"));
   EXPECT_FALSE(kept("Content-Length: 0\r\nConnection: x,CLOSE ,keep-alive", "HTTP/1.1 200 OK"));
-  EXPECT_FALSE(kept("Connection: keep-alive", "HTTP/1.1 200 OK")) << "its body ends at close";
+  EXPECT_FALSE(kept("Connection: keep-alive", "HTTP/1.1 200 OK"))
+      << "the connection is kept although the body ends at close";
   EXPECT_FALSE(kept("Connection: keep-alive", "HTTP/1.0 200 OK"));
   EXPECT_TRUE(kept("", "HTTP/1.1 204 X"));
   EXPECT_TRUE(kept("", "HTTP/1.1 304 X"));
@@ -260,7 +261,7 @@ TEST(Http1ResponseTest, UpgradesOnlyWith101AndBothFields) {
   EXPECT_FALSE(WithFields("Upgrade: websocket", "HTTP/1.1 101 X").upgrade);
 }
 
-TEST(Http1ResponseTest, RejectsAtTheFirstInvalidByte) {
+TEST(Http1ResponseTest, RejectsResponseAtFirstInvalidByte) {
   const auto at = [](std::string_view input) {
     std::size_t size = 0;
     while (size < input.size() && ReadResponse(input.substr(0, size)).parsed == Parsed::kMore) {
@@ -289,7 +290,7 @@ TEST(Http1ResponseTest, ParsesTheSameHoweverInputIsSplit) {
   }
 }
 
-TEST(Http1ResponseTest, EveryPrefixOfAValidHeadAsksForMore) {
+TEST(Http1ResponseTest, NeedsMoreInputForEveryPrefixOfValidHead) {
   for (const std::string& input : kValid) {
     for (std::size_t size = 0; size < input.size(); ++size) {
       EXPECT_EQ(ReadResponse(std::string_view(input).substr(0, size)).parsed, Parsed::kMore)
@@ -325,7 +326,7 @@ TEST(Http1ResponseTest, RejectsHeadsAboveTheLimits) {
   EXPECT_EQ(ResponseParser().Parse("HTTP/1.1 200 OK\r\nA:\r\nB:\r\nC:\r\nD:\r\n", wide,
                                    AnswerTo::kOther, small),
             Parsed::kRefused)
-      << "more than the head can hold";
+      << "more fields were accepted than the head can hold";
   small.Reserve(4);
   EXPECT_EQ(small.capacity(), 4u);
   EXPECT_EQ(ResponseParser().Parse("HTTP/1.1 200 OK\r\nA:\r\nB:\r\nC:\r\nD:\r\n\r\n", wide,
@@ -354,8 +355,9 @@ TEST(Http1ResponseTest, ParsesConsecutiveResponses) {
   EXPECT_EQ(parser.Parse(rest, {}, AnswerTo::kOther, head), Parsed::kMore);
 }
 
-/// A million calls; if each began from the beginning, that were 5 * 10^11 bytes to read.
-TEST(Http1ResponseTest, AHeadThatDripsInCostsLinearWork) {
+/// A million calls. If each call parsed the head from its beginning, the parser would read 5 *
+/// 10^11 bytes.
+TEST(Http1ResponseTest, ParsesHeadArrivingByteByByteInLinearTime) {
   const HttpLimits limits{.header_bytes = 4u << 20};
   const std::string input = "HTTP/1.1 200 " + std::string(1u << 19, 'a') +
                             "\r\nX: " + std::string(1u << 19, 'b') + "\r\n\r\n";

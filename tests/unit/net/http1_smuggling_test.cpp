@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known ways to make two servers see different requests in the same bytes. Each must be refused,
-// whole and byte by byte, before a second request could be seen.
+// Known request-smuggling attacks: bytes that two servers read as different requests. The parser
+// must reject each of them, in one piece and byte by byte, before it could find a second request.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -67,7 +67,7 @@ TEST(Http1SmugglingTest, RejectsDisguisedTransferEncoding) {
     ExpectFieldsRefused(line);
     ExpectFieldsRefused("Content-Length: 5\r\n" + line);
   }
-  // White space around the value is no disguise: RFC 9110 has it trimmed, and so do we.
+  // White space around the value is valid: RFC 9110 requires that it is trimmed.
   EXPECT_EQ(ReadHead("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \t chunked \t\r\n\r\n").body,
             BodyFraming::kChunked);
   ExpectRefused("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// A certificate without a signature: only its names are read.
+/// A certificate without a signature: the code under test reads only its names.
 class NamedCertificate {
  public:
   NamedCertificate() : certificate_(X509_new(), X509_free) {}
@@ -25,7 +25,7 @@ class NamedCertificate {
         1);
     return *this;
   }
-  /// `type`: GEN_URI or GEN_DNS.
+  /// Adds an alternative name. `type`: GEN_URI or GEN_DNS.
   NamedCertificate& Name(int type, std::string_view value) {
     ASN1_IA5STRING* const text = ASN1_IA5STRING_new();
     ASN1_STRING_set(text, value.data(), static_cast<int>(value.size()));
@@ -47,7 +47,7 @@ class NamedCertificate {
                                                                        GENERAL_NAMES_free};
 };
 
-TEST(PeerCertificateTest, WritesTheSubjectAsRfc2253Does) {
+TEST(PeerCertificateTest, FormatsSubjectAsInRfc2253) {
   NamedCertificate made;
   made.Subject("O", "Example, Inc.").Subject("OU", "b\xc3\xbcro").Subject("CN", "ops\n");
   const auto read = made.Read();
@@ -55,7 +55,7 @@ TEST(PeerCertificateTest, WritesTheSubjectAsRfc2253Does) {
   EXPECT_EQ(read->Name(), read->subject);
 }
 
-TEST(PeerCertificateTest, CutsLongSubjects) {
+TEST(PeerCertificateTest, TruncatesLongSubjects) {
   NamedCertificate made;
   for (int i = 0; i < 6; ++i) made.Subject("OU", std::string(60, 'x'));
   const auto read = made.Read();
@@ -79,7 +79,7 @@ TEST(PeerCertificateTest, KeepsPrintableAlternativeNames) {
   EXPECT_EQ(read->Name(), "spiffe://example.org/a");
 }
 
-TEST(PeerCertificateTest, KeepsAFewNamesOfEachKind) {
+TEST(PeerCertificateTest, KeepsLimitedNumberOfNamesOfEachKind) {
   NamedCertificate made;
   for (int i = 0; i < 100; ++i) made.Name(GEN_DNS, "host" + std::to_string(i));
   const auto read = made.Read();

@@ -16,14 +16,16 @@ using testing::HasSubstr;
 const std::string kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
 constexpr std::string_view kStrange = "the connection does not begin with a PROXY protocol header";
 
-/// In a buffer that is exactly as long: a byte read too far is seen by the address sanitizer.
+/// Parses `bytes` in a buffer of exactly their size, so that the address sanitizer finds reads
+/// beyond its end.
 ProxyHeader ParseExactly(std::string_view bytes) {
   const auto buffer = std::make_unique<char[]>(bytes.size());
   bytes.copy(buffer.get(), bytes.size());
   return ParseProxyHeader({buffer.get(), bytes.size()});
 }
 
-/// What is said first, byte by byte; nothing that comes later may change it.
+/// Parses `bytes` byte by byte and returns the first result other than kMore. Expects that more
+/// bytes do not change it.
 ProxyHeader Parse(std::string_view bytes) {
   ProxyHeader first;
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
@@ -47,7 +49,7 @@ std::string Text(const std::optional<Peer>& peer) {
   return text + " "s + std::to_string(peer->port);
 }
 
-/// Who is the client by a whole header, with something behind it.
+/// Returns the client address that a complete header with some bytes behind it reports.
 std::string Source(const std::string& header) {
   const ProxyHeader answer = Parse(header + "PROXY GET \r\n");
   EXPECT_EQ(answer.parsed, Parsed::kDone) << header << answer.problem;
@@ -86,7 +88,7 @@ TEST(ProxyProtocolV1Test, ReadsClientAddress) {
   EXPECT_EQ(Source("PROXY TCP6 2001:db8::1 ::1 1 2\r\n"), "2001:db8::1 1");
   EXPECT_EQ(Source("PROXY TCP6 2001:DB8:0:0:0:0:0:1 :: 1 2\r\n"), "2001:db8::1 1");
   EXPECT_EQ(Source("PROXY TCP6 ::ffff:192.0.2.1 ::1 1 2\r\n"), "::ffff:192.0.2.1 1");
-  // The longest: 104 bytes.
+  // The longest line with addresses: 104 bytes.
   const std::string ones = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff";
   EXPECT_EQ(Source("PROXY TCP6 " + ones + " " + ones + " 65535 65535\r\n"), ones + " 65535");
 }
@@ -95,20 +97,21 @@ TEST(ProxyProtocolV1Test, UsesPeerAddressForUnknown) {
   EXPECT_EQ(Source("PROXY UNKNOWN\r\n"), "the peer");
   EXPECT_EQ(Source("PROXY UNKNOWN \r\n"), "the peer");
   EXPECT_EQ(Source("PROXY UNKNOWN ffff::1 what ever 65535\r\n"), "the peer");
-  EXPECT_EQ(Source("PROXY UNKNOWN " + std::string(91, 'x') + "\r\n"), "the peer");  // 107 bytes.
+  // The longest valid line: 107 bytes.
+  EXPECT_EQ(Source("PROXY UNKNOWN " + std::string(91, 'x') + "\r\n"), "the peer");
 }
 
 TEST(ProxyProtocolV1Test, RejectsMalformedLines) {
   for (const std::string_view words :
-       {"TCP4 192.0.2.1 10.0.0.2 56324 443\n",          // No CR.
-        "TCP4 192.0.2.1 10.0.0.2 56324 443\rx",         // No LF.
+       {"TCP4 192.0.2.1 10.0.0.2 56324 443\n",          // CR is missing.
+        "TCP4 192.0.2.1 10.0.0.2 56324 443\rx",         // LF is missing.
         "TCP4 192.0.2.1 10.0.0.2 56324 443 \r\n",       // A space at the end.
         "TCP4 192.0.2.1 10.0.0.2 56324\r\n",            // A port is missing.
         "TCP4 192.0.2.1 10.0.0.2 56324 \r\n",           //
         "TCP4  192.0.2.1 10.0.0.2 56324 443\r\n",       // Two spaces.
         "TCP4 192.0.2.1  10.0.0.2 56324 443\r\n",       //
         "TCP4 192.0.2.1\t10.0.0.2 56324 443\r\n",       // A tab.
-        "TCP4 192.0.2.1 10.0.0.2 65536 443\r\n",        // Ports that are none.
+        "TCP4 192.0.2.1 10.0.0.2 65536 443\r\n",        // Invalid ports.
         "TCP4 192.0.2.1 10.0.0.2 1 65536\r\n",          //
         "TCP4 192.0.2.1 10.0.0.2 99999 443\r\n",        //
         "TCP4 192.0.2.1 10.0.0.2 000001 443\r\n",       //
@@ -117,12 +120,12 @@ TEST(ProxyProtocolV1Test, RejectsMalformedLines) {
         "TCP4 192.0.2.1 10.0.0.2 -1 443\r\n",           //
         "TCP4 192.0.2.1 10.0.0.2 +1 443\r\n",           //
         "TCP4 192.0.2.1 10.0.0.2 0x1 443\r\n",          //
-        "TCP4 192.0.2 10.0.0.2 1 443\r\n",              // Addresses that are none.
+        "TCP4 192.0.2 10.0.0.2 1 443\r\n",              // Invalid addresses.
         "TCP4 192.0.2.256 10.0.0.2 1 443\r\n",          //
         "TCP4 192.0.02.1 10.0.0.2 1 443\r\n",           //
         "TCP4 192.0.2.1 10.0.0 1 443\r\n",              //
         "TCP4 1111.1111.1111.1111 10.0.0.2 1 443\r\n",  //
-        "TCP4 ::1 ::1 1 443\r\n",                       // Of another family.
+        "TCP4 ::1 ::1 1 443\r\n",                       // Addresses of the wrong family.
         "TCP4 192.0.2.1 ::1 1 443\r\n",                 //
         "TCP6 192.0.2.1 10.0.0.2 1 443\r\n",            //
         "TCP6 ::1 10.0.0.2 1 443\r\n",                  //
@@ -152,7 +155,7 @@ TEST(ProxyProtocolV1Test, RejectsTooLongLines) {
               HasSubstr("107 bytes"));
 }
 
-TEST(ProxyProtocolTest, RejectsBytesThatAreNoHeaderAtOnce) {
+TEST(ProxyProtocolTest, RejectsFirstByteThatIsNotAHeader) {
   for (const std::string& bytes :
        {"GET "s, "POST /"s, "\x16\x03\x01\x02"s, "*1\r\n"s, "PING\r\n"s, "proxy TCP4"s, "PROXY\t"s,
         "PRI * HTTP/2.0\r\n"s, " PROXY"s, "\0"s, "\n"s, "\r\n\r\n\0\r\nQUIT\r"s, "\r\nGET"s}) {
@@ -166,18 +169,19 @@ TEST(ProxyProtocolTest, RejectsBytesThatAreNoHeaderAtOnce) {
 TEST(ProxyProtocolV2Test, ReadsClientAddress) {
   EXPECT_EQ(Source(Binary(0x21, 0x11, kV4)), "::ffff:192.0.2.1 56324");
   EXPECT_EQ(Source(Binary(0x21, 0x21, kV6)), "2001:db8::1 80");
-  // What follows the addresses is skipped.
+  // The parser skips what follows the addresses.
   EXPECT_EQ(Source(Binary(0x21, 0x11, kV4 + "\x04\x00\x02\xff\xff"s)), "::ffff:192.0.2.1 56324");
   EXPECT_EQ(Source(Binary(0x21, 0x21, kV6 + std::string(300, '\r'))), "2001:db8::1 80");
 }
 
 TEST(ProxyProtocolV2Test, UsesPeerAddressForLocalAndUnsupportedFamilies) {
-  EXPECT_EQ(Source(Binary(0x20, 0x00, "")), "the peer");                     // LOCAL.
-  EXPECT_EQ(Source(Binary(0x20, 0x11, kV4)), "the peer");                    // LOCAL.
-  EXPECT_EQ(Source(Binary(0x20, 0xff, "x")), "the peer");                    // LOCAL.
-  EXPECT_EQ(Source(Binary(0x21, 0x00, "")), "the peer");                     // UNSPEC.
-  EXPECT_EQ(Source(Binary(0x21, 0x01, "tail")), "the peer");                 // UNSPEC.
-  EXPECT_EQ(Source(Binary(0x21, 0x10, kV4)), "the peer");                    // No transport.
+  EXPECT_EQ(Source(Binary(0x20, 0x00, "")), "the peer");      // LOCAL.
+  EXPECT_EQ(Source(Binary(0x20, 0x11, kV4)), "the peer");     // LOCAL.
+  EXPECT_EQ(Source(Binary(0x20, 0xff, "x")), "the peer");     // LOCAL.
+  EXPECT_EQ(Source(Binary(0x21, 0x00, "")), "the peer");      // UNSPEC.
+  EXPECT_EQ(Source(Binary(0x21, 0x01, "tail")), "the peer");  // UNSPEC.
+  // No transport protocol.
+  EXPECT_EQ(Source(Binary(0x21, 0x10, kV4)), "the peer");
   EXPECT_EQ(Source(Binary(0x21, 0x12, kV4)), "the peer");                    // Datagrams.
   EXPECT_EQ(Source(Binary(0x21, 0x22, kV6)), "the peer");                    // Datagrams.
   EXPECT_EQ(Source(Binary(0x21, 0x31, std::string(216, '/'))), "the peer");  // Unix sockets.

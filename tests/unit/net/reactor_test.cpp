@@ -19,7 +19,7 @@ Deadlines::Durations Durations() {
   return durations;
 }
 
-/// Arms itself again and again, and records how late it is called.
+/// A timer that arms itself again in each call, and records how late it is called.
 struct Ticker final : Timer {
   explicit Ticker(Reactor& on) : Timer(on.timers()), reactor(on) { Arm(); }
   void Arm() {
@@ -37,11 +37,11 @@ struct Ticker final : Timer {
   std::vector<Clock::duration> late;
 };
 
-TEST(ReactorTest, CallsTimersWithinLessThanAMillisecond) {
+TEST(ReactorTest, CallsTimersLessThanOneMillisecondLate) {
   Reactor reactor(Durations());
   Ticker ticker(reactor);
   reactor.Run(std::nullopt);
-  // The earliest of many: other processes may delay any single one.
+  // The smallest delay of many, because other processes may delay any single call.
   EXPECT_LT(std::ranges::min(ticker.late), 400us);
 }
 

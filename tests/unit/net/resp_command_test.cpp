@@ -25,7 +25,7 @@ std::vector<std::size_t> EveryByte(std::size_t size) {
   return cuts;
 }
 
-/// The first answer, which must be the same however the input comes.
+/// Returns the first result, which must be the same however the input is split.
 CommandAnswer Read(std::string_view input, const RespLimits& limits = {}) {
   const auto answers = ReadCommands(input, limits);
   EXPECT_EQ(ReadCommands(input, limits, EveryByte(input.size())), answers) << input;
@@ -57,7 +57,7 @@ TEST(RespCommandTest, ParsesCommand) {
   EXPECT_THAT(answer.arguments, ElementsAre("CL.THROTTLE", "user:1", "15", "30", "60"));
 }
 
-TEST(RespCommandTest, AnElementHoldsAnyBytes) {
+TEST(RespCommandTest, AcceptsAnyBytesInElements) {
   const std::vector<std::string> arguments = {"GET", "", "\r\n", "a\0b"s, "*1\r\n$4\r\nPING\r\n",
                                               "\xff"};
   EXPECT_EQ(Read(Encoded(arguments)).arguments, arguments);
@@ -87,7 +87,7 @@ TEST(RespCommandTest, SkipsEmptyCommandsAndLines) {
   }
 }
 
-TEST(RespCommandTest, EveryPrefixAsksForMore) {
+TEST(RespCommandTest, NeedsMoreInputForEveryPrefix) {
   for (const std::string& input : {Encoded({"CL.THROTTLE", "user:1", "15", "30", "60"}),
                                    Encoded({"", ""}), "set \"a \\x41\" 'b'\r\n"s, "*-1\r\n"s}) {
     for (std::size_t size = 0; size < input.size(); ++size) {
@@ -109,7 +109,7 @@ TEST(RespCommandTest, RejectsInvalidElementCounts) {
     EXPECT_EQ(Problem("*" + std::string(count) + "\r\n"),
               "Protocol error: invalid multibulk length: at most 64 elements");
   }
-  // 32 characters may be a number; the 33rd is too much, whatever would follow.
+  // 32 characters may still be a number; the 33rd is rejected, whatever follows.
   EXPECT_EQ(Read("*" + std::string(32, '9')).progress, Progress::kMore);
   EXPECT_EQ(Problem("*" + std::string(33, '9')), "Protocol error: too big mbulk count string");
   EXPECT_EQ(Problem("*-" + std::string(32, '9')), "Protocol error: too big mbulk count string");
@@ -146,7 +146,7 @@ TEST(RespCommandTest, RejectsElementsThatAreNotBulkStrings) {
   }
 }
 
-TEST(RespCommandTest, StartsOverAfterAnError) {
+TEST(RespCommandTest, ParsesNextCommandAfterError) {
   RespCommandParser parser;
   EXPECT_EQ(parser.Parse("*2\r\n$4\r\nPING\r\n", {}), Progress::kMore);
   EXPECT_EQ(parser.Parse("*2\r\n$4\r\nPING\r\nx", {}), Progress::kBad);
@@ -200,8 +200,9 @@ TEST(RespInlineTest, RejectsLinesAboveTheLimits) {
             "Protocol error: too big inline request: at most 6 bytes in a word");
 }
 
-/// 400,000 calls. If each began from the beginning, the many elements were 10^11 lengths to read.
-TEST(RespCommandTest, ACommandThatDripsInCostsLinearWork) {
+/// 400,000 calls. If each call parsed the command from its beginning, the parser would read 10^11
+/// lengths of elements.
+TEST(RespCommandTest, ParsesCommandArrivingByteByByteInLinearTime) {
   const RespLimits limits{.elements = 1u << 20, .bulk_bytes = 1u << 20, .inline_bytes = 1u << 20};
   std::string many = "*40000\r\n";
   for (int i = 0; i < 40000; ++i) many += "$0\r\n\r\n";

@@ -11,10 +11,10 @@
 
 namespace tidegate::net {
 
-/// What a parser said, with nothing in it that points into a buffer.
+/// Result of a RespCommandParser, copied so that nothing in it points into a buffer.
 struct CommandAnswer {
   RespCommandParser::Progress progress = RespCommandParser::Progress::kMore;
-  std::size_t consumed = 0;  ///< Of kCommand and kNothing.
+  std::size_t consumed = 0;  ///< Bytes of the input, for kCommand and kNothing only.
   std::vector<std::string> arguments;
   std::string problem;
 
@@ -35,10 +35,9 @@ inline CommandAnswer Describe(RespCommandParser::Progress progress,
   return answer;
 }
 
-/// All commands of `input`, which comes in pieces that end at `cuts` and at its end; the last
-/// answer is kMore or kBad. Each call has a buffer of its own that is exactly as long as what has
-/// arrived and was not consumed: a view that is stale or a byte read too far is seen by the address
-/// sanitizer.
+/// Parses all commands of `input` in pieces that end at `cuts` and at its end. The last result is
+/// kMore or kBad. Each call gets a new buffer with exactly the bytes that have arrived and are not
+/// consumed, so that the address sanitizer finds stale views and reads beyond the end.
 inline std::vector<CommandAnswer> ReadCommands(std::string_view input,
                                                const RespLimits& limits = {},
                                                const std::vector<std::size_t>& cuts = {}) {
@@ -62,7 +61,7 @@ inline std::vector<CommandAnswer> ReadCommands(std::string_view input,
   return answers;
 }
 
-/// As clients encode it.
+/// Returns a command as clients encode it.
 inline std::string Encoded(const std::vector<std::string>& arguments) {
   std::string bytes = "*" + std::to_string(arguments.size()) + "\r\n";
   for (const std::string& argument : arguments) {

@@ -16,7 +16,7 @@ namespace tidegate::net {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-/// What a ResponseParser said, with nothing in it that points into a buffer.
+/// Result of a ResponseParser, copied so that nothing in it points into a buffer.
 struct ResponseAnswer {
   Parsed parsed = Parsed::kMore;
   std::string why;
@@ -51,9 +51,9 @@ inline ResponseAnswer Describe(Parsed parsed, const ResponseParser& parser,
   return answer;
 }
 
-/// `input` in pieces that end at `cuts` and at its end, stopping at the first answer. Each piece
-/// comes in a buffer of its own of exactly the size that has arrived, and with a head of its own: a
-/// view that is stale or a byte read too far is seen by the address sanitizer.
+/// Parses `input` in pieces that end at `cuts` and at its end, and stops at the first result other
+/// than kMore. Each piece comes in a new buffer of exactly the size that has arrived, and with a
+/// new head, so that the address sanitizer finds stale views and reads beyond the end.
 inline ResponseAnswer ReadResponse(std::string_view input, AnswerTo to = AnswerTo::kOther,
                                    const HttpLimits& limits = {},
                                    const std::vector<std::size_t>& cuts = {},
@@ -71,19 +71,20 @@ inline ResponseAnswer ReadResponse(std::string_view input, AnswerTo to = AnswerT
   return {};
 }
 
-/// What a BodyReader said.
+/// Result of a BodyReader.
 struct StreamAnswer {
   Parsed parsed = Parsed::kMore;
   int status = 0;
   std::string why;
-  std::string body;      ///< All data, joined. Of a refused body nothing: cuts decide how much.
-  std::size_t size = 0;  ///< Of the input, what belongs to the body.
+  std::string body;      ///< All data, joined; empty for a rejected body, because the cuts decide
+                         ///< how much of it was read.
+  std::size_t size = 0;  ///< Number of bytes of the input that belong to the body.
   Fields trailers;
 
   bool operator==(const StreamAnswer&) const = default;
 };
 
-/// As ReadResponse, dropping what has been eaten after each piece.
+/// Reads a body like ReadResponse() reads a head, and removes consumed bytes after each piece.
 inline StreamAnswer ReadStream(BodyReader& reader, std::string_view input,
                                const std::vector<std::size_t>& cuts = {}) {
   StreamAnswer answer;

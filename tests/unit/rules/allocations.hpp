@@ -5,8 +5,8 @@
 
 namespace tidegate {
 
-/// How often this thread has called operator new, so that a test can show that the hot path does
-/// not.
+/// Returns how often this thread has called operator new, so that tests can show that the hot path
+/// does not allocate.
 [[nodiscard]] std::uint64_t AllocationsOfThisThread() noexcept;
 
 }  // namespace tidegate

@@ -50,7 +50,7 @@ TEST(BodyTemplateTest, ReplacesEachPlaceholder) {
   EXPECT_EQ(Rendered("", Escaping::kText, Known()), "");
 }
 
-TEST(BodyTemplateTest, NamesAllPlaceholders) {
+TEST(BodyTemplateTest, ListsAllPlaceholdersInErrors) {
   const auto parsed = BodyTemplate::Parse("{zzzzzzzzzz}", Escaping::kText);
   ASSERT_FALSE(parsed);
   EXPECT_THAT(parsed.error(),
@@ -58,7 +58,7 @@ TEST(BodyTemplateTest, NamesAllPlaceholders) {
                         "`request_id`, `link`, `status`, `title`, `method` or `path`"));
 }
 
-TEST(BodyTemplateTest, KeepsBracesThatAreNoPlaceholder) {
+TEST(BodyTemplateTest, KeepsBracesThatAreNotPlaceholders) {
   for (const std::string_view body :
        {"{", "}", "{}", "{ rule }", "{Rule}", "{{", "a{b", "p { color: red }", "{\"a\":1}", "{a b}",
         "${x y}", "{rule", "rule}", "{1}"}) {
@@ -67,7 +67,7 @@ TEST(BodyTemplateTest, KeepsBracesThatAreNoPlaceholder) {
   EXPECT_EQ(Rendered("{{rule}}", Escaping::kText, Known()), "{per-key}");
 }
 
-TEST(BodyTemplateTest, FormatsUnknownNumbersForTheMediaType) {
+TEST(BodyTemplateTest, FormatsUnknownNumbersByMediaType) {
   const BodyValues none{.status = 503};
   EXPECT_EQ(Rendered("[{limit},{remaining},{retry_after},{status}]", Escaping::kJson, none),
             "[null,null,null,503]");
@@ -100,8 +100,8 @@ TEST(BodyTemplateTest, SelectsEscapingByMediaType) {
   }
 }
 
-// Every byte, alone and in pairs: the value must stay inside its string.
-TEST(BodyTemplateTest, ValuesCannotEscapeAJsonString) {
+// Every byte, alone and in pairs: the value must not end the JSON string that contains it.
+TEST(BodyTemplateTest, ValuesCannotEndJsonString) {
   for (int first = 0; first < 256; ++first) {
     for (const char second : {'"', '\\', '\n', '\0', '<', '\x80', 'n', 'u'}) {
       const std::string value{static_cast<char>(first), second};
@@ -115,7 +115,8 @@ TEST(BodyTemplateTest, ValuesCannotEscapeAJsonString) {
       ASSERT_EQ(json.at("last"), 1) << body;
       ASSERT_EQ(json.at("p"), json.at("i")) << body;
       EXPECT_EQ(body.find('<'), std::string::npos) << body;
-      // No byte that could end a string of a script, once a page has decoded the JSON.
+      // The value has no byte that could end a string of a script after a page has decoded the
+      // JSON.
       EXPECT_EQ(std::string_view(json.at("p").as_string()).find_first_of("\"'`()<>;\\{}"),
                 std::string_view::npos)
           << body;
@@ -131,8 +132,8 @@ TEST(BodyTemplateTest, ValuesCannotAddMarkup) {
       EXPECT_TRUE(std::isalnum(byte) != 0 || std::strchr("-._~/", byte) != nullptr) << byte;
       continue;
     }
-    // Neither quotes nor spaces, which would end an attribute, nor backslashes, which a script
-    // reads.
+    // The value has no quotes or spaces, which would end an attribute, and no backslashes, which a
+    // script interprets.
     EXPECT_EQ(body.find_first_of("<>\"'`= \\\r\n\t"), std::string::npos) << body;
     EXPECT_TRUE(body.starts_with("&#") || body.starts_with('%')) << body;
   }
@@ -140,14 +141,14 @@ TEST(BodyTemplateTest, ValuesCannotAddMarkup) {
             "<a title='&#37;27&#37;3e&#37;3cscript&#37;3e'>");
 }
 
-// Browsers decode character references in attributes before the script in them runs.
+// Browsers decode character references in attributes before they run the script in them.
 TEST(BodyTemplateTest, ValuesCannotEndScriptStringInAttribute) {
   EXPECT_EQ(Rendered("<a onclick=\"go('{path}')\">", Escaping::kMarkup, {.path = "/x');alert(1)"}),
             "<a onclick=\"go('/x&#37;27&#37;29&#37;3balert&#37;281&#37;29')\">");
   EXPECT_EQ(
       Rendered("{method} {request_id}", Escaping::kText, {.request_id = "a:b/c", .method = "A'B"}),
       "A%27B a:b/c");
-  // Other values are the operator's.
+  // Other placeholders, such as {link}, come from the operator's configuration and are not changed.
   EXPECT_EQ(Rendered("{link}", Escaping::kText, {.link = "/limits?a='b'"}), "/limits?a='b'");
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the configuration answers to path patterns as other routers and regular expressions have
-// them.
+// Messages about path patterns in the syntax of other routers or of regular expressions.
 #include "rules/foreign_path.hpp"
 
 #include <gmock/gmock.h>
@@ -17,13 +16,15 @@ using testing::HasSubstr;
 
 struct Spelling {
   const char* foreign;
-  const char* write;  ///< nullptr: not foreign.
+  const char* write;  ///< The pattern that the message suggests; nullptr: the pattern is not
+                      ///< foreign.
   bool exact = true;
 };
 
 TEST(ForeignPathTest, SuggestsEquivalentPattern) {
   const Spelling cases[] = {
-      // OpenAPI, Spring, FastAPI, Flask, Django, Express, Next.js, API Gateway, Go, Rails.
+      // Patterns of OpenAPI, Spring, FastAPI, Flask, Django, Express, Next.js, API Gateway, Go and
+      // Rails.
       {"/users/{id}", "`/users/:id`"},
       {"/users/{user_id}/posts/{post-id}", "`/users/:user_id/posts/:post-id`"},
       {"/users/{id:[0-9]+}", "`/users/:id`"},
@@ -110,7 +111,7 @@ TEST(ForeignPathTest, SuggestsOnlyAcceptedPatterns) {
   }
 }
 
-TEST(ForeignPathTest, IsRejectedInEveryMatch) {
+TEST(ForeignPathTest, RejectsForeignPathInEveryMatch) {
   for (const char* const yaml :
        {"rules: [ { id: a, per: const, limit: 1/s, match: { path: '/users/<id>' } } ]\n",
         "deny: [ { path: '/users/<id>' } ]\n", "exempt: [ { path: [/a, '/users/<id>'] } ]\n",

@@ -41,7 +41,7 @@ TEST(LimitTextTest, ParsesAndPrintsCanonicalForm) {
   }
 }
 
-TEST(LimitTextTest, ErrorsSuggestValidLimits) {
+TEST(LimitTextTest, SuggestsValidLimitsInErrors) {
   const struct {
     const char* text;
     const char* expected;

@@ -69,10 +69,10 @@ TEST_F(LiveOverridesTest, BuildsQuotaFromQuotaOverride) {
   EXPECT_EQ(Find("a")->quota->capacity(), 7);
 }
 
-TEST_F(LiveOverridesTest, FollowsAStepOfTheRegistersClock) {
+TEST_F(LiveOverridesTest, FollowsClockStepOfRedis) {
   (void)live_.Apply({.now_ms = 1'000, .changed = {Ban("a", 61'000)}, .removed = {}});
   EXPECT_EQ(live_.table()->Left(*Find("a")), 60s);
-  // A new master's clock is half a minute ahead.
+  // Redis has a new master whose clock is half a minute ahead.
   (void)live_.Apply({.now_ms = 31'000, .changed = {Ban("b")}, .removed = {}});
   EXPECT_EQ(live_.table()->Left(*Find("a")), 30s);
 }
@@ -81,13 +81,13 @@ TEST_F(LiveOverridesTest, TranslatesExpiryToLocalClock) {
   (void)Change({Ban("short", 1'000 + 250), Ban("far", INT64_MAX)});
   EXPECT_EQ(live_.table()->Left(*Find("short")), 250ms);
   EXPECT_EQ(live_.table()->Left(*Find("far")), std::nullopt)
-      << "an end that Tidegate cannot have written is none";
+      << "an expiry that Tidegate cannot have written was not ignored";
   EXPECT_EQ(Find("short")->expires_ms, 1'250);
   clock_.Advance(250ms);
   EXPECT_EQ(Find("short"), nullptr);
 }
 
-TEST_F(LiveOverridesTest, CountsInvalidEntriesAndRemovesWhatTheyReplace) {
+TEST_F(LiveOverridesTest, CountsInvalidEntriesAndRemovesReplacedOnes) {
   (void)Change({Ban("a"), Ban("b")});
   auto other_key = Ban("c");
   other_key.field = "per-key b";
@@ -99,7 +99,7 @@ TEST_F(LiveOverridesTest, CountsInvalidEntriesAndRemovesWhatTheyReplace) {
   EXPECT_THAT(Change({}, {"z"}).keys, IsEmpty());
 }
 
-TEST_F(LiveOverridesTest, OneBanAmongAThousandParsesOneEntry) {
+TEST_F(LiveOverridesTest, ParsesOnlyTheChangedEntryOfAThousand) {
   SharedOverrides::Delta last;
   LocalOverrides shared_overrides(clock_, [&](const SharedOverrides::Delta& delta) {
     last = delta;
@@ -118,11 +118,13 @@ TEST_F(LiveOverridesTest, OneBanAmongAThousandParsesOneEntry) {
   ASSERT_EQ(last.changed.size(), 1u);
   EXPECT_THAT(last.removed, IsEmpty());
   ASSERT_EQ(live_.table()->size(), 1000u);
-  // An entry that was parsed again would have another address: `held` keeps the old ones alive.
+  // An entry that was parsed again would have another address, because `held` keeps the old entries
+  // alive.
   for (const auto* const entry : before) {
     ASSERT_EQ(Find(entry->what.identity), entry) << entry->what.identity;
   }
-  // Applying the ban costs a bounded number of allocations; parsing takes about ten per entry.
+  // Applying the ban costs a bounded number of allocations; parsing would cost about ten for each
+  // entry.
   const std::uint64_t allocations = AllocationsOfThisThread();
   (void)live_.Apply(last);
   EXPECT_LT(AllocationsOfThisThread() - allocations, 200u);

@@ -35,7 +35,7 @@ TEST(MatchCoverTest, DoubleStarPathCoversEverything) {
   EXPECT_FALSE(Covers(OfPaths({"/a/**"}), {}));
 }
 
-TEST(MatchCoverTest, AlternativesAreCoveredOneByOne) {
+TEST(MatchCoverTest, CoversAlternativesOneByOne) {
   const MatchSpec both = OfAny({OfPaths({"/a"}), OfPaths({"/b/**"})});
   EXPECT_TRUE(Covers(both, OfPaths({"/a"})));
   EXPECT_TRUE(Covers(both, OfPaths({"/b/c"})));
@@ -45,7 +45,7 @@ TEST(MatchCoverTest, AlternativesAreCoveredOneByOne) {
   EXPECT_FALSE(Covers(OfPaths({"/a"}), both));
   EXPECT_TRUE(Covers(both, both));
   EXPECT_TRUE(Covers(OfAny({OfPaths({"/b/**"}), OfPaths({"/a/**"})}), both));
-  // The host is of the match, the path of each alternative.
+  // The match has the host, and each of its alternatives has a path.
   MatchSpec on_host = both;
   on_host.hosts = {"x"};
   MatchSpec wide = OfPaths({"/a", "/b/**"});
@@ -55,7 +55,7 @@ TEST(MatchCoverTest, AlternativesAreCoveredOneByOne) {
   EXPECT_TRUE(Covers({}, both));
 }
 
-TEST(MatchCoverTest, ExceptionsNarrowTheWiderMatch) {
+TEST(MatchCoverTest, ExceptionsNarrowWiderMatch) {
   const MatchSpec health = OfPaths({"/v1/health"});
   const MatchSpec wide = Except({health}, OfPaths({"/v1/**"}));
   EXPECT_FALSE(Covers(wide, OfPaths({"/v1/**"})));
@@ -64,12 +64,12 @@ TEST(MatchCoverTest, ExceptionsNarrowTheWiderMatch) {
   EXPECT_TRUE(Covers(wide, wide));
   EXPECT_TRUE(Covers(OfPaths({"/v1/**"}), wide));
   EXPECT_TRUE(Covers(wide, Except({OfPaths({"/v1/health/**"})}, OfPaths({"/v1/**"}))));
-  // Requests to /v1/health without the header match only the first.
+  // A request to /v1/health without the header matches only the first spec.
   EXPECT_FALSE(Covers(wide, Except({WithHeader("x", health)}, OfPaths({"/v1/**"}))));
   EXPECT_FALSE(Covers(Except({WithHeader("x")}), {}));
 }
 
-TEST(MatchCoverTest, OverlapLooksIntoAlternativesAndExceptions) {
+TEST(MatchCoverTest, OverlapConsidersAlternativesAndExceptions) {
   const MatchSpec both = OfAny({OfPaths({"/a"}), OfPaths({"/b/**"})});
   EXPECT_TRUE(Overlap(both, OfPaths({"/b/c"})));
   EXPECT_FALSE(Overlap(both, OfPaths({"/c"})));
@@ -83,8 +83,8 @@ TEST(MatchCoverTest, OverlapLooksIntoAlternativesAndExceptions) {
   EXPECT_TRUE(Overlap(Except({WithHeader("x")}), {}));
 }
 
-// Covers and Overlap may not see something, but what they claim holds for every request.
-TEST(MatchCoverTest, AgreesWithANaiveMatcherOnRandomSpecs) {
+// Covers and Overlap may miss a relation, but a relation that they report holds for every request.
+TEST(MatchCoverTest, AgreesWithNaiveMatcherOnRandomSpecs) {
   int covered = 0;
   int disjoint = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

@@ -70,15 +70,15 @@ MatchSpec Networks(std::initializer_list<const char*> networks) {
   return spec;
 }
 
-TEST(MatchIndexTest, WithoutSpecsNothingMatches) { EXPECT_THAT(Find({}, Path("/")), IsEmpty()); }
+TEST(MatchIndexTest, MatchesNothingWithoutSpecs) { EXPECT_THAT(Find({}, Path("/")), IsEmpty()); }
 
-TEST(MatchIndexTest, AnEmptySpecMatchesEverything) {
+TEST(MatchIndexTest, EmptySpecMatchesEverything) {
   EXPECT_THAT(Find({MatchSpec{}, MatchSpec{}}, Path("/a/b")), ElementsAre(0, 1));
   EXPECT_THAT(Find({MatchSpec{}}, RequestView{}), ElementsAre(0));
   EXPECT_THAT(Find({MatchSpec{}}, Path("*")), ElementsAre(0));
 }
 
-TEST(MatchIndexTest, MatchesHostsExactlyOrBelowASuffix) {
+TEST(MatchIndexTest, MatchesHostsExactlyOrBySuffix) {
   const std::vector<MatchSpec> specs = {Hosts({"example.com"}), Hosts({"*.example.com"}),
                                         Hosts({"*.com"}), Hosts({"a.example.com", "other.org"})};
   EXPECT_THAT(Find(specs, Host("example.com")), ElementsAre(0, 2));
@@ -140,7 +140,7 @@ TEST(MatchIndexTest, ReportsEachSpecOnce) {
   EXPECT_THAT(one, ElementsAre(0));
 }
 
-TEST(MatchIndexTest, MethodsAreCaseSensitive) {
+TEST(MatchIndexTest, ComparesMethodsCaseSensitively) {
   MatchSpec get;
   get.methods = {"GET", "HEAD"};
   MatchSpec post;
@@ -156,7 +156,7 @@ TEST(MatchIndexTest, MethodsAreCaseSensitive) {
   EXPECT_THAT(Find({get, post}, request), IsEmpty());
 }
 
-TEST(MatchIndexTest, EveryHeaderMustMatchOnOneOfItsLines) {
+TEST(MatchIndexTest, RequiresEveryHeaderToMatchOnOneOfItsLines) {
   const std::vector<MatchSpec> specs = {
       Headers({{"x-plan", "gold"}}), Headers({{"user-agent", "BadBot*"}}),
       Headers({{"x-plan", "gold"}, {"user-agent", "*"}}),
@@ -209,7 +209,7 @@ TEST(MatchIndexTest, OutlivesItsSpecsAndCanBeMoved) {
   EXPECT_THAT(Find(moved, request), ElementsAre(0));
 }
 
-TEST(MatchIndexTest, DoesNotAllocate) {
+TEST(MatchIndexTest, LookupDoesNotAllocate) {
   const MatchIndex index = Index({Hosts({"*.example.com"}), Paths({"/:a/b/**"}), Networks({"::/0"}),
                                   Headers({{"user-agent", "*a*"}, {"x-plan", "gold"}})});
   const HeaderField headers[] = {{"X-Plan", "gold"},
@@ -225,9 +225,9 @@ TEST(MatchIndexTest, DoesNotAllocate) {
   EXPECT_EQ(count, 4u);
 }
 
-// Every combination of words and parameters up to a depth of 10, each ending in a word that never
-// comes: 2,046 nodes, all of them alive for this path. A look-up may enter each of them once; one
-// that started over at each parameter would not end.
+// Every combination of words and parameters up to a depth of 10, each followed by a word that the
+// path does not contain: 2,046 nodes, all of which match the path so far. A lookup may enter each
+// node once. A lookup that started over at each parameter would not end.
 TEST(MatchIndexTest, BoundsLookupTimeForAdversarialPaths) {
   std::vector<std::string> patterns = {""};
   std::vector<MatchSpec> specs;
@@ -254,7 +254,8 @@ TEST(MatchIndexTest, BoundsLookupTimeForAdversarialPaths) {
     ASSERT_THAT(Find(index, Path(std::string(8192, '/'))), IsEmpty());
     ASSERT_THAT(Find(index, Path("/a/" + std::string(8192, 'a'))), ElementsAre(specs.size() - 1));
   }
-  // About 60 us a look-up; a hundred times that would still be no explosion.
+  // A lookup takes about 60 us. The bound is far above that, but far below the time of exponential
+  // backtracking.
   EXPECT_LT(std::chrono::steady_clock::now() - start, kRounds * std::chrono::milliseconds(50));
 }
 
@@ -308,7 +309,7 @@ MatchSpec Not(std::vector<MatchSpec> excluded, MatchSpec spec = {}) {
   return spec;
 }
 
-TEST(MatchIndexTest, NotExcludesRequestsFromAMatch) {
+TEST(MatchIndexTest, NotExcludesRequestsFromMatch) {
   MatchSpec post = Paths({"/v1/upload"});
   post.methods = {"POST"};
   const std::vector<MatchSpec> specs = {
@@ -327,7 +328,7 @@ TEST(MatchIndexTest, NotExcludesRequestsFromAMatch) {
   EXPECT_THAT(Find(specs, request), ElementsAre(0, 1, 2));
 }
 
-TEST(MatchIndexTest, AnyNeedsOneAlternativeAndAllOtherConditions) {
+TEST(MatchIndexTest, AnyRequiresOneAlternativeAndAllOtherConditions) {
   MatchSpec post = Hosts({"x.example.com"});
   post.methods = {"POST"};
   const std::vector<MatchSpec> specs = {
@@ -394,7 +395,7 @@ TEST(MatchIndexTest, MatchesManyAlternativesOnManyHosts) {
   EXPECT_THAT(Find(specs, request), IsEmpty());
 }
 
-// The index against a matcher that goes through all specs, condition by condition.
+// Compares the index with a naive matcher that checks all specs, condition by condition.
 void CompareWithNaiveMatcher(int depth, std::uint64_t& matches) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     naive::RandomMatches random(seed);
@@ -421,13 +422,13 @@ void CompareWithNaiveMatcher(int depth, std::uint64_t& matches) {
   }
 }
 
-TEST(MatchIndexTest, AgreesWithANaiveMatcherOnRandomSpecsAndRequests) {
+TEST(MatchIndexTest, AgreesWithNaiveMatcherOnRandomSpecsAndRequests) {
   std::uint64_t matches = 0;
   CompareWithNaiveMatcher(0, matches);
   EXPECT_GT(matches, 30'000u);
 }
 
-TEST(MatchIndexTest, AgreesWithANaiveMatcherOnRandomNestedSpecs) {
+TEST(MatchIndexTest, AgreesWithNaiveMatcherOnRandomNestedSpecs) {
   for (const int depth : {1, 2, 4}) {
     std::uint64_t matches = 0;
     CompareWithNaiveMatcher(depth, matches);

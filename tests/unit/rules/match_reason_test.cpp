@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That it agrees with the index is tested beside that; here, what people read.
+// The text of the reasons. match_index_test.cpp tests that they agree with the index.
 #include "rules/match_spec.hpp"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ TEST(MatchReasonTest, ReportsExpectedAndActualValue) {
   EXPECT_EQ(WhyNot(network, known), "its client_ip is 10.0.0.0/8, the request's is 192.0.2.1");
 }
 
-TEST(MatchReasonTest, NamesTheExceptionAndTheAlternatives) {
+TEST(MatchReasonTest, NamesExceptionAndAlternatives) {
   MatchSpec spec;
   MatchSpec& excluded = spec.none.emplace_back();
   excluded.paths = {"/v1/users/:id"};
@@ -66,7 +66,7 @@ TEST(MatchReasonTest, HidesHeaderValuesOfExceptions) {
   EXPECT_EQ(WhyNot(spec, request), "it excludes header x-api-key: (not shown)");
 }
 
-TEST(MatchReasonTest, LongListsAreCut) {
+TEST(MatchReasonTest, ShortensLongLists) {
   MatchSpec spec;
   for (int i = 0; i < 100; ++i) spec.methods.push_back("M" + std::to_string(i));
   EXPECT_THAT(WhyNot(spec, Request()), HasSubstr("M4 or one of 95 more, the request's is GET"));

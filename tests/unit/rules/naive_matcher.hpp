@@ -9,7 +9,8 @@
 #include "config/config.hpp"
 #include "identity/request_view.hpp"
 
-/// What a MatchSpec means, as plainly as it can be written, and random ones to compare with.
+/// A matcher that implements MatchSpec as simply as possible, and random specs to compare it with
+/// the index.
 namespace tidegate::naive {
 
 inline std::vector<std::string> Segments(std::string_view path) {
@@ -86,7 +87,7 @@ inline bool Matches(const MatchSpec& spec, const RequestView& request) {
          });
 }
 
-/// A request that owns its text.
+/// A request that owns its strings.
 struct Request {
   std::string method, host, path;
   std::vector<std::pair<std::string, std::string>> headers;
@@ -112,12 +113,13 @@ struct Request {
   }
 };
 
-/// Small alphabets, so that specs and requests meet often and in many ways.
+/// Returns random specs and requests from small alphabets, so that they match often and in many
+/// ways.
 class RandomMatches {
  public:
   explicit RandomMatches(std::uint64_t seed) : random_(seed) {}
 
-  /// `depth`: how many levels of `any` and `none` there are at most.
+  /// `depth`: greatest number of levels of `any` and `none`.
   std::vector<MatchSpec> Specs(int depth = 0) {
     std::vector<MatchSpec> specs(1 + Below(40));
     for (MatchSpec& spec : specs) spec = Spec(depth);
@@ -161,7 +163,7 @@ class RandomMatches {
 
  private:
   std::uint64_t Below(std::uint64_t n) { return random_() % n; }
-  /// Mostly none; else up to three.
+  /// Returns 0 in most cases; in one of `one_in` cases returns 1 to 3.
   std::uint64_t Few(std::uint64_t one_in) { return Below(one_in) == 0 ? 1 + Below(3) : 0; }
   char Pick(std::string_view from) { return from[Below(from.size())]; }
 

@@ -70,7 +70,7 @@ TEST_F(OverrideTableTest, FindsEntryOnlyUntilItExpires) {
   for (const Table& table : {in_base, in_delta}) {
     EXPECT_EQ(table->Find("per-key", "a"), nullptr);
     EXPECT_EQ(table->Left(*table->Sorted()[0]), 0us);
-    EXPECT_EQ(table->size(), 2u) << "it is held until it is removed";
+    EXPECT_EQ(table->size(), 2u) << "an expired entry was removed without a change";
   }
   clock_.Advance(24h * 365);
   for (const Table& table : {in_base, in_delta}) {
@@ -96,7 +96,7 @@ TEST_F(OverrideTableTest, ChangesReturnNewTableAndKeepOldOne) {
   EXPECT_EQ(none->version(), 4u);
 }
 
-TEST_F(OverrideTableTest, RemovesEntriesOfTheBaseAndAddsThemAgain) {
+TEST_F(OverrideTableTest, RemovesEntriesOfBaseTableAndAddsThemAgain) {
   const Table base = OverrideTable::Make({Ban("a"), Ban("b")}, clock_);
   const Table removed = Without(base, "a");
   EXPECT_EQ(removed->Find("per-key", "a"), nullptr);
@@ -105,11 +105,12 @@ TEST_F(OverrideTableTest, RemovesEntriesOfTheBaseAndAddsThemAgain) {
   EXPECT_EQ(again->Find("per-key", "a")->what.reason, "again");
   EXPECT_THAT(Identities(*again), testing::ElementsAre("a", "b"));
   const Table gone = Without(again, "a");
-  EXPECT_EQ(gone->Find("per-key", "a"), nullptr) << "the base's entry does not come back";
+  EXPECT_EQ(gone->Find("per-key", "a"), nullptr)
+      << "the removed entry of the base is visible again";
   EXPECT_TRUE(Without(gone, "b")->empty());
 }
 
-TEST_F(OverrideTableTest, IsTheSameTableIfNothingChanges) {
+TEST_F(OverrideTableTest, ReturnsSameTableWhenNothingChanges) {
   const Table table = OverrideTable::Make({Ban("a")}, clock_);
   EXPECT_EQ(table->With({}), table);
   EXPECT_EQ(Without(table, "unknown"), table);
@@ -117,7 +118,7 @@ TEST_F(OverrideTableTest, IsTheSameTableIfNothingChanges) {
   EXPECT_EQ(Without(removed, "a"), removed);
 }
 
-TEST_F(OverrideTableTest, RemovesBeforeItAdds) {
+TEST_F(OverrideTableTest, AppliesRemovalsBeforeAdditions) {
   const Table table = OverrideTable::Make({Ban("a", "old")}, clock_);
   const Table changed =
       table->With({.put = {Ban("a", "new")}, .removed = {{"per-key", "a"}, {"per-key", "b"}}});
@@ -131,7 +132,7 @@ TEST_F(OverrideTableTest, AddingOneBanSharesBaseAndOtherEntries) {
   const std::uint64_t allocations = AllocationsOfThisThread();
   const Table after = With(before, Ban("client-7", "new"));
   EXPECT_LT(AllocationsOfThisThread() - allocations, 20u)
-      << "the cost does not grow with the table";
+      << "the number of allocations grows with the table";
   EXPECT_TRUE(after->SharesBaseWith(*before));
   for (int i = 0; i < 1000; ++i) {
     const std::string identity = "client-" + std::to_string(i);
@@ -156,11 +157,11 @@ TEST_F(OverrideTableTest, MergesRarelyAndMovesNoEntry) {
     ASSERT_EQ(table->Find("per-key", "client-500"), untouched);
   }
   EXPECT_GE(merges, 5);
-  EXPECT_LE(merges, 10) << "at most one in sqrt(2 * 1,000) changes";
+  EXPECT_LE(merges, 10) << "more than one merge per sqrt(2 * 1,000) changes";
   EXPECT_EQ(table->size(), 1450u);
 }
 
-TEST_F(OverrideTableTest, KeepsEntriesAliveAsLongAsATableHoldsThem) {
+TEST_F(OverrideTableTest, KeepsEntriesAliveWhileAnyTableHoldsThem) {
   Table table = OverrideTable::Make(Bans(3), clock_);
   const Table held = table;
   const auto* const entry = held->Find("per-key", "client-1");
@@ -171,9 +172,10 @@ TEST_F(OverrideTableTest, KeepsEntriesAliveAsLongAsATableHoldsThem) {
   EXPECT_EQ(entry->what.identity, "client-1");
 }
 
-/// Thousands of random changes, one to many at a time, against a plain map. Every table is
-/// compared, and every 64th is kept to see that later ones leave it alone.
-TEST_F(OverrideTableTest, AgreesWithAPlainMapAcrossMerges) {
+/// Applies thousands of random changes, of one or many entries each, to a table and to a std::map,
+/// and compares them after each change. Keeps every 64th table to check that later changes do not
+/// alter it.
+TEST_F(OverrideTableTest, AgreesWithStdMapAcrossMerges) {
   using Model = std::map<std::pair<std::string, std::string>, std::string>;
   std::mt19937 random(17);
   const auto draw = [&](unsigned below) { return static_cast<int>(random() % below); };
@@ -195,7 +197,7 @@ TEST_F(OverrideTableTest, AgreesWithAPlainMapAcrossMerges) {
   std::vector<std::pair<Table, Model>> kept;
   int merges = 0;
   for (int step = 0; step < 3000; ++step) {
-    // Mostly growing, then mostly shrinking to nothing, in turn.
+    // The table grows for 500 steps and then shrinks for 500 steps, in turn.
     const bool growing = step / 500 % 2 == 0;
     OverrideTable::Changes changes;
     const int count = draw(50) == 0 ? 30 : 1 + draw(3);

@@ -22,7 +22,7 @@ Override Some(Override::Kind kind) {
   return made;
 }
 
-TEST(OverrideTest, RoundTripsThroughText) {
+TEST(OverrideTextTest, RoundTripsThroughText) {
   for (int i = 0; i < kOverrideKinds; ++i) {
     const Override made = Some(static_cast<Override::Kind>(i));
     const auto read = Override::Parse(made.Text());
@@ -31,7 +31,7 @@ TEST(OverrideTest, RoundTripsThroughText) {
   }
 }
 
-TEST(OverrideTest, RejectsInvalidText) {
+TEST(OverrideTextTest, RejectsInvalidText) {
   for (
       const char* text :
       {"", "7", "{}", R"({"kind":"ban"})", R"({"kind":"bann","rule":"r","key":"k"})",
@@ -45,7 +45,7 @@ TEST(OverrideTest, RejectsInvalidText) {
   }
 }
 
-TEST(OverrideTest, RoundTripsFieldNames) {
+TEST(OverrideTextTest, RoundTripsFieldNames) {
   const OverrideKey key{"per-key", "client_ip=192.0.2.1"};
   EXPECT_EQ(Override::ParseField(Override::Field(key.rule, key.identity)), key);
   EXPECT_EQ(Override::ParseField("per-key"), std::nullopt);

@@ -42,7 +42,7 @@ class RuleSetTest : public testing::Test {
     charges_.emplace(memory_);
     return rules.Match(view, cost, "lease", overrides_, *charges_, memory_);
   }
-  /// What was charged: `rule identity cost`.
+  /// Returns each charge as `rule identity cost`.
   std::vector<std::string> Charged() const {
     std::vector<std::string> texts;
     for (const Charge& charge : charges_->charges) {
@@ -87,7 +87,7 @@ rules: [ { id: r, per: client_ip, limit: 1/s } ]
   EXPECT_EQ(charges_->charges.size(), 1u);
 }
 
-TEST_F(RuleSetTest, AnOverrideIsFoundByTheIdentity) {
+TEST_F(RuleSetTest, FindsOverrideByIdentity) {
   const auto rules = Compile(R"(
 rules:
   - id: r
@@ -105,8 +105,8 @@ rules:
   EXPECT_EQ(charges_->charges[0].quota->limit(), 5);
 }
 
-TEST_F(RuleSetTest, RejectsTwoOverridesOfOneIdentity) {
-  // The reader of configurations would not let it come so far.
+TEST_F(RuleSetTest, RejectsTwoOverridesForOneIdentity) {
+  // Built without the reader of configurations, which would reject it.
   Config config = ParseConfig("rules: [ { id: r, per: client_ip, limit: 5/s } ]").config.value();
   const Quota quota = Quota::Make({.limit = 7}).value();
   config.rules[0].overrides = {{{{"", "1.2.3.4"}}, quota, {}},
@@ -120,7 +120,7 @@ TEST_F(RuleSetTest, RejectsTwoOverridesOfOneIdentity) {
   EXPECT_EQ(problems_[0].where, "rules[0].overrides[1].identity");
 }
 
-/// Answers could not be expected apart from those to inline quotas.
+/// A rule named `inline` could not be told apart from inline quotas in responses.
 TEST_F(RuleSetTest, RejectsRuleNamedInline) {
   const auto reading = ParseConfig("rules: [ { id: inline, per: client_ip, limit: 5/s } ]");
   EXPECT_FALSE(reading.config.has_value());
@@ -144,7 +144,7 @@ TEST_F(RuleSetTest, TakesCostFromCallerHeaderOrRule) {
   }
 }
 
-TEST_F(RuleSetTest, UnknownRuleErrorSuggestsTheNearest) {
+TEST_F(RuleSetTest, SuggestsNearestNameForUnknownRule) {
   const auto rules = Compile("rules: [ { id: per-key, per: client_ip, limit: 1/s } ]");
   Charges charges(memory_);
   const auto unknown = rules->Resolve({"per-kye", {}, {}, {}}, {}, charges, memory_);
@@ -239,7 +239,7 @@ TEST_F(RuleSetOverridesTest, BanDeniesDespiteOtherOverrides) {
   EXPECT_EQ(charges_->ban.identity, "client_ip=1.2.3.4");
   EXPECT_EQ(charges_->ban.left, std::nullopt);
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.5").value(), Access::kRules);
-  // What gives something back, say, is not stopped by it.
+  // Bans do not apply to operations such as refunds, which set quotas_only.
   overrides_.quotas_only = true;
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
   EXPECT_EQ(charges_->charges.size(), 2u);
@@ -250,7 +250,7 @@ TEST_F(RuleSetOverridesTest, BansKeysOfShadowRules) {
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kBanned);
 }
 
-TEST_F(RuleSetOverridesTest, AllowanceSkipsTheChargeOfItsRule) {
+TEST_F(RuleSetOverridesTest, AllowanceSkipsChargeOfItsRule) {
   Say(Override::Kind::kAllow, "a", "client_ip=1.2.3.4");
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
   EXPECT_THAT(Charged(), ElementsAre("b const 1"));
@@ -259,11 +259,11 @@ TEST_F(RuleSetOverridesTest, AllowanceSkipsTheChargeOfItsRule) {
   EXPECT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kExempt);
 }
 
-TEST_F(RuleSetOverridesTest, QuotaAppliesOnlyWithAlgorithmOfTheRule) {
+TEST_F(RuleSetOverridesTest, QuotaOverrideAppliesOnlyWithAlgorithmOfTheRule) {
   Say(Override::Kind::kQuota, "a", "client_ip=1.2.3.4", "50/s");
   ASSERT_EQ(Match(*rules_, "/", "1.2.3.4").value(), Access::kRules);
   EXPECT_EQ(charges_->charges[0].quota->limit(), 50);
-  EXPECT_EQ(charges_->kept, table_) << "it lives as long as the charge";
+  EXPECT_EQ(charges_->kept, table_) << "the charge does not keep the override table alive";
   ASSERT_EQ(Match(*rules_, "/", "1.2.3.5").value(), Access::kRules);
   EXPECT_EQ(charges_->charges[0].quota->limit(), 1);
   EXPECT_EQ(charges_->kept, nullptr);
@@ -290,7 +290,7 @@ TEST_F(RuleSetOverridesTest, ResolvesDisplayedKeysAndRejectsOthers) {
               HasSubstr("no rule 'aa'"));
 }
 
-TEST_F(RuleSetTest, EveryReadingOfAPathIsMatched) {
+TEST_F(RuleSetTest, MatchesEveryFormOfPath) {
   const auto rules = Compile(R"(
 deny: [{ path: /admin/** }]
 exempt: [{ path: /health }]
@@ -316,13 +316,15 @@ rules:
     EXPECT_THAT(charges_->charges.size(), 1u) << path;
   }
   EXPECT_EQ(access("/health/"), Access::kExempt);
-  EXPECT_EQ(access("/health;x"), Access::kRules) << "some server may read another path";
+  EXPECT_EQ(access("/health;x"), Access::kRules)
+      << "exempt although some server may read another path";
   EXPECT_EQ(access("/items/a%2Fb"), Access::kRules);
-  EXPECT_EQ(charges_->charges.size(), 1u) << "as one segment";
+  EXPECT_EQ(charges_->charges.size(), 1u) << "the encoded slash was not kept as one segment";
 }
 
-// Some server may read any mix of the two readings, so an exception must hold in both.
-TEST_F(RuleSetTest, ExceptionsMustMatchEveryReading) {
+// A server may read some segments in one form of the path and some in the other, so an exception
+// must hold in both forms.
+TEST_F(RuleSetTest, ExceptionsMustMatchEveryFormOfPath) {
   const auto rules = Compile(R"(
 deny: [{ path: /users/**, not: { path: /users/me/** } }]
 exempt: [{ path: /free/**, not: { path: /free/paid/** } }]
@@ -342,16 +344,17 @@ rules: [{ id: a, per: client_ip, limit: 1/s }]
   EXPECT_EQ(access("/free/x"), Access::kExempt);
   EXPECT_EQ(access("/free/paid/x"), Access::kRules);
   EXPECT_EQ(access("/free/paid;a/x"), Access::kRules);
-  // The proxy forwards what it got, which no form here has.
+  // The proxy forwards the path as it received it, which is none of the forms that were compared.
   const PathOptions as_sent{.forwarding = Forwarding::kAsSent};
   EXPECT_EQ(access("/free/x", as_sent), Access::kExempt);
   EXPECT_EQ(access("/free//x", as_sent), Access::kRules);
   EXPECT_EQ(access("/free/./x", as_sent), Access::kRules);
   EXPECT_EQ(access("/free//x", {.forwarded_slashes = Slashes::kKeep}), Access::kRules);
-  EXPECT_EQ(access("/free//./x"), Access::kExempt) << "forwarded as /free/x";
+  EXPECT_EQ(access("/free//./x"), Access::kExempt)
+      << "not exempt although the path is forwarded as /free/x";
 }
 
-TEST_F(RuleSetTest, IgnoresTheCaseOfPathsIfConfigured) {
+TEST_F(RuleSetTest, IgnoresCaseOfPathsWhenConfigured) {
   const std::string yaml =
       "rules: [{ id: a, match: { path: /V1/Login/:Id }, per: path, limit: 1/s }]\n";
   const auto charged = [&](const std::shared_ptr<const RuleSet>& rules, std::string_view path) {
@@ -372,7 +375,7 @@ TEST_F(RuleSetTest, IgnoresTheCaseOfPathsIfConfigured) {
   EXPECT_EQ(charges_->charges[0].identity, "path=/v1/login/x");
 }
 
-TEST_F(RuleSetTest, EveryValueOfACookieIsCharged) {
+TEST_F(RuleSetTest, ChargesEveryValueOfCookie) {
   const auto rules = Compile(R"(
 rules:
   - { id: session, per: "cookie:sid", limit: 1/s }
@@ -386,7 +389,7 @@ rules:
   EXPECT_FALSE(Match(*rules, "/", "1.2.3.4", {{"cookie", "sid=1;sid=2;sid=3;sid=4;sid=5"}}));
 }
 
-TEST_F(RuleSetTest, KnowsTheHeadersThatRulesRead) {
+TEST_F(RuleSetTest, ListsHeadersThatRulesRead) {
   const auto rules = Compile(R"(
 deny: [{ header: { x-bad: "1" } }]
 rules:

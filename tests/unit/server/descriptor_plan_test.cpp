@@ -32,7 +32,7 @@ TEST(DescriptorPlanTest, LeavesDescriptorsToAdminAndStore) {
   }
 }
 
-TEST(DescriptorPlanTest, ClientsOfAGatewayLeaveAQuarterToUpstreams) {
+TEST(DescriptorPlanTest, ReservesQuarterOfDescriptorsForUpstreams) {
   const DescriptorPlan plan = PlanDescriptors(1000, WithGateway());
   EXPECT_EQ(plan.upstreams, 875);
   EXPECT_EQ(plan.clients, 625);

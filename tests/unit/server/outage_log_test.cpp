@@ -16,7 +16,7 @@ using testing::HasSubstr;
 class OutageLogTest : public testing::Test {
  protected:
   using Decisions = OutageLog::ByPolicy;
-  /// Returns the lines that the log writes `at` this time.
+  /// Returns the lines that the log writes if it observes `decisions` at the time `at`.
   std::string Observe(std::chrono::milliseconds at, Decisions decisions, bool connected = true) {
     testing::internal::CaptureStderr();
     log_.Observe({.connected = connected ? 2U : 0U,
@@ -34,14 +34,15 @@ TEST_F(OutageLogTest, WritesNothingWhileRedisDecides) {
   for (auto at = 0ms; at < 10min; at += 100ms) EXPECT_EQ(Observe(at, {}), "");
 }
 
-TEST_F(OutageLogTest, WritesTwoLinesWithAllDecisions) {
+TEST_F(OutageLogTest, WritesTwoLinesPerOutageWithAllDecisions) {
   EXPECT_EQ(Observe(0ms, {}), "");
   EXPECT_THAT(Observe(100ms, {.open = 5}, false),
               AllOf(HasSubstr("Redis does not answer all calls; failure policies decide the rest"),
                     HasSubstr("rules_open=3  rules_closed=1  rules_local=2"),
                     HasSubstr("connected=0  nodes=2"), HasSubstr("Connection refused")));
   EXPECT_EQ(Observe(5s, {.open = 50, .closed = 7}, false), "");
-  EXPECT_EQ(Observe(10s, {.open = 60, .closed = 7, .local = 1}), "") << "not over yet";
+  EXPECT_EQ(Observe(10s, {.open = 60, .closed = 7, .local = 1}), "")
+      << "the end of the outage was logged too early";
   EXPECT_EQ(Observe(10100ms, {.open = 60, .closed = 7, .local = 1}), "");
   EXPECT_EQ(Observe(11s, {.open = 60, .closed = 7, .local = 1}), "");
   EXPECT_THAT(Observe(11100ms, {.open = 60, .closed = 7, .local = 1}),
@@ -59,7 +60,7 @@ TEST_F(OutageLogTest, CountsEachDecisionInOneOutage) {
   EXPECT_THAT(Observe(2min + 1100ms, {.open = 7}), HasSubstr("decisions_open=2"));
 }
 
-TEST_F(OutageLogTest, WritesOneLineAMinuteDuringOutage) {
+TEST_F(OutageLogTest, WritesOneLinePerMinuteDuringOutage) {
   int lines = 0;
   std::uint64_t decisions = 0;
   for (auto at = 0ms; at <= 5min; at += 100ms) {
@@ -76,7 +77,7 @@ TEST_F(OutageLogTest, WritesOneLineAMinuteDuringOutage) {
   EXPECT_EQ(lines, 1 + 5);
 }
 
-TEST_F(OutageLogTest, DoesNotFillTheLogWhenRedisFailsAgainAndAgain) {
+TEST_F(OutageLogTest, WritesBoundedNumberOfLinesWhenRedisFailsRepeatedly) {
   int lines = 0;
   std::uint64_t decisions = 0;
   for (auto at = 0ms; at < 10min; at += 100ms) {
@@ -84,7 +85,7 @@ TEST_F(OutageLogTest, DoesNotFillTheLogWhenRedisFailsAgainAndAgain) {
     const std::string said = Observe(at, {.open = decisions});
     lines += static_cast<int>(std::ranges::count(said, '\n'));
   }
-  EXPECT_LT(lines, 20) << "without a bound there would be 240";
+  EXPECT_LT(lines, 20) << "too many lines; without a bound there would be 240";
 }
 
 TEST_F(OutageLogTest, ReportsDecisionsOfOngoingOutageAtShutdown) {

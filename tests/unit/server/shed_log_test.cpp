@@ -25,7 +25,7 @@ class ShedLogTest : public testing::Test {
                {.connections = 50, .connections_per_address = 5}};
 };
 
-TEST_F(ShedLogTest, NamesTheCauseAndTheLimit) {
+TEST_F(ShedLogTest, LogsCauseAndLimitOfShedRequests) {
   EXPECT_THAT(Note(net::Shed::kDescriptors, 0s),
               AllOf(HasSubstr("running out of file descriptors"), HasSubstr("LimitNOFILE"),
                     HasSubstr("listener=api"), HasSubstr("descriptors=200"),
@@ -37,7 +37,7 @@ TEST_F(ShedLogTest, NamesTheCauseAndTheLimit) {
                     HasSubstr("limit=5")));
 }
 
-TEST_F(ShedLogTest, WritesOneLineAMinuteForEachReason) {
+TEST_F(ShedLogTest, WritesOneLinePerMinuteForEachReason) {
   EXPECT_NE(Note(net::Shed::kConnections, 0s), "");
   EXPECT_EQ(Note(net::Shed::kConnections, 1s), "");
   EXPECT_EQ(Note(net::Shed::kConnections, 59s), "");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store::Start: the same as the calls that wait.
+// Store::Start() gives the same results as the functions that wait.
 #include "store/call.hpp"
 #include "fixture.hpp"
 
 namespace tidegate {
 namespace {
 
-class CallTest : public MemoryStoreTest {
+class StoreCallTest : public MemoryStoreTest {
  protected:
   struct Counted : Call {
     int times = 0;
@@ -22,7 +22,7 @@ class CallTest : public MemoryStoreTest {
     call.decisions = call.answers;
     call.refund = refund;
     call.finished = [](Call& done) noexcept { ++static_cast<Counted&>(done).times; };
-    // Left by an earlier use: a Call may be used again.
+    // The fields still have the values of an earlier use: a Call may be used again.
     call.error = Error{ErrorCode::kExhausted, "old"};
     call.applied = Applied::kYes;
     store_->Start(call);
@@ -37,7 +37,7 @@ class CallTest : public MemoryStoreTest {
   std::vector<Charge> charges_;
 };
 
-TEST_F(CallTest, AppliesOneCharge) {
+TEST_F(StoreCallTest, AppliesSingleCharge) {
   for (int i = 0; i < 3; ++i) {
     const auto call = Run(Call::Kind::kApply, {charge_});
     EXPECT_FALSE(call.error);
@@ -49,14 +49,14 @@ TEST_F(CallTest, AppliesOneCharge) {
   EXPECT_EQ(denied.answers[0].retry_after, 1s);
 }
 
-TEST_F(CallTest, AppliesAllChargesOrNone) {
+TEST_F(StoreCallTest, AppliesAllChargesOrNone) {
   const Charge narrow{.rule = "s", .identity = "i", .quota = &small_};
   EXPECT_TRUE(Run(Call::Kind::kApply, {charge_, narrow}).allowed);
   EXPECT_FALSE(Run(Call::Kind::kApply, {charge_, narrow}).allowed);
   EXPECT_EQ(Remaining(charge_), 2);
 }
 
-TEST_F(CallTest, ShadowChargeAloneRefusesNothing) {
+TEST_F(StoreCallTest, ShadowChargeAloneDeniesNothing) {
   Charge shadow = charge_;
   shadow.mode = Mode::kShadow;
   shadow.quota = &small_;
@@ -67,7 +67,7 @@ TEST_F(CallTest, ShadowChargeAloneRefusesNothing) {
   EXPECT_TRUE(Run(Call::Kind::kPeek, {shadow}).allowed);
 }
 
-TEST_F(CallTest, PeekNeverChargesAndDebitAlwaysDoes) {
+TEST_F(StoreCallTest, PeekNeverChargesAndDebitAlwaysDoes) {
   EXPECT_EQ(Run(Call::Kind::kPeek, {charge_}).answers[0].remaining, 3);
   Charge heavy = charge_;
   heavy.cost = 5;
@@ -77,7 +77,7 @@ TEST_F(CallTest, PeekNeverChargesAndDebitAlwaysDoes) {
   EXPECT_EQ(look.answers[0].retry_after, 3s);
 }
 
-TEST_F(CallTest, RefundReportsTheStateAfterwards) {
+TEST_F(StoreCallTest, RefundReportsResultingState) {
   (void)Run(Call::Kind::kApply, {charge_});
   const auto refund = Run(Call::Kind::kRefund, {charge_}, {.id = "x"});
   EXPECT_EQ(refund.applied, Applied::kYes);
@@ -85,7 +85,7 @@ TEST_F(CallTest, RefundReportsTheStateAfterwards) {
   EXPECT_EQ(Run(Call::Kind::kRefund, {charge_}, {.id = "x"}).applied, Applied::kNo);
 }
 
-TEST_F(CallTest, RenewsAndReleasesLeasesAndResetsKeys) {
+TEST_F(StoreCallTest, RenewsAndReleasesLeasesAndResetsKeys) {
   const Charge lease{.rule = "l", .identity = "i", .quota = &leases_, .lease = "a"};
   EXPECT_EQ(Run(Call::Kind::kRenew, {lease}).applied, Applied::kNo);
   EXPECT_TRUE(Run(Call::Kind::kApply, {lease}).allowed);
@@ -97,7 +97,7 @@ TEST_F(CallTest, RenewsAndReleasesLeasesAndResetsKeys) {
   EXPECT_EQ(Remaining(charge_), 3);
 }
 
-TEST_F(CallTest, InvalidCallIsAnErrorAndChargesNothing) {
+TEST_F(StoreCallTest, InvalidCallReportsErrorAndChargesNothing) {
   Charge bad = charge_;
   bad.cost = 0;
   const auto one = Run(Call::Kind::kApply, {bad});

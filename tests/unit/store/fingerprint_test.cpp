@@ -42,7 +42,7 @@ TEST(FingerprinterTest, DiffersForEveryPartOfAKey) {
   add(print.Id(tagged("acme"), "refund"));
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(made));
   EXPECT_EQ(tagged(""), key);
-  EXPECT_EQ(tagged("identity"), key) << "the identity is the default";
+  EXPECT_EQ(tagged("identity"), key) << "the identity is not the default slot tag";
 }
 
 TEST(FingerprinterTest, DiffersBetweenInstances) {

@@ -20,7 +20,7 @@ inline Quota MakeQuota(const QuotaSpec& spec) {
   return *quota;
 }
 
-/// A memory store on a clock that the test moves.
+/// A memory store with a clock that the test moves.
 class MemoryStoreTest : public testing::Test {
  protected:
   explicit MemoryStoreTest(std::size_t max_keys = 10'000, std::size_t max_list_bytes = 1 << 20)
@@ -32,7 +32,7 @@ class MemoryStoreTest : public testing::Test {
     EXPECT_TRUE(decision.has_value()) << decision.error().message;
     return decision.value_or(Decision{});
   }
-  /// How many of `count` equal requests of these charges pass.
+  /// Applies `count` equal requests with these charges. Returns how many of them were allowed.
   std::int64_t Apply(const std::vector<Charge>& charges, std::int64_t count = 1) {
     decisions_.assign(charges.size(), {});
     const auto admitted = store_->Apply(charges, count, decisions_);

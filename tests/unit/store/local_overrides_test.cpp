@@ -25,7 +25,7 @@ class LocalOverridesTest : public testing::Test {
     register_.Remove(field, "remove " + field, [&](auto change) { applied = change->applied; });
     return applied;
   }
-  /// The deltas reported since the last call.
+  /// Returns the changes that were reported since the last call.
   std::vector<SharedOverrides::Delta> Reported() { return std::exchange(reported_, {}); }
 
   ManualClock clock_;
@@ -57,7 +57,7 @@ TEST_F(LocalOverridesTest, ReportsExpiredEntriesAsRemoved) {
   ASSERT_TRUE(Put("b"));
   clock_.Advance(5s);
   (void)Reported();
-  EXPECT_FALSE(Remove("a")) << "it has expired";
+  EXPECT_FALSE(Remove("a")) << "an expired entry was removed again";
   auto reported = Reported();
   ASSERT_EQ(reported.size(), 1u);
   EXPECT_EQ(reported[0].removed, std::vector<std::string>{"a"});
@@ -73,7 +73,7 @@ TEST_F(LocalOverridesTest, ReportsNothingIfNothingChanges) {
   ASSERT_TRUE(Put("a"));
   (void)Reported();
   EXPECT_FALSE(Remove("unknown"));
-  ASSERT_TRUE(Put("a")) << "the same value at the same time";
+  ASSERT_TRUE(Put("a")) << "an equal value was rejected";
   register_.Note("a reload", true, [](auto) {});
   EXPECT_TRUE(Reported().empty());
 }
@@ -92,9 +92,9 @@ TEST_F(LocalOverridesTest, ReportsReAddedExpiredEntryAsChangedOnly) {
 TEST_F(LocalOverridesTest, FullTableAcceptsReplacementsOnly) {
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(Put(std::to_string(i), 1s));
   EXPECT_EQ(Put("more").error().code, ErrorCode::kExhausted);
-  EXPECT_TRUE(Put("7")) << "it is there already";
+  EXPECT_TRUE(Put("7")) << "the replacement of an existing entry was rejected";
   clock_.Advance(1s);
-  EXPECT_TRUE(Put("more")) << "the others have ended";
+  EXPECT_TRUE(Put("more")) << "an entry was rejected although others have expired";
 }
 
 TEST_F(LocalOverridesTest, FailuresDoNotDisplaceChanges) {
@@ -141,7 +141,8 @@ TEST_F(LocalOverridesTest, ReportsHowManyRecordsAreMissing) {
   register_.Note("a change", true, [](auto) {});
   read();
   EXPECT_TRUE(history.complete());
-  EXPECT_EQ(history.since_ms, start.time_since_epoch().count()) << "the start of the process";
+  EXPECT_EQ(history.since_ms, start.time_since_epoch().count())
+      << "the history does not begin at the start of the process";
   for (std::size_t i = 0; i < SharedOverrides::kRecords + 2; ++i) {
     register_.Note("another", true, [](auto) {});
   }

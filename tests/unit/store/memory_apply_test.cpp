@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several charges in one request: all or nothing, shadows beside them.
+// Requests with several charges: all are applied or none, and shadow charges are evaluated beside
+// them.
 #include "fixture.hpp"
 
 namespace tidegate {
@@ -7,7 +8,7 @@ namespace {
 
 using MemoryApplyTest = MemoryStoreTest;
 
-TEST_F(MemoryApplyTest, EveryAlgorithmStopsAtItsLimit) {
+TEST_F(MemoryApplyTest, DeniesAboveLimitWithEveryAlgorithm) {
   for (int a = 0; a < kAlgorithms; ++a) {
     const Quota quota = MakeQuota({.algorithm = static_cast<Algorithm>(a), .limit = 3});
     SCOPED_TRACE(Name(quota.algorithm()));
@@ -27,7 +28,7 @@ TEST_F(MemoryApplyTest, EveryAlgorithmStopsAtItsLimit) {
     EXPECT_FALSE(denied.never);
     EXPECT_EQ(denied.remaining, 0);
     ASSERT_GT(denied.retry_after, 0us);
-    // Exact to one tick, through the whole store.
+    // retry_after is exact to one tick.
     clock_.Advance(denied.retry_after - 1us);
     EXPECT_FALSE(Decide(charge).allowed);
     clock_.Advance(1us);
@@ -47,8 +48,8 @@ TEST_F(MemoryApplyTest, AppliesAllChargesOrNone) {
   EXPECT_TRUE(decisions_[0].allowed);
   EXPECT_FALSE(decisions_[1].allowed);
   EXPECT_TRUE(decisions_[2].allowed);
-  EXPECT_EQ(decisions_[0].remaining, 8) << "a refused request consumed something";
-  EXPECT_EQ(decisions_[2].remaining, 3) << "a refused request consumed something";
+  EXPECT_EQ(decisions_[0].remaining, 8) << "a denied request consumed units";
+  EXPECT_EQ(decisions_[2].remaining, 3) << "a denied request consumed units";
   EXPECT_EQ(Remaining(charges[0]), 8);
   EXPECT_EQ(Remaining(charges[1]), 0);
   EXPECT_EQ(Remaining(charges[2]), 3);
@@ -65,7 +66,7 @@ TEST_F(MemoryApplyTest, DeniedRequestAcquiresNoLease) {
   EXPECT_EQ(store_->Release(slot).value(), Applied::kNo);
 }
 
-TEST_F(MemoryApplyTest, CountAdmitsTheLeastOfItsCharges) {
+TEST_F(MemoryApplyTest, AdmitsAsManyRequestsAsTheTightestChargeAllows) {
   const Quota ten = MakeQuota({.limit = 10});
   const Quota seven = MakeQuota({.algorithm = Algorithm::kGcra, .limit = 7});
   const std::vector<Charge> charges = {{.rule = "a", .identity = "i", .quota = &ten, .cost = 2},
@@ -78,7 +79,7 @@ TEST_F(MemoryApplyTest, CountAdmitsTheLeastOfItsCharges) {
   EXPECT_GT(decisions_[1].retry_after, 0us);
 }
 
-TEST_F(MemoryApplyTest, ShadowsCountAdmittedRequestsAndNeverDeny) {
+TEST_F(MemoryApplyTest, ShadowRulesCountAdmittedRequestsAndNeverDeny) {
   const Quota three = MakeQuota({.limit = 3});
   const Quota one = MakeQuota({.limit = 1});
   const std::vector<Charge> charges = {
@@ -86,12 +87,12 @@ TEST_F(MemoryApplyTest, ShadowsCountAdmittedRequestsAndNeverDeny) {
       {.rule = "s", .identity = "i", .quota = &one, .mode = Mode::kShadow}};
   EXPECT_EQ(Apply(charges), 1);
   EXPECT_TRUE(decisions_[1].allowed);
-  EXPECT_EQ(Apply(charges), 1) << "a shadow refused a request";
-  EXPECT_FALSE(decisions_[1].allowed) << "but it says that it would have";
+  EXPECT_EQ(Apply(charges), 1) << "a shadow rule denied a request";
+  EXPECT_FALSE(decisions_[1].allowed) << "the shadow rule does not report that it would deny";
   EXPECT_EQ(Apply(charges), 1);
   EXPECT_EQ(Apply(charges), 0);
 
-  // A refused request is not charged to the shadow.
+  // A denied request is not charged to the shadow rule.
   clock_.Advance(10s);
   const std::vector<Charge> refused = {
       {.rule = "e", .identity = "i", .quota = &three, .cost = 4},
@@ -110,7 +111,7 @@ TEST_F(MemoryApplyTest, ShadowChargesAloneAdmitEverything) {
   EXPECT_EQ(decisions_[0].remaining, 0);
 }
 
-TEST_F(MemoryApplyTest, AppliesTheMostChargesOfARequest) {
+TEST_F(MemoryApplyTest, AppliesLargestNumberOfChargesPerRequest) {
   const Quota one = MakeQuota({.limit = 1});
   std::vector<std::string> rules;
   for (std::size_t i = 0; i < kMaxCharges; ++i) rules.push_back("rule" + std::to_string(i));
@@ -141,7 +142,7 @@ TEST_F(MemoryApplyTest, RejectsInvalidRequests) {
   EXPECT_NE(message({{"", "i", &quota}}).find("rule"), std::string::npos);
   EXPECT_NE(message({{"r", "i", nullptr}}).find("quota"), std::string::npos);
   EXPECT_NE(message({{"r", "i", &slots}}).find("lease id"), std::string::npos);
-  EXPECT_EQ(Remaining(good), 5) << "a refused call consumed something";
+  EXPECT_EQ(Remaining(good), 5) << "a rejected call consumed units";
   EXPECT_FALSE(store_->Apply(Charge{"r", "i", &quota, 0}).has_value());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory store when quotas change, keys are reset and requests repeat or stall.
+// The memory store when quotas change, when keys are reset, and when requests repeat or stall.
 #include <thread>
 
 #include "fixture.hpp"
@@ -14,7 +14,7 @@ class MemoryChangeTest : public testing::Test {
     return NewMemoryStore({.max_keys = max_keys, .max_list_bytes = list_bytes, .clock = &clock_});
   }
   std::string Id(int i) const { return "id-" + std::to_string(i); }
-  /// Charges new keys of rule "fill" until the store has no place left.
+  /// Charges new keys of rule "fill" until the store has no room for another key.
   void Fill(Store& store, const Quota& quota) {
     for (int i = 0; store.Stats().overflowed == 0; ++i) {
       ASSERT_TRUE(store.Apply(Charge{"fill", Id(i), &quota}).has_value());
@@ -24,8 +24,8 @@ class MemoryChangeTest : public testing::Test {
   ManualClock clock_;
 };
 
-/// Two new keys of one request, in a store with room for one, after a stall.
-TEST_F(MemoryChangeTest, RequestReturnsWhileKeysMove) {
+/// A request with two new keys, in a store with room for one key, after a stall of its thread.
+TEST_F(MemoryChangeTest, RequestReturnsAfterStallWhileOtherKeysMove) {
   class Stalling final : public Clock {
    public:
     Time Now() const noexcept override {
@@ -35,15 +35,16 @@ TEST_F(MemoryChangeTest, RequestReturnsWhileKeysMove) {
   };
   const Stalling clock;
   const auto store = NewMemoryStore({.max_keys = 1, .clock = &clock});
-  clock.reads_ = 0;  // The first read of the request is the one before the stall.
+  clock.reads_ = 0;  // The first read in the request is the one before the stall.
   const Quota quota = MakeQuota({.limit = 5});
   std::array<Decision, 2> decisions;
   const std::array<Charge, 2> charges{Charge{"a", "i", &quota}, Charge{"b", "i", &quota}};
   EXPECT_EQ(store->Apply(charges, 1, decisions).value(), 1);
 }
 
-/// Leases of different clients in one overflow bucket were one if their ids were equal.
-TEST_F(MemoryChangeTest, KeepsEqualLeaseIdsOfTwoClientsApart) {
+/// Regression: leases of different clients in one overflow bucket were one lease if their ids were
+/// equal.
+TEST_F(MemoryChangeTest, KeepsEqualLeaseIdsOfTwoClientsSeparate) {
   const auto store = NewStore(1);
   const Quota hour = MakeQuota({.limit = 1, .period = 1h});
   Fill(*store, hour);
@@ -59,7 +60,8 @@ TEST_F(MemoryChangeTest, KeepsEqualLeaseIdsOfTwoClientsApart) {
   EXPECT_EQ(store->Peek(lease("c"))->remaining, 1);
 }
 
-/// Under a slower quota the key was still taken for recovered at the old time.
+/// Regression: when a rule got a slower quota, the key still counted as recovered after the time of
+/// the old quota.
 TEST_F(MemoryChangeTest, SlowerQuotaKeepsAllState) {
   const auto store = NewStore(100);
   const Quota quick = MakeQuota({.limit = 86'400, .period = 24h, .burst = 10});
@@ -68,14 +70,16 @@ TEST_F(MemoryChangeTest, SlowerQuotaKeepsAllState) {
   clock_.Advance(9s);
   for (int i = 0; i < 9; ++i) ASSERT_TRUE(store->Apply(Charge{"r", "victim", &quick})->allowed);
   EXPECT_FALSE(store->Apply(Charge{"r", "victim", &slow})->allowed);
-  clock_.Advance(60s);  // Long enough for the quick quota.
+  clock_.Advance(60s);  // Long enough for the quick quota to recover.
   Fill(*store, slow);
   EXPECT_FALSE(store->Apply(Charge{"r", "victim", &slow})->allowed);
 }
 
-/// A request that had read the clock before its key recovered found it fresh after.
-TEST_F(MemoryChangeTest, StaleTimeOpensNoPastWindow) {
-  /// Tells a late request the time before the window's end, once.
+/// Regression: a request that had read the clock before its key recovered found the key fresh
+/// afterwards, and counted in a past window.
+TEST_F(MemoryChangeTest, RequestWithStaleTimeDoesNotCountInPastWindow) {
+  /// A clock that returns a time before the end of the window once, for the late request, and then
+  /// `now`.
   class Late final : public Clock {
    public:
     Time Now() const noexcept override {
@@ -91,17 +95,18 @@ TEST_F(MemoryChangeTest, StaleTimeOpensNoPastWindow) {
   const Charge charge{"r", "i", &quota, 10};
   ASSERT_TRUE(store->Apply(charge)->allowed);
   clock.now = Time{100'000'100us};
-  for (int i = 0; i < 200; ++i) {  // Others take its place.
+  for (int i = 0; i < 200; ++i) {  // Other keys take the place of this key.
     ASSERT_TRUE(store->Apply(Charge{"o", Id(i), &other}).has_value());
     clock.now += 2us;
   }
   clock.late_ = true;
   const bool late = store->Apply(charge)->allowed;
   const bool next = store->Apply(charge)->allowed;
-  EXPECT_LE((late ? 1 : 0) + (next ? 1 : 0), 1) << "both in the window that began at 100 s";
+  EXPECT_LE((late ? 1 : 0) + (next ? 1 : 0), 1)
+      << "both requests passed in the window that began at 100 s";
 }
 
-/// Looking made lists, beyond the budget.
+/// Regression: a peek created lists, even above the memory budget for lists.
 TEST_F(MemoryChangeTest, PeekAddsNoEntry) {
   const auto store = NewStore(10'000, 10'000);
   const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 5, .period = 1h});
@@ -113,7 +118,7 @@ TEST_F(MemoryChangeTest, PeekAddsNoEntry) {
   EXPECT_LE(store->Stats().list_bytes, 10'500u);
 }
 
-/// A request that was refused for lack of memory got decisions that all were allowed.
+/// Regression: a request that was denied for lack of memory had decisions that were all allowed.
 TEST_F(MemoryChangeTest, DenialNamesTheChargeThatDenied) {
   const auto store = NewStore(1000, 1000);
   const Quota slots =
@@ -134,13 +139,14 @@ TEST_F(MemoryChangeTest, DenialNamesTheChargeThatDenied) {
   EXPECT_FALSE(store->Peek(one_more)->allowed);
 }
 
-/// A reset in the middle of a sweep's round was not seen until all had recovered.
+/// Regression: after a reset in the middle of a sweep, the free place was not found until all keys
+/// had recovered.
 TEST_F(MemoryChangeTest, ResetMakesRoomForNewKeys) {
   const Quota slow = MakeQuota({.limit = 10, .period = 24h});
   const auto store = NewStore(4000);
   Fill(*store, slow);
   for (int round = 0; round < 50; ++round) {
-    // Somewhere in a round: each of these sweeps 256 groups of about 1,200.
+    // The reset comes somewhere in a sweep: each of these charges sweeps 256 of about 1,200 groups.
     for (int i = 0; i < round % 5; ++i) {
       ASSERT_TRUE(store->Apply(Charge{"f", Id(i), &slow}).has_value());
     }
@@ -153,15 +159,15 @@ TEST_F(MemoryChangeTest, ResetMakesRoomForNewKeys) {
   }
 }
 
-/// The same as AQuotaMadeSlowerForgetsNobody, through a request of two charges.
-TEST_F(MemoryChangeTest, SlowerQuotaInARequestKeepsAllState) {
+/// The same as SlowerQuotaKeepsAllState, through a request with two charges.
+TEST_F(MemoryChangeTest, SlowerQuotaInRequestOfTwoChargesKeepsAllState) {
   const auto store = NewStore(1);
   const Quota quick = MakeQuota({.limit = 10, .period = 10ms});
   const Quota slow = MakeQuota({.limit = 10, .period = 900ms});
   const Quota day = MakeQuota({.limit = 100, .period = 24h});
   ASSERT_TRUE(store->Apply(Charge{"r", "victim", &quick, 10})->allowed);
   clock_.Advance(10ms);
-  // By the quick quota it has recovered; by the slow one hardly anything.
+  // By the quick quota the key has recovered; by the slow quota it has recovered hardly anything.
   const std::array<Charge, 2> charges{Charge{"r", "victim", &slow, 10}, Charge{"d", "i", &day}};
   std::array<Decision, 2> decisions;
   EXPECT_EQ(store->Apply(charges, 1, decisions).value(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done to one key: peek, debit, refund, reset, inspect.
+// Operations on one key: peek, debit, refund, reset and inspect.
 #include "fixture.hpp"
 
 namespace tidegate {
@@ -7,7 +7,7 @@ namespace {
 
 using MemoryKeysTest = MemoryStoreTest;
 
-TEST_F(MemoryKeysTest, RulesIdentitiesAndAlgorithmsAreCountedApart) {
+TEST_F(MemoryKeysTest, CountsRulesIdentitiesAndAlgorithmsSeparately) {
   const Quota bucket = MakeQuota({.limit = 1});
   const Quota gcra = MakeQuota({.algorithm = Algorithm::kGcra, .limit = 1});
   EXPECT_TRUE(Decide({"r", "i", &bucket}).allowed);
@@ -26,7 +26,7 @@ TEST_F(MemoryKeysTest, AcceptsAnyBytesInIdentities) {
   for (const std::string& identity : odd) EXPECT_FALSE(Decide({"r", identity, &quota}).allowed);
 }
 
-TEST_F(MemoryKeysTest, PeekChargesNothing) {
+TEST_F(MemoryKeysTest, PeekDoesNotCharge) {
   const Quota quota = MakeQuota({.limit = 5});
   const Charge charge{"r", "i", &quota, 2};
   for (int i = 0; i < 3; ++i) {
@@ -35,7 +35,7 @@ TEST_F(MemoryKeysTest, PeekChargesNothing) {
     EXPECT_EQ(d.remaining, 5);
     EXPECT_EQ(d.reset_after, 0us);
   }
-  EXPECT_EQ(store_->Stats().tracked, 0u) << "a look must not take room";
+  EXPECT_EQ(store_->Stats().tracked, 0u) << "a peek added a key";
   EXPECT_EQ(Decide(charge).remaining, 3);
   EXPECT_EQ(Decide(charge).remaining, 1);
   const Decision d = store_->Peek(charge).value();
@@ -60,39 +60,43 @@ TEST_F(MemoryKeysTest, DebitMayCreateDebt) {
     const Quota quota = MakeQuota({.algorithm = a, .limit = 10});
     const Charge charge{"debt", "i", &quota, 25};
     const Decision d = store_->Debit(charge).value();
-    EXPECT_FALSE(d.allowed) << "a request of cost 1 would not pass";
+    EXPECT_FALSE(d.allowed)
+        << "the debit reports allowed although a request of cost 1 would be denied";
     EXPECT_EQ(d.retry_after, 1600ms);
     EXPECT_EQ(d.remaining, 0);
     EXPECT_EQ(d.reset_after, 2500ms);
     const Decision denied = Decide({"debt", "i", &quota});
-    EXPECT_EQ(denied.retry_after, 1600ms) << "15 owed and 1 wanted, 10 a second";
+    EXPECT_EQ(denied.retry_after, 1600ms)
+        << "a debt of 15 units plus 1 unit, at 10 units per second";
     clock_.Advance(1600ms);
     EXPECT_TRUE(Decide({"debt", "i", &quota}).allowed);
   }
 }
 
-TEST_F(MemoryKeysTest, RefundsApplyOncePerIdAndNeverExceedCapacity) {
+TEST_F(MemoryKeysTest, AppliesRefundOncePerIdAndNeverAboveCapacity) {
   for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra, Algorithm::kFixedWindow,
                             Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
     const Quota quota = MakeQuota({.algorithm = a, .limit = 10, .period = 1h});
     SCOPED_TRACE(Name(a));
     const Charge three{"r", "i", &quota, 3};
-    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kNo) << "nothing charged yet";
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kNo)
+        << "a refund was applied before any charge";
     EXPECT_EQ(Decide(three).remaining, 7);
     EXPECT_EQ(Decide(three).remaining, 4);
     EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kYes);
     EXPECT_EQ(Remaining(three), 7);
-    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kNo) << "the same id again";
+    EXPECT_EQ(store_->Refund(three, {.id = "x"}).value(), Applied::kNo)
+        << "a refund was applied twice with the same id";
     EXPECT_EQ(Remaining(three), 7);
     EXPECT_EQ(store_->Refund({"r", "i", &quota, 100}, {.id = "y"}).value(), Applied::kYes);
     EXPECT_EQ(Remaining(three), 10);
-    // The id belongs to its key.
+    // The id of a refund is unique per key: another key may use the same id.
     EXPECT_TRUE(Decide({"r", "j", &quota}).allowed);
     EXPECT_EQ(store_->Refund({"r", "j", &quota}, {.id = "x"}).value(), Applied::kYes);
   }
 }
 
-TEST_F(MemoryKeysTest, RefundsOfAPassedWindowAreDropped) {
+TEST_F(MemoryKeysTest, DropsRefundsForPastWindow) {
   const Quota quota = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 10});
   const Charge charge{"r", "i", &quota};
   const Time charged = clock_.Now();
@@ -102,10 +106,10 @@ TEST_F(MemoryKeysTest, RefundsOfAPassedWindowAreDropped) {
   EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = charged}).value(), Applied::kNo);
   EXPECT_EQ(Remaining(charge), 9);
   EXPECT_EQ(store_->Refund(charge, {.id = "x", .charged_at = clock_.Now()}).value(), Applied::kYes)
-      << "a dropped refund must not use its id up";
+      << "the id of a dropped refund cannot be used again";
 }
 
-TEST_F(MemoryKeysTest, RefundReachesChargeMadeWhileTheClockWasHeld) {
+TEST_F(MemoryKeysTest, RefundsChargeMadeWhileClockWasBehind) {
   for (const Algorithm a :
        {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
     SCOPED_TRACE(Name(a));
@@ -119,12 +123,13 @@ TEST_F(MemoryKeysTest, RefundReachesChargeMadeWhileTheClockWasHeld) {
     EXPECT_EQ(store->Refund(one, {.id = "x", .charged_at = clock.Now()}).value(), Applied::kYes);
     EXPECT_EQ(store->Peek(one)->remaining, 2);
     ASSERT_EQ(store->Apply(one)->remaining, 1);
-    EXPECT_EQ(store->Refund(one, {.id = "y"}).value(), Applied::kYes) << "and without a time";
+    EXPECT_EQ(store->Refund(one, {.id = "y"}).value(), Applied::kYes)
+        << "a refund without a time was not applied";
     EXPECT_EQ(store->Peek(one)->remaining, 2);
   }
 }
 
-TEST_F(MemoryKeysTest, RefundIdsAreForgottenOnceTheKeyHasRecovered) {
+TEST_F(MemoryKeysTest, ForgetsRefundIdsOnceKeyHasRecovered) {
   const Quota quota = MakeQuota({.limit = 2});
   const Charge charge{"r", "i", &quota};
   EXPECT_TRUE(Decide(charge).allowed);
@@ -147,7 +152,7 @@ TEST_F(MemoryKeysTest, ResetRestoresTheFullQuota) {
   }
 }
 
-TEST_F(MemoryKeysTest, InspectShowsTheState) {
+TEST_F(MemoryKeysTest, InspectReportsState) {
   const Quota quota = MakeQuota({.limit = 5});
   const Charge charge{"r", "i", &quota};
   EXPECT_FALSE(store_->Inspect(charge).value().tracked);
@@ -167,15 +172,15 @@ TEST_F(MemoryKeysTest, InspectShowsTheState) {
   }
 }
 
-TEST_F(MemoryKeysTest, ChangedLimitKeepsTheState) {
+TEST_F(MemoryKeysTest, KeepsStateWhenLimitChanges) {
   const Quota small = MakeQuota({.limit = 10, .burst = 10});
   const Quota large = MakeQuota({.limit = 20, .burst = 20});
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(Decide({"r", "i", &small}).allowed);
-  EXPECT_EQ(Decide({"r", "i", &large}).remaining, 1) << "neither reset nor doubled";
+  EXPECT_EQ(Decide({"r", "i", &large}).remaining, 1) << "the state was reset or doubled";
   EXPECT_EQ(Remaining({"r", "i", &small}), 1);
 }
 
-TEST_F(MemoryKeysTest, RepairsAreCounted) {
+TEST_F(MemoryKeysTest, CountsRepairs) {
   const Quota quota = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 1});
   EXPECT_TRUE(Decide({"r", "i", &quota}).allowed);
   clock_.Advance(-1h);
@@ -187,7 +192,7 @@ TEST_F(MemoryKeysTest, RepairsAreCounted) {
   EXPECT_TRUE(Decide({"r", "i", &quota}).allowed);
 }
 
-TEST_F(MemoryKeysTest, UnsupportedOperationsAreErrors) {
+TEST_F(MemoryKeysTest, RejectsUnsupportedOperations) {
   const Quota slots = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 1});
   const Quota bucket = MakeQuota({.limit = 1});
   const Charge slot{.rule = "r", .identity = "i", .quota = &slots, .lease = "l"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases of the concurrency algorithm through the store.
+// Leases of the concurrency algorithm in the memory store.
 #include "fixture.hpp"
 
 namespace tidegate {
@@ -14,7 +14,7 @@ class MemoryLeaseTest : public MemoryStoreTest {
   const Quota quota_ = MakeQuota({.algorithm = Algorithm::kConcurrency, .limit = 2, .period = 10s});
 };
 
-TEST_F(MemoryLeaseTest, LeasesAreAcquiredAndReleased) {
+TEST_F(MemoryLeaseTest, AcquiresAndReleasesLeases) {
   EXPECT_EQ(Decide(Lease("a")).remaining, 1);
   EXPECT_EQ(Decide(Lease("b")).remaining, 0);
   const Decision denied = Decide(Lease("c"));
@@ -25,11 +25,12 @@ TEST_F(MemoryLeaseTest, LeasesAreAcquiredAndReleased) {
   EXPECT_TRUE(Decide(Lease("c")).allowed);
 }
 
-TEST_F(MemoryLeaseTest, AcquiringAgainIsIdempotent) {
+TEST_F(MemoryLeaseTest, AcquiringHeldLeaseAgainIsIdempotent) {
   EXPECT_EQ(Decide(Lease("a")).remaining, 1);
   EXPECT_EQ(Decide(Lease("a")).remaining, 1);
   EXPECT_EQ(Decide(Lease("b")).remaining, 0);
-  EXPECT_TRUE(Decide(Lease("a")).allowed) << "who holds a place keeps it in a full house";
+  EXPECT_TRUE(Decide(Lease("a")).allowed)
+      << "the holder of a lease was denied because no lease is free";
   EXPECT_FALSE(Decide(Lease("c")).allowed);
 }
 
@@ -54,15 +55,15 @@ TEST_F(MemoryLeaseTest, PeekNeedsNoLeaseId) {
   EXPECT_TRUE(Decide(Lease("b")).allowed);
   EXPECT_FALSE(store_->Peek(Lease("")).value().allowed);
   EXPECT_EQ(store_->Peek(Lease("")).value().retry_after, 10s);
-  EXPECT_TRUE(store_->Peek(Lease("a")).value().allowed) << "the holder would pass";
-  EXPECT_FALSE(store_->Apply(Lease("")).has_value()) << "but to hold a place takes an id";
+  EXPECT_TRUE(store_->Peek(Lease("a")).value().allowed) << "a peek denies the holder of a lease";
+  EXPECT_FALSE(store_->Apply(Lease("")).has_value()) << "a lease was acquired without an id";
 }
 
-TEST_F(MemoryLeaseTest, LeaseMayTakeSeveralPlaces) {
+TEST_F(MemoryLeaseTest, LeaseMayTakeSeveralUnits) {
   EXPECT_TRUE(Decide(Lease("a", 2)).allowed);
   EXPECT_FALSE(Decide(Lease("b")).allowed);
   EXPECT_TRUE(Decide(Lease("c", 3)).never);
-  EXPECT_TRUE(Decide(Lease("a", 1)).allowed) << "the holder may ask for less";
+  EXPECT_TRUE(Decide(Lease("a", 1)).allowed) << "the holder cannot lower the cost of its lease";
   EXPECT_TRUE(Decide(Lease("b")).allowed);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory store when it is nearly full, or its memory for lists is used up.
+// The memory store when it is nearly full, or when its memory for lists is used up.
 #include <thread>
 
 #include "fixture.hpp"
@@ -14,7 +14,7 @@ class MemoryOverflowTest : public testing::Test {
     return NewMemoryStore({.max_keys = max_keys, .max_list_bytes = list_bytes, .clock = &clock_});
   }
   std::string Id(int i) const { return "id-" + std::to_string(i); }
-  /// Charges new keys of rule "fill" until the store has no place left.
+  /// Charges new keys of rule "fill" until the store has no room for another key.
   void Fill(Store& store, const Quota& quota) {
     for (int i = 0; store.Stats().overflowed == 0; ++i) {
       ASSERT_TRUE(store.Apply(Charge{"fill", Id(i), &quota}).has_value());
@@ -24,8 +24,8 @@ class MemoryOverflowTest : public testing::Test {
   ManualClock clock_;
 };
 
-/// The refund's id took the very place that its key had been found in.
-TEST_F(MemoryOverflowTest, RefundsReturnInANearlyFullStore) {
+/// Regression: the id of a refund took the place in which its key had been found.
+TEST_F(MemoryOverflowTest, RefundsFinishInNearlyFullStore) {
   const Quota quota = MakeQuota({.limit = 1000, .period = 1h});
   for (int round = 0; round < 30; ++round) {
     const auto store = NewStore(50);
@@ -34,15 +34,16 @@ TEST_F(MemoryOverflowTest, RefundsReturnInANearlyFullStore) {
       const auto refunded = store->Refund({"r", Id(i), &quota}, {.id = "x"});
       EXPECT_EQ(refunded.value_or(Applied::kYes), Applied::kYes);
     }
-    clock_.Advance(1h);  // And where all have recovered.
+    clock_.Advance(1h);  // The same in a store whose keys have all recovered.
     for (int i = 0; i < 45; ++i) {
       EXPECT_EQ(store->Refund({"r", Id(i), &quota}, {.id = "y"}).value(), Applied::kNo);
     }
   }
 }
 
-/// A request took a charge for its own pin where the two times were the same.
-TEST_F(MemoryOverflowTest, ChargedKeysAreNotReclaimedBeforeTheyRecover) {
+/// Regression: a request took a charge for its own reservation of the entry if both had the same
+/// time, and reclaimed the key.
+TEST_F(MemoryOverflowTest, DoesNotReclaimChargedKeysBeforeTheyRecover) {
   const Quota wide = MakeQuota({.limit = 1'000'000, .period = 1h});
   for (const Micros period : {Micros{1ms}, Micros{10ms}, Micros{100ms}, Micros{1s}, Micros{10s}}) {
     const Quota one = MakeQuota({.limit = 1, .period = period});
@@ -56,13 +57,14 @@ TEST_F(MemoryOverflowTest, ChargedKeysAreNotReclaimedBeforeTheyRecover) {
         admitted += static_cast<int>(store->Apply(charges, 1, decisions).value());
       }
     }
-    EXPECT_EQ(store->Stats().reclaimed, 0u) << "time stood still";
+    EXPECT_EQ(store->Stats().reclaimed, 0u) << "a key was reclaimed although no time has passed";
     EXPECT_LE(static_cast<std::uint64_t>(admitted), store->Stats().tracked);
   }
 }
 
-/// A chain of moves came by the same place twice and put a key where it has no home.
-TEST_F(MemoryOverflowTest, MovedKeysStayInTheirHomeGroups) {
+/// Regression: a chain of moves that reached the same place twice put a key into a group that is
+/// not its home.
+TEST_F(MemoryOverflowTest, KeepsMovedKeysInTheirHomeGroups) {
   enum Home : std::uint64_t { kA, kB, kC, kD, kE };
   const Time far{10'000'000h};
   for (int round = 0; round < 200; ++round) {
@@ -91,7 +93,7 @@ TEST_F(MemoryOverflowTest, MovedKeysStayInTheirHomeGroups) {
     for (int i = 0; i < 4; ++i) add(kC, i == 0 ? kA : kE);
     for (int i = 0; i < 4; ++i) add(kD, kE);
     for (int i = 0; i < 4; ++i) add(kE, kD);
-    // Another thread holds one entry for a random time.
+    // Another thread locks one entry for a random time.
     const LockedEntry held = shard.Lock(held_key);
     std::atomic<bool> go = false;
     std::jthread holder([&] {
@@ -113,7 +115,7 @@ TEST_F(MemoryOverflowTest, MovedKeysStayInTheirHomeGroups) {
   }
 }
 
-/// Two leases of one request in one overflow bucket were held under the first id.
+/// Regression: two leases of one request in one overflow bucket were both held under the first id.
 TEST_F(MemoryOverflowTest, ReleasesOverflowedLeasesOneByOne) {
   const auto store = NewStore(1);
   const Quota hour = MakeQuota({.limit = 1, .period = 1h});
@@ -125,7 +127,7 @@ TEST_F(MemoryOverflowTest, ReleasesOverflowedLeasesOneByOne) {
   EXPECT_EQ(store->Apply(std::array{a, b}, 1, decisions).value(), 1);
   EXPECT_EQ(store->Renew(b).value(), Applied::kYes);
   EXPECT_EQ(store->Release(a).value(), Applied::kYes);
-  EXPECT_EQ(store->Peek(a)->remaining, 1) << "b still works";
+  EXPECT_EQ(store->Peek(a)->remaining, 1) << "the lease of b is not held any more";
   EXPECT_EQ(
       store
           ->Apply(std::array{a, Charge{"jobs", "c", &slots, 1, Mode::kEnforce, "lc"}}, 1, decisions)
@@ -133,8 +135,8 @@ TEST_F(MemoryOverflowTest, ReleasesOverflowedLeasesOneByOne) {
       0);
 }
 
-/// Quotas of other periods forgot what an overflow bucket had counted.
-TEST_F(MemoryOverflowTest, OverflowBucketsAreNotSharedAcrossPeriodsOrModes) {
+/// Regression: quotas with other periods reset the count of an overflow bucket.
+TEST_F(MemoryOverflowTest, DoesNotShareOverflowBucketsAcrossPeriodsOrModes) {
   const auto store = NewStore(1);
   const Quota hour = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 3, .period = 1h});
   const Quota second = MakeQuota({.algorithm = Algorithm::kFixedWindow, .limit = 3, .period = 1s});
@@ -154,10 +156,10 @@ TEST_F(MemoryOverflowTest, OverflowBucketsAreNotSharedAcrossPeriodsOrModes) {
     std::array<Decision, 2> decisions;
     admitted += static_cast<int>(store->Apply(charges, 1, decisions).value());
   }
-  EXPECT_EQ(admitted, 3) << "a shadow took what an enforcing charge needed";
+  EXPECT_EQ(admitted, 3) << "a shadow charge used units of an enforcing charge";
 }
 
-TEST_F(MemoryOverflowTest, OverflowBucketsAreNotSharedAcrossLimits) {
+TEST_F(MemoryOverflowTest, DoesNotShareOverflowBucketsAcrossLimits) {
   const auto store = NewStore(1);
   const Quota slow = MakeQuota({.limit = 10, .period = 1h});
   const Quota quick = MakeQuota({.limit = 36'000, .period = 1h});
@@ -168,10 +170,10 @@ TEST_F(MemoryOverflowTest, OverflowBucketsAreNotSharedAcrossLimits) {
     ASSERT_TRUE(store->Apply(Charge{"r", "b", &quick}).has_value());
     clock_.Advance(1s);
   }
-  EXPECT_EQ(admitted, 10) << "refilled at the rate of another quota";
+  EXPECT_EQ(admitted, 10) << "the bucket was refilled at the rate of another quota";
 }
 
-/// Leases that share an overflow bucket counted twice when they were acquired again.
+/// Regression: leases that share an overflow bucket counted twice when they were acquired again.
 TEST_F(MemoryOverflowTest, RenewsOverflowedLeasesTogether) {
   const auto store = NewStore(1);
   Fill(*store, MakeQuota({.limit = 1, .period = 1h}));
@@ -184,8 +186,9 @@ TEST_F(MemoryOverflowTest, RenewsOverflowedLeasesTogether) {
   EXPECT_EQ(store->Peek(both[0])->remaining, 0);
 }
 
-/// Without memory for a list of its own, a peek at a key reports its rule's bucket.
-TEST_F(MemoryOverflowTest, PeekReportsOverflowWhenTheBudgetIsSpent) {
+/// A key without memory for its own list is counted in the overflow bucket of its rule, so a peek
+/// reports that bucket.
+TEST_F(MemoryOverflowTest, PeekReportsOverflowBucketWhenMemoryBudgetIsUsedUp) {
   const auto store = NewStore(100, 0);
   const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 1, .period = 1h});
   EXPECT_TRUE(store->Apply(Charge{"log", "a", &log})->allowed);
@@ -194,7 +197,7 @@ TEST_F(MemoryOverflowTest, PeekReportsOverflowWhenTheBudgetIsSpent) {
   EXPECT_FALSE(store->Peek(Charge{"log", "b", &log})->allowed);
 }
 
-TEST_F(MemoryOverflowTest, ImpossibleSizesThrow) {
+TEST_F(MemoryOverflowTest, ThrowsForImpossibleSizes) {
   EXPECT_ANY_THROW(NewStore(SIZE_MAX));
   EXPECT_ANY_THROW(NewStore(326'661'092'960'000'000));
   const Quota quota = MakeQuota({.limit = 1});

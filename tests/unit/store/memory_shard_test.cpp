@@ -25,7 +25,8 @@ class MemoryShardTest : public testing::Test {
   }
 
   Fingerprint Random() { return {random_() | 1, random_()}; }
-  /// Adds or finds `f`, writes `value`, recovered at `recovered`. False when full.
+  /// Finds or adds the key `f` and writes `value` and the time `recovered`. Returns false if the
+  /// shard is full.
   bool Put(const Fingerprint& f, std::uint64_t value, Time recovered) {
     const LockedEntry locked = shard_.LockOrAdd(f);
     if (!locked) return false;
@@ -57,7 +58,7 @@ TEST_F(MemoryShardTest, StoresAndFindsAllKeys) {
   EXPECT_EQ(shard_.used(), kKeys);
   EXPECT_EQ(disposed_, 0);
   for (std::size_t i = 0; i < kKeys; ++i) ASSERT_EQ(Get(keys[i]), i);
-  EXPECT_FALSE(Put(Random(), 0, kNow)) << "nothing can be reclaimed";
+  EXPECT_FALSE(Put(Random(), 0, kNow)) << "a key was added although none can be reclaimed";
   for (std::size_t i = 0; i < kKeys; ++i) ASSERT_EQ(Get(keys[i]), i);
 }
 
@@ -72,12 +73,12 @@ TEST_F(MemoryShardTest, ReclaimsOnlyRecoveredKeys) {
   std::size_t added = 0;
   for (std::size_t i = 0; i < kKeys * 2; ++i) added += Put(Random(), i, kNow + Micros{1});
   EXPECT_EQ(static_cast<std::size_t>(disposed_), shard_.reclaimed());
-  EXPECT_EQ(shard_.reclaimed(), kKeys / 4) << "every recovered entry is found in the end";
+  EXPECT_EQ(shard_.reclaimed(), kKeys / 4) << "some recovered entries were not reclaimed";
   EXPECT_EQ(added, kKeys / 4);
   for (const Fingerprint& f : kept) ASSERT_TRUE(Get(f).has_value());
 }
 
-TEST_F(MemoryShardTest, AgreesWithAMapOverALongHistory) {
+TEST_F(MemoryShardTest, AgreesWithStdMapOverManyOperations) {
   struct Model {
     std::uint64_t value;
     Time recovered;

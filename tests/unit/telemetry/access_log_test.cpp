@@ -50,7 +50,7 @@ TEST_F(AccessLogTest, WritesAllLinesInOrder) {
     log->Start();
     log->Write("more\n");
   }
-  EXPECT_EQ(Content(file), expected + "more\n");  // Appended.
+  EXPECT_EQ(Content(file), expected + "more\n");  // The log appends to an existing file.
 }
 
 TEST_F(AccessLogTest, ReopensFileThatWasMoved) {
@@ -72,7 +72,8 @@ TEST_F(AccessLogTest, ReopensFileThatWasMoved) {
 TEST_F(AccessLogTest, DropsLinesInsteadOfBlocking) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const net::Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));  // And never reads.
+  // This end of the pipe never reads.
+  const net::Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
   auto log = AccessLog::Open(pipe.string()).value();
   log->Start();
   const std::string lines(1 << 20, 'x');
@@ -80,7 +81,7 @@ TEST_F(AccessLogTest, DropsLinesInsteadOfBlocking) {
   for (int i = 0; i < 40; ++i) log->Write(lines);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{5});
   EXPECT_GT(log->dropped_bytes(), 20u << 20);
-  // Whoever holds the other end lets go: the thread is not stuck for ever.
+  // Reading the pipe unblocks the log's thread, so that the log can be destroyed.
   std::string drain(1 << 16, ' ');
   std::thread ending([&log] { log.reset(); });
   while (::read(reader.get(), drain.data(), drain.size()) != 0) {

@@ -24,7 +24,7 @@ std::uint64_t Times(const DecisionLatency& latency) {
   return sum;
 }
 
-TEST(DecisionLatencyTest, BucketsArePowersOfTwo) {
+TEST(DecisionLatencyTest, UsesPowersOfTwoAsBuckets) {
   const struct {
     nanoseconds took;
     std::size_t bucket;
@@ -42,7 +42,7 @@ TEST(DecisionLatencyTest, BucketsArePowersOfTwo) {
   EXPECT_DOUBLE_EQ(DecisionLatency::UpperSeconds(17), 0.131072);
 }
 
-TEST(DecisionLatencyTest, TimesEvery33rdCallAnsweredAtOnce) {
+TEST(DecisionLatencyTest, MeasuresEvery33rdCallAnsweredAtOnce) {
   DecisionLatency latency;
   for (int i = 1; i <= 100; ++i) {
     DecisionLatency::Mark mark;
@@ -51,12 +51,12 @@ TEST(DecisionLatencyTest, TimesEvery33rdCallAnsweredAtOnce) {
   }
 }
 
-TEST(DecisionLatencyTest, TimesAllCallsAnsweredLater) {
+TEST(DecisionLatencyTest, MeasuresAllCallsAnsweredLater) {
   DecisionLatency latency;
   std::vector<DecisionLatency::Mark> marks(50);
   for (auto& mark : marks) latency.Time(mark, [] {});
   EXPECT_EQ(Times(latency), 0u);
-  // They wait at least this long.
+  // The calls wait for at least 300 us.
   const auto began = Clock::now();
   while (Clock::now() - began < microseconds{300}) {
   }
@@ -68,7 +68,7 @@ TEST(DecisionLatencyTest, TimesAllCallsAnsweredLater) {
   EXPECT_EQ(Times(latency), 50u);
 }
 
-TEST(DecisionLatencyTest, AnswerMayStartNextCallWithSameMark) {
+TEST(DecisionLatencyTest, AllowsNextCallWithSameMarkFromCallback) {
   DecisionLatency latency;
   DecisionLatency::Mark mark;
   int left = 66;
@@ -111,7 +111,7 @@ TEST_F(DecisionMetricsTest, CountsEachDecisionOnce) {
   EXPECT_THAT(text, HasSubstr(R"(outcome="shadow_denied",decided_by="store"} 1)"));
 }
 
-TEST_F(DecisionMetricsTest, CountsOperatorDecisionsApart) {
+TEST_F(DecisionMetricsTest, CountsOperatorDecisionsSeparately) {
   DecisionMetrics metrics(timers_, {});
   const Decision banned{.decided_by = DecidedBy::kOperator, .reason = Reason::kBanned, .rule = {}};
   const Decision exempt{
@@ -155,7 +155,7 @@ TEST_F(DecisionMetricsTest, ExportsLatencyAsHistogram) {
   EXPECT_THAT(text, HasSubstr("tidegate_decision_seconds_count 33\n"));
 }
 
-TEST_F(DecisionMetricsTest, CountsNothingIfOff) {
+TEST_F(DecisionMetricsTest, CountsNothingWhenMetricsAreOff) {
   DecisionMetrics metrics(timers_, {.decisions = false, .hot_keys = 0});
   bool started = false;
   DecisionLatency::Mark mark;

@@ -17,11 +17,11 @@
 
 namespace tidegate {
 
-/// Keys are numbers. These are their slots and names in reports.
+/// Keys are numbers. These functions return the slot and the name of a key in reports.
 inline std::uint32_t SlotOf(std::uint64_t key) { return static_cast<std::uint32_t>(key % 2); }
 inline std::string NameOf(std::uint64_t key) { return "client_ip=" + std::to_string(key); }
 
-/// Exact counts, to compare reports with.
+/// Counts every key exactly, for comparison with reports.
 class ExactCounts {
  public:
   void Add(std::uint64_t key, std::uint64_t weight) {
@@ -29,7 +29,7 @@ class ExactCounts {
     total_ += weight;
   }
 
-  /// Checks the bounds of a list for every key.
+  /// Checks for every key that the list's bounds contain its exact count.
   void ExpectBounds(const HotList& list) const {
     EXPECT_EQ(list.total, total_);
     std::map<std::pair<std::uint32_t, std::string>, const HotKey*> listed;
@@ -54,7 +54,7 @@ class ExactCounts {
     }
   }
 
-  /// Returns the names of the heaviest keys, the heaviest first.
+  /// Returns the names of the `most` heaviest keys, the heaviest first.
   [[nodiscard]] std::vector<std::string> Top(std::size_t most) const {
     std::vector<std::pair<std::uint64_t, std::string>> all;
     for (const auto& [key, count] : counts_) all.emplace_back(count, NameOf(key));
@@ -69,7 +69,8 @@ class ExactCounts {
   std::uint64_t total_ = 0;
 };
 
-/// Draws numbers below `keys`, k with a probability in proportion to 1 / (k + 1)^exponent.
+/// Draws random numbers below `keys`, where k has a probability in proportion to 1 / (k +
+/// 1)^exponent.
 class ZipfNumbers {
  public:
   ZipfNumbers(std::uint32_t keys, double exponent) : up_to_(keys) {

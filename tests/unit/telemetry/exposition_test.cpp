@@ -21,16 +21,16 @@ struct BadText {
   const char* problem;
 };
 
-class StrictReaderTest : public testing::TestWithParam<BadText> {};
+class StrictMetricsReaderTest : public testing::TestWithParam<BadText> {};
 
-TEST_P(StrictReaderTest, RejectsInvalidExposition) {
+TEST_P(StrictMetricsReaderTest, RejectsInvalidExposition) {
   EXPECT_THAT(MetricsText::Read(GetParam().text).Complaint(), HasSubstr(GetParam().problem));
 }
 
 #define FAMILY "# HELP a_total Help.\n# TYPE a_total counter\n"
 #define HISTOGRAM "# HELP h Help.\n# TYPE h histogram\n"
 INSTANTIATE_TEST_SUITE_P(
-    All, StrictReaderTest,
+    All, StrictMetricsReaderTest,
     testing::Values(
         BadText{"Unended", FAMILY "a_total 1", "does not end"},
         BadText{"Untyped", "a_total 1\n", "before the TYPE"},
@@ -108,7 +108,7 @@ TEST(ExpositionTest, AddsDecisionsOfAllReactorsUnderAnyRuleName) {
             1);
 }
 
-TEST(ProcessMetricsTest, HasTheMetricsOfClientLibraries) {
+TEST(ProcessMetricsTest, ExportsProcessMetricsLikeClientLibraries) {
   const MetricsText text = MetricsText::Read(Expose(ProcessMetrics()));
   EXPECT_THAT(text.problems, IsEmpty()) << text.Complaint();
   const double start = ValueOf(text, "process_start_time_seconds", {});

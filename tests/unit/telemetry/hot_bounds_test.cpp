@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of hot keys that were sampled.
+// Error bounds of hot keys whose requests were sampled.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ bool Holds(const HotList& list, const std::string& name, std::uint64_t count) {
   return count <= list.error;
 }
 
-TEST(HotKeysBoundsTest, HoldForOneExpensiveRequestInAFlood) {
+TEST(HotKeysBoundsTest, BoundsHoldForOneExpensiveRequestInFlood) {
   constexpr int kRounds = 64;
   int broken = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -38,14 +38,14 @@ TEST(HotKeysBoundsTest, HoldForOneExpensiveRequestInAFlood) {
   EXPECT_EQ(broken, 0) << "of " << kRounds << "; the bound may break once in a billion rounds";
 }
 
-TEST(HotKeysBoundsTest, HoldInTheWindowAfterAFlood) {
+TEST(HotKeysBoundsTest, BoundsHoldInWindowAfterFlood) {
   constexpr int kBlock = Sampler::kInterval;
   int broken = 0;
   for (int round = 0; round < 32; ++round) {
     net::Timers timers;
     const HotKeys::Clock::time_point start{std::chrono::hours{1}};
     HotKeys keys(timers, 10, start, 100);
-    // Some are counted exactly, then in blocks; the last block is incomplete.
+    // The first requests are counted exactly, the others in blocks; the last block is incomplete.
     for (int i = 0; i < 100 + kBlock * 3 + 8; ++i) keys.Count(0, "a", 1, Outcome::kPassed);
     keys.Tick(start + std::chrono::seconds{10});  // A new window begins.
     for (int i = 0; i < 20; ++i) keys.Count(0, "b", 1, Outcome::kPassed);

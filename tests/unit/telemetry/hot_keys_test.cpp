@@ -22,7 +22,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Outcome = HotKeys::Outcome;
 
-/// The hot keys of a reactor, and exact counts of the same requests.
+/// The hot keys of one reactor, together with exact counts of the same requests.
 class Counted {
  public:
   explicit Counted(std::size_t most, std::uint32_t exact = HotKeys::kExact)
@@ -34,7 +34,7 @@ class Counted {
     if (outcome == Outcome::kDenied) exact_[1].Add(key, 1);
     exact_[2].Add(key, static_cast<std::uint64_t>(cost));
   }
-  /// Returns the report at a time after the start.
+  /// Returns the report at the time `after`, counted from the start.
   std::shared_ptr<const HotReport> At(HotKeys::Clock::duration after) {
     keys_.Tick(start_ + after);
     return keys_.Published();
@@ -82,7 +82,7 @@ TEST(HotKeysTest, ListsKeysByRequestsDenialsAndCost) {
   counted.ExpectBounds(*report);
 }
 
-TEST(HotKeysTest, CountsIdentityApartForEachRule) {
+TEST(HotKeysTest, CountsIdentitySeparatelyForEachRule) {
   net::Timers timers;
   const HotKeys::Clock::time_point start{};
   HotKeys keys(timers, 10, start);
@@ -94,7 +94,7 @@ TEST(HotKeysTest, CountsIdentityApartForEachRule) {
               ElementsAre(IsKey(2, "a", 2), IsKey(1, "a", 1)));
 }
 
-TEST(HotKeysTest, ErrorBoundsKeysThatWereCutOff) {
+TEST(HotKeysTest, ReportsErrorBoundForUnlistedKeys) {
   Counted counted(2);
   for (std::uint64_t key = 1; key <= 5; ++key) {
     for (std::uint64_t i = 0; i < key * 10; ++i) counted.Count(key);
@@ -116,7 +116,8 @@ TEST(HotKeysTest, ForgetsKeysAfterTwoWindows) {
   (void)counted.At(seconds{20});
   const auto one = counted.At(milliseconds{20'500});
   EXPECT_THAT(one->of(HotBy::kRequests).keys, ElementsAre(IsKey(1, NameOf(1), 1)));
-  EXPECT_EQ(one->span, milliseconds{10'500});  // From the window that began at 10 s.
+  // The span begins with the window that began at 10 s.
+  EXPECT_EQ(one->span, milliseconds{10'500});
   (void)counted.At(seconds{30});
   const auto none = counted.At(milliseconds{30'500});
   EXPECT_THAT(none->of(HotBy::kRequests).keys, IsEmpty());
@@ -138,7 +139,8 @@ TEST(HotKeysTest, PublishesNothingWithoutRequests) {
   EXPECT_NE(counted.At(seconds{3}), first);
 }
 
-/// `refill`: requests in half a second. `exact`: requests of these that are counted exactly.
+/// Checks bounds and ranks for random requests. `refill`: number of requests in half a second.
+/// `exact`: how many of these are counted exactly.
 void ExpectBoundsOf(unsigned seed, int count, int refill, bool costs,
                     std::uint32_t exact = HotKeys::kExact) {
   std::mt19937_64 random(seed);
@@ -153,7 +155,7 @@ void ExpectBoundsOf(unsigned seed, int count, int refill, bool costs,
   }
   const auto report = counted.At((count / refill + 1) * milliseconds{500});
   counted.ExpectBounds(*report);
-  // Small counts of sampled keys have large errors.
+  // Small counts of sampled keys have large errors, so only the first three ranks are compared.
   ExpectTop(report->of(HotBy::kRequests), counted.exact(HotBy::kRequests).Top(3));
   if (exact < HotKeys::kExact) return;
   ExpectTop(report->of(HotBy::kRequests), counted.exact(HotBy::kRequests).Top(10));
@@ -167,7 +169,7 @@ TEST(HotKeysTest, BoundsHoldForExactCounts) {
 }
 
 TEST(HotKeysTest, BoundsHoldAcrossWindows) {
-  ExpectBoundsOf(3, 50'000, 2'000, false);  // 12.5 s: nothing is forgotten yet.
+  ExpectBoundsOf(3, 50'000, 2'000, false);  // 12.5 s, so that no window is forgotten yet.
   ExpectBoundsOf(4, 50'000, 2'000, true);
 }
 
@@ -178,7 +180,7 @@ TEST(HotKeysTest, BoundsHoldForSampledCounts) {
   }
 }
 
-TEST(HotKeysTest, BoundIsCloseInAFlood) {
+TEST(HotKeysTest, BoundIsTightInFlood) {
   Counted counted(10, 5'000);
   std::mt19937_64 random(1);
   for (int i = 0; i < 200'000; ++i) counted.Count(random() % 4 == 0 ? 1 : 2 + random() % 1'000'000);
@@ -190,7 +192,7 @@ TEST(HotKeysTest, BoundIsCloseInAFlood) {
   EXPECT_LT(report->of(HotBy::kRequests).error, 5'000u);
 }
 
-TEST(HotKeysTest, CountsRareDenialsExactlyInAFlood) {
+TEST(HotKeysTest, CountsRareDenialsExactlyInFlood) {
   Counted counted(10, 1'000);
   for (int i = 0; i < 20'000; ++i) {
     if (i % 2'000 == 0) counted.Count(77, 1, Outcome::kDenied);
@@ -200,7 +202,7 @@ TEST(HotKeysTest, CountsRareDenialsExactlyInAFlood) {
   EXPECT_THAT(report->of(HotBy::kDenials).keys, ElementsAre(IsKey(1, NameOf(77), 10)));
 }
 
-TEST(HotKeysTest, CountAllocatesNothing) {
+TEST(HotKeysTest, CountDoesNotAllocate) {
   Counted counted(100);
   const std::string name = "header:x-api-key=~0123456789abcdefghijkl";
   const std::uint64_t before = AllocationsOfThisThread();
@@ -275,14 +277,14 @@ TEST(SamplerTest, FinishesBlockBeforeExactCounting) {
   }
 }
 
-TEST(SamplerTest, SamplesFromTheFirstEventAfterAFlood) {
+TEST(SamplerTest, SamplesFromFirstEventAfterFlood) {
   Sampler sampler(100, 99);
   for (int i = 0; i < 100 + kBlock * 100; ++i) (void)Next(sampler);
   sampler.Refill();
   std::uint64_t ones = 0;
   for (int i = 0; i < 2 * kBlock; ++i) ones += Next(sampler) == 1 ? 1 : 0;
   EXPECT_EQ(ones, 0u);
-  sampler.Refill();  // The flood has ended; one more block was begun.
+  sampler.Refill();  // The flood has ended, but one more block has begun.
   for (int i = 0; i < kBlock; ++i) (void)Next(sampler);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(sampler), 1u);
 }

@@ -14,7 +14,7 @@
 namespace tidegate {
 namespace {
 
-/// Spreads numbers as a keyed hash spreads names.
+/// Returns a fingerprint that is as evenly distributed as the keyed hash of a name.
 std::uint64_t FingerprintOf(std::uint64_t number) {
   std::uint64_t mixed = (number + 1) * 0x9E3779B97F4A7C15u;
   mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -31,7 +31,8 @@ struct Drawn {
   std::uint64_t weight;
 };
 
-/// Checks the bounds of every key of a stream, whether it has a place or not.
+/// Checks for every key of a random stream that the bounds contain its exact count, whether the
+/// sketch lists the key or not.
 void ExpectBounds(HotSketch& sketch, int additions, const std::function<Drawn(int)>& draw) {
   std::unordered_map<std::uint64_t, std::uint64_t> exact;
   for (int i = 0; i < additions; ++i) {
@@ -78,14 +79,14 @@ TEST(HotSketchTest, BoundsHoldOnRandomStreams) {
 }
 
 TEST(HotSketchTest, BoundsHoldForAdversarialStreams) {
-  // Each key comes again when it has just lost its place.
+  // Each key appears again when the sketch has just dropped it.
   for (const std::uint64_t keys : {9u, 64u, 65u, 257u, 3000u}) {
     HotSketch sketch(64);
     ExpectBounds(sketch, 30'000, [&](int i) {
       return Drawn{static_cast<std::uint64_t>(i) % keys, 1};
     });
   }
-  // A key that comes back with more weight each time, in a flood of new names.
+  // One key appears repeatedly, with more weight each time, in a flood of new names.
   HotSketch sketch(64);
   ExpectBounds(sketch, 30'000, [](int i) {
     return i % 100 == 0 ? Drawn{0, static_cast<std::uint64_t>(i / 100 + 1)}
@@ -93,7 +94,7 @@ TEST(HotSketchTest, BoundsHoldForAdversarialStreams) {
   });
 }
 
-TEST(HotSketchTest, BoundsMissingKeyByItsSet) {
+TEST(HotSketchTest, BoundsCountOfUnlistedKeyByItsSet) {
   HotSketch sketch(HotSketch::kWays);
   for (std::uint64_t key = 0; key < 8; ++key) sketch.Add(KeyOf(key, "a"), 10 + key);
   const HotSketch::Estimate missing = sketch.Get(FingerprintOf(99));

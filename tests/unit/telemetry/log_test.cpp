@@ -19,7 +19,7 @@ std::string Everything() {
   return all;
 }
 
-/// No byte that ends a line or steers a terminal.
+/// Expects that `line` has no byte that ends a line or controls a terminal.
 void ExpectOneLine(const std::string& line) {
   for (const char c : line) {
     const int byte = static_cast<unsigned char>(c);
@@ -58,7 +58,7 @@ TEST(LogTest, EscapesMessages) {
   }
 }
 
-TEST(LogTest, QuotesFieldsThatLookLikeTwo) {
+TEST(LogTest, QuotesValuesThatLookLikeTwoFields) {
   const std::string line =
       Log::Line(Format::kText, Level::kInfo, kTime, "x", {{"a", "1  b=2"}, {"c", "\"  d=\""}});
   EXPECT_NE(line.find(R"(  a="1  b=2")"), std::string::npos) << line;

@@ -30,7 +30,8 @@ std::optional<double> NumberOf(std::string_view text) {
   return value;
 }
 
-/// Takes up to and without `end`; nothing: it is not there.
+/// Removes the text before `end`, and `end`, from `rest` and returns that text; nullopt if `end` is
+/// not in `rest`.
 std::optional<std::string_view> TakeTo(std::string_view& rest, std::string_view end) {
   const std::size_t at = rest.find(end);
   if (at == std::string_view::npos) return {};
@@ -39,7 +40,8 @@ std::optional<std::string_view> TakeTo(std::string_view& rest, std::string_view 
   return taken;
 }
 
-/// What follows an opening quote, without it, and the closing one.
+/// Removes a quoted value and its closing quote from `rest`, which begins after the opening quote.
+/// Returns the unescaped value; nullopt if it is malformed.
 std::optional<std::string> TakeValue(std::string_view& rest) {
   std::string value;
   while (!rest.empty()) {

@@ -8,7 +8,7 @@
 
 namespace tidegate::test {
 
-/// One line of the Prometheus text format that has a value.
+/// One line with a value in the Prometheus text format.
 struct Sample {
   std::string name;
   std::map<std::string, std::string> labels;
@@ -22,16 +22,16 @@ struct SampleFamily {
   std::vector<Sample> samples;
 };
 
-/// A text in that format, read strictly, more so than by Prometheus, which
-/// takes the last of two equal series and histograms that make no sense.
+/// A parsed text in the Prometheus format. The parser is stricter than that of Prometheus, which
+/// uses the last of two equal series and accepts inconsistent histograms.
 struct MetricsText {
   std::vector<SampleFamily> families;
-  std::vector<std::string> problems;  ///< Empty: it is sound.
+  std::vector<std::string> problems;  ///< Violations of the format; empty: the text is valid.
 
   [[nodiscard]] static MetricsText Read(std::string_view text);
-  /// nullptr: there is none of that name.
+  /// Returns the family with that name; nullptr if there is none.
   [[nodiscard]] const SampleFamily* Find(std::string_view name) const;
-  /// All problems, a line each.
+  /// Returns all problems, one on each line.
   [[nodiscard]] std::string Complaint() const;
 };
 

@@ -30,7 +30,7 @@ TEST(BackoffTest, GrowsToCapAndSpreadsWaitsUniformly) {
   EXPECT_LT(backoff.Next(), 20ms);
 }
 
-TEST(BackoffTest, NodesWaitForDifferentTimes) {
+TEST(BackoffTest, WaitsForDifferentTimesOnEachNode) {
   Backoff a(1);
   Backoff b(2);
   int equal = 0;

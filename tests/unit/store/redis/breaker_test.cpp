@@ -22,20 +22,21 @@ TEST_F(BreakerTest, StaysClosedAfterTwoFailures) {
   breaker_.OnSuccess();
   breaker_.OnFailure(now_);
   breaker_.OnFailure(now_);
-  EXPECT_EQ(breaker_.state(), State::kClosed) << "a success forgives";
+  EXPECT_EQ(breaker_.state(), State::kClosed) << "a success did not reset the count of failures";
   breaker_.OnFailure(now_);
   EXPECT_EQ(breaker_.state(), State::kOpen);
   EXPECT_FALSE(breaker_.Allows(now_));
 }
 
-TEST_F(BreakerTest, ProbeDecidesWhenHalfOpen) {
+TEST_F(BreakerTest, ClosesOrOpensAgainAfterProbeWhenHalfOpen) {
   for (int i = 0; i < 3; ++i) breaker_.OnFailure(now_);
   EXPECT_FALSE(breaker_.Allows(breaker_.retry_at() - 1us));
   now_ = breaker_.retry_at();
   EXPECT_TRUE(breaker_.Allows(now_));
-  EXPECT_TRUE(breaker_.Allows(now_)) << "what comes before it is sent may join it";
+  EXPECT_TRUE(breaker_.Allows(now_))
+      << "a request that arrives before the probe is sent cannot join it";
   breaker_.OnSent();
-  EXPECT_FALSE(breaker_.Allows(now_)) << "one at a time";
+  EXPECT_FALSE(breaker_.Allows(now_)) << "a second probe was allowed";
   breaker_.OnFailure(now_);
   EXPECT_EQ(breaker_.state(), State::kOpen);
   EXPECT_FALSE(breaker_.Allows(now_));
@@ -47,7 +48,7 @@ TEST_F(BreakerTest, ProbeDecidesWhenHalfOpen) {
   EXPECT_TRUE(breaker_.Allows(now_));
 }
 
-TEST_F(BreakerTest, StaysOpenWithoutAConnection) {
+TEST_F(BreakerTest, StaysOpenWithoutConnection) {
   breaker_.OnLinkDown(now_);
   EXPECT_FALSE(breaker_.Allows(now_ + 1h));
   breaker_.OnLinkUp();

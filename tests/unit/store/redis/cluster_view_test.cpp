@@ -29,7 +29,7 @@ bool Tell(ClusterView& view, const std::string& bytes, TimePoint now) {
   return view.OnSlots(*reply, kSource, now);
 }
 
-/// `host:port`, or `-` for no owner.
+/// Returns the owner of a slot as `host:port`; `-` if it has none.
 std::string Owner(const ClusterView& view, Slot slot) {
   const Endpoint* const owner = view.OwnerOf(slot);
   return owner == nullptr ? "-" : owner->Shown();
@@ -67,20 +67,20 @@ TEST(ClusterViewTest, ReadsOwnersOfSlots) {
                                                    {.host = "fd00::2", .port = 65535}}));
 }
 
-TEST(ClusterViewTest, UnknownHostIsTheRepliersOwn) {
+TEST(ClusterViewTest, UsesHostOfReplyingNodeForUnknownHost) {
   for (const std::string& host :
        {std::string{"$-1\r\n"}, std::string{"_\r\n"}, Bulk(""), Bulk("?")}) {
     ClusterView view(1);
     ASSERT_TRUE(Tell(view, Array({Range(5, 5, Array({host, Int(7003)}))}), kStart)) << host;
     EXPECT_EQ(Owner(view, 5), "source:7003") << host;
   }
-  // Through a Unix socket there is no such host.
+  // Over a Unix socket the host of the replying node is unknown.
   ClusterView view(1);
   const ParsedReply reply(Array({Range(5, 5, Array({Bulk(""), Int(7003)}))}));
   EXPECT_FALSE(view.OnSlots(*reply, {.path = "/run/redis.sock"}, kStart));
 }
 
-TEST(ClusterViewTest, LaterOfOverlappingRangesWins) {
+TEST(ClusterViewTest, PrefersLaterOfOverlappingRanges) {
   ClusterView view(1);
   ASSERT_TRUE(
       Tell(view, Array({Range(0, 100, Node("a", 1)), Range(50, 60, Node("b", 1))}), kStart));
@@ -90,7 +90,7 @@ TEST(ClusterViewTest, LaterOfOverlappingRangesWins) {
   EXPECT_EQ(Owner(view, 61), "a:1");
 }
 
-TEST(ClusterViewTest, MalformedReplyChangesNothing) {
+TEST(ClusterViewTest, IgnoresMalformedReply) {
   const std::string good = Range(0, 100, Node("new", 1));
   std::string too_many = "*16385\r\n";
   for (int i = 0; i < 16'385; ++i) too_many += Range(1, 1, Node("new", 1));
@@ -161,7 +161,7 @@ TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
   ClusterView view(1);
   ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
   EXPECT_EQ(view.version(), 1u);
-  // The same in other words, and in another order.
+  // The same owners as before, in other ranges and in another order.
   ASSERT_TRUE(Tell(view,
                    Array({Range(8192, 9000, Node("b", 7000)), Range(9001, 16383, Node("b", 7000)),
                           Range(0, 8191, Node("a", 7000))}),
@@ -175,7 +175,7 @@ TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
   EXPECT_EQ(Owner(view, 8), "a:7000");
   view.OnMoved(Moved(7, "b", 7001), kStart);
   EXPECT_EQ(view.version(), 3u);
-  // One slot in the middle, the last one, and one without an owner are not overlooked.
+  // A change of one slot in the middle, of the last slot, or of a slot without an owner is noticed.
   for (const auto& [first, last] : {std::pair{4000, 4000}, {16'383, 16'383}, {0, 0}}) {
     ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
     const std::uint64_t version = view.version();
@@ -190,7 +190,7 @@ TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
 TEST(ClusterViewTest, ForgetsUnusedNodes) {
   ClusterView view(1);
   constexpr int kUsed = 300;
-  // More than the numbers that an owner can have.
+  // More nodes than there are numbers for owners.
   for (int i = 0; i < 70'000; ++i) {
     const auto slot = static_cast<Slot>(i % kUsed * 50);
     view.OnMoved(Moved(slot, "n" + std::to_string(i)), kStart);
@@ -206,7 +206,7 @@ TEST(ClusterViewTest, ForgetsUnusedNodes) {
   EXPECT_FALSE(view.known());
 }
 
-TEST(ClusterViewTest, FirstRequestIsDueAtOnceNextOnesRarely) {
+TEST(ClusterViewTest, SendsFirstRequestAtOnceAndLaterOnesRarely) {
   std::chrono::nanoseconds shortest = 1h;
   std::chrono::nanoseconds longest = 0s;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -226,7 +226,7 @@ TEST(ClusterViewTest, FirstRequestIsDueAtOnceNextOnesRarely) {
   EXPECT_LE(longest, 15'001ms);
 }
 
-TEST(ClusterViewTest, SpreadsRequestsOfAFleetAfterTrouble) {
+TEST(ClusterViewTest, SpreadsRequestsOfFleetAfterTrouble) {
   const TimePoint now = kStart + 5s;
   for (const int troubles : {1, 1000}) {
     std::chrono::nanoseconds sum = 0s;
@@ -244,13 +244,13 @@ TEST(ClusterViewTest, SpreadsRequestsOfAFleetAfterTrouble) {
   }
 }
 
-/// A view whose requests are sent exactly when they are due.
+/// A view whose requests for the slots are sent exactly when they are due.
 struct Asking {
   explicit Asking(std::uint64_t seed) : view(seed) {
     view.OnAsked(now);
     EXPECT_TRUE(Tell(view, Half("a", "b"), now));
   }
-  /// Time between two requests.
+  /// Sends the next request and returns the time since the last one.
   std::chrono::nanoseconds Ask() {
     const TimePoint due = std::max(now, view.due());
     const auto apart = due - last;
@@ -263,9 +263,9 @@ struct Asking {
   TimePoint last = kStart;
 };
 
-TEST(ClusterViewTest, BacksOffWithoutNews) {
+TEST(ClusterViewTest, BacksOffWhileOwnersStayTheSame) {
   Asking asking(3);
-  // Twice as far apart after each, and at kMost for ever.
+  // The interval doubles after each request, up to kMost.
   for (const auto apart : {100ms, 200ms, 400ms, 400ms, 400ms}) {
     asking.view.OnTrouble(asking.now);
     EXPECT_GE(asking.Ask(), apart);
@@ -274,7 +274,7 @@ TEST(ClusterViewTest, BacksOffWithoutNews) {
     asking.view.OnTrouble(asking.now);
     EXPECT_LE(asking.view.due() - asking.last, std::min(2 * apart, 400ms));
   }
-  // Something new: it is worth asking again.
+  // A changed owner resets the interval.
   asking.Ask();
   ASSERT_TRUE(Tell(asking.view, Half("a", "c"), asking.now));
   asking.view.OnTrouble(asking.now);
@@ -282,7 +282,7 @@ TEST(ClusterViewTest, BacksOffWithoutNews) {
   ASSERT_TRUE(Tell(asking.view, Half("a", "c"), asking.now));
   asking.view.OnTrouble(asking.now);
   EXPECT_EQ(asking.Ask(), 200ms);
-  // A redirection under way is something new as well.
+  // A redirection while the request is pending resets the interval as well.
   asking.view.OnMoved(Moved(1, "d"), asking.now);
   ASSERT_TRUE(Tell(asking.view, Half("a", "c"), asking.now));
   EXPECT_EQ(asking.Ask(), 100ms);
@@ -307,7 +307,7 @@ TEST(ClusterViewTest, ResetsBackoffWithoutTrouble) {
   }
 }
 
-TEST(ClusterViewTest, RequestsAgainAfterTroubleDuringARequest) {
+TEST(ClusterViewTest, RequestsSlotsAgainAfterTroubleDuringRequest) {
   for (const bool moved : {false, true}) {
     Asking asking(5);
     asking.view.OnTrouble(asking.now);
@@ -320,14 +320,14 @@ TEST(ClusterViewTest, RequestsAgainAfterTroubleDuringARequest) {
     EXPECT_EQ(asking.view.due(), TimePoint::max());
     ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now + 1ms));
     EXPECT_LE(asking.view.due(), asking.now + 200ms);
-    // One request is enough.
+    // One request is enough: the next one is not due for 10 s.
     asking.Ask();
     ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now));
     EXPECT_GE(asking.view.due(), asking.now + 10s);
   }
 }
 
-TEST(ClusterViewTest, RequestsAgainAfterAFailure) {
+TEST(ClusterViewTest, RequestsSlotsAgainAfterFailure) {
   for (const bool known : {false, true}) {
     for (const bool sent : {false, true}) {
       ClusterView view(9);
@@ -341,7 +341,8 @@ TEST(ClusterViewTest, RequestsAgainAfterAFailure) {
         EXPECT_EQ(view.due(), now + apart) << known << sent;
         now = view.due();
       }
-      // A reply that was long on its way is followed by a moment of chance only.
+      // If the failure of a request took a long time, the next one follows after a short random
+      // pause.
       view.OnAsked(now);
       view.OnAskFailed(now + 3s);
       EXPECT_GE(view.due(), now + 3s);
@@ -363,7 +364,8 @@ TEST(ClusterViewTest, FailuresCountAsTrouble) {
   EXPECT_EQ(view.due(), now + ClusterView::kMost);
 }
 
-/// Random events, against owners in a map and a few promises about time.
+/// Compares the view with a map of owners while random events happen, and checks the promised
+/// intervals.
 TEST(ClusterViewTest, HoldsInvariantsUnderRandomEvents) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);

@@ -28,7 +28,7 @@ Greeting::Options Plain() {
   return options;
 }
 
-TEST(GreetingTest, SentinelGetsTwoSubscriptionsAndNoScript) {
+TEST(GreetingTest, SendsSentinelTwoSubscriptionsAndNoScript) {
   Greeting::Options options = Plain();
   options.script = {};
   options.channel = "+switch-master";
@@ -53,7 +53,7 @@ TEST(GreetingTest, SentinelGetsTwoSubscriptionsAndNoScript) {
   }
 }
 
-TEST(GreetingTest, FailsOnAReplica) {
+TEST(GreetingTest, FailsOnReplica) {
   Greeting::Options options = Plain();
   options.master_only = true;
   for (const char* role : {"master", "slave", "sentinel", ""}) {
@@ -82,7 +82,8 @@ TEST(GreetingTest, SendsAllCommandsAtOnceAndWaitsForAllReplies) {
   EXPECT_EQ(greeting.OnReply(Of(Type::kArray)), Progress::kMore);
   EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore);
   EXPECT_TRUE(greeting.subscribed());
-  EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore) << "a refund by another node";
+  EXPECT_EQ(greeting.OnReply(Of(Type::kPush)), Progress::kMore)
+      << "the push about another node's refund was taken for a reply";
   EXPECT_EQ(greeting.OnReply(Of(Type::kText, kSha)), Progress::kReady);
   EXPECT_EQ(greeting.sha(), kSha);
 }
@@ -101,7 +102,7 @@ TEST(GreetingTest, SendsUserPasswordAndDatabase) {
   EXPECT_EQ(greeting.OnReply(Of(Type::kText, "OK")), Progress::kMore);
 }
 
-TEST(GreetingTest, PasswordAloneIsTheDefaultUsers) {
+TEST(GreetingTest, SendsPasswordAloneForDefaultUser) {
   Greeting::Options options = Plain();
   options.password = "secret";
   Greeting greeting(options);
@@ -110,7 +111,7 @@ TEST(GreetingTest, PasswordAloneIsTheDefaultUsers) {
   EXPECT_THAT(out, HasSubstr("AUTH\r\n$7\r\ndefault\r\n$6\r\nsecret\r\n"));
 }
 
-TEST(GreetingTest, ProblemSaysWhatToDo) {
+TEST(GreetingTest, ReportsWhatToDoAboutProblem) {
   const auto problem_of = [](std::string_view error) {
     Greeting greeting(Plain());
     std::string out;

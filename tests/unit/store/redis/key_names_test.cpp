@@ -52,7 +52,7 @@ TEST(KeyNamesTest, UsesIdentityAsHashTag) {
   EXPECT_EQ(KeyOf("r", "a", Algorithm::kConcurrency), "tg:cc:r:{a}");
 }
 
-TEST(KeyNamesTest, HashesTextThatCouldShapeAKey) {
+TEST(KeyNamesTest, HashesTextWithCharactersThatSeparateKeyParts) {
   std::set<std::string> keys;
   const std::string evil[] = {"a}b",
                               "{",
@@ -71,13 +71,13 @@ TEST(KeyNamesTest, HashesTextThatCouldShapeAKey) {
     const std::string key = KeyOf("r", identity);
     EXPECT_THAT(key, testing::MatchesRegex("tg:tb:r:.~[0-9a-f]+.")) << identity.substr(0, 20);
     EXPECT_EQ(key.size(), 8 + 2 + 33u);
-    EXPECT_TRUE(keys.insert(key).second) << "two of them share a key";
+    EXPECT_TRUE(keys.insert(key).second) << "two charges share a key";
   }
   EXPECT_THAT(KeyOf("a:b", "x"), testing::MatchesRegex("tg:tb:~[0-9a-f]+:.x."))
-      << "a rule cannot reach into the identity";
+      << "a rule name was read as a part of the identity";
 }
 
-TEST(KeyNamesTest, FindsRuleAndIdentityInAKey) {
+TEST(KeyNamesTest, FindsRuleAndIdentityInKey) {
   const KeyNames names("tg:");
   const auto subject_of = [&](std::string_view key) -> std::optional<std::string> {
     std::string out;
@@ -103,7 +103,7 @@ TEST(KeyNamesTest, FindsRuleAndIdentityInAKey) {
   }
 }
 
-TEST(KeyNamesTest, ContainsSlotTagAndIdentity) {
+TEST(KeyNamesTest, KeyContainsSlotTagAndIdentity) {
   EXPECT_EQ(TaggedKeyOf("acme", "per-key", "client_ip=203.0.113.7"),
             "tg:tb:per-key:{acme}:client_ip=203.0.113.7");
   EXPECT_EQ(RefundOf("acme", "per-key", "client_ip=203.0.113.7", "r-17"),
@@ -119,7 +119,7 @@ TEST(KeyNamesTest, SlotTagEqualToIdentityChangesNothing) {
   EXPECT_EQ(RefundOf("", "r", "a", "id"), "tg:rf:tb:r:{a}:id");
 }
 
-TEST(KeyNamesTest, SlotMatchesGeneratedNames) {
+TEST(KeyNamesTest, SlotMatchesSlotOfGeneratedKeyName) {
   const Quota quota = Of(Algorithm::kTokenBucket);
   const std::string texts[] = {"", "a", "acme", "a}b", "{x}", "~h", std::string(300, 'x')};
   for (const std::string& tag : texts) {
@@ -132,9 +132,9 @@ TEST(KeyNamesTest, SlotMatchesGeneratedNames) {
   EXPECT_EQ(SlotOfKey(TaggedKeyOf("acme", "r", "a")), SlotOfKey(TaggedKeyOf("acme", "s", "b")));
 }
 
-/// Texts of the characters that shape names: no two charges share a key, and no two refunds the
-/// name of an id, with a slot tag or without.
-TEST(KeyNamesTest, AreDifferentForDifferentCharges) {
+/// For texts of the characters that have a meaning in names: no two charges share a key, and no two
+/// refunds share the name of an id, with or without a slot tag.
+TEST(KeyNamesTest, NamesDifferForDifferentCharges) {
   constexpr std::string_view kCharacters = "a:}{";
   std::vector<std::string> texts = {"",      "a:b",   "a:a",   "~",  "a}:a",
                                     "a}:{a", "{a}:a", ":{a}:", "}:{"};
@@ -169,7 +169,7 @@ TEST(KeyNamesTest, AreDifferentForDifferentCharges) {
   EXPECT_GT(names.size(), 10'000u);
 }
 
-TEST(KeyNamesTest, RefundIdSharesTheSlotOfItsKey) {
+TEST(KeyNamesTest, StoresRefundIdInSlotOfItsKey) {
   const Quota quota = Of(Algorithm::kGcra);
   std::string key;
   KeyNames("p:").AppendRefund(key, {"r", "a", &quota}, "id-1");
@@ -179,7 +179,7 @@ TEST(KeyNamesTest, RefundIdSharesTheSlotOfItsKey) {
   EXPECT_THAT(key, testing::MatchesRegex("p:rf:gc:r:.a.:~[0-9a-f]+"));
 }
 
-TEST(KeyNamesTest, LeaseNeverBeginsWithHash) {
+TEST(KeyNamesTest, LeaseNameNeverBeginsWithHash) {
   std::string lease;
   KeyNames::AppendLease(lease, "#x");
   EXPECT_EQ(lease.front(), '~');

@@ -6,7 +6,7 @@
 namespace tidegate::redis {
 namespace {
 
-TEST(MsgpackTest, RoundTripsEveryBoundary) {
+TEST(MsgpackTest, RoundTripsIntegersAtEveryEncodingBoundary) {
   std::vector<std::int64_t> numbers;
   for (int bit = 0; bit < 54; ++bit) {
     for (const std::int64_t off : {-1, 0, 1}) {
@@ -21,10 +21,10 @@ TEST(MsgpackTest, RoundTripsEveryBoundary) {
   EXPECT_EQ(read, numbers);
 }
 
-TEST(MsgpackTest, ReadsWhatRedisPacks) {
+TEST(MsgpackTest, ReadsArrayPackedByRedis) {
   using namespace std::string_view_literals;
   std::vector<std::int64_t> read;
-  // cmsgpack.pack({1, 200, -1, 1e15, 1.0, -40, 300})
+  // The bytes are the result of cmsgpack.pack({1, 200, -1, 1e15, 1.0, -40, 300}) in Redis.
   ASSERT_TRUE(
       ReadPacked("\x97\x01\xcc\xc8\xff\xcf\x00\x03\x8d\x7e\xa4\xc6\x80\x00"
                  "\xcb\x3f\xf0\x00\x00\x00\x00\x00\x00\xd0\xd8\xcd\x01\x2c"sv,
@@ -39,15 +39,15 @@ TEST(MsgpackTest, RejectsMalformedInput) {
   std::vector<std::int64_t> read;
   const std::string_view bad[] = {
       ""sv,
-      "\x01"sv,                                      // No array.
-      "\x92\x01"sv,                                  // Cut off.
-      "\x91\x01\x02"sv,                              // Something behind it.
+      "\x01"sv,                                      // Not an array.
+      "\x92\x01"sv,                                  // Truncated.
+      "\x91\x01\x02"sv,                              // Surplus bytes behind the array.
       "\x91\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00"sv,  // 1.5
       "\x91\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"sv,  // NaN
-      "\x91\xcf\xff\xff\xff\xff\xff\xff\xff\xff"sv,  // Beyond 63 bits.
-      "\x91\xa1x"sv,                                 // Text.
+      "\x91\xcf\xff\xff\xff\xff\xff\xff\xff\xff"sv,  // An integer of more than 63 bits.
+      "\x91\xa1x"sv,                                 // A string.
       "\x91\xc0"sv,                                  // Nil.
-      "\xdd\xff\xff\xff\xff\x01"sv,                  // A size that is a lie.
+      "\xdd\xff\xff\xff\xff\x01"sv,                  // A size far above the number of bytes.
       "\xdc\x00"sv,
   };
   for (const std::string_view packed : bad) EXPECT_FALSE(ReadPacked(packed, read));

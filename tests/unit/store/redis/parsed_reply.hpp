@@ -10,13 +10,13 @@
 
 namespace tidegate::redis {
 
-/// A reply, and the bytes that it points into.
+/// A parsed reply together with the bytes that it points into.
 class ParsedReply {
  public:
   explicit ParsedReply(std::string_view bytes) {
     reader_.Feed(bytes);
     if (reader_.Next(reply_) != RespReader::Progress::kReply) {
-      throw std::runtime_error("no reply: " + std::string(bytes));
+      throw std::runtime_error("not a complete reply: " + std::string(bytes));
     }
   }
   ParsedReply(const ParsedReply&) = delete;
@@ -32,7 +32,7 @@ inline std::string Bulk(std::string_view text) {
   return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
 }
 inline std::string Int(std::int64_t number) { return ":" + std::to_string(number) + "\r\n"; }
-/// `kind`: `*`, `%` or `>`; `parts` are encoded already.
+/// Returns an array, map or push. `kind`: `*`, `%` or `>`; `parts`: encoded elements.
 inline std::string Many(char kind, std::initializer_list<std::string> parts) {
   std::string all = kind + std::to_string(kind == '%' ? parts.size() / 2 : parts.size()) + "\r\n";
   for (const std::string& part : parts) all += part;

@@ -12,14 +12,14 @@ using testing::IsEmpty;
 using Entry = SharedOverrides::Entry;
 using Table = SharedOverrides::Table;
 
-TEST(RedisOverridesDifferenceTest, IsEmptyForEqualTables) {
+TEST(OverrideTableDifferenceTest, IsEmptyForEqualTables) {
   const Table table{7, {{"a", "1", 1, std::nullopt}, {"b", "2", 2, 20}}};
   const Table reordered{9, {table.entries[1], table.entries[0]}};
   EXPECT_TRUE(RedisOverrides::Difference(table, reordered).empty());
   EXPECT_TRUE(RedisOverrides::Difference({}, {}).empty());
 }
 
-TEST(RedisOverridesDifferenceTest, NamesAddedReplacedAndRemovedEntriesOnly) {
+TEST(OverrideTableDifferenceTest, ListsAddedReplacedAndRemovedEntriesOnly) {
   const Table before{7,
                      {{"kept", "1", 1, std::nullopt},
                       {"value", "1", 1, std::nullopt},
@@ -36,7 +36,7 @@ TEST(RedisOverridesDifferenceTest, NamesAddedReplacedAndRemovedEntriesOnly) {
   EXPECT_THAT(delta.removed, ElementsAre("gone"));
 }
 
-TEST(RedisOverridesDifferenceTest, RemovesEverythingWhenNewTableIsEmpty) {
+TEST(OverrideTableDifferenceTest, RemovesEverythingWhenNewTableIsEmpty) {
   const Table before{7, {{"a", "1", 1, std::nullopt}, {"b", "2", 2, 20}}};
   const SharedOverrides::Delta delta = RedisOverrides::Difference(before, {9, {}});
   EXPECT_THAT(delta.changed, IsEmpty());

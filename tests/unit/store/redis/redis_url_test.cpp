@@ -68,7 +68,7 @@ TEST(RedisUrlTest, ReadsUsersAndPasswords) {
   }
 }
 
-TEST(RedisUrlTest, ReadsSockets) {
+TEST(RedisUrlTest, ReadsUnixSocketPaths) {
   const auto plain = ParseRedisUrl("unix:///run/redis/redis.sock").value();
   EXPECT_EQ(plain.hosts.front().path, "/run/redis/redis.sock");
   EXPECT_EQ(plain.database, 0);
@@ -93,13 +93,13 @@ RedisUrl WithTls(RedisUrl url) {
   return url;
 }
 
-TEST(RedisUrlTest, ReadsTls) {
+TEST(RedisUrlTest, ReadsTlsUrls) {
   EXPECT_EQ(ParseRedisUrl("rediss://h"), WithTls(Tcp("h")));
   EXPECT_EQ(ParseRedisUrl("rediss://[::1]:1/2"), WithTls(Tcp("::1", 1, 2)));
   EXPECT_EQ(ParseRedisUrl("rediss://:s3cret@h").value().password, "s3cret");
 }
 
-TEST(RedisUrlTest, ReadsSentinels) {
+TEST(RedisUrlTest, ReadsSentinelUrls) {
   constexpr auto kSentinel = RedisUrl::Mode::kSentinel;
   const std::string longest(255, 'm');
   const struct {
@@ -124,7 +124,7 @@ TEST(RedisUrlTest, ReadsSentinels) {
   }
 }
 
-TEST(RedisUrlTest, ReadsNodesOfACluster) {
+TEST(RedisUrlTest, ReadsNodesOfCluster) {
   constexpr auto kCluster = RedisUrl::Mode::kCluster;
   const struct {
     const char* text;
@@ -146,15 +146,15 @@ TEST(RedisUrlTest, ReadsNodesOfACluster) {
   }
 }
 
-/// One user for all hosts, whatever divides the hosts.
-TEST(RedisUrlTest, SeveralHostsHaveOneUser) {
+/// One user and password for all hosts, whatever separates the hosts.
+TEST(RedisUrlTest, UsesOneUserForSeveralHosts) {
   const auto url = ParseRedisUrl("redis+sentinel://a,b:c,d@h1,h2/m").value();
   EXPECT_EQ(url.user, "a,b");
   EXPECT_EQ(url.password, "c,d");
   EXPECT_EQ(url.hosts.size(), 2u);
 }
 
-/// h0,h1,...
+/// Returns `h0,h1,...` with `count` hosts.
 std::string Hosts(int count) {
   std::string hosts = "h0";
   for (int i = 1; i < count; ++i) hosts += ",h" + std::to_string(i);
@@ -170,7 +170,7 @@ TEST(RedisUrlTest, RejectsMoreThan64Hosts) {
   }
 }
 
-TEST(RedisUrlTest, ErrorsSayWhatIsExpected) {
+TEST(RedisUrlTest, ErrorsDescribeExpectedUrl) {
   const std::string long_path = "unix:///" + std::string(107, 'x');
   const std::string long_label = "redis://" + std::string(64, 'x');
   const struct {
@@ -256,7 +256,7 @@ TEST(RedisUrlTest, ErrorsSayWhatIsExpected) {
   }
 }
 
-TEST(RedisUrlTest, ErrorsSayWhatIsExpectedOfSeveralHosts) {
+TEST(RedisUrlTest, ErrorsDescribeExpectedUrlWithSeveralHosts) {
   const struct {
     std::string text;
     const char* message;
@@ -319,8 +319,8 @@ TEST(RedisUrlTest, ErrorsSayWhatIsExpectedOfSeveralHosts) {
   }
 }
 
-/// Wherever a mistake cuts the text, the piece may be of the password.
-TEST(RedisUrlTest, ErrorsShowNothingOfTheText) {
+/// Wherever a mistake splits the text, each piece may be a part of the password.
+TEST(RedisUrlTest, ErrorsNeverContainPartsOfTheUrl) {
   for (const char* const text : {"redis://app:hunter2",
                                  "redis://app:hunter2@",
                                  "redis://app:hunter2/x@h",
@@ -376,7 +376,7 @@ TEST(RedisUrlTest, PrintsUrlWithoutPassword) {
   };
   for (const auto& [text, shown] : cases) {
     EXPECT_EQ(ParseRedisUrl(text).value().Shown(), shown);
-    EXPECT_EQ(ParseRedisUrl(shown).value().Shown(), shown) << "is the same grammar";
+    EXPECT_EQ(ParseRedisUrl(shown).value().Shown(), shown) << "the printed URL cannot be parsed";
   }
 }
 

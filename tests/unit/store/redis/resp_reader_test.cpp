@@ -9,7 +9,7 @@ namespace {
 using Progress = RespReader::Progress;
 using Type = Reply::Type;
 
-/// In one line, so that replies can be compared.
+/// Returns a reply as one line of text, so that replies can be compared.
 std::string TextOf(const Reply& reply) {
   switch (reply.type) {
     case Type::kText:
@@ -70,7 +70,7 @@ TEST(RespReaderTest, RejectsInvalidBytes) {
   }
 }
 
-TEST(RespReaderTest, AnnouncedElementsTakeNoMemory) {
+TEST(RespReaderTest, AnnouncedElementsUseNoMemory) {
   RespReader reader;
   reader.Feed("*1000000\r\n:1\r\n");
   Reply reply;
@@ -93,8 +93,8 @@ TEST(RespReaderTest, LimitsDepthOfOpenArrays) {
   }
 }
 
-/// What CLUSTER SLOTS says of a cluster where no two neighbours have the same owner: 8,192 ranges,
-/// three nodes each, with metadata.
+/// Returns a reply to CLUSTER SLOTS in a cluster where no two neighbouring slots have the same
+/// owner: 8,192 ranges, with three nodes each, with metadata.
 std::string TornCluster() {
   std::string bytes = "*8192\r\n";
   for (int range = 0; range < 8192; ++range) {
@@ -112,8 +112,8 @@ std::string TornCluster() {
 TEST(RespReaderTest, ReadsLargeClusterReplyPieceByPiece) {
   const std::string bytes = TornCluster();
   ASSERT_GT(bytes.size(), 3u << 20);
-  // If each piece made it read from the beginning, the smallest would take some 25,000 times as
-  // long.
+  // If the reader started from the beginning at each piece, the smallest pieces would take about
+  // 25,000 times as long.
   for (const std::size_t piece : {61u, 1448u, 16'384u, 1u << 30}) {
     RespReader reader;
     Reply reply;
@@ -129,7 +129,7 @@ TEST(RespReaderTest, ReadsLargeClusterReplyPieceByPiece) {
     EXPECT_EQ(last.elements[1].integer, 16'382);
     EXPECT_EQ(TextOf(last.elements[4]), "['192.168.100.2' 6379 '" + std::string(40, 'a') +
                                             "' ['hostname' '" + std::string(20, 'h') + "' ] ]");
-    // And the next one is a small one again.
+    // The reader then reads a small reply.
     reader.Feed("+OK\r\n");
     ASSERT_EQ(reader.Next(reply), Progress::kReply);
     EXPECT_EQ(TextOf(reply), "'OK'");
@@ -150,7 +150,7 @@ TEST(RespReaderTest, RejectsReplyThatNeverEnds) {
   EXPECT_GT(fed, RespReader::kMostBytes - 1000);
 }
 
-TEST(RespReaderTest, ElementLimitAppliesToEachReply) {
+TEST(RespReaderTest, AppliesElementLimitToEachReply) {
   std::string bytes = "*400000\r\n";
   for (int i = 0; i < 400'000; ++i) bytes += "_\r\n";
   RespReader reader;

@@ -40,7 +40,7 @@ std::string Switch(const std::string& text) {
   return Many('>', {Bulk("message"), Bulk("+switch-master"), Bulk(text)});
 }
 
-/// A view and the time.
+/// A view, and the time that the test gives it.
 struct Watched {
   explicit Watched(std::vector<Endpoint> sentinels = Three(), std::uint64_t seed = 1)
       : view(std::move(sentinels), "mymaster", seed) {}
@@ -58,7 +58,7 @@ struct Watched {
     const ParsedReply reply(bytes);
     return view.OnPush(*reply, now);
   }
-  /// Asks, and hears all three replies.
+  /// Sends a request and passes on all three replies to it. Returns the news that they bring.
   News Round(const std::string& host, const std::string& epoch) {
     Ask();
     News news = Reply(Address(host));
@@ -74,7 +74,7 @@ struct Watched {
   TimePoint now = kStart;
 };
 
-TEST(SentinelViewTest, AsksOnConnectingAndPeriodically) {
+TEST(SentinelViewTest, SendsRequestOnConnectingAndPeriodically) {
   Watched watched;
   EXPECT_LE(watched.view.connect_at(), kStart);
   EXPECT_EQ(watched.view.ask_at(), TimePoint::max());
@@ -87,7 +87,7 @@ TEST(SentinelViewTest, AsksOnConnectingAndPeriodically) {
             "*3\r\n$8\r\nSENTINEL\r\n$6\r\nMASTER\r\n$8\r\nmymaster\r\n"
             "*3\r\n$8\r\nSENTINEL\r\n$9\r\nSENTINELS\r\n$8\r\nmymaster\r\n");
   EXPECT_EQ(watched.view.ask_at(), TimePoint::max());
-  // The address counts once its epoch is known.
+  // The address is used once its epoch is known.
   EXPECT_EQ(watched.Reply(Address("10.0.0.1")), News::kNothing);
   EXPECT_EQ(watched.Master(), "-");
   EXPECT_EQ(watched.Reply(Epoch("0")), News::kMaster);
@@ -96,7 +96,7 @@ TEST(SentinelViewTest, AsksOnConnectingAndPeriodically) {
   watched.now += 3ms;
   EXPECT_EQ(watched.Reply(kNone), News::kNothing);
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
-  // The same again is no news; nor is an unexpected reply.
+  // An unchanged master is not news, and an unexpected reply is ignored.
   EXPECT_EQ(watched.Round("10.0.0.1", "0"), News::kNothing);
   EXPECT_EQ(watched.Reply(Address("10.0.0.9")), News::kNothing);
   EXPECT_EQ(watched.Reply(Epoch("9")), News::kNothing);
@@ -105,7 +105,7 @@ TEST(SentinelViewTest, AsksOnConnectingAndPeriodically) {
   EXPECT_EQ(watched.Master(), "[fd00::1]:6379");
 }
 
-TEST(SentinelViewTest, BeginsWithARandomSentinel) {
+TEST(SentinelViewTest, BeginsWithRandomSentinel) {
   std::set<std::string> first;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     first.insert(Watched(Three(), seed * 77'777).view.sentinel().host);
@@ -113,7 +113,7 @@ TEST(SentinelViewTest, BeginsWithARandomSentinel) {
   EXPECT_EQ(first.size(), 3u);
 }
 
-TEST(SentinelViewTest, ReportsWhyASentinelIsUseless) {
+TEST(SentinelViewTest, ReportsWhySentinelIsUseless) {
   struct Case {
     std::vector<std::string> replies;
     std::string why;
@@ -157,7 +157,7 @@ TEST(SentinelViewTest, ReportsWhyASentinelIsUseless) {
     EXPECT_TRUE(watched.view.problem().starts_with("the sentinel at [fd00::5]:26379 "));
     EXPECT_NE(watched.view.problem().find(why), std::string::npos) << watched.view.problem();
     EXPECT_EQ(watched.Master(), "-");
-    // Its further replies are ignored.
+    // More replies of this sentinel are ignored.
     EXPECT_EQ(watched.Reply(Epoch("1")), News::kNothing);
     EXPECT_EQ(watched.Push(Switch("mymaster a 1 b 2")), News::kNothing);
     watched.view.OnTrouble(watched.now);
@@ -176,7 +176,7 @@ TEST(SentinelViewTest, WorksWithoutPermissionForTheEpoch) {
   EXPECT_EQ(watched.Reply("-NOPERM no\r\n"), News::kNothing);
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
   EXPECT_EQ(watched.view.sentinels().size(), 3u);
-  // The epoch of before still counts.
+  // The view still remembers the epoch from before.
   EXPECT_EQ(watched.Round("c", "4"), News::kUseless);
 }
 
@@ -217,7 +217,7 @@ TEST(SentinelViewTest, AcceptsLowerEpochOfAllSentinels) {
   EXPECT_EQ(watched.Master(), "b:6379");
 }
 
-TEST(SentinelViewTest, LeavesSentinelThatKeepsNamingAMasterInTrouble) {
+TEST(SentinelViewTest, LeavesSentinelThatKeepsNamingFailingMaster) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
@@ -232,13 +232,13 @@ TEST(SentinelViewTest, LeavesSentinelThatKeepsNamingAMasterInTrouble) {
   watched.view.OnLost(watched.now);
   watched.view.OnWell();
   EXPECT_NE(watched.view.sentinel(), first);
-  // Without trouble it stays with its sentinel.
+  // Without trouble the view keeps its sentinel.
   watched.Connect();
   for (int i = 0; i < 20; ++i, watched.now += 5s)
     EXPECT_EQ(watched.Round("a", "1"), News::kNothing);
 }
 
-TEST(SentinelViewTest, BelievesSwitchAtOnceAndVerifiesIt) {
+TEST(SentinelViewTest, FollowsMasterSwitchAtOnceAndVerifiesIt) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
@@ -246,7 +246,7 @@ TEST(SentinelViewTest, BelievesSwitchAtOnceAndVerifiesIt) {
   EXPECT_EQ(watched.Push(Switch("mymaster a 6379 b 6380")), News::kMaster);
   EXPECT_EQ(watched.Master(), "b:6380");
   EXPECT_EQ(watched.view.ask_at(), watched.now);
-  // The same master twice is no news, but there still is an epoch to learn.
+  // A second report of the same master is not news, but the view still has to learn its epoch.
   watched.Ask();
   EXPECT_EQ(watched.Push(Switch("mymaster a 6379 b 6380")), News::kNothing);
   EXPECT_EQ(watched.Reply(Address("b", "6380")), News::kNothing);
@@ -257,7 +257,7 @@ TEST(SentinelViewTest, BelievesSwitchAtOnceAndVerifiesIt) {
   EXPECT_EQ(watched.Round("a", "1"), News::kUseless);
 }
 
-TEST(SentinelViewTest, ReplyFromBeforeASwitchDoesNotUndoIt) {
+TEST(SentinelViewTest, KeepsSwitchDespiteReplyFromBeforeIt) {
   Watched watched;
   watched.Connect();
   watched.Ask();
@@ -270,7 +270,7 @@ TEST(SentinelViewTest, ReplyFromBeforeASwitchDoesNotUndoIt) {
   EXPECT_EQ(watched.view.ask_at(), watched.now);
 }
 
-TEST(SentinelViewTest, AsksAfterAPromotion) {
+TEST(SentinelViewTest, SendsRequestAfterPromotion) {
   const auto promoted = [](const std::string& master) {
     return Many('>', {Bulk("message"), Bulk("+promoted-slave"),
                       Bulk("slave b:6379 b 6379 @ " + master + " a 6379")});
@@ -289,7 +289,7 @@ TEST(SentinelViewTest, AsksAfterAPromotion) {
   EXPECT_EQ(watched.Master(), "b:6379");
 }
 
-TEST(SentinelViewTest, IgnoresOtherPushes) {
+TEST(SentinelViewTest, IgnoresUnrelatedPushMessages) {
   Watched watched;
   EXPECT_EQ(watched.Push(Switch("mymaster a 1 b 2")), News::kNothing) << "not connected";
   watched.Connect();
@@ -309,7 +309,7 @@ TEST(SentinelViewTest, IgnoresOtherPushes) {
     EXPECT_EQ(watched.Master(), "a:6379") << bytes;
     EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery) << bytes;
   }
-  // A push among the replies does not count as one of them.
+  // A push between the replies does not count as a reply.
   watched.Ask();
   EXPECT_EQ(watched.Reply(Many('>', {Bulk("subscribe"), Bulk("x"), Int(1)})), News::kNothing);
   EXPECT_EQ(watched.Reply(Address("c")), News::kNothing);
@@ -333,7 +333,7 @@ TEST(SentinelViewTest, LearnsOtherSentinels) {
   }
 }
 
-TEST(SentinelViewTest, KeepsConfiguredSentinelsAndABoundedNumberOfOthers) {
+TEST(SentinelViewTest, KeepsConfiguredSentinelsAndLimitedNumberOfOthers) {
   Watched watched;
   watched.Connect();
   std::string tell;
@@ -349,7 +349,7 @@ TEST(SentinelViewTest, KeepsConfiguredSentinelsAndABoundedNumberOfOthers) {
   const auto& all = watched.view.sentinels();
   EXPECT_EQ(all.size(), SentinelView::kMostSentinels);
   for (const auto& one : Three()) EXPECT_EQ(std::count(all.begin(), all.end(), one), 1);
-  // Those that were named last are among them.
+  // The sentinels that were named last are among those that are kept.
   for (int i = 0; i < 40; ++i) {
     EXPECT_EQ(std::count(all.begin(), all.end(), At("n" + std::to_string(49 * 40 + i))), 1) << i;
   }
@@ -374,7 +374,7 @@ TEST(SentinelViewTest, KeepsTheConnectedSentinel) {
   EXPECT_EQ(watched.view.sentinels().size(), SentinelView::kMostSentinels);
 }
 
-TEST(SentinelViewTest, TriesAllSentinelsThenPauses) {
+TEST(SentinelViewTest, PausesAfterTryingAllSentinels) {
   Watched watched;
   for (int turn = 0; turn < 3; ++turn) {
     std::set<std::string> tried;
@@ -395,7 +395,7 @@ TEST(SentinelViewTest, TriesAllSentinelsThenPauses) {
   }
   EXPECT_GT(longest, 400ms);
   EXPECT_LE(longest, Backoff::kCap);
-  // One of use: the next is tried at once again, and the first pause is a short one.
+  // One useful sentinel: the next one is tried at once again, and the first pause is a short one.
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
   watched.now += 1s;
@@ -407,7 +407,7 @@ TEST(SentinelViewTest, TriesAllSentinelsThenPauses) {
   EXPECT_LT(watched.view.connect_at(), watched.now + Backoff::kFirst);
 }
 
-TEST(SentinelViewTest, DoesNotLoopOnSentinelsThatHangUp) {
+TEST(SentinelViewTest, DoesNotLoopOverSentinelsThatCloseConnections) {
   Watched watched;
   int connections = 0;
   for (; watched.now < kStart + 10s; ++connections) {
@@ -419,7 +419,7 @@ TEST(SentinelViewTest, DoesNotLoopOnSentinelsThatHangUp) {
   EXPECT_LE(connections, 101);
 }
 
-TEST(SentinelViewTest, LostConnectionDropsPendingRequests) {
+TEST(SentinelViewTest, DropsPendingRequestsWhenConnectionIsLost) {
   Watched watched;
   watched.Connect();
   watched.Ask();
@@ -439,7 +439,7 @@ TEST(SentinelViewTest, LostConnectionDropsPendingRequests) {
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
 }
 
-TEST(SentinelViewTest, AsksRepeatedlyDuringTrouble) {
+TEST(SentinelViewTest, SendsRequestsRepeatedlyDuringTrouble) {
   for (const int times : {1, 1000}) {
     std::chrono::nanoseconds sum = 0s;
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -461,7 +461,7 @@ TEST(SentinelViewTest, AsksRepeatedlyDuringTrouble) {
   watched.now += 2s;
   watched.view.OnTrouble(watched.now);
   EXPECT_EQ(watched.view.ask_at(), watched.now);
-  // While replies are awaited it is remembered.
+  // The trouble is remembered until the pending replies have arrived.
   watched.Ask();
   const TimePoint before = watched.now;
   watched.view.OnTrouble(watched.now);
@@ -475,8 +475,8 @@ TEST(SentinelViewTest, AsksRepeatedlyDuringTrouble) {
   watched.now = watched.view.ask_at();
   (void)watched.Round("a", "1");
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
-  // After one OnTrouble it asks until OnWell, another sentinel each second time, less often in the
-  // end.
+  // After one OnTrouble() the view sends requests until OnWell(), to another sentinel each second
+  // time, and less and less often.
   watched.view.OnTrouble(watched.now);
   const TimePoint began = watched.now;
   std::size_t questions = 0;
@@ -492,7 +492,7 @@ TEST(SentinelViewTest, AsksRepeatedlyDuringTrouble) {
   EXPECT_LT(questions, 300U);
 }
 
-/// Random events, and what must hold after each.
+/// Sends random events and checks the invariants after each.
 TEST(SentinelViewTest, HoldsInvariantsUnderRandomEvents) {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -504,9 +504,9 @@ TEST(SentinelViewTest, HoldsInvariantsUnderRandomEvents) {
     int highest = -1;
     std::size_t behind = 0;
     bool troubled = false;
-    std::string reply;         // In this round, nothing else since.
-    std::string master = "-";  // As it should be.
-    bool pushed = false;       // Since the last question.
+    std::string reply;         // Replies of this round, if no other event came between them.
+    std::string master = "-";  // The expected master.
+    bool pushed = false;       // A push arrived since the last request.
     TimePoint last = kStart - 1h;
     for (int event = 0; event < 500; ++event) {
       watched.now +=
@@ -546,7 +546,7 @@ TEST(SentinelViewTest, HoldsInvariantsUnderRandomEvents) {
         case 4:
           if (watched.now < watched.view.ask_at()) break;
           ASSERT_TRUE(connected && awaited == 0);
-          // Never faster than this, but for a connection or a switch.
+          // Requests are at least kAgain apart, except after a connection or a switch.
           ASSERT_TRUE(pushed || watched.now - last >= SentinelView::kAgain);
           last = watched.now;
           pushed = false;
@@ -570,7 +570,7 @@ TEST(SentinelViewTest, HoldsInvariantsUnderRandomEvents) {
                 if (!reply.empty()) master = reply;
                 highest = epoch_told;
                 behind = 0;
-                // It has named a master in trouble too often.
+                // This sentinel has named a master in trouble too often.
                 useless = watched.view.problem().find("still reports") != std::string::npos;
                 ASSERT_TRUE(!useless || troubled);
               }

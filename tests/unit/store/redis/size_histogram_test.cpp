@@ -6,7 +6,7 @@
 namespace tidegate::redis {
 namespace {
 
-TEST(SizeHistogramTest, UsesTheFirstBucketThatHoldsTheSize) {
+TEST(SizeHistogramTest, CountsSizeInFirstBucketThatHoldsIt) {
   const auto bucket_of = [](std::uint64_t size) {
     SizeHistogram histogram;
     histogram.Add(size);

@@ -5,8 +5,8 @@
 
 namespace tidegate::redis {
 
-/// Returns the slot of a key as Redis computes it: of the text between the first `{` and the next
-/// `}` if there is any, else of the whole key.
+/// Returns the slot of a key as Redis computes it: from the text between the first `{` and the next
+/// `}` if there is any, otherwise from the whole key.
 inline Slot SlotOfKey(std::string_view key) noexcept {
   const std::size_t open = key.find('{');
   if (open == std::string_view::npos) return SlotOfTag(key);

@@ -11,7 +11,7 @@
 namespace tidegate::redis {
 namespace {
 
-/// CRC-16/XMODEM one bit at a time, as its definition says.
+/// Returns the CRC-16/XMODEM of a text, computed one bit at a time from its definition.
 unsigned CrcByBits(std::string_view text) {
   unsigned crc = 0;
   for (const char c : text) {
@@ -23,7 +23,7 @@ unsigned CrcByBits(std::string_view text) {
   return crc;
 }
 
-TEST(SlotTest, MatchesRedis) {
+TEST(RedisSlotTest, MatchesRedis) {
   ASSERT_EQ(CrcByBits("123456789"), 0x31C3u);
   EXPECT_EQ(SlotOfTag("123456789"), 0x31C3 % 16'384);
   EXPECT_EQ(SlotOfKey("123456789"), 0x31C3 % 16'384);
@@ -32,7 +32,7 @@ TEST(SlotTest, MatchesRedis) {
   EXPECT_EQ(SlotOfKey(""), 0);
 }
 
-TEST(SlotTest, MatchesBitwiseCrc) {
+TEST(RedisSlotTest, MatchesBitwiseCrc) {
   std::mt19937 random(1);
   for (int i = 0; i < 500; ++i) {
     std::string key(random() % 60, '\0');
@@ -41,7 +41,7 @@ TEST(SlotTest, MatchesBitwiseCrc) {
   }
 }
 
-TEST(SlotTest, HashesTheFirstTagThatIsNotEmpty) {
+TEST(RedisSlotTest, HashesTextInFirstBracesOfKey) {
   struct Case {
     std::string_view key;
     std::string_view hashed;
@@ -62,7 +62,7 @@ TEST(SlotTest, HashesTheFirstTagThatIsNotEmpty) {
   }
 }
 
-TEST(SlotTest, HashesTheWholeTag) {
+TEST(RedisSlotTest, HashesWholeSlotTag) {
   EXPECT_EQ(SlotOfTag("a{b}c"), CrcByBits("a{b}c") % 16'384);
   EXPECT_NE(SlotOfTag("a{b}c"), SlotOfKey("a{b}c"));
 }
