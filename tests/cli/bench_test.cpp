@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tidegate bench` against a real server: every question is answered, and what it tells is what the
-// server decided.
+// `tidegate bench` against a real server: every request gets a response, and the report equals what
+// the server decided.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace json = boost::json;
 
 class BenchTest : public testing::Test {
  protected:
-  /// Returns its exit code; its output is in `output_`.
+  /// Runs `tidegate bench` and returns its exit code. Its output is in `output_` afterwards.
   int Bench(std::vector<std::string> arguments) {
     const auto file = folder_.path() / ("output" + std::to_string(++runs_));
     arguments.insert(arguments.begin(), {TIDEGATE_BINARY, "bench"});
@@ -73,12 +73,12 @@ TEST_F(BenchTest, ReportsDecisionsOverPipelinedResp) {
   EXPECT_EQ(node_.Metric("tidegate_decisions_total"), static_cast<double>(Number("decisions")));
 }
 
-TEST_F(BenchTest, SendsAtAGivenRate) {
+TEST_F(BenchTest, SendsAtGivenRate) {
   ASSERT_EQ(
       Bench({"--server", Api(), "--rule", "ten", "--rate", "200/s", "--for", "500ms", "--json"}), 0)
       << output_;
   EXPECT_LE(Number("decisions"), 101);
-  EXPECT_GE(Number("decisions"), 50) << "a busy machine may be late, but not by so much";
+  EXPECT_GE(Number("decisions"), 50) << "far fewer requests than the given rate";
 }
 
 TEST_F(BenchTest, PrintsTable) {

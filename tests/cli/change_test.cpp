@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class ChangeTest : public cli_test::CommandCase {
+class ChangeCommandTest : public cli_test::CommandCase {
  protected:
   std::string Changed(Change change, const std::string& answer, KeySelector selector,
                       int status = 200) {
@@ -29,7 +29,7 @@ class ChangeTest : public cli_test::CommandCase {
   const KeySelector selector_{.rule = "r", .identity = "a"};
 };
 
-TEST_F(ChangeTest, PrintsReplacedOverride) {
+TEST_F(ChangeCommandTest, PrintsReplacedOverride) {
   EXPECT_EQ(Changed(Change::kBan,
                     R"({"applied":true,"rule":"r","key":"k","expires_ms":1700003600000,)"
                     R"("replaced":{"kind":"quota","limit":"50/m","by":"alice\u001b","left_ms":1,)"
@@ -46,7 +46,7 @@ TEST_F(ChangeTest, PrintsReplacedOverride) {
       "banned: r k, until it is lifted\n");
 }
 
-TEST_F(ChangeTest, PrintsLiftedOverride) {
+TEST_F(ChangeCommandTest, PrintsLiftedOverride) {
   EXPECT_EQ(Changed(Change::kLift,
                     R"({"applied":true,"rule":"r","key":"k","lifted":{"kind":"ban","by":"alice",)"
                     R"("reason":"scraping"}})",
@@ -54,14 +54,15 @@ TEST_F(ChangeTest, PrintsLiftedOverride) {
             "lifted: r k (it was ban by alice: scraping; until lifted)\n");
 }
 
-TEST_F(ChangeTest, LiftsOverrideOfRemovedRuleByKey) {
+TEST_F(ChangeCommandTest, LiftsOverrideOfRemovedRuleByKey) {
   constexpr const char* kGone = R"({"detail":"there is no rule 'r'","pointer":"/rule"})";
   (void)Changed(Change::kLift, kGone, selector_, 404);
   EXPECT_EQ(exit_, kUsage);
   EXPECT_THAT(Err(), HasSubstr("there is no rule 'r' (at /rule); if the rule was removed, name the "
                                "key as `tidegate overrides` shows it: --key KEY\n"));
   (void)Changed(Change::kLift, kGone, {.rule = "r", .key = "client_ip=::1"}, 404);
-  EXPECT_THAT(Err(), Not(HasSubstr("--key"))) << "it is the key";
+  EXPECT_THAT(Err(), Not(HasSubstr("--key")))
+      << "the hint suggests --key although the argument is a key";
   (void)Changed(Change::kBan, kGone, selector_, 404);
   EXPECT_THAT(Err(), Not(HasSubstr("--key")));
 }

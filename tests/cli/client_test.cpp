@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server that commands use, requests that they do not send, and messages about problems.
+// The server that commands connect to, requests that they do not send, and messages about problems.
 #include <gmock/gmock.h>
 
 #include "cli/command_case.hpp"
@@ -15,33 +15,34 @@ using cli_test::Reply;
 using testing::HasSubstr;
 using testing::Not;
 
-using ClientTest = cli_test::CommandCase;
+using CommandClientTest = cli_test::CommandCase;
 
-TEST_F(ClientTest, ReadsAdminAddressFromEnvironment) {
+TEST_F(CommandClientTest, ReadsAdminAddressFromEnvironment) {
   setenv("TIDEGATE_ADMIN", fake_.address().c_str(), 1);
   EXPECT_EQ(Status({}, console_), kOk) << Err();
   EXPECT_EQ(fake_.Questions().size(), 1u);
   setenv("TIDEGATE_ADMIN", "host:0", 1);
-  EXPECT_EQ(Status(To(fake_), console_), kOk) << "the option comes first";
+  EXPECT_EQ(Status(To(fake_), console_), kOk) << "the option does not override the environment";
   EXPECT_EQ(Status({}, console_), kUsage);
   EXPECT_THAT(Err(), HasSubstr("tidegate status: TIDEGATE_ADMIN: \"host:0\" has no port"));
   setenv("TIDEGATE_ADMIN", "", 1);
-  EXPECT_EQ(AdminClient::Make({})->address().Text(), "127.0.0.1:9180") << "as if it were not set";
+  EXPECT_EQ(AdminClient::Make({})->address().Text(), "127.0.0.1:9180")
+      << "an empty variable was not ignored";
   unsetenv("TIDEGATE_ADMIN");
 }
 
-TEST_F(ClientTest, ReadsApiAddressFromEnvironment) {
+TEST_F(CommandClientTest, ReadsApiAddressFromEnvironment) {
   FakeAdmin api([](const Question&) { return Reply{200, R"({"allowed":true})"}; });
   setenv("TIDEGATE_ADMIN", "host:0", 1);
   setenv("TIDEGATE_SERVER", api.address().c_str(), 1);
   EXPECT_EQ(Decide({.rule = "r", .identity = "a"}, console_), kOk) << Err();
   EXPECT_EQ(AdminClient::Make({}, kRespPort, "--resp")->address().host, "127.0.0.1")
-      << "the RESP listener has no variable";
+      << "the address of the RESP listener was read from a variable";
   unsetenv("TIDEGATE_ADMIN");
   unsetenv("TIDEGATE_SERVER");
 }
 
-TEST_F(ClientTest, RejectsRequestThatIsNotUtf8) {
+TEST_F(CommandClientTest, RejectsRequestThatIsNotUtf8) {
   EXPECT_EQ(Inspect({To(fake_), {.rule = "r", .identity = "a\xff"}}, console_), kUsage);
   EXPECT_EQ(Explain({.client = To(fake_), .path = "/", .headers = {"x: \xc3("}}, console_), kUsage);
   EXPECT_EQ(Decide({.client = To(fake_), .rule = "r", .identity = "\xed\xa0\x80"}, console_),
@@ -54,7 +55,7 @@ TEST_F(ClientTest, RejectsRequestThatIsNotUtf8) {
   EXPECT_EQ(Inspect({To(fake_), {.rule = "r", .identity = "\u00e9\U0001F600"}}, console_), kOk);
 }
 
-TEST_F(ClientTest, NamesOptionWhenPortHasNoSuchPath) {
+TEST_F(CommandClientTest, NamesOptionWhenPortHasNoSuchPath) {
   constexpr const char* kNothing = R"({"title":"Not Found","status":404,"detail":"nothing here"})";
   (void)Printed(
       kNothing, [&](const ClientOptions& options) { return Status(options, console_); }, 404);
@@ -74,10 +75,11 @@ TEST_F(ClientTest, NamesOptionWhenPortHasNoSuchPath) {
                   return Decide({.client = options, .rule = "r", .identity = "a"}, console_);
                 },
                 404);
-  EXPECT_THAT(Err(), Not(HasSubstr("is this"))) << "it knows the path";
+  EXPECT_THAT(Err(), Not(HasSubstr("is this")))
+      << "the hint doubts the port although the path exists";
 }
 
-TEST_F(ClientTest, LeavesMissingIdentityToTheServer) {
+TEST_F(CommandClientTest, SendsRequestWithoutIdentityAndPrintsErrorOfServer) {
   EXPECT_EQ(Inspect({To(fake_), {.rule = "all"}}, console_), kOk) << Err();
   EXPECT_EQ(fake_.Questions().back().body, R"({"rule":"all"})");
   EXPECT_EQ(Explain({.client = To(fake_), .selector = {.rule = "all"}}, console_), kOk) << Err();
@@ -93,7 +95,7 @@ TEST_F(ClientTest, LeavesMissingIdentityToTheServer) {
             "identity: IDENTITY, --key KEY or --part SOURCE=VALUE\n");
 }
 
-TEST_F(ClientTest, PrintsDecisionOfLocalPolicy) {
+TEST_F(CommandClientTest, PrintsDecisionOfLocalPolicy) {
   const auto decided = [&](const std::string& reason) {
     return Printed(R"({"allowed":true,"rule":"r","limit":50,"remaining":49,"decided_by":"local")" +
                        reason + "}",
@@ -104,10 +106,10 @@ TEST_F(ClientTest, PrintsDecisionOfLocalPolicy) {
   EXPECT_EQ(decided(R"(,"reason":"timeout")"),
             "allowed, 49 of 50 left by that node's share: the store does not answer (timeout)\n");
   EXPECT_EQ(decided(""), "allowed, 49 of 50 left by that node's share: the store does not answer\n")
-      << "an older server reports no reason";
+      << "a response of an older server, which has no reason";
 }
 
-TEST_F(ClientTest, PrintsDecisionOfAllowedKey) {
+TEST_F(CommandClientTest, PrintsDecisionOfAllowedKey) {
   EXPECT_EQ(Printed(R"({"allowed":true,"exempt":true,"rule":"r","decided_by":"operator",)"
                     R"("reason":"exempt","rules":[]})",
                     [&](const ClientOptions& options) {
@@ -117,7 +119,7 @@ TEST_F(ClientTest, PrintsDecisionOfAllowedKey) {
   EXPECT_EQ(exit_, kOk);
 }
 
-TEST_F(ClientTest, PrintsDecisionOfBannedKey) {
+TEST_F(CommandClientTest, PrintsDecisionOfBannedKey) {
   EXPECT_EQ(
       Printed(R"({"allowed":false,"denied":true,"banned":true,"rule":"r",)"
               R"("retry_after_ms":60000,"decided_by":"operator","reason":"banned","rules":[]})",

@@ -12,7 +12,7 @@
 
 namespace tidegate::cli_test {
 
-/// A command that asks a canned server, and what it prints.
+/// Fixture that runs a command against a fake server and captures the output.
 class CommandCase : public testing::Test {
  protected:
   CommandCase() {
@@ -24,7 +24,7 @@ class CommandCase : public testing::Test {
   }
   std::string Out() const { return out_.str(); }
   std::string Err() const { return err_.str(); }
-  /// Returns the output of `run` if every request is answered with this body.
+  /// Returns the output of `run` if the server responds to every request with this status and body.
   template <class Run>
   std::string Printed(const std::string& answer, Run run, int status = 200) {
     FakeAdmin server([&](const Question&) { return Reply{status, answer}; });
@@ -38,7 +38,7 @@ class CommandCase : public testing::Test {
   std::ostringstream out_;
   std::ostringstream err_;
   cli::Console console_{out_, err_};
-  int exit_ = -1;  ///< The exit code of the last Printed.
+  int exit_ = -1;  ///< Exit code of the last call of Printed().
 };
 
 }  // namespace tidegate::cli_test

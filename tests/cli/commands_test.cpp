@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands against a server that answers as docs/admin.md says: what they ask, what they print,
-// and their exit codes.
+// The commands against a fake server that responds as docs/admin.md documents: the requests that
+// they send, their output and their exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -102,7 +102,7 @@ TEST_F(CommandsTest, EachChangeCommandPrintsKeyAndExpiry) {
   }
 }
 
-TEST_F(CommandsTest, SucceedsWhenThereIsNothingToChange) {
+TEST_F(CommandsTest, ChangeSucceedsWhenThereIsNothingToChange) {
   FakeAdmin server([](const Question&) { return Reply{200, R"({"applied":false,"rule":"r"})"}; });
   EXPECT_EQ(ChangeKey({.change = Change::kLift,
                        .client = To(server),
@@ -184,7 +184,7 @@ TEST_F(CommandsTest, PrintsJsonAsReceived) {
   EXPECT_EQ(Out(), cli_test::Documented({.method = "GET", .target = "/v1/hot"}, 0).body + "\n");
 }
 
-TEST_F(CommandsTest, EscapesForeignText) {
+TEST_F(CommandsTest, EscapesTextFromServer) {
   FakeAdmin server([](const Question&) {
     return Reply{200,
                  "{\"entries\":[{\"by\":\"a\\u001b]0;title\\u0007\\nb\\u009b2J\"}],"
@@ -283,7 +283,7 @@ TEST_F(CommandsTest, SendsTokenAndNeverPrintsIt) {
   }
   std::ofstream(file) << "secret" << std::string(5000, 'x');
   EXPECT_EQ(cli::Status(options, console_), kUsage);
-  EXPECT_EQ(fake_.Questions().size(), before) << "nothing was sent";
+  EXPECT_EQ(fake_.Questions().size(), before) << "a request was sent";
   EXPECT_THAT(Err(), Not(HasSubstr("secret")));
   EXPECT_THAT(Out() + Err(), Not(HasSubstr("from-the-")));
   std::filesystem::remove(file);
@@ -322,7 +322,7 @@ TEST_F(CommandsTest, ReloadPrintsProblemsOfBadFile) {
   EXPECT_EQ(Out(), problem + "\n");
 }
 
-TEST_F(CommandsTest, ExplainsRequestOfTheGateway) {
+TEST_F(CommandsTest, ExplainsGatewayRequest) {
   FakeAdmin server([](const Question&) {
     return Reply{200,
                  R"({"allowed":true,"status":404,"outcome":"uncounted","route":null,"rules":[]})"};
@@ -340,12 +340,13 @@ TEST_F(CommandsTest, WarnsOnceAboutUnencryptedToken) {
   setenv("TIDEGATE_TOKEN", "0123456789abcdef", 1);
   EXPECT_EQ(Top({.client = To(fake_), .every = 10ms, .once = true}, console_), kOk);
   EXPECT_EQ(Err(), "") << "loopback";
-  // Leads to loopback as well, but does not say so.
+  // This address leads to loopback as well, but the client cannot tell that from its text.
   ClientOptions options = To(fake_);
   options.server = "0.0.0.0" + options.server.substr(options.server.find(':'));
   const std::string warning = ": warning: the token is sent unencrypted to " + options.server;
   EXPECT_EQ(Top({.client = options, .every = 10ms, .once = true}, console_), kOk) << Err();
-  EXPECT_THAT(Err(), StartsWith("tidegate top" + warning)) << "six questions";
+  EXPECT_THAT(Err(), StartsWith("tidegate top" + warning))
+      << "not exactly one warning for six requests";
   EXPECT_EQ(std::ranges::count(Err(), '\n'), 1);
   EXPECT_THAT(Err(), Not(HasSubstr("0123456789abcdef")));
   err_.str("");
@@ -357,10 +358,10 @@ TEST_F(CommandsTest, WarnsOnceAboutUnencryptedToken) {
   err_.str("");
   unsetenv("TIDEGATE_TOKEN");
   EXPECT_EQ(cli::Status(options, console_), kOk);
-  EXPECT_EQ(Err(), "") << "there is no token";
+  EXPECT_EQ(Err(), "") << "a warning although there is no token";
 }
 
-TEST_F(CommandsTest, TreatsNameAsLoopbackIfAllAddressesAre) {
+TEST_F(CommandsTest, TreatsNameAsLoopbackIfAllItsAddressesAre) {
   setenv("TIDEGATE_TOKEN", "0123456789abcdef", 1);
   const auto warning = [&](const char* server) {
     err_.str("");
@@ -406,11 +407,12 @@ TEST_F(CommandsTest, DecidePrintsOutcomeAndSetsExitCode) {
             "1 s\n");
 }
 
-TEST_F(CommandsTest, TopWithoutATerminalPrintsOneView) {
+TEST_F(CommandsTest, TopPrintsOneViewWithoutTerminal) {
   EXPECT_EQ(Top({.client = To(fake_), .every = 10ms, .once = true}, console_), kOk);
   EXPECT_THAT(Out(), StartsWith("tidegate 0.1.0  node k3Jx0aB1 of 3  up 2 s"));
   EXPECT_THAT(Out(), HasSubstr("HOT KEYS by requests"));
-  EXPECT_THAT(Out(), Not(HasSubstr("since its start"))) << "two answers, so there are rates";
+  EXPECT_THAT(Out(), Not(HasSubstr("since its start")))
+      << "rates since the start instead of rates between two samples";
   out_.str("");
   EXPECT_EQ(Top({.client = To(fake_, true), .every = 10ms, .once = true}, console_), kOk);
   const auto object = json::parse(Out()).as_object();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ports of the demo's listeners, chosen from the command line and from the free ones.
+// The ports of the demo's listeners: ports from the command line, and free ports for the others.
 #include "cli/serve.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of `tidegate explain` for the responses of a server.
+// The output of `tidegate explain` for given responses of a server.
 #include "cli/commands.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class ExplainTest : public cli_test::CommandCase {
+class ExplainCommandTest : public cli_test::CommandCase {
  protected:
   std::string Explained(const std::string& answer, Colours colours = Colours::kOff) {
     const Console console{out_, err_, colours};
@@ -26,13 +26,13 @@ class ExplainTest : public cli_test::CommandCase {
   }
 };
 
-/// `{"rule":"NAME","matched":true,MORE}`
+/// Returns `{"rule":"NAME","matched":true,MORE}`.
 std::string RuleJson(const std::string& name, const std::string& more) {
   return R"({"rule":")" + name + R"(","matched":true,"capacity":100,"mode":"enforce")" +
          (more.empty() ? "" : "," + more) + "}";
 }
 
-TEST_F(ExplainTest, PrintsOtherRulesOfBannedRequestAsNotEvaluated) {
+TEST_F(ExplainCommandTest, PrintsOtherRulesOfBannedRequestAsNotEvaluated) {
   const std::string output = Explained(
       R"({"allowed":false,"status":403,"outcome":"banned","rule":"a","rules":[)" +
       RuleJson("a", R"("override":{"kind":"ban","by":"alice"})") + "," + RuleJson("b", "") + "]}");
@@ -42,7 +42,7 @@ TEST_F(ExplainTest, PrintsOtherRulesOfBannedRequestAsNotEvaluated) {
   EXPECT_THAT(output, Not(HasSubstr("denies")));
 }
 
-TEST_F(ExplainTest, PrintsBanOfShadowRule) {
+TEST_F(ExplainCommandTest, PrintsBanOfShadowRule) {
   const std::string output =
       Explained(R"({"allowed":false,"status":403,"outcome":"banned","rules":[)"
                 R"({"rule":"s","matched":true,"mode":"shadow","override":{"kind":"ban"}}]})");
@@ -50,7 +50,7 @@ TEST_F(ExplainTest, PrintsBanOfShadowRule) {
   EXPECT_THAT(output, Not(HasSubstr("would deny")));
 }
 
-TEST_F(ExplainTest, PrintsAllowanceOfOperator) {
+TEST_F(ExplainCommandTest, PrintsAllowanceOfOperator) {
   const std::string output =
       Explained(R"({"allowed":true,"status":200,"outcome":"uncounted","rules":[)" +
                 RuleJson("a", R"("override":{"kind":"allow","by":"bob"})") + "]}");
@@ -59,7 +59,7 @@ TEST_F(ExplainTest, PrintsAllowanceOfOperator) {
   EXPECT_THAT(output, HasSubstr("  override  allow by bob; until lifted\n"));
 }
 
-TEST_F(ExplainTest, UsesRedOnlyForDenials) {
+TEST_F(ExplainCommandTest, UsesRedOnlyForDenials) {
   const std::string output =
       Explained(R"({"allowed":false,"outcome":"banned","rules":[)" +
                     RuleJson("a", R"("override":{"kind":"ban"})") + "," + RuleJson("b", "") + "," +
@@ -67,10 +67,11 @@ TEST_F(ExplainTest, UsesRedOnlyForDenials) {
                 Colours::kOn);
   EXPECT_THAT(output, HasSubstr("\x1b[31mbanned by an operator"));
   EXPECT_THAT(output, HasSubstr("\x1b[2mnot evaluated"));
-  EXPECT_THAT(output, HasSubstr("\x1b[33mwould deny")) << "a shadow rule denies no request";
+  EXPECT_THAT(output, HasSubstr("\x1b[33mwould deny"))
+      << "the denial of a shadow rule is not yellow";
 }
 
-TEST_F(ExplainTest, PrintsThatTheStoreDoesNotAnswer) {
+TEST_F(ExplainCommandTest, PrintsThatTheStoreDoesNotAnswer) {
   const auto one = [&](const std::string& rule) {
     return Explained(R"({"allowed":true,"status":200,"outcome":"rules","rule":"a","rules":[)" +
                      RuleJson("a", rule) + "]}");
@@ -84,14 +85,14 @@ TEST_F(ExplainTest, PrintsThatTheStoreDoesNotAnswer) {
                         "allows by this node's share, 49 of 50 left, 48 after the request\n"));
   EXPECT_THAT(one(R"("allowed":true,"decided_by":"local","before":{"remaining":49})"),
               HasSubstr("by this node's share, 49 of 100 left\n"))
-      << "an older server does not say of how many";
+      << "a response of an older server, which has no number of nodes";
   EXPECT_THAT(
       one(R"("allowed":false,"decided_by":"closed","reason":"breaker_open","retry_after_ms":1000)"),
       HasSubstr("\na  the store does not answer (breaker_open), and the policy is closed: denies, "
                 "try again in 1 s\n"));
   EXPECT_THAT(one(R"("allowed":true,"decided_by":"open")"),
               HasSubstr("\na  the store does not answer, and the policy is open: allows\n"))
-      << "an older server reports no reason";
+      << "a response of an older server, which has no reason";
   for (const char* decided_by : {"store", "cache"}) {
     const std::string exact = one(R"("allowed":true,"before":{"remaining":7},"decided_by":")" +
                                   std::string(decided_by) + "\"");
@@ -100,7 +101,7 @@ TEST_F(ExplainTest, PrintsThatTheStoreDoesNotAnswer) {
   }
 }
 
-TEST_F(ExplainTest, PrintsNoStateAfterRequestDeniedByAnotherRule) {
+TEST_F(ExplainCommandTest, PrintsNoStateAfterRequestDeniedByAnotherRule) {
   EXPECT_THAT(Explained(R"({"allowed":false,"status":429,"outcome":"rules","rule":"b","rules":[)" +
                         RuleJson("a", R"("allowed":true,"before":{"remaining":7},)"
                                       R"("after":{"remaining":7})") +
@@ -108,7 +109,7 @@ TEST_F(ExplainTest, PrintsNoStateAfterRequestDeniedByAnotherRule) {
               HasSubstr("\na  allows: 7 of 100 left\n"));
 }
 
-TEST_F(ExplainTest, PrintsOverrideOfTheConfiguration) {
+TEST_F(ExplainCommandTest, PrintsOverrideOfTheConfiguration) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"override":{"kind":"quota",)"
                                       R"("from":"configuration","quota":"5000/s, burst 10000"})") +
@@ -116,7 +117,7 @@ TEST_F(ExplainTest, PrintsOverrideOfTheConfiguration) {
               HasSubstr("  override  by the configuration: 5000/s, burst 10000\n"));
 }
 
-TEST_F(ExplainTest, NamesEntryAsInTheConfiguration) {
+TEST_F(ExplainCommandTest, NamesEntryAsWrittenInConfiguration) {
   EXPECT_EQ(Explained(R"({"allowed":false,"status":403,"outcome":"deny","entry":0,"rules":[]})"),
             "would be denied (403): deny[0] rejects the request\n");
   EXPECT_EQ(Explained(R"({"allowed":true,"status":200,"outcome":"exempt","entry":2,"rules":[]})"),
@@ -126,14 +127,14 @@ TEST_F(ExplainTest, NamesEntryAsInTheConfiguration) {
       "would be allowed (200): exempt_preflights lets the request pass uncounted\n");
 }
 
-TEST_F(ExplainTest, PrintsConditionsOfDenyEntry) {
+TEST_F(ExplainCommandTest, PrintsConditionsOfDenyEntry) {
   EXPECT_EQ(Explained(R"({"allowed":false,"status":403,"outcome":"deny","entry":0,)"
                       R"("entry_match":{"path":["/admin/**"],"header":{"x-team":"red*"}},)"
                       R"("rules":[]})"),
             "would be denied (403): deny[0] (/admin/** x-team: red*) rejects the request\n");
 }
 
-TEST_F(ExplainTest, PrintsConcurrencyLimitInsteadOfRate) {
+TEST_F(ExplainCommandTest, PrintsConcurrencyLimitInsteadOfRate) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"algorithm":"concurrency","cost":1,)"
                                       R"("limit":"2/30s","quota":"2 at once, lease 30s")") +
@@ -141,7 +142,7 @@ TEST_F(ExplainTest, PrintsConcurrencyLimitInsteadOfRate) {
               HasSubstr("  quota  2 at once, lease 30s (concurrency), cost 1\n"));
 }
 
-TEST_F(ExplainTest, WarnsThatPathLooksLikeAPattern) {
+TEST_F(ExplainCommandTest, WarnsThatPathLooksLikePattern) {
   const auto note = [&](const char* path) {
     err_.str("");
     EXPECT_EQ(Explain({.client = To(fake_), .path = path}, console_), kOk);
@@ -153,7 +154,7 @@ TEST_F(ExplainTest, WarnsThatPathLooksLikeAPattern) {
   EXPECT_EQ(note("/v1/x?a=[1]"), "");
 }
 
-TEST_F(ExplainTest, PrintsThatNoRouteMatches) {
+TEST_F(ExplainCommandTest, PrintsThatNoRouteMatches) {
   EXPECT_EQ(
       Explained(R"({"allowed":true,"status":404,"outcome":"uncounted","route":null,"rules":[]})"),
       "would pass the rules, but no route matches the request (404): no rule counts the request\n");

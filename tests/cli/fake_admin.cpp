@@ -13,7 +13,8 @@
 namespace tidegate::cli_test {
 namespace {
 
-/// Until the head and the body are there. False: the other side is gone.
+/// Receives until the head and the body are complete. Returns false if the client closes the
+/// connection before.
 bool Receive(int connection, Question& question) {
   std::string bytes;
   std::size_t head = std::string::npos;

@@ -10,11 +10,11 @@
 
 namespace tidegate::cli_test {
 
-/// A question as it came.
+/// A request as it was received.
 struct Question {
   std::string method;
   std::string target;
-  std::string head = {};  ///< All of it.
+  std::string head = {};  ///< The whole head.
   std::string body = {};
 };
 struct Reply {
@@ -22,12 +22,13 @@ struct Reply {
   std::string body = {};
 };
 
-/// What the admin port of a server answers, canned: a tiny HTTP/1.1 server in this process, on a
-/// port of its own on loopback. It shares no code with the real one.
+/// A fake of a server's admin listener with fixed responses: a small HTTP/1.1 server in this
+/// process, on a free port of the loopback address. It shares no code with the real server.
 class FakeAdmin {
  public:
   using Handler = std::function<Reply(const Question&)>;
-  /// Answers as docs/admin.md shows it, with counts that grow by a hundred decisions a poll.
+  /// Responds as docs/admin.md documents, with counts that grow by a hundred decisions at each
+  /// request.
   FakeAdmin();
   explicit FakeAdmin(Handler handler);
   ~FakeAdmin();
@@ -37,7 +38,7 @@ class FakeAdmin {
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   /// Returns all requests so far.
   [[nodiscard]] std::vector<Question> Questions() const;
-  /// Accepts connections without answering, until it is switched back.
+  /// While `silent`, accepts connections but sends no responses.
   void KeepSilent(bool silent) { silent_ = silent; }
   /// Stops listening.
   void End();
@@ -56,7 +57,7 @@ class FakeAdmin {
   std::thread thread_;
 };
 
-/// The documented answers. `polls`: number of requests for its status.
+/// Returns the documented response. `polls`: number of status requests so far.
 [[nodiscard]] Reply Documented(const Question& question, int polls);
 
 }  // namespace tidegate::cli_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The listings and `status`, for responses with and without optional members.
+// The output of the list commands and of `status`, for responses with and without optional members.
 #include <gmock/gmock.h>
 
 #include "cli/command_case.hpp"
@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class ListingsTest : public cli_test::CommandCase {
+class ListCommandsTest : public cli_test::CommandCase {
  protected:
   std::string Overrides(const std::string& answer) {
     return Good(Printed(
@@ -46,8 +46,9 @@ class ListingsTest : public cli_test::CommandCase {
 
 constexpr const char* kNone = "no operator has banned or allowed a key or changed its quota\n";
 
-TEST_F(ListingsTest, PrintsAgeOfOverrides) {
-  EXPECT_EQ(Overrides(R"({"overrides":[]})"), kNone) << "of the memory store: no age";
+TEST_F(ListCommandsTest, PrintsAgeOfOverrides) {
+  EXPECT_EQ(Overrides(R"({"overrides":[]})"), kNone)
+      << "an age for the overrides of the memory store";
   EXPECT_EQ(Overrides(R"({"overrides":[],"age_ms":2999})"), kNone);
   EXPECT_EQ(Overrides(R"({"overrides":[],"age_ms":40000})"),
             std::string(kNone) + "as of 40 s ago\n");
@@ -60,9 +61,9 @@ std::string AuditAnswer(const std::string& entries, const std::string& history) 
   return R"({"entries":[)" + entries + R"(],"history":{"since_ms":1700000000000,)" + history + "}}";
 }
 
-TEST_F(ListingsTest, AuditPrintsWhetherItIsComplete) {
+TEST_F(ListCommandsTest, AuditPrintsWhetherItIsComplete) {
   const std::string nothing = "nothing was changed, and no authentication failed\n";
-  EXPECT_EQ(Audit(R"({"entries":[]})"), nothing) << "an older server";
+  EXPECT_EQ(Audit(R"({"entries":[]})"), nothing) << "a response of an older server";
   EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":true)")),
             nothing + "complete since 2023-11-14 22:13:20Z\n");
   EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"memory","complete":true)")),
@@ -74,7 +75,7 @@ TEST_F(ListingsTest, AuditPrintsWhetherItIsComplete) {
               testing::EndsWith("\ncomplete since 2023-11-14 22:13:20Z; --limit lists more\n"));
 }
 
-TEST_F(ListingsTest, AuditPrintsMissingRecords) {
+TEST_F(ListCommandsTest, AuditPrintsMissingRecords) {
   EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":false,"missing_changes":54,)"
                                   R"("missing_failures":1,"lost_ms":1700000060000)")),
             "no records\n"
@@ -88,20 +89,20 @@ TEST_F(ListingsTest, AuditPrintsMissingRecords) {
             "authentications cannot be listed. The logs of the nodes have the changes\n");
 }
 
-TEST_F(ListingsTest, PrintsThatOverridesAreUnknown) {
+TEST_F(ListCommandsTest, PrintsThatOverridesAreUnknown) {
   EXPECT_EQ(Overrides(R"({"overrides":[],"known":false})"),
             "not known: Redis has not answered since the start\n");
   const std::string status = Status(R"({"overrides":{"count":0,"known":false}})");
   EXPECT_THAT(status, HasSubstr("overrides   not known: Redis has not answered since the start\n"));
 }
 
-TEST_F(ListingsTest, StatusPrintsAgeOfOverrides) {
+TEST_F(ListCommandsTest, StatusPrintsAgeOfOverrides) {
   EXPECT_THAT(Status(R"({"overrides":{"count":2}})"), HasSubstr("overrides   2\n"));
   EXPECT_THAT(Status(R"({"overrides":{"count":2,"age_ms":429}})"),
               HasSubstr("overrides   2, as of 429 ms ago\n"));
 }
 
-TEST_F(ListingsTest, StatusPrintsLastErrorOfStore) {
+TEST_F(ListCommandsTest, StatusPrintsLastErrorOfStore) {
   const std::string down = R"("kind":"redis","breaker":"open","connected":0,"nodes":1)";
   EXPECT_THAT(Status("{\"store\":{" + down +
                      R"(,"last_error":{"reason":"wrongpass","message":"WRONGPASS\u001b no",)"
@@ -110,21 +111,21 @@ TEST_F(ListingsTest, StatusPrintsLastErrorOfStore) {
   EXPECT_THAT(Status("{\"store\":{" + down + "}}"), Not(HasSubstr("last error")));
 }
 
-TEST_F(ListingsTest, StatusPrintsThatTooFewCallsWereTimed) {
+TEST_F(ListCommandsTest, StatusPrintsThatTooFewCallsWereMeasured) {
   EXPECT_THAT(Status(R"({"decisions":{"allowed":3},"latency":{"count":0,"buckets":[[null,0]]}})"),
               HasSubstr("latency     too few samples yet\n"));
   EXPECT_THAT(Status(R"({"decisions":{"allowed":0},"latency":{"count":0,"buckets":[[null,0]]}})"),
               HasSubstr("latency     no answers yet\n"));
 }
 
-TEST_F(ListingsTest, RulesPrintsBothKindsOfOverrides) {
+TEST_F(ListCommandsTest, RulesPrintsBothKindsOfOverrides) {
   EXPECT_THAT(Rules(R"({"rules":[{"rule":"a","overrides":1,"configured_overrides":2,"per":"p"}]})"),
               HasSubstr("  1 + 2 configured  p"));
   EXPECT_THAT(Rules(R"({"rules":[{"rule":"a","overrides":1,"configured_overrides":0,"per":"p"}]})"),
               HasSubstr("  1  p"));
 }
 
-TEST_F(ListingsTest, InspectPrintsCostAboveOne) {
+TEST_F(ListCommandsTest, InspectPrintsCostAboveOne) {
   const auto now = [&](const std::string& cost) {
     return Inspected(R"({"rule":"r","allowed":false,"remaining":3,"capacity":100,"tracked":true)" +
                      cost + "}");
@@ -134,7 +135,7 @@ TEST_F(ListingsTest, InspectPrintsCostAboveOne) {
   EXPECT_THAT(now(""), HasSubstr("denied, 3 of 100 left\n"));
 }
 
-TEST_F(ListingsTest, InspectPrintsOverrideOfTheConfiguration) {
+TEST_F(ListCommandsTest, InspectPrintsOverrideOfTheConfiguration) {
   EXPECT_THAT(Inspected(R"({"rule":"r","allowed":true,"override":{"kind":"quota",)"
                         R"("from":"configuration","quota":"5000/s, burst 10000"}})"),
               HasSubstr("override  by the configuration: 5000/s, burst 10000\n"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands against a server as it is, in this process.
+// The commands against a real server in this process.
 #include <gmock/gmock.h>
 
 #include "cli/command_case.hpp"
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class RealServerTest : public cli_test::CommandCase {
+class CommandsOnRealServerTest : public cli_test::CommandCase {
  protected:
   static ClientOptions At(const net::Endpoint& listener) {
     return {.server = listener.Text(), .timeout = std::chrono::seconds{10}};
@@ -54,7 +54,7 @@ constexpr const char* kRules =
     "  - {id: per-key, per: header:x-api-key, limit: 5/m}\n"
     "deny: [{path: /bad}]\n";
 
-TEST_F(RealServerTest, ExplainsDecisionsOfOperators) {
+TEST_F(CommandsOnRealServerTest, ExplainsDecisionsOfOperators) {
   const Service service(kRules);
   const KeySelector selector{.rule = "per-key", .identity = "abc"};
   EXPECT_THAT(Changed(service, Change::kBan, selector), StartsWith("banned: per-key "));
@@ -76,7 +76,7 @@ TEST_F(RealServerTest, ExplainsDecisionsOfOperators) {
               StartsWith("would be denied (403): deny[0] (/bad) rejects the request\n"));
 }
 
-TEST_F(RealServerTest, NeedsNoIdentityForRuleThatCountsByConst) {
+TEST_F(CommandsOnRealServerTest, AcceptsMissingIdentityForRuleThatCountsByConst) {
   const Service service(kRules);
   EXPECT_EQ(Inspect({At(service.admin()), {.rule = "all"}}, console_), kOk) << Err();
   EXPECT_THAT(Output(), HasSubstr("key       const\n"));
@@ -89,7 +89,7 @@ TEST_F(RealServerTest, NeedsNoIdentityForRuleThatCountsByConst) {
   EXPECT_THAT(Output(), HasSubstr("; name the identity: IDENTITY, --key KEY or --part"));
 }
 
-TEST_F(RealServerTest, NamesOtherPortOfTheServer) {
+TEST_F(CommandsOnRealServerTest, SuggestsOtherPortOfServerForUnknownPath) {
   const Service service(kRules);
   EXPECT_EQ(Status(At(service.api()), console_), kUsage);
   EXPECT_THAT(Output(), HasSubstr("; is this the admin port? Name another with --admin\n"));
@@ -98,10 +98,11 @@ TEST_F(RealServerTest, NamesOtherPortOfTheServer) {
   EXPECT_THAT(Output(), HasSubstr("; is this the port of the API? Name another with --server\n"));
   EXPECT_EQ(Decide({.client = At(service.api()), .rule = "none", .identity = "a"}, console_),
             kUsage);
-  EXPECT_THAT(Output(), Not(HasSubstr("is this"))) << "only the rule is wrong";
+  EXPECT_THAT(Output(), Not(HasSubstr("is this")))
+      << "the hint doubts the port although only the rule is unknown";
 }
 
-TEST_F(RealServerTest, LiftsOverrideOfRemovedRuleByKey) {
+TEST_F(CommandsOnRealServerTest, LiftsOverrideOfRemovedRuleByKey) {
   Service service(kRules);
   (void)Changed(service, Change::kBan, {.rule = "per-key", .identity = "abc"});
   ASSERT_TRUE(service.Reload("rules:\n  - {id: all, per: const, limit: 100/s}\n"));
@@ -119,15 +120,15 @@ TEST_F(RealServerTest, LiftsOverrideOfRemovedRuleByKey) {
               StartsWith("lifted: "));
 }
 
-TEST_F(RealServerTest, ExplainsDecisionsWithoutTheStore) {
+TEST_F(CommandsOnRealServerTest, ExplainsDecisionsWithoutTheStore) {
   const Service service(
-      "store: {url: \"redis://127.0.0.1:1\"}\n"  // No server listens there.
+      "store: {url: \"redis://127.0.0.1:1\"}\n"  // No server listens on port 1.
       "identity: {hmac_key: 0123456789abcdef0123456789abcdef}\n"
       "rules:\n"
       "  - {id: mine, per: client_ip, limit: 100/s, on_failure: local}\n"
       "  - {id: soft, per: client_ip, limit: 5/m, on_failure: open}\n"
       "  - {id: hard, per: client_ip, limit: 5/m, on_failure: closed, match: {path: /pay}}\n");
-  // The reason depends on how far the first attempt to connect has come.
+  // The reason depends on whether the first attempt to connect has already failed.
   const std::string trouble = "  the store does not answer \\([a-z_]+\\), and the policy is ";
   const std::string passes = Explained(service);
   EXPECT_THAT(
@@ -145,10 +146,10 @@ TEST_F(RealServerTest, ExplainsDecisionsWithoutTheStore) {
   EXPECT_EQ(
       Decide({.client = At(service.api()), .rule = "hard", .identity = "203.0.113.7"}, console_),
       kRuntime)
-      << "a denial, not a server without an answer";
+      << "the exit code is not that of a denial";
 }
 
-TEST_F(RealServerTest, TopCountsEachRequestOnce) {
+TEST_F(CommandsOnRealServerTest, TopCountsEachRequestOnce) {
   Service service(
       "rules:\n"
       "  - {id: a, per: const, limit: 20/h}\n"
@@ -161,7 +162,7 @@ TEST_F(RealServerTest, TopCountsEachRequestOnce) {
   for (int i = 0; i < 30; ++i) {
     (void)service.Decide(R"({"request":{"path":"/","peer":"203.0.113.7"}})");
   }
-  // Hot keys are reported every half a second.
+  // The server updates its hot keys every half second.
   auto now = TakeSample(*client);
   const auto total = [&] { return JsonView(now->hot).Object("requests").Int("total"); };
   const auto began = std::chrono::steady_clock::now();
@@ -178,12 +179,13 @@ TEST_F(RealServerTest, TopCountsEachRequestOnce) {
   EXPECT_NEAR(view.decisions * seconds, 90, 0.01);
   const JsonView hot = JsonView(view.hot).Object("requests");
   EXPECT_EQ(hot.Int("total"), 30);
-  EXPECT_EQ(hot.Objects("keys").at(0).Int("count"), 30) << "each request counts for this key";
+  EXPECT_EQ(hot.Objects("keys").at(0).Int("count"), 30)
+      << "some requests were not counted for this key";
 }
 
-TEST_F(RealServerTest, ChangeReportsNotAppliedWithoutRedis) {
+TEST_F(CommandsOnRealServerTest, ChangeReportsNotAppliedWithoutRedis) {
   const Service service(
-      "store: {url: \"redis://127.0.0.1:1\", on_failure: open}\n"  // No server listens there.
+      "store: {url: \"redis://127.0.0.1:1\", on_failure: open}\n"  // No server listens on port 1.
       "identity: {hmac_key: 0123456789abcdef0123456789abcdef}\n"
       "rules:\n  - {id: mine, per: client_ip, limit: 100/s}\n");
   for (const Change change : {Change::kBan, Change::kReset}) {

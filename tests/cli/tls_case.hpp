@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of commands over TLS share: files with certificates, and a server that does what a
-// test tells it.
+// Shared by the tests of commands over TLS: files with certificates, and a server whose behaviour
+// the test scripts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using behaviour::ScriptedUpstream;
 using behaviour::TlsContext;
 using behaviour::TlsSide;
 
-/// The authority that the commands trust, and another.
+/// The authority that the commands trust, and another authority that they do not trust.
 inline const Authority& Ours() {
   static const Authority kOurs("our authority");
   return kOurs;
@@ -35,11 +35,11 @@ inline const Authority& Theirs() {
   return kTheirs;
 }
 
-/// A certificate of Ours() for this machine.
+/// Returns a certificate for this machine, signed by Ours().
 inline Credentials Local() { return Ours().Issue("local", "DNS:localhost,IP:127.0.0.1"); }
 
-/// A TLS server whose connections, once shaken, are a handler's. The connection is cut when that
-/// returns, without a close_notify unless it sent one.
+/// A TLS server that calls a handler for each connection after the handshake. It closes the
+/// connection when the handler returns, without close_notify unless the handler sent one.
 class TlsPeer {
  public:
   using Handler = std::function<void(TlsSide&)>;
@@ -54,7 +54,7 @@ class TlsPeer {
         }) {
     SSL_CTX_set_max_proto_version(context_.get(), most_version);
   }
-  /// Answers a request with these bytes, and ends in good order.
+  /// Returns a handler that responds to one request with these bytes, and then sends close_notify.
   static Handler Says(std::string bytes) {
     return [bytes = std::move(bytes)](TlsSide& side) {
       if (side.ReadRequest().empty()) return;
@@ -69,12 +69,12 @@ class TlsPeer {
   ScriptedUpstream server_;
 };
 
-/// The least that `tidegate status` takes for an answer.
+/// Returns the smallest response that `tidegate status` accepts.
 inline std::string StatusAnswer() {
   return behaviour::Http("200 OK", {}, R"({"version":"0.1.0","node":"n1"})");
 }
 
-/// Returns the message of `tidegate status` about a server that wants TLS.
+/// Returns the message of `tidegate status` about a server that requires TLS.
 inline std::string AdviceToUseTls(const std::string& where) {
   return "tidegate status: " + where + ": the server requires TLS: use --admin https://" + where +
          "\n";
@@ -97,14 +97,14 @@ class TlsCase : public testing::Test {
     std::ofstream(file, std::ios::binary) << text;
     return file.string();
   }
-  /// Believes Ours().
+  /// Returns options for a server on `port` that trust Ours().
   cli::ClientOptions To(std::uint16_t port, const std::string& host = "127.0.0.1") {
     return {.server = "https://" + host + ":" + std::to_string(port),
             .tls = {.ca = File("ca.pem", Ours().pem())},
             .timeout = std::chrono::seconds{10}};
   }
   std::string Out() const { return out_.str(); }
-  /// Returns the output since the last call.
+  /// Returns the output on the error stream since the last call.
   std::string Err() {
     std::string output = err_.str();
     err_.str("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and exit codes for failures of TLS.
+// Messages and exit codes when TLS fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ using testing::Not;
 
 class TlsErrorsTest : public TlsCase {
  protected:
-  /// Sends a request to a server with that certificate, and returns the output.
+  /// Sends a request to a server with the certificate `own`, expects the exit code `exit`, and
+  /// returns the error output.
   std::string AskOne(const Credentials& own, int exit, const std::string& host = "127.0.0.1") {
     TlsPeer peer(own, TlsPeer::Says(StatusAnswer()));
     EXPECT_EQ(cli::Status(To(peer.port(), host), console_), exit);
@@ -44,7 +45,8 @@ TEST_F(TlsErrorsTest, ReportsUnknownAuthority) {
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
   EXPECT_THAT(Err(), HasSubstr("no authority in " + options.tls.ca + " has signed it ("));
   options.tls.ca = File("both.pem", Theirs().pem() + Ours().pem());
-  EXPECT_EQ(cli::Status(options, console_), kOk) << "one of several is enough";
+  EXPECT_EQ(cli::Status(options, console_), kOk)
+      << "rejected although one of several authorities has signed the certificate";
 }
 
 TEST_F(TlsErrorsTest, ReportsCertificateForOtherNames) {
@@ -56,10 +58,10 @@ TEST_F(TlsErrorsTest, ReportsCertificateForOtherNames) {
               HasSubstr("but for a, b, c, d, e and 2 more: "));
   EXPECT_THAT(AskOne(Ours().Issue("x", "IP:127.0.0.1"), kNoAnswer, "localhost"),
               HasSubstr("is not for localhost but for 127.0.0.1: "))
-      << "an address is no name";
+      << "an IP address matched a DNS name of the certificate";
   EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:127.0.0.1"), kNoAnswer),
               HasSubstr("is not for 127.0.0.1 but for 127.0.0.1"))
-      << "nor is a name an address";
+      << "a host name matched an IP address of the certificate";
   EXPECT_THAT(AskOne(Ours().Issue("localhost", "email:a@b"), kNoAnswer),
               HasSubstr("for no host: "));
 }
@@ -77,7 +79,7 @@ TEST_F(TlsErrorsTest, ReportsExpiredCertificate) {
                         "server needs a new certificate, or a clock is wrong\n"));
 }
 
-// --- Who speaks what --------------------------------------------------------------
+// --- TLS and other protocols ------------------------------------------------------
 
 TEST_F(TlsErrorsTest, ReportsServerWithoutTls) {
   ScriptedUpstream plain([](ScriptedUpstream::Connection& connection) {
@@ -91,7 +93,7 @@ TEST_F(TlsErrorsTest, ReportsServerWithoutTls) {
                        ": the server does not support TLS: use --admin http://" + where + "\n");
 }
 
-TEST_F(TlsErrorsTest, ReportsServerThatWantsTls) {
+TEST_F(TlsErrorsTest, ReportsServerThatRequiresTls) {
   const std::string nginx =
       "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
       "<html><center>The plain HTTP request was sent to HTTPS port</center></html>";
@@ -133,13 +135,13 @@ TEST_F(TlsErrorsTest, BenchRejectsTls) {
 
 // --- The caller's certificate -----------------------------------------------------
 
-class TlsCallersTest : public TlsCase, public testing::WithParamInterface<int> {
+class TlsClientCertificateTest : public TlsCase, public testing::WithParamInterface<int> {
  protected:
   TlsPeer peer_{Local(), TlsPeer::Says(StatusAnswer()), Ours().pem(), GetParam()};
   const Credentials own_ = Ours().Issue("caller", "DNS:caller");
 };
 
-TEST_P(TlsCallersTest, AreServedWithCertificate) {
+TEST_P(TlsClientCertificateTest, ServesCallerWithCertificate) {
   cli::ClientOptions options = To(peer_.port());
   options.tls.certificate = File("cert.pem", own_.certificate);
   options.tls.key = File("key.pem", own_.key);
@@ -151,14 +153,14 @@ TEST_P(TlsCallersTest, AreServedWithCertificate) {
   }
 }
 
-TEST_P(TlsCallersTest, AreAdvisedToPresentCertificate) {
+TEST_P(TlsClientCertificateTest, AdvisesCallerToPresentCertificate) {
   EXPECT_EQ(cli::Status(To(peer_.port()), console_), kUsage);
   EXPECT_EQ(Err(), "tidegate status: https://127.0.0.1:" + std::to_string(peer_.port()) +
                        ": the server requires a client certificate: name yours with --cert-file "
                        "and --key-file\n");
 }
 
-TEST_P(TlsCallersTest, LearnThatCertificateIsRefused) {
+TEST_P(TlsClientCertificateTest, ReportsThatServerRejectsCertificate) {
   for (const Credentials& wrong :
        {Theirs().Issue("caller", "DNS:caller"),
         Ours().Issue("caller", "DNS:caller", Authority::Validity::kOver)}) {
@@ -169,7 +171,8 @@ TEST_P(TlsCallersTest, LearnThatCertificateIsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, TlsCallersTest, testing::Values(TLS1_2_VERSION, TLS1_3_VERSION),
+INSTANTIATE_TEST_SUITE_P(Versions, TlsClientCertificateTest,
+                         testing::Values(TLS1_2_VERSION, TLS1_3_VERSION),
                          [](const testing::TestParamInfo<int>& of) {
                            return of.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
                          });
@@ -206,7 +209,8 @@ TEST_F(TlsErrorsTest, RejectsUnusableFilesBeforeConnecting) {
            Case{{.certificate = cert}, "name that file with --key-file\n"},
            Case{{.key = key}, "name the certificate of the key\n"},
        }) {
-    // No server listens on port 1: a command that got so far would fail with another exit code.
+    // No server listens on port 1: a command that tried to connect would fail with another exit
+    // code.
     EXPECT_EQ(cli::Status({.server = "https://127.0.0.1:1", .tls = c.files}, console_), kUsage)
         << c.output;
     const std::string output = Err();
@@ -229,7 +233,7 @@ TEST_F(TlsErrorsTest, RejectsTlsFilesWithoutHttps) {
   EXPECT_THAT(fake.Questions(), IsEmpty());
   setenv("TIDEGATE_CA_FILE", "/nonexistent", 1);
   EXPECT_EQ(cli::Status({.server = fake.address(), .timeout = 10s}, console_), kOk)
-      << "the environment is for those who want it";
+      << "the environment variable is an error although it may be ignored";
 }
 
 }  // namespace

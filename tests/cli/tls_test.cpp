@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands over TLS: against a real server, and against one that ends as a test tells it.
+// The commands over TLS: against a real server, and against a server that ends connections as the
+// test scripts it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -29,7 +30,7 @@ using testing::StartsWith;
 
 // --- A real server ----------------------------------------------------------------
 
-class TlsServerTest : public TlsCase {
+class CommandsOverTlsTest : public TlsCase {
  protected:
   static Config WithTls() {
     Config config = service::Service::ConfigOf(
@@ -52,7 +53,7 @@ class TlsServerTest : public TlsCase {
   service::Service service_{WithTls()};
 };
 
-TEST_F(TlsServerTest, AnswersByAddressAndByName) {
+TEST_F(CommandsOverTlsTest, ConnectsByAddressAndByName) {
   for (const char* host : {"127.0.0.1", "localhost"}) {
     out_.str("");
     EXPECT_EQ(cli::Status(Admin(host), console_), kOk) << host << ": " << Err();
@@ -61,19 +62,19 @@ TEST_F(TlsServerTest, AnswersByAddressAndByName) {
   EXPECT_THAT(Err(), IsEmpty());
 }
 
-TEST_F(TlsServerTest, ReadsAuthorityFromEnvironment) {
+TEST_F(CommandsOverTlsTest, ReadsAuthorityFromEnvironment) {
   cli::ClientOptions options = Admin();
   setenv("TIDEGATE_CA_FILE", options.tls.ca.c_str(), 1);
   options.tls.ca.clear();
   EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
   setenv("TIDEGATE_CA_FILE", "", 1);
-  EXPECT_EQ(cli::Status(options, console_), kNoAnswer) << "empty is as if not there";
+  EXPECT_EQ(cli::Status(options, console_), kNoAnswer) << "an empty variable was not ignored";
   setenv("TIDEGATE_CA_FILE", File("theirs.pem", Theirs().pem()).c_str(), 1);
   options.tls.ca = Admin().tls.ca;
-  EXPECT_EQ(cli::Status(options, console_), kOk) << "the option comes first";
+  EXPECT_EQ(cli::Status(options, console_), kOk) << "the option does not override the environment";
 }
 
-TEST_F(TlsServerTest, TakesChangesAndDecisions) {
+TEST_F(CommandsOverTlsTest, SendsChangesAndDecisions) {
   EXPECT_EQ(cli::ChangeKey({.change = cli::Change::kBan,
                             .client = Admin(),
                             .selector = {.rule = "per-key", .identity = "abc"},
@@ -86,16 +87,16 @@ TEST_F(TlsServerTest, TakesChangesAndDecisions) {
   EXPECT_EQ(cli::Decide({.client = api, .rule = "per-key", .identity = "def"}, console_), kOk)
       << Err();
   EXPECT_EQ(cli::Decide({.client = api, .rule = "per-key", .identity = "abc"}, console_), kRuntime)
-      << "the ban is in force: " << Err();
+      << "the ban has no effect: " << Err();
 }
 
-TEST_F(TlsServerTest, ServesTop) {
+TEST_F(CommandsOverTlsTest, TopWorksOverTls) {
   EXPECT_EQ(cli::Top({.client = Admin(), .every = 10ms, .once = true}, console_), kOk) << Err();
   EXPECT_THAT(Out(), StartsWith("tidegate test  node "));
   EXPECT_THAT(Out(), HasSubstr("per-key"));
 }
 
-TEST_F(TlsServerTest, PlainRequestFailsWithAdvice) {
+TEST_F(CommandsOverTlsTest, PlainTextRequestFailsWithAdviceToUseTls) {
   cli::ClientOptions options = Admin();
   options.tls = {};
   const std::string where = "127.0.0.1:" + std::to_string(service_.admin().port());
@@ -110,11 +111,11 @@ TEST_F(TlsServerTest, PlainRequestFailsWithAdvice) {
   EXPECT_THAT(Err(), HasSubstr("the server requires TLS: use --server https://" + api));
 }
 
-// --- What is sent -----------------------------------------------------------------
+// --- Requests that are sent -------------------------------------------------------
 
-class TlsPeerTest : public TlsCase {};
+class CommandTlsConnectionTest : public TlsCase {};
 
-TEST_F(TlsPeerTest, ReceivesHostServerNameAndToken) {
+TEST_F(CommandTlsConnectionTest, SendsHostServerNameAndToken) {
   std::mutex mutex;
   std::string head;
   std::string name;
@@ -128,7 +129,7 @@ TEST_F(TlsPeerTest, ReceivesHostServerNameAndToken) {
   cli::ClientOptions options = To(peer.port(), "localhost");
   options.token_file = File("token", "0123456789abcdef");
   EXPECT_EQ(cli::Status(options, console_), kOk) << Err();
-  EXPECT_THAT(Err(), IsEmpty()) << "no warning: the token is encrypted";
+  EXPECT_THAT(Err(), IsEmpty()) << "a warning although the token is encrypted";
   const std::lock_guard lock(mutex);
   EXPECT_THAT(head, StartsWith("GET /v1/status HTTP/1.1\r\nHost: localhost:" +
                                std::to_string(peer.port()) + "\r\n"));
@@ -136,7 +137,7 @@ TEST_F(TlsPeerTest, ReceivesHostServerNameAndToken) {
   EXPECT_EQ(name, "localhost");
 }
 
-TEST_F(TlsPeerTest, ReceivesNothingIfUntrusted) {
+TEST_F(CommandTlsConnectionTest, SendsNothingToUntrustedServer) {
   std::atomic<bool> received{false};
   TlsPeer peer(Theirs().Issue("local", "IP:127.0.0.1"),
                [&](TlsSide& side) { received = !side.ReadRequest().empty(); });
@@ -144,9 +145,9 @@ TEST_F(TlsPeerTest, ReceivesNothingIfUntrusted) {
   EXPECT_FALSE(received);
 }
 
-// --- How it ends ------------------------------------------------------------------
+// --- End of a connection ----------------------------------------------------------
 
-TEST_F(TlsPeerTest, TruncatedResponseFails) {
+TEST_F(CommandTlsConnectionTest, FailsOnTruncatedResponse) {
   struct Case {
     const char* what;
     std::string bytes;
@@ -191,7 +192,7 @@ TEST_F(TlsPeerTest, TruncatedResponseFails) {
   }
 }
 
-TEST_F(TlsPeerTest, HandshakeTimesOut) {
+TEST_F(CommandTlsConnectionTest, FailsWhenHandshakeTimesOut) {
   FakeAdmin silent;
   silent.KeepSilent(true);
   cli::ClientOptions options = To(1);
@@ -203,8 +204,9 @@ TEST_F(TlsPeerTest, HandshakeTimesOut) {
                        "with --timeout\n");
 }
 
-TEST_F(TlsPeerTest, TimeoutCoversTheWholeExchange) {
-  // A handshake, then a byte of the answer whenever the wait could start again.
+TEST_F(CommandTlsConnectionTest, TimeoutCoversWholeRequestAndResponse) {
+  // After the handshake the server sends one byte at a time, each before a wait for a single byte
+  // would time out.
   std::atomic<bool> over{false};
   TlsPeer peer(Local(), [&](TlsSide& side) {
     (void)side.ReadRequest();
@@ -220,7 +222,7 @@ TEST_F(TlsPeerTest, TimeoutCoversTheWholeExchange) {
   EXPECT_THAT(Err(), HasSubstr("within 300 ms"));
 }
 
-TEST_F(TlsPeerTest, CancelsDuringAndAfterHandshake) {
+TEST_F(CommandTlsConnectionTest, CanBeCancelledDuringAndAfterHandshake) {
   FakeAdmin silent;
   silent.KeepSilent(true);
   TlsPeer peer(Local(), [](TlsSide& side) {
@@ -247,8 +249,8 @@ TEST_F(TlsPeerTest, CancelsDuringAndAfterHandshake) {
   }
 }
 
-TEST_F(TlsPeerTest, SurvivesServerThatCloses) {
-  // As in the program: the tests' own TLS ignores the signal.
+TEST_F(CommandTlsConnectionTest, DoesNotDieWhenServerClosesConnection) {
+  // Default handling of SIGPIPE, as in the tidegate program: other tests of TLS ignore this signal.
   const auto before = std::signal(SIGPIPE, SIG_DFL);
   const auto tls = cli::TlsCredentials::Load(To(1).tls);
   ASSERT_TRUE(tls);
@@ -265,7 +267,7 @@ TEST_F(TlsPeerTest, SurvivesServerThatCloses) {
   EXPECT_FALSE(answer);
   sigset_t set;
   pthread_sigmask(SIG_SETMASK, nullptr, &set);
-  EXPECT_EQ(sigismember(&set, SIGPIPE), 0) << "the signal is as before";
+  EXPECT_EQ(sigismember(&set, SIGPIPE), 0) << "SIGPIPE is still blocked";
   sigpending(&set);
   EXPECT_EQ(sigismember(&set, SIGPIPE), 0);
   std::signal(SIGPIPE, before);

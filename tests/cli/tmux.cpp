@@ -24,12 +24,12 @@ std::string Quoted(std::string_view text) {
 }  // namespace
 
 std::string Tmux::Run(const std::string& arguments) {
-  // Without the environment that may be there: a tmux around this test is none of its business.
+  // Without the variables of a tmux in which this test may run, so that the two do not interact.
   const std::string command = "env -u TMUX -u NO_COLOR TERM=xterm-256color tmux -S " +
                               Quoted((folder_.path() / "tmux").string()) + " -f /dev/null " +
                               arguments + " 2>&1";
   FILE* const pipe = popen(command.c_str(), "re");
-  if (pipe == nullptr) throw std::runtime_error("no shell to run tmux with");
+  if (pipe == nullptr) throw std::runtime_error("cannot run tmux");
   std::string output;
   char chunk[4096];
   for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) output.append(chunk, got);
@@ -41,13 +41,13 @@ std::string Tmux::Run(const std::string& arguments) {
 Tmux::Tmux(int columns, int rows) {
   Run("new-session -d -x " + std::to_string(columns) + " -y " + std::to_string(rows) +
       " 'env PS1=ready: sh'");
-  if (!Shows("ready:")) throw std::runtime_error("no shell in tmux: " + Screen());
+  if (!Shows("ready:")) throw std::runtime_error("the shell in tmux does not respond: " + Screen());
 }
 
 Tmux::~Tmux() {
   try {
     Run("kill-server");
-  } catch (const std::exception&) {  // It is gone already.
+  } catch (const std::exception&) {  // The server has already ended.
   }
 }
 

@@ -9,10 +9,10 @@
 
 namespace tidegate::cli_test {
 
-/// A real terminal, by tmux: a server of its own, a shell in it, gone at the end.
+/// A real terminal: a new tmux server with a shell in it. The destructor ends both.
 class Tmux {
  public:
-  /// With so many columns and rows. Throws where there is no tmux.
+  /// Starts a terminal with this number of columns and rows. Throws if tmux is not installed.
   Tmux(int columns, int rows);
   ~Tmux();
   Tmux(const Tmux&) = delete;
@@ -26,7 +26,8 @@ class Tmux {
   [[nodiscard]] std::string Screen();
   /// Waits until the screen contains the text. Returns false after a timeout.
   [[nodiscard]] bool Shows(std::string_view text);
-  /// A variable of the pane: `alternate_on`, `cursor_flag`, `pane_width`.
+  /// Returns the value of a variable of the pane, such as `alternate_on`, `cursor_flag` or
+  /// `pane_width`.
   [[nodiscard]] std::string Variable(std::string_view name);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tidegate top` in a real terminal: what stands on the screen, keys, and that all is as it was
-// afterwards.
+// `tidegate top` in a real terminal: the content of the screen, the keys, and the restored terminal
+// after the end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,14 +24,14 @@ using testing::Not;
 
 class TopScreenTest : public testing::Test {
  protected:
-  /// Starts it, and tells how it ended: `code=N` follows on the shell's screen.
+  /// Starts `tidegate top`. After it ends, the shell prints `code=N` with the exit code.
   void StartTop(const std::string& admin, const std::string& more = "") {
     terminal_.Type("clear; echo before-it; " TIDEGATE_BINARY " top --admin " + admin + more +
                    "; echo code=$?");
     ASSERT_TRUE(test::WaitUntil([&] { return terminal_.Variable("alternate_on") == "1"; }))
         << terminal_.Screen();
   }
-  /// The shell's own screen is back, with its cursor and what stood there, and echoes.
+  /// Expects that the shell's own screen is restored, with its cursor, its previous text and echo.
   void ExpectRestored(const std::string& code) {
     EXPECT_TRUE(terminal_.Shows("code=" + code + "\n")) << terminal_.Screen();
     EXPECT_THAT(terminal_.Screen(), HasSubstr("before-it\n"));
@@ -41,13 +41,14 @@ class TopScreenTest : public testing::Test {
     EXPECT_EQ(terminal_.Variable("wrap_flag"), "1");
     terminal_.Type("stty -a | grep -o ' -*echo ' | tr -d '\\n'; echo; echo typed-$((40+2))");
     EXPECT_TRUE(terminal_.Shows("typed-42")) << terminal_.Screen();
-    EXPECT_THAT(terminal_.Screen(), HasSubstr("\n echo\n")) << "what is typed is shown";
+    EXPECT_THAT(terminal_.Screen(), HasSubstr("\n echo\n"))
+        << "the terminal does not echo typed text";
   }
 
   Tmux terminal_{100, 30};
 };
 
-TEST_F(TopScreenTest, DrawsSwitchesListsAndRestores) {
+TEST_F(TopScreenTest, DrawsListsSwitchesByKeyAndRestoresTerminal) {
   FakeAdmin fake;
   StartTop(fake.address(), " --every 50ms");
   EXPECT_TRUE(terminal_.Shows("HOT KEYS by requests")) << terminal_.Screen();
@@ -60,7 +61,8 @@ TEST_F(TopScreenTest, DrawsSwitchesListsAndRestores) {
   EXPECT_TRUE(terminal_.Shows("header:x-api-key=~denied"));
   terminal_.Press("c");
   EXPECT_TRUE(terminal_.Shows("HOT KEYS by cost"));
-  terminal_.Press("Left");  // Its bytes end in a letter that is not meant for us.
+  // The escape sequence of this key ends in a letter, which must not be taken for a command.
+  terminal_.Press("Left");
   terminal_.Press("r");
   EXPECT_TRUE(terminal_.Shows("HOT KEYS by requests"));
   terminal_.Press("p");
@@ -69,7 +71,7 @@ TEST_F(TopScreenTest, DrawsSwitchesListsAndRestores) {
   ExpectRestored("0");
 }
 
-TEST_F(TopScreenTest, FollowsTheSizeOfTheTerminal) {
+TEST_F(TopScreenTest, AdaptsToSizeOfTerminal) {
   FakeAdmin fake;
   StartTop(fake.address(), " --every 50ms");
   ASSERT_TRUE(terminal_.Shows("q quit"));
@@ -84,7 +86,7 @@ TEST_F(TopScreenTest, FollowsTheSizeOfTheTerminal) {
   ExpectRestored("0");
 }
 
-TEST_F(TopScreenTest, CtrlCRestoresTheTerminal) {
+TEST_F(TopScreenTest, RestoresTerminalAfterCtrlC) {
   FakeAdmin fake;
   StartTop(fake.address());
   ASSERT_TRUE(terminal_.Shows("HOT KEYS"));
@@ -92,7 +94,7 @@ TEST_F(TopScreenTest, CtrlCRestoresTheTerminal) {
   ExpectRestored("0");
 }
 
-TEST_F(TopScreenTest, SignalsAndCrashesRestoreTheTerminal) {
+TEST_F(TopScreenTest, RestoresTerminalAfterSignalsAndCrashes) {
   FakeAdmin fake;
   for (const int signal : {SIGTERM, SIGHUP, SIGSEGV, SIGABRT}) {
     StartTop(fake.address());
@@ -103,11 +105,12 @@ TEST_F(TopScreenTest, SignalsAndCrashesRestoreTheTerminal) {
     pid_t top = 0;
     ASSERT_TRUE(children >> top);
     kill(top, signal);
-    ExpectRestored(std::to_string(128 + signal));  // The shell's word for how it died.
+    // The exit code with which the shell reports a death by this signal.
+    ExpectRestored(std::to_string(128 + signal));
   }
 }
 
-TEST_F(TopScreenTest, KeepsPollingServerThatVanished) {
+TEST_F(TopScreenTest, KeepsPollingServerThatStopped) {
   FakeAdmin fake;
   StartTop(fake.address(), " --every 50ms --timeout 100ms");
   ASSERT_TRUE(terminal_.Shows("HOT KEYS"));
@@ -131,7 +134,7 @@ TEST_F(TopScreenTest, QuitsWhileServerDoesNotAnswer) {
   ExpectRestored("0");
 }
 
-TEST_F(TopScreenTest, EndsWhenServerRejectsTheCaller) {
+TEST_F(TopScreenTest, EndsWhenServerRejectsCaller) {
   FakeAdmin fake([](const Question&) { return Reply{401, R"({"detail":"who are you?"})"}; });
   terminal_.Type("clear; echo before-it; " TIDEGATE_BINARY " top --admin " + fake.address() +
                  "; echo code=$?");
@@ -154,7 +157,7 @@ TEST_F(TopScreenTest, ShowsRealServerUnderLoad) {
        "busy", "--identities", "5", "--connections", "2", "--rate", "500/s", "--for", "60s"},
       {.output = folder / "bench.log"});
   EXPECT_TRUE(test::WaitUntil([&] {
-    // A line of the rule with both rates: nearly all of it is denied.
+    // Find the line of the rule with both rates: nearly all its requests are denied.
     std::istringstream screen(terminal_.Screen());
     for (std::string line; std::getline(screen, line);) {
       std::istringstream words(line);

@@ -75,13 +75,13 @@ upstreams: { u: { targets: [ "http://127.0.0.1:${upstream.port}" ] } }\n`);
   assert((await ask(second, large)).equals(large), '20 MiB');
   const refused = await open().then(() => 'opened', (error) => error.message);
   assert(refused.includes('429'), `a third: ${refused}`);
-  // Longer than a lease: they are renewed.
+  // Longer than the period of a lease: the gateway renews the leases.
   await new Promise((resolve) => setTimeout(resolve, 2500));
   assert((await open().then(() => 'opened', (error) => error.message)).includes('429'), 'after two and a half leases');
   const closed = new Promise((resolve) => first.on('close', resolve));
   first.close(4001, 'bye');
   assert(await closed === 4001, 'the close code comes back');
-  second.terminate();  // Without a word.
+  second.terminate();  // Closes the connection without a close frame.
   for (let i = 0; ; ++i) {
     const socket = await open().catch(() => null);
     if (socket) { socket.close(); break; }
@@ -140,7 +140,7 @@ async function connectionsCheck() {
     socket.text = '';
     socket.on('data', (data) => (socket.text += data));
   })));
-  // All of them at once, each held for 100 ms by the upstream.
+  // All requests are sent at once, and the upstream holds each for 100 ms.
   const answered = sockets.map((socket) => new Promise((resolve) => {
     socket.on('data', () => { if (socket.text.endsWith('slow\n')) resolve(); });
   }));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Denials as a page of another origin sees them in a browser, with the configuration of the documentation.
+// Denials as a page of another origin receives them in a browser, with the configuration from the
+// documentation.
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -14,7 +15,8 @@ function documented(heading) {
   return /```yaml\n([^]*?)```/.exec(text.slice(from))[1];
 }
 
-// Reports the outcome to its own server. A PUT with a header of its own makes the browser send a preflight request.
+// The page reports the result to its own server. A PUT with a custom header field makes the browser
+// send a preflight request.
 const page = (gateway) => `<!doctype html><title>page</title><iframe id=f></iframe><script>
 const ask = () => fetch('${gateway}/v1/x', { method: 'PUT', headers: { 'x-api-key': 'alice' }, body: 'x' });
 (async () => {
@@ -56,7 +58,7 @@ rules:
     limit: 1/h
     denial: { content_type: text/html, body: "<p title={path}>{path} {method}</p><script>var p = '{path}'</script>" }
 `);
-  await fetch(`${gateway.url}/html/`);  // The next one is denied.
+  await fetch(`${gateway.url}/html/`);  // After this request, the next one is denied.
   const requested = [];
   const server = http.createServer((request, response) => {
     requested.push(request.url);
@@ -74,7 +76,7 @@ rules:
   await browser.ended;
   server.close();
   assert(seen.error === undefined, `the page could not read the denial: ${JSON.stringify(seen)}`);
-  // The preflight requests are uncounted: the limit is one.
+  // Preflight requests are not counted: the limit is one request.
   assert(seen.first === 200 && seen.status === 429, JSON.stringify(seen));
   assert(seen.wait === '3600', JSON.stringify(seen));
   assert(/^"per-key";r=0/.test(seen.limit), JSON.stringify(seen));

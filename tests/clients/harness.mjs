@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts what the checks need, on free ports of this machine, and ends all of it.
+// Starts the programs that the checks need, on free ports of this machine, and ends all of them.
 import { spawn, execFile } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -105,7 +105,7 @@ events { worker_connections 16384; }
 http { access_log off; keepalive_requests 100000000; client_max_body_size 0;
 client_body_temp_path ${home}/1; proxy_temp_path ${home}/2; fastcgi_temp_path ${home}/3; uwsgi_temp_path ${home}/4; scgi_temp_path ${home}/5;
 server { listen 127.0.0.1:${port} backlog=8192; root ${home}; ${server} } }`);
-  // One process, without a master: what is killed is what serves.
+  // nginx runs as one process without a master, so that killing this process stops the server.
   const child = start('/usr/sbin/nginx', ['-c', file, '-p', home, '-g', 'master_process off;']);
   await accepting(port, 'nginx');
   return { port, home, child };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ioredis 5, which speaks version 2 of the protocol, and ioredis 6, which speaks version 3 by default.
+// ioredis 5, which uses version 2 of the protocol, and ioredis 6, which uses version 3 by default.
 import Redis5 from 'ioredis5';
 import Redis6 from 'ioredis6';
 import { assert } from './harness.mjs';
@@ -9,7 +9,7 @@ import { checkRespSnippet } from './snippets.mjs';
 /** Returns a function that connects with this version of the package. */
 const connector = (Redis, protocol) => (port, more = {}) => {
   const client = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: null, ...protocol, ...more });
-  client.on('error', () => {});  // The commands fail, too.
+  client.on('error', () => {});  // The commands report the error, too.
   return client;
 };
 
@@ -24,7 +24,7 @@ async function decisions(connect, server) {
   assert(await client.call('TG.REFUND', 'one', key, 'ID', 'r1') === 1, 'TG.REFUND');
   assert((await client.call('TG.DEBIT', 'one', key, 'COST', '1'))[2] === 0, 'TG.DEBIT');
   assert(await client.call('TG.RESET', 'one', key) === 1 && await client.call('TG.RESET', 'one', key) === 0, 'TG.RESET');
-  // ioredis returns a map as a flat array in both versions, unless `replyMapping` says otherwise.
+  // ioredis returns a map as a flat array with both versions, unless `replyMapping` is set.
   const map = await client.call('TG.PEEK', 'one', key, 'MAP');
   assert(map.slice(0, 4).join() === 'allowed,1,rule,one' && map[1] === 1, JSON.stringify(map));
   const none = await client.call('TG.DECIDE', 'nope', key).catch((error) => error.message);
@@ -42,7 +42,7 @@ async function pipelines(connect, port) {
   assert(answers.every(([error]) => error === null), `${answers.find(([error]) => error)}`);
   assert(inOrder(answers.map(([, answer]) => answer)), 'a pipeline is not answered in order');
   assert((await client.call(...command))[0] === 1, 'the next one is denied');
-  // One by one, without waiting, between commands that the store does not see.
+  // Single commands without waiting for replies, mixed with commands that need no store.
   const mixed = await Promise.all(Array.from({ length: 1000 }, (_, i) =>
     i % 2 ? client.echo(String(i)) : client.call('CL.THROTTLE', `mixed-${i}`, '1', '1', '60')));
   assert(mixed.every((answer, i) => (i % 2 ? answer === String(i) : answer[0] === 0)), 'mixed');

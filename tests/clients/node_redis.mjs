@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The package `redis`, 5 and 6, in both versions of the protocol.
+// The npm package `redis`, versions 5 and 6, with both versions of the protocol.
 import { createClient as createClient5 } from 'redis5';
 import { createClient as createClient6 } from 'redis6';
 import { assert } from './harness.mjs';
@@ -9,7 +9,7 @@ import { checkRespSnippet } from './snippets.mjs';
 let createClient = createClient5;
 async function connect(port, more = {}, socket = {}) {
   const client = createClient({ socket: { port, host: '127.0.0.1', ...socket }, ...more });
-  client.on('error', () => {});  // The commands fail, too.
+  client.on('error', () => {});  // The commands report the error, too.
   await client.connect();
   return client;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// redis-cli, and what people type by hand.
+// redis-cli, and commands that people type by hand.
 import { assert, run } from './harness.mjs';
 import { eachStore, respServer, say, token } from './resp_server.mjs';
 
@@ -19,7 +19,7 @@ async function commands({ port }) {
   }
   assert((await cli('-3', 'TG.PEEK', 'per-key', key, 'MAP')).startsWith('allowed 1\nrule per-key\nlimit 100\nremaining 98\n'), 'a map in RESP3');
   assert((await cli('-2', 'TG.PEEK', 'per-key', key, 'MAP')).startsWith('allowed\n1\nrule\nper-key\nlimit\n100\nremaining\n98\n'), 'a map in RESP2');
-  // The example of docs/resp.md: a key keeps its time under another quota.
+  // The example in docs/resp.md: a key keeps its state when a request uses another quota.
   for (const version of ['-2', '-3']) {
     assert(await cli(version, 'CL.THROTTLE', `${key}${version}`, '0', '1', '3600') === '0\n1\n0\n-1\n3600', 'an hour');
     assert(/^1\n10\n0\n35(46|45)\n(3600|3599)$/.test(await cli(version, 'CL.THROTTLE', `${key}${version}`, '9', '10', '60')), 'another quota');

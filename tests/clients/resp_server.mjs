@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tidegate with the RESP frontend, once for each store.
+// Starts a tidegate with the RESP frontend, once for each kind of store.
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -15,7 +15,7 @@ export async function respServer({ redis, auth = 'open', port } = {}) {
   port ??= await freePort();
   const admin = await freePort();
   const file = path.join(folder, `resp-${++configs}.yaml`);
-  // A busy machine must not cause decisions without Redis.
+  // The deadline is long, so that a busy machine causes no decisions without Redis.
   const store = redis ? `store: { url: "redis://127.0.0.1:${redis}", on_failure: closed, deadline: 5s }\n` : '';
   fs.writeFileSync(file, `listen: { resp: { address: "127.0.0.1:${port}", auth: ${auth} }, api: off, admin: "127.0.0.1:${admin}" }
 access: { tokens: "file:${tokens}" }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real clients and upstreams through a real gateway, real Redis clients of a real RESP frontend.
-// `./dev clients [CHECK...]` runs them.
+// Runs real clients and upstreams with a real gateway, and real Redis clients with a real RESP
+// frontend. Started by `./dev clients [CHECK...]`.
 import { stopAll } from './harness.mjs';
 import { checks } from './checks.mjs';
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of the documentation, as they are printed.
+// Runs the programs of the documentation exactly as they are printed there.
 import fs from 'node:fs';
 import path from 'node:path';
 import { accepting, assert, folder, freePort, run, start } from './harness.mjs';

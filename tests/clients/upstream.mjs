@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Node's http as an upstream: echoes, streams, sends events, speaks WebSocket.
+// An upstream on Node's http module: echoes requests, streams bodies, sends events and serves
+// WebSockets.
 import http from 'node:http';
 import { WebSocketServer } from 'ws';
 
 export const GIGABYTES_2 = 2 * 1024 ** 3;
 
-// Tells what it saw by a request of its own, when all of it has happened.
+// The page sends its results in a request when all of them are there.
 const page = `<!doctype html><title>tidegate</title><script>
 const done = {};
 function tell(name, value) {

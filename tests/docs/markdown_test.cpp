@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Markdown files of the project: their links lead somewhere, and their configurations are good.
+// The Markdown files of the project: every link has a target, and every configuration is valid.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,10 +42,11 @@ std::vector<fs::path> FilesOfProject(std::string_view extension) {
 
 std::string Name(const fs::path& file) { return fs::relative(file, TIDEGATE_SOURCE).string(); }
 
-/// A line of a Markdown file, and whether it is in a block of code.
+/// A line of a Markdown file.
 struct Line {
   std::string text;
-  std::string language;  ///< Of the block that it is in.
+  std::string language;  ///< Language of the code block that contains the line; empty: outside of
+                         ///< code.
   int number = 0;
   bool code = false;
 };
@@ -71,7 +72,7 @@ std::vector<Line> LinesOf(const fs::path& file) {
 
 // --- Links ----------------------------------------------------------------------------
 
-/// The anchor that GitHub makes of a heading.
+/// Returns the anchor that GitHub generates for a heading.
 std::string AnchorOf(std::string_view heading) {
   std::string anchor;
   for (std::size_t i = 0; i < heading.size(); ++i) {
@@ -103,7 +104,7 @@ std::set<std::string> AnchorsOf(const fs::path& file) {
   return anchors;
 }
 
-/// The targets of `[text](target)` outside of code.
+/// Returns the targets of all `[text](target)` outside of code.
 std::vector<std::string> TargetsIn(const std::string& text) {
   std::vector<std::string> targets;
   bool code = false;
@@ -116,14 +117,14 @@ std::vector<std::string> TargetsIn(const std::string& text) {
   return targets;
 }
 
-TEST(MarkdownTest, MakesAnchorsAsGitHubDoes) {
+TEST(MarkdownTest, GeneratesAnchorsLikeGitHub) {
   EXPECT_EQ(AnchorOf("What counting costs"), "what-counting-costs");
   EXPECT_EQ(AnchorOf("per: what a rule counts by"), "per-what-a-rule-counts-by");
   EXPECT_EQ(AnchorOf("`serve --demo`, or [docs](x.md)"), "serve---demo-or-docs");
   EXPECT_EQ(AnchorOf("GET /v1/rules"), "get-v1rules");
 }
 
-TEST(MarkdownTest, EveryLinkLeadsToAFileAndAnAnchor) {
+TEST(MarkdownTest, EveryLinkHasExistingFileAndAnchor) {
   int links = 0;
   int anchors = 0;
   for (const fs::path& file : FilesOfProject(".md")) {
@@ -139,17 +140,19 @@ TEST(MarkdownTest, EveryLinkLeadsToAFileAndAnAnchor) {
         if (hash == target.size() || to.extension() != ".md" || !fs::exists(to)) continue;
         ++anchors;
         EXPECT_TRUE(AnchorsOf(to).contains(target.substr(hash + 1)))
-            << Name(file) << ":" << line.number << ": " << target << ": there is no such heading";
+            << Name(file) << ":" << line.number << ": " << target
+            << ": this heading does not exist";
       }
     }
   }
-  EXPECT_GT(links, 200);  // A search that finds nothing would find nothing wrong.
+  // With too few links, the search for links is broken and the test proves nothing.
+  EXPECT_GT(links, 200);
   EXPECT_GT(anchors, 50);
 }
 
 // --- Configurations -------------------------------------------------------------------
 
-/// Rules for pieces of a configuration that have none.
+/// Rules that are added to parts of a configuration without rules.
 constexpr std::string_view kRules = R"(
 rules:
   - { id: per-key, per: header:x-api-key | client_ip, limit: 100/s }
@@ -170,7 +173,7 @@ std::vector<std::string> ProblemsOf(const std::string& yaml) {
   return problems;
 }
 
-/// The names of the sections that the text has, in the first column.
+/// Returns the names of the sections of a configuration: the keys in the first column.
 std::set<std::string> SectionsOf(const std::string& yaml) {
   std::set<std::string> sections;
   std::istringstream in(yaml);
@@ -190,7 +193,8 @@ bool IsSection(const std::string& name) {
   return kSections.contains(name);
 }
 
-/// Whether a problem is that a piece is shown without the files, users and sections around it.
+/// Returns true if a problem only results from showing a part of a configuration without its files,
+/// users and other sections.
 bool IsOfThePiece(const std::string& problem) {
   return std::ranges::any_of(
       std::initializer_list<std::string_view>{
@@ -199,7 +203,7 @@ bool IsOfThePiece(const std::string& problem) {
       [&](std::string_view part) { return problem.find(part) != std::string::npos; });
 }
 
-TEST(MarkdownTest, ConfigurationFilesHaveNoProblemAndNoWarning) {
+TEST(MarkdownTest, ConfigurationFilesHaveNoProblemsOrWarnings) {
   const fs::path root = TIDEGATE_SOURCE;
   std::vector<fs::path> files = {root / "docs/recipes/tidegate.yaml"};
   for (const auto& file : fs::directory_iterator(root / "examples")) {
@@ -211,7 +215,7 @@ TEST(MarkdownTest, ConfigurationFilesHaveNoProblemAndNoWarning) {
   }
 }
 
-TEST(MarkdownTest, ConfigurationsInPagesHaveNoProblemAndNoWarning) {
+TEST(MarkdownTest, ConfigurationsInPagesHaveNoProblemsOrWarnings) {
   int whole = 0;
   int pieces = 0;
   for (const fs::path& file : FilesOfProject(".md")) {
@@ -225,7 +229,7 @@ TEST(MarkdownTest, ConfigurationsInPagesHaveNoProblemAndNoWarning) {
       }
       const std::string block = std::exchange(yaml, "");
       const std::set<std::string> sections = SectionsOf(block);
-      // Other programs' files, and entries of a section.
+      // Skip files of other programs, and single entries of a section.
       if (sections.empty() || !std::ranges::all_of(sections, IsSection)) continue;
       const bool is_whole = sections.contains("rules");
       ++(is_whole ? whole : pieces);

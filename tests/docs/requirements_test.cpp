@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/requirements.md names the test that proves each demand: every one of them exists.
+// docs/requirements.md names a test for each requirement. These tests must exist.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 bool IsName(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Takes the name that `text` begins with, and the spaces and commas behind it.
+/// Removes the name that `text` begins with, and the spaces and commas after it, and returns the
+/// name.
 std::string TakeName(std::string_view& text) {
   std::size_t size = 0;
   while (size < text.size() && IsName(text[size])) ++size;
@@ -29,7 +30,7 @@ std::string TakeName(std::string_view& text) {
   return name;
 }
 
-/// `Suite.Name` of every test, and `Suite.*` once a suite.
+/// Returns `Suite.Name` of every test in a folder, and `Suite.*` of every suite.
 std::set<std::string> AllTests(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& file : fs::recursive_directory_iterator(folder)) {
@@ -47,12 +48,12 @@ std::set<std::string> AllTests(const fs::path& folder) {
   return names;
 }
 
-TEST(RequirementsTest, EveryNamedTestExists) {
+TEST(RequirementsTest, EveryTestNamedInRequirementsExists) {
   const fs::path root = TIDEGATE_SOURCE;
   const std::set<std::string> names = AllTests(root / "tests");
   const std::string text = tidegate::test::ReadFile(root / "docs/requirements.md");
   int count = 0;
-  // What stands in backticks and looks like a test or a file of tests.
+  // Check each text in backticks that looks like a test or a file of tests.
   for (std::size_t begin = text.find('`'); begin != std::string::npos;) {
     const std::size_t end = text.find('`', begin + 1);
     if (end == std::string::npos) break;
@@ -61,14 +62,14 @@ TEST(RequirementsTest, EveryNamedTestExists) {
     std::string_view rest = quoted;
     const std::string suite = TakeName(rest);
     if (quoted.starts_with("tests/")) {
-      EXPECT_TRUE(fs::exists(root / quoted)) << quoted << " is not there";
+      EXPECT_TRUE(fs::exists(root / quoted)) << quoted << " does not exist";
     } else if (!suite.empty() && std::isupper(static_cast<unsigned char>(suite[0])) != 0 &&
                rest.starts_with('.')) {
       ++count;
-      EXPECT_TRUE(names.contains(quoted)) << "there is no test " << quoted;
+      EXPECT_TRUE(names.contains(quoted)) << "test " << quoted << " does not exist";
     }
   }
-  EXPECT_GT(count, 50) << "nothing was looked at";
+  EXPECT_GT(count, 50) << "too few tests were found in the text";
 }
 
 }  // namespace

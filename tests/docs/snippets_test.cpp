@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the programs of docs/api.md as they are printed, against a server and against answers that
-// are not decisions. `./dev clients go` runs the Go program.
+// Runs the programs of docs/api.md as they are printed there, against a server and against
+// responses that are not decisions. `./dev clients go` runs the Go program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using service::Service;
 using testing::ElementsAre;
 using testing::MatchesRegex;
 
-/// The first code block of `language` in docs/api.md after the headline "From a program".
+/// Returns the first code block in `language` after the heading "From a program" in docs/api.md.
 std::string Snippet(const std::string& language) {
   std::ifstream in(TIDEGATE_SOURCE "/docs/api.md");
   std::ostringstream read;
@@ -42,14 +42,15 @@ std::string Snippet(const std::string& language) {
   return text.substr(begin + fence.size(), end + 1 - begin - fence.size());
 }
 
-/// What each program prints: the answer for four identities, for an unknown rule, for a server that
-/// does not answer, and for answers of a server that it starts itself.
+/// A program from the documentation, and a driver that makes it print its results: for four
+/// identities, for an unknown rule, for a server that does not respond, and for the responses of a
+/// server that the driver starts.
 struct Program {
   const char* name;
   const char* language;
   const char* file;
   const char* command;
-  const char* driver;  ///< Follows the snippet.
+  const char* driver;  ///< Code that is appended to the snippet.
 };
 
 constexpr const char* kPython = R"py(
@@ -129,13 +130,13 @@ std::vector<std::string> LinesOf(const std::string& command) {
   return lines;
 }
 
-class SnippetTest : public testing::TestWithParam<Program> {
+class DocumentationProgramTest : public testing::TestWithParam<Program> {
  protected:
-  SnippetTest() {
+  DocumentationProgramTest() {
     std::string name = (std::filesystem::temp_directory_path() / "tidegate-docs-XXXXXX").string();
     folder_ = mkdtemp(name.data()) == nullptr ? std::string() : name;
   }
-  ~SnippetTest() override {
+  ~DocumentationProgramTest() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
@@ -143,7 +144,7 @@ class SnippetTest : public testing::TestWithParam<Program> {
   std::string folder_;
 };
 
-TEST_P(SnippetTest, ObeysDecisionsAndPassesWithoutDecision) {
+TEST_P(DocumentationProgramTest, AppliesDecisionsAndAllowsRequestsWithoutDecision) {
   ASSERT_FALSE(folder_.empty());
   Service service("rules: [ { id: demo, per: header:x-api-key, limit: 1/h } ]");
   ASSERT_EQ(service.Decide(ByRule("demo", "limited")).status, 200);
@@ -164,7 +165,7 @@ TEST_P(SnippetTest, ObeysDecisionsAndPassesWithoutDecision) {
                   "closed refused for 1", "busy passes", MatchesRegex("foreign error: .*502.*")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, SnippetTest,
+INSTANTIATE_TEST_SUITE_P(Programs, DocumentationProgramTest,
                          testing::Values(Program{"Python", "python", "allowed.py", "python3",
                                                  kPython},
                                          Program{"Node", "js", "allowed.mjs", "node", kNode}),

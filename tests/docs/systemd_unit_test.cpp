@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// deploy/systemd/tidegate.service takes from the process what a server does not need.
+// deploy/systemd/tidegate.service removes all privileges that the server does not need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kUnit = TIDEGATE_SOURCE "/deploy/systemd/tidegate.service";
 
-/// The lines of the unit that are neither empty nor comments.
+/// Returns the lines of the unit that are neither empty nor comments.
 std::vector<std::string> UnitLines() {
   std::vector<std::string> lines;
   std::ifstream in(kUnit);
@@ -24,7 +24,7 @@ std::vector<std::string> UnitLines() {
   return lines;
 }
 
-TEST(SystemdUnitTest, HasTheDirectivesThatDropPrivileges) {
+TEST(SystemdUnitTest, UnitHasDirectivesThatDropPrivileges) {
   const std::vector<std::string> lines = UnitLines();
   for (const char* const directive : {
            "CapabilityBoundingSet=",
@@ -53,7 +53,8 @@ TEST(SystemdUnitTest, HasTheDirectivesThatDropPrivileges) {
            "SystemCallArchitectures=native",
            "SystemCallFilter=@system-service",
            "SystemCallFilter=~@privileged @resources",
-           // Without these the service does not start, reload or serve as many as it should.
+           // Without these lines the service does not start, does not reload, or serves fewer
+           // connections than it should.
            "ExecReload=/bin/kill -HUP $MAINPID",
            "LimitNOFILE=65536",
            "SystemCallFilter=sched_setaffinity prlimit64 capset seccomp",
@@ -65,7 +66,7 @@ TEST(SystemdUnitTest, HasTheDirectivesThatDropPrivileges) {
   }
 }
 
-TEST(SystemdUnitTest, ScoresBelowTwoInSystemdAnalyze) {
+TEST(SystemdUnitTest, UnitScoresBelowTwoInSystemdAnalyze) {
   const std::string command =
       "systemd-analyze security --offline=true --no-pager '" + std::string(kUnit) + "' 2>/dev/null";
   std::FILE* const pipe = popen(command.c_str(), "r");

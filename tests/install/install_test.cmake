@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs BUILD into a fresh prefix under WORK, then builds EXAMPLE against that
-# prefix alone, with CMake or with a plain compiler call (WAY), and runs it.
+# Installs BUILD into a new prefix under WORK, builds EXAMPLE against that prefix alone, with CMake
+# or with a plain call of the compiler (WAY), and runs it.
 cmake_minimum_required(VERSION 3.25)
 
 function(run)
@@ -22,7 +22,7 @@ if(NOT start)
   message(FATAL_ERROR "the installed unit of systemd does not start the binary by its full path")
 endif()
 
-# Each installed header compiles by itself as C++20.
+# Each installed header must compile on its own as C++20.
 file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/tidegate/*.hpp)
 foreach(header ${headers})
   file(WRITE ${WORK}/header.cpp "#include <${header}>\n")
@@ -33,7 +33,7 @@ if(WAY STREQUAL "cmake")
   run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${EXAMPLE} -B ${WORK}/build
       -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX}
       -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
-  # A tidegate installed on the machine must not stand in for ours.
+  # find_package() must not find a tidegate that is installed elsewhere on this machine.
   file(STRINGS ${WORK}/build/CMakeCache.txt found REGEX "^tidegate_DIR:PATH=${prefix}/")
   if(NOT found)
     message(FATAL_ERROR "find_package(tidegate) did not take the one in ${prefix}")
@@ -41,7 +41,7 @@ if(WAY STREQUAL "cmake")
   run(${CMAKE_COMMAND} --build ${WORK}/build)
   run(${WORK}/build/embed)
 else()
-  # PKG_CONFIG_LIBDIR replaces the machine's own folders instead of adding to them.
+  # PKG_CONFIG_LIBDIR replaces the system's folders instead of adding to them.
   set(ENV{PKG_CONFIG_LIBDIR} ${prefix}/${LIBDIR}/pkgconfig)
   run(pkg-config --cflags --libs tidegate)
   separate_arguments(flags UNIX_COMMAND "${output}")

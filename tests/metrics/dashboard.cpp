@@ -52,7 +52,7 @@ Dashboard Dashboard::Read(std::string_view text) {
   }
   for (const json::value& variable : root.at("templating").at("list").as_array()) {
     if (Text(variable.at("type")) != "query") continue;
-    // label_values(SELECTOR, LABEL)
+    // The query has the form label_values(SELECTOR, LABEL).
     const std::string query = Chosen(Text(variable.at("query").at("query")));
     const std::size_t begin = query.find('(') + 1;
     const std::size_t comma = query.rfind(", ");

@@ -11,7 +11,8 @@ namespace tidegate::metrics_test {
 struct Dashboard {
   struct Target {
     std::string panel;
-    std::string expression;  ///< With everything chosen, as a person who opens it sees it.
+    std::string expression;  ///< The query with `All` chosen in every variable, as when the
+                             ///< dashboard is opened.
   };
   struct Variable {
     std::string name;
@@ -20,7 +21,7 @@ struct Dashboard {
   };
   std::vector<Target> targets;
   std::vector<Variable> variables;
-  std::vector<std::string> problems;  ///< Parts that Grafana could not draw.
+  std::vector<std::string> problems;  ///< Descriptions of parts that Grafana could not draw.
 
   [[nodiscard]] static Dashboard Read(std::string_view text);
 };

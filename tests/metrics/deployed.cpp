@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 void Replace(std::string& text, std::string_view what, std::string_view with) {
   const std::size_t at = text.find(what);
-  if (at == std::string::npos) throw std::runtime_error("not there: " + std::string(what));
+  if (at == std::string::npos) throw std::runtime_error("missing: " + std::string(what));
   text.replace(at, what.size(), with);
 }
 
@@ -39,7 +39,7 @@ std::string ScrapeConfig(const std::vector<std::string>& targets, const fs::path
   std::string list;
   for (const std::string& target : targets) list += "          - " + target + "\n";
   const std::size_t begin = text.find("          - 10.0.0.11:9180");
-  if (begin == std::string::npos) throw std::runtime_error("not there: the targets");
+  if (begin == std::string::npos) throw std::runtime_error("missing: the targets");
   return text.replace(begin, std::string::npos, list);
 }
 

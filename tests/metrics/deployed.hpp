@@ -8,17 +8,17 @@
 
 namespace tidegate::metrics_test {
 
-/// The files of deploy/, and the pages about them.
+/// Folders with the files of deploy/ and with the documentation.
 [[nodiscard]] std::filesystem::path DeployFolder();
 [[nodiscard]] std::filesystem::path DocsFolder();
-/// deploy/prometheus/prometheus.yml in a hurry: with these targets, this file with the token, and
-/// rules by their whole path, so that it may lie anywhere. All else is as it is there. Throws if
-/// something that is to be changed is not there.
+/// Returns deploy/prometheus/prometheus.yml with shorter intervals, with these targets, with the
+/// token file `token`, and with absolute paths of the rules. Throws if a line to be changed is
+/// missing in the file.
 [[nodiscard]] std::string ScrapeConfig(const std::vector<std::string>& targets,
                                        const std::filesystem::path& token);
 
-/// The names of metrics in a text: `tidegate_...`, `ratelimit_...`, `process_...` and those of
-/// recording rules, each once.
+/// Returns the names of metrics in a text, each once: `tidegate_...`, `ratelimit_...`,
+/// `process_...` and those of recording rules.
 [[nodiscard]] std::vector<std::string> MetricNames(std::string_view text);
 
 }  // namespace tidegate::metrics_test

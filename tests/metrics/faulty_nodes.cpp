@@ -22,8 +22,8 @@ constexpr std::string_view kToken = "0123456789abcdef0123456789abcdef";
 constexpr std::size_t kGatewayConnections = 64;
 constexpr redis_test::Fault kSlowly{.kind = redis_test::Fault::Kind::kDelayReplies, .delay = 60ms};
 
-/// Every policy, shadow and enforced; `tight` is used up at once, `many` is for made-up keys. All
-/// are used by name: requests of the gateway match none of them.
+/// Rules with every failure policy, in shadow and enforce mode. The limit of `tight` is used up at
+/// once; `many` is for random keys. Requests name these rules, and no gateway request matches them.
 constexpr std::string_view kRules = R"(rules:
   - { id: open, match: { path: /by-name/** }, per: header:x-user, limit: 1000/s, on_failure: open }
   - { id: closed, match: { path: /by-name/** }, per: header:x-user, limit: 1000/s, on_failure: closed }
@@ -44,7 +44,7 @@ std::string Question(std::string_view rule, std::string_view identity) {
   return "{\"rule\":\"" + std::string(rule) + "\",\"identity\":\"" + std::string(identity) + "\"}";
 }
 
-/// Six in ten ask for one key; the others for every rule.
+/// Returns a load in which six of ten requests are for one key; the others are for every rule.
 redis_test::Load::Next OneHotKey() {
   return [turn = 0U](std::uint32_t, const redis_test::Record*,
                      redis_test::Question& question) mutable {
@@ -67,7 +67,7 @@ net::Descriptor Connect(int port) {
   return made;
 }
 
-/// Does it every now and then, until it is seen.
+/// Calls `act` repeatedly until `is_seen` returns true. Returns false on timeout.
 bool Until(const FaultyNodes::Seen& is_seen, const std::function<void()>& act) {
   auto next = std::chrono::steady_clock::now();
   return test::WaitUntil(
@@ -110,7 +110,8 @@ FaultyNodes::FaultyNodes() : proxy_(redis_.port()), gone_(test::FreePort()) {
   proxy_.Set(kSlowly);
   slow_ = Start("slow", InRedis(proxy_.port(), "another-key-than-that-one", "200ms"));
   orphan_ = Start("orphan", InRedis(lost_.port(), "an-hmac-key-of-the-fleet", "20ms"));
-  // Not `small`: keys that recover at once would make room there, as long as they come.
+  // The load does not include `small`: its keys recover at once, and would make room there as long
+  // as the load continues.
   busy_ = std::make_unique<redis_test::Load>(
       redis_test::Load::Options{
           .ports = {front_->api(), slow_->api(), orphan_->api()}, .connections = 8, .rate = 300},
@@ -197,7 +198,7 @@ bool FaultyNodes::Corrupt(const Seen& is_seen) {
     for (std::size_t i = 0; keys && i < keys->elements; ++i) {
       const std::string key(keys->element[i]->str, keys->element[i]->len);
       if (key.starts_with("tg:tb:closed:")) client.Text({"SET", key, "banana"});
-      // In the year 2100.
+      // A time in the year 2100.
       if (key.starts_with("tg:tb:open:")) {
         client.Text({"HSET", key, "last_refill", "4102444800000000"});
       }

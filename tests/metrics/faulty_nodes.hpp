@@ -16,12 +16,11 @@
 
 namespace tidegate::metrics_test {
 
-/// Several tidegate processes under load, each with a fault of its own, and one without.
-///
-/// `front` shares a Redis with `slow`, which is 60 ms away from it and has another HMAC key.
-/// `front` also has a gateway before an upstream that answers and one that is dead. `orphan` loses
-/// its own Redis at once, for good. `small` has a memory store for 1,000 keys, and requires a token
-/// from Prometheus. No server listens at `gone`.
+/// Several tidegate processes under load: each has a different fault, except one. `front` shares a
+/// Redis with `slow`. `front` also has a gateway with one upstream that responds and one that is
+/// dead. `slow` reaches Redis with a delay of 60 ms and has another HMAC key. `orphan` loses its
+/// own Redis at the start, permanently. `small` has a memory store for 1,000 keys, and requires a
+/// token from Prometheus. No server listens at `gone`.
 class FaultyNodes {
  public:
   FaultyNodes();
@@ -29,33 +28,34 @@ class FaultyNodes {
   FaultyNodes(const FaultyNodes&) = delete;
   FaultyNodes& operator=(const FaultyNodes&) = delete;
 
-  /// Addresses of the admin ports, `gone` among them.
+  /// Returns the addresses of the admin ports, including that of `gone`.
   [[nodiscard]] std::vector<std::string> Targets() const;
-  /// The file with the token that `small` wants.
+  /// Returns the file with the token that `small` requires.
   [[nodiscard]] std::filesystem::path token() const { return folder_.path() / "token"; }
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_.path(); }
   /// Returns the instance label of a node.
   [[nodiscard]] static std::string Instance(const redis_test::Node& node);
 
-  /// Each of these continues until it `is_seen`, and returns false if it never was.
+  /// Each of the following functions causes a fault until `is_seen` returns true. Returns false on
+  /// timeout.
   using Seen = std::function<bool()>;
   /// Sends more new keys than `small` has room for.
   [[nodiscard]] bool Overflow(const Seen& is_seen);
-  /// More at once than `slow` can ask Redis in time.
+  /// Sends more requests at once than `slow` can send to Redis in time.
   [[nodiscard]] bool FillQueue(const Seen& is_seen);
-  /// More connections than the gateway takes.
+  /// Opens more connections than the gateway accepts.
   [[nodiscard]] bool CrowdGateway(const Seen& is_seen);
-  /// Writes invalid states, and times far ahead, to keys of the fleet.
+  /// Writes invalid states, and times far in the future, to keys of the fleet.
   [[nodiscard]] bool Corrupt(const Seen& is_seen);
   [[nodiscard]] bool RefuseReload(const Seen& is_seen);
   [[nodiscard]] bool ExhaustMemory(const Seen& is_seen);
-  /// Garbles the replies of Redis to `slow`.
+  /// Corrupts the replies of Redis to `slow`.
   [[nodiscard]] bool Garble(const Seen& is_seen);
-  /// Redis does not answer, then it is gone; afterwards it is back.
+  /// Redis hangs, then stops, and finally runs again.
   [[nodiscard]] bool Outage(const Seen& is_seen);
-  /// Opens connections until `small` has used nearly all descriptors.
+  /// Opens connections until `small` has used nearly all its file descriptors.
   [[nodiscard]] bool TakeDescriptors(const Seen& is_seen);
-  /// Makes changes as an operator: bans and so on.
+  /// Makes changes like an operator, such as bans.
   [[nodiscard]] bool Change(const Seen& is_seen);
 
   [[nodiscard]] redis_test::Node& front() noexcept { return *front_; }
@@ -82,7 +82,7 @@ class FaultyNodes {
   std::unique_ptr<redis_test::Node> orphan_;
   std::unique_ptr<redis_test::Load> busy_;
   std::unique_ptr<redis_test::Load> calm_;
-  int fresh_ = 0;  ///< Keys that were made up so far.
+  int fresh_ = 0;  ///< Number of keys that were invented so far.
   std::atomic<bool> stop_{false};
   std::thread gateway_clients_;
 };

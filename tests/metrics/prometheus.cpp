@@ -45,7 +45,7 @@ std::string Query(std::initializer_list<std::pair<std::string_view, std::string>
 }
 
 bool IsNumber(const json::value& point) {
-  // A time, and the number as a text.
+  // A point has a time, and its value as a string.
   const auto& text = point.as_array().at(1).as_string();
   return text != "NaN";
 }

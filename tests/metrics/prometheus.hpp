@@ -13,29 +13,29 @@
 
 namespace tidegate::metrics_test {
 
-/// A rule of Prometheus's as it runs it.
+/// A rule as Prometheus runs it.
 struct RunningRule {
   std::string name;
   std::string expression;
-  bool alerting = false;  ///< Else recording.
-  std::string problem;    ///< The error of its last evaluation; empty: none.
+  bool alerting = false;  ///< True: an alerting rule. False: a recording rule.
+  std::string problem;    ///< Error of the last evaluation; empty: none.
 };
 
-/// One series of a result: its labels and its value.
+/// One series of a query's result.
 struct Series {
   boost::json::object labels;
-  bool has_number = false;  ///< A value that is not NaN.
+  bool has_number = false;  ///< Has a value that is not NaN.
 };
 
-/// A real Prometheus of the test's own, killed at the end.
+/// A Prometheus process, which the destructor kills.
 class Prometheus {
  public:
-  /// `folder` outlives it, and takes what it stores. Throws, with what it said, if it does not come
-  /// up.
+  /// Starts Prometheus, which stores its data in `folder`. Throws with the output of Prometheus if
+  /// it does not start. REQUIRES: `folder` outlives this object.
   Prometheus(const std::filesystem::path& folder, const std::string& config);
 
-  /// Returns the series of any second since the start. `problem`: why there is no result, if not
-  /// empty.
+  /// Result of a query for each second since the start. `problem`: why there is no result; empty:
+  /// none.
   struct Answer {
     std::vector<Series> series;
     std::string problem;
@@ -44,9 +44,9 @@ class Prometheus {
     [[nodiscard]] bool Names(std::string_view label, std::string_view value) const;
   };
   [[nodiscard]] Answer SinceStart(const std::string& expression) const;
-  /// Returns true if there is data now.
+  /// Returns true if the expression has a result now.
   [[nodiscard]] bool True(const std::string& expression) const;
-  /// The values of a label on series that match.
+  /// Returns the values of a label on the series that match `selector`.
   [[nodiscard]] std::vector<std::string> LabelValues(const std::string& label,
                                                      const std::string& selector) const;
   [[nodiscard]] std::vector<RunningRule> Rules() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real Prometheus with the rules that are deployed, on nodes to which everything happens that the
-// alerts are there for: every query of rules, alerts and the dashboard has a result.
+// A real Prometheus with the deployed rules scrapes nodes that have every fault that the alerts are
+// for: every query of the rules, the alerts and the dashboard must have a result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,10 +26,10 @@ using testing::Contains;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// The nodes that an alert must name.
+/// An alert, and the node that it must name.
 struct Expected {
   std::string_view alert;
-  redis_test::Node& (FaultyNodes::*node)() noexcept;  ///< nullptr: the one that is gone.
+  redis_test::Node& (FaultyNodes::*node)() noexcept;  ///< nullptr: the node that is gone.
 };
 constexpr Expected kExpected[] = {
     {"TidegateDown", nullptr},
@@ -59,7 +59,7 @@ class PrometheusTest : public testing::Test {
   [[nodiscard]] FaultyNodes::Seen Sees(std::string expression) {
     return [this, expression = std::move(expression),
             next = std::chrono::steady_clock::time_point{}]() mutable {
-      // Not more often than there can be something new.
+      // Queries Prometheus at most every 100 ms, because it has no new data earlier.
       const auto now = std::chrono::steady_clock::now();
       if (now < next) return false;
       next = now + 100ms;
@@ -82,7 +82,7 @@ class PrometheusTest : public testing::Test {
 
 void PrometheusTest::Suffer() {
   const redis_test::Node& front = nodes_.front();
-  // All is well first: every node has been looked at before anything rises.
+  // Before the faults, Prometheus must have scraped every node, so that increases are visible.
   EXPECT_TRUE(test::WaitUntil(
       Sees("count(count_over_time(up[10s]) > 1) == " + std::to_string(nodes_.Targets().size()))));
   for (const std::string_view decided_by : {"store", "cache"}) {
@@ -90,7 +90,7 @@ void PrometheusTest::Suffer() {
                                      Of(front, ",decided_by=\"" + std::string(decided_by) + "\""))))
         << decided_by;
   }
-  // One shard may be full before the others are.
+  // One shard of the store may be full before the others are, so both conditions are awaited.
   EXPECT_TRUE(nodes_.Overflow(Sees("increase(tidegate_store_overflowed_total" + Of(nodes_.small()) +
                                    "[10s]) > 0 and tidegate_store_entries" + Of(nodes_.small()) +
                                    " / tidegate_store_max_entries > 0.95")));
@@ -121,12 +121,12 @@ void PrometheusTest::Suffer() {
   EXPECT_TRUE(nodes_.TakeDescriptors(
       Sees("process_open_fds" + Of(nodes_.small()) + " / process_max_fds > 0.8")));
   EXPECT_TRUE(test::WaitUntil(Sees("tidegate_fleet_key_mismatches" + Of(nodes_.slow()) + " > 0")));
-  // The time for which a node must not have known the overrides.
+  // The alert fires after a node has not received the overrides for this time.
   EXPECT_TRUE(
       test::WaitUntil(Sees("tidegate_overrides_age_seconds" + Of(nodes_.orphan()) + " > 30"), 40s));
 }
 
-/// Every outcome, decided_by and reason occurred.
+/// Checks that every outcome, every decided_by and every reason has occurred.
 void PrometheusTest::CheckDecisions() {
   const auto occurred = [&](std::string_view metric, std::string_view label,
                             std::string_view value) {
@@ -144,7 +144,7 @@ void PrometheusTest::CheckDecisions() {
   for (const char* const reason : {"rediserror", "timeout", "breaker_open", "queue_full"}) {
     occurred("tidegate_failures_total", "reason", reason);
   }
-  // The place of the wrong bytes decides which of the two it is.
+  // The position of the corrupted bytes decides which of the two errors occurs.
   EXPECT_TRUE(
       prometheus_.SinceStart("tidegate_failures_total{reason=~\"badresponse|badtypes\"} > 0")
           .HasData());
@@ -157,7 +157,7 @@ void PrometheusTest::CheckRules() {
     ++queries;
     const auto answer = prometheus_.SinceStart(rule.alerting ? rule.expression : rule.name);
     EXPECT_EQ(answer.problem, "") << rule.name;
-    EXPECT_TRUE(answer.HasData()) << rule.name << " has nothing: " << rule.expression;
+    EXPECT_TRUE(answer.HasData()) << rule.name << " has no result: " << rule.expression;
   }
   EXPECT_GT(queries, 30);
 }
@@ -176,12 +176,13 @@ void PrometheusTest::CheckDashboard() {
     ++queries;
     const auto answer = prometheus_.SinceStart(target.expression);
     EXPECT_EQ(answer.problem, "") << target.panel;
-    EXPECT_TRUE(answer.HasData()) << target.panel << " has nothing: " << target.expression;
+    EXPECT_TRUE(answer.HasData()) << target.panel << " has no result: " << target.expression;
   }
   EXPECT_GT(queries, 90);
 }
 
-/// Each is about the node that it happened to, and none about the one that is well.
+/// Checks that each alert has fired for the node with the fault, and that none has fired for the
+/// node without faults.
 void PrometheusTest::CheckAlerts() {
   std::size_t alerts = 0;
   for (const RunningRule& rule : prometheus_.Rules()) {
@@ -190,14 +191,15 @@ void PrometheusTest::CheckAlerts() {
     const auto answer = prometheus_.SinceStart(rule.expression);
     EXPECT_FALSE(answer.Names("instance", FaultyNodes::Instance(nodes_.healthy()))) << rule.name;
     const auto* const expected = std::ranges::find(kExpected, rule.name, &Expected::alert);
-    ASSERT_NE(expected, std::end(kExpected)) << rule.name << " is not provoked";
+    ASSERT_NE(expected, std::end(kExpected)) << rule.name << " has no fault in this test";
     const std::string instance = expected->node == nullptr
                                      ? nodes_.Targets().front()
                                      : FaultyNodes::Instance((nodes_.*expected->node)());
     EXPECT_TRUE(answer.Names("instance", instance)) << rule.name << ": " << rule.expression;
   }
   EXPECT_EQ(alerts, std::size(kExpected));
-  // Both listeners of one node: a `closed` policy, and a dead upstream.
+  // Both listeners of one node have server errors: the API because of a `closed` policy, the
+  // gateway because of a dead upstream.
   for (const char* const listener : {"api", "gateway"}) {
     EXPECT_TRUE(prometheus_
                     .SinceStart("ALERTS{alertname=\"TidegateServerErrors\",listener=\"" +
@@ -207,7 +209,8 @@ void PrometheusTest::CheckAlerts() {
   }
 }
 
-/// Every family of a node is sound and in docs/metrics.md, and what is there some node tells.
+/// Checks that every metric of a node is valid and documented in docs/metrics.md, and that some
+/// node exposes each documented metric.
 void PrometheusTest::CheckDocumented() {
   std::set<std::string> exposed;
   for (const auto* const node :
@@ -227,7 +230,7 @@ void PrometheusTest::CheckDocumented() {
   }
 }
 
-TEST_F(PrometheusTest, AnswersEveryAlertRuleAndPanel) {
+TEST_F(PrometheusTest, EveryAlertRuleAndPanelHasResult) {
   Suffer();
   CheckDecisions();
   CheckRules();

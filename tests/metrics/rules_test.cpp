@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of deploy/ by themselves: promtool takes them, every alert is tried and has its page.
+// The files of deploy/ on their own: promtool accepts them, and every alert has a test and a
+// section in the documentation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Returns the output if the program failed, otherwise an empty text.
+/// Returns the output of the program if it failed, otherwise an empty string.
 std::string Complaint(std::vector<std::string> arguments) {
   const test::TemporaryFolder folder;
   const auto said = folder.path() / "said";
@@ -24,7 +25,7 @@ std::string Complaint(std::vector<std::string> arguments) {
   return "it failed: " + test::ReadFile(said);
 }
 
-/// Returns the rest of each line that begins with `- alert: ` or another such text.
+/// Returns the rest of each line that contains `beginning`, such as `- alert: `.
 std::set<std::string> Named(std::string_view text, std::string_view beginning) {
   std::set<std::string> names;
   for (std::size_t at = text.find(beginning); at != std::string_view::npos;
@@ -37,7 +38,7 @@ std::set<std::string> Named(std::string_view text, std::string_view beginning) {
 
 const std::filesystem::path kFolder = DeployFolder() / "prometheus";
 
-TEST(PrometheusFilesTest, PassPromtool) {
+TEST(PrometheusFilesTest, PromtoolAcceptsAllFiles) {
   EXPECT_EQ(
       Complaint({"promtool", "check", "rules", kFolder / "recording.yml", kFolder / "alerts.yml"}),
       "");

@@ -10,24 +10,25 @@
 
 namespace tidegate::oracle {
 
-/// What the two buckets have in common. A level is an exact fraction of units
-/// over `period`, so one tick refills exactly `limit`.
+/// The rules that both bucket algorithms share. A level is an exact fraction of units over
+/// `period`, so that one tick refills exactly `limit`.
 class BucketLaw {
  public:
   explicit BucketLaw(const Quota& quota) : law_(Law::Of(quota)) {}
 
   const Law& law() const { return law_; }
   Wide Full() const { return law_.capacity * law_.period; }
-  /// From empty to full, by waiting for it.
+  /// Returns the time from empty to full, found by search.
   Tick Recovery() const {
     return Least([&](Tick d) { return d * law_.limit >= Full(); });
   }
-  /// The stored states count in lowest terms; this many 1/period per grain.
+  /// Returns how many 1/period make one grain. Stored states count in lowest terms, that is, in
+  /// grains.
   Wide Grain() const {
     return std::gcd(static_cast<Tick>(law_.limit), static_cast<Tick>(law_.period));
   }
-  /// The level after a debit of `units`: the most of them that leave no more than `max_debt` below
-  /// empty.
+  /// Returns the level after a debit of `units`. The debit takes only as many units as leave the
+  /// level at most `max_debt` below empty.
   Wide Debited(Wide level, std::int64_t units) const {
     const Wide least = -law_.max_debt * law_.period;
     const Wide taken =
@@ -39,20 +40,21 @@ class BucketLaw {
   Law law_;
 };
 
-/// A bucket whose unfinished token is remembered as the time at which it began.
+/// A bucket that remembers its unfinished token as the time at which that token began.
 class TokenBucket : public BucketLaw {
  public:
   TokenBucket(const Quota& quota, Tick now)
       : BucketLaw(quota), whole_(Full()), level_(Full()), since_(now) {}
 
-  /// A stored state, read under `quota`, which may be a new one.
+  /// Reads a stored state under `quota`, which may differ from the quota that it was stored under.
   TokenBucket(const Quota& quota, const token_bucket::State& state)
       : BucketLaw(quota), since_(state.last_refill.time_since_epoch().count()) {
     whole_ = std::clamp(Wide{state.tokens}, -law().saturation, law().capacity) * law().period;
     level_ = whole_ + std::min(Wide{state.rest} * Grain(), law().limit - Grain());
   }
 
-  /// Too far ahead: whole tokens stay, the unfinished one is given up.
+  /// If the stored time is too far in the future, keeps the whole tokens and drops the unfinished
+  /// one.
   bool Repair(Tick now) {
     if (since_ - now <= Recovery()) return false;
     level_ = whole_;
@@ -71,8 +73,8 @@ class TokenBucket : public BucketLaw {
 
  private:
   Wide Level(Tick at) const { return std::min(level_ + (Held(at) - since_) * law().limit, Full()); }
-  /// Keeps the level, and goes back to the tick at which the unfinished token
-  /// began: a clock that steps back that far takes no whole token away.
+  /// Keeps the level, and moves the time back to the tick at which the unfinished token began: a
+  /// clock that steps back that far takes no whole token away.
   void Set(Wide level, Tick at) {
     at = Held(at);
     whole_ = FloorDiv(level, law().period) * law().period;
@@ -81,13 +83,13 @@ class TokenBucket : public BucketLaw {
     since_ = at - back;
   }
 
-  Wide whole_;  ///< The tokens among `level_` at `since_`.
+  Wide whole_;  ///< The whole tokens of `level_` at `since_`.
   Wide level_;
   Tick since_;
 };
 
-/// A bucket kept as the time at which it will be full again, as a fraction of
-/// ticks over `limit`, so one unit moves it by exactly `period`.
+/// A bucket that is stored as the time at which it will be full again, as a fraction of ticks over
+/// `limit`, so that one unit moves it by exactly `period`.
 class Gcra : public BucketLaw {
  public:
   Gcra(const Quota& quota, Tick now) : BucketLaw(quota), tat_(now * law().limit) {}
@@ -113,11 +115,12 @@ class Gcra : public BucketLaw {
     return Debt(Held(at)) + cost * law().period <= Full();
   }
   bool IsFresh(Tick at) const { return Debt(Held(at)) == 0; }
-  /// No clock that runs forward shows a debt above capacity, but for what debits
-  /// added; one that stepped back stands still until that is so again.
+  /// Returns the time at which operations at `at` take effect. With a clock that runs forward, only
+  /// debits can cause a debt above capacity. A clock that stepped back stands still until the debt
+  /// is in that range again.
   Tick Held(Tick at) const {
     if (OfCaller()) {
-      // Still over: the last tick at which a full burst or more is owed.
+      // Not in that range yet: use the last tick at which the debt is a full burst or more.
       if (Debt(at) <= Full()) return at;
       return at + Least([&](Tick d) { return Debt(at + d + 1) < Full(); });
     }
@@ -142,7 +145,7 @@ class Gcra : public BucketLaw {
 
   bool OfCaller() const { return law().origin == QuotaOrigin::kCaller; }
   Wide Debt(Tick at) const { return std::max(tat_ - at * law().limit, Wide{0}); }
-  /// Until nothing is owed any more.
+  /// Returns the time until the debt is 0.
   Tick TicksAhead(Tick now) const {
     return Least([&](Tick d) { return Debt(now + d) == 0; });
   }
@@ -156,7 +159,7 @@ class Gcra : public BucketLaw {
 
   Wide tat_;
   Wide owed_ = 0;
-  Tick reach_ = 0;  ///< As State::owed of a caller's quota.
+  Tick reach_ = 0;  ///< Like State::owed for quotas of callers.
 };
 
 }  // namespace tidegate::oracle

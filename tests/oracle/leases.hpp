@@ -8,7 +8,7 @@
 
 namespace tidegate::oracle {
 
-/// Who holds how much until when, in no order.
+/// The leases of one key: who holds how many units until when, in no order.
 class Leases {
  public:
   explicit Leases(const Quota& quota) : law_(Law::Of(quota)) {}
@@ -24,7 +24,7 @@ class Leases {
     for (Held& held : held_) held.expiry = std::min(held.expiry, last);
     return true;
   }
-  /// Whose own lease it is does not stand in its own way.
+  /// Sets the caller of the next operations: its own lease does not count against it.
   void AskAs(std::uint64_t id) { asking_ = id; }
   bool Passes(std::int64_t cost, Tick at) const {
     Wide sum = cost;
@@ -45,7 +45,7 @@ class Leases {
     std::erase_if(held_, [&](const Held& held) { return held.id == asking_; });
     held_.push_back({asking_, expiry, units});
   }
-  /// What `id` holds at `at`; 0 once it is gone.
+  /// Returns the units that `id` holds at `at`; 0 if its lease has expired.
   std::int64_t UnitsOf(std::uint64_t id, Tick at) const {
     for (const Held& held : held_) {
       if (held.id == id && at < held.expiry) return held.units;
@@ -56,7 +56,7 @@ class Leases {
     Forget(at);
     std::erase_if(held_, [&](const Held& held) { return held.id == id; });
   }
-  /// Writing drops what has expired: a clock that steps back does not revive it.
+  /// Drops expired leases, as each write does: a clock that steps back does not revive them.
   void Forget(Tick at) {
     std::erase_if(held_, [&](const Held& held) { return held.expiry <= at; });
   }
@@ -74,10 +74,10 @@ class Leases {
   std::vector<Held> held_;
 };
 
-/// A caller without a lease: `remaining` is what it could acquire.
+/// Id of a caller without a lease. For it, `remaining` is what it could acquire.
 inline constexpr std::uint64_t kStranger = UINT64_MAX;
 
-/// Tells the state and forgets what a write would drop.
+/// Writes the state into `out` and drops what a write would drop.
 inline void Settle(Leases& leases, bool repaired, Tick now, Outcome& out) {
   if (out.admitted > 0) out.effect = Effect::kCharged;
   if (repaired) out.effect = Effect::kRepaired;

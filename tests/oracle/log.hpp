@@ -8,8 +8,8 @@
 
 namespace tidegate::oracle {
 
-/// Every charge with its time, oldest first. `room` is the memory of the log
-/// under test: merging when it is full is part of the contract.
+/// Every charge with its time, oldest first. `room` is the number of entries of the log under test,
+/// because merging entries in a full log is part of the contract.
 class SlidingLog {
  public:
   SlidingLog(const Quota& quota, std::size_t room) : law_(Law::Of(quota)), room_(room) {}
@@ -39,13 +39,14 @@ class SlidingLog {
     const Wide taken = std::min(Wide{units}, room);
     if (taken > 0) Take(static_cast<std::int64_t>(taken), at);
   }
-  /// Right after a repair the times of charges say nothing: the newest are taken.
+  /// Refunds the newest charges first. Right after a repair the times of charges are meaningless,
+  /// so `charged_at` is ignored.
   bool Refund(std::int64_t units, Tick charged_at, Tick at, bool repaired) {
     bool found = false;
     const Tick held = Held(at);
     std::erase_if(charges_, [&](const Charge& charge) { return !Counts(charge, held); });
     for (std::size_t i = charges_.size(); i-- > 0;) {
-      // What is charged while the clock is held is noted later than it was made.
+      // A charge made while the clock was behind is stored with a later time than `charged_at`.
       const bool noted_later = held > at && charged_at + law_.period > at;
       if (charges_[i].at > charged_at && !repaired && !noted_later) continue;
       const std::int64_t back = std::min(units, charges_[i].units);
@@ -70,7 +71,7 @@ class SlidingLog {
     for (const Charge& charge : charges_) sum += Counts(charge, Held(at)) ? charge.units : 0;
     return sum;
   }
-  /// Charges of one instant share an entry.
+  /// Merges charges with equal times into one entry.
   void Join() {
     for (std::size_t i = charges_.size(); i-- > 1;) {
       if (charges_[i].at != charges_[i - 1].at) continue;

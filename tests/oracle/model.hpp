@@ -8,16 +8,16 @@
 #include "core/quota_scale.hpp"
 #include "tidegate/quota.hpp"
 
-/// A second opinion on every step. A model knows one thing about its algorithm:
-/// whether one request would pass at a given tick. All that an Outcome tells is
-/// found by asking that question again and again, never by a formula, so that a
-/// mistake in the derivation of a formula cannot be made here too.
+/// A second, independent computation of every step. A model knows one thing about its algorithm:
+/// whether one request would pass at a given tick. All fields of an Outcome are found by evaluating
+/// that predicate repeatedly, never by a formula, so that a mistake in the derivation of a formula
+/// cannot occur here too.
 namespace tidegate::oracle {
 
 __extension__ typedef __int128 Wide;
 using Tick = std::int64_t;  ///< Microseconds since the epoch.
 
-/// A quota as a person would write it down, without the integers that steps use.
+/// A quota as exact fractions, without the integers that the steps under test use.
 struct Law {
   Wide limit = 1;
   Wide period = 1;
@@ -26,14 +26,15 @@ struct Law {
   Wide max_debt = 0;
   QuotaOrigin origin = QuotaOrigin::kRule;
 
-  /// `saturation` is a choice of the implementation, not of the law: it is copied.
+  /// Returns the law of a quota. `saturation` is a choice of the implementation, so it is copied.
   static Law Of(const Quota& quota) {
     return {quota.limit(),     quota.period().count(), quota.capacity(),
             Saturation(quota), quota.max_debt(),       quota.origin()};
   }
 };
 
-/// The least x >= 0 with predicate(x). REQUIRES: false up to some x, then true.
+/// Returns the least x >= 0 with predicate(x). REQUIRES: the predicate is false up to some x and
+/// true from there on.
 template <class Predicate>
 Tick Least(Predicate predicate) {
   if (predicate(Tick{0})) return 0;
@@ -41,7 +42,8 @@ Tick Least(Predicate predicate) {
   Tick high = 1;
   while (!predicate(high)) {
     low = high;
-    if (high > (Tick{1} << 59)) std::abort();  // It never becomes true: the model is wrong.
+    // The predicate never becomes true: the model is wrong.
+    if (high > (Tick{1} << 59)) std::abort();
     high *= 2;
   }
   while (high - low > 1) {
@@ -63,7 +65,7 @@ inline Wide FloorDiv(Wide a, Wide b) {
   return q;
 }
 
-/// What is left is the greatest cost that would pass.
+/// Fills in the fields that describe the state. `remaining` is the greatest cost that would pass.
 template <class Model>
 void Describe(const Model& model, Tick now, Outcome& out) {
   out.remaining = Least([&](Tick r) { return !model.Passes(r + 1, now); });
@@ -74,7 +76,7 @@ void Describe(const Model& model, Tick now, Outcome& out) {
   }
 }
 
-/// `count` requests, one after the other, at one instant.
+/// Applies `count` requests, one after the other, at one instant.
 template <class Model>
 Outcome StepOneByOne(Model& model, std::int64_t cost, std::int64_t count, Tick now) {
   Outcome out;
@@ -94,7 +96,8 @@ Outcome StepOneByOne(Model& model, std::int64_t cost, std::int64_t count, Tick n
   return out;
 }
 
-/// Takes `units` one by one, each only if fewer than `max_debt` are missing.
+/// Applies a debit. The model takes the units one by one, each only if fewer than `max_debt` are
+/// missing.
 template <class Model>
 Outcome DebitAnyway(Model& model, std::int64_t units, Tick now) {
   Outcome out;
@@ -106,8 +109,9 @@ Outcome DebitAnyway(Model& model, std::int64_t units, Tick now) {
   return out;
 }
 
-/// A refund's `admitted` says whether it was in time to be applied. What it tells
-/// is the state at the tick it runs at: a clock held back may still be behind that.
+/// Applies a refund. `admitted` is 1 if it was early enough to be applied. The other fields
+/// describe the state at the tick at which the refund takes effect, which is later than `now` if
+/// the clock is behind.
 template <class Model>
 Outcome GiveBack(Model& model, std::int64_t units, Tick charged_at, Tick now) {
   Outcome out;

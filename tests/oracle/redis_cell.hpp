@@ -10,20 +10,21 @@
 namespace tidegate::oracle {
 
 /// CL.THROTTLE as the module redis-cell (0.4) computes it, step by step. Shares no code with src/.
-///
-/// Of each key it keeps one time, the theoretical arrival time (tat), whatever the parameters of
-/// the calls are. Left out: keys expire in Redis after whole milliseconds, up to one too soon.
+/// Stores one time for each key, the theoretical arrival time (tat), whatever the parameters of the
+/// calls are. Does not model that keys in Redis expire after whole milliseconds, up to one
+/// millisecond too early.
 class RedisCell {
  public:
   using Answer = std::array<std::int64_t, 5>;
   enum class Interval : std::uint8_t {
-    kNanoseconds,  ///< As redis-cell: one unit takes whole nanoseconds, rounded down.
+    kNanoseconds,  ///< Like redis-cell: one unit takes whole nanoseconds, rounded down.
     kExact,        ///< One unit takes period / count exactly, and times are rounded up to
-                   ///< microseconds before they become seconds. REQUIRES: a key keeps its count.
+                   ///< microseconds before they are converted to seconds. REQUIRES: the count of a
+                   ///< key does not change.
   };
   explicit RedisCell(Interval interval = Interval::kNanoseconds) : interval_(interval) {}
 
-  /// REQUIRES: count > 0, period > 0, and nothing is beyond 64 bits of nanoseconds.
+  /// REQUIRES: count > 0, period > 0, and no time exceeds 64 bits of nanoseconds.
   Answer Throttle(const std::string& key, std::int64_t max_burst, std::int64_t count,
                   std::int64_t period, std::int64_t quantity, std::int64_t now_us) {
     const bool exact = interval_ == Interval::kExact;
@@ -62,14 +63,15 @@ class RedisCell {
     return answer;
   }
 
-  /// After the last call: microseconds until the same call passes, and until the key is full.
+  /// After the last call: microseconds until the same call passes, and until the key is full again.
   [[nodiscard]] std::int64_t last_wait_us() const { return last_wait_us_; }
   [[nodiscard]] std::int64_t last_reset_us() const { return last_reset_us_; }
 
  private:
   __extension__ typedef __int128 Wide;
 
-  /// redis-cell divides whole microseconds; a unit of less than one makes that infinitely many.
+  /// redis-cell divides whole microseconds. If a unit takes less than one microsecond, the result
+  /// is infinite.
   static std::int64_t DividedAsMicros(Wide room, Wide emission) {
     const Wide unit = emission / 1000;
     if (unit == 0) return room / 1000 == 0 ? 0 : std::numeric_limits<std::int64_t>::max();
@@ -78,7 +80,7 @@ class RedisCell {
   static std::int64_t UpToMicros(Wide time, Wide scale) {
     return static_cast<std::int64_t>((time + 1000 * scale - 1) / (1000 * scale));
   }
-  /// Whole seconds, and one more if there are milliseconds besides.
+  /// Returns whole seconds, plus one if there are milliseconds besides.
   [[nodiscard]] std::int64_t Seconds(Wide time, Wide scale) const {
     const Wide millis =
         interval_ == Interval::kExact ? UpToMicros(time, scale) / 1000 : time / 1'000'000;

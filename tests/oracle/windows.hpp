@@ -8,7 +8,7 @@
 
 namespace tidegate::oracle {
 
-/// Charges noted under the number of their epoch-aligned window.
+/// Stores each charge with the number of its epoch-aligned window.
 class FixedWindow {
  public:
   FixedWindow(const Quota& quota, Tick now) : law_(Law::Of(quota)), window_(Number(now)) {}
@@ -48,8 +48,8 @@ class FixedWindow {
   Wide used_ = 0;
 };
 
-/// Two windows' charges in one list; the older ones fade as the newer window
-/// goes by.
+/// The charges of two windows in one list. Those of the older window fade while the newer window
+/// passes.
 class SlidingWindow {
  public:
   SlidingWindow(const Quota& quota, Tick now)
@@ -61,8 +61,8 @@ class SlidingWindow {
     slice_ = Slice(law_);
   }
 
-  /// The shortest step in which the previous window fades that keeps
-  /// limit * period / slice within 2^51; 0 if there is none.
+  /// Returns the shortest step in which the previous window can fade with limit * period / slice <=
+  /// 2^51; 0 if there is none.
   static Tick Slice(const Law& law) {
     const Wide most = Wide{1} << 51;
     for (const Tick base : {10, 2}) {
@@ -89,7 +89,7 @@ class SlidingWindow {
   }
   void Take(std::int64_t cost, Tick at) {
     window_ = std::max(window_, Number(at));
-    // A write brings down what an earlier quota let grow further than this one does.
+    // A write lowers counts that a larger quota allowed to the maximum of this quota.
     const auto current = static_cast<std::int64_t>(Units(window_));
     const auto previous = static_cast<std::int64_t>(Units(window_ - 1));
     charges_ = {{window_ - 1, previous}, {window_, current}, {window_, cost}};
@@ -100,7 +100,7 @@ class SlidingWindow {
   }
   bool Refund(std::int64_t units, Tick charged_at, Tick at, bool /*repaired*/) {
     const Tick window = std::max(Number(at), window_);
-    // What is charged while a later window is held counts there.
+    // A charge made while a later window was current counts in that window.
     const Tick charged = Number(charged_at) >= Number(at) ? window : Number(charged_at);
     if (charged < window - 1) return false;
     Take(0, at);
@@ -116,7 +116,7 @@ class SlidingWindow {
   };
 
   Tick Number(Tick at) const { return FloorDiv(at, static_cast<Tick>(law_.period)); }
-  /// Whether `units` more leave no more than `most` in use.
+  /// Returns true if at most `most` units are in use after `units` more.
   bool Fits(std::int64_t units, Tick at, Wide most) const {
     const Tick window = std::max(Number(at), window_);
     const Tick period = static_cast<Tick>(law_.period);

@@ -6,7 +6,7 @@
 
 #include "property/history.hpp"
 
-/// How much each algorithm lets through in any interval, counted by hand.
+/// Upper bounds on the units that each algorithm admits in any interval, counted by hand.
 namespace tidegate::property {
 namespace {
 
@@ -20,8 +20,8 @@ struct Admitted {
   std::int64_t units;
 };
 
-/// What a life of plain steps lets through, and when: no earlier than what was let
-/// through before. `jitter` lets the clock fall back by up to half a recovery.
+/// Runs plain random steps and returns the admitted units with their times, in order. `jitter`: the
+/// clock may step back by up to half a recovery.
 template <class S>
 std::vector<Admitted> Live(Source& source, S& subject, bool jitter) {
   Chooser chooser(source, kPlain);
@@ -65,14 +65,14 @@ void NoIntervalAdmitsMoreThanBurstAndRefill() {
   }
 }
 
-TEST(BoundsTest, TokenBucketAdmitsBurstAndRefillAtMost) {
+TEST(AdmissionBoundsTest, TokenBucketAdmitsAtMostBurstPlusRefill) {
   NoIntervalAdmitsMoreThanBurstAndRefill<TokenBucketKit>();
 }
-TEST(BoundsTest, GcraAdmitsBurstAndRefillAtMost) {
+TEST(AdmissionBoundsTest, GcraAdmitsAtMostBurstPlusRefill) {
   NoIntervalAdmitsMoreThanBurstAndRefill<GcraKit>();
 }
 
-/// The most units admitted in any (t - period, t].
+/// Returns the greatest number of units admitted in any (t - period, t].
 std::int64_t FullestWindow(const std::vector<Admitted>& admitted, Tick period) {
   std::int64_t most = 0;
   std::int64_t sum = 0;
@@ -85,12 +85,12 @@ std::int64_t FullestWindow(const std::vector<Admitted>& admitted, Tick period) {
   return most;
 }
 
-TEST(BoundsTest, SlidingLogHoldsItsLimitInEveryWindow) {
+TEST(AdmissionBoundsTest, SlidingLogNeverExceedsLimitInAnyPeriod) {
   for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
     const Quota quota = AnyQuota(source, Algorithm::kSlidingLog);
-    // A cramped log may only be stricter.
+    // A log without room for `limit` entries may only be stricter.
     const std::int64_t room = seed % 3 == 0 ? source.Between(1, quota.limit()) : kLongestList;
     LogSubject subject(quota, kStart, static_cast<std::uint32_t>(room));
     const auto admitted = Live(source, subject, /*jitter=*/false);
@@ -98,7 +98,7 @@ TEST(BoundsTest, SlidingLogHoldsItsLimitInEveryWindow) {
   }
 }
 
-TEST(BoundsTest, FixedWindowHoldsItsLimitPerWindow) {
+TEST(AdmissionBoundsTest, FixedWindowNeverExceedsLimitPerWindow) {
   for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
@@ -115,7 +115,7 @@ TEST(BoundsTest, FixedWindowHoldsItsLimitPerWindow) {
   }
 }
 
-TEST(BoundsTest, SlidingWindowStaysBelowTwiceItsLimit) {
+TEST(AdmissionBoundsTest, SlidingWindowStaysBelowTwiceItsLimit) {
   for (std::uint64_t seed = 1; seed <= kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
@@ -126,8 +126,9 @@ TEST(BoundsTest, SlidingWindowStaysBelowTwiceItsLimit) {
   }
 }
 
-/// All at a window's end, then whatever the fading estimate gives: the worst case.
-TEST(BoundsTest, SlidingWindowReachesItsBound) {
+/// The worst case: all units at the end of a window, and then all units that the fading estimate
+/// admits.
+TEST(AdmissionBoundsTest, SlidingWindowReachesBoundInWorstCase) {
   const Quota quota = Quota::Make({Algorithm::kSlidingWindow, 100, Micros{1'000'000}}).value();
   constexpr Tick kWindow = 2'000'000;
   Subject<SlidingWindowKit> subject(quota, kWindow - 1);
@@ -137,13 +138,13 @@ TEST(BoundsTest, SlidingWindowReachesItsBound) {
     admitted.push_back({at, subject.Step(1, 1, at).admitted});
   }
   const std::int64_t most = FullestWindow(admitted, 1'000'000);
-  EXPECT_EQ(most, 199) << "100 at the end of one window, 99 by the end of the next";
+  EXPECT_EQ(most, 199) << "expected 100 at the end of one window and 99 by the end of the next";
 }
 
-/// Against the true number in the last period, under Poisson traffic of `load`
-/// times a limit of 1000. Measured mean error, in percent of the limit: 0.7 at half
-/// load, 1.1 at 0.9, 0.1 from 1.5 on, where the limit itself evens the traffic out.
-TEST(BoundsTest, SlidingWindowErrsLittleUnderSteadyTraffic) {
+/// Compares the estimate with the true number of units in the last period, under Poisson traffic of
+/// `load` times a limit of 1000. Measured mean error, in percent of the limit: 0.7 at half load,
+/// 1.1 at 0.9, and 0.1 from 1.5 on, where the limit itself smooths the traffic.
+TEST(AdmissionBoundsTest, SlidingWindowHasSmallErrorUnderSteadyTraffic) {
   constexpr Tick kPeriod = 1'000'000;
   constexpr std::int64_t kLimit = 1000;
   const Quota quota = Quota::Make({Algorithm::kSlidingWindow, kLimit, Micros{kPeriod}}).value();
@@ -173,13 +174,14 @@ TEST(BoundsTest, SlidingWindowErrsLittleUnderSteadyTraffic) {
       ++samples;
     }
     EXPECT_LT(100 * error / samples, worst_percent);
-    EXPECT_GT(100 * error / samples, worst_percent / 10) << "is it still an estimate?";
+    EXPECT_GT(100 * error / samples, worst_percent / 10)
+        << "the error is too small: the algorithm may not estimate any more";
   }
 }
 
-/// The two buckets are one law: the same answers to the same history, debits and
-/// refunds included, as long as the clock runs forward.
-TEST(BoundsTest, TokenBucketAndGcraDecideTheSame) {
+/// Both bucket algorithms give the same results for the same history, including debits and refunds,
+/// as long as the clock runs forward.
+TEST(AdmissionBoundsTest, TokenBucketAndGcraDecideTheSame) {
   for (std::uint64_t seed = 1; seed <= 2 * kBoundSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);

@@ -37,7 +37,8 @@ inline std::string ToString(const Outcome& o) {
   return text.str();
 }
 
-/// Which choices a history makes beside plain steps on a clock that runs forward.
+/// The kinds of operations that a history may have besides plain steps on a clock that runs
+/// forward.
 struct Freedom {
   bool clock_steps_back = true;
   bool quota_changes = true;
@@ -45,12 +46,12 @@ struct Freedom {
   bool several_at_once = true;
 };
 
-/// Chooses times, costs and counts, with a liking for the edges.
+/// Chooses random times, costs and counts, and often chooses edge cases.
 class Chooser {
  public:
   Chooser(Source& source, const Freedom& freedom) : source_(source), freedom_(freedom) {}
 
-  /// When to step next. `stored` is the time that the state holds.
+  /// Returns the time of the next step. `stored`: the time in the state.
   Tick NextTime(const Quota& quota, Tick now, Tick stored, const Outcome& last) {
     const Tick period = quota.period().count();
     const Tick recovery = quota.recovery().count();
@@ -111,7 +112,8 @@ class Chooser {
         break;
     }
     if (!freedom_.clock_steps_back) next = std::max(next, now);
-    // Far from the ends of what 64 bits can tell: 3,000 years after the epoch, 100 before.
+    // Stay far from the ends of the 64-bit range: at most 3,000 years after the epoch, and 100
+    // before.
     return next > 95'000'000'000'000'000 || next < -3'200'000'000'000'000 ? kStart : next;
   }
 
@@ -151,7 +153,8 @@ class Chooser {
     return std::clamp<std::int64_t>(cost, 1, kMaxCost);
   }
 
-  /// 0 is a look. Bounded where the oracle would have to loop for long.
+  /// Returns a number of requests; 0 is a peek. Bounded where the oracle would have to loop for
+  /// long.
   std::int64_t Count(const Quota& quota, std::int64_t cost) {
     if (!freedom_.several_at_once) return source_.Below(4) == 0 ? 0 : 1;
     const bool few = quota.capacity() / cost <= 40;
@@ -175,7 +178,8 @@ class Chooser {
   Freedom freedom_;
 };
 
-/// One random life of one state, every answer compared with the oracle's.
+/// One random sequence of operations on one state. Every result is compared with that of the
+/// oracle.
 template <class S>
 class History {
  public:
@@ -186,7 +190,7 @@ class History {
         subject_(std::move(subject)),
         model_(subject_.NewModel(kStart)) {}
 
-  /// Returns the first disagreement with the steps that led to it, or nothing.
+  /// Returns the first disagreement and the operations that led to it; nullopt if there is none.
   std::optional<std::string> Run(int steps) {
     for (int i = 0; i < steps && !source_.Exhausted(); ++i) {
       now_ = chooser_.NextTime(subject_.quota(), now_, subject_.Stored(now_), last_);
@@ -268,8 +272,9 @@ std::optional<std::string> RunHistory(Source& source, const Freedom& freedom, in
 inline std::optional<std::string> RunLogHistory(Source& source, Freedom freedom, int steps) {
   const Quota quota = AnyQuota(source, Algorithm::kSlidingLog);
   const bool cramped = source.Below(4) == 0;
-  // Whether Commit will find room is not Step's to know: several requests of which
-  // only the first are admitted may get a retry_after without the merge, and all a more_after.
+  // Step cannot know whether Commit will find room for another entry. In a cramped log, several
+  // requests of which only the first are admitted may get a retry_after that ignores the merging of
+  // entries, and any of them such a more_after.
   freedom.several_at_once = !cramped;
   const std::int64_t room = cramped ? source.Between(1, quota.limit()) : kLongestList;
   return History<LogSubject>(source, {quota, kStart, static_cast<std::uint32_t>(room)}, freedom)

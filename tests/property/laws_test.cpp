@@ -3,8 +3,8 @@
 
 #include "property/lease_history.hpp"
 
-/// What must hold between steps, whatever the algorithm, stated without an oracle,
-/// by stepping copies of the state and looking where they end.
+/// Laws that hold between steps of every algorithm. They are checked without an oracle, by stepping
+/// copies of the state and comparing the results.
 namespace tidegate::property {
 namespace {
 
@@ -20,11 +20,11 @@ LogSubject NewSubject(Source& source, const LogSubject*) {
           static_cast<std::uint32_t>(kLongestList)};
 }
 
-/// Every algorithm whose requests differ in nothing but their cost.
+/// Every algorithm whose requests differ only in their cost.
 template <class S>
-class LawsTest : public testing::Test {
+class AlgorithmLawsTest : public testing::Test {
  protected:
-  /// Calls `visit(before, now, cost, count)` along random lives, then steps on.
+  /// Calls `visit(before, now, cost, count)` before each step of random histories.
   template <class Visit>
   void Along(const Freedom& freedom, Visit visit) {
     for (std::uint64_t seed = 1; seed <= kLawSeeds && !testing::Test::HasFailure(); ++seed) {
@@ -44,7 +44,7 @@ class LawsTest : public testing::Test {
           last = subject.Refund(cost, now, now);
         }
         visit(static_cast<const S&>(subject), now, cost, count);
-        // Printed only now: a trace for each step would take most of the time.
+        // Print the step only after a failure: a trace for each step would take most of the time.
         if (testing::Test::HasFailure()) {
           ADD_FAILURE() << "at step " << i << ", time " << now - kStart << ", cost " << cost
                         << ", count " << count;
@@ -65,9 +65,9 @@ struct Names {
     return kNames[i];
   }
 };
-TYPED_TEST_SUITE(LawsTest, Subjects, Names);
+TYPED_TEST_SUITE(AlgorithmLawsTest, Subjects, Names);
 
-TYPED_TEST(LawsTest, CountedStepEqualsSingleStepsInARow) {
+TYPED_TEST(AlgorithmLawsTest, StepWithCountEqualsThatManySingleSteps) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     if (count == 0) return;
     TypeParam at_once = before;
@@ -89,7 +89,7 @@ TYPED_TEST(LawsTest, CountedStepEqualsSingleStepsInARow) {
   });
 }
 
-TYPED_TEST(LawsTest, RetryAfterIsSufficientAndMinimal) {
+TYPED_TEST(AlgorithmLawsTest, RetryAfterIsSufficientAndMinimal) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     const Outcome outcome = after.Step(cost, count, now);
@@ -100,20 +100,22 @@ TYPED_TEST(LawsTest, RetryAfterIsSufficientAndMinimal) {
       return;
     }
     if (outcome.admitted == count && count > 0) {
-      EXPECT_EQ(wait, 0) << "no request was refused";
+      EXPECT_EQ(wait, 0) << "retry_after is set although no request was denied";
       return;
     }
-    EXPECT_EQ(TypeParam(after).Step(cost, 1, now + wait).admitted, 1) << "too early: " << wait;
+    EXPECT_EQ(TypeParam(after).Step(cost, 1, now + wait).admitted, 1)
+        << "denied after retry_after: " << wait;
     if (wait == 0) {
-      EXPECT_EQ(count, 0) << "refused, but with a retry_after of 0";
+      EXPECT_EQ(count, 0) << "denied with a retry_after of 0";
       return;
     }
-    EXPECT_EQ(TypeParam(after).Step(cost, 1, now + wait - 1).admitted, 0) << "too late: " << wait;
+    EXPECT_EQ(TypeParam(after).Step(cost, 1, now + wait - 1).admitted, 0)
+        << "admitted before retry_after: " << wait;
     EXPECT_EQ(TypeParam(after).Step(cost, 1, now).admitted, 0);
   });
 }
 
-TYPED_TEST(LawsTest, ResetAfterIsSufficientAndMinimal) {
+TYPED_TEST(AlgorithmLawsTest, ResetAfterIsSufficientAndMinimal) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     const Tick wait = after.Step(cost, count, now).reset_after.count();
@@ -125,7 +127,7 @@ TYPED_TEST(LawsTest, ResetAfterIsSufficientAndMinimal) {
   });
 }
 
-TYPED_TEST(LawsTest, MoreAfterIsSufficientAndMinimal) {
+TYPED_TEST(AlgorithmLawsTest, MoreAfterIsSufficientAndMinimal) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     const Outcome outcome = after.Step(cost, count, now);
@@ -139,21 +141,20 @@ TYPED_TEST(LawsTest, MoreAfterIsSufficientAndMinimal) {
   });
 }
 
-TYPED_TEST(LawsTest, DenialsAndPeeksConsumeNothing) {
+TYPED_TEST(AlgorithmLawsTest, DenialsAndPeeksConsumeNothing) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     TypeParam after = before;
     if (after.Step(cost, count, now).admitted > 0) return;
     const std::int64_t held = TypeParam(before).Step(1, 0, now).remaining;
     EXPECT_EQ(TypeParam(after).Step(1, 0, now).remaining, held);
-    EXPECT_EQ(after.Step(cost, count, now).effect, Effect::kNone) << "one repair is enough";
+    EXPECT_EQ(after.Step(cost, count, now).effect, Effect::kNone)
+        << "a second repair after the first";
   });
 }
 
-/// Whatever quota a state was written under, period included: decisions stay
-/// within the new one, and waiting helps.
-/// However much is debited and however often, a key admits a unit again after the time in which the
-/// bound on debts and a full quota are paid for. A window recovers within its own time.
-TYPED_TEST(LawsTest, DebitsBlockForABoundedTime) {
+/// However much is debited and however often, a key admits a unit again after the time that pays
+/// back the bound on debts and refills the quota. A window recovers within its own time.
+TYPED_TEST(AlgorithmLawsTest, DebitsBlockKeyForBoundedTime) {
   const Freedom freedom{.clock_steps_back = false, .quota_changes = false};
   this->Along(freedom, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t) {
     TypeParam debited = before;
@@ -170,7 +171,9 @@ TYPED_TEST(LawsTest, DebitsBlockForABoundedTime) {
   });
 }
 
-TYPED_TEST(LawsTest, StateStaysValidUnderAnyOtherQuota) {
+/// Whatever quota a state was written under, with whatever period: decisions stay within the new
+/// quota, and a request passes after its retry_after.
+TYPED_TEST(AlgorithmLawsTest, StateStaysValidUnderAnyOtherQuota) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     Source source(static_cast<std::uint64_t>(now));
     TypeParam changed = before;
@@ -192,8 +195,8 @@ TYPED_TEST(LawsTest, StateStaysValidUnderAnyOtherQuota) {
   });
 }
 
-/// And no longer than it must be.
-TYPED_TEST(LawsTest, RetryAfterIsMinimalUnderAnyOtherQuota) {
+/// The retry_after of a state that was written under another quota is no longer than necessary.
+TYPED_TEST(AlgorithmLawsTest, RetryAfterIsMinimalUnderAnyOtherQuota) {
   this->Along({}, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t count) {
     Source source(static_cast<std::uint64_t>(now));
     TypeParam changed = before;
@@ -206,11 +209,12 @@ TYPED_TEST(LawsTest, RetryAfterIsMinimalUnderAnyOtherQuota) {
   });
 }
 
-TYPED_TEST(LawsTest, ClockStepBackDelaysAtMostOneExtraRecovery) {
+TYPED_TEST(AlgorithmLawsTest, ClockStepBackDelaysAtMostOneExtraRecovery) {
   const Freedom freedom{.clock_steps_back = false, .debits_and_refunds = false};
   this->Along(freedom, [](const TypeParam& before, Tick now, std::int64_t cost, std::int64_t) {
     const Tick recovery = before.quota().recovery().count();
-    // A minute is too short to tell a caller's slower quota from a wrong clock.
+    // A period of less than a minute is too short to tell the slower quota of a caller from a wrong
+    // clock.
     const bool by_caller = before.quota().origin() == QuotaOrigin::kCaller;
     const Tick held = by_caller ? std::max<Tick>(recovery, 60'000'000) : recovery;
     for (const Tick back : {Tick{1}, recovery - 1, recovery, recovery + 1, 2 * recovery,
@@ -218,14 +222,15 @@ TYPED_TEST(LawsTest, ClockStepBackDelaysAtMostOneExtraRecovery) {
       TypeParam stepped = before;
       const Tick then = now - back;
       const Outcome outcome = stepped.Step(cost, 1, then);
-      EXPECT_LE(outcome.reset_after.count(), held + recovery) << "back by " << back;
+      EXPECT_LE(outcome.reset_after.count(), held + recovery)
+          << "after a clock step back by " << back;
       EXPECT_EQ(stepped.Step(1, 0, then + held + recovery).remaining, before.quota().capacity())
-          << "back by " << back;
+          << "after a clock step back by " << back;
     }
   });
 }
 
-TEST(LeaseLawsTest, RetryAfterIsSufficientAndMinimal) {
+TEST(ConcurrencyLawsTest, RetryAfterIsSufficientAndMinimal) {
   for (std::uint64_t seed = 1; seed <= kLawSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);
@@ -247,7 +252,7 @@ TEST(LeaseLawsTest, RetryAfterIsSufficientAndMinimal) {
   }
 }
 
-TEST(LeaseLawsTest, HeldUnitsNeverExceedTheLimit) {
+TEST(ConcurrencyLawsTest, HeldUnitsNeverExceedLimit) {
   for (std::uint64_t seed = 1; seed <= kLawSeeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Source source(seed);

@@ -14,7 +14,7 @@ namespace tidegate::property {
 
 inline concurrency::LeaseId IdOf(std::uint64_t id) { return {~id, id}; }
 
-/// `concurrency` with its memory, behind the names of its operations.
+/// The `concurrency` algorithm with its memory, with the operation names that histories use.
 class LeaseSubject {
  public:
   LeaseSubject(const Quota& quota, std::uint32_t room)
@@ -57,7 +57,7 @@ class LeaseSubject {
   concurrency::Leases leases_;
 };
 
-/// A random life of the leases of one key, compared with the oracle's.
+/// A random sequence of operations on the leases of one key, compared with the oracle.
 class LeaseHistory {
  public:
   LeaseHistory(Source& source, const Quota& quota, const Freedom& freedom)
@@ -118,7 +118,7 @@ class LeaseHistory {
     return false;
   }
 
-  /// In the order of their expiry, and the very leases that the oracle holds.
+  /// Returns true if the leases are in the order of their expiry and equal those of the oracle.
   bool SameLeases() const {
     const auto all = subject_.leases().all();
     if (!std::ranges::is_sorted(all, {}, &concurrency::Lease::expiry)) return false;

@@ -3,14 +3,14 @@
 
 #include "property/lease_history.hpp"
 
-/// Random histories against the oracle: every field of every answer.
+/// Compares every field of every result with the oracle, in random histories.
 namespace tidegate::property {
 namespace {
 
 constexpr std::uint64_t kSeeds = 200;
 constexpr int kSteps = 300;
 
-/// Runs `history` under each freedom that a whole life can have.
+/// Runs `history` with many seeds and with each combination of freedoms.
 template <class RunOne>
 void ForAllSeeds(RunOne history) {
   constexpr Freedom kFreedoms[] = {{false, false, false},
@@ -26,12 +26,12 @@ void ForAllSeeds(RunOne history) {
   }
 }
 
-TEST(OracleTest, TokenBucketAgrees) { ForAllSeeds(RunHistory<TokenBucketKit>); }
-TEST(OracleTest, GcraAgrees) { ForAllSeeds(RunHistory<GcraKit>); }
-TEST(OracleTest, FixedWindowAgrees) { ForAllSeeds(RunHistory<FixedWindowKit>); }
-TEST(OracleTest, SlidingWindowAgrees) { ForAllSeeds(RunHistory<SlidingWindowKit>); }
-TEST(OracleTest, SlidingLogAgrees) { ForAllSeeds(RunLogHistory); }
-TEST(OracleTest, ConcurrencyAgrees) { ForAllSeeds(RunLeaseHistory); }
+TEST(OracleTest, TokenBucketAgreesWithOracle) { ForAllSeeds(RunHistory<TokenBucketKit>); }
+TEST(OracleTest, GcraAgreesWithOracle) { ForAllSeeds(RunHistory<GcraKit>); }
+TEST(OracleTest, FixedWindowAgreesWithOracle) { ForAllSeeds(RunHistory<FixedWindowKit>); }
+TEST(OracleTest, SlidingWindowAgreesWithOracle) { ForAllSeeds(RunHistory<SlidingWindowKit>); }
+TEST(OracleTest, SlidingLogAgreesWithOracle) { ForAllSeeds(RunLogHistory); }
+TEST(OracleTest, ConcurrencyAgreesWithOracle) { ForAllSeeds(RunLeaseHistory); }
 
 }  // namespace
 }  // namespace tidegate::property

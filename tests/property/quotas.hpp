@@ -8,7 +8,7 @@ namespace tidegate::property {
 
 inline constexpr std::int64_t kDay = 86'400'000'000;
 inline constexpr std::int64_t kLongest = 366 * kDay;
-/// No list of a random quota gets longer, however its quota changes.
+/// Greatest length of a list under any random quota, also after changes of the quota.
 inline constexpr std::int64_t kLongestList = 64;
 
 inline QuotaSpec BucketSpec(Source& source, Algorithm algorithm) {
@@ -68,19 +68,20 @@ inline QuotaSpec WindowSpec(Source& source, Algorithm algorithm) {
   }
 }
 
-/// The default bound on debts, none at all, a small one, or one that nothing reaches.
+/// Returns the default bound on debts, no debt at all, a small bound, or one that no history
+/// reaches.
 inline std::optional<std::int64_t> AnyMaxDebt(Source& source, Algorithm algorithm) {
   if (algorithm == Algorithm::kConcurrency || source.Below(2) == 0) return std::nullopt;
   return source.OneOf<std::int64_t>({0, 1, source.Magnitude(1000), std::int64_t{1} << 53});
 }
 
-/// Only `gcra` tells the two apart.
+/// Returns a random origin. Only `gcra` treats the two origins differently.
 inline QuotaOrigin AnyOrigin(Source& source, Algorithm algorithm) {
   if (algorithm != Algorithm::kGcra) return QuotaOrigin::kRule;
   return source.OneOf({QuotaOrigin::kRule, QuotaOrigin::kCaller});
 }
 
-/// Never fails: a random spec that Quota::Make refuses gives way to a plain one.
+/// Returns a random quota. Never fails: a spec that Quota::Make rejects is replaced by a plain one.
 inline Quota AnyQuota(Source& source, Algorithm algorithm, QuotaOrigin origin) {
   const bool bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;
   QuotaSpec spec = bucket ? BucketSpec(source, algorithm) : WindowSpec(source, algorithm);
@@ -98,8 +99,8 @@ inline Quota AnyQuota(Source& source, Algorithm algorithm) {
   return AnyQuota(source, algorithm, AnyOrigin(source, algorithm));
 }
 
-/// Another quota that may be put in the place of `quota` while its state lives
-/// on. Windows and lists keep their period: they are cut by it. A rule's quota stays a rule's.
+/// Returns another quota that may replace `quota` while the state is kept. Windows and lists keep
+/// their period, because their state depends on it. The origin of the quota stays the same.
 inline Quota ChangedQuota(Source& source, const Quota& quota) {
   const Algorithm algorithm = quota.algorithm();
   const bool bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;

@@ -9,26 +9,26 @@
 
 namespace tidegate::property {
 
-/// Where the choices of a history come from: a seed, or a fuzzer's bytes.
+/// Source of the random choices in a history: a seed, or the bytes of a fuzzer.
 class Source {
  public:
   explicit Source(std::uint64_t seed) : rng_(seed) {}
   explicit Source(std::span<const std::uint8_t> bytes) : bytes_(bytes), from_bytes_(true) {}
 
-  /// One of 0 .. n-1; always 0 once the bytes have run out. REQUIRES: n >= 1.
+  /// Returns a number in 0 .. n-1; always 0 once the fuzzer's bytes are used up. REQUIRES: n >= 1.
   std::uint64_t Below(std::uint64_t n) {
     if (!from_bytes_) return rng_() % n;
     std::uint64_t value = 0;
-    // As few bytes as the choice needs: short inputs then say more.
+    // Use only as many bytes as the choice needs, so that short inputs make more choices.
     for (std::uint64_t reach = n - 1; reach > 0; reach >>= 8) value = value << 8 | Byte();
     return value % n;
   }
-  /// low .. high, both included.
+  /// Returns a number in low .. high, both included.
   std::int64_t Between(std::int64_t low, std::int64_t high) {
     const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
     return low + static_cast<std::int64_t>(Below(width + 1));
   }
-  /// 1 .. high, each order of magnitude about as often as any other.
+  /// Returns a number in 1 .. high, with about equal probability for each order of magnitude.
   std::int64_t Magnitude(std::int64_t high) {
     std::uint64_t bits = 0;
     while (bits < 62 && (std::int64_t{1} << (bits + 1)) <= high) ++bits;

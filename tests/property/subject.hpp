@@ -12,7 +12,7 @@
 #include "oracle/log.hpp"
 #include "oracle/windows.hpp"
 
-/// The steps under test behind one interface, each beside its oracle.
+/// One interface for the step functions of all algorithms, each together with its oracle.
 namespace tidegate::property {
 
 using oracle::Tick;
@@ -65,7 +65,7 @@ struct SlidingWindowKit : constant_size::SlidingWindow {
   }
 };
 
-/// Steps kept in a State by value.
+/// Algorithms whose state is a struct that is passed by value.
 template <class K>
 class Subject {
  public:
@@ -91,10 +91,10 @@ class Subject {
   Outcome Refund(std::int64_t units, Tick charged_at, Tick now) {
     return Keep(Kit::Refund(state_, quota_, units, At(charged_at), At(now)));
   }
-  /// The time in the state from which a clock's step back is measured.
+  /// Returns the time in the state from which a step back of the clock is measured.
   Tick Stored(Tick) const { return Kit::Stored(state_, quota_); }
   bool SameState(const Subject& other) const { return state_ == other.state_; }
-  /// Empty, or what is wrong with the last state that a step returned.
+  /// Returns what is wrong with the last state that a step returned; empty if nothing.
   std::string Fault() const { return fault_; }
 
  private:
@@ -113,7 +113,7 @@ class Subject {
   std::string fault_;
 };
 
-/// The log in memory of its own, smaller than the limit now and then.
+/// The log in its own memory, which is sometimes smaller than the limit.
 class LogSubject {
  public:
   using Model = oracle::SlidingLog;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients see of nginx, HAProxy and Caddy that ask /v1/auth, with the files of docs/recipes.
+// Clients of nginx, HAProxy and Caddy when these proxies send their requests to /v1/auth first,
+// with the files of docs/recipes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ using gateway_test::ProxyProcess;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-class ProxiesTest : public testing::TestWithParam<const char*> {
+class ForwardAuthProxyTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!ProxyProcess::Installed(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
@@ -34,12 +35,12 @@ class ProxiesTest : public testing::TestWithParam<const char*> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, ProxiesTest, testing::Values("nginx", "haproxy", "caddy"),
+INSTANTIATE_TEST_SUITE_P(All, ForwardAuthProxyTest, testing::Values("nginx", "haproxy", "caddy"),
                          [](const auto& which) { return std::string(which.param); });
 
 constexpr std::string_view kPolicy = R"("per-key";q=5;w=3600, "per-address";q=500;w=1)";
 
-TEST_P(ProxiesTest, PassesUntilTheLimitAndThenDenies) {
+TEST_P(ForwardAuthProxyTest, AllowsUntilLimitAndThenDenies) {
   Rig rig(GetParam());
   for (int left = 4; left >= 0; --left) {
     const Message answer = rig.Ask({});
@@ -63,18 +64,18 @@ TEST_P(ProxiesTest, PassesUntilTheLimitAndThenDenies) {
   EXPECT_EQ(rig.Passed().size(), 5u);
 }
 
-TEST_P(ProxiesTest, CountPathsAndClientsSeparately) {
+TEST_P(ForwardAuthProxyTest, CountsPathsAndClientsSeparately) {
   const Rig rig(GetParam());
   UseUp(rig, {});
   const Message elsewhere = rig.Ask({.target = "/elsewhere"});
   EXPECT_EQ(elsewhere.status, 200);
   EXPECT_EQ(elsewhere.Field("ratelimit-policy"), R"("per-address";q=500;w=1)");
   EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.3"})), 4);
-  // The proxy's own machine is a client like others.
+  // The proxy's own machine is counted as a client like any other.
   EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.1"})), 4);
 }
 
-TEST_P(ProxiesTest, ForgedHeadersAndPathsDoNotEvadeTheLimit) {
+TEST_P(ForwardAuthProxyTest, ForgedHeadersAndPathsDoNotEvadeLimit) {
   const Rig rig(GetParam());
   UseUp(rig, {});
   for (const char* const fields : {
@@ -98,7 +99,8 @@ TEST_P(ProxiesTest, ForgedHeadersAndPathsDoNotEvadeTheLimit) {
        }) {
     EXPECT_THAT(rig.Ask({.fields = fields}).status, AnyOf(429, 400)) << fields;
   }
-  // Forms of the same path, as far as they are one to everybody, or may be one to the app.
+  // Forms of one path that all servers read as the same path, or that the upstream may read as the
+  // same path.
   for (const char* const target :
        {"/api/x?", "/api/x?/../../free", "/api/./x", "/free/../api/x", "/free/..%2fapi/x",
         "/free%2F../api/x", "/free/..%5capi/x", "/free/..;/api/x", "/api%2fy/../x"}) {
@@ -112,7 +114,7 @@ std::string ShortFields(int count) {
   return fields;
 }
 
-/// In lines of at most a kilobyte: some proxies have a limit for each.
+/// Returns field lines of at most a kilobyte each, because some proxies limit the length of a line.
 std::string LongFields(std::size_t bytes) {
   std::string fields;
   for (int i = 0; fields.size() < bytes; ++i) {
@@ -123,9 +125,10 @@ std::string LongFields(std::size_t bytes) {
   return fields;
 }
 
-// Tidegate's parser answers a head that is too long for it, and such an answer has nothing of
-// /v1/auth. Nor may a question that the proxy itself cannot put for its size be one without answer.
-TEST_P(ProxiesTest, HeadsOfAnySizeDoNotEvadeTheLimit) {
+// If a head is too long for Tidegate's parser, the response does not come from the /v1/auth
+// handler. And if the request to /v1/auth is too long for the proxy to send, the proxy must not
+// treat that as a missing response. Neither may let the client pass.
+TEST_P(ForwardAuthProxyTest, HeadsOfAnySizeDoNotEvadeLimit) {
   Rig rig(GetParam());
   UseUp(rig, {});
   const auto refused = AnyOf(429, 431, 414, 413, 400, 500);
@@ -141,7 +144,8 @@ TEST_P(ProxiesTest, HeadsOfAnySizeDoNotEvadeTheLimit) {
   if (std::string_view(GetParam()) != "haproxy") {
     EXPECT_THAT(rig.Ask({.fields = LongFields(30'000)}).status, refused);
   }
-  // Caddy takes a megabyte, and would ask elsewhere if Tidegate did not hear it out.
+  // Caddy accepts a megabyte, and would send the request elsewhere if Tidegate closed the
+  // connection before reading all of it.
   if (std::string_view(GetParam()) == "caddy") {
     for (const std::size_t bytes : {100'000u, 500'000u, 1'000'000u, 1'040'000u}) {
       EXPECT_EQ(rig.Ask({.fields = LongFields(bytes)}).status, 431) << bytes;
@@ -151,10 +155,10 @@ TEST_P(ProxiesTest, HeadsOfAnySizeDoNotEvadeTheLimit) {
   EXPECT_EQ(Left(rig.Ask({.address = "127.0.0.3", .fields = ShortFields(80)})), 4);
 }
 
-TEST(HaproxyRecipeTest, Returns431WhenTheHeadHasTooManyFields) {
+TEST(HaproxyRecipeTest, Returns431WhenHeadHasTooManyFields) {
   if (!ProxyProcess::Installed("haproxy")) GTEST_SKIP() << "haproxy is not installed";
   const Rig rig("haproxy");
-  // 94 are refused by the script, since HAProxy's client would crash at 98.
+  // The script rejects 94 fields, since HAProxy's HTTP client crashes at 98.
   for (const int count : {94, 98}) {
     const Message answer = rig.Ask({.fields = ShortFields(count)});
     EXPECT_EQ(answer.status, 431);
@@ -172,7 +176,7 @@ TEST(HaproxyRecipeTest, ForwardsParserErrorsOfTidegate) {
   const Message answer = rig.Ask({.fields = ShortFields(20)});
   EXPECT_EQ(answer.status, 431);
   EXPECT_THAT(answer.body, HasSubstr("\"status\":431"));
-  // A status without a line of its own does not pass either.
+  // A status without its own line in the recipe does not let the request pass either.
   Rig without(
       "haproxy",
       {.tidegate = few, .proxy = {{"tidegate_status) -m str 431", "tidegate_status) -m str 432"}}});
@@ -181,8 +185,8 @@ TEST(HaproxyRecipeTest, ForwardsParserErrorsOfTidegate) {
   EXPECT_TRUE(without.Passed().empty());
 }
 
-// What nginx.md says of a client with more headers than Tidegate takes.
-TEST(NginxRecipeTest, CanBeAlignedWithTidegatesLimits) {
+// The behaviour that nginx.md documents for a client with more header fields than Tidegate accepts.
+TEST(NginxRecipeTest, CanBeConfiguredWithTheLimitsOfTidegate) {
   if (!ProxyProcess::Installed("nginx")) GTEST_SKIP() << "nginx is not installed";
   const Rig as_it_is("nginx");
   EXPECT_EQ(as_it_is.Ask({.fields = LongFields(20'000)}).status, 500);
@@ -203,8 +207,8 @@ TEST(NginxRecipeTest, CanBeAlignedWithTidegatesLimits) {
   EXPECT_EQ(wide.Ask({.fields = ShortFields(120)}).status, 200);
 }
 
-// nginx decodes where proxy_pass has a URI part.
-TEST(NginxRecipeTest, RefusesEncodedSlashes) {
+// nginx decodes the path if proxy_pass has a URI part.
+TEST(NginxRecipeTest, RejectsEncodedSlashes) {
   if (!ProxyProcess::Installed("nginx")) GTEST_SKIP() << "nginx is not installed";
   const std::pair<std::string, std::string> decodes{"proxy_pass http://app;",
                                                     "proxy_pass http://app/;"};
@@ -214,16 +218,16 @@ TEST(NginxRecipeTest, RefusesEncodedSlashes) {
   EXPECT_EQ(rig.Ask({.target = "/api/x?a%2fb"}).status, 200);
 }
 
-TEST_P(ProxiesTest, EmptyHostDoesNotEvadeTheLimit) {
+TEST_P(ForwardAuthProxyTest, EmptyHostDoesNotEvadeLimit) {
   const Rig rig(GetParam());
   UseUp(rig, {});
   EXPECT_THAT(rig.Ask({.host = ""}).status, AnyOf(429, 400));
-  // Caddy tells of it, and nginx refuses it itself.
+  // Caddy forwards the empty Host to Tidegate, which rejects it; nginx rejects it itself.
   const int status = rig.Ask({.address = "127.0.0.3", .host = ""}).status;
   EXPECT_EQ(status, std::string_view(GetParam()) == "haproxy" ? 200 : 400);
 }
 
-TEST_P(ProxiesTest, CountsClientsSeparately) {
+TEST_P(ForwardAuthProxyTest, CountsClientsSeparately) {
   const Rig rig(GetParam());
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(rig.Ask({.fields = "X-Forwarded-For: 127.0.0.9\r\nX-Real-IP: 127.0.0.9\r\n"}).status,
@@ -242,7 +246,7 @@ deny:
   - { path: /secret }
 )";
 
-TEST_P(ProxiesTest, RulesSeeTheClientsRequest) {
+TEST_P(ForwardAuthProxyTest, RulesSeeRequestOfClient) {
   Rig rig(GetParam(), {.more = std::string(kMore)});
   const auto once = [&](const Client& client) {
     EXPECT_EQ(rig.Ask(client).status, 200) << client.target;
@@ -264,9 +268,9 @@ TEST_P(ProxiesTest, RulesSeeTheClientsRequest) {
   EXPECT_EQ(rig.Ask({.target = "/keys", .fields = "X-Api-Key: 1\r\nX-Api-Key: 2\r\n"}).status, 400);
 }
 
-// --- When something fails ------------------------------------------------------------
+// --- Failures of Tidegate and of its store --------------------------------------------
 
-TEST_P(ProxiesTest, PassEverythingWhileTidegateIsGone) {
+TEST_P(ForwardAuthProxyTest, AllowsEverythingWhileTidegateIsStopped) {
   Rig rig(GetParam());
   UseUp(rig, {});
   rig.tidegate().End();
@@ -287,10 +291,10 @@ TEST_P(ProxiesTest, PassEverythingWhileTidegateIsGone) {
     left = Left(rig.Ask({.address = "127.0.0.3"}));
     if (left < 0) std::this_thread::sleep_for(10ms);
   }
-  EXPECT_EQ(left, 4) << "the proxy sends a second request";
+  EXPECT_EQ(left, 4) << "the proxy sent a second forward-auth request";
 }
 
-TEST_P(ProxiesTest, PassEverythingWhileTidegateHangs) {
+TEST_P(ForwardAuthProxyTest, AllowsEverythingWhileTidegateHangs) {
   Rig rig(GetParam(), {.patience = Patience::kOfTheRecipe});
   rig.tidegate().Pause();
   for (const char* const method : {"POST", "GET"}) {
@@ -298,13 +302,15 @@ TEST_P(ProxiesTest, PassEverythingWhileTidegateHangs) {
     const Message answer = rig.Ask({.method = method, .body = "a body"});
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.Count("ratelimit"), 0);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s) << "a quarter of a second, and a lot";
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s)
+        << "the request took far longer than the proxy's timeout of 250 ms";
     ASSERT_FALSE(rig.Passed().empty());
     EXPECT_EQ(rig.Passed().back().body, "a body");
   }
 }
 
-/// What the pages say for those who would rather refuse.
+/// Returns the changes that the pages describe for operators who prefer to deny requests during a
+/// failure.
 Changes ToRefuse(std::string_view proxy) {
   if (proxy == "nginx") return {{"error_page 502 504 = @unlimited;", ""}};
   if (proxy == "haproxy")
@@ -316,7 +322,7 @@ Changes ToRefuse(std::string_view proxy) {
           {"fail_duration 1s\n", "\n"}};
 }
 
-TEST_P(ProxiesTest, DeniesEverythingWithoutTidegateIfConfigured) {
+TEST_P(ForwardAuthProxyTest, DeniesEverythingWithoutTidegateIfConfigured) {
   Rig rig(GetParam(), {.proxy = ToRefuse(GetParam()), .patience = Patience::kOfTheRecipe});
   const std::string proxy = GetParam();
   rig.tidegate().Pause();
@@ -328,7 +334,7 @@ TEST_P(ProxiesTest, DeniesEverythingWithoutTidegateIfConfigured) {
   EXPECT_TRUE(rig.Passed().empty());
 }
 
-TEST_P(ProxiesTest, RefuseRequestsOfFailClosedRulesDuringOutage) {
+TEST_P(ForwardAuthProxyTest, DeniesRequestsOfFailClosedRulesDuringOutage) {
   const Rig rig(GetParam(),
                 {.tidegate = {{"listen:\n",
                                "store: { url: \"redis://127.0.0.1:1\", on_failure: closed }\n"
@@ -341,7 +347,7 @@ TEST_P(ProxiesTest, RefuseRequestsOfFailClosedRulesDuringOutage) {
   EXPECT_EQ(rig.Ask({.target = "/elsewhere"}).status, 200);
 }
 
-TEST_P(ProxiesTest, ReportsUntrustedProxies) {
+TEST_P(ForwardAuthProxyTest, ReportsUntrustedProxies) {
   const Rig rig(GetParam(),
                 {.tidegate = {{"trusted_proxies: [127.0.0.1]", "trusted_proxies: [10.0.0.0/8]"}}});
   EXPECT_EQ(rig.Ask({}).status, 500);

@@ -19,7 +19,7 @@ using gateway_test::ProxyProcess;
 
 std::string At(int port) { return "127.0.0.1:" + std::to_string(port); }
 
-/// As if it were installed: it writes nowhere but into its folder.
+/// Starts nginx as if it were installed, except that it writes only into its own folder.
 std::unique_ptr<ProxyProcess> StartNginx(int port, Changes changes) {
   changes.emplace_back("127.0.0.1:8000", At(port));
   std::string config = Recipe("nginx.conf", changes);
@@ -38,7 +38,7 @@ std::unique_ptr<ProxyProcess> StartNginx(int port, Changes changes) {
 std::unique_ptr<ProxyProcess> StartHaproxy(int port, Changes changes) {
   changes.emplace_back("127.0.0.1:8000", At(port));
   changes.emplace_back("/etc/haproxy/tidegate.lua", "FOLDER/tidegate.lua");
-  // A name that the whole machine sees.
+  // An abstract socket name that is unique on this machine: all processes share these names.
   changes.emplace_back("lua.tidegate abns@tidegate", "lua.tidegate abns@" + At(port));
   changes.emplace_back("bind abns@tidegate", "bind abns@" + At(port));
   return ProxyProcess::Other(port,
@@ -107,7 +107,8 @@ Rig::Rig(const std::string& proxy, Setup setup) : api_(test::FreePort()) {
   Changes& changes = setup.tidegate;
   changes.emplace_back("api: 127.0.0.1:8081", "api: " + At(api_));
   changes.emplace_back("admin: 127.0.0.1:9180", "admin: " + At(test::FreePort()));
-  changes.emplace_back("limit: 5/m", "limit: 5/h");  // So that nothing comes back meanwhile.
+  // So that no units are refilled during the test.
+  changes.emplace_back("limit: 5/m", "limit: 5/h");
   config_ = Recipe("tidegate.yaml", changes).append(setup.more);
   StartTidegate();
   const int port = test::FreePort();

@@ -13,12 +13,12 @@
 
 namespace tidegate::proxies_test {
 
-/// What is exchanged for what in a recipe's file. Each must be there: a test that no longer changes
-/// what it means to would listen on the port of another process.
+/// Pairs of a text in a recipe's file and its replacement. Each text must occur in the file:
+/// otherwise a test could listen on the port of another process.
 using Changes = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] std::string Recipe(const std::string& file, const Changes& changes);
 
-/// A client: where it comes from, and what it sends beside Host.
+/// Address of a client, and the request that it sends in addition to Host.
 struct Client {
   std::string address = "127.0.0.2";
   std::string method = "GET";
@@ -28,33 +28,34 @@ struct Client {
   std::string host = "api.example.com";
 };
 
-/// How long the proxy waits for tidegate. On a busy machine a quarter of a second, as in the
-/// recipes, is over before tidegate had its turn, and requests pass: only what is about that waits
-/// so.
+/// How long the proxy waits for tidegate. On a busy machine the 250 ms of the recipes can pass
+/// before tidegate runs, and the proxy then lets the request pass. So only tests of this timeout
+/// use kOfTheRecipe.
 enum class Patience : std::uint8_t { kLong, kOfTheRecipe };
 
-/// What is different from the recipes.
+/// Differences from the recipes.
 struct Setup {
-  Changes tidegate = {};  ///< Of its configuration.
-  std::string more = {};  ///< Further rules, and sections behind them.
+  Changes tidegate = {};  ///< Changes to Tidegate's configuration.
+  std::string more = {};  ///< Additional rules, and sections after them.
   Changes proxy = {};
   Patience patience = Patience::kLong;
 };
 
-/// A proxy between its clients and an upstream, and a tidegate that it asks.
+/// A proxy between clients and an upstream, and a tidegate that the proxy sends forward-auth
+/// requests to.
 class Rig {
  public:
   /// `proxy`: nginx, haproxy or caddy.
   explicit Rig(const std::string& proxy, Setup setup = {});
 
-  /// On a connection of its own.
+  /// Sends a request on a new connection and returns the response.
   [[nodiscard]] gateway_test::Message Ask(const Client& client) const;
-  /// Starts tidegate again, with nothing counted.
+  /// Restarts tidegate, with all counts at zero.
   void StartTidegate();
 
   [[nodiscard]] gateway_test::ProxyProcess& tidegate() { return *tidegate_; }
   [[nodiscard]] gateway_test::RawUpstream& upstream() { return upstream_; }
-  /// What the upstream got from clients so far.
+  /// Returns the requests of clients that the upstream has received so far.
   [[nodiscard]] std::vector<gateway_test::Message> Passed() const;
 
  private:
