@@ -12,7 +12,7 @@ thread_local std::uint64_t allocations = 0;
 
 std::uint64_t AllocationsOfThisThread() noexcept { return allocations; }
 
-// glibc's own entry, so that wrapping malloc needs no look-up of the next one.
+// glibc's own entry point, so that this malloc() need not look up the original one.
 extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* malloc(std::size_t size) noexcept {
   ++allocations;

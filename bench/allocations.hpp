@@ -3,6 +3,6 @@
 
 #include <cstdint>
 
-/// How often this thread has called operator new or malloc through it, so that a
-/// benchmark can show that a decision does not.
+/// Returns how often this thread has called operator new or malloc(), so that benchmarks can show
+/// that a decision does not allocate.
 [[nodiscard]] std::uint64_t AllocationsOfThisThread() noexcept;

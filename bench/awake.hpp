@@ -10,12 +10,13 @@
 
 namespace tidegate::bench {
 
-/// Keeps cores from falling asleep while this lives: a thread on each that gives way to everybody
-/// else (SCHED_IDLE).
+/// Keeps cores from going idle during its lifetime: runs a thread with the lowest priority
+/// (SCHED_IDLE) on each.
 ///
-/// A virtual core that was idle wakes up through its host, and what that takes is counted as time
-/// of the process that is woken: 100 us and more on the machine this was written on, six times what
-/// a batch of one key takes. It would be charged to the side that leaves Redis idle, which is ours.
+/// An idle virtual core is woken up through its host, and the time of this counts as time of the
+/// process that is woken: 100 us and more on the machine on which this was written, six times the
+/// time of a batch with one key. Without this class, that time would be charged to the side that
+/// leaves Redis idle, which is Tidegate's.
 class AwakeCores {
  public:
   AwakeCores(std::initializer_list<int> cores) {
@@ -26,7 +27,8 @@ class AwakeCores {
         CPU_SET(static_cast<std::size_t>(core), &set);
         sched_setaffinity(0, sizeof set, &set);
         const sched_param none{};
-        if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) return;  // It would take others' time.
+        // Without SCHED_IDLE the thread would take CPU time from the processes under measurement.
+        if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) return;
         while (!over_.load(std::memory_order_relaxed)) {
         }
       });

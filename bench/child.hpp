@@ -12,14 +12,14 @@ namespace tidegate::bench {
 using test::FreePort;
 using test::PinTo;
 
-/// A server under measurement: a process on one core, killed with this object. With BENCH_VERBOSE
-/// in the environment its output is shown.
+/// A server under measurement: a process on one core, which the destructor kills. Its output is
+/// shown if BENCH_VERBOSE is set in the environment.
 class Child : public test::ChildProcess {
  public:
   Child(std::vector<std::string> arguments, int core);
 };
 
-/// Returns false if nothing listens on the port of 127.0.0.1 within 10 s.
+/// Waits until a server listens on the port of 127.0.0.1. Returns false after 10 s.
 [[nodiscard]] bool WaitForPort(int port);
 
 }  // namespace tidegate::bench

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decisions cost the nodes of a Redis Cluster, beside one Redis, in one run: servers on one
-// core, who asks on another, taking turns; and what keys take of Redis's memory.
-// Usage: cluster_bench TIDEGATE [--quick] [ROW...]
+// Compares the cost of decisions for the nodes of a Redis Cluster with the cost for one Redis, in
+// one run, and measures the memory of keys in Redis. The servers run on one core, and the load
+// generator on another core sends requests to them in turns. Usage: cluster_bench TIDEGATE
+// [--quick] [ROW...]
 #include <sched.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ void PinTo(pid_t pid, int core) {
   if (sched_setaffinity(pid, sizeof set, &set) != 0) throw std::runtime_error("no such core");
 }
 
-/// Some servers, and who asks them.
+/// One or more Redis servers, and a store that sends requests to them.
 class Side {
  public:
   explicit Side(redis_test::RedisServer& one)
@@ -52,7 +53,8 @@ class Side {
   explicit Side(redis_test::RedisCluster& cluster)
       : servers_(ServersOf(cluster)), host_(Url(cluster.url()), kLoadCore, cluster.size()) {}
 
-  /// One round; microseconds of CPU time per decision of each server.
+  /// Result of one round: CPU time per decision in microseconds, of all servers together and of the
+  /// busiest one.
   struct Cost {
     double sum = 0;
     double busiest = 0;
@@ -155,8 +157,8 @@ class ClusterBench {
     std::fflush(stdout);
   }
 
-  /// What a key takes: of the memory that Redis says it uses, keys with a TTL and an identity of
-  /// about 20 bytes.
+  /// Prints the memory per key that Redis reports, for keys with a TTL and an identity of about 20
+  /// bytes.
   void Memory() {
     if (!options_.Wants("memory")) return;
     std::printf("bytes of Redis's memory per key\n");

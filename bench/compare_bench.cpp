@@ -38,7 +38,7 @@ struct Ports {
   int gateway = FreePort();
 };
 
-/// Sends requests to a server for `seconds`; returns the number of responses.
+/// Sends requests to a server for `seconds` and returns the number of responses.
 using Load = std::function<std::uint64_t(double seconds)>;
 
 struct Row {
@@ -162,7 +162,7 @@ class Side {
   }
 
   void Warm(double seconds) { (void)load_(seconds); }
-  /// Sends requests for `seconds`; returns the CPU time per request, in microseconds.
+  /// Sends requests for `seconds` and returns the CPU time per request, in microseconds.
   [[nodiscard]] double Round(double seconds) {
     const double before = server_.CpuSeconds();
     const std::uint64_t answers = load_(seconds);

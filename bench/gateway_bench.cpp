@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request costs that passes a gateway, beside nginx and HAProxy with a limit each, in one
-// run: the proxies on one core, the load, the upstream and Redis on another, taking turns.
-// Usage: gateway_bench TIDEGATE [--quick] [ROW...]
+// Compares the cost of a request through the gateway with the cost of the same request through
+// nginx and HAProxy, each with a limit, in one run. The proxies run on one core; the load
+// generator, the upstream and Redis run on another, and the load is sent in turns. Usage:
+// gateway_bench TIDEGATE [--quick] [ROW...]
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ class GatewayBench {
  public:
   explicit GatewayBench(BenchOptions options) : options_(std::move(options)) {}
 
-  /// Whether all bars hold.
+  /// Runs all rows. Returns true if all ratios are within their bars.
   bool Run() {
     if (options_.Wants("keys")) Keys();
     if (options_.Wants("memory")) Memory();
@@ -68,7 +69,8 @@ class GatewayBench {
 
   const BenchOptions options_;
   bool held_ = true;
-  // Destroyed in reverse order: no thread sleeps before all is measured.
+  // Members are destroyed in reverse order, so the cores stay awake until all measurements are
+  // done.
   AwakeCores awake_{kProxyCore, kLoadCore};
   test::TemporaryFolder folder_;
   HttpUpstream upstream_{kLoadCore};
@@ -157,7 +159,7 @@ void GatewayBench::Log() {
   std::fflush(stdout);
 }
 
-/// Decisions of a Tidegate that Redis took, by its metrics.
+/// Returns the number of a Tidegate's decisions that Redis made, from its metrics.
 double DecidedByStore(const Proxy& tidegate) {
   const std::string metrics =
       HttpClient(tidegate.admin_port).Ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
@@ -185,7 +187,7 @@ void GatewayBench::Redis() {
   ShowRatio("Redis under tidegate beside under nginx",
             MedianRatio(tidegate.other_micros, nginx.other_micros));
   std::printf("\n");
-  // The rest passed because Redis did not answer in time, as on a busy machine.
+  // The other requests were allowed because Redis did not reply in time, as on a busy machine.
   std::printf("  %-44s %6.2f%%\n", "requests that Redis decided for tidegate",
               100 * decided / static_cast<double>(tidegate.answers));
   std::fflush(stdout);
@@ -204,7 +206,7 @@ void GatewayBench::Connections() {
 
 void GatewayBench::MemoryPerConnection(const Proxy& proxy) {
   std::fprintf(stderr, "connections: %s\n", proxy.name.c_str());
-  for (int i = 0; i < 500; ++i) (void)HttpClient(proxy.port).Ask(ProxiedRequest());  // Warm.
+  for (int i = 0; i < 500; ++i) (void)HttpClient(proxy.port).Ask(ProxiedRequest());  // Warm up.
   const std::uint64_t before = proxy.process->ResidentBytes();
   std::deque<HttpClient> clients;
   for (int i = 0; i < kIdleConnections; ++i) {
@@ -221,7 +223,8 @@ void GatewayBench::MemoryPerConnection(const Proxy& proxy) {
   std::fflush(stdout);
 }
 
-/// For the idle connections, here and in the proxies, which inherit it.
+/// Raises the limit on open files for the idle connections, here and in the proxies, which inherit
+/// the limit.
 void AllowDescriptors() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

@@ -37,7 +37,8 @@ const std::string& ProxiedRequestWithKey(std::uint64_t number) {
     }
     return all;
   }();
-  // In another order than they were added, so that no neighbour in memory is warm. 7919 is prime.
+  // Send requests in another order than they were made in, so that neighbours in memory are not in
+  // the cache. 7919 is prime.
   return requests[number * 7919 % requests.size()];
 }
 
@@ -99,7 +100,8 @@ std::vector<PacedLatency> PaceInTurns(const std::string& label, const std::vecto
     ShowProgress(label, round, rounds.count);
     for (const std::size_t i : turns.Next()) {
       const auto outcome = paces[i].Run(per_second, rounds.seconds);
-      if (outcome.ok != outcome.micros.size()) throw std::runtime_error("not all were 200");
+      if (outcome.ok != outcome.micros.size())
+        throw std::runtime_error("not all responses were 200");
       p50[i].push_back(At(outcome.micros, 0.5));
       p99[i].push_back(At(outcome.micros, 0.99));
     }

@@ -15,36 +15,38 @@
 
 namespace tidegate::bench {
 
-/// A GET of 100 bytes.
+/// Returns a GET request of 100 bytes.
 [[nodiscard]] const std::string& ProxiedRequest();
-/// The same with one of 10,000 API keys, in turn.
+/// Returns the same request with one of 10,000 API keys, chosen by `number`.
 [[nodiscard]] const std::string& ProxiedRequestWithKey(std::uint64_t number);
 
-/// Proxies before one upstream, loaded in turns, in an order that changes; what counts is the CPU
-/// time per request of each.
+/// Compares proxies in front of one upstream. They are loaded in turns, in an order that changes.
+/// The result is the CPU time per request of each.
 class GatewayContest {
  public:
   struct Side {
     Proxy proxy;
     std::unique_ptr<HttpLoad> load;
-    std::vector<double> micros;        ///< CPU time per request, one per round.
-    std::vector<double> other_micros;  ///< The same of a process that it makes work, as Redis.
+    std::vector<double> micros;        ///< Microseconds of CPU time per request, one value for each
+                                       ///< round.
+    std::vector<double> other_micros;  ///< The same for another process that this proxy causes work
+                                       ///< in, such as Redis.
     std::uint64_t answers = 0;
     double seconds = 0;
-    double busy = 0;  ///< Seconds of CPU time.
+    double busy = 0;  ///< CPU time of the proxy in seconds.
   };
-  /// CPU seconds so far of a process beside the proxies.
+  /// Returns the CPU time of another process than the proxies, in seconds since its start.
   using OtherCpu = std::function<double()>;
 
-  /// `label`: of the progress line. The upstream outlives this.
+  /// `label`: text of the progress line. REQUIRES: `upstream` outlives this object.
   GatewayContest(std::string label, const HttpUpstream& upstream)
       : label_(std::move(label)), upstream_(upstream) {}
 
-  /// Connects 64 clients, each from an address of its own, and warms the proxy up. The side stays
-  /// where it is. By default all requests are ProxiedRequest().
+  /// Connects 64 clients with different addresses, and warms the proxy up. Returns a reference that
+  /// stays valid. By default all requests are ProxiedRequest().
   using Requests = std::function<const std::string&(std::uint64_t)>;
   Side& Add(Proxy proxy, Requests requests = {});
-  /// Throws where an answer is not 200, or did not come from the upstream.
+  /// Measures all proxies. Throws if a response is not 200 or did not come from the upstream.
   void Run(Rounds rounds, const OtherCpu& other = {});
 
  private:
@@ -55,13 +57,14 @@ class GatewayContest {
   std::deque<Side> sides_;
 };
 
-/// How long answers take at a steady rate, in microseconds: medians over rounds.
+/// Response times at a steady rate, in microseconds: medians over the rounds.
 struct PacedLatency {
   double p50 = 0;
   double p99 = 0;
-  double calm_p99 = 0;  ///< Of the round where it was least: others disturb p99 first.
+  double calm_p99 = 0;  ///< Of the round in which it was lowest: other processes on the machine
+                        ///< disturb p99 most.
 };
-/// Of each port in turn.
+/// Measures the response times of the server at each port, in turns.
 [[nodiscard]] std::vector<PacedLatency> PaceInTurns(const std::string& label,
                                                     const std::vector<int>& ports,
                                                     double per_second, Rounds rounds);

@@ -9,7 +9,7 @@
 namespace tidegate::bench {
 namespace {
 
-/// `text` with each `@name@` replaced by its value.
+/// Returns `text` with each `@name@` replaced by its value.
 std::string Fill(std::string text, const std::vector<std::pair<std::string, std::string>>& values) {
   for (const auto& [name, value] : values) {
     const std::string mark = "@" + name + "@";
@@ -20,7 +20,7 @@ std::string Fill(std::string text, const std::vector<std::pair<std::string, std:
   return text;
 }
 
-/// A configuration under a name of its own.
+/// Writes a configuration to a new file and returns its path.
 std::string Write(const ProxySite& site, int port, const std::string& text) {
   const auto file = site.folder / ("proxy-" + std::to_string(port) + ".conf");
   std::ofstream(file) << text;
@@ -43,7 +43,7 @@ routes: [ { match: { path: /** }, upstream: u } ]
 upstreams: { u: { targets: [ "http://127.0.0.1:@upstream@" ], keep_alive: 1024 } }
 )";
 
-// One process, so that it is the one whose time is taken.
+// nginx runs as one process, because the CPU time of exactly one process is measured.
 constexpr const char* kNginx = R"(
 daemon off; master_process off; worker_processes 1;
 pid @folder@/nginx-@port@.pid; error_log /dev/null crit;
@@ -73,7 +73,8 @@ http {
 }
 )";
 
-// Asks as Tidegate does: before the request is passed on. What fails must be seen here.
+// Like Tidegate, the script checks the limit before nginx forwards the request. Errors must be
+// visible in the benchmark, so they are not ignored.
 constexpr const char* kLuaLimit = R"(
       access_by_lua_block {
         local redis = require("nginx.redis"):new()

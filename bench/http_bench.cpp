@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU time per request of the HTTP API beside nginx's, in one run: the servers on one core, the
-// load on another, taking turns. Usage: http_bench TIDEGATE [ROUNDS [SECONDS]]
+// Compares the CPU time per request of the HTTP API with that of nginx, in one run. The servers run
+// on one core, and the load generator on another core sends requests to them in turns. Usage:
+// http_bench TIDEGATE [ROUNDS [SECONDS]]
 #include <cstdio>
 #include <exception>
 #include <memory>

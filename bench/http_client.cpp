@@ -19,7 +19,7 @@ HttpClient::HttpClient(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXE
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   if (connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    throw std::runtime_error("port " + std::to_string(port) + " cannot be connected to");
+    throw std::runtime_error("port " + std::to_string(port) + " does not accept connections");
   }
   const timeval timeout{5, 0};
   setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
@@ -33,10 +33,11 @@ std::string HttpClient::Ask(const std::string& request) {
   std::array<char, 16384> buffer;
   while (AnswerBytes(answer) == 0) {
     const ssize_t bytes = recv(fd_.get(), buffer.data(), buffer.size(), 0);
-    if (bytes <= 0) throw std::runtime_error("no answer, or none in 5 s");
+    if (bytes <= 0) throw std::runtime_error("no response within 5 s");
     answer.append(buffer.data(), static_cast<std::size_t>(bytes));
   }
-  if (!answer.starts_with("HTTP/1.1 200")) throw std::runtime_error("not 200: " + answer);
+  if (!answer.starts_with("HTTP/1.1 200"))
+    throw std::runtime_error("response is not 200: " + answer);
   return answer;
 }
 

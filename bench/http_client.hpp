@@ -7,14 +7,14 @@
 
 namespace tidegate::bench {
 
-/// A keep-alive connection to 127.0.0.1 whose caller waits for each answer.
+/// A keep-alive connection to 127.0.0.1 whose caller waits for each response.
 class HttpClient {
  public:
   explicit HttpClient(int port);
 
-  /// The whole answer; of status 200, or it throws.
+  /// Sends a request and returns the whole response. Throws if its status is not 200.
   std::string Ask(const std::string& request);
-  /// Whether it is open, with nothing to be read.
+  /// Returns true if the connection is open and has no bytes to read.
   [[nodiscard]] bool idle() const;
 
  private:

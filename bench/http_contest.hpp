@@ -10,19 +10,19 @@
 
 namespace tidegate::bench {
 
-/// Where servers run that answer by themselves, and where their load does.
+/// Cores of the servers and of the load generator.
 inline constexpr int kServerCore = 0;
 inline constexpr int kLoadCore = 1;
 inline constexpr int kHttpConnections = 64;
 
-/// For configurations; gone at the end.
+/// A temporary folder for configurations, which the destructor removes.
 class Folder {
  public:
   Folder();
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
-  /// The file's path.
+  /// Writes a file and returns its path.
   [[nodiscard]] std::string Write(const std::string& name, const std::string& text) const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -30,19 +30,19 @@ class Folder {
   std::string path_;
 };
 
-/// A server and the requests that it is measured by.
+/// A server under measurement and the requests that are sent to it.
 class Contender {
  public:
-  /// Starts it and connects to it. Each request is sent in its turn.
+  /// Starts the server and connects to it. The load sends `requests` in turn.
   Contender(std::string name, std::vector<std::string> command, int port,
             std::vector<std::string> requests);
 
-  /// Throws where an answer is not 200.
+  /// Runs one round. Throws if a response is not 200.
   void Round(double seconds);
   void Warm() { (void)load_->Run(0.3); }
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// CPU time per request, one per round.
+  /// Returns the microseconds of CPU time per request, one value for each round.
   [[nodiscard]] const std::vector<double>& micros() const { return micros_; }
 
  private:
@@ -53,22 +53,23 @@ class Contender {
   std::vector<double> micros_;
 };
 
-/// `return` answers before limit_req decides; with try_files it is in force.
+/// Whether nginx answers with `return`, which runs before limit_req decides, or with try_files,
+/// which leaves limit_req in force.
 enum class NginxLimit { kReturn, kInForce };
-/// nginx that limits by `key`, a variable of its own, and answers `ok` to everything.
+/// Starts an nginx that limits by `key`, a variable of nginx, and answers `ok` to every request.
 [[nodiscard]] std::unique_ptr<Contender> StartNginx(const Folder& folder, NginxLimit limit,
                                                     const std::string& key,
                                                     std::vector<std::string> requests);
-/// `yaml` without `listen`; it serves the API.
+/// Starts a tidegate that serves the API. `yaml`: its configuration without `listen`.
 [[nodiscard]] std::unique_ptr<Contender> StartTidegate(const std::string& binary,
                                                        const Folder& folder, std::string name,
                                                        const std::string& yaml,
                                                        std::vector<std::string> requests);
 
-/// Warms all, measures them in turns and shows the medians.
+/// Warms all servers up, measures them in turns and prints the medians.
 void RunContest(const std::string& label, const std::vector<std::unique_ptr<Contender>>& all,
                 int rounds, double seconds);
-/// Shows whether the first costs at most so many times what the second does.
+/// Prints and returns whether the cost of `a` is at most `most` times the cost of `b`.
 [[nodiscard]] bool Bar(const char* what, const Contender& a, const Contender& b, double most);
 
 }  // namespace tidegate::bench

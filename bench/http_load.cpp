@@ -21,7 +21,7 @@ std::size_t AnswerBytes(std::string_view text) {
   const std::size_t head = text.find("\r\n\r\n");
   if (head == std::string_view::npos) return 0;
   std::size_t at = text.find("Content-Length: ");
-  if (at > head) at = text.find("content-length: ");  // As HAProxy spells it.
+  if (at > head) at = text.find("content-length: ");  // HAProxy writes the name in lower case.
   std::size_t length = 0;
   if (at < head) std::from_chars(text.data() + at + 16, text.data() + head, length);
   const std::size_t all = head + 4 + length;
@@ -49,13 +49,14 @@ void HttpLoad::Open(Connection& connection) {
   address.sin_family = AF_INET;
   if (addresses_ == Addresses::kOneEach) {
     const auto number = static_cast<std::uint32_t>(&connection - connections_.data());
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0x10000 + number);  // 127.1.0.1 and on.
+    // 127.1.0.1, 127.1.0.2 and so on.
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0x10000 + number);
     (void)bind(connection.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   }
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<std::uint16_t>(port_));
   if (connect(connection.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    throw std::runtime_error("the server under load cannot be connected to");
+    throw std::runtime_error("the server under load does not accept connections");
   }
   const int on = 1;
   setsockopt(connection.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -71,7 +72,7 @@ void HttpLoad::Send(Connection& connection) {
   const std::string& request = request_(sent_++);
   if (send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size())) {
-    throw std::runtime_error("the server under load does not take a request");
+    throw std::runtime_error("cannot send a request to the server under load");
   }
   connection.waiting = true;
   ++open_requests_;
@@ -108,7 +109,7 @@ HttpLoad::Outcome HttpLoad::Run(double seconds) {
   std::array<epoll_event, 64> events;
   while (open_requests_ > 0) {
     const int count = epoll_wait(epoll_, events.data(), events.size(), 1000);
-    if (count <= 0) throw std::runtime_error("the server under load does not answer");
+    if (count <= 0) throw std::runtime_error("the server under load does not respond");
     for (int i = 0; i < count; ++i) {
       OnReadable(*static_cast<Connection*>(events[static_cast<std::size_t>(i)].data.ptr));
     }

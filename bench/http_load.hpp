@@ -10,27 +10,28 @@
 
 namespace tidegate::bench {
 
-/// The bytes of the first answer in `text`; 0: not all there yet.
+/// Returns the number of bytes of the first response in `text`; 0 if it is incomplete.
 [[nodiscard]] std::size_t AnswerBytes(std::string_view text);
 
-/// Keep-alive connections that each send a request, wait for its answer and send the next: one
-/// thread, one epoll.
+/// Keep-alive connections that each send a request, wait for its response and send the next one.
+/// One thread with one epoll instance.
 class HttpLoad {
  public:
-  /// From 127.0.0.1, or each from an address of its own, as clients come.
+  /// Whether all connections come from 127.0.0.1 or each from another address, as those of real
+  /// clients.
   enum class Addresses : std::uint8_t { kOne, kOneEach };
 
-  /// `request(i)`: the i-th request's bytes.
+  /// `request(i)` returns the bytes of the i-th request.
   HttpLoad(int port, int connections, std::function<const std::string&(std::uint64_t)> request,
            Addresses addresses = Addresses::kOne);
   ~HttpLoad();
 
   struct Outcome {
     std::uint64_t answers = 0;
-    std::uint64_t ok = 0;      ///< Status 200.
+    std::uint64_t ok = 0;      ///< Responses with status 200.
     std::uint64_t failed = 0;  ///< Connections that broke; they are opened again.
   };
-  /// Sends for so long. Answers under way at the end are waited for.
+  /// Sends requests for `seconds` and then waits for the responses to pending requests.
   Outcome Run(double seconds);
 
  private:

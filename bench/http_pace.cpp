@@ -38,7 +38,7 @@ void HttpPace::Open(Connection& connection, int port) {
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   if (connect(connection.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
       0) {
-    throw std::runtime_error("the server under load cannot be connected to");
+    throw std::runtime_error("the server under load does not accept connections");
   }
   const int on = 1;
   setsockopt(connection.fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -63,7 +63,7 @@ void HttpPace::Send(Connection& connection, Clock::time_point intended) {
   connection.intended = intended;
   if (send(connection.fd.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size())) {
-    throw std::runtime_error("the server under load does not take a request");
+    throw std::runtime_error("cannot send a request to the server under load");
   }
 }
 
@@ -92,7 +92,7 @@ void HttpPace::OnReadable(Connection& connection) {
 }
 
 HttpPace::Outcome HttpPace::Run(double per_second, double seconds) {
-  (void)prctl(PR_SET_TIMERSLACK, 1);  // Of 50 us otherwise, which would count as theirs.
+  (void)prctl(PR_SET_TIMERSLACK, 1);  // The default of 50 us would count as latency of the servers.
   outcome_ = {};
   const auto total = static_cast<std::uint64_t>(per_second * seconds);
   outcome_.micros.reserve(total);
@@ -112,7 +112,7 @@ HttpPace::Outcome HttpPace::Run(double per_second, double seconds) {
     const timespec timeout{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
     const int count = epoll_pwait2(epoll_.get(), events.data(), events.size(), &timeout, nullptr);
     if (count < 0 || (count == 0 && offered == total)) {
-      throw std::runtime_error("the server under load does not answer");
+      throw std::runtime_error("the server under load does not respond");
     }
     for (int i = 0; i < count; ++i) {
       OnReadable(*static_cast<Connection*>(events[static_cast<std::size_t>(i)].data.ptr));

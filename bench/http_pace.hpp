@@ -12,19 +12,20 @@
 
 namespace tidegate::bench {
 
-/// Requests at a steady rate to several servers in turn, over keep-alive connections, whether or
-/// not those before are answered: one that finds no free connection waits for one. How long each
-/// takes counts from when it should have been sent. One thread, one epoll.
+/// Sends requests at a steady rate to several servers in turn, over keep-alive connections, whether
+/// or not earlier requests have been answered. A request waits if no connection is free. Latency
+/// counts from the time at which a request should have been sent. One thread with one epoll
+/// instance.
 class HttpPace {
  public:
   struct Outcome {
-    std::vector<double> micros;  ///< Sorted.
-    std::uint64_t ok = 0;        ///< Status 200.
-    std::uint64_t exact = 0;     ///< Answered by Redis, not by a failure policy.
-    double seconds = 0;          ///< Until the last answer.
+    std::vector<double> micros;  ///< Latency of each response in microseconds, sorted.
+    std::uint64_t ok = 0;        ///< Responses with status 200.
+    std::uint64_t exact = 0;     ///< Decisions made by Redis, not by a failure policy.
+    double seconds = 0;          ///< Time until the last response.
   };
 
-  /// `request(i)`: the i-th request's bytes.
+  /// `request(i)` returns the bytes of the i-th request.
   HttpPace(const std::vector<int>& ports, int connections_each,
            std::function<const std::string&(std::uint64_t)> request);
 
@@ -42,7 +43,8 @@ class HttpPace {
   struct Server {
     std::deque<Connection> connections;
     std::vector<Connection*> free;
-    std::deque<Clock::time_point> waiting;  ///< When they should have been sent.
+    std::deque<Clock::time_point> waiting;  ///< Times at which the waiting requests should have
+                                            ///< been sent.
   };
 
   void Open(Connection& connection, int port);

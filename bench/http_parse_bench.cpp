@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of a request, read here and by Boost.Beast's basic_parser. Both keep views of the
-// method, the target and the fields in an array, and nothing else.
+// Compares the parsing of a request's head by Tidegate and by Boost.Beast's basic_parser. Both
+// store views of the method, the target and the fields in an array, and nothing else.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -18,7 +18,7 @@ namespace http = boost::beast::http;
 using boost::beast::error_code;
 using boost::beast::string_view;
 
-/// 6 fields, 192 bytes.
+/// A request with 6 fields and 192 bytes.
 constexpr std::string_view kCurlPost =
     "POST /v1/check HTTP/1.1\r\n"
     "Host: limits.example.internal:8080\r\n"
@@ -29,7 +29,7 @@ constexpr std::string_view kCurlPost =
     "Content-Length: 63\r\n"
     "\r\n";
 
-/// 12 fields, 625 bytes.
+/// A request with 12 fields and 625 bytes.
 constexpr std::string_view kBrowserGet =
     "GET /products/4711/reviews?page=2&sort=newest HTTP/1.1\r\n"
     "Host: www.example.org\r\n"
@@ -99,7 +99,7 @@ void Tidegate(benchmark::State& state, std::string_view input) {
   Finish(state, input, head->field_count);
 }
 
-/// In two halves, as two segments of TCP bring it.
+/// Parses the input in two halves, as when it arrives in two TCP segments.
 void TidegateInHalves(benchmark::State& state, std::string_view input) {
   const auto head = std::make_unique<HttpHead>();
   const HttpLimits limits;

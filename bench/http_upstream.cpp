@@ -18,7 +18,7 @@
 namespace tidegate::bench {
 namespace {
 
-// A body of 100 bytes.
+// A response with a body of 100 bytes.
 constexpr std::string_view kAnswer =
     "HTTP/1.1 200 OK\r\nDate: Mon, 06 Jan 2025 10:00:00 GMT\r\nContent-Type: application/json\r\n"
     "Content-Length: 100\r\n\r\n"
@@ -99,7 +99,7 @@ bool HttpUpstream::Answer(Connection& connection) {
     const std::size_t end = connection.received.find("\r\n\r\n");
     if (end == std::string::npos) return true;
     connection.received.erase(0, end + 4);
-    // Before it is sent: who has the answer finds it counted.
+    // Count before sending: a client that has the response must find it counted.
     requests_.fetch_add(1, std::memory_order_relaxed);
     if (send(connection.fd.get(), kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(kAnswer.size())) {

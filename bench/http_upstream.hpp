@@ -12,8 +12,9 @@
 
 namespace tidegate::bench {
 
-/// A server behind proxies: the same small answer to every request, as cheaply as it goes. One
-/// thread, one epoll, on 127.0.0.1. Requests end with their head: it takes no bodies.
+/// A server for use behind proxies. Sends the same small response to every request, with as little
+/// work as possible. One thread with one epoll instance, on 127.0.0.1. Does not support requests
+/// with bodies.
 class HttpUpstream {
  public:
   explicit HttpUpstream(int core);
@@ -22,7 +23,7 @@ class HttpUpstream {
   HttpUpstream& operator=(const HttpUpstream&) = delete;
 
   [[nodiscard]] int port() const noexcept { return port_; }
-  /// Answered so far.
+  /// Returns the number of requests answered so far.
   [[nodiscard]] std::uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
 
  private:
@@ -32,7 +33,7 @@ class HttpUpstream {
   };
   void Serve();
   void Accept();
-  /// False: it is over.
+  /// Answers the requests that have arrived. Returns false if the connection has ended.
   bool Answer(Connection& connection);
 
   net::Descriptor listener_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one tracked key costs in memory: resident bytes of a full store, per key.
+// Measures the memory of one tracked key: resident bytes of a full store, divided by the number of
+// its keys.
 #include <malloc.h>
 
 #include <cstdio>
@@ -30,7 +31,8 @@ int main() {
     const auto algorithm = static_cast<Algorithm>(a);
     const bool list = algorithm == Algorithm::kSlidingLog || algorithm == Algorithm::kConcurrency;
     for (const int keys : {100'000, 1'000'000}) {
-      malloc_trim(0);  // What the last store gave back must not hide what this one takes.
+      // Return freed memory of the last store, which would hide the memory that this store takes.
+      malloc_trim(0);
       const std::size_t before = ResidentBytes();
       const auto store = NewMemoryStore({.max_keys = static_cast<std::size_t>(keys)});
       const Quota quota = Quota::Make({.algorithm = algorithm, .limit = 10, .period = 24h}).value();

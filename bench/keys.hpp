@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-/// Identities such as `user-0000012345`, in a random order, packed one after the
-/// other: walking them reads memory in sequence, as a server finds an identity in
-/// the buffer that it has just received. What misses the cache is the table.
+/// Identities such as `user-0000012345`, in a random order, stored one after the other. Walking
+/// them reads memory sequentially, so only the table of the store causes cache misses, as in a
+/// server that has just received the identity in a buffer.
 class Keys {
  public:
-  /// Each of `distinct` identities once per round, shuffled again.
+  /// Stores each of `distinct` identities once per round, shuffled in each round.
   Keys(std::size_t distinct, int rounds) {
     std::vector<std::uint32_t> order(distinct);
     std::iota(order.begin(), order.end(), 0U);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching and identity: what a request costs before any store is called. The ratio of 10,000 rules
-// to 10 is what counts; requests go through the rules in a scattered order, so that the larger
-// index pays for its cache misses.
+// Measures rule matching and identities: the cost of a request before a store is called. The result
+// is the ratio of 10,000 rules to 10. Requests use the rules in a scattered order, so that the
+// larger index has its cache misses.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace tidegate {
 namespace {
 
-/// A request in hot memory, as a frontend has just read it, which moves from rule to rule. That the
-/// index itself is cold is what a rule that is rarely met costs.
+/// A request in the cache, as a frontend has just read it. It is changed to match one rule after
+/// another. The index is not in the cache, as for a rule that is rarely used.
 class Request {
  public:
   Request() {
@@ -30,7 +30,7 @@ class Request {
     view.client = Address::Parse("203.0.113.7").value();
   }
 
-  /// `prefix`, the number, `suffix`.
+  /// Writes `prefix`, the number and `suffix` to the buffer and returns the text.
   std::string_view Write(std::string_view prefix, std::size_t number, std::string_view suffix) {
     char* end = std::copy(prefix.begin(), prefix.end(), text_.data());
     end = std::to_chars(end, end + 20, number).ptr;
@@ -53,14 +53,15 @@ class Request {
   std::array<char, 128> text_{};
 };
 
-/// Rules and requests of one kind, by number.
+/// Rules and requests of one kind. `i` is the number of a rule, or of the request that matches it.
 struct Kind {
   const char* name;
   void (*spec)(MatchSpec& spec, std::size_t i);
   void (*request)(Request& request, std::size_t i);
 };
 
-/// Of one width for all, so that writing it costs the same for few rules and for many.
+/// Returns a number with five digits for every rule, so that writing it costs the same for few
+/// rules and for many.
 std::size_t Wide(std::size_t i) { return 10'000 + i; }
 std::string Number(std::size_t i) { return std::to_string(i); }
 
@@ -94,7 +95,7 @@ const std::array<Kind, 4> kKinds = {{
        spec.client_ips = {Network::Parse(base).value()};
      },
      [](Request& request, std::size_t i) {
-       request.Write("", Wide(i), "");  // So that all kinds do the same before the look-up.
+       request.Write("", Wide(i), "");  // All kinds do the same work before the lookup.
        Address::Bytes bytes = request.view.client.bytes();
        bytes[12] = 10;
        bytes[13] = static_cast<std::uint8_t>(i / 256);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counters, hot keys and latency cost per decision: two servers of one binary, one that counts
-// and one that does not, on one core, called in turns from another.
-// Usage: metrics_bench TIDEGATE [--quick] [ROW...]
+// Measures the cost of counters, hot keys and latency histograms per decision: compares two servers
+// of one binary, one with metrics and one without. They run on one core, and the load generator on
+// another core calls them in turns. Usage: metrics_bench TIDEGATE [--quick] [ROW...]
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -65,7 +65,7 @@ class Side {
   }
 
   void Warm(double seconds) { (void)load_(seconds); }
-  /// CPU time per decision, in microseconds.
+  /// Runs one round and returns the CPU time per decision, in microseconds.
   [[nodiscard]] double Round(double seconds) {
     const double before = server_.CpuSeconds();
     const std::uint64_t requests = load_(seconds);
@@ -104,7 +104,7 @@ class Side {
         });
     load_ = [load](double seconds) {
       const auto outcome = load->Run(seconds);
-      if (outcome.ok != outcome.answers) throw std::runtime_error("not all answers were 200");
+      if (outcome.ok != outcome.answers) throw std::runtime_error("not all responses were 200");
       return outcome.answers;
     };
   }
@@ -121,7 +121,7 @@ class MetricsBench {
  public:
   explicit MetricsBench(BenchOptions options) : options_(std::move(options)) {}
 
-  /// Whether all bars hold.
+  /// Runs all rows. Returns true if all ratios are within their bars.
   bool Run() {
     std::printf("CPU time per decision with and without `metrics`, medians of rounds in turn\n");
     std::printf("%-16s %-46s %8s %8s %8s\n", "", "", "on, us", "off, us", "ratio");
@@ -162,11 +162,11 @@ class MetricsBench {
 
 void MetricsBench::Compare(const std::string& name, const char* what, void (Side::*use)(Draws),
                            const Draws& draws) {
-  // Where a process lies in memory makes it quicker or slower by some percent for all of its life:
-  // each lives several times.
+  // The memory layout of a process makes it faster or slower by some percent for its whole life, so
+  // each server is started several times.
   const int lives = options_.quick ? 3 : 10;
   const int rounds = options_.quick ? 30 : 40;
-  // Short: what else happens on a shared machine lasts longer, and so concerns both of a pair.
+  // Short, because disturbances on a shared machine last longer and so affect both servers equally.
   constexpr double kSeconds = 0.03;
   std::array<std::vector<double>, 2> micros;
   for (int life = 0; life < lives; ++life) {
@@ -191,7 +191,7 @@ void MetricsBench::Compare(const std::string& name, const char* what, void (Side
   std::fflush(stdout);
 }
 
-/// While what came before is still among the hot.
+/// Scrapes /metrics while the keys of the load are still among the hot keys.
 void MetricsBench::Scrape(const Side& side) {
   HttpClient client(side.admin());
   const auto began = std::chrono::steady_clock::now();

@@ -46,7 +46,8 @@ void PipelineLoad::Receive(const net::Descriptor& connection) {
     const std::string_view text(in_.data(), static_cast<std::size_t>(got));
     if (text.find("-ERR") != text.npos) throw std::runtime_error(std::string(text.substr(0, 80)));
     answers += std::count(text.begin(), text.end(), '*');
-    if (answers == pipeline_ && !text.ends_with('\n')) --answers;  // Its last bytes are to come.
+    // The last bytes of this reply have not arrived.
+    if (answers == pipeline_ && !text.ends_with('\n')) --answers;
   }
 }
 

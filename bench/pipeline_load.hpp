@@ -10,16 +10,17 @@
 
 namespace tidegate::bench {
 
-/// Redis clients that send commands in pipelines and wait for all answers of one before the next:
-/// one thread, several connections in turn, so that the server always has something to do.
-/// redis-benchmark can do as much, but draws keys in its own way only.
+/// Redis clients that send commands in pipelines and wait for all replies of a pipeline before
+/// sending the next. One thread serves several connections in turn, so that the server is never
+/// idle. Unlike redis-benchmark, this class lets the caller choose the keys.
 class PipelineLoad {
  public:
-  /// `append(to)`: the next command, as sent. Each must be answered with an array that holds none.
+  /// `append(to)` appends the next command as sent. Each reply must be an array without nested
+  /// arrays.
   PipelineLoad(int port, int connections, std::function<void(std::string& to)> append,
                int pipeline = 32);
 
-  /// Sends for so long; how many commands. Throws where an answer is an error.
+  /// Sends commands for `seconds` and returns their number. Throws if a reply is an error.
   std::uint64_t Run(double seconds);
 
  private:

@@ -61,7 +61,7 @@ void Baseline::Open(Connection& connection, int port) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.fd.get(), &event);
 }
 
-/// As long as ours are.
+/// Returns a key that is as long as Tidegate's keys.
 std::string_view Baseline::KeyOf(std::uint32_t key) {
   return key_.assign("bl:tb:per-key:{").append(identities_[key]).append("}");
 }
@@ -74,7 +74,7 @@ void Baseline::Send(Connection& connection, std::initializer_list<std::string_vi
   }
   if (send(connection.fd.get(), command_.data(), command_.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(command_.size())) {
-    throw std::runtime_error("Redis does not take what the baseline asks");
+    throw std::runtime_error("cannot send the baseline's commands to Redis");
   }
 }
 
@@ -118,11 +118,11 @@ void Baseline::OnReply(Connection& connection, const Reply& reply) {
     case Step::kExpire:
       return OnDecided(connection, connection.allowed);
     case Step::kIdle:
-      throw std::runtime_error("Redis answered a question that the baseline did not ask");
+      throw std::runtime_error("Redis sent a reply without a command of the baseline");
   }
 }
 
-/// The script's computation, in the client.
+/// Does the computation of the script in the client.
 void Baseline::OnState(Connection& connection, const Reply& reply) {
   std::int64_t tokens = capacity_;
   std::int64_t last_refill = now_;
@@ -165,7 +165,7 @@ Baseline::Outcome Baseline::Run(Draws& draws, double seconds, std::uint64_t most
   std::array<epoll_event, 256> events;
   while (busy_ > 0) {
     const int count = epoll_wait(epoll_.get(), events.data(), events.size(), 5000);
-    if (count <= 0) throw std::runtime_error("Redis does not answer the baseline");
+    if (count <= 0) throw std::runtime_error("Redis does not reply to the baseline");
     now_ = std::time(nullptr);
     now_text_ = std::to_string(now_);
     for (int i = 0; i < count; ++i) {

@@ -16,24 +16,26 @@
 
 namespace tidegate::bench {
 
-/// Limiting by Redis as it is usually done: each request asks for itself, on a connection of its
-/// own from a pool, and waits. One thread, one epoll.
+/// Rate limiting with Redis as it is usually done: each request makes its own call, on its own
+/// connection from a pool, and waits for the reply. One thread with one epoll instance.
 class Baseline {
  public:
   enum class Way : std::uint8_t {
     kScript,    ///< One EVALSHA of the common token-bucket script.
-    kCommands,  ///< HMGET, then HMSET, then EXPIRE; computed in between, and so racy.
+    kCommands,  ///< HMGET, then HMSET, then EXPIRE. The computation is done between these commands,
+                ///< so it has races.
   };
   struct Outcome {
     std::uint64_t decisions = 0;
     std::uint64_t allowed = 0;
   };
 
-  /// `identities` outlive this. REQUIRES: a quota of whole units per second.
+  /// REQUIRES: `identities` outlive this object, and `quota` has whole units per second.
   Baseline(redis_test::RedisServer& server, Way way, const std::vector<std::string>& identities,
            const Quota& quota, int connections);
 
-  /// Asks for so long, or so often if that is sooner. What is under way at the end is waited for.
+  /// Sends requests for `seconds`, or until `most` requests were sent if that is sooner. Waits for
+  /// pending replies at the end.
   Outcome Run(Draws& draws, double seconds,
               std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
@@ -58,13 +60,13 @@ class Baseline {
 
   const Way way_;
   const std::vector<std::string>& identities_;
-  const std::int64_t rate_;  ///< Per second.
+  const std::int64_t rate_;  ///< Units per second.
   const std::int64_t capacity_;
   std::string sha_;
   std::string rate_text_;
   std::string capacity_text_;
   std::string ttl_text_;
-  std::string now_text_;  ///< In seconds.
+  std::string now_text_;  ///< Current time in seconds.
   std::int64_t now_ = 0;
   net::Descriptor epoll_;
   std::vector<Connection> connections_;

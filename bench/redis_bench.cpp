@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decisions cost Redis, beside the usual script called once per request, in one run: Redis on
-// one core, who asks on another, taking turns. Usage: redis_bench TIDEGATE [--quick] [ROW...]
+// Compares the cost of decisions for Redis with the cost of the usual script, called once per
+// request, in one run. Redis runs on one core, and the clients on another core send requests in
+// turns. Usage: redis_bench TIDEGATE [--quick] [ROW...]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -32,11 +33,11 @@ Quota Bucket(std::int64_t limit, Micros period, std::int64_t burst = 0) {
   return Quota::Make({.limit = limit, .period = period, .burst = burst}).value();
 }
 
-// A key that is used at all lives for a minute on either side: nothing expires while it is
-// measured.
+// With these quotas every used key lives for a minute on either side, so that no key expires during
+// the measurement.
 Quota Wide() { return Bucket(6'000, seconds{60}); }
 Quota Endless() { return Bucket(60'000'000, seconds{60}); }
-// Under the baseline's load some hundred keys are above 10/s, with two thirds of all requests.
+// Under the baseline's load some hundred keys exceed 10/s; they get two thirds of all requests.
 Quota Tight() { return Bucket(600, seconds{60}, 60); }
 
 double Percentile(const std::vector<double>& sorted, double part) {
@@ -48,7 +49,7 @@ class RedisBench {
  public:
   explicit RedisBench(const BenchOptions& options) : options_(options) {}
 
-  /// Whether all bars hold.
+  /// Runs all rows. Returns true if all ratios are within their bars.
   bool Run() {
     {
       const AwakeCores awake{kRedisCore, kLoadCore};
@@ -123,20 +124,21 @@ std::uint64_t RedisBench::EvalshaCalls() {
   return at == std::string::npos ? 0 : std::stoull(info.substr(at + kBefore.size()));
 }
 
-/// A denied request should be sent again only when it may pass, and after DenyCache::kCap.
+/// Measures how often denied requests reach Redis: only when they may be allowed again, and after
+/// DenyCache::kCap.
 void RedisBench::Flood(const char* name, const Quota& quota, double window) {
   if (!options_.Wants(name)) return;
   ClosedLoop loop(host_, identities_);
   Draws draws = Draws::Only(0);
-  (void)loop.Run({&draws, &quota, 256, 0.2});  // Until it is denied.
+  (void)loop.Run({&draws, &quota, 256, 0.2});  // Until the key is denied.
   const std::uint64_t before = EvalshaCalls();
   const auto outcome = loop.Run({&draws, &quota, 256, window});
-  // What a refill admits was not denied, and has to be requested.
+  // Requests that a refill allows are not denials and must reach Redis.
   const auto calls =
       static_cast<double>(EvalshaCalls() - before) - static_cast<double>(outcome.allowed);
   const double retry_after = std::chrono::duration<double>(quota.recovery()).count();
   const double bound = 1 / retry_after + 1 / std::chrono::duration<double>(DenyCache::kCap).count();
-  // A window that is no multiple of the times between may hold one more.
+  // A window that is not a multiple of the interval may contain one call more.
   std::printf(
       "%-14s %.3f EVALSHA/s for denials in %.1f s (<= %.3f, %.0f calls and one at the edge) %s; "
       "%.0f decisions/s\n",
@@ -188,7 +190,8 @@ void RedisBench::Beside() {
 void RedisBench::AskFleet(const char* name, Draws draws) {
   if (!options_.Wants(name)) return;
   (void)server_.Text({"FLUSHALL"});
-  // Two cores for three servers and the load: Redis shares one with a tidegate, the load the other.
+  // Three servers and the load share two cores: Redis shares one core with a tidegate, the load
+  // shares the other with the other tidegate.
   Fleet fleet(options_.tidegate, server_, {kRedisCore, kLoadCore}, "60000000/m");
   const auto outcome = fleet.Ask(identities_, draws, 50'000, options_.quick ? 1 : 4);
   const auto answers = static_cast<double>(outcome.micros.size());

@@ -15,7 +15,8 @@ double Quotient(std::uint64_t a, std::uint64_t b) {
   return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
 }
 
-/// Runs `ask`, which returns how many decisions there were and how many of them allowed.
+/// Calls `ask`, which returns the number of decisions and how many of them were allowed, and adds
+/// its cost to `side`.
 template <typename Ask>
 void Measure(Contest::Side& side, const redis_test::RedisServer& server, const Ask& ask) {
   const auto begun = std::chrono::steady_clock::now();

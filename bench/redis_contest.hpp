@@ -11,24 +11,25 @@
 
 namespace tidegate::bench {
 
-/// The RedisStore and a baseline, called with the same keys of one Redis in turns; what counts is
-/// how much of that Redis's CPU time a decision takes.
+/// Compares the RedisStore with a baseline. Both are called in turns with the same keys of one
+/// Redis. The result is the CPU time of Redis per decision.
 class Contest {
  public:
   struct Load {
     Draws draws;
-    std::uint32_t keys;  ///< That may be drawn; all are there before anything is measured.
+    std::uint32_t keys;  ///< Number of different keys. All of them exist before the measurement.
     Quota quota;
-    std::size_t concurrent = 256;  ///< Of the RedisStore's; the baseline has 256.
+    std::size_t concurrent = 256;  ///< Concurrent requests of the RedisStore; the baseline has 256.
     Baseline::Way baseline = Baseline::Way::kScript;
     double warm_seconds = 0.2;
   };
   struct Rounds {
     int count;
-    double seconds;  ///< Of each.
+    double seconds;  ///< Duration of each round of each side.
   };
   struct Side {
-    std::vector<double> micros;  ///< Of Redis's CPU time per decision, one per round.
+    std::vector<double> micros;  ///< CPU time of Redis per decision in microseconds, one value for
+                                 ///< each round.
     std::uint64_t decisions = 0;
     std::uint64_t allowed = 0;
     double seconds = 0;
@@ -40,12 +41,13 @@ class Contest {
   struct Result {
     Side ours;
     Side baseline;
-    double ratio = 0;  ///< The median of the rounds': both were measured within the same second.
+    double ratio = 0;  ///< Median of the ratios of the rounds: both sides of a ratio are measured
+                       ///< within the same second.
     double calls_per_batch = 0;
     double keys_per_batch = 0;
   };
 
-  /// All outlive this.
+  /// REQUIRES: all arguments outlive this object.
   Contest(redis_test::RedisServer& server, RedisStoreHost& host,
           const std::vector<std::string>& identities)
       : server_(server), host_(host), identities_(identities) {}

@@ -8,17 +8,18 @@
 
 namespace tidegate::bench {
 
-/// `client_ip=10.0.0.0` and on.
+/// Returns the identities `client_ip=10.0.0.0`, `client_ip=10.0.0.1` and so on.
 [[nodiscard]] std::vector<std::string> Identities(std::uint32_t count);
 
-/// The key of each next request, for ever. Drawn beforehand: drawing takes no time from what is
-/// measured, and all who are compared get the same keys. Copies go on from where they are.
+/// An endless sequence of keys for requests. The keys are drawn in advance, so that drawing takes
+/// no time during the measurement and all compared sides get the same keys. A copy continues from
+/// the current position.
 class Draws {
  public:
-  /// Every one in turn.
+  /// Returns a sequence with every key in turn.
   [[nodiscard]] static Draws Each(std::uint32_t keys);
   [[nodiscard]] static Draws Uniform(std::uint32_t keys);
-  /// The k-th key with a probability in proportion to 1 / k^exponent.
+  /// Returns a sequence in which the k-th key has a probability in proportion to 1 / k^exponent.
   [[nodiscard]] static Draws Zipf(std::uint32_t keys, double exponent);
   [[nodiscard]] static Draws Only(std::uint32_t key) {
     return Draws(std::vector<std::uint32_t>{key});

@@ -20,7 +20,8 @@ redis::RedisUrl UrlOf(int redis_port) {
 RedisStore::Options OptionsOf(const redis::RedisUrl& url) {
   RedisStore::Options options;
   options.redis.url = url;
-  // Costs are measured here, and who else uses the machine must not turn them into failures.
+  // Only costs are measured here: a long deadline, so that other load on the machine does not turn
+  // requests into failures.
   options.redis.deadline = milliseconds{500};
   return options;
 }
@@ -36,7 +37,7 @@ RedisStoreHost::RedisStoreHost(const redis::RedisUrl& url, int core, std::size_t
       thread_([this, core] { reactor_.Run(core); }) {
   Do([this] { redis_store_.Connect(); });
   for (int i = 0; redis_store_.redis_stats().connected.get() < nodes; ++i) {
-    if (i == 500) throw std::runtime_error("the RedisStore does not get a connection to Redis");
+    if (i == 500) throw std::runtime_error("the RedisStore cannot connect to Redis");
     std::this_thread::sleep_for(milliseconds{10});
   }
 }
@@ -74,7 +75,7 @@ void ClosedLoop::Begin(const Load& load) {
         loop.finished_.push_back(&question);
       }));
     }
-    // All of them count as finished just now.
+    // All requests count as finished just now, so that StartAll() starts them.
     under_way_ = load_.concurrent;
     for (std::size_t i = 0; i < load_.concurrent; ++i) finished_.push_back(questions_[i].get());
     StartAll();
@@ -96,7 +97,8 @@ void ClosedLoop::StartAll() {
   }
   if (under_way_ > 0) return;
   outcome_.seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-  // The waiting thread may start the next run before set_value returns.
+  // The waiting thread may start the next run before set_value() returns, so the promise is moved
+  // away first.
   auto promise = std::move(promise_);
   promise.set_value(outcome_);
 }

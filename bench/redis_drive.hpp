@@ -18,17 +18,17 @@
 
 namespace tidegate::bench {
 
-/// A RedisStore as a server has it: on a reactor, with a thread and a core of its own, connected.
+/// A connected RedisStore as in a server: on a reactor with its own thread and core.
 class RedisStoreHost {
  public:
   RedisStoreHost(int redis_port, int core);
-  /// Waits for so many connections.
+  /// Waits until `nodes` connections are open.
   RedisStoreHost(const redis::RedisUrl& url, int core, std::size_t nodes);
   ~RedisStoreHost();
   RedisStoreHost(const RedisStoreHost&) = delete;
   RedisStoreHost& operator=(const RedisStoreHost&) = delete;
 
-  /// On the reactor's thread only, but for its statistics.
+  /// May be used on the reactor's thread only, except for its statistics.
   [[nodiscard]] RedisStore& redis_store() noexcept { return redis_store_; }
   [[nodiscard]] net::Reactor& reactor() noexcept { return reactor_; }
   /// Runs `task` on the reactor's thread and waits for it.
@@ -41,14 +41,15 @@ class RedisStoreHost {
   std::thread thread_;
 };
 
-/// One request for one key, with its memory. Used again and again.
+/// One request for one key, with its memory. It can be used repeatedly.
 struct Question : Call {
   Charge charge;
   Decision decision;
   void* owner = nullptr;
   std::chrono::steady_clock::time_point intended;
 
-  /// `on_finished`: must not start another one; that would not end where answers come at once.
+  /// `on_finished` must not start another request: that would recurse without end where decisions
+  /// are made at once.
   Question(void* of, void (*on_finished)(Call&) noexcept) : owner(of) {
     charges = {&charge, 1};
     decisions = {&decision, 1};
@@ -61,15 +62,15 @@ struct Question : Call {
     charge = {.rule = "per-key", .identity = identity, .quota = &quota};
     error.reset();
   }
-  /// Answered by Redis or from what it said; else a failure policy spoke.
+  /// Returns true if Redis decided, or the denial cache; false if a failure policy decided.
   [[nodiscard]] bool exact() const noexcept {
     return !error &&
            (decision.decided_by == DecidedBy::kStore || decision.decided_by == DecidedBy::kCache);
   }
 };
 
-/// Questions that are each followed by the next: so many are under way at any time. What was
-/// finished within a round of the reactor is started again at its end, all at once.
+/// Keeps a fixed number of requests pending: each is followed by the next one. Requests that
+/// finished within one round of the reactor are started again at its end, all at once.
 class ClosedLoop final : private net::Watcher {
  public:
   struct Load {
@@ -77,16 +78,18 @@ class ClosedLoop final : private net::Watcher {
     const Quota* quota;
     std::size_t concurrent;
     double seconds;
-    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  ///< Ends it sooner.
+    /// Number of requests after which the run ends, even before its time is over.
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   };
   struct Outcome {
     std::uint64_t decisions = 0;
     std::uint64_t allowed = 0;
-    std::uint64_t inexact = 0;  ///< Answered by a failure policy: what is measured is not ours.
+    std::uint64_t inexact = 0;  ///< Requests that a failure policy decided: their cost is not that
+                                ///< of the store.
     double seconds = 0;
   };
 
-  /// Both outlive this.
+  /// REQUIRES: both arguments outlive this object.
   ClosedLoop(RedisStoreHost& host, const std::vector<std::string>& identities)
       : host_(host), identities_(identities) {}
 
@@ -95,7 +98,7 @@ class ClosedLoop final : private net::Watcher {
     return Wait();
   }
   void Begin(const Load& load);
-  /// Until it has ended and the last one is answered.
+  /// Waits until the run has ended and the last request is decided.
   Outcome Wait() { return done_.get(); }
 
  private:

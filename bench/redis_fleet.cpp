@@ -52,7 +52,8 @@ HttpPace::Outcome Fleet::Ask(const std::vector<std::string>& identities, Draws& 
   for (const std::string& identity : identities) requests.push_back(Post(identity));
   HttpPace pace(ports_, kConnectionsEach,
                 [&](std::uint64_t) -> const auto& { return requests[draws.Next()]; });
-  (void)pace.Run(per_second / 5, 0.5);  // Connections, memory, the scripts.
+  // Warm up: opens connections, grows memory and loads the scripts.
+  (void)pace.Run(per_second / 5, 0.5);
   return pace.Run(per_second, seconds);
 }
 

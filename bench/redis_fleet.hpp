@@ -13,15 +13,15 @@
 
 namespace tidegate::bench {
 
-/// Several `tidegate serve` that count in one Redis, called over HTTP.
+/// Several `tidegate serve` processes that count in one Redis, called over HTTP.
 class Fleet {
  public:
-  /// One process with one thread on each of `cores`. `limit`: of the rule `per-key`, as the
-  /// configuration has it.
+  /// Starts one process with one thread on each of `cores`. `limit`: limit of the rule `per-key`,
+  /// in the notation of the configuration.
   Fleet(const std::string& binary, const redis_test::RedisServer& redis,
         const std::vector<int>& cores, const std::string& limit);
 
-  /// Asks `POST /v1/decide` on the calling thread.
+  /// Sends `POST /v1/decide` requests from the calling thread.
   HttpPace::Outcome Ask(const std::vector<std::string>& identities, Draws& draws, double per_second,
                         double seconds);
 

@@ -16,11 +16,11 @@ PacedLoop::PacedLoop(RedisStoreHost& host, const std::vector<std::string>& ident
       identities_(identities),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
   host_.Do([this] { running_ = timer_ && host_.reactor().Watch(timer_.get(), *this); });
-  if (!std::exchange(running_, false)) throw std::runtime_error("the system gives no timer");
+  if (!std::exchange(running_, false)) throw std::runtime_error("cannot create a timer");
 }
 
 PacedLoop::~PacedLoop() {
-  // Between two rounds of the reactor, none of whose events can name this any more.
+  // The task runs between two rounds of the reactor, so no event can refer to this object any more.
   host_.Do([this] { timer_.Close(); });
 }
 
@@ -77,12 +77,13 @@ void PacedLoop::OnFinished(Question& question) noexcept {
   --open_;
 }
 
-/// The timer rings on until then.
+/// Ends the run if all requests are decided. Until then the timer continues.
 void PacedLoop::EndIfAllAreAnswered() {
   if (!running_ || left_ > 0 || open_ > 0) return;
   running_ = false;
   Ring(nanoseconds{0});
-  // The waiting thread may start the next run before set_value returns.
+  // The waiting thread may start the next run before set_value() returns, so the promise is moved
+  // away first.
   auto promise = std::move(promise_);
   promise.set_value(std::move(outcome_));
 }

@@ -13,8 +13,8 @@
 
 namespace tidegate::bench {
 
-/// Questions at a steady rate, whether or not those before are answered. How long each takes
-/// counts from when it should have been started.
+/// Sends requests at a steady rate, whether or not earlier requests are decided. Latency counts
+/// from the time at which a request should have been started.
 class PacedLoop final : private net::Watcher {
  public:
   struct Load {
@@ -24,11 +24,11 @@ class PacedLoop final : private net::Watcher {
     double seconds;
   };
   struct Outcome {
-    std::vector<double> micros;  ///< Sorted.
-    std::uint64_t inexact = 0;   ///< Answered by a failure policy.
+    std::vector<double> micros;  ///< Latency of each request in microseconds, sorted.
+    std::uint64_t inexact = 0;   ///< Requests that a failure policy decided.
   };
 
-  /// Both outlive this.
+  /// REQUIRES: both arguments outlive this object.
   PacedLoop(RedisStoreHost& host, const std::vector<std::string>& identities);
   ~PacedLoop() override;
   PacedLoop(const PacedLoop&) = delete;
@@ -52,8 +52,8 @@ class PacedLoop final : private net::Watcher {
   Load load_{};
   Clock::duration interval_{};
   Clock::time_point next_;
-  std::size_t left_ = 0;  ///< To be started.
-  std::size_t open_ = 0;  ///< Started and not answered.
+  std::size_t left_ = 0;  ///< Requests to be started.
+  std::size_t open_ = 0;  ///< Requests that are started and not decided.
   bool running_ = false;
   Outcome outcome_;
   std::promise<Outcome> promise_;

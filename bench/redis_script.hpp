@@ -3,13 +3,14 @@
 
 namespace tidegate::bench {
 
-/// The token bucket as people write it in Lua, one EVALSHA per request.
+/// The token bucket as people usually write it in Lua, with one EVALSHA per request.
 ///
 /// KEYS[1]: the bucket. ARGV: units per second, capacity, the caller's time in seconds, cost.
-/// Returns whether it is allowed, and the units left.
+/// Returns whether the request is allowed, and the remaining units.
 ///
-/// Mistakes included: a denial stores the refilled tokens with the old time, so they are refilled
-/// again. Whole seconds, so all numbers are short: in its favour.
+/// It includes the usual mistakes: a denial stores the refilled tokens with the old time, so they
+/// are refilled again. Times are whole seconds, so that all numbers are short, which is in favour
+/// of this script.
 inline constexpr const char* kUsualScript = R"(
 local rate, capacity = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now, requested = tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decision costs that Redis clients ask for, beside an INCR of Redis itself, in one run: the
-// servers on one core, redis-benchmark on another, taking turns.
-// Usage: resp_bench TIDEGATE [--quick] [ROW...]
+// Compares the cost of decisions that Redis clients request with the cost of an INCR in Redis
+// itself, in one run. The servers run on one core, and redis-benchmark on another core sends
+// commands to them in turns. Usage: resp_bench TIDEGATE [--quick] [ROW...]
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -31,7 +31,7 @@ class RespBench {
  public:
   explicit RespBench(BenchOptions options) : options_(std::move(options)) {}
 
-  /// Whether all bars hold.
+  /// Runs all rows. Returns true if all ratios are within their bars.
   bool Run() {
     const RespLoad pipelined{.pipeline = 32,
                              .connections = 20,
@@ -47,8 +47,9 @@ class RespBench {
         "CL.THROTTLE", "key:__rand_int__", "100", "1000", "1", "1"};
     Compare("pipelined", "CL.THROTTLE, 20 connections, 32 in a pipeline", throttle, "0 101 ",
             pipelined, 1);
-    // Without the threads that keep cores awake: at this load neither side is always busy, and each
-    // time that one of them sleeps such a thread runs, at the sleeper's expense. Both are reported.
+    // The second row runs without the threads that keep cores awake. At this load neither side is
+    // always busy, and each time a server sleeps, such a thread runs and slows the server's next
+    // wakeup. Both rows are reported.
     Compare("single-awake", "the next, while both cores are kept awake", throttle, "0 101 ", single,
             std::nullopt);
     awake_.reset();
@@ -56,14 +57,14 @@ class RespBench {
     awake_.emplace({kServerCore, kLoadCore});
     Compare("rule", "TG.DECIDE of a rule, 32 in a pipeline",
             {"TG.DECIDE", "per-key", "key:__rand_int__"}, "", pipelined, std::nullopt);
-    // One that fits, and then none for 100 days.
+    // One command is allowed, and all others are denied for 100 days.
     Compare("denied", "CL.THROTTLE on one key, denied, 32 in a pipeline",
             {"CL.THROTTLE", "hot", "0", "1", "8640000", "1"}, "1 1 0 ", pipelined, std::nullopt);
     return held_;
   }
 
  private:
-  /// `begin`: of our answer, as text.
+  /// `begin`: expected beginning of Tidegate's reply, as text.
   void Compare(const char* name, const char* what, std::vector<std::string> command,
                const std::string& begin, const RespLoad& load, std::optional<double> bar);
 

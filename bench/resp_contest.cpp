@@ -11,7 +11,7 @@
 namespace tidegate::bench {
 namespace {
 
-/// 0 to 99,999: what `__rand_int__` may be.
+/// Number of keys: `__rand_int__` is 0 to 99,999.
 constexpr const char* kKeys = "100000";
 
 void Load(const RespSide& side, const RespLoad& load) {
@@ -35,10 +35,11 @@ void Load(const RespSide& side, const RespLoad& load) {
   }
 }
 
-/// An error ends redis-benchmark; what else it was answered, it does not say.
+/// Checks the reply of a side. redis-benchmark stops at an error, but does not report any other
+/// reply.
 void CheckAnswer(const RespSide& side) {
   const std::string answer = redis_test::RedisClient(side.port).Text(side.command);
-  if (!side.good(answer)) throw std::runtime_error(side.name + " answers " + answer);
+  if (!side.good(answer)) throw std::runtime_error(side.name + " replies " + answer);
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ void RunRespContest(const std::string& label, std::vector<RespSide*> sides, cons
                     int rounds) {
   for (RespSide* const side : sides) {
     side->micros.clear();
-    Load(*side, load);  // Warm; most of the keys are there then.
+    Load(*side, load);  // Warm up; most of the keys exist afterwards.
     CheckAnswer(*side);
   }
   Turns turns(sides.size());

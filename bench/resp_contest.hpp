@@ -8,27 +8,31 @@
 
 namespace tidegate::bench {
 
-/// A server that speaks RESP, and the command that redis-benchmark sends it.
+/// A server that speaks RESP, and the command that redis-benchmark sends to it.
 struct RespSide {
   std::string name;
   int port = 0;
-  std::function<double()> cpu_seconds;  ///< Of the server so far.
-  std::vector<std::string> command;     ///< `__rand_int__` in it is another number each time.
-  /// Of an answer as text, before and after it is measured: errors are quick.
+  std::function<double()> cpu_seconds;  ///< Returns the CPU time of the server since its start.
+  std::vector<std::string> command;     ///< `__rand_int__` in it is replaced by another number each
+                                        ///< time.
+  /// Returns true if a reply, as text, is as expected. Called before and after the measurement,
+  /// because errors are faster than decisions.
   std::function<bool(const std::string&)> good;
 
-  std::vector<double> micros = {};  ///< CPU time per command, one per round.
+  std::vector<double> micros = {};  ///< Microseconds of CPU time per command, one value for each
+                                    ///< round.
 };
 
-/// How redis-benchmark is called.
+/// Options of redis-benchmark.
 struct RespLoad {
   int pipeline = 1;
   int connections = 50;
-  std::uint64_t commands = 0;  ///< In a round; a multiple of `pipeline`, or more are sent.
+  std::uint64_t commands = 0;  ///< Commands in a round. It must be a multiple of `pipeline`, or
+                               ///< redis-benchmark sends more.
   int core = 0;
 };
 
-/// Measures all in turns. Throws where an answer is not good, or redis-benchmark fails.
+/// Measures all sides in turns. Throws if a reply is not as expected or redis-benchmark fails.
 void RunRespContest(const std::string& label, std::vector<RespSide*> sides, const RespLoad& load,
                     int rounds);
 

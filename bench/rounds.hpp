@@ -8,16 +8,15 @@
 
 namespace tidegate::bench {
 
-/// Who is measured takes turns: many and short ones, since a shared machine is slower for moments,
-/// which a ratio should not span.
+/// Number and length of the rounds in which the sides are measured in turns. Many short rounds,
+/// since a shared machine is slower for moments, and a ratio should not span such a change.
 struct Rounds {
   int count;
-  double seconds;  ///< Of each side in each.
+  double seconds;  ///< Duration of each side in each round.
 };
 
-/// The numbers below `count` in another order each time, the same in every run: who always came
-/// after the same one would inherit what that leaves, as a core on which others have stayed
-/// meanwhile.
+/// The numbers below `count` in another order for each round; the orders are the same in every run.
+/// A side that always followed the same one would inherit its effects, such as the state of a core.
 class Turns {
  public:
   explicit Turns(std::size_t count);
@@ -31,7 +30,8 @@ class Turns {
 void ShowProgress(const std::string& label, int round, int rounds);
 
 [[nodiscard]] double MedianOf(std::vector<double> values);
-/// The median of the rounds' ratios: both were measured within the same seconds.
+/// Returns the median of the ratios of the rounds: both sides of a ratio are measured within the
+/// same seconds.
 [[nodiscard]] double MedianRatio(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace tidegate::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure steps by themselves: no table, no lock, no clock.
+// Measures the pure step functions, without a table, a lock or a clock.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 
 const Time kStart{std::chrono::hours{500'000}};
 
-/// Each step one to four microseconds after the last, so that the refill has
-/// work to do; `limit` per second decides how many of them pass.
+/// Each step comes one to four microseconds after the last, so that there is something to refill.
+/// `limit` units per second determine how many steps are admitted.
 template <auto kFresh, auto kStep>
 void Step(benchmark::State& state, Algorithm algorithm, std::int64_t limit) {
   const Quota quota = Quota::Make({.algorithm = algorithm, .limit = limit}).value();
@@ -59,7 +59,7 @@ void SlidingLog(benchmark::State& state) {
   sliding_log::Log log(memory.data(), static_cast<std::uint32_t>(limit));
   Time now = kStart;
   for (auto _ : state) {
-    now += 1us;  // Half of them pass.
+    now += 1us;  // Half of the steps are admitted.
     const auto plan = sliding_log::Step(log, quota, 1, 1, now);
     sliding_log::Commit(log, quota, plan.change);
     benchmark::DoNotOptimize(plan.outcome);
@@ -80,7 +80,8 @@ void Concurrency(benchmark::State& state) {
     return plan.outcome;
   };
   for (std::int64_t i = 1; i < limit; ++i) acquire();
-  for (auto _ : state) {  // All but one place taken: the oldest leaves, a new one comes.
+  // All leases but one are held: the oldest expires and a new one is acquired.
+  for (auto _ : state) {
     now += 1us;
     benchmark::DoNotOptimize(acquire());
     benchmark::DoNotOptimize(

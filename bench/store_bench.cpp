@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A keyed decision of the memory store beside a bare hash-table look-up of the
-// same identities, in one run: the ratio is what counts.
+// Compares a keyed decision of the memory store with a plain hash-table lookup of the same
+// identities, in one run. The result is the ratio.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ const Keys& KeysOf(std::int64_t distinct) {
   return many;
 }
 
-/// Far from any limit: every decision is allowed, refilled and written.
+/// Returns a quota that no key ever reaches: every decision is allowed, refilled and written.
 const Quota& QuotaOf(Algorithm algorithm) {
   static const auto quotas = [] {
     std::array<std::unique_ptr<Quota>, kAlgorithms> all;
@@ -52,7 +52,7 @@ const Quota& QuotaOf(Algorithm algorithm) {
   return *quotas[static_cast<std::size_t>(algorithm)];
 }
 
-/// One store per benchmark for the whole run: threads and repetitions share it.
+/// Returns the store of a benchmark, one for the whole run: threads and repetitions share it.
 Store& StoreOf(Algorithm algorithm, std::int64_t distinct) {
   static std::mutex mutex;
   static std::map<std::pair<Algorithm, std::int64_t>, std::unique_ptr<Store>> stores;
@@ -68,9 +68,9 @@ Store& StoreOf(Algorithm algorithm, std::int64_t distinct) {
   return *store;
 }
 
-/// Whether the next key is known before the last answer is. A processor overlaps
-/// the cache misses of independent look-ups; a server that answers one request
-/// after the other cannot have that, nor can anything that takes a lock.
+/// Whether the next key is known before the last result is. A processor overlaps the cache misses
+/// of independent lookups. A server that answers one request after the other cannot have that
+/// overlap, nor can any code that takes a lock.
 enum class Order { kOneByOne, kOverlapped };
 
 void Decide(benchmark::State& state, Algorithm algorithm, std::int64_t distinct) {
@@ -81,7 +81,8 @@ void Decide(benchmark::State& state, Algorithm algorithm, std::int64_t distinct)
   const std::uint64_t before = AllocationsOfThisThread();
   for (auto _ : state) {
     const auto decision = store.Apply(Charge{"per-key", keys[at], &quota});
-    at += decision->remaining < 0 ? 2 : 1;  // Never 2, but only the answer says so.
+    // It is never 2, but the compiler and the processor cannot know that.
+    at += decision->remaining < 0 ? 2 : 1;
     if (at >= keys.size()) at = 0;
   }
   state.counters["allocations"] = static_cast<double>(AllocationsOfThisThread() - before);
@@ -96,7 +97,7 @@ struct Hash {
   }
 };
 
-/// What a decision cannot do without: find the state and touch it.
+/// The part of a decision that cannot be avoided: finds the state and touches it.
 template <class Map>
 void LookUp(benchmark::State& state, std::int64_t distinct, Order order) {
   const Keys& keys = KeysOf(distinct);
@@ -124,8 +125,8 @@ using State = std::array<std::int64_t, 3>;
 using FlatMap = boost::unordered_flat_map<std::string, State, Hash, std::equal_to<>>;
 using NodeMap = std::unordered_map<std::string, State, Hash, std::equal_to<>>;
 
-/// Keeps the least CPU time of each benchmark beside printing it as usual. CPU time
-/// and the least of all repetitions: neighbours on the machine can only add to it.
+/// Keeps the least CPU time of each benchmark, and prints the usual report. The least CPU time of
+/// all repetitions is used because other load on the machine can only increase it.
 class Least final : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {
@@ -142,10 +143,10 @@ class Least final : public benchmark::ConsoleReporter {
     ConsoleReporter::ReportRuns(runs);
   }
 
-  /// The bars of the design, each with what was measured; true if all hold.
+  /// Prints the bars of the design, each with the measured value. Returns true if all are met.
   [[nodiscard]] bool PrintBars(std::ostream& out) const {
     for (const char* name : {kOne, kTwo, kFlat, kNode}) {
-      if (!nanoseconds_.contains(name)) return true;  // Filtered out: nothing to say.
+      if (!nanoseconds_.contains(name)) return true;  // The benchmark was filtered out.
     }
     const double one = nanoseconds_.at(kOne);
     const double two = nanoseconds_.at(kTwo);
@@ -209,8 +210,8 @@ void Register() {
 }  // namespace tidegate
 
 int main(int argc, char** argv) {
-  // Repeated and in a random order, so that the neighbours' noise falls on all
-  // alike; what the caller says overrides it.
+  // Repetitions in a random order, so that noise affects all benchmarks equally. Options of the
+  // caller override these.
   std::vector<std::string> words = {
       argv[0], "--benchmark_repetitions=25", "--benchmark_min_time=0.05",
       "--benchmark_enable_random_interleaving=true", "--benchmark_report_aggregates_only=true"};

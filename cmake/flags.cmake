@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The one place for compiler flags.
+# All compiler flags are defined here.
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
   message(FATAL_ERROR "Tidegate needs GCC 12 or later for <expected>; this is GCC "
@@ -10,7 +10,7 @@ add_library(tidegate_warnings INTERFACE)
 target_compile_options(tidegate_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${TIDEGATE_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 warns of a plain `"a" + std::to_string(n)` (its bug 105651).
+  # GCC 12 reports a false warning for a plain `"a" + std::to_string(n)` (its bug 105651).
   target_compile_options(tidegate_warnings INTERFACE -Wno-restrict)
 endif()
 
@@ -23,7 +23,8 @@ if(TIDEGATE_SANITIZE)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
-  # Clang implements what libstdc++'s <expected> asks for before it says so.
+  # Clang implements the features that libstdc++'s <expected> checks for, but this version does not
+  # report them.
   add_compile_options(-U__cpp_concepts -D__cpp_concepts=202002L -Wno-builtin-macro-redefined)
 endif()
 
@@ -32,9 +33,9 @@ if(CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# Several small files are compiled as one: they share most of what they include, which is most of the
-# work. The builds of debug and lint go file by file: there each must name what it needs, and there
-# is no other file whose names it could clash with.
+# Several small files are compiled as one: they share most of what they include, which is most of
+# the work of the compiler. The builds `debug` and `lint` compile each file on its own, so that each
+# file must include what it uses and names of different files cannot clash.
 if(CMAKE_UNITY_BUILD)
   target_compile_options(tidegate_warnings INTERFACE -Wno-shadow
     $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the library, its headers, a CMake package and a pkg-config file; the binary and
-# its unit of systemd.
+# Rules of `cmake --install`: the library, its headers, a CMake package and a pkg-config file; the
+# binary and its systemd unit.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tidegate)
@@ -11,7 +11,8 @@ install(TARGETS tidegate tidegate_headers EXPORT tidegate_targets
 install(EXPORT tidegate_targets NAMESPACE tidegate:: DESTINATION ${package_dir})
 if(TIDEGATE_CLI)
   install(TARGETS tidegate_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # systemd looks there below /usr and /usr/local. The unit names the binary by its full path.
+  # systemd looks for units in this folder below /usr and /usr/local. The unit names the binary by
+  # its full path.
   file(READ ${PROJECT_SOURCE_DIR}/deploy/systemd/tidegate.service unit)
   string(REPLACE "ExecStart=/usr/local/bin/" "ExecStart=${CMAKE_INSTALL_FULL_BINDIR}/" unit "${unit}")
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tidegate.service CONTENT "${unit}" @ONLY)
@@ -23,8 +24,8 @@ endif()
 configure_package_config_file(cmake/tidegate-config.cmake.in tidegate-config.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(tidegate-config-version.cmake COMPATIBILITY SameMinorVersion)
-# The .pc file finds the prefix from its own place, so that `cmake --install --prefix` and a
-# package that is moved afterwards stay right.
+# The .pc file finds the prefix relative to its own location, so that it stays correct with `cmake
+# --install --prefix` and for a package that is moved afterwards.
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tidegate.pc.in tidegate.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tidegate-config.cmake

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that reads what a client or its proxies write about where it comes from and where it wants
-// to: addresses, networks, forwarding headers, paths and hosts.
+// Fuzzes all code that reads text about the origin and the target of a request, written by clients
+// or proxies: addresses, networks, forwarding headers, paths and hosts.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ std::optional<Address> Known(const std::string& text) {
   return std::nullopt;
 }
 
-/// glibc reads addresses as strictly as we do, so both must agree on every text.
+/// Compares with inet_pton(): glibc reads addresses as strictly as Tidegate, so both must agree on
+/// every text.
 void CheckAddress(std::string_view text) {
   const auto address = Address::Parse(text);
   Check(address == Known(std::string(text)), "inet_pton disagrees", text);
@@ -84,8 +85,8 @@ void CheckPath(std::string_view text) {
   }
 }
 
-/// The forms of a request's path are in normal form, and reading one of them again finds nothing
-/// new: what a lenient server makes of a path is what it makes of its own reading.
+/// Checks that the forms of a request's path are in normal form, and that reading one of them again
+/// finds nothing new: a lenient server reads its own reading of a path in the same way.
 void CheckRequestPath(std::string_view text) {
   for (const bool ignore_case : {false, true}) {
     const PathOptions options{.ignore_case = ignore_case,
@@ -125,8 +126,9 @@ void CheckHost(std::string_view text) {
   }
 }
 
-/// Lines of the input as lines of both headers. Whatever they hold: an untrusted peer is itself,
-/// and what a trusted proxy appended last is believed over all that stands left of it.
+/// Uses the lines of the input as lines of both headers. Whatever they contain: the address of an
+/// untrusted peer is the peer's own, and the address that a trusted proxy appended last is
+/// preferred to everything to the left of it.
 void CheckClient(std::string_view text) {
   static const Address kProxy = Address::Parse("10.0.0.1").value();
   static const Address kUntrusted = Address::Parse("203.0.113.7").value();

@@ -35,7 +35,7 @@ class Recorder : public http::basic_parser<kRequest> {
     message_.reason = Copy(reason);
     message_.minor = version % 10;
   }
-  // Trailers come through here as well.
+  // Beast calls this function for trailers as well.
   void on_field_impl(http::field, string_view name, string_view value, error_code&) override {
     if (!in_body_) message_.fields.emplace_back(Copy(name), Copy(value));
   }
@@ -56,7 +56,8 @@ class Recorder : public http::basic_parser<kRequest> {
   bool in_body_ = false;
 };
 
-/// Once for the head and once for each stop in the body; no progress ends it.
+/// Calls the parser once for the head and once for each stop in the body; stops when it makes no
+/// progress.
 template <bool kRequest>
 error_code Feed(Recorder<kRequest>& parser, std::string_view input, BeastMessage& message) {
   error_code error;

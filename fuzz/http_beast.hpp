@@ -9,12 +9,13 @@
 
 namespace tidegate::fuzz {
 
-/// What Boost.Beast's parser made of a message.
+/// A message as Boost.Beast's parser reads it.
 struct BeastMessage {
   bool complete = false;
-  std::string error;           ///< Beast's words, where it did not get to the end.
-  std::string method, target;  ///< Of a request.
-  int status = 0;              ///< Of a response, as the next one.
+  std::string error;           ///< Beast's error message if it did not reach the end of the
+                               ///< message.
+  std::string method, target;  ///< Set for requests only.
+  int status = 0;              ///< Set for responses only, like the next member.
   std::string reason;
   int minor = -1;
   bool keep_alive = false;
@@ -23,13 +24,14 @@ struct BeastMessage {
   std::size_t consumed = 0;
 };
 
-/// Gives it all of `input` at once. Beast stays behind this line: its headers are large.
+/// Passes all of `input` to Beast at once. This header does not include Beast, whose headers are
+/// large.
 [[nodiscard]] BeastMessage ReadWithBeast(std::string_view input);
 
 enum class BeastBody : unsigned char {
-  kByFields,    ///< As the head says.
-  kNone,        ///< After HEAD.
-  kUntilClose,  ///< As the head says, and the connection ends with the input.
+  kByFields,    ///< As the head defines it.
+  kNone,        ///< No body, as after HEAD.
+  kUntilClose,  ///< As the head defines it, and the connection ends with the input.
 };
 [[nodiscard]] BeastMessage ReadResponseWithBeast(std::string_view input, BeastBody body);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a connection's input: requests one after another. The answer must not depend on how
-// the input is cut; and what is accepted as a whole request, Boost.Beast must read as the same one.
-// The cuts come from a hash of the input, so that the corpus is plain HTTP.
+// Reads any bytes as requests on one connection, one after another. The result must not depend on
+// how the input is split, and Boost.Beast must read each accepted request as the same request. The
+// splits come from a hash of the input, so that the corpus is plain HTTP.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -15,10 +15,10 @@
 namespace tidegate::net {
 namespace {
 
-/// Inputs up to this size are also read byte by byte; each step copies what came before it.
+/// Inputs up to this size are also read byte by byte; each step copies all bytes before it.
 constexpr std::size_t kByteByByte = 512;
 
-/// So tight that inputs of a fuzzer's size meet each of them.
+/// Limits that are so small that inputs of a fuzzer's size reach each of them.
 constexpr HttpLimits kTight{.header_bytes = 200,
                             .header_count = 6,
                             .target_bytes = 40,
@@ -50,7 +50,7 @@ auto ReadInAllWays(std::string_view input, const HttpLimits& limits, std::minstd
   return whole;
 }
 
-/// What the parser promises about any head that it accepts.
+/// Checks the guarantees of the parser about every head that it accepts.
 void CheckHead(const HeadAnswer& head, const HttpLimits& limits) {
   Require(head.consumed <= limits.header_bytes, "header_bytes");
   Require(head.fields.size() <= limits.header_count, "header_count");
@@ -74,9 +74,9 @@ bool HasField(std::string_view text, std::string_view lower) {
   return false;
 }
 
-/// Where Beast may refuse what is accepted here: it checks Proxy-Connection, which is not read
-/// here, and framing fields in trailers, which are dropped here; and it refuses white space at the
-/// end of a chunk size line.
+/// Returns true if Beast may reject a request that Tidegate accepts: Beast checks Proxy-Connection,
+/// which Tidegate does not read, and framing fields in trailers, which Tidegate drops; and it
+/// rejects white space at the end of a chunk size line.
 bool MayDiffer(const HeadAnswer& head, std::string_view chunks) {
   for (const auto& [name, value] : head.fields) {
     if (EqualsIgnoreCase(name, "proxy-connection")) return true;
@@ -104,13 +104,13 @@ void CompareWithBeast(std::string_view request, const HeadAnswer& head, std::str
   Require(beast.minor == head.minor, "another version");
   Require(beast.fields == head.fields, "other fields");
   Require(beast.body == body, "another body");
-  if (may_differ) return;  // Beast listens to those for keep-alive as well.
-  // RFC 9112, 9.3: close wins. In HTTP/1.0 Beast lets keep-alive win.
+  if (may_differ) return;  // Beast uses these fields for keep-alive as well.
+  // RFC 9112, 9.3: `close` has priority. In HTTP/1.0 Beast prefers `keep-alive`.
   Require(head.keep_alive ? beast.keep_alive : !beast.keep_alive || head.minor == 0,
           "another idea of keeping the connection");
 }
 
-/// Reads one request; how many bytes it has, or 0 if there is no whole one.
+/// Reads one request and returns its size in bytes; 0 if there is no complete request.
 std::size_t ReadRequest(std::string_view input, const HttpLimits& limits,
                         std::minstd_rand& random) {
   const HeadAnswer head = ReadInAllWays<ReadHead>(input, limits, random);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the beginning of a connection behind a proxy. More bytes never change a result; a
-// header that is good asked for more until it was whole; and what was read, written as version 2,
-// is read as the same client.
+// Reads any bytes as the beginning of a connection from a proxy. More bytes must never change a
+// result; the parser must request more bytes of a valid header until it is complete; and a header
+// that was read, written again as version 2, must give the same client.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace tidegate::net {
 namespace {
 
-/// Longer inputs than the longest header and a little behind it show nothing new.
+/// Longer inputs than the longest header plus some bytes test nothing new.
 constexpr std::size_t kMostBytes = kMaxProxyHeader + 32;
 
 void Require(bool holds, const char* what) {
@@ -22,7 +22,8 @@ void Require(bool holds, const char* what) {
   std::abort();
 }
 
-/// In a buffer that is exactly as long: a byte read too far is seen.
+/// Parses `bytes` in a buffer of exactly their size, so that the address sanitizer finds reads
+/// beyond its end.
 ProxyHeader Parse(std::string_view bytes) {
   const auto buffer = std::make_unique<char[]>(bytes.size());
   bytes.copy(buffer.get(), bytes.size());
@@ -51,7 +52,7 @@ void Check(std::string_view bytes) {
   const ProxyHeader whole = Parse(bytes);
   bool decided = false;
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    // Between the first 256 and the last two, a header has nothing but bytes to skip.
+    // Between the first 256 bytes and the last two, a header has only bytes that are skipped.
     if (size == 256 && bytes.size() > 300) size = bytes.size() - 2;
     const ProxyHeader part = Parse(bytes.substr(0, size));
     Require(!decided || part.parsed != Parsed::kMore, "a result is taken back");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a Redis sends: replies one after another. What is read must not depend on how
-// the input is cut; and whatever text comes as a batch's reply, no call is answered twice, and none
-// that was answered is left behind.
+// Reads any bytes as replies of a Redis, one after another. The result must not depend on how the
+// input is split. Whatever text arrives as the reply to a batch, no call is finished twice, and
+// every call is finished.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -57,7 +57,8 @@ struct PendingCall : Call {
   int answers = 0;
 };
 
-/// `packed` as the reply to a batch with every algorithm, several charges, a count and a refund.
+/// Uses `packed` as the reply to a batch with every algorithm, several charges, a count and a
+/// refund.
 void ReadAsBatch(std::string_view packed) {
   static const KeyNames names("tg:");
   static const Fingerprinter fingerprinter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a Redis client sends: commands one after another. What is read must not depend
-// on how the input is cut; and a command that came as an array, encoded again, gives the bytes that
-// were consumed, since a length has one spelling only.
+// Reads any bytes as commands of a Redis client, one after another. The result must not depend on
+// how the input is split. A command that came as an array, encoded again, must give the consumed
+// bytes, since a length has only one spelling.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -17,10 +17,10 @@ namespace {
 
 using Progress = RespCommandParser::Progress;
 
-/// Inputs up to this size are also read byte by byte; each step copies what came before it.
+/// Inputs up to this size are also read byte by byte; each step copies all bytes before it.
 constexpr std::size_t kByteByByte = 512;
 
-/// So tight that inputs of a fuzzer's size meet each of them.
+/// Limits that are so small that inputs of a fuzzer's size reach each of them.
 constexpr RespLimits kTight{.elements = 4, .bulk_bytes = 12, .inline_bytes = 24};
 
 void Require(bool holds, const char* what) {
@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace tidegate::net;
   if (size > 8192) return 0;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  // The cuts come from a hash of the input, so that the corpus is plain RESP.
+  // The splits come from a hash of the input, so that the corpus is plain RESP.
   std::minstd_rand random(static_cast<unsigned>(std::hash<std::string_view>{}(input)));
   Check(input, {}, random);
   Check(input, kTight, random);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what an upstream answers: responses one after another. The answer must not depend on
-// how the input is cut, a streamed body must be what the decoder makes of it in one go, and what is
-// accepted as a whole response Boost.Beast must read as the same one. The cuts come from a hash of
-// the input, so that the corpus is plain HTTP.
+// Reads any bytes as responses of an upstream, one after another. The result must not depend on how
+// the input is split; a body that is read in pieces must equal the result of the decoder in one
+// piece; and Boost.Beast must read each accepted response as the same response. The splits come
+// from a hash of the input, so that the corpus is plain HTTP.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -17,10 +17,10 @@
 namespace tidegate::net {
 namespace {
 
-/// Inputs up to this size are also read byte by byte; each step copies what came before it.
+/// Inputs up to this size are also read byte by byte; each step copies all bytes before it.
 constexpr std::size_t kByteByByte = 512;
 
-/// So tight that inputs of a fuzzer's size meet each of them.
+/// Limits that are so small that inputs of a fuzzer's size reach each of them.
 constexpr HttpLimits kTight{.header_bytes = 120, .header_count = 4};
 
 void Require(bool holds, const char* what) {
@@ -29,7 +29,7 @@ void Require(bool holds, const char* what) {
   std::abort();
 }
 
-/// No cut, some at random, and one behind every byte.
+/// Returns ways to split the input: no split, some random ones, and one after every byte.
 std::vector<std::vector<std::size_t>> Ways(std::size_t size, std::minstd_rand& random) {
   std::vector<std::vector<std::size_t>> ways(1);
   for (int i = 0; i < 3; ++i) {
@@ -64,7 +64,7 @@ StreamAnswer ReadBodyInAllWays(std::string_view input, const ResponseAnswer& hea
   return whole;
 }
 
-/// What the parser promises about any head that it accepts.
+/// Checks the guarantees of the parser about every head that it accepts.
 void CheckHead(const ResponseAnswer& head, const HttpLimits& limits, AnswerTo to) {
   Require(head.consumed <= limits.header_bytes, "header_bytes");
   Require(head.fields.size() <= limits.header_count, "header_count");
@@ -87,7 +87,8 @@ void CheckHead(const ResponseAnswer& head, const HttpLimits& limits, AnswerTo to
   Require(codings + (length ? 1 : 0) <= 1, "framed twice");
 }
 
-/// The reader refuses too many trailers, which the decoder drops; else they agree.
+/// Checks that the reader and the decoder agree, except that the reader rejects too many trailers,
+/// which the decoder drops.
 void CompareWithDecoder(std::string_view input, const StreamAnswer& stream) {
   const BodyAnswer whole = ReadChunked(input, HttpLimits{.body_bytes = SIZE_MAX});
   if (stream.parsed == Parsed::kRefused && whole.parsed != Parsed::kRefused) {
@@ -96,7 +97,8 @@ void CompareWithDecoder(std::string_view input, const StreamAnswer& stream) {
   }
   Require(whole.parsed == stream.parsed, "the decoder sees another end");
   if (whole.parsed == Parsed::kRefused) {
-    // Of two things that are wrong with trailers the reader may see the first.
+    // If the trailers have two errors, the reader may find the first one and the decoder the
+    // second.
     Require(whole.status == stream.status, "another refusal");
     return;
   }
@@ -105,9 +107,10 @@ void CompareWithDecoder(std::string_view input, const StreamAnswer& stream) {
     Require(whole.raw == stream.size, "the decoder ends elsewhere");
 }
 
-/// Where Beast may refuse what is accepted here: it requires the space before a reason, and visible
-/// ASCII in it; it checks Proxy-Connection, which is not read here, and framing fields in trailers,
-/// which are dropped here; and it refuses white space at the end of a chunk size line.
+/// Returns true if Beast may reject a response that Tidegate accepts: Beast requires the space
+/// before a reason, and visible ASCII in the reason; it checks Proxy-Connection, which Tidegate
+/// does not read, and framing fields in trailers, which Tidegate drops; and it rejects white space
+/// at the end of a chunk size line.
 bool MayDiffer(std::string_view response, const ResponseAnswer& head) {
   if (response.substr(12, 1) != " ") return true;
   if (head.body == BodyFraming::kChunked) {
@@ -147,15 +150,15 @@ void CompareWithBeast(std::string_view response, const ResponseAnswer& head, Ans
   Require(beast.minor == head.minor, "another version");
   Require(beast.fields == head.fields, "other fields");
   Require(beast.body == body, "another body");
-  if (may_differ) return;  // Beast listens to those for keep-alive as well.
-  // RFC 9112, 9.3: close wins. In HTTP/1.0 Beast lets keep-alive win.
-  // The connection of a 204 that announces a body is closed.
+  if (may_differ) return;  // Beast uses these fields for keep-alive as well.
+  // RFC 9112, 9.3: `close` has priority. In HTTP/1.0 Beast prefers `keep-alive`. Tidegate closes
+  // the connection of a 204 that announces a body.
   Require(head.keep_alive ? beast.keep_alive
                           : !beast.keep_alive || head.minor == 0 || head.status == 204,
           "another idea of keeping the connection");
 }
 
-/// Reads one response; how many bytes it has, or 0 if there is no whole one.
+/// Reads one response and returns its size in bytes; 0 if there is no complete response.
 std::size_t ReadOne(std::string_view input, AnswerTo to, const HttpLimits& limits,
                     std::minstd_rand& random) {
   const ResponseAnswer head = ReadHeadInAllWays(input, to, limits, random);
@@ -182,7 +185,8 @@ std::size_t ReadOne(std::string_view input, AnswerTo to, const HttpLimits& limit
 namespace tidegate::net {
 namespace {
 
-/// With bare LF accepted: cuts do not matter, and what is accepted without it is read alike.
+/// Reads with bare LF accepted: the result must not depend on splits, and input that is accepted
+/// without this option must give the same result.
 void ReadWithBareLf(std::string_view input) {
   const auto read = [&](const std::vector<std::size_t>& cuts) {
     return ReadResponse(input, AnswerTo::kOther, {}, cuts, http1::LineEnd::kCrlfOrLf);

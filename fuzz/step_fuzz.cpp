@@ -9,8 +9,8 @@
 namespace tidegate::property {
 namespace {
 
-/// Long enough for a state to go wrong and be seen to; short enough that an input
-/// takes well under 200 us, so that the fuzzer tries more than 5,000 a second.
+/// Number of steps of one input. Enough for a state to go wrong and to show it; few enough that an
+/// input takes well under 200 us, so that the fuzzer tries more than 5,000 inputs per second.
 constexpr int kSteps = 32;
 
 std::optional<std::string> Run(Source& source) {
@@ -36,8 +36,8 @@ std::optional<std::string> Run(Source& source) {
 }  // namespace
 }  // namespace tidegate::property
 
-/// Bytes choose an algorithm, a quota and a history; any answer that differs from
-/// the oracle's ends the run.
+/// The bytes choose an algorithm, a quota and a history. A result that differs from that of the
+/// oracle ends the run.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   tidegate::property::Source source(std::span(data, size));
   if (const auto disagreement = tidegate::property::Run(source)) {

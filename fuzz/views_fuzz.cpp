@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what nodes of a cluster and sentinels send. Both views receive each reply and
-// read as a redirection: whatever comes, owners and masters are addresses that can be connected to,
-// what was refused has changed nothing, and there always is a next time to ask.
+// Reads any bytes as replies of cluster nodes and sentinels. Both views receive each reply, and
+// each error as a redirection. Whatever arrives: owners and masters are addresses that can be
+// connected to, a rejected reply changes nothing, and there is always a time for the next request.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ void RequireAddress(const Endpoint& endpoint) {
   Require(IsHost(endpoint.host) && endpoint.port > 0 && endpoint.path.empty(), "no address");
 }
 
-/// Its master has a short name, so that a fuzzer finds it.
+/// Both views, as a client uses them. The master has a short name, so that a fuzzer finds it.
 class Watcher {
  public:
   void Tell(const Reply& reply, TimePoint now) {

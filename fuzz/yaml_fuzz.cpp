@@ -12,7 +12,8 @@
 namespace tidegate {
 namespace {
 
-/// Nothing of the machine shows: no variable is set, no secret file is found, none is included.
+/// Isolates the test from the machine: no variable is set, and no secret file or included file is
+/// found.
 std::optional<std::string> NoEnvironment(const std::string&) { return std::nullopt; }
 
 [[noreturn]] void Fail(const char* what, const Problem& problem) {
@@ -20,7 +21,7 @@ std::optional<std::string> NoEnvironment(const std::string&) { return std::nullo
   std::abort();
 }
 
-/// The length of each line, without its newline.
+/// Returns the length of each line without its newline.
 std::vector<std::size_t> LineLengths(std::string_view text) {
   std::vector<std::size_t> lengths(1, 0);
   for (const char c : text) {
@@ -43,7 +44,7 @@ void Check(std::string_view yaml) {
     for (const char c : problem.Text("input")) {
       if (static_cast<unsigned char>(c) < 0x20) Fail("a control character", problem);
     }
-    if (problem.at == Position{}) continue;  // The file as a whole.
+    if (problem.at == Position{}) continue;  // The problem concerns the file as a whole.
     const auto line = static_cast<std::size_t>(problem.at.line);
     if (problem.at.line < 1 || problem.at.column < 1 || line > lengths.size() ||
         static_cast<std::size_t>(problem.at.column) > lengths[line - 1] + 1) {
@@ -51,7 +52,7 @@ void Check(std::string_view yaml) {
     }
   }
   if (reading.config.has_value() == errors) {
-    std::fprintf(stderr, "a config and an error, or neither\n");
+    std::fprintf(stderr, "the result has both a configuration and an error, or neither\n");
     std::abort();
   }
 }
@@ -59,7 +60,8 @@ void Check(std::string_view yaml) {
 }  // namespace
 }  // namespace tidegate
 
-/// Bytes are a configuration file: it is read, or there is an error that says why not.
+/// Reads the bytes as a configuration file: the result is either a configuration or an error with a
+/// reason.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   tidegate::Check({reinterpret_cast<const char*>(data), size});
   return 0;

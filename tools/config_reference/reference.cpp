@@ -38,13 +38,13 @@ constexpr ValueType kDuration{
 constexpr ValueType kOff{
     .schema = R"({"description": "Switches it off.", "const": "off"})", .shown = "", .name = "off"};
 
-/// The default as it is written in a file; empty: there is none.
+/// Returns the default in the notation of a configuration file; empty if there is none.
 std::string DefaultOf(const FieldInfo& field) {
   if (!field.default_value.empty()) return std::string(field.default_value);
   return field.initial == nullptr || !field.missing.empty() ? std::string() : field.initial(field);
 }
 
-/// `1ms to 10s`; empty if the type has no range.
+/// Returns a range such as `1ms to 10s`; empty if the type has no range.
 std::string RangeOf(const FieldInfo& field) {
   if (field.kind == Kind::kInteger) {
     if (field.max == std::numeric_limits<std::int64_t>::max()) {
@@ -163,7 +163,8 @@ class Schema {
     return {};
   }
 
-  /// Objects of sections take a line per member, and everything else one line.
+  /// Prints a value as JSON. Objects of sections have one line per member, and all other values one
+  /// line in total.
   static std::string Print(const json::value& value, int depth) {
     const json::object* const object = value.if_object();
     const bool open = object != nullptr && (object->contains("properties") || depth == 1 ||
@@ -180,7 +181,7 @@ class Schema {
     return text + indent.substr(2) + "}";
   }
 
-  /// JSON on one line, with spaces for people.
+  /// Returns a value as JSON on one line, with spaces for readability.
   static std::string Line(const json::value& value) {
     std::string text;
     const auto list = [&](char open, char close, const auto& items, const auto& print) {
@@ -215,7 +216,7 @@ class Schema {
 
 using Sections = std::map<std::string_view, const SectionInfo*>;
 
-/// Returns the section that the value of a field is, or has; nullptr if there is none.
+/// Returns the section that is the value of a field or of its elements; nullptr if there is none.
 const SectionInfo* InnerOf(const FieldInfo& field) {
   if (field.section != nullptr) return field.section;
   for (const ValueType* type = &field.type; type != nullptr; type = type->type) {
@@ -282,7 +283,7 @@ class Tables {
     return marker.substr(0, marker.find(' '));
   }
 
-  /// The anchor of a heading, as GitHub makes it.
+  /// Returns the anchor that GitHub generates for a heading.
   static std::string Slug(std::string_view heading) {
     heading.remove_prefix(std::min(heading.find_first_not_of("# "), heading.size()));
     std::string slug;
@@ -361,7 +362,8 @@ class Tables {
 
   std::string_view page_;
   Sections sections_;
-  std::map<std::string_view, std::string> anchors_;  ///< Of the sections with a marker.
+  std::map<std::string_view, std::string> anchors_;  ///< Anchors of the sections with a marker, by
+                                                     ///< name.
   std::set<std::string_view> printed_;
 };
 

@@ -27,7 +27,7 @@ struct Event {
   std::int64_t count = 1;
 };
 
-/// At 3/s a unit is 333,333.3 us: nothing here divides evenly.
+/// Events at a limit of 3/s, where one unit takes 333,333.3 us, so that no time divides evenly.
 constexpr Event kHistory[] = {
     {0, Call::kStep, 1, 2},         {0, Call::kStep, 3},         {0, Call::kStep, 1},
     {333'333, Call::kStep, 1},      {333'334, Call::kStep, 1},   {333'334, Call::kStep, 6},
@@ -40,7 +40,7 @@ constexpr Event kClock[] = {
     {8'000'000, Call::kStep, 1},  {8'333'334, Call::kStep, 1},
 };
 
-/// Two of five used, then a clock half a second behind.
+/// Two of five units are used, then the clock is half a second behind.
 constexpr Event kPartly[] = {
     {20'000'000, Call::kStep, 2},
     {19'500'000, Call::kStep, 2},
@@ -86,7 +86,7 @@ void PrintGrains() {
       continue;
     }
     const Quota& q = *quota;
-    std::int64_t most = 1;  // Found by asking, not by computing.
+    std::int64_t most = 1;  // Found by trying costs, not by a formula.
     std::int64_t step = std::int64_t{1} << 51;
     for (; step > 0; step /= 2) {
       if (Quota::Make({.limit = limit, .period = period, .burst = most + step})) most += step;
@@ -98,7 +98,8 @@ void PrintGrains() {
   }
 }
 
-/// What a changed limit or burst makes of a state: 6 of 10 used at 1/s, at once.
+/// Prints the effect of a changed limit or burst on a state with 6 of 10 units used at 1/s, at the
+/// same moment.
 template <auto kFresh, auto kStep>
 void PrintChanges(Algorithm algorithm) {
   std::printf("\n### %s: a changed quota\n\n", std::string(Name(algorithm)).c_str());

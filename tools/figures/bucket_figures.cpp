@@ -19,7 +19,7 @@ constexpr std::int64_t kRate = 4;
 
 enum class Call { kStep, kDebit };
 
-/// What happens to the key. A step without a time comes back when it was told to.
+/// An event of the key. A step without a time comes at the retry time of the last denial.
 struct Event {
   std::optional<double> at;
   std::int64_t cost;
@@ -36,7 +36,7 @@ constexpr Event kEvents[] = {{0.50, 2},
                              {3.90, 2},
                              {std::nullopt, 2}};
 
-/// What is drawn of a run: the curve, and the marks on it.
+/// The parts of a drawing of one run: the curve, and the marks on it.
 struct History {
   struct Mark {
     Point at;
@@ -45,15 +45,15 @@ struct History {
   struct Denial {
     Point at;
     std::int64_t cost;
-    double retry;  ///< When it was told to come back.
+    double retry;  ///< Time at which the request may be sent again.
   };
   std::vector<Point> path;
   std::vector<Mark> admitted;
   std::vector<Denial> denied;
 };
 
-/// Runs the events. `curve(path, state, from, to)` draws the state over time, and
-/// `high(state, t, cost)` is where a denied request of that cost stands.
+/// Applies the events. `curve(path, state, from, to)` appends the state over time to the path, and
+/// `high(state, t, cost)` returns the height at which a denied request of that cost is drawn.
 template <auto kStep, auto kDebit, class State, class Curve, class High>
 History Run(State state, const Quota& quota, Curve curve, High high) {
   History history;
@@ -92,7 +92,8 @@ void DrawDenials(Chart& chart, const History& history, Anchor anchor) {
   }
 }
 
-/// The curve, its admissions and debits; `below` says on which side of a mark its label goes.
+/// Draws the curve, and marks for admissions and debits. `below` returns true if the label of a
+/// mark goes below it.
 template <class Below>
 void DrawHistory(Chart& chart, const History& history, Below below) {
   chart.Path(history.path, {kBlue, 2.2});
@@ -115,7 +116,7 @@ void DrawLegend(Svg& svg, std::string_view curve, std::string_view denied) {
   Legend(svg, {kPlot.left, 74}, keys);
 }
 
-/// The level with its fraction. REQUIRES: t not before the state.
+/// Returns the level with its fraction. REQUIRES: `t` is not before the time of the state.
 double Level(const token_bucket::State& state, const Quota& quota, double t) {
   const auto grains = static_cast<double>((At(t) - state.last_refill).count()) *
                           static_cast<double>(GrainsPerTick(quota)) +
@@ -125,7 +126,8 @@ double Level(const token_bucket::State& state, const Quota& quota, double t) {
   return std::min(level, static_cast<double>(quota.capacity()));
 }
 
-/// The moments at which the level is drawn between two events: it bends once, when full.
+/// Appends the points of the level between two events: the level bends once, when the bucket is
+/// full.
 void Refill(std::vector<Point>& path, const token_bucket::State& state, const Quota& quota,
             double from, double to) {
   const double full =
@@ -135,7 +137,7 @@ void Refill(std::vector<Point>& path, const token_bucket::State& state, const Qu
   path.push_back({to, Level(state, quota, to)});
 }
 
-/// The theoretical arrival time, which never lies behind now.
+/// Returns the theoretical arrival time, but at least `t`.
 double Tat(const gcra::State& state, double t) { return std::max(Seconds(state.tat), t); }
 
 }  // namespace
@@ -189,7 +191,7 @@ Svg DrawGcra() {
       [](const gcra::State& state, double t, std::int64_t cost) {
         return Tat(state, t) + static_cast<double>(cost) / kRate;
       });
-  // Below the mark where the line of the burst would run through the label.
+  // The label goes below the mark where the line of the burst would cross it.
   DrawHistory(chart, history, [&](Point at) {
     const double room = at.x + burst - at.y;
     return room > -1e-9 && room < 0.8;

@@ -14,7 +14,7 @@ struct Range {
   double to;
 };
 
-/// Where a chart's plot lies on its drawing, in pixels.
+/// Position of a chart's plot in its drawing, in pixels.
 struct Area {
   double left;
   double top;
@@ -22,14 +22,14 @@ struct Area {
   double height;
 };
 
-/// A plot with two linear axes: data in, pixels out.
+/// A plot with two linear axes: converts data to pixels.
 class Chart {
  public:
   Chart(Svg& svg, const Area& area, Range x, Range y) : svg_(svg), area_(area), x_(x), y_(y) {}
 
   void XAxis(std::string_view title, double step);
   void YAxis(std::string_view title, double step);
-  /// Only the grid of the x axis, for a plot that stands above another.
+  /// Draws only the grid of the x axis, for a plot that is above another one.
   void XGrid(double step);
 
   [[nodiscard]] Point At(double x, double y) const noexcept;
@@ -40,11 +40,11 @@ class Chart {
     svg_.Arrow(At(from.x, from.y), At(to.x, to.y), stroke);
   }
   void Path(std::span<const Point> points, const Stroke& stroke);
-  /// As Path, but each value holds until the next point, and the last until `end`.
+  /// Like Path(), but each value holds until the next point, and the last value until `end`.
   void Stairs(std::span<const Point> points, double end, const Stroke& stroke);
-  /// A horizontal line over the whole plot, its label at the right, above it.
+  /// Draws a horizontal line over the whole plot, with its label above its right end.
   void Level(double y, std::string_view label, const Stroke& stroke);
-  /// A label, moved by `dx` and `dy` pixels.
+  /// Draws a label, moved by `dx` and `dy` pixels.
   void Note(Point at, double dx, double dy, std::string_view text, const Font& font = {});
 
   [[nodiscard]] Svg& svg() const noexcept { return svg_; }
@@ -62,10 +62,10 @@ struct Key {
   Mark mark;
   std::string_view colour;
   std::string_view text;
-  double width;  ///< Of the whole entry, in pixels.
+  double width;  ///< Width of the whole entry, in pixels.
 };
 
-/// In one row, from `at` to the right.
+/// Draws the entries in one row, from `at` to the right.
 void Legend(Svg& svg, Point at, std::span<const Key> keys);
 
 void Heading(Svg& svg, std::string_view title, std::string_view under);

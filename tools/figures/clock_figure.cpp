@@ -9,17 +9,16 @@ namespace tidegate::figures {
 namespace {
 
 constexpr double kEnd = 5;
-constexpr double kStepAt = 1;  // When the clock steps back.
+constexpr double kStepAt = 1;  // Second at which the clock steps back.
 constexpr double kLookEvery = 0.01;
 
-/// What a key is told while the clock steps back by `back` seconds at 1 s: asked
-/// every 0.25 s by a request of cost 8, which is a denial as long as the bucket
-/// is not full, and looked at in between.
+/// Results for one key whose clock steps back by `back` seconds at 1 s. A request of cost 8, which
+/// is denied unless the bucket is full, comes every 0.25 s, and peeks come in between.
 struct Told {
   std::vector<Point> remaining;
   std::vector<double> denied;
   double repaired = -1;
-  double caught_up = -1;  ///< When the clock has reached the stored time again.
+  double caught_up = -1;  ///< Time at which the clock reaches the stored time again.
 };
 
 Told Live(double back) {

@@ -14,9 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How the estimate compares with the truth: its own admissions, counted exactly.
+/// Compares the estimate of sliding_window with the exact count of its own admissions.
 struct Error {
-  double mean = 0;  ///< Of |estimate - truth|, in percent of the limit.
+  double mean = 0;  ///< Mean of |estimate - truth|, in percent of the limit.
   double worst = 0;
   double admitted = 0;  ///< In percent of what sliding_log admits of the same traffic.
   std::int64_t fullest = 0;
@@ -44,7 +44,7 @@ Error Measure(std::int64_t limit, double load) {
     if (Seconds(now) < kWarm) continue;
     ++requests;
     const Time start = kZero + (now - kZero) / 1s * 1s;
-    // A denial leaves the state in the window of the last admission.
+    // A denial does not update the state, so its window may be that of the last admission.
     const bool current = state.start == start;
     const double fresh = 1 - Seconds(now - start);
     const double estimate =

@@ -6,16 +6,16 @@
 
 #include "core/outcome.hpp"
 
-/// A worked example as a Markdown table on stdout.
+/// Prints a worked example as a Markdown table on stdout.
 namespace tidegate::figures {
 
-/// 1234567 as 1,234,567.
+/// Returns 1234567 as 1,234,567.
 [[nodiscard]] std::string Grouped(std::int64_t value);
-/// Microseconds since kZero.
+/// Returns the microseconds since kZero.
 [[nodiscard]] std::string Ticks(Time time);
 
 void TableHead(std::string_view title);
-/// `asked`: how many requests; 0 for a look, a debit or a refund.
+/// Prints one row. `asked`: number of requests; 0 for a peek, a debit or a refund.
 void TableRow(Time now, std::string_view call, std::int64_t asked, const Outcome& outcome,
               const std::string& state);
 

@@ -37,7 +37,7 @@ std::string Text(const concurrency::Leases& leases) {
   return text.empty() ? "empty" : text;
 }
 
-/// A key of a window algorithm that prints what it is told.
+/// A key of a window algorithm that prints the result of each operation.
 template <class State, auto kFresh, auto kStep, auto kDebit, auto kRefund>
 class WindowKey {
  public:
@@ -143,7 +143,7 @@ void PrintSlidingWindow() {
   }
 }
 
-/// A sliding_log key that prints what it is told.
+/// A sliding_log key that prints the result of each operation.
 class LogTable {
  public:
   explicit LogTable(const Quota& quota) : key_(quota) {}
@@ -235,7 +235,7 @@ void PrintConcurrency() {
   acquire(50'000'000, 1, 1);
 }
 
-/// What another limit or period makes of a state, looked at where it was left.
+/// Prints the effect of another limit or period on a state, at the time of its last operation.
 template <class Look>
 void PrintChanges(Algorithm algorithm, std::span<const QuotaSpec> specs, Look look) {
   std::printf("\n### %s: a changed quota\n\n", std::string(Name(algorithm)).c_str());
@@ -257,7 +257,7 @@ void PrintAllChanges() {
                                     {.limit = 10, .period = 10s},
                                     {.limit = 10, .period = 500ms},
                                     {.limit = 10, .period = 100ms}};
-  const Time now = Tick(5'200'000);  // 8 of 10 used in the window from 5 s on.
+  const Time now = Tick(5'200'000);  // 8 of 10 units are used in the window from 5 s on.
   PrintChanges(Algorithm::kFixedWindow, kWindows, [&](const Quota& quota) {
     return fixed_window::Step({Tick(5'000'000), 8}, quota, 1, 0, now).outcome;
   });

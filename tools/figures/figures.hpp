@@ -3,20 +3,20 @@
 
 #include "svg.hpp"
 
-/// Every figure of docs/algorithms, each from a fresh run of the library.
+/// Every figure of docs/algorithms, each drawn from a new run of the library.
 namespace tidegate::figures {
 
-[[nodiscard]] Svg DrawSix();            ///< All algorithms, the same arrivals.
-[[nodiscard]] Svg DrawClockSteps();     ///< Held and repaired.
+[[nodiscard]] Svg DrawSix();            ///< All algorithms with the same arrivals.
+[[nodiscard]] Svg DrawClockSteps();     ///< Clocks that step back: small and large steps.
 [[nodiscard]] Svg DrawTokenBucket();    ///< The level over time.
 [[nodiscard]] Svg DrawGcra();           ///< The theoretical arrival time over time.
-[[nodiscard]] Svg DrawSlidingLog();     ///< Units as bars of one period.
+[[nodiscard]] Svg DrawSlidingLog();     ///< Units as bars with a length of one period.
 [[nodiscard]] Svg DrawConcurrency();    ///< Leases as bars.
-[[nodiscard]] Svg DrawFixedWindow();    ///< Twice the limit around a boundary.
-[[nodiscard]] Svg DrawSlidingWindow();  ///< The worst case.
-[[nodiscard]] Svg DrawSlidingError();   ///< The usual case.
+[[nodiscard]] Svg DrawFixedWindow();    ///< Twice the limit around a window boundary.
+[[nodiscard]] Svg DrawSlidingWindow();  ///< The worst case of sliding_window.
+[[nodiscard]] Svg DrawSlidingError();   ///< The usual error of sliding_window.
 
-/// The worked examples and tables of the pages, as Markdown, to stdout.
+/// Print the worked examples and tables of the pages to stdout, as Markdown.
 void PrintExamples();
 void PrintBucketExamples();
 void PrintErrorTable();

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double kBar = 20;  // The height of a bar, in pixels.
+constexpr double kBar = 20;  // Height of a bar, in pixels.
 
 void Bar(Chart& chart, double from, double to, double row, std::string_view colour) {
   const Point left = chart.At(from, row);
@@ -60,7 +60,7 @@ Outcome Call(LeaseKey& key, const LeaseEvent& event) {
   return {};
 }
 
-/// Draws each holder's lease in a row of its own while the events are applied.
+/// Applies the events, and draws the lease of each holder in its own row.
 class LeaseBars {
  public:
   explicit LeaseBars(Chart& chart) : chart_(chart), key_(NewLeaseKey()) {
@@ -84,7 +84,7 @@ class LeaseBars {
     }
   }
 
-  /// What nobody released, and the marks that lie on top of the bars.
+  /// Draws the leases that were not released, and the marks on top of the bars.
   void Finish() {
     for (int who = 0; who < kHolders; ++who) {
       const Holder& holder = holders_[static_cast<std::size_t>(who)];
@@ -101,7 +101,7 @@ class LeaseBars {
  private:
   struct Holder {
     double from = -1;
-    double until = -1;  ///< As promised.
+    double until = -1;  ///< Expiry that the last response promised.
   };
 
   static double Row(int who) { return kHolders - who; }
@@ -137,7 +137,7 @@ class LeaseBars {
   std::vector<LeaseEvent> renewals_;
 };
 
-/// The units held, from a second run of the events that is looked at every 20 ms.
+/// Returns the units held over time, from a second run of the events that is read every 20 ms.
 std::vector<Point> HeldOverTime(double end) {
   constexpr double kEvery = 0.02;
   constexpr std::uint64_t kNobody = 99;
@@ -149,7 +149,7 @@ std::vector<Point> HeldOverTime(double end) {
     for (; next < std::size(kLeaseEvents) && kLeaseEvents[next].at <= t + 1e-9; ++next) {
       Call(key, kLeaseEvents[next]);
     }
-    // Renewing a lease that nobody has changes nothing and tells what is left.
+    // Renewing a lease that does not exist changes nothing and returns the remaining units.
     held.push_back({t, static_cast<double>(kPlaces - key.Renew(kNobody, At(t)).remaining)});
   }
   return held;
@@ -199,7 +199,7 @@ Svg DrawSlidingLog() {
     admitted.push_back({At(at), cost});
     for (std::int64_t unit = 0; unit < cost; ++unit) {
       const auto place = std::ranges::find_if(free_from, [&](double f) { return f <= at + 1e-9; });
-      if (place == free_from.end()) continue;  // Would be a broken promise: a bar is missing.
+      if (place == free_from.end()) continue;  // Cannot happen; otherwise a bar would be missing.
       *place = at + 1;
       const auto row = 4 - static_cast<double>(place - free_from.begin());
       Bar(bars, at, at + 1, row, kBlue);

@@ -16,8 +16,8 @@ constexpr Micros kHold = 600ms;  // How long an admitted request keeps its lease
 constexpr double kEnd = 4;
 constexpr Area kRow{.left = 140, .top = 92, .width = 552, .height = 44};
 
-/// A burst on either side of the boundary at 1 s, twice the limit from 1.5 s to
-/// 2.9 s, half a second of rest, and a burst again.
+/// Returns a burst before and after the boundary at 1 s, twice the limit from 1.5 s to 2.9 s, half
+/// a second without requests, and another burst.
 std::vector<Time> Arrivals() {
   std::vector<Time> arrivals;
   const auto add = [&](double from, double step, int n) {
@@ -35,7 +35,7 @@ struct Answer {
   bool allowed;
 };
 
-/// Asks the whole library, through its memory store on a clock of ours.
+/// Sends the requests through the whole library: a memory store with a manual clock.
 std::vector<Answer> Ask(Algorithm algorithm, const std::vector<Time>& arrivals) {
   ManualClock clock(kZero);
   RuleLimiter limiter({.max_keys = 16, .max_list_bytes = 1u << 16, .clock = &clock});

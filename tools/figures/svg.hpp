@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-/// Just enough SVG for the figures of docs/algorithms.
+/// The subset of SVG that the figures of docs/algorithms need.
 namespace tidegate::figures {
 
-/// Every figure lies on a light card of its own, so one set of colours serves
-/// light and dark pages. All of them have a contrast above 4.5 on the card.
+/// Every figure has its own light background card, so that one set of colours suits light and dark
+/// pages. All colours have a contrast above 4.5 on the card.
 inline constexpr std::string_view kCard = "#fbfaf7";
 inline constexpr std::string_view kInk = "#22272e";
 inline constexpr std::string_view kFaint = "#6a6f76";
@@ -41,13 +41,13 @@ struct Font {
   Weight weight = Weight::kPlain;
 };
 
-/// A drawing in pixels, y downwards. Numbers are written with one decimal.
+/// A drawing in pixels, with y pointing down. Numbers are written with one decimal.
 class Svg {
  public:
   Svg(double width, double height, std::string_view title);
 
   void Line(Point from, Point to, const Stroke& stroke);
-  /// A line with a head at `to`.
+  /// Draws a line with an arrow head at `to`.
   void Arrow(Point from, Point to, const Stroke& stroke);
   void Path(std::span<const Point> points, const Stroke& stroke);
   void Box(Point corner, double width, double height, std::string_view fill, double opacity = 1);
@@ -55,11 +55,11 @@ class Svg {
   void Disc(Point centre, double radius, std::string_view fill);
   void Cross(Point centre, double radius, const Stroke& stroke);
   void Text(Point at, std::string_view text, const Font& font = {});
-  /// Turned by a quarter, reading upwards.
+  /// Writes text turned by a quarter, which reads upwards.
   void TextUp(Point at, std::string_view text, const Font& font = {});
 
   [[nodiscard]] double width() const noexcept { return width_; }
-  /// False if the file could not be written.
+  /// Writes the drawing to a file. Returns false if that fails.
   [[nodiscard]] bool Save(const std::filesystem::path& path) const;
 
  private:
@@ -67,7 +67,7 @@ class Svg {
   std::string body_;
 };
 
-/// `value` with at most `decimals` decimals, without trailing zeros.
+/// Returns `value` with at most `decimals` decimals, without trailing zeros.
 [[nodiscard]] std::string Number(double value, int decimals = 1);
 
 }  // namespace tidegate::figures

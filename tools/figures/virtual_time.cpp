@@ -11,7 +11,8 @@ namespace {
 constexpr double kSecond = 1e6;
 constexpr std::uint64_t kSeed = 20;
 
-/// One entry or lease more than the limit: a debit may add one.
+/// Returns the number of entries or leases to store: one more than the limit, because a debit may
+/// add one.
 std::uint32_t Room(const Quota& quota) { return static_cast<std::uint32_t>(quota.limit() + 1); }
 
 }  // namespace
@@ -37,7 +38,7 @@ std::vector<Point> InLastPeriod(std::span<const Admitted> admitted, Micros perio
   std::int64_t inside = 0;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     inside += changes[i].units;
-    // What leaves and what comes at one moment are one change.
+    // Units that leave and units that come at the same moment are one change.
     if (i + 1 < changes.size() && changes[i + 1].at == changes[i].at) continue;
     stairs.push_back({Seconds(changes[i].at), static_cast<double>(inside)});
   }

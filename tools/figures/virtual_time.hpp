@@ -10,8 +10,8 @@
 #include "core/sliding_log.hpp"
 #include "tidegate/quota.hpp"
 
-/// Keys that live in virtual time: seconds since a moment at which windows of 1 s,
-/// 10 s, one minute and one hour all begin.
+/// Keys in virtual time, which counts seconds since a moment at which windows of 1 s, 10 s, one
+/// minute and one hour all begin.
 namespace tidegate::figures {
 
 inline constexpr Time kZero{Micros{1'800'000'000'000'000}};
@@ -20,7 +20,7 @@ inline constexpr Time kZero{Micros{1'800'000'000'000'000}};
 [[nodiscard]] double Seconds(Time time) noexcept;
 [[nodiscard]] double Seconds(Micros time) noexcept;
 
-/// REQUIRES: a spec that works.
+/// Returns the quota of a spec. REQUIRES: the spec is valid.
 [[nodiscard]] Quota MakeQuota(const QuotaSpec& spec);
 
 struct Admitted {
@@ -28,13 +28,12 @@ struct Admitted {
   std::int64_t units;
 };
 
-/// The units in (t - period, t] as a staircase over t, in seconds.
+/// Returns the units in (t - period, t] as a staircase over t, in seconds.
 [[nodiscard]] std::vector<Point> InLastPeriod(std::span<const Admitted> admitted, Micros period);
-/// The most that any such window holds.
+/// Returns the greatest number of units in any (t - period, t].
 [[nodiscard]] std::int64_t FullestWindow(std::span<const Admitted> admitted, Micros period);
 
-/// Arrivals that know nothing of each other, `rate` a second on average; the same
-/// ones in every run.
+/// Returns independent random arrivals, `rate` per second on average; the same ones in every run.
 [[nodiscard]] std::vector<Time> PoissonArrivals(double rate, double seconds);
 
 /// A sliding_log key with its memory.

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr Area kPlot{.left = 70, .top = 96, .width = 760, .height = 290};
 
-/// The estimate at `now`, from a state whose window holds `now` or is the one before.
+/// Returns the estimate at `now`, from a state whose window contains `now` or is the one before.
 double Estimate(const sliding_window::State& state, Time now, Micros period) {
   const Time start = kZero + (now - kZero) / period * period;
   const double fresh =
