@@ -55,7 +55,7 @@ TEST_F(CommandClientTest, RejectsRequestThatIsNotUtf8) {
   EXPECT_EQ(Inspect({To(fake_), {.rule = "r", .identity = "\u00e9\U0001F600"}}, console_), kOk);
 }
 
-TEST_F(CommandClientTest, NamesOptionWhenPortHasNoSuchPath) {
+TEST_F(CommandClientTest, SuggestsOptionWhenServerHasNoSuchPath) {
   constexpr const char* kNothing = R"({"title":"Not Found","status":404,"detail":"nothing here"})";
   (void)Printed(
       kNothing, [&](const ClientOptions& options) { return Status(options, console_); }, 404);

@@ -290,7 +290,7 @@ TEST_F(CommandsTest, SendsTokenAndNeverPrintsIt) {
   unsetenv("TIDEGATE_TOKEN");
 }
 
-TEST_F(CommandsTest, ReloadPrintsWarningsAndWhatNeedsRestart) {
+TEST_F(CommandsTest, ReloadPrintsWarningsAndSettingsThatNeedRestart) {
   FakeAdmin good([](const Question&) {
     return Reply{200, R"({"applied":true,"rules":3,"needs_restart":["listen","store"],"problems":[)"
                       R"({"severity":"warning","line":12,"column":10,"in":"rules[2].per",)"

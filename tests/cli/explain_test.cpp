@@ -109,7 +109,7 @@ TEST_F(ExplainCommandTest, PrintsNoStateAfterRequestDeniedByAnotherRule) {
               HasSubstr("\na  allows: 7 of 100 left\n"));
 }
 
-TEST_F(ExplainCommandTest, PrintsOverrideOfTheConfiguration) {
+TEST_F(ExplainCommandTest, PrintsOverrideFromConfiguration) {
   EXPECT_THAT(Explained(R"({"allowed":true,"outcome":"rules","rule":"a","rules":[)" +
                         RuleJson("a", R"("allowed":true,"override":{"kind":"quota",)"
                                       R"("from":"configuration","quota":"5000/s, burst 10000"})") +

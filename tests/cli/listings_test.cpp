@@ -135,7 +135,7 @@ TEST_F(ListCommandsTest, InspectPrintsCostAboveOne) {
   EXPECT_THAT(now(""), HasSubstr("denied, 3 of 100 left\n"));
 }
 
-TEST_F(ListCommandsTest, InspectPrintsOverrideOfTheConfiguration) {
+TEST_F(ListCommandsTest, InspectPrintsOverrideFromConfiguration) {
   EXPECT_THAT(Inspected(R"({"rule":"r","allowed":true,"override":{"kind":"quota",)"
                         R"("from":"configuration","quota":"5000/s, burst 10000"}})"),
               HasSubstr("override  by the configuration: 5000/s, burst 10000\n"));

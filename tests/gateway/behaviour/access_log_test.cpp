@@ -87,7 +87,7 @@ TEST(AccessLogTest, CountsBytesOfEachPipelinedRequest) {
   }
 }
 
-TEST(AccessLogTest, LogsHeadOfRequestWithALargeBody) {
+TEST(AccessLogTest, LogsHeadOfRequestWithLargeBody) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok("hello"));
   Gate gate(Routed(up.url(), {}, log.yaml()));
@@ -261,54 +261,54 @@ class AccessLogOutcomeTest : public testing::Test {
   std::optional<Gate> gate_;
 };
 
-TEST_F(AccessLogOutcomeTest, LogsPassedForAForwardedRequest) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomePassedForForwardedRequest) {
   EXPECT_EQ(Text(After("/ok"), "outcome"), "passed");
 }
-TEST_F(AccessLogOutcomeTest, LogsNoRouteWhenNoRouteMatches) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeNoRouteWhenNoRouteMatches) {
   const auto line = After("/nowhere");
   EXPECT_EQ(Text(line, "outcome"), "no_route");
   EXPECT_EQ(Number(line, "status"), 404);
   EXPECT_FALSE(line.contains("route"));
   EXPECT_FALSE(line.contains("upstream"));
 }
-TEST_F(AccessLogOutcomeTest, LogsBadRequestForAnInvalidPath) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeBadRequestForInvalidPath) {
   const auto line = After("/../x");
   EXPECT_EQ(Text(line, "outcome"), "bad_request");
   EXPECT_EQ(Number(line, "status"), 400);
 }
-TEST_F(AccessLogOutcomeTest, LogsConnectFailedWhenUpstreamRefuses) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeConnectFailedWhenUpstreamRefuses) {
   const auto line = After("/gone");
   EXPECT_EQ(Text(line, "outcome"), "connect_failed");
   EXPECT_EQ(Number(line, "status"), 502);
   EXPECT_THAT(Text(line, "problem"), HasSubstr("refused"));
   EXPECT_EQ(Number(line, "attempts"), 2);
 }
-TEST_F(AccessLogOutcomeTest, LogsTimeoutWhenUpstreamHangs) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeTimeoutWhenUpstreamHangs) {
   const auto line = After("/hang");
   EXPECT_EQ(Text(line, "outcome"), "timeout");
   EXPECT_EQ(Number(line, "status"), 504);
   EXPECT_GE(Number(line, "upstream_us"), 100'000);
 }
-TEST_F(AccessLogOutcomeTest, LogsUpstreamErrorOnReset) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeUpstreamErrorWhenUpstreamResets) {
   const auto line = After("/reset");
   EXPECT_EQ(Text(line, "outcome"), "upstream_error");
   EXPECT_EQ(Number(line, "status"), 502);
   EXPECT_NE(Text(line, "problem"), "");
 }
-TEST_F(AccessLogOutcomeTest, LogsUpstreamErrorOnMalformedResponse) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeUpstreamErrorOnMalformedResponse) {
   EXPECT_EQ(Text(After("/garbage"), "outcome"), "upstream_error");
 }
-TEST_F(AccessLogOutcomeTest, LogsCutWhenResponseBodyBreaksOff) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeCutWhenResponseBodyBreaksOff) {
   const auto line = After("/cut");
   EXPECT_EQ(Text(line, "outcome"), "cut");
   EXPECT_EQ(Number(line, "status"), 200);
 }
-TEST_F(AccessLogOutcomeTest, LogsUnavailableWhenUpstreamIsFull) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeUnavailableWhenUpstreamIsFull) {
   const auto line = After("/full");
   EXPECT_EQ(Text(line, "outcome"), "unavailable");
   EXPECT_EQ(Number(line, "status"), 503);
 }
-TEST_F(AccessLogOutcomeTest, LogsLimitedForARateLimitedRequest) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeLimitedForRateLimitedRequest) {
   Client client(gate_->at());
   EXPECT_EQ(client.Get("/limited").status, 404);
   EXPECT_EQ(client.Get("/limited").status, 429);
@@ -319,7 +319,7 @@ TEST_F(AccessLogOutcomeTest, LogsLimitedForARateLimitedRequest) {
   EXPECT_EQ(lines[1].at("allowed"), false);
   EXPECT_EQ(Number(lines[1], "remaining"), 0);
 }
-TEST_F(AccessLogOutcomeTest, LogsClientGoneWhenClientDisconnects) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeClientGoneWhenClientDisconnects) {
   {
     Client client(gate_->at());
     client.Send(GetText("/hang"));
@@ -330,7 +330,7 @@ TEST_F(AccessLogOutcomeTest, LogsClientGoneWhenClientDisconnects) {
   EXPECT_EQ(Number(line, "status"), 0);
   EXPECT_EQ(Text(line, "path"), "/hang");
 }
-TEST_F(AccessLogOutcomeTest, LogsRefusedForAMalformedRequest) {
+TEST_F(AccessLogOutcomeTest, LogsOutcomeRefusedForMalformedRequest) {
   Client client(gate_->at());
   client.Send("GET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(client.Read().status, 400);
@@ -341,7 +341,7 @@ TEST_F(AccessLogOutcomeTest, LogsRefusedForAMalformedRequest) {
   EXPECT_NE(Text(line, "why"), "");
 }
 
-TEST(AccessLogTest, LogsDeniedForADenyMatch) {
+TEST(AccessLogTest, LogsOutcomeDeniedWhenDenyEntryMatches) {
   LogFile log;
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "deny: [{path: /}]\n" + log.yaml()));

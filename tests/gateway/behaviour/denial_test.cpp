@@ -144,7 +144,7 @@ TEST_F(DenialTest, PrefersDenialOfRuleToThatOfRouteToTheDefault) {
 }
 
 // A configured status applies to exceeded quotas only. A ban keeps status 403, a store failure 503.
-TEST_F(DenialTest, ReplacesOnlyTheStatusOfExceededQuotas) {
+TEST_F(DenialTest, AppliesConfiguredStatusToExceededQuotasOnly) {
   Gate gate(
       Configured(up_.url(), "", "responses: {denial: {status: 418}}\n" + std::string(kOneAnHour)));
   EXPECT_EQ(gate.Get("/").status, 200);
@@ -239,7 +239,7 @@ TEST_F(DenialTest, OmitsRateLimitTimeBesideUpstreamRetryAfter) {
   EXPECT_EQ(answer.Field("RateLimit"), "\"ten\";r=9");
 }
 
-TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
+TEST_F(DenialTest, CountsPreflightRequestsUnlessExempt) {
   const std::string preflight = RequestText(
       "OPTIONS", "/", "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n", "");
   for (const bool exempt : {false, true}) {
@@ -272,7 +272,7 @@ TEST_F(DenialTest, CountsPreflightsUnlessTheyAreExempt) {
   }
 }
 
-TEST_F(DenialTest, SendsDecidedByToTrustedPeersOrIfConfigured) {
+TEST_F(DenialTest, SendsDecidedByHeaderToTrustedPeersOrIfConfigured) {
   struct Row {
     std::string_view option;
     std::string_view trusted;  ///< Value of client_ip.trusted_proxies.
@@ -312,7 +312,7 @@ TEST_F(DenialTest, SendsDecidedByToTrustedPeersOrIfConfigured) {
   }
 }
 
-TEST_F(DenialTest, SendsDecidedByToProxyOnAllowedRequest) {
+TEST_F(DenialTest, SendsDecidedByHeaderToProxyOnAllowedRequest) {
   Gate gate(Configured(up_.url(), "",
                        "client_ip: {trusted_proxies: [127.0.0.1]}\n" + std::string(kOneAnHour)));
   ASSERT_EQ(

@@ -17,7 +17,7 @@ constexpr std::string_view kExpecting =
 
 // --- Expect: 100-continue ---------------------------------------------------------
 
-TEST(ContinueTest, Forwards100ContinueFromUpstream) {
+TEST(ExpectContinueTest, Forwards100ContinueFromUpstream) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     while (connection.ReadHead(request)) {
@@ -38,7 +38,7 @@ TEST(ContinueTest, Forwards100ContinueFromUpstream) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(ContinueTest, ForwardsFinalResponseInsteadOf100AndClosesConnection) {
+TEST(ExpectContinueTest, ForwardsFinalResponseInsteadOf100AndClosesConnection) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (connection.ReadHead(request)) connection.Send(Http("401 Unauthorized", {}, "no"));
@@ -57,7 +57,7 @@ TEST(ContinueTest, ForwardsFinalResponseInsteadOf100AndClosesConnection) {
   EXPECT_EQ(client.WaitForEnd(), Client::End::kClosed);
 }
 
-TEST(ContinueTest, ServesClientThatDoesNotWaitForContinue) {
+TEST(ExpectContinueTest, ServesClientThatDoesNotWaitForContinue) {
   ScriptedUpstream up(ScriptedUpstream::Each(
       [](const HttpRequest& request) { return Http("200 OK", {}, request.body); }));
   Gate gate(Routed(up.url()));
@@ -70,13 +70,13 @@ TEST(ContinueTest, ServesClientThatDoesNotWaitForContinue) {
   EXPECT_EQ(client.Read().body, "body");
 }
 
-TEST(ContinueTest, RejectsUnknownExpectationsWith417) {
+TEST(ExpectContinueTest, RejectsUnknownExpectationsWith417) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url()));
   EXPECT_EQ(gate.Get("/", "Expect: miracles\r\n").status, 417);
 }
 
-TEST(ContinueTest, IgnoresUnknownExpectationsWhenConfigured) {
+TEST(ExpectContinueTest, IgnoresUnknownExpectationsWhenConfigured) {
   ScriptedUpstream up(ScriptedUpstream::Each(
       [](const HttpRequest& request) { return Http("200 OK", {}, request.body); }));
   Gate gate(Routed(up.url(), {}, "gateway: {unknown_expect: ignore}\n"));
@@ -271,7 +271,7 @@ TEST(ChunkedBodyTest, AcceptsWhiteSpaceInChunkSizeLines) {
 
 // --- Responses without a body ----------------------------------------------------------
 
-TEST(NoBodyTest, HeadResponseHasLengthButNoBody) {
+TEST(ResponseWithoutBodyTest, HeadResponseHasLengthButNoBody) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) -> std::string {
     if (request.method() == "HEAD") {
       return request.target() == "/chunked"
@@ -290,7 +290,7 @@ TEST(NoBodyTest, HeadResponseHasLengthButNoBody) {
   EXPECT_EQ(up.connections(), 1);
 }
 
-TEST(NoBodyTest, DeniedHeadRequestGetsNoBody) {
+TEST(ResponseWithoutBodyTest, DeniedHeadRequestGetsNoBody) {
   ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {}, "rules: [{id: one, per: client_ip, limit: 1/h}]\n"));
   Client client(gate.at());
@@ -300,7 +300,7 @@ TEST(NoBodyTest, DeniedHeadRequestGetsNoBody) {
   EXPECT_EQ(client.Get("/").status, 429) << "the connection does not serve the next request";
 }
 
-TEST(NoBodyTest, DropsFramingFieldsOf204AndClosesUpstreamConnection) {
+TEST(ResponseWithoutBodyTest, DropsFramingFieldsOf204AndClosesUpstreamConnection) {
   for (const std::string_view framed : {"Content-Length: 5\r\n\r\nhello",
                                         "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
                                         "Transfer-Encoding: chunked\r\n\r\n"}) {
@@ -323,7 +323,7 @@ TEST(NoBodyTest, DropsFramingFieldsOf204AndClosesUpstreamConnection) {
   }
 }
 
-TEST(NoBodyTest, ForwardsNoContentAndNotModifiedWithoutBody) {
+TEST(ResponseWithoutBodyTest, ForwardsNoContentAndNotModifiedWithoutBody) {
   ScriptedUpstream up(ScriptedUpstream::Each([](const HttpRequest& request) -> std::string {
     if (request.target() == "/204") return "HTTP/1.1 204 No Content\r\n\r\n";
     if (request.target() == "/304") {

@@ -107,7 +107,7 @@ TEST_F(HeaderFieldsTest, DropsFieldsSpelledWithUnderscores) {
   EXPECT_EQ(request.head.find("1234"), std::string::npos) << request.head;
 }
 
-TEST(UnderscoreTest, ForwardsUnderscoreFieldsOnlyIfConfigured) {
+TEST(UnderscoreFieldsTest, ForwardsUnderscoreFieldsOnlyIfConfigured) {
   // A rule that counts by x-api-key does not see X_Api_Key, which many upstreams treat as the same
   // field.
   ScriptedUpstream up(ScriptedUpstream::Ok());

@@ -83,7 +83,7 @@ constexpr std::array<std::string_view, 6> kLines = {
     "Cookie: c=1; c=2\r\n",
     "Content-Type: application/grpc\r\nTE: trailers\r\n"};
 
-TEST_F(HiddenRulesTest, GatewayResponsesDoNotNameThem) {
+TEST_F(HiddenRulesTest, GatewayResponsesDoNotNameHiddenRules) {
   for (int round = 0; round < 6; ++round) {
     for (const std::string_view path : kPaths) {
       for (const std::string_view lines : kLines) {
@@ -100,7 +100,7 @@ TEST_F(HiddenRulesTest, GatewayResponsesDoNotNameThem) {
   EXPECT_THAT(Bytes(gate_.at(), "GET", "/shown/x", ""), HasSubstr("\"shown\""));
 }
 
-TEST_F(HiddenRulesTest, ForwardAuthResponsesDoNotNameThem) {
+TEST_F(HiddenRulesTest, ForwardAuthResponsesDoNotNameHiddenRules) {
   for (int round = 0; round < 6; ++round) {
     for (const std::string_view path : kPaths) {
       for (const std::string_view lines : kLines) {
@@ -118,7 +118,7 @@ TEST_F(HiddenRulesTest, ForwardAuthResponsesDoNotNameThem) {
   EXPECT_THAT(statuses_, testing::IsSupersetOf({200, 400, 403, 429}));
 }
 
-TEST_F(HiddenRulesTest, ApiResponsesNameThemOnlyToCallersThatNameThem) {
+TEST_F(HiddenRulesTest, ApiNamesHiddenRulesOnlyToCallersThatNameThem) {
   const net::Endpoint api = gate_.server().api();
   const auto ask = [&](std::string_view endpoint, const std::string& body) {
     return Bytes(api, "POST", endpoint, "Content-Type: application/json\r\n", body);
@@ -154,7 +154,7 @@ TEST_F(HiddenRulesTest, ApiResponsesNameThemOnlyToCallersThatNameThem) {
   EXPECT_THAT(named.substr(end), HasSubstr(R"("rule":"zzsecret-a")"));
 }
 
-TEST_F(HiddenRulesTest, RedisProtocolRepliesDoNotNameThem) {
+TEST_F(HiddenRulesTest, RedisProtocolRepliesDoNotNameHiddenRules) {
   test::RespClient client(gate_.server().resp());
   std::string all;
   for (int round = 0; round < 4; ++round) {
@@ -177,7 +177,7 @@ TEST_F(HiddenRulesTest, RedisProtocolRepliesDoNotNameThem) {
   }
 }
 
-TEST_F(HiddenRulesTest, ResponsesDoNotNameThemForBannedOrAllowedKeys) {
+TEST_F(HiddenRulesTest, ResponsesForBannedOrAllowedKeysDoNotNameHiddenRules) {
   for (const std::string_view change : {"/v1/ban", "/v1/allow"}) {
     for (const std::string_view rule : {"zzghost-all", "zzsecret-a"}) {
       const std::string body = service::ByRule(rule, "127.0.0.1", R"(,"ttl":"1h")");

@@ -154,7 +154,7 @@ TEST_P(LegacyRateLimitFieldsTest, SendsTighterOfOwnAndUpstreamQuota) {
   EXPECT_EQ(upstream.Field(name + "Reset"), "7");
 }
 
-TEST_P(LegacyRateLimitFieldsTest, ForwardsUpstreamFieldsWithoutOwnFields) {
+TEST_P(LegacyRateLimitFieldsTest, ForwardsUpstreamFieldsWhenOwnOnesAreOff) {
   const std::string name(GetParam().prefix);
   ScriptedUpstream up(
       ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(name, 500); }));

@@ -141,7 +141,7 @@ TEST_F(RoutingTest, ForwardsEncodedSlashesOnlyIfTheRouteAllowsThem) {
   EXPECT_EQ(b_.requests(), 0);
 }
 
-TEST_F(RoutingTest, UsesFirstRouteMatchingAnyReadingOfThePath) {
+TEST_F(RoutingTest, UsesFirstRouteThatMatchesAnyFormOfThePath) {
   Gate gate = Routes("  - {match: {path: /internal/**}, upstream: a}\n  - {upstream: b}\n",
                      "paths: {ignore_case: true}\n");
   for (const std::string_view target :

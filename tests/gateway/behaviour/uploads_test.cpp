@@ -86,7 +86,7 @@ TEST(UploadTest, ChargesClientThatDisconnectsBeforeTrailers) {
   EXPECT_TRUE(test::WaitUntil([&] { return gate.Remaining("r", "127.0.0.1") == 40; }));
 }
 
-TEST(UploadTest, LogsHeadOfDisconnectedClientFromACopy) {
+TEST(UploadTest, LogsRequestHeadAfterClientDisconnects) {
   // Regression: the connection freed the buffer of a long head while the log line was still to be
   // written from it.
   LogFile log;

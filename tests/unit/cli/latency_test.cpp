@@ -43,7 +43,7 @@ TEST(LatencyBucketsTest, IgnoresMalformedBuckets) {
   EXPECT_EQ(Read("[[0.001,5],[0.002,3]]").Quantile(1), LatencyBound{0.001});
 }
 
-TEST(LatencyRecordTest, QuantileIsTooLongByAtMostOneThirtySecond) {
+TEST(LatencyRecordTest, QuantileExceedsLatencyByAtMostOne32nd) {
   for (std::int64_t ns = 1; ns < 40'000'000'000; ns = ns * 9 / 8 + 1) {
     LatencyRecord record;
     record.Add(std::chrono::nanoseconds(ns));
@@ -54,7 +54,7 @@ TEST(LatencyRecordTest, QuantileIsTooLongByAtMostOneThirtySecond) {
   }
 }
 
-TEST(LatencyRecordTest, QuantilesFollowRanks) {
+TEST(LatencyRecordTest, ComputesQuantilesByRank) {
   LatencyRecord record;
   EXPECT_EQ(record.Quantile(0.5), 0ns);
   for (int i = 1; i <= 1000; ++i) record.Add(i * 1us);

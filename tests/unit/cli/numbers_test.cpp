@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(FormatTest, FormatsCounts) {
+TEST(NumberFormatTest, FormatsCounts) {
   EXPECT_EQ(Count(0), "0");
   EXPECT_EQ(Count(999), "999");
   EXPECT_EQ(Count(1000), "1,000");
@@ -20,7 +20,7 @@ TEST(FormatTest, FormatsCounts) {
   EXPECT_EQ(Count(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
-TEST(FormatTest, FormatsRates) {
+TEST(NumberFormatTest, FormatsRates) {
   EXPECT_EQ(Rate(0), "0");
   EXPECT_EQ(Rate(-1), "0");
   EXPECT_EQ(Rate(std::numeric_limits<double>::quiet_NaN()), "0");
@@ -29,13 +29,13 @@ TEST(FormatTest, FormatsRates) {
   EXPECT_EQ(Rate(12345.6), "12,346");
 }
 
-TEST(FormatTest, FormatsPercentages) {
+TEST(NumberFormatTest, FormatsPercentages) {
   EXPECT_EQ(Share(1, 0), "-");
   EXPECT_EQ(Share(0, 5), "0.0%");
   EXPECT_EQ(Share(1, 3), "33.3%");
 }
 
-TEST(FormatTest, FormatsLatencies) {
+TEST(NumberFormatTest, FormatsLatencies) {
   EXPECT_EQ(Seconds(0.0000015), "1.5 us");
   EXPECT_EQ(Seconds(0.000128), "128 us");
   EXPECT_EQ(Seconds(0.0009996), "1.00 ms");
@@ -44,7 +44,7 @@ TEST(FormatTest, FormatsLatencies) {
   EXPECT_EQ(Seconds(-1), "-");
 }
 
-TEST(FormatTest, FormatsDurationsAndSizes) {
+TEST(NumberFormatTest, FormatsDurationsAndSizes) {
   EXPECT_EQ(Span(-5ms), "0 ms");
   EXPECT_EQ(Span(120ms), "120 ms");
   EXPECT_EQ(Span(14999ms), "14 s");
@@ -54,12 +54,12 @@ TEST(FormatTest, FormatsDurationsAndSizes) {
   EXPECT_EQ(Bytes(3 << 20), "3.0 MiB");
 }
 
-TEST(FormatTest, PrintsTimesInUtc) {
+TEST(NumberFormatTest, PrintsTimesInUtc) {
   EXPECT_EQ(TimeStamp(1706691907123), "2024-01-31 09:05:07Z");
   EXPECT_EQ(TimeStamp(std::numeric_limits<std::int64_t>::max()).empty(), false);
 }
 
-TEST(FormatTest, FormatsPlurals) {
+TEST(NumberFormatTest, FormatsPlurals) {
   EXPECT_EQ(Plural(1, "rule"), "1 rule");
   EXPECT_EQ(Plural(2000, "rule"), "2,000 rules");
 }

@@ -23,7 +23,7 @@ std::string Sent(const KeySelector& selector) {
   return question ? json::serialize(*question) : question.error().message;
 }
 
-TEST(RequestTest, NamesKeyByIdentityOrKeyOrParts) {
+TEST(CommandRequestTest, SelectsKeyByIdentityOrKeyOrParts) {
   EXPECT_EQ(Sent(KeySelector{.rule = "r", .identity = "a\"b"}),
             R"({"rule":"r","identity":"a\"b"})");
   EXPECT_EQ(Sent(KeySelector{.rule = "r", .key = "header:x=~k"}),
@@ -32,7 +32,7 @@ TEST(RequestTest, NamesKeyByIdentityOrKeyOrParts) {
             R"({"rule":"r","identity":{"client_ip":"::1","header:x":"a=b","path":""}})");
 }
 
-TEST(RequestTest, BuildsRequestWithoutIdentityAndHintsAtIt) {
+TEST(CommandRequestTest, BuildsRequestWithoutIdentityAndHintsAtIt) {
   EXPECT_EQ(Sent(KeySelector{.rule = "r"}), R"({"rule":"r"})");
   ASSERT_EQ(KeySelector{.rule = "r"}.Hints().size(), 1u);
   EXPECT_THAT(KeySelector{.rule = "r"}.Hints().front().text,
@@ -40,7 +40,7 @@ TEST(RequestTest, BuildsRequestWithoutIdentityAndHintsAtIt) {
   EXPECT_TRUE((KeySelector{.rule = "r", .identity = "a"}.Hints().empty()));
 }
 
-TEST(RequestTest, RejectsMissingAndConflictingOptions) {
+TEST(CommandRequestTest, RejectsMissingAndConflictingOptions) {
   EXPECT_THAT(Sent(KeySelector{}), HasSubstr("name the rule"));
   EXPECT_THAT(Sent(KeySelector{.rule = "r", .identity = "a", .key = "k"}), HasSubstr("in one way"));
   EXPECT_THAT(Sent(KeySelector{.rule = "r", .parts = {"client_ip"}}), HasSubstr("SOURCE=VALUE"));
@@ -57,7 +57,7 @@ TEST(RequestTest, RejectsMissingAndConflictingOptions) {
   EXPECT_THAT(Sent(KeySelector{.rule = "r", .parts = {"a=1", "a=2"}}), HasSubstr("twice"));
 }
 
-TEST(RequestTest, BuildsGrantRequests) {
+TEST(CommandRequestTest, BuildsGrantRequests) {
   EXPECT_EQ(
       Sent(ChangeOptions{
           .change = Change::kGrant, .selector = {.rule = "r", .identity = "a"}, .amount = "50"}),
@@ -74,7 +74,7 @@ TEST(RequestTest, BuildsGrantRequests) {
   }
 }
 
-TEST(RequestTest, BuildsChangeRequests) {
+TEST(CommandRequestTest, BuildsChangeRequests) {
   const KeySelector selector{.rule = "r", .identity = "a"};
   EXPECT_EQ(Sent(ChangeOptions{.change = Change::kReset, .selector = selector}),
             R"(/v1/reset {"rule":"r","identity":"a"})");
@@ -101,7 +101,7 @@ TEST(RequestTest, BuildsChangeRequests) {
               HasSubstr("--limit"));
 }
 
-TEST(RequestTest, BuildsExplanationOfRequest) {
+TEST(CommandRequestTest, BuildsExplanationOfRequest) {
   EXPECT_EQ(
       Sent(ExplainOptions{.method = "POST",
                           .host = "h",
@@ -115,7 +115,7 @@ TEST(RequestTest, BuildsExplanationOfRequest) {
             R"(/v1/explain {"rule":"r","identity":"a","lease":"l"})");
 }
 
-TEST(RequestTest, RejectsIncompleteExplanation) {
+TEST(CommandRequestTest, RejectsIncompleteExplanation) {
   EXPECT_THAT(Sent(ExplainOptions{}), HasSubstr("describe a request"));
   EXPECT_THAT(Sent(ExplainOptions{.method = "GET"}), HasSubstr("--path is needed"));
   EXPECT_THAT(Sent(ExplainOptions{.selector = {.rule = "r", .identity = "a"}, .path = "/"}),

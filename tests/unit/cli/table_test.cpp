@@ -25,7 +25,7 @@ TEST(TableTest, AlignsByDisplayWidth) {
             "abcdef  1,000\n");
 }
 
-TEST(TableTest, EscapesForeignTextInCells) {
+TEST(TableTest, EscapesTextFromServerInCells) {
   Table table("|");
   table.Add({"a\nb", "\x1b[31mred"});
   EXPECT_EQ(Printed(table), "a\\nb  \\x1b[31mred\n");

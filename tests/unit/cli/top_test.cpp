@@ -134,7 +134,7 @@ TEST(TopRenderTest, ShowsDecisionsWithoutRequestCounts) {
   EXPECT_TRUE(JsonOf(view).at("requests_per_s").is_null());
 }
 
-TEST(TopRenderTest, ShowsAllParts) {
+TEST(TopRenderTest, ShowsAllPartsOfScreen) {
   const std::string text = Screenful(ViewOfTwo());
   EXPECT_THAT(text, StartsWith("tidegate 0.1.0  node n1 of 3  up 12 s  2 threads  2 overrides  "
                                "2024-01-31 09:05:19Z\n"));
@@ -179,7 +179,7 @@ TEST(TopRenderTest, PrintsThatOverridesAreUnknown) {
   EXPECT_THAT(Screenful(ViewOf(nullptr, sample)), HasSubstr("  overrides not known  "));
 }
 
-TEST(TopRenderTest, EscapesForeignText) {
+TEST(TopRenderTest, EscapesTextFromServer) {
   const std::string text = Screenful(ViewOfTwo());
   EXPECT_THAT(text, HasSubstr("evil\\x1b[2Jkey\\u{9b}"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
@@ -249,7 +249,7 @@ TEST(TopRenderTest, ShowsAllRulesWithoutRowLimit) {
   EXPECT_THAT(text, Not(HasSubstr("q quit")));
 }
 
-TEST(TopModelTest, KeysChooseListOfHotKeys) {
+TEST(TopModelTest, KeyPressSelectsListOfHotKeys) {
   TopModel model("s", kStart);
   model.OnAnswer(At(10));
   EXPECT_EQ(model.OnKey('d'), TopModel::Next::kStay);
@@ -262,7 +262,7 @@ TEST(TopModelTest, KeysChooseListOfHotKeys) {
   EXPECT_EQ(model.OnKey('q'), TopModel::Next::kQuit);
 }
 
-TEST(TopModelTest, KeepsViewWhilePaused) {
+TEST(TopModelTest, KeepsViewUnchangedWhilePaused) {
   TopModel model("s", kStart);
   model.OnAnswer(At(10));
   (void)model.OnKey('p');

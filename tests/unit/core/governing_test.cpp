@@ -20,7 +20,7 @@ std::string_view GoverningOf(const Decision& a, const Decision& b,
   return Governing(charges, decisions).rule;
 }
 
-TEST(GoverningTest, PrefersAnyRuleToOneThatFailedOpen) {
+TEST(GoverningDecisionTest, PrefersAnyRuleToOneThatFailedOpen) {
   const Decision open{
       .allowed = true, .decided_by = DecidedBy::kOpen, .limit = 10, .remaining = 0, .rule = {}};
   const Decision full{
@@ -35,7 +35,7 @@ TEST(GoverningTest, PrefersAnyRuleToOneThatFailedOpen) {
   EXPECT_EQ(GoverningOf(full, open, Mode::kShadow), "b");
 }
 
-TEST(GoverningTest, PrefersRuleThatFailedClosedToAllOthers) {
+TEST(GoverningDecisionTest, PrefersRuleThatFailedClosedToAllOthers) {
   const Decision closed{
       .decided_by = DecidedBy::kClosed, .limit = 10, .retry_after = 1s, .rule = {}};
   const Decision longer{

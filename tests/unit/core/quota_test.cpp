@@ -234,7 +234,7 @@ TEST(QuotaTest, FluentQuotaEqualsItsSpec) {
             *Quota::Make({.algorithm = Algorithm::kConcurrency, .limit = 3, .period = 250ms}));
 }
 
-TEST(QuotaTest, FluentCallKeepsTheOtherParameters) {
+TEST(QuotaTest, FluentBuilderKeepsTheOtherParameters) {
   using namespace std::chrono_literals;
   const Quota quota = *Quota::Make({.algorithm = Algorithm::kGcra,
                                     .limit = 5,
@@ -253,7 +253,7 @@ TEST(QuotaTest, FluentCallKeepsTheOtherParameters) {
   EXPECT_EQ(log.Using(Algorithm::kSlidingWindow).Using(Algorithm::kTokenBucket).limit(), 20'000);
 }
 
-TEST(QuotaTest, FluentCallThrowsWithMessageOfMake) {
+TEST(QuotaTest, FluentBuilderThrowsWithMessageOfMake) {
   const auto thrown = [](auto make) -> std::string {
     try {
       (void)make();

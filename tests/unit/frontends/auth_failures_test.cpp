@@ -45,7 +45,7 @@ class AuthFailuresTest : public testing::Test {
   std::vector<std::string> audited_;
 };
 
-TEST_F(AuthFailuresTest, CountsEveryFailureAndLogsOnceASecond) {
+TEST_F(AuthFailuresTest, CountsEveryFailureAndLogsOncePerSecond) {
   const std::string first = LogOf(0ms, Reason::kMissing);
   EXPECT_THAT(first, HasSubstr("authentication failed: no credentials"));
   EXPECT_THAT(first, HasSubstr("listener=admin"));

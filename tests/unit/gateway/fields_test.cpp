@@ -48,7 +48,7 @@ TEST(HeaderFieldClassifierTest, RecognizesFieldKindsInAnyCaseAndSpelling) {
   for (const Case& c : kCases) EXPECT_EQ(KindOf(c.name), c.kind) << c.name;
 }
 
-TEST(HeaderFieldClassifierTest, FindsFieldsNominatedByConnection) {
+TEST(HeaderFieldClassifierTest, FindsFieldsNamedInConnectionHeader) {
   const net::HttpField fields[] = {{"Connection", "close, X-One ,,\tx-two"},
                                    {"Other", "x-four"},
                                    {"connection", "keep-alive,X-Three"}};
@@ -61,7 +61,7 @@ TEST(HeaderFieldClassifierTest, FindsFieldsNominatedByConnection) {
   EXPECT_FALSE(nominated.too_many());
 }
 
-TEST(HeaderFieldClassifierTest, ReportsTooManyNominatedFields) {
+TEST(HeaderFieldClassifierTest, ReportsTooManyFieldsNamedInConnectionHeader) {
   std::string list;
   for (int i = 0; i < 17; ++i) list += "x-" + std::to_string(i) + ",";
   const net::HttpField fields[] = {{"Connection", list}};

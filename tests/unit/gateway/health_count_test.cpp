@@ -6,7 +6,7 @@
 namespace tidegate {
 namespace {
 
-TEST(HealthCountTest, ChangesStateAfterConfiguredResultsInARow) {
+TEST(HealthCountTest, ChangesStateAfterConfiguredNumberOfEqualResults) {
   const UpstreamSpec::Health health{.healthy = 2, .unhealthy = 3};
   HealthCount count;
   EXPECT_EQ(count.Note(false, health), std::nullopt);

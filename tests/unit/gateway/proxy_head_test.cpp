@@ -83,7 +83,7 @@ TEST(RequestHeadTest, DropsForwardedFieldsOfUntrustedPeers) {
   EXPECT_EQ(trusted.find("X-Forwarded-Proto: http\r\n"), std::string::npos);
 }
 
-TEST(RequestHeadTest, ConnectionCannotRemoveEndToEndFields) {
+TEST(RequestHeadTest, ConnectionHeaderCannotRemoveEndToEndFields) {
   const std::string head = Written(
       "GET / HTTP/1.1\r\nHost: x\r\n"
       "Connection: X-Forwarded-Proto, Cookie, AUTHORIZATION, X-Key, x-match, Content-Type, "
@@ -122,7 +122,7 @@ TEST(RequestHeadTest, AppliesConfiguredHeaderEdits) {
   EXPECT_EQ(head.find("Debug"), std::string::npos);
 }
 
-TEST(RequestHeadTest, UpgradesToOneProtocolThatIsNotHttp) {
+TEST(RequestHeadTest, ForwardsUpgradeToSingleNonHttpProtocolOnly) {
   const auto upgrades = [](const std::string& protocol, const std::string& more = "") {
     return Written("GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: " + protocol +
                    "\r\n" + more + "\r\n")

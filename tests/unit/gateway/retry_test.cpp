@@ -48,7 +48,7 @@ TEST(RetryTest, AllowsConfiguredTimeoutsAndStatuses) {
   EXPECT_FALSE(MayRetry(retries, AttemptFailure::kStatus, 502, 1, kGet));
 }
 
-TEST(RetryTest, KnowsIdempotentMethods) {
+TEST(RetryTest, RecognizesIdempotentMethods) {
   for (const auto* method : {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}) {
     EXPECT_TRUE(IsIdempotent(method)) << method;
   }
@@ -57,7 +57,7 @@ TEST(RetryTest, KnowsIdempotentMethods) {
   }
 }
 
-TEST(RetryBudgetTest, AllowsAHundredRetriesThenAPercentage) {
+TEST(RetryBudgetTest, AllowsHundredRetriesThenPercentageOfRequests) {
   RetryBudget budget(20);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(budget.Take());
   EXPECT_FALSE(budget.Take());

@@ -185,7 +185,7 @@ TEST(AddressTest, MaskKeepsTheFirstBits) {
   EXPECT_EQ(all.Masked(1000), all);
 }
 
-TEST(AddressTest, MaskJoinsAddressesOfOneSlash64) {
+TEST(AddressTest, MaskMakesAddressesOfOneSlash64Equal) {
   const Address masked = Of("2001:db8:1:2::").MaskedV6(64);
   std::mt19937_64 random(1);
   for (int i = 0; i < 1000; ++i) {
@@ -196,7 +196,7 @@ TEST(AddressTest, MaskJoinsAddressesOfOneSlash64) {
   EXPECT_NE(Of("2001:db8:1:3::").MaskedV6(64), masked);
 }
 
-TEST(AddressTest, KnowsLoopback) {
+TEST(AddressTest, RecognizesLoopbackAddresses) {
   for (const char* text : {"127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1"}) {
     EXPECT_TRUE(Of(text).IsLoopback()) << text;
   }

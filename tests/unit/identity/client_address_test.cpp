@@ -72,7 +72,7 @@ TEST_F(ClientAddressTest, UsesLeftmostWhenAllAreTrusted) {
   EXPECT_EQ(Client({{"X-Forwarded-For", "10.0.0.5"}, {"X-Forwarded-For", "fd00::1"}}), "10.0.0.5");
 }
 
-TEST_F(ClientAddressTest, UsesPeerWithoutTheHeader) {
+TEST_F(ClientAddressTest, UsesPeerWhenHeaderIsMissing) {
   EXPECT_EQ(Client({}), "10.0.0.1");
   EXPECT_EQ(Client({{"X-Real-IP", "1.1.1.1"}, {"Forwarded", "for=1.1.1.1"}}), "10.0.0.1");
 }
@@ -83,7 +83,7 @@ TEST_F(ClientAddressTest, NeverReadsUnderscoreSpellings) {
             "203.0.113.7");
 }
 
-TEST_F(ClientAddressTest, InvalidEntryStopsAtLastValidAddress) {
+TEST_F(ClientAddressTest, UsesLastValidAddressBeforeInvalidEntry) {
   for (const char* junk :
        {"unknown", "_hidden", "localhost", "1.2.3", "010.0.0.1", "1.2.3.4.5", "::1::", "1.2.3.4;",
         "\"1.2.3.4\"", "for=1.2.3.4", "\x01\xff", "[1.2.3.4]", "1.2.3.4:99999", "-", "10.0.0.0/8",
@@ -129,14 +129,14 @@ TEST_F(ClientAddressTest, UsesPeerWhenHopsAreMissing) {
   EXPECT_EQ(Client({}), "10.0.0.1");
 }
 
-TEST_F(ClientAddressTest, InvalidEntryAtHopYieldsLastValidAddress) {
+TEST_F(ClientAddressTest, UsesLastValidAddressWhenEntryAtHopIsInvalid) {
   policy_.hops = 2;
   EXPECT_EQ(XForwardedFor("6.6.6.6, unknown, 198.51.100.1"), "198.51.100.1");
   EXPECT_EQ(XForwardedFor("6.6.6.6, unknown, junk"), "10.0.0.1");
   EXPECT_EQ(XForwardedFor("203.0.113.7, unknown"), "203.0.113.7");
 }
 
-TEST_F(ClientAddressTest, ReadsEveryFormOfForInForwarded) {
+TEST_F(ClientAddressTest, ReadsEveryFormOfForParameterInForwardedHeader) {
   EXPECT_EQ(Forwarded("for=203.0.113.7"), "203.0.113.7");
   EXPECT_EQ(Forwarded("For=\"203.0.113.7:4711\""), "203.0.113.7");
   EXPECT_EQ(Forwarded("for=\"[2001:db8:cafe::17]:4711\""), "2001:db8:cafe::17");
@@ -157,7 +157,7 @@ TEST_F(ClientAddressTest, JoinsForwardedLinesAndIgnoresXForwardedFor) {
             "203.0.113.7");
 }
 
-TEST_F(ClientAddressTest, InvalidForwardedEntryStopsAtLastValidAddress) {
+TEST_F(ClientAddressTest, UsesLastValidAddressBeforeInvalidForwardedEntry) {
   for (const char* junk :
        {"for=unknown", "for=_hidden", "for=\"_SEVKISEK\"", "for=", "for=\"\"", "proto=https",
         "by=1.1.1.1", "1.1.1.1", "for=1.1.1.1;for=1.1.1.2", "for=1.1.1.1;FOR=1.1.1.1",

@@ -333,7 +333,7 @@ TEST_F(IdentityTest, PrefixesKeysWithTheirSource) {
   EXPECT_EQ(Request({{{kPath}}}, request), "path=/v1/x");
 }
 
-TEST_F(IdentityTest, PercentEncodesSpecialBytes) {
+TEST_F(IdentityTest, PercentEncodesSpecialBytesOfIdentity) {
   RequestView request = From("203.0.113.7");
   request.route = std::string_view("a{}b}{c\r\n\0 %&=~\xff", 16);
   EXPECT_EQ(Request({{{{Kind::kRoute, {}}}}}, request),
@@ -342,7 +342,7 @@ TEST_F(IdentityTest, PercentEncodesSpecialBytes) {
               StartsWith("query:a%26b%3D%7Bx%7D%7E=~"));
 }
 
-TEST_F(IdentityTest, HashesLongValuesAndRejectsHugeOnes) {
+TEST_F(IdentityTest, HashesLongValuesAndRejectsTooLongOnes) {
   const Per per{{{kPath}}};
   RequestView request = From("203.0.113.7");
   const std::string fits = "/" + std::string(127, 'a');

@@ -26,7 +26,7 @@ TEST(IdentitySourceTest, LowercasesHeaderNamesOnly) {
   EXPECT_EQ(Source::Parse("jwt:Sub")->Text(), "jwt:Sub");
 }
 
-TEST(IdentitySourceTest, KnowsWhichValuesAreSecrets) {
+TEST(IdentitySourceTest, RecognizesSourcesWithSecretValues) {
   for (const char* text : {"header:a", "cookie:a", "query:a", "jwt:a"}) {
     EXPECT_TRUE(Source::Parse(text)->IsSecret()) << text;
   }

@@ -68,7 +68,7 @@ TEST_F(DenyCacheTest, ReportsRemainingTime) {
                                        .rule = "r"}));
 }
 
-TEST_F(DenyCacheTest, DropsDenialAfterCap) {
+TEST_F(DenyCacheTest, DropsDenialAfterMaximumAge) {
   Insert(Denied({{"r", "a", &quota_}}, 7, 24h));
   EXPECT_TRUE(Finds(7, now_ + DenyCache::kCap - 1us));
   EXPECT_FALSE(Finds(7, now_ + DenyCache::kCap));
@@ -120,7 +120,7 @@ TEST_F(DenyCacheTest, IgnoresRetryAfterOfShadowCharges) {
   EXPECT_FALSE(cache_.Find(call, now_ + 1s));
 }
 
-TEST_F(DenyCacheTest, ReplacesEntryThatEndsFirst) {
+TEST_F(DenyCacheTest, ReplacesEntryThatExpiresFirst) {
   for (std::uint64_t i = 1; i <= 10'000; ++i) {
     Insert(Denied({{"r", "a", &quota_}}, i * 0x9E3779B97F4A7C15u));
   }

@@ -143,7 +143,7 @@ TEST_F(FailurePolicyTest, RenewsLeaseAcquiredBeforeTheOutage) {
   EXPECT_EQ(release.applied, Applied::kYes);
 }
 
-TEST(LocalShareTest, NodesTogetherAdmitNoMoreThanTheQuota) {
+TEST(LocalShareTest, AllNodesTogetherAdmitAtMostTheQuota) {
   const QuotaSpec specs[] = {{.limit = 10, .period = 1s},
                              {.limit = 100, .period = 1s, .burst = 7},
                              {Algorithm::kGcra, 1'000'003, 1s, 50},

@@ -44,7 +44,7 @@ TEST(LimiterTest, DebitMayCreateDebt) {
   EXPECT_TRUE(traffic.Check("alice").allowed);
 }
 
-TEST(LimiterTest, DeniesInvalidArgumentsAsNever) {
+TEST(LimiterTest, ReportsInvalidArgumentsAsNeverAllowed) {
   Limiter login(Quota::PerSecond(5));
   for (const Decision& denied :
        {login.Check(""), login.Check("alice", 0), login.Check("alice", -1), login.Check("alice", 6),
@@ -67,7 +67,7 @@ TEST(LimiterTest, LimiterCanBeMoved) {
   EXPECT_EQ(second.quota(), Quota::PerHour(1));
 }
 
-TEST(LimiterTest, WaitsUntilTheRequestPasses) {
+TEST(LimiterTest, WaitsUntilRequestIsAllowed) {
   Limiter limiter(Quota::Per(5ms, 1));
   EXPECT_TRUE(limiter.WaitUntilAllowed("alice", 0s).allowed)
       << "denied although no wait was needed";
@@ -87,7 +87,7 @@ TEST(LimiterTest, DeniesAtOnceWhenWaitExceedsTimeout) {
       << "a cost above the burst is not reported as never";
 }
 
-TEST(LimiterTest, CallsBackWhenTheRequestPasses) {
+TEST(LimiterTest, CallsBackWhenRequestIsAllowed) {
   std::vector<int> order;
   std::atomic<int> left = 3;
   Limiter limiter(Quota::Per(2ms, 1));
@@ -118,7 +118,7 @@ TEST(LimiterTest, DecidesWaitingRequestsWhenDestroyed) {
   EXPECT_EQ(denied, 3);
 }
 
-TEST(LimiterTest, ManyThreadsWaitWithoutAdmittingTooMany) {
+TEST(LimiterTest, ManyWaitingThreadsNeverExceedQuota) {
   ManualClock clock;
   Limiter limiter(Quota::PerHour(50), {.clock = &clock});
   std::atomic<int> allowed = 0;

@@ -63,7 +63,7 @@ TEST(RuleLimiterTest, ReportsRuleWithSmallestRemainingShare) {
   EXPECT_EQ(limiter.Decide(charges)->governing.rule, "three");
 }
 
-TEST(RuleLimiterTest, ReportsNeverRatherThanWaitAndSkipsShadowRules) {
+TEST(RuleLimiterTest, ReportsPermanentDenialFirstAndSkipsShadowRules) {
   ManualClock clock;
   RuleLimiter limiter({.clock = &clock});
   const Quota one = MakeQuota({.limit = 1, .period = 24h});

@@ -54,7 +54,7 @@ TEST_F(ChannelTest, ReadsOnlyAvailableBytes) {
   EXPECT_EQ(channel_.received(), 11u);
 }
 
-TEST_F(ChannelTest, ReportsFullUntilCompacted) {
+TEST_F(ChannelTest, ReportsFullBufferUntilCompacted) {
   const std::string block(BufferPool::kBlock, 'x');
   Write(block);
   EXPECT_EQ(channel_.Fill(), Channel::Got::kBytes);

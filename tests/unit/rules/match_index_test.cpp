@@ -309,7 +309,7 @@ MatchSpec Not(std::vector<MatchSpec> excluded, MatchSpec spec = {}) {
   return spec;
 }
 
-TEST(MatchIndexTest, NotExcludesRequestsFromMatch) {
+TEST(MatchIndexTest, NotConditionExcludesRequestsFromMatch) {
   MatchSpec post = Paths({"/v1/upload"});
   post.methods = {"POST"};
   const std::vector<MatchSpec> specs = {
@@ -328,7 +328,7 @@ TEST(MatchIndexTest, NotExcludesRequestsFromMatch) {
   EXPECT_THAT(Find(specs, request), ElementsAre(0, 1, 2));
 }
 
-TEST(MatchIndexTest, AnyRequiresOneAlternativeAndAllOtherConditions) {
+TEST(MatchIndexTest, AnyConditionRequiresOneAlternativeAndAllOtherConditions) {
   MatchSpec post = Hosts({"x.example.com"});
   post.methods = {"POST"};
   const std::vector<MatchSpec> specs = {

@@ -11,7 +11,7 @@ namespace {
 
 std::pair<std::uint64_t, std::uint64_t> Pair(const Fingerprint& f) { return {f.low, f.high}; }
 
-TEST(FingerprinterTest, DiffersForEveryPartOfAKey) {
+TEST(FingerprinterTest, FingerprintDiffersForEveryPartOfKey) {
   const Fingerprinter print;
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
   int made = 0;
@@ -45,7 +45,7 @@ TEST(FingerprinterTest, DiffersForEveryPartOfAKey) {
   EXPECT_EQ(tagged("identity"), key) << "the identity is not the default slot tag";
 }
 
-TEST(FingerprinterTest, DiffersBetweenInstances) {
+TEST(FingerprinterTest, FingerprintDiffersBetweenInstances) {
   const Fingerprinter one;
   const Fingerprinter other;
   const auto key = [](const Fingerprinter& f) { return f.Key(Algorithm::kGcra, "r", "i"); };

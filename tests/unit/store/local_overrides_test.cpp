@@ -34,7 +34,7 @@ class LocalOverridesTest : public testing::Test {
       clock_, [this](const SharedOverrides::Delta& delta) { reported_.push_back(delta); }, 20};
 };
 
-TEST_F(LocalOverridesTest, ReportsOnlyTheEntryThatWasPut) {
+TEST_F(LocalOverridesTest, ReportsOnlyTheEntryThatChanged) {
   ASSERT_TRUE(Put("a", 5s)->expires_ms);
   auto reported = Reported();
   ASSERT_EQ(reported.size(), 1u);
@@ -97,7 +97,7 @@ TEST_F(LocalOverridesTest, FullTableAcceptsReplacementsOnly) {
   EXPECT_TRUE(Put("more")) << "an entry was rejected although others have expired";
 }
 
-TEST_F(LocalOverridesTest, FailuresDoNotDisplaceChanges) {
+TEST_F(LocalOverridesTest, RecordsOfFailuresDoNotDisplaceRecordsOfChanges) {
   register_.Note("a change", true, [](auto) {});
   for (std::size_t i = 0; i < 10 * SharedOverrides::kRecords; ++i) {
     register_.NoteFailure("failure " + std::to_string(i), [](auto) {});
@@ -110,7 +110,7 @@ TEST_F(LocalOverridesTest, FailuresDoNotDisplaceChanges) {
   EXPECT_EQ(records.size(), 3u);
 }
 
-TEST(SharedOverridesTest, MergesRecordsByTime) {
+TEST(SharedOverridesTest, MergesAuditRecordsByTime) {
   using Record = SharedOverrides::Record;
   const auto merged =
       SharedOverrides::Merge({Record{5, true, "e"}, Record{1, true, "a"}},
@@ -120,7 +120,7 @@ TEST(SharedOverridesTest, MergesRecordsByTime) {
   EXPECT_EQ(order, "edb");
 }
 
-TEST_F(LocalOverridesTest, KeepsTheLatestRecords) {
+TEST_F(LocalOverridesTest, KeepsLatestAuditRecords) {
   for (std::size_t i = 0; i < SharedOverrides::kRecords + 5; ++i) {
     register_.Note(std::to_string(i), i % 2 == 0, [](auto) {});
   }
@@ -133,7 +133,7 @@ TEST_F(LocalOverridesTest, KeepsTheLatestRecords) {
   EXPECT_EQ(records.size(), 2u);
 }
 
-TEST_F(LocalOverridesTest, ReportsHowManyRecordsAreMissing) {
+TEST_F(LocalOverridesTest, ReportsNumberOfMissingAuditRecords) {
   SharedOverrides::History history;
   const auto read = [&] { register_.Records(1, [&](auto all) { history = all->history; }); };
   const auto start = std::chrono::floor<std::chrono::milliseconds>(clock_.Now());

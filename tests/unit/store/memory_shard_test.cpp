@@ -104,7 +104,7 @@ TEST_F(MemoryShardTest, AgreesWithStdMapOverManyOperations) {
   }
 }
 
-TEST_F(MemoryShardTest, MetaKeepsKindAndTime) {
+TEST_F(MemoryShardTest, EntryMetadataKeepsKindAndTime) {
   for (const std::int64_t t : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 58}) {
     const Meta meta{5, Time{Micros{t}}};
     EXPECT_EQ(meta.kind(), 5);

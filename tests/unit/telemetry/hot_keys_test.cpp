@@ -249,7 +249,7 @@ TEST(SamplerTest, TotalCountsAllEvents) {
   }
 }
 
-TEST(SamplerTest, RecordsEachEventThenOneRandomEventPerBlock) {
+TEST(SamplerTest, RecordsFirstEventsExactlyThenOneRandomEventPerBlock) {
   Sampler sampler(100, 1234567);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Next(sampler), 1u);
   std::set<int> places;

@@ -104,7 +104,7 @@ TEST(HotSketchTest, BoundsCountOfUnlistedKeyByItsSet) {
   EXPECT_EQ(sketch.Bound(3), 10u);
 }
 
-TEST(HotSketchTest, CopiesNameOfRepeatedOrHeavyKey) {
+TEST(HotSketchTest, StoresNameOfRepeatedOrHeavyKeyOnly) {
   HotSketch sketch(HotSketch::kWays);
   for (std::uint64_t key = 0; key < 8; ++key) sketch.Add(KeyOf(key, "old"), 5);
   sketch.Add(KeyOf(100, "once"), 1);

@@ -351,7 +351,7 @@ TEST(ClusterViewTest, RequestsSlotsAgainAfterFailure) {
   }
 }
 
-TEST(ClusterViewTest, FailuresCountAsTrouble) {
+TEST(ClusterViewTest, TreatsFailedRequestAsTrouble) {
   ClusterView view(9);
   TimePoint now = kStart;
   for (int i = 0; i < 30; ++i, now = view.due()) {

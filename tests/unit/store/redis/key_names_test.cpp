@@ -110,7 +110,7 @@ TEST(KeyNamesTest, KeyContainsSlotTagAndIdentity) {
             "tg:rf:tb:per-key:{acme}:{client_ip=203.0.113.7}:r-17");
 }
 
-TEST(KeyNamesTest, SlotTagEqualToIdentityChangesNothing) {
+TEST(KeyNamesTest, SlotTagEqualToIdentityDoesNotChangeKey) {
   for (const std::string& identity : {std::string("client_ip=203.0.113.7"), std::string("a}b")}) {
     EXPECT_EQ(TaggedKeyOf("", "r", identity), KeyOf("r", identity));
     EXPECT_EQ(TaggedKeyOf(identity, "r", identity), KeyOf("r", identity));

@@ -12,7 +12,7 @@ using testing::IsEmpty;
 using Entry = SharedOverrides::Entry;
 using Table = SharedOverrides::Table;
 
-TEST(OverrideTableDifferenceTest, IsEmptyForEqualTables) {
+TEST(OverrideTableDifferenceTest, DifferenceOfEqualTablesIsEmpty) {
   const Table table{7, {{"a", "1", 1, std::nullopt}, {"b", "2", 2, 20}}};
   const Table reordered{9, {table.entries[1], table.entries[0]}};
   EXPECT_TRUE(RedisOverrides::Difference(table, reordered).empty());

@@ -105,7 +105,7 @@ TEST(SentinelViewTest, SendsRequestOnConnectingAndPeriodically) {
   EXPECT_EQ(watched.Master(), "[fd00::1]:6379");
 }
 
-TEST(SentinelViewTest, BeginsWithRandomSentinel) {
+TEST(SentinelViewTest, ConnectsToRandomSentinelFirst) {
   std::set<std::string> first;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     first.insert(Watched(Three(), seed * 77'777).view.sentinel().host);
@@ -165,7 +165,7 @@ TEST(SentinelViewTest, ReportsWhySentinelIsUseless) {
   }
 }
 
-TEST(SentinelViewTest, WorksWithoutPermissionForTheEpoch) {
+TEST(SentinelViewTest, WorksWithoutPermissionToReadEpoch) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "5"), News::kMaster);

@@ -23,7 +23,7 @@ unsigned CrcByBits(std::string_view text) {
   return crc;
 }
 
-TEST(RedisSlotTest, MatchesRedis) {
+TEST(RedisSlotTest, MatchesSlotsComputedByRedis) {
   ASSERT_EQ(CrcByBits("123456789"), 0x31C3u);
   EXPECT_EQ(SlotOfTag("123456789"), 0x31C3 % 16'384);
   EXPECT_EQ(SlotOfKey("123456789"), 0x31C3 % 16'384);
@@ -32,7 +32,7 @@ TEST(RedisSlotTest, MatchesRedis) {
   EXPECT_EQ(SlotOfKey(""), 0);
 }
 
-TEST(RedisSlotTest, MatchesBitwiseCrc) {
+TEST(RedisSlotTest, MatchesBitwiseCrcOfRandomKeys) {
   std::mt19937 random(1);
   for (int i = 0; i < 500; ++i) {
     std::string key(random() % 60, '\0');
