@@ -10,7 +10,7 @@ namespace tidegate::cli {
 namespace {
 
 using cli_test::FakeAdmin;
-using cli_test::Question;
+using cli_test::ReceivedRequest;
 using cli_test::Reply;
 using testing::HasSubstr;
 using testing::Not;
@@ -20,7 +20,7 @@ using CommandClientTest = cli_test::CommandCase;
 TEST_F(CommandClientTest, ReadsAdminAddressFromEnvironment) {
   setenv("TIDEGATE_ADMIN", fake_.address().c_str(), 1);
   EXPECT_EQ(Status({}, console_), kOk) << Err();
-  EXPECT_EQ(fake_.Questions().size(), 1u);
+  EXPECT_EQ(fake_.Requests().size(), 1u);
   setenv("TIDEGATE_ADMIN", "host:0", 1);
   EXPECT_EQ(Status(To(fake_), console_), kOk) << "the option does not override the environment";
   EXPECT_EQ(Status({}, console_), kUsage);
@@ -32,7 +32,7 @@ TEST_F(CommandClientTest, ReadsAdminAddressFromEnvironment) {
 }
 
 TEST_F(CommandClientTest, ReadsApiAddressFromEnvironment) {
-  FakeAdmin api([](const Question&) { return Reply{200, R"({"allowed":true})"}; });
+  FakeAdmin api([](const ReceivedRequest&) { return Reply{200, R"({"allowed":true})"}; });
   setenv("TIDEGATE_ADMIN", "host:0", 1);
   setenv("TIDEGATE_SERVER", api.address().c_str(), 1);
   EXPECT_EQ(Decide({.rule = "r", .identity = "a"}, console_), kOk) << Err();
@@ -51,7 +51,7 @@ TEST_F(CommandClientTest, RejectsRequestThatIsNotUtf8) {
                                     HasSubstr("\"a\\xff\"")));
   EXPECT_THAT(Err(), testing::AllOf(HasSubstr("tidegate explain: the request is not valid UTF-8: "),
                                     HasSubstr("\"\\xc3(\"")));
-  EXPECT_TRUE(fake_.Questions().empty());
+  EXPECT_TRUE(fake_.Requests().empty());
   EXPECT_EQ(Inspect({To(fake_), {.rule = "r", .identity = "\u00e9\U0001F600"}}, console_), kOk);
 }
 
@@ -81,9 +81,9 @@ TEST_F(CommandClientTest, SuggestsOptionWhenServerHasNoSuchPath) {
 
 TEST_F(CommandClientTest, SendsRequestWithoutIdentityAndPrintsErrorOfServer) {
   EXPECT_EQ(Inspect({To(fake_), {.rule = "all"}}, console_), kOk) << Err();
-  EXPECT_EQ(fake_.Questions().back().body, R"({"rule":"all"})");
+  EXPECT_EQ(fake_.Requests().back().body, R"({"rule":"all"})");
   EXPECT_EQ(Explain({.client = To(fake_), .selector = {.rule = "all"}}, console_), kOk) << Err();
-  EXPECT_EQ(fake_.Questions().back().body, R"({"rule":"all"})");
+  EXPECT_EQ(fake_.Requests().back().body, R"({"rule":"all"})");
   (void)Printed(R"({"detail":"the identity has no value for client_ip","pointer":"/identity"})",
                 [&](const ClientOptions& options) {
                   return Inspect({options, {.rule = "r"}}, console_);

@@ -27,7 +27,7 @@ class CommandCase : public testing::Test {
   /// Returns the output of `run` if the server responds to every request with this status and body.
   template <class Run>
   std::string Printed(const std::string& answer, Run run, int status = 200) {
-    FakeAdmin server([&](const Question&) { return Reply{status, answer}; });
+    FakeAdmin server([&](const ReceivedRequest&) { return Reply{status, answer}; });
     out_.str("");
     err_.str("");
     exit_ = run(To(server));

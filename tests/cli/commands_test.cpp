@@ -19,7 +19,7 @@ namespace tidegate::cli {
 namespace {
 
 using cli_test::FakeAdmin;
-using cli_test::Question;
+using cli_test::ReceivedRequest;
 using cli_test::Reply;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
@@ -40,7 +40,7 @@ TEST_F(CommandsTest, InspectPrintsQuotaAndState) {
             "state      tokens 150\n"
             "           last_refill 17\n"
             "override   none\n");
-  const Question request = fake_.Questions().at(0);
+  const ReceivedRequest request = fake_.Requests().at(0);
   EXPECT_EQ(request.method + request.target + request.body,
             R"(POST/v1/inspect{"rule":"per-key","identity":"abc"})");
   EXPECT_THAT(request.head, HasSubstr("Content-Type: application/json\r\n"));
@@ -50,7 +50,7 @@ TEST_F(CommandsTest, InspectPrintsQuotaAndState) {
 
 TEST_F(CommandsTest, InspectPrintsOverrideBeforeState) {
   const auto now = [&](const std::string& kind) {
-    FakeAdmin server([&](const Question&) {
+    FakeAdmin server([&](const ReceivedRequest&) {
       return Reply{200, R"({"rule":"r","allowed":true,"remaining":5,"capacity":5,"tracked":true,)"
                         R"("override":{"kind":")" +
                             kind + R"(","limit":"1/s"}})"};
@@ -98,12 +98,14 @@ TEST_F(CommandsTest, EachChangeCommandPrintsKeyAndExpiry) {
         << Err();
     EXPECT_THAT(Out(),
                 HasSubstr(": per-key header:x-api-key=~k3Jx0, until 2023-11-14 22:13:20Z\n"));
-    EXPECT_EQ(fake_.Questions().back().target, "/v1/" + std::string(Name(change)));
+    EXPECT_EQ(fake_.Requests().back().target, "/v1/" + std::string(Name(change)));
   }
 }
 
 TEST_F(CommandsTest, ChangeSucceedsWhenThereIsNothingToChange) {
-  FakeAdmin server([](const Question&) { return Reply{200, R"({"applied":false,"rule":"r"})"}; });
+  FakeAdmin server([](const ReceivedRequest&) {
+    return Reply{200, R"({"applied":false,"rule":"r"})"};
+  });
   EXPECT_EQ(ChangeKey({.change = Change::kLift,
                        .client = To(server),
                        .selector = {.rule = "r", .identity = "abc"}},
@@ -128,14 +130,14 @@ TEST_F(CommandsTest, ListCommandsPrintTables) {
             "by denials in the last 14 s, of 100 in all\n"
             "COUNT  AT LEAST  SHARE  RULE     KEY\n"
             "   60        60  60.0%  per-key  header:x-api-key=~denied\n");
-  EXPECT_EQ(fake_.Questions().back().target, "/v1/hot?limit=7");
+  EXPECT_EQ(fake_.Requests().back().target, "/v1/hot?limit=7");
   out_.str("");
   EXPECT_EQ(ListAudit({.client = To(fake_), .limit = 5}, console_), kOk);
   EXPECT_THAT(Out(),
               HasSubstr("2023-11-14 22:13:20Z  alice      127.0.0.1    ban          per-key"));
   EXPECT_THAT(Out(), HasSubstr("2023-11-14 22:13:20Z  (unknown)  203.0.113.7  auth_failed "));
   EXPECT_THAT(Out(), HasSubstr("12 failures: api wrong 12"));
-  EXPECT_EQ(fake_.Questions().back().target, "/v1/audit?limit=5");
+  EXPECT_EQ(fake_.Requests().back().target, "/v1/audit?limit=5");
   out_.str("");
   EXPECT_EQ(ListRules(To(fake_), console_), kOk);
   EXPECT_THAT(Out(), HasSubstr("header:x-api-key | client_ip  GET api.example.com /v1/** x-a: b* "
@@ -144,7 +146,7 @@ TEST_F(CommandsTest, ListCommandsPrintTables) {
 }
 
 TEST_F(CommandsTest, ListsAlternativesAndExceptionsOfRules) {
-  FakeAdmin server([](const Question&) {
+  FakeAdmin server([](const ReceivedRequest&) {
     return Reply{200, R"({"rules":[{"rule":"r","per":"const","match":{"path":["/v1/**"],)"
                       R"("any":[{"path":["/a"]},{"method":["POST"],"host":["x"]}],)"
                       R"("not":[{"path":["/v1/health"]}]}}]})"};
@@ -154,7 +156,7 @@ TEST_F(CommandsTest, ListsAlternativesAndExceptionsOfRules) {
 }
 
 TEST_F(CommandsTest, NamesIncludedFileOfProblem) {
-  FakeAdmin server([](const Question&) {
+  FakeAdmin server([](const ReceivedRequest&) {
     return Reply{
         200,
         R"({"applied":true,"rules":1,"needs_restart":[],"left_out":0,"problems":[)"
@@ -185,7 +187,7 @@ TEST_F(CommandsTest, PrintsJsonAsReceived) {
 }
 
 TEST_F(CommandsTest, EscapesTextFromServer) {
-  FakeAdmin server([](const Question&) {
+  FakeAdmin server([](const ReceivedRequest&) {
     return Reply{200,
                  "{\"entries\":[{\"by\":\"a\\u001b]0;title\\u0007\\nb\\u009b2J\"}],"
                  "\"x\":\"raw \u009b\x7f\"}"};
@@ -219,7 +221,7 @@ TEST_F(CommandsTest, MapsProblemsToExitCodes) {
            Case{200, "[]", kNoAnswer, "does not respond like a tidegate server"},
            Case{400, "{\"detail\":\"a\\u001bb\"}", kUsage, "a\\x1bb"},
        }) {
-    FakeAdmin server([&](const Question&) { return Reply{c.status, c.body}; });
+    FakeAdmin server([&](const ReceivedRequest&) { return Reply{c.status, c.body}; });
     err_.str("");
     out_.str("");
     EXPECT_EQ(
@@ -232,7 +234,7 @@ TEST_F(CommandsTest, MapsProblemsToExitCodes) {
 }
 
 TEST_F(CommandsTest, PrintsProblemsAsJson) {
-  FakeAdmin server([](const Question&) { return Reply{400, R"({"detail":"no"})"}; });
+  FakeAdmin server([](const ReceivedRequest&) { return Reply{400, R"({"detail":"no"})"}; });
   EXPECT_EQ(cli::Status(To(server, true), console_), kUsage);
   EXPECT_EQ(Out(), "{\"detail\":\"no\"}\n");
   EXPECT_EQ(Err(), "tidegate status: no\n");
@@ -269,21 +271,21 @@ TEST_F(CommandsTest, SendsTokenAndNeverPrintsIt) {
   std::ofstream(file) << "  from-the-file-0123456789 \n";
   setenv("TIDEGATE_TOKEN", "from-the-environment", 1);
   EXPECT_EQ(cli::Status(To(fake_), console_), kOk);
-  EXPECT_THAT(fake_.Questions().back().head,
+  EXPECT_THAT(fake_.Requests().back().head,
               HasSubstr("Authorization: Bearer from-the-environment\r\n"));
   ClientOptions options = To(fake_);
   options.token_file = file.string();
   EXPECT_EQ(cli::Status(options, console_), kOk);
-  EXPECT_THAT(fake_.Questions().back().head,
+  EXPECT_THAT(fake_.Requests().back().head,
               HasSubstr("Authorization: Bearer from-the-file-0123456789\r\n"));
-  const std::size_t before = fake_.Questions().size();
+  const std::size_t before = fake_.Requests().size();
   for (const char* bad : {"", " \n", "secret two-words", "secret\nsecond-line", "secret\x01"}) {
     std::ofstream(file) << bad;
     EXPECT_EQ(cli::Status(options, console_), kUsage) << bad;
   }
   std::ofstream(file) << "secret" << std::string(5000, 'x');
   EXPECT_EQ(cli::Status(options, console_), kUsage);
-  EXPECT_EQ(fake_.Questions().size(), before) << "a request was sent";
+  EXPECT_EQ(fake_.Requests().size(), before) << "a request was sent";
   EXPECT_THAT(Err(), Not(HasSubstr("secret")));
   EXPECT_THAT(Out() + Err(), Not(HasSubstr("from-the-")));
   std::filesystem::remove(file);
@@ -291,7 +293,7 @@ TEST_F(CommandsTest, SendsTokenAndNeverPrintsIt) {
 }
 
 TEST_F(CommandsTest, ReloadPrintsWarningsAndSettingsThatNeedRestart) {
-  FakeAdmin good([](const Question&) {
+  FakeAdmin good([](const ReceivedRequest&) {
     return Reply{200, R"({"applied":true,"rules":3,"needs_restart":["listen","store"],"problems":[)"
                       R"({"severity":"warning","line":12,"column":10,"in":"rules[2].per",)"
                       R"("message":"any\u001bbody"}],"left_out":1234})"};
@@ -303,7 +305,7 @@ TEST_F(CommandsTest, ReloadPrintsWarningsAndSettingsThatNeedRestart) {
             "reloaded: 3 rules in force\n"
             "needs a restart: listen\n"
             "needs a restart: store\n");
-  const Question request = good.Questions().at(0);
+  const ReceivedRequest request = good.Requests().at(0);
   EXPECT_EQ(request.method + request.target + request.body, "POST/v1/reload{}");
 }
 
@@ -312,7 +314,7 @@ TEST_F(CommandsTest, ReloadPrintsProblemsOfBadFile) {
       R"({"title":"Unprocessable Content","status":422,"detail":"the new configuration has 1 error",)"
       R"("problems":[{"severity":"error","line":0,"column":0,"in":"","message":"no such file"}],)"
       R"("left_out":0})";
-  FakeAdmin bad([&](const Question&) { return Reply{422, problem}; });
+  FakeAdmin bad([&](const ReceivedRequest&) { return Reply{422, problem}; });
   EXPECT_EQ(Reload(To(bad), console_), kUsage);
   EXPECT_EQ(Out(), "");
   EXPECT_EQ(Err(),
@@ -323,14 +325,14 @@ TEST_F(CommandsTest, ReloadPrintsProblemsOfBadFile) {
 }
 
 TEST_F(CommandsTest, ExplainsGatewayRequest) {
-  FakeAdmin server([](const Question&) {
+  FakeAdmin server([](const ReceivedRequest&) {
     return Reply{200,
                  R"({"allowed":true,"status":404,"outcome":"uncounted","route":null,"rules":[]})"};
   });
   ExplainOptions options{.client = To(server), .path = "/x", .gateway = true};
   EXPECT_EQ(Explain(options, console_), kOk);
   EXPECT_THAT(Out(), StartsWith("would pass the rules, but no route matches the request (404): "));
-  EXPECT_EQ(server.Questions().at(0).body, R"({"request":{"path":"/x"},"listener":"gateway"})");
+  EXPECT_EQ(server.Requests().at(0).body, R"({"request":{"path":"/x"},"listener":"gateway"})");
   options = {.client = To(server), .selector = {.rule = "r", .identity = "a"}, .gateway = true};
   EXPECT_EQ(Explain(options, console_), kUsage);
   EXPECT_THAT(Err(), HasSubstr("--gateway explains a request"));
@@ -379,12 +381,12 @@ TEST_F(CommandsTest, TreatsNameAsLoopbackIfAllItsAddressesAre) {
 }
 
 TEST_F(CommandsTest, DecidePrintsOutcomeAndSetsExitCode) {
-  FakeAdmin server([](const Question& question) {
-    if (question.body.find("\"bob\"") != std::string::npos) {
+  FakeAdmin server([](const ReceivedRequest& request) {
+    if (request.body.find("\"bob\"") != std::string::npos) {
       return Reply{429, R"({"allowed":false,"rule":"r","limit":5,"remaining":0,)"
                         R"("retry_after_ms":1500,"decided_by":"store","reason":"quota"})"};
     }
-    if (question.body.find("\"carol\"") != std::string::npos) {
+    if (request.body.find("\"carol\"") != std::string::npos) {
       return Reply{503, R"({"allowed":false,"rule":"r","retry_after_ms":1000,)"
                         R"("decided_by":"closed","reason":"rediserror"})"};
     }
@@ -394,12 +396,12 @@ TEST_F(CommandsTest, DecidePrintsOutcomeAndSetsExitCode) {
   EXPECT_EQ(Decide({.client = To(server), .rule = "r", .identity = "alice", .cost = 2}, console_),
             kOk);
   EXPECT_EQ(Out(), "allowed, 4 of 5 left\n");
-  EXPECT_EQ(server.Questions().back().body, R"({"rule":"r","identity":"alice","cost":2})");
+  EXPECT_EQ(server.Requests().back().body, R"({"rule":"r","identity":"alice","cost":2})");
   out_.str("");
   EXPECT_EQ(Decide({.client = To(server), .rule = "r", .identity = "bob", .peek = true}, console_),
             kRuntime);
   EXPECT_EQ(Out(), "denied, 0 of 5 left, try again in 1.5 s\n");
-  EXPECT_EQ(server.Questions().back().target, "/v1/peek");
+  EXPECT_EQ(server.Requests().back().target, "/v1/peek");
   out_.str("");
   EXPECT_EQ(Decide({.client = To(server), .rule = "r", .identity = "carol"}, console_), kRuntime);
   EXPECT_EQ(Out(),

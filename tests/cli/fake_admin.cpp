@@ -15,7 +15,7 @@ namespace {
 
 /// Receives until the head and the body are complete. Returns false if the client closes the
 /// connection before.
-bool Receive(int connection, Question& question) {
+bool Receive(int connection, ReceivedRequest& request) {
   std::string bytes;
   std::size_t head = std::string::npos;
   std::size_t length = 0;
@@ -29,11 +29,11 @@ bool Receive(int connection, Question& question) {
     const std::size_t at = bytes.find("Content-Length: ");
     if (at < head) std::from_chars(bytes.data() + at + 16, bytes.data() + head, length);
   }
-  question.head = bytes.substr(0, head + 2);
-  question.body = bytes.substr(head + 4);
+  request.head = bytes.substr(0, head + 2);
+  request.body = bytes.substr(head + 4);
   const std::size_t blank = bytes.find(' ');
-  question.method = bytes.substr(0, blank);
-  question.target = bytes.substr(blank + 1, bytes.find(' ', blank + 1) - blank - 1);
+  request.method = bytes.substr(0, blank);
+  request.target = bytes.substr(blank + 1, bytes.find(' ', blank + 1) - blank - 1);
   return true;
 }
 
@@ -108,9 +108,9 @@ constexpr const char* kChange =
 
 }  // namespace
 
-Reply Documented(const Question& question, int polls) {
-  const std::string path = question.target.substr(0, question.target.find('?'));
-  if (question.method == "GET") {
+Reply Documented(const ReceivedRequest& request, int polls) {
+  const std::string path = request.target.substr(0, request.target.find('?'));
+  if (request.method == "GET") {
     if (path == "/v1/status") return {200, Status(polls)};
     if (path == "/v1/rules") return {200, Rules(polls)};
     if (path == "/v1/hot") return {200, kHot};
@@ -128,9 +128,9 @@ Reply Documented(const Question& question, int polls) {
 }
 
 FakeAdmin::FakeAdmin()
-    : FakeAdmin([polls = std::make_shared<int>(0)](const Question& question) {
-        if (question.target == "/v1/status") ++*polls;
-        return Documented(question, *polls);
+    : FakeAdmin([polls = std::make_shared<int>(0)](const ReceivedRequest& request) {
+        if (request.target == "/v1/status") ++*polls;
+        return Documented(request, *polls);
       }) {}
 
 FakeAdmin::FakeAdmin(Handler handler) : handler_(std::move(handler)) {
@@ -159,9 +159,9 @@ void FakeAdmin::End() {
   close(listener_);
 }
 
-std::vector<Question> FakeAdmin::Questions() const {
+std::vector<ReceivedRequest> FakeAdmin::Requests() const {
   const std::lock_guard lock(mutex_);
-  return questions_;
+  return requests_;
 }
 
 void FakeAdmin::Run() {
@@ -185,12 +185,12 @@ void FakeAdmin::Run() {
 void FakeAdmin::Serve(int connection) {
   const timeval patience{.tv_sec = 5, .tv_usec = 0};
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  Question question;
-  if (!Receive(connection, question)) return;
-  const Reply reply = handler_(question);
+  ReceivedRequest request;
+  if (!Receive(connection, request)) return;
+  const Reply reply = handler_(request);
   {
     const std::lock_guard lock(mutex_);
-    questions_.push_back(question);
+    requests_.push_back(request);
   }
   const std::string bytes = "HTTP/1.1 " + std::to_string(reply.status) +
                             " X\r\nContent-Type: application/json\r\nContent-Length: " +

@@ -11,7 +11,7 @@
 namespace tidegate::cli_test {
 
 /// A request as it was received.
-struct Question {
+struct ReceivedRequest {
   std::string method;
   std::string target;
   std::string head = {};  ///< The whole head.
@@ -26,7 +26,7 @@ struct Reply {
 /// process, on a free port of the loopback address. It shares no code with the real server.
 class FakeAdmin {
  public:
-  using Handler = std::function<Reply(const Question&)>;
+  using Handler = std::function<Reply(const ReceivedRequest&)>;
   /// Responds as docs/admin.md documents, with counts that grow by a hundred decisions at each
   /// request.
   FakeAdmin();
@@ -37,7 +37,7 @@ class FakeAdmin {
 
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   /// Returns all requests so far.
-  [[nodiscard]] std::vector<Question> Questions() const;
+  [[nodiscard]] std::vector<ReceivedRequest> Requests() const;
   /// While `silent`, accepts connections but sends no responses.
   void KeepSilent(bool silent) { silent_ = silent; }
   /// Stops listening.
@@ -53,11 +53,11 @@ class FakeAdmin {
   int stop_ = -1;
   std::atomic<bool> silent_{false};
   mutable std::mutex mutex_;
-  std::vector<Question> questions_;
+  std::vector<ReceivedRequest> requests_;
   std::thread thread_;
 };
 
 /// Returns the documented response. `polls`: number of status requests so far.
-[[nodiscard]] Reply Documented(const Question& question, int polls);
+[[nodiscard]] Reply Documented(const ReceivedRequest& request, int polls);
 
 }  // namespace tidegate::cli_test

@@ -55,7 +55,7 @@ class TlsPeer {
     SSL_CTX_set_max_proto_version(context_.get(), most_version);
   }
   /// Returns a handler that responds to one request with these bytes, and then sends close_notify.
-  static Handler Says(std::string bytes) {
+  static Handler RespondsWith(std::string bytes) {
     return [bytes = std::move(bytes)](TlsSide& side) {
       if (side.ReadRequest().empty()) return;
       side.Send(bytes);
@@ -70,7 +70,7 @@ class TlsPeer {
 };
 
 /// Returns the smallest response that `tidegate status` accepts.
-inline std::string StatusAnswer() {
+inline std::string StatusResponse() {
   return behaviour::Http("200 OK", {}, R"({"version":"0.1.0","node":"n1"})");
 }
 

@@ -23,8 +23,9 @@ class TlsErrorsTest : public TlsCase {
  protected:
   /// Sends a request to a server with the certificate `own`, expects the exit code `exit`, and
   /// returns the error output.
-  std::string AskOne(const Credentials& own, int exit, const std::string& host = "127.0.0.1") {
-    TlsPeer peer(own, TlsPeer::Says(StatusAnswer()));
+  std::string RequestStatus(const Credentials& own, int exit,
+                            const std::string& host = "127.0.0.1") {
+    TlsPeer peer(own, TlsPeer::RespondsWith(StatusResponse()));
     EXPECT_EQ(cli::Status(To(peer.port(), host), console_), exit);
     return Err();
   }
@@ -33,7 +34,7 @@ class TlsErrorsTest : public TlsCase {
 // --- The server's certificate -----------------------------------------------------
 
 TEST_F(TlsErrorsTest, ReportsUnknownAuthority) {
-  TlsPeer peer(Local(), TlsPeer::Says(StatusAnswer()));
+  TlsPeer peer(Local(), TlsPeer::RespondsWith(StatusResponse()));
   cli::ClientOptions options = To(peer.port());
   options.tls.ca.clear();
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
@@ -51,32 +52,34 @@ TEST_F(TlsErrorsTest, ReportsUnknownAuthority) {
 
 TEST_F(TlsErrorsTest, ReportsCertificateForOtherNames) {
   EXPECT_THAT(
-      AskOne(Ours().Issue("x", "DNS:a.example.com,IP:192.0.2.7,IP:::1"), kNoAnswer),
+      RequestStatus(Ours().Issue("x", "DNS:a.example.com,IP:192.0.2.7,IP:::1"), kNoAnswer),
       HasSubstr("the server's certificate is not for 127.0.0.1 but for a.example.com, 192.0.2.7, "
                 "::1: use a name of the certificate with --admin\n"));
-  EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:a,DNS:b,DNS:c,DNS:d,DNS:e,DNS:f,DNS:g"), kNoAnswer),
-              HasSubstr("but for a, b, c, d, e and 2 more: "));
-  EXPECT_THAT(AskOne(Ours().Issue("x", "IP:127.0.0.1"), kNoAnswer, "localhost"),
+  EXPECT_THAT(
+      RequestStatus(Ours().Issue("x", "DNS:a,DNS:b,DNS:c,DNS:d,DNS:e,DNS:f,DNS:g"), kNoAnswer),
+      HasSubstr("but for a, b, c, d, e and 2 more: "));
+  EXPECT_THAT(RequestStatus(Ours().Issue("x", "IP:127.0.0.1"), kNoAnswer, "localhost"),
               HasSubstr("is not for localhost but for 127.0.0.1: "))
       << "an IP address matched a DNS name of the certificate";
-  EXPECT_THAT(AskOne(Ours().Issue("x", "DNS:127.0.0.1"), kNoAnswer),
+  EXPECT_THAT(RequestStatus(Ours().Issue("x", "DNS:127.0.0.1"), kNoAnswer),
               HasSubstr("is not for 127.0.0.1 but for 127.0.0.1"))
       << "a host name matched an IP address of the certificate";
-  EXPECT_THAT(AskOne(Ours().Issue("localhost", "email:a@b"), kNoAnswer),
+  EXPECT_THAT(RequestStatus(Ours().Issue("localhost", "email:a@b"), kNoAnswer),
               HasSubstr("for no host: "));
 }
 
 TEST_F(TlsErrorsTest, EscapesNamesInCertificates) {
   const std::string output =
-      AskOne(Ours().Issue("x", "DNS:a\x1b[2J.example.com"), kNoAnswer, "localhost");
+      RequestStatus(Ours().Issue("x", "DNS:a\x1b[2J.example.com"), kNoAnswer, "localhost");
   EXPECT_THAT(output, HasSubstr("a\\x1b[2J.example.com"));
   EXPECT_THAT(output, Not(HasSubstr("\x1b")));
 }
 
 TEST_F(TlsErrorsTest, ReportsExpiredCertificate) {
-  EXPECT_THAT(AskOne(Ours().Issue("x", "IP:127.0.0.1", Authority::Validity::kOver), kNoAnswer),
-              HasSubstr("the peer's certificate is not accepted: certificate has expired; the "
-                        "server needs a new certificate, or a clock is wrong\n"));
+  EXPECT_THAT(
+      RequestStatus(Ours().Issue("x", "IP:127.0.0.1", Authority::Validity::kOver), kNoAnswer),
+      HasSubstr("the peer's certificate is not accepted: certificate has expired; the "
+                "server needs a new certificate, or a clock is wrong\n"));
 }
 
 // --- TLS and other protocols ------------------------------------------------------
@@ -119,7 +122,7 @@ TEST_F(TlsErrorsTest, ReportsMissingServerAndOtherProtocols) {
   options.server = "https://" + fake.address();
   EXPECT_EQ(cli::Status(options, console_), kNoAnswer);
   EXPECT_THAT(Err(), HasSubstr("https://" + fake.address() + ": no server listens there"));
-  TlsPeer peer(Local(), TlsPeer::Says("220 mail.example.com ESMTP\r\n"));
+  TlsPeer peer(Local(), TlsPeer::RespondsWith("220 mail.example.com ESMTP\r\n"));
   EXPECT_EQ(cli::Status(To(peer.port()), console_), kNoAnswer);
   EXPECT_THAT(Err(),
               HasSubstr("the response is not HTTP/1.1; is another program listening there?\n"));
@@ -137,7 +140,7 @@ TEST_F(TlsErrorsTest, BenchRejectsTls) {
 
 class TlsClientCertificateTest : public TlsCase, public testing::WithParamInterface<int> {
  protected:
-  TlsPeer peer_{Local(), TlsPeer::Says(StatusAnswer()), Ours().pem(), GetParam()};
+  TlsPeer peer_{Local(), TlsPeer::RespondsWith(StatusResponse()), Ours().pem(), GetParam()};
   const Credentials own_ = Ours().Issue("caller", "DNS:caller");
 };
 
@@ -230,7 +233,7 @@ TEST_F(TlsErrorsTest, RejectsTlsFilesWithoutHttps) {
     EXPECT_EQ(cli::Status({.server = fake.address(), .tls = files}, console_), kUsage);
     EXPECT_THAT(Err(), HasSubstr("are for TLS: use --admin https://" + fake.address() + "\n"));
   }
-  EXPECT_THAT(fake.Questions(), IsEmpty());
+  EXPECT_THAT(fake.Requests(), IsEmpty());
   setenv("TIDEGATE_CA_FILE", "/nonexistent", 1);
   EXPECT_EQ(cli::Status({.server = fake.address(), .timeout = 10s}, console_), kOk)
       << "the environment variable is an error although it may be ignored";

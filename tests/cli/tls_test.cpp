@@ -123,7 +123,7 @@ TEST_F(CommandTlsConnectionTest, SendsHostServerNameAndToken) {
     const std::lock_guard lock(mutex);
     head = side.ReadRequest();
     name = side.server_name();
-    side.Send(StatusAnswer());
+    side.Send(StatusResponse());
     side.EndInOrder();
   });
   cli::ClientOptions options = To(peer.port(), "localhost");
@@ -154,7 +154,7 @@ TEST_F(CommandTlsConnectionTest, FailsOnTruncatedResponse) {
     bool goodbye;
     int exit;
   };
-  const std::string whole = StatusAnswer();
+  const std::string whole = StatusResponse();
   const std::string body = R"({"version":"0.1.0","node":"n1"})";
   const std::string endless = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body;
   const std::string chunk =

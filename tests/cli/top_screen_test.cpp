@@ -135,7 +135,7 @@ TEST_F(TopScreenTest, QuitsWhileServerDoesNotAnswer) {
 }
 
 TEST_F(TopScreenTest, EndsWhenServerRejectsCaller) {
-  FakeAdmin fake([](const Question&) { return Reply{401, R"({"detail":"who are you?"})"}; });
+  FakeAdmin fake([](const ReceivedRequest&) { return Reply{401, R"({"detail":"who are you?"})"}; });
   terminal_.Type("clear; echo before-it; " TIDEGATE_BINARY " top --admin " + fake.address() +
                  "; echo code=$?");
   EXPECT_TRUE(terminal_.Shows("tidegate top: who are you?; name a token's file with"))

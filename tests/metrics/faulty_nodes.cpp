@@ -181,7 +181,7 @@ bool FaultyNodes::FillQueue(const Seen& is_seen) {
   });
 }
 
-bool FaultyNodes::CrowdGateway(const Seen& is_seen) {
+bool FaultyNodes::OverloadGateway(const Seen& is_seen) {
   std::vector<net::Descriptor> crowd;
   return Until(is_seen, [&] {
     crowd.clear();
@@ -218,7 +218,7 @@ bool FaultyNodes::ExhaustMemory(const Seen& is_seen) {
   return seen;
 }
 
-bool FaultyNodes::Garble(const Seen& is_seen) {
+bool FaultyNodes::CorruptReplies(const Seen& is_seen) {
   proxy_.Set({.kind = redis_test::Fault::Kind::kGarble, .share = 0.3});
   const bool seen = test::WaitUntil(is_seen, 15s);
   proxy_.Set(kSlowly);

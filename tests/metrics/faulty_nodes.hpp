@@ -44,13 +44,13 @@ class FaultyNodes {
   /// Sends more requests at once than `slow` can send to Redis in time.
   [[nodiscard]] bool FillQueue(const Seen& is_seen);
   /// Opens more connections than the gateway accepts.
-  [[nodiscard]] bool CrowdGateway(const Seen& is_seen);
+  [[nodiscard]] bool OverloadGateway(const Seen& is_seen);
   /// Writes invalid states, and times far in the future, to keys of the fleet.
   [[nodiscard]] bool Corrupt(const Seen& is_seen);
   [[nodiscard]] bool RefuseReload(const Seen& is_seen);
   [[nodiscard]] bool ExhaustMemory(const Seen& is_seen);
   /// Corrupts the replies of Redis to `slow`.
-  [[nodiscard]] bool Garble(const Seen& is_seen);
+  [[nodiscard]] bool CorruptReplies(const Seen& is_seen);
   /// Redis hangs, then stops, and finally runs again.
   [[nodiscard]] bool Outage(const Seen& is_seen);
   /// Opens connections until `small` has used nearly all its file descriptors.

@@ -96,8 +96,8 @@ void PrometheusTest::Suffer() {
                                    " / tidegate_store_max_entries > 0.95")));
   EXPECT_TRUE(nodes_.FillQueue(Sees("increase(tidegate_failures_total" +
                                     Of(nodes_.slow(), ",reason=\"queue_full\"") + "[10s]) > 0")));
-  EXPECT_TRUE(nodes_.CrowdGateway(Sees("increase(tidegate_connections_shed_total" +
-                                       Of(front, ",listener=\"gateway\"") + "[10s]) > 0")));
+  EXPECT_TRUE(nodes_.OverloadGateway(Sees("increase(tidegate_connections_shed_total" +
+                                          Of(front, ",listener=\"gateway\"") + "[10s]) > 0")));
   EXPECT_TRUE(nodes_.Corrupt(Sees("increase(tidegate_state_healed_total" + Of(front) +
                                   "[10s]) > 0 and increase(tidegate_state_repaired_total" +
                                   Of(front) + "[10s]) > 0")));
@@ -109,9 +109,9 @@ void PrometheusTest::Suffer() {
       " and on (instance) tidegate_decisions_total" + Of(front, ",outcome=\"exempted\""))));
   EXPECT_TRUE(nodes_.ExhaustMemory(
       Sees("increase(tidegate_redis_errors_total" + Of(front, ",kind=\"oom\"") + "[10s]) > 0")));
-  EXPECT_TRUE(
-      nodes_.Garble(Sees("increase(tidegate_failures_total" +
-                         Of(nodes_.slow(), ",reason=~\"badresponse|badtypes\"") + "[10s]) > 0")));
+  EXPECT_TRUE(nodes_.CorruptReplies(Sees("increase(tidegate_failures_total" +
+                                         Of(nodes_.slow(), ",reason=~\"badresponse|badtypes\"") +
+                                         "[10s]) > 0")));
   std::string outage = "tidegate_redis_breaker_state" + Of(front) + " > 0";
   for (const std::string_view decided_by : {"open", "closed", "local"}) {
     outage += " and on (instance) increase(tidegate_decisions_total" +

@@ -20,9 +20,9 @@ using testing::HasSubstr;
 /// Returns the output of the program if it failed, otherwise an empty string.
 std::string Complaint(std::vector<std::string> arguments) {
   const test::TemporaryFolder folder;
-  const auto said = folder.path() / "said";
-  if (test::ChildProcess(std::move(arguments), {.output = said}).Wait() == 0) return {};
-  return "it failed: " + test::ReadFile(said);
+  const auto output = folder.path() / "output";
+  if (test::ChildProcess(std::move(arguments), {.output = output}).Wait() == 0) return {};
+  return "it failed: " + test::ReadFile(output);
 }
 
 /// Returns the rest of each line that contains `beginning`, such as `- alert: `.

@@ -25,7 +25,7 @@ class Leases {
     return true;
   }
   /// Sets the caller of the next operations: its own lease does not count against it.
-  void AskAs(std::uint64_t id) { asking_ = id; }
+  void SetCaller(std::uint64_t id) { asking_ = id; }
   bool Passes(std::int64_t cost, Tick at) const {
     Wide sum = cost;
     for (const Held& held : held_) {
@@ -75,14 +75,14 @@ class Leases {
 };
 
 /// Id of a caller without a lease. For it, `remaining` is what it could acquire.
-inline constexpr std::uint64_t kStranger = UINT64_MAX;
+inline constexpr std::uint64_t kNoLease = UINT64_MAX;
 
 /// Writes the state into `out` and drops what a write would drop.
 inline void Settle(Leases& leases, bool repaired, Tick now, Outcome& out) {
   if (out.admitted > 0) out.effect = Effect::kCharged;
   if (repaired) out.effect = Effect::kRepaired;
   if (out.effect != Effect::kNone) leases.Forget(now);
-  leases.AskAs(kStranger);
+  leases.SetCaller(kNoLease);
   Describe(leases, now, out);
 }
 
@@ -90,7 +90,7 @@ inline Outcome Acquire(Leases& leases, std::uint64_t id, std::int64_t cost, std:
                        Tick now) {
   Outcome out;
   const bool repaired = leases.Repair(now);
-  leases.AskAs(id);
+  leases.SetCaller(id);
   for (; out.admitted < count && leases.Passes(cost, now); ++out.admitted) leases.Take(cost, now);
   out.never = cost > leases.law().limit;
   if ((out.admitted < count || count == 0) && !out.never) {
@@ -104,7 +104,7 @@ inline Outcome Renew(Leases& leases, std::uint64_t id, Tick now) {
   Outcome out;
   const bool repaired = leases.Repair(now);
   const std::int64_t units = leases.UnitsOf(id, now);
-  leases.AskAs(id);
+  leases.SetCaller(id);
   if (units > 0) leases.Take(units, now);
   out.admitted = units > 0 ? 1 : 0;
   Settle(leases, repaired, now, out);

@@ -99,7 +99,7 @@ Outcome StepOneByOne(Model& model, std::int64_t cost, std::int64_t count, Tick n
 /// Applies a debit. The model takes the units one by one, each only if fewer than `max_debt` are
 /// missing.
 template <class Model>
-Outcome DebitAnyway(Model& model, std::int64_t units, Tick now) {
+Outcome ApplyDebit(Model& model, std::int64_t units, Tick now) {
   Outcome out;
   const bool repaired = model.Repair(now);
   model.Debit(units, now);
@@ -113,7 +113,7 @@ Outcome DebitAnyway(Model& model, std::int64_t units, Tick now) {
 /// describe the state at the tick at which the refund takes effect, which is later than `now` if
 /// the clock is behind.
 template <class Model>
-Outcome GiveBack(Model& model, std::int64_t units, Tick charged_at, Tick now) {
+Outcome ApplyRefund(Model& model, std::int64_t units, Tick charged_at, Tick now) {
   Outcome out;
   const bool repaired = model.Repair(now);
   const Tick runs = model.Held(now);

@@ -223,13 +223,13 @@ class History {
     return Agrees({"step", now_, cost, count, subject_.Step(cost, count, now_)});
   }
   bool Debit(std::int64_t units) {
-    expected_ = oracle::DebitAnyway(model_, units, now_);
+    expected_ = oracle::ApplyDebit(model_, units, now_);
     return Agrees({"debit", now_, units, 1, subject_.Debit(units, now_)});
   }
   bool Refund(std::int64_t units) {
     const Tick period = subject_.quota().period().count();
     const Tick charged_at = now_ - source_.OneOf<Tick>({0, 0, 1, period - 1, period, 2 * period});
-    expected_ = oracle::GiveBack(model_, units, charged_at, now_);
+    expected_ = oracle::ApplyRefund(model_, units, charged_at, now_);
     return Agrees(
         {"refund", now_, units, now_ - charged_at, subject_.Refund(units, charged_at, now_)});
   }

@@ -14,17 +14,17 @@ constexpr double kLookEvery = 0.01;
 
 /// Results for one key whose clock steps back by `back` seconds at 1 s. A request of cost 8, which
 /// is denied unless the bucket is full, comes every 0.25 s, and peeks come in between.
-struct Told {
+struct Results {
   std::vector<Point> remaining;
   std::vector<double> denied;
   double repaired = -1;
   double caught_up = -1;  ///< Time at which the clock reaches the stored time again.
 };
 
-Told Live(double back) {
+Results Live(double back) {
   const Quota quota = MakeQuota({.limit = 4, .burst = 8});
   token_bucket::State state = token_bucket::Fresh(quota, kZero);
-  Told told;
+  Results told;
   double next_request = 0.95;
   for (int i = 0; i * kLookEvery <= kEnd; ++i) {
     const double t = i * kLookEvery;
@@ -48,7 +48,7 @@ void Panel(Svg& svg, const Area& area, double back, std::string_view title) {
   chart.YAxis("remaining", 4);
   chart.XAxis("true time in seconds", 0.5);
   svg.Text({area.left, area.top - 8}, title, {.size = 12, .weight = Weight::kBold});
-  const Told told = Live(back);
+  const Results told = Live(back);
   chart.Line({kStepAt, 0}, {kStepAt, 10}, {kPurple, 1.6, "6 4"});
   chart.Note({kStepAt, 10}, -6, 12, "the clock steps back",
              {.size = 11, .colour = kPurple, .anchor = Anchor::kEnd});

@@ -18,9 +18,9 @@ constexpr std::string_view kHundred =
 class ResponseCostTest : public testing::Test {
  protected:
   HttpResponse Ask() { return gate_.Get("/", "x-api-key: a\r\n"); }
-  std::int64_t Left() { return gate_.Remaining("tokens", "a"); }
-  bool BecomesLeft(std::int64_t left) {
-    return test::WaitUntil([&] { return Left() == left; });
+  std::int64_t Remaining() { return gate_.Remaining("tokens", "a"); }
+  bool WaitUntilRemaining(std::int64_t left) {
+    return test::WaitUntil([&] { return Remaining() == left; });
   }
 
   std::string answer_ = Http("200 OK", "X-Tokens-Used: 30\r\n", "ok");
@@ -30,16 +30,16 @@ class ResponseCostTest : public testing::Test {
 
 TEST_F(ResponseCostTest, ChargesCostFromResponseHeader) {
   EXPECT_EQ(Ask().status, 200);
-  EXPECT_TRUE(BecomesLeft(70)) << Left();
+  EXPECT_TRUE(WaitUntilRemaining(70)) << Remaining();
   EXPECT_EQ(Ask().Field("X-Tokens-Used"), "30") << "the client does not receive the cost field";
-  EXPECT_TRUE(BecomesLeft(40)) << Left();
+  EXPECT_TRUE(WaitUntilRemaining(40)) << Remaining();
 }
 
 TEST_F(ResponseCostTest, ChargesCostFromTrailer) {
   answer_ = "HTTP/1.1 200 OK\r\nTrailer: X-Tokens-Used\r\nTransfer-Encoding: chunked\r\n\r\n" +
             Chunked("streamed", 3, "X-Tokens-Used: 25\r\n");
   EXPECT_EQ(Ask().body, "streamed");
-  EXPECT_TRUE(BecomesLeft(75)) << Left();
+  EXPECT_TRUE(WaitUntilRemaining(75)) << Remaining();
 }
 
 TEST_F(ResponseCostTest, ChargesCostFromTrailerForHttp10Client) {
@@ -48,13 +48,13 @@ TEST_F(ResponseCostTest, ChargesCostFromTrailerForHttp10Client) {
   Client old(gate_.at());
   old.Send("GET / HTTP/1.0\r\nHost: test\r\nx-api-key: a\r\n\r\n");
   EXPECT_EQ(old.Read().body, "streamed");
-  EXPECT_TRUE(BecomesLeft(75)) << Left();
+  EXPECT_TRUE(WaitUntilRemaining(75)) << Remaining();
 }
 
 TEST_F(ResponseCostTest, ChargesNothingForZeroCost) {
   answer_ = Http("200 OK", "X-Tokens-Used: 0\r\n");
   EXPECT_EQ(Ask().status, 200);
-  EXPECT_TRUE(BecomesLeft(100)) << Left();
+  EXPECT_TRUE(WaitUntilRemaining(100)) << Remaining();
 }
 
 TEST_F(ResponseCostTest, ChargesOneUnitWithoutValidCost) {
@@ -67,14 +67,14 @@ TEST_F(ResponseCostTest, ChargesOneUnitWithoutValidCost) {
     EXPECT_EQ(Ask().status, 200);
     // The gateway debits a cost before it sends the next response on any connection.
     (void)gate_.Get("/", "x-api-key: other\r\n");
-    EXPECT_EQ(Left(), 99) << lines;
+    EXPECT_EQ(Remaining(), 99) << lines;
   }
 }
 
 TEST_F(ResponseCostTest, DebtDelaysTheNextRequest) {
   answer_ = Http("200 OK", "X-Tokens-Used: 250\r\n");
   EXPECT_EQ(Ask().status, 200);
-  ASSERT_TRUE(BecomesLeft(0));
+  ASSERT_TRUE(WaitUntilRemaining(0));
   const HttpResponse denied = Ask();
   EXPECT_EQ(denied.status, 429);
   EXPECT_EQ(denied.Json().at("retry_after_ms"), 1510)
@@ -89,7 +89,7 @@ TEST_F(ResponseCostTest, DebtDelaysTheNextRequest) {
 TEST_F(ResponseCostTest, HugeCostBlocksClientForBoundedTime) {
   answer_ = Http("200 OK", "X-Tokens-Used: 99999999999999999999999\r\n");
   EXPECT_EQ(Ask().status, 200);
-  ASSERT_TRUE(BecomesLeft(0));
+  ASSERT_TRUE(WaitUntilRemaining(0));
   EXPECT_EQ(Ask().Json().at("retry_after_ms"), 10'010)
       << "a debt of 1,000 units plus 1 unit, at 100 units per second";
   gate_.Advance(10'009ms);
@@ -101,16 +101,16 @@ TEST_F(ResponseCostTest, HugeCostBlocksClientForBoundedTime) {
 TEST_F(ResponseCostTest, DeniedRequestIsNotCharged) {
   answer_ = Http("200 OK", "X-Tokens-Used: 100\r\n");
   EXPECT_EQ(Ask().status, 200);
-  ASSERT_TRUE(BecomesLeft(0));
+  ASSERT_TRUE(WaitUntilRemaining(0));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Ask().status, 429);
   gate_.Advance(1s);
-  EXPECT_EQ(Left(), 100);
+  EXPECT_EQ(Remaining(), 100);
 }
 
 TEST_F(ResponseCostTest, ChargesOneUnitForFailedRequest) {
   answer_ = "garbage\r\n\r\n";
   EXPECT_EQ(Ask().status, 502);
-  EXPECT_TRUE(BecomesLeft(99)) << Left();
+  EXPECT_TRUE(WaitUntilRemaining(99)) << Remaining();
 }
 
 TEST(RetriedResponseCostTest, ChargesRetriedRequestOnce) {

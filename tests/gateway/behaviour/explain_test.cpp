@@ -93,15 +93,15 @@ class History {
     // If no proxy is trusted, the peer is the client, so `peer` and `client_ip` have the same
     // effect.
     const char* const who = trusts_ || Below(2) == 0 ? "peer" : "client_ip";
-    const std::string question =
+    const std::string request =
         json::serialize(json::object{{"listener", "gateway"},
                                      {"request", json::object{{"method", method},
                                                               {"host", "test"},
                                                               {"path", path},
                                                               {who, "127.0.0.1"},
                                                               {"headers", headers}}}});
-    SCOPED_TRACE(question);
-    const HttpResponse explained = Explain(gate_, question);
+    SCOPED_TRACE(request);
+    const HttpResponse explained = Explain(gate_, request);
     const HttpResponse done =
         client_.Ask(method == "GET" ? GetText(path, lines) : RequestText(method, path, lines, ""));
     SCOPED_TRACE("explained: " + explained.body + "done: " + done.head + done.body);
@@ -110,24 +110,24 @@ class History {
       ASSERT_EQ(explained.status, done.status);
       return;
     }
-    const json::object said = explained.Json();
-    ASSERT_EQ(said.at("status").to_number<int>(), done.status);
-    ASSERT_TRUE(said.at("route").is_string() || done.status != 200);
+    const json::object explanation = explained.Json();
+    ASSERT_EQ(explanation.at("status").to_number<int>(), done.status);
+    ASSERT_TRUE(explanation.at("route").is_string() || done.status != 200);
     // A shadow rule governs only if no other rule was charged. The gateway does not name it to
     // clients.
     bool shadow = false;
-    for (const json::value& each : said.at("rules").as_array()) {
+    for (const json::value& each : explanation.at("rules").as_array()) {
       const json::object& one = each.as_object();
-      shadow |= said.contains("rule") && one.at("rule") == said.at("rule") &&
+      shadow |= explanation.contains("rule") && one.at("rule") == explanation.at("rule") &&
                 one.contains("mode") && one.at("mode") == "shadow";
     }
-    ASSERT_EQ(done.Has("RateLimit"), said.contains("rule") && !shadow && done.status != 403);
+    ASSERT_EQ(done.Has("RateLimit"), explanation.contains("rule") && !shadow && done.status != 403);
     if (!done.Has("RateLimit")) return;
-    const std::string rule(said.at("rule").as_string());
+    const std::string rule(explanation.at("rule").as_string());
     // Several values of one cookie are several charges of one rule. The charge with the least
     // remaining units governs.
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
-    for (const json::value& each : said.at("rules").as_array()) {
+    for (const json::value& each : explanation.at("rules").as_array()) {
       if (each.at("rule").as_string() != std::string_view(rule)) continue;
       left = std::min(left, each.at("after").at("remaining").as_int64());
     }
@@ -203,19 +203,19 @@ struct Outcome {
   }
 };
 
-Outcome Explained(Gate& gate, const std::string& request) {
+Outcome ExplainedOutcome(Gate& gate, const std::string& request) {
   const HttpResponse answer = Explain(gate, R"({"listener":"gateway","request":)" + request + "}");
   if (answer.status != 200) return {answer.status, ""};
-  const json::object said = answer.Json();
-  Outcome outcome{said.at("status").to_number<int>(), ""};
-  for (const json::value& rule : said.at("rules").as_array()) {
+  const json::object explanation = answer.Json();
+  Outcome outcome{explanation.at("status").to_number<int>(), ""};
+  for (const json::value& rule : explanation.at("rules").as_array()) {
     if (rule.as_object().contains("after")) {
       outcome.left = std::to_string(rule.at("after").at("remaining").as_int64());
     }
   }
   return outcome;
 }
-Outcome Done(Gate& gate, const std::string& path, const std::string& lines) {
+Outcome ActualOutcome(Gate& gate, const std::string& path, const std::string& lines) {
   const HttpResponse done = gate.Get(path, lines);
   const std::string field(done.Field("RateLimit"));
   const std::size_t at = field.find("r=");
@@ -227,12 +227,13 @@ TEST(GatewayExplainTest, TreatsCostHeaderOfUntrustedPeerLikeTheGateway) {
   const ScriptedUpstream up(ScriptedUpstream::Ok());
   Gate gate(Routed(up.url(), {},
                    "rules: [{id: r, per: client_ip, limit: 10/h, cost: 'header:x-units'}]\n"));
-  const Outcome outcome = Explained(
+  const Outcome outcome = ExplainedOutcome(
       gate, R"({"path":"/x","host":"test","client_ip":"127.0.0.1","headers":{"x-units":"8"}})");
-  EXPECT_EQ(outcome, Done(gate, "/x", "x-units: 8\r\n"));
+  EXPECT_EQ(outcome, ActualOutcome(gate, "/x", "x-units: 8\r\n"));
   EXPECT_EQ(
-      Explained(gate, R"({"path":"/x","client_ip":"127.0.0.1","headers":{"x-units":"z"}})").status,
-      Done(gate, "/x", "x-units: z\r\n").status);
+      ExplainedOutcome(gate, R"({"path":"/x","client_ip":"127.0.0.1","headers":{"x-units":"z"}})")
+          .status,
+      ActualOutcome(gate, "/x", "x-units: z\r\n").status);
 }
 
 TEST(GatewayExplainTest, MatchesHostAsHeader) {
@@ -243,8 +244,9 @@ TEST(GatewayExplainTest, MatchesHostAsHeader) {
       up.url() +
       "\"}}\n"
       "rules: [{id: r, per: client_ip, limit: 10/h}]\n");
-  const Outcome outcome = Explained(gate, R"({"path":"/x","host":"test","peer":"127.0.0.1"})");
-  EXPECT_EQ(outcome, Done(gate, "/x", ""));
+  const Outcome outcome =
+      ExplainedOutcome(gate, R"({"path":"/x","host":"test","peer":"127.0.0.1"})");
+  EXPECT_EQ(outcome, ActualOutcome(gate, "/x", ""));
 }
 
 TEST(GatewayExplainTest, RejectsFieldsThatGatewayRequestsCannotHave) {
@@ -272,11 +274,11 @@ TEST(GatewayExplainTest, Reports404ForExemptRequestWithoutRoute) {
       up.url() +
       "\"}}\nexempt: [{path: /e}]\n"
       "rules: [{id: r, per: client_ip, limit: 10/h}]\n");
-  const auto said =
+  const auto explanation =
       Explain(gate, R"({"listener":"gateway","request":{"path":"/e","peer":"127.0.0.1"}})").Json();
-  EXPECT_EQ(said.at("outcome").as_string(), "exempt");
-  EXPECT_EQ(said.at("status").to_number<int>(), 404);
-  EXPECT_TRUE(said.at("route").is_null());
+  EXPECT_EQ(explanation.at("outcome").as_string(), "exempt");
+  EXPECT_EQ(explanation.at("status").to_number<int>(), 404);
+  EXPECT_TRUE(explanation.at("route").is_null());
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ int StatusIn(std::string_view bytes) {
 class HiddenRulesTest : public testing::Test {
  protected:
   /// Expects that a response arrived and names no hidden rule.
-  void ExpectNone(std::string_view bytes, std::string_view what) {
+  void ExpectNoHiddenName(std::string_view bytes, std::string_view what) {
     ++responses_;
     statuses_.insert(StatusIn(bytes));
     EXPECT_NE(bytes, "") << what;
@@ -88,8 +88,9 @@ TEST_F(HiddenRulesTest, GatewayResponsesDoNotNameHiddenRules) {
     for (const std::string_view path : kPaths) {
       for (const std::string_view lines : kLines) {
         for (const std::string_view method : {"GET", "POST", "HEAD", "OPTIONS", "TRACE", "get"}) {
-          ExpectNone(Bytes(gate_.at(), method, path, lines),
-                     std::string(method) + " " + std::string(path) + " " + std::string(lines));
+          ExpectNoHiddenName(
+              Bytes(gate_.at(), method, path, lines),
+              std::string(method) + " " + std::string(path) + " " + std::string(lines));
         }
       }
     }
@@ -109,8 +110,8 @@ TEST_F(HiddenRulesTest, ForwardAuthResponsesDoNotNameHiddenRules) {
               "X-Forwarded-Method: GET\r\nX-Forwarded-For: 203.0.113.7\r\n"
               "X-Forwarded-Uri: " +
               std::string(path) + "\r\n" + std::string(lines);
-          ExpectNone(Bytes(gate_.server().api(), "GET", "/v1/auth" + std::string(query), fields),
-                     fields);
+          ExpectNoHiddenName(
+              Bytes(gate_.server().api(), "GET", "/v1/auth" + std::string(query), fields), fields);
         }
       }
     }
@@ -133,11 +134,11 @@ TEST_F(HiddenRulesTest, ApiNamesHiddenRulesOnlyToCallersThatNameThem) {
         for (const std::string_view endpoint : {"/v1/decide", "/v1/peek", "/v1/debit"}) {
           std::string body = request;
           if (endpoint == "/v1/debit") body.insert(1, "\"cost\":1,");
-          ExpectNone(ask(endpoint, body), std::string(endpoint) + body);
+          ExpectNoHiddenName(ask(endpoint, body), std::string(endpoint) + body);
         }
         std::string batch = R"({"requests":[)";
         batch.append(request).append(",").append(request).append("]}");
-        ExpectNone(ask("/v1/decide/batch", batch), batch);
+        ExpectNoHiddenName(ask("/v1/decide/batch", batch), batch);
       }
     }
   }
@@ -182,11 +183,11 @@ TEST_F(HiddenRulesTest, ResponsesForBannedOrAllowedKeysDoNotNameHiddenRules) {
     for (const std::string_view rule : {"zzghost-all", "zzsecret-a"}) {
       const std::string body = service::ByRule(rule, "127.0.0.1", R"(,"ttl":"1h")");
       ASSERT_EQ(service::AskAdmin(gate_.server().admin(), change, body).status, 200);
-      ExpectNone(Bytes(gate_.at(), "GET", "/a/x", ""), change);
-      ExpectNone(Bytes(gate_.server().api(), "GET", "/v1/auth",
-                       "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /a/x\r\n"),
-                 change);
-      ExpectNone(
+      ExpectNoHiddenName(Bytes(gate_.at(), "GET", "/a/x", ""), change);
+      ExpectNoHiddenName(Bytes(gate_.server().api(), "GET", "/v1/auth",
+                               "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /a/x\r\n"),
+                         change);
+      ExpectNoHiddenName(
           Bytes(gate_.server().api(), "POST", "/v1/decide", "Content-Type: application/json\r\n",
                 R"({"request":{"client_ip":"127.0.0.1","path":"/a/x"}})"),
           change);

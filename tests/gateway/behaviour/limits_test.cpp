@@ -120,7 +120,7 @@ TEST(LimitsTest, EncodedOrDottedPathDoesNotEvadeRule) {
 
 // --- RateLimit fields of the upstream -------------------------------------------------
 
-std::string Theirs(std::string_view prefix, int remaining) {
+std::string UpstreamFields(std::string_view prefix, int remaining) {
   const std::string name(prefix);
   return Http("200 OK", name + "Limit: 1000\r\n" + name + "Remaining: " +
                             std::to_string(remaining) + "\r\n" + name + "Reset: 7\r\n");
@@ -137,7 +137,7 @@ TEST_P(LegacyRateLimitFieldsTest, SendsTighterOfOwnAndUpstreamQuota) {
   const std::string name(prefix);
   int theirs = 500;
   ScriptedUpstream up(
-      ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(prefix, theirs); }));
+      ScriptedUpstream::Each([&](const HttpRequest&) { return UpstreamFields(prefix, theirs); }));
   Gate gate(Routed(up.url(), {},
                    "responses: {headers: [" + std::string(option) +
                        "]}\nrules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
@@ -157,7 +157,7 @@ TEST_P(LegacyRateLimitFieldsTest, SendsTighterOfOwnAndUpstreamQuota) {
 TEST_P(LegacyRateLimitFieldsTest, ForwardsUpstreamFieldsWhenOwnOnesAreOff) {
   const std::string name(GetParam().prefix);
   ScriptedUpstream up(
-      ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(name, 500); }));
+      ScriptedUpstream::Each([&](const HttpRequest&) { return UpstreamFields(name, 500); }));
   Gate gate(Routed(up.url(), {}, "rules: [{id: ten, per: client_ip, limit: 10/h}]\n"));
   const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.Field(name + "Remaining"), "500");
@@ -169,7 +169,7 @@ TEST_P(LegacyRateLimitFieldsTest, ForwardsUpstreamFieldsForAllowedKey) {
   const auto [option, prefix] = GetParam();
   const std::string name(prefix);
   ScriptedUpstream up(
-      ScriptedUpstream::Each([&](const HttpRequest&) { return Theirs(prefix, 5); }));
+      ScriptedUpstream::Each([&](const HttpRequest&) { return UpstreamFields(prefix, 5); }));
   Gate gate(Routed(up.url(), {},
                    "responses: {decided_by: always, headers: [" + std::string(option) +
                        "]}\nrules: [{id: ten, per: client_ip, limit: 10/h}]\n"));

@@ -17,7 +17,7 @@ namespace {
 std::mutex mutex;                  // NOLINT
 std::vector<std::uint16_t> ports;  // NOLINT: guarded by `mutex`. Empty: resolving fails.
 
-void LeadTo(std::vector<std::uint16_t> to) {
+void ResolveTo(std::vector<std::uint16_t> to) {
   const std::lock_guard lock(mutex);
   ports = std::move(to);
 }
@@ -70,14 +70,14 @@ namespace {
 TEST(TargetHostnameTest, FollowsDnsChangesWhileServing) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
   ScriptedUpstream two(ScriptedUpstream::Ok("two"));
-  LeadTo({one.port()});
+  ResolveTo({one.port()});
   Gate gate(Routed("http://moves.example", "resolve: 1s"));
   Client client(gate.at());
   EXPECT_EQ(client.Get("/").body, "one");
-  LeadTo({two.port()});
+  ResolveTo({two.port()});
   EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "two"; }));
   EXPECT_EQ(one.open(), 0) << "a connection to a removed address is still open";
-  LeadTo({one.port(), two.port()});
+  ResolveTo({one.port(), two.port()});
   EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "one"; }))
       << "the added address receives no request";
   EXPECT_EQ(client.Get("/").body, "two");
@@ -85,10 +85,10 @@ TEST(TargetHostnameTest, FollowsDnsChangesWhileServing) {
 
 TEST(TargetHostnameTest, KeepsAddressesWhenDnsFails) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
-  LeadTo({one.port()});
+  ResolveTo({one.port()});
   Gate gate(Routed("http://moves.example", "resolve: 1s"));
   EXPECT_EQ(gate.Get("/").body, "one");
-  LeadTo({});
+  ResolveTo({});
   // The loop lasts longer than the interval of 1 s after which the gateway resolves the name again.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{1300};
   while (std::chrono::steady_clock::now() < until) ASSERT_EQ(gate.Get("/").body, "one");
@@ -96,10 +96,10 @@ TEST(TargetHostnameTest, KeepsAddressesWhenDnsFails) {
 
 TEST(TargetHostnameTest, ServesOnceUnresolvedNameResolves) {
   ScriptedUpstream one(ScriptedUpstream::Ok("one"));
-  LeadTo({});
+  ResolveTo({});
   Gate gate(Routed("http://late.example", "resolve: 1s"));
   EXPECT_EQ(gate.Get("/").status, 503);
-  LeadTo({one.port()});
+  ResolveTo({one.port()});
   EXPECT_TRUE(test::WaitUntil([&] { return gate.Get("/").body == "one"; }));
 }
 

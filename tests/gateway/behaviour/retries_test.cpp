@@ -13,7 +13,7 @@ using Connection = ScriptedUpstream::Connection;
 
 /// Answers the first request of each connection, and closes the connection without a response at
 /// the second.
-void DiesAtTheSecond(Connection& connection) {
+void ClosesAtSecondRequest(Connection& connection) {
   HttpRequest request;
   if (!connection.Read(request)) return;
   connection.Send(Http("200 OK", {}, "first"));
@@ -21,7 +21,7 @@ void DiesAtTheSecond(Connection& connection) {
 }
 
 TEST(RetriesTest, RetriesGetOnNewConnectionAfterReset) {
-  ScriptedUpstream up(DiesAtTheSecond);
+  ScriptedUpstream up(ClosesAtSecondRequest);
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   EXPECT_EQ(client.Get("/1").body, "first");
@@ -34,7 +34,7 @@ TEST(RetriesTest, RetriesGetOnNewConnectionAfterReset) {
 }
 
 TEST(RetriesTest, NeverRetriesPostThatWasSent) {
-  ScriptedUpstream up(DiesAtTheSecond);
+  ScriptedUpstream up(ClosesAtSecondRequest);
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   EXPECT_EQ(client.Get("/1").body, "first");

@@ -177,16 +177,16 @@ TEST_F(RoutingTest, RewritesEverySpellingOfPrefix) {
 
 TEST_F(RoutingTest, ExplainsWhyRequestIsInvalid) {
   Gate gate = Routes("  - {upstream: a}\n");
-  const auto said = [&](const std::string& line) {
+  const auto reason = [&](const std::string& line) {
     const HttpResponse answer = Client(gate.at()).Ask(line + " HTTP/1.1\r\nHost: test\r\n\r\n");
     EXPECT_EQ(answer.status, 400) << line;
     return answer.body;
   };
-  EXPECT_THAT(said("OPTIONS *"), testing::HasSubstr("OPTIONS * is not forwarded"));
-  EXPECT_THAT(said("post /login"), testing::HasSubstr("method `post` is not in upper case"));
-  EXPECT_THAT(said("GET /a/%zz"), testing::HasSubstr("malformed percent-encoding"));
-  EXPECT_THAT(said("GET /../a"), testing::HasSubstr("leaves the root"));
-  EXPECT_THAT(said("GET /a/..;/b"), testing::HasSubstr("ambiguous path"));
+  EXPECT_THAT(reason("OPTIONS *"), testing::HasSubstr("OPTIONS * is not forwarded"));
+  EXPECT_THAT(reason("post /login"), testing::HasSubstr("method `post` is not in upper case"));
+  EXPECT_THAT(reason("GET /a/%zz"), testing::HasSubstr("malformed percent-encoding"));
+  EXPECT_THAT(reason("GET /../a"), testing::HasSubstr("leaves the root"));
+  EXPECT_THAT(reason("GET /a/..;/b"), testing::HasSubstr("ambiguous path"));
   EXPECT_EQ(a_.requests(), 0);
 }
 

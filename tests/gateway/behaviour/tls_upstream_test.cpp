@@ -73,7 +73,7 @@ class TlsUpstream {
 };
 
 Credentials Local() { return Ours().Issue("up", "DNS:localhost,IP:127.0.0.1"); }
-std::string Believing(const std::string& more = {}) {
+std::string TrustingOurAuthority(const std::string& more = {}) {
   return "tls: {ca: " + Quoted(Ours().pem()) + more + "}\nretries: off";
 }
 
@@ -81,7 +81,7 @@ std::string Believing(const std::string& more = {}) {
 
 TEST(UpstreamTlsTest, ReusesConnectionToVerifiedUpstream) {
   TlsUpstream up(Local());
-  Gate gate(Routed(up.url(), Believing()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority()));
   Client client(gate.at());
   for (int i = 0; i < 10; ++i) {
     const HttpResponse answer = client.Get("/");
@@ -111,21 +111,21 @@ TEST(UpstreamTlsTest, SendsHostOrConfiguredNameAsSni) {
   const std::string ca = "tls: {ca: " + Quoted(Ours().pem()) + "}";
   EXPECT_EQ(name(up.url(), ca), "") << "an IP address was sent as a server name";
   EXPECT_EQ(name(up.url("localhost"), ca), "localhost");
-  EXPECT_EQ(name(up.url(), Believing(", server_name: api.internal")), "api.internal");
+  EXPECT_EQ(name(up.url(), TrustingOurAuthority(", server_name: api.internal")), "api.internal");
 }
 
 /// A certificate that the gateway must not accept, and the reason that the log gives.
-struct Doubt {
+struct UntrustedCertificate {
   std::string_view name;
   std::function<Credentials()> credentials;
   std::string_view why;
 };
-class UntrustedCertificateTest : public testing::TestWithParam<Doubt> {};
+class UntrustedCertificateTest : public testing::TestWithParam<UntrustedCertificate> {};
 
 TEST_P(UntrustedCertificateTest, AnswersWith502AndLogsWhyVerificationFailed) {
   LogFile log;
   TlsUpstream up(GetParam().credentials());
-  Gate gate(Routed(up.url(), Believing(), log.yaml()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority(), log.yaml()));
   const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.status, 502);
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
@@ -145,15 +145,19 @@ TEST_P(UntrustedCertificateTest, AcceptsUpstreamWithoutVerification) {
 INSTANTIATE_TEST_SUITE_P(
     All, UntrustedCertificateTest,
     testing::Values(
-        Doubt{"WrongName", [] { return Ours().Issue("up", "DNS:example.com"); }, "mismatch"},
-        Doubt{"WrongAddress", [] { return Ours().Issue("up", "IP:127.0.0.2"); }, "mismatch"},
-        Doubt{"NameInTheSubjectOnly", [] { return Ours().Issue("127.0.0.1", "DNS:example.com"); },
-              "mismatch"},
-        Doubt{"UnknownAuthority", [] { return Theirs().Issue("up", "IP:127.0.0.1"); },
-              "local issuer"},
-        Doubt{"Expired",
-              [] { return Ours().Issue("up", "IP:127.0.0.1", Authority::Validity::kOver); },
-              "expired"}),
+        UntrustedCertificate{"WrongName", [] { return Ours().Issue("up", "DNS:example.com"); },
+                             "mismatch"},
+        UntrustedCertificate{"WrongAddress", [] { return Ours().Issue("up", "IP:127.0.0.2"); },
+                             "mismatch"},
+        UntrustedCertificate{"NameInTheSubjectOnly",
+                             [] { return Ours().Issue("127.0.0.1", "DNS:example.com"); },
+                             "mismatch"},
+        UntrustedCertificate{"UnknownAuthority",
+                             [] { return Theirs().Issue("up", "IP:127.0.0.1"); }, "local issuer"},
+        UntrustedCertificate{
+            "Expired",
+            [] { return Ours().Issue("up", "IP:127.0.0.1", Authority::Validity::kOver); },
+            "expired"}),
     [](const auto& of) { return std::string(of.param.name); });
 
 TEST(UpstreamTlsTest, AnswersWith502WhenUpstreamSpeaksNoTls) {
@@ -163,7 +167,7 @@ TEST(UpstreamTlsTest, AnswersWith502WhenUpstreamSpeaksNoTls) {
     (void)connection.WaitForEnd();
   });
   const std::string url = "https://127.0.0.1:" + std::to_string(up.port());
-  Gate gate(Routed(url, Believing(), log.yaml()));
+  Gate gate(Routed(url, TrustingOurAuthority(), log.yaml()));
   EXPECT_EQ(gate.Get("/").status, 502);
   EXPECT_THAT(std::string(log.Line().at("problem").as_string()), HasSubstr("handshake"));
 }
@@ -171,7 +175,7 @@ TEST(UpstreamTlsTest, AnswersWith502WhenUpstreamSpeaksNoTls) {
 TEST(UpstreamTlsTest, AnswersWith504WhenHandshakeHangs) {
   ScriptedUpstream up([](Connection& connection) { (void)connection.WaitForEnd(); });
   const std::string url = "https://127.0.0.1:" + std::to_string(up.port());
-  Gate gate(Routed(url, Believing() + "\nconnect_timeout: 150ms"));
+  Gate gate(Routed(url, TrustingOurAuthority() + "\nconnect_timeout: 150ms"));
   EXPECT_EQ(gate.Get("/").status, 504);
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
 }
@@ -190,8 +194,8 @@ TEST(UpstreamTlsTest, PresentsClientCertificateToUpstream) {
   };
   const Credentials gateway = Theirs().Issue("the gateway", "DNS:gateway");
   TlsUpstream up(Local(), note, Theirs().pem());
-  Gate gate(Routed(up.url(), Believing(", certificate: " + Quoted(gateway.certificate) +
-                                       ", key: " + Quoted(gateway.key))));
+  Gate gate(Routed(up.url(), TrustingOurAuthority(", certificate: " + Quoted(gateway.certificate) +
+                                                  ", key: " + Quoted(gateway.key))));
   EXPECT_EQ(gate.Get("/").status, 200);
   const std::lock_guard lock(mutex);
   EXPECT_EQ(name, "the gateway");
@@ -199,7 +203,7 @@ TEST(UpstreamTlsTest, PresentsClientCertificateToUpstream) {
 
 TEST(UpstreamTlsTest, AnswersWith502WhenClientCertificateIsMissing) {
   TlsUpstream up(Local(), TlsUpstream::Ok(), Theirs().pem());
-  Gate gate(Routed(up.url(), Believing()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority()));
   EXPECT_EQ(gate.Get("/").status, 502);
 }
 
@@ -213,7 +217,7 @@ TEST(UpstreamTlsBodyTest, ForwardsLargeBodiesUnchangedBothWays) {
       side.Send(Http("200 OK", {}, request.substr(request.find("\r\n\r\n") + 4)));
     }
   });
-  Gate gate(Routed(up.url(), Believing()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority()));
   Client client(gate.at());
   for (const std::size_t size : {0u, 1u, 16384u, 16385u, 100'000u, 8u << 20}) {
     const std::string body = RandomBytes(size, static_cast<unsigned>(size));
@@ -247,7 +251,7 @@ TEST(UpstreamTlsBodyTest, ForwardsBothDirectionsAtOnce) {
     side.Send(std::string_view(down).substr(kMuch - 1));
     same = got == upward;
   });
-  Gate gate(Routed(up.url(), Believing()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority()));
   Client client(gate.at());
   std::thread sender([&] { client.Send(RequestText("POST", "/", {}, upward)); });
   const HttpResponse answer = client.Read();
@@ -262,7 +266,7 @@ TEST(UpstreamTlsBodyTest, TreatsEndWithoutCloseNotifyAsCut) {
     (void)side.ReadRequest();
     side.Send("HTTP/1.1 200 OK\r\n\r\nsome");
   });
-  Gate gate(Routed(up.url(), Believing(), log.yaml()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority(), log.yaml()));
   Client client(gate.at());
   client.Send(GetText("/"));
   const std::string all = client.stream().ReadRest();
@@ -276,7 +280,7 @@ TEST(UpstreamTlsBodyTest, TreatsCloseNotifyAsEndOfBody) {
     side.Send("HTTP/1.1 200 OK\r\n\r\nall");
     side.EndInOrder();
   });
-  Gate gate(Routed(up.url(), Believing()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority()));
   const HttpResponse answer = gate.Get("/");
   EXPECT_EQ(answer.body, "all");
   EXPECT_TRUE(answer.whole);
@@ -294,7 +298,7 @@ TEST(UpstreamTlsBodyTest, ForwardsTunnelBothWays) {
     side.Send("bye");
     side.EndInOrder();
   });
-  Gate gate(Routed(up.url(), Believing()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority()));
   Client client(gate.at());
   client.Send(GetText("/", "Upgrade: x\r\nConnection: Upgrade\r\n") + "early\n");
   EXPECT_EQ(client.Read().status, 101);
@@ -311,7 +315,7 @@ TEST(UpstreamTlsBodyTest, TunnelForwardsClientBytesAfterUpstreamSendsCloseNotify
     side.EndInOrder();
     got = side.ReadUntil("\n");
   });
-  Gate gate(Routed(up.url(), Believing()));
+  Gate gate(Routed(up.url(), TrustingOurAuthority()));
   Client client(gate.at());
   client.Send(GetText("/", "Upgrade: x\r\nConnection: Upgrade\r\n"));
   EXPECT_EQ(client.Read().status, 101);
@@ -324,7 +328,7 @@ TEST(UpstreamTlsBodyTest, TunnelForwardsClientBytesAfterUpstreamSendsCloseNotify
 
 TEST(UpstreamTlsTest, UsesTlsForHealthChecks) {
   TlsUpstream up(Local());
-  Gate gate(Routed(up.url(), Believing() + "\nhealth: {interval: 100ms, healthy: 1}"));
+  Gate gate(Routed(up.url(), TrustingOurAuthority() + "\nhealth: {interval: 100ms, healthy: 1}"));
   EXPECT_TRUE(test::WaitUntil([&] { return up.shaken() >= 2; }));
   EXPECT_EQ(gate.Get("/").status, 200);
 }

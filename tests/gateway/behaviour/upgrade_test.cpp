@@ -15,10 +15,10 @@ namespace {
 using namespace std::string_view_literals;
 using Connection = ScriptedUpstream::Connection;
 
-constexpr std::string_view kSwitch =
+constexpr std::string_view kSwitchingProtocols =
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     "Sec-WebSocket-Accept: abc\r\n\r\n";
-constexpr std::string_view kAsk =
+constexpr std::string_view kUpgradeRequestLines =
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: xyz\r\n"
     "Sec-WebSocket-Version: 13\r\n";
 
@@ -27,7 +27,7 @@ constexpr std::string_view kAsk =
 void EchoUntilEnd(Connection& connection, std::string_view last = {}) {
   HttpRequest request;
   if (!connection.ReadHead(request)) return;
-  connection.Send(kSwitch);
+  connection.Send(kSwitchingProtocols);
   while (true) {
     const std::string line = connection.ReadUntil("\n");
     if (line.empty()) break;
@@ -37,8 +37,8 @@ void EchoUntilEnd(Connection& connection, std::string_view last = {}) {
 }
 
 /// Sends the upgrade request, and reads the 101 response.
-HttpResponse Upgraded(Client& client) {
-  HttpResponse answer = client.Ask(GetText("/ws", kAsk));
+HttpResponse OpenTunnel(Client& client) {
+  HttpResponse answer = client.Ask(GetText("/ws", kUpgradeRequestLines));
   EXPECT_EQ(answer.status, 101);
   return answer;
 }
@@ -49,7 +49,7 @@ TEST(TunnelTest, ForwardsBytesBothWaysAfter101) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const HttpResponse answer = Upgraded(client);
+  const HttpResponse answer = OpenTunnel(client);
   EXPECT_EQ(answer.Field("Upgrade"), "websocket");
   EXPECT_EQ(answer.Field("Connection"), "Upgrade");
   EXPECT_EQ(answer.Field("Sec-WebSocket-Accept"), "abc");
@@ -70,7 +70,7 @@ TEST(TunnelTest, ForwardsBytesSentRightAfterTheRequest) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   const std::string early = std::string(40'000, 'e') + "\n";  // More than one buffer holds.
-  client.Send(GetText("/ws", kAsk) + early);
+  client.Send(GetText("/ws", kUpgradeRequestLines) + early);
   EXPECT_EQ(client.Read().status, 101);
   EXPECT_EQ(client.stream().ReadUntil("\n"), early);
   client.Send("more\n");
@@ -81,12 +81,12 @@ TEST(TunnelTest, ForwardsBytesSentRightAfterThe101) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(std::string(kSwitch) + "hello\nHTTP/1.1 200 OK\r\n\r\n");
+    connection.Send(std::string(kSwitchingProtocols) + "hello\nHTTP/1.1 200 OK\r\n\r\n");
     (void)connection.WaitForEnd();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   EXPECT_EQ(client.stream().ReadUntil("\r\n\r\n"), "hello\nHTTP/1.1 200 OK\r\n\r\n");
 }
 
@@ -94,12 +94,13 @@ TEST(TunnelTest, ForwardsInterimResponsesBefore101) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + std::string(kSwitch) + "!");
+    connection.Send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" +
+                    std::string(kSwitchingProtocols) + "!");
     (void)connection.WaitForEnd();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  EXPECT_EQ(client.Ask(GetText("/ws", kAsk)).status, 103);
+  EXPECT_EQ(client.Ask(GetText("/ws", kUpgradeRequestLines)).status, 103);
   EXPECT_EQ(client.Read().status, 101);
   EXPECT_EQ(client.stream().ReadExactly(1), "!");
 }
@@ -109,7 +110,7 @@ TEST(TunnelTest, NeverReusesUpstreamConnection) {
   Gate gate(Routed(up.url()));
   for (int i = 0; i < 3; ++i) {
     Client client(gate.at());
-    Upgraded(client);
+    OpenTunnel(client);
     client.EndSending();
     EXPECT_EQ(client.stream().ReadRest(), "");
   }
@@ -129,7 +130,7 @@ TEST_P(RejectedUpgradeTest, ForwardsResponseAndKeepsConnections) {
   Gate gate(Routed(up.url()));
   Client client(gate.at());
   for (int i = 0; i < 3; ++i) {
-    const HttpResponse answer = client.Ask(GetText("/ws", kAsk));
+    const HttpResponse answer = client.Ask(GetText("/ws", kUpgradeRequestLines));
     EXPECT_EQ(answer.status, std::stoi(std::string(GetParam())));
     EXPECT_EQ(answer.body, "no");
     EXPECT_NE(answer.Field("Connection"), "close");
@@ -145,7 +146,7 @@ TEST(UpgradeTest, HandlesRequestPipelinedAfterRejectedUpgrade) {
       [](const HttpRequest& request) { return Http("200 OK", {}, request.target()); }));
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  client.Send(GetText("/ws", kAsk) + GetText("/next"));
+  client.Send(GetText("/ws", kUpgradeRequestLines) + GetText("/next"));
   EXPECT_EQ(client.Read().body, "/ws");
   EXPECT_EQ(client.Read().body, "/next");
 }
@@ -180,7 +181,7 @@ ScriptedUpstream::Handler Switching() {
   return [](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
     (void)connection.WaitForEnd();
   };
 }
@@ -201,7 +202,7 @@ TEST(UpgradeTest, AnswersWith502To101ForHttp10Client) {
   ScriptedUpstream up(Switching());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  client.Send("GET /ws HTTP/1.0\r\nHost: test\r\n" + std::string(kAsk) + "\r\n");
+  client.Send("GET /ws HTTP/1.0\r\nHost: test\r\n" + std::string(kUpgradeRequestLines) + "\r\n");
   EXPECT_EQ(client.Read().status, 502);
 }
 
@@ -251,7 +252,7 @@ TEST(UpgradeTest, DoesNotUpgradeRequestWithBody) {
   ScriptedUpstream up(Switching());
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  client.Send("POST /ws HTTP/1.1\r\nHost: test\r\n" + std::string(kAsk) +
+  client.Send("POST /ws HTTP/1.1\r\nHost: test\r\n" + std::string(kUpgradeRequestLines) +
               "Content-Length: 4\r\n\r\nbody");
   const HttpResponse answer = client.Read();
   EXPECT_NE(answer.status, 101);
@@ -263,7 +264,7 @@ TEST(TunnelEndTest, ForwardsUpstreamBytesAfterClientHalfCloses) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection, "the last word"); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   client.Send("a\n");
   client.EndSending();
   EXPECT_EQ(client.stream().ReadRest(), "a\nthe last word");
@@ -274,13 +275,13 @@ TEST(TunnelEndTest, ForwardsClientBytesAfterUpstreamHalfCloses) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(std::string(kSwitch) + "bye\n");
+    connection.Send(std::string(kSwitchingProtocols) + "bye\n");
     connection.EndSending();
     got = connection.ReadRest();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   EXPECT_EQ(client.stream().ReadRest(), "bye\n")
       << "the client did not receive the end of the stream";
   const std::string late = RandomBytes(1u << 20);
@@ -300,13 +301,13 @@ TEST(TunnelEndTest, ForwardsAllBytesToSlowClientAfterUpstreamHalfCloses) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(std::string(kSwitch) + much);
+    connection.Send(std::string(kSwitchingProtocols) + much);
     connection.EndSending();
     got = connection.ReadRest();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at(), 65536);
-  Upgraded(client);
+  OpenTunnel(client);
   EXPECT_TRUE(client.Send("while it is blocked\n"));
   (void)client.stream().Readable(std::chrono::milliseconds{50});
   EXPECT_TRUE(client.stream().ReadRest() == much);
@@ -322,14 +323,14 @@ TEST(TunnelEndTest, EndsTunnelWhenBothSidesCloseAtOnce) {
     ScriptedUpstream up([&](Connection& connection) {
       HttpRequest request;
       if (!connection.ReadHead(request)) return;
-      connection.Send(kSwitch);
+      connection.Send(kSwitchingProtocols);
       (void)go.Wait();
       connection.EndSending();
       EXPECT_TRUE(connection.WaitForEnd());
     });
     Gate gate(Routed(up.url()));
     Client client(gate.at());
-    Upgraded(client);
+    OpenTunnel(client);
     go.Give();
     client.EndSending();
     EXPECT_EQ(client.stream().ReadRest(), "");
@@ -344,11 +345,11 @@ TEST(TunnelEndTest, EndsTunnelWhenClientSendsToClosedUpstream) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   EXPECT_EQ(client.stream().ReadRest(), "");
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
   // The upstream's kernel responds to the first bytes with a reset, after which the gateway cannot
@@ -363,14 +364,14 @@ TEST(TunnelEndTest, EndsTunnelHalfClosedByUpstreamAfterIdleTimeout) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
     connection.EndSending();
     EXPECT_TRUE(connection.WaitForEnd());
   });
   Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
   Client client(gate.at());
   const auto begun = std::chrono::steady_clock::now();
-  Upgraded(client);
+  OpenTunnel(client);
   EXPECT_EQ(client.stream().ReadRest(), "");
   EXPECT_TRUE(client.Send("."));
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
@@ -386,13 +387,13 @@ TEST(TunnelEndTest, EndsTunnelHalfClosedByClientAfterIdleTimeout) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
     EXPECT_EQ(connection.ReadRest(), "");
     (void)go.Wait();  // Neither sends bytes nor closes.
   });
   Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   client.EndSending();
   EXPECT_EQ(client.stream().ReadRest(), "");
   EXPECT_EQ(up.open(), 1) << "the upstream ended the tunnel before the idle timeout did";
@@ -404,11 +405,11 @@ TEST(TunnelEndTest, ForwardsAllBytesThatUpstreamSendsBeforeItCloses) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(std::string(kSwitch) + much);
+    connection.Send(std::string(kSwitchingProtocols) + much);
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }))
       << "the upstream has not closed its connection";
   const std::string all = client.stream().ReadRest();
@@ -420,13 +421,13 @@ TEST(TunnelEndTest, ClosesUpstreamWhenClientResets) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
     EXPECT_TRUE(connection.WaitForEnd());
   });
   Gate gate(Routed(up.url()));
   {
     Client client(gate.at());
-    Upgraded(client);
+    OpenTunnel(client);
     client.stream().Reset();
   }
   EXPECT_TRUE(test::WaitUntil([&] { return up.open() == 0; }));
@@ -441,13 +442,13 @@ TEST(TunnelEndTest, ClosesClientWhenUpstreamResets) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
     (void)go.Wait();
     connection.Reset();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   go.Give();
   EXPECT_NE(client.WaitForEnd(), Client::End::kOpen);
 }
@@ -456,7 +457,7 @@ TEST(TunnelEndTest, ClosesBothSidesAfterIdleTimeout) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   const auto begun = std::chrono::steady_clock::now();
   // One byte at a time keeps the tunnel open for longer than the idle timeout.
   while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds{500}) {
@@ -472,7 +473,7 @@ TEST(TunnelEndTest, DrainKeepsTunnelOpen) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   Signal drained;
   gate.server().Drain([&] { drained.Give(); });
   for (int i = 0; i < 20; ++i) {
@@ -486,7 +487,7 @@ TEST(TunnelEndTest, StopClosesTunnel) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   auto gate = std::make_unique<Gate>(Routed(up.url()));
   Client client(gate->at());
-  Upgraded(client);
+  OpenTunnel(client);
   gate->server().Drain([] {});
   gate.reset();  // Stops the server, as the end of drain_timeout does.
   EXPECT_NE(client.WaitForEnd(), Client::End::kOpen);
@@ -497,7 +498,7 @@ TEST(TunnelEndTest, DrainEndsWhenLastTunnelEnds) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   Signal drained;
   gate.server().Drain([&] { drained.Give(); });
   client.EndSending();
@@ -516,14 +517,14 @@ TEST(TunnelBackpressureTest, ForwardsMegabytesBothWaysAtOnce) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
     std::thread sender([&] { connection.Send(down); });
     got = connection.ReadExactly(kMuch);
     sender.join();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at(), 65536);
-  Upgraded(client);
+  OpenTunnel(client);
   std::thread sender([&] { client.Send(upward); });
   const std::string mine = client.stream().ReadExactly(kMuch);
   sender.join();
@@ -539,14 +540,14 @@ TEST(TunnelBackpressureTest, SlowUpstreamStallsOnlyBytesFromClient) {
   ScriptedUpstream up([&](Connection& connection) {
     HttpRequest request;
     if (!connection.ReadHead(request)) return;
-    connection.Send(kSwitch);
+    connection.Send(kSwitchingProtocols);
     connection.Send("hello\n");
     (void)read.Wait();
     (void)connection.WaitForEnd();
   });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  Upgraded(client);
+  OpenTunnel(client);
   const timeval briefly{.tv_sec = 0, .tv_usec = 300'000};
   setsockopt(client.fd(), SOL_SOCKET, SO_SNDTIMEO, &briefly, sizeof briefly);
   const std::string piece(65536, 'x');

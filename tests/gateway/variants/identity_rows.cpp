@@ -59,25 +59,26 @@ void AddHeaders(Rows& rows) {
                     Joined({"Connection: ", connection, "\r\nX-Api-Key: $KEY\r\n"}),
                     {},
                     {},
-                    Auth::kNotAsked});
+                    Auth::kNotForwarded});
   }
   rows.push_back({Kind::kHeader,
                   "named in a second Connection",
                   "Connection: close\r\nX-Api-Key: $KEY\r\nConnection: X-Api-Key\r\n",
                   {},
                   {},
-                  Auth::kNotAsked});
+                  Auth::kNotForwarded});
   rows.push_back({Kind::kHeader,
                   "named in Connection, underscores",
                   "Connection: X-Api-Key\r\nX_Api_Key: $KEY\r\n",
                   {},
                   {},
-                  Auth::kNotAsked});
+                  Auth::kNotForwarded});
   for (const std::string trailer : {"X-Api-Key", "x-api-key", "X_Api_Key", "X-Api_Key"}) {
     for (const std::string announced : {"", "Trailer: X-Api-Key\r\n", "TE: trailers\r\n"}) {
       rows.push_back({Kind::kHeader, Joined({"trailer ", trailer, " ", announced}),
                       announced + "Transfer-Encoding: chunked\r\n", "",
-                      Joined({"2\r\nhi\r\n0\r\n", trailer, ": $KEY\r\n\r\n"}), Auth::kNotAsked});
+                      Joined({"2\r\nhi\r\n0\r\n", trailer, ": $KEY\r\n\r\n"}),
+                      Auth::kNotForwarded});
     }
   }
 }
@@ -141,7 +142,7 @@ void AddCookies(Rows& rows) {
                   "Connection: cookie\r\nCookie: sid=$KEY\r\n",
                   {},
                   {},
-                  Auth::kNotAsked});
+                  Auth::kNotForwarded});
 }
 
 void AddQueries(Rows& rows) {
@@ -211,7 +212,7 @@ void AddAuthorization(Rows& rows) {
                   "Connection: authorization\r\nAuthorization: Bearer $KEY\r\n",
                   {},
                   {},
-                  Auth::kNotAsked});
+                  Auth::kNotForwarded});
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ Filled Fill(const IdentityRow& row, const std::string& key) {
 }
 
 /// Returns the usual form of a key of this kind.
-Filled Usual(Kind kind, const std::string& key) {
+Filled UsualForm(Kind kind, const std::string& key) {
   switch (kind) {
     case Kind::kHeader:
       return {"X-Api-Key: " + key + "\r\n", "", ""};
@@ -134,7 +134,7 @@ TEST(IdentityVariantsTest, GatewayCountsVariantsOfKeyAsTheSameKey) {
     std::vector<Exchange> usual, variants;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::string key = KeyOf(run, i);
-      usual.push_back({RequestOf(rows[i].kind, Usual(rows[i].kind, key), upstream.Host()), "",
+      usual.push_back({RequestOf(rows[i].kind, UsualForm(rows[i].kind, key), upstream.Host()), "",
                        false, AddressOf(127, 30 + run, i)});
       // Sent from another address, which has not been counted before.
       variants.push_back({RequestOf(rows[i].kind, Fill(rows[i], key), upstream.Host()), "", false,
@@ -171,8 +171,8 @@ TEST(IdentityVariantsTest, ForwardAuthCountsVariantsOfKeyAsTheSameKey) {
   UpstreamFleet fleet;
   FleetGateway tidegate(fleet, kRules);
   std::vector<IdentityRow> rows = IdentityRows();
-  std::erase_if(rows,
-                [](const IdentityRow& row) { return row.auth == IdentityRow::Auth::kNotAsked; });
+  std::erase_if(
+      rows, [](const IdentityRow& row) { return row.auth == IdentityRow::Auth::kNotForwarded; });
   const auto question = [](Kind kind, const Filled& filled, const std::string& client) {
     return "GET /v1/auth HTTP/1.1\r\nHost: app.test\r\nX-Forwarded-For: " + client +
            "\r\nX-Forwarded-Method: POST\r\nX-Forwarded-Uri: " + PathOf(kind) +
@@ -182,7 +182,8 @@ TEST(IdentityVariantsTest, ForwardAuthCountsVariantsOfKeyAsTheSameKey) {
   std::vector<std::string> readers(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string key = KeyOf(9, i);
-    usual.push_back({question(rows[i].kind, Usual(rows[i].kind, key), AddressOf(10, 3, i)), ""});
+    usual.push_back(
+        {question(rows[i].kind, UsualForm(rows[i].kind, key), AddressOf(10, 3, i)), ""});
     variants.push_back({question(rows[i].kind, Fill(rows[i], key), AddressOf(10, 4, i)), ""});
   }
   for (const std::string name : {"express", "python"}) {

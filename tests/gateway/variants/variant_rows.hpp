@@ -48,7 +48,7 @@ struct IdentityRow {
   enum class Kind : std::uint8_t { kHeader, kCookie, kQuery, kAuthorization, kBasic };
   /// Whether a proxy would forward such a request to /v1/auth unchanged. A proxy does not forward
   /// fields that concern one connection, nor bytes after the head.
-  enum class Auth : std::uint8_t { kAsked, kNotAsked };
+  enum class Auth : std::uint8_t { kForwarded, kNotForwarded };
   Kind kind = Kind::kHeader;
   std::string name;
   /// Field lines. `$KEY` stands for the key, `$K1` for its first character in hexadecimal, `$K8`
@@ -57,7 +57,7 @@ struct IdentityRow {
   std::string query = {};
   std::string body = {};  ///< Bytes after the head, with chunks and trailers if `fields` announce
                           ///< them.
-  Auth auth = Auth::kAsked;
+  Auth auth = Auth::kForwarded;
 };
 
 [[nodiscard]] std::vector<IdentityRow> IdentityRows();

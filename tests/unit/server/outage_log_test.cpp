@@ -64,11 +64,11 @@ TEST_F(OutageLogTest, WritesOneLinePerMinuteDuringOutage) {
   int lines = 0;
   std::uint64_t decisions = 0;
   for (auto at = 0ms; at <= 5min; at += 100ms) {
-    const std::string said = Observe(at, {.local = ++decisions}, false);
-    lines += static_cast<int>(std::ranges::count(said, '\n'));
+    const std::string output = Observe(at, {.local = ++decisions}, false);
+    lines += static_cast<int>(std::ranges::count(output, '\n'));
     if (at == 1min) {
       EXPECT_THAT(
-          said,
+          output,
           AllOf(
               HasSubstr("Redis still does not answer all calls; failure policies decide the rest"),
               HasSubstr("lasted_ms=60000"), HasSubstr("decisions_local=601")));
@@ -82,8 +82,8 @@ TEST_F(OutageLogTest, WritesBoundedNumberOfLinesWhenRedisFailsRepeatedly) {
   std::uint64_t decisions = 0;
   for (auto at = 0ms; at < 10min; at += 100ms) {
     if (at % 5s == 0ms) ++decisions;
-    const std::string said = Observe(at, {.open = decisions});
-    lines += static_cast<int>(std::ranges::count(said, '\n'));
+    const std::string output = Observe(at, {.open = decisions});
+    lines += static_cast<int>(std::ranges::count(output, '\n'));
   }
   EXPECT_LT(lines, 20) << "too many lines; without a bound there would be 240";
 }

@@ -24,7 +24,7 @@ std::string Range(std::int64_t first, std::int64_t last, const std::string& node
   return Array({Int(first), Int(last), node});
 }
 
-bool Tell(ClusterView& view, const std::string& bytes, TimePoint now) {
+bool HandleReply(ClusterView& view, const std::string& bytes, TimePoint now) {
   const ParsedReply reply(bytes);
   return view.OnSlots(*reply, kSource, now);
 }
@@ -49,7 +49,7 @@ TEST(ClusterViewTest, ReadsOwnersOfSlots) {
   EXPECT_EQ(view.OwnerOf(0), nullptr);
   view.OnAsked(kStart);
   const std::string metadata = Many('%', {Bulk("hostname"), Bulk("x")});
-  ASSERT_TRUE(Tell(
+  ASSERT_TRUE(HandleReply(
       view,
       Array({Array({Int(0), Int(99), Array({Bulk("10.0.0.1"), Int(6379), Bulk("id"), metadata}),
                     Node("replica", 1), Node("another", 2)}),
@@ -71,7 +71,7 @@ TEST(ClusterViewTest, UsesHostOfReplyingNodeForUnknownHost) {
   for (const std::string& host :
        {std::string{"$-1\r\n"}, std::string{"_\r\n"}, Bulk(""), Bulk("?")}) {
     ClusterView view(1);
-    ASSERT_TRUE(Tell(view, Array({Range(5, 5, Array({host, Int(7003)}))}), kStart)) << host;
+    ASSERT_TRUE(HandleReply(view, Array({Range(5, 5, Array({host, Int(7003)}))}), kStart)) << host;
     EXPECT_EQ(Owner(view, 5), "source:7003") << host;
   }
   // Over a Unix socket the host of the replying node is unknown.
@@ -83,7 +83,7 @@ TEST(ClusterViewTest, UsesHostOfReplyingNodeForUnknownHost) {
 TEST(ClusterViewTest, PrefersLaterOfOverlappingRanges) {
   ClusterView view(1);
   ASSERT_TRUE(
-      Tell(view, Array({Range(0, 100, Node("a", 1)), Range(50, 60, Node("b", 1))}), kStart));
+      HandleReply(view, Array({Range(0, 100, Node("a", 1)), Range(50, 60, Node("b", 1))}), kStart));
   EXPECT_EQ(Owner(view, 49), "a:1");
   EXPECT_EQ(Owner(view, 50), "b:1");
   EXPECT_EQ(Owner(view, 60), "b:1");
@@ -126,11 +126,11 @@ TEST(ClusterViewTest, IgnoresMalformedReply) {
         too_many,
         too_much}) {
     ClusterView view(1);
-    ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
+    ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart));
     view.OnMoved(Moved(3, "c"), kStart);
     const std::uint64_t version = view.version();
     view.OnAsked(kStart + 1s);
-    EXPECT_FALSE(Tell(view, bytes, kStart + 1s)) << bytes.substr(0, 100);
+    EXPECT_FALSE(HandleReply(view, bytes, kStart + 1s)) << bytes.substr(0, 100);
     EXPECT_EQ(view.version(), version);
     EXPECT_EQ(Owner(view, 0), "a:7000");
     EXPECT_EQ(Owner(view, 3), "c:7000");
@@ -139,19 +139,19 @@ TEST(ClusterViewTest, IgnoresMalformedReply) {
     EXPECT_LE(view.due(), kStart + 1s + 2 * ClusterView::kLeast + ClusterView::kSoon);
   }
   ClusterView nothing(1);
-  EXPECT_FALSE(Tell(nothing, Array({good, Int(1)}), kStart));
+  EXPECT_FALSE(HandleReply(nothing, Array({good, Int(1)}), kStart));
   EXPECT_FALSE(nothing.known());
   EXPECT_EQ(Owner(nothing, 0), "-");
 }
 
 TEST(ClusterViewTest, AcceptsClusterWithoutSlots) {
   ClusterView view(1);
-  ASSERT_TRUE(Tell(view, "*0\r\n", kStart));
+  ASSERT_TRUE(HandleReply(view, "*0\r\n", kStart));
   EXPECT_TRUE(view.known());
   EXPECT_EQ(view.version(), 0u);
-  ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
+  ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart));
   EXPECT_EQ(view.version(), 1u);
-  ASSERT_TRUE(Tell(view, "*0\r\n", kStart));
+  ASSERT_TRUE(HandleReply(view, "*0\r\n", kStart));
   EXPECT_EQ(view.version(), 2u);
   EXPECT_EQ(Owner(view, 0), "-");
   EXPECT_TRUE(view.Masters().empty());
@@ -159,13 +159,14 @@ TEST(ClusterViewTest, AcceptsClusterWithoutSlots) {
 
 TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
   ClusterView view(1);
-  ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
+  ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart));
   EXPECT_EQ(view.version(), 1u);
   // The same owners as before, in other ranges and in another order.
-  ASSERT_TRUE(Tell(view,
-                   Array({Range(8192, 9000, Node("b", 7000)), Range(9001, 16383, Node("b", 7000)),
-                          Range(0, 8191, Node("a", 7000))}),
-                   kStart));
+  ASSERT_TRUE(
+      HandleReply(view,
+                  Array({Range(8192, 9000, Node("b", 7000)), Range(9001, 16383, Node("b", 7000)),
+                         Range(0, 8191, Node("a", 7000))}),
+                  kStart));
   EXPECT_EQ(view.version(), 1u);
   view.OnMoved(Moved(7, "a"), kStart);
   EXPECT_EQ(view.version(), 1u);
@@ -177,12 +178,13 @@ TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
   EXPECT_EQ(view.version(), 3u);
   // A change of one slot in the middle, of the last slot, or of a slot without an owner is noticed.
   for (const auto& [first, last] : {std::pair{4000, 4000}, {16'383, 16'383}, {0, 0}}) {
-    ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
+    ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart));
     const std::uint64_t version = view.version();
-    ASSERT_TRUE(Tell(view,
-                     Array({Range(0, 8191, Node("a", 7000)), Range(8192, 16383, Node("b", 7000)),
-                            Range(first, last, Node("c", 7000))}),
-                     kStart));
+    ASSERT_TRUE(
+        HandleReply(view,
+                    Array({Range(0, 8191, Node("a", 7000)), Range(8192, 16383, Node("b", 7000)),
+                           Range(first, last, Node("c", 7000))}),
+                    kStart));
     EXPECT_EQ(view.version(), version + 1) << first;
   }
 }
@@ -216,7 +218,7 @@ TEST(ClusterViewTest, SendsFirstRequestAtOnceAndLaterOnesRarely) {
     EXPECT_LE(view.due(), kStart);
     view.OnAsked(kStart);
     EXPECT_EQ(view.due(), TimePoint::max());
-    ASSERT_TRUE(Tell(view, Half("a", "b"), kStart + 1ms));
+    ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart + 1ms));
     shortest = std::min(shortest, view.due() - kStart);
     longest = std::max(longest, view.due() - kStart);
   }
@@ -233,7 +235,7 @@ TEST(ClusterViewTest, SpreadsRequestsOfFleetAfterTrouble) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
       ClusterView view(seed * 77'777);
       view.OnAsked(kStart);
-      ASSERT_TRUE(Tell(view, Half("a", "b"), kStart));
+      ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart));
       for (int i = 0; i < troubles; ++i) view.OnTrouble(now);
       ASSERT_GE(view.due(), now);
       ASSERT_LE(view.due(), now + ClusterView::kSoon);
@@ -245,13 +247,13 @@ TEST(ClusterViewTest, SpreadsRequestsOfFleetAfterTrouble) {
 }
 
 /// A view whose requests for the slots are sent exactly when they are due.
-struct Asking {
-  explicit Asking(std::uint64_t seed) : view(seed) {
+struct RequestSchedule {
+  explicit RequestSchedule(std::uint64_t seed) : view(seed) {
     view.OnAsked(now);
-    EXPECT_TRUE(Tell(view, Half("a", "b"), now));
+    EXPECT_TRUE(HandleReply(view, Half("a", "b"), now));
   }
   /// Sends the next request and returns the time since the last one.
-  std::chrono::nanoseconds Ask() {
+  std::chrono::nanoseconds SendNext() {
     const TimePoint due = std::max(now, view.due());
     const auto apart = due - last;
     last = now = due;
@@ -264,66 +266,66 @@ struct Asking {
 };
 
 TEST(ClusterViewTest, BacksOffWhileOwnersStayTheSame) {
-  Asking asking(3);
+  RequestSchedule schedule(3);
   // The interval doubles after each request, up to kMost.
   for (const auto apart : {100ms, 200ms, 400ms, 400ms, 400ms}) {
-    asking.view.OnTrouble(asking.now);
-    EXPECT_GE(asking.Ask(), apart);
-    EXPECT_EQ(asking.last, asking.now);
-    ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now));
-    asking.view.OnTrouble(asking.now);
-    EXPECT_LE(asking.view.due() - asking.last, std::min(2 * apart, 400ms));
+    schedule.view.OnTrouble(schedule.now);
+    EXPECT_GE(schedule.SendNext(), apart);
+    EXPECT_EQ(schedule.last, schedule.now);
+    ASSERT_TRUE(HandleReply(schedule.view, Half("a", "b"), schedule.now));
+    schedule.view.OnTrouble(schedule.now);
+    EXPECT_LE(schedule.view.due() - schedule.last, std::min(2 * apart, 400ms));
   }
   // A changed owner resets the interval.
-  asking.Ask();
-  ASSERT_TRUE(Tell(asking.view, Half("a", "c"), asking.now));
-  asking.view.OnTrouble(asking.now);
-  EXPECT_EQ(asking.Ask(), 100ms);
-  ASSERT_TRUE(Tell(asking.view, Half("a", "c"), asking.now));
-  asking.view.OnTrouble(asking.now);
-  EXPECT_EQ(asking.Ask(), 200ms);
+  schedule.SendNext();
+  ASSERT_TRUE(HandleReply(schedule.view, Half("a", "c"), schedule.now));
+  schedule.view.OnTrouble(schedule.now);
+  EXPECT_EQ(schedule.SendNext(), 100ms);
+  ASSERT_TRUE(HandleReply(schedule.view, Half("a", "c"), schedule.now));
+  schedule.view.OnTrouble(schedule.now);
+  EXPECT_EQ(schedule.SendNext(), 200ms);
   // A redirection while the request is pending resets the interval as well.
-  asking.view.OnMoved(Moved(1, "d"), asking.now);
-  ASSERT_TRUE(Tell(asking.view, Half("a", "c"), asking.now));
-  EXPECT_EQ(asking.Ask(), 100ms);
+  schedule.view.OnMoved(Moved(1, "d"), schedule.now);
+  ASSERT_TRUE(HandleReply(schedule.view, Half("a", "c"), schedule.now));
+  EXPECT_EQ(schedule.SendNext(), 100ms);
 }
 
 TEST(ClusterViewTest, ResetsBackoffWithoutTrouble) {
   for (const auto& [quiet, apart] : {std::pair{14'999ms, 400ms}, {15'000ms, 100ms}}) {
-    Asking asking(3);
+    RequestSchedule schedule(3);
     for (int i = 0; i < 6; ++i) {
-      asking.view.OnTrouble(asking.now);
-      asking.Ask();
-      ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now));
+      schedule.view.OnTrouble(schedule.now);
+      schedule.SendNext();
+      ASSERT_TRUE(HandleReply(schedule.view, Half("a", "b"), schedule.now));
     }
-    const TimePoint trouble = asking.now;
-    asking.view.OnTrouble(trouble);
-    asking.Ask();
-    asking.now = asking.last = trouble + quiet;
-    asking.view.OnAsked(asking.now);
-    ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now));
-    asking.view.OnTrouble(asking.now);
-    EXPECT_EQ(asking.Ask(), apart) << quiet.count();
+    const TimePoint trouble = schedule.now;
+    schedule.view.OnTrouble(trouble);
+    schedule.SendNext();
+    schedule.now = schedule.last = trouble + quiet;
+    schedule.view.OnAsked(schedule.now);
+    ASSERT_TRUE(HandleReply(schedule.view, Half("a", "b"), schedule.now));
+    schedule.view.OnTrouble(schedule.now);
+    EXPECT_EQ(schedule.SendNext(), apart) << quiet.count();
   }
 }
 
 TEST(ClusterViewTest, RequestsSlotsAgainAfterTroubleDuringRequest) {
   for (const bool moved : {false, true}) {
-    Asking asking(5);
-    asking.view.OnTrouble(asking.now);
-    asking.Ask();
+    RequestSchedule schedule(5);
+    schedule.view.OnTrouble(schedule.now);
+    schedule.SendNext();
     if (moved) {
-      asking.view.OnMoved(Moved(1, "c"), asking.now);
+      schedule.view.OnMoved(Moved(1, "c"), schedule.now);
     } else {
-      asking.view.OnTrouble(asking.now);
+      schedule.view.OnTrouble(schedule.now);
     }
-    EXPECT_EQ(asking.view.due(), TimePoint::max());
-    ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now + 1ms));
-    EXPECT_LE(asking.view.due(), asking.now + 200ms);
+    EXPECT_EQ(schedule.view.due(), TimePoint::max());
+    ASSERT_TRUE(HandleReply(schedule.view, Half("a", "b"), schedule.now + 1ms));
+    EXPECT_LE(schedule.view.due(), schedule.now + 200ms);
     // One request is enough: the next one is not due for 10 s.
-    asking.Ask();
-    ASSERT_TRUE(Tell(asking.view, Half("a", "b"), asking.now));
-    EXPECT_GE(asking.view.due(), asking.now + 10s);
+    schedule.SendNext();
+    ASSERT_TRUE(HandleReply(schedule.view, Half("a", "b"), schedule.now));
+    EXPECT_GE(schedule.view.due(), schedule.now + 10s);
   }
 }
 
@@ -333,7 +335,7 @@ TEST(ClusterViewTest, RequestsSlotsAgainAfterFailure) {
       ClusterView view(9);
       TimePoint now = kStart;
       if (known) {
-        ASSERT_TRUE(Tell(view, Half("a", "b"), now));
+        ASSERT_TRUE(HandleReply(view, Half("a", "b"), now));
       }
       for (const auto apart : {200ms, 400ms, 400ms, 400ms}) {
         if (sent) view.OnAsked(now);
@@ -374,7 +376,7 @@ TEST(ClusterViewTest, HoldsInvariantsUnderRandomEvents) {
     std::map<int, std::string> owners;
     TimePoint now = kStart;
     TimePoint last{};
-    bool asking = false;
+    bool schedule = false;
     std::uint64_t version = 0;
     const auto node = [&] { return "n" + std::to_string(random() % (seed % 3 == 0 ? 1000 : 6)); };
     for (int event = 0; event < 400; ++event) {
@@ -396,21 +398,21 @@ TEST(ClusterViewTest, HoldsInvariantsUnderRandomEvents) {
           break;
         case 2:
           if (now < view.due()) break;
-          ASSERT_FALSE(asking);
+          ASSERT_FALSE(schedule);
           ASSERT_GE(now - last, ClusterView::kLeast);
           last = now;
-          asking = true;
+          schedule = true;
           view.OnAsked(now);
           break;
         case 3: {
-          if (!asking) break;
-          asking = false;
+          if (!schedule) break;
+          schedule = false;
           const bool sense = random() % 4 != 0;
           const auto cut = static_cast<int>(random() % 19);
           const std::string a = node();
           const std::string b = node();
           const std::string tail = sense ? Range(cut + 1, 19, Node(b, 7000)) : Int(3);
-          ASSERT_EQ(Tell(view, Array({Range(0, cut, Node(a, 7000)), tail}), now), sense);
+          ASSERT_EQ(HandleReply(view, Array({Range(0, cut, Node(a, 7000)), tail}), now), sense);
           for (int slot = 0; sense && slot < 20; ++slot) {
             owners[slot] = (slot <= cut ? a : b) + ":7000";
           }
@@ -418,8 +420,8 @@ TEST(ClusterViewTest, HoldsInvariantsUnderRandomEvents) {
           break;
         }
         default:
-          if (!asking) break;
-          asking = false;
+          if (!schedule) break;
+          schedule = false;
           view.OnAskFailed(now);
           wanted = true;
       }
@@ -430,11 +432,11 @@ TEST(ClusterViewTest, HoldsInvariantsUnderRandomEvents) {
       ASSERT_EQ(Owner(view, 20), "-");
       ASSERT_EQ(view.version() > version, owners != before);
       version = view.version();
-      ASSERT_EQ(view.due() == TimePoint::max(), asking);
-      if (!asking) {
+      ASSERT_EQ(view.due() == TimePoint::max(), schedule);
+      if (!schedule) {
         ASSERT_LE(view.due(), now + ClusterView::kQuiet);
       }
-      if (wanted && !asking) {
+      if (wanted && !schedule) {
         ASSERT_LE(view.due(), std::max(now + ClusterView::kSoon, last + ClusterView::kMost));
       }
     }
