@@ -29,8 +29,8 @@ class GatewayContest {
     std::unique_ptr<HttpLoad> load;
     std::vector<double> micros;        ///< Microseconds of CPU time per request, one value for each
                                        ///< round.
-    std::vector<double> other_micros;  ///< The same for another process that this proxy causes work
-                                       ///< in, such as Redis.
+    std::vector<double> other_micros;  ///< Microseconds of CPU time per request of another process
+                                       ///< that this proxy causes work in, such as Redis.
     std::uint64_t answers = 0;
     double seconds = 0;
     double busy = 0;  ///< CPU time of the proxy in seconds.
@@ -61,8 +61,8 @@ class GatewayContest {
 struct PacedLatency {
   double p50 = 0;
   double p99 = 0;
-  double calm_p99 = 0;  ///< Of the round in which it was lowest: other processes on the machine
-                        ///< disturb p99 most.
+  double calm_p99 = 0;  ///< 99th percentile in the round in which it was lowest: other processes on
+                        ///< the machine disturb it most.
 };
 /// Measures the response times of the server at each port, in turns.
 [[nodiscard]] std::vector<PacedLatency> PaceInTurns(const std::string& label,

@@ -176,7 +176,7 @@ void MetricsBench::Compare(const std::string& name, const char* what, void (Side
     const std::array<Side*, 2> sides = {&on, &off};
     for (Side* const side : sides) {
       (side->*use)(draws);
-      side->Warm(0.5);  // Long enough for the first half million keys.
+      side->Warm(0.5);  // 0.5 s is long enough for the first half million keys.
     }
     for (int round = 0; round < rounds; ++round) {
       for (const std::size_t i : turns_.Next()) micros[i].push_back(sides[i]->Round(kSeconds));

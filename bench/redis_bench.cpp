@@ -130,7 +130,7 @@ void RedisBench::Flood(const char* name, const Quota& quota, double window) {
   if (!options_.Wants(name)) return;
   ClosedLoop loop(host_, identities_);
   Draws draws = Draws::Only(0);
-  (void)loop.Run({&draws, &quota, 256, 0.2});  // Until the key is denied.
+  (void)loop.Run({&draws, &quota, 256, 0.2});  // Sends requests until the key is denied.
   const std::uint64_t before = EvalshaCalls();
   const auto outcome = loop.Run({&draws, &quota, 256, window});
   // Requests that a refill allows are not denials and must reach Redis.

@@ -48,7 +48,7 @@ void RunRespContest(const std::string& label, std::vector<RespSide*> sides, cons
                     int rounds) {
   for (RespSide* const side : sides) {
     side->micros.clear();
-    Load(*side, load);  // Warm up; most of the keys exist afterwards.
+    Load(*side, load);  // Warm-up, which is not measured; most of the keys exist afterwards.
     CheckAnswer(*side);
   }
   Turns turns(sides.size());

@@ -146,7 +146,8 @@ class Least final : public benchmark::ConsoleReporter {
   /// Prints the bars of the design, each with the measured value. Returns true if all are met.
   [[nodiscard]] bool PrintBars(std::ostream& out) const {
     for (const char* name : {kOne, kTwo, kFlat, kNode}) {
-      if (!nanoseconds_.contains(name)) return true;  // The benchmark was filtered out.
+      // The user's filter has left this benchmark out.
+      if (!nanoseconds_.contains(name)) return true;
     }
     const double one = nanoseconds_.at(kOne);
     const double two = nanoseconds_.at(kTwo);

@@ -15,11 +15,12 @@ struct BeastMessage {
   std::string error;           ///< Beast's error message if it did not reach the end of the
                                ///< message.
   std::string method, target;  ///< Set for requests only.
-  int status = 0;              ///< Set for responses only, like the next member.
+  int status = 0;              ///< `status` and the next member are set for responses only.
   std::string reason;
   int minor = -1;
   bool keep_alive = false;
-  std::vector<std::pair<std::string, std::string>> fields;  ///< Without the trailers.
+  std::vector<std::pair<std::string, std::string>> fields;  ///< Names and values of the header
+                                                            ///< fields, without the trailers.
   std::string body;
   std::size_t consumed = 0;
 };
@@ -29,9 +30,9 @@ struct BeastMessage {
 [[nodiscard]] BeastMessage ReadWithBeast(std::string_view input);
 
 enum class BeastBody : unsigned char {
-  kByFields,    ///< As the head defines it.
+  kByFields,    ///< The head defines where the body ends.
   kNone,        ///< No body, as after HEAD.
-  kUntilClose,  ///< As the head defines it, and the connection ends with the input.
+  kUntilClose,  ///< The head defines where the body ends, and the connection ends with the input.
 };
 [[nodiscard]] BeastMessage ReadResponseWithBeast(std::string_view input, BeastBody body);
 

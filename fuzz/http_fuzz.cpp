@@ -104,7 +104,7 @@ void CompareWithBeast(std::string_view request, const HeadAnswer& head, std::str
   Require(beast.minor == head.minor, "another version");
   Require(beast.fields == head.fields, "other fields");
   Require(beast.body == body, "another body");
-  if (may_differ) return;  // Beast uses these fields for keep-alive as well.
+  if (may_differ) return;  // Beast uses the fields that may differ for keep-alive as well.
   // RFC 9112, 9.3: `close` has priority. In HTTP/1.0 Beast prefers `keep-alive`.
   Require(head.keep_alive ? beast.keep_alive : !beast.keep_alive || head.minor == 0,
           "another idea of keeping the connection");

@@ -150,7 +150,7 @@ void CompareWithBeast(std::string_view response, const ResponseAnswer& head, Ans
   Require(beast.minor == head.minor, "another version");
   Require(beast.fields == head.fields, "other fields");
   Require(beast.body == body, "another body");
-  if (may_differ) return;  // Beast uses these fields for keep-alive as well.
+  if (may_differ) return;  // Beast uses the fields that may differ for keep-alive as well.
   // RFC 9112, 9.3: `close` has priority. In HTTP/1.0 Beast prefers `keep-alive`. Tidegate closes
   // the connection of a 204 that announces a body.
   Require(head.keep_alive ? beast.keep_alive

@@ -14,7 +14,7 @@ namespace tidegate::cli_test {
 struct ReceivedRequest {
   std::string method;
   std::string target;
-  std::string head = {};  ///< The whole head.
+  std::string head = {};  ///< The request line and all header fields, as received.
   std::string body = {};
 };
 struct Reply {

@@ -75,7 +75,8 @@ func show(name, rule, identity string) {
 }
 
 func main() {
-	client.Timeout *= 400 // The machine may be busy.
+ // A longer timeout than in the documentation, because the machine may be busy.
+	client.Timeout *= 400
 	decideURL = os.Args[1]
 	for _, identity := range []string{"free", "limited", "banned", "banned-for-an-hour"} {
 		show(identity, "demo", identity)

@@ -99,7 +99,7 @@ bool TabInFraming(std::string_view head) {
   for (std::size_t at = 0; (at = head.find('\t', at)) != std::string_view::npos; ++at) {
     const std::size_t begin = head.rfind('\n', at) + 1;
     const char first = head[begin];
-    // Content-Length or Transfer-Encoding.
+    // The field is Content-Length or Transfer-Encoding.
     if ((first | 0x20) == 'c' || (first | 0x20) == 't') return true;
   }
   return false;
@@ -193,7 +193,7 @@ struct DecisionMetrics {
   int refused[3] = {0, 0, 0};
   int silent[3] = {0, 0, 0};
   int disagreements = 0;
-  int stricter_of_two = 0;  ///< Number of those cases in which Tidegate forwarded nothing.
+  int stricter_of_two = 0;  ///< Number of disagreements in which Tidegate forwarded nothing.
 };
 
 void Count(const Outcome* (&outcomes)[3], DecisionMetrics& tally) {

@@ -51,7 +51,7 @@ using FramingCases = std::vector<FramingCase>;
 /// requests.
 [[nodiscard]] std::string Smuggled();
 
-// The cases, by subject.
+// Each of these functions returns the cases about one subject.
 [[nodiscard]] FramingCases LengthCases();
 [[nodiscard]] FramingCases CodingCases();
 [[nodiscard]] FramingCases ChunkCases();

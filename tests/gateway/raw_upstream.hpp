@@ -53,7 +53,7 @@ class RawUpstream {
     std::string bytes;
     std::size_t framed = 0;  ///< Number of bytes of `bytes` that belong to complete requests.
     bool continued = false;  ///< 100 was sent for the request that begins at `framed`.
-    std::string out;         ///< Bytes not yet sent.
+    std::string out;         ///< Bytes of responses that are not sent yet.
     bool closing = false;    ///< Close the connection when all bytes of `out` are sent.
   };
 

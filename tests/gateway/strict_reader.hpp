@@ -21,7 +21,8 @@ enum class Frame : std::uint8_t {
 struct Message {
   Frame frame = Frame::kPartial;
   std::string why;                                          ///< Reason for Frame::kBad.
-  std::string method, target;                               ///< Set for requests only.
+  std::string method, target;                               ///< Set for requests only; empty for
+                                                            ///< responses.
   int status = 0;                                           ///< Set for responses only; 0 for
                                                             ///< requests.
   std::vector<std::pair<std::string, std::string>> fields;  ///< Names in lower case, and values.

@@ -29,7 +29,8 @@ using testing::SizeIs;
 /// An alert, and the node that it must name.
 struct Expected {
   std::string_view alert;
-  redis_test::Node& (FaultyNodes::*node)() noexcept;  ///< nullptr: the node that is gone.
+  redis_test::Node& (FaultyNodes::*node)() noexcept;  ///< Function that returns the node; nullptr:
+                                                      ///< the node that is gone.
 };
 constexpr Expected kExpected[] = {
     {"TidegateDown", nullptr},

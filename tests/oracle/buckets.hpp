@@ -159,7 +159,7 @@ class Gcra : public BucketLaw {
 
   Wide tat_;
   Wide owed_ = 0;
-  Tick reach_ = 0;  ///< Like State::owed for quotas of callers.
+  Tick reach_ = 0;  ///< The same as State::owed in src/core for quotas of callers.
 };
 
 }  // namespace tidegate::oracle

@@ -48,7 +48,7 @@ class RedisCell {
       answer[0] = 1;
       if (increment <= tolerance) answer[3] = Seconds(-diff, scale);
       ttl = tat - now;
-      if (ttl < 0) ttl = 0;  // In Redis such a key has expired.
+      if (ttl < 0) ttl = 0;  // A key whose TTL is below 0 has expired in Redis.
     } else {
       tats_[key] = next_tat;
     }

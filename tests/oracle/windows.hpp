@@ -78,7 +78,7 @@ class SlidingWindow {
     if (shift >= -1) return false;
     for (Charge& charge : charges_) charge.window += shift;
     window_ += shift;
-    Take(0, now);  // A repair is a write.
+    Take(0, now);  // A repair writes the state, as taking 0 units does.
     return true;
   }
   bool Passes(std::int64_t cost, Tick at) const { return Fits(cost, at, law_.limit); }

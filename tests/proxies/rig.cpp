@@ -107,7 +107,7 @@ Rig::Rig(const std::string& proxy, Setup setup) : api_(test::FreePort()) {
   Changes& changes = setup.tidegate;
   changes.emplace_back("api: 127.0.0.1:8081", "api: " + At(api_));
   changes.emplace_back("admin: 127.0.0.1:9180", "admin: " + At(test::FreePort()));
-  // So that no units are refilled during the test.
+  // Per hour, so that no units are refilled during the test.
   changes.emplace_back("limit: 5/m", "limit: 5/h");
   config_ = Recipe("tidegate.yaml", changes).append(setup.more);
   StartTidegate();

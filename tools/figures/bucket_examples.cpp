@@ -86,7 +86,8 @@ void PrintGrains() {
       continue;
     }
     const Quota& q = *quota;
-    std::int64_t most = 1;  // Found by trying costs, not by a formula.
+    // The greatest cost that passes, found by trying costs and not by a formula.
+    std::int64_t most = 1;
     std::int64_t step = std::int64_t{1} << 51;
     for (; step > 0; step /= 2) {
       if (Quota::Make({.limit = limit, .period = period, .burst = most + step})) most += step;

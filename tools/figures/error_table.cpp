@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 struct Error {
   double mean = 0;  ///< Mean of |estimate - truth|, in percent of the limit.
   double worst = 0;
-  double admitted = 0;  ///< In percent of what sliding_log admits of the same traffic.
+  double admitted = 0;  ///< Admitted units, in percent of what sliding_log admits of the same
+                        ///< traffic.
   std::int64_t fullest = 0;
 };
 

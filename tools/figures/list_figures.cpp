@@ -199,7 +199,8 @@ Svg DrawSlidingLog() {
     admitted.push_back({At(at), cost});
     for (std::int64_t unit = 0; unit < cost; ++unit) {
       const auto place = std::ranges::find_if(free_from, [&](double f) { return f <= at + 1e-9; });
-      if (place == free_from.end()) continue;  // Cannot happen; otherwise a bar would be missing.
+      // This cannot happen; if it did, a bar would be missing in the figure.
+      if (place == free_from.end()) continue;
       *place = at + 1;
       const auto row = 4 - static_cast<double>(place - free_from.begin());
       Bar(bars, at, at + 1, row, kBlue);

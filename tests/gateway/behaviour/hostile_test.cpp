@@ -221,7 +221,7 @@ TEST(RequestSizeLimitTest, AppliesSeparateLimitsToResponses) {
     std::string lines;
     for (int i = 1; i < count; ++i)
       lines += "X-" + std::to_string(i) + ": " + std::to_string(i) + "\r\n";
-    return lines;  // Http() adds Content-Length.
+    return lines;  // Http() adds one more field: Content-Length.
   };
   ScriptedUpstream up(ScriptedUpstream::Each([&](const HttpRequest& request) {
     if (request.target().starts_with("/long")) {

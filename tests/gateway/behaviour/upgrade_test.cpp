@@ -69,7 +69,8 @@ TEST(TunnelTest, ForwardsBytesSentRightAfterTheRequest) {
   ScriptedUpstream up([](Connection& connection) { EchoUntilEnd(connection); });
   Gate gate(Routed(up.url()));
   Client client(gate.at());
-  const std::string early = std::string(40'000, 'e') + "\n";  // More than one buffer holds.
+  // The gateway must buffer more than fits into one of its buffers.
+  const std::string early = std::string(40'000, 'e') + "\n";
   client.Send(GetText("/ws", kUpgradeRequestLines) + early);
   EXPECT_EQ(client.Read().status, 101);
   EXPECT_EQ(client.stream().ReadUntil("\n"), early);
@@ -173,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "Upgrade: websocket\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n",
                     "Upgrade: h2c,\r\nConnection: Upgrade\r\n",
                     "Upgrade: HTTP/2.0\r\nConnection: Upgrade\r\n",
-                    "Upgrade: websocket\r\n",  // Connection does not list `upgrade`.
+                    "Upgrade: websocket\r\n",  // The Connection field does not list `upgrade`.
                     "Upgrade: TLS/1.2\r\nConnection: Upgrade\r\n"));
 
 /// Returns a handler that responds with 101 even if the client did not request an upgrade.
@@ -389,7 +390,7 @@ TEST(TunnelEndTest, EndsTunnelHalfClosedByClientAfterIdleTimeout) {
     if (!connection.ReadHead(request)) return;
     connection.Send(kSwitchingProtocols);
     EXPECT_EQ(connection.ReadRest(), "");
-    (void)go.Wait();  // Neither sends bytes nor closes.
+    (void)go.Wait();  // The upstream neither sends bytes nor closes the connection.
   });
   Gate gate(Routed(up.url(), "idle_timeout: 200ms"));
   Client client(gate.at());

@@ -24,13 +24,13 @@ struct ResponseRow {
   Judge judge = Judge::kAsNginx;
 };
 
-/// Rows for the default options.
+/// Returns responses for a gateway with the default options.
 [[nodiscard]] std::vector<ResponseRow> ResponseRows();
-/// Rows for `gateway.response_header_count: 1000`.
+/// Returns responses for a gateway with `gateway.response_header_count: 1000`.
 [[nodiscard]] std::vector<ResponseRow> ManyFieldRows();
-/// Rows for `gateway.response_header_bytes: 128KiB`.
+/// Returns responses for a gateway with `gateway.response_header_bytes: 128KiB`.
 [[nodiscard]] std::vector<ResponseRow> LongFieldRows();
-/// Rows for an upstream with `accept_bare_lf: true`.
+/// Returns responses for an upstream with `accept_bare_lf: true`.
 [[nodiscard]] std::vector<ResponseRow> BareLfRows();
 
 }  // namespace tidegate::gateway_test

@@ -15,7 +15,7 @@ namespace tidegate::gateway_test {
 
 /// One of the ways in which an upstream interprets requests.
 struct Reader {
-  std::string name;    ///< Such as `nginx files`.
+  std::string name;    ///< Name of the reader, such as `nginx files`.
   std::string header;  ///< Response field, in lower case, that reports what was served.
 };
 

@@ -38,9 +38,9 @@ TEST(ShownTextTest, EscapesControlCharacters) {
 
 TEST(ShownTextTest, EscapesInvalidUtf8ByByte) {
   EXPECT_EQ(Shown("\xff"), "\\xff");
-  EXPECT_EQ(Shown("\xc0\xaf"), "\\xc0\\xaf");           // Overlong encoding of `/`.
-  EXPECT_EQ(Shown("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // Encoding of a surrogate.
-  EXPECT_EQ(Shown("\xe4\xb8"), "\\xe4\\xb8");           // Incomplete sequence.
+  EXPECT_EQ(Shown("\xc0\xaf"), "\\xc0\\xaf");           // Overlong UTF-8 encoding of `/`.
+  EXPECT_EQ(Shown("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // UTF-8 encoding of a surrogate.
+  EXPECT_EQ(Shown("\xe4\xb8"), "\\xe4\\xb8");           // Incomplete UTF-8 sequence.
   EXPECT_EQ(Shown("\x9b"), "\\x9b");
 }
 

@@ -16,7 +16,7 @@ TEST(FilePermissionsTest, WarnsAboutFilesThatOtherUsersCanAccess) {
   const struct {
     mode_t mode;
     Secrecy secrecy;
-    std::string_view warning;  ///< Empty: no warning.
+    std::string_view warning;  ///< Expected warning; empty: none.
   } cases[] = {
       {0600, Secrecy::kSecret, ""},
       {0640, Secrecy::kSecret, ""},
@@ -100,7 +100,7 @@ TEST_F(ConfigPermissionsTest, WarnsAboutEachKindOfSecretFile) {
       "store: { url: file:url, on_failure: open }\n"
       "access: { tokens: file:tokens }\n");
   EXPECT_THAT(warned, HasSubstr("identity.hmac_key: the file"));
-  // This is the same file as above.
+  // The JWT secret is in the same file as another secret, about which there is a warning already.
   EXPECT_THAT(warned, Not(HasSubstr("identity.jwt.secret: the file")));
   EXPECT_THAT(warned, HasSubstr("store.url: the file"));
   EXPECT_THAT(warned, HasSubstr("access.tokens: the file"));

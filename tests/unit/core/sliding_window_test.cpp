@@ -53,7 +53,9 @@ TEST(SlidingWindowTest, KeepsNextWindowAndRepairsLaterWindows) {
   Play(window, {
                    {Step(1999, 5), 1, 5, 0, 1001},
                    {Step(2200, 6), 1, 0, 0, 1800},
-                   // The clock counts as 2000, where 5 + 6 units count in full.
+                   // The clock is behind and counts as 2000, the beginning of the newest window,
+                   // where the 5 units of the window before still count in full beside the 6 of
+                   // this one.
                    {Step(1999, 1), 0, 0, 401, 2001},
                    {Step(1000, 1), 0, 0, 1400, 3000},
                    {Step(999, 1), 1, 2, 0, 1001, Beside::kRepaired},

@@ -258,7 +258,7 @@ TEST_F(DecisionRenderTest, ShowsDecidedByOfRulesThatDifferFromGoverningRule) {
             R"({"rule":"b","mode":"enforce","allowed":false,"retry_after_ms":1000}])");
 }
 
-/// No comma may remain if the first policy is not listed.
+/// RateLimit-Policy must not begin with a comma if the first policy is not listed.
 TEST_F(DecisionRenderTest, ListsOnlyPoliciesThatWereCounted) {
   const std::array<Decision, 2> decisions{
       {{.allowed = true, .decided_by = DecidedBy::kOpen, .rule = "a"},

@@ -106,7 +106,7 @@ TEST_F(PipelineTest, DoesNotCountPeeksAndOperations) {
 TEST_F(PipelineTest, FreesDroppedCallWhenTheStoreReturnsIt) {
   DecisionCall& call = Ask("r", "a");
   call.Start(&answers_);
-  call.Drop();  // As when the client disconnects.
+  call.Drop();  // A frontend drops a call when its client disconnects.
   late_.store.FinishAll();
   EXPECT_TRUE(answers_.all.empty());
   // The call was charged, so it is counted, although no listener waits for it.
@@ -141,7 +141,7 @@ TEST_F(PipelineTest, KeepsSnapshotOfCallInProgress) {
 TEST_F(PipelineTest, DecidesBansAndAllowancesByOperator) {
   Give(Override::Kind::kBan, "a", 10s);
   Ask("r", "a").Start(&answers_);
-  ASSERT_EQ(answers_.all.size(), 1u);  // The store is not called.
+  ASSERT_EQ(answers_.all.size(), 1u);  // The decision is made at once, without the store.
   Answer answer = answers_.all[0]->answer();
   ASSERT_NE(answer.governing, nullptr);
   EXPECT_EQ(answer.status(), 403);

@@ -84,7 +84,7 @@ TEST(BalancerTest, SkipsMembersThatAreDownOrEjected) {
   const auto none = balancer.Pick({}, kNow);
   EXPECT_EQ(none.index, Balancer::kNone);
   EXPECT_EQ(none.lack, Balancer::Lack::kDown);
-  // The ejection ends without any call.
+  // The ejection ends after its time, without a call of any function.
   EXPECT_EQ(members[balancer.Pick({}, kNow + std::chrono::seconds{2}).index]->text, "b");
 }
 

@@ -67,7 +67,7 @@ TEST_F(RoutingTest, ReloadKeepsUnchangedUpstreamsAndMembers) {
   const auto after =
       Make(std::string(kTwo) + "  two: { targets: http://127.0.0.1:3, max_requests: 5 }\n",
            before.get());
-  // The same object, including its health state.
+  // The unchanged upstream is the same object as before, including its health state.
   EXPECT_EQ(after->upstreams()[0], before->upstreams()[0]);
   EXPECT_NE(after->upstreams()[1], before->upstreams()[1]);
   // The member is the same server, so its state is kept.

@@ -217,7 +217,7 @@ TEST(RequestPathTest, CoversReadingsOfLenientServers) {
       path.insert(1 + random() % path.size(), kPieces[random() % std::size(kPieces)]);
     }
     const Read read = ReadAll(path);
-    if (read.canonical.empty()) continue;  // The path was rejected.
+    if (read.canonical.empty()) continue;  // ReadAll() found the path invalid.
     // The server receives the forwarded form.
     if (LenientServer(read.forwarded, random) != kSecret) continue;
     ++reached;

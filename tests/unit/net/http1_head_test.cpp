@@ -159,7 +159,8 @@ TEST(Http1HeadTest, RejectsVersionsOtherThan10And11) {
   for (const std::string_view version : {"0.9", "1.2", "1.9", "2.0", "3.0", "9.9"}) {
     EXPECT_EQ(LineStatus("GET / HTTP/" + std::string(version)), 505) << version;
   }
-  EXPECT_EQ(Status("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);  // HTTP/2 without negotiation.
+  // The preface of HTTP/2 without negotiation.
+  EXPECT_EQ(Status("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);
   EXPECT_EQ(ReadHead("GET / HTTP/1.0\r\n\r\n").minor, 0);
 }
 

@@ -24,9 +24,9 @@ void ExpectFieldsRefused(const std::string& fields) {
 }
 
 TEST(Http1SmugglingTest, RejectsConflictingBodyLengths) {
-  ExpectFieldsRefused("Content-Length: 6\r\nTransfer-Encoding: chunked");  // CL.TE
-  ExpectFieldsRefused("Transfer-Encoding: chunked\r\nContent-Length: 4");  // TE.CL
-  ExpectFieldsRefused("Content-Length: 0\r\nContent-Length: 44");          // CL.CL
+  ExpectFieldsRefused("Content-Length: 6\r\nTransfer-Encoding: chunked");  // CL.TE attack.
+  ExpectFieldsRefused("Transfer-Encoding: chunked\r\nContent-Length: 4");  // TE.CL attack.
+  ExpectFieldsRefused("Content-Length: 0\r\nContent-Length: 44");          // CL.CL attack.
   ExpectFieldsRefused("Content-Length: 5\r\ncontent-length: 5");
   ExpectFieldsRefused("Content-Length: 5, 5");
   ExpectFieldsRefused("Transfer-Encoding: chunked\r\nTransfer-encoding: identity");

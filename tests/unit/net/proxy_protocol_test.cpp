@@ -175,17 +175,21 @@ TEST(ProxyProtocolV2Test, ReadsClientAddress) {
 }
 
 TEST(ProxyProtocolV2Test, UsesPeerAddressForLocalAndUnsupportedFamilies) {
-  EXPECT_EQ(Source(Binary(0x20, 0x00, "")), "the peer");      // LOCAL.
-  EXPECT_EQ(Source(Binary(0x20, 0x11, kV4)), "the peer");     // LOCAL.
-  EXPECT_EQ(Source(Binary(0x20, 0xff, "x")), "the peer");     // LOCAL.
-  EXPECT_EQ(Source(Binary(0x21, 0x00, "")), "the peer");      // UNSPEC.
-  EXPECT_EQ(Source(Binary(0x21, 0x01, "tail")), "the peer");  // UNSPEC.
+  EXPECT_EQ(Source(Binary(0x20, 0x00, "")), "the peer");      // Command LOCAL.
+  EXPECT_EQ(Source(Binary(0x20, 0x11, kV4)), "the peer");     // Command LOCAL.
+  EXPECT_EQ(Source(Binary(0x20, 0xff, "x")), "the peer");     // Command LOCAL.
+  EXPECT_EQ(Source(Binary(0x21, 0x00, "")), "the peer");      // Address family UNSPEC.
+  EXPECT_EQ(Source(Binary(0x21, 0x01, "tail")), "the peer");  // Address family UNSPEC.
   // No transport protocol.
   EXPECT_EQ(Source(Binary(0x21, 0x10, kV4)), "the peer");
-  EXPECT_EQ(Source(Binary(0x21, 0x12, kV4)), "the peer");                    // Datagrams.
-  EXPECT_EQ(Source(Binary(0x21, 0x22, kV6)), "the peer");                    // Datagrams.
-  EXPECT_EQ(Source(Binary(0x21, 0x31, std::string(216, '/'))), "the peer");  // Unix sockets.
-  EXPECT_EQ(Source(Binary(0x21, 0x32, std::string(220, '/'))), "the peer");  // Unix sockets.
+  // Datagrams, such as UDP.
+  EXPECT_EQ(Source(Binary(0x21, 0x12, kV4)), "the peer");
+  // Datagrams, such as UDP.
+  EXPECT_EQ(Source(Binary(0x21, 0x22, kV6)), "the peer");
+  // Unix sockets have no IP address.
+  EXPECT_EQ(Source(Binary(0x21, 0x31, std::string(216, '/'))), "the peer");
+  // Unix sockets have no IP address.
+  EXPECT_EQ(Source(Binary(0x21, 0x32, std::string(220, '/'))), "the peer");
 }
 
 TEST(ProxyProtocolV2Test, RejectsInvalidHeaders) {

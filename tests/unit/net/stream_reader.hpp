@@ -64,7 +64,8 @@ inline ResponseAnswer ReadResponse(std::string_view input, AnswerTo to = AnswerT
     const auto buffer = std::make_unique<char[]>(size);
     input.copy(buffer.get(), size);
     const auto head = std::make_unique<ResponseHead>(std::min<std::size_t>(
-        limits.header_count, 1'000));  // Of exactly that size, for the address sanitizer.
+        // Exactly this size, so that the address sanitizer finds accesses beyond it.
+        limits.header_count, 1'000));
     const Parsed parsed = parser.Parse({buffer.get(), size}, limits, to, *head);
     if (parsed != Parsed::kMore) return Describe(parsed, parser, *head);
   }

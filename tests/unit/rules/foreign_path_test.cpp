@@ -43,7 +43,7 @@ TEST(ForeignPathTest, SuggestsEquivalentPattern) {
       {"/files/{path...}", "`/files/**`"},
       {"/files/{*path}", "`/files/**`"},
       {"/files/*path", "`/files/**`"},
-      // Globs.
+      // Glob patterns.
       {"/api/*", "`/api/**`, or `/api/:name` for one segment"},
       {"*", "`/**`, or `/:name` for one segment"},
       {"**", "`/**`"},

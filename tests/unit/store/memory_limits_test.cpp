@@ -116,7 +116,7 @@ TEST_F(MemoryLimitsTest, NewLogsShareOneBucketWhenMemoryBudgetIsUsedUp) {
   int i = 0;
   while (store_->Stats().overflowed == 0) Decide({"log", Id(i++), &log});
   EXPECT_GE(i, 450);
-  int admitted = 1;  // Counts the key that overflowed.
+  int admitted = 1;  // Begins with 1: the key that overflowed was admitted.
   for (int k = 0; k < 100; ++k) admitted += Decide({"log", "new-" + Id(k), &log}).allowed ? 1 : 0;
   EXPECT_EQ(admitted, 8);
   // Recovered logs are removed, a few at a time, when new logs need memory.

@@ -34,7 +34,7 @@ TEST_F(MemoryOverflowTest, RefundsFinishInNearlyFullStore) {
       const auto refunded = store->Refund({"r", Id(i), &quota}, {.id = "x"});
       EXPECT_EQ(refunded.value_or(Applied::kYes), Applied::kYes);
     }
-    clock_.Advance(1h);  // The same in a store whose keys have all recovered.
+    clock_.Advance(1h);  // Afterwards all keys of the store have recovered.
     for (int i = 0; i < 45; ++i) {
       EXPECT_EQ(store->Refund({"r", Id(i), &quota}, {.id = "y"}).value(), Applied::kNo);
     }

@@ -105,7 +105,7 @@ TEST_F(DecisionMetricsTest, CountsEachDecisionOnce) {
   Later();
   const auto hot = metrics.hot();
   EXPECT_EQ(hot->of(HotBy::kRequests).total, 3u);
-  EXPECT_EQ(hot->of(HotBy::kDenials).total, 1u);  // Shadow denials do not count.
+  EXPECT_EQ(hot->of(HotBy::kDenials).total, 1u);  // Denials of shadow rules do not count.
   const std::string text = Text(metrics);
   EXPECT_THAT(text, HasSubstr(R"(outcome="denied",decided_by="store"} 1)"));
   EXPECT_THAT(text, HasSubstr(R"(outcome="shadow_denied",decided_by="store"} 1)"));

@@ -49,7 +49,8 @@ TEST(HotKeysBoundsTest, BoundsHoldInWindowAfterFlood) {
     for (int i = 0; i < 100 + kBlock * 3 + 8; ++i) keys.Count(0, "a", 1, Outcome::kPassed);
     keys.Tick(start + std::chrono::seconds{10});  // A new window begins.
     for (int i = 0; i < 20; ++i) keys.Count(0, "b", 1, Outcome::kPassed);
-    keys.Tick(start + std::chrono::seconds{20});  // Only b is left.
+    // The window with key `a` is over; only key `b` is left.
+    keys.Tick(start + std::chrono::seconds{20});
     keys.Tick(start + std::chrono::milliseconds{20'500});
     const auto report = keys.Published();
     broken += Holds(report->of(HotBy::kRequests), "b", 20) ? 0 : 1;

@@ -157,7 +157,8 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
     request_queue_size = 512
 
     def server_bind(self):
-        socketserver.TCPServer.server_bind(self)  # Without a DNS lookup of this machine's name.
+        # Unlike HTTPServer.server_bind(), this does not look up the machine's name in DNS.
+        socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
         self.setup_environ()
 
