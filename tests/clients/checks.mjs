@@ -16,13 +16,13 @@ const rules = 'rules: [ { id: everybody, per: client_ip, limit: 100000000/s } ]\
 const one = (port, more = '') => `${rules}routes: [ { match: { path: /** }, upstream: u } ]
 upstreams: { u: { targets: [ "http://127.0.0.1:${port}" ]${more} } }\n`;
 
-/** What wrk counted: { requests, failed }. */
+/** Returns the numbers that wrk reports: { requests, failed, text }. */
 function wrkReport(out) {
   const requests = Number(/(\d+) requests in/.exec(out)?.[1] ?? 0);
   const non2xx = Number(/Non-2xx or 3xx responses: (\d+)/.exec(out)?.[1] ?? 0);
   const sockets = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(out);
   const errors = sockets ? sockets.slice(1).reduce((sum, n) => sum + Number(n), 0) : 0;
-  assert(requests > 0, `wrk did nothing:\n${out}`);
+  assert(requests > 0, `wrk sent no requests:\n${out}`);
   return { requests, failed: non2xx + errors, text: out };
 }
 const wrk = (url, seconds, connections = 32, more = []) =>
@@ -80,12 +80,12 @@ upstreams: { u: { targets: [ "http://127.0.0.1:${upstream.port}" ] } }\n`);
   assert((await open().then(() => 'opened', (error) => error.message)).includes('429'), 'after two and a half leases');
   const closed = new Promise((resolve) => first.on('close', resolve));
   first.close(4001, 'bye');
-  assert(await closed === 4001, 'the close code comes back');
+  assert(await closed === 4001, 'the close code of the client was not returned');
   second.terminate();  // Closes the connection without a close frame.
   for (let i = 0; ; ++i) {
     const socket = await open().catch(() => null);
     if (socket) { socket.close(); break; }
-    assert(i < 40, 'the places are not given back');
+    assert(i < 40, 'the leases were not released');
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   return 'text, 20 MiB, close codes; leases held, renewed and given back';
@@ -147,13 +147,13 @@ async function connectionsCheck() {
   for (const socket of sockets) socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n');
   const most = await Promise.race([Promise.all(answered).then(() => gateway.memory()),
     new Promise((_, reject) => setTimeout(() => reject(new Error('not all were answered')), 60_000).unref())]);
-  assert(sockets.every((socket) => socket.text.startsWith('HTTP/1.1 200')), 'all are 200');
-  assert(await gateway.metric('tidegate_connections{listener="gateway"}') === count, 'all are open');
+  assert(sockets.every((socket) => socket.text.startsWith('HTTP/1.1 200')), 'not all responses are 200');
+  assert(await gateway.metric('tidegate_connections{listener="gateway"}') === count, 'not all connections are open');
   for (const socket of sockets) socket.destroy();
   return `${count} connections with a request each at once, ${((most - before) / count / 1024).toFixed(1)} KiB each`;
 }
 
-/** An upstream that is killed, hangs, and comes back. */
+/** Kills an upstream, suspends it and starts it again, while clients send requests. */
 async function upstreamCheck() {
   const answer = 'location / { return 200 "hello\\n"; }';
   const targets = [await nginx(answer), await nginx(answer)];
@@ -214,7 +214,7 @@ async function reloadCheck() {
   return `${report.requests} requests, ${reloads} reloads that change the upstream, none failed`;
 }
 
-/** Two gateways behind a balancer that asks /readyz; one after the other is replaced. */
+/** Replaces two gateways, one after the other, behind a balancer that checks /readyz. */
 async function drainCheck() {
   const upstream = await nginx('location / { return 200 "hello\\n"; }');
   const yaml = `limits: { drain_delay: 1s, drain_timeout: 5s }\n${one(upstream.port)}`;

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { assert, folder, freePort, start, tidegate } from './harness.mjs';
 import { nodeUpstream } from './upstream.mjs';
 
-/** The first YAML block after `heading` in docs/configuration.md. */
+/** Returns the first YAML block after `heading` in docs/configuration.md. */
 function documented(heading) {
   const text = fs.readFileSync(path.join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
   const from = text.indexOf(heading);

@@ -19,7 +19,7 @@ export function freePort() {
   });
 }
 
-/** Resolves when a process accepts on the port. */
+/** Resolves when a process accepts connections on the port. */
 export async function accepting(port, what) {
   for (let i = 0; i < 200; ++i) {
     const open = await new Promise((resolve) => {
@@ -43,7 +43,7 @@ export function start(command, args, options = {}) {
   return child;
 }
 
-/** Runs to its end: { code, out }. `input`: what it reads. */
+/** Runs a program to its end and returns { code, out }. `input`: text for its standard input. */
 export function run(command, args, { input, ...options } = {}) {
   return new Promise((resolve) => {
     const child = execFile(command, args, { maxBuffer: 64 << 20, ...options }, (error, stdout, stderr) =>
@@ -61,7 +61,7 @@ export async function stopAll() {
 }
 
 let configs = 0;
-/** A tidegate with this gateway configuration (YAML, without `listen`). */
+/** Starts a tidegate with this gateway configuration (YAML, without `listen`). */
 export async function tidegate(yaml, { threads = 2, port, admin, log = 'off' } = {}) {
   port ??= await freePort();
   admin ??= await freePort();
@@ -95,7 +95,7 @@ export function get(port, target, headers = {}) {
   });
 }
 
-/** nginx that answers by itself. */
+/** Starts an nginx that serves responses of its own. */
 export async function nginx(server, port) {
   port ??= await freePort();
   const home = fs.mkdtempSync(path.join(folder, 'nginx-'));

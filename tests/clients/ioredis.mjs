@@ -13,7 +13,7 @@ const connector = (Redis, protocol) => (port, more = {}) => {
   return client;
 };
 
-/** All values of a decision, and the answers of the other commands that docs/resp.md lists. */
+/** Checks all values of a decision, and the replies to the other commands that docs/resp.md lists. */
 async function decisions(connect, server) {
   const client = connect(server.port);
   const key = `${process.hrtime.bigint()}`;
@@ -40,8 +40,8 @@ async function pipelines(connect, port) {
   for (let i = 0; i < 1000; ++i) pipeline.call(...command);
   const answers = await pipeline.exec();
   assert(answers.every(([error]) => error === null), `${answers.find(([error]) => error)}`);
-  assert(inOrder(answers.map(([, answer]) => answer)), 'a pipeline is not answered in order');
-  assert((await client.call(...command))[0] === 1, 'the next one is denied');
+  assert(inOrder(answers.map(([, answer]) => answer)), 'the replies to a pipeline are not in order');
+  assert((await client.call(...command))[0] === 1, 'the command after the pipeline was not denied');
   // Single commands without waiting for replies, mixed with commands that need no store.
   const mixed = await Promise.all(Array.from({ length: 1000 }, (_, i) =>
     i % 2 ? client.echo(String(i)) : client.call('CL.THROTTLE', `mixed-${i}`, '1', '1', '60')));
@@ -65,7 +65,7 @@ async function passwords(connect, options) {
   await server.stop();
 }
 
-/** A command that is sent while the server restarts is answered afterwards. */
+/** Checks that a command sent while the server restarts gets its reply afterwards. */
 async function reconnects(connect, options, server) {
   const client = connect(server.port, { retryStrategy: () => 50 });
   assert(await client.ping() === 'PONG', 'before');
@@ -76,7 +76,7 @@ async function reconnects(connect, options, server) {
   const next = await respServer({ ...options, port: server.port });
   assert((await later)[0] === 0, 'after');
   await client.quit();
-  assert(await next.stop() === 0, 'it does not end well');
+  assert(await next.stop() === 0, 'the server did not exit with code 0');
 }
 
 export async function ioredisCheck() {

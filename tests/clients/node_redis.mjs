@@ -18,8 +18,8 @@ async function pipelines(port, RESP) {
   const client = await connect(port, { RESP });
   const command = room(1000);
   const answers = await Promise.all(Array.from({ length: 1000 }, () => client.sendCommand(command)));
-  assert(inOrder(answers), 'a pipeline is not answered in order');
-  assert((await client.sendCommand(command))[0] === 1, 'the next one is denied');
+  assert(inOrder(answers), 'the replies to a pipeline are not in order');
+  assert((await client.sendCommand(command))[0] === 1, 'the command after the pipeline was not denied');
   const decision = await client.sendCommand(['TG.DECIDE', 'per-key', `resp-${RESP}-${process.hrtime.bigint()}`]);
   assert(decision.length === 7 && decision[0] === 0 && decision[2] === 99 && decision[5] === 'store', JSON.stringify(decision));
   const map = await client.sendCommand(['TG.PEEK', 'per-key', 'map', 'MAP']);
@@ -27,7 +27,7 @@ async function pipelines(port, RESP) {
   await client.close();
 }
 
-/** The program of docs/resp.md, with the call that node-redis has instead. */
+/** Runs the program of docs/resp.md, with the equivalent call of node-redis. */
 async function program(options, RESP) {
   const server = await respServer({ ...options, auth: 'required' });
   const client = await connect(server.port, { RESP, password: token });
@@ -59,7 +59,7 @@ async function reconnects(options, server, RESP) {
   const next = await respServer({ ...options, port: server.port });
   assert((await later)[0] === 0, 'after');
   await client.close();
-  assert(await next.stop() === 0, 'it does not end well');
+  assert(await next.stop() === 0, 'the server did not exit with code 0');
 }
 
 export async function nodeRedisCheck() {

@@ -16,7 +16,7 @@ export async function redisBenchmarkCheck() {
     await load('-c', '50', '-n', '20000', ...throttle);
     await load('-3', '-P', '32', '-n', '20000', 'TG.DECIDE', 'per-key', 'key:__rand_int__');
     await load('-P', '16', '-n', '20000', '-t', 'ping_inline,ping_mbulk');
-    assert(await stop() === 0, 'it does not end well');
+    assert(await stop() === 0, 'the server did not exit with code 0');
   });
   return `no error in pipelines of 32 and one by one; ${rates.join(', ')}`;
 }

@@ -28,7 +28,7 @@ async function commands({ port }) {
   assert((await cli('GET', 'x')).startsWith("ERR unknown command 'GET'"), 'no such command');
 }
 
-/** On a terminal redis-cli asks for COMMAND DOCS first, and its help is made of them. */
+/** On a terminal, redis-cli first sends COMMAND DOCS and builds its help from the reply. */
 async function interactive({ port }) {
   const { out } = await run('script', ['-qec', `redis-cli -p ${port}`, '/dev/null'], {
     input: 'PING\nhelp cl.throttle\nCL.THROTTLE typed 15 30 60\nquit\n',
@@ -75,7 +75,7 @@ export async function redisCliCheck() {
     await interactive(server);
     await pipe(server);
     await byHand(server);
-    assert(await server.stop() === 0, 'it does not end well');
+    assert(await server.stop() === 0, 'the server did not exit with code 0');
     await password(options);
   });
   return 'commands in RESP2 and RESP3, help on a terminal, 20,000 commands by --pipe, lines by hand, passwords; both stores';

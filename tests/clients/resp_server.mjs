@@ -10,7 +10,7 @@ const tokens = path.join(folder, 'tokens');
 fs.writeFileSync(tokens, `clients ${token}\n`);
 
 let configs = 0;
-/** `redis`: the port of the store's Redis; none: in memory. `auth`: clients must show the token. */
+/** Starts a server. `redis`: port of the store's Redis; undefined: memory store. `auth`: whether clients must authenticate. */
 export async function respServer({ redis, auth = 'open', port } = {}) {
   port ??= await freePort();
   const admin = await freePort();
@@ -27,7 +27,7 @@ ${store}rules:
   return { child, port, admin, token, stop: (signal = 'SIGTERM') => { child.kill(signal); return child.ended; } };
 }
 
-/** `check(options, store)` for both stores; the options are for respServer. */
+/** Calls `check(options, store)` for both kinds of store, with options for respServer(). */
 export async function eachStore(check) {
   const redis = await freePort();
   const child = start('redis-server', ['--port', String(redis), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']);
@@ -39,7 +39,7 @@ export async function eachStore(check) {
   await child.ended;
 }
 
-/** What the server says to these bytes until it has said `end`, or closed. */
+/** Sends these bytes and returns the reply up to `end`, or up to the end of the connection. */
 export function say(port, bytes, end) {
   return new Promise((resolve, reject) => {
     let said = '';
@@ -51,7 +51,7 @@ export function say(port, bytes, end) {
   });
 }
 
-/** The five integers of the nth of `count` questions about a key that has room for all of them. */
+/** Returns the expected five integers of the nth of `count` allowed requests for one key. */
 export const room = (count) => ['CL.THROTTLE', `room-${++configs}-${process.hrtime.bigint()}`, String(count - 1), '1', '3600'];
 export function inOrder(answers) {
   return answers.every((answer, i) => answer.length === 5 && Number(answer[0]) === 0 &&

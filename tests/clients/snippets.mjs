@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { accepting, assert, folder, freePort, run, start } from './harness.mjs';
 
-/** The first code block of `language` after a headline of a file in docs/. */
+/** Returns the first code block in `language` after a heading of a file in docs/. */
 export function snippet(file, headline, language) {
   const text = fs.readFileSync(new URL(`../../docs/${file}`, import.meta.url), 'utf8');
   const section = text.indexOf(`\n## ${headline}\n`);
@@ -13,7 +13,7 @@ export function snippet(file, headline, language) {
   return found[1];
 }
 
-/** Bans a key, for as long as `ttl` says. */
+/** Bans a key for the duration `ttl`. */
 export async function ban(admin, rule, identity, { ttl, token } = {}) {
   const answer = await fetch(`http://127.0.0.1:${admin}/v1/ban`, {
     method: 'POST',
@@ -24,14 +24,14 @@ export async function ban(admin, rule, identity, { ttl, token } = {}) {
 }
 
 let modules = 0;
-/** The function `allowed` of docs/resp.md. */
+/** Returns the function `allowed` of docs/resp.md. */
 export async function respSnippet() {
   const file = path.join(folder, `snippet-${++modules}.mjs`);
   fs.writeFileSync(file, `${snippet('resp.md', 'TG commands', 'js')}\nexport { allowed };\n`);
   return (await import(file)).allowed;
 }
 
-/** Asks about a free, a limited and two banned keys of the rule `one`. `redis` has a method `call`. */
+/** Checks an unused key, a limited key and two banned keys of the rule `one`. `redis` has a method `call`. */
 export async function checkRespSnippet(redis, { admin, token }) {
   const allowed = await respSnippet();
   const key = `${process.hrtime.bigint()}`;

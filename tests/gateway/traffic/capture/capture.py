@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records what real clients send, as the fixture of gateway_traffic_test.
+"""Records the requests of real clients as the fixture of gateway_traffic_test.
 
 Usage: capture.py OUTPUT
 
@@ -98,7 +98,7 @@ NEEDS = {
 
 
 class Recorder:
-    """A server that keeps whole requests, in the order in which they came."""
+    """A server that records whole requests, in order of arrival."""
 
     def __init__(self):
         self.requests = []
@@ -140,7 +140,10 @@ class Recorder:
             buffer = buffer[size:]
 
     def _size(self, connection, buffer, body):
-        """All bytes so far, and how many of them are the first request."""
+        """Receives the rest of the first request.
+
+        Returns all bytes so far and the size of that request; None if the connection ends first.
+        """
         head = buffer[:body]
         length = re.search(rb"(?i)\ncontent-length: *(\d+)", head)
         chunked = re.search(rb"(?i)\ntransfer-encoding: *chunked", head)
@@ -180,7 +183,7 @@ class Fixture:
         self.seen = set()
 
     def store(self, client):
-        """What has come since the last time, if it is one of the named requests."""
+        """Adds the requests since the last call whose targets begin with the name of a record."""
         for raw in self.recorder.take():
             line = raw.split(b"\r\n", 1)[0].decode("utf-8", "replace")
             named = re.match(r"([A-Z]+) (?:http://[^/]+)?/+([a-z0-9-]+)", line)
@@ -214,7 +217,7 @@ class Fixture:
 
 
 def escaped(line):
-    """Printable ASCII; a run of 40 or more of the same character is written `\\{x*40}`."""
+    """Returns text as printable ASCII; 40 or more equal characters in a row become `\\{x*40}`."""
     text = ""
     for run in re.finditer(rb"(.)\1{39,}|.", line, re.DOTALL):
         byte = run[0][:1]
@@ -402,7 +405,7 @@ def run_chromium(recorder, fixture):
 
 
 def add_by_hand(fixture):
-    """What no client at hand sends, and others do."""
+    """Requests that other clients send, but none of the installed clients."""
     first = b"POST /first HTTP/1.1\r\nHost: app.test\r\nContent-Length: 3\r\n\r\na=b"
     second = b"GET /second HTTP/1.1\r\nHost: app.test\r\n\r\n"
     fixture.add("by hand, old browsers", "CRLF behind a body", first + b"\r\n" + second,

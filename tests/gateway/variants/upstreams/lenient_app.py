@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A WSGI server from Python's standard library that reads each request in several ways.
 
-Each way is one that real servers and frameworks have. The response says what each of them would
-have served (X-Served-*) and which caller each of them would have seen (X-Key-*).
+Each way is one that real servers and frameworks have. The response reports what each of them would
+have served (X-Served-*) and which caller each of them would have identified (X-Key-*).
 
 Usage: lenient_app.py PORT
 """
@@ -24,7 +24,7 @@ def served(method, path):
 
 
 def as_text(path):
-    """PATH_INFO is Latin-1 by definition; frameworks decode it as UTF-8 where that works."""
+    """Decodes PATH_INFO, which is Latin-1 by definition, as UTF-8 if it is valid UTF-8, like frameworks."""
     raw = path.encode("latin-1")
     try:
         return raw.decode("utf-8")
@@ -33,7 +33,7 @@ def as_text(path):
 
 
 def lenient(path):
-    """What is trimmed from the end by one framework or another, until nothing is left to trim."""
+    """Removes every ending that some framework removes, until none is left."""
     before = None
     while before != path:
         before = path
@@ -46,7 +46,7 @@ def lenient(path):
 
 
 def resolved(path):
-    """Without dot segments and empty segments."""
+    """Returns the path without dot segments and empty segments."""
     segments = []
     for segment in path.split("/"):
         if segment == "..":
@@ -57,18 +57,18 @@ def resolved(path):
 
 
 def servlet(raw_path):
-    """Parameters are cut from every segment first, then it is decoded, then it is resolved."""
+    """Removes the parameters of every segment, then decodes the path, then resolves dot segments."""
     path = "/".join(segment.split(";", 1)[0] for segment in raw_path.split("/"))
     return resolved(urllib.parse.unquote(path, "latin-1"))
 
 
 def windows(path):
-    """A backslash is a slash."""
+    """Treats a backslash as a slash."""
     return resolved(path.replace("\\", "/"))
 
 
 def rewritten(environ, path):
-    """What some frameworks do for IIS: the path of a header in the place of the request's own."""
+    """Returns the path of a header in the place of the request's own, as some frameworks do for IIS."""
     for name in ("HTTP_X_ORIGINAL_URL", "HTTP_X_REWRITE_URL"):
         if environ.get(name):
             return urllib.parse.urlsplit(environ[name].split(",")[0].strip()).path
@@ -83,7 +83,7 @@ def last_cookie(header):
 
 
 def first_cookie(header):
-    """As frameworks that split the text themselves."""
+    """Parses cookies like frameworks that split the header at semicolons."""
     for pair in as_text(header).split(";"):
         name, _, value = (part.strip() for part in pair.partition("="))
         if name == "sid":
