@@ -47,9 +47,9 @@ class RespBench {
         "CL.THROTTLE", "key:__rand_int__", "100", "1000", "1", "1"};
     Compare("pipelined", "CL.THROTTLE, 20 connections, 32 in a pipeline", throttle, "0 101 ",
             pipelined, 1);
-    // The second row runs without the threads that keep cores awake. At this load neither side is
-    // always busy, and each time a server sleeps, such a thread runs and slows the server's next
-    // wakeup. Both rows are reported.
+    // Of the next two rows, the second runs without the threads that keep cores awake. At this load
+    // neither side is always busy, and each time a server sleeps, such a thread runs and slows the
+    // server's next wakeup. Both rows are reported.
     Compare("single-awake", "the next, while both cores are kept awake", throttle, "0 101 ", single,
             std::nullopt);
     awake_.reset();

@@ -272,9 +272,9 @@ std::optional<std::string> RunHistory(Source& source, const Freedom& freedom, in
 inline std::optional<std::string> RunLogHistory(Source& source, Freedom freedom, int steps) {
   const Quota quota = AnyQuota(source, Algorithm::kSlidingLog);
   const bool cramped = source.Below(4) == 0;
-  // Step cannot know whether Commit will find room for another entry. In a cramped log, several
-  // requests of which only the first are admitted may get a retry_after that ignores the merging of
-  // entries, and any of them such a more_after.
+  // Step cannot know whether Commit will find room for another entry. In a cramped log it may
+  // therefore return a retry_after (if only the first of several requests are admitted) or a
+  // more_after that ignores the merging of entries.
   freedom.several_at_once = !cramped;
   const std::int64_t room = cramped ? source.Between(1, quota.limit()) : kLongestList;
   return History<LogSubject>(source, {quota, kStart, static_cast<std::uint32_t>(room)}, freedom)

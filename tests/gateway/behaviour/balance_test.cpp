@@ -121,8 +121,8 @@ TEST(EjectionTest, EjectsFailingTargetUntilEjectionTimeIsOver) {
   bad.EndConnections();
   EXPECT_TRUE(test::WaitUntil([&] { return client.Get("/").body == "better"; }))
       << "the ejected target did not return";
-  // The gateway ejects the target for 300 ms. `ejected` is taken after that, when the response has
-  // arrived, so that slightly less than 300 ms have passed since.
+  // The gateway ejects the target for 300 ms. `ejected` is slightly later than the beginning of the
+  // ejection, so slightly less than 300 ms may have passed since.
   EXPECT_GE(std::chrono::steady_clock::now() - ejected, std::chrono::milliseconds{250});
   EXPECT_EQ(gate.Metric(Up(bad)), 1);
 }
