@@ -29,7 +29,8 @@ constexpr Algorithm kOthers[] = {Algorithm::kSlidingLog, Algorithm::kSlidingWind
 /// Expects that Make() rejects `spec` with an error message that contains `names`.
 void ExpectRefused(const QuotaSpec& spec, const std::string& names) {
   const auto made = Quota::Make(spec);
-  ASSERT_FALSE(made.has_value()) << Name(spec.algorithm) << " was accepted; expected an error about " << names;
+  ASSERT_FALSE(made.has_value()) << Name(spec.algorithm)
+                                 << " was accepted; expected an error about " << names;
   EXPECT_EQ(made.error().code, ErrorCode::kBadQuota);
   EXPECT_THAT(made.error().message, HasSubstr(names));
 }
@@ -189,7 +190,8 @@ TEST(QuotaTest, CapsMaxDebtToExactlyCountableRange) {
   const Quota widest =
       Quota::Make({.algorithm = Algorithm::kFixedWindow, .limit = most, .period = Micros{1000}})
           .value();
-  EXPECT_EQ(widest.max_debt(), most) << "max_debt is not capped to the range that is counted exactly";
+  EXPECT_EQ(widest.max_debt(), most)
+      << "max_debt is not capped to the range that is counted exactly";
 }
 
 TEST(QuotaTest, ChoosesFinestExactSlices) {
