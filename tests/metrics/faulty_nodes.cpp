@@ -47,7 +47,7 @@ std::string Question(std::string_view rule, std::string_view identity) {
 /// Returns a load in which six of ten requests are for one key; the others are for every rule.
 redis_test::Load::Next OneHotKey() {
   return [turn = 0U](std::uint32_t, const redis_test::Record*,
-                     redis_test::Question& question) mutable {
+                     redis_test::LoadRequest& question) mutable {
     static constexpr std::string_view kOthers[] = {"closed", "local", "watched", "tight"};
     const unsigned now = turn++;
     question.key = now % 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user of docs/redis.md may do all that Tidegate does, on one Redis, behind sentinels and in a
-// cluster, and nothing that he may do is there in vain.
+// Checks the ACL user that docs/redis.md documents. Its permissions suffice for everything that
+// Tidegate does on one Redis, behind sentinels and in a cluster, and no permission is superfluous.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class AclTest : public ClusterCase {
     for (std::size_t node = 0; node < fleet_->size(); ++node) {
       ASSERT_TRUE(test::WaitUntil([&] {
         return (*fleet_)[node].Metric("tidegate_fleet_nodes") == 3;
-      })) << fleet_->Said();
+      })) << fleet_->Output();
     }
   }
   Answer Do(std::size_t node, std::string_view what, std::string_view rule,
@@ -49,7 +49,8 @@ class AclTest : public ClusterCase {
     body.append(more).append("}");
     return redis_test::Ask((*fleet_)[node].api(), what, body);
   }
-  /// As the rule's first source has it.
+  /// Returns an identity for the source that `rule` names first in `per`: an IP address or a host
+  /// name.
   static std::string IdentityFor(std::string_view rule, int round) {
     const std::string number = std::to_string(round);
     const bool address =
@@ -57,7 +58,7 @@ class AclTest : public ClusterCase {
     return address ? "10.1.0." + number : "h" + number + ".example";
   }
 
-  /// All requests that exist, with identities of that round.
+  /// Sends every kind of request that exists, with identities that belong to `round`.
   void DoEverything(int round) {
     for (const std::string rule :
          {"token_bucket", "gcra", "sliding_log", "sliding_window", "fixed_window"}) {
@@ -65,7 +66,8 @@ class AclTest : public ClusterCase {
       CountOn(rule, IdentityFor(rule, round));
     }
     HoldLeases(IdentityFor("concurrency", round));
-    // All rules of one request, of three identities; a later one refuses.
+    // A request that matches all rules, which count it by three identities; the later requests are
+    // denied.
     const std::string request = R"({"request":{"method":"GET","path":"/t","host":"h)" +
                                 std::to_string(100 + round) +
                                 R"(.example","client_ip":"10.2.0.1","headers":{"x-user":"u"}},)" +
@@ -78,7 +80,8 @@ class AclTest : public ClusterCase {
     EXPECT_EQ(quota.Member("decided_by"), "store") << quota.body;
     Operate("h" + std::to_string(50 + round) + ".example");
   }
-  /// What operators do, and what the others then hear of.
+  /// Sends the operations of an operator (inspect, ban, lift, reset, audit) and checks that the
+  /// other nodes learn of them.
   void Operate(const std::string& host) {
     const std::string log = R"({"rule":"sliding_log","identity":")" + host + "\"}";
     const std::string bucket = R"({"rule":"gcra","identity":")" + host + "\"}";
@@ -99,21 +102,22 @@ class AclTest : public ClusterCase {
     EXPECT_EQ(admin(1, "/v1/reset", bucket).Member("applied"), "true");
     EXPECT_NE(Fetch((*fleet_)[2].admin(), "/v1/audit").body.find("\"lift\""), std::string::npos);
   }
-  /// Decide, peek, debit, refund, and a reset; a denial that one node remembers and another lifts.
+  /// Sends decide, peek, debit, refund and reset; checks that a denial cached by one node is
+  /// dropped after a refund or reset on another.
   void CountOn(const std::string& rule, const std::string& identity) {
     EXPECT_EQ(Do(0, "/v1/decide", rule, identity).status, 200);
     EXPECT_EQ(Do(1, "/v1/decide", rule, identity).status, 200);
     EXPECT_EQ(Do(2, "/v1/peek", rule, identity).Number("remaining"), 1);
     EXPECT_EQ(Do(0, "/v1/debit", rule, identity, R"(,"cost":1)").status, 200);
-    // The first is Redis's, and then the node knows it itself.
+    // Redis decides the first denial; then the node denies from its cache.
     EXPECT_TRUE(test::WaitUntil([&] {
       return Do(0, "/v1/decide", rule, identity).Member("decided_by") == "cache";
-    })) << "nothing is cached where the channel cannot be heard";
+    })) << "node 0 caches no denial: it may not read the channel";
     EXPECT_EQ(Do(1, "/v1/refund", rule, identity, R"(,"id":"r","cost":1)").Member("applied"),
               "true");
     EXPECT_TRUE(
         test::WaitUntil([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
-        << "the refund was not heard";
+        << "node 0 did not learn of the refund";
     EXPECT_EQ(Do(1, "/v1/refund", rule, identity, R"(,"id":"r","cost":1)").Member("applied"),
               "false");
     EXPECT_EQ(Do(0, "/v1/decide", rule, identity).status, 429);
@@ -121,7 +125,7 @@ class AclTest : public ClusterCase {
     EXPECT_EQ(resp.Text({"TG.RESET", rule, identity}), "1");
     EXPECT_TRUE(
         test::WaitUntil([&] { return Do(0, "/v1/decide", rule, identity).status == 200; }, 1s))
-        << "the reset was not heard";
+        << "node 0 did not learn of the reset";
   }
   void HoldLeases(const std::string& identity) {
     const auto lease = [&](std::size_t node, std::string_view what, std::string_view name) {
@@ -141,19 +145,19 @@ class AclTest : public ClusterCase {
     for (const char* kind : {"noperm", "noauth", "wrongpass", "other"}) {
       EXPECT_EQ(Errors(kind), 0) << kind;
     }
-    EXPECT_EQ(fleet_->Said().find("NOPERM"), std::string::npos) << fleet_->Said();
+    EXPECT_EQ(fleet_->Output().find("NOPERM"), std::string::npos) << fleet_->Output();
   }
   static void ExpectCleanLog(RedisServer& server) {
     if (!server.running()) return;
     EXPECT_EQ(server.Text({"ACL", "LOG"}), "");
   }
-  /// With one permission less: the server has something in its log of refusals before long.
+  /// Checks that without `permission` at least one of the servers soon logs a refused command.
   void ExpectMissed(const std::string& permission, const std::vector<RedisServer*>& servers,
                     const std::function<void()>& act) {
     SCOPED_TRACE(permission);
     const std::vector<std::string> acl = DocumentedAcl("pw");
     EXPECT_TRUE(std::find(acl.begin(), acl.end(), '+' + permission) != acl.end())
-        << "is not in the line";
+        << "the documented ACL does not contain this permission";
     for (RedisServer* server : servers) {
       ASSERT_EQ(server->Text(acl), "OK");
       ASSERT_EQ(server->Text({"ACL", "SETUSER", "tidegate", '-' + permission}), "OK");
@@ -165,8 +169,8 @@ class AclTest : public ClusterCase {
       return std::any_of(servers.begin(), servers.end(), [](RedisServer* server) {
         return server->Text({"ACL", "LOG"}).find("tidegate") != std::string::npos;
       });
-    })) << "no user needs it\n"
-        << Do(0, "/v1/decide", "token_bucket", "10.9.9.9").body << fleet_->Said();
+    })) << "Redis refused no command without this permission\n"
+        << Do(0, "/v1/decide", "token_bucket", "10.9.9.9").body << fleet_->Output();
     for (RedisServer* server : servers) ASSERT_EQ(server->Text(acl), "OK");
   }
 };
@@ -180,11 +184,11 @@ TEST_F(AclTest, DocumentedPermissionsSufficeOnOneRedis) {
   ExpectNothingRefused();
   ExpectCleanLog(redis);
   int round = 1;
-  // HELLO itself cannot be taken from anybody.
+  // HELLO itself needs no permission, so it cannot be taken from the user.
   for (const std::string permission :
        {"script|load", "evalsha", "hset", "zadd", "publish", "subscribe"}) {
     ExpectMissed(permission, {&redis}, [&] {
-      // A new one each time: there is something to write.
+      // A new identity in each round, so that the script has something to write.
       ++round;
       const std::string identity =
           "10.3." + std::to_string(round / 250) + '.' + std::to_string(round % 250);
@@ -216,7 +220,7 @@ TEST_F(AclTest, DocumentedPermissionsSufficeWithSentinels) {
   for (std::size_t node = 0; node < 3; ++node) {
     ASSERT_TRUE(test::WaitUntil([&] {
       return Do(node, "/v1/peek", "gcra", "h9.example").Member("decided_by") == "store";
-    })) << fleet_->Said();
+    })) << fleet_->Output();
   }
   DoEverything(2);
   AwaitFleet();
@@ -232,11 +236,11 @@ TEST_F(AclTest, DocumentedPermissionsSufficeInACluster) {
   ASSERT_EQ(cluster_->All(DocumentedAcl("pw")), "OK");
   StartFleet(cluster_->url(kUser));
   AwaitFleet();
-  // Identities of all masters.
+  // Four rounds, so that the identities cover all masters.
   for (int round = 1; round <= 4; ++round) DoEverything(round);
   std::vector<RedisServer*> servers;
   for (std::size_t i = 0; i < cluster_->size(); ++i) servers.push_back(&(*cluster_)[i]);
-  // Half-way with its slot: one key is there, and is charged there.
+  // Leaves one slot half migrated: its key is on the target already and is charged there.
   const int slot = SlotOf(0);
   const auto ask = [&] { return Do(0, "/v1/debit", "token_bucket", AddressOf(0), R"(,"cost":1)"); };
   EXPECT_EQ(ask().Member("decided_by"), "store");
@@ -250,14 +254,14 @@ TEST_F(AclTest, DocumentedPermissionsSufficeInACluster) {
   ExpectMissed("asking", servers, [&] { (void)ask(); });
   move.End();
   EXPECT_TRUE(test::WaitUntil([&] { return ask().Member("decided_by") == "store"; }));
-  // Whatever the line has of the cluster's own commands.
+  // Checks every permission of the documented ACL that starts with `+cluster`.
   int of_cluster = 0;
   for (const std::string& word : DocumentedAcl("pw")) {
     if (!word.starts_with("+cluster")) continue;
     ++of_cluster;
     ExpectMissed(word.substr(1), servers, [&] {
       (void)ask();
-      // A redirection makes it look again.
+      // A redirection makes the node read the cluster's topology again.
       const std::size_t from = cluster_->MasterOf(slot);
       cluster_->MoveSlot(slot, from, (from + 1) % 3);
     });

@@ -14,27 +14,28 @@ namespace tidegate::redis_test {
 
 enum Op : std::int64_t { kApply = 1, kLook, kDebit, kRefund, kReset, kRenew, kRelease };
 
-/// One charge of an entry, by the places of its key and quota in the batch, from 0.
+/// One charge of an entry: the indexes of its key and quota in the batch, counted from 0.
 struct Item {
   std::size_t key = 0;
   std::size_t quota = 0;
   std::int64_t cost = 1;
   std::int64_t mode = 0;
-  std::string lease = {};  ///< Of concurrency only. Empty: a look's or a reset's.
+  /// Lease id; only for a concurrency quota. Empty for a peek or a reset of all leases.
+  std::string lease = {};
 };
 
 struct Entry {
   std::int64_t op = kApply;
   std::int64_t count = 1;
   std::vector<Item> items = {};
-  std::size_t id = 0;  ///< Of a refund: the place of its id among the keys...
+  std::size_t id = 0;  ///< For a refund only: index of the refund id among `keys`.
   std::int64_t since = 0;
   std::int64_t value = 0;
 };
 
 inline std::int64_t Places(std::size_t place) { return static_cast<std::int64_t>(place) + 1; }
 
-/// What one call of the batch script carries.
+/// The input of one call of the batch script.
 struct Batch {
   std::vector<std::string> keys = {};
   std::vector<Quota> quotas = {};
@@ -70,7 +71,7 @@ struct Batch {
     return n;
   }
 
-  /// What follows the script in EVAL or EVALSHA.
+  /// Returns the arguments that follow the script in EVAL or EVALSHA.
   [[nodiscard]] std::vector<std::string> Arguments() const {
     std::vector<std::string> leases;
     const std::string packed = Pack(Numbers(leases));

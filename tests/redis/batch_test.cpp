@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches by themselves: written as a command, run by a real redis-server, read back.
+// Unit tests of Batch: each batch is written as a command, run by a real redis-server, and its
+// reply is read.
 #include "store/redis/batch.hpp"
 
 #include <gtest/gtest.h>
@@ -28,11 +29,11 @@ struct TestCall : Call {
 
 class BatchTest : public testing::Test {
  protected:
-  /// Runs it as it is sent.
+  /// Writes the batch as a command, runs it on Redis, and returns the reply.
   std::string Run() {
     std::string command;
     batch_.Write(command, Batch::Form::kText, redis::ApplyScript(), "");
-    // What is sent is what is read back: the reader knows arrays of texts.
+    // RespReader parses the command into its words, because a command is an array of strings.
     redis::RespReader reader;
     reader.Feed(command);
     redis::Reply parts;
@@ -61,7 +62,7 @@ class BatchTest : public testing::Test {
   int answered_ = 0;
 };
 
-TEST_F(BatchTest, CallRemovedBeforeSendingIsNotCharged) {
+TEST_F(BatchTest, DoesNotChargeCallThatWasRemovedBeforeSending) {
   TestCall a({Of("a", bucket_)}, 1);
   TestCall b({Of("b", bucket_)}, 2);
   TestCall b2({Of("b", bucket_)}, 2);
@@ -71,7 +72,7 @@ TEST_F(BatchTest, CallRemovedBeforeSendingIsNotCharged) {
   batch_.Remove(a);
   batch_.Remove(b);
   const std::string packed = Run();
-  EXPECT_EQ(keys_sent_, "3") << "no entry charges the key of a any more";
+  EXPECT_EQ(keys_sent_, "3") << "the key of the removed call a is still sent";
   EXPECT_EQ(Read(packed).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 2);
   EXPECT_EQ(b2.answers[0].remaining, 1);
@@ -96,7 +97,7 @@ TEST_F(BatchTest, KeysWithDifferentSlotTagsAreNotMerged) {
   EXPECT_EQ(Read(Run()).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 5);
   EXPECT_EQ(none.answers[0].remaining, 1);
-  EXPECT_EQ(own.answers[0].remaining, 0) << "the identity as the tag names the same key";
+  EXPECT_EQ(own.answers[0].remaining, 0) << "a slot tag equal to the identity names the same key";
   EXPECT_EQ(acme.answers[0].remaining, 1);
   EXPECT_EQ(other.answers[0].remaining, 1);
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{a}", "tokens"}), "0");
@@ -105,7 +106,7 @@ TEST_F(BatchTest, KeysWithDifferentSlotTagsAreNotMerged) {
   EXPECT_EQ(redis_.Text({"EXISTS", "tg:rf:tb:r:{acme}:{a}:x"}), "1");
 }
 
-TEST_F(BatchTest, CallRemovedAfterSendingIsChargedForTheOthers) {
+TEST_F(BatchTest, ChargesCallThatWasRemovedAfterSending) {
   TestCall one({Of("a", bucket_)}, 1);
   TestCall two({Of("a", bucket_)}, 1);
   TestCall three({Of("a", bucket_)}, 1);
@@ -115,11 +116,11 @@ TEST_F(BatchTest, CallRemovedAfterSendingIsChargedForTheOthers) {
   EXPECT_EQ(Read(packed).verdict, Verdict::kGood);
   EXPECT_EQ(answered_, 2);
   EXPECT_TRUE(two.allowed);
-  EXPECT_EQ(two.answers[0].remaining, 0) << "the first took one";
+  EXPECT_EQ(two.answers[0].remaining, 0) << "the removed call was charged one unit";
   EXPECT_FALSE(three.allowed);
 }
 
-TEST_F(BatchTest, AbandonedRefundIsNotSent) {
+TEST_F(BatchTest, DoesNotSendRemovedRefund) {
   TestCall charge({Of("a", bucket_)}, 1);
   TestCall refund({Of("a", bucket_)}, 0);
   refund.kind = Call::Kind::kRefund;
@@ -148,7 +149,7 @@ TEST_F(BatchTest, SecondResetUnderAnotherQuotaChangesNothing) {
   EXPECT_EQ(redis_.Text({"HGET", "tg:tb:r:{a}", "tokens"}), "49");
 }
 
-TEST_F(BatchTest, RejectsReplyThatDoesNotMatch) {
+TEST_F(BatchTest, RejectsTruncatedOrInconsistentReply) {
   TestCall call({Of("a", bucket_)}, 1);
   ASSERT_TRUE(batch_.Add(call));
   const std::string packed = Run();
@@ -156,7 +157,8 @@ TEST_F(BatchTest, RejectsReplyThatDoesNotMatch) {
     EXPECT_NE(Read(packed.substr(0, size)).verdict, Verdict::kGood);
     EXPECT_EQ(answered_, 0);
   }
-  // Another number admitted than C++ finds: the last byte.
+  // Changes the last byte: the reply claims another number of admitted calls than the C++ code
+  // computes.
   std::string lie = packed;
   lie.back() = '\0';
   EXPECT_EQ(Read(lie).verdict, Verdict::kBadResponse);
@@ -165,7 +167,7 @@ TEST_F(BatchTest, RejectsReplyThatDoesNotMatch) {
   EXPECT_EQ(answered_, 1);
 }
 
-TEST_F(BatchTest, FullBatchStillTakesEqualRequests) {
+TEST_F(BatchTest, FullBatchAcceptsCallsEqualToItsEntries) {
   std::vector<std::unique_ptr<TestCall>> all;
   std::vector<std::string> names(200);
   std::size_t added = 0;
@@ -182,7 +184,7 @@ TEST_F(BatchTest, FullBatchStillTakesEqualRequests) {
   EXPECT_EQ(answered_, 129);
   EXPECT_EQ(again.answers[0].remaining, 0);
   batch_.Clear();
-  EXPECT_TRUE(batch_.Add(again)) << "as good as new";
+  EXPECT_TRUE(batch_.Add(again)) << "a cleared batch accepts calls again";
 }
 
 }  // namespace

@@ -19,9 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kEveryUs = 2000;
-/// What a timer or a turn may take on a machine that has time, and a little.
+/// Delay that a timer or a time slice may have on a machine that is not overloaded, with some
+/// margin.
 constexpr std::int64_t kToleratedUs = 2000;
-/// Processes come and go.
+/// Threads start and end: look for new ones every 25 rounds, which is every 50 ms.
 constexpr int kFindEvery = 25;
 
 }  // namespace
@@ -57,7 +58,8 @@ void Canary::Run() {
         it = tasks_.erase(it);
       }
     }
-    // The report comes when the waiting is over; so it began that long ago, or since the last look.
+    // The kernel counts the waiting time only when it ends. So the wait began `waited_us` ago, or
+    // since the previous reading.
     if (waited_us > kToleratedUs) late_.push_back({now - waited_us - kEveryUs, now});
     due = std::max(due, now - kEveryUs);
   }
@@ -87,7 +89,8 @@ void Canary::FindTasks(pid_t pid) {
 }
 
 std::int64_t Canary::WaitedNs(Task& task) {
-  // `on the CPU, waiting for it, turns`, in nanoseconds.
+  // `schedstat` contains: time on the CPU, time waiting for a CPU (both in nanoseconds), number of
+  // time slices.
   std::array<char, 96> text{};
   const ssize_t got = pread(task.fd, text.data(), text.size() - 1, 0);
   if (got <= 0) return -1;
@@ -102,7 +105,7 @@ std::int64_t Canary::WaitedNs(Task& task) {
 Records Canary::Undisturbed(const Records& records) const {
   Records undisturbed;
   for (const Record& record : records) {
-    // By their ends they are in order; a long one may begin before those in front of it.
+    // `late_` is sorted by end; a long interval may begin before the intervals in front of it.
     auto after =
         std::lower_bound(late_.begin(), late_.end(), record.sent_us,
                          [](const Late& late, std::int64_t sent) { return late.to_us < sent; });

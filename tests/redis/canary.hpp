@@ -13,10 +13,10 @@
 
 namespace tidegate::redis_test {
 
-/// Tells when this machine had no time for us. Tests may run beside a compiler, and what was on
-/// its way while a process of ours was ready to run and had to wait says nothing about Tidegate's
-/// own delays. The kernel counts that waiting for every thread; this reads it every two
-/// milliseconds, for this process and all that it started.
+/// Records when threads of this test were ready to run but did not get a CPU. Tests may run beside
+/// a compiler, and a request that was in flight at such a moment says nothing about Tidegate's own
+/// delays. The kernel counts this waiting time for every thread; Canary reads it every 2 ms, for
+/// this process and all its child processes.
 class Canary {
  public:
   Canary();
@@ -25,9 +25,10 @@ class Canary {
   Canary& operator=(const Canary&) = delete;
 
   void Stop();
-  /// Returns the requests that were not in flight while a thread had to wait. Stop it first.
+  /// Returns the requests that were not in flight while a thread waited for a CPU. REQUIRES: Stop()
+  /// was called.
   [[nodiscard]] Records Undisturbed(const Records& records) const;
-  /// Returns for how long between the two times a thread had to wait.
+  /// Returns for how many microseconds between the two times a thread waited for a CPU.
   [[nodiscard]] std::int64_t LateMicros(std::int64_t from_us, std::int64_t to_us) const;
 
  private:
@@ -36,14 +37,15 @@ class Canary {
     std::int64_t to_us;
   };
   struct Task {
-    int fd = -1;  ///< Its schedstat.
+    int fd = -1;  ///< Descriptor of the task's `schedstat` file.
     std::int64_t waited_ns = -1;
   };
   void Run();
-  /// Looks who is there now.
+  /// Adds the threads that started since the last call.
   void Find();
   void FindTasks(pid_t pid);
-  /// How long the task has waited since the last look; -1: it is gone.
+  /// Returns for how many nanoseconds the task has waited for a CPU since the last call; -1: the
+  /// task has ended.
   static std::int64_t WaitedNs(Task& task);
 
   std::atomic<bool> stop_{false};

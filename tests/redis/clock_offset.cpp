@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test's side of clock_shim.cpp.
+// Writes the clock offset that clock_shim.cpp reads.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,11 +14,11 @@ namespace tidegate::redis_test {
 ClockShim::ClockShim() : file_((folder_.path() / "offset").string()) {
   const int fd = open(file_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 || ftruncate(fd, sizeof(std::int64_t)) != 0) {
-    throw std::runtime_error("no file for the clock's offset");
+    throw std::runtime_error("cannot create the file with the clock offset");
   }
   void* const at = mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
-  if (at == MAP_FAILED) throw std::runtime_error("the clock's offset cannot be mapped");
+  if (at == MAP_FAILED) throw std::runtime_error("cannot map the file with the clock offset");
   mapped_ = static_cast<std::int64_t*>(at);
 }
 

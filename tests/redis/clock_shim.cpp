@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a redis-server: its wall clock is the system's plus an offset, which a test writes
-// to the file that TIDEGATE_CLOCK_OFFSET names (eight bytes, microseconds; see clock_shim.hpp).
-// Monotonic clocks are left alone, as a step of the wall clock leaves them alone.
+// Preloaded into a redis-server to shift its wall clock by an offset. The test writes the offset to
+// the file that TIDEGATE_CLOCK_OFFSET names (eight bytes, microseconds; see clock_shim.hpp).
+// Monotonic clocks are unchanged, as with a real step of the wall clock.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
 
-/// Mapped once: by the first who asks, before any other thread of the server does.
+/// Returns the offset in microseconds; 0 if there is no file. The first call maps the file, before
+/// the server starts other threads.
 std::int64_t Offset() {
   static const std::int64_t* const mapped = [] {
     const char* const name = getenv("TIDEGATE_CLOCK_OFFSET");
@@ -42,8 +43,8 @@ bool IsWallClock(clockid_t clock) {
 
 extern "C" {
 
-// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the names of the system's are
-// reserved.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the parameter names in the
+// system headers are reserved.
 int clock_gettime(clockid_t clock, timespec* at) noexcept {
   static const auto real = Real<int (*)(clockid_t, timespec*)>("clock_gettime");
   const int result = real(clock, at);

@@ -11,8 +11,8 @@
 
 namespace tidegate::redis_test {
 
-/// The wall clock of a redis-server that was started with `environment()`: the system's, plus what
-/// is set here. A step takes effect with the server's next look at its clock.
+/// Controls the wall clock of a redis-server that was started with `environment()`: the system time
+/// plus an offset. A new offset takes effect when the server next reads its clock.
 class ClockShim {
  public:
   ClockShim();
@@ -20,7 +20,7 @@ class ClockShim {
   ClockShim(const ClockShim&) = delete;
   ClockShim& operator=(const ClockShim&) = delete;
 
-  /// For RedisServer::Options.
+  /// Returns the environment variables for RedisServer::Options.
   [[nodiscard]] std::vector<std::string> environment() const;
   void Set(std::chrono::microseconds offset);
   void Step(std::chrono::microseconds by) { Set(offset() + by); }

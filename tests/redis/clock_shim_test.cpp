@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-double TimeOf(RedisServer& redis, const std::vector<std::string>& command = {"TIME"}) {
+double RedisSeconds(RedisServer& redis, const std::vector<std::string>& command = {"TIME"}) {
   std::istringstream text(redis.Text(command));
   double seconds = 0;
   double micros = 0;
@@ -18,19 +18,20 @@ double TimeOf(RedisServer& redis, const std::vector<std::string>& command = {"TI
   return seconds + micros / 1e6;
 }
 
-double Here() {
+double SystemSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-TEST(ClockShimTest, StepsTheTimeOfRedisBothWays) {
+TEST(ClockShimTest, StepsRedisClockForwardAndBack) {
   ClockShim clock;
   RedisServer redis({.environment = clock.environment()});
-  EXPECT_NEAR(TimeOf(redis) - Here(), 0, 2);
+  EXPECT_NEAR(RedisSeconds(redis) - SystemSeconds(), 0, 2);
   for (const auto offset : {3600s, -3600s, 5s, 0s}) {
     clock.Set(offset);
     const double expected = static_cast<double>(offset.count());
-    EXPECT_NEAR(TimeOf(redis) - Here(), expected, 2);
-    EXPECT_NEAR(TimeOf(redis, {"EVAL", "return redis.call('TIME')", "0"}) - Here(), expected, 2);
+    EXPECT_NEAR(RedisSeconds(redis) - SystemSeconds(), expected, 2);
+    EXPECT_NEAR(RedisSeconds(redis, {"EVAL", "return redis.call('TIME')", "0"}) - SystemSeconds(),
+                expected, 2);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of Redis steps, by seconds and by an hour, both ways: no limit is frozen for longer
-// than one full recovery, and none gives more than one burst too many for a step.
+// Steps the clock of Redis by seconds and by an hour, forward and back. No key is denied for longer
+// than one full recovery, and each step admits at most one burst too many.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 struct Case {
   const char* name;
   const char* quota;
-  Promise promise;           ///< A window's limit is its burst too.
-  std::int64_t recovery_us;  ///< From nothing to all.
+  Promise promise;           ///< For a window algorithm the burst equals the limit.
+  std::int64_t recovery_us;  ///< Microseconds until an empty quota is full again.
 };
 
 class ClockStepTest : public FaultCase, public testing::WithParamInterface<Case> {
@@ -28,7 +28,7 @@ class ClockStepTest : public FaultCase, public testing::WithParamInterface<Case>
     const Promise& promise = GetParam().promise;
     if (promise.burst > 0) return BucketHolds(key, promise, losses);
     const bool exact = std::string_view(GetParam().name) == "SlidingLog";
-    // Windows are aligned to a clock that steps: what remains is what fits around two of them.
+    // Windows are aligned to a clock that steps, so one period may overlap two of them.
     const double limit = exact ? promise.limit : 2 * promise.limit;
     return LogHolds(key, Promise{limit, promise.period_us, 0}, losses);
   }
@@ -39,8 +39,8 @@ class ClockStepTest : public FaultCase, public testing::WithParamInterface<Case>
 TEST_P(ClockStepTest, ClockStepDeniesNoKeyLongerThanOneRecovery) {
   Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
         1, kPatient);
-  FaultCase::Ask(DecideInTurn("r", kKeys));
-  Back(SteadyMicros());
+  FaultCase::StartLoad(DecideInTurn("r", kKeys));
+  WaitUntilStoreAnswers(SteadyMicros());
   std::vector<Loss> losses;
   for (const std::chrono::milliseconds step :
        {3000ms, -3000ms, 300ms, -300ms, 3'600'000ms, -3'600'000ms, -3'600'000ms, 3'600'000ms}) {

@@ -13,7 +13,7 @@
 namespace tidegate::redis_test {
 namespace {
 
-/// The node that owns a slot at first.
+/// Returns the node that owns the slot when the cluster starts.
 std::size_t FirstOwner(int slot) {
   return static_cast<std::size_t>(std::min(slot / (RedisCluster::kSlots / 3), 2));
 }
@@ -71,10 +71,10 @@ std::vector<int> ClusterCase::AllSlots() {
 
 Load::Next ClusterCase::InTurn(std::string rule) {
   return [rule = std::move(rule), turn = 0U](std::uint32_t, const Record*,
-                                             Question& question) mutable {
-    question.key = turn++ % kKeys;
-    question.body.assign("{\"rule\":\"").append(rule).append("\",\"identity\":\"");
-    question.body.append(AddressOf(question.key)).append("\"}");
+                                             LoadRequest& load_request) mutable {
+    load_request.key = turn++ % kKeys;
+    load_request.body.assign("{\"rule\":\"").append(rule).append("\",\"identity\":\"");
+    load_request.body.append(AddressOf(load_request.key)).append("\"}");
   };
 }
 
@@ -82,18 +82,19 @@ void ClusterCase::Begin(std::string_view rule, std::string_view deadline,
                         const RedisCluster::Options& options) {
   cluster_.emplace(options);
   Start(cluster_->url(), Rules(), 1, deadline);
-  FaultCase::Ask(InTurn(std::string(rule)));
-  for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), SteadyMicros());
+  FaultCase::StartLoad(InTurn(std::string(rule)));
+  for (std::size_t home = 0; home < 3; ++home) WaitUntilStoreAnswers(KeysOf(home), SteadyMicros());
   begun_us_ = SteadyMicros();
 }
 
-void ClusterCase::Back(const std::vector<std::uint32_t>& keys, std::int64_t since_us) {
+void ClusterCase::WaitUntilStoreAnswers(const std::vector<std::uint32_t>& keys,
+                                        std::int64_t since_us) {
   ASSERT_TRUE(test::WaitUntil([&] {
     return std::all_of(keys.begin(), keys.end(),
                        [&](std::uint32_t key) { return load_->last_store_us(key) >= since_us; });
   })) << test::kTiming
-      << "the store does not come back\n"
-      << fleet_->Said();
+      << "the store does not answer for all keys\n"
+      << fleet_->Output();
 }
 
 void ClusterCase::ExpectBack(const Records& records, const std::vector<std::uint32_t>& keys,
@@ -114,7 +115,7 @@ void ClusterCase::ExpectBack(const Records& records, const std::vector<std::uint
                          found->second - since_us - canary_->LateMicros(since_us, found->second));
     }
   }
-  std::cout << "its slots were back within " << longest / 1000 << " ms\n";
+  std::cout << "the store answered for its slots again within " << longest / 1000 << " ms\n";
   EXPECT_LE(longest, kBackUs);
 }
 

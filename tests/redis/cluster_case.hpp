@@ -12,33 +12,39 @@
 
 namespace tidegate::redis_test {
 
-/// Three tidegate processes under load on a Redis Cluster of six nodes. Their rules count by
-/// `client_ip`, which can be read in a key, so that a test knows where each identity lives: of
-/// kKeys addresses every master has the same number, and key k lives with master k % 3.
+/// Three tidegate processes under load on a Redis Cluster of six nodes. The rules count by
+/// `client_ip`, whose value is readable in a Redis key, so a test knows which master stores each
+/// identity. Each master stores the same number of the kKeys addresses: key k belongs to master k %
+/// 3.
 class ClusterCase : public FaultCase {
  protected:
   static constexpr std::uint32_t kKeys = 12;
-  /// For cases without a failover: a busy machine must not be taken for one.
+  /// Node timeout for tests without a failover: long enough that a busy machine does not trigger
+  /// one.
   static constexpr int kNoFailoverMs = 15'000;
 
-  /// As FaultCase::Rules, by address.
+  /// The rules of FaultCase::Rules, counted by client address.
   [[nodiscard]] static std::string Rules();
-  /// The address of a key, its slot, and the node that owns it at first.
+  /// Returns the client address that stands for a key; SlotOf returns its slot, and HomeOf the node
+  /// that owns this slot when the cluster starts.
   [[nodiscard]] static const std::string& AddressOf(std::uint32_t key);
   [[nodiscard]] static int SlotOf(std::uint32_t key);
   [[nodiscard]] static std::size_t HomeOf(std::uint32_t key) { return key % 3; }
   [[nodiscard]] static std::vector<std::uint32_t> KeysOf(std::size_t home);
   [[nodiscard]] static std::vector<int> AllSlots();
-  /// Asks `rule` for the addresses in turn.
+  /// Returns a generator that sends requests to `rule` for each address in turn.
   [[nodiscard]] static Load::Next InTurn(std::string rule);
 
-  /// The cluster, the fleet, and until every address was answered by the store of every node.
+  /// Starts the cluster, the fleet and the load, and waits until the store of every node has
+  /// decided on every address.
   void Begin(std::string_view rule = "closed", std::string_view deadline = "20ms",
              const RedisCluster::Options& options = {});
-  /// Waits until the store of every node has answered for all of these since then.
-  void Back(const std::vector<std::uint32_t>& keys, std::int64_t since_us);
-  /// After Finish: each node's store answered for each of these within a second of that moment, but
-  /// for the time that this machine did not give it.
+  /// Waits until the store of every node has decided on a request for each of `keys` that was sent
+  /// at `since_us` or later.
+  void WaitUntilStoreAnswers(const std::vector<std::uint32_t>& keys, std::int64_t since_us);
+  /// Checks that each node's store decided on each of `keys` within one second after `since_us`,
+  /// not counting the time in which this machine did not run the test. REQUIRES: Finish() was
+  /// called.
   void ExpectBack(const Records& records, const std::vector<std::uint32_t>& keys,
                   std::int64_t since_us) const;
 
@@ -48,7 +54,7 @@ class ClusterCase : public FaultCase {
                                        std::int64_t to_us);
 
   std::optional<RedisCluster> cluster_;
-  std::int64_t begun_us_ = 0;  ///< When every node had been answered for every address.
+  std::int64_t begun_us_ = 0;  ///< When the store of every node had decided on every address.
 };
 
 }  // namespace tidegate::redis_test

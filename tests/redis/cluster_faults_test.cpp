@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters at their edges: slots on their way, nodes that left, floods, servers that lie.
+// Edge cases of a Redis Cluster: slots that migrate, nodes that left, floods, and servers that send
+// false replies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -21,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A number of `INFO` or `CLUSTER INFO`: what stands behind `name` up to something that is none.
+/// Returns the number behind `name` in the output of `INFO` or `CLUSTER INFO`; 0 if there is none.
 std::int64_t NumberIn(const std::string& info, const std::string& name) {
   const auto at = info.find(name);
   return at == std::string::npos ? 0 : std::stoll(info.substr(at + name.size()));
@@ -29,10 +30,10 @@ std::int64_t NumberIn(const std::string& info, const std::string& name) {
 
 class ClusterFaultsTest : public ClusterNodeCase {};
 
-// Of a slot on its way, a script on the node that it leaves may not write a key that it has just
-// deleted: "Script attempted to access a non local key". So a refund of a sliding log must not
-// delete it.
-TEST_F(ClusterFaultsTest, CompensatedLogSurvivesSlotMigration) {
+// While a slot migrates, a script on its source node may not write a key that it has just deleted
+// ("Script attempted to access a non local key"). So a refund of a sliding log must not delete the
+// key.
+TEST_F(ClusterFaultsTest, SlidingLogSurvivesCompensationDuringSlotMigration) {
   const Quota log = Of({.algorithm = Algorithm::kSlidingLog, .limit = 10, .period = 24h});
   const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
   const std::string& who = On(0, 1);
@@ -43,7 +44,7 @@ TEST_F(ClusterFaultsTest, CompensatedLogSurvivesSlotMigration) {
   SlotMove move(*cluster_, SlotOfTag(who), 0, 2);
   move.Begin();
   EXPECT_FALSE(node_->Ask(CallResult{.charges = {logged, full}}).allowed);
-  AwaitGiftsBack();
+  WaitUntilNoCallWaits();
   const std::string key = "tg:sl:log:{" + who + "}";
   EXPECT_EQ((*cluster_)[0].Text({"ZCARD", key}), "8")
       << "kept " << node_->redis_store().stats().failed_compensations.get() << " failed writes "
@@ -57,7 +58,8 @@ TEST_F(ClusterFaultsTest, CompensatedLogSurvivesSlotMigration) {
   cluster_->MoveSlot(SlotOfTag(who), 2, 0);
 }
 
-// The same where all leases have ended: the new one is written before they are dropped.
+// When all leases of a key have expired, the script must write the new lease before it removes the
+// expired ones: a script on a migrating slot may not write a key that it has deleted.
 TEST_F(ClusterFaultsTest, FirstLeaseIsHeldWhileItsSlotMoves) {
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1s});
   const std::string& who = On(0, 2);
@@ -80,7 +82,8 @@ TEST_F(ClusterFaultsTest, FirstLeaseIsHeldWhileItsSlotMoves) {
   cluster_->MoveSlot(SlotOfTag(who), 2, 0);
 }
 
-// A reset, and then a charge, in one batch: it must not be lost with the key.
+// A batch contains a reset and then a charge of the same key; the charge must not be lost with the
+// deleted key.
 TEST_F(ClusterFaultsTest, ChargeAfterResetIsCountedWhileItsSlotMoves) {
   const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 2, .period = 24h});
   const std::string& who = On(0, 3);
@@ -102,8 +105,8 @@ TEST_F(ClusterFaultsTest, ChargeAfterResetIsCountedWhileItsSlotMoves) {
   cluster_->MoveSlot(SlotOfTag(who), 2, 0);
 }
 
-// Asking again for a lease that one holds passes. If another slot then denies the request, the
-// lease of before stays: a request that was denied takes nothing away.
+// A client that acquires a lease that it already holds is allowed. If another slot then denies the
+// call, the client keeps its lease: a denied call takes nothing away.
 TEST_F(ClusterFaultsTest, HeldLeaseSurvivesDeniedCrossSlotCall) {
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});
   const Charge mine{.rule = "c", .identity = On(0, 4), .quota = &leases, .lease = "mine"};
@@ -112,15 +115,16 @@ TEST_F(ClusterFaultsTest, HeldLeaseSurvivesDeniedCrossSlotCall) {
   ASSERT_TRUE(node_->Apply(others).allowed);
   others.lease = "mine";
   EXPECT_FALSE(node_->Ask(CallResult{.charges = {mine, others}}).allowed);
-  AwaitGiftsBack();
+  WaitUntilNoCallWaits();
   EXPECT_EQ((*cluster_)[0].Text({"ZRANGE", "tg:cc:c:{" + On(0, 4) + "}", "0", "-1"}), "mine");
   Charge another = mine;
   another.lease = "another";
-  EXPECT_FALSE(node_->Apply(another).allowed) << "two hold a limit of one";
+  EXPECT_FALSE(node_->Apply(another).allowed) << "a second lease was granted for a limit of 1";
 }
 
-// `redis-cli --cluster del-node`: a master that has given its slots away is forgotten and reset. It
-// is connected for ten seconds still, and answers requests for the slots: it knows of none.
+// `redis-cli --cluster del-node` forgets and resets a master that has given its slots away.
+// Tidegate stays connected to this node for ten more seconds, and the node still replies to
+// requests, but it owns no slot.
 TEST_F(ClusterFaultsTest, IgnoresNodeThatLeftTheCluster) {
   RedisServer leaving({.arguments = {"--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
                                      "--cluster-require-full-coverage", "no"},
@@ -167,7 +171,8 @@ TEST_F(ClusterFaultsTest, IgnoresNodeThatLeftTheCluster) {
       .rule = "r", .identity = On(1, 5), .quota = &quota, .on_failure = OnFailure::kClosed};
   int moves = 0;
   while (std::chrono::steady_clock::now() < until) {
-    // Something else moves now and then, so that there is reason to ask.
+    // Every 100th round moves an unrelated slot, so that Tidegate has a reason to read the topology
+    // again.
     if (++moves % 100 == 1) {
       const std::string other = std::to_string(SlotOfTag(On(2, 50)));
       const std::size_t to = moves % 200 == 1 ? 0 : 2;
@@ -179,13 +184,14 @@ TEST_F(ClusterFaultsTest, IgnoresNodeThatLeftTheCluster) {
     std::this_thread::sleep_for(2ms);
   }
   EXPECT_EQ(sources[DecidedBy::kClosed], 0)
-      << "of " << sources[DecidedBy::kStore] << " others; nothing is wrong with the slot's master";
+      << "of " << sources[DecidedBy::kStore]
+      << " decisions by the store; the master of this slot is healthy";
   const std::string other = std::to_string(SlotOfTag(On(2, 50)));
   EXPECT_EQ(cluster_->All({"CLUSTER", "SETSLOT", other, "NODE", cluster_->Id(2)}), "OK");
 }
 
-// On a cluster a round has a batch for each slot; after SCRIPT FLUSH the script's text, which is
-// long, is not sent for each of them.
+// In a cluster, one round sends a batch per slot. After SCRIPT FLUSH, the long text of the script
+// is sent once and not once for each of these batches.
 TEST_F(ClusterFaultsTest, MissingScriptIsSentAgainOnce) {
   const Quota quota = Of({.limit = 1'000'000, .period = 1s});
   RedisServer& redis = (*cluster_)[0];
@@ -200,8 +206,9 @@ TEST_F(ClusterFaultsTest, MissingScriptIsSentAgainOnce) {
   EXPECT_LE(NumberIn(redis.Text({"INFO", "stats"}), "total_net_input_bytes:"), 1'000'000);
 }
 
-// What is refused differs from batch to batch by the slot that it names.
-TEST_F(ClusterFaultsTest, ClusterBehindAPlainUrlDoesNotFillTheLog) {
+// A cluster node refuses each batch with an error that names the slot of the batch, so the errors
+// differ.
+TEST_F(ClusterFaultsTest, LogsFewLinesWhenClusterNodeIsConfiguredAsSingleRedis) {
   std::atomic<int> lines = 0;
   RedisStore::Options options = To((*cluster_)[0].url());
   options.log = [&](RedisStore::Severity, const std::string&) { ++lines; };
@@ -209,10 +216,11 @@ TEST_F(ClusterFaultsTest, ClusterBehindAPlainUrlDoesNotFillTheLog) {
   plain.WaitUntilReady();
   const Quota quota = Of({.limit = 1'000'000, .period = 1s});
   for (int i = 0; i < 200; ++i) (void)plain.Apply({"r", TagOf(6000 + i), &quota});
-  EXPECT_LE(lines, 10) << "lines of 200 requests";
+  EXPECT_LE(lines, 10) << "log lines for 200 requests";
 }
 
-// To give something back to a sliding log, the script reads all of it: not for each of a flood.
+// To refund a unit to a sliding log, the script reads the whole log, so Tidegate must not do this
+// for every denied call of a flood.
 TEST_F(ClusterFaultsTest, DeniedCrossSlotCallDoesNotReadLongLogs) {
   const Quota log = Of({.algorithm = Algorithm::kSlidingLog, .limit = 10'000, .period = 24h});
   const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
@@ -230,14 +238,14 @@ TEST_F(ClusterFaultsTest, DeniedCrossSlotCallDoesNotReadLongLogs) {
   ASSERT_EQ(redis.Text({"CONFIG", "RESETSTAT"}), "OK");
   for (int i = 0; i < 20; ++i) {
     EXPECT_FALSE(node_->Ask(CallResult{.charges = {global, full}}).allowed);
-    AwaitGiftsBack();
+    WaitUntilNoCallWaits();
   }
   const std::string stats = redis.Text({"INFO", "commandstats"});
   EXPECT_LE(NumberIn(stats, "cmdstat_evalsha:calls="), 4);
 }
 
-// A flood of one request that is denied, where its charges span slots.
-TEST_F(ClusterFaultsTest, FloodOfDeniedCrossSlotCallsCostsTheClusterLittle) {
+// A flood of equal calls that are denied and whose charges span two slots.
+TEST_F(ClusterFaultsTest, FloodOfDeniedCrossSlotCallsRunsFewScripts) {
   const Quota many = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1'000'000, .period = 24h});
   const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
   const Charge global{"global", On(0, 7), &many};
@@ -251,10 +259,10 @@ TEST_F(ClusterFaultsTest, FloodOfDeniedCrossSlotCallsCostsTheClusterLittle) {
   ASSERT_EQ((*cluster_)[0].Text({"CONFIG", "RESETSTAT"}), "OK");
   for (int i = 0; i < 200; ++i)
     EXPECT_FALSE(node_->Ask(CallResult{.charges = {global, full}}).allowed);
-  AwaitGiftsBack();
+  WaitUntilNoCallWaits();
   EXPECT_LE(NumberIn((*cluster_)[0].Text({"INFO", "commandstats"}), "cmdstat_evalsha:calls="), 20)
-      << "script calls on the slot that had nothing against it, of 200 denied requests";
-  EXPECT_LE(published() - before, 20) << "messages on the cluster's bus";
+      << "script calls on the slot that admits, for 200 requests that the other slot denies";
+  EXPECT_LE(published() - before, 20) << "messages on the cluster bus";
 }
 
 TEST_F(ClusterFaultsTest, LastLeaseIsReleasedWhileItsSlotMoves) {
@@ -279,9 +287,9 @@ TEST_F(ClusterFaultsTest, LastLeaseIsReleasedWhileItsSlotMoves) {
   cluster_->MoveSlot(SlotOfTag(who), 2, 0);
 }
 
-// A round that still takes calls finds its batches by their number: those in which no call waits
-// any more stay in it.
-TEST_F(ClusterFaultsTest, FindsBatchesInRoundWithEmptyOnes) {
+// A round that still accepts calls finds its batches by index, so a batch without waiting calls
+// must stay in the round.
+TEST_F(ClusterFaultsTest, SendsRoundThatContainsEmptyBatches) {
   RedisStore::Options options = To(cluster_->url());
   options.redis.deadline = 200ms;
   Node node(options);
@@ -290,23 +298,24 @@ TEST_F(ClusterFaultsTest, FindsBatchesInRoundWithEmptyOnes) {
   const auto ask = [&](int slot) {
     return std::thread([&node, &quota, slot] { (void)node.Apply({"r", TagOf(slot), &quota}); });
   };
-  (void)TagOf(300);  // The first takes time.
+  (void)TagOf(300);  // TagOf computes a table at its first call, which takes time.
   cluster_->Stop(0);
   std::vector<std::thread> asking;
-  asking.push_back(ask(300));  // Leaves, and has no answer.
+  asking.push_back(ask(300));  // Is sent to Redis and gets no reply.
   std::this_thread::sleep_for(10ms);
-  asking.push_back(ask(301));  // Waits behind it, and gives up after 200 ms.
+  asking.push_back(ask(301));  // Waits in the next round and times out after 200 ms.
   std::this_thread::sleep_for(290ms);
-  asking.push_back(ask(302));          // The same round.
-  std::this_thread::sleep_for(130ms);  // At 400 ms 301's batch goes.
+  asking.push_back(ask(302));          // Joins the same round as 301.
+  std::this_thread::sleep_for(130ms);  // At 400 ms the batch of 301 is removed.
   asking.push_back(ask(302));
   cluster_->Continue(0);
   for (std::thread& thread : asking) thread.join();
 }
 
-/// Calls that are started again from within `finished`, while slots move, scripts and connections
-/// go, and in the end everything stops: each is finished exactly once each time.
-TEST_F(ClusterFaultsTest, CallsStartOthersWhileTheTopologyChanges) {
+/// Starts new calls from within `finished` while slots move and Redis loses its scripts and
+/// connections, and in the end the node is destroyed. Checks that each call finishes exactly once
+/// per start.
+TEST_F(ClusterFaultsTest, FinishesEachCallOnceWhileTopologyChanges) {
   const Quota few = Of({.algorithm = Algorithm::kFixedWindow, .limit = 40, .period = 1s});
   const Quota log = Of({.algorithm = Algorithm::kSlidingLog, .limit = 40, .period = 1s});
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 4, .period = 1s});
@@ -409,7 +418,7 @@ TEST_F(ClusterFaultsTest, CallsStartOthersWhileTheTopologyChanges) {
         }
         move.End();
       } catch (const std::runtime_error&) {
-        // The nodes do not agree yet on who has it.
+        // The nodes do not agree yet on the owner of the slot.
         (void)cluster_->All({"CLUSTER", "SETSLOT", std::to_string(slot), "STABLE"});
         std::this_thread::sleep_for(100ms);
       }
@@ -418,7 +427,7 @@ TEST_F(ClusterFaultsTest, CallsStartOthersWhileTheTopologyChanges) {
       if (i % 5 == 2) (void)(*cluster_)[0].Text({"CLIENT", "KILL", "TYPE", "pubsub"});
     }
     if (round == 2) {
-      // All at once, in the middle of it.
+      // Destroys the node while calls are in flight.
       stop = true;
       node.reset();
     } else {
@@ -432,12 +441,13 @@ TEST_F(ClusterFaultsTest, CallsStartOthersWhileTheTopologyChanges) {
   }
 }
 
-// --- A Redis that lies ----------------------------------------------------------------
+// --- A fake Redis that sends false replies --------------------------------------------
 
-/// Greets like a node of a cluster that owns all slots; `says` answers each EVALSHA.
+/// A fake cluster node that claims to own all slots; `reply` returns its reply to each EVAL or
+/// EVALSHA.
 class FakeCluster {
  public:
-  explicit FakeCluster(std::function<std::string(int)> says) : says_(std::move(says)) {
+  explicit FakeCluster(std::function<std::string(int)> reply) : reply_(std::move(reply)) {
     listener_ = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -446,7 +456,7 @@ class FakeCluster {
     if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
         listen(listener_, 100) != 0 ||
         getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-      throw std::runtime_error("no socket");
+      throw std::runtime_error("cannot listen on a socket");
     }
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { Accept(); });
@@ -518,11 +528,11 @@ class FakeCluster {
       return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(port_) +
              "\r\n";
     }
-    if (words[0].starts_with("EVAL")) return says_(++requests_);
+    if (words[0].starts_with("EVAL")) return reply_(++requests_);
     return "+OK\r\n";
   }
 
-  std::function<std::string(int)> says_;
+  std::function<std::string(int)> reply_;
   std::atomic<int> requests_ = 0;
   int listener_ = -1;
   int port_ = 0;
@@ -531,9 +541,9 @@ class FakeCluster {
   std::thread thread_;
 };
 
-// Whoever answers with redirections to ever new places does not make us connect to all of them:
-// each would be tried again and again, and be sent the password.
-TEST(ScriptedClusterTest, RedirectionsMakeABoundedNumberOfNodes) {
+// A server that redirects to ever new addresses must not make Tidegate connect to all of them:
+// Tidegate would retry each of them again and again and send it the password.
+TEST(ScriptedClusterTest, ConnectsToBoundedNumberOfRedirectTargets) {
   for (const std::string word : {"ASK", "MOVED"}) {
     const int slot = SlotOfTag("someone");
     FakeCluster fake([&](int number) {
@@ -555,8 +565,8 @@ TEST(ScriptedClusterTest, RedirectionsMakeABoundedNumberOfNodes) {
   }
 }
 
-// An error of Redis's may be long, and another one each time.
-TEST(ScriptedClusterTest, LogsRepliesShortened) {
+// An error message of Redis may be long and may differ each time.
+TEST(ScriptedClusterTest, ShortensErrorRepliesInTheLog) {
   std::mutex mutex;
   std::size_t longest = 0;
   int lines = 0;

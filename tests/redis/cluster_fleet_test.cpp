@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three Tidegate processes on a Redis Cluster, and behind sentinels, as fast as they can: every
-// algorithm keeps its promise exactly, as on one Redis, and a cluster's keys are everywhere.
+// Loads three Tidegate processes with as many requests as they can take, on a Redis Cluster and
+// behind sentinels. Checks that every algorithm holds its limit exactly, as on one Redis, and that
+// a cluster's keys are spread over all masters.
 //
-// TIDEGATE_FLEET_SECONDS: how long each algorithm is under load; half a second if it is not set.
+// TIDEGATE_FLEET_SECONDS: seconds of load for each algorithm; half a second if unset.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,8 +23,8 @@ constexpr std::int64_t kSecond = 1'000'000;
 
 struct Algorithm {
   const char* name;
-  const char* tag;  ///< In a key.
-  Promise one;      ///< For one key, and for each of many.
+  const char* tag;  ///< Abbreviation of the algorithm in a Redis key.
+  Promise one;      ///< Promise of the limit when all requests charge one key.
   Promise each;
 };
 
@@ -63,21 +64,21 @@ class EveryAlgorithmTest : public FaultCase {
     return rules;
   }
 
-  void AskAll(const std::string& url, Keys keys) {
+  void RunLoadOnEveryAlgorithm(const std::string& url, Keys keys) {
     Start(url, RulesFor(keys), 1, kPatient);
     Node& last = (*fleet_)[2];
     ASSERT_TRUE(test::WaitUntil([&] {
       return last.Decide(R"({"rule":"tb","identity":"first"})").Member("decided_by") == "store";
-    })) << fleet_->Said();
+    })) << fleet_->Output();
     for (const Algorithm& algorithm : kAlgorithms) {
       SCOPED_TRACE(algorithm.name);
-      AskOne(algorithm, keys);
+      RunLoadOn(algorithm, keys);
     }
     EXPECT_TRUE(fleet_->AllAlive());
     EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
   }
 
-  void AskOne(const Algorithm& algorithm, Keys keys) {
+  void RunLoadOn(const Algorithm& algorithm, Keys keys) {
     const bool leases = std::string_view(algorithm.name) == "concurrency";
     const std::uint32_t count = keys == Keys::kOne ? 1 : leases ? 32 : 1000;
     const Promise& promise = keys == Keys::kOne ? algorithm.one : algorithm.each;
@@ -102,10 +103,11 @@ class EveryAlgorithmTest : public FaultCase {
     if (!leases) ExpectUsed(algorithm, promise, records, count);
   }
 
-  /// What else holds for its keys.
+  /// Checks how the keys are stored while the load runs.
   virtual void ExpectSpread(const Algorithm& /*algorithm*/) {}
 
-  /// All that there was, if there were enough requests; see fleet_test for what windows leave.
+  /// Checks that the keys admitted all that their limits allow, if there were enough requests.
+  /// fleet_test.cpp explains why windows admit a little less.
   void ExpectUsed(const Algorithm& algorithm, const Promise& promise, const Records& records,
                   std::uint32_t keys) const {
     std::int64_t from = records[0].received_us();
@@ -114,9 +116,9 @@ class EveryAlgorithmTest : public FaultCase {
       from = std::min(from, record.received_us());
       to = std::max(to, record.sent_us);
     }
-    // While the machine stood still there were no requests.
+    // No requests were sent while the machine did not run the load.
     to -= canary_->LateMicros(from, to);
-    // Each of many keys gets few requests, which limits what it could give at first.
+    // With many keys, each key gets few requests, so it can use only a part of its burst.
     const double requests = static_cast<double>(records.size()) / keys;
     double each = promise.burst;
     if (keys == 1 && promise.burst > 0) {
@@ -137,7 +139,7 @@ class EveryAlgorithmTest : public FaultCase {
 
 class ClusterFleetTest : public EveryAlgorithmTest {
  protected:
-  /// A third of the keys with each master, more or less, and each with a TTL.
+  /// Checks that each master stores about a third of the keys and that each key has a TTL.
   void ExpectSpread(const Algorithm& algorithm) override {
     for (std::size_t master = 0; master < cluster_.masters(); ++master) {
       const auto found = cluster_.Keys(master, "tg:" + std::string(algorithm.tag) + ":*");
@@ -148,16 +150,16 @@ class ClusterFleetTest : public EveryAlgorithmTest {
     }
   }
 
-  /// Without a failover in mind: the machine is busy here.
+  /// The long node timeout prevents a failover: this load keeps the machine busy.
   RedisCluster cluster_{{.node_timeout_ms = 15'000}};
 };
 
 TEST_F(ClusterFleetTest, EveryAlgorithmHoldsItsLimitOnOneKey) {
-  AskAll(cluster_.url(), Keys::kOne);
+  RunLoadOnEveryAlgorithm(cluster_.url(), Keys::kOne);
 }
 
 TEST_F(ClusterFleetTest, EveryAlgorithmHoldsItsLimitOnManyKeys) {
-  AskAll(cluster_.url(), Keys::kMany);
+  RunLoadOnEveryAlgorithm(cluster_.url(), Keys::kMany);
 }
 
 class SentinelFleetTest : public EveryAlgorithmTest {
@@ -166,11 +168,11 @@ class SentinelFleetTest : public EveryAlgorithmTest {
 };
 
 TEST_F(SentinelFleetTest, EveryAlgorithmHoldsItsLimitOnOneKey) {
-  AskAll(sentinels_.url(), Keys::kOne);
+  RunLoadOnEveryAlgorithm(sentinels_.url(), Keys::kOne);
 }
 
 TEST_F(SentinelFleetTest, EveryAlgorithmHoldsItsLimitOnManyKeys) {
-  AskAll(sentinels_.url(), Keys::kMany);
+  RunLoadOnEveryAlgorithm(sentinels_.url(), Keys::kMany);
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ namespace tidegate::redis_test {
   return options;
 }
 
-/// A node in this process on three masters, which all tests of a suite share: each uses identities
-/// of its own, and leaves them whole.
+/// One node in this process on a cluster of three masters. All tests of a suite share the cluster;
+/// each test uses its own identities and restores what it changed.
 class ClusterNodeCase : public testing::Test {
  protected:
   static void SetUpTestSuite() { cluster_ = new RedisCluster({.masters = 3, .replicas = false}); }
@@ -38,15 +38,15 @@ class ClusterNodeCase : public testing::Test {
     node_->WaitUntilReady();
   }
 
-  /// An identity whose keys are on that master.
+  /// Returns an identity whose keys are stored on `master`.
   static const std::string& On(std::size_t master, int number = 0) {
     return TagOf(static_cast<int>(master) * 5461 + 100 + number);
   }
   static std::string Stored(std::size_t master, const std::string& key) {
     return (*cluster_)[master].Text({"HGET", key, "count"});
   }
-  /// Until all is answered, what is given back too.
-  void AwaitGiftsBack() {
+  /// Waits until every call is finished, including the compensations of denied calls.
+  void WaitUntilNoCallWaits() {
     ASSERT_TRUE(test::WaitUntil([&] {
       bool all = false;
       node_->Run([&](RedisStore& redis_store) { all = redis_store.waiting() == 0; });

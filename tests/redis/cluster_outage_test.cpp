@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of the cluster is gone: only its slots notice, and no longer than it takes. Or all of it
-// refuses.
+// A part of the cluster fails: only the keys in its slots are affected, and only until the cluster
+// serves them again. In other tests all nodes refuse requests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,22 +19,23 @@ using namespace std::chrono_literals;
 
 class ClusterOutageTest : public ClusterCase {
  protected:
-  /// Waits until the cluster itself serves the home's slots again; it takes from `from_us` on.
+  /// Waits until the cluster serves the slots of `home` again and the nodes use them. Returns the
+  /// loss, which began at `from_us`.
   Loss AwaitServed(std::size_t home, std::int64_t from_us) {
     EXPECT_TRUE(test::WaitUntil([&] { return cluster_->Serves(SlotOf(KeysOf(home)[0])); }, 20s));
     const Loss loss{from_us, SteadyMicros()};
     std::cout << "the cluster took " << (loss.to_us - loss.from_us) / 1000 << " ms, since "
               << loss.from_us << " us\n";
-    Back(KeysOf(home), loss.to_us);
+    WaitUntilStoreAnswers(KeysOf(home), loss.to_us);
     return loss;
   }
-  /// Buckets hold: those of the home but for these losses, the others' without.
+  /// Checks the buckets: those of `home` with these losses, those of other masters without a loss.
   static void ExpectBucketsBut(const Records& records, std::size_t home, std::vector<Loss> losses) {
     ExpectBuckets(OfKeys(records, home), std::move(losses));
     ExpectBuckets(OfOthers(records, home));
   }
-  /// Only the keys of the stopped node were affected. Where this machine stood still for so long
-  /// that a breaker opened, that takes a moment longer than the standing still.
+  /// Checks that only the keys of the stopped node were affected. If this machine paused for so
+  /// long that a breaker opened, the effect lasts a moment longer than the pause.
   void ExpectOthersUnnoticed(const Records& records, std::size_t home) const {
     constexpr std::int64_t kAfterwardsUs = 100'000;
     const Records others = OfOthers(records, home);
@@ -54,11 +55,12 @@ class ClusterOutageTest : public ClusterCase {
   void ExpectNoSlower(const Records& before, const Records& during) const {
     const Latencies was = LatenciesOf(canary_->Undisturbed(before));
     const Latencies is = LatenciesOf(canary_->Undisturbed(during));
-    std::cout << "others before: " << was << "\nothers during: " << is << '\n';
+    std::cout << "latencies of the other masters' keys before: " << was
+              << "\nlatencies of the other masters' keys during: " << is << '\n';
     if (was.count < before.size() / 2 || is.count < during.size() / 2) {
       GTEST_SKIP() << "latencies not judged: the machine was too busy";
     }
-    // A quarter of a second in which the machine was elsewhere is not what the outage did.
+    // The median over quarters of a second ignores single quarters in which the machine paused.
     const double p99_was = MedianP99(canary_->Undisturbed(before));
     const double p99_is = MedianP99(canary_->Undisturbed(during));
     std::cout << "p99, median of quarters of a second: " << p99_was << " ms, then " << p99_is
@@ -81,7 +83,7 @@ class ClusterOutageTest : public ClusterCase {
   }
 };
 
-TEST_F(ClusterOutageTest, ReplicaTakesOver) {
+TEST_F(ClusterOutageTest, RecoversWhenReplicaTakesOver) {
   Begin();
   const std::int64_t killed = SteadyMicros();
   (*cluster_)[1].Kill();
@@ -95,7 +97,7 @@ TEST_F(ClusterOutageTest, ReplicaTakesOver) {
   ExpectInTime(records);
 }
 
-TEST_F(ClusterOutageTest, MasterAndItsReplicaAreGone) {
+TEST_F(ClusterOutageTest, AppliesPolicyWhileMasterAndReplicaAreDown) {
   Begin();
   const std::int64_t begun = SteadyMicros();
   ASSERT_TRUE(load_->Progress(4500));
@@ -115,20 +117,22 @@ TEST_F(ClusterOutageTest, MasterAndItsReplicaAreGone) {
   ExpectInTime(records);
   ExpectNoSlower(Between(OfOthers(records, 2), begun, killed),
                  Between(OfOthers(records, 2), killed, end));
-  // All of its own were refused meanwhile, but for those that were denied for a moment before.
+  // While the master was gone, all requests for its keys were refused, except keys with a cached
+  // denial in the first 100 ms.
   const Records gone = Between(OfKeys(records, 2), killed + 100'000, end);
   EXPECT_EQ(Of(DecidedBy::kClosed, gone).size(), gone.size());
   EXPECT_GT(fleet_->Metric("tidegate_failures_total", R"(decided_by="closed")"), 0);
 }
 
-TEST_F(ClusterOutageTest, MasterIsStopped) {
+TEST_F(ClusterOutageTest, RecoversWhenMasterHangs) {
   Begin();
-  NothingGrows();
+  RecordResourceBaseline();
   const std::int64_t stopped = SteadyMicros();
   cluster_->Stop(0);
   const Loss loss = AwaitServed(0, stopped);
   ASSERT_TRUE(load_->Progress(600));
-  // It carries out what waits in its sockets, learns that it is a replica, and is left alone.
+  // The continued node executes the requests waiting in its sockets and then learns that it is a
+  // replica; Tidegate sends it no more requests.
   cluster_->Continue(0);
   EXPECT_TRUE(test::WaitUntil([&] { return (*cluster_)[0].Text({"ROLE"}).starts_with("slave"); }));
   ASSERT_TRUE(load_->Progress(1500));
@@ -140,24 +144,24 @@ TEST_F(ClusterOutageTest, MasterIsStopped) {
   ExpectInTime(records);
 }
 
-TEST_F(ClusterOutageTest, AllNodesRefuse) {
+TEST_F(ClusterOutageTest, AppliesPolicyWhileAllNodesRefuse) {
   RedisCluster::Options options{.node_timeout_ms = kNoFailoverMs};
   Begin("closed", "20ms", options);
-  NothingGrows();
+  RecordResourceBaseline();
   ASSERT_EQ(cluster_->All({"CONFIG", "SET", "cluster-require-full-coverage", "yes"}), "OK");
-  // One slot without requests, and no node wants to answer for any.
+  // Without an owner of slot 0, which gets no requests, every node refuses all requests.
   const std::string free = "0";
   const std::size_t owner = cluster_->MasterOf(0);
   ASSERT_EQ(cluster_->All({"CLUSTER", "DELSLOTS", free}), "OK");
   EXPECT_TRUE(test::WaitUntil(
       [&] { return !cluster_->Serves(SlotOf(0)) && !cluster_->Serves(SlotOf(1)); }));
   const std::int64_t closed = load_->answered(DecidedBy::kClosed);
-  EXPECT_TRUE(test::WaitUntil([&] { return Errors("clusterdown") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("clusterdown") > 0; })) << fleet_->Output();
   EXPECT_TRUE(test::WaitUntil([&] { return load_->answered(DecidedBy::kClosed) > closed + 1000; }));
   ASSERT_EQ((*cluster_)[owner].Text({"CLUSTER", "ADDSLOTS", free}), "OK");
   cluster_->AwaitWhole();
   const std::int64_t whole = SteadyMicros();
-  for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), whole);
+  for (std::size_t home = 0; home < 3; ++home) WaitUntilStoreAnswers(KeysOf(home), whole);
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
   for (std::size_t home = 0; home < 3; ++home) ExpectBack(records, KeysOf(home), whole);
@@ -170,12 +174,12 @@ TEST_F(ClusterOutageTest, RecoversWhenClusterStartsLate) {
   cluster_.emplace(RedisCluster::Options{.replicas = false, .node_timeout_ms = kNoFailoverMs});
   for (std::size_t i = 0; i < cluster_->size(); ++i) (*cluster_)[i].Kill();
   Start(cluster_->url(), Rules());
-  FaultCase::Ask(InTurn("closed"));
+  FaultCase::StartLoad(InTurn("closed"));
   EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   for (std::size_t i = 0; i < cluster_->size(); ++i) (*cluster_)[i].Start();
   cluster_->AwaitWhole();
   const std::int64_t whole = SteadyMicros();
-  for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), whole);
+  for (std::size_t home = 0; home < 3; ++home) WaitUntilStoreAnswers(KeysOf(home), whole);
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
   for (std::size_t home = 0; home < 3; ++home) ExpectBack(records, KeysOf(home), whole);

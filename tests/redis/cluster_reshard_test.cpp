@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots move between the masters all the time, keys one by one, and no request fails.
+// Moves slots between the masters all the time, key by key; no request fails.
 //
-// TIDEGATE_RESHARD_SECONDS: how long each case takes; 2 if it is not set.
+// TIDEGATE_RESHARD_SECONDS: seconds that each test takes; 2 if unset.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,12 +19,12 @@ using namespace std::chrono_literals;
 
 class ClusterReshardTest : public ClusterCase {
  protected:
-  /// Asks while the slots of all addresses move.
+  /// Moves the slots of all addresses while the load runs, and returns the records of the load.
   Records Reshard(Resharder::Options options = {}) {
-    NothingGrows();
+    RecordResourceBaseline();
     Resharder resharder(*cluster_, AllSlots(), options);
     const auto seconds = std::chrono::seconds(Setting("TIDEGATE_RESHARD_SECONDS", 2));
-    // Slower where the machine is: a run without moves would prove nothing.
+    // Takes longer on a slow machine: a run without slot moves would prove nothing.
     const auto end = std::chrono::steady_clock::now() + seconds;
     EXPECT_TRUE(test::WaitUntil(
         [&] {
@@ -56,7 +56,7 @@ class ClusterReshardTest : public ClusterCase {
     const std::size_t noticed = judged.size() - OfStore(judged).size();
     std::cout << noticed << " of " << judged.size() << " answers were not the store's ("
               << records.size() - OfStore(records).size() << " of all " << records.size() << ")\n";
-    // A breaker that opened while the machine stood still is open for a moment longer.
+    // A breaker that opened while the machine paused stays open for a moment longer.
     if (std::getenv("TIDEGATE_STRICT") == nullptr && judged.size() < records.size() * 9 / 10) {
       GTEST_SKIP() << "failures not judged: the machine was too busy";
     }
@@ -64,7 +64,7 @@ class ClusterReshardTest : public ClusterCase {
         << test::kTiming;
   }
 
-  /// What rule `once` has counted, over the whole cluster.
+  /// Returns the number of units that rule `once` has counted, over the whole cluster.
   std::int64_t Charged() {
     std::int64_t charged = 0;
     for (std::size_t master = 0; master < cluster_->masters(); ++master) {
@@ -85,7 +85,7 @@ TEST_F(ClusterReshardTest, BucketsHoldWhileTheirSlotsMove) {
   ExpectBuckets(records);
 }
 
-TEST_F(ClusterReshardTest, NothingIsChargedTwice) {
+TEST_F(ClusterReshardTest, ChargesNoRequestTwiceWhileSlotsMove) {
   Begin("once", kPatient, {.node_timeout_ms = kNoFailoverMs});
   const Records records = Reshard();
   if (disputed_) GTEST_SKIP() << "not judged: the masters dispute a slot";
@@ -94,7 +94,8 @@ TEST_F(ClusterReshardTest, NothingIsChargedTwice) {
             << " requests\n";
   EXPECT_GE(charged, Admitted(records));
   EXPECT_LE(charged, static_cast<std::int64_t>(records.size()));
-  // A redirected request was not charged before: not even those are more.
+  // A redirected request was not charged before its retry, so the refused requests are the only
+  // ones that may be charged without being admitted.
   const auto unknown = static_cast<std::int64_t>(Of(DecidedBy::kClosed, records).size());
   EXPECT_LE(charged, Admitted(records) + unknown);
 }
@@ -114,19 +115,21 @@ TEST_F(ClusterReshardTest, ChargesTwoRulesAllOrNothingWhileSlotsMove) {
   - { id: once, per: client_ip, limit: 1000000/24h, algorithm: fixed_window }
 )",
         1, kPatient);
-  FaultCase::Ask([turn = 0U](std::uint32_t, const Record*, Question& question) mutable {
-    question.key = turn++ % kKeys;
-    question.body.assign(R"({"request":{"method":"GET","host":"h","path":"/","client_ip":")");
-    question.body.append(AddressOf(question.key)).append("\"}}");
+  FaultCase::StartLoad([turn = 0U](std::uint32_t, const Record*,
+                                   LoadRequest& load_request) mutable {
+    load_request.key = turn++ % kKeys;
+    load_request.body.assign(R"({"request":{"method":"GET","host":"h","path":"/","client_ip":")");
+    load_request.body.append(AddressOf(load_request.key)).append("\"}}");
   });
-  for (std::size_t home = 0; home < 3; ++home) Back(KeysOf(home), SteadyMicros());
+  for (std::size_t home = 0; home < 3; ++home) WaitUntilStoreAnswers(KeysOf(home), SteadyMicros());
   begun_us_ = SteadyMicros();
-  // While one key has gone and the other has not, both nodes say TRYAGAIN to who asks for both.
+  // While one of the two keys has moved and the other has not, both nodes reply TRYAGAIN to a
+  // script that uses both keys.
   const Records records = Reshard();
   if (disputed_) GTEST_SKIP() << "not judged: the masters dispute a slot";
   EXPECT_GT(Errors("tryagain"), 0);
   ExpectBuckets(records);
-  // All or nothing: what the bucket denied was not counted, either.
+  // All or nothing: requests that the bucket denied were not counted by `once` either.
   const std::int64_t charged = Charged();
   const auto unknown = static_cast<std::int64_t>(Of(DecidedBy::kClosed, records).size());
   std::cout << Admitted(records) << " admitted, " << charged << " charged\n";

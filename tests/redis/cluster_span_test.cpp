@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests whose rules count different identities: on a cluster those live in different slots, and
-// no script sees both. Never too many pass, and what one rule refuses costs nothing at the others.
+// Requests whose rules count different identities. In a cluster, these identities are stored in
+// different slots, and no script can access both. No limit is exceeded, and a request that one rule
+// denies costs nothing under the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kEach = 4;  ///< Addresses, and hosts.
+constexpr std::uint32_t kEach = 4;  ///< Number of addresses and number of hosts in the load.
 
-/// Host n lives with master n % 3 at first.
+/// Returns host number n, whose slot belongs to master n % 3 when the cluster starts.
 std::string HostOf(std::uint32_t n) {
   static const std::vector<std::string> hosts = [] {
     std::vector<std::string> found;
@@ -51,10 +52,10 @@ class ClusterSpanTest : public ClusterCase {
       ASSERT_TRUE(test::WaitUntil([&] {
         return (*fleet_)[node].Metric("tidegate_fleet_nodes") == 3 && PeekAt(node, 0) &&
                PeekAt(node, 1) && PeekAt(node, 2);
-      })) << fleet_->Said();
+      })) << fleet_->Output();
     }
   }
-  /// Whether the node's store answers for that host, by rule `b` or the first of its kind.
+  /// Returns whether the node's store decides on that host, under rule `b` or under `first_`.
   bool PeekAt(std::size_t node, std::uint32_t host) {
     return Peek(node, first_, HostOf(host)).Member("decided_by") == "store";
   }
@@ -62,7 +63,7 @@ class ClusterSpanTest : public ClusterCase {
     return Ask((*fleet_)[node].api(), "/v1/peek",
                R"({"rule":")" + rule + R"(","identity":")" + identity + "\"}");
   }
-  /// What is given back may be on its way for a moment.
+  /// Waits until the key has that much left: a compensation may still be in flight.
   void ExpectRemains(const std::string& rule, const std::string& identity, double remaining) {
     EXPECT_TRUE(test::WaitUntil(
         [&] { return Peek(0, rule, identity).Number("remaining") == remaining; }, 3s))
@@ -77,14 +78,16 @@ class ClusterSpanTest : public ClusterCase {
     return (*fleet_)[node].Decide(RequestOf(address, host, path));
   }
 
-  /// Every pair of an address and a host, in turn; the key tells both.
+  /// Returns a generator of requests with each pair of an address and a host in turn. The key of a
+  /// record encodes both.
   static Load::Next Pairs() {
-    return [turn = 0U](std::uint32_t, const Record*, Question& question) mutable {
-      question.key = turn++ % (kEach * kEach);
-      question.body = RequestOf(AddressOf(question.key / kEach), HostOf(question.key % kEach));
+    return [turn = 0U](std::uint32_t, const Record*, LoadRequest& load_request) mutable {
+      load_request.key = turn++ % (kEach * kEach);
+      load_request.body =
+          RequestOf(AddressOf(load_request.key / kEach), HostOf(load_request.key % kEach));
     };
   }
-  /// The records by their address alone, or by their host.
+  /// Returns the records with the address alone as key; ByHost with the host alone.
   static Records ByAddress(Records records) {
     for (Record& record : records) record.key /= kEach;
     return records;
@@ -98,13 +101,14 @@ class ClusterSpanTest : public ClusterCase {
                    [&](std::span<const Record> key) { return BucketHolds(key, promise); });
   }
   void ExpectBothHold(const Records& records) const {
-    EXPECT_TRUE(HoldsForEach(ByAddress(records), kAddress)) << "of an address";
-    EXPECT_TRUE(HoldsForEach(ByHost(records), kHost)) << "of a host";
+    EXPECT_TRUE(HoldsForEach(ByAddress(records), kAddress)) << "an address exceeded its limit";
+    EXPECT_TRUE(HoldsForEach(ByHost(records), kHost)) << "a host exceeded its limit";
     const auto time = static_cast<double>(records.back().sent_us - records.front().sent_us) / 1e6;
     const double possible =
         kEach * std::min(kAddress.burst + kAddress.limit * time, kHost.burst + kHost.limit * time);
     std::cout << Admitted(records) << " admitted, of " << possible << " possible\n";
-    // A neighbour may be denied for a moment, but it is no way to live.
+    // Two denied parts may block each other for a moment, so not all of the limit is used, but at
+    // least 30 %.
     EXPECT_GE(static_cast<double>(Admitted(records)), 0.3 * possible);
   }
 
@@ -119,7 +123,7 @@ class ClusterSpanTest : public ClusterCase {
 
 TEST_F(ClusterSpanTest, CrossSlotRequestsExceedNeitherLimit) {
   Begin(kTwoBuckets);
-  FaultCase::Ask(Pairs());
+  FaultCase::StartLoad(Pairs());
   ASSERT_TRUE(load_->Progress(6000));
   const Records records = Finish();
   ExpectBothHold(records);
@@ -128,7 +132,7 @@ TEST_F(ClusterSpanTest, CrossSlotRequestsExceedNeitherLimit) {
 
 TEST_F(ClusterSpanTest, CrossSlotRequestsExceedNeitherLimitWhileSlotsMove) {
   Begin(kTwoBuckets);
-  FaultCase::Ask(Pairs());
+  FaultCase::StartLoad(Pairs());
   std::vector<int> slots;
   for (std::uint32_t i = 0; i < kEach; ++i) {
     slots.push_back(SlotOf(i));
@@ -146,10 +150,10 @@ TEST_F(ClusterSpanTest, CrossSlotRequestsExceedNeitherLimitWhileSlotsMove) {
   ExpectBothHold(records);
   std::cout << resharder.slots_moved() << " slots moved, "
             << records.size() - OfStore(records).size() << " of " << records.size()
-            << " answers were not the store's\n";
+            << " decisions were not made by the store\n";
 }
 
-TEST_F(ClusterSpanTest, CompensatesWhenOnePartDenies) {
+TEST_F(ClusterSpanTest, RefundsOtherSlotsWhenOneSlotDenies) {
   std::string rules =
       "rules:\n  - { id: a, per: client_ip, limit: 1/24h, algorithm: fixed_window }\n";
   const std::vector<std::string> algorithms = {"token_bucket", "gcra", "sliding_log",
@@ -162,11 +166,11 @@ TEST_F(ClusterSpanTest, CompensatesWhenOnePartDenies) {
   Begin(rules);
   const std::string& spent = AddressOf(0);
   ASSERT_EQ(Decide(0, spent, HostOf(0)).status, 200);
-  // From all nodes at once, again and again.
+  // Sends the requests from all nodes at the same time.
   Load load({.ports = fleet_->Apis(), .connections = 4, .most = 1500},
-            [&, turn = 0U](std::uint32_t, const Record*, Question& question) mutable {
-              question.key = turn++ % 5;
-              question.body = RequestOf(spent, HostOf(1), "/" + algorithms[question.key]);
+            [&, turn = 0U](std::uint32_t, const Record*, LoadRequest& load_request) mutable {
+              load_request.key = turn++ % 5;
+              load_request.body = RequestOf(spent, HostOf(1), "/" + algorithms[load_request.key]);
             });
   ASSERT_TRUE(test::WaitUntil([&] { return load.answered() + load.lost() >= 1500; }, 30s));
   for (const Record& record : load.Stop()) ASSERT_EQ(record.status, 429);
@@ -182,12 +186,12 @@ TEST_F(ClusterSpanTest, CompensatesWhenOnePartDenies) {
         Decide(0, "172.16.1." + std::to_string(fresh), HostOf(1), "/" + algorithm);
     EXPECT_EQ(beyond.status, 429);
     EXPECT_EQ(beyond.Member("rule"), algorithm);
-    // And the other way round: the address has not paid for that.
+    // A request that the host denies costs the address nothing.
     ExpectRemains("a", "172.16.1." + std::to_string(fresh), 1);
   }
 }
 
-TEST_F(ClusterSpanTest, AnswersLostPartByItsPolicies) {
+TEST_F(ClusterSpanTest, AppliesFailurePolicyToChargesOnLostMaster) {
   Begin(R"(rules:
   - { id: closed, match: { path: /closed }, per: client_ip, limit: 6/24h, on_failure: closed }
   - { id: open, match: { path: /open }, per: client_ip, limit: 6/24h, on_failure: open }
@@ -197,7 +201,7 @@ TEST_F(ClusterSpanTest, AnswersLostPartByItsPolicies) {
         "50ms", {.replicas = false, .node_timeout_ms = 1000});
   const std::string& gone = AddressOf(0);
   (*cluster_)[0].Kill();
-  // Closed: refused, and the host gets back what it paid.
+  // Policy `closed`: the request is refused, and the host gets its unit back.
   for (int i = 0; i < 10; ++i) {
     const Answer closed = Decide(0, gone, HostOf(1), "/closed");
     EXPECT_EQ(closed.status, 503) << closed.body;
@@ -205,35 +209,36 @@ TEST_F(ClusterSpanTest, AnswersLostPartByItsPolicies) {
     EXPECT_EQ(closed.Member("rule"), "closed");
   }
   ExpectRemains("b", HostOf(1), 20);
-  // Open: the host alone decides.
+  // Policy `open`: the host alone decides.
   for (int i = 0; i < 22; ++i) {
     const Answer open = Decide(0, gone, HostOf(1), "/open");
     EXPECT_EQ(open.status, i < 20 ? 200 : 429) << i << open.body;
     EXPECT_EQ(open.Member("rule"), "b");
-    // What the host denies is known from then on.
+    // The node caches the denials of the host.
     EXPECT_EQ(open.Member("decided_by"), i <= 20 ? "store" : "cache") << i;
   }
-  // Local: two of six are this node's, and the host has paid for no more than passed.
+  // Policy `local`: this node may admit two of the six units, and the host pays only for admitted
+  // requests.
   for (int i = 0; i < 5; ++i) {
     const Answer local = Decide(0, gone, HostOf(2), "/local");
     EXPECT_EQ(local.status, i < 2 ? 200 : 429) << i << local.body;
     EXPECT_EQ(local.Member("rule"), "local");
   }
   ExpectRemains("b", HostOf(2), 18);
-  // What the host refuses, the local bucket does not pay, either.
+  // A request that the host denies costs the local bucket nothing.
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Decide(1, gone, HostOf(1), "/local").status, 429) << "the host has nothing left";
   }
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Decide(1, gone, HostOf(4), "/local").status, i < 2 ? 200 : 429) << i;
   }
-  // A host that is gone is closed, and an address that lives gets back what it paid.
+  // A host on the lost master is refused by its policy `closed`; the address gets its unit back.
   EXPECT_EQ(Decide(2, AddressOf(1), HostOf(0), "/open").status, 503);
   ExpectRemains("open", AddressOf(1), 6);
   EXPECT_TRUE(fleet_->AllAlive());
 }
 
-TEST_F(ClusterSpanTest, LeaseAndBucketTogether) {
+TEST_F(ClusterSpanTest, TakesLeaseAndTokenAllOrNothing) {
   Begin(R"(rules:
   - { id: c, per: client_ip, limit: 2/30s, algorithm: concurrency }
   - { id: b, per: host, limit: 5/24h, algorithm: token_bucket }
@@ -251,7 +256,7 @@ TEST_F(ClusterSpanTest, LeaseAndBucketTogether) {
   };
   EXPECT_EQ(acquire("one", 1), 200);
   EXPECT_EQ(acquire("two", 1), 200);
-  EXPECT_EQ(acquire("three", 1), 429) << "two at a time";
+  EXPECT_EQ(acquire("three", 1), 429) << "both leases of the address are held";
   ExpectRemains("b", HostOf(1), 3);
   EXPECT_EQ(release("one"), 200);
   for (const std::string lease : {"four", "five", "six"}) {
@@ -259,7 +264,7 @@ TEST_F(ClusterSpanTest, LeaseAndBucketTogether) {
     EXPECT_EQ(release(lease), 200);
   }
   for (int i = 0; i < 5; ++i) EXPECT_EQ(acquire("seven", 1), 429) << "the host has nothing left";
-  // None of them holds a place.
+  // The denied requests hold no lease.
   ExpectRemains("c", address, 1);
   EXPECT_EQ(acquire("eight", 2), 200);
   EXPECT_EQ(acquire("nine", 2), 429);
@@ -271,17 +276,17 @@ TEST_F(ClusterSpanTest, LeasesAndBucketsHoldTheirLimitsUnderLoad) {
   - { id: c, per: client_ip, limit: 3/30s, algorithm: concurrency }
   - { id: b, per: host, limit: 150/s, burst: 30, algorithm: token_bucket }
 )");
-  FaultCase::Ask(
-      [](std::uint32_t connection, const Record* last, Question& question) {
+  FaultCase::StartLoad(
+      [](std::uint32_t connection, const Record* last, LoadRequest& load_request) {
         const bool held = last != nullptr && last->op == Op::kAcquire && last->status != 429;
-        question.op = held ? Op::kRelease : Op::kAcquire;
-        question.path = held ? "/v1/release" : "/v1/acquire";
-        question.key = connection % (kEach * kEach);
-        question.wait = held ? 2ms : 0ms;
+        load_request.op = held ? Op::kRelease : Op::kAcquire;
+        load_request.path = held ? "/v1/release" : "/v1/acquire";
+        load_request.key = connection % (kEach * kEach);
+        load_request.wait = held ? 2ms : 0ms;
         const std::string lease = ",\"lease\":\"c" + std::to_string(connection) + "\"";
-        const std::string& address = AddressOf(question.key / kEach);
-        question.body = held ? R"({"rule":"c","identity":")" + address + '"' + lease + "}"
-                             : RequestOf(address, HostOf(question.key % kEach), "/", lease);
+        const std::string& address = AddressOf(load_request.key / kEach);
+        load_request.body = held ? R"({"rule":"c","identity":")" + address + '"' + lease + "}"
+                                 : RequestOf(address, HostOf(load_request.key % kEach), "/", lease);
       },
       1500);
   ASSERT_TRUE(load_->Progress(3000));
@@ -295,7 +300,7 @@ TEST_F(ClusterSpanTest, LeasesAndBucketsHoldTheirLimitsUnderLoad) {
   EXPECT_TRUE(HoldsForEach(ByHost(acquired), kHost));
   EXPECT_GT(Admitted(acquired), 100);
   ExpectUnnoticed(records);
-  // No lease is lost: when all have released, all are free.
+  // No lease is lost: after every connection has released, all leases are free.
   for (std::uint32_t i = 0; i < kEach; ++i) {
     for (std::uint32_t connection = 0; connection < 48; ++connection) {
       (void)Ask((*fleet_)[0].api(), "/v1/release",

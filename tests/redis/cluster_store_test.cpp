@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a fleet on a cluster, in this process: what goes where, in how many parts, and what is
-// left of it afterwards.
+// Tests the store of one node on a cluster, in this process: which master gets which charges, in
+// how many parts, and what is stored afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 class ClusterStoreTest : public ClusterNodeCase {
  protected:
-  [[nodiscard]] std::uint64_t TakenBack() const {
+  [[nodiscard]] std::uint64_t Compensations() const {
     return node_->redis_store().stats().compensations.get() +
            node_->redis_store().stats().failed_compensations.get();
   }
@@ -64,7 +64,7 @@ TEST_F(ClusterStoreTest, CallsWaitUntilTheTopologyIsKnown) {
     Node node(To(cluster_->url()));
     EXPECT_EQ(node.Apply({"r", On(2), &quota}).decisions[0].decided_by, DecidedBy::kStore);
   }
-  // But not for ever.
+  // The wait ends with the deadline.
   RedisStore::Options options = To("redis+cluster://127.0.0.1:" + std::to_string(test::FreePort()));
   Node unreachable(options);
   const auto result = std::chrono::steady_clock::now();
@@ -121,9 +121,9 @@ TEST_F(ClusterStoreTest, RefundsTaggedKeysWhenAnotherSlotDenies) {
   EXPECT_TRUE(node_->Ask(CallResult{.charges = charges("first")}).allowed);
   EXPECT_EQ(node_->redis_store().stats().cross_slot_calls.get(), 1U);
   EXPECT_EQ((*cluster_)[0].Text({"ZCARD", "tg:cc:lease:{" + On(0) + "}:" + On(2)}), "1");
-  // The lease is held: what the other part has charged is given back.
+  // The lease is held by another call, so the charges of the other slot are refunded.
   EXPECT_FALSE(node_->Ask(CallResult{.charges = charges("second")}).allowed);
-  AwaitGiftsBack();
+  WaitUntilNoCallWaits();
   EXPECT_EQ(Stored(1, "tg:fw:many:{" + tag + "}:" + On(0)), "1");
   EXPECT_EQ(Stored(1, "tg:fw:same:{" + tag + "}:" + On(2)), "1");
   EXPECT_EQ(node_->redis_store().stats().compensations.get(), 2U);
@@ -160,8 +160,9 @@ TEST_F(ClusterStoreTest, AppliesEveryOperationAcrossSlots) {
   EXPECT_EQ(node_->Ask(CallResult{.charges = held, .kind = Kind::kRelease}).applied, Applied::kNo);
 }
 
-/// Serial requests with charges in up to four slots, none of which refills: whether one passes is
-/// exactly what counting says, once what was taken back has arrived.
+/// Sends requests one after the other, with charges in up to four slots and quotas that do not
+/// refill in time. Once all compensations have arrived, a request is admitted exactly if all its
+/// costs fit into the remaining units.
 TEST_F(ClusterStoreTest, CrossSlotCallsCountExactly) {
   const std::array<Algorithm, 3> algorithms = {Algorithm::kFixedWindow, Algorithm::kTokenBucket,
                                                Algorithm::kSlidingLog};
@@ -173,7 +174,7 @@ TEST_F(ClusterStoreTest, CrossSlotCallsCountExactly) {
                          .limit = 5 + 7 * i,
                          .period = 24h * 300}));
   }
-  std::uint64_t expected_back = 0;
+  std::uint64_t compensations = 0;
   int denied = 0;
   for (int request = 0; request < 600; ++request) {
     CallResult result;
@@ -201,26 +202,26 @@ TEST_F(ClusterStoreTest, CrossSlotCallsCountExactly) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const Charge& charge = result.charges[i];
       if (fits) used[keys[i]] += charge.cost;
-      // A denial that is kept tells what was left then.
+      // A cached denial contains the remaining units of the time when it was cached.
       if (!fits && result.decisions[i].decided_by == DecidedBy::kCache) continue;
       ASSERT_EQ(result.decisions[i].decided_by, DecidedBy::kStore);
       ASSERT_EQ(result.decisions[i].remaining, charge.quota->capacity() - used[keys[i]]) << request;
     }
     denied += fits ? 0 : 1;
-    // The next one comes when all is back: whoever comes before may be denied.
-    expected_back = TakenBack();
-    AwaitGiftsBack();
+    // Waits for all compensations before the next request, which may be denied otherwise.
+    compensations = Compensations();
+    WaitUntilNoCallWaits();
   }
   EXPECT_GT(denied, 100);
-  EXPECT_GT(expected_back, 50U);
+  EXPECT_GT(compensations, 50U);
   EXPECT_EQ(node_->redis_store().stats().failed_compensations.get(), 0U);
-  // No ids of refunds stay behind.
+  // The compensations leave no refund ids behind.
   for (std::size_t master = 0; master < 3; ++master) {
     EXPECT_TRUE(cluster_->Keys(master, "tg:rf:*").empty());
   }
 }
 
-TEST_F(ClusterStoreTest, ChargesShadowsAndLeasesLastAcrossSlots) {
+TEST_F(ClusterStoreTest, ChargesShadowRulesAndLeasesAfterOtherSlots) {
   const Quota one = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1, .period = 24h});
   const Quota many = Of({.algorithm = Algorithm::kFixedWindow, .limit = 100, .period = 24h});
   const Quota leases = Of({.algorithm = Algorithm::kConcurrency, .limit = 1, .period = 1h});
@@ -236,8 +237,9 @@ TEST_F(ClusterStoreTest, ChargesShadowsAndLeasesLastAcrossSlots) {
   EXPECT_FALSE(denied.decisions[0].allowed);
   EXPECT_FALSE(denied.decisions[2].allowed);
   EXPECT_EQ(denied.decisions[1].remaining, 99);
-  EXPECT_EQ(Stored(1, "tg:fw:s:{" + On(1) + "}"), "1") << "a shadow sees only what passes";
-  // Now the lease is what denies: the bucket gets back what it had given.
+  EXPECT_EQ(Stored(1, "tg:fw:s:{" + On(1) + "}"), "1")
+      << "a shadow rule counts admitted requests only";
+  // Now the lease denies the request, so the bucket gets its unit back.
   const std::vector<Charge> leased = {
       {.rule = "m", .identity = On(0), .quota = &many},
       {.rule = "s2", .identity = On(1), .quota = &many, .mode = Mode::kShadow},
@@ -268,7 +270,7 @@ TEST_F(ClusterStoreTest, FollowsMovedSlot) {
   cluster_->MoveSlot(slot, 2, 0);
 }
 
-TEST_F(ClusterStoreTest, SendsKeysOfMigratingSlotOneByOne) {
+TEST_F(ClusterStoreTest, SendsKeysOfMigratingSlotSeparately) {
   const Quota quota = Of({.algorithm = Algorithm::kFixedWindow, .limit = 1000, .period = 24h});
   const std::string& who = On(1, 9);
   const std::vector<Charge> both = {{"a", who, &quota}, {"b", who, &quota}};
@@ -322,33 +324,33 @@ TEST_F(ClusterStoreTest, RefundInvalidatesDenialsOfOtherNodes) {
   }
 }
 
-TEST_F(ClusterStoreTest, ReportsRedisThatIsNoCluster) {
+TEST_F(ClusterStoreTest, LogsThatRedisIsNotACluster) {
   RedisServer single;
   std::mutex mutex;
-  std::string said;
+  std::string log;
   RedisStore::Options options = To("redis+cluster://127.0.0.1:" + std::to_string(single.port()));
   options.log = [&](RedisStore::Severity, const std::string& what) {
     const std::lock_guard lock(mutex);
-    said += what + "\n";
+    log += what + "\n";
   };
   Node node(options);
   EXPECT_TRUE(test::WaitUntil([&] {
     const std::lock_guard lock(mutex);
-    return said.find("cluster support disabled") != std::string::npos;
-  })) << said;
-  // And the other way round.
-  said.clear();
+    return log.find("cluster support disabled") != std::string::npos;
+  })) << log;
+  // Configures a node of the cluster as a single Redis.
+  log.clear();
   options.redis.url = redis::ParseRedisUrl((*cluster_)[0].url()).value();
   Node plain(options);
   plain.WaitUntilReady();
   const Quota quota = Of({.limit = 1, .period = 24h});
   (void)plain.Apply({"r", On(1), &quota});
   const std::lock_guard lock(mutex);
-  EXPECT_THAT(said, testing::HasSubstr("redis+cluster://"));
+  EXPECT_THAT(log, testing::HasSubstr("redis+cluster://"));
 }
 
-/// A node of the cluster is gone, and no replica takes its place.
-TEST(ClusterStoreOutageTest, AnswersByThePoliciesOfAffectedRulesOnly) {
+/// One node of the cluster is down, and no replica takes its place.
+TEST(ClusterStoreOutageTest, AppliesFailurePolicyToAffectedChargesOnly) {
   RedisCluster cluster({.masters = 3, .replicas = false});
   RedisStore::Options options = To(cluster.url());
   options.redis.deadline = 200ms;
@@ -369,7 +371,7 @@ TEST(ClusterStoreOutageTest, AnswersByThePoliciesOfAffectedRulesOnly) {
   const std::string key = "tg:fw:a:{" + alive + "}";
   EXPECT_EQ(node.Apply(a).decisions[0].decided_by, DecidedBy::kStore);
 
-  // Refused by the policy of the one: the other gets back what it gave.
+  // The policy of one charge refuses the call, so the other charge is refunded.
   const CallResult refused = node.Ask(CallResult{.charges = {a, closed}});
   EXPECT_FALSE(refused.allowed);
   EXPECT_EQ(refused.decisions[0].decided_by, DecidedBy::kStore);
@@ -389,12 +391,12 @@ TEST(ClusterStoreOutageTest, AnswersByThePoliciesOfAffectedRulesOnly) {
     EXPECT_TRUE(passed.allowed) << i;
     EXPECT_EQ(passed.decisions[1].decided_by, DecidedBy::kLocal);
   }
-  // The store denies: nothing is charged on this node.
+  // The store denies the call, so nothing is charged on this node.
   EXPECT_FALSE(node.Ask(CallResult{.charges = {a, local}}).allowed);
   EXPECT_EQ(
       node.Ask(CallResult{.charges = {local}, .kind = Call::Kind::kPeek}).decisions[0].remaining,
       2);
-  // The share of this node denies: the store gets back what it gave.
+  // The local share of this node denies the call, so the store gets its unit back.
   const Charge b = charge("b", alive, OnFailure::kClosed);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(node.Ask(CallResult{.charges = {b, local}}).allowed, i < 2);
   EXPECT_TRUE(test::WaitUntil([&] {
@@ -402,7 +404,7 @@ TEST(ClusterStoreOutageTest, AnswersByThePoliciesOfAffectedRulesOnly) {
   }));
 }
 
-/// Calls leave rounds that others still join, of the same slots and of others.
+/// Calls time out while other calls join the same rounds, for the same slots and for others.
 TEST(ClusterStoreOutageTest, ExpiredCallsDoNotAffectOthers) {
   RedisCluster cluster({.masters = 1, .replicas = false});
   RedisStore::Options options = To(cluster.url());
@@ -421,21 +423,23 @@ TEST(ClusterStoreOutageTest, ExpiredCallsDoNotAffectOthers) {
         const CallResult result = node.Apply(
             {.rule = "r", .identity = who, .quota = &quota, .on_failure = OnFailure::kClosed});
         if (result.allowed) ++admitted;
-        // Else all of them would come and go together.
+        // Otherwise all callers would send and time out at the same time.
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 9'000));
       }
     });
   }
   for (int i = 0; i < 15; ++i) {
     cluster[0].Signal(SIGSTOP);
-    std::this_thread::sleep_for(50ms);  // Calls pass their deadline, and the breaker stays closed.
+    // Calls exceed their deadline, but the breaker stays closed.
+    std::this_thread::sleep_for(50ms);
     cluster[0].Signal(SIGCONT);
     const std::uint64_t before = admitted;
     EXPECT_TRUE(test::WaitUntil([&] { return admitted > before + 100; }));
   }
   over = true;
   for (std::thread& caller : callers) caller.join();
-  // What was admitted was counted, and each identity by itself; what failed may have been.
+  // Every admitted charge was counted, for each identity separately; a failed charge may have been
+  // counted.
   std::uint64_t counted = 0;
   for (const std::string& key : cluster.Keys(0, "tg:fw:r:*")) {
     counted += std::stoull(cluster[0].Text({"HGET", key, "count"}));
@@ -449,7 +453,7 @@ TEST(ClusterStoreOutageTest, ExpiredCallsDoNotAffectOthers) {
             0U);
 }
 
-/// With the configuration that docs/recipes has.
+/// Uses the configuration in docs/recipes.
 TEST(SentinelStoreTest, FollowsMasterAfterFailover) {
   RedisSentinels sentinels({.arguments = {"--include", TIDEGATE_RECIPES "/redis.conf"}});
   ASSERT_EQ(sentinels[0].Text({"CONFIG", "GET", "maxmemory-policy"}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator says to one node of a fleet, as the others see it.
+// Tests that bans, overrides and resets made on one node of a fleet take effect on the other nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class ControlTest : public testing::Test {
  protected:
   ControlTest() {
     for (auto& node : nodes_) node = std::make_unique<Service>(Yaml(redis_.port()), 2);
-    // Connections are spread over the reactors by chance: some of each.
+    // Connections are spread over the two reactors at random, so six of them per node reach both.
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       for (int c = 0; c < 6; ++c) {
         clients_[i].push_back(std::make_unique<service::HttpClient>(nodes_[i]->api()));
@@ -47,7 +47,8 @@ class ControlTest : public testing::Test {
     }
   }
 
-  /// The status that every connection of every node gets; 0: they differ.
+  /// Sends one decide request on every connection of every node. Returns the status that all of
+  /// them get; 0: the statuses differ.
   int Everywhere() {
     int all = -1;
     for (auto& of_node : clients_) {
@@ -59,7 +60,8 @@ class ControlTest : public testing::Test {
     }
     return all;
   }
-  /// How long it took until all of them answer so; the test fails after 5 s.
+  /// Waits until every connection gets `status`, and returns how long it took. The test fails after
+  /// 5 s.
   std::chrono::milliseconds Until(int status) {
     const auto began = Clock::now();
     while (Everywhere() != status) {
@@ -70,7 +72,7 @@ class ControlTest : public testing::Test {
     }
     return std::chrono::floor<std::chrono::milliseconds>(Clock::now() - began);
   }
-  /// All of them have the denial in their caches.
+  /// Waits until every reactor has the denial in its cache.
   void DenyEverywhere() {
     (void)Until(429);
     double hits = 0;
@@ -79,7 +81,7 @@ class ControlTest : public testing::Test {
       hits = 0;
       for (auto& node : nodes_) hits += node->Metric("tidegate_cache_hits_total");
     }
-    EXPECT_GE(hits, 18) << "denials are answered from caches";
+    EXPECT_GE(hits, 18) << "cache hits; denials must come from the caches";
   }
 
   RedisServer redis_;
@@ -87,19 +89,20 @@ class ControlTest : public testing::Test {
   std::array<std::vector<std::unique_ptr<service::HttpClient>>, 3> clients_;
 };
 
-TEST_F(ControlTest, BanAndItsEndReachAllNodesWithinASecond) {
+TEST_F(ControlTest, BanAndLiftReachAllNodesWithinASecond) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
   EXPECT_LT(Until(403), 1s);
   ASSERT_TRUE(AskAdmin(*nodes_[1], "/v1/lift", Alice()).Json().at("applied").as_bool());
-  EXPECT_LT(Until(429), 1s) << "the two that the bucket held are taken meanwhile";
+  EXPECT_LT(Until(429), 1s) << "the calls before the ban used up both units";
 }
 
 TEST_F(ControlTest, ResetReachesEveryDenialCache) {
   DenyEverywhere();
   const auto began = Clock::now();
   ASSERT_TRUE(AskAdmin(*nodes_[0], "/v1/reset", Alice()).Json().at("applied").as_bool());
-  // Two units are there again: whoever asks must find them, and not what was remembered. A look
-  // takes nothing, but only who asks Redis has seen it: each connection of each node, so.
+  // After the reset two units are available, so the next decision on every connection of every node
+  // must come from the store and not from a cached denial. That decision takes a unit, so the key
+  // is reset again after it.
   for (auto& of_node : clients_) {
     for (auto& client : of_node) {
       std::string decided_by = "cache";
@@ -111,20 +114,20 @@ TEST_F(ControlTest, ResetReachesEveryDenialCache) {
       EXPECT_EQ(decided_by, "store");
     }
   }
-  EXPECT_LT(Clock::now() - began, 2s) << "each of 18 had a reset of its own to wait for";
+  EXPECT_LT(Clock::now() - began, 2s) << "time for the resets of all 18 connections";
 }
 
-TEST_F(ControlTest, OverrideAndItsEndReachEveryDenialCache) {
+TEST_F(ControlTest, OverrideAndLiftReachEveryDenialCache) {
   DenyEverywhere();
   ASSERT_EQ(
       AskAdmin(*nodes_[0], "/v1/override", Alice(R"(,"limit":"100000/h","burst":100000)")).status,
       200);
-  // What is left is carried over, none; more comes by the new rate at once: 27 a second.
+  // The override carries over what remains, which is 0. The new rate refills 27 units per second.
   const auto began = Clock::now();
   std::array<int, 3> passed{};
   while (*std::min_element(passed.begin(), passed.end()) == 0 && Clock::now() - began < 5s) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (passed[i] != 0) continue;  // It would take units that the other nodes wait for.
+      if (passed[i] != 0) continue;  // The request would take units that the other nodes wait for.
       const HttpResponse answer = nodes_[i]->Decide(Alice());
       if (answer.status == 200 && answer.Json().at("limit").to_number<int>() == 100000) {
         ++passed[i];
@@ -132,7 +135,8 @@ TEST_F(ControlTest, OverrideAndItsEndReachEveryDenialCache) {
     }
   }
   EXPECT_LT(Clock::now() - began, 1s);
-  ASSERT_EQ(AskAdmin(*nodes_[1], "/v1/allow", Alice()).status, 200) << "one replaces the other";
+  ASSERT_EQ(AskAdmin(*nodes_[1], "/v1/allow", Alice()).status, 200)
+      << "the allowance replaces the override";
   EXPECT_LT(Until(200), 1s);
   ASSERT_EQ(AskAdmin(*nodes_[2], "/v1/lift", Alice()).status, 200);
   EXPECT_LT(Until(429), 1s);
@@ -144,7 +148,7 @@ TEST(ControlCacheTest, BanDropsCachedDenialsOfItsKeyOnly) {
   const auto decided_by = [&](const std::string& who) {
     return std::string(service.Decide(ByRule("r", who)).Json().at("decided_by").as_string());
   };
-  // A cached denial lasts 3 s. A run in which the machine took longer than that shows nothing.
+  // A cached denial lasts 3 s, so a run that takes longer proves nothing.
   bool quick = false;
   for (int run = 0; run < 10 && !quick; ++run) {
     const std::string banned = "banned-" + std::to_string(run);
@@ -163,7 +167,7 @@ TEST(ControlCacheTest, BanDropsCachedDenialsOfItsKeyOnly) {
     EXPECT_EQ(before, "cachecache");
     EXPECT_EQ(after, "storecache");
   }
-  EXPECT_TRUE(quick) << "this machine is too busy to show anything";
+  EXPECT_TRUE(quick) << "the machine was too busy: no run took less than 2 s";
 }
 
 TEST_F(ControlTest, StartingNodeReadsOverrides) {
@@ -180,24 +184,25 @@ TEST_F(ControlTest, StartingNodeReadsOverrides) {
   EXPECT_THAT(ReadAdmin(late, "/v1/audit").body, HasSubstr(R"("action":"ban")"));
 }
 
-TEST_F(ControlTest, OverridesEndByTheClockOfRedis) {
+TEST_F(ControlTest, OverridesExpireByTheClockOfRedis) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice(R"(,"ttl":"400ms")")).status, 200);
   EXPECT_LT(Until(403), 400ms) << test::kTiming;
-  // The services' own clocks do not move by themselves here: what is left is reported when the
-  // table is read, and is up when they say so.
+  // In this test, the clocks of the services move only by Advance(). A node learns the remaining
+  // time of a ban when it reads the table, so the ban ends when its clock has moved by that time.
   for (auto& node : nodes_) node->Advance(400ms);
   for (auto& node : nodes_) EXPECT_NE(node->Decide(Alice()).status, 403);
-  // And from Redis it goes with the next change.
+  // The next change removes the expired ban from Redis.
   const auto began = Clock::now();
   while (Clock::now() - began < 410ms) std::this_thread::yield();
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", ByRule("r", "bob")).status, 200);
-  EXPECT_EQ(redis_.Text({"HLEN", "tg:overrides:{fleet}"}), "2") << "bob's, and the version";
+  EXPECT_EQ(redis_.Text({"HLEN", "tg:overrides:{fleet}"}), "2")
+      << "only bob's ban and the version are left";
 }
 
-TEST_F(ControlTest, PollsTwiceASecondWithoutASubscription) {
-  // Whoever may not read the channel hears nothing.
+TEST_F(ControlTest, PollsOverridesTwicePerSecondWithoutSubscription) {
+  // A user without access to the channel receives no messages.
   redis_.Text({"ACL", "SETUSER", "default", "resetchannels"});
-  // Connections that were subscribed are closed by that.
+  // Redis closes the subscribed connections when it removes the access.
   const auto began = Clock::now();
   while (AskAdmin(*nodes_[0], "/v1/ban", Alice()).status != 200 && Clock::now() - began < 5s) {
   }

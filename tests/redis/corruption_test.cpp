@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another client corrupts our keys: callers see no error, and the state starts fresh.
+// Another client corrupts Tidegate's keys in Redis: callers see no error, and a corrupt key starts
+// with a fresh state.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -22,7 +23,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
 
 class CorruptionTest : public FaultCase, public testing::WithParamInterface<Case> {
  protected:
-  /// Our keys by now: a kind, a rule, an identity.
+  /// Returns the keys of rule `r` that exist now, named `tg:<kind>:r:<identity>`.
   std::vector<std::string> Keys() {
     std::vector<std::string> keys;
     const Reply reply = client_.Command({"KEYS", "tg:*:r:*"});
@@ -95,9 +96,9 @@ TEST_P(CorruptionTest, HealsKeysWithoutErrors) {
   const bool leases = std::string_view(GetParam().name) == "Concurrency";
   Start(redis_.url(), "rules: [{id: r, per: header:x-user, " + std::string(GetParam().quota) + "}]",
         1, kPatient);
-  FaultCase::Ask(leases ? LeaseInTurn("r", kKeys, 1ms) : DecideInTurn("r", kKeys));
-  Back(SteadyMicros());
-  NothingGrows();
+  FaultCase::StartLoad(leases ? LeaseInTurn("r", kKeys, 1ms) : DecideInTurn("r", kKeys));
+  WaitUntilStoreAnswers(SteadyMicros());
+  RecordResourceBaseline();
   ASSERT_TRUE(test::WaitUntil([&] { return !Keys().empty(); }));
   int corrupted = 0;
   const std::int64_t enough = load_->answered() + 4000;
@@ -108,7 +109,7 @@ TEST_P(CorruptionTest, HealsKeysWithoutErrors) {
     }
     std::this_thread::sleep_for(1ms);
   }
-  // Charge every key again, so that it is written: then none has been left without a TTL.
+  // Waits until the load has charged, and so written, every key again: none is left without a TTL.
   const auto immortal = [&] {
     int count = 0;
     for (const std::string& key : Keys())
@@ -139,7 +140,8 @@ TEST_P(CorruptionTest, RestoresMissingTtl) {
     EXPECT_EQ(answer.status, 200) << answer.body;
   };
   ASSERT_TRUE(test::WaitUntil([&] { return (*fleet_)[0].Metric("tidegate_redis_connected") > 0; }));
-  // The mark in the key says when its TTL ends; whoever writes there may write anything.
+  // The field `expires` of a hash stores when its TTL ends. Another client may write anything into
+  // it.
   int identity = 0;
   for (const std::string mark : {"", "1800000000000001", "9007199254740992", "1e300", "banana"}) {
     ask(++identity);
@@ -149,7 +151,8 @@ TEST_P(CorruptionTest, RestoresMissingTtl) {
       redis_.Text({"HSET", keys[0], "expires", mark});
     }
     ASSERT_EQ(redis_.Text({"PERSIST", keys[0]}), "1");
-    // Without a mark it is believed for as long as it would have been right.
+    // If `expires` was left unchanged, the script trusts it until that time and then sets a new
+    // TTL.
     EXPECT_TRUE(test::WaitUntil(
         [&] {
           if (Keys().empty()) return true;
@@ -159,7 +162,7 @@ TEST_P(CorruptionTest, RestoresMissingTtl) {
           return false;
         },
         5s))
-        << "a key without an end, marked '" << mark << "'";
+        << "the key has no TTL; its field `expires` is '" << mark << "'";
     redis_.Text({"DEL", keys[0]});
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch script on a real Redis against src/core: random lives of keys, every reply compared
-// with the model's number by number, and what is stored field by field.
+// Runs the batch script on a real Redis with random histories of keys, and compares every number of
+// the replies and every stored field with a model built from src/core.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -21,8 +21,8 @@ namespace {
 
 using property::Source;
 
-/// Script and Redis think in two clocks here, since Redis's own cannot be moved: so that real time
-/// never ends a key, every TTL is written this much longer, and read so much shorter.
+/// The script and Redis use different clocks here, because the clock of Redis cannot be set. Every
+/// TTL is written one hour longer and read one hour shorter, so that real time never expires a key.
 constexpr std::int64_t kLongerMs = 3'600'000;
 
 std::string Replaced(std::string text, const std::string& what, const std::string& by) {
@@ -33,7 +33,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), by);
 }
 
-/// The script with a clock that is given: the last two arguments.
+/// Returns the batch script, changed to take the time from its last two arguments.
 std::string ScriptWithClock() {
   std::string script(redis::ApplyScript());
   script = Replaced(script, "\nlocal clock = redis.call('TIME')\n",
@@ -70,15 +70,15 @@ std::string ToString(const std::vector<std::int64_t>& numbers) {
   return text;
 }
 
-/// A dozen keys of all algorithms, and what happens to them.
+/// A random history: 4 to 15 keys of all algorithms, and the batches that change them.
 class History {
  public:
   History(RedisClient& redis, const std::string& sha, Source& source)
       : redis_(redis), sha_(sha), source_(source), chooser_(source, {}) {
     redis_.Command({"FLUSHALL"});
     const std::uint64_t keys = 4 + source.Below(12);
-    // The script has a quicker way for batches of the usual entries: half of the lives are mostly
-    // those.
+    // The script has a fast path for batches of ordinary entries, so half of the histories consist
+    // mostly of these.
     usual_ = source.Below(2) == 0;
     const bool leases = !usual_ && source.Below(3) != 0;
     for (std::uint64_t i = 0; i < keys; ++i) {
@@ -90,7 +90,7 @@ class History {
     }
   }
 
-  /// The first disagreement, or nothing.
+  /// Runs random batches. Returns the first difference between script and model, or nothing.
   std::optional<std::string> Run(int batches) {
     for (int i = 0; i < batches; ++i) {
       if (source_.Below(12) == 0) Corrupt();
@@ -120,13 +120,14 @@ class History {
     if (!stored.leases.empty()) time = stored.leases.back().expiry.time_since_epoch().count();
     if (!stored.exists) time = now_;
     now_ = chooser_.NextTime(key.quota, now_, time, model_.last);
-    // To the very moment of one among others.
+    // Moves the clock to the exact time of a random log entry or the expiry of a random lease.
     if (!stored.log.empty() && source_.Below(4) == 0) {
       now_ = stored.log[source_.Below(stored.log.size())].at.time_since_epoch().count();
     } else if (!stored.leases.empty() && source_.Below(4) == 0) {
       now_ = stored.leases[source_.Below(stored.leases.size())].expiry.time_since_epoch().count();
     }
-    // Redis's clock stands after 1970, and with the longest debt within 2^53 until 2041.
+    // The clock of Redis is after 1970, and a time plus the longest debt stays below 2^53 until
+    // 2041.
     if (now_ < 100'000'000'000'000 || now_ > 2'200'000'000'000'000) now_ = property::kStart;
   }
 
@@ -146,7 +147,7 @@ class History {
 
   Item AnyItem(Batch& batch, Key& key) {
     if (source_.Below(24) == 0) {
-      // As a rule a reload keeps the period; the script need not rely on it.
+      // A reload usually keeps the period of a quota, but the script must not rely on that.
       key.quota = source_.Below(4) == 0 ? property::AnyQuota(source_, key.quota.algorithm())
                                         : property::ChangedQuota(source_, key.quota);
     }
@@ -263,8 +264,8 @@ class History {
     }
   }
 
-  /// Every key has a TTL, and none that ends before it has recovered. (A minute is for a slow
-  /// machine.)
+  /// Checks that every stored key has a TTL and that it does not end before the key has recovered.
+  /// A difference of one minute is tolerated on a slow machine.
   std::optional<std::string> CompareTtl(const Key& key, const Stored& stored) {
     const Reply reply = redis_.Command({"PTTL", key.name});
     if (!stored.exists) {
@@ -279,7 +280,8 @@ class History {
     if (list && reply->integer + 60'000 < ms + kLongerMs) {
       return key.name + " ends before it has recovered: " + std::to_string(reply->integer) + "\n";
     }
-    // That `expires` is the model's is compared above; where it was set now, the TTL is the same.
+    // CompareStored has already compared `expires` with the model. If the last batch set it, the
+    // TTL must match it.
     const auto renewed = model_.renewed.find(key.name);
     if (list || renewed == model_.renewed.end()) return std::nullopt;
     const std::int64_t ttl = renewed->second + kLongerMs;
@@ -331,7 +333,7 @@ class History {
     }
   }
 
-  /// Numbers at the edges of what the quota allows, as if another one had left them there.
+  /// Stores numbers at the edges of what the quota allows, as if another quota had left them.
   void Plant() {
     const Key& key = keys_[source_.Below(keys_.size())];
     Stored& stored = model_.keys[key.name];
@@ -395,19 +397,11 @@ void RunSteps(std::uint64_t seed, std::int64_t steps) {
   std::cout << made << " steps\n";
 }
 
-// Four, so that ctest can run them beside each other.
-TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromFirstSeed) {
-  RunSteps(1'000'000, TIDEGATE_STEPS / 4);
-}
-TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromSecondSeed) {
-  RunSteps(2'000'000, TIDEGATE_STEPS / 4);
-}
-TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromThirdSeed) {
-  RunSteps(3'000'000, TIDEGATE_STEPS / 4);
-}
-TEST(TIDEGATE_SUITETest, ScriptMatchesModelFromFourthSeed) {
-  RunSteps(4'000'000, TIDEGATE_STEPS / 4);
-}
+// Four tests, so that ctest can run them in parallel.
+TEST(TIDEGATE_SUITE, ScriptMatchesModelFromFirstSeed) { RunSteps(1'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, ScriptMatchesModelFromSecondSeed) { RunSteps(2'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, ScriptMatchesModelFromThirdSeed) { RunSteps(3'000'000, TIDEGATE_STEPS / 4); }
+TEST(TIDEGATE_SUITE, ScriptMatchesModelFromFourthSeed) { RunSteps(4'000'000, TIDEGATE_STEPS / 4); }
 
 }  // namespace
 }  // namespace tidegate::redis_test

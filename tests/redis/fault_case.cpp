@@ -16,10 +16,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr long kGrownBytes = 8L << 20;
-/// Connections to Redis may be between two lives.
+/// Tolerance: during a reconnect a node may have an old and a new connection to Redis open.
 constexpr int kGrownDescriptors = 6;
 
-/// When the store of each node first answered a question that was sent after `since_us`.
+/// Returns for each node when the client received the first decision of the store on a request that
+/// was sent at `since_us` or later.
 std::map<int, std::int64_t> FirstOfStore(const Records& records, std::int64_t since_us) {
   std::map<int, std::int64_t> first;
   for (const Record& record : records) {
@@ -34,7 +35,9 @@ std::map<int, std::int64_t> FirstOfStore(const Records& records, std::int64_t si
 
 int Setting(const char* name, int otherwise) {
   const char* const value = std::getenv(name);
-  return value == nullptr ? otherwise : std::max(1, std::atoi(value));  // NOLINT: ours.
+  return value == nullptr
+             ? otherwise
+             : std::max(1, std::atoi(value));  // NOLINT: set by the caller of the test.
 }
 
 std::string FaultCase::Rules() {
@@ -57,27 +60,27 @@ void FaultCase::Start(const std::string& url, const std::string& rules, int thre
   fleet_ = std::make_unique<Fleet>(Fleet::Options{.yaml = store + rules, .threads = threads});
 }
 
-void FaultCase::Ask(const Load::Next& next, double rate, int connections) {
+void FaultCase::StartLoad(const Load::Next& next, double rate, int connections) {
   canary_.emplace();
   load_ = std::make_unique<Load>(
       Load::Options{.ports = fleet_->Apis(), .connections = connections, .rate = rate}, next);
-  ASSERT_TRUE(load_->Progress(300)) << fleet_->Said();
+  ASSERT_TRUE(load_->Progress(300)) << fleet_->Output();
 }
 
-void FaultCase::Back(std::int64_t since_us) {
+void FaultCase::WaitUntilStoreAnswers(std::int64_t since_us) {
   returns_.push_back(since_us);
   ASSERT_TRUE(test::WaitUntil([&] { return load_->last_store_us() >= since_us; }))
-      << test::kTiming << "the store does not come back\n"
-      << fleet_->Said();
+      << test::kTiming << "the store does not answer every node\n"
+      << fleet_->Output();
 }
 
-void FaultCase::NothingGrows() {
+void FaultCase::RecordResourceBaseline() {
   resident_ = fleet_->ResidentBytes();
   descriptors_ = fleet_->Descriptors();
 }
 
 Records FaultCase::Finish() {
-  EXPECT_TRUE(fleet_->AllAlive()) << fleet_->Said();
+  EXPECT_TRUE(fleet_->AllAlive()) << fleet_->Output();
   if (resident_ != 0) {
     EXPECT_LE(fleet_->ResidentBytes(), resident_ + kGrownBytes);
     EXPECT_TRUE(test::WaitUntil([&] {
@@ -106,7 +109,8 @@ Records FaultCase::Finish() {
   }
   EXPECT_LE(longest, kBackUs) << test::kTiming
                               << "microseconds until the store answered every node again";
-  if (!returns_.empty()) std::cout << "back within " << longest / 1000 << " ms; ";
+  if (!returns_.empty())
+    std::cout << "the store answered again within " << longest / 1000 << " ms; ";
   std::cout << LatenciesOf(records) << '\n';
   return records;
 }
@@ -114,8 +118,9 @@ Records FaultCase::Finish() {
 void FaultCase::ExpectInTime(const Records& records) const {
   const Records undisturbed = canary_->Undisturbed(records);
   const Latencies latencies = LatenciesOf(undisturbed);
-  std::cout << "while the machine had time: " << latencies << '\n';
-  // What is left of a machine that stands still now and then says more of it than of us.
+  std::cout << "latencies of requests that the machine did not disturb: " << latencies << '\n';
+  // If the machine disturbed more than a tenth of the requests, the latencies of the others say
+  // more about the machine than about Tidegate.
   const bool judged = std::getenv("TIDEGATE_STRICT") != nullptr ||
                       undisturbed.size() >= records.size() - records.size() / 10;
   if (!judged) {
@@ -144,7 +149,8 @@ Records FaultCase::Of(DecidedBy decided_by, const Records& records) {
 void FaultCase::ExpectUnnoticed(const Records& records) const {
   const Records judged = canary_ ? canary_->Undisturbed(records) : records;
   const std::size_t others = judged.size() - OfStore(judged).size();
-  EXPECT_EQ(others, 0U) << test::kTiming << "answers of other sources, of " << judged.size();
+  EXPECT_EQ(others, 0U) << test::kTiming << "decisions not made by the store or its cache, of "
+                        << judged.size();
   if (others == 0) return;
   int reported = 0;
   for (const Record& record : judged) {
@@ -155,7 +161,7 @@ void FaultCase::ExpectUnnoticed(const Records& records) const {
               << int{record.node} << ", key " << record.key << ", sent " << record.sent_us
               << " us, took " << record.took_us << " us\n";
   }
-  std::cout << fleet_->Failures() << fleet_->Said();
+  std::cout << fleet_->Failures() << fleet_->Output();
 }
 
 void FaultCase::ExpectBuckets(const Records& records, std::vector<Loss> losses) {

@@ -35,7 +35,7 @@ void NoDelay(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/// Closes with a reset, as a host that has forgotten the connection would.
+/// Closes the socket with a TCP reset, as a host does that does not know the connection.
 void Reset(int fd) {
   if (fd < 0) return;
   const linger at_once{1, 0};
@@ -48,15 +48,16 @@ void Reset(int fd) {
 FaultProxy::FaultProxy(int server_port, std::uint32_t seed)
     : server_port_(server_port), random_(seed) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // A port that was named is kept while no process listens there; one that the system chose is not.
-  // To listen there again beside connections that are still open takes SO_REUSEADDR.
+  // A socket keeps a port that it bound by number even while it does not listen; it does not keep a
+  // port that the system chose. SO_REUSEADDR lets it listen again while accepted connections are
+  // still open.
   port_ = test::FreePort();
   const int on = 1;
   setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const sockaddr_in address = Loopback(port_);
   if (bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener_, 1024) != 0) {
-    throw std::runtime_error("the proxy cannot listen");
+    throw std::runtime_error("the fault proxy cannot listen");
   }
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -70,33 +71,34 @@ FaultProxy::FaultProxy(int server_port, std::uint32_t seed)
 }
 
 FaultProxy::~FaultProxy() {
-  Tell(Order::kStop);
+  SendOrder(Order::kStop);
   thread_.join();
   close(listener_);
   close(epoll_);
   close(wake_);
 }
 
-void FaultProxy::Set(const Fault& fault) { Tell(Order::kSet, fault); }
-void FaultProxy::CutAll() { Tell(Order::kCutAll); }
-void FaultProxy::Refuse() { Tell(Order::kRefuse); }
-void FaultProxy::Accept() { Tell(Order::kAccept); }
+void FaultProxy::Set(const Fault& fault) { SendOrder(Order::kSet, fault); }
+void FaultProxy::CutAll() { SendOrder(Order::kCutAll); }
+void FaultProxy::Refuse() { SendOrder(Order::kRefuse); }
+void FaultProxy::Accept() { SendOrder(Order::kAccept); }
 
 std::vector<std::int64_t> FaultProxy::AcceptTimes() const {
   const std::lock_guard lock(mutex_);
   return accept_times_;
 }
 
-void FaultProxy::Tell(Order order, const Fault& fault) {
+void FaultProxy::SendOrder(Order order, const Fault& fault) {
   std::uint64_t mine = 0;
   {
     const std::lock_guard lock(mutex_);
     orders_.emplace_back(order, fault);
-    mine = ++told_;
+    mine = ++orders_sent_;
   }
   const std::uint64_t one = 1;
   (void)!write(wake_, &one, sizeof one);
-  for (std::uint64_t done = obeyed_; done < mine; done = obeyed_) obeyed_.wait(done);
+  for (std::uint64_t done = orders_executed_; done < mine; done = orders_executed_)
+    orders_executed_.wait(done);
 }
 
 void FaultProxy::Run() {
@@ -114,7 +116,7 @@ void FaultProxy::Run() {
         OnEvent(fd, events[static_cast<std::size_t>(i)].events);
       }
     }
-    Obey();
+    ExecuteOrders();
     if (fault_.kind == Fault::Kind::kStall) continue;
     std::vector<std::shared_ptr<Pair>> all;
     for (const auto& [fd, pair] : pairs_) {
@@ -125,7 +127,7 @@ void FaultProxy::Run() {
   while (!pairs_.empty()) Drop(pairs_.begin()->second);
 }
 
-void FaultProxy::Obey() {
+void FaultProxy::ExecuteOrders() {
   std::vector<std::pair<Order, Fault>> orders;
   {
     const std::lock_guard lock(mutex_);
@@ -149,7 +151,7 @@ void FaultProxy::Obey() {
         while (!pairs_.empty()) Drop(pairs_.begin()->second);
         break;
       case Order::kRefuse:
-        // The socket stops listening but keeps its port: it can listen there again.
+        // The socket stops listening but keeps its port, so that it can listen there again.
         shutdown(listener_, SHUT_RD);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
         break;
@@ -165,8 +167,8 @@ void FaultProxy::Obey() {
         stop_ = true;
         break;
     }
-    ++obeyed_;
-    obeyed_.notify_all();
+    ++orders_executed_;
+    orders_executed_.notify_all();
   }
 }
 
@@ -210,8 +212,8 @@ void FaultProxy::OnEvent(int fd, std::uint32_t events) {
   Side& from = from_client ? pair->client : pair->server;
   Side& to = from_client ? pair->server : pair->client;
   if (fault_.kind == Fault::Kind::kStall) {
-    // Errors and ends are reported whether requested or not: they are forgotten, so that this does
-    // not spin, and found again afterwards.
+    // epoll reports errors and hangups even if they were not requested. The descriptor is removed
+    // from epoll so that the loop does not spin; Watch() adds it again after the stall.
     if ((events & (EPOLLERR | EPOLLHUP)) != 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
     return;
   }
@@ -238,9 +240,11 @@ void FaultProxy::Read(const std::shared_ptr<Pair>& pair, Side& from, Side& to) {
   const bool cut = fault_.kind == Fault::Kind::kCutReplies && Hit();
   if (!cut) return OnReply(*pair, std::move(bytes));
   bytes.resize(std::min(fault_.bytes, bytes.size() - 1));
-  // Straight to the socket: a reset throws away what is still queued here.
+  // Sends the bytes directly: the reset below discards everything that is still queued in the
+  // proxy.
   (void)!send(to.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  // The client must have read it first; then the reset finds it in the middle of a reply.
+  // Waits until the client has received these bytes, so that the reset meets it in the middle of a
+  // reply.
   for (int i = 0, left = 1; i < 1000 && left > 0; ++i) {
     tcp_info info{};
     socklen_t size = sizeof info;
@@ -288,16 +292,16 @@ std::string FaultProxy::Garbled(std::string bytes) {
       "_\r\n",   "\r\n",   "-ERR junk\r\n", "HTTP/1.1 400 Bad\r\n"};
   const auto place = [&](std::size_t size) { return random_() % size; };
   switch (random_() % 5) {
-    case 0:  // One bit.
+    case 0:  // Flips one bit.
       bytes[place(bytes.size())] ^= static_cast<char>(1U << (random_() % 8));
       break;
-    case 1:  // Some bytes.
+    case 1:  // Overwrites four bytes.
       for (int i = 0; i < 4; ++i) bytes[place(bytes.size())] = static_cast<char>(random_());
       break;
-    case 2:  // Something else in between, whole or not.
+    case 2:  // Inserts junk at the start or at a random place.
       bytes.insert(random_() % 2 == 0 ? 0 : place(bytes.size()), kJunk[place(kJunk.size())]);
       break;
-    case 3: {  // A wrong length, or another type.
+    case 3: {  // Changes the first digit of a length, or the type if there is no digit.
       const std::size_t digit = bytes.find_first_of("0123456789");
       if (digit != std::string::npos)
         bytes[digit] = static_cast<char>('0' + random_() % 10);
@@ -305,7 +309,7 @@ std::string FaultProxy::Garbled(std::string bytes) {
         bytes[0] = "+-:$*_%>~,#(!="[random_() % 14];
       break;
     }
-    default:  // Only a part.
+    default:  // Keeps only a part.
       bytes.resize(place(bytes.size()) + 1);
       break;
   }
@@ -316,14 +320,14 @@ void FaultProxy::Flush(Side& side, std::int64_t now_us) {
   while (!side.out.empty() && side.out.front().due_us <= now_us) {
     std::string& bytes = side.out.front().bytes;
     const ssize_t sent = send(side.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0) return;  // Full; or gone, and then an event tells.
+    if (sent < 0) return;  // The socket is full, or it is closed and epoll reports that.
     bytes.erase(0, static_cast<std::size_t>(sent));
     if (!bytes.empty()) return;
     side.out.pop_front();
   }
 }
 
-/// Writes what is due, and asks for the events that are wanted now.
+/// Writes the pieces that are due and registers the events that are needed now.
 void FaultProxy::Tend(const std::shared_ptr<Pair>& pair) {
   if (!pairs_.contains(pair->client.fd)) return;
   if (fault_.kind != Fault::Kind::kStall) {
@@ -349,14 +353,14 @@ void FaultProxy::Watch(Side& side) {
   epoll_event event{};
   event.events = wanted;
   event.data.fd = side.fd;
-  // A stall may have taken it off the list.
+  // A stall may have removed the descriptor from epoll.
   if (epoll_ctl(epoll_, EPOLL_CTL_MOD, side.fd, &event) != 0) {
     epoll_ctl(epoll_, EPOLL_CTL_ADD, side.fd, &event);
   }
 }
 
 void FaultProxy::Drop(const std::shared_ptr<Pair>& pair) {
-  // What is erased may be the caller's reference.
+  // `pair` may refer to the map entry that is erased.
   const int client = pair->client.fd;
   const int server = pair->server.fd;
   if (pairs_.erase(client) == 0) return;

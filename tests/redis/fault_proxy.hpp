@@ -15,28 +15,30 @@
 
 namespace tidegate::redis_test {
 
-/// What a FaultProxy does to the bytes that pass. All kinds apply to connections that are open
-/// already and to new ones.
+/// What a FaultProxy does to the bytes that it forwards. Every kind applies to open connections and
+/// to new ones.
 struct Fault {
   enum class Kind : std::uint8_t {
     kPass,
-    kDelayReplies,  ///< Each piece of a reply comes `delay` later.
-    kDropReplies,  ///< Redis executes, but the reply is lost: from the first piece on that was hit.
-    kCutReplies,   ///< `bytes` of a piece are forwarded, then the connection is reset.
-    kGarble,       ///< Flips, junk and wrong lengths inside of a piece.
-    kStall,        ///< Nothing is read, in neither direction.
+    kDelayReplies,  ///< Forwards each piece of a reply `delay` later.
+    /// Redis executes the command, but the reply is lost: from the first affected piece on, all
+    /// pieces of the connection are dropped.
+    kDropReplies,
+    kCutReplies,  ///< Forwards `bytes` bytes of a piece and then resets the connection.
+    kGarble,      ///< Flips bits, inserts junk and changes lengths inside a piece.
+    kStall,       ///< Reads nothing, in neither direction.
   };
   Kind kind = Kind::kPass;
   std::chrono::milliseconds delay{0};
   std::size_t bytes = 0;
-  double share = 1.0;  ///< Of the pieces of replies: how many are hit.
+  double share = 1.0;  ///< Share of the reply pieces that are affected, from 0 to 1.
 };
 
-/// A proxy on 127.0.0.1 that misbehaves on demand, in a thread of its own. It stands between
-/// Tidegate and Redis: "reply" is what comes from the server. Thread-safe.
+/// A proxy on 127.0.0.1 between Tidegate and Redis that injects faults on demand, in a thread of
+/// its own. A "reply" is what comes from the server. Thread-safe.
 ///
-/// A connection of which bytes were dropped or changed is reset when the fault changes: no network
-/// takes bytes out of the middle of a TCP stream and then goes on.
+/// When the fault changes, the proxy resets every connection whose bytes it dropped or changed: no
+/// network removes bytes from the middle of a TCP stream and then goes on.
 class FaultProxy {
  public:
   explicit FaultProxy(int server_port, std::uint32_t seed = 1);
@@ -47,20 +49,20 @@ class FaultProxy {
   [[nodiscard]] int port() const noexcept { return port_; }
   [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
 
-  /// In force when this returns.
+  /// Replaces the fault. The new fault is in force when the call returns.
   void Set(const Fault& fault);
   void Pass() { Set(Fault{}); }
-  /// Resets every connection that is open now.
+  /// Resets all open connections.
   void CutAll();
-  /// New connections are refused by the system, as those to a server that is not there.
+  /// Refuses new connections, as if no server listened on the port. Accept() reverts this.
   void Refuse();
   void Accept();
 
   [[nodiscard]] int accepted() const noexcept { return accepted_; }
   [[nodiscard]] int open() const noexcept { return open_; }
-  /// Pieces of replies that were dropped, cut or garbled.
+  /// Number of reply pieces that a fault has affected.
   [[nodiscard]] int hits() const noexcept { return hits_; }
-  /// When connections were accepted, in microseconds of the steady clock.
+  /// Returns when connections were accepted, in microseconds of the steady clock.
   [[nodiscard]] std::vector<std::int64_t> AcceptTimes() const;
 
  private:
@@ -68,11 +70,11 @@ class FaultProxy {
     std::int64_t due_us;
     std::string bytes;
   };
-  /// One direction of a connection.
+  /// One end of a forwarded connection.
   struct Side {
     int fd = -1;
-    std::deque<Piece> out;  ///< To be written to `fd`.
-    bool ended = false;     ///< Nothing more comes from `fd`.
+    std::deque<Piece> out;  ///< Pieces to write to `fd`.
+    bool ended = false;     ///< `fd` has reached the end of its stream.
     std::uint32_t watched = 0;
   };
   struct Pair {
@@ -83,9 +85,9 @@ class FaultProxy {
   };
   enum class Order : std::uint8_t { kSet, kCutAll, kRefuse, kAccept, kStop };
 
-  void Tell(Order order, const Fault& fault = {});
+  void SendOrder(Order order, const Fault& fault = {});
   void Run();
-  void Obey();
+  void ExecuteOrders();
   void AcceptOne();
   void OnEvent(int fd, std::uint32_t events);
   void Read(const std::shared_ptr<Pair>& pair, Side& from, Side& to);
@@ -103,16 +105,17 @@ class FaultProxy {
   int listener_ = -1;
   int epoll_ = -1;
   int wake_ = -1;
-  Fault fault_;  // Of the thread only.
+  Fault fault_;  // Used by the proxy's thread only.
   bool stop_ = false;
   std::mt19937 random_;
-  std::unordered_map<int, std::shared_ptr<Pair>> pairs_;  // By either descriptor.
+  // Indexed by either descriptor of the pair.
+  std::unordered_map<int, std::shared_ptr<Pair>> pairs_;
 
   mutable std::mutex mutex_;
   std::vector<std::pair<Order, Fault>> orders_;
   std::vector<std::int64_t> accept_times_;
-  std::atomic<std::uint64_t> told_{0};
-  std::atomic<std::uint64_t> obeyed_{0};
+  std::atomic<std::uint64_t> orders_sent_{0};
+  std::atomic<std::uint64_t> orders_executed_{0};
   std::atomic<int> accepted_{0};
   std::atomic<int> open_{0};
   std::atomic<int> hits_{0};

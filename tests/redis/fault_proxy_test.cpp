@@ -39,7 +39,7 @@ TEST_F(FaultProxyTest, DelaysRepliesOfOpenConnections) {
   EXPECT_GE(SteadyMicros() - start, 60'000);
   EXPECT_LT(SteadyMicros() - start, 1'000'000);
   proxy_.Pass();
-  EXPECT_EQ(client.Text({"PING"}), "PONG");  // Nothing was taken: the same connection goes on.
+  EXPECT_EQ(client.Text({"PING"}), "PONG");  // No byte was lost, so the connection stays open.
 }
 
 TEST_F(FaultProxyTest, DropsRepliesAfterExecution) {
@@ -48,7 +48,7 @@ TEST_F(FaultProxyTest, DropsRepliesAfterExecution) {
   std::thread asking([&] { EXPECT_EQ(client.Command({"INCR", "n"}), nullptr); });
   while (redis_.Text({"GET", "n"}) != "1") std::this_thread::sleep_for(1ms);
   while (proxy_.hits() == 0) std::this_thread::sleep_for(1ms);
-  proxy_.Pass();  // Cuts it: a stream that lost bytes cannot go on.
+  proxy_.Pass();  // Resets the connection, because its stream lost bytes.
   asking.join();
   EXPECT_EQ(redis_.Text({"GET", "n"}), "1");
   RedisClient other(proxy_.port());
@@ -81,7 +81,7 @@ TEST_F(FaultProxyTest, RefusesAndAcceptsConnectionsAgain) {
   EXPECT_EQ(before.Text({"PING"}), "PONG");
   proxy_.Refuse();
   EXPECT_FALSE(RedisClient(proxy_.port()).connected());
-  EXPECT_EQ(before.Text({"PING"}), "PONG");  // Open ones stay.
+  EXPECT_EQ(before.Text({"PING"}), "PONG");  // Open connections stay open.
   proxy_.Accept();
   EXPECT_EQ(RedisClient(proxy_.port()).Text({"PING"}), "PONG");
 }
@@ -92,7 +92,8 @@ TEST_F(FaultProxyTest, GarblesReplies) {
   for (int i = 0; i < 50; ++i) {
     RedisClient garbled(proxy_.port());
     const int hits = proxy_.hits();
-    // A wrong length would make it wait for bytes that never come.
+    // A garbled length makes the client wait for bytes that never come, so another thread closes
+    // its connection.
     std::thread cut([&] {
       const auto deadline = std::chrono::steady_clock::now() + 1s;
       while (proxy_.hits() == hits && std::chrono::steady_clock::now() < deadline) {
@@ -108,13 +109,13 @@ TEST_F(FaultProxyTest, GarblesReplies) {
   EXPECT_GE(proxy_.hits(), 45);
 }
 
-TEST_F(FaultProxyTest, StallsAndGoesOn) {
+TEST_F(FaultProxyTest, ForwardsBytesAfterAStall) {
   RedisClient client(proxy_.port());
   EXPECT_EQ(client.Text({"PING"}), "PONG");
   proxy_.Set({.kind = Kind::kStall});
   const std::int64_t start = SteadyMicros();
   std::thread asking([&] { EXPECT_EQ(client.Text({"INCR", "n"}), "1"); });
-  std::this_thread::sleep_for(50ms);  // For this long nothing must arrive.
+  std::this_thread::sleep_for(50ms);  // Nothing may arrive during this time.
   EXPECT_EQ(redis_.Text({"GET", "n"}), "(nil)");
   proxy_.Pass();
   asking.join();

@@ -18,7 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-/// Sends a request that asks for the end of its connection. Without a response the status is 0.
+/// Sends a request with `Connection: close` on a new connection. Returns status 0 if no response
+/// arrives.
 Answer Exchange(int port, const std::string& request) {
   test::HttpClient client(std::make_unique<test::Stream>(test::ConnectTo(port)));
   client.Send(request);
@@ -79,7 +80,8 @@ void Node::Start() {
                         << (resp_ == 0 ? "" : listener("resp", resp_))
                         << (extra_.gateway == 0 ? "" : listener("gateway", extra_.gateway))
                         << "}\n"
-                        // Only root may count the descriptors of an undumpable process.
+                        // Without root, the test can count the descriptors of a dumpable process
+                        // only.
                         << (geteuid() == 0 ? "" : "process: {dumpable: true}\n") << yaml_;
   process_ = test::TidegateProcess(
       {"serve", "--config", config.string(), "--threads", std::to_string(threads_)},
@@ -155,13 +157,13 @@ std::string Fleet::Failures() const {
   return all;
 }
 
-std::string Fleet::Said() const {
+std::string Fleet::Output() const {
   std::string all;
   for (const auto& node : nodes_) {
-    all += "--- a node said:\n";
-    std::istringstream lines(node->Said());
+    all += "--- output of a node:\n";
+    std::istringstream lines(node->Output());
     for (std::string line; std::getline(lines, line);) {
-      // The same of every configuration here, and long.
+      // Skips two long warnings that every configuration of these tests causes.
       if (line.find("fresh limit") == std::string::npos &&
           line.find("many people may share") == std::string::npos) {
         all += line + '\n';

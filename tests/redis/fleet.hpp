@@ -14,27 +14,29 @@
 
 namespace tidegate::redis_test {
 
-/// A response to a request on a connection of its own.
+/// The response to a request that was sent on its own connection.
 struct Answer : test::HttpResponse {
-  /// The text of the first member of that name; without quotes. Empty: there is none.
+  /// Returns the text of the first JSON member with that name, without quotes; empty if there is
+  /// none.
   [[nodiscard]] std::string Member(std::string_view name) const;
-  /// The number of the first member of that name; -1: there is none.
+  /// Returns the number in the first JSON member with that name; -1 if there is none.
   [[nodiscard]] double Number(std::string_view name) const;
 };
 [[nodiscard]] Answer Ask(int port, std::string_view path, std::string_view body);
 [[nodiscard]] Answer Fetch(int port, std::string_view path);
 
-/// Listeners that few tests need.
+/// Optional listeners of a node, which few tests need.
 struct ExtraListeners {
   enum class Admin : bool { kOpen, kAsksForTokens };
-  int gateway = 0;  ///< Its port, if not 0.
+  int gateway = 0;  ///< Port of the gateway listener; 0: no such listener.
   Admin admin = Admin::kOpen;
 };
 
-/// One tidegate process. All that it says goes to a file.
+/// One tidegate process. Its output goes to a file.
 class Node {
  public:
-  /// `yaml` without `listen`; `folder` outlives it. `resp`: the port of that listener, if not 0.
+  /// Starts the process. `yaml` is the configuration without `listen`. `folder` must outlive the
+  /// node. `resp` is the port of the RESP listener; 0: no such listener.
   Node(const std::filesystem::path& folder, std::string name, std::string yaml, int threads,
        int resp = 0, ExtraListeners extra = {});
 
@@ -42,23 +44,24 @@ class Node {
   [[nodiscard]] int admin() const noexcept { return admin_; }
   [[nodiscard]] int resp() const noexcept { return resp_; }
   [[nodiscard]] int gateway() const noexcept { return extra_.gateway; }
-  /// Its configuration, which it watches.
+  /// Path of the configuration file, which the process watches for changes.
   [[nodiscard]] std::filesystem::path file() const { return folder_ / (name_ + ".yaml"); }
   [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
   [[nodiscard]] bool Alive() { return process_.alive(); }
-  [[nodiscard]] std::string Said() const { return process_.Output(); }
+  [[nodiscard]] std::string Output() const { return process_.Output(); }
   [[nodiscard]] std::int64_t ResidentBytes() const { return process_.ResidentBytes(); }
   [[nodiscard]] int Descriptors() const { return process_.Descriptors(); }
   [[nodiscard]] double CpuSeconds() const { return process_.CpuSeconds(); }
 
   void Kill() { process_.Kill(); }
-  /// On the same ports. Throws, with what it said, if it does not come up.
+  /// Starts the process again on the same ports. Throws, with the process's output, if it does not
+  /// start.
   void Start();
   void Signal(int signal) const { process_.Signal(signal); }
 
   [[nodiscard]] Answer Decide(std::string_view body) const { return Ask(api_, "/v1/decide", body); }
-  /// All lines of /metrics of that name, added up; if given, only those with that label, written
-  /// `reason="timeout"`.
+  /// Returns the sum of all lines of /metrics with that name. `label`, such as `reason="timeout"`,
+  /// selects the lines that contain it; empty: all lines.
   [[nodiscard]] double Metric(std::string_view name, std::string_view label = {}) const;
   [[nodiscard]] std::string Metrics() const;
 
@@ -74,14 +77,14 @@ class Node {
   test::TidegateProcess process_;
 };
 
-/// Some tidegate processes with one configuration.
+/// Several tidegate processes with the same configuration.
 class Fleet {
  public:
   struct Options {
-    std::string yaml = {};  ///< Without `listen`.
+    std::string yaml = {};  ///< Configuration without `listen`.
     int nodes = 3;
     int threads = 1;
-    bool resp = false;  ///< With that listener.
+    bool resp = false;  ///< Whether each node has a RESP listener.
   };
   explicit Fleet(const Options& options);
 
@@ -89,12 +92,12 @@ class Fleet {
   Node& operator[](std::size_t node) { return *nodes_[node]; }
   [[nodiscard]] std::vector<int> Apis() const;
   [[nodiscard]] bool AllAlive();
-  /// Over all nodes.
+  /// Returns the sum of a metric over all nodes; see Node::Metric.
   [[nodiscard]] double Metric(std::string_view name, std::string_view label = {}) const;
   [[nodiscard]] std::int64_t ResidentBytes() const;
   [[nodiscard]] int Descriptors() const;
-  [[nodiscard]] std::string Said() const;
-  /// The lines of /metrics about what was not the store's, and why, as far as they are not 0.
+  [[nodiscard]] std::string Output() const;
+  /// Returns the lines of /metrics that count failures and Redis errors and are not 0.
   [[nodiscard]] std::string Failures() const;
 
  private:

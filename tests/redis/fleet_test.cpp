@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three Tidegate processes on one Redis, 64 connections each, as fast as they can: every algorithm
-// keeps its promise exactly, and gives all that it promises.
+// Loads three Tidegate processes on one Redis with 64 connections each, as fast as they can serve.
+// Every algorithm must hold its limit exactly, and admit all that the limit allows.
 //
-// TIDEGATE_FLEET_SECONDS: how long each case asks; 1 if it is not set.
+// TIDEGATE_FLEET_SECONDS: seconds of load in each test; 1 if unset.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ struct Case {
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
-/// When a key was surely in use: from its first answer to its last request.
+/// The time in which a key was certainly in use: from its first response to its last request.
 struct KeyUse {
   std::int64_t requests = 0;
   std::int64_t admitted = 0;
@@ -48,13 +48,14 @@ std::map<std::uint32_t, KeyUse> UsesOf(const Records& records) {
 
 class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
  protected:
-  Records AskAll() {
+  Records RunLoad() {
     const Case& c = GetParam();
     std::string rules = "rules:\n  - { id: r, per: header:x-user, limit: " + std::string(c.limit);
     if (c.promise.burst > 0)
       rules += ", burst: " + std::to_string(static_cast<int>(c.promise.burst));
     rules += ", algorithm: " + std::string(c.algorithm) + " }\n";
-    // This load takes all of the machine, so an answer may take long; lateness is not the point.
+    // This load keeps the whole machine busy, so responses may be late; this test does not judge
+    // latency.
     Start(redis_.url(), rules, 1, kPatient);
     const bool leases = std::string_view(c.algorithm) == "concurrency";
     Load load({.ports = fleet_->Apis(), .connections = 64},
@@ -82,18 +83,20 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
     }
   }
 
-  /// What each key must have admitted at least: all that there was, if there were enough requests.
+  /// Returns how many requests the key must have admitted at least: all that its limit allows, if
+  /// enough requests came.
   [[nodiscard]] double Promised(const KeyUse& use) const {
     const Promise& promise = GetParam().promise;
     const auto time = static_cast<double>(use.to_us - use.from_us);
     const auto period = static_cast<double>(promise.period_us);
     double promised = 0;
     if (promise.burst > 0) {
-      // Tokens wait for whoever comes, so that only the last part of one may be left.
+      // Unused tokens stay in the bucket, so only a fraction of the last token may be left over.
       promised = std::floor(promise.burst + promise.limit * time / period) - 1;
     } else {
-      // In a flood a limit is used up as soon as it is there: once in every period at least. But
-      // for the estimate of sliding_window, by which the last of a limit fits at the very end only.
+      // Under this load, a window algorithm uses up its limit at least once per period. The
+      // exception is sliding_window, whose estimate admits the last unit of a limit only at the
+      // very end of a window.
       const bool estimate = std::string_view(GetParam().algorithm) == "sliding_window";
       promised = (promise.limit - (estimate ? 1 : 0)) * std::floor(time / period);
     }
@@ -109,9 +112,9 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
     }
     std::cout << records.size() << " requests, " << admitted << " admitted, of " << promised
               << " promised\n";
-    // If a key gets a request every few ten milliseconds only, a place in a sliding window stays
-    // free for so long; and an estimate of what came unevenly denies a little too much (93 % at a
-    // limit of 10, says docs/algorithms/sliding-window.md).
+    // If a key gets a request only every few tens of milliseconds, a place in a sliding window
+    // stays unused for that long. The estimate of sliding_window also denies slightly too much
+    // after uneven traffic (93 % at a limit of 10, see docs/algorithms/sliding-window.md).
     const bool slides = std::string_view(GetParam().algorithm).starts_with("sliding");
     EXPECT_GE(admitted, promised * (slides ? 0.75 : 0.98) - 1);
   }
@@ -121,13 +124,13 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
 };
 
 TEST_P(FleetTest, HoldsLimitExactlyAcrossNodes) {
-  const Records records = AskAll();
+  const Records records = RunLoad();
   ASSERT_GT(records.size(), 1000U);
   EXPECT_TRUE(EachKey(records, [&](std::span<const Record> key) { return Holds(key); }));
   ExpectUnnoticed(records);
   for (const Record& record : records) ASSERT_TRUE(record.status == 200 || record.status == 429);
   if (std::string_view(GetParam().algorithm) == "concurrency") {
-    // Half of them at least were held at once, as far as can be seen from outside.
+    // At least half of the leases were held at once, as far as a client can tell.
     EXPECT_TRUE(EachKey(records, [&](std::span<const Record> key) {
       const auto most = static_cast<double>(MostLeases(key, GetParam().promise));
       return most * 2 >= GetParam().promise.limit ? testing::AssertionSuccess()

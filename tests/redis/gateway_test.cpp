@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateway on a real Redis: one limit for several of them, answers that come late, and what a
-// request holds while Redis comes and goes.
+// Tests the gateway with a real Redis: a limit that several gateways share, leases, debits, and the
+// failure policy while Redis is down.
 #include <gtest/gtest.h>
 
 #include "gateway/behaviour/gateway_fixture.hpp"
@@ -47,7 +47,7 @@ TEST(RedisGatewayTest, SeveralGatewaysShareOneLimit) {
   for (int i = 0; i < 20; ++i)
     passed += (i % 2 == 0 ? first : second).Get("/").status == 200 ? 1 : 0;
   EXPECT_EQ(passed, 7);
-  EXPECT_EQ(up.requests(), 7);  // Those that were refused did not get there.
+  EXPECT_EQ(up.requests(), 7);  // Denied requests did not reach the upstream.
 }
 
 TEST(RedisGatewayTest, HoldsAndReleasesLeaseThroughRedis) {
@@ -69,11 +69,11 @@ TEST(RedisGatewayTest, HoldsAndReleasesLeaseThroughRedis) {
     holder.Send(GetText("/held"));
     ASSERT_TRUE(test::WaitUntil([&] { return up.requests() == 1; }));
     EXPECT_EQ(two.Get("/").status, 429);
-    // And the client vanishes.
+    // Leaving the block closes the client's connection before its response.
   }
   EXPECT_TRUE(test::WaitUntil([&] { return two.Get("/").status == 200; }));
   EXPECT_TRUE(test::WaitUntil([&] { return two.Get("/").status == 200; }))
-      << "after an ordinary end, too";
+      << "the lease was not released after a complete response";
   go.Give();
 }
 
@@ -88,7 +88,7 @@ TEST(RedisGatewayTest, DebitsCostFromTheResponse) {
   Gate two(yaml);
   EXPECT_EQ(one.Get("/").status, 200);
   ASSERT_TRUE(test::WaitUntil([&] { return one.Remaining("r", "127.0.0.1") == 40; }));
-  EXPECT_EQ(two.Get("/").status, 200);  // 40 are left: it is let in.
+  EXPECT_EQ(two.Get("/").status, 200);  // 40 units are left, so the request is admitted.
   EXPECT_TRUE(test::WaitUntil([&] { return one.Get("/").status == 429; }));
 }
 

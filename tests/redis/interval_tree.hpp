@@ -10,8 +10,9 @@
 
 namespace tidegate::redis_test {
 
-/// A row of numbers: adds to all from a place on, and finds the largest from a place on, both in
-/// the logarithm of their count. So every interval of a million admissions is checked in a second.
+/// An array of numbers with two operations: add to all numbers from a place on, and find the
+/// largest number from a place on. Both take logarithmic time, so that every interval of a million
+/// admissions is checked in a second.
 template <typename Number>
 class IntervalTree {
  public:
@@ -23,7 +24,7 @@ class IntervalTree {
     for (std::size_t node = leaves_ - 1; node >= 1; --node) Gather(node);
   }
 
-  /// Adds to those at `place` and after it.
+  /// Adds `amount` to the number at `place` and to all numbers after it.
   void Add(std::size_t place, Number amount) {
     std::size_t node = leaves_ + place;
     AddTo(node, amount);
@@ -33,7 +34,7 @@ class IntervalTree {
     }
   }
 
-  /// The largest at `place` or after it, and where it is.
+  /// Returns the largest number at `place` or after it, and its place.
   [[nodiscard]] std::pair<Number, std::size_t> MostFrom(std::size_t place) const {
     std::size_t node = leaves_ + place;
     Number most = most_[node];
@@ -62,7 +63,8 @@ class IntervalTree {
     most_[node] += amount;
     if (node < leaves_) added_[node] += amount;
   }
-  /// `added_` of a node is in its own `most_` already, and applies to all below it.
+  /// Recomputes the maximum of a node. `added_` of a node applies to all leaves below it and is
+  /// already part of its own `most_`.
   void Gather(std::size_t node) {
     most_[node] = std::max(most_[2 * node], most_[2 * node + 1]) + added_[node];
   }

@@ -17,7 +17,7 @@ using testing::AssertionFailure;
 using testing::AssertionResult;
 using testing::AssertionSuccess;
 
-/// Both clocks are cut to whole microseconds.
+/// Tolerance in microseconds: both clocks are truncated to whole microseconds.
 constexpr std::int64_t kTicks = 2;
 
 std::vector<Record> AdmittedOf(std::span<const Record> records) {
@@ -43,15 +43,16 @@ std::size_t PlaceOf(const std::vector<std::int64_t>& sorted, std::int64_t value)
                                   sorted.begin());
 }
 
-/// One stretch: `admitted` by falling time of sending.
+/// Checks a bucket over one stretch of time. `admitted` is sorted by falling send time; `extra` is
+/// the number of units that losses may have added.
 AssertionResult BucketStretch(std::span<const Record> admitted, const Promise& promise,
                               double extra) {
   if (admitted.empty()) return AssertionSuccess();
   const double rate = promise.limit / static_cast<double>(promise.period_us);
   const std::vector<std::int64_t> received = ReceivedOf(admitted);
   const std::int64_t origin = admitted.back().sent_us;
-  // At each receipt r: what was sent since s and received by r, less the refill until r. The
-  // sweep lowers s; then the refill since s is the same for all r.
+  // For each receive time r, the tree holds the units that were sent since s and received by r,
+  // minus the refill until r. The loop lowers s; the refill since s is the same for all r.
   std::vector<double> start;
   start.reserve(received.size());
   for (const std::int64_t r : received) start.push_back(-rate * static_cast<double>(r - origin));
@@ -105,7 +106,8 @@ AssertionResult AlignedStretch(std::span<const Record> admitted, const Promise& 
     last = std::max(last, window(record.received_us() + kTicks));
   }
   const auto windows = static_cast<std::size_t>(last - first + 1);
-  // begun[i]: the windows in which those ended that were sent in window i.
+  // begun[i] has, for each record sent in window i, the window in which it was received and its
+  // cost.
   std::vector<std::vector<std::pair<std::size_t, double>>> begun(windows);
   for (const Record& record : admitted) {
     begun[static_cast<std::size_t>(window(record.sent_us - kTicks) - first)].emplace_back(
@@ -129,7 +131,8 @@ AssertionResult AlignedStretch(std::span<const Record> admitted, const Promise& 
 
 using Stretch = std::function<AssertionResult(std::span<const Record>, double losses)>;
 
-/// `holds` for every stretch between losses without any, and for the whole with all of them.
+/// Checks `holds` for every stretch between two losses without extra units, and for the whole time
+/// with one burst per loss.
 AssertionResult Between(std::span<const Record> records, std::span<const Loss> losses,
                         const Stretch& holds) {
   const std::vector<Record> admitted = AdmittedOf(records);
@@ -147,7 +150,7 @@ AssertionResult Between(std::span<const Record> records, std::span<const Loss> l
     for (const Record& record : admitted) {
       if (record.sent_us >= from && record.received_us() <= to) stretch.push_back(record);
     }
-    if (auto part = holds(stretch, 0); !part) return part << ", without a loss among them";
+    if (auto part = holds(stretch, 0); !part) return part << ", in a stretch without a loss";
   }
   return AssertionSuccess();
 }
@@ -210,7 +213,8 @@ std::int64_t MostLeases(std::span<const Record> records, const Promise& promise)
   std::vector<std::pair<std::int64_t, int>> events;
   for (const Held& held : HeldOf(records, promise)) {
     events.emplace_back(held.from_us, 1);
-    events.emplace_back(held.to_us, -1);  // Sorts first among equals: that moment is excluded.
+    // Sorts before a grant at the same time: the end of a lease is excluded.
+    events.emplace_back(held.to_us, -1);
   }
   std::sort(events.begin(), events.end());
   std::int64_t now = 0;
@@ -245,7 +249,8 @@ AssertionResult EachKey(const Records& records, const Check& check) {
 std::int64_t EpochMicros() {
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
-  // The narrowest of some pairs of readings: the thread may be interrupted between two.
+  // Takes the narrowest of 100 pairs of readings, because the thread may be interrupted between two
+  // readings.
   std::int64_t best = std::numeric_limits<std::int64_t>::max();
   std::int64_t epoch = 0;
   for (int i = 0; i < 100; ++i) {

@@ -13,67 +13,67 @@
 
 namespace tidegate::redis_test {
 
-/// What limits promise, checked over what was seen from outside. From outside it is not known when
-/// Redis decided, only that it was between the sending and the receiving. So a set of admissions
-/// counts as inside an interval only if each was sent after its beginning and received before its
-/// end: a violation that is found is one, whatever the delays were.
+/// Checks of what limits promise, based on what a client saw. A client does not know when Redis
+/// decided, only that it was between the sending of the request and the receipt of the response. So
+/// an admission counts as inside an interval only if it was sent after the beginning and received
+/// before the end of the interval: whatever the delays were, a violation that is found is real.
 
-/// The parameters of a quota, in microseconds.
+/// The promise of a quota: its parameters, with times in microseconds.
 struct Promise {
   double limit = 0;  ///< Units per period.
   std::int64_t period_us = 0;
-  double burst = 0;  ///< Buckets only.
+  double burst = 0;  ///< Burst of a bucket; 0 for other algorithms.
 };
 
-/// When Redis lost state, or might have: between `from_us` and `to_us`.
+/// A time between `from_us` and `to_us` in which Redis lost state, or may have lost it.
 struct Loss {
   std::int64_t from_us = 0;
   std::int64_t to_us = 0;
 };
 
-/// Every check takes the records of one key, in any order, and looks at those of status 200 only.
-/// With losses: within each stretch without one the promise holds in full, and over all stretches
-/// each loss may have handed out one burst (or limit) more.
+/// Each check takes the records of one key, in any order, and uses only those with status 200. With
+/// losses, the promise holds in full within each stretch without a loss; over all stretches
+/// together, each loss may have admitted one more burst (or limit).
 
-/// token_bucket, gcra. Any interval t: admitted <= burst + limit / period * t.
+/// Checks token_bucket and gcra: admitted <= burst + limit / period * t in any interval t.
 [[nodiscard]] testing::AssertionResult BucketHolds(std::span<const Record> records,
                                                    const Promise& promise,
                                                    std::span<const Loss> losses = {});
-/// sliding_log. Any interval shorter than one period: admitted <= limit.
+/// Checks sliding_log: admitted <= limit in any interval shorter than one period.
 [[nodiscard]] testing::AssertionResult LogHolds(std::span<const Record> records,
                                                 const Promise& promise,
                                                 std::span<const Loss> losses = {});
-/// fixed_window. Any n neighbouring windows, aligned to the epoch: admitted <= n * limit.
-/// `epoch_us`: what the clock of Redis shows beyond the clock of the records.
+/// Checks fixed_window: admitted <= n * limit in any n neighbouring windows, which are aligned to
+/// the epoch. `epoch_us` is the clock of Redis minus the clock of the records.
 [[nodiscard]] testing::AssertionResult FixedWindowHolds(std::span<const Record> records,
                                                         const Promise& promise,
                                                         std::int64_t epoch_us,
                                                         std::span<const Loss> losses = {});
-/// sliding_window. As fixed_window, and any interval shorter than one period: admitted <= 2 limit
-/// - 1.
+/// Checks sliding_window: the promise of fixed_window, and admitted <= 2 * limit - 1 in any
+/// interval shorter than one period.
 [[nodiscard]] testing::AssertionResult SlidingWindowHolds(std::span<const Record> records,
                                                           const Promise& promise,
                                                           std::int64_t epoch_us,
                                                           std::span<const Loss> losses = {});
-/// concurrency. At every moment: leases that are certainly held <= limit. One is from the moment
-/// its acquisition was received until its release was sent or its period is over.
-/// `losses` may each have let another `limit` in.
+/// Checks concurrency: at every moment, the leases that are certainly held <= limit. A lease is
+/// certainly held from the receipt of its grant until its release is sent or its period ends. Each
+/// loss may have admitted another `limit`.
 [[nodiscard]] testing::AssertionResult LeasesHold(std::span<const Record> records,
                                                   const Promise& promise,
                                                   std::span<const Loss> losses = {});
-/// The most leases that were certainly held at once.
+/// Returns the largest number of leases that were certainly held at once.
 [[nodiscard]] std::int64_t MostLeases(std::span<const Record> records, const Promise& promise);
 
 using Check = std::function<testing::AssertionResult(std::span<const Record>)>;
-/// `check` for the records of each key by themselves.
+/// Runs `check` on the records of each key separately.
 [[nodiscard]] testing::AssertionResult EachKey(const Records& records, const Check& check);
 
-/// What the clock of the system shows beyond the steady one.
+/// Returns the system clock minus the steady clock, in microseconds.
 [[nodiscard]] std::int64_t EpochMicros();
 
 [[nodiscard]] std::int64_t Admitted(std::span<const Record> records);
 
-/// Where latencies lie.
+/// Percentiles of the latencies, and the number of responses.
 struct Latencies {
   double p50_ms = 0;
   double p99_ms = 0;

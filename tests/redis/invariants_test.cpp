@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judge is judged first: of each promise, records that just hold, and one too many.
+// Tests the checks of invariants.hpp: for each promise, records that just satisfy it, and one
+// admission too many.
 #include "redis/invariants.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@ namespace tidegate::redis_test {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
-/// Decided between the two, as far as anybody can know.
+/// Returns a record of a request that was decided at an unknown moment between the two times.
 Record At(std::int64_t sent_us, std::int64_t received_us, std::uint16_t status = 200) {
   Record record;
   record.sent_us = sent_us;
@@ -29,7 +30,7 @@ TEST(InvariantsTest, BucketCheckAllowsBurstPlusRefill) {
   Add(records, 20, 1000, 1010);
   for (int i = 1; i <= 50; ++i) Add(records, 1, 1000 + i * 10'000, 1010 + i * 10'000);
   EXPECT_TRUE(BucketHolds(records, promise));
-  records.push_back(At(400'000, 400'010));  // One too many, in the middle.
+  records.push_back(At(400'000, 400'010));  // One admission too many, in the middle.
   EXPECT_FALSE(BucketHolds(records, promise));
   records.back().status = 429;
   EXPECT_TRUE(BucketHolds(records, promise));
@@ -42,10 +43,10 @@ TEST(InvariantsTest, BucketCheckFindsExcessInsideALongRun) {
   Records records;
   Add(records, 20, 10 * kSecond, 10 * kSecond + 10);
   EXPECT_TRUE(BucketHolds(records, promise));
-  Add(records, 1, 0, 10);  // Long before: the bucket is full again.
+  Add(records, 1, 0, 10);  // Ten seconds earlier, so the bucket is full again.
   Add(records, 1, 20 * kSecond, 20 * kSecond + 10);
   EXPECT_TRUE(BucketHolds(records, promise));
-  Add(records, 1, 10 * kSecond + 5000, 10 * kSecond + 5010);  // Half a token was refilled.
+  Add(records, 1, 10 * kSecond + 5000, 10 * kSecond + 5010);  // Only half a token was refilled.
   EXPECT_FALSE(BucketHolds(records, promise));
 }
 
@@ -53,12 +54,12 @@ TEST(InvariantsTest, BucketCheckAllowsForReplyDelay) {
   const Promise promise{100, kSecond, 20};
   Records records;
   Add(records, 20, 0, 10);
-  Add(records, 1, 0, 10'000);  // May have been decided a refill later.
+  Add(records, 1, 0, 10'000);  // May have been decided after one token was refilled.
   EXPECT_TRUE(BucketHolds(records, promise));
   Add(records, 1, 0, 10'000);
   EXPECT_FALSE(BucketHolds(records, promise));
   records.pop_back();
-  records.back() = At(0, 9'990);  // 10 us too early for a token, whenever the others were.
+  records.back() = At(0, 9'990);  // 10 us too early for a token, whenever the others were decided.
   EXPECT_FALSE(BucketHolds(records, promise));
 }
 
@@ -72,7 +73,7 @@ TEST(InvariantsTest, BucketCheckCountsCosts) {
   EXPECT_FALSE(BucketHolds(records, promise));
 }
 
-TEST(InvariantsTest, LossGivesOneBurstAndOnlyThere) {
+TEST(InvariantsTest, LossAllowsOneExtraBurst) {
   const Promise promise{100, kSecond, 20};
   const std::vector<Loss> loss = {{1000, 2000}};
   Records records;
@@ -81,10 +82,10 @@ TEST(InvariantsTest, LossGivesOneBurstAndOnlyThere) {
   EXPECT_FALSE(BucketHolds(records, promise));
   EXPECT_TRUE(BucketHolds(records, promise, loss));
   Records before = records;
-  Add(before, 1, 500, 510);  // In the stretch before the loss.
+  Add(before, 1, 500, 510);  // One admission too many before the loss.
   EXPECT_FALSE(BucketHolds(before, promise, loss));
   Records during = records;
-  Add(during, 1, 1500, 1510);  // Fits in neither stretch for sure, but is too many in all.
+  Add(during, 1, 1500, 1510);  // Certainly in neither stretch, but one too many in total.
   EXPECT_FALSE(BucketHolds(during, promise, loss));
   EXPECT_TRUE(BucketHolds(during, promise, std::vector<Loss>{{1000, 1200}, {1800, 2000}}));
 }
@@ -95,9 +96,10 @@ TEST(InvariantsTest, LogCheckCoversEveryWindow) {
   Add(records, 10, 900'000, 900'010);
   Add(records, 10, 1'900'000, 1'900'010);
   EXPECT_TRUE(LogHolds(records, promise));
-  Add(records, 1, 1'899'980, 1'900'000);  // Just inside a period after the first ten.
+  Add(records, 1, 1'899'980, 1'900'000);  // Just within a period after the first ten.
   EXPECT_FALSE(LogHolds(records, promise));
-  records.back() = At(1'899'980, 1'900'200);  // Maybe outside; but then one too many after.
+  // May be outside that period, but then it is one too many in the next one.
+  records.back() = At(1'899'980, 1'900'200);
   EXPECT_FALSE(LogHolds(records, promise));
   records.back() = At(1'899'980, 2'900'200);
   EXPECT_TRUE(LogHolds(records, promise));
@@ -110,15 +112,15 @@ TEST(InvariantsTest, LogCheckCoversEveryWindow) {
 
 TEST(InvariantsTest, FixedWindowCheckUsesAlignedWindows) {
   const Promise promise{10, kSecond, 0};
-  constexpr std::int64_t kEpoch = 300'000;  // Windows begin at 700,000 and so on.
+  constexpr std::int64_t kEpoch = 300'000;  // So windows begin at 700,000, 1,700,000 and so on.
   Records records;
   Add(records, 10, 699'900, 699'910);
   Add(records, 10, 700'100, 700'110);
   EXPECT_TRUE(FixedWindowHolds(records, promise, kEpoch));
   EXPECT_FALSE(FixedWindowHolds(records, promise, 0));
-  Add(records, 1, 699'900, 700'200);  // In one of the two, and both are full.
+  Add(records, 1, 699'900, 700'200);  // In one of two windows, and both are full.
   EXPECT_FALSE(FixedWindowHolds(records, promise, kEpoch));
-  records.back() = At(1'699'900, 1'700'200);  // Maybe in the third.
+  records.back() = At(1'699'900, 1'700'200);  // May be in the third window.
   EXPECT_TRUE(FixedWindowHolds(records, promise, kEpoch));
   records.back() = At(1'699'900, 1'699'910);
   EXPECT_FALSE(FixedWindowHolds(records, promise, kEpoch));
@@ -140,11 +142,11 @@ TEST(InvariantsTest, SlidingWindowCheckAllowsDocumentedError) {
   Add(records, 10, 999'900, 999'910);
   Add(records, 9, 1'900'000, 1'900'010);
   EXPECT_TRUE(SlidingWindowHolds(records, promise, 0));
-  Add(records, 1, 1'999'800, 1'999'810);  // 20 in less than a period, 10 in each window.
+  Add(records, 1, 1'999'800, 1'999'810);  // 20 in less than a period, but 10 in each window.
   EXPECT_FALSE(SlidingWindowHolds(records, promise, 0));
   records.back() = At(1'999'990, 2'000'010);
   EXPECT_TRUE(SlidingWindowHolds(records, promise, 0));
-  Add(records, 2, 1'000'100, 1'000'110);  // 21 in two windows at least.
+  Add(records, 2, 1'000'100, 1'000'110);  // 21 within two windows.
   EXPECT_FALSE(SlidingWindowHolds(records, promise, 0));
 }
 
@@ -164,7 +166,7 @@ TEST(InvariantsTest, LeaseCheckCountsFromGrantToRelease) {
   };
   EXPECT_TRUE(LeasesHold(records, promise));
   EXPECT_EQ(MostLeases(records, promise), 2);
-  records[3] = Lease(Op::kAcquire, 3, 90, 99);  // Answered before anybody released.
+  records[3] = Lease(Op::kAcquire, 3, 90, 99);  // Granted before the first release was sent.
   EXPECT_FALSE(LeasesHold(records, promise));
   EXPECT_EQ(MostLeases(records, promise), 3);
   EXPECT_TRUE(LeasesHold(records, promise, std::vector<Loss>{{50, 60}}));
@@ -193,7 +195,7 @@ TEST(InvariantsTest, ChecksEachKeySeparately) {
   EXPECT_FALSE(EachKey(records, check));
 }
 
-/// A bucket as the simplest code has it, decided at a moment inside each record's own interval.
+/// Decides with a minimal token bucket, at a random moment within the interval of each record.
 TEST(InvariantsTest, BucketCheckAcceptsRealBucketWithAnyDelay) {
   const Promise promise{1000, kSecond, 50};
   std::mt19937 random(7);
@@ -224,7 +226,7 @@ TEST(InvariantsTest, ComputesLatenciesByNearestRank) {
   EXPECT_EQ(LatenciesOf({}).count, 0U);
 }
 
-TEST(InvariantsTest, AMillionAdmissionsAreCheckedQuickly) {
+TEST(InvariantsTest, ChecksAMillionAdmissionsQuickly) {
   const Promise promise{100'000, kSecond, 1000};
   Records records;
   for (std::int64_t i = 0; i < 1'000'000; ++i) Add(records, 1, i * 10, i * 10 + 3000);

@@ -10,7 +10,7 @@ namespace tidegate::redis_test {
 
 [[nodiscard]] inline Quota Of(const QuotaSpec& spec) { return Quota::Make(spec).value(); }
 
-/// A lease of the key `c:db`, refused while Redis does not answer.
+/// Returns a charge of one lease under the key `c:db`; it is denied while Redis does not answer.
 [[nodiscard]] inline Charge Lease(const Quota& quota, std::string_view id) {
   return {.rule = "c",
           .identity = "db",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases whose acquire or release timed out, and what the retry of the caller may rely on.
+// Tests of leases whose acquire or release timed out, and of what a caller that retries may rely
+// on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,13 +22,13 @@
 namespace tidegate::redis_test {
 namespace {
 
-constexpr std::string_view kTooSlow = "the machine was too slow for what had to meet here";
+constexpr std::string_view kTooSlow = "the machine was too slow to make the calls overlap";
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Keeps Redis from answering anybody, from now on, for so long; on a connection of its own.
+/// Blocks Redis for that many seconds, from a separate connection, so that it answers no client.
 std::thread Sleep(const RedisServer& redis, const std::string& seconds) {
   std::thread sleeping([&redis, seconds] {
     (void)redis.Connect().Text({"DEBUG", "SLEEP", seconds});
@@ -36,8 +37,9 @@ std::thread Sleep(const RedisServer& redis, const std::string& seconds) {
   return sleeping;
 }
 
-// Two calls of one client with one lease: a slow one and its retry. The first times out and is
-// refused, the retry is allowed; then what gives the first one's lease back takes the retry's.
+// A client sends a slow call and then a retry with the same lease id. The first call times out and
+// is denied, the retry is granted. The compensation of the first call must not release the lease of
+// the retry.
 TEST(LeaseRaceTest, KeepsLeaseGrantedToARetry) {
   RedisServer redis;
   RedisStore::Options options = Node::To(redis);
@@ -56,11 +58,13 @@ TEST(LeaseRaceTest, KeepsLeaseGrantedToARetry) {
   ASSERT_EQ(retry.decisions[0].decided_by, DecidedBy::kStore);
   std::this_thread::sleep_for(200ms);
   EXPECT_THAT(redis.Text({"ZRANGE", "tg:cc:c:{db}", "0", "-1"}), HasSubstr("mine"))
-      << "the caller was granted it";
-  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed) << "two hold a limit of one";
+      << "the lease that the retry was granted is gone";
+  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed)
+      << "a second lease was granted for a limit of 1";
 }
 
-// A held lease that is requested once more: denying that would take the first away.
+// A client repeats the acquire of a lease that it holds. If the repeated call times out and is
+// denied, its compensation must not release the lease.
 TEST(LeaseRaceTest, KeepsHeldLeaseWhenARepeatedAcquireTimesOut) {
   RedisServer redis;
   RedisStore::Options options = Node::To(redis);
@@ -74,11 +78,13 @@ TEST(LeaseRaceTest, KeepsHeldLeaseWhenARepeatedAcquireTimesOut) {
   sleeping.join();
   if (!refused) GTEST_SKIP() << kTooSlow;
   std::this_thread::sleep_for(200ms);
-  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed) << "two hold a limit of one";
+  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed)
+      << "a second lease was granted for a limit of 1";
 }
 
-// A release that found the breaker open with the connection up waits for the next connection, be
-// that an hour later; by then the caller has tried again, been granted the lease and renewed it.
+// A release that finds the breaker open while the connection is up waits for the next connection,
+// possibly for an hour. Meanwhile the client has retried, been granted the lease and renewed it;
+// the late release must not end this lease.
 TEST(LeaseRaceTest, DelayedReleaseDoesNotEndALaterLease) {
   RedisServer redis;
   RedisStore::Options options = Node::To(redis);
@@ -91,7 +97,8 @@ TEST(LeaseRaceTest, DelayedReleaseDoesNotEndALaterLease) {
   for (int i = 0; i < 140; ++i) names.push_back("n" + std::to_string(i));
   std::thread sleeping = Sleep(redis, "0.55");
   std::thread first([&] { (void)node.Apply({"r", "first", &bucket}); });
-  // Two failures of three have been counted; a full batch leaves beside the one under way.
+  // Two of the three failures that open the breaker have been counted. A full batch is sent beside
+  // the one in flight.
   std::this_thread::sleep_for(250ms);
   std::vector<CallResult> many = {{.charges = {Lease(quota, "mine")}}};
   for (const std::string& name : names) many.push_back({.charges = {{"r", name, &bucket}}});
@@ -100,7 +107,7 @@ TEST(LeaseRaceTest, DelayedReleaseDoesNotEndALaterLease) {
   sleeping.join();
   if (many[0].allowed) GTEST_SKIP() << kTooSlow;
   CallResult retry;
-  for (int i = 0; i < 600 && !retry.allowed; ++i) {  // Until the breaker has closed again.
+  for (int i = 0; i < 600 && !retry.allowed; ++i) {  // Retries until the breaker has closed again.
     retry = node.Apply(Lease(quota, "mine"));
     std::this_thread::sleep_for(5ms);
   }
@@ -114,7 +121,8 @@ TEST(LeaseRaceTest, DelayedReleaseDoesNotEndALaterLease) {
     std::this_thread::sleep_for(1ms);
   }
   std::this_thread::sleep_for(100ms);
-  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed) << "two hold a limit of one";
+  EXPECT_FALSE(node.Apply(Lease(quota, "another")).allowed)
+      << "a second lease was granted for a limit of 1";
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ DecidedBy SourceOf(std::string_view text) {
   const std::size_t at = text.find(kMember);
   if (at == std::string_view::npos || at + kMember.size() + 1 >= text.size())
     return DecidedBy::kNone;
-  // Two letters tell them apart: cache and closed begin alike.
+  // The first two letters distinguish all values: `cache` and `closed` share the first one.
   switch (text[at + kMember.size()]) {
     case 's':
       return DecidedBy::kStore;
@@ -55,7 +55,7 @@ int ConnectTo(int port) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<std::uint16_t>(port));
-  // Over loopback this is done or refused at once.
+  // A connection over loopback succeeds or is refused at once.
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
       errno != EINPROGRESS) {
     close(fd);
@@ -69,14 +69,14 @@ int ConnectTo(int port) {
 struct Load::Connection {
   int fd = -1;
   int port = 0;
-  bool waiting = false;       ///< For an answer.
-  bool planned = false;       ///< In the queue of what is due.
-  bool has_question = false;  ///< `question` holds one that was not sent yet.
+  bool waiting = false;           ///< A request is in flight.
+  bool planned = false;           ///< The connection is in the queue `due_`.
+  bool has_load_request = false;  ///< `load_request` is chosen but not yet sent.
   std::int64_t last_due_us = 0;
   Record record;
   Record last;
   bool has_last = false;
-  Question question;
+  LoadRequest load_request;
   std::string received;
   std::string request;
 };
@@ -174,19 +174,19 @@ class Load::Loop {
       due_.pop();
       connection.planned = false;
       if (load_.records_.size() + waiting_ >= options_.most) return;
-      if (!connection.waiting) AskNext(connection);
+      if (!connection.waiting) SendNext(connection);
     }
   }
 
-  /// Chooses the question, and sends it unless it is to wait.
-  void AskNext(Connection& connection) {
-    if (!connection.has_question) {
-      connection.question.wait = 0us;
+  /// Chooses the next request, and sends it unless it must wait first.
+  void SendNext(Connection& connection) {
+    if (!connection.has_load_request) {
+      connection.load_request.wait = 0us;
       next_(connection.record.connection, connection.has_last ? &connection.last : nullptr,
-            connection.question);
-      connection.has_question = true;
-      if (connection.question.wait > 0us) {
-        return Plan(connection, SteadyMicros() + connection.question.wait.count());
+            connection.load_request);
+      connection.has_load_request = true;
+      if (connection.load_request.wait > 0us) {
+        return Plan(connection, SteadyMicros() + connection.load_request.wait.count());
       }
     }
     Send(connection);
@@ -202,29 +202,29 @@ class Load::Loop {
       event.data.u32 = connection.record.connection;
       epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.fd, &event);
     }
-    const Question& question = connection.question;
+    const LoadRequest& load_request = connection.load_request;
     std::string& request = connection.request;
     std::array<char, 24> digits{};
     const auto end =
-        std::to_chars(digits.data(), digits.data() + digits.size(), question.body.size());
-    request.assign("POST ").append(question.path);
+        std::to_chars(digits.data(), digits.data() + digits.size(), load_request.body.size());
+    request.assign("POST ").append(load_request.path);
     request.append(
         " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ");
-    request.append(digits.data(), end.ptr).append("\r\n\r\n").append(question.body);
+    request.append(digits.data(), end.ptr).append("\r\n\r\n").append(load_request.body);
     connection.record.sent_us = SteadyMicros();
     const ssize_t sent = send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(request.size())) {
-      // There was no connection: not sent, so not lost.
+      // There was no connection, so the request was not sent and is not lost.
       Close(connection);
       return Plan(connection, SteadyMicros() + kReconnectUs);
     }
-    connection.has_question = false;
+    connection.has_load_request = false;
     connection.waiting = true;
     ++waiting_;
     ++load_.sent_;
-    connection.record.key = question.key;
-    connection.record.cost = question.cost;
-    connection.record.op = question.op;
+    connection.record.key = load_request.key;
+    connection.record.cost = load_request.cost;
+    connection.record.op = load_request.op;
   }
 
   void Receive(Connection& connection) {
@@ -247,11 +247,11 @@ class Load::Loop {
       return;
     }
     if (!connection.waiting || length < text.size()) ++load_.unexpected_;
-    if (connection.waiting) Answered(connection, text);
+    if (connection.waiting) RecordResponse(connection, text);
     connection.received.clear();
   }
 
-  /// Of the whole answer; 0 as long as its head is not complete.
+  /// Returns the length of the whole response; 0 while its head is incomplete.
   static std::size_t LengthOf(std::string_view text) {
     const std::size_t end = text.find("\r\n\r\n");
     if (end == std::string_view::npos) return 0;
@@ -264,7 +264,7 @@ class Load::Loop {
     return end + 4 + body;
   }
 
-  void Answered(Connection& connection, std::string_view text) {
+  void RecordResponse(Connection& connection, std::string_view text) {
     const std::int64_t now = SteadyMicros();
     Record& record = connection.record;
     record.took_us = static_cast<std::uint32_t>(now - record.sent_us);
@@ -279,12 +279,12 @@ class Load::Loop {
       if (record.key < kWatchedKeys) load_.key_store_us_[record.node][record.key] = record.sent_us;
     }
     if (options_.rate > 0) {
-      // Evenly, and never in a burst to make up for time lost.
+      // Spreads requests evenly and never sends a burst to make up for lost time.
       connection.last_due_us = std::max(
           connection.last_due_us + static_cast<std::int64_t>(spacing_us_ * (0.5 + Uniform())), now);
       Plan(connection, connection.last_due_us);
     } else if (!ending_ && load_.records_.size() + waiting_ < options_.most) {
-      AskNext(connection);
+      SendNext(connection);
     }
   }
 
@@ -368,7 +368,7 @@ testing::AssertionResult Load::Progress(std::int64_t more) {
     if (std::chrono::steady_clock::now() > deadline) {
       auto failure = testing::AssertionFailure()
                      << test::kTiming << answered_ - before << " of " << more
-                     << " answers in ten seconds; lost " << lost_ << ", waiting "
+                     << " responses in ten seconds; lost " << lost_ << ", waiting "
                      << sent_ - answered_ - lost_ << ", by decided_by";
       for (const auto& count : by_source_) failure << ' ' << count;
       return failure;
@@ -381,28 +381,28 @@ testing::AssertionResult Load::Progress(std::int64_t more) {
 std::string IdentityOf(std::uint32_t key) { return "user-" + std::to_string(key); }
 
 Load::Next DecideInTurn(std::string rule, std::uint32_t keys) {
-  // One counter for all: each key is used as often as any other, from all nodes.
+  // All connections share one counter, so all keys are used equally often, from all nodes.
   return [rule = std::move(rule), keys, turn = 0U](std::uint32_t, const Record*,
-                                                   Question& question) mutable {
-    question.key = turn++ % keys;
-    question.body.assign("{\"rule\":\"").append(rule).append("\",\"identity\":\"");
-    question.body.append(IdentityOf(question.key)).append("\"}");
+                                                   LoadRequest& load_request) mutable {
+    load_request.key = turn++ % keys;
+    load_request.body.assign("{\"rule\":\"").append(rule).append("\",\"identity\":\"");
+    load_request.body.append(IdentityOf(load_request.key)).append("\"}");
   };
 }
 
 Load::Next LeaseInTurn(std::string rule, std::uint32_t keys, std::chrono::microseconds hold) {
   return [rule = std::move(rule), keys, hold](std::uint32_t connection, const Record* last,
-                                              Question& question) {
+                                              LoadRequest& load_request) {
     const bool held = last != nullptr && last->op == Op::kAcquire && last->admitted();
-    // What became of it is not known: it is released before the next is requested.
+    // The client does not know the outcome, so it releases the lease before the next acquire.
     const bool unknown = last != nullptr && last->op == Op::kAcquire && last->status != 429;
-    question.op = held || unknown ? Op::kRelease : Op::kAcquire;
-    question.path = question.op == Op::kRelease ? "/v1/release" : "/v1/acquire";
-    question.key = connection % keys;
-    question.wait = held ? hold : std::chrono::microseconds(0);
-    question.body.assign("{\"rule\":\"").append(rule).append("\",\"identity\":\"");
-    question.body.append(IdentityOf(question.key)).append("\",\"lease\":\"c");
-    question.body.append(std::to_string(connection)).append("\"}");
+    load_request.op = held || unknown ? Op::kRelease : Op::kAcquire;
+    load_request.path = load_request.op == Op::kRelease ? "/v1/release" : "/v1/acquire";
+    load_request.key = connection % keys;
+    load_request.wait = held ? hold : std::chrono::microseconds(0);
+    load_request.body.assign("{\"rule\":\"").append(rule).append("\",\"identity\":\"");
+    load_request.body.append(IdentityOf(load_request.key)).append("\",\"lease\":\"c");
+    load_request.body.append(std::to_string(connection)).append("\"}");
   };
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The load, the fleet and the judge together, on the memory store: what they find must be right
-// before they look for faults.
+// Tests the load generator, the fleet and the invariant checks together on the memory store: they
+// must work before they are used to find faults.
 #include "redis/load.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,8 @@ constexpr std::string_view kRules = R"(rules:
 
 class LoadTest : public testing::Test {
  protected:
-  /// For so long, and on until so many are answered: a busy machine takes longer.
+  /// Runs the load for `time`, and longer until `least` responses arrived: a busy machine takes
+  /// longer.
   Records Run(const Load::Next& next, Load::Options options = {},
               std::chrono::milliseconds time = 600ms, std::int64_t least = 0) {
     options.ports = fleet_.Apis();
@@ -44,7 +45,7 @@ class LoadTest : public testing::Test {
   Fleet fleet_{{.yaml = std::string(kRules), .nodes = 1}};
 };
 
-TEST_F(LoadTest, BucketIsUsedInFullAndNoMore) {
+TEST_F(LoadTest, BucketAdmitsExactlyItsLimit) {
   const Promise promise{1000, 1'000'000, 500};
   const Records records = Run(DecideInTurn("tb", 1), {}, 600ms, 2001);
   ASSERT_GT(records.size(), 2000U);
@@ -94,7 +95,7 @@ TEST_F(LoadTest, StopsAfterTheConfiguredNumberOfRequests) {
   EXPECT_EQ(load.Stop().size(), 1000U);
 }
 
-TEST_F(LoadTest, NodeMayGoAndComeBack) {
+TEST_F(LoadTest, ReconnectsAfterNodeRestarts) {
   Load load({.ports = fleet_.Apis(), .connections = 8}, DecideInTurn("tb", 10));
   ASSERT_TRUE(load.Progress(1000));
   fleet_[0].Kill();
@@ -104,13 +105,13 @@ TEST_F(LoadTest, NodeMayGoAndComeBack) {
   EXPECT_TRUE(fleet_.AllAlive());
   EXPECT_TRUE(load.Progress(1000));
   const Records records = load.Stop();
-  // One each; and one more each if it still accepted connections while it died.
+  // One lost request per connection, and one more if the dying process still accepted a connection.
   EXPECT_LE(load.lost(), 16);
   EXPECT_GT(fleet_.ResidentBytes(), 1 << 20);
   EXPECT_GT(fleet_.Descriptors(), 3);
 }
 
-TEST_F(LoadTest, OneRequest) {
+TEST_F(LoadTest, ReadsDecisionOfASingleRequest) {
   const Answer answer = fleet_[0].Decide(R"({"rule":"tb","identity":"bob"})");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.Member("decided_by"), "store");
@@ -119,12 +120,12 @@ TEST_F(LoadTest, OneRequest) {
   EXPECT_EQ(answer.Field("X-Tidegate-Decided-By"), "");
 }
 
-TEST(CanaryTest, ExcludesRequestsDuringAStall) {
+TEST(CanaryTest, ExcludesRequestsWhileThreadsWaitForCpu) {
   Records records(1);
   Canary canary;
   records[0].sent_us = SteadyMicros();
   records[0].status = 200;
-  // More threads that always want to run than there are processors: some must wait.
+  // Starts more busy threads than there are processors, so that some threads must wait.
   std::vector<std::thread> threads;
   std::atomic<bool> stop{false};
   for (unsigned i = 0; i < 3 * std::thread::hardware_concurrency(); ++i) {
@@ -139,7 +140,7 @@ TEST(CanaryTest, ExcludesRequestsDuringAStall) {
   for (std::thread& thread : threads) thread.join();
   canary.Stop();
   EXPECT_TRUE(canary.Undisturbed(records).empty());
-  records[0].sent_us -= 10'000'000;  // Before all that.
+  records[0].sent_us -= 10'000'000;  // Moves the request to a time before the stall.
   EXPECT_EQ(canary.Undisturbed(records).size(), 1U);
 }
 

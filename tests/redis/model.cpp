@@ -29,10 +29,10 @@ gcra::State Arrival(const Hash& h) { return {At(h[0]), h[1], h[2]}; }
 fixed_window::State Fixed(const Hash& h) { return {At(h[0]), h[1]}; }
 sliding_window::State Sliding(const Hash& h) { return {At(h[0]), h[1], h[2]}; }
 
-/// Memory enough for any list of a test.
+/// Capacity that is enough for every list in these tests.
 constexpr std::uint32_t kRoom = 4096;
 
-/// A log of src/core, with the entries of a stored one.
+/// A sliding log of src/core, filled with the entries of a stored one.
 struct CoreLog {
   explicit CoreLog(const Stored& stored) : memory(kRoom), log(memory.data(), kRoom) {
     for (const auto& entry : stored.log) log.PushBack(entry);
@@ -57,7 +57,7 @@ struct CoreLeases {
   concurrency::Leases leases;
 };
 
-/// Takes a hash's next state over where the step has changed it.
+/// Stores the next state of a hash if the step has changed it.
 template <class State>
 Outcome Keep(Stored& stored, const Stepped<State>& stepped) {
   if (stepped.outcome.effect != Effect::kNone) stored.hash = ToHash(stepped.next);
@@ -136,7 +136,7 @@ Outcome RefundStored(Stored& s, const Quota& q, std::int64_t units, Time charged
   }
 }
 
-/// Renew or Release.
+/// Runs a renew or a release.
 Outcome LeaseStored(Stored& s, const Quota& q, std::int64_t op, const std::string& lease,
                     Time now) {
   CoreLeases core(s);
@@ -198,7 +198,7 @@ Model::Open& Model::Touch(const std::string& key, const Quota& quota) {
   return open;
 }
 
-void Model::Noted(Open& key, const Quota& quota, const Outcome& outcome) {
+void Model::RecordOutcome(Open& key, const Quota& quota, const Outcome& outcome) {
   if (outcome.effect != Effect::kNone) key.written = true;
   if (outcome.effect == Effect::kRepaired) ++repaired_;
   key.recovered = now_ + LookAt(key.state, quota, now_).reset_after;
@@ -208,7 +208,7 @@ void Model::Noted(Open& key, const Quota& quota, const Outcome& outcome) {
 
 Outcome Model::Step(Open& key, const Quota& quota, const Item& item, std::int64_t count) {
   const Outcome outcome = StepStored(key.state, quota, item.cost, count, item.lease, now_);
-  Noted(key, quota, outcome);
+  RecordOutcome(key, quota, outcome);
   return outcome;
 }
 
@@ -230,7 +230,7 @@ std::int64_t Model::Refund(Open& key, const Quota& quota, const Item& item, cons
                           : entry.since == 2 ? At(entry.value)
                                              : now_;
   const Outcome outcome = RefundStored(key.state, quota, item.cost, charged_at, now_);
-  Noted(key, quota, outcome);
+  RecordOutcome(key, quota, outcome);
   if (outcome.admitted > 0) used_ids.insert(id);
   return outcome.admitted;
 }
@@ -252,7 +252,7 @@ Outcome Model::ActAlone(Open& key, const Quota& quota, const Entry& entry, const
       break;
     case kDebit:
       outcome = DebitStored(key.state, quota, item.cost, now_);
-      Noted(key, quota, outcome);
+      RecordOutcome(key, quota, outcome);
       break;
     case kRefund:
       outcome.admitted = Refund(key, quota, item, entry, id);
@@ -262,17 +262,17 @@ Outcome Model::ActAlone(Open& key, const Quota& quota, const Entry& entry, const
       break;
     default:
       outcome = LeaseStored(key.state, quota, entry.op, item.lease, now_);
-      Noted(key, quota, outcome);
+      RecordOutcome(key, quota, outcome);
       break;
   }
   return outcome;
 }
 
-void Model::Tell(Open& key, const Quota& quota, const Item& item, std::int64_t admitted,
-                 std::int64_t cost) {
+void Model::AppendListOutcome(Open& key, const Quota& quota, const Item& item,
+                              std::int64_t admitted, std::int64_t cost) {
   if (!IsList(quota.algorithm())) return;
   const Outcome o = StepStored(key.state, quota, cost, 0, item.lease, now_);
-  Noted(key, quota, o);
+  RecordOutcome(key, quota, o);
   answers_.insert(answers_.end(), {admitted, o.remaining, o.retry_after.count(),
                                    o.more_after.count(), o.reset_after.count(), o.never ? 1 : 0});
 }
@@ -299,7 +299,7 @@ std::vector<std::int64_t> Model::Apply(const Batch& batch, Time now) {
       Open& key = key_of(item);
       const Outcome outcome = ActAlone(key, quota, entry, batch.keys[entry.id]);
       answers_.push_back(outcome.admitted);
-      Tell(key, quota, item, outcome.admitted, entry.op == kLook ? item.cost : 1);
+      AppendListOutcome(key, quota, item, outcome.admitted, entry.op == kLook ? item.cost : 1);
       continue;
     }
     std::int64_t admitted = entry.count;
@@ -313,7 +313,7 @@ std::vector<std::int64_t> Model::Apply(const Batch& batch, Time now) {
       const Quota& quota = batch.quotas[item.quota];
       const bool held = Holds(key_of(item), item);
       const Outcome outcome = Step(key_of(item), quota, item, admitted);
-      Tell(key_of(item), quota, item, outcome.admitted, item.cost);
+      AppendListOutcome(key_of(item), quota, item, outcome.admitted, item.cost);
       if (held && outcome.admitted > 0) answers_.back() += 2;
     }
   }
@@ -344,7 +344,7 @@ void Model::Finish() {
     if (!stored.exists || open.stepped_by == nullptr) continue;
     recovered[name] = open.recovered;
     const std::int64_t left = Tick(open.recovered) - Tick(now_);
-    // A mark that no TTL of ours reaches is not believed.
+    // An `expires` beyond any TTL that Tidegate sets is not trusted.
     const std::int64_t far = 4 * (open.stepped_by->recovery().count() + left) + 10'000'000;
     const bool believed = IsList(open.state.algorithm) || stored.expires - Tick(now_) <= far;
     if (stored.expires >= Tick(open.recovered) && believed) continue;

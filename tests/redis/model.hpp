@@ -13,34 +13,36 @@
 
 namespace tidegate::redis_test {
 
-/// What is stored for one key, as src/core has it.
+/// The stored state of one key, in the types of src/core.
 struct Stored {
   Algorithm algorithm = Algorithm::kTokenBucket;
   bool exists = false;
-  bool corrupt = false;  ///< It exists, and cannot be read.
+  bool corrupt = false;  ///< The key exists but cannot be read.
   std::array<std::int64_t, 3> hash = {};
-  std::int64_t expires = 0;  ///< The mark of a hash, as the contract has it; -1: unreadable.
+  /// The field `expires` of a hash, as docs/adr/0013 defines it; -1: unreadable.
+  std::int64_t expires = 0;
   std::vector<sliding_log::Entry> log = {};
   std::vector<concurrency::Lease> leases = {};
 };
 
-/// A sequential store over src/core, which answers a batch as the contract says: entry by entry,
-/// charge by charge, one plain step at a time. It knows nothing of the script.
+/// A sequential store on top of src/core. It applies a batch as the contract of the script
+/// (docs/adr/0013) describes: entry by entry, charge by charge, one plain step at a time. It shares
+/// no code with the script.
 class Model {
  public:
-  /// The whole reply that is expected.
+  /// Applies a batch at time `now` and returns the complete reply that the script must give.
   std::vector<std::int64_t> Apply(const Batch& batch, Time now);
 
   std::map<std::string, Stored> keys = {};
   std::set<std::string> used_ids = {};
-  Outcome last = {};  ///< Of the last step.
-  /// Keys that the last batch stepped: until then they must be kept.
+  Outcome last = {};  ///< Outcome of the last step.
+  /// The keys that the last batch stepped, with the time until which Redis must keep them.
   std::map<std::string, Time> recovered = {};
-  /// Hashes whose TTL it set, in milliseconds.
+  /// The hashes whose TTL the last batch set, with that TTL in milliseconds.
   std::map<std::string, std::int64_t> renewed = {};
 
  private:
-  struct Open;  ///< A key while a batch runs.
+  struct Open;  ///< State of a key while a batch runs.
 
   Open& Touch(const std::string& key, const Quota& quota);
   Outcome Step(Open& key, const Quota& quota, const Item& item, std::int64_t count);
@@ -50,11 +52,11 @@ class Model {
                       const std::string& id);
   std::int64_t Reset(Open& key, const Quota& quota);
   Outcome ActAlone(Open& key, const Quota& quota, const Entry& entry, const std::string& id);
-  void Tell(Open& key, const Quota& quota, const Item& item, std::int64_t admitted,
-            std::int64_t cost);
-  /// Its lease lives before it is requested.
+  void AppendListOutcome(Open& key, const Quota& quota, const Item& item, std::int64_t admitted,
+                         std::int64_t cost);
+  /// Whether the lease of `item` is held before the entry is applied.
   [[nodiscard]] bool Holds(const Open& key, const Item& item) const;
-  void Noted(Open& key, const Quota& quota, const Outcome& outcome);
+  void RecordOutcome(Open& key, const Quota& quota, const Outcome& outcome);
   void Finish();
 
   Time now_{};
@@ -64,19 +66,19 @@ class Model {
   std::vector<std::int64_t> answers_ = {};
 };
 
-/// The lease id that the model knows a lease's text by.
+/// Returns the lease id of src/core that stands for a lease name.
 [[nodiscard]] concurrency::LeaseId LeaseOf(const std::string& text);
 
-/// What a look tells of a stored key: its reset_after above all.
+/// Returns the outcome of a peek at a stored key; its reset_after tells when the key has recovered.
 [[nodiscard]] Outcome LookAt(const Stored& stored, const Quota& quota, Time now);
 
 struct Model::Open {
-  Stored state;          ///< As the batch has stepped it so far.
-  bool existed = false;  ///< In Redis, and not reset since.
+  Stored state;          ///< State after the steps of the batch so far.
+  bool existed = false;  ///< The key is in Redis and was not reset since.
   bool written = false;
   std::array<std::int64_t, 3> before = {};
   Time recovered{};
-  const Quota* stepped_by = nullptr;  ///< The last quota that did.
+  const Quota* stepped_by = nullptr;  ///< Quota of the last step; nullptr: no step yet.
 };
 
 }  // namespace tidegate::redis_test

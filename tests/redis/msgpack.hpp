@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-/// As much of msgpack as the scripts speak: one array of integers. Written for the tests alone, so
-/// that a mistake in the service's own cannot hide itself.
+/// The part of msgpack that the scripts use: one array of integers. The tests have their own
+/// implementation so that a mistake in the service's implementation is found.
 namespace tidegate::redis_test {
 
 inline void AppendBigEndian(std::string& to, std::uint64_t value, int bytes) {
@@ -42,7 +42,7 @@ inline std::string Pack(std::span<const std::int64_t> values) {
   return packed;
 }
 
-/// Nothing unless the text is exactly one array of integers.
+/// Reads exactly one array of integers; returns nothing for any other text.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view text) : text_(text) {}

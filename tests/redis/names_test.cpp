@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts by name: the system's resolver is replaced by one of the test's.
+// Redis hosts that are configured by name. The test replaces the resolver of the system.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
@@ -74,7 +74,7 @@ bool ReadyWithin(Node& node, std::chrono::milliseconds patience) {
   return ready;
 }
 
-TEST(NamesTest, ConnectsToRedisByHostname) {
+TEST(RedisHostnameTest, ConnectsToRedisByHostname) {
   RedisServer redis;
   takes = 50ms;
   RedisStore::Options options = Node::To(redis);
@@ -83,8 +83,9 @@ TEST(NamesTest, ConnectsToRedisByHostname) {
   EXPECT_TRUE(ReadyWithin(node, 5s));
 }
 
-// Every attempt looks the name up again and gives up before the answer is there.
-TEST(NamesTest, SlowLookupSucceedsInTheEnd) {
+// Each connection attempt looks the name up again and times out before the lookup ends after 300
+// ms. The node must still connect in the end.
+TEST(RedisHostnameTest, ConnectsAfterSlowNameLookups) {
   RedisServer redis;
   takes = 300ms;
   RedisStore::Options options = Node::To(redis);
@@ -93,8 +94,9 @@ TEST(NamesTest, SlowLookupSucceedsInTheEnd) {
   EXPECT_TRUE(ReadyWithin(node, 5s));
 }
 
-// One address that drops everything takes all of the time; the next attempt begins with it again.
-TEST(NamesTest, TriesNextAddressAfterATimeout) {
+// The first address drops every packet and uses up the whole timeout. The next attempt must not
+// start with this address again.
+TEST(RedisHostnameTest, TriesNextAddressAfterATimeout) {
   RedisServer redis;
   const int silent = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -105,7 +107,7 @@ TEST(NamesTest, TriesNextAddressAfterATimeout) {
   ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
   ASSERT_EQ(listen(silent, 0), 0);
   std::vector<int> full;
-  for (int i = 0; i < 4; ++i) {  // From now on SYNs are dropped.
+  for (int i = 0; i < 4; ++i) {  // Fills the backlog, so that the system drops further SYN packets.
     full.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
     (void)connect(full.back(), reinterpret_cast<sockaddr*>(&address), size);
   }
@@ -123,9 +125,10 @@ TEST(NamesTest, TriesNextAddressAfterATimeout) {
   close(silent);
 }
 
-// Each attempt starts a thread; the ones before it still wait. Where no thread can be started any
-// more, std::thread throws on the reactor, which is not caught: the process ends.
-TEST(NamesTest, MissingNameServerCostsABoundedNumberOfThreads) {
+// Each lookup runs in a thread, and the threads of earlier attempts are still waiting. If the
+// system can start no more threads, std::thread throws on the reactor, nothing catches the
+// exception, and the process ends.
+TEST(RedisHostnameTest, UsesOneThreadWhileNameServerDoesNotAnswer) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
@@ -135,8 +138,8 @@ TEST(NamesTest, MissingNameServerCostsABoundedNumberOfThreads) {
   Node node{options};
   std::this_thread::sleep_for(100ms);
   const auto before = threads();
-  std::this_thread::sleep_for(2s);  // Time for eight attempts.
-  EXPECT_LE(threads(), before + 1) << "of one reactor";
+  std::this_thread::sleep_for(2s);  // Long enough for eight attempts.
+  EXPECT_LE(threads(), before + 1) << "more than one lookup thread for one reactor";
 }
 
 }  // namespace

@@ -16,19 +16,19 @@
 
 namespace tidegate::redis_test {
 
-/// One call with everything that it points at, and its answer.
+/// The input of a call, with everything that the call refers to, and its result.
 struct CallResult {
   std::vector<Charge> charges;
   Call::Kind kind = Call::Kind::kApply;
   RefundRequest refund = {};
-  // Filled:
+  // Results, which Node::Ask fills in:
   std::vector<Decision> decisions = {};
   bool allowed = false;
   Applied applied = Applied::kNo;
   std::optional<Error> error = {};
 };
 
-/// A node of a fleet, with one reactor, in the test's process.
+/// A node of a fleet that runs in the test's process, with one reactor.
 class Node {
  public:
   explicit Node(RedisStore::Options options) : reactor_(Durations()), local_(NewMemoryStore()) {
@@ -50,12 +50,12 @@ class Node {
   static RedisStore::Options To(int port) {
     RedisStore::Options options;
     options.redis.url.hosts = {{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(port)}};
-    // The machine may be busy, and most tests are not about time.
+    // A long deadline: the machine may be busy, and most tests do not depend on time.
     options.redis.deadline = std::chrono::seconds{5};
     return options;
   }
 
-  /// Starts all of them in one round and waits for the answers.
+  /// Starts all calls in one round and waits until they are finished.
   void Ask(std::vector<CallResult>& all) {
     std::promise<void> done;
     std::atomic<std::size_t> open = all.size();
@@ -73,7 +73,7 @@ class Node {
   }
   CallResult Apply(const Charge& charge) { return Ask({.charges = {charge}}); }
 
-  /// Runs on the reactor's thread and waits for it.
+  /// Runs `task` on the reactor's thread and waits until it returns.
   void Run(const std::function<void(RedisStore&)>& task) {
     std::promise<void> done;
     reactor_.Post([&] {

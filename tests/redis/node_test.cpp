@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes themselves: one dies and comes back, and what they do by themselves while the store is
-// away.
+// Tests of the nodes themselves: a node dies and returns, and nodes count by themselves while the
+// store is down.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -15,45 +15,46 @@ using namespace std::chrono_literals;
 
 class NodeTest : public FaultCase {
  protected:
-  /// Until every node has seen the heartbeats of all.
+  /// Waits until every node has seen the heartbeats of all three nodes.
   void AwaitFleet() {
     ASSERT_TRUE(test::WaitUntil([&] {
       for (std::size_t i = 0; i < fleet_->size(); ++i) {
         if ((*fleet_)[i].Metric("tidegate_fleet_nodes") != 3) return false;
       }
       return true;
-    })) << fleet_->Said();
+    })) << fleet_->Output();
   }
   RedisServer redis_;
 };
 
 TEST_F(NodeTest, RestartedNodeDoesNotDisturbOthers) {
   Start(redis_.url());
-  FaultCase::Ask("closed");
-  Back(SteadyMicros());
+  FaultCase::StartLoad("closed");
+  WaitUntilStoreAnswers(SteadyMicros());
   const std::int64_t killed = SteadyMicros();
   (*fleet_)[0].Kill();
   ASSERT_TRUE(load_->Progress(1500));
   (*fleet_)[0].Start();
   const std::int64_t started = SteadyMicros();
-  Back(started);
+  WaitUntilStoreAnswers(started);
   ASSERT_TRUE(load_->Progress(900));
   EXPECT_TRUE(fleet_->AllAlive());
   const Records records = load_->Stop();
   canary_->Stop();
-  // What was on its way to it is lost; one more of each connection if it died while it accepted.
+  // The killed node loses the request in flight on each connection, and one more if it still
+  // accepted a connection while it died.
   EXPECT_LE(load_->lost(), 32);
   for (const Record& record : canary_->Undisturbed(records)) {
     if (record.node == 0 && record.received_us() >= killed) continue;
     ASSERT_TRUE(record.status == 200 || record.status == 429) << record.status;
   }
-  // Its own answers while it connects may be 503, never a limit of its own.
+  // The restarted node may answer 503 while it connects, but it never applies a limit of its own.
   ExpectBuckets(records);
   EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
   AwaitFleet();
 }
 
-TEST_F(NodeTest, KilledNodeLeavesAndRejoinsTheCount) {
+TEST_F(NodeTest, KilledNodeIsNotCountedUntilItReturns) {
   Start(redis_.url());
   AwaitFleet();
   (*fleet_)[2].Kill();
@@ -68,17 +69,17 @@ TEST_F(NodeTest, LocalSharesKeepTheFleetWithinTheLimit) {
   Start(redis_.url(),
         "rules: [{id: l, per: header:x-user, limit: 300/s, burst: 300, on_failure: local}]");
   AwaitFleet();
-  FaultCase::Ask(DecideInTurn("l", 1), 3000);
-  Back(SteadyMicros());
+  FaultCase::StartLoad(DecideInTurn("l", 1), 3000);
+  WaitUntilStoreAnswers(SteadyMicros());
   ASSERT_TRUE(load_->Progress(1500));
   Loss loss;
   loss.from_us = SteadyMicros();
   redis_.Kill();
-  ASSERT_TRUE(load_->Progress(6000));  // Two seconds.
+  ASSERT_TRUE(load_->Progress(6000));  // About two seconds of load.
   const std::int64_t back = SteadyMicros();
   redis_.Start();
   loss.to_us = SteadyMicros();
-  Back(loss.to_us);
+  WaitUntilStoreAnswers(loss.to_us);
   const Records records = Finish();
   EXPECT_TRUE(BucketHolds(OfStore(records), promise, std::vector<Loss>{loss}));
   const Records local = Of(DecidedBy::kLocal, records);
@@ -86,7 +87,8 @@ TEST_F(NodeTest, LocalSharesKeepTheFleetWithinTheLimit) {
   EXPECT_EQ(Of(DecidedBy::kClosed, records).size(), 0U);
   EXPECT_EQ(Of(DecidedBy::kOpen, records).size(), 0U);
   ExpectInTime(records);
-  // And it is used: each of the three has its own share of the burst and of the rate.
+  // The local shares are used in full: each of the three nodes admits its share of the burst and of
+  // the rate.
   const double time = static_cast<double>(back - loss.from_us) / 1e6 - 0.3;
   std::cout << Admitted(local) << " admitted locally in " << time + 0.3 << " s\n";
   EXPECT_GE(static_cast<double>(Admitted(local)), 0.9 * (300 + 300 * time));
@@ -99,22 +101,23 @@ TEST_F(NodeTest, LocalSharesKeepTheFleetWithinTheLimit) {
   }
 }
 
-TEST_F(NodeTest, LocalBucketsOutliveAFlappingStore) {
+TEST_F(NodeTest, LocalBucketsKeepStateWhileRedisRestartsRepeatedly) {
   Start(redis_.url(),
         "rules: [{id: l, per: header:x-user, limit: 30/h, burst: 30, on_failure: local}]");
   AwaitFleet();
-  FaultCase::Ask(DecideInTurn("l", 1), 1500);
+  FaultCase::StartLoad(DecideInTurn("l", 1), 1500);
   for (int round = 0; round < 4; ++round) {
     const std::int64_t local = load_->answered(DecidedBy::kLocal);
     redis_.Kill();
     ASSERT_TRUE(test::WaitUntil([&] { return load_->answered(DecidedBy::kLocal) > local + 100; }));
-    // Since before it started: a node may ask it first, be denied and remember that for seconds.
+    // Takes the time before the start: a node may send its request to Redis at once, be denied, and
+    // cache that denial for seconds.
     const std::int64_t before = SteadyMicros();
     redis_.Start();
-    Back(before);
+    WaitUntilStoreAnswers(before);
   }
   const Records local = Of(DecidedBy::kLocal, Finish());
-  // Ten a node, however often the store came back in between.
+  // Ten units per node, however often the store came back in between.
   EXPECT_LE(Admitted(local), 31);
   EXPECT_GE(Admitted(local), 29);
 }
@@ -129,8 +132,8 @@ TEST_F(NodeTest, EmptyRedisDoesNotReduceTheNodeCount) {
   for (int round = 0; round < 3; ++round) {
     redis_.Kill();
     redis_.Start();
-    // Its list of nodes is empty too, and whoever writes its heartbeat first finds only itself. At
-    // that moment, if there is one within some heartbeats, it is gone again.
+    // The restarted Redis has an empty list of nodes, so the first node that writes its heartbeat
+    // finds only itself. Kills Redis at that moment, if it occurs within a few heartbeats.
     const bool alone = test::WaitUntil(
         [&] {
           for (std::size_t node = 0; node < fleet_->size(); ++node) {
@@ -149,12 +152,12 @@ TEST_F(NodeTest, EmptyRedisDoesNotReduceTheNodeCount) {
         admitted += static_cast<int>(answer.status == 200);
       }
     }
-    EXPECT_LE(admitted, 30) << "of one limit, shared by three nodes";
+    EXPECT_LE(admitted, 30) << "admitted by three nodes that share one limit";
     redis_.Start();
   }
 }
 
-TEST_F(NodeTest, SmallBurstIsOneOnEachNode) {
+TEST_F(NodeTest, LocalShareOfSmallBurstIsOneUnitPerNode) {
   Start(redis_.url(),
         "rules: [{id: l, per: header:x-user, limit: 1/h, burst: 1, on_failure: local}]");
   AwaitFleet();
@@ -164,12 +167,12 @@ TEST_F(NodeTest, SmallBurstIsOneOnEachNode) {
     const Answer second = (*fleet_)[i].Decide(R"({"rule":"l","identity":"a"})");
     EXPECT_EQ(second.status, 429);
     EXPECT_EQ(second.Member("decided_by"), "local");
-    // A third of one an hour.
+    // The local share refills at a third of a unit per hour.
     EXPECT_GT(second.Number("retry_after_ms"), 2.9 * 3'600'000);
   }
 }
 
-TEST_F(NodeTest, ClosedWinsOverLocalAndOpen) {
+TEST_F(NodeTest, ClosedPolicyOverridesLocalAndOpen) {
   Start(redis_.url(), R"(rules:
   - { id: c, match: { path: /c/** }, per: client_ip, limit: 1000/s, on_failure: closed }
   - { id: l, match: { path: [/c/**, /l/**] }, per: client_ip, limit: 6/h, on_failure: local }
@@ -190,11 +193,11 @@ TEST_F(NodeTest, ClosedWinsOverLocalAndOpen) {
   }
   for (int i = 0; i < 5; ++i) {
     const Answer open = ask("/o/x");
-    EXPECT_EQ(open.status, 200) << "beyond the limit, which cannot be counted now";
+    EXPECT_EQ(open.status, 200) << "an open rule must admit every request while Redis is down";
     EXPECT_EQ(open.Member("decided_by"), "open");
     EXPECT_EQ(open.Field("RateLimit"), "");
   }
-  // Two of six are this node's; the closed answers took none of them.
+  // This node's share is two of six units; the requests that `closed` refused took none of them.
   for (int i = 0; i < 4; ++i) {
     const Answer local = ask("/l/x");
     EXPECT_EQ(local.status, i < 2 ? 200 : 429) << i;

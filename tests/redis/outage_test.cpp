@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis is gone, or does not answer: killed, stopped, paused, asleep, not there at the start.
+// Redis is killed, suspended, paused, asleep, or not yet running when the nodes start.
 //
-// TIDEGATE_KILL_ROUNDS: how often it is killed; 10 if it is not set.
+// TIDEGATE_KILL_ROUNDS: how often the test kills Redis; 10 if unset.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -19,10 +19,10 @@ class OutageTest : public FaultCase {
  protected:
   void Begin(std::string_view rule = "closed") {
     Start(redis_.url());
-    FaultCase::Ask(rule);
-    Back(SteadyMicros());
+    FaultCase::StartLoad(rule);
+    WaitUntilStoreAnswers(SteadyMicros());
   }
-  /// Kills Redis, keeps it away for about so many answers, and starts it again.
+  /// Kills Redis, waits for about `answers` responses, and starts Redis again.
   Loss KillAndStart(std::int64_t answers) {
     Loss loss;
     loss.from_us = SteadyMicros();
@@ -30,10 +30,11 @@ class OutageTest : public FaultCase {
     EXPECT_TRUE(load_->Progress(answers));
     redis_.Start();
     loss.to_us = SteadyMicros();
-    Back(loss.to_us);
+    WaitUntilStoreAnswers(loss.to_us);
     return loss;
   }
-  /// What a server that is alive but silent must lead to: 503 in time, and back at once.
+  /// Checks the records of an outage in which Redis was alive but did not reply: responses are 503
+  /// and in time.
   void ExpectSilentOutage(const Records& records) {
     ExpectBuckets(records);
     ExpectInTime(records);
@@ -49,7 +50,7 @@ TEST_F(OutageTest, HoldsLimitsWhenRedisIsKilledRepeatedly) {
   const int rounds = Setting("TIDEGATE_KILL_ROUNDS", 10);
   std::vector<Loss> losses;
   for (int round = 0; round < rounds; ++round) {
-    if (round == std::min(3, rounds - 1)) NothingGrows();
+    if (round == std::min(3, rounds - 1)) RecordResourceBaseline();
     losses.push_back(KillAndStart(100 + 100 * (round % 7)));
     ASSERT_FALSE(HasFatalFailure());
     ASSERT_TRUE(load_->Progress(300));
@@ -77,7 +78,7 @@ TEST_F(OutageTest, OpenRuleAllowsAllWhileRedisIsDown) {
             static_cast<double>(open.size()));
 }
 
-TEST_F(OutageTest, AnswerNamesItsPolicy) {
+TEST_F(OutageTest, ResponseNamesTheFailurePolicy) {
   Start(redis_.url());
   redis_.Kill();
   const Answer closed = (*fleet_)[0].Decide(R"({"rule":"closed","identity":"a"})");
@@ -102,9 +103,9 @@ TEST_F(OutageTest, RecoversWhenRedisIsSuspended) {
   for (int round = 0; round < 3; ++round) {
     redis_.Signal(SIGSTOP);
     ASSERT_TRUE(load_->Progress(1500));
-    if (round == 0) NothingGrows();
+    if (round == 0) RecordResourceBaseline();
     redis_.Signal(SIGCONT);
-    Back(SteadyMicros());
+    WaitUntilStoreAnswers(SteadyMicros());
   }
   ExpectSilentOutage(Finish());
 }
@@ -113,18 +114,18 @@ TEST_F(OutageTest, RecoversWhenRedisPausesItsClients) {
   Begin();
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(redis_.Text({"CLIENT", "PAUSE", "500", "ALL"}), "OK");
-    EXPECT_EQ(redis_.Text({"PING"}), "PONG");  // Answered when the pause is over.
-    Back(SteadyMicros());
+    EXPECT_EQ(redis_.Text({"PING"}), "PONG");  // Redis replies when the pause ends.
+    WaitUntilStoreAnswers(SteadyMicros());
     ASSERT_TRUE(load_->Progress(300));
   }
   ExpectSilentOutage(Finish());
 }
 
-TEST_F(OutageTest, ProcessIsSuspended) {
+TEST_F(OutageTest, RecoversWhenRedisSleeps) {
   Begin();
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(redis_.Text({"DEBUG", "SLEEP", "0.4"}), "OK");
-    Back(SteadyMicros());
+    WaitUntilStoreAnswers(SteadyMicros());
     ASSERT_TRUE(load_->Progress(300));
   }
   ExpectSilentOutage(Finish());
@@ -132,8 +133,8 @@ TEST_F(OutageTest, ProcessIsSuspended) {
 
 TEST_F(OutageTest, IgnoresPauseBelowTheDeadline) {
   Start(redis_.url(), Rules(), 1, kPatient);
-  FaultCase::Ask("closed");
-  Back(SteadyMicros());
+  FaultCase::StartLoad("closed");
+  WaitUntilStoreAnswers(SteadyMicros());
   for (int round = 0; round < 5; ++round) {
     EXPECT_EQ(redis_.Text({"DEBUG", "SLEEP", "0.05"}), "OK");
     ASSERT_TRUE(load_->Progress(300));
@@ -146,17 +147,17 @@ TEST_F(OutageTest, IgnoresPauseBelowTheDeadline) {
 TEST_F(OutageTest, RecoversWhenRedisStartsLate) {
   redis_.Kill();
   Start(redis_.url());
-  FaultCase::Ask("closed");
+  FaultCase::StartLoad("closed");
   EXPECT_EQ(load_->answered_otherwise(DecidedBy::kClosed), 0);
   redis_.Start();
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
   ExpectBuckets(records);
   ExpectInTime(records);
   EXPECT_TRUE(
       test::WaitUntil([&] { return fleet_->Metric("tidegate_fleet_key_mismatches") == 0; }));
-  // One key for each identity: no node counted by a hash of its own, however shortly.
+  // One key per identity: no node used a hash key of its own, not even briefly.
   RedisClient client = redis_.Connect();
   const Reply keys = client.Command({"KEYS", "tg:tb:closed:*"});
   EXPECT_EQ(keys->elements, kKeys);
@@ -166,16 +167,17 @@ TEST_F(OutageTest, LeasesStayWithinTheirLimit) {
   const Promise promise{5, 30'000'000, 0};
   Start(redis_.url(),
         "rules: [{id: cc, per: header:x-user, limit: 5/30s, algorithm: concurrency}]");
-  FaultCase::Ask(LeaseInTurn("cc", 1, 2ms), 1500, 8);
-  Back(SteadyMicros());
+  FaultCase::StartLoad(LeaseInTurn("cc", 1, 2ms), 1500, 8);
+  WaitUntilStoreAnswers(SteadyMicros());
   std::vector<Loss> losses;
   for (int round = 0; round < 3; ++round) {
     losses.push_back(KillAndStart(200));
     redis_.Signal(SIGSTOP);
     ASSERT_TRUE(load_->Progress(200));
     redis_.Signal(SIGCONT);
-    // The restart lost all leases, so places come back without waiting for 30 s.
-    Back(SteadyMicros());
+    // The restart lost all leases, so new leases are granted without waiting 30 s for the old ones
+    // to expire.
+    WaitUntilStoreAnswers(SteadyMicros());
     const std::int64_t now = SteadyMicros();
     ASSERT_TRUE(test::WaitUntil([&] { return load_->last_store_us() > now; }));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Redis that is busy, slow or full: what callers still get, and what waiting calls cost.
+// Tests with a Redis that is busy, slow or out of memory: what callers get, and what waiting calls
+// cost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +31,8 @@ constexpr bool kSanitized = false;
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
-/// Calls of all kinds that start others when they finish, while the wire misbehaves: each is
-/// finished exactly once. For the sanitizers.
+/// Calls of all kinds that start further calls when they finish, while the connection misbehaves.
+/// Counts calls that finish twice. Run under the sanitizers.
 struct Storm {
   struct One : Call {
     Storm* storm = nullptr;
@@ -75,7 +76,7 @@ struct Storm {
       if (--mine.open != 0) ++of.twice;
       ++of.finished;
       if (mine.error) ++of.errors;
-      // Now, as a pipelined connection does, or in the next round.
+      // Starts the next call at once, as a pipelined connection does, or in the next round.
       if (of.random() % 3 == 0 && of.depth < 8) {
         ++of.depth;
         of.Begin(mine);
@@ -97,7 +98,7 @@ struct Storm {
       Of({Algorithm::kTokenBucket, 50, 1s}), Of({Algorithm::kSlidingLog, 50, 1s}),
       Of({Algorithm::kSlidingWindow, 50, 1s}), Of({Algorithm::kFixedWindow, 50, 1s}),
       Of({Algorithm::kGcra, 50, 1s}), Of({Algorithm::kConcurrency, 10, 1s}),
-      // The same keys, other quotas.
+      // The same algorithms with other quotas for the same keys.
       Of({Algorithm::kTokenBucket, 7, 300ms}), Of({Algorithm::kSlidingLog, 7, 300ms}),
       Of({Algorithm::kSlidingWindow, 7, 300ms}), Of({Algorithm::kFixedWindow, 7, 300ms}),
       Of({Algorithm::kGcra, 7, 300ms}), Of({Algorithm::kConcurrency, 3, 300ms})};
@@ -112,8 +113,8 @@ struct Storm {
   int errors = 0;
 };
 
-/// So many callers, each asking again as soon as it was answered, each time for another key: how
-/// many answers of Redis's come a second.
+/// Runs `callers` callers; each sends its next call, for another key, as soon as the last one is
+/// answered. Returns the decisions of Redis per second.
 double Goodput(RedisServer& redis, int callers, std::chrono::microseconds deadline) {
   struct One : Call {
     RedisStore* redis_store = nullptr;
@@ -170,9 +171,9 @@ double Goodput(RedisServer& redis, int callers, std::chrono::microseconds deadli
   return rate;
 }
 
-// A probe that meets BUSY goes back into the queue with the breaker half-open and `probing_` set:
-// nothing is under way any more, so nothing ever clears it.
-TEST(OverloadTest, ClosesBreakerWhoseProbeMetBusy) {
+// A probe that meets BUSY returns to the queue while the breaker is half-open and `probing_` is
+// set. Then no call is in flight, so nothing would ever clear `probing_`.
+TEST(OverloadTest, ClosesBreakerAfterProbeMeetsBusyRedis) {
   RedisServer redis({.arguments = {"--busy-reply-threshold", "10"}});
   RedisStore::Options options = Node::To(redis);
   options.redis.deadline = 200ms;
@@ -200,13 +201,14 @@ TEST(OverloadTest, ClosesBreakerWhoseProbeMetBusy) {
     answered = node.Apply(charge).decisions[0].decided_by == DecidedBy::kStore;
     std::this_thread::sleep_for(2ms);
   }
-  EXPECT_TRUE(answered) << "Redis has been well for five seconds; breaker state "
+  EXPECT_TRUE(answered) << "no decision five seconds after Redis recovered; breaker state "
                         << node.redis_store().redis_stats().breaker.get() << ", connected "
                         << node.redis_store().redis_stats().connected.get();
 }
 
-// A Redis that answers everything, but each time a little too late: it answers no call,
-// everybody waits for the deadline and is charged, and the breaker takes each reply for a success.
+// Every reply of Redis arrives slightly after the deadline: no call gets a decision, but every
+// caller waits for the deadline and is charged. The breaker must not count a late reply as a
+// success.
 TEST(OverloadTest, OpensBreakerWhenEveryReplyIsLate) {
   RedisServer redis;
   FaultProxy proxy(redis.port());
@@ -230,13 +232,13 @@ TEST(OverloadTest, OpensBreakerWhenEveryReplyIsLate) {
   for (const auto& decided_by : node.redis_store().stats().failures) {
     at_once += decided_by[static_cast<std::size_t>(redis::Reason::kBreakerOpen)].get();
   }
-  EXPECT_GT(at_once, 0u) << calls << " calls waited for their deadline in vain";
+  EXPECT_GT(at_once, 0u) << calls << " calls waited for their deadline";
 }
 
-// Waiting calls are sent in the order in which they came, however little time they have left: with
-// more of them than Redis answers within the deadline, all are answered too late.
+// If waiting calls were sent in their order of arrival, however little time they have left, then
+// with more calls than Redis can answer within the deadline, every reply would be late.
 TEST(OverloadTest, StillAnswersWhatRedisCanServe) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers take time and memory of their own";
+  if (kSanitized) GTEST_SKIP() << "the sanitizers distort time and memory";
   RedisServer redis;
   const double most = Goodput(redis, 500, 5s);
   for (const int callers : {500, 1000, 2000, 4000, 8000}) {
@@ -248,7 +250,8 @@ TEST(OverloadTest, StillAnswersWhatRedisCanServe) {
 }
 
 // docs/redis.md: "With memory used up, denials are still answered and new charges fall to the
-// failure policy." Three of those open the breaker for everybody, releases of leases too.
+// failure policy." Three such failures open the breaker for all calls, including releases of
+// leases.
 TEST(OverloadTest, ReleasesLeasesWhenRedisIsOutOfMemory) {
   RedisServer redis;
   RedisStore::Options options = Node::To(redis);
@@ -271,11 +274,12 @@ TEST(OverloadTest, ReleasesLeasesWhenRedisIsOutOfMemory) {
   EXPECT_EQ(redis.Text({"ZCARD", "tg:cc:c:{db}"}), "0");
 }
 
-// Until the first connection stands, batches whose callers have all left stay in the queue.
+// While the first connection is not yet established, batches whose calls have all timed out must
+// not stay in the queue.
 TEST(OverloadTest, KeepsNoMemoryForExpiredCallsWhileConnecting) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers take time and memory of their own";
+  if (kSanitized) GTEST_SKIP() << "the sanitizers distort time and memory";
   RedisServer redis;
-  redis.Signal(SIGSTOP);  // The system accepts; Redis does not reply.
+  redis.Signal(SIGSTOP);  // The system accepts the connection; Redis does not reply.
   RedisStore::Options options = Node::To(redis);
   options.redis.deadline = 1ms;
   options.redis.connect_timeout = 10s;
@@ -377,7 +381,7 @@ TEST(OverloadTest, FinishesEveryCallOnce) {
   });
 }
 
-/// What is answered makes sense to us, whoever leaves before or after it is sent.
+/// The node accepts every reply, whichever calls time out before or after they are sent.
 TEST(OverloadTest, AcceptsEveryReplyOfAHealthyRedis) {
   for (const auto deadline : {3ms, 8ms, 5000ms}) {
     RedisServer redis;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to operators' requests when something goes wrong on the way.
+// Faults during the admin requests of operators, such as a Redis that hangs or loses its data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,14 +49,15 @@ std::string AdminPost(std::string_view path, const std::string& body) {
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-/// What was sent has been read.
+/// Waits until the server has read what the clients sent.
 void Settle(Service& service) {
   for (int i = 0; i < 3; ++i) (void)service.Metric("tidegate_rules");
 }
 
 constexpr const char* kPaths[] = {"/v1/ban", "/v1/lift", "/v1/reset", "/v1/inspect", "/v1/explain"};
 
-/// Under the address sanitizer: whoever leaves early, or is left, takes nothing along.
+/// Under the address sanitizer: a client that disconnects early, or that the server disconnects,
+/// must not leave a dangling pointer.
 TEST(OverrideFaultsTest, SurvivesAdminClientsThatDisconnectEarly) {
   RedisServer redis;
   Service service(EdgeYaml(redis.port()), 2);
@@ -77,7 +78,7 @@ TEST(OverrideFaultsTest, SurvivesAdminClientsThatDisconnectEarly) {
   EXPECT_EQ(AskAdmin(service, "/v1/inspect", EdgeAlice()).status, 200);
 }
 
-TEST(OverrideFaultsTest, StopAnswersPendingChanges) {
+TEST(OverrideFaultsTest, ShutdownAnswersPendingChanges) {
   for (int round = 0; round < 6; ++round) {
     RedisServer redis;
     auto node = std::make_unique<Service>(EdgeYaml(redis.port()), 2);
@@ -98,7 +99,7 @@ TEST(OverrideFaultsTest, StopAnswersPendingChanges) {
   }
 }
 
-TEST(OverrideFaultsTest, RedisDiesDuringAChange) {
+TEST(OverrideFaultsTest, AnswersUnavailableWhenRedisDiesDuringAChange) {
   RedisServer redis;
   Service service(EdgeYaml(redis.port()), 2);
   AwaitReady(service);
@@ -116,7 +117,7 @@ TEST(OverrideFaultsTest, RedisDiesDuringAChange) {
   }
 }
 
-TEST(OverrideFaultsTest, BansOutliveAFlush) {
+TEST(OverrideFaultsTest, RestoresBansAfterRedisWasFlushed) {
   RedisServer redis;
   Service one(EdgeYaml(redis.port()), 2);
   Service two(EdgeYaml(redis.port()), 2);
@@ -137,12 +138,12 @@ TEST(OverrideFaultsTest, BansOutliveAFlush) {
     return one.Decide(EdgeAlice()).status == 403 && two.Decide(EdgeAlice()).status == 403;
   };
   ASSERT_TRUE(test::WaitUntil([&] {
-    EXPECT_TRUE(banned()) << "while no node has put it back";
+    EXPECT_TRUE(banned()) << "the ban must hold until a node has restored it";
     return restored() > 0;
   }));
   EXPECT_TRUE(banned());
-  EXPECT_EQ(restored(), 1) << "the other one has nothing to do";
-  // What a node that starts learns is what was said, and until when.
+  EXPECT_EQ(restored(), 1) << "only one node must restore the table";
+  // A node that starts now learns the bans with their reasons and times.
   Service three(EdgeYaml(redis.port()));
   ASSERT_TRUE(test::WaitUntil([&] { return three.Decide(EdgeAlice()).status == 403; }));
   const auto learnt = ReadAdmin(three, "/v1/overrides").Json().at("overrides");
@@ -154,19 +155,19 @@ TEST(OverrideFaultsTest, BansOutliveAFlush) {
     };
     EXPECT_TRUE(std::ranges::any_of(learnt.as_array(), same)) << boost::json::serialize(learnt);
   }
-  // Something else where the table was is no table.
+  // A string in place of the table is not a valid table.
   redis.Text({"DEL", "tg:overrides:{fleet}"});
   redis.Text({"SET", "tg:overrides:{fleet}", "nonsense"});
   ASSERT_TRUE(test::WaitUntil([&] {
     EXPECT_TRUE(banned());
     return restored() >= 2;
   }));
-  // And what is lifted stays so.
+  // A ban that is lifted is not restored.
   ASSERT_EQ(AskAdmin(two, "/v1/lift", EdgeAlice()).status, 200);
   EXPECT_TRUE(test::WaitUntil([&] { return one.Decide(EdgeAlice()).status == 200; }));
 }
 
-TEST(OverrideFaultsTest, ReportsWhyRedisIsNotUsed) {
+TEST(OverrideFaultsTest, ReportsWhyRedisRefusesConnection) {
   RedisServer redis({.arguments = {"--requirepass", "right"}});
   Service service(EdgeYaml(redis.port()));
   ASSERT_TRUE(test::WaitUntil([&] {
@@ -181,7 +182,8 @@ TEST(OverrideFaultsTest, ReportsWhyRedisIsNotUsed) {
   EXPECT_THAT(explained.body, HasSubstr("requires a password"));
 }
 
-/// So many bans, with keys and reasons as long as are taken.
+/// Returns a Lua script that stores `count` bans, with keys and reasons of the greatest allowed
+/// length.
 std::string Fill(int count) {
   return R"(local pad, why = string.rep('a', 1000), string.rep('w', 200)
     for i = 1, )" +
@@ -193,8 +195,8 @@ std::string Fill(int count) {
     redis.call('HSET', KEYS[1], 'v', '9999999999999.filled'))";
 }
 
-/// A table as large as may be is read, and changed, beside decisions that do not notice.
-TEST(OverrideFaultsTest, ReadsFullTable) {
+/// A table of the greatest allowed size is read and changed without an effect on decisions.
+TEST(OverrideFaultsTest, ReadsFullOverrideTable) {
   RedisServer redis;
   Service service("store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
                   "\", on_failure: closed, deadline: 2s, connect_timeout: 2s }\n"
@@ -214,8 +216,8 @@ TEST(OverrideFaultsTest, ReadsFullTable) {
   EXPECT_EQ(AskAdmin(service, "/v1/lift", EdgeAlice()).status, 200);
 }
 
-/// Whoever fills it from elsewhere breaks nothing but the table.
-TEST(OverrideFaultsTest, IgnoresTableThatIsTooLarge) {
+/// A table that another client has overfilled affects nothing but itself.
+TEST(OverrideFaultsTest, IgnoresOverrideTableThatIsTooLarge) {
   RedisServer redis;
   Service service(EdgeYaml(redis.port()), 2);
   AwaitReady(service);
@@ -224,11 +226,12 @@ TEST(OverrideFaultsTest, IgnoresTableThatIsTooLarge) {
   redis.Text({"EVAL", Fill(2500), "1", "tg:overrides:{fleet}"});
   EXPECT_TRUE(test::WaitUntil([&] { return captured.Text().contains("cannot read overrides"); }));
   EXPECT_THAT(captured.Text(), HasSubstr("too many fields"));
-  EXPECT_EQ(service.Decide(EdgeAlice()).status, 403) << "what was known stays";
+  EXPECT_EQ(service.Decide(EdgeAlice()).status, 403) << "known bans must stay in force";
   EXPECT_EQ(service.Decide(ByRule("r", "bob")).status, 200);
 }
 
-/// What gives quota back is written down, or said not to be.
+/// An operation that gives quota back is recorded in the audit log, or the response says that it
+/// was not.
 TEST(OverrideFaultsTest, ReportsResetThatCannotBeRecorded) {
   RedisServer redis;
   Service service(EdgeYaml(redis.port()));
@@ -241,7 +244,7 @@ TEST(OverrideFaultsTest, ReportsResetThatCannotBeRecorded) {
   EXPECT_FALSE(reset.Json().at("recorded").as_bool()) << reset.body;
 }
 
-/// A change never falls to a failure policy.
+/// A failure policy never applies to a change by an operator.
 TEST(OverrideFaultsTest, RefusedChangeHasNoLocalEffect) {
   RedisServer redis;
   Service service("store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
@@ -254,7 +257,7 @@ TEST(OverrideFaultsTest, RefusedChangeHasNoLocalEffect) {
   }
   ASSERT_EQ(service.Decide(EdgeAlice()).status, 429);
   ASSERT_EQ(AskAdmin(service, "/v1/reset", EdgeAlice()).status, 503);
-  EXPECT_EQ(service.Decide(EdgeAlice()).status, 429) << "it was refused, and done";
+  EXPECT_EQ(service.Decide(EdgeAlice()).status, 429) << "the refused reset was applied";
 }
 
 struct OperatorChange {
@@ -293,7 +296,7 @@ void ExpectNotApplied(Service& service, const OperatorChange& change) {
   EXPECT_THAT(answer.body, testing::Not(HasSubstr("may or may not"))) << change.path;
 }
 
-TEST(OperatorChangeTest, SaysNotAppliedWhenRedisIsNotConnected) {
+TEST(OperatorChangeTest, ReportsNotAppliedWhenRedisIsNotConnected) {
   RedisServer redis;
   Service service(ImpatientYaml(redis.port(), "50ms"));
   AwaitReady(service);
@@ -302,9 +305,10 @@ TEST(OperatorChangeTest, SaysNotAppliedWhenRedisIsNotConnected) {
   for (const OperatorChange& change : kChanges) ExpectNotApplied(service, change);
 }
 
-TEST(OperatorChangeTest, SaysNotAppliedWhenTheBreakerIsOpen) {
+TEST(OperatorChangeTest, ReportsNotAppliedWhenTheBreakerIsOpen) {
   RedisServer redis;
-  // The connection is dropped only after a second, and the breaker opens after three deadlines.
+  // The connection is dropped only after one second, but the breaker opens after three deadlines of
+  // 20 ms.
   Service service(ImpatientYaml(redis.port(), "20ms"));
   AwaitReady(service);
   for (const OperatorChange& change : kChanges) {
@@ -313,7 +317,8 @@ TEST(OperatorChangeTest, SaysNotAppliedWhenTheBreakerIsOpen) {
       const auto json = service.Decide(ByRule("r", "bob")).Json();
       return json.contains("reason") && json.at("reason") == "breaker_open";
     }));
-    EXPECT_EQ(service.Metric("tidegate_redis_connected"), 1) << "too late: the connection is gone";
+    EXPECT_EQ(service.Metric("tidegate_redis_connected"), 1)
+        << "the test was too slow: the connection is closed";
     ExpectNotApplied(service, change);
     redis.Signal(SIGCONT);
     ASSERT_TRUE(test::WaitUntil(
@@ -340,7 +345,7 @@ TEST(OperatorChangeTest, ReportsUnknownOutcomeWhenRedisDoesNotReply) {
   }
 }
 
-TEST(OperatorChangeTest, SaysNotAppliedWhenRedisRefusesToWrite) {
+TEST(OperatorChangeTest, ReportsNotAppliedWhenRedisRefusesToWrite) {
   RedisServer redis;
   Service service(ImpatientYaml(redis.port(), "5s"));
   AwaitReady(service);
@@ -366,7 +371,7 @@ boost::json::object HistoryOf(Service& service) {
 }
 std::size_t EntriesOf(Service& service) { return AuditOf(service).at("entries").as_array().size(); }
 
-TEST(AuditHistoryTest, IsCompleteAsLongAsNothingWasLost) {
+TEST(AuditHistoryTest, IsCompleteWhileNoRecordWasLost) {
   RedisServer redis;
   Service service(EdgeYaml(redis.port()), 2);
   AwaitReady(service);
@@ -379,7 +384,7 @@ TEST(AuditHistoryTest, IsCompleteAsLongAsNothingWasLost) {
   EXPECT_FALSE(history.contains("lost_ms")) << history;
 }
 
-TEST(AuditHistoryTest, SaysThatRecordsAreMissingAfterRedisLostThem) {
+TEST(AuditHistoryTest, ReportsMissingRecordsAfterRedisLostThem) {
   for (const bool restart : {false, true}) {
     RedisServer redis;
     Service one(EdgeYaml(redis.port()), 2);
@@ -402,8 +407,8 @@ TEST(AuditHistoryTest, SaysThatRecordsAreMissingAfterRedisLostThem) {
     EXPECT_EQ(history.at("missing_changes"), before) << history;
     ASSERT_TRUE(history.contains("lost_ms")) << history;
     EXPECT_GE(history.at("since_ms").as_int64(), history.at("lost_ms").as_int64() - 10'000);
-    // New records do not hide the loss, neither here nor from a node that starts now.
-    // A restarted Redis has to be connected again.
+    // New records do not hide the loss, on any node, including a node that starts now. WaitUntil
+    // covers the reconnect to a restarted Redis.
     ASSERT_TRUE(
         test::WaitUntil([&] { return AskAdmin(two, "/v1/lift", EdgeAlice()).status == 200; }));
     Service three(EdgeYaml(redis.port()));
@@ -418,7 +423,7 @@ TEST(AuditHistoryTest, SaysThatRecordsAreMissingAfterRedisLostThem) {
   }
 }
 
-TEST(AuditHistoryTest, SaysHowManyRecordsWereDroppedOrDeleted) {
+TEST(AuditHistoryTest, ReportsNumberOfDroppedAndDeletedRecords) {
   RedisServer redis;
   Service service(EdgeYaml(redis.port()));
   AwaitReady(service);
@@ -431,7 +436,7 @@ TEST(AuditHistoryTest, SaysHowManyRecordsWereDroppedOrDeleted) {
   EXPECT_FALSE(trimmed.at("complete").as_bool()) << trimmed;
   EXPECT_EQ(trimmed.at("missing_changes"), 3) << trimmed;
   EXPECT_FALSE(trimmed.contains("lost_ms")) << trimmed;
-  // As an eviction would.
+  // Deletes the audit log, as an eviction does.
   redis.Text({"DEL", "tg:audit:{fleet}"});
   EXPECT_EQ(HistoryOf(service).at("missing_changes"), SharedOverrides::kRecords + 3);
 }
@@ -448,8 +453,9 @@ TEST(AuditHistoryTest, BeginsWithTheOldestRecordOfAnOlderVersion) {
   EXPECT_TRUE(history.at("complete").as_bool()) << history;
 }
 
-/// Before the fleet's key is known, the identity of a secret matches no client.
-TEST(OverrideFaultsTest, BanBeforeKeyAgreementHitsTheSameClient) {
+/// Until a node knows the identity key of the fleet, its hash of a secret identity matches no
+/// client.
+TEST(OverrideFaultsTest, BanOnStartingNodeUsesTheFleetKey) {
   RedisServer redis;
   Service first(EdgeYaml(redis.port()));
   AwaitReady(first);
@@ -471,7 +477,7 @@ TEST(OverrideFaultsTest, BanBeforeKeyAgreementHitsTheSameClient) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// How long an operator waits for a Redis that hangs.
+/// Limits how long an operator waits for a Redis that hangs.
 TEST(OverrideFaultsTest, FailsFastWhenRedisHangs) {
   RedisServer redis;
   Service service("store: { url: \"redis://127.0.0.1:" + std::to_string(redis.port()) +
@@ -490,8 +496,8 @@ TEST(OverrideFaultsTest, FailsFastWhenRedisHangs) {
   redis.Signal(SIGCONT);
 }
 
-/// Under the undefined behaviour sanitizer.
-TEST(OverrideFaultsTest, EndBeyondAllTimeMeansNever) {
+/// The largest expiry must not overflow; run under the undefined behaviour sanitizer.
+TEST(OverrideFaultsTest, BanWithLargestExpiryNeverEnds) {
   RedisServer redis;
   Service service(EdgeYaml(redis.port()));
   AwaitReady(service);

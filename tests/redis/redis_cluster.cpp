@@ -21,7 +21,7 @@ void MustBe(const std::string& answer, std::string_view wanted, std::string_view
   if (answer != wanted) throw std::runtime_error(std::string(what) + ": " + answer);
 }
 
-/// The words of one line of CLUSTER NODES.
+/// The fields of one line of CLUSTER NODES.
 struct NodeLine {
   std::string id, address, flags, master, ping, pong, epoch, link;
   std::vector<std::string> slots;
@@ -42,7 +42,7 @@ std::vector<NodeLine> LinesOf(const std::string& nodes) {
 }
 
 bool Covers(const std::string& slots, int slot) {
-  if (slots.starts_with('[')) return false;  // On its way.
+  if (slots.starts_with('[')) return false;  // A slot that is migrating.
   const std::size_t dash = slots.find('-');
   const int first = std::stoi(slots);
   const int last = dash == std::string::npos ? first : std::stoi(slots.substr(dash + 1));
@@ -102,7 +102,7 @@ void RedisCluster::Divide(int slots_each) {
 }
 
 void RedisCluster::Meet() {
-  // Each with each: no node has to wait for gossip.
+  // Introduces every node to every other, so that no node has to wait for gossip.
   for (const auto& one : nodes_) {
     for (const auto& other : nodes_) {
       if (one == other) continue;
@@ -120,8 +120,8 @@ void RedisCluster::Meet() {
     });
   });
   if (!met)
-    throw std::runtime_error(std::string(test::kTiming) + "the nodes do not meet:\n" +
-                             nodes_[0]->Said());
+    throw std::runtime_error(std::string(test::kTiming) +
+                             "the cluster nodes do not find each other:\n" + nodes_[0]->Output());
 }
 
 std::string RedisCluster::url(std::string_view user) const {
@@ -135,11 +135,11 @@ int RedisCluster::SlotOf(const std::string& key) {
   for (std::size_t i = 0; i < size(); ++i) {
     if (IsInUse(i)) return std::stoi(nodes_[i]->Text({"CLUSTER", "KEYSLOT", key}));
   }
-  throw std::runtime_error("no node runs");
+  throw std::runtime_error("no cluster node is running");
 }
 
 std::size_t RedisCluster::MasterOf(int slot) {
-  // What one node says of itself may be news to the others: the highest epoch is right.
+  // A node may know of a change before the others: the claim with the highest epoch is right.
   std::size_t master = size();
   long highest = -1;
   for (std::size_t i = 0; i < size(); ++i) {
@@ -159,7 +159,8 @@ std::size_t RedisCluster::MasterOf(int slot) {
 }
 
 bool RedisCluster::Serves(int slot) {
-  // A write that changes nothing, on a key of that slot. Its own keys: any other would be moved.
+  // Deletes a key of that slot that does not exist, which is a write without an effect. The key
+  // belongs to the cluster itself, because a key of a test would be moved.
   const std::string key = "probe:{" + TagOf(slot) + "}";
   for (std::size_t i = 0; i < size(); ++i) {
     if (IsInUse(i) && nodes_[i]->Text({"DEL", key}) == "0") return true;
@@ -189,8 +190,8 @@ void RedisCluster::AwaitWhole() {
       },
       20s);
   if (!whole)
-    throw std::runtime_error(std::string(test::kTiming) + "the cluster does not become whole:\n" +
-                             nodes_[0]->Said());
+    throw std::runtime_error(std::string(test::kTiming) +
+                             "the cluster does not serve all slots:\n" + nodes_[0]->Output());
 }
 
 void RedisCluster::MoveSlot(int slot, std::size_t from, std::size_t to) {

@@ -11,9 +11,10 @@
 
 namespace tidegate::redis_test {
 
-/// A Redis Cluster of the test's own. The first `masters` nodes begin as masters, with equal shares
-/// of the slots in order; node `masters + i` begins as the replica of node i. What it tells is
-/// requested from nodes that live. Not thread-safe, but for what takes other connections (Connect).
+/// A Redis Cluster that belongs to one test. The first `masters` nodes start as masters, with equal
+/// shares of the slots in order; node `masters + i` starts as the replica of node i. All queries go
+/// to nodes that are running. Not thread-safe, except for functions that open their own connection
+/// (Connect).
 class RedisCluster {
  public:
   static constexpr int kSlots = 16'384;
@@ -22,37 +23,38 @@ class RedisCluster {
     int masters = 3;
     bool replicas = true;
     int node_timeout_ms = 1000;
-    std::vector<std::string> arguments = {};  ///< Added to each command line.
+    std::vector<std::string> arguments = {};  ///< Added to the command line of each node.
     RedisServer::Wire wire = RedisServer::Wire::kPlain;
   };
   RedisCluster() : RedisCluster(Options{}) {}
-  /// Waits until all slots are served everywhere and the replicas are in sync.
+  /// Starts the cluster, and waits until every node serves its slots and the replicas are in sync.
   explicit RedisCluster(const Options& options);
 
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] std::size_t masters() const noexcept { return masters_; }
   RedisServer& operator[](std::size_t node) { return *nodes_[node]; }
   [[nodiscard]] const std::string& Id(std::size_t node) const { return ids_[node]; }
-  /// `redis+cluster://` and all nodes; `user` as in `tidegate:pw@`.
+  /// Returns `redis+cluster://` (with TLS `rediss+cluster://`) and the addresses of all nodes;
+  /// `user` is written as `tidegate:pw@`.
   [[nodiscard]] std::string url(std::string_view user = {}) const;
 
   [[nodiscard]] int SlotOf(const std::string& key);
-  /// Who serves the slot, as the nodes that answer say.
+  /// Returns the node that serves the slot, according to the nodes that are in use.
   [[nodiscard]] std::size_t MasterOf(int slot);
-  /// Of one that is a master from the start.
+  /// Returns the replica of a node that started as a master.
   [[nodiscard]] std::size_t ReplicaOf(std::size_t master) const { return master + masters_; }
-  /// Whether a living node takes writes to the slot now. Asks none that is stopped.
+  /// Returns whether a node accepts writes to the slot now. Sends nothing to stopped nodes.
   [[nodiscard]] bool Serves(int slot);
-  /// Every node that runs says cluster_state:ok, knows of `masters` that serve, and its link to a
-  /// master is up.
+  /// Waits until every node in use reports cluster_state:ok and all slots as served, and every
+  /// replica is connected to its master.
   void AwaitWhole();
 
-  /// As redis-cli does, all keys with one MIGRATE after the other.
+  /// Moves a slot as redis-cli does: all its keys, up to 100 per MIGRATE.
   void MoveSlot(int slot, std::size_t from, std::size_t to);
 
-  /// On every node that runs and is not stopped: the first answer that is not `OK`, or `OK`.
+  /// Runs a command on every node in use. Returns the first reply that is not `OK`, or `OK`.
   std::string All(const std::vector<std::string>& arguments);
-  /// Keys of that pattern on the node.
+  /// Returns the keys on the node that match `pattern`.
   [[nodiscard]] std::vector<std::string> Keys(std::size_t node, const std::string& pattern);
 
   void Stop(std::size_t node);

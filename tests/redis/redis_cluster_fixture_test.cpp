@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clusters and sentinels of the other tests are what they are taken for.
+// Tests of the cluster and sentinel fixtures that the other tests use.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -74,7 +74,7 @@ TEST(RedisClusterFixtureTest, ResharderLosesNoKey) {
   cluster.AwaitWhole();
 }
 
-TEST(RedisClusterFixtureTest, ReplicaTakesOver) {
+TEST(RedisClusterFixtureTest, ReplicaTakesOverKilledMaster) {
   RedisCluster cluster;
   const std::size_t master = cluster.MasterOf(0);
   EXPECT_EQ(master, 0U);
@@ -87,7 +87,8 @@ TEST(RedisClusterFixtureTest, ReplicaTakesOver) {
   EXPECT_TRUE(test::WaitUntil([&] { return cluster.Serves(0); }));
   EXPECT_EQ(cluster.MasterOf(0), cluster.ReplicaOf(0));
   EXPECT_EQ(cluster[3].Text({"GET", "{" + TagOf(0) + "}"}), "kept");
-  // The one that comes back follows; stopped, the other gives the slots back.
+  // The restarted node becomes a replica. When the new master is stopped, this replica takes the
+  // slots back.
   cluster[0].Start();
   EXPECT_TRUE(test::WaitUntil([&] { return cluster[0].Text({"ROLE"}).starts_with("slave"); }));
   cluster.AwaitWhole();
@@ -122,7 +123,7 @@ void ExpectFailover(RedisSentinels& sentinels, bool kill) {
     sentinels[before].Signal(SIGSTOP);
   }
   ASSERT_TRUE(test::WaitUntil([&] { return sentinels.Switched(before); }))
-      << sentinels.sentinel(0).Said();
+      << sentinels.sentinel(0).Output();
   std::cout << "failover in " << (std::chrono::steady_clock::now() - began) / 1ms << " ms\n";
   if (kill) {
     sentinels[before].Start();
@@ -133,7 +134,7 @@ void ExpectFailover(RedisSentinels& sentinels, bool kill) {
   sentinels.AwaitWhole();
 }
 
-TEST(RedisSentinelsFixtureTest, ReplicaTakesOver) {
+TEST(RedisSentinelsFixtureTest, ReplicaTakesOverKilledMaster) {
   RedisSentinels sentinels;
   EXPECT_EQ(sentinels.Master(), 0U);
   ExpectFailover(sentinels, true);

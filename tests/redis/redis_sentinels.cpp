@@ -28,8 +28,9 @@ std::vector<std::string> ServerArguments(const RedisSentinels::Options& options,
   return arguments;
 }
 
-/// Each of the sentinels finds out a little later than the one before, so that seldom two want to
-/// be the leader at once: that costs seconds.
+/// Returns the configuration of sentinel `number`. Each sentinel notices a failure 150 ms later
+/// than the one before it, because two sentinels that compete for the leadership delay the failover
+/// by seconds.
 std::string SentinelLines(const RedisSentinels::Options& options, int master, int number) {
   const int down_after_ms = options.down_after_ms + 150 * number;
   std::string lines = "sentinel monitor mymaster 127.0.0.1 " + std::to_string(master) + " 2\n";
@@ -43,7 +44,7 @@ std::string SentinelLines(const RedisSentinels::Options& options, int master, in
   return lines + options.lines;
 }
 
-/// The value after `name` in a reply of names and values.
+/// Returns the value after `name` in a reply that lists names and values.
 std::string ValueOf(const std::string& text, const std::string& name) {
   const std::size_t at = text.find(' ' + name + ' ');
   if (at == std::string::npos) return {};
@@ -64,7 +65,7 @@ void Sentinel::Start() {
                           << (tls ? 0 : port_) << "\ntls-port " << (tls ? port_ : 0)
                           << "\nunixsocket " << unix_socket() << '\n'
                           << lines_;
-    written_ = true;  // From then on the sentinel writes it itself.
+    written_ = true;  // From then on the sentinel rewrites the file itself.
   }
   process_ = test::ChildProcess({"redis-server", config.string(), "--sentinel"},
                                 {.output = folder_ / "log"});
@@ -73,12 +74,14 @@ void Sentinel::Start() {
     return client_->connected() && client_->Command({"PING"}) != nullptr;
   });
   if (!up)
-    throw std::runtime_error(std::string(test::kTiming) + "a sentinel does not answer: " + Said());
-  // What takes seconds otherwise: to see that a server lives, to tell of each other, to ask each
-  // other, to look at replicas, and to make an old master that returns a replica (four times the
-  // second). And a machine that stands still shall not blind it for half a minute. No shorter
-  // ping-period: five of them must hold the second after which a replica is looked at, or it is
-  // never good enough.
+    throw std::runtime_error(std::string(test::kTiming) +
+                             "a sentinel does not answer: " + Output());
+  // Shortens the periods of the sentinel, which otherwise take seconds: to notice that a server
+  // lives, to announce itself, to query the other sentinels, to look at replicas, and to turn a
+  // returning old master into a replica (four times the publish period). A short tilt-period keeps
+  // a pause of the machine from disabling the sentinel for half a minute. ping-period is no shorter
+  // than 300 ms: five periods must cover the second after which a replica is looked at, or the
+  // replica never qualifies.
   const std::size_t at = lines_.find("requirepass ");
   if (at != std::string::npos) {
     Text({"AUTH", lines_.substr(at + 12, lines_.find('\n', at) - at - 12)});
@@ -86,7 +89,7 @@ void Sentinel::Start() {
   const std::string reply =
       Text({"SENTINEL", "DEBUG", "ping-period", "300", "publish-period", "200", "ask-period", "100",
             "info-period", "500", "tilt-period", "1000"});
-  if (reply != "OK") throw std::runtime_error("a sentinel refuses: " + reply);
+  if (reply != "OK") throw std::runtime_error("a sentinel refuses SENTINEL DEBUG: " + reply);
 }
 
 void Sentinel::Kill() {
@@ -98,7 +101,7 @@ std::string Sentinel::Text(const std::vector<std::string>& arguments) {
   return client_ ? client_->Text(arguments) : "(not running)";
 }
 
-std::string Sentinel::Said() const {
+std::string Sentinel::Output() const {
   std::ifstream in(folder_.path() / "log");
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -115,10 +118,11 @@ RedisSentinels::RedisSentinels(Options options) : options_(std::move(options)) {
     sentinels_.push_back(
         std::make_unique<Sentinel>(SentinelLines(options_, servers_[0]->port(), i), options_.wire));
   }
-  // A sentinel learns of replicas from the master, and asks it seldom.
+  // A sentinel learns of the replicas from the master, which it queries rarely, so the replicas
+  // must follow the master first.
   if (!test::WaitUntil([&] { return Follows(1, 0) && Follows(2, 0); })) {
     throw std::runtime_error(std::string(test::kTiming) + "the replicas do not follow:\n" +
-                             servers_[1]->Said());
+                             servers_[1]->Output());
   }
   if (options_.start_sentinels) StartSentinels();
 }
@@ -187,7 +191,7 @@ bool RedisSentinels::Whole() {
 void RedisSentinels::AwaitWhole() {
   if (!test::WaitUntil([&] { return Whole(); }, 20s)) {
     throw std::runtime_error(std::string(test::kTiming) + "the sentinels do not agree:\n" +
-                             sentinels_[0]->Said());
+                             sentinels_[0]->Output());
   }
 }
 

@@ -15,7 +15,7 @@ namespace tidegate::redis_test {
 /// One redis-sentinel process.
 class Sentinel {
  public:
-  /// `lines`: of its configuration, without port and folder.
+  /// `lines` is added to the configuration, which already has the port and the folder.
   Sentinel(std::string lines, RedisServer::Wire wire);
   ~Sentinel() { Kill(); }
   Sentinel(const Sentinel&) = delete;
@@ -27,7 +27,7 @@ class Sentinel {
   [[nodiscard]] int port() const noexcept { return port_; }
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string Text(const std::vector<std::string>& arguments);
-  [[nodiscard]] std::string Said() const;
+  [[nodiscard]] std::string Output() const;
 
  private:
   [[nodiscard]] std::string unix_socket() const { return (folder_.path() / "s.sock").string(); }
@@ -41,8 +41,8 @@ class Sentinel {
   bool written_ = false;
 };
 
-/// A master, two replicas and three sentinels that watch them as `mymaster`, quorum 2. Servers and
-/// sentinels are numbered; server 0 is the master at first.
+/// One master, two replicas and three sentinels that monitor them as `mymaster` with quorum 2.
+/// Servers and sentinels are numbered from 0; server 0 starts as the master.
 class RedisSentinels {
  public:
   struct Options {
@@ -50,7 +50,7 @@ class RedisSentinels {
     bool start_sentinels = true;
     std::vector<std::string> arguments = {};  ///< Added to each server's command line.
     std::string lines = {};                   ///< Added to each sentinel's configuration.
-    std::string password = {};                ///< What the sentinels ask everybody for.
+    std::string password = {};                ///< Password of the sentinels; empty: none.
     RedisServer::Wire wire = RedisServer::Wire::kPlain;
   };
   RedisSentinels() : RedisSentinels(Options{}) {}
@@ -60,18 +60,21 @@ class RedisSentinels {
   [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
   RedisServer& operator[](std::size_t server) { return *servers_[server]; }
   Sentinel& sentinel(std::size_t number) { return *sentinels_[number]; }
-  /// Those that were not started.
+  /// Starts the sentinels that are not running and waits until they agree.
   void StartSentinels();
 
-  /// `redis+sentinel://`, the sentinels, and `/mymaster`; `user` as in `tidegate:pw@`.
+  /// Returns `redis+sentinel://`, the addresses of the sentinels and `/mymaster`; `user` is written
+  /// as `tidegate:pw@`.
   [[nodiscard]] std::string url(std::string_view user = {}) const;
-  /// Its number, as all living sentinels say; size() where they do not agree.
+  /// Returns the number of the master that all running sentinels name; size() if they do not agree.
   [[nodiscard]] std::size_t Master();
-  /// The sentinels name another one than `before`, and it says itself that it is the master.
+  /// Returns whether the sentinels name another master than `before` and that server reports itself
+  /// as master.
   [[nodiscard]] bool Switched(std::size_t before);
-  /// The server follows `master`, in sync.
+  /// Returns whether the server replicates `master` and its link is up.
   [[nodiscard]] bool Follows(std::size_t server, std::size_t master);
-  /// All sentinels know the same master, that its other servers follow, and one another.
+  /// Waits until all sentinels agree on the master, know each other and both replicas, and the
+  /// running replicas follow the master.
   void AwaitWhole();
 
  private:

@@ -46,7 +46,7 @@ std::string TextOf(const redisReply& reply) {
 }  // namespace
 
 RedisClient::RedisClient(int port, const std::string& unix_socket) {
-  // hiredis writes without MSG_NOSIGNAL, and servers die here.
+  // hiredis writes without MSG_NOSIGNAL, and these tests kill servers.
   std::signal(SIGPIPE, SIG_IGN);
   const timeval timeout{5, 0};
   context_.reset(unix_socket.empty() ? redisConnectWithTimeout("127.0.0.1", port, timeout)
@@ -107,11 +107,11 @@ void RedisServer::Start() {
                                                        .environment = options_.environment,
                                                        .core = options_.core});
   const bool up = test::WaitUntil([this] {
-    // Any answer will do: it may require a password.
+    // Any reply shows that the server is up, even an error: the server may require a password.
     client_ = std::make_unique<RedisClient>(Connect());
     return client_->connected() && client_->Command({"PING"}) != nullptr;
   });
-  if (!up) throw std::runtime_error("redis-server does not answer: " + Said());
+  if (!up) throw std::runtime_error("redis-server does not answer: " + Output());
 }
 
 std::string RedisServer::Text(const std::vector<std::string>& arguments) {

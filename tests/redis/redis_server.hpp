@@ -21,18 +21,21 @@ struct ReplyDeleter {
 };
 using Reply = std::unique_ptr<redisReply, ReplyDeleter>;
 
-/// A blocking connection of hiredis's, which shares no code with Tidegate's own.
+/// A blocking connection through hiredis, which shares no code with Tidegate's own client.
 class RedisClient {
  public:
-  /// By TCP, or by the Unix socket if one is named.
+  /// Connects by TCP to `port`, or by the Unix socket if a path is given.
   explicit RedisClient(int port, const std::string& unix_socket = {});
 
-  /// nullptr: the connection is gone, or the server did not answer for five seconds.
+  /// Sends a command and returns its reply; nullptr if the connection is closed or the server did
+  /// not reply within five seconds.
   Reply Command(const std::vector<std::string>& arguments);
-  /// The reply as text: `OK`, `3`, `(nil)`, or `(error) ...`; elements joined by spaces.
+  /// Sends a command and returns the reply as text: `OK`, `3`, `(nil)` or `(error) ...`; elements
+  /// are joined by spaces.
   std::string Text(const std::vector<std::string>& arguments);
   [[nodiscard]] bool connected() const noexcept { return context_ && context_->err == 0; }
-  /// The other side has ended it, as a sentinel makes a server do with all of its clients.
+  /// Returns whether the server has closed the connection, as it does with all clients when a
+  /// sentinel reconfigures it.
   [[nodiscard]] bool ended() const noexcept { return context_ && context_->err == REDIS_ERR_EOF; }
 
  private:
@@ -42,17 +45,19 @@ class RedisClient {
   std::unique_ptr<redisContext, ContextDeleter> context_;
 };
 
-/// A redis-server of the test's own: on loopback, without persistence, killed at the end.
+/// A redis-server that belongs to one test: on loopback, without persistence, killed in the
+/// destructor.
 class RedisServer {
  public:
-  /// kTls: on its port it speaks nothing else; the test itself comes by the Unix socket. What it
-  /// needs, certificates and all, is in the arguments.
+  /// kTls: the port accepts TLS only, and the test itself uses the Unix socket.
+  /// `Options::arguments` must contain the certificates and other TLS settings.
   enum class Wire : bool { kPlain, kTls };
   struct Options {
-    std::vector<std::string> arguments = {};    ///< Added to the command line.
-    std::vector<std::string> environment = {};  ///< `NAME=value`, as for a preloaded library.
-    int core = -1;                              ///< Runs there only, if not negative.
-    int port = 0;                               ///< 0: a free one.
+    std::vector<std::string> arguments = {};  ///< Added to the command line.
+    /// Entries `NAME=value`, such as LD_PRELOAD for a preloaded library.
+    std::vector<std::string> environment = {};
+    int core = -1;  ///< CPU core that the server is bound to; -1: any.
+    int port = 0;   ///< Port to listen on; 0: a free port.
     Wire wire = Wire::kPlain;
   };
   RedisServer() : RedisServer(Options{}) {}
@@ -70,27 +75,27 @@ class RedisServer {
   [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
 
   void Signal(int signal) const { process_.Signal(signal); }
-  /// SIGKILL, and waits until it is gone.
+  /// Sends SIGKILL and waits until the process has ended.
   void Kill();
-  /// Starts it again on the same port, empty, and waits until it answers.
+  /// Starts an empty server on the same port and waits until it replies.
   void Start();
 
-  /// How it is started from the next time on; its port stays.
+  /// Changes how the server is started the next time; the port stays the same.
   void Become(Wire wire, std::vector<std::string> arguments) {
     options_.wire = wire;
     options_.arguments = std::move(arguments);
   }
   [[nodiscard]] bool running() const noexcept { return process_.started(); }
-  /// What it has logged.
-  [[nodiscard]] std::string Said() const { return test::ReadFile(folder_ / "redis.log"); }
+  /// Returns the log of the server.
+  [[nodiscard]] std::string Output() const { return test::ReadFile(folder_ / "redis.log"); }
 
-  /// A new connection.
+  /// Opens a new connection.
   [[nodiscard]] RedisClient Connect() const {
     return options_.wire == Wire::kTls ? RedisClient(0, unix_socket()) : RedisClient(port_);
   }
-  /// On a connection kept for this, or another if the server has ended it.
+  /// Sends a command on a connection that is kept open, and reconnects if the server has closed it.
   std::string Text(const std::vector<std::string>& arguments);
-  /// User and system time so far, in seconds.
+  /// Returns the user and system CPU time so far, in seconds.
   [[nodiscard]] double CpuSeconds() const { return process_.CpuSeconds(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Redis store as frontends use it, on a real redis-server: coalescing, several charges,
-// refunds, leases, the denial cache.
+// Tests the Redis store with a real redis-server, as the frontends use it: merged calls, calls with
+// several charges, refunds, leases, and the denial cache.
 #include "limiter/redis_store.hpp"
 
 #include <gmock/gmock.h>
@@ -38,14 +38,16 @@ TEST_F(RedisStoreTest, AnswersEachOfManyEqualCalls) {
     EXPECT_EQ(decision.retry_after > 0s, i >= 5);
     EXPECT_EQ(decision.rule, "r");
   }
-  // All of them were one entry of one batch.
+  // All eight calls were merged into one entry of one batch.
   EXPECT_EQ(node_.redis_store().redis_stats().entries.get(), 1u);
   EXPECT_EQ(node_.redis_store().redis_stats().batches.get(), 1u);
-  // A batch is counted when all of it has been answered, which its calls need not wait for.
+  // A batch is counted after all of its calls have been answered, so the calls may return before
+  // that.
   for (int i = 0; i < 5000 && node_.redis_store().redis_stats().batch_calls.sum() == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   }
-  EXPECT_EQ(node_.redis_store().redis_stats().batch_calls.count(3), 1u) << "more than 4, 8 at most";
+  EXPECT_EQ(node_.redis_store().redis_stats().batch_calls.count(3), 1u)
+      << "the bucket of 5 to 8 calls per batch";
   EXPECT_EQ(node_.redis_store().redis_stats().batch_calls.sum(), 8u);
 }
 
@@ -78,13 +80,14 @@ TEST_F(RedisStoreTest, SeveralChargesAreAllOrNothing) {
   EXPECT_FALSE(all[2].allowed);
   EXPECT_FALSE(all[3].allowed);
   EXPECT_TRUE(all[0].decisions[3].allowed);
-  EXPECT_FALSE(all[1].decisions[3].allowed) << "the shadow would have refused the second";
+  EXPECT_FALSE(all[1].decisions[3].allowed) << "the shadow rule would deny the second call";
   EXPECT_EQ(all[1].decisions[1].remaining, 98);
   EXPECT_EQ(all[3].decisions[1].remaining, 98) << "a denied request consumes nothing";
   EXPECT_EQ(all[3].decisions[2].remaining, 48);
   EXPECT_TRUE(all[3].decisions[1].allowed);
   EXPECT_EQ(redis_.Text({"HGET", "tg:fw:wide:{all}", "count"}), "2");
-  EXPECT_EQ(redis_.Text({"ZCARD", "tg:sl:log:{a}"}), "1") << "one moment, one entry";
+  EXPECT_EQ(redis_.Text({"ZCARD", "tg:sl:log:{a}"}), "1")
+      << "charges of the same moment must share one entry";
 }
 
 TEST_F(RedisStoreTest, RejectsInvalidCalls) {
@@ -98,7 +101,7 @@ TEST_F(RedisStoreTest, RejectsInvalidCalls) {
   EXPECT_EQ(redis_.Text({"DBSIZE"}), "0");
 }
 
-TEST_F(RedisStoreTest, AppliesOtherOperationsToEachCharge) {
+TEST_F(RedisStoreTest, AppliesRefundDebitPeekAndResetToEachCharge) {
   const Quota a = Of({.limit = 5, .period = 1h});
   const Quota b = Of({Algorithm::kSlidingLog, 5, 1h});
   const std::vector<Charge> both = {{"a", "x", &a, 3}, {"b", "x", &b, 3}};
@@ -132,7 +135,7 @@ TEST_F(RedisStoreTest, ForgetsCachedDenialsOfTheGivenKeyOnly) {
     if (algorithm == Algorithm::kConcurrency) continue;  // Denials of leases are not cached.
     const Quota quota = Of({algorithm, 1, 1h});
     const std::string rule = "rule-" + std::to_string(i);
-    const std::string hashed(300, 'x');  // Too long to appear in a key's name.
+    const std::string hashed(300, 'x');  // Too long for a key name, so the store hashes it.
     const auto decided_by = [&](std::string_view identity) {
       return node_.Apply({rule, identity, &quota}).decisions[0].decided_by;
     };
@@ -192,7 +195,7 @@ TEST_F(RedisStoreTest, CachesDenialsBySlotTagAndInvalidatesThem) {
   EXPECT_TRUE(ask("").allowed) << "another key";
   node_.Run([&](RedisStore& redis_store) { redis_store.ForgetDenials("r", "a"); });
   EXPECT_EQ(ask("acme").decisions[0].decided_by, DecidedBy::kStore)
-      << "an override does not know the slot tag";
+      << "ForgetDenials must drop the denial under every slot tag";
   EXPECT_EQ(ask("acme").decisions[0].decided_by, DecidedBy::kCache);
   const CallResult refund =
       node_.Ask({.charges = {{.rule = "r", .identity = "a", .quota = &quota, .slot_tag = "acme"}},
@@ -217,11 +220,11 @@ TEST_F(RedisStoreTest, GrantsRenewsAndReleasesLeases) {
   };
   EXPECT_TRUE(node_.Apply(lease("one")).allowed);
   EXPECT_TRUE(node_.Apply(lease("two")).allowed);
-  EXPECT_TRUE(node_.Apply(lease("two")).allowed) << "renewed";
+  EXPECT_TRUE(node_.Apply(lease("two")).allowed) << "acquiring a held lease again must renew it";
   EXPECT_FALSE(node_.Apply(lease("three")).allowed);
   EXPECT_EQ(node_.Ask({.charges = {lease("one")}, .kind = Call::Kind::kRelease}).applied,
             Applied::kYes);
-  // Denials of leases are never kept.
+  // Denials of leases are never cached.
   EXPECT_TRUE(node_.Apply(lease("three")).allowed);
   EXPECT_EQ(node_.Ask({.charges = {lease("two")}, .kind = Call::Kind::kRenew}).applied,
             Applied::kYes);
@@ -243,7 +246,7 @@ TEST_F(RedisStoreTest, AnswersCachedDenialWithoutRedis) {
     ASSERT_GT(again.decisions[0].retry_after, 59min);
   }
   EXPECT_EQ(node_.redis_store().redis_stats().batches.get(), batches);
-  // Another cost, or another quota, is another question.
+  // The cached denial does not apply to another cost or another quota.
   const Quota raised = Of({.limit = 5, .period = 1h});
   EXPECT_EQ(node_.Apply({"r", "a", &raised}).decisions[0].decided_by, DecidedBy::kStore);
   EXPECT_EQ(node_.Apply({"r", "a", &quota, 2}).decisions[0].decided_by, DecidedBy::kStore);
@@ -263,14 +266,15 @@ TEST_F(RedisStoreTest, RefundOnAnotherNodeInvalidatesDenial) {
                    .kind = round % 2 ? Call::Kind::kReset : Call::Kind::kRefund,
                    .refund = {.id = "x", .charged_at = {}, .age = {}}});
     ASSERT_EQ(given.applied, Applied::kYes);
-    // The push is on its way to us: what Redis answers after it comes after it.
+    // The invalidation message may still be in flight, but the next reply of Redis arrives after
+    // it.
     (void)node_.Apply({"r", "another-client", &quota});
     (void)node_.Ask({.charges = {{"r", "another-client", &quota}}, .kind = Call::Kind::kPeek});
     ASSERT_TRUE(node_.Apply(charge).allowed) << round;
   }
 }
 
-TEST_F(RedisStoreTest, CallersCannotShapeKeys) {
+TEST_F(RedisStoreTest, IdentitiesCannotForgeRedisKeys) {
   const Quota quota = Of({.limit = 5, .period = 1h});
   const std::string evil[] = {"a}{b",
                               "x\r\nDEL tg",
@@ -288,7 +292,7 @@ TEST_F(RedisStoreTest, CallersCannotShapeKeys) {
   EXPECT_THAT(keys, testing::MatchesRegex("(tg:tb:r:.~[0-9a-f]*. ?)*"));
 }
 
-TEST_F(RedisStoreTest, WorksWithDatabaseAndUnixSocket) {
+TEST_F(RedisStoreTest, UsesConfiguredDatabaseOverUnixSocket) {
   RedisStore::Options options = Node::To(redis_);
   options.redis.url.hosts = {{.path = redis_.unix_socket()}};
   options.redis.url.database = 3;
@@ -303,19 +307,18 @@ TEST_F(RedisStoreTest, WorksWithDatabaseAndUnixSocket) {
   EXPECT_THAT(client.Text({"CLIENT", "LIST"}), HasSubstr("name=tidegate"));
 }
 
-/// Many nodes, keys, costs, refunds and resets at once, and a serial oracle of what each key holds:
-/// nothing refills within the test, so a denial is wrong exactly if enough was there all the time
-/// between its question and its answer.
-TEST(DenyCacheTest, NeverDeniesWrongly) {
+/// Four nodes charge and refund the same six keys. Nothing refills during the test, and a lock per
+/// key serializes its calls, so a decision is wrong exactly if it does not match the number of
+/// charged units.
+TEST(DenialCacheTest, NeverDeniesWhileUnitsRemain) {
   RedisServer redis;
   constexpr int kKeys = 6;
   constexpr std::int64_t kLimit = 4;
   const Quota quota = Of({.limit = kLimit, .period = 24h * 365});
-  // What is certainly there: charges are taken off before they are requested, what is given back is
-  // added after it was answered, plus the time a push needs.
+  // The expected state of one key; `mutex` guards it and serializes the calls of the key.
   struct Key {
     std::mutex mutex;
-    std::int64_t charged = 0;  // Admitted, or requested and not answered.
+    std::int64_t charged = 0;  // Number of units admitted and not refunded.
     std::int64_t returned = 0;
   };
   std::array<Key, kKeys> keys;
@@ -338,12 +341,13 @@ TEST(DenyCacheTest, NeverDeniesWrongly) {
                                            .kind = Call::Kind::kRefund,
                                            .refund = {.id = id, .charged_at = {}, .age = {}}});
         if (given.applied == Applied::kYes) --key.charged;
-        // Every node has seen the push once it has an answer that Redis gave after it; here, time.
         continue;
       }
-      // Under the lock no other thread changes this key: what is there is exactly known.
+      // No other thread changes this key while the lock is held, so its free units are known
+      // exactly.
       const std::lock_guard lock(key.mutex);
-      // Whatever was published before has reached this node when Redis answers a look.
+      // When Redis has answered this peek, the node has received every earlier invalidation
+      // message.
       (void)node.Ask({.charges = {{"sync", identity, &quota}}, .kind = Call::Kind::kPeek});
       const CallResult result = node.Apply(charge);
       if (result.decisions[0].decided_by == DecidedBy::kCache) ++cached;
@@ -355,7 +359,7 @@ TEST(DenyCacheTest, NeverDeniesWrongly) {
   for (unsigned seed = 1; seed <= 4; ++seed) nodes.emplace_back(run, seed);
   for (std::thread& node : nodes) node.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_GT(cached, 50) << "the cache was hardly used: the test shows nothing";
+  EXPECT_GT(cached, 50) << "the cache was hardly used, so this run proves nothing";
 }
 
 }  // namespace

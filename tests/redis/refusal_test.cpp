@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis answers, but with errors: scripts gone, everything gone, no memory, no
-// password, no permission, no master, busy.
+// Redis replies with errors: the script or all data is gone, memory or replicas are missing, the
+// password or a permission is wrong, or a script keeps Redis busy.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,21 +20,22 @@ class RefusalTest : public FaultCase {
  protected:
   void Begin(const std::string& url, std::string_view deadline = "20ms") {
     Start(url, Rules(), 1, deadline);
-    FaultCase::Ask("closed");
+    FaultCase::StartLoad("closed");
   }
-  /// While `refused` holds, answers are 503 and errors of `kind` are counted; then it recovers.
+  /// Runs `refuse`, checks that responses become 503 and that errors of `kind` are counted, runs
+  /// `restore`, and waits until the store answers again.
   void ExpectRefused(std::string_view kind, const std::vector<std::string>& refuse,
                      const std::vector<std::string>& restore) {
-    Back(SteadyMicros());
+    WaitUntilStoreAnswers(SteadyMicros());
     const double before = Errors(kind);
     const std::int64_t closed = load_->answered(DecidedBy::kClosed);
     EXPECT_EQ(redis_.Text(refuse), "OK");
     EXPECT_TRUE(test::WaitUntil([&] { return Errors(kind) > before; })) << kind << '\n'
-                                                                        << fleet_->Said();
+                                                                        << fleet_->Output();
     EXPECT_TRUE(
         test::WaitUntil([&] { return load_->answered(DecidedBy::kClosed) > closed + 100; }));
     EXPECT_EQ(redis_.Text(restore), "OK");
-    Back(SteadyMicros());
+    WaitUntilStoreAnswers(SteadyMicros());
     EXPECT_GT(Failures("rediserror"), 0);
   }
   void ExpectRefusedAndBack(std::string_view kind, const std::vector<std::string>& refuse,
@@ -52,8 +53,8 @@ class RefusalTest : public FaultCase {
 
 TEST_F(RefusalTest, SurvivesScriptFlushInALoop) {
   Begin(redis_.url(), kPatient);
-  Back(SteadyMicros());
-  NothingGrows();
+  WaitUntilStoreAnswers(SteadyMicros());
+  RecordResourceBaseline();
   RedisClient client = redis_.Connect();
   const std::int64_t enough = load_->answered() + 6000;
   int flushed = 0;
@@ -63,7 +64,7 @@ TEST_F(RefusalTest, SurvivesScriptFlushInALoop) {
     std::this_thread::sleep_for(2ms);
   }
   const Records records = Finish();
-  std::cout << flushed << " times flushed, " << Errors("noscript") << " times noticed\n";
+  std::cout << flushed << " times SCRIPT FLUSH, " << Errors("noscript") << " NOSCRIPT errors\n";
   ExpectUnnoticed(records);
   ExpectBuckets(records);
   EXPECT_GT(Errors("noscript"), 10);
@@ -71,8 +72,8 @@ TEST_F(RefusalTest, SurvivesScriptFlushInALoop) {
 
 TEST_F(RefusalTest, FlushAllCausesNoFailuresAndKeepsTheFleetKey) {
   Start(redis_.url(), Rules() + "  - { id: few, per: header:x-user, limit: 5/h }\n", 1, kPatient);
-  FaultCase::Ask("closed");
-  Back(SteadyMicros());
+  FaultCase::StartLoad("closed");
+  WaitUntilStoreAnswers(SteadyMicros());
   std::vector<Loss> losses;
   for (int round = 0; round < 3; ++round) {
     Loss loss;
@@ -85,8 +86,8 @@ TEST_F(RefusalTest, FlushAllCausesNoFailuresAndKeepsTheFleetKey) {
   const Records records = Finish();
   ExpectUnnoticed(records);
   ExpectBuckets(records, losses);
-  // The heartbeats come back, and with them the key that all identities are hashed with: a node
-  // that starts now agrees with those that were there before.
+  // The heartbeats return, and with them the key that all identities are hashed with: a node that
+  // starts now uses the same key as the nodes that were running before.
   EXPECT_TRUE(test::WaitUntil([&] { return fleet_->Metric("tidegate_fleet_nodes") == 9; }))
       << fleet_->Metric("tidegate_fleet_nodes");
   for (int i = 0; i < 5; ++i) {
@@ -99,7 +100,7 @@ TEST_F(RefusalTest, FlushAllCausesNoFailuresAndKeepsTheFleetKey) {
     answer = (*fleet_)[0].Decide(R"({"rule":"few","identity":"alice"})");
     return answer.status != 503;
   }));
-  EXPECT_EQ(answer.status, 429) << "another key would be another bucket";
+  EXPECT_EQ(answer.status, 429) << "the restarted node counted alice under another key";
   EXPECT_EQ(fleet_->Metric("tidegate_fleet_key_mismatches"), 0);
 }
 
@@ -124,16 +125,16 @@ TEST_F(RefusalTest, AppliesPolicyWhileRedisIsReadOnly) {
 
 TEST_F(RefusalTest, RecoversAfterRedisWasBusyWithAScript) {
   Begin(redis_.url());
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "busy-reply-threshold", "30"}), "OK");
   std::thread busy([&] {
     RedisClient client = redis_.Connect();
     client.Text({"EVAL", "while true do end", "0"});
   });
-  EXPECT_TRUE(test::WaitUntil([&] { return Errors("busy") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("busy") > 0; })) << fleet_->Output();
   RedisClient client = redis_.Connect();
   EXPECT_EQ(client.Text({"SCRIPT", "KILL"}), "OK");
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   busy.join();
   const Records records = Finish();
   ExpectBuckets(records);
@@ -144,21 +145,21 @@ TEST_F(RefusalTest, RecoversOnceRedisAcceptsThePassword) {
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "secret"}), "OK");
   const std::string at = "127.0.0.1:" + std::to_string(redis_.port());
   Begin("redis://default:wrong@" + at);
-  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Output();
   EXPECT_EQ(load_->answered_otherwise(DecidedBy::kClosed), 0);
-  EXPECT_EQ(fleet_->Said().find("wrong@"), std::string::npos) << "a password in the log";
+  EXPECT_EQ(fleet_->Output().find("wrong@"), std::string::npos) << "the log contains the password";
   ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "wrong"}), "OK");
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   ExpectBuckets(Finish());
 }
 
 TEST_F(RefusalTest, RecoversOnceRedisNeedsNoPassword) {
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", "secret"}), "OK");
   Begin(redis_.url());
-  EXPECT_TRUE(test::WaitUntil([&] { return Errors("noauth") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("noauth") > 0; })) << fleet_->Output();
   EXPECT_EQ(load_->answered_otherwise(DecidedBy::kClosed), 0);
   ASSERT_EQ(redis_.Text({"CONFIG", "SET", "requirepass", ""}), "OK");
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   ExpectBuckets(Finish());
 }
 
@@ -168,9 +169,9 @@ TEST_F(RefusalTest, AppliesPolicyWhilePermissionsAreRevoked) {
   EXPECT_EQ(redis_.Text(all), "OK");
   Begin("redis://tide:pw@127.0.0.1:" + std::to_string(redis_.port()));
   ExpectRefused("noperm", {"ACL", "SETUSER", "tide", "-eval", "-evalsha"}, all);
-  // Inside the script, after it has begun.
+  // Redis refuses a command inside the script, which has already begun.
   ExpectRefused("noperm", {"ACL", "SETUSER", "tide", "-hset"}, all);
-  // Other keys.
+  // Redis refuses access to all keys of Tidegate.
   ExpectRefused("noperm", {"ACL", "SETUSER", "tide", "resetkeys", "~other:*"}, all);
   const Records records = Finish();
   ExpectBuckets(records);
@@ -181,31 +182,31 @@ TEST_F(RefusalTest, RecoversWhenDisabledUserIsEnabledAgain) {
   const std::vector<std::string> on = {"ACL", "SETUSER", "tide", "on", ">pw", "~*", "&*", "+@all"};
   EXPECT_EQ(redis_.Text(on), "OK");
   Begin("redis://tide:pw@127.0.0.1:" + std::to_string(redis_.port()));
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   EXPECT_EQ(redis_.Text({"ACL", "SETUSER", "tide", "off"}), "OK");
   redis_.Text({"CLIENT", "KILL", "USER", "tide"});
-  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Output();
   EXPECT_EQ(redis_.Text(on), "OK");
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   const Records records = Finish();
   ExpectBuckets(records);
   ExpectInTime(records);
 }
 
-/// Where Redis may throw keys away, a key that was thrown away is a fresh bucket: that, and no
-/// more.
+/// Where Redis may evict keys, an evicted key starts as a fresh bucket, and no more than that is
+/// admitted.
 class EvictionTest : public RefusalTest, public testing::WithParamInterface<const char*> {};
 
-TEST_P(EvictionTest, EvictedKeyIsAFreshBucket) {
+TEST_P(EvictionTest, EvictedKeyStartsAsFreshBucket) {
   constexpr std::uint32_t kMany = 2000;
   constexpr double kBurst = 2;
   EXPECT_EQ(redis_.Text({"CONFIG", "SET", "maxmemory-policy", GetParam()}), "OK");
   Start(redis_.url(), "rules: [{id: few, per: header:x-user, limit: 1/24h, burst: 2}]", 1,
         kPatient);
-  FaultCase::Ask(DecideInTurn("few", kMany), 6000);
-  Back(SteadyMicros());
+  FaultCase::StartLoad(DecideInTurn("few", kMany), 6000);
+  WaitUntilStoreAnswers(SteadyMicros());
   ASSERT_TRUE(load_->Progress(2500));
-  // A little less than is used now: there is room for some of our keys.
+  // Sets a limit slightly below the used memory, so that only some of Tidegate's keys fit.
   const std::string memory = redis_.Text({"INFO", "memory"});
   const long used = std::stol(memory.substr(memory.find("used_memory:") + 12));
   ASSERT_EQ(redis_.Text({"CONFIG", "SET", "maxmemory", std::to_string(used - 60'000)}), "OK");

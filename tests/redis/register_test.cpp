@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The register of overrides on a real redis-server: which differences each node reports.
+// Tests the table of overrides on a real redis-server: which differences each node reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// A node with a register, and what it has reported.
+/// A node with a table of overrides, which collects the differences that the node reports.
 class RegisterNode {
  public:
   explicit RegisterNode(const RedisServer& redis) : node_(Options(redis)) {
@@ -38,14 +38,14 @@ class RegisterNode {
   ~RegisterNode() {
     node_.Run([&](RedisStore& redis_store) {
       register_->Stop();
-      redis_store.Shutdown();  // Ends the calls that would come back to the register.
+      redis_store.Shutdown();  // Ends the calls whose callbacks use the register.
       register_.reset();
     });
   }
   RegisterNode(const RegisterNode&) = delete;
   RegisterNode& operator=(const RegisterNode&) = delete;
 
-  /// Returns when the change is in Redis and has been reported here.
+  /// Stores an entry; returns when Redis has stored it and this node has reported the change.
   void Put(const std::string& field, const std::string& value,
            std::optional<std::chrono::milliseconds> ttl = std::nullopt) {
     Wait([&](auto done) { register_->Put(field, value, ttl, "put", std::move(done)); });
@@ -53,11 +53,12 @@ class RegisterNode {
   void Remove(const std::string& field) {
     Wait([&](auto done) { register_->Remove(field, "remove", std::move(done)); });
   }
-  /// As if another node had published a change.
+  /// Reads the table as if another node had published a change.
   void Poll() {
     node_.Run([&](RedisStore&) { register_->OnChanged(); });
   }
-  /// The fields of all deltas since the last call, one text per delta: `+a` changed, `-a` removed.
+  /// Returns the fields of all differences since the last call, one text per difference: `+a=1`
+  /// changed, `-a` removed.
   std::vector<std::string> Reported() {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> texts;
@@ -120,7 +121,7 @@ TEST(RedisOverridesTest, EveryNodeReportsOnlyDifferences) {
   two.Remove("b");
   ASSERT_TRUE(two_sees());
   EXPECT_THAT(std::exchange(seen, {}), ElementsAre("-b"));
-  // A node that starts later learns all of it at once.
+  // A node that starts later learns the whole table at once.
   RegisterNode three(redis);
   ASSERT_TRUE(test::WaitUntil([&] {
     for (std::string& text : three.Reported()) seen.push_back(std::move(text));
@@ -132,9 +133,10 @@ TEST(RedisOverridesTest, EveryNodeReportsOnlyDifferences) {
 TEST(RedisOverridesTest, ReportsNothingIfNothingDiffers) {
   RedisServer redis;
   RegisterNode node(redis);
-  // Each of these makes a new version, which the node has read when Remove returns.
+  // Each Remove makes a new version, which the node has read when Remove returns.
   node.Remove("unknown");
-  EXPECT_THAT(node.Reported(), IsEmpty()) << "an empty table at the start";
+  EXPECT_THAT(node.Reported(), IsEmpty())
+      << "a node that starts with an empty table must report nothing";
   node.Put("a", "1");
   EXPECT_THAT(node.Reported(), ElementsAre("+a=1"));
   node.Remove("unknown");
@@ -146,7 +148,7 @@ TEST(RedisOverridesTest, ReportsExpiredEntriesAsRemovedWithTheNextChange) {
   RegisterNode node(redis);
   node.Put("ending", "1", 1h);
   EXPECT_THAT(node.Reported(), ElementsAre("+ending=1"));
-  // Since 1 ms after the epoch, until 2 ms after it: as if the hour had passed.
+  // The entry began 1 ms after the epoch and ended 2 ms after it, so it has expired.
   redis.Text({"HSET", "tg:overrides:{fleet}", "ending", "1 2 1"});
   node.Put("a", "2");
   EXPECT_THAT(node.Reported(), ElementsAre("+a=2-ending"));
@@ -161,7 +163,7 @@ TEST(RedisOverridesTest, RestoresLostEntriesWithoutReportingChanges) {
   redis.Text({"FLUSHALL"});
   node.Poll();
   EXPECT_TRUE(test::WaitUntil([&] { return node.restored() == 2; }));
-  EXPECT_THAT(node.Reported(), IsEmpty()) << "what is in force has not changed";
+  EXPECT_THAT(node.Reported(), IsEmpty()) << "the overrides in force have not changed";
   EXPECT_EQ(redis.Text({"HLEN", "tg:overrides:{fleet}"}), "3") << "two entries and the version";
   node.Remove("a");
   EXPECT_THAT(node.Reported(), ElementsAre("-a"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored states and replies that make no sense: they are repaired or rejected, and hurt no other
-// key.
+// Stored states and replies that are not valid: they are repaired or rejected, and no other key is
+// affected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ using testing::HasSubstr;
 using testing::Not;
 using SteadyClock = std::chrono::steady_clock;
 
-// docs/redis.md: a state that makes no sense is "never an error for a caller". The sum of units
-// without leases: Lua does arithmetic on nil.
+// docs/redis.md: a state that makes no sense is "never an error for a caller". Here a key has the
+// sum of the lease units but no leases, so the Lua script would compute with nil.
 TEST(RepairTest, RepairsWrongSumOfLeases) {
   RedisServer redis;
   Node node{Node::To(redis)};
@@ -70,7 +70,8 @@ TEST(RepairTest, CorruptKeyDoesNotAffectOtherKeys) {
   EXPECT_EQ(both[0].decisions[0].decided_by, DecidedBy::kStore);
 }
 
-// A score that is no whole number comes back as a double: `badtypes`, and a new connection for all.
+// A fractional score reaches the script as a double. This must not end in `badtypes`, which makes
+// all calls reconnect.
 TEST(RepairTest, RepairsLeasesWithFractionalEnds) {
   RedisServer redis;
   Node node{Node::To(redis)};
@@ -97,8 +98,9 @@ TEST(RepairTest, RepairsLogsWithFractionalTimes) {
   EXPECT_EQ(node.redis_store().redis_stats().connections.get(), 1u);
 }
 
-// A denial and, behind it in the same batch, the refund: is what was denied before kept after it?
-TEST(RepairTest, RefundInTheBatchOfADenialInvalidatesIt) {
+// A batch contains a denial and then a refund of the same key. The denial must not be cached after
+// the refund.
+TEST(RepairTest, RefundInvalidatesDenialOfTheSameBatch) {
   RedisServer redis;
   Node node{Node::To(redis)};
   node.WaitUntilReady();
@@ -114,17 +116,18 @@ TEST(RepairTest, RefundInTheBatchOfADenialInvalidatesIt) {
     node.Ask(both);
     ASSERT_FALSE(both[0].allowed);
     ASSERT_EQ(both[1].applied, Applied::kYes);
-    // Whatever was published has come by then.
+    // By then every published message has arrived.
     std::this_thread::sleep_for(50ms);
     (void)node.Ask({.charges = {{"sync", "x", &quota}}, .kind = Call::Kind::kPeek});
     const CallResult again = node.Apply(charge);
-    ASSERT_TRUE(again.allowed) << i << ": one is there; decided_by "
+    ASSERT_TRUE(again.allowed) << i << ": denied although one unit is left; decided_by "
                                << static_cast<int>(again.decisions[0].decided_by);
   }
 }
 
-// What Lua checks (whole numbers within 2^53) C++ takes as it comes. For the sanitizers.
-TEST(RepairTest, AcceptsAnyNumberInAReply) {
+// C++ does not check the numbers in a reply, because the Lua script limits them to whole numbers
+// within 2^53. Run under the sanitizers.
+TEST(RepairTest, ReadsReplyWithExtremeNumbersSafely) {
   const redis::KeyNames names("tg:");
   const Fingerprinter fingerprinter;
   const std::array<std::int64_t, 4> extremes = {INT64_MIN, -1, 1'800'000'000'000'000, INT64_MAX};
@@ -150,8 +153,8 @@ TEST(RepairTest, AcceptsAnyNumberInAReply) {
   }
 }
 
-// A reply that grew was parsed from its beginning with every piece that came, so only short ones
-// could be allowed.
+// A growing reply was once parsed from its beginning with every piece, in quadratic time. It must
+// be parsed in linear time.
 TEST(RepairTest, ReadsEndlessArrayInLinearTime) {
   redis::RespReader reader;
   reader.Feed("*1000000\r\n");
@@ -166,7 +169,7 @@ TEST(RepairTest, ReadsEndlessArrayInLinearTime) {
   EXPECT_LT(SteadyClock::now() - begin, 2s);
 }
 
-// What Redis says of the number of nodes is not bounded. For the sanitizers.
+// The number of nodes that Redis reports is not bounded. Run under the sanitizers.
 TEST(RepairTest, ComputesAShareForAnyNumberOfNodes) {
   for (const std::int64_t nodes : {std::int64_t{10'000'000}, INT64_MAX / 2, INT64_MAX}) {
     for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kFixedWindow}) {
@@ -177,8 +180,9 @@ TEST(RepairTest, ComputesAShareForAnyNumberOfNodes) {
   }
 }
 
-// heartbeat.hpp: "Fewer than before is believed after kAlive: a Redis that has just been emptied or
-// restarted knows only those that have reported since". Not after an outage that lasted that long.
+// A node accepts a smaller node count only after kAlive, because an emptied or restarted Redis
+// knows only the nodes that have reported since (heartbeat.hpp). This must also hold after an
+// outage that is longer than kAlive.
 TEST(RepairTest, ShareDoesNotGrowAtOnceAfterALongOutage) {
   RedisServer redis;
   redis::Fleet fleet;
@@ -203,12 +207,12 @@ TEST(RepairTest, ShareDoesNotGrowAtOnceAfterALongOutage) {
   const auto before = fleet.heartbeats.load();
   redis.Start();
   while (fleet.heartbeats == before) std::this_thread::sleep_for(1ms);
-  EXPECT_EQ(fleet.nodes, 4) << "the others had no time to come back";
+  EXPECT_EQ(fleet.nodes, 4) << "the other nodes had no time to report again";
   node.Run([&](RedisStore&) { heartbeat.reset(); });
 }
 
-// Redis quotes the arguments of commands that it does not know: any Redis before 6, a proxy, or one
-// with `rename-command HELLO ""`.
+// Redis quotes the arguments of unknown commands in its error. HELLO is unknown to any Redis before
+// version 6, to some proxies, and to a Redis with `rename-command HELLO ""`.
 TEST(RepairTest, DoesNotLogThePassword) {
   RedisServer redis({.arguments = {"--rename-command", "HELLO", ""}});
   std::mutex mutex;

@@ -10,7 +10,8 @@ namespace tidegate::redis_test {
 
 Resharder::Resharder(RedisCluster& cluster, std::vector<int> slots, Options options)
     : cluster_(cluster), options_(options) {
-  // A slot that is named twice would be moved from its former owner the second time.
+  // Removes duplicates: a slot that is named twice would be moved from its former owner the second
+  // time.
   std::ranges::sort(slots);
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   std::vector<std::size_t> owners;
@@ -37,7 +38,7 @@ void Resharder::Run(std::vector<int> slots, std::vector<std::size_t> owners) {
     SlotMove move(cluster_, slots[turn], owners[turn], to);
     move.Begin();
     std::this_thread::sleep_for(options_.half_way);
-    // New keys are made at the other end already, so this comes to an end.
+    // The target already gets the new keys of this slot, so the loop ends.
     for (std::vector<std::string> left; !(left = move.KeysLeft(2)).empty();) {
       move.MoveKey(left[0]);
       ++keys_moved_;

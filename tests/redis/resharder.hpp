@@ -12,15 +12,17 @@
 
 namespace tidegate::redis_test {
 
-/// Moves slots of a cluster between its masters to and fro, one after the other, until it is
-/// stopped. Keys go one at a time, and between two of them the slot stays half here and half there
-/// for some milliseconds. No other thread may move slots or fail over meanwhile.
+/// Moves slots of a cluster between its masters, one after the other, until it is stopped. Keys
+/// move one at a time, and between two keys the slot stays divided between both masters for some
+/// milliseconds. Meanwhile no other thread may move slots or cause a failover.
 class Resharder {
  public:
   struct Options {
-    std::chrono::milliseconds half_way{3};      ///< Before the first key and after the last.
-    std::chrono::milliseconds between_keys{3};  ///< Whoever asks for both has to come again.
-    std::chrono::milliseconds pause{2};         ///< Between two slots.
+    /// Pause before the first key and after the last key of a slot.
+    std::chrono::milliseconds half_way{3};
+    /// Pause between two keys; a script that uses both keys is refused with TRYAGAIN meanwhile.
+    std::chrono::milliseconds between_keys{3};
+    std::chrono::milliseconds pause{2};  ///< Pause between two slots.
   };
   Resharder(RedisCluster& cluster, std::vector<int> slots, Options options);
   Resharder(RedisCluster& cluster, std::vector<int> slots)
@@ -29,17 +31,18 @@ class Resharder {
   Resharder(const Resharder&) = delete;
   Resharder& operator=(const Resharder&) = delete;
 
-  /// The slot on its way arrives first.
+  /// Completes the current move and then stops.
   void Stop();
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   [[nodiscard]] int slots_moved() const noexcept { return slots_moved_; }
   [[nodiscard]] int keys_moved() const noexcept { return keys_moved_; }
-  /// A slot went back to its former owner by itself, with whatever it held: gossip that was older
-  /// than the move. Then it ends, and nothing can be said of what was counted. After Stop.
+  /// Returns whether the cluster gave a slot back to its former owner, with all its keys, because a
+  /// gossip message was older than the move. The resharder then stops, and the test cannot judge
+  /// what was counted. REQUIRES: Stop() was called.
   [[nodiscard]] bool disputed() const noexcept {
     return problem_.find("not the owner") != std::string::npos;
   }
-  /// What else the cluster refused; empty if nothing. After Stop.
+  /// Returns the first other error of the cluster; empty: none. REQUIRES: Stop() was called.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
  private:

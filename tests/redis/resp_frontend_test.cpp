@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Redis protocol frontend on a real Redis, which answers later: order, batches, barriers, ends.
+// The Redis protocol frontend on a real Redis, which answers asynchronously: order of replies,
+// batches, and connections that end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +59,7 @@ TEST(RedisRespTest, AnswersPipelineInOrderWithFewBatches) {
   EXPECT_LT(service.Metric("tidegate_redis_batches_total"), 200);
 }
 
-TEST(RedisRespTest, KeepsOrderOfWrites) {
+TEST(RedisRespTest, AnswersWriteCommandsInOrder) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
   test::RespClient client(service.server().resp());
@@ -119,7 +120,7 @@ TEST(RedisRespTest, AnswersCommandsSentBeforeAHalfClose) {
   EXPECT_EQ(client.Read(), "(end)");
 }
 
-TEST(RedisRespTest, VanishedClientsLeaveNothingBehind) {
+TEST(RedisRespTest, SurvivesClientsThatDisconnectWithPendingCommands) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
   std::string bytes;
@@ -135,7 +136,7 @@ TEST(RedisRespTest, VanishedClientsLeaveNothingBehind) {
 TEST(RedisRespTest, AppliesPoliciesWithoutRedis) {
   Service service(MakeConfig(test::FreePort(), "connect_timeout: 10ms"));
   test::RespClient client(service.server().resp());
-  // The last element, the reason, depends on how far the first attempt to connect has come.
+  // The last element is the reason. It depends on how far the first connection attempt has got.
   EXPECT_THAT(client.Ask({"TG.DECIDE", "open", "a"}), StartsWith("[0,-1,-1,-1,-1,\"open\",\""));
   EXPECT_THAT(client.Ask({"TG.DECIDE", "few", "a"}), StartsWith("[1,-1,-1,1000,-1,\"closed\",\""));
   for (int i = 0; i < 4; ++i) {
@@ -153,7 +154,7 @@ TEST(RedisRespTest, AppliesPoliciesWithoutRedis) {
                          R"("decided_by":"closed","reason":")"));
 }
 
-/// As redis-cell: a key keeps its time, whatever the quota of the next call is.
+/// As in redis-cell, a key keeps its time, whatever the quota of the next call is.
 TEST(RedisRespTest, ThrottleKeepsTimeOfASlowerQuota) {
   RedisServer redis;
   Service service(MakeConfig(redis.port()));
@@ -165,8 +166,8 @@ TEST(RedisRespTest, ThrottleKeepsTimeOfASlowerQuota) {
   EXPECT_EQ(client.Ask({"CL.THROTTLE", "k", "9", "10", "60", "0"}), "[1,10,0,10740,10800]");
 }
 
-/// NOAUTH was said before the answers that the client waited for.
-TEST(RedisRespTest, ReportsLostRightsInOrder) {
+/// NOAUTH must not overtake the replies to earlier commands.
+TEST(RedisRespTest, AnswersPendingCommandsBeforeNoauth) {
   RedisServer redis;
   Config config = MakeConfig(redis.port());
   config.listen.resp.auth = ListenSpec::Auth::kRequired;
@@ -182,7 +183,7 @@ TEST(RedisRespTest, ReportsLostRightsInOrder) {
   config.access.tokens.erase(config.access.tokens.begin());
   Problems problems;
   ASSERT_TRUE(service.server().Reload(config, problems));
-  // The reload has come to the reactor when the first token is a wrong one.
+  // The reactor has applied the reload once it rejects the first token.
   const auto latest = std::chrono::steady_clock::now() + service::kPatience;
   while (other.Ask({"AUTH", "the-first-of-two-tokens"}) == "OK" &&
          std::chrono::steady_clock::now() < latest) {
@@ -194,7 +195,7 @@ TEST(RedisRespTest, ReportsLostRightsInOrder) {
   EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
 }
 
-TEST(RedisRespTest, StopAnswersPendingCommands) {
+TEST(RedisRespTest, ShutsDownWithPendingCommands) {
   RedisServer redis;
   auto service = std::make_unique<Service>(MakeConfig(redis.port()));
   test::RespClient client(service->server().resp());

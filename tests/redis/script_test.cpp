@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scripts on a real Redis, case by case: what is readable, kept, healed, refused and published.
+// Tests each case of the scripts on a real Redis: stored formats, TTLs, healing, errors and
+// published messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +29,8 @@ Quota Make(Algorithm algorithm, std::int64_t limit, Micros period, std::int64_t 
 
 constexpr Micros kSecond{1'000'000};
 
-/// What Redis 7.0 says inside a script, and what later ones say.
+/// Matches the error for a forbidden command inside a script, in the words of Redis 7.0 and of
+/// later versions.
 auto Forbidden() {
   return ::testing::AnyOf(HasSubstr("NOPERM"), HasSubstr("The user executing the script can't"));
 }
@@ -39,7 +41,8 @@ class ScriptTest : public ::testing::Test {
     sha_ = redis_.Text({"SCRIPT", "LOAD", std::string(redis::ApplyScript())});
   }
 
-  /// What the script says: numbers, or the text of an error.
+  /// Calls the batch script. Returns the text of its error, or "" and stores its reply in
+  /// `numbers`.
   std::string Call(RedisClient& redis, std::vector<std::string> arguments, Numbers* numbers) {
     arguments.insert(arguments.begin(), {"EVALSHA", sha_});
     const Reply reply = redis.Command(arguments);
@@ -56,7 +59,7 @@ class ScriptTest : public ::testing::Test {
     EXPECT_EQ(Call(redis_, batch.Arguments(), &numbers), "");
     return numbers;
   }
-  /// The last number: of one entry on a hash, whether it was admitted.
+  /// Returns the last number of the reply: for one entry on a hash, how many calls were admitted.
   std::int64_t Last(const Batch& batch) {
     const Numbers numbers = Apply(batch);
     return numbers.empty() ? -1 : numbers.back();
@@ -117,7 +120,8 @@ TEST_F(ScriptTest, StoresStateAsReadableHashesAndSets) {
   EXPECT_EQ(redis_.Text({"ZRANGE", "leases", "0", "-1", "WITHSCORES"}),
             "# -3 #job-2 -3 job-1 " + std::to_string(c[0] + 60'000'000) + " job-2 " +
                 std::to_string(d[0] + 60'000'000));
-  // admitted, and of the charge: admitted, remaining, retry_after, more_after, reset_after, never
+  // The reply: first how many were admitted; then for the charge: admitted, remaining, retry_after,
+  // more_after, reset_after, never.
   EXPECT_EQ(d, (Numbers{d[0], 0, 0, 0, 1, 1, 5, 0, c[0] + 60'000'000 - d[0], 60'000'000, 0}));
 }
 
@@ -130,7 +134,8 @@ TEST_F(ScriptTest, EveryKeyIsKeptUntilItHasRecovered) {
     const std::int64_t ms = quota.recovery().count() / 1000;
     EXPECT_THAT(Pttl(key), AllOf(Ge(2 * ms), Le(2 * ms + 1001))) << key;
   }
-  // A debt takes longer than a recovery: here 2,000 units below empty, at 100 a second.
+  // A debt takes longer to recover than an empty bucket: here 2,000 units below empty, at 100 per
+  // second.
   Apply(One(kBucket, Do(kDebit, 1'000'000)));
   EXPECT_THAT(Pttl("k"), AllOf(Ge(2 * 22'000), Le(2 * 22'000 + 1001)));
 }
@@ -180,7 +185,8 @@ TEST_F(ScriptTest, HealsAndCountsCorruptKeys) {
   redis_.Text({"HSET", "k", "tokens", "many", "owed", "5"});
   numbers = Apply(One(kBucket, Do(kLook)));
   EXPECT_EQ(numbers[2], 1);
-  EXPECT_EQ(redis_.Text({"EXISTS", "k"}), "0");  // Fresh again: there is nothing to keep.
+  // The state is fresh again, so nothing has to be stored.
+  EXPECT_EQ(redis_.Text({"EXISTS", "k"}), "0");
   const Quota log = Make(Algorithm::kSlidingLog, 10, 60 * kSecond);
   redis_.Text({"ZADD", "log", "1", "one:1"});
   EXPECT_EQ(Apply(One(log, Charge(), "log"))[2], 1);
@@ -254,7 +260,7 @@ TEST_F(ScriptTest, RejectsBatchThatIsNoArrayOfIntegers) {
   EXPECT_THAT(Call(redis_, {"1", "k", "\xc1", ""}, nullptr), HasSubstr("not one msgpack array"));
   EXPECT_THAT(Call(redis_, {"1", "k", std::string(1, '\x01'), ""}, nullptr),
               HasSubstr("not one msgpack array"));
-  // A cost that is NaN, infinite, or a half.
+  // The cost is NaN, infinite, or 1.5.
   for (const double cost : {std::nan(""), HUGE_VAL, 1.5}) {
     Numbers good = {2, 1, 0, 100, 1'000'000, 200, 2'000'000, 1, 10'000, 450'359'962'737,
                     0, 1, 1, 1,   1,         1,   1};
@@ -296,7 +302,7 @@ TEST_F(ScriptTest, ReturnsErrorOfForbiddenCommandAndWritesNothing) {
     EXPECT_THAT(Call(limited, batch.Arguments(), nullptr), Forbidden()) << user;
     EXPECT_EQ(redis_.Text({"DBSIZE"}), "0") << user;
   }
-  // A lease before it must not be taken either.
+  // If a later command is forbidden, an earlier entry of the batch must not take its lease either.
   RedisClient limited = server_.Connect();
   ASSERT_EQ(limited.Text({"AUTH", "writer", ""}), "OK");
   redis_.Text({"ACL", "SETUSER", "writer", "+zrange"});
@@ -324,7 +330,7 @@ TEST_F(ScriptTest, CountsFailedWritesAfterTheFirst) {
   EXPECT_EQ(redis_.Text({"EXISTS", "rf"}), "1");
 }
 
-TEST_F(ScriptTest, AnswersDenialsWithoutMemory) {
+TEST_F(ScriptTest, ReturnsDenialsWhileRedisIsOutOfMemory) {
   Apply(One(kBucket, Charge(200)));
   const Quota leases = Make(Algorithm::kConcurrency, 1, 60 * kSecond);
   Apply(One(leases, Charge(1, "a"), "leases"));
@@ -339,7 +345,7 @@ TEST_F(ScriptTest, AnswersDenialsWithoutMemory) {
               StartsWith("OOM"));
   EXPECT_THAT(Error(One(Make(Algorithm::kConcurrency, 9, kSecond), Charge(1, "c"), "other")),
               StartsWith("OOM"));
-  // A denial on a key that is not there comes before it, and is no write.
+  // A denial on a missing key comes first in the batch; it writes nothing.
   Batch batch = One(kBucket, Charge(201), "absent");
   batch.keys.push_back("new");
   batch.entries.push_back({.items = {{.key = 1}}});
@@ -354,7 +360,7 @@ TEST_F(ScriptTest, RefundIsAppliedOnceAndPublished) {
   listener.Text({"SUBSCRIBE", "news"});
   Batch refund = RefundOf(kBucket, 50, "rf:1");
   refund.channel = "news";
-  EXPECT_EQ(Last(refund), 0);  // Nothing was charged; the id is not used up.
+  EXPECT_EQ(Last(refund), 0);  // Nothing was charged, so the refund does not use up its id.
   EXPECT_EQ(redis_.Text({"EXISTS", "rf:1"}), "0");
   Apply(One(kBucket, Charge(200)));
   EXPECT_EQ(Last(refund), 1);
@@ -396,13 +402,13 @@ TEST_F(HeartbeatTest, CountsLiveNodesAndKeyMismatches) {
   EXPECT_EQ(Beat("a", "k1", "another"), "2 0 candidate");
   EXPECT_EQ(Beat("c", "k2", ""), "3 2 candidate");
   EXPECT_EQ(Beat("a", "k1", ""), "3 1 candidate");
-  EXPECT_EQ(Beat("c", "k1", ""), "3 0 candidate");  // One member for a node.
+  EXPECT_EQ(Beat("c", "k1", ""), "3 0 candidate");  // A node has only one member in the set.
   EXPECT_THAT(Pttl("nodes"), AllOf(Ge(99'000), Le(100'000)));
   EXPECT_EQ(Beat("c", "k1", "", "10000000", "1"), "2 0 candidate");
   EXPECT_EQ(redis_.Text({"ZRANGE", "nodes", "0", "-1"}), "b k1 a k1");
 }
 
-TEST_F(HeartbeatTest, DropsSilentAndImpossiblyLateNodes) {
+TEST_F(HeartbeatTest, DropsNodesWithOldOrFutureHeartbeats) {
   redis_.Text({"ZADD", "nodes", "1000", "old k1"});
   redis_.Text({"ZADD", "nodes", "8999999999999999", "ahead k1"});
   EXPECT_EQ(Beat("a", "k1", ""), "1 0 ");

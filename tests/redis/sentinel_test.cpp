@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentinels name another master: each time at most one burst of a key, and over within a second
-// of it.
+// Sentinel failovers: each failover admits at most one extra burst per key and is over within a
+// second after the sentinels name the new master.
 //
-// TIDEGATE_FAILOVER_ROUNDS: how often the master is killed; 2 if it is not set.
+// TIDEGATE_FAILOVER_ROUNDS: how often the test kills the master; 2 if unset.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -29,11 +29,11 @@ class SentinelTest : public FaultCase {
   }
   void BeginAt(const std::string& url, std::string_view more = {}) {
     Start(url, Rules(), 1, "20ms", more);
-    FaultCase::Ask("closed");
-    Back(SteadyMicros());
+    FaultCase::StartLoad("closed");
+    WaitUntilStoreAnswers(SteadyMicros());
   }
-  /// Takes the master away; back when the sentinels have another, which says so, and the store of
-  /// every node answers.
+  /// Kills or stops the master. Returns when the sentinels name another master, that server reports
+  /// itself as master, and the store of every node answers.
   void LoseMaster(By by) {
     gone_ = sentinels_->Master();
     ASSERT_LT(gone_, sentinels_->size());
@@ -47,12 +47,13 @@ class SentinelTest : public FaultCase {
   }
   void AwaitSwitch(std::int64_t from_us) {
     ASSERT_TRUE(test::WaitUntil([&] { return sentinels_->Switched(gone_); }, 20s))
-        << test::kTiming << sentinels_->sentinel(1).Said();
+        << test::kTiming << sentinels_->sentinel(1).Output();
     losses_.push_back({from_us, SteadyMicros()});
     std::cout << "the sentinels took " << (losses_.back().to_us - from_us) / 1000 << " ms\n";
-    Back(losses_.back().to_us);
+    WaitUntilStoreAnswers(losses_.back().to_us);
   }
-  /// Scripts that clients ran on it, without those of its master.
+  /// Returns how many scripts clients have run on the server; scripts replicated from its master do
+  /// not count.
   long ScriptRuns(std::size_t server) {
     const std::string info = (*sentinels_)[server].Text({"INFO", "commandstats"});
     long calls = 0;
@@ -62,7 +63,7 @@ class SentinelTest : public FaultCase {
     }
     return calls;
   }
-  /// Waits until the old one gets no requests for a while.
+  /// Waits until the old master gets no requests during 150 responses.
   void AwaitLeft() {
     ASSERT_TRUE(test::WaitUntil([&] {
       const long runs = ScriptRuns(gone_);
@@ -70,7 +71,7 @@ class SentinelTest : public FaultCase {
       return ScriptRuns(gone_) == runs;
     }));
   }
-  void ExpectAsEver(const Records& records) const {
+  void ExpectLimitsAndLatency(const Records& records) const {
     ExpectBuckets(records, losses_);
     ExpectInTime(records);
     EXPECT_TRUE(
@@ -82,20 +83,21 @@ class SentinelTest : public FaultCase {
   std::vector<Loss> losses_;
 };
 
-TEST_F(SentinelTest, MasterIsKilledAgainAndAgain) {
+TEST_F(SentinelTest, HoldsLimitsWhenMasterIsKilledRepeatedly) {
   Begin();
   const int rounds = Setting("TIDEGATE_FAILOVER_ROUNDS", 2);
   for (int round = 0; round < rounds; ++round) {
     ASSERT_NO_FATAL_FAILURE(LoseMaster(By::kKill));
-    if (round == 0) NothingGrows();
-    // It comes back empty, and at first as the master that it was.
+    if (round == 0) RecordResourceBaseline();
+    // The killed server restarts empty and at first believes that it is still the master.
     (*sentinels_)[gone_].Start();
     sentinels_->AwaitWhole();
-    EXPECT_EQ(ScriptRuns(gone_), 0) << "the sentinels had named another one";
+    EXPECT_EQ(ScriptRuns(gone_), 0)
+        << "the restarted server got requests although it is not the master";
   }
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
-  ExpectAsEver(records);
+  ExpectLimitsAndLatency(records);
   EXPECT_FALSE(Of(DecidedBy::kClosed, records).empty());
 }
 
@@ -103,15 +105,16 @@ TEST_F(SentinelTest, IgnoresOldMasterThatResumesAfterFailover) {
   Begin();
   ASSERT_NO_FATAL_FAILURE(LoseMaster(By::kStop));
   EXPECT_GT(Failures("timeout"), 0);
-  // It does what waits in its sockets and believes for a while that it is the master.
+  // The resumed server executes the requests that wait in its sockets and at first believes that it
+  // is still the master.
   (*sentinels_)[gone_].Signal(SIGCONT);
   ASSERT_TRUE(test::WaitUntil([&] { return (*sentinels_)[gone_].Text({"PING"}) == "PONG"; }));
   const long runs = ScriptRuns(gone_);
   ASSERT_TRUE(load_->Progress(600));
   sentinels_->AwaitWhole();
   ASSERT_TRUE(load_->Progress(600));
-  EXPECT_EQ(ScriptRuns(gone_), runs) << "it is not the master any more";
-  ExpectAsEver(Finish());
+  EXPECT_EQ(ScriptRuns(gone_), runs) << "the old master got requests after the failover";
+  ExpectLimitsAndLatency(Finish());
 }
 
 TEST_F(SentinelTest, FollowsManualFailoverOfRunningMaster) {
@@ -123,47 +126,48 @@ TEST_F(SentinelTest, FollowsManualFailoverOfRunningMaster) {
   const std::int64_t named = losses_[0].to_us;
   AwaitLeft();
   const std::int64_t left = SteadyMicros();
-  std::cout << "left within " << (left - named) / 1000 << " ms\n";
+  std::cout << "nodes left the old master within " << (left - named) / 1000 << " ms\n";
   sentinels_->AwaitWhole();
   ASSERT_TRUE(load_->Progress(600));
   const Records records = Finish();
-  EXPECT_LE(left - named - canary_->LateMicros(named, left), kBackUs) << fleet_->Said();
+  EXPECT_LE(left - named - canary_->LateMicros(named, left), kBackUs) << fleet_->Output();
   std::cout << Of(DecidedBy::kClosed, records).size() << " of " << records.size() << " refused\n";
-  // Until the old one knows of it there are two, and each admits by itself.
+  // Until the old master learns of the failover, there are two masters, and each of them admits on
+  // its own.
   losses_[0].to_us = left;
   const double both = kBucket.limit * static_cast<double>(left - from) / 1e6;
   const auto more = static_cast<std::size_t>(both / kBucket.burst) + 1;
   losses_.insert(losses_.end(), more, losses_[0]);
-  ExpectAsEver(records);
+  ExpectLimitsAndLatency(records);
 }
 
 TEST_F(SentinelTest, FailsOverWithSomeSentinelsUnreachable) {
   sentinels_.emplace();
-  // Two that do not exist, and one of three that is known; it knows the others.
+  // The URL names two sentinels that do not exist and one that does, which knows the other two.
   std::string url = "redis+sentinel://127.0.0.1:" + std::to_string(test::FreePort());
   url += ",127.0.0.1:" + std::to_string(test::FreePort()) + ',' + sentinels_->sentinel(0).address();
   BeginAt(url + "/mymaster");
-  // That one dies, and then the master.
+  // Kills this sentinel and then the master.
   sentinels_->sentinel(0).Kill();
   ASSERT_TRUE(load_->Progress(300));
   ASSERT_NO_FATAL_FAILURE(LoseMaster(By::kKill));
   ASSERT_TRUE(load_->Progress(600));
-  ExpectAsEver(Finish());
+  ExpectLimitsAndLatency(Finish());
 }
 
 TEST_F(SentinelTest, ConnectsOnceSentinelsStartAndSurvivesTheirLoss) {
   sentinels_.emplace(RedisSentinels::Options{.start_sentinels = false});
   Start(sentinels_->url());
-  FaultCase::Ask("closed");
+  FaultCase::StartLoad("closed");
   EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   sentinels_->StartSentinels();
-  Back(SteadyMicros());
-  // All of them gone again: the master is known, and no request fails.
+  WaitUntilStoreAnswers(SteadyMicros());
+  // All sentinels are killed: the nodes know the master, so no request fails.
   for (std::size_t i = 0; i < 3; ++i) sentinels_->sentinel(i).Kill();
   const std::int64_t alone = SteadyMicros();
   ASSERT_TRUE(load_->Progress(1500));
   const Records records = Finish();
-  ExpectAsEver(records);
+  ExpectLimitsAndLatency(records);
   Records since;
   for (const Record& record : records) {
     if (record.sent_us >= alone) since.push_back(record);
@@ -175,27 +179,27 @@ TEST_F(SentinelTest, AuthenticatesToSentinelsAndHidesThePassword) {
   sentinels_.emplace(RedisSentinels::Options{.password = "s3cret"});
   BeginAt(sentinels_->url(), "sentinel: { password: s3cret }");
   ASSERT_NO_FATAL_FAILURE(LoseMaster(By::kKill));
-  ExpectAsEver(Finish());
-  // A wrong one is an alarm, and is not logged.
+  ExpectLimitsAndLatency(Finish());
+  // A wrong sentinel password is reported as an error and is not logged.
   Start(sentinels_->url(), Rules(), 1, "20ms", "sentinel: { password: wr0ng }");
-  FaultCase::Ask("closed");
+  FaultCase::StartLoad("closed");
   EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
-  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Said();
-  EXPECT_EQ(fleet_->Said().find("wr0ng"), std::string::npos);
+  EXPECT_TRUE(test::WaitUntil([&] { return Errors("wrongpass") > 0; })) << fleet_->Output();
+  EXPECT_EQ(fleet_->Output().find("wr0ng"), std::string::npos);
   returns_.clear();
   (void)Finish();
 }
 
-TEST_F(SentinelTest, UnknownMaster) {
+TEST_F(SentinelTest, LogsUnknownMasterName) {
   sentinels_.emplace();
   std::string url = sentinels_->url();
   url.replace(url.rfind('/'), std::string::npos, "/unknown-master");
   Start(url);
-  FaultCase::Ask("closed");
+  FaultCase::StartLoad("closed");
   EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
   EXPECT_TRUE(test::WaitUntil([&] {
-    return fleet_->Said().find("unknown-master") != std::string::npos;
-  })) << fleet_->Said();
+    return fleet_->Output().find("unknown-master") != std::string::npos;
+  })) << fleet_->Output();
   (void)Finish();
 }
 

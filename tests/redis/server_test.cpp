@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service on a real Redis: what clients and operators see.
+// The service on a real Redis, as clients and operators see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ std::string DecidedBy(const HttpResponse& answer) {
   return decided_by != nullptr ? std::string(decided_by->as_string()) : "none";
 }
 
-/// Decides on a connection of its own, which any reactor may accept.
+/// Sends a decide request on a new connection, which any reactor may accept.
 HttpResponse DecideOnNewConnection(Service& service, const std::string& body) {
   HttpClient client(service.api());
   client.Send(service::Post("/v1/decide", body));
@@ -72,7 +72,7 @@ TEST(RedisServerTest, DecidesInRedis) {
   EXPECT_THAT(redis.Text({"KEYS", "tg:tb:*"}), HasSubstr("tg:tb:open:{header:x-user=~"));
 }
 
-TEST(RedisServerTest, FindsRedisByName) {
+TEST(RedisServerTest, ConnectsToRedisByHostname) {
   RedisServer redis;
   const std::string url = "redis://localhost:" + std::to_string(redis.port());
   Service service("store: { url: \"" + url + "\", on_failure: closed, deadline: 5s }\nrules:\n" +
@@ -86,7 +86,7 @@ TEST(RedisServerTest, FindsRedisByName) {
 TEST(RedisServerTest, AppliesPoliciesWithoutRedis) {
   const int closed_port = test::FreePort();
   Service service(Yaml(closed_port, "on_failure: closed, connect_timeout: 10ms", kRules));
-  EXPECT_EQ(Ready(service).status, 503) << "it never has been";
+  EXPECT_EQ(Ready(service).status, 503) << "a node that never reached Redis must not be ready";
   const HttpResponse open = service.Decide(ByRule("open", "alice"));
   EXPECT_EQ(open.status, 200);
   EXPECT_EQ(DecidedBy(open), "open");
@@ -108,7 +108,7 @@ TEST(RedisServerTest, AppliesPoliciesWithoutRedis) {
         service.Metric("tidegate_failures_total{decided_by=\"local\",reason=\"" + reason + "\"}");
   }
   EXPECT_EQ(failures, 5);
-  // Of one decision each; the look for readiness is none.
+  // Each metric counts one decision; the peek of the readiness check is not counted.
   for (const std::string name : {"ratelimit_failopen_total", "ratelimit_failclosed_total"}) {
     double count = 0;
     for (const std::string reason : {"rediserror", "timeout", "breaker_open"}) {
@@ -120,7 +120,7 @@ TEST(RedisServerTest, AppliesPoliciesWithoutRedis) {
   }
 }
 
-TEST(RedisServerTest, LaterOutageDoesNotMakeItUnready) {
+TEST(RedisServerTest, StaysReadyWhenRedisFailsLater) {
   RedisServer redis;
   Service service(Yaml(redis.port(), "on_failure: open", kRules));
   EXPECT_TRUE(test::WaitUntil([&] { return Ready(service).status == 200; }));
@@ -133,8 +133,8 @@ TEST(RedisServerTest, LaterOutageDoesNotMakeItUnready) {
   EXPECT_EQ(DecidedBy(service.Decide(ByRule("open", "alice"))), "store");
 }
 
-/// Starts a node, lets it decide, and ends or stops Redis. Returns the node's first answer to
-/// /readyz after Redis was gone, which on a node that was `probed` before is not its first of all.
+/// Starts a node, sends decide requests, and kills or suspends Redis. Returns the node's first
+/// /readyz response after that. `probed`: whether the test also requested /readyz before.
 HttpResponse FirstReadinessInOutage(bool probed, int signal) {
   RedisServer redis;
   Service service(Yaml(redis.port(), "on_failure: open", kRules), 2);
@@ -181,8 +181,8 @@ long FieldOf(const std::string& line, const std::string& field) {
   return at == std::string::npos ? -1 : std::stol(line.substr(at + field.size() + 3));
 }
 
-/// Sends requests from several threads, on a new connection each, so that all reactors get some.
-/// Returns the number of answers by `decided_by`.
+/// Sends decide requests from four threads, each on a new connection, so that all reactors get
+/// some. Returns the number of responses by `decided_by`.
 std::map<std::string, long> DecideInParallel(Service& service, const std::function<bool()>& last) {
   std::map<std::string, long> answers;
   std::mutex mutex;
@@ -256,10 +256,11 @@ TEST(RedisServerTest, NodesAgreeOnKeyAndCountEachOther) {
   Service two(yaml);
   EXPECT_EQ(one.Decide(ByRule("closed", "alice")).status, 200);
   EXPECT_EQ(two.Decide(ByRule("closed", "alice")).status, 200);
-  EXPECT_EQ(one.Decide(ByRule("closed", "alice")).status, 429) << "one bucket for both";
+  EXPECT_EQ(one.Decide(ByRule("closed", "alice")).status, 429)
+      << "both nodes must charge the same bucket";
   EXPECT_TRUE(test::WaitUntil([&] { return one.Metric("tidegate_fleet_nodes") == 2; }));
   EXPECT_EQ(one.Metric("tidegate_fleet_key_mismatches"), 0);
-  // A flushed Redis gets the key back, and the nodes find each other again.
+  // After FLUSHALL the nodes write the key again and find each other again.
   redis.Text({"FLUSHALL"});
   EXPECT_TRUE(test::WaitUntil([&] {
     return redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}) == "1";
@@ -275,7 +276,7 @@ TEST(RedisServerTest, NodeAdoptsTheFleetsKey) {
       Yaml(port, "on_failure: open, deadline: 5s, connect_timeout: 10ms", kRules);
   Service early(yaml);
   redis.Start();
-  // Another node was first.
+  // Another node has stored the key of the fleet first.
   redis.Text({"SET", "tg:hmac-key:{fleet}", std::string(64, 'a')});
   Service late(yaml);
   EXPECT_TRUE(test::WaitUntil([&] {
@@ -288,17 +289,17 @@ TEST(RedisServerTest, NodeAdoptsTheFleetsKey) {
       test::WaitUntil([&] { return early.Decide(ByRule("closed", "alice")).status == 429; }));
 }
 
-TEST(RedisServerTest, ReportsDifferentKeys) {
+TEST(RedisServerTest, CountsNodesWithDifferentIdentityKeys) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed", kRules);
   Service one("identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n" + yaml);
   Service two("identity: { hmac_key: bbbbbbbbbbbbbbbbbbbbbbbb }\n" + yaml);
   EXPECT_TRUE(test::WaitUntil([&] { return one.Metric("tidegate_fleet_key_mismatches") == 1; }));
   EXPECT_EQ(redis.Text({"EXISTS", "tg:hmac-key:{fleet}"}), "0")
-      << "a configured key stays where it is";
+      << "a configured key must not be written to Redis";
 }
 
-TEST(RedisServerTest, StopAnswersPendingRequests) {
+TEST(RedisServerTest, ShutdownAnswersPendingRequests) {
   RedisServer redis;
   auto service =
       std::make_unique<Service>(Yaml(redis.port(), "on_failure: closed, deadline: 10s", kRules));
@@ -319,7 +320,7 @@ TEST(RedisServerTest, StopAnswersPendingRequests) {
   redis.Signal(SIGCONT);
 }
 
-TEST(RedisServerTest, WorksWithDocumentedPermissions) {
+TEST(RedisServerTest, NeedsOnlyDocumentedPermissions) {
   RedisServer redis;
   ASSERT_EQ(redis.Text(DocumentedAcl("s3cret/")), "OK");
   Service service("store: { url: \"redis://tidegate:s3cret%2F@127.0.0.1:" +
@@ -351,7 +352,7 @@ rules:
   EXPECT_EQ(service.Ask("/v1/renew", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
   EXPECT_EQ(service.Ask("/v1/release", ByRule("cc", "alice", R"(,"lease":"a")")).status, 200);
   EXPECT_TRUE(test::WaitUntil([&] { return redis.Text({"ZCARD", "tg:nodes:{fleet}"}) == "1"; }));
-  EXPECT_EQ(redis.Text({"ACL", "LOG"}), "") << "nothing was refused";
+  EXPECT_EQ(redis.Text({"ACL", "LOG"}), "") << "Redis refused a command";
   EXPECT_EQ(service.Metric("tidegate_redis_failed_writes_total"), 0);
 }
 
@@ -370,16 +371,15 @@ TEST(RedisServerTest, ClosedRuleOverridesLocalWhichOverridesOpen) {
   const HttpResponse closed = ask("/closed");
   EXPECT_EQ(closed.status, 503);
   EXPECT_EQ(DecidedBy(closed), "closed");
-  EXPECT_EQ(ask("/").status, 200) << "closed charged nothing";
+  EXPECT_EQ(ask("/").status, 200) << "the request that `closed` refused must not charge the others";
   const HttpResponse second = ask("/");
   EXPECT_EQ(second.status, 200);
   EXPECT_EQ(DecidedBy(second), "local");
   EXPECT_EQ(ask("/").status, 429);
 }
 
-// A reload may take the configured key away: the documentation says that the nodes agree on one
-// then.
-TEST(RedisServerTest, ReloadWithoutConfiguredKeyKeepsBuckets) {
+// If a reload removes the configured identity key, the nodes agree on a common key.
+TEST(RedisServerTest, ReloadThatRemovesIdentityKeyKeepsBuckets) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
   const std::string key = "identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n";
@@ -387,7 +387,8 @@ TEST(RedisServerTest, ReloadWithoutConfiguredKeyKeepsBuckets) {
   Service two(key + yaml);
   ASSERT_EQ(one.Decide(ByRule("closed", "alice")).status, 200);
   ASSERT_EQ(two.Decide(ByRule("closed", "alice")).status, 200);
-  ASSERT_EQ(one.Decide(ByRule("closed", "alice")).status, 429) << "one bucket for both";
+  ASSERT_EQ(one.Decide(ByRule("closed", "alice")).status, 429)
+      << "both nodes must charge the same bucket";
   ASSERT_TRUE(one.Reload(yaml));
   ASSERT_TRUE(two.Reload(yaml));
   int admitted = 0;
@@ -398,8 +399,8 @@ TEST(RedisServerTest, ReloadWithoutConfiguredKeyKeepsBuckets) {
   EXPECT_EQ(admitted, 2);
 }
 
-// Nor may it bring one while the others have none.
-TEST(RedisServerTest, ReloadWithAnotherKeyNeedsARestart) {
+// A reload must not add an identity key while the other nodes have none.
+TEST(RedisServerTest, ReloadThatAddsIdentityKeyNeedsARestart) {
   RedisServer redis;
   const std::string yaml = Yaml(redis.port(), "on_failure: closed, deadline: 5s", kRules);
   const std::string keyed = "identity: { hmac_key: aaaaaaaaaaaaaaaaaaaaaaaa }\n" + yaml;

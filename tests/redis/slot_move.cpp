@@ -85,12 +85,13 @@ void SlotMove::Migrate(const std::vector<std::string>& keys) {
                                       "5000",    "KEYS"};
   command.insert(command.end(), keys.begin(), keys.end());
   const std::string answer = from_.Text(command);
-  // One that ended by itself in between.
+  // NOKEY: the key expired in the meantime.
   if (answer != "NOKEY") MustBeOk(answer, "migrate");
 }
 
 void SlotMove::End() {
-  // First those that take part; the new owner raises the epoch by which the others believe it.
+  // Informs the two nodes that take part first. The new owner raises its epoch, which makes the
+  // other masters accept the claim.
   MustBeOk(to_.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "new owner");
   MustBeOk(from_.Text({"CLUSTER", "SETSLOT", slot_, "NODE", to_id_}), "old owner");
   for (Other& other : others_) {

@@ -10,22 +10,22 @@ namespace tidegate::redis_test {
 
 class RedisCluster;
 
-/// One slot on its way from one master to another, in steps: between Begin and End the keys that
-/// have gone are answered with ASK. On connections of its own, so that a thread may do it. Throws
-/// where the cluster refuses.
+/// The migration of one slot from one master to another, in steps: between Begin and End, the
+/// source replies ASK for keys that have moved. Uses its own connections, so that another thread
+/// may run it. Throws if the cluster refuses a step.
 class SlotMove {
  public:
   SlotMove(RedisCluster& cluster, int slot, std::size_t from, std::size_t to);
 
-  /// Waits first until the masters agree on who is of which epoch: a claim of a lower one than the
-  /// last would be lost, and the slot's keys with it.
+  /// Starts the migration. First waits until the masters agree on each other's epochs: a claim with
+  /// a lower epoch than the last one would be lost, and with it the keys of the slot.
   void Begin();
-  /// Moves at most so many keys in one MIGRATE; how many there were.
+  /// Moves up to `most` keys with one MIGRATE. Returns how many there were.
   std::size_t MoveKeys(int most);
-  /// Only that one.
+  /// Moves only `key`.
   void MoveKey(const std::string& key);
   [[nodiscard]] std::vector<std::string> KeysLeft(int most);
-  /// Gives the slot to the other node; all masters are informed.
+  /// Gives the slot to the target node and informs all masters.
   void End();
 
  private:

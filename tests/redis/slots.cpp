@@ -23,7 +23,7 @@ std::vector<std::string> AllTags() {
 
 }  // namespace
 
-/// CRC16-CCITT (XModem), bit by bit: what Redis Cluster takes modulo 16384.
+/// CRC16-CCITT (XModem), computed bit by bit; Redis Cluster uses it modulo 16384.
 int SlotOfTag(std::string_view tag) {
   unsigned crc = 0;
   for (const char c : tag) {

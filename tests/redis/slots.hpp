@@ -6,9 +6,10 @@
 
 namespace tidegate::redis_test {
 
-/// Redis Cluster's slot of what stands between braces. Shares no code with Tidegate's own.
+/// Returns the Redis Cluster slot of the text between the braces of a key. Shares no code with
+/// Tidegate's own implementation.
 [[nodiscard]] int SlotOfTag(std::string_view tag);
-/// A text of that slot. The first call takes some milliseconds.
+/// Returns a text with that slot. The first call takes some milliseconds.
 [[nodiscard]] const std::string& TagOf(int slot);
 
 }  // namespace tidegate::redis_test

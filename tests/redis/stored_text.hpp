@@ -9,10 +9,11 @@
 #include "redis/model.hpp"
 #include "redis/redis_server.hpp"
 
-/// What is stored, as one text: from the model, and from what Redis answers.
+/// These functions write a stored state as text, from the model and from the replies of Redis, so
+/// that the texts can be compared.
 namespace tidegate::redis_test {
 
-/// A field that makes a hash unreadable when it is lost or is a word.
+/// Returns the field without which, or with a word in which, a hash is unreadable.
 inline const char* FieldOf(Algorithm algorithm) {
   return algorithm == Algorithm::kTokenBucket ? "last_refill"
          : algorithm == Algorithm::kGcra      ? "tat"
@@ -66,7 +67,7 @@ inline std::string StoredText(const Stored& s) {
   return "";
 }
 
-/// Pairs of a reply; empty if it is none.
+/// Returns the name-value pairs of a reply; empty if the reply is not an array.
 inline std::map<std::string, std::string> Pairs(const Reply& reply) {
   std::map<std::string, std::string> pairs;
   if (!reply || reply->type != REDIS_REPLY_ARRAY) return pairs;
@@ -107,7 +108,8 @@ inline std::string HashText(const Reply& reply, Algorithm algorithm) {
   return text;
 }
 
-/// Entries in their order, and whether each total is the sum up to there.
+/// Returns the entries of a log in their order; marks a total that is not the sum of the units so
+/// far.
 inline std::string LogText(const Reply& reply) {
   std::string text;
   std::int64_t before = -1;
@@ -122,7 +124,7 @@ inline std::string LogText(const Reply& reply) {
   return text;
 }
 
-/// Leases with their units; a sum or a second member that does not fit shows.
+/// Returns the leases with their units; marks a wrong sum, and a `#` member without its lease.
 inline std::string LeasesText(const Reply& reply) {
   auto members = Pairs(reply);
   std::set<std::string> leases;

@@ -8,7 +8,7 @@ namespace tidegate::redis_test {
 std::string TlsFiles::Write(const std::string& text) {
   const std::filesystem::path path = folder_.path() / (std::to_string(files_++) + ".pem");
   std::ofstream(path) << text;
-  // A key that others may read is refused by some.
+  // Some programs refuse a key that others may read.
   std::filesystem::permissions(path, std::filesystem::perms::owner_read);
   return path.string();
 }

@@ -10,34 +10,36 @@
 
 namespace tidegate::redis_test {
 
-/// Authorities, certificates and keys in files, as redis-server and Tidegate read them.
+/// Certificate authorities, certificates and keys in files, as redis-server and Tidegate read them.
 class TlsFiles {
  public:
   using Validity = behaviour::Authority::Validity;
 
-  /// Where a certificate and its key are.
+  /// Paths of a certificate and its key.
   struct Pair {
     std::string certificate;
     std::string key;
   };
 
-  /// The authority that everything here trusts, and one that nothing trusts.
+  /// Certificate of the authority that all servers and clients of the tests trust; other_ca() is of
+  /// an authority that none of them trusts.
   [[nodiscard]] const std::string& ca() const noexcept { return ca_; }
   [[nodiscard]] const std::string& other_ca() const noexcept { return other_ca_; }
-  /// Signed by the trusted one.
+  /// Issues a certificate that is signed by the trusted authority.
   Pair Issue(const std::string& names = "IP:127.0.0.1", Validity validity = Validity::kNow);
-  /// Signed by the other one.
+  /// Issues a certificate that is signed by the untrusted authority.
   Pair IssueByOther();
 
-  /// What a redis-server needs for it: without asking its clients for a certificate, or with.
+  /// Arguments() returns the TLS arguments of a redis-server that accepts any client, or only
+  /// clients with a certificate.
   enum class Clients : bool { kAnybody, kWithCertificate };
   [[nodiscard]] std::vector<std::string> Arguments(const Pair& own,
                                                    Clients clients = Clients::kAnybody) const;
-  /// The same for the configuration of a sentinel.
+  /// Returns the same settings as lines for the configuration of a sentinel.
   [[nodiscard]] std::string Lines(const Pair& own) const;
-  /// `tls: { ca: file:..., <more> }`
+  /// Returns the setting `tls: { ca: file:..., <more> }` of the store.
   [[nodiscard]] std::string StoreTls(const std::string& more = {}) const;
-  /// `certificate: file:..., key: file:...`
+  /// Returns the settings `certificate: file:..., key: file:...`.
   [[nodiscard]] static std::string Own(const Pair& pair);
 
  private:

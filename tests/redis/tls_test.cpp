@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis over TLS: what is wrong is said clearly, answered by the failure policy, and over when the
-// server is right again.
+// Redis over TLS: the log names what is wrong, the failure policy applies, and requests succeed as
+// soon as the server is configured correctly.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,12 +31,12 @@ class TlsTest : public FaultCase {
   }
   void Begin(const std::string& url, const std::string& tls) {
     Start(url, Rules(), 1, kPatient, tls);
-    FaultCase::Ask("closed");
+    FaultCase::StartLoad("closed");
   }
   void Begin(const std::string& tls) { Begin(redis_->url(), tls); }
 
-  void ExpectWell() {
-    Back(SteadyMicros());
+  void ExpectNoFailures() {
+    WaitUntilStoreAnswers(SteadyMicros());
     const std::int64_t since = SteadyMicros();
     ASSERT_TRUE(load_->Progress(900));
     const Records records = Finish();
@@ -47,8 +47,9 @@ class TlsTest : public FaultCase {
     }
     ExpectUnnoticed(later);
   }
-  /// All answers are 503, errors of kind `tls` are counted (where anybody can know that it is TLS),
-  /// and every node's log has one of these.
+  /// Checks that no request is decided by the store, that errors of kind `tls` are counted (unless
+  /// `counted` is false: a node cannot always tell that TLS is the cause), and that the log of
+  /// every node names one of `causes`.
   void ExpectAlarm(const std::vector<std::string>& causes, bool counted = true) {
     EXPECT_EQ(load_->answered(DecidedBy::kStore), 0);
     for (std::size_t node = 0; node < fleet_->size(); ++node) {
@@ -58,25 +59,26 @@ class TlsTest : public FaultCase {
                                                                   "kind=\"tls\"") > 0;
                                   },
                                   3s))
-          << (*fleet_)[node].Said();
+          << (*fleet_)[node].Output();
       EXPECT_TRUE(test::WaitUntil(
           [&] {
-            const std::string said = (*fleet_)[node].Said();
+            const std::string log = (*fleet_)[node].Output();
             return std::any_of(causes.begin(), causes.end(), [&](const std::string& cause) {
-              return said.find(cause) != std::string::npos;
+              return log.find(cause) != std::string::npos;
             });
           },
           3s))
-          << "no word of `" << causes[0] << "`\n"
-          << (*fleet_)[node].Said();
+          << "the log does not contain `" << causes[0] << "`\n"
+          << (*fleet_)[node].Output();
     }
   }
-  /// Restarted on the same port, it answers all requests within a second.
+  /// Restarts Redis on the same port with these settings, and checks that all requests succeed
+  /// within a second.
   void ExpectRecovery(Wire wire, const std::vector<std::string>& arguments) {
     redis_->Kill();
     redis_->Become(wire, arguments);
     redis_->Start();
-    ExpectWell();
+    ExpectNoFailures();
   }
   void ExpectRecovery(const TlsFiles::Pair& own) {
     ExpectRecovery(Wire::kTls, files_.Arguments(own));
@@ -90,7 +92,7 @@ class TlsTest : public FaultCase {
 TEST_F(TlsTest, AcceptsCertificateOfTrustedAuthority) {
   Serve(good_);
   Begin(files_.StoreTls());
-  ExpectWell();
+  ExpectNoFailures();
   EXPECT_EQ(Errors("tls"), 0);
 }
 
@@ -115,16 +117,16 @@ TEST_F(TlsTest, RejectsCertificateForAnotherName) {
   ExpectRecovery(good_);
 }
 
-TEST_F(TlsTest, ExpectedNameCanBeConfigured) {
+TEST_F(TlsTest, VerifiesConfiguredServerName) {
   Serve(files_.Issue("DNS:redis.example"));
   Begin(files_.StoreTls("server_name: redis.example"));
-  ExpectWell();
+  ExpectNoFailures();
 }
 
 TEST_F(TlsTest, AcceptsAnyCertificateWithoutVerification) {
   Serve(files_.IssueByOther());
   Begin("tls: { verify: false }");
-  ExpectWell();
+  ExpectNoFailures();
 }
 
 TEST_F(TlsTest, LogsWhenServerRequiresAClientCertificate) {
@@ -137,7 +139,7 @@ TEST_F(TlsTest, LogsWhenServerRequiresAClientCertificate) {
 TEST_F(TlsTest, PresentsClientCertificate) {
   Serve(good_, Clients::kWithCertificate);
   Begin(files_.StoreTls(TlsFiles::Own(files_.Issue("DNS:tidegate"))));
-  ExpectWell();
+  ExpectNoFailures();
 }
 
 TEST_F(TlsTest, LogsWhenServerDoesNotSpeakTls) {
@@ -158,10 +160,10 @@ TEST_F(TlsTest, ConnectsToClusterOverTls) {
   RedisCluster cluster(
       {.node_timeout_ms = 15'000, .arguments = files_.Arguments(good_), .wire = Wire::kTls});
   Start(cluster.url(), Rules(), 1, kPatient, files_.StoreTls());
-  // So many that each master has some.
-  FaultCase::Ask(DecideInTurn("closed", 60));
-  Back(SteadyMicros());
-  // A slot that moved is followed there, over TLS too.
+  // 60 keys, so that each master has some.
+  FaultCase::StartLoad(DecideInTurn("closed", 60));
+  WaitUntilStoreAnswers(SteadyMicros());
+  // The nodes follow a moved slot to its new master, over TLS too.
   std::string key;
   ASSERT_TRUE(test::WaitUntil([&] {
     const std::vector<std::string> keys = cluster.Keys(0, "tg:tb:closed:*");
@@ -170,7 +172,7 @@ TEST_F(TlsTest, ConnectsToClusterOverTls) {
   }));
   cluster.MoveSlot(cluster.SlotOf(key), 0, 1);
   EXPECT_TRUE(test::WaitUntil([&] { return Errors("moved") > 0; }));
-  ExpectWell();
+  ExpectNoFailures();
   EXPECT_EQ(Errors("tls"), 0);
 }
 
@@ -178,13 +180,13 @@ TEST_F(TlsTest, FollowsSentinelFailoverOverTls) {
   RedisSentinels sentinels(
       {.arguments = files_.Arguments(good_), .lines = files_.Lines(good_), .wire = Wire::kTls});
   Begin(sentinels.url(), files_.StoreTls());
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   const std::size_t before = sentinels.Master();
   const std::int64_t killed = SteadyMicros();
   sentinels[before].Kill();
   ASSERT_TRUE(test::WaitUntil([&] { return sentinels.Switched(before); }, 20s));
   const Loss loss{killed, SteadyMicros()};
-  Back(loss.to_us);
+  WaitUntilStoreAnswers(loss.to_us);
   ExpectBuckets(Finish(), {loss});
 }
 

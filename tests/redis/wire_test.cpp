@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network does between Tidegate and Redis: delays, lost replies, cuts, garbage.
+// Network faults between Tidegate and Redis: delays, lost replies, cut connections and garbled
+// bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,18 +21,18 @@ class WireTest : public FaultCase {
  protected:
   void Begin(std::string_view deadline = "20ms") {
     Start(proxy_.url(), Rules(), 1, deadline);
-    FaultCase::Ask("closed");
-    Back(SteadyMicros());
-    NothingGrows();
+    FaultCase::StartLoad("closed");
+    WaitUntilStoreAnswers(SteadyMicros());
+    RecordResourceBaseline();
   }
-  /// Under `fault` for so many answers, then well again.
-  void Suffer(const Fault& fault, std::int64_t answers) {
+  /// Injects `fault` for `answers` responses, removes it, and waits until the store answers.
+  void RunWithFault(const Fault& fault, std::int64_t answers) {
     proxy_.Set(fault);
     ASSERT_TRUE(load_->Progress(answers));
     proxy_.Pass();
-    Back(SteadyMicros());
+    WaitUntilStoreAnswers(SteadyMicros());
   }
-  /// How often the most charged identity of rule `once` was charged, and how many were.
+  /// Returns how often rule `once` charged its most charged identity, and how often all identities.
   std::pair<int, int> Charges() {
     const std::string text = redis_.Text(
         {"EVAL",
@@ -46,26 +47,26 @@ class WireTest : public FaultCase {
   FaultProxy proxy_{redis_.port()};
 };
 
-TEST_F(WireTest, ShortDelayOnlyDelays) {
+TEST_F(WireTest, ShortReplyDelayCausesNoFailures) {
   Begin(kPatient);
-  Suffer({.kind = Kind::kDelayReplies, .delay = 20ms}, 2000);
+  RunWithFault({.kind = Kind::kDelayReplies, .delay = 20ms}, 2000);
   const Records records = Finish();
   ExpectUnnoticed(records);
   ExpectBuckets(records);
 }
 
-TEST_F(WireTest, LongDelayIsAnOutage) {
+TEST_F(WireTest, RecoversFromReplyDelayBeyondDeadline) {
   Begin();
-  Suffer({.kind = Kind::kDelayReplies, .delay = 60ms}, 3000);
+  RunWithFault({.kind = Kind::kDelayReplies, .delay = 60ms}, 3000);
   const Records records = Finish();
   ExpectBuckets(records);
   ExpectInTime(records);
   EXPECT_GT(Failures("timeout"), 0);
 }
 
-TEST_F(WireTest, StallIsAnOutage) {
+TEST_F(WireTest, RecoversFromStalledConnections) {
   Begin();
-  Suffer({.kind = Kind::kStall}, 3000);
+  RunWithFault({.kind = Kind::kStall}, 3000);
   const Records records = Finish();
   ExpectBuckets(records);
   ExpectInTime(records);
@@ -75,27 +76,28 @@ TEST_F(WireTest, StallIsAnOutage) {
 TEST_F(WireTest, ChargeWithLostReplyIsNotRetried) {
   Start(proxy_.url());
   // Each identity is used once only.
-  FaultCase::Ask(DecideInTurn("once", ~0U), 1500);
-  Back(SteadyMicros());
+  FaultCase::StartLoad(DecideInTurn("once", ~0U), 1500);
+  WaitUntilStoreAnswers(SteadyMicros());
   for (int round = 0; round < 3; ++round) {
-    Suffer({.kind = Kind::kDropReplies}, 600);
-    Suffer({.kind = Kind::kDropReplies, .share = 0.2}, 300);
-    Suffer({.kind = Kind::kCutReplies, .bytes = 20, .share = 0.3}, 300);
+    RunWithFault({.kind = Kind::kDropReplies}, 600);
+    RunWithFault({.kind = Kind::kDropReplies, .share = 0.2}, 300);
+    RunWithFault({.kind = Kind::kCutReplies, .bytes = 20, .share = 0.3}, 300);
   }
   EXPECT_GT(proxy_.hits(), 0);
   const Records records = Finish();
   ExpectInTime(records);
   const auto [most, all] = Charges();
-  EXPECT_EQ(most, 1) << "times that one question was charged";
+  EXPECT_EQ(most, 1) << "charges of one request";
   EXPECT_LE(all, static_cast<int>(records.size()));
   EXPECT_GE(all, static_cast<int>(Admitted(records)));
-  EXPECT_GT(all, static_cast<int>(Admitted(records))) << "no reply was lost after execution";
+  EXPECT_GT(all, static_cast<int>(Admitted(records)))
+      << "the proxy dropped no reply of an executed charge";
 }
 
 TEST_F(WireTest, HoldsLimitsWhenConnectionIsCutInsideAReply) {
   Begin();
   for (std::size_t bytes = 0; bytes < 24; ++bytes) {
-    Suffer({.kind = Kind::kCutReplies, .bytes = bytes, .share = 0.5}, 100);
+    RunWithFault({.kind = Kind::kCutReplies, .bytes = bytes, .share = 0.5}, 100);
     ASSERT_FALSE(HasFatalFailure());
   }
   EXPECT_GT(proxy_.hits(), 10);
@@ -104,10 +106,10 @@ TEST_F(WireTest, HoldsLimitsWhenConnectionIsCutInsideAReply) {
   ExpectInTime(records);
 }
 
-TEST_F(WireTest, GarbageIsNeverAccepted) {
+TEST_F(WireTest, RejectsGarbledReplies) {
   Begin();
   for (int round = 0; round < 20; ++round) {
-    Suffer({.kind = Kind::kGarble, .share = round % 2 == 0 ? 1.0 : 0.1}, 200);
+    RunWithFault({.kind = Kind::kGarble, .share = round % 2 == 0 ? 1.0 : 0.1}, 200);
     ASSERT_FALSE(HasFatalFailure());
   }
   EXPECT_GT(proxy_.hits(), 50);
@@ -121,31 +123,32 @@ TEST_F(WireTest, GarbageIsNeverAccepted) {
   EXPECT_GT(refused, 0);
 }
 
-TEST_F(WireTest, RefusedConnections) {
+TEST_F(WireTest, RecoversAfterRefusedConnections) {
   Begin();
   proxy_.Refuse();
   proxy_.CutAll();
   ASSERT_TRUE(load_->Progress(3000));
   EXPECT_GT(load_->answered(DecidedBy::kClosed), 1000);
   proxy_.Accept();
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   const Records records = Finish();
   ExpectBuckets(records);
   ExpectInTime(records);
 }
 
-/// Many reactors, and so many connections.
-class HerdTest : public WireTest {
+/// Nodes with many reactors, and therefore with many connections to Redis.
+class ReconnectStormTest : public WireTest {
  protected:
   static constexpr int kThreads = 50;
   void Begin() {
     Start(proxy_.url(), Rules(), kThreads);
-    FaultCase::Ask(DecideInTurn("closed", kKeys), 1500, 64);
+    FaultCase::StartLoad(DecideInTurn("closed", kKeys), 1500, 64);
     ASSERT_TRUE(test::WaitUntil([&] { return proxy_.open() >= 3 * kThreads; })) << proxy_.open();
-    Back(SteadyMicros());
+    WaitUntilStoreAnswers(SteadyMicros());
     links_ = proxy_.open();
   }
-  /// Of slices of so long since then, how many there were and in how many some were accepted.
+  /// Divides the time into slices. Returns the number of slices, and in how many of them a
+  /// connection was accepted.
   [[nodiscard]] std::pair<int, int> Slices(std::int64_t slice_us, std::int64_t since_us,
                                            std::int64_t until_us) const {
     std::set<std::int64_t> used;
@@ -154,7 +157,8 @@ class HerdTest : public WireTest {
     }
     return {static_cast<int>((until_us - since_us) / slice_us), static_cast<int>(used.size())};
   }
-  /// The most that were accepted within so long, of those since then.
+  /// Returns the largest number of connections accepted within `span_us`, among those since
+  /// `since_us`.
   [[nodiscard]] int MostWithin(std::int64_t span_us, std::int64_t since_us) const {
     std::vector<std::int64_t> times = proxy_.AcceptTimes();
     std::erase_if(times, [&](std::int64_t at) { return at < since_us; });
@@ -168,14 +172,14 @@ class HerdTest : public WireTest {
   int links_ = 0;
 };
 
-TEST_F(HerdTest, ReconnectsOnceAfterAllConnectionsAreCut) {
+TEST_F(ReconnectStormTest, ReconnectsOnceAfterAllConnectionsAreCut) {
   Begin();
   const int before = proxy_.accepted();
   proxy_.CutAll();
   const std::int64_t cut = SteadyMicros();
   ASSERT_TRUE(test::WaitUntil([&] { return proxy_.open() >= links_; }))
       << proxy_.open() << " of " << links_;
-  Back(cut);
+  WaitUntilStoreAnswers(cut);
   ASSERT_TRUE(load_->Progress(1500));
   const int again = proxy_.accepted() - before;
   std::cout << links_ << " connections, " << again << " made again, at most "
@@ -184,11 +188,12 @@ TEST_F(HerdTest, ReconnectsOnceAfterAllConnectionsAreCut) {
   ExpectBuckets(Finish());
 }
 
-TEST_F(HerdTest, RetriesRarelyAndSpreadOut) {
+TEST_F(ReconnectStormTest, SpreadsReconnectAttemptsOverTime) {
   Begin();
   const std::int64_t start = SteadyMicros();
   const int before = proxy_.accepted();
-  // Accepted, and cut with the first reply: the worst that a dying server can do to itself.
+  // The proxy accepts connections and cuts each one at its first reply: the worst case for
+  // reconnecting clients.
   proxy_.Set({.kind = Kind::kCutReplies});
   proxy_.CutAll();
   constexpr std::int64_t kTime = 3'000'000;
@@ -197,12 +202,14 @@ TEST_F(HerdTest, RetriesRarelyAndSpreadOut) {
   const auto [slices, used] = Slices(20'000, start + 1'000'000, start + kTime);
   std::cout << links_ << " connections, " << tries << " tries in 3 s; in " << used << " of "
             << slices << " slices of 20 ms\n";
-  // Half of 500 ms on average once the waiting has grown to its cap, and a few before.
+  // Half of the 500 ms cap on average once the backoff has reached its cap, and a few attempts
+  // before.
   EXPECT_LE(tries, links_ * (3000 / 250 + 8));
-  // In step they would all fall into the same few; a busy machine bunches some of them.
+  // Without jitter, all attempts would fall into the same few slices; a busy machine bunches some
+  // of them.
   EXPECT_GE(used * 2, slices);
   proxy_.Pass();
-  Back(SteadyMicros());
+  WaitUntilStoreAnswers(SteadyMicros());
   ExpectBuckets(Finish());
 }
 

@@ -8,7 +8,7 @@
 
 namespace tidegate::service {
 
-/// Sends a POST request to the admin port of a service.
+/// Sends a POST request to the admin port of a service and returns the response.
 inline HttpResponse AskAdmin(const net::Endpoint& at, std::string_view path, std::string_view body,
                              std::string_view more_fields = {}) {
   HttpClient client(at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs of operators that could mislead them, or reveal secrets.
+// Requests of operators that could mislead them or reveal secrets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ std::string Request(std::string_view ip) {
   return R"({"request":{"path":"/ip","client_ip":")" + std::string(ip) + "\"}}";
 }
 
-/// The key of the first in the list, as it is shown.
+/// Returns the key of the first entry of /v1/hot, as it is shown; empty if none appears within 10
+/// s.
 std::string HottestKey(Service& service) {
   for (int i = 0; i < 2000; ++i) {
     const auto hot = ReadAdmin(service, "/v1/hot").Json();
@@ -38,7 +39,7 @@ std::string HottestKey(Service& service) {
   return {};
 }
 
-TEST(AdminInputTest, BanOfKeyFromHotWorksOrIsRejected) {
+TEST(AdminInputTest, BanOfHotKeyTakesEffectOrIsRejected) {
   Service service(kYaml);
   for (int i = 0; i < 5; ++i) (void)service.Decide(Request("203.0.113.7"));
   const std::string key = HottestKey(service);
@@ -57,7 +58,7 @@ TEST(AdminInputTest, SecretGivenAsKeyIsNotLogged) {
   EXPECT_THAT(ReadAdmin(service, "/v1/overrides").body, Not(HasSubstr("sk_live_51Secret")));
 }
 
-TEST(AdminInputTest, PointsAtInvalidPartOfQuota) {
+TEST(AdminInputTest, NamesInvalidMemberOfQuota) {
   Service service("rules: [{id: w, per: client_ip, limit: 5/s, algorithm: sliding_window}]\n");
   const auto pointer = [&](std::string_view more) {
     const HttpResponse answer = AskAdmin(service, "/v1/override", ByRule("w", "192.0.2.1", more));
@@ -67,7 +68,7 @@ TEST(AdminInputTest, PointsAtInvalidPartOfQuota) {
   EXPECT_EQ(pointer(R"(,"limit":"5/s","burst":10)"), "/burst");
   EXPECT_EQ(pointer(R"(,"limit":"0/s","burst":10)"), "/limit");
   EXPECT_EQ(pointer(R"(,"limit":"0/s")"), "/limit");
-  // The answer names the invalid member, whatever it is.
+  // The response names the invalid member, whichever it is.
   EXPECT_EQ(pointer(R"(,"limit":"5/s","listener":"api")"), "/listener");
 }
 
@@ -101,14 +102,15 @@ TEST(AdminInputTest, BannedKeyCannotRenewItsLease) {
   ASSERT_EQ(service.Ask("/v1/acquire", key_body).status, 200);
   ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("slots", "192.0.2.1")).status, 200);
   EXPECT_EQ(service.Ask("/v1/renew", key_body).status, 403);
-  EXPECT_EQ(service.Ask("/v1/release", key_body).status, 200) << "to give back is never refused";
+  EXPECT_EQ(service.Ask("/v1/release", key_body).status, 200)
+      << "a banned key may release its lease";
 }
 
 TEST(AdminInputTest, AuditKeepsWholeReason) {
   Service service(kYaml);
   const HttpResponse ban =
       AskAdmin(service, "/v1/ban", ByRule("per-ip", "192.0.2.1", R"(,"reason":"a\u0000b")"));
-  EXPECT_EQ(ban.status, 400) << "one line, and nothing that hides in it";
+  EXPECT_EQ(ban.status, 400) << "a reason must be one line of printable characters";
   const std::string reason = R"(it's \"so\", 50 % & more)";
   (void)AskAdmin(service, "/v1/ban",
                  ByRule("per-ip", "192.0.2.1", ",\"reason\":\"" + reason + "\""));
@@ -143,7 +145,7 @@ rules:
 
 TEST(AdminInputTest, ExplainRejectsWhatDecideRejects) {
   Service service(kYaml);
-  // `lease` where no rule has leases.
+  // The body contains `lease`, but no matching rule has leases.
   const std::string body = R"({"request":{"path":"/ip","client_ip":"192.0.2.1"},"lease":"a"})";
   EXPECT_EQ(AskAdmin(service, "/v1/explain", body).status, service.Ask("/v1/acquire", body).status);
 }
@@ -151,7 +153,7 @@ TEST(AdminInputTest, ExplainRejectsWhatDecideRejects) {
 TEST(AdminInputTest, ReportsBanWithoutEffectAsNotInForce) {
   Service service(kYaml);
   ASSERT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-key", "abc")).status, 200);
-  // The rule counts by another source now, and no key has the same text.
+  // After the reload, the rule counts by another source, so no key has the banned text.
   ASSERT_TRUE(service.Reload("rules: [ { id: per-key, per: cookie:session, limit: 3/h } ]"));
   const auto listed = ReadAdmin(service, "/v1/overrides").Json();
   const auto& one = listed.at("overrides").as_array().at(0).as_object();
@@ -230,12 +232,12 @@ TEST(AdminInputTest, ShowsOverrideOfTheConfiguration) {
   const auto rule = ReadAdmin(service, "/v1/rules").Json().at("rules").at(0);
   EXPECT_EQ(rule.at("overrides"), 0);
   EXPECT_EQ(rule.at("configured_overrides"), 1);
-  // An operator's comes before it.
+  // An override of an operator takes precedence.
   (void)AskAdmin(service, "/v1/ban", key_body);
   EXPECT_EQ(AskAdmin(service, "/v1/inspect", key_body).Json().at("override").at("kind"), "ban");
 }
 
-TEST(AdminInputTest, ExplainAcceptsKeyAsShown) {
+TEST(AdminInputTest, ExplainAcceptsKeyInDisplayedForm) {
   Service service(kYaml);
   const auto explain = [&](std::string_view more = {}) {
     const std::string key = "client_ip=203.0.113.7";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reload that an operator asks for: answered once it is in force everywhere, or with what is
-// wrong.
+// Reloads that an operator requests: the response comes when the configuration is in force on every
+// reactor, or names what is wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +27,7 @@ std::string Rules(int count) {
   return yaml;
 }
 
-/// A service with the given configuration, which is read on a thread of its own as a process
-/// does.
+/// A service whose configuration is read on a separate thread, as in a process.
 class AdminReloadTest : public testing::Test {
  protected:
   AdminReloadTest() {
@@ -55,7 +54,7 @@ class AdminReloadTest : public testing::Test {
   Service service_{Rules(1), 2};
 
  private:
-  /// The content of the file: tests write it between two reloads.
+  /// Returns the content of the configuration file, which tests change between two reloads.
   std::pair<std::string, ReloadReport::Outcome> Read() {
     const std::lock_guard lock(content_);
     return {yaml_, instead_};
@@ -82,7 +81,7 @@ class AdminReloadTest : public testing::Test {
 };
 
 TEST_F(AdminReloadTest, AnswersWhenEveryReactorHasTheSnapshot) {
-  // New connections go to either reactor.
+  // New connections go to either of the two reactors.
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<HttpClient>(service_.api()));
   for (int rules = 2; rules < 12; ++rules) {
@@ -117,7 +116,8 @@ TEST_F(AdminReloadTest, KeepsOldConfigurationAndListsErrors) {
   const HttpResponse answer = Ask();
   EXPECT_EQ(answer.status, 422) << answer.body;
   EXPECT_EQ(answer.Field("Content-Type"), "application/problem+json");
-  const auto problem = answer.Json();  // Valid, whatever stood in the file.
+  // The problem document is valid JSON, whatever the file contains.
+  const auto problem = answer.Json();
   EXPECT_THAT(std::string(problem.at("detail").as_string()),
               HasSubstr("the old one stays in force"));
   EXPECT_LE(problem.at("problems").as_array().size(), 100);
@@ -138,7 +138,7 @@ TEST_F(AdminReloadTest, CountsProblemsBeyondHundred) {
   EXPECT_GT(problem.at("left_out").as_int64(), 0);
 }
 
-TEST_F(AdminReloadTest, IsRecordedInTheAudit) {
+TEST_F(AdminReloadTest, RecordsReloadInTheAudit) {
   Write(Rules(3));
   ASSERT_EQ(Ask().status, 200);
   const auto entries = ReadAdmin(service_, "/v1/audit").Json().at("entries").as_array();
@@ -157,14 +157,14 @@ TEST_F(AdminReloadTest, FailsWithoutFileOrDuringShutdown) {
   EXPECT_EQ(AskAdmin(other, "/v1/reload", "{}").status, 409);
 }
 
-TEST_F(AdminReloadTest, AcceptsOnlyEmptyObject) {
+TEST_F(AdminReloadTest, AcceptsOnlyEmptyJsonObject) {
   EXPECT_EQ(Ask(R"({"rule":"r0"})").status, 400);
   EXPECT_EQ(Ask("").status, 400);
   EXPECT_EQ(ReadAdmin(service_, "/v1/reload").status, 405);
   EXPECT_EQ(service_.Metric(R"(tidegate_config_reloads_total{result="applied"})"), 0);
 }
 
-/// Requests of operators to reload, which the test answers when it wants to.
+/// Collects reload requests of operators; the test decides when they are answered.
 class Pending {
  public:
   explicit Pending(Service& service) {
@@ -180,7 +180,7 @@ class Pending {
   void Await(std::size_t count_wanted) {
     while (count() < count_wanted) std::this_thread::yield();
   }
-  void TellAll() {
+  void AnswerAll() {
     const std::lock_guard lock(mutex_);
     for (const auto& done : done_) done({.outcome = ReloadReport::Outcome::kApplied, .rules = 7});
   }
@@ -190,7 +190,7 @@ class Pending {
   std::vector<ReloadQueue::Done> done_;
 };
 
-std::string Wish() {
+std::string ReloadRequest() {
   return "POST /v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
          "Content-Length: 2\r\n\r\n{}";
 }
@@ -200,22 +200,23 @@ TEST(AdminReloadEdgeTest, SurvivesClientThatDisconnects) {
   Pending pending(service);
   {
     HttpClient gone(service.admin());
-    gone.Send(Wish());
+    gone.Send(ReloadRequest());
     pending.Await(1);
   }
   HttpClient stays(service.admin());
-  stays.Send(Wish());
+  stays.Send(ReloadRequest());
   pending.Await(2);
-  EXPECT_EQ(ReadAdmin(service, "/v1/status").status, 200);  // The server does not wait for it.
-  pending.TellAll();
+  // The server answers other requests in the meantime.
+  EXPECT_EQ(ReadAdmin(service, "/v1/status").status, 200);
+  pending.AnswerAll();
   EXPECT_EQ(stays.Read().Json().at("rules").as_int64(), 7);
 }
 
-TEST(AdminReloadEdgeTest, StopsDuringReload) {
+TEST(AdminReloadEdgeTest, ShutsDownDuringReload) {
   std::optional<Service> service(std::in_place, Rules(1), 2);
   Pending pending(*service);
   HttpClient client(service->admin());
-  client.Send(Wish());
+  client.Send(ReloadRequest());
   pending.Await(1);
   service.reset();
 }
@@ -230,7 +231,7 @@ TEST(ReloadQueueTest, CombinesRequestsMadeBeforeReloadBegins) {
   EXPECT_FALSE(add("b"));
   EXPECT_FALSE(add("a"));
   const auto first = queue.Take();
-  EXPECT_TRUE(add("c")) << "the first has begun, perhaps before what c wrote";
+  EXPECT_TRUE(add("c")) << "the first reload may have read the file before c changed it";
   EXPECT_FALSE(add("d"));
   EXPECT_THAT(first.by, testing::ElementsAre("a", "b"));
   for (const auto& done : first.done) done({});
@@ -239,7 +240,7 @@ TEST(ReloadQueueTest, CombinesRequestsMadeBeforeReloadBegins) {
   EXPECT_TRUE(queue.Take().done.empty());
 }
 
-TEST(AdminReloadRightsTest, RequireRightToChange) {
+TEST(AdminReloadRightsTest, RejectsCallersWithoutRightToChange) {
   Config config = Service::ConfigOf(Rules(1));
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"alice", "0123456789abcdef-all", TokenSpec::May::kAll},
@@ -249,7 +250,8 @@ TEST(AdminReloadRightsTest, RequireRightToChange) {
     return AskAdmin(service, "/v1/reload", "{}", "Authorization: Bearer " + token + "\r\n").status;
   };
   EXPECT_EQ(as("0123456789abcdef-ask"), 403);
-  EXPECT_EQ(as("0123456789abcdef-all"), 409);  // Permitted, but there is no file.
+  // The token permits a reload, but the server has no file to reload.
+  EXPECT_EQ(as("0123456789abcdef-all"), 409);
 }
 
 }  // namespace

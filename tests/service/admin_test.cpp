@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of keys by operators on a node without Redis, and the rights that they need.
+// Tests what operators can change on a node without Redis, and the rights that they need.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ rules:
 
 std::string KeyBody(std::string_view more = {}) { return ByRule("per-key", "abc", more); }
 
-/// Takes all that there is.
+/// Uses up all units of the key.
 void Exhaust(Service& service) {
   while (service.Decide(KeyBody()).status == 200) {
   }
@@ -35,7 +35,7 @@ TEST(AdminTest, BanExpiresOrIsLifted) {
       AskAdmin(service, "/v1/ban", KeyBody(R"(,"ttl":"10s","reason":"scraping")"));
   ASSERT_EQ(banned.status, 200) << banned.body;
   EXPECT_TRUE(banned.Json().at("applied").as_bool());
-  // The other reactor hears of it a moment later.
+  // The other reactor applies the ban a moment later.
   HttpResponse refused = service.Decide(KeyBody());
   for (int i = 0; i < 500 && refused.status != 403; ++i) refused = service.Decide(KeyBody());
   EXPECT_EQ(refused.status, 403);
@@ -56,7 +56,8 @@ TEST(AdminTest, LiftRemovesOverride) {
   Service service(kYaml);
   (void)AskAdmin(service, "/v1/ban", KeyBody());
   EXPECT_EQ(service.Decide(KeyBody()).status, 403);
-  EXPECT_FALSE(service.Decide(KeyBody()).Has("Retry-After")) << "for good";
+  EXPECT_FALSE(service.Decide(KeyBody()).Has("Retry-After"))
+      << "a ban without an end has no Retry-After";
   EXPECT_TRUE(AskAdmin(service, "/v1/lift", KeyBody()).Json().at("applied").as_bool());
   EXPECT_EQ(service.Decide(KeyBody()).status, 200);
   EXPECT_FALSE(AskAdmin(service, "/v1/lift", KeyBody()).Json().at("applied").as_bool());
@@ -113,7 +114,7 @@ TEST(AdminTest, OverrideKeepsTheState) {
   EXPECT_EQ(one.at("kind").as_string(), "quota");
   EXPECT_EQ(one.at("limit").as_string(), "9/h");
   EXPECT_TRUE(one.at("in_force").as_bool());
-  // Whose algorithm has changed ignores it, and says so.
+  // A rule whose algorithm has changed ignores the override and reports this.
   ASSERT_TRUE(service.Reload(
       "rules: [ { id: per-key, per: header:x-api-key, limit: 3/h, algorithm: fixed_window } ]"));
   EXPECT_EQ(service.Decide(KeyBody()).Json().at("limit").to_number<int>(), 3);
@@ -148,7 +149,7 @@ TEST(AdminTest, InspectShowsStoredState) {
   EXPECT_EQ(seen.at("remaining").to_number<int>(), 1);
   EXPECT_THAT(answer.body, HasSubstr(R"({"name":"tokens","value":"1"})"));
   EXPECT_TRUE(seen.at("override").is_null());
-  // The key as it is shown will do as well.
+  // The key may also be given in the form in which it is shown.
   const std::string key(seen.at("key").as_string());
   EXPECT_EQ(AskAdmin(service, "/v1/inspect", R"({"rule":"per-key","key":")" + key + "\"}").body,
             answer.body);
@@ -182,7 +183,7 @@ TEST(AdminTest, AuditRecordsEveryChange) {
   EXPECT_EQ(ban.at("by").as_string(), "(loopback)");
   EXPECT_EQ(ban.at("from").as_string(), "127.0.0.1");
   EXPECT_TRUE(ban.at("applied").as_bool());
-  EXPECT_FALSE(entries[1].as_object().at("applied").as_bool()) << "there was nothing to forget";
+  EXPECT_FALSE(entries[1].as_object().at("applied").as_bool()) << "the reset found no state";
   EXPECT_EQ(ReadAdmin(service, "/v1/audit?limit=1").Json().at("entries").as_array().size(), 1u);
 }
 
@@ -199,7 +200,7 @@ TEST(AdminTest, HotKeysAreHashedUnlessConfigured) {
     }
     EXPECT_THAT(hot, HasSubstr("\"count\":5"));
     EXPECT_EQ(hot.find("203.0.113.7") != std::string::npos, plain) << hot;
-    // The name can be checked by anyone who knows the client.
+    // Anyone who knows the client's address can compute the hashed name.
     const auto seen =
         AskAdmin(service, "/v1/inspect", R"({"rule":"shadow","identity":"203.0.113.7"})").Json();
     const std::string shown(seen.at(plain ? "key" : "shown_as").as_string());
@@ -274,7 +275,7 @@ TEST(AdminTest, RejectsInvalidRequestsWithoutChanges) {
     EXPECT_EQ(answer.Json().at("pointer").as_string(), bad.pointer) << bad.body << answer.body;
   }
   EXPECT_EQ(AskAdmin(service, "/v1/ban", ByRule("per-kay", "x")).status, 404);
-  // A key that is shown without its name belongs to no identity.
+  // A hashed key without the identity behind it cannot be banned.
   EXPECT_THAT(AskAdmin(service, "/v1/ban", R"({"rule":"per-key","key":"client_ip=#k3Jx0"})").body,
               HasSubstr("name it by its `identity`"));
   EXPECT_EQ(ReadAdmin(service, "/v1/hot?limit=0").status, 400);
@@ -316,7 +317,7 @@ TEST(AdminTest, RejectsBodyWithContentCoding) {
   EXPECT_EQ(service.Metric("tidegate_overrides{kind=\"ban\"}"), 0);
 }
 
-// --- Who may -------------------------------------------------------------------
+// --- Access rights -------------------------------------------------------------
 
 TEST(AdminAccessTest, RejectsRequestsOfWebPages) {
   Service service(kYaml);
@@ -328,17 +329,17 @@ TEST(AdminAccessTest, RejectsRequestsOfWebPages) {
   const std::string body = KeyBody();
   const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   const std::string json = "Content-Type: application/json\r\n";
-  // A form, or text, as pages may send without asking.
+  // Forms and text, which web pages may send without a preflight request.
   EXPECT_EQ(
       ask("POST /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n" + length),
       415);
   EXPECT_EQ(ask("POST /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\n" + length), 415);
-  // Another origin's.
+  // A request from another origin.
   EXPECT_EQ(ask("POST /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n" +
                 json + length),
             403);
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: null\r\n\r\n"), 403);
-  // A name that resolves to this machine.
+  // A host name that resolves to this machine (DNS rebinding).
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
   EXPECT_EQ(ask("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
   EXPECT_EQ(ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n\r\n"),
@@ -346,15 +347,15 @@ TEST(AdminAccessTest, RejectsRequestsOfWebPages) {
   EXPECT_EQ(ask("POST /v1/ban HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n" +
                 json + length),
             403);
-  EXPECT_EQ(service.Decide(KeyBody()).status, 200) << "nothing was banned";
-  // The console's own.
+  EXPECT_EQ(service.Decide(KeyBody()).status, 200) << "the rejected requests must not ban";
+  // Requests from the origin of the server itself, as the console sends them.
   EXPECT_EQ(ask("GET /v1/hot HTTP/1.1\r\nHost: localhost:9180\r\nOrigin: http://localhost:9180"
                 "\r\n\r\n"),
             200);
   EXPECT_EQ(ask("POST /v1/ban HTTP/1.1\r\nHost: [::1]:9180\r\nOrigin: http://[::1]:9180\r\n" +
                 json + length),
             200);
-  // No preflight is answered with a permission.
+  // A preflight request gets no permission.
   HttpClient preflight(service.admin());
   preflight.Send(
       "OPTIONS /v1/ban HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n"

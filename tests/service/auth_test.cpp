@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /v1/auth as a proxy sees it: one request in, a status out. The test is the proxy.
+// Tests /v1/auth, which reverse proxies request before they forward a request. The test acts as the
+// proxy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,14 +32,14 @@ rules:
 
 constexpr std::string_view kClient = "X-Forwarded-For: 203.0.113.7\r\n";
 
-/// Fields of a proxy that speaks X-Forwarded-*.
+/// Returns the header fields that a proxy with X-Forwarded-* sends.
 std::string Forwarded(std::string_view uri, std::string_view method = "GET") {
   std::string text = "X-Forwarded-Uri: ";
   text.append(uri).append("\r\nX-Forwarded-Method: ").append(method).append("\r\n");
   return text.append(kClient);
 }
 
-/// Fields of one that speaks X-Original-*.
+/// Returns the header fields that a proxy with X-Original-* sends.
 std::string Original(std::string_view uri, std::string_view method = "GET") {
   std::string text = "X-Original-URI: ";
   text.append(uri).append("\r\nX-Original-Method: ").append(method).append("\r\n");
@@ -60,7 +61,7 @@ class AuthTest : public testing::Test {
     client_.Send(text.append("\r\n").append(body));
     return client_.Read(method == "HEAD" ? HttpClient::Body::kNo : HttpClient::Body::kYes);
   }
-  /// What is left of one rule for one identity.
+  /// Returns how many units `rule` has left for `identity`.
   std::int64_t Left(std::string_view rule, std::string_view identity = "203.0.113.7") {
     return service_.Ask("/v1/peek", ByRule(rule, identity)).Json().at("remaining").to_number<int>();
   }
@@ -89,7 +90,8 @@ TEST_F(AuthTest, Returns200UntilQuotaIsEmptyThen429) {
   EXPECT_EQ(denied.Field("X-RateLimit-Status"), "429");
   EXPECT_EQ(denied.Field("Cache-Control"), "no-store");
   EXPECT_EQ(denied.Field("Content-Type"), "application/problem+json");
-  // The same members as those of /v1/decide, but for who decided: proxies pass denials on.
+  // The body has the members of a /v1/decide response without `decided_by` and `reason`: proxies
+  // pass denials on to clients.
   const HttpResponse decided =
       service_.Decide(R"({"request":{"path":"/api/x","client_ip":"203.0.113.7"}})");
   boost::json::object expected = decided.Json();
@@ -159,7 +161,7 @@ TEST_F(AuthTest, CountsDecisionsInMetrics) {
   EXPECT_THAT(metrics, HasSubstr(R"(rule="address",outcome="denied",decided_by="store"} 2)"));
 }
 
-// --- The client and its request ----------------------------------------------------
+// --- The attributes of the client's request ----------------------------------------
 
 TEST_F(AuthTest, IdentifiesClientByHeaderCookieOrQuery) {
   EXPECT_EQ(Auth(Forwarded("/keys") + "X-Api-Key: alice\r\n").status, 200);
@@ -183,7 +185,8 @@ TEST_F(AuthTest, UsesMethodHostAndPathOfTheClient) {
   EXPECT_EQ(Auth(Forwarded("/posts", "POST")).status, 200);
   EXPECT_EQ(Auth(Forwarded("/posts", "POST")).status, 429);
   EXPECT_EQ(Auth(Forwarded("/posts", "GET"), "/v1/auth", "POST").status, 200);
-  EXPECT_EQ(Auth(Original("/hosted")).status, 200);  // The request's own Host.
+  // Matches the Host of the request to Tidegate itself.
+  EXPECT_EQ(Auth(Original("/hosted")).status, 200);
   EXPECT_EQ(Auth(Forwarded("/hosted") + "X-Forwarded-Host: API.example.com:443\r\n").status, 429);
   EXPECT_EQ(Auth(Forwarded("/hosted") + "X-Forwarded-Host: other.example\r\n").status, 200);
   EXPECT_EQ(Auth(Forwarded("/api/.//%61")).status, 200);
@@ -199,7 +202,7 @@ TEST_F(AuthTest, RefusesEncodedSlashes) {
   EXPECT_EQ(Left("address"), 3);
 }
 
-TEST_F(AuthTest, MatchesEveryReadingOfThePath) {
+TEST_F(AuthTest, MatchesEveryInterpretationOfThePath) {
   EXPECT_EQ(Auth(Forwarded("/api;x/y")).status, 200);
   EXPECT_EQ(Left("address"), 2);
   EXPECT_EQ(Auth(Forwarded("/posts/", "POST")).status, 200);
@@ -223,7 +226,7 @@ TEST_F(AuthTest, ReadsClientRequestFromEnvoyPathSuffix) {
   EXPECT_EQ(Left("posts"), 0);
   EXPECT_EQ(Auth(kClient, "/v1/auth/posts", "GET").status, 200);
   EXPECT_EQ(Auth(kClient, "/v1/auth/posts?deny_status=403", "POST").status, 429)
-      << "that query is the client's";
+      << "the query belongs to the client's request";
   EXPECT_EQ(Auth(kClient, "/v1/auth/hosted").status, 200);
   EXPECT_EQ(Left("hosted"), 0);
   EXPECT_EQ(Auth(kClient, "/v1/auth/").status, 200);
@@ -242,12 +245,12 @@ TEST_F(AuthTest, SkipsConcurrencyRules) {
   EXPECT_EQ(denied.Field("RateLimit-Policy"), R"("starts";q=3;w=60)");
 }
 
-// --- Mistakes: a clear word, nothing charged ---------------------------------------
+// --- Invalid requests --------------------------------------------------------------
 
 struct BadCase {
   std::string fields;
   int status = 400;
-  std::string says;
+  std::string message;
   std::string target = "/v1/auth";
 };
 
@@ -289,7 +292,7 @@ TEST_F(AuthTest, RejectsInvalidRequestsWithoutCharge) {
   for (const BadCase& one : cases) {
     const HttpResponse answer = Auth(one.fields, one.target);
     EXPECT_EQ(answer.status, one.status) << one.fields << answer.body;
-    EXPECT_THAT(answer.body, HasSubstr(one.says)) << one.fields;
+    EXPECT_THAT(answer.body, HasSubstr(one.message)) << one.fields;
     EXPECT_EQ(answer.Field("X-RateLimit-Status"), one.status == 500 ? "" : "400") << one.fields;
     EXPECT_EQ(answer.Field("Cache-Control"), "no-store");
   }
@@ -303,19 +306,19 @@ TEST_F(AuthTest, Returns404ForOtherPaths) {
   EXPECT_EQ(Auth(Forwarded("/api"), "/v1").status, 404);
 }
 
-class StrangerTest : public AuthTest {
+class UntrustedProxyTest : public AuthTest {
  protected:
-  StrangerTest()
+  UntrustedProxyTest()
       : AuthTest(R"(
 client_ip: { trusted_proxies: [10.0.0.0/8] }
 rules: [ { id: address, match: { path: /api/** }, per: client_ip, limit: 3/m } ]
 )") {}
 };
 
-TEST_F(StrangerTest, UntrustedProxyGets500WithTheMissingSetting) {
+TEST_F(UntrustedProxyTest, Returns500WithTheMissingSetting) {
   for (const char* target : {"/v1/auth", "/v1/auth?deny_status=403", "/v1/auth/api"}) {
     const HttpResponse answer = Auth(Forwarded("/api"), target);
-    EXPECT_EQ(answer.status, 500) << "403 would be a denial to nginx";
+    EXPECT_EQ(answer.status, 500) << "nginx treats 403 as a denial";
     EXPECT_THAT(answer.Json().at("detail").as_string().c_str(),
                 HasSubstr(R"(`client_ip: {trusted_proxies: ["127.0.0.1"]}`)"));
     EXPECT_FALSE(answer.Has("X-RateLimit-Status"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FAULTS.md, "Bad input": a clear error, nothing changed, nothing lost.
+// Invalid input: the response names the error, no state changes, and the connection stays usable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,9 @@ rules:
 
 class BadInputTest : public testing::Test {
  protected:
-  /// Refused with a sentence, at `pointer` if given; and nothing has changed: not even an entry of
-  /// the store, and the connection answers the next question.
+  /// Checks that the request is rejected with a description and, if `pointer` is not empty, at that
+  /// member, and that nothing has changed: not even an entry of the store. The connection answers
+  /// the next request.
   void ExpectRefused(std::string_view endpoint, std::string_view body, std::string_view pointer,
                      std::string_view word = {}, int status = 400) {
     const std::string shown(body.substr(0, 200));
@@ -67,7 +68,7 @@ TEST_F(BadInputTest, RejectsInvalidCosts) {
           R"({"rule":"key","identity":"alice",)" + id + R"("cost":)" + std::string(cost) + "}",
           "/cost");
     }
-    // These are not even JSON.
+    // These costs are not valid JSON.
     for (const std::string_view cost : {"NaN", "Infinity", "-", "+1", "01", "0x1"}) {
       const HttpResponse answer = client_.Ask(
           endpoint, R"({"rule":"key","identity":"alice","cost":)" + std::string(cost) + "}");
@@ -163,7 +164,7 @@ TEST_F(BadInputTest, RejectsInvalidIdentities) {
   }
 }
 
-/// Above the body's limit the answer ends the connection, but nothing else.
+/// A body above the limit closes its connection but affects nothing else.
 TEST_F(BadInputTest, RejectsBodyAboveTheLimit) {
   HttpClient client(service_.api());
   client.Send(Post("/v1/decide", ByRule("key", std::string(2 << 20, 'x'))));
@@ -171,7 +172,7 @@ TEST_F(BadInputTest, RejectsBodyAboveTheLimit) {
   EXPECT_EQ(Remaining("key", "alice"), 4);
 }
 
-/// Odd as they are, these are values: each has its own bucket, and none of them another's.
+/// Unusual but valid identities: each has its own bucket and shares none.
 TEST_F(BadInputTest, OddIdentitiesHaveTheirOwnBuckets) {
   for (const std::string_view odd : {"\\u0000",
                                      "a\\u0000",
@@ -197,7 +198,7 @@ TEST_F(BadInputTest, OddIdentitiesHaveTheirOwnBuckets) {
     const HttpResponse answer =
         client_.Ask("/v1/decide", R"({"rule":"key","identity":")" + std::string(odd) + "\"}");
     EXPECT_EQ(answer.status, 200) << odd;
-    EXPECT_EQ(answer.Json().at("remaining"), 4) << odd;  // Of this identity only.
+    EXPECT_EQ(answer.Json().at("remaining"), 4) << odd;  // Counts the units of this identity only.
     EXPECT_EQ(answer.body.find('\0'), std::string::npos);
   }
   EXPECT_EQ(Remaining("key", "alice"), 4);
@@ -322,7 +323,8 @@ TEST_F(BadInputTest, RejectsInvalidRequestAttributes) {
   ExpectRefused("/v1/decide", R"({"request":{"path":"/%zz"}})", "/request/path");
   ExpectRefused("/v1/decide", R"({"request":{"path":"/a\u0000b"}})", "/request/path");
   ExpectRefused("/v1/decide", R"({"request":{"path":"/","host":"a b"}})", "/request/host");
-  ExpectRefused("/v1/decide", R"({"request":{"path":"/ip"}})", "/request");  // No address.
+  // The request has no client address.
+  ExpectRefused("/v1/decide", R"({"request":{"path":"/ip"}})", "/request");
   ExpectRefused("/v1/decide",
                 R"({"request":{"path":"/key","headers":{"x-api-key":["alice","bob"]}}})",
                 "/request", "x-api-key");

@@ -10,8 +10,8 @@
 
 namespace tidegate::service {
 
-/// Captures what this process writes to standard error while the object lives. May be read while
-/// threads write.
+/// Captures what this process writes to standard error while the object exists. Text() may be
+/// called while other threads write.
 class CapturedStderr {
  public:
   CapturedStderr() {

@@ -8,8 +8,9 @@
 namespace tidegate::service {
 namespace {
 
-// A connection that always has the beginning of the next request in its buffer is never armed
-// again: the deadline of the first head ends it although thousands have been answered since.
+// If the buffer of a connection always contains the beginning of the next request, its header
+// deadline must still be set again for each request. Otherwise the deadline of the first head
+// closes a connection that has answered thousands of requests.
 TEST(DeadlinesTest, HeaderTimeoutDoesNotEndABusyPipeline) {
   Echo echo;
   auto deadlines = Patient();
@@ -18,7 +19,8 @@ TEST(DeadlinesTest, HeaderTimeoutDoesNotEndABusyPipeline) {
   service.Start();
   Client client(service.port());
   std::string request = "GET / HTTP/1.1\r\nHost: x\r\nX: ";
-  request += std::string(200 - request.size() - 4, 'a') + "\r\n\r\n";  // 2048 % 200 == 48
+  // Requests of 200 bytes: 2048 % 200 == 48, so a block of 2048 bytes ends inside a request.
+  request += std::string(200 - request.size() - 4, 'a') + "\r\n\r\n";
   std::string many;
   for (int i = 0; i < 2000; ++i) many += request;
   std::atomic<bool> end{false};
@@ -42,11 +44,11 @@ TEST(DeadlinesTest, HeaderTimeoutDoesNotEndABusyPipeline) {
   }
   ::shutdown(client.fd(), SHUT_WR);
   reader.join();
-  EXPECT_EQ(refused, 0) << "after " << bytes << " bytes of answers";
+  EXPECT_EQ(refused, 0) << "after " << bytes << " bytes of responses";
 }
 
-// The last answer must reach a client that has sent more than was read: close() with unread
-// data sends RST, which throws away what the client has not taken from the network yet.
+// The last response must reach a client that has sent more than the server has read: close() with
+// unread data sends RST, which discards what the client has not yet received.
 TEST(CloseTest, DoesNotResetBeforeTheLastResponseIsRead) {
   Echo echo;
   Service service(echo);
@@ -62,7 +64,8 @@ TEST(CloseTest, DoesNotResetBeforeTheLastResponseIsRead) {
   EXPECT_EQ(count, 0) << std::strerror(errno) << " after: " << got.substr(0, 15);
 }
 
-// The same for a connection beyond the limit.
+// The response to a connection above the limit must arrive too, although the server has not read
+// the request.
 TEST(CloseTest, DoesNotResetConnectionAboveTheLimit) {
   Echo echo;
   net::HttpListener::Options options;
@@ -70,7 +73,8 @@ TEST(CloseTest, DoesNotResetConnectionAboveTheLimit) {
   Service service(echo, Patient(), options);
   Client first(service.port());
   Client second(service.port());
-  second.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");  // Before the server accepts, as under load.
+  // Sent before the server accepts the connection, as happens under load.
+  second.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   service.Start();
   char buffer[4096];
   ssize_t count = 0;
@@ -79,7 +83,8 @@ TEST(CloseTest, DoesNotResetConnectionAboveTheLimit) {
   EXPECT_EQ(count, 0) << std::strerror(errno);
 }
 
-/// Always has more to do, as a connection whose client sends faster than it is served.
+/// A watcher that always requests another turn, like a connection whose client sends faster than it
+/// is served.
 struct Busy final : net::Watcher {
   net::Reactor* reactor = nullptr;
   std::size_t turns = 0;
@@ -89,7 +94,8 @@ struct Busy final : net::Watcher {
   }
 };
 
-// Each event adds one more entry to the list of Again, and each entry renews itself.
+// Each event adds an entry to the reactor's list of watchers to run again, and each entry renews
+// itself; the number of turns per round must stay bounded.
 TEST(FairnessTest, WatcherRunsAtMostThreeTimesPerRound) {
   net::Reactor reactor(Patient());
   Busy busy;
@@ -103,7 +109,7 @@ TEST(FairnessTest, WatcherRunsAtMostThreeTimesPerRound) {
   std::function<void()> each_round = [&] {
     most = std::max(most, busy.turns - before);
     before = busy.turns;
-    (void)!::write(ends[1], "x", 1);  // An event in every round.
+    (void)!::write(ends[1], "x", 1);  // Causes an event in every round.
     if (++rounds == 200) return reactor.Stop();
     reactor.Post(each_round);
   };

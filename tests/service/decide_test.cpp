@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a quota as a client of the HTTP API sees it.
+// The life of a quota, as a client of the HTTP API sees it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ TEST_F(DecideTest, RetryAfterIsExactButAtLeastOneSecond) {
   service_.Advance(1'999'999us);
   const HttpResponse early = service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(early.status, 429);
-  EXPECT_EQ(early.Field("Retry-After"), "1");  // One microsecond, rounded up.
+  EXPECT_EQ(early.Field("Retry-After"), "1");  // One microsecond, rounded up to a second.
   EXPECT_EQ(Number(early, "retry_after_ms"), 1);
   service_.Advance(1us);
   EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).status, 200);
@@ -127,7 +127,7 @@ TEST_F(DecideTest, RetryAfterIsExactButAtLeastOneSecond) {
 
 TEST_F(DecideTest, RetryAfterIsRoundedUp) {
   for (int i = 0; i < 5; ++i) (void)service_.Decide(ByRule("bucket", "alice"));
-  service_.Advance(999'999us);  // 1,000,001 us are left.
+  service_.Advance(999'999us);  // 1,000,001 us remain until the next unit.
   const HttpResponse answer = service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(answer.Field("Retry-After"), "2");
   EXPECT_EQ(answer.Field("RateLimit"), R"("bucket";r=0;t=2)");
@@ -139,7 +139,7 @@ TEST_F(DecideTest, OmitsTimeParameterForFullBucket) {
             R"("bucket";r=5)");
 }
 
-TEST_F(DecideTest, IdentitiesAreCountedApart) {
+TEST_F(DecideTest, CountsIdentitiesSeparately) {
   for (int i = 0; i < 5; ++i) (void)service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).status, 429);
   EXPECT_EQ(service_.Decide(ByRule("bucket", "bob")).status, 200);
@@ -199,27 +199,28 @@ TEST_F(DecideTest, DebitsBlockAKeyForABoundedTime) {
   for (int i = 0; i < 3; ++i) {
     const HttpResponse debit = service_.Ask("/v1/debit", body);
     EXPECT_EQ(debit.status, 200);
-    EXPECT_EQ(Number(debit, "reset_after_ms"), 110'000);  // 50 units of debt and 5 to be full.
+    // 50 units of debt and 5 until the bucket is full.
+    EXPECT_EQ(Number(debit, "reset_after_ms"), 110'000);
   }
   EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).Field("Retry-After"), "102");
   service_.Advance(102s);
   EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).status, 200);
 }
 
-TEST_F(DecideTest, ADebitGoesBelowZeroAndIsPaidBackFirst) {
+TEST_F(DecideTest, DebitMayGoBelowZeroAndIsRepaidFirst) {
   const HttpResponse debit = service_.Ask("/v1/debit", ByRule("bucket", "alice", R"(,"cost":7)"));
   EXPECT_EQ(debit.status, 200);
   EXPECT_EQ(Number(debit, "remaining"), 0);
   EXPECT_EQ(Number(debit, "reset_after_ms"), 14'000);
   const HttpResponse denied = service_.Decide(ByRule("bucket", "alice"));
   EXPECT_EQ(denied.status, 429);
-  EXPECT_EQ(denied.Field("Retry-After"), "6");  // Two of debt, then one to spend.
+  EXPECT_EQ(denied.Field("Retry-After"), "6");  // Two units of debt, then one unit to spend.
   EXPECT_EQ(denied.Field("RateLimit"), R"("bucket";r=0;t=6)");
   service_.Advance(6s);
   EXPECT_EQ(service_.Decide(ByRule("bucket", "alice")).status, 200);
 }
 
-TEST_F(DecideTest, ARefundAppliesOncePerIdAndNeverBeyondCapacity) {
+TEST_F(DecideTest, RefundAppliesOncePerIdAndNeverBeyondCapacity) {
   for (int i = 0; i < 4; ++i) (void)service_.Decide(ByRule("bucket", "alice"));
   const std::string refund = ByRule("bucket", "alice", R"(,"cost":2,"id":"r1")");
   HttpResponse answer = service_.Ask("/v1/refund", refund);
@@ -235,14 +236,14 @@ TEST_F(DecideTest, ARefundAppliesOncePerIdAndNeverBeyondCapacity) {
   EXPECT_EQ(Remaining("bucket", "alice"), 5);
 }
 
-TEST_F(DecideTest, ARefundWithoutAnIdIsRefused) {
+TEST_F(DecideTest, RejectsRefundWithoutId) {
   const HttpResponse answer = service_.Ask("/v1/refund", ByRule("bucket", "alice"));
   EXPECT_EQ(answer.status, 400);
   EXPECT_EQ(Text(answer, "pointer"), "/id");
 }
 
-/// DESIGN.md, 6: without authentication no remote caller may give quota back.
-TEST(PublicTest, RejectsRefundWithoutAuthenticationOnPublicAddress) {
+/// Without authentication, no remote caller may give quota back.
+TEST(PublicListenerTest, RejectsRefundWithoutAuthenticationOnPublicAddress) {
   Config config = Service::ConfigOf("rules: [{id: a, per: header:x-api-key, limit: 5/10s}]");
   config.listen.api = "0.0.0.0:0";
   Problems problems;
@@ -267,7 +268,8 @@ TEST_F(DecideTest, ChargesAllMatchingRulesOrNone) {
   const HttpResponse second = DecideFor("/both", "203.0.113.7", alice);
   EXPECT_EQ(second.status, 200);
   EXPECT_EQ(second.Field("RateLimit-Policy"), R"("slow";q=3;w=60, "address";q=2;w=1)");
-  EXPECT_EQ(second.Field("RateLimit"), R"("address";r=0;t=1)");  // The smallest share left.
+  // The rule with the smallest remaining share.
+  EXPECT_EQ(second.Field("RateLimit"), R"("address";r=0;t=1)");
   for (int i = 0; i < 3; ++i) {
     const HttpResponse denied = DecideFor("/both", "203.0.113.7", alice);
     EXPECT_EQ(denied.status, 429);
@@ -280,7 +282,7 @@ TEST_F(DecideTest, ChargesAllMatchingRulesOrNone) {
     EXPECT_TRUE(body.at("rules").as_array()[0].at("allowed").as_bool());
     EXPECT_FALSE(body.at("rules").as_array()[1].at("allowed").as_bool());
   }
-  EXPECT_EQ(Remaining("slow", "alice"), 1);  // The denied ones took nothing.
+  EXPECT_EQ(Remaining("slow", "alice"), 1);  // The denied requests consumed nothing.
 }
 
 TEST_F(DecideTest, DenyingRuleWithTheLongestWaitGoverns) {
@@ -321,7 +323,7 @@ TEST_F(DecideTest, ShadowDenialHasNoRetryAfter) {
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(Is(answer, "allowed"));
     EXPECT_FALSE(answer.Has("Retry-After"));
-    // DESIGN.md: absent when allowed.
+    // The response omits these members, because the request was allowed.
     EXPECT_FALSE(answer.Json().contains("retry_after_ms")) << answer.body;
     EXPECT_FALSE(answer.Json().contains("never")) << answer.body;
     const json::object body = answer.Json();
@@ -340,7 +342,7 @@ TEST_F(DecideTest, DenyEntryReturns403WhateverTheQuota) {
   EXPECT_EQ(Number(answer, "status"), 403);
 }
 
-TEST_F(DecideTest, AnExemptRequestPassesUncounted) {
+TEST_F(DecideTest, DoesNotCountExemptRequests) {
   for (int i = 0; i < 10; ++i) {
     const HttpResponse answer = DecideFor("/both", "192.0.2.9", R"(,"headers":{"x-api-key":"a"})");
     EXPECT_EQ(answer.status, 200);
@@ -351,7 +353,7 @@ TEST_F(DecideTest, AnExemptRequestPassesUncounted) {
   EXPECT_EQ(Remaining("slow", "a"), 3);
 }
 
-TEST_F(DecideTest, ARequestThatNoRuleMatchesPasses) {
+TEST_F(DecideTest, AllowsRequestThatNoRuleMatches) {
   const HttpResponse answer = DecideFor("/elsewhere", "203.0.113.7");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(Part(answer, "rules"), "[]");
@@ -366,7 +368,7 @@ TEST_F(DecideTest, ReadsCostFromRequestHeader) {
   EXPECT_EQ(Remaining("priced", "203.0.113.7"), 5);
 }
 
-TEST_F(DecideTest, APathIsNormalisedBeforeItIsMatched) {
+TEST_F(DecideTest, NormalizesPathBeforeMatching) {
   EXPECT_EQ(Number(DecideFor("/./%77atched/?y=1", "203.0.113.7"), "remaining"), 2);
   EXPECT_EQ(Number(DecideFor("/watched;x", "203.0.113.7"), "remaining"), 1);
   for (const char* path : {"/x/../watched", "/watched%2f", "/..;/watched"}) {
@@ -386,7 +388,8 @@ TEST_F(DecideTest, LeasesLastUntilReleasedOrExpired) {
   EXPECT_EQ(Number(first, "remaining"), 1);
   EXPECT_THAT(first.Field("RateLimit-Policy"), HasSubstr(R"("jobs";q=2)"));
   EXPECT_THAT(first.Field("RateLimit-Policy"), HasSubstr(R"(;qu="concurrent-requests")"));
-  EXPECT_EQ(ask("/v1/acquire", "a").status, 200);  // The same lease: no second place.
+  // Repeats the same lease, which takes no second place.
+  EXPECT_EQ(ask("/v1/acquire", "a").status, 200);
   EXPECT_EQ(ask("/v1/acquire", "b").status, 200);
   const HttpResponse denied = ask("/v1/acquire", "c");
   EXPECT_EQ(denied.status, 429);
@@ -402,7 +405,7 @@ TEST_F(DecideTest, LeasesLastUntilReleasedOrExpired) {
   const HttpResponse renewed = ask("/v1/renew", "b");
   EXPECT_EQ(renewed.status, 200);
   EXPECT_TRUE(Is(renewed, "applied"));
-  service_.Advance(1s);  // c has run out, b lives on.
+  service_.Advance(1s);  // Lease c has expired; lease b was renewed.
   EXPECT_EQ(ask("/v1/acquire", "d").status, 200);
   EXPECT_EQ(ask("/v1/acquire", "e").status, 429);
   const HttpResponse lost = ask("/v1/renew", "c");
@@ -515,7 +518,7 @@ TEST_F(DecideTest, BatchAcceptsOneTo256Requests) {
 
 // --- Inline quotas ------------------------------------------------------------
 
-TEST_F(DecideTest, AnInlineQuotaNeedsNoRule) {
+TEST_F(DecideTest, InlineQuotaNeedsNoRule) {
   const std::string body = R"({"key":"job-42","limit":"2/m"})";
   EXPECT_EQ(service_.Decide(body).Field("RateLimit-Policy"), R"("inline";q=2;w=60)");
   EXPECT_EQ(service_.Decide(body).status, 200);
@@ -528,20 +531,20 @@ TEST_F(DecideTest, AnInlineQuotaNeedsNoRule) {
     const HttpResponse answer = service_.Decide(R"({"key":"a","limit":"3/m","algorithm":")" +
                                                 std::string(algorithm) + "\"}");
     EXPECT_EQ(answer.status, 200);
-    EXPECT_EQ(Number(answer, "remaining"), 2) << algorithm;  // Counted apart.
+    EXPECT_EQ(Number(answer, "remaining"), 2) << algorithm;  // Each algorithm counts separately.
   }
 }
 
-TEST(InlineQuotaTest, IsRejectedUnlessConfigured) {
+TEST(InlineQuotaTest, RejectsInlineQuotaUnlessConfigured) {
   Service service("rules: [{id: a, per: client_ip, limit: 1/s}]");
   const HttpResponse answer = service.Decide(R"({"key":"job-42","limit":"2/m"})");
   EXPECT_EQ(answer.status, 403);
   EXPECT_THAT(answer.body, HasSubstr("inline_quotas"));
 }
 
-// --- The fields ---------------------------------------------------------------
+// --- Header fields ------------------------------------------------------------
 
-TEST(PolicyTest, ReportsQuotaAndWindowOfEachAlgorithm) {
+TEST(RateLimitPolicyHeaderTest, ReportsQuotaAndWindowOfEachAlgorithm) {
   Service service(R"(
 rules:
   - { id: tb, per: client_ip, limit: 100/s, burst: 200 }
@@ -559,7 +562,8 @@ rules:
         .Field("RateLimit-Policy");
   };
   EXPECT_EQ(policy("tb"), R"("tb";q=200;w=2)");
-  EXPECT_EQ(policy("gc"), R"("gc";q=250;w=3)");  // 2.5 s, rounded up: never too soon.
+  // 2.5 s, rounded up so that the window is never too short.
+  EXPECT_EQ(policy("gc"), R"("gc";q=250;w=3)");
   EXPECT_EQ(policy("sl"), R"("sl";q=7;w=10)");
   EXPECT_EQ(policy("sw"), R"("sw";q=100000;w=86400)");
   EXPECT_EQ(policy("fw"), R"("fw";q=60;w=2)");
@@ -569,7 +573,7 @@ rules:
 
 constexpr std::string_view kOneRule = "rules: [{id: a, per: client_ip, limit: 2/10s}]\n";
 
-TEST(OlderFieldsTest, LegacyHeadersCountSeconds) {
+TEST(LegacyHeaderTest, LegacyHeadersCountSeconds) {
   Service service("responses: {headers: [ratelimit, ratelimit-legacy]}\n" + std::string(kOneRule));
   const HttpResponse answer = service.Decide(ByRule("a", "203.0.113.7"));
   EXPECT_EQ(answer.Field("RateLimit-Limit"), "2");
@@ -579,7 +583,7 @@ TEST(OlderFieldsTest, LegacyHeadersCountSeconds) {
   EXPECT_FALSE(answer.Has("X-RateLimit-Limit"));
 }
 
-TEST(OlderFieldsTest, XRateLimitResetCountsSecondsByDefault) {
+TEST(LegacyHeaderTest, XRateLimitResetCountsSecondsByDefault) {
   Service service("responses: {headers: [x-ratelimit]}\n" + std::string(kOneRule));
   (void)service.Decide(ByRule("a", "203.0.113.7"));
   service.Advance(1ms);
@@ -592,7 +596,7 @@ TEST(OlderFieldsTest, XRateLimitResetCountsSecondsByDefault) {
   EXPECT_FALSE(answer.Has("RateLimit-Limit"));
 }
 
-TEST(OlderFieldsTest, XRateLimitResetIsEpochTimeIfConfigured) {
+TEST(LegacyHeaderTest, XRateLimitResetIsEpochTimeIfConfigured) {
   Service service("responses: {headers: [x-ratelimit], x_ratelimit_reset: epoch}\n" +
                   std::string(kOneRule));
   const std::int64_t before = std::time(nullptr);
@@ -603,7 +607,7 @@ TEST(OlderFieldsTest, XRateLimitResetIsEpochTimeIfConfigured) {
   EXPECT_LE(reset, after + 5);
 }
 
-TEST(OlderFieldsTest, OmitsRateLimitHeadersIfConfigured) {
+TEST(LegacyHeaderTest, OmitsRateLimitHeadersIfConfigured) {
   Service service("responses: {headers: []}\n" + std::string(kOneRule));
   (void)service.Decide(ByRule("a", "203.0.113.7"));
   (void)service.Decide(ByRule("a", "203.0.113.7"));
@@ -615,7 +619,7 @@ TEST(OlderFieldsTest, OmitsRateLimitHeadersIfConfigured) {
   EXPECT_EQ(answer.Field("Retry-After"), "5");
 }
 
-TEST(JitterTest, SpreadsRetryAfterButIsNeverEarlier) {
+TEST(JitterTest, SpreadsRetryAfterWithoutShorteningIt) {
   Service service("responses: {retry_after_jitter: 10s}\n" + std::string(kOneRule));
   for (int i = 0; i < 2; ++i) (void)service.Decide(ByRule("a", "203.0.113.7"));
   std::set<int> seen;
@@ -626,9 +630,11 @@ TEST(JitterTest, SpreadsRetryAfterButIsNeverEarlier) {
     EXPECT_GE(retry, 5);
     EXPECT_LE(retry, 15);
     seen.insert(retry);
-    EXPECT_THAT(answer.body, HasSubstr(R"("retry_after_ms":5000)"));  // The exact one stays.
+    // The body contains the exact time without jitter.
+    EXPECT_THAT(answer.body, HasSubstr(R"("retry_after_ms":5000)"));
   }
-  EXPECT_GE(seen.size(), 8u);  // Of 11; each is missed by all 300 once in 10^11 times or so.
+  // Of 11 possible values: 300 responses miss a given one with (10/11)^300 < 10^-12.
+  EXPECT_GE(seen.size(), 8u);
 }
 
 // --- Methods, paths, types ----------------------------------------------------
@@ -648,7 +654,7 @@ TEST_F(DecideTest, Returns405ForMethodsOtherThanPost) {
   EXPECT_EQ(client.Ask("/v1/decide", ByRule("bucket", "alice")).status, 200);
 }
 
-TEST_F(DecideTest, AnUnknownPathIsNotFound) {
+TEST_F(DecideTest, Returns404ForUnknownPath) {
   for (const std::string_view path : {"/", "/v1", "/v1/decide/", "/v1/decidE", "/v2/decide"}) {
     EXPECT_EQ(service_.Ask(path, ByRule("bucket", "alice")).status, 404) << path;
   }
@@ -665,10 +671,10 @@ TEST(ApiListenerTest, RejectsRequestsOfWebPages) {
   client.Send(Post("/v1/decide", R"({"rule":"a"})", "Origin: http://evil.example\r\n"));
   EXPECT_EQ(client.Read().status, 403);
   EXPECT_EQ(client.Ask("/v1/peek", R"({"rule":"a"})").Json().at("remaining"), 5)
-      << "nothing charged";
+      << "the rejected request must charge nothing";
 }
 
-/// The client is found from who connected and from the headers, as the configuration believes them.
+/// The client address comes from the peer and, if the peer is trusted, from its headers.
 TEST(ApiListenerTest, TrustsForwardedForOnlyFromTrustedPeers) {
   Service service(
       "client_ip: {trusted_proxies: [10.0.0.0/8]}\n"
@@ -679,8 +685,10 @@ TEST(ApiListenerTest, TrustsForwardedForOnlyFromTrustedPeers) {
     return service.Decide(body.append("\"}}}")).Json().at("remaining");
   };
   EXPECT_EQ(ask("10.0.0.1", "203.0.113.7"), 4);
-  EXPECT_EQ(ask("10.0.0.2", "6.6.6.6, 203.0.113.7, 10.9.9.9"), 3) << "the same client";
-  EXPECT_EQ(ask("198.51.100.1", "203.0.113.7"), 4) << "not believed: it counts itself";
+  EXPECT_EQ(ask("10.0.0.2", "6.6.6.6, 203.0.113.7, 10.9.9.9"), 3)
+      << "the address behind both trusted proxies";
+  EXPECT_EQ(ask("198.51.100.1", "203.0.113.7"), 4)
+      << "an untrusted peer counts as the client itself";
   EXPECT_EQ(service.Ask("/v1/peek", ByRule("a", "203.0.113.7")).Json().at("remaining"), 3);
   EXPECT_EQ(service.Decide(R"({"request":{"peer":"10.0.0.1","client_ip":"1.2.3.4"}})").status, 400);
   EXPECT_EQ(service.Decide(R"({"request":{"peer":"10.0.0.1:80"}})").status, 400);
@@ -722,7 +730,7 @@ TEST_F(DecideTest, RejectsBodyWithContentCoding) {
                 "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
     return client.Read();
   };
-  // The bodies are plain JSON: the service must believe the field, and charge nothing.
+  // The bodies are plain JSON: the service must trust the field and charge nothing.
   for (const char* const coding :
        {"gzip", "GZip", "br", "deflate", "zstd", "identity, gzip", "gzip, identity", "x y"}) {
     const HttpResponse answer = ask("Content-Encoding: " + std::string(coding) + "\r\n");

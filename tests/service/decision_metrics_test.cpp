@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decisions of every frontend, as /metrics shows them.
+// Tests how /metrics counts the decisions of every frontend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,9 +17,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr int kFrontends = 4;
-constexpr int kTimes = DecisionLatency::kEvery;  ///< Enough requests that one of them is timed.
+/// Number of requests per frontend, so that at least one of them is timed.
+constexpr int kTimes = DecisionLatency::kEvery;
 
-/// Has a gateway without routes: requests are decided and counted before they are routed.
+/// Returns a configuration with all frontends. The gateway has no routes: requests are decided and
+/// counted before they are routed.
 Config AllFrontends(const std::string& metrics) {
   Config config = Service::ConfigOf(
       "client_ip: {trusted_proxies: [127.0.0.1]}\n"
@@ -47,7 +49,7 @@ void AskEveryFrontend(Service& service) {
   }
 }
 
-/// Waits until a metric that a timer reports is not 0, and returns it.
+/// Waits until a metric that a timer updates is not 0, and returns it.
 double Await(Service& service, std::string_view metric) {
   const auto latest = std::chrono::steady_clock::now() + kPatience;
   double value = 0;
@@ -70,7 +72,7 @@ TEST(DecisionMetricsTest, CountsAndTimesTheDecisionsOfEveryFrontend) {
   EXPECT_GT(service.Metric("tidegate_decision_seconds_sum"), 0);
   const double rate = Await(service, R"(tidegate_hot_key_rate{by="requests",rank="1"})");
   EXPECT_GT(rate, 0);
-  // All frontends used one key, so its counts are exact.
+  // All frontends charged one key, so the sampler's counts of it are exact.
   const std::string metrics = service.Metrics();
   EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_rate{by="denials",rank="1"})"));
   EXPECT_THAT(metrics, HasSubstr(R"(tidegate_hot_key_error_rate{by="requests"} 0)"));

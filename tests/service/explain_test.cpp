@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explanations, compared with the decisions that follow.
+// Compares the explanations of /v1/explain with the decisions that follow them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::string TextOf(const json::object& object, const char* name) {
   return value == nullptr ? "" : std::string(value->as_string());
 }
 
-/// Random rules, requests and operators, all from one seed.
+/// A random history of rules, requests and changes by operators, all derived from one seed.
 class History {
  public:
   explicit History(std::uint64_t seed) : random_(seed), service_(Yaml()) {}
@@ -28,7 +28,7 @@ class History {
     for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
       service_.Advance(Micros{Below(90'000)});
       if (Below(8) == 0) Operate();
-      Compare(Question());
+      Compare(RandomRequest());
     }
   }
   [[nodiscard]] int passed() const noexcept { return passed_; }
@@ -61,19 +61,19 @@ class History {
     return yaml;
   }
 
-  std::string Question() {
-    std::string question = R"({"request":{"path":")" + One({"/a/b", "/a/c/d", "/c", "/"}) +
-                           R"(","method":")" + One({"GET", "POST"}) + R"(","host":")" +
-                           One({"api.example.com", "example.com"}) + R"(","client_ip":"192.0.2.)" +
-                           std::to_string(7 + Below(3)) + R"(","headers":{)";
-    if (Below(2) == 0) question += R"("x-key":")" + One({"k1", "k2", "other"}) + "\"";
+  std::string RandomRequest() {
+    std::string request = R"({"request":{"path":")" + One({"/a/b", "/a/c/d", "/c", "/"}) +
+                          R"(","method":")" + One({"GET", "POST"}) + R"(","host":")" +
+                          One({"api.example.com", "example.com"}) + R"(","client_ip":"192.0.2.)" +
+                          std::to_string(7 + Below(3)) + R"(","headers":{)";
+    if (Below(2) == 0) request += R"("x-key":")" + One({"k1", "k2", "other"}) + "\"";
     if (Below(12) == 0) {
-      if (question.back() == '"') question += ",";
-      question += R"("user-agent":"BadBot")";
+      if (request.back() == '"') request += ",";
+      request += R"("user-agent":"BadBot")";
     }
-    question += "}}";
-    if (Below(4) == 0) question += R"(,"cost":)" + std::to_string(1 + Below(9));
-    return question + "}";
+    request += "}}";
+    if (Below(4) == 0) request += R"(,"cost":)" + std::to_string(1 + Below(9));
+    return request + "}";
   }
 
   void Operate() {
@@ -82,17 +82,18 @@ class History {
                        R"(","key":"client_ip=192.0.2.)" + std::to_string(7 + Below(2)) + "\"";
     if (action == "override") body += R"(,"limit":"3/2s")";
     if (action != "lift" && action != "reset" && Below(2) == 0) body += R"(,"ttl":"700ms")";
-    // A rule that does not exist, or does not count so, is objected to: that is fine here.
+    // The server rejects a change of a rule that does not exist or counts by another source, which
+    // is fine here.
     (void)AskAdmin(service_, "/v1/" + action, body + "}");
   }
 
-  void Compare(const std::string& question) {
-    SCOPED_TRACE(question);
-    const HttpResponse explained = AskAdmin(service_, "/v1/explain", question);
+  void Compare(const std::string& request) {
+    SCOPED_TRACE(request);
+    const HttpResponse explained = AskAdmin(service_, "/v1/explain", request);
     ASSERT_EQ(explained.status, 200) << explained.body;
-    // An explanation changes nothing.
-    ASSERT_EQ(AskAdmin(service_, "/v1/explain", question).body, explained.body);
-    const HttpResponse decided = service_.Decide(question);
+    // Explaining a second time gives the same result, because an explanation changes nothing.
+    ASSERT_EQ(AskAdmin(service_, "/v1/explain", request).body, explained.body);
+    const HttpResponse decided = service_.Decide(request);
     SCOPED_TRACE("explained: " + explained.body + "decided: " + decided.body);
     const json::object explanation = explained.Json();
     const json::object done = decided.Json();
@@ -148,7 +149,7 @@ TEST(ExplainTest, AgreesWithDecide) {
     limited += history.limited();
     refused += history.refused();
   }
-  // A property of what never happens would hold, too.
+  // The comparison proves something only if all outcomes have occurred.
   EXPECT_GT(passed, 300);
   EXPECT_GT(limited, 200);
   EXPECT_GT(refused, 40);
@@ -184,7 +185,7 @@ TEST(ExplainTest, ExplainsRulesAndLeases) {
       AskAdmin(service, "/v1/explain", R"({"rule":"per-key","identity":"abc","cost":3})").Json();
   EXPECT_EQ(by_rule.at("status").to_number<int>(), 429);
   EXPECT_TRUE(by_rule.at("never").as_bool());
-  // The answer for a new client: explain needs no lease.
+  // An explanation of a leased rule needs no lease id; it is made for a new client.
   const std::string slow = R"({"request":{"path":"/slow","client_ip":"192.0.2.1"}})";
   EXPECT_TRUE(AskAdmin(service, "/v1/explain", slow).Json().at("allowed").as_bool());
   for (const char* lease : {"a", "b"}) {

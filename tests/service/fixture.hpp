@@ -23,10 +23,10 @@ using test::HttpResponse;
 using test::kPatience;
 using test::Post;
 
-/// A server on free ports of this machine with a clock that the test moves.
+/// A server on free ports of loopback, with a clock that the test moves.
 class Service {
  public:
-  /// `yaml`: a configuration without `listen`.
+  /// `yaml` is a configuration without `listen`.
   explicit Service(std::string_view yaml, int threads = 1) : Service(ConfigOf(yaml), threads) {}
   explicit Service(const Config& config, int threads = 1);
   ~Service();
@@ -38,11 +38,12 @@ class Service {
   ManualClock& clock() { return clock_; }
   void Advance(Micros by) { clock_.Advance(by); }
 
-  /// Sends a request on one keep-alive connection for all requests.
+  /// Sends a request and returns the response. All requests use one keep-alive connection.
   HttpResponse Ask(std::string_view path, std::string_view body);
   HttpResponse Decide(std::string_view body) { return Ask("/v1/decide", body); }
   std::string Metrics();
-  /// Returns the value of one line of /metrics by its name and labels; 0 if there is none.
+  /// Returns the value of the line of /metrics with this name and labels; 0 if there is no such
+  /// line.
   double Metric(std::string_view name_and_labels);
   bool Reload(std::string_view yaml);
 
@@ -52,7 +53,8 @@ class Service {
   std::unique_ptr<HttpClient> client_;
 };
 
-/// Returns `{"rule":"r","identity":"i"}`, with `more` members, each after a comma.
+/// Returns `{"rule":"r","identity":"i"}` with the members of `more` appended; each of them starts
+/// with a comma.
 [[nodiscard]] std::string ByRule(std::string_view rule, std::string_view identity,
                                  std::string_view more = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thousands of clients without credentials connect to the real binary: their memory, and the
-// latency of health checks and of authenticated callers.
+// Thousands of clients without credentials connect to the real binary. Measures the memory of the
+// process, and the latency of health checks and of authenticated callers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -38,7 +38,7 @@ net::Descriptor Connect(const net::Endpoint& to) {
   return socket;
 }
 
-/// Returns the first bytes that arrive within `at_most`; empty: none did.
+/// Returns the first bytes that arrive within `at_most`; empty if none arrive.
 std::string FirstBytes(int socket, std::chrono::milliseconds at_most) {
   pollfd poll{.fd = socket, .events = POLLIN, .revents = 0};
   if (::poll(&poll, 1, static_cast<int>(at_most.count())) != 1) return {};
@@ -55,7 +55,7 @@ std::string DecideRequest() {
 constexpr std::size_t kClients = 5000;
 
 /// Appends to `times` how long each of `count` authenticated decisions takes. Calls `before_each`
-/// before each decision; that time does not count.
+/// before each decision and does not count that time.
 void TimeDecisions(
     HttpClient& client, std::size_t count, std::vector<std::chrono::microseconds>& times,
     const std::function<void()>& before_each = [] {}) {
@@ -108,13 +108,14 @@ struct Flood {
   std::string_view answer;
 };
 
-// Each client declares a body (or a command) of 1 MiB, sends its beginning and then single bytes.
-// The API used to read such bodies before it checked the credentials: 250 of them took 63 to 278
-// MB.
-TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
+// Each client declares a body (or a command) of 1 MiB, sends its beginning, and then sends single
+// bytes. An earlier version of the API read such bodies before it checked the credentials: 250 of
+// them used 63 to 278 MB.
+TEST_F(FloodTest, ClientsWithoutCredentialsUseLittleMemoryAndTime) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < kClients + 200) GTEST_SKIP() << "too few descriptors: " << limit.rlim_cur;
+  if (limit.rlim_cur < kClients + 200)
+    GTEST_SKIP() << "the test has too few descriptors: " << limit.rlim_cur;
   Serve(
       "{api: {address: \"127.0.0.1:0\", auth: required}, "
       "admin: {address: \"127.0.0.1:0\", auth: required}, "
@@ -131,16 +132,17 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
       {"admin, no credentials needed", server_->Admin(), "GET /healthz" + body_follows,
        "HTTP/1.1 200 "},
       {"resp", server_->Resp(), "*2\r\n$9\r\nTG.DECIDE\r\n$1048576\r\nabc", "-ERR Protocol error"},
-      // The gateway has no credentials; its clients are rejected by their quota.
+      // The gateway checks no credentials; the quota denies its clients.
       {"gateway", server_->Gateway(), "POST /up/x" + body_follows, "HTTP/1.1 429 "}};
   HttpClient authenticated(server_->Api());
-  for (const Flood& flood : floods) {  // Loads whatever the first request needs.
+  // The first request to each listener makes the process load what it needs.
+  for (const Flood& flood : floods) {
     const net::Descriptor first = Connect(flood.to);
     (void)::send(first.get(), flood.request.data(), flood.request.size(), MSG_NOSIGNAL);
     (void)FirstBytes(first.get(), 500ms);
   }
   for (const Flood& flood : floods) {
-    std::vector<std::chrono::microseconds> quiet;  // Before and after the flood.
+    std::vector<std::chrono::microseconds> quiet;  // Latencies before and after the flood.
     TimeDecisions(authenticated, kClients / 2, quiet);
     const std::int64_t before = server_->ResidentBytes();
     std::vector<net::Descriptor> clients;
@@ -158,8 +160,9 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
           std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - start));
     }
     const std::int64_t during = server_->ResidentBytes();
-    // One of them sends a byte right before each decision. The system used to acknowledge it by a
-    // timer: hundreds of timers at once delayed one of fifty decisions by 250 us.
+    // One flooding client sends a byte right before each decision. If the system acknowledged these
+    // bytes by a timer, hundreds of timers at once would delay one of fifty decisions by 250 us, as
+    // in an earlier version.
     std::vector<std::chrono::microseconds> flooded;
     TimeDecisions(authenticated, kClients, flooded, [&, i = std::size_t{0}]() mutable {
       (void)::send(clients[i++].get(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -172,7 +175,7 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
     TimeDecisions(authenticated, kClients / 2, quiet);
     const auto p99 = P99(flooded);
     const auto quiet_p99 = P99(quiet);
-    std::cout << flood.listener << ": " << per_client << " bytes per client, answer p50 "
+    std::cout << flood.listener << ": " << per_client << " bytes per client, response p50 "
               << waits[waits.size() / 2].count() << " us, p99 " << wait_p99.count()
               << " us; authenticated p99 " << p99.count() << " us (quiet " << quiet_p99.count()
               << "); resident " << before << ", after " << server_->ResidentBytes() << '\n';
@@ -183,8 +186,8 @@ TEST_F(FloodTest, ClientsWithoutCredentialsCostAlmostNothing) {
   }
 }
 
-// 95 silent clients on each of two listeners, and 200 descriptors. Before, the process ran out of
-// descriptors: /healthz was dead for 24 s, and the log said nothing.
+// 95 silent clients on each of two listeners, with a limit of 200 descriptors. An earlier version
+// ran out of descriptors: /healthz did not respond for 24 s, and nothing was logged.
 TEST_F(FloodTest, HealthChecksSurviveSilentClientsOnEveryListener) {
   Serve("{api: \"127.0.0.1:0\", resp: \"127.0.0.1:0\", admin: \"127.0.0.1:0\"}", "", 200);
   for (const std::vector<net::Endpoint>& listeners :
@@ -218,7 +221,7 @@ TEST_F(FloodTest, WarnsOfTooFewDescriptorsForListenersAndUpstreams) {
       "limits: {connections: 1000}\n",
       2000);
   (void)server_->Admin();
-  // Four listeners, as many connections to upstreams, and the reserve.
+  // The sum for four listeners, as many connections to upstreams, and the reserve.
   EXPECT_THAT(server_->Output(), HasSubstr("descriptors=2000  needed=5256"));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 on real sockets: WIRE.md, 3, and FAULTS.md, "At the listeners".
+// Framing of HTTP/1.1 on real sockets: pipelines, bodies, closing, malformed input, slow clients
+// and connection limits.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +33,8 @@ std::int64_t Remaining(const HttpResponse& answer) {
 
 class FramingTest : public testing::Test {
  protected:
-  /// `bytes` get this status, and the connection ends in good order.
+  /// Checks that the server responds to `bytes` with `status` and then closes the connection
+  /// without a reset.
   void ExpectRefused(std::string_view bytes, int status, std::string_view word = {}) {
     HttpClient client(service_.api());
     client.Send(bytes);
@@ -53,7 +55,7 @@ class FramingTest : public testing::Test {
 
 // --- Many requests on one connection ------------------------------------------
 
-TEST_F(FramingTest, AHundredRequestsInOneWriteAreAnsweredInOrder) {
+TEST_F(FramingTest, AnswersHundredRequestsInOneWriteInOrder) {
   std::string all;
   for (int i = 0; i < 100; ++i) all += Decide();
   HttpClient client(service_.api());
@@ -94,7 +96,7 @@ TEST_F(FramingTest, AnswersLargeAndSmallBodiesAlternately) {
   }
 }
 
-TEST_F(FramingTest, AnEmptyLineBetweenRequestsIsSkipped) {
+TEST_F(FramingTest, SkipsEmptyLineBetweenRequests) {
   HttpClient client(service_.api());
   client.Send(Decide() + "\r\n" + Decide());
   EXPECT_EQ(client.Read().status, 200);
@@ -113,7 +115,8 @@ TEST_F(FramingTest, Sends100ContinueWhenExpected) {
   EXPECT_EQ(client.Read().status, 100);
   client.Send(body);
   EXPECT_EQ(client.Read().status, 200);
-  client.Send(Decide("Expect: 100-continue\r\n"));  // With its body: 100 is not needed.
+  // The body is sent with its head, so the server need not send 100.
+  client.Send(Decide("Expect: 100-continue\r\n"));
   HttpResponse answer = client.Read();
   if (answer.status == 100) answer = client.Read();
   EXPECT_EQ(answer.status, 200);
@@ -144,7 +147,7 @@ TEST_F(FramingTest, DeliversRejectionWhileClientIsStillSending) {
   EXPECT_EQ(client.Read().status, 413);
 }
 
-TEST_F(FramingTest, SurvivesClientsThatVanishDuringABody) {
+TEST_F(FramingTest, SurvivesClientsThatDisconnectDuringABody) {
   for (int i = 0; i < 20; ++i) {
     HttpClient client(service_.api());
     client.Send(Decide().substr(0, Decide().size() - 1 - static_cast<std::size_t>(i)));
@@ -158,7 +161,7 @@ TEST_F(FramingTest, SurvivesClientsThatVanishDuringABody) {
   EXPECT_EQ(Remaining(client.Read()), 999'999);
 }
 
-// --- Ends ---------------------------------------------------------------------
+// --- Closing connections ------------------------------------------------------
 
 TEST_F(FramingTest, ClosesAfterConnectionCloseHeader) {
   HttpClient client(service_.api());
@@ -176,11 +179,12 @@ TEST_F(FramingTest, IgnoresRequestsAfterConnectionClose) {
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
   HttpClient other(service_.api());
   other.Send(Decide());
-  EXPECT_EQ(Remaining(other.Read()), 999'998);  // Nor charged.
+  // The second request of the other connection was not charged either.
+  EXPECT_EQ(Remaining(other.Read()), 999'998);
 }
 
-/// RFC 9112, 9.6: a close with bytes unread would reset the connection and may take the answer with
-/// it.
+/// RFC 9112, 9.6: closing a socket with unread bytes would reset the connection, and the client
+/// might lose the response.
 TEST_F(FramingTest, DeliversLastResponseDespiteUnreadRequests) {
   HttpClient client(service_.api());
   std::string much = Decide("Connection: close\r\n");
@@ -228,9 +232,9 @@ TEST_F(FramingTest, ClosesWhenClientEndsInsideARequest) {
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
 }
 
-// --- Refusals -----------------------------------------------------------------
+// --- Rejected requests --------------------------------------------------------
 
-TEST_F(FramingTest, AmbiguousFramingIsRefused) {
+TEST_F(FramingTest, RejectsAmbiguousFraming) {
   const std::string head = "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n";
   ExpectRefused(head + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400);
   ExpectRefused(head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400);
@@ -278,9 +282,9 @@ TEST_F(FramingTest, RejectsBytesOfOtherProtocols) {
   ExpectServing();
 }
 
-// --- Slow and deaf clients ----------------------------------------------------
+// --- Slow clients and clients that do not read --------------------------------
 
-/// Resident memory of this process, in bytes.
+/// Returns the resident memory of this process, in bytes.
 std::int64_t Resident() {
   std::int64_t pages = 0;
   std::int64_t resident = 0;
@@ -304,12 +308,12 @@ TEST_F(FramingTest, StopsReadingWhenTheClientDoesNotRead) {
       continue;
     }
     pollfd poll{.fd = deaf.fd(), .events = POLLOUT, .revents = 0};
-    if (::poll(&poll, 1, 300) == 0) break;  // The server has had enough of it.
+    if (::poll(&poll, 1, 300) == 0) break;  // The server reads no more.
   }
   EXPECT_LT(sent, 128u << 20);
   EXPECT_LT(Resident() - before, 16 << 20);
   for (int i = 0; i < 10; ++i) ExpectServing();
-  // It comes to its senses: nothing is missing.
+  // The client reads again: no response is missing.
   fcntl(deaf.fd(), F_SETFL, 0);
   std::int64_t last = 1'000'000;
   for (std::size_t i = 0; i < sent / size; ++i) {
@@ -326,7 +330,7 @@ constexpr std::string_view kImpatient =
     "limits: {header_timeout: 100ms, body_timeout: 100ms, idle_timeout: 200ms}\n"
     "rules: [{id: r, per: header:x-api-key, limit: 1000000/h}]\n";
 
-TEST(SlowTest, TimesOutHeadThatArrivesByteByByte) {
+TEST(SlowClientTest, TimesOutHeadThatArrivesByteByByte) {
   Service service(kImpatient);
   HttpClient client(service.api());
   const auto start = std::chrono::steady_clock::now();
@@ -342,7 +346,7 @@ TEST(SlowTest, TimesOutHeadThatArrivesByteByByte) {
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
 }
 
-TEST(SlowTest, ASlowBodyIsTimedOut) {
+TEST(SlowClientTest, TimesOutSlowBody) {
   Service service(kImpatient);
   HttpClient client(service.api());
   client.Send(Decide().substr(0, Decide().size() - 5));
@@ -350,7 +354,7 @@ TEST(SlowTest, ASlowBodyIsTimedOut) {
   EXPECT_EQ(client.WaitForEnd(), End::kClosed);
 }
 
-TEST(SlowTest, ClosesIdleConnectionWithoutResponse) {
+TEST(SlowClientTest, ClosesIdleConnectionWithoutResponse) {
   Service service(kImpatient);
   HttpClient fresh(service.api());
   HttpClient used(service.api());
@@ -362,9 +366,9 @@ TEST(SlowTest, ClosesIdleConnectionWithoutResponse) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
 }
 
-/// The deadline is each request's own: a client that is quick with every one of them is not slow
-/// because the beginning of the next always stands behind the end of the last.
-TEST(SlowTest, DoesNotTimeOutOverlappingRequests) {
+/// Each request has its own deadline: a client that sends every request quickly is not slow, even
+/// if the beginning of each request arrives together with the end of the previous one.
+TEST(SlowClientTest, DoesNotTimeOutOverlappingRequests) {
   for (const bool in_body : {false, true}) {
     Service service(kImpatient);
     HttpClient client(service.api());
@@ -382,7 +386,7 @@ TEST(SlowTest, DoesNotTimeOutOverlappingRequests) {
   }
 }
 
-TEST(SlowTest, DoesNotCloseBusyConnectionAsIdle) {
+TEST(SlowClientTest, DoesNotCloseBusyConnectionAsIdle) {
   Service service(kImpatient);
   HttpClient client(service.api());
   const auto end = std::chrono::steady_clock::now() + 600ms;
@@ -394,7 +398,7 @@ TEST(SlowTest, DoesNotCloseBusyConnectionAsIdle) {
   }
 }
 
-TEST(SlowTest, ClosesConnectionOfClientThatNeverReads) {
+TEST(SlowClientTest, ClosesConnectionOfClientThatNeverReads) {
   Service service(kImpatient);
   HttpClient deaf(service.api(), 4096);
   fcntl(deaf.fd(), F_SETFL, O_NONBLOCK);
@@ -412,9 +416,9 @@ TEST(SlowTest, ClosesConnectionOfClientThatNeverReads) {
   EXPECT_TRUE(cut);
 }
 
-// --- Too many -----------------------------------------------------------------
+// --- Connection limit ---------------------------------------------------------
 
-TEST(ShedTest, Returns503ForConnectionsBeyondTheLimit) {
+TEST(ConnectionLimitTest, Returns503ForConnectionsBeyondTheLimit) {
   Service service("limits: {connections: 3}\n" + std::string(kRules));
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 3; ++i) {
@@ -433,14 +437,14 @@ TEST(ShedTest, Returns503ForConnectionsBeyondTheLimit) {
   clients[1]->Send(Decide());
   EXPECT_EQ(clients[1]->Read().status, 200);
   clients.pop_back();
-  // Its place is free as soon as the server has noticed.
+  // The place of the closed connection becomes free as soon as the server has noticed the close.
   for (int i = 0; i < 500; ++i) {
     HttpClient next(service.api());
     next.Send(Decide());
     const auto answer = next.TryRead();
     if (answer && answer->status == 200) return;
   }
-  FAIL() << "the place of a connection that ended stays taken";
+  FAIL() << "a closed connection still counts against the limit";
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FAULTS.md, invariant 11: the same question gets the same answer at every frontend, in whatever
-// order the frontends are used. One service, whose frontends share its buckets, against the library
-// on a store of its own with the same clock: HTTP by rule and by request, the Redis protocol in
-// both versions, and a proxy that asks for its client.
+// Checks that every frontend gives the same decision for the same request, in whatever order the
+// frontends are used. One service, whose frontends share their buckets, is compared with the
+// library on a separate store with the same clock. The frontends are: HTTP by rule, HTTP by
+// request, both versions of the Redis protocol, and forward-auth.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -57,7 +57,7 @@ class FrontendsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
   }
 
-  // --- What each frontend should say of a verdict -------------------------------------------
+  // --- Expected response of each frontend to a verdict --------------------------------------
 
   static std::string Resp2(const Verdict& verdict) {
     const Decision& of = verdict.governing;
@@ -94,7 +94,7 @@ class FrontendsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     }
   }
 
-  /// The fields alone: an allowed answer has no body.
+  /// Checks the header fields only, because an allowed response has no body.
   static void CheckFields(const HttpResponse& answer, const Verdict& verdict) {
     const Decision& of = verdict.governing;
     ASSERT_EQ(answer.status, verdict.allowed ? 200 : 429) << answer.body;
@@ -108,14 +108,14 @@ class FrontendsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     }
   }
 
-  // --- Asking ---------------------------------------------------------------------------
+  // --- Sending requests -----------------------------------------------------------------
 
-  void AskSomeDoor() {
+  void AskRandomFrontend() {
     const Rule& rule = rules_->rules()[static_cast<std::size_t>(Pick(0, 5))];
     const std::string address = "203.0.113." + Number(Pick(0, 2));
     std::int64_t cost = 1;
     const std::int64_t frontend = Pick(0, 4);
-    // A proxy's client cannot say what it costs.
+    // The client behind a proxy cannot set the cost.
     if (frontend != 4 && Pick(0, 2) == 0) cost = Pick(0, 9) == 0 ? Pick(10, 30) : Pick(1, 4);
     std::pmr::monotonic_buffer_resource memory;
     Charges charges(memory);
@@ -152,7 +152,7 @@ class FrontendsAgreeTest : public testing::TestWithParam<std::uint64_t> {
     }
   }
 
-  /// A quota that the caller brings: CL.THROTTLE and the API's inline quota are one bucket.
+  /// Sends an inline quota: CL.THROTTLE and the HTTP API charge the same bucket.
   void AskInline() {
     const std::string key = "k" + Number(Pick(0, 1));
     const std::int64_t quantity = Pick(1, 3);
@@ -198,9 +198,9 @@ TEST_P(FrontendsAgreeTest, EveryFrontendDecidesLikeTheLibrary) {
     if (Pick(0, 2) == 0) {
       service_.Advance(Micros{Pick(0, 1) == 0 ? Pick(0, 3) : Pick(0, 150'000)});
     }
-    Pick(0, 4) == 0 ? AskInline() : AskSomeDoor();
+    Pick(0, 4) == 0 ? AskInline() : AskRandomFrontend();
     if (HasFatalFailure()) {
-      ADD_FAILURE() << "at question " << i << " of seed " << GetParam();
+      ADD_FAILURE() << "at request " << i << " of seed " << GetParam();
       return;
     }
   }

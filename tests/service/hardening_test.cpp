@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real processes that dropped their privileges: they still serve, reload, resolve names, use Redis
-// over TLS, rotate their log and stop.
+// Processes that have dropped their privileges. They must still serve, reload, resolve names, use
+// Redis over TLS, reopen their log and stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ using testing::Not;
 
 constexpr std::string_view kAnyPort = "\"127.0.0.1:0\"";
 
-/// All listeners on free ports, and one rule.
+/// Returns a configuration with all listeners on free ports and one rule.
 std::string AllListeners(std::string_view more) {
   std::string yaml = "listen: {";
   for (const std::string_view name : {"api", "admin", "gateway", "resp"}) {
@@ -44,7 +44,8 @@ std::string RouteTo(std::string_view url) {
          std::string(url) + "\"] } }\n";
 }
 
-/// Holds the folder and the configuration file of a server process, and creates them before it.
+/// The folder and the configuration file of a server process, which must exist before the process
+/// starts.
 class ServerFiles {
  protected:
   ServerFiles(const std::string& yaml, uid_t owner) : config_(folder_ / "tidegate.yaml") {
@@ -57,11 +58,11 @@ class ServerFiles {
   const fs::path config_;
 };
 
-/// A `tidegate serve` process with its configuration and its log in a folder of its own. One
-/// thread: then one answer shows that Redis is reachable again.
+/// A `tidegate serve` process with its configuration and its log in its own folder. It has one
+/// thread, so that a single response shows that Redis is reachable again.
 class ServerProcess : public ServerFiles, public Tidegate {
  public:
-  /// `owner`: the user that owns the folder.
+  /// `owner` is the user that owns the folder.
   explicit ServerProcess(const std::string& yaml, std::vector<std::string> environment = {},
                          uid_t owner = geteuid())
       : ServerFiles(yaml, owner),
@@ -81,7 +82,8 @@ HttpResponse GetFrom(const net::Endpoint& at, std::string_view path) {
   return client.Read();
 }
 
-/// Uses every listener, reloads in both ways, rotates the access log and stops.
+/// Uses every listener, reloads by a file change and by SIGHUP, rotates the access log, and stops
+/// the server.
 void ExpectFullService(ServerProcess& server, const std::string& yaml) {
   const fs::path log = server.folder() / "access.log";
   EXPECT_EQ(HttpClient(server.Api()).Ask("/v1/decide", ByRule("all", "x")).status, 200);
@@ -125,7 +127,7 @@ TEST_F(HardeningTest, ServesUnderSeccompWithRedisOverTls) {
       " }\n" + RouteTo(upstream_url_));
   ServerProcess server(yaml);
   (void)server.Admin();
-  // A connection that breaks is made again, with a name that is resolved again.
+  // After Redis restarts, the server resolves the name again and reconnects.
   redis.Kill();
   redis.Start();
   EXPECT_TRUE(test::WaitUntil([&] {
@@ -145,7 +147,7 @@ TEST_F(HardeningTest, ServesAsAnotherUserUnderSeccomp) {
   const fs::path log = server.folder() / "access.log";
   EXPECT_THAT(server.Output(), Not(HasSubstr("runs as root")));
   EXPECT_THAT(server.Output(), HasSubstr("cannot open the access log again"));
-  // As an operator would do after the warning.
+  // Gives the log to the new user, as an operator does after the warning.
   ASSERT_EQ(chown(log.c_str(), user.uid, user.gid), 0);
   for (const auto& task :
        fs::directory_iterator("/proc/" + std::to_string(server.pid()) + "/task")) {
@@ -157,7 +159,7 @@ TEST_F(HardeningTest, ServesAsAnotherUserUnderSeccomp) {
     EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1\n"));
     EXPECT_THAT(status, HasSubstr("Seccomp:\t2\n"));
   }
-  // Files of an undumpable process belong to root.
+  // The /proc files of an undumpable process belong to root.
   struct stat about {};
   ASSERT_EQ(stat(("/proc/" + std::to_string(server.pid()) + "/maps").c_str(), &about), 0);
   EXPECT_EQ(about.st_uid, 0u);
@@ -180,11 +182,11 @@ TEST_F(HardeningTest, WarnsAboutFilesThatAReloadCannotRead) {
   ServerProcess server(
       AllListeners("access_log: off\nprocess: { user: nobody }\n" + RouteTo(upstream_url_)));
   (void)server.Admin();
-  // Its folder is root's, with mode 0700.
+  // The folder belongs to root and has mode 0700.
   EXPECT_TRUE(server.LogsSoon("cannot read a file of its configuration again")) << server.Output();
 }
 
-TEST_F(HardeningTest, RestrictsEveryThreadWithoutConfiguration) {
+TEST_F(HardeningTest, DropsCapabilitiesOfEveryThreadByDefault) {
   ServerProcess server(AllListeners("access_log: access.log\n" + RouteTo(upstream_url_)),
                        {"TIDEGATE_SECCOMP="});
   (void)server.Admin();
@@ -214,7 +216,7 @@ TEST_F(HardeningTest, EnvironmentOverridesSeccompSetting) {
   EXPECT_THAT(wrong.Output(), HasSubstr("should be off, log, deny or kill  value=on"));
 }
 
-/// The number of threads of this process that have an allow-list.
+/// Returns the number of threads of this process with a system call filter.
 long FilteredThreadCount() {
   const auto tasks = fs::directory_iterator("/proc/self/task");
   return std::count_if(begin(tasks), end(tasks), [](const fs::directory_entry& task) {
@@ -222,7 +224,7 @@ long FilteredThreadCount() {
   });
 }
 
-TEST(SandboxTest, AppliesToReactorsOfServersInTests) {
+TEST(SandboxTest, FiltersReactorThreadsOfServersInTests) {
   const char* const before = std::getenv("TIDEGATE_SECCOMP");
   const std::string restored = before == nullptr ? "" : before;
   ASSERT_EQ(setenv("TIDEGATE_SECCOMP", "kill", 1), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that answers when the test tells it to, and a pipeline on it without a server.
+// A store that answers its calls when the test says so, and a decision pipeline on this store
+// without a server.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@
 
 namespace tidegate::service {
 
-/// Compiles a configuration.
+/// Returns the compiled snapshot of a configuration.
 inline std::shared_ptr<const Snapshot> SnapshotOf(std::string_view yaml) {
   ConfigReading reading = ParseConfig(yaml);
   for (const Problem& problem : reading.problems) {
@@ -31,8 +32,8 @@ inline std::shared_ptr<const Snapshot> SnapshotOf(std::string_view yaml) {
   return SnapshotCompiler(config, std::string(64, 'k')).Compile(config, reading.problems);
 }
 
-/// Holds calls until FinishAll, like a store behind a network. Used on one thread, except for
-/// `mode` and `held`.
+/// A store that holds its calls until FinishAll, like a store behind a network. Used on one thread,
+/// except for `mode` and `held`.
 class LateStore final : public AsyncStore {
  public:
   enum class Mode { kLate, kFailsAllOnStart };
@@ -40,7 +41,8 @@ class LateStore final : public AsyncStore {
   std::atomic<std::size_t> held{0};
 
   void Start(Call& call) noexcept override {
-    // As if a write finds the connection broken: the calls that wait fail before the new one.
+    // Simulates a write that finds the connection broken: all waiting calls fail before the new one
+    // starts.
     if (mode == Mode::kFailsAllOnStart) FinishAll();
     calls_.push_back(&call);
     held = calls_.size();
@@ -53,7 +55,7 @@ class LateStore final : public AsyncStore {
       inner_->Start(call);
     }
   }
-  /// The store that makes the decisions.
+  /// Returns the store that makes the decisions.
   [[nodiscard]] Store& inner() noexcept { return *inner_; }
 
  private:
@@ -61,7 +63,7 @@ class LateStore final : public AsyncStore {
   std::deque<Call*> calls_;
 };
 
-/// A pipeline on a LateStore.
+/// A decision pipeline on a LateStore.
 struct LatePipeline {
   explicit LatePipeline(std::string_view yaml)
       : pipeline(store, metrics, SnapshotOf(yaml), OverrideTable::Make({}, clock)) {}
@@ -73,7 +75,7 @@ struct LatePipeline {
   DecisionPipeline pipeline;
 };
 
-/// Runs `task` on the reactor's thread and waits for it.
+/// Runs `task` on the reactor's thread and waits until it returns.
 inline void RunOn(net::Reactor& reactor, const std::function<void()>& task) {
   std::promise<void> done;
   reactor.Post([&] {

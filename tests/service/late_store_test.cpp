@@ -67,7 +67,8 @@ TEST(BatchTest, AnswersWhenTheStoreFinishesLater) {
   EXPECT_EQ(client.Receive("]}\n").substr(0, 15), "HTTP/1.1 200 OK");
 }
 
-// Every source of an identity is compared with all before it.
+// Each source of an identity is compared with all sources before it, which must not take quadratic
+// time.
 TEST(QuestionTest, ReadsManyIdentitySourcesInLinearTime) {
   std::string json = R"({"rule":"r","identity":{)";
   for (int i = 0; json.size() < 260'000; ++i) {
@@ -86,8 +87,8 @@ TEST(QuestionTest, ReadsManyIdentitySourcesInLinearTime) {
   EXPECT_LT(took, 300ms);
 }
 
-// A store that answers B's call inside Start of A's: A's finished, not yet sent answers lie in
-// the reactor's one buffer and go to B.
+// The store answers B's call inside Start of A's call. At this moment, finished but unsent
+// responses of A are in the reactor's only buffer, and they must not be sent to B.
 TEST(LateStoreTest, SendsEachResponseToItsOwnClient) {
   Late late;
   Client b(late.service.port());
@@ -103,13 +104,15 @@ TEST(LateStoreTest, SendsEachResponseToItsOwnClient) {
   RunOn(late.service.reactor(), [&] { late.store.FinishAll(); });
 }
 
-// The same when B has gone: its end clears the buffer, with A's answer in it.
+// B has disconnected when its call is answered. Closing B's connection must not clear the buffer
+// that holds A's response.
 TEST(LateStoreTest, DeliversResponseAfterAnotherClientDisconnects) {
   Late late;
   Client b(late.service.port());
   b.Send(kDecide);
   AwaitHeld(late.store, 1);
-  // The socket is closed only when the loop tries to write or read: make the connection close.
+  // The server closes the socket only when it tries to write or read, so the client resets the
+  // connection.
   b.Abort();
   AwaitRounds(late.service.reactor());
   late.store.mode = LateStore::Mode::kFailsAllOnStart;
@@ -168,7 +171,7 @@ TEST(LateStoreTest, DrainWaitsForPendingCalls) {
         [&] { late.service.listener().Drain([&] { drained.set_value(); }); });
   EXPECT_EQ(done.wait_for(300ms), std::future_status::timeout);
   RunOn(late.service.reactor(), [&] { late.store.FinishAll(); });
-  // An answer that was begun before the drain should say that it is the last one.
+  // A response that was begun before the drain must still announce that it is the last one.
   EXPECT_NE(client.Receive("]}\n").find("Connection: close"), std::string::npos);
   EXPECT_EQ(done.wait_for(3s), std::future_status::ready);
 }

@@ -23,7 +23,7 @@ namespace tidegate::service {
 
 using namespace std::chrono_literals;
 
-/// A blocking client on loopback.
+/// A blocking client of a port on loopback.
 class Client {
  public:
   explicit Client(std::uint16_t port, int receive_buffer = 0) {
@@ -50,7 +50,8 @@ class Client {
     return true;
   }
 
-  /// What comes until `until` is in it, the end, or the timeout.
+  /// Returns the received bytes once they contain `until`, the connection ends, or the timeout
+  /// expires.
   std::string Receive(std::string_view until, std::chrono::milliseconds timeout = 2s) const {
     std::string got;
     const auto end = std::chrono::steady_clock::now() + timeout;
@@ -71,7 +72,7 @@ class Client {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
   }
-  /// With RST.
+  /// Closes the connection with a reset.
   void Abort() {
     const linger hard{1, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
@@ -87,7 +88,7 @@ class Client {
 
 inline net::Deadlines::Durations Patient() { return {60s, 60s, 60s, 60s, 1s}; }
 
-/// One reactor on a thread of its own with one listener on a free port.
+/// One reactor in its own thread, with one listener on a free port.
 class Service {
  public:
   explicit Service(net::HttpHandler& handler,
@@ -112,7 +113,8 @@ class Service {
   [[nodiscard]] std::uint16_t port() const { return port_; }
   net::Reactor& reactor() { return *reactor_; }
   net::HttpListener& listener() { return *listener_; }
-  /// As Server does: the listener before its reactor, both before the store.
+  /// Destroys the listener and then the reactor, as Server does; both must be destroyed before the
+  /// store.
   void Destroy() {
     Stop();
     listener_.reset();
@@ -127,7 +129,7 @@ class Service {
   std::thread thread_;
 };
 
-/// Answers with the request's body.
+/// Responds with the body of the request.
 class Echo final : public net::HttpHandler {
  public:
   void Handle(net::HttpExchange& exchange) noexcept override {

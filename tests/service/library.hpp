@@ -9,7 +9,7 @@
 
 namespace tidegate {
 
-/// The library as an embedding program sees it, given the charges that a server resolves.
+/// The library as an embedding program uses it, with charges as a server resolves them.
 class Library {
  public:
   explicit Library(const Clock& clock) : limiter_({.clock = &clock}) {}

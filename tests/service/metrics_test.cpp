@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a running server. tests/metrics checks them with a real Prometheus.
+// Tests the metrics of a running server. tests/metrics checks them with a real Prometheus.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ TEST(MetricsTest, CountsResponsesByClass) {
   client.Send("nonsense\r\n\r\n");
   EXPECT_EQ(client.Read().status, 400);
   EXPECT_EQ(service.Metric("tidegate_responses_total{listener=\"api\",code=\"4xx\"}"), 4);
-  // Three requests came before this one.
+  // The three Metric() calls above were requests to the admin port.
   EXPECT_EQ(service.Metric("tidegate_responses_total{listener=\"admin\",code=\"2xx\"}"), 3);
 }
 
@@ -49,7 +49,7 @@ TEST(MetricsTest, ExposesResponsesOfHttpListenersOnly) {
   const MetricsText text = MetricsText::Read(service.Metrics());
   const auto* const family = text.Find("tidegate_responses_total");
   ASSERT_NE(family, nullptr);
-  EXPECT_EQ(family->samples.size(), 8U) << "2xx to 5xx of api and admin";
+  EXPECT_EQ(family->samples.size(), 8U) << "samples: 2xx to 5xx for api and admin";
   for (const auto& sample : family->samples) {
     EXPECT_NE(sample.labels.at("listener"), "resp");
     EXPECT_NE(sample.labels.at("code"), "1xx");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real binary: signals, files, exit codes, memory. Real time passes here; everything is polled
-// for with a deadline.
+// Tests the real binary: signals, files, exit codes, memory. The process uses the real clock, so
+// tests poll with a deadline.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,11 +48,11 @@ class ProcessTest : public testing::Test {
         folder_ / ("log" + std::to_string(++served_)),
         std::vector<std::string>{"serve", "--config", file.string(), "--threads", "2"});
   }
-  /// Runs a command to its end.
+  /// Runs a command until it exits and returns its exit code.
   int Run(std::vector<std::string> arguments) {
     Tidegate command(folder_ / "command", std::move(arguments));
     const int code = command.Wait();
-    said_ = command.Output();
+    output_ = command.Output();
     return code;
   }
   static int Ask(const net::Endpoint& api, std::string_view rule, std::string_view identity) {
@@ -64,11 +64,11 @@ class ProcessTest : public testing::Test {
 
   test::TemporaryFolder folder_;
   fs::path file_;
-  std::string said_;
+  std::string output_;
   int served_ = 0;
 };
 
-/// Eight clients that ask, wait for the answer and ask again.
+/// Eight clients; each sends a request, waits for the response, and sends the next request.
 class Load {
  public:
   explicit Load(const net::Endpoint& api) {
@@ -99,7 +99,8 @@ class Load {
       if (thread.joinable()) thread.join();
     }
   }
-  /// Until so many more have been answered.
+  /// Waits until `more` further requests were answered. Returns false if that takes too long or one
+  /// failed.
   bool Progress(int more) {
     const int before = answered;
     return test::WaitUntil([&] { return answered >= before + more || failed != 0; });
@@ -136,25 +137,26 @@ TEST_F(ProcessTest, ReloadsForOperatorAndReportsOutcome) {
   const auto server = Serve(file_);
   const std::string admin = server->Admin().Text();
   const auto api = server->Api();
-  // The content changes with the call, so that the watch finds nothing new, or comes second.
+  // The file changes right before the request, so the file watch either finds nothing new or
+  // reloads second.
   test::WriteFile(file_, ConfigText(kB, "127.0.0.1:1"));
-  EXPECT_EQ(Run({"reload", "--admin", admin}), 0) << said_;
-  EXPECT_THAT(said_, HasSubstr("reloaded: 2 rules in force\n"));
-  EXPECT_THAT(said_, HasSubstr("needs a restart: listen\n"));
+  EXPECT_EQ(Run({"reload", "--admin", admin}), 0) << output_;
+  EXPECT_THAT(output_, HasSubstr("reloaded: 2 rules in force\n"));
+  EXPECT_THAT(output_, HasSubstr("needs a restart: listen\n"));
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
   EXPECT_THAT(server->Output(), HasSubstr("why=\"requested by (loopback)\""));
   EXPECT_EQ(Run({"audit", "--admin", admin}), 0);
-  EXPECT_THAT(said_, HasSubstr("reload"));
-  EXPECT_THAT(said_, HasSubstr("2 rules"));
+  EXPECT_THAT(output_, HasSubstr("reload"));
+  EXPECT_THAT(output_, HasSubstr("2 rules"));
 
   test::WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
   EXPECT_EQ(Run({"reload", "--admin", admin}), 2);
-  EXPECT_THAT(said_, testing::ContainsRegex("3:[0-9]+: error: rules\\[0\\].limit: "));
-  EXPECT_THAT(said_, HasSubstr("the new configuration has 1 error: the old one stays in force"));
+  EXPECT_THAT(output_, testing::ContainsRegex("3:[0-9]+: error: rules\\[0\\].limit: "));
+  EXPECT_THAT(output_, HasSubstr("the new configuration has 1 error: the old one stays in force"));
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
   fs::remove(file_);
   EXPECT_EQ(Run({"reload", "--json", "--admin", admin}), 2);
-  EXPECT_THAT(said_, HasSubstr(R"("problems":[{"severity":"error","line":0,)"));
+  EXPECT_THAT(output_, HasSubstr(R"("problems":[{"severity":"error","line":0,)"));
   EXPECT_EQ(Ask(api, "b", "192.0.2.1"), 200);
 }
 
@@ -163,11 +165,11 @@ TEST_F(ProcessTest, ReloadsChangedFileWithoutSignal) {
   const auto server = Serve(file_);
   const auto api = server->Api();
   EXPECT_EQ(Ask(api, "b", "1.2.3.4"), 404);
-  test::WriteFile(file_, ConfigText(kB));  // By a rename.
+  test::WriteFile(file_, ConfigText(kB));  // Replaces the file by a rename.
   EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Output();
-  std::ofstream(file_) << ConfigText(kA);  // In place.
+  std::ofstream(file_) << ConfigText(kA);  // Overwrites the file in place.
   EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Output();
-  fs::remove(file_);  // The file is absent for a while.
+  fs::remove(file_);  // Removes the file and creates it again, so it is absent for a moment.
   std::ofstream(file_) << ConfigText(kB);
   EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Output();
 }
@@ -187,7 +189,7 @@ TEST_F(ProcessTest, ReloadsAfterSymlinkSwap) {
   mount("..2024_02", kB);
   fs::remove_all(folder_ / "..2024_01");
   EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 200; })) << server->Output();
-  mount("..2024_03", kA);  // Again: the new folders are watched now.
+  mount("..2024_03", kA);  // A second swap works too: the watch now covers the new folders.
   fs::remove_all(folder_ / "..2024_02");
   EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 404; })) << server->Output();
 }
@@ -213,7 +215,7 @@ TEST_F(ProcessTest, KeepsOldRulesAfterBadFile) {
   EXPECT_THAT(server->Output(), HasSubstr("tidegate.yaml:2:"));
   test::WriteFile(file_, ConfigText(kA));
   EXPECT_TRUE(test::WaitUntil([&] { return Ask(api, "b", "1.2.3.4") == 404; }))
-      << "and a good one is taken";
+      << "a valid file must be applied";
 }
 
 TEST_F(ProcessTest, SigtermUnderLoadAnswersRequestsInProgress) {
@@ -225,7 +227,7 @@ TEST_F(ProcessTest, SigtermUnderLoadAnswersRequestsInProgress) {
   EXPECT_EQ(server->Wait(), 0) << server->Output();
   load.End();
   EXPECT_EQ(load.failed, 0);
-  EXPECT_EQ(load.closed, 8);  // The last response of each announced it.
+  EXPECT_EQ(load.closed, 8);  // The last response of each client announced the close.
   EXPECT_THAT(server->Output(), HasSubstr("stopped"));
 }
 
@@ -263,7 +265,7 @@ TEST_F(ProcessTest, IdleConnectionsUseLittleMemoryAndNoCpuTime) {
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_max < kConnections + 500) GTEST_SKIP() << "too few descriptors here";
+  if (limit.rlim_max < kConnections + 500) GTEST_SKIP() << "the test has too few descriptors";
   test::WriteFile(file_, ConfigText(kA));
   const auto server = Serve(file_);
   const auto api = server->Api();
@@ -271,7 +273,7 @@ TEST_F(ProcessTest, IdleConnectionsUseLittleMemoryAndNoCpuTime) {
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (std::size_t i = 0; i < kConnections; ++i) {
     clients.push_back(std::make_unique<HttpClient>(api));
-    // One key for all: this measures connections, not keys.
+    // All clients use one key: this test measures connections, not keys.
     clients.back()->Send(Post("/v1/peek", ByRule("a", "x")));
   }
   for (const auto& client : clients) ASSERT_EQ(client->Read().status, 200);
@@ -279,13 +281,14 @@ TEST_F(ProcessTest, IdleConnectionsUseLittleMemoryAndNoCpuTime) {
   metrics.Send(Get("/metrics"));
   EXPECT_THAT(metrics.Read().body, HasSubstr("\ntidegate_connections{listener=\"api\"} 5000\n"));
   EXPECT_LT(server->ResidentBytes(), 60 << 20);
-  // What is idle is so in every window; another guest of the machine that has the core for a while,
-  // whose time the kernel puts down to us, is not in each of them.
+  // An idle process is idle in every window, so the smallest value counts. The kernel may charge to
+  // this process some time in which another guest of the machine used the core, but not in every
+  // window.
   std::chrono::duration<double> least = kIdleWindow;
-  ASSERT_GT(server->CpuTime(), 0ns) << "this kernel does not tell";
+  ASSERT_GT(server->CpuTime(), 0ns) << "this kernel does not report CPU time";
   for (int window = 0; window < 8 && least > kIdleWindow / 100.0; ++window) {
     const auto before = server->CpuTime();
-    std::this_thread::sleep_for(kIdleWindow);  // This time is measured.
+    std::this_thread::sleep_for(kIdleWindow);  // Measures the CPU time of this window.
     least = std::min(least, std::chrono::duration<double>(server->CpuTime() - before));
   }
   EXPECT_LE(least, kIdleWindow / 100.0);
@@ -293,41 +296,41 @@ TEST_F(ProcessTest, IdleConnectionsUseLittleMemoryAndNoCpuTime) {
   EXPECT_EQ(clients[4321]->Read().status, 200);
 }
 
-TEST_F(ProcessTest, DecideReportsByExitCode) {
+TEST_F(ProcessTest, DecideCommandReportsDecisionByExitCode) {
   test::WriteFile(file_, ConfigText("rules: [{id: once, per: header:x-api-key, limit: 1/h}]"));
   const auto server = Serve(file_);
   const std::string api = server->Api().Text();
   EXPECT_EQ(Run({"decide", "once", "alice", "--peek", "--server", api}), 0);
   EXPECT_EQ(Run({"decide", "once", "alice", "--server", api}), 0);
-  EXPECT_THAT(said_, HasSubstr("allowed"));
+  EXPECT_THAT(output_, HasSubstr("allowed"));
   EXPECT_EQ(Run({"decide", "once", "alice", "--server", "http://" + api + "/"}), 1);
-  EXPECT_THAT(said_, HasSubstr("denied"));
+  EXPECT_THAT(output_, HasSubstr("denied"));
   EXPECT_EQ(Run({"decide", "once", "alice", "--peek", "--server", api}), 1);
   EXPECT_EQ(Run({"decide", "once", "bob", "--cost", "2", "--server", api}), 1);
   EXPECT_EQ(Run({"decide", "onc", "alice", "--server", api}), 2);
-  EXPECT_THAT(said_, HasSubstr("did you mean `once`"));
+  EXPECT_THAT(output_, HasSubstr("did you mean `once`"));
   EXPECT_EQ(Run({"decide", "once", "", "--server", api}), 2);
   EXPECT_EQ(Run({"decide", "once"}), 2);
   EXPECT_EQ(Run({"decide", "once", "bob", "--json", "--server", api}), 0);
-  EXPECT_TRUE(boost::json::parse(said_).as_object().contains("remaining")) << said_;
+  EXPECT_TRUE(boost::json::parse(output_).as_object().contains("remaining")) << output_;
   server->Signal(SIGTERM);
   EXPECT_EQ(server->Wait(), 0);
   EXPECT_EQ(Run({"decide", "once", "alice", "--server", api}), 3);
   EXPECT_EQ(Run({"decide", "once", "alice", "--server", "nonsense"}), 3);
 }
 
-TEST_F(ProcessTest, CheckConfigReportsProblemsWithPlaces) {
+TEST_F(ProcessTest, CheckConfigReportsProblemsWithLineNumbers) {
   test::WriteFile(file_, ConfigText(kB));
   EXPECT_EQ(Run({"check-config", file_.string()}), 0);
-  EXPECT_THAT(said_, HasSubstr("2 rules"));
+  EXPECT_THAT(output_, HasSubstr("2 rules"));
   test::WriteFile(file_, ConfigText("rules:\n  - {id: a, per: client_ip, limit: 0/s}\n"));
   EXPECT_EQ(Run({"check-config", file_.string()}), 2);
-  EXPECT_THAT(said_, HasSubstr("tidegate.yaml:3:"));
-  EXPECT_THAT(said_, HasSubstr("rules[0].limit"));
+  EXPECT_THAT(output_, HasSubstr("tidegate.yaml:3:"));
+  EXPECT_THAT(output_, HasSubstr("rules[0].limit"));
   EXPECT_EQ(Run({"check-config", (folder_ / "nowhere.yaml").string()}), 2);
 }
 
-TEST_F(ProcessTest, TenThousandRulesAreReadyWithinASecond) {
+TEST_F(ProcessTest, StartsWithTenThousandRulesInOneCpuSecond) {
   std::string rules = "rules:\n";
   for (int i = 0; i < 10'000; ++i) {
     const std::string n = std::to_string(i);
@@ -340,7 +343,7 @@ TEST_F(ProcessTest, TenThousandRulesAreReadyWithinASecond) {
   HttpClient client(server->Admin());
   client.Send(Get("/readyz"));
   EXPECT_EQ(client.Read().status, 200);
-  // Its CPU time, since the machine may be busy with other things: alone it takes no longer.
+  // Measures CPU time, because the machine may be busy; alone, the start takes no longer than that.
   EXPECT_LE(server->CpuSeconds(), 1.0);
   EXPECT_EQ(Ask(server->Api(), "rule-9999", "x"), 200);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CL.THROTTLE beside an oracle that computes as redis-cell does: random histories whose quotas,
-// quantities and times change, and each difference that docs/resp.md lists.
+// Compares CL.THROTTLE with a model that computes as redis-cell does: random histories with
+// changing quotas, quantities and times. Also tests each difference that docs/resp.md lists.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,13 +64,14 @@ class Cell {
   std::int64_t now_us_ = 1'800'000'000'000'000;
 };
 
-/// The time of a full burst is at most 2^50 us, so that debts of two quotas stay within 64 bits of
-/// nanoseconds.
+/// Returns whether the time of a full burst is at most 2^50 us, so that the debts of two quotas fit
+/// into 64 bits of nanoseconds.
 bool IsCountable(const Parameters& p, std::int64_t interval_us) {
   return interval_us > 0 && p.max_burst + 1 <= (std::int64_t{1} << 50) / interval_us;
 }
 
-/// A quota whose units take whole microseconds each: there both count exactly.
+/// Returns a random quota whose interval per unit is a whole number of microseconds: both
+/// implementations count it exactly.
 Parameters AnyWholeQuota(Source& source) {
   while (true) {
     const Parameters p{
@@ -104,7 +105,7 @@ std::int64_t AnyQuantity(Source& source, const Parameters& p, const Answer& last
   }
 }
 
-/// How much later the next call comes: often at an edge.
+/// Returns the time until the next call, in microseconds; often at an edge case.
 std::int64_t AnyDelay(Source& source, const Parameters& p, const RedisCell& cell) {
   const std::int64_t jitter = source.Between(-1, 1);
   const std::int64_t interval = std::max<std::int64_t>(p.period * 1'000'000 / p.count, 1);
@@ -134,7 +135,7 @@ std::int64_t AnyDelay(Source& source, const Parameters& p, const RedisCell& cell
   return std::clamp<std::int64_t>(delay, 0, 100'000'000'000'000);
 }
 
-TEST(RedisCellTest, AgreesOnHistoriesWithChangingQuotas) {
+TEST(RedisCellTest, AgreesWithRedisCellWhileQuotasChange) {
   constexpr std::uint64_t kHistories = 2000;
   constexpr int kSteps = 20;
   Cell cell;
@@ -160,7 +161,7 @@ TEST(RedisCellTest, AgreesOnHistoriesWithChangingQuotas) {
   }
 }
 
-/// Units that take parts of a microsecond are counted exactly here.
+/// Tidegate counts intervals that are no whole number of microseconds exactly.
 TEST(RedisCellTest, CountsIntervalsOfFractionalMicrosecondsExactly) {
   Cell cell;
   RedisCell exact(RedisCell::Interval::kExact);
@@ -185,7 +186,7 @@ TEST(RedisCellTest, KeepsDebtOfSlowerQuotaAfterQuotaChange) {
   Cell cell;
   EXPECT_EQ(cell.Throttle("k", {0, 1, 3600}, 1), "[0,1,0,-1,3600]");
   EXPECT_EQ(cell.Throttle("k", {9, 10, 60}, 1), "[1,10,0,3546,3600]");
-  // Even a burst that is shorter than the clock's microsecond does not pass before that.
+  // Even a burst whose interval is shorter than one microsecond does not pass before that time.
   EXPECT_EQ(cell.Throttle("k", {0, 2'000'000'000, 1}, 1), "[1,1,0,3600,3600]");
   cell.Advance(3'545'999'999);
   EXPECT_EQ(cell.Throttle("k", {9, 10, 60}, 1), "[1,10,0,0,54]");
@@ -211,20 +212,20 @@ TEST(RedisCellTest, AcceptsNumberFormatsAndSizesOfRedisCell) {
     for (const std::int64_t quantity : {1, 1, 0}) {
       const Answer expected =
           redis_cell.Throttle(key, p.max_burst, p.count, p.period, quantity, cell.now_us());
-      if (p.count > 1'000'000'000) {  // See CountsRemainingUnitsExactly.
+      if (p.count > 1'000'000'000) {  // CountsRemainingUnitsExactly explains this difference.
         EXPECT_EQ(cell.Throttle(key, p, quantity).substr(0, 2), "[" + std::to_string(expected[0]));
       } else {
         EXPECT_EQ(cell.Throttle(key, p, quantity), TextOf(expected)) << key;
       }
     }
   }
-  // More than can ever fit, up to the largest integer.
+  // Quantities above the capacity, up to the largest integer.
   EXPECT_EQ(cell.Ask({"CL.THROTTLE", "never", "4", "1", "1", "9007199254740993"}), "[1,5,5,-1,0]");
   EXPECT_EQ(cell.Ask({"CL.THROTTLE", "never", "4", "1", "1", "9223372036854775807"}),
             "[1,5,5,-1,0]");
 }
 
-/// What cannot be counted exactly is rounded as redis-cell rounds it.
+/// An interval that cannot be counted exactly is rounded as redis-cell rounds it.
 TEST(RedisCellTest, RoundsIntervalsThatCannotBeCountedExactly) {
   Cell cell;
   RedisCell redis_cell;
@@ -242,7 +243,7 @@ TEST(RedisCellTest, RoundsIntervalsThatCannotBeCountedExactly) {
 TEST(RedisCellTest, CountsRemainingUnitsExactly) {
   Cell cell;
   RedisCell redis_cell;
-  // One unit takes 166.666 us; redis-cell divides by 166, and finds more units than the limit.
+  // One unit takes 166.666 us; redis-cell divides by 166 and reports more units than the limit.
   EXPECT_EQ(TextOf(redis_cell.Throttle("k", 5999, 6000, 1, 1, cell.now_us())),
             "[0,6000,6023,-1,0]");
   EXPECT_EQ(cell.Throttle("k", {5999, 6000, 1}, 1), "[0,6000,5999,-1,0]");
@@ -251,7 +252,7 @@ TEST(RedisCellTest, CountsRemainingUnitsExactly) {
 TEST(RedisCellTest, DoesNotTruncateIntervalsToNanoseconds) {
   Cell cell;
   RedisCell redis_cell;
-  // Of 600 million in a second, each takes 1.67 ns; redis-cell counts 1 ns.
+  // With 600 million units per second, each takes 1.67 ns; redis-cell counts 1 ns.
   const Parameters p{1'799'999'999, 600'000'000, 1};
   const Answer there =
       redis_cell.Throttle("k", p.max_burst, p.count, p.period, 1'800'000'000, cell.now_us());
@@ -262,11 +263,11 @@ TEST(RedisCellTest, DoesNotTruncateIntervalsToNanoseconds) {
 TEST(RedisCellTest, RejectsInvalidArguments) {
   Cell cell;
   for (const auto& words : std::vector<std::vector<std::string>>{
-           {"k", "4", "1", "1", "-1"},  // Would give quota back.
-           {"k", "-1", "1", "1"},       // redis-cell limits every call.
-           {"k", "4", "-1", "1"},       // Time would run backwards.
+           {"k", "4", "1", "1", "-1"},  // A negative quantity would give quota back.
+           {"k", "-1", "1", "1"},       // redis-cell denies every call with such a burst.
+           {"k", "4", "-1", "1"},       // A negative rate would make time run backwards.
            {"k", "4", "1", "-1"},
-           {"k", "4", "0", "1"},  // An error there, too.
+           {"k", "4", "0", "1"},  // redis-cell also replies with an error.
            {"k", "4", "1", "0"},
            {"", "4", "1", "1"},             // All callers without a key would share a quota.
            {"k", "0", "1", "3155760000"},   // 100 years.
@@ -281,7 +282,7 @@ TEST(RedisCellTest, RejectsInvalidArguments) {
   EXPECT_EQ(cell.Throttle("k", {4, 1, 1}, 0), "[0,5,5,-1,0]");
 }
 
-TEST(RedisCellTest, TakesKeysOfAnyBytesUpTo8KiB) {
+TEST(RedisCellTest, AcceptsKeysOfAnyBytesUpTo8KiB) {
   Cell cell;
   EXPECT_EQ(cell.Throttle("\xff\xfe", {4, 1, 1}, 1), "[0,5,4,-1,1]");
   EXPECT_EQ(cell.Throttle(std::string(8192, 'k'), {4, 1, 1}, 1), "[0,5,4,-1,1]");

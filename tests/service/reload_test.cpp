@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FAULTS.md, invariants 9 and 12: a reload under load loses no answer, resets no bucket and doubles
-// none.
+// A reload under load loses no response, resets no bucket and duplicates none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +35,7 @@ TEST(ReloadTest, AnswersEveryRequestUnderLoad) {
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&] {
       HttpClient client(service.api());
-      // On after the last reload, until the quota is used up for sure.
+      // After the last reload, each client continues until the quota is certainly used up.
       for (int extra = kLimit; extra > 0; extra -= reloading ? 0 : 1) {
         client.Send(Post("/v1/decide", ByRule("kept", "alice")));
         const auto answer = client.TryRead();
@@ -55,7 +54,7 @@ TEST(ReloadTest, AnswersEveryRequestUnderLoad) {
   int reloads = 0;
   for (int i = 0; i < 50; ++i) {
     reloads += service.Reload(Rules(kLimit, i % 2 == 0 ? kOther : "")) ? 1 : 0;
-    // Let some requests come in between.
+    // Waits for 20 requests between two reloads.
     const int seen = allowed + denied;
     while (allowed + denied < seen + 20 && wrong == 0) std::this_thread::yield();
   }
@@ -68,7 +67,7 @@ TEST(ReloadTest, AnswersEveryRequestUnderLoad) {
     return service.Metric("tidegate_decisions_total{rule=\"kept\",outcome=\"" +
                           std::string(outcome) + "\",decided_by=\"store\"}");
   };
-  EXPECT_EQ(counted("allowed"), allowed);  // The counters go on over reloads.
+  EXPECT_EQ(counted("allowed"), allowed);  // The counters continue over reloads.
   EXPECT_EQ(counted("denied"), denied);
   EXPECT_EQ(service.Metric(R"(tidegate_config_reloads_total{result="applied"})"), 50);
 }
@@ -100,7 +99,7 @@ TEST(ReloadTest, RestoredRuleKeepsState) {
 TEST(ReloadTest, BadConfigurationKeepsOldRules) {
   Service service(Rules(10));
   (void)service.Decide(ByRule("kept", "alice"));
-  // Readable, but it cannot be compiled: one identity, two overrides.
+  // The configuration can be parsed but not compiled: one identity has two overrides.
   Config bad = Service::ConfigOf(Rules(10));
   const Quota quota = Quota::Make({.limit = 1}).value();
   bad.rules[0].overrides = {{{{"", "x"}}, quota, {}}, {{{"", "x"}}, quota, {}}};
@@ -145,7 +144,7 @@ TEST(DrainTest, AnswersSentRequestsAndCloses) {
   busy.Send(next.substr(50));
   HttpResponse last = busy.Read();
   EXPECT_EQ(last.status, 200);
-  if (!last.Has("Connection")) {  // It was answered before the drain began.
+  if (!last.Has("Connection")) {  // The response was sent before the drain began.
     busy.Send(next);
     last = busy.Read();
     EXPECT_EQ(last.status, 200);
@@ -158,7 +157,7 @@ TEST(DrainTest, AnswersSentRequestsAndCloses) {
   EXPECT_TRUE(drained);
 }
 
-/// A client that has sent more than one request when the end comes loses no answer that was given.
+/// A client that has sent several requests when the drain begins loses no response that was sent.
 TEST(DrainTest, DoesNotResetResponseBeforePipelinedRequests) {
   for (int round = 0; round < 10; ++round) {
     Service service(Rules(1'000'000));
@@ -171,7 +170,7 @@ TEST(DrainTest, DoesNotResetResponseBeforePipelinedRequests) {
     bool closed = false;
     for (int i = 1; i < 2000 && !closed; ++i) {
       const auto answer = client.TryRead();
-      ASSERT_TRUE(answer.has_value()) << "the connection broke before its last answer";
+      ASSERT_TRUE(answer.has_value()) << "the connection ended before its last response";
       EXPECT_EQ(answer->status, 200);
       closed = answer->Field("Connection") == "close";
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Redis protocol's listener as its clients see it.
+// Tests the listener for the Redis protocol, as its clients see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,8 +47,8 @@ TEST_F(RespTest, DecideCountsRemainingDown) {
   EXPECT_EQ(Ask({"TG.DECIDE", "per-key", "b"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
 }
 
-/// A client that destructures the reply must read the same in both versions: ioredis 6 speaks
-/// version 3 by default, ioredis 5 version 2.
+/// A client that destructures the reply must get the same values in both protocol versions: ioredis
+/// 6 uses version 3 by default, ioredis 5 version 2.
 TEST_F(RespTest, RepliesAreEqualInProtocolVersions2And3) {
   const auto answers = [this](std::string_view key) {
     std::vector<std::string> all;
@@ -92,7 +92,8 @@ TEST_F(RespTest, RepliesWithMapWhenMapOptionIsGiven) {
   EXPECT_THAT(Ask({"TG.DEBIT", "per-key", "b", "COST", "1", "MAP"}), StartsWith("{\"allowed\":1,"));
   EXPECT_THAT(Ask({"TG.ACQUIRE", "jobs", "192.0.2.1", "MAP", "MAP"}),
               StartsWith("{\"allowed\":1,\"rule\":\"jobs\","));
-  EXPECT_EQ(Ask({"TG.RELEASE", "jobs", "192.0.2.1", "MAP"}), "1") << "a lease with that name";
+  EXPECT_EQ(Ask({"TG.RELEASE", "jobs", "192.0.2.1", "MAP"}), "1")
+      << "the lease named MAP was not held";
   EXPECT_THAT(Ask({"TG.RESET", "per-key", "a", "MAP"}), StartsWith("-ERR unknown option \"MAP\""));
   EXPECT_THAT(Ask({"TG.PEEK", "per-key", "a", "MAP", "MAP"}),
               StartsWith("-ERR unknown option \"MAP\""));
@@ -121,7 +122,7 @@ TEST_F(RespTest, PeekChargesNothing) {
 }
 
 TEST_F(RespTest, DebitsBlockAKeyForABoundedTime) {
-  for (int i = 0; i < 2; ++i) {  // 30 units of debt and one to spend, at 3 a second.
+  for (int i = 0; i < 2; ++i) {  // 30 units of debt and one unit to spend, at 3 units per second.
     EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "2147483647"}),
               "[1,3,0,10334,11000,\"store\",\"quota\"]");
   }
@@ -131,7 +132,8 @@ TEST_F(RespTest, DebitRefundAndResetChangeRemaining) {
   EXPECT_EQ(Ask({"TG.DEBIT", "per-key", "a", "COST", "5"}),
             "[1,3,0,1000,1667,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "1");
-  EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "0") << "once";
+  EXPECT_EQ(Ask({"TG.REFUND", "per-key", "a", "ID", "x", "COST", "4"}), "0")
+      << "the refund was applied twice";
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,2,-1,334,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.RESET", "per-key", "a"}), "1");
   EXPECT_EQ(Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]");
@@ -161,7 +163,7 @@ TEST_F(RespTest, AcceptsFurtherSourcesByWithOption) {
   EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1", "WITH", "path", "/a", "COST", "2"}),
             "[0,5,3,-1,400,\"store\",\"quota\"]");
   EXPECT_EQ(Ask({"TG.DECIDE", "pair", "192.0.2.1"}), "-ERR the identity has no value for path")
-      << "every request has one: no request would share that bucket";
+      << "every request has a path, so no request would share this bucket";
   EXPECT_EQ(Ask({"TG.DECIDE", "all", ""}), "[0,2,1,-1,500,\"store\",\"quota\"]");
 }
 
@@ -177,7 +179,7 @@ TEST_F(RespTest, SharesBucketsWithTheHttpApi) {
 struct Bad {
   const char* name;
   std::vector<std::string> words;
-  std::string_view says;
+  std::string_view message;
 };
 class BadRespTest : public testing::TestWithParam<Bad> {};
 
@@ -191,9 +193,9 @@ TEST_P(BadRespTest, RepliesWithErrorAndChargesNothing) {
   client.Send(bytes);
   const std::string answer = client.Read();
   EXPECT_THAT(answer, StartsWith("-ERR "));
-  EXPECT_THAT(answer, HasSubstr(GetParam().says));
+  EXPECT_THAT(answer, HasSubstr(GetParam().message));
   EXPECT_EQ(client.Ask({"TG.PEEK", "per-key", "a"}), "[0,3,3,-1,0,\"store\",\"quota\"]")
-      << "and goes on";
+      << "the connection must stay usable";
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -266,7 +268,8 @@ TEST_F(RespTest, HelloSelectsTheProtocolVersion) {
   EXPECT_EQ(Ask({"HELLO", "4"}), "-NOPROTO unsupported protocol version");
   EXPECT_THAT(Ask({"HELLO", "x"}), StartsWith("-ERR"));
   EXPECT_THAT(Ask({"HELLO", "2", "WHAT"}), StartsWith("-ERR Syntax error"));
-  EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "\"me\"") << "still version 3";
+  EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "\"me\"")
+      << "the failed HELLO must not change the connection";
   EXPECT_EQ(Ask({"RESET"}), "RESET");
   EXPECT_EQ(Ask({"CLIENT", "GETNAME"}), "null");
   EXPECT_THAT(Ask({"AUTH", "x"}), HasSubstr("without any password"));
@@ -291,7 +294,7 @@ TEST_F(RespTest, AnswersPipelineInOrderAndInOneWrite) {
     EXPECT_EQ(client_.Read(), "\"" + std::to_string(i) + "\"");
     EXPECT_THAT(client_.Read(), StartsWith("[0,1000," + std::to_string(999 - i) + ","));
   }
-  EXPECT_LE(client_.reads(), 2) << "the first may have come in two parts";
+  EXPECT_LE(client_.reads(), 2) << "reads; the pipeline may arrive in two parts";
 }
 
 TEST_F(RespTest, RepliesToInvalidCommandsOfPipelineInOrder) {
@@ -341,7 +344,7 @@ TEST_F(RespTest, AnswersHttpRequestsWith400) {
   const std::string answer = client_.ReadRest();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(answer, HasSubstr("Redis protocol"));
-  // A web page that makes a browser send commands in its body gets nowhere.
+  // A web page that makes a browser send commands in a request body has no effect.
   test::RespClient browser(service_.server().resp());
   browser.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\ntg.decide per-key a\r\n");
   EXPECT_THAT(browser.ReadRest(), StartsWith("HTTP/1.1 400 "));
@@ -353,8 +356,8 @@ TEST_F(RespTest, StopsReadingWhenTheClientDoesNotRead) {
   test::RespClient lazy(service_.server().resp(), 4096);
   std::string bytes;
   for (int i = 0; i < 3'000; ++i) bytes += test::RespCommand({"COMMAND"});
-  std::thread sender([&] { lazy.Send(bytes); });  // Blocks: nothing is read any more.
-  EXPECT_EQ(Ask({"PING"}), "PONG") << "the others are";
+  std::thread sender([&] { lazy.Send(bytes); });  // Blocks, because the server has stopped reading.
+  EXPECT_EQ(Ask({"PING"}), "PONG") << "the server must serve other clients";
   for (int i = 0; i < 3'000; ++i) {
     if (!lazy.Read().starts_with("[")) {
       ADD_FAILURE() << "at " << i;

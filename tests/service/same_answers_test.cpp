@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FAULTS.md, invariant 11: all frontends give the same answer to the same question. Here the HTTP
-// API against the library, on two stores that share one clock.
+// Checks that the HTTP API gives the same decisions as the library. The two use separate stores
+// that share one clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void Describe(json::object& out, const Decision& decision, bool allowed) {
   out["reset_after_ms"] = Ceil(decision.reset_after, 1000);
 }
 
-/// What DESIGN.md, 5, says that the Decision looks like.
+/// Returns the JSON members that the HTTP API must return for a decision.
 json::object Expected(bool allowed, const Decision& governing, std::span<const Charge> charges,
                       std::span<const Decision> decisions) {
   json::object out{
@@ -77,8 +77,8 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
   }
 
-  /// Fills body_ and charges_ with the same question.
-  void MakeQuestion(bool by_request) {
+  /// Fills body_ and charges_ with the same request.
+  void MakeRequest(bool by_request) {
     charges_.emplace(memory_);
     body_.clear();
     const std::string key = "k" + std::to_string(Pick(0, 3));
@@ -133,14 +133,14 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
     ASSERT_EQ(json::value(body), json::value(expected)) << json::serialize(body_);
   }
 
-  /// The fields tell the same as the Decision.
+  /// Checks that the header fields agree with the decision.
   void CheckFields(const HttpResponse& answer, const Verdict& verdict) {
     const Decision& governing = verdict.governing;
     std::string wanted =
         "\"" + std::string(governing.rule) + "\";r=" + std::to_string(governing.remaining);
     const std::string field = answer.Field("RateLimit");
     if (governing.rule == "shadow") {
-      ASSERT_EQ(field, "") << "a shadow rule governs only where no other rule was charged";
+      ASSERT_EQ(field, "") << "a shadow rule governs only if no other rule was charged";
       return;
     }
     ASSERT_EQ(field.substr(0, wanted.size()), wanted);
@@ -152,11 +152,12 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
     const std::int64_t retry = std::max<std::int64_t>(1, Ceil(governing.retry_after, 1'000'000));
     ASSERT_EQ(answer.Field("Retry-After"), std::to_string(retry));
     ASSERT_NE(t, std::string::npos);
-    ASSERT_LE(std::stoll(field.substr(t + 3)), retry);  // WIRE.md, 1.
+    // Retry-After must not be earlier than `t` of RateLimit.
+    ASSERT_LE(std::stoll(field.substr(t + 3)), retry);
   }
 
-  void AskDecide() {
-    MakeQuestion(Pick(0, 1) == 0);
+  void SendDecision() {
+    MakeRequest(Pick(0, 1) == 0);
     std::string_view path = "/v1/decide";
     if (leases()) {
       path = "/v1/acquire";
@@ -177,9 +178,9 @@ class SameAnswersTest : public testing::TestWithParam<std::uint64_t> {
     if (!HasFatalFailure()) CheckFields(answer, *verdict);
   }
 
-  /// Operations on one charge.
-  void AskOther() {
-    MakeQuestion(false);
+  /// Sends an operation on a single charge.
+  void SendOtherOperation() {
+    MakeRequest(false);
     const Charge& charge = charges_->charges[0];
     const std::int64_t kind = Pick(0, 3);
     if (leases()) {
@@ -246,16 +247,16 @@ TEST_P(SameAnswersTest, HttpApiDecidesLikeTheLibrary) {
   for (int i = 0; i < 1500; ++i) {
     if (Pick(0, 2) == 0) service_.Advance(Micros{Pick(0, 1) == 0 ? Pick(0, 3) : Pick(0, 700'000)});
     if (Pick(0, 3) == 0) {
-      AskOther();
+      SendOtherOperation();
     } else {
-      AskDecide();
+      SendDecision();
     }
     if (HasFatalFailure()) {
-      ADD_FAILURE() << "at question " << i << " of seed " << GetParam();
+      ADD_FAILURE() << "at request " << i << " of seed " << GetParam();
       return;
     }
   }
-  EXPECT_GT(allowed_, 100);  // The mixture is worth something.
+  EXPECT_GT(allowed_, 100);  // Both outcomes must occur often enough.
   EXPECT_GT(denied_, 100);
 }
 

@@ -10,9 +10,10 @@
 
 namespace tidegate::service {
 
-/// Returns what a Server in a test calls on each of its threads: if TIDEGATE_SECCOMP is set, as in
-/// the release stage of `./dev test`, it installs the allow-list of system calls there. The threads
-/// of the test itself stay free. Ends the program if that fails.
+/// Returns a function that a Server in a test calls on each of its threads. If TIDEGATE_SECCOMP is
+/// set, as in the release stage of `./dev test`, the function installs the allow-list of system
+/// calls on that thread, and ends the program if this fails. The threads of the test itself are not
+/// restricted.
 inline std::function<void()> SandboxedThread() {
   const char* const word = std::getenv("TIDEGATE_SECCOMP");
   if (word == nullptr || *word == '\0') return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allow-list of system calls and the privileges of a process, each in a child process that
-// gives them up.
+// Tests the allow-list of system calls and the privileges of a process. Each test case runs in a
+// child process, which gives the privileges up.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
@@ -34,7 +34,8 @@ constexpr int kAllowed = 10;
 constexpr int kDenied = 11;  ///< The call failed with EPERM.
 constexpr int kBroken = 12;
 
-/// Installs the allow-list, makes the call, and ends the child process with the outcome.
+/// Installs the allow-list, makes the call, and ends the child process with the outcome as exit
+/// code.
 [[noreturn]] void CallUnderFilter(Seccomp mode, const std::function<long()>& call) {
   if (!InstallAllowList(mode, FilteredThreads::kAll)) _exit(kBroken);
   errno = 0;
@@ -107,12 +108,12 @@ TEST(SeccompTest, DeniesDangerousCalls) {
   }
 }
 
-TEST(SeccompTest, LogAllowsDangerousCalls) {
+TEST(SeccompTest, LogModeAllowsDangerousCalls) {
   EXPECT_EXIT(CallUnderFilter(Seccomp::kLog, [] { return syscall(SYS_unshare, 0); }),
               testing::ExitedWithCode(kAllowed), "");
 }
 
-TEST(SeccompTest, OffInstallsNoFilter) {
+TEST(SeccompTest, OffModeInstallsNoFilter) {
   EXPECT_EXIT(CallUnderFilter(Seccomp::kOff, [] { return syscall(SYS_kill, getpid(), 0); }),
               testing::ExitedWithCode(kAllowed), "");
 }
@@ -126,7 +127,7 @@ TEST(SeccompTest, KillsTheProcessOnDangerousCallOfAnyThread) {
               testing::KilledBySignal(SIGSYS), "");
 }
 
-/// The system calls of a server after it has started.
+/// Makes the system calls that a server makes after its start.
 long ServerWork() {
   std::thread([] {
     const std::vector<char> memory(64u << 20, 'x');
@@ -150,7 +151,7 @@ TEST(SeccompTest, AbortStillEndsTheProcess) {
               testing::KilledBySignal(SIGABRT), "");
 }
 
-TEST(SeccompTest, ListsNoCallTwiceAndJumpsWithinBounds) {
+TEST(SeccompTest, FilterListsNoCallTwiceAndJumpsWithinBounds) {
   std::vector<std::uint32_t> calls(AllowedSystemCalls().begin(), AllowedSystemCalls().end());
   std::ranges::sort(calls);
   EXPECT_EQ(std::ranges::adjacent_find(calls), calls.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo and the example configurations, started as they are.
+// Starts the demo and the example configurations unchanged.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,10 +25,10 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A socket that listens on a port of loopback, so that no other process can.
+/// A socket that listens on a loopback port, so that no other process can.
 class TakenPort {
  public:
-  /// 0: any. If another process listens there, the port is taken as well.
+  /// `port` 0: any free port. If another process already listens on the port, it is taken as well.
   explicit TakenPort(std::uint16_t port = 0) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -63,16 +63,17 @@ class StartTest : public testing::Test {
   int Fail(std::vector<std::string> options) {
     const auto demo = Demo(std::move(options));
     const int code = demo->Wait();
-    said_ = demo->Output();
+    output_ = demo->Output();
     return code;
   }
-  /// Every process has a log of its own, so that no test reads what another one wrote.
+  /// Returns the path of a new log: each process has its own, so that no test reads what another
+  /// process wrote.
   fs::path NewLog() { return folder_ / ("log" + std::to_string(++logs_)); }
   static void ExpectNoWarning(const Tidegate& server) {
     EXPECT_THAT(server.Output(), Not(HasSubstr(" warning: ")));
     EXPECT_THAT(server.Output(), Not(HasSubstr(" error: ")));
   }
-  /// Until the demo has printed everything.
+  /// Waits until the demo has printed everything, and returns the output.
   static std::string Printed(const Tidegate& demo) {
     EXPECT_TRUE(test::WaitUntil([&] { return demo.CountInOutput("Below: one line of JSON") == 1; }))
         << demo.Output();
@@ -80,7 +81,7 @@ class StartTest : public testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  std::string said_;
+  std::string output_;
   int logs_ = 0;
 };
 
@@ -96,7 +97,7 @@ TEST_F(StartTest, DemoFallsBackToFreePorts) {
         "listener=admin  taken=127.0.0.1:9180  uses=127.0.0.1:[0-9]+  option=--admin-port\n"}) {
     EXPECT_THAT(printed, ContainsRegex(line));
   }
-  // The lines to try have the ports that the demo really uses.
+  // The suggested commands contain the ports that the demo really uses.
   const std::string lines = printed.substr(printed.find("Try it"));
   EXPECT_THAT(lines, HasSubstr("http://" + demo->Gateway().Text() + "/demo/hello"));
   EXPECT_THAT(lines, HasSubstr("http://" + demo->Api().Text() + "/v1/decide"));
@@ -111,7 +112,8 @@ TEST_F(StartTest, DemoFallsBackToFreePorts) {
 
 TEST_F(StartTest, DemoUsesGivenPorts) {
   std::vector<std::string> ports;
-  for (int i = 0; i < 4; ++i) ports.push_back(TakenPort().port());  // Free again at once.
+  // The port is free again at once.
+  for (int i = 0; i < 4; ++i) ports.push_back(TakenPort().port());
   const auto demo = Demo({"--port", ports[0], "--api-port", ports[1], "--resp-port", ports[2],
                           "--admin-port", ports[3]});
   const std::string printed = Printed(*demo);
@@ -127,20 +129,21 @@ TEST_F(StartTest, DemoUsesGivenPorts) {
 TEST_F(StartTest, DemoRejectsGivenPortThatIsTaken) {
   const TakenPort taken;
   EXPECT_EQ(Fail({"--port", taken.port()}), 1);
-  EXPECT_THAT(said_, HasSubstr("error: cannot listen on 127.0.0.1:" + taken.port() +
-                               ": Address already in use; name another port with --port, or leave "
-                               "the option out to use a free one\n"));
+  EXPECT_THAT(output_,
+              HasSubstr("error: cannot listen on 127.0.0.1:" + taken.port() +
+                        ": Address already in use; name another port with --port, or leave "
+                        "the option out to use a free one\n"));
   EXPECT_EQ(Fail({"--admin-port", taken.port()}), 1);
-  EXPECT_THAT(said_, HasSubstr("name another port with --admin-port"));
+  EXPECT_THAT(output_, HasSubstr("name another port with --admin-port"));
 }
 
 TEST_F(StartTest, DemoRejectsInvalidPorts) {
   const std::string free = TakenPort().port();
   EXPECT_EQ(Fail({"--port", free, "--api-port", free}), 2);
-  EXPECT_THAT(said_, HasSubstr("--port and --api-port are both " + free + ": name two ports"));
+  EXPECT_THAT(output_, HasSubstr("--port and --api-port are both " + free + ": name two ports"));
   for (const char* const port : {"65536", "-1", "http", ""}) {
     EXPECT_EQ(Fail({"--port", port}), 2) << port;
-    EXPECT_THAT(said_, HasSubstr("is not a port: name one from 1 to 65535")) << port;
+    EXPECT_THAT(output_, HasSubstr("is not a port: name one from 1 to 65535")) << port;
   }
   Tidegate with_config(folder_ / "other", {"serve", "--config", "x.yaml", "--port", free});
   EXPECT_EQ(with_config.Wait(), 2);
@@ -149,7 +152,7 @@ TEST_F(StartTest, DemoRejectsInvalidPorts) {
 
 // --- Warnings -------------------------------------------------------------------------
 
-/// Returns the file with every port that it listens on replaced by 0.
+/// Returns the configuration with port 0 in place of every listening port.
 std::string WithFreePorts(const fs::path& file) {
   std::string yaml = test::ReadFile(file);
   for (const char* const usual : {":8080", ":8081", ":9180", ":6380"}) {
@@ -158,7 +161,7 @@ std::string WithFreePorts(const fs::path& file) {
   }
   const std::size_t listen = yaml.find("listen:\n");
   EXPECT_NE(listen, std::string::npos) << file;
-  // These listen on loopback without being mentioned.
+  // These listeners open on loopback even if the file does not mention them.
   for (const char* const name : {"api", "admin"}) {
     if (yaml.find("\n  " + std::string(name) + ":") != std::string::npos) continue;
     yaml.insert(listen + 8, "  " + std::string(name) + ": 127.0.0.1:0\n");
@@ -166,7 +169,8 @@ std::string WithFreePorts(const fs::path& file) {
   return yaml;
 }
 
-/// The limits of a shell on most distributions, or the hard limit of the test.
+/// Sets the descriptor limit that shells have on most distributions, or the hard limit of the test
+/// if that is lower.
 void UseOrdinaryLimits() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -176,14 +180,14 @@ void UseOrdinaryLimits() {
 }
 
 TEST_F(StartTest, ExamplesLogNoWarning) {
-  // A folder in which every user may execute it.
+  // A folder that every user may enter, so that `nobody` can execute the binary.
   const fs::path folder = fs::temp_directory_path() / ("tidegate-" + std::to_string(getpid()));
   fs::create_directory(folder);
   fs::permissions(folder, fs::perms{0755});
   const fs::path binary = folder / "tidegate";
   fs::copy_file(test::TidegateProcess::Binary(), binary, fs::copy_options::overwrite_existing);
   const passwd* const nobody = getuid() == 0 ? getpwnam("nobody") : nullptr;
-  std::vector<const passwd*> users = {nullptr};  // nullptr: that of the test.
+  std::vector<const passwd*> users = {nullptr};  // nullptr: the user of the test.
   if (nobody != nullptr) users.push_back(nobody);
   const fs::path root = TIDEGATE_SOURCE;
   for (const fs::path& example :
@@ -203,7 +207,7 @@ TEST_F(StartTest, ExamplesLogNoWarning) {
                            }},
                       binary);
       SCOPED_TRACE(example.string() + (user == nullptr ? " as this user" : " as nobody"));
-      HttpClient client(server.Admin());  // The server is up.
+      HttpClient client(server.Admin());  // A response shows that the server has started.
       client.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
       EXPECT_EQ(client.Read().status, 200);
       ExpectNoWarning(server);
@@ -214,7 +218,7 @@ TEST_F(StartTest, ExamplesLogNoWarning) {
 }
 
 TEST_F(StartTest, WarnsWhenRootServesPublicAddresses) {
-  if (getuid() != 0) GTEST_SKIP() << "needs root";
+  if (getuid() != 0) GTEST_SKIP() << "only root can run this test";
   for (const bool is_public : {false, true}) {
     const fs::path file = folder_ / "tidegate.yaml";
     test::WriteFile(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CL.THROTTLE as redis-cell documents it: answers worked out by hand. T is the time that one
-// unit takes to come back, period / count; a key is full when nothing is left to come back.
+// Tests CL.THROTTLE with replies that were computed by hand from the documentation of redis-cell. T
+// is the time in which one unit is refilled, period / count; a key is full when it has nothing left
+// to refill.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -14,9 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Step {
-  Micros later;  ///< Than the step before.
+  Micros later;  ///< Time since the previous step.
   std::vector<std::string_view> arguments;
-  std::string_view answer;  ///< limited, limit, remaining, retry, reset.
+  std::string_view answer;  ///< limited, limit, remaining, retry after, reset after.
 };
 struct Story {
   const char* name;
@@ -46,36 +47,39 @@ TEST_P(ThrottleTest, AnswersAsRedisCellDoes) {
 INSTANTIATE_TEST_SUITE_P(
     Stories, ThrottleTest,
     testing::Values(
-        // The example of redis-cell's own page: 30 in 60 s, T = 2 s, a burst of 15 besides.
+        // The example in the documentation of redis-cell: 30 in 60 s, so T = 2 s, with a burst of
+        // 15 in addition.
         Story{"TheDocumentedExample", {{0s, {"15", "30", "60", "1"}, "[0,16,15,-1,2]"}}},
         Story{"QuantityIsOneIfNotGiven", {{0s, {"15", "30", "60"}, "[0,16,15,-1,2]"}}},
-        // T = 1 s: three at once (2 + 1), then one a second.
+        // T = 1 s: three at once (2 + 1), then one per second.
         Story{"BurstThenRate",
               {{0s, {"2", "1", "1"}, "[0,3,2,-1,1]"},
                {0s, {"2", "1", "1"}, "[0,3,1,-1,2]"},
                {0s, {"2", "1", "1"}, "[0,3,0,-1,3]"},
                {0s, {"2", "1", "1"}, "[1,3,0,1,3]"},
-               // 1 us before the second is over: 0.000001 s have no milliseconds.
+               // 1 us before the second ends: 0.000001 s are 0 milliseconds.
                {999'999us, {"2", "1", "1"}, "[1,3,0,0,2]"},
                {1us, {"2", "1", "1"}, "[0,3,0,-1,3]"}}},
-        // Without a burst: one, and the next after T = 3 s.
+        // Without a burst: one call, and the next one after T = 3 s.
         Story{"NoBurst",
               {{0s, {"0", "1", "3"}, "[0,1,0,-1,3]"},
                {0s, {"0", "1", "3"}, "[1,1,0,3,3]"},
                {2s, {"0", "1", "3"}, "[1,1,0,1,1]"},
                {1s, {"0", "1", "3"}, "[0,1,0,-1,3]"}}},
-        // T = 400 ms. After one: full in 0.4 s, which is 1. After two: 0.8 s. Then 1.2 s: 2.
+        // T = 400 ms. After one call the key is full in 0.4 s, rounded up to 1; after two in 0.8 s,
+        // also 1; after three in 1.2 s, which is 2.
         Story{"SecondsAreRoundedUp",
               {{0s, {"2", "5", "2"}, "[0,3,2,-1,1]"},
                {0s, {"2", "5", "2"}, "[0,3,1,-1,1]"},
                {0s, {"2", "5", "2"}, "[0,3,0,-1,2]"},
                {0s, {"2", "5", "2"}, "[1,3,0,1,2]"},
-               // 0.2 s later: 0.2 s to wait, 1.0 s until full: whole, so not rounded.
+               // 0.2 s later: 0.2 s to wait and exactly 1.0 s until the key is full, so 1 is not
+               // rounded up.
                {200ms, {"2", "5", "2"}, "[1,3,0,1,1]"}}},
-        // T = 1.0004 s (2501 in 2502.0004 is not to be had: 10000 in 10004 s). What is below a
-        // millisecond does not count: 1.0004 s are 1.
+        // T = 1.0004 s, written as 10000 in 10004 s because the period must be whole seconds. Less
+        // than a millisecond does not count: 1.0004 s are 1.
         Story{"BelowAMillisecondIsNothing", {{0s, {"9", "10000", "10004"}, "[0,10,9,-1,1]"}}},
-        // T = 1 s. Several at once, and more than are left.
+        // T = 1 s. Calls for several units at once, and for more than are left.
         Story{"QuantityAboveOne",
               {{0s, {"9", "1", "1", "4"}, "[0,10,6,-1,4]"},
                {0s, {"9", "1", "1", "7"}, "[1,10,6,1,4]"},
@@ -83,12 +87,12 @@ INSTANTIATE_TEST_SUITE_P(
                {0s, {"9", "1", "1", "5"}, "[1,10,0,5,10]"},
                {4s, {"9", "1", "1", "5"}, "[1,10,4,1,6]"},
                {1s, {"9", "1", "1", "5"}, "[0,10,0,-1,10]"}}},
-        // More than can ever fit: -1, and nothing is taken.
+        // A quantity above the capacity: retry after is -1, and nothing is charged.
         Story{"NeverFits",
               {{0s, {"4", "1", "1", "6"}, "[1,5,5,-1,0]"},
                {0s, {"4", "1", "1", "5"}, "[0,5,0,-1,5]"},
                {0s, {"4", "1", "1", "6"}, "[1,5,0,-1,5]"}}},
-        // Nothing always fits, and takes nothing.
+        // A quantity of zero always fits and charges nothing.
         Story{"QuantityZeroOnlyLooks",
               {{0s, {"4", "1", "1", "0"}, "[0,5,5,-1,0]"},
                {0s, {"4", "1", "1", "3"}, "[0,5,2,-1,3]"},
@@ -96,19 +100,20 @@ INSTANTIATE_TEST_SUITE_P(
                {0s, {"4", "1", "1", "2"}, "[0,5,0,-1,5]"},
                {0s, {"4", "1", "1", "0"}, "[0,5,0,-1,5]"},
                {1500ms, {"4", "1", "1", "0"}, "[0,5,1,-1,4]"}}},
-        // 3 in 1 s: T is a third of a second, which no decimal fraction is. Three of them are one.
+        // 3 in 1 s: T is a third of a second, which has no exact decimal fraction. Three of them
+        // are exactly one second.
         Story{"Thirds",
               {{0s, {"2", "3", "1", "3"}, "[0,3,0,-1,1]"},
                {333'333us, {"2", "3", "1"}, "[1,3,0,0,1]"},
                {1us, {"2", "3", "1"}, "[0,3,0,-1,1]"},
                {666'665us, {"2", "3", "1", "2"}, "[1,3,1,0,1]"},
                {1us, {"2", "3", "1", "2"}, "[0,3,0,-1,1]"}}},
-        // A long time later it is full, and no fuller.
+        // After a long time the key is full and no fuller.
         Story{"FullIsFull",
               {{0s, {"1", "1", "60", "2"}, "[0,2,0,-1,120]"},
                {1h, {"1", "1", "60", "0"}, "[0,2,2,-1,0]"},
                {0s, {"1", "1", "60"}, "[0,2,1,-1,60]"}}},
-        // Another limit for the same key: what was taken is kept, as time until full.
+        // Another limit for the same key keeps what was charged, as time until the key is full.
         Story{"AChangedLimitKeepsTheDebt",
               {{0s, {"9", "1", "1", "10"}, "[0,10,0,-1,10]"},
                {0s, {"19", "1", "1", "0"}, "[0,20,10,-1,10]"}}}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real binary as a process, and files for it. Real time passes here, so tests poll with a
-// deadline.
+// The real binary as a process, and files for it. The process uses the real clock, so tests poll
+// with a deadline.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,11 +24,11 @@ using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
-/// The binary under test as a process, with the addresses of its listeners.
+/// A process of the binary under test, with the addresses of its listeners.
 class Tidegate : public test::TidegateProcess {
  public:
   using TidegateProcess::TidegateProcess;
-  /// `descriptors` is its limit of open file descriptors; 0: that of the test.
+  /// `descriptors` is the limit of open file descriptors of the process; 0: the limit of the test.
   Tidegate(const fs::path& log, std::vector<std::string> arguments, rlim_t descriptors = 0)
       : TidegateProcess(std::move(arguments), {.output = log, .prepare = [descriptors] {
                                                  const rlimit limit{descriptors, descriptors};

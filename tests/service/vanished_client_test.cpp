@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of each frontend vanishes while the store holds its call. The frontend must close the
-// connection at once and drop the call. When the store returns the call, no memory of the client
-// may be used and nothing may leak, which the address sanitizer checks.
+// A client of each frontend disconnects while the store holds its call. The frontend must close the
+// connection at once and drop the call. When the store later answers the call, no memory of the
+// client may be used and nothing may leak, which the address sanitizer checks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,19 +48,20 @@ class VanishedClientTest : public testing::Test {
     listener_->Start();
     thread_ = std::thread([this] { reactor_.Run(std::nullopt); });
   }
-  /// Sends `text`, resets the connection when the store holds `calls` calls, and lets it answer.
+  /// Sends `text`, resets the connection once the store holds `calls` calls, and then lets the
+  /// store answer.
   void Vanish(const std::string& text, std::size_t calls) {
     Client client(port_);
     client.Send(text);
     AwaitHeld(late_->store, calls);
     client.Abort();
     EXPECT_TRUE(test::WaitUntil([&] { return listener_->stats().open == 0; }))
-        << "the connection waits for the store";
+        << "the connection stays open until the store answers";
     EXPECT_EQ(late_->store.held, calls);
     RunOn(reactor_, [&] { late_->store.FinishAll(); });
     AwaitRounds(reactor_);
   }
-  /// Sends `text` on a new connection, lets the store answer, and returns the answer.
+  /// Sends `text` on a new connection, lets the store answer, and returns the response.
   [[nodiscard]] std::string AskAgain(const std::string& text, std::string_view until) {
     Client client(port_);
     client.Send(text);
@@ -90,7 +91,7 @@ TEST_F(VanishedClientTest, HttpApiDropsPendingCall) {
   Listen<net::HttpListener>(frontend);
   const std::string decide = Post("/v1/decide", R"({"rule":"r","identity":"a"})");
   Vanish(decide, 1);
-  Vanish(decide + decide, 1);  // The second request waits for the first.
+  Vanish(decide + decide, 1);  // The second request waits for the first one.
   EXPECT_THAT(AskAgain(decide, "]}\n"), HasSubstr("\"remaining\":997"));
   TearDown();
 }
@@ -145,10 +146,10 @@ TEST_F(VanishedClientTest, GatewayReleasesLeaseGrantedAfterTheClientLeft) {
   Gateway gateway(reactor_, late_->pipeline, {});
   Listen<GatewayListener>(gateway);
   Vanish("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 1);
-  EXPECT_EQ(late_->store.held, 0u);  // FinishAll has answered the release, too.
+  EXPECT_EQ(late_->store.held, 0u);  // FinishAll has also answered the release.
   const std::string next = AskAgain("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "\r\n\r\n");
   EXPECT_THAT(next, testing::Not(HasSubstr("429"))) << "the lease is still held";
-  // Answers the release of the second lease.
+  // Lets the store answer the release of the second lease.
   RunOn(reactor_, [&] { late_->store.FinishAll(); });
   TearDown();
 }

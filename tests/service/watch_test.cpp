@@ -28,7 +28,7 @@ Config ConfigOf(int limit) {
               .config;
 }
 
-// For ThreadSanitizer: load, reloads, drain and stop at the same time.
+// For ThreadSanitizer: runs load, reloads, a drain and a stop at the same time.
 TEST(ServerTest, ReloadsDrainsAndStopsUnderLoad) {
   Problems problems;
   auto server = Server::Make(
@@ -57,7 +57,8 @@ TEST(ServerTest, ReloadsDrainsAndStopsUnderLoad) {
   }
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE((*server)->Reload(ConfigOf(10 + i), problems));
-    Client between(api);  // So that requests and reloads really alternate.
+    // Sends a request between two reloads, so that requests and reloads alternate.
+    Client between(api);
     between.Send(Post("/v1/decide", R"({"rule":"r","identity":"192.0.2.1"})"));
     EXPECT_FALSE(between.Receive("\r\n\r\n").empty());
   }
@@ -81,7 +82,8 @@ WatchedFile Seen(const fs::path& file, std::string_view content) {
   return {.path = file.string(), .content = DigestOf(content)};
 }
 
-// A folder that goes and comes back (a package update, a volume mounted again) is lost for good.
+// The watch must not lose a folder that is removed and created again, as by a package update or a
+// remounted volume.
 TEST(ConfigWatchTest, SeesFolderThatWasRecreated) {
   Folder folder;
   const fs::path conf = folder.path / "conf";
@@ -102,7 +104,7 @@ TEST(ConfigWatchTest, SeesFolderThatWasRecreated) {
   EXPECT_GE(changes, 2);
 }
 
-// Other files of the folder that change all the time put the reload off for ever.
+// Other files of the folder that change all the time must not postpone the reload forever.
 TEST(ConfigWatchTest, ReloadsDespiteBusyFolder) {
   Folder folder;
   const fs::path file = folder.path / "t.yaml";
@@ -116,19 +118,21 @@ TEST(ConfigWatchTest, ReloadsDespiteBusyFolder) {
     Folder::Write(folder.path / "access.log", "x");
     context.run_for(50ms);
   }
-  EXPECT_EQ(changes, 1) << "in two seconds";
+  EXPECT_EQ(changes, 1) << "changes within two seconds";
 }
 
-// The watch takes for known what it finds, not what the server was started with.
+// The watch must compare with the content that the server loaded, and not with what it finds when
+// it begins.
 TEST(ConfigWatchTest, SeesChangeBeforeWatchBegins) {
   Folder folder;
   const fs::path file = folder.path / "t.yaml";
   Folder::Write(file, "a");
-  const std::string loaded = "a";  // LoadConfig, Server::Make, Start ...
-  Folder::Write(file, "b");        // ... while the file is saved ...
+  const std::string loaded = "a";  // The content that LoadConfig has read before the server starts.
+  Folder::Write(file, "b");        // The file is saved while the server starts.
   boost::asio::io_context context;
   int changes = 0;
-  ConfigWatch watch(context, {Seen(file, loaded)}, [&] { ++changes; });  // ... Control::Run
+  // The watch begins after the start, in Control::Run.
+  ConfigWatch watch(context, {Seen(file, loaded)}, [&] { ++changes; });
   context.run_for(500ms);
   EXPECT_EQ(changes, 1);
 }
@@ -145,7 +149,7 @@ TEST(ConfigWatchTest, SeesFilesThatMatchAPattern) {
   EXPECT_EQ(changes, 0);
   fs::create_directories(folder.path / "rules");
   context.run_for(500ms);
-  EXPECT_EQ(changes, 0) << "an empty folder";
+  EXPECT_EQ(changes, 0) << "an empty folder has no matching file";
   Folder::Write(folder.path / "rules" / "a.yaml", "a");
   context.run_for(500ms);
   EXPECT_EQ(changes, 1);
@@ -179,8 +183,8 @@ TEST(ConfigWatchTest, SeesSymlinkSwap) {
   EXPECT_EQ(changes, 2);
 }
 
-// A renewal writes the certificate first and its key a moment later: the first change is refused,
-// the second must not go unnoticed.
+// A renewal writes the certificate first and its key a moment later. The server refuses the first
+// change, and the watch must notice the second one.
 TEST(ConfigWatchTest, WatchesEveryFileOfTheConfiguration) {
   Folder folder;
   fs::create_directories(folder.path / "tls");
@@ -200,13 +204,14 @@ TEST(ConfigWatchTest, WatchesEveryFileOfTheConfiguration) {
   Folder::Write(key, "b");
   context.run_for(300ms);
   EXPECT_EQ(changes, 2);
-  Folder::Write(key, "b");  // The same again.
+  Folder::Write(key, "b");  // The content is unchanged.
   Folder::Write(folder.path / "tls" / "other.key", "b");
   context.run_for(300ms);
   EXPECT_EQ(changes, 2);
 }
 
-// As certbot does: live/api.pem -> ../archive/api1.pem, then -> ../archive/api2.pem.
+// Renews a certificate as certbot does: live/api.pem points to ../archive/api1.pem, then to
+// ../archive/api2.pem.
 TEST(ConfigWatchTest, SeesRenewedCertificateBehindLink) {
   Folder folder;
   fs::create_directories(folder.path / "live");
@@ -237,7 +242,8 @@ TEST(ConfigWatchTest, FollowsFilesOfTheAppliedConfiguration) {
   int changes = 0;
   ConfigWatch watch(context, {Seen(file, "a"), Seen(tokens, "a")}, [&] { ++changes; });
   context.run_for(300ms);
-  // In force: `other` instead of `tokens`; and it changed just after it was read.
+  // The applied configuration has `other` in place of `tokens`, and `other` changed just after it
+  // was read.
   Folder::Write(other, "b");
   watch.Follow({Seen(file, "a"), Seen(other, "a")});
   context.run_for(300ms);
@@ -245,7 +251,7 @@ TEST(ConfigWatchTest, FollowsFilesOfTheAppliedConfiguration) {
   Folder::Write(tokens, "b");
   context.run_for(300ms);
   EXPECT_EQ(changes, 1);
-  // Refused, since a file that it names is not there yet.
+  // The new configuration was refused, because a file that it names does not exist yet.
   const fs::path late = folder.path / "late";
   watch.FollowAlso({Seen(file, "a"), {.path = late.string()}});
   context.run_for(300ms);
@@ -258,7 +264,8 @@ TEST(ConfigWatchTest, FollowsFilesOfTheAppliedConfiguration) {
   EXPECT_EQ(changes, 3);
 }
 
-/// While it lives, permissions hold: root reads everything.
+/// Runs as another user than root while it exists, so that file permissions apply: root can read
+/// every file.
 class NotRoot {
  public:
   NotRoot() { EXPECT_TRUE(!root_ || ::seteuid(65'534) == 0); }

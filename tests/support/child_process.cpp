@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Calls `visit` for each entry of /proc/PID/`what`, unless the process is gone.
+/// Calls `visit` for each entry of /proc/PID/`what`; for none if the process has ended.
 template <class Visit>
 void EachEntry(pid_t pid, const char* what, const Visit& visit) {
   std::error_code gone;

@@ -17,14 +17,15 @@ class ChildProcess {
  public:
   struct Options {
     std::filesystem::path output = "/dev/null";  ///< The program's output is appended to this file.
-    std::vector<std::string> environment = {};   ///< `NAME=value`, added.
-    int core = -1;                               ///< The program runs on this core only; -1: any.
+    /// Added environment variables, written `NAME=value`.
+    std::vector<std::string> environment = {};
+    int core = -1;  ///< The program runs on this core only; -1: any.
     /// Called in the new process before the program starts.
     std::function<void()> prepare = {};
   };
 
-  ChildProcess() = default;  ///< No program.
-  /// Starts a program, which is found as a shell finds it.
+  ChildProcess() = default;  ///< Holds no program.
+  /// Starts the program; its path is searched as a shell does.
   ChildProcess(std::vector<std::string> arguments, const Options& options);
   explicit ChildProcess(std::vector<std::string> arguments)
       : ChildProcess(std::move(arguments), Options{}) {}
@@ -37,19 +38,20 @@ class ChildProcess {
   [[nodiscard]] bool started() const noexcept { return pid_ > 0; }
   /// Returns true if the program still runs.
   [[nodiscard]] bool alive();
-  /// The signal that ended the program, once alive() or Wait() has noticed it; 0: none.
+  /// Returns the signal that ended the program; 0 if none did, or if neither alive() nor Wait() has
+  /// noticed the end.
   [[nodiscard]] int killed_by() const noexcept;
 
   void Signal(int signal) const;
   /// Stops all threads of the program, and returns when they have stopped.
   void Pause() const;
-  /// SIGKILL; returns when the program has ended. The output stays.
+  /// Sends SIGKILL and returns when the program has ended. The output file remains.
   void Kill();
   /// Waits for the program's end. Returns its exit code; -1 if a signal ended it, or if it still
   /// runs after `patience`.
   int Wait(std::chrono::milliseconds patience = std::chrono::hours{1});
 
-  /// The time that the program's threads have had a core.
+  /// Returns the CPU time of all threads of the program.
   [[nodiscard]] std::chrono::nanoseconds CpuTime() const;
   [[nodiscard]] double CpuSeconds() const {
     return std::chrono::duration<double>(CpuTime()).count();
@@ -59,10 +61,10 @@ class ChildProcess {
 
  private:
   pid_t pid_ = -1;
-  int status_ = 0;  ///< As waitpid reported it.
+  int status_ = 0;  ///< Exit status that waitpid reported.
 };
 
-/// Runs the calling thread, or a process before exec, on this core only.
+/// Binds the calling thread to this core; a process that it then executes inherits this.
 void PinTo(int core);
 
 }  // namespace tidegate::test

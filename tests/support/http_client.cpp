@@ -45,7 +45,7 @@ void ReadChunks(Stream& stream, HttpMessage& message) {
     const std::string data = stream.ReadExactly(size + 2);
     message.body.append(data, 0, std::min(size, data.size()));
     if (data.size() != size + 2) return;
-    EXPECT_TRUE(data.ends_with("\r\n")) << "a chunk without its end";
+    EXPECT_TRUE(data.ends_with("\r\n")) << "the chunk does not end with CRLF";
   }
   std::string lines;
   while (true) {

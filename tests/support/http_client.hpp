@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 for tests: the bytes as they came and what they mean, read without the code under test.
+// HTTP/1.1 for tests. Messages are parsed without the code under test and keep the bytes that
+// arrived.
 #pragma once
 
 #include <boost/json.hpp>
@@ -14,23 +15,23 @@
 
 namespace tidegate::test {
 
-/// Header or trailer fields in their order. Names are compared in any case.
+/// Header or trailer fields in their order. Names are compared case-insensitively.
 struct HttpFields : std::vector<std::pair<std::string, std::string>> {
-  /// The value of the first field of that name; empty if there is none.
+  /// Returns the value of the first field with that name; empty if there is none.
   [[nodiscard]] std::string Value(std::string_view name) const;
   [[nodiscard]] int Count(std::string_view name) const;
-  /// All values of that name in their order, joined by ", ".
+  /// Returns all values of the fields with that name in their order, joined by ", ".
   [[nodiscard]] std::string List(std::string_view name) const;
 };
 
-/// A head and a body, of either direction.
+/// A request or a response: its head and body.
 struct HttpMessage {
-  std::string head;   ///< As it came, with the empty line.
+  std::string head;   ///< The bytes of the head, including the empty line at its end.
   std::string start;  ///< The request line or status line.
   HttpFields fields;
-  std::string body;  ///< Without its framing.
+  std::string body;  ///< The body without chunk framing.
   HttpFields trailers;
-  bool whole = true;  ///< The body is complete.
+  bool whole = true;  ///< True if the body is complete.
 
   [[nodiscard]] std::string Field(std::string_view name) const { return fields.Value(name); }
   [[nodiscard]] int Count(std::string_view name) const { return fields.Count(name); }
@@ -43,21 +44,21 @@ struct HttpRequest : HttpMessage {
 };
 
 struct HttpResponse : HttpMessage {
-  int status = 0;  ///< 0: none came, and the test has failed.
+  int status = 0;  ///< HTTP status; 0: no response arrived, and the test has failed.
   std::string reason;
 
-  /// The body as JSON; an empty object (and a failed test) if it is not an object.
+  /// Returns the body as JSON. If it is no object, returns an empty one, and the test fails.
   [[nodiscard]] boost::json::object Json() const;
 };
 
 /// Reads a head. Returns false if the stream ends before it is complete.
 [[nodiscard]] bool ReadHead(Stream& stream, HttpMessage& message);
-/// Reads the body that the fields of a head announce; without any it is empty for a request, and
-/// lasts until the end of the stream for a response.
+/// Reads the body whose length the header fields announce. Without such a field, a request has no
+/// body, and the body of a response lasts until the end of the stream.
 void ReadRequestBody(Stream& stream, HttpRequest& request);
 void ReadResponseBody(Stream& stream, HttpResponse& response);
 
-/// The bytes of a request with a JSON body.
+/// Returns the bytes of a POST request with a JSON body.
 [[nodiscard]] std::string Post(std::string_view path, std::string_view body,
                                std::string_view more_fields = {});
 [[nodiscard]] std::string Get(std::string_view path, std::string_view method = "GET");
@@ -74,17 +75,18 @@ class HttpClient {
 
   [[nodiscard]] Stream& stream() noexcept { return *stream_; }
   [[nodiscard]] int fd() const noexcept { return stream_->fd(); }
-  /// Returns false if the other side takes no more.
+  /// Sends bytes. Returns false if the other side accepts no more.
   bool Send(std::string_view bytes) { return stream_->Send(bytes); }
   void EndSending() { stream_->EndSending(); }
   End WaitForEnd(std::chrono::milliseconds at_most = kPatience) {
     return stream_->WaitForEnd(at_most);
   }
 
-  /// Returns the next response, also an interim one; the test fails if it is not complete. kNo:
-  /// there is no body, as after HEAD.
+  /// Returns the next response, which may be an interim one. The test fails if the response is
+  /// incomplete. kNo: the response has no body, as after HEAD.
   HttpResponse Read(Body body = Body::kYes);
-  /// The same; `whole` says whether the body is complete.
+  /// Returns the next response even if it is incomplete; `whole` tells whether the body is
+  /// complete.
   HttpResponse ReadPartial(Body body = Body::kYes);
   /// Returns the next response, or nothing if the connection ends before it is complete.
   std::optional<HttpResponse> TryRead(Body body = Body::kYes);
@@ -93,7 +95,7 @@ class HttpClient {
     Send(request);
     return Read();
   }
-  /// Posts JSON.
+  /// Sends a POST request with a JSON body and returns the response.
   HttpResponse Ask(std::string_view path, std::string_view body) { return Ask(Post(path, body)); }
 
  private:

@@ -24,7 +24,7 @@ sockaddr_in Loopback(int port) {
 }
 
 constexpr int kFirstPort = 10'000;
-/// Ports from 32,768 on are the kernel's (net.ipv4.ip_local_port_range).
+/// The kernel assigns ports from 32,768 on to outgoing connections (net.ipv4.ip_local_port_range).
 constexpr int kLastPort = 32'767;
 constexpr int kBusDistance = 10'000;
 
@@ -36,8 +36,8 @@ bool IsFree(int port) {
   return bound;
 }
 
-/// Reserves `port` among all test processes until this one ends, and returns whether it could. The
-/// reservation is an abstract Unix socket: the kernel frees it, whatever the process dies of.
+/// Reserves `port` for this test process until it ends, and returns whether that succeeded. The
+/// reservation is an abstract Unix socket, which the kernel closes however the process ends.
 bool Reserve(int port) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;

@@ -11,14 +11,14 @@
 
 namespace tidegate::test {
 
-/// The bytes of a command as clients send it.
+/// Returns the bytes of a command, as Redis clients send it.
 [[nodiscard]] std::string RespCommand(std::initializer_list<std::string_view> words);
 
-/// A blocking connection that speaks the Redis protocol. Replies are returned as one line:
+/// A blocking client of the Redis protocol. Read() returns each reply as one line:
 ///
 ///     PONG  "text"  42  null  true  [0,1,"store"]  {"a":1}  ~["a"]  -ERR what is wrong
 ///
-/// `(end)` where the connection ended instead. Nothing waits longer than kPatience.
+/// It returns `(end)` if the connection has ended. No call waits longer than kPatience.
 class RespClient {
  public:
   explicit RespClient(const net::Endpoint& to, int receive_buffer = 0)
@@ -32,13 +32,13 @@ class RespClient {
     return Read();
   }
   void EndSending() { stream_->EndSending(); }
-  /// All that still comes, until the end.
+  /// Returns all bytes until the end of the connection.
   std::string ReadRest() { return stream_->ReadRest(); }
-  /// How often bytes came: how many writes a reply took.
+  /// Returns how many reads returned bytes, which shows how many writes a reply took.
   [[nodiscard]] int reads() const noexcept { return stream_->reads(); }
 
  private:
-  /// Up to CRLF; false: the end.
+  /// Reads up to CRLF; returns false at the end of the connection.
   bool Line(std::string& line);
   bool Value(std::string& out);
   bool Elements(std::string& out, long count, std::string_view between);

@@ -14,7 +14,7 @@
 namespace tidegate::test {
 namespace {
 
-/// The next close resets the connection.
+/// Makes the next close reset the connection.
 void ResetOnClose(int fd) {
   const linger now{.l_onoff = 1, .l_linger = 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -69,7 +69,7 @@ void Stream::Wake(How how) {
   const std::lock_guard lock(closing_);
   if (fd_ < 0) return;
   if (how == How::kReset) ResetOnClose(fd_);
-  // Ending the sending too would look like an orderly end to the other side.
+  // Closing the sending direction too would look like an orderly end to the other side.
   ::shutdown(fd_, how == How::kReset ? SHUT_RD : SHUT_RDWR);
 }
 

@@ -13,22 +13,22 @@
 
 namespace tidegate::test {
 
-/// A blocking connection, and the bytes of it that have been received but not read. No call waits
-/// longer than kPatience. One thread uses it, except for Wake.
+/// A blocking connection with a buffer of bytes that were received but not yet read. No call waits
+/// longer than kPatience. Only Wake may be called from another thread.
 class Stream {
  public:
   enum class Got : std::uint8_t {
     kBytes,
-    kEnd,      ///< The other side has ended its sending in good order.
-    kCut,      ///< A reset; through TLS also an end without close_notify.
-    kNothing,  ///< Nothing within kPatience.
+    kEnd,      ///< The other side closed its sending direction.
+    kCut,      ///< The connection was reset; with TLS also: it ended without close_notify.
+    kNothing,  ///< No bytes arrived within kPatience.
   };
-  /// What WaitForEnd found.
+  /// The result of WaitForEnd.
   enum class End : std::uint8_t { kClosed, kReset, kBytes, kOpen };
   enum class How : bool { kClose, kReset };
 
-  /// Connects; the test fails if that is impossible. `receive_buffer`: of the socket; 0: the
-  /// system's default.
+  /// Connects; the test fails if that is impossible. `receive_buffer` is the buffer size of the
+  /// socket in bytes; 0: the system's default.
   explicit Stream(const net::Endpoint& to, int receive_buffer = 0);
   /// Takes over a connected socket.
   explicit Stream(int fd);
@@ -36,39 +36,41 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Returns false if the other side takes no more.
+  /// Sends bytes. Returns false if the other side accepts no more.
   virtual bool Send(std::string_view bytes);
-  /// Ends this side's sending; it can still receive.
+  /// Closes the sending direction of this side; it can still receive.
   virtual void EndSending();
   /// Closes the connection so that the other side sees a reset.
   void Reset();
   void Close();
-  /// Ends blocking calls of the owning thread, from any thread. kReset: Close() will then reset the
-  /// connection.
+  /// Ends blocking calls of the owning thread; may be called from any thread. kReset: a later
+  /// Close() resets the connection.
   void Wake(How how);
 
   /// Appends the next bytes to `to`.
   virtual Got Receive(std::string& to);
-  /// Appends the next bytes to those that the functions below read.
+  /// Appends the next bytes to the buffer that the functions below read from.
   Got Receive();
-  /// Returns the bytes up to and including `end`; all that came if the connection ends before it.
+  /// Returns the bytes up to and including `end`; if the connection ends before, all bytes that
+  /// arrived.
   std::string ReadUntil(std::string_view end);
   std::string ReadExactly(std::size_t count);
   /// Returns all bytes until the end of the connection.
   std::string ReadRest();
   /// Returns true if a byte can be read now or within `at_most`.
   [[nodiscard]] bool Readable(std::chrono::milliseconds at_most);
-  /// Waits for the end of the connection.
+  /// Waits for the end of the connection and returns how it ended; kOpen: not within `at_most`.
   End WaitForEnd(std::chrono::milliseconds at_most = kPatience);
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
-  /// How often bytes have been received.
+  /// Returns how many reads returned bytes.
   [[nodiscard]] int reads() const noexcept { return reads_; }
 
  private:
   void SetOptions();
 
-  std::mutex closing_;  ///< The number of a closed descriptor may be another socket's.
+  /// Guards `fd_`: the number of a closed descriptor may already belong to another socket.
+  std::mutex closing_;
   std::atomic<int> fd_;
   std::string received_;
   int reads_ = 0;

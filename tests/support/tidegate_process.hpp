@@ -10,24 +10,28 @@
 
 namespace tidegate::test {
 
-/// The binary under test as a process of its own, with its output in a file.
+/// The tidegate binary under test in its own process; its output goes to a file.
 class TidegateProcess : public ChildProcess {
  public:
-  TidegateProcess() = default;  ///< No process.
-  /// `options.output` is emptied first. `binary`: another copy of the binary under test.
+  TidegateProcess() = default;  ///< Holds no process.
+  /// Starts the process. The file `options.output` is deleted first. `binary` is the path of the
+  /// binary, which may be a copy.
   TidegateProcess(std::vector<std::string> arguments, Options options,
                   const std::filesystem::path& binary = Binary());
 
   [[nodiscard]] static std::filesystem::path Binary();
 
-  /// Everything that it has printed and logged, and the signal that ended it.
+  /// Returns everything that the process has printed and logged, and the signal that ended it, if
+  /// any.
   [[nodiscard]] std::string Output() const;
   [[nodiscard]] int CountInOutput(std::string_view words) const;
 
-  /// The port in the log's line about a listener, or 0 as long as there is none. `listener`: the
-  /// first words of that line, such as `HTTP API`, `admin`, `gateway` or `Redis protocol`.
+  /// Returns the port in the log line about a listener, or 0 while there is no such line.
+  /// `listener` is the first words of the line, such as `HTTP API`, `admin`, `gateway` or `Redis
+  /// protocol`.
   [[nodiscard]] int PortIfListening(std::string_view listener) const;
-  /// Waits for that line. Throws if it does not come or if the process ends.
+  /// Waits for that line and returns the port. Throws if the line does not appear or the process
+  /// ends.
   [[nodiscard]] int Port(std::string_view listener);
 
  private:

@@ -7,11 +7,11 @@
 
 namespace tidegate::test {
 
-/// How long a test waits for an event that must come. The machine may be busy: a test that waits
-/// this long has failed.
+/// How long a test waits for an event that must happen. The machine may be busy, so the time is
+/// long; a test that waits for all of it has failed.
 inline constexpr std::chrono::seconds kPatience{10};
 
-/// Polls until `condition` is true. Returns false if it is not within `patience`.
+/// Polls until `condition` returns true. Returns false if that does not happen within `patience`.
 [[nodiscard]] inline bool WaitUntil(const std::function<bool()>& condition,
                                     std::chrono::milliseconds patience = kPatience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;

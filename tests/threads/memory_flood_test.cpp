@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ten million invented identities against a store for one million.
+// Ten million invented identities against a memory store with room for one million keys.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -44,7 +44,7 @@ TEST(MemoryFloodTest, FloodNeitherEvictsTrackedKeysNorExceedsMemory) {
   for (int i = 0; i < kTracked; ++i) {
     ASSERT_TRUE(store->Apply(Charge{"r", text.Write("tracked", i), &quota, 4})->allowed);
   }
-  // Two attackers, each request under a new name, time standing still.
+  // Two attackers send each request under a new identity while the clock stands still.
   std::atomic<std::int64_t> admitted = 0;
   {
     std::vector<std::jthread> attackers;
@@ -63,18 +63,19 @@ TEST(MemoryFloodTest, FloodNeitherEvictsTrackedKeysNorExceedsMemory) {
   const std::size_t bytes = ResidentBytes() - before;
   EXPECT_GE(stats.tracked, 1'000'000u);
   EXPECT_LE(stats.tracked, 1'050'000u);
-  EXPECT_LE(bytes, 70'000'000u) << "memory is bounded";
-  // Each new key that found room had one request; all others shared one bucket of ten.
+  EXPECT_LE(bytes, 70'000'000u) << "bytes of memory for the store";
+  // Each new key that found room was admitted once; all other identities shared one bucket of ten
+  // units.
   EXPECT_EQ(admitted, static_cast<std::int64_t>(stats.tracked) - kTracked + 10);
   EXPECT_EQ(stats.overflowed, static_cast<std::uint64_t>(kFlood) - (stats.tracked - kTracked));
   EXPECT_EQ(stats.reclaimed, 0u);
-  // Who was known before decides as before: 4 of 10 are gone, not more, not less.
+  // Keys that were tracked before the flood keep their state: exactly 4 of 10 units are used.
   for (int i = 0; i < kTracked; ++i) {
     const std::string_view name = text.Write("tracked", i);
     ASSERT_EQ(store->Apply(Charge{"r", name, &quota, 6})->remaining, 0);
     ASSERT_FALSE(store->Apply(Charge{"r", name, &quota})->allowed);
   }
-  // An attacker that comes back under an old name has no more than it had left.
+  // An attacker that reuses an identity gets no more than that identity has left.
   std::int64_t again = 0;
   for (int i = 0; i < 100'000; ++i) {
     const Charge charge{"r", text.Write("flood", i), &quota};
@@ -82,7 +83,7 @@ TEST(MemoryFloodTest, FloodNeitherEvictsTrackedKeysNorExceedsMemory) {
     again = std::max(again, store->Apply({&charge, 1}, 100, {&decision, 1}).value());
   }
   EXPECT_EQ(again, 9);
-  // The day after everybody has recovered, and there is room for new clients.
+  // After a day every key has recovered, so there is room for new clients.
   clock.Advance(24h);
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(store->Apply(Charge{"r", text.Write("new", i), &quota})->remaining, 9) << i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads on one store: what is admitted in all equals what the quota allows.
+// Several threads use one store: together they are admitted exactly what the quota allows.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -42,7 +42,7 @@ TEST(MemoryThreadsTest, OneKeyAdmitsExactlyItsLimit) {
   }
 }
 
-/// Time moves while four threads keep the key empty: nothing may be lost or given.
+/// Time moves while four threads keep the key empty: no unit may be lost or admitted twice.
 TEST(MemoryThreadsTest, OneKeyAdmitsExactlyItsRateWhileTimeMoves) {
   for (const Algorithm a : {Algorithm::kTokenBucket, Algorithm::kGcra}) {
     ManualClock clock;
@@ -80,7 +80,7 @@ TEST(MemoryThreadsTest, ChargesKeyAndGlobalLimitAllOrNothing) {
   InThreads([&](int thread) {
     for (int i = 0; i < 3000; ++i) {
       const auto key = static_cast<std::size_t>((i * 7 + thread * 13) % kKeys);
-      // Both orders: locks are taken by address, not as listed.
+      // Uses both orders: the store locks keys by address and not in the listed order.
       std::array<Charge, 2> charges{Charge{"each", keys[key], &each},
                                     Charge{"all", "all", &global}};
       if (i % 2 == 0) std::swap(charges[0], charges[1]);
@@ -91,14 +91,14 @@ TEST(MemoryThreadsTest, ChargesKeyAndGlobalLimitAllOrNothing) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < kKeys; ++i) {
     EXPECT_LE(admitted[i], 20);
-    // Refused requests consumed nothing: what the key lacks is what passed.
+    // Denied requests consumed nothing: what the key lacks is what it admitted.
     EXPECT_EQ(store->Peek({"each", keys[i], &each})->remaining, 20 - admitted[i]);
     total += admitted[i];
   }
   EXPECT_EQ(total, 700);
 }
 
-TEST(MemoryThreadsTest, CountedRequestsAdmitExactlyTheLimit) {
+TEST(MemoryThreadsTest, CallsWithACountAdmitExactlyTheLimit) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 1000, .clock = &clock});
   const Quota quota = MakeQuota({.algorithm = Algorithm::kSlidingWindow, .limit = 10'001});
@@ -151,9 +151,9 @@ TEST(MemoryThreadsTest, GrantsNoMoreLeasesThanTheLimit) {
   EXPECT_EQ(store->Peek({"jobs", "i", &slots, 1, Mode::kEnforce, "x"})->remaining, 2);
 }
 
-/// New keys come all the time, recovered ones make room for them, entries move:
-/// meanwhile keys that have not recovered lose nothing and are given nothing.
-TEST(MemoryThreadsTest, TrackedKeysSurviveTheChurn) {
+/// New keys arrive all the time, recovered keys make room for them, and entries move in the table.
+/// Meanwhile keys that have not recovered neither lose nor gain units.
+TEST(MemoryThreadsTest, TrackedKeysKeepStateWhileOtherKeysComeAndGo) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 2000, .clock = &clock});
   const Quota slow = MakeQuota({.limit = 10, .period = 24h});
@@ -189,9 +189,9 @@ TEST(MemoryThreadsTest, TrackedKeysSurviveTheChurn) {
   }
 }
 
-/// Operators at work on the keys that requests of several charges are using, in a
-/// store so full that entries move all the time.
-TEST(MemoryThreadsTest, OperationsSucceedBesideRequestsWithSeveralCharges) {
+/// Operators change keys that calls with several charges are using, in a store so full that entries
+/// move all the time.
+TEST(MemoryThreadsTest, OperatorChangesSucceedDuringCallsWithSeveralCharges) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 60, .clock = &clock});
   const Quota log = MakeQuota({.algorithm = Algorithm::kSlidingLog, .limit = 50, .period = 1ms});
@@ -218,7 +218,8 @@ TEST(MemoryThreadsTest, OperationsSucceedBesideRequestsWithSeveralCharges) {
           EXPECT_TRUE(store->Release(b).has_value());
           break;
         case 3: {
-          // Where there is no room for the id this is refused, which is right too.
+          // If the store has no room for the refund id, it rejects the refund, which is correct
+          // too.
           const auto refund = store->Refund(a, {.id = passing});
           EXPECT_TRUE(refund || refund.error().code == ErrorCode::kExhausted);
           break;
@@ -234,7 +235,7 @@ TEST(MemoryThreadsTest, OperationsSucceedBesideRequestsWithSeveralCharges) {
   EXPECT_GT(store->Stats().reclaimed, 100u);
 }
 
-/// A key on the move between its homes is not taken for gone.
+/// A lookup finds a key while the key moves between its two places in the table.
 TEST(MemoryThreadsTest, FindsHeldLeaseWhileEntriesMove) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 200, .clock = &clock});

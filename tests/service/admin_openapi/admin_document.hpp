@@ -10,15 +10,15 @@
 
 namespace tidegate::openapi_test {
 
-/// docs/admin-openapi.json
+/// Returns docs/admin-openapi.json.
 [[nodiscard]] const boost::json::value& AdminDocument();
 
-/// Calls `visit` with every path and its method, `get` or `post`.
+/// Called with a path, its method (`get` or `post`) and the documented operation.
 using Visit = std::function<void(const std::string& path, const std::string& method,
                                  const boost::json::object& operation)>;
 void ForEachOperation(const Visit& visit);
 
-/// Asks the admin port, by its address.
+/// Sends a request to the admin port, with an IP address as Host.
 [[nodiscard]] Reply AskAdmin(const net::Endpoint& admin, std::string_view method,
                              std::string_view path, std::string_view body = {},
                              std::string_view field_lines = {});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the document and docs/admin.md show: it is what their schemas say, and the answers to POST
-// are those of a server with the demo's rules. A question's example and its answer bear the same
-// name; `x-first` of a question lists what is sent before it.
+// Checks the examples of the OpenAPI document and of docs/admin.md: they match their schemas, and
+// the responses to POST requests are those of a server with the rules of the demo. The examples of
+// a request and of its response have the same name; `x-first` of a request lists the requests to
+// send before it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +24,8 @@ namespace {
 namespace json = boost::json;
 using testing::IsEmpty;
 
-/// The demo's rules on ports of their own; the clock stands still, and keys are hidden alike each
-/// time.
+/// A server with the rules of the demo on free ports. Its clock stands still and its hash key is
+/// fixed, so that hashed keys are the same each time.
 class Demo {
  public:
   Demo() {
@@ -43,10 +44,10 @@ class Demo {
     server_->Start();
   }
 
-  [[nodiscard]] Reply Post(std::string_view path, const json::value& question) const {
+  [[nodiscard]] Reply Post(std::string_view path, const json::value& request) const {
     const bool here = AdminDocument().at("paths").as_object().contains(path);
     return AskAdmin(here ? server_->admin() : server_->api(), "POST", path,
-                    json::serialize(question));
+                    json::serialize(request));
   }
 
  private:
@@ -54,7 +55,7 @@ class Demo {
   std::unique_ptr<Server> server_;
 };
 
-/// Calls `visit` with the status, the name and the value of every example of an answer.
+/// Calls `visit` with the status, the name and the value of every example of a response.
 template <class Visit>
 void ForEachAnswer(const json::object& operation, Visit visit) {
   for (const auto& [status, answer] : operation.at("responses").as_object()) {
@@ -77,49 +78,50 @@ void TryExample(const json::object& operation, const std::string& path, const st
       ASSERT_EQ(reply.status, 200) << json::serialize(before) << reply.body;
     }
   }
-  const json::value& question = example.at("value");
-  const Reply reply = demo.Post(path, question);
+  const json::value& request = example.at("value");
+  const Reply reply = demo.Post(path, request);
   CheckDocumented(reply, operation, AdminDocument());
   int answers = 0;
-  ForEachAnswer(operation,
-                [&](const std::string& status, const std::string& of, const json::value& value) {
-                  if (of != name) return;
-                  ++answers;
-                  EXPECT_EQ(std::to_string(reply.status), status);
-                  EXPECT_EQ(json::parse(reply.body), value) << "the service says " << reply.body;
-                });
-  EXPECT_EQ(answers, 1) << "answers of this name; the service says " << reply.status << ' '
-                        << reply.body;
-  // What the service understands the schema must allow. The other way round it may promise more:
-  // no schema knows which rules there are.
+  ForEachAnswer(
+      operation, [&](const std::string& status, const std::string& of, const json::value& value) {
+        if (of != name) return;
+        ++answers;
+        EXPECT_EQ(std::to_string(reply.status), status);
+        EXPECT_EQ(json::parse(reply.body), value) << "response of the service: " << reply.body;
+      });
+  EXPECT_EQ(answers, 1) << "example responses with this name; response of the service: "
+                        << reply.status << ' ' << reply.body;
+  // A request that the service understands must match the schema. The schema may allow more: it
+  // does not know which rules exist.
   if (reply.status != 400 && reply.status != 404) {
     EXPECT_THAT(
-        Mistakes(question,
+        Mistakes(request,
                  operation.at("requestBody").at("content").at("application/json").at("schema"),
                  AdminDocument()),
         IsEmpty());
   }
 }
 
-TEST(AdminOpenApiExamplesTest, MatchTheServer) {
+TEST(AdminOpenApiExamplesTest, ExamplesMatchResponsesOfTheServer) {
   ForEachOperation([](const std::string& path, const std::string& method,
                       const json::object& operation) {
-    if (method != "post" || path == "/v1/reload") return;  // A reload depends on a file.
-    const json::object& questions =
+    // The response to a reload depends on a file.
+    if (method != "post" || path == "/v1/reload") return;
+    const json::object& requests =
         operation.at("requestBody").at("content").at("application/json").at("examples").as_object();
-    EXPECT_FALSE(questions.empty()) << path;
-    for (const auto& [name, example] : questions) {
+    EXPECT_FALSE(requests.empty()) << path;
+    for (const auto& [name, example] : requests) {
       SCOPED_TRACE(path + " " + std::string(name));
       TryExample(operation, path, std::string(name), example.as_object());
     }
     ForEachAnswer(operation,
                   [&](const std::string& status, const std::string& name, const json::value&) {
-                    EXPECT_TRUE(questions.contains(name)) << path << ' ' << status << ' ' << name;
+                    EXPECT_TRUE(requests.contains(name)) << path << ' ' << status << ' ' << name;
                   });
   });
 }
 
-// --- Every schema and example, wherever it stands --------------------------------
+// --- All schemas and examples of the document ------------------------------------
 
 /// Calls `visit` with every object in `value`.
 template <class Visit>
@@ -137,7 +139,7 @@ void ForEachObject(const json::value& value, const std::string& at, Visit& visit
   }
 }
 
-TEST(AdminOpenApiExamplesTest, MatchTheirSchemas) {
+TEST(AdminOpenApiExamplesTest, ExamplesMatchTheirSchemas) {
   int found = 0;
   const auto check = [&](const json::object& content, const std::string& at) {
     const json::value* const examples = content.if_contains("examples");
@@ -152,7 +154,7 @@ TEST(AdminOpenApiExamplesTest, MatchTheirSchemas) {
   EXPECT_GT(found, 20);
 }
 
-TEST(AdminOpenApiSchemasTest, DefineAdditionalPropertiesAndAreReferenced) {
+TEST(AdminOpenApiSchemasTest, SchemasDefineAdditionalPropertiesAndAreReferenced) {
   std::set<std::string> used;
   const auto check = [&](const json::object& object, const std::string& at) {
     if (const json::value* const reference = object.if_contains("$ref")) {
@@ -175,7 +177,7 @@ TEST(AdminOpenApiSchemasTest, DefineAdditionalPropertiesAndAreReferenced) {
 
 // --- docs/admin.md ---------------------------------------------------------------
 
-/// A block of JSON and the heading that it stands under.
+/// A block of JSON in a Markdown page, and the heading above it.
 struct Block {
   std::string heading;
   std::string text;
@@ -199,7 +201,7 @@ std::vector<Block> BlocksOf(const std::string& markdown) {
   return blocks;
 }
 
-/// Returns the schema of an answer of that path; a problem has its status.
+/// Returns the schema of a response of that path; a problem document contains its own status.
 const json::value& SchemaOf(const std::string& path, const std::string& method,
                             const json::value& body) {
   const json::object& object = body.as_object();
@@ -212,14 +214,14 @@ const json::value& SchemaOf(const std::string& path, const std::string& method,
       .at("schema");
 }
 
-TEST(AdminDocsTest, MatchTheDocument) {
+TEST(AdminDocsTest, ExamplesMatchOpenApiSchemas) {
   std::set<std::string> shown;
   for (const Block& block : BlocksOf(test::ReadSourceFile("docs/admin.md"))) {
     SCOPED_TRACE(block.heading);
-    // Whatever is decided about a key is answered alike.
+    // All changes have the same response.
     const std::string request = block.heading == "Changes" ? "POST /v1/ban" : block.heading;
     const std::size_t space = request.find(' ');
-    ASSERT_NE(space, std::string::npos) << "which answer is it?";
+    ASSERT_NE(space, std::string::npos) << "the heading does not name a request";
     const std::string path = request.substr(space + 1);
     const std::string method = request.substr(0, space) == "GET" ? "get" : "post";
     boost::system::error_code error;

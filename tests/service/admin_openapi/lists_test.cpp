@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a long list inspect shows.
+// Checks how many items of a long list /v1/inspect shows.
 #include <gtest/gtest.h>
 
 #include "redis/redis_server.hpp"
@@ -16,8 +16,8 @@ constexpr std::string_view kRules =
     "rules: [ { id: log, per: client_ip, limit: 150/h, algorithm: sliding_log } ]\n";
 constexpr std::string_view kKeyBody = R"({"rule":"log","identity":"192.0.2.1"})";
 
-/// How many of 150 entries are shown.
-std::size_t Shown(const std::string& store) {
+/// Returns how many of 150 stored entries /v1/inspect shows.
+std::size_t ShownItems(const std::string& store) {
   Service service(store + std::string(kRules));
   EXPECT_TRUE(test::WaitUntil(
       [&] { return AskAdmin(service.admin(), "POST", "/v1/lift", kKeyBody).status == 200; }));
@@ -31,11 +31,12 @@ std::size_t Shown(const std::string& store) {
 
 TEST(AdminInspectTest, ShowsHundredItemsOfListInRedis) {
   const redis_test::RedisServer redis;
-  EXPECT_EQ(Shown("store: { url: \"" + redis.url() + "\", on_failure: closed, deadline: 2s }\n"),
-            100u);
+  EXPECT_EQ(
+      ShownItems("store: { url: \"" + redis.url() + "\", on_failure: closed, deadline: 2s }\n"),
+      100u);
 }
 
-TEST(AdminInspectTest, ShowsHundredItemsOfListInMemory) { EXPECT_EQ(Shown({}), 100u); }
+TEST(AdminInspectTest, ShowsHundredItemsOfListInMemory) { EXPECT_EQ(ShownItems({}), 100u); }
 
 }  // namespace
 }  // namespace tidegate::openapi_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers of a node without Redis.
+// Scenes on a node without Redis.
 #include <gtest/gtest.h>
 
 #include "service/admin_openapi/operator.hpp"
@@ -49,9 +49,9 @@ std::string KeyBody(std::string_view rule, std::string_view more = {}) {
 
 }  // namespace
 
-void EveryKindOfRule(Witness& witness) {
+void EveryKindOfRule(ResponseCoverage& coverage) {
   Service service(kMemoryYaml);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   for (const char* const path :
        {"/healthz", "/readyz", "/openapi.json", "/metrics", "/v1/status", "/v1/rules", "/v1/hot",
         "/v1/hot?limit=1", "/v1/overrides", "/v1/audit", "/v1/audit?limit=1000"}) {
@@ -84,9 +84,9 @@ void EveryKindOfRule(Witness& witness) {
   for (const char* const path : {"/metrics", "/v1/status", "/v1/rules", "/v1/audit"}) op.Get(path);
 }
 
-void EveryKindOfOverride(Witness& witness) {
+void EveryKindOfOverride(ResponseCoverage& coverage) {
   Service service(kMemoryYaml);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   struct Decree {
     const char* path;
     const char* more;
@@ -123,7 +123,7 @@ void EveryKindOfOverride(Witness& witness) {
   EXPECT_TRUE(op.MemberOf("/v1/lift", KeyBody("log"), "applied").as_bool());
   EXPECT_FALSE(op.MemberOf("/v1/lift", KeyBody("log"), "applied").as_bool());
   for (const char* const path : {"/v1/status", "/v1/rules", "/v1/audit", "/metrics"}) op.Get(path);
-  // Rules that are gone, and one that counts otherwise.
+  // Overrides of rules that were removed, and of one rule that has another algorithm.
   ASSERT_TRUE(service.Reload(
       "rules: [ { id: gcra, per: client_ip, limit: 2/h, algorithm: fixed_window } ]"));
   op.Get("/v1/overrides");
@@ -131,9 +131,9 @@ void EveryKindOfOverride(Witness& witness) {
   EXPECT_TRUE(op.MemberOf("/v1/lift", gone, "applied").as_bool());
 }
 
-void EveryOutcome(Witness& witness) {
+void EveryOutcome(ResponseCoverage& coverage) {
   Service service(kMemoryYaml);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   const auto outcome = [&](std::string_view request) {
     return op.MemberOf("/v1/explain", R"({"request":)" + std::string(request) + "}", "outcome");
   };
@@ -155,12 +155,12 @@ void EveryOutcome(Witness& witness) {
   EXPECT_EQ(outcome(kGcra), "uncounted");
 }
 
-void HotKeys(Witness& witness) {
+void HotKeys(ResponseCoverage& coverage) {
   for (const std::string_view names : {"hashed", "plain"}) {
     SCOPED_TRACE(names);
     Service service(std::string(kMemoryYaml) + "metrics: { key_names: " + std::string(names) +
                     " }\n");
-    Operator op(service, witness);
+    Operator op(service, coverage);
     for (int i = 0; i < 5; ++i) (void)service.Decide(KeyBody("fixed"));
     EXPECT_TRUE(test::WaitUntil([&] {
       const json::value hot = json::parse(op.Get("/v1/hot").body);
@@ -171,42 +171,40 @@ void HotKeys(Witness& witness) {
   }
 }
 
-void EveryListener(Witness& witness) {
+void EveryListener(ResponseCoverage& coverage) {
   const ConfigReading reading = ParseConfig(std::string(kMemoryYaml) + R"(
 listen: { api: "127.0.0.1:0", admin: "127.0.0.1:0", gateway: "127.0.0.1:0", resp: "127.0.0.1:0" }
 routes: [ { id: gcra, match: { path: /gcra }, upstream: one } ]
 upstreams: { one: { targets: ["http://127.0.0.1:9"] } }
 )");
   Service service(reading.config.value(), 2);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   const json::value status = json::parse(op.Get("/v1/status").body);
   EXPECT_EQ(status.at("listeners").as_array().size(), 4u);
   op.Get("/metrics");
-  const auto question = [](std::string_view path, std::string_view listener) {
+  const auto request = [](std::string_view path, std::string_view listener) {
     return R"({"request":{"path":")" + std::string(path) +
            R"(","client_ip":"192.0.2.1"},"listener":")" + std::string(listener) + "\"}";
   };
-  op.Post("/v1/explain", question("/gcra", "api"));
-  EXPECT_EQ(op.MemberOf("/v1/explain", question("/gcra", "gateway"), "route"), "gcra");
-  EXPECT_EQ(json::parse(op.Post("/v1/explain", question("/log", "gateway")).body).at("status"),
-            404);
-  op.Post("/v1/explain", question("/gcra", "resp"), 400);
+  op.Post("/v1/explain", request("/gcra", "api"));
+  EXPECT_EQ(op.MemberOf("/v1/explain", request("/gcra", "gateway"), "route"), "gcra");
+  EXPECT_EQ(json::parse(op.Post("/v1/explain", request("/log", "gateway")).body).at("status"), 404);
+  op.Post("/v1/explain", request("/gcra", "resp"), 400);
   op.Post("/v1/explain", KeyBody("gcra", R"(,"listener":"gateway")"), 400);
 }
 
-void OnItsWayOut(Witness& witness) {
+void Draining(ResponseCoverage& coverage) {
   Service service(kMemoryYaml);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   service.server().NotReady();
   op.Get("/readyz", 503);
   EXPECT_TRUE(json::parse(op.Get("/v1/status").body).at("draining").as_bool());
 }
 
-/// What a server says of a configuration that was read elsewhere: with warnings, with errors, and
-/// not at all.
-void Reloads(Witness& witness) {
+/// The responses to reload requests: with warnings, with errors, and when no reload takes place.
+void Reloads(ResponseCoverage& coverage) {
   Service service(kMemoryYaml);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   op.Post("/v1/reload", "{}", 409);
   ReloadReport report;
   service.server().SetReloader([&](const std::string&, const auto& done) { done(report); });
@@ -215,7 +213,7 @@ void Reloads(Witness& witness) {
             .rules = 1,
             .needs_restart = {"limits"},
             .problems = ParseConfig("rules: [ { id: r, per: header:x, limit: 1/s } ]").problems};
-  EXPECT_EQ(report.problems.size(), 1u) << "whoever can invent headers has no limit";
+  EXPECT_EQ(report.problems.size(), 1u) << "the warning that clients can invent header values";
   report.problems.push_back({.at = {.line = 3, .column = 5, .file = SourceFile("rules/a.yaml", 1)},
                              .where = "rules[1].limit",
                              .message = "in an included file"});

@@ -8,21 +8,22 @@
 #include <string_view>
 
 #include "service/admin_openapi/admin_document.hpp"
-#include "service/admin_openapi/witness.hpp"
+#include "service/admin_openapi/response_coverage.hpp"
 #include "service/fixture.hpp"
 
 namespace tidegate::openapi_test {
 
-/// Sends requests to a service's admin port; the witness records the answers.
+/// Sends requests to the admin port of a service and records the responses in the coverage.
 class Operator {
  public:
-  Operator(service::Service& service, Witness& witness) : service_(service), witness_(witness) {}
+  Operator(service::Service& service, ResponseCoverage& coverage)
+      : service_(service), coverage_(coverage) {}
 
   Reply Get(std::string_view path, int status = 200) { return Ask("get", path, {}, status); }
   Reply Post(std::string_view path, std::string_view body, int status = 200) {
     return Ask("post", path, body, status);
   }
-  /// A member of the answer to a question that is understood.
+  /// Returns a member of the response to a valid request.
   boost::json::value MemberOf(std::string_view path, std::string_view body,
                               std::string_view member) {
     const Reply reply = Post(path, body);
@@ -36,12 +37,12 @@ class Operator {
   Reply Ask(std::string_view method, std::string_view path, std::string_view body, int status) {
     Reply reply = AskAdmin(service_.admin(), method == "get" ? "GET" : "POST", path, body);
     EXPECT_EQ(reply.status, status) << path << body << reply.body;
-    witness_.Check(path, method, reply);
+    coverage_.Check(path, method, reply);
     return reply;
   }
 
   service::Service& service_;
-  Witness& witness_;
+  ResponseCoverage& coverage_;
 };
 
 }  // namespace tidegate::openapi_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document has what the admin port has: paths, methods, members of questions.
+// Checks that the OpenAPI document has exactly the paths, methods and request members of the admin
+// port.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,19 +20,19 @@ using service::Service;
 
 constexpr std::string_view kYaml = "rules: [ { id: r, per: client_ip, limit: 2/h } ]\n";
 
-TEST(AdminOpenApiTest, IsServedWithoutAuthentication) {
+TEST(AdminOpenApiTest, DocumentIsServedWithoutAuthentication) {
   Config config = Service::ConfigOf(kYaml);
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"alice", "0123456789abcdef", TokenSpec::May::kAll}};
   const Service service(config);
-  // By any name, and without a token: as the API's.
+  // The document is served under any Host and without a token, as that of the API.
   const Reply reply =
       Exchange(service.admin(), RequestText("GET", "/openapi.json", "", "", {}, "any.example"));
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.body, test::ReadSourceFile("docs/admin-openapi.json"));
 }
 
-TEST(AdminOpenApiTest, HasThePathsOfTheServer) {
+TEST(AdminOpenApiTest, DocumentsExactlyThePathsOfTheServer) {
   std::set<std::string> documented;
   for (const auto& path : AdminDocument().at("paths").as_object()) documented.insert(path.key());
   std::set<std::string> answered;
@@ -39,7 +40,7 @@ TEST(AdminOpenApiTest, HasThePathsOfTheServer) {
   EXPECT_EQ(documented, answered);
 }
 
-TEST(AdminOpenApiTest, HasTheMethodsOfTheServer) {
+TEST(AdminOpenApiTest, DocumentsTheMethodOfEachPath) {
   const Service service(kYaml);
   for (const std::string_view path : AdminFrontend::Paths()) {
     const Reply reply = AskAdmin(service.admin(), "DELETE", path);
@@ -64,9 +65,9 @@ TEST(AdminOpenApiTest, MarksPathsWithoutAuthentication) {
       });
 }
 
-/// The members of the schema and of the service are the same: one that the schema has and the
-/// service does not know would be refused as unknown, or as without meaning here.
-TEST(AdminOpenApiTest, HasTheMembersOfTheServer) {
+/// The members of each schema must be those that the service accepts. The service rejects any other
+/// member as unknown, or as without meaning for this path.
+TEST(AdminOpenApiTest, DocumentsExactlyTheAcceptedMembers) {
   const Service service(kYaml);
   const std::set<std::string> all{
       "rule",  "identity", "cost",      "lease",  "id",  "age_ms", "request",  "key",
@@ -83,13 +84,13 @@ TEST(AdminOpenApiTest, HasTheMembersOfTheServer) {
         const json::object documented =
             properties == nullptr ? json::object{} : properties->as_object();
         for (const std::string& member : all) {
-          // Alone, with a value of its type: whatever else is missing, the member itself is judged
-          // first.
-          json::object question;
-          question[member] = numbers.contains(member) ? json::value(1)
-                             : member == "request"    ? json::value(json::object{})
-                                                      : json::value("x");
-          const Reply reply = AskAdmin(service.admin(), "POST", path, json::serialize(question));
+          // Sends only this member, with a value of its type: the service checks the member before
+          // it reports missing ones.
+          json::object request;
+          request[member] = numbers.contains(member) ? json::value(1)
+                            : member == "request"    ? json::value(json::object{})
+                                                     : json::value("x");
+          const Reply reply = AskAdmin(service.admin(), "POST", path, json::serialize(request));
           const bool foreign = reply.body.find("has no meaning for") != std::string::npos ||
                                reply.body.find("unknown member") != std::string::npos;
           EXPECT_EQ(documented.contains(member), !foreign) << path << ' ' << member << reply.body;

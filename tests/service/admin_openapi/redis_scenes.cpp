@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers of a node of a fleet, with Redis and while Redis is away.
+// Scenes on a node of a fleet, with Redis and while Redis is down.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -18,7 +18,7 @@ using redis_test::RedisServer;
 using service::ByRule;
 using service::Service;
 
-/// Each of them says something else while Redis does not answer.
+/// One rule for each failure policy.
 constexpr std::string_view kRules[] = {"closed", "open", "local"};
 
 std::string Yaml(int port) {
@@ -37,7 +37,7 @@ std::string KeyBody(std::string_view rule, std::string_view more = {}) {
   return ByRule(rule, "192.0.2.1", more);
 }
 
-/// The changes, each with what it needs to be understood.
+/// A change by an operator: its path, and the members that it needs besides the key.
 struct Change {
   const char* path;
   const char* more;
@@ -47,7 +47,7 @@ constexpr Change kOnKeys[] = {
 constexpr Change kOverrides[] = {
     {"/v1/ban", ""}, {"/v1/allow", ""}, {"/v1/override", R"(,"limit":"9/h")"}};
 
-/// Redis has answered, and so the register has been read.
+/// Waits until Redis has replied and the node has read the overrides.
 void AwaitRedis(Service& service) {
   EXPECT_TRUE(test::WaitUntil([&] {
     return AskAdmin(service.admin(), "GET", "/readyz").status == 200 &&
@@ -57,11 +57,11 @@ void AwaitRedis(Service& service) {
 
 }  // namespace
 
-void WithRedis(Witness& witness) {
+void WithRedis(ResponseCoverage& coverage) {
   RedisServer redis;
   Service service(Yaml(redis.port()));
   AwaitRedis(service);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   for (const std::string_view rule : {"closed", "log"}) {
     op.Post("/v1/inspect", KeyBody(rule));
     while (service.Decide(KeyBody(rule)).status == 200) {
@@ -87,7 +87,7 @@ void WithRedis(Witness& witness) {
       [&] { return AskAdmin(service.admin(), "POST", "/v1/reload", "{}").status == 200; }));
   redis.Text({"FLUSHALL"});
   EXPECT_FALSE(json::parse(op.Get("/v1/audit").body).at("history").at("complete").as_bool());
-  // The key can be written, the audit cannot.
+  // Redis allows writes to the key but not to the audit log.
   redis.Text({"ACL", "SETUSER", "default", "resetkeys", "~tg:tb:*", "~tg:rf:*"});
   for (const Change& change : kOnKeys) {
     EXPECT_FALSE(op.MemberOf(change.path, KeyBody("open", change.more), "recorded").as_bool());
@@ -95,23 +95,24 @@ void WithRedis(Witness& witness) {
   EXPECT_FALSE(op.MemberOf("/v1/reload", "{}", "recorded").as_bool());
 }
 
-void FullTable(Witness& witness) {
+void FullTable(ResponseCoverage& coverage) {
   RedisServer redis;
   Service service(Yaml(redis.port()));
   AwaitRedis(service);
   redis.Text({"EVAL", "for i = 1, 1000 do redis.call('HSET', KEYS[1], 'r x' .. i, '1 0 {}') end",
               "1", "tg:overrides:{fleet}"});
-  Operator op(service, witness);
+  Operator op(service, coverage);
   for (const Change& change : kOverrides) op.Post(change.path, KeyBody("closed", change.more), 409);
 }
 
-void RedisGone(Witness& witness) {
+void RedisDies(ResponseCoverage& coverage) {
   RedisServer redis;
   Service service(Yaml(redis.port()));
   AwaitRedis(service);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   redis.Signal(SIGSTOP);
-  op.Post("/v1/ban", KeyBody("closed"), 503);  // Sent, and not answered: the outcome is unknown.
+  // The ban was sent and got no reply, so its outcome is unknown.
+  op.Post("/v1/ban", KeyBody("closed"), 503);
   redis.Kill();
   for (const Change& change : kOnKeys) op.Post(change.path, KeyBody("closed", change.more), 503);
   for (const Change& change : kOverrides) op.Post(change.path, KeyBody("closed", change.more), 503);
@@ -139,9 +140,9 @@ void RedisGone(Witness& witness) {
   op.Get("/metrics");
 }
 
-void RedisNeverThere(Witness& witness) {
+void RedisNeverStarts(ResponseCoverage& coverage) {
   Service service(Yaml(test::FreePort()));
-  Operator op(service, witness);
+  Operator op(service, coverage);
   op.Get("/readyz", 503);
   op.Post("/v1/explain", KeyBody("closed"), 503);
   op.Post("/v1/inspect", KeyBody("closed"), 503);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rejected requests: every rejection that the document lists for a path.
+// Scenes with rejected requests: every rejection that the document lists for a path.
 #include <gtest/gtest.h>
 
 #include "service/admin_openapi/operator.hpp"
@@ -16,15 +16,16 @@ constexpr std::string_view kHost = "127.0.0.1";
 
 std::string Upper(std::string_view method) { return method == "get" ? "GET" : "POST"; }
 
-/// A request of a path's own method, with whatever makes it a bad one.
+/// A request with the method of the path and with something that makes it invalid.
 struct Bad {
   std::string_view body = {};
   std::string_view fields = {};
   std::string_view host = kHost;
 };
 
-/// Asks every path that documents `status`.
-void Refuse(const Service& service, Witness& witness, int status, const Bad& bad) {
+/// Sends the request to every path that documents `status`, and checks that the response has this
+/// status.
+void Refuse(const Service& service, ResponseCoverage& coverage, int status, const Bad& bad) {
   ForEachOperation(
       [&](const std::string& path, const std::string& method, const json::object& operation) {
         if (!operation.at("responses").as_object().contains(std::to_string(status))) return;
@@ -33,11 +34,11 @@ void Refuse(const Service& service, Witness& witness, int status, const Bad& bad
                      RequestText(Upper(method), path, bad.body,
                                  method == "post" ? "application/json" : "", bad.fields, bad.host));
         EXPECT_EQ(reply.status, status) << path << reply.body;
-        witness.Check(path, method, reply);
+        coverage.Check(path, method, reply);
       });
 }
 
-/// The body that each path needs to come as far as the rule, which does not exist.
+/// Returns a body that is valid for the path except that its rule does not exist.
 std::string Unknown(std::string_view path) {
   const std::string key_body = R"({"rule":"s","identity":"192.0.2.1")";
   if (path == "/v1/grant") return key_body + R"(,"amount":1})";
@@ -48,19 +49,19 @@ std::string Unknown(std::string_view path) {
 
 }  // namespace
 
-void BadRequests(Witness& witness) {
+void BadRequests(ResponseCoverage& coverage) {
   const Service service(kRefusalYaml);
   const std::string long_field = "X-Long: " + std::string(20'000, 'x') + "\r\n";
   const std::string long_body(2u << 20, ' ');
-  Refuse(service, witness, 413, {.body = long_body});
-  Refuse(service, witness, 431, {.fields = long_field});
+  Refuse(service, coverage, 413, {.body = long_body});
+  Refuse(service, coverage, 431, {.fields = long_field});
   ForEachOperation(
       [&](const std::string& path, const std::string& method, const json::object& operation) {
         SCOPED_TRACE(path);
         const auto refused = [&](int status, const std::string& request) {
           const Reply reply = Exchange(service.admin(), request);
           EXPECT_EQ(reply.status, status) << reply.body;
-          witness.Check(path, method, reply);
+          coverage.Check(path, method, reply);
         };
         refused(405, RequestText("PUT", path, "{}", "application/json", {}, kHost));
         if (method != "post") return;
@@ -75,9 +76,9 @@ void BadRequests(Witness& witness) {
       });
 }
 
-/// A question that is understood, with one member at a time as no client would send it. Whatever
-/// comes of it is documented.
-void OddQuestions(Witness& witness) {
+/// Sends valid requests in which one member at a time has an unusual value. Every response must be
+/// documented.
+void UnusualRequests(ResponseCoverage& coverage) {
   const Service service(kRefusalYaml);
   constexpr const char* kMembers[] = {"rule",   "identity", "cost",  "lease", "id",
                                       "age_ms", "request",  "key",   "limit", "burst",
@@ -105,26 +106,26 @@ void OddQuestions(Witness& witness) {
     if (method != "post") return;
     for (const char* const member : kMembers) {
       for (const char* const value : kValues) {
-        json::object question{{"rule", "r"}, {"identity", "192.0.2.1"}};
-        if (path == "/v1/grant") question["amount"] = 1;
-        if (path == "/v1/refund") question["id"] = "i";
-        if (path == "/v1/override") question["limit"] = "1/s";
-        // A key instead of an identity, a request instead of a rule.
+        json::object request{{"rule", "r"}, {"identity", "192.0.2.1"}};
+        if (path == "/v1/grant") request["amount"] = 1;
+        if (path == "/v1/refund") request["id"] = "i";
+        if (path == "/v1/override") request["limit"] = "1/s";
+        // `key` replaces `identity`, and `request` replaces both `rule` and `identity`.
         const std::string_view name = member;
-        if (name == "key" || name == "request") question.erase("identity");
-        if (name == "request") question.erase("rule");
-        question[member] = json::parse(value);
-        SCOPED_TRACE(json::serialize(question));
-        witness.Check(path, method,
-                      AskAdmin(service.admin(), "POST", path, json::serialize(question)));
+        if (name == "key" || name == "request") request.erase("identity");
+        if (name == "request") request.erase("rule");
+        request[member] = json::parse(value);
+        SCOPED_TRACE(json::serialize(request));
+        coverage.Check(path, method,
+                       AskAdmin(service.admin(), "POST", path, json::serialize(request)));
       }
     }
   });
 }
 
-void BadLimits(Witness& witness) {
+void BadLimits(ResponseCoverage& coverage) {
   Service service(kRefusalYaml);
-  Operator op(service, witness);
+  Operator op(service, coverage);
   ForEachOperation(
       [&](const std::string& path, const std::string& method, const json::object& operation) {
         const json::value* const parameters = operation.if_contains("parameters");
@@ -144,8 +145,8 @@ void BadLimits(Witness& witness) {
       });
 }
 
-/// Presents wrong tokens at every path until the address is throttled.
-void Guess(const Config& config, Witness& witness) {
+/// Sends wrong tokens to every path until the address is throttled.
+void Guess(const Config& config, ResponseCoverage& coverage) {
   const Service service(config);
   ForEachOperation([&](const std::string& path, const std::string& method,
                        const json::object& operation) {
@@ -156,34 +157,35 @@ void Guess(const Config& config, Witness& witness) {
           AskAdmin(service.admin(), Upper(method), path, "{}", "Authorization: Bearer wrong\r\n");
     } while (reply.status == 401);
     EXPECT_EQ(reply.status, 429) << path << reply.body;
-    witness.Check(path, method, reply);
+    coverage.Check(path, method, reply);
   });
 }
 
-void MissingCredentials(Witness& witness) {
+void MissingCredentials(ResponseCoverage& coverage) {
   {
     const Service service(kRefusalYaml);
-    Refuse(service, witness, 403, {.fields = "Sec-Fetch-Site: cross-site\r\n"});
-    Refuse(service, witness, 403, {.fields = "Origin: http://evil.example\r\n"});
+    Refuse(service, coverage, 403, {.fields = "Sec-Fetch-Site: cross-site\r\n"});
+    Refuse(service, coverage, 403, {.fields = "Origin: http://evil.example\r\n"});
   }
   Config config = Service::ConfigOf(kRefusalYaml);
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"robot", "0123456789abcdef", TokenSpec::May::kAsk}};
-  Guess(config, witness);
-  // Wrong tokens of a trusted proxy are not throttled.
+  Guess(config, coverage);
+  // Wrong tokens that come through a trusted proxy are not throttled.
   config.client_ip.policy.trusted_proxies = {Network::Parse("127.0.0.1").value()};
   const Service service(config);
-  Refuse(service, witness, 401, {});
-  Refuse(service, witness, 401, {.fields = "Authorization: Bearer wrong\r\n"});
+  Refuse(service, coverage, 401, {});
+  Refuse(service, coverage, 401, {.fields = "Authorization: Bearer wrong\r\n"});
   const auto as_robot = [&](std::string_view method, std::string_view path, std::string_view body) {
     const Reply reply = AskAdmin(service.admin(), Upper(method), path, body,
                                  "Authorization: Bearer 0123456789abcdef\r\n");
-    witness.Check(path, method, reply);
+    coverage.Check(path, method, reply);
     return reply.status;
   };
   const std::string key_body = R"({"rule":"r","identity":"192.0.2.1"})";
   EXPECT_EQ(as_robot("get", "/v1/rules", ""), 200);
-  EXPECT_EQ(as_robot("get", "/v1/audit", ""), 200) << "with the failures above";
+  EXPECT_EQ(as_robot("get", "/v1/audit", ""), 200)
+      << "the audit log, which contains the failures above";
   EXPECT_EQ(as_robot("post", "/v1/explain", key_body), 200);
   EXPECT_EQ(as_robot("post", "/v1/inspect", key_body), 200);
   for (const char* const path : {"/v1/reset", "/v1/grant", "/v1/refund", "/v1/ban", "/v1/allow",
@@ -192,24 +194,24 @@ void MissingCredentials(Witness& witness) {
   }
 }
 
-void TooManyRules(Witness& witness) {
+void TooManyRules(ResponseCoverage& coverage) {
   std::string yaml = "rules:\n";
   for (int i = 0; i < 33; ++i) {
     yaml += "  - { id: r" + std::to_string(i) + ", per: client_ip, limit: 2/h }\n";
   }
   Service service(yaml);
-  Operator(service, witness).Post("/v1/explain", R"({"request":{"client_ip":"192.0.2.1"}})", 500);
+  Operator(service, coverage).Post("/v1/explain", R"({"request":{"client_ip":"192.0.2.1"}})", 500);
 }
 
-void TooManyConnections(Witness& witness) {
-  // No connection is allowed, so that the first is one too many.
+void TooManyConnections(ResponseCoverage& coverage) {
+  // No connection is allowed, so the first one exceeds the limit.
   Config config = Service::ConfigOf(kRefusalYaml);
   config.limits.connections = 0;
   const Service service(config);
   const Reply reply = Exchange(service.admin(), {});
   EXPECT_EQ(reply.status, 503);
   ForEachOperation([&](const std::string& path, const std::string& method, const json::object&) {
-    witness.Check(path, method, reply);
+    coverage.Check(path, method, reply);
   });
 }
 

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "service/admin_openapi/witness.hpp"
+#include "service/admin_openapi/response_coverage.hpp"
 
 namespace tidegate::openapi_test {
 
-// Each starts servers, brings them into some state and asks.
+// Each function starts servers, brings them into a state, and records their responses.
 
-// On nodes of their own.
-void EveryKindOfRule(Witness& witness);
-void EveryKindOfOverride(Witness& witness);
-void EveryOutcome(Witness& witness);
-void HotKeys(Witness& witness);
-void EveryListener(Witness& witness);
-void OnItsWayOut(Witness& witness);
-void Reloads(Witness& witness);
+// Scenes on nodes without Redis.
+void EveryKindOfRule(ResponseCoverage& coverage);
+void EveryKindOfOverride(ResponseCoverage& coverage);
+void EveryOutcome(ResponseCoverage& coverage);
+void HotKeys(ResponseCoverage& coverage);
+void EveryListener(ResponseCoverage& coverage);
+void Draining(ResponseCoverage& coverage);
+void Reloads(ResponseCoverage& coverage);
 
-// Rejected requests.
-void BadRequests(Witness& witness);
-void OddQuestions(Witness& witness);
-void BadLimits(Witness& witness);
-void MissingCredentials(Witness& witness);
-void TooManyRules(Witness& witness);
-void TooManyConnections(Witness& witness);
+// Scenes with rejected requests.
+void BadRequests(ResponseCoverage& coverage);
+void UnusualRequests(ResponseCoverage& coverage);
+void BadLimits(ResponseCoverage& coverage);
+void MissingCredentials(ResponseCoverage& coverage);
+void TooManyRules(ResponseCoverage& coverage);
+void TooManyConnections(ResponseCoverage& coverage);
 
-// With a Redis, or without the one that there should be.
-void WithRedis(Witness& witness);
-void FullTable(Witness& witness);
-void RedisGone(Witness& witness);
-void RedisNeverThere(Witness& witness);
+// Scenes with Redis, or while a configured Redis is down.
+void WithRedis(ResponseCoverage& coverage);
+void FullTable(ResponseCoverage& coverage);
+void RedisDies(ResponseCoverage& coverage);
+void RedisNeverStarts(ResponseCoverage& coverage);
 
 }  // namespace tidegate::openapi_test

@@ -10,16 +10,16 @@
 namespace tidegate::openapi_test {
 
 struct Reply {
-  int status = 0;                             ///< 0: no answer.
-  std::map<std::string, std::string> fields;  ///< Names as they were sent.
+  int status = 0;                             ///< HTTP status; 0: no response arrived.
+  std::map<std::string, std::string> fields;  ///< Header fields, with the names as they were sent.
   std::string body;
 };
 
-/// Sends `request` on a connection of its own and reads until the server closes it: `request` must
-/// ask for that.
+/// Sends `request` on a new connection and reads until the server closes it. REQUIRES: `request`
+/// contains `Connection: close`.
 [[nodiscard]] Reply Exchange(const net::Endpoint& server, std::string_view request);
 
-/// A request with a body, such as it may be.
+/// Returns the bytes of a request with a body, which need not be valid.
 [[nodiscard]] std::string RequestText(std::string_view method, std::string_view path,
                                       std::string_view body,
                                       std::string_view content_type = "application/json",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Responses while the store does not answer: each failure policy at every path, as documented.
+// Responses while the store does not answer: checks each failure policy at every path against the
+// document.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,8 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-/// Decides for each rule as the source given in `sources`, like a store that has lost its Redis.
+/// A store that makes the decision for each rule as the source given in `sources`, like a store
+/// that has lost its Redis.
 class FailureStore final : public Store {
  public:
   std::map<std::string, DecidedBy, std::less<>> sources;
@@ -75,7 +77,7 @@ rules:
 class DecidedByTest : public testing::Test {
  protected:
   void SetUp() override { service_.Start(); }
-  /// Asks, and checks that the answer is documented.
+  /// Sends a request and checks that the response is documented.
   Reply Ask(const std::string& path, std::string_view body) {
     const auto server =
         net::Endpoint::Parse("127.0.0.1:" + std::to_string(service_.port())).value();
@@ -83,15 +85,15 @@ class DecidedByTest : public testing::Test {
     CheckDocumented(reply, Operation(path, "post"));
     return reply;
   }
-  /// All rules at once; acquire, renew and release are about a lease.
+  /// Sends a request that matches all rules; for acquire, renew and release it names a lease.
   Reply AskAll(const std::string& path) {
-    json::object question{{"request", {{"client_ip", "192.0.2.1"}}}};
+    json::object request{{"request", {{"client_ip", "192.0.2.1"}}}};
     if (path == "/v1/acquire" || path == "/v1/renew" || path == "/v1/release") {
-      question["lease"] = "l";
+      request["lease"] = "l";
     }
-    if (path == "/v1/debit") question["cost"] = 1;
-    if (path == "/v1/refund") question["id"] = "i";
-    return Ask(path, json::serialize(question));
+    if (path == "/v1/debit") request["cost"] = 1;
+    if (path == "/v1/refund") request["id"] = "i";
+    return Ask(path, json::serialize(request));
   }
 
   FailureStore store_;
@@ -123,7 +125,8 @@ TEST_F(DecidedByTest, OpenDecisionHasNoLimitOrRemaining) {
     EXPECT_EQ(body.at("reason"), "timeout");
     EXPECT_FALSE(body.contains("limit"));
     for (const json::value& rule : body.at("rules").as_array()) {
-      EXPECT_EQ(rule.as_object().size(), 3u) << reply.body;  // rule, mode, allowed
+      // The three members are rule, mode and allowed.
+      EXPECT_EQ(rule.as_object().size(), 3u) << reply.body;
     }
   }
 }
@@ -200,7 +203,7 @@ TEST_F(DecidedByTest, ForwardAuthReportsOpenAndClosedDecisions) {
   };
   store_.sources = {{"a", DecidedBy::kOpen}, {"b", DecidedBy::kOpen}, {"c", DecidedBy::kClosed}};
   const Reply open = auth("/v1/auth");
-  EXPECT_EQ(open.status, 200) << "leases are left out";
+  EXPECT_EQ(open.status, 200) << "forward-auth skips concurrency rules";
   EXPECT_EQ(open.fields.at("X-Tidegate-Decided-By"), "open");
   EXPECT_FALSE(open.fields.contains("RateLimit"));
   CheckDocumented(open, Operation("/v1/auth", "get"));
@@ -215,7 +218,8 @@ TEST_F(DecidedByTest, ForwardAuthReportsOpenAndClosedDecisions) {
   EXPECT_EQ(masked.fields.at("X-RateLimit-Status"), "503");
 }
 
-/// 404 tells the holder to stop what the lease stands for: only who knows may say it.
+/// A 404 to a renewal tells the holder to stop its work, so only a store that has checked the lease
+/// may return it.
 TEST_F(DecidedByTest, RenewReturns404OnlyWhenTheLeaseWasChecked) {
   constexpr std::string_view kRenew = R"({"rule":"c","identity":"192.0.2.1","lease":"l"})";
   store_.applied = Applied::kNo;

@@ -10,17 +10,17 @@
 
 namespace tidegate::openapi_test {
 
-/// docs/openapi.json
+/// Returns docs/openapi.json.
 [[nodiscard]] const boost::json::value& Document();
 
-/// Whatever the document says of `path` and `method`.
+/// Returns the documented operation for `path` and `method`.
 [[nodiscard]] const boost::json::object& Operation(std::string_view path, std::string_view method,
                                                    const boost::json::value& document = Document());
 
-/// The body of a reply with a content type: JSON, or a string where it is text.
+/// Returns the body of a reply with a content type: parsed JSON, or a string if the type is text.
 [[nodiscard]] boost::json::value BodyOf(const Reply& reply);
 
-/// That `reply` is what the operation documents for its status: schema, content type and headers.
+/// Checks that the document describes `reply` for its status: schema, content type and headers.
 void CheckDocumented(const Reply& reply, const boost::json::object& operation,
                      const boost::json::value& document = Document());
 

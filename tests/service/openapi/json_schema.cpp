@@ -29,7 +29,7 @@ class Validator {
 
   void Check(const json::value& value, const json::value& schema, const std::string& at) {
     if (const bool* const any = schema.if_bool()) {
-      if (!*any) Add(at, "must not be there");
+      if (!*any) Add(at, "is forbidden");
       return;
     }
     for (const auto& [keyword, operand] : schema.as_object()) {
@@ -146,7 +146,8 @@ class Validator {
     }
   }
 
-  /// What minimum and maximum and their relatives measure; nothing for other types.
+  /// Returns the size that minimum, maximum, minLength, minItems and the like bound; nothing for
+  /// other types.
   static std::optional<std::int64_t> SizeOf(const json::value& value) {
     if (const auto* const array = value.if_array()) return std::ssize(*array);
     if (const auto* const text = value.if_string()) return std::ssize(*text);

@@ -7,22 +7,22 @@
 
 namespace tidegate::openapi_test {
 
-/// What of `value` is not as `schema` says: one line each, with a JSON pointer; none: it is valid.
-/// References lead into `document`.
+/// Returns how `value` violates `schema`, one line per violation with a JSON pointer; empty: the
+/// value is valid. References are resolved in `document`.
 ///
-/// The part of JSON Schema (2020-12) that docs/openapi.json uses: type, enum, const, required,
-/// dependentRequired, properties, additionalProperties, items, minItems, maxItems, minLength,
-/// maxLength (in bytes), minimum, maximum, allOf, oneOf, $ref. Any other keyword is a mistake too,
-/// since it would otherwise be thought to be checked.
+/// Supports the part of JSON Schema (2020-12) that docs/openapi.json uses: type, enum, const,
+/// required, dependentRequired, properties, additionalProperties, items, minItems, maxItems,
+/// minLength, maxLength (in bytes), minimum, maximum, allOf, oneOf, $ref. Any other keyword is
+/// reported as a violation, because otherwise it would silently go unchecked.
 [[nodiscard]] std::vector<std::string> Mistakes(const boost::json::value& value,
                                                 const boost::json::value& schema,
                                                 const boost::json::value& document);
 
-/// What `reference` (`#/components/...`) stands for; throws where there is nothing.
+/// Returns the value that `reference` (`#/components/...`) points to; throws if there is none.
 [[nodiscard]] const boost::json::value& Follow(const boost::json::value& document,
                                                std::string_view reference);
 
-/// `value`, or what it refers to.
+/// Returns `value`, or the value that its `$ref` points to.
 [[nodiscard]] const boost::json::value& Resolved(const boost::json::value& document,
                                                  const boost::json::value& value);
 

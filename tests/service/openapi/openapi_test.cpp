@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/openapi.json against the service: every path, every example, every member. A request's
-// example and its answer bear the same name; `x-first` of a request lists what is sent before it.
+// Compares docs/openapi.json with the service: every path, every example, every member. The
+// examples of a request and of its response have the same name; `x-first` of a request lists the
+// requests to send before it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ namespace {
 namespace json = boost::json;
 using ::testing::IsEmpty;
 
-/// The demo on a port of its own; its clock stands still.
+/// A server with the configuration of the demo on a free port; its clock stands still.
 class Service {
  public:
   explicit Service(void (*change)(Config&) = nullptr) {
@@ -64,7 +65,7 @@ void ForEachPost(Visit visit) {
   }
 }
 
-TEST(OpenApiTest, IsServedUnchangedFromTheDocs) {
+TEST(OpenApiTest, ServesTheFileInDocsUnchanged) {
   const Service service;
   const Reply reply = service.Send(RequestText("GET", "/openapi.json", "", ""));
   EXPECT_EQ(reply.body, test::ReadSourceFile("docs/openapi.json"));
@@ -87,7 +88,7 @@ TEST(OpenApiTest, DocumentsExactlyTheApiPaths) {
 
 // --- Examples -----------------------------------------------------------------
 
-/// The example of that name among the answers; the status is the key that it stands under.
+/// An example of a response: its value, and the status under which the document lists it.
 struct Documented {
   std::string status;
   const json::value* value = nullptr;
@@ -100,7 +101,7 @@ Documented FindAnswer(const json::object& operation, std::string_view name) {
       const json::value* const examples = content.value().as_object().if_contains("examples");
       if (examples == nullptr) continue;
       if (const json::value* const example = examples->as_object().if_contains(name)) {
-        EXPECT_EQ(found.value, nullptr) << "two answers have this name";
+        EXPECT_EQ(found.value, nullptr) << "two response examples have this name";
         found = {status, &example->at("value")};
       }
     }
@@ -118,19 +119,21 @@ void TryExample(const json::object& operation, const std::string& path, const st
       ASSERT_EQ(reply.status, 200) << json::serialize(before) << reply.body;
     }
   }
-  const json::value& question = example.at("value");
-  const Reply reply = service.Post(path, json::serialize(question));
+  const json::value& request = example.at("value");
+  const Reply reply = service.Post(path, json::serialize(request));
   CheckDocumented(reply, operation);
   const Documented answer = FindAnswer(operation, name);
   ASSERT_NE(answer.value, nullptr)
-      << "no answer has this name; the service says " << reply.status << ' ' << reply.body;
+      << "no response example has this name; response of the service: " << reply.status << ' '
+      << reply.body;
   EXPECT_EQ(std::to_string(reply.status), answer.status);
   EXPECT_EQ(json::parse(reply.body), *answer.value)
-      << "the service says " << reply.body << "the document " << json::serialize(*answer.value);
-  // What the service understands the schema must allow. The other way round it may promise more:
-  // no schema knows which rules there are.
+      << "response of the service: " << reply.body
+      << "documented: " << json::serialize(*answer.value);
+  // A request that the service understands must match the schema. The schema may allow more: it
+  // does not know which rules exist.
   if (reply.status != 400 && reply.status != 404) {
-    EXPECT_THAT(Mistakes(question, schema, Document()), IsEmpty());
+    EXPECT_THAT(Mistakes(request, schema, Document()), IsEmpty());
   }
 }
 
@@ -150,14 +153,14 @@ TEST(OpenApiTest, ExamplesMatchTheService) {
 TEST(OpenApiTest, EveryResponseExampleHasARequestExample) {
   ForEachPost([](const std::string& path) {
     const json::object& operation = Operation(path, "post");
-    const json::object& questions =
+    const json::object& requests =
         operation.at("requestBody").at("content").at("application/json").at("examples").as_object();
     for (const auto& [status, answer] : operation.at("responses").as_object()) {
       for (const auto& content : Resolved(Document(), answer).at("content").as_object()) {
         const json::value* const examples = content.value().as_object().if_contains("examples");
         if (examples == nullptr) continue;
         for (const auto& example : examples->as_object()) {
-          EXPECT_TRUE(questions.contains(example.key()))
+          EXPECT_TRUE(requests.contains(example.key()))
               << path << ' ' << status << ' ' << example.key();
         }
       }
@@ -165,10 +168,10 @@ TEST(OpenApiTest, EveryResponseExampleHasARequestExample) {
   });
 }
 
-// --- What the service refuses ---------------------------------------------------
+// --- Rejected requests ----------------------------------------------------------
 
-/// One question per path that it understands.
-std::string AnyQuestion(const std::string& path) {
+/// Returns the body of one valid request for the path.
+std::string ValidRequest(const std::string& path) {
   const json::object& examples = Operation(path, "post")
                                      .at("requestBody")
                                      .at("content")
@@ -183,7 +186,7 @@ TEST(OpenApiTest, DocumentsErrorResponses) {
   ForEachPost([&](const std::string& path) {
     SCOPED_TRACE(path);
     const json::object& operation = Operation(path, "post");
-    const std::string body = AnyQuestion(path);
+    const std::string body = ValidRequest(path);
     const auto refused = [&](int status, const std::string& request) {
       const Reply reply = service.Send(request);
       EXPECT_EQ(reply.status, status) << reply.body;
@@ -207,17 +210,17 @@ TEST(OpenApiTest, RejectsUnknownMembers) {
     const json::object& operation = Operation(path, "post");
     const json::value& schema =
         operation.at("requestBody").at("content").at("application/json").at("schema");
-    json::value question = json::parse(AnyQuestion(path));
-    question.as_object()["bogus"] = 1;
-    EXPECT_FALSE(Mistakes(question, schema, Document()).empty());
-    const Reply reply = service.Post(path, json::serialize(question));
+    json::value request = json::parse(ValidRequest(path));
+    request.as_object()["bogus"] = 1;
+    EXPECT_FALSE(Mistakes(request, schema, Document()).empty());
+    const Reply reply = service.Post(path, json::serialize(request));
     EXPECT_EQ(reply.status, 400);
     CheckDocumented(reply, operation);
   });
 }
 
-/// The members of the schema and of the service are the same: one that the schema has and the
-/// service does not know would be refused as unknown, or as without meaning here.
+/// The members of each schema must be those that the service accepts. The service rejects any other
+/// member as unknown, or as without meaning for this path.
 TEST(OpenApiTest, DocumentsExactlyTheAcceptedMembers) {
   const Service service;
   const std::set<std::string> all{"rule",    "identity", "cost",  "lease", "id",       "age_ms",
@@ -228,17 +231,17 @@ TEST(OpenApiTest, DocumentsExactlyTheAcceptedMembers) {
                                                          .at("content")
                                                          .at("application/json")
                                                          .at("schema"));
-    if (path == "/v1/decide/batch") return;  // Its questions are those of decide.
+    if (path == "/v1/decide/batch") return;  // A batch contains the requests of /v1/decide.
     const json::object& documented = schema.at("properties").as_object();
     for (const std::string& member : all) {
-      // Alone, with a value of its type: whatever else is missing, the member itself is judged
-      // first.
-      json::object question;
+      // Sends only this member, with a value of its type: the service checks the member before it
+      // reports missing ones.
+      json::object request;
       const bool number = member == "cost" || member == "age_ms" || member == "burst";
-      question[member] = number                ? json::value(1)
-                         : member == "request" ? json::value(json::object{})
-                                               : json::value("x");
-      const Reply reply = service.Post(path, json::serialize(question));
+      request[member] = number                ? json::value(1)
+                        : member == "request" ? json::value(json::object{})
+                                              : json::value("x");
+      const Reply reply = service.Post(path, json::serialize(request));
       const bool foreign = reply.body.find("has no meaning for") != std::string::npos ||
                            reply.body.find("unknown member") != std::string::npos;
       EXPECT_EQ(documented.contains(member), !foreign) << path << ' ' << member << reply.body;
@@ -259,12 +262,12 @@ TEST(OpenApiTest, DocumentsForbiddenRequests) {
     if (path == "/v1/decide/batch") return;
     SCOPED_TRACE(path);
     const json::object& operation = Operation(path, "post");
-    json::object question = json::parse(AnyQuestion(path)).as_object();
-    question.erase("rule");
-    question.erase("identity");
-    question["key"] = "x";
-    question["limit"] = "5/s";
-    const Reply inline_quota = service.Post(path, json::serialize(question));
+    json::object request = json::parse(ValidRequest(path)).as_object();
+    request.erase("rule");
+    request.erase("identity");
+    request["key"] = "x";
+    request["limit"] = "5/s";
+    const Reply inline_quota = service.Post(path, json::serialize(request));
     EXPECT_EQ(inline_quota.status, 403) << inline_quota.body;
     CheckDocumented(inline_quota, operation);
   });
@@ -353,7 +356,7 @@ TEST(OpenApiTest, DocumentsAuthenticationErrors) {
 }
 
 TEST(OpenApiTest, DocumentsTooManyConnections) {
-  // None at all, so that the first is one too many.
+  // No connection is allowed, so the first one exceeds the limit.
   const Service service([](Config& config) { config.limits.connections = 0; });
   const Reply reply = service.Send({});
   EXPECT_EQ(reply.status, 503);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rights by the names in client certificates (`access.certificates`), and where the names appear.
+// Tests the rights that `access.certificates` gives to the names in client certificates, and where
+// these names appear.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ Credentials Ops() { return Ours().Issue("ops", "DNS:host7.example.org"); }
 Credentials Billing() { return Ours().Issue("host 8", "DNS:Host8.example.org,URI:" + kSpiffe); }
 Credentials UnlistedClient() { return Ours().Issue("eve", "DNS:eve.example.org"); }
 
-/// `ops` may do all by its subject, `billing` may ask by its URI.
+/// `ops` has all rights, by its subject; `billing` may decide, by its URI.
 std::vector<CertificateSpec> BothListed() {
   return {{"operations", Named::kSubject, "CN=ops", May::kAll},
           {"billing", Named::kUri, kSpiffe, May::kAsk}};
@@ -45,7 +46,7 @@ int Status(Service& service, const std::string& path, const std::string& body,
   return client.Read().status;
 }
 
-TEST(AccessCertificatesTest, GiveTheRightsOfTheirEntry) {
+TEST(AccessCertificatesTest, GivesCertificateTheRightsOfItsEntry) {
   Service service(With(BothListed()));
   const std::string peek = ByRule("per-key", "a");
   EXPECT_EQ(Status(service, "/v1/peek", peek, Ops()), 200);
@@ -54,10 +55,11 @@ TEST(AccessCertificatesTest, GiveTheRightsOfTheirEntry) {
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Billing()), 403);
   EXPECT_EQ(Status(service, "/v1/peek", peek, UnlistedClient()), 401);
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, UnlistedClient()), 401);
-  EXPECT_EQ(Status(service, "/v1/peek", peek, {}), 200) << "loopback is open to other callers";
+  EXPECT_EQ(Status(service, "/v1/peek", peek, {}), 200)
+      << "callers on loopback need no credentials";
 }
 
-TEST(AccessCertificatesTest, GiveTheRightsOfTheirEntryAtResp) {
+TEST(AccessCertificatesTest, RespGivesCertificateTheRightsOfItsEntry) {
   Service service(With(BothListed()));
   const auto ask = [&](const Credentials& own, std::initializer_list<std::string_view> command) {
     TlsRespClient client(At(service, ListenerId::kResp), {.own = own});
@@ -70,18 +72,18 @@ TEST(AccessCertificatesTest, GiveTheRightsOfTheirEntryAtResp) {
   EXPECT_THAT(ask(UnlistedClient(), {"PING"}), StartsWith("-NOAUTH"));
 }
 
-TEST(AccessCertificatesTest, AreRecognizedByDnsName) {
+TEST(AccessCertificatesTest, RecognizesCertificateByDnsName) {
   Service service(With({{"hosts", Named::kDns, "host8.example.org", May::kAll}}));
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Billing()), 200);
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, Ops()), 401);
 }
 
-TEST(AccessCertificatesTest, HaveAllRightsWithoutAList) {
+TEST(AccessCertificatesTest, CertificateHasAllRightsWithoutAccessList) {
   Service service(With({}));
   EXPECT_EQ(Status(service, "/v1/refund", kRefund, UnlistedClient()), 200);
 }
 
-TEST(AccessCertificatesTest, AProxyGets500ForAnUnknownCertificate) {
+TEST(AccessCertificatesTest, ForwardAuthReturns500ForUnknownCertificate) {
   Config config = With(BothListed());
   config.client_ip.policy.trusted_proxies = {Network::Parse("127.0.0.1").value()};
   Service service(config);
@@ -131,23 +133,24 @@ TEST(AccessCertificatesTest, RightsChangeOnReloadForOpenConnections) {
   EXPECT_TRUE(test::WaitUntil([&] { return resp.Ask({"PING"}).starts_with("-NOAUTH"); }));
 }
 
-/// The client learns that its certificate is unknown; the log has the subject.
-TEST(AccessCertificatesTest, TheLogNamesAnUnknownCertificate) {
+/// The client learns that its certificate is unknown; the log contains the subject of the
+/// certificate.
+TEST(AccessCertificatesTest, LogsSubjectOfUnknownCertificate) {
   Service service(With(BothListed()));
   testing::internal::CaptureStderr();
   TlsHttpClient client(service.api(), {.own = UnlistedClient()});
   client.Send(Post("/v1/peek", ByRule("per-key", "a")));
   const HttpResponse answer = client.Read();
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(answer.status, 401);
   EXPECT_THAT(answer.body, HasSubstr("unknown certificate"));
   EXPECT_THAT(answer.body, Not(HasSubstr("eve")));
-  EXPECT_THAT(said, HasSubstr("client certificate refused"));
-  EXPECT_THAT(said,
+  EXPECT_THAT(log, HasSubstr("client certificate refused"));
+  EXPECT_THAT(log,
               HasSubstr(R"(by="CN=eve"  problem="the certificate is not in access.certificates")"));
 }
 
-TEST(AccessCertificatesTest, TheAuditNamesTheCaller) {
+TEST(AccessCertificatesTest, AuditNamesCallerByCertificate) {
   const auto by = [](Service& service, const Credentials& own) {
     TlsHttpClient client(At(service, ListenerId::kAdmin), {.own = own});
     const std::string body = R"({"rule":"per-key","identity":"a"})";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may ask what over HTTP: the API, /v1/auth and admin.
+// Tests which callers may use which operations over HTTP: the API, /v1/auth and the admin port.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,15 +18,15 @@ std::string TokenLine(std::string_view token, Field field) {
   return line.append(token).append("\r\n");
 }
 
-/// A question to the API.
-struct Question {
+/// A request to the API.
+struct ApiRequest {
   std::string_view path;
   std::string body;
   Operation operation;
 };
-const std::vector<Question>& Questions() {
+const std::vector<ApiRequest>& ApiRequests() {
   static const std::string kLease = ByRule("jobs", "a", R"(,"lease":"one")");
-  static const std::vector<Question> kAll{
+  static const std::vector<ApiRequest> kAll{
       {"/v1/decide", ByRule("per-key", "a"), Operation::kDecide},
       {"/v1/decide/batch", R"({"requests":[)" + ByRule("per-key", "a") + "]}", Operation::kDecide},
       {"/v1/peek", ByRule("per-key", "a"), Operation::kDecide},
@@ -38,10 +38,10 @@ const std::vector<Question>& Questions() {
   return kAll;
 }
 
-/// With an id that was not there before.
-std::string BodyOf(const Question& question) {
+/// Returns the body of the request; a refund gets an id that was not used before.
+std::string BodyOf(const ApiRequest& request) {
   static int ids = 0;
-  std::string body = question.body;
+  std::string body = request.body;
   if (const std::size_t at = body.find("ONCE"); at != std::string::npos) {
     body.replace(at, 4, std::to_string(++ids));
   }
@@ -56,12 +56,12 @@ class AccessTest : public testing::TestWithParam<Place> {
     GetParam().Apply(config, listener);
     return config;
   }
-  /// What stands in the store, as a caller on loopback sees it.
+  /// Returns what the store contains, as a caller on loopback sees it.
   static std::string State(test::RespClient& looks) {
     return looks.Ask({"TG.PEEK", "per-key", "a"}) + looks.Ask({"TG.PEEK", "jobs", "a"}) +
            looks.Ask({"TG.PEEK", "visits", "198.51.100.1"});
   }
-  static bool Shows(Caller caller) {
+  static bool CanPresent(Caller caller) {
     return caller != Caller::kCertificate || GetParam().certificates;
   }
 };
@@ -70,31 +70,31 @@ TEST_P(AccessTest, ApiServesCallersByTheirRights) {
   Service service(MakeConfig(ListenerId::kApi));
   test::RespClient looks(At(service, ListenerId::kResp));
   for (const Caller caller : kCallers) {
-    if (!Shows(caller)) continue;
+    if (!CanPresent(caller)) continue;
     HttpClient client(GetParam().Connect(service, ListenerId::kApi, caller));
     for (const Field field : {Field::kAuthorization, Field::kOwn}) {
-      for (const Question& question : Questions()) {
+      for (const ApiRequest& request : ApiRequests()) {
         looks.Ask({"TG.RESET", "per-key", "a"});
         looks.Ask({"TG.RESET", "jobs", "a"});
         looks.Ask({"TG.DECIDE", "per-key", "a"});
         looks.Ask({"TG.ACQUIRE", "jobs", "a", "one"});
         const std::string before = State(looks);
-        client.Send(Post(question.path, BodyOf(question), TokenLine(TokenOf(caller), field)));
+        client.Send(Post(request.path, BodyOf(request), TokenLine(TokenOf(caller), field)));
         const HttpResponse answer = client.Read();
-        const Outcome outcome = Expected(GetParam(), caller, question.operation);
+        const Outcome outcome = Expected(GetParam(), caller, request.operation);
         const int status = outcome == Outcome::kServed    ? 200
                            : outcome == Outcome::kUnknown ? 401
                                                           : 403;
-        EXPECT_EQ(answer.status, status) << question.path << " of " << caller << answer.body;
+        EXPECT_EQ(answer.status, status) << request.path << " of " << caller << answer.body;
         EXPECT_EQ(answer.Has("WWW-Authenticate"), status == 401) << caller;
         EXPECT_THAT(answer.Field("WWW-Authenticate"), StartsWith(status == 401 ? "Bearer" : ""));
         const bool changes =
-            status == 200 && question.path != "/v1/peek" && question.path != "/v1/renew";
-        EXPECT_EQ(State(looks) != before, changes) << question.path << " of " << caller;
+            status == 200 && request.path != "/v1/peek" && request.path != "/v1/renew";
+        EXPECT_EQ(State(looks) != before, changes) << request.path << " of " << caller;
       }
     }
     client.Send(Get("/openapi.json"));
-    EXPECT_EQ(client.Read().status, 200) << "the document has no secrets";
+    EXPECT_EQ(client.Read().status, 200) << "the OpenAPI document needs no credentials";
   }
 }
 
@@ -102,7 +102,7 @@ TEST_P(AccessTest, ForwardAuthServesCallersByTheirRights) {
   Service service(MakeConfig(ListenerId::kApi));
   test::RespClient looks(At(service, ListenerId::kResp));
   for (const Caller caller : kCallers) {
-    if (!Shows(caller)) continue;
+    if (!CanPresent(caller)) continue;
     HttpClient client(GetParam().Connect(service, ListenerId::kApi, caller));
     for (const Field field : {Field::kAuthorization, Field::kOwn}) {
       looks.Ask({"TG.RESET", "visits", "198.51.100.1"});
@@ -112,7 +112,7 @@ TEST_P(AccessTest, ForwardAuthServesCallersByTheirRights) {
           "X-Forwarded-Method: GET\r\nX-Forwarded-For: 198.51.100.1\r\n" +
           TokenLine(TokenOf(caller), field) + "\r\n");
       const HttpResponse answer = client.Read();
-      // The client's own Authorization is none of our business.
+      // Tidegate ignores the Authorization header that belongs to the client of the proxy.
       const bool seen = field == Field::kOwn || caller == Caller::kCertificate;
       const Outcome outcome =
           Expected(GetParam(), seen ? caller : Caller::kNone, Operation::kDecide);
@@ -126,11 +126,11 @@ TEST_P(AccessTest, ForwardAuthServesCallersByTheirRights) {
 
 TEST_P(AccessTest, AdminServesCallersByTheirRights) {
   const Place& place = GetParam();
-  // The others are refused with the file.
+  // Other configurations of the admin listener are rejected when they are read.
   if (place.auth == Auth::kOpen || (!place.loopback && !place.tokens)) return;
   Service service(MakeConfig(ListenerId::kAdmin));
   for (const Caller caller : kCallers) {
-    if (!Shows(caller)) continue;
+    if (!CanPresent(caller)) continue;
     HttpClient client(place.Connect(service, ListenerId::kAdmin, caller));
     const auto ask = [&](std::string_view path, Field field) {
       std::string text = "GET ";
@@ -155,12 +155,12 @@ TEST_P(AccessTest, AdminServesCallersByTheirRights) {
 
 INSTANTIATE_TEST_SUITE_P(Places, AccessTest, testing::ValuesIn(Place::All()));
 
-// --- How tokens are shown -----------------------------------------------------------
+// --- How callers present tokens -----------------------------------------------------
 
 class TokenFieldTest : public testing::Test {
  protected:
   static Config MakeConfig() {
-    // Wrong tokens of a trusted proxy are not throttled.
+    // Wrong tokens that come through a trusted proxy are not throttled.
     Config config =
         AllListeners("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
     config.listen.api.auth = Auth::kRequired;
@@ -183,7 +183,7 @@ TEST_F(TokenFieldTest, IgnoresCaseAndSpacesOfTheHeader) {
   EXPECT_EQ(Ask("x-tidegate-token:" + all_ + "\r\n"), 200);
 }
 
-TEST_F(TokenFieldTest, MustMatchExactly) {
+TEST_F(TokenFieldTest, RejectsTokenThatDoesNotMatchExactly) {
   std::string other = all_;
   other.back() ^= 1;
   std::string upper = all_;
@@ -203,7 +203,7 @@ TEST_F(TokenFieldTest, MustMatchExactly) {
   EXPECT_EQ(Ask("X_Tidegate_Token: " + all_ + "\r\n"), 401);
 }
 
-TEST_F(TokenFieldTest, IsRejectedWhenGivenTwice) {
+TEST_F(TokenFieldTest, RejectsTokenGivenTwice) {
   const std::string own = "X-Tidegate-Token: " + all_ + "\r\n";
   const std::string bearer = "Authorization: Bearer " + all_ + "\r\n";
   EXPECT_EQ(Ask(own + own), 401);
@@ -215,14 +215,15 @@ TEST_F(TokenFieldTest, IsRejectedWhenGivenTwice) {
   EXPECT_EQ(client.Read().status, 500);
 }
 
-TEST_F(TokenFieldTest, IsCheckedBeforeTheBody) {
+TEST_F(TokenFieldTest, ChecksTokenBeforeTheBody) {
   HttpClient client(service_.api());
   client.Send(Post("/v1/decide", "this is no JSON"));
-  EXPECT_EQ(client.Read().status, 401) << "strangers learn nothing of what would be right";
+  EXPECT_EQ(client.Read().status, 401)
+      << "a caller without a token must not learn what is wrong with its body";
 }
 
-/// A token is a matter of its request, not of its connection.
-TEST_F(TokenFieldTest, AppliesToOneRequestOnly) {
+/// A token authenticates its request and not its connection.
+TEST_F(TokenFieldTest, TokenAppliesToOneRequestOnly) {
   HttpClient client(service_.api());
   for (int i = 0; i < 3; ++i) {
     client.Send(Post("/v1/peek", ByRule("per-key", "a"), "X-Tidegate-Token: " + all_ + "\r\n") +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens that come and go with a reload; and where their secrets never appear.
+// Tests tokens that a reload adds or removes, and that their secrets appear nowhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,7 +103,7 @@ TEST_P(TokenReloadTest, RenamedTokenKeepsItsRights) {
   EXPECT_EQ(resp.Ask({"TG.RESET", "per-key", "a"}), "0");
 }
 
-/// A client whose token was removed has no more time than an unauthenticated one.
+/// After its token was removed, a client gets no more time than an unauthenticated client.
 TEST_P(TokenReloadTest, ClosesIdleConnectionOfRevokedToken) {
   test::RespClient resp(At(service_, ListenerId::kResp));
   EXPECT_EQ(resp.Ask({"AUTH", kAllToken}), "OK");
@@ -117,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Auth, TokenReloadTest, testing::Values(Auth::kRequired,
                            return of.param == Auth::kRequired ? "Required" : "ByAddress";
                          });
 
-/// The last token goes: authentication is still required where the file says so.
-TEST(LastTokenTest, RemovalKeepsAuthenticationRequired) {
+/// A reload removes the last token: listeners with `auth: required` still require authentication.
+TEST(LastTokenTest, RemovingLastTokenKeepsAuthenticationRequired) {
   const auto with = [](std::vector<TokenSpec> tokens) {
     Config config = AllListeners();
     config.listen.api.auth = config.listen.resp.auth = Auth::kRequired;
@@ -137,7 +137,7 @@ TEST(LastTokenTest, RemovalKeepsAuthenticationRequired) {
   EXPECT_EQ(http.Read().status, 401);
 }
 
-TEST(FirstTokenTest, RequiresAuthenticationOnPublicListeners) {
+TEST(FirstTokenTest, AddingFirstTokenRequiresAuthenticationOnPublicListeners) {
   const auto with = [](std::vector<TokenSpec> tokens) {
     Config config = AllListeners();
     config.listen.api.address = config.listen.resp.address = "0.0.0.0:0";

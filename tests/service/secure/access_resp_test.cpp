@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may ask what over the Redis protocol, and what those may who have not said who they are.
+// Tests which callers may use which commands of the Redis protocol, and what callers may do before
+// they authenticate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,10 +15,10 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// --- All places, all callers --------------------------------------------------------
+// --- All listener configurations, all callers ---------------------------------------
 
 struct Command {
-  std::string_view bytes;  ///< Inline.
+  std::string_view bytes;  ///< The command as inline text.
   Operation operation;
   bool changes;
 };
@@ -44,7 +45,7 @@ class RespAccessTest : public testing::TestWithParam<Place> {
     return service_.Ask("/v1/peek", ByRule("per-key", "a")).body +
            service_.Ask("/v1/peek", ByRule("jobs", "a")).body;
   }
-  /// One unit and one lease are taken.
+  /// Takes one unit and one lease.
   void Prepare() {
     service_.Advance(1h);
     service_.Decide(ByRule("per-key", "a"));
@@ -66,7 +67,7 @@ TEST_P(RespAccessTest, ExecutesCommandsByTheRightsOfTheCaller) {
   for (const Caller caller : kCallers) {
     if (caller == Caller::kCertificate && !GetParam().certificates) continue;
     test::RespClient client(GetParam().Connect(service_, ListenerId::kResp, caller));
-    // A wrong token is refused, and the caller stays who it was.
+    // A wrong token is rejected, and the caller keeps its former rights.
     Caller is = caller == Caller::kWrong ? Caller::kNone : caller;
     if (const std::string_view token = TokenOf(caller); !token.empty()) {
       const std::string answer = client.Ask({"AUTH", token});
@@ -94,7 +95,7 @@ TEST_P(RespAccessTest, ExecutesCommandsByTheRightsOfTheCaller) {
 
 INSTANTIATE_TEST_SUITE_P(Places, RespAccessTest, testing::ValuesIn(Place::All()));
 
-// --- Saying who one is --------------------------------------------------------------
+// --- Authentication -----------------------------------------------------------------
 
 class RespAuthTest : public testing::Test {
  protected:
@@ -174,7 +175,7 @@ TEST_F(RespAuthTest, RejectsCommandsBeforeAuthentication) {
   EXPECT_EQ(service_.Ask("/v1/peek", ByRule("per-key", "a")).Json().at("remaining"), 3);
 }
 
-TEST_F(RespAuthTest, AppliesFromTheNextCommandOfAPipeline) {
+TEST_F(RespAuthTest, AuthAppliesFromTheNextCommandOfAPipeline) {
   test::RespClient client = Connect();
   client.Send(
       test::RespCommand({"TG.DECIDE", "per-key", "a"}) + test::RespCommand({"AUTH", kAskToken}) +
@@ -189,10 +190,10 @@ TEST_F(RespAuthTest, AppliesFromTheNextCommandOfAPipeline) {
   EXPECT_EQ(client.Read(), "OK");
   EXPECT_EQ(client.Read(), "1");
   EXPECT_EQ(client.Read(), "RESET");
-  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH")) << "RESET forgets who it was";
+  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH")) << "RESET ends the authentication";
 }
 
-// --- Strangers ----------------------------------------------------------------------
+// --- Long commands and idle connections before authentication -----------------------
 
 std::string Long(std::size_t elements) {
   std::string bytes = "*" + std::to_string(elements) + "\r\n$7\r\nCOMMAND\r\n$4\r\nINFO\r\n";
@@ -242,7 +243,7 @@ TEST_F(RespIdleTest, ClosesIdleUnauthenticatedConnections) {
   EXPECT_EQ(refused.ReadRest(), "");
   half.ReadRest();
   EXPECT_FALSE(half.Send("x") && half.Send("x") && half.Ask({"PING"}) != "(end)");
-  EXPECT_EQ(known.Ask({"PING"}), "PONG") << "who is known may be silent";
+  EXPECT_EQ(known.Ask({"PING"}), "PONG") << "an authenticated connection may be idle";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failed authentications at the listeners of a server: which are throttled, counted and audited.
+// Tests which failed authentications at the listeners of a server are throttled, counted and
+// audited.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +78,7 @@ TEST_F(AuthThrottleTest, NeverThrottlesMissingTokens) {
   EXPECT_EQ(Failures("resp", "missing"), 3 * kBurst);
 }
 
-TEST_F(AuthThrottleTest, RespEndsAPipelineOfWrongTokens) {
+TEST_F(AuthThrottleTest, RespClosesConnectionAfterTooManyWrongTokens) {
   test::RespClient client(At(service_, ListenerId::kResp));
   std::string pipeline;
   for (int i = 0; i < 400; ++i) pipeline += test::RespCommand({"AUTH", kWrongToken});
@@ -85,7 +86,7 @@ TEST_F(AuthThrottleTest, RespEndsAPipelineOfWrongTokens) {
   int wrong = 0;
   std::string reply = client.Read();
   for (; reply.starts_with("-WRONGPASS"); reply = client.Read()) ++wrong;
-  // One more may be answered for each second that the test takes.
+  // For each second that the test takes, one more wrong token may be answered.
   EXPECT_GE(wrong, kBurst);
   EXPECT_LT(wrong, 2 * kBurst);
   EXPECT_THAT(reply, StartsWith("-ERR too many wrong tokens"));
@@ -93,7 +94,7 @@ TEST_F(AuthThrottleTest, RespEndsAPipelineOfWrongTokens) {
   test::RespClient hello(At(service_, ListenerId::kResp));
   while (hello.Ask({"HELLO", "3", "AUTH", "default", kWrongToken}).starts_with("-WRONGPASS")) {
   }
-  EXPECT_EQ(hello.Read(), "(end)") << "HELLO counts like AUTH";
+  EXPECT_EQ(hello.Read(), "(end)") << "HELLO must count wrong tokens like AUTH";
 }
 
 class TrustedProxyThrottleTest : public AuthThrottleTest {
@@ -130,7 +131,7 @@ TEST_F(AuthThrottleTest, AuditsNoNameThatMayBeAToken) {
   EXPECT_THAT(ReadAudit(), Not(HasSubstr(kAllToken)));
 }
 
-// --- Before the frontends -----------------------------------------------------------
+// --- Failures before the frontend ---------------------------------------------------
 
 class RejectedPeerTest : public testing::TestWithParam<ListenerId> {
  protected:
@@ -145,7 +146,7 @@ class RejectedPeerTest : public testing::TestWithParam<ListenerId> {
 TEST_P(RejectedPeerTest, CountsRefusedAndMissingCertificates) {
   Config config = AllListeners();
   SpecOf(config, GetParam()).tls = TlsWithClients(Clients::kRequired);
-  if (GetParam() == ListenerId::kAdmin) return;  // Its metrics could not be read.
+  if (GetParam() == ListenerId::kAdmin) return;  // The test cannot read its metrics.
   Service service(config);
   const auto visit = [&](const TlsOptions& options) {
     TlsStream stream(At(service, GetParam()), options);
@@ -167,7 +168,7 @@ TEST_P(RejectedPeerTest, CountsRefusedAndMissingCertificates) {
 }
 
 TEST_P(RejectedPeerTest, DoesNotCountScansAsFailures) {
-  if (GetParam() == ListenerId::kAdmin) return;  // Its metrics could not be read.
+  if (GetParam() == ListenerId::kAdmin) return;  // The test cannot read its metrics.
   Config config = AllListeners();
   SpecOf(config, GetParam()).tls = TlsWithClients(Clients::kRequired);
   Service service(config);
@@ -185,7 +186,7 @@ TEST_P(RejectedPeerTest, DoesNotCountScansAsFailures) {
 }
 
 TEST_P(RejectedPeerTest, CountsUntrustedAndMalformedProxies) {
-  if (GetParam() == ListenerId::kAdmin) return;  // Its metrics could not be read.
+  if (GetParam() == ListenerId::kAdmin) return;  // The test cannot read its metrics.
   struct Case {
     std::string_view trusted;
     std::string bytes;

@@ -66,7 +66,7 @@ std::ostream& operator<<(std::ostream& out, const Place& place) {
 }
 
 Outcome Expected(const Place& place, Caller caller, Operation operation) {
-  // Whoever is known has the rights of what he is known by.
+  // An authenticated caller has the rights of its certificate or its token.
   if (caller == Caller::kCertificate) return Outcome::kServed;
   if (place.tokens) {
     if (caller == Caller::kWrong) return Outcome::kUnknown;
@@ -75,10 +75,11 @@ Outcome Expected(const Place& place, Caller caller, Operation operation) {
       return operation == Operation::kDecide ? Outcome::kServed : Outcome::kMayNot;
     }
   }
-  // No credentials, or a token where tokens are ignored.
-  const bool something_to_know_by = place.tokens || place.certificates;
-  const bool required = place.auth == Auth::kRequired ||
-                        (place.auth == Auth::kByAddress && !place.loopback && something_to_know_by);
+  // The caller has no credentials, or presents a token while no tokens are configured.
+  const bool credentials_configured = place.tokens || place.certificates;
+  const bool required =
+      place.auth == Auth::kRequired ||
+      (place.auth == Auth::kByAddress && !place.loopback && credentials_configured);
   if (required) return Outcome::kUnknown;
   return place.loopback || operation == Operation::kDecide ? Outcome::kServed : Outcome::kMayNot;
 }

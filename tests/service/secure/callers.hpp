@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callers, listeners, and the rights that the documentation gives them: a second implementation,
-// which shares no code with the tested one.
+// Callers, listener configurations, and the rights that the documentation gives to them: a second
+// implementation that shares no code with the tested one.
 #pragma once
 
 #include <ostream>
@@ -27,12 +27,12 @@ std::ostream& operator<<(std::ostream& out, Caller caller);
 struct Place {
   bool loopback;
   bool tokens;
-  bool certificates;  ///< TLS with optional ones.
+  bool certificates;  ///< TLS with optional client certificates.
   ListenSpec::Auth auth;
 
-  /// Of all that there are.
+  /// Returns every combination.
   [[nodiscard]] static std::vector<Place> All();
-  /// Applies the place to a listener; its tokens are added to `config`.
+  /// Applies the configuration to a listener; tokens are added to `config`.
   void Apply(Config& config, ListenerId listener) const;
   [[nodiscard]] std::unique_ptr<test::Stream> Connect(Service& service, ListenerId listener,
                                                       Caller caller) const;
@@ -44,7 +44,7 @@ enum class Outcome : std::uint8_t { kServed, kUnknown, kMayNot };
 enum class Operation : bool { kDecide, kGiveBack };
 [[nodiscard]] Outcome Expected(const Place& place, Caller caller, Operation operation);
 
-/// Both tokens.
+/// Returns the tokens kAskToken (may decide) and kAllToken (has all rights).
 [[nodiscard]] std::vector<TokenSpec> BothTokens();
 
 }  // namespace tidegate::service

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callers are judged by the head of their request: a caller without credentials cannot make the
-// server read, wait for, or keep a body.
+// Tests that the server judges callers by the head of their request: a caller without credentials
+// cannot make the server read, wait for, or keep a body.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 struct Framing {
   std::string_view name;
   std::string_view fields;
-  std::string_view begin;  ///< The beginning of the body; the rest is withheld.
+  std::string_view begin;  ///< The bytes of the body that the client sends; it withholds the rest.
 };
 constexpr std::array kFramings{
     Framing{"length", "Content-Length: 1048576\r\n", "{\"ru"},
@@ -27,7 +27,7 @@ constexpr std::array kFramings{
 
 struct Row {
   ListenerId listener;
-  std::string_view request;  ///< Method and path.
+  std::string_view request;  ///< Method and path of the request.
   std::string_view token;
   int status;
 };
@@ -51,7 +51,7 @@ class CredentialsFirstTest : public testing::Test {
   }
 };
 
-// Before, the server waited for the body in every row, and answered Expect with 100.
+// In every row, an earlier version waited for the body and answered Expect with 100.
 TEST_F(CredentialsFirstTest, RejectsInsufficientCredentialsBeforeTheBody) {
   const std::vector<Row> rows{
       {ListenerId::kApi, "POST /v1/decide", "", 401},
@@ -68,7 +68,8 @@ TEST_F(CredentialsFirstTest, RejectsInsufficientCredentialsBeforeTheBody) {
   };
   for (const Row& row : rows) {
     for (const Framing& framing : kFramings) {
-      Service service(MakeConfig());  // A new one, so that no row is throttled for another.
+      // Each row uses a new service, so that no row is throttled because of another.
+      Service service(MakeConfig());
       HttpClient client(At(service, row.listener));
       client.Send(Head(row.request, row.token, framing.fields) + std::string(framing.begin));
       const HttpResponse answer = client.Read();
@@ -85,7 +86,7 @@ TEST_F(CredentialsFirstTest, ReadsTheBodiesOfCallersWithCredentials) {
   const std::string body = ByRule("per-key", "a");
   const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n";
   HttpClient client(At(service, ListenerId::kApi));
-  for (int i = 0; i < 3; ++i) {  // Also on a connection that has been used before.
+  for (int i = 0; i < 3; ++i) {  // Repeats this, because a connection may be reused.
     client.Send(Head("POST /v1/decide", kAskToken, length + "Expect: 100-continue\r\n"));
     EXPECT_EQ(client.Read(HttpClient::Body::kNo).status, 100);
     client.Send(body.substr(0, 5));
@@ -96,7 +97,7 @@ TEST_F(CredentialsFirstTest, ReadsTheBodiesOfCallersWithCredentials) {
   client.Send("5\r\n" + body.substr(0, 5) + "\r\n");
   ASSERT_EQ(body.size(), 5u + 0x1c);
   client.Send("1c\r\n" + body.substr(5) + "\r\n0\r\n\r\n");
-  EXPECT_EQ(client.Read().status, 429);  // The fourth: the limit is 3.
+  EXPECT_EQ(client.Read().status, 429);  // The fourth request exceeds the limit of 3.
 }
 
 TEST_F(CredentialsFirstTest, AnswersWithoutTheBodyIfTheEndpointIgnoresIt) {
@@ -119,7 +120,7 @@ TEST_F(CredentialsFirstTest, AnswersWithoutTheBodyIfTheEndpointIgnoresIt) {
       EXPECT_EQ(client.WaitForEnd(), HttpClient::End::kClosed)
           << row.request << ", " << framing.name;
     }
-    HttpClient whole(At(service, row.listener));  // A body that comes with its head is read.
+    HttpClient whole(At(service, row.listener));  // A body that arrives with its head is read.
     whole.Send(Head(row.request, "", "Content-Length: 3\r\n") + "abc");
     EXPECT_EQ(whole.Read().status, row.status) << row.request;
     whole.Send(Head(row.request, "", ""));
@@ -127,7 +128,8 @@ TEST_F(CredentialsFirstTest, AnswersWithoutTheBodyIfTheEndpointIgnoresIt) {
   }
 }
 
-// Clients without credentials that sent 14 KB of a head each could use up the whole budget.
+// In an earlier version, clients without credentials that sent 14 KB of a head each could use up
+// the whole budget.
 TEST_F(CredentialsFirstTest, HeadsUseAtMostHalfOfTheBufferBudget) {
   Config config = MakeConfig();
   config.limits.buffer_bytes = 1u << 20;
@@ -176,7 +178,7 @@ TEST_F(CredentialsFirstTest, TimesOutBodiesBelowTheMinimumRate) {
   Service service(config);
   HttpClient slow(At(service, ListenerId::kApi));
   slow.Send(Head("POST /v1/decide", kAskToken, "Content-Length: 100000\r\n"));
-  // 9,000 bytes in 100 ms are less than the rate; the old limit was 1,024.
+  // 9,000 bytes in 100 ms are less than the rate. The old limit was 1,024 bytes.
   slow.Send(std::string(9'000, ' '));
   EXPECT_EQ(slow.Read().status, 408);
 }
@@ -197,7 +199,7 @@ TEST_F(CredentialsFirstTest, RespRejectsLongCommandBeforeAuthentication) {
   }
 }
 
-// --- Silent and numerous connections ---------------------------------------------------
+// --- Silent connections and connection limits ------------------------------------------
 
 TEST_F(CredentialsFirstTest, SilentConnectionsAreClosedAtTheHeaderTimeout) {
   Config config = AllListeners();
@@ -208,7 +210,7 @@ TEST_F(CredentialsFirstTest, SilentConnectionsAreClosedAtTheHeaderTimeout) {
     HttpClient silent(At(service, listener));
     EXPECT_EQ(silent.WaitForEnd(), HttpClient::End::kClosed) << listener;
   }
-  // A connection that has been used may be idle for longer.
+  // A connection that has already served a request may be idle for longer.
   HttpClient used(At(service, ListenerId::kApi));
   EXPECT_EQ(used.Ask("/v1/decide", ByRule("per-key", "a")).status, 200);
   EXPECT_EQ(used.WaitForEnd(std::chrono::milliseconds{300}), HttpClient::End::kOpen);
@@ -231,7 +233,7 @@ TEST_F(CredentialsFirstTest, LimitsConnectionsPerAddress) {
     if (trusted) continue;
     EXPECT_EQ(service.Metric(R"(tidegate_connections_shed_total{listener="api",reason="address"})"),
               1);
-    // Another listener counts for itself, and a connection that ends makes room.
+    // Each listener counts separately, and a closed connection makes room.
     EXPECT_TRUE(
         Served(std::make_unique<test::Stream>(At(service, ListenerId::kResp)), ListenerId::kResp));
     second.reset();
@@ -264,7 +266,7 @@ TEST_F(CredentialsFirstTest, AdminReplacesOldestIncompleteHeadWhenFull) {
   oldest.Send("G");
   HttpClient next(At(service, ListenerId::kAdmin));
   next.Send("G");
-  // So that both bytes have been read: the loop that reads them answers this, too.
+  // When this request is answered, the reactor has also read both bytes.
   EXPECT_EQ(service.Ask("/v1/peek", ByRule("per-key", "a")).status, 200);
   HttpClient check(At(service, ListenerId::kAdmin));
   check.Send(Get("/healthz"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reloads that would leave a listener without authentication.
+// Tests that a reload cannot leave a listener without authentication by accident.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
@@ -35,7 +35,7 @@ class GuardedListenersTest : public testing::Test {
   Problems problems_;
 };
 
-TEST_F(GuardedListenersTest, CertificatesInsteadOfTokensNeedARestart) {
+TEST_F(GuardedListenersTest, ReplacingTokensByCertificatesNeedsARestart) {
   Config config = Public();
   config.access.tokens.clear();
   for (const ListenerId listener : {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp}) {
@@ -49,10 +49,10 @@ TEST_F(GuardedListenersTest, CertificatesInsteadOfTokensNeedARestart) {
 
 TEST_F(GuardedListenersTest, MovingToLoopbackNeedsARestart) {
   Config config = AllListeners();
-  EXPECT_FALSE(Reload(config)) << "and no tokens";
+  EXPECT_FALSE(Reload(config)) << "a reload that removes the tokens and needs a restart";
   EXPECT_TRUE(Guarded());
   config.access.tokens = BothTokens();
-  EXPECT_TRUE(Reload(config)) << "the tokens are still there";
+  EXPECT_TRUE(Reload(config)) << "a reload that keeps the tokens";
   EXPECT_TRUE(Guarded());
 }
 

@@ -118,7 +118,7 @@ std::string ProxyV2(std::string_view source, ProxyCommand command, std::string_v
   const std::size_t width = v6 ? 16 : 4;
   std::string addresses(2 * width, '\0');
   EXPECT_EQ(inet_pton(v6 ? AF_INET6 : AF_INET, text.c_str(), addresses.data()), 1);
-  addresses.append("\x0f\xa0\0\x50", 4).append(tlvs);  // Ports 4000 and 80.
+  addresses.append("\x0f\xa0\0\x50", 4).append(tlvs);  // Source port 4000, destination port 80.
   std::string header("\r\n\r\n\0\r\nQUIT\n", 12);
   header += command == ProxyCommand::kProxy ? '\x21' : '\x20';
   header += v6 ? '\x21' : '\x11';

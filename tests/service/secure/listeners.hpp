@@ -26,30 +26,33 @@ inline constexpr std::array kHttpListeners{ListenerId::kApi, ListenerId::kAdmin,
 [[nodiscard]] ListenSpec& SpecOf(Config& config, ListenerId listener);
 [[nodiscard]] net::Endpoint At(Service& service, ListenerId listener);
 
-/// A certificate of Ours() for 127.0.0.1 and those DNS names, the first being its common name.
+/// Returns a certificate of Ours() for 127.0.0.1 and these DNS names; the first name is its common
+/// name.
 [[nodiscard]] ListenTls::Certificate PairFor(
     const std::vector<std::string>& names,
     behaviour::Authority::Key kind = behaviour::Authority::Key::kEc);
-/// TLS with one certificate of that name.
+/// Returns TLS settings with one certificate for that name.
 [[nodiscard]] ListenTls TlsFor(const std::string& name = "test");
-/// And with clients who show certificates of Ours().
+/// Returns the settings of TlsFor() with client certificates, which Ours() must have issued.
 [[nodiscard]] ListenTls TlsWithClients(ListenTls::Clients clients);
 
-/// All four listeners on free ports of loopback, with `per-key` (3/s, by x-api-key), `jobs`
-/// (leases) and `visits` (by client_ip) that no request matches, and a route to that upstream.
+/// Returns a configuration with all four listeners on free ports of loopback, a route to
+/// `upstream_url`, and three rules: `per-key` (3/s by x-api-key) and `jobs` (leases), which match
+/// no request, and `visits` (3/m by client_ip).
 [[nodiscard]] Config AllListeners(const std::string& upstream_url = "http://127.0.0.1:9",
                                   std::string_view more_yaml = {});
-/// All of them with TLS.
+/// Returns the same configuration with TLS on all listeners.
 [[nodiscard]] Config AllListenersTls(const ListenTls& tls,
                                      const std::string& upstream_url = "http://127.0.0.1:9",
                                      std::string_view more_yaml = {});
 
-/// Whether a connection of these bytes is served: asks the listener something, and sees an answer.
+/// Sends a request on the connection and returns whether the listener answers it.
 [[nodiscard]] bool Served(std::unique_ptr<test::Stream> stream, ListenerId listener);
 
-/// A version 1 header from that address to this machine.
+/// Returns a version 1 header that announces a connection from `source` to this machine.
 [[nodiscard]] std::string ProxyV1(std::string_view source);
-/// A version 2 header; `::ffff:a.b.c.d` stays IPv6. kLocal: the proxy speaks for itself.
+/// Returns a version 2 header that announces `source`; `::ffff:a.b.c.d` stays IPv6. kLocal: the
+/// proxy opened the connection itself, so the header announces no client.
 enum class ProxyCommand : bool { kLocal, kProxy };
 [[nodiscard]] std::string ProxyV2(std::string_view source,
                                   ProxyCommand command = ProxyCommand::kProxy,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client that a PROXY protocol header announces: to rules, to upstreams, and to access
-// control.
+// Tests how rules, upstreams and access control treat the client that a PROXY protocol header
+// announces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class ProxiedClientTest : public testing::Test {
     config.listen.gateway.proxy_protocol = true;
     return config;
   }
-  /// The gateway's answer to a client behind that header.
+  /// Sends a request behind that header to the gateway and returns the response.
   HttpResponse Visit(const std::string& header, std::string_view lines = {}) {
     HttpClient client(At(service_, ListenerId::kGateway));
     std::string request = header + "GET /visits/x HTTP/1.1\r\nHost: test\r\n";
@@ -47,7 +47,7 @@ TEST_F(ProxiedClientTest, CountsAndForwardsTheProxiedSource) {
     EXPECT_EQ(Visit(ProxyV1(source)).status, 429);
   }
   EXPECT_EQ(Left("127.0.0.1"), 3);
-  EXPECT_EQ(Visit(ProxyV1("203.0.113.8")).status, 200) << "another client";
+  EXPECT_EQ(Visit(ProxyV1("203.0.113.8")).status, 200) << "another client has its own quota";
 }
 
 TEST_F(ProxiedClientTest, CountsThePeerForUnknownAndLocalHeaders) {
@@ -87,7 +87,7 @@ TEST_F(ProxiedClientTest, TreatsMappedIPv4SourcesAsIPv4) {
   EXPECT_EQ(Visit(ProxyV1("203.0.113.7")).status, 200);
   EXPECT_EQ(Left("203.0.113.7"), 0);
   EXPECT_EQ(Visit(ProxyV2("::ffff:10.1.2.3"), "X-Forwarded-For: 198.51.100.1\r\n").status, 200)
-      << "and as trusted";
+      << "the mapped address of a trusted proxy";
   EXPECT_EQ(Left("198.51.100.1"), 2);
 }
 
@@ -113,8 +113,8 @@ TEST(ProxiedTlsClientTest, ForwardsTheProxiedSourceBehindTls) {
   EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "https");
 }
 
-/// A balancer that comes over IPv4 to a socket of IPv6.
-TEST(ProxiedDualTest, TrustsMappedIPv4PeerAsIPv4) {
+/// A load balancer connects over IPv4 to an IPv6 socket.
+TEST(ProxiedDualStackTest, TrustsMappedIPv4PeerAsIPv4) {
   Config config = AllListeners("http://127.0.0.1:9", "client_ip: {trusted_proxies: [127.0.0.1]}\n");
   config.listen.resp.address = "[::]:0";
   config.listen.resp.proxy_protocol = true;
@@ -127,8 +127,8 @@ TEST(ProxiedDualTest, TrustsMappedIPv4PeerAsIPv4) {
 
 // --- Rights -------------------------------------------------------------------------
 
-/// Listeners on loopback behind a proxy on the same machine: the clients that it announces are
-/// treated as on a public address.
+/// Listeners on loopback behind a proxy on the same machine: clients that the proxy announces have
+/// the rights of clients on a public address.
 class ProxiedRightsTest : public testing::Test {
  protected:
   ProxiedRightsTest() : ProxiedRightsTest(MakeConfig()) {}
@@ -236,7 +236,8 @@ TEST_F(ProxiedRightsTest, LocalClientsHaveAllRights) {
   }
 }
 
-/// The question at /v1/auth comes from the source: it must be trusted, not its balancer alone.
+/// A request to /v1/auth comes from the announced source, so that source must be trusted, not only
+/// the load balancer.
 TEST_F(ProxiedRightsTest, ForwardAuthTrustsTheSourceNotThePeer) {
   const auto ask = [&](const std::string& header) {
     HttpClient client(service_.api());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that begin with a PROXY protocol header, at every listener, in the clear and before
-// TLS: who comes in, and who does not.
+// Tests connections that begin with a PROXY protocol header, at every listener, with and without
+// TLS: which are served and which are closed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ class ProxyProtocolTest : public testing::TestWithParam<std::tuple<ListenerId, T
     }
     return Served(std::move(stream), listener());
   }
-  /// Whether the connection ends without a word when these bytes have come.
+  /// Returns whether the server closes the connection without a response after these bytes.
   bool IsClosed(Service& service, std::string_view bytes) {
     HttpClient client(At(service, listener()));
     client.Send(bytes);
@@ -68,7 +68,7 @@ TEST_P(ProxyProtocolTest, AcceptsHeadersOfTrustedPeer) {
         std::string("PROXY UNKNOWN\r\n"), std::string("PROXY UNKNOWN some words\r\n"),
         std::string("\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00", 16)}) {
     EXPECT_TRUE(IsServed(service, header)) << header;
-    EXPECT_TRUE(IsServed(service, header, true)) << "byte by byte: " << header;
+    EXPECT_TRUE(IsServed(service, header, true)) << "sent byte by byte: " << header;
   }
 }
 
@@ -104,7 +104,8 @@ TEST_P(ProxyProtocolTest, ClosesConnectionOnMalformedHeader) {
   }
   EXPECT_FALSE(IsServed(service, ""));
   EXPECT_EQ(upstream_.connections(), 0);
-  EXPECT_TRUE(IsServed(service, ProxyV1("203.0.113.7"))) << "the others are served";
+  EXPECT_TRUE(IsServed(service, ProxyV1("203.0.113.7")))
+      << "a valid connection must still be served";
 }
 
 TEST_P(ProxyProtocolTest, TimesOutWaitingForTheHeader) {
@@ -175,7 +176,7 @@ TEST(ProxyProtocolOffTest, RejectsHeaderWhenNotConfigured) {
   Service service(AllListeners("http://127.0.0.1:9", kTrusting));
   HttpClient client(At(service, ListenerId::kApi));
   client.Send(ProxyV1("203.0.113.7") + Get("/openapi.json"));
-  EXPECT_EQ(client.Read().status, 400) << "never guessed";
+  EXPECT_EQ(client.Read().status, 400) << "the server must not detect the header by itself";
   test::RespClient resp(At(service, ListenerId::kResp));
   resp.Send(ProxyV1("203.0.113.7"));
   EXPECT_THAT(resp.Read(), testing::StartsWith("-ERR"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes through TLS: many, one by one, slowly, and how they end.
+// Tests data over TLS: long pipelines, single bytes, slow readers, and how connections end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class TlsBytesTest : public testing::Test {
     config.listen.admin.tls.reset();
     return config;
   }
-  /// Whether the listeners have no connection any more.
+  /// Waits until the listeners have no open connection.
   bool AllGone() {
     return test::WaitUntil([&] {
       return service_.Metric("tidegate_connections{listener=\"api\"}") +
@@ -39,7 +39,7 @@ class TlsBytesTest : public testing::Test {
   Service service_{MakeConfig(upstream_.url())};
 };
 
-// --- Many ---------------------------------------------------------------------------
+// --- Pipelines and large bodies -----------------------------------------------------
 
 TEST_F(TlsBytesTest, AnswersAThousandRespCommandsInOnePipeline) {
   TlsRespClient client(At(service_, ListenerId::kResp));
@@ -91,7 +91,7 @@ TEST_F(TlsBytesTest, AcceptsLargeRequestBody) {
   EXPECT_EQ(answer.Json().at("remaining"), 1);
 }
 
-// --- Few at a time --------------------------------------------------------------------
+// --- Small pieces and slow readers ----------------------------------------------------
 
 TEST_F(TlsBytesTest, AcceptsHandshakeAndRequestsByteByByte) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -147,14 +147,14 @@ TEST_F(TlsBytesTest, DeliversAllResponsesToSlowReader) {
   ASSERT_TRUE(lazy.Send(commands));
   ASSERT_TRUE(slow.Send(requests));
   EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service_, ListenerId::kApi)), ListenerId::kApi))
-      << "the others are served";
+      << "other clients must be served";
   const std::string first = slow.Read().body;
   EXPECT_GT(first.size(), 1'000u);
   for (int i = 1; i < 60; ++i) ASSERT_TRUE(slow.Read().body == first) << i;
   for (int i = 0; i < 500; ++i) ASSERT_THAT(lazy.Read(), StartsWith("[[")) << i;
 }
 
-// --- Ends -----------------------------------------------------------------------------
+// --- Closing connections --------------------------------------------------------------
 
 TEST_F(TlsBytesTest, SendsCloseNotifyBeforeClosing) {
   TlsRespClient resp(At(service_, ListenerId::kResp));
@@ -189,7 +189,7 @@ TEST_F(TlsBytesTest, AnswersRequestsSentBeforeCloseNotify) {
 TEST_F(TlsBytesTest, ClosesConnectionAfterAbruptDisconnect) {
   const auto leave = [&](ListenerId listener, std::string_view half) {
     TlsStream stream(At(service_, listener));
-    stream.Send(half);  // And the socket is closed without a word.
+    stream.Send(half);  // The destructor closes the socket without close_notify.
   };
   leave(ListenerId::kApi, "POST /v1/decide HTTP/1.1\r\nHost: te");
   leave(ListenerId::kGateway, "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n12345");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that show certificates, at every listener; and clients that come back.
+// Tests clients that present certificates, at every listener, and clients that resume a session.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using Clients = ListenTls::Clients;
 
 Credentials Known() { return Ours().Issue("client", "DNS:client"); }
 
-/// What a client shows, and at which listeners it is served.
+/// What a client presents, and with which setting of `clients` it is served.
 struct Shown {
   std::string_view name;
   std::optional<Credentials> own;
@@ -41,7 +41,7 @@ class TlsClientsTest : public testing::TestWithParam<ListenerId> {
   behaviour::ScriptedUpstream upstream_{behaviour::ScriptedUpstream::Ok()};
 };
 
-TEST_P(TlsClientsTest, AreServedAccordingToTheirCertificate) {
+TEST_P(TlsClientsTest, ServesClientsAccordingToTheirCertificate) {
   for (const Clients clients : {Clients::kNone, Clients::kOptional, Clients::kRequired}) {
     Service service(AllListenersTls(TlsWithClients(clients), upstream_.url()));
     for (const Shown& shown : AllShown()) {
@@ -59,7 +59,7 @@ TEST_P(TlsClientsTest, AreServedAccordingToTheirCertificate) {
   }
 }
 
-TEST_P(TlsClientsTest, ResumeSessionsWithTickets) {
+TEST_P(TlsClientsTest, ClientsResumeSessionsWithTickets) {
   for (const Clients clients : {Clients::kNone, Clients::kOptional, Clients::kRequired}) {
     Service service(AllListenersTls(TlsWithClients(clients), upstream_.url()), 2);
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -68,7 +68,7 @@ TEST_P(TlsClientsTest, ResumeSessionsWithTickets) {
         auto stream = std::make_unique<TlsStream>(At(service, GetParam()), options);
         EXPECT_TRUE(stream->shaken()) << stream->problem();
         const bool resumed = stream->resumed();
-        std::string answer;  // With it, 1.3 brings the ticket.
+        std::string answer;  // In TLS 1.3, the ticket arrives with the response.
         stream->Send(GetParam() == ListenerId::kResp  ? test::RespCommand({"PING"})
                      : GetParam() == ListenerId::kApi ? Get("/openapi.json")
                                                       : Get("/healthz"));
@@ -87,7 +87,7 @@ TEST_P(TlsClientsTest, ResumeSessionsWithTickets) {
 INSTANTIATE_TEST_SUITE_P(Listeners, TlsClientsTest, testing::ValuesIn(kListenerIds),
                          [](const auto& of) { return std::string(Name(of.param)); });
 
-// --- Names and tickets --------------------------------------------------------------
+// --- Server names and session tickets -----------------------------------------------
 
 TEST(TlsClientNamesTest, RequiresClientCertificateForEveryServerName) {
   ListenTls tls = TlsWithClients(Clients::kRequired);
@@ -106,8 +106,8 @@ TEST(TlsClientNamesTest, RequiresClientCertificateForEveryServerName) {
   }
 }
 
-/// Rights come with the certificate that was shown in the first place, also when the connection is
-/// resumed; no other client gets them.
+/// A resumed connection has the rights of the certificate that was presented first, and no other
+/// client gets these rights.
 TEST(TlsTicketTest, ResumedSessionKeepsItsRights) {
   Config config = AllListenersTls(TlsWithClients(Clients::kOptional));
   config.listen.resp.auth = ListenSpec::Auth::kRequired;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gateway whose clients speak TLS: what upstreams learn of it, long bodies, tunnels, and clients
-// that leave.
+// Tests a gateway whose clients use TLS: forwarded fields, long bodies, tunnels, and clients that
+// disconnect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -46,14 +46,15 @@ TEST(TlsGatewayTest, SendsForwardedProtoToUpstreams) {
   EXPECT_EQ(upstream.last().Field("X-Forwarded-Proto"), "http");
 }
 
-// A client that pipelines has its turn end after 32 requests, with the next one in the buffer. The
-// head of that request was parsed in a small buffer, and freed when the client hung up: its bytes
-// reached the access log from freed memory.
+// After 32 pipelined requests, the turn of a connection ends with the next request in its buffer.
+// In an earlier version, the head of that request was parsed in a small buffer that was freed when
+// the client disconnected, so the access log read freed memory.
 TEST(TlsGatewayTest, LogsRequestOfClientThatHangsUpAfterPipeline) {
   std::atomic<bool> reached{false};
   ScriptedUpstream upstream(ScriptedUpstream::Each([&](const test::HttpRequest&) {
     reached = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds{300});  // An upstream that works.
+    // Simulates an upstream that takes time.
+    std::this_thread::sleep_for(std::chrono::milliseconds{300});
     return Http("200 OK");
   }));
   const std::string log = testing::TempDir() + "tls_gateway_access.log";
@@ -107,7 +108,7 @@ TEST(TlsGatewayTest, DeliversWholeResponseToSlowReader) {
   ASSERT_TRUE(test::WaitUntil([&] { return upstream.requests() == 1; }));
   TlsHttpClient quick(At(service, ListenerId::kGateway));
   quick.Send(Get("/"));
-  EXPECT_TRUE(quick.Read().body == down) << "the others are served";
+  EXPECT_TRUE(quick.Read().body == down) << "other clients must be served";
   EXPECT_TRUE(slow.Read().body == down);
 }
 
@@ -142,12 +143,12 @@ TEST(TlsGatewayTest, TunnelsUpgradedConnectionBothWays) {
   EXPECT_EQ(client.Receive(got), test::Stream::Got::kEnd) << client.problem();
 }
 
-// --- Clients that leave -----------------------------------------------------------------
+// --- Clients that disconnect ------------------------------------------------------------
 
-enum class Leaves : std::uint8_t { kInOrder, kWithoutAWord, kReset };
-class TlsVanishTest : public testing::TestWithParam<Leaves> {};
+enum class Leaves : std::uint8_t { kInOrder, kWithoutCloseNotify, kReset };
+class TlsDisconnectTest : public testing::TestWithParam<Leaves> {};
 
-TEST_P(TlsVanishTest, ClosesUpstreamConnectionWhenTheClientLeaves) {
+TEST_P(TlsDisconnectTest, ClosesUpstreamConnectionWhenTheClientLeaves) {
   behaviour::Signal ended;
   ScriptedUpstream upstream([&](Connection& connection) {
     test::HttpRequest request;
@@ -168,8 +169,9 @@ TEST_P(TlsVanishTest, ClosesUpstreamConnectionWhenTheClientLeaves) {
       [&] { return service.Metric("tidegate_connections{listener=\"gateway\"}") == 0; }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, TlsVanishTest,
-                         testing::Values(Leaves::kInOrder, Leaves::kWithoutAWord, Leaves::kReset));
+INSTANTIATE_TEST_SUITE_P(Ways, TlsDisconnectTest,
+                         testing::Values(Leaves::kInOrder, Leaves::kWithoutCloseNotify,
+                                         Leaves::kReset));
 
 }  // namespace
 }  // namespace tidegate::service

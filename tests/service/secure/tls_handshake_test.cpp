@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS at every listener: which versions and protocols, and the answer to clients without TLS.
+// Tests TLS at every listener: accepted versions, cipher suites and protocols, and the response to
+// clients without TLS.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,12 +46,13 @@ TEST_P(TlsListenerTest, RejectsTls10And11) {
   for (const int version : {TLS1_VERSION, TLS1_1_VERSION}) {
     const auto stream = Connect({.least = version, .most = version});
     EXPECT_FALSE(stream->shaken());
-    EXPECT_THAT(stream->problem(), HasSubstr("protocol version")) << "an alert, not silence";
+    EXPECT_THAT(stream->problem(), HasSubstr("protocol version"))
+        << "the server must send an alert";
   }
-  EXPECT_TRUE(Served(Connect(), GetParam())) << "the others are served";
+  EXPECT_TRUE(Served(Connect(), GetParam())) << "clients with a newer version must be served";
 }
 
-/// TLS 1.2 with authenticated encryption and ephemeral keys only.
+/// TLS 1.2 is accepted only with authenticated encryption and ephemeral keys.
 TEST_P(TlsListenerTest, RefusesWeakCipherSuites) {
   ListenTls tls;
   tls.certificates = {PairFor({"test"}, behaviour::Authority::Key::kRsa), PairFor({"test"})};
@@ -92,14 +94,15 @@ TEST_P(TlsListenerTest, NegotiatesHttp1OnHttpListeners) {
 TEST_P(TlsListenerTest, HttpListenersRejectClientsThatOfferOnlyH2) {
   auto stream = Connect({.protocols = {"h2"}});
   if (GetParam() == ListenerId::kResp) {
-    EXPECT_TRUE(Served(std::move(stream), GetParam())) << "Redis clients agree on nothing";
+    EXPECT_TRUE(Served(std::move(stream), GetParam()))
+        << "the Redis protocol listener ignores ALPN";
     return;
   }
   EXPECT_FALSE(stream->shaken());
   EXPECT_THAT(stream->problem(), HasSubstr("no application protocol"));
 }
 
-// --- No TLS -----------------------------------------------------------------------
+// --- Clients without TLS ----------------------------------------------------------
 
 TEST_P(TlsListenerTest, AnswersPlaintextWithErrorAboutTls) {
   if (GetParam() == ListenerId::kResp) {
@@ -138,7 +141,7 @@ TEST_P(TlsListenerTest, ClosesConnectionOnGarbage) {
 
 INSTANTIATE_TEST_SUITE_P(Listeners, TlsListenerTest, testing::ValuesIn(kListenerIds), ListenerName);
 
-// --- Only 1.3 ---------------------------------------------------------------------
+// --- TLS 1.3 only -----------------------------------------------------------------
 
 class Tls13ListenerTest : public TlsListenerTest {
  protected:
@@ -169,13 +172,14 @@ TEST(TlsDeadlineTest, ClosesHangingHandshake) {
        {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp, ListenerId::kGateway}) {
     HttpClient silent(At(service, listener));
     HttpClient begins(At(service, listener));
-    begins.Send("\x16\x03\x01\x02");  // Of a record's head.
+    begins.Send("\x16\x03\x01\x02");  // Only a part of a record header.
     if (listener != ListenerId::kGateway) {
       EXPECT_TRUE(Served(std::make_unique<TlsStream>(At(service, listener)), listener)) << listener;
     }
     EXPECT_NE(silent.WaitForEnd(), HttpClient::End::kOpen) << listener;
     EXPECT_NE(begins.WaitForEnd(), HttpClient::End::kOpen) << listener;
-    EXPECT_EQ(silent.WaitForEnd(0ms) == HttpClient::End::kBytes, false) << "and receives nothing";
+    EXPECT_EQ(silent.WaitForEnd(0ms) == HttpClient::End::kBytes, false)
+        << "a silent client must receive nothing";
   }
 }
 

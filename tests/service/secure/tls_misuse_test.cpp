@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS clients that renew keys without end, are cut off, or never authenticate.
+// Tests TLS clients that renew keys without end, responses that are cut off, and clients that never
+// authenticate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
@@ -15,14 +16,15 @@ namespace {
 using behaviour::ScriptedUpstream;
 using testing::HasSubstr;
 
-/// OpenSSL reads on while what comes is no data: one connection had a reactor for itself.
+/// OpenSSL keeps reading while it receives no data. In an earlier version, one such connection
+/// occupied a reactor completely.
 TEST(TlsMisuseTest, EndsConnectionThatFloodsKeyUpdates) {
   ScriptedUpstream upstream(ScriptedUpstream::Ok());
   Service service(AllListenersTls(TlsFor(), upstream.url()));
   for (const ListenerId listener : kListenerIds) {
     TlsStream flood(At(service, listener), {.least = TLS1_3_VERSION});
     ASSERT_TRUE(flood.shaken());
-    // In one piece, so that they are all there when the first is read.
+    // Sends all key updates in one piece, so that all have arrived when the server reads the first.
     const int on = 1;
     const int off = 0;
     ASSERT_EQ(setsockopt(flood.fd(), IPPROTO_TCP, TCP_CORK, &on, sizeof on), 0);
@@ -44,7 +46,8 @@ TEST(TlsMisuseTest, AcceptsAFewKeyUpdates) {
   }
 }
 
-/// An answer that ends where the connection does was cut off, and said goodbye in good order.
+/// The response ends with the connection and was cut off. The connection must therefore end without
+/// close_notify, or the client would take the response for complete.
 TEST(TlsMisuseTest, TruncatedResponseEndsWithoutCloseNotify) {
   ScriptedUpstream upstream([](ScriptedUpstream::Connection& connection) {
     test::HttpRequest request;
@@ -60,7 +63,7 @@ TEST(TlsMisuseTest, TruncatedResponseEndsWithoutCloseNotify) {
   EXPECT_EQ(got, test::Stream::Got::kCut) << answer;
 }
 
-/// Half a command and a whole one in turn must not restart the deadline.
+/// Alternating parts of a command and whole commands must not restart the deadline.
 TEST(TlsMisuseTest, ClosesConnectionsThatDoNotAuthenticateInTime) {
   Config config = AllListeners("http://127.0.0.1:9", "limits: {header_timeout: 300ms}\n");
   config.listen.resp.auth = ListenSpec::Auth::kRequired;

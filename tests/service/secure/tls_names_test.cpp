@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a listener's certificates a client gets: by the name that it asks for, and by the keys
-// that it can check.
+// Tests which certificate of a listener a client gets: by the server name that it requests, and by
+// the key types that it supports.
 #include <gtest/gtest.h>
 
 #include "service/secure/listeners.hpp"

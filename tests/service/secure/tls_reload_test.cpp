@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates that are renewed while connections are open.
+// Tests certificates that are renewed while connections are open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class TlsReloadTest : public testing::Test {
   std::string CertificateOf(ListenerId listener) {
     return TlsStream(At(service_, listener)).certificate();
   }
-  bool Becomes(ListenerId listener, std::string_view name) {
+  bool ServesCertificate(ListenerId listener, std::string_view name) {
     return test::WaitUntil([&] { return CertificateOf(listener) == name; });
   }
 
@@ -48,7 +48,8 @@ TEST_F(TlsReloadTest, KeepsOpenConnectionsAndServesNewCertificate) {
     const Config config = With(TlsFor(name));
     EXPECT_THAT(service_.server().NeedsRestart(config), testing::IsEmpty());
     ASSERT_TRUE(Reload(config));
-    for (const ListenerId listener : kListenerIds) EXPECT_TRUE(Becomes(listener, name)) << listener;
+    for (const ListenerId listener : kListenerIds)
+      EXPECT_TRUE(ServesCertificate(listener, name)) << listener;
     all_answer();
   }
   EXPECT_EQ(api.tls().certificate(), "old");
@@ -68,7 +69,7 @@ TEST_F(TlsReloadTest, FinishesResponseInProgress) {
   client.Send(Get("/"));
   ASSERT_TRUE(test::WaitUntil([&] { return upstream_.requests() == 1; }));
   ASSERT_TRUE(Reload(With(TlsFor("new"))));
-  EXPECT_TRUE(Becomes(ListenerId::kGateway, "new"));
+  EXPECT_TRUE(ServesCertificate(ListenerId::kGateway, "new"));
   go.Give();
   EXPECT_EQ(client.Read().body, "halfhalf");
 }
@@ -96,9 +97,9 @@ TEST_F(TlsReloadTest, KeepsOldCertificateWhenTheNewPairIsInvalid) {
     }
   }
   for (const ListenerId listener : kListenerIds)
-    EXPECT_EQ(CertificateOf(listener), "old") << "all or nothing";
+    EXPECT_EQ(CertificateOf(listener), "old") << "a reload must replace all certificates or none";
   ASSERT_TRUE(Reload(With(TlsFor("good"))));
-  EXPECT_TRUE(Becomes(ListenerId::kApi, "good"));
+  EXPECT_TRUE(ServesCertificate(ListenerId::kApi, "good"));
 }
 
 TEST_F(TlsReloadTest, ReportsListenerChangesThatNeedARestart) {
@@ -121,17 +122,17 @@ TEST_F(TlsReloadTest, ReportsListenerChangesThatNeedARestart) {
   }
 }
 
-/// A reload that drops TLS altogether must not open the listener in the clear.
-TEST_F(TlsReloadTest, CannotTurnTlsOff) {
+/// A reload that removes TLS must not make the listener serve plain text.
+TEST_F(TlsReloadTest, ReloadCannotTurnTlsOff) {
   (void)Reload(AllListeners(upstream_.url()));
   ASSERT_TRUE(Reload(With(TlsFor("new"))));
-  EXPECT_TRUE(Becomes(ListenerId::kApi, "new"));
+  EXPECT_TRUE(ServesCertificate(ListenerId::kApi, "new"));
   Config without = AllListeners(upstream_.url(), "  - {id: extra, per: client_ip, limit: 1/s}\n");
   (void)Reload(without);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(CertificateOf(ListenerId::kApi), "new");
 }
 
-// --- Clients' certificates --------------------------------------------------------------
+// --- Client certificates ----------------------------------------------------------------
 
 TEST_F(TlsReloadTest, AppliesNewClientAuthorityToNewConnections) {
   const auto client = [&](const behaviour::Authority& of) {
@@ -156,12 +157,13 @@ TEST_F(TlsReloadTest, AppliesNewClientAuthorityToNewConnections) {
   ASSERT_TRUE(Reload(with(Theirs())));
   EXPECT_TRUE(test::WaitUntil([&] { return served(client(Theirs())); }));
   EXPECT_TRUE(test::WaitUntil([&] { return !served(client(Ours())); }));
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(served(ours)) << "nor with a ticket from before";
+  for (int i = 0; i < 10; ++i)
+    EXPECT_FALSE(served(ours)) << "a ticket of the old authority must not be accepted";
   EXPECT_EQ(stays.Ask({"PING"}), "PONG");
 }
 
-/// On an address that others reach, certificates are something to know callers by: as soon as the
-/// listener asks for them, no other client may use it.
+/// On a public address, certificates can authenticate callers: as soon as the listener accepts
+/// them, it serves no client without one.
 TEST(TlsReloadRightsTest, RequiresCertificatesOnceConfigured) {
   const auto with = [](const ListenTls& tls) {
     Config config = AllListenersTls(tls);

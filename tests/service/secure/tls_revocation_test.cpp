@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Client certificates that a CRL revokes, at every listener, with and without tickets.
+// Tests client certificates that a CRL revokes, at every listener, with and without session
+// tickets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +64,8 @@ TEST_P(TlsRevocationTest, RefusesAllCertificatesOfAnAuthorityWithoutAValidCrl) {
   }
 }
 
-/// A ticket of an earlier connection does not let a client in that is revoked by then.
+/// A ticket of an earlier connection must not admit a client whose certificate was revoked
+/// meanwhile.
 TEST_P(TlsRevocationTest, ReloadInvalidatesTicketsOfRevokedCertificates) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     Service service(AllListenersTls(WithCrl(Ours().Crl({})), upstream_.url()), 2);
@@ -87,7 +89,7 @@ TEST_P(TlsRevocationTest, ReloadInvalidatesTicketsOfRevokedCertificates) {
     const Config config = AllListenersTls(WithCrl(Ours().Crl({Revoked()})), upstream_.url());
     EXPECT_THAT(service.server().NeedsRestart(config), testing::IsEmpty());
     ASSERT_TRUE(service.server().Reload(config, problems));
-    // Each reactor takes the new configuration up by itself.
+    // Each reactor adopts the new configuration separately.
     EXPECT_TRUE(test::WaitUntil([&] { return !visit(revoked).first; })) << version;
     for (int i = 0; i < 4; ++i) EXPECT_FALSE(visit(revoked).first) << version;
     EXPECT_TRUE(visit(honest).first) << version;
@@ -95,7 +97,7 @@ TEST_P(TlsRevocationTest, ReloadInvalidatesTicketsOfRevokedCertificates) {
   }
 }
 
-/// Shown with a client without a certificate, since one with a certificate is refused anyway.
+/// Uses a client without a certificate, because a client with one is refused anyway.
 TEST_P(TlsRevocationTest, TicketsAreIgnoredWhenACrlHasExpired) {
   for (const auto validity : {Authority::Validity::kNow, Authority::Validity::kOver}) {
     Service service(

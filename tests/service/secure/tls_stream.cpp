@@ -30,7 +30,7 @@ SSL_CTX* MakeContext(const TlsOptions& options) {
   // OpenSSL writes without MSG_NOSIGNAL.
   std::signal(SIGPIPE, SIG_IGN);
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
-  // So that old versions fail because the server refuses them, not this side.
+  // Allows old versions on this side, so that it is the server that refuses them.
   if (options.least < TLS1_2_VERSION) SSL_CTX_set_security_level(context, 0);
   SSL_CTX_set_min_proto_version(context, options.least);
   SSL_CTX_set_max_proto_version(context, options.most);
@@ -66,10 +66,11 @@ void Offer(SSL* ssl, const std::vector<std::string>& protocols) {
             0);
 }
 
-/// What is corked is sent when the cork is drawn; the system lets a whole flight pass after 200 ms.
+/// Holds sent bytes back until the cork is removed; the system sends them after 200 ms at the
+/// latest.
 void Cork(int socket, int on) { setsockopt(socket, IPPROTO_TCP, TCP_CORK, &on, sizeof on); }
 
-/// A socket that takes one byte at a time.
+/// Returns a BIO method that sends each byte separately.
 const BIO_METHOD* Trickle() {
   static BIO_METHOD* const kMethod = [] {
     BIO_METHOD* const method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "trickle");
@@ -111,7 +112,8 @@ TlsStream::TlsStream(const net::Endpoint& to, const TlsOptions& options)
     : test::Stream(to, options.receive_buffer), socket_(fd()), context_(MakeContext(options)) {
   if (options.trickle) {
     for (const char byte : options.before) Stream::Send({&byte, 1});
-  } else if (!options.before.empty()) {  // In one segment with what follows.
+    // Sends these bytes in one segment with the following ones.
+  } else if (!options.before.empty()) {
     (void)::send(fd(), options.before.data(), options.before.size(), MSG_NOSIGNAL | MSG_MORE);
   }
   ERR_clear_error();
@@ -200,7 +202,7 @@ bool TlsStream::rsa() const {
 }
 
 TlsTicket TlsStream::ticket() const {
-  // A copy: OpenSSL spoils the session of a connection that ends without a goodbye.
+  // A copy, because OpenSSL invalidates the session of a connection that ends without close_notify.
   return {SSL_SESSION_dup(SSL_get0_session(ssl_)),
           [](SSL_SESSION* session) { SSL_SESSION_free(session); }};
 }

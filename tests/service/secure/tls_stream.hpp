@@ -16,27 +16,29 @@
 
 namespace tidegate::service {
 
-/// What a client remembers of a connection, to come back sooner.
+/// A saved session, with which a client resumes a connection later.
 using TlsTicket = std::shared_ptr<SSL_SESSION>;
 
-/// What a client brings to a handshake.
+/// The settings of a client for its handshake.
 struct TlsOptions {
   std::string server_name = {};
   std::optional<behaviour::Credentials> own = {};
   int least = TLS1_2_VERSION;
   int most = TLS1_3_VERSION;
-  std::vector<std::string> protocols = {};  ///< Of ALPN; none: it is not spoken of.
-  std::string suites = {};                  ///< Of TLS 1.2; empty: OpenSSL's own choice.
-  std::string signatures = {};              ///< As OpenSSL lists them; empty: its own choice.
+  /// Protocols that the client offers by ALPN; empty: it sends no ALPN extension.
+  std::vector<std::string> protocols = {};
+  std::string suites = {};  ///< Cipher suites of TLS 1.2; empty: OpenSSL's default.
+  /// Signature algorithms in OpenSSL's notation; empty: OpenSSL's default.
+  std::string signatures = {};
   TlsTicket ticket = {};
-  std::string before = {};  ///< Sent in the clear, before anything else.
-  bool trickle = false;     ///< Every byte on the wire is sent by itself.
-  bool hold = false;        ///< The handshake's last bytes wait for the first that are sent.
+  std::string before = {};  ///< Sent in plain text before the handshake.
+  bool trickle = false;     ///< Sends every byte separately.
+  bool hold = false;        ///< Sends the last bytes of the handshake together with the first data.
   int receive_buffer = 0;
 };
 
-/// A client's side of a connection over TLS. It believes Ours() only: a server with another
-/// certificate has failed the handshake.
+/// The client side of a TLS connection. It trusts only certificates of Ours(): with any other
+/// server certificate the handshake fails.
 class TlsStream final : public test::Stream {
  public:
   explicit TlsStream(const net::Endpoint& to, const TlsOptions& options = {});
@@ -45,27 +47,29 @@ class TlsStream final : public test::Stream {
   bool Send(std::string_view bytes) override;
   using Stream::Receive;
   Got Receive(std::string& to) override;
-  /// close_notify, then the end of the socket's sending.
+  /// Sends close_notify and then closes the sending direction of the socket.
   void EndSending() override;
-  /// New keys for both directions, 1.3 only.
+  /// Requests new keys for both directions; TLS 1.3 only.
   bool UpdateKeys();
-  /// Of this side alone, and sent at once.
+  /// Renews the keys of this side only and sends the key update immediately.
   bool UpdateKeysNow();
 
-  /// The handshake is over, for this side: in 1.3 the other one may still refuse.
+  /// Returns whether the handshake has succeeded on this side; in TLS 1.3 the server may still
+  /// refuse it.
   [[nodiscard]] bool shaken() const noexcept { return shaken_; }
-  /// Why not, or why nothing came: as OpenSSL says it.
+  /// Returns OpenSSL's error if the handshake or a read failed.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   [[nodiscard]] int version() const noexcept { return SSL_version(ssl_); }
-  /// What was agreed on by ALPN; empty: nothing.
+  /// Returns the protocol that ALPN selected; empty: none.
   [[nodiscard]] std::string protocol() const;
-  /// The common name of the server's certificate, and its kind of key.
+  /// Returns the common name of the server's certificate. rsa() tells whether its key is an RSA
+  /// key.
   [[nodiscard]] std::string certificate() const;
   [[nodiscard]] bool rsa() const;
-  /// The cipher suite that was agreed on.
+  /// Returns the selected cipher suite.
   [[nodiscard]] std::string suite() const { return SSL_get_cipher_name(ssl_); }
   [[nodiscard]] bool resumed() const noexcept { return SSL_session_reused(ssl_) == 1; }
-  /// For the next connection. In 1.3 there is none before something was read.
+  /// Returns the session for the next connection. In TLS 1.3 there is none before the first read.
   [[nodiscard]] TlsTicket ticket() const;
 
  private:
@@ -78,7 +82,7 @@ class TlsStream final : public test::Stream {
   std::string problem_;
 };
 
-/// The clients of the other tests, over TLS.
+/// HttpClient over TLS.
 class TlsHttpClient : public HttpClient {
  public:
   explicit TlsHttpClient(const net::Endpoint& to, const TlsOptions& options = {})
@@ -103,7 +107,8 @@ class TlsRespClient : public test::RespClient {
   TlsStream* tls_;
 };
 
-/// The authority that the tests' clients believe, and another.
+/// Returns the certificate authority that the clients of the tests trust; Theirs() returns another
+/// authority.
 [[nodiscard]] const behaviour::Authority& Ours();
 [[nodiscard]] const behaviour::Authority& Theirs();
 

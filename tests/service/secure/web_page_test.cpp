@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that a web page could make a browser on this machine send: by Host, Origin,
-// Sec-Fetch-Site and Content-Type.
+// Tests requests that a web page could make a browser on this machine send. The server recognizes
+// them by Host, Origin, Sec-Fetch-Site and Content-Type.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST_F(WebPageTest, AcceptsAnyHostIfCallersAuthenticate) {
 TEST_F(WebPageTest, ForwardAuthAcceptsTheHostOfTheProxysClient) {
   for (const std::string_view fields : {kForwarded, kOriginal}) {
     for (const std::string host : {"api.example.com", "api.example.com:8443", "127.0.0.1"}) {
-      // The client of the proxy may be a browser on any page.
+      // The client of the proxy may be a browser that shows any page.
       EXPECT_EQ(Forward(host, std::string(fields) +
                                   "Origin: https://shop.example\r\nSec-Fetch-Site: cross-site\r\n"),
                 200)
@@ -80,18 +80,18 @@ TEST_F(WebPageTest, ForwardAuthAcceptsTheHostOfTheProxysClient) {
   }
   EXPECT_EQ(Forward("api.example.com", "X-Forwarded-For: 198.51.100.3\r\n", "/v1/auth/visits/x"),
             200)
-      << "as Envoy asks";
+      << "a request in the form that Envoy sends";
 }
 
 TEST_F(WebPageTest, ForwardAuthRejectsWebPages) {
   const std::string rebound = "evil.example" + OwnPort();
-  EXPECT_EQ(Forward(rebound, std::string(kForwarded)), 403) << "a page may add such fields";
+  EXPECT_EQ(Forward(rebound, std::string(kForwarded)), 403) << "a page may add these header fields";
   EXPECT_EQ(Forward(rebound, std::string(kOriginal)), 403);
   EXPECT_EQ(Forward(rebound, "", "/v1/auth/visits/x"), 403);
   EXPECT_EQ(Forward("evil.example", "", "/v1/auth/visits/x"), 403);
   EXPECT_EQ(Forward("127.0.0.1" + OwnPort(), "Sec-Fetch-Site: cross-site\r\n", "/v1/auth/visits/x"),
             403)
-      << "an image on any page";
+      << "a request for an image on another site";
   EXPECT_EQ(
       Forward("127.0.0.1" + OwnPort(), "Origin: http://evil.example\r\n", "/v1/auth/visits/x"),
       403);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/admin_openapi/witness.hpp"
+#include "service/admin_openapi/response_coverage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// `#/components/schemas/Rule/properties/mode` -> `Rule.mode`
+/// Returns the short name of a reference: `#/components/schemas/Rule/properties/mode` becomes
+/// `Rule.mode`.
 std::string NameOf(std::string_view reference) {
   std::string name(reference.substr(std::string_view("#/components/schemas/").size()));
   constexpr std::string_view kProperties = "/properties/";
@@ -34,7 +35,7 @@ std::string LineOf(std::string_view path, std::string_view method, std::string_v
 
 }  // namespace
 
-Witness::Witness(const json::value& document) : document_(document) {
+ResponseCoverage::ResponseCoverage(const json::value& document) : document_(document) {
   for (const auto& [path, item] : document.at("paths").as_object()) {
     for (const auto& [method, operation] : item.as_object()) {
       for (const auto& [status, answer] : operation.at("responses").as_object()) {
@@ -56,7 +57,7 @@ Witness::Witness(const json::value& document) : document_(document) {
   }
 }
 
-void Witness::Check(std::string_view path, std::string_view method, const Reply& reply) {
+void ResponseCoverage::Check(std::string_view path, std::string_view method, const Reply& reply) {
   path = path.substr(0, path.find('?'));
   const std::string status = std::to_string(reply.status);
   const std::string line = LineOf(path, method, status);
@@ -76,14 +77,14 @@ void Witness::Check(std::string_view path, std::string_view method, const Reply&
   }
 }
 
-std::set<std::string> Witness::Unseen() const {
+std::set<std::string> ResponseCoverage::Unseen() const {
   Lines unseen;
   std::ranges::set_difference(documented_, seen_, std::inserter(unseen, unseen.end()));
   return unseen;
 }
 
-void Witness::Note(const json::value& schema, const std::string& at, const json::value* value,
-                   Lines& to) const {
+void ResponseCoverage::Note(const json::value& schema, const std::string& at,
+                            const json::value* value, Lines& to) const {
   const json::object* const object = schema.if_object();
   if (object == nullptr) return;
   if (const json::value* const reference = object->if_contains("$ref")) {
@@ -114,10 +115,10 @@ void Witness::Note(const json::value& schema, const std::string& at, const json:
   }
 }
 
-void Witness::NoteMembers(const json::object& members, const std::string& at,
-                          const json::value* value, Lines& to) const {
+void ResponseCoverage::NoteMembers(const json::object& members, const std::string& at,
+                                   const json::value* value, Lines& to) const {
   for (const auto& [name, schema] : members) {
-    if (schema.is_bool() && !schema.get_bool()) continue;  // Must not be there.
+    if (schema.is_bool() && !schema.get_bool()) continue;  // The schema forbids this member.
     const json::object* const object = value == nullptr ? nullptr : value->if_object();
     const json::value* const member = object == nullptr ? nullptr : object->if_contains(name);
     if (value != nullptr && member == nullptr) continue;
@@ -127,8 +128,8 @@ void Witness::NoteMembers(const json::object& members, const std::string& at,
   }
 }
 
-void Witness::NoteForms(const json::array& forms, const std::string& at, const json::value* value,
-                        Lines& to) const {
+void ResponseCoverage::NoteForms(const json::array& forms, const std::string& at,
+                                 const json::value* value, Lines& to) const {
   for (std::size_t i = 0; i < forms.size(); ++i) {
     if (value != nullptr && !Mistakes(*value, forms[i], document_).empty()) continue;
     const json::value* const reference = forms[i].as_object().if_contains("$ref");
