@@ -25,8 +25,6 @@ class AccessLog {
   [[nodiscard]] static Result<std::unique_ptr<AccessLog>> Open(const std::string& path);
   /// Writes the waiting lines, if the log was started.
   ~AccessLog();
-  AccessLog(const AccessLog&) = delete;
-  AccessLog& operator=(const AccessLog&) = delete;
 
   /// Starts the thread that writes. Separate from Open, so that privileges can be dropped in
   /// between, while the process has only one thread.

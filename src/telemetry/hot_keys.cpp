@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/hot_keys.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
+#include <random>
 #include <unordered_map>
 #include <utility>
 
@@ -16,20 +13,6 @@ namespace tidegate {
 namespace {
 
 constexpr std::size_t kLeastPlaces = 1024;
-
-/// Fills memory with the system's random bytes, fit for secrets.
-void FillRandom(void* bytes, std::size_t size) {
-  // getrandom returns up to 256 bytes whole or not at all, once the system's pool is initialised.
-  while (getrandom(bytes, size, 0) != static_cast<ssize_t>(size)) {
-    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
-  }
-}
-
-std::uint64_t RandomNumber() {
-  std::uint64_t number = 0;
-  FillRandom(&number, sizeof number);
-  return number;
-}
 
 /// Adds the estimates that two windows have of one key.
 HotSketch::Estimate SumOf(const HotSketch::Estimate& a, const HotSketch::Estimate& b) noexcept {
@@ -143,15 +126,16 @@ const HotKeys::Counts& HotKeys::Window::ReportedBy(HotBy by) const noexcept {
 
 HotKeys::HotKeys(net::Timers& timers, std::size_t most, Clock::time_point now, std::uint32_t exact)
     : net::Timer(timers),
-      requests_(exact, RandomNumber()),
-      denials_(exact, RandomNumber()),
+      requests_(exact, RandomSeed()),
+      denials_(exact, RandomSeed()),
       most_(most),
-      slot_secret_(RandomNumber() | 1),  // Odd: no two slots have the same product.
+      slot_secret_(RandomSeed() | 1),  // Odd: no two slots have the same product.
       began_(now),
       began_before_(now),
       published_(std::make_shared<const HotReport>()) {
   static_assert(std::tuple_size_v<decltype(secret_)> >= XXH3_SECRET_SIZE_MIN);
-  FillRandom(secret_.data(), secret_.size());
+  std::random_device random;
+  std::ranges::generate(secret_, [&] { return static_cast<unsigned char>(random()); });
   const std::size_t places = std::max(kLeastPlaces, 4 * most);
   for (auto& window : windows_) window = std::make_unique<Window>(places);
   ArmAt(now + kEvery);
