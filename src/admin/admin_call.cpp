@@ -64,18 +64,18 @@ std::string_view Name(ChangeOutcome outcome) noexcept {
 }
 
 void AnswerProblemWith(net::HttpExchange& exchange, int status, std::string_view detail,
-                       std::string_view members) {
+                       const boost::json::object& members) {
   net::OutBuffer body;
   net::WriteProblem(body, status, detail);
   body.Truncate(body.size() - 2);  // Removes the closing brace and the line break.
-  body << members << "}\n";
+  body << ',' << boost::json::serialize(members).substr(1) << '\n';
   exchange.Begin(status) << "Cache-Control: no-store\r\n";
   exchange.End("application/problem+json", body.view());
 }
 
 void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
                         ChangeOutcome outcome) {
-  AnswerProblemWith(exchange, status, detail, ",\"outcome\":\"" + std::string(Name(outcome)) + '"');
+  AnswerProblemWith(exchange, status, detail, {{"outcome", JsonText(Name(outcome))}});
 }
 
 void AnswerJson(net::HttpExchange& exchange, std::string_view body) {

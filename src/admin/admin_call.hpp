@@ -97,9 +97,9 @@ enum class ChangeOutcome : std::uint8_t {
 
 [[nodiscard]] std::string_view Name(ChangeOutcome outcome) noexcept;  ///< The value of `outcome`.
 
-/// Answers with a problem document to which `members` are appended: `,"outcome":"unknown"`.
+/// Answers with a problem document to which `members` are appended.
 void AnswerProblemWith(net::HttpExchange& exchange, int status, std::string_view detail,
-                       std::string_view members);
+                       const boost::json::object& members);
 /// Answers a failed change with a problem document.
 void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
                         ChangeOutcome outcome);

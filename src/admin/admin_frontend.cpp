@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "admin/audit.hpp"
 #include "base/message_text.hpp"
+#include "base/units.hpp"
 #include "frontends/http_access.hpp"
 
 namespace tidegate {
@@ -23,15 +23,12 @@ void AnswerText(HttpExchange& exchange, std::string_view text) {
 /// Returns the N of the query `limit=N`, or `usual` if there is no query. Answers the exchange and
 /// returns nullopt if N is not a number from 1 to `most`.
 std::optional<std::size_t> ReadLimit(HttpExchange& exchange, std::size_t usual, std::size_t most) {
-  std::string_view query = exchange.head().query;
+  const std::string_view query = exchange.head().query;
   if (query.empty()) return usual;
   constexpr std::string_view kName = "limit=";
-  std::size_t limit = 0;
   if (query.starts_with(kName)) {
-    query.remove_prefix(kName.size());
-    const char* const end = query.data() + query.size();
-    const auto [rest, error] = std::from_chars(query.data(), end, limit);
-    if (error == std::errc{} && rest == end && limit >= 1 && limit <= most) return limit;
+    const auto limit = ParseNumber<std::size_t>(query.substr(kName.size()), 1, most);
+    if (limit) return limit;
   }
   AnswerProblem(
       exchange, 400,
@@ -226,15 +223,10 @@ void AdminFrontend::AnswerAudit(HttpExchange& exchange) {
         for (const SharedOverrides::Record& record : audit->records) {
           const auto entry = AuditEntry::Parse(record.text);
           if (!entry) continue;
-          entries.push_back(boost::json::object{{"time_ms", record.time_ms},
-                                                {"node", entry->node},
-                                                {"by", entry->by},
-                                                {"from", entry->from},
-                                                {"action", entry->action},
-                                                {"rule", entry->rule},
-                                                {"key", entry->key},
-                                                {"detail", entry->detail},
-                                                {"applied", record.applied}});
+          boost::json::object shown{{"time_ms", record.time_ms}};
+          AddAll(shown, entry->Json());
+          shown["applied"] = record.applied;
+          entries.push_back(std::move(shown));
         }
         const SharedOverrides::History& history = audit->history;
         boost::json::object kept{{"kept_in", local ? "memory" : "redis"},

@@ -26,10 +26,10 @@ AuditEntry AuditEntry::Of(const std::string& node, const std::string& by,
   return entry;
 }
 
-std::string AuditEntry::Text() const {
+boost::json::object AuditEntry::Json() const {
   boost::json::object object;
   for (const auto& [name, member] : kMembers) object[name] = this->*member;
-  return boost::json::serialize(object);
+  return object;
 }
 
 std::optional<AuditEntry> AuditEntry::Parse(std::string_view text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <boost/json.hpp>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -32,8 +33,8 @@ struct AuditEntry {
   std::string key;     ///< The key's identity; secrets in it are hashed.
   std::string detail;  ///< Text for people.
 
-  /// Returns the entry as JSON.
-  [[nodiscard]] std::string Text() const;
+  [[nodiscard]] boost::json::object Json() const;
+  [[nodiscard]] std::string Text() const { return boost::json::serialize(Json()); }
   [[nodiscard]] static std::optional<AuditEntry> Parse(std::string_view text);
 
   /// Writes to the node's log that the change was made or, if not `applied`, had no effect.

@@ -33,19 +33,6 @@ std::optional<std::int64_t> CostOf(const Question& question) {
   return question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
 }
 
-bool HasElement(std::string_view list, std::string_view wanted) {
-  bool found = false;
-  net::http1::EachElement(list, [&](std::string_view element) {
-    found = EqualsIgnoreCase(element, wanted);
-    return !found;
-  });
-  return found;
-}
-
-bool IsToken(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return net::http1::Is(c, net::http1::kToken); });
-}
-
 /// One explanation in progress. It peeks at all keys that the request would charge.
 class Explanation final : public AdminCall {
  public:
@@ -159,11 +146,12 @@ std::optional<Objection> Explanation::KeepForwardedFields(Question& question) {
     return Objection{400, "more than 128 headers", "/request/headers"};
   }
   head->host = question.host;
+  net::http1::ConnectionOptions options;
   for (const HeaderField& field : question.headers) {
     head->fields[head->field_count++] = {field.name, field.value};
-    head->upgrade = head->upgrade || (EqualsIgnoreCase(field.name, "connection") &&
-                                      HasElement(field.value, "upgrade"));
+    if (EqualsIgnoreCase(field.name, "connection")) (void)options.Add(field.value);
   }
+  head->upgrade = options.upgrade;
   const RuleSet& rules = *snapshot().rules;
   const auto peer = Address::Parse(question.peer);
   RequestFields fields;
@@ -199,7 +187,7 @@ std::optional<Objection> Explanation::PrepareGateway(Question& question) {
     return Objection{400, "`lease` is not allowed for a gateway request", "/lease"};
   }
   const std::string_view method = question.method;
-  if (method == "CONNECT" || method == "TRACE" || !IsToken(method)) {
+  if (method == "CONNECT" || method == "TRACE" || !net::http1::All(method, net::http1::kToken)) {
     return Objection{400, "the gateway does not allow this method", "/request/method"};
   }
   if (question.client_ip.empty() && question.peer.empty()) {

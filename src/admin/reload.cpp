@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <ranges>
 
 #include "admin/admin_call.hpp"
 #include "admin/audit.hpp"
@@ -8,35 +9,23 @@
 namespace tidegate {
 namespace {
 
+namespace json = boost::json;
 using net::HttpExchange;
 
 /// The largest number of problems listed.
 constexpr std::size_t kMostProblems = 100;
 
-/// Writes `,"problems":[...],"left_out":0`, with errors before warnings.
-void WriteProblems(net::OutBuffer& out, const Problems& problems) {
-  std::size_t written = 0;
-  const auto write = [&](Problem::Severity severity, std::string_view name) {
-    for (const Problem& problem : problems) {
-      if (problem.severity != severity || written == kMostProblems) continue;
-      out << (written++ == 0 ? "" : ",") << R"({"severity":")" << name << '"';
-      if (!problem.at.file.is_main()) {
-        out << R"(,"file":")";
-        net::WriteJsonText(out, problem.at.file.path());
-        out << '"';
-      }
-      out << R"(,"line":)" << problem.at.line << R"(,"column":)" << problem.at.column
-          << R"(,"in":")";
-      net::WriteJsonText(out, problem.where);
-      out << R"(","message":")";
-      net::WriteJsonText(out, problem.message);
-      out << "\"}";
-    }
-  };
-  out << R"(,"problems":[)";
-  write(Problem::Severity::kError, "error");
-  write(Problem::Severity::kWarning, "warning");
-  out << R"(],"left_out":)" << problems.size() - written;
+/// Returns the members `problems`, with errors before warnings, and `left_out`.
+json::object ProblemsJson(Problems problems) {
+  std::ranges::stable_partition(problems, [](const Problem& problem) {
+    return problem.severity == Problem::Severity::kError;
+  });
+  json::array listed;
+  for (const Problem& problem : problems | std::views::take(kMostProblems)) {
+    listed.push_back(ProblemJson(problem, "in"));
+  }
+  const std::size_t left_out = problems.size() - listed.size();
+  return {{"problems", std::move(listed)}, {"left_out", left_out}};
 }
 
 std::string Counted(std::size_t count, const std::string& noun) {
@@ -45,13 +34,11 @@ std::string Counted(std::size_t count, const std::string& noun) {
 
 void AnswerRefused(HttpExchange& exchange, const Problems& problems) {
   const auto errors = std::ranges::count(problems, Problem::Severity::kError, &Problem::severity);
-  net::OutBuffer members;
-  WriteProblems(members, problems);
   AnswerProblemWith(exchange, 422,
                     "the new configuration has " +
                         Counted(static_cast<std::size_t>(errors), "error") +
                         ": the old one stays in force",
-                    members.view());
+                    ProblemsJson(problems));
 }
 
 void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEntry& record,
@@ -59,19 +46,16 @@ void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEnt
   context.Count(AdminAction::kReload);
   context.shared_overrides.Note(
       record.Text(), true, [&exchange, report](const Result<SharedOverrides::Change>& noted) {
-        net::OutBuffer body;
-        body << R"({"applied":true,"rules":)" << report.rules << R"(,"needs_restart":[)";
-        for (const std::string& part : report.needs_restart) {
-          body << (&part == &report.needs_restart.front() ? "\"" : ",\"") << part << '"';
-        }
-        body << ']';
+        const auto& restart = report.needs_restart;
+        json::object body{{"applied", true},
+                          {"rules", report.rules},
+                          {"needs_restart", json::array(restart.begin(), restart.end())}};
         if (!noted) {
           Log::Warning("cannot write an operator change to the fleet's audit log");
-          body << R"(,"recorded":false)";
+          body["recorded"] = false;
         }
-        WriteProblems(body, report.problems);
-        body << "}\n";
-        AnswerJson(exchange, body.view());
+        AddAll(body, ProblemsJson(report.problems));
+        AnswerJson(exchange, body);
       });
 }
 

@@ -2,7 +2,6 @@
 #include "admin/report_json.hpp"
 
 #include "rules/limit_text.hpp"
-#include "rules/match_spec.hpp"
 
 namespace tidegate {
 
@@ -55,6 +54,17 @@ void AddRetry(json::object& to, const Decision& decision) {
   } else if (!decision.allowed) {
     to["retry_after_ms"] = JsonMillis(decision.retry_after);
   }
+}
+
+json::object ProblemJson(const Problem& problem, std::string_view place) {
+  const bool error = problem.severity == Problem::Severity::kError;
+  json::object out{{"severity", error ? "error" : "warning"}};
+  if (!problem.at.file.is_main()) out["file"] = JsonText(problem.at.file.path());
+  out["line"] = problem.at.line;
+  out["column"] = problem.at.column;
+  out[place] = problem.where;
+  out["message"] = problem.message;
+  return out;
 }
 
 json::object MatchJson(const MatchSpec& match) {

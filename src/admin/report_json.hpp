@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/problem.hpp"
 #include "rules/match_spec.hpp"
 #include "rules/override.hpp"
 #include "rules/rule_set.hpp"
@@ -28,6 +29,9 @@ void AddAll(boost::json::object& to, boost::json::object members);
 void AddQuota(boost::json::object& to, const Rule& rule, const Quota& quota);
 /// After a denial, adds the time until a retry, `retry_after_ms`, or `never`.
 void AddRetry(boost::json::object& to, const Decision& decision);
+
+/// Returns a problem of a configuration. The member `place` names the value that has it.
+[[nodiscard]] boost::json::object ProblemJson(const Problem& problem, std::string_view place);
 
 /// Returns the conditions of a rule, or of an entry of `deny` or `exempt`, as the configuration
 /// spells them. Patterns of headers that carry credentials are not shown.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/report_json.hpp"
 #include "base/failure.hpp"
 #include "base/message_text.hpp"
 #include "base/units.hpp"
@@ -137,16 +138,7 @@ struct CheckOptions {
 void PrintReport(const std::string& file, const Problems& problems, std::int64_t rules, bool good,
                  std::ostream& out) {
   json::array list;
-  for (const Problem& problem : problems) {
-    const bool error = problem.severity == Problem::Severity::kError;
-    json::object& entry =
-        list.emplace_back(json::object{{"severity", error ? "error" : "warning"}}).get_object();
-    if (!problem.at.file.is_main()) entry["file"] = json::string(problem.at.file.path());
-    entry["line"] = problem.at.line;
-    entry["column"] = problem.at.column;
-    entry["where"] = problem.where;
-    entry["message"] = problem.message;
-  }
+  for (const Problem& problem : problems) list.push_back(ProblemJson(problem, "where"));
   out << json::serialize(json::object{
              {"file", file}, {"good", good}, {"rules", rules}, {"problems", std::move(list)}})
       << '\n';
