@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -131,10 +130,6 @@ BenchLoad::BenchLoad(Options options, const std::atomic<bool>& stop)
   }
 }
 
-BenchLoad::~BenchLoad() {
-  if (epoll_ >= 0) close(epoll_);
-}
-
 void BenchLoad::Open(Connection& connection, Clock::time_point now) {
   auto socket = options_.client.Connect(Deadline(options_.client.timeout));
   if (!socket) {
@@ -149,7 +144,7 @@ void BenchLoad::Open(Connection& connection, Clock::time_point now) {
   connection.out.clear();
   connection.wire->AddGreeting(connection.out);
   epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
-  epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.socket.get(), &event);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.socket.get(), &event);
   if (options_.rate <= 0) Fill(connection);
 }
 
@@ -210,7 +205,7 @@ void BenchLoad::Flush(Connection& connection) {
   if (waits == connection.waits_to_write) return;
   connection.waits_to_write = waits;
   epoll_event event{.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN, .data = {.ptr = &connection}};
-  epoll_ctl(epoll_, EPOLL_CTL_MOD, connection.socket.get(), &event);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event);
 }
 
 void BenchLoad::Count(const BenchResponse& response) {
@@ -263,10 +258,10 @@ void BenchLoad::Wait(Clock::time_point until) {
   const timespec timeout{.tv_sec = 0,
                          .tv_nsec = std::min<std::int64_t>(
                              std::chrono::duration_cast<nanoseconds>(left).count(), 50'000'000)};
-  pollfd polled{epoll_, POLLIN, 0};
+  pollfd polled{epoll_.get(), POLLIN, 0};
   if (ppoll(&polled, 1, &timeout, nullptr) <= 0) return;
   std::array<epoll_event, 128> events;
-  const int ready = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
+  const int ready = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < ready && result_.fatal_error.empty(); ++i) {
     auto& connection = *static_cast<Connection*>(events[static_cast<std::size_t>(i)].data.ptr);
     const auto what = events[static_cast<std::size_t>(i)].events;

@@ -14,6 +14,7 @@
 
 #include "cli/bench_wire.hpp"
 #include "cli/http_client.hpp"
+#include "net/descriptor.hpp"
 
 namespace tidegate::cli {
 
@@ -98,9 +99,6 @@ class BenchLoad {
   };
 
   BenchLoad(Options options, const std::atomic<bool>& stop);
-  ~BenchLoad();
-  BenchLoad(const BenchLoad&) = delete;
-  BenchLoad& operator=(const BenchLoad&) = delete;
 
   /// Runs until `end`, `stop` or a fatal error; then waits for the requests in flight.
   void Run(Clock::time_point end);
@@ -127,7 +125,7 @@ class BenchLoad {
 
   Options options_;
   const std::atomic<bool>& stop_;
-  int epoll_ = -1;
+  net::Descriptor epoll_;
   std::vector<std::unique_ptr<Connection>> connections_;
   BenchResult result_;
   std::atomic<std::uint64_t> answered_{0};

@@ -2,7 +2,6 @@
 #include "cli/command_line.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <vector>
 
@@ -134,10 +133,7 @@ std::string UsageError(const CLI::App& app, const CLI::ParseError& error,
 }
 
 Result<std::int64_t> ReadCount(const std::string& text) {
-  std::int64_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, count);
-  if (error == std::errc{} && rest == end) return count;
+  if (const auto count = ParseNumber<std::int64_t>(text)) return *count;
   return Failure(ErrorCode::kBadArgument,
                  "\"" + text + "\" is not a whole number below 2^63, as 5 is");
 }

@@ -2,15 +2,13 @@
 #include "cli/credentials.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <expected>
-#include <fstream>
 #include <string_view>
-#include <system_error>
 
 #include "base/failure.hpp"
 #include "base/message_text.hpp"
+#include "config/content_digest.hpp"
 #include "config/pem.hpp"
 
 namespace tidegate::cli {
@@ -25,23 +23,15 @@ std::string Named(const std::string& file, const std::string& option) {
   return "the file " + Printable(file) + " of " + option;
 }
 
-/// Reads at most `most` bytes of the file.
+/// Reads the file, of a longer one `most` + 1 bytes.
 Result<std::string> Read(const std::string& file, const std::string& option, std::size_t most) {
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  std::string text;
-  for (char chunk[16384]; in && text.size() < most;) {
-    in.read(chunk, static_cast<std::streamsize>(std::min(sizeof chunk, most - text.size())));
-    text.append(chunk, static_cast<std::size_t>(in.gcount()));
-  }
-  if (!in.bad() && (!in.fail() || in.eof())) return text;
-  return Failure(ErrorCode::kBadConfig,
-                 Named(file, option) + " cannot be read" +
-                     (errno == 0 ? "" : ": " + std::generic_category().message(errno)));
+  auto text = ReadFileUpTo(file, most);
+  if (text) return *std::move(text);
+  return Failure(ErrorCode::kBadConfig, Named(file, option) + " cannot be read: " + text.error());
 }
 
 Result<std::string> ReadPem(const std::string& file, const std::string& option) {
-  auto pem = Read(file, option, kMaxPemBytes + 1);
+  auto pem = Read(file, option, kMaxPemBytes);
   if (pem && pem->size() > kMaxPemBytes) {
     return Failure(ErrorCode::kBadConfig, Named(file, option) + " is larger than 4 MiB");
   }

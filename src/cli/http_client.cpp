@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,12 +13,14 @@
 #include <csignal>
 #include <expected>
 #include <memory>
+#include <span>
 #include <system_error>
 #include <vector>
 
 #include "base/failure.hpp"
 #include "base/message_text.hpp"
 #include "base/units.hpp"
+#include "net/channel.hpp"
 #include "net/http1_body.hpp"
 #include "net/http1_parser.hpp"
 #include "net/resolver.hpp"
@@ -82,25 +85,24 @@ std::string ListOf(const std::vector<std::string>& names) {
 }
 
 /// Parses all bytes of a connection. `closed`: the server closed it in order, which may end a body.
-net::Parsed ParseResponse(std::string& bytes, bool closed, HttpResponse& response) {
+net::Parsed ParseResponse(std::span<char> bytes, bool closed, HttpResponse& response) {
   const auto head = std::make_unique<net::ResponseHead>();
-  std::string_view rest = bytes;
   do {  // Interim responses come first.
     net::ResponseParser parser;
+    const std::string_view rest(bytes.data(), bytes.size());
     const net::Parsed parsed = parser.Parse(rest, {}, net::AnswerTo::kOther, *head);
     if (parsed != net::Parsed::kDone) return parsed;
-    rest.remove_prefix(parser.consumed());
+    bytes = bytes.subspan(parser.consumed());
   } while (head->status < 200);
   response.status = head->status;
   net::BodyReader reader;
   reader.Begin(head->body, head->content_length);
-  std::span<char> raw(bytes.data() + (bytes.size() - rest.size()), rest.size());
   for (;;) {
-    const net::Parsed parsed = reader.Read(raw);
+    const net::Parsed parsed = reader.Read(bytes);
     if (parsed != net::Parsed::kRefused) response.body += reader.data();
     if (parsed != net::Parsed::kMore) return parsed;
     if (reader.eaten() == 0) return reader.EndsAtClose() && closed ? net::Parsed::kDone : parsed;
-    raw = raw.subspan(reader.eaten());
+    bytes = bytes.subspan(reader.eaten());
   }
 }
 
@@ -109,29 +111,37 @@ class Exchange {
  public:
   Exchange(const HttpClient& client, const HttpRequest& request)
       : client_(client), request_(request), deadline_(client.timeout, client.cancel) {}
-  ~Exchange() {
-    if (tls_ != nullptr && !broken_) tls_->Close();
-  }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
 
   Result<HttpResponse> Run() {
+    using Got = net::Channel::Got;
     auto socket = client_.Connect(deadline_);
     if (!socket) return std::unexpected(std::move(socket.error()));
-    socket_ = std::move(*socket);
+    channel_.Open(*std::move(socket));
     if (client_.server.tls) {
       if (auto done = Handshake(); !done) return std::unexpected(std::move(done.error()));
     }
-    if (!WriteRequest()) return FailTimeout();
-    std::string bytes;
-    ssize_t got = 1;
-    while ((got = Read(bytes)) > 0) {
-      if (bytes.size() > kMaxResponseBytes) return Fail("the response is longer than 64 MiB");
+    WriteRequest(channel_.out());
+    // A failure to write is not an error here, because the server may have sent a response before
+    // it closed the connection: reading finds out.
+    while (channel_.Flush() && channel_.blocked()) {
+      if (!Wait(POLLOUT)) return FailTimeout();
     }
-    if (got == net::kIoWait) return FailTimeout();
+    Got got = Got::kNothing;
+    while (got != Got::kEnd && got != Got::kBroken) {
+      got = channel_.Fill();
+      if (got == Got::kFull && !channel_.Grow(kMaxResponseBytes + 1)) {
+        return Fail("the response is longer than 64 MiB");
+      }
+      if (got == Got::kNothing && !Wait(POLLIN)) return FailTimeout();
+    }
+    if (got == Got::kBroken && channel_.tls() != nullptr) {
+      problem_ = channel_.tls()->problem();
+    } else if (got == Got::kBroken && errno != ECONNRESET) {
+      problem_ = std::generic_category().message(errno);
+    }
     HttpResponse response;
-    const net::Parsed parsed = ParseResponse(bytes, got == 0, response);
-    if (parsed != net::Parsed::kDone) return FailIncomplete(bytes, parsed);
+    const net::Parsed parsed = ParseResponse(channel_.raw(), got == Got::kEnd, response);
+    if (parsed != net::Parsed::kDone) return FailIncomplete(channel_.input(), parsed);
     const auto contains = [&](std::string_view text) { return response.body.contains(text); };
     if (!client_.server.tls && response.status == 400 && std::ranges::any_of(kWantTls, contains)) {
       return FailPlain();
@@ -140,23 +150,25 @@ class Exchange {
   }
 
  private:
-  /// Waits until the socket is ready for `plain` (of poll), or with TLS for what TLS needs.
-  [[nodiscard]] bool Wait(short plain) const {
-    const bool writes = tls_ == nullptr ? plain == POLLOUT : tls_->wants_to_write();
-    return deadline_.Wait(socket_.get(), writes ? POLLOUT : POLLIN);
+  /// Waits until the socket is ready for `plain` (of poll), or with TLS for what TLS needs. Returns
+  /// false if the time is up.
+  [[nodiscard]] bool Wait(short plain) {
+    const net::TlsSession* const tls = channel_.tls();
+    const bool writes = tls == nullptr ? plain == POLLOUT : tls->wants_to_write();
+    if (!deadline_.Wait(channel_.fd(), writes ? POLLOUT : POLLIN)) return false;
+    channel_.OnEvents(EPOLLIN);  // Reading is worth a try, whatever was awaited.
+    return true;
   }
 
   Result<void> Handshake() {
     using Shake = net::TlsSession::Shake;
-    tls_ = client_.tls.client->NewSession(socket_.get(), client_.server.CertifiedName());
-    if (tls_ == nullptr) return Fail("not enough memory for TLS");
+    if (!channel_.BeginTls(*client_.tls.client, client_.server.CertifiedName())) {
+      return Fail("not enough memory for TLS");
+    }
     for (;;) {
-      const Shake shake = tls_->Handshake();
+      const Shake shake = channel_.tls()->Handshake();
       if (shake == Shake::kDone) return {};
-      if (shake == Shake::kFailed) {
-        broken_ = true;
-        return FailTls();
-      }
+      if (shake == Shake::kFailed) return FailTls();
       if (!Wait(POLLIN)) {
         return Fail("no TLS handshake within " + FormatDuration(client_.timeout) +
                     "; is this a TLS port? If so, wait longer with --timeout");
@@ -164,58 +176,15 @@ class Exchange {
     }
   }
 
-  /// Calls `io` until it does not block. Returns its result, or kIoWait if the time is up.
-  template <class Io>
-  [[nodiscard]] ssize_t Repeat(short events, Io io) {
-    for (;;) {
-      const ssize_t done = io();
-      if (done >= 0) return done;
-      if (tls_ != nullptr ? done == net::kIoWait : errno == EAGAIN) {
-        if (!Wait(events)) return net::kIoWait;
-      } else if (tls_ != nullptr || errno != EINTR) {
-        return net::kIoBroken;
-      }
-    }
-  }
-
-  /// Sends the request. Returns false if the time is up. A failure to write is not an error here,
-  /// because the server may have sent a response before it closed the connection: Read finds out.
-  [[nodiscard]] bool WriteRequest() {
-    std::string text = RequestHead(client_.server, request_.body ? "POST" : "GET", request_.target,
-                                   client_.token) +
-                       "Connection: close\r\n";
+  void WriteRequest(net::OutBuffer& out) const {
+    out << RequestHead(client_.server, request_.body ? "POST" : "GET", request_.target,
+                       client_.token)
+        << "Connection: close\r\n";
     if (request_.body) {
-      text += "Content-Type: application/json\r\nContent-Length: " +
-              std::to_string(request_.body->size()) + "\r\n";
+      out << "Content-Type: application/json\r\nContent-Length: " << request_.body->size()
+          << "\r\n";
     }
-    text += "\r\n" + request_.body.value_or("");
-    for (std::string_view rest = text; !rest.empty();) {
-      const ssize_t sent = Repeat(POLLOUT, [&] {
-        return tls_ != nullptr ? tls_->Write(rest.data(), rest.size())
-                               : send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-      });
-      if (sent < 0) return sent != net::kIoWait;
-      rest.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
-  }
-
-  /// Appends the next bytes. Returns their number, 0 at the end, kIoBroken or kIoWait.
-  [[nodiscard]] ssize_t Read(std::string& to) {
-    std::array<char, 16384> chunk;
-    const ssize_t got = Repeat(POLLIN, [&] {
-      return tls_ != nullptr ? tls_->Read(chunk.data(), chunk.size())
-                             : recv(socket_.get(), chunk.data(), chunk.size(), 0);
-    });
-    if (got > 0) to.append(chunk.data(), static_cast<std::size_t>(got));
-    if (got != net::kIoBroken) return got;
-    broken_ = true;
-    if (tls_ != nullptr) {
-      problem_ = tls_->problem();
-    } else if (errno != ECONNRESET) {
-      problem_ = std::generic_category().message(errno);
-    }
-    return got;
+    out << "\r\n" << request_.body.value_or("");
   }
 
   [[nodiscard]] std::unexpected<Error> Fail(const std::string& why,
@@ -234,10 +203,9 @@ class Exchange {
         ErrorCode::kBadConfig);
   }
 
-  [[nodiscard]] std::unexpected<Error> FailIncomplete(std::string_view bytes,
-                                                      net::Parsed parsed) const {
-    if (!problem_.empty()) return tls_ == nullptr ? Fail(problem_) : FailTls();
+  [[nodiscard]] std::unexpected<Error> FailIncomplete(std::string_view bytes, net::Parsed parsed) {
     const bool tls = client_.server.tls;
+    if (!problem_.empty()) return tls ? FailTls() : Fail(problem_);
     if (!tls && bytes.starts_with(kAlert)) return FailPlain();
     if (parsed == net::Parsed::kMore && !bytes.empty()) {
       return Fail("the connection was closed before the end of the response");
@@ -249,15 +217,16 @@ class Exchange {
 
   /// Explains a failure of TLS. The advice comes first, because `top` has one line for the message
   /// and cuts it where the screen ends.
-  [[nodiscard]] std::unexpected<Error> FailTls() const {
+  [[nodiscard]] std::unexpected<Error> FailTls() {
     using Cause = net::TlsSession::Cause;
-    const std::string& problem = tls_->problem();
-    if (tls_->plain()) {
+    const net::TlsSession& tls = *channel_.tls();
+    const std::string& problem = tls.problem();
+    if (tls.plain()) {
       return Fail("the server does not support TLS: use " + client_.option + " http://" +
                       client_.server.Text(),
                   ErrorCode::kBadConfig);
     }
-    switch (tls_->cause()) {
+    switch (tls.cause()) {
       case Cause::kUnknownIssuer: {
         // The problem ends in OpenSSL's reason, such as "self-signed certificate".
         const std::string& ca_file = client_.tls.ca_file;
@@ -270,7 +239,7 @@ class Exchange {
       }
       case Cause::kOtherName:
         return Fail("the server's certificate is not for " + client_.server.CertifiedName() +
-                    " but for " + ListOf(tls_->PeerNames()) +
+                    " but for " + ListOf(tls.PeerNames()) +
                     ": use a name of the certificate with " + client_.option);
       case Cause::kOutOfDate:
         return Fail(problem + "; the server needs a new certificate, or a clock is wrong");
@@ -291,10 +260,9 @@ class Exchange {
   const HttpRequest& request_;
   const Deadline deadline_;
   const PipeSignalBlock no_signal_;
-  net::Descriptor socket_;
-  std::unique_ptr<net::TlsSession> tls_;
+  net::BufferPool pool_;
+  net::Channel channel_{pool_};
   std::string problem_;  ///< Why reading failed, if the system or a TLS alert gave a reason.
-  bool broken_ = false;  ///< TLS cannot be closed in order any more.
 };
 
 }  // namespace

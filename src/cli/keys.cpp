@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands about one key: decide, inspect and the changes.
 #include <algorithm>
-#include <charconv>
 #include <expected>
 #include <ostream>
 
@@ -206,14 +205,12 @@ Result<AdminRequest> RequestFor(const ChangeOptions& given) {
   auto body = options.selector.Body();
   if (!body) return std::unexpected(body.error());
   if (options.change == Change::kGrant) {
-    std::int64_t amount = 0;
-    const char* const end = options.amount.data() + options.amount.size();
-    const auto [rest, error] = std::from_chars(options.amount.data(), end, amount);
-    if (error != std::errc{} || rest != end || amount < 1) {
+    const auto amount = ParseNumber<std::int64_t>(options.amount, 1);
+    if (!amount) {
       return Invalid(
           "name the number of units, a whole number of at least 1: RULE IDENTITY AMOUNT");
     }
-    (*body)["amount"] = amount;
+    (*body)["amount"] = *amount;
   }
   if (options.change == Change::kRefund) {
     if (options.id.empty()) return Invalid("--id ID is needed: a refund applies once per id");

@@ -2,11 +2,11 @@
 #include "cli/server_address.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/ascii.hpp"
 #include "base/failure.hpp"
 #include "base/message_text.hpp"
+#include "base/units.hpp"
 
 namespace tidegate::cli {
 namespace {
@@ -14,12 +14,6 @@ namespace {
 constexpr std::string_view kForm =
     "is not the address of a server: write HOST:PORT, as in 127.0.0.1:9180 or [::1]:9180, "
     "or https://HOST:PORT";
-
-bool ReadPort(std::string_view text, std::uint16_t& port) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, port);
-  return error == std::errc{} && rest == end && port != 0;
-}
 
 /// Returns true if `host` has no character that could end a Host field or hide in a message.
 bool IsHost(std::string_view host) {
@@ -62,7 +56,9 @@ Result<ServerAddress> ServerAddress::Parse(std::string_view text, std::uint16_t 
   if (!IsHost(address.host)) return refuse();
   if (rest.empty()) return address;
   if (rest.front() != ':' || rest.size() == 1) return refuse();
-  if (!ReadPort(rest.substr(1), address.port)) return refuse("has no port between 1 and 65535");
+  const auto port = ParseNumber<std::uint16_t>(rest.substr(1), 1);
+  if (!port) return refuse("has no port between 1 and 65535");
+  address.port = *port;
   return address;
 }
 

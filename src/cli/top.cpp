@@ -2,15 +2,18 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <csignal>
 #include <expected>
-#include <mutex>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <thread>
@@ -101,43 +104,17 @@ class Screen {
   }
 };
 
-/// Blocks the signals that the view handles, in this thread and in all that it starts.
-class Signals {
- public:
-  Signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH}) {
-      sigaddset(&set, signal);
-    }
-    pthread_sigmask(SIG_BLOCK, &set, &before_);
-    fd_ = net::Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  /// Returns the next signal that was received; 0 if there is none.
-  [[nodiscard]] int Next() const {
-    signalfd_siginfo info{};
-    return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
-                                                              : 0;
-  }
-
- private:
-  sigset_t before_{};
-  net::Descriptor fd_;
-};
-
 /// Polls a server at a steady pace on a thread of its own, so that keys work while the server does
 /// not answer. The destructor cancels a request in progress.
 class Poller {
  public:
-  Poller(AdminClient client, Micros every)
+  using OnAnswer = std::function<void(CommandResult<TopSample>)>;
+
+  /// Calls `on_answer` with each sample, on the thread.
+  Poller(AdminClient client, Micros every, OnAnswer on_answer)
       : client_(std::move(client)),
         every_(every),
-        ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        on_answer_(std::move(on_answer)),
         stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     client_.CancelBy(stop_.get());
     thread_ = std::thread([this] { Run(); });
@@ -146,28 +123,11 @@ class Poller {
     (void)eventfd_write(stop_.get(), 1);
     thread_.join();
   }
-  Poller(const Poller&) = delete;
-  Poller& operator=(const Poller&) = delete;
-
-  /// Returns a descriptor that is readable when there is a new sample.
-  [[nodiscard]] int ready() const noexcept { return ready_.get(); }
-  /// Returns the newest sample; nullopt if it was taken before.
-  [[nodiscard]] std::optional<CommandResult<TopSample>> Take() {
-    eventfd_t count = 0;
-    (void)eventfd_read(ready_.get(), &count);
-    const std::lock_guard lock(mutex_);
-    return std::exchange(newest_, std::nullopt);
-  }
 
  private:
   void Run() {
     for (auto due = steady_clock::now();;) {
-      auto answer = TakeSample(client_);
-      {
-        const std::lock_guard lock(mutex_);
-        newest_ = std::move(answer);
-      }
-      (void)eventfd_write(ready_.get(), 1);
+      on_answer_(TakeSample(client_));
       due = std::max(due + every_, steady_clock::now());
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(due - steady_clock::now()).count();
@@ -180,10 +140,8 @@ class Poller {
 
   AdminClient client_;
   const Micros every_;
-  net::Descriptor ready_;
+  const OnAnswer on_answer_;
   net::Descriptor stop_;
-  std::mutex mutex_;
-  std::optional<CommandResult<TopSample>> newest_;
   std::thread thread_;
 };
 
@@ -191,52 +149,66 @@ class Poller {
 class LiveView {
  public:
   LiveView(AdminClient client, Micros every, Colours colours)
-      : model_(client.address().Display(), steady_clock::now()),
-        poller_(std::move(client), every),
-        colours_(colours) {}
+      : colours_(colours),
+        model_(client.address().Display(), steady_clock::now()),
+        poller_(std::move(client), every, [this](CommandResult<TopSample> answer) {
+          boost::asio::post(context_, [this, answer = std::move(answer)] { OnAnswer(answer); });
+        }) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH}) {
+      signals_.add(signal);
+    }
+  }
 
   /// Runs until `q`, Ctrl-C or the end of the terminal. Returns the signal that should end the
   /// process, for the caller to raise once the screen is restored, or else 0. Returns an error if
   /// the server rejects the first request: waiting would not help.
   CommandResult<int> Run() {
+    WaitForSignal();
+    WaitForKeys();
     while (going_) {
       going_ =
           Screen::Draw(Render(model_.ViewAt(steady_clock::now()), Screen::GetSize(), colours_));
       // Wakes at least once a second, to show for how long there was no answer.
-      pollfd polled[] = {
-          {STDIN_FILENO, POLLIN, 0}, {poller_.ready(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
-      if (poll(polled, 3, 1000) < 0 && errno != EINTR) break;
-      if (polled[2].revents != 0) OnSignals();
-      if (polled[0].revents != 0) OnKeys();
-      if (polled[1].revents != 0) {
-        if (auto answer = poller_.Take()) OnAnswer(std::move(*answer));
-      }
+      context_.run_one_for(std::chrono::seconds{1});
     }
     if (refused_) return std::unexpected(*refused_);
     return fatal_signal_;
   }
 
  private:
-  void OnAnswer(CommandResult<TopSample> answer) {
+  void OnAnswer(const CommandResult<TopSample>& answer) {
     if (!answer && answer.error().exit == kUsage && model_.sample() == nullptr) {
       refused_ = answer.error();
       going_ = false;
     }
-    model_.OnAnswer(std::move(answer));
+    model_.OnAnswer(answer);
   }
 
-  void OnSignals() {
-    while (const int signal = signals_.Next()) {
-      if (signal == SIGWINCH) continue;  // The next Draw reads the size.
-      if (signal == SIGTSTP) {
-        Screen::Leave();
-        raise(SIGSTOP);  // Returns when the process is continued.
-        Screen::Enter();
-        continue;
-      }
-      going_ = false;
-      if (signal != SIGINT) fatal_signal_ = signal;
+  void WaitForSignal() {
+    signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      OnSignal(signal);
+      WaitForSignal();
+    });
+  }
+
+  void OnSignal(int signal) {
+    if (signal == SIGWINCH) return;  // The next Draw reads the size.
+    if (signal == SIGTSTP) {
+      Screen::Leave();
+      raise(SIGSTOP);  // Returns when the process is continued.
+      return Screen::Enter();
     }
+    going_ = false;
+    if (signal != SIGINT) fatal_signal_ = signal;
+  }
+
+  void WaitForKeys() {
+    keys_.async_wait(keys_.wait_read, [this](const boost::system::error_code& error) {
+      going_ = going_ && !error;
+      if (going_) OnKeys();
+      if (going_) WaitForKeys();
+    });
   }
 
   void OnKeys() {
@@ -257,11 +229,13 @@ class LiveView {
     }
   }
 
-  const Signals signals_;  // Must exist before the poller's thread.
+  const Colours colours_;
+  boost::asio::io_context context_;
+  boost::asio::signal_set signals_{context_};
+  boost::asio::posix::stream_descriptor keys_{context_, dup(STDIN_FILENO)};
   TopModel model_;
   Poller poller_;
   const Screen screen_;
-  const Colours colours_;
   bool going_ = true;
   int fatal_signal_ = 0;
   std::optional<CommandError> refused_;
