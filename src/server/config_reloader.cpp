@@ -55,18 +55,6 @@ std::vector<fs::path> FoldersOf(const std::vector<WatchedFile>& files) {
 
 }  // namespace
 
-bool ReloadQueue::Add(const std::string& by, Done done) {
-  const std::lock_guard lock(mutex_);
-  if (std::ranges::find(waiting_.by, by) == waiting_.by.end()) waiting_.by.push_back(by);
-  waiting_.done.push_back(std::move(done));
-  return waiting_.done.size() == 1;
-}
-
-ReloadQueue::Waiting ReloadQueue::Take() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(waiting_, {});
-}
-
 ConfigWatch::ConfigWatch(boost::asio::io_context& context, std::vector<WatchedFile> files,
                          std::function<void()> changed)
     : files_(std::move(files)), changed_(std::move(changed)), events_(context), quiet_(context) {
@@ -76,8 +64,6 @@ ConfigWatch::ConfigWatch(boost::asio::io_context& context, std::vector<WatchedFi
   Wait();
   WatchOthers();
 }
-
-ConfigWatch::~ConfigWatch() = default;
 
 void ConfigWatch::Follow(std::vector<WatchedFile> files) {
   const bool same = std::ranges::equal(files, files_, {}, &WatchedFile::path, &WatchedFile::path);
@@ -157,20 +143,26 @@ ConfigReloader::ConfigReloader(boost::asio::io_context& context, Server& server,
                                std::vector<WatchedFile> seen)
     : server_(server), options_(std::move(options)) {
   // Requests of operators arrive on another thread.
-  server_.SetReloader([this, &context](const std::string& by, const ReloadQueue::Done& done) {
-    if (queue_.Add(by, done)) boost::asio::post(context, [this] { RunQueuedReload(); });
+  server_.SetReloader([this, &context](const std::string& by, const auto& done) {
+    boost::asio::post(context, [this, &context, request = Request{by, done}] {
+      requests_.push_back(request);
+      if (requests_.size() == 1) boost::asio::post(context, [this] { RunRequestedReload(); });
+    });
   });
   if (options_.file.empty()) return;
   watch_ = std::make_unique<ConfigWatch>(context, std::move(seen),
                                          [this] { (void)Reload("a file changed"); });
 }
 
-void ConfigReloader::RunQueuedReload() {
-  const ReloadQueue::Waiting waiting = queue_.Take();
+void ConfigReloader::RunRequestedReload() {
+  const std::vector<Request> requests = std::exchange(requests_, {});
   std::string why = "requested by";
-  for (const std::string& name : waiting.by) why += " " + name;
+  for (const Request& request : requests) {
+    const auto first = std::ranges::find(requests, request.by, &Request::by);
+    if (&*first == &request) why += " " + request.by;  // Names each operator once.
+  }
   const ReloadReport report = Reload(why);
-  for (const auto& done : waiting.done) done(report);
+  for (const Request& request : requests) request.done(report);
 }
 
 ReloadReport ConfigReloader::Reload(std::string_view why) {

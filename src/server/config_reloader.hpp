@@ -8,7 +8,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,26 +18,6 @@
 #include "server/server.hpp"
 
 namespace tidegate {
-
-/// Collects the reload requests of operators. Only one reload runs at a time, and at most one
-/// waits: every request made before a reload begins gets the outcome of that reload. Thread-safe.
-class ReloadQueue {
- public:
-  using Done = std::function<void(const ReloadReport&)>;
-  struct Waiting {
-    std::vector<std::string> by;  ///< Names of the operators, each once.
-    std::vector<Done> done;
-  };
-
-  /// Adds a request. Returns true if it is the only one waiting: the caller must begin a reload.
-  [[nodiscard]] bool Add(const std::string& by, Done done);
-  /// Called when a reload begins: returns the requests that wait for it, and empties the queue.
-  [[nodiscard]] Waiting Take();
-
- private:
-  std::mutex mutex_;
-  Waiting waiting_;
-};
 
 /// Watches a set of files and calls back when the content of one has changed: the file was written
 /// or replaced by a rename, or a symbolic link on its path was replaced, as with mounted folders
@@ -54,9 +33,6 @@ class ConfigWatch {
   /// `files` are a configuration and the files that it names, as they were when they were read.
   ConfigWatch(boost::asio::io_context& context, std::vector<WatchedFile> files,
               std::function<void()> changed);
-  ~ConfigWatch();
-  ConfigWatch(const ConfigWatch&) = delete;
-  ConfigWatch& operator=(const ConfigWatch&) = delete;
 
   /// Called when a configuration was applied: watches exactly its files from now on.
   void Follow(std::vector<WatchedFile> files);
@@ -82,8 +58,9 @@ class ConfigWatch {
 };
 
 /// Reads the configuration file again and applies it to the server when the file or one that it
-/// names changes, and when an operator or a signal requests it. Not thread-safe: must be used on
-/// the context's thread.
+/// names changes, and when an operator or a signal requests it. Only one reload runs at a time, and
+/// at most one waits: every request made before a reload begins gets the outcome of that reload.
+/// Not thread-safe: must be used on the context's thread.
 class ConfigReloader {
  public:
   struct Options {
@@ -102,11 +79,17 @@ class ConfigReloader {
   void Stop() noexcept { stopping_ = true; }
 
  private:
-  void RunQueuedReload();
+  /// A reload that an operator has requested.
+  struct Request {
+    std::string by;
+    std::function<void(const ReloadReport&)> done;
+  };
+
+  void RunRequestedReload();
 
   Server& server_;
   const Options options_;
-  ReloadQueue queue_;
+  std::vector<Request> requests_;       ///< Requests that wait for the next reload.
   std::unique_ptr<ConfigWatch> watch_;  ///< nullptr: there is no file.
   bool stopping_ = false;
 };

@@ -35,39 +35,38 @@ net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
           std::chrono::seconds{1}};
 }
 
-std::unique_ptr<RedisStore> MakeRedisStore(net::Reactor& reactor, const Worker::Options& options) {
-  if (options.fleet == nullptr) return nullptr;
-  return std::make_unique<RedisStore>(reactor, options.fleet->RedisStoreOptions(), options.store);
-}
-
 /// The longest time that Stop waits for Redis to receive releases and refunds.
 constexpr std::chrono::milliseconds kStopPatience{50};
 
 }  // namespace
 
-Worker::Worker(const Options& options)
-    : reactor(DeadlinesOf(options.config.limits)),
-      metrics(reactor.timers(), {.decisions = options.config.metrics.decisions,
-                                 .hot_keys = options.config.metrics.hot_keys,
-                                 .at_once = options.fleet == nullptr}),
-      redis_store(MakeRedisStore(reactor, options)),
-      pipeline(redis_store ? static_cast<AsyncStore&>(*redis_store) : options.store, metrics,
-               options.snapshot, options.overrides),
-      api(pipeline, options.api_failures) {
-  if (!options.config.listen.resp.off()) {
-    resp = std::make_unique<RespFrontend>(pipeline, options.resp_failures, options.version,
-                                          &options.budget);
+Worker::Worker(Server& server, const std::shared_ptr<const Snapshot>& snapshot)
+    : reactor(DeadlinesOf(server.config_.limits)),
+      metrics(reactor.timers(), {.decisions = server.config_.metrics.decisions,
+                                 .hot_keys = server.config_.metrics.hot_keys,
+                                 .at_once = server.fleet_ == nullptr}),
+      redis_store(server.fleet_ ? std::make_unique<RedisStore>(
+                                      reactor, server.fleet_->RedisStoreOptions(), *server.store_)
+                                : nullptr),
+      pipeline(redis_store ? static_cast<AsyncStore&>(*redis_store) : *server.store_, metrics,
+               snapshot, server.overrides_.table()),
+      api(pipeline, server.group(ListenerId::kApi).failures()) {
+  const bool first = server.workers_.empty();
+  if (redis_store) server.fleet_->Join(reactor, *redis_store);
+  if (!server.config_.listen.resp.off()) {
+    resp = std::make_unique<RespFrontend>(pipeline, server.group(ListenerId::kResp).failures(),
+                                          server.version(), &server.budget_);
   }
-  if (options.snapshot->routes == nullptr) return;
+  if (snapshot->routes == nullptr) return;
   gateway = std::make_unique<Gateway>(
       reactor, pipeline,
-      Gateway::Options{.log = options.access_log,
-                       .budget = &options.budget,
-                       .max_descriptor = options.upstream_descriptors,
-                       .min_progress = MinProgress(options.config.limits)});
-  if (!options.first) return;
+      Gateway::Options{.log = server.access_log_.get(),
+                       .budget = &server.budget_,
+                       .max_descriptor = server.descriptors_.upstreams,
+                       .min_progress = MinProgress(server.config_.limits)});
+  if (!first) return;
   care = std::make_unique<UpstreamMonitor>(reactor, gateway->buffers());
-  care->Use(options.snapshot->routes->upstreams());
+  care->Use(snapshot->routes->upstreams());
 }
 
 void Worker::Use(const std::shared_ptr<const Snapshot>& snapshot) {
@@ -136,20 +135,7 @@ Result<void> Server::Build(Problems& problems) {
   }
   const int threads = options_.threads > 0 ? options_.threads : static_cast<int>(Cores().size());
   for (int i = 0; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(
-        Worker::Options{.config = config_,
-                        .store = *store_,
-                        .fleet = fleet_.get(),
-                        .snapshot = snapshot,
-                        .overrides = overrides_.table(),
-                        .api_failures = group(ListenerId::kApi).failures(),
-                        .resp_failures = group(ListenerId::kResp).failures(),
-                        .access_log = access_log_.get(),
-                        .budget = budget_,
-                        .upstream_descriptors = descriptors_.upstreams,
-                        .version = options_.version,
-                        .first = i == 0}));
-    if (fleet_) fleet_->Join(workers_.back()->reactor, *workers_.back()->redis_store);
+    workers_.push_back(std::make_unique<Worker>(*this, snapshot));
   }
   BuildAdmin();
   for (std::size_t i = 0; i < kListeners; ++i) {

@@ -33,24 +33,13 @@
 
 namespace tidegate {
 
+class Server;
+
 /// A reactor, the components that run on it, and its thread. Each member uses those above it, so
 /// they are destroyed from the last to the first.
 struct Worker {
-  struct Options {
-    const Config& config;
-    Store& store;        ///< The memory store: the only store, or that of `local` policies.
-    FleetMember* fleet;  ///< nullptr: the memory store decides.
-    std::shared_ptr<const Snapshot> snapshot;
-    std::shared_ptr<const OverrideTable> overrides;
-    AuthFailures& api_failures;
-    AuthFailures& resp_failures;
-    AccessLog* access_log;  ///< nullptr: there is no access log.
-    net::BufferBudget& budget;
-    int upstream_descriptors;  ///< See DescriptorPlan::upstreams.
-    std::string version;
-    bool first;
-  };
-  explicit Worker(const Options& options);
+  /// Uses the parts of `server` that exist before its workers, and joins its fleet.
+  Worker(Server& server, const std::shared_ptr<const Snapshot>& snapshot);
 
   /// Uses `snapshot` for new requests. Must be called on the reactor's thread.
   void Use(const std::shared_ptr<const Snapshot>& snapshot);
@@ -157,6 +146,7 @@ class Server {
   }
 
  private:
+  friend struct Worker;
   Server(const Config& config, const Options& options);
   [[nodiscard]] Result<void> Build(Problems& problems);
   void BuildAdmin();
