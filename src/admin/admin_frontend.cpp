@@ -15,9 +15,10 @@ namespace {
 using net::AnswerProblem;
 using net::HttpExchange;
 
-void AnswerText(HttpExchange& exchange, std::string_view text) {
+void AnswerText(HttpExchange& exchange, std::string_view text,
+                std::string_view type = "text/plain; charset=utf-8") {
   exchange.Begin(200) << "Cache-Control: no-store\r\n";
-  exchange.End("text/plain; charset=utf-8", text);
+  exchange.End(type, text);
 }
 
 /// Returns the N of the query `limit=N`, or `usual` if there is no query. Answers the exchange and
@@ -193,9 +194,7 @@ void AdminFrontend::AnswerDocument(HttpExchange& exchange) {
 }
 
 void AdminFrontend::AnswerMetrics(HttpExchange& exchange) {
-  const std::string text = sources_.metrics();
-  exchange.Begin(200) << "Cache-Control: no-store\r\n";
-  exchange.End("text/plain; version=0.0.4; charset=utf-8", text);
+  AnswerText(exchange, sources_.metrics(), "text/plain; version=0.0.4; charset=utf-8");
 }
 
 void AdminFrontend::AnswerHot(HttpExchange& exchange) {

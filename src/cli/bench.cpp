@@ -20,36 +20,14 @@ using Clock = BenchLoad::Clock;
 /// Set by Ctrl-C: the results so far are still printed.
 std::atomic<bool> interrupted{false};
 
-std::string NameOf(std::uint64_t n) { return "bench-" + std::to_string(n); }
-
-/// Returns the n-th address of 10.0.0.0/8, from 10.0.0.1.
-std::string AddressOf(std::uint64_t n) {
-  const std::uint64_t host = (n + 1) & 0xFFFFFF;
-  return "10." + std::to_string(host >> 16) + "." + std::to_string(host >> 8 & 255) + "." +
-         std::to_string(host & 255);
-}
-
 std::vector<std::unique_ptr<BenchLoad>> LoadsOf(const BenchOptions& options,
                                                 const AdminClient& client) {
   std::vector<std::unique_ptr<BenchLoad>> loads;
   const int threads = std::min(options.threads, options.connections);
   for (int i = 0; i < threads; ++i) {
     const int share = options.connections / threads + (i < options.connections % threads ? 1 : 0);
-    const bool resp = !options.resp.empty();
-    BenchLoad::Options load{
-        .client = client.http(),
-        .make_wire =
-            [&options, &client, resp] {
-              return resp ? MakeRespWire(options.rule, client.http().token)
-                          : MakeHttpWire(client.address(), options.rule, client.http().token);
-            },
-        .identity = options.addresses ? AddressOf : NameOf,
-        .numbers = ZipfGenerator(static_cast<std::uint64_t>(options.identities), options.zipf,
-                                 static_cast<std::uint64_t>(i) + 1),
-        .connections = share,
-        .pipeline = resp ? options.pipeline : 1,
-        .rate = options.rate * share / options.connections};
-    loads.push_back(std::make_unique<BenchLoad>(std::move(load), interrupted));
+    loads.push_back(std::make_unique<BenchLoad>(options, client, share,
+                                                static_cast<std::uint64_t>(i) + 1, interrupted));
   }
   return loads;
 }

@@ -9,7 +9,6 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
-#include <deque>
 #include <system_error>
 
 namespace tidegate::cli {
@@ -24,6 +23,14 @@ constexpr std::size_t kChunk = 64u << 10;
 /// Return log(1 + x) / x and (e^x - 1) / x, also for x next to 0, as an exponent near 1 needs them.
 double LogRatio(double x) { return std::abs(x) > 1e-8 ? std::log1p(x) / x : 1 - x / 2; }
 double ExpRatio(double x) { return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2; }
+
+/// Returns the n-th identity: a name, or an address of 10.0.0.0/8, from 10.0.0.1.
+std::string IdentityOf(std::uint64_t n, bool addresses) {
+  if (!addresses) return "bench-" + std::to_string(n);
+  const std::uint64_t host = (n + 1) & 0xFFFFFF;
+  return "10." + std::to_string(host >> 16) + "." + std::to_string(host >> 8 & 255) + "." +
+         std::to_string(host & 255);
+}
 
 }  // namespace
 
@@ -59,15 +66,6 @@ std::uint64_t ZipfGenerator::Next() {
     }
   }
 }
-
-struct BenchLoad::Connection {
-  net::Descriptor socket;
-  std::unique_ptr<BenchWire> wire;
-  std::string out;
-  std::deque<Clock::time_point> due;  ///< When each request in flight was due.
-  Clock::time_point reopen_at;        ///< When to reopen the closed connection.
-  bool waits_to_write = false;
-};
 
 std::size_t LatencyRecord::IndexOf(std::uint64_t ns) noexcept {
   constexpr std::uint64_t kParts = 1u << kBits;
@@ -121,22 +119,34 @@ void BenchResult::Merge(const BenchResult& other) {
   if (first_error.empty()) first_error = other.first_error;
 }
 
-BenchLoad::BenchLoad(Options options, const std::atomic<bool>& stop)
-    : options_(std::move(options)), stop_(stop), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+BenchLoad::BenchLoad(const BenchOptions& options, const AdminClient& client, int connections,
+                     std::uint64_t seed, const std::atomic<bool>& stop)
+    : options_(options),
+      client_(client.http()),
+      numbers_(static_cast<std::uint64_t>(options.identities), options.zipf, seed),
+      pipeline_(options.resp.empty() ? 1 : static_cast<std::size_t>(options.pipeline)),
+      rate_(options.rate * connections / options.connections),
+      stop_(stop),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   chunk_.resize(kChunk);
-  for (int i = 0; i < options_.connections; ++i) {
+  for (int i = 0; i < connections; ++i) {
     connections_.push_back(std::make_unique<Connection>());
-    connections_.back()->wire = options_.make_wire();
+    connections_.back()->wire = options.resp.empty()
+                                    ? MakeHttpWire(client_.server, options.rule, client_.token)
+                                    : MakeRespWire(options.rule, client_.token);
   }
 }
 
+void BenchLoad::AddErrors(std::size_t count, const std::string& why) {
+  result_.errors += count;
+  if (count > 0 && result_.first_error.empty()) result_.first_error = why;
+}
+
 void BenchLoad::Open(Connection& connection, Clock::time_point now) {
-  auto socket = options_.client.Connect(Deadline(options_.client.timeout));
+  auto socket = client_.Connect(Deadline(client_.timeout));
   if (!socket) {
     connection.reopen_at = now + kReopenAfter;
-    ++result_.errors;
-    if (result_.first_error.empty()) result_.first_error = socket.error().message;
-    return;
+    return AddErrors(1, socket.error().message);
   }
   connection.socket = std::move(*socket);
   connection.waits_to_write = false;
@@ -145,12 +155,11 @@ void BenchLoad::Open(Connection& connection, Clock::time_point now) {
   connection.wire->AddGreeting(connection.out);
   epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.socket.get(), &event);
-  if (options_.rate <= 0) Fill(connection);
+  if (rate_ <= 0) Fill(connection);
 }
 
 void BenchLoad::Close(Connection& connection, const std::string& why) {
-  if (!connection.due.empty() && result_.first_error.empty()) result_.first_error = why;
-  result_.errors += connection.due.size();
+  AddErrors(connection.due.size(), why);
   in_flight_ -= connection.due.size();
   connection.due.clear();
   connection.socket.Close();
@@ -159,7 +168,7 @@ void BenchLoad::Close(Connection& connection, const std::string& why) {
 }
 
 void BenchLoad::Send(Connection& connection, Clock::time_point due) {
-  connection.wire->AddRequest(options_.identity(options_.numbers.Next()), connection.out);
+  connection.wire->AddRequest(IdentityOf(numbers_.Next(), options_.addresses), connection.out);
   connection.due.push_back(due);
   ++in_flight_;
 }
@@ -167,18 +176,17 @@ void BenchLoad::Send(Connection& connection, Clock::time_point due) {
 void BenchLoad::Fill(Connection& connection) {
   if (!sending_ || !connection.socket) return;
   const auto now = Clock::now();
-  while (connection.due.size() < static_cast<std::size_t>(options_.pipeline)) Send(connection, now);
+  while (connection.due.size() < pipeline_) Send(connection, now);
   Flush(connection);
 }
 
 void BenchLoad::FillByRate(Clock::time_point now) {
   const auto interval =
-      std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(1 / options_.rate));
+      std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(1 / rate_));
   // Due requests wait while all connections are busy; their latency includes that.
   for (std::size_t tried = 0; due_ <= now && tried < connections_.size();) {
     Connection& connection = *connections_[next_++ % connections_.size()];
-    if (!connection.socket ||
-        connection.due.size() >= static_cast<std::size_t>(options_.pipeline)) {
+    if (!connection.socket || connection.due.size() >= pipeline_) {
       ++tried;
       continue;
     }
@@ -239,8 +247,7 @@ void BenchLoad::OnReadable(Connection& connection) {
       return;
     }
     if (progress == BenchWire::Progress::kMalformed || connection.due.empty()) {
-      result_.fatal_error =
-          options_.client.server.Text() + " does not respond like a tidegate server";
+      result_.fatal_error = client_.server.Text() + " does not respond like a tidegate server";
       return;
     }
     result_.latency.Add(now - connection.due.front());
@@ -249,7 +256,7 @@ void BenchLoad::OnReadable(Connection& connection) {
     Count(response);
     if (response.last) return Close(connection, "");
   }
-  if (options_.rate <= 0) Fill(connection);
+  if (rate_ <= 0) Fill(connection);
 }
 
 void BenchLoad::Wait(Clock::time_point until) {
@@ -284,18 +291,15 @@ void BenchLoad::Run(Clock::time_point end) {
   const auto going = [&] { return !stop_ && result_.fatal_error.empty(); };
   for (auto now = due_; now < end && going(); now = Clock::now()) {
     Reopen(now);
-    if (options_.rate > 0) FillByRate(now);
-    const bool late = options_.rate > 0 && due_ <= Clock::now();
-    Wait(options_.rate > 0 && !late ? std::min(end, due_) : end);
+    if (rate_ > 0) FillByRate(now);
+    const bool late = rate_ > 0 && due_ <= Clock::now();
+    Wait(rate_ > 0 && !late ? std::min(end, due_) : end);
   }
   sending_ = false;
-  const auto deadline = Clock::now() + options_.client.timeout;
+  const auto deadline = Clock::now() + client_.timeout;
   while (in_flight_ > 0 && result_.fatal_error.empty() && Clock::now() < deadline) Wait(deadline);
-  if (in_flight_ > 0 && result_.fatal_error.empty()) {
-    result_.errors += in_flight_;
-    if (result_.first_error.empty())
-      result_.first_error = "no answer within the timeout; wait longer with --timeout";
-  }
+  if (!result_.fatal_error.empty()) return;
+  AddErrors(in_flight_, "no answer within the timeout; wait longer with --timeout");
 }
 
 }  // namespace tidegate::cli

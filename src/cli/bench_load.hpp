@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,7 +14,7 @@
 #include <vector>
 
 #include "cli/bench_wire.hpp"
-#include "cli/http_client.hpp"
+#include "cli/commands.hpp"
 #include "net/descriptor.hpp"
 
 namespace tidegate::cli {
@@ -88,17 +89,11 @@ struct BenchResult {
 class BenchLoad {
  public:
   using Clock = std::chrono::steady_clock;
-  struct Options {
-    HttpClient client = {};  ///< Only Connect is used.
-    std::function<std::unique_ptr<BenchWire>()> make_wire = {};
-    std::function<std::string(std::uint64_t)> identity = {};  ///< Returns the n-th identity.
-    ZipfGenerator numbers;                                    ///< Chooses identities.
-    int connections = 1;
-    int pipeline = 1;
-    double rate = 0;  ///< Requests per second; 0: as many as the server answers.
-  };
 
-  BenchLoad(Options options, const std::atomic<bool>& stop);
+  /// Opens `connections` of all connections, which get the same share of the rate. `seed`
+  /// determines the identities. REQUIRES: `options`, `client` and `stop` outlive this object.
+  BenchLoad(const BenchOptions& options, const AdminClient& client, int connections,
+            std::uint64_t seed, const std::atomic<bool>& stop);
 
   /// Runs until `end`, `stop` or a fatal error; then waits for the requests in flight.
   void Run(Clock::time_point end);
@@ -110,7 +105,14 @@ class BenchLoad {
   }
 
  private:
-  struct Connection;
+  struct Connection {
+    net::Descriptor socket;
+    std::unique_ptr<BenchWire> wire;
+    std::string out;
+    std::deque<Clock::time_point> due;  ///< When each request in flight was due.
+    Clock::time_point reopen_at;        ///< When to reopen the closed connection.
+    bool waits_to_write = false;
+  };
 
   void Open(Connection& connection, Clock::time_point now);
   void Close(Connection& connection, const std::string& why);
@@ -123,7 +125,14 @@ class BenchLoad {
   void Wait(Clock::time_point until);
   void Reopen(Clock::time_point now);
 
-  Options options_;
+  /// Counts requests without a response, or a failed connection.
+  void AddErrors(std::size_t count, const std::string& why);
+
+  const BenchOptions& options_;
+  const HttpClient& client_;
+  ZipfGenerator numbers_;  ///< Chooses identities.
+  const std::size_t pipeline_;
+  const double rate_;  ///< Requests per second; 0: as many as the server answers.
   const std::atomic<bool>& stop_;
   net::Descriptor epoll_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -119,11 +119,6 @@ AdminRequest RequestFor(const DecideOptions& options) {
   return {options.peek ? "/v1/peek" : "/v1/decide", std::move(body)};
 }
 
-std::string StoreFailure(const JsonView& decision) {
-  const std::string reason = decision.Text("reason");
-  return ": the store does not answer" + (reason.empty() ? "" : " (" + Shown(reason) + ")");
-}
-
 void PrintDecision(const JsonView& decision, const Console& console) {
   const bool allowed = decision.Bool("allowed");
   console.out << console.Paint(allowed ? "allowed" : "denied",
@@ -135,17 +130,12 @@ void PrintDecision(const JsonView& decision, const Console& console) {
   } else if (decision.Has("limit")) {
     console.out << ", " << decision.Int("remaining") << " of " << decision.Int("limit") << " left";
     if (decision.Text("decided_by") == "local") {
-      console.out << " by that node's share" << StoreFailure(decision);
+      console.out << " by that node's share: " << Shown(StoreFailureText(decision));
     }
   } else if (decision.Has("rule") && decision.Has("decided_by")) {
-    console.out << " without being counted" << StoreFailure(decision);
+    console.out << " without being counted: " << Shown(StoreFailureText(decision));
   }
-  if (decision.Has("never")) {
-    console.out << ", and the request can never pass: the cost is above the limit";
-  } else if (decision.Has("retry_after_ms")) {
-    console.out << ", try again in " << FormatDuration(decision.Ms("retry_after_ms"));
-  }
-  console.out << '\n';
+  console.out << RetryText(decision) << '\n';
 }
 
 }  // namespace

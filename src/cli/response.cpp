@@ -64,12 +64,6 @@ std::string RemainingText(const JsonView& rule) {
   return text;
 }
 
-std::string RetryText(const JsonView& rule) {
-  if (rule.Bool("never")) return ", and the request can never pass: the cost is above the limit";
-  if (!rule.Has("retry_after_ms")) return {};
-  return ", try again in " + FormatDuration(rule.Ms("retry_after_ms"));
-}
-
 }  // namespace
 
 double AsNumber(const json::value& value) {
@@ -207,6 +201,18 @@ bool DecidedByPolicy(const JsonView& rule) {
   return decided_by == "local" || decided_by == "open" || decided_by == "closed";
 }
 
+std::string StoreFailureText(const JsonView& decision) {
+  const std::string reason = decision.Text("reason");
+  return "the store does not answer" + (reason.empty() ? "" : " (" + reason + ")");
+}
+
+std::string RetryText(const JsonView& decision) {
+  if (decision.Bool("never"))
+    return ", and the request can never pass: the cost is above the limit";
+  if (!decision.Has("retry_after_ms")) return {};
+  return ", try again in " + FormatDuration(decision.Ms("retry_after_ms"));
+}
+
 Cell VerdictOf(const JsonView& rule) {
   if (!rule.Has("allowed")) return OverrideVerdict(rule);
   const bool allowed = rule.Bool("allowed");
@@ -214,9 +220,7 @@ Cell VerdictOf(const JsonView& rule) {
   const bool policy = DecidedByPolicy(rule);
   std::string text;
   if (policy) {
-    const std::string reason = rule.Text("reason");
-    text = "the store does not answer" + (reason.empty() ? "" : " (" + reason + ")") +
-           ", and the policy is " + rule.Text("decided_by") + ": ";
+    text = StoreFailureText(rule) + ", and the policy is " + rule.Text("decided_by") + ": ";
   }
   text += shadow ? (allowed ? "would allow" : "would deny") : (allowed ? "allows" : "denies");
   if (rule.Text("decided_by") == "local") text += " by this node's share";

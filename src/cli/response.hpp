@@ -93,6 +93,12 @@ struct Freshness {
 /// Returns the outcome of one matched rule of an explanation.
 [[nodiscard]] Cell VerdictOf(const JsonView& rule);
 
+/// Returns `the store does not answer (timeout)`, with the reason of a decision that a failure
+/// policy made.
+[[nodiscard]] std::string StoreFailureText(const JsonView& decision);
+/// Returns `, try again in 2 s`, or why that is of no use; empty if the decision says neither.
+[[nodiscard]] std::string RetryText(const JsonView& decision);
+
 /// Returns true if a failure policy decided for this rule, because the store did not answer.
 [[nodiscard]] bool DecidedByPolicy(const JsonView& rule);
 

@@ -15,6 +15,7 @@
 #include "frontends/auth_failures.hpp"
 #include "net/endpoint.hpp"
 #include "net/listener.hpp"
+#include "server/snapshot_compiler.hpp"
 #include "telemetry/log.hpp"
 
 namespace tidegate {
@@ -91,11 +92,11 @@ class ListenerGroup {
   };
 
   /// Config, descriptors and throttle must outlive the group.
-  ListenerGroup(ListenerId id, std::string name, const ListenSpec& spec, const Config& config,
-                const DescriptorPlan& descriptors, FailureThrottle& throttle)
+  ListenerGroup(ListenerId id, const Config& config, const DescriptorPlan& descriptors,
+                FailureThrottle& throttle)
       : id_(id),
-        name_(std::move(name)),
-        spec_(spec),
+        name_(kListenSections[static_cast<std::size_t>(id)].name),
+        spec_(config.listen.*kListenSections[static_cast<std::size_t>(id)].spec),
         config_(config),
         descriptors_(descriptors),
         failures_(name_, throttle),
@@ -135,7 +136,7 @@ class ListenerGroup {
 
   const ListenerId id_;
   const std::string name_;
-  const ListenSpec spec_;
+  const ListenSpec& spec_;
   const Config& config_;
   const DescriptorPlan& descriptors_;
   AuthFailures failures_;

@@ -35,6 +35,13 @@ net::Deadlines::Durations DeadlinesOf(const Config::Limits& limits) {
           std::chrono::seconds{1}};
 }
 
+/// Returns a function whose call number `count` calls `then`. Thread-safe.
+std::function<void()> OnLastOf(std::size_t count, std::function<void()> then) {
+  return [left = std::make_shared<std::atomic<std::size_t>>(count), then = std::move(then)] {
+    if (--*left == 0) then();
+  };
+}
+
 /// The longest time that Stop waits for Redis to receive releases and refunds.
 constexpr std::chrono::milliseconds kStopPatience{50};
 
@@ -93,10 +100,8 @@ Server::Server(const Config& config, const Options& options)
                              .clock = options.clock},
                             config.store.redis ? Pages::kSmall : Pages::kHuge)) {
   for (std::size_t i = 0; i < kListeners; ++i) {
-    const auto& [name, spec] = kListenSections[i];
-    groups_[i] =
-        std::make_unique<ListenerGroup>(static_cast<ListenerId>(i), std::string(name),
-                                        config_.listen.*spec, config_, descriptors_, throttle_);
+    groups_[i] = std::make_unique<ListenerGroup>(static_cast<ListenerId>(i), config_, descriptors_,
+                                                 throttle_);
   }
 }
 
@@ -251,12 +256,8 @@ void Server::SetReloader(const Reloader& reloader) {
 }
 
 void Server::AfterAll(const std::function<void()>& then) {
-  const auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
-  for (const auto& worker : workers_) {
-    worker->reactor.Post([this, left, then] {
-      if (--*left == 0) first().reactor.Post(then);
-    });
-  }
+  const auto done = OnLastOf(workers_.size(), [this, then] { first().reactor.Post(then); });
+  for (const auto& worker : workers_) worker->reactor.Post(done);
 }
 
 void Server::TrimMemory(const std::function<void()>& then) {
@@ -318,10 +319,7 @@ void Server::Drain(std::function<void()> drained) {
   constexpr std::array kDrained = {ListenerId::kApi, ListenerId::kGateway, ListenerId::kResp};
   for (const ListenerId id : kDrained) listeners += group(id).listeners().size();
   if (listeners == 0) return drained();
-  const auto left = std::make_shared<std::atomic<std::size_t>>(listeners);
-  const auto one = [left, drained = std::move(drained)] {
-    if (--*left == 0) drained();
-  };
+  const auto one = OnLastOf(listeners, std::move(drained));
   for (const ListenerId id : kDrained) group(id).Drain(one);
 }
 

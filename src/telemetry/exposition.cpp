@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/exposition.hpp"
 
-#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <cmath>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 
 namespace tidegate {
@@ -47,12 +48,10 @@ void AppendSample(std::string& text, std::string_view name, const MetricFamily::
 }
 
 double OpenDescriptors() {
-  DIR* const folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return 0;
-  int count = -3;  // Do not count `.`, `..` and this folder's descriptor.
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
+  std::error_code error;
+  const std::filesystem::directory_iterator folder("/proc/self/fd", error);
+  if (error) return 0;
+  return static_cast<double>(std::distance(begin(folder), end(folder)) - 1);  // Not the folder's.
 }
 
 /// Returns when the process started, in seconds since the epoch; 0 if that is unknown.
