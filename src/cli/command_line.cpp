@@ -13,30 +13,6 @@
 
 namespace tidegate::cli {
 
-std::string UsageFormatter::LineOf(const CLI::App& command) {
-  std::string line = "tidegate " + command.get_name() + " [OPTIONS]";
-  const UsageFormatter usage;
-  for (const CLI::Option* const option :
-       command.get_options([](const CLI::Option* each) { return each->get_positional(); })) {
-    line += " " + usage.make_option_usage(option);
-  }
-  for (const CLI::Option* const option : command.get_options([](const CLI::Option* each) {
-         return !each->get_positional() && each->get_required();
-       })) {
-    line += " " + option->get_name() + " " + option->get_type_name();
-  }
-  return line;
-}
-
-std::string UsageFormatter::ExampleOf(const CLI::App& command) {
-  constexpr std::string_view kBegin = "\n  tidegate ";
-  const std::string footer = command.get_footer();
-  const std::size_t at = footer.find(kBegin);
-  if (at == std::string::npos) return {};
-  const std::size_t begin = at + kBegin.find('t');
-  return footer.substr(begin, footer.find('\n', begin) - begin);
-}
-
 std::string UsageFormatter::make_option_usage(const CLI::Option* option) const {
   std::string name = option->get_type_name();
   if (option->get_required()) return name;
@@ -52,6 +28,32 @@ std::string UsageFormatter::make_option_usage(const CLI::Option* option) const {
 }
 
 namespace {
+
+/// Returns the usage of a command on one line: `tidegate decide [OPTIONS] RULE IDENTITY`.
+std::string LineOf(const CLI::App& command) {
+  std::string line = "tidegate " + command.get_name() + " [OPTIONS]";
+  const UsageFormatter usage;
+  for (const CLI::Option* const option :
+       command.get_options([](const CLI::Option* each) { return each->get_positional(); })) {
+    line += " " + usage.make_option_usage(option);
+  }
+  for (const CLI::Option* const option : command.get_options([](const CLI::Option* each) {
+         return !each->get_positional() && each->get_required();
+       })) {
+    line += " " + option->get_name() + " " + option->get_type_name();
+  }
+  return line;
+}
+
+/// Returns the first example of the command's footer; empty if there is none.
+std::string ExampleOf(const CLI::App& command) {
+  constexpr std::string_view kBegin = "\n  tidegate ";
+  const std::string footer = command.get_footer();
+  const std::size_t at = footer.find(kBegin);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + kBegin.find('t');
+  return footer.substr(begin, footer.find('\n', begin) - begin);
+}
 
 std::string Suggestion(const std::string& word, const std::vector<std::string>& names) {
   return DidYouMean(word, std::vector<std::string_view>(names.begin(), names.end()));
@@ -101,8 +103,8 @@ std::string Missing(const CLI::App& command) {
 std::string Describe(const CLI::App& command, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     if (const std::string missing = Missing(command); !missing.empty()) {
-      const std::string example = UsageFormatter::ExampleOf(command);
-      return missing + ": write " + UsageFormatter::LineOf(command) +
+      const std::string example = ExampleOf(command);
+      return missing + ": write " + LineOf(command) +
              (example.empty() ? "" : ", as in `" + example + "`");
     }
   }

@@ -16,13 +16,7 @@ namespace tidegate::cli {
 using Action = std::function<int()>;
 
 /// Formats help whose usage line shows required arguments: `RULE (IDENTITY | --key KEY | ...)`.
-class UsageFormatter : public CLI::Formatter {
- public:
-  /// Returns the usage of a command on one line: `tidegate decide [OPTIONS] RULE IDENTITY`.
-  [[nodiscard]] static std::string LineOf(const CLI::App& command);
-  /// Returns the first example of the command's footer; empty if there is none.
-  [[nodiscard]] static std::string ExampleOf(const CLI::App& command);
-
+struct UsageFormatter : CLI::Formatter {
   std::string make_option_usage(const CLI::Option* option) const override;
 };
 

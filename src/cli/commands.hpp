@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admin/admin_call.hpp"
 #include "cli/admin_client.hpp"
 #include "tidegate/error.hpp"
 #include "tidegate/quota.hpp"
@@ -60,10 +61,8 @@ struct KeySelector {
   [[nodiscard]] std::string Text() const;
 };
 
-/// The changes that an operator can make to a key.
-enum class Change : std::uint8_t { kReset, kGrant, kRefund, kBan, kAllow, kOverride, kLift };
-/// Returns the name of the command and of the endpoint: `reset`, `grant`, ...
-[[nodiscard]] std::string_view Name(Change change) noexcept;
+/// A change that an operator can make to a key. Its name is that of the command and the endpoint.
+using Change = AdminAction;
 
 struct ChangeOptions {
   Change change = Change::kReset;

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 
 #include <algorithm>
+#include <array>
 #include <expected>
 #include <iomanip>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/failure.hpp"
 #include "base/units.hpp"
+#include "core/quota_scale.hpp"
 #include "rules/limit_text.hpp"
 #include "tidegate/rule_limiter.hpp"
 
@@ -21,33 +23,18 @@ constexpr std::string_view kRule = "demo";
 constexpr std::string_view kIdentity = "you";
 constexpr Micros kLongestInterval = std::chrono::days{366};
 
-constexpr bool IsBucket(Algorithm algorithm) noexcept {
-  return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;
-}
-
 constexpr bool HasWindows(Algorithm algorithm) noexcept {
   return algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
 }
 
-std::string_view Description(Algorithm algorithm) noexcept {
-  switch (algorithm) {
-    case Algorithm::kTokenBucket:
-      return "The burst passes at once; then every refilled token lets one more pass.";
-    case Algorithm::kSlidingLog:
-      return "A place comes back only when the oldest request is a whole period old.";
-    case Algorithm::kSlidingWindow:
-      return "The previous window still counts, less and less: places come back slowly.";
-    case Algorithm::kFixedWindow:
-      return "The count starts at zero in each window: around a window's start twice the limit can "
-             "pass.";
-    case Algorithm::kGcra:
-      return "The same answers as token_bucket, kept as one point in time instead of tokens.";
-    case Algorithm::kConcurrency:
-      return "A place comes back when its holder is done; the second crashes, so its lease runs "
-             "out.";
-  }
-  std::unreachable();
-}
+/// What each algorithm does, indexed by Algorithm.
+constexpr std::array<std::string_view, kAlgorithms> kDescriptions = {
+    "The burst passes at once; then every refilled token lets one more pass.",
+    "A place comes back only when the oldest request is a whole period old.",
+    "The previous window still counts, less and less: places come back slowly.",
+    "The count starts at zero in each window: around a window's start twice the limit can pass.",
+    "The same answers as token_bucket, kept as one point in time instead of tokens.",
+    "A place comes back when its holder is done; the second crashes, so its lease runs out."};
 
 /// Returns a start time so late in a window that the next window begins just when the limit is used
 /// up, because the algorithms differ only there.
@@ -132,7 +119,7 @@ Result<void> RunOne(const DemoOptions& options, const Quota& quota, std::ostream
   std::int64_t passed = 0;
 
   out << Name(quota.algorithm()) << ": " << QuotaText(quota) << "\n  "
-      << Description(quota.algorithm()) << "\n\n"
+      << kDescriptions[static_cast<std::size_t>(quota.algorithm())] << "\n\n"
       << std::setw(9) << "time"
       << "  answer " << std::setw(11) << "remaining" << std::setw(14) << "retry after"
       << std::setw(14) << "reset after" << '\n';

@@ -18,23 +18,17 @@ namespace {
 
 /// The texts that the commands print after a change; kChanges has one entry per Change.
 struct ChangeText {
-  std::string_view name;     ///< The name of the command and of the endpoint.
   std::string_view done;     ///< Printed if the change was made.
   std::string_view nothing;  ///< Printed if there was nothing to change.
 };
 constexpr ChangeText kChanges[] = {
-    {"reset", "reset", "nothing to reset (nothing was stored)"},
-    {"grant", "granted", "nothing to grant (the full quota is left)"},
-    {"refund", "refunded",
-     "nothing to refund (this id was applied before, or the charge is too old)"},
-    {"ban", "banned", "nothing to do"},
-    {"allow", "allowed without being counted", "nothing to do"},
-    {"override", "overridden", "nothing to do"},
-    {"lift", "lifted", "nothing to lift (neither banned, allowed nor overridden)"}};
-
-const ChangeText& TextOf(Change change) noexcept {
-  return kChanges[static_cast<std::size_t>(change)];
-}
+    {"reset", "nothing to reset (nothing was stored)"},
+    {"granted", "nothing to grant (the full quota is left)"},
+    {"refunded", "nothing to refund (this id was applied before, or the charge is too old)"},
+    {"banned", "nothing to do"},
+    {"allowed without being counted", "nothing to do"},
+    {"overridden", "nothing to do"},
+    {"lifted", "nothing to lift (neither banned, allowed nor overridden)"}};
 
 std::unexpected<Error> Invalid(std::string why) {
   return Failure(ErrorCode::kBadCharge, std::move(why));
@@ -90,7 +84,7 @@ void PrintKey(const JsonView& key, const Console& console) {
 }
 
 void PrintChange(const ChangeOptions& options, const JsonView& answer, const Console& console) {
-  const ChangeText& text = TextOf(options.change);
+  const ChangeText& text = kChanges[static_cast<std::size_t>(options.change)];
   const std::string key = Shown(answer.Text("rule") + " " +
                                 (answer.Has("key") ? answer.Text("key") : options.selector.Text()));
   if (!answer.Bool("applied")) {
@@ -182,8 +176,6 @@ std::string KeySelector::Text() const {
   for (const std::string& part : parts) text += (text.empty() ? "" : " ") + part;
   return text;
 }
-
-std::string_view Name(Change change) noexcept { return TextOf(change).name; }
 
 Result<AdminRequest> RequestFor(const ChangeOptions& given) {
   ChangeOptions options = given;

@@ -33,30 +33,25 @@ using std::chrono::milliseconds;
 namespace {
 
 /// Computes rates per second of counts that grew from `before` to `now`.
-class CountRates {
- public:
-  CountRates(const JsonView& before, const JsonView& now, double seconds)
-      : before_(before), now_(now), seconds_(seconds) {}
+struct CountRates {
+  JsonView before;
+  JsonView now;
+  double seconds;
 
   [[nodiscard]] double Of(std::string_view name) const {
-    const double more = now_.Number(name) - before_.Number(name);
-    return seconds_ > 0 && more > 0 ? more / seconds_ : 0;
+    const double more = now.Number(name) - before.Number(name);
+    return seconds > 0 && more > 0 ? more / seconds : 0;
   }
   [[nodiscard]] double Sum() const {
     double sum = 0;
-    for (const auto& count : now_) sum += Of(count.key());
+    for (const auto& count : now) sum += Of(count.key());
     return sum;
   }
   [[nodiscard]] std::vector<View::Named> All() const {
     std::vector<View::Named> all;
-    for (const auto& count : now_) all.push_back({std::string(count.key()), Of(count.key())});
+    for (const auto& count : now) all.push_back({std::string(count.key()), Of(count.key())});
     return all;
   }
-
- private:
-  JsonView before_;
-  JsonView now_;
-  double seconds_;
 };
 
 View::Latency LatencyOf(const JsonView& before, const JsonView& now) {
@@ -75,8 +70,8 @@ std::vector<View::Rule> RulesOf(const TopSample* before, const TopSample& now, d
   std::vector<View::Rule> rules;
   for (const JsonView& rule : JsonView(now.rules).Objects("rules")) {
     const auto found = earlier.find(rule.Text("rule"));
-    const CountRates rates(found == earlier.end() ? JsonView{} : found->second,
-                           rule.Object("decisions"), seconds);
+    const CountRates rates{found == earlier.end() ? JsonView{} : found->second,
+                           rule.Object("decisions"), seconds};
     rules.push_back(
         {.name = rule.Text("rule"),
          .limit = QuotaOf(rule),
@@ -128,11 +123,11 @@ View ViewOf(const TopSample* before, const TopSample& now) {
           .count();
   view.store_latency = LatencyOf(earlier.Object("store"), status.Object("store"));
   if (const JsonView now_requests = status.Object("requests"); !now_requests.empty()) {
-    const CountRates requests(earlier.Object("requests"), now_requests, seconds);
+    const CountRates requests{earlier.Object("requests"), now_requests, seconds};
     view.requests = requests.Sum();
     view.denied_requests = requests.Of("denied");
   }
-  const CountRates decisions(earlier.Object("decisions"), status.Object("decisions"), seconds);
+  const CountRates decisions{earlier.Object("decisions"), status.Object("decisions"), seconds};
   view.decisions = decisions.Sum();
   view.denied = decisions.Of("denied") + decisions.Of("banned");
   view.outcomes = decisions.All();
@@ -141,8 +136,8 @@ View ViewOf(const TopSample* before, const TopSample& now) {
   });
   DropZeros(view.outcomes);
   view.sources =
-      CountRates(earlier.Object("decided_by"), status.Object("decided_by"), seconds).All();
-  view.failures = CountRates(earlier.Object("failures"), status.Object("failures"), seconds).All();
+      CountRates{earlier.Object("decided_by"), status.Object("decided_by"), seconds}.All();
+  view.failures = CountRates{earlier.Object("failures"), status.Object("failures"), seconds}.All();
   DropZeros(view.failures);
   view.latency = LatencyOf(earlier, status);
   view.rules = RulesOf(before, now, seconds);

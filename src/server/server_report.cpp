@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "admin/report_json.hpp"
+#include "core/quota_scale.hpp"
 #include "server/server.hpp"
 
 namespace tidegate {
@@ -222,9 +223,7 @@ std::string RulesJson(const Server& server) {
                      {"match", MatchJson(snapshot.rules->matches()[rule.number])},
                      {"per", rule.per.Text()}};
     AddQuota(one, rule, quota);
-    const bool bucket =
-        quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kGcra;
-    if (bucket) one["burst"] = quota.capacity();
+    if (IsBucket(quota.algorithm())) one["burst"] = quota.capacity();
     one["mode"] = JsonText(Name(rule.mode));
     one["on_failure"] = JsonText(Name(rule.on_failure));
     one["cost"] = CostText(rule.cost);

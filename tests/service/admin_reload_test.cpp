@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,12 +15,14 @@
 
 #include "server/config_reloader.hpp"
 #include "service/admin_case.hpp"
+#include "support/files.hpp"
 
 namespace tidegate::service {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using Done = std::function<void(const ReloadReport&)>;
 
 std::string Rules(int count) {
   std::string yaml = "rules:\n";
@@ -31,7 +36,7 @@ std::string Rules(int count) {
 class AdminReloadTest : public testing::Test {
  protected:
   AdminReloadTest() {
-    service_.server().SetReloader([this](const std::string&, const ReloadQueue::Done& done) {
+    service_.server().SetReloader([this](const std::string&, const Done& done) {
       const std::lock_guard lock(mutex_);
       threads_.emplace_back([this, done] { done(Reload()); });
     });
@@ -168,7 +173,7 @@ TEST_F(AdminReloadTest, AcceptsOnlyEmptyJsonObject) {
 class Pending {
  public:
   explicit Pending(Service& service) {
-    service.server().SetReloader([this](const std::string&, const ReloadQueue::Done& done) {
+    service.server().SetReloader([this](const std::string&, const Done& done) {
       const std::lock_guard lock(mutex_);
       done_.push_back(done);
     });
@@ -187,12 +192,12 @@ class Pending {
 
  private:
   std::mutex mutex_;
-  std::vector<ReloadQueue::Done> done_;
+  std::vector<Done> done_;
 };
 
-std::string ReloadRequest() {
-  return "POST /v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-         "Content-Length: 2\r\n\r\n{}";
+std::string ReloadRequest(const std::string& more_fields = {}) {
+  return "POST /v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n" +
+         more_fields + "Content-Length: 2\r\n\r\n{}";
 }
 
 TEST(AdminReloadEdgeTest, SurvivesClientThatDisconnects) {
@@ -221,23 +226,33 @@ TEST(AdminReloadEdgeTest, ShutsDownDuringReload) {
   service.reset();
 }
 
-TEST(ReloadQueueTest, CombinesRequestsMadeBeforeReloadBegins) {
-  ReloadQueue queue;
-  std::string answered;
-  const auto add = [&](const std::string& name) {
-    return queue.Add(name, [&answered, name](const ReloadReport&) { answered += name; });
+TEST(ConfigReloaderTest, CombinesRequestsMadeBeforeReloadBegins) {
+  const std::string yaml =
+      "access:\n  tokens: |\n    a 0123456789abcdef-a\n    b 0123456789abcdef-b\n" + Rules(2);
+  test::TemporaryFolder folder;
+  const auto file = folder.path() / "tidegate.yaml";
+  std::ofstream(file) << "listen: {api: '127.0.0.1:0', admin: '127.0.0.1:0'}\n" << yaml;
+  Service service(yaml);
+  boost::asio::io_context context;
+  ConfigReloader reloader(context, service.server(), {.file = file.string()}, {});
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  // Sends requests, and runs the thread that reloads once the server has read all of them.
+  const auto reload = [&](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      clients.push_back(std::make_unique<HttpClient>(service.admin()));
+      clients.back()->Send(ReloadRequest("Authorization: Bearer 0123456789abcdef-" + name + "\r\n"));
+    }
+    EXPECT_EQ(ReadAdmin(service, "/healthz").status, 200);
+    testing::internal::CaptureStderr();
+    context.restart();
+    context.poll();
+    return testing::internal::GetCapturedStderr();
   };
-  EXPECT_TRUE(add("a"));
-  EXPECT_FALSE(add("b"));
-  EXPECT_FALSE(add("a"));
-  const auto first = queue.Take();
-  EXPECT_TRUE(add("c")) << "the first reload may have read the file before c changed it";
-  EXPECT_FALSE(add("d"));
-  EXPECT_THAT(first.by, testing::ElementsAre("a", "b"));
-  for (const auto& done : first.done) done({});
-  EXPECT_EQ(answered, "aba");
-  EXPECT_EQ(queue.Take().done.size(), 2u);
-  EXPECT_TRUE(queue.Take().done.empty());
+  EXPECT_THAT(reload({"a", "b", "a"}), HasSubstr("why=\"requested by a b\""));
+  EXPECT_EQ(service.server().reloads().applied, 1u);
+  EXPECT_THAT(reload({"b", "a"}), HasSubstr("why=\"requested by b a\""));
+  EXPECT_EQ(service.server().reloads().applied, 2u);
+  for (const auto& client : clients) EXPECT_EQ(client->Read().status, 200);
 }
 
 TEST(AdminReloadRightsTest, RejectsCallersWithoutRightToChange) {
